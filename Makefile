@@ -1,0 +1,226 @@
+# Every target sets up what it needs in local environments (.venv, .venvs), so that a machine with
+# Python 3.11 or newer, gcc and make is enough: cmake and the other tools come from PyPI.
+#
+#   make demo   build, install, run the example on real data
+#   make test   C tests and pytest
+#   make help   the rest
+#
+# PYTHON=python3.12 names another interpreter; VENV=... another environment (one interpreter each).
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BUILD ?= build/$(patsubst .%,%,$(notdir $(VENV)))
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+WERROR ?= OFF
+T ?= 60
+PYTEST ?=
+PINS ?=
+
+BIN := $(abspath $(VENV))/bin
+PY := $(BIN)/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+export PATH := $(BIN):$(PATH)
+MAKEFLAGS += --no-print-directory
+
+BUILD_TOOLS := "scikit-build-core>=0.11" "cmake>=3.24" "ninja>=1.11" "numpy>=2.0" "scipy-openblas32>=0.3.29"
+# The formatters are pinned: another version formats differently.
+LINT_TOOLS := "clang-format==23.1.*" "ruff==0.17.*" "mypy>=2.0"
+C_FILES = $(shell find src/c tests/c -name '*.[ch]')
+PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
+SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
+
+.PHONY: help build demo test pytest check check-release asan cov bench fuzz mutants fmt fmt-check lint \
+	layers stubs stubtest docs rules clean distclean test-all-pythons test-other-pythons test-oldest
+.DELETE_ON_ERROR:
+
+help:
+	@echo "demo       build, install, run examples/mauna_loa.py on real data"
+	@echo "test       C tests (release build) and pytest"
+	@echo "check      C tests only, with assertions"
+	@echo "pytest     Python tests only; PYTEST='-k kron -x' passes options"
+	@echo "asan       C tests and pytest under AddressSanitizer and UBSan"
+	@echo "cov        coverage of the C files by both (build/cov/coverage.html)"
+	@echo "bench      benchmarks/run.py"
+	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
+	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
+	@echo "fmt        format C and Python (fmt-check only looks)"
+	@echo "lint       ruff and the layer check (layers: only that)"
+	@echo "stubs      print src/pylinop/_core.pyi (stubtest checks it)"
+	@echo "docs       HTML in docs/_build/html"
+	@echo "rules      print the rule table"
+	@echo "build      install the package into $(VENV)"
+	@echo "test-all-pythons   pytest on 3.11, 3.12, 3.13, as far as they are here"
+	@echo "test-oldest        pytest with NumPy 2.0"
+	@echo "clean      remove builds; distclean: environments too"
+
+# ---- environments: one stamp for each set of packages ------------------------------------------------
+
+$(VENV)/.made:
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer found; name one: make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "make: $(PYTHON) is older than 3.11" >&2; exit 1; }
+	rm -rf "$(VENV)" "$(BUILD)"
+	$(PYTHON) -m venv "$(VENV)" || { echo "make: on Debian this needs: apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.made
+	$(PIP) $(BUILD_TOOLS) $(PINS)
+	@touch $@
+
+# The package as a user gets it, built in a kept folder, so that only changed files compile. The C
+# tests of the same build lie in $(BUILD)/tests.
+$(VENV)/.package: $(VENV)/.tools $(SOURCES)
+	$(PIP) --no-build-isolation --config-settings=build-dir=$(BUILD) \
+		--config-settings=cmake.define.PYLINOP_BUILD_TESTS=ON \
+		--config-settings=cmake.define.PYLINOP_WERROR=$(WERROR) ".[test]" $(PINS)
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.package
+	$(PIP) "statsmodels>=0.14.3" "scipy>=1.13" "matplotlib>=3.8" $(PINS)
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.tools
+	$(PIP) "scipy>=1.13" "matplotlib>=3.8" "threadpoolctl>=3.5" $(PINS)
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.made Makefile
+	$(PIP) $(LINT_TOOLS)
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.tools
+	$(PIP) "sphinx>=8" "pydata-sphinx-theme>=0.15" "numpydoc>=1.8" "myst-parser>=4" \
+		"scipy>=1.13" "matplotlib>=3.8"
+	@touch $@
+
+$(VENV)/.cov: $(VENV)/.made
+	$(PIP) "gcovr>=7"
+	@touch $@
+
+# ---- build and test ----------------------------------------------------------------------------------
+
+build: $(VENV)/.package
+
+demo: $(VENV)/.demo
+	$(PY) examples/mauna_loa.py
+
+test: check-release pytest
+
+check-release: $(VENV)/.package
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
+
+pytest: $(VENV)/.package
+	$(PY) -m pytest $(PYTEST)
+
+check: $(VENV)/.tools
+	cmake --preset debug -DPYLINOP_BUILD_PYTHON=OFF -DPYLINOP_WERROR=$(WERROR) -DPython_EXECUTABLE=$(PY) >/dev/null
+	cmake --build --preset debug -j $(JOBS)
+	ctest --preset debug --no-tests=error -j $(JOBS)
+
+# Without -s pytest swallows a sanitizer's report. Leaks are looked for in the C tests: CPython and
+# NumPy keep too much for that.
+asan: $(VENV)/.package
+	cmake --preset asan -DPYLINOP_WERROR=$(WERROR) -DPython_EXECUTABLE=$(PY) >/dev/null
+	cmake --build --preset asan -j $(JOBS)
+	ctest --preset asan --no-tests=error -j $(JOBS)
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	PYTHONMALLOC=malloc PYLINOP_SANITIZED=1 PYLINOP_EXAMPLES=$${PYLINOP_EXAMPLES:-30} \
+	PYTHONPATH=$(CURDIR)/build/asan/site \
+	$(PY) -m pytest -s -q -p no:cacheprovider -m "not slow and not no_asan" $(PYTEST)
+
+cov: $(VENV)/.package $(VENV)/.cov
+	cmake --preset cov -DPython_EXECUTABLE=$(PY) >/dev/null
+	cmake --build --preset cov -j $(JOBS)
+	find build/cov -name '*.gcda' -delete
+	ctest --preset cov --no-tests=error -j $(JOBS)
+	PYTHONPATH=$(CURDIR)/build/cov/site $(PY) -m pytest -q -m "not slow" $(PYTEST)
+	$(BIN)/gcovr --root . --filter src/c/ --object-directory build/cov \
+		--html-details build/cov/coverage.html --txt -
+
+fuzz: $(VENV)/.tools
+	cmake --preset asan -DPYLINOP_BUILD_PYTHON=OFF -DPython_EXECUTABLE=$(PY) -B build/fuzz >/dev/null
+	cmake --build build/fuzz -j $(JOBS) --target fuzz_expr
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 build/fuzz/tests/fuzz_expr $(T) $$(date +%s)
+
+mutants: $(VENV)/.tools
+	$(PY) tools/mutants.py --jobs $(JOBS)
+
+bench: $(VENV)/.package $(VENV)/.bench
+	$(PY) benchmarks/run.py
+
+# ---- other Pythons, the oldest NumPy -----------------------------------------------------------------
+
+# pyenv's or PATH's python3.x, if it runs (a shim may not) and can make environments and extensions.
+define FIND_PYTHON
+find_python() { \
+	for p in "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$1.*/bin/python$$1 $$(command -v python$$1); do \
+		"$$p" -c 'import ensurepip, os, sys, sysconfig; \
+sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null && \
+		echo "$$p" && return; done; true; }
+endef
+
+test-all-pythons:
+	@set -e; $(FIND_PYTHON); \
+	for v in 3.11 3.12 3.13; do \
+		p=$$(find_python $$v); \
+		if [ "$$v" = "$(SKIP)" ]; then continue; fi; \
+		if [ -z "$$p" ]; then echo "== Python $$v: not here"; continue; fi; \
+		echo "== Python $$v: $$p"; \
+		$(MAKE) PYTHON="$$p" VENV=.venvs/py$$v BUILD=build/py$$v pytest; \
+	done
+
+# All but the one `make test` runs on.
+test-other-pythons: $(VENV)/.made
+	@$(MAKE) test-all-pythons \
+		SKIP=$$($(PY) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+test-oldest:
+	@set -e; $(FIND_PYTHON); p=$$(find_python 3.11); \
+	if [ -z "$$p" ]; then p=$$(find_python 3.12); fi; \
+	$(MAKE) PYTHON="$${p:-$(PYTHON)}" VENV=.venvs/numpy20 BUILD=build/numpy20 \
+		PINS='"numpy==2.0.*"' pytest
+
+# ---- style, stubs, docs ------------------------------------------------------------------------------
+
+fmt: $(VENV)/.lint
+	$(BIN)/clang-format -i $(C_FILES)
+	$(BIN)/ruff check --quiet --select I --fix --exit-zero $(PY_DIRS)
+	$(BIN)/ruff format $(PY_DIRS)
+
+fmt-check: $(VENV)/.lint
+	$(BIN)/clang-format --dry-run -Werror $(C_FILES)
+	$(BIN)/ruff format --check $(PY_DIRS)
+
+lint: layers $(VENV)/.lint
+	$(BIN)/ruff check $(PY_DIRS)
+
+layers: $(VENV)/.package
+	$(PY) tools/check_layers.py --lib $(BUILD)/liblopcore.a
+
+stubs: $(VENV)/.package
+	$(PY) tools/print_stubs.py > $(BUILD)/_core.pyi
+	cp $(BUILD)/_core.pyi src/pylinop/_core.pyi
+	@$(MAKE) build
+
+stubtest: $(VENV)/.package $(VENV)/.lint
+	$(PY) tools/print_stubs.py > $(BUILD)/_core.pyi
+	diff -u src/pylinop/_core.pyi $(BUILD)/_core.pyi || \
+		{ echo "src/pylinop/_core.pyi is not what tools/print_stubs.py prints: run make stubs" >&2; exit 1; }
+	$(PY) -m mypy.stubtest pylinop --allowlist tools/stubtest_allow.txt --ignore-unused-allowlist
+
+docs: $(VENV)/.package $(VENV)/.docs
+	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+rules: $(VENV)/.package
+	@$(PY) -c 'import pylinop; print(pylinop.rules())'
+
+clean:
+	rm -rf build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f .venv/.package .venvs/*/.package
+	find src tests tools benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf .venv .venvs

@@ -1,0 +1,149 @@
+/* builds_kron.c: computed right sides for Kron: factor by factor. */
+#include "builds.h"
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+#define ATTR(m, c) ((m)->attr[(c) - 'a'])
+
+/* kron of f(factor_i); `each` makes an owned factor. */
+typedef lop_status (*each_fn)(const lop_match *m, const lop_maker *mk, int i, const lop_node **out);
+static lop_status kron_of(const lop_match *m, const lop_maker *mk, int n, each_fn each, const lop_node **out) {
+    const lop_node **f = lop_calloc(mk->ctx, (size_t)n, sizeof *f);
+    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++) st = each(m, mk, i, &f[i]);
+    if (st == LOP_OK) st = lop_make(mk, "kron", NULL, n, f, NULL, out);
+    for (int i = 0; i < n; i++) lop_node_unref(f[i]);
+    lop_free(mk->ctx, (void *)f);
+    return st;
+}
+
+static lop_status each_product(const lop_match *m, const lop_maker *mk, int i, const lop_node **out) {
+    return lop_make2(mk, &lop_op_prod, NULL, m->root->child[0]->child[i], m->root->child[1]->child[i], out);
+}
+LOP_BUILD(kron_kron) { return kron_of(m, mk, m->root->child[0]->n, each_product, out); }
+
+static lop_status each_view(const lop_match *m, const lop_maker *mk, int i, const lop_node **out) {
+    return lop_make1(mk, &lop_op_view, &m->root->attr, m->root->child[0]->child[i], out);
+}
+LOP_BUILD(view_kron) { return kron_of(m, mk, m->root->child[0]->n, each_view, out); }
+
+static lop_status each_inverse(const lop_match *m, const lop_maker *mk, int i, const lop_node **out) {
+    return lop_make1(mk, &lop_op_inverse, NULL, m->root->child[0]->child[i], out);
+}
+LOP_BUILD(inverse_kron) { return kron_of(m, mk, m->root->child[0]->n, each_inverse, out); }
+
+LOP_BUILD(solve_kron) {
+    const lop_node *inverse;
+    lop_status st = lop_build_inverse_kron(m, mk, &inverse); /* the root's child 0 is the kron here too */
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_apply, NULL, inverse, HOLE(m, 'x'), out);
+    lop_node_unref(inverse);
+    return st;
+}
+
+/* The unfinished factor that is cheapest to do next: least 1/n - 1/m. Zero sizes first: they end all. */
+static int next_factor(const lop_node *k, const bool *done) {
+    int best = -1;
+    double least = 0;
+    for (int i = 0; i < k->n; i++) {
+        if (done[i]) continue;
+        double m = (double)lop_rows(k->child[i]), n = (double)lop_cols(k->child[i]);
+        double key = m == 0 ? -2 : n == 0 ? 2 : 1 / n - 1 / m;
+        if (best < 0 || key < least) {
+            best = i;
+            least = key;
+        }
+    }
+    return best;
+}
+
+/* One factor on the middle axis of x (rows L n R): fold, apply, unfold. Takes over x. */
+static lop_status one_factor(const lop_maker *mk, const lop_node *f, int64_t L, int64_t R, const lop_node *x, const lop_node **out) {
+    int64_t k = lop_cols(x);
+    bool own_batch = lop_nbatch(f) > 0 && L != 1;
+    lop_attr to = {.i = {L, lop_cols(f), R, k}}, back = {.i = {L, lop_rows(f), R, k}};
+    if (f->op == &lop_op_identity && lop_nbatch(f) == 0) {
+        *out = x;
+        return LOP_OK;
+    }
+    const lop_node *folded = NULL, *applied = NULL;
+    lop_status st = LOP_OK;
+    if (L == 1 && R == 1) {
+        st = lop_make2(mk, &lop_op_apply, NULL, f, x, out);
+        lop_node_unref(x);
+        return st;
+    }
+    st = lop_make1(mk, own_batch ? &lop_op_gather : &lop_op_fold, &to, x, &folded);
+    lop_node_unref(x);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, f, folded, &applied);
+    if (st == LOP_OK) st = lop_make1(mk, own_batch ? &lop_op_spread : &lop_op_unfold, &back, applied, out);
+    lop_node_unref(folded);
+    lop_node_unref(applied);
+    return st;
+}
+
+LOP_BUILD(apply_kron) {
+    const lop_node *k = m->root->child[0], *x;
+    bool *done = lop_calloc(mk->ctx, (size_t)k->n, sizeof *done);
+    if (!done) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, HOLE(m, 'x'), &x);
+    for (int step = 0; st == LOP_OK && step < k->n; step++) {
+        int i = next_factor(k, done);
+        int64_t L = 1, R = 1;
+        for (int j = 0; j < k->n; j++) {
+            int64_t size = done[j] ? lop_rows(k->child[j]) : lop_cols(k->child[j]);
+            if (j < i) L *= size;
+            if (j > i) R *= size;
+        }
+        const lop_node *y = NULL;
+        st = one_factor(mk, k->child[i], L, R, x, &y);
+        x = y;
+        done[i] = true;
+    }
+    lop_free(mk->ctx, done);
+    if (st == LOP_OK) *out = x;
+    return st;
+}
+
+/* A product over factors of arrays or numbers: `what` of the first, joined by `join` with the next. */
+static lop_status fold_values(const lop_match *m, const lop_maker *mk, const lop_node *k, const lop_op *what,
+                              const lop_attr *attr, const lop_op *join, const lop_node **out) {
+    (void)m;
+    const lop_node *all = NULL;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < k->n; i++) {
+        const lop_node *one = NULL, *both = NULL;
+        st = lop_make1(mk, what, attr, k->child[i], &one);
+        if (st == LOP_OK && all) st = lop_make2(mk, join, NULL, all, one, &both);
+        if (st == LOP_OK && !all) both = lop_node_ref(one);
+        lop_node_unref(one);
+        lop_node_unref(all);
+        all = both;
+    }
+    *out = all;
+    return st;
+}
+LOP_BUILD(dense_kron) { return fold_values(m, mk, m->root->child[0], &lop_op_todense, &m->root->attr, &lop_op_kronarray, out); }
+LOP_BUILD(diagonal_kron) { return fold_values(m, mk, m->root->child[0], &lop_op_diagonal, &m->root->attr, &lop_op_kronarray, out); }
+LOP_BUILD(trace_kron) { return fold_values(m, mk, m->root->child[0], &lop_op_trace, &m->root->attr, &lop_op_mul, out); }
+
+LOP_BUILD(element_kron) {
+    const lop_node *k = m->root->child[0], *all = NULL;
+    int64_t i = ATTR(m, 'k').i[0], j = ATTR(m, 'k').i[1];
+    lop_status st = LOP_OK;
+    for (int f = k->n - 1; st == LOP_OK && f >= 0; f--) {
+        const lop_node *one = NULL, *both = NULL, *a = k->child[f];
+        lop_attr at = {.i = {i % lop_rows(a), j % lop_cols(a), 0, ATTR(m, 'k').i[3]}};
+        i /= lop_rows(a);
+        j /= lop_cols(a);
+        st = lop_make1(mk, &lop_op_element, &at, a, &one);
+        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_mul, NULL, one, all, &both);
+        if (st == LOP_OK && !all) both = lop_node_ref(one);
+        lop_node_unref(one);
+        lop_node_unref(all);
+        all = both;
+    }
+    *out = all;
+    return st;
+}

@@ -1,0 +1,246 @@
+/* emit.c: slots, steps and the node map, grown as a plan is made. Cost: amortised O(1) each. */
+#include "emit_impl.h"
+
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+/* -- node to slot --------------------------------------------------------------------------------------- */
+
+static uint64_t spread(const void *p) {
+    uint64_t h = (uint64_t)(uintptr_t)p;
+    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 29);
+}
+
+lop_status lop_map_init(lop_map *map, lop_ctx *ctx) {
+    map->ctx = ctx;
+    map->room = 32;
+    map->count = 0;
+    map->key = lop_calloc(ctx, 32, sizeof *map->key);
+    map->value = lop_calloc(ctx, 32, sizeof *map->value);
+    return map->key && map->value ? LOP_OK : LOP_NOMEM;
+}
+
+void lop_map_clear(lop_map *map, lop_ctx *ctx) {
+    lop_free(ctx, (void *)map->key);
+    lop_free(ctx, map->value);
+    map->key = NULL;
+    map->value = NULL;
+}
+
+static int64_t find(const lop_map *map, const lop_node *key) {
+    uint64_t at = spread(key) & (uint64_t)(map->room - 1);
+    while (map->key[at] && map->key[at] != key) at = (at + 1) & (uint64_t)(map->room - 1);
+    return (int64_t)at;
+}
+
+bool lop_map_get(const lop_map *map, const lop_node *key, int *value) {
+    int64_t at = find(map, key);
+    if (!map->key[at]) return false;
+    *value = map->value[at];
+    return true;
+}
+
+lop_status lop_map_set(lop_map *map, const lop_node *key, int value) {
+    if (2 * (map->count + 1) > map->room) {
+        lop_map more = {.ctx = map->ctx, .room = 2 * map->room, .count = map->count};
+        more.key = lop_calloc(map->ctx, (size_t)more.room, sizeof *more.key);
+        more.value = lop_calloc(map->ctx, (size_t)more.room, sizeof *more.value);
+        if (!more.key || !more.value) {
+            lop_map_clear(&more, map->ctx);
+            return LOP_NOMEM;
+        }
+        for (int64_t i = 0; i < map->room; i++) {
+            if (!map->key[i]) continue;
+            int64_t at = find(&more, map->key[i]);
+            more.key[at] = map->key[i];
+            more.value[at] = map->value[i];
+        }
+        lop_map_clear(map, map->ctx);
+        *map = more;
+    }
+    int64_t at = find(map, key);
+    if (!map->key[at]) map->count++;
+    map->key[at] = key;
+    map->value[at] = value;
+    return LOP_OK;
+}
+
+/* -- slots ----------------------------------------------------------------------------------------------- */
+
+static bool grow(lop_ctx *ctx, void **block, int *room, int n, size_t size) {
+    if (n < *room) return true;
+    int more = *room ? 2 * *room : 8;
+    void *p = lop_realloc(ctx, *block, (size_t)more * size);
+    if (!p) return false;
+    *block = p;
+    *room = more;
+    return true;
+}
+
+int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape, lop_status *st) {
+    lop_plan *p = e->plan;
+    lop_slot s = {.kind = kind, .dt = dt, .core = core, .shape = *shape, .m = 1, .n = 1, .batch = 1,
+                  .leaf = -1, .alias = -1, .offset = -1, .first = -1, .last = -1};
+    int64_t count, bytes;
+    if (lop_shape_count(shape, &count, e->err) != LOP_OK || !lop_mul_ok(count, (int64_t)lop_dtype_size(dt), &bytes)) {
+        char text[128];
+        *st = lop_fail(e->err, LOP_OVERFLOW, "an array of shape %s and dtype %s is larger than memory can be",
+                       lop_shape_text(shape, text, sizeof text), lop_dtype_name(dt));
+        return -1;
+    }
+    int nb = shape->ndim - core;
+    for (int i = 0; i < nb; i++) s.batch *= shape->dim[i];
+    if (core == 2) s.n = shape->dim[nb + 1];
+    if (core >= 1) s.m = shape->dim[nb];
+    s.matbytes = s.m * s.n * (int64_t)lop_dtype_size(dt);
+    if (!grow(p->ctx, (void **)&p->slot, &e->room_slot, p->nslot, sizeof s)) {
+        *st = lop_fail(e->err, LOP_NOMEM, NULL);
+        return -1;
+    }
+    p->slot[p->nslot] = s;
+    *st = LOP_OK;
+    return p->nslot++;
+}
+
+int lop_emit_leaf_slot(lop_emit *e, const lop_node *leaf, lop_status *st) {
+    lop_plan *p = e->plan;
+    if (!grow(p->ctx, (void **)&p->leaf, &e->room_leaf, p->nleaf, sizeof *p->leaf)) {
+        *st = lop_fail(e->err, LOP_NOMEM, NULL);
+        return -1;
+    }
+    int slot = lop_emit_slot(e, LOP_S_LEAF, leaf->dtype, leaf->core, &leaf->shape, st);
+    if (slot < 0) return -1;
+    p->slot[slot].leaf = p->nleaf;
+    p->leaf[p->nleaf++] = (lop_leaf){leaf->serial, leaf->dtype, leaf->shape, slot};
+    return slot;
+}
+
+int lop_emit_value(lop_emit *e, const lop_node *array) {
+    int slot = -1;
+    bool known = lop_map_get(&e->map, array, &slot);
+    LOP_ASSERT(known && slot >= 0);
+    (void)known;
+    return slot;
+}
+
+lop_dtype lop_slot_dtype(const lop_emit *e, int slot) { return e->plan->slot[slot].dt; }
+
+void lop_slot_sizes(const lop_emit *e, int slot, int64_t *m, int64_t *n, int64_t *batch) {
+    const lop_slot *s = &e->plan->slot[slot];
+    if (m) *m = s->m;
+    if (n) *n = s->n;
+    if (batch) *batch = s->batch;
+}
+
+int lop_emit_temp(lop_emit *e, lop_dtype dt, int core, const lop_shape *shape, lop_status *st) {
+    return lop_emit_slot(e, LOP_S_TEMP, dt, core, shape, st);
+}
+
+lop_shape lop_emit_shape(const lop_emit *e, int like, int64_t m, int64_t n) {
+    const lop_slot *s = &e->plan->slot[like];
+    lop_shape shape = s->shape;
+    shape.ndim = s->shape.ndim - s->core + 2;
+    shape.dim[shape.ndim - 2] = m;
+    shape.dim[shape.ndim - 1] = n;
+    return shape;
+}
+
+int lop_emit_mask(lop_emit *e, int like, lop_status *st) {
+    const lop_slot *s = &e->plan->slot[like];
+    lop_shape shape = s->shape;
+    shape.ndim -= s->core;
+    return lop_emit_slot(e, LOP_S_TEMP, LOP_b8, 0, &shape, st);
+}
+
+/* -- steps ----------------------------------------------------------------------------------------------- */
+
+lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int nin, const int *in) {
+    lop_plan *p = e->plan;
+    if (!grow(p->ctx, (void **)&p->step, &e->room_step, p->nstep, sizeof *p->step)) {
+        (void)lop_fail(e->err, LOP_NOMEM, NULL);
+        return NULL;
+    }
+    lop_step *s = &p->step[p->nstep++];
+    *s = (lop_step){.name = name, .run = run, .n = nin + 1, .fail = -1, .when = -1, .derived = -1};
+    s->arg[0] = out;
+    for (int i = 0; i < nin; i++) s->arg[i + 1] = in[i];
+    for (int i = 0; i <= nin; i++) {
+        const lop_slot *slot = &p->slot[s->arg[i]];
+        s->bytes += (double)slot->matbytes * (double)slot->batch;
+    }
+    return s;
+}
+
+lop_status lop_run_copy(const lop_call *c) {
+    lopk_copy(c->a[0], c->a[1]);
+    return LOP_OK;
+}
+
+int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st) {
+    *st = LOP_OK;
+    const lop_slot *s = &e->plan->slot[slot];
+    if (s->dt == dt) return slot;
+    lop_shape shape = s->shape;
+    int out = lop_emit_slot(e, LOP_S_TEMP, dt, s->core, &shape, st);
+    if (out < 0) return -1;
+    if (!lop_emit_step(e, "cast", lop_run_copy, out, 1, &slot)) {
+        *st = LOP_NOMEM;
+        return -1;
+    }
+    return out;
+}
+
+int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin, const int *in,
+                     const lop_attr *attr, size_t scratch, double flops, lop_status *st) {
+    lop_plan *p = e->plan;
+    /* one blob for each batch element of the inputs */
+    lop_shape batch = {0}, blob;
+    for (int i = 0; i < nin; i++) {
+        const lop_slot *s = &p->slot[in[i]];
+        lop_shape both;
+        *st = lop_shape_batch(&batch, 0, &s->shape, s->core, &both, e->err);
+        if (*st != LOP_OK) return -1;
+        batch = both;
+    }
+    blob = batch;
+    int64_t size = ((int64_t)bytes + 63) & ~(int64_t)63;
+    blob.dim[blob.ndim++] = size;
+    if (!grow(p->ctx, (void **)&p->derive, &e->room_derive, p->nderive, sizeof *p->derive)) {
+        *st = lop_fail(e->err, LOP_NOMEM, NULL);
+        return -1;
+    }
+    int out = lop_emit_slot(e, LOP_S_DERIVED, LOP_u8, 1, &blob, st);
+    if (out < 0) return -1;
+    lop_step *s = lop_emit_step(e, name, run, out, nin, in);
+    if (!s) {
+        *st = LOP_NOMEM;
+        return -1;
+    }
+    if (attr) s->attr = *attr;
+    s->scratch = scratch;
+    s->flops = flops * (double)p->slot[out].batch;
+    s->derived = p->nderive;
+    p->slot[out].leaf = p->nderive;
+    p->derive[p->nderive++] = (lop_derive){.step = p->nstep - 1, .bytes = size};
+    return out;
+}
+
+bool lop_emit_alias(lop_emit *e, int out, int in) {
+    lop_slot *slot = e->plan->slot;
+    while (slot[in].alias >= 0) in = slot[in].alias;
+    if (slot[out].kind == LOP_S_OUT) {
+        if (slot[in].kind != LOP_S_TEMP) return false;
+        slot[in].alias = out;
+        slot[out].need_c = true;
+        return true;
+    }
+    if (slot[in].kind == LOP_S_DERIVED) return false;
+    if (slot[in].kind != LOP_S_TEMP) slot[in].need_c = true;
+    slot[out].alias = in;
+    return true;
+}
+
+lop_err *lop_emit_err(lop_emit *e) { return e->err; }
+bool lop_emit_fft(const lop_emit *e) { return !e->options || e->options->fft; }

@@ -1,0 +1,72 @@
+/* emit.h: what the ops may do while a plan is made: ask for slots, append steps. Never plan.h.
+ *
+ * A slot is a place for one array: a leaf, a temporary, the result, or a derived value (spectrum,
+ * factor). A step is a kernel call on slots; it runs once per batch element of its output. */
+#ifndef LOP_EMIT_H
+#define LOP_EMIT_H
+
+#include "node.h"
+
+enum { LOP_MAXARG = 6 };
+
+typedef struct lop_emit lop_emit;
+typedef struct lop_step lop_step;
+
+/* One kernel call: argument 0 is the output; the inputs follow. `scratch` has the bytes asked for and is
+ * 64-byte aligned. Temporaries' content on entry is undefined. */
+typedef struct lop_call {
+    const lop_step *step;
+    const lop_mat *a[LOP_MAXARG];
+    void *scratch;
+    lop_err *err;
+} lop_call;
+typedef lop_status (*lop_run)(const lop_call *call);
+
+enum {
+    LOP_STEP_COLUMNS = 1, /* linear in columns: a batch of vectors may be run as one matrix */
+    LOP_STEP_INPLACE = 2, /* argument 1 may be argument 0 */
+};
+
+struct lop_step {
+    const char *name;
+    lop_run run;
+    int n;              /* arguments, the output included */
+    int arg[LOP_MAXARG]; /* slots */
+    lop_attr attr;
+    int flags;
+    size_t scratch;
+    double flops, bytes; /* for the whole batch */
+    /* Guarded branches, each batch element for itself. `fail`: a mask slot (-1: none) set where run
+     * says SINGULAR, instead of failing. `when`: a mask slot; the step runs only where the mask is
+     * `when_set`. The mask is written before it is read: a forward branch. */
+    int fail, when;
+    bool when_set;
+    int derived;            /* index of the derived value this step prepares; -1: a run step */
+    const lop_node *origin; /* borrowed from the plan */
+};
+
+/* The slot that holds an array node's value (lowered before its users). */
+int lop_emit_value(lop_emit *e, const lop_node *array);
+lop_dtype lop_slot_dtype(const lop_emit *e, int slot);
+/* Rows, columns, batch elements of a slot. */
+void lop_slot_sizes(const lop_emit *e, int slot, int64_t *m, int64_t *n, int64_t *batch);
+/* A temporary (-1 on failure; the status is in *st). */
+int lop_emit_temp(lop_emit *e, lop_dtype dt, int core, const lop_shape *shape, lop_status *st);
+/* The shape for a temporary: the batch of slot `like`, then m, n (core 2). */
+lop_shape lop_emit_shape(const lop_emit *e, int like, int64_t m, int64_t n);
+/* The slot itself when the dtype is right, else a temporary with the cast. */
+int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st);
+/* Appends run(out, in...). The step may be filled further until the next is appended; NULL: no memory. */
+lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int nin, const int *in);
+/* Appends a prepare step: `bytes` of memory made once from the inputs and used again while they have not
+ * changed. Gives the slot, whose lop_mat is bytes x 1 of uint8. `flags`, scratch as any step. */
+int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin, const int *in,
+                     const lop_attr *attr, size_t scratch, double flops, lop_status *st);
+int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch element of `like` */
+/* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
+ * when it cannot be (the caller then copies). */
+bool lop_emit_alias(lop_emit *e, int out, int in);
+lop_err *lop_emit_err(lop_emit *e);
+bool lop_emit_fft(const lop_emit *e); /* config: may products go through the FFT? */
+
+#endif

@@ -1,0 +1,31 @@
+/* emit_impl.h: the planner's own view of lop_emit; for plan.c and emit.c alone. */
+#ifndef LOP_EMIT_IMPL_H
+#define LOP_EMIT_IMPL_H
+
+#include "plan.h"
+
+/* Node to slot (or -1: an operator, seen). */
+typedef struct lop_map {
+    const lop_node **key;
+    int *value;
+    int64_t room, count;
+    lop_ctx *ctx;
+} lop_map;
+lop_status lop_map_init(lop_map *map, lop_ctx *ctx);
+void lop_map_clear(lop_map *map, lop_ctx *ctx);
+bool lop_map_get(const lop_map *map, const lop_node *key, int *value);
+lop_status lop_map_set(lop_map *map, const lop_node *key, int value);
+
+struct lop_emit {
+    lop_plan *plan;
+    lop_err *err;
+    const lop_options *options;
+    lop_map map;
+    int room_slot, room_step, room_leaf, room_derive;
+};
+
+int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape, lop_status *st);
+int lop_emit_leaf_slot(lop_emit *e, const lop_node *leaf, lop_status *st);
+lop_status lop_run_copy(const lop_call *c); /* argument 0 <- cast(argument 1) */
+
+#endif

@@ -1,0 +1,339 @@
+/* exec.c: frames, derived values, the loop over steps.
+ *
+ * A step runs once per batch element of its output; inputs broadcast (stride 0). A vector batch of a
+ * step that is linear in columns runs as one matrix. Prepare steps first fingerprint their inputs: the
+ * retained value serves again when 128 bits over all the bytes agree, else it is made anew. */
+#include "exec.h"
+
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+/* -- derived values ---------------------------------------------------------------------------------------- */
+
+void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit) {
+    memset(store, 0, sizeof *store);
+    store->ctx = ctx;
+    store->limit = limit;
+}
+
+static void blob_unref(lop_ctx *ctx, lop_blob *b) {
+    if (!b || --b->refs > 0) return;
+    lop_free(ctx, b->data);
+    lop_free(ctx, b);
+}
+
+void lop_store_clear(lop_store *store) {
+    for (int i = 0; i < store->n; i++) blob_unref(store->ctx, store->blob[i]);
+    lop_free(store->ctx, (void *)store->blob);
+    store->blob = NULL;
+    store->n = store->room = 0;
+    store->bytes = 0;
+}
+
+static lop_blob *store_get(lop_store *store, uint64_t key) {
+    for (int i = 0; i < store->n; i++)
+        if (store->blob[i]->key == key) {
+            store->blob[i]->used = ++store->clock;
+            store->blob[i]->refs++;
+            return store->blob[i];
+        }
+    return NULL;
+}
+
+static void store_drop(lop_store *store, int i) {
+    store->bytes -= store->blob[i]->bytes;
+    blob_unref(store->ctx, store->blob[i]);
+    store->blob[i] = store->blob[--store->n];
+}
+
+/* Publishes (retains) a value; an older one of the same key goes, then the least recently used until the
+ * bound holds. Out of memory only means that nothing is kept. */
+static void store_put(lop_store *store, lop_blob *b) {
+    for (int i = 0; i < store->n; i++)
+        if (store->blob[i]->key == b->key) {
+            store_drop(store, i);
+            break;
+        }
+    if (b->bytes > store->limit) return;
+    while (store->n && store->bytes + b->bytes > store->limit) {
+        int old = 0;
+        for (int i = 1; i < store->n; i++)
+            if (store->blob[i]->used < store->blob[old]->used) old = i;
+        store_drop(store, old);
+    }
+    if (store->n == store->room) {
+        int room = store->room ? 2 * store->room : 16;
+        lop_blob **more = lop_realloc(store->ctx, (void *)store->blob, (size_t)room * sizeof *more);
+        if (!more) return;
+        store->blob = more;
+        store->room = room;
+    }
+    b->used = ++store->clock;
+    b->refs++;
+    store->bytes += b->bytes;
+    store->blob[store->n++] = b;
+}
+
+/* -- frames -------------------------------------------------------------------------------------------------- */
+
+lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, lop_err *err) {
+    f->plan = plan;
+    f->store = store;
+    f->block = NULL;
+    f->fallbacks = 0;
+    f->leaf = f->inline_leaf;
+    f->mat = f->inline_mat;
+    f->blob = f->inline_blob;
+    f->work = f->inline_work;
+    size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf, mats = (size_t)plan->nslot * sizeof *f->mat;
+    size_t blobs = 2 * (size_t)plan->nderive * sizeof *f->blob;
+    if ((uint64_t)plan->workspace > SIZE_MAX / 2) return lop_fail(err, LOP_NOMEM, NULL);
+    size_t work = (size_t)plan->workspace + plan->scratch, all = 0;
+    bool small = plan->nleaf < 6 && plan->nslot <= LOP_FRAME_SLOTS && plan->nderive <= 4;
+    if (!small) all = leaves + mats + blobs + 64;
+    if (work > LOP_FRAME_BYTES) all += work + 128;
+    if (all) {
+        unsigned char *p = f->block = lop_alloc(plan->ctx, all);
+        if (!p)
+            return lop_fail(err, LOP_NOMEM, "the workspace of %lld bytes that this needs could not be had",
+                            (long long)all);
+        if (!small) {
+            f->leaf = (lop_buf *)(void *)p;
+            f->mat = (lop_mat *)(void *)(p + leaves);
+            f->blob = (lop_blob **)(void *)(p + leaves + mats);
+            p += leaves + mats + blobs;
+        }
+        if (work > LOP_FRAME_BYTES) f->work = (unsigned char *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
+    }
+    f->stale = f->blob + plan->nderive;
+    for (int i = 0; i < plan->nderive; i++) f->stale[i] = NULL;
+    for (int i = 0; i < plan->nderive; i++) f->blob[i] = store ? store_get(store, plan->derive[i].key) : NULL;
+    return LOP_OK;
+}
+
+static void mat_of_buf(lop_mat *m, const lop_slot *s, const lop_buf *b) {
+    int nd = b->shape.ndim;
+    m->p = b->p;
+    m->m = s->m;
+    m->n = s->n;
+    m->dt = s->dt;
+    m->cs = s->core == 2 ? b->stride[nd - 1] : 1;
+    m->rs = s->core == 2 ? b->stride[nd - 2] : s->core == 1 ? b->stride[nd - 1] : 1;
+}
+
+lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) {
+    const lop_plan *p = f->plan;
+    const lop_slot *s = &p->slot[i < p->nleaf ? p->leaf[i].slot : p->out];
+    if (buf->dt != s->dt)
+        return lop_fail(err, LOP_DTYPE, "the dtype of an operand changed from %s to %s after it was wrapped",
+                        lop_dtype_name(s->dt), lop_dtype_name(buf->dt));
+    if (!lop_shape_equal(&buf->shape, &s->shape)) {
+        char was[128], is[128];
+        return lop_fail(err, LOP_DIM, "the shape of an operand changed from %s to %s after it was wrapped",
+                        lop_shape_text(&s->shape, was, sizeof was), lop_shape_text(&buf->shape, is, sizeof is));
+    }
+    f->leaf[i] = *buf;
+    mat_of_buf(&f->mat[s - p->slot], s, buf);
+    return LOP_OK;
+}
+
+void lop_frame_close(lop_frame *f) {
+    for (int i = 0; i < f->plan->nderive; i++) {
+        lop_blob *b = f->blob[i];
+        blob_unref(f->plan->ctx, f->stale[i]); /* counts change under the lock only */
+        if (!b) continue;
+        if (f->store && b->used == 0) store_put(f->store, b);
+        blob_unref(f->plan->ctx, b);
+    }
+    lop_free(f->plan->ctx, f->block);
+    f->block = NULL;
+}
+
+/* -- running ---------------------------------------------------------------------------------------------------- */
+
+static void mats_of_temps(lop_frame *f) {
+    const lop_plan *p = f->plan;
+    for (int i = 0; i < p->nslot; i++) {
+        const lop_slot *s = &p->slot[i];
+        if (s->alias < 0 && s->kind != LOP_S_TEMP) continue;
+        int base = i;
+        while (p->slot[base].alias >= 0) base = p->slot[base].alias;
+        const lop_slot *b = &p->slot[base];
+        void *at = b->kind == LOP_S_TEMP ? (b->offset < 0 ? NULL : f->work + b->offset) : f->mat[base].p;
+        f->mat[i] = (lop_mat){at, s->m, s->n, s->n, 1, s->dt};
+    }
+}
+
+/* Element stride of batch dimension `d` (of `nb` output dimensions) of a slot; 0 where it broadcasts. */
+static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
+    const lop_slot *s = &f->plan->slot[slot];
+    int own = s->shape.ndim - s->core, at = d - (nb - own);
+    if (at < 0 || s->shape.dim[at] == 1) return 0;
+    if (s->alias < 0 && s->kind != LOP_S_TEMP && s->kind != LOP_S_DERIVED) {
+        const lop_buf *b = &f->leaf[s->kind == LOP_S_OUT ? f->plan->nleaf : s->leaf];
+        return b->stride[at];
+    }
+    int64_t stride = s->m * s->n;
+    for (int i = own - 1; i > at; i--) stride *= s->shape.dim[i];
+    return stride;
+}
+
+typedef struct sweep {
+    int nb, nargs;
+    int64_t dim[LOP_MAXDIM], stride[LOP_MAXARG][LOP_MAXDIM];
+    lop_mat mat[LOP_MAXARG];
+} sweep;
+
+/* A batch of vectors as one matrix: the last batch dimension becomes the columns. */
+static void merge_columns(const lop_step *s, sweep *w) {
+    int d = w->nb - 1;
+    if (!(s->flags & LOP_STEP_COLUMNS) || d < 0 || s->when >= 0 || s->fail >= 0) return;
+    int64_t len = w->dim[d];
+    if (len < 2 || w->mat[0].n != 1 || w->mat[1].n != 1) return;
+    for (int j = 2; j < w->nargs; j++)
+        if (w->stride[j][d]) return;
+    for (int j = 0; j < 2; j++) {
+        const lop_mat *m = &w->mat[j];
+        int64_t stride = w->stride[j][d];
+        if (stride < 1 || (stride < m->m * m->rs && m->rs < len * stride)) return;
+    }
+    for (int j = 0; j < 2; j++) {
+        w->mat[j].n = len;
+        w->mat[j].cs = w->stride[j][d];
+    }
+    w->nb = d;
+}
+
+static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
+    const lop_slot *out = &f->plan->slot[s->arg[0]];
+    w->nb = out->shape.ndim - out->core;
+    w->nargs = s->n;
+    for (int d = 0; d < w->nb; d++) w->dim[d] = out->shape.dim[d];
+    for (int j = 0; j < s->n; j++) {
+        w->mat[j] = f->mat[s->arg[j]];
+        for (int d = 0; d < w->nb; d++) w->stride[j][d] = batch_stride(f, s->arg[j], d, w->nb);
+    }
+    merge_columns(s, w);
+}
+
+static lop_status guarded(const lop_frame *f, const lop_step *s, const lop_call *call, int64_t element, lop_err *err) {
+    unsigned char *mask = s->when >= 0 ? f->mat[s->when].p : NULL;
+    if (mask && (mask[element] != 0) != s->when_set) return LOP_OK;
+    lop_status st = s->run(call);
+    if (s->fail >= 0) {
+        ((unsigned char *)f->mat[s->fail].p)[element] = st == LOP_SINGULAR;
+        if (st == LOP_SINGULAR) {
+            ((lop_frame *)(uintptr_t)f)->fallbacks++;
+            st = LOP_OK;
+        }
+    }
+    if (st < 0 && err) err->batch = element;
+    return st;
+}
+
+static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    sweep w;
+    sweep_open(f, s, &w);
+    int64_t at[LOP_MAXDIM] = {0}, element = 0;
+    for (int d = 0; d < w.nb; d++)
+        if (w.dim[d] == 0) return LOP_OK;
+    lop_mat mat[LOP_MAXARG];
+    lop_call call = {.step = s, .scratch = scratch, .err = err};
+    for (int j = 0; j < s->n; j++) {
+        mat[j] = w.mat[j];
+        call.a[j] = &mat[j];
+    }
+    for (;; element++) {
+        for (int j = 0; j < s->n; j++) {
+            int64_t offset = 0;
+            for (int d = 0; d < w.nb; d++) offset += at[d] * w.stride[j][d];
+            mat[j].p = (char *)w.mat[j].p + offset * (int64_t)lop_dtype_size(mat[j].dt);
+        }
+        lop_status st = guarded(f, s, &call, element, err);
+        if (st != LOP_OK) return st;
+        int d = w.nb - 1;
+        while (d >= 0 && ++at[d] == w.dim[d]) at[d--] = 0;
+        if (d < 0) return LOP_OK;
+    }
+}
+
+static lop_status run_step(const lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    if (f->plan->batched) return run_batch(f, s, scratch, err);
+    lop_call call = {.step = s, .scratch = scratch, .err = err};
+    for (int j = 0; j < s->n; j++) {
+        if (f->plan->slot[s->arg[j]].batch == 0) return LOP_OK;
+        call.a[j] = &f->mat[s->arg[j]];
+    }
+    if (s->fail >= 0 || s->when >= 0) return guarded(f, s, &call, 0, err);
+    return s->run(&call);
+}
+
+static lop_print128 print_inputs(const lop_frame *f, const lop_step *s) {
+    lop_print128 print = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
+    for (int j = 1; j < s->n; j++) {
+        const lop_slot *slot = &f->plan->slot[s->arg[j]];
+        int nb = slot->shape.ndim - slot->core;
+        int64_t at[LOP_MAXDIM] = {0};
+        for (int64_t e = 0; e < slot->batch; e++) {
+            lop_mat m = f->mat[s->arg[j]];
+            int64_t offset = 0;
+            for (int d = 0; d < nb; d++) offset += at[d] * batch_stride(f, s->arg[j], d, nb);
+            m.p = (char *)m.p + offset * (int64_t)lop_dtype_size(m.dt);
+            print = lopk_fingerprint(print, &m);
+            for (int d = nb - 1; d >= 0 && ++at[d] == slot->shape.dim[d]; d--) at[d] = 0;
+        }
+    }
+    return print;
+}
+
+/* Finds or makes the derived value of a prepare step; afterwards its slot points to the data. */
+static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    const lop_derive *d = &f->plan->derive[s->derived];
+    const lop_slot *slot = &f->plan->slot[s->arg[0]];
+    lop_blob **blob = &f->blob[s->derived];
+    lop_print128 print = print_inputs(f, s);
+    lop_mat *m = &f->mat[s->arg[0]];
+    *m = (lop_mat){NULL, d->bytes, 1, 1, 1, LOP_u8};
+    if (*blob && (*blob)->print.lo == print.lo && (*blob)->print.hi == print.hi) {
+        m->p = (*blob)->data;
+        return LOP_OK;
+    }
+    int64_t bytes;
+    if (!lop_mul_ok(d->bytes, slot->batch, &bytes)) return lop_fail(err, LOP_OVERFLOW, NULL);
+    lop_blob *fresh = lop_calloc(f->plan->ctx, 1, sizeof *fresh);
+    void *data = fresh ? lop_alloc(f->plan->ctx, (size_t)bytes) : NULL;
+    if (!data) {
+        lop_free(f->plan->ctx, fresh);
+        return lop_fail(err, LOP_NOMEM, "the %lld bytes that %s needs could not be had", (long long)bytes, s->name);
+    }
+    *fresh = (lop_blob){.refs = 1, .bytes = bytes, .key = d->key, .print = print, .data = data};
+    m->p = data;
+    lop_status st = run_step(f, s, scratch, err);
+    if (st != LOP_OK) {
+        lop_free(f->plan->ctx, data);
+        lop_free(f->plan->ctx, fresh);
+        return st;
+    }
+    fresh->used = 0; /* fresh: to be published */
+    f->stale[s->derived] = *blob;
+    *blob = fresh;
+    return st;
+}
+
+lop_status lop_exec(lop_frame *f, lop_err *err) {
+    const lop_plan *p = f->plan;
+    void *scratch = f->work + p->workspace;
+    mats_of_temps(f);
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        lop_status st = s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
+        if (st == LOP_OK) continue;
+        if (err) {
+            err->step = i;
+            if (err->status == LOP_OK) (void)lop_fail(err, st, NULL);
+        }
+        return st;
+    }
+    return LOP_OK;
+}

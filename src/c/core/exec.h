@@ -1,0 +1,56 @@
+/* exec.h: runs a plan. One loop over steps; no decisions but the plan's own branches.
+ *
+ *   lop_frame_open   under the lock: memory, and the derived values that may still hold (retained)
+ *   lop_frame_bind   under the lock: one array a leaf, then the result
+ *   lop_exec         without it: fingerprints, prepare steps whose inputs changed, run steps
+ *   lop_frame_close  under the lock: publishes what was derived, frees
+ */
+#ifndef LOP_EXEC_H
+#define LOP_EXEC_H
+
+#include "plan.h"
+
+/* A derived value: counted, immutable once published. */
+typedef struct lop_blob {
+    int64_t refs, bytes;
+    uint64_t key, used;
+    lop_print128 print;
+    void *data;
+} lop_blob;
+
+/* All derived values of a context, bounded in bytes, least recently used out first. */
+typedef struct lop_store {
+    lop_ctx *ctx;
+    lop_blob **blob;
+    int n, room;
+    int64_t bytes, limit;
+    uint64_t clock, hits, misses;
+} lop_store;
+void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit);
+void lop_store_clear(lop_store *store);
+
+enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };
+
+typedef struct lop_frame {
+    const lop_plan *plan;
+    lop_store *store;
+    lop_buf *leaf;      /* nleaf + 1: the result is the last */
+    lop_mat *mat;       /* nslot */
+    lop_blob **blob;    /* nderive in use, then nderive that were found stale */
+    lop_blob **stale;
+    unsigned char *work; /* workspace then scratch */
+    void *block;         /* what was allocated, NULL when the inline room sufficed */
+    int64_t fallbacks;   /* guarded branches taken */
+    lop_mat inline_mat[LOP_FRAME_SLOTS];
+    lop_buf inline_leaf[6];
+    lop_blob *inline_blob[8];
+    _Alignas(64) unsigned char inline_work[LOP_FRAME_BYTES];
+} lop_frame;
+
+lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, lop_err *err) LOP_MUST_CHECK;
+/* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or DTYPE. */
+lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) LOP_MUST_CHECK;
+lop_status lop_exec(lop_frame *f, lop_err *err) LOP_MUST_CHECK;
+void lop_frame_close(lop_frame *f);
+
+#endif

@@ -1,0 +1,61 @@
+/* guards.c: guards look at shapes, dtypes, kinds and declared properties; never at values. */
+#include "guards.h"
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+#define ATTR(m, c) ((m)->attr[(c) - 'a'])
+
+static lop_truth truth(bool b) { return b ? LOP_TRUE : LOP_FALSE; }
+
+static bool adds_nothing(const lop_node *root, const lop_node *gone, const lop_node *stays) {
+    (void)gone;
+    return root->dtype == stays->dtype && root->weak == stays->weak && lop_shape_equal(&root->shape, &stays->shape);
+}
+lop_truth lop_when_left_weak(const lop_match *m) { return truth(adds_nothing(m->root, m->root->child[0], m->root->child[1])); }
+lop_truth lop_when_right_weak(const lop_match *m) { return truth(adds_nothing(m->root, m->root->child[1], m->root->child[0])); }
+
+lop_truth lop_when_krons_fit(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    if (a->n != b->n) return LOP_FALSE;
+    for (int i = 0; i < a->n; i++)
+        if (lop_cols(a->child[i]) != lop_rows(b->child[i])) return LOP_FALSE;
+    return LOP_TRUE;
+}
+
+static bool square_factors(const lop_node *k) {
+    if (k->op != &lop_op_kron) return false;
+    for (int i = 0; i < k->n; i++)
+        if (!lop_is_square(k->child[i])) return false;
+    return true;
+}
+lop_truth lop_when_square_factors(const lop_match *m) { return truth(square_factors(m->root->child[0])); }
+
+lop_truth lop_when_real(const lop_match *m) {
+    return truth((m->root->attr.i[0] & LOP_C) != 0 && !lop_is_complex(m->root->dtype));
+}
+lop_truth lop_when_no_batch(const lop_match *m) { return truth(lop_nbatch(m->root->child[0]) == 0); }
+lop_truth lop_when_both_square(const lop_match *m) { return truth(lop_is_square(HOLE(m, 'a')) && lop_is_square(HOLE(m, 'b'))); }
+lop_truth lop_when_coef_nonzero(const lop_match *m) { return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0); }
+lop_truth lop_when_positive(const lop_match *m) { return lop_node_trait(HOLE(m, 'a'), LOP_POSITIVE); }
+
+lop_truth lop_when_leaf_kind(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a');
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i]->op->cls == LOP_OPERATOR) return LOP_FALSE;
+    return LOP_TRUE;
+}
+lop_truth lop_when_no_dense(const lop_match *m) { return truth(!HOLE(m, 'a')->op->dense); }
+lop_truth lop_when_no_diagonal(const lop_match *m) { return truth(!HOLE(m, 'a')->op->diagonal); }
+lop_truth lop_when_no_element(const lop_match *m) { return truth(!HOLE(m, 'a')->op->element); }
+
+lop_truth lop_when_main(const lop_match *m) { return truth(ATTR(m, 'k').i[0] == 0); }
+lop_truth lop_when_main_square(const lop_match *m) {
+    const lop_node *p = m->root->child[0];
+    return truth(ATTR(m, 'k').i[0] == 0 && lop_is_square(p) && lop_is_square(p->child[0]) && lop_is_square(p->child[1]));
+}
+lop_truth lop_when_main_kron(const lop_match *m) { return truth(ATTR(m, 'k').i[0] == 0 && square_factors(m->root->child[0])); }
+
+lop_truth lop_when_cast_same(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a');
+    return truth(!a->weak && (int64_t)a->dtype + 1 == ATTR(m, 'd').i[3]);
+}
+lop_truth lop_when_array_real(const lop_match *m) { return truth(!lop_is_complex(HOLE(m, 'a')->dtype)); }

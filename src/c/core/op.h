@@ -1,0 +1,90 @@
+/* op.h: the table every kind ends in. One const lop_op a kind, one line in kinds.def; class, signature,
+ * docstring, stub, docs page and test batteries are made from it. A NULL slot means the generic way. */
+#ifndef LOP_OP_H
+#define LOP_OP_H
+
+#include "emit.h"
+#include "node.h"
+
+typedef enum lop_class { LOP_ARRAY, LOP_OPERATOR, LOP_ACTION } lop_class;
+
+/* What a constructor's argument is. */
+typedef enum lop_role {
+    LOP_P_NONE,
+    LOP_P_ARRAY,     /* an array whose last `rank` dimensions are its own */
+    LOP_P_OPERATOR,  /* an operator; arrays are wrapped as Dense */
+    LOP_P_OPERATORS, /* one or more operators: *ops */
+    LOP_P_INDEX,     /* an integer array, `rank` 1 */
+    LOP_P_INT,       /* a size: attr.i[slot] */
+    LOP_P_SHAPE,     /* (m, n) */
+    LOP_P_DTYPE,     /* a dtype or None (weak) */
+    LOP_P_ASSUME,    /* scipy.linalg.solve's words */
+    LOP_P_FOREIGN,   /* something Python takes apart (a scipy.sparse matrix, callables) */
+} lop_role;
+
+typedef struct lop_param {
+    const char *name;
+    lop_role role;
+    int rank;
+    const char *fallback; /* default as Python text; NULL: required */
+    const char *doc;      /* one sentence */
+} lop_param;
+
+enum { LOP_MAXPARAM = 6 };
+
+typedef struct lop_doc {
+    const char *brief, *extended, *cost, *notes, *example;
+} lop_doc;
+
+/* A random instance for the batteries: a node, and the memory of its leaves by serial. */
+typedef struct lop_rand lop_rand;
+
+struct lop_op {
+    int id;            /* LOP_ID(name): its place in kinds.def */
+    const char *name;  /* head in the text form */
+    const char *title; /* Python class; NULL: none */
+    lop_class cls;
+    int min, max; /* children; max -1: any number */
+    lop_param param[LOP_MAXPARAM];
+    lop_doc doc;
+    /* Which attributes the text form prints: number of ints, coefficient or not. */
+    int ints;
+    bool coef;
+
+    /* Shape, dtype, weak, core from children and attributes (all set before). */
+    lop_status (*infer)(lop_node *self, lop_err *err);
+    lop_truth (*trait)(const lop_node *self, lop_trait trait);
+
+    /* Arrays and actions: steps that put this value into slot `out`. */
+    lop_status (*lower)(lop_emit *e, const lop_node *self, int out);
+    /* Operators: y[out] = mode(self) x; dense form; diagonal from offset attr.i[0]; one element;
+     * solution of mode(self) y = x. UNABLE sends the rewriter's generic rows to work. */
+    lop_status (*apply)(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out);
+    lop_status (*dense)(lop_emit *e, const lop_node *self, int out);
+    lop_status (*diagonal)(lop_emit *e, const lop_node *self, int64_t k, int out);
+    lop_status (*element)(lop_emit *e, const lop_node *self, int64_t i, int64_t j, int out);
+    /* Flops of one product with k columns. */
+    double (*flops)(const lop_node *self, int64_t k);
+
+    lop_status (*random)(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out);
+};
+
+/* kinds.c */
+int lop_nops(void);
+const lop_op *lop_op_at(int id);
+static inline int lop_op_id(const lop_op *op) { return op->id; }
+const lop_op *lop_op_find(const char *name, size_t length);
+lop_status lop_kinds_check(lop_err *err); /* the start-up self-check */
+
+#define LOP_KIND(name) extern const lop_op lop_op_##name;
+#include "kinds.def"
+#undef LOP_KIND
+
+enum lop_id {
+#define LOP_KIND(name) LOP_ID_##name,
+#include "kinds.def"
+#undef LOP_KIND
+};
+#define LOP_NAMED(head) .id = LOP_ID_##head, .name = #head
+
+#endif

@@ -1,0 +1,332 @@
+/* plan.c: lowering in post-order, liveness, workspace, cost.
+ *
+ * The canonical DAG is walked once with an explicit stack; each array or action node becomes a slot and
+ * the steps its op emits. Then slots get their life spans and one workspace by first fit, derived values
+ * their keys, and the plan its cost. Cost O(nodes + steps). */
+#include "plan.h"
+
+#include "emit_impl.h"
+
+#include <string.h>
+
+const lop_costs lop_costs_default = {.version = 1, .flop_rate = 2e9, .gemm_rate = 4e10, .bandwidth = 1.2e10, .overhead = 2e-8};
+
+/* -- the walk ------------------------------------------------------------------------------------- */
+
+typedef struct walk {
+    const lop_node *node;
+    int next;
+} walk;
+
+static bool is_value(const lop_node *n) { return n->op->cls != LOP_OPERATOR; }
+
+static lop_status lower_node(lop_emit *e, const lop_node *node) {
+    lop_status st = LOP_OK;
+    if (!is_value(node)) return lop_map_set(&e->map, node, -1);
+    lop_plan *p = e->plan;
+    int slot;
+    if (node->op == &lop_op_array) {
+        slot = lop_emit_leaf_slot(e, node, &st);
+        if (st != LOP_OK) return st;
+        st = lop_map_set(&e->map, node, slot);
+        if (st != LOP_OK || node != p->root) return st;
+    }
+    if (node == p->root) {
+        slot = p->out = lop_emit_slot(e, LOP_S_OUT, node->dtype, node->core, &node->shape, &st);
+    } else {
+        slot = lop_emit_temp(e, node->dtype, node->core, &node->shape, &st);
+    }
+    if (st != LOP_OK) return st;
+    int first = p->nstep;
+    if (node->op == &lop_op_array) {
+        int in = lop_emit_value(e, node);
+        if (!lop_emit_step(e, "copy", lop_run_copy, slot, 1, &in)) return LOP_NOMEM;
+    } else if (!node->op->lower) {
+        st = lop_fail(e->err, LOP_MISSING, "no way to compute %s of %s here", node->op->name,
+                      node->n ? node->child[0]->op->name : "nothing");
+    } else {
+        st = node->op->lower(e, node, slot);
+    }
+    if (st == LOP_UNABLE)
+        st = lop_fail(e->err, LOP_MISSING, "%s of %s has no method", node->op->name, node->child[0]->op->name);
+    if (st != LOP_OK) return st;
+    for (int i = first; i < p->nstep; i++) p->step[i].origin = node;
+    if (node->op == &lop_op_todense && node != p->root && p->slot[slot].alias < 0) {
+        int64_t bytes = 0;
+        if (!lop_mul_ok(p->slot[slot].matbytes, p->slot[slot].batch, &bytes)) bytes = INT64_MAX;
+        if (bytes > p->dense) p->dense = bytes;
+    }
+    return node->op == &lop_op_array ? LOP_OK : lop_map_set(&e->map, node, slot);
+}
+
+static lop_status lower_all(lop_emit *e, const lop_node *root) {
+    lop_ctx *ctx = e->plan->ctx;
+    int64_t room = 64, top = 0;
+    walk *stack = lop_alloc(ctx, (size_t)room * sizeof *stack);
+    if (!stack) return lop_fail(e->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    stack[top++] = (walk){root, 0};
+    while (top > 0) {
+        walk *w = &stack[top - 1];
+        int known;
+        if (w->next == 0 && lop_map_get(&e->map, w->node, &known)) {
+            top--;
+            continue;
+        }
+        if (w->next < w->node->n) {
+            const lop_node *child = w->node->child[w->next++];
+            if (top == room) {
+                walk *more = lop_realloc(ctx, stack, (size_t)(2 * room) * sizeof *stack);
+                if (!more) {
+                    st = lop_fail(e->err, LOP_NOMEM, NULL);
+                    break;
+                }
+                stack = more;
+                room *= 2;
+            }
+            stack[top++] = (walk){child, 0};
+            continue;
+        }
+        st = lower_node(e, w->node);
+        if (st != LOP_OK) break;
+        top--;
+    }
+    lop_free(ctx, stack);
+    return st;
+}
+
+/* -- life spans and the workspace --------------------------------------------------------------------- */
+
+static int base_of(const lop_plan *p, int slot) {
+    while (p->slot[slot].alias >= 0) slot = p->slot[slot].alias;
+    return slot;
+}
+
+static void touch(lop_plan *p, int slot, int step) {
+    lop_slot *s = &p->slot[base_of(p, slot)];
+    if (s->first < 0) s->first = step;
+    s->last = step;
+}
+
+static void life_spans(lop_plan *p) {
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        for (int j = 0; j < s->n; j++) touch(p, s->arg[j], i);
+        if (s->fail >= 0) touch(p, s->fail, i);
+        if (s->when >= 0) touch(p, s->when, i);
+    }
+}
+
+typedef struct hole {
+    int64_t offset, bytes;
+} hole;
+
+typedef struct space {
+    hole *hole;
+    int n, room;
+    int64_t top;
+} space;
+
+static lop_status space_free(lop_ctx *ctx, space *sp, int64_t offset, int64_t bytes) {
+    if (sp->n == sp->room) {
+        int room = sp->room ? 2 * sp->room : 16;
+        hole *more = lop_realloc(ctx, sp->hole, (size_t)room * sizeof *more);
+        if (!more) return LOP_NOMEM;
+        sp->hole = more;
+        sp->room = room;
+    }
+    sp->hole[sp->n++] = (hole){offset, bytes};
+    return LOP_OK;
+}
+
+static bool space_take(space *sp, int64_t bytes, int64_t *offset) {
+    for (int i = sp->n - 1; i >= 0; i--) /* last freed first: warm in cache */
+        if (sp->hole[i].bytes >= bytes && sp->hole[i].bytes <= 2 * bytes) {
+            *offset = sp->hole[i].offset;
+            sp->hole[i] = sp->hole[--sp->n];
+            return true;
+        }
+    *offset = sp->top;
+    return lop_add_ok(sp->top, bytes, &sp->top);
+}
+
+static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
+    if (!lop_mul_ok(s->matbytes, s->batch, bytes) || *bytes > INT64_MAX - 64) return false;
+    *bytes = (*bytes + 63) & ~(int64_t)63;
+    return true;
+}
+
+/* Offsets for the temporaries that are born at step i. An in-place step takes over its first input. */
+static lop_status births(lop_plan *p, space *sp, int i) {
+    lop_step *s = &p->step[i];
+    for (int j = 0; j < s->n + 1; j++) {
+        int id = j < s->n ? s->arg[j] : s->fail;
+        if (id < 0) continue;
+        lop_slot *slot = &p->slot[base_of(p, id)];
+        if (slot->kind != LOP_S_TEMP || slot->first != i || slot->offset >= 0) continue;
+        int64_t bytes;
+        if (!slot_bytes(slot, &bytes)) return LOP_OVERFLOW;
+        if (j == 0 && (s->flags & LOP_STEP_INPLACE)) {
+            lop_slot *in = &p->slot[base_of(p, s->arg[1])];
+            int64_t other;
+            if (in->kind == LOP_S_TEMP && in->last == i && slot_bytes(in, &other) && other == bytes && in->batch == slot->batch) {
+                slot->offset = in->offset;
+                in->last = -1; /* handed over: not freed */
+                continue;
+            }
+        }
+        if (!space_take(sp, bytes, &slot->offset)) return LOP_OVERFLOW;
+    }
+    return LOP_OK;
+}
+
+static lop_status deaths(lop_plan *p, space *sp, int i) {
+    lop_step *s = &p->step[i];
+    for (int j = 0; j < s->n + 2; j++) {
+        int id = j < s->n ? s->arg[j] : (j == s->n ? s->fail : s->when);
+        if (id < 0) continue;
+        lop_slot *slot = &p->slot[base_of(p, id)];
+        int64_t bytes;
+        if (slot->kind != LOP_S_TEMP || slot->last != i || !slot_bytes(slot, &bytes)) continue;
+        slot->last = -1; /* once */
+        if (space_free(p->ctx, sp, slot->offset, bytes) != LOP_OK) return LOP_NOMEM;
+    }
+    return LOP_OK;
+}
+
+static lop_status place(lop_plan *p, lop_err *err) {
+    space sp = {0};
+    lop_status st = LOP_OK;
+    life_spans(p);
+    for (int i = 0; i < p->nstep && st == LOP_OK; i++) {
+        st = births(p, &sp, i);
+        if (st == LOP_OK) st = deaths(p, &sp, i);
+    }
+    p->workspace = sp.top;
+    lop_free(p->ctx, sp.hole);
+    return st == LOP_OK ? st : lop_fail(err, st, "the workspace of this expression is too large");
+}
+
+/* -- keys, cost -------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint64_t v) {
+    h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    h = (h ^ (h >> 31)) * 0x7fb5d329728ea185u;
+    return h ^ (h >> 27);
+}
+
+static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
+    h = mix(h, (uint64_t)s->dt);
+    for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
+    return h;
+}
+
+/* What each derived value is made of: step names, attributes, shapes, leaf serials. */
+static lop_status name_derived(lop_plan *p, lop_err *err) {
+    if (!p->nderive) return LOP_OK;
+    uint64_t *line = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *line);
+    if (!line) return lop_fail(err, LOP_NOMEM, NULL);
+    for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = mix(1, p->leaf[i].serial);
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        uint64_t h = 7;
+        for (const char *c = s->name; *c; c++) h = mix(h, (uint64_t)*c);
+        for (int k = 0; k < 4; k++) h = mix(h, (uint64_t)s->attr.i[k]);
+        uint64_t bits[2];
+        memcpy(bits, &s->attr.re, 8);
+        memcpy(bits + 1, &s->attr.im, 8);
+        h = mix(mix(h, bits[0]), bits[1]);
+        for (int j = 1; j < s->n; j++) h = mix_slot(mix(h, line[base_of(p, s->arg[j])]), &p->slot[s->arg[j]]);
+        int out = base_of(p, s->arg[0]);
+        line[out] = mix(line[out], h);
+        if (s->derived >= 0) p->derive[s->derived].key = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
+    }
+    lop_free(p->ctx, line);
+    return LOP_OK;
+}
+
+static void price(lop_plan *p) {
+    const lop_costs *c = &lop_costs_default;
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        for (int j = 0; j < s->n; j++)
+            if (p->slot[s->arg[j]].batch > 1) p->batched = true;
+        double work = s->flops / c->flop_rate, move = s->bytes / c->bandwidth;
+        p->flops += s->flops;
+        p->bytes += s->bytes;
+        p->seconds += (work > move ? work : move) + c->overhead;
+        if (s->scratch > p->scratch) p->scratch = s->scratch;
+    }
+    p->scratch = (p->scratch + 63) & ~(size_t)63;
+}
+
+/* -- the pipeline -------------------------------------------------------------------------------------- */
+
+lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                         const lop_node *root, lop_plan **out, lop_err *err) {
+    lop_status st;
+    *out = NULL;
+    if (root->opaque) return lop_fail(err, LOP_MISSING, "the expression holds a callable or a foreign dtype");
+    lop_plan *p = lop_calloc(ctx, 1, sizeof *p);
+    if (!p) return lop_fail(err, LOP_NOMEM, NULL);
+    p->ctx = ctx;
+    p->refs = 1;
+    p->written = lop_node_ref(root);
+    lop_tab tab;
+    lop_tab_init(&tab, ctx);
+    lop_emit e = {.plan = p, .err = err, .options = options};
+    LOP_TRY(lop_rewrite(rules, &tab, root, &p->root, &p->trace, err));
+    LOP_TRY(lop_map_init(&e.map, ctx));
+    LOP_TRY(lower_all(&e, p->root));
+    LOP_TRY(place(p, err));
+    LOP_TRY(name_derived(p, err));
+    price(p);
+#ifndef NDEBUG
+    LOP_TRY(lop_plan_check(p, err));
+#endif
+done:
+    lop_map_clear(&e.map, ctx);
+    lop_tab_clear(&tab);
+    if (st == LOP_NOMEM && err && err->status != LOP_NOMEM) (void)lop_fail(err, LOP_NOMEM, NULL);
+    if (st == LOP_OK)
+        *out = p;
+    else
+        lop_plan_unref(p);
+    return st;
+}
+
+void lop_plan_unref(lop_plan *p) {
+    if (!p || --p->refs > 0) return;
+    lop_node_unref(p->root);
+    lop_node_unref(p->written);
+    lop_free(p->ctx, p->slot);
+    lop_free(p->ctx, p->step);
+    lop_free(p->ctx, p->leaf);
+    lop_free(p->ctx, p->derive);
+    lop_free(p->ctx, p);
+}
+
+lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
+    unsigned char *written = lop_calloc(p->ctx, (size_t)p->nslot, 1);
+    if (!written) return lop_fail(err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; i < p->nslot; i++) written[i] = p->slot[i].kind == LOP_S_LEAF;
+    for (int i = 0; i < p->nstep && st == LOP_OK; i++) {
+        const lop_step *s = &p->step[i];
+        for (int j = 1; j < s->n; j++)
+            if (!written[base_of(p, s->arg[j])])
+                st = lop_fail(err, LOP_INTERNAL, "step %d (%s) reads slot %d before it is written", i, s->name, s->arg[j]);
+        if (s->when >= 0 && !written[s->when])
+            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) branches on an unwritten mask", i, s->name);
+        int out = base_of(p, s->arg[0]);
+        written[out] = 1;
+        if (s->fail >= 0) written[s->fail] = 1;
+        const lop_slot *o = &p->slot[out];
+        int64_t bytes;
+        if (o->kind == LOP_S_LEAF) st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
+        if (o->kind == LOP_S_TEMP && (!slot_bytes(o, &bytes) || o->offset < 0 || o->offset + bytes > p->workspace))
+            st = lop_fail(err, LOP_INTERNAL, "slot %d lies outside the workspace", out);
+    }
+    lop_free(p->ctx, written);
+    return st;
+}

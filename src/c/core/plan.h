@@ -1,0 +1,81 @@
+/* plan.h: from a canonical root to a flat list of steps.
+ *
+ *   written root --rewrite--> canonical DAG --lower, in post-order--> steps and slots
+ *                --liveness--> one workspace of known size; cost from the table
+ *
+ * A plan is immutable once made and may be run by several threads at once. */
+#ifndef LOP_PLAN_H
+#define LOP_PLAN_H
+
+#include "emit.h"
+#include "op.h"
+#include "rewrite.h"
+
+typedef enum lop_slot_kind { LOP_S_LEAF, LOP_S_TEMP, LOP_S_OUT, LOP_S_DERIVED } lop_slot_kind;
+
+typedef struct lop_slot {
+    lop_slot_kind kind;
+    lop_dtype dt;
+    int core;
+    lop_shape shape;
+    int64_t m, n, batch;  /* core as a matrix; number of batch elements */
+    int64_t matbytes;     /* one batch element */
+    int leaf;             /* LEAF: index of the leaf; DERIVED: index of the derived value */
+    int alias;            /* the slot whose memory this is; -1: own */
+    bool need_c;          /* LEAF: must be bound in C order */
+    int64_t offset;       /* TEMP: in the workspace */
+    int first, last;      /* steps; -1: none */
+} lop_slot;
+
+typedef struct lop_leaf {
+    uint64_t serial;
+    lop_dtype dt;
+    lop_shape shape;
+    int slot;
+} lop_leaf;
+
+/* What a prepare step makes: `key` names step, parameters and leaves; the content is checked apart. */
+typedef struct lop_derive {
+    uint64_t key;
+    int step;
+    int64_t bytes; /* one batch element */
+} lop_derive;
+
+typedef struct lop_plan {
+    lop_ctx *ctx;
+    int64_t refs; /* under the caller's lock */
+    const lop_node *root, *written;
+    lop_slot *slot;
+    lop_step *step;
+    lop_leaf *leaf;
+    lop_derive *derive;
+    int nslot, nstep, nleaf, nderive;
+    int out;            /* the slot of the result */
+    bool batched;
+    int64_t workspace;  /* bytes of temporaries and masks */
+    size_t scratch;     /* largest scratch of a step */
+    int64_t dense;      /* bytes of the largest dense form made on the way, 0: none */
+    double flops, bytes, seconds;
+    lop_trace trace; /* rules that fired, in order */
+} lop_plan;
+
+typedef struct lop_options {
+    bool fft;
+    int64_t fft_min; /* override of the measured crossover; 0: as measured (tests set small ones) */
+} lop_options;
+
+/* Owned. `root` is an array or action node. */
+lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                         const lop_node *root, lop_plan **out, lop_err *err) LOP_MUST_CHECK;
+void lop_plan_unref(lop_plan *plan); /* takes NULL */
+/* Debug: slots written before read, workspace within bounds, masks before branches. */
+lop_status lop_plan_check(const lop_plan *plan, lop_err *err);
+
+/* The cost table (version in the struct; shipped figures, measured: see the .c). */
+typedef struct lop_costs {
+    int version;
+    double flop_rate, gemm_rate, bandwidth, overhead; /* per second; seconds a step */
+} lop_costs;
+extern const lop_costs lop_costs_default;
+
+#endif

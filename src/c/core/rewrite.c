@@ -1,0 +1,422 @@
+/* rewrite.c: compiles the rule table, matches, instantiates, drives to a fixed point.
+ *
+ *   node --root rules, first fit--> node ... --no rule fits: one step on an operator child's head-->
+ *   again; then the children in turn (explicit stack, each node once); rebuilt and interned.
+ *
+ * A rule set that does not terminate ends in an error that names the rule, not in a hang. */
+#include "rewrite.h"
+
+#include "emit_impl.h"
+#include "text.h"
+
+#include <string.h>
+
+/* -- interning ------------------------------------------------------------------------------------------- */
+
+static uint64_t node_hash(const lop_node *n) {
+    uint64_t h = (uint64_t)(uintptr_t)n->op ^ n->serial * 0x9e3779b97f4a7c15u;
+    for (int i = 0; i < 4; i++) h = (h ^ (uint64_t)n->attr.i[i]) * 0xff51afd7ed558ccdu;
+    uint64_t bits;
+    memcpy(&bits, &n->attr.re, 8);
+    h = (h ^ bits) * 0xff51afd7ed558ccdu;
+    for (int i = 0; i < n->n; i++) h = (h ^ (uint64_t)(uintptr_t)n->child[i] ^ (h >> 29)) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 32);
+}
+
+static bool node_same(const lop_node *a, const lop_node *b) {
+    if (a->op != b->op || a->serial != b->serial || a->n != b->n || !lop_attr_equal(&a->attr, &b->attr)) return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i] != b->child[i]) return false;
+    return a->n > 0 || (a->dtype == b->dtype && a->weak == b->weak && a->core == b->core && lop_shape_equal(&a->shape, &b->shape));
+}
+
+void lop_tab_init(lop_tab *tab, lop_ctx *ctx) { *tab = (lop_tab){.ctx = ctx}; }
+
+void lop_tab_clear(lop_tab *tab) {
+    for (int64_t i = 0; i < tab->room; i++) lop_node_unref(tab->slot[i]);
+    lop_free(tab->ctx, (void *)tab->slot);
+    tab->slot = NULL;
+    tab->room = tab->count = 0;
+}
+
+static int64_t tab_find(const lop_tab *tab, const lop_node *node) {
+    uint64_t mask = (uint64_t)tab->room - 1, at = node_hash(node) & mask;
+    while (tab->slot[at] && !node_same(tab->slot[at], node)) at = (at + 1) & mask;
+    return (int64_t)at;
+}
+
+/* Takes over the caller's reference; gives one to the interned node. NULL: out of memory. */
+static const lop_node *intern(lop_tab *tab, const lop_node *node) {
+    if (2 * (tab->count + 1) > tab->room) {
+        lop_tab more = {.ctx = tab->ctx, .room = tab->room ? 2 * tab->room : 64, .count = tab->count};
+        more.slot = lop_calloc(tab->ctx, (size_t)more.room, sizeof *more.slot);
+        if (!more.slot) {
+            lop_node_unref(node);
+            return NULL;
+        }
+        for (int64_t i = 0; i < tab->room; i++)
+            if (tab->slot[i]) more.slot[tab_find(&more, tab->slot[i])] = tab->slot[i];
+        lop_free(tab->ctx, (void *)tab->slot);
+        *tab = more;
+    }
+    int64_t at = tab_find(tab, node);
+    if (!tab->slot[at]) {
+        tab->slot[at] = lop_node_ref(node);
+        tab->count++;
+        return node;
+    }
+    const lop_node *known = lop_node_ref(tab->slot[at]);
+    lop_node_unref(node);
+    return known;
+}
+
+static lop_status make_op(const lop_maker *mk, const lop_op *op, const lop_attr *attr, int n,
+                          const lop_node *const *child, const lop_node *like, const lop_node **out) {
+    lop_status st = lop_node_make(mk->ctx, op, attr, n, child, like, out, mk->err);
+    if (st != LOP_OK || !mk->tab) return st;
+    *out = intern(mk->tab, *out);
+    return *out ? LOP_OK : lop_fail(mk->err, LOP_NOMEM, NULL);
+}
+
+lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, int n,
+                    const lop_node *const *child, const lop_node *like, const lop_node **out) {
+    return make_op(mk, lop_op_find(op, strlen(op)), attr, n, child, like, out);
+}
+lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a, const lop_node **out) {
+    return make_op(mk, op, attr, 1, &a, NULL, out);
+}
+lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                     const lop_node *b, const lop_node **out) {
+    const lop_node *child[2] = {a, b};
+    return make_op(mk, op, attr, 2, child, NULL, out);
+}
+
+/* -- compiled rules ---------------------------------------------------------------------------------------- */
+
+typedef struct compiled {
+    const lop_rule *rule;
+    lop_text left, right;
+    bool has_right;
+    int64_t fired;
+    int next; /* the next rule with this root op and phase; -1: none */
+} compiled;
+
+struct lop_rules {
+    lop_ctx *ctx;
+    compiled *row;
+    int n, nops;
+    int *first[2]; /* by phase and op id */
+    unsigned char *close; /* by op, left kind, right kind: is there a close row? */
+};
+
+/* Marks the kinds a close row can meet: a hole meets all. */
+static void mark_close(lop_rules *r, const lop_text *t) {
+    const lop_term *root = &t->term[t->n - 1];
+    const lop_op *kind[2] = {NULL, NULL};
+    for (int i = 0; i < root->n && i < 2; i++) kind[i] = t->term[t->index[root->first + i]].op;
+    for (int a = 0; a < r->nops; a++)
+        for (int b = 0; b < r->nops; b++)
+            if ((!kind[0] || lop_op_id(kind[0]) == a) && (!kind[1] || lop_op_id(kind[1]) == b))
+                r->close[(lop_op_id(root->op) * r->nops + a) * r->nops + b] = 1;
+}
+
+bool lop_may_close(const lop_rules *r, const lop_op *op, const lop_op *left, const lop_op *right) {
+    int b = right ? lop_op_id(right) : 0;
+    return r->close[(lop_op_id(op) * r->nops + lop_op_id(left)) * r->nops + b] != 0;
+}
+
+static lop_status compile(lop_rules *r, const lop_rule *rule, compiled *row, lop_err *err) {
+    row->rule = rule;
+    row->next = -1;
+    lop_status st = lop_text_parse(r->ctx, rule->left, &row->left, err);
+    if (st == LOP_OK && rule->right) {
+        st = lop_text_parse(r->ctx, rule->right, &row->right, err);
+        row->has_right = st == LOP_OK;
+    }
+    if (st == LOP_PARSE) {
+        char why[LOP_ERR_TEXT];
+        memcpy(why, err ? err->text : "", err ? sizeof why : 1);
+        return lop_fail(err, st, "rule %s: %.400s", rule->name, why);
+    }
+    if (st != LOP_OK) return st;
+    if (!row->left.term[row->left.n - 1].op || (!rule->right && !rule->build))
+        return lop_fail(err, LOP_PARSE, "rule %s needs a head on the left and a right side", rule->name);
+    int *at = &r->first[rule->phase][lop_op_id(row->left.term[row->left.n - 1].op)];
+    while (*at >= 0) at = &r->row[*at].next; /* keep the table's order */
+    *at = (int)(row - r->row);
+    if (rule->phase == LOP_CLOSE) mark_close(r, &row->left);
+    return LOP_OK;
+}
+
+lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out, lop_err *err) {
+    *out = NULL;
+    lop_rules *r = lop_calloc(ctx, 1, sizeof *r);
+    if (!r) return lop_fail(err, LOP_NOMEM, NULL);
+    r->ctx = ctx;
+    r->nops = lop_nops();
+    r->row = lop_calloc(ctx, (size_t)count, sizeof *r->row);
+    for (int p = 0; p < 2; p++) r->first[p] = lop_calloc(ctx, (size_t)r->nops, sizeof *r->first[p]);
+    r->close = lop_calloc(ctx, (size_t)(r->nops * r->nops * r->nops), 1);
+    lop_status st = r->row && r->first[0] && r->first[1] && r->close ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    for (int i = 0; st == LOP_OK && i < r->nops; i++) r->first[0][i] = r->first[1][i] = -1;
+    for (; st == LOP_OK && r->n < count; r->n++) {
+        st = compile(r, &table[r->n], &r->row[r->n], err);
+        if (st != LOP_OK) {
+            r->n++;
+            break;
+        }
+    }
+    if (st == LOP_OK)
+        *out = r;
+    else
+        lop_rules_free(r);
+    return st;
+}
+
+void lop_rules_free(lop_rules *r) {
+    if (!r) return;
+    for (int i = 0; r->row && i < r->n; i++) {
+        if (r->row[i].left.ctx) lop_text_clear(&r->row[i].left);
+        if (r->row[i].has_right) lop_text_clear(&r->row[i].right);
+    }
+    lop_free(r->ctx, r->row);
+    lop_free(r->ctx, r->close);
+    for (int p = 0; p < 2; p++) lop_free(r->ctx, r->first[p]);
+    lop_free(r->ctx, r);
+}
+
+int lop_rules_count(const lop_rules *r) { return r->n; }
+const lop_rule *lop_rules_at(const lop_rules *r, int i) { return r->row[i].rule; }
+int64_t lop_rules_fired(const lop_rules *r, int i) { return r->row[i].fired; }
+
+/* Recursion here is as deep as a rule's text, which is ours. */
+static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m) {
+    const lop_term *term = &t->term[id];
+    if (!term->op) {
+        if (m->node[term->hole] && m->node[term->hole] != node) return false;
+        m->node[term->hole] = node;
+        return true;
+    }
+    if (term->op != node->op || term->n != node->n) {
+        if (term->op != node->op || term->op->max >= 0 || term->n != 0) return false; /* (kron): any */
+    }
+    if (term->has_attr && !lop_attr_equal(&term->attr, &node->attr)) return false;
+    if (term->attr_hole >= 0) m->attr[term->attr_hole] = node->attr;
+    for (int i = 0; i < term->n; i++)
+        if (!match(t, t->index[term->first + i], node->child[i], m)) return false;
+    return true;
+}
+
+static lop_status instantiate(const lop_text *t, int id, const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_term *term = &t->term[id];
+    if (!term->op) {
+        *out = lop_node_ref(m->node[term->hole]);
+        return LOP_OK;
+    }
+    const lop_node *child[8] = {0};
+    lop_status st = term->n <= 8 ? LOP_OK : LOP_INTERNAL;
+    for (int i = 0; st == LOP_OK && i < term->n; i++) st = instantiate(t, t->index[term->first + i], m, mk, &child[i]);
+    const lop_attr *attr = term->attr_hole >= 0 ? &m->attr[term->attr_hole] : &term->attr;
+    if (st == LOP_OK) st = make_op(mk, term->op, attr, term->n, child, NULL, out);
+    for (int i = 0; i < term->n && i < 8; i++) lop_node_unref(child[i]);
+    return st;
+}
+
+/* The first rule of the phase that fits `node` at its root. Owned in *out; NOMATCH. */
+static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_node *node, const lop_maker *mk,
+                              const lop_node **out, int *which) {
+    for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->row[i].next) {
+        compiled *row = &r->row[i];
+        lop_match m = {.root = node};
+        if (!match(&row->left, row->left.n - 1, node, &m)) continue;
+        if (row->rule->when && row->rule->when(&m) != LOP_TRUE) continue;
+        lop_status st = row->rule->build ? row->rule->build(&m, mk, out)
+                                         : instantiate(&row->right, row->right.n - 1, &m, mk, out);
+        if (st == LOP_NOMATCH) continue;
+        if (st == LOP_OK) row->fired++;
+        *which = i;
+        return st;
+    }
+    return LOP_NOMATCH;
+}
+
+lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, const lop_attr *attr, int n,
+                     const lop_node *const *child, const lop_node **out, int *rule, lop_err *err) {
+    if (n < 1 || !lop_may_close(rules, op, child[0]->op, n > 1 ? child[1]->op : NULL)) return LOP_NOMATCH;
+    for (int i = 0; i < n; i++)
+        if (child[i]->opaque) return LOP_NOMATCH;
+    lop_maker mk = {ctx, NULL, err};
+    const lop_node *written;
+    lop_status st = lop_node_make(ctx, op, attr, n, child, NULL, &written, err);
+    if (st != LOP_OK) return st;
+    st = apply_rules(rules, LOP_CLOSE, written, &mk, out, rule);
+    lop_node_unref(written);
+    return st;
+}
+
+/* -- the driver ------------------------------------------------------------------------------------------------ */
+
+typedef struct spot {
+    const lop_node *node;    /* borrowed: what was asked for */
+    const lop_node *reduced; /* owned */
+    int next;
+} spot;
+
+typedef struct driver {
+    const lop_rules *rules;
+    lop_maker mk;
+    lop_trace *trace;
+    int64_t budget;
+    lop_map memo;             /* node -> index into done */
+    const lop_node **done;    /* owned */
+    const lop_node **keep;    /* owned: intermediate nodes the memo has as keys */
+    int ndone, room_done, nkeep, room_keep;
+    spot *stack;
+    int top, room;
+} driver;
+
+static bool grow(lop_ctx *ctx, void **block, int *room, int n, size_t size) {
+    if (n < *room) return true;
+    void *more = lop_realloc(ctx, *block, (size_t)(*room ? 2 * *room : 32) * size);
+    if (!more) return false;
+    *block = more;
+    *room = *room ? 2 * *room : 32;
+    return true;
+}
+
+static lop_status fire(driver *d, const lop_node *node, const lop_node **out) {
+    int which = -1;
+    lop_status st = apply_rules(d->rules, LOP_PUSH, node, &d->mk, out, &which);
+    if (st != LOP_OK) return st;
+    if (d->trace->count < LOP_TRACE) d->trace->rule[d->trace->count] = (int16_t)which;
+    d->trace->count++;
+    if (--d->budget < 0) {
+        lop_node_unref(*out);
+        *out = NULL;
+        return lop_fail(d->mk.err, LOP_INTERNAL, "the rules do not come to an end (last: %s)", d->rules->row[which].rule->name);
+    }
+    return st;
+}
+
+static bool wants_heads(const lop_op *op) {
+    return op->cls == LOP_ACTION || op == &lop_op_view || op == &lop_op_inverse;
+}
+
+/* One step on the head of an operator child, when the node itself has no rule. */
+static lop_status reduce_child(driver *d, const lop_node *node, const lop_node **out) {
+    if (!wants_heads(node->op)) return LOP_NOMATCH;
+    for (int i = 0; i < node->n; i++) {
+        if (node->child[i]->op->cls != LOP_OPERATOR) continue;
+        const lop_node *better, *child[8];
+        if (node->n > 8) return LOP_NOMATCH;
+        lop_status st = fire(d, node->child[i], &better);
+        if (st == LOP_NOMATCH) continue;
+        if (st != LOP_OK) return st;
+        for (int j = 0; j < node->n; j++) child[j] = j == i ? better : node->child[j];
+        st = make_op(&d->mk, node->op, &node->attr, node->n, child, NULL, out);
+        lop_node_unref(better);
+        return st;
+    }
+    return LOP_NOMATCH;
+}
+
+static lop_status reduce(driver *d, const lop_node *node, const lop_node **out) {
+    const lop_node *now = lop_node_ref(node);
+    for (;;) {
+        const lop_node *next = NULL;
+        lop_status st = fire(d, now, &next);
+        if (st == LOP_NOMATCH) st = reduce_child(d, now, &next);
+        if (st == LOP_NOMATCH) {
+            *out = now;
+            return LOP_OK;
+        }
+        lop_node_unref(now);
+        if (st != LOP_OK) return st;
+        now = next;
+    }
+}
+
+static lop_status enter(driver *d, const lop_node *node) {
+    if (!grow(d->mk.ctx, (void **)&d->stack, &d->room, d->top, sizeof *d->stack)) return LOP_NOMEM;
+    const lop_node *reduced;
+    lop_status st = reduce(d, node, &reduced);
+    if (st != LOP_OK) return st;
+    d->stack[d->top++] = (spot){node, reduced, 0};
+    return LOP_OK;
+}
+
+/* All children are known: rebuild, intern, remember under both names. */
+static lop_status leave(driver *d, const spot *s) {
+    const lop_node *r = s->reduced, *built = NULL;
+    lop_ctx *ctx = d->mk.ctx;
+    const lop_node *few[8], **child = few;
+    if (r->n > 8 && !(child = lop_calloc(ctx, (size_t)r->n, sizeof *child))) return LOP_NOMEM;
+    lop_status st = LOP_OK;
+    for (int i = 0; i < r->n; i++) {
+        int at = -1;
+        (void)lop_map_get(&d->memo, r->child[i], &at);
+        child[i] = d->done[at];
+    }
+    st = make_op(&d->mk, r->op, &r->attr, r->n, child, r->n ? NULL : r, &built);
+    if (child != few) lop_free(ctx, (void *)child);
+    if (st != LOP_OK) return st;
+    if (!grow(ctx, (void **)&d->done, &d->room_done, d->ndone, sizeof *d->done) ||
+        !grow(ctx, (void **)&d->keep, &d->room_keep, d->nkeep, sizeof *d->keep)) {
+        lop_node_unref(built);
+        return LOP_NOMEM;
+    }
+    d->done[d->ndone] = built;
+    d->keep[d->nkeep++] = lop_node_ref(r);
+    st = lop_map_set(&d->memo, s->node, d->ndone);
+    if (st == LOP_OK) st = lop_map_set(&d->memo, r, d->ndone);
+    d->ndone++;
+    return st;
+}
+
+static lop_status drive(driver *d, const lop_node *root) {
+    lop_status st = enter(d, root);
+    while (st == LOP_OK && d->top > 0) {
+        spot *s = &d->stack[d->top - 1];
+        int known;
+        if (s->next == 0 && lop_map_get(&d->memo, s->reduced, &known)) { /* met before under another name */
+            st = lop_map_set(&d->memo, s->node, known);
+            if (st == LOP_OK && s->node != s->reduced) {
+                if (!grow(d->mk.ctx, (void **)&d->keep, &d->room_keep, d->nkeep, sizeof *d->keep)) return LOP_NOMEM;
+                d->keep[d->nkeep++] = lop_node_ref(s->node);
+            }
+            lop_node_unref(d->stack[--d->top].reduced);
+            continue;
+        }
+        if (s->next < s->reduced->n) {
+            const lop_node *child = s->reduced->child[s->next++];
+            if (!lop_map_get(&d->memo, child, &known)) st = enter(d, child);
+            continue;
+        }
+        st = leave(d, s);
+        lop_node_unref(d->stack[--d->top].reduced);
+    }
+    return st;
+}
+
+lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root, const lop_node **out,
+                       lop_trace *trace, lop_err *err) {
+    driver d = {.rules = rules, .mk = {root->ctx, tab, err}, .trace = trace, .budget = 100000000};
+    *out = NULL;
+    trace->count = 0;
+    lop_status st = lop_map_init(&d.memo, root->ctx);
+    if (st == LOP_OK) st = drive(&d, root);
+    if (st == LOP_OK) {
+        int at = -1;
+        (void)lop_map_get(&d.memo, root, &at);
+        *out = lop_node_ref(d.done[at]);
+    }
+    while (d.top > 0) lop_node_unref(d.stack[--d.top].reduced);
+    for (int i = 0; i < d.ndone; i++) lop_node_unref(d.done[i]);
+    for (int i = 0; i < d.nkeep; i++) lop_node_unref(d.keep[i]);
+    lop_free(root->ctx, d.stack);
+    lop_free(root->ctx, (void *)d.done);
+    lop_free(root->ctx, (void *)d.keep);
+    lop_map_clear(&d.memo, root->ctx);
+    if (st == LOP_NOMEM) (void)lop_fail(err, st, NULL);
+    return st;
+}

@@ -1,0 +1,86 @@
+/* rewrite.h: rules compiled, matched and driven to a fixed point; nodes interned in a plan's table.
+ *
+ * Two phases of the rule table (rules.c): `close` at construction (one look-up on operation, left kind,
+ * right kind; no computing) and `push` at first need (actions move down to the kinds). */
+#ifndef LOP_REWRITE_H
+#define LOP_REWRITE_H
+
+#include "op.h"
+
+typedef enum lop_phase { LOP_CLOSE, LOP_PUSH } lop_phase;
+
+enum { LOP_HOLES = 26 };
+
+/* What a pattern bound: ?a.. to nodes (borrowed), @a.. to attributes; `root` the node matched. */
+typedef struct lop_match {
+    const lop_node *root;
+    const lop_node *node[LOP_HOLES];
+    lop_attr attr[LOP_HOLES];
+} lop_match;
+
+typedef struct lop_tab lop_tab;
+
+/* Where new nodes are made: interned when `tab` is there, plain otherwise. */
+typedef struct lop_maker {
+    lop_ctx *ctx;
+    lop_tab *tab;
+    lop_err *err;
+} lop_maker;
+/* Owned. As lop_node_make. */
+lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, int n,
+                    const lop_node *const *child, const lop_node *like, const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                     const lop_node **out) LOP_MUST_CHECK;
+lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                     const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
+
+/* One row of the table. Text on both sides, the notation of dump.h with holes; `build` in place of
+ * `right` where the right side is computed. `when` is a named guard. */
+typedef struct lop_rule {
+    const char *name;
+    lop_phase phase;
+    const char *left, *right;
+    lop_truth (*when)(const lop_match *m);
+    lop_status (*build)(const lop_match *m, const lop_maker *mk, const lop_node **out);
+    const char *source;
+} lop_rule;
+
+extern const lop_rule lop_rule_table[];
+extern const int lop_rule_count;
+
+typedef struct lop_rules lop_rules;
+/* Compiles `table` (borrowed); extra rows may be added by tests and users before use. Owned. */
+lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out, lop_err *err);
+void lop_rules_free(lop_rules *rules);
+int lop_rules_count(const lop_rules *rules);
+const lop_rule *lop_rules_at(const lop_rules *rules, int i);
+int64_t lop_rules_fired(const lop_rules *rules, int i); /* counts since the start, under the lock */
+
+/* Could a close rule fit op(left, right)? One look-up; right NULL for one operand. */
+bool lop_may_close(const lop_rules *rules, const lop_op *op, const lop_op *left, const lop_op *right);
+
+/* The rules that fired, by index into the table, in order; at most LOP_TRACE are kept, all counted. */
+enum { LOP_TRACE = 64 };
+typedef struct lop_trace {
+    int64_t count;
+    int16_t rule[LOP_TRACE];
+} lop_trace;
+
+/* Closes op(child...) at once where a `close` rule says so: owned in *out, or NOMATCH. */
+lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, const lop_attr *attr, int n,
+                     const lop_node *const *child, const lop_node **out, int *rule,
+                     lop_err *err) LOP_MUST_CHECK;
+
+struct lop_tab {
+    lop_ctx *ctx;
+    const lop_node **slot; /* open addressing */
+    int64_t room, count;
+};
+void lop_tab_init(lop_tab *tab, lop_ctx *ctx);
+void lop_tab_clear(lop_tab *tab);
+
+/* The canonical form of `root` under the `push` rules: owned in *out. */
+lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root, const lop_node **out,
+                       lop_trace *trace, lop_err *err) LOP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,400 @@
+/* k_blas.c: products, factors and triangular solves by BLAS and LAPACK. The only file with cblas.h.
+ *
+ * A matrix with one unit stride is column-major or the transpose of such; CBLAS's order and
+ * transpose flags cover every mix, so nothing is copied. With y column-major, a's transpose flag is
+ * that of its own layout; with y row-major likewise in CblasRowMajor. Conjugation without
+ * transposition is OpenBLAS's CblasConjNoTrans. Costs: 2 m n k flops (8 when complex); potrf n^3 /
+ * 3, getrf 2 n^3 / 3, a solve 2 n^2 a column. LAPACK comes by LAPACKE_*_work in column-major order,
+ * which never copies or allocates. BLAS's ints are 32 bits here: products are split, LAPACK calls
+ * refused (LOP_OVERFLOW). Thresholds measured 2026-11. */
+#include "k_blas.h"
+#include "kernels.h"
+
+#include <math.h>
+
+#define lapack_complex_float float _Complex
+#define lapack_complex_double double _Complex
+#include <cblas.h>
+#include <lapacke.h>
+
+#ifdef PYLINOP_BLAS_PREFIX
+#define BLAS(f) scipy_##f
+#else
+#define BLAS(f) f
+#endif
+
+enum { TINY = 12, PIECE = 1 << 30 };
+
+static inline int64_t at_least_1(int64_t n) { return n > 1 ? n : 1; }
+static inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline bool is_col(const lop_mat *a) {
+    return (a->rs == 1 || a->m <= 1) && (a->cs >= at_least_1(a->m) || a->n <= 1) &&
+           a->cs <= INT32_MAX;
+}
+static inline bool is_row(const lop_mat *a) {
+    return (a->cs == 1 || a->n <= 1) && (a->rs >= at_least_1(a->n) || a->m <= 1) &&
+           a->rs <= INT32_MAX;
+}
+/* Leading dimension in the given order; BLAS wants at least the line's length even where unused. */
+static inline int ld_col(const lop_mat *a) { return (int)(a->n <= 1 ? at_least_1(a->m) : a->cs); }
+static inline int ld_row(const lop_mat *a) { return (int)(a->m <= 1 ? at_least_1(a->n) : a->rs); }
+static inline bool fits(const lop_mat *a) {
+    return a->m <= INT32_MAX && a->n <= INT32_MAX && a->rs <= INT32_MAX && a->cs <= INT32_MAX;
+}
+static inline int64_t size_of(lop_dtype dt) { return dt == LOP_f32 ? 4 : dt == LOP_c128 ? 16 : 8; }
+static inline lop_mat part(const lop_mat *a, int64_t i, int64_t m, int64_t j, int64_t n) {
+    lop_mat b = *a;
+    b.p = (char *)a->p + (i * a->rs + j * a->cs) * size_of(a->dt);
+    b.m = m;
+    b.n = n;
+    return b;
+}
+static inline lop_mat flip(const lop_mat *a) {
+    return (lop_mat){a->p, a->n, a->m, a->cs, a->rs, a->dt};
+}
+
+static const float one_f = 1, zero_f = 0;
+static const double one_d = 1, zero_d = 0;
+static const float _Complex one_c = 1, zero_c = 0;
+static const double _Complex one_z = 1, zero_z = 0;
+
+/* y (m) = beta y + op(a) x for a of m x n, order and flag given; x and y at strides. */
+static void call_gemv(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE flag, const lop_mat *a, int ld,
+                      bool flipped, const void *x, int incx, void *y, int incy, bool add) {
+    const int m = (int)(flipped ? a->n : a->m), n = (int)(flipped ? a->m : a->n);
+    switch (a->dt) {
+    case LOP_f32:
+        BLAS(cblas_sgemv)(order, flag, m, n, one_f, a->p, ld, x, incx, add ? one_f : zero_f, y,
+                          incy);
+        break;
+    case LOP_f64:
+        BLAS(cblas_dgemv)(order, flag, m, n, one_d, a->p, ld, x, incx, add ? one_d : zero_d, y,
+                          incy);
+        break;
+    case LOP_c64:
+        BLAS(cblas_cgemv)(order, flag, m, n, &one_c, a->p, ld, x, incx, add ? &one_c : &zero_c, y,
+                          incy);
+        break;
+    default:
+        BLAS(cblas_zgemv)(order, flag, m, n, &one_z, a->p, ld, x, incx, add ? &one_z : &zero_z, y,
+                          incy);
+    }
+}
+
+/* n == 1. False when layouts are not BLAS's. */
+static bool try_gemv(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                     bool accumulate) {
+    const bool col = is_col(a), row = is_row(a);
+    const int64_t incx = b->m <= 1 ? 1 : b->rs, incy = y->m <= 1 ? 1 : y->rs;
+    if (!(col || row) || incx < 1 || incy < 1 || incx > INT32_MAX || incy > INT32_MAX) return false;
+    if (!accumulate) lopk_zero(y); /* gemv with beta 0 may scale NaN by 0 */
+    if (conj_a) {                  /* ConjTrans of the stored transpose; ConjNoTrans otherwise */
+        if (row)
+            call_gemv(CblasColMajor, CblasConjTrans, a, ld_row(a), true, b->p, (int)incx, y->p,
+                      (int)incy, true);
+        else
+            call_gemv(CblasColMajor, CblasConjNoTrans, a, ld_col(a), false, b->p, (int)incx, y->p,
+                      (int)incy, true);
+        return true;
+    }
+    if (col)
+        call_gemv(CblasColMajor, CblasNoTrans, a, ld_col(a), false, b->p, (int)incx, y->p,
+                  (int)incy, true);
+    else
+        call_gemv(CblasColMajor, CblasTrans, a, ld_row(a), true, b->p, (int)incx, y->p, (int)incy,
+                  true);
+    return true;
+}
+
+static void call_gemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE fa, enum CBLAS_TRANSPOSE fb,
+                      const lop_mat *y, int ldy, const lop_mat *a, int lda, const lop_mat *b,
+                      int ldb, bool add) {
+    const int m = (int)y->m, n = (int)y->n, k = (int)a->n;
+    switch (y->dt) {
+    case LOP_f32:
+        BLAS(cblas_sgemm)(order, fa, fb, m, n, k, one_f, a->p, lda, b->p, ldb, add ? one_f : zero_f,
+                          y->p, ldy);
+        break;
+    case LOP_f64:
+        BLAS(cblas_dgemm)(order, fa, fb, m, n, k, one_d, a->p, lda, b->p, ldb, add ? one_d : zero_d,
+                          y->p, ldy);
+        break;
+    case LOP_c64:
+        BLAS(cblas_cgemm)(order, fa, fb, m, n, k, &one_c, a->p, lda, b->p, ldb,
+                          add ? &one_c : &zero_c, y->p, ldy);
+        break;
+    default:
+        BLAS(cblas_zgemm)(order, fa, fb, m, n, k, &one_z, a->p, lda, b->p, ldb,
+                          add ? &one_z : &zero_z, y->p, ldy);
+    }
+}
+
+static bool try_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                     bool accumulate) {
+    const bool ycol = is_col(y), yrow = is_row(y);
+    if (!(ycol || yrow) || !(is_col(a) || is_row(a)) || !(is_col(b) || is_row(b))) return false;
+    const bool col = ycol; /* the order to call in */
+    const bool a_plain = col ? is_col(a) : is_row(a), b_plain = col ? is_col(b) : is_row(b);
+    const int lda = (col == a_plain) ? ld_col(a) : ld_row(a),
+              ldb = (col == b_plain) ? ld_col(b) : ld_row(b);
+    const enum CBLAS_TRANSPOSE fa = a_plain ? (conj_a ? CblasConjNoTrans : CblasNoTrans)
+                                            : (conj_a ? CblasConjTrans : CblasTrans);
+    call_gemm(col ? CblasColMajor : CblasRowMajor, fa, b_plain ? CblasNoTrans : CblasTrans, y,
+              col ? ld_col(y) : ld_row(y), a, lda, b, ldb, accumulate);
+    return true;
+}
+
+/* One piece whose sizes fit BLAS's ints. */
+static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                    bool accumulate) {
+    if (y->n == 1 && (y->m > TINY || a->n > TINY)) {
+        if (try_gemv(y, a, conj_a, b, accumulate)) return;
+    } else if (y->m == 1 && !conj_a && (y->n > TINY || a->n > TINY)) {
+        const lop_mat yt = flip(y), at = flip(a), bt = flip(b); /* y^T = b^T a^T */
+        if (try_gemv(&yt, &bt, false, &at, accumulate)) return;
+    } else if (y->m > TINY || y->n > TINY || a->n > TINY) {
+        if (try_gemm(y, a, conj_a, b, accumulate)) return;
+    }
+    lopk_matmul_loop(y, a, conj_a, b, accumulate);
+}
+
+void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate) {
+    LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && y->m == a->m && a->n == b->m && y->n == b->n);
+    LOP_ASSERT(lop_is_blas(y->dt));
+    const int64_t m = y->m, n = y->n, k = a->n;
+    conj_a = conj_a && lop_is_complex(a->dt);
+    if (m == 0 || n == 0) return;
+    if (k == 0) {
+        if (!accumulate) lopk_zero(y);
+        return;
+    }
+    if (m <= PIECE && n <= PIECE && k <= PIECE) {
+        product(y, a, conj_a, b, accumulate);
+        return;
+    }
+    for (int64_t i = 0; i < m; i += PIECE)
+        for (int64_t j = 0; j < n; j += PIECE)
+            for (int64_t l = 0; l < k; l += PIECE) {
+                const int64_t p = min_of(m - i, PIECE), q = min_of(n - j, PIECE),
+                              r = min_of(k - l, PIECE);
+                const lop_mat yy = part(y, i, p, j, q), aa = part(a, i, p, l, r),
+                              bb = part(b, l, r, j, q);
+                product(&yy, &aa, conj_a, &bb, accumulate || l > 0);
+            }
+}
+
+/* LAPACK's info: negative is a bug in this file, positive is for the caller to read. */
+static lop_status status_of(int info, int64_t *out) {
+    if (out) *out = info;
+    return info == 0 ? LOP_OK : info > 0 ? LOP_SINGULAR : LOP_INTERNAL;
+}
+
+/* One LAPACKE call for four dtypes; each expands to the call with its letter. */
+#define BY_DTYPE(dt, S, D, C, Z)                                                                   \
+    ((dt) == LOP_f32 ? (S) : (dt) == LOP_f64 ? (D) : (dt) == LOP_c64 ? (C) : (Z))
+
+lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
+    LOP_ASSERT(a->m == a->n && lop_is_blas(a->dt));
+    *info = 0;
+    if (a->n == 0) return LOP_OK;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    const int n = (int)a->n, ld = ld_col(a);
+    return status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_dpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_cpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_zpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld)),
+                     info);
+}
+
+lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {
+    LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
+    if (b->m == 0 || b->n == 0) return LOP_OK;
+    if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
+    if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
+    const int n = (int)a->n, k = (int)b->n, ld = ld_col(a), ldb = ld_col(b);
+    return status_of(
+        BY_DTYPE(a->dt, BLAS(LAPACKE_spotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb),
+                 BLAS(LAPACKE_dpotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb),
+                 BLAS(LAPACKE_cpotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb),
+                 BLAS(LAPACKE_zpotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb)),
+        NULL);
+}
+
+lop_status lopk_potri(const lop_mat *a, int64_t *info) {
+    LOP_ASSERT(a->m == a->n);
+    *info = 0;
+    if (a->n == 0) return LOP_OK;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    const int n = (int)a->n, ld = ld_col(a);
+    return status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_dpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_cpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_zpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld)),
+                     info);
+}
+
+lop_status lopk_getrf(const lop_mat *a, int32_t *ipiv, int64_t *info) {
+    *info = 0;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    if (a->m == 0 || a->n == 0) return LOP_OK;
+    const int m = (int)a->m, n = (int)a->n, ld = ld_col(a);
+    return status_of(BY_DTYPE(a->dt,
+                              BLAS(LAPACKE_sgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
+                              BLAS(LAPACKE_dgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
+                              BLAS(LAPACKE_cgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
+                              BLAS(LAPACKE_zgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv)),
+                     info);
+}
+
+lop_status lopk_getrs(const lop_mat *a, const int32_t *ipiv, char trans, const lop_mat *b) {
+    LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
+    if (b->m == 0 || b->n == 0) return LOP_OK;
+    if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
+    if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
+    const int n = (int)a->n, k = (int)b->n, ld = ld_col(a), ldb = ld_col(b);
+    return status_of(
+        BY_DTYPE(
+            a->dt,
+            BLAS(LAPACKE_sgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_dgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_cgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_zgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb)),
+        NULL);
+}
+
+typedef struct tri_args {
+    enum CBLAS_ORDER order;
+    enum CBLAS_UPLO uplo;
+    enum CBLAS_TRANSPOSE trans;
+    enum CBLAS_DIAG diag;
+    int m, n, lda, ldb;
+} tri_args;
+
+/* The order is b's; a in the other order is its transpose: uplo and trans change. 'C' of such a
+ * matrix is a plain conjugate, which BLAS calls ConjNoTrans (OpenBLAS has it for triangular calls
+ * too). */
+static lop_status tri_of(tri_args *t, const lop_mat *a, bool lower, bool unit, char trans,
+                         const lop_mat *b) {
+    LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
+    if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
+    const bool col = is_col(b);
+    if (!(col || is_row(b)) || !(is_col(a) || is_row(a))) return LOP_INTERNAL;
+    const bool same = col ? is_col(a) : is_row(a);
+    t->order = col ? CblasColMajor : CblasRowMajor;
+    t->uplo = lower == same ? CblasLower : CblasUpper;
+    if (same)
+        t->trans = trans == 'N' ? CblasNoTrans : trans == 'T' ? CblasTrans : CblasConjTrans;
+    else
+        t->trans = trans == 'N' ? CblasTrans : trans == 'T' ? CblasNoTrans : CblasConjNoTrans;
+    if (!lop_is_complex(a->dt) && t->trans == CblasConjNoTrans) t->trans = CblasNoTrans;
+    t->diag = unit ? CblasUnit : CblasNonUnit;
+    t->m = (int)b->m;
+    t->n = (int)b->n;
+    t->lda = col == same ? ld_col(a) : ld_row(a);
+    t->ldb = col ? ld_col(b) : ld_row(b);
+    return LOP_OK;
+}
+
+#define TRIANGULAR(name, s, d, c, z)                                                               \
+    lop_status name(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {       \
+        tri_args t;                                                                                \
+        if (b->m == 0 || b->n == 0) return LOP_OK;                                                 \
+        const lop_status st = tri_of(&t, a, lower, unit, trans, b);                                \
+        if (st != LOP_OK) return st;                                                               \
+        switch (a->dt) {                                                                           \
+        case LOP_f32:                                                                              \
+            BLAS(s)(t.order, CblasLeft, t.uplo, t.trans, t.diag, t.m, t.n, one_f, a->p, t.lda,     \
+                    b->p, t.ldb);                                                                  \
+            break;                                                                                 \
+        case LOP_f64:                                                                              \
+            BLAS(d)(t.order, CblasLeft, t.uplo, t.trans, t.diag, t.m, t.n, one_d, a->p, t.lda,     \
+                    b->p, t.ldb);                                                                  \
+            break;                                                                                 \
+        case LOP_c64:                                                                              \
+            BLAS(c)(t.order, CblasLeft, t.uplo, t.trans, t.diag, t.m, t.n, &one_c, a->p, t.lda,    \
+                    b->p, t.ldb);                                                                  \
+            break;                                                                                 \
+        default:                                                                                   \
+            BLAS(z)(t.order, CblasLeft, t.uplo, t.trans, t.diag, t.m, t.n, &one_z, a->p, t.lda,    \
+                    b->p, t.ldb);                                                                  \
+        }                                                                                          \
+        return LOP_OK;                                                                             \
+    }
+TRIANGULAR(lopk_trsm, cblas_strsm, cblas_dtrsm, cblas_ctrsm, cblas_ztrsm)
+TRIANGULAR(lopk_trmm, cblas_strmm, cblas_dtrmm, cblas_ctrmm, cblas_ztrmm)
+#undef TRIANGULAR
+
+static inline double _Complex element(const lop_mat *a, int64_t i, int64_t j) {
+    const int64_t at = i * a->rs + j * a->cs;
+    switch (a->dt) {
+    case LOP_f32: return (double)((const float *)a->p)[at];
+    case LOP_f64: return ((const double *)a->p)[at];
+    case LOP_c64: return ((const float _Complex *)a->p)[at];
+    default: return ((const double _Complex *)a->p)[at];
+    }
+}
+
+int64_t lopk_diag_has_zero(const lop_mat *a) {
+    for (int64_t i = 0; i < min_of(a->m, a->n); i++) {
+        const double _Complex v = element(a, i, i);
+        if (creal(v) == 0 && cimag(v) == 0) return i;
+    }
+    return -1;
+}
+
+double lopk_norm1(char uplo, const lop_mat *a) {
+    double best = 0;
+    for (int64_t j = 0; j < a->n; j++) {
+        double s = 0;
+        for (int64_t i = 0; i < a->m; i++) {
+            const bool mirror = (uplo == 'L' && i < j) || (uplo == 'U' && i > j);
+            const double _Complex v = mirror ? element(a, j, i) : element(a, i, j);
+            s += lop_is_complex(a->dt) ? hypot(creal(v), cimag(v)) : fabs(creal(v));
+        }
+        if (!(s <= best)) best = s; /* NaN sticks: no comparison with it holds */
+        if (best != best) return best;
+    }
+    return best;
+}
+
+/* gecon's work is 4 n reals and n ints (real), 2 n complex and 2 n reals (complex); pocon's less.
+ */
+size_t lopk_gecon_bytes(int64_t n, lop_dtype dt) {
+    return (size_t)at_least_1(n) * (dt == LOP_f32 || dt == LOP_f64 ? 4 * (size_t)size_of(dt) + 4
+                                                                   : 3 * (size_t)size_of(dt)) +
+           64;
+}
+
+static lop_status con(bool chol, const lop_mat *a, double anorm, double *rcond, void *work) {
+    LOP_ASSERT(a->m == a->n);
+    *rcond = 1;
+    if (a->n == 0) return LOP_OK;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    const int n = (int)a->n, ld = ld_col(a);
+    char *second = (char *)work + at_least_1(n) * size_of(a->dt) * (lop_is_complex(a->dt) ? 2 : 4);
+    float rs = 0;
+    double rd = 0;
+    int info = 0;
+    const float fn = (float)anorm;
+#define CON(letter, norm, r, type)                                                                 \
+    (chol ? BLAS(LAPACKE_##letter##pocon_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld, norm, r, work,  \
+                                               (type *)(void *)second)                             \
+          : BLAS(LAPACKE_##letter##gecon_work)(LAPACK_COL_MAJOR, '1', n, a->p, ld, norm, r, work,  \
+                                               (type *)(void *)second))
+    info = BY_DTYPE(a->dt, CON(s, fn, &rs, int), CON(d, anorm, &rd, int), CON(c, fn, &rs, float),
+                    CON(z, anorm, &rd, double));
+#undef CON
+    *rcond = a->dt == LOP_f32 || a->dt == LOP_c64 ? (double)rs : rd;
+    return info < 0 && anorm == anorm ? LOP_INTERNAL : LOP_OK; /* NaN in: info < 0, rcond 0 */
+}
+
+lop_status lopk_gecon(const lop_mat *a, double anorm, double *rcond, void *work) {
+    return con(false, a, anorm, rcond, work);
+}
+lop_status lopk_pocon(const lop_mat *a, double anorm, double *rcond, void *work) {
+    return con(true, a, anorm, rcond, work);
+}
+
+int lopk_threads(void) { return BLAS(openblas_get_num_threads)(); }
+void lopk_set_threads(int n) { BLAS(openblas_set_num_threads)(n < 1 ? 1 : n); }
+const char *lopk_blas_config(void) { return BLAS(openblas_get_config)(); }

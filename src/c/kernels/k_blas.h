@@ -1,0 +1,59 @@
+/* k_blas.h: BLAS and LAPACK on lop_mat. k_blas.c is the only file that includes cblas.h or
+ * lapacke.h.
+ *
+ * Only the four BLAS dtypes; all matrices of one call share one. All memory is *borrowed*, the work
+ * memory too. OpenBLAS is thread-safe; every function here may run without the GIL.
+ *
+ * "Column-major" below: rs == 1 (or m <= 1) and cs >= max(1, m) (or n <= 1).
+ * "Simple": column-major, or the transpose of that (cs == 1 or n <= 1, rs >= max(1, n) or m <= 1).
+ * LAPACK's ints are 32 bits: its functions return LOP_OVERFLOW when a size or stride is 2^31 or
+ * more; products split such sizes, and take the own loop for such strides. */
+#ifndef LOPK_BLAS_H
+#define LOPK_BLAS_H
+
+#include "../core/buf.h"
+
+/* y (+)= op(a) b, op conjugates when conj_a; y m x n, a m x k, b k x n. Any mix of simple layouts
+ * without copies; anything else runs lopk_matmul_loop. y overlaps neither. accumulate false never
+ * reads y (NaN there is harmless). n == 1, m == 1 or k == 1 run gemv; tiny sizes own loops. */
+void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate);
+
+/* Cholesky in place of the lower triangle (upper is not read, not written): a = L L^H. a n x n,
+ * column-major. *info 0, or i > 0: the leading minor of order i is not positive (LOP_SINGULAR). */
+lop_status lopk_potrf(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
+/* b <- (L L^H)^-1 b; a from potrf; b n x k, column-major. */
+lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) LOP_MUST_CHECK;
+/* a <- its inverse, lower triangle, from potrf's factor. */
+lop_status lopk_potri(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
+
+/* LU with row exchanges in place, a m x n column-major; ipiv min(m, n), 1-based as LAPACK's. *info
+ * i > 0: U[i-1, i-1] is exactly 0 (LOP_SINGULAR; the factors are complete all the same). */
+lop_status lopk_getrf(const lop_mat *a, int32_t *ipiv, int64_t *info) LOP_MUST_CHECK;
+/* b <- op(A)^-1 b, trans 'N', 'T' or 'C'; b n x k, column-major. */
+lop_status lopk_getrs(const lop_mat *a, const int32_t *ipiv, char trans,
+                      const lop_mat *b) LOP_MUST_CHECK;
+/* b <- op(A)^-1 b for triangular a (n x n, simple: only the named triangle is read, and not the
+ * diagonal when unit); trans 'N', 'T' or 'C'; b n x k, simple. Zeros on the diagonal give inf or
+ * NaN: test first with lopk_diag_has_zero. */
+lop_status lopk_trsm(const lop_mat *a, bool lower, bool unit, char trans,
+                     const lop_mat *b) LOP_MUST_CHECK;
+/* b <- op(A) b, the same arguments. */
+lop_status lopk_trmm(const lop_mat *a, bool lower, bool unit, char trans,
+                     const lop_mat *b) LOP_MUST_CHECK;
+/* The 0-based index of the first exact zero on the diagonal of a, -1 if none. Any stride. */
+int64_t lopk_diag_has_zero(const lop_mat *a);
+
+/* Reciprocal condition number (1-norm) from getrf's or potrf's factor. anorm: the 1-norm of the
+ * matrix before (lopk_norm1). work: lopk_gecon_bytes(n, dt) bytes, aligned to 16. */
+size_t lopk_gecon_bytes(int64_t n, lop_dtype dt);
+lop_status lopk_gecon(const lop_mat *a, double anorm, double *rcond, void *work) LOP_MUST_CHECK;
+lop_status lopk_pocon(const lop_mat *a, double anorm, double *rcond, void *work) LOP_MUST_CHECK;
+/* Largest column sum of |a[i, j]| (complex: true moduli); any strides; NaN gives NaN.
+ * uplo 'L' / 'U': a is Hermitian and only that triangle is read; 'G': all of it. */
+double lopk_norm1(char uplo, const lop_mat *a);
+
+int lopk_threads(void);
+void lopk_set_threads(int n);       /* process-wide, OpenBLAS's pool */
+const char *lopk_blas_config(void); /* static text */
+
+#endif

@@ -1,0 +1,233 @@
+/* op_action.c: what is asked of an operator, as nodes, so that rules can speak of it.
+ *
+ * The rules push actions down to the kinds; here the kinds' own methods are called. attr.i[3] of
+ * todense, diagonal, trace, element is the dtype + 1 in which to compute (0: the operator's own). */
+#include "core/op.h"
+#include "kernels/k_blas.h"
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+static lop_status want_operator(const lop_node *self, lop_err *err) {
+    return self->child[0]->op->cls == LOP_OPERATOR ? LOP_OK : lop_fail(err, LOP_DIM, "%s takes an operator", self->op->name);
+}
+
+/* -- apply, solve: operator and right-hand sides ------------------------------------------------------------- */
+
+static lop_status infer_apply(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *x = n->child[1];
+    char ta[128], tx[128];
+    bool solve = n->op == &lop_op_solve;
+    lop_status st = want_operator(n, err);
+    if (st != LOP_OK) return st;
+    if (x->core != 2 || (solve ? lop_rows(a) : lop_cols(a)) != lop_rows(x))
+        return lop_fail(err, LOP_DIM, "an operator of shape %s does not %s an array of shape %s",
+                        lop_shape_text(&a->shape, ta, sizeof ta), solve ? "solve for" : "apply to",
+                        lop_shape_text(&x->shape, tx, sizeof tx));
+    if (solve && !lop_is_square(a))
+        return lop_fail(err, LOP_SINGULAR, "Last 2 dimensions of the array must be square: %s", lop_shape_text(&a->shape, ta, sizeof ta));
+    st = lop_shape_batch(&a->shape, 2, &x->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = lop_rows(a);
+    n->shape.dim[n->shape.ndim++] = lop_cols(x);
+    lop_node_promote(n, a, x);
+    if (solve) n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
+    return LOP_OK;
+}
+
+/* The kind under a view, and the view's mode. */
+static const lop_node *peel(const lop_node *a, lop_mode *mode) {
+    *mode = LOP_N;
+    if (a->op != &lop_op_view) return a;
+    *mode = (lop_mode)a->attr.i[0];
+    return a->child[0];
+}
+
+static lop_status lower_apply(lop_emit *e, const lop_node *self, int out) {
+    lop_mode mode;
+    lop_status st;
+    const lop_node *a = peel(self->child[0], &mode);
+    int x = lop_emit_cast(e, lop_emit_value(e, self->child[1]), self->dtype, &st);
+    if (x < 0) return st;
+    return a->op->apply ? a->op->apply(e, a, mode, x, out) : LOP_UNABLE;
+}
+const lop_op lop_op_apply = {LOP_NAMED(apply), .cls = LOP_ACTION, .min = 2, .max = 2, .infer = infer_apply, .lower = lower_apply};
+const lop_op lop_op_solve = {LOP_NAMED(solve), .cls = LOP_ACTION, .min = 2, .max = 2, .infer = infer_apply};
+
+/* -- dense form, diagonal, trace, element ---------------------------------------------------------------------- */
+
+static lop_status infer_value(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0];
+    lop_status st = want_operator(n, err);
+    if (st != LOP_OK) return st;
+    n->shape = a->shape;
+    n->dtype = n->attr.i[3] ? (lop_dtype)(n->attr.i[3] - 1) : a->dtype;
+    n->weak = LOP_STRONG;
+    if (n->attr.i[3] < 0 || n->attr.i[3] > LOP_NDTYPE) return lop_fail(err, LOP_DTYPE, NULL);
+    int nb = lop_nbatch(a);
+    if (n->op == &lop_op_diagonal) {
+        n->shape.ndim = nb + 1;
+        n->shape.dim[nb] = lop_diag_length(lop_rows(a), lop_cols(a), n->attr.i[0]);
+        n->core = 1;
+    } else if (n->op != &lop_op_todense) {
+        n->shape.ndim = nb;
+        n->core = 0;
+    }
+    if (n->op == &lop_op_element &&
+        (n->attr.i[0] < 0 || n->attr.i[0] >= lop_rows(a) || n->attr.i[1] < 0 || n->attr.i[1] >= lop_cols(a)))
+        return lop_fail(err, LOP_INDEX, "index (%lld, %lld) is out of bounds for a %lld x %lld operator",
+                        (long long)n->attr.i[0], (long long)n->attr.i[1], (long long)lop_rows(a), (long long)lop_cols(a));
+    return LOP_OK;
+}
+static lop_status lower_todense(lop_emit *e, const lop_node *self, int out) {
+    const lop_node *a = self->child[0];
+    return a->op->dense ? a->op->dense(e, a, out) : LOP_UNABLE;
+}
+static lop_status lower_diagonal(lop_emit *e, const lop_node *self, int out) {
+    const lop_node *a = self->child[0];
+    return a->op->diagonal ? a->op->diagonal(e, a, self->attr.i[0], out) : LOP_UNABLE;
+}
+static lop_status lower_element(lop_emit *e, const lop_node *self, int out) {
+    const lop_node *a = self->child[0];
+    return a->op->element ? a->op->element(e, a, self->attr.i[0], self->attr.i[1], out) : LOP_UNABLE;
+}
+#define VALUE(head, how) \
+    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ACTION, .min = 1, .max = 1, .ints = 4, .infer = infer_value, .lower = how}
+VALUE(todense, lower_todense);
+VALUE(diagonal, lower_diagonal);
+VALUE(trace, NULL);
+VALUE(element, lower_element);
+
+/* -- solves by a factor of the dense form -------------------------------------------------------------------------
+ * Derived value: the column-major factor, then (LU) the row exchanges. Cost 2/3 n^3 once, 2 n^2 k each. */
+
+static lop_status infer_factored(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *b = n->child[1];
+    if (a->core != 2 || b->core != 2 || lop_rows(a) != lop_cols(a) || lop_rows(a) != lop_rows(b))
+        return lop_fail(err, LOP_DIM, "a square matrix and right-hand sides that fit are needed");
+    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = lop_rows(b);
+    n->shape.dim[n->shape.ndim++] = lop_cols(b);
+    lop_node_promote(n, a, b);
+    n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
+    return LOP_OK;
+}
+
+static size_t factor_bytes(int64_t n, lop_dtype dt) { return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63; }
+
+static lop_status run_getrf(const lop_call *c) {
+    const lop_mat *a = c->a[1];
+    lop_mat f = {c->a[0]->p, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
+    int64_t info = 0;
+    lopk_copy(&f, a);
+    lop_status st = lopk_getrf(&f, (int32_t *)(void *)((char *)f.p + factor_bytes(a->m, a->dt)), &info);
+    if (st == LOP_SINGULAR)
+        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero", (long long)info, (long long)a->m);
+    return st;
+}
+/* SciPy reads the upper triangle of what is declared positive definite: its adjoint is our lower one. */
+static void copy_upper(const lop_mat *f, const lop_mat *a) {
+    lop_mat t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    lopk_conj(f, &t);
+}
+
+/* y <- factor^-1 b through a column-major copy in scratch. */
+static lop_status run_back(const lop_call *c) {
+    const lop_mat *y = c->a[0], *f = c->a[1], *b = c->a[2];
+    lop_mat a = {f->p, y->m, y->m, 1, y->m > 0 ? y->m : 1, y->dt}, x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    lopk_copy(&x, b);
+    const int32_t *ipiv = (const int32_t *)(void *)((char *)f->p + factor_bytes(y->m, y->dt));
+    lop_status st = lopk_getrs(&a, ipiv, 'N', &x);
+    if (st == LOP_OK) lopk_copy(y, &x);
+    return st;
+}
+
+static lop_status emit_back(lop_emit *e, const lop_node *self, int factor, int b, int out) {
+    int in[2] = {factor, b};
+    int64_t m, k;
+    lop_slot_sizes(e, out, &m, &k, NULL);
+    lop_step *s = lop_emit_step(e, "getrs", run_back, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->scratch = (size_t)m * (size_t)k * lop_dtype_size(self->dtype);
+    s->flops = 2.0 * (double)m * (double)m * (double)k;
+    return LOP_OK;
+}
+
+static int emit_factor(lop_emit *e, const lop_node *self, int a, lop_status *st) {
+    int64_t n = lop_rows(self), all;
+    if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all)) {
+        *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW, "the factor of a %lld x %lld matrix is too large", (long long)n, (long long)n);
+        return -1;
+    }
+    double cube = (double)n * (double)n * (double)n;
+    size_t bytes = factor_bytes(n, self->dtype) + (size_t)n * 4;
+    return lop_emit_derived(e, "getrf", run_getrf, bytes, 1, &a, NULL, 0, cube * 2 / 3, st);
+}
+
+static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    int a = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st), b = -1, f = -1;
+    if (a >= 0) b = lop_emit_cast(e, lop_emit_value(e, self->child[1]), self->dtype, &st);
+    if (b >= 0) f = emit_factor(e, self, a, &st);
+    return f < 0 ? st : emit_back(e, self, f, b, out);
+}
+
+/* Declared positive definite: Cholesky; where it fails, element by element, LU instead. */
+static lop_status run_lu_direct(const lop_call *c) {
+    const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
+    lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
+    char *after = (char *)c->scratch + factor_bytes(a->m, a->dt);
+    int32_t *ipiv = (int32_t *)(void *)after;
+    lop_mat x = {after + (((size_t)a->m * 4 + 63) & ~(size_t)63), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    int64_t info = 0;
+    lopk_copy(&f, a);
+    lopk_copy(&x, b);
+    lop_status st = lopk_getrf(&f, ipiv, &info);
+    if (st == LOP_SINGULAR)
+        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero", (long long)info, (long long)a->m);
+    if (st == LOP_OK) st = lopk_getrs(&f, ipiv, 'N', &x);
+    if (st == LOP_OK) lopk_copy(y, &x);
+    return st;
+}
+static lop_status run_chol_direct(const lop_call *c) {
+    const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
+    lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
+    lop_mat x = {(char *)c->scratch + factor_bytes(a->m, a->dt), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    int64_t info = 0;
+    copy_upper(&f, a);
+    lop_status st = lopk_potrf(&f, &info);
+    if (st != LOP_OK) return st;
+    lopk_copy(&x, b);
+    st = lopk_potrs(&f, &x);
+    if (st == LOP_OK) lopk_copy(y, &x);
+    return st;
+}
+static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    int in[2] = {-1, -1};
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        if (in[i] < 0) return st;
+    }
+    int mask = lop_emit_mask(e, out, &st);
+    if (mask < 0) return st;
+    int64_t n = lop_rows(self), k = lop_cols(self);
+    double cube = (double)n * (double)n * (double)n;
+    size_t x = (size_t)n * (size_t)k * lop_dtype_size(self->dtype);
+    lop_step *s = lop_emit_step(e, "posv", run_chol_direct, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->scratch = factor_bytes(n, self->dtype) + x;
+    s->flops = cube / 3;
+    s = lop_emit_step(e, "gesv", run_lu_direct, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->when = mask;
+    s->when_set = true;
+    s->scratch = factor_bytes(n, self->dtype) + (((size_t)n * 4 + 63) & ~(size_t)63) + x;
+    return LOP_OK;
+}
+#define FACTORED(head) \
+    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY, .min = 2, .max = 2, .infer = infer_factored, .lower = lower_##head}
+FACTORED(lusolve);
+FACTORED(cholsolve);

@@ -1,0 +1,228 @@
+/* py_arith.c: building expressions: O(1), nothing computed, closed at once where a rule says so. */
+#include "py.h"
+
+PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject *a, PyObject *b) {
+    lop_err err = {.step = -1};
+    const lop_node *child[2] = {py_node(s, (py_op *)a), NULL}, *node = NULL;
+    int n = 1, rule;
+    if (!child[0]) return NULL;
+    if (b && py_is_op(s, b)) {
+        child[1] = py_node(s, (py_op *)b);
+        if (!child[1]) return NULL;
+        n = 2;
+    }
+    lop_status st = LOP_NOMATCH;
+    if (lop_may_close(s->rules, op, child[0]->op, n > 1 ? child[1]->op : NULL))
+        st = lop_close(s->rules, &s->ctx, op, attr, n, child, &node, &rule, &err);
+    if (st == LOP_NOMATCH) st = lop_node_make(&s->ctx, op, attr, n, child, NULL, &node, &err);
+    if (st != LOP_OK) return py_raise(s, st, &err, NULL, "build");
+    return py_wrap(s, node, a, b);
+}
+
+/* -- views ------------------------------------------------------------------------------------------------- */
+
+PyObject *py_view(py_state *s, py_op *self, int mode) {
+    const lop_node *node = py_node(s, self);
+    if (!node) return NULL;
+    if (node->opaque && node->op == &lop_op_opaque && mode != LOP_C) { /* a user's _adjoint or _transpose */
+        PyObject *m = PyLong_FromLong(mode), *args[2] = {(PyObject *)self, m};
+        PyObject *r = m ? py_call_hook(s, "user_view", args, 2) : NULL;
+        Py_XDECREF(m);
+        if (r != Py_None) return r;
+        Py_DECREF(r);
+    }
+    if (node->op == &lop_op_view) { /* (A^T)^T is A itself */
+        int both = (int)node->attr.i[0] ^ mode;
+        if (both == 0) return Py_NewRef(self->a);
+        return py_view(s, (py_op *)self->a, both);
+    }
+    if (mode == LOP_C && !lop_is_complex(node->dtype) && node->dtype != LOP_NO_DTYPE) return Py_NewRef(self);
+    bool same = node->op == &lop_op_identity || (node->op == &lop_op_diag && (!(mode & LOP_C) || !lop_is_complex(node->dtype)));
+    if (same) return Py_NewRef(self);
+    lop_attr a = {.i = {mode, 0, 0, 0}};
+    return py_build(s, &lop_op_view, &a, (PyObject *)self, NULL);
+}
+
+PyObject *py_inverse(py_state *s, py_op *self) {
+    const lop_node *node = py_node(s, self);
+    if (!node) return NULL;
+    if (node->op == &lop_op_inverse) return Py_NewRef(self->a);
+    return py_build(s, &lop_op_inverse, NULL, (PyObject *)self, NULL);
+}
+
+/* -- numbers ------------------------------------------------------------------------------------------------ */
+
+static int strong_coefficient(PyObject *number, lop_attr *attr) {
+    PyArrayObject *a = (PyArrayObject *)PyArray_FROM_O(number);
+    if (!a) return -1;
+    lop_dtype dt = py_dtype(a);
+    int ok = dt != LOP_NO_DTYPE && PyArray_NDIM(a) == 0;
+    if (ok) {
+        double _Complex v = lop_get(dt, PyArray_DATA(a), 0);
+        attr->re = __real__ v;
+        attr->im = __imag__ v;
+        attr->i[1] = LOP_STRONG;
+        attr->i[2] = (int64_t)dt;
+        if (!lop_is_blas(dt)) {
+            PyObject *n = PyNumber_Long(number);
+            if (n && dt == LOP_u64) attr->i[0] = (int64_t)PyLong_AsUnsignedLongLong(n);
+            else if (n) attr->i[0] = PyLong_AsLongLong(n);
+            Py_XDECREF(n);
+        } else {
+            attr->i[0] = (attr->re > -9e18 && attr->re < 9e18) ? (int64_t)attr->re : 0;
+        }
+    }
+    Py_DECREF(a);
+    return PyErr_Occurred() ? -1 : ok;
+}
+
+int py_coefficient(PyObject *number, lop_attr *attr) {
+    *attr = (lop_attr){0};
+    if (PyFloat_CheckExact(number)) {
+        *attr = lop_attr_coef(PyFloat_AS_DOUBLE(number), 0);
+        return 1;
+    }
+    if (PyBool_Check(number) || PyLong_CheckExact(number)) {
+        int overflow;
+        long long v = PyLong_AsLongLongAndOverflow(number, &overflow);
+        if (overflow) {
+            double d = PyLong_AsDouble(number);
+            if (d == -1 && PyErr_Occurred()) return -1;
+            *attr = lop_attr_coef(d, 0);
+            return 1;
+        }
+        attr->i[0] = v;
+        attr->i[1] = PyBool_Check(number) ? LOP_WEAK : LOP_WEAK_INT;
+        attr->re = (double)v;
+        return 1;
+    }
+    if (PyComplex_CheckExact(number)) {
+        *attr = lop_attr_coef(PyComplex_RealAsDouble(number), PyComplex_ImagAsDouble(number));
+        attr->i[1] = LOP_WEAK_COMPLEX;
+        return 1;
+    }
+    if (PyArray_CheckAnyScalar(number)) return strong_coefficient(number, attr);
+    return 0;
+}
+
+/* operator * number as written; a number of a foreign kind goes the slow way. */
+static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
+    lop_attr c;
+    int known = py_coefficient(number, &c);
+    if (known < 0) return NULL;
+    if (!known) {
+        PyObject *args[2] = {op, number};
+        return py_call_hook(s, "scale", args, 2);
+    }
+    py_op *self = (py_op *)op;
+    const lop_node *node = py_node(s, self);
+    if (!node) return NULL;
+    if (node->op == &lop_op_scaled && self->a && self->b && !PyErr_Occurred()) { /* c2 (c1 A) is (c2 c1) A, as in SciPy */
+        PyObject *both = PyNumber_Multiply(self->b, number);
+        PyObject *r = both ? scale(s, self->a, both) : NULL;
+        Py_XDECREF(both);
+        return r;
+    }
+    return py_build(s, &lop_op_scaled, &c, op, number);
+}
+
+static int is_number(PyObject *o) {
+    return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyArray_CheckAnyScalar(o);
+}
+
+/* -- slots ---------------------------------------------------------------------------------------------------- */
+
+/* The state from whichever operand is ours. */
+static py_state *state_of_two(PyObject *a, PyObject *b, bool *left) {
+    py_state *s = py_state_of(a);
+    *left = s != NULL;
+    if (!s) PyErr_Clear();
+    return s ? s : py_state_of(b);
+}
+
+static PyObject *binary_hook(py_state *s, const char *name, PyObject *a, PyObject *b) {
+    PyObject *args[2] = {a, b};
+    return py_call_hook(s, name, args, 2);
+}
+
+PyObject *py_matmul(PyObject *a, PyObject *b) {
+    bool left;
+    py_state *s = state_of_two(a, b, &left);
+    if (!s) return NULL;
+    if (!left) return binary_hook(s, "rmatmul", a, b);
+    if (py_is_op(s, b)) return py_build(s, &lop_op_prod, NULL, a, b);
+    if (PyArray_CheckExact(b) && ((py_op *)a)->node) {
+        PyArrayObject *x = (PyArrayObject *)b;
+        const lop_node *node = ((py_op *)a)->node;
+        int nd = PyArray_NDIM(x);
+        bool vec = nd == 1;
+        if (!node->opaque && nd > 0 && PyArray_DIM(x, vec ? 0 : nd - 2) == lop_cols(node)) {
+            PyObject *r = py_apply(s, (py_op *)a, x, LOP_N, false, vec, NULL);
+            if (r != Py_NotImplemented) return r;
+            Py_DECREF(r);
+        }
+    }
+    return binary_hook(s, "matmul", a, b);
+}
+
+PyObject *py_add(PyObject *a, PyObject *b) {
+    bool left;
+    py_state *s = state_of_two(a, b, &left);
+    if (!s) return NULL;
+    if (left && py_is_op(s, b)) return py_build(s, &lop_op_sum, NULL, a, b);
+    return binary_hook(s, "add", a, b);
+}
+
+PyObject *py_subtract(PyObject *a, PyObject *b) {
+    bool left;
+    py_state *s = state_of_two(a, b, &left);
+    if (!s) return NULL;
+    if (!left || !py_is_op(s, b)) return binary_hook(s, "subtract", a, b);
+    PyObject *minus = py_negative(b);
+    PyObject *r = minus ? py_build(s, &lop_op_sum, NULL, a, minus) : NULL;
+    Py_XDECREF(minus);
+    return r;
+}
+
+PyObject *py_multiply(PyObject *a, PyObject *b) {
+    bool left;
+    py_state *s = state_of_two(a, b, &left);
+    if (!s) return NULL;
+    PyObject *other = left ? b : a;
+    if (is_number(other)) return scale(s, left ? a : b, other);
+    return left ? binary_hook(s, "multiply", a, b) : binary_hook(s, "rmultiply", a, b);
+}
+
+PyObject *py_divide(PyObject *a, PyObject *b) {
+    bool left;
+    py_state *s = state_of_two(a, b, &left);
+    if (!s) return NULL;
+    return binary_hook(s, "divide", a, b);
+}
+
+PyObject *py_negative(PyObject *a) {
+    py_state *s = py_state_of(a);
+    PyObject *one = PyLong_FromLong(-1);
+    PyObject *r = s && one ? scale(s, a, one) : NULL;
+    Py_XDECREF(one);
+    return r;
+}
+
+PyObject *py_positive(PyObject *a) { return Py_NewRef(a); }
+
+PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod) {
+    bool left;
+    py_state *s = state_of_two(a, p, &left);
+    if (!s) return NULL;
+    if (!left || mod != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    if (!PyIndex_Check(p)) {
+        PyErr_Format(PyExc_ValueError, "a power must be a non-negative integer, got %R", p);
+        return NULL;
+    }
+    PyObject *index = PyNumber_Index(p);
+    if (!index) return NULL;
+    lop_attr attr = {.i = {PyLong_AsLongLong(index), 0, 0, 0}};
+    Py_DECREF(index);
+    if (PyErr_Occurred()) return NULL;
+    return py_build(s, &lop_op_power, &attr, a, p);
+}

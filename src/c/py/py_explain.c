@@ -1,0 +1,27 @@
+/* py_explain.c: the plan of an action as text, made anew and thrown away; nothing is computed. */
+#include "py.h"
+
+#include "core/dump.h"
+
+PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act) {
+    lop_err err = {.step = -1, .batch = -1};
+    const lop_node *node = py_node(s, self), *root = NULL;
+    py_plan want = {.act = act, .dt = x ? (int)py_dtype(x) : 0};
+    lop_shape shape = {.ndim = 0};
+    uint64_t rhs;
+    lop_plan *plan = NULL;
+    if (!node) return NULL;
+    if (x) {
+        for (int i = 0; i < PyArray_NDIM(x) && i < LOP_MAXDIM; i++) shape.dim[shape.ndim++] = PyArray_DIM(x, i);
+        if (shape.ndim == 1) shape.dim[shape.ndim++] = 1;
+    }
+    lop_status st = py_action(s, node, &want, &shape, &rhs, &root, &err);
+    if (st == LOP_OK) st = lop_plan_make(&s->ctx, s->rules, &s->options, root, &plan, &err);
+    lop_node_unref(root);
+    if (st != LOP_OK) return py_raise(s, st, &err, (PyObject *)self, "explain");
+    char *text = lop_plan_dump(plan, s->rules, 60);
+    PyObject *r = text ? PyUnicode_FromString(text) : PyErr_NoMemory();
+    lop_free(&s->ctx, text);
+    lop_plan_unref(plan);
+    return r;
+}

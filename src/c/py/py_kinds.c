@@ -1,0 +1,453 @@
+/* py_kinds.c: one heap type a kind, made from its table: signature, docstring, constructor. */
+#include "py.h"
+
+#include <stdarg.h>
+
+/* -- reading constructor arguments ----------------------------------------------------------------------- */
+
+/* What a constructor has gathered; everything owned. */
+typedef struct parts {
+    py_state *s;
+    const lop_op *op;
+    PyObject *arg[LOP_MAXPARAM]; /* borrowed, one a parameter; NULL: not given */
+    PyObject *init, *arrays;     /* tuple, list */
+    const lop_node *child[LOP_MAXPARAM];
+    const lop_node **many; /* children of a variadic kind */
+    int n;
+    lop_attr attr;
+    lop_node like;
+    bool has_like, foreign, copy;
+    uint64_t serial;
+} parts;
+
+static int fail(PyObject *type, const char *format, ...) {
+    va_list v;
+    va_start(v, format);
+    PyErr_FormatV(type, format, v);
+    va_end(v);
+    return -1;
+}
+
+/* The array behind a parameter: new. Subclasses but np.matrix, structured and object arrays are refused. */
+static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
+    if (PyArray_Check(o) && PyObject_HasAttrString(o, "mask"))
+        return fail(PyExc_TypeError, "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title, param->name), NULL;
+    PyObject *taken = py_call_hook(p->s, "as_array", &o, 1);
+    PyArrayObject *a = (PyArrayObject *)taken;
+    if (!a) return NULL;
+    int type = PyArray_TYPE(a);
+    if (index && PyArray_SIZE(a) == 0 && type == NPY_DOUBLE) Py_SETREF(a, (PyArrayObject *)PyArray_Cast(a, NPY_INT64));
+    if (a && (type == NPY_OBJECT || type == NPY_VOID || type == NPY_STRING || type == NPY_UNICODE || PyTypeNum_ISDATETIME(type))) {
+        fail(PyExc_TypeError, "%s(%s=...): arrays of dtype %R are not taken", p->op->title, param->name, PyArray_DESCR(a));
+        Py_CLEAR(a);
+    }
+    if (a && (PyArray_NDIM(a) < param->rank || PyArray_NDIM(a) + 2 - param->rank > LOP_MAXDIM)) {
+        fail(PyExc_ValueError, "%s(%s=...): expected %d dimensions (and at most %d of batch before them), got %d", p->op->title,
+             param->name, param->rank, LOP_MAXDIM - 2, PyArray_NDIM(a));
+        Py_CLEAR(a);
+    }
+    if (a && p->copy && (PyObject *)a == o) Py_SETREF(a, (PyArrayObject *)PyArray_NewCopy(a, NPY_KEEPORDER));
+    return a;
+}
+
+static int leaf_of(parts *p, PyArrayObject *a, int core, const lop_node **out) {
+    lop_err err = {.step = -1};
+    lop_shape shape = {.ndim = PyArray_NDIM(a)};
+    for (int i = 0; i < shape.ndim; i++) shape.dim[i] = PyArray_DIM(a, i);
+    lop_dtype dt = py_dtype(a);
+    if (dt == LOP_NO_DTYPE) p->foreign = true;
+    lop_status st = lop_node_leaf(&p->s->ctx, dt, core, &shape, out, &err);
+    if (st != LOP_OK) return py_raise(p->s, st, &err, NULL, "build"), -1;
+    if (PyList_GET_SIZE(p->arrays) == 0) p->serial = (*out)->serial;
+    return PyList_Append(p->arrays, (PyObject *)a);
+}
+
+static int set_init(parts *p, Py_ssize_t i, PyObject *value) {
+    PyTuple_SET_ITEM(p->init, i, value);
+    return value ? 0 : -1;
+}
+
+static int read_dtype(parts *p, PyObject *o) {
+    p->like.dtype = LOP_f64;
+    p->like.weak = LOP_WEAK;
+    if (!o || o == Py_None) return 0;
+    PyArray_Descr *d;
+    if (!PyArray_DescrConverter(o, &d)) return -1;
+    npy_intp none = 0;
+    PyObject *probe = PyArray_NewFromDescr(&PyArray_Type, d, 1, &none, NULL, NULL, 0, NULL);
+    if (!probe) return -1;
+    p->like.dtype = py_dtype((PyArrayObject *)probe);
+    p->like.weak = LOP_STRONG;
+    p->foreign |= p->like.dtype == LOP_NO_DTYPE;
+    Py_DECREF(probe);
+    return 0;
+}
+
+static int read_assume(parts *p, PyObject *o) {
+    static const struct {
+        const char *word;
+        int value;
+    } words[] = {{"gen", 0}, {"general", 0}, {"sym", 1}, {"symmetric", 1}, {"her", 2}, {"hermitian", 2}, {"pos", 3}, {"positive definite", 3}};
+    if (!o || o == Py_None) return 0;
+    for (size_t i = 0; PyUnicode_Check(o) && i < sizeof words / sizeof words[0]; i++)
+        if (PyUnicode_CompareWithASCIIString(o, words[i].word) == 0) {
+            p->attr.i[0] = words[i].value;
+            return 0;
+        }
+    return fail(PyExc_ValueError, "%s(assume_a=%R): expected one of 'gen', 'sym', 'her', 'pos' (or their long forms)", p->op->title, o);
+}
+
+static int read_shape(parts *p, const lop_param *param, PyObject *o, bool square) {
+    PyObject *args[2] = {o, square ? Py_True : Py_False};
+    PyObject *shape = py_call_hook(p->s, "kind_shape", args, 2);
+    if (!shape) return -1;
+    (void)param;
+    p->like.shape.ndim = (int)PyTuple_GET_SIZE(shape);
+    for (int i = 0; i < p->like.shape.ndim; i++) p->like.shape.dim[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+    Py_DECREF(shape);
+    p->like.core = 2;
+    p->has_like = true;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int read_operator(parts *p, Py_ssize_t at, PyObject *o) {
+    PyObject *op = py_as_operator(p->s, o);
+    if (set_init(p, at, op) < 0) return -1;
+    const lop_node *node = py_node(p->s, (py_op *)op);
+    if (!node) return -1;
+    p->child[p->n++] = lop_node_ref(node);
+    return 0;
+}
+
+/* A foreign object Python takes apart: (arrays, attr ints) for the kind. */
+static int read_foreign(parts *p, PyObject *o) {
+    char name[64];
+    snprintf(name, sizeof name, "parts_of_%s", p->op->name);
+    PyObject *r = py_call_hook(p->s, name, &o, 1);
+    if (!r) return -1;
+    PyObject *arrays = PyTuple_GET_ITEM(r, 0), *ints = PyTuple_GET_ITEM(r, 1);
+    int rc = 0;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(ints); i++) p->attr.i[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(ints, i));
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(arrays); i++)
+        rc = leaf_of(p, (PyArrayObject *)PyTuple_GET_ITEM(arrays, i), 1, &p->child[p->n++]);
+    Py_DECREF(r);
+    return PyErr_Occurred() ? -1 : rc;
+}
+
+static int read_one(parts *p, int i) {
+    const lop_param *param = &p->op->param[i];
+    PyObject *o = p->arg[i];
+    bool none = !o || o == Py_None;
+    if (set_init(p, i, Py_NewRef(o ? o : Py_None)) < 0) return -1;
+    if (none && !param->fallback) return fail(PyExc_TypeError, "%s() needs %s", p->op->title, param->name);
+    switch (param->role) {
+    case LOP_P_ARRAY:
+    case LOP_P_INDEX: {
+        if (none) return 0;
+        PyArrayObject *a = take_array(p, param, o, param->role == LOP_P_INDEX);
+        if (!a) return -1;
+        Py_SETREF(PyTuple_GET_ITEM(p->init, i), Py_NewRef(a));
+        int rc = leaf_of(p, a, param->rank, &p->child[p->n]);
+        p->n += rc == 0;
+        Py_DECREF(a);
+        return rc;
+    }
+    case LOP_P_OPERATOR: {
+        if (none) return 0;
+        Py_DECREF(PyTuple_GET_ITEM(p->init, i));
+        PyTuple_SET_ITEM(p->init, i, NULL);
+        return read_operator(p, i, o);
+    }
+    case LOP_P_INT:
+        if (p->op->max == 0) return read_shape(p, param, o, true);
+        p->attr.i[0] = PyLong_AsLongLong(o);
+        if (PyErr_Occurred()) return -1;
+        return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative", p->op->title, param->name, o) : 0;
+    case LOP_P_SHAPE: return read_shape(p, param, o, false);
+    case LOP_P_DTYPE: return read_dtype(p, o);
+    case LOP_P_ASSUME: return read_assume(p, o);
+    case LOP_P_FOREIGN: return read_foreign(p, o);
+    default: return 0;
+    }
+}
+
+static int read_many(parts *p, PyObject *args) {
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    if (n < 1) return fail(PyExc_TypeError, "%s() needs at least one operator", p->op->title);
+    p->many = PyMem_Calloc((size_t)n, sizeof *p->many);
+    if (!p->many) return PyErr_NoMemory(), -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *op = py_as_operator(p->s, PyTuple_GET_ITEM(args, i));
+        if (set_init(p, i, op) < 0) return -1;
+        const lop_node *node = py_node(p->s, (py_op *)op);
+        if (!node) return -1;
+        p->many[p->n++] = lop_node_ref(node);
+    }
+    return 0;
+}
+
+/* Positional and keyword arguments into p->arg; `copy` is everybody's keyword. */
+static int sort_args(parts *p, PyObject *args, PyObject *kwargs) {
+    int n = 0;
+    while (n < LOP_MAXPARAM && p->op->param[n].name) n++;
+    if (PyTuple_GET_SIZE(args) > n)
+        return fail(PyExc_TypeError, "%s() takes at most %d arguments, got %zd", p->op->title, n, PyTuple_GET_SIZE(args));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) p->arg[i] = PyTuple_GET_ITEM(args, i);
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
+        int i = 0;
+        if (PyUnicode_CompareWithASCIIString(key, "copy") == 0) {
+            p->copy = PyObject_IsTrue(value) == 1;
+            continue;
+        }
+        while (i < n && PyUnicode_CompareWithASCIIString(key, p->op->param[i].name) != 0) i++;
+        if (i == n) return fail(PyExc_TypeError, "%s() got an unexpected keyword argument %R", p->op->title, key);
+        if (p->arg[i]) return fail(PyExc_TypeError, "%s() got two values for %s", p->op->title, p->op->param[i].name);
+        p->arg[i] = value;
+    }
+    return n;
+}
+
+/* -- defaults that are expressions ---------------------------------------------------------------------------- */
+
+static lop_status fill_defaults(parts *p, lop_err *err) {
+    if (p->op == &lop_op_toeplitz && p->n == 1) { /* r = conj(c) */
+        if (!lop_is_complex(p->child[0]->dtype)) {
+            p->child[p->n++] = lop_node_ref(p->child[0]);
+            return LOP_OK;
+        }
+        lop_status st = lop_node_make(&p->s->ctx, &lop_op_conjugate, NULL, 1, p->child, NULL, &p->child[1], err);
+        p->n += st == LOP_OK;
+        return st;
+    }
+    if (p->op == &lop_op_lowrank && (!p->arg[1] || p->arg[1] == Py_None)) { /* V = U */
+        if (p->n == 2) p->child[2] = p->child[1];
+        p->child[1] = lop_node_ref(p->child[0]);
+        p->n++;
+    }
+    if (p->op == &lop_op_selection) {
+        p->attr.i[1] = p->like.weak;
+        p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
+    }
+    return LOP_OK;
+}
+
+/* A kind over arrays C does not know: its shape stands, its products run in NumPy. */
+static lop_status make_foreign(parts *p, const lop_node *shaped, const lop_node **out, lop_err *err) {
+    lop_node like = {.shape = shaped->shape, .dtype = LOP_NO_DTYPE, .core = 2, .serial = p->s->ctx.next_serial++};
+    return lop_node_make(&p->s->ctx, &lop_op_opaque, NULL, 0, NULL, &like, out, err);
+}
+
+static PyObject *finish(parts *p, PyTypeObject *type) {
+    lop_err err = {.step = -1};
+    const lop_node *node = NULL;
+    lop_status st = fill_defaults(p, &err);
+    const lop_node **child = p->many ? p->many : p->child;
+    if (st == LOP_OK) st = lop_node_make(&p->s->ctx, p->op, &p->attr, p->n, child, p->has_like ? &p->like : NULL, &node, &err);
+    if (st == LOP_OK && p->foreign) {
+        const lop_node *shaped = node;
+        st = make_foreign(p, shaped, &node, &err);
+        lop_node_unref(shaped);
+    }
+    if (st != LOP_OK) return py_raise(p->s, st, &err, NULL, "build");
+    py_op *self = (py_op *)type->tp_alloc(type, 0);
+    if (!self) {
+        lop_node_unref(node);
+        return NULL;
+    }
+    self->node = node;
+    self->init = Py_NewRef(p->init);
+    self->arrays = PyList_AsTuple(p->arrays);
+    self->serial = p->serial;
+    if (!self->arrays) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    py_stamp(p->s, self);
+    return (PyObject *)self;
+}
+
+static const lop_op *op_of_type(py_state *s, PyTypeObject *type) {
+    for (int i = 0; i < lop_nops(); i++)
+        if (i != LOP_ID_opaque && s->type[i] && PyType_IsSubtype(type, s->type[i])) return lop_op_at(i);
+    return NULL;
+}
+
+PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *module = PyType_GetModuleByDef(type, &py_module_def);
+    if (!module) return NULL;
+    parts p = {.s = PyModule_GetState(module)};
+    p.op = op_of_type(p.s, type);
+    if (!p.op || !p.op->param[0].name) {
+        PyErr_Format(PyExc_TypeError, "%.100s operators come from expressions, not from a constructor", type->tp_name);
+        return NULL;
+    }
+    PyObject *self = NULL;
+    p.arrays = PyList_New(0);
+    bool many = p.op->param[0].role == LOP_P_OPERATORS;
+    if (many && kwargs && PyDict_GET_SIZE(kwargs)) {
+        fail(PyExc_TypeError, "%s() takes no keyword arguments", p.op->title);
+        goto done;
+    }
+    int n = many ? (int)PyTuple_GET_SIZE(args) : sort_args(&p, args, kwargs);
+    if (n < 0 || !p.arrays) goto done;
+    p.init = PyTuple_New(n);
+    if (!p.init) goto done;
+    if (many && read_many(&p, args) < 0) goto done;
+    for (int i = 0; !many && i < n; i++)
+        if (read_one(&p, i) < 0) goto done;
+    self = finish(&p, type);
+done:
+    for (int i = 0; i < LOP_MAXPARAM; i++) lop_node_unref(p.child[i]);
+    for (int i = 0; p.many && i < p.n; i++) lop_node_unref(p.many[i]);
+    PyMem_Free(p.many);
+    Py_XDECREF(p.init);
+    Py_XDECREF(p.arrays);
+    return self;
+}
+
+/* Constructors do all their work in tp_new. */
+static int kind_init(PyObject *self, PyObject *args, PyObject *kwargs) {
+    (void)self;
+    (void)args;
+    (void)kwargs;
+    return 0;
+}
+
+PyObject *py_as_operator(py_state *s, PyObject *o) {
+    if (py_is_op(s, o)) return Py_NewRef(o);
+    return py_call_hook(s, "as_operator", &o, 1);
+}
+
+/* -- types -------------------------------------------------------------------------------------------------------- */
+
+static PyObject *get_param(PyObject *self, void *index) {
+    py_op *op = (py_op *)self;
+    Py_ssize_t i = (Py_ssize_t)(intptr_t)index;
+    const lop_op *kind = op->node && op->init ? op_of_type(py_state_of(self), Py_TYPE(self)) : NULL;
+    if (!kind) {
+        PyErr_Format(PyExc_AttributeError, "this %.100s is the result of an expression; its operands are in .args", Py_TYPE(self)->tp_name);
+        return NULL;
+    }
+    if (kind->param[0].role == LOP_P_OPERATORS) return Py_NewRef(op->init);
+    return Py_NewRef(PyTuple_GET_ITEM(op->init, i));
+}
+
+typedef struct text {
+    char at[4096];
+    size_t n;
+} text;
+static void say(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(text *t, const char *format, ...) {
+    va_list v;
+    va_start(v, format);
+    int n = vsnprintf(t->at + t->n, sizeof t->at - t->n, format, v);
+    va_end(v);
+    if (n > 0) t->n = t->n + (size_t)n < sizeof t->at ? t->n + (size_t)n : sizeof t->at - 1;
+}
+
+static void signature(text *t, const lop_op *op) {
+    say(t, "(");
+    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++) {
+        const lop_param *p = &op->param[i];
+        say(t, "%s%s%s", i ? ", " : "", p->role == LOP_P_OPERATORS ? "*" : "", p->name);
+        if (p->fallback) say(t, "=%s", p->fallback);
+    }
+    say(t, ")");
+}
+
+static const char *role_text(lop_role role) {
+    static const char *const words[] = {"", "array_like", "operator or array_like", "operators or array_like", "array_like of int", "int",
+                                        "tuple of int", "dtype", "str", "object"};
+    return words[role];
+}
+
+static void docstring(text *t, const lop_op *op) {
+    if (op->param[0].name) {
+        say(t, "%s", op->title);
+        signature(t, op);
+        say(t, "\n--\n\n");
+    }
+    say(t, "%s\n", op->doc.brief ? op->doc.brief : "");
+    if (op->doc.extended) say(t, "\n%s\n", op->doc.extended);
+    if (op->param[0].name) say(t, "\nParameters\n----------\n");
+    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++)
+        say(t, "%s%s : %s\n    %s\n", op->param[i].role == LOP_P_OPERATORS ? "*" : "", op->param[i].name, role_text(op->param[i].role),
+            op->param[i].doc);
+    if (op->param[0].name) say(t, "\nRaises\n------\nValueError\n    Shapes do not fit.\nTypeError\n    Structured, masked or object arrays.\n");
+    if (op->doc.cost) say(t, "\nCost\n----\n%s\n", op->doc.cost);
+    if (op->doc.notes) say(t, "\nNotes\n-----\n%s\n", op->doc.notes);
+    if (op->doc.example)
+        say(t, "\nExamples\n--------\n>>> import numpy as np, pylinop as pl\n%s\n", op->doc.example);
+}
+
+static PyTypeObject *make_type(PyObject *module, PyObject *root, const char *title, const lop_op *op) {
+    char name[64];
+    text doc = {.n = 0};
+    PyGetSetDef getset[LOP_MAXPARAM + 1] = {{NULL, NULL, NULL, NULL, NULL}};
+    PyGetSetDef *kept = PyMem_Calloc(LOP_MAXPARAM + 1, sizeof *kept); /* lives as long as the type: for good */
+    if (!kept) return (PyTypeObject *)PyErr_NoMemory();
+    docstring(&doc, op);
+    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++)
+        kept[i] = (PyGetSetDef){op->param[i].name, get_param, NULL, op->param[i].doc, (void *)(intptr_t)i};
+    (void)getset;
+    snprintf(name, sizeof name, "pylinop.%s", title);
+    PyType_Slot slots[] = {{Py_tp_new, py_construct},       {Py_tp_init, kind_init},         {Py_tp_dealloc, py_op_dealloc},
+                           {Py_tp_traverse, py_op_traverse}, {Py_tp_clear, py_op_clear},      {Py_tp_doc, doc.at},
+                           {Py_tp_getset, kept},            {0, NULL}};
+    PyType_Spec spec = {name, sizeof(py_op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+    PyObject *bases = PyTuple_Pack(1, root);
+    PyObject *type = bases ? PyType_FromModuleAndSpec(module, &spec, bases) : NULL;
+    Py_XDECREF(bases);
+    if (type && PyModule_AddObjectRef(module, title, type) < 0) Py_CLEAR(type);
+    return (PyTypeObject *)type;
+}
+
+int py_make_types(py_state *s, PyObject *module, PyObject *root) {
+    static const char *const views[4] = {NULL, "Transpose", "Conj", "Adjoint"};
+    static const lop_op view_doc[4] = {
+        {0}, {.title = "Transpose", .doc = {.brief = "Transpose of an operator, lazy; ``A.T.T`` is ``A``."}},
+        {.title = "Conj", .doc = {.brief = "Complex conjugate of an operator, lazy."}},
+        {.title = "Adjoint", .doc = {.brief = "Adjoint (conjugate transpose) of an operator, lazy."}}};
+    s->root = (PyTypeObject *)Py_NewRef(root);
+    for (int i = 0; i < lop_nops(); i++) {
+        const lop_op *op = lop_op_at(i);
+        if (!op->title || op->cls != LOP_OPERATOR) continue;
+        s->type[i] = make_type(module, root, op->title, op);
+        if (!s->type[i]) return -1;
+    }
+    for (int mode = 1; mode < 4; mode++) {
+        s->view[mode] = make_type(module, root, views[mode], &view_doc[mode]);
+        if (!s->view[mode]) return -1;
+    }
+    s->type[LOP_ID_opaque] = (PyTypeObject *)Py_NewRef(root);
+    return 0;
+}
+
+/* The table as Python sees it: name, signature, parameters, doc, head. */
+PyObject *py_kinds(py_state *s) {
+    PyObject *list = PyList_New(0);
+    static const char *const roles[] = {"none", "array", "operator", "operators", "index", "int", "shape", "dtype", "assume", "foreign"};
+    for (int i = 0; list && i < lop_nops(); i++) {
+        const lop_op *op = lop_op_at(i);
+        if (!s->type[i] || !op->title) continue;
+        text sig = {.n = 0}, doc = {.n = 0};
+        docstring(&doc, op);
+        if (op->param[0].name) signature(&sig, op);
+        PyObject *params = PyList_New(0);
+        for (int j = 0; params && j < LOP_MAXPARAM && op->param[j].name; j++) {
+            const lop_param *p = &op->param[j];
+            PyObject *row = Py_BuildValue("{szszszszsi}", "name", p->name, "default", p->fallback, "doc", p->doc, "role", roles[p->role],
+                                          "rank", p->rank);
+            if (!row || PyList_Append(params, row) < 0) Py_CLEAR(params);
+            Py_XDECREF(row);
+        }
+        PyObject *row = params ? Py_BuildValue("{szszszszsN}", "name", op->title, "head", op->name, "doc", doc.at, "signature",
+                                               op->param[0].name ? sig.at : NULL, "params", params)
+                               : NULL;
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}

@@ -1,0 +1,205 @@
+/* py_module.c: the module: state, status -> exception, functions. Multi-phase; one interpreter. */
+#include "py.h"
+
+#include "kernels/k_blas.h"
+
+py_state *py_state_of(PyObject *self) {
+    PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &py_module_def);
+    return module ? PyModule_GetState(module) : NULL;
+}
+
+PyObject *py_hook(py_state *s, const char *name) {
+    PyObject *f = s->hooks ? PyDict_GetItemString(s->hooks, name) : NULL;
+    if (!f) PyErr_Format(PyExc_RuntimeError, "pylinop._core has no hook %s: import pylinop, not pylinop._core", name);
+    return f;
+}
+
+PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args, Py_ssize_t n) {
+    PyObject *f = py_hook(s, name);
+    return f ? PyObject_Vectorcall(f, args, (size_t)n, NULL) : NULL;
+}
+
+PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject *op, const char *action) {
+    if (PyErr_Occurred()) return NULL;
+    if (status == LOP_NOMEM && (!err || !err->text[0])) return PyErr_NoMemory();
+    const char *name = lop_status_exception(status);
+    PyObject *args[5] = {PyUnicode_FromString(name ? name : "RuntimeError"),
+                         PyUnicode_FromString(err && err->text[0] ? err->text : lop_status_name(status)), op ? op : Py_None,
+                         PyUnicode_FromString(action), PyLong_FromLongLong(err ? err->batch : -1)};
+    PyObject *exc = args[0] && args[1] && args[3] && args[4] ? py_call_hook(s, "make_error", args, 5) : NULL;
+    for (int i = 0; i < 5; i++)
+        if (i != 2) Py_XDECREF(args[i]);
+    if (exc) PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
+    Py_XDECREF(exc);
+    return NULL;
+}
+
+/* -- functions --------------------------------------------------------------------------------------------- */
+
+static py_state *state(PyObject *module) { return PyModule_GetState(module); }
+
+/* _setup(LinearOperator, hooks, home): called once by the package. */
+static PyObject *setup(PyObject *module, PyObject *args) {
+    PyObject *root, *hooks, *home;
+    py_state *s = state(module);
+    if (!PyArg_ParseTuple(args, "OO!S:_setup", &root, &PyDict_Type, &hooks, &home)) return NULL;
+    Py_XSETREF(s->hooks, Py_NewRef(hooks));
+    Py_XSETREF(s->home, Py_NewRef(home));
+    if (py_make_types(s, module, root) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *kinds(PyObject *module, PyObject *unused) {
+    (void)unused;
+    return py_kinds(state(module));
+}
+
+static PyObject *live(PyObject *module, PyObject *unused) {
+    (void)unused;
+    return PyLong_FromLongLong(state(module)->ctx.live);
+}
+
+static PyObject *rules(PyObject *module, PyObject *unused) {
+    (void)unused;
+    py_state *s = state(module);
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < lop_rules_count(s->rules); i++) {
+        const lop_rule *r = lop_rules_at(s->rules, i);
+        PyObject *row = Py_BuildValue("{szszszszszsL}", "name", r->name, "phase", r->phase == LOP_CLOSE ? "close" : "push", "left", r->left,
+                                      "right", r->right, "source", r->source, "fired", (long long)lop_rules_fired(s->rules, i));
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+/* _options(fft, provenance, store_limit): what C needs to know of pl.config. */
+static PyObject *options(PyObject *module, PyObject *args) {
+    py_state *s = state(module);
+    int fft, provenance;
+    long long limit;
+    if (!PyArg_ParseTuple(args, "ppL:_options", &fft, &provenance, &limit)) return NULL;
+    if (s->options.fft != (fft != 0)) s->options_version++;
+    s->options.fft = fft != 0;
+    s->provenance = provenance != 0;
+    s->store.limit = limit;
+    Py_RETURN_NONE;
+}
+
+static PyObject *store_info(PyObject *module, PyObject *unused) {
+    (void)unused;
+    py_state *s = state(module);
+    return Py_BuildValue("{siszsLsL}", "entries", s->store.n, "unit", "bytes", "bytes", (long long)s->store.bytes, "limit", (long long)s->store.limit);
+}
+
+static PyObject *clear_store(PyObject *module, PyObject *unused) {
+    (void)unused;
+    lop_store_clear(&state(module)->store);
+    Py_RETURN_NONE;
+}
+
+static PyObject *build(PyObject *module, PyObject *args) {
+    PyObject *a, *b = NULL;
+    const char *head;
+    int mode = 0;
+    py_state *s = state(module);
+    if (!PyArg_ParseTuple(args, "sO|Oi:_build", &head, &a, &b, &mode)) return NULL;
+    if (!py_is_op(s, a)) return PyErr_Format(PyExc_TypeError, "not an operator");
+    if (!strcmp(head, "view")) return py_view(s, (py_op *)a, mode);
+    if (!strcmp(head, "inverse")) return py_inverse(s, (py_op *)a);
+    const lop_op *op = lop_op_find(head, strlen(head));
+    if (!op || !b || !py_is_op(s, b)) return PyErr_Format(PyExc_TypeError, "no such composite: %s", head);
+    return py_build(s, op, NULL, a, b);
+}
+
+static PyObject *blas(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return Py_BuildValue("{szsi}", "config", lopk_blas_config(), "threads", lopk_threads());
+}
+
+static PyMethodDef functions[] = {
+    {"_setup", setup, METH_VARARGS, NULL},
+    {"kinds", kinds, METH_NOARGS, "kinds()\n--\n\nThe table of kinds: name, signature, parameters, docstring."},
+    {"rules", rules, METH_NOARGS, "rules()\n--\n\nThe rule table: name, phase, both sides, source, how often each has fired."},
+    {"live", live, METH_NOARGS, "live()\n--\n\nNumber of blocks of memory the core holds (for leak tests)."},
+    {"_options", options, METH_VARARGS, NULL},
+    {"_store", store_info, METH_NOARGS, NULL},
+    {"_clear_store", clear_store, METH_NOARGS, NULL},
+    {"_build", build, METH_VARARGS, NULL},
+    {"_blas", blas, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+/* -- the module's life ----------------------------------------------------------------------------------------- */
+
+static int exec_module(PyObject *module) {
+    py_state *s = state(module);
+    lop_err err = {.step = -1};
+    if (py_import_numpy() < 0) return -1;
+    lop_ctx_init(&s->ctx, NULL);
+    lop_store_init(&s->store, &s->ctx, (int64_t)256 << 20);
+    s->options.fft = true;
+    s->provenance = true;
+    s->nogil_work = 200000;
+    s->home = PyBytes_FromString("\1");
+    if (!s->home) return -1;
+    if (lop_kinds_check(&err) != LOP_OK || lop_rules_new(&s->ctx, lop_rule_table, lop_rule_count, &s->rules, &err) != LOP_OK) {
+        PyErr_Format(PyExc_ImportError, "pylinop: %s", err.text);
+        return -1;
+    }
+    PyType_Spec spec = {"pylinop._core.Operator", sizeof(py_op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, py_base_slots};
+    s->base = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return s->base ? PyModule_AddObjectRef(module, "Operator", (PyObject *)s->base) : -1;
+}
+
+static int traverse_module(PyObject *module, visitproc visit, void *arg) {
+    py_state *s = state(module);
+    if (!s) return 0;
+    Py_VISIT(s->base);
+    Py_VISIT(s->root);
+    Py_VISIT(s->hooks);
+    for (int i = 0; i < PY_MAXKINDS; i++) Py_VISIT(s->type[i]);
+    for (int i = 0; i < 4; i++) Py_VISIT(s->view[i]);
+    return 0;
+}
+
+static int clear_module(PyObject *module) {
+    py_state *s = state(module);
+    if (!s) return 0;
+    Py_CLEAR(s->hooks);
+    return 0;
+}
+
+static void free_module(void *module) {
+    py_state *s = state(module);
+    if (!s || !s->rules) return;
+    lop_store_clear(&s->store);
+    lop_rules_free(s->rules);
+    Py_CLEAR(s->base);
+    Py_CLEAR(s->root);
+    Py_CLEAR(s->home);
+    for (int i = 0; i < PY_MAXKINDS; i++) Py_CLEAR(s->type[i]);
+    for (int i = 0; i < 4; i++) Py_CLEAR(s->view[i]);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, exec_module},
+#if PY_VERSION_HEX >= 0x030c0000
+                                   {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030d0000
+                                   {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+                                   {0, NULL}};
+
+struct PyModuleDef py_module_def = {.m_base = PyModuleDef_HEAD_INIT,
+                                    .m_name = "_core",
+                                    .m_doc = "The C core of pylinop.",
+                                    .m_size = sizeof(py_state),
+                                    .m_methods = functions,
+                                    .m_slots = slots,
+                                    .m_traverse = traverse_module,
+                                    .m_clear = clear_module,
+                                    .m_free = free_module};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&py_module_def); }

@@ -1,0 +1,454 @@
+/* py_op.c: the operator object: life, attributes, fast methods. What is not for C goes to the Python
+ * hooks (src/pylinop), which hold SciPy's manners and the plain walk. */
+#include "py.h"
+
+#include <structmember.h>
+
+/* -- life ----------------------------------------------------------------------------------------------- */
+
+/* Frames of our own package do not count: the user's line is the first one outside. */
+static bool is_ours(const py_state *s, PyCodeObject *code) {
+    const char *home = PyBytes_AS_STRING(s->home);
+    Py_ssize_t n = PyBytes_GET_SIZE(s->home);
+    PyObject *file = code->co_filename;
+    return PyUnicode_IS_COMPACT_ASCII(file) && PyUnicode_GET_LENGTH(file) > n && !memcmp(PyUnicode_DATA(file), home, (size_t)n);
+}
+
+void py_stamp(py_state *s, py_op *self) {
+    if (!s->provenance) return;
+    PyFrameObject *frame = PyEval_GetFrame(); /* borrowed */
+    if (!frame) return;
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    if (!is_ours(s, code)) {
+        self->code = code;
+        self->lasti = PyFrame_GetLasti(frame);
+        return;
+    }
+    Py_INCREF(frame);
+    while (frame && is_ours(s, code)) {
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        Py_DECREF(code);
+        frame = back;
+        code = frame ? PyFrame_GetCode(frame) : NULL;
+    }
+    if (frame) self->lasti = PyFrame_GetLasti(frame);
+    self->code = code;
+    Py_XDECREF(frame);
+}
+
+PyObject *py_wrap(py_state *s, const lop_node *node, PyObject *a, PyObject *b) {
+    PyTypeObject *type = node->op == &lop_op_view ? s->view[node->attr.i[0]] : s->type[lop_op_id(node->op)];
+    py_op *self = type ? PyObject_GC_New(py_op, type) : NULL;
+    if (!self) {
+        lop_node_unref(node);
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "pylinop is not set up");
+        return NULL;
+    }
+    memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
+    self->node = node;
+    self->a = Py_XNewRef(a);
+    self->b = Py_XNewRef(b);
+    py_stamp(s, self);
+    PyObject_GC_Track(self);
+    return (PyObject *)self;
+}
+
+int py_op_traverse(py_op *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->a);
+    Py_VISIT(self->b);
+    Py_VISIT(self->init);
+    Py_VISIT(self->arrays);
+    Py_VISIT(self->shape);
+    Py_VISIT(self->dtype);
+    Py_VISIT(self->dict);
+    Py_VISIT(self->code);
+    for (int i = 0; self->cache && i < PY_CACHE; i++) Py_VISIT(self->cache[i].leaves);
+    return 0;
+}
+
+int py_op_clear(py_op *self) {
+    Py_CLEAR(self->a);
+    Py_CLEAR(self->b);
+    Py_CLEAR(self->init);
+    Py_CLEAR(self->arrays);
+    Py_CLEAR(self->shape);
+    Py_CLEAR(self->dtype);
+    Py_CLEAR(self->dict);
+    for (int i = 0; self->cache && i < PY_CACHE; i++) Py_CLEAR(self->cache[i].leaves);
+    return 0;
+}
+
+void py_op_dealloc(py_op *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_TRASHCAN_BEGIN(self, py_op_dealloc);
+    if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);
+    if (self->cache) py_cache_clear(py_state_of((PyObject *)self), self);
+    Py_CLEAR(self->code);
+    py_op_clear(self);
+    lop_node_unref(self->node);
+    type->tp_free(self);
+    Py_DECREF(type);
+    Py_TRASHCAN_END;
+}
+
+static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    (void)args;
+    (void)kwargs;
+    py_op *self = (py_op *)type->tp_alloc(type, 0);
+    if (self) py_stamp(py_state_of((PyObject *)self), self);
+    return (PyObject *)self;
+}
+
+/* -- the node of a user's instance ------------------------------------------------------------------------ */
+
+static int shape_of_object(PyObject *shape, lop_shape *out) {
+    PyObject *fast = PySequence_Fast(shape, "shape must be a tuple");
+    if (!fast) return -1;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    if (n < 2 || n > LOP_MAXDIM) {
+        PyErr_Format(PyExc_ValueError, "an operator has 2 to %d dimensions, got shape %R", LOP_MAXDIM, shape);
+        n = -1;
+    }
+    out->ndim = (int)n;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        out->dim[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast, i));
+        if (out->dim[i] < 0) {
+            if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "invalid shape %R: sizes cannot be negative", shape);
+            n = -1;
+        }
+    }
+    Py_DECREF(fast);
+    return n < 0 ? -1 : 0;
+}
+
+const lop_node *py_node(py_state *s, py_op *self) {
+    if (self->node) return self->node;
+    lop_node like = {.core = 2, .dtype = LOP_NO_DTYPE};
+    if (!self->shape) {
+        PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute 'shape': set self.shape (and self.dtype) first",
+                     Py_TYPE(self)->tp_name);
+        return NULL;
+    }
+    if (shape_of_object(self->shape, &like.shape) < 0) return NULL;
+    if (self->dtype && PyArray_DescrCheck(self->dtype)) {
+        npy_intp one = 1;
+        PyArrayObject *probe = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(self->dtype), 1, &one, NULL, NULL, 0, NULL);
+        if (!probe) return NULL;
+        like.dtype = py_dtype(probe);
+        Py_DECREF(probe);
+    }
+    like.serial = s->ctx.next_serial++;
+    lop_err err = {.step = -1};
+    lop_status st = lop_node_make(&s->ctx, &lop_op_opaque, NULL, 0, NULL, &like, &self->node, &err);
+    if (st != LOP_OK) py_raise(s, st, &err, (PyObject *)self, "use");
+    return self->node;
+}
+
+/* -- attributes ------------------------------------------------------------------------------------------------ */
+
+static PyObject *get_shape(py_op *self, void *unused) {
+    (void)unused;
+    if (self->shape) return Py_NewRef(self->shape);
+    const lop_node *node = py_node(py_state_of((PyObject *)self), self);
+    if (!node) return NULL;
+    PyObject *t = PyTuple_New(node->shape.ndim);
+    for (int i = 0; t && i < node->shape.ndim; i++) {
+        PyObject *d = PyLong_FromLongLong(node->shape.dim[i]);
+        if (!d) Py_CLEAR(t);
+        else PyTuple_SET_ITEM(t, i, d);
+    }
+    return t;
+}
+
+/* Only leaves without kernels of ours (callables, user subclasses) may be told their shape and dtype. */
+static bool may_set(py_op *self, const char *what) {
+    if (!self->node || (self->node->op == &lop_op_opaque && !self->a)) return true;
+    PyErr_Format(PyExc_AttributeError, "the %s of a %.100s follows from its operands and cannot be set", what, Py_TYPE(self)->tp_name);
+    return false;
+}
+
+static int set_shape(py_op *self, PyObject *value, void *unused) {
+    (void)unused;
+    if (!may_set(self, "shape")) return -1;
+    PyObject *shape = value ? py_call_hook(py_state_of((PyObject *)self), "as_shape", &value, 1) : NULL;
+    if (!shape) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_AttributeError, "shape cannot be deleted");
+        return -1;
+    }
+    Py_XSETREF(self->shape, shape);
+    lop_node_unref(self->node);
+    self->node = NULL;
+    return 0;
+}
+
+static PyObject *get_dtype(py_op *self, void *unused) {
+    (void)unused;
+    if (self->dtype) return Py_NewRef(self->dtype);
+    const lop_node *node = self->node;
+    if (!node) {
+        PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute 'dtype'", Py_TYPE(self)->tp_name);
+        return NULL;
+    }
+    if (node->dtype != LOP_NO_DTYPE) return py_descr(node->dtype);
+    if (node->op == &lop_op_opaque) Py_RETURN_NONE;
+    PyObject *me = (PyObject *)self;
+    return self->dtype = py_call_hook(py_state_of(me), "foreign_dtype", &me, 1), Py_XNewRef(self->dtype);
+}
+
+static int set_dtype(py_op *self, PyObject *value, void *unused) {
+    (void)unused;
+    if (!may_set(self, "dtype")) return -1;
+    PyObject *descr = NULL;
+    if (!value || value == Py_None) descr = Py_NewRef(Py_None);
+    else if (!PyArray_DescrConverter(value, (PyArray_Descr **)&descr)) return -1;
+    Py_XSETREF(self->dtype, descr);
+    lop_node_unref(self->node);
+    self->node = NULL;
+    return 0;
+}
+
+static PyObject *get_ndim(py_op *self, void *unused) {
+    PyObject *shape = get_shape(self, unused);
+    PyObject *n = shape ? PyLong_FromSsize_t(PyObject_Size(shape)) : NULL;
+    Py_XDECREF(shape);
+    return n;
+}
+
+static PyObject *get_args(py_op *self, void *unused) {
+    (void)unused;
+    if (self->a && self->b) return PyTuple_Pack(2, self->a, self->b);
+    if (self->a) return PyTuple_Pack(1, self->a);
+    if (self->node && self->init && (self->node->op == &lop_op_dense || self->node->op == &lop_op_kron)) {
+        if (self->node->op == &lop_op_dense) return PyTuple_GetSlice(self->init, 0, 1);
+        return Py_NewRef(self->init);
+    }
+    return PyTuple_New(0);
+}
+
+static PyObject *get_view(py_op *self, void *mode) {
+    return py_view(py_state_of((PyObject *)self), self, (int)(intptr_t)mode);
+}
+
+/* For Python's own side: what it was made of, and where. */
+static PyObject *get_init(py_op *self, void *unused) {
+    (void)unused;
+    return Py_NewRef(self->init ? self->init : Py_None);
+}
+static PyObject *get_operands(py_op *self, void *unused) {
+    (void)unused;
+    return self->b ? PyTuple_Pack(2, self->a, self->b) : self->a ? PyTuple_Pack(1, self->a) : PyTuple_New(0);
+}
+static PyObject *get_head(py_op *self, void *unused) {
+    (void)unused;
+    return PyUnicode_FromString(self->node ? self->node->op->name : "opaque");
+}
+static PyObject *get_mode(py_op *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(self->node && self->node->op == &lop_op_view ? (long)self->node->attr.i[0] : 0);
+}
+static PyObject *get_opaque(py_op *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(!self->node || self->node->opaque);
+}
+static PyObject *get_weak(py_op *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(self->node ? self->node->weak : 0);
+}
+static PyObject *get_origin(py_op *self, void *unused) {
+    (void)unused;
+    if (!self->code) Py_RETURN_NONE;
+    int line = PyCode_Addr2Line(self->code, self->lasti);
+    return Py_BuildValue("(Oi)", self->code->co_filename, line);
+}
+static PyObject *get_text(py_op *self, void *unused) {
+    (void)unused;
+    py_state *s = py_state_of((PyObject *)self);
+    const lop_node *node = py_node(s, self);
+    char *text = node ? lop_dump(node, 2000) : NULL;
+    if (!text) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    PyObject *r = PyUnicode_FromString(text);
+    lop_free(&s->ctx, text);
+    return r;
+}
+
+static PyGetSetDef op_getset[] = {
+    {"shape", (getter)get_shape, (setter)set_shape, "Shape (..., m, n); never computes.", NULL},
+    {"dtype", (getter)get_dtype, (setter)set_dtype, "Data type, or None for a callable without one.", NULL},
+    {"ndim", (getter)get_ndim, NULL, "Number of dimensions: 2 and the batch dimensions.", NULL},
+    {"args", (getter)get_args, NULL, "The very objects this was made of, as in SciPy.", NULL},
+    {"T", (getter)get_view, NULL, "Transpose, lazy.", (void *)LOP_T},
+    {"mT", (getter)get_view, NULL, "Transpose of the last two dimensions, lazy.", (void *)LOP_T},
+    {"H", (getter)get_view, NULL, "Adjoint (conjugate transpose), lazy.", (void *)LOP_H},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"_init", (getter)get_init, NULL, NULL, NULL},
+    {"_operands", (getter)get_operands, NULL, NULL, NULL},
+    {"_head", (getter)get_head, NULL, NULL, NULL},
+    {"_mode", (getter)get_mode, NULL, NULL, NULL},
+    {"_opaque", (getter)get_opaque, NULL, NULL, NULL},
+    {"_weak", (getter)get_weak, NULL, NULL, NULL},
+    {"_origin", (getter)get_origin, NULL, NULL, NULL},
+    {"_text", (getter)get_text, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+/* -- methods ------------------------------------------------------------------------------------------------------- */
+
+/* matvec and kin: the C way for plain arrays of the right shape, else the hook of that name. */
+static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names, const char *hook, int mode, bool vec) {
+    py_state *s = py_state_of(self);
+    PyObject *out = NULL;
+    if (names && PyTuple_GET_SIZE(names) == 1 && n == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
+        out = args[1] == Py_None ? NULL : args[1];
+    else if (names && PyTuple_GET_SIZE(names)) {
+        PyErr_Format(PyExc_TypeError, "%s() takes one array and out=", hook);
+        return NULL;
+    } else if (n == 2) {
+        out = args[1] == Py_None ? NULL : args[1];
+        n = 1;
+    }
+    if (n != 1) {
+        PyErr_Format(PyExc_TypeError, "%s() takes one array and out=, got %zd arguments", hook, n);
+        return NULL;
+    }
+    if (PyArray_CheckExact(args[0]) && ((py_op *)self)->node) {
+        PyArrayObject *x = (PyArrayObject *)args[0];
+        const lop_node *node = ((py_op *)self)->node;
+        int nd = PyArray_NDIM(x);
+        int64_t want = mode & LOP_T ? lop_rows(node) : lop_cols(node);
+        bool fits = vec ? nd == 1 && PyArray_DIM(x, 0) == want : nd >= 2 && PyArray_DIM(x, nd - 2) == want;
+        if (fits && !node->opaque) {
+            PyObject *r = py_apply(s, (py_op *)self, x, mode, false, vec, out);
+            if (r != Py_NotImplemented) return r;
+            Py_DECREF(r);
+        }
+    }
+    PyObject *all[3] = {self, args[0], out ? out : Py_None};
+    return py_call_hook(s, hook, all, 3);
+}
+#define PRODUCT(name, mode, vec) \
+    static PyObject *op_##name(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) { \
+        return product(self, args, n, names, #name, mode, vec); \
+    }
+PRODUCT(matvec, LOP_N, true)
+PRODUCT(rmatvec, LOP_H, true)
+PRODUCT(matmat, LOP_N, false)
+PRODUCT(rmatmat, LOP_H, false)
+
+static PyObject *op_toarray(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    py_state *s = py_state_of(self);
+    PyObject *out = NULL;
+    if (n == 0 && names && PyTuple_GET_SIZE(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
+        out = args[0] == Py_None ? NULL : args[0];
+    else if (n || (names && PyTuple_GET_SIZE(names)))
+        return PyErr_Format(PyExc_TypeError, "toarray() takes only out=");
+    PyObject *r = py_value(s, (py_op *)self, ACT_DENSE, 0, 0, out);
+    if (r != Py_NotImplemented) return r;
+    Py_DECREF(r);
+    PyObject *all[2] = {self, out ? out : Py_None};
+    return py_call_hook(s, "toarray", all, 2);
+}
+
+static PyObject *op_diagonal(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"offset", NULL};
+    long long k = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|L:diagonal", names, &k)) return NULL;
+    PyObject *r = py_value(py_state_of(self), (py_op *)self, ACT_DIAGONAL, k, 0, NULL);
+    if (r != Py_NotImplemented) return r;
+    Py_DECREF(r);
+    PyObject *offset = PyLong_FromLongLong(k), *all[2] = {self, offset};
+    r = offset ? py_call_hook(py_state_of(self), "diagonal", all, 2) : NULL;
+    Py_XDECREF(offset);
+    return r;
+}
+
+static PyObject *op_trace(PyObject *self, PyObject *unused) {
+    (void)unused;
+    PyObject *r = py_value(py_state_of(self), (py_op *)self, ACT_TRACE, 0, 0, NULL);
+    if (r != Py_NotImplemented) return r;
+    Py_DECREF(r);
+    return py_call_hook(py_state_of(self), "trace", &self, 1);
+}
+
+/* _element(i, j), indices not negative and inside. */
+static PyObject *op_element(PyObject *self, PyObject *args) {
+    long long i, j;
+    if (!PyArg_ParseTuple(args, "LL:_element", &i, &j)) return NULL;
+    return py_value(py_state_of(self), (py_op *)self, ACT_ELEMENT, i, j, NULL);
+}
+
+static PyObject *op_transpose(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return py_view(py_state_of(self), (py_op *)self, LOP_T);
+}
+static PyObject *op_adjoint(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return py_view(py_state_of(self), (py_op *)self, LOP_H);
+}
+static PyObject *op_conj(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return py_view(py_state_of(self), (py_op *)self, LOP_C);
+}
+
+/* _apply(x, mode, right, vec, out): the C product or NotImplemented. */
+static PyObject *op_apply(PyObject *self, PyObject *args) {
+    PyObject *x, *out;
+    int mode, right, vec;
+    if (!PyArg_ParseTuple(args, "O!ippO:_apply", &PyArray_Type, &x, &mode, &right, &vec, &out)) return NULL;
+    return py_apply(py_state_of(self), (py_op *)self, (PyArrayObject *)x, mode, right != 0, vec != 0, out == Py_None ? NULL : out);
+}
+
+/* _explain(act, x): the plan as text. */
+static PyObject *op_explain(PyObject *self, PyObject *args) {
+    int act;
+    PyObject *x;
+    if (!PyArg_ParseTuple(args, "iO:_explain", &act, &x)) return NULL;
+    return py_plan_text(py_state_of(self), (py_op *)self, PyArray_Check(x) ? (PyArrayObject *)x : NULL, act);
+}
+
+static PyMethodDef op_methods[] = {
+    {"matvec", (PyCFunction)(void (*)(void))op_matvec, METH_FASTCALL | METH_KEYWORDS,
+     "matvec(x, out=None)\n--\n\nProduct with a vector: A x, x of shape (n,) or (..., n); an array, computed now."},
+    {"rmatvec", (PyCFunction)(void (*)(void))op_rmatvec, METH_FASTCALL | METH_KEYWORDS,
+     "rmatvec(x, out=None)\n--\n\nProduct of the adjoint with a vector: A^H x; an array, computed now."},
+    {"matmat", (PyCFunction)(void (*)(void))op_matmat, METH_FASTCALL | METH_KEYWORDS,
+     "matmat(X, out=None)\n--\n\nProduct with a matrix: A X, X of shape (..., n, k); an array, computed now."},
+    {"rmatmat", (PyCFunction)(void (*)(void))op_rmatmat, METH_FASTCALL | METH_KEYWORDS,
+     "rmatmat(X, out=None)\n--\n\nProduct of the adjoint with a matrix: A^H X; an array, computed now."},
+    {"toarray", (PyCFunction)(void (*)(void))op_toarray, METH_FASTCALL | METH_KEYWORDS,
+     "toarray(*, out=None)\n--\n\nThe dense form, computed now; MaterializationError when it would not fit in memory."},
+    {"diagonal", (PyCFunction)(void (*)(void))op_diagonal, METH_VARARGS | METH_KEYWORDS,
+     "diagonal(offset=0)\n--\n\nThe diagonal at an offset, computed now by the cheapest known way."},
+    {"trace", op_trace, METH_NOARGS, "trace()\n--\n\nSum of the main diagonal, computed now."},
+    {"transpose", op_transpose, METH_NOARGS, "transpose()\n--\n\nThe transpose, lazy; same as .T."},
+    {"adjoint", op_adjoint, METH_NOARGS, "adjoint()\n--\n\nThe adjoint, lazy; same as .H."},
+    {"conj", op_conj, METH_NOARGS, "conj()\n--\n\nThe complex conjugate, lazy."},
+    {"conjugate", op_conj, METH_NOARGS, "conjugate()\n--\n\nThe complex conjugate, lazy."},
+    {"_element", op_element, METH_VARARGS, NULL},
+    {"_apply", op_apply, METH_VARARGS, NULL},
+    {"_explain", op_explain, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef op_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(py_op, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(py_op, weak), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+PyType_Slot py_base_slots[] = {{Py_tp_new, op_new},
+                               {Py_tp_dealloc, py_op_dealloc},
+                               {Py_tp_traverse, py_op_traverse},
+                               {Py_tp_clear, py_op_clear},
+                               {Py_tp_getset, op_getset},
+                               {Py_tp_methods, op_methods},
+                               {Py_tp_members, op_members},
+                               {Py_nb_matrix_multiply, py_matmul},
+                               {Py_nb_add, py_add},
+                               {Py_nb_subtract, py_subtract},
+                               {Py_nb_multiply, py_multiply},
+                               {Py_nb_true_divide, py_divide},
+                               {Py_nb_negative, py_negative},
+                               {Py_nb_positive, py_positive},
+                               {Py_nb_power, py_power},
+                               {Py_tp_doc, (void *)"C base of pylinop.LinearOperator."},
+                               {0, NULL}};

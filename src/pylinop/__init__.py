@@ -1,0 +1,125 @@
+"""pylinop: structured linear algebra for NumPy."""
+
+
+def _load_core() -> None:
+    """Import _core; where its BLAS is not found by RPATH, load that first.
+
+    The RPATH covers packages side by side in one site directory. Elsewhere (--user, --target,
+    layered environments) the library of scipy-openblas32 is loaded here by path, for this module
+    alone: importing scipy_openblas32 would put its symbols before SciPy's own."""
+    try:
+        from . import _core  # noqa: F401
+
+        return
+    except ImportError as error:
+        if "libscipy_openblas" not in str(error):
+            raise
+        missing = error
+    import ctypes
+    import importlib.util
+    import os
+
+    spec = importlib.util.find_spec("scipy_openblas32")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = os.path.join(folder, "lib", "libscipy_openblas.so")
+        if os.path.exists(path):
+            ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+            return
+    raise ImportError(
+        "pylinop needs the package scipy-openblas32, which is not installed for this Python: "
+        "pip install scipy-openblas32"
+    ) from missing
+
+
+_load_core()
+
+from . import _core, _walk
+from ._config import config, show_config
+from ._errors import (
+    ConvergenceError,
+    FallbackWarning,
+    LinAlgError,
+    MaterializationError,
+    MaterializationWarning,
+    make_error,
+)
+from ._operator import LinearOperator, MatVec
+from ._scipy import parts_of_sparse
+
+_HOOKS = (
+    "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray diagonal "
+    "trace materialising fell_back as_array as_shape kind_shape as_operator user_view foreign_dtype"
+)
+_core._setup(
+    LinearOperator,
+    {
+        **{name: getattr(_walk, name) for name in _HOOKS.split()},
+        "rmatmul": lambda x, op: _walk.rmatmul(op, x),
+        "rmultiply": _walk.rmultiply,
+        "make_error": make_error,
+        "parts_of_sparse": parts_of_sparse,
+    },
+    __file__.rsplit("__init__", 1)[0].encode(),
+)
+
+from ._core import (
+    Adjoint,
+    Conj,
+    Dense,
+    Diag,
+    Identity,
+    Inverse,
+    Kron,
+    LowRank,
+    Power,
+    Product,
+    Scaled,
+    Selection,
+    Sparse,
+    Sum,
+    Toeplitz,
+    Transpose,
+    Zeros,
+    kinds,
+    rules,
+)
+from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+
+__version__ = "0.1.0.dev0"
+__all__ = [
+    "Adjoint",
+    "Conj",
+    "ConvergenceError",
+    "Dense",
+    "Diag",
+    "FallbackWarning",
+    "Identity",
+    "Inverse",
+    "Kron",
+    "LinAlgError",
+    "LinearOperator",
+    "LowRank",
+    "MatVec",
+    "MaterializationError",
+    "MaterializationWarning",
+    "Power",
+    "Product",
+    "Scaled",
+    "Selection",
+    "Sparse",
+    "Sum",
+    "Toeplitz",
+    "Transpose",
+    "Zeros",
+    "aslinearoperator",
+    "config",
+    "diagonal",
+    "freeze",
+    "inv",
+    "kinds",
+    "rules",
+    "show_config",
+    "trace",
+]
+
+del _load_core, _core, _walk

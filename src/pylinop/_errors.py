@@ -1,0 +1,86 @@
+"""Exceptions, warnings, and the words around an error of the core."""
+
+import linecache
+import os
+
+from numpy.linalg import LinAlgError
+
+__all__ = [
+    "ConvergenceError",
+    "FallbackWarning",
+    "LinAlgError",
+    "MaterializationError",
+    "MaterializationWarning",
+]
+
+
+class MaterializationWarning(UserWarning):
+    """An operator without a structured route was made dense, and it was large."""
+
+
+class MaterializationError(MemoryError):
+    """Making an operator dense would pass the memory limit (``pl.config(memory_limit=...)``)."""
+
+
+class FallbackWarning(UserWarning):
+    """A declared property did not hold; the safer method was used instead."""
+
+
+class ConvergenceError(LinAlgError):
+    """An iterative solver did not reach its tolerance; carries the best iterate as ``x``."""
+
+    def __init__(self, message, x=None, record=None):
+        super().__init__(message)
+        self.x = x
+        self.record = record
+
+
+_CLASSES = {
+    "ValueError": ValueError,
+    "TypeError": TypeError,
+    "IndexError": IndexError,
+    "MemoryError": MemoryError,
+    "RuntimeError": RuntimeError,
+    "NotImplementedError": NotImplementedError,
+    "LinAlgError": LinAlgError,
+    "MaterializationError": MaterializationError,
+}
+
+
+def where(op):
+    """'file.py:12: source line' of the line that built ``op``, or None."""
+    origin = op._origin
+    if origin is None:
+        return None
+    file, line = origin
+    source = linecache.getline(file, line).strip()
+    return f"{os.path.relpath(file) if os.path.isabs(file) and os.path.exists(file) else file}:{line}" + (
+        f": {source}" if source else ""
+    )
+
+
+def describe(op, depth=3):
+    """The expression with shapes, a few levels deep: 'Sum (3, 3) of [Diag (3, 3), Kron (3, 3)]'."""
+    name = f"{type(op).__name__} {op.shape}"
+    below = [o for o in op._operands if hasattr(o, "_operands")]
+    if not below or depth == 0:
+        return name
+    return f"{name} of [{', '.join(describe(o, depth - 1) for o in below[:4])}]"
+
+
+def make_error(name, text, op, action, batch):
+    """The exception for a status of the core: what was wrong, where, in which expression."""
+    if batch >= 0 and op is not None and len(op.shape) > 2:
+        text += f" (batch element {batch})"
+    if op is not None:
+        text += f"\n  in: {describe(op)}"
+        built = where(op)
+        if built:
+            text += f"\n  built at {built}"
+    return _CLASSES.get(name, RuntimeError)(text)
+
+
+def shape_error(op, what, want, got):
+    """A ValueError in SciPy's words, with ours: shapes, expression, line."""
+    text = f"Dimension mismatch: {what} of an operator of shape {op.shape} takes {want}, got shape {got}"
+    return make_error("ValueError", text, op, "apply", -1)

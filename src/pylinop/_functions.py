@@ -1,0 +1,100 @@
+"""Functions at top level."""
+
+import numpy as np
+
+from . import _core
+from ._walk import as_operator
+
+__all__ = ["aslinearoperator", "diagonal", "freeze", "inv", "trace"]
+
+
+def aslinearoperator(A):
+    """``A`` as a `LinearOperator`, without copying.
+
+    Parameters
+    ----------
+    A : array_like, sparse matrix, operator
+        Arrays become `Dense`, scipy.sparse matrices `Sparse`, operators of ours stay the same object;
+        anything with ``shape`` and ``matvec`` becomes a `MatVec`.
+
+    Returns
+    -------
+    LinearOperator
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.aslinearoperator(np.eye(2))
+    <2x2 Dense with dtype=float64>
+    """
+    return as_operator(A)
+
+
+def inv(A):
+    """The inverse of a square operator, lazy.
+
+    Nothing is computed before it is applied; then Diag, Identity and Kron of square factors in closed
+    form, everything else by LU of the dense form (kept while its content stays the same).
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    LinearOperator
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square; when it is used and A is exactly singular.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.inv(pl.Diag([2.0, 4.0])) @ np.ones(2)
+    array([0.5 , 0.25])
+    """
+    return _core._build("inverse", as_operator(A))
+
+
+def trace(A):
+    """The sum of the main diagonal, a number, computed now by the cheapest known way.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.trace(pl.Kron(np.eye(2), np.ones((3, 3)))))
+    6.0
+    """
+    return as_operator(A).trace()
+
+
+def diagonal(A, offset=0):
+    """The diagonal at an offset, a vector, computed now by the cheapest known way.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.diagonal(pl.Toeplitz([1.0, 2.0, 3.0]), offset=1)
+    array([2., 2.])
+    """
+    return as_operator(A).diagonal(offset)
+
+
+def freeze(a):
+    """A read-only copy of an array that nobody can write to.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.freeze(np.zeros(2)).flags.writeable
+    False
+    """
+    frozen = np.frombuffer(np.ascontiguousarray(a).tobytes(), dtype=np.asarray(a).dtype)
+    return frozen.reshape(np.shape(a))

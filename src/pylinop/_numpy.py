@@ -1,0 +1,121 @@
+"""NumPy's protocols: __array__, __array_ufunc__."""
+
+import sys
+import warnings
+
+import numpy as np
+
+from . import _core, _errors
+
+
+def as_dense(op, dtype=None, copy=None):
+    """op.__array__: the dense form. From scipy.sparse's dispatch a 0-d object, so that it defers to us."""
+    if sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse._"):
+        hidden = np.empty((), dtype=object)
+        hidden[()] = op
+        return hidden
+    if copy is False:
+        raise ValueError("an operator has no array to hand out without copying; use copy=None or toarray()")
+    nbytes = op.size * (op.dtype.itemsize if op.dtype is not None else 8)
+    from ._walk import materialising
+
+    materialising(op, nbytes, False)
+    a = op.toarray()
+    return a if dtype is None else a.astype(dtype, copy=False)
+
+
+def _first_out(out):
+    return out[0] if isinstance(out, tuple) else out
+
+
+def _linear(ufunc, a, b, out):
+    """matmul, matvec, vecmat with an operator on either side."""
+    from . import _walk
+
+    ours = isinstance(a, _core.Operator)
+    if ours and isinstance(b, _core.Operator):
+        return a @ b
+    if ufunc == "matvec":
+        if not ours:
+            return NotImplemented
+        b = np.asarray(b)
+        if b.ndim < 1 or b.shape[-1] != a.shape[-1]:
+            raise _errors.shape_error(a, "matvec", f"(..., {a.shape[-1]})", b.shape)
+        return _walk.apply(a, b, _walk.N, True, out)
+    if ufunc == "vecmat":
+        if ours:
+            return NotImplemented
+        a = np.conjugate(np.asarray(a))
+        if a.ndim < 1 or a.shape[-1] != b.shape[-2]:
+            raise _errors.shape_error(b, "vecmat", f"(..., {b.shape[-2]})", a.shape)
+        return _walk.apply(b, a, _walk.T, True, out)
+    if ours:
+        return _walk.matmul(a, b, out)
+    return _walk.rmatmul(b, a, out)
+
+
+_BINARY = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "true_divide": lambda a, b: a / b,
+    "divide": lambda a, b: a / b,
+}
+_UNARY = {
+    "negative": lambda a: -a,
+    "positive": lambda a: a,
+    "conjugate": lambda a: a.conj(),
+}
+
+
+def _reflected(name, a, b):
+    """a <op> b with at least one operator; arrays go through our own slots."""
+    from . import _walk
+
+    if isinstance(a, _core.Operator):
+        return _BINARY[name](a, b)
+    if name == "add":
+        return _walk.add(a, b)
+    if name == "subtract":
+        return _walk.subtract(a, b)
+    if name == "multiply":
+        return _walk.rmultiply(a, b)
+    raise ValueError("Can only divide a linear operator by a scalar.")
+
+
+def array_ufunc(self, ufunc, method, *inputs, out=None, **kwargs):
+    """NumPy's operators on operators; what has no operator form is made dense, with a word."""
+    name = ufunc.__name__
+    target = _first_out(out)
+    if method == "__call__" and not kwargs:
+        if name in ("matmul", "matvec", "vecmat"):
+            return _linear(name, *inputs, target)
+        if out is None and name in _BINARY:
+            result = _reflected(name, *inputs)
+            if result is NotImplemented and _is_number(inputs):
+                return _dense_call(ufunc, method, inputs, out, kwargs)
+            return result
+        if out is None and name in _UNARY:
+            return _UNARY[name](*inputs)
+        if out is None and name == "power" and isinstance(inputs[0], _core.Operator):
+            return inputs[0] ** inputs[1]
+    return _dense_call(ufunc, method, inputs, out, kwargs)
+
+
+def _is_number(inputs):
+    return any(np.isscalar(x) or (isinstance(x, np.ndarray) and x.ndim == 0) for x in inputs)
+
+
+def _dense_call(ufunc, method, inputs, out, kwargs):
+    if out is not None:
+        kwargs["out"] = out
+        if any(isinstance(o, _core.Operator) for o in (out if isinstance(out, tuple) else (out,))):
+            raise TypeError("an operator cannot be the out= of a ufunc")
+    if ufunc.__name__ not in ("equal", "not_equal"):
+        warnings.warn(
+            f"np.{ufunc.__name__} has no form for operators: the dense form is used",
+            _errors.MaterializationWarning,
+            stacklevel=3,
+        )
+    dense = [as_dense(x) if isinstance(x, _core.Operator) else x for x in inputs]
+    return getattr(ufunc, method)(*dense, **kwargs)

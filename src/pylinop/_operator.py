@@ -1,0 +1,266 @@
+"""LinearOperator: SciPy's class with our core beneath; and MatVec, the operator of callables.
+
+Fast paths live in C (py_op.c, py_arith.c); here are SciPy's manners: what is a vector, what is a
+column, which error, what a user's subclass may leave out."""
+
+import copy as _copy
+import types
+import warnings
+
+import numpy as np
+
+from . import _core, _errors, _numpy, _pickle, _repr, _walk
+
+__all__ = ["LinearOperator", "make_matvec"]
+
+
+def _adapted(cls):
+    """The class isinstance checks see: also SciPy's, once SciPy's module is loaded."""
+    from . import _scipy
+
+    return _scipy.shadow(cls)
+
+
+class LinearOperator(_core.Operator):
+    """A linear operator: the base of all kinds, and a drop-in for SciPy's class of that name.
+
+    ``LinearOperator(shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None)`` makes an
+    operator of callables (a `MatVec`). Subclasses define ``_matvec`` or ``_matmat`` and, if they can,
+    ``_rmatvec``, ``_rmatmat`` or ``_adjoint``; they set ``shape`` and ``dtype`` or call
+    ``super().__init__(dtype, shape)``.
+
+    Notes
+    -----
+    ``A @ x`` computes an array now; ``A @ B``, ``A + B``, ``c * A``, ``A.T``, ``A.H`` are operators and
+    compute nothing. Whatever an operator is made of, later writes to its arrays are seen.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.LinearOperator((2, 2), matvec=lambda x: np.array([2 * x[0], 3 * x[1]]), dtype=float)
+    >>> A @ np.array([1.0, 1.0])
+    array([2., 3.])
+    """
+
+    __slots__ = ()
+    __array_priority__ = 20.0
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+    def __new__(cls, *args, **kwargs):
+        if cls is LinearOperator:
+            return MatVec(*args, **kwargs)
+        self = _core.Operator.__new__(cls)
+        if cls._matvec is LinearOperator._matvec and cls._matmat is LinearOperator._matmat:
+            warnings.warn(
+                "LinearOperator subclass should implement at least one of _matvec and _matmat.",
+                category=RuntimeWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def __init__(self, dtype, shape, xp=None):
+        if xp is not None and xp is not np and getattr(xp, "__name__", "").split(".")[-1] not in ("numpy",):
+            raise NotImplementedError(f"xp={xp!r}: only NumPy's namespace is supported so far")
+        self.dtype = dtype
+        self.shape = shape
+
+    @property
+    def __class__(self):
+        return _adapted(type(self))
+
+    # -- SciPy's hooks -----------------------------------------------------------------------------
+
+    def _matvec(self, x):
+        return _walk.default_matvec(self, x)
+
+    def _matmat(self, X):
+        return _walk.default_matmat(self, X)
+
+    def _rmatvec(self, x):
+        return _walk.default_rmatvec(self, x)
+
+    def _rmatmat(self, X):
+        return _walk.default_rmatmat(self, X)
+
+    def _adjoint(self):
+        return _core._build("view", self, None, 3)
+
+    def _transpose(self):
+        return _core._build("view", self, None, 1)
+
+    # -- products ----------------------------------------------------------------------------------
+
+    def dot(self, x, out=None):
+        """Product: with an operator, a number or an array, as ``@`` and ``*`` (SciPy's ``dot``)."""
+        if np.isscalar(x):
+            return self * x
+        return self @ x if out is None else np.matmul(self, x, out=out)
+
+    def rdot(self, x):
+        """Product from the right, ``x @ self``."""
+        if isinstance(x, _core.Operator):
+            return x @ self
+        return _walk.rmatmul(self, x)
+
+    def __call__(self, x):
+        return self.dot(x)
+
+    # -- other forms -------------------------------------------------------------------------------
+
+    def todense(self, *, out=None):
+        """The dense form as an ndarray; same as `toarray`."""
+        return self.toarray(out=out)
+
+    def tosparse(self, format="csr"):
+        """The operator as a scipy.sparse array; structure is used where it is sparse."""
+        from . import _scipy
+
+        return _scipy.tosparse(self, format)
+
+    def __array__(self, dtype=None, copy=None):
+        return _numpy.as_dense(self, dtype, copy)
+
+    __array_ufunc__ = _numpy.array_ufunc
+
+    @property
+    def real(self):
+        """The real part, lazy: (A + conj A) / 2 for a complex operator, itself for a real one."""
+        return _walk.real_part(self)
+
+    @property
+    def imag(self):
+        """The imaginary part, lazy: (A - conj A) / 2i for a complex operator, zeros for a real one."""
+        return _walk.imag_part(self)
+
+    @property
+    def size(self):
+        """Number of entries of the dense form."""
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    @property
+    def nbytes(self):
+        """Bytes of the arrays it is made of, each counted once."""
+        return _walk.nbytes(self)
+
+    def astype(self, dtype, copy=False):
+        """The operator in another dtype, lazy; itself when the dtype is that already and not ``copy``."""
+        return _walk.astype(self, dtype, copy)
+
+    def copy(self):
+        """A deep copy: the arrays are copied, later writes to the originals are not seen."""
+        return _copy.deepcopy(self)
+
+    def __deepcopy__(self, memo):
+        return _pickle.deepcopy(self, memo)
+
+    def __copy__(self):
+        return self if type(self).__module__ == "pylinop" else _pickle.shallow(self)
+
+    def __reduce_ex__(self, protocol):
+        return _pickle.reduce(self, protocol)
+
+    def __getitem__(self, key):
+        return _walk.getitem(self, key)
+
+    def __len__(self):
+        return self.shape[0]
+
+    __iter__ = None
+
+    def explain(self, action="apply", x=None):
+        """The plan for an action as text: steps, flops, bytes, memory; computes nothing.
+
+        Parameters
+        ----------
+        action : {'apply', 'dense', 'diagonal', 'trace'}
+        x : array_like, optional
+            The right-hand side for 'apply'; a vector of the operator's dtype when not given.
+        """
+        return _repr.explain(self, action, x)
+
+    def __repr__(self):
+        return _repr.text(self)
+
+    def _repr_html_(self):
+        return _repr.html(self)
+
+
+class MatVec(LinearOperator):
+    """An operator of callables, as SciPy's ``LinearOperator(shape, matvec, ...)``.
+
+    Parameters
+    ----------
+    shape : tuple
+        (m, n), with leading batch dimensions if the callables broadcast.
+    matvec : callable
+        A x for x of shape (n,) or (..., n).
+    rmatvec, matmat, rmatmat : callable, optional
+        A^H x, A X, A^H X.
+    dtype : dtype, optional
+        When None, matvec is called once on zeros of int8 to find it.
+
+    Notes
+    -----
+    Never closes, never rewritten; the callables see what SciPy's would (columns as 1-D arrays).
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.MatVec((2, 2), lambda x: 2 * x, dtype=float) @ np.ones(2)
+    array([2., 2.])
+    """
+
+    def __init__(self, shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None, xp=None):
+        super(MatVec, self).__init__(dtype, shape, xp)
+        for name, f in (("rmatvec", rmatvec), ("matmat", matmat), ("rmatmat", rmatmat)):
+            if f is not None and not callable(f):
+                raise TypeError(f"{name} must be callable, got {type(f).__name__}")
+        if not callable(matvec):
+            raise TypeError(f"matvec must be callable, got {type(matvec).__name__}")
+        self._callables = (matvec, rmatvec, matmat, rmatmat)
+        if dtype is None:
+            self.dtype = _walk.infer_dtype(self)
+
+    def __new__(cls, *args, **kwargs):
+        return _core.Operator.__new__(cls)
+
+    def _matvec(self, x):
+        return self._callables[0](x)
+
+    def _matmat(self, X):
+        f = self._callables[2]
+        return _walk.default_matmat(self, X) if f is None else f(X)
+
+    def _rmatvec(self, x):
+        f = self._callables[1]
+        if f is None:
+            if self._callables[3] is not None:
+                return _walk.default_rmatvec(self, x)
+            raise NotImplementedError("rmatvec is not defined: give rmatvec= (or rmatmat=) to the operator")
+        return f(x)
+
+    def _rmatmat(self, X):
+        f = self._callables[3]
+        return _walk.default_rmatmat(self, X) if f is None else f(X)
+
+
+LinearOperator.__module__ = MatVec.__module__ = "pylinop"
+
+
+def make_matvec(A):
+    """An operator around any object with ``shape`` and ``matvec``; its ``matmat`` is used too."""
+    dtype = getattr(A, "dtype", None)
+    return MatVec(
+        A.shape,
+        A.matvec,
+        rmatvec=getattr(A, "rmatvec", None),
+        matmat=getattr(A, "matmat", None),
+        rmatmat=getattr(A, "rmatmat", None),
+        dtype=dtype,
+    )
+
+
+_ = _errors

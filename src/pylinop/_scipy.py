@@ -1,0 +1,142 @@
+"""SciPy: its sparse matrices, its operators, its isinstance. Never imports SciPy by itself."""
+
+import sys
+
+import numpy as np
+
+from . import _core
+
+_FORMATS = {"csr": 0, "csc": 1, "coo": 2}
+
+
+def issparse(x):
+    """Is x a scipy.sparse matrix or array? (False as long as scipy.sparse is not loaded.)"""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and hasattr(sparse, "issparse") and sparse.issparse(x)
+
+
+def is_scipy_operator(x):
+    base = _scipy_class()
+    return base is not None and isinstance(x, base) and not isinstance(x, _core.Operator)
+
+
+def _scipy_class():
+    interface = sys.modules.get("scipy.sparse.linalg._interface")
+    return getattr(interface, "LinearOperator", None)
+
+
+_shadows: dict = {}
+
+
+def shadow(cls):
+    """The class ``op.__class__`` answers with: ``cls``, and SciPy's too once that is loaded.
+
+    Name and module are ours, calling it builds ours, and it is made once a class."""
+    base = _scipy_class()
+    if base is None or issubclass(cls, base):
+        return cls
+    found = _shadows.get(cls)
+    if found is None:
+
+        def __new__(shadow_cls, *args, **kwargs):
+            return cls(*args, **kwargs)
+
+        found = type(cls.__name__, (cls, base), {"__new__": __new__, "__doc__": cls.__doc__})
+        found.__module__ = cls.__module__
+        found.__qualname__ = cls.__qualname__
+        _shadows[cls] = found
+    return found
+
+
+def real_class(cls):
+    """The class behind a shadow."""
+    for real, made in _shadows.items():
+        if made is cls:
+            return real
+    return cls
+
+
+def parts_of_sparse(A):
+    """Arrays and numbers of a scipy.sparse matrix: (data, indices, indptr) or (data, row, col)."""
+    if not issparse(A):
+        raise TypeError(f"Sparse takes a scipy.sparse matrix, got {type(A).__name__}; arrays go to Dense")
+    if A.ndim != 2:
+        raise ValueError(f"Sparse takes a 2-dimensional matrix, got shape {A.shape}")
+    if A.format not in _FORMATS:
+        A = A.tocsr()
+    m, n = A.shape
+    if A.format == "coo":
+        row, col = A.coords if hasattr(A, "coords") else (A.row, A.col)
+        arrays = (A.data, row, col)
+    else:
+        arrays = (A.data, A.indices, A.indptr)
+    return tuple(np.asarray(v) for v in arrays), (_FORMATS[A.format], m, n)
+
+
+def tosparse(op, format="csr"):
+    """A scipy.sparse array of the operator's dense form, without making it dense where it is sparse."""
+    import scipy.sparse as sp
+
+    if op.ndim != 2:
+        raise ValueError(f"scipy.sparse has no batches here; the operator has shape {op.shape}")
+    head = op._head
+    if head == "sparse":
+        A = op._init[0]
+        return (sp.csr_array(A) if format == "csr" else A).asformat(format)
+    if head == "diag":
+        return sp.dia_array((op.diagonal()[None, :], [0]), shape=op.shape).asformat(format)
+    if head == "identity":
+        return sp.eye_array(op.shape[0], dtype=op.dtype).asformat(format)
+    if head == "zeros":
+        return sp.coo_array(op.shape, dtype=op.dtype).asformat(format)
+    if head == "selection":
+        m, n = op.shape
+        index = np.asarray(op._init[0])
+        return sp.coo_array((np.ones(m, op.dtype), (np.arange(m), index % n if n else index)), shape=op.shape).asformat(format)
+    if head == "kron":
+        out = tosparse(op._init[0]) if op._init else None
+        for f in (op._init or ())[1:]:
+            out = sp.kron(out, tosparse(f))
+        if out is not None:
+            return sp.coo_array(out).asformat(format)
+    if head in ("sum", "prod") and len(op._operands) == 2:
+        a, b = (tosparse(o) for o in op._operands)
+        return (a + b if head == "sum" else a @ b).asformat(format)
+    if head == "scaled":
+        return (tosparse(op._operands[0]) * op._operands[1]).asformat(format)
+    return sp.coo_array(op.toarray()).asformat(format)
+
+
+def _no_matmat(op):
+    return hasattr(op, "_callables") and op._callables[2] is None
+
+
+def _refuse(op):
+    raise TypeError(
+        "Unable to multiply a LinearOperator with a sparse matrix. "
+        "Try wrapping the matrix with `aslinearoperator` first."
+    )
+
+
+def product(op, S):
+    """op @ S for scipy.sparse S: sparse when op is Sparse, else a lazy operator."""
+    if op._head == "sparse":
+        return op._init[0] @ S
+    if op._opaque and op._init is None and not op._operands:
+        if _no_matmat(op):
+            _refuse(op)
+        if hasattr(op, "_callables"):
+            try:
+                return op._callables[2](S)
+            except Exception:
+                _refuse(op)
+    return op @ _core.Sparse(S)
+
+
+def rproduct(op, S):
+    """S @ op."""
+    if op._head == "sparse":
+        return S @ op._init[0]
+    if op._opaque and op._init is None and not op._operands and _no_matmat(op):
+        _refuse(op)
+    return _core.Sparse(S) @ op

@@ -1,0 +1,648 @@
+"""The plain walk, and SciPy's manners about arrays.
+
+Expressions with callables, user subclasses or dtypes outside C's run as written: right to left, node by
+node, with NumPy's operators and no rules. The walk is a loop over generators: no depth limit."""
+
+import warnings
+
+import numpy as np
+
+from . import _core, _errors, _plain, _scipy
+
+N, T, C, H = 0, 1, 2, 3
+
+
+# -- the walk -----------------------------------------------------------------------------------------------
+
+
+def _run(request):
+    """Runs generators that yield sub-requests (op, x, mode, vec) until the first one is answered."""
+    stack, value = [_steps(*request)], None
+    while stack:
+        try:
+            asked = stack[-1].send(value)
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+        else:
+            stack.append(_steps(*asked))
+            value = None
+    return value
+
+
+def _swapped(mode):
+    return mode & T
+
+
+def _steps(op, x, mode, vec):
+    """One node of the walk, applied to an array x: (..., n) when vec, else (..., n, k)."""
+    if not op._opaque:
+        y = op._apply(x, mode, False, vec, None)
+        if y is not NotImplemented:
+            return y
+    head, below = op._head, op._operands
+    if head == "sum":
+        left = yield below[0], x, mode, vec
+        right = yield below[1], x, mode, vec
+        return left + right
+    if head == "prod":
+        first, second = below if _swapped(mode) else below[::-1]
+        y = yield first, x, mode, vec
+        return (yield second, y, mode, vec)
+    if head == "scaled":
+        y = yield below[0], x, mode, vec
+        return (np.conjugate(below[1]) if mode & C else below[1]) * y
+    if head == "power":
+        for _ in range(below[1]):
+            x = yield below[0], x, mode, vec
+        return x
+    if head == "view":
+        return (yield below[0], x, mode ^ op._mode, vec)
+    if head == "inverse":
+        a = _seen(toarray(below[0]), mode)
+        return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
+    if head == "kron":
+        return (yield from _kron(op, x, mode, vec))
+    if head == "lowrank":
+        return (yield from _lowrank(op, x, mode, vec))
+    if type(op).__module__ == "pylinop" and op._init is not None:
+        a = _seen(_plain.dense(op), mode)
+        return (a @ x[..., None])[..., 0] if vec else a @ x
+    return _call(op, x, mode, vec)
+
+
+def _seen(a, mode):
+    a = np.swapaxes(a, -1, -2) if mode & T else a
+    return np.conjugate(a) if mode & C else a
+
+
+def _kron(op, x, mode, vec):
+    """Factor by factor on the axis of x that is the factor's own."""
+    x = x[..., None] if vec else x
+    batch, k = x.shape[:-2], x.shape[-1]
+    factors = op._init if op._init is not None else op._operands
+    sizes = [f.shape[-2] if mode & T else f.shape[-1] for f in factors]
+    for i in reversed(range(len(factors))):
+        lead = int(np.prod(sizes[:i], dtype=np.int64))
+        y = x.reshape(*batch, lead, sizes[i], -1)
+        if lead == 1 or factors[i].ndim > 2:
+            y = np.moveaxis(y, -3, -2).reshape(*batch, sizes[i], -1)
+            y = yield factors[i], y, mode, False
+            sizes[i] = y.shape[-2]
+            y = np.moveaxis(y.reshape(*y.shape[:-1], lead, -1), -2, -3)
+        else:
+            y = yield factors[i], y, mode, False
+            sizes[i] = y.shape[-2]
+        batch = np.broadcast_shapes(batch, y.shape[:-3])
+        x = y.reshape(*batch, int(np.prod(sizes, dtype=np.int64)), k)
+    return x[..., 0] if vec else x
+
+
+def _lowrank(op, x, mode, vec):
+    u, v, c = op._init if len(op._init) == 3 else (*op._init, None)
+    v = u if v is None else v
+    if mode & T:
+        u, v = v, u
+    conj = C if mode in (C, T) else N  # U* and V* stand where T or C is asked
+    x = yield v, x, H ^ conj, vec
+    if c is not None:
+        x = yield c, x, mode, vec
+    return (yield u, x, conj, vec)
+
+
+def _call(op, x, mode, vec):
+    """A user's operator: by its hooks; transposes through conjugates."""
+    flip = mode in (T, C)
+    x = np.conjugate(x) if flip else x
+    m = op.shape[-1] if mode & T else op.shape[-2]
+    if mode & T:
+        y = op._rmatvec(x) if vec else op._rmatmat(x)
+    else:
+        y = op._matvec(x) if vec else op._matmat(x)
+    if y is NotImplemented:
+        raise NotImplementedError(f"{type(op).__name__} gave NotImplemented")
+    if not _scipy.issparse(y):
+        y = np.asarray(y)
+        batch = np.broadcast_shapes(op.shape[:-2], x.shape[: -1 if vec else -2])
+        want = (*batch, m) if vec else (*batch, m, x.shape[-1])
+        if y.shape != want:
+            if y.size != int(np.prod(want)):
+                raise _errors.make_error(
+                    "ValueError",
+                    f"a callable returned an array of shape {y.shape} where {want} was due",
+                    op,
+                    "apply",
+                    -1,
+                )
+            y = y.reshape(want)
+    return np.conjugate(y) if flip else y
+
+
+def apply(op, x, mode=N, vec=False, out=None):
+    """mode(op) x for an array that fits; C when it can, the walk otherwise."""
+    y = NotImplemented
+    if not op._opaque:
+        y = op._apply(x, mode, False, vec, out)
+    if y is NotImplemented:
+        y = _run((op, x, mode, vec))
+        if out is not None:
+            np.copyto(out, y, casting="same_kind")
+            return out
+    return y
+
+
+# -- defaults of SciPy's hooks ----------------------------------------------------------------------------
+
+
+def default_matvec(op, x):
+    if type(op)._matmat is _base()._matmat:
+        raise NotImplementedError(f"{type(op).__name__} defines neither _matvec nor _matmat")
+    return op._matmat(x[..., np.newaxis])[..., 0]
+
+
+def default_matmat(op, X):
+    if X.shape[-1] == 0:
+        batch = np.broadcast_shapes(op.shape[:-2], X.shape[:-2])
+        return np.zeros((*batch, op.shape[-2], 0), dtype=np.result_type(X, op.dtype or X.dtype))
+    columns = [np.asarray(op._matvec(X[..., :, j])) for j in range(X.shape[-1])]
+    m = op.shape[-2]
+    columns = [c.reshape(*np.broadcast_shapes(op.shape[:-2], X.shape[:-2]), m) for c in columns]
+    return np.stack(columns, axis=-1)
+
+
+def default_rmatvec(op, x):
+    if type(op)._adjoint is not _base()._adjoint:
+        return op._adjoint()._matvec(x) if not _is_core(op) else op._adjoint().matvec(x)
+    if type(op)._rmatmat is _base()._rmatmat or (_is_matvec(op) and op._callables[3] is None):
+        raise NotImplementedError(
+            f"the adjoint of {type(op).__name__} is not known: define _rmatvec, _rmatmat or _adjoint"
+        )
+    return op._rmatmat(x[..., np.newaxis])[..., 0]
+
+
+def default_rmatmat(op, X):
+    if type(op)._adjoint is not _base()._adjoint:
+        return op._adjoint().matmat(X)
+    m = op.shape[-1]
+    batch = np.broadcast_shapes(op.shape[:-2], X.shape[:-2])
+    if X.shape[-1] == 0:
+        return np.zeros((*batch, m, 0), dtype=np.result_type(X, op.dtype or X.dtype))
+    return np.stack(
+        [np.asarray(op._rmatvec(X[..., :, j])).reshape(*batch, m) for j in range(X.shape[-1])], axis=-1
+    )
+
+
+def _base():
+    from ._operator import LinearOperator
+
+    return LinearOperator
+
+
+def _is_core(op):
+    return type(op).__module__ == "pylinop"
+
+
+def _is_matvec(op):
+    return hasattr(op, "_callables")
+
+
+def user_view(op, mode):
+    """A user's own _adjoint or _transpose, called for .H and .T; None where there is none."""
+    base = _base()
+    kind = type(op)
+    if mode == H and kind._adjoint is not base._adjoint:
+        return op._adjoint()
+    if mode == T and kind._transpose is not base._transpose:
+        return op._transpose()
+    return None
+
+
+def infer_dtype(op):
+    """The dtype of a callable: that of its result on int8 zeros; called exactly once."""
+    try:
+        y = np.asarray(op._matvec(np.zeros(op.shape[-1], dtype=np.int8)))
+    except (OverflowError, TypeError, RuntimeError):
+        return np.dtype(int)
+    return y.dtype
+
+
+def foreign_dtype(op):
+    """The dtype of an expression with parts C does not know; None when a callable has none."""
+    found, stack, seen = [], [op], set()
+    while stack:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        below = [p for p in (*o._operands, *(o._init or ())) if isinstance(p, _core.Operator)]
+        numbers = [p for p in o._operands if not isinstance(p, _core.Operator)]
+        if o._head == "scaled":
+            found += [type(p) if isinstance(p, (bool, int, float, complex)) else p for p in numbers]
+        if below:
+            stack += below
+        elif o._init is not None and o._opaque:
+            found += [p for p in o._init if isinstance(p, np.ndarray)]
+        elif not o._weak:
+            if o.dtype is None:
+                return None
+            found.append(o.dtype)
+    return np.result_type(*found) if found else None
+
+
+# -- matvec and kin ----------------------------------------------------------------------------------------
+
+
+def _plain_array(op, x):
+    x = np.asarray(x)
+    if x.dtype == object and not op._opaque:
+        raise TypeError("arrays of dtype object go only to operators of callables")
+    if x.dtype.fields is not None:
+        raise TypeError(f"structured arrays are not taken, got dtype {x.dtype}")
+    return x
+
+
+def _refuse_masked(x):
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("masked arrays are not taken: fill them first")
+
+
+def _vector(op, x, out, mode, name):
+    n = op.shape[-2] if mode & T else op.shape[-1]
+    m = op.shape[-1] if mode & T else op.shape[-2]
+    _refuse_masked(x)
+    matrix = isinstance(x, np.matrix)
+    x = _plain_array(op, x)
+    column = x.ndim == 2 and x.shape == (n, 1)
+    if column:
+        if not matrix:
+            warnings.warn(
+                f"Calling `{name}` on 'column vectors' of shape (N, 1) is deprecated; use `matmat`, or a vector (N,)",
+                FutureWarning,
+                stacklevel=3,
+            )
+        y = apply(op, x[:, 0], mode, True).reshape(*op.shape[:-2], m, 1)
+    elif x.ndim < 1 or x.shape[-1] != n:
+        raise _errors.shape_error(op, name, f"({n},) or (..., {n})", x.shape)
+    else:
+        y = apply(op, x, mode, True, out)
+    if matrix:
+        y = np.asmatrix(y.reshape(m, 1) if column else y)
+    if out is not None and y is not out:
+        np.copyto(out, y.reshape(out.shape), casting="same_kind")
+        return out
+    return y
+
+
+def _matrix(op, X, out, mode, name):
+    n = op.shape[-2] if mode & T else op.shape[-1]
+    if _scipy.issparse(X):
+        return _scipy.product(op if mode == N else op.H, X)
+    _refuse_masked(X)
+    matrix = isinstance(X, np.matrix)
+    X = _plain_array(op, X)
+    if X.ndim < 2:
+        raise ValueError(f"Expected at least 2-d ndarray or matrix, not {X.ndim}-d")
+    if X.shape[-2] != n:
+        raise _errors.shape_error(op, name, f"(..., {n}, k)", X.shape)
+    y = apply(op, X, mode, False, out)
+    return np.asmatrix(y) if matrix else y
+
+
+def matvec(op, x, out):
+    return _vector(op, x, out, N, "matvec")
+
+
+def rmatvec(op, x, out):
+    return _vector(op, x, out, H, "rmatvec")
+
+
+def matmat(op, X, out):
+    return _matrix(op, X, out, N, "matmat")
+
+
+def rmatmat(op, X, out):
+    return _matrix(op, X, out, H, "rmatmat")
+
+
+# -- @ and * with what is not an operator -----------------------------------------------------------------
+
+
+def _is_scalar(x):
+    return np.isscalar(x) or (isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != object)
+
+
+def _as_other(x):
+    """An operator for sparse matrices and SciPy's operators; None for everything else."""
+    if _scipy.issparse(x) or _scipy.is_scipy_operator(x):
+        return as_operator(x)
+    return None
+
+
+def matmul(op, x, out=None):
+    if _is_scalar(x):
+        raise ValueError("Scalar operands are not allowed, use '*' instead")
+    if _scipy.issparse(x):
+        return _scipy.product(op, x)
+    other = _as_other(x)
+    if other is not None:
+        return op @ other
+    if _defers(x):
+        return NotImplemented
+    _refuse_masked(x)
+    x = _plain_array(op, x)
+    n = op.shape[-1]
+    vec = x.ndim == 1
+    if x.ndim == 0 or x.shape[-1 if vec else -2] != n:
+        raise _errors.shape_error(op, "@", f"({n},) or (..., {n}, k)", x.shape)
+    return apply(op, x, N, vec, out)
+
+
+def rmatmul(op, x, out=None):
+    if _is_scalar(x):
+        raise ValueError("Scalar operands are not allowed, use '*' instead")
+    if _scipy.issparse(x):
+        return _scipy.rproduct(op, x)
+    other = _as_other(x)
+    if other is not None:
+        return other @ op
+    if _defers(x):
+        return NotImplemented
+    _refuse_masked(x)
+    x = _plain_array(op, x)
+    m = op.shape[-2]
+    if x.ndim == 0 or x.shape[-1] != m:
+        raise _errors.shape_error(op, "x @", f"({m},) or (..., k, {m})", x.shape)
+    if x.ndim == 1:
+        return apply(op, x, T, True, out)
+    if not op._opaque:
+        y = op._apply(x, N, True, False, out)
+        if y is not NotImplemented:
+            return y
+    y = np.swapaxes(_run((op, np.swapaxes(x, -1, -2), T, False)), -1, -2)
+    if out is not None:
+        np.copyto(out, y, casting="same_kind")
+        return out
+    return y
+
+
+def _defers(x):
+    """Objects that speak for themselves under @ and +: not arrays, with a reflected method."""
+    return (
+        not isinstance(x, (np.ndarray, list, tuple))
+        and getattr(x, "__array_ufunc__", 0) is None
+        and not hasattr(x, "__array__")
+    )
+
+
+def multiply(op, x):
+    return scale(op, x) if _is_scalar(x) else matmul(op, x)
+
+
+def rmultiply(x, op):
+    """x * op; the hook gets the operands as they stood."""
+    return scale(op, x) if _is_scalar(x) else rmatmul(op, x)
+
+
+def scale(op, number):
+    """c * op for numbers C does not know (longdouble, Fraction, 0-d arrays): 0-d arrays as scalars."""
+    if isinstance(number, np.ndarray) and number.ndim == 0:
+        number = number[()]
+        if not isinstance(number, (np.longdouble, np.clongdouble, np.float16)):
+            return op * number
+    if isinstance(number, (np.longdouble, np.clongdouble, np.float16)) or not np.isscalar(number):
+        n = op.shape[-1]
+        foreign = _core.Diag(np.full(n, number))
+        return op @ foreign
+    return NotImplemented
+
+
+def divide(op, number):
+    if not isinstance(op, _core.Operator) or not _is_scalar(number):
+        raise ValueError("Can only divide a linear operator by a scalar.")
+    return op * (1.0 / number)
+
+
+def add(a, b):
+    left = isinstance(a, _core.Operator)
+    other = b if left else a
+    if _is_scalar(other) or isinstance(other, (str, bytes, dict)) or other is None or _defers(other):
+        return NotImplemented
+    op = as_operator(other)
+    return a + op if left else op + b
+
+
+def subtract(a, b):
+    left = isinstance(a, _core.Operator)
+    other = b if left else a
+    if _is_scalar(other) or isinstance(other, (str, bytes, dict)) or other is None or _defers(other):
+        return NotImplemented
+    op = as_operator(other)
+    return a - op if left else op - b
+
+
+# -- dense forms, diagonals of what C cannot ------------------------------------------------------------------
+
+
+def toarray(op, out=None):
+    if not op._opaque:
+        return op.toarray() if out is None else op.toarray(out=out)
+    dtype = op.dtype if op.dtype is not None else np.float64
+    n = op.shape[-1]
+    materialising(op, op.size * np.dtype(dtype).itemsize, True)
+    y = _run((op, np.eye(n, dtype=dtype), N, False))
+    y = np.broadcast_to(y, (*op.shape[:-2], *y.shape[-2:])) if y.ndim < op.ndim else y
+    y = np.array(y)
+    if out is not None:
+        np.copyto(out, y, casting="same_kind")
+        return out
+    return y
+
+
+def diagonal(op, k):
+    """Column by column, in blocks: never the dense form."""
+    m, n = op.shape[-2:]
+    i0, j0 = max(-k, 0), max(k, 0)
+    length = max(min(m - i0, n - j0), 0)
+    dtype = op.dtype if op.dtype is not None else np.float64
+    block = max(1, min(length, 1 << 22) // max(n, 1)) if n else 1
+    block = min(max(block, 16), 256)
+    pieces = []
+    for at in range(0, length, block):
+        width = min(block, length - at)
+        unit = np.zeros((n, width), dtype=dtype)
+        unit[np.arange(j0 + at, j0 + at + width), np.arange(width)] = 1
+        y = apply(op, unit, N, False)
+        pieces.append(y[..., np.arange(i0 + at, i0 + at + width), np.arange(width)])
+    if not pieces:
+        return np.zeros((*op.shape[:-2], 0), dtype=dtype)
+    return np.concatenate(pieces, axis=-1)
+
+
+def trace(op):
+    return diagonal(op, 0).sum(axis=-1)
+
+
+def materialising(op, nbytes, asked):
+    """Called before a large dense form: warns when nobody asked, raises when memory would not do."""
+    from . import _config
+
+    limit = _config.get("memory_limit")
+    free = _config.free_memory() if limit is None else limit
+    if free is not None and nbytes > free:
+        raise _errors.make_error(
+            "MaterializationError",
+            f"the dense form of {op.shape} needs {nbytes:,} bytes; "
+            + (f"pl.config(memory_limit=...) allows {free:,}" if limit is not None else f"{free:,} are free"),
+            op,
+            "materialise",
+            -1,
+        )
+    if not asked and nbytes > _config.get("warn_limit"):
+        warnings.warn(
+            f"{type(op).__name__} {op.shape} has no structured way here and is made dense: {nbytes:,} bytes",
+            _errors.MaterializationWarning,
+            stacklevel=3,
+        )
+
+
+def fell_back(op, count):
+    warnings.warn(
+        f"{type(op).__name__} {op.shape} was declared positive definite and is not"
+        + (f" in {count} batch elements" if count > 1 else "")
+        + ": solved by LU instead of Cholesky",
+        _errors.FallbackWarning,
+        stacklevel=3,
+    )
+
+
+# -- taking things in ---------------------------------------------------------------------------------------------
+
+
+def as_array(x):
+    if isinstance(x, np.ndarray):
+        return x if type(x) is np.ndarray else np.asarray(x)
+    if isinstance(x, _core.Operator):
+        return _dense_parameter(x)
+    return np.asarray(x)
+
+
+def _dense_parameter(x):
+    raise TypeError(f"an array is due here, not an operator ({type(x).__name__} {x.shape})")
+
+
+def as_shape(shape):
+    """A shape a user sets: a tuple of at least two integers, as SciPy words it."""
+    try:
+        shape = tuple(int(np.asarray(d).__index__()) for d in tuple(shape))
+    except (TypeError, ValueError):
+        raise ValueError(f"invalid shape {shape!r} (must be a tuple of at least two integers)") from None
+    if len(shape) < 2 or min(shape) < 0:
+        raise ValueError(f"invalid shape {shape!r} (must be at least 2-d, sizes not negative)")
+    return shape
+
+
+def kind_shape(shape, square):
+    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n)."""
+    if isinstance(shape, (bool, np.bool_)) or not hasattr(shape, "__index__"):
+        shape = as_shape(shape)
+    else:
+        shape = as_shape((shape, shape))
+    if square and shape[-1] != shape[-2]:
+        raise ValueError(f"an identity is square, got shape {shape}")
+    if len(shape) > 8:
+        raise ValueError(f"at most 8 dimensions, got {len(shape)}")
+    return shape
+
+
+def as_operator(A):
+    """``A`` as an operator of ours: itself, or wrapped without copying."""
+    if isinstance(A, _core.Operator):
+        return A
+    if _scipy.issparse(A):
+        return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
+    if isinstance(A, np.ndarray) or hasattr(A, "__array_interface__") or isinstance(A, (list, tuple)):
+        if isinstance(A, np.ma.MaskedArray):
+            raise TypeError("masked arrays are not taken: fill them first")
+        a = np.asarray(A)
+        return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
+    if hasattr(A, "shape") and hasattr(A, "matvec"):
+        from ._operator import make_matvec
+
+        return make_matvec(A)
+    if hasattr(A, "__dlpack__"):
+        return _core.Dense(np.from_dlpack(A))
+    raise TypeError(f"type not understood: {type(A).__name__} is no array, sparse matrix or operator")
+
+
+# -- small forms -----------------------------------------------------------------------------------------------------
+
+
+def _is_real(op):
+    return op.dtype is not None and op.dtype.kind != "c"
+
+
+def real_part(op):
+    return op if _is_real(op) else (op + op.conj()) * 0.5
+
+
+def imag_part(op):
+    if _is_real(op):
+        return _core.Zeros(op.shape, op.dtype)
+    return (op - op.conj()) * -0.5j
+
+
+def astype(op, dtype, copy):
+    dtype = np.dtype(dtype)
+    if op.dtype == dtype and not op._weak:
+        return op.copy() if copy else op
+    if op._init is not None and op._head != "opaque" and op._head != "sparse":
+        from . import _pickle
+
+        return _pickle.rebuilt(op, lambda a: a.astype(dtype), dtype)
+    if np.can_cast(op.dtype, dtype, "same_kind") and np.result_type(op.dtype, dtype) == dtype:
+        return op @ _core.Identity(op.shape[-1], dtype)
+    return _core.Dense(toarray(op).astype(dtype))
+
+
+def _arrays(op):
+    found, stack, seen = [], [op], set()
+    while stack:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        for p in (*o._operands, *(o._init or ())):
+            if isinstance(p, _core.Operator):
+                stack.append(p)
+            elif isinstance(p, np.ndarray):
+                if id(p) not in seen:
+                    seen.add(id(p))
+                    found.append(p)
+            elif _scipy.issparse(p) and id(p) not in seen:
+                seen.add(id(p))
+                found += [v for v in _scipy.parts_of_sparse(p)[0] if isinstance(v, np.ndarray)]
+    return found
+
+
+def nbytes(op):
+    return sum(a.nbytes for a in _arrays(op))
+
+
+def getitem(op, key):
+    """op[i, j]: one element, a number computed now. Rows, columns and slices come with a later version."""
+    if isinstance(key, tuple) and len(key) == 2 and all(hasattr(k, "__index__") for k in key):
+        m, n = op.shape[-2:]
+        if op.ndim != 2:
+            raise NotImplementedError("indexing of batched operators is not implemented yet")
+        i, j = (int(k) for k in key)
+        for at, size in ((i, m), (j, n)):
+            if not -size <= at < size:
+                raise IndexError(f"index {at} is out of bounds for size {size} (operator of shape {op.shape})")
+        i, j = i % m, j % n
+        y = op._element(i, j)
+        if y is NotImplemented:
+            unit = np.zeros(n, dtype=op.dtype)
+            unit[j] = 1
+            y = apply(op, unit, N, True)[i]
+        return y
+    raise NotImplementedError("only op[i, j] is implemented so far: rows, columns and slices come later")

@@ -1,0 +1,555 @@
+/* interp.c: values, batches, arithmetic; one function a head, found by name. Clarity before speed. */
+#include "interp.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct block {
+    struct block *next;
+    max_align_t room[];
+} block;
+
+static void *take(ip *p, size_t bytes) {
+    block *b = calloc(1, sizeof *b + bytes + 16);
+    if (!b) abort();
+    b->next = p->blocks;
+    p->blocks = b;
+    return b->room;
+}
+
+void ip_open(ip *p, const lop_rand *rand, lop_dtype dt, bool fft) {
+    *p = (ip){.rand = rand, .bools = dt == LOP_b8, .fft = fft};
+}
+
+void ip_close(ip *p) {
+    while (p->blocks) {
+        block *next = p->blocks->next;
+        free(p->blocks);
+        p->blocks = next;
+    }
+}
+
+/* -- elements ------------------------------------------------------------------------------------ */
+
+val val_load(lop_dtype dt, const void *p, int64_t at) {
+    val v = {0, 0, 0, 0};
+    switch (dt) {
+#define INT(name, type)                                                                            \
+    case LOP_##name:                                                                               \
+        v.i = (uint64_t)((const type *)p)[at];                                                     \
+        v.re = (long double)((const type *)p)[at];                                                 \
+        break;
+        INT(i8, int8_t) INT(u8, uint8_t) INT(i16, int16_t) INT(u16, uint16_t) INT(i32, int32_t)
+        INT(u32, uint32_t) INT(i64, int64_t) INT(u64, uint64_t)
+#undef INT
+    case LOP_b8: v.re = (long double)(v.i = ((const unsigned char *)p)[at] != 0); break;
+    case LOP_f32: v.re = (long double)((const float *)p)[at]; break;
+    case LOP_f64: v.re = (long double)((const double *)p)[at]; break;
+    case LOP_c64:
+        v.re = (long double)((const float *)p)[2 * at];
+        v.im = (long double)((const float *)p)[2 * at + 1];
+        break;
+    default:
+        v.re = (long double)((const double *)p)[2 * at];
+        v.im = (long double)((const double *)p)[2 * at + 1];
+    }
+    v.mag = hypotl(v.re, v.im);
+    return v;
+}
+
+static val add(const ip *p, val a, val b) {
+    return (val){p->bools ? a.i | b.i : a.i + b.i, a.re + b.re, a.im + b.im, a.mag + b.mag};
+}
+static val mul(const ip *p, val a, val b) {
+    return (val){p->bools ? a.i & b.i : a.i * b.i, a.re * b.re - a.im * b.im,
+                 a.re * b.im + a.im * b.re, a.mag * b.mag};
+}
+static val conj_of(val a) { return (val){a.i, a.re, -a.im, a.mag}; }
+static val one(void) { return (val){1, 1, 0, 1}; }
+
+/* The coefficient of a scale or scaled node. */
+static val coef(const ip *p, const lop_attr *a) {
+    val v = {p->bools ? a->i[0] != 0 : (uint64_t)a->i[0], (long double)a->re, (long double)a->im, 0};
+    v.mag = hypotl(v.re, v.im);
+    return v;
+}
+
+/* -- arrays with batches ------------------------------------------------------------------------------ */
+
+static tv *blank(ip *p, const lop_shape *batch, int core, int64_t m, int64_t n) {
+    tv *t = take(p, sizeof *t);
+    *t = (tv){.batch = *batch, .core = core, .m = m, .n = n, .nb = 1};
+    for (int i = 0; i < batch->ndim; i++) t->nb *= batch->dim[i];
+    t->v = take(p, (size_t)(t->nb * m * n) * sizeof *t->v);
+    return t;
+}
+
+static tv *fail(ip *p, const char *why) {
+    if (!p->why) p->why = why;
+    return NULL;
+}
+
+static bool broadcast(const lop_shape *a, const lop_shape *b, lop_shape *out) {
+    out->ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
+    for (int i = 0; i < out->ndim; i++) {
+        int ia = i - out->ndim + a->ndim, ib = i - out->ndim + b->ndim;
+        int64_t da = ia < 0 ? 1 : a->dim[ia], db = ib < 0 ? 1 : b->dim[ib];
+        if (da != db && da != 1 && db != 1) return false;
+        out->dim[i] = da == 1 ? db : da;
+    }
+    return true;
+}
+
+typedef struct mv { /* one matrix of a value */
+    val *v;
+    int64_t m, n;
+} mv;
+
+/* The matrix of `a` that belongs to element e of the broadcast batch. */
+static mv part(const tv *a, const lop_shape *batch, int64_t e) {
+    int64_t at = 0, step = 1;
+    for (int i = batch->ndim - 1; i >= 0; i--) {
+        int own = i - batch->ndim + a->batch.ndim;
+        int64_t where = e % batch->dim[i];
+        e /= batch->dim[i];
+        if (own < 0) continue;
+        if (a->batch.dim[own] != 1) at += where * step;
+        step *= a->batch.dim[own];
+    }
+    return (mv){a->v + at * a->m * a->n, a->m, a->n};
+}
+
+typedef void (*fn2)(ip *p, const lop_node *node, mv y, mv a, mv b);
+
+/* y[e] = f(a[e], b[e]) over the broadcast batch. b may be NULL. */
+static tv *zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m, int64_t n,
+               fn2 f) {
+    lop_shape batch = a->batch;
+    if (b && !broadcast(&a->batch, &b->batch, &batch)) return fail(p, "batches do not broadcast");
+    tv *y = blank(p, &batch, core, m, n);
+    for (int64_t e = 0; e < y->nb; e++)
+        f(p, node, part(y, &batch, e), part(a, &batch, e), b ? part(b, &batch, e) : (mv){0});
+    return y;
+}
+
+static void do_add(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m * y.n; i++) y.v[i] = add(p, a.v[i], b.v[i]);
+}
+static void do_mul(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m * y.n; i++) y.v[i] = mul(p, a.v[i], b.v[i]);
+}
+static void do_matmul(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t t = 0; t < a.n; t++)
+            for (int64_t j = 0; j < y.n; j++) {
+                val *to = &y.v[i * y.n + j];
+                *to = add(p, *to, mul(p, a.v[i * a.n + t], b.v[t * b.n + j]));
+            }
+}
+static void do_scale(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)b;
+    val c = coef(p, &node->attr);
+    for (int64_t i = 0; i < y.m * y.n; i++) y.v[i] = mul(p, c, a.v[i]);
+}
+static void do_copy(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)node;
+    (void)b;
+    memcpy(y.v, a.v, (size_t)(y.m * y.n) * sizeof *y.v);
+}
+static void do_conj(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)node;
+    (void)b;
+    for (int64_t i = 0; i < y.m * y.n; i++) y.v[i] = conj_of(a.v[i]);
+}
+static void do_mode(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    int64_t mode = node->attr.i[0];
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++) {
+            val v = mode & LOP_T ? a.v[j * a.n + i] : a.v[i * a.n + j];
+            y.v[i * y.n + j] = mode & LOP_C ? conj_of(v) : v;
+        }
+}
+static void do_kron(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            y.v[i * y.n + j] = mul(p, a.v[i / b.m * a.n + j / b.n], b.v[i % b.m * b.n + j % b.n]);
+}
+
+static val quotient(val a, val b) {
+    long double d = b.re * b.re + b.im * b.im, size = sqrtl(d);
+    val v = {0, (a.re * b.re + a.im * b.im) / d, (a.im * b.re - a.re * b.im) / d, 0};
+    v.mag = a.mag / size + hypotl(v.re, v.im) * b.mag / size;
+    return v;
+}
+static void do_div(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++) {
+        if (b.v[i].re == 0 && b.v[i].im == 0) p->singular = true;
+        for (int64_t j = 0; j < y.n; j++) y.v[i * y.n + j] = quotient(a.v[i * y.n + j], b.v[i]);
+    }
+}
+
+static const tv *transposed(ip *p, const tv *a, lop_mode mode) {
+    lop_node how = {.attr = {.i = {mode, 0, 0, 0}}};
+    bool t = (mode & LOP_T) != 0;
+    return zip(p, &how, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
+}
+static const tv *matmul(ip *p, const tv *a, const tv *b) {
+    if (a->core != 2 || b->core != 2 || a->n != b->m) return fail(p, "a product does not fit");
+    return zip(p, NULL, a, b, 2, a->m, b->n, do_matmul);
+}
+
+/* -- solves: Gauss-Jordan with row exchanges, in long double ----------------------------------------- */
+
+static void swap_rows(val *v, int64_t n, int64_t i, int64_t j) {
+    for (int64_t t = 0; t < n; t++) {
+        val s = v[i * n + t];
+        v[i * n + t] = v[j * n + t];
+        v[j * n + t] = s;
+    }
+}
+
+/* inv <- a^-1, n x n; a is overwritten. */
+static void invert(ip *p, val *a, val *inv, int64_t n) {
+    for (int64_t i = 0; i < n * n; i++) inv[i] = i / n == i % n ? one() : (val){0};
+    for (int64_t c = 0; c < n; c++) {
+        int64_t best = c;
+        for (int64_t i = c; i < n; i++)
+            if (hypotl(a[i * n + c].re, a[i * n + c].im) > hypotl(a[best * n + c].re, a[best * n + c].im))
+                best = i;
+        val pivot = a[best * n + c];
+        if (hypotl(pivot.re, pivot.im) < 1e-9L) p->singular = true;
+        if (p->singular) return;
+        swap_rows(a, n, best, c);
+        swap_rows(inv, n, best, c);
+        for (int64_t t = 0; t < n; t++) {
+            a[c * n + t] = quotient(a[c * n + t], pivot);
+            inv[c * n + t] = quotient(inv[c * n + t], pivot);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            val f = a[i * n + c];
+            if (i == c) continue;
+            f.re = -f.re;
+            f.im = -f.im;
+            for (int64_t t = 0; t < n; t++) {
+                a[i * n + t] = add(p, a[i * n + t], mul(p, f, a[c * n + t]));
+                inv[i * n + t] = add(p, inv[i * n + t], mul(p, f, inv[c * n + t]));
+            }
+        }
+    }
+}
+
+/* y = a^-1 b; mag: |a^-1| (max |a| sum |y| + mag b), what a backward stable solve keeps. */
+static void do_solve(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    int64_t n = a.n;
+    val *work = take(p, (size_t)(2 * n * n) * sizeof *work), *inv = work + n * n;
+    long double top = 0;
+    for (int64_t i = 0; i < n * n; i++) {
+        work[i] = a.v[i];
+        if (a.v[i].mag > top) top = a.v[i].mag;
+    }
+    invert(p, work, inv, n);
+    for (int64_t j = 0; j < y.n && !p->singular; j++) {
+        long double sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            val s = {0};
+            for (int64_t t = 0; t < n; t++) s = add(p, s, mul(p, inv[i * n + t], b.v[t * y.n + j]));
+            y.v[i * y.n + j] = s;
+            sum += hypotl(s.re, s.im);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            long double m = 0;
+            for (int64_t t = 0; t < n; t++)
+                m += hypotl(inv[i * n + t].re, inv[i * n + t].im) * (top * sum + b.v[t * y.n + j].mag);
+            y.v[i * y.n + j].mag = m;
+        }
+    }
+}
+static const tv *solve(ip *p, const tv *a, const tv *b) {
+    if (a->core != 2 || a->m != a->n || b->core != 2 || b->m != a->m) return fail(p, "a solve does not fit");
+    return zip(p, NULL, a, b, 2, b->m, b->n, do_solve);
+}
+
+/* -- leaves and constants ---------------------------------------------------------------------------------- */
+
+static const tv *leaf(ip *p, const lop_node *node) {
+    const lop_buf *b = lop_rand_find(p->rand, node->serial);
+    if (!b || !lop_shape_equal(&b->shape, &node->shape)) return fail(p, "an unknown leaf");
+    lop_shape batch = b->shape;
+    batch.ndim -= node->core;
+    int64_t m = node->core > 0 ? b->shape.dim[batch.ndim] : 1;
+    tv *t = blank(p, &batch, node->core, m, node->core > 1 ? b->shape.dim[batch.ndim + 1] : 1);
+    for (int64_t i = 0; i < t->nb * t->m * t->n; i++) t->v[i] = val_load(b->dt, b->p, i);
+    return t;
+}
+
+static const tv *constant(ip *p, const lop_node *node, const char *what) {
+    lop_shape batch = node->shape;
+    batch.ndim -= 2;
+    tv *t = blank(p, &batch, 2, lop_rows(node), lop_cols(node));
+    if (!strcmp(what, "zeros")) return t;
+    for (int64_t e = 0; e < t->nb; e++)
+        for (int64_t i = 0; i < t->m; i++)
+            for (int64_t j = 0; j < t->n; j++)
+                if (!strcmp(what, "unit") ? i == node->attr.i[0] : i == j) t->v[(e * t->m + i) * t->n + j] = one();
+    return t;
+}
+
+/* -- kinds --------------------------------------------------------------------------------------------------- */
+
+static void do_diag(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)node;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++) y.v[i * y.n + i] = a.v[i];
+}
+static void do_selection(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)node;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++) {
+        int64_t at = (int64_t)a.v[i].i;
+        y.v[i * y.n + (at < 0 ? at + y.n : at)] = one();
+    }
+}
+static void do_toeplitz(ip *p, const lop_node *node, mv y, mv c, mv r) {
+    (void)node;
+    long double all = 0;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++) y.v[i * y.n + j] = i >= j ? c.v[i - j] : r.v[j - i];
+    if (!p->fft) return;
+    for (int64_t i = 0; i < c.m; i++) all += c.v[i].mag * c.v[i].mag;
+    for (int64_t j = 1; j < r.m; j++) all += r.v[j].mag * r.v[j].mag;
+    for (int64_t i = 0; i < y.m * y.n; i++) y.v[i].mag = sqrtl(all);
+}
+
+static const tv *sparse(ip *p, const lop_node *node) {
+    const tv *data = ip_eval(p, node->child[0]), *i1 = ip_eval(p, node->child[1]), *i2 = ip_eval(p, node->child[2]);
+    if (!data || !i1 || !i2) return NULL;
+    lop_shape none = {0};
+    int64_t format = node->attr.i[0], m = node->attr.i[1], n = node->attr.i[2], major = 0;
+    tv *t = blank(p, &none, 2, m, n);
+    for (int64_t at = 0; at < data->m; at++) {
+        int64_t i = (int64_t)i1->v[at].i, j = i;
+        if (format == 2) {
+            j = (int64_t)i2->v[at].i;
+        } else {
+            while (major + 1 < i2->m && (int64_t)i2->v[major + 1].i <= at) major++;
+            if (format == 0) i = major;
+            else j = major;
+            if (major + 1 >= i2->m) break; /* beyond indptr's last */
+        }
+        if (i < 0 || i >= m || j < 0 || j >= n) return fail(p, "a sparse index out of bounds");
+        t->v[i * n + j] = add(p, t->v[i * n + j], data->v[at]);
+    }
+    return t;
+}
+
+static const tv *kron(ip *p, const lop_node *node) {
+    const tv *all = ip_eval(p, node->child[0]);
+    for (int i = 1; all && i < node->n; i++) {
+        const tv *f = ip_eval(p, node->child[i]);
+        all = f ? zip(p, NULL, all, f, 2, all->m * f->m, all->n * f->n, do_kron) : NULL;
+    }
+    return all;
+}
+
+static const tv *lowrank(ip *p, const tv *u, const tv *v, const tv *c) {
+    const tv *left = c ? matmul(p, u, c) : u;
+    return left ? matmul(p, left, transposed(p, v, LOP_H)) : NULL;
+}
+
+static const tv *power(ip *p, const lop_node *node, const tv *a) {
+    lop_shape none = {0};
+    tv *eye = blank(p, &none, 2, a->m, a->m);
+    for (int64_t i = 0; i < a->m; i++) eye->v[i * a->m + i] = one();
+    const tv *y = matmul(p, a, eye);
+    if (node->attr.i[0] == 0) { /* the identity, with a's batch */
+        for (int64_t i = 0; i < y->nb * y->m * y->n; i++) y->v[i] = i % (y->m * y->n) % (y->m + 1) ? (val){0} : one();
+        return y;
+    }
+    for (int64_t k = 1; y && k < node->attr.i[0]; k++) y = matmul(p, a, y);
+    return y;
+}
+
+/* -- parts, sums, foldings ------------------------------------------------------------------------------------- */
+
+static void do_diagonal(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    int64_t k = node->attr.i[0], i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
+    for (int64_t t = 0; t < y.m; t++) y.v[t] = a.v[(i0 + t) * a.n + j0 + t];
+}
+static const tv *diagonal(ip *p, const lop_node *node, const tv *a) {
+    int64_t k = node->attr.i[0], len = a->m + (k < 0 ? k : 0), cols = a->n - (k > 0 ? k : 0);
+    if (k < -a->m || k > a->n) len = 0;
+    if (cols < len) len = cols;
+    return zip(p, node, a, NULL, 1, len < 0 ? 0 : len, 1, do_diagonal);
+}
+static void do_sum(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    (void)b;
+    for (int64_t i = 0; i < a.m * a.n; i++) y.v[0] = add(p, y.v[0], a.v[i]);
+}
+static const tv *trace(ip *p, const tv *a) {
+    lop_node main = {.n = 0};
+    return zip(p, NULL, diagonal(p, &main, a), NULL, 0, 1, 1, do_sum);
+}
+static void do_pick(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    y.v[0] = a.v[node->attr.i[0] * a.n + node->attr.i[1]];
+}
+static void do_gather(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    const int64_t *t = node->attr.i;
+    bool back = !strcmp(node->op->name, "spread");
+    for (int64_t l = 0; l < t[0]; l++)
+        for (int64_t i = 0; i < t[1]; i++)
+            for (int64_t r = 0; r < t[2]; r++)
+                for (int64_t j = 0; j < t[3]; j++) {
+                    int64_t tall = ((l * t[1] + i) * t[2] + r) * t[3] + j;
+                    int64_t wide = i * t[0] * t[2] * t[3] + (l * t[2] + r) * t[3] + j;
+                    y.v[back ? tall : wide] = a.v[back ? wide : tall];
+                }
+}
+
+static const tv *refold(ip *p, const lop_node *node, const tv *a) {
+    const int64_t *t = node->attr.i;
+    int64_t L = t[0], n = t[1], R = t[2], k = t[3];
+    bool wide = !strcmp(node->op->name, "fold") || !strcmp(node->op->name, "gather");
+    bool copy = !strcmp(node->op->name, "gather") || !strcmp(node->op->name, "spread");
+    if (copy) return zip(p, node, a, NULL, 2, wide ? n : L * n * R, wide ? L * R * k : k, do_gather);
+    lop_shape batch = a->batch;
+    if (wide && L != 1) batch.dim[batch.ndim++] = L;
+    if (!wide && L != 1) batch.ndim--;
+    tv *y = blank(p, &batch, 2, wide ? n : L * n * R, wide ? R * k : k);
+    if (y->nb * y->m * y->n != a->nb * a->m * a->n) return fail(p, "a fold does not fit");
+    memcpy(y->v, a->v, (size_t)(y->nb * y->m * y->n) * sizeof *y->v);
+    return y;
+}
+
+/* -- dispatch ---------------------------------------------------------------------------------------------------- */
+
+static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
+    bool fits = a->core == b->core && a->m == b->m && a->n == b->n;
+    if (!strcmp(s, "add") || !strcmp(s, "sum"))
+        return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_add) : fail(p, "a sum does not fit");
+    if (!strcmp(s, "mul")) return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_mul) : fail(p, "mul");
+    if (!strcmp(s, "prod") || !strcmp(s, "apply")) return matmul(p, a, b);
+    if (!strcmp(s, "solve") || !strcmp(s, "lusolve") || !strcmp(s, "cholsolve")) return solve(p, a, b);
+    if (!strcmp(s, "div")) return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");
+    if (!strcmp(s, "toeplitz")) return zip(p, node, a, b, 2, a->m, b->m, do_toeplitz);
+    if (!strcmp(s, "kronarray")) return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
+    if (!strcmp(s, "pairdiag")) {
+        const tv *ab = matmul(p, a, b);
+        return ab ? diagonal(p, node, ab) : NULL;
+    }
+    if (!strcmp(s, "lowrank")) {
+        const tv *c = node->n > 2 ? ip_eval(p, node->child[2]) : NULL;
+        return node->n > 2 && !c ? NULL : lowrank(p, a, b, c);
+    }
+    return fail(p, node->op->name);
+}
+
+static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
+    bool t = (node->attr.i[0] & LOP_T) != 0;
+    if (!strcmp(s, "dense") || !strcmp(s, "todense") || !strcmp(s, "cast")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
+    if (!strcmp(s, "scale") || !strcmp(s, "scaled")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
+    if (!strcmp(s, "conjugate")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_conj);
+    if (!strcmp(s, "view") || !strcmp(s, "swap")) return zip(p, node, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
+    if (!strcmp(s, "diag")) return zip(p, node, a, NULL, 2, a->m, a->m, do_diag);
+    if (!strcmp(s, "selection")) return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
+    if (!strcmp(s, "power")) return power(p, node, a);
+    if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
+    if (!strcmp(s, "trace")) return trace(p, a);
+    if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
+    if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
+    if (!strcmp(s, "inverse")) {
+        lop_shape none = {0};
+        tv *eye = blank(p, &none, 2, a->m, a->m);
+        for (int64_t i = 0; i < a->m; i++) eye->v[i * a->m + i] = one();
+        return solve(p, a, eye);
+    }
+    if (!strcmp(s, "fold") || !strcmp(s, "unfold") || !strcmp(s, "gather") || !strcmp(s, "spread")) return refold(p, node, a);
+    return fail(p, node->op->name);
+}
+
+const tv *ip_eval(ip *p, const lop_node *node) {
+    const char *s = node->op->name;
+    const tv *t = NULL;
+    if (node->op == &lop_op_array) {
+        t = leaf(p, node);
+    } else if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit")) {
+        t = constant(p, node, s);
+    } else if (!strcmp(s, "sparse")) {
+        t = sparse(p, node);
+    } else if (!strcmp(s, "kron")) {
+        t = kron(p, node);
+    } else if (node->n == 0) {
+        t = fail(p, s);
+    } else {
+        const tv *a = ip_eval(p, node->child[0]), *b = a && node->n > 1 ? ip_eval(p, node->child[1]) : NULL;
+        if (a && node->n == 1) t = only(p, node, s, a);
+        if (a && b) t = two(p, node, s, a, b);
+    }
+    if (!t) return NULL;
+    lop_shape shape = t->batch;
+    if (t->core > 0) shape.dim[shape.ndim++] = t->m;
+    if (t->core > 1) shape.dim[shape.ndim++] = t->n;
+    if (t->core != node->core || !lop_shape_equal(&shape, &node->shape)) return fail(p, "the node's shape is wrong");
+    return t;
+}
+
+/* -- comparing ------------------------------------------------------------------------------------------------------ */
+
+static long double roundoff(lop_dtype dt) { return dt == LOP_f32 || dt == LOP_c64 ? 0x1p-24L : 0x1p-53L; }
+
+static bool near(val a, val b, lop_dtype dt, long double mag, double factor) {
+    if (!lop_is_blas(dt)) {
+        int bits = 8 * (int)lop_dtype_size(dt);
+        uint64_t mask = dt == LOP_b8 ? 1 : bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+        return (a.i & mask) == (b.i & mask);
+    }
+    long double off = hypotl(a.re - b.re, a.im - b.im);
+    return off <= (long double)factor * roundoff(dt) * mag + 1e-30L; /* NaN fails */
+}
+
+bool tv_same(const tv *a, const tv *b, lop_dtype dt, double factor) {
+    if (a->core != b->core || a->m != b->m || a->n != b->n || !lop_shape_equal(&a->batch, &b->batch)) return false;
+    for (int64_t i = 0; i < a->nb * a->m * a->n; i++)
+        if (!near(a->v[i], b->v[i], dt, a->v[i].mag + b->v[i].mag, factor)) return false;
+    return true;
+}
+
+bool tv_close(const tv *want, const lop_buf *got, double factor, char *why, size_t size) {
+    int64_t per = want->m * want->n, at[LOP_MAXDIM] = {0};
+    for (int64_t i = 0; i < want->nb * per; i++) {
+        int64_t rest = i, offset = 0;
+        for (int d = got->shape.ndim - 1; d >= 0; d--) {
+            at[d] = rest % got->shape.dim[d];
+            rest /= got->shape.dim[d];
+            offset += at[d] * got->stride[d];
+        }
+        val g = val_load(got->dt, got->p, offset), w = want->v[i];
+        if (near(g, w, got->dt, w.mag, factor)) continue;
+        snprintf(why, size, "element %lld (batch %lld, row %lld, column %lld): got %.17Lg%+.17Lgi (%lld), want "
+                 "%.17Lg%+.17Lgi (%lld), mag %.3Lg", (long long)i, (long long)(per ? i / per : 0),
+                 (long long)(per ? i % per / want->n : 0), (long long)(per ? i % want->n : 0), g.re, g.im,
+                 (long long)g.i, w.re, w.im, (long long)w.i, w.mag);
+        return false;
+    }
+    return true;
+}

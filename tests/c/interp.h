@@ -1,0 +1,53 @@
+/* interp.h: the oracle of the C tests: a dense interpreter of expression nodes, sharing no code with
+ * core, ops or kernels. It evaluates any written or canonical node from the leaves' memory in a
+ * lop_rand, in long double complex, in wrapping 64-bit integers and as bool at once, batches included.
+ *
+ * `mag` is the sum of moduli met on the way (|A| |B| of a product): an error of c n u mag is what the
+ * library promises componentwise. Solves carry a normwise bound through the inverse; Toeplitz products
+ * that may take the FFT the 2-norm of their symbol. */
+#ifndef INTERP_H
+#define INTERP_H
+
+#include "core/rand.h"
+
+typedef struct val {
+    uint64_t i; /* integers, modulo 2^64; bool 0 or 1 */
+    long double re, im, mag;
+} val;
+
+/* An array: batch dimensions, then m x n in C order (a vector is m x 1, a number 1 x 1). */
+typedef struct tv {
+    lop_shape batch;
+    int core;
+    int64_t m, n, nb; /* nb: batch elements */
+    val *v;           /* nb * m * n */
+} tv;
+
+typedef struct ip {
+    const lop_rand *rand;
+    bool bools;    /* add is OR, mul is AND */
+    bool fft;      /* products with a Toeplitz may be normwise accurate only */
+    bool singular; /* met a singular matrix: the value means nothing */
+    const char *why; /* NULL, or what could not be evaluated */
+    struct block *blocks;
+} ip;
+
+/* The value of `node` as computed in dtype `dt` (an operator's is its dense form), borrowed from *p;
+ * NULL with p->why set when the node cannot be evaluated. */
+const tv *ip_eval(ip *p, const lop_node *node);
+void ip_open(ip *p, const lop_rand *rand, lop_dtype dt, bool fft);
+void ip_close(ip *p);
+
+/* Is `got` (any strides) within factor * u(dtype) * mag of `want`? Integers and bool must be equal.
+ * Otherwise says where in `why`. */
+bool tv_close(const tv *want, const lop_buf *got, double factor, char *why, size_t size);
+/* Are two values equal within factor * u * mag of either? Shapes must agree. */
+bool tv_same(const tv *a, const tv *b, lop_dtype dt, double factor);
+/* Element e, i, j. */
+static inline val tv_at(const tv *a, int64_t e, int64_t i, int64_t j) {
+    return a->v[(e * a->m + i) * a->n + j];
+}
+/* The value of one element of memory. */
+val val_load(lop_dtype dt, const void *p, int64_t at);
+
+#endif

@@ -1,0 +1,176 @@
+"""An independent dense oracle.
+
+A description is a nested tuple: a leaf is (kind, parameters...), a composite (head, children...).
+From one come the pylinop expression (`build`), the dense NumPy array (`dense`), the dtype NumPy 2
+gives (`dtype`) and a matrix of absolute values which bounds the error (`tolerance`):
+
+    |computed - exact| <= 8 u steps |A| |x|
+
+where |A| is |B| |C| for a product, |B| + |C| for a sum, |B^-1| |B| |B^-1| for an inverse; for a
+Toeplitz leaf it is |symbol|_2 everywhere, as products by FFT are accurate normwise only. Integers
+are exact.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+import pylinop as pl
+
+KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse".split()
+FLOATS = "float32 float64 complex64 complex128".split()
+INTS = "int8 int64 uint8 bool".split()
+
+
+class Apply:
+    """x -> a x for vectors (columns=False) or matrices; picklable."""
+
+    def __init__(self, a, columns):
+        self.a, self.columns = a, columns
+
+    def __call__(self, x):
+        if self.columns or (x.ndim == 1 and self.a.ndim == 2):
+            return self.a @ x
+        return (self.a @ x[..., None])[..., 0]
+
+
+def adj(a):
+    return np.swapaxes(a, -1, -2).conj()  # the function makes int8 of bool
+
+
+def build(d):
+    head, p = d[0], d[1:]
+    if head == "MatVec":
+        a, more = p[0], {}
+        if p[1]:
+            more = {"matmat": Apply(a, True), "rmatmat": Apply(adj(a), True)}
+        return pl.MatVec(
+            a.shape,
+            Apply(a, False),
+            Apply(adj(a), False),
+            dtype=a.dtype.newbyteorder("="),
+            **more,
+        )
+    if head in KINDS and head != "Kron":
+        return getattr(pl, head)(*p)
+    x = [build(q) if isinstance(q, tuple) else q for q in p]
+    return {
+        "Sum": lambda: x[0] + x[1],
+        "Sub": lambda: x[0] - x[1],
+        "Product": lambda: x[0] @ x[1],
+        "Neg": lambda: -x[0],
+        "T": lambda: x[0].T,
+        "H": lambda: x[0].H,
+        "Conj": lambda: x[0].conj(),
+        "Inverse": lambda: pl.inv(x[0]),
+        "Scaled": lambda: x[0] * x[1],
+        "Power": lambda: x[0] ** x[1],
+        "Kron": lambda: pl.Kron(*x),
+    }[head]()
+
+
+def types(d):
+    """dtypes of the leaves; weak ones as Python scalars (bool adopts all)."""
+    head, p = d[0], d[1:]
+    if head in ("Identity", "Zeros", "Selection"):
+        return [True if p[-1] is None else p[-1]]
+    if head in KINDS and head != "Kron":
+        return [q.dtype.newbyteorder("=") for q in p if hasattr(q, "dtype")]
+    alpha = [getattr(p[0], "dtype", p[0])] if head == "Scaled" else []
+    return sum((types(q) for q in p if isinstance(q, tuple)), alpha)
+
+
+def dtype(d, *arrays):
+    t = types(d) + [a.dtype.newbyteorder("=") for a in arrays]
+    if not any(isinstance(q, np.dtype) for q in t):
+        return np.dtype("complex128" if any(isinstance(q, complex) for q in t) else "float64")
+    return np.result_type(*[q if isinstance(q, np.dtype) else type(q)(1) for q in t])
+
+
+def dense(d, dt=None, bound=False):
+    """Exact values: integers in dtype `dt` (wrapping), the rest in double. Or the bound on them."""
+    dt = dtype(d) if dt is None else dt
+    w = np.dtype(float) if bound else np.dtype({"f": "f8", "c": "c16"}.get(dt.kind, dt))
+    head, p = d[0], d[1:]
+
+    def get(q):
+        q = q.toarray() if sp.issparse(q) else np.asarray(q)
+        return (np.abs(q) if bound else q).astype(w)
+
+    if head in ("Dense", "MatVec", "Sparse"):
+        return get(p[0])
+    if head == "Identity":
+        return np.eye(p[0], dtype=w)
+    if head == "Zeros":
+        return np.zeros(p[0], w)
+    if head == "Diag":
+        return get(p[0])[..., None] * np.eye(p[0].shape[-1], dtype=w)
+    if head == "Selection":
+        return np.eye(p[1], dtype=w)[p[0].astype(int)]
+    if head == "Toeplitz":
+        c, r = get(p[0]), get(p[0].conj() if p[1] is None else p[1])
+        m, n = c.shape[-1], r.shape[-1]
+        s = np.concatenate([r[..., :0:-1], c], axis=-1)
+        t = np.zeros(s.shape[:-1] + (m, n), w)
+        if m and n:
+            t[...] = s[..., np.arange(m)[:, None] - np.arange(n) + n - 1]
+        return np.zeros_like(t) + np.linalg.norm(s, axis=-1)[..., None, None] if bound else t
+    if head == "LowRank":
+        U, V = get(p[0]), get(p[0] if p[1] is None else p[1])
+        return (U if p[2] is None else U @ get(p[2])) @ adj(V)
+    x = [dense(q, dt, bound) if isinstance(q, tuple) else q for q in p]
+    if head == "Kron":
+        out = x[0]
+        for b in x[1:]:
+            out = out[..., :, None, :, None] * b[..., None, :, None, :]
+            out = out.reshape(
+                out.shape[:-4] + (out.shape[-4] * out.shape[-3], out.shape[-2] * out.shape[-1])
+            )
+        return out
+    if head == "Power":
+        out = (
+            x[0] @ np.eye(x[0].shape[-1], dtype=w)
+            if x[1]
+            else x[0] ** 0 * np.eye(x[0].shape[-1], dtype=w)
+        )
+        for _ in range(x[1] - 1):
+            out = x[0] @ out
+        return out
+    if head == "Inverse":
+        a = np.linalg.inv(dense(p[0], dt))
+        return np.abs(a) @ x[0] @ np.abs(a) if bound else a
+    return {
+        "Sum": lambda: x[0] + x[1],
+        "Sub": lambda: x[0] + x[1] if bound else x[0] - x[1],
+        "Product": lambda: x[0] @ x[1],
+        "Scaled": lambda: (abs(x[0]) if bound else w.type(x[0])) * x[1],
+        "Neg": lambda: x[0] if bound else -x[0],
+        "T": lambda: np.swapaxes(x[0], -1, -2),
+        "Conj": lambda: x[0].conj(),
+        "H": lambda: adj(x[0]),
+    }[head]()
+
+
+def steps(d):
+    """Roundings met by one result on its way."""
+    if d[0] in KINDS and d[0] != "Kron":
+        return max(dense(d, np.dtype(float), True).shape[-2:]) + 4
+    inner = 2 + sum(steps(q) for q in d[1:] if isinstance(q, tuple))
+    return inner * (8 if d[0] == "Inverse" else d[2] + 1 if d[0] == "Power" else 1)
+
+
+def tolerance(d, *arrays):
+    """Allowed error of the dense form; times |x| of a product. u is of the lowest precision."""
+    t = [np.dtype(q) for q in types(d) + [a.dtype for a in arrays] if isinstance(q, np.dtype)]
+    u = max([np.finfo(q).eps for q in t if q.kind in "fc"], default=np.finfo(float).eps)
+    return 8 * steps(d) * u * dense(d, None, True)
+
+
+def check(got, want, dt=None, tol=0):
+    """Shape, dtype, and |got - want| <= tol; integers are equal."""
+    assert np.shape(got) == np.shape(want), (np.shape(got), np.shape(want))
+    got = np.asarray(got)
+    assert dt is None or got.dtype == dt, (got.dtype, dt)
+    if got.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, want)
+    else:
+        assert np.all(np.abs(got - want) <= tol), np.max(np.abs(got - want) - tol)

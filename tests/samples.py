@@ -1,0 +1,95 @@
+"""Random instances of every kind, as descriptions for `ref`: values, layouts, shapes, batches."""
+
+import numpy as np
+import scipy.sparse as sp
+
+LAYOUTS = "C F negative strided readonly misaligned swapped".split()
+
+
+def values(rng, shape, dtype, wide=False):
+    dt = np.dtype(dtype)
+    if dt.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dt.kind in "iu":
+        lo, hi = (np.iinfo(dt).min, np.iinfo(dt).max) if wide else (-5 * (dt.kind == "i"), 5)
+        return rng.integers(lo, hi, shape, dtype=dt, endpoint=True)
+    a = rng.standard_normal(shape)
+    return (a + 1j * rng.standard_normal(shape) if dt.kind == "c" else a).astype(dt)
+
+
+def arrange(a, layout):
+    """The same values in other memory."""
+    if layout == "negative":
+        return np.ascontiguousarray(a[..., ::-1])[..., ::-1]
+    if layout == "swapped":
+        return a.astype(a.dtype.newbyteorder())
+    if layout == "strided":
+        b = np.zeros([2 * s for s in a.shape], a.dtype)[
+            tuple(slice(None, None, 2) for _ in a.shape)
+        ]
+    elif layout == "misaligned":
+        b = np.zeros(a.nbytes + 1, np.uint8)[1:].view(a.dtype).reshape(a.shape)
+    else:
+        b = np.empty_like(a, order="F" if layout == "F" else "C")
+    b[...] = a
+    b.flags.writeable = layout != "readonly"
+    return b
+
+
+def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
+    """A random instance of shape batch + (m, n); None where the kind has none of that shape."""
+
+    def v(*shape):
+        return arrange(values(rng, batch + shape, dtype), layout)
+
+    adopt = None if rng.integers(2) else np.dtype(dtype)
+    if (
+        (kind in ("Identity", "Diag") or invertible)
+        and m != n
+        or (kind == "Sparse" and batch)
+        or (invertible and kind in ("Zeros", "LowRank"))
+        or (kind == "Selection" and m and not n)
+    ):
+        return None
+    if kind in ("Dense", "MatVec", "Sparse"):
+        a = values(rng, batch + (m, n), dtype)
+        if invertible:
+            a = a + np.asarray(4 * n * np.eye(n), a.dtype)
+        if kind == "Sparse":
+            a = np.where(rng.random((m, n)) < (1 if invertible else 0.5), a, np.zeros((), a.dtype))
+            return (kind, sp.coo_array(a).asformat(str(rng.choice(["csr", "csc", "coo"]))))
+        return (kind, arrange(a, layout)) + ((bool(rng.integers(2)),) if kind == "MatVec" else ())
+    if kind == "Identity":
+        return (kind, n, adopt)
+    if kind == "Zeros":
+        return (kind, batch + (m, n), adopt)
+    if kind == "Diag":
+        d = values(rng, batch + (n,), dtype)
+        return (
+            kind,
+            arrange(np.where(d.real < 0, d - 1, d + 1).astype(dtype) if invertible else d, layout),
+        )
+    if kind == "Selection":
+        i = rng.permutation(n) if invertible else rng.integers(-n, max(n, 1), batch + (m,))
+        return (kind, arrange(i, layout), n, adopt)
+    if kind == "Kron":
+        p = int(rng.choice([k for k in range(1, m + 1) if m % k == 0] or [1]))
+        q = p if invertible else int(rng.choice([k for k in range(1, n + 1) if n % k == 0] or [1]))
+        second = "Diag" if m // p == n // q and rng.integers(2) else "Dense"
+        return (
+            kind,
+            leaf("Dense", rng, p, q, dtype, batch, layout, invertible),
+            leaf(second, rng, m // p, n // q, dtype, (), layout, invertible),
+        )
+    if kind == "Toeplitz":
+        c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
+        if invertible:
+            c[..., :1] += np.asarray(8 * n, c.dtype)
+        return (
+            kind,
+            arrange(c, layout),
+            None if m == n and rng.integers(2) else arrange(r, layout),
+        )
+    k = int(rng.integers(1, 4))
+    V = None if m == n and rng.integers(2) else v(n, k)
+    return (kind, v(m, k), V, None if rng.integers(2) else v(k, k))
