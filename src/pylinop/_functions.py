@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import _core
-from ._walk import as_operator
+from ._forms import as_operator
 
 __all__ = ["aslinearoperator", "diagonal", "freeze", "inv", "trace"]
 

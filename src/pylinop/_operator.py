@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from . import _core, _errors, _numpy, _pickle, _repr, _walk
+from . import _core, _forms, _numpy, _pickle, _repr, _walk
 
 __all__ = ["LinearOperator", "make_matvec"]
 
@@ -125,12 +125,12 @@ class LinearOperator(_core.Operator):
     @property
     def real(self):
         """The real part, lazy: (A + conj A) / 2 for a complex operator, itself for a real one."""
-        return _walk.real_part(self)
+        return _forms.real_part(self)
 
     @property
     def imag(self):
         """The imaginary part, lazy: (A - conj A) / 2i for a complex operator, zeros for a real one."""
-        return _walk.imag_part(self)
+        return _forms.imag_part(self)
 
     @property
     def size(self):
@@ -143,11 +143,11 @@ class LinearOperator(_core.Operator):
     @property
     def nbytes(self):
         """Bytes of the arrays it is made of, each counted once."""
-        return _walk.nbytes(self)
+        return _forms.nbytes(self)
 
     def astype(self, dtype, copy=False):
         """The operator in another dtype, lazy; itself when the dtype is that already and not ``copy``."""
-        return _walk.astype(self, dtype, copy)
+        return _forms.astype(self, dtype, copy)
 
     def copy(self):
         """A deep copy: the arrays are copied, later writes to the originals are not seen."""
@@ -163,7 +163,7 @@ class LinearOperator(_core.Operator):
         return _pickle.reduce(self, protocol)
 
     def __getitem__(self, key):
-        return _walk.getitem(self, key)
+        return _forms.getitem(self, key)
 
     def __len__(self):
         return self.shape[0]
@@ -262,5 +262,3 @@ def make_matvec(A):
         dtype=dtype,
     )
 
-
-_ = _errors

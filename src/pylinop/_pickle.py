@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core, _scipy
 
-_COMPOSITES = {"sum", "prod", "scaled", "power", "view", "inverse"}
+_COMPOSITES = {"sum", "prod", "scaled", "power", "view", "inverse", "part"}
 
 
 def _is_composite(op):

@@ -98,7 +98,7 @@ def tosparse(op, format="csr"):
         for f in (op._init or ())[1:]:
             out = sp.kron(out, tosparse(f))
         if out is not None:
-            return sp.coo_array(out).asformat(format)
+            return sp.coo_array(out).astype(op.dtype).asformat(format)
     if head in ("sum", "prod") and len(op._operands) == 2:
         a, b = (tosparse(o) for o in op._operands)
         return (a + b if head == "sum" else a @ b).asformat(format)

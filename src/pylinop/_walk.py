@@ -51,7 +51,13 @@ def _steps(op, x, mode, vec):
         return (yield second, y, mode, vec)
     if head == "scaled":
         y = yield below[0], x, mode, vec
-        return (np.conjugate(below[1]) if mode & C else below[1]) * y
+        return _multiple(np.conjugate(below[1]) if mode & C else below[1], y)
+    if head == "part":
+        y = yield below[0], x, mode, vec
+        if np.iscomplexobj(x):
+            z = yield below[0], x, mode ^ C, vec
+            return (y - z) * -0.5j if op._mode else (y + z) * 0.5
+        return y.imag if op._mode else y.real
     if head == "power":
         for _ in range(below[1]):
             x = yield below[0], x, mode, vec
@@ -71,9 +77,20 @@ def _steps(op, x, mode, vec):
     return _call(op, x, mode, vec)
 
 
+def _conj(a):
+    return np.conjugate(a) if np.iscomplexobj(a) else a
+
+
 def _seen(a, mode):
     a = np.swapaxes(a, -1, -2) if mode & T else a
-    return np.conjugate(a) if mode & C else a
+    return _conj(a) if mode & C else a
+
+
+def _multiple(c, y):
+    """c y; a Python integer wraps in y's dtype, as the core's does."""
+    if isinstance(c, int) and not isinstance(c, bool) and y.dtype.kind in "iu":
+        c = np.array(c).astype(y.dtype)
+    return c * y
 
 
 def _kron(op, x, mode, vec):
@@ -113,7 +130,7 @@ def _lowrank(op, x, mode, vec):
 def _call(op, x, mode, vec):
     """A user's operator: by its hooks; transposes through conjugates."""
     flip = mode in (T, C)
-    x = np.conjugate(x) if flip else x
+    x = _conj(x) if flip else x
     m = op.shape[-1] if mode & T else op.shape[-2]
     if mode & T:
         y = op._rmatvec(x) if vec else op._rmatmat(x)
@@ -135,7 +152,7 @@ def _call(op, x, mode, vec):
                     -1,
                 )
             y = y.reshape(want)
-    return np.conjugate(y) if flip else y
+    return _conj(y) if flip else y
 
 
 def apply(op, x, mode=N, vec=False, out=None):
@@ -190,6 +207,12 @@ def default_rmatmat(op, X):
     return np.stack(
         [np.asarray(op._rmatvec(X[..., :, j])).reshape(*batch, m) for j in range(X.shape[-1])], axis=-1
     )
+
+
+def _forms():
+    from . import _forms
+
+    return _forms
 
 
 def _base():
@@ -334,7 +357,7 @@ def _is_scalar(x):
 def _as_other(x):
     """An operator for sparse matrices and SciPy's operators; None for everything else."""
     if _scipy.issparse(x) or _scipy.is_scipy_operator(x):
-        return as_operator(x)
+        return _forms().as_operator(x)
     return None
 
 
@@ -395,24 +418,22 @@ def _defers(x):
 
 
 def multiply(op, x):
-    return scale(op, x) if _is_scalar(x) else matmul(op, x)
+    return _times(op, x) if _is_scalar(x) else matmul(op, x)
 
 
 def rmultiply(x, op):
     """x * op; the hook gets the operands as they stood."""
-    return scale(op, x) if _is_scalar(x) else rmatmul(op, x)
+    return _times(op, x) if _is_scalar(x) else rmatmul(op, x)
+
+
+def _times(op, x):
+    return op * (x[()] if isinstance(x, np.ndarray) else x)
 
 
 def scale(op, number):
-    """c * op for numbers C does not know (longdouble, Fraction, 0-d arrays): 0-d arrays as scalars."""
-    if isinstance(number, np.ndarray) and number.ndim == 0:
-        number = number[()]
-        if not isinstance(number, (np.longdouble, np.clongdouble, np.float16)):
-            return op * number
-    if isinstance(number, (np.longdouble, np.clongdouble, np.float16)) or not np.isscalar(number):
-        n = op.shape[-1]
-        foreign = _core.Diag(np.full(n, number))
-        return op @ foreign
+    """c * op for numbers C does not know: longdouble and float16 through a Diag of that dtype."""
+    if isinstance(number, (np.longdouble, np.clongdouble, np.float16)):
+        return op @ _core.Diag(np.full(op.shape[-1], number))
     return NotImplemented
 
 
@@ -427,7 +448,7 @@ def add(a, b):
     other = b if left else a
     if _is_scalar(other) or isinstance(other, (str, bytes, dict)) or other is None or _defers(other):
         return NotImplemented
-    op = as_operator(other)
+    op = _forms().as_operator(other)
     return a + op if left else op + b
 
 
@@ -436,7 +457,7 @@ def subtract(a, b):
     other = b if left else a
     if _is_scalar(other) or isinstance(other, (str, bytes, dict)) or other is None or _defers(other):
         return NotImplemented
-    op = as_operator(other)
+    op = _forms().as_operator(other)
     return a - op if left else op - b
 
 
@@ -513,136 +534,3 @@ def fell_back(op, count):
         _errors.FallbackWarning,
         stacklevel=3,
     )
-
-
-# -- taking things in ---------------------------------------------------------------------------------------------
-
-
-def as_array(x):
-    if isinstance(x, np.ndarray):
-        return x if type(x) is np.ndarray else np.asarray(x)
-    if isinstance(x, _core.Operator):
-        return _dense_parameter(x)
-    return np.asarray(x)
-
-
-def _dense_parameter(x):
-    raise TypeError(f"an array is due here, not an operator ({type(x).__name__} {x.shape})")
-
-
-def as_shape(shape):
-    """A shape a user sets: a tuple of at least two integers, as SciPy words it."""
-    try:
-        shape = tuple(int(np.asarray(d).__index__()) for d in tuple(shape))
-    except (TypeError, ValueError):
-        raise ValueError(f"invalid shape {shape!r} (must be a tuple of at least two integers)") from None
-    if len(shape) < 2 or min(shape) < 0:
-        raise ValueError(f"invalid shape {shape!r} (must be at least 2-d, sizes not negative)")
-    return shape
-
-
-def kind_shape(shape, square):
-    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n)."""
-    if isinstance(shape, (bool, np.bool_)) or not hasattr(shape, "__index__"):
-        shape = as_shape(shape)
-    else:
-        shape = as_shape((shape, shape))
-    if square and shape[-1] != shape[-2]:
-        raise ValueError(f"an identity is square, got shape {shape}")
-    if len(shape) > 8:
-        raise ValueError(f"at most 8 dimensions, got {len(shape)}")
-    return shape
-
-
-def as_operator(A):
-    """``A`` as an operator of ours: itself, or wrapped without copying."""
-    if isinstance(A, _core.Operator):
-        return A
-    if _scipy.issparse(A):
-        return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
-    if isinstance(A, np.ndarray) or hasattr(A, "__array_interface__") or isinstance(A, (list, tuple)):
-        if isinstance(A, np.ma.MaskedArray):
-            raise TypeError("masked arrays are not taken: fill them first")
-        a = np.asarray(A)
-        return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
-    if hasattr(A, "shape") and hasattr(A, "matvec"):
-        from ._operator import make_matvec
-
-        return make_matvec(A)
-    if hasattr(A, "__dlpack__"):
-        return _core.Dense(np.from_dlpack(A))
-    raise TypeError(f"type not understood: {type(A).__name__} is no array, sparse matrix or operator")
-
-
-# -- small forms -----------------------------------------------------------------------------------------------------
-
-
-def _is_real(op):
-    return op.dtype is not None and op.dtype.kind != "c"
-
-
-def real_part(op):
-    return op if _is_real(op) else (op + op.conj()) * 0.5
-
-
-def imag_part(op):
-    if _is_real(op):
-        return _core.Zeros(op.shape, op.dtype)
-    return (op - op.conj()) * -0.5j
-
-
-def astype(op, dtype, copy):
-    dtype = np.dtype(dtype)
-    if op.dtype == dtype and not op._weak:
-        return op.copy() if copy else op
-    if op._init is not None and op._head != "opaque" and op._head != "sparse":
-        from . import _pickle
-
-        return _pickle.rebuilt(op, lambda a: a.astype(dtype), dtype)
-    if np.can_cast(op.dtype, dtype, "same_kind") and np.result_type(op.dtype, dtype) == dtype:
-        return op @ _core.Identity(op.shape[-1], dtype)
-    return _core.Dense(toarray(op).astype(dtype))
-
-
-def _arrays(op):
-    found, stack, seen = [], [op], set()
-    while stack:
-        o = stack.pop()
-        if id(o) in seen:
-            continue
-        seen.add(id(o))
-        for p in (*o._operands, *(o._init or ())):
-            if isinstance(p, _core.Operator):
-                stack.append(p)
-            elif isinstance(p, np.ndarray):
-                if id(p) not in seen:
-                    seen.add(id(p))
-                    found.append(p)
-            elif _scipy.issparse(p) and id(p) not in seen:
-                seen.add(id(p))
-                found += [v for v in _scipy.parts_of_sparse(p)[0] if isinstance(v, np.ndarray)]
-    return found
-
-
-def nbytes(op):
-    return sum(a.nbytes for a in _arrays(op))
-
-
-def getitem(op, key):
-    """op[i, j]: one element, a number computed now. Rows, columns and slices come with a later version."""
-    if isinstance(key, tuple) and len(key) == 2 and all(hasattr(k, "__index__") for k in key):
-        m, n = op.shape[-2:]
-        if op.ndim != 2:
-            raise NotImplementedError("indexing of batched operators is not implemented yet")
-        i, j = (int(k) for k in key)
-        for at, size in ((i, m), (j, n)):
-            if not -size <= at < size:
-                raise IndexError(f"index {at} is out of bounds for size {size} (operator of shape {op.shape})")
-        i, j = i % m, j % n
-        y = op._element(i, j)
-        if y is NotImplemented:
-            unit = np.zeros(n, dtype=op.dtype)
-            unit[j] = 1
-            y = apply(op, unit, N, True)[i]
-        return y
-    raise NotImplementedError("only op[i, j] is implemented so far: rows, columns and slices come later")

@@ -45,9 +45,9 @@ const char *lop_shape_text(const lop_shape *s, char *text, size_t size);
 
 typedef enum lop_device { LOP_CPU = 0 } lop_device;
 
-/* An array. Borrowed memory; aligned, native byte order. Of its last two dimensions at least one has
- * stride 1 (or size <= 1), and no stride there is <= 0 unless the size is <= 1 (whoever binds arrays
- * copies what is not so). */
+/* An array. Borrowed memory; aligned, native byte order. Of a matrix's two dimensions at least one has
+ * stride 1 (or size <= 1), and no stride of the core is <= 0 unless the size is <= 1 (whoever binds arrays
+ * copies what is not so). Batch strides are free: 0 and negative ones too. */
 typedef struct lop_buf {
     void *p;
     lop_dtype dt;

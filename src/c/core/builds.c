@@ -43,6 +43,39 @@ LOP_BUILD(view_scaled) {
     return st == LOP_OK ? wrap(mk, &lop_op_scaled, &c, a, out) : st;
 }
 
+/* `op` of a and b (b may be NULL). An expression that is narrower than the result is cast, so that the
+ * expression as a whole can be computed in any wider dtype: int8 sums must not wrap inside a float one. */
+static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a, const lop_node *b,
+                       const lop_node **out) {
+    const lop_node *child[2] = {a, b}, *wide[2] = {NULL, NULL};
+    int n = b ? 2 : 1;
+    lop_status st = lop_make(mk, op->name, attr, n, child, NULL, out);
+    if (st != LOP_OK) return st;
+    lop_attr d = {.i = {0, 0, 0, (int64_t)(*out)->dtype + 1}};
+    for (int i = 0; st == LOP_OK && i < n; i++)
+        if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype) st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
+    if (wide[0] || wide[1]) {
+        lop_node_unref(*out);
+        for (int i = 0; i < n; i++)
+            if (wide[i]) child[i] = wide[i];
+        if (st == LOP_OK) st = lop_make(mk, op->name, attr, n, child, NULL, out);
+    }
+    for (int i = 0; i < 2; i++) lop_node_unref(wide[i]);
+    return st;
+}
+
+/* One kind again: each parameter is the product, sum or multiple of the operands' own. */
+LOP_BUILD(closed) {
+    const lop_node *a = m->root->child[0], *b = m->root->n > 1 ? m->root->child[1] : NULL, *p[2] = {NULL, NULL};
+    const lop_op *op = m->root->op == &lop_op_prod ? &lop_op_mul : m->root->op == &lop_op_sum ? &lop_op_add : &lop_op_scale;
+    const lop_attr *attr = b ? NULL : &m->root->attr;
+    lop_status st = a->n <= 2 ? LOP_OK : LOP_INTERNAL;
+    for (int i = 0; st == LOP_OK && i < a->n; i++) st = join(mk, op, attr, a->child[i], b ? b->child[i] : NULL, &p[i]);
+    if (st == LOP_OK) st = lop_make(mk, a->op->name, &a->attr, a->n, p, NULL, out);
+    for (int i = 0; i < 2; i++) lop_node_unref(p[i]);
+    return st;
+}
+
 /* A kind without children of the root's shape and dtype: the one that stood there. */
 LOP_BUILD(one_kind) { return lop_make(mk, "identity", NULL, 0, NULL, m->root, out); }
 LOP_BUILD(zeros) { return lop_make(mk, "zeros", NULL, 0, NULL, m->root, out); }
@@ -50,6 +83,23 @@ LOP_BUILD(zeros) { return lop_make(mk, "zeros", NULL, 0, NULL, m->root, out); }
 LOP_BUILD(cast_x) {
     lop_attr a = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     return lop_make1(mk, &lop_op_cast, &a, HOLE(m, 'x'), out);
+}
+
+/* The kind with its parameters cast to the root's dtype: op(kind(cast a, ...), x...). */
+LOP_BUILD(widen) {
+    const lop_node *top = m->root->child[0], *k = top->op == &lop_op_view ? top->child[0] : top;
+    const lop_node *p[3] = {0}, *kind = NULL, *seen = NULL, *child[2] = {NULL, m->root->n > 1 ? m->root->child[1] : NULL};
+    lop_status st = k->n <= 3 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    for (int i = 0; st == LOP_OK && i < k->n; i++) st = lop_make1(mk, &lop_op_cast, &d, k->child[i], &p[i]);
+    if (st == LOP_OK) st = lop_make(mk, k->op->name, &k->attr, k->n, p, NULL, &kind);
+    if (st == LOP_OK && k != top) st = lop_make1(mk, &lop_op_view, &top->attr, kind, &seen);
+    child[0] = seen ? seen : kind;
+    if (st == LOP_OK) st = lop_make(mk, m->root->op->name, &m->root->attr, m->root->n, child, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(p[i]);
+    lop_node_unref(kind);
+    lop_node_unref(seen);
+    return st;
 }
 
 LOP_BUILD(apply_power) {
@@ -100,6 +150,40 @@ LOP_BUILD(scaled_value) {
     return st == LOP_OK ? wrap(mk, &lop_op_scale, &c, value, out) : st;
 }
 
+/* The real or imaginary part of a complex array in the real dtype `dt`. Takes over `value`. */
+static lop_status part_of_array(const lop_maker *mk, const lop_attr *part, lop_dtype dt, const lop_node *value, const lop_node **out) {
+    lop_attr cast = {.i = {0, 0, 0, (int64_t)dt + 1}}, turn = lop_attr_coef(0, -1);
+    lop_status st = LOP_OK;
+    if (part->i[0]) st = wrap(mk, &lop_op_scale, &turn, value, &value);
+    return st == LOP_OK ? wrap(mk, &lop_op_cast, &cast, value, out) : st;
+}
+
+LOP_BUILD(part_value) {
+    const lop_node *a = HOLE(m, 'a'), *value;
+    lop_attr own = m->root->attr;
+    own.i[3] = (int64_t)a->dtype + 1;
+    lop_status st = lop_make1(mk, m->root->op, &own, a, &value);
+    return st == LOP_OK ? part_of_array(mk, &ATTR(m, 'p'), m->root->dtype, value, out) : st;
+}
+
+LOP_BUILD(apply_part) {
+    const lop_node *a = HOLE(m, 'a'), *x = HOLE(m, 'x'), *one = NULL, *conj = NULL, *two = NULL, *both = NULL;
+    bool imag = ATTR(m, 'p').i[0] != 0;
+    lop_attr mode = {.i = {LOP_C, 0, 0, 0}}, half = imag ? lop_attr_coef(0, -0.5) : lop_attr_coef(0.5, 0), minus = lop_attr_coef(-1, 0);
+    lop_status st = lop_make2(mk, &lop_op_apply, NULL, a, x, &one);
+    if (st != LOP_OK) return st;
+    if (!lop_is_complex(x->dtype)) return part_of_array(mk, &ATTR(m, 'p'), m->root->dtype, one, out);
+    st = lop_make1(mk, &lop_op_view, &mode, a, &conj);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, conj, x, &two);
+    if (st == LOP_OK && imag) st = wrap(mk, &lop_op_scale, &minus, two, &two);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, one, two, &both);
+    if (st == LOP_OK) st = wrap(mk, &lop_op_scale, &half, both, out);
+    lop_node_unref(one);
+    lop_node_unref(two);
+    lop_node_unref(conj);
+    return st;
+}
+
 static lop_status eye_of(const lop_maker *mk, int64_t n, lop_dtype dt, const lop_node **out) {
     lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = dt, .core = 2};
     return lop_make(mk, "eye", NULL, 0, NULL, &like, out);
@@ -142,6 +226,18 @@ LOP_BUILD(diagonal_dense) {
     const lop_node *dense;
     lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
     return st == LOP_OK ? wrap(mk, &lop_op_subdiag, &k, dense, out) : st;
+}
+
+/* The diagonal in the operator's dtype, summed in the trace's (integers: 64 bits, as np.trace). */
+LOP_BUILD(trace_diagonal) {
+    lop_attr own = {.i = {0, 0, 0, m->root->attr.i[3]}}, wide = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_node *d = NULL, *cast = NULL;
+    lop_status st = lop_make1(mk, &lop_op_diagonal, &own, HOLE(m, 'a'), &d);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &wide, d, &cast);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, cast, out);
+    lop_node_unref(d);
+    lop_node_unref(cast);
+    return st;
 }
 
 LOP_BUILD(element_view) {

@@ -60,7 +60,7 @@ static int next_factor(const lop_node *k, const bool *done) {
 /* One factor on the middle axis of x (rows L n R): fold, apply, unfold. Takes over x. */
 static lop_status one_factor(const lop_maker *mk, const lop_node *f, int64_t L, int64_t R, const lop_node *x, const lop_node **out) {
     int64_t k = lop_cols(x);
-    bool own_batch = lop_nbatch(f) > 0 && L != 1;
+    bool own_batch = L != 1 && (lop_nbatch(f) > 0 || lop_nbatch(x) + 3 > LOP_MAXDIM);
     lop_attr to = {.i = {L, lop_cols(f), R, k}}, back = {.i = {L, lop_rows(f), R, k}};
     if (f->op == &lop_op_identity && lop_nbatch(f) == 0) {
         *out = x;
@@ -91,13 +91,16 @@ LOP_BUILD(apply_kron) {
     for (int step = 0; st == LOP_OK && step < k->n; step++) {
         int i = next_factor(k, done);
         int64_t L = 1, R = 1;
-        for (int j = 0; j < k->n; j++) {
+        for (int j = 0; st == LOP_OK && j < k->n; j++) {
             int64_t size = done[j] ? lop_rows(k->child[j]) : lop_cols(k->child[j]);
-            if (j < i) L *= size;
-            if (j > i) R *= size;
+            if (j != i && !lop_mul_ok(j < i ? L : R, size, j < i ? &L : &R))
+                st = lop_fail(mk->err, LOP_OVERFLOW, "an intermediate of this Kronecker product does not fit 64 bits");
         }
         const lop_node *y = NULL;
-        st = one_factor(mk, k->child[i], L, R, x, &y);
+        if (st == LOP_OK)
+            st = one_factor(mk, k->child[i], L, R, x, &y);
+        else
+            lop_node_unref(x);
         x = y;
         done[i] = true;
     }

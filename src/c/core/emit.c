@@ -83,18 +83,18 @@ int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const
     lop_plan *p = e->plan;
     lop_slot s = {.kind = kind, .dt = dt, .core = core, .shape = *shape, .m = 1, .n = 1, .batch = 1,
                   .leaf = -1, .alias = -1, .offset = -1, .first = -1, .last = -1};
-    int64_t count, bytes;
-    if (lop_shape_count(shape, &count, e->err) != LOP_OK || !lop_mul_ok(count, (int64_t)lop_dtype_size(dt), &bytes)) {
+    int nb = shape->ndim - core;
+    if (core >= 1) s.m = shape->dim[nb];
+    if (core == 2) s.n = shape->dim[nb + 1];
+    bool fits = lop_mul_ok(s.m, s.n, &s.matbytes) && lop_mul_ok(s.matbytes, (int64_t)lop_dtype_size(dt), &s.matbytes);
+    for (int i = 0; i < nb; i++) fits = fits && lop_mul_ok(s.batch, shape->dim[i], &s.batch);
+    int64_t bytes;
+    if (!fits || !lop_mul_ok(s.matbytes, s.batch, &bytes)) {
         char text[128];
         *st = lop_fail(e->err, LOP_OVERFLOW, "an array of shape %s and dtype %s is larger than memory can be",
                        lop_shape_text(shape, text, sizeof text), lop_dtype_name(dt));
         return -1;
     }
-    int nb = shape->ndim - core;
-    for (int i = 0; i < nb; i++) s.batch *= shape->dim[i];
-    if (core == 2) s.n = shape->dim[nb + 1];
-    if (core >= 1) s.m = shape->dim[nb];
-    s.matbytes = s.m * s.n * (int64_t)lop_dtype_size(dt);
     if (!grow(p->ctx, (void **)&p->slot, &e->room_slot, p->nslot, sizeof s)) {
         *st = lop_fail(e->err, LOP_NOMEM, NULL);
         return -1;
@@ -242,5 +242,12 @@ bool lop_emit_alias(lop_emit *e, int out, int in) {
     return true;
 }
 
+void lop_emit_c_order(lop_emit *e, int slot) {
+    lop_slot *s = e->plan->slot;
+    while (s[slot].alias >= 0) slot = s[slot].alias;
+    if (s[slot].kind == LOP_S_LEAF || s[slot].kind == LOP_S_OUT) s[slot].need_c = true;
+}
+
 lop_err *lop_emit_err(lop_emit *e) { return e->err; }
 bool lop_emit_fft(const lop_emit *e) { return !e->options || e->options->fft; }
+int64_t lop_emit_fft_min(const lop_emit *e) { return e->options ? e->options->fft_min : 0; }

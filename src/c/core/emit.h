@@ -66,7 +66,10 @@ int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch el
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */
 bool lop_emit_alias(lop_emit *e, int out, int in);
+/* The kernel wants this slot in C order: a leaf is bound so. */
+void lop_emit_c_order(lop_emit *e, int slot);
 lop_err *lop_emit_err(lop_emit *e);
 bool lop_emit_fft(const lop_emit *e); /* config: may products go through the FFT? */
+int64_t lop_emit_fft_min(const lop_emit *e); /* 0, or the size from which they do, whatever was measured */
 
 #endif

@@ -88,7 +88,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, 
     f->work = f->inline_work;
     size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf, mats = (size_t)plan->nslot * sizeof *f->mat;
     size_t blobs = 2 * (size_t)plan->nderive * sizeof *f->blob;
-    if ((uint64_t)plan->workspace > SIZE_MAX / 2) return lop_fail(err, LOP_NOMEM, NULL);
+    if ((uint64_t)plan->workspace > SIZE_MAX / 4 || plan->scratch > SIZE_MAX / 4) return lop_fail(err, LOP_NOMEM, NULL);
     size_t work = (size_t)plan->workspace + plan->scratch, all = 0;
     bool small = plan->nleaf < 6 && plan->nslot <= LOP_FRAME_SLOTS && plan->nderive <= 4;
     if (!small) all = leaves + mats + blobs + 64;
@@ -122,6 +122,17 @@ static void mat_of_buf(lop_mat *m, const lop_slot *s, const lop_buf *b) {
     m->rs = s->core == 2 ? b->stride[nd - 2] : s->core == 1 ? b->stride[nd - 1] : 1;
 }
 
+static bool in_c_order(const lop_buf *b) {
+    int64_t stride = 1;
+    bool fits = true, empty = false;
+    for (int i = b->shape.ndim - 1; i >= 0; i--) {
+        fits = fits && (b->shape.dim[i] <= 1 || b->stride[i] == stride);
+        empty = empty || b->shape.dim[i] == 0;
+        stride *= b->shape.dim[i];
+    }
+    return fits || empty;
+}
+
 lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) {
     const lop_plan *p = f->plan;
     const lop_slot *s = &p->slot[i < p->nleaf ? p->leaf[i].slot : p->out];
@@ -133,6 +144,7 @@ lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err)
         return lop_fail(err, LOP_DIM, "the shape of an operand changed from %s to %s after it was wrapped",
                         lop_shape_text(&s->shape, was, sizeof was), lop_shape_text(&buf->shape, is, sizeof is));
     }
+    if (s->need_c && !in_c_order(buf)) return lop_fail(err, LOP_INTERNAL, "operand %d of the plan must be bound in C order", i);
     f->leaf[i] = *buf;
     mat_of_buf(&f->mat[s - p->slot], s, buf);
     return LOP_OK;
@@ -143,7 +155,12 @@ void lop_frame_close(lop_frame *f) {
         lop_blob *b = f->blob[i];
         blob_unref(f->plan->ctx, f->stale[i]); /* counts change under the lock only */
         if (!b) continue;
-        if (f->store && b->used == 0) store_put(f->store, b);
+        if (f->store && b->used == 0) {
+            f->store->misses++;
+            store_put(f->store, b);
+        } else if (f->store) {
+            f->store->hits++;
+        }
         blob_unref(f->plan->ctx, b);
     }
     lop_free(f->plan->ctx, f->block);

@@ -48,7 +48,8 @@ typedef struct lop_frame {
 } lop_frame;
 
 lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, lop_err *err) LOP_MUST_CHECK;
-/* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or DTYPE. */
+/* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or DTYPE; where
+ * the slot says need_c it must lie in C order. */
 lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) LOP_MUST_CHECK;
 lop_status lop_exec(lop_frame *f, lop_err *err) LOP_MUST_CHECK;
 void lop_frame_close(lop_frame *f);

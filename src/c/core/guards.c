@@ -58,4 +58,25 @@ lop_truth lop_when_cast_same(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');
     return truth(!a->weak && (int64_t)a->dtype + 1 == ATTR(m, 'd').i[3]);
 }
+static bool widens(lop_dtype from, lop_dtype to) { return from != to && lop_promote(from, to) == to; }
+lop_truth lop_when_widens(const lop_match *m) { return truth(widens(m->root->child[0]->dtype, m->root->dtype)); }
+lop_truth lop_when_cast_widens(const lop_match *m) {
+    lop_dtype inner = m->root->child[0]->dtype, from = m->root->child[0]->child[0]->dtype;
+    return truth(lop_promote(from, inner) == inner && lop_promote(inner, m->root->dtype) == m->root->dtype);
+}
+lop_truth lop_when_narrow(const lop_match *m) {
+    const lop_node *k = m->root->child[0];
+    if (k->op == &lop_op_view) k = k->child[0];
+    if (k->n > LOP_MAXPARAM) return LOP_FALSE;
+    for (int i = 0; i < k->n; i++)
+        if (k->op->param[i].role != LOP_P_ARRAY) return LOP_FALSE;
+    for (int i = 0; i < k->n; i++)
+        if (k->child[i]->n > 0 && widens(k->child[i]->dtype, m->root->dtype)) return LOP_TRUE;
+    return LOP_FALSE;
+}
 lop_truth lop_when_array_real(const lop_match *m) { return truth(!lop_is_complex(HOLE(m, 'a')->dtype)); }
+
+lop_truth lop_when_inexact(const lop_match *m) { return truth(lop_is_blas(m->root->dtype)); }
+lop_truth lop_when_inexact_square_factors(const lop_match *m) {
+    return truth(lop_is_blas(m->root->dtype) && square_factors(m->root->child[0]));
+}

@@ -20,7 +20,12 @@ lop_truth lop_when_no_element(const lop_match *m);
 lop_truth lop_when_main(const lop_match *m);        /* offset 0 */
 lop_truth lop_when_main_square(const lop_match *m); /* offset 0 of a square product of square factors */
 lop_truth lop_when_main_kron(const lop_match *m);   /* offset 0 of a kron of square factors */
+lop_truth lop_when_inexact(const lop_match *m);    /* the root is float or complex: sums may be split */
+lop_truth lop_when_inexact_square_factors(const lop_match *m);
 lop_truth lop_when_cast_same(const lop_match *m);
+lop_truth lop_when_widens(const lop_match *m);      /* the root casts an array expression to a wider dtype */
+lop_truth lop_when_cast_widens(const lop_match *m); /* the inner cast loses nothing */
+lop_truth lop_when_narrow(const lop_match *m);      /* the operator's parameters are expressions narrower than the root */
 lop_truth lop_when_array_real(const lop_match *m);  /* ?a is real */
 
 #endif

@@ -51,12 +51,26 @@ void lop_node_promote(lop_node *n, const lop_node *a, const lop_node *b) {
     }
 }
 
+void lop_node_promote_inverse(lop_node *n, const lop_node *a, const lop_node *b) {
+    const lop_node inverse = {.dtype = a->weak ? a->dtype : lop_promote_weak(LOP_WEAK_FLOAT, a->dtype), .weak = a->weak};
+    lop_node_promote(n, &inverse, b);
+    n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
+}
+
+/* Arrays are made from arrays, actions from an operator and arrays; operators check their own. */
+static bool roles_fit(const lop_op *op, int n, const lop_node *const *child) {
+    for (int i = 0; i < n && op->cls != LOP_OPERATOR; i++)
+        if ((child[i]->op->cls == LOP_OPERATOR) != (op->cls == LOP_ACTION && i == 0)) return false;
+    return true;
+}
+
 lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, int n,
                          const lop_node *const *child, const lop_node *like, const lop_node **out,
                          lop_err *err) {
     *out = NULL;
     if (n < op->min || (op->max >= 0 && n > op->max))
         return lop_fail(err, LOP_DIM, "%s takes %d to %d operands, got %d", op->name, op->min, op->max, n);
+    if (!roles_fit(op, n, child)) return lop_fail(err, LOP_DIM, "%s mixes up operators and arrays", op->name);
     lop_node *self = lop_alloc(ctx, sizeof *self + (size_t)n * sizeof self->child[0]);
     if (!self) return lop_fail(err, LOP_NOMEM, NULL);
     self->ctx = ctx;

@@ -156,6 +156,20 @@ static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
     return true;
 }
 
+/* May the output of step i lie where its first input lies? Only if that dies here, does not broadcast,
+ * and no other argument sees the same memory in another shape. */
+static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
+    if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2 || s->when >= 0 || s->fail >= 0) return false;
+    int from = base_of(p, s->arg[1]);
+    const lop_slot *in = &p->slot[s->arg[1]], *out = &p->slot[s->arg[0]];
+    if (p->slot[from].kind != LOP_S_TEMP || p->slot[from].last != i) return false;
+    for (int j = 2; j < s->n; j++)
+        if (base_of(p, s->arg[j]) == from && s->arg[j] != s->arg[1]) return false;
+    int64_t bytes, other;
+    return in->batch == out->batch && in->matbytes == out->matbytes && slot_bytes(&p->slot[from], &bytes) &&
+           slot_bytes(&p->slot[base_of(p, s->arg[0])], &other) && bytes == other;
+}
+
 /* Offsets for the temporaries that are born at step i. An in-place step takes over its first input. */
 static lop_status births(lop_plan *p, space *sp, int i) {
     lop_step *s = &p->step[i];
@@ -166,14 +180,11 @@ static lop_status births(lop_plan *p, space *sp, int i) {
         if (slot->kind != LOP_S_TEMP || slot->first != i || slot->offset >= 0) continue;
         int64_t bytes;
         if (!slot_bytes(slot, &bytes)) return LOP_OVERFLOW;
-        if (j == 0 && (s->flags & LOP_STEP_INPLACE)) {
+        if (j == 0 && may_take_over(p, s, i)) {
             lop_slot *in = &p->slot[base_of(p, s->arg[1])];
-            int64_t other;
-            if (in->kind == LOP_S_TEMP && in->last == i && slot_bytes(in, &other) && other == bytes && in->batch == slot->batch) {
-                slot->offset = in->offset;
-                in->last = -1; /* handed over: not freed */
-                continue;
-            }
+            slot->offset = in->offset;
+            in->last = -1; /* handed over: not freed */
+            continue;
         }
         if (!space_take(sp, bytes, &slot->offset)) return LOP_OVERFLOW;
     }
@@ -276,6 +287,7 @@ lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options
     lop_tab_init(&tab, ctx);
     lop_emit e = {.plan = p, .err = err, .options = options};
     LOP_TRY(lop_rewrite(rules, &tab, root, &p->root, &p->trace, err));
+    LOP_TRY(p->root->dtype == root->dtype ? LOP_OK : lop_fail(err, LOP_INTERNAL, "the rules changed the dtype of the result"));
     LOP_TRY(lop_map_init(&e.map, ctx));
     LOP_TRY(lower_all(&e, p->root));
     LOP_TRY(place(p, err));

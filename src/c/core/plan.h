@@ -22,7 +22,7 @@ typedef struct lop_slot {
     int64_t matbytes;     /* one batch element */
     int leaf;             /* LEAF: index of the leaf; DERIVED: index of the derived value */
     int alias;            /* the slot whose memory this is; -1: own */
-    bool need_c;          /* LEAF: must be bound in C order */
+    bool need_c;          /* LEAF, OUT: must be bound in C order */
     int64_t offset;       /* TEMP: in the workspace */
     int first, last;      /* steps; -1: none */
 } lop_slot;

@@ -222,6 +222,19 @@ static lop_status instantiate(const lop_text *t, int id, const lop_match *m, con
     return st;
 }
 
+/* A rule keeps the dtype. Where the right side comes out in another one (integers under an inverse, factor
+ * by factor) a value is cast and an operator stays as it was. Takes over *out. */
+static lop_status keep_dtype(const lop_maker *mk, const lop_node *node, const lop_node **out) {
+    const lop_node *made = *out;
+    bool value = node->op->cls != LOP_OPERATOR;
+    if (made->dtype == node->dtype && (value || made->weak == node->weak)) return LOP_OK;
+    lop_attr d = {.i = {0, 0, 0, (int64_t)node->dtype + 1}};
+    lop_status st = value ? lop_make1(mk, &lop_op_cast, &d, made, out) : LOP_NOMATCH;
+    lop_node_unref(made);
+    if (st != LOP_OK) *out = NULL;
+    return st;
+}
+
 /* The first rule of the phase that fits `node` at its root. Owned in *out; NOMATCH. */
 static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_node *node, const lop_maker *mk,
                               const lop_node **out, int *which) {
@@ -232,6 +245,7 @@ static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_nod
         if (row->rule->when && row->rule->when(&m) != LOP_TRUE) continue;
         lop_status st = row->rule->build ? row->rule->build(&m, mk, out)
                                          : instantiate(&row->right, row->right.n - 1, &m, mk, out);
+        if (st == LOP_OK) st = keep_dtype(mk, node, out);
         if (st == LOP_NOMATCH) continue;
         if (st == LOP_OK) row->fired++;
         *which = i;
@@ -261,6 +275,9 @@ typedef struct spot {
     const lop_node *reduced; /* owned */
     int next;
 } spot;
+
+/* Rules that do not terminate and expressions that unfold without end (A^(10^9)) stop here; 300 bytes each. */
+enum { BUDGET = 5000000 };
 
 typedef struct driver {
     const lop_rules *rules;
@@ -293,7 +310,8 @@ static lop_status fire(driver *d, const lop_node *node, const lop_node **out) {
     if (--d->budget < 0) {
         lop_node_unref(*out);
         *out = NULL;
-        return lop_fail(d->mk.err, LOP_INTERNAL, "the rules do not come to an end (last: %s)", d->rules->row[which].rule->name);
+        return lop_fail(d->mk.err, LOP_LIMIT, "this expression takes more than %d rewriting steps (the last by %s)", BUDGET,
+                        d->rules->row[which].rule->name);
     }
     return st;
 }
@@ -400,7 +418,7 @@ static lop_status drive(driver *d, const lop_node *root) {
 
 lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root, const lop_node **out,
                        lop_trace *trace, lop_err *err) {
-    driver d = {.rules = rules, .mk = {root->ctx, tab, err}, .trace = trace, .budget = 100000000};
+    driver d = {.rules = rules, .mk = {root->ctx, tab, err}, .trace = trace, .budget = BUDGET};
     *out = NULL;
     trace->count = 0;
     lop_status st = lop_map_init(&d.memo, root->ctx);

@@ -9,9 +9,9 @@
 
 const lop_rule lop_rule_table[] = {
     /* -- at construction --------------------------------------------------------------------------------- */
-    {"close-diag-diag", LOP_CLOSE, "(prod (diag ?a) (diag ?b))", "(diag (mul ?a ?b))", NULL, NULL, "D1 D2 = diag(d1 d2)"},
-    {"close-diag-plus", LOP_CLOSE, "(sum (diag ?a) (diag ?b))", "(diag (add ?a ?b))", NULL, NULL, "D1 + D2 = diag(d1 + d2)"},
-    {"close-diag-scaled", LOP_CLOSE, "(scaled@c (diag ?a))", "(diag (scale@c ?a))", NULL, NULL, "c D = diag(c d)"},
+    {"close-diag-diag", LOP_CLOSE, "(prod (diag ?a) (diag ?b))", NULL, NULL, lop_build_closed, "D1 D2 = diag(d1 d2)"},
+    {"close-diag-plus", LOP_CLOSE, "(sum (diag ?a) (diag ?b))", NULL, NULL, lop_build_closed, "D1 + D2 = diag(d1 + d2)"},
+    {"close-diag-scaled", LOP_CLOSE, "(scaled@c (diag ?a))", NULL, NULL, lop_build_closed, "c D = diag(c d)"},
     {"close-diag-view", LOP_CLOSE, "(view@m (diag ?a))", NULL, NULL, lop_build_view_diag, "D^T = D, D^H = diag(conj d)"},
     {"close-diag-identity", LOP_CLOSE, "(prod (diag ?a) (identity))", "(diag ?a)", lop_when_right_weak, NULL, "D I = D"},
     {"close-identity-diag", LOP_CLOSE, "(prod (identity) (diag ?a))", "(diag ?a)", lop_when_left_weak, NULL, "I D = D"},
@@ -23,9 +23,9 @@ const lop_rule lop_rule_table[] = {
     {"close-kron-kron", LOP_CLOSE, "(prod (kron) (kron))", NULL, lop_when_krons_fit, lop_build_kron_kron, "mixed product, Van Loan 2000, sec. 1"},
     {"close-kron-view", LOP_CLOSE, "(view@m (kron))", NULL, NULL, lop_build_view_kron, "(A (x) B)^T = A^T (x) B^T"},
     {"close-kron-inverse", LOP_CLOSE, "(inverse (kron))", NULL, lop_when_square_factors, lop_build_inverse_kron, "(A (x) B)^-1 = A^-1 (x) B^-1"},
-    {"close-toeplitz-plus", LOP_CLOSE, "(sum (toeplitz ?a ?b) (toeplitz ?c ?d))", "(toeplitz (add ?a ?c) (add ?b ?d))", NULL, NULL,
+    {"close-toeplitz-plus", LOP_CLOSE, "(sum (toeplitz ?a ?b) (toeplitz ?c ?d))", NULL, NULL, lop_build_closed,
      "diagonals add"},
-    {"close-toeplitz-scaled", LOP_CLOSE, "(scaled@c (toeplitz ?a ?b))", "(toeplitz (scale@c ?a) (scale@c ?b))", NULL, NULL,
+    {"close-toeplitz-scaled", LOP_CLOSE, "(scaled@c (toeplitz ?a ?b))", NULL, NULL, lop_build_closed,
      "diagonals scale"},
     {"close-identity-view", LOP_CLOSE, "(view@m (identity))", NULL, NULL, lop_build_one_kind, "I^T = I"},
     {"close-zeros-view", LOP_CLOSE, "(view@m (zeros))", NULL, NULL, lop_build_zeros, "0^T = 0"},
@@ -40,6 +40,7 @@ const lop_rule lop_rule_table[] = {
     {"view-scaled", LOP_PUSH, "(view@m (scaled@c ?a))", NULL, NULL, lop_build_view_scaled, "(c A)^H = conj(c) A^H"},
     {"view-power", LOP_PUSH, "(view@m (power@p ?a))", "(power@p (view@m ?a))", NULL, NULL, "(A^p)^T = (A^T)^p"},
     {"view-inverse", LOP_PUSH, "(view@m (inverse ?a))", "(inverse (view@m ?a))", NULL, NULL, "(A^-1)^T = (A^T)^-1"},
+    {"view-part", LOP_PUSH, "(view@m (part@p ?a))", "(part@p (view:1 ?a))", NULL, NULL, "Re(A)^T = Re(A^T)"},
     {"view-kron", LOP_PUSH, "(view@m (kron))", NULL, NULL, lop_build_view_kron, "(A (x) B)^T = A^T (x) B^T"},
     {"view-diag", LOP_PUSH, "(view@m (diag ?a))", NULL, NULL, lop_build_view_diag, "D^T = D"},
     {"view-identity", LOP_PUSH, "(view@m (identity))", NULL, NULL, lop_build_one_kind, "I^T = I"},
@@ -52,12 +53,14 @@ const lop_rule lop_rule_table[] = {
     {"view-lowrank3-t", LOP_PUSH, "(view:1 (lowrank ?u ?v ?c))", "(lowrank (view:2 ?v) (view:2 ?u) (view:1 ?c))", NULL, NULL, "(U C V^H)^T"},
 
     /* -- products with arrays: right to left ---------------------------------------------------------------- */
+    {"apply-widen", LOP_PUSH, "(apply ?a ?x)", NULL, lop_when_narrow, lop_build_widen, "each leaf in the dtype of the product, as written"},
     {"apply-sum", LOP_PUSH, "(apply (sum ?a ?b) ?x)", "(add (apply ?a ?x) (apply ?b ?x))", NULL, NULL, "(A + B) x = A x + B x"},
     {"apply-prod", LOP_PUSH, "(apply (prod ?a ?b) ?x)", "(apply ?a (apply ?b ?x))", NULL, NULL, "(A B) x = A (B x)"},
     {"apply-scaled", LOP_PUSH, "(apply (scaled@c ?a) ?x)", "(scale@c (apply ?a ?x))", NULL, NULL, "(c A) x = c (A x)"},
     {"apply-identity", LOP_PUSH, "(apply (identity) ?x)", NULL, lop_when_no_batch, lop_build_cast_x, "I x = x"},
     {"apply-inverse", LOP_PUSH, "(apply (inverse ?a) ?x)", "(solve ?a ?x)", NULL, NULL, "A^-1 x by a solve"},
     {"apply-power", LOP_PUSH, "(apply (power@p ?a) ?x)", NULL, NULL, lop_build_apply_power, "A^p x = A (A^(p-1) x)"},
+    {"apply-part", LOP_PUSH, "(apply (part@p ?a) ?x)", NULL, NULL, lop_build_apply_part, "Re(A) x = (A x + conj(A) x) / 2"},
     {"apply-diag-mul", LOP_PUSH, "(apply (diag (mul ?a ?b)) ?x)", "(apply (diag ?a) (apply (diag ?b) ?x))", NULL, NULL,
      "right to left: no over- or underflow the formula as written would not have"},
     {"apply-diag-scale", LOP_PUSH, "(apply (diag (scale@c ?a)) ?x)", "(scale@c (apply (diag ?a) ?x))", NULL, NULL, "right to left"},
@@ -67,6 +70,7 @@ const lop_rule lop_rule_table[] = {
     {"apply-kron", LOP_PUSH, "(apply (kron) ?x)", NULL, NULL, lop_build_apply_kron, "Van Loan 2000, sec. 1; order by cost"},
 
     /* -- solves ------------------------------------------------------------------------------------------------ */
+    {"solve-widen", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_narrow, lop_build_widen, "each leaf in the dtype of the solution"},
     {"solve-identity", LOP_PUSH, "(solve (identity) ?x)", NULL, lop_when_no_batch, lop_build_cast_x, "I^-1 x = x"},
     {"solve-diag", LOP_PUSH, "(solve (diag ?a) ?x)", "(div ?x ?a)", NULL, NULL, "x / d"},
     {"solve-kron", LOP_PUSH, "(solve (kron) ?x)", NULL, lop_when_square_factors, lop_build_solve_kron, "factor by factor"},
@@ -76,9 +80,11 @@ const lop_rule lop_rule_table[] = {
     {"solve-dense", LOP_PUSH, "(solve ?a ?x)", NULL, NULL, lop_build_lusolve, "LU of the dense form"},
 
     /* -- dense forms -------------------------------------------------------------------------------------------- */
+    {"dense-widen", LOP_PUSH, "(todense@d ?a)", NULL, lop_when_narrow, lop_build_widen, "each leaf in the dtype of the whole"},
     {"dense-dense", LOP_PUSH, "(todense@d (dense ?a))", "(cast@d ?a)", NULL, NULL, "it is held already"},
     {"dense-sum", LOP_PUSH, "(todense@d (sum ?a ?b))", "(add (todense@d ?a) (todense@d ?b))", NULL, NULL, "entry by entry"},
     {"dense-prod", LOP_PUSH, "(todense@d (prod ?a ?b))", "(apply ?a (todense@d ?b))", NULL, NULL, "A times the dense B"},
+    {"dense-part", LOP_PUSH, "(todense@k (part@p ?a))", NULL, NULL, lop_build_part_value, "part by part"},
     {"dense-scaled", LOP_PUSH, "(todense@d (scaled@c ?a))", NULL, NULL, lop_build_scaled_value, "entry by entry"},
     {"dense-lowrank", LOP_PUSH, "(todense@d (lowrank ?u ?v))", "(apply ?u (todense@d (view:3 ?v)))", NULL, NULL, "U times V^H"},
     {"dense-lowrank3", LOP_PUSH, "(todense@d (lowrank ?u ?v ?c))", "(apply ?u (apply ?c (todense@d (view:3 ?v))))", NULL, NULL, "U C V^H"},
@@ -88,7 +94,10 @@ const lop_rule lop_rule_table[] = {
     {"dense-columns", LOP_PUSH, "(todense@d ?a)", NULL, lop_when_no_dense, lop_build_apply_eye, "A times the unit matrix"},
 
     /* -- diagonals, traces, elements ------------------------------------------------------------------------------ */
+    {"diagonal-widen", LOP_PUSH, "(diagonal@k ?a)", NULL, lop_when_narrow, lop_build_widen, "each leaf in the dtype of the whole"},
+    {"element-widen", LOP_PUSH, "(element@k ?a)", NULL, lop_when_narrow, lop_build_widen, "each leaf in the dtype of the whole"},
     {"diagonal-sum", LOP_PUSH, "(diagonal@k (sum ?a ?b))", "(add (diagonal@k ?a) (diagonal@k ?b))", NULL, NULL, "linear"},
+    {"diagonal-part", LOP_PUSH, "(diagonal@k (part@p ?a))", NULL, NULL, lop_build_part_value, "part by part"},
     {"diagonal-scaled", LOP_PUSH, "(diagonal@k (scaled@c ?a))", NULL, NULL, lop_build_scaled_value, "linear"},
     {"diagonal-diag", LOP_PUSH, "(diagonal@k (diag ?a))", "(cast@k ?a)", lop_when_main, NULL, "the vector itself"},
     {"diagonal-diag-prod", LOP_PUSH, "(diagonal@k (prod (diag ?d) ?a))", "(mul (cast@k ?d) (diagonal@k ?a))", lop_when_main_square, NULL,
@@ -101,11 +110,13 @@ const lop_rule lop_rule_table[] = {
     {"diagonal-kron", LOP_PUSH, "(diagonal@k (kron))", NULL, lop_when_main_kron, lop_build_diagonal_kron, "diag(A) (x) diag(B)"},
     {"diagonal-prod", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL, lop_build_diagonal_prod, "sum_t A[i,t] B[t,j]"},
     {"diagonal-dense", LOP_PUSH, "(diagonal@k ?a)", NULL, lop_when_no_diagonal, lop_build_diagonal_dense, "of the dense form"},
-    {"trace-sum", LOP_PUSH, "(trace@k (sum ?a ?b))", "(add (trace@k ?a) (trace@k ?b))", NULL, NULL, "linear"},
-    {"trace-scaled", LOP_PUSH, "(trace@k (scaled@c ?a))", NULL, NULL, lop_build_scaled_value, "linear"},
-    {"trace-kron", LOP_PUSH, "(trace@k (kron))", NULL, lop_when_square_factors, lop_build_trace_kron, "tr(A (x) B) = tr A tr B"},
-    {"trace-diagonal", LOP_PUSH, "(trace@k ?a)", "(sumall (diagonal@k ?a))", NULL, NULL, "sum of the diagonal"},
+    {"trace-sum", LOP_PUSH, "(trace@k (sum ?a ?b))", "(add (trace@k ?a) (trace@k ?b))", lop_when_inexact, NULL, "linear"},
+    {"trace-part", LOP_PUSH, "(trace@k (part@p ?a))", NULL, NULL, lop_build_part_value, "part by part"},
+    {"trace-scaled", LOP_PUSH, "(trace@k (scaled@c ?a))", NULL, lop_when_inexact, lop_build_scaled_value, "linear"},
+    {"trace-kron", LOP_PUSH, "(trace@k (kron))", NULL, lop_when_inexact_square_factors, lop_build_trace_kron, "tr(A (x) B) = tr A tr B"},
+    {"trace-diagonal", LOP_PUSH, "(trace@k ?a)", NULL, NULL, lop_build_trace_diagonal, "sum of the diagonal"},
     {"element-sum", LOP_PUSH, "(element@k (sum ?a ?b))", "(add (element@k ?a) (element@k ?b))", NULL, NULL, "linear"},
+    {"element-part", LOP_PUSH, "(element@k (part@p ?a))", NULL, NULL, lop_build_part_value, "part by part"},
     {"element-scaled", LOP_PUSH, "(element@k (scaled@c ?a))", NULL, NULL, lop_build_scaled_value, "linear"},
     {"element-view", LOP_PUSH, "(element@k (view@m ?a))", NULL, NULL, lop_build_element_view, "A^T[i, j] = A[j, i]"},
     {"element-kron", LOP_PUSH, "(element@k (kron))", NULL, NULL, lop_build_element_kron, "a product of elements"},
@@ -115,6 +126,10 @@ const lop_rule lop_rule_table[] = {
 
     /* -- arrays ----------------------------------------------------------------------------------------------------- */
     {"cast-same", LOP_PUSH, "(cast@d ?a)", "?a", lop_when_cast_same, NULL, "nothing to do"},
+    {"cast-cast", LOP_PUSH, "(cast@d (cast@e ?a))", "(cast@d ?a)", lop_when_cast_widens, NULL, "once is enough"},
+    {"cast-add", LOP_PUSH, "(cast@d (add ?a ?b))", "(add (cast@d ?a) (cast@d ?b))", lop_when_widens, NULL, "leaves are cast, not sums"},
+    {"cast-mul", LOP_PUSH, "(cast@d (mul ?a ?b))", "(mul (cast@d ?a) (cast@d ?b))", lop_when_widens, NULL, "leaves are cast, not products"},
+    {"cast-scale", LOP_PUSH, "(cast@d (scale@c ?a))", "(scale@c (cast@d ?a))", lop_when_widens, NULL, "leaves are cast, not multiples"},
     {"conj-real", LOP_PUSH, "(conjugate ?a)", "?a", lop_when_array_real, NULL, "conj of real is itself"},
     {"conj-conj", LOP_PUSH, "(conjugate (conjugate ?a))", "?a", NULL, NULL, "conj conj a = a"},
 };

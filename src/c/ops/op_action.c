@@ -30,8 +30,10 @@ static lop_status infer_apply(lop_node *n, lop_err *err) {
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(a);
     n->shape.dim[n->shape.ndim++] = lop_cols(x);
-    lop_node_promote(n, a, x);
-    if (solve) n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
+    if (solve)
+        lop_node_promote_inverse(n, a, x);
+    else
+        lop_node_promote(n, a, x);
     return LOP_OK;
 }
 
@@ -61,11 +63,20 @@ static lop_status infer_value(lop_node *n, lop_err *err) {
     lop_status st = want_operator(n, err);
     if (st != LOP_OK) return st;
     n->shape = a->shape;
+    if (n->attr.i[3] < 0 || n->attr.i[3] > LOP_NDTYPE) return lop_fail(err, LOP_DTYPE, NULL);
+    if (n->attr.i[3] == 0 && a->dtype < LOP_NDTYPE) n->attr.i[3] = (int64_t)a->dtype + 1;
     n->dtype = n->attr.i[3] ? (lop_dtype)(n->attr.i[3] - 1) : a->dtype;
     n->weak = LOP_STRONG;
-    if (n->attr.i[3] < 0 || n->attr.i[3] > LOP_NDTYPE) return lop_fail(err, LOP_DTYPE, NULL);
+    if (!a->weak && lop_promote(a->dtype, n->dtype) != n->dtype)
+        return lop_fail(err, LOP_DTYPE, "%s of a %s operator cannot be computed in %s", n->op->name, lop_dtype_name(a->dtype),
+                        lop_dtype_name(n->dtype));
+    if (n->op == &lop_op_trace && !lop_is_blas(n->dtype) && n->dtype < LOP_NDTYPE) /* as np.trace sums */
+        n->dtype = lop_dtype_family(n->dtype) == 'u' ? LOP_u64 : LOP_i64;
+    if (n->op == &lop_op_trace && n->attr.i[0]) return lop_fail(err, LOP_DIM, "a trace has no offset");
     int nb = lop_nbatch(a);
     if (n->op == &lop_op_diagonal) {
+        if (n->attr.i[0] < -lop_rows(a)) n->attr.i[0] = -lop_rows(a); /* empty all the same */
+        if (n->attr.i[0] > lop_cols(a)) n->attr.i[0] = lop_cols(a);
         n->shape.ndim = nb + 1;
         n->shape.dim[nb] = lop_diag_length(lop_rows(a), lop_cols(a), n->attr.i[0]);
         n->core = 1;
@@ -109,8 +120,7 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(b);
     n->shape.dim[n->shape.ndim++] = lop_cols(b);
-    lop_node_promote(n, a, b);
-    n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
+    lop_node_promote_inverse(n, a, b);
     return LOP_OK;
 }
 

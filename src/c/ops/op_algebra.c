@@ -18,6 +18,7 @@ static lop_status infer_sum(lop_node *n, lop_err *err) {
                         lop_shape_text(&a->shape, ta, sizeof ta), lop_shape_text(&b->shape, tb, sizeof tb));
     }
     st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(a);
     n->shape.dim[n->shape.ndim++] = lop_cols(a);
     lop_node_promote(n, a, b);
@@ -34,6 +35,7 @@ static lop_status infer_prod(lop_node *n, lop_err *err) {
                         lop_shape_text(&a->shape, ta, sizeof ta), lop_shape_text(&b->shape, tb, sizeof tb));
     }
     st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(a);
     n->shape.dim[n->shape.ndim++] = lop_cols(b);
     lop_node_promote(n, a, b);
@@ -78,7 +80,7 @@ static lop_status infer_power(lop_node *n, lop_err *err) {
 /* view: attr.i[0] is the mode, 1 to 3 */
 static lop_status infer_view(lop_node *n, lop_err *err) {
     lop_status st = infer_like_child(n, err);
-    if (n->attr.i[0] < 0 || n->attr.i[0] > 3) return lop_fail(err, LOP_DIM, "no such view");
+    if (n->attr.i[0] < 1 || n->attr.i[0] > 3) return lop_fail(err, LOP_DIM, "no such view");
     if (st == LOP_OK && (n->attr.i[0] & LOP_T)) {
         int nb = lop_nbatch(n);
         n->shape.dim[nb] = lop_cols(n->child[0]);
@@ -94,6 +96,15 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_SINGULAR, "Last 2 dimensions of the array must be square: %s", lop_shape_text(&n->shape, t, sizeof t));
     }
     if (!n->weak || n->weak < LOP_WEAK_FLOAT) n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
+    return st;
+}
+
+/* part: attr.i[0] 0 real, 1 imaginary */
+static lop_status infer_part(lop_node *n, lop_err *err) {
+    lop_status st = infer_like_child(n, err);
+    if (n->attr.i[0] < 0 || n->attr.i[0] > 1) return lop_fail(err, LOP_DIM, "a part is real or imaginary");
+    n->dtype = lop_dtype_real(n->dtype);
+    if (n->weak == LOP_WEAK_COMPLEX) n->weak = LOP_WEAK_FLOAT;
     return st;
 }
 
@@ -116,4 +127,7 @@ const lop_op lop_op_view = {LOP_NAMED(view), .cls = LOP_OPERATOR, .min = 1, .max
 const lop_op lop_op_inverse = {LOP_NAMED(inverse), .title = "Inverse", .cls = LOP_OPERATOR, .min = 1, .max = 1,
                                .infer = infer_inverse,
                                .doc = {.brief = "Inverse of a square operator, computed when applied; singular raises then."}};
+const lop_op lop_op_part = {LOP_NAMED(part), .title = "Part", .cls = LOP_OPERATOR, .min = 1, .max = 1, .ints = 1,
+                            .infer = infer_part,
+                            .doc = {.brief = "Real or imaginary part of an operator, lazy; from ``.real`` and ``.imag``."}};
 const lop_op lop_op_opaque = {LOP_NAMED(opaque), .cls = LOP_OPERATOR, .infer = infer_opaque};

@@ -86,8 +86,7 @@ static lop_status infer_div(lop_node *n, lop_err *err) {
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(a);
     n->shape.dim[n->shape.ndim++] = lop_cols(a);
-    lop_node_promote(n, a, d);
-    n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
+    lop_node_promote_inverse(n, d, a);
     return LOP_OK;
 }
 static lop_status lower_div(lop_emit *e, const lop_node *self, int out) { return lower_pair(e, self, out, "div", run_div); }

@@ -1,6 +1,7 @@
 /* op_identity.c: the identity, y = x. No storage, no flops. attr unused; shape and dtype as given;
  * without a dtype it adopts the others'. The rules remove it wherever it stands. */
 #include "core/rand.h"
+#include "kernels/kernels.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     return n->shape.ndim >= 2 && lop_is_square(n) ? LOP_OK : lop_fail(err, LOP_DIM, "an identity is square");
@@ -8,6 +9,16 @@ static lop_status infer(lop_node *n, lop_err *err) {
 static lop_truth trait(const lop_node *n, lop_trait t) {
     (void)n;
     return t == LOP_ZERO ? LOP_UNKNOWN : LOP_TRUE;
+}
+static lop_status run_copy(const lop_call *c) {
+    lopk_copy(c->a[0], c->a[1]);
+    return LOP_OK;
+}
+/* Only with batches of its own: else the rules take it away. */
+static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out) {
+    (void)self;
+    (void)mode;
+    return lop_emit_step(e, "copy", run_copy, out, 1, &x) ? LOP_OK : LOP_NOMEM;
 }
 static double flops(const lop_node *self, int64_t k) {
     (void)self;
@@ -28,4 +39,4 @@ const lop_op lop_op_identity = {
             .cost = "Build, product, storage: O(1); a product copies x.",
             .notes = "Disappears from products; in sums with structured operators it stays what it is.",
             .example = ">>> pl.Identity(3) @ np.arange(3.)\narray([0., 1., 2.])"},
-    .infer = infer, .trait = trait, .flops = flops, .random = random_instance};
+    .infer = infer, .trait = trait, .apply = apply, .flops = flops, .random = random_instance};

@@ -17,7 +17,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
     for (int i = 1; i < 3; i++)
         if (c[i]->dtype != LOP_i32 && c[i]->dtype != LOP_i64)
             return lop_fail(err, LOP_DTYPE, "sparse indices must be int32 or int64, got %s", lop_dtype_name(c[i]->dtype));
-    if (lop_cols(c[0]) != lop_cols(c[1]) || (format == COO ? lop_cols(c[2]) != lop_cols(c[0]) : lop_cols(c[2]) != major + 1))
+    if (lop_cols(c[0]) != lop_cols(c[1]) || (format == COO ? lop_cols(c[2]) != lop_cols(c[0]) : lop_cols(c[2]) - 1 != major))
         return lop_fail(err, LOP_DIM, "sparse arrays of lengths %lld, %lld, %lld do not make a %lld x %lld matrix", (long long)lop_cols(c[0]),
                         (long long)lop_cols(c[1]), (long long)lop_cols(c[2]), (long long)n->attr.i[1], (long long)n->attr.i[2]);
     n->shape = (lop_shape){.ndim = 2, .dim = {n->attr.i[1], n->attr.i[2]}};
@@ -42,13 +42,14 @@ static lop_status run(const lop_call *c) {
     return st;
 }
 
-/* The three arrays as the kernels want them: data in the result's dtype, indices of one dtype. */
+/* The three arrays as the kernels want them: contiguous, data in the result's dtype, indices of one. */
 static lop_status arrays(lop_emit *e, const lop_node *self, int out, int *in) {
     lop_status st;
     lop_dtype index = lop_promote(self->child[1]->dtype, self->child[2]->dtype);
     for (int i = 0; i < 3; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), i ? index : lop_slot_dtype(e, out), &st);
         if (in[i] < 0) return st;
+        lop_emit_c_order(e, in[i]);
     }
     return LOP_OK;
 }

@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *c = n->child[0], *r = n->child[1];
@@ -28,6 +29,8 @@ static lop_status run_direct(const lop_call *c) {
     lopk_toeplitz_direct(c->a[0], c->a[2], c->a[3], (mode & LOP_T) != 0, (mode & LOP_C) != 0, c->a[1]);
     return LOP_OK;
 }
+
+static const int64_t LONGEST = (int64_t)1 << 40; /* the FFT's own limit */
 
 static size_t plan_room(int64_t N, lop_dtype dt) { return (lopk_fft_plan_bytes(N, dt) + 63) & ~(size_t)63; }
 
@@ -50,7 +53,8 @@ static lop_status run_fft(const lop_call *c) {
 
 static lop_status apply_fft(lop_emit *e, const lop_node *self, const int *x_c_r, lop_mode mode, lop_dtype pdt, int out) {
     lop_status st;
-    int64_t m = lop_rows(self), n = lop_cols(self), k, batch, N = lopk_fft_good(m + n - 1, pdt);
+    int64_t m = lop_rows(self), n = lop_cols(self), k, batch, N = 0;
+    if (lop_add_ok(m, n - 1, &N)) N = N <= LONGEST ? lopk_fft_good(N, pdt) : 0;
     int cr[2];
     lop_slot_sizes(e, out, NULL, &k, &batch);
     for (int i = 0; i < 2; i++) {
@@ -60,6 +64,7 @@ static lop_status apply_fft(lop_emit *e, const lop_node *self, const int *x_c_r,
     lop_attr attr = {.i = {N, 0, 0, 0}};
     size_t spectrum = (size_t)(N + 2) * 2 * lop_dtype_size(lop_dtype_real(pdt)), work = lopk_toeplitz_work_bytes(N, pdt);
     double flops = 5.0 * (double)N * log2((double)N + 1);
+    if (!work) return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "no FFT is as long as a %lld x %lld Toeplitz matrix needs", (long long)m, (long long)n);
     int in[2] = {x_c_r[0], lop_emit_derived(e, "spectrum", run_spectrum, plan_room(N, pdt) + spectrum, 2, cr, &attr, work, flops, &st)};
     if (in[1] < 0) return st;
     lop_step *s = lop_emit_step(e, "toeplitz-fft", run_fft, out, 2, in);
@@ -71,13 +76,18 @@ static lop_status apply_fft(lop_emit *e, const lop_node *self, const int *x_c_r,
     return LOP_OK;
 }
 
+static int64_t largest_direct(const lop_emit *e, lop_dtype dt, int64_t m, int64_t n) {
+    int64_t asked = lop_emit_fft_min(e);
+    return asked > 0 ? asked - 1 : lopk_toeplitz_crossover(dt, m, n);
+}
+
 static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out) {
     lop_status st;
     int64_t m = lop_rows(self), n = lop_cols(self), k, batch;
     lop_dtype dt = lop_slot_dtype(e, out), pdt = lop_is_complex(self->dtype) ? dt : lop_dtype_real(dt);
     int in[3] = {x, lop_emit_value(e, self->child[0]), lop_emit_value(e, self->child[1])};
     lop_slot_sizes(e, out, NULL, &k, &batch);
-    if (lop_is_blas(dt) && lop_emit_fft(e) && m > 0 && n > 0 && (m > n ? m : n) > lopk_toeplitz_crossover(pdt, m, n))
+    if (lop_is_blas(dt) && lop_emit_fft(e) && m > 0 && n > 0 && (m > n ? m : n) > largest_direct(e, pdt, m, n))
         return apply_fft(e, self, in, mode, pdt, out);
     for (int i = 1; i < 3; i++) {
         in[i] = lop_emit_cast(e, in[i], dt, &st);
@@ -114,19 +124,26 @@ static lop_status fill(lop_emit *e, const lop_node *self, int64_t k, int out) {
 }
 static lop_status element(lop_emit *e, const lop_node *self, int64_t i, int64_t j, int out) { return fill(e, self, j - i, out); }
 
+/* Row i of T is a window of one run of all diagonals, the highest first; so is column j of the run the
+ * other way round. The run is made in scratch, then each line of y is one copy. */
 static lop_status run_dense(const lop_call *c) {
     const lop_mat *y = c->a[0], *col = c->a[1], *row = c->a[2];
-    int64_t size = (int64_t)lop_dtype_size(y->dt);
-    for (int64_t j = 0; j < y->n; j++) {
-        int64_t above = j < y->m ? j : y->m;
-        char *at = (char *)y->p + j * y->cs * size;
-        /* y[i, j] = r[j - i] for i < j, walking r backwards is a copy of a reversed view by elements */
-        for (int64_t i = 0; i < above; i++) {
-            lop_mat to = {at + i * y->rs * size, 1, 1, 1, 1, y->dt}, from = {(char *)row->p + (j - i) * row->rs * size, 1, 1, 1, 1, y->dt};
-            lopk_copy(&to, &from);
-        }
-        lop_mat to = {at + above * y->rs * size, y->m - above, 1, y->rs, 1, y->dt}, from = {col->p, y->m - above, 1, col->rs, 1, y->dt};
-        if (to.m > 0) lopk_copy(&to, &from);
+    size_t size = lop_dtype_size(y->dt);
+    int64_t m = y->m, n = y->n;
+    bool rows = y->cs <= y->rs;
+    char *run = c->scratch;
+    if (m == 0 || n == 0) return LOP_OK;
+    for (int64_t p = 0; p < m + n - 1; p++) {
+        int64_t d = rows ? m - 1 - p : p - (n - 1);
+        const char *from = d >= 0 ? (const char *)col->p + (size_t)(d * col->rs) * size
+                                  : (const char *)row->p + (size_t)(-d * row->rs) * size;
+        memcpy(run + (size_t)p * size, from, size);
+    }
+    for (int64_t line = 0; line < (rows ? m : n); line++) {
+        int64_t start = (rows ? m : n) - 1 - line;
+        lop_mat to = {(char *)y->p + (size_t)(line * (rows ? y->rs : y->cs)) * size, rows ? n : m, 1, rows ? y->cs : y->rs, 1, y->dt};
+        lop_mat window = {run + (size_t)start * size, to.m, 1, 1, 1, y->dt};
+        lopk_copy(&to, &window);
     }
     return LOP_OK;
 }
@@ -137,7 +154,10 @@ static lop_status dense(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), lop_slot_dtype(e, out), &st);
         if (in[i] < 0) return st;
     }
-    return lop_emit_step(e, "toeplitz-dense", run_dense, out, 2, in) ? LOP_OK : LOP_NOMEM;
+    lop_step *s = lop_emit_step(e, "toeplitz-dense", run_dense, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->scratch = ((size_t)lop_rows(self) + (size_t)lop_cols(self)) * lop_dtype_size(lop_slot_dtype(e, out));
+    return LOP_OK;
 }
 
 static double flops(const lop_node *self, int64_t k) {

@@ -86,7 +86,8 @@ static lop_status infer_subdiag(lop_node *n, lop_err *err) {
 static lop_status run_subdiag(const lop_call *c) {
     const lop_mat *a = c->a[1];
     int64_t k = c->step->attr.i[0];
-    lop_mat d = {c->a[0]->m ? at(a, k < 0 ? -k : 0, k > 0 ? k : 0) : a->p, c->a[0]->m, 1, a->rs + a->cs, 1, a->dt};
+    if (c->a[0]->m == 0) return LOP_OK;
+    lop_mat d = {at(a, k < 0 ? -k : 0, k > 0 ? k : 0), c->a[0]->m, 1, a->rs + a->cs, 1, a->dt};
     lopk_copy(c->a[0], &d);
     return LOP_OK;
 }
@@ -107,7 +108,7 @@ static lop_status infer_pairdiag(lop_node *n, lop_err *err) {
 }
 static lop_status run_pairdiag(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
-    int64_t k = c->step->attr.i[0], i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
+    int64_t k = y->m ? c->step->attr.i[0] : 0, i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
     for (int64_t i = 0; i < y->m; i++) {
         lop_mat out = {at(y, i, 0), 1, 1, 1, 1, y->dt};
         lop_mat row = {at(a, i0 + i, 0), a->n, 1, a->cs, 1, a->dt}, col = {at(b, 0, j0 + i), b->m, 1, b->rs, 1, b->dt};

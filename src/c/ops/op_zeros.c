@@ -8,6 +8,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
 }
 static lop_truth trait(const lop_node *n, lop_trait t) {
     if (t == LOP_ZERO) return LOP_TRUE;
+    if (lop_rows(n) == 0 || lop_cols(n) == 0) return LOP_UNKNOWN;
     if (t == LOP_SYMMETRIC || t == LOP_HERMITIAN || t == LOP_DIAGONAL) return lop_is_square(n) ? LOP_TRUE : LOP_FALSE;
     return LOP_FALSE;
 }

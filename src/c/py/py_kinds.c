@@ -385,13 +385,12 @@ static void docstring(text *t, const lop_op *op) {
 static PyTypeObject *make_type(PyObject *module, PyObject *root, const char *title, const lop_op *op) {
     char name[64];
     text doc = {.n = 0};
-    PyGetSetDef getset[LOP_MAXPARAM + 1] = {{NULL, NULL, NULL, NULL, NULL}};
     PyGetSetDef *kept = PyMem_Calloc(LOP_MAXPARAM + 1, sizeof *kept); /* lives as long as the type: for good */
     if (!kept) return (PyTypeObject *)PyErr_NoMemory();
     docstring(&doc, op);
-    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++)
-        kept[i] = (PyGetSetDef){op->param[i].name, get_param, NULL, op->param[i].doc, (void *)(intptr_t)i};
-    (void)getset;
+    for (int i = 0, n = 0; i < LOP_MAXPARAM && op->param[i].name; i++) /* shape and dtype are the base's */
+        if (op->param[i].role != LOP_P_SHAPE && op->param[i].role != LOP_P_DTYPE)
+            kept[n++] = (PyGetSetDef){op->param[i].name, get_param, NULL, op->param[i].doc, (void *)(intptr_t)i};
     snprintf(name, sizeof name, "pylinop.%s", title);
     PyType_Slot slots[] = {{Py_tp_new, py_construct},       {Py_tp_init, kind_init},         {Py_tp_dealloc, py_op_dealloc},
                            {Py_tp_traverse, py_op_traverse}, {Py_tp_clear, py_op_clear},      {Py_tp_doc, doc.at},

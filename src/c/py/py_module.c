@@ -108,6 +108,8 @@ static PyObject *build(PyObject *module, PyObject *args) {
     if (!strcmp(head, "view")) return py_view(s, (py_op *)a, mode);
     if (!strcmp(head, "inverse")) return py_inverse(s, (py_op *)a);
     const lop_op *op = lop_op_find(head, strlen(head));
+    lop_attr attr = {.i = {mode, 0, 0, 0}};
+    if (op == &lop_op_part) return py_build(s, op, &attr, a, NULL);
     if (!op || !b || !py_is_op(s, b)) return PyErr_Format(PyExc_TypeError, "no such composite: %s", head);
     return py_build(s, op, NULL, a, b);
 }

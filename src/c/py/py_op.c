@@ -247,7 +247,8 @@ static PyObject *get_head(py_op *self, void *unused) {
 }
 static PyObject *get_mode(py_op *self, void *unused) {
     (void)unused;
-    return PyLong_FromLong(self->node && self->node->op == &lop_op_view ? (long)self->node->attr.i[0] : 0);
+    bool has = self->node && (self->node->op == &lop_op_view || self->node->op == &lop_op_part);
+    return PyLong_FromLong(has ? (long)self->node->attr.i[0] : 0);
 }
 static PyObject *get_opaque(py_op *self, void *unused) {
     (void)unused;

@@ -1,0 +1,331 @@
+"""Timing of contenders side by side: the same work done by several libraries, interleaved in one process.
+
+A *case* is one piece of work; its *contenders* are statements that do it. Each answer is checked
+before anything is timed; a contender that fails, or answers wrongly, is reported and not timed. Then
+rounds: in each, every contender runs one batch (the order turns from round to round), so that a slow
+second of a shared machine hits all alike. Reported: minimum and median over the rounds, per call.
+
+Statements are timed by timeit: no call of a Python function lies between two of them, and the
+garbage collector rests. Ratios are of minima unless said.
+"""
+
+import fnmatch
+import importlib
+import json
+import platform
+import statistics
+import time
+import timeit
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+# -- what is there -------------------------------------------------------------------------------------
+
+PEERS = (
+    "scipy",
+    "linear_operator",
+    "cola",
+    "pylops",
+    "pykronecker",
+    "pyfastkron",
+    "lazylinop",
+    "torch",
+)
+_modules: dict = {}
+use_peers = True
+threads = 1
+
+
+def peer(name):
+    """The module if it is installed and imports, else None."""
+    if name.partition(".")[0] != "scipy" and not use_peers:
+        return None
+    if name not in _modules:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                _modules[name] = importlib.import_module(name)
+            except Exception:  # noqa: BLE001 (a peer may fail in any way; it is then not there)
+                _modules[name] = None
+            if name == "torch" and _modules[name]:
+                _modules[name].set_num_threads(threads)
+                _modules[name].set_grad_enabled(False)
+    return _modules[name]
+
+
+def tensor(a):
+    """The array as a torch tensor that shares its memory."""
+    return peer("torch").from_numpy(a)
+
+
+def cpu_name():
+    """The processor's name as the system gives it."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            for line in f:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def cpu_features():
+    """The widest vectors the processor has."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            flags = next((line.split() for line in f if line.startswith("flags")), [])
+    except OSError:
+        return ""
+    return next((name for name in ("avx512f", "avx2", "sse2") if name in flags), "")
+
+
+def machine():
+    """The machine and the versions, without the machine's name."""
+    import os
+
+    import pylinop
+
+    from importlib.metadata import PackageNotFoundError, version
+
+    names = {"cola": "cola-ml"}
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
+    versions["pylinop"] = getattr(pylinop, "__version__", "?")
+    for name in PEERS:
+        if peer(name) is None:
+            continue
+        try:
+            versions[name] = version(names.get(name, name))
+        except PackageNotFoundError:
+            versions[name] = "?"
+    return {
+        "machine": {
+            "cpu": cpu_name(),
+            "vectors": cpu_features(),
+            "cpus": os.cpu_count(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "threads": threads,
+        "date": time.strftime("%Y-%m-%d"),
+        "versions": versions,
+        "missing": [name for name in PEERS if use_peers and peer(name) is None],
+    }
+
+
+# -- cases ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Contender:
+    """One way to do the work: `code` is a statement over the names in `names`.
+
+    role: "pylinop", "hand" (NumPy or scipy.fft by hand), "peer", "floor" (what cannot be beaten: the
+    arithmetic alone) or "unit" (a yardstick that does other work). check: an expression over
+    the result `_` that gives an array. flops: where they differ from the case's.
+    """
+
+    name: str
+    role: str
+    code: str
+    names: dict
+    check: str = "_"
+    flops: float = 0
+    setup: str = "pass"
+
+
+@dataclass
+class Goal:
+    """`contender`'s time over that of `against` is to be at most `ratio` (rates, where flops differ)."""
+
+    contender: str
+    against: str
+    ratio: float
+    line: str  # the work, as in the table of goals
+    said: str  # the goal in words
+
+
+@dataclass
+class Case:
+    group: str
+    name: str
+    expected: object = None  # array, or None: nothing to compare
+    rtol: float = 1e-10
+    flops: float = 0
+    goals: list = field(default_factory=list)
+    contenders: list = field(default_factory=list)
+
+    def add(self, role, name, code, check="_", flops=0, setup="pass", **names):
+        """Add a contender; a missing module among the names (None) leaves it out."""
+        if not any(v is None for v in names.values()):
+            self.contenders.append(Contender(name, role, code, names, check, flops, setup))
+        return self
+
+    def goal(self, contender, against, ratio, line, said):
+        self.goals.append(Goal(contender, against, ratio, line, said))
+        return self
+
+    @property
+    def title(self):
+        return f"{self.group}/{self.name}"
+
+
+def as_array(value):
+    if hasattr(value, "detach"):
+        value = value.detach().numpy()
+    return np.asarray(value)
+
+
+def problem(case, c):
+    """None if the contender's answer is right, else what is wrong with it."""
+    scope = {**c.names, "np": np}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(c.setup, scope)  # noqa: S102
+            try:
+                scope["_"] = eval(c.code, scope)  # noqa: S307
+            except SyntaxError:
+                exec(c.code, scope)  # noqa: S102
+            if case.expected is None:
+                return None
+            got = as_array(eval(c.check, scope))  # noqa: S307
+    except Exception as e:  # noqa: BLE001
+        return f"{type(e).__name__}: {str(e).splitlines()[0][:120] if str(e) else ''}"
+    want = np.asarray(case.expected)
+    if got.shape != want.shape:
+        return f"wrong shape {got.shape}, not {want.shape}"
+    scale = float(np.max(np.abs(want))) if want.size else 0.0
+    error = float(np.max(np.abs(got - want))) if want.size else 0.0
+    return None if error <= case.rtol * scale else f"wrong: off by {error / scale:.1e} of the largest"
+
+
+# -- timing --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Budget:
+    batch: float = 2e-3  # seconds a batch lasts at least
+    seconds: float = 3.0  # a case's share, all contenders together
+    least: int = 7  # rounds, whatever it takes
+    most: int = 60
+
+
+QUICK = Budget(batch=5e-4, seconds=0.4, least=3, most=25)
+
+
+def batches(timer, batch):
+    """Calls a batch needs to last as long as asked; also warms the contender up."""
+    number = 1
+    while True:
+        took = timer.timeit(number)
+        if took >= batch:
+            return number, took
+        number = max(number + 1, int(number * min(10, 1.2 * batch / max(took, 1e-9))))
+
+
+def measure(case, budget):
+    """One dict a contender, timed ones with their figures."""
+    rows, timed = [], []
+    for c in case.contenders:
+        wrong = problem(case, c)
+        rows.append({"contender": c.name, "role": c.role, "problem": wrong})
+        if wrong is None:
+            scope = {**c.names, "np": np}
+            timer = timeit.Timer(c.code, c.setup, globals=scope)
+            number, took = batches(timer, budget.batch)
+            timed.append((c, rows[-1], timer, number, []))
+            rows[-1]["number"] = number
+            rows[-1]["_took"] = took
+    once = sum(row["_took"] for _, row, *_ in timed)
+    rounds = int(min(budget.most, max(budget.least, budget.seconds / max(once, 1e-9))))
+    for r in range(rounds):
+        for i in range(len(timed)):
+            c, row, timer, number, times = timed[(i + r) % len(timed)]
+            # a contender that eats the whole budget alone gets the least number of rounds
+            if r >= budget.least and row["_took"] * rounds > budget.seconds:
+                continue
+            times.append(timer.timeit(number) / number)
+    for c, row, _, _, times in timed:
+        del row["_took"]
+        row["min"], row["median"] = min(times), statistics.median(times)
+        row["repeats"] = len(times)
+        flops = c.flops or case.flops
+        if flops:
+            row["gflops"] = flops / row["min"] / 1e9
+    return rows
+
+
+def judge(case, rows):
+    """The goals of a case with the ratios measured."""
+    by_name = {row["contender"]: row for row in rows}
+    flops = {c.name: c.flops or case.flops or 1.0 for c in case.contenders}
+    out = []
+    for g in case.goals:
+        a, b = by_name.get(g.contender), by_name.get(g.against)
+        if not a or not b or a["problem"] or b["problem"]:
+            out.append({"line": g.line, "said": g.said, "ratio": None})
+            continue
+        per = flops[g.against] / flops[g.contender]  # to the time for the same number of flops
+        out.append(
+            {
+                "line": g.line,
+                "said": g.said,
+                "contender": g.contender,
+                "against": g.against,
+                "to_reach": g.ratio,
+                "ratio": a["min"] / b["min"] * per,
+                "ratio_median": a["median"] / b["median"] * per,
+                "seconds": a["min"],
+                "seconds_against": b["min"] / per,
+            }
+        )
+    return out
+
+
+def human(seconds):
+    for unit, scale in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def show(case, rows, goals):
+    print(f"\n{case.title}", flush=True)
+    ours = next((r for r in rows if r["role"] == "pylinop" and not r["problem"]), None)
+    for row in rows:
+        if row["problem"]:
+            print(f"  {row['contender']:<34} {row['problem']}")
+            continue
+        ratio = f"{row['min'] / ours['min']:8.2f} x" if ours else ""
+        rate = f"{row['gflops']:7.1f} GF/s" if "gflops" in row else ""
+        print(
+            f"  {row['contender']:<34} {human(row['min']):>10}  median {human(row['median']):>10} {ratio} {rate}"
+        )
+    for g in goals:
+        if g["ratio"] is not None:
+            word = "reached" if g["ratio"] <= g["to_reach"] else "NOT reached"
+            print(f"  -> {g['contender']} / {g['against']} = {g['ratio']:.3f}, to reach {g['to_reach']:.3g}: {word}")
+
+
+def run(makers, pattern="*", budget=None, sink=None):
+    """Make, check, time and print each case whose title fits; one JSON line a result into `sink`."""
+    budget = budget or Budget()
+    for make in makers:
+        # a maker yields (title, function that makes the case): inputs are made only when wanted
+        for title, build in make():
+            if not (fnmatch.fnmatch(title, f"*{pattern}*")):
+                continue
+            case = build()
+            case.group, case.name = title.split("/", 1)
+            rows = measure(case, budget)
+            goals = judge(case, rows)
+            show(case, rows, goals)
+            if sink:
+                for row in rows:
+                    line = {"group": case.group, "case": case.name, "threads": threads, **row}
+                    print(json.dumps(line), file=sink)
+                for g in goals:
+                    print(json.dumps({"goal": case.title, **g}), file=sink)
+                sink.flush()

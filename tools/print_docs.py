@@ -1,0 +1,124 @@
+"""Print docs/kinds.md and docs/rules.md from the tables of the library.
+
+    python tools/print_docs.py            write both
+    python tools/print_docs.py --check    exit 1 when a file is not what would be written
+
+--folder DIR names another place than docs. Run it after a change of a kind or a rule; a test fails
+when the files are stale.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pylinop as pl
+
+MADE = "<!-- Printed by tools/print_docs.py from the library's tables: do not edit. -->"
+
+KINDS = f"""\
+# Kinds
+
+{MADE}
+
+What `pl.kinds()` lists, in its own words; `help(pl.Toeplitz)` says the same. Arrays are borrowed: later
+writes to them are seen. `copy=True` copies them. An array with more dimensions than its parameter names is a
+batch. Where an operator is due, an array will do. `MatVec`, the operator of callables, and subclasses of your
+own are in [the tutorial](tutorial/03-your-own.md).
+"""
+
+COMPOSITES = """\
+## Composites
+
+They appear by themselves and have no constructor; `.args` holds what they were made of.
+
+"""
+
+RULES = f"""\
+# Rules
+
+{MADE}
+
+What `pl.rules()` lists. *Close* rows act when an expression is built and compute nothing; *push* rows act at
+first need and move actions (`apply`, `solve`, `todense`, `diagonal`, `trace`, `element`) down to the kinds.
+Within a root the first row that fits wins. `?a` is any node, `@k` the attributes of a head; `view:1` is the
+transpose, `view:2` the conjugate, `view:3` the adjoint. *Computed* right sides are made by a function; a
+guard may refuse a row ([how to add one](add-rule.md)).
+"""
+
+
+def sections(doc: str) -> dict[str, str]:
+    """The parts of a docstring: '' is what stands before the first heading."""
+    found, name, lines = {}, "", doc.splitlines()
+    for i, line in enumerate(lines):
+        if i + 1 < len(lines) and lines[i + 1] and set(lines[i + 1]) == {"-"} and line.strip():
+            name = line
+        elif not (line and set(line) == {"-"}):
+            found.setdefault(name, []).append(line)
+    return {name: "\n".join(text).strip() for name, text in found.items()}
+
+
+def code(text: str) -> str:
+    """reStructuredText's double backquotes as Markdown's single ones."""
+    return text.replace("``", "`")
+
+
+def kind(row: dict) -> str:
+    part = sections(getattr(pl, row["name"]).__doc__)
+    text = f"## {row['name']}\n\n`pl.{row['name']}{row['signature']}`\n\n{code(part[''])}\n\n"
+    for p in row["params"]:
+        text += f"- `{p['name']}`: {code(p['doc'])}\n"
+    for name in ("Cost", "Notes"):
+        if name in part:
+            text += f"\n*{name}.* {code(part[name])}\n"
+    if "Examples" in part:
+        text += f"\n```python\n{part['Examples']}\n\n```\n"
+    return text
+
+
+def kinds() -> str:
+    rows = pl.kinds()
+    leaves = [kind(row) for row in rows if row["signature"]]
+    briefs = {row["name"]: row["doc"] for row in rows if not row["signature"]}
+    for name in ("Transpose", "Adjoint", "Conj"):
+        briefs[name] = getattr(pl, name).__doc__
+    made = [f"- `{name}`: {code(doc.splitlines()[0])}\n" for name, doc in briefs.items()]
+    return "\n".join([KINDS, *leaves, COMPOSITES + "".join(made)])
+
+
+def cell(text: str | None) -> str:
+    return f"`{text}`" if text else "computed"
+
+
+def rules() -> str:
+    rows = pl.rules()
+    text = RULES
+    for phase in dict.fromkeys(row["phase"] for row in rows):
+        text += f"\n## {phase.capitalize()}\n\n| name | left | right | source |\n|---|---|---|---|\n"
+        for row in rows:
+            if row["phase"] == phase:
+                source = row["source"].replace("|", "\\|")
+                text += f"| `{row['name']}` | {cell(row['left'])} | {cell(row['right'])} | {source} |\n"
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    docs = Path(__file__).resolve().parent.parent / "docs"
+    parser.add_argument("--folder", type=Path, default=docs)
+    args = parser.parse_args()
+    stale = []
+    for name, text in (("kinds.md", kinds()), ("rules.md", rules())):
+        path = args.folder / name
+        if args.check:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                stale.append(name)
+        else:
+            path.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(f"docs/{name} is stale: run python tools/print_docs.py")
+    return bool(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
