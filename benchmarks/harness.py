@@ -6,7 +6,9 @@ rounds: in each, every contender runs one batch (the order turns from round to r
 second of a shared machine hits all alike. Reported: minimum and median over the rounds, per call.
 
 Statements are timed by timeit: no call of a Python function lies between two of them, and the
-garbage collector rests. Ratios are of minima unless said.
+garbage collector rests. With one thread the clock is the process's CPU time, so that what other
+processes of a shared machine take away does not count, and a peer that starts threads unasked pays for
+them; with more it is wall time. Ratios are of minima unless said.
 """
 
 import fnmatch
@@ -206,17 +208,23 @@ def problem(case, c):
 
 @dataclass
 class Budget:
-    batch: float = 2e-3  # seconds a batch lasts at least
-    seconds: float = 3.0  # a case's share, all contenders together
-    least: int = 7  # rounds, whatever it takes
-    most: int = 60
+    batch: float = 4e-3  # seconds a batch lasts at least
+    seconds: float = 6.0  # what a case may take, contenders that are far behind apart
+    least: int = 9  # rounds, whatever they take
+    most: int = 80
+    behind: int = 3  # rounds of a contender that is far behind: over FAR x the fastest of its case
 
 
-QUICK = Budget(batch=5e-4, seconds=0.4, least=3, most=25)
+QUICK = Budget(batch=5e-4, seconds=0.5, least=3, most=25, behind=1)
+FAR = 8
+
+
+def clock():
+    return time.process_time if threads == 1 else time.perf_counter
 
 
 def batches(timer, batch):
-    """Calls a batch needs to last as long as asked; also warms the contender up."""
+    """Calls a batch needs to last as long as asked, and the seconds it took; warms up as well."""
     number = 1
     while True:
         took = timer.timeit(number)
@@ -225,35 +233,45 @@ def batches(timer, batch):
         number = max(number + 1, int(number * min(10, 1.2 * batch / max(took, 1e-9))))
 
 
+@dataclass
+class Timed:
+    contender: Contender
+    row: dict
+    timer: timeit.Timer
+    number: int
+    took: float  # seconds of one batch
+    times: list = field(default_factory=list)
+
+    @property
+    def first(self):
+        return self.took / self.number
+
+
 def measure(case, budget):
     """One dict a contender, timed ones with their figures."""
     rows, timed = [], []
     for c in case.contenders:
-        wrong = problem(case, c)
-        rows.append({"contender": c.name, "role": c.role, "problem": wrong})
-        if wrong is None:
-            scope = {**c.names, "np": np}
-            timer = timeit.Timer(c.code, c.setup, globals=scope)
-            number, took = batches(timer, budget.batch)
-            timed.append((c, rows[-1], timer, number, []))
-            rows[-1]["number"] = number
-            rows[-1]["_took"] = took
-    once = sum(row["_took"] for _, row, *_ in timed)
+        row = {"contender": c.name, "role": c.role, "problem": problem(case, c)}
+        rows.append(row)
+        if row["problem"] is None:
+            timer = timeit.Timer(c.code, c.setup, clock(), globals={**c.names, "np": np})
+            timed.append(Timed(c, row, timer, *batches(timer, budget.batch)))
+    works = [t for t in timed if t.contender.role not in ("unit", "floor")]
+    best = min((t.first for t in works), default=0)
+    near = [t for t in timed if t not in works or t.first <= FAR * best]
+    once = sum(t.took for t in near)
     rounds = int(min(budget.most, max(budget.least, budget.seconds / max(once, 1e-9))))
     for r in range(rounds):
         for i in range(len(timed)):
-            c, row, timer, number, times = timed[(i + r) % len(timed)]
-            # a contender that eats the whole budget alone gets the least number of rounds
-            if r >= budget.least and row["_took"] * rounds > budget.seconds:
-                continue
-            times.append(timer.timeit(number) / number)
-    for c, row, _, _, times in timed:
-        del row["_took"]
-        row["min"], row["median"] = min(times), statistics.median(times)
-        row["repeats"] = len(times)
-        flops = c.flops or case.flops
+            t = timed[(i + r) % len(timed)]
+            if t in near or r < (budget.behind if t.took < budget.seconds / 4 else 1):
+                t.times.append(t.timer.timeit(t.number) / t.number)
+    for t in timed:
+        t.row["number"], t.row["repeats"] = t.number, len(t.times)
+        t.row["min"], t.row["median"] = min(t.times), statistics.median(t.times)
+        flops = t.contender.flops or case.flops
         if flops:
-            row["gflops"] = flops / row["min"] / 1e9
+            t.row["gflops"] = flops / t.row["min"] / 1e9
     return rows
 
 

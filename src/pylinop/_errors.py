@@ -2,6 +2,7 @@
 
 import linecache
 import os
+import sys
 
 from numpy.linalg import LinAlgError
 
@@ -47,6 +48,17 @@ _CLASSES = {
 }
 
 
+_HOME = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def outside():
+    """The ``stacklevel`` that names the first line outside this package."""
+    frame, level = sys._getframe(1), 1
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HOME):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def where(op):
     """'file.py:12: source line' of the line that built ``op``, or None."""
     origin = op._origin
@@ -68,15 +80,33 @@ def describe(op, depth=3):
     return f"{name} of [{', '.join(describe(o, depth - 1) for o in below[:4])}]"
 
 
+_CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
+
+
+def culprits(name, op):
+    """The parts of an expression that can raise such an error: inverses, index-driven kinds."""
+    heads, found, stack, seen = _CULPRITS.get(name, ()), [], [op], set()
+    while stack and len(seen) < 10000:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        if o._head in heads or o._by in heads:
+            found.append(o)
+        stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
+    return found[:4] or [op]
+
+
 def make_error(name, text, op, action, batch):
     """The exception for a status of the core: what was wrong, where, in which expression."""
     if batch >= 0 and op is not None and len(op.shape) > 2:
         text += f" (batch element {batch})"
     if op is not None:
         text += f"\n  in: {describe(op)}"
-        built = where(op)
-        if built:
-            text += f"\n  built at {built}"
+        for part in culprits(name, op):
+            built = where(part)
+            if built:
+                text += f"\n  {type(part).__name__} {part.shape} built at {built}"
     return _CLASSES.get(name, RuntimeError)(text)
 
 

@@ -123,6 +123,8 @@ def _one_element(op, key):
             raise TypeError(f"indices must be integers, slices or arrays of integers, got {k!r}")
         if isinstance(k, str):
             raise TypeError(f"indices must be integers, slices or arrays of integers, got {k!r}")
+    if len(key) > op.ndim:
+        raise IndexError(f"too many indices: {len(key)} for an operator of {op.ndim} dimensions")
     if not all(hasattr(k, "__index__") and not isinstance(k, np.ndarray) for k in key):
         return None
     if len(key) == 2 and (lead or op.ndim == 2):

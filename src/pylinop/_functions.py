@@ -96,5 +96,12 @@ def freeze(a):
     >>> pl.freeze(np.zeros(2)).flags.writeable
     False
     """
-    frozen = np.frombuffer(np.ascontiguousarray(a).tobytes(), dtype=np.asarray(a).dtype)
-    return frozen.reshape(np.shape(a))
+    a = np.asarray(a)
+    if a.dtype.kind not in "biufc":
+        raise TypeError(f"freeze takes arrays of numbers, got dtype {a.dtype}")
+    root = a
+    while isinstance(root, np.ndarray) and not root.flags.writeable:
+        root = root.base
+    if isinstance(root, bytes):
+        return a
+    return np.frombuffer(np.ascontiguousarray(a).tobytes(), dtype=a.dtype).reshape(a.shape)

@@ -115,7 +115,7 @@ def _dense_call(ufunc, method, inputs, out, kwargs):
         warnings.warn(
             f"np.{ufunc.__name__} has no form for operators: the dense form is used",
             _errors.MaterializationWarning,
-            stacklevel=3,
+            stacklevel=_errors.outside(),
         )
     dense = [as_dense(x) if isinstance(x, _core.Operator) else x for x in inputs]
     return getattr(ufunc, method)(*dense, **kwargs)

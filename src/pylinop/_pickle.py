@@ -4,16 +4,34 @@ The root pickles a list in post-order, each entry one object; so chains of any l
 recursion, shared parts once, and nothing derived travels along."""
 
 import copy as _copy
+import copyreg
 
 import numpy as np
 
 from . import _core, _scipy
 
-_COMPOSITES = {"sum", "prod", "scaled", "power", "view", "inverse", "part"}
+
+def _state(op):
+    """What the user's class keeps: __dict__ and slots."""
+    state = dict(op.__dict__)
+    for name in copyreg._slotnames(type(op)):
+        if hasattr(op, name):
+            state[name] = getattr(op, name)
+    return state
 
 
-def _is_composite(op):
-    return bool(op._operands)
+def _set_state(op, state):
+    for name, value in state.items():
+        setattr(op, name, value)
+
+
+def _bare(cls, shape, dtype):
+    """An instance without __init__; where the class defines shape or dtype itself they are left to it."""
+    op = _core.Operator.__new__(cls)
+    for name, value in (("shape", shape), ("dtype", dtype)):
+        if not isinstance(getattr(cls, name), property):
+            setattr(op, name, value)
+    return op
 
 
 def program(op):
@@ -38,41 +56,16 @@ def _refs(values, number):
 
 
 def _entry(o, number):
-    state = dict(o.__dict__)
-    if _is_composite(o):
-        how, mode = _how(o)
-        return ("make", how, mode, _refs(o._operands, number), state)
+    state = _state(o)
+    if o._operands:
+        return ("make", o._by, o._mode, _refs(o._operands, number), state)
     cls = _scipy.real_class(type(o))
     if o._init is not None:
         return ("kind", cls, None, _refs(o._init, number), state)
     return ("user", cls, None, (("is", o.shape), ("is", o.dtype)), state)
 
 
-def _how(o):
-    """How a composite came about: the operation, also of closed results."""
-    head = o._head
-    if head in _COMPOSITES:
-        return head, o._mode
-    a, rest = o._operands[0], o._operands[1:]
-    if rest and isinstance(rest[0], _core.Operator):
-        return ("prod" if _closed_product(o) else "sum"), 0
-    if rest:
-        return "scaled", 0
-    for mode in (1, 2, 3):  # a closed view or inverse: the one that gives the same text
-        if _core._build("view", a, None, mode)._text == o._text:
-            return "view", mode
-    return "inverse", 0
-
-
-def _closed_product(o):
-    a, b = o._operands
-    try:
-        return (a @ b)._text == o._text
-    except ValueError:
-        return False
-
-
-def build(entries, copy=False):
+def build(entries):
     """Runs a program."""
     made = []
     for kind, what, mode, refs, state in entries:
@@ -82,10 +75,8 @@ def build(entries, copy=False):
         elif kind == "kind":
             op = what(*args)
         else:
-            op = _core.Operator.__new__(what)
-            op.shape, op.dtype = args
-        if state:
-            op.__dict__.update(state)
+            op = _bare(what, *args)
+        _set_state(op, state)
         made.append(op)
     return made[-1]
 
@@ -125,9 +116,8 @@ def deepcopy(op, memo):
 def shallow(op):
     if op._operands or op._init is not None:
         return op
-    made = _core.Operator.__new__(_scipy.real_class(type(op)))
-    made.shape, made.dtype = op.shape, op.dtype
-    made.__dict__.update(op.__dict__)
+    made = _bare(_scipy.real_class(type(op)), op.shape, op.dtype)
+    _set_state(made, _state(op))
     return made
 
 

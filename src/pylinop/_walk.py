@@ -51,7 +51,7 @@ def _steps(op, x, mode, vec):
         return (yield second, y, mode, vec)
     if head == "scaled":
         y = yield below[0], x, mode, vec
-        return _multiple(np.conjugate(below[1]) if mode & C else below[1], y)
+        return _multiple(below[1].conjugate() if mode & C else below[1], y)
     if head == "part":
         y = yield below[0], x, mode, vec
         if np.iscomplexobj(x):
@@ -65,6 +65,8 @@ def _steps(op, x, mode, vec):
     if head == "view":
         return (yield below[0], x, mode ^ op._mode, vec)
     if head == "inverse":
+        if mode == N and hasattr(type(below[0]), "_solve"):
+            return np.asarray(below[0]._solve(x))
         a = _seen(toarray(below[0]), mode)
         return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
     if head == "kron":
@@ -101,12 +103,13 @@ def _kron(op, x, mode, vec):
     sizes = [f.shape[-2] if mode & T else f.shape[-1] for f in factors]
     for i in reversed(range(len(factors))):
         lead = int(np.prod(sizes[:i], dtype=np.int64))
-        y = x.reshape(*batch, lead, sizes[i], -1)
+        after = int(np.prod(sizes[i + 1 :], dtype=np.int64)) * k
+        y = x.reshape(*batch, lead, sizes[i], after)
         if lead == 1 or factors[i].ndim > 2:
-            y = np.moveaxis(y, -3, -2).reshape(*batch, sizes[i], -1)
+            y = np.moveaxis(y, -3, -2).reshape(*batch, sizes[i], lead * after)
             y = yield factors[i], y, mode, False
             sizes[i] = y.shape[-2]
-            y = np.moveaxis(y.reshape(*y.shape[:-1], lead, -1), -2, -3)
+            y = np.moveaxis(y.reshape(*y.shape[:-1], lead, after), -2, -3)
         else:
             y = yield factors[i], y, mode, False
             sizes[i] = y.shape[-2]
@@ -171,13 +174,31 @@ def apply(op, x, mode=N, vec=False, out=None):
 # -- defaults of SciPy's hooks ----------------------------------------------------------------------------
 
 
+def _of_kind(op):
+    """The operator without its class's overrides: what super()._matvec means in a subclass of a kind."""
+    if op._init is None and not op._operands:
+        return None
+    if not op._opaque or op._operands:
+        return op
+    for cls in type(op).__mro__:
+        if cls.__module__ == "pylinop" and cls.__name__ != "LinearOperator":
+            return cls(*op._init)
+    return None
+
+
 def default_matvec(op, x):
+    kind = _of_kind(op)
+    if kind is not None:
+        return apply(kind, np.asarray(x), N, True)
     if type(op)._matmat is _base()._matmat:
         raise NotImplementedError(f"{type(op).__name__} defines neither _matvec nor _matmat")
     return op._matmat(x[..., np.newaxis])[..., 0]
 
 
 def default_matmat(op, X):
+    kind = _of_kind(op) if type(op)._matvec is _base()._matvec else None
+    if kind is not None:
+        return apply(kind, np.asarray(X), N, False)
     if X.shape[-1] == 0:
         batch = np.broadcast_shapes(op.shape[:-2], X.shape[:-2])
         return np.zeros((*batch, op.shape[-2], 0), dtype=np.result_type(X, op.dtype or X.dtype))
@@ -188,6 +209,9 @@ def default_matmat(op, X):
 
 
 def default_rmatvec(op, x):
+    kind = _of_kind(op)
+    if kind is not None:
+        return apply(kind, np.asarray(x), H, True)
     if type(op)._adjoint is not _base()._adjoint:
         return op._adjoint()._matvec(x) if not _is_core(op) else op._adjoint().matvec(x)
     if type(op)._rmatmat is _base()._rmatmat or (_is_matvec(op) and op._callables[3] is None):
@@ -198,6 +222,9 @@ def default_rmatvec(op, x):
 
 
 def default_rmatmat(op, X):
+    kind = _of_kind(op) if type(op)._rmatvec is _base()._rmatvec else None
+    if kind is not None:
+        return apply(kind, np.asarray(X), H, False)
     if type(op)._adjoint is not _base()._adjoint:
         return op._adjoint().matmat(X)
     m = op.shape[-1]
@@ -240,6 +267,21 @@ def user_view(op, mode):
     return None
 
 
+def user_attribute(op, name):
+    """A shape or dtype that a user's class defines itself (a property); None where it does not."""
+    for cls in type(op).__mro__:
+        if name in vars(cls):
+            return None if cls is _core.Operator else getattr(op, name)
+    return None
+
+
+def overrides_hooks(cls):
+    """Does a subclass of a kind bring products of its own?"""
+    base = _base()
+    names = ("_matvec", "_matmat", "_rmatvec", "_rmatmat", "_adjoint", "_transpose")
+    return any(getattr(cls, name) is not getattr(base, name) for name in names)
+
+
 def infer_dtype(op):
     """The dtype of a callable: that of its result on int8 zeros; called exactly once."""
     try:
@@ -260,7 +302,7 @@ def foreign_dtype(op):
         below = [p for p in (*o._operands, *(o._init or ())) if isinstance(p, _core.Operator)]
         numbers = [p for p in o._operands if not isinstance(p, _core.Operator)]
         if o._head == "scaled":
-            found += [type(p) if isinstance(p, (bool, int, float, complex)) else p for p in numbers]
+            found += numbers  # Python's stay weak
         if below:
             stack += below
         elif o._init is not None and o._opaque:
@@ -362,6 +404,8 @@ def _as_other(x):
 
 
 def matmul(op, x, out=None):
+    if isinstance(x, _core.Operator):
+        return op @ x
     if _is_scalar(x):
         raise ValueError("Scalar operands are not allowed, use '*' instead")
     if _scipy.issparse(x):
@@ -443,21 +487,29 @@ def divide(op, number):
     return op * (1.0 / number)
 
 
+def _addend(x):
+    """The operator to add for x, or None: numbers and strangers are not ours to add."""
+    other = _as_other(x)
+    if other is not None:
+        return other
+    if _is_scalar(x) or isinstance(x, (str, bytes, dict)) or x is None or _defers(x):
+        return None
+    return _forms().as_operator(x)
+
+
 def add(a, b):
     left = isinstance(a, _core.Operator)
-    other = b if left else a
-    if _is_scalar(other) or isinstance(other, (str, bytes, dict)) or other is None or _defers(other):
+    op = _addend(b if left else a)
+    if op is None:
         return NotImplemented
-    op = _forms().as_operator(other)
     return a + op if left else op + b
 
 
 def subtract(a, b):
     left = isinstance(a, _core.Operator)
-    other = b if left else a
-    if _is_scalar(other) or isinstance(other, (str, bytes, dict)) or other is None or _defers(other):
+    op = _addend(b if left else a)
+    if op is None:
         return NotImplemented
-    op = _forms().as_operator(other)
     return a - op if left else op - b
 
 
@@ -480,7 +532,9 @@ def toarray(op, out=None):
 
 
 def diagonal(op, k):
-    """Column by column, in blocks: never the dense form."""
+    """The user's _diagonal where there is one; else column by column, in blocks: never the dense form."""
+    if hasattr(type(op), "_diagonal"):
+        return np.asarray(op._diagonal(k))
     m, n = op.shape[-2:]
     i0, j0 = max(-k, 0), max(k, 0)
     length = max(min(m - i0, n - j0), 0)
@@ -522,7 +576,7 @@ def materialising(op, nbytes, asked):
         warnings.warn(
             f"{type(op).__name__} {op.shape} has no structured way here and is made dense: {nbytes:,} bytes",
             _errors.MaterializationWarning,
-            stacklevel=3,
+            stacklevel=_errors.outside(),
         )
 
 
@@ -532,5 +586,5 @@ def fell_back(op, count):
         + (f" in {count} batch elements" if count > 1 else "")
         + ": solved by LU instead of Cholesky",
         _errors.FallbackWarning,
-        stacklevel=3,
+        stacklevel=_errors.outside(),
     )

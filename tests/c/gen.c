@@ -93,8 +93,9 @@ static const lop_node *plain(gen *g, const char *op, int64_t m, int64_t n) {
     return lop_node_make(&g->w->ctx, t_op(op), NULL, 0, NULL, &like, &out, &g->w->err) == LOP_OK ? out : NULL;
 }
 
-/* B^H B + I with random B, declared positive definite. */
-static const lop_node *positive(gen *g, int64_t n) {
+/* A matrix that is what it is declared to be, well-conditioned: symmetric, Hermitian, positive definite or
+ * triangular; the triangle that is promised to be zero is zero. */
+static const lop_node *declared(gen *g, int64_t n, int64_t how) {
     lop_dtype dt = gen_dtype(g);
     const lop_node *a = t_array(g->w, dt, 2, 2, (int64_t[]){n, n});
     if (!a) return NULL;
@@ -104,10 +105,13 @@ static const lop_node *positive(gen *g, int64_t n) {
             double _Complex v = lop_get(dt, p, i * n + j) * 0.25;
             if (i == j) v = 2 + (double)n;
             lop_set(dt, p, i * n + j, v);
-            lop_set(dt, p, j * n + i, conj(lop_get(dt, p, i * n + j)));
+            v = lop_get(dt, p, i * n + j);
+            lop_set(dt, p, j * n + i, how == LOP_ASSUME_SYMMETRIC ? v : conj(v));
+            if (i != j && how == LOP_ASSUME_LOWER) lop_set(dt, p, j * n + i, 0);
+            if (i != j && how == LOP_ASSUME_UPPER) lop_set(dt, p, i * n + j, 0);
         }
-    lop_attr declared = t_ints(3, 0, 0, 0);
-    return t_one_of(g->w, "dense", &declared, a);
+    lop_attr said = t_ints(how, 0, 0, 0);
+    return t_one_of(g->w, "dense", &said, a);
 }
 
 const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
@@ -115,7 +119,7 @@ const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
         const lop_op *op = lop_op_at((int)pick(g, lop_nops()));
         const lop_node *out = NULL;
         if (!op->random) continue;
-        if (op == &lop_op_dense && m == n && !pick(g, 3)) return positive(g, n);
+        if (op == &lop_op_dense && m == n && !pick(g, 3)) return declared(g, n, 1 + pick(g, 5));
         if (op == &lop_op_dense) return t_one_of(g->w, "dense", NULL, gen_array(g, 2, m, n));
         if (op == &lop_op_diag && m == n) return t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1));
         if (op == &lop_op_toeplitz) return t_two_of(g->w, "toeplitz", gen_array(g, 1, m, 1), gen_array(g, 1, n, 1));
@@ -168,7 +172,7 @@ static const lop_node *lowrank(gen *g, int64_t m, int64_t n, int depth) {
 /* Something of which an inverse can be taken, mostly: c I + A. */
 static const lop_node *regular(gen *g, int64_t n, int depth) {
     lop_attr c = lop_attr_coef(7 + (double)n, 0);
-    if (!pick(g, 3)) return positive(g, n);
+    if (!pick(g, 3)) return declared(g, n, 1 + pick(g, 5));
     if (!pick(g, 3)) return gen_operator(g, n, n, depth);
     const lop_node *eye = t_one_of(g->w, "scaled", &c, plain(g, "identity", n, n));
     return t_two_of(g->w, "sum", gen_operator(g, n, n, depth), eye);
@@ -178,7 +182,10 @@ const lop_node *gen_operator(gen *g, int64_t m, int64_t n, int depth) {
     lop_attr c = gen_coef(g), a = t_ints(1 + pick(g, 3), 0, 0, 0);
     int64_t t = inner(g);
     if (depth <= 0 || g->w->rand.n > LOP_RAND_LEAVES - 24) return gen_kind(g, m, n);
-    switch (pick(g, 9)) {
+    switch (pick(g, 10)) {
+    case 9:
+        a.i[0] = pick(g, 2);
+        return t_one_of(g->w, "part", &a, gen_operator(g, m, n, depth - 1));
     case 0: return t_two_of(g->w, "sum", gen_operator(g, m, n, depth - 1), gen_operator(g, m, n, depth - 1));
     case 1:
     case 2: return t_two_of(g->w, "prod", gen_operator(g, m, t, depth - 1), gen_operator(g, t, n, depth - 1));

@@ -156,11 +156,12 @@ static void do_scale(ip *p, const lop_node *node, mv y, mv a, mv b) {
     val c = coef(p, &node->attr);
     for (int64_t i = 0; i < y.m * y.n; i++) y.v[i] = mul(p, c, a.v[i]);
 }
+/* A cast to a real dtype drops the imaginary part; anything else keeps the value. */
 static void do_copy(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;
-    (void)node;
     (void)b;
     memcpy(y.v, a.v, (size_t)(y.m * y.n) * sizeof *y.v);
+    for (int64_t i = 0; i < y.m * y.n && !lop_is_complex(node->dtype); i++) y.v[i].im = 0;
 }
 static void do_conj(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;
@@ -177,6 +178,16 @@ static void do_mode(ip *p, const lop_node *node, mv y, mv a, mv b) {
             val v = mode & LOP_T ? a.v[j * a.n + i] : a.v[i * a.n + j];
             y.v[i * y.n + j] = mode & LOP_C ? conj_of(v) : v;
         }
+}
+static void do_part(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    for (int64_t i = 0; i < y.m * y.n; i++) {
+        y.v[i] = a.v[i];
+        y.v[i].re = node->attr.i[0] ? a.v[i].im : a.v[i].re;
+        y.v[i].im = 0;
+        if (node->attr.i[0]) y.v[i].i = 0;
+    }
 }
 static void do_kron(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)node;
@@ -281,6 +292,28 @@ static const tv *solve(ip *p, const tv *a, const tv *b) {
     return zip(p, NULL, a, b, 2, b->m, b->n, do_solve);
 }
 
+/* Only one triangle of `a` is there (attr.i[0]: the lower one); seen through the mode attr.i[1]. */
+static void do_triangle(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            if (node->attr.i[0] ? i >= j : i <= j) y.v[i * y.n + j] = a.v[i * y.n + j];
+}
+static const tv *trisolve(ip *p, const lop_node *node, const tv *a, const tv *b) {
+    const tv *t = zip(p, node, a, NULL, 2, a->m, a->n, do_triangle);
+    return solve(p, transposed(p, t, (lop_mode)node->attr.i[1]), b);
+}
+
+static void do_recip(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++) {
+        if (a.v[i].re == 0 && a.v[i].im == 0) p->singular = true;
+        y.v[i] = quotient(one(), a.v[i]);
+    }
+}
+
 /* -- leaves and constants ---------------------------------------------------------------------------------- */
 
 static const tv *leaf(ip *p, const lop_node *node) {
@@ -296,8 +329,10 @@ static const tv *leaf(ip *p, const lop_node *node) {
 
 static const tv *constant(ip *p, const lop_node *node, const char *what) {
     lop_shape batch = node->shape;
-    batch.ndim -= 2;
-    tv *t = blank(p, &batch, 2, lop_rows(node), lop_cols(node));
+    batch.ndim -= node->core;
+    tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim], node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
+    for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
+    if (!strcmp(what, "ones")) return t;
     if (!strcmp(what, "zeros")) return t;
     for (int64_t e = 0; e < t->nb; e++)
         for (int64_t i = 0; i < t->m; i++)
@@ -450,6 +485,7 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "mul")) return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_mul) : fail(p, "mul");
     if (!strcmp(s, "prod") || !strcmp(s, "apply")) return matmul(p, a, b);
     if (!strcmp(s, "solve") || !strcmp(s, "lusolve") || !strcmp(s, "cholsolve")) return solve(p, a, b);
+    if (!strcmp(s, "trisolve")) return trisolve(p, node, a, b);
     if (!strcmp(s, "div")) return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");
     if (!strcmp(s, "toeplitz")) return zip(p, node, a, b, 2, a->m, b->m, do_toeplitz);
     if (!strcmp(s, "kronarray")) return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
@@ -468,8 +504,10 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     bool t = (node->attr.i[0] & LOP_T) != 0;
     if (!strcmp(s, "dense") || !strcmp(s, "todense") || !strcmp(s, "cast")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
     if (!strcmp(s, "scale") || !strcmp(s, "scaled")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
+    if (!strcmp(s, "recip")) return zip(p, node, a, NULL, 1, a->m, 1, do_recip);
     if (!strcmp(s, "conjugate")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_conj);
     if (!strcmp(s, "view") || !strcmp(s, "swap")) return zip(p, node, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
+    if (!strcmp(s, "part")) return zip(p, node, a, NULL, 2, a->m, a->n, do_part);
     if (!strcmp(s, "diag")) return zip(p, node, a, NULL, 2, a->m, a->m, do_diag);
     if (!strcmp(s, "selection")) return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
     if (!strcmp(s, "power")) return power(p, node, a);
@@ -492,7 +530,7 @@ const tv *ip_eval(ip *p, const lop_node *node) {
     const tv *t = NULL;
     if (node->op == &lop_op_array) {
         t = leaf(p, node);
-    } else if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit")) {
+    } else if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") || !strcmp(s, "ones")) {
         t = constant(p, node, s);
     } else if (!strcmp(s, "sparse")) {
         t = sparse(p, node);

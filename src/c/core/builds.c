@@ -104,7 +104,16 @@ LOP_BUILD(widen) {
 
 LOP_BUILD(apply_power) {
     lop_attr less = ATTR(m, 'p');
-    if (less.i[0] == 0) return lop_build_cast_x(m, mk, out);
+    if (less.i[0] == 0 && lop_nbatch(HOLE(m, 'a')) == 0) return lop_build_cast_x(m, mk, out);
+    if (less.i[0] == 0) { /* x broadcasts against A's batch */
+        lop_node like = {.shape = HOLE(m, 'a')->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+        const lop_node *eye;
+        lop_status st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
+        if (st != LOP_OK) return st;
+        st = lop_make2(mk, &lop_op_apply, NULL, eye, HOLE(m, 'x'), out);
+        lop_node_unref(eye);
+        return st;
+    }
     if (less.i[0] == 1) return lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), HOLE(m, 'x'), out);
     const lop_node *power = NULL, *inner = NULL;
     less.i[0]--;
@@ -142,6 +151,32 @@ static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_o
 LOP_BUILD(cholsolve) { return by_factor(m, mk, &lop_op_cholsolve, out); }
 LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lusolve, out); }
 
+/* attr.i[0]: lower or not, attr.i[1]: mode; the triangle is read where it lies. */
+LOP_BUILD(trisolve) {
+    const lop_node *a = HOLE(m, 'a');
+    lop_attr how = {.i = {0, a->op == &lop_op_view ? a->attr.i[0] : 0, 0, 0}};
+    if (a->op == &lop_op_view) a = a->child[0];
+    how.i[0] = a->attr.i[0] == LOP_ASSUME_LOWER;
+    return lop_make2(mk, &lop_op_trisolve, &how, a->child[0], HOLE(m, 'x'), out);
+}
+
+/* D + c I, either order: the diagonal plus a vector of c in the identity's dtype. */
+LOP_BUILD(diag_plus_identity) {
+    const lop_node *root = m->root, *ones = NULL, *d = NULL;
+    bool last = root->child[0]->op == &lop_op_diag;
+    const lop_node *id = root->child[last ? 1 : 0];
+    const lop_attr *c = id->op == &lop_op_scaled ? &id->attr : NULL;
+    if (c) id = id->child[0];
+    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
+    like.shape.ndim--;
+    lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
+    if (st == LOP_OK && c) st = wrap(mk, &lop_op_scale, c, ones, &ones);
+    if (st != LOP_OK) return st;
+    st = join(mk, &lop_op_add, NULL, last ? HOLE(m, 'a') : ones, last ? ones : HOLE(m, 'a'), &d);
+    lop_node_unref(ones);
+    return st == LOP_OK ? wrap(mk, &lop_op_diag, NULL, d, out) : st;
+}
+
 /* todense, diagonal, trace, element of a multiple: the multiple, in the action's dtype. */
 LOP_BUILD(scaled_value) {
     const lop_node *value;
@@ -150,18 +185,20 @@ LOP_BUILD(scaled_value) {
     return st == LOP_OK ? wrap(mk, &lop_op_scale, &c, value, out) : st;
 }
 
-/* The real or imaginary part of a complex array in the real dtype `dt`. Takes over `value`. */
+/* The real or imaginary part of an array, in dtype `dt`. Takes over `value`. */
 static lop_status part_of_array(const lop_maker *mk, const lop_attr *part, lop_dtype dt, const lop_node *value, const lop_node **out) {
-    lop_attr cast = {.i = {0, 0, 0, (int64_t)dt + 1}}, turn = lop_attr_coef(0, -1);
+    lop_attr cast = {.i = {0, 0, 0, (int64_t)dt + 1}}, real = cast, turn = lop_attr_coef(0, -1);
     lop_status st = LOP_OK;
     if (part->i[0]) st = wrap(mk, &lop_op_scale, &turn, value, &value);
+    if (st == LOP_OK) real.i[3] = (int64_t)lop_dtype_real(value->dtype) + 1;
+    if (st == LOP_OK) st = wrap(mk, &lop_op_cast, &real, value, &value);
     return st == LOP_OK ? wrap(mk, &lop_op_cast, &cast, value, out) : st;
 }
 
 LOP_BUILD(part_value) {
     const lop_node *a = HOLE(m, 'a'), *value;
     lop_attr own = m->root->attr;
-    own.i[3] = (int64_t)a->dtype + 1;
+    own.i[3] = (int64_t)lop_promote(a->dtype, m->root->dtype) + 1;
     lop_status st = lop_make1(mk, m->root->op, &own, a, &value);
     return st == LOP_OK ? part_of_array(mk, &ATTR(m, 'p'), m->root->dtype, value, out) : st;
 }
@@ -260,8 +297,11 @@ LOP_BUILD(element_dense) {
 }
 LOP_BUILD(element_eye) {
     lop_attr at = {.i = {ATTR(m, 'k').i[0] == ATTR(m, 'k').i[1] ? 0 : 1, 0, 0, 0}};
+    lop_node like = {.shape = m->root->shape, .dtype = m->root->dtype, .core = 2};
+    like.shape.dim[like.shape.ndim++] = 2;
+    like.shape.dim[like.shape.ndim++] = 2;
     const lop_node *eye; /* one element of a 2 x 2 unit matrix */
-    lop_status st = eye_of(mk, 2, m->root->dtype, &eye);
+    lop_status st = lop_make(mk, "eye", NULL, 0, NULL, &like, &eye);
     return st == LOP_OK ? wrap(mk, &lop_op_pick, &at, eye, out) : st;
 }
 LOP_BUILD(element_column) {

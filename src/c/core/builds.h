@@ -19,6 +19,8 @@ LOP_BUILD(apply_power);
 LOP_BUILD(solve_scaled);
 LOP_BUILD(cholsolve);
 LOP_BUILD(lusolve);
+LOP_BUILD(trisolve);
+LOP_BUILD(diag_plus_identity);
 LOP_BUILD(scaled_value);
 LOP_BUILD(apply_part);
 LOP_BUILD(part_value);

@@ -32,9 +32,19 @@ lop_truth lop_when_square_factors(const lop_match *m) { return truth(square_fact
 lop_truth lop_when_real(const lop_match *m) {
     return truth((m->root->attr.i[0] & LOP_C) != 0 && !lop_is_complex(m->root->dtype));
 }
+lop_truth lop_when_transposes(const lop_match *m) { return truth((m->root->attr.i[0] & LOP_T) != 0); }
 lop_truth lop_when_no_batch(const lop_match *m) { return truth(lop_nbatch(m->root->child[0]) == 0); }
 lop_truth lop_when_both_square(const lop_match *m) { return truth(lop_is_square(HOLE(m, 'a')) && lop_is_square(HOLE(m, 'b'))); }
 lop_truth lop_when_coef_nonzero(const lop_match *m) { return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0); }
+lop_truth lop_when_coef_zero(const lop_match *m) { return lop_not(lop_when_coef_nonzero(m)); }
+lop_truth lop_when_coef_minus_one(const lop_match *m) {
+    return truth(ATTR(m, 'c').re == -1 && ATTR(m, 'c').im == 0);
+}
+lop_truth lop_when_triangular(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a');
+    if (a->op == &lop_op_view) a = a->child[0];
+    return truth(a->op == &lop_op_dense && (a->attr.i[0] == LOP_ASSUME_LOWER || a->attr.i[0] == LOP_ASSUME_UPPER));
+}
 lop_truth lop_when_positive(const lop_match *m) { return lop_node_trait(HOLE(m, 'a'), LOP_POSITIVE); }
 
 lop_truth lop_when_leaf_kind(const lop_match *m) {
@@ -59,7 +69,10 @@ lop_truth lop_when_cast_same(const lop_match *m) {
     return truth(!a->weak && (int64_t)a->dtype + 1 == ATTR(m, 'd').i[3]);
 }
 static bool widens(lop_dtype from, lop_dtype to) { return from != to && lop_promote(from, to) == to; }
-lop_truth lop_when_widens(const lop_match *m) { return truth(widens(m->root->child[0]->dtype, m->root->dtype)); }
+lop_truth lop_when_widens(const lop_match *m) { /* integers wrap where they stand: only floats */
+    lop_dtype from = m->root->child[0]->dtype;
+    return truth(lop_is_blas(from) && widens(from, m->root->dtype));
+}
 lop_truth lop_when_cast_widens(const lop_match *m) {
     lop_dtype inner = m->root->child[0]->dtype, from = m->root->child[0]->child[0]->dtype;
     return truth(lop_promote(from, inner) == inner && lop_promote(inner, m->root->dtype) == m->root->dtype);

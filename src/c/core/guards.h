@@ -9,9 +9,13 @@ lop_truth lop_when_right_weak(const lop_match *m);  /* likewise the right child 
 lop_truth lop_when_krons_fit(const lop_match *m);   /* two krons whose factors multiply one by one */
 lop_truth lop_when_square_factors(const lop_match *m);      /* the root's child is a kron of square factors */
 lop_truth lop_when_real(const lop_match *m);        /* the root is real and its mode conjugates */
+lop_truth lop_when_transposes(const lop_match *m);  /* the root's mode transposes */
 lop_truth lop_when_no_batch(const lop_match *m);    /* the operator has no batch dimensions of its own */
 lop_truth lop_when_both_square(const lop_match *m); /* ?a and ?b */
 lop_truth lop_when_coef_nonzero(const lop_match *m);
+lop_truth lop_when_coef_zero(const lop_match *m);      /* @c is exactly 0 */
+lop_truth lop_when_coef_minus_one(const lop_match *m); /* @c is exactly -1 */
+lop_truth lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
 lop_truth lop_when_positive(const lop_match *m);    /* ?a is declared positive definite */
 lop_truth lop_when_leaf_kind(const lop_match *m);   /* ?a is no composite: a view on it stays */
 lop_truth lop_when_no_dense(const lop_match *m);    /* ?a's kind has no dense form of its own */

@@ -64,6 +64,20 @@ static bool roles_fit(const lop_op *op, int n, const lop_node *const *child) {
     return true;
 }
 
+void lop_node_scale(lop_node *n) {
+    int weak = (int)n->attr.i[1];
+    if (!weak) {
+        lop_dtype c = (lop_dtype)n->attr.i[2];
+        n->dtype = n->weak ? lop_promote_weak(n->weak, c) : lop_promote(n->dtype, c);
+        n->weak = LOP_STRONG;
+    } else if (n->weak) {
+        n->weak = (uint8_t)(weak > n->weak ? weak : n->weak);
+        n->dtype = n->weak == LOP_WEAK_COMPLEX ? LOP_c128 : LOP_f64;
+    } else {
+        n->dtype = lop_promote_weak(weak, n->dtype);
+    }
+}
+
 lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, int n,
                          const lop_node *const *child, const lop_node *like, const lop_node **out,
                          lop_err *err) {

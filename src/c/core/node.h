@@ -69,6 +69,8 @@ lop_attr lop_attr_coef(double re, double im); /* a weak float or complex coeffic
 void lop_node_promote(lop_node *n, const lop_node *a, const lop_node *b);
 /* Likewise for a^-1 b: integers in `a` are float64 there, as inv(a) is. */
 void lop_node_promote_inverse(lop_node *n, const lop_node *a, const lop_node *b);
+/* dtype and weak of a multiple: those of *n (its operand's) with its coefficient's. */
+void lop_node_scale(lop_node *n);
 lop_dtype lop_promote_weak(int weak, lop_dtype other); /* a weak value meets a strong dtype */
 
 /* Three-valued properties, computed on demand, no memory. A kind answers from its own facts and its

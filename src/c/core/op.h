@@ -32,6 +32,9 @@ typedef struct lop_param {
 
 enum { LOP_MAXPARAM = 6 };
 
+/* What assume_a says of a Dense: its attr.i[0]. */
+enum { LOP_ASSUME_GENERAL, LOP_ASSUME_SYMMETRIC, LOP_ASSUME_HERMITIAN, LOP_ASSUME_POSITIVE, LOP_ASSUME_LOWER, LOP_ASSUME_UPPER };
+
 typedef struct lop_doc {
     const char *brief, *extended, *cost, *notes, *example;
 } lop_doc;

@@ -287,7 +287,8 @@ lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options
     lop_tab_init(&tab, ctx);
     lop_emit e = {.plan = p, .err = err, .options = options};
     LOP_TRY(lop_rewrite(rules, &tab, root, &p->root, &p->trace, err));
-    LOP_TRY(p->root->dtype == root->dtype ? LOP_OK : lop_fail(err, LOP_INTERNAL, "the rules changed the dtype of the result"));
+    if (p->root->dtype != root->dtype || !lop_shape_equal(&p->root->shape, &root->shape))
+        LOP_TRY(lop_fail(err, LOP_INTERNAL, "the rules changed the shape or dtype of the result"));
     LOP_TRY(lop_map_init(&e.map, ctx));
     LOP_TRY(lower_all(&e, p->root));
     LOP_TRY(place(p, err));

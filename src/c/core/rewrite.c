@@ -105,7 +105,7 @@ struct lop_rules {
     lop_ctx *ctx;
     compiled *row;
     int n, nops;
-    int *first[2]; /* by phase and op id */
+    int *first[LOP_NPHASE]; /* by phase and op id */
     unsigned char *close; /* by op, left kind, right kind: is there a close row? */
 };
 
@@ -155,10 +155,10 @@ lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rul
     r->ctx = ctx;
     r->nops = lop_nops();
     r->row = lop_calloc(ctx, (size_t)count, sizeof *r->row);
-    for (int p = 0; p < 2; p++) r->first[p] = lop_calloc(ctx, (size_t)r->nops, sizeof *r->first[p]);
+    for (int p = 0; p < LOP_NPHASE; p++) r->first[p] = lop_calloc(ctx, (size_t)r->nops, sizeof *r->first[p]);
     r->close = lop_calloc(ctx, (size_t)(r->nops * r->nops * r->nops), 1);
-    lop_status st = r->row && r->first[0] && r->first[1] && r->close ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
-    for (int i = 0; st == LOP_OK && i < r->nops; i++) r->first[0][i] = r->first[1][i] = -1;
+    lop_status st = r->row && r->first[0] && r->first[1] && r->first[2] && r->close ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    for (int i = 0; st == LOP_OK && i < r->nops; i++) r->first[0][i] = r->first[1][i] = r->first[2][i] = -1;
     for (; st == LOP_OK && r->n < count; r->n++) {
         st = compile(r, &table[r->n], &r->row[r->n], err);
         if (st != LOP_OK) {
@@ -181,7 +181,7 @@ void lop_rules_free(lop_rules *r) {
     }
     lop_free(r->ctx, r->row);
     lop_free(r->ctx, r->close);
-    for (int p = 0; p < 2; p++) lop_free(r->ctx, r->first[p]);
+    for (int p = 0; p < LOP_NPHASE; p++) lop_free(r->ctx, r->first[p]);
     lop_free(r->ctx, r);
 }
 
@@ -301,9 +301,9 @@ static bool grow(lop_ctx *ctx, void **block, int *room, int n, size_t size) {
     return true;
 }
 
-static lop_status fire(driver *d, const lop_node *node, const lop_node **out) {
+static lop_status fire(driver *d, lop_phase phase, const lop_node *node, const lop_node **out) {
     int which = -1;
-    lop_status st = apply_rules(d->rules, LOP_PUSH, node, &d->mk, out, &which);
+    lop_status st = apply_rules(d->rules, phase, node, &d->mk, out, &which);
     if (st != LOP_OK) return st;
     if (d->trace->count < LOP_TRACE) d->trace->rule[d->trace->count] = (int16_t)which;
     d->trace->count++;
@@ -321,13 +321,13 @@ static bool wants_heads(const lop_op *op) {
 }
 
 /* One step on the head of an operator child, when the node itself has no rule. */
-static lop_status reduce_child(driver *d, const lop_node *node, const lop_node **out) {
+static lop_status reduce_child(driver *d, lop_phase phase, const lop_node *node, const lop_node **out) {
     if (!wants_heads(node->op)) return LOP_NOMATCH;
     for (int i = 0; i < node->n; i++) {
         if (node->child[i]->op->cls != LOP_OPERATOR) continue;
         const lop_node *better, *child[8];
         if (node->n > 8) return LOP_NOMATCH;
-        lop_status st = fire(d, node->child[i], &better);
+        lop_status st = fire(d, phase, node->child[i], &better);
         if (st == LOP_NOMATCH) continue;
         if (st != LOP_OK) return st;
         for (int j = 0; j < node->n; j++) child[j] = j == i ? better : node->child[j];
@@ -342,8 +342,9 @@ static lop_status reduce(driver *d, const lop_node *node, const lop_node **out) 
     const lop_node *now = lop_node_ref(node);
     for (;;) {
         const lop_node *next = NULL;
-        lop_status st = fire(d, now, &next);
-        if (st == LOP_NOMATCH) st = reduce_child(d, now, &next);
+        lop_status st = reduce_child(d, LOP_FIRST, now, &next);
+        if (st == LOP_NOMATCH) st = fire(d, LOP_PUSH, now, &next);
+        if (st == LOP_NOMATCH) st = reduce_child(d, LOP_PUSH, now, &next);
         if (st == LOP_NOMATCH) {
             *out = now;
             return LOP_OK;
@@ -363,8 +364,27 @@ static lop_status enter(driver *d, const lop_node *node) {
     return LOP_OK;
 }
 
+/* New children may let a rule fit the node after all: then it takes the spot. Takes over *built if so. */
+static lop_status once_more(driver *d, spot *s, const lop_node **built, bool *again) {
+    const lop_node *next;
+    *again = false;
+    if (*built == s->reduced) return LOP_OK;
+    lop_status st = reduce(d, *built, &next);
+    *again = st == LOP_OK && next != *built;
+    if (*again) {
+        lop_node_unref(s->reduced);
+        s->reduced = next;
+        s->next = 0;
+    } else if (st == LOP_OK) {
+        lop_node_unref(next);
+        return st;
+    }
+    lop_node_unref(*built);
+    return st;
+}
+
 /* All children are known: rebuild, intern, remember under both names. */
-static lop_status leave(driver *d, const spot *s) {
+static lop_status leave(driver *d, spot *s, bool *again) {
     const lop_node *r = s->reduced, *built = NULL;
     lop_ctx *ctx = d->mk.ctx;
     const lop_node *few[8], **child = few;
@@ -377,7 +397,8 @@ static lop_status leave(driver *d, const spot *s) {
     }
     st = make_op(&d->mk, r->op, &r->attr, r->n, child, r->n ? NULL : r, &built);
     if (child != few) lop_free(ctx, (void *)child);
-    if (st != LOP_OK) return st;
+    if (st == LOP_OK) st = once_more(d, s, &built, again);
+    if (st != LOP_OK || *again) return st;
     if (!grow(ctx, (void **)&d->done, &d->room_done, d->ndone, sizeof *d->done) ||
         !grow(ctx, (void **)&d->keep, &d->room_keep, d->nkeep, sizeof *d->keep)) {
         lop_node_unref(built);
@@ -387,6 +408,7 @@ static lop_status leave(driver *d, const spot *s) {
     d->keep[d->nkeep++] = lop_node_ref(r);
     st = lop_map_set(&d->memo, s->node, d->ndone);
     if (st == LOP_OK) st = lop_map_set(&d->memo, r, d->ndone);
+    if (st == LOP_OK && built != r) st = lop_map_set(&d->memo, built, d->ndone);
     d->ndone++;
     return st;
 }
@@ -410,7 +432,9 @@ static lop_status drive(driver *d, const lop_node *root) {
             if (!lop_map_get(&d->memo, child, &known)) st = enter(d, child);
             continue;
         }
-        st = leave(d, s);
+        bool again;
+        st = leave(d, s, &again);
+        if (st == LOP_OK && again) continue;
         lop_node_unref(d->stack[--d->top].reduced);
     }
     return st;

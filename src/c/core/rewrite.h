@@ -1,13 +1,14 @@
 /* rewrite.h: rules compiled, matched and driven to a fixed point; nodes interned in a plan's table.
  *
- * Two phases of the rule table (rules.c): `close` at construction (one look-up on operation, left kind,
- * right kind; no computing) and `push` at first need (actions move down to the kinds). */
+ * Three phases of the rule table (rules.c): `close` at construction (one look-up on operation, left kind,
+ * right kind; no computing); at first need `first` (on the operator of an action, before the action is
+ * taken apart: structural zeros) and `push` (actions move down to the kinds). */
 #ifndef LOP_REWRITE_H
 #define LOP_REWRITE_H
 
 #include "op.h"
 
-typedef enum lop_phase { LOP_CLOSE, LOP_PUSH } lop_phase;
+typedef enum lop_phase { LOP_CLOSE, LOP_FIRST, LOP_PUSH, LOP_NPHASE } lop_phase;
 
 enum { LOP_HOLES = 26 };
 

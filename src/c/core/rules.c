@@ -30,17 +30,29 @@ const lop_rule lop_rule_table[] = {
     {"close-identity-view", LOP_CLOSE, "(view@m (identity))", NULL, NULL, lop_build_one_kind, "I^T = I"},
     {"close-zeros-view", LOP_CLOSE, "(view@m (zeros))", NULL, NULL, lop_build_zeros, "0^T = 0"},
     {"close-identity-inverse", LOP_CLOSE, "(inverse (identity))", NULL, NULL, lop_build_one_kind, "I^-1 = I"},
+    {"close-diag-plus-identity", LOP_CLOSE, "(sum (diag ?a) (identity))", NULL, NULL, lop_build_diag_plus_identity, "D + I"},
+    {"close-identity-plus-diag", LOP_CLOSE, "(sum (identity) (diag ?a))", NULL, NULL, lop_build_diag_plus_identity, "I + D"},
+    {"close-diag-plus-scaled-identity", LOP_CLOSE, "(sum (diag ?a) (scaled@c (identity)))", NULL, NULL, lop_build_diag_plus_identity, "D + c I"},
+    {"close-scaled-identity-plus-diag", LOP_CLOSE, "(sum (scaled@c (identity)) (diag ?a))", NULL, NULL, lop_build_diag_plus_identity, "c I + D"},
+    {"close-scaled-zeros", LOP_CLOSE, "(scaled@c (zeros))", NULL, NULL, lop_build_zeros, "c 0 = 0"},
+    {"close-diag-inverse", LOP_CLOSE, "(inverse (diag ?a))", "(diag (recip ?a))", NULL, NULL, "D^-1 = diag(1/d); a zero raises when used"},
+
+    /* -- structural zeros win over NaN and inf */
+    {"first-prod-zeros", LOP_FIRST, "(prod ?a (zeros))", NULL, NULL, lop_build_zeros, "A 0 = 0"},
+    {"first-zeros-prod", LOP_FIRST, "(prod (zeros) ?a)", NULL, NULL, lop_build_zeros, "0 A = 0"},
+    {"first-scaled-zero", LOP_FIRST, "(scaled@c ?a)", NULL, lop_when_coef_zero, lop_build_zeros, "0 A = 0"},
+    {"first-cancel", LOP_FIRST, "(sum ?a (scaled@c ?a))", NULL, lop_when_coef_minus_one, lop_build_zeros, "A - A = 0"},
 
     /* -- views: pushed to the kinds ------------------------------------------------------------------------ */
     {"view-view", LOP_PUSH, "(view@m (view@n ?a))", NULL, NULL, lop_build_view_view, "(A^T)^T = A"},
     {"view-real", LOP_PUSH, "(view@m ?a)", NULL, lop_when_real, lop_build_view_real, "conj of real is itself"},
     {"view-sum", LOP_PUSH, "(view@m (sum ?a ?b))", "(sum (view@m ?a) (view@m ?b))", NULL, NULL, "(A + B)^T = A^T + B^T"},
     {"view-prod-conj", LOP_PUSH, "(view:2 (prod ?a ?b))", "(prod (view:2 ?a) (view:2 ?b))", NULL, NULL, "conj(A B) = conj A conj B"},
-    {"view-prod", LOP_PUSH, "(view@m (prod ?a ?b))", "(prod (view@m ?b) (view@m ?a))", NULL, NULL, "(A B)^T = B^T A^T"},
+    {"view-prod", LOP_PUSH, "(view@m (prod ?a ?b))", "(prod (view@m ?b) (view@m ?a))", lop_when_transposes, NULL, "(A B)^T = B^T A^T"},
     {"view-scaled", LOP_PUSH, "(view@m (scaled@c ?a))", NULL, NULL, lop_build_view_scaled, "(c A)^H = conj(c) A^H"},
     {"view-power", LOP_PUSH, "(view@m (power@p ?a))", "(power@p (view@m ?a))", NULL, NULL, "(A^p)^T = (A^T)^p"},
     {"view-inverse", LOP_PUSH, "(view@m (inverse ?a))", "(inverse (view@m ?a))", NULL, NULL, "(A^-1)^T = (A^T)^-1"},
-    {"view-part", LOP_PUSH, "(view@m (part@p ?a))", "(part@p (view:1 ?a))", NULL, NULL, "Re(A)^T = Re(A^T)"},
+    {"view-part", LOP_PUSH, "(view:1 (part@p ?a))", "(part@p (view:1 ?a))", NULL, NULL, "Re(A)^T = Re(A^T)"},
     {"view-kron", LOP_PUSH, "(view@m (kron))", NULL, NULL, lop_build_view_kron, "(A (x) B)^T = A^T (x) B^T"},
     {"view-diag", LOP_PUSH, "(view@m (diag ?a))", NULL, NULL, lop_build_view_diag, "D^T = D"},
     {"view-identity", LOP_PUSH, "(view@m (identity))", NULL, NULL, lop_build_one_kind, "I^T = I"},
@@ -63,6 +75,7 @@ const lop_rule lop_rule_table[] = {
     {"apply-part", LOP_PUSH, "(apply (part@p ?a) ?x)", NULL, NULL, lop_build_apply_part, "Re(A) x = (A x + conj(A) x) / 2"},
     {"apply-diag-mul", LOP_PUSH, "(apply (diag (mul ?a ?b)) ?x)", "(apply (diag ?a) (apply (diag ?b) ?x))", NULL, NULL,
      "right to left: no over- or underflow the formula as written would not have"},
+    {"apply-diag-recip", LOP_PUSH, "(apply (diag (recip ?a)) ?x)", "(div ?x ?a)", NULL, NULL, "x / d: one rounding"},
     {"apply-diag-scale", LOP_PUSH, "(apply (diag (scale@c ?a)) ?x)", "(scale@c (apply (diag ?a) ?x))", NULL, NULL, "right to left"},
     {"apply-lowrank", LOP_PUSH, "(apply (lowrank ?u ?v) ?x)", "(apply ?u (apply (view:3 ?v) ?x))", NULL, NULL, "U (V^H x)"},
     {"apply-lowrank3", LOP_PUSH, "(apply (lowrank ?u ?v ?c) ?x)", "(apply ?u (apply ?c (apply (view:3 ?v) ?x)))", NULL, NULL,
@@ -77,6 +90,7 @@ const lop_rule lop_rule_table[] = {
     {"solve-prod", LOP_PUSH, "(solve (prod ?a ?b) ?x)", "(solve ?b (solve ?a ?x))", lop_when_both_square, NULL, "(A B)^-1 = B^-1 A^-1"},
     {"solve-scaled", LOP_PUSH, "(solve (scaled@c ?a) ?x)", NULL, lop_when_coef_nonzero, lop_build_solve_scaled, "(c A)^-1 x = A^-1 x / c"},
     {"solve-positive", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_positive, lop_build_cholsolve, "Cholesky; LU where it fails"},
+    {"solve-triangular", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_triangular, lop_build_trisolve, "substitution; the other triangle is not read"},
     {"solve-dense", LOP_PUSH, "(solve ?a ?x)", NULL, NULL, lop_build_lusolve, "LU of the dense form"},
 
     /* -- dense forms -------------------------------------------------------------------------------------------- */

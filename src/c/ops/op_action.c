@@ -237,6 +237,41 @@ static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     s->scratch = factor_bytes(n, self->dtype) + (((size_t)n * 4 + 63) & ~(size_t)63) + x;
     return LOP_OK;
 }
+/* Substitution with one triangle of the array as it lies. attr.i[0]: lower, attr.i[1]: mode. */
+static lop_status run_trisolve(const lop_call *c) {
+    const lop_mat *y = c->a[0], *a = c->a[1];
+    static const char trans[4] = {'N', 'T', 'N', 'C'};
+    int64_t mode = c->step->attr.i[1], zero = lopk_diag_has_zero(a);
+    if (zero >= 0) return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: element %lld of the diagonal is exactly zero", (long long)zero);
+    lop_mat x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    if (mode == LOP_C)
+        lopk_conj(&x, c->a[2]); /* conj(A)^-1 b = conj(A^-1 conj b) */
+    else
+        lopk_copy(&x, c->a[2]);
+    lop_status st = lopk_trsm(a, c->step->attr.i[0] != 0, false, trans[mode], &x);
+    if (st != LOP_OK) return st;
+    if (mode == LOP_C)
+        lopk_conj(y, &x);
+    else
+        lopk_copy(y, &x);
+    return LOP_OK;
+}
+static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    int in[2] = {-1, -1};
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        if (in[i] < 0) return st;
+    }
+    lop_step *s = lop_emit_step(e, "trsm", run_trisolve, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->scratch = (size_t)lop_rows(self) * (size_t)lop_cols(self) * lop_dtype_size(self->dtype);
+    s->flops = (double)lop_rows(self) * (double)lop_rows(self) * (double)lop_cols(self);
+    return LOP_OK;
+}
+const lop_op lop_op_trisolve = {LOP_NAMED(trisolve), .cls = LOP_ARRAY, .min = 2, .max = 2, .ints = 2,
+                                .infer = infer_factored, .lower = lower_trisolve};
 #define FACTORED(head) \
     const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY, .min = 2, .max = 2, .infer = infer_factored, .lower = lower_##head}
 FACTORED(lusolve);

@@ -52,17 +52,7 @@ static lop_status infer_like_child(lop_node *n, lop_err *err) {
 
 static lop_status infer_scaled(lop_node *n, lop_err *err) {
     lop_status st = infer_like_child(n, err);
-    const lop_node *a = n->child[0];
-    int weak = (int)n->attr.i[1];
-    if (!weak) {
-        n->dtype = a->weak ? lop_promote_weak(a->weak, (lop_dtype)n->attr.i[2]) : lop_promote(a->dtype, (lop_dtype)n->attr.i[2]);
-        n->weak = LOP_STRONG;
-    } else if (a->weak) {
-        n->weak = (uint8_t)(weak > a->weak ? weak : a->weak);
-        n->dtype = n->weak == LOP_WEAK_COMPLEX ? LOP_c128 : LOP_f64;
-    } else {
-        n->dtype = lop_promote_weak(weak, a->dtype);
-    }
+    lop_node_scale(n);
     return st;
 }
 

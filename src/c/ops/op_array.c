@@ -92,6 +92,16 @@ static lop_status infer_div(lop_node *n, lop_err *err) {
 static lop_status lower_div(lop_emit *e, const lop_node *self, int out) { return lower_pair(e, self, out, "div", run_div); }
 const lop_op lop_op_div = {LOP_NAMED(div), .cls = LOP_ARRAY, .min = 2, .max = 2, .infer = infer_div, .lower = lower_div};
 
+static lop_status run_recip(const lop_call *c) {
+    double _Complex one = 1;
+    lop_mat ones = {&one, c->a[0]->m, c->a[0]->n, 0, 0, LOP_c128};
+    lopk_copy(c->a[0], &ones);
+    lop_call divide = *c;
+    divide.a[1] = c->a[0];
+    divide.a[2] = c->a[1];
+    return run_div(&divide);
+}
+
 static lop_status infer_same(lop_node *n, lop_err *err) {
     (void)err;
     const lop_node *a = n->child[0];
@@ -102,10 +112,24 @@ static lop_status infer_same(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
+/* recip: 1 / d of a vector; a zero is a singular diagonal. */
+static lop_status infer_recip(lop_node *n, lop_err *err) {
+    lop_status st = infer_same(n, err);
+    if (n->core != 1) return lop_fail(err, LOP_DIM, "recip takes a vector");
+    if (n->weak < LOP_WEAK_FLOAT) n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
+    return st;
+}
+static lop_status lower_recip(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    int in = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st);
+    if (in < 0) return st;
+    return lop_emit_step(e, "recip", run_recip, out, 1, &in) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_recip = {LOP_NAMED(recip), .cls = LOP_ARRAY, .min = 1, .max = 1, .infer = infer_recip, .lower = lower_recip};
+
 static lop_status infer_scale(lop_node *n, lop_err *err) {
     lop_status st = infer_same(n, err);
-    lop_dtype own = n->dtype;
-    n->dtype = n->attr.i[1] ? lop_promote_weak((int)n->attr.i[1], own) : lop_promote(own, (lop_dtype)n->attr.i[2]);
+    lop_node_scale(n);
     return st;
 }
 

@@ -2,12 +2,10 @@
  *
  * y = A x by BLAS (gemm, gemv), own loops below the measured size and for integers.
  * Storage: the user's array, borrowed, any strides. Cost: 2 m n k flops, m n elements read.
- * attr.i[0]: what the user declared (enum below). */
+ * attr.i[0]: what the user declared (LOP_ASSUME_*). */
 #include "core/rand.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
-
-enum { GENERAL, SYMMETRIC, HERMITIAN, POSITIVE };
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
@@ -23,9 +21,10 @@ static lop_status infer(lop_node *n, lop_err *err) {
 
 static lop_truth trait(const lop_node *n, lop_trait t) {
     int64_t a = n->attr.i[0];
-    if (t == LOP_POSITIVE) return a == POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
-    if (t == LOP_HERMITIAN) return a >= HERMITIAN || (a == SYMMETRIC && !lop_is_complex(n->dtype)) ? LOP_TRUE : LOP_UNKNOWN;
-    if (t == LOP_SYMMETRIC) return a == SYMMETRIC || (a && !lop_is_complex(n->dtype)) ? LOP_TRUE : LOP_UNKNOWN;
+    bool real = !lop_is_complex(n->dtype), adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE;
+    if (t == LOP_POSITIVE) return a == LOP_ASSUME_POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_HERMITIAN) return adjoint || (a == LOP_ASSUME_SYMMETRIC && real) ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_SYMMETRIC) return a == LOP_ASSUME_SYMMETRIC || (adjoint && real) ? LOP_TRUE : LOP_UNKNOWN;
     return LOP_UNKNOWN;
 }
 
@@ -63,7 +62,7 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 const lop_op lop_op_dense = {
     LOP_NAMED(dense), .title = "Dense", .cls = LOP_OPERATOR, .min = 1, .max = 1, .ints = 1,
     .param = {{"a", LOP_P_ARRAY, 2, NULL, "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
-              {"assume_a", LOP_P_ASSUME, 0, "None", "What is promised of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos'."}},
+              {"assume_a", LOP_P_ASSUME, 0, "None", "What is promised of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', 'lower triangular', 'upper triangular', ... Solves read the named triangle alone."}},
     .doc = {.brief = "A matrix held as an array.",
             .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap arrays by themselves.",
             .cost = "Build: O(1), no copy. Product with k columns: 2 m n k flops.",

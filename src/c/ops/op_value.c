@@ -40,6 +40,22 @@ static lop_status lower_eye(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_eye = {LOP_NAMED(eye), .cls = LOP_ARRAY, .infer = infer_eye, .lower = lower_eye};
 const lop_op lop_op_unit = {LOP_NAMED(unit), .cls = LOP_ARRAY, .ints = 1, .infer = infer_unit, .lower = lower_eye};
 
+/* ones: a vector, no children. */
+static lop_status infer_ones(lop_node *n, lop_err *err) {
+    return n->core == 1 ? LOP_OK : lop_fail(err, LOP_DIM, "ones is a vector");
+}
+static lop_status run_ones(const lop_call *c) {
+    double one = 1;
+    lop_mat from = {&one, c->a[0]->m, c->a[0]->n, 0, 0, LOP_f64};
+    lopk_copy(c->a[0], &from);
+    return LOP_OK;
+}
+static lop_status lower_ones(lop_emit *e, const lop_node *self, int out) {
+    (void)self;
+    return lop_emit_step(e, "ones", run_ones, out, 0, NULL) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_ones = {LOP_NAMED(ones), .cls = LOP_ARRAY, .infer = infer_ones, .lower = lower_ones};
+
 /* What is left of a matrix's shape when core dimensions go; batch stays. */
 static lop_status cut(lop_node *n, const lop_node *a, int core, int64_t length, lop_err *err) {
     if (a->core != 2) return lop_fail(err, LOP_DIM, "%s takes a matrix", n->op->name);

@@ -50,6 +50,8 @@ typedef struct py_op {
     PyObject_HEAD
     const lop_node *node; /* written node; NULL: a user's instance not looked at yet */
     PyObject *a, *b;      /* operands of composites and of closed results; b may be a number */
+    const lop_op *by;     /* the operation a and b went through (closed results keep it too) */
+    int mode;             /* of `by`: view, part, power */
     PyObject *init;       /* tuple: constructor arguments of a leaf kind, else NULL */
     PyObject *arrays;     /* tuple: arrays behind the leaves serial, serial + 1, ... */
     PyObject *shape, *dtype; /* set by the user, or cached for foreign dtypes */
@@ -71,7 +73,7 @@ PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject 
 /* py_op.c */
 static inline bool py_is_op(const py_state *s, PyObject *o) { return PyObject_TypeCheck(o, s->base); }
 /* New operator over `node` (taken over); a, b borrowed, may be NULL. */
-PyObject *py_wrap(py_state *s, const lop_node *node, PyObject *a, PyObject *b);
+PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode, PyObject *a, PyObject *b);
 /* Borrowed node, made now for user subclasses; NULL with an exception. */
 const lop_node *py_node(py_state *s, py_op *self);
 void py_stamp(py_state *s, py_op *self); /* remembers the user's line */

@@ -4,7 +4,7 @@
 PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject *a, PyObject *b) {
     lop_err err = {.step = -1};
     const lop_node *child[2] = {py_node(s, (py_op *)a), NULL}, *node = NULL;
-    int n = 1, rule;
+    int n = 1, rule = -1;
     if (!child[0]) return NULL;
     if (b && py_is_op(s, b)) {
         child[1] = py_node(s, (py_op *)b);
@@ -16,7 +16,7 @@ PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject
         st = lop_close(s->rules, &s->ctx, op, attr, n, child, &node, &rule, &err);
     if (st == LOP_NOMATCH) st = lop_node_make(&s->ctx, op, attr, n, child, NULL, &node, &err);
     if (st != LOP_OK) return py_raise(s, st, &err, NULL, "build");
-    return py_wrap(s, node, a, b);
+    return py_wrap(s, node, op, attr && !op->coef ? (int)attr->i[0] : 0, a, b);
 }
 
 /* -- views ------------------------------------------------------------------------------------------------- */
@@ -31,8 +31,8 @@ PyObject *py_view(py_state *s, py_op *self, int mode) {
         if (r != Py_None) return r;
         Py_DECREF(r);
     }
-    if (node->op == &lop_op_view) { /* (A^T)^T is A itself */
-        int both = (int)node->attr.i[0] ^ mode;
+    if (self->by == &lop_op_view) { /* (A^T)^T is A itself, closed or not */
+        int both = self->mode ^ mode;
         if (both == 0) return Py_NewRef(self->a);
         return py_view(s, (py_op *)self->a, both);
     }
@@ -46,7 +46,7 @@ PyObject *py_view(py_state *s, py_op *self, int mode) {
 PyObject *py_inverse(py_state *s, py_op *self) {
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
-    if (node->op == &lop_op_inverse) return Py_NewRef(self->a);
+    if (self->by == &lop_op_inverse) return Py_NewRef(self->a);
     return py_build(s, &lop_op_inverse, NULL, (PyObject *)self, NULL);
 }
 

@@ -78,6 +78,11 @@ static int read_dtype(parts *p, PyObject *o) {
     if (!probe) return -1;
     p->like.dtype = py_dtype((PyArrayObject *)probe);
     p->like.weak = LOP_STRONG;
+    if (PyArray_TYPE((PyArrayObject *)probe) == NPY_OBJECT || PyTypeNum_ISUSERDEF(PyArray_TYPE((PyArrayObject *)probe)) ||
+        PyTypeNum_ISFLEXIBLE(PyArray_TYPE((PyArrayObject *)probe))) {
+        Py_DECREF(probe);
+        return fail(PyExc_TypeError, "%s(dtype=%R): expected a dtype of numbers", p->op->title, o);
+    }
     p->foreign |= p->like.dtype == LOP_NO_DTYPE;
     Py_DECREF(probe);
     return 0;
@@ -87,14 +92,20 @@ static int read_assume(parts *p, PyObject *o) {
     static const struct {
         const char *word;
         int value;
-    } words[] = {{"gen", 0}, {"general", 0}, {"sym", 1}, {"symmetric", 1}, {"her", 2}, {"hermitian", 2}, {"pos", 3}, {"positive definite", 3}};
+    } words[] = {{"gen", LOP_ASSUME_GENERAL},        {"general", LOP_ASSUME_GENERAL},
+                {"sym", LOP_ASSUME_SYMMETRIC},      {"symmetric", LOP_ASSUME_SYMMETRIC},
+                {"her", LOP_ASSUME_HERMITIAN},      {"hermitian", LOP_ASSUME_HERMITIAN},
+                {"pos", LOP_ASSUME_POSITIVE},       {"positive definite", LOP_ASSUME_POSITIVE},
+                {"lower triangular", LOP_ASSUME_LOWER}, {"upper triangular", LOP_ASSUME_UPPER},
+                {"diagonal", LOP_ASSUME_GENERAL},   {"tridiagonal", LOP_ASSUME_GENERAL},
+                {"banded", LOP_ASSUME_GENERAL},     {"orthogonal", LOP_ASSUME_GENERAL}};
     if (!o || o == Py_None) return 0;
     for (size_t i = 0; PyUnicode_Check(o) && i < sizeof words / sizeof words[0]; i++)
         if (PyUnicode_CompareWithASCIIString(o, words[i].word) == 0) {
             p->attr.i[0] = words[i].value;
             return 0;
         }
-    return fail(PyExc_ValueError, "%s(assume_a=%R): expected one of 'gen', 'sym', 'her', 'pos' (or their long forms)", p->op->title, o);
+    return fail(PyExc_ValueError, "%s(assume_a=%R): expected scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', 'lower triangular', ...", p->op->title, o);
 }
 
 static int read_shape(parts *p, const lop_param *param, PyObject *o, bool square) {
@@ -241,6 +252,12 @@ static lop_status make_foreign(parts *p, const lop_node *shaped, const lop_node 
 
 static PyObject *finish(parts *p, PyTypeObject *type) {
     lop_err err = {.step = -1};
+    if (type != p->s->type[lop_op_id(p->op)]) { /* a user's subclass: with products of its own it is no kernel's */
+        PyObject *cls = (PyObject *)type, *own = py_call_hook(p->s, "overrides_hooks", &cls, 1);
+        if (!own) return NULL;
+        p->foreign |= own == Py_True;
+        Py_DECREF(own);
+    }
     const lop_node *node = NULL;
     lop_status st = fill_defaults(p, &err);
     const lop_node **child = p->many ? p->many : p->child;

@@ -65,7 +65,7 @@ static PyObject *rules(PyObject *module, PyObject *unused) {
     PyObject *list = PyList_New(0);
     for (int i = 0; list && i < lop_rules_count(s->rules); i++) {
         const lop_rule *r = lop_rules_at(s->rules, i);
-        PyObject *row = Py_BuildValue("{szszszszszsL}", "name", r->name, "phase", r->phase == LOP_CLOSE ? "close" : "push", "left", r->left,
+        PyObject *row = Py_BuildValue("{szszszszszsL}", "name", r->name, "phase", r->phase == LOP_CLOSE ? "close" : r->phase == LOP_FIRST ? "first" : "push", "left", r->left,
                                       "right", r->right, "source", r->source, "fired", (long long)lop_rules_fired(s->rules, i));
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);

@@ -37,7 +37,7 @@ void py_stamp(py_state *s, py_op *self) {
     Py_XDECREF(frame);
 }
 
-PyObject *py_wrap(py_state *s, const lop_node *node, PyObject *a, PyObject *b) {
+PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode, PyObject *a, PyObject *b) {
     PyTypeObject *type = node->op == &lop_op_view ? s->view[node->attr.i[0]] : s->type[lop_op_id(node->op)];
     py_op *self = type ? PyObject_GC_New(py_op, type) : NULL;
     if (!self) {
@@ -49,6 +49,8 @@ PyObject *py_wrap(py_state *s, const lop_node *node, PyObject *a, PyObject *b) {
     self->node = node;
     self->a = Py_XNewRef(a);
     self->b = Py_XNewRef(b);
+    self->by = by;
+    self->mode = mode;
     py_stamp(s, self);
     PyObject_GC_Track(self);
     return (PyObject *)self;
@@ -124,9 +126,27 @@ static int shape_of_object(PyObject *shape, lop_shape *out) {
     return n < 0 ? -1 : 0;
 }
 
+/* shape and dtype as properties of the user's class. */
+static int user_attribute(py_state *s, py_op *self, const char *name, PyObject **into) {
+    if (*into) return 0;
+    PyObject *word = PyUnicode_FromString(name), *args[2] = {(PyObject *)self, word};
+    PyObject *value = word ? py_call_hook(s, "user_attribute", args, 2) : NULL;
+    Py_XDECREF(word);
+    if (value && value != Py_None && !strcmp(name, "dtype")) {
+        PyArray_Descr *d = NULL;
+        if (!PyArray_DescrConverter(value, &d)) Py_CLEAR(value);
+        else Py_SETREF(value, (PyObject *)d);
+    }
+    if (!value) return -1;
+    if (value == Py_None) Py_DECREF(value);
+    else *into = value;
+    return 0;
+}
+
 const lop_node *py_node(py_state *s, py_op *self) {
     if (self->node) return self->node;
     lop_node like = {.core = 2, .dtype = LOP_NO_DTYPE};
+    if (user_attribute(s, self, "shape", &self->shape) < 0 || user_attribute(s, self, "dtype", &self->dtype) < 0) return NULL;
     if (!self->shape) {
         PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute 'shape': set self.shape (and self.dtype) first",
                      Py_TYPE(self)->tp_name);
@@ -221,10 +241,9 @@ static PyObject *get_args(py_op *self, void *unused) {
     (void)unused;
     if (self->a && self->b) return PyTuple_Pack(2, self->a, self->b);
     if (self->a) return PyTuple_Pack(1, self->a);
-    if (self->node && self->init && (self->node->op == &lop_op_dense || self->node->op == &lop_op_kron)) {
-        if (self->node->op == &lop_op_dense) return PyTuple_GetSlice(self->init, 0, 1);
-        return Py_NewRef(self->init);
-    }
+    py_state *s = py_state_of((PyObject *)self);
+    if (self->init && PyType_IsSubtype(Py_TYPE(self), s->type[LOP_ID_dense])) return PyTuple_GetSlice(self->init, 0, 1);
+    if (self->init && PyType_IsSubtype(Py_TYPE(self), s->type[LOP_ID_kron])) return Py_NewRef(self->init);
     return PyTuple_New(0);
 }
 
@@ -245,10 +264,13 @@ static PyObject *get_head(py_op *self, void *unused) {
     (void)unused;
     return PyUnicode_FromString(self->node ? self->node->op->name : "opaque");
 }
+static PyObject *get_by(py_op *self, void *unused) {
+    (void)unused;
+    return PyUnicode_FromString(self->by ? self->by->name : "");
+}
 static PyObject *get_mode(py_op *self, void *unused) {
     (void)unused;
-    bool has = self->node && (self->node->op == &lop_op_view || self->node->op == &lop_op_part);
-    return PyLong_FromLong(has ? (long)self->node->attr.i[0] : 0);
+    return PyLong_FromLong(self->mode);
 }
 static PyObject *get_opaque(py_op *self, void *unused) {
     (void)unused;
@@ -287,6 +309,7 @@ static PyGetSetDef op_getset[] = {
     {"_init", (getter)get_init, NULL, NULL, NULL},
     {"_operands", (getter)get_operands, NULL, NULL, NULL},
     {"_head", (getter)get_head, NULL, NULL, NULL},
+    {"_by", (getter)get_by, NULL, NULL, NULL},
     {"_mode", (getter)get_mode, NULL, NULL, NULL},
     {"_opaque", (getter)get_opaque, NULL, NULL, NULL},
     {"_weak", (getter)get_weak, NULL, NULL, NULL},

@@ -126,7 +126,7 @@ static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_pla
         const lop_slot *o = &plan->slot[plan->out];
         if (!lop_mul_ok(o->matbytes, o->batch, &bytes)) bytes = INT64_MAX;
     }
-    if (bytes < (1 << 20)) return 0; /* never worth a word */
+    if (bytes < (1 << 16)) return 0; /* never worth a word */
     PyObject *size = PyLong_FromLongLong(bytes), *asked = PyBool_FromLong(want->act == ACT_DENSE);
     PyObject *args[3] = {(PyObject *)self, size, asked};
     PyObject *r = size && asked ? py_call_hook(s, "materialising", args, 3) : NULL;
@@ -149,7 +149,7 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
         return NULL;
     }
     want->leaves = leaves_of(s, self, want->plan, rhs, &want->rhs);
-    if (!want->leaves || announce(s, self, want->plan, want) < 0) {
+    if (!want->leaves) {
         entry_clear(want);
         return NULL;
     }
@@ -165,7 +165,7 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
     return &self->cache[0];
 }
 
-static py_plan *find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
     want->version = s->options_version;
     for (int i = 0; self->cache && i < PY_CACHE; i++) {
         if (!entry_fits(&self->cache[i], want)) continue;
@@ -177,6 +177,17 @@ static py_plan *find_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
         return &self->cache[0];
     }
     return make_plan(s, self, want, x);
+}
+
+/* Borrowed: the plan, after a word about dense forms on its way. */
+static py_plan *find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+    py_plan *e = cached_plan(s, self, want, x);
+    if (!e || (want->act != ACT_DENSE && !e->plan->dense)) return e;
+    lop_plan *plan = e->plan;
+    plan->refs++; /* the hook may run anything, also this operator */
+    int rc = announce(s, self, plan, want);
+    lop_plan_unref(plan);
+    return rc < 0 ? NULL : cached_plan(s, self, want, x);
 }
 
 /* -- running ---------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,217 @@
+"""RESULTS.md and its plot from the lines of run.py: ``python benchmarks/report.py results.jsonl``."""
+
+import argparse
+import json
+import os
+import textwrap
+
+from harness import human
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOSS = 1.03  # a contender must be this much ahead to count as ahead
+ORDER = {"pylinop": 0, "hand": 1, "peer": 2, "floor": 3, "unit": 4}
+
+
+def read(path):
+    about, cases, goals = {}, {}, []
+    with open(path) as f:
+        for line in f:
+            row = json.loads(line)
+            if "about" in row:
+                about = row["about"]
+            elif "goal" in row:
+                goals.append(row)
+            else:
+                cases.setdefault((row["group"], row["case"]), []).append(row)
+    return about, cases, goals
+
+
+def ours(rows):
+    """pylinop's row that stands for a case: the first that was timed."""
+    return next((r for r in rows if r["role"] == "pylinop" and not r["problem"]), None)
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(c).replace("|", "\\|") for c in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def paragraph(text):
+    return textwrap.fill(" ".join(text.split()), 100, break_long_words=False) + "\n"
+
+
+# -- the parts -----------------------------------------------------------------------------------------
+
+
+def part_head(about):
+    m, v = about["machine"], about["versions"]
+    text = paragraph(
+        f"""{m["cpu"]} ({m["vectors"]}, {m["cpus"]} CPUs, virtual and shared with other work), {m["system"]},
+        {about["date"]}. Threads: {about["threads"]}. """
+        + ", ".join(f"{name} {number}" for name, number in v.items())
+        + "."
+    )
+    if about["missing"]:
+        text += "\n" + paragraph("Not installed here, so not measured: " + ", ".join(about["missing"]) + ".")
+    text += "\n" + paragraph(
+        """Each row is one process in which all contenders take turns, batch by batch; each answer is
+        checked before it is timed. Times are minima over the rounds, for one call, built operators
+        unless the row says otherwise, float64; the ratio beside is to pylinop's first row (above 1:
+        pylinop is faster). With one thread the clock is the process's CPU time, which leaves out what
+        other processes take of a shared machine. Trust ratios, not times; between runs on such a machine ratios
+        move by 10 to 20 %, and rows bound by memory by more."""
+    )
+    text += "\nMade by `python benchmarks/run.py --json FILE` and `python benchmarks/report.py FILE`.\n"
+    return text
+
+
+def part_goals(goals):
+    rows = []
+    for g in goals:
+        if g["ratio"] is None:
+            rows.append((g["line"], g["said"], "not measured", "", "", "", ""))
+            continue
+        reached = "yes" if g["ratio"] <= g["to_reach"] else "**no**"
+        rows.append(
+            (
+                g["line"],
+                g["said"],
+                f"{g['ratio']:.2f} (median {g['ratio_median']:.2f})",
+                f"{g['to_reach']:.2f}",
+                reached,
+                human(g["seconds"]),
+                human(g["seconds_against"]),
+            )
+        )
+    count = sum(1 for r in rows if r[4] == "yes")
+    head = ("work", "goal", "ratio", "to reach", "reached", "pylinop", "against")
+    return f"{count} of {len(rows)} reached.\n\n" + table(head, rows)
+
+
+def part_losses(cases):
+    """Where someone who does the same work is ahead of us."""
+    rows = []
+    for (group, case), results in cases.items():
+        us = ours(results)
+        if not us:
+            continue
+        for r in results:
+            if r["role"] in ("hand", "peer") and not r["problem"] and r["min"] * LOSS < us["min"]:
+                rows.append((us["min"] / r["min"], f"{group}/{case}", us["contender"], human(us["min"]), r["contender"], human(r["min"])))
+    rows.sort(reverse=True)
+    head = ("work", "ours", "time", "ahead of us", "time", "ours / theirs")
+    return table(head, [(*r[1:], f"{r[0]:.2f}") for r in rows]) if rows else "None.\n"
+
+
+def part_problems(cases):
+    rows = [
+        (f"{group}/{case}", r["contender"], r["problem"])
+        for (group, case), results in cases.items()
+        for r in results
+        if r["problem"]
+    ]
+    return table(("work", "contender", "what happened"), rows) if rows else "None.\n"
+
+
+def part_all(cases):
+    rows = []
+    for (group, case), results in cases.items():
+        us = ours(results)
+        title = f"**{group}/{case}**"
+        for r in sorted(results, key=lambda r: ORDER[r["role"]]):
+            if r["problem"]:
+                continue
+            rows.append(
+                (
+                    title,
+                    r["contender"],
+                    r["role"],
+                    human(r["min"]),
+                    human(r["median"]),
+                    f"{r['min'] / us['min']:.2f}" if us else "",
+                    f"{r['gflops']:.1f}" if "gflops" in r else "",
+                )
+            )
+            title = ""
+    return table(("work", "contender", "role", "minimum", "median", "ratio", "Gflop/s"), rows)
+
+
+def plot(cases, path):
+    """One line a case: everybody's time over pylinop's, on a logarithmic axis."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams["svg.fonttype"] = "none"
+    plt.rcParams["svg.hashsalt"] = "pylinop"
+    plt.rcParams["font.size"] = 8
+    shown = [(key, rows) for key, rows in cases.items() if ours(rows)][::-1]
+    fig, ax = plt.subplots(figsize=(8, 0.23 * len(shown) + 1.2))
+    style = {
+        "peer": ("o", "#c44e52", "peers"),
+        "hand": ("s", "#4c72b0", "NumPy or scipy.fft by hand"),
+        "floor": ("|", "#222222", "floor: the arithmetic alone"),
+    }
+    for role, (marker, colour, label) in style.items():
+        xs, ys = [], []
+        for y, (_, rows) in enumerate(shown):
+            us = ours(rows)
+            flops = us.get("gflops", 0) * us["min"]
+            for r in rows:
+                if r["role"] != role or r["problem"]:
+                    continue
+                same = not flops or abs(r["gflops"] * r["min"] / flops - 1) < 1e-6
+                xs.append(r["min"] / us["min"] if same else us["gflops"] / r["gflops"])
+                ys.append(y)
+        ax.scatter(xs, ys, s=60 if marker == "|" else 16, marker=marker, color=colour, label=label, zorder=3)
+    ax.axvline(1, color="#55a868", lw=2, label="pylinop", zorder=2)
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(shown)), [f"{case}" for (_, case), _ in shown])
+    ax.set_ylim(-0.7, len(shown) - 0.3)
+    ax.set_xlabel("time / pylinop's time: right of the line pylinop is faster")
+    ax.grid(axis="both", color="#dddddd", lw=0.5)
+    ax.set_axisbelow(True)
+    fig.legend(loc="upper center", ncols=4, frameon=False)
+    fig.tight_layout(rect=(0, 0, 1, 1 - 0.35 / fig.get_figheight()))
+    fig.savefig(path, metadata={"Date": None, "Creator": None})
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("lines")
+    p.add_argument("--out", default=os.path.join(HERE, "RESULTS.md"))
+    args = p.parse_args()
+    about, cases, goals = read(args.lines)
+    picture = os.path.splitext(args.out)[0].lower() + ".svg"
+    try:
+        plot(cases, picture)
+        figure = f"![time over pylinop's time, case by case]({os.path.basename(picture)})\n"
+    except ImportError:
+        figure = "(no plot: matplotlib is not installed)\n"
+    notes = os.path.join(HERE, "NOTES.md")
+    parts = [
+        "# Results\n",
+        part_head(about),
+        "## Goals of this stage\n",
+        part_goals(goals),
+        "## Everything at a glance\n",
+        figure,
+        "## Where pylinop loses\n",
+        part_losses(cases),
+        "## Not comparable\n",
+        part_problems(cases),
+        "## All figures\n",
+        part_all(cases),
+    ]
+    if os.path.exists(notes):
+        with open(notes) as f:
+            parts.insert(-2, f.read())
+    with open(args.out, "w") as f:
+        f.write("\n".join(parts))
+    print(args.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,304 @@
+/* battery_rules.c: every row of the rule table by itself. The left pattern is filled at random: shapes
+ * drawn per hole, complex non-Hermitian, mixed or exact dtypes, operands of all kinds, batches. Wherever
+ * the left is well-formed and the guard says TRUE the right must be well-formed, of the same shape and
+ * dtype, and equal. At least 50 such draws a row. Then the planner's own run of the left under the whole
+ * table, which ends, reaches a form that no rule changes, and is right.
+ *
+ * And the battery watches itself: with .T and .H swapped in what a row makes, in its text and in the
+ * nodes it builds, a row that makes views must fail. */
+#include "gen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WANTED = 60, TRIES = 60000 };
+
+static world w;
+
+/* -- filling a pattern ------------------------------------------------------------------------------------ */
+
+typedef struct draw {
+    gen g;
+    const lop_text *text;
+    const lop_node *hole[LOP_HOLES]; /* owned */
+    lop_attr attr[LOP_HOLES];
+    bool has_attr[LOP_HOLES];
+    int64_t size[3]; /* what dimensions are drawn from */
+} draw;
+
+static int64_t a_size(draw *d) { return d->size[world_pick(&w, 0, 3)]; }
+
+static lop_attr an_attr(draw *d, const lop_op *op) {
+    int64_t dt = d->g.dtype == LOP_NO_DTYPE ? LOP_c128 : d->g.dtype;
+    lop_attr a = t_ints(0, 0, 0, 0);
+    if (op->coef) return gen_coef(&d->g);
+    if (op == &lop_op_view || op == &lop_op_swap) a.i[0] = world_pick(&w, 1, 4);
+    if (op == &lop_op_power) a.i[0] = world_pick(&w, 0, 4);
+    if (op == &lop_op_part) a.i[0] = world_pick(&w, 0, 2);
+    if (op == &lop_op_diagonal && world_pick(&w, 0, 2)) a.i[0] = world_pick(&w, -3, 4);
+    if (op == &lop_op_element) a = t_ints(world_pick(&w, 0, 3), world_pick(&w, 0, 3), 0, 0);
+    if (op->cls == LOP_ACTION && world_pick(&w, 0, 2)) a.i[3] = (world_pick(&w, 0, 2) ? dt : LOP_c128) + 1;
+    if (op == &lop_op_cast) a.i[3] = (world_pick(&w, 0, 3) ? LOP_c128 : dt) + 1;
+    return a;
+}
+
+/* What stands in a hole: its parent says whether operator or array, and of which core. */
+static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
+    static const int cores[] = {1, 2, 2, 0};
+    int64_t m = a_size(d), n = a_size(d);
+    if (parent->cls == LOP_ACTION)
+        return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2)) : gen_array(&d->g, 2, m, n);
+    if (parent->cls == LOP_ARRAY) return gen_array(&d->g, cores[world_pick(&w, 0, 4)], m, n);
+    const lop_param *param = &parent->param[place < LOP_MAXPARAM ? place : 0];
+    if (parent->title && param->name && param->role == LOP_P_ARRAY) return gen_array(&d->g, param->rank, m, n);
+    return gen_operator(&d->g, m, world_pick(&w, 0, 2) ? m : n, (int)world_pick(&w, 0, 2));
+}
+
+static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
+    const lop_term *t = &d->text->term[id];
+    if (!t->op) {
+        if (!d->hole[t->hole]) d->hole[t->hole] = a_hole(d, parent, place);
+        return lop_node_ref(d->hole[t->hole]);
+    }
+    if (t->n == 0 && t->op->random) { /* a kind named alone: (kron), (identity) */
+        const lop_node *a = NULL;
+        int64_t m = a_size(d), n = world_pick(&w, 0, 2) ? m : a_size(d);
+        for (int i = 0; i < 200 && !(a && a->op == t->op); i++) {
+            lop_node_unref(a);
+            a = t->op == &lop_op_kron ? gen_operator(&d->g, m, n, 1) : gen_kind(&d->g, m, n);
+        }
+        return a;
+    }
+    lop_attr attr = t->has_attr ? t->attr : an_attr(d, t->op);
+    if (t->op == &lop_op_dense) attr = t_ints(0, 0, 0, 0);
+    if (t->attr_hole >= 0) {
+        if (!d->has_attr[t->attr_hole]) d->attr[t->attr_hole] = attr;
+        d->has_attr[t->attr_hole] = true;
+        attr = d->attr[t->attr_hole];
+    }
+    const lop_node *child[4] = {0}, *out = NULL;
+    bool all = t->n <= 4;
+    for (int i = 0; all && i < t->n; i++) all = (child[i] = fill(d, d->text->index[t->first + i], t->op, i)) != NULL;
+    if (all) out = t_node(&w, t->op->name, &attr, t->n, child);
+    for (int i = 0; i < t->n && i < 4; i++) lop_node_unref(child[i]);
+    return out;
+}
+
+/* One attempt at a well-formed left side; NULL when shapes did not meet. */
+static const lop_node *a_left(const lop_text *text, bool views) {
+    static const int64_t pool[] = {1, 2, 3, 2, 4, 0};
+    static const lop_dtype exact[] = {LOP_i8, LOP_u8, LOP_b8, LOP_i64};
+    draw d = {.text = text};
+    int64_t what = world_pick(&w, 0, 10);
+    lop_dtype dt = what < 5 ? LOP_c128 : what < 7 ? LOP_NO_DTYPE : exact[world_pick(&w, 0, 4)];
+    d.g = (gen){.w = &w, .dtype = dt, .solves = dt == LOP_c128, .views = views, .exprs = 2, .largest = 3};
+    if (!world_pick(&w, 0, 4)) d.g.batch = (lop_shape){.ndim = 1, .dim = {2}};
+    for (int i = 0; i < 3; i++) d.size[i] = i && world_pick(&w, 0, 2) ? d.size[0] : pool[world_pick(&w, 0, 6)];
+    const lop_node *out = fill(&d, text->n - 1, NULL, 0);
+    for (int i = 0; i < LOP_HOLES; i++) lop_node_unref(d.hole[i]);
+    return out;
+}
+
+/* -- one row ----------------------------------------------------------------------------------------------------- */
+
+/* The left as the one rule leaves it: owned, NULL when it does not fire. */
+static const lop_node *rewritten(const lop_rules *one, const lop_node *left, lop_tab *tab, lop_status *st) {
+    const lop_node *right = NULL;
+    lop_trace trace = {.count = 0};
+    int which;
+    w.err = (lop_err){.step = -1};
+    if (lop_rules_at(one, 0)->phase == LOP_CLOSE) {
+        *st = lop_close(one, &w.ctx, left->op, &left->attr, left->n, left->child, &right, &which, &w.err);
+    } else {
+        *st = lop_rewrite(one, tab, left, &right, &trace, &w.err);
+        if (*st == LOP_OK && lop_rules_fired(one, 0) == 0) *st = LOP_NOMATCH;
+    }
+    if (*st == LOP_OK) return right;
+    lop_node_unref(right);
+    return NULL;
+}
+
+/* Both sides by the interpreter; a singular matrix on either leaves nothing to compare. */
+static bool equal(const lop_node *left, const lop_node *right, bool *compared) {
+    ip p;
+    ip_open(&p, &w.rand, left->dtype, false);
+    const tv *a = ip_eval(&p, left), *b = ip_eval(&p, right);
+    *compared = a && !p.singular;
+    bool same = a && b && (p.singular || tv_same(a, b, lop_is_blas(left->dtype) ? LOP_f64 : left->dtype, 200));
+    t_check(a && b, "the interpreter does not know %s", p.why ? p.why : "");
+    ip_close(&p);
+    return same || !a || !b;
+}
+
+static void say(const char *what, const lop_rule *rule, const lop_node *left, const lop_node *right) {
+    char *a = lop_dump(left, 40), *b = right ? lop_dump(right, 40) : NULL;
+    t_check(false, "%s: %s: %s\n    -> %s", rule->name, what, a ? a : "", b ? b : w.err.text);
+    lop_free(&w.ctx, a);
+    lop_free(&w.ctx, b);
+}
+
+/* The whole table on the left: ends, in a form that no rule changes. */
+static void fixed_point(const lop_rule *rule, const lop_node *left) {
+    const lop_node *once = NULL, *twice = NULL;
+    lop_tab tab;
+    lop_trace trace = {.count = 0};
+    lop_tab_init(&tab, &w.ctx);
+    lop_status st = lop_rewrite(w.rules, &tab, left, &once, &trace, &w.err);
+    if (st == LOP_OK) st = lop_rewrite(w.rules, &tab, once, &twice, &trace, &w.err);
+    t_check(st == LOP_OK, "%s: whole table: %s", rule->name, w.err.text);
+    if (st == LOP_OK && (trace.count || once != twice)) say("not a fixed point of the whole table", rule, once, twice);
+    lop_node_unref(once);
+    lop_node_unref(twice);
+    lop_tab_clear(&tab);
+}
+
+static bool one_dtype(const lop_node *node, lop_dtype dt) {
+    bool index = lop_dtype_family(node->dtype) == 'i' && node->core == 1 && !node->n;
+    if (node->dtype != dt && !(node->weak && !node->n) && !index) return false;
+    for (int i = 0; i < node->n; i++)
+        if (!one_dtype(node->child[i], dt)) return false;
+    return true;
+}
+
+/* Draws until WANTED have fired and been compared; how many, and whether all agreed. */
+static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
+    lop_text text;
+    int good = 0;
+    *agreed = true;
+    if (lop_text_parse(&w.ctx, rule->left, &text, &w.err) != LOP_OK) return 0;
+    for (int i = 0; i < TRIES && good < WANTED && (!quiet || *agreed); i++) {
+        lop_rules *one = NULL;
+        lop_tab tab;
+        lop_status st = LOP_NOMATCH;
+        const lop_node *left = a_left(&text, true), *right = NULL;
+        lop_tab_init(&tab, &w.ctx);
+        if (left && lop_rules_new(&w.ctx, rule, 1, &one, &w.err) == LOP_OK) right = rewritten(one, left, &tab, &st);
+        bool compared = false, same = true, type = true;
+        if (right) {
+            same = equal(left, right, &compared);
+            type = lop_shape_equal(&left->shape, &right->shape) && left->dtype == right->dtype && left->core == right->core &&
+                   (left->op->cls != LOP_OPERATOR || left->weak == right->weak);
+        }
+        if (!quiet && st < 0) say("the right side is not well-formed", rule, left, NULL);
+        if (!quiet && !same) say("the sides differ", rule, left, right);
+        if (!quiet && !type) say("shape or dtype changed", rule, left, right);
+        if (left && st < 0) *agreed = false;
+        *agreed = *agreed && same && type;
+        good += compared && right;
+        if (!quiet && right && left->op->cls != LOP_OPERATOR && good % 4 == 0) {
+            fixed_point(rule, left);
+            if (lop_is_blas(left->dtype) || one_dtype(left, left->dtype)) t_agrees(&w, left, i % LAYOUTS, 400 * gen_slack(left), rule->name);
+        }
+        lop_node_unref(left);
+        lop_node_unref(right);
+        lop_tab_clear(&tab);
+        lop_rules_free(one);
+        world_leaves(&w);
+    }
+    lop_text_clear(&text);
+    return good;
+}
+
+/* -- the battery on mutants --------------------------------------------------------------------------------------- */
+
+/* `text` with view:1 and view:3 exchanged: owned; NULL where there are none. */
+static char *swapped(const char *text) {
+    char *copy = text ? malloc(strlen(text) + 1) : NULL;
+    int n = 0;
+    if (copy) strcpy(copy, text);
+    for (char *at = copy; at && (at = strstr(at, "view:")); at += 5)
+        if (at[5] == '1' || at[5] == '3') {
+            at[5] = (char)('1' + '3' - at[5]);
+            n++;
+        }
+    if (n) return copy;
+    free(copy);
+    return NULL;
+}
+
+/* The same tree with .T and .H exchanged: owned; *n counts. */
+static const lop_node *mutant(const lop_node *node, int *n) {
+    const lop_node *child[8] = {0}, *out = NULL;
+    lop_attr attr = node->attr;
+    if (node->n == 0 || node->n > 8) return lop_node_ref(node);
+    bool turn = (node->op == &lop_op_view || node->op == &lop_op_swap) && attr.i[0] != LOP_C;
+    if (turn) {
+        attr.i[0] = LOP_T + LOP_H - attr.i[0];
+        ++*n;
+    }
+    for (int i = 0; i < node->n; i++) child[i] = mutant(node->child[i], n);
+    out = t_node(&w, node->op->name, &attr, node->n, child);
+    for (int i = 0; i < node->n; i++) lop_node_unref(child[i]);
+    return out;
+}
+
+/* Draws without views of their own: does exchanging those the row made show? *made: rows that make any. */
+static bool notices(const lop_rule *rule, bool *made) {
+    lop_text text;
+    bool seen = false;
+    *made = false;
+    if (lop_text_parse(&w.ctx, rule->left, &text, &w.err) != LOP_OK) return false;
+    for (int i = 0; i < 4000 && !seen; i++) {
+        lop_rules *one = NULL;
+        lop_tab tab;
+        lop_status st;
+        const lop_node *left = a_left(&text, false), *right = NULL, *turned = NULL;
+        int n = 0;
+        bool compared = false;
+        lop_tab_init(&tab, &w.ctx);
+        if (left && lop_rules_new(&w.ctx, rule, 1, &one, &w.err) == LOP_OK) right = rewritten(one, left, &tab, &st);
+        if (right) turned = mutant(right, &n);
+        if (left && !lop_is_complex(left->dtype)) n = 0; /* .T is .H */
+        *made = *made || n > 0;
+        if (n > 0 && turned) seen = !equal(left, turned, &compared);
+        lop_node_unref(left);
+        lop_node_unref(right);
+        lop_node_unref(turned);
+        lop_tab_clear(&tab);
+        lop_rules_free(one);
+        world_leaves(&w);
+    }
+    lop_text_clear(&text);
+    return seen;
+}
+
+static void watch_itself(void) {
+    int texts = 0, nodes = 0;
+    for (int i = 0; i < lop_rule_count; i++) {
+        const lop_rule *rule = &lop_rule_table[i];
+        lop_rule wrong = *rule;
+        bool agreed, made;
+        char *text = swapped(rule->right);
+        if (!text && (text = swapped(rule->left))) wrong.left = text;
+        else if (text) wrong.right = text;
+        if (text) {
+            battery(&wrong, true, &agreed);
+            t_check(!agreed, "%s with .T and .H swapped goes through", rule->name);
+            texts++;
+        }
+        free(text);
+        bool seen = notices(rule, &made);
+        t_check(!made || seen, "%s: its views exchanged go through", rule->name);
+        nodes += made;
+    }
+    printf("%d rows mutated as text, %d make views\n", texts, nodes);
+}
+
+int main(int argc, char **argv) {
+    const char *only = argc > 2 ? argv[2] : NULL;
+    world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
+    for (int i = 0; i < lop_rule_count; i++) {
+        const lop_rule *rule = &lop_rule_table[i];
+        bool agreed;
+        if (only && strcmp(only, rule->name) != 0) continue;
+        int good = battery(rule, false, &agreed);
+        t_check(good >= 50, "%s: only %d draws fired", rule->name, good);
+        if (only) printf("%s: %d draws\n", rule->name, good);
+    }
+    t_group("rows");
+    if (!only) watch_itself();
+    world_close(&w, "battery_rules");
+    t_group("mutants");
+    return t_end();
+}
