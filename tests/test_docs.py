@@ -1,4 +1,4 @@
-"""What the documentation says is run: README, docs and docstrings; what is printed from tables is fresh."""
+"""README, docs and docstrings say what is so: their examples run, what is printed is fresh."""
 
 import doctest
 import importlib
@@ -16,8 +16,9 @@ import pylinop as pl
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "_build" not in page.parts]
-MADE = ["kinds.md", "rules.md"]
-FENCE = re.compile(r"^(?P<mark><!-- session -->\n)?```(?P<language>\w*).*?\n(?P<code>.*?)^```$", re.M | re.S)
+FENCE = re.compile(
+    r"^(?P<mark><!-- session -->\n)?```(?P<language>\w*).*?\n(?P<code>.*?)^```$", re.M | re.S
+)
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
@@ -27,8 +28,8 @@ def name_of(path):
 
 
 def python_of(text):
-    """The page with all but its Python blocks blank: line numbers stay. Sessions that need a kind which
-    is not there are marked and run by test_extend.py."""
+    """The page with all but its Python blocks blank, so that line numbers stay. Sessions that need
+    a kind which is not there are marked, and run by test_extend.py."""
     keep = [""] * text.count("\n")
     for match in FENCE.finditer(text):
         if match["language"] == "python" and not match["mark"]:
@@ -77,12 +78,14 @@ def test_every_page_is_reached():
 
 def test_printed_pages_are_fresh():
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "print_docs.py", "--check"], capture_output=True, text=True
+        [sys.executable, ROOT / "tools" / "print_docs.py", "--check"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# -- docstrings ---------------------------------------------------------------------------------------------
+# -- docstrings ---------------------------------------------------------------------------------
 
 
 def documented():
@@ -125,7 +128,9 @@ def test_a_kind_says_all(row):
         assert p["name"] in ("shape", "dtype") or getattr(cls, p["name"]).__doc__ == p["doc"]
 
 
-@pytest.mark.parametrize("name", ["aslinearoperator", "inv", "trace", "diagonal", "freeze", "config"])
+@pytest.mark.parametrize(
+    "name", ["aslinearoperator", "inv", "trace", "diagonal", "freeze", "config"]
+)
 def test_a_function_has_an_example(name):
     assert ">>> " in getattr(pl, name).__doc__
 

@@ -1,4 +1,4 @@
-"""docs/add-operator.md and docs/add-rule.md are true: their steps, done literally on a copy of the tree.
+"""docs/add-operator.md and docs/add-rule.md are true: done literally on a copy of the tree.
 
 The pages mark what goes where (``<!-- new file: ... -->``, ``<!-- last line: ... -->``,
 ``<!-- before "...": ... -->``); sessions marked ``<!-- session -->`` run against the build."""
@@ -144,7 +144,7 @@ def test_sessions_of_the_pages(tree):
         tree.python("-c", code, input=text)
 
 
-CHECKS = r'''
+CHECKS = r"""
 import copy, doctest, inspect, pickle
 import numpy as np, scipy.sparse as sp
 import pylinop as pl
@@ -161,9 +161,10 @@ def same(got, want, tol=1e-13):
 # the class, from its table
 assert "Reversal" in pl.__all__ and issubclass(pl.Reversal, pl.LinearOperator)
 assert str(inspect.signature(pl.Reversal)) == "(n, dtype=None)"
-assert pl.Reversal.__doc__.startswith("The order of the rows turned round: ``J @ x`` is ``x[::-1]``.")
+doc = pl.Reversal.__doc__
+assert doc.startswith("The order of the rows turned round: ``J @ x`` is ``x[::-1]``.")
 for part in ("Parameters\n----------\nn : int\n", "Cost\n----\n", "Notes\n-----\n", "Examples\n"):
-    assert part in pl.Reversal.__doc__, part
+    assert part in doc, part
 found = doctest.DocTestFinder(recurse=False).find(pl.Reversal, "Reversal", globs={})
 assert [doctest.DocTestRunner().run(t) for t in found] == [(0, 2)]
 assert repr(J) == "<4x4 Reversal with dtype=float64>" and "Reversal" in J._repr_html_()
@@ -173,20 +174,25 @@ assert [p["name"] for p in row["params"]] == ["n", "dtype"]
 for again in (pickle.loads(pickle.dumps(J)), copy.copy(J), copy.deepcopy(J), J.copy()):
     assert type(again) is pl.Reversal
     same(again, F)
-for bad, error in ((lambda: pl.Reversal(), TypeError), (lambda: pl.Reversal(-1), ValueError),
-                   (lambda: pl.Reversal((2, 3)), ValueError), (lambda: pl.Reversal((2, 3, 3)), ValueError),
-                   (lambda: pl.Reversal(3, k=1), TypeError), (lambda: J @ np.ones(5), ValueError),
-                   (lambda: J[4, 0], IndexError), (lambda: J @ pl.Reversal(3), ValueError)):
-    try:
-        bad()
-    except error:
-        continue
-    raise AssertionError(bad)
+for error, *cases in (
+    (TypeError, lambda: pl.Reversal(), lambda: pl.Reversal(3, k=1)),
+    (ValueError, lambda: pl.Reversal(-1), lambda: pl.Reversal((2, 3))),
+    (ValueError, lambda: pl.Reversal((2, 3, 3)), lambda: J @ pl.Reversal(3)),
+    (ValueError, lambda: J @ np.ones(5), lambda: pl.inv(J) @ np.ones(5)),
+    (IndexError, lambda: J[4, 0]),
+):
+    for case in cases:
+        try:
+            case()
+        except error:
+            continue
+        raise AssertionError(case)
 
 # products in every dtype, layout, batch; out=; both sides
 for dtype in "f4 f8 c8 c16 i1 i8 u1 u8 ?".split():
     x = rng.integers(0, 100, (2, 4, 3)).astype(dtype)
-    for y in (x, x.astype(x.dtype.newbyteorder()), np.asfortranarray(x), x[:, ::-1], x[::-1, :, ::2]):
+    swapped = x.astype(x.dtype.newbyteorder())
+    for y in (x, swapped, np.asfortranarray(x), x[:, ::-1], x[::-1, :, ::2]):
         same(J @ y, y[:, ::-1].astype(dtype))
         same(y.mT @ J, y.mT[..., ::-1].astype(dtype))
     same(J.matvec(x[0, :, 0]), x[0, ::-1, 0])
@@ -195,8 +201,8 @@ for dtype in "f4 f8 c8 c16 i1 i8 u1 u8 ?".split():
     same(J.astype(dtype), F.astype(dtype))
 out = np.empty((2, 4, 3))
 assert np.matmul(J, np.ones((2, 4, 3)), out=out) is out
-x = rng.standard_normal(4)
-J.matvec(x, out=x)  # in place
+x = np.arange(4.0)
+same(J.matvec(x, out=x), np.arange(4.0)[::-1])  # in place
 for n in (0, 1):
     same(pl.Reversal(n) @ np.ones(n), np.ones(n))
     same(pl.Reversal(n), np.eye(n))
@@ -215,21 +221,30 @@ same(J.tosparse().toarray(), F)
 # with every other kind
 batch = rng.standard_normal((2, 4))
 B = rng.standard_normal((4, 1)), rng.standard_normal((4, 1))
-for other in (pl.Dense(A), pl.Dense(A.real), pl.Identity(4), pl.Zeros(4), pl.Diag(batch[0]), pl.Diag(batch),
-              pl.Toeplitz(A[0], A[1]), pl.Kron(A[:2, :2], A[2:, 2:]), pl.LowRank(*B), pl.Sparse(sp.csr_array(A.real)),
-              pl.Selection([3, 3, 0, 1], 4), pl.MatVec((4, 4), lambda v: v @ A.T, lambda v: v @ A.conj(), dtype=complex),
-              pl.Reversal(4), 2j * J, pl.inv(pl.Diag(batch[1]))):
+others = [
+    pl.Dense(A), pl.Dense(A.real), pl.Identity(4), pl.Zeros(4), pl.Diag(batch[0]), pl.Diag(batch),
+    pl.Toeplitz(A[0], A[1]), pl.Kron(A[:2, :2], A[2:, 2:]), pl.LowRank(*B),
+    pl.Sparse(sp.csr_array(A.real)), pl.Selection([3, 3, 0, 1], 4), pl.inv(pl.Diag(batch[1])),
+    pl.MatVec((4, 4), lambda v: v @ A.T, lambda v: v @ A.conj(), dtype=complex), J, 2j * J,
+]
+for other in others:
     D = other.toarray()
-    for got, want in ((J @ other, F @ D), (other @ J, D @ F), (J + other, F + D), (other - 2 * J, D - 2 * F),
-                      (J @ other @ J, F @ D @ F), ((J @ other).H, (F @ D).conj().mT)):
-        same(got, want)
-        same(got @ A, want @ A, 1e-12)
-        same(got.diagonal(), np.diagonal(want, axis1=-2, axis2=-1))
-        same(got.trace(), np.trace(want, axis1=-2, axis2=-1))
-    same(pl.Kron(J, other)[5, 6] if D.ndim == 2 else 0.0, np.kron(F, D)[5, 6] if D.ndim == 2 else 0.0)
+    pairs = [
+        (J @ other, F @ D), (other @ J, D @ F), (J + other, F + D), (other - 2 * J, D - 2 * F),
+        (J @ other @ J, F @ D @ F), ((J @ other).H, (F @ D).conj().mT),
+    ]
     if D.ndim == 2:
-        same(pl.Kron(J, other), np.kron(F, D))
-        same(pl.Kron(other, J).T @ np.ones((16, 2)), np.kron(D, F).T @ np.ones((16, 2)), 1e-12)
+        pairs += [(pl.Kron(J, other), np.kron(F, D)), (pl.Kron(other, J).T, np.kron(D, F).T)]
+    for got, want in pairs:
+        x = np.cos(np.arange(2.0 * want.shape[-1])).reshape(-1, 2)
+        same(got, want)
+        same(got @ x, want @ x, 1e-12)
+        same(x.T @ got, x.T @ want, 1e-12)
+        same(got.diagonal(), np.diagonal(want, axis1=-2, axis2=-1))
+        same(got.trace(), np.trace(want, axis1=-2, axis2=-1), 1e-12)
+        if D.ndim == 2:
+            same(got[1, 2], want[1, 2])
+x = rng.standard_normal(4)
 deep = J
 for _ in range(20000):
     deep = deep @ J
@@ -246,15 +261,16 @@ def fired():
 start = fired()
 same((J @ pl.Dense(A) @ J).trace(), np.trace(A), 1e-12)
 assert fired() == start + 1
+single = A.real.astype("f4")
 for dtype in (np.int8, np.float32, complex):
-    same((pl.Reversal(4, dtype) @ pl.Dense(A.real.astype("f4")) @ J).trace(),
-         np.trace(A.real.astype("f4").astype(np.result_type(dtype, "f4"))), 1e-6)
+    got = (pl.Reversal(4, dtype) @ pl.Dense(single) @ J).trace()
+    same(got, np.trace(single.astype(np.result_type(dtype, "f4"))), 1e-6)
 assert fired() == start + 4
 R = rng.standard_normal((2, 3))
 same((pl.Reversal(2) @ pl.Dense(R) @ pl.Reversal(3)).trace(), np.trace(R[::-1, ::-1]))
 assert fired() == start + 4
 print("all checks passed")
-'''
+"""
 
 
 def test_the_kind_and_the_rule_in_python(tree):

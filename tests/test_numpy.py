@@ -97,7 +97,9 @@ def test_sums_and_scales_are_operators(kind, dtype, rng):
     ]
     for i, (got, want) in enumerate(cases):
         assert isinstance(got, pl.LinearOperator), i
-        near(got @ np.eye(4, dtype=want.dtype), want, dtype if np.dtype(dtype).kind in "fc" else None)
+        near(
+            got @ np.eye(4, dtype=want.dtype), want, dtype if np.dtype(dtype).kind in "fc" else None
+        )
     for got in (np.float64(2) * A, np.array(2.0) * A, np.int8(2) * A):
         assert isinstance(got, pl.LinearOperator)
 

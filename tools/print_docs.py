@@ -20,10 +20,11 @@ KINDS = f"""\
 
 {MADE}
 
-What `pl.kinds()` lists, in its own words; `help(pl.Toeplitz)` says the same. Arrays are borrowed: later
-writes to them are seen. `copy=True` copies them. An array with more dimensions than its parameter names is a
-batch. Where an operator is due, an array will do. `MatVec`, the operator of callables, and subclasses of your
-own are in [the tutorial](tutorial/03-your-own.md).
+What `pl.kinds()` lists, in its own words; `help(pl.Toeplitz)` says the same. Arrays are
+borrowed: later writes to them are seen; with `copy=True` they are copied. An array with more
+dimensions than its parameter names is a batch. Where an operator is due, an array will do.
+`MatVec`, the operator of callables, and subclasses of your own are in
+[the tutorial](tutorial/03-your-own.md).
 """
 
 COMPOSITES = """\
@@ -38,11 +39,19 @@ RULES = f"""\
 
 {MADE}
 
-What `pl.rules()` lists. *Close* rows act when an expression is built and compute nothing; *push* rows act at
-first need and move actions (`apply`, `solve`, `todense`, `diagonal`, `trace`, `element`) down to the kinds.
-Within a root the first row that fits wins. `?a` is any node, `@k` the attributes of a head; `view:1` is the
-transpose, `view:2` the conjugate, `view:3` the adjoint. *Computed* right sides are made by a function; a
-guard may refuse a row ([how to add one](add-rule.md)).
+What `pl.rules()` lists. *Close* rows act when an expression is built and compute nothing; *push*
+rows act at first need and move actions (`apply`, `solve`, `todense`, `diagonal`, `trace`,
+`element`) down to the kinds. Within a root the first row that fits wins. `?a` is any node, `@k`
+the attributes of a head; `view:1` is the transpose, `view:2` the conjugate, `view:3` the adjoint.
+*Computed* right sides are made by a function; a guard may refuse a row
+([how to add one](add-rule.md)).
+"""
+
+TABLE = """
+## {phase}
+
+| name | left | right | source |
+|---|---|---|---|
 """
 
 
@@ -93,11 +102,11 @@ def rules() -> str:
     rows = pl.rules()
     text = RULES
     for phase in dict.fromkeys(row["phase"] for row in rows):
-        text += f"\n## {phase.capitalize()}\n\n| name | left | right | source |\n|---|---|---|---|\n"
+        text += TABLE.format(phase=phase.capitalize())
         for row in rows:
             if row["phase"] == phase:
-                source = row["source"].replace("|", "\\|")
-                text += f"| `{row['name']}` | {cell(row['left'])} | {cell(row['right'])} | {source} |\n"
+                sides = f"{cell(row['left'])} | {cell(row['right'])}"
+                text += f"| `{row['name']}` | {sides} | {row['source'].replace('|', '/')} |\n"
     return text
 
 

@@ -48,7 +48,7 @@ class LinearOperator(_core.Operator):
 
     def __new__(cls, *args, **kwargs):
         if cls is LinearOperator:
-            return MatVec(*args, **kwargs)
+            return _core.Operator.__new__(MatVec)  # type.__call__ runs its __init__, once
         self = _core.Operator.__new__(cls)
         if cls._matvec is LinearOperator._matvec and cls._matmat is LinearOperator._matmat:
             warnings.warn(

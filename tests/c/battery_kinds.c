@@ -210,6 +210,73 @@ static void all_kinds(void) {
     }
 }
 
+/* -- composites of every pair of kinds --------------------------------------------------------------------- */
+
+static const lop_node *kind(const lop_op *op, int64_t m, int64_t n, lop_dtype dt) {
+    const lop_node *a = NULL;
+    lop_status st = op->random(&w.rand, m, n, dt, &a);
+    if (st == LOP_UNABLE) st = t_op("dense")->random(&w.rand, m, n, dt, &a);
+    return st == LOP_OK ? a : NULL;
+}
+
+/* A + 9 I: safely regular. */
+static const lop_node *regular(const lop_op *op, int64_t n, lop_dtype dt) {
+    lop_attr nine = lop_attr_coef(9, 0);
+    const lop_node *eye = NULL;
+    if (t_op("identity")->random(&w.rand, n, n, dt, &eye) != LOP_OK) return NULL;
+    return t_two_of(&w, "sum", kind(op, n, n, dt), t_one_of(&w, "scaled", &nine, eye));
+}
+
+enum { COMPOSITES = 15 };
+static const lop_node *composite(int which, const lop_op *p, const lop_op *q, lop_dtype dt) {
+    lop_attr weak_int = lop_attr_coef(3, 0), turn = lop_attr_coef(0.5, -2), strong = lop_attr_coef(1.5, 0), view = t_ints(3, 0, 0, 0);
+    lop_attr cube = t_ints(3, 0, 0, 0), other = t_ints(1 + which % 3, 0, 0, 0);
+    const lop_node *f[3];
+    weak_int.i[1] = LOP_WEAK_INT;
+    strong.i[1] = LOP_STRONG;
+    strong.i[2] = dt;
+    switch (which) {
+    case 0: return t_two_of(&w, "sum", kind(p, 3, 5, dt), kind(q, 3, 5, dt));
+    case 1: return t_two_of(&w, "prod", kind(p, 3, 5, dt), kind(q, 5, 2, dt));
+    case 2: return t_one_of(&w, "scaled", &weak_int, kind(p, 4, 4, dt));
+    case 3: return t_one_of(&w, "scaled", &turn, kind(p, 3, 5, dt));
+    case 4: return t_one_of(&w, "scaled", &strong, kind(p, 4, 4, dt));
+    case 5: return t_one_of(&w, "power", &cube, kind(p, 4, 4, dt));
+    case 6: return t_one_of(&w, "inverse", NULL, regular(p, 4, dt));
+    case 7: return t_two_of(&w, "kron", kind(p, 2, 3, dt), kind(q, 3, 3, dt));
+    case 8: return t_two_of(&w, "lowrank", kind(p, 5, 2, dt), kind(q, 4, 2, dt));
+    case 9: return t_one_of(&w, "view", &view, t_one_of(&w, "view", &other, t_two_of(&w, "prod", kind(p, 3, 4, dt), kind(q, 4, 4, dt))));
+    case 10: return t_one_of(&w, "inverse", NULL, t_two_of(&w, "kron", regular(p, 2, dt), regular(q, 3, dt)));
+    case 11: return t_two_of(&w, "prod", t_two_of(&w, "sum", kind(p, 4, 4, dt), kind(q, 4, 4, dt)), kind(p, 4, 3, dt));
+    case 12: return t_one_of(&w, "inverse", NULL, t_two_of(&w, "prod", regular(p, 3, dt), regular(q, 3, dt)));
+    case 13: f[0] = kind(p, 4, 2, dt), f[1] = kind(q, 5, 3, dt), f[2] = kind(p, 2, 3, dt); break;
+    default: f[0] = kind(p, 2, 1, dt), f[1] = kind(q, 3, 3, dt), f[2] = kind(p, 1, 4, dt); break;
+    }
+    const lop_node *out = t_node(&w, which == 13 ? "lowrank" : "kron", NULL, 3, f);
+    for (int i = 0; i < 3; i++) lop_node_unref(f[i]);
+    return out;
+}
+
+static void composites(void) {
+    for (int i = 0; i < lop_nops(); i++)
+        for (int j = 0; j < lop_nops(); j++) {
+            const lop_op *p = lop_op_at(i), *q = lop_op_at(j);
+            if (!p->random || !q->random) continue;
+            for (int which = 0; which < COMPOSITES; which++) {
+                lop_dtype dt = dtypes[(i + j + which) % 4];
+                const lop_node *a = composite(which, p, q, dt);
+                char who[80];
+                snprintf(who, sizeof who, "%s, %s: composite %d", p->name, q->name, which);
+                if (!t_check(a != NULL, "%s: %s", who, w.err.text)) continue;
+                products(a, dt, who);
+                values(a, who);
+                lop_node_unref(a);
+                world_leaves(&w);
+            }
+        }
+    t_group("composites of pairs");
+}
+
 /* Large enough for the FFT, in the four modes, and the same without it. */
 static void large_toeplitz(void) {
     static const int64_t shapes[][2] = {{700, 700}, {2000, 300}, {300, 2000}};
@@ -236,7 +303,9 @@ static void large_toeplitz(void) {
 int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 20261121));
     all_kinds();
+    composites();
     large_toeplitz();
     world_close(&w, "battery_kinds");
+    t_group("memory");
     return t_end();
 }

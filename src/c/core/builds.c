@@ -51,7 +51,7 @@ static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *at
     int n = b ? 2 : 1;
     lop_status st = lop_make(mk, op->name, attr, n, child, NULL, out);
     if (st != LOP_OK) return st;
-    lop_attr d = {.i = {0, 0, 0, (int64_t)(*out)->dtype + 1}};
+    lop_attr d = {.i = {1, 0, 0, (int64_t)(*out)->dtype + 1}};
     for (int i = 0; st == LOP_OK && i < n; i++)
         if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype) st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
     if (wide[0] || wide[1]) {
@@ -85,12 +85,12 @@ LOP_BUILD(cast_x) {
     return lop_make1(mk, &lop_op_cast, &a, HOLE(m, 'x'), out);
 }
 
-/* The kind with its parameters cast to the root's dtype: op(kind(cast a, ...), x...). */
+/* The kind with its parameters cast, deep, to the root's dtype: op(kind(cast a, ...), x...). */
 LOP_BUILD(widen) {
     const lop_node *top = m->root->child[0], *k = top->op == &lop_op_view ? top->child[0] : top;
     const lop_node *p[3] = {0}, *kind = NULL, *seen = NULL, *child[2] = {NULL, m->root->n > 1 ? m->root->child[1] : NULL};
     lop_status st = k->n <= 3 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
-    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     for (int i = 0; st == LOP_OK && i < k->n; i++) st = lop_make1(mk, &lop_op_cast, &d, k->child[i], &p[i]);
     if (st == LOP_OK) st = lop_make(mk, k->op->name, &k->attr, k->n, p, NULL, &kind);
     if (st == LOP_OK && k != top) st = lop_make1(mk, &lop_op_view, &top->attr, kind, &seen);

@@ -69,13 +69,15 @@ lop_truth lop_when_cast_same(const lop_match *m) {
     return truth(!a->weak && (int64_t)a->dtype + 1 == ATTR(m, 'd').i[3]);
 }
 static bool widens(lop_dtype from, lop_dtype to) { return from != to && lop_promote(from, to) == to; }
-lop_truth lop_when_widens(const lop_match *m) { /* integers wrap where they stand: only floats */
+lop_truth lop_when_widens(const lop_match *m) { /* integers wrap where they stand, but under a deep cast */
     lop_dtype from = m->root->child[0]->dtype;
-    return truth(lop_is_blas(from) && widens(from, m->root->dtype));
+    return truth((lop_is_blas(from) || m->root->attr.i[0]) && widens(from, m->root->dtype));
 }
 lop_truth lop_when_cast_widens(const lop_match *m) {
-    lop_dtype inner = m->root->child[0]->dtype, from = m->root->child[0]->child[0]->dtype;
-    return truth(lop_promote(from, inner) == inner && lop_promote(inner, m->root->dtype) == m->root->dtype);
+    const lop_node *inner = m->root->child[0];
+    lop_dtype from = inner->child[0]->dtype;
+    bool same = inner->attr.i[0] == m->root->attr.i[0] || lop_is_blas(from);
+    return truth(same && lop_promote(from, inner->dtype) == inner->dtype && lop_promote(inner->dtype, m->root->dtype) == m->root->dtype);
 }
 lop_truth lop_when_narrow(const lop_match *m) {
     const lop_node *k = m->root->child[0];

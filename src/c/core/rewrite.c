@@ -277,7 +277,7 @@ typedef struct spot {
 } spot;
 
 /* Rules that do not terminate and expressions that unfold without end (A^(10^9)) stop here; 300 bytes each. */
-enum { BUDGET = 5000000 };
+enum { BUDGET = 2000000 };
 
 typedef struct driver {
     const lop_rules *rules;

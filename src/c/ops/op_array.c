@@ -151,7 +151,7 @@ const lop_op lop_op_scale = {LOP_NAMED(scale), .cls = LOP_ARRAY, .min = 1, .max 
                              .infer = infer_scale, .lower = lower_scale};
 const lop_op lop_op_conjugate = {LOP_NAMED(conjugate), .cls = LOP_ARRAY, .min = 1, .max = 1, .infer = infer_same, .lower = lower_conj};
 
-/* cast: attr.i[3] is the dtype + 1. */
+/* cast: attr.i[3] is the dtype + 1; attr.i[0] 1: deep, the rules move it down to the leaves of integers too. */
 static lop_status infer_cast(lop_node *n, lop_err *err) {
     lop_status st = infer_same(n, err);
     n->weak = LOP_STRONG;

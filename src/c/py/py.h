@@ -42,6 +42,7 @@ typedef struct py_plan {
     lop_plan *plan;
     PyObject *leaves;   /* tuple: the arrays of the plan's leaves, NULL at the right-hand side's place */
     int rhs;            /* index of the right-hand side's leaf; -1 none */
+    bool direct;        /* may take the direct road */
 } py_plan;
 
 enum { ACT_APPLY = 0 /* + mode, + 4: from the right */, ACT_DENSE = 8, ACT_DIAGONAL, ACT_TRACE, ACT_ELEMENT };
@@ -117,6 +118,11 @@ lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, con
                      const lop_node **out, lop_err *err);
 void py_cache_clear(py_state *s, py_op *self);
 PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act); /* py_explain.c */
+
+/* py_direct.c: A x for a vector by the cached plan, when that is one step. New array; NULL without an
+ * exception: take the general way; NULL with one: it failed. */
+bool py_is_direct(const lop_plan *plan);
+PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x);
 
 /* py_kinds.c */
 PyObject *py_kinds(py_state *s);

@@ -150,9 +150,11 @@ PyObject *py_matmul(PyObject *a, PyObject *b) {
     py_state *s = state_of_two(a, b, &left);
     if (!s) return NULL;
     if (!left) return binary_hook(s, "rmatmul", a, b);
-    if (py_is_op(s, b)) return py_build(s, &lop_op_prod, NULL, a, b);
+    if (!PyArray_CheckExact(b) && py_is_op(s, b)) return py_build(s, &lop_op_prod, NULL, a, b);
     if (PyArray_CheckExact(b) && ((py_op *)a)->node) {
         PyArrayObject *x = (PyArrayObject *)b;
+        PyObject *fast = py_direct(s, (py_op *)a, x);
+        if (fast || PyErr_Occurred()) return fast;
         const lop_node *node = ((py_op *)a)->node;
         int nd = PyArray_NDIM(x);
         bool vec = nd == 1;

@@ -339,6 +339,8 @@ static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
     if (PyArray_CheckExact(args[0]) && ((py_op *)self)->node) {
         PyArrayObject *x = (PyArrayObject *)args[0];
         const lop_node *node = ((py_op *)self)->node;
+        PyObject *fast = vec && mode == LOP_N && !out ? py_direct(s, (py_op *)self, x) : NULL;
+        if (fast || PyErr_Occurred()) return fast;
         int nd = PyArray_NDIM(x);
         int64_t want = mode & LOP_T ? lop_rows(node) : lop_cols(node);
         bool fits = vec ? nd == 1 && PyArray_DIM(x, 0) == want : nd >= 2 && PyArray_DIM(x, nd - 2) == want;

@@ -153,6 +153,7 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
         entry_clear(want);
         return NULL;
     }
+    want->direct = py_is_direct(want->plan);
     if (!self->cache) self->cache = lop_calloc(&s->ctx, PY_CACHE, sizeof *self->cache);
     if (!self->cache) {
         entry_clear(want);
