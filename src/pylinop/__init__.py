@@ -33,7 +33,7 @@ def _load_core() -> None:
 
 _load_core()
 
-from . import _core, _forms, _walk
+from . import _callables, _core, _forms, _walk
 from ._config import config, show_config
 from ._errors import (
     ConvergenceError,
@@ -47,14 +47,16 @@ from ._operator import LinearOperator, MatVec
 from ._scipy import parts_of_sparse
 
 _HOOKS = (
-    "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray diagonal "
-    "trace materialising fell_back user_view foreign_dtype user_attribute overrides_hooks"
+    "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
+    "diagonal trace materialising fell_back"
 )
+_USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator"
 _core._setup(
     LinearOperator,
     {
         **{name: getattr(_walk, name) for name in _HOOKS.split()},
+        **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_forms, name) for name in _TAKING.split()},
         "rmatmul": lambda x, op: _walk.rmatmul(op, x),
         "rmultiply": _walk.rmultiply,

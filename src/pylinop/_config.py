@@ -13,7 +13,7 @@ _DEFAULTS = {
     "memory_limit": None,
 }
 _DOC = {
-    "fft": "products may go through the FFT (normwise accurate); False: direct loops, componentwise",
+    "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
     "provenance": "operators remember the line that built them (about 35 ns each)",
     "cache_limit": "bytes kept of derived values (spectra, factors), all operators together",
     "warn_limit": "bytes from which an unasked dense form warns",
@@ -51,8 +51,8 @@ class config:
 
     Notes
     -----
-    ``fft``, ``provenance`` and ``cache_limit`` are read by the C core and hold for the process, in a
-    ``with`` block too (they are put back at its end); the limits are context-local.
+    ``fft``, ``provenance`` and ``cache_limit`` are read by the C core and hold for the process,
+    in a ``with`` block too (they are put back at its end); the limits are context-local.
 
     Examples
     --------

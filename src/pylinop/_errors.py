@@ -66,8 +66,9 @@ def where(op):
         return None
     file, line = origin
     source = linecache.getline(file, line).strip()
-    return f"{os.path.relpath(file) if os.path.isabs(file) and os.path.exists(file) else file}:{line}" + (
-        f": {source}" if source else ""
+    return (
+        f"{os.path.relpath(file) if os.path.isabs(file) and os.path.exists(file) else file}:{line}"
+        + (f": {source}" if source else "")
     )
 
 
@@ -112,5 +113,6 @@ def make_error(name, text, op, action, batch):
 
 def shape_error(op, what, want, got):
     """A ValueError in SciPy's words, with ours: shapes, expression, line."""
-    text = f"Dimension mismatch: {what} of an operator of shape {op.shape} takes {want}, got shape {got}"
+    text = f"Dimension mismatch: {what} of an operator of shape {op.shape} takes {want}, "
+    text += f"got shape {got}"
     return make_error("ValueError", text, op, "apply", -1)

@@ -1,8 +1,9 @@
-"""Taking things in, and small forms: operators from anything, shapes, parts, copies in another dtype."""
+"""Taking things in, and small forms: operators from anything, shapes, parts, other dtypes."""
 
 import numpy as np
 
 from . import _core, _scipy, _walk
+
 
 def as_array(x):
     if isinstance(x, np.ndarray):
@@ -21,7 +22,9 @@ def as_shape(shape):
     try:
         shape = tuple(int(np.asarray(d).__index__()) for d in tuple(shape))
     except (TypeError, ValueError):
-        raise ValueError(f"invalid shape {shape!r} (must be a tuple of at least two integers)") from None
+        raise ValueError(
+            f"invalid shape {shape!r} (must be a tuple of at least two integers)"
+        ) from None
     if len(shape) < 2 or min(shape) < 0:
         raise ValueError(f"invalid shape {shape!r} (must be at least 2-d, sizes not negative)")
     return shape
@@ -46,7 +49,11 @@ def as_operator(A):
         return A
     if _scipy.issparse(A):
         return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
-    if isinstance(A, np.ndarray) or hasattr(A, "__array_interface__") or isinstance(A, (list, tuple)):
+    if (
+        isinstance(A, np.ndarray)
+        or hasattr(A, "__array_interface__")
+        or isinstance(A, (list, tuple))
+    ):
         if isinstance(A, np.ma.MaskedArray):
             raise TypeError("masked arrays are not taken: fill them first")
         a = np.asarray(A)
@@ -57,10 +64,12 @@ def as_operator(A):
         return make_matvec(A)
     if hasattr(A, "__dlpack__"):
         return _core.Dense(np.from_dlpack(A))
-    raise TypeError(f"type not understood: {type(A).__name__} is no array, sparse matrix or operator")
+    raise TypeError(
+        f"type not understood: {type(A).__name__} is no array, sparse matrix or operator"
+    )
 
 
-# -- small forms -----------------------------------------------------------------------------------------------------
+# -- small forms --
 
 
 def _is_real(op):
@@ -119,7 +128,13 @@ def _one_element(op, key):
     key = key if isinstance(key, tuple) else (key,)
     lead, key = (True, key[1:]) if key and key[0] is Ellipsis else (False, key)
     for k in key:
-        if not (isinstance(k, slice) or k is Ellipsis or k is None or hasattr(k, "__index__") or hasattr(k, "__len__")):
+        if not (
+            isinstance(k, slice)
+            or k is Ellipsis
+            or k is None
+            or hasattr(k, "__index__")
+            or hasattr(k, "__len__")
+        ):
             raise TypeError(f"indices must be integers, slices or arrays of integers, got {k!r}")
         if isinstance(k, str):
             raise TypeError(f"indices must be integers, slices or arrays of integers, got {k!r}")
@@ -139,13 +154,16 @@ def getitem(op, key):
     found = _one_element(op, key)
     if found is None:
         raise NotImplementedError(
-            "only single elements are implemented so far, op[i, j] and op[..., i, j]: rows, columns and slices come later"
+            "only single elements are implemented so far, op[i, j] and op[..., i, j]: "
+            "rows, columns and slices come later"
         )
     batch, i, j = found
     m, n = op.shape[-2:]
     for at, size in ((i, m), (j, n)):
         if not -size <= at < size:
-            raise IndexError(f"index {at} is out of bounds for size {size} (operator of shape {op.shape})")
+            raise IndexError(
+                f"index {at} is out of bounds for size {size} (operator of shape {op.shape})"
+            )
     i, j = i % m, j % n
     y = op._element(i, j)
     if y is NotImplemented:

@@ -14,8 +14,8 @@ def aslinearoperator(A):
     Parameters
     ----------
     A : array_like, sparse matrix, operator
-        Arrays become `Dense`, scipy.sparse matrices `Sparse`, operators of ours stay the same object;
-        anything with ``shape`` and ``matvec`` becomes a `MatVec`.
+        Arrays become `Dense`, scipy.sparse matrices `Sparse`, operators of ours stay the same
+        object; anything with ``shape`` and ``matvec`` becomes a `MatVec`.
 
     Returns
     -------
@@ -38,8 +38,8 @@ def aslinearoperator(A):
 def inv(A):
     """The inverse of a square operator, lazy.
 
-    Nothing is computed before it is applied; then Diag, Identity and Kron of square factors in closed
-    form, everything else by LU of the dense form (kept while its content stays the same).
+    Nothing is computed before it is applied; then Diag, Identity and Kron of square factors in
+    closed form, everything else by LU of the dense form (kept while its content stays the same).
 
     Parameters
     ----------

@@ -9,13 +9,15 @@ from . import _core, _errors
 
 
 def as_dense(op, dtype=None, copy=None):
-    """op.__array__: the dense form. From scipy.sparse's dispatch a 0-d object, so that it defers to us."""
+    """op.__array__: the dense form; to scipy.sparse's dispatch a 0-d object, so that it defers."""
     if sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse._"):
         hidden = np.empty((), dtype=object)
         hidden[()] = op
         return hidden
     if copy is False:
-        raise ValueError("an operator has no array to hand out without copying; use copy=None or toarray()")
+        raise ValueError(
+            "an operator has no array to hand out without copying; use copy=None or toarray()"
+        )
     nbytes = op.size * (op.dtype.itemsize if op.dtype is not None else 8)
     from ._walk import materialising
 

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from . import _core, _forms, _numpy, _pickle, _repr, _walk
+from . import _callables, _core, _forms, _numpy, _pickle, _repr, _walk
 
 __all__ = ["LinearOperator", "make_matvec"]
 
@@ -25,14 +25,14 @@ class LinearOperator(_core.Operator):
     """A linear operator: the base of all kinds, and a drop-in for SciPy's class of that name.
 
     ``LinearOperator(shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None)`` makes an
-    operator of callables (a `MatVec`). Subclasses define ``_matvec`` or ``_matmat`` and, if they can,
-    ``_rmatvec``, ``_rmatmat`` or ``_adjoint``; they set ``shape`` and ``dtype`` or call
+    operator of callables (a `MatVec`). Subclasses define ``_matvec`` or ``_matmat`` and, if they
+    can, ``_rmatvec``, ``_rmatmat`` or ``_adjoint``; they set ``shape`` and ``dtype`` or call
     ``super().__init__(dtype, shape)``.
 
     Notes
     -----
-    ``A @ x`` computes an array now; ``A @ B``, ``A + B``, ``c * A``, ``A.T``, ``A.H`` are operators and
-    compute nothing. Whatever an operator is made of, later writes to its arrays are seen.
+    ``A @ x`` computes an array now; ``A @ B``, ``A + B``, ``c * A``, ``A.T``, ``A.H`` are operators
+    and compute nothing. Whatever an operator is made of, later writes to its arrays are seen.
 
     Examples
     --------
@@ -59,7 +59,11 @@ class LinearOperator(_core.Operator):
         return self
 
     def __init__(self, dtype, shape, xp=None):
-        if xp is not None and xp is not np and getattr(xp, "__name__", "").split(".")[-1] not in ("numpy",):
+        if (
+            xp is not None
+            and xp is not np
+            and getattr(xp, "__name__", "").split(".")[-1] not in ("numpy",)
+        ):
             raise NotImplementedError(f"xp={xp!r}: only NumPy's namespace is supported so far")
         self.dtype = dtype
         self.shape = shape
@@ -71,16 +75,16 @@ class LinearOperator(_core.Operator):
     # -- SciPy's hooks -----------------------------------------------------------------------------
 
     def _matvec(self, x):
-        return _walk.default_matvec(self, x)
+        return _callables.default_matvec(self, x)
 
     def _matmat(self, X):
-        return _walk.default_matmat(self, X)
+        return _callables.default_matmat(self, X)
 
     def _rmatvec(self, x):
-        return _walk.default_rmatvec(self, x)
+        return _callables.default_rmatvec(self, x)
 
     def _rmatmat(self, X):
-        return _walk.default_rmatmat(self, X)
+        return _callables.default_rmatmat(self, X)
 
     def _adjoint(self):
         return _core._build("view", self, None, 3)
@@ -124,12 +128,12 @@ class LinearOperator(_core.Operator):
 
     @property
     def real(self):
-        """The real part, lazy: (A + conj A) / 2 for a complex operator, itself for a real one."""
+        """The real part, lazy; the operator itself when it is real."""
         return _forms.real_part(self)
 
     @property
     def imag(self):
-        """The imaginary part, lazy: (A - conj A) / 2i for a complex operator, zeros for a real one."""
+        """The imaginary part, lazy; zeros for a real operator."""
         return _forms.imag_part(self)
 
     @property
@@ -146,7 +150,7 @@ class LinearOperator(_core.Operator):
         return _forms.nbytes(self)
 
     def astype(self, dtype, copy=False):
-        """The operator in another dtype, lazy; itself when the dtype is that already and not ``copy``."""
+        """The operator in another dtype; itself when it has that already and not ``copy``."""
         return _forms.astype(self, dtype, copy)
 
     def copy(self):
@@ -214,7 +218,7 @@ class MatVec(LinearOperator):
     """
 
     def __init__(self, shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None, xp=None):
-        super(MatVec, self).__init__(dtype, shape, xp)
+        LinearOperator.__init__(self, dtype, shape, xp)
         for name, f in (("rmatvec", rmatvec), ("matmat", matmat), ("rmatmat", rmatmat)):
             if f is not None and not callable(f):
                 raise TypeError(f"{name} must be callable, got {type(f).__name__}")
@@ -222,7 +226,7 @@ class MatVec(LinearOperator):
             raise TypeError(f"matvec must be callable, got {type(matvec).__name__}")
         self._callables = (matvec, rmatvec, matmat, rmatmat)
         if dtype is None:
-            self.dtype = _walk.infer_dtype(self)
+            self.dtype = _callables.infer_dtype(self)
 
     def __new__(cls, *args, **kwargs):
         return _core.Operator.__new__(cls)
@@ -232,19 +236,21 @@ class MatVec(LinearOperator):
 
     def _matmat(self, X):
         f = self._callables[2]
-        return _walk.default_matmat(self, X) if f is None else f(X)
+        return _callables.default_matmat(self, X) if f is None else f(X)
 
     def _rmatvec(self, x):
         f = self._callables[1]
         if f is None:
             if self._callables[3] is not None:
-                return _walk.default_rmatvec(self, x)
-            raise NotImplementedError("rmatvec is not defined: give rmatvec= (or rmatmat=) to the operator")
+                return _callables.default_rmatvec(self, x)
+            raise NotImplementedError(
+                "rmatvec is not defined: give rmatvec= (or rmatmat=) to the operator"
+            )
         return f(x)
 
     def _rmatmat(self, X):
         f = self._callables[3]
-        return _walk.default_rmatmat(self, X) if f is None else f(X)
+        return _callables.default_rmatmat(self, X) if f is None else f(X)
 
 
 LinearOperator.__module__ = MatVec.__module__ = "pylinop"
@@ -261,4 +267,3 @@ def make_matvec(A):
         rmatmat=getattr(A, "rmatmat", None),
         dtype=dtype,
     )
-

@@ -26,7 +26,7 @@ def _set_state(op, state):
 
 
 def _bare(cls, shape, dtype):
-    """An instance without __init__; where the class defines shape or dtype itself they are left to it."""
+    """An instance without __init__; shape and dtype that its class defines are left to it."""
     op = _core.Operator.__new__(cls)
     for name, value in (("shape", shape), ("dtype", dtype)):
         if not isinstance(getattr(cls, name), property):
@@ -52,7 +52,9 @@ def program(op):
 
 
 def _refs(values, number):
-    return tuple(("op", number[id(v)]) if isinstance(v, _core.Operator) else ("is", v) for v in values)
+    return tuple(
+        ("op", number[id(v)]) if isinstance(v, _core.Operator) else ("is", v) for v in values
+    )
 
 
 def _entry(o, number):
@@ -105,7 +107,13 @@ def _copied(value, memo):
 
 def deepcopy(op, memo):
     entries = [
-        (kind, what, mode, tuple((tag, v if tag == "op" else _copied(v, memo)) for tag, v in refs), _copy.deepcopy(state, memo))
+        (
+            kind,
+            what,
+            mode,
+            tuple((tag, v if tag == "op" else _copied(v, memo)) for tag, v in refs),
+            _copy.deepcopy(state, memo),
+        )
         for kind, what, mode, refs, state in program(op)
     ]
     made = build(entries)
@@ -122,9 +130,15 @@ def shallow(op):
 
 
 def rebuilt(op, change, dtype):
-    """The same leaf kind over changed arrays; factors are changed in turn, a dtype argument replaced."""
+    """The same leaf kind over changed arrays and factors; a dtype argument is replaced."""
     names = [p["name"] for row in _core.kinds() if row["head"] == op._head for p in row["params"]]
-    index = {p["name"] for row in _core.kinds() if row["head"] == op._head for p in row["params"] if p["role"] == "index"}
+    index = {
+        p["name"]
+        for row in _core.kinds()
+        if row["head"] == op._head
+        for p in row["params"]
+        if p["role"] == "index"
+    }
     args = []
     for i, value in enumerate(op._init):
         name = names[min(i, len(names) - 1)]

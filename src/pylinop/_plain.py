@@ -22,7 +22,6 @@ def _selection(op):
     return np.eye(n, dtype=op._init[2])[index]
 
 
-
 _DENSE = {
     "Dense": lambda op: op._init[0],
     "Diag": _diag,
@@ -39,4 +38,6 @@ def dense(op):
     for cls in type(op).__mro__:
         if cls.__name__ in _DENSE:
             return _DENSE[cls.__name__](op)
-    raise NotImplementedError(f"{type(op).__name__} has no form for dtypes outside float32/64, complex64/128, integers")
+    raise NotImplementedError(
+        f"{type(op).__name__} has no form for dtypes outside float32/64, complex64/128, integers"
+    )

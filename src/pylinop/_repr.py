@@ -26,10 +26,16 @@ def html(op):
         o for o in (op._init or ()) if hasattr(o, "_operands")
     ]
     if below:
-        rows.append(("of", ", ".join(text(o)[1:-1] for o in below[:6]) + (", ..." if len(below) > 6 else "")))
+        rows.append(
+            (
+                "of",
+                ", ".join(text(o)[1:-1] for o in below[:6]) + (", ..." if len(below) > 6 else ""),
+            )
+        )
     rows.append(("memory", f"{op.nbytes:,} bytes"))
+    left = "style='text-align:left'"
     body = "".join(
-        f"<tr><th style='text-align:left'>{k}</th><td style='text-align:left'>{_html.escape(v)}</td></tr>" for k, v in rows
+        f"<tr><th {left}>{k}</th><td {left}>{_html.escape(v)}</td></tr>" for k, v in rows
     )
     return f"<table>{body}</table>"
 

@@ -59,7 +59,9 @@ def real_class(cls):
 def parts_of_sparse(A):
     """Arrays and numbers of a scipy.sparse matrix: (data, indices, indptr) or (data, row, col)."""
     if not issparse(A):
-        raise TypeError(f"Sparse takes a scipy.sparse matrix, got {type(A).__name__}; arrays go to Dense")
+        raise TypeError(
+            f"Sparse takes a scipy.sparse matrix, got {type(A).__name__}; arrays go to Dense"
+        )
     if A.ndim != 2:
         raise ValueError(f"Sparse takes a 2-dimensional matrix, got shape {A.shape}")
     if A.format not in _FORMATS:
@@ -74,7 +76,7 @@ def parts_of_sparse(A):
 
 
 def tosparse(op, format="csr"):
-    """A scipy.sparse array of the operator's dense form, without making it dense where it is sparse."""
+    """The operator as a scipy.sparse array, without a dense form where its kind is sparse."""
     import scipy.sparse as sp
 
     if op.ndim != 2:
@@ -92,7 +94,9 @@ def tosparse(op, format="csr"):
     if head == "selection":
         m, n = op.shape
         index = np.asarray(op._init[0])
-        return sp.coo_array((np.ones(m, op.dtype), (np.arange(m), index % n if n else index)), shape=op.shape).asformat(format)
+        return sp.coo_array(
+            (np.ones(m, op.dtype), (np.arange(m), index % n if n else index)), shape=op.shape
+        ).asformat(format)
     if head == "kron":
         out = tosparse(op._init[0]) if op._init else None
         for f in (op._init or ())[1:]:

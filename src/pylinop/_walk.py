@@ -1,7 +1,7 @@
 """The plain walk, and SciPy's manners about arrays.
 
-Expressions with callables, user subclasses or dtypes outside C's run as written: right to left, node by
-node, with NumPy's operators and no rules. The walk is a loop over generators: no depth limit."""
+Expressions with callables, user subclasses or foreign dtypes run as written: right to left, node
+by node, with NumPy's operators and no rules. The walk is a loop over generators: no depth limit."""
 
 import warnings
 
@@ -12,11 +12,11 @@ from . import _core, _errors, _plain, _scipy
 N, T, C, H = 0, 1, 2, 3
 
 
-# -- the walk -----------------------------------------------------------------------------------------------
+# -- the walk --
 
 
 def _run(request):
-    """Runs generators that yield sub-requests (op, x, mode, vec) until the first one is answered."""
+    """Runs generators that yield requests (op, x, mode, vec) until the first is answered."""
     stack, value = [_steps(*request)], None
     while stack:
         try:
@@ -79,6 +79,15 @@ def _steps(op, x, mode, vec):
     return _call(op, x, mode, vec)
 
 
+def _broadcast(*shapes):
+    """np.broadcast_shapes with the words of np.matmul."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        words = " and ".join(map(str, shapes))
+        raise ValueError(f"batch dimensions could not be broadcast together: {words}") from None
+
+
 def _conj(a):
     return np.conjugate(a) if np.iscomplexobj(a) else a
 
@@ -113,7 +122,7 @@ def _kron(op, x, mode, vec):
         else:
             y = yield factors[i], y, mode, False
             sizes[i] = y.shape[-2]
-        batch = np.broadcast_shapes(batch, y.shape[:-3])
+        batch = _broadcast(batch, y.shape[:-3])
         x = y.reshape(*batch, int(np.prod(sizes, dtype=np.int64)), k)
     return x[..., 0] if vec else x
 
@@ -143,7 +152,7 @@ def _call(op, x, mode, vec):
         raise NotImplementedError(f"{type(op).__name__} gave NotImplemented")
     if not _scipy.issparse(y):
         y = np.asarray(y)
-        batch = np.broadcast_shapes(op.shape[:-2], x.shape[: -1 if vec else -2])
+        batch = _broadcast(op.shape[:-2], x.shape[: -1 if vec else -2])
         want = (*batch, m) if vec else (*batch, m, x.shape[-1])
         if y.shape != want:
             if y.size != int(np.prod(want)):
@@ -156,6 +165,12 @@ def _call(op, x, mode, vec):
                 )
             y = y.reshape(want)
     return _conj(y) if flip else y
+
+
+def _forms():
+    from . import _forms
+
+    return _forms
 
 
 def apply(op, x, mode=N, vec=False, out=None):
@@ -171,150 +186,7 @@ def apply(op, x, mode=N, vec=False, out=None):
     return y
 
 
-# -- defaults of SciPy's hooks ----------------------------------------------------------------------------
-
-
-def _of_kind(op):
-    """The operator without its class's overrides: what super()._matvec means in a subclass of a kind."""
-    if op._init is None and not op._operands:
-        return None
-    if not op._opaque or op._operands:
-        return op
-    for cls in type(op).__mro__:
-        if cls.__module__ == "pylinop" and cls.__name__ != "LinearOperator":
-            return cls(*op._init)
-    return None
-
-
-def default_matvec(op, x):
-    kind = _of_kind(op)
-    if kind is not None:
-        return apply(kind, np.asarray(x), N, True)
-    if type(op)._matmat is _base()._matmat:
-        raise NotImplementedError(f"{type(op).__name__} defines neither _matvec nor _matmat")
-    return op._matmat(x[..., np.newaxis])[..., 0]
-
-
-def default_matmat(op, X):
-    kind = _of_kind(op) if type(op)._matvec is _base()._matvec else None
-    if kind is not None:
-        return apply(kind, np.asarray(X), N, False)
-    if X.shape[-1] == 0:
-        batch = np.broadcast_shapes(op.shape[:-2], X.shape[:-2])
-        return np.zeros((*batch, op.shape[-2], 0), dtype=np.result_type(X, op.dtype or X.dtype))
-    columns = [np.asarray(op._matvec(X[..., :, j])) for j in range(X.shape[-1])]
-    m = op.shape[-2]
-    columns = [c.reshape(*np.broadcast_shapes(op.shape[:-2], X.shape[:-2]), m) for c in columns]
-    return np.stack(columns, axis=-1)
-
-
-def default_rmatvec(op, x):
-    kind = _of_kind(op)
-    if kind is not None:
-        return apply(kind, np.asarray(x), H, True)
-    if type(op)._adjoint is not _base()._adjoint:
-        return op._adjoint()._matvec(x) if not _is_core(op) else op._adjoint().matvec(x)
-    if type(op)._rmatmat is _base()._rmatmat or (_is_matvec(op) and op._callables[3] is None):
-        raise NotImplementedError(
-            f"the adjoint of {type(op).__name__} is not known: define _rmatvec, _rmatmat or _adjoint"
-        )
-    return op._rmatmat(x[..., np.newaxis])[..., 0]
-
-
-def default_rmatmat(op, X):
-    kind = _of_kind(op) if type(op)._rmatvec is _base()._rmatvec else None
-    if kind is not None:
-        return apply(kind, np.asarray(X), H, False)
-    if type(op)._adjoint is not _base()._adjoint:
-        return op._adjoint().matmat(X)
-    m = op.shape[-1]
-    batch = np.broadcast_shapes(op.shape[:-2], X.shape[:-2])
-    if X.shape[-1] == 0:
-        return np.zeros((*batch, m, 0), dtype=np.result_type(X, op.dtype or X.dtype))
-    return np.stack(
-        [np.asarray(op._rmatvec(X[..., :, j])).reshape(*batch, m) for j in range(X.shape[-1])], axis=-1
-    )
-
-
-def _forms():
-    from . import _forms
-
-    return _forms
-
-
-def _base():
-    from ._operator import LinearOperator
-
-    return LinearOperator
-
-
-def _is_core(op):
-    return type(op).__module__ == "pylinop"
-
-
-def _is_matvec(op):
-    return hasattr(op, "_callables")
-
-
-def user_view(op, mode):
-    """A user's own _adjoint or _transpose, called for .H and .T; None where there is none."""
-    base = _base()
-    kind = type(op)
-    if mode == H and kind._adjoint is not base._adjoint:
-        return op._adjoint()
-    if mode == T and kind._transpose is not base._transpose:
-        return op._transpose()
-    return None
-
-
-def user_attribute(op, name):
-    """A shape or dtype that a user's class defines itself (a property); None where it does not."""
-    for cls in type(op).__mro__:
-        if name in vars(cls):
-            return None if cls is _core.Operator else getattr(op, name)
-    return None
-
-
-def overrides_hooks(cls):
-    """Does a subclass of a kind bring products of its own?"""
-    base = _base()
-    names = ("_matvec", "_matmat", "_rmatvec", "_rmatmat", "_adjoint", "_transpose")
-    return any(getattr(cls, name) is not getattr(base, name) for name in names)
-
-
-def infer_dtype(op):
-    """The dtype of a callable: that of its result on int8 zeros; called exactly once."""
-    try:
-        y = np.asarray(op._matvec(np.zeros(op.shape[-1], dtype=np.int8)))
-    except (OverflowError, TypeError, RuntimeError):
-        return np.dtype(int)
-    return y.dtype
-
-
-def foreign_dtype(op):
-    """The dtype of an expression with parts C does not know; None when a callable has none."""
-    found, stack, seen = [], [op], set()
-    while stack:
-        o = stack.pop()
-        if id(o) in seen:
-            continue
-        seen.add(id(o))
-        below = [p for p in (*o._operands, *(o._init or ())) if isinstance(p, _core.Operator)]
-        numbers = [p for p in o._operands if not isinstance(p, _core.Operator)]
-        if o._head == "scaled":
-            found += numbers  # Python's stay weak
-        if below:
-            stack += below
-        elif o._init is not None and o._opaque:
-            found += [p for p in o._init if isinstance(p, np.ndarray)]
-        elif not o._weak:
-            if o.dtype is None:
-                return None
-            found.append(o.dtype)
-    return np.result_type(*found) if found else None
-
-
-# -- matvec and kin ----------------------------------------------------------------------------------------
+# -- matvec and kin --
 
 
 def _plain_array(op, x):
@@ -341,7 +213,8 @@ def _vector(op, x, out, mode, name):
     if column:
         if not matrix:
             warnings.warn(
-                f"Calling `{name}` on 'column vectors' of shape (N, 1) is deprecated; use `matmat`, or a vector (N,)",
+                f"Calling `{name}` on 'column vectors' of shape (N, 1) is deprecated; "
+                "use `matmat`, or a vector (N,)",
                 FutureWarning,
                 stacklevel=3,
             )
@@ -389,7 +262,7 @@ def rmatmat(op, X, out):
     return _matrix(op, X, out, H, "rmatmat")
 
 
-# -- @ and * with what is not an operator -----------------------------------------------------------------
+# -- @ and * with what is not an operator --
 
 
 def _is_scalar(x):
@@ -513,7 +386,7 @@ def subtract(a, b):
     return a - op if left else op - b
 
 
-# -- dense forms, diagonals of what C cannot ------------------------------------------------------------------
+# -- dense forms, diagonals of what C cannot --
 
 
 def toarray(op, out=None):
@@ -532,7 +405,7 @@ def toarray(op, out=None):
 
 
 def diagonal(op, k):
-    """The user's _diagonal where there is one; else column by column, in blocks: never the dense form."""
+    """The user's _diagonal where there is one; else by blocks of columns, never the dense form."""
     if hasattr(type(op), "_diagonal"):
         return np.asarray(op._diagonal(k))
     m, n = op.shape[-2:]
@@ -558,7 +431,7 @@ def trace(op):
 
 
 def materialising(op, nbytes, asked):
-    """Called before a large dense form: warns when nobody asked, raises when memory would not do."""
+    """Called before a large dense form: warns when nobody asked, raises beyond the memory."""
     from . import _config
 
     limit = _config.get("memory_limit")
@@ -567,14 +440,19 @@ def materialising(op, nbytes, asked):
         raise _errors.make_error(
             "MaterializationError",
             f"the dense form of {op.shape} needs {nbytes:,} bytes; "
-            + (f"pl.config(memory_limit=...) allows {free:,}" if limit is not None else f"{free:,} are free"),
+            + (
+                f"pl.config(memory_limit=...) allows {free:,}"
+                if limit is not None
+                else f"{free:,} are free"
+            ),
             op,
             "materialise",
             -1,
         )
     if not asked and nbytes > _config.get("warn_limit"):
         warnings.warn(
-            f"{type(op).__name__} {op.shape} has no structured way here and is made dense: {nbytes:,} bytes",
+            f"{type(op).__name__} {op.shape} has no structured way here and is made dense: "
+            f"{nbytes:,} bytes",
             _errors.MaterializationWarning,
             stacklevel=_errors.outside(),
         )

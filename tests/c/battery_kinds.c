@@ -15,9 +15,9 @@ enum { NDTYPES = 8, NSIZES = 6 };
 static const double FACTOR = 40; /* of u |A| |B|: sums of 33 terms, with room */
 
 static world w;
-static int turn; /* the memory layout goes round */
+static int layouts; /* the memory layout goes round */
 
-static int next_layout(void) { return turn++ % LAYOUTS; }
+static int next_layout(void) { return layouts++ % LAYOUTS; }
 
 /* Owned view of `a`, or `a` again. */
 static const lop_node *seen(const lop_node *a, int mode) {

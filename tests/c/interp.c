@@ -437,9 +437,24 @@ static void do_sum(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)b;
     for (int64_t i = 0; i < a.m * a.n; i++) y.v[0] = add(p, y.v[0], a.v[i]);
 }
-static const tv *trace(ip *p, const tv *a) {
+/* Integers of a narrow dtype wrap in it, then count in 64 bits. */
+static uint64_t narrowed(uint64_t i, lop_dtype dt) {
+    int bits = 8 * (int)lop_dtype_size(dt);
+    if (lop_is_blas(dt) || bits == 64) return i;
+    i &= ((uint64_t)1 << bits) - 1;
+    return lop_dtype_family(dt) == 'i' && i >> (bits - 1) ? i - ((uint64_t)1 << bits) : i;
+}
+static const tv *trace(ip *p, const lop_node *node) {
+    lop_dtype dt = (lop_dtype)(node->attr.i[3] - 1);
+    bool bools = p->bools;
     lop_node main = {.n = 0};
-    return zip(p, NULL, diagonal(p, &main, a), NULL, 0, 1, 1, do_sum);
+    p->bools = dt == LOP_b8;
+    const tv *a = ip_eval(p, node->child[0]);
+    p->bools = bools;
+    if (!a) return NULL;
+    const tv *d = diagonal(p, &main, a);
+    for (int64_t i = 0; i < d->nb * d->m; i++) d->v[i].i = narrowed(d->v[i].i, dt);
+    return zip(p, NULL, d, NULL, 0, 1, 1, do_sum);
 }
 static void do_pick(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;
@@ -512,7 +527,6 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (!strcmp(s, "selection")) return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
     if (!strcmp(s, "power")) return power(p, node, a);
     if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
-    if (!strcmp(s, "trace")) return trace(p, a);
     if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
     if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
     if (!strcmp(s, "inverse")) {
@@ -536,6 +550,8 @@ const tv *ip_eval(ip *p, const lop_node *node) {
         t = sparse(p, node);
     } else if (!strcmp(s, "kron")) {
         t = kron(p, node);
+    } else if (!strcmp(s, "trace")) {
+        t = trace(p, node);
     } else if (node->n == 0) {
         t = fail(p, s);
     } else {

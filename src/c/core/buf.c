@@ -94,7 +94,7 @@ lop_status lop_shape_batch(const lop_shape *a, int core_a, const lop_shape *b, i
         int ia = i - (n - na), ib = i - (n - nb);
         int64_t da = ia < 0 ? 1 : a->dim[ia], db = ib < 0 ? 1 : b->dim[ib];
         if (da != db && da != 1 && db != 1)
-            return lop_fail(err, LOP_DIM, "batch dimensions of shapes %s and %s do not broadcast",
+            return lop_fail(err, LOP_DIM, "batch dimensions could not be broadcast together: shapes %s and %s",
                             lop_shape_text(a, ta, sizeof ta), lop_shape_text(b, tb, sizeof tb));
         out->dim[i] = da == 1 ? db : da;
     }

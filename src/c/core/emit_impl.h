@@ -2,19 +2,8 @@
 #ifndef LOP_EMIT_IMPL_H
 #define LOP_EMIT_IMPL_H
 
+#include "map.h"
 #include "plan.h"
-
-/* Node to slot (or -1: an operator, seen). */
-typedef struct lop_map {
-    const lop_node **key;
-    int *value;
-    int64_t room, count;
-    lop_ctx *ctx;
-} lop_map;
-lop_status lop_map_init(lop_map *map, lop_ctx *ctx);
-void lop_map_clear(lop_map *map, lop_ctx *ctx);
-bool lop_map_get(const lop_map *map, const lop_node *key, int *value);
-lop_status lop_map_set(lop_map *map, const lop_node *key, int value);
 
 struct lop_emit {
     lop_plan *plan;

@@ -6,7 +6,7 @@
  * A rule set that does not terminate ends in an error that names the rule, not in a hang. */
 #include "rewrite.h"
 
-#include "emit_impl.h"
+#include "map.h"
 #include "text.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* py.h: what the files of this folder share: the module's state, the operator object, the few calls
  * between them. The only folder with Python.h; NumPy's API comes in through py_numpy.h.
  *
- * Ownership: Python's words (new, borrowed) for objects, the core's (owned, borrowed) for nodes. Nodes,
- * plans and the store are touched under the GIL only. */
+ * Ownership: Python's words (new, borrowed) for objects, the core's (owned, borrowed) for nodes.
+ * Nodes, plans and the store are touched under the GIL only. */
 #ifndef LOP_PY_H
 #define LOP_PY_H
 
@@ -21,60 +21,72 @@ typedef struct py_state {
     lop_rules *rules;
     lop_store store;
     lop_options options;
-    int64_t options_version; /* plans of another version are made anew */
-    PyTypeObject *base;               /* the C base type */
-    PyTypeObject *root;               /* LinearOperator, the Python class over it */
-    PyTypeObject *type[PY_MAXKINDS];  /* by op id */
-    PyTypeObject *view[4];            /* Transpose, Conj, Adjoint by mode */
-    PyObject *hooks;                  /* dict: name -> Python function */
-    PyObject *home;                   /* bytes: the package's folder, whose frames are skipped */
+    int64_t options_version;         /* plans of another version are made anew */
+    PyTypeObject *base;              /* the C base type */
+    PyTypeObject *root;              /* LinearOperator, the Python class over it */
+    PyTypeObject *type[PY_MAXKINDS]; /* by op id */
+    PyTypeObject *view[4];           /* Transpose, Conj, Adjoint by mode */
+    PyObject *hooks;                 /* dict: name -> Python function */
+    PyObject *home;                  /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
     int64_t nogil_work; /* bytes and flops from which the GIL is released */
 } py_state;
 
 /* A plan made for one action and one right-hand side's shape. */
 typedef struct py_plan {
-    int act;            /* below */
+    int act; /* below */
     int64_t i, j;
-    int dt, nd;         /* of the right-hand side */
+    int dt, nd; /* of the right-hand side */
     npy_intp dim[LOP_MAXDIM];
     int64_t version;
     lop_plan *plan;
-    PyObject *leaves;   /* tuple: the arrays of the plan's leaves, NULL at the right-hand side's place */
-    int rhs;            /* index of the right-hand side's leaf; -1 none */
-    bool direct;        /* may take the direct road */
+    PyObject
+        *leaves; /* tuple: the arrays of the plan's leaves, NULL at the right-hand side's place */
+    int rhs;     /* index of the right-hand side's leaf; -1 none */
+    bool direct; /* may take the direct road */
 } py_plan;
 
-enum { ACT_APPLY = 0 /* + mode, + 4: from the right */, ACT_DENSE = 8, ACT_DIAGONAL, ACT_TRACE, ACT_ELEMENT };
+enum {
+    ACT_APPLY = 0 /* + mode, + 4: from the right */,
+    ACT_DENSE = 8,
+    ACT_DIAGONAL,
+    ACT_TRACE,
+    ACT_ELEMENT
+};
 
 typedef struct py_op {
-    PyObject_HEAD
-    const lop_node *node; /* written node; NULL: a user's instance not looked at yet */
-    PyObject *a, *b;      /* operands of composites and of closed results; b may be a number */
-    const lop_op *by;     /* the operation a and b went through (closed results keep it too) */
-    int mode;             /* of `by`: view, part, power */
-    PyObject *init;       /* tuple: constructor arguments of a leaf kind, else NULL */
-    PyObject *arrays;     /* tuple: arrays behind the leaves serial, serial + 1, ... */
+    PyObject_HEAD const lop_node
+        *node;               /* written node; NULL: a user's instance not looked at yet */
+    PyObject *a, *b;         /* operands of composites and of closed results; b may be a number */
+    const lop_op *by;        /* the operation a and b went through (closed results keep it too) */
+    int mode;                /* of `by`: view, part, power */
+    PyObject *init;          /* tuple: constructor arguments of a leaf kind, else NULL */
+    PyObject *arrays;        /* tuple: arrays behind the leaves serial, serial + 1, ... */
     PyObject *shape, *dtype; /* set by the user, or cached for foreign dtypes */
     uint64_t serial;
-    py_plan *cache;       /* PY_CACHE entries, most recent first */
+    py_plan *cache; /* PY_CACHE entries, most recent first */
     PyObject *dict, *weak;
-    PyCodeObject *code;   /* where it was built */
+    PyCodeObject *code; /* where it was built */
     int lasti;
 } py_op;
 
 /* py_module.c */
 extern struct PyModuleDef py_module_def;
-py_state *py_state_of(PyObject *self);                      /* borrowed; self is an operator */
-PyObject *py_hook(py_state *s, const char *name);           /* borrowed; NULL with an exception */
-PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args, Py_ssize_t n); /* new */
+py_state *py_state_of(PyObject *self);            /* borrowed; self is an operator */
+PyObject *py_hook(py_state *s, const char *name); /* borrowed; NULL with an exception */
+PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args,
+                       Py_ssize_t n); /* new */
 /* Sets the exception for `status`; `op` (may be NULL) is the offending operator. Returns NULL. */
-PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject *op, const char *action);
+PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject *op,
+                   const char *action);
 
 /* py_op.c */
-static inline bool py_is_op(const py_state *s, PyObject *o) { return PyObject_TypeCheck(o, s->base); }
+static inline bool py_is_op(const py_state *s, PyObject *o) {
+    return PyObject_TypeCheck(o, s->base);
+}
 /* New operator over `node` (taken over); a, b borrowed, may be NULL. */
-PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode, PyObject *a, PyObject *b);
+PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode, PyObject *a,
+                  PyObject *b);
 /* Borrowed node, made now for user subclasses; NULL with an exception. */
 const lop_node *py_node(py_state *s, py_op *self);
 void py_stamp(py_state *s, py_op *self); /* remembers the user's line */
@@ -99,28 +111,31 @@ int py_coefficient(PyObject *number, lop_attr *attr); /* 1 yes, 0 not one of our
 
 /* py_array.c */
 int py_import_numpy(void);
-lop_dtype py_dtype(PyArrayObject *a);                   /* NO_DTYPE: not one of ours, or byte-swapped */
-PyObject *py_descr(lop_dtype dt);                       /* new */
+lop_dtype py_dtype(PyArrayObject *a); /* NO_DTYPE: not one of ours, or byte-swapped */
+PyObject *py_descr(lop_dtype dt);     /* new */
 int py_typenum(lop_dtype dt);
-/* The array as kernels want it, `core` trailing dimensions its own: the same (new reference) or a copy. */
+/* The array as kernels want it, `core` trailing dimensions its own: the same (new reference) or a
+ * copy. */
 PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order);
 void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf); /* describes; borrowed */
 void py_buf_transpose(lop_buf *buf);
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt);
 bool py_overlap(PyArrayObject *a, PyArrayObject *b);
 
-/* py_run.c: the way from a call to a result. `mode`: see lop_mode; right: x @ op. vec: x is (..., n)
- * vectors. New array; NULL with an exception; Py_NotImplemented (new): not for C, take the slow way. */
-PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec, PyObject *out);
+/* py_run.c: the way from a call to a result. `mode`: see lop_mode; right: x @ op. vec: x is (...,
+ * n) vectors. New array; NULL with an exception; Py_NotImplemented (new): not for C, take the slow
+ * way. */
+PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
+                   PyObject *out);
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* The action as a node over `node`: owned; the right-hand side's serial in *rhs. */
-lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x, uint64_t *rhs,
-                     const lop_node **out, lop_err *err);
+lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
+                     uint64_t *rhs, const lop_node **out, lop_err *err);
 void py_cache_clear(py_state *s, py_op *self);
 PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act); /* py_explain.c */
 
-/* py_direct.c: A x for a vector by the cached plan, when that is one step. New array; NULL without an
- * exception: take the general way; NULL with one: it failed. */
+/* py_direct.c: A x for a vector by the cached plan, when that is one step. New array; NULL without
+ * an exception: take the general way; NULL with one: it failed. */
 bool py_is_direct(const lop_plan *plan);
 PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x);
 

@@ -19,12 +19,13 @@ PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject
     return py_wrap(s, node, op, attr && !op->coef ? (int)attr->i[0] : 0, a, b);
 }
 
-/* -- views ------------------------------------------------------------------------------------------------- */
+/* -- views */
 
 PyObject *py_view(py_state *s, py_op *self, int mode) {
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
-    if (node->opaque && node->op == &lop_op_opaque && mode != LOP_C) { /* a user's _adjoint or _transpose */
+    if (node->opaque && node->op == &lop_op_opaque &&
+        mode != LOP_C) { /* a user's _adjoint or _transpose */
         PyObject *m = PyLong_FromLong(mode), *args[2] = {(PyObject *)self, m};
         PyObject *r = m ? py_call_hook(s, "user_view", args, 2) : NULL;
         Py_XDECREF(m);
@@ -36,8 +37,10 @@ PyObject *py_view(py_state *s, py_op *self, int mode) {
         if (both == 0) return Py_NewRef(self->a);
         return py_view(s, (py_op *)self->a, both);
     }
-    if (mode == LOP_C && !lop_is_complex(node->dtype) && node->dtype != LOP_NO_DTYPE) return Py_NewRef(self);
-    bool same = node->op == &lop_op_identity || (node->op == &lop_op_diag && (!(mode & LOP_C) || !lop_is_complex(node->dtype)));
+    if (mode == LOP_C && !lop_is_complex(node->dtype) && node->dtype != LOP_NO_DTYPE)
+        return Py_NewRef(self);
+    bool same = node->op == &lop_op_identity ||
+                (node->op == &lop_op_diag && (!(mode & LOP_C) || !lop_is_complex(node->dtype)));
     if (same) return Py_NewRef(self);
     lop_attr a = {.i = {mode, 0, 0, 0}};
     return py_build(s, &lop_op_view, &a, (PyObject *)self, NULL);
@@ -50,7 +53,7 @@ PyObject *py_inverse(py_state *s, py_op *self) {
     return py_build(s, &lop_op_inverse, NULL, (PyObject *)self, NULL);
 }
 
-/* -- numbers ------------------------------------------------------------------------------------------------ */
+/* -- numbers */
 
 static int strong_coefficient(PyObject *number, lop_attr *attr) {
     PyArrayObject *a = (PyArrayObject *)PyArray_FROM_O(number);
@@ -65,8 +68,10 @@ static int strong_coefficient(PyObject *number, lop_attr *attr) {
         attr->i[2] = (int64_t)dt;
         if (!lop_is_blas(dt)) {
             PyObject *n = PyNumber_Long(number);
-            if (n && dt == LOP_u64) attr->i[0] = (int64_t)PyLong_AsUnsignedLongLong(n);
-            else if (n) attr->i[0] = PyLong_AsLongLong(n);
+            if (n && dt == LOP_u64)
+                attr->i[0] = (int64_t)PyLong_AsUnsignedLongLong(n);
+            else if (n)
+                attr->i[0] = PyLong_AsLongLong(n);
             Py_XDECREF(n);
         } else {
             attr->i[0] = (attr->re > -9e18 && attr->re < 9e18) ? (int64_t)attr->re : 0;
@@ -117,7 +122,8 @@ static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
     py_op *self = (py_op *)op;
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
-    if (node->op == &lop_op_scaled && self->a && self->b && !PyErr_Occurred()) { /* c2 (c1 A) is (c2 c1) A, as in SciPy */
+    if (node->op == &lop_op_scaled && self->a && self->b &&
+        !PyErr_Occurred()) { /* c2 (c1 A) is (c2 c1) A, as in SciPy */
         PyObject *both = PyNumber_Multiply(self->b, number);
         PyObject *r = both ? scale(s, self->a, both) : NULL;
         Py_XDECREF(both);
@@ -130,7 +136,7 @@ static int is_number(PyObject *o) {
     return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyArray_CheckAnyScalar(o);
 }
 
-/* -- slots ---------------------------------------------------------------------------------------------------- */
+/* -- slots */
 
 /* The state from whichever operand is ours. */
 static py_state *state_of_two(PyObject *a, PyObject *b, bool *left) {

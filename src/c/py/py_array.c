@@ -1,14 +1,17 @@
-/* py_array.c: NumPy arrays <-> buffers. Borrowed where the layout serves, else one copy for the call:
- * kernels want aligned, native memory with a stride of 1 in one of the last two dimensions. */
+/* py_array.c: NumPy arrays <-> buffers. Borrowed where the layout serves, else one copy for the
+ * call: kernels want aligned, native memory with a stride of 1 in one of the last two dimensions.
+ */
 #define LOP_PY_IMPORTS_NUMPY
 #include "py.h"
 
 int py_import_numpy(void) { return PyArray_ImportNumPyAPI(); }
 
 static const int typenums[LOP_NDTYPE] = {
-    [LOP_b8] = NPY_BOOL,     [LOP_i8] = NPY_INT8,       [LOP_u8] = NPY_UINT8,        [LOP_i16] = NPY_INT16, [LOP_u16] = NPY_UINT16,
-    [LOP_i32] = NPY_INT32,   [LOP_u32] = NPY_UINT32,    [LOP_i64] = NPY_INT64,       [LOP_u64] = NPY_UINT64,
-    [LOP_f32] = NPY_FLOAT32, [LOP_f64] = NPY_FLOAT64,   [LOP_c64] = NPY_COMPLEX64,   [LOP_c128] = NPY_COMPLEX128};
+    [LOP_b8] = NPY_BOOL,        [LOP_i8] = NPY_INT8,     [LOP_u8] = NPY_UINT8,
+    [LOP_i16] = NPY_INT16,      [LOP_u16] = NPY_UINT16,  [LOP_i32] = NPY_INT32,
+    [LOP_u32] = NPY_UINT32,     [LOP_i64] = NPY_INT64,   [LOP_u64] = NPY_UINT64,
+    [LOP_f32] = NPY_FLOAT32,    [LOP_f64] = NPY_FLOAT64, [LOP_c64] = NPY_COMPLEX64,
+    [LOP_c128] = NPY_COMPLEX128};
 
 int py_typenum(lop_dtype dt) { return typenums[dt]; }
 PyObject *py_descr(lop_dtype dt) { return (PyObject *)PyArray_DescrFromType(typenums[dt]); }
@@ -54,7 +57,8 @@ static bool legal(PyArrayObject *a, int core) {
     }
     if (core == 2 && unit) { /* rows or columns must not overlap */
         npy_intp m = dim[nd - 2], n = dim[nd - 1], rs = stride[nd - 2], cs = stride[nd - 1];
-        if (m > 1 && n > 1 && !(cs == size && rs >= n * size) && !(rs == size && cs >= m * size)) return false;
+        if (m > 1 && n > 1 && !(cs == size && rs >= n * size) && !(rs == size && cs >= m * size))
+            return false;
     }
     return unit;
 }
@@ -65,7 +69,8 @@ PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order) {
         Py_INCREF(a);
         return a;
     }
-    return (PyArrayObject *)PyArray_FromArray(a, PyArray_DescrFromType(PyArray_TYPE(a)), NPY_ARRAY_CARRAY | NPY_ARRAY_ENSURECOPY);
+    return (PyArrayObject *)PyArray_FromArray(a, PyArray_DescrFromType(PyArray_TYPE(a)),
+                                              NPY_ARRAY_CARRAY | NPY_ARRAY_ENSURECOPY);
 }
 
 void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf) {
@@ -80,7 +85,8 @@ void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf) {
         buf->shape.dim[i] = dim;
         buf->stride[i] = dim > 1 ? PyArray_STRIDE(a, i) / size : 1;
     }
-    if (nd >= 2 && buf->shape.dim[nd - 2] <= 1) buf->stride[nd - 2] = buf->shape.dim[nd - 1] > 0 ? buf->shape.dim[nd - 1] : 1;
+    if (nd >= 2 && buf->shape.dim[nd - 2] <= 1)
+        buf->stride[nd - 2] = buf->shape.dim[nd - 1] > 0 ? buf->shape.dim[nd - 1] : 1;
     if (nd >= 2 && buf->shape.dim[nd - 1] <= 1) {
         buf->stride[nd - 1] = 1;
         if (buf->shape.dim[nd - 2] > 1 && buf->stride[nd - 2] != 1) return;

@@ -1,12 +1,14 @@
 /* py_direct.c: the direct road for the hot small case, from the type slot to the kernel.
  *
- * Taken when the cached plan is one step on whole C-contiguous arrays, with no workspace, batch, branch
- * or derived value: then the matrices lie on the stack and the kernel is called at once, under the GIL.
- * Everything is read anew: pointers, shapes, dtypes, flags; what does not fit goes the general way. */
+ * Taken when the cached plan is one step on whole C-contiguous arrays, with no workspace, batch,
+ * branch or derived value: then the matrices lie on the stack and the kernel is called at once,
+ * under the GIL. Everything is read anew: pointers, shapes, dtypes, flags; what does not fit goes
+ * the general way. */
 #include "py.h"
 
 bool py_is_direct(const lop_plan *p) {
-    if (p->nstep != 1 || p->batched || p->nderive || p->workspace || p->scratch || p->dense) return false;
+    if (p->nstep != 1 || p->batched || p->nderive || p->workspace || p->scratch || p->dense)
+        return false;
     const lop_step *s = &p->step[0];
     for (int j = 0; j < s->n; j++) {
         const lop_slot *slot = &p->slot[s->arg[j]];
@@ -20,7 +22,9 @@ bool py_is_direct(const lop_plan *p) {
 static inline bool mat_of(PyArrayObject *a, const lop_slot *s, lop_mat *m) {
     const int want = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
     int nd = PyArray_NDIM(a);
-    if ((PyArray_FLAGS(a) & want) != want || nd != s->shape.ndim || py_dtype(a) != s->dt || !PyArray_ISNOTSWAPPED(a)) return false;
+    if ((PyArray_FLAGS(a) & want) != want || nd != s->shape.ndim || py_dtype(a) != s->dt ||
+        !PyArray_ISNOTSWAPPED(a))
+        return false;
     const npy_intp *dim = PyArray_DIMS(a);
     for (int i = 0; i < nd; i++)
         if (dim[i] != s->shape.dim[i]) return false;
@@ -30,8 +34,8 @@ static inline bool mat_of(PyArrayObject *a, const lop_slot *s, lop_mat *m) {
 
 PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x) {
     const py_plan *e = self->cache;
-    if (!e || !e->direct || e->act != ACT_APPLY || e->i != 1 || e->version != s->options_version || PyArray_NDIM(x) != 1 ||
-        PyArray_DIM(x, 0) != e->dim[0] || e->nd != 1)
+    if (!e || !e->direct || e->act != ACT_APPLY || e->i != 1 || e->version != s->options_version ||
+        PyArray_NDIM(x) != 1 || PyArray_DIM(x, 0) != e->dim[0] || e->nd != 1)
         return NULL;
     const lop_plan *p = e->plan;
     const lop_step *step = &p->step[0];
@@ -43,11 +47,14 @@ PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x) {
         const lop_slot *slot = &p->slot[step->arg[j]];
         call.a[j] = &mat[j];
         if (slot->leaf != e->rhs) {
-            if (!mat_of((PyArrayObject *)PyTuple_GET_ITEM(e->leaves, slot->leaf), slot, &mat[j])) return NULL;
+            if (!mat_of((PyArrayObject *)PyTuple_GET_ITEM(e->leaves, slot->leaf), slot, &mat[j]))
+                return NULL;
             continue;
         }
         const int want = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-        if ((PyArray_FLAGS(x) & want) != want || py_dtype(x) != slot->dt || !PyArray_ISNOTSWAPPED(x)) return NULL;
+        if ((PyArray_FLAGS(x) & want) != want || py_dtype(x) != slot->dt ||
+            !PyArray_ISNOTSWAPPED(x))
+            return NULL;
         mat[j] = (lop_mat){PyArray_DATA(x), slot->m, 1, 1, 1, slot->dt};
     }
     const lop_slot *o = &p->slot[p->out];

@@ -12,7 +12,8 @@ PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act) {
     lop_plan *plan = NULL;
     if (!node) return NULL;
     if (x) {
-        for (int i = 0; i < PyArray_NDIM(x) && i < LOP_MAXDIM; i++) shape.dim[shape.ndim++] = PyArray_DIM(x, i);
+        for (int i = 0; i < PyArray_NDIM(x) && i < LOP_MAXDIM; i++)
+            shape.dim[shape.ndim++] = PyArray_DIM(x, i);
         if (shape.ndim == 1) shape.dim[shape.ndim++] = 1;
     }
     lop_status st = py_action(s, node, &want, &shape, &rhs, &root, &err);

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-/* -- reading constructor arguments ----------------------------------------------------------------------- */
+/* -- reading constructor arguments */
 
 /* What a constructor has gathered; everything owned. */
 typedef struct parts {
@@ -28,25 +28,34 @@ static int fail(PyObject *type, const char *format, ...) {
     return -1;
 }
 
-/* The array behind a parameter: new. Subclasses but np.matrix, structured and object arrays are refused. */
+/* The array behind a parameter: new. Subclasses but np.matrix, structured and object arrays are
+ * refused. */
 static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
     if (PyArray_Check(o) && PyObject_HasAttrString(o, "mask"))
-        return fail(PyExc_TypeError, "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title, param->name), NULL;
+        return fail(PyExc_TypeError,
+                    "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title,
+                    param->name),
+               NULL;
     PyObject *taken = py_call_hook(p->s, "as_array", &o, 1);
     PyArrayObject *a = (PyArrayObject *)taken;
     if (!a) return NULL;
     int type = PyArray_TYPE(a);
-    if (index && PyArray_SIZE(a) == 0 && type == NPY_DOUBLE) Py_SETREF(a, (PyArrayObject *)PyArray_Cast(a, NPY_INT64));
-    if (a && (type == NPY_OBJECT || type == NPY_VOID || type == NPY_STRING || type == NPY_UNICODE || PyTypeNum_ISDATETIME(type))) {
-        fail(PyExc_TypeError, "%s(%s=...): arrays of dtype %R are not taken", p->op->title, param->name, PyArray_DESCR(a));
+    if (index && PyArray_SIZE(a) == 0 && type == NPY_DOUBLE)
+        Py_SETREF(a, (PyArrayObject *)PyArray_Cast(a, NPY_INT64));
+    if (a && (type == NPY_OBJECT || type == NPY_VOID || type == NPY_STRING || type == NPY_UNICODE ||
+              PyTypeNum_ISDATETIME(type))) {
+        fail(PyExc_TypeError, "%s(%s=...): arrays of dtype %R are not taken", p->op->title,
+             param->name, PyArray_DESCR(a));
         Py_CLEAR(a);
     }
     if (a && (PyArray_NDIM(a) < param->rank || PyArray_NDIM(a) + 2 - param->rank > LOP_MAXDIM)) {
-        fail(PyExc_ValueError, "%s(%s=...): expected %d dimensions (and at most %d of batch before them), got %d", p->op->title,
-             param->name, param->rank, LOP_MAXDIM - 2, PyArray_NDIM(a));
+        fail(PyExc_ValueError,
+             "%s(%s=...): expected %d dimensions (and at most %d of batch before them), got %d",
+             p->op->title, param->name, param->rank, LOP_MAXDIM - 2, PyArray_NDIM(a));
         Py_CLEAR(a);
     }
-    if (a && p->copy && (PyObject *)a == o) Py_SETREF(a, (PyArrayObject *)PyArray_NewCopy(a, NPY_KEEPORDER));
+    if (a && p->copy && (PyObject *)a == o)
+        Py_SETREF(a, (PyArrayObject *)PyArray_NewCopy(a, NPY_KEEPORDER));
     return a;
 }
 
@@ -78,7 +87,8 @@ static int read_dtype(parts *p, PyObject *o) {
     if (!probe) return -1;
     p->like.dtype = py_dtype((PyArrayObject *)probe);
     p->like.weak = LOP_STRONG;
-    if (PyArray_TYPE((PyArrayObject *)probe) == NPY_OBJECT || PyTypeNum_ISUSERDEF(PyArray_TYPE((PyArrayObject *)probe)) ||
+    if (PyArray_TYPE((PyArrayObject *)probe) == NPY_OBJECT ||
+        PyTypeNum_ISUSERDEF(PyArray_TYPE((PyArrayObject *)probe)) ||
         PyTypeNum_ISFLEXIBLE(PyArray_TYPE((PyArrayObject *)probe))) {
         Py_DECREF(probe);
         return fail(PyExc_TypeError, "%s(dtype=%R): expected a dtype of numbers", p->op->title, o);
@@ -92,20 +102,30 @@ static int read_assume(parts *p, PyObject *o) {
     static const struct {
         const char *word;
         int value;
-    } words[] = {{"gen", LOP_ASSUME_GENERAL},        {"general", LOP_ASSUME_GENERAL},
-                {"sym", LOP_ASSUME_SYMMETRIC},      {"symmetric", LOP_ASSUME_SYMMETRIC},
-                {"her", LOP_ASSUME_HERMITIAN},      {"hermitian", LOP_ASSUME_HERMITIAN},
-                {"pos", LOP_ASSUME_POSITIVE},       {"positive definite", LOP_ASSUME_POSITIVE},
-                {"lower triangular", LOP_ASSUME_LOWER}, {"upper triangular", LOP_ASSUME_UPPER},
-                {"diagonal", LOP_ASSUME_GENERAL},   {"tridiagonal", LOP_ASSUME_GENERAL},
-                {"banded", LOP_ASSUME_GENERAL},     {"orthogonal", LOP_ASSUME_GENERAL}};
+    } words[] = {{"gen", LOP_ASSUME_GENERAL},
+                 {"general", LOP_ASSUME_GENERAL},
+                 {"sym", LOP_ASSUME_SYMMETRIC},
+                 {"symmetric", LOP_ASSUME_SYMMETRIC},
+                 {"her", LOP_ASSUME_HERMITIAN},
+                 {"hermitian", LOP_ASSUME_HERMITIAN},
+                 {"pos", LOP_ASSUME_POSITIVE},
+                 {"positive definite", LOP_ASSUME_POSITIVE},
+                 {"lower triangular", LOP_ASSUME_LOWER},
+                 {"upper triangular", LOP_ASSUME_UPPER},
+                 {"diagonal", LOP_ASSUME_GENERAL},
+                 {"tridiagonal", LOP_ASSUME_GENERAL},
+                 {"banded", LOP_ASSUME_GENERAL},
+                 {"orthogonal", LOP_ASSUME_GENERAL}};
     if (!o || o == Py_None) return 0;
     for (size_t i = 0; PyUnicode_Check(o) && i < sizeof words / sizeof words[0]; i++)
         if (PyUnicode_CompareWithASCIIString(o, words[i].word) == 0) {
             p->attr.i[0] = words[i].value;
             return 0;
         }
-    return fail(PyExc_ValueError, "%s(assume_a=%R): expected scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', 'lower triangular', ...", p->op->title, o);
+    return fail(PyExc_ValueError,
+                "%s(assume_a=%R): expected scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
+                "'lower triangular', ...",
+                p->op->title, o);
 }
 
 static int read_shape(parts *p, const lop_param *param, PyObject *o, bool square) {
@@ -114,7 +134,8 @@ static int read_shape(parts *p, const lop_param *param, PyObject *o, bool square
     if (!shape) return -1;
     (void)param;
     p->like.shape.ndim = (int)PyTuple_GET_SIZE(shape);
-    for (int i = 0; i < p->like.shape.ndim; i++) p->like.shape.dim[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+    for (int i = 0; i < p->like.shape.ndim; i++)
+        p->like.shape.dim[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
     Py_DECREF(shape);
     p->like.core = 2;
     p->has_like = true;
@@ -138,7 +159,8 @@ static int read_foreign(parts *p, PyObject *o) {
     if (!r) return -1;
     PyObject *arrays = PyTuple_GET_ITEM(r, 0), *ints = PyTuple_GET_ITEM(r, 1);
     int rc = 0;
-    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(ints); i++) p->attr.i[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(ints, i));
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(ints); i++)
+        p->attr.i[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(ints, i));
     for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(arrays); i++)
         rc = leaf_of(p, (PyArrayObject *)PyTuple_GET_ITEM(arrays, i), 1, &p->child[p->n++]);
     Py_DECREF(r);
@@ -150,7 +172,8 @@ static int read_one(parts *p, int i) {
     PyObject *o = p->arg[i];
     bool none = !o || o == Py_None;
     if (set_init(p, i, Py_NewRef(o ? o : Py_None)) < 0) return -1;
-    if (none && !param->fallback) return fail(PyExc_TypeError, "%s() needs %s", p->op->title, param->name);
+    if (none && !param->fallback)
+        return fail(PyExc_TypeError, "%s() needs %s", p->op->title, param->name);
     switch (param->role) {
     case LOP_P_ARRAY:
     case LOP_P_INDEX: {
@@ -173,7 +196,9 @@ static int read_one(parts *p, int i) {
         if (p->op->max == 0) return read_shape(p, param, o, true);
         p->attr.i[0] = PyLong_AsLongLong(o);
         if (PyErr_Occurred()) return -1;
-        return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative", p->op->title, param->name, o) : 0;
+        return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative",
+                                       p->op->title, param->name, o)
+                                : 0;
     case LOP_P_SHAPE: return read_shape(p, param, o, false);
     case LOP_P_DTYPE: return read_dtype(p, o);
     case LOP_P_ASSUME: return read_assume(p, o);
@@ -202,7 +227,8 @@ static int sort_args(parts *p, PyObject *args, PyObject *kwargs) {
     int n = 0;
     while (n < LOP_MAXPARAM && p->op->param[n].name) n++;
     if (PyTuple_GET_SIZE(args) > n)
-        return fail(PyExc_TypeError, "%s() takes at most %d arguments, got %zd", p->op->title, n, PyTuple_GET_SIZE(args));
+        return fail(PyExc_TypeError, "%s() takes at most %d arguments, got %zd", p->op->title, n,
+                    PyTuple_GET_SIZE(args));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) p->arg[i] = PyTuple_GET_ITEM(args, i);
     PyObject *key, *value;
     Py_ssize_t at = 0;
@@ -213,14 +239,18 @@ static int sort_args(parts *p, PyObject *args, PyObject *kwargs) {
             continue;
         }
         while (i < n && PyUnicode_CompareWithASCIIString(key, p->op->param[i].name) != 0) i++;
-        if (i == n) return fail(PyExc_TypeError, "%s() got an unexpected keyword argument %R", p->op->title, key);
-        if (p->arg[i]) return fail(PyExc_TypeError, "%s() got two values for %s", p->op->title, p->op->param[i].name);
+        if (i == n)
+            return fail(PyExc_TypeError, "%s() got an unexpected keyword argument %R", p->op->title,
+                        key);
+        if (p->arg[i])
+            return fail(PyExc_TypeError, "%s() got two values for %s", p->op->title,
+                        p->op->param[i].name);
         p->arg[i] = value;
     }
     return n;
 }
 
-/* -- defaults that are expressions ---------------------------------------------------------------------------- */
+/* -- defaults that are expressions */
 
 static lop_status fill_defaults(parts *p, lop_err *err) {
     if (p->op == &lop_op_toeplitz && p->n == 1) { /* r = conj(c) */
@@ -228,7 +258,8 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
             p->child[p->n++] = lop_node_ref(p->child[0]);
             return LOP_OK;
         }
-        lop_status st = lop_node_make(&p->s->ctx, &lop_op_conjugate, NULL, 1, p->child, NULL, &p->child[1], err);
+        lop_status st = lop_node_make(&p->s->ctx, &lop_op_conjugate, NULL, 1, p->child, NULL,
+                                      &p->child[1], err);
         p->n += st == LOP_OK;
         return st;
     }
@@ -245,14 +276,19 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
 }
 
 /* A kind over arrays C does not know: its shape stands, its products run in NumPy. */
-static lop_status make_foreign(parts *p, const lop_node *shaped, const lop_node **out, lop_err *err) {
-    lop_node like = {.shape = shaped->shape, .dtype = LOP_NO_DTYPE, .core = 2, .serial = p->s->ctx.next_serial++};
+static lop_status make_foreign(parts *p, const lop_node *shaped, const lop_node **out,
+                               lop_err *err) {
+    lop_node like = {.shape = shaped->shape,
+                     .dtype = LOP_NO_DTYPE,
+                     .core = 2,
+                     .serial = p->s->ctx.next_serial++};
     return lop_node_make(&p->s->ctx, &lop_op_opaque, NULL, 0, NULL, &like, out, err);
 }
 
 static PyObject *finish(parts *p, PyTypeObject *type) {
     lop_err err = {.step = -1};
-    if (type != p->s->type[lop_op_id(p->op)]) { /* a user's subclass: with products of its own it is no kernel's */
+    if (type != p->s->type[lop_op_id(
+                    p->op)]) { /* a user's subclass: with products of its own it is no kernel's */
         PyObject *cls = (PyObject *)type, *own = py_call_hook(p->s, "overrides_hooks", &cls, 1);
         if (!own) return NULL;
         p->foreign |= own == Py_True;
@@ -261,7 +297,9 @@ static PyObject *finish(parts *p, PyTypeObject *type) {
     const lop_node *node = NULL;
     lop_status st = fill_defaults(p, &err);
     const lop_node **child = p->many ? p->many : p->child;
-    if (st == LOP_OK) st = lop_node_make(&p->s->ctx, p->op, &p->attr, p->n, child, p->has_like ? &p->like : NULL, &node, &err);
+    if (st == LOP_OK)
+        st = lop_node_make(&p->s->ctx, p->op, &p->attr, p->n, child, p->has_like ? &p->like : NULL,
+                           &node, &err);
     if (st == LOP_OK && p->foreign) {
         const lop_node *shaped = node;
         st = make_foreign(p, shaped, &node, &err);
@@ -287,7 +325,8 @@ static PyObject *finish(parts *p, PyTypeObject *type) {
 
 static const lop_op *op_of_type(py_state *s, PyTypeObject *type) {
     for (int i = 0; i < lop_nops(); i++)
-        if (i != LOP_ID_opaque && s->type[i] && PyType_IsSubtype(type, s->type[i])) return lop_op_at(i);
+        if (i != LOP_ID_opaque && s->type[i] && PyType_IsSubtype(type, s->type[i]))
+            return lop_op_at(i);
     return NULL;
 }
 
@@ -297,7 +336,9 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     parts p = {.s = PyModule_GetState(module)};
     p.op = op_of_type(p.s, type);
     if (!p.op || !p.op->param[0].name) {
-        PyErr_Format(PyExc_TypeError, "%.100s operators come from expressions, not from a constructor", type->tp_name);
+        PyErr_Format(PyExc_TypeError,
+                     "%.100s operators come from expressions, not from a constructor",
+                     type->tp_name);
         return NULL;
     }
     PyObject *self = NULL;
@@ -337,14 +378,16 @@ PyObject *py_as_operator(py_state *s, PyObject *o) {
     return py_call_hook(s, "as_operator", &o, 1);
 }
 
-/* -- types -------------------------------------------------------------------------------------------------------- */
+/* -- types */
 
 static PyObject *get_param(PyObject *self, void *index) {
     py_op *op = (py_op *)self;
     Py_ssize_t i = (Py_ssize_t)(intptr_t)index;
     const lop_op *kind = op->node && op->init ? op_of_type(py_state_of(self), Py_TYPE(self)) : NULL;
     if (!kind) {
-        PyErr_Format(PyExc_AttributeError, "this %.100s is the result of an expression; its operands are in .args", Py_TYPE(self)->tp_name);
+        PyErr_Format(PyExc_AttributeError,
+                     "this %.100s is the result of an expression; its operands are in .args",
+                     Py_TYPE(self)->tp_name);
         return NULL;
     }
     if (kind->param[0].role == LOP_P_OPERATORS) return Py_NewRef(op->init);
@@ -375,8 +418,16 @@ static void signature(text *t, const lop_op *op) {
 }
 
 static const char *role_text(lop_role role) {
-    static const char *const words[] = {"", "array_like", "operator or array_like", "operators or array_like", "array_like of int", "int",
-                                        "tuple of int", "dtype", "str", "object"};
+    static const char *const words[] = {"",
+                                        "array_like",
+                                        "operator or array_like",
+                                        "operators or array_like",
+                                        "array_like of int",
+                                        "int",
+                                        "tuple of int",
+                                        "dtype",
+                                        "str",
+                                        "object"};
     return words[role];
 }
 
@@ -390,29 +441,38 @@ static void docstring(text *t, const lop_op *op) {
     if (op->doc.extended) say(t, "\n%s\n", op->doc.extended);
     if (op->param[0].name) say(t, "\nParameters\n----------\n");
     for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++)
-        say(t, "%s%s : %s\n    %s\n", op->param[i].role == LOP_P_OPERATORS ? "*" : "", op->param[i].name, role_text(op->param[i].role),
-            op->param[i].doc);
-    if (op->param[0].name) say(t, "\nRaises\n------\nValueError\n    Shapes do not fit.\nTypeError\n    Structured, masked or object arrays.\n");
+        say(t, "%s%s : %s\n    %s\n", op->param[i].role == LOP_P_OPERATORS ? "*" : "",
+            op->param[i].name, role_text(op->param[i].role), op->param[i].doc);
+    if (op->param[0].name)
+        say(t, "\nRaises\n------\nValueError\n    Shapes do not fit.\nTypeError\n    Structured, "
+               "masked or object arrays.\n");
     if (op->doc.cost) say(t, "\nCost\n----\n%s\n", op->doc.cost);
     if (op->doc.notes) say(t, "\nNotes\n-----\n%s\n", op->doc.notes);
     if (op->doc.example)
-        say(t, "\nExamples\n--------\n>>> import numpy as np, pylinop as pl\n%s\n", op->doc.example);
+        say(t, "\nExamples\n--------\n>>> import numpy as np, pylinop as pl\n%s\n",
+            op->doc.example);
 }
 
-static PyTypeObject *make_type(PyObject *module, PyObject *root, const char *title, const lop_op *op) {
+static PyTypeObject *make_type(PyObject *module, PyObject *root, const char *title,
+                               const lop_op *op) {
     char name[64];
     text doc = {.n = 0};
-    PyGetSetDef *kept = PyMem_Calloc(LOP_MAXPARAM + 1, sizeof *kept); /* lives as long as the type: for good */
+    PyGetSetDef *kept =
+        PyMem_Calloc(LOP_MAXPARAM + 1, sizeof *kept); /* lives as long as the type: for good */
     if (!kept) return (PyTypeObject *)PyErr_NoMemory();
     docstring(&doc, op);
-    for (int i = 0, n = 0; i < LOP_MAXPARAM && op->param[i].name; i++) /* shape and dtype are the base's */
+    for (int i = 0, n = 0; i < LOP_MAXPARAM && op->param[i].name;
+         i++) /* shape and dtype are the base's */
         if (op->param[i].role != LOP_P_SHAPE && op->param[i].role != LOP_P_DTYPE)
-            kept[n++] = (PyGetSetDef){op->param[i].name, get_param, NULL, op->param[i].doc, (void *)(intptr_t)i};
+            kept[n++] = (PyGetSetDef){op->param[i].name, get_param, NULL, op->param[i].doc,
+                                      (void *)(intptr_t)i};
     snprintf(name, sizeof name, "pylinop.%s", title);
-    PyType_Slot slots[] = {{Py_tp_new, py_construct},       {Py_tp_init, kind_init},         {Py_tp_dealloc, py_op_dealloc},
-                           {Py_tp_traverse, py_op_traverse}, {Py_tp_clear, py_op_clear},      {Py_tp_doc, doc.at},
-                           {Py_tp_getset, kept},            {0, NULL}};
-    PyType_Spec spec = {name, sizeof(py_op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+    PyType_Slot slots[] = {{Py_tp_new, py_construct},      {Py_tp_init, kind_init},
+                           {Py_tp_dealloc, py_op_dealloc}, {Py_tp_traverse, py_op_traverse},
+                           {Py_tp_clear, py_op_clear},     {Py_tp_doc, doc.at},
+                           {Py_tp_getset, kept},           {0, NULL}};
+    PyType_Spec spec = {name, sizeof(py_op), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
     PyObject *bases = PyTuple_Pack(1, root);
     PyObject *type = bases ? PyType_FromModuleAndSpec(module, &spec, bases) : NULL;
     Py_XDECREF(bases);
@@ -423,9 +483,12 @@ static PyTypeObject *make_type(PyObject *module, PyObject *root, const char *tit
 int py_make_types(py_state *s, PyObject *module, PyObject *root) {
     static const char *const views[4] = {NULL, "Transpose", "Conj", "Adjoint"};
     static const lop_op view_doc[4] = {
-        {0}, {.title = "Transpose", .doc = {.brief = "Transpose of an operator, lazy; ``A.T.T`` is ``A``."}},
+        {0},
+        {.title = "Transpose",
+         .doc = {.brief = "Transpose of an operator, lazy; ``A.T.T`` is ``A``."}},
         {.title = "Conj", .doc = {.brief = "Complex conjugate of an operator, lazy."}},
-        {.title = "Adjoint", .doc = {.brief = "Adjoint (conjugate transpose) of an operator, lazy."}}};
+        {.title = "Adjoint",
+         .doc = {.brief = "Adjoint (conjugate transpose) of an operator, lazy."}}};
     s->root = (PyTypeObject *)Py_NewRef(root);
     for (int i = 0; i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
@@ -444,7 +507,8 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
 /* The table as Python sees it: name, signature, parameters, doc, head. */
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
-    static const char *const roles[] = {"none", "array", "operator", "operators", "index", "int", "shape", "dtype", "assume", "foreign"};
+    static const char *const roles[] = {"none", "array", "operator", "operators", "index",
+                                        "int",  "shape", "dtype",    "assume",    "foreign"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;
@@ -454,12 +518,13 @@ PyObject *py_kinds(py_state *s) {
         PyObject *params = PyList_New(0);
         for (int j = 0; params && j < LOP_MAXPARAM && op->param[j].name; j++) {
             const lop_param *p = &op->param[j];
-            PyObject *row = Py_BuildValue("{szszszszsi}", "name", p->name, "default", p->fallback, "doc", p->doc, "role", roles[p->role],
-                                          "rank", p->rank);
+            PyObject *row = Py_BuildValue("{szszszszsi}", "name", p->name, "default", p->fallback,
+                                          "doc", p->doc, "role", roles[p->role], "rank", p->rank);
             if (!row || PyList_Append(params, row) < 0) Py_CLEAR(params);
             Py_XDECREF(row);
         }
-        PyObject *row = params ? Py_BuildValue("{szszszszsN}", "name", op->title, "head", op->name, "doc", doc.at, "signature",
+        PyObject *row = params ? Py_BuildValue("{szszszszsN}", "name", op->title, "head", op->name,
+                                               "doc", doc.at, "signature",
                                                op->param[0].name ? sig.at : NULL, "params", params)
                                : NULL;
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);

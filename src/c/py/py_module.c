@@ -10,7 +10,9 @@ py_state *py_state_of(PyObject *self) {
 
 PyObject *py_hook(py_state *s, const char *name) {
     PyObject *f = s->hooks ? PyDict_GetItemString(s->hooks, name) : NULL;
-    if (!f) PyErr_Format(PyExc_RuntimeError, "pylinop._core has no hook %s: import pylinop, not pylinop._core", name);
+    if (!f)
+        PyErr_Format(PyExc_RuntimeError,
+                     "pylinop._core has no hook %s: import pylinop, not pylinop._core", name);
     return f;
 }
 
@@ -19,14 +21,18 @@ PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args, Py_
     return f ? PyObject_Vectorcall(f, args, (size_t)n, NULL) : NULL;
 }
 
-PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject *op, const char *action) {
+PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject *op,
+                   const char *action) {
     if (PyErr_Occurred()) return NULL;
     if (status == LOP_NOMEM && (!err || !err->text[0])) return PyErr_NoMemory();
     const char *name = lop_status_exception(status);
-    PyObject *args[5] = {PyUnicode_FromString(name ? name : "RuntimeError"),
-                         PyUnicode_FromString(err && err->text[0] ? err->text : lop_status_name(status)), op ? op : Py_None,
-                         PyUnicode_FromString(action), PyLong_FromLongLong(err ? err->batch : -1)};
-    PyObject *exc = args[0] && args[1] && args[3] && args[4] ? py_call_hook(s, "make_error", args, 5) : NULL;
+    PyObject *args[5] = {
+        PyUnicode_FromString(name ? name : "RuntimeError"),
+        PyUnicode_FromString(err && err->text[0] ? err->text : lop_status_name(status)),
+        op ? op : Py_None, PyUnicode_FromString(action),
+        PyLong_FromLongLong(err ? err->batch : -1)};
+    PyObject *exc =
+        args[0] && args[1] && args[3] && args[4] ? py_call_hook(s, "make_error", args, 5) : NULL;
     for (int i = 0; i < 5; i++)
         if (i != 2) Py_XDECREF(args[i]);
     if (exc) PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
@@ -34,7 +40,7 @@ PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject 
     return NULL;
 }
 
-/* -- functions --------------------------------------------------------------------------------------------- */
+/* -- functions */
 
 static py_state *state(PyObject *module) { return PyModule_GetState(module); }
 
@@ -65,8 +71,12 @@ static PyObject *rules(PyObject *module, PyObject *unused) {
     PyObject *list = PyList_New(0);
     for (int i = 0; list && i < lop_rules_count(s->rules); i++) {
         const lop_rule *r = lop_rules_at(s->rules, i);
-        PyObject *row = Py_BuildValue("{szszszszszsL}", "name", r->name, "phase", r->phase == LOP_CLOSE ? "close" : r->phase == LOP_FIRST ? "first" : "push", "left", r->left,
-                                      "right", r->right, "source", r->source, "fired", (long long)lop_rules_fired(s->rules, i));
+        PyObject *row = Py_BuildValue("{szszszszszsL}", "name", r->name, "phase",
+                                      r->phase == LOP_CLOSE   ? "close"
+                                      : r->phase == LOP_FIRST ? "first"
+                                                              : "push",
+                                      "left", r->left, "right", r->right, "source", r->source,
+                                      "fired", (long long)lop_rules_fired(s->rules, i));
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);
     }
@@ -89,7 +99,8 @@ static PyObject *options(PyObject *module, PyObject *args) {
 static PyObject *store_info(PyObject *module, PyObject *unused) {
     (void)unused;
     py_state *s = state(module);
-    return Py_BuildValue("{siszsLsL}", "entries", s->store.n, "unit", "bytes", "bytes", (long long)s->store.bytes, "limit", (long long)s->store.limit);
+    return Py_BuildValue("{siszsLsL}", "entries", s->store.n, "unit", "bytes", "bytes",
+                         (long long)s->store.bytes, "limit", (long long)s->store.limit);
 }
 
 static PyObject *clear_store(PyObject *module, PyObject *unused) {
@@ -110,7 +121,8 @@ static PyObject *build(PyObject *module, PyObject *args) {
     const lop_op *op = lop_op_find(head, strlen(head));
     lop_attr attr = {.i = {mode, 0, 0, 0}};
     if (op == &lop_op_part) return py_build(s, op, &attr, a, NULL);
-    if (!op || !b || !py_is_op(s, b)) return PyErr_Format(PyExc_TypeError, "no such composite: %s", head);
+    if (!op || !b || !py_is_op(s, b))
+        return PyErr_Format(PyExc_TypeError, "no such composite: %s", head);
     return py_build(s, op, NULL, a, b);
 }
 
@@ -122,9 +134,12 @@ static PyObject *blas(PyObject *module, PyObject *unused) {
 
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
-    {"kinds", kinds, METH_NOARGS, "kinds()\n--\n\nThe table of kinds: name, signature, parameters, docstring."},
-    {"rules", rules, METH_NOARGS, "rules()\n--\n\nThe rule table: name, phase, both sides, source, how often each has fired."},
-    {"live", live, METH_NOARGS, "live()\n--\n\nNumber of blocks of memory the core holds (for leak tests)."},
+    {"kinds", kinds, METH_NOARGS,
+     "kinds()\n--\n\nThe table of kinds: name, signature, parameters, docstring."},
+    {"rules", rules, METH_NOARGS,
+     "rules()\n--\n\nThe rule table: name, phase, both sides, source, how often each has fired."},
+    {"live", live, METH_NOARGS,
+     "live()\n--\n\nNumber of blocks of memory the core holds (for leak tests)."},
     {"_options", options, METH_VARARGS, NULL},
     {"_store", store_info, METH_NOARGS, NULL},
     {"_clear_store", clear_store, METH_NOARGS, NULL},
@@ -132,7 +147,7 @@ static PyMethodDef functions[] = {
     {"_blas", blas, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
-/* -- the module's life ----------------------------------------------------------------------------------------- */
+/* -- the module's life */
 
 static int exec_module(PyObject *module) {
     py_state *s = state(module);
@@ -145,11 +160,14 @@ static int exec_module(PyObject *module) {
     s->nogil_work = 200000;
     s->home = PyBytes_FromString("\1");
     if (!s->home) return -1;
-    if (lop_kinds_check(&err) != LOP_OK || lop_rules_new(&s->ctx, lop_rule_table, lop_rule_count, &s->rules, &err) != LOP_OK) {
+    if (lop_kinds_check(&err) != LOP_OK ||
+        lop_rules_new(&s->ctx, lop_rule_table, lop_rule_count, &s->rules, &err) != LOP_OK) {
         PyErr_Format(PyExc_ImportError, "pylinop: %s", err.text);
         return -1;
     }
-    PyType_Spec spec = {"pylinop._core.Operator", sizeof(py_op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, py_base_slots};
+    PyType_Spec spec = {"pylinop._core.Operator", sizeof(py_op), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                        py_base_slots};
     s->base = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     return s->base ? PyModule_AddObjectRef(module, "Operator", (PyObject *)s->base) : -1;
 }
@@ -184,14 +202,15 @@ static void free_module(void *module) {
     for (int i = 0; i < 4; i++) Py_CLEAR(s->view[i]);
 }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, exec_module},
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, exec_module},
 #if PY_VERSION_HEX >= 0x030c0000
-                                   {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
 #endif
 #if PY_VERSION_HEX >= 0x030d0000
-                                   {Py_mod_gil, Py_MOD_GIL_USED},
+    {Py_mod_gil, Py_MOD_GIL_USED},
 #endif
-                                   {0, NULL}};
+    {0, NULL}};
 
 struct PyModuleDef py_module_def = {.m_base = PyModuleDef_HEAD_INIT,
                                     .m_name = "_core",

@@ -1,17 +1,18 @@
-/* py_op.c: the operator object: life, attributes, fast methods. What is not for C goes to the Python
- * hooks (src/pylinop), which hold SciPy's manners and the plain walk. */
+/* py_op.c: the operator object: life, attributes, fast methods. What is not for C goes to the
+ * Python hooks (src/pylinop), which hold SciPy's manners and the plain walk. */
 #include "py.h"
 
 #include <structmember.h>
 
-/* -- life ----------------------------------------------------------------------------------------------- */
+/* -- life */
 
 /* Frames of our own package do not count: the user's line is the first one outside. */
 static bool is_ours(const py_state *s, PyCodeObject *code) {
     const char *home = PyBytes_AS_STRING(s->home);
     Py_ssize_t n = PyBytes_GET_SIZE(s->home);
     PyObject *file = code->co_filename;
-    return PyUnicode_IS_COMPACT_ASCII(file) && PyUnicode_GET_LENGTH(file) > n && !memcmp(PyUnicode_DATA(file), home, (size_t)n);
+    return PyUnicode_IS_COMPACT_ASCII(file) && PyUnicode_GET_LENGTH(file) > n &&
+           !memcmp(PyUnicode_DATA(file), home, (size_t)n);
 }
 
 void py_stamp(py_state *s, py_op *self) {
@@ -37,8 +38,10 @@ void py_stamp(py_state *s, py_op *self) {
     Py_XDECREF(frame);
 }
 
-PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode, PyObject *a, PyObject *b) {
-    PyTypeObject *type = node->op == &lop_op_view ? s->view[node->attr.i[0]] : s->type[lop_op_id(node->op)];
+PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode, PyObject *a,
+                  PyObject *b) {
+    PyTypeObject *type =
+        node->op == &lop_op_view ? s->view[node->attr.i[0]] : s->type[lop_op_id(node->op)];
     py_op *self = type ? PyObject_GC_New(py_op, type) : NULL;
     if (!self) {
         lop_node_unref(node);
@@ -104,21 +107,23 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     return (PyObject *)self;
 }
 
-/* -- the node of a user's instance ------------------------------------------------------------------------ */
+/* -- the node of a user's instance */
 
 static int shape_of_object(PyObject *shape, lop_shape *out) {
     PyObject *fast = PySequence_Fast(shape, "shape must be a tuple");
     if (!fast) return -1;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
     if (n < 2 || n > LOP_MAXDIM) {
-        PyErr_Format(PyExc_ValueError, "an operator has 2 to %d dimensions, got shape %R", LOP_MAXDIM, shape);
+        PyErr_Format(PyExc_ValueError, "an operator has 2 to %d dimensions, got shape %R",
+                     LOP_MAXDIM, shape);
         n = -1;
     }
     out->ndim = (int)n;
     for (Py_ssize_t i = 0; i < n; i++) {
         out->dim[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast, i));
         if (out->dim[i] < 0) {
-            if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "invalid shape %R: sizes cannot be negative", shape);
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_ValueError, "invalid shape %R: sizes cannot be negative", shape);
             n = -1;
         }
     }
@@ -134,28 +139,37 @@ static int user_attribute(py_state *s, py_op *self, const char *name, PyObject *
     Py_XDECREF(word);
     if (value && value != Py_None && !strcmp(name, "dtype")) {
         PyArray_Descr *d = NULL;
-        if (!PyArray_DescrConverter(value, &d)) Py_CLEAR(value);
-        else Py_SETREF(value, (PyObject *)d);
+        if (!PyArray_DescrConverter(value, &d))
+            Py_CLEAR(value);
+        else
+            Py_SETREF(value, (PyObject *)d);
     }
     if (!value) return -1;
-    if (value == Py_None) Py_DECREF(value);
-    else *into = value;
+    if (value == Py_None)
+        Py_DECREF(value);
+    else
+        *into = value;
     return 0;
 }
 
 const lop_node *py_node(py_state *s, py_op *self) {
     if (self->node) return self->node;
     lop_node like = {.core = 2, .dtype = LOP_NO_DTYPE};
-    if (user_attribute(s, self, "shape", &self->shape) < 0 || user_attribute(s, self, "dtype", &self->dtype) < 0) return NULL;
+    if (user_attribute(s, self, "shape", &self->shape) < 0 ||
+        user_attribute(s, self, "dtype", &self->dtype) < 0)
+        return NULL;
     if (!self->shape) {
-        PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute 'shape': set self.shape (and self.dtype) first",
-                     Py_TYPE(self)->tp_name);
+        PyErr_Format(
+            PyExc_AttributeError,
+            "'%.100s' object has no attribute 'shape': set self.shape (and self.dtype) first",
+            Py_TYPE(self)->tp_name);
         return NULL;
     }
     if (shape_of_object(self->shape, &like.shape) < 0) return NULL;
     if (self->dtype && PyArray_DescrCheck(self->dtype)) {
         npy_intp one = 1;
-        PyArrayObject *probe = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(self->dtype), 1, &one, NULL, NULL, 0, NULL);
+        PyArrayObject *probe = (PyArrayObject *)PyArray_NewFromDescr(
+            &PyArray_Type, (PyArray_Descr *)Py_NewRef(self->dtype), 1, &one, NULL, NULL, 0, NULL);
         if (!probe) return NULL;
         like.dtype = py_dtype(probe);
         Py_DECREF(probe);
@@ -167,7 +181,7 @@ const lop_node *py_node(py_state *s, py_op *self) {
     return self->node;
 }
 
-/* -- attributes ------------------------------------------------------------------------------------------------ */
+/* -- attributes */
 
 static PyObject *get_shape(py_op *self, void *unused) {
     (void)unused;
@@ -177,23 +191,29 @@ static PyObject *get_shape(py_op *self, void *unused) {
     PyObject *t = PyTuple_New(node->shape.ndim);
     for (int i = 0; t && i < node->shape.ndim; i++) {
         PyObject *d = PyLong_FromLongLong(node->shape.dim[i]);
-        if (!d) Py_CLEAR(t);
-        else PyTuple_SET_ITEM(t, i, d);
+        if (!d)
+            Py_CLEAR(t);
+        else
+            PyTuple_SET_ITEM(t, i, d);
     }
     return t;
 }
 
-/* Only leaves without kernels of ours (callables, user subclasses) may be told their shape and dtype. */
+/* Only leaves without kernels of ours (callables, user subclasses) may be told their shape and
+ * dtype. */
 static bool may_set(py_op *self, const char *what) {
     if (!self->node || (self->node->op == &lop_op_opaque && !self->a)) return true;
-    PyErr_Format(PyExc_AttributeError, "the %s of a %.100s follows from its operands and cannot be set", what, Py_TYPE(self)->tp_name);
+    PyErr_Format(PyExc_AttributeError,
+                 "the %s of a %.100s follows from its operands and cannot be set", what,
+                 Py_TYPE(self)->tp_name);
     return false;
 }
 
 static int set_shape(py_op *self, PyObject *value, void *unused) {
     (void)unused;
     if (!may_set(self, "shape")) return -1;
-    PyObject *shape = value ? py_call_hook(py_state_of((PyObject *)self), "as_shape", &value, 1) : NULL;
+    PyObject *shape =
+        value ? py_call_hook(py_state_of((PyObject *)self), "as_shape", &value, 1) : NULL;
     if (!shape) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_AttributeError, "shape cannot be deleted");
         return -1;
@@ -209,21 +229,25 @@ static PyObject *get_dtype(py_op *self, void *unused) {
     if (self->dtype) return Py_NewRef(self->dtype);
     const lop_node *node = self->node;
     if (!node) {
-        PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute 'dtype'", Py_TYPE(self)->tp_name);
+        PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute 'dtype'",
+                     Py_TYPE(self)->tp_name);
         return NULL;
     }
     if (node->dtype != LOP_NO_DTYPE) return py_descr(node->dtype);
     if (node->op == &lop_op_opaque) Py_RETURN_NONE;
     PyObject *me = (PyObject *)self;
-    return self->dtype = py_call_hook(py_state_of(me), "foreign_dtype", &me, 1), Py_XNewRef(self->dtype);
+    return self->dtype = py_call_hook(py_state_of(me), "foreign_dtype", &me, 1),
+           Py_XNewRef(self->dtype);
 }
 
 static int set_dtype(py_op *self, PyObject *value, void *unused) {
     (void)unused;
     if (!may_set(self, "dtype")) return -1;
     PyObject *descr = NULL;
-    if (!value || value == Py_None) descr = Py_NewRef(Py_None);
-    else if (!PyArray_DescrConverter(value, (PyArray_Descr **)&descr)) return -1;
+    if (!value || value == Py_None)
+        descr = Py_NewRef(Py_None);
+    else if (!PyArray_DescrConverter(value, (PyArray_Descr **)&descr))
+        return -1;
     Py_XSETREF(self->dtype, descr);
     lop_node_unref(self->node);
     self->node = NULL;
@@ -242,8 +266,10 @@ static PyObject *get_args(py_op *self, void *unused) {
     if (self->a && self->b) return PyTuple_Pack(2, self->a, self->b);
     if (self->a) return PyTuple_Pack(1, self->a);
     py_state *s = py_state_of((PyObject *)self);
-    if (self->init && PyType_IsSubtype(Py_TYPE(self), s->type[LOP_ID_dense])) return PyTuple_GetSlice(self->init, 0, 1);
-    if (self->init && PyType_IsSubtype(Py_TYPE(self), s->type[LOP_ID_kron])) return Py_NewRef(self->init);
+    if (self->init && PyType_IsSubtype(Py_TYPE(self), s->type[LOP_ID_dense]))
+        return PyTuple_GetSlice(self->init, 0, 1);
+    if (self->init && PyType_IsSubtype(Py_TYPE(self), s->type[LOP_ID_kron]))
+        return Py_NewRef(self->init);
     return PyTuple_New(0);
 }
 
@@ -258,7 +284,9 @@ static PyObject *get_init(py_op *self, void *unused) {
 }
 static PyObject *get_operands(py_op *self, void *unused) {
     (void)unused;
-    return self->b ? PyTuple_Pack(2, self->a, self->b) : self->a ? PyTuple_Pack(1, self->a) : PyTuple_New(0);
+    return self->b   ? PyTuple_Pack(2, self->a, self->b)
+           : self->a ? PyTuple_Pack(1, self->a)
+                     : PyTuple_New(0);
 }
 static PyObject *get_head(py_op *self, void *unused) {
     (void)unused;
@@ -299,7 +327,8 @@ static PyObject *get_text(py_op *self, void *unused) {
 
 static PyGetSetDef op_getset[] = {
     {"shape", (getter)get_shape, (setter)set_shape, "Shape (..., m, n); never computes.", NULL},
-    {"dtype", (getter)get_dtype, (setter)set_dtype, "Data type, or None for a callable without one.", NULL},
+    {"dtype", (getter)get_dtype, (setter)set_dtype,
+     "Data type, or None for a callable without one.", NULL},
     {"ndim", (getter)get_ndim, NULL, "Number of dimensions: 2 and the batch dimensions.", NULL},
     {"args", (getter)get_args, NULL, "The very objects this was made of, as in SciPy.", NULL},
     {"T", (getter)get_view, NULL, "Transpose, lazy.", (void *)LOP_T},
@@ -317,13 +346,15 @@ static PyGetSetDef op_getset[] = {
     {"_text", (getter)get_text, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
-/* -- methods ------------------------------------------------------------------------------------------------------- */
+/* -- methods */
 
 /* matvec and kin: the C way for plain arrays of the right shape, else the hook of that name. */
-static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names, const char *hook, int mode, bool vec) {
+static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names,
+                         const char *hook, int mode, bool vec) {
     py_state *s = py_state_of(self);
     PyObject *out = NULL;
-    if (names && PyTuple_GET_SIZE(names) == 1 && n == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
+    if (names && PyTuple_GET_SIZE(names) == 1 && n == 1 &&
+        PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
         out = args[1] == Py_None ? NULL : args[1];
     else if (names && PyTuple_GET_SIZE(names)) {
         PyErr_Format(PyExc_TypeError, "%s() takes one array and out=", hook);
@@ -343,7 +374,8 @@ static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
         if (fast || PyErr_Occurred()) return fast;
         int nd = PyArray_NDIM(x);
         int64_t want = mode & LOP_T ? lop_rows(node) : lop_cols(node);
-        bool fits = vec ? nd == 1 && PyArray_DIM(x, 0) == want : nd >= 2 && PyArray_DIM(x, nd - 2) == want;
+        bool fits =
+            vec ? nd == 1 && PyArray_DIM(x, 0) == want : nd >= 2 && PyArray_DIM(x, nd - 2) == want;
         if (fits && !node->opaque) {
             PyObject *r = py_apply(s, (py_op *)self, x, mode, false, vec, out);
             if (r != Py_NotImplemented) return r;
@@ -353,9 +385,10 @@ static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
     PyObject *all[3] = {self, args[0], out ? out : Py_None};
     return py_call_hook(s, hook, all, 3);
 }
-#define PRODUCT(name, mode, vec) \
-    static PyObject *op_##name(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) { \
-        return product(self, args, n, names, #name, mode, vec); \
+#define PRODUCT(name, mode, vec)                                                                   \
+    static PyObject *op_##name(PyObject *self, PyObject *const *args, Py_ssize_t n,                \
+                               PyObject *names) {                                                  \
+        return product(self, args, n, names, #name, mode, vec);                                    \
     }
 PRODUCT(matvec, LOP_N, true)
 PRODUCT(rmatvec, LOP_H, true)
@@ -365,7 +398,8 @@ PRODUCT(rmatmat, LOP_H, false)
 static PyObject *op_toarray(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
     py_state *s = py_state_of(self);
     PyObject *out = NULL;
-    if (n == 0 && names && PyTuple_GET_SIZE(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
+    if (n == 0 && names && PyTuple_GET_SIZE(names) == 1 &&
+        PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
         out = args[0] == Py_None ? NULL : args[0];
     else if (n || (names && PyTuple_GET_SIZE(names)))
         return PyErr_Format(PyExc_TypeError, "toarray() takes only out=");
@@ -421,8 +455,10 @@ static PyObject *op_conj(PyObject *self, PyObject *unused) {
 static PyObject *op_apply(PyObject *self, PyObject *args) {
     PyObject *x, *out;
     int mode, right, vec;
-    if (!PyArg_ParseTuple(args, "O!ippO:_apply", &PyArray_Type, &x, &mode, &right, &vec, &out)) return NULL;
-    return py_apply(py_state_of(self), (py_op *)self, (PyArrayObject *)x, mode, right != 0, vec != 0, out == Py_None ? NULL : out);
+    if (!PyArg_ParseTuple(args, "O!ippO:_apply", &PyArray_Type, &x, &mode, &right, &vec, &out))
+        return NULL;
+    return py_apply(py_state_of(self), (py_op *)self, (PyArrayObject *)x, mode, right != 0,
+                    vec != 0, out == Py_None ? NULL : out);
 }
 
 /* _explain(act, x): the plan as text. */
@@ -430,22 +466,29 @@ static PyObject *op_explain(PyObject *self, PyObject *args) {
     int act;
     PyObject *x;
     if (!PyArg_ParseTuple(args, "iO:_explain", &act, &x)) return NULL;
-    return py_plan_text(py_state_of(self), (py_op *)self, PyArray_Check(x) ? (PyArrayObject *)x : NULL, act);
+    return py_plan_text(py_state_of(self), (py_op *)self,
+                        PyArray_Check(x) ? (PyArrayObject *)x : NULL, act);
 }
 
 static PyMethodDef op_methods[] = {
     {"matvec", (PyCFunction)(void (*)(void))op_matvec, METH_FASTCALL | METH_KEYWORDS,
-     "matvec(x, out=None)\n--\n\nProduct with a vector: A x, x of shape (n,) or (..., n); an array, computed now."},
+     "matvec(x, out=None)\n--\n\nProduct with a vector: A x, x of shape (n,) or (..., n); an "
+     "array, computed now."},
     {"rmatvec", (PyCFunction)(void (*)(void))op_rmatvec, METH_FASTCALL | METH_KEYWORDS,
-     "rmatvec(x, out=None)\n--\n\nProduct of the adjoint with a vector: A^H x; an array, computed now."},
+     "rmatvec(x, out=None)\n--\n\nProduct of the adjoint with a vector: A^H x; an array, computed "
+     "now."},
     {"matmat", (PyCFunction)(void (*)(void))op_matmat, METH_FASTCALL | METH_KEYWORDS,
-     "matmat(X, out=None)\n--\n\nProduct with a matrix: A X, X of shape (..., n, k); an array, computed now."},
+     "matmat(X, out=None)\n--\n\nProduct with a matrix: A X, X of shape (..., n, k); an array, "
+     "computed now."},
     {"rmatmat", (PyCFunction)(void (*)(void))op_rmatmat, METH_FASTCALL | METH_KEYWORDS,
-     "rmatmat(X, out=None)\n--\n\nProduct of the adjoint with a matrix: A^H X; an array, computed now."},
+     "rmatmat(X, out=None)\n--\n\nProduct of the adjoint with a matrix: A^H X; an array, computed "
+     "now."},
     {"toarray", (PyCFunction)(void (*)(void))op_toarray, METH_FASTCALL | METH_KEYWORDS,
-     "toarray(*, out=None)\n--\n\nThe dense form, computed now; MaterializationError when it would not fit in memory."},
+     "toarray(*, out=None)\n--\n\nThe dense form, computed now; MaterializationError when it would "
+     "not fit in memory."},
     {"diagonal", (PyCFunction)(void (*)(void))op_diagonal, METH_VARARGS | METH_KEYWORDS,
-     "diagonal(offset=0)\n--\n\nThe diagonal at an offset, computed now by the cheapest known way."},
+     "diagonal(offset=0)\n--\n\nThe diagonal at an offset, computed now by the cheapest known "
+     "way."},
     {"trace", op_trace, METH_NOARGS, "trace()\n--\n\nSum of the main diagonal, computed now."},
     {"transpose", op_transpose, METH_NOARGS, "transpose()\n--\n\nThe transpose, lazy; same as .T."},
     {"adjoint", op_adjoint, METH_NOARGS, "adjoint()\n--\n\nThe adjoint, lazy; same as .H."},

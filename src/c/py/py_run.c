@@ -2,11 +2,11 @@
  *
  *   shape and dtype of x --cache--> plan --arrays of the leaves, x, out--> frame --no GIL--> result
  *
- * A plan is kept per action, dtype and shape of x; the leaves' arrays with it, so that a call reads only
- * their pointers, strides, shapes and dtypes anew. */
+ * A plan is kept per action, dtype and shape of x; the leaves' arrays with it, so that a call reads
+ * only their pointers, strides, shapes and dtypes anew. */
 #include "py.h"
 
-/* -- leaves ------------------------------------------------------------------------------------------------ */
+/* -- leaves */
 
 /* dict serial -> array of everything below self, by a walk with a stack. */
 static int collect(py_op *self, PyObject *found) {
@@ -18,20 +18,25 @@ static int collect(py_op *self, PyObject *found) {
         rc = PyList_SetSlice(stack, top, top + 1, NULL);
         PyObject *id = PyLong_FromVoidPtr(o);
         int known = id ? PySet_Contains(seen, id) : -1;
-        if (known == 0) known = PySet_Add(seen, id);
-        else if (known == 1) known = 2;
+        if (known == 0)
+            known = PySet_Add(seen, id);
+        else if (known == 1)
+            known = 2;
         Py_XDECREF(id);
         py_op *op = (py_op *)o;
         if (known < 0) rc = -1;
-        for (Py_ssize_t i = 0; rc == 0 && known == 0 && op->arrays && i < PyTuple_GET_SIZE(op->arrays); i++) {
+        for (Py_ssize_t i = 0;
+             rc == 0 && known == 0 && op->arrays && i < PyTuple_GET_SIZE(op->arrays); i++) {
             PyObject *key = PyLong_FromUnsignedLongLong(op->serial + (uint64_t)i);
             rc = key ? PyDict_SetItem(found, key, PyTuple_GET_ITEM(op->arrays, i)) : -1;
             Py_XDECREF(key);
         }
         PyObject *two[2] = {op->a, op->b};
         for (int i = 0; rc == 0 && known == 0 && i < 2; i++)
-            if (two[i] && PyObject_TypeCheck(two[i], py_state_of(o)->base)) rc = PyList_Append(stack, two[i]);
-        for (Py_ssize_t i = 0; rc == 0 && known == 0 && op->init && i < PyTuple_GET_SIZE(op->init); i++) {
+            if (two[i] && PyObject_TypeCheck(two[i], py_state_of(o)->base))
+                rc = PyList_Append(stack, two[i]);
+        for (Py_ssize_t i = 0; rc == 0 && known == 0 && op->init && i < PyTuple_GET_SIZE(op->init);
+             i++) {
             PyObject *arg = PyTuple_GET_ITEM(op->init, i);
             if (PyObject_TypeCheck(arg, py_state_of(o)->base)) rc = PyList_Append(stack, arg);
         }
@@ -69,7 +74,7 @@ fail:
     return NULL;
 }
 
-/* -- plans -------------------------------------------------------------------------------------------------- */
+/* -- plans */
 
 static void entry_clear(py_plan *e) {
     lop_plan_unref(e->plan);
@@ -86,8 +91,8 @@ void py_cache_clear(py_state *s, py_op *self) {
 }
 
 static bool entry_fits(const py_plan *e, const py_plan *want) {
-    if (!e->plan || e->act != want->act || e->dt != want->dt || e->nd != want->nd || e->i != want->i || e->j != want->j ||
-        e->version != want->version)
+    if (!e->plan || e->act != want->act || e->dt != want->dt || e->nd != want->nd ||
+        e->i != want->i || e->j != want->j || e->version != want->version)
         return false;
     for (int i = 0; i < want->nd; i++)
         if (e->dim[i] != want->dim[i]) return false;
@@ -95,12 +100,13 @@ static bool entry_fits(const py_plan *e, const py_plan *want) {
 }
 
 /* The action as a node over self's node: owned. The right-hand side's serial in *rhs. */
-lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x, uint64_t *rhs,
-                         const lop_node **out, lop_err *err) {
+lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
+                     uint64_t *rhs, const lop_node **out, lop_err *err) {
     lop_status st = LOP_OK;
     *rhs = 0;
     if (want->act >= ACT_DENSE) {
-        static const lop_op *const ops[] = {&lop_op_todense, &lop_op_diagonal, &lop_op_trace, &lop_op_element};
+        static const lop_op *const ops[] = {&lop_op_todense, &lop_op_diagonal, &lop_op_trace,
+                                            &lop_op_element};
         lop_attr a = {.i = {want->i, want->j, 0, (int64_t)node->dtype + 1}};
         return lop_node_make(&s->ctx, ops[want->act - ACT_DENSE], &a, 1, &node, NULL, out, err);
     }
@@ -108,7 +114,8 @@ lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, con
     int mode = (want->act & 3) ^ (want->act & 4 ? LOP_T : 0);
     lop_attr a = {.i = {mode, 0, 0, 0}};
     st = lop_node_leaf(&s->ctx, (lop_dtype)want->dt, 2, x, &leaf, err);
-    if (st == LOP_OK && mode) st = lop_node_make(&s->ctx, &lop_op_view, &a, 1, &node, NULL, &seen, err);
+    if (st == LOP_OK && mode)
+        st = lop_node_make(&s->ctx, &lop_op_view, &a, 1, &node, NULL, &seen, err);
     if (st == LOP_OK && !mode) seen = lop_node_ref(node);
     if (st == LOP_OK) {
         const lop_node *child[2] = {seen, leaf};
@@ -191,15 +198,15 @@ static py_plan *find_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
     return rc < 0 ? NULL : cached_plan(s, self, want, x);
 }
 
-/* -- running ---------------------------------------------------------------------------------------------------- */
+/* -- running */
 
 enum { HELD = 16 };
 
 typedef struct run {
     py_state *s;
     py_op *self;
-    lop_plan *plan;     /* retained */
-    PyObject *leaves;   /* retained */
+    lop_plan *plan;                        /* retained */
+    PyObject *leaves;                      /* retained */
     PyArrayObject *held_few[HELD], **held; /* normalised arrays, alive during the run */
     int nheld;
 } run;
@@ -219,7 +226,8 @@ static int bind_leaves(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err 
             continue;
         }
         PyArrayObject *a = (PyArrayObject *)PyTuple_GET_ITEM(r->leaves, i);
-        if (PyArray_NDIM(a) > LOP_MAXDIM) return lop_fail(err, LOP_DIM, "an operand now has %d dimensions", PyArray_NDIM(a)), -2;
+        if (PyArray_NDIM(a) > LOP_MAXDIM)
+            return lop_fail(err, LOP_DIM, "an operand now has %d dimensions", PyArray_NDIM(a)), -2;
         a = py_normal(a, slot->core, slot->need_c);
         if (!a) return -1;
         r->held[r->nheld++] = a;
@@ -271,10 +279,11 @@ static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
 }
 
 /* The array to compute into for `shape`; the user's `out` itself where it can be. */
-static PyArrayObject *target(run *r, const lop_shape *shape, lop_dtype dt, PyArrayObject *out, int core, bool c_order,
-                             PyArrayObject *x) {
+static PyArrayObject *target(run *r, const lop_shape *shape, lop_dtype dt, PyArrayObject *out,
+                             int core, bool c_order, PyArrayObject *x) {
     if (!out) return py_empty(shape, dt);
-    bool direct = py_dtype(out) == dt && !(x && py_overlap(out, x)) && (!c_order || PyArray_IS_C_CONTIGUOUS(out));
+    bool direct = py_dtype(out) == dt && !(x && py_overlap(out, x)) &&
+                  (!c_order || PyArray_IS_C_CONTIGUOUS(out));
     for (Py_ssize_t i = 0; direct && i < PyTuple_GET_SIZE(r->leaves); i++) {
         PyObject *a = PyTuple_GET_ITEM(r->leaves, i);
         if (a != Py_None && py_overlap(out, (PyArrayObject *)a)) direct = false;
@@ -298,17 +307,22 @@ static int check_out(run *r, PyObject *out, const lop_shape *shape, lop_dtype dt
     PyArrayObject *o = (PyArrayObject *)out;
     bool fits = PyArray_NDIM(o) == shape->ndim;
     for (int i = 0; fits && i < shape->ndim; i++) fits = PyArray_DIM(o, i) == shape->dim[i];
-    if (!PyArray_ISWRITEABLE(o)) st = lop_fail(&err, LOP_DOMAIN, "out is read-only");
+    if (!PyArray_ISWRITEABLE(o))
+        st = lop_fail(&err, LOP_DOMAIN, "out is read-only");
     else if (!fits) {
         lop_shape is = {.ndim = PyArray_NDIM(o) > LOP_MAXDIM ? LOP_MAXDIM : PyArray_NDIM(o)};
         for (int i = 0; i < is.ndim; i++) is.dim[i] = PyArray_DIM(o, i);
-        st = lop_fail(&err, LOP_DIM, "out has shape %s, the result %s", lop_shape_text(&is, got, sizeof got), lop_shape_text(shape, text, sizeof text));
+        st = lop_fail(&err, LOP_DIM, "out has shape %s, the result %s",
+                      lop_shape_text(&is, got, sizeof got),
+                      lop_shape_text(shape, text, sizeof text));
     }
     if (st == LOP_OK) {
         PyArray_Descr *d = PyArray_DescrFromType(py_typenum(dt));
         bool cast = d && PyArray_CanCastTypeTo(d, PyArray_DESCR(o), NPY_SAME_KIND_CASTING);
         Py_XDECREF(d);
-        if (!cast) st = lop_fail(&err, LOP_DTYPE, "the result of dtype %s cannot be cast to that of out", lop_dtype_name(dt));
+        if (!cast)
+            st = lop_fail(&err, LOP_DTYPE, "the result of dtype %s cannot be cast to that of out",
+                          lop_dtype_name(dt));
     }
     if (st != LOP_OK) py_raise(r->s, st, &err, (PyObject *)r->self, "write out");
     return st == LOP_OK ? 0 : -1;
@@ -337,11 +351,13 @@ static bool rhs_buf(PyArrayObject *x, lop_dtype dt, bool right, bool vec, lop_bu
     return true;
 }
 
-PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec, PyObject *out) {
+PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
+                   PyObject *out) {
     lop_dtype dt = py_dtype(x);
     int nd = PyArray_NDIM(x);
     py_plan want = {.act = mode + (right ? 4 : 0), .dt = (int)dt, .nd = nd, .i = vec};
-    if (dt == LOP_NO_DTYPE || nd + 1 > LOP_MAXDIM || nd < (vec ? 1 : 2) || !self->node || self->node->opaque)
+    if (dt == LOP_NO_DTYPE || nd + 1 > LOP_MAXDIM || nd < (vec ? 1 : 2) || !self->node ||
+        self->node->opaque)
         Py_RETURN_NOTIMPLEMENTED;
     for (int i = 0; i < nd; i++) want.dim[i] = PyArray_DIM(x, i);
     lop_buf xbuf, obuf;
@@ -356,10 +372,13 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
     run r = {.s = s, .self = self, .plan = e->plan, .leaves = Py_NewRef(e->leaves)};
     r.plan->refs++;
     int rhs = e->rhs;
-    if (rhs >= 0 && r.plan->slot[r.plan->leaf[rhs].slot].need_c) { /* C order of what the plan sees */
+    if (rhs >= 0 &&
+        r.plan->slot[r.plan->leaf[rhs].slot].need_c) { /* C order of what the plan sees */
         PyArrayObject *seen = xn;
-        if (right && !vec) seen = (PyArrayObject *)PyArray_SwapAxes(xn, nd - 2, nd - 1);
-        else Py_INCREF(seen);
+        if (right && !vec)
+            seen = (PyArrayObject *)PyArray_SwapAxes(xn, nd - 2, nd - 1);
+        else
+            Py_INCREF(seen);
         Py_DECREF(xn);
         xn = seen ? py_normal(seen, vec ? 1 : 2, true) : NULL;
         Py_XDECREF(seen);
@@ -384,13 +403,15 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         given.dim[shape.ndim - 2] = shape.dim[shape.ndim - 1];
     }
     if (!out || check_out(&r, out, &given, o->dt) == 0)
-        made = fortran ? py_empty(&shape, o->dt) : target(&r, &shape, o->dt, (PyArrayObject *)out, vec ? 1 : 2, o->need_c, x);
+        made = fortran ? py_empty(&shape, o->dt)
+                       : target(&r, &shape, o->dt, (PyArrayObject *)out, vec ? 1 : 2, o->need_c, x);
     if (made) {
         (void)rhs_buf(made, o->dt, flip && !fortran, vec, &obuf);
         if (execute(&r, rhs, &xbuf, &obuf) < 0) Py_CLEAR(made);
     }
     if (made && fortran) {
-        PyArrayObject *back = (PyArrayObject *)PyArray_SwapAxes(made, shape.ndim - 2, shape.ndim - 1);
+        PyArrayObject *back =
+            (PyArrayObject *)PyArray_SwapAxes(made, shape.ndim - 2, shape.ndim - 1);
         Py_DECREF(made);
         made = back;
     }

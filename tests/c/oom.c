@@ -1,0 +1,201 @@
+/* oom.c [rounds [seed]]: everything that allocates, with each allocation failing in turn, once alone and
+ * once with all that follow. Afterwards nothing may be alive that was not before, the status must be
+ * NOMEM where the result is missing, and what did succeed must still be right.
+ *
+ * A scenario runs from the first allocation to the last release: rules, text, nodes, closing, rewriting,
+ * planning, frames, prepare steps, the store. Leaves' and results' memory is the test's own. */
+#include "core/dump.h"
+#include "gen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static world w;
+
+/* A text, the interpreter's answer not needed: agreement with an undisturbed run is. */
+typedef struct scene {
+    char *text;
+    placed want;
+    bool has_want;
+} scene;
+
+static bool fine(lop_status st) { return st == LOP_OK || st == LOP_NOMEM; }
+
+/* Closing what could close: every operator node with operator children, taken apart and made again. */
+static lop_status close_all(const lop_node *node) {
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < node->n; i++) st = close_all(node->child[i]);
+    if (st != LOP_OK || node->op->cls != LOP_OPERATOR || node->n == 0) return st;
+    const lop_node *closed = NULL;
+    int rule;
+    st = lop_close(w.rules, &w.ctx, node->op, &node->attr, node->n, node->child, &closed, &rule, &w.err);
+    t_check(st == LOP_NOMATCH || (st == LOP_OK) == (closed != NULL), "close leaves a node behind");
+    lop_node_unref(closed);
+    return st == LOP_NOMATCH ? LOP_OK : st;
+}
+
+static lop_status dump_all(const lop_node *root, const lop_plan *plan) {
+    char *text = lop_dump(root, 0), *listing = text ? lop_plan_dump(plan, w.rules, 100) : NULL;
+    lop_status st = text && listing ? LOP_OK : lop_fail(&w.err, LOP_NOMEM, NULL);
+    lop_free(&w.ctx, text);
+    lop_free(&w.ctx, listing);
+    return st;
+}
+
+/* From text to result, twice with one store. */
+static lop_status play(const scene *s, int layout) {
+    const lop_node *root = NULL;
+    lop_plan *plan = NULL;
+    placed out = {.block = NULL};
+    lop_status st = lop_read(&w.ctx, s->text, &root, &w.err);
+    if (st == LOP_OK) st = close_all(root);
+    if (st == LOP_OK) st = lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err);
+    t_check((st == LOP_OK) == (plan != NULL), "no plan and no error, or both");
+    if (st == LOP_OK) st = lop_plan_check(plan, &w.err);
+    if (st == LOP_OK) st = dump_all(root, plan);
+    for (int turn = 0; turn < 2 && st == LOP_OK; turn++) {
+        st = t_exec(&w, plan, layout, &out, NULL);
+        if (st == LOP_OK && s->has_want) {
+            t_check(lop_shape_equal(&out.buf.shape, &s->want.buf.shape) && out.bytes == s->want.bytes &&
+                        !memcmp(out.block, s->want.block, out.bytes),
+                    "another result after a failure: %s", s->text);
+        }
+        placed_free(&out);
+    }
+    lop_plan_unref(plan);
+    lop_node_unref(root);
+    return st;
+}
+
+/* All allocations of one scene. */
+static int64_t disturb(const scene *s, int layout) {
+    int64_t alive = w.ctx.live, i = 0;
+    for (int all = 0; all < 2; all++)
+        for (i = 0;; i++) {
+            w.memory = (failing){.fail_at = i, .all = all != 0};
+            w.err = (lop_err){.step = -1};
+            lop_status st = play(s, layout);
+            bool reached = w.memory.count > i;
+            w.memory.fail_at = -1;
+            lop_store_clear(&w.store);
+            bool ok = t_check(fine(st), "allocation %lld of %s: status %s: %s", (long long)i, s->text, lop_status_name(st), w.err.text);
+            ok = t_check(w.ctx.live == alive, "allocation %lld of %s: %lld blocks lost", (long long)i, s->text,
+                         (long long)(w.ctx.live - alive)) && ok;
+            ok = t_check(st != LOP_NOMEM || w.err.text[0] || !reached, "no memory and no text: %s", s->text) && ok;
+            if (!reached || !ok) break;
+        }
+    return i;
+}
+
+static void open_scene(scene *s, const lop_node *root, int layout) {
+    s->has_want = false;
+    s->text = lop_dump(root, 0);
+    lop_status st = s->text ? t_run(&w, root, layout, &s->want) : LOP_NOMEM;
+    s->has_want = st == LOP_OK;
+    if (!s->has_want) placed_free(&s->want);
+    lop_store_clear(&w.store);
+}
+static void close_scene(scene *s) {
+    if (s->has_want) placed_free(&s->want);
+    lop_free(&w.ctx, s->text);
+}
+
+/* -- what always has to be there -------------------------------------------------------------------------- */
+
+static const lop_node *square(lop_dtype dt, int64_t n) { return t_one_of(&w, "dense", NULL, t_array(&w, dt, 2, 2, (int64_t[]){n, n})); }
+static const lop_node *operand(int64_t n) { return t_array(&w, LOP_f64, 2, 2, (int64_t[]){n, 2}); }
+
+/* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
+static const lop_node *fixed(int which) {
+    const lop_node *f[3], *a = NULL;
+    lop_attr pos = t_ints(LOP_ASSUME_POSITIVE, 0, 0, 0);
+    switch (which) {
+    case 0:
+        if (t_op("toeplitz")->random(&w.rand, 900, 900, LOP_f64, &a) != LOP_OK) return NULL;
+        return t_two_of(&w, "apply", a, operand(900));
+    case 1: return t_two_of(&w, "solve", square(LOP_f64, 5), operand(5));
+    case 2:
+        a = t_array(&w, LOP_f64, 2, 3, (int64_t[]){3, 4, 4}); /* random: indefinite */
+        return t_two_of(&w, "solve", t_one_of(&w, "dense", &pos, a), operand(4));
+    case 3:
+        for (int i = 0; i < 3; i++) f[i] = square(LOP_c128, 2 + i);
+        a = t_node(&w, "kron", NULL, 3, f);
+        for (int i = 0; i < 3; i++) lop_node_unref(f[i]);
+        return t_two_of(&w, "apply", a, operand(24));
+    case 4: return t_two_of(&w, "apply", t_two_of(&w, "prod", square(LOP_f64, 40), square(LOP_f32, 40)), operand(40));
+    default: return NULL;
+    }
+}
+
+static void rules_alone(void) {
+    for (int64_t i = 0;; i++) {
+        int64_t alive = w.ctx.live;
+        lop_rules *rules = NULL;
+        w.memory = (failing){.fail_at = i};
+        lop_status st = lop_rules_new(&w.ctx, lop_rule_table, lop_rule_count, &rules, &w.err);
+        bool reached = w.memory.count > i;
+        w.memory.fail_at = -1;
+        t_check(fine(st) && (st == LOP_OK) == (rules != NULL), "rules: %s", w.err.text);
+        lop_rules_free(rules);
+        t_check(w.ctx.live == alive, "rules, allocation %lld: %lld blocks lost", (long long)i, (long long)(w.ctx.live - alive));
+        if (!reached) break;
+    }
+    t_group("rules");
+}
+
+/* Random instances of every kind, as the batteries make them. */
+static void instances_alone(void) {
+    for (int id = 0; id < lop_nops(); id++)
+        for (int64_t i = 0; lop_op_at(id)->random; i++) {
+            const lop_node *a = NULL;
+            int64_t alive = w.ctx.live;
+            w.memory = (failing){.fail_at = i};
+            lop_status st = lop_op_at(id)->random(&w.rand, 3, 3, LOP_f64, &a);
+            bool reached = w.memory.count > i;
+            w.memory.fail_at = -1;
+            t_check(fine(st) && (st == LOP_OK) == (a != NULL), "%s: %s", lop_op_at(id)->name, w.err.text);
+            lop_node_unref(a);
+            world_leaves(&w);
+            t_check(w.ctx.live == alive, "%s: %lld blocks lost", lop_op_at(id)->name, (long long)(w.ctx.live - alive));
+            if (!reached) break;
+        }
+    t_group("random instances");
+}
+
+int main(int argc, char **argv) {
+    int rounds = (int)t_number(argc, argv, 1, 150), dropped = 0;
+    int64_t places = 0;
+    world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
+    rules_alone();
+    instances_alone();
+    for (int which = 0; which < 5; which++) {
+        scene s;
+        const lop_node *root = fixed(which);
+        open_scene(&s, root, 0);
+        lop_node_unref(root);
+        t_check(s.has_want, "scene %d: %s", which, w.err.text);
+        places += disturb(&s, 0);
+        close_scene(&s);
+        world_leaves(&w);
+    }
+    t_group("fixed scenes");
+    for (int i = 0; i < rounds; i++) {
+        gen g = {.w = &w, .dtype = LOP_NO_DTYPE, .solves = true, .views = true, .exprs = 3, .largest = 4};
+        if (i % 3 == 0) g.batch = (lop_shape){.ndim = 1, .dim = {2}};
+        scene s;
+        const lop_node *root = gen_value(&g, 1 + i % 3);
+        w.options.fft_min = i % 2;
+        if (root) open_scene(&s, root, i % LAYOUTS);
+        lop_node_unref(root);
+        if (root && s.has_want) places += disturb(&s, i % LAYOUTS);
+        else dropped++;
+        if (root) close_scene(&s);
+        world_leaves(&w);
+    }
+    printf("%d random scenes (%d dropped: singular), %lld places to fail\n", rounds - dropped, dropped, (long long)places);
+    t_group("random scenes");
+    world_close(&w, "oom");
+    t_group("memory");
+    return t_end();
+}
