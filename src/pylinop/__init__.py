@@ -48,7 +48,7 @@ from ._scipy import parts_of_sparse
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace materialising fell_back"
+    "diagonal trace materialising fell_back shaped"
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator"

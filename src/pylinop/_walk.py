@@ -139,15 +139,9 @@ def _lowrank(op, x, mode, vec):
     return (yield u, x, conj, vec)
 
 
-def _call(op, x, mode, vec):
-    """A user's operator: by its hooks; transposes through conjugates."""
-    flip = mode in (T, C)
-    x = _conj(x) if flip else x
-    m = op.shape[-1] if mode & T else op.shape[-2]
-    if mode & T:
-        y = op._rmatvec(x) if vec else op._rmatmat(x)
-    else:
-        y = op._matvec(x) if vec else op._matmat(x)
+def shaped(op, x, y, m=None, vec=True):
+    """What a callable gave, as the array that is due: reshaped if need be, sparse as it is."""
+    m = op.shape[-2] if m is None else m
     if y is NotImplemented:
         raise NotImplementedError(f"{type(op).__name__} gave NotImplemented")
     if not _scipy.issparse(y):
@@ -164,6 +158,19 @@ def _call(op, x, mode, vec):
                     -1,
                 )
             y = y.reshape(want)
+    return y
+
+
+def _call(op, x, mode, vec):
+    """A user's operator: by its hooks; transposes through conjugates."""
+    flip = mode in (T, C)
+    x = _conj(x) if flip else x
+    m = op.shape[-1] if mode & T else op.shape[-2]
+    if mode & T:
+        y = op._rmatvec(x) if vec else op._rmatmat(x)
+    else:
+        y = op._matvec(x) if vec else op._matmat(x)
+    y = shaped(op, x, y, m, vec)
     return _conj(y) if flip else y
 
 

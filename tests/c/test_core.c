@@ -269,7 +269,7 @@ static void text(void) {
     lop_free(&w.ctx, all);
     lop_node_unref(a);
     lop_text t;
-    t_check(lop_text_parse(&w.ctx, " ( apply@k\n(kron)\t?x ) ", &t, &w.err) == LOP_OK && t.n == 3 && t.term[2].attr_hole == 'k' - 'a',
+    t_check(lop_text_parse(&w.ctx, " (apply@k\n(kron)\t?x ) ", &t, &w.err) == LOP_OK && t.n == 3 && t.term[2].attr_hole == 'k' - 'a',
             "a pattern: %s", w.err.text);
     lop_text_clear(&t);
     t_group("text");
@@ -279,7 +279,7 @@ static void text(void) {
 
 static void trait(const char *text, lop_trait which, lop_truth want) {
     const lop_node *a = read(text);
-    t_check(a && lop_node_trait(a, which) == want, "property %d of %s: %d", which, text, a ? lop_node_trait(a, which) : -1);
+    t_check(a && lop_node_trait(a, which) == want, "property %d of %s: %d", which, text, a ? (int)lop_node_trait(a, which) : -1);
     lop_node_unref(a);
 }
 

@@ -1,10 +1,17 @@
 /* base.c: status names, error text, the counted allocator, the test generator. Cost: nothing of note. */
+#if defined(__linux__)
+#define _DEFAULT_SOURCE 1 /* madvise */
+#endif
+
 #include "base.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 typedef struct status_row {
     lop_status status;
@@ -40,8 +47,20 @@ lop_status lop_fail(lop_err *err, lop_status status, const char *format, ...) {
     return status;
 }
 
+/* Large blocks (workspaces, spectra) on huge pages where the system gives them: a large FFT is bound by
+ * page faults and TLB misses otherwise. */
 static void *plain_alloc(void *user, size_t bytes) {
+    const size_t page = (size_t)2 << 20;
     (void)user;
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (bytes >= 2 * page && bytes <= SIZE_MAX - page) {
+        size_t whole = (bytes + page - 1) & ~(page - 1);
+        void *block = aligned_alloc(page, whole);
+        if (block) (void)madvise(block, whole, MADV_HUGEPAGE);
+        return block;
+    }
+#endif
+    (void)page;
     return malloc(bytes);
 }
 static void *plain_realloc(void *user, void *block, size_t bytes) {

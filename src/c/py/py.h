@@ -27,6 +27,7 @@ typedef struct py_state {
     PyTypeObject *type[PY_MAXKINDS]; /* by op id */
     PyTypeObject *view[4];           /* Transpose, Conj, Adjoint by mode */
     PyObject *hooks;                 /* dict: name -> Python function */
+    PyObject *matvec_name;           /* "_matvec", interned */
     PyObject *home;                  /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
     int64_t nogil_work; /* bytes and flops from which the GIL is released */

@@ -151,15 +151,35 @@ static PyObject *binary_hook(py_state *s, const char *name, PyObject *a, PyObjec
     return py_call_hook(s, name, args, 2);
 }
 
+/* A callable or a user's subclass times a vector that fits: the hook itself, when it gives back a
+ * plain vector of the right length. NULL without an exception: the slow way decides. */
+static PyObject *call_matvec(py_state *s, py_op *self, PyArrayObject *x) {
+    const lop_node *node = self->node;
+    if (node->op != &lop_op_opaque || self->a || self->init || node->shape.ndim != 2 ||
+        PyArray_NDIM(x) != 1 || PyArray_DIM(x, 0) != lop_cols(node))
+        return NULL;
+    PyObject *y = PyObject_CallMethodOneArg((PyObject *)self, s->matvec_name, (PyObject *)x);
+    if (y && PyArray_CheckExact(y) && PyArray_NDIM((PyArrayObject *)y) == 1 &&
+        PyArray_DIM((PyArrayObject *)y, 0) == lop_rows(node))
+        return y;
+    if (!y) return NULL;
+    PyObject *args[3] = {(PyObject *)self, (PyObject *)x, y},
+             *r = py_call_hook(s, "shaped", args, 3);
+    Py_DECREF(y);
+    return r;
+}
+
 PyObject *py_matmul(PyObject *a, PyObject *b) {
     bool left;
     py_state *s = state_of_two(a, b, &left);
     if (!s) return NULL;
     if (!left) return binary_hook(s, "rmatmul", a, b);
     if (!PyArray_CheckExact(b) && py_is_op(s, b)) return py_build(s, &lop_op_prod, NULL, a, b);
-    if (PyArray_CheckExact(b) && ((py_op *)a)->node) {
+    if (PyArray_CheckExact(b)) {
         PyArrayObject *x = (PyArrayObject *)b;
-        PyObject *fast = py_direct(s, (py_op *)a, x);
+        if (!py_node(s, (py_op *)a)) return NULL;
+        PyObject *fast =
+            ((py_op *)a)->cache ? py_direct(s, (py_op *)a, x) : call_matvec(s, (py_op *)a, x);
         if (fast || PyErr_Occurred()) return fast;
         const lop_node *node = ((py_op *)a)->node;
         int nd = PyArray_NDIM(x);

@@ -31,12 +31,12 @@ static int fail(PyObject *type, const char *format, ...) {
 /* The array behind a parameter: new. Subclasses but np.matrix, structured and object arrays are
  * refused. */
 static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
-    if (PyArray_Check(o) && PyObject_HasAttrString(o, "mask"))
+    if (PyArray_Check(o) && !PyArray_CheckExact(o) && PyObject_HasAttrString(o, "mask"))
         return fail(PyExc_TypeError,
                     "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title,
                     param->name),
                NULL;
-    PyObject *taken = py_call_hook(p->s, "as_array", &o, 1);
+    PyObject *taken = PyArray_CheckExact(o) ? Py_NewRef(o) : py_call_hook(p->s, "as_array", &o, 1);
     PyArrayObject *a = (PyArrayObject *)taken;
     if (!a) return NULL;
     int type = PyArray_TYPE(a);

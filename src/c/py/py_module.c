@@ -159,7 +159,8 @@ static int exec_module(PyObject *module) {
     s->provenance = true;
     s->nogil_work = 200000;
     s->home = PyBytes_FromString("\1");
-    if (!s->home) return -1;
+    s->matvec_name = PyUnicode_InternFromString("_matvec");
+    if (!s->home || !s->matvec_name) return -1;
     if (lop_kinds_check(&err) != LOP_OK ||
         lop_rules_new(&s->ctx, lop_rule_table, lop_rule_count, &s->rules, &err) != LOP_OK) {
         PyErr_Format(PyExc_ImportError, "pylinop: %s", err.text);
@@ -198,6 +199,7 @@ static void free_module(void *module) {
     Py_CLEAR(s->base);
     Py_CLEAR(s->root);
     Py_CLEAR(s->home);
+    Py_CLEAR(s->matvec_name);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_CLEAR(s->type[i]);
     for (int i = 0; i < 4; i++) Py_CLEAR(s->view[i]);
 }
