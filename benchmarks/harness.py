@@ -1,14 +1,14 @@
-"""Timing of contenders side by side: the same work done by several libraries, interleaved in one process.
+"""Timing of contenders side by side: the same work by several libraries, interleaved in a process.
 
 A *case* is one piece of work; its *contenders* are statements that do it. Each answer is checked
-before anything is timed; a contender that fails, or answers wrongly, is reported and not timed. Then
-rounds: in each, every contender runs one batch (the order turns from round to round), so that a slow
-second of a shared machine hits all alike. Reported: minimum and median over the rounds, per call.
+before anything is timed; a contender that fails, or answers wrongly, is reported and not timed.
+Then rounds: in each, every contender runs one batch (the order turns from round to round), so that
+a slow second of a shared machine hits all alike. Reported: minimum and median over the rounds.
 
 Statements are timed by timeit: no call of a Python function lies between two of them, and the
 garbage collector rests. With one thread the clock is the process's CPU time, so that what other
-processes of a shared machine take away does not count, and a peer that starts threads unasked pays for
-them; with more it is wall time. Ratios are of minima unless said.
+processes of a shared machine take away does not count, and a peer that starts threads unasked pays
+for them; with more it is wall time. Ratios are of minima unless said.
 """
 
 import fnmatch
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# -- what is there -------------------------------------------------------------------------------------
+# -- what is there ---------------------------------------------------------------------------------
 
 PEERS = (
     "scipy",
@@ -49,7 +49,7 @@ def peer(name):
             warnings.simplefilter("ignore")
             try:
                 _modules[name] = importlib.import_module(name)
-            except Exception:  # noqa: BLE001 (a peer may fail in any way; it is then not there)
+            except Exception:
                 _modules[name] = None
             if name == "torch" and _modules[name]:
                 _modules[name].set_num_threads(threads)
@@ -87,10 +87,9 @@ def cpu_features():
 def machine():
     """The machine and the versions, without the machine's name."""
     import os
+    from importlib.metadata import PackageNotFoundError, version
 
     import pylinop
-
-    from importlib.metadata import PackageNotFoundError, version
 
     names = {"cola": "cola-ml"}
     versions = {"python": platform.python_version(), "numpy": np.__version__}
@@ -116,15 +115,15 @@ def machine():
     }
 
 
-# -- cases ---------------------------------------------------------------------------------------------
+# -- cases -----------------------------------------------------------------------------------------
 
 
 @dataclass
 class Contender:
     """One way to do the work: `code` is a statement over the names in `names`.
 
-    role: "pylinop", "hand" (NumPy or scipy.fft by hand), "peer", "floor" (what cannot be beaten: the
-    arithmetic alone) or "unit" (a yardstick that does other work). check: an expression over
+    role: "pylinop", "hand" (NumPy or scipy.fft by hand), "peer", "floor" (what cannot be beaten:
+    the arithmetic alone) or "unit" (a yardstick that does other work). check: an expression over
     the result `_` that gives an array. flops: where they differ from the case's.
     """
 
@@ -139,7 +138,7 @@ class Contender:
 
 @dataclass
 class Goal:
-    """`contender`'s time over that of `against` is to be at most `ratio` (rates, where flops differ)."""
+    """`contender`'s time over `against`'s is to be at most `ratio` (rates, where flops differ)."""
 
     contender: str
     against: str
@@ -185,25 +184,27 @@ def problem(case, c):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exec(c.setup, scope)  # noqa: S102
+            exec(c.setup, scope)
             try:
-                scope["_"] = eval(c.code, scope)  # noqa: S307
+                scope["_"] = eval(c.code, scope)
             except SyntaxError:
-                exec(c.code, scope)  # noqa: S102
+                exec(c.code, scope)
             if case.expected is None:
                 return None
-            got = as_array(eval(c.check, scope))  # noqa: S307
-    except Exception as e:  # noqa: BLE001
+            got = as_array(eval(c.check, scope))
+    except Exception as e:
         return f"{type(e).__name__}: {str(e).splitlines()[0][:120] if str(e) else ''}"
     want = np.asarray(case.expected)
     if got.shape != want.shape:
         return f"wrong shape {got.shape}, not {want.shape}"
     scale = float(np.max(np.abs(want))) if want.size else 0.0
     error = float(np.max(np.abs(got - want))) if want.size else 0.0
-    return None if error <= case.rtol * scale else f"wrong: off by {error / scale:.1e} of the largest"
+    return (
+        None if error <= case.rtol * scale else f"wrong: off by {error / scale:.1e} of the largest"
+    )
 
 
-# -- timing --------------------------------------------------------------------------------------------
+# -- timing ----------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -318,17 +319,17 @@ def show(case, rows, goals):
             continue
         ratio = f"{row['min'] / ours['min']:8.2f} x" if ours else ""
         rate = f"{row['gflops']:7.1f} GF/s" if "gflops" in row else ""
-        print(
-            f"  {row['contender']:<34} {human(row['min']):>10}  median {human(row['median']):>10} {ratio} {rate}"
-        )
+        times = f"{human(row['min']):>10}  median {human(row['median']):>10}"
+        print(f"  {row['contender']:<34} {times} {ratio} {rate}")
     for g in goals:
         if g["ratio"] is not None:
             word = "reached" if g["ratio"] <= g["to_reach"] else "NOT reached"
-            print(f"  -> {g['contender']} / {g['against']} = {g['ratio']:.3f}, to reach {g['to_reach']:.3g}: {word}")
+            ratio = f"{g['ratio']:.3f}, to reach {g['to_reach']:.3g}"
+            print(f"  -> {g['contender']} / {g['against']} = {ratio}: {word}")
 
 
 def run(makers, pattern="*", budget=None, sink=None):
-    """Make, check, time and print each case whose title fits; one JSON line a result into `sink`."""
+    """Make, check, time, print the cases whose title fits; one JSON line a result into `sink`."""
     budget = budget or Budget()
     for make in makers:
         # a maker yields (title, function that makes the case): inputs are made only when wanted

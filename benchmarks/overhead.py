@@ -1,9 +1,9 @@
 """Small sizes: what a call, a node, an expression costs beside NumPy by hand and the peers."""
 
 import numpy as np
-import pylinop as pl
-
 from harness import Case, peer, tensor
+
+import pylinop as pl
 
 UNIT = "numpy d * x, n = 10 (unit)"
 
@@ -17,7 +17,7 @@ def unit(case):
     return case.add("unit", UNIT, "d * x", d=g.random(10), x=g.random(10))
 
 
-# -- diagonals -----------------------------------------------------------------------------------------
+# -- diagonals -------------------------------------------------------------------------------------
 
 
 def add_diagonals(case, d, x):
@@ -50,12 +50,18 @@ def diag_apply():
             case.add("pylinop", "pylinop D @ x", "D @ x", D=D, x=x)
             case.add("pylinop", "pylinop D.matvec(x)", "D.matvec(x)", D=D, x=x)
             case.add("pylinop", "pylinop D.matvec(x, out=y)", "D.matvec(x, out=y)", D=D, x=x, y=y)
-            case.add("pylinop", "pylinop np.matmul(D, x, out=y)", "np.matmul(D, x, out=y)", D=D, x=x, y=y)
+            case.add(
+                "pylinop", "pylinop np.matmul(D, x, out=y)", "np.matmul(D, x, out=y)", D=D, x=x, y=y
+            )
             case.add("hand", "numpy d * x", "d * x", d=d, x=x)
-            case.add("hand", "numpy multiply(d, x, out=y)", "np.multiply(d, x, out=y)", d=d, x=x, y=y)
+            case.add(
+                "hand", "numpy multiply(d, x, out=y)", "np.multiply(d, x, out=y)", d=d, x=x, y=y
+            )
             add_diagonals(case, d, x)
             if n == 10:
-                case.goal("pylinop D @ x", "numpy d * x", 0.3, "Diag @ x, n = 10", "0.3 x NumPy's d * x")
+                case.goal(
+                    "pylinop D @ x", "numpy d * x", 0.3, "Diag @ x, n = 10", "0.3 x NumPy's d * x"
+                )
             return case
 
         yield f"overhead/diag-apply-{n}", build
@@ -79,7 +85,14 @@ def diag_build():
         sla = peer("scipy.sparse.linalg")
         if sla:
             f = lambda v: d * v
-            case.add("peer", "scipy LinearOperator", "L((10, 10), matvec=f, dtype=t)", L=sla.LinearOperator, f=f, t=d.dtype)
+            case.add(
+                "peer",
+                "scipy LinearOperator",
+                "L((10, 10), matvec=f, dtype=t)",
+                L=sla.LinearOperator,
+                f=f,
+                t=d.dtype,
+            )
         if peer("linear_operator"):
             L = peer("linear_operator.operators").DiagLinearOperator
             case.add("peer", "linear_operator", "L(d)", L=L, d=tensor(d))
@@ -110,14 +123,26 @@ def diag_square():
             K = peer("pykronecker").KroneckerDiag(d.reshape(100, 100))
             case.add("peer", "pykronecker (D @ D).diag()", "(D @ D).diag()", D=K)
         line = "(D @ D).diagonal(), n = 10 000"
-        case.goal("pylinop (D @ D).diagonal()", "numpy d * d", 1.2, line, "1.2 x one d * d (2.2 us where that takes 1.83)")
-        case.goal("pylinop E.diagonal(), E = D @ D kept", "numpy d * d", 1.2, line + ", D @ D kept", "1.2 x one d * d")
+        case.goal(
+            "pylinop (D @ D).diagonal()",
+            "numpy d * d",
+            1.2,
+            line,
+            "1.2 x one d * d (2.2 us where that takes 1.83)",
+        )
+        case.goal(
+            "pylinop E.diagonal(), E = D @ D kept",
+            "numpy d * d",
+            1.2,
+            line + ", D @ D kept",
+            "1.2 x one d * d",
+        )
         return case
 
     yield "overhead/diag-square", build
 
 
-# -- nodes ---------------------------------------------------------------------------------------------
+# -- nodes -----------------------------------------------------------------------------------------
 
 
 def nodes():
@@ -129,8 +154,14 @@ def nodes():
 
         def build(what=what, code=code, check=check):
             g = rng()
-            a, b, x = g.standard_normal((10, 10)), g.standard_normal((10, 10)), g.standard_normal(10)
-            case = Case("", "", {"product": a @ (b @ x), "sum": a @ x + b @ x, "transpose": a.T @ x}[what])
+            a, b, x = (
+                g.standard_normal((10, 10)),
+                g.standard_normal((10, 10)),
+                g.standard_normal(10),
+            )
+            case = Case(
+                "", "", {"product": a @ (b @ x), "sum": a @ x + b @ x, "transpose": a.T @ x}[what]
+            )
             A, B = pl.Dense(a), pl.Dense(b)
             for word, on in (("its line kept", True), ("no line kept", False)):
                 case.add(
@@ -151,9 +182,19 @@ def nodes():
             if sla:
                 s = sla.aslinearoperator
                 case.add("peer", "scipy", code, check, A=s(a), B=s(b), x=x)
-            if peer("linear_operator") and what == "product":  # its Dense + Dense and .mT compute at once
+            if (
+                peer("linear_operator") and what == "product"
+            ):  # its Dense + Dense and .mT compute at once
                 s = peer("linear_operator.operators").DenseLinearOperator
-                case.add("peer", "linear_operator", code, "_ @ x", A=s(tensor(a)), B=s(tensor(b)), x=tensor(x))
+                case.add(
+                    "peer",
+                    "linear_operator",
+                    code,
+                    "_ @ x",
+                    A=s(tensor(a)),
+                    B=s(tensor(b)),
+                    x=tensor(x),
+                )
             if peer("cola"):
                 s = peer("cola").ops.Dense
                 case.add("peer", "CoLA", code, check, A=s(a), B=s(b), x=x)
@@ -163,15 +204,22 @@ def nodes():
             if peer("lazylinop"):
                 s = peer("lazylinop").aslazylinop
                 case.add("peer", "lazylinop", code, check, A=s(a), B=s(b), x=x)
-            said = "0.44 x (0.15 us where d * x takes 0.34)", "0.29 x (0.1 us where d * x takes 0.34)"
-            case.goal(f"pylinop {code}, its line kept", UNIT, 0.44, f"node {code}, its line kept", said[0])
-            case.goal(f"pylinop {code}, no line kept", UNIT, 0.29, f"node {code}, no line kept", said[1])
+            said = (
+                "0.44 x (0.15 us where d * x takes 0.34)",
+                "0.29 x (0.1 us where d * x takes 0.34)",
+            )
+            case.goal(
+                f"pylinop {code}, its line kept", UNIT, 0.44, f"node {code}, its line kept", said[0]
+            )
+            case.goal(
+                f"pylinop {code}, no line kept", UNIT, 0.29, f"node {code}, no line kept", said[1]
+            )
             return case
 
         yield f"overhead/node-{what}", build
 
 
-# -- small products ------------------------------------------------------------------------------------
+# -- small products --------------------------------------------------------------------------------
 
 
 def dense_apply():
@@ -229,11 +277,15 @@ def add_krons(case, factors, x):
     if peer("pyfastkron"):
         f = peer("pyfastkron.fastkronnumpy").gekmm
         if x.ndim == 1:
-            case.add("peer", "pyfastkron", "f(fs, x)", "_.ravel()", f=f, fs=factors, x=x.reshape(-1, 1))
+            case.add(
+                "peer", "pyfastkron", "f(fs, x)", "_.ravel()", f=f, fs=factors, x=x.reshape(-1, 1)
+            )
         else:
             case.add("peer", "pyfastkron", "f(fs, x)", f=f, fs=factors, x=x)
     if peer("pykronecker"):
-        case.add("peer", "pykronecker", "K @ x", K=peer("pykronecker").KroneckerProduct(factors), x=x)
+        case.add(
+            "peer", "pykronecker", "K @ x", K=peer("pykronecker").KroneckerProduct(factors), x=x
+        )
     if peer("linear_operator"):
         L = peer("linear_operator.operators")
         K = L.KroneckerProductLinearOperator(*[L.DenseLinearOperator(f) for f in t])
@@ -268,7 +320,16 @@ def composed():
         code = "(A + B) @ C @ x"
         case.add("pylinop", f"pylinop {code}", code, A=A, B=B, C=C, x=x)
         case.add("pylinop", "pylinop E @ x, E kept", "E @ x", E=(A + B) @ C, x=x)
-        case.add("hand", "numpy y = c @ x; a @ y + b @ y", "y = c @ x; z = a @ y + b @ y", "z", a=a, b=b, c=c, x=x)
+        case.add(
+            "hand",
+            "numpy y = c @ x; a @ y + b @ y",
+            "y = c @ x; z = a @ y + b @ y",
+            "z",
+            a=a,
+            b=b,
+            c=c,
+            x=x,
+        )
         case.add("hand", "numpy (a + b) @ (c @ x)", "(a + b) @ (c @ x)", a=a, b=b, c=c, x=x)
         sla = peer("scipy.sparse.linalg")
         if sla:
@@ -312,7 +373,7 @@ def composed():
         for letter in "jihgfedcba":
             hand = f"{letter} @ ({hand})"
         case.add("pylinop", "pylinop built anew", f"({code}) @ x", x=x, **names)
-        case.add("pylinop", "pylinop E @ x, E kept", "E @ x", E=eval(code, dict(names)), x=x)  # noqa: S307
+        case.add("pylinop", "pylinop E @ x, E kept", "E @ x", E=eval(code, dict(names)), x=x)
         case.add("hand", "numpy a @ (b @ (c @ ...))", hand, x=x, **raw)
         return case
 

@@ -1,8 +1,8 @@
 """Benchmarks: ``python benchmarks/run.py [--quick] [--only PATTERN] [--json FILE] [--threads N]``.
 
-pylinop beside NumPy by hand, SciPy and whatever other libraries are installed, and beside the floor
-(the arithmetic alone), interleaved in one process. Prints a table; `--json` keeps one line a result;
-`benchmarks/report.py` turns those lines into RESULTS.md and its plot. Peers are optional:
+pylinop beside NumPy by hand, SciPy and whatever other libraries are installed, and beside the
+floor (the arithmetic alone), interleaved in one process. Prints a table; `--json` keeps one line a
+result; `benchmarks/report.py` makes RESULTS.md and its plot of those lines. Peers are optional:
 ``pip install linear_operator cola-ml pylops pykronecker pyfastkron lazylinop``.
 """
 
@@ -13,8 +13,12 @@ import sys
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--quick", action="store_true", help="few repeats: does it run, roughly how fast")
-    p.add_argument("--only", default="*", metavar="PATTERN", help="cases whose name has this (fnmatch)")
+    p.add_argument(
+        "--quick", action="store_true", help="few repeats: does it run, roughly how fast"
+    )
+    p.add_argument(
+        "--only", default="*", metavar="PATTERN", help="cases whose name has this (fnmatch)"
+    )
     p.add_argument("--json", metavar="FILE", help="keep one JSON line a result")
     p.add_argument("--threads", type=int, default=1, help="threads of BLAS, OpenMP and torch (1)")
     p.add_argument("--no-peers", action="store_true", help="only NumPy, SciPy and floors")
@@ -49,7 +53,7 @@ def main():
     sink = None
     if args.json:
         os.makedirs(os.path.dirname(os.path.abspath(args.json)), exist_ok=True)
-        sink = open(args.json, "w")  # noqa: SIM115
+        sink = open(args.json, "w")
         print(json.dumps({"about": about}), file=sink)
     harness.run(makers, args.only, harness.QUICK if args.quick else harness.Budget(), sink)
     if sink:

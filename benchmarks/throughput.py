@@ -1,14 +1,12 @@
-"""Large sizes: Kronecker, Toeplitz, sparse, diagonal and low-rank products at the machine's rate."""
-
-from functools import reduce
+"""Large sizes: Kronecker, Toeplitz, sparse, diagonal and low-rank products."""
 
 import numpy as np
-import pylinop as pl
-
 from harness import Case, peer, tensor
 from overhead import add_krons, rng
 
-# -- Kronecker -----------------------------------------------------------------------------------------
+import pylinop as pl
+
+# -- Kronecker -------------------------------------------------------------------------------------
 
 
 def kron_rotate(factors, x):
@@ -44,13 +42,28 @@ def kron():
                 K = pl.Kron(*fs)
                 case.add("pylinop", "pylinop K @ x", "K @ x", K=K, x=x)
                 out = "matvec" if k == 1 else "matmat"
-                case.add("pylinop", f"pylinop K.{out}(x, out=y)", f"K.{out}(x, out=y)", K=K, x=x, y=y)
-                case.add("hand", "numpy by hand, axes rotate", "f(fs, x)", f=kron_rotate, fs=fs, x=x)
-                case.add("hand", "numpy by hand, batched matmul", "f(fs, x)", f=kron_batches, fs=fs, x=x)
+                case.add(
+                    "pylinop", f"pylinop K.{out}(x, out=y)", f"K.{out}(x, out=y)", K=K, x=x, y=y
+                )
+                case.add(
+                    "hand", "numpy by hand, axes rotate", "f(fs, x)", f=kron_rotate, fs=fs, x=x
+                )
+                case.add(
+                    "hand", "numpy by hand, batched matmul", "f(fs, x)", f=kron_batches, fs=fs, x=x
+                )
                 add_krons(case, fs, x)
                 X, Y = x.reshape(n, -1), np.empty((n, N * k // n))
                 code = "; ".join(["np.matmul(a, X, out=Y)"] * p)
-                case.add("floor", "dgemm, these sizes", code, "want", a=fs[0], X=X, Y=Y, want=case.expected)
+                case.add(
+                    "floor",
+                    "dgemm, these sizes",
+                    code,
+                    "want",
+                    a=fs[0],
+                    X=X,
+                    Y=Y,
+                    want=case.expected,
+                )
                 add_dgemm(case)
                 if n > 4:
                     case.goal(
@@ -61,7 +74,13 @@ def kron():
                         "0.85 of dgemm's rate (1.18 x its time a flop)",
                     )
                 elif peer("pyfastkron"):
-                    case.goal("pylinop K @ x", "pyfastkron", 0.5, f"Kron 4^8, {k} column{'s' * (k > 1)}", "0.5 x pyfastkron")
+                    case.goal(
+                        "pylinop K @ x",
+                        "pyfastkron",
+                        0.5,
+                        f"Kron 4^8, {k} column{'s' * (k > 1)}",
+                        "0.5 x pyfastkron",
+                    )
                 return case
 
             yield f"throughput/kron-{n}^{p}-{k}", build
@@ -70,12 +89,26 @@ def kron():
 def add_dgemm(case):
     """dgemm's own rate on this machine, as a yardstick for rates."""
     g = rng()
-    a, b, c = g.standard_normal((1024, 1024)), g.standard_normal((1024, 1024)), np.empty((1024, 1024))
+    a, b, c = (
+        g.standard_normal((1024, 1024)),
+        g.standard_normal((1024, 1024)),
+        np.empty((1024, 1024)),
+    )
     code = "np.matmul(a, b, out=c)"
-    case.add("floor", "dgemm, 1024 x 1024", code, "want", a=a, b=b, c=c, want=case.expected, flops=2.0 * 1024**3)
+    case.add(
+        "floor",
+        "dgemm, 1024 x 1024",
+        code,
+        "want",
+        a=a,
+        b=b,
+        c=c,
+        want=case.expected,
+        flops=2.0 * 1024**3,
+    )
 
 
-# -- Toeplitz ------------------------------------------------------------------------------------------
+# -- Toeplitz --------------------------------------------------------------------------------------
 
 
 def toeplitz_cached(n, fft, S, x, N):
@@ -92,7 +125,11 @@ def toeplitz():
             T = pl.Toeplitz(c)
             run = np.concatenate([c, c[:0:-1]])
             spectrum = np.fft.rfft(run)
-            full = np.fft.irfft(spectrum.reshape(-1, *[1] * (x.ndim - 1)) * np.fft.rfft(x, 2 * n - 1, axis=0), 2 * n - 1, axis=0)
+            full = np.fft.irfft(
+                spectrum.reshape(-1, *[1] * (x.ndim - 1)) * np.fft.rfft(x, 2 * n - 1, axis=0),
+                2 * n - 1,
+                axis=0,
+            )
             case = Case("", "", full[:n], flops=5.0 * 2 * n * np.log2(2 * n) * k)
             case.add("pylinop", "pylinop T @ x", "T @ x", T=T, x=x)
             frozen = pl.Toeplitz(pl.freeze(c))
@@ -102,29 +139,74 @@ def toeplitz():
                 N = sf.next_fast_len(2 * n - 1, real=True)
                 S = sf.rfft(np.concatenate([c, np.zeros(N - 2 * n + 1), c[:0:-1]]))
                 code = "irfft(S * rfft(x, N), N)[:n]"
-                case.add("hand", "scipy.fft, spectrum kept", code, irfft=sf.irfft, rfft=sf.rfft, S=S, x=x, N=N, n=n)
+                case.add(
+                    "hand",
+                    "scipy.fft, spectrum kept",
+                    code,
+                    irfft=sf.irfft,
+                    rfft=sf.rfft,
+                    S=S,
+                    x=x,
+                    N=N,
+                    n=n,
+                )
                 case.goal(
                     "pylinop T @ x",
                     "scipy.fft, spectrum kept",
                     0.5 if n == 1_000_000 else 1.0,
                     f"Toeplitz times vector, n = {n}",
-                    "half of scipy.fft's time, spectrum kept" if n == 1_000_000 else "ahead of scipy.fft, spectrum kept",
+                    "half of scipy.fft's time, spectrum kept"
+                    if n == 1_000_000
+                    else "ahead of scipy.fft, spectrum kept",
                 )
             if sf and k > 1:
                 N = sf.next_fast_len(2 * n - 1, real=True)
                 S = sf.rfft(np.concatenate([c, np.zeros(N - 2 * n + 1), c[:0:-1]]))[:, None]
                 code = "irfft(S * rfft(x, N, axis=0), N, axis=0)[:n]"
-                case.add("hand", "scipy.fft, spectrum kept", code, irfft=sf.irfft, rfft=sf.rfft, S=S, x=x, N=N, n=n)
+                case.add(
+                    "hand",
+                    "scipy.fft, spectrum kept",
+                    code,
+                    irfft=sf.irfft,
+                    rfft=sf.rfft,
+                    S=S,
+                    x=x,
+                    N=N,
+                    n=n,
+                )
             if peer("torch") and sf and k == 1:
                 f = peer("torch").fft
                 S = tensor(S)
-                case.add("peer", "torch.fft, spectrum kept", code, irfft=f.irfft, rfft=f.rfft, S=S, x=tensor(x), N=N, n=n)
+                case.add(
+                    "peer",
+                    "torch.fft, spectrum kept",
+                    code,
+                    irfft=f.irfft,
+                    rfft=f.rfft,
+                    S=S,
+                    x=tensor(x),
+                    N=N,
+                    n=n,
+                )
             if sl:
-                case.add("peer", "scipy.linalg.matmul_toeplitz", "f(c, x)", f=sl.matmul_toeplitz, c=c, x=x)
+                case.add(
+                    "peer",
+                    "scipy.linalg.matmul_toeplitz",
+                    "f(c, x)",
+                    f=sl.matmul_toeplitz,
+                    c=c,
+                    x=x,
+                )
                 if n <= 1000:
                     case.add("hand", "numpy dense a @ x", "a @ x", a=sl.toeplitz(c), x=x)
                 if n == 100:
-                    case.goal("pylinop T @ x", "numpy dense a @ x", 1.0, "Toeplitz times vector, n = 100", "ahead of dense")
+                    case.goal(
+                        "pylinop T @ x",
+                        "numpy dense a @ x",
+                        1.0,
+                        "Toeplitz times vector, n = 100",
+                        "ahead of dense",
+                    )
             if peer("linear_operator"):
                 L = peer("linear_operator.operators").ToeplitzLinearOperator(tensor(c))
                 case.add("peer", "linear_operator", "T @ x", T=L, x=tensor(x))
@@ -165,7 +247,7 @@ def gridded():
     yield "throughput/gridded-2284", build
 
 
-# -- sparse, diagonal, low rank ------------------------------------------------------------------------
+# -- sparse, diagonal, low rank --------------------------------------------------------------------
 
 
 def random_csr(m, n, per_row):
@@ -180,9 +262,22 @@ def random_csr(m, n, per_row):
 def sparse():
     if not peer("scipy.sparse"):
         return
-    for m, n, per_row in ((100, 100, 5), (10_000, 10_000, 10), (100_000, 100_000, 10), (1_000_000, 100_000, 10)):
-        for what, code, k in (("vector", "A @ x", 1), ("16", "A @ x", 16), ("transposed", "A.T @ x", 1)):
-            if what != "vector" and m in (100, 1_000_000) and not (what == "transposed" and m == 1_000_000):
+    for m, n, per_row in (
+        (100, 100, 5),
+        (10_000, 10_000, 10),
+        (100_000, 100_000, 10),
+        (1_000_000, 100_000, 10),
+    ):
+        for what, code, k in (
+            ("vector", "A @ x", 1),
+            ("16", "A @ x", 16),
+            ("transposed", "A.T @ x", 1),
+        ):
+            if (
+                what != "vector"
+                and m in (100, 1_000_000)
+                and not (what == "transposed" and m == 1_000_000)
+            ):
                 continue
 
             def build(m=m, n=n, per_row=per_row, what=what, code=code, k=k):
@@ -190,7 +285,9 @@ def sparse():
                 length = m if what == "transposed" else n
                 x = rng().standard_normal((length, k) if k > 1 else length)
                 A = pl.Sparse(a)
-                case = Case("", "", a.T @ x if what == "transposed" else a @ x, flops=2.0 * a.nnz * k)
+                case = Case(
+                    "", "", a.T @ x if what == "transposed" else a @ x, flops=2.0 * a.nnz * k
+                )
                 case.add("pylinop", f"pylinop {code}", code, A=A, x=x)
                 case.add("peer", f"scipy csr_array {code}", code, A=a, x=x)
                 if peer("torch") and what != "transposed":
@@ -200,7 +297,13 @@ def sparse():
 
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        case.add("peer", "torch sparse_csr", code, A=t.sparse_csr_tensor(*parts, size=a.shape), x=tensor(x))
+                        case.add(
+                            "peer",
+                            "torch sparse_csr",
+                            code,
+                            A=t.sparse_csr_tensor(*parts, size=a.shape),
+                            x=tensor(x),
+                        )
                 return case
 
             yield f"throughput/csr-{m}x{n}-{what}", build
@@ -217,7 +320,9 @@ def diagonal():
             case.add("pylinop", "pylinop D @ x", "D @ x", D=D, x=x)
             case.add("pylinop", "pylinop D.matvec(x, out=y)", "D.matvec(x, out=y)", D=D, x=x, y=y)
             case.add("hand", "numpy d * x", "d * x", d=d, x=x)
-            case.add("floor", "numpy multiply(d, x, out=y)", "np.multiply(d, x, out=y)", d=d, x=x, y=y)
+            case.add(
+                "floor", "numpy multiply(d, x, out=y)", "np.multiply(d, x, out=y)", d=d, x=x, y=y
+            )
             if peer("linear_operator"):
                 L = peer("linear_operator.operators").DiagLinearOperator(tensor(d))
                 case.add("peer", "linear_operator", "D @ x", D=L, x=tensor(x))

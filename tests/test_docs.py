@@ -20,7 +20,7 @@ FENCE = re.compile(
     r"^(?P<mark><!-- session -->\n)?```(?P<language>\w*).*?\n(?P<code>.*?)^```$", re.M | re.S
 )
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
-FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+FLAGS = doctest.ELLIPSIS
 
 
 def name_of(path):

@@ -18,28 +18,28 @@ from pylinop import _core
 TEMPLATE = Path(__file__).with_name("stub_base.pyi.in")
 MARK = "# {kinds}\n"
 
-# What a constructor's argument may be, by the role its table gives it.
+# What a constructor's argument may be, by the role its table gives it, and what the property of
+# that name gives back ("": it is the base's).
 ROLES = {
-    "array": "ArrayLike",
-    "operator": "_OperatorLike",
-    "operators": "_OperatorLike",
-    "index": "ArrayLike",
-    "int": "SupportsIndex",
-    "shape": "_ShapeLike",
-    "dtype": "DTypeLike | None",
-    "assume": "str | None",
-    "number": "complex",
-    "text": "str",
-    "bool": "bool",
-    "callable": "Callable[[Any], Any]",
-    "foreign": "Any",
+    "array": ("ArrayLike", "_Array"),
+    "operator": ("_OperatorLike", "LinearOperator"),
+    "operators": ("_OperatorLike", "tuple[LinearOperator, ...]"),
+    "index": ("ArrayLike", "_Array"),
+    "int": ("SupportsIndex", "SupportsIndex"),
+    "shape": ("_Shape", ""),
+    "dtype": ("DTypeLike", ""),
+    "assume": ("str", "str"),
+    "foreign": ("Any", "Any"),
 }
+# Where a table's role says less than the constructor takes.
+SPECIAL = {("Identity", "n"): ("_Shape", "_Shape")}
 
 
-def annotation(role: str, default: Any) -> str:
-    kind = ROLES.get(role, "Any")
-    optional = default is None and kind != "Any" and "None" not in kind
-    return f"{kind} | None" if optional else kind
+def types_of(kind: str, param: dict[str, Any]) -> tuple[str, str]:
+    """(argument, property): the types of one parameter."""
+    types = SPECIAL.get((kind, param["name"])) or ROLES[param["role"]]
+    none = " | None" if param["default"] == "None" else ""
+    return tuple(t + none if t != "Any" else t for t in types)  # type: ignore[return-value]
 
 
 def parameters(signature: str) -> list[tuple[str, str, Any]]:
@@ -70,16 +70,18 @@ def value(node: ast.expr | None) -> Any:
 
 
 def constructor(kind: dict[str, Any], method: str, first: str, result: str) -> str:
-    roles = {p["name"]: p.get("role", "") for p in kind.get("params") or ()}
+    types = {p["name"]: types_of(kind["name"], p)[0] for p in kind["params"]}
     pieces = [first]
     for mark, name, default in parameters(kind["signature"]):
         if not name:
             pieces.append(mark)
             continue
-        piece = f"{mark}{name}: {annotation(roles.get(name, ''), default)}"
+        piece = f"{mark}{name}: {types[name]}"
         if default is not inspect.Parameter.empty:
             piece += f" = {default!r}"
         pieces.append(piece)
+    if {"array", "index"} & {p["role"] for p in kind["params"]}:
+        pieces += ["*", "copy: bool = False"]  # taken by all of these; in no signature
     line = f"    def {method}({', '.join(pieces)}) -> {result}: ...\n"
     if len(line) <= 100:
         return line
@@ -88,25 +90,34 @@ def constructor(kind: dict[str, Any], method: str, first: str, result: str) -> s
 
 
 def class_of(kind: dict[str, Any]) -> str:
-    """The class; of __new__ and __init__ those that the type itself defines."""
-    cls = getattr(_core, kind["name"])
-    head = f"class {kind['name']}({cls.__base__.__name__}):"
-    if not kind.get("signature"):
-        return f"{head} ...\n"
-    body = ""
-    if "__new__" in vars(cls):
-        body += constructor(kind, "__new__", "cls", "Self")
-    if "__init__" in vars(cls) or not body:
-        body += constructor(kind, "__init__", "self", "None")
-    return f"{head}\n{body}"
+    """The class: its constructor, and a property a parameter."""
+    own = vars(getattr(_core, kind["name"]))
+    body = f"class {kind['name']}(LinearOperator):\n"
+    if not kind["signature"]:  # made by expressions alone
+        return body + "    def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...\n"
+    body += constructor(kind, "__new__", "cls", "Self")
+    body += constructor(kind, "__init__", "self", "None")
+    for param in kind["params"]:
+        if param["name"] in own:
+            result = types_of(kind["name"], param)[1]
+            body += f"    @property\n    def {param['name']}(self) -> {result}: ...\n"
+    return body
+
+
+def all_kinds() -> list[dict[str, Any]]:
+    """The rows of kinds(), then the classes without a row (Transpose and its kin)."""
+    rows = _core.kinds()
+    named = {row["name"] for row in rows} | {"Operator"}
+    rest = [name for name, value in vars(_core).items() if isinstance(value, type)]
+    rows += [{"name": name, "signature": None} for name in rest if name not in named]
+    return rows
 
 
 def main() -> None:
     template = TEMPLATE.read_text(encoding="utf-8")
     if template.count(MARK) != 1:
         sys.exit(f"{TEMPLATE.name} must hold the line {MARK.strip()!r} once")
-    kinds = [kind for kind in _core.kinds() if hasattr(_core, kind["name"])]
-    print(template.replace(MARK, "\n".join(map(class_of, kinds))), end="")
+    print(template.replace(MARK, "\n".join(map(class_of, all_kinds()))), end="")
 
 
 if __name__ == "__main__":

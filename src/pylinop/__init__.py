@@ -128,4 +128,9 @@ __all__ = [
     "trace",
 ]
 
-del _load_core
+for _row in kinds():  # a kind added to the table is here without another line
+    globals()[_row["name"]] = getattr(_core, _row["name"])
+    if _row["name"] not in __all__:
+        __all__.append(_row["name"])
+
+del _load_core, _row

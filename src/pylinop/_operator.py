@@ -6,6 +6,7 @@ column, which error, what a user's subclass may leave out."""
 import copy as _copy
 import types
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class LinearOperator(_core.Operator):
 
     __slots__ = ()
     __array_priority__ = 20.0
-    __class_getitem__ = classmethod(types.GenericAlias)
+    __class_getitem__: Any = classmethod(types.GenericAlias)
 
     def __new__(cls, *args, **kwargs):
         if cls is LinearOperator:
@@ -68,7 +69,7 @@ class LinearOperator(_core.Operator):
         self.dtype = dtype
         self.shape = shape
 
-    @property
+    @property  # type: ignore[misc]  # object's can be set
     def __class__(self):
         return _adapted(type(self))
 

@@ -77,7 +77,7 @@ def parts_of_sparse(A):
 
 def tosparse(op, format="csr"):
     """The operator as a scipy.sparse array, without a dense form where its kind is sparse."""
-    import scipy.sparse as sp
+    import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
     if op.ndim != 2:
         raise ValueError(f"scipy.sparse has no batches here; the operator has shape {op.shape}")

@@ -539,6 +539,18 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     return fail(p, node->op->name);
 }
 
+/* A shallow cast: what is below wraps, or is OR and AND, in its own dtype. */
+static const tv *cast(ip *p, const lop_node *node) {
+    const lop_node *from = node->child[0];
+    bool bools = p->bools;
+    p->bools = from->dtype == LOP_b8;
+    const tv *a = ip_eval(p, from);
+    p->bools = bools;
+    tv *y = a ? zip(p, node, a, NULL, a->core, a->m, a->n, do_copy) : NULL;
+    for (int64_t i = 0; y && i < y->nb * y->m * y->n; i++) y->v[i].i = narrowed(y->v[i].i, from->dtype);
+    return y;
+}
+
 const tv *ip_eval(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     const tv *t = NULL;
@@ -552,6 +564,8 @@ const tv *ip_eval(ip *p, const lop_node *node) {
         t = kron(p, node);
     } else if (!strcmp(s, "trace")) {
         t = trace(p, node);
+    } else if (!strcmp(s, "cast") && !node->attr.i[0]) {
+        t = cast(p, node);
     } else if (node->n == 0) {
         t = fail(p, s);
     } else {

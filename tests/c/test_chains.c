@@ -135,6 +135,7 @@ static price one_chain(int which, int64_t terms) {
     }
     lop_node_unref(a);
     lop_node_unref(back);
+    lop_store_clear(&w.store);
     t_check(w.ctx.live == alive, "%s: %lld blocks lost", names[which], (long long)(w.ctx.live - alive));
     return (price){t_seconds() - start, w.memory.count - before};
 }

@@ -24,55 +24,83 @@ static void blob_unref(lop_ctx *ctx, lop_blob *b) {
 }
 
 void lop_store_clear(lop_store *store) {
-    for (int i = 0; i < store->n; i++) blob_unref(store->ctx, store->blob[i]);
-    lop_free(store->ctx, (void *)store->blob);
-    store->blob = NULL;
+    while (store->oldest) {
+        lop_blob *next = store->oldest->newer;
+        blob_unref(store->ctx, store->oldest);
+        store->oldest = next;
+    }
+    lop_free(store->ctx, (void *)store->bucket);
+    store->bucket = NULL;
+    store->newest = NULL;
     store->n = store->room = 0;
     store->bytes = 0;
 }
 
-static lop_blob *store_get(lop_store *store, uint64_t key) {
-    for (int i = 0; i < store->n; i++)
-        if (store->blob[i]->key == key) {
-            store->blob[i]->used = ++store->clock;
-            store->blob[i]->refs++;
-            return store->blob[i];
-        }
-    return NULL;
+/* The link that points to the blob of that key, or to the end of its bucket. The room is not 0. */
+static lop_blob **link_of(const lop_store *store, uint64_t key) {
+    lop_blob **at = &store->bucket[key & (uint64_t)(store->room - 1)];
+    while (*at && (*at)->key != key) at = &(*at)->chain;
+    return at;
 }
 
-static void store_drop(lop_store *store, int i) {
-    store->bytes -= store->blob[i]->bytes;
-    blob_unref(store->ctx, store->blob[i]);
-    store->blob[i] = store->blob[--store->n];
+static void unlink_age(lop_store *store, lop_blob *b) {
+    *(b->newer ? &b->newer->older : &store->newest) = b->older;
+    *(b->older ? &b->older->newer : &store->oldest) = b->newer;
+}
+static void link_newest(lop_store *store, lop_blob *b) {
+    b->newer = NULL;
+    b->older = store->newest;
+    *(b->older ? &b->older->newer : &store->oldest) = b;
+    store->newest = b;
+}
+
+static lop_blob *store_get(lop_store *store, uint64_t key) {
+    lop_blob *b = store->room ? *link_of(store, key) : NULL;
+    if (!b) return NULL;
+    unlink_age(store, b);
+    link_newest(store, b);
+    b->refs++;
+    return b;
+}
+
+static void store_drop(lop_store *store, lop_blob *b) {
+    *link_of(store, b->key) = b->chain;
+    unlink_age(store, b);
+    store->bytes -= b->bytes;
+    store->n--;
+    blob_unref(store->ctx, b);
+}
+
+/* Twice the buckets. Out of memory: chains grow instead, but nothing is kept without any bucket. */
+static bool store_grow(lop_store *store) {
+    int room = store->room ? 2 * store->room : 16;
+    lop_blob **bucket = lop_calloc(store->ctx, (size_t)room, sizeof *bucket);
+    if (!bucket) return store->room > 0;
+    lop_free(store->ctx, (void *)store->bucket);
+    store->bucket = bucket;
+    store->room = room;
+    for (lop_blob *b = store->oldest; b; b = b->newer) {
+        b->chain = NULL;
+        *link_of(store, b->key) = b;
+    }
+    return true;
 }
 
 /* Publishes (retains) a value; an older one of the same key goes, then the least recently used until the
- * bound holds. Out of memory only means that nothing is kept. */
+ * bound holds. */
 static void store_put(lop_store *store, lop_blob *b) {
-    for (int i = 0; i < store->n; i++)
-        if (store->blob[i]->key == b->key) {
-            store_drop(store, i);
-            break;
-        }
+    lop_blob *old = store->room ? *link_of(store, b->key) : NULL;
+    if (old) store_drop(store, old);
     if (b->bytes > store->limit) return;
-    while (store->n && store->bytes + b->bytes > store->limit) {
-        int old = 0;
-        for (int i = 1; i < store->n; i++)
-            if (store->blob[i]->used < store->blob[old]->used) old = i;
-        store_drop(store, old);
-    }
-    if (store->n == store->room) {
-        int room = store->room ? 2 * store->room : 16;
-        lop_blob **more = lop_realloc(store->ctx, (void *)store->blob, (size_t)room * sizeof *more);
-        if (!more) return;
-        store->blob = more;
-        store->room = room;
-    }
-    b->used = ++store->clock;
+    while (store->oldest && store->bytes + b->bytes > store->limit) store_drop(store, store->oldest);
+    if (store->n >= store->room && !store_grow(store)) return;
+    b->published = true;
     b->refs++;
+    b->chain = NULL;
+    *link_of(store, b->key) = b;
+    link_newest(store, b);
     store->bytes += b->bytes;
-    store->blob[store->n++] = b;
+    store->n++;
 }
 
 /* -- frames -------------------------------------------------------------------------------------------------- */
@@ -155,7 +183,7 @@ void lop_frame_close(lop_frame *f) {
         lop_blob *b = f->blob[i];
         blob_unref(f->plan->ctx, f->stale[i]); /* counts change under the lock only */
         if (!b) continue;
-        if (f->store && b->used == 0) {
+        if (f->store && !b->published) {
             f->store->misses++;
             store_put(f->store, b);
         } else if (f->store) {
@@ -332,7 +360,6 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
         lop_free(f->plan->ctx, fresh);
         return st;
     }
-    fresh->used = 0; /* fresh: to be published */
     f->stale[s->derived] = *blob;
     *blob = fresh;
     return st;

@@ -13,18 +13,21 @@
 /* A derived value: counted, immutable once published. */
 typedef struct lop_blob {
     int64_t refs, bytes;
-    uint64_t key, used;
+    uint64_t key;
+    bool published;
     lop_print128 print;
     void *data;
+    struct lop_blob *chain, *newer, *older; /* in the store: of one bucket; by last use */
 } lop_blob;
 
-/* All derived values of a context, bounded in bytes, least recently used out first. */
+/* All derived values of a context by key, bounded in bytes, least recently used out first. */
 typedef struct lop_store {
     lop_ctx *ctx;
-    lop_blob **blob;
+    lop_blob **bucket; /* room of them, a power of two */
+    lop_blob *newest, *oldest;
     int n, room;
     int64_t bytes, limit;
-    uint64_t clock, hits, misses;
+    uint64_t hits, misses;
 } lop_store;
 void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit);
 void lop_store_clear(lop_store *store);

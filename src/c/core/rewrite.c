@@ -97,6 +97,7 @@ typedef struct compiled {
     const lop_rule *rule;
     lop_text left, right;
     bool has_right;
+    const lop_op *head; /* the first child's op on the left, NULL when a hole: the quick no */
     int64_t fired;
     int next; /* the next rule with this root op and phase; -1: none */
 } compiled;
@@ -139,9 +140,11 @@ static lop_status compile(lop_rules *r, const lop_rule *rule, compiled *row, lop
         return lop_fail(err, st, "rule %s: %.400s", rule->name, why);
     }
     if (st != LOP_OK) return st;
-    if (!row->left.term[row->left.n - 1].op || (!rule->right && !rule->build))
+    const lop_term *root = &row->left.term[row->left.n - 1];
+    if (!root->op || (!rule->right && !rule->build))
         return lop_fail(err, LOP_PARSE, "rule %s needs a head on the left and a right side", rule->name);
-    int *at = &r->first[rule->phase][lop_op_id(row->left.term[row->left.n - 1].op)];
+    if (root->n > 0) row->head = row->left.term[row->left.index[root->first]].op;
+    int *at = &r->first[rule->phase][lop_op_id(root->op)];
     while (*at >= 0) at = &r->row[*at].next; /* keep the table's order */
     *at = (int)(row - r->row);
     if (rule->phase == LOP_CLOSE) mark_close(r, &row->left);
@@ -240,7 +243,10 @@ static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_nod
                               const lop_node **out, int *which) {
     for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->row[i].next) {
         compiled *row = &r->row[i];
-        lop_match m = {.root = node};
+        if (row->head && (node->n == 0 || node->child[0]->op != row->head)) continue;
+        lop_match m; /* 1.5 KB: only what is tested is cleared; match fills the rest */
+        m.root = node;
+        memset(m.node, 0, sizeof m.node);
         if (!match(&row->left, row->left.n - 1, node, &m)) continue;
         if (row->rule->when && row->rule->when(&m) != LOP_TRUE) continue;
         lop_status st = row->rule->build ? row->rule->build(&m, mk, out)
@@ -276,8 +282,8 @@ typedef struct spot {
     int next;
 } spot;
 
-/* Rules that do not terminate and expressions that unfold without end (A^(10^9)) stop here; 300 bytes each. */
-enum { BUDGET = 2000000 };
+/* Rules that do not terminate and expressions that unfold without end (A^(10^9)) stop here; some 600 bytes each. */
+enum { BUDGET = 1000000 };
 
 typedef struct driver {
     const lop_rules *rules;

@@ -16,7 +16,10 @@
 
 enum { PY_MAXKINDS = 128, PY_CACHE = 6 };
 
+/* One block a module, counted: the module and each operator hold it, so that operators alive at the end
+ * of the interpreter still find the core they belong to. */
 typedef struct py_state {
+    int64_t refs;
     lop_ctx ctx;
     lop_rules *rules;
     lop_store store;
@@ -56,7 +59,7 @@ enum {
 };
 
 typedef struct py_op {
-    PyObject_HEAD const lop_node
+    PyObject_HEAD py_state *s; /* counted */ const lop_node
         *node;               /* written node; NULL: a user's instance not looked at yet */
     PyObject *a, *b;         /* operands of composites and of closed results; b may be a number */
     const lop_op *by;        /* the operation a and b went through (closed results keep it too) */
@@ -71,9 +74,14 @@ typedef struct py_op {
     int lasti;
 } py_op;
 
+static inline py_state *py_state_of(PyObject *self) { /* borrowed; self is an operator */
+    return ((py_op *)self)->s;
+}
+
 /* py_module.c */
 extern struct PyModuleDef py_module_def;
-py_state *py_state_of(PyObject *self);            /* borrowed; self is an operator */
+py_state *py_state_of_type(PyTypeObject *type); /* borrowed; NULL with an exception: no type of ours */
+void py_state_unref(py_state *s);
 PyObject *py_hook(py_state *s, const char *name); /* borrowed; NULL with an exception */
 PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args,
                        Py_ssize_t n); /* new */

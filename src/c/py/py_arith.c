@@ -140,10 +140,14 @@ static int is_number(PyObject *o) {
 
 /* The state from whichever operand is ours. */
 static py_state *state_of_two(PyObject *a, PyObject *b, bool *left) {
-    py_state *s = py_state_of(a);
+    PyNumberMethods *slots = Py_TYPE(a)->tp_as_number;
+    *left = slots && slots->nb_matrix_multiply == py_matmul;
+    if (*left) return py_state_of(a);
+    py_state *s = py_state_of_type(Py_TYPE(a)); /* a subclass with a slot of its own */
     *left = s != NULL;
-    if (!s) PyErr_Clear();
-    return s ? s : py_state_of(b);
+    if (s) return s;
+    PyErr_Clear();
+    return py_state_of(b);
 }
 
 static PyObject *binary_hook(py_state *s, const char *name, PyObject *a, PyObject *b) {

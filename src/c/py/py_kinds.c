@@ -311,6 +311,8 @@ static PyObject *finish(parts *p, PyTypeObject *type) {
         lop_node_unref(node);
         return NULL;
     }
+    self->s = p->s;
+    self->s->refs++;
     self->node = node;
     self->init = Py_NewRef(p->init);
     self->arrays = PyList_AsTuple(p->arrays);
@@ -331,9 +333,8 @@ static const lop_op *op_of_type(py_state *s, PyTypeObject *type) {
 }
 
 PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *module = PyType_GetModuleByDef(type, &py_module_def);
-    if (!module) return NULL;
-    parts p = {.s = PyModule_GetState(module)};
+    parts p = {.s = py_state_of_type(type)};
+    if (!p.s) return NULL;
     p.op = op_of_type(p.s, type);
     if (!p.op || !p.op->param[0].name) {
         PyErr_Format(PyExc_TypeError,

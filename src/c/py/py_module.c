@@ -3,9 +3,19 @@
 
 #include "kernels/k_blas.h"
 
-py_state *py_state_of(PyObject *self) {
-    PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &py_module_def);
-    return module ? PyModule_GetState(module) : NULL;
+/* The module's own memory is only the pointer. */
+static py_state *state(PyObject *module) { return *(py_state **)PyModule_GetState(module); }
+
+py_state *py_state_of_type(PyTypeObject *type) {
+    PyObject *module = PyType_GetModuleByDef(type, &py_module_def);
+    return module ? state(module) : NULL;
+}
+
+void py_state_unref(py_state *s) {
+    if (!s || --s->refs > 0) return;
+    lop_store_clear(&s->store);
+    lop_rules_free(s->rules);
+    PyMem_Free(s);
 }
 
 PyObject *py_hook(py_state *s, const char *name) {
@@ -41,8 +51,6 @@ PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject 
 }
 
 /* -- functions */
-
-static py_state *state(PyObject *module) { return PyModule_GetState(module); }
 
 /* _setup(LinearOperator, hooks, home): called once by the package. */
 static PyObject *setup(PyObject *module, PyObject *args) {
@@ -150,8 +158,11 @@ static PyMethodDef functions[] = {
 /* -- the module's life */
 
 static int exec_module(PyObject *module) {
-    py_state *s = state(module);
+    py_state *s = PyMem_Calloc(1, sizeof *s);
     lop_err err = {.step = -1};
+    if (!s) return PyErr_NoMemory(), -1;
+    s->refs = 1;
+    *(py_state **)PyModule_GetState(module) = s;
     if (py_import_numpy() < 0) return -1;
     lop_ctx_init(&s->ctx, NULL);
     lop_store_init(&s->store, &s->ctx, (int64_t)256 << 20);
@@ -174,7 +185,7 @@ static int exec_module(PyObject *module) {
 }
 
 static int traverse_module(PyObject *module, visitproc visit, void *arg) {
-    py_state *s = state(module);
+    py_state *s = PyModule_GetState(module) ? state(module) : NULL;
     if (!s) return 0;
     Py_VISIT(s->base);
     Py_VISIT(s->root);
@@ -185,23 +196,24 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
 }
 
 static int clear_module(PyObject *module) {
-    py_state *s = state(module);
+    py_state *s = PyModule_GetState(module) ? state(module) : NULL;
     if (!s) return 0;
     Py_CLEAR(s->hooks);
-    return 0;
-}
-
-static void free_module(void *module) {
-    py_state *s = state(module);
-    if (!s || !s->rules) return;
-    lop_store_clear(&s->store);
-    lop_rules_free(s->rules);
     Py_CLEAR(s->base);
     Py_CLEAR(s->root);
     Py_CLEAR(s->home);
     Py_CLEAR(s->matvec_name);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_CLEAR(s->type[i]);
     for (int i = 0; i < 4; i++) Py_CLEAR(s->view[i]);
+    return 0;
+}
+
+static void free_module(void *module) {
+    py_state *s = PyModule_GetState(module) ? state(module) : NULL;
+    if (!s) return;
+    clear_module(module);
+    *(py_state **)PyModule_GetState(module) = NULL;
+    py_state_unref(s);
 }
 
 static PyModuleDef_Slot slots[] = {
@@ -217,7 +229,7 @@ static PyModuleDef_Slot slots[] = {
 struct PyModuleDef py_module_def = {.m_base = PyModuleDef_HEAD_INIT,
                                     .m_name = "_core",
                                     .m_doc = "The C core of pylinop.",
-                                    .m_size = sizeof(py_state),
+                                    .m_size = sizeof(py_state *),
                                     .m_methods = functions,
                                     .m_slots = slots,
                                     .m_traverse = traverse_module,

@@ -49,6 +49,8 @@ PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode,
         return NULL;
     }
     memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
+    self->s = s;
+    s->refs++;
     self->node = node;
     self->a = Py_XNewRef(a);
     self->b = Py_XNewRef(b);
@@ -90,10 +92,11 @@ void py_op_dealloc(py_op *self) {
     PyObject_GC_UnTrack(self);
     Py_TRASHCAN_BEGIN(self, py_op_dealloc);
     if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);
-    if (self->cache) py_cache_clear(py_state_of((PyObject *)self), self);
+    if (self->cache) py_cache_clear(self->s, self);
     Py_CLEAR(self->code);
     py_op_clear(self);
     lop_node_unref(self->node);
+    py_state_unref(self->s);
     type->tp_free(self);
     Py_DECREF(type);
     Py_TRASHCAN_END;
@@ -102,8 +105,12 @@ void py_op_dealloc(py_op *self) {
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     (void)args;
     (void)kwargs;
-    py_op *self = (py_op *)type->tp_alloc(type, 0);
-    if (self) py_stamp(py_state_of((PyObject *)self), self);
+    py_state *s = py_state_of_type(type);
+    py_op *self = s ? (py_op *)type->tp_alloc(type, 0) : NULL;
+    if (!self) return NULL;
+    self->s = s;
+    s->refs++;
+    py_stamp(s, self);
     return (PyObject *)self;
 }
 
