@@ -59,10 +59,11 @@ def part_head(about):
     text += "\n" + paragraph(
         """All contenders of a work take turns in one process, batch by batch; each answer is
         checked before it is timed. Times are minima over the rounds, for one call, float64, the
-        operators built beforehand unless the row says otherwise; the ratio is to pylinop's first row (above
-        1: pylinop is faster). With one thread the clock is the process's CPU time, which leaves out
-        what other processes take of a shared machine. Trust ratios, not times; between runs on such
-        a machine ratios move by 10 to 20 %, and those of work bound by memory by more."""
+        operators built beforehand unless the row says otherwise; the ratio is to pylinop's first
+        row (above 1: pylinop is faster). With one thread the clock is the process's CPU time, which
+        leaves out what other processes take of a shared machine. Trust ratios, not times; between
+        runs on such a machine ratios move by 10 to 20 %, and those of work bound by memory by
+        more."""
     )
     text += (
         "\nMade by `python benchmarks/run.py --json FILE` and `python benchmarks/report.py FILE`.\n"

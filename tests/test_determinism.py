@@ -15,7 +15,7 @@ from samples import leaf, values
 
 def cases():
     for i, kind in enumerate(ref.KINDS):
-        for n in (5, 64, 300):
+        for n in (5, 64) + (300,) * (kind in ("Dense", "Toeplitz", "Diag", "LowRank")):
             for dtype in ("float32", "complex128"):
                 yield kind, n, dtype, 1000 * i + n
 
@@ -54,7 +54,7 @@ for key in sorted(found):
 @pytest.mark.slow
 def test_histories_do_not_matter(python):
     plain = python(PROGRAM, "plain", env={"PYTHONHASHSEED": "1"})
-    assert len(plain.splitlines()) == 60
+    assert len(plain.splitlines()) == 48
     for i, mode in enumerate(("backwards", "shuffled", "twice", "busy")):
         assert python(PROGRAM, mode, env={"PYTHONHASHSEED": str(7 + i)}) == plain, mode
 

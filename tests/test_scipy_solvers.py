@@ -145,7 +145,9 @@ def test_expm_multiply_and_onenormest(spd, rng):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
         got = spl.expm_multiply(-B, b, start=0, stop=1, num=3, endpoint=True, traceA=-B.trace())
         np.testing.assert_allclose(got[-1], want, rtol=1e-9, atol=1e-11)
-    assert spl.onenormest(A) == pytest.approx(np.linalg.norm(a, 1), rel=1e-10)
+    norm = np.linalg.norm(a, 1)
+    assert spl.onenormest(A, t=N) == pytest.approx(norm, rel=1e-10)  # exact with N columns
+    assert norm / 3 <= spl.onenormest(A) <= norm * (1 + 1e-10)
 
 
 def test_optimize(tall, rng):

@@ -1,7 +1,7 @@
-/* battery_kinds.c: every kind with a `random` slot against the dense interpreter: products in the four
- * modes with 0, 1 and 3 columns, the adjoint identity, views of views, dense form, diagonals, trace,
- * elements, claimed properties; sizes 0 to 33, four BLAS dtypes, i64, i8, u8, b8; all memory layouts.
- * A kind joins by its line in kinds.def. */
+/* battery_kinds.c: every kind with a `random` slot against the dense interpreter: products in the
+ * four modes with 0, 1 and 3 columns, the adjoint identity, views of views, dense form, diagonals,
+ * trace, elements, claimed properties; sizes 0 to 33, four BLAS dtypes, i64, i8, u8, b8; all memory
+ * layouts. A kind joins by its line in kinds.def. */
 #include "support.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const lop_dtype dtypes[] = {LOP_f64, LOP_c128, LOP_f32, LOP_c64, LOP_i64, LOP_i8, LOP_u8, LOP_b8};
+static const lop_dtype dtypes[] = {LOP_f64, LOP_c128, LOP_f32, LOP_c64,
+                                   LOP_i64, LOP_i8,   LOP_u8,  LOP_b8};
 static const int64_t sizes[] = {0, 1, 2, 5, 8, 33};
 enum { NDTYPES = 8, NSIZES = 6 };
 static const double FACTOR = 40; /* of u |A| |B|: sums of 33 terms, with room */
@@ -60,9 +61,10 @@ static void adjoint(const lop_node *a, lop_dtype dt, const char *who) {
         lop_status st = t_run(&w, y, 0, &ay), st2 = t_run(&w, v, 0, &au);
         if (t_check(st == LOP_OK && st2 == LOP_OK, "%s: %s", who, w.err.text)) {
             double _Complex left = dot(&pu, &ay), right = dot(&au, &px);
-            double tol = (dt == LOP_f32 || dt == LOP_c64 ? 1e-4 : 1e-12) * (double)(lop_rows(a) * lop_cols(a) + 1);
-            t_check(cabs(left - right) <= tol, "%s: <u, A x> = %g%+gi, <A^H u, x> = %g%+gi", who, creal(left), cimag(left),
-                    creal(right), cimag(right));
+            double tol = (dt == LOP_f32 || dt == LOP_c64 ? 1e-4 : 1e-12) *
+                         (double)(lop_rows(a) * lop_cols(a) + 1);
+            t_check(cabs(left - right) <= tol, "%s: <u, A x> = %g%+gi, <A^H u, x> = %g%+gi", who,
+                    creal(left), cimag(left), creal(right), cimag(right));
         }
         placed_free(&ay);
         placed_free(&au);
@@ -75,7 +77,8 @@ static void adjoint(const lop_node *a, lop_dtype dt, const char *who) {
 }
 
 static void values(const lop_node *a, const char *who) {
-    int64_t m = lop_rows(a), n = lop_cols(a), offsets[] = {0, 1, -1, n - 1, 1 - m, n, -m, n + 3, -m - 3};
+    int64_t m = lop_rows(a), n = lop_cols(a),
+            offsets[] = {0, 1, -1, n - 1, 1 - m, n, -m, n + 3, -m - 3};
     lop_attr none = t_ints(0, 0, 0, 0);
     for (int mode = 0; mode < 4; mode++) {
         const lop_node *v = seen(a, mode), *y = t_one(&w, "todense", &none, v);
@@ -91,7 +94,8 @@ static void values(const lop_node *a, const char *who) {
             lop_node_unref(y);
         }
         for (int i = 0; i < 4 && lop_rows(v) && lop_cols(v); i++) {
-            lop_attr at = t_ints(world_pick(&w, 0, lop_rows(v)), world_pick(&w, 0, lop_cols(v)), 0, 0);
+            lop_attr at =
+                t_ints(world_pick(&w, 0, lop_rows(v)), world_pick(&w, 0, lop_cols(v)), 0, 0);
             if (i == 0) at.i[0] = at.i[1] = 0;
             if (i == 1) at = t_ints(lop_rows(v) - 1, lop_cols(v) - 1, 0, 0);
             y = t_one(&w, "element", &at, v);
@@ -115,7 +119,7 @@ static void twice(const lop_node *a, lop_dtype dt, const char *who) {
     }
 }
 
-/* -- properties ----------------------------------------------------------------------------------------- */
+/* -- properties */
 
 static long double off(val a, val b) { return hypotl(a.re - b.re, a.im - b.im); }
 
@@ -154,13 +158,14 @@ static void traits(const lop_node *a, const char *who) {
         if (trait == LOP_POSITIVE) continue;
         lop_truth said = lop_node_trait(a, (lop_trait)trait);
         if (said == LOP_UNKNOWN) continue;
-        t_check(holds(t, (lop_trait)trait) == (said == LOP_TRUE), "%s: %lld x %lld claims property %d: %d", who,
-                (long long)t->m, (long long)t->n, trait, said);
+        t_check(holds(t, (lop_trait)trait) == (said == LOP_TRUE),
+                "%s: %lld x %lld claims property %d: %d", who, (long long)t->m, (long long)t->n,
+                trait, said);
     }
     ip_close(&p);
 }
 
-/* -- the battery ----------------------------------------------------------------------------------------- */
+/* -- the battery */
 
 static void instance(const lop_op *op, int64_t m, int64_t n, lop_dtype dt) {
     const lop_node *a = NULL;
@@ -184,11 +189,15 @@ static void instance(const lop_op *op, int64_t m, int64_t n, lop_dtype dt) {
 static void mixed(const lop_op *op) {
     for (int i = 0; i < NDTYPES; i++)
         for (int j = 0; j < NDTYPES; j++) {
-            if (!lop_is_blas(dtypes[i]) && !lop_is_blas(dtypes[j])) continue; /* wrapping differs on the way */
+            if (!lop_is_blas(dtypes[i]) && !lop_is_blas(dtypes[j]))
+                continue; /* wrapping differs on the way */
             const lop_node *a = NULL;
             if (op->random(&w.rand, 6, 6, dtypes[i], &a) != LOP_OK) continue;
-            const lop_node *y = t_two_of(&w, "apply", a, t_array(&w, dtypes[j], 2, 2, (int64_t[]){6, 2}));
-            t_check(y && (op->id == LOP_ID_identity || y->dtype == lop_promote(dtypes[i], dtypes[j])), "%s: dtype", op->name);
+            const lop_node *y =
+                t_two_of(&w, "apply", a, t_array(&w, dtypes[j], 2, 2, (int64_t[]){6, 2}));
+            t_check(
+                y && (op->id == LOP_ID_identity || y->dtype == lop_promote(dtypes[i], dtypes[j])),
+                "%s: dtype", op->name);
             t_agrees(&w, y, next_layout(), FACTOR, op->name);
             lop_node_unref(y);
             world_leaves(&w);
@@ -210,7 +219,7 @@ static void all_kinds(void) {
     }
 }
 
-/* -- composites of every pair of kinds --------------------------------------------------------------------- */
+/* -- composites of every pair of kinds */
 
 static const lop_node *kind(const lop_op *op, int64_t m, int64_t n, lop_dtype dt) {
     const lop_node *a = NULL;
@@ -229,7 +238,8 @@ static const lop_node *regular(const lop_op *op, int64_t n, lop_dtype dt) {
 
 enum { COMPOSITES = 15 };
 static const lop_node *composite(int which, const lop_op *p, const lop_op *q, lop_dtype dt) {
-    lop_attr weak_int = lop_attr_coef(3, 0), turn = lop_attr_coef(0.5, -2), strong = lop_attr_coef(1.5, 0), view = t_ints(3, 0, 0, 0);
+    lop_attr weak_int = lop_attr_coef(3, 0), turn = lop_attr_coef(0.5, -2),
+             strong = lop_attr_coef(1.5, 0), view = t_ints(3, 0, 0, 0);
     lop_attr cube = t_ints(3, 0, 0, 0), other = t_ints(1 + which % 3, 0, 0, 0);
     const lop_node *f[3];
     weak_int.i[1] = LOP_WEAK_INT;
@@ -245,10 +255,19 @@ static const lop_node *composite(int which, const lop_op *p, const lop_op *q, lo
     case 6: return t_one_of(&w, "inverse", NULL, regular(p, 4, dt));
     case 7: return t_two_of(&w, "kron", kind(p, 2, 3, dt), kind(q, 3, 3, dt));
     case 8: return t_two_of(&w, "lowrank", kind(p, 5, 2, dt), kind(q, 4, 2, dt));
-    case 9: return t_one_of(&w, "view", &view, t_one_of(&w, "view", &other, t_two_of(&w, "prod", kind(p, 3, 4, dt), kind(q, 4, 4, dt))));
-    case 10: return t_one_of(&w, "inverse", NULL, t_two_of(&w, "kron", regular(p, 2, dt), regular(q, 3, dt)));
-    case 11: return t_two_of(&w, "prod", t_two_of(&w, "sum", kind(p, 4, 4, dt), kind(q, 4, 4, dt)), kind(p, 4, 3, dt));
-    case 12: return t_one_of(&w, "inverse", NULL, t_two_of(&w, "prod", regular(p, 3, dt), regular(q, 3, dt)));
+    case 9:
+        return t_one_of(&w, "view", &view,
+                        t_one_of(&w, "view", &other,
+                                 t_two_of(&w, "prod", kind(p, 3, 4, dt), kind(q, 4, 4, dt))));
+    case 10:
+        return t_one_of(&w, "inverse", NULL,
+                        t_two_of(&w, "kron", regular(p, 2, dt), regular(q, 3, dt)));
+    case 11:
+        return t_two_of(&w, "prod", t_two_of(&w, "sum", kind(p, 4, 4, dt), kind(q, 4, 4, dt)),
+                        kind(p, 4, 3, dt));
+    case 12:
+        return t_one_of(&w, "inverse", NULL,
+                        t_two_of(&w, "prod", regular(p, 3, dt), regular(q, 3, dt)));
     case 13: f[0] = kind(p, 4, 2, dt), f[1] = kind(q, 5, 3, dt), f[2] = kind(p, 2, 3, dt); break;
     default: f[0] = kind(p, 2, 1, dt), f[1] = kind(q, 3, 3, dt), f[2] = kind(p, 1, 4, dt); break;
     }
@@ -286,12 +305,18 @@ static void large_toeplitz(void) {
                 for (int mode = 0; mode < 4; mode++) {
                     const lop_node *a = NULL;
                     if (s && (d != e || mode == 2)) continue;
-                    if (!t_check(t_op("toeplitz")->random(&w.rand, shapes[s][0], shapes[s][1], dtypes[d], &a) == LOP_OK, "memory")) return;
-                    const lop_node *v = seen(a, mode), *x = t_array(&w, dtypes[e], 2, 2, (int64_t[]){lop_cols(v), 2});
+                    if (!t_check(t_op("toeplitz")
+                                         ->random(&w.rand, shapes[s][0], shapes[s][1], dtypes[d],
+                                                  &a) == LOP_OK,
+                                 "memory"))
+                        return;
+                    const lop_node *v = seen(a, mode),
+                                   *x = t_array(&w, dtypes[e], 2, 2, (int64_t[]){lop_cols(v), 2});
                     const lop_node *y = t_two_of(&w, "apply", v, x);
                     t_agrees(&w, y, next_layout(), 60, "large toeplitz");
                     w.options.fft = false;
-                    if (mode == 3) t_agrees(&w, y, next_layout(), 2000, "large toeplitz without fft");
+                    if (mode == 3)
+                        t_agrees(&w, y, next_layout(), 2000, "large toeplitz without fft");
                     w.options.fft = true;
                     lop_node_unref(y);
                     lop_node_unref(a);

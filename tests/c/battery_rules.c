@@ -1,11 +1,11 @@
-/* battery_rules.c: every row of the rule table by itself. The left pattern is filled at random: shapes
- * drawn per hole, complex non-Hermitian, mixed or exact dtypes, operands of all kinds, batches. Wherever
- * the left is well-formed and the guard says TRUE the right must be well-formed, of the same shape and
- * dtype, and equal. At least 50 such draws a row. Then the planner's own run of the left under the whole
- * table, which ends, reaches a form that no rule changes, and is right.
+/* battery_rules.c: every row of the rule table by itself. The left pattern is filled at random:
+ * shapes drawn per hole, complex non-Hermitian, mixed or exact dtypes, operands of all kinds,
+ * batches. Wherever the left is well-formed and the guard says TRUE the right must be well-formed,
+ * of the same shape and dtype, and equal. At least 50 such draws a row. Then the planner's own run
+ * of the left under the whole table, which ends, reaches a form that no rule changes, and is right.
  *
- * And the battery watches itself: with .T and .H swapped in what a row makes, in its text and in the
- * nodes it builds, a row that makes views must fail. */
+ * And the battery watches itself: with .T and .H swapped in what a row makes, in its text and in
+ * the nodes it builds, a row that makes views must fail. */
 #include "gen.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { WANTED = 60, TRIES = 60000 };
 
 static world w;
 
-/* -- filling a pattern ------------------------------------------------------------------------------------ */
+/* -- filling a pattern */
 
 typedef struct draw {
     gen g;
@@ -38,7 +38,8 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     if (op == &lop_op_part) a.i[0] = world_pick(&w, 0, 2);
     if (op == &lop_op_diagonal && world_pick(&w, 0, 2)) a.i[0] = world_pick(&w, -3, 4);
     if (op == &lop_op_element) a = t_ints(world_pick(&w, 0, 3), world_pick(&w, 0, 3), 0, 0);
-    if (op->cls == LOP_ACTION && world_pick(&w, 0, 2)) a.i[3] = (world_pick(&w, 0, 2) ? dt : LOP_c128) + 1;
+    if (op->cls == LOP_ACTION && world_pick(&w, 0, 2))
+        a.i[3] = (world_pick(&w, 0, 2) ? dt : LOP_c128) + 1;
     if (op == &lop_op_cast) a.i[3] = (world_pick(&w, 0, 3) ? LOP_c128 : dt) + 1;
     return a;
 }
@@ -48,10 +49,12 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     static const int cores[] = {1, 2, 2, 0};
     int64_t m = a_size(d), n = a_size(d);
     if (parent->cls == LOP_ACTION)
-        return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2)) : gen_array(&d->g, 2, m, n);
+        return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
+                          : gen_array(&d->g, 2, m, n);
     if (parent->cls == LOP_ARRAY) return gen_array(&d->g, cores[world_pick(&w, 0, 4)], m, n);
     const lop_param *param = &parent->param[place < LOP_MAXPARAM ? place : 0];
-    if (parent->title && param->name && param->role == LOP_P_ARRAY) return gen_array(&d->g, param->rank, m, n);
+    if (parent->title && param->name && param->role == LOP_P_ARRAY)
+        return gen_array(&d->g, param->rank, m, n);
     return gen_operator(&d->g, m, world_pick(&w, 0, 2) ? m : n, (int)world_pick(&w, 0, 2));
 }
 
@@ -79,7 +82,8 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
     }
     const lop_node *child[4] = {0}, *out = NULL;
     bool all = t->n <= 4;
-    for (int i = 0; all && i < t->n; i++) all = (child[i] = fill(d, d->text->index[t->first + i], t->op, i)) != NULL;
+    for (int i = 0; all && i < t->n; i++)
+        all = (child[i] = fill(d, d->text->index[t->first + i], t->op, i)) != NULL;
     if (all) out = t_node(&w, t->op->name, &attr, t->n, child);
     for (int i = 0; i < t->n && i < 4; i++) lop_node_unref(child[i]);
     return out;
@@ -92,15 +96,17 @@ static const lop_node *a_left(const lop_text *text, bool views) {
     draw d = {.text = text};
     int64_t what = world_pick(&w, 0, 10);
     lop_dtype dt = what < 5 ? LOP_c128 : what < 7 ? LOP_NO_DTYPE : exact[world_pick(&w, 0, 4)];
-    d.g = (gen){.w = &w, .dtype = dt, .solves = dt == LOP_c128, .views = views, .exprs = 2, .largest = 3};
+    d.g = (gen){
+        .w = &w, .dtype = dt, .solves = dt == LOP_c128, .views = views, .exprs = 2, .largest = 3};
     if (!world_pick(&w, 0, 4)) d.g.batch = (lop_shape){.ndim = 1, .dim = {2}};
-    for (int i = 0; i < 3; i++) d.size[i] = i && world_pick(&w, 0, 2) ? d.size[0] : pool[world_pick(&w, 0, 6)];
+    for (int i = 0; i < 3; i++)
+        d.size[i] = i && world_pick(&w, 0, 2) ? d.size[0] : pool[world_pick(&w, 0, 6)];
     const lop_node *out = fill(&d, text->n - 1, NULL, 0);
     for (int i = 0; i < LOP_HOLES; i++) lop_node_unref(d.hole[i]);
     return out;
 }
 
-/* -- one row ----------------------------------------------------------------------------------------------------- */
+/* -- one row */
 
 /* `first` rows act on the heads below an action or a view; here they act where they are put. */
 static lop_rule at_root(const lop_rule *rule) {
@@ -110,13 +116,15 @@ static lop_rule at_root(const lop_rule *rule) {
 }
 
 /* The left as the one rule leaves it: owned, NULL when it does not fire. */
-static const lop_node *rewritten(const lop_rules *one, const lop_node *left, lop_tab *tab, lop_status *st) {
+static const lop_node *rewritten(const lop_rules *one, const lop_node *left, lop_tab *tab,
+                                 lop_status *st) {
     const lop_node *right = NULL;
     lop_trace trace = {.count = 0};
     int which;
     w.err = (lop_err){.step = -1};
     if (lop_rules_at(one, 0)->phase == LOP_CLOSE) {
-        *st = lop_close(one, &w.ctx, left->op, &left->attr, left->n, left->child, &right, &which, &w.err);
+        *st = lop_close(one, &w.ctx, left->op, &left->attr, left->n, left->child, &right, &which,
+                        &w.err);
     } else {
         *st = lop_rewrite(one, tab, left, &right, &trace, &w.err);
         if (*st == LOP_OK && lop_rules_fired(one, 0) == 0) *st = LOP_NOMATCH;
@@ -132,13 +140,16 @@ static bool equal(const lop_node *left, const lop_node *right, bool *compared) {
     ip_open(&p, &w.rand, left->dtype, false);
     const tv *a = ip_eval(&p, left), *b = ip_eval(&p, right);
     *compared = a && !p.singular;
-    bool same = a && b && (p.singular || tv_same(a, b, lop_is_blas(left->dtype) ? LOP_f64 : left->dtype, 200));
+    bool same =
+        a && b &&
+        (p.singular || tv_same(a, b, lop_is_blas(left->dtype) ? LOP_f64 : left->dtype, 200));
     t_check(a && b, "the interpreter does not know %s", p.why ? p.why : "");
     ip_close(&p);
     return same || !a || !b;
 }
 
-static void say(const char *what, const lop_rule *rule, const lop_node *left, const lop_node *right) {
+static void say(const char *what, const lop_rule *rule, const lop_node *left,
+                const lop_node *right) {
     char *a = lop_dump(left, 40), *b = right ? lop_dump(right, 40) : NULL;
     t_check(false, "%s: %s: %s\n    -> %s", rule->name, what, a ? a : "", b ? b : w.err.text);
     lop_free(&w.ctx, a);
@@ -154,13 +165,15 @@ static void fixed_point(const lop_rule *rule, const lop_node *left) {
     lop_status st = lop_rewrite(w.rules, &tab, left, &once, &trace, &w.err);
     if (st == LOP_OK) st = lop_rewrite(w.rules, &tab, once, &twice, &trace, &w.err);
     t_check(st == LOP_OK, "%s: whole table: %s", rule->name, w.err.text);
-    if (st == LOP_OK && (trace.count || once != twice)) say("not a fixed point of the whole table", rule, once, twice);
+    if (st == LOP_OK && (trace.count || once != twice))
+        say("not a fixed point of the whole table", rule, once, twice);
     lop_node_unref(once);
     lop_node_unref(twice);
     lop_tab_clear(&tab);
 }
 
-/* Is an operand an expression of integers under a float root? It wraps as written: not comparable. */
+/* Is an operand an expression of integers under a float root? It wraps as written: not comparable.
+ */
 static bool wraps(const lop_node *node) {
     for (int i = 0; i < node->n; i++) {
         const lop_node *c = node->child[i];
@@ -191,11 +204,13 @@ static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
         lop_status st = LOP_NOMATCH;
         const lop_node *left = a_left(&text, true), *right = NULL;
         lop_tab_init(&tab, &w.ctx);
-        if (left && lop_rules_new(&w.ctx, &row, 1, &one, &w.err) == LOP_OK) right = rewritten(one, left, &tab, &st);
+        if (left && lop_rules_new(&w.ctx, &row, 1, &one, &w.err) == LOP_OK)
+            right = rewritten(one, left, &tab, &st);
         bool compared = false, same = true, type = true;
         if (right) {
             same = equal(left, right, &compared);
-            type = lop_shape_equal(&left->shape, &right->shape) && left->dtype == right->dtype && left->core == right->core &&
+            type = lop_shape_equal(&left->shape, &right->shape) && left->dtype == right->dtype &&
+                   left->core == right->core &&
                    (left->op->cls != LOP_OPERATOR || left->weak == right->weak);
         }
         if (!quiet && st < 0) say("the right side is not well-formed", rule, left, NULL);
@@ -219,7 +234,7 @@ static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
     return good;
 }
 
-/* -- the battery on mutants --------------------------------------------------------------------------------------- */
+/* -- the battery on mutants */
 
 /* `text` with view:1 and view:3 exchanged: owned; NULL where there are none. */
 static char *swapped(const char *text) {
@@ -252,7 +267,8 @@ static const lop_node *mutant(const lop_node *node, int *n) {
     return out;
 }
 
-/* Draws without views of their own: does exchanging those the row made show? *made: rows that make any. */
+/* Draws without views of their own: does exchanging those the row made show? *made: rows that make
+ * any. */
 static bool notices(const lop_rule *rule, bool *made) {
     lop_text text;
     bool seen = false;
@@ -267,7 +283,8 @@ static bool notices(const lop_rule *rule, bool *made) {
         int n = 0;
         bool compared = false;
         lop_tab_init(&tab, &w.ctx);
-        if (left && lop_rules_new(&w.ctx, &row, 1, &one, &w.err) == LOP_OK) right = rewritten(one, left, &tab, &st);
+        if (left && lop_rules_new(&w.ctx, &row, 1, &one, &w.err) == LOP_OK)
+            right = rewritten(one, left, &tab, &st);
         if (right) turned = mutant(right, &n);
         if (left && !lop_is_complex(left->dtype)) n = 0; /* .T is .H */
         *made = *made || n > 0;
@@ -290,8 +307,10 @@ static void watch_itself(void) {
         lop_rule wrong = *rule;
         bool agreed, made;
         char *text = swapped(rule->right);
-        if (!text && (text = swapped(rule->left))) wrong.left = text;
-        else if (text) wrong.right = text;
+        if (!text && (text = swapped(rule->left)))
+            wrong.left = text;
+        else if (text)
+            wrong.right = text;
         if (text) {
             battery(&wrong, true, &agreed);
             t_check(!agreed, "%s with .T and .H swapped goes through", rule->name);

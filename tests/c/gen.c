@@ -6,7 +6,8 @@
 static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
 
 lop_dtype gen_dtype(gen *g) {
-    static const lop_dtype often[] = {LOP_f64, LOP_c128, LOP_c128, LOP_f32, LOP_c64, LOP_f64, LOP_i64, LOP_i8, LOP_u8, LOP_i32};
+    static const lop_dtype often[] = {LOP_f64, LOP_c128, LOP_c128, LOP_f32, LOP_c64,
+                                      LOP_f64, LOP_i64,  LOP_i8,   LOP_u8,  LOP_i32};
     return g->dtype == LOP_NO_DTYPE ? often[pick(g, 10)] : g->dtype;
 }
 
@@ -26,13 +27,14 @@ lop_attr gen_coef(gen *g) {
     return a;
 }
 
-/* -- arrays ------------------------------------------------------------------------------------------- */
+/* -- arrays */
 
 /* A part of the batch: trailing dimensions, some of them 1. */
 static lop_shape some_batch(gen *g) {
     lop_shape s = {0};
     int n = g->batch.ndim ? (int)pick(g, g->batch.ndim + 1) : 0;
-    for (int i = g->batch.ndim - n; i < g->batch.ndim; i++) s.dim[s.ndim++] = pick(g, 3) ? g->batch.dim[i] : 1;
+    for (int i = g->batch.ndim - n; i < g->batch.ndim; i++)
+        s.dim[s.ndim++] = pick(g, 3) ? g->batch.dim[i] : 1;
     return s;
 }
 
@@ -57,18 +59,21 @@ const lop_node *gen_array(gen *g, int core, int64_t m, int64_t n) {
     }
 }
 
-/* -- kinds ------------------------------------------------------------------------------------------------- */
+/* -- kinds */
 
 /* CSR (0) or CSC (1); a random instance of the kind itself is COO. */
 static const lop_node *compressed(gen *g, int64_t m, int64_t n, int format) {
-    int64_t majors = format ? n : m, minors = format ? m : n, nnz = majors && minors ? pick(g, m + n + 1) : 0;
+    int64_t majors = format ? n : m, minors = format ? m : n,
+            nnz = majors && minors ? pick(g, m + n + 1) : 0;
     lop_dtype it = pick(g, 2) ? LOP_i32 : LOP_i64;
     lop_attr a = t_ints(format, m, n, 0);
-    const lop_node *c[3] = {t_array(g->w, gen_dtype(g), 1, 1, &nnz), t_array(g->w, it, 1, 1, &nnz), NULL};
+    const lop_node *c[3] = {t_array(g->w, gen_dtype(g), 1, 1, &nnz), t_array(g->w, it, 1, 1, &nnz),
+                            NULL};
     int64_t pointers = majors + 1;
     c[2] = t_array(g->w, it, 1, 1, &pointers);
     if (!c[0] || !c[1] || !c[2]) goto done;
-    void *index = lop_rand_find(&g->w->rand, c[1]->serial)->p, *ptr = lop_rand_find(&g->w->rand, c[2]->serial)->p;
+    void *index = lop_rand_find(&g->w->rand, c[1]->serial)->p,
+         *ptr = lop_rand_find(&g->w->rand, c[2]->serial)->p;
     for (int64_t i = 0; i < nnz; i++) lop_set(it, index, i, (double)pick(g, minors));
     for (int64_t i = 0, at = 0; i <= majors; i++) {
         lop_set(it, ptr, i, (double)at);
@@ -90,11 +95,13 @@ static const lop_node *plain(gen *g, const char *op, int64_t m, int64_t n) {
     }
     like.shape.dim[like.shape.ndim++] = m;
     like.shape.dim[like.shape.ndim++] = n;
-    return lop_node_make(&g->w->ctx, t_op(op), NULL, 0, NULL, &like, &out, &g->w->err) == LOP_OK ? out : NULL;
+    return lop_node_make(&g->w->ctx, t_op(op), NULL, 0, NULL, &like, &out, &g->w->err) == LOP_OK
+               ? out
+               : NULL;
 }
 
-/* A matrix that is what it is declared to be, well-conditioned: symmetric, Hermitian, positive definite or
- * triangular; the triangle that is promised to be zero is zero. */
+/* A matrix that is what it is declared to be, well-conditioned: symmetric, Hermitian, positive
+ * definite or triangular; the triangle that is promised to be zero is zero. */
 static const lop_node *declared(gen *g, int64_t n, int64_t how) {
     lop_dtype dt = gen_dtype(g);
     const lop_node *a = t_array(g->w, dt, 2, 2, (int64_t[]){n, n});
@@ -121,17 +128,20 @@ const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
         if (!op->random) continue;
         if (op == &lop_op_dense && m == n && !pick(g, 3)) return declared(g, n, 1 + pick(g, 5));
         if (op == &lop_op_dense) return t_one_of(g->w, "dense", NULL, gen_array(g, 2, m, n));
-        if (op == &lop_op_diag && m == n) return t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1));
-        if (op == &lop_op_toeplitz) return t_two_of(g->w, "toeplitz", gen_array(g, 1, m, 1), gen_array(g, 1, n, 1));
+        if (op == &lop_op_diag && m == n)
+            return t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1));
+        if (op == &lop_op_toeplitz)
+            return t_two_of(g->w, "toeplitz", gen_array(g, 1, m, 1), gen_array(g, 1, n, 1));
         if (op == &lop_op_sparse && pick(g, 3)) return compressed(g, m, n, (int)pick(g, 2));
-        if (op == &lop_op_zeros || (op == &lop_op_identity && m == n)) return plain(g, op->name, m, n);
+        if (op == &lop_op_zeros || (op == &lop_op_identity && m == n))
+            return plain(g, op->name, m, n);
         lop_status st = op->random(&g->w->rand, m, n, gen_dtype(g), &out);
         if (st == LOP_OK) return out;
         if (st != LOP_UNABLE) return NULL;
     }
 }
 
-/* -- operators --------------------------------------------------------------------------------------------------- */
+/* -- operators */
 
 static int64_t inner(gen *g) { return pick(g, 12) ? 1 + pick(g, g->largest) : 0; }
 
@@ -162,7 +172,8 @@ static const lop_node *kron(gen *g, int64_t m, int64_t n, int depth) {
 static const lop_node *lowrank(gen *g, int64_t m, int64_t n, int depth) {
     bool with_c = pick(g, 2) != 0;
     int64_t p = 1 + pick(g, 2), q = with_c ? 1 + pick(g, 2) : p;
-    const lop_node *f[3] = {gen_operator(g, m, p, depth - 1), gen_operator(g, n, q, depth - 1), NULL};
+    const lop_node *f[3] = {gen_operator(g, m, p, depth - 1), gen_operator(g, n, q, depth - 1),
+                            NULL};
     if (with_c) f[2] = gen_operator(g, p, q, depth - 1);
     const lop_node *out = t_node(g->w, "lowrank", NULL, with_c ? 3 : 2, f);
     for (int i = 0; i < 3; i++) lop_node_unref(f[i]);
@@ -186,9 +197,13 @@ const lop_node *gen_operator(gen *g, int64_t m, int64_t n, int depth) {
     case 9:
         a.i[0] = pick(g, 2);
         return t_one_of(g->w, "part", &a, gen_operator(g, m, n, depth - 1));
-    case 0: return t_two_of(g->w, "sum", gen_operator(g, m, n, depth - 1), gen_operator(g, m, n, depth - 1));
+    case 0:
+        return t_two_of(g->w, "sum", gen_operator(g, m, n, depth - 1),
+                        gen_operator(g, m, n, depth - 1));
     case 1:
-    case 2: return t_two_of(g->w, "prod", gen_operator(g, m, t, depth - 1), gen_operator(g, t, n, depth - 1));
+    case 2:
+        return t_two_of(g->w, "prod", gen_operator(g, m, t, depth - 1),
+                        gen_operator(g, t, n, depth - 1));
     case 3: return t_one_of(g->w, "scaled", &c, gen_operator(g, m, n, depth - 1));
     case 4: return kron(g, m, n, depth);
     case 5: return lowrank(g, m, n, depth);
@@ -201,11 +216,12 @@ const lop_node *gen_operator(gen *g, int64_t m, int64_t n, int depth) {
         return t_one_of(g->w, "inverse", NULL, regular(g, n, depth - 1));
     default:
         if (!g->views) return gen_operator(g, m, n, depth - 1);
-        return t_one_of(g->w, "view", &a, gen_operator(g, a.i[0] & 1 ? n : m, a.i[0] & 1 ? m : n, depth - 1));
+        return t_one_of(g->w, "view", &a,
+                        gen_operator(g, a.i[0] & 1 ? n : m, a.i[0] & 1 ? m : n, depth - 1));
     }
 }
 
-/* -- values ----------------------------------------------------------------------------------------------------------- */
+/* -- values */
 
 /* The operand: a float where dtypes are mixed, so that no product on the way wraps. */
 static const lop_node *operand(gen *g, int64_t n, int64_t k) {
@@ -215,7 +231,8 @@ static const lop_node *operand(gen *g, int64_t n, int64_t k) {
 }
 
 const lop_node *gen_value(gen *g, int depth) {
-    static const char *const heads[] = {"todense", "diagonal", "trace", "element", "apply", "apply", "apply", "apply", "solve"};
+    static const char *const heads[] = {"todense", "diagonal", "trace", "element", "apply",
+                                        "apply",   "apply",    "apply", "solve"};
     const char *head = heads[pick(g, g->solves ? 9 : 8)];
     int64_t m = inner(g), n = pick(g, 2) ? m : inner(g);
     lop_attr a = t_ints(0, 0, 0, 0);

@@ -1,5 +1,5 @@
-/* gen.h: random expressions for the batteries and the fuzzer. Everything follows from the world's seed;
- * the leaves' memory goes to the world's lop_rand. */
+/* gen.h: random expressions for the batteries and the fuzzer. Everything follows from the world's
+ * seed; the leaves' memory goes to the world's lop_rand. */
 #ifndef GEN_H
 #define GEN_H
 
@@ -7,12 +7,12 @@
 
 typedef struct gen {
     world *w;
-    lop_dtype dtype;  /* of the leaves; LOP_NO_DTYPE: any float or integer, leaf by leaf */
-    lop_shape batch;  /* leaves have parts of it */
-    bool solves;      /* inverses may occur */
-    bool views;       /* views may occur */
-    int exprs;        /* one in so many array parameters is an expression; 0: none */
-    int64_t largest;  /* of inner dimensions */
+    lop_dtype dtype; /* of the leaves; LOP_NO_DTYPE: any float or integer, leaf by leaf */
+    lop_shape batch; /* leaves have parts of it */
+    bool solves;     /* inverses may occur */
+    bool views;      /* views may occur */
+    int exprs;       /* one in so many array parameters is an expression; 0: none */
+    int64_t largest; /* of inner dimensions */
 } gen;
 
 /* Owned nodes; NULL when a draw did not work out (out of leaves). */
@@ -25,7 +25,8 @@ const lop_node *gen_array(gen *g, int core, int64_t m, int64_t n);
 const lop_node *gen_value(gen *g, int depth);
 lop_attr gen_coef(gen *g);
 lop_dtype gen_dtype(gen *g);
-/* 2^29 when an f32 or c64 value stands anywhere below a wider root, else 1: what the error may grow by. */
+/* 2^29 when an f32 or c64 value stands anywhere below a wider root, else 1: what the error may grow
+ * by. */
 double gen_slack(const lop_node *root);
 
 #endif

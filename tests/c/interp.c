@@ -1,4 +1,5 @@
-/* interp.c: values, batches, arithmetic; one function a head, found by name. Clarity before speed. */
+/* interp.c: values, batches, arithmetic; one function a head, found by name. Clarity before speed.
+ */
 #include "interp.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ void ip_close(ip *p) {
     }
 }
 
-/* -- elements ------------------------------------------------------------------------------------ */
+/* -- elements */
 
 val val_load(lop_dtype dt, const void *p, int64_t at) {
     val v = {0, 0, 0, 0};
@@ -41,10 +42,13 @@ val val_load(lop_dtype dt, const void *p, int64_t at) {
         v.i = (uint64_t)((const type *)p)[at];                                                     \
         v.re = (long double)((const type *)p)[at];                                                 \
         break;
-        INT(i8, int8_t) INT(u8, uint8_t) INT(i16, int16_t) INT(u16, uint16_t) INT(i32, int32_t)
-        INT(u32, uint32_t) INT(i64, int64_t) INT(u64, uint64_t)
+    INT(i8, int8_t)
+    INT(u8, uint8_t) INT(i16, int16_t) INT(u16, uint16_t) INT(i32, int32_t) INT(u32, uint32_t)
+        INT(i64, int64_t) INT(u64, uint64_t)
 #undef INT
-    case LOP_b8: v.re = (long double)(v.i = ((const unsigned char *)p)[at] != 0); break;
+            case LOP_b8:
+        v.re = (long double)(v.i = ((const unsigned char *)p)[at] != 0);
+        break;
     case LOP_f32: v.re = (long double)((const float *)p)[at]; break;
     case LOP_f64: v.re = (long double)((const double *)p)[at]; break;
     case LOP_c64:
@@ -71,12 +75,13 @@ static val one(void) { return (val){1, 1, 0, 1}; }
 
 /* The coefficient of a scale or scaled node. */
 static val coef(const ip *p, const lop_attr *a) {
-    val v = {p->bools ? a->i[0] != 0 : (uint64_t)a->i[0], (long double)a->re, (long double)a->im, 0};
+    val v = {p->bools ? a->i[0] != 0 : (uint64_t)a->i[0], (long double)a->re, (long double)a->im,
+             0};
     v.mag = hypotl(v.re, v.im);
     return v;
 }
 
-/* -- arrays with batches ------------------------------------------------------------------------------ */
+/* -- arrays with batches */
 
 static tv *blank(ip *p, const lop_shape *batch, int core, int64_t m, int64_t n) {
     tv *t = take(p, sizeof *t);
@@ -124,8 +129,8 @@ static mv part(const tv *a, const lop_shape *batch, int64_t e) {
 typedef void (*fn2)(ip *p, const lop_node *node, mv y, mv a, mv b);
 
 /* y[e] = f(a[e], b[e]) over the broadcast batch. b may be NULL. */
-static tv *zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m, int64_t n,
-               fn2 f) {
+static tv *zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m,
+               int64_t n, fn2 f) {
     lop_shape batch = a->batch;
     if (b && !broadcast(&a->batch, &b->batch, &batch)) return fail(p, "batches do not broadcast");
     tv *y = blank(p, &batch, core, m, n);
@@ -220,7 +225,7 @@ static const tv *matmul(ip *p, const tv *a, const tv *b) {
     return zip(p, NULL, a, b, 2, a->m, b->n, do_matmul);
 }
 
-/* -- solves: Gauss-Jordan with row exchanges, in long double ----------------------------------------- */
+/* -- solves: Gauss-Jordan with row exchanges, in long double */
 
 static void swap_rows(val *v, int64_t n, int64_t i, int64_t j) {
     for (int64_t t = 0; t < n; t++) {
@@ -236,7 +241,8 @@ static void invert(ip *p, val *a, val *inv, int64_t n) {
     for (int64_t c = 0; c < n; c++) {
         int64_t best = c;
         for (int64_t i = c; i < n; i++)
-            if (hypotl(a[i * n + c].re, a[i * n + c].im) > hypotl(a[best * n + c].re, a[best * n + c].im))
+            if (hypotl(a[i * n + c].re, a[i * n + c].im) >
+                hypotl(a[best * n + c].re, a[best * n + c].im))
                 best = i;
         val pivot = a[best * n + c];
         if (hypotl(pivot.re, pivot.im) < 1e-9L) p->singular = true;
@@ -282,13 +288,15 @@ static void do_solve(ip *p, const lop_node *node, mv y, mv a, mv b) {
         for (int64_t i = 0; i < n; i++) {
             long double m = 0;
             for (int64_t t = 0; t < n; t++)
-                m += hypotl(inv[i * n + t].re, inv[i * n + t].im) * (top * sum + b.v[t * y.n + j].mag);
+                m += hypotl(inv[i * n + t].re, inv[i * n + t].im) *
+                     (top * sum + b.v[t * y.n + j].mag);
             y.v[i * y.n + j].mag = m;
         }
     }
 }
 static const tv *solve(ip *p, const tv *a, const tv *b) {
-    if (a->core != 2 || a->m != a->n || b->core != 2 || b->m != a->m) return fail(p, "a solve does not fit");
+    if (a->core != 2 || a->m != a->n || b->core != 2 || b->m != a->m)
+        return fail(p, "a solve does not fit");
     return zip(p, NULL, a, b, 2, b->m, b->n, do_solve);
 }
 
@@ -314,7 +322,7 @@ static void do_recip(ip *p, const lop_node *node, mv y, mv a, mv b) {
     }
 }
 
-/* -- leaves and constants ---------------------------------------------------------------------------------- */
+/* -- leaves and constants */
 
 static const tv *leaf(ip *p, const lop_node *node) {
     const lop_buf *b = lop_rand_find(p->rand, node->serial);
@@ -330,18 +338,20 @@ static const tv *leaf(ip *p, const lop_node *node) {
 static const tv *constant(ip *p, const lop_node *node, const char *what) {
     lop_shape batch = node->shape;
     batch.ndim -= node->core;
-    tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim], node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
+    tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim],
+                  node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
     for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
     if (!strcmp(what, "ones")) return t;
     if (!strcmp(what, "zeros")) return t;
     for (int64_t e = 0; e < t->nb; e++)
         for (int64_t i = 0; i < t->m; i++)
             for (int64_t j = 0; j < t->n; j++)
-                if (!strcmp(what, "unit") ? i == node->attr.i[0] : i == j) t->v[(e * t->m + i) * t->n + j] = one();
+                if (!strcmp(what, "unit") ? i == node->attr.i[0] : i == j)
+                    t->v[(e * t->m + i) * t->n + j] = one();
     return t;
 }
 
-/* -- kinds --------------------------------------------------------------------------------------------------- */
+/* -- kinds */
 
 static void do_diag(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;
@@ -370,7 +380,8 @@ static void do_toeplitz(ip *p, const lop_node *node, mv y, mv c, mv r) {
 }
 
 static const tv *sparse(ip *p, const lop_node *node) {
-    const tv *data = ip_eval(p, node->child[0]), *i1 = ip_eval(p, node->child[1]), *i2 = ip_eval(p, node->child[2]);
+    const tv *data = ip_eval(p, node->child[0]), *i1 = ip_eval(p, node->child[1]),
+             *i2 = ip_eval(p, node->child[2]);
     if (!data || !i1 || !i2) return NULL;
     lop_shape none = {0};
     int64_t format = node->attr.i[0], m = node->attr.i[1], n = node->attr.i[2], major = 0;
@@ -381,8 +392,10 @@ static const tv *sparse(ip *p, const lop_node *node) {
             j = (int64_t)i2->v[at].i;
         } else {
             while (major + 1 < i2->m && (int64_t)i2->v[major + 1].i <= at) major++;
-            if (format == 0) i = major;
-            else j = major;
+            if (format == 0)
+                i = major;
+            else
+                j = major;
             if (major + 1 >= i2->m) break; /* beyond indptr's last */
         }
         if (i < 0 || i >= m || j < 0 || j >= n) return fail(p, "a sparse index out of bounds");
@@ -411,14 +424,15 @@ static const tv *power(ip *p, const lop_node *node, const tv *a) {
     for (int64_t i = 0; i < a->m; i++) eye->v[i * a->m + i] = one();
     const tv *y = matmul(p, a, eye);
     if (node->attr.i[0] == 0) { /* the identity, with a's batch */
-        for (int64_t i = 0; i < y->nb * y->m * y->n; i++) y->v[i] = i % (y->m * y->n) % (y->m + 1) ? (val){0} : one();
+        for (int64_t i = 0; i < y->nb * y->m * y->n; i++)
+            y->v[i] = i % (y->m * y->n) % (y->m + 1) ? (val){0} : one();
         return y;
     }
     for (int64_t k = 1; y && k < node->attr.i[0]; k++) y = matmul(p, a, y);
     return y;
 }
 
-/* -- parts, sums, foldings ------------------------------------------------------------------------------------- */
+/* -- parts, sums, foldings */
 
 static void do_diagonal(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;
@@ -436,25 +450,6 @@ static void do_sum(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)node;
     (void)b;
     for (int64_t i = 0; i < a.m * a.n; i++) y.v[0] = add(p, y.v[0], a.v[i]);
-}
-/* Integers of a narrow dtype wrap in it, then count in 64 bits. */
-static uint64_t narrowed(uint64_t i, lop_dtype dt) {
-    int bits = 8 * (int)lop_dtype_size(dt);
-    if (lop_is_blas(dt) || bits == 64) return i;
-    i &= ((uint64_t)1 << bits) - 1;
-    return lop_dtype_family(dt) == 'i' && i >> (bits - 1) ? i - ((uint64_t)1 << bits) : i;
-}
-static const tv *trace(ip *p, const lop_node *node) {
-    lop_dtype dt = (lop_dtype)(node->attr.i[3] - 1);
-    bool bools = p->bools;
-    lop_node main = {.n = 0};
-    p->bools = dt == LOP_b8;
-    const tv *a = ip_eval(p, node->child[0]);
-    p->bools = bools;
-    if (!a) return NULL;
-    const tv *d = diagonal(p, &main, a);
-    for (int64_t i = 0; i < d->nb * d->m; i++) d->v[i].i = narrowed(d->v[i].i, dt);
-    return zip(p, NULL, d, NULL, 0, 1, 1, do_sum);
 }
 static void do_pick(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;
@@ -481,7 +476,8 @@ static const tv *refold(ip *p, const lop_node *node, const tv *a) {
     int64_t L = t[0], n = t[1], R = t[2], k = t[3];
     bool wide = !strcmp(node->op->name, "fold") || !strcmp(node->op->name, "gather");
     bool copy = !strcmp(node->op->name, "gather") || !strcmp(node->op->name, "spread");
-    if (copy) return zip(p, node, a, NULL, 2, wide ? n : L * n * R, wide ? L * R * k : k, do_gather);
+    if (copy)
+        return zip(p, node, a, NULL, 2, wide ? n : L * n * R, wide ? L * R * k : k, do_gather);
     lop_shape batch = a->batch;
     if (wide && L != 1) batch.dim[batch.ndim++] = L;
     if (!wide && L != 1) batch.ndim--;
@@ -491,19 +487,24 @@ static const tv *refold(ip *p, const lop_node *node, const tv *a) {
     return y;
 }
 
-/* -- dispatch ---------------------------------------------------------------------------------------------------- */
+/* -- dispatch */
 
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
     bool fits = a->core == b->core && a->m == b->m && a->n == b->n;
     if (!strcmp(s, "add") || !strcmp(s, "sum"))
-        return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_add) : fail(p, "a sum does not fit");
-    if (!strcmp(s, "mul")) return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_mul) : fail(p, "mul");
+        return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_add)
+                    : fail(p, "a sum does not fit");
+    if (!strcmp(s, "mul"))
+        return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_mul) : fail(p, "mul");
     if (!strcmp(s, "prod") || !strcmp(s, "apply")) return matmul(p, a, b);
-    if (!strcmp(s, "solve") || !strcmp(s, "lusolve") || !strcmp(s, "cholsolve")) return solve(p, a, b);
+    if (!strcmp(s, "solve") || !strcmp(s, "lusolve") || !strcmp(s, "cholsolve"))
+        return solve(p, a, b);
     if (!strcmp(s, "trisolve")) return trisolve(p, node, a, b);
-    if (!strcmp(s, "div")) return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");
+    if (!strcmp(s, "div"))
+        return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");
     if (!strcmp(s, "toeplitz")) return zip(p, node, a, b, 2, a->m, b->m, do_toeplitz);
-    if (!strcmp(s, "kronarray")) return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
+    if (!strcmp(s, "kronarray"))
+        return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
     if (!strcmp(s, "pairdiag")) {
         const tv *ab = matmul(p, a, b);
         return ab ? diagonal(p, node, ab) : NULL;
@@ -517,14 +518,18 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
 
 static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     bool t = (node->attr.i[0] & LOP_T) != 0;
-    if (!strcmp(s, "dense") || !strcmp(s, "todense") || !strcmp(s, "cast")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
-    if (!strcmp(s, "scale") || !strcmp(s, "scaled")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
+    if (!strcmp(s, "dense") || !strcmp(s, "todense") || !strcmp(s, "cast"))
+        return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
+    if (!strcmp(s, "scale") || !strcmp(s, "scaled"))
+        return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
     if (!strcmp(s, "recip")) return zip(p, node, a, NULL, 1, a->m, 1, do_recip);
     if (!strcmp(s, "conjugate")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_conj);
-    if (!strcmp(s, "view") || !strcmp(s, "swap")) return zip(p, node, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
+    if (!strcmp(s, "view") || !strcmp(s, "swap"))
+        return zip(p, node, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
     if (!strcmp(s, "part")) return zip(p, node, a, NULL, 2, a->m, a->n, do_part);
     if (!strcmp(s, "diag")) return zip(p, node, a, NULL, 2, a->m, a->m, do_diag);
-    if (!strcmp(s, "selection")) return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
+    if (!strcmp(s, "selection"))
+        return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
     if (!strcmp(s, "power")) return power(p, node, a);
     if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
     if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
@@ -535,55 +540,81 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
         for (int64_t i = 0; i < a->m; i++) eye->v[i * a->m + i] = one();
         return solve(p, a, eye);
     }
-    if (!strcmp(s, "fold") || !strcmp(s, "unfold") || !strcmp(s, "gather") || !strcmp(s, "spread")) return refold(p, node, a);
+    if (!strcmp(s, "fold") || !strcmp(s, "unfold") || !strcmp(s, "gather") || !strcmp(s, "spread"))
+        return refold(p, node, a);
     return fail(p, node->op->name);
 }
 
-/* A shallow cast: what is below wraps, or is OR and AND, in its own dtype. */
-static const tv *cast(ip *p, const lop_node *node) {
-    const lop_node *from = node->child[0];
-    bool bools = p->bools;
-    p->bools = from->dtype == LOP_b8;
-    const tv *a = ip_eval(p, from);
+/* A value is what its own dtype makes of it: integers wrap, bool is OR and AND. */
+static void narrow(const tv *t, lop_dtype dt) {
+    int bits = 8 * (int)lop_dtype_size(dt);
+    uint64_t top = bits < 64 ? (uint64_t)1 << bits : 0;
+    for (int64_t k = 0; k < t->nb * t->m * t->n; k++) {
+        val *v = &t->v[k];
+        if (top) v->i &= top - 1;
+        if (top && lop_dtype_family(dt) == 'i' && v->i >= top / 2) v->i -= top;
+        v->re = lop_dtype_family(dt) == 'i' ? (long double)(int64_t)v->i : (long double)v->i;
+        v->im = 0;
+        v->mag = fabsl(v->re);
+    }
+}
+
+/* The dtype in which an action works on its operator. */
+static lop_dtype working(const lop_node *node) {
+    bool says = node->op != &lop_op_apply && node->op != &lop_op_solve && node->attr.i[3];
+    return says ? (lop_dtype)(node->attr.i[3] - 1) : node->dtype;
+}
+
+static const tv *dispatch(ip *p, const lop_node *node) {
+    const char *s = node->op->name;
+    if (node->op == &lop_op_array) return leaf(p, node);
+    if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") ||
+        !strcmp(s, "ones"))
+        return constant(p, node, s);
+    if (!strcmp(s, "sparse")) return sparse(p, node);
+    if (!strcmp(s, "kron")) return kron(p, node);
+    if (node->n == 0) return fail(p, s);
+    bool bools = p->bools, inside = p->inside;
+    if (node->op->cls == LOP_ACTION) {
+        p->bools = working(node) == LOP_b8;
+        p->inside = true;
+    }
+    const tv *a = ip_eval(p, node->child[0]);
     p->bools = bools;
-    tv *y = a ? zip(p, node, a, NULL, a->core, a->m, a->n, do_copy) : NULL;
-    for (int64_t i = 0; y && i < y->nb * y->m * y->n; i++) y->v[i].i = narrowed(y->v[i].i, from->dtype);
-    return y;
+    p->inside = inside;
+    if (a && !strcmp(s, "trace")) {
+        lop_node main = {.n = 0};
+        const tv *d = diagonal(p, &main, a);
+        if (!lop_is_blas(working(node))) narrow(d, working(node));
+        return zip(p, NULL, d, NULL, 0, 1, 1, do_sum);
+    }
+    if (!a || node->n == 1) return a ? only(p, node, s, a) : NULL;
+    const tv *b = ip_eval(p, node->child[1]);
+    return b ? two(p, node, s, a, b) : NULL;
 }
 
 const tv *ip_eval(ip *p, const lop_node *node) {
-    const char *s = node->op->name;
-    const tv *t = NULL;
-    if (node->op == &lop_op_array) {
-        t = leaf(p, node);
-    } else if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") || !strcmp(s, "ones")) {
-        t = constant(p, node, s);
-    } else if (!strcmp(s, "sparse")) {
-        t = sparse(p, node);
-    } else if (!strcmp(s, "kron")) {
-        t = kron(p, node);
-    } else if (!strcmp(s, "trace")) {
-        t = trace(p, node);
-    } else if (!strcmp(s, "cast") && !node->attr.i[0]) {
-        t = cast(p, node);
-    } else if (node->n == 0) {
-        t = fail(p, s);
-    } else {
-        const tv *a = ip_eval(p, node->child[0]), *b = a && node->n > 1 ? ip_eval(p, node->child[1]) : NULL;
-        if (a && node->n == 1) t = only(p, node, s, a);
-        if (a && b) t = two(p, node, s, a, b);
-    }
+    bool bools = p->bools, inside = p->inside, own = node->op->cls != LOP_OPERATOR && !p->inside;
+    if (own) p->bools = node->dtype == LOP_b8;
+    if (node->op->cls == LOP_OPERATOR) p->inside = true;
+    const tv *t = dispatch(p, node);
+    p->bools = bools;
+    p->inside = inside;
     if (!t) return NULL;
+    if (own && !lop_is_blas(node->dtype)) narrow(t, node->dtype);
     lop_shape shape = t->batch;
     if (t->core > 0) shape.dim[shape.ndim++] = t->m;
     if (t->core > 1) shape.dim[shape.ndim++] = t->n;
-    if (t->core != node->core || !lop_shape_equal(&shape, &node->shape)) return fail(p, "the node's shape is wrong");
+    if (t->core != node->core || !lop_shape_equal(&shape, &node->shape))
+        return fail(p, "the node's shape is wrong");
     return t;
 }
 
-/* -- comparing ------------------------------------------------------------------------------------------------------ */
+/* -- comparing */
 
-static long double roundoff(lop_dtype dt) { return dt == LOP_f32 || dt == LOP_c64 ? 0x1p-24L : 0x1p-53L; }
+static long double roundoff(lop_dtype dt) {
+    return dt == LOP_f32 || dt == LOP_c64 ? 0x1p-24L : 0x1p-53L;
+}
 
 static bool near(val a, val b, lop_dtype dt, long double mag, double factor) {
     if (!lop_is_blas(dt)) {
@@ -596,7 +627,9 @@ static bool near(val a, val b, lop_dtype dt, long double mag, double factor) {
 }
 
 bool tv_same(const tv *a, const tv *b, lop_dtype dt, double factor) {
-    if (a->core != b->core || a->m != b->m || a->n != b->n || !lop_shape_equal(&a->batch, &b->batch)) return false;
+    if (a->core != b->core || a->m != b->m || a->n != b->n ||
+        !lop_shape_equal(&a->batch, &b->batch))
+        return false;
     for (int64_t i = 0; i < a->nb * a->m * a->n; i++)
         if (!near(a->v[i], b->v[i], dt, a->v[i].mag + b->v[i].mag, factor)) return false;
     return true;
@@ -613,10 +646,13 @@ bool tv_close(const tv *want, const lop_buf *got, double factor, char *why, size
         }
         val g = val_load(got->dt, got->p, offset), w = want->v[i];
         if (near(g, w, got->dt, w.mag, factor)) continue;
-        snprintf(why, size, "element %lld (batch %lld, row %lld, column %lld): got %.17Lg%+.17Lgi (%lld), want "
-                 "%.17Lg%+.17Lgi (%lld), mag %.3Lg", (long long)i, (long long)(per ? i / per : 0),
-                 (long long)(per ? i % per / want->n : 0), (long long)(per ? i % want->n : 0), g.re, g.im,
-                 (long long)g.i, w.re, w.im, (long long)w.i, w.mag);
+        snprintf(
+            why, size,
+            "element %lld (batch %lld, row %lld, column %lld): got %.17Lg%+.17Lgi (%lld), want "
+            "%.17Lg%+.17Lgi (%lld), mag %.3Lg",
+            (long long)i, (long long)(per ? i / per : 0), (long long)(per ? i % per / want->n : 0),
+            (long long)(per ? i % want->n : 0), g.re, g.im, (long long)g.i, w.re, w.im,
+            (long long)w.i, w.mag);
         return false;
     }
     return true;

@@ -1,10 +1,11 @@
-/* interp.h: the oracle of the C tests: a dense interpreter of expression nodes, sharing no code with
- * core, ops or kernels. It evaluates any written or canonical node from the leaves' memory in a
- * lop_rand, in long double complex, in wrapping 64-bit integers and as bool at once, batches included.
+/* interp.h: the oracle of the C tests: a dense interpreter of expression nodes, sharing no code
+ * with core, ops or kernels. It evaluates any written or canonical node from the leaves' memory in
+ * a lop_rand, in long double complex, in wrapping 64-bit integers and as bool at once, batches
+ * included.
  *
- * `mag` is the sum of moduli met on the way (|A| |B| of a product): an error of c n u mag is what the
- * library promises componentwise. Solves carry a normwise bound through the inverse; Toeplitz products
- * that may take the FFT the 2-norm of their symbol. */
+ * `mag` is the sum of moduli met on the way (|A| |B| of a product): an error of c n u mag is what
+ * the library promises componentwise. Solves carry a normwise bound through the inverse; Toeplitz
+ * products that may take the FFT the 2-norm of their symbol. */
 #ifndef INTERP_H
 #define INTERP_H
 
@@ -26,16 +27,18 @@ typedef struct tv {
 typedef struct ip {
     const lop_rand *rand;
     bool bools;    /* add is OR, mul is AND */
+    bool inside;   /* under an operator: parameters are taken in the dtype the operator works in */
     bool fft;      /* products with a Toeplitz may be normwise accurate only */
     bool singular; /* met a singular matrix: the value means nothing */
     const char *why; /* NULL, or what could not be evaluated */
     struct block *blocks;
 } ip;
 
-/* The value of `node` as computed in dtype `dt` (an operator's is its dense form), borrowed from *p;
- * NULL with p->why set when the node cannot be evaluated. */
-const tv *ip_eval(ip *p, const lop_node *node);
+/* `dt`: in which an operator at the root works (a value has its own). */
 void ip_open(ip *p, const lop_rand *rand, lop_dtype dt, bool fft);
+/* The value of `node` (an operator's is its dense form), borrowed from *p; NULL with p->why set
+ * when it cannot be evaluated. */
+const tv *ip_eval(ip *p, const lop_node *node);
 void ip_close(ip *p);
 
 /* Is `got` (any strides) within factor * u(dtype) * mag of `want`? Integers and bool must be equal.

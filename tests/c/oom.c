@@ -1,9 +1,10 @@
-/* oom.c [rounds [seed]]: everything that allocates, with each allocation failing in turn, once alone and
- * once with all that follow. Afterwards nothing may be alive that was not before, the status must be
- * NOMEM where the result is missing, and what did succeed must still be right.
+/* oom.c [rounds [seed]]: everything that allocates, with each allocation failing in turn, once
+ * alone and once with all that follow. Afterwards nothing may be alive that was not before, the
+ * status must be NOMEM where the result is missing, and what did succeed must still be right.
  *
- * A scenario runs from the first allocation to the last release: rules, text, nodes, closing, rewriting,
- * planning, frames, prepare steps, the store. Leaves' and results' memory is the test's own. */
+ * A scenario runs from the first allocation to the last release: rules, text, nodes, closing,
+ * rewriting, planning, frames, prepare steps, the store. Leaves' and results' memory is the test's
+ * own. */
 #include "core/dump.h"
 #include "gen.h"
 
@@ -22,14 +23,16 @@ typedef struct scene {
 
 static bool fine(lop_status st) { return st == LOP_OK || st == LOP_NOMEM; }
 
-/* Closing what could close: every operator node with operator children, taken apart and made again. */
+/* Closing what could close: every operator node with operator children, taken apart and made again.
+ */
 static lop_status close_all(const lop_node *node) {
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < node->n; i++) st = close_all(node->child[i]);
     if (st != LOP_OK || node->op->cls != LOP_OPERATOR || node->n == 0) return st;
     const lop_node *closed = NULL;
     int rule;
-    st = lop_close(w.rules, &w.ctx, node->op, &node->attr, node->n, node->child, &closed, &rule, &w.err);
+    st = lop_close(w.rules, &w.ctx, node->op, &node->attr, node->n, node->child, &closed, &rule,
+                   &w.err);
     t_check(st == LOP_NOMATCH || (st == LOP_OK) == (closed != NULL), "close leaves a node behind");
     lop_node_unref(closed);
     return st == LOP_NOMATCH ? LOP_OK : st;
@@ -57,8 +60,8 @@ static lop_status play(const scene *s, int layout) {
     for (int turn = 0; turn < 2 && st == LOP_OK; turn++) {
         st = t_exec(&w, plan, layout, &out, NULL);
         if (st == LOP_OK && s->has_want) {
-            t_check(lop_shape_equal(&out.buf.shape, &s->want.buf.shape) && out.bytes == s->want.bytes &&
-                        !memcmp(out.block, s->want.block, out.bytes),
+            t_check(lop_shape_equal(&out.buf.shape, &s->want.buf.shape) &&
+                        out.bytes == s->want.bytes && !memcmp(out.block, s->want.block, out.bytes),
                     "another result after a failure: %s", s->text);
         }
         placed_free(&out);
@@ -79,10 +82,14 @@ static int64_t disturb(const scene *s, int layout) {
             bool reached = w.memory.count > i;
             w.memory.fail_at = -1;
             lop_store_clear(&w.store);
-            bool ok = t_check(fine(st), "allocation %lld of %s: status %s: %s", (long long)i, s->text, lop_status_name(st), w.err.text);
-            ok = t_check(w.ctx.live == alive, "allocation %lld of %s: %lld blocks lost", (long long)i, s->text,
-                         (long long)(w.ctx.live - alive)) && ok;
-            ok = t_check(st != LOP_NOMEM || w.err.text[0] || !reached, "no memory and no text: %s", s->text) && ok;
+            bool ok = t_check(fine(st), "allocation %lld of %s: status %s: %s", (long long)i,
+                              s->text, lop_status_name(st), w.err.text);
+            ok = t_check(w.ctx.live == alive, "allocation %lld of %s: %lld blocks lost",
+                         (long long)i, s->text, (long long)(w.ctx.live - alive)) &&
+                 ok;
+            ok = t_check(st != LOP_NOMEM || w.err.text[0] || !reached, "no memory and no text: %s",
+                         s->text) &&
+                 ok;
             if (!reached || !ok) break;
         }
     return i;
@@ -101,9 +108,11 @@ static void close_scene(scene *s) {
     lop_free(&w.ctx, s->text);
 }
 
-/* -- what always has to be there -------------------------------------------------------------------------- */
+/* -- what always has to be there */
 
-static const lop_node *square(lop_dtype dt, int64_t n) { return t_one_of(&w, "dense", NULL, t_array(&w, dt, 2, 2, (int64_t[]){n, n})); }
+static const lop_node *square(lop_dtype dt, int64_t n) {
+    return t_one_of(&w, "dense", NULL, t_array(&w, dt, 2, 2, (int64_t[]){n, n}));
+}
 static const lop_node *operand(int64_t n) { return t_array(&w, LOP_f64, 2, 2, (int64_t[]){n, 2}); }
 
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
@@ -123,7 +132,9 @@ static const lop_node *fixed(int which) {
         a = t_node(&w, "kron", NULL, 3, f);
         for (int i = 0; i < 3; i++) lop_node_unref(f[i]);
         return t_two_of(&w, "apply", a, operand(24));
-    case 4: return t_two_of(&w, "apply", t_two_of(&w, "prod", square(LOP_f64, 40), square(LOP_f32, 40)), operand(40));
+    case 4:
+        return t_two_of(&w, "apply", t_two_of(&w, "prod", square(LOP_f64, 40), square(LOP_f32, 40)),
+                        operand(40));
     default: return NULL;
     }
 }
@@ -138,7 +149,8 @@ static void rules_alone(void) {
         w.memory.fail_at = -1;
         t_check(fine(st) && (st == LOP_OK) == (rules != NULL), "rules: %s", w.err.text);
         lop_rules_free(rules);
-        t_check(w.ctx.live == alive, "rules, allocation %lld: %lld blocks lost", (long long)i, (long long)(w.ctx.live - alive));
+        t_check(w.ctx.live == alive, "rules, allocation %lld: %lld blocks lost", (long long)i,
+                (long long)(w.ctx.live - alive));
         if (!reached) break;
     }
     t_group("rules");
@@ -154,10 +166,12 @@ static void instances_alone(void) {
             lop_status st = lop_op_at(id)->random(&w.rand, 3, 3, LOP_f64, &a);
             bool reached = w.memory.count > i;
             w.memory.fail_at = -1;
-            t_check(fine(st) && (st == LOP_OK) == (a != NULL), "%s: %s", lop_op_at(id)->name, w.err.text);
+            t_check(fine(st) && (st == LOP_OK) == (a != NULL), "%s: %s", lop_op_at(id)->name,
+                    w.err.text);
             lop_node_unref(a);
             world_leaves(&w);
-            t_check(w.ctx.live == alive, "%s: %lld blocks lost", lop_op_at(id)->name, (long long)(w.ctx.live - alive));
+            t_check(w.ctx.live == alive, "%s: %lld blocks lost", lop_op_at(id)->name,
+                    (long long)(w.ctx.live - alive));
             if (!reached) break;
         }
     t_group("random instances");
@@ -181,19 +195,27 @@ int main(int argc, char **argv) {
     }
     t_group("fixed scenes");
     for (int i = 0; i < rounds; i++) {
-        gen g = {.w = &w, .dtype = LOP_NO_DTYPE, .solves = true, .views = true, .exprs = 3, .largest = 4};
+        gen g = {.w = &w,
+                 .dtype = LOP_NO_DTYPE,
+                 .solves = true,
+                 .views = true,
+                 .exprs = 3,
+                 .largest = 4};
         if (i % 3 == 0) g.batch = (lop_shape){.ndim = 1, .dim = {2}};
         scene s;
         const lop_node *root = gen_value(&g, 1 + i % 3);
         w.options.fft_min = i % 2;
         if (root) open_scene(&s, root, i % LAYOUTS);
         lop_node_unref(root);
-        if (root && s.has_want) places += disturb(&s, i % LAYOUTS);
-        else dropped++;
+        if (root && s.has_want)
+            places += disturb(&s, i % LAYOUTS);
+        else
+            dropped++;
         if (root) close_scene(&s);
         world_leaves(&w);
     }
-    printf("%d random scenes (%d dropped: singular), %lld places to fail\n", rounds - dropped, dropped, (long long)places);
+    printf("%d random scenes (%d dropped: singular), %lld places to fail\n", rounds - dropped,
+           dropped, (long long)places);
     t_group("random scenes");
     world_close(&w, "oom");
     t_group("memory");

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-/* -- counting ------------------------------------------------------------------------------------------ */
+/* -- counting */
 
 static int64_t passed, failed, group_passed, group_failed;
 
@@ -28,7 +28,8 @@ bool t_check(bool ok, const char *format, ...) {
 }
 
 void t_group(const char *name) {
-    printf("%-28s %9lld checks  %s\n", name, (long long)(group_passed + group_failed), group_failed ? "FAILED" : "ok");
+    printf("%-28s %9lld checks  %s\n", name, (long long)(group_passed + group_failed),
+           group_failed ? "FAILED" : "ok");
     fflush(stdout);
     passed += group_passed;
     failed += group_failed;
@@ -43,16 +44,20 @@ int t_end(void) {
 
 double t_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
-double t_number(int argc, char **argv, int i, double fallback) { return i < argc ? strtod(argv[i], NULL) : fallback; }
+double t_number(int argc, char **argv, int i, double fallback) {
+    return i < argc ? strtod(argv[i], NULL) : fallback;
+}
 
-/* -- the world -------------------------------------------------------------------------------------------- */
+/* -- the world */
 
 static bool refused(failing *f) {
     int64_t i = f->count++;
     return f->fail_at >= 0 && (f->all ? i >= f->fail_at : i == f->fail_at);
 }
 static void *hook_alloc(void *user, size_t bytes) { return refused(user) ? NULL : malloc(bytes); }
-static void *hook_realloc(void *user, void *block, size_t bytes) { return refused(user) ? NULL : realloc(block, bytes); }
+static void *hook_realloc(void *user, void *block, size_t bytes) {
+    return refused(user) ? NULL : realloc(block, bytes);
+}
 static void hook_free(void *user, void *block) {
     (void)user;
     free(block);
@@ -65,7 +70,8 @@ void world_open(world *w, uint64_t seed) {
     lop_ctx_init(&w->ctx, &hooks);
     w->options.fft = true;
     lop_status st = lop_kinds_check(&w->err);
-    if (st == LOP_OK) st = lop_rules_new(&w->ctx, lop_rule_table, lop_rule_count, &w->rules, &w->err);
+    if (st == LOP_OK)
+        st = lop_rules_new(&w->ctx, lop_rule_table, lop_rule_count, &w->rules, &w->err);
     if (!t_check(st == LOP_OK, "start: %s", w->err.text)) exit(t_end());
     lop_store_init(&w->store, &w->ctx, 1 << 24);
     lop_rand_init(&w->rand, &w->ctx, seed, &w->err);
@@ -88,16 +94,22 @@ lop_rng *world_rng(world *w) { return &w->rand.rng; }
 int64_t world_pick(world *w, int64_t lo, int64_t hi) { return lop_rng_range(&w->rand.rng, lo, hi); }
 
 const lop_op *t_op(const char *name) { return lop_op_find(name, strlen(name)); }
-lop_attr t_ints(int64_t a, int64_t b, int64_t c, int64_t d) { return (lop_attr){.i = {a, b, c, d}}; }
+lop_attr t_ints(int64_t a, int64_t b, int64_t c, int64_t d) {
+    return (lop_attr){.i = {a, b, c, d}};
+}
 
-const lop_node *t_node(world *w, const char *op, const lop_attr *attr, int n, const lop_node *const *child) {
+const lop_node *t_node(world *w, const char *op, const lop_attr *attr, int n,
+                       const lop_node *const *child) {
     const lop_node *out = NULL;
     for (int i = 0; i < n; i++)
         if (!child[i]) return NULL;
-    if (lop_node_make(&w->ctx, t_op(op), attr, n, child, NULL, &out, &w->err) != LOP_OK) return NULL;
+    if (lop_node_make(&w->ctx, t_op(op), attr, n, child, NULL, &out, &w->err) != LOP_OK)
+        return NULL;
     return out;
 }
-const lop_node *t_one(world *w, const char *op, const lop_attr *attr, const lop_node *a) { return t_node(w, op, attr, 1, &a); }
+const lop_node *t_one(world *w, const char *op, const lop_attr *attr, const lop_node *a) {
+    return t_node(w, op, attr, 1, &a);
+}
 const lop_node *t_two(world *w, const char *op, const lop_node *a, const lop_node *b) {
     const lop_node *child[2] = {a, b};
     return t_node(w, op, NULL, 2, child);
@@ -119,14 +131,15 @@ const lop_node *t_array(world *w, lop_dtype dt, int core, int ndim, const int64_
     return lop_rand_array(&w->rand, dt, core, &s, &out) == LOP_OK ? out : NULL;
 }
 
-/* -- memory layouts ------------------------------------------------------------------------------------------ */
+/* -- memory layouts */
 
 enum { POISON = 0xff, GUARD = 64 };
 
 /* Strides by giving each dimension its turn, the first in `order` innermost. */
 static void strides_of(lop_buf *b, int core, int layout) {
     int nd = b->shape.ndim, nb = nd - core, order[LOP_MAXDIM], n = 0;
-    bool f = layout == 1 || layout == 3 || (layout == 4 && core < 2), pad = layout == 2 || layout == 3;
+    bool f = layout == 1 || layout == 3 || (layout == 4 && core < 2),
+         pad = layout == 2 || layout == 3;
     for (int i = 0; i < core; i++) order[n++] = f ? nb + i : nd - 1 - i;
     if (layout == 4 && core < 2) n = 0;
     for (int i = 0; i < nb; i++) order[n++] = layout == 4 ? i : nb - 1 - i;
@@ -156,9 +169,11 @@ static int64_t count_of(const lop_shape *s) {
     return n;
 }
 
-placed place_array(const lop_buf *from, lop_dtype dt, int core, const lop_shape *shape, int layout) {
+placed place_array(const lop_buf *from, lop_dtype dt, int core, const lop_shape *shape,
+                   int layout) {
     placed a = {.buf = {.dt = dt, .shape = *shape}};
-    size_t size = lop_dtype_size(dt), odd = layout == 2 || layout == 3 ? lop_dtype_size(lop_dtype_real(dt)) : 0;
+    size_t size = lop_dtype_size(dt),
+           odd = layout == 2 || layout == 3 ? lop_dtype_size(lop_dtype_real(dt)) : 0;
     int64_t span = 1, low = 0, count = count_of(shape);
     strides_of(&a.buf, core, layout);
     for (int i = 0; i < shape->ndim; i++) {
@@ -176,7 +191,8 @@ placed place_array(const lop_buf *from, lop_dtype dt, int core, const lop_shape 
     a.buf.p = a.block + GUARD + odd + (size_t)low * size;
     steps to = {.offset = 0};
     for (int64_t i = 0; from && i < count; i++) {
-        memcpy((char *)a.buf.p + to.offset * (int64_t)size, (const char *)from->p + i * (int64_t)size, size);
+        memcpy((char *)a.buf.p + to.offset * (int64_t)size,
+               (const char *)from->p + i * (int64_t)size, size);
         step_on(&to, &a.buf);
     }
     return a;
@@ -202,7 +218,7 @@ void placed_free(placed *a) {
     a->block = NULL;
 }
 
-/* -- running --------------------------------------------------------------------------------------------------- */
+/* -- running */
 
 /* The leaf's memory in the layout asked for, but in C order where the plan says so. */
 static lop_status bind_leaf(world *w, lop_frame *f, int i, int layout, placed *a) {
@@ -266,16 +282,20 @@ bool t_agrees(world *w, const lop_node *root, int layout, double factor, const c
     ip_open(&p, &w->rand, root->dtype, w->options.fft && t_may_fft(root));
     const tv *want = ip_eval(&p, root);
     char *text = lop_dump(root, 60);
-    bool ok = t_check(want != NULL, "%s: %s: cannot interpret %s", who, p.why ? p.why : "", text ? text : "");
+    bool ok = t_check(want != NULL, "%s: %s: cannot interpret %s", who, p.why ? p.why : "",
+                      text ? text : "");
     lop_status st = ok ? t_run(w, root, layout, &out) : LOP_INTERNAL;
-    if (ok && (p.singular || want->nb == 0)) { /* of no systems none need be singular, but may be said to be */
-        ok = t_check(st == LOP_OK || st == LOP_SINGULAR, "%s: %s: %s", who, w->err.text, text ? text : "");
+    if (ok && (p.singular ||
+               want->nb == 0)) { /* of no systems none need be singular, but may be said to be */
+        ok = t_check(st == LOP_OK || st == LOP_SINGULAR, "%s: %s: %s", who, w->err.text,
+                     text ? text : "");
     } else if (ok) {
         ok = t_check(st == LOP_OK, "%s: %s: %s", who, w->err.text, text ? text : "");
-        ok = ok && t_check(out.buf.dt == root->dtype, "%s: dtype %s, want %s: %s", who, lop_dtype_name(out.buf.dt),
-                           lop_dtype_name(root->dtype), text ? text : "");
-        ok = ok && t_check(tv_close(want, &out.buf, factor, why, sizeof why), "%s: %s: layout %d: %s", who, why, layout,
-                           text ? text : "");
+        ok = ok &&
+             t_check(out.buf.dt == root->dtype, "%s: dtype %s, want %s: %s", who,
+                     lop_dtype_name(out.buf.dt), lop_dtype_name(root->dtype), text ? text : "");
+        ok = ok && t_check(tv_close(want, &out.buf, factor, why, sizeof why),
+                           "%s: %s: layout %d: %s", who, why, layout, text ? text : "");
     }
     if (want) placed_free(&out);
     lop_free(&w->ctx, text);

@@ -11,7 +11,7 @@
 #include "core/text.h"
 #include "interp.h"
 
-/* -- counting ---------------------------------------------------------------------------------------- */
+/* -- counting */
 
 bool t_check(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void t_group(const char *name); /* closes the group of checks since the last call: one line */
@@ -20,10 +20,10 @@ double t_seconds(void); /* CPU time of the process */
 /* argv[i] as a number, or `fallback`. */
 double t_number(int argc, char **argv, int i, double fallback);
 
-/* -- the world ------------------------------------------------------------------------------------------ */
+/* -- the world */
 
-/* Allocations are counted; the one with number `fail_at` fails (-1: none), and with `all` every later
- * one too. */
+/* Allocations are counted; the one with number `fail_at` fails (-1: none), and with `all` every
+ * later one too. */
 typedef struct failing {
     int64_t count, fail_at;
     bool all;
@@ -48,7 +48,8 @@ lop_rng *world_rng(world *w);
 int64_t world_pick(world *w, int64_t lo, int64_t hi); /* lo <= . < hi */
 
 /* Owned nodes; NULL with w->err filled on failure. Children are borrowed. */
-const lop_node *t_node(world *w, const char *op, const lop_attr *attr, int n, const lop_node *const *child);
+const lop_node *t_node(world *w, const char *op, const lop_attr *attr, int n,
+                       const lop_node *const *child);
 const lop_node *t_one(world *w, const char *op, const lop_attr *attr, const lop_node *a);
 const lop_node *t_two(world *w, const char *op, const lop_node *a, const lop_node *b);
 /* As above, taking over the children (NULL passes through). */
@@ -58,10 +59,11 @@ const lop_node *t_array(world *w, lop_dtype dt, int core, int ndim, const int64_
 lop_attr t_ints(int64_t a, int64_t b, int64_t c, int64_t d);
 const lop_op *t_op(const char *name);
 
-/* -- running ---------------------------------------------------------------------------------------------- */
+/* -- running */
 
-/* How leaves and the result lie in memory: 0 C order; 1 Fortran order; 2 padded C, 3 padded Fortran,
- * both at an odd address; 4 batch dimensions innermost first; 5 batch dimensions backwards. */
+/* How leaves and the result lie in memory: 0 C order; 1 Fortran order; 2 padded C, 3 padded
+ * Fortran, both at an odd address; 4 batch dimensions innermost first; 5 batch dimensions
+ * backwards. */
 enum { LAYOUTS = 6 };
 
 /* An array in its own memory, a copy of `from` (C order) or poisoned where that is NULL. */
@@ -75,8 +77,8 @@ placed place_array(const lop_buf *from, lop_dtype dt, int core, const lop_shape 
 bool placed_intact(const placed *a);
 void placed_free(placed *a);
 
-/* Binds the leaves from w->rand in that layout, runs, gives the result in *out (the caller frees it with
- * placed_free, also on failure). */
+/* Binds the leaves from w->rand in that layout, runs, gives the result in *out (the caller frees it
+ * with placed_free, also on failure). */
 lop_status t_exec(world *w, const lop_plan *plan, int layout, placed *out, int64_t *fallbacks);
 /* Plans and runs. */
 lop_status t_run(world *w, const lop_node *root, int layout, placed *out);

@@ -1,5 +1,6 @@
-/* test_core.c: base, buf, node and text: statuses, checked sizes, NumPy 2's promotion table, broadcasting,
- * what a node refuses, releasing, properties, the reader's errors, round trips of every coefficient. */
+/* test_core.c: base, buf, node and text: statuses, checked sizes, NumPy 2's promotion table,
+ * broadcasting, what a node refuses, releasing, properties, the reader's errors, round trips of
+ * every coefficient. */
 #include "support.h"
 
 #include <math.h>
@@ -8,18 +9,23 @@
 
 static world w;
 
-/* -- base --------------------------------------------------------------------------------------------- */
+/* -- base */
 
 static void base(void) {
-    static const lop_status all[] = {LOP_OK,       LOP_UNABLE, LOP_NOMATCH, LOP_DIM,   LOP_DTYPE, LOP_NOMEM,   LOP_OVERFLOW,
-                                     LOP_SINGULAR, LOP_DOMAIN, LOP_INDEX,   LOP_PARSE, LOP_LIMIT, LOP_MISSING, LOP_INTERNAL};
+    static const lop_status all[] = {LOP_OK,    LOP_UNABLE,   LOP_NOMATCH,  LOP_DIM,     LOP_DTYPE,
+                                     LOP_NOMEM, LOP_OVERFLOW, LOP_SINGULAR, LOP_DOMAIN,  LOP_INDEX,
+                                     LOP_PARSE, LOP_LIMIT,    LOP_MISSING,  LOP_INTERNAL};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         t_check(lop_status_name(all[i])[0] != 0, "status %d has no name", all[i]);
-        t_check((lop_status_exception(all[i]) == NULL) == (all[i] >= 0), "status %d: exception", all[i]);
+        t_check((lop_status_exception(all[i]) == NULL) == (all[i] >= 0), "status %d: exception",
+                all[i]);
     }
     lop_err err = {.status = LOP_OK};
-    t_check(lop_fail(&err, LOP_DIM, "%d", 7) == LOP_DIM && err.status == LOP_DIM && !strcmp(err.text, "7"), "lop_fail");
-    t_check(lop_fail(&err, LOP_NOMEM, NULL) == LOP_NOMEM && !strcmp(err.text, "out of memory"), "lop_fail without text");
+    t_check(lop_fail(&err, LOP_DIM, "%d", 7) == LOP_DIM && err.status == LOP_DIM &&
+                !strcmp(err.text, "7"),
+            "lop_fail");
+    t_check(lop_fail(&err, LOP_NOMEM, NULL) == LOP_NOMEM && !strcmp(err.text, "out of memory"),
+            "lop_fail without text");
     t_check(lop_fail(NULL, LOP_DIM, "x") == LOP_DIM, "lop_fail without room");
     char longer[2 * LOP_ERR_TEXT];
     memset(longer, 'x', sizeof longer - 1);
@@ -33,7 +39,9 @@ static void base(void) {
     static const lop_truth t[] = {LOP_FALSE, LOP_TRUE, LOP_UNKNOWN};
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++) {
-            lop_truth both = t[a] == LOP_FALSE || t[b] == LOP_FALSE ? LOP_FALSE : a == 1 && b == 1 ? LOP_TRUE : LOP_UNKNOWN;
+            lop_truth both = t[a] == LOP_FALSE || t[b] == LOP_FALSE ? LOP_FALSE
+                             : a == 1 && b == 1                     ? LOP_TRUE
+                                                                    : LOP_UNKNOWN;
             t_check(lop_and(t[a], t[b]) == both, "and");
             t_check(lop_or(t[a], t[b]) == lop_not(lop_and(lop_not(t[a]), lop_not(t[b]))), "or");
         }
@@ -54,47 +62,59 @@ static void base(void) {
     t_group("base");
 }
 
-/* -- dtypes and shapes ------------------------------------------------------------------------------------ */
+/* -- dtypes and shapes */
 
 static const char letters[] = "bcCsSiIlLfdFD";
 /* numpy.promote_types of NumPy 2.4, in dtype.def's order. */
 static const char *const table[LOP_NDTYPE] = {
-    "bcCsSiIlLfdFD", "ccssiilldfdFD", "CsCsSiIlLfdFD", "ssssiilldfdFD", "SiSiSiIlLfdFD", "iiiiiilldddDD", "IlIlIlIlLddDD",
-    "lllllllldddDD", "LdLdLdLdLddDD", "fffffddddfdFD", "dddddddddddDD", "FFFFFDDDDFDFD", "DDDDDDDDDDDDD"};
+    "bcCsSiIlLfdFD", "ccssiilldfdFD", "CsCsSiIlLfdFD", "ssssiilldfdFD", "SiSiSiIlLfdFD",
+    "iiiiiilldddDD", "IlIlIlIlLddDD", "lllllllldddDD", "LdLdLdLdLddDD", "fffffddddfdFD",
+    "dddddddddddDD", "FFFFFDDDDFDFD", "DDDDDDDDDDDDD"};
 /* A Python int, float, complex with each dtype. */
-static const char weak_int[] = "lcCsSiIlLfdFD", weak_float[] = "dddddddddfdFD", weak_complex[] = "DDDDDDDDDFDFD";
+static const char weak_int[] = "lcCsSiIlLfdFD", weak_float[] = "dddddddddfdFD",
+                  weak_complex[] = "DDDDDDDDDFDFD";
 
 static void dtypes(void) {
     for (int i = 0; i < LOP_NDTYPE; i++) {
         lop_dtype a = (lop_dtype)i;
         for (int j = 0; j < LOP_NDTYPE; j++)
-            t_check(letters[lop_promote(a, (lop_dtype)j)] == table[i][j], "promotion of %s and %s", lop_dtype_name(a),
-                    lop_dtype_name((lop_dtype)j));
-        t_check(letters[lop_promote_weak(LOP_WEAK, a)] == letters[i], "an adopting kind with %s", lop_dtype_name(a));
-        t_check(letters[lop_promote_weak(LOP_WEAK_INT, a)] == weak_int[i], "int with %s", lop_dtype_name(a));
-        t_check(letters[lop_promote_weak(LOP_WEAK_FLOAT, a)] == weak_float[i], "float with %s", lop_dtype_name(a));
-        t_check(letters[lop_promote_weak(LOP_WEAK_COMPLEX, a)] == weak_complex[i], "complex with %s", lop_dtype_name(a));
+            t_check(letters[lop_promote(a, (lop_dtype)j)] == table[i][j], "promotion of %s and %s",
+                    lop_dtype_name(a), lop_dtype_name((lop_dtype)j));
+        t_check(letters[lop_promote_weak(LOP_WEAK, a)] == letters[i], "an adopting kind with %s",
+                lop_dtype_name(a));
+        t_check(letters[lop_promote_weak(LOP_WEAK_INT, a)] == weak_int[i], "int with %s",
+                lop_dtype_name(a));
+        t_check(letters[lop_promote_weak(LOP_WEAK_FLOAT, a)] == weak_float[i], "float with %s",
+                lop_dtype_name(a));
+        t_check(letters[lop_promote_weak(LOP_WEAK_COMPLEX, a)] == weak_complex[i],
+                "complex with %s", lop_dtype_name(a));
         t_check(lop_dtype_parse(lop_dtype_name(a)) == a, "the name of %s", lop_dtype_name(a));
-        t_check(lop_promote(a, LOP_NO_DTYPE) == LOP_NO_DTYPE && lop_promote(LOP_NO_DTYPE, a) == LOP_NO_DTYPE, "no dtype absorbs");
+        t_check(lop_promote(a, LOP_NO_DTYPE) == LOP_NO_DTYPE &&
+                    lop_promote(LOP_NO_DTYPE, a) == LOP_NO_DTYPE,
+                "no dtype absorbs");
         for (int k = 0; k < 4; k++) { /* what is stored is what is read */
             double _Complex room[4] = {0}, v = k % 3;
             lop_set(a, room, k, v);
-            t_check(creal(lop_get(a, room, k)) == (a == LOP_b8 ? creal(v) != 0 : creal(v)), "set and get of %s", lop_dtype_name(a));
+            t_check(creal(lop_get(a, room, k)) == (a == LOP_b8 ? creal(v) != 0 : creal(v)),
+                    "set and get of %s", lop_dtype_name(a));
         }
     }
-    t_check(lop_dtype_parse("float16") == LOP_NO_DTYPE && lop_dtype_size(LOP_NO_DTYPE) == 0, "no dtype");
+    t_check(lop_dtype_parse("float16") == LOP_NO_DTYPE && lop_dtype_size(LOP_NO_DTYPE) == 0,
+            "no dtype");
     t_group("dtypes");
 }
 
 static lop_shape shape(int n, const int64_t *dim) { return lop_shape_of(n, dim); }
-#define SHAPE(...) shape((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#define SHAPE(...)                                                                                 \
+    shape((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 
 static void broadcasts(lop_shape a, lop_shape b, lop_shape want, bool fits) {
     lop_shape got;
     lop_err err;
     lop_status st = lop_shape_batch(&a, 2, &b, 2, &got, &err);
     t_check((st == LOP_OK) == fits, "broadcast: status %d", st);
-    if (fits) t_check(lop_shape_equal(&got, &want), "broadcast of %d and %d dimensions", a.ndim, b.ndim);
+    if (fits)
+        t_check(lop_shape_equal(&got, &want), "broadcast of %d and %d dimensions", a.ndim, b.ndim);
 }
 
 static void shapes(void) {
@@ -122,13 +142,15 @@ static void shapes(void) {
             for (int64_t k = -7; k < 8; k++) {
                 int64_t want = 0;
                 for (int64_t i = 0; i < m; i++) want += i + k >= 0 && i + k < n;
-                t_check(lop_diag_length(m, n, k) == want, "diagonal %lld of %lld x %lld", (long long)k, (long long)m, (long long)n);
+                t_check(lop_diag_length(m, n, k) == want, "diagonal %lld of %lld x %lld",
+                        (long long)k, (long long)m, (long long)n);
             }
-    t_check(lop_diag_length(3, 3, INT64_MIN) == 0 && lop_diag_length(3, 3, INT64_MAX) == 0, "a diagonal far away");
+    t_check(lop_diag_length(3, 3, INT64_MIN) == 0 && lop_diag_length(3, 3, INT64_MAX) == 0,
+            "a diagonal far away");
     t_group("shapes");
 }
 
-/* -- nodes ---------------------------------------------------------------------------------------------------- */
+/* -- nodes */
 
 static const lop_node *read(const char *text) {
     const lop_node *out = NULL;
@@ -140,7 +162,8 @@ static const lop_node *read(const char *text) {
 static void refuses(const char *text, lop_status want) {
     int64_t alive = w.ctx.live;
     const lop_node *out = read(text);
-    t_check(!out && w.err.status == want && w.err.text[0], "%s: status %s (%s)", text, lop_status_name(w.err.status), w.err.text);
+    t_check(!out && w.err.status == want && w.err.text[0], "%s: status %s (%s)", text,
+            lop_status_name(w.err.status), w.err.text);
     lop_node_unref(out);
     t_check(w.ctx.live == alive, "%s leaves something behind", text);
 }
@@ -199,7 +222,8 @@ static void nodes(void) {
     lop_node_unref(a);
     lop_node_unref(b);
     lop_node_unref(NULL);
-    const lop_node *x = t_array(&w, LOP_f64, 1, 1, (int64_t[]){2}), *y = t_array(&w, LOP_f64, 1, 1, (int64_t[]){2});
+    const lop_node *x = t_array(&w, LOP_f64, 1, 1, (int64_t[]){2}),
+                   *y = t_array(&w, LOP_f64, 1, 1, (int64_t[]){2});
     t_check(x->serial && y->serial > x->serial, "serials grow");
     lop_node_unref(x);
     lop_node_unref(y);
@@ -208,7 +232,8 @@ static void nodes(void) {
 
 static void has_type(const char *text, lop_dtype dt, int weak) {
     const lop_node *a = read(text);
-    t_check(a && a->dtype == dt && a->weak == weak, "%s is %s ~%d", text, a ? lop_dtype_name(a->dtype) : w.err.text, a ? a->weak : -1);
+    t_check(a && a->dtype == dt && a->weak == weak, "%s is %s ~%d", text,
+            a ? lop_dtype_name(a->dtype) : w.err.text, a ? a->weak : -1);
     lop_node_unref(a);
 }
 
@@ -240,25 +265,64 @@ static void node_types(void) {
     t_group("dtypes of nodes");
 }
 
-/* -- text -------------------------------------------------------------------------------------------------------- */
+/* -- text */
 
 static void text(void) {
-    static const char *const bad[] = {"", "(", ")", "()", "(sum", "sum", "(nothing)", "(array)", "(array:float64)", "(array:float64[2)",
-                                      "(array:float64[2]#/1)", "(array:float64[-1]#1)", "(array:float65[2]#1/1)", "(array:float64[2]#1)",
-                                      "(view:x " A33 ")", "(view:1,2 " A33 ")", "(scaled:1,0 " A33 ")", "(scaled:1,0,1,9,0 " A33 ")",
-                                      "(scaled:1,0,1,0,77 " A33 ")", "?", "?A", "(sum@1 ?a ?b)", A33 " " A33, "(sum ?a ?b)", "(scaled@c " A33 ")",
-                                      "(array:float64[1,1,1,1,1,1,1,1,1]#1)", "(identity)", "(identity:float64[3,3]~)", "(sum " A33 " ))"};
+    static const char *const bad[] = {"",
+                                      "(",
+                                      ")",
+                                      "()",
+                                      "(sum",
+                                      "sum",
+                                      "(nothing)",
+                                      "(array)",
+                                      "(array:float64)",
+                                      "(array:float64[2)",
+                                      "(array:float64[2]#/1)",
+                                      "(array:float64[-1]#1)",
+                                      "(array:float65[2]#1/1)",
+                                      "(array:float64[2]#1)",
+                                      "(view:x " A33 ")",
+                                      "(view:1,2 " A33 ")",
+                                      "(scaled:1,0 " A33 ")",
+                                      "(scaled:1,0,1,9,0 " A33 ")",
+                                      "(scaled:1,0,1,0,77 " A33 ")",
+                                      "?",
+                                      "?A",
+                                      "(sum@1 ?a ?b)",
+                                      A33 " " A33,
+                                      "(sum ?a ?b)",
+                                      "(scaled@c " A33 ")",
+                                      "(array:float64[1,1,1,1,1,1,1,1,1]#1)",
+                                      "(identity)",
+                                      "(identity:float64[3,3]~)",
+                                      "(sum " A33 " ))"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) refuses(bad[i], LOP_PARSE);
-    static const double values[] = {0, -0.0, 1, -1, 0.1, 1e-300, -1e300, 4.9406564584124654e-324, 9007199254740993.0, INFINITY, -INFINITY, NAN};
+    static const double values[] = {0,
+                                    -0.0,
+                                    1,
+                                    -1,
+                                    0.1,
+                                    1e-300,
+                                    -1e300,
+                                    4.9406564584124654e-324,
+                                    9007199254740993.0,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN};
     const lop_node *a = read(A33);
     for (int i = 0; i < 12; i++)
         for (int weak = 0; weak <= LOP_WEAK_COMPLEX; weak++) {
-            lop_attr c = {.re = values[i], .im = values[11 - i], .i = {INT64_MIN + i, weak, LOP_c128, 0}};
+            lop_attr c = {
+                .re = values[i], .im = values[11 - i], .i = {INT64_MIN + i, weak, LOP_c128, 0}};
             const lop_node *s = t_one(&w, "scaled", &c, a), *back;
             char *dumped = lop_dump(s, 0);
             back = read(dumped);
-            bool nan = values[i] != values[i] || values[11 - i] != values[11 - i]; /* its sign may be lost */
-            t_check(back && (nan || lop_attr_equal(&back->attr, &s->attr)) && back->dtype == s->dtype, "back from %s", dumped);
+            bool nan = values[i] != values[i] ||
+                       values[11 - i] != values[11 - i]; /* its sign may be lost */
+            t_check(back && (nan || lop_attr_equal(&back->attr, &s->attr)) &&
+                        back->dtype == s->dtype,
+                    "back from %s", dumped);
             lop_free(&w.ctx, dumped);
             lop_node_unref(s);
             lop_node_unref(back);
@@ -269,17 +333,19 @@ static void text(void) {
     lop_free(&w.ctx, all);
     lop_node_unref(a);
     lop_text t;
-    t_check(lop_text_parse(&w.ctx, " (apply@k\n(kron)\t?x ) ", &t, &w.err) == LOP_OK && t.n == 3 && t.term[2].attr_hole == 'k' - 'a',
+    t_check(lop_text_parse(&w.ctx, " (apply@k\n(kron)\t?x ) ", &t, &w.err) == LOP_OK && t.n == 3 &&
+                t.term[2].attr_hole == 'k' - 'a',
             "a pattern: %s", w.err.text);
     lop_text_clear(&t);
     t_group("text");
 }
 
-/* -- properties ----------------------------------------------------------------------------------------------------- */
+/* -- properties */
 
 static void trait(const char *text, lop_trait which, lop_truth want) {
     const lop_node *a = read(text);
-    t_check(a && lop_node_trait(a, which) == want, "property %d of %s: %d", which, text, a ? (int)lop_node_trait(a, which) : -1);
+    t_check(a && lop_node_trait(a, which) == want, "property %d of %s: %d", which, text,
+            a ? (int)lop_node_trait(a, which) : -1);
     lop_node_unref(a);
 }
 
@@ -294,8 +360,10 @@ static void traits(void) {
     trait("(dense:0 (array:float64[3,3]#1))", LOP_REAL, LOP_TRUE);
     trait("(diag (array:complex128[3]#1/1))", LOP_HERMITIAN, LOP_UNKNOWN);
     trait("(diag (array:float64[3]#1/1))", LOP_HERMITIAN, LOP_TRUE);
-    trait("(kron (dense:3 (array:float64[3,3]#1)) (identity:float64[2,2]))", LOP_POSITIVE, LOP_TRUE);
-    trait("(kron (dense:3 (array:float64[3,3]#1)) (dense:0 (array:float64[3,3]#2)))", LOP_POSITIVE, LOP_UNKNOWN);
+    trait("(kron (dense:3 (array:float64[3,3]#1)) (identity:float64[2,2]))", LOP_POSITIVE,
+          LOP_TRUE);
+    trait("(kron (dense:3 (array:float64[3,3]#1)) (dense:0 (array:float64[3,3]#2)))", LOP_POSITIVE,
+          LOP_UNKNOWN);
     trait("(zeros:float64[3,2])", LOP_SYMMETRIC, LOP_FALSE);
     trait("(zeros:float64[2,2])", LOP_IDENTITY, LOP_FALSE);
     t_group("properties");

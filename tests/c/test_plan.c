@@ -1,6 +1,7 @@
-/* test_plan.c: plans and their running: the workspace (no two live values overlap, little is used), the
- * order of Kron's factors, batches merged into columns, branches taken by one batch element, derived
- * values kept, dropped and made anew, what binding refuses, what an error says, two threads on one plan. */
+/* test_plan.c: plans and their running: the workspace (no two live values overlap, little is used),
+ * the order of Kron's factors, batches merged into columns, branches taken by one batch element,
+ * derived values kept, dropped and made anew, what binding refuses, what an error says, two threads
+ * on one plan. */
 #include "gen.h"
 
 #include <math.h>
@@ -13,16 +14,19 @@ static world w;
 
 static lop_plan *planned(const lop_node *root) {
     lop_plan *plan = NULL;
-    lop_status st = root ? lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err) : LOP_INTERNAL;
+    lop_status st =
+        root ? lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err) : LOP_INTERNAL;
     t_check(st == LOP_OK, "no plan: %s", w.err.text);
     return plan;
 }
 static const lop_node *dense(lop_dtype dt, int64_t m, int64_t n) {
     return t_one_of(&w, "dense", NULL, t_array(&w, dt, 2, 2, (int64_t[]){m, n}));
 }
-static const lop_node *matrix(lop_dtype dt, int64_t m, int64_t n) { return t_array(&w, dt, 2, 2, (int64_t[]){m, n}); }
+static const lop_node *matrix(lop_dtype dt, int64_t m, int64_t n) {
+    return t_array(&w, dt, 2, 2, (int64_t[]){m, n});
+}
 
-/* -- workspace ------------------------------------------------------------------------------------------- */
+/* -- workspace */
 
 static int base_of(const lop_plan *p, int slot) {
     while (p->slot[slot].alias >= 0) slot = p->slot[slot].alias;
@@ -36,13 +40,15 @@ static bool reads(const lop_plan *p, int step, int base) {
 }
 static bool touches(const lop_plan *p, int step, int base) {
     const lop_step *s = &p->step[step];
-    return reads(p, step, base) || base_of(p, s->arg[0]) == base || (s->fail >= 0 && base_of(p, s->fail) == base);
+    return reads(p, step, base) || base_of(p, s->arg[0]) == base ||
+           (s->fail >= 0 && base_of(p, s->fail) == base);
 }
 
-/* Life spans computed here; of two temporaries that are alive at one step none may overlap, but an in-place
- * step's output may be exactly its first input. */
+/* Life spans computed here; of two temporaries that are alive at one step none may overlap, but an
+ * in-place step's output may be exactly its first input. */
 static bool no_overlap(const lop_plan *p) {
-    int *first = malloc((size_t)p->nslot * sizeof *first), *last = malloc((size_t)p->nslot * sizeof *last);
+    int *first = malloc((size_t)p->nslot * sizeof *first),
+        *last = malloc((size_t)p->nslot * sizeof *last);
     if (!first || !last) abort();
     for (int i = 0; i < p->nslot; i++) {
         first[i] = last[i] = -1;
@@ -61,8 +67,9 @@ static bool no_overlap(const lop_plan *p) {
             if (a->offset >= b->offset + nb || b->offset >= a->offset + na) continue;
             int born = first[i] > first[j] ? i : j, died = born == i ? j : i, at = first[born];
             const lop_step *s = &p->step[at];
-            ok = ok && last[died] == at && first[born] == at && (s->flags & LOP_STEP_INPLACE) && base_of(p, s->arg[0]) == born &&
-                 base_of(p, s->arg[1]) == died && a->offset == b->offset && na == nb;
+            ok = ok && last[died] == at && first[born] == at && (s->flags & LOP_STEP_INPLACE) &&
+                 base_of(p, s->arg[0]) == born && base_of(p, s->arg[1]) == died &&
+                 a->offset == b->offset && na == nb;
         }
     free(first);
     free(last);
@@ -71,7 +78,12 @@ static bool no_overlap(const lop_plan *p) {
 
 static void workspace(void) {
     for (int i = 0; i < 4000; i++) {
-        gen g = {.w = &w, .dtype = LOP_NO_DTYPE, .solves = true, .views = true, .exprs = 3, .largest = 4};
+        gen g = {.w = &w,
+                 .dtype = LOP_NO_DTYPE,
+                 .solves = true,
+                 .views = true,
+                 .exprs = 3,
+                 .largest = 4};
         if (i % 2) g.batch = (lop_shape){.ndim = 2, .dim = {2, 3}};
         const lop_node *root = gen_value(&g, 1 + i % 4);
         lop_plan *plan = root ? planned(root) : NULL;
@@ -88,11 +100,13 @@ static void workspace(void) {
     /* ten products need two vectors, a sum of ten two as well */
     for (int which = 0; which < 2; which++) {
         const lop_node *a = dense(LOP_f64, 50, 50);
-        for (int i = 0; i < 9; i++) a = t_two_of(&w, which ? "sum" : "prod", a, dense(LOP_f64, 50, 50));
+        for (int i = 0; i < 9; i++)
+            a = t_two_of(&w, which ? "sum" : "prod", a, dense(LOP_f64, 50, 50));
         const lop_node *y = t_two_of(&w, "apply", a, matrix(LOP_f64, 50, 3));
         lop_plan *plan = planned(y);
         int64_t one = (50 * 3 * 8 + 63) / 64 * 64;
-        t_check(plan && plan->workspace <= 2 * one, "a chain of %s takes %lld bytes, one vector is %lld", which ? "sums" : "products",
+        t_check(plan && plan->workspace <= 2 * one,
+                "a chain of %s takes %lld bytes, one vector is %lld", which ? "sums" : "products",
                 plan ? (long long)plan->workspace : -1, (long long)one);
         lop_plan_unref(plan);
         lop_node_unref(y);
@@ -103,7 +117,9 @@ static void workspace(void) {
 
 /* A plan that has been tampered with is found. */
 static void checked(void) {
-    const lop_node *y = t_two_of(&w, "apply", t_two_of(&w, "prod", dense(LOP_f64, 5, 5), dense(LOP_f64, 5, 5)), matrix(LOP_f64, 5, 2));
+    const lop_node *y =
+        t_two_of(&w, "apply", t_two_of(&w, "prod", dense(LOP_f64, 5, 5), dense(LOP_f64, 5, 5)),
+                 matrix(LOP_f64, 5, 2));
     lop_plan *plan = planned(y);
     if (!plan) return;
     t_check(lop_plan_check(plan, &w.err) == LOP_OK && plan->nstep == 2, "two steps");
@@ -126,7 +142,7 @@ static void checked(void) {
     t_group("lop_plan_check");
 }
 
-/* -- Kron ---------------------------------------------------------------------------------------------------- */
+/* -- Kron */
 
 static double order_cost(const int64_t *m, const int64_t *n, const int *order, int64_t k) {
     bool done[3] = {false, false, false};
@@ -143,7 +159,8 @@ static double order_cost(const int64_t *m, const int64_t *n, const int *order, i
 }
 
 static void kron_order(void) {
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     static const int64_t pool[] = {1, 2, 3, 5, 17, 100, 0};
     for (int i = 0; i < 400; i++) {
         int64_t m[3], n[3], k = world_pick(&w, 1, 5);
@@ -153,14 +170,16 @@ static void kron_order(void) {
             n[j] = pool[world_pick(&w, 0, i % 10 ? 6 : 7)];
             f[j] = dense(LOP_f64, m[j], n[j]);
         }
-        const lop_node *a = t_node(&w, "kron", NULL, 3, f), *y = t_two_of(&w, "apply", a, matrix(LOP_f64, n[0] * n[1] * n[2], k));
+        const lop_node *a = t_node(&w, "kron", NULL, 3, f),
+                       *y = t_two_of(&w, "apply", a, matrix(LOP_f64, n[0] * n[1] * n[2], k));
         for (int j = 0; j < 3; j++) lop_node_unref(f[j]);
         lop_plan *plan = planned(y);
         double best = INFINITY;
         for (int o = 0; o < 6; o++) best = fmin(best, order_cost(m, n, orders[o], k));
-        t_check(plan && plan->flops <= best * (1 + 1e-12), "kron of %lldx%lld, %lldx%lld, %lldx%lld takes %g flops, the best order %g",
-                (long long)m[0], (long long)n[0], (long long)m[1], (long long)n[1], (long long)m[2], (long long)n[2],
-                plan ? plan->flops : -1, best);
+        t_check(plan && plan->flops <= best * (1 + 1e-12),
+                "kron of %lldx%lld, %lldx%lld, %lldx%lld takes %g flops, the best order %g",
+                (long long)m[0], (long long)n[0], (long long)m[1], (long long)n[1], (long long)m[2],
+                (long long)n[2], plan ? plan->flops : -1, best);
         lop_plan_unref(plan);
         lop_node_unref(y);
         world_leaves(&w);
@@ -168,7 +187,7 @@ static void kron_order(void) {
     t_group("order of Kron's factors");
 }
 
-/* -- batches --------------------------------------------------------------------------------------------------- */
+/* -- batches */
 
 static int calls;
 static lop_run real_run;
@@ -191,7 +210,8 @@ static int runs(const lop_node *op, const lop_node *x, int layout) {
     ip p;
     ip_open(&p, &w.rand, LOP_f64, false);
     const tv *want = ip_eval(&p, y);
-    t_check(st == LOP_OK && want && tv_close(want, &out.buf, 100, why, sizeof why), "a batch: %s %s", w.err.text, why);
+    t_check(st == LOP_OK && want && tv_close(want, &out.buf, 100, why, sizeof why),
+            "a batch: %s %s", w.err.text, why);
     ip_close(&p);
     placed_free(&out);
     lop_plan_unref(plan);
@@ -203,13 +223,16 @@ static int runs(const lop_node *op, const lop_node *x, int layout) {
 static void batches(void) {
     for (int layout = 0; layout < LAYOUTS; layout++) {
         bool plain = layout < 2; /* elsewhere the vectors lie apart or backwards */
-        int n = runs(dense(LOP_f64, 6, 5), t_array(&w, LOP_f64, 2, 3, (int64_t[]){7, 5, 1}), layout);
+        int n =
+            runs(dense(LOP_f64, 6, 5), t_array(&w, LOP_f64, 2, 3, (int64_t[]){7, 5, 1}), layout);
         t_check(plain ? n == 1 : n == 1 || n == 7, "7 vectors: %d runs (layout %d)", n, layout);
         n = runs(dense(LOP_f64, 6, 5), t_array(&w, LOP_f64, 2, 4, (int64_t[]){3, 7, 5, 1}), layout);
-        t_check(plain ? n == 3 : n == 3 || n == 21, "3 x 7 vectors: %d runs (layout %d)", n, layout);
+        t_check(plain ? n == 3 : n == 3 || n == 21, "3 x 7 vectors: %d runs (layout %d)", n,
+                layout);
         n = runs(dense(LOP_f64, 6, 5), t_array(&w, LOP_f64, 2, 3, (int64_t[]){7, 5, 2}), layout);
         t_check(n == 7, "7 matrices: %d runs", n);
-        const lop_node *many = t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 3, (int64_t[]){7, 6, 5}));
+        const lop_node *many =
+            t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 3, (int64_t[]){7, 6, 5}));
         n = runs(many, t_array(&w, LOP_f64, 2, 3, (int64_t[]){7, 5, 1}), layout);
         t_check(n == 7, "7 operators: %d runs", n);
         many = t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 4, (int64_t[]){2, 1, 6, 5}));
@@ -217,7 +240,8 @@ static void batches(void) {
         t_check(n == 14, "2 x 7 by broadcast: %d runs", n);
         many = t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 4, (int64_t[]){2, 1, 6, 5}));
         n = runs(many, t_array(&w, LOP_f64, 2, 3, (int64_t[]){7, 5, 1}), layout);
-        t_check(plain ? n == 2 : n == 2 || n == 14, "2 x 7 vectors by broadcast: %d runs (layout %d)", n, layout);
+        t_check(plain ? n == 2 : n == 2 || n == 14,
+                "2 x 7 vectors by broadcast: %d runs (layout %d)", n, layout);
         many = t_one_of(&w, "diag", NULL, t_array(&w, LOP_f64, 1, 2, (int64_t[]){0, 5}));
         n = runs(many, matrix(LOP_f64, 5, 3), layout);
         t_check(n == 0, "no operators: %d runs", n);
@@ -225,9 +249,10 @@ static void batches(void) {
     t_group("batches");
 }
 
-/* -- guarded branches ------------------------------------------------------------------------------------------- */
+/* -- guarded branches */
 
-/* A stack of positive definite 4 x 4 matrices; `kind` of element 1: 0 the same, 1 indefinite, 2 singular. */
+/* A stack of positive definite 4 x 4 matrices; `kind` of element 1: 0 the same, 1 indefinite, 2
+ * singular. */
 static const lop_node *stack(int kind) {
     const lop_node *a = t_array(&w, LOP_f64, 2, 3, (int64_t[]){3, 4, 4});
     double *p = lop_rand_find(&w.rand, a->serial)->p;
@@ -246,7 +271,8 @@ static const lop_node *stack(int kind) {
 static void branches(void) {
     for (int kind = 0; kind < 3; kind++)
         for (int columns = 0; columns < 2; columns++) {
-            const lop_node *x = columns ? t_array(&w, LOP_f64, 2, 3, (int64_t[]){3, 4, 2}) : matrix(LOP_f64, 4, 1);
+            const lop_node *x =
+                columns ? t_array(&w, LOP_f64, 2, 3, (int64_t[]){3, 4, 2}) : matrix(LOP_f64, 4, 1);
             const lop_node *y = t_two_of(&w, "solve", stack(kind), x);
             lop_plan *plan = planned(y);
             if (!plan) continue;
@@ -256,13 +282,15 @@ static void branches(void) {
             lop_status st = t_exec(&w, plan, columns, &out, &fallbacks);
             t_check(fallbacks == (kind > 0), "kind %d: %lld fallbacks", kind, (long long)fallbacks);
             if (kind == 2) {
-                t_check(st == LOP_SINGULAR && w.err.batch == 1 && w.err.step == 1, "singular: status %s, batch %lld, step %lld",
-                        lop_status_name(st), (long long)w.err.batch, (long long)w.err.step);
+                t_check(st == LOP_SINGULAR && w.err.batch == 1 && w.err.step == 1,
+                        "singular: status %s, batch %lld, step %lld", lop_status_name(st),
+                        (long long)w.err.batch, (long long)w.err.step);
             } else {
                 ip p;
                 ip_open(&p, &w.rand, LOP_f64, false);
                 const tv *want = ip_eval(&p, y);
-                t_check(st == LOP_OK && tv_close(want, &out.buf, 100, why, sizeof why), "kind %d: %s %s", kind, w.err.text, why);
+                t_check(st == LOP_OK && tv_close(want, &out.buf, 100, why, sizeof why),
+                        "kind %d: %s %s", kind, w.err.text, why);
                 ip_close(&p);
             }
             placed_free(&out);
@@ -273,7 +301,7 @@ static void branches(void) {
     t_group("guarded branches");
 }
 
-/* -- derived values ------------------------------------------------------------------------------------------------ */
+/* -- derived values */
 
 static const lop_node *toeplitz_product(int64_t n) {
     const lop_node *a = NULL;
@@ -289,7 +317,8 @@ static int64_t made(lop_plan *plan, const lop_node *y) {
     ip p;
     lop_status st = t_exec(&w, plan, 0, &out, NULL);
     ip_open(&p, &w.rand, LOP_f64, true);
-    t_check(st == LOP_OK && tv_close(ip_eval(&p, y), &out.buf, 200, why, sizeof why), "derived: %s %s", w.err.text, why);
+    t_check(st == LOP_OK && tv_close(ip_eval(&p, y), &out.buf, 200, why, sizeof why),
+            "derived: %s %s", w.err.text, why);
     ip_close(&p);
     placed_free(&out);
     t_check(w.store.misses + w.store.hits == misses + hits + 1, "one derived value was asked for");
@@ -299,11 +328,14 @@ static int64_t made(lop_plan *plan, const lop_node *y) {
 static void freshness(void) {
     w.options.fft_min = 2;
     for (int which = 0; which < 2; which++) {
-        const lop_node *y = which ? t_two_of(&w, "solve", dense(LOP_f64, 6, 6), matrix(LOP_f64, 6, 2)) : toeplitz_product(40);
+        const lop_node *y = which
+                                ? t_two_of(&w, "solve", dense(LOP_f64, 6, 6), matrix(LOP_f64, 6, 2))
+                                : toeplitz_product(40);
         lop_plan *plan = planned(y);
         if (!plan) continue;
         double *content = lop_rand_find(&w.rand, plan->leaf[0].serial)->p;
-        t_check(made(plan, y) == 1 && made(plan, y) == 0 && made(plan, y) == 0, "made once (%d)", which);
+        t_check(made(plan, y) == 1 && made(plan, y) == 0 && made(plan, y) == 0, "made once (%d)",
+                which);
         content[5] += 1;
         t_check(made(plan, y) == 1 && made(plan, y) == 0, "made anew after a write (%d)", which);
         content[5] = -0.0;
@@ -340,8 +372,10 @@ static void store_limit(void) {
         if (w.store.bytes > most) most = w.store.bytes;
         if (i == 2) (void)made(plan[0], y[0]); /* used again: 1 is the oldest now */
     }
-    t_check(most <= w.store.limit && w.store.n == 3, "%lld bytes in %d values", (long long)most, w.store.n);
-    t_check(made(plan[0], y[0]) == 0 && made(plan[2], y[2]) == 0 && made(plan[3], y[3]) == 0, "the younger three are there");
+    t_check(most <= w.store.limit && w.store.n == 3, "%lld bytes in %d values", (long long)most,
+            w.store.n);
+    t_check(made(plan[0], y[0]) == 0 && made(plan[2], y[2]) == 0 && made(plan[3], y[3]) == 0,
+            "the younger three are there");
     t_check(made(plan[1], y[1]) == 1, "the least recently used went");
     w.store.limit = one / 2;
     t_check(made(plan[0], y[0]) == 1, "too large to keep: runs all the same");
@@ -356,13 +390,14 @@ static void store_limit(void) {
     t_group("the store's bound");
 }
 
-/* -- binding and errors --------------------------------------------------------------------------------------------- */
+/* -- binding and errors */
 
 static void binding(void) {
     lop_attr at = t_ints(4, 0, LOP_f64, 0);
     const lop_node *index = t_array(&w, LOP_i64, 1, 1, (int64_t[]){3});
     int64_t *ix = lop_rand_find(&w.rand, index->serial)->p;
-    const lop_node *y = t_two_of(&w, "apply", t_one_of(&w, "selection", &at, index), matrix(LOP_f64, 4, 2));
+    const lop_node *y =
+        t_two_of(&w, "apply", t_one_of(&w, "selection", &at, index), matrix(LOP_f64, 4, 2));
     lop_plan *plan = planned(y);
     lop_frame frame;
     placed out;
@@ -375,7 +410,9 @@ static void binding(void) {
         ix[1] = far[bad];
         char number[40];
         snprintf(number, sizeof number, "%lld", (long long)far[bad]);
-        t_check(t_exec(&w, plan, 0, &out, NULL) == LOP_INDEX && w.err.step == 0 && strstr(w.err.text, number), "bad index: %s", w.err.text);
+        t_check(t_exec(&w, plan, 0, &out, NULL) == LOP_INDEX && w.err.step == 0 &&
+                    strstr(w.err.text, number),
+                "bad index: %s", w.err.text);
         placed_free(&out);
     }
     t_check(lop_frame_open(&frame, plan, NULL, &w.err) == LOP_OK, "a frame without a store");
@@ -402,9 +439,11 @@ static void binding(void) {
         const lop_slot *s = &plan->slot[plan->leaf[i].slot];
         if (!s->need_c) continue;
         leaf = true;
-        placed p = place_array(lop_rand_find(&w.rand, plan->leaf[i].serial), s->dt, s->core, &s->shape, 1);
+        placed p =
+            place_array(lop_rand_find(&w.rand, plan->leaf[i].serial), s->dt, s->core, &s->shape, 1);
         t_check(lop_frame_open(&frame, plan, NULL, &w.err) == LOP_OK, "%s", w.err.text);
-        t_check(lop_frame_bind(&frame, i, &p.buf, &w.err) == LOP_INTERNAL, "Fortran order where C is needed");
+        t_check(lop_frame_bind(&frame, i, &p.buf, &w.err) == LOP_INTERNAL,
+                "Fortran order where C is needed");
         lop_frame_close(&frame);
         placed_free(&p);
     }
@@ -419,10 +458,13 @@ static void binding(void) {
 static void limits(void) {
     static const char *const texts[] = {
         "(todense:0,0,0,0 (zeros:float64[4611686018427387904,4611686018427387904]))",
-        "(apply (diag (array:float64[0,4611686018427387904]#1/1)) (array:float64[4611686018427387904,4]#2))",
-        "(apply (toeplitz (array:float64[4611686018427387904]#1/1) (array:float64[4611686018427387904]#2/1)) "
+        "(apply (diag (array:float64[0,4611686018427387904]#1/1)) "
+        "(array:float64[4611686018427387904,4]#2))",
+        "(apply (toeplitz (array:float64[4611686018427387904]#1/1) "
+        "(array:float64[4611686018427387904]#2/1)) "
         "(array:float64[4611686018427387904,0]#3))",
-        "(apply (kron (zeros:float64[1,3037000500]) (zeros:float64[3037000500,1])) (array:float64[3037000500,3037000500]#1))",
+        "(apply (kron (zeros:float64[1,3037000500]) (zeros:float64[3037000500,1])) "
+        "(array:float64[3037000500,3037000500]#1))",
         "(apply (power:1000000000 (dense:0 (array:float64[2,2]#1))) (array:float64[2,1]#2))"};
     for (int i = 0; i < 5; i++) {
         const lop_node *y = NULL;
@@ -430,7 +472,8 @@ static void limits(void) {
         int64_t alive = w.ctx.live;
         lop_status st = lop_read(&w.ctx, texts[i], &y, &w.err);
         if (st == LOP_OK) st = lop_plan_make(&w.ctx, w.rules, &w.options, y, &plan, &w.err);
-        t_check(st == LOP_OVERFLOW || st == LOP_LIMIT, "%s: status %s: %s", texts[i], lop_status_name(st), w.err.text);
+        t_check(st == LOP_OVERFLOW || st == LOP_LIMIT, "%s: status %s: %s", texts[i],
+                lop_status_name(st), w.err.text);
         lop_plan_unref(plan);
         lop_node_unref(y);
         t_check(w.ctx.live == alive, "%s leaves something behind", texts[i]);
@@ -438,7 +481,7 @@ static void limits(void) {
     t_group("sizes beyond memory");
 }
 
-/* -- threads ----------------------------------------------------------------------------------------------------------- */
+/* -- threads */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 enum { THREADS = 4, TURNS = 200, SIZE = 64 };
@@ -478,7 +521,8 @@ static void threads(void) {
     w.options.fft_min = 2;
     const lop_node *a = NULL;
     if (t_op("toeplitz")->random(&w.rand, SIZE, SIZE, LOP_f64, &a) != LOP_OK) return;
-    const lop_node *x = t_two_of(&w, "solve", dense(LOP_f64, SIZE, SIZE), matrix(LOP_f64, SIZE, 1)), *y = t_two_of(&w, "apply", a, x);
+    const lop_node *x = t_two_of(&w, "solve", dense(LOP_f64, SIZE, SIZE), matrix(LOP_f64, SIZE, 1)),
+                   *y = t_two_of(&w, "apply", a, x);
     lop_plan *plan = planned(y);
     pthread_t thread[THREADS];
     job *jobs = calloc(THREADS, sizeof *jobs);
@@ -490,7 +534,8 @@ static void threads(void) {
     for (int i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
         t_check(jobs[i].bad == 0, "thread %d: %d bad turns", i, jobs[i].bad);
-        t_check(!memcmp(jobs[i].result, jobs[0].result, sizeof jobs[0].result), "thread %d has other bits", i);
+        t_check(!memcmp(jobs[i].result, jobs[0].result, sizeof jobs[0].result),
+                "thread %d has other bits", i);
     }
     free(jobs);
     lop_plan_unref(plan);

@@ -1,4 +1,5 @@
-/* base.c: status names, error text, the counted allocator, the test generator. Cost: nothing of note. */
+/* base.c: status names, error text, the counted allocator, the test generator. Cost: nothing of
+ * note. */
 #if defined(__linux__)
 #define _DEFAULT_SOURCE 1 /* madvise */
 #endif
@@ -47,8 +48,8 @@ lop_status lop_fail(lop_err *err, lop_status status, const char *format, ...) {
     return status;
 }
 
-/* Large blocks (workspaces, spectra) on huge pages where the system gives them: a large FFT is bound by
- * page faults and TLB misses otherwise. */
+/* Large blocks (workspaces, spectra) on huge pages where the system gives them: a large FFT is
+ * bound by page faults and TLB misses otherwise. */
 static void *plain_alloc(void *user, size_t bytes) {
     const size_t page = (size_t)2 << 20;
     (void)user;

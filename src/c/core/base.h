@@ -1,10 +1,11 @@
 /* base.h: status codes, the error struct, the context with its injected allocator, checked sizes.
  *
- * Ownership words used in every header: *borrowed* (valid while the argument lives), *retained* (the
- * callee takes its own reference), *owned* (the caller must release).
+ * Ownership words used in every header: *borrowed* (valid while the argument lives), *retained*
+ * (the callee takes its own reference), *owned* (the caller must release).
  *
- * No function of the core prints, exits or aborts; each that can fail returns lop_status. Negative is
- * an error and its text lies in the caller's lop_err; positive is "not here" (UNABLE, NOMATCH). */
+ * No function of the core prints, exits or aborts; each that can fail returns lop_status. Negative
+ * is an error and its text lies in the caller's lop_err; positive is "not here" (UNABLE, NOMATCH).
+ */
 #ifndef LOP_BASE_H
 #define LOP_BASE_H
 
@@ -23,7 +24,8 @@ typedef enum lop_status {
 
 enum { LOP_ERR_TEXT = 512 };
 
-/* The caller's room for what went wrong. May be NULL everywhere. `step` is the plan step that failed
+/* The caller's room for what went wrong. May be NULL everywhere. `step` is the plan step that
+ * failed
  * (-1: none), `batch` the flat batch element (-1: none). */
 typedef struct lop_err {
     lop_status status;
@@ -31,7 +33,8 @@ typedef struct lop_err {
     char text[LOP_ERR_TEXT];
 } lop_err;
 
-/* Fills *err (unless NULL) and returns `status`, so that `return lop_fail(err, LOP_DIM, ...)` works. */
+/* Fills *err (unless NULL) and returns `status`, so that `return lop_fail(err, LOP_DIM, ...)`
+ * works. */
 lop_status lop_fail(lop_err *err, lop_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 const char *lop_status_name(lop_status status);
@@ -58,8 +61,8 @@ static inline lop_truth lop_not(lop_truth a) {
     return a == LOP_UNKNOWN ? a : (lop_truth)(1 - (int)a);
 }
 
-/* The context: one per module instance (or test). It owns the allocator hooks and the counters; there
- * is no other state. Everything made with a context must be released before it. */
+/* The context: one per module instance (or test). It owns the allocator hooks and the counters;
+ * there is no other state. Everything made with a context must be released before it. */
 typedef struct lop_hooks {
     void *(*alloc)(void *user, size_t bytes);
     void *(*realloc)(void *user, void *block, size_t bytes);
@@ -93,7 +96,7 @@ typedef struct lop_rng {
     uint64_t state;
 } lop_rng;
 uint64_t lop_rng_next(lop_rng *rng);
-double lop_rng_normal(lop_rng *rng);                        /* roughly normal, bounded */
+double lop_rng_normal(lop_rng *rng);                         /* roughly normal, bounded */
 int64_t lop_rng_range(lop_rng *rng, int64_t lo, int64_t hi); /* lo <= . < hi */
 
 #ifdef NDEBUG

@@ -12,7 +12,7 @@ typedef struct dtype_row {
 } dtype_row;
 
 static const dtype_row rows[LOP_NDTYPE] = {
-#define LOP_DTYPE(name, ctype, npname, family, bytes, real) \
+#define LOP_DTYPE(name, ctype, npname, family, bytes, real)                                        \
     [LOP_##name] = {npname, family, bytes, LOP_##real},
 #include "dtype.def"
 #undef LOP_DTYPE
@@ -79,7 +79,8 @@ lop_status lop_shape_count(const lop_shape *s, int64_t *count, lop_err *err) {
     char text[128];
     for (int i = 0; i < s->ndim; i++)
         if (!lop_mul_ok(n, s->dim[i], &n))
-            return lop_fail(err, LOP_OVERFLOW, "an array of shape %s has more elements than 64 bits count",
+            return lop_fail(err, LOP_OVERFLOW,
+                            "an array of shape %s has more elements than 64 bits count",
                             lop_shape_text(s, text, sizeof text));
     *count = n;
     return LOP_OK;
@@ -94,7 +95,8 @@ lop_status lop_shape_batch(const lop_shape *a, int core_a, const lop_shape *b, i
         int ia = i - (n - na), ib = i - (n - nb);
         int64_t da = ia < 0 ? 1 : a->dim[ia], db = ib < 0 ? 1 : b->dim[ib];
         if (da != db && da != 1 && db != 1)
-            return lop_fail(err, LOP_DIM, "batch dimensions could not be broadcast together: shapes %s and %s",
+            return lop_fail(err, LOP_DIM,
+                            "batch dimensions could not be broadcast together: shapes %s and %s",
                             lop_shape_text(a, ta, sizeof ta), lop_shape_text(b, tb, sizeof tb));
         out->dim[i] = da == 1 ? db : da;
     }
@@ -115,7 +117,7 @@ const char *lop_shape_text(const lop_shape *s, char *text, size_t size) {
 
 double _Complex lop_get(lop_dtype dt, const void *p, int64_t i) {
     switch (dt) {
-#define LOP_DTYPE(name, ctype, npname, family, bytes, real) \
+#define LOP_DTYPE(name, ctype, npname, family, bytes, real)                                        \
     case LOP_##name: return (double _Complex)((const ctype *)p)[i];
 #include "dtype.def"
 #undef LOP_DTYPE
@@ -127,12 +129,15 @@ void lop_set(lop_dtype dt, void *p, int64_t i, double _Complex v) {
     switch (dt) {
     case LOP_c64: ((float _Complex *)p)[i] = (float _Complex)v; return;
     case LOP_c128: ((double _Complex *)p)[i] = v; return;
-#define REAL(name, ctype) \
+#define REAL(name, ctype)                                                                          \
     case LOP_##name: ((ctype *)p)[i] = (ctype)creal(v); return;
-    REAL(i8, int8_t) REAL(u8, uint8_t) REAL(i16, int16_t) REAL(u16, uint16_t) REAL(i32, int32_t)
-    REAL(u32, uint32_t) REAL(i64, int64_t) REAL(u64, uint64_t) REAL(f32, float) REAL(f64, double)
+    REAL(i8, int8_t)
+    REAL(u8, uint8_t) REAL(i16, int16_t) REAL(u16, uint16_t) REAL(i32, int32_t) REAL(u32, uint32_t)
+        REAL(i64, int64_t) REAL(u64, uint64_t) REAL(f32, float) REAL(f64, double)
 #undef REAL
-    case LOP_b8: ((unsigned char *)p)[i] = creal(v) != 0; return;
+            case LOP_b8:
+        ((unsigned char *)p)[i] = creal(v) != 0;
+        return;
     default: return;
     }
 }

@@ -1,7 +1,7 @@
 /* buf.h: dtypes, shapes, and the two views of memory that steps and kernels see.
  *
- * A `lop_buf` describes an array of any dimension (an operand, a result); a `lop_mat` one matrix of it,
- * ready for a kernel. Neither owns memory. Strides count elements. */
+ * A `lop_buf` describes an array of any dimension (an operand, a result); a `lop_mat` one matrix of
+ * it, ready for a kernel. Neither owns memory. Strides count elements. */
 #ifndef LOP_BUF_H
 #define LOP_BUF_H
 
@@ -21,14 +21,15 @@ size_t lop_dtype_size(lop_dtype dt);
 const char *lop_dtype_name(lop_dtype dt); /* NumPy's name */
 char lop_dtype_family(lop_dtype dt);      /* b i u f c */
 lop_dtype lop_dtype_real(lop_dtype dt);
-lop_dtype lop_dtype_parse(const char *name); /* LOP_NO_DTYPE when unknown */
+lop_dtype lop_dtype_parse(const char *name);     /* LOP_NO_DTYPE when unknown */
 lop_dtype lop_promote(lop_dtype a, lop_dtype b); /* NumPy 2's promote_types; NO_DTYPE absorbs */
 static inline bool lop_is_blas(lop_dtype dt) { return dt >= LOP_f32 && dt <= LOP_c128; }
 static inline bool lop_is_complex(lop_dtype dt) { return dt == LOP_c64 || dt == LOP_c128; }
 
 enum { LOP_MAXDIM = 8 };
 
-/* Sizes. Opaque by convention: only buf, node and plan open it, so that sizes may become symbols. */
+/* Sizes. Opaque by convention: only buf, node and plan open it, so that sizes may become symbols.
+ */
 typedef struct lop_shape {
     int ndim;
     int64_t dim[LOP_MAXDIM];
@@ -45,9 +46,9 @@ const char *lop_shape_text(const lop_shape *s, char *text, size_t size);
 
 typedef enum lop_device { LOP_CPU = 0 } lop_device;
 
-/* An array. Borrowed memory; aligned, native byte order. Of a matrix's two dimensions at least one has
- * stride 1 (or size <= 1), and no stride of the core is <= 0 unless the size is <= 1 (whoever binds arrays
- * copies what is not so). Batch strides are free: 0 and negative ones too. */
+/* An array. Borrowed memory; aligned, native byte order. Of a matrix's two dimensions at least one
+ * has stride 1 (or size <= 1), and no stride of the core is <= 0 unless the size is <= 1 (whoever
+ * binds arrays copies what is not so). Batch strides are free: 0 and negative ones too. */
 typedef struct lop_buf {
     void *p;
     lop_dtype dt;

@@ -1,11 +1,13 @@
-/* builds.c: computed right sides but for Kron's. Short chains of makes; every intermediate is released. */
+/* builds.c: computed right sides but for Kron's. Short chains of makes; every intermediate is
+ * released. */
 #include "builds.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
 /* Gives away `node`: the caller's reference becomes *out through one more make. */
-static lop_status wrap(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *inner, const lop_node **out) {
+static lop_status wrap(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
+                       const lop_node *inner, const lop_node **out) {
     lop_status st = lop_make1(mk, op, attr, inner, out);
     lop_node_unref(inner);
     return st;
@@ -43,17 +45,19 @@ LOP_BUILD(view_scaled) {
     return st == LOP_OK ? wrap(mk, &lop_op_scaled, &c, a, out) : st;
 }
 
-/* `op` of a and b (b may be NULL). An expression that is narrower than the result is cast, so that the
- * expression as a whole can be computed in any wider dtype: int8 sums must not wrap inside a float one. */
-static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a, const lop_node *b,
-                       const lop_node **out) {
+/* `op` of a and b (b may be NULL). An expression that is narrower than the result is cast, so that
+ * the expression as a whole can be computed in any wider dtype: int8 sums must not wrap inside a
+ * float one. */
+static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
+                       const lop_node *a, const lop_node *b, const lop_node **out) {
     const lop_node *child[2] = {a, b}, *wide[2] = {NULL, NULL};
     int n = b ? 2 : 1;
     lop_status st = lop_make(mk, op->name, attr, n, child, NULL, out);
     if (st != LOP_OK) return st;
     lop_attr d = {.i = {1, 0, 0, (int64_t)(*out)->dtype + 1}};
     for (int i = 0; st == LOP_OK && i < n; i++)
-        if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype) st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
+        if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype)
+            st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
     if (wide[0] || wide[1]) {
         lop_node_unref(*out);
         for (int i = 0; i < n; i++)
@@ -66,11 +70,15 @@ static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *at
 
 /* One kind again: each parameter is the product, sum or multiple of the operands' own. */
 LOP_BUILD(closed) {
-    const lop_node *a = m->root->child[0], *b = m->root->n > 1 ? m->root->child[1] : NULL, *p[2] = {NULL, NULL};
-    const lop_op *op = m->root->op == &lop_op_prod ? &lop_op_mul : m->root->op == &lop_op_sum ? &lop_op_add : &lop_op_scale;
+    const lop_node *a = m->root->child[0], *b = m->root->n > 1 ? m->root->child[1] : NULL,
+                   *p[2] = {NULL, NULL};
+    const lop_op *op = m->root->op == &lop_op_prod  ? &lop_op_mul
+                       : m->root->op == &lop_op_sum ? &lop_op_add
+                                                    : &lop_op_scale;
     const lop_attr *attr = b ? NULL : &m->root->attr;
     lop_status st = a->n <= 2 ? LOP_OK : LOP_INTERNAL;
-    for (int i = 0; st == LOP_OK && i < a->n; i++) st = join(mk, op, attr, a->child[i], b ? b->child[i] : NULL, &p[i]);
+    for (int i = 0; st == LOP_OK && i < a->n; i++)
+        st = join(mk, op, attr, a->child[i], b ? b->child[i] : NULL, &p[i]);
     if (st == LOP_OK) st = lop_make(mk, a->op->name, &a->attr, a->n, p, NULL, out);
     for (int i = 0; i < 2; i++) lop_node_unref(p[i]);
     return st;
@@ -88,14 +96,17 @@ LOP_BUILD(cast_x) {
 /* The kind with its parameters cast, deep, to the root's dtype: op(kind(cast a, ...), x...). */
 LOP_BUILD(widen) {
     const lop_node *top = m->root->child[0], *k = top->op == &lop_op_view ? top->child[0] : top;
-    const lop_node *p[3] = {0}, *kind = NULL, *seen = NULL, *child[2] = {NULL, m->root->n > 1 ? m->root->child[1] : NULL};
+    const lop_node *p[3] = {0}, *kind = NULL, *seen = NULL,
+                   *child[2] = {NULL, m->root->n > 1 ? m->root->child[1] : NULL};
     lop_status st = k->n <= 3 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
     lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
-    for (int i = 0; st == LOP_OK && i < k->n; i++) st = lop_make1(mk, &lop_op_cast, &d, k->child[i], &p[i]);
+    for (int i = 0; st == LOP_OK && i < k->n; i++)
+        st = lop_make1(mk, &lop_op_cast, &d, k->child[i], &p[i]);
     if (st == LOP_OK) st = lop_make(mk, k->op->name, &k->attr, k->n, p, NULL, &kind);
     if (st == LOP_OK && k != top) st = lop_make1(mk, &lop_op_view, &top->attr, kind, &seen);
     child[0] = seen ? seen : kind;
-    if (st == LOP_OK) st = lop_make(mk, m->root->op->name, &m->root->attr, m->root->n, child, NULL, out);
+    if (st == LOP_OK)
+        st = lop_make(mk, m->root->op->name, &m->root->attr, m->root->n, child, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(p[i]);
     lop_node_unref(kind);
     lop_node_unref(seen);
@@ -106,7 +117,8 @@ LOP_BUILD(apply_power) {
     lop_attr less = ATTR(m, 'p');
     if (less.i[0] == 0 && lop_nbatch(HOLE(m, 'a')) == 0) return lop_build_cast_x(m, mk, out);
     if (less.i[0] == 0) { /* x broadcasts against A's batch */
-        lop_node like = {.shape = HOLE(m, 'a')->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+        lop_node like = {
+            .shape = HOLE(m, 'a')->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
         const lop_node *eye;
         lop_status st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
         if (st != LOP_OK) return st;
@@ -139,7 +151,8 @@ LOP_BUILD(solve_scaled) {
     return st == LOP_OK ? wrap(mk, &lop_op_scale, &r, x, out) : st;
 }
 
-static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_op *op, const lop_node **out) {
+static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_op *op,
+                            const lop_node **out) {
     lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *dense;
     lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
@@ -186,7 +199,8 @@ LOP_BUILD(scaled_value) {
 }
 
 /* The real or imaginary part of an array, in dtype `dt`. Takes over `value`. */
-static lop_status part_of_array(const lop_maker *mk, const lop_attr *part, lop_dtype dt, const lop_node *value, const lop_node **out) {
+static lop_status part_of_array(const lop_maker *mk, const lop_attr *part, lop_dtype dt,
+                                const lop_node *value, const lop_node **out) {
     lop_attr cast = {.i = {0, 0, 0, (int64_t)dt + 1}}, real = cast, turn = lop_attr_coef(0, -1);
     lop_status st = LOP_OK;
     if (part->i[0]) st = wrap(mk, &lop_op_scale, &turn, value, &value);
@@ -198,18 +212,22 @@ static lop_status part_of_array(const lop_maker *mk, const lop_attr *part, lop_d
 LOP_BUILD(part_value) {
     const lop_node *a = HOLE(m, 'a'), *value;
     lop_attr own = m->root->attr;
-    own.i[3] = (int64_t)lop_promote(a->dtype, m->root->dtype) + 1;
+    own.i[3] = (int64_t)lop_promote(a->dtype, (lop_dtype)(own.i[3] - 1)) + 1;
     lop_status st = lop_make1(mk, m->root->op, &own, a, &value);
     return st == LOP_OK ? part_of_array(mk, &ATTR(m, 'p'), m->root->dtype, value, out) : st;
 }
 
 LOP_BUILD(apply_part) {
-    const lop_node *a = HOLE(m, 'a'), *x = HOLE(m, 'x'), *one = NULL, *conj = NULL, *two = NULL, *both = NULL;
+    const lop_node *a = HOLE(m, 'a'), *x = HOLE(m, 'x'), *one = NULL, *conj = NULL, *two = NULL,
+                   *both = NULL;
     bool imag = ATTR(m, 'p').i[0] != 0;
-    lop_attr mode = {.i = {LOP_C, 0, 0, 0}}, half = imag ? lop_attr_coef(0, -0.5) : lop_attr_coef(0.5, 0), minus = lop_attr_coef(-1, 0);
+    lop_attr mode = {.i = {LOP_C, 0, 0, 0}},
+             half = imag ? lop_attr_coef(0, -0.5) : lop_attr_coef(0.5, 0),
+             minus = lop_attr_coef(-1, 0);
     lop_status st = lop_make2(mk, &lop_op_apply, NULL, a, x, &one);
     if (st != LOP_OK) return st;
-    if (!lop_is_complex(x->dtype)) return part_of_array(mk, &ATTR(m, 'p'), m->root->dtype, one, out);
+    if (!lop_is_complex(x->dtype))
+        return part_of_array(mk, &ATTR(m, 'p'), m->root->dtype, one, out);
     st = lop_make1(mk, &lop_op_view, &mode, a, &conj);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, conj, x, &two);
     if (st == LOP_OK && imag) st = wrap(mk, &lop_op_scale, &minus, two, &two);
@@ -247,12 +265,15 @@ LOP_BUILD(diagonal_view) {
     return wrap(mk, &lop_op_conjugate, NULL, *out, out);
 }
 
-/* Both factors dense, the product never. Where that is more than the product itself, the dense form. */
+/* Both factors dense, the product never. Where that is more than the product itself, the dense
+ * form. */
 LOP_BUILD(diagonal_prod) {
     lop_attr k = ATTR(m, 'k'), only = {.i = {k.i[0], 0, 0, 0}};
     const lop_node *a = NULL, *b = NULL;
-    lop_status st = lop_make1(mk, &lop_op_todense, &(lop_attr){.i = {0, 0, 0, k.i[3]}}, HOLE(m, 'a'), &a);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &(lop_attr){.i = {0, 0, 0, k.i[3]}}, HOLE(m, 'b'), &b);
+    lop_status st =
+        lop_make1(mk, &lop_op_todense, &(lop_attr){.i = {0, 0, 0, k.i[3]}}, HOLE(m, 'a'), &a);
+    if (st == LOP_OK)
+        st = lop_make1(mk, &lop_op_todense, &(lop_attr){.i = {0, 0, 0, k.i[3]}}, HOLE(m, 'b'), &b);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_pairdiag, &only, a, b, out);
     lop_node_unref(a);
     lop_node_unref(b);
@@ -267,7 +288,8 @@ LOP_BUILD(diagonal_dense) {
 
 /* The diagonal in the operator's dtype, summed in the trace's (integers: 64 bits, as np.trace). */
 LOP_BUILD(trace_diagonal) {
-    lop_attr own = {.i = {0, 0, 0, m->root->attr.i[3]}}, wide = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr own = {.i = {0, 0, 0, m->root->attr.i[3]}},
+             wide = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *d = NULL, *cast = NULL;
     lop_status st = lop_make1(mk, &lop_op_diagonal, &own, HOLE(m, 'a'), &d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &wide, d, &cast);
@@ -290,7 +312,8 @@ LOP_BUILD(element_view) {
     return wrap(mk, &lop_op_conjugate, NULL, *out, out);
 }
 LOP_BUILD(element_dense) {
-    lop_attr at = {.i = {ATTR(m, 'k').i[0], ATTR(m, 'k').i[1], 0, 0}}, d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr at = {.i = {ATTR(m, 'k').i[0], ATTR(m, 'k').i[1], 0, 0}},
+             d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *e;
     lop_status st = lop_make1(mk, &lop_op_pick, &at, HOLE(m, 'a'), &e);
     return st == LOP_OK ? wrap(mk, &lop_op_cast, &d, e, out) : st;
@@ -306,7 +329,9 @@ LOP_BUILD(element_eye) {
 }
 LOP_BUILD(element_column) {
     lop_attr k = ATTR(m, 'k'), row = {.i = {k.i[0], 0, 0, 0}}, one = {.i = {k.i[1], 0, 0, 0}};
-    lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(HOLE(m, 'a')), 1}}, .dtype = m->root->dtype, .core = 2};
+    lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(HOLE(m, 'a')), 1}},
+                     .dtype = m->root->dtype,
+                     .core = 2};
     const lop_node *unit, *column;
     lop_status st = lop_make(mk, "unit", &one, 0, NULL, &like, &unit);
     if (st != LOP_OK) return st;

@@ -1,10 +1,12 @@
-/* builds.h: right sides that are computed. Each makes the node that replaces the match: owned in *out. */
+/* builds.h: right sides that are computed. Each makes the node that replaces the match: owned in
+ * *out. */
 #ifndef LOP_BUILDS_H
 #define LOP_BUILDS_H
 
 #include "rewrite.h"
 
-#define LOP_BUILD(name) lop_status lop_build_##name(const lop_match *m, const lop_maker *mk, const lop_node **out)
+#define LOP_BUILD(name)                                                                            \
+    lop_status lop_build_##name(const lop_match *m, const lop_maker *mk, const lop_node **out)
 /* builds.c */
 LOP_BUILD(view_view);
 LOP_BUILD(view_real);

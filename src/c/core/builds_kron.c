@@ -6,7 +6,8 @@
 
 /* kron of f(factor_i); `each` makes an owned factor. */
 typedef lop_status (*each_fn)(const lop_match *m, const lop_maker *mk, int i, const lop_node **out);
-static lop_status kron_of(const lop_match *m, const lop_maker *mk, int n, each_fn each, const lop_node **out) {
+static lop_status kron_of(const lop_match *m, const lop_maker *mk, int n, each_fn each,
+                          const lop_node **out) {
     const lop_node **f = lop_calloc(mk->ctx, (size_t)n, sizeof *f);
     if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
     lop_status st = LOP_OK;
@@ -17,8 +18,10 @@ static lop_status kron_of(const lop_match *m, const lop_maker *mk, int n, each_f
     return st;
 }
 
-static lop_status each_product(const lop_match *m, const lop_maker *mk, int i, const lop_node **out) {
-    return lop_make2(mk, &lop_op_prod, NULL, m->root->child[0]->child[i], m->root->child[1]->child[i], out);
+static lop_status each_product(const lop_match *m, const lop_maker *mk, int i,
+                               const lop_node **out) {
+    return lop_make2(mk, &lop_op_prod, NULL, m->root->child[0]->child[i],
+                     m->root->child[1]->child[i], out);
 }
 LOP_BUILD(kron_kron) { return kron_of(m, mk, m->root->child[0]->n, each_product, out); }
 
@@ -27,21 +30,24 @@ static lop_status each_view(const lop_match *m, const lop_maker *mk, int i, cons
 }
 LOP_BUILD(view_kron) { return kron_of(m, mk, m->root->child[0]->n, each_view, out); }
 
-static lop_status each_inverse(const lop_match *m, const lop_maker *mk, int i, const lop_node **out) {
+static lop_status each_inverse(const lop_match *m, const lop_maker *mk, int i,
+                               const lop_node **out) {
     return lop_make1(mk, &lop_op_inverse, NULL, m->root->child[0]->child[i], out);
 }
 LOP_BUILD(inverse_kron) { return kron_of(m, mk, m->root->child[0]->n, each_inverse, out); }
 
 LOP_BUILD(solve_kron) {
     const lop_node *inverse;
-    lop_status st = lop_build_inverse_kron(m, mk, &inverse); /* the root's child 0 is the kron here too */
+    lop_status st =
+        lop_build_inverse_kron(m, mk, &inverse); /* the root's child 0 is the kron here too */
     if (st != LOP_OK) return st;
     st = lop_make2(mk, &lop_op_apply, NULL, inverse, HOLE(m, 'x'), out);
     lop_node_unref(inverse);
     return st;
 }
 
-/* The unfinished factor that is cheapest to do next: least 1/n - 1/m. Zero sizes first: they end all. */
+/* The unfinished factor that is cheapest to do next: least 1/n - 1/m. Zero sizes first: they end
+ * all. */
 static int next_factor(const lop_node *k, const bool *done) {
     int best = -1;
     double least = 0;
@@ -58,7 +64,8 @@ static int next_factor(const lop_node *k, const bool *done) {
 }
 
 /* One factor on the middle axis of x (rows L n R): fold, apply, unfold. Takes over x. */
-static lop_status one_factor(const lop_maker *mk, const lop_node *f, int64_t L, int64_t R, const lop_node *x, const lop_node **out) {
+static lop_status one_factor(const lop_maker *mk, const lop_node *f, int64_t L, int64_t R,
+                             const lop_node *x, const lop_node **out) {
     int64_t k = lop_cols(x);
     bool own_batch = L != 1 && (lop_nbatch(f) > 0 || lop_nbatch(x) + 3 > LOP_MAXDIM);
     lop_attr to = {.i = {L, lop_cols(f), R, k}}, back = {.i = {L, lop_rows(f), R, k}};
@@ -76,7 +83,8 @@ static lop_status one_factor(const lop_maker *mk, const lop_node *f, int64_t L, 
     st = lop_make1(mk, own_batch ? &lop_op_gather : &lop_op_fold, &to, x, &folded);
     lop_node_unref(x);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, f, folded, &applied);
-    if (st == LOP_OK) st = lop_make1(mk, own_batch ? &lop_op_spread : &lop_op_unfold, &back, applied, out);
+    if (st == LOP_OK)
+        st = lop_make1(mk, own_batch ? &lop_op_spread : &lop_op_unfold, &back, applied, out);
     lop_node_unref(folded);
     lop_node_unref(applied);
     return st;
@@ -94,7 +102,8 @@ LOP_BUILD(apply_kron) {
         for (int j = 0; st == LOP_OK && j < k->n; j++) {
             int64_t size = done[j] ? lop_rows(k->child[j]) : lop_cols(k->child[j]);
             if (j != i && !lop_mul_ok(j < i ? L : R, size, j < i ? &L : &R))
-                st = lop_fail(mk->err, LOP_OVERFLOW, "an intermediate of this Kronecker product does not fit 64 bits");
+                st = lop_fail(mk->err, LOP_OVERFLOW,
+                              "an intermediate of this Kronecker product does not fit 64 bits");
         }
         const lop_node *y = NULL;
         if (st == LOP_OK)
@@ -109,9 +118,11 @@ LOP_BUILD(apply_kron) {
     return st;
 }
 
-/* A product over factors of arrays or numbers: `what` of the first, joined by `join` with the next. */
-static lop_status fold_values(const lop_match *m, const lop_maker *mk, const lop_node *k, const lop_op *what,
-                              const lop_attr *attr, const lop_op *join, const lop_node **out) {
+/* A product over factors of arrays or numbers: `what` of the first, joined by `join` with the next.
+ */
+static lop_status fold_values(const lop_match *m, const lop_maker *mk, const lop_node *k,
+                              const lop_op *what, const lop_attr *attr, const lop_op *join,
+                              const lop_node **out) {
     (void)m;
     const lop_node *all = NULL;
     lop_status st = LOP_OK;
@@ -127,9 +138,17 @@ static lop_status fold_values(const lop_match *m, const lop_maker *mk, const lop
     *out = all;
     return st;
 }
-LOP_BUILD(dense_kron) { return fold_values(m, mk, m->root->child[0], &lop_op_todense, &m->root->attr, &lop_op_kronarray, out); }
-LOP_BUILD(diagonal_kron) { return fold_values(m, mk, m->root->child[0], &lop_op_diagonal, &m->root->attr, &lop_op_kronarray, out); }
-LOP_BUILD(trace_kron) { return fold_values(m, mk, m->root->child[0], &lop_op_trace, &m->root->attr, &lop_op_mul, out); }
+LOP_BUILD(dense_kron) {
+    return fold_values(m, mk, m->root->child[0], &lop_op_todense, &m->root->attr, &lop_op_kronarray,
+                       out);
+}
+LOP_BUILD(diagonal_kron) {
+    return fold_values(m, mk, m->root->child[0], &lop_op_diagonal, &m->root->attr,
+                       &lop_op_kronarray, out);
+}
+LOP_BUILD(trace_kron) {
+    return fold_values(m, mk, m->root->child[0], &lop_op_trace, &m->root->attr, &lop_op_mul, out);
+}
 
 LOP_BUILD(element_kron) {
     const lop_node *k = m->root->child[0], *all = NULL;

@@ -55,7 +55,8 @@ static void put_step(sheet *out, const lop_plan *p, int i) {
     for (int j = 1; j < s->n; j++) put(out, " %s", slot_name(p, s->arg[j], name, sizeof name));
     if (s->derived >= 0) put(out, "   [kept while its inputs keep their content]");
     if (s->fail >= 0) put(out, "   [on failure: step %d instead]", i + 1);
-    if (s->when >= 0) put(out, "   [only %s the one before failed]", s->when_set ? "where" : "unless");
+    if (s->when >= 0)
+        put(out, "   [only %s the one before failed]", s->when_set ? "where" : "unless");
     put(out, "\n     %.3g flops, %.3g bytes\n", s->flops, s->bytes);
 }
 
@@ -73,8 +74,8 @@ char *lop_plan_dump(const lop_plan *p, const lop_rules *rules, int limit) {
     put(&out, "%s\nsteps     %d\n", p->trace.count > 20 ? ", ..." : "", p->nstep);
     for (int i = 0; i < p->nstep && i < limit; i++) put_step(&out, p, i);
     if (p->nstep > limit) put(&out, "  ... %d more\n", p->nstep - limit);
-    put(&out, "total     %.3g flops, %.3g bytes moved, %lld bytes of workspace, estimated %.3g s\n", p->flops, p->bytes,
-        (long long)p->workspace + (long long)p->scratch, p->seconds);
+    put(&out, "total     %.3g flops, %.3g bytes moved, %lld bytes of workspace, estimated %.3g s\n",
+        p->flops, p->bytes, (long long)p->workspace + (long long)p->scratch, p->seconds);
     if (out.failed) {
         lop_free(p->ctx, out.text);
         return NULL;

@@ -4,7 +4,8 @@
 
 #include "plan.h"
 
-/* Owned text (lop_free with the plan's context); NULL: out of memory. At most `limit` steps are listed. */
+/* Owned text (lop_free with the plan's context); NULL: out of memory. At most `limit` steps are
+ * listed. */
 char *lop_plan_dump(const lop_plan *plan, const lop_rules *rules, int limit);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* -- slots ----------------------------------------------------------------------------------------------- */
+/* -- slots */
 
 static bool grow(lop_ctx *ctx, void **block, int *room, int n, size_t size) {
     if (n < *room) return true;
@@ -17,19 +17,32 @@ static bool grow(lop_ctx *ctx, void **block, int *room, int n, size_t size) {
     return true;
 }
 
-int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape, lop_status *st) {
+int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape,
+                  lop_status *st) {
     lop_plan *p = e->plan;
-    lop_slot s = {.kind = kind, .dt = dt, .core = core, .shape = *shape, .m = 1, .n = 1, .batch = 1,
-                  .leaf = -1, .alias = -1, .offset = -1, .first = -1, .last = -1};
+    lop_slot s = {.kind = kind,
+                  .dt = dt,
+                  .core = core,
+                  .shape = *shape,
+                  .m = 1,
+                  .n = 1,
+                  .batch = 1,
+                  .leaf = -1,
+                  .alias = -1,
+                  .offset = -1,
+                  .first = -1,
+                  .last = -1};
     int nb = shape->ndim - core;
     if (core >= 1) s.m = shape->dim[nb];
     if (core == 2) s.n = shape->dim[nb + 1];
-    bool fits = lop_mul_ok(s.m, s.n, &s.matbytes) && lop_mul_ok(s.matbytes, (int64_t)lop_dtype_size(dt), &s.matbytes);
+    bool fits = lop_mul_ok(s.m, s.n, &s.matbytes) &&
+                lop_mul_ok(s.matbytes, (int64_t)lop_dtype_size(dt), &s.matbytes);
     for (int i = 0; i < nb; i++) fits = fits && lop_mul_ok(s.batch, shape->dim[i], &s.batch);
     int64_t bytes;
     if (!fits || !lop_mul_ok(s.matbytes, s.batch, &bytes)) {
         char text[128];
-        *st = lop_fail(e->err, LOP_OVERFLOW, "an array of shape %s and dtype %s is larger than memory can be",
+        *st = lop_fail(e->err, LOP_OVERFLOW,
+                       "an array of shape %s and dtype %s is larger than memory can be",
                        lop_shape_text(shape, text, sizeof text), lop_dtype_name(dt));
         return -1;
     }
@@ -92,9 +105,10 @@ int lop_emit_mask(lop_emit *e, int like, lop_status *st) {
     return lop_emit_slot(e, LOP_S_TEMP, LOP_b8, 0, &shape, st);
 }
 
-/* -- steps ----------------------------------------------------------------------------------------------- */
+/* -- steps */
 
-lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int nin, const int *in) {
+lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int nin,
+                        const int *in) {
     lop_plan *p = e->plan;
     if (!grow(p->ctx, (void **)&p->step, &e->room_step, p->nstep, sizeof *p->step)) {
         (void)lop_fail(e->err, LOP_NOMEM, NULL);
@@ -130,8 +144,9 @@ int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st) {
     return out;
 }
 
-int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin, const int *in,
-                     const lop_attr *attr, size_t scratch, double flops, lop_status *st) {
+int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
+                     const int *in, const lop_attr *attr, size_t scratch, double flops,
+                     lop_status *st) {
     lop_plan *p = e->plan;
     /* one blob for each batch element of the inputs */
     lop_shape batch = {0}, blob;

@@ -12,8 +12,8 @@ enum { LOP_MAXARG = 6 };
 typedef struct lop_emit lop_emit;
 typedef struct lop_step lop_step;
 
-/* One kernel call: argument 0 is the output; the inputs follow. `scratch` has the bytes asked for and is
- * 64-byte aligned. Temporaries' content on entry is undefined. */
+/* One kernel call: argument 0 is the output; the inputs follow. `scratch` has the bytes asked for
+ * and is 64-byte aligned. Temporaries' content on entry is undefined. */
 typedef struct lop_call {
     const lop_step *step;
     const lop_mat *a[LOP_MAXARG];
@@ -30,7 +30,7 @@ enum {
 struct lop_step {
     const char *name;
     lop_run run;
-    int n;              /* arguments, the output included */
+    int n;               /* arguments, the output included */
     int arg[LOP_MAXARG]; /* slots */
     lop_attr attr;
     int flags;
@@ -56,12 +56,16 @@ int lop_emit_temp(lop_emit *e, lop_dtype dt, int core, const lop_shape *shape, l
 lop_shape lop_emit_shape(const lop_emit *e, int like, int64_t m, int64_t n);
 /* The slot itself when the dtype is right, else a temporary with the cast. */
 int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st);
-/* Appends run(out, in...). The step may be filled further until the next is appended; NULL: no memory. */
-lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int nin, const int *in);
-/* Appends a prepare step: `bytes` of memory made once from the inputs and used again while they have not
- * changed. Gives the slot, whose lop_mat is bytes x 1 of uint8. `flags`, scratch as any step. */
-int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin, const int *in,
-                     const lop_attr *attr, size_t scratch, double flops, lop_status *st);
+/* Appends run(out, in...). The step may be filled further until the next is appended; NULL: no
+ * memory. */
+lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int nin,
+                        const int *in);
+/* Appends a prepare step: `bytes` of memory made once from the inputs and used again while they
+ * have not changed. Gives the slot, whose lop_mat is bytes x 1 of uint8. `flags`, scratch as any
+ * step. */
+int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
+                     const int *in, const lop_attr *attr, size_t scratch, double flops,
+                     lop_status *st);
 int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch element of `like` */
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */
@@ -70,6 +74,7 @@ bool lop_emit_alias(lop_emit *e, int out, int in);
 void lop_emit_c_order(lop_emit *e, int slot);
 lop_err *lop_emit_err(lop_emit *e);
 bool lop_emit_fft(const lop_emit *e); /* config: may products go through the FFT? */
-int64_t lop_emit_fft_min(const lop_emit *e); /* 0, or the size from which they do, whatever was measured */
+int64_t
+lop_emit_fft_min(const lop_emit *e); /* 0, or the size from which they do, whatever was measured */
 
 #endif

@@ -13,7 +13,8 @@ struct lop_emit {
     int room_slot, room_step, room_leaf, room_derive;
 };
 
-int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape, lop_status *st);
+int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape,
+                  lop_status *st);
 int lop_emit_leaf_slot(lop_emit *e, const lop_node *leaf, lop_status *st);
 lop_status lop_run_copy(const lop_call *c); /* argument 0 <- cast(argument 1) */
 

@@ -1,15 +1,16 @@
 /* exec.c: frames, derived values, the loop over steps.
  *
- * A step runs once per batch element of its output; inputs broadcast (stride 0). A vector batch of a
- * step that is linear in columns runs as one matrix. Prepare steps first fingerprint their inputs: the
- * retained value serves again when 128 bits over all the bytes agree, else it is made anew. */
+ * A step runs once per batch element of its output; inputs broadcast (stride 0). A vector batch of
+ * a step that is linear in columns runs as one matrix. Prepare steps first fingerprint their
+ * inputs: the retained value serves again when 128 bits over all the bytes agree, else it is made
+ * anew. */
 #include "exec.h"
 
 #include "kernels/kernels.h"
 
 #include <string.h>
 
-/* -- derived values ---------------------------------------------------------------------------------------- */
+/* -- derived values */
 
 void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit) {
     memset(store, 0, sizeof *store);
@@ -86,13 +87,14 @@ static bool store_grow(lop_store *store) {
     return true;
 }
 
-/* Publishes (retains) a value; an older one of the same key goes, then the least recently used until the
- * bound holds. */
+/* Publishes (retains) a value; an older one of the same key goes, then the least recently used
+ * until the bound holds. */
 static void store_put(lop_store *store, lop_blob *b) {
     lop_blob *old = store->room ? *link_of(store, b->key) : NULL;
     if (old) store_drop(store, old);
     if (b->bytes > store->limit) return;
-    while (store->oldest && store->bytes + b->bytes > store->limit) store_drop(store, store->oldest);
+    while (store->oldest && store->bytes + b->bytes > store->limit)
+        store_drop(store, store->oldest);
     if (store->n >= store->room && !store_grow(store)) return;
     b->published = true;
     b->refs++;
@@ -103,7 +105,7 @@ static void store_put(lop_store *store, lop_blob *b) {
     store->n++;
 }
 
-/* -- frames -------------------------------------------------------------------------------------------------- */
+/* -- frames */
 
 lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, lop_err *err) {
     f->plan = plan;
@@ -114,9 +116,11 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, 
     f->mat = f->inline_mat;
     f->blob = f->inline_blob;
     f->work = f->inline_work;
-    size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf, mats = (size_t)plan->nslot * sizeof *f->mat;
+    size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf,
+           mats = (size_t)plan->nslot * sizeof *f->mat;
     size_t blobs = 2 * (size_t)plan->nderive * sizeof *f->blob;
-    if ((uint64_t)plan->workspace > SIZE_MAX / 4 || plan->scratch > SIZE_MAX / 4) return lop_fail(err, LOP_NOMEM, NULL);
+    if ((uint64_t)plan->workspace > SIZE_MAX / 4 || plan->scratch > SIZE_MAX / 4)
+        return lop_fail(err, LOP_NOMEM, NULL);
     size_t work = (size_t)plan->workspace + plan->scratch, all = 0;
     bool small = plan->nleaf < 6 && plan->nslot <= LOP_FRAME_SLOTS && plan->nderive <= 4;
     if (!small) all = leaves + mats + blobs + 64;
@@ -124,7 +128,8 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, 
     if (all) {
         unsigned char *p = f->block = lop_alloc(plan->ctx, all);
         if (!p)
-            return lop_fail(err, LOP_NOMEM, "the workspace of %lld bytes that this needs could not be had",
+            return lop_fail(err, LOP_NOMEM,
+                            "the workspace of %lld bytes that this needs could not be had",
                             (long long)all);
         if (!small) {
             f->leaf = (lop_buf *)(void *)p;
@@ -132,11 +137,13 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, 
             f->blob = (lop_blob **)(void *)(p + leaves + mats);
             p += leaves + mats + blobs;
         }
-        if (work > LOP_FRAME_BYTES) f->work = (unsigned char *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
+        if (work > LOP_FRAME_BYTES)
+            f->work = (unsigned char *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
     }
     f->stale = f->blob + plan->nderive;
     for (int i = 0; i < plan->nderive; i++) f->stale[i] = NULL;
-    for (int i = 0; i < plan->nderive; i++) f->blob[i] = store ? store_get(store, plan->derive[i].key) : NULL;
+    for (int i = 0; i < plan->nderive; i++)
+        f->blob[i] = store ? store_get(store, plan->derive[i].key) : NULL;
     return LOP_OK;
 }
 
@@ -165,14 +172,17 @@ lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err)
     const lop_plan *p = f->plan;
     const lop_slot *s = &p->slot[i < p->nleaf ? p->leaf[i].slot : p->out];
     if (buf->dt != s->dt)
-        return lop_fail(err, LOP_DTYPE, "the dtype of an operand changed from %s to %s after it was wrapped",
+        return lop_fail(err, LOP_DTYPE,
+                        "the dtype of an operand changed from %s to %s after it was wrapped",
                         lop_dtype_name(s->dt), lop_dtype_name(buf->dt));
     if (!lop_shape_equal(&buf->shape, &s->shape)) {
         char was[128], is[128];
-        return lop_fail(err, LOP_DIM, "the shape of an operand changed from %s to %s after it was wrapped",
-                        lop_shape_text(&s->shape, was, sizeof was), lop_shape_text(&buf->shape, is, sizeof is));
+        return lop_fail(
+            err, LOP_DIM, "the shape of an operand changed from %s to %s after it was wrapped",
+            lop_shape_text(&s->shape, was, sizeof was), lop_shape_text(&buf->shape, is, sizeof is));
     }
-    if (s->need_c && !in_c_order(buf)) return lop_fail(err, LOP_INTERNAL, "operand %d of the plan must be bound in C order", i);
+    if (s->need_c && !in_c_order(buf))
+        return lop_fail(err, LOP_INTERNAL, "operand %d of the plan must be bound in C order", i);
     f->leaf[i] = *buf;
     mat_of_buf(&f->mat[s - p->slot], s, buf);
     return LOP_OK;
@@ -195,7 +205,7 @@ void lop_frame_close(lop_frame *f) {
     f->block = NULL;
 }
 
-/* -- running ---------------------------------------------------------------------------------------------------- */
+/* -- running */
 
 static void mats_of_temps(lop_frame *f) {
     const lop_plan *p = f->plan;
@@ -205,12 +215,14 @@ static void mats_of_temps(lop_frame *f) {
         int base = i;
         while (p->slot[base].alias >= 0) base = p->slot[base].alias;
         const lop_slot *b = &p->slot[base];
-        void *at = b->kind == LOP_S_TEMP ? (b->offset < 0 ? NULL : f->work + b->offset) : f->mat[base].p;
+        void *at =
+            b->kind == LOP_S_TEMP ? (b->offset < 0 ? NULL : f->work + b->offset) : f->mat[base].p;
         f->mat[i] = (lop_mat){at, s->m, s->n, s->n, 1, s->dt};
     }
 }
 
-/* Element stride of batch dimension `d` (of `nb` output dimensions) of a slot; 0 where it broadcasts. */
+/* Element stride of batch dimension `d` (of `nb` output dimensions) of a slot; 0 where it
+ * broadcasts. */
 static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
     const lop_slot *s = &f->plan->slot[slot];
     int own = s->shape.ndim - s->core, at = d - (nb - own);
@@ -262,7 +274,8 @@ static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
     merge_columns(s, w);
 }
 
-static lop_status guarded(const lop_frame *f, const lop_step *s, const lop_call *call, int64_t element, lop_err *err) {
+static lop_status guarded(const lop_frame *f, const lop_step *s, const lop_call *call,
+                          int64_t element, lop_err *err) {
     unsigned char *mask = s->when >= 0 ? f->mat[s->when].p : NULL;
     if (mask && (mask[element] != 0) != s->when_set) return LOP_OK;
     lop_status st = s->run(call);
@@ -350,7 +363,8 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     void *data = fresh ? lop_alloc(f->plan->ctx, (size_t)bytes) : NULL;
     if (!data) {
         lop_free(f->plan->ctx, fresh);
-        return lop_fail(err, LOP_NOMEM, "the %lld bytes that %s needs could not be had", (long long)bytes, s->name);
+        return lop_fail(err, LOP_NOMEM, "the %lld bytes that %s needs could not be had",
+                        (long long)bytes, s->name);
     }
     *fresh = (lop_blob){.refs = 1, .bytes = bytes, .key = d->key, .print = print, .data = data};
     m->p = data;
@@ -371,7 +385,8 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     mats_of_temps(f);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
-        lop_status st = s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
+        lop_status st =
+            s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
         if (st == LOP_OK) continue;
         if (err) {
             err->step = i;

@@ -37,9 +37,9 @@ enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };
 typedef struct lop_frame {
     const lop_plan *plan;
     lop_store *store;
-    lop_buf *leaf;      /* nleaf + 1: the result is the last */
-    lop_mat *mat;       /* nslot */
-    lop_blob **blob;    /* nderive in use, then nderive that were found stale */
+    lop_buf *leaf;   /* nleaf + 1: the result is the last */
+    lop_mat *mat;    /* nslot */
+    lop_blob **blob; /* nderive in use, then nderive that were found stale */
     lop_blob **stale;
     unsigned char *work; /* workspace then scratch */
     void *block;         /* what was allocated, NULL when the inline room sufficed */
@@ -50,9 +50,10 @@ typedef struct lop_frame {
     _Alignas(64) unsigned char inline_work[LOP_FRAME_BYTES];
 } lop_frame;
 
-lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, lop_err *err) LOP_MUST_CHECK;
-/* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or DTYPE; where
- * the slot says need_c it must lie in C order. */
+lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store,
+                          lop_err *err) LOP_MUST_CHECK;
+/* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or
+ * DTYPE; where the slot says need_c it must lie in C order. */
 lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) LOP_MUST_CHECK;
 lop_status lop_exec(lop_frame *f, lop_err *err) LOP_MUST_CHECK;
 void lop_frame_close(lop_frame *f);

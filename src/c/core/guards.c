@@ -8,10 +8,15 @@ static lop_truth truth(bool b) { return b ? LOP_TRUE : LOP_FALSE; }
 
 static bool adds_nothing(const lop_node *root, const lop_node *gone, const lop_node *stays) {
     (void)gone;
-    return root->dtype == stays->dtype && root->weak == stays->weak && lop_shape_equal(&root->shape, &stays->shape);
+    return root->dtype == stays->dtype && root->weak == stays->weak &&
+           lop_shape_equal(&root->shape, &stays->shape);
 }
-lop_truth lop_when_left_weak(const lop_match *m) { return truth(adds_nothing(m->root, m->root->child[0], m->root->child[1])); }
-lop_truth lop_when_right_weak(const lop_match *m) { return truth(adds_nothing(m->root, m->root->child[1], m->root->child[0])); }
+lop_truth lop_when_left_weak(const lop_match *m) {
+    return truth(adds_nothing(m->root, m->root->child[0], m->root->child[1]));
+}
+lop_truth lop_when_right_weak(const lop_match *m) {
+    return truth(adds_nothing(m->root, m->root->child[1], m->root->child[0]));
+}
 
 lop_truth lop_when_krons_fit(const lop_match *m) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1];
@@ -27,15 +32,25 @@ static bool square_factors(const lop_node *k) {
         if (!lop_is_square(k->child[i])) return false;
     return true;
 }
-lop_truth lop_when_square_factors(const lop_match *m) { return truth(square_factors(m->root->child[0])); }
+lop_truth lop_when_square_factors(const lop_match *m) {
+    return truth(square_factors(m->root->child[0]));
+}
 
 lop_truth lop_when_real(const lop_match *m) {
     return truth((m->root->attr.i[0] & LOP_C) != 0 && !lop_is_complex(m->root->dtype));
 }
-lop_truth lop_when_transposes(const lop_match *m) { return truth((m->root->attr.i[0] & LOP_T) != 0); }
-lop_truth lop_when_no_batch(const lop_match *m) { return truth(lop_nbatch(m->root->child[0]) == 0); }
-lop_truth lop_when_both_square(const lop_match *m) { return truth(lop_is_square(HOLE(m, 'a')) && lop_is_square(HOLE(m, 'b'))); }
-lop_truth lop_when_coef_nonzero(const lop_match *m) { return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0); }
+lop_truth lop_when_transposes(const lop_match *m) {
+    return truth((m->root->attr.i[0] & LOP_T) != 0);
+}
+lop_truth lop_when_no_batch(const lop_match *m) {
+    return truth(lop_nbatch(m->root->child[0]) == 0);
+}
+lop_truth lop_when_both_square(const lop_match *m) {
+    return truth(lop_is_square(HOLE(m, 'a')) && lop_is_square(HOLE(m, 'b')));
+}
+lop_truth lop_when_coef_nonzero(const lop_match *m) {
+    return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0);
+}
 lop_truth lop_when_coef_zero(const lop_match *m) { return lop_not(lop_when_coef_nonzero(m)); }
 lop_truth lop_when_coef_minus_one(const lop_match *m) {
     return truth(ATTR(m, 'c').re == -1 && ATTR(m, 'c').im == 0);
@@ -43,9 +58,12 @@ lop_truth lop_when_coef_minus_one(const lop_match *m) {
 lop_truth lop_when_triangular(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');
     if (a->op == &lop_op_view) a = a->child[0];
-    return truth(a->op == &lop_op_dense && (a->attr.i[0] == LOP_ASSUME_LOWER || a->attr.i[0] == LOP_ASSUME_UPPER));
+    return truth(a->op == &lop_op_dense &&
+                 (a->attr.i[0] == LOP_ASSUME_LOWER || a->attr.i[0] == LOP_ASSUME_UPPER));
 }
-lop_truth lop_when_positive(const lop_match *m) { return lop_node_trait(HOLE(m, 'a'), LOP_POSITIVE); }
+lop_truth lop_when_positive(const lop_match *m) {
+    return lop_node_trait(HOLE(m, 'a'), LOP_POSITIVE);
+}
 
 lop_truth lop_when_leaf_kind(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');
@@ -60,16 +78,22 @@ lop_truth lop_when_no_element(const lop_match *m) { return truth(!HOLE(m, 'a')->
 lop_truth lop_when_main(const lop_match *m) { return truth(ATTR(m, 'k').i[0] == 0); }
 lop_truth lop_when_main_square(const lop_match *m) {
     const lop_node *p = m->root->child[0];
-    return truth(ATTR(m, 'k').i[0] == 0 && lop_is_square(p) && lop_is_square(p->child[0]) && lop_is_square(p->child[1]));
+    return truth(ATTR(m, 'k').i[0] == 0 && lop_is_square(p) && lop_is_square(p->child[0]) &&
+                 lop_is_square(p->child[1]));
 }
-lop_truth lop_when_main_kron(const lop_match *m) { return truth(ATTR(m, 'k').i[0] == 0 && square_factors(m->root->child[0])); }
+lop_truth lop_when_main_kron(const lop_match *m) {
+    return truth(ATTR(m, 'k').i[0] == 0 && square_factors(m->root->child[0]));
+}
 
 lop_truth lop_when_cast_same(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');
     return truth(!a->weak && (int64_t)a->dtype + 1 == ATTR(m, 'd').i[3]);
 }
-static bool widens(lop_dtype from, lop_dtype to) { return from != to && lop_promote(from, to) == to; }
-lop_truth lop_when_widens(const lop_match *m) { /* integers wrap where they stand, but under a deep cast */
+static bool widens(lop_dtype from, lop_dtype to) {
+    return from != to && lop_promote(from, to) == to;
+}
+lop_truth
+lop_when_widens(const lop_match *m) { /* integers wrap where they stand, but under a deep cast */
     lop_dtype from = m->root->child[0]->dtype;
     return truth((lop_is_blas(from) || m->root->attr.i[0]) && widens(from, m->root->dtype));
 }
@@ -77,7 +101,8 @@ lop_truth lop_when_cast_widens(const lop_match *m) {
     const lop_node *inner = m->root->child[0];
     lop_dtype from = inner->child[0]->dtype;
     bool same = inner->attr.i[0] == m->root->attr.i[0] || lop_is_blas(from);
-    return truth(same && lop_promote(from, inner->dtype) == inner->dtype && lop_promote(inner->dtype, m->root->dtype) == m->root->dtype);
+    return truth(same && lop_promote(from, inner->dtype) == inner->dtype &&
+                 lop_promote(inner->dtype, m->root->dtype) == m->root->dtype);
 }
 lop_truth lop_when_narrow(const lop_match *m) {
     const lop_node *k = m->root->child[0];
@@ -89,7 +114,9 @@ lop_truth lop_when_narrow(const lop_match *m) {
         if (k->child[i]->n > 0 && widens(k->child[i]->dtype, m->root->dtype)) return LOP_TRUE;
     return LOP_FALSE;
 }
-lop_truth lop_when_array_real(const lop_match *m) { return truth(!lop_is_complex(HOLE(m, 'a')->dtype)); }
+lop_truth lop_when_array_real(const lop_match *m) {
+    return truth(!lop_is_complex(HOLE(m, 'a')->dtype));
+}
 
 lop_truth lop_when_inexact(const lop_match *m) { return truth(lop_is_blas(m->root->dtype)); }
 lop_truth lop_when_inexact_square_factors(const lop_match *m) {

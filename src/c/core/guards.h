@@ -1,35 +1,44 @@
-/* guards.h: the named guards of the rule table. Each answers for a match; TRUE lets the rule fire. */
+/* guards.h: the named guards of the rule table. Each answers for a match; TRUE lets the rule fire.
+ */
 #ifndef LOP_GUARDS_H
 #define LOP_GUARDS_H
 
 #include "rewrite.h"
 
-lop_truth lop_when_left_weak(const lop_match *m);   /* the left child of the root changes no dtype or batch */
-lop_truth lop_when_right_weak(const lop_match *m);  /* likewise the right child */
-lop_truth lop_when_krons_fit(const lop_match *m);   /* two krons whose factors multiply one by one */
-lop_truth lop_when_square_factors(const lop_match *m);      /* the root's child is a kron of square factors */
-lop_truth lop_when_real(const lop_match *m);        /* the root is real and its mode conjugates */
-lop_truth lop_when_transposes(const lop_match *m);  /* the root's mode transposes */
-lop_truth lop_when_no_batch(const lop_match *m);    /* the operator has no batch dimensions of its own */
+lop_truth
+lop_when_left_weak(const lop_match *m); /* the left child of the root changes no dtype or batch */
+lop_truth lop_when_right_weak(const lop_match *m); /* likewise the right child */
+lop_truth lop_when_krons_fit(const lop_match *m);  /* two krons whose factors multiply one by one */
+lop_truth
+lop_when_square_factors(const lop_match *m); /* the root's child is a kron of square factors */
+lop_truth lop_when_real(const lop_match *m); /* the root is real and its mode conjugates */
+lop_truth lop_when_transposes(const lop_match *m); /* the root's mode transposes */
+lop_truth
+lop_when_no_batch(const lop_match *m); /* the operator has no batch dimensions of its own */
 lop_truth lop_when_both_square(const lop_match *m); /* ?a and ?b */
 lop_truth lop_when_coef_nonzero(const lop_match *m);
 lop_truth lop_when_coef_zero(const lop_match *m);      /* @c is exactly 0 */
 lop_truth lop_when_coef_minus_one(const lop_match *m); /* @c is exactly -1 */
-lop_truth lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
-lop_truth lop_when_positive(const lop_match *m);    /* ?a is declared positive definite */
-lop_truth lop_when_leaf_kind(const lop_match *m);   /* ?a is no composite: a view on it stays */
-lop_truth lop_when_no_dense(const lop_match *m);    /* ?a's kind has no dense form of its own */
+lop_truth
+lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
+lop_truth lop_when_positive(const lop_match *m);  /* ?a is declared positive definite */
+lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite: a view on it stays */
+lop_truth lop_when_no_dense(const lop_match *m);  /* ?a's kind has no dense form of its own */
 lop_truth lop_when_no_diagonal(const lop_match *m);
 lop_truth lop_when_no_element(const lop_match *m);
-lop_truth lop_when_main(const lop_match *m);        /* offset 0 */
-lop_truth lop_when_main_square(const lop_match *m); /* offset 0 of a square product of square factors */
-lop_truth lop_when_main_kron(const lop_match *m);   /* offset 0 of a kron of square factors */
-lop_truth lop_when_inexact(const lop_match *m);    /* the root is float or complex: sums may be split */
+lop_truth lop_when_main(const lop_match *m); /* offset 0 */
+lop_truth
+lop_when_main_square(const lop_match *m); /* offset 0 of a square product of square factors */
+lop_truth lop_when_main_kron(const lop_match *m); /* offset 0 of a kron of square factors */
+lop_truth
+lop_when_inexact(const lop_match *m); /* the root is float or complex: sums may be split */
 lop_truth lop_when_inexact_square_factors(const lop_match *m);
 lop_truth lop_when_cast_same(const lop_match *m);
-lop_truth lop_when_widens(const lop_match *m);      /* the root casts an array expression to a wider dtype */
+lop_truth
+lop_when_widens(const lop_match *m); /* the root casts an array expression to a wider dtype */
 lop_truth lop_when_cast_widens(const lop_match *m); /* the inner cast loses nothing */
-lop_truth lop_when_narrow(const lop_match *m);      /* the operator's parameters are expressions narrower than the root */
-lop_truth lop_when_array_real(const lop_match *m);  /* ?a is real */
+lop_truth lop_when_narrow(
+    const lop_match *m); /* the operator's parameters are expressions narrower than the root */
+lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 
 #endif

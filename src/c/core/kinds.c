@@ -15,17 +15,21 @@ const lop_op *lop_op_at(int id) { return kinds[id]; }
 
 const lop_op *lop_op_find(const char *name, size_t length) {
     for (int i = 0; i < NKINDS; i++)
-        if (strlen(kinds[i]->name) == length && !memcmp(kinds[i]->name, name, length)) return kinds[i];
+        if (strlen(kinds[i]->name) == length && !memcmp(kinds[i]->name, name, length))
+            return kinds[i];
     return NULL;
 }
 
 lop_status lop_kinds_check(lop_err *err) {
     for (int i = 0; i < NKINDS; i++) {
         const lop_op *op = kinds[i];
-        if (op->id != i) return lop_fail(err, LOP_INTERNAL, "kind %s does not name its own place in kinds.def", op->name);
+        if (op->id != i)
+            return lop_fail(err, LOP_INTERNAL, "kind %s does not name its own place in kinds.def",
+                            op->name);
         if (lop_op_find(op->name, strlen(op->name)) != op)
             return lop_fail(err, LOP_INTERNAL, "two kinds are called %s", op->name);
-        if (op->max != 0 && !op->infer) return lop_fail(err, LOP_INTERNAL, "kind %s has no infer", op->name);
+        if (op->max != 0 && !op->infer)
+            return lop_fail(err, LOP_INTERNAL, "kind %s has no infer", op->name);
         if (op->cls == LOP_OPERATOR && op->title && op->param[0].name && !op->doc.brief)
             return lop_fail(err, LOP_INTERNAL, "kind %s has no docstring", op->name);
     }

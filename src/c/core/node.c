@@ -1,6 +1,6 @@
 /* node.c: making, counting and releasing nodes; dtype promotion with weakness; property queries.
- * Cost of a node: one allocation of about 150 + 8 n bytes. Release is a loop: a dying node is its own
- * work-list entry (linked through `serial`), so chains of any length die without recursion. */
+ * Cost of a node: one allocation of about 150 + 8 n bytes. Release is a loop: a dying node is its
+ * own work-list entry (linked through `serial`), so chains of any length die without recursion. */
 #include "node.h"
 
 #include "op.h"
@@ -52,7 +52,8 @@ void lop_node_promote(lop_node *n, const lop_node *a, const lop_node *b) {
 }
 
 void lop_node_promote_inverse(lop_node *n, const lop_node *a, const lop_node *b) {
-    const lop_node inverse = {.dtype = a->weak ? a->dtype : lop_promote_weak(LOP_WEAK_FLOAT, a->dtype), .weak = a->weak};
+    const lop_node inverse = {
+        .dtype = a->weak ? a->dtype : lop_promote_weak(LOP_WEAK_FLOAT, a->dtype), .weak = a->weak};
     lop_node_promote(n, &inverse, b);
     n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
 }
@@ -83,8 +84,10 @@ lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, i
                          lop_err *err) {
     *out = NULL;
     if (n < op->min || (op->max >= 0 && n > op->max))
-        return lop_fail(err, LOP_DIM, "%s takes %d to %d operands, got %d", op->name, op->min, op->max, n);
-    if (!roles_fit(op, n, child)) return lop_fail(err, LOP_DIM, "%s mixes up operators and arrays", op->name);
+        return lop_fail(err, LOP_DIM, "%s takes %d to %d operands, got %d", op->name, op->min,
+                        op->max, n);
+    if (!roles_fit(op, n, child))
+        return lop_fail(err, LOP_DIM, "%s mixes up operators and arrays", op->name);
     lop_node *self = lop_alloc(ctx, sizeof *self + (size_t)n * sizeof self->child[0]);
     if (!self) return lop_fail(err, LOP_NOMEM, NULL);
     self->ctx = ctx;
@@ -123,7 +126,8 @@ lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, i
 
 lop_status lop_node_leaf(lop_ctx *ctx, lop_dtype dt, int core, const lop_shape *shape,
                          const lop_node **out, lop_err *err) {
-    lop_node like = {.shape = *shape, .dtype = dt, .core = (uint8_t)core, .serial = ctx->next_serial++};
+    lop_node like = {
+        .shape = *shape, .dtype = dt, .core = (uint8_t)core, .serial = ctx->next_serial++};
     like.opaque = dt >= LOP_NDTYPE;
     return lop_node_make(ctx, &lop_op_array, NULL, 0, NULL, &like, out, err);
 }

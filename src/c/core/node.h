@@ -1,10 +1,10 @@
 /* node.h: expression nodes.
  *
- * A node is immutable: an op (a row of kinds.def), attributes, children, and what follows from them at
- * once: shape, dtype, core rank. Nothing is computed. Three classes: *arrays* (values: leaves, element-
- * wise expressions, reshapes), *operators* (kinds and composites), *actions* (arrays that come from an
- * operator: apply, dense, diagonal, trace, element, solve). Written nodes are made as the user wrote
- * them; canonical nodes are made by rewrite.c and interned in a plan's table.
+ * A node is immutable: an op (a row of kinds.def), attributes, children, and what follows from them
+ * at once: shape, dtype, core rank. Nothing is computed. Three classes: *arrays* (values: leaves,
+ * element- wise expressions, reshapes), *operators* (kinds and composites), *actions* (arrays that
+ * come from an operator: apply, dense, diagonal, trace, element, solve). Written nodes are made as
+ * the user wrote them; canonical nodes are made by rewrite.c and interned in a plan's table.
  *
  * Nodes are counted without atomics: only under the caller's lock (the GIL). They own no foreign
  * objects: an array leaf is a serial number, bound to memory when a plan runs. */
@@ -19,8 +19,8 @@ typedef struct lop_node lop_node;
 /* How an operator or a kernel's matrix is seen: bit 0 transposed, bit 1 conjugated. */
 typedef enum lop_mode { LOP_N = 0, LOP_T = 1, LOP_C = 2, LOP_H = 3 } lop_mode;
 
-/* How strongly a dtype binds: 0 as said; else a Python scalar's or an adopting kind's (Identity without
- * dtype): 1 adopts all, 2 at least an integer, 3 at least a float, 4 at least complex. */
+/* How strongly a dtype binds: 0 as said; else a Python scalar's or an adopting kind's (Identity
+ * without dtype): 1 adopts all, 2 at least an integer, 3 at least a float, 4 at least complex. */
 enum { LOP_STRONG = 0, LOP_WEAK = 1, LOP_WEAK_INT = 2, LOP_WEAK_FLOAT = 3, LOP_WEAK_COMPLEX = 4 };
 
 /* Attributes; each op says in its file which it uses. A coefficient uses re, im, i[0] (its integer
@@ -44,8 +44,8 @@ struct lop_node {
     const lop_node *child[];
 };
 
-/* Owned node. Children are retained. For ops without children `like` gives shape, dtype, weak, core and
- * (array leaves) serial; NULL otherwise. Closes nothing: see lop_close in rewrite.h. */
+/* Owned node. Children are retained. For ops without children `like` gives shape, dtype, weak, core
+ * and (array leaves) serial; NULL otherwise. Closes nothing: see lop_close in rewrite.h. */
 lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, int n,
                          const lop_node *const *child, const lop_node *like, const lop_node **out,
                          lop_err *err) LOP_MUST_CHECK;
@@ -76,7 +76,14 @@ lop_dtype lop_promote_weak(int weak, lop_dtype other); /* a weak value meets a s
 /* Three-valued properties, computed on demand, no memory. A kind answers from its own facts and its
  * direct children, so a query costs O(1) but for Kron (its factors). */
 typedef enum lop_trait {
-    LOP_SYMMETRIC, LOP_HERMITIAN, LOP_POSITIVE, LOP_DIAGONAL, LOP_ORTHOGONAL, LOP_REAL, LOP_ZERO, LOP_IDENTITY
+    LOP_SYMMETRIC,
+    LOP_HERMITIAN,
+    LOP_POSITIVE,
+    LOP_DIAGONAL,
+    LOP_ORTHOGONAL,
+    LOP_REAL,
+    LOP_ZERO,
+    LOP_IDENTITY
 } lop_trait;
 lop_truth lop_node_trait(const lop_node *node, lop_trait trait);
 

@@ -1,5 +1,6 @@
-/* op.h: the table every kind ends in. One const lop_op a kind, one line in kinds.def; class, signature,
- * docstring, stub, docs page and test batteries are made from it. A NULL slot means the generic way. */
+/* op.h: the table every kind ends in. One const lop_op a kind, one line in kinds.def; class,
+ * signature, docstring, stub, docs page and test batteries are made from it. A NULL slot means the
+ * generic way. */
 #ifndef LOP_OP_H
 #define LOP_OP_H
 
@@ -33,7 +34,14 @@ typedef struct lop_param {
 enum { LOP_MAXPARAM = 6 };
 
 /* What assume_a says of a Dense: its attr.i[0]. */
-enum { LOP_ASSUME_GENERAL, LOP_ASSUME_SYMMETRIC, LOP_ASSUME_HERMITIAN, LOP_ASSUME_POSITIVE, LOP_ASSUME_LOWER, LOP_ASSUME_UPPER };
+enum {
+    LOP_ASSUME_GENERAL,
+    LOP_ASSUME_SYMMETRIC,
+    LOP_ASSUME_HERMITIAN,
+    LOP_ASSUME_POSITIVE,
+    LOP_ASSUME_LOWER,
+    LOP_ASSUME_UPPER
+};
 
 typedef struct lop_doc {
     const char *brief, *extended, *cost, *notes, *example;

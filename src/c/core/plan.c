@@ -1,17 +1,18 @@
 /* plan.c: lowering in post-order, liveness, workspace, cost.
  *
- * The canonical DAG is walked once with an explicit stack; each array or action node becomes a slot and
- * the steps its op emits. Then slots get their life spans and one workspace by first fit, derived values
- * their keys, and the plan its cost. Cost O(nodes + steps). */
+ * The canonical DAG is walked once with an explicit stack; each array or action node becomes a slot
+ * and the steps its op emits. Then slots get their life spans and one workspace by first fit,
+ * derived values their keys, and the plan its cost. Cost O(nodes + steps). */
 #include "plan.h"
 
 #include "emit_impl.h"
 
 #include <string.h>
 
-const lop_costs lop_costs_default = {.version = 1, .flop_rate = 2e9, .gemm_rate = 4e10, .bandwidth = 1.2e10, .overhead = 2e-8};
+const lop_costs lop_costs_default = {
+    .version = 1, .flop_rate = 2e9, .gemm_rate = 4e10, .bandwidth = 1.2e10, .overhead = 2e-8};
 
-/* -- the walk ------------------------------------------------------------------------------------- */
+/* -- the walk */
 
 typedef struct walk {
     const lop_node *node;
@@ -48,7 +49,8 @@ static lop_status lower_node(lop_emit *e, const lop_node *node) {
         st = node->op->lower(e, node, slot);
     }
     if (st == LOP_UNABLE)
-        st = lop_fail(e->err, LOP_MISSING, "%s of %s has no method", node->op->name, node->child[0]->op->name);
+        st = lop_fail(e->err, LOP_MISSING, "%s of %s has no method", node->op->name,
+                      node->child[0]->op->name);
     if (st != LOP_OK) return st;
     for (int i = first; i < p->nstep; i++) p->step[i].origin = node;
     if (node->op == &lop_op_todense && node != p->root && p->slot[slot].alias < 0) {
@@ -95,7 +97,7 @@ static lop_status lower_all(lop_emit *e, const lop_node *root) {
     return st;
 }
 
-/* -- life spans and the workspace --------------------------------------------------------------------- */
+/* -- life spans and the workspace */
 
 static int base_of(const lop_plan *p, int slot) {
     while (p->slot[slot].alias >= 0) slot = p->slot[slot].alias;
@@ -156,8 +158,8 @@ static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
     return true;
 }
 
-/* May the output of step i lie where its first input lies? Only if that dies here, does not broadcast,
- * and no other argument sees the same memory in another shape. */
+/* May the output of step i lie where its first input lies? Only if that dies here, does not
+ * broadcast, and no other argument sees the same memory in another shape. */
 static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
     if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2 || s->when >= 0 || s->fail >= 0) return false;
     int from = base_of(p, s->arg[1]);
@@ -166,11 +168,13 @@ static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
     for (int j = 2; j < s->n; j++)
         if (base_of(p, s->arg[j]) == from && s->arg[j] != s->arg[1]) return false;
     int64_t bytes, other;
-    return in->batch == out->batch && in->matbytes == out->matbytes && slot_bytes(&p->slot[from], &bytes) &&
+    return in->batch == out->batch && in->matbytes == out->matbytes &&
+           slot_bytes(&p->slot[from], &bytes) &&
            slot_bytes(&p->slot[base_of(p, s->arg[0])], &other) && bytes == other;
 }
 
-/* Offsets for the temporaries that are born at step i. An in-place step takes over its first input. */
+/* Offsets for the temporaries that are born at step i. An in-place step takes over its first input.
+ */
 static lop_status births(lop_plan *p, space *sp, int i) {
     lop_step *s = &p->step[i];
     for (int j = 0; j < s->n + 1; j++) {
@@ -218,7 +222,7 @@ static lop_status place(lop_plan *p, lop_err *err) {
     return st == LOP_OK ? st : lop_fail(err, st, "the workspace of this expression is too large");
 }
 
-/* -- keys, cost -------------------------------------------------------------------------------------- */
+/* -- keys, cost */
 
 static uint64_t mix(uint64_t h, uint64_t v) {
     h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
@@ -247,10 +251,12 @@ static lop_status name_derived(lop_plan *p, lop_err *err) {
         memcpy(bits, &s->attr.re, 8);
         memcpy(bits + 1, &s->attr.im, 8);
         h = mix(mix(h, bits[0]), bits[1]);
-        for (int j = 1; j < s->n; j++) h = mix_slot(mix(h, line[base_of(p, s->arg[j])]), &p->slot[s->arg[j]]);
+        for (int j = 1; j < s->n; j++)
+            h = mix_slot(mix(h, line[base_of(p, s->arg[j])]), &p->slot[s->arg[j]]);
         int out = base_of(p, s->arg[0]);
         line[out] = mix(line[out], h);
-        if (s->derived >= 0) p->derive[s->derived].key = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
+        if (s->derived >= 0)
+            p->derive[s->derived].key = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
     }
     lop_free(p->ctx, line);
     return LOP_OK;
@@ -271,13 +277,14 @@ static void price(lop_plan *p) {
     p->scratch = (p->scratch + 63) & ~(size_t)63;
 }
 
-/* -- the pipeline -------------------------------------------------------------------------------------- */
+/* -- the pipeline */
 
 lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
                          const lop_node *root, lop_plan **out, lop_err *err) {
     lop_status st;
     *out = NULL;
-    if (root->opaque) return lop_fail(err, LOP_MISSING, "the expression holds a callable or a foreign dtype");
+    if (root->opaque)
+        return lop_fail(err, LOP_MISSING, "the expression holds a callable or a foreign dtype");
     lop_plan *p = lop_calloc(ctx, 1, sizeof *p);
     if (!p) return lop_fail(err, LOP_NOMEM, NULL);
     p->ctx = ctx;
@@ -328,16 +335,20 @@ lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
         const lop_step *s = &p->step[i];
         for (int j = 1; j < s->n; j++)
             if (!written[base_of(p, s->arg[j])])
-                st = lop_fail(err, LOP_INTERNAL, "step %d (%s) reads slot %d before it is written", i, s->name, s->arg[j]);
+                st = lop_fail(err, LOP_INTERNAL, "step %d (%s) reads slot %d before it is written",
+                              i, s->name, s->arg[j]);
         if (s->when >= 0 && !written[s->when])
-            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) branches on an unwritten mask", i, s->name);
+            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) branches on an unwritten mask", i,
+                          s->name);
         int out = base_of(p, s->arg[0]);
         written[out] = 1;
         if (s->fail >= 0) written[s->fail] = 1;
         const lop_slot *o = &p->slot[out];
         int64_t bytes;
-        if (o->kind == LOP_S_LEAF) st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
-        if (o->kind == LOP_S_TEMP && (!slot_bytes(o, &bytes) || o->offset < 0 || o->offset + bytes > p->workspace))
+        if (o->kind == LOP_S_LEAF)
+            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
+        if (o->kind == LOP_S_TEMP &&
+            (!slot_bytes(o, &bytes) || o->offset < 0 || o->offset + bytes > p->workspace))
             st = lop_fail(err, LOP_INTERNAL, "slot %d lies outside the workspace", out);
     }
     lop_free(p->ctx, written);

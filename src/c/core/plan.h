@@ -18,13 +18,13 @@ typedef struct lop_slot {
     lop_dtype dt;
     int core;
     lop_shape shape;
-    int64_t m, n, batch;  /* core as a matrix; number of batch elements */
-    int64_t matbytes;     /* one batch element */
-    int leaf;             /* LEAF: index of the leaf; DERIVED: index of the derived value */
-    int alias;            /* the slot whose memory this is; -1: own */
-    bool need_c;          /* LEAF, OUT: must be bound in C order */
-    int64_t offset;       /* TEMP: in the workspace */
-    int first, last;      /* steps; -1: none */
+    int64_t m, n, batch; /* core as a matrix; number of batch elements */
+    int64_t matbytes;    /* one batch element */
+    int leaf;            /* LEAF: index of the leaf; DERIVED: index of the derived value */
+    int alias;           /* the slot whose memory this is; -1: own */
+    bool need_c;         /* LEAF, OUT: must be bound in C order */
+    int64_t offset;      /* TEMP: in the workspace */
+    int first, last;     /* steps; -1: none */
 } lop_slot;
 
 typedef struct lop_leaf {
@@ -34,7 +34,8 @@ typedef struct lop_leaf {
     int slot;
 } lop_leaf;
 
-/* What a prepare step makes: `key` names step, parameters and leaves; the content is checked apart. */
+/* What a prepare step makes: `key` names step, parameters and leaves; the content is checked apart.
+ */
 typedef struct lop_derive {
     uint64_t key;
     int step;
@@ -50,11 +51,11 @@ typedef struct lop_plan {
     lop_leaf *leaf;
     lop_derive *derive;
     int nslot, nstep, nleaf, nderive;
-    int out;            /* the slot of the result */
+    int out; /* the slot of the result */
     bool batched;
-    int64_t workspace;  /* bytes of temporaries and masks */
-    size_t scratch;     /* largest scratch of a step */
-    int64_t dense;      /* bytes of the largest dense form made on the way, 0: none */
+    int64_t workspace; /* bytes of temporaries and masks */
+    size_t scratch;    /* largest scratch of a step */
+    int64_t dense;     /* bytes of the largest dense form made on the way, 0: none */
     double flops, bytes, seconds;
     lop_trace trace; /* rules that fired, in order */
 } lop_plan;

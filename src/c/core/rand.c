@@ -16,7 +16,8 @@ void lop_rand_clear(lop_rand *r) {
 }
 
 /* A zeroed C-ordered leaf. */
-static lop_status blank(lop_rand *r, lop_dtype dt, int core, const lop_shape *shape, int64_t *count, const lop_node **out) {
+static lop_status blank(lop_rand *r, lop_dtype dt, int core, const lop_shape *shape, int64_t *count,
+                        const lop_node **out) {
     *out = NULL;
     if (r->n == LOP_RAND_LEAVES) return lop_fail(r->err, LOP_INTERNAL, "too many random leaves");
     lop_status st = lop_shape_count(shape, count, r->err);
@@ -39,7 +40,8 @@ static lop_status blank(lop_rand *r, lop_dtype dt, int core, const lop_shape *sh
     return st;
 }
 
-lop_status lop_rand_array(lop_rand *r, lop_dtype dt, int core, const lop_shape *shape, const lop_node **out) {
+lop_status lop_rand_array(lop_rand *r, lop_dtype dt, int core, const lop_shape *shape,
+                          const lop_node **out) {
     int64_t count;
     lop_status st = blank(r, dt, core, shape, &count, out);
     if (st != LOP_OK) return st;
@@ -67,7 +69,8 @@ lop_status lop_rand_index(lop_rand *r, int64_t n, int64_t lo, int64_t hi, const 
     lop_shape s = {.ndim = 1, .dim = {n}};
     int64_t count;
     lop_status st = blank(r, LOP_i64, 1, &s, &count, out);
-    for (int64_t i = 0; st == LOP_OK && i < n; i++) ((int64_t *)r->buf[r->n - 1].p)[i] = lop_rng_range(&r->rng, lo, hi);
+    for (int64_t i = 0; st == LOP_OK && i < n; i++)
+        ((int64_t *)r->buf[r->n - 1].p)[i] = lop_rng_range(&r->rng, lo, hi);
     return st;
 }
 

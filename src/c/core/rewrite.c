@@ -1,7 +1,7 @@
 /* rewrite.c: compiles the rule table, matches, instantiates, drives to a fixed point.
  *
- *   node --root rules, first fit--> node ... --no rule fits: one step on an operator child's head-->
- *   again; then the children in turn (explicit stack, each node once); rebuilt and interned.
+ *   node --root rules, first fit--> node ... --no rule fits: one step on an operator child's
+ * head--> again; then the children in turn (explicit stack, each node once); rebuilt and interned.
  *
  * A rule set that does not terminate ends in an error that names the rule, not in a hang. */
 #include "rewrite.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* -- interning ------------------------------------------------------------------------------------------- */
+/* -- interning */
 
 static uint64_t node_hash(const lop_node *n) {
     uint64_t h = (uint64_t)(uintptr_t)n->op ^ n->serial * 0x9e3779b97f4a7c15u;
@@ -19,15 +19,19 @@ static uint64_t node_hash(const lop_node *n) {
     uint64_t bits;
     memcpy(&bits, &n->attr.re, 8);
     h = (h ^ bits) * 0xff51afd7ed558ccdu;
-    for (int i = 0; i < n->n; i++) h = (h ^ (uint64_t)(uintptr_t)n->child[i] ^ (h >> 29)) * 0xff51afd7ed558ccdu;
+    for (int i = 0; i < n->n; i++)
+        h = (h ^ (uint64_t)(uintptr_t)n->child[i] ^ (h >> 29)) * 0xff51afd7ed558ccdu;
     return h ^ (h >> 32);
 }
 
 static bool node_same(const lop_node *a, const lop_node *b) {
-    if (a->op != b->op || a->serial != b->serial || a->n != b->n || !lop_attr_equal(&a->attr, &b->attr)) return false;
+    if (a->op != b->op || a->serial != b->serial || a->n != b->n ||
+        !lop_attr_equal(&a->attr, &b->attr))
+        return false;
     for (int i = 0; i < a->n; i++)
         if (a->child[i] != b->child[i]) return false;
-    return a->n > 0 || (a->dtype == b->dtype && a->weak == b->weak && a->core == b->core && lop_shape_equal(&a->shape, &b->shape));
+    return a->n > 0 || (a->dtype == b->dtype && a->weak == b->weak && a->core == b->core &&
+                        lop_shape_equal(&a->shape, &b->shape));
 }
 
 void lop_tab_init(lop_tab *tab, lop_ctx *ctx) { *tab = (lop_tab){.ctx = ctx}; }
@@ -48,7 +52,8 @@ static int64_t tab_find(const lop_tab *tab, const lop_node *node) {
 /* Takes over the caller's reference; gives one to the interned node. NULL: out of memory. */
 static const lop_node *intern(lop_tab *tab, const lop_node *node) {
     if (2 * (tab->count + 1) > tab->room) {
-        lop_tab more = {.ctx = tab->ctx, .room = tab->room ? 2 * tab->room : 64, .count = tab->count};
+        lop_tab more = {
+            .ctx = tab->ctx, .room = tab->room ? 2 * tab->room : 64, .count = tab->count};
         more.slot = lop_calloc(tab->ctx, (size_t)more.room, sizeof *more.slot);
         if (!more.slot) {
             lop_node_unref(node);
@@ -71,7 +76,8 @@ static const lop_node *intern(lop_tab *tab, const lop_node *node) {
 }
 
 static lop_status make_op(const lop_maker *mk, const lop_op *op, const lop_attr *attr, int n,
-                          const lop_node *const *child, const lop_node *like, const lop_node **out) {
+                          const lop_node *const *child, const lop_node *like,
+                          const lop_node **out) {
     lop_status st = lop_node_make(mk->ctx, op, attr, n, child, like, out, mk->err);
     if (st != LOP_OK || !mk->tab) return st;
     *out = intern(mk->tab, *out);
@@ -82,7 +88,8 @@ lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, i
                     const lop_node *const *child, const lop_node *like, const lop_node **out) {
     return make_op(mk, lop_op_find(op, strlen(op)), attr, n, child, like, out);
 }
-lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a, const lop_node **out) {
+lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                     const lop_node **out) {
     return make_op(mk, op, attr, 1, &a, NULL, out);
 }
 lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
@@ -91,7 +98,7 @@ lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr
     return make_op(mk, op, attr, 2, child, NULL, out);
 }
 
-/* -- compiled rules ---------------------------------------------------------------------------------------- */
+/* -- compiled rules */
 
 typedef struct compiled {
     const lop_rule *rule;
@@ -107,7 +114,7 @@ struct lop_rules {
     compiled *row;
     int n, nops;
     int *first[LOP_NPHASE]; /* by phase and op id */
-    unsigned char *close; /* by op, left kind, right kind: is there a close row? */
+    unsigned char *close;   /* by op, left kind, right kind: is there a close row? */
 };
 
 /* Marks the kinds a close row can meet: a hole meets all. */
@@ -142,7 +149,8 @@ static lop_status compile(lop_rules *r, const lop_rule *rule, compiled *row, lop
     if (st != LOP_OK) return st;
     const lop_term *root = &row->left.term[row->left.n - 1];
     if (!root->op || (!rule->right && !rule->build))
-        return lop_fail(err, LOP_PARSE, "rule %s needs a head on the left and a right side", rule->name);
+        return lop_fail(err, LOP_PARSE, "rule %s needs a head on the left and a right side",
+                        rule->name);
     if (root->n > 0) row->head = row->left.term[row->left.index[root->first]].op;
     int *at = &r->first[rule->phase][lop_op_id(root->op)];
     while (*at >= 0) at = &r->row[*at].next; /* keep the table's order */
@@ -151,17 +159,22 @@ static lop_status compile(lop_rules *r, const lop_rule *rule, compiled *row, lop
     return LOP_OK;
 }
 
-lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out, lop_err *err) {
+lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out,
+                         lop_err *err) {
     *out = NULL;
     lop_rules *r = lop_calloc(ctx, 1, sizeof *r);
     if (!r) return lop_fail(err, LOP_NOMEM, NULL);
     r->ctx = ctx;
     r->nops = lop_nops();
     r->row = lop_calloc(ctx, (size_t)count, sizeof *r->row);
-    for (int p = 0; p < LOP_NPHASE; p++) r->first[p] = lop_calloc(ctx, (size_t)r->nops, sizeof *r->first[p]);
+    for (int p = 0; p < LOP_NPHASE; p++)
+        r->first[p] = lop_calloc(ctx, (size_t)r->nops, sizeof *r->first[p]);
     r->close = lop_calloc(ctx, (size_t)(r->nops * r->nops * r->nops), 1);
-    lop_status st = r->row && r->first[0] && r->first[1] && r->first[2] && r->close ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
-    for (int i = 0; st == LOP_OK && i < r->nops; i++) r->first[0][i] = r->first[1][i] = r->first[2][i] = -1;
+    lop_status st = r->row && r->first[0] && r->first[1] && r->first[2] && r->close
+                        ? LOP_OK
+                        : lop_fail(err, LOP_NOMEM, NULL);
+    for (int i = 0; st == LOP_OK && i < r->nops; i++)
+        r->first[0][i] = r->first[1][i] = r->first[2][i] = -1;
     for (; st == LOP_OK && r->n < count; r->n++) {
         st = compile(r, &table[r->n], &r->row[r->n], err);
         if (st != LOP_OK) {
@@ -201,7 +214,8 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
         return true;
     }
     if (term->op != node->op || term->n != node->n) {
-        if (term->op != node->op || term->op->max >= 0 || term->n != 0) return false; /* (kron): any */
+        if (term->op != node->op || term->op->max >= 0 || term->n != 0)
+            return false; /* (kron): any */
     }
     if (term->has_attr && !lop_attr_equal(&term->attr, &node->attr)) return false;
     if (term->attr_hole >= 0) m->attr[term->attr_hole] = node->attr;
@@ -210,7 +224,8 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
     return true;
 }
 
-static lop_status instantiate(const lop_text *t, int id, const lop_match *m, const lop_maker *mk, const lop_node **out) {
+static lop_status instantiate(const lop_text *t, int id, const lop_match *m, const lop_maker *mk,
+                              const lop_node **out) {
     const lop_term *term = &t->term[id];
     if (!term->op) {
         *out = lop_node_ref(m->node[term->hole]);
@@ -218,15 +233,16 @@ static lop_status instantiate(const lop_text *t, int id, const lop_match *m, con
     }
     const lop_node *child[8] = {0};
     lop_status st = term->n <= 8 ? LOP_OK : LOP_INTERNAL;
-    for (int i = 0; st == LOP_OK && i < term->n; i++) st = instantiate(t, t->index[term->first + i], m, mk, &child[i]);
+    for (int i = 0; st == LOP_OK && i < term->n; i++)
+        st = instantiate(t, t->index[term->first + i], m, mk, &child[i]);
     const lop_attr *attr = term->attr_hole >= 0 ? &m->attr[term->attr_hole] : &term->attr;
     if (st == LOP_OK) st = make_op(mk, term->op, attr, term->n, child, NULL, out);
     for (int i = 0; i < term->n && i < 8; i++) lop_node_unref(child[i]);
     return st;
 }
 
-/* A rule keeps the dtype. Where the right side comes out in another one (integers under an inverse, factor
- * by factor) a value is cast and an operator stays as it was. Takes over *out. */
+/* A rule keeps the dtype. Where the right side comes out in another one (integers under an inverse,
+ * factor by factor) a value is cast and an operator stays as it was. Takes over *out. */
 static lop_status keep_dtype(const lop_maker *mk, const lop_node *node, const lop_node **out) {
     const lop_node *made = *out;
     bool value = node->op->cls != LOP_OPERATOR;
@@ -239,8 +255,8 @@ static lop_status keep_dtype(const lop_maker *mk, const lop_node *node, const lo
 }
 
 /* The first rule of the phase that fits `node` at its root. Owned in *out; NOMATCH. */
-static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_node *node, const lop_maker *mk,
-                              const lop_node **out, int *which) {
+static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_node *node,
+                              const lop_maker *mk, const lop_node **out, int *which) {
     for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->row[i].next) {
         compiled *row = &r->row[i];
         if (row->head && (node->n == 0 || node->child[0]->op != row->head)) continue;
@@ -260,9 +276,11 @@ static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_nod
     return LOP_NOMATCH;
 }
 
-lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, const lop_attr *attr, int n,
-                     const lop_node *const *child, const lop_node **out, int *rule, lop_err *err) {
-    if (n < 1 || !lop_may_close(rules, op, child[0]->op, n > 1 ? child[1]->op : NULL)) return LOP_NOMATCH;
+lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, const lop_attr *attr,
+                     int n, const lop_node *const *child, const lop_node **out, int *rule,
+                     lop_err *err) {
+    if (n < 1 || !lop_may_close(rules, op, child[0]->op, n > 1 ? child[1]->op : NULL))
+        return LOP_NOMATCH;
     for (int i = 0; i < n; i++)
         if (child[i]->opaque) return LOP_NOMATCH;
     lop_maker mk = {ctx, NULL, err};
@@ -274,7 +292,7 @@ lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, con
     return st;
 }
 
-/* -- the driver ------------------------------------------------------------------------------------------------ */
+/* -- the driver */
 
 typedef struct spot {
     const lop_node *node;    /* borrowed: what was asked for */
@@ -282,7 +300,8 @@ typedef struct spot {
     int next;
 } spot;
 
-/* Rules that do not terminate and expressions that unfold without end (A^(10^9)) stop here; some 600 bytes each. */
+/* Rules that do not terminate and expressions that unfold without end (A^(10^9)) stop here; some
+ * 600 bytes each. */
 enum { BUDGET = 1000000 };
 
 typedef struct driver {
@@ -290,9 +309,9 @@ typedef struct driver {
     lop_maker mk;
     lop_trace *trace;
     int64_t budget;
-    lop_map memo;             /* node -> index into done */
-    const lop_node **done;    /* owned */
-    const lop_node **keep;    /* owned: intermediate nodes the memo has as keys */
+    lop_map memo;          /* node -> index into done */
+    const lop_node **done; /* owned */
+    const lop_node **keep; /* owned: intermediate nodes the memo has as keys */
     int ndone, room_done, nkeep, room_keep;
     spot *stack;
     int top, room;
@@ -316,8 +335,9 @@ static lop_status fire(driver *d, lop_phase phase, const lop_node *node, const l
     if (--d->budget < 0) {
         lop_node_unref(*out);
         *out = NULL;
-        return lop_fail(d->mk.err, LOP_LIMIT, "this expression takes more than %d rewriting steps (the last by %s)", BUDGET,
-                        d->rules->row[which].rule->name);
+        return lop_fail(d->mk.err, LOP_LIMIT,
+                        "this expression takes more than %d rewriting steps (the last by %s)",
+                        BUDGET, d->rules->row[which].rule->name);
     }
     return st;
 }
@@ -327,7 +347,8 @@ static bool wants_heads(const lop_op *op) {
 }
 
 /* One step on the head of an operator child, when the node itself has no rule. */
-static lop_status reduce_child(driver *d, lop_phase phase, const lop_node *node, const lop_node **out) {
+static lop_status reduce_child(driver *d, lop_phase phase, const lop_node *node,
+                               const lop_node **out) {
     if (!wants_heads(node->op)) return LOP_NOMATCH;
     for (int i = 0; i < node->n; i++) {
         if (node->child[i]->op->cls != LOP_OPERATOR) continue;
@@ -370,7 +391,8 @@ static lop_status enter(driver *d, const lop_node *node) {
     return LOP_OK;
 }
 
-/* New children may let a rule fit the node after all: then it takes the spot. Takes over *built if so. */
+/* New children may let a rule fit the node after all: then it takes the spot. Takes over *built if
+ * so. */
 static lop_status once_more(driver *d, spot *s, const lop_node **built, bool *again) {
     const lop_node *next;
     *again = false;
@@ -424,10 +446,12 @@ static lop_status drive(driver *d, const lop_node *root) {
     while (st == LOP_OK && d->top > 0) {
         spot *s = &d->stack[d->top - 1];
         int known;
-        if (s->next == 0 && lop_map_get(&d->memo, s->reduced, &known)) { /* met before under another name */
+        if (s->next == 0 &&
+            lop_map_get(&d->memo, s->reduced, &known)) { /* met before under another name */
             st = lop_map_set(&d->memo, s->node, known);
             if (st == LOP_OK && s->node != s->reduced) {
-                if (!grow(d->mk.ctx, (void **)&d->keep, &d->room_keep, d->nkeep, sizeof *d->keep)) return LOP_NOMEM;
+                if (!grow(d->mk.ctx, (void **)&d->keep, &d->room_keep, d->nkeep, sizeof *d->keep))
+                    return LOP_NOMEM;
                 d->keep[d->nkeep++] = lop_node_ref(s->node);
             }
             lop_node_unref(d->stack[--d->top].reduced);
@@ -446,8 +470,8 @@ static lop_status drive(driver *d, const lop_node *root) {
     return st;
 }
 
-lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root, const lop_node **out,
-                       lop_trace *trace, lop_err *err) {
+lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root,
+                       const lop_node **out, lop_trace *trace, lop_err *err) {
     driver d = {.rules = rules, .mk = {root->ctx, tab, err}, .trace = trace, .budget = BUDGET};
     *out = NULL;
     trace->count = 0;

@@ -1,8 +1,8 @@
 /* rewrite.h: rules compiled, matched and driven to a fixed point; nodes interned in a plan's table.
  *
- * Three phases of the rule table (rules.c): `close` at construction (one look-up on operation, left kind,
- * right kind; no computing); at first need `first` (on the operator of an action, before the action is
- * taken apart: structural zeros) and `push` (actions move down to the kinds). */
+ * Three phases of the rule table (rules.c): `close` at construction (one look-up on operation, left
+ * kind, right kind; no computing); at first need `first` (on the operator of an action, before the
+ * action is taken apart: structural zeros) and `push` (actions move down to the kinds). */
 #ifndef LOP_REWRITE_H
 #define LOP_REWRITE_H
 
@@ -29,7 +29,8 @@ typedef struct lop_maker {
 } lop_maker;
 /* Owned. As lop_node_make. */
 lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, int n,
-                    const lop_node *const *child, const lop_node *like, const lop_node **out) LOP_MUST_CHECK;
+                    const lop_node *const *child, const lop_node *like,
+                    const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
                      const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
@@ -51,16 +52,19 @@ extern const int lop_rule_count;
 
 typedef struct lop_rules lop_rules;
 /* Compiles `table` (borrowed); extra rows may be added by tests and users before use. Owned. */
-lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out, lop_err *err);
+lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out,
+                         lop_err *err);
 void lop_rules_free(lop_rules *rules);
 int lop_rules_count(const lop_rules *rules);
 const lop_rule *lop_rules_at(const lop_rules *rules, int i);
 int64_t lop_rules_fired(const lop_rules *rules, int i); /* counts since the start, under the lock */
 
 /* Could a close rule fit op(left, right)? One look-up; right NULL for one operand. */
-bool lop_may_close(const lop_rules *rules, const lop_op *op, const lop_op *left, const lop_op *right);
+bool lop_may_close(const lop_rules *rules, const lop_op *op, const lop_op *left,
+                   const lop_op *right);
 
-/* The rules that fired, by index into the table, in order; at most LOP_TRACE are kept, all counted. */
+/* The rules that fired, by index into the table, in order; at most LOP_TRACE are kept, all counted.
+ */
 enum { LOP_TRACE = 64 };
 typedef struct lop_trace {
     int64_t count;
@@ -68,8 +72,8 @@ typedef struct lop_trace {
 } lop_trace;
 
 /* Closes op(child...) at once where a `close` rule says so: owned in *out, or NOMATCH. */
-lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, const lop_attr *attr, int n,
-                     const lop_node *const *child, const lop_node **out, int *rule,
+lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, const lop_attr *attr,
+                     int n, const lop_node *const *child, const lop_node **out, int *rule,
                      lop_err *err) LOP_MUST_CHECK;
 
 struct lop_tab {
@@ -81,7 +85,7 @@ void lop_tab_init(lop_tab *tab, lop_ctx *ctx);
 void lop_tab_clear(lop_tab *tab);
 
 /* The canonical form of `root` under the `push` rules: owned in *out. */
-lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root, const lop_node **out,
-                       lop_trace *trace, lop_err *err) LOP_MUST_CHECK;
+lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root,
+                       const lop_node **out, lop_trace *trace, lop_err *err) LOP_MUST_CHECK;
 
 #endif

@@ -1,5 +1,6 @@
-/* text.c: reader and printer of the s-expression notation. Both loop with explicit stacks, so depth is
- * bounded by memory alone. Cost: linear in the text; a shared node is printed each time it occurs. */
+/* text.c: reader and printer of the s-expression notation. Both loop with explicit stacks, so depth
+ * is bounded by memory alone. Cost: linear in the text; a shared node is printed each time it
+ * occurs. */
 #include "text.h"
 
 #include <ctype.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- reading ------------------------------------------------------------------------------------------- */
+/* -- reading */
 
 typedef struct reader {
     const char *text, *at;
@@ -21,7 +22,8 @@ typedef struct reader {
 } reader;
 
 static lop_status bad(reader *r, const char *what) {
-    return lop_fail(r->err, LOP_PARSE, "%s at character %lld of the expression text", what, (long long)(r->at - r->text));
+    return lop_fail(r->err, LOP_PARSE, "%s at character %lld of the expression text", what,
+                    (long long)(r->at - r->text));
 }
 
 static bool room_for(lop_ctx *ctx, void **block, int *room, int n, size_t size) {
@@ -34,7 +36,8 @@ static bool room_for(lop_ctx *ctx, void **block, int *room, int n, size_t size) 
 }
 
 static lop_status push(reader *r, int what) {
-    if (!room_for(r->out->ctx, (void **)&r->stack, &r->room, r->top, sizeof *r->stack)) return LOP_NOMEM;
+    if (!room_for(r->out->ctx, (void **)&r->stack, &r->room, r->top, sizeof *r->stack))
+        return LOP_NOMEM;
     r->stack[r->top++] = what;
     return LOP_OK;
 }
@@ -70,7 +73,8 @@ static lop_status read_coef(reader *r, lop_term *t) {
         if (end == r->at) return bad(r, "expected a number");
         r->at = end;
     }
-    if (t->attr.i[1] < 0 || t->attr.i[1] > LOP_WEAK_COMPLEX || t->attr.i[2] < 0 || t->attr.i[2] >= LOP_NDTYPE)
+    if (t->attr.i[1] < 0 || t->attr.i[1] > LOP_WEAK_COMPLEX || t->attr.i[2] < 0 ||
+        t->attr.i[2] >= LOP_NDTYPE)
         return bad(r, "no such kind of coefficient");
     t->attr.re = v[0];
     t->attr.im = v[1];
@@ -138,7 +142,8 @@ static lop_status read_head(reader *r) {
         st = read_like(r, &t);
     }
     if (st != LOP_OK) return st;
-    if (!room_for(r->out->ctx, (void **)&r->open, &r->room_open, r->nopen, sizeof t)) return LOP_NOMEM;
+    if (!room_for(r->out->ctx, (void **)&r->open, &r->room_open, r->nopen, sizeof t))
+        return LOP_NOMEM;
     r->open[r->nopen] = t;
     return push(r, -1 - r->nopen++);
 }
@@ -152,7 +157,8 @@ static lop_status close_head(reader *r) {
     t.n = r->top - from;
     t.first = o->nindex;
     for (int i = from; i < r->top; i++) {
-        if (!room_for(o->ctx, (void **)&o->index, &o->room_index, o->nindex, sizeof *o->index)) return LOP_NOMEM;
+        if (!room_for(o->ctx, (void **)&o->index, &o->room_index, o->nindex, sizeof *o->index))
+            return LOP_NOMEM;
         o->index[o->nindex++] = r->stack[i];
     }
     r->top = from - 1;
@@ -182,7 +188,8 @@ static lop_status read_all(reader *r) {
             st = bad(r, "unexpected character");
         }
     }
-    if (st == LOP_OK && (r->top != 1 || r->stack[0] < 0)) st = bad(r, "expected one closed expression");
+    if (st == LOP_OK && (r->top != 1 || r->stack[0] < 0))
+        st = bad(r, "expected one closed expression");
     return st;
 }
 
@@ -216,7 +223,11 @@ lop_status lop_read(lop_ctx *ctx, const char *text, const lop_node **out, lop_er
     if (!made || !child) st = lop_fail(err, LOP_NOMEM, NULL);
     for (; st == LOP_OK && done < t.n; done++) {
         const lop_term *m = &t.term[done];
-        lop_node like = {.shape = m->shape, .dtype = m->dt, .weak = m->weak, .core = m->core, .serial = m->serial};
+        lop_node like = {.shape = m->shape,
+                         .dtype = m->dt,
+                         .weak = m->weak,
+                         .core = m->core,
+                         .serial = m->serial};
         like.opaque = m->dt >= LOP_NDTYPE;
         if (!m->op || m->attr_hole >= 0)
             st = lop_fail(err, LOP_PARSE, "holes belong in rules only");
@@ -224,7 +235,8 @@ lop_status lop_read(lop_ctx *ctx, const char *text, const lop_node **out, lop_er
             st = lop_fail(err, LOP_PARSE, "%s needs a dtype and a shape", m->op->name);
         if (st != LOP_OK) break;
         for (int i = 0; i < m->n; i++) child[i] = made[t.index[m->first + i]];
-        st = lop_node_make(ctx, m->op, &m->attr, m->n, child, m->has_like ? &like : NULL, &made[done], err);
+        st = lop_node_make(ctx, m->op, &m->attr, m->n, child, m->has_like ? &like : NULL,
+                           &made[done], err);
         if (st != LOP_OK) break;
     }
     if (st == LOP_OK) *out = lop_node_ref(made[t.n - 1]);
@@ -235,7 +247,7 @@ lop_status lop_read(lop_ctx *ctx, const char *text, const lop_node **out, lop_er
     return st;
 }
 
-/* -- printing ------------------------------------------------------------------------------------------- */
+/* -- printing */
 
 typedef struct printer {
     lop_ctx *ctx;
@@ -271,10 +283,12 @@ static void put_head(printer *p, const lop_node *node) {
     put(p, "(%s", node->op->name);
     for (int i = 0; i < node->op->ints; i++) put(p, i ? ",%lld" : ":%lld", (long long)a->i[i]);
     if (node->op->coef)
-        put(p, ":%.17g,%.17g,%lld,%lld,%lld", a->re, a->im, (long long)a->i[0], (long long)a->i[1], (long long)a->i[2]);
+        put(p, ":%.17g,%.17g,%lld,%lld,%lld", a->re, a->im, (long long)a->i[0], (long long)a->i[1],
+            (long long)a->i[2]);
     if (node->op->max != 0) return;
     put(p, ":%s[", lop_dtype_name(node->dtype));
-    for (int i = 0; i < node->shape.ndim; i++) put(p, i ? ",%lld" : "%lld", (long long)node->shape.dim[i]);
+    for (int i = 0; i < node->shape.ndim; i++)
+        put(p, i ? ",%lld" : "%lld", (long long)node->shape.dim[i]);
     put(p, "]");
     if (node->weak) put(p, "~%d", node->weak);
     if (node->serial) put(p, "#%llu", (unsigned long long)node->serial);

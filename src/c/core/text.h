@@ -2,9 +2,9 @@
  *
  *   (prod (diag (array:float64[5]#3/1)) (identity:float64[5,5]~1))
  *
- * After a head: the op's integers `:1,0`, or its coefficient `:re,im,int,weak,dtype`; for heads without
- * children dtype and shape, then ~weakness, #serial, /core rank. In rules also ?a (a node) and @c (all
- * attributes of that head). What dump prints reads back to an equal node. */
+ * After a head: the op's integers `:1,0`, or its coefficient `:re,im,int,weak,dtype`; for heads
+ * without children dtype and shape, then ~weakness, #serial, /core rank. In rules also ?a (a node)
+ * and @c (all attributes of that head). What dump prints reads back to an equal node. */
 #ifndef LOP_TEXT_H
 #define LOP_TEXT_H
 
@@ -32,12 +32,15 @@ typedef struct lop_text {
     int n, nindex, room, room_index;
 } lop_text;
 
-lop_status lop_text_parse(lop_ctx *ctx, const char *text, lop_text *out, lop_err *err) LOP_MUST_CHECK;
+lop_status lop_text_parse(lop_ctx *ctx, const char *text, lop_text *out,
+                          lop_err *err) LOP_MUST_CHECK;
 void lop_text_clear(lop_text *text);
 
 /* Owned node from text without holes. Serials are kept as written (leaves are bound by them). */
-lop_status lop_read(lop_ctx *ctx, const char *text, const lop_node **out, lop_err *err) LOP_MUST_CHECK;
-/* Owned text (lop_free with the context), NUL-terminated; `limit` nodes at most (0: all), then "...". */
+lop_status lop_read(lop_ctx *ctx, const char *text, const lop_node **out,
+                    lop_err *err) LOP_MUST_CHECK;
+/* Owned text (lop_free with the context), NUL-terminated; `limit` nodes at most (0: all), then
+ * "...". */
 char *lop_dump(const lop_node *node, int64_t limit);
 
 #endif

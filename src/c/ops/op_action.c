@@ -1,7 +1,8 @@
 /* op_action.c: what is asked of an operator, as nodes, so that rules can speak of it.
  *
  * The rules push actions down to the kinds; here the kinds' own methods are called. attr.i[3] of
- * todense, diagonal, trace, element is the dtype + 1 in which to compute (0: the operator's own). */
+ * todense, diagonal, trace, element is the dtype + 1 in which to compute (0: the operator's own).
+ */
 #include "core/op.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
@@ -9,10 +10,12 @@
 #include <string.h>
 
 static lop_status want_operator(const lop_node *self, lop_err *err) {
-    return self->child[0]->op->cls == LOP_OPERATOR ? LOP_OK : lop_fail(err, LOP_DIM, "%s takes an operator", self->op->name);
+    return self->child[0]->op->cls == LOP_OPERATOR
+               ? LOP_OK
+               : lop_fail(err, LOP_DIM, "%s takes an operator", self->op->name);
 }
 
-/* -- apply, solve: operator and right-hand sides ------------------------------------------------------------- */
+/* -- apply, solve: operator and right-hand sides */
 
 static lop_status infer_apply(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *x = n->child[1];
@@ -25,7 +28,8 @@ static lop_status infer_apply(lop_node *n, lop_err *err) {
                         lop_shape_text(&a->shape, ta, sizeof ta), solve ? "solve for" : "apply to",
                         lop_shape_text(&x->shape, tx, sizeof tx));
     if (solve && !lop_is_square(a))
-        return lop_fail(err, LOP_SINGULAR, "Last 2 dimensions of the array must be square: %s", lop_shape_text(&a->shape, ta, sizeof ta));
+        return lop_fail(err, LOP_SINGULAR, "Last 2 dimensions of the array must be square: %s",
+                        lop_shape_text(&a->shape, ta, sizeof ta));
     st = lop_shape_batch(&a->shape, 2, &x->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(a);
@@ -53,10 +57,12 @@ static lop_status lower_apply(lop_emit *e, const lop_node *self, int out) {
     if (x < 0) return st;
     return a->op->apply ? a->op->apply(e, a, mode, x, out) : LOP_UNABLE;
 }
-const lop_op lop_op_apply = {LOP_NAMED(apply), .cls = LOP_ACTION, .min = 2, .max = 2, .infer = infer_apply, .lower = lower_apply};
-const lop_op lop_op_solve = {LOP_NAMED(solve), .cls = LOP_ACTION, .min = 2, .max = 2, .infer = infer_apply};
+const lop_op lop_op_apply = {LOP_NAMED(apply), .cls = LOP_ACTION,    .min = 2,
+                             .max = 2,         .infer = infer_apply, .lower = lower_apply};
+const lop_op lop_op_solve = {LOP_NAMED(solve), .cls = LOP_ACTION, .min = 2, .max = 2,
+                             .infer = infer_apply};
 
-/* -- dense form, diagonal, trace, element ---------------------------------------------------------------------- */
+/* -- dense form, diagonal, trace, element */
 
 static lop_status infer_value(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
@@ -68,11 +74,13 @@ static lop_status infer_value(lop_node *n, lop_err *err) {
     n->dtype = n->attr.i[3] ? (lop_dtype)(n->attr.i[3] - 1) : a->dtype;
     n->weak = LOP_STRONG;
     if (!a->weak && lop_promote(a->dtype, n->dtype) != n->dtype)
-        return lop_fail(err, LOP_DTYPE, "%s of a %s operator cannot be computed in %s", n->op->name, lop_dtype_name(a->dtype),
-                        lop_dtype_name(n->dtype));
-    if (n->op == &lop_op_trace && !lop_is_blas(n->dtype) && n->dtype < LOP_NDTYPE) /* as np.trace sums */
+        return lop_fail(err, LOP_DTYPE, "%s of a %s operator cannot be computed in %s", n->op->name,
+                        lop_dtype_name(a->dtype), lop_dtype_name(n->dtype));
+    if (n->op == &lop_op_trace && !lop_is_blas(n->dtype) &&
+        n->dtype < LOP_NDTYPE) /* as np.trace sums */
         n->dtype = lop_dtype_family(n->dtype) == 'u' ? LOP_u64 : LOP_i64;
-    if (n->op == &lop_op_trace && n->attr.i[0]) return lop_fail(err, LOP_DIM, "a trace has no offset");
+    if (n->op == &lop_op_trace && n->attr.i[0])
+        return lop_fail(err, LOP_DIM, "a trace has no offset");
     int nb = lop_nbatch(a);
     if (n->op == &lop_op_diagonal) {
         if (n->attr.i[0] < -lop_rows(a)) n->attr.i[0] = -lop_rows(a); /* empty all the same */
@@ -84,10 +92,12 @@ static lop_status infer_value(lop_node *n, lop_err *err) {
         n->shape.ndim = nb;
         n->core = 0;
     }
-    if (n->op == &lop_op_element &&
-        (n->attr.i[0] < 0 || n->attr.i[0] >= lop_rows(a) || n->attr.i[1] < 0 || n->attr.i[1] >= lop_cols(a)))
-        return lop_fail(err, LOP_INDEX, "index (%lld, %lld) is out of bounds for a %lld x %lld operator",
-                        (long long)n->attr.i[0], (long long)n->attr.i[1], (long long)lop_rows(a), (long long)lop_cols(a));
+    if (n->op == &lop_op_element && (n->attr.i[0] < 0 || n->attr.i[0] >= lop_rows(a) ||
+                                     n->attr.i[1] < 0 || n->attr.i[1] >= lop_cols(a)))
+        return lop_fail(err, LOP_INDEX,
+                        "index (%lld, %lld) is out of bounds for a %lld x %lld operator",
+                        (long long)n->attr.i[0], (long long)n->attr.i[1], (long long)lop_rows(a),
+                        (long long)lop_cols(a));
     return LOP_OK;
 }
 static lop_status lower_todense(lop_emit *e, const lop_node *self, int out) {
@@ -100,17 +110,20 @@ static lop_status lower_diagonal(lop_emit *e, const lop_node *self, int out) {
 }
 static lop_status lower_element(lop_emit *e, const lop_node *self, int out) {
     const lop_node *a = self->child[0];
-    return a->op->element ? a->op->element(e, a, self->attr.i[0], self->attr.i[1], out) : LOP_UNABLE;
+    return a->op->element ? a->op->element(e, a, self->attr.i[0], self->attr.i[1], out)
+                          : LOP_UNABLE;
 }
-#define VALUE(head, how) \
-    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ACTION, .min = 1, .max = 1, .ints = 4, .infer = infer_value, .lower = how}
+#define VALUE(head, how)                                                                           \
+    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ACTION,    .min = 1,    .max = 1,    \
+                                  .ints = 4,       .infer = infer_value, .lower = how}
 VALUE(todense, lower_todense);
 VALUE(diagonal, lower_diagonal);
 VALUE(trace, NULL);
 VALUE(element, lower_element);
 
 /* -- solves by a factor of the dense form -------------------------------------------------------------------------
- * Derived value: the column-major factor, then (LU) the row exchanges. Cost 2/3 n^3 once, 2 n^2 k each. */
+ * Derived value: the column-major factor, then (LU) the row exchanges. Cost 2/3 n^3 once, 2 n^2 k
+ * each. */
 
 static lop_status infer_factored(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
@@ -124,19 +137,24 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-static size_t factor_bytes(int64_t n, lop_dtype dt) { return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63; }
+static size_t factor_bytes(int64_t n, lop_dtype dt) {
+    return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63;
+}
 
 static lop_status run_getrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
     lop_mat f = {c->a[0]->p, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
     int64_t info = 0;
     lopk_copy(&f, a);
-    lop_status st = lopk_getrf(&f, (int32_t *)(void *)((char *)f.p + factor_bytes(a->m, a->dt)), &info);
+    lop_status st =
+        lopk_getrf(&f, (int32_t *)(void *)((char *)f.p + factor_bytes(a->m, a->dt)), &info);
     if (st == LOP_SINGULAR)
-        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero", (long long)info, (long long)a->m);
+        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
+                        (long long)info, (long long)a->m);
     return st;
 }
-/* SciPy reads the upper triangle of what is declared positive definite: its adjoint is our lower one. */
+/* SciPy reads the upper triangle of what is declared positive definite: its adjoint is our lower
+ * one. */
 static void copy_upper(const lop_mat *f, const lop_mat *a) {
     lop_mat t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     lopk_conj(f, &t);
@@ -145,7 +163,8 @@ static void copy_upper(const lop_mat *f, const lop_mat *a) {
 /* y <- factor^-1 b through a column-major copy in scratch. */
 static lop_status run_back(const lop_call *c) {
     const lop_mat *y = c->a[0], *f = c->a[1], *b = c->a[2];
-    lop_mat a = {f->p, y->m, y->m, 1, y->m > 0 ? y->m : 1, y->dt}, x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    lop_mat a = {f->p, y->m, y->m, 1, y->m > 0 ? y->m : 1, y->dt},
+            x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
     lopk_copy(&x, b);
     const int32_t *ipiv = (const int32_t *)(void *)((char *)f->p + factor_bytes(y->m, y->dt));
     lop_status st = lopk_getrs(&a, ipiv, 'N', &x);
@@ -167,7 +186,9 @@ static lop_status emit_back(lop_emit *e, const lop_node *self, int factor, int b
 static int emit_factor(lop_emit *e, const lop_node *self, int a, lop_status *st) {
     int64_t n = lop_rows(self), all;
     if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all)) {
-        *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW, "the factor of a %lld x %lld matrix is too large", (long long)n, (long long)n);
+        *st =
+            lop_fail(lop_emit_err(e), LOP_OVERFLOW,
+                     "the factor of a %lld x %lld matrix is too large", (long long)n, (long long)n);
         return -1;
     }
     double cube = (double)n * (double)n * (double)n;
@@ -189,13 +210,15 @@ static lop_status run_lu_direct(const lop_call *c) {
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
     char *after = (char *)c->scratch + factor_bytes(a->m, a->dt);
     int32_t *ipiv = (int32_t *)(void *)after;
-    lop_mat x = {after + (((size_t)a->m * 4 + 63) & ~(size_t)63), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    lop_mat x = {
+        after + (((size_t)a->m * 4 + 63) & ~(size_t)63), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
     int64_t info = 0;
     lopk_copy(&f, a);
     lopk_copy(&x, b);
     lop_status st = lopk_getrf(&f, ipiv, &info);
     if (st == LOP_SINGULAR)
-        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero", (long long)info, (long long)a->m);
+        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
+                        (long long)info, (long long)a->m);
     if (st == LOP_OK) st = lopk_getrs(&f, ipiv, 'N', &x);
     if (st == LOP_OK) lopk_copy(y, &x);
     return st;
@@ -203,7 +226,8 @@ static lop_status run_lu_direct(const lop_call *c) {
 static lop_status run_chol_direct(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
-    lop_mat x = {(char *)c->scratch + factor_bytes(a->m, a->dt), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    lop_mat x = {
+        (char *)c->scratch + factor_bytes(a->m, a->dt), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
     int64_t info = 0;
     copy_upper(&f, a);
     lop_status st = lopk_potrf(&f, &info);
@@ -242,7 +266,10 @@ static lop_status run_trisolve(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1];
     static const char trans[4] = {'N', 'T', 'N', 'C'};
     int64_t mode = c->step->attr.i[1], zero = lopk_diag_has_zero(a);
-    if (zero >= 0) return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: element %lld of the diagonal is exactly zero", (long long)zero);
+    if (zero >= 0)
+        return lop_fail(c->err, LOP_SINGULAR,
+                        "Singular matrix: element %lld of the diagonal is exactly zero",
+                        (long long)zero);
     lop_mat x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
     if (mode == LOP_C)
         lopk_conj(&x, c->a[2]); /* conj(A)^-1 b = conj(A^-1 conj b) */
@@ -270,9 +297,11 @@ static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {
     s->flops = (double)lop_rows(self) * (double)lop_rows(self) * (double)lop_cols(self);
     return LOP_OK;
 }
-const lop_op lop_op_trisolve = {LOP_NAMED(trisolve), .cls = LOP_ARRAY, .min = 2, .max = 2, .ints = 2,
-                                .infer = infer_factored, .lower = lower_trisolve};
-#define FACTORED(head) \
-    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY, .min = 2, .max = 2, .infer = infer_factored, .lower = lower_##head}
+const lop_op lop_op_trisolve = {
+    LOP_NAMED(trisolve),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 2,
+    .infer = infer_factored, .lower = lower_trisolve};
+#define FACTORED(head)                                                                             \
+    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY,        .min = 2,              \
+                                  .max = 2,        .infer = infer_factored, .lower = lower_##head}
 FACTORED(lusolve);
 FACTORED(cholsolve);

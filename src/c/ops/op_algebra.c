@@ -1,10 +1,12 @@
-/* op_algebra.c: the closed set: sums, products, scalar multiples, powers, views, inverses of operators,
- * and the opaque leaf (callables, foreign dtypes). None computes here: rules take them apart. */
+/* op_algebra.c: the closed set: sums, products, scalar multiples, powers, views, inverses of
+ * operators, and the opaque leaf (callables, foreign dtypes). None computes here: rules take them
+ * apart. */
 #include "core/op.h"
 
 static lop_status two_operators(const lop_node *n, lop_err *err) {
     for (int i = 0; i < n->n; i++)
-        if (n->child[i]->op->cls != LOP_OPERATOR) return lop_fail(err, LOP_DIM, "%s takes operators", n->op->name);
+        if (n->child[i]->op->cls != LOP_OPERATOR)
+            return lop_fail(err, LOP_DIM, "%s takes operators", n->op->name);
     return LOP_OK;
 }
 
@@ -15,7 +17,8 @@ static lop_status infer_sum(lop_node *n, lop_err *err) {
     if (lop_rows(a) != lop_rows(b) || lop_cols(a) != lop_cols(b)) {
         char ta[128], tb[128];
         return lop_fail(err, LOP_DIM, "cannot add operators of shapes %s and %s: shape mismatch",
-                        lop_shape_text(&a->shape, ta, sizeof ta), lop_shape_text(&b->shape, tb, sizeof tb));
+                        lop_shape_text(&a->shape, ta, sizeof ta),
+                        lop_shape_text(&b->shape, tb, sizeof tb));
     }
     st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
@@ -31,8 +34,9 @@ static lop_status infer_prod(lop_node *n, lop_err *err) {
     if (st != LOP_OK) return st;
     if (lop_cols(a) != lop_rows(b)) {
         char ta[128], tb[128];
-        return lop_fail(err, LOP_DIM, "cannot multiply operators of shapes %s and %s: shape mismatch",
-                        lop_shape_text(&a->shape, ta, sizeof ta), lop_shape_text(&b->shape, tb, sizeof tb));
+        return lop_fail(
+            err, LOP_DIM, "cannot multiply operators of shapes %s and %s: shape mismatch",
+            lop_shape_text(&a->shape, ta, sizeof ta), lop_shape_text(&b->shape, tb, sizeof tb));
     }
     st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
@@ -61,9 +65,12 @@ static lop_status infer_power(lop_node *n, lop_err *err) {
     lop_status st = infer_like_child(n, err);
     if (st == LOP_OK && !lop_is_square(n)) {
         char t[128];
-        return lop_fail(err, LOP_DIM, "only square operators have powers, got shape %s", lop_shape_text(&n->shape, t, sizeof t));
+        return lop_fail(err, LOP_DIM, "only square operators have powers, got shape %s",
+                        lop_shape_text(&n->shape, t, sizeof t));
     }
-    if (n->attr.i[0] < 0) return lop_fail(err, LOP_DIM, "a power must be a non-negative integer, got %lld", (long long)n->attr.i[0]);
+    if (n->attr.i[0] < 0)
+        return lop_fail(err, LOP_DIM, "a power must be a non-negative integer, got %lld",
+                        (long long)n->attr.i[0]);
     return st;
 }
 
@@ -83,7 +90,8 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
     lop_status st = infer_like_child(n, err);
     if (st == LOP_OK && !lop_is_square(n)) {
         char t[128];
-        return lop_fail(err, LOP_SINGULAR, "Last 2 dimensions of the array must be square: %s", lop_shape_text(&n->shape, t, sizeof t));
+        return lop_fail(err, LOP_SINGULAR, "Last 2 dimensions of the array must be square: %s",
+                        lop_shape_text(&n->shape, t, sizeof t));
     }
     if (!n->weak || n->weak < LOP_WEAK_FLOAT) n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
     return st;
@@ -92,7 +100,8 @@ static lop_status infer_inverse(lop_node *n, lop_err *err) {
 /* part: attr.i[0] 0 real, 1 imaginary */
 static lop_status infer_part(lop_node *n, lop_err *err) {
     lop_status st = infer_like_child(n, err);
-    if (n->attr.i[0] < 0 || n->attr.i[0] > 1) return lop_fail(err, LOP_DIM, "a part is real or imaginary");
+    if (n->attr.i[0] < 0 || n->attr.i[0] > 1)
+        return lop_fail(err, LOP_DIM, "a part is real or imaginary");
     n->dtype = lop_dtype_real(n->dtype);
     if (n->weak == LOP_WEAK_COMPLEX) n->weak = LOP_WEAK_FLOAT;
     return st;
@@ -100,24 +109,63 @@ static lop_status infer_part(lop_node *n, lop_err *err) {
 
 static lop_status infer_opaque(lop_node *n, lop_err *err) {
     n->opaque = true;
-    return n->shape.ndim >= 2 ? LOP_OK : lop_fail(err, LOP_DIM, "an operator has at least two dimensions");
+    return n->shape.ndim >= 2 ? LOP_OK
+                              : lop_fail(err, LOP_DIM, "an operator has at least two dimensions");
 }
 
-const lop_op lop_op_sum = {LOP_NAMED(sum), .title = "Sum", .cls = LOP_OPERATOR, .min = 2, .max = 2, .infer = infer_sum,
-                           .doc = {.brief = "Sum of two operators, as written; ``args`` are the two."}};
-const lop_op lop_op_prod = {LOP_NAMED(prod), .title = "Product", .cls = LOP_OPERATOR, .min = 2, .max = 2, .infer = infer_prod,
-                            .doc = {.brief = "Product of two operators, as written; ``args`` are the two."}};
-const lop_op lop_op_scaled = {LOP_NAMED(scaled), .title = "Scaled", .cls = LOP_OPERATOR, .min = 1, .max = 1, .coef = true,
-                              .infer = infer_scaled,
-                              .doc = {.brief = "An operator times a number; ``args`` are the operator and the number."}};
-const lop_op lop_op_power = {LOP_NAMED(power), .title = "Power", .cls = LOP_OPERATOR, .min = 1, .max = 1, .ints = 1,
-                             .infer = infer_power,
-                             .doc = {.brief = "Non-negative integer power of a square operator; ``args`` are the operator and p."}};
-const lop_op lop_op_view = {LOP_NAMED(view), .cls = LOP_OPERATOR, .min = 1, .max = 1, .ints = 1, .infer = infer_view};
-const lop_op lop_op_inverse = {LOP_NAMED(inverse), .title = "Inverse", .cls = LOP_OPERATOR, .min = 1, .max = 1,
-                               .infer = infer_inverse,
-                               .doc = {.brief = "Inverse of a square operator, computed when applied; singular raises then."}};
-const lop_op lop_op_part = {LOP_NAMED(part), .title = "Part", .cls = LOP_OPERATOR, .min = 1, .max = 1, .ints = 1,
-                            .infer = infer_part,
-                            .doc = {.brief = "Real or imaginary part of an operator, lazy; from ``.real`` and ``.imag``."}};
+const lop_op lop_op_sum = {
+    LOP_NAMED(sum),
+    .title = "Sum",
+    .cls = LOP_OPERATOR,
+    .min = 2,
+    .max = 2,
+    .infer = infer_sum,
+    .doc = {.brief = "Sum of two operators, as written; ``args`` are the two."}};
+const lop_op lop_op_prod = {
+    LOP_NAMED(prod),
+    .title = "Product",
+    .cls = LOP_OPERATOR,
+    .min = 2,
+    .max = 2,
+    .infer = infer_prod,
+    .doc = {.brief = "Product of two operators, as written; ``args`` are the two."}};
+const lop_op lop_op_scaled = {
+    LOP_NAMED(scaled),
+    .title = "Scaled",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = 1,
+    .coef = true,
+    .infer = infer_scaled,
+    .doc = {.brief = "An operator times a number; ``args`` are the operator and the number."}};
+const lop_op lop_op_power = {
+    LOP_NAMED(power),
+    .title = "Power",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = 1,
+    .ints = 1,
+    .infer = infer_power,
+    .doc = {
+        .brief =
+            "Non-negative integer power of a square operator; ``args`` are the operator and p."}};
+const lop_op lop_op_view = {LOP_NAMED(view), .cls = LOP_OPERATOR, .min = 1,
+                            .max = 1,        .ints = 1,           .infer = infer_view};
+const lop_op lop_op_inverse = {
+    LOP_NAMED(inverse),
+    .title = "Inverse",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = 1,
+    .infer = infer_inverse,
+    .doc = {.brief = "Inverse of a square operator, computed when applied; singular raises then."}};
+const lop_op lop_op_part = {
+    LOP_NAMED(part),
+    .title = "Part",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = 1,
+    .ints = 1,
+    .infer = infer_part,
+    .doc = {.brief = "Real or imaginary part of an operator, lazy; from ``.real`` and ``.imag``."}};
 const lop_op lop_op_opaque = {LOP_NAMED(opaque), .cls = LOP_OPERATOR, .infer = infer_opaque};

@@ -1,7 +1,7 @@
 /* op_array.c: array leaves and element-wise expressions on arrays, of any core rank.
  *
- * Parameters of kinds are such expressions: Diag(d1) @ Diag(d2) is Diag(d1 * d2), not yet multiplied.
- * Cost: one pass over the operands each. */
+ * Parameters of kinds are such expressions: Diag(d1) @ Diag(d2) is Diag(d1 * d2), not yet
+ * multiplied. Cost: one pass over the operands each. */
 #include "core/op.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
@@ -11,14 +11,17 @@ const lop_op lop_op_array = {LOP_NAMED(array), .cls = LOP_ARRAY};
 /* Two arrays of one core, batches broadcast. */
 static lop_status infer_pair(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
-    if (a->core != b->core) return lop_fail(err, LOP_DIM, "%s of a rank %d and a rank %d array", n->op->name, a->core, b->core);
+    if (a->core != b->core)
+        return lop_fail(err, LOP_DIM, "%s of a rank %d and a rank %d array", n->op->name, a->core,
+                        b->core);
     lop_status st = lop_shape_batch(&a->shape, a->core, &b->shape, b->core, &n->shape, err);
     if (st != LOP_OK) return st;
     for (int i = 0; i < a->core; i++) {
         int64_t da = a->shape.dim[lop_nbatch(a) + i], db = b->shape.dim[lop_nbatch(b) + i];
         if (da != db) {
             char ta[128], tb[128];
-            return lop_fail(err, LOP_DIM, "shapes %s and %s do not fit", lop_shape_text(&a->shape, ta, sizeof ta),
+            return lop_fail(err, LOP_DIM, "shapes %s and %s do not fit",
+                            lop_shape_text(&a->shape, ta, sizeof ta),
                             lop_shape_text(&b->shape, tb, sizeof tb));
         }
         n->shape.dim[n->shape.ndim++] = da;
@@ -43,7 +46,9 @@ static lop_status run_div(const lop_call *c) {
     for (int64_t i = 0; i < d->m && zero < 0; i++)
         if (lop_get(d->dt, (const char *)d->p + (size_t)(i * d->rs) * size, 0) == 0) zero = i;
     if (zero >= 0)
-        return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: element %lld of the diagonal is exactly zero", (long long)zero);
+        return lop_fail(c->err, LOP_SINGULAR,
+                        "Singular matrix: element %lld of the diagonal is exactly zero",
+                        (long long)zero);
     lopk_div(c->a[0], c->a[1], c->a[2]);
     return LOP_OK;
 }
@@ -58,7 +63,8 @@ static lop_status run_conj(const lop_call *c) {
 }
 
 /* Emits run(out, cast(child 0), cast(child 1)). */
-static lop_status lower_pair(lop_emit *e, const lop_node *self, int out, const char *name, lop_run run) {
+static lop_status lower_pair(lop_emit *e, const lop_node *self, int out, const char *name,
+                             lop_run run) {
     lop_status st;
     int in[2];
     for (int i = 0; i < 2; i++) {
@@ -71,11 +77,17 @@ static lop_status lower_pair(lop_emit *e, const lop_node *self, int out, const c
     s->flops = s->bytes / (3.0 * (double)lop_dtype_size(self->dtype));
     return LOP_OK;
 }
-static lop_status lower_add(lop_emit *e, const lop_node *self, int out) { return lower_pair(e, self, out, "add", run_add); }
-static lop_status lower_mul(lop_emit *e, const lop_node *self, int out) { return lower_pair(e, self, out, "mul", run_mul); }
+static lop_status lower_add(lop_emit *e, const lop_node *self, int out) {
+    return lower_pair(e, self, out, "add", run_add);
+}
+static lop_status lower_mul(lop_emit *e, const lop_node *self, int out) {
+    return lower_pair(e, self, out, "mul", run_mul);
+}
 
-const lop_op lop_op_add = {LOP_NAMED(add), .cls = LOP_ARRAY, .min = 2, .max = 2, .infer = infer_pair, .lower = lower_add};
-const lop_op lop_op_mul = {LOP_NAMED(mul), .cls = LOP_ARRAY, .min = 2, .max = 2, .infer = infer_pair, .lower = lower_mul};
+const lop_op lop_op_add = {LOP_NAMED(add), .cls = LOP_ARRAY,    .min = 2,
+                           .max = 2,       .infer = infer_pair, .lower = lower_add};
+const lop_op lop_op_mul = {LOP_NAMED(mul), .cls = LOP_ARRAY,    .min = 2,
+                           .max = 2,       .infer = infer_pair, .lower = lower_mul};
 
 /* div: rows of a matrix by a vector, (..., m, k) / (..., m): the solve with a diagonal. */
 static lop_status infer_div(lop_node *n, lop_err *err) {
@@ -89,8 +101,11 @@ static lop_status infer_div(lop_node *n, lop_err *err) {
     lop_node_promote_inverse(n, d, a);
     return LOP_OK;
 }
-static lop_status lower_div(lop_emit *e, const lop_node *self, int out) { return lower_pair(e, self, out, "div", run_div); }
-const lop_op lop_op_div = {LOP_NAMED(div), .cls = LOP_ARRAY, .min = 2, .max = 2, .infer = infer_div, .lower = lower_div};
+static lop_status lower_div(lop_emit *e, const lop_node *self, int out) {
+    return lower_pair(e, self, out, "div", run_div);
+}
+const lop_op lop_op_div = {LOP_NAMED(div), .cls = LOP_ARRAY,   .min = 2,
+                           .max = 2,       .infer = infer_div, .lower = lower_div};
 
 static lop_status run_recip(const lop_call *c) {
     double _Complex one = 1;
@@ -125,7 +140,8 @@ static lop_status lower_recip(lop_emit *e, const lop_node *self, int out) {
     if (in < 0) return st;
     return lop_emit_step(e, "recip", run_recip, out, 1, &in) ? LOP_OK : LOP_NOMEM;
 }
-const lop_op lop_op_recip = {LOP_NAMED(recip), .cls = LOP_ARRAY, .min = 1, .max = 1, .infer = infer_recip, .lower = lower_recip};
+const lop_op lop_op_recip = {LOP_NAMED(recip), .cls = LOP_ARRAY,     .min = 1,
+                             .max = 1,         .infer = infer_recip, .lower = lower_recip};
 
 static lop_status infer_scale(lop_node *n, lop_err *err) {
     lop_status st = infer_same(n, err);
@@ -133,7 +149,8 @@ static lop_status infer_scale(lop_node *n, lop_err *err) {
     return st;
 }
 
-static lop_status lower_one(lop_emit *e, const lop_node *self, int out, const char *name, lop_run run) {
+static lop_status lower_one(lop_emit *e, const lop_node *self, int out, const char *name,
+                            lop_run run) {
     lop_status st;
     int in = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st);
     if (in < 0) return st;
@@ -144,18 +161,26 @@ static lop_status lower_one(lop_emit *e, const lop_node *self, int out, const ch
     s->flops = s->bytes / (2.0 * (double)lop_dtype_size(self->dtype));
     return LOP_OK;
 }
-static lop_status lower_scale(lop_emit *e, const lop_node *self, int out) { return lower_one(e, self, out, "scale", run_scale); }
-static lop_status lower_conj(lop_emit *e, const lop_node *self, int out) { return lower_one(e, self, out, "conj", run_conj); }
+static lop_status lower_scale(lop_emit *e, const lop_node *self, int out) {
+    return lower_one(e, self, out, "scale", run_scale);
+}
+static lop_status lower_conj(lop_emit *e, const lop_node *self, int out) {
+    return lower_one(e, self, out, "conj", run_conj);
+}
 
-const lop_op lop_op_scale = {LOP_NAMED(scale), .cls = LOP_ARRAY, .min = 1, .max = 1, .coef = true,
-                             .infer = infer_scale, .lower = lower_scale};
-const lop_op lop_op_conjugate = {LOP_NAMED(conjugate), .cls = LOP_ARRAY, .min = 1, .max = 1, .infer = infer_same, .lower = lower_conj};
+const lop_op lop_op_scale = {
+    LOP_NAMED(scale),     .cls = LOP_ARRAY,    .min = 1, .max = 1, .coef = true,
+    .infer = infer_scale, .lower = lower_scale};
+const lop_op lop_op_conjugate = {LOP_NAMED(conjugate), .cls = LOP_ARRAY,   .min = 1, .max = 1,
+                                 .infer = infer_same,  .lower = lower_conj};
 
-/* cast: attr.i[3] is the dtype + 1; attr.i[0] 1: deep, the rules move it down to the leaves of integers too. */
+/* cast: attr.i[3] is the dtype + 1; attr.i[0] 1: deep, the rules move it down to the leaves of
+ * integers too. */
 static lop_status infer_cast(lop_node *n, lop_err *err) {
     lop_status st = infer_same(n, err);
     n->weak = LOP_STRONG;
-    if (n->attr.i[3] < 1 || n->attr.i[3] > LOP_NDTYPE) return lop_fail(err, LOP_DTYPE, "cast to no dtype");
+    if (n->attr.i[3] < 1 || n->attr.i[3] > LOP_NDTYPE)
+        return lop_fail(err, LOP_DTYPE, "cast to no dtype");
     n->dtype = (lop_dtype)(n->attr.i[3] - 1);
     return st;
 }
@@ -167,12 +192,14 @@ static lop_status lower_cast(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
     return lop_emit_step(e, "cast", run_cast, out, 1, &in) ? LOP_OK : LOP_NOMEM;
 }
-const lop_op lop_op_cast = {LOP_NAMED(cast), .cls = LOP_ARRAY, .min = 1, .max = 1, .ints = 4, .infer = infer_cast, .lower = lower_cast};
+const lop_op lop_op_cast = {LOP_NAMED(cast), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
+                            .ints = 4,       .infer = infer_cast, .lower = lower_cast};
 
 /* swap: a matrix seen through a mode (attr.i[0]: transposed, conjugated). */
 static lop_status infer_swap(lop_node *n, lop_err *err) {
     lop_status st = infer_same(n, err);
-    if (n->core != 2 || n->attr.i[0] < 0 || n->attr.i[0] > 3) return lop_fail(err, LOP_DIM, "swap takes a matrix and a mode");
+    if (n->core != 2 || n->attr.i[0] < 0 || n->attr.i[0] > 3)
+        return lop_fail(err, LOP_DIM, "swap takes a matrix and a mode");
     if (n->attr.i[0] & LOP_T) {
         int nb = lop_nbatch(n);
         n->shape.dim[nb] = lop_cols(n->child[0]);
@@ -197,4 +224,5 @@ static lop_status lower_swap(lop_emit *e, const lop_node *self, int out) {
     s->attr = self->attr;
     return LOP_OK;
 }
-const lop_op lop_op_swap = {LOP_NAMED(swap), .cls = LOP_ARRAY, .min = 1, .max = 1, .ints = 1, .infer = infer_swap, .lower = lower_swap};
+const lop_op lop_op_swap = {LOP_NAMED(swap), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
+                            .ints = 1,       .infer = infer_swap, .lower = lower_swap};

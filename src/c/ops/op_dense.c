@@ -9,22 +9,27 @@
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
-    if (a->op->cls == LOP_OPERATOR || a->core != 2) return lop_fail(err, LOP_DIM, "dense takes a matrix");
+    if (a->op->cls == LOP_OPERATOR || a->core != 2)
+        return lop_fail(err, LOP_DIM, "dense takes a matrix");
     n->shape = a->shape;
     n->dtype = a->dtype;
     if (n->attr.i[0] && !lop_is_square(n)) {
         char t[128];
-        return lop_fail(err, LOP_DIM, "assume_a needs a square matrix, got shape %s", lop_shape_text(&n->shape, t, sizeof t));
+        return lop_fail(err, LOP_DIM, "assume_a needs a square matrix, got shape %s",
+                        lop_shape_text(&n->shape, t, sizeof t));
     }
     return LOP_OK;
 }
 
 static lop_truth trait(const lop_node *n, lop_trait t) {
     int64_t a = n->attr.i[0];
-    bool real = !lop_is_complex(n->dtype), adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE;
+    bool real = !lop_is_complex(n->dtype),
+         adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE;
     if (t == LOP_POSITIVE) return a == LOP_ASSUME_POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
-    if (t == LOP_HERMITIAN) return adjoint || (a == LOP_ASSUME_SYMMETRIC && real) ? LOP_TRUE : LOP_UNKNOWN;
-    if (t == LOP_SYMMETRIC) return a == LOP_ASSUME_SYMMETRIC || (adjoint && real) ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_HERMITIAN)
+        return adjoint || (a == LOP_ASSUME_SYMMETRIC && real) ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_SYMMETRIC)
+        return a == LOP_ASSUME_SYMMETRIC || (adjoint && real) ? LOP_TRUE : LOP_UNKNOWN;
     return LOP_UNKNOWN;
 }
 
@@ -43,7 +48,8 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_status st;
     int64_t k, batch;
     lop_slot_sizes(e, out, NULL, &k, &batch);
-    int in[2] = {x, lop_emit_cast(e, lop_emit_value(e, self->child[0]), lop_slot_dtype(e, out), &st)};
+    int in[2] = {x,
+                 lop_emit_cast(e, lop_emit_value(e, self->child[0]), lop_slot_dtype(e, out), &st)};
     if (in[1] < 0) return st;
     lop_step *s = lop_emit_step(e, "gemm", run_gemm, out, 2, in);
     if (!s) return LOP_NOMEM;
@@ -53,19 +59,38 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     return LOP_OK;
 }
 
-static double flops(const lop_node *self, int64_t k) { return 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k; }
+static double flops(const lop_node *self, int64_t k) {
+    return 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k;
+}
 
-static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out) {
+static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
+                                  const lop_node **out) {
     return lop_rand_dense(r, m, n, dt, out);
 }
 
 const lop_op lop_op_dense = {
-    LOP_NAMED(dense), .title = "Dense", .cls = LOP_OPERATOR, .min = 1, .max = 1, .ints = 1,
-    .param = {{"a", LOP_P_ARRAY, 2, NULL, "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
-              {"assume_a", LOP_P_ASSUME, 0, "None", "What is promised of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', 'lower triangular', 'upper triangular', ... Solves read the named triangle alone."}},
-    .doc = {.brief = "A matrix held as an array.",
-            .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap arrays by themselves.",
-            .cost = "Build: O(1), no copy. Product with k columns: 2 m n k flops.",
-            .notes = "BLAS gemm and gemv; own loops below 12 rows and for integers.",
-            .example = ">>> pl.Dense(np.array([[1., 2.], [3., 4.]])) @ np.array([1., 1.])\narray([3., 7.])"},
-    .infer = infer, .trait = trait, .apply = apply, .flops = flops, .random = random_instance};
+    LOP_NAMED(dense),
+    .title = "Dense",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = 1,
+    .ints = 1,
+    .param =
+        {{"a", LOP_P_ARRAY, 2, NULL,
+          "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
+         {"assume_a", LOP_P_ASSUME, 0, "None",
+          "What is promised of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
+          "'lower triangular', 'upper triangular', ... Solves read the named triangle alone."}},
+    .doc =
+        {.brief = "A matrix held as an array.",
+         .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap "
+                     "arrays by themselves.",
+         .cost = "Build: O(1), no copy. Product with k columns: 2 m n k flops.",
+         .notes = "BLAS gemm and gemv; own loops below 12 rows and for integers.",
+         .example =
+             ">>> pl.Dense(np.array([[1., 2.], [3., 4.]])) @ np.array([1., 1.])\narray([3., 7.])"},
+    .infer = infer,
+    .trait = trait,
+    .apply = apply,
+    .flops = flops,
+    .random = random_instance};

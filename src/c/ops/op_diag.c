@@ -7,8 +7,10 @@
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *d = n->child[0];
-    if (d->op->cls == LOP_OPERATOR || d->core != 1) return lop_fail(err, LOP_DIM, "diag takes a vector");
-    if (d->shape.ndim + 1 > LOP_MAXDIM) return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
+    if (d->op->cls == LOP_OPERATOR || d->core != 1)
+        return lop_fail(err, LOP_DIM, "diag takes a vector");
+    if (d->shape.ndim + 1 > LOP_MAXDIM)
+        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
     n->shape = d->shape;
     n->shape.dim[n->shape.ndim] = n->shape.dim[n->shape.ndim - 1];
     n->shape.ndim++;
@@ -32,7 +34,8 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_status st;
     int64_t m, k, batch;
     lop_slot_sizes(e, out, &m, &k, &batch);
-    int in[2] = {x, lop_emit_cast(e, lop_emit_value(e, self->child[0]), lop_slot_dtype(e, out), &st)};
+    int in[2] = {x,
+                 lop_emit_cast(e, lop_emit_value(e, self->child[0]), lop_slot_dtype(e, out), &st)};
     if (in[1] < 0) return st;
     lop_step *s = lop_emit_step(e, "rowscale", run_rowscale, out, 2, in);
     if (!s) return LOP_NOMEM;
@@ -86,7 +89,8 @@ static lop_status element(lop_emit *e, const lop_node *self, int64_t i, int64_t 
 
 static double flops(const lop_node *self, int64_t k) { return (double)lop_rows(self) * (double)k; }
 
-static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out) {
+static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
+                                  const lop_node **out) {
     if (m != n) return LOP_UNABLE;
     const lop_node *d;
     lop_status st = lop_rand_vector(r, dt, n, &d);
@@ -97,12 +101,26 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 }
 
 const lop_op lop_op_diag = {
-    LOP_NAMED(diag), .title = "Diag", .cls = LOP_OPERATOR, .min = 1, .max = 1,
-    .param = {{"d", LOP_P_ARRAY, 1, NULL, "The diagonal, shape (..., n). Borrowed: later writes to it are seen."}},
+    LOP_NAMED(diag),
+    .title = "Diag",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = 1,
+    .param = {{"d", LOP_P_ARRAY, 1, NULL,
+               "The diagonal, shape (..., n). Borrowed: later writes to it are seen."}},
     .doc = {.brief = "A square diagonal matrix.",
-            .extended = "Products, sums and scalar multiples of Diag are Diag again, without computing.",
-            .cost = "Build: O(1), no copy. Product with k columns: n k flops. diagonal(), trace(), element: O(n) or less.",
+            .extended =
+                "Products, sums and scalar multiples of Diag are Diag again, without computing.",
+            .cost = "Build: O(1), no copy. Product with k columns: n k flops. diagonal(), trace(), "
+                    "element: O(n) or less.",
             .notes = "Applied to an array, a product of diagonals multiplies right to left.",
-            .example = ">>> D = pl.Diag(np.array([1., 2., 3.]))\n>>> type(D @ D).__name__, (D @ D).diagonal()\n('Diag', array([1., 4., 9.]))"},
-    .infer = infer, .trait = trait, .apply = apply, .dense = dense, .diagonal = diagonal, .element = element,
-    .flops = flops, .random = random_instance};
+            .example = ">>> D = pl.Diag(np.array([1., 2., 3.]))\n>>> type(D @ D).__name__, (D @ "
+                       "D).diagonal()\n('Diag', array([1., 4., 9.]))"},
+    .infer = infer,
+    .trait = trait,
+    .apply = apply,
+    .dense = dense,
+    .diagonal = diagonal,
+    .element = element,
+    .flops = flops,
+    .random = random_instance};

@@ -4,7 +4,8 @@
 #include "kernels/kernels.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
-    return n->shape.ndim >= 2 && lop_is_square(n) ? LOP_OK : lop_fail(err, LOP_DIM, "an identity is square");
+    return n->shape.ndim >= 2 && lop_is_square(n) ? LOP_OK
+                                                  : lop_fail(err, LOP_DIM, "an identity is square");
 }
 static lop_truth trait(const lop_node *n, lop_trait t) {
     (void)n;
@@ -25,18 +26,27 @@ static double flops(const lop_node *self, int64_t k) {
     (void)k;
     return 0;
 }
-static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out) {
+static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
+                                  const lop_node **out) {
     if (m != n) return LOP_UNABLE;
     lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = dt, .core = 2};
     return lop_node_make(r->ctx, &lop_op_identity, NULL, 0, NULL, &like, out, r->err);
 }
 
 const lop_op lop_op_identity = {
-    LOP_NAMED(identity), .title = "Identity", .cls = LOP_OPERATOR,
+    LOP_NAMED(identity),
+    .title = "Identity",
+    .cls = LOP_OPERATOR,
     .param = {{"n", LOP_P_INT, 0, NULL, "Size; or the shape (n, n)."},
-              {"dtype", LOP_P_DTYPE, 0, "None", "Data type; None adopts that of whatever it meets (float64 alone)."}},
+              {"dtype", LOP_P_DTYPE, 0, "None",
+               "Data type; None adopts that of whatever it meets (float64 alone)."}},
     .doc = {.brief = "The identity of size n.",
             .cost = "Build, product, storage: O(1); a product copies x.",
-            .notes = "Disappears from products; in sums with structured operators it stays what it is.",
+            .notes =
+                "Disappears from products; in sums with structured operators it stays what it is.",
             .example = ">>> pl.Identity(3) @ np.arange(3.)\narray([0., 1., 2.])"},
-    .infer = infer, .trait = trait, .apply = apply, .flops = flops, .random = random_instance};
+    .infer = infer,
+    .trait = trait,
+    .apply = apply,
+    .flops = flops,
+    .random = random_instance};

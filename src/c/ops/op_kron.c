@@ -1,9 +1,10 @@
 /* op_kron.c: Kronecker product of any number of operators, A1 (x) A2 (x) ... .
  *
- * y = (A1 (x) ... (x) Ap) x by one product a factor on x seen as a p-way array (Van Loan 2000, section
- * 1), without a transposing copy; each factor is any operator. The order of the factors is the one
- * with the fewest flops: sorted by 1/n_i - 1/m_i (exchange argument on two neighbours).
- * Cost: sum over factors of (product with L_i R_i k columns). Rules (core/builds_kron.c) do the work. */
+ * y = (A1 (x) ... (x) Ap) x by one product a factor on x seen as a p-way array (Van Loan 2000,
+ * section 1), without a transposing copy; each factor is any operator. The order of the factors is
+ * the one with the fewest flops: sorted by 1/n_i - 1/m_i (exchange argument on two neighbours).
+ * Cost: sum over factors of (product with L_i R_i k columns). Rules (core/builds_kron.c) do the
+ * work. */
 #include "core/rand.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -17,9 +18,11 @@ static lop_status infer(lop_node *n, lop_err *err) {
         if (st != LOP_OK) return st;
         batch = both;
         if (!lop_mul_ok(rows, lop_rows(f), &rows) || !lop_mul_ok(cols, lop_cols(f), &cols))
-            return lop_fail(err, LOP_OVERFLOW, "the sizes of this Kronecker product do not fit 64 bits");
+            return lop_fail(err, LOP_OVERFLOW,
+                            "the sizes of this Kronecker product do not fit 64 bits");
     }
-    if (batch.ndim + 2 > LOP_MAXDIM) return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
+    if (batch.ndim + 2 > LOP_MAXDIM)
+        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
     n->dtype = n->child[0]->dtype;
     n->weak = n->child[0]->weak;
     for (int i = 1; i < n->n; i++) {
@@ -51,7 +54,8 @@ static double flops(const lop_node *self, int64_t k) {
 }
 
 /* Two or three factors whose sizes multiply to m and n. */
-static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out) {
+static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
+                                  const lop_node **out) {
     const lop_node *f[3] = {0};
     int64_t p = m % 2 == 0 && m ? 2 : 1, q = n % 2 == 0 && n ? 2 : 1;
     int count = 3;
@@ -64,13 +68,24 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 }
 
 const lop_op lop_op_kron = {
-    LOP_NAMED(kron), .title = "Kron", .cls = LOP_OPERATOR, .min = 1, .max = -1,
-    .param = {{"ops", LOP_P_OPERATORS, 0, NULL, "The factors, operators or arrays, of any shapes."}},
+    LOP_NAMED(kron),
+    .title = "Kron",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = -1,
+    .param = {{"ops", LOP_P_OPERATORS, 0, NULL,
+               "The factors, operators or arrays, of any shapes."}},
     .doc = {.brief = "Kronecker product of any number of operators.",
             .extended = "Never forms the product: memory is that of the factors.",
-            .cost = "Build: O(number of factors). Product: one product a factor, in the cheapest order; square p factors of "
+            .cost = "Build: O(number of factors). Product: one product a factor, in the cheapest "
+                    "order; square p factors of "
                     "size n: 2 p n^(p+1) flops.",
-            .notes = "Kron @ Kron of factors that fit, the transpose, the inverse of square factors, trace and diagonal are "
+            .notes = "Kron @ Kron of factors that fit, the transpose, the inverse of square "
+                     "factors, trace and diagonal are "
                      "taken factor by factor.",
-            .example = ">>> K = pl.Kron(np.eye(2), np.array([[1., 2.], [3., 4.]]))\n>>> K @ np.ones(4)\narray([3., 7., 3., 7.])"},
-    .infer = infer, .trait = trait, .flops = flops, .random = random_instance};
+            .example = ">>> K = pl.Kron(np.eye(2), np.array([[1., 2.], [3., 4.]]))\n>>> K @ "
+                       "np.ones(4)\narray([3., 7., 3., 7.])"},
+    .infer = infer,
+    .trait = trait,
+    .flops = flops,
+    .random = random_instance};

@@ -15,8 +15,8 @@ static lop_status infer(lop_node *self, lop_err *err, int what) {
     const int64_t *a = self->attr.i;
     int64_t rows, cols, all;
     if (x->core != 2) return lop_fail(err, LOP_DIM, "%s takes a matrix", self->op->name);
-    if (!lop_mul_ok(a[0], a[1], &rows) || !lop_mul_ok(rows, a[2], &rows) || !lop_mul_ok(a[2], a[3], &cols) ||
-        !lop_mul_ok(a[0], cols, &all))
+    if (!lop_mul_ok(a[0], a[1], &rows) || !lop_mul_ok(rows, a[2], &rows) ||
+        !lop_mul_ok(a[2], a[3], &cols) || !lop_mul_ok(a[0], cols, &all))
         return lop_fail(err, LOP_OVERFLOW, NULL);
     int nb = lop_nbatch(x);
     bool lead = a[0] != 1 && (what == FOLD || what == UNFOLD);
@@ -25,7 +25,9 @@ static lop_status infer(lop_node *self, lop_err *err, int what) {
     bool fits;
     if (what == FOLD || what == GATHER) {
         fits = lop_rows(x) == rows && lop_cols(x) == a[3];
-        if (s.ndim + 2 + lead > LOP_MAXDIM) return lop_fail(err, LOP_DIM, "more than %d dimensions are needed on the way", LOP_MAXDIM);
+        if (s.ndim + 2 + lead > LOP_MAXDIM)
+            return lop_fail(err, LOP_DIM, "more than %d dimensions are needed on the way",
+                            LOP_MAXDIM);
         if (lead) s.dim[s.ndim++] = a[0];
         s.dim[s.ndim++] = a[1];
         s.dim[s.ndim++] = what == FOLD ? cols : all;
@@ -53,8 +55,14 @@ static void move(const lop_mat *a, const lop_mat *b, const int64_t *t, bool back
     size_t size = lop_dtype_size(a->dt);
     for (int64_t l = 0; l < L; l++)
         for (int64_t i = 0; i < n; i++) {
-            lop_mat p = {(char *)a->p + (size_t)((l * n + i) * R * a->rs) * size, R, k, a->rs, a->cs, a->dt};
-            lop_mat q = {(char *)b->p + (size_t)(i * b->rs + l * R * k * b->cs) * size, R, k, k * b->cs, b->cs, b->dt};
+            lop_mat p = {
+                (char *)a->p + (size_t)((l * n + i) * R * a->rs) * size, R, k, a->rs, a->cs, a->dt};
+            lop_mat q = {(char *)b->p + (size_t)(i * b->rs + l * R * k * b->cs) * size,
+                         R,
+                         k,
+                         k * b->cs,
+                         b->cs,
+                         b->dt};
             lopk_copy(back ? &p : &q, back ? &q : &p);
         }
 }
@@ -67,7 +75,8 @@ static lop_status run_spread(const lop_call *c) {
     return LOP_OK;
 }
 
-/* The same elements in the same order, so a plain copy of one long vector when no alias is possible. */
+/* The same elements in the same order, so a plain copy of one long vector when no alias is
+ * possible. */
 static lop_status run_refold(const lop_call *c) {
     const lop_mat *y = c->a[0], *x = c->a[1];
     if (lop_mat_is_c(y) && lop_mat_is_c(x)) {
@@ -87,18 +96,22 @@ static lop_status lower_alias(lop_emit *e, const lop_node *self, int out) {
     int copy = lop_emit_temp(e, x->dtype, x->core, &x->shape, &st);
     if (copy < 0) return st;
     if (!lop_emit_step(e, "copy", run_refold, copy, 1, &in)) return LOP_NOMEM;
-    return lop_emit_alias(e, out, copy) ? LOP_OK : lop_fail(lop_emit_err(e), LOP_INTERNAL, "fold of a fresh copy");
+    return lop_emit_alias(e, out, copy)
+               ? LOP_OK
+               : lop_fail(lop_emit_err(e), LOP_INTERNAL, "fold of a fresh copy");
 }
 static lop_status lower_move(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
-    lop_step *s = lop_emit_step(e, self->op->name, self->op == &lop_op_gather ? run_gather : run_spread, out, 1, &in);
+    lop_step *s = lop_emit_step(e, self->op->name,
+                                self->op == &lop_op_gather ? run_gather : run_spread, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     return LOP_OK;
 }
 
-#define ROW(head, how) \
-    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY, .min = 1, .max = 1, .ints = 4, .infer = infer_##head, .lower = how}
+#define ROW(head, how)                                                                             \
+    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY,      .min = 1,    .max = 1,   \
+                                  .ints = 4,       .infer = infer_##head, .lower = how}
 ROW(fold, lower_alias);
 ROW(unfold, lower_alias);
 ROW(gather, lower_move);

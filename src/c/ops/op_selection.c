@@ -1,17 +1,21 @@
 /* op_selection.c: rows of the identity, S x = x[index].
  *
  * Storage: the index vector, checked on each call; negative indices count from the end as NumPy's.
- * S^T adds rows back where they came from. Cost: m k copies. attr.i[0] = n, i[1] weakness, i[2] dtype. */
+ * S^T adds rows back where they came from. Cost: m k copies. attr.i[0] = n, i[1] weakness, i[2]
+ * dtype. */
 #include "core/rand.h"
 #include "kernels/kernels.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *index = n->child[0];
-    if (index->op->cls == LOP_OPERATOR || index->core != 1 || lop_dtype_family(index->dtype) == 'f' || lop_is_complex(index->dtype))
+    if (index->op->cls == LOP_OPERATOR || index->core != 1 ||
+        lop_dtype_family(index->dtype) == 'f' || lop_is_complex(index->dtype))
         return lop_fail(err, LOP_DTYPE, "selection takes a vector of integers");
-    if (n->attr.i[0] < 0 || n->attr.i[1] < 0 || n->attr.i[1] > LOP_WEAK_COMPLEX || n->attr.i[2] < 0 || n->attr.i[2] >= LOP_NDTYPE)
+    if (n->attr.i[0] < 0 || n->attr.i[1] < 0 || n->attr.i[1] > LOP_WEAK_COMPLEX ||
+        n->attr.i[2] < 0 || n->attr.i[2] >= LOP_NDTYPE)
         return lop_fail(err, LOP_DIM, "a size cannot be negative");
-    if (index->shape.ndim + 1 > LOP_MAXDIM) return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
+    if (index->shape.ndim + 1 > LOP_MAXDIM)
+        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
     n->shape = index->shape;
     n->shape.dim[n->shape.ndim++] = n->attr.i[0];
     n->weak = (uint8_t)n->attr.i[1];
@@ -34,13 +38,16 @@ static lop_status run(const lop_call *c) {
     bool back = (c->step->attr.i[0] & LOP_T) != 0;
     int64_t n = back ? c->a[0]->m : c->a[1]->m;
     lop_mat index = wrapped(c, n);
-    lop_status st = back ? lopk_scatter_rows_add(c->a[0], &index, c->a[1]) : lopk_take_rows(c->a[0], &index, c->a[1]);
+    lop_status st = back ? lopk_scatter_rows_add(c->a[0], &index, c->a[1])
+                         : lopk_take_rows(c->a[0], &index, c->a[1]);
     if (st != LOP_INDEX) return st;
     for (int64_t i = 0; i < index.m; i++) {
         int64_t v = ((const int64_t *)index.p)[i];
         if (v < 0 || v >= n)
-            return lop_fail(c->err, st, "index %lld at position %lld is out of bounds for size %lld",
-                            (long long)((const int64_t *)c->a[2]->p)[i * c->a[2]->rs], (long long)i, (long long)n);
+            return lop_fail(c->err, st,
+                            "index %lld at position %lld is out of bounds for size %lld",
+                            (long long)((const int64_t *)c->a[2]->p)[i * c->a[2]->rs], (long long)i,
+                            (long long)n);
     }
     return st;
 }
@@ -63,7 +70,8 @@ static double flops(const lop_node *self, int64_t k) {
     return 0;
 }
 
-static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out) {
+static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
+                                  const lop_node **out) {
     if (n == 0 && m > 0) return LOP_UNABLE;
     const lop_node *index;
     lop_status st = lop_rand_index(r, m, -n, n ? n : 1, &index);
@@ -75,13 +83,25 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 }
 
 const lop_op lop_op_selection = {
-    LOP_NAMED(selection), .title = "Selection", .cls = LOP_OPERATOR, .min = 1, .max = 1, .ints = 3,
-    .param = {{"index", LOP_P_INDEX, 1, NULL, "Which rows, shape (..., m), integers; negative ones count from the end. Borrowed."},
+    LOP_NAMED(selection),
+    .title = "Selection",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = 1,
+    .ints = 3,
+    .param = {{"index", LOP_P_INDEX, 1, NULL,
+               "Which rows, shape (..., m), integers; negative ones count from the end. Borrowed."},
               {"n", LOP_P_INT, 0, NULL, "How many rows there are to choose from."},
-              {"dtype", LOP_P_DTYPE, 0, "None", "Data type; None adopts that of whatever it meets (float64 alone)."}},
-    .doc = {.brief = "Rows of the identity: ``S @ x`` is ``x[index]``.",
-            .extended = "``S.T @ y`` puts rows back (repeated indices add); ``S @ A @ S.T`` is the submatrix.",
-            .cost = "Build: O(1). Product with k columns: m k copies.",
-            .notes = "Every index is checked on each call: IndexError.",
-            .example = ">>> pl.Selection([0, -1], 4) @ np.arange(4.)\narray([0., 3.])"},
-    .infer = infer, .apply = apply, .flops = flops, .random = random_instance};
+              {"dtype", LOP_P_DTYPE, 0, "None",
+               "Data type; None adopts that of whatever it meets (float64 alone)."}},
+    .doc =
+        {.brief = "Rows of the identity: ``S @ x`` is ``x[index]``.",
+         .extended =
+             "``S.T @ y`` puts rows back (repeated indices add); ``S @ A @ S.T`` is the submatrix.",
+         .cost = "Build: O(1). Product with k columns: m k copies.",
+         .notes = "Every index is checked on each call: IndexError.",
+         .example = ">>> pl.Selection([0, -1], 4) @ np.arange(4.)\narray([0., 3.])"},
+    .infer = infer,
+    .apply = apply,
+    .flops = flops,
+    .random = random_instance};

@@ -16,8 +16,8 @@
 
 enum { PY_MAXKINDS = 128, PY_CACHE = 6 };
 
-/* One block a module, counted: the module and each operator hold it, so that operators alive at the end
- * of the interpreter still find the core they belong to. */
+/* One block a module, counted: the module and each operator hold it, so that operators alive at the
+ * end of the interpreter still find the core they belong to. */
 typedef struct py_state {
     int64_t refs;
     lop_ctx ctx;
@@ -59,14 +59,14 @@ enum {
 };
 
 typedef struct py_op {
-    PyObject_HEAD py_state *s; /* counted */ const lop_node
-        *node;               /* written node; NULL: a user's instance not looked at yet */
-    PyObject *a, *b;         /* operands of composites and of closed results; b may be a number */
-    const lop_op *by;        /* the operation a and b went through (closed results keep it too) */
-    int mode;                /* of `by`: view, part, power */
-    PyObject *init;          /* tuple: constructor arguments of a leaf kind, else NULL */
-    PyObject *arrays;        /* tuple: arrays behind the leaves serial, serial + 1, ... */
-    PyObject *shape, *dtype; /* set by the user, or cached for foreign dtypes */
+    PyObject_HEAD py_state *s; /* counted */
+    const lop_node *node;      /* written node; NULL: a user's instance not looked at yet */
+    PyObject *a, *b;           /* operands of composites and of closed results; b may be a number */
+    const lop_op *by;          /* the operation a and b went through (closed results keep it too) */
+    int mode;                  /* of `by`: view, part, power */
+    PyObject *init;            /* tuple: constructor arguments of a leaf kind, else NULL */
+    PyObject *arrays;          /* tuple: arrays behind the leaves serial, serial + 1, ... */
+    PyObject *shape, *dtype;   /* set by the user, or cached for foreign dtypes */
     uint64_t serial;
     py_plan *cache; /* PY_CACHE entries, most recent first */
     PyObject *dict, *weak;
@@ -80,7 +80,8 @@ static inline py_state *py_state_of(PyObject *self) { /* borrowed; self is an op
 
 /* py_module.c */
 extern struct PyModuleDef py_module_def;
-py_state *py_state_of_type(PyTypeObject *type); /* borrowed; NULL with an exception: no type of ours */
+py_state *
+py_state_of_type(PyTypeObject *type); /* borrowed; NULL with an exception: no type of ours */
 void py_state_unref(py_state *s);
 PyObject *py_hook(py_state *s, const char *name); /* borrowed; NULL with an exception */
 PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args,
