@@ -20,7 +20,7 @@ def made(kind, dtype, rng, m=4, n=4):
 
 
 def near(got, want, dtype=None):
-    """Equal up to rounding in ``dtype``, the one the oracle was computed in (want's when not given)."""
+    """Equal up to rounding in `dtype`, in which the oracle was computed (default: that of want)."""
     got = got.toarray() if isinstance(got, pl.LinearOperator) else got
     assert np.shape(got) == np.shape(want) and got.dtype == want.dtype
     u = np.finfo(dtype or want.dtype).eps if want.dtype.kind in "fc" else 0

@@ -1,13 +1,46 @@
 /* test_kernels_more.h: second half of test_kernels.c: sparse, FFT, LAPACK, division, fingerprint.
  */
 
+/* Element (i, j) of case q by the definition. */
+static val sparse_want(int q, int64_t i, int64_t j, const lop_mat *col, const lop_mat *data,
+                       const lop_mat *x) {
+    const lop_dtype dt = x->dt;
+    const bool trans = q % 4 == 1 || q % 4 == 3, conj = q / 4 == 1;
+    val s = {0, 0, 0, 0};
+    for (int64_t p = 0; p < col->m; p++) {
+        const int64_t c = (int64_t)get(col->dt, col->p, p).i, r = p / 3;
+        if (q == 8 && p == i)
+            s = at(x, c, j);
+        else if (q == 9 && c == i)
+            s = add(dt, s, get(dt, x->p, p * x->rs + j * x->cs));
+        else if (q < 8 && (trans ? c : r) == i)
+            s = add(dt, s, mul(dt, cj(get(dt, data->p, p), conj), at(x, trans ? r : c, j)));
+    }
+    return s;
+}
+
+#define PUT(mat, i, v)                                                                             \
+    ((mat).dt == LOP_i32 ? (void)(((int32_t *)(mat).p)[i] = (int32_t)(v))                          \
+                         : (void)(((int64_t *)(mat).p)[i] = (v)))
+
+/* Pointers that end beyond the data, fall, or start below zero are found. */
+static void test_bad_pointers(const lop_mat *y, const lop_mat *ptr, const lop_mat *col,
+                              const lop_mat *data, const lop_mat *x) {
+    const int64_t m = ptr->m - 1, nnz = data->m;
+    const struct {
+        int64_t at, bad, good;
+    } plant[3] = {{m, nnz + 1, nnz}, {m, -1, nnz}, {0, -1, 0}};
+    for (int i = 0; i < 3; i++) {
+        PUT(*ptr, plant[i].at, plant[i].bad);
+        check(lopk_csr_mm(y, ptr, col, data, false, x) == LOP_INDEX, "bad pointer", y->dt, m, i, 0);
+        PUT(*ptr, plant[i].at, plant[i].good);
+    }
+}
+
 static void test_sparse(lop_dtype dt, lop_dtype idt, int64_t m, int64_t n, int64_t k, int layout) {
     const int64_t nnz = m > 0 && n > 0 ? 3 * m : 0, isize = size_of[idt];
     lop_mat ptr = make(idt, m + 1, 1, 0), row = make(idt, nnz, 1, 0), col = make(idt, nnz, 1, 0),
             data = make(dt, nnz, 1, 0);
-#define PUT(mat, i, v)                                                                             \
-    (idt == LOP_i32 ? (void)(((int32_t *)(mat).p)[i] = (int32_t)(v))                               \
-                    : (void)(((int64_t *)(mat).p)[i] = (v)))
     for (int64_t i = 0; i <= m; i++) PUT(ptr, i, nnz ? 3 * i : 0);
     for (int64_t p = 0; p < nnz; p++) {
         PUT(row, p, p / 3);
@@ -39,17 +72,7 @@ static void test_sparse(lop_dtype dt, lop_dtype idt, int64_t m, int64_t n, int64
         bool ok = st == LOP_OK;
         for (int64_t i = 0; i < rows; i++)
             for (int64_t j = 0; j < k; j++) {
-                val s = {0, 0, 0, 0};
-                for (int64_t p = 0; p < nnz; p++) {
-                    const int64_t c = (int64_t)get(idt, col.p, p).i, r = p / 3;
-                    if (q == 8 && p == i)
-                        s = at(&x, c, j);
-                    else if (q == 9 && c == i)
-                        s = add(dt, s, get(dt, x.p, p * x.rs + j * x.cs));
-                    else if (q < 8 && (trans ? c : r) == i)
-                        s = add(dt, s,
-                                mul(dt, cj(get(dt, data.p, p), conj), at(&x, trans ? r : c, j)));
-                }
+                const val s = sparse_want(q, i, j, &col, &data, &x);
                 ok = ok && same(dt, at(&y, i, j), s, (double)(nnz + 8));
             }
         check(ok, "sparse", dt, m * 1000 + n, k, q);
@@ -75,23 +98,10 @@ static void test_sparse(lop_dtype dt, lop_dtype idt, int64_t m, int64_t n, int64
                           bad, 0);
                 memcpy((char *)col.p + p * isize, saved, (size_t)isize);
             }
-        if (q == 0 && nnz && k) {
-            PUT(ptr, m, nnz + 1);
-            check(lopk_csr_mm(&y, &ptr, &col, &data, false, &x) == LOP_INDEX, "bad end", dt, m, n,
-                  0);
-            PUT(ptr, m, -1);
-            check(lopk_csr_mm(&y, &ptr, &col, &data, false, &x) == LOP_INDEX, "bad order", dt, m, n,
-                  0);
-            PUT(ptr, m, nnz);
-            PUT(ptr, 0, -1);
-            check(lopk_csr_mm(&y, &ptr, &col, &data, false, &x) == LOP_INDEX, "bad start", dt, m, n,
-                  0);
-            PUT(ptr, 0, 0);
-        }
+        if (q == 0 && nnz && k) test_bad_pointers(&y, &ptr, &col, &data, &x);
         free(x.p);
         free(y.p);
     }
-#undef PUT
     free(ptr.p);
     free(row.p);
     free(col.p);
@@ -199,49 +209,26 @@ static void test_fft_all(void) {
     group("fft");
 }
 
-static void test_lapack(lop_dtype dt, int64_t n, int64_t k) {
-    lop_mat g = make(dt, n, n, 1), a = make(dt, n, n, 1), b = make(dt, n, k, 1),
-            x = make(dt, n, k, 1);
-    lop_mat keep = make(dt, n, n, 1), y = make(dt, n, k, 1);
-    int32_t *ipiv = malloc((size_t)n * 4 + 4);
-    void *work = malloc(lopk_gecon_bytes(n, dt));
-    int64_t info;
-    double rcond = -1;
-    const lop_mat gt = {g.p, n, n, g.cs, g.rs, dt};
-    lopk_gemm(&a, &gt, true, &g, false); /* G^H G + n I needs conj of the left: conj(G^T) */
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t d = i * (n + 1);
-        if (dt == LOP_f32)
-            ((float *)a.p)[d] += (float)n;
-        else if (dt == LOP_f64)
-            ((double *)a.p)[d] += (double)n;
-        else if (dt == LOP_c64)
-            ((float *)a.p)[2 * d] += (float)n;
-        else
-            ((double *)a.p)[2 * d] += (double)n;
-    }
-#define RESIDUAL(m_, conj_, what)                                                                  \
-    do {                                                                                           \
-        lopk_gemm(&y, &(m_), conj_, &x, false);                                                    \
-        bool ok_ = true;                                                                           \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            for (int64_t j = 0; j < k; j++) {                                                      \
-                val u = at(&y, i, j), v = at(&b, i, j);                                            \
-                ok_ = ok_ &&                                                                       \
-                      hypotl(u.re - v.re, u.im - v.im) <= (long double)(200 * (n + 2)) * unit(dt); \
-            }                                                                                      \
-        check(ok_, what, dt, n, k, 0);                                                             \
-    } while (0)
-    lopk_copy(&keep, &a);
-    const lop_mat kt = {keep.p, n, n, keep.cs, keep.rs, dt};
-    lopk_copy(&x, &b);
-    check(lopk_potrf(&a, &info) == LOP_OK && info == 0 && lopk_potrs(&a, &x) == LOP_OK, "potrf", dt,
-          n, k, 0);
-    RESIDUAL(keep, false, "potrs");
-    if (n)
-        check(lopk_pocon(&a, lopk_norm1('L', &keep), &rcond, work) == LOP_OK && rcond > 0 &&
-                  rcond < 1.0001,
-              "pocon", dt, n, 0, 0);
+/* |op(A) x - b| within rounding, y for the product. */
+static bool residual_ok(const lop_mat *a, bool conj, const lop_mat *x, const lop_mat *b,
+                        const lop_mat *y) {
+    bool ok = true;
+    lopk_gemm(y, a, conj, x, false);
+    for (int64_t i = 0; i < y->m; i++)
+        for (int64_t j = 0; j < y->n; j++) {
+            val u = at(y, i, j), v = at(b, i, j);
+            ok = ok &&
+                 hypotl(u.re - v.re, u.im - v.im) <= (long double)(200 * (y->m + 2)) * unit(y->dt);
+        }
+    return ok;
+}
+#define RESIDUAL(m_, conj_, what) check(residual_ok(&(m_), conj_, &x, &b, &y), what, dt, n, k, 0)
+
+static void test_triangular(const lop_mat *keep_, const lop_mat *b_, const lop_mat *x_,
+                            const lop_mat *y_) {
+    const lop_mat keep = *keep_, b = *b_, x = *x_, y = *y_;
+    const lop_dtype dt = b.dt;
+    const int64_t n = b.m, k = b.n;
     for (int q = 0; q < 24; q++) { /* triangular: layout of a, of b, lower or upper, N T C */
         lop_mat ta = make(dt, n, n, q / 2 % 2), tb = make(dt, n, k, q % 2),
                 full = make(dt, n, n, 1);
@@ -273,6 +260,40 @@ static void test_lapack(lop_dtype dt, int64_t n, int64_t k) {
         free(tb.p);
         free(full.p);
     }
+}
+
+static void test_lapack(lop_dtype dt, int64_t n, int64_t k) {
+    lop_mat g = make(dt, n, n, 1), a = make(dt, n, n, 1), b = make(dt, n, k, 1),
+            x = make(dt, n, k, 1);
+    lop_mat keep = make(dt, n, n, 1), y = make(dt, n, k, 1);
+    int32_t *ipiv = malloc((size_t)n * 4 + 4);
+    void *work = malloc(lopk_gecon_bytes(n, dt));
+    int64_t info;
+    double rcond = -1;
+    const lop_mat gt = {g.p, n, n, g.cs, g.rs, dt};
+    lopk_gemm(&a, &gt, true, &g, false); /* G^H G + n I needs conj of the left: conj(G^T) */
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t d = i * (n + 1);
+        if (dt == LOP_f32)
+            ((float *)a.p)[d] += (float)n;
+        else if (dt == LOP_f64)
+            ((double *)a.p)[d] += (double)n;
+        else if (dt == LOP_c64)
+            ((float *)a.p)[2 * d] += (float)n;
+        else
+            ((double *)a.p)[2 * d] += (double)n;
+    }
+    lopk_copy(&keep, &a);
+    const lop_mat kt = {keep.p, n, n, keep.cs, keep.rs, dt};
+    lopk_copy(&x, &b);
+    check(lopk_potrf(&a, &info) == LOP_OK && info == 0 && lopk_potrs(&a, &x) == LOP_OK, "potrf", dt,
+          n, k, 0);
+    RESIDUAL(keep, false, "potrs");
+    if (n)
+        check(lopk_pocon(&a, lopk_norm1('L', &keep), &rcond, work) == LOP_OK && rcond > 0 &&
+                  rcond < 1.0001,
+              "pocon", dt, n, 0, 0);
+    test_triangular(&keep, &b, &x, &y);
     for (int q = 0; q < 3; q++) {
         lopk_copy(&a, &keep);
         lopk_copy(&x, &b);

@@ -19,12 +19,14 @@ typedef struct lop_call {
     const lop_mat *a[LOP_MAXARG];
     void *scratch;
     lop_err *err;
+    int64_t more, y_step, x_step; /* LOP_STEP_BATCH: further batch elements, element strides of a[0], a[1] */
 } lop_call;
 typedef lop_status (*lop_run)(const lop_call *call);
 
 enum {
     LOP_STEP_COLUMNS = 1, /* linear in columns: a batch of vectors may be run as one matrix */
     LOP_STEP_INPLACE = 2, /* argument 1 may be argument 0 */
+    LOP_STEP_BATCH = 4,   /* run reads call->more: the last batch dimension may come as one call */
 };
 
 struct lop_step {

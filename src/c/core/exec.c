@@ -290,6 +290,18 @@ static lop_status guarded(const lop_frame *f, const lop_step *s, const lop_call 
     return st;
 }
 
+/* The last batch dimension as one call, where only arguments 0 and 1 move along it. */
+static void merge_batch(const lop_step *s, sweep *w, lop_call *call) {
+    int d = w->nb - 1;
+    if (!(s->flags & LOP_STEP_BATCH) || d < 0 || s->when >= 0 || s->fail >= 0) return;
+    for (int j = 2; j < w->nargs; j++)
+        if (w->stride[j][d]) return;
+    call->more = w->dim[d] - 1;
+    call->y_step = w->stride[0][d];
+    call->x_step = w->stride[1][d];
+    w->nb = d;
+}
+
 static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     sweep w;
     sweep_open(f, s, &w);
@@ -302,6 +314,7 @@ static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch
         mat[j] = w.mat[j];
         call.a[j] = &mat[j];
     }
+    merge_batch(s, &w, &call);
     for (;; element++) {
         for (int j = 0; j < s->n; j++) {
             int64_t offset = 0;

@@ -8,6 +8,7 @@
  * which never copies or allocates. BLAS's ints are 32 bits here: products are split, LAPACK calls
  * refused (LOP_OVERFLOW). Thresholds measured 2026-11. */
 #include "k_blas.h"
+#include "k_small.h"
 #include "kernels.h"
 
 #include <math.h>
@@ -147,6 +148,10 @@ static bool try_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_
 /* One piece whose sizes fit BLAS's ints. */
 static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                     bool accumulate) {
+    if (lopk_small_suits(y, a, b, 1)) {
+        lopk_small_gemm(y, 0, a, conj_a, b, 0, 1, accumulate);
+        return;
+    }
     if (y->n == 1 && (y->m > TINY || a->n > TINY)) {
         if (try_gemv(y, a, conj_a, b, accumulate)) return;
     } else if (y->m == 1 && !conj_a && (y->n > TINY || a->n > TINY)) {
@@ -181,6 +186,20 @@ void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b
                               bb = part(b, l, r, j, q);
                 product(&yy, &aa, conj_a, &bb, accumulate || l > 0);
             }
+}
+
+void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
+                     const lop_mat *b, int64_t b_step, int64_t count) {
+    if (lopk_small_suits(y, a, b, count)) {
+        lopk_small_gemm(y, y_step, a, conj_a, b, b_step, count, false);
+        return;
+    }
+    lop_mat yy = *y, bb = *b;
+    for (int64_t e = 0; e < count; e++) {
+        lopk_gemm(&yy, a, conj_a, &bb, false);
+        yy.p = (char *)yy.p + y_step * size_of(y->dt);
+        bb.p = (char *)bb.p + b_step * size_of(b->dt);
+    }
 }
 
 /* LAPACK's info: negative is a bug in this file, positive is for the caller to read. */

@@ -210,6 +210,7 @@ static INLINE int X(gather)(const fft_sub *s, const char *base, const T *in, int
     if (s->count == 0 || (r != 4 && r != 8)) {
         for (int64_t i = 0; i < s->n; i++) {
             const int64_t at = 2 * ld * perm[i];
+            __builtin_prefetch((const char *)(in + at) + 4 * B * sizeof(T), 0, 2);
             X(load_some)(&z[i], at < valid ? in + at : in, valid - at);
             if (swap) X(swap)(&z[i]);
         }
@@ -219,6 +220,7 @@ static INLINE int X(gather)(const fft_sub *s, const char *base, const T *in, int
         CV t[8];
         for (int q = 0; q < r; q++) {
             const int64_t at = 2 * ld * perm[i + q];
+            __builtin_prefetch((const char *)(in + at) + 4 * B * sizeof(T), 0, 2);
             X(load_some)(&t[q], at < valid ? in + at : in, valid - at);
             if (swap) X(swap)(&t[q]);
         }

@@ -1,5 +1,4 @@
-/* k_small.c: small products, register blocks for the baseline and, on x86-64, AVX2 with FMA and
- * AVX-512.
+/* k_small.c: small products, register blocks for the baseline and, on x86-64, AVX2 with FMA.
  *
  * y = a b with y's rows contiguous (else all three transposed). Columns are taken in pieces whose
  * b fits 32 KiB, k in pieces of 256; b is used where it lies when its rows are contiguous and close
@@ -12,7 +11,7 @@
 
 #define INLINE inline __attribute__((always_inline))
 
-enum { ROOM = 32768, K_PIECE = 256, M_PIECE = 96, GROUP = 16 };
+enum { ROOM = 32768, K_PIECE = 256, M_PIECE = 96, GROUP = 16, A_NEAR = 1 << 18 };
 
 /* One call's operands. Strides in elements, then (after piece) in scalars. */
 typedef struct small_job {
@@ -46,28 +45,17 @@ typedef struct small_loops {
 #define BYTES 32
 #include "k_small_isa.h"
 #pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,fma")
-#define ISA avx512
-#define BYTES 64
-#include "k_small_isa.h"
-#pragma GCC pop_options
 #define HAVE_AVX2 1
 #endif
 
-int lopk_small_isa = 2;
+int lopk_small_force_plain = 0;
 
-static const small_loops *loops_of(lop_dtype dt, int64_t n) {
+static const small_loops *loops_of(lop_dtype dt) {
     const int i = dt == LOP_f32 ? 0 : dt == LOP_f64 ? 1 : dt == LOP_c64 ? 2 : 3;
 #ifdef HAVE_AVX2
-    if (lopk_small_isa > 1 && n * (int64_t)lop_dtype_size(dt) > 32 &&
-        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-        return &loops_avx512[i];
-    if (lopk_small_isa > 0 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !lopk_small_force_plain)
         return &loops_avx2[i];
 #endif
-    (void)n;
     return &loops_base[i];
 }
 
@@ -133,20 +121,37 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
         c.a_step = b_step, c.conj_b = conj_a;
     }
     LOP_ASSERT(c.y.n <= 1 || c.y.cs == 1);
-    const int64_t n = c.y.n, k = c.a.n, unit = 128 / c.size;
+    const int64_t n = c.y.n, k = c.a.n, unit = 64 / c.size;
     if (c.y.m == 0 || n == 0 || count == 0) return;
     if (k == 0) {
         if (!accumulate) no_terms(y, y_step, count);
         return;
     }
     if (c.b.n == 1) c.b.cs = 1;
-    c.f = loops_of(y->dt, n);
+    c.f = loops_of(y->dt);
     const int64_t kp = min_of(k, K_PIECE);
     const int64_t np = kp * n * c.size <= ROOM / 2 ? n : ROOM / (kp * c.size) / unit * unit;
-    const int64_t group = c.b_step ? GROUP : count;
+    const bool far = c.y.m * k * c.size > A_NEAR;
+    const int64_t group = c.b_step == 0 ? count : far ? GROUP : 1;
     for (int64_t e = 0; e < count; e += group)
         for (int64_t j = 0; j < n; j += np)
             for (int64_t l = 0; l < k; l += kp)
                 run_piece(&c, j, min_of(n - j, np), l, min_of(k - l, kp), e,
                           min_of(count, e + group));
+}
+
+/* Measured 2026-11 against OpenBLAS's AVX2 loops: own ones win wherever its packing shows, but for
+ * b packed across its rows for few rows of a. Large products are left to BLAS: its threads, and
+ * wider vectors than these. */
+bool lopk_small_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b, int64_t count) {
+    const int64_t m = y->m, n = y->n, k = a->n, few = min_of(m, n);
+    const bool rows = n <= 1 ? y->rs != 1 : y->cs == 1;
+    if (few < 2 || (!rows && y->rs != 1)) return false;
+    const bool direct = rows ? b->cs == 1 : a->rs == 1;
+    const double reuse = rows ? (double)m : (double)n * (double)count;
+    const double work = (double)m * (double)n * (double)k;
+    if (m <= 16 && k <= 16) return work >= 32 && (direct || reuse >= 4);
+    if (!direct && reuse < 24) return false;
+    if (few <= 32 || k <= 32) return work <= 0x1p23;
+    return work <= 0x1p20 && m <= 128 && n <= 128 && k <= 128;
 }

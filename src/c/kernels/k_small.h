@@ -17,7 +17,7 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
 /* Whether that is the faster way; measured. */
 bool lopk_small_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b, int64_t count);
 
-/* Tests: the best loops to use. 0 baseline, 1 AVX2, 2 AVX-512; what the CPU lacks is never used. */
-extern int lopk_small_isa;
+/* Tests: baseline loops whatever the CPU has. */
+extern int lopk_small_force_plain;
 
 #endif

@@ -1,5 +1,5 @@
 /* k_small_isa.h: the four dtypes' register blocks for one instruction set; included once per set by
- * k_small.c, which defines ISA (a name) and BYTES (of a vector, 16, 32 or 64). */
+ * k_small.c, which defines ISA (a name) and BYTES (of a vector, 16 or 32). */
 #define X_(name, tail) LOPK_CAT(LOPK_CAT(name, tail), ISA)
 
 #define T double
@@ -10,10 +10,7 @@
 #undef X
 #define CPLX 1
 #define X(name) X_(name, _z_)
-#if BYTES == 64
-#define SWAP_ 1, 0, 3, 2, 5, 4, 7, 6
-#define SIGN_ -1, 1, -1, 1, -1, 1, -1, 1
-#elif BYTES == 32
+#if BYTES == 32
 #define SWAP_ 1, 0, 3, 2
 #define SIGN_ -1, 1, -1, 1
 #else
@@ -35,10 +32,7 @@
 #undef X
 #define CPLX 1
 #define X(name) X_(name, _c_)
-#if BYTES == 64
-#define SWAP_ 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
-#define SIGN_ -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1
-#elif BYTES == 32
+#if BYTES == 32
 #define SWAP_ 1, 0, 3, 2, 5, 4, 7, 6
 #define SIGN_ -1, 1, -1, 1, -1, 1, -1, 1
 #else

@@ -121,7 +121,7 @@ VALUE(diagonal, lower_diagonal);
 VALUE(trace, NULL);
 VALUE(element, lower_element);
 
-/* -- solves by a factor of the dense form -------------------------------------------------------------------------
+/* -- solves by a factor of the dense form --
  * Derived value: the column-major factor, then (LU) the row exchanges. Cost 2/3 n^3 once, 2 n^2 k
  * each. */
 

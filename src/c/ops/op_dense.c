@@ -37,10 +37,17 @@ static lop_status run_gemm(const lop_call *c) {
     lop_mat a = *c->a[2];
     int64_t mode = c->step->attr.i[0];
     if (mode & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
-    if (lop_is_blas(a.dt))
-        lopk_gemm(c->a[0], &a, (mode & LOP_C) != 0, c->a[1], false);
-    else
-        lopk_matmul_loop(c->a[0], &a, false, c->a[1], false);
+    if (lop_is_blas(a.dt)) {
+        lopk_gemm_batch(c->a[0], c->y_step, &a, (mode & LOP_C) != 0, c->a[1], c->x_step, c->more + 1);
+        return LOP_OK;
+    }
+    lop_mat y = *c->a[0], x = *c->a[1];
+    int64_t size = (int64_t)lop_dtype_size(a.dt);
+    for (int64_t e = 0; e <= c->more; e++) {
+        lopk_matmul_loop(&y, &a, false, &x, false);
+        y.p = (char *)y.p + c->y_step * size;
+        x.p = (char *)x.p + c->x_step * size;
+    }
     return LOP_OK;
 }
 
@@ -54,7 +61,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_step *s = lop_emit_step(e, "gemm", run_gemm, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = mode;
-    s->flags = LOP_STEP_COLUMNS;
+    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH;
     s->flops = 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k * (double)batch;
     return LOP_OK;
 }
@@ -86,7 +93,7 @@ const lop_op lop_op_dense = {
          .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap "
                      "arrays by themselves.",
          .cost = "Build: O(1), no copy. Product with k columns: 2 m n k flops.",
-         .notes = "BLAS gemm and gemv; own loops below 12 rows and for integers.",
+         .notes = "BLAS gemm and gemv; own loops for small sizes and for integers.",
          .example =
              ">>> pl.Dense(np.array([[1., 2.], [3., 4.]])) @ np.array([1., 1.])\narray([3., 7.])"},
     .infer = infer,
