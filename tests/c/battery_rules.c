@@ -48,9 +48,11 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
 static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     static const int cores[] = {1, 2, 2, 0};
     int64_t m = a_size(d), n = a_size(d);
+    gen floats = d->g; /* with mixed integers every step of a chain wraps in its own dtype */
+    if (floats.dtype == LOP_NO_DTYPE) floats.dtype = LOP_f64;
     if (parent->cls == LOP_ACTION)
         return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
-                          : gen_array(&d->g, 2, m, n);
+                          : gen_array(&floats, 2, m, n);
     if (parent->cls == LOP_ARRAY) return gen_array(&d->g, cores[world_pick(&w, 0, 4)], m, n);
     const lop_param *param = &parent->param[place < LOP_MAXPARAM ? place : 0];
     if (parent->title && param->name && param->role == LOP_P_ARRAY)

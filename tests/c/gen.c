@@ -24,6 +24,7 @@ lop_attr gen_coef(gen *g) {
         a.i[2] = pick(g, 2) ? LOP_f64 : LOP_f32;
     }
     if (exact && a.re < 0) a.re = 3, a.i[0] = 3;
+    if (g->dtype == LOP_b8) a.i[1] = LOP_STRONG, a.i[2] = LOP_b8; /* else int64 */
     return a;
 }
 

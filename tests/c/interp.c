@@ -253,6 +253,7 @@ static void do_solve(ip *p, const lop_node *node, mv y, mv a, mv b) {
         for (int64_t i = 0; i < n; i++) {
             val s = {0};
             for (int64_t t = 0; t < n; t++) s = add(p, s, mul(p, inv[i * n + t], b.v[t * y.n + j]));
+            s.i = fabsl(s.re) < 9e18L ? (uint64_t)(int64_t)roundl(s.re) : 0;
             y.v[i * y.n + j] = s;
             sum += hypotl(s.re, s.im);
         }
@@ -549,6 +550,10 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (node->op->cls == LOP_ACTION) {
         p->bools = working(node) == LOP_b8;
         p->inside = true;
+    }
+    if (node->op == &lop_op_cast) { /* 1: of a value; 0: down to the leaves */
+        p->inside = node->attr.i[0] == 0;
+        p->bools = node->dtype == LOP_b8;
     }
     const tv *a = ip_eval(p, node->child[0]);
     p->bools = bools;

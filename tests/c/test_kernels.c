@@ -12,6 +12,7 @@
  * Sanitizers: add -g -fsanitize=address,undefined -fno-sanitize-recover=undefined. */
 #include "../../src/c/kernels/k_blas.h"
 #include "../../src/c/kernels/k_fft.h"
+#include "../../src/c/kernels/k_small.h"
 #include "../../src/c/kernels/kernels.h"
 
 #include <math.h>
@@ -354,6 +355,7 @@ static void test_toeplitz(lop_dtype dt, int64_t m, int64_t n, int layout) {
 }
 
 #include "test_kernels_more.h"
+#include "test_kernels_small.h"
 
 int main(void) {
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++)
@@ -376,6 +378,7 @@ int main(void) {
                             test_product(lopk_gemm, dt, sizes[i], sizes[j], sizes[k], q);
                 }
     group("products");
+    test_small_all();
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++) {
         static const int64_t m[] = {1, 2, 3, 16, 33, 100, 300, 1, 257, 64},
                              n[] = {1, 1, 4, 16, 60, 100, 270, 20, 5, 512};

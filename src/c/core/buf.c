@@ -128,16 +128,25 @@ double _Complex lop_get(lop_dtype dt, const void *p, int64_t i) {
 void lop_set(lop_dtype dt, void *p, int64_t i, double _Complex v) {
     switch (dt) {
     case LOP_c64: ((float _Complex *)p)[i] = (float _Complex)v; return;
-    case LOP_c128: ((double _Complex *)p)[i] = v; return;
-#define REAL(name, ctype)                                                                          \
+    case LOP_c128:
+        ((double _Complex *)p)[i] = v;
+        return;
+        /* clang-format off */
+#define REAL(name, ctype) \
     case LOP_##name: ((ctype *)p)[i] = (ctype)creal(v); return;
     REAL(i8, int8_t)
-    REAL(u8, uint8_t) REAL(i16, int16_t) REAL(u16, uint16_t) REAL(i32, int32_t) REAL(u32, uint32_t)
-        REAL(i64, int64_t) REAL(u64, uint64_t) REAL(f32, float) REAL(f64, double)
+    REAL(u8, uint8_t)
+    REAL(i16, int16_t)
+    REAL(u16, uint16_t)
+    REAL(i32, int32_t)
+    REAL(u32, uint32_t)
+    REAL(i64, int64_t)
+    REAL(u64, uint64_t)
+    REAL(f32, float)
+    REAL(f64, double)
 #undef REAL
-            case LOP_b8:
-        ((unsigned char *)p)[i] = creal(v) != 0;
-        return;
+    /* clang-format on */
+    case LOP_b8: ((unsigned char *)p)[i] = creal(v) != 0; return;
     default: return;
     }
 }

@@ -54,7 +54,7 @@ static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *at
     int n = b ? 2 : 1;
     lop_status st = lop_make(mk, op->name, attr, n, child, NULL, out);
     if (st != LOP_OK) return st;
-    lop_attr d = {.i = {1, 0, 0, (int64_t)(*out)->dtype + 1}};
+    lop_attr d = {.i = {0, 0, 0, (int64_t)(*out)->dtype + 1}};
     for (int i = 0; st == LOP_OK && i < n; i++)
         if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype)
             st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
@@ -68,14 +68,16 @@ static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *at
     return st;
 }
 
-/* One kind again: each parameter is the product, sum or multiple of the operands' own. */
+/* One kind again: each parameter is the product, sum, multiple or reciprocal of the operands' own.
+ */
 LOP_BUILD(closed) {
     const lop_node *a = m->root->child[0], *b = m->root->n > 1 ? m->root->child[1] : NULL,
                    *p[2] = {NULL, NULL};
-    const lop_op *op = m->root->op == &lop_op_prod  ? &lop_op_mul
-                       : m->root->op == &lop_op_sum ? &lop_op_add
-                                                    : &lop_op_scale;
-    const lop_attr *attr = b ? NULL : &m->root->attr;
+    const lop_op *how = m->root->op, *op = &lop_op_scale;
+    if (how == &lop_op_prod) op = &lop_op_mul;
+    if (how == &lop_op_sum) op = &lop_op_add;
+    if (how == &lop_op_inverse) op = &lop_op_recip;
+    const lop_attr *attr = op == &lop_op_scale ? &m->root->attr : NULL;
     lop_status st = a->n <= 2 ? LOP_OK : LOP_INTERNAL;
     for (int i = 0; st == LOP_OK && i < a->n; i++)
         st = join(mk, op, attr, a->child[i], b ? b->child[i] : NULL, &p[i]);
@@ -89,17 +91,17 @@ LOP_BUILD(one_kind) { return lop_make(mk, "identity", NULL, 0, NULL, m->root, ou
 LOP_BUILD(zeros) { return lop_make(mk, "zeros", NULL, 0, NULL, m->root, out); }
 
 LOP_BUILD(cast_x) {
-    lop_attr a = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr a = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     return lop_make1(mk, &lop_op_cast, &a, HOLE(m, 'x'), out);
 }
 
-/* The kind with its parameters cast, deep, to the root's dtype: op(kind(cast a, ...), x...). */
+/* The kind with its parameters cast to the root's dtype: op(kind(cast a, ...), x...). */
 LOP_BUILD(widen) {
     const lop_node *top = m->root->child[0], *k = top->op == &lop_op_view ? top->child[0] : top;
     const lop_node *p[3] = {0}, *kind = NULL, *seen = NULL,
                    *child[2] = {NULL, m->root->n > 1 ? m->root->child[1] : NULL};
     lop_status st = k->n <= 3 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
-    lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     for (int i = 0; st == LOP_OK && i < k->n; i++)
         st = lop_make1(mk, &lop_op_cast, &d, k->child[i], &p[i]);
     if (st == LOP_OK) st = lop_make(mk, k->op->name, &k->attr, k->n, p, NULL, &kind);
@@ -110,6 +112,17 @@ LOP_BUILD(widen) {
     for (int i = 0; i < 3; i++) lop_node_unref(p[i]);
     lop_node_unref(kind);
     lop_node_unref(seen);
+    return st;
+}
+
+/* x / a, for D^-1 x with D = diag(a): a in the dtype of the quotient from its leaves on. */
+LOP_BUILD(over_diag) {
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_node *a;
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, HOLE(m, 'a'), &a);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_div, NULL, HOLE(m, 'x'), a, out);
+    lop_node_unref(a);
     return st;
 }
 
@@ -289,7 +302,7 @@ LOP_BUILD(diagonal_dense) {
 /* The diagonal in the operator's dtype, summed in the trace's (integers: 64 bits, as np.trace). */
 LOP_BUILD(trace_diagonal) {
     lop_attr own = {.i = {0, 0, 0, m->root->attr.i[3]}},
-             wide = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+             wide = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *d = NULL, *cast = NULL;
     lop_status st = lop_make1(mk, &lop_op_diagonal, &own, HOLE(m, 'a'), &d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &wide, d, &cast);

@@ -17,6 +17,7 @@ LOP_BUILD(one_kind);
 LOP_BUILD(zeros);
 LOP_BUILD(cast_x);
 LOP_BUILD(widen);
+LOP_BUILD(over_diag);
 LOP_BUILD(apply_power);
 LOP_BUILD(solve_scaled);
 LOP_BUILD(cholsolve);

@@ -94,7 +94,7 @@ LOP_BUILD(apply_kron) {
     const lop_node *k = m->root->child[0], *x;
     bool *done = lop_calloc(mk->ctx, (size_t)k->n, sizeof *done);
     if (!done) return lop_fail(mk->err, LOP_NOMEM, NULL);
-    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     lop_status st = lop_make1(mk, &lop_op_cast, &d, HOLE(m, 'x'), &x);
     for (int step = 0; st == LOP_OK && step < k->n; step++) {
         int i = next_factor(k, done);

@@ -19,7 +19,8 @@ typedef struct lop_call {
     const lop_mat *a[LOP_MAXARG];
     void *scratch;
     lop_err *err;
-    int64_t more, y_step, x_step; /* LOP_STEP_BATCH: further batch elements, element strides of a[0], a[1] */
+    /* LOP_STEP_BATCH: how many further batch elements, and the element strides of a[0], a[1]. */
+    int64_t more, y_step, x_step;
 } lop_call;
 typedef lop_status (*lop_run)(const lop_call *call);
 

@@ -92,10 +92,9 @@ lop_truth lop_when_cast_same(const lop_match *m) {
 static bool widens(lop_dtype from, lop_dtype to) {
     return from != to && lop_promote(from, to) == to;
 }
-lop_truth
-lop_when_widens(const lop_match *m) { /* integers wrap where they stand, but under a deep cast */
+lop_truth lop_when_widens(const lop_match *m) { /* the integers of a value wrap where they stand */
     lop_dtype from = m->root->child[0]->dtype;
-    return truth((lop_is_blas(from) || m->root->attr.i[0]) && widens(from, m->root->dtype));
+    return truth((lop_is_blas(from) || !m->root->attr.i[0]) && widens(from, m->root->dtype));
 }
 lop_truth lop_when_cast_widens(const lop_match *m) {
     const lop_node *inner = m->root->child[0];

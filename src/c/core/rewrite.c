@@ -247,7 +247,7 @@ static lop_status keep_dtype(const lop_maker *mk, const lop_node *node, const lo
     const lop_node *made = *out;
     bool value = node->op->cls != LOP_OPERATOR;
     if (made->dtype == node->dtype && (value || made->weak == node->weak)) return LOP_OK;
-    lop_attr d = {.i = {0, 0, 0, (int64_t)node->dtype + 1}};
+    lop_attr d = {.i = {1, 0, 0, (int64_t)node->dtype + 1}};
     lop_status st = value ? lop_make1(mk, &lop_op_cast, &d, made, out) : LOP_NOMATCH;
     lop_node_unref(made);
     if (st != LOP_OK) *out = NULL;

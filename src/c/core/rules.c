@@ -56,7 +56,7 @@ const lop_rule lop_rule_table[] = {
     {"close-scaled-identity-plus-diag", LOP_CLOSE, "(sum (scaled@c (identity)) (diag ?a))", NULL,
      NULL, lop_build_diag_plus_identity, "c I + D"},
     {"close-scaled-zeros", LOP_CLOSE, "(scaled@c (zeros))", NULL, NULL, lop_build_zeros, "c 0 = 0"},
-    {"close-diag-inverse", LOP_CLOSE, "(inverse (diag ?a))", "(diag (recip ?a))", NULL, NULL,
+    {"close-diag-inverse", LOP_CLOSE, "(inverse (diag ?a))", NULL, NULL, lop_build_closed,
      "D^-1 = diag(1/d); a zero raises when used"},
 
     /* -- structural zeros win over NaN and inf */
@@ -123,7 +123,7 @@ const lop_rule lop_rule_table[] = {
     {"apply-diag-mul", LOP_PUSH, "(apply (diag (mul ?a ?b)) ?x)",
      "(apply (diag ?a) (apply (diag ?b) ?x))", NULL, NULL,
      "right to left: no over- or underflow the formula as written would not have"},
-    {"apply-diag-recip", LOP_PUSH, "(apply (diag (recip ?a)) ?x)", "(div ?x ?a)", NULL, NULL,
+    {"apply-diag-recip", LOP_PUSH, "(apply (diag (recip ?a)) ?x)", NULL, NULL, lop_build_over_diag,
      "x / d: one rounding"},
     {"apply-diag-scale", LOP_PUSH, "(apply (diag (scale@c ?a)) ?x)",
      "(scale@c (apply (diag ?a) ?x))", NULL, NULL, "right to left"},
@@ -135,11 +135,9 @@ const lop_rule lop_rule_table[] = {
      "Van Loan 2000, sec. 1; order by cost"},
 
     /* -- solves */
-    {"solve-widen", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_narrow, lop_build_widen,
-     "each leaf in the dtype of the solution"},
     {"solve-identity", LOP_PUSH, "(solve (identity) ?x)", NULL, lop_when_no_batch, lop_build_cast_x,
      "I^-1 x = x"},
-    {"solve-diag", LOP_PUSH, "(solve (diag ?a) ?x)", "(div ?x ?a)", NULL, NULL, "x / d"},
+    {"solve-diag", LOP_PUSH, "(solve (diag ?a) ?x)", NULL, NULL, lop_build_over_diag, "x / d"},
     {"solve-kron", LOP_PUSH, "(solve (kron) ?x)", NULL, lop_when_square_factors,
      lop_build_solve_kron, "factor by factor"},
     {"solve-prod", LOP_PUSH, "(solve (prod ?a ?b) ?x)", "(solve ?b (solve ?a ?x))",
@@ -245,6 +243,8 @@ const lop_rule lop_rule_table[] = {
      NULL, "leaves are cast, not products"},
     {"cast-scale", LOP_PUSH, "(cast@d (scale@c ?a))", "(scale@c (cast@d ?a))", lop_when_widens,
      NULL, "leaves are cast, not multiples"},
+    {"cast-recip", LOP_PUSH, "(cast@d (recip ?a))", "(recip (cast@d ?a))", lop_when_widens, NULL,
+     "leaves are cast, not reciprocals"},
     {"conj-real", LOP_PUSH, "(conjugate ?a)", "?a", lop_when_array_real, NULL,
      "conj of real is itself"},
     {"conj-conj", LOP_PUSH, "(conjugate (conjugate ?a))", "?a", NULL, NULL, "conj conj a = a"},

@@ -15,8 +15,8 @@
 
 /* y (+)= op(a) b, op conjugates when conj_a; y m x n, a m x k, b k x n. Any mix of simple layouts
  * without copies; anything else runs lopk_matmul_loop. y overlaps neither. accumulate false never
- * reads y (NaN there is harmless). n == 1, m == 1 or k == 1 run gemv; small sizes own loops (k_small.h), which
- * may take any strides of a and b. */
+ * reads y (NaN there is harmless). n == 1, m == 1 or k == 1 run gemv; small sizes own loops
+ * (k_small.h), which may take any strides of a and b. */
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate);
 /* y[e] = op(a) b[e] for e < count, y and b moving on by y_step and b_step elements. */
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,

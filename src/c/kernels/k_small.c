@@ -50,6 +50,7 @@ typedef struct small_loops {
 
 int lopk_small_force_plain = 0;
 
+static int64_t size_of(lop_dtype dt) { return dt == LOP_f32 ? 4 : dt == LOP_c128 ? 16 : 8; }
 static const small_loops *loops_of(lop_dtype dt) {
     const int i = dt == LOP_f32 ? 0 : dt == LOP_f64 ? 1 : dt == LOP_c64 ? 2 : 3;
 #ifdef HAVE_AVX2
@@ -103,15 +104,13 @@ static void no_terms(const lop_mat *y, int64_t y_step, int64_t count) {
     lop_mat t = *y;
     for (int64_t e = 0; e < count; e++) {
         lopk_zero(&t);
-        t.p = (char *)t.p + y_step * (int64_t)lop_dtype_size(y->dt);
+        t.p = (char *)t.p + y_step * size_of(y->dt);
     }
 }
 
 void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count, bool accumulate) {
-    small_call c = {.y_step = y_step,
-                    .size = (int64_t)lop_dtype_size(y->dt),
-                    .add = accumulate};
+    small_call c = {.y_step = y_step, .size = size_of(y->dt), .add = accumulate};
     conj_a = conj_a && lop_is_complex(y->dt);
     if (y->n <= 1 ? y->rs != 1 : y->cs == 1) {
         c.y = *y, c.a = *a, c.b = *b;

@@ -1,4 +1,5 @@
-/* k_small.h: small products by own register blocks, where BLAS spends its time on calls and packing.
+/* k_small.h: small products by own register blocks, where BLAS spends its time on calls and
+ * packing.
  *
  * No allocation, no threads: 32 KiB of stack. Each element of y is one chain of fused (or, on the
  * baseline, rounded) multiply-adds over k in order, in pieces of 256: its bits do not depend on

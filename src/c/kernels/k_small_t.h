@@ -50,7 +50,8 @@ static INLINE void X(edge)(const int mr, const small_job *g, const T *a, const T
     T own[6 * BYTES / sizeof(T)] __attribute__((aligned(BYTES)));
     if (g->add)
         for (int r = 0; r < mr; r++)
-            for (int64_t c = 0; c < W * E_; c++) own[r * W * E_ + c] = c < n ? y[r * g->yrs + c] : 0;
+            for (int64_t c = 0; c < W * E_; c++)
+                own[r * W * E_ + c] = c < n ? y[r * g->yrs + c] : 0;
     X(tile)(mr, 1, g, a, b, g->ers, own, W * E_);
     for (int r = 0; r < mr; r++)
         for (int64_t c = 0; c < n; c++) y[r * g->yrs + c] = own[r * W * E_ + c];
@@ -102,7 +103,8 @@ static void X(rows)(const small_job *g) {
 #undef ROWS
 }
 
-/* Columns of b, all k rows, into panels `wide` elements wide, zeros beyond n. Strides in scalars. */
+/* Columns of b, all k rows, into panels `wide` elements wide, zeros beyond n. Strides in scalars.
+ */
 static void X(pack)(T *to, int64_t wide, const T *b, int64_t k, int64_t n, int64_t brs, int64_t bcs,
                     bool conj) {
     for (int64_t j = 0; j < n; j += wide) {
@@ -123,8 +125,8 @@ static void X(pack)(T *to, int64_t wide, const T *b, int64_t k, int64_t n, int64
     }
 }
 
-/* Gets one piece of k and of columns ready: packed when asked, else only those beyond whole vectors;
- * the job's strides are turned into scalars. */
+/* Gets one piece of k and of columns ready: packed when asked, else only those beyond whole
+ * vectors; the job's strides are turned into scalars. */
 static void X(ready)(small_job *g, bool pack, int64_t bcs, bool conj_b, void *room) {
     T *to = room;
     const T *b = g->b;

@@ -174,8 +174,9 @@ const lop_op lop_op_scale = {
 const lop_op lop_op_conjugate = {LOP_NAMED(conjugate), .cls = LOP_ARRAY,   .min = 1, .max = 1,
                                  .infer = infer_same,  .lower = lower_conj};
 
-/* cast: attr.i[3] is the dtype + 1; attr.i[0] 1: deep, the rules move it down to the leaves of
- * integers too. */
+/* cast: attr.i[3] is the dtype + 1. attr.i[0] 0: of a kind's parameter, the rules move it down to
+ * the leaves, so that nothing on the way is rounded or wraps in a narrower dtype; 1: of a value as
+ * it stands. */
 static lop_status infer_cast(lop_node *n, lop_err *err) {
     lop_status st = infer_same(n, err);
     n->weak = LOP_STRONG;

@@ -38,7 +38,8 @@ static lop_status run_gemm(const lop_call *c) {
     int64_t mode = c->step->attr.i[0];
     if (mode & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
     if (lop_is_blas(a.dt)) {
-        lopk_gemm_batch(c->a[0], c->y_step, &a, (mode & LOP_C) != 0, c->a[1], c->x_step, c->more + 1);
+        lopk_gemm_batch(c->a[0], c->y_step, &a, (mode & LOP_C) != 0, c->a[1], c->x_step,
+                        c->more + 1);
         return LOP_OK;
     }
     lop_mat y = *c->a[0], x = *c->a[1];

@@ -143,7 +143,10 @@ static int read_shape(parts *p, const lop_param *param, PyObject *o, bool square
 }
 
 static int read_operator(parts *p, Py_ssize_t at, PyObject *o) {
-    PyObject *op = py_as_operator(p->s, o);
+    bool copy = p->copy && PyObject_HasAttrString(o, "copy");
+    PyObject *mine = copy ? PyObject_CallMethod(o, "copy", NULL) : Py_NewRef(o);
+    PyObject *op = mine ? py_as_operator(p->s, mine) : NULL;
+    Py_XDECREF(mine);
     if (set_init(p, at, op) < 0) return -1;
     const lop_node *node = py_node(p->s, (py_op *)op);
     if (!node) return -1;
@@ -152,9 +155,15 @@ static int read_operator(parts *p, Py_ssize_t at, PyObject *o) {
 }
 
 /* A foreign object Python takes apart: (arrays, attr ints) for the kind. */
-static int read_foreign(parts *p, PyObject *o) {
+static int read_foreign(parts *p, int at, PyObject *o) {
     char name[64];
     snprintf(name, sizeof name, "parts_of_%s", p->op->name);
+    if (p->copy) {
+        PyObject *mine = PyObject_CallMethod(o, "copy", NULL);
+        if (!mine) return -1;
+        Py_SETREF(PyTuple_GET_ITEM(p->init, at), mine);
+        o = mine; /* held by init */
+    }
     PyObject *r = py_call_hook(p->s, name, &o, 1);
     if (!r) return -1;
     PyObject *arrays = PyTuple_GET_ITEM(r, 0), *ints = PyTuple_GET_ITEM(r, 1);
@@ -202,7 +211,7 @@ static int read_one(parts *p, int i) {
     case LOP_P_SHAPE: return read_shape(p, param, o, false);
     case LOP_P_DTYPE: return read_dtype(p, o);
     case LOP_P_ASSUME: return read_assume(p, o);
-    case LOP_P_FOREIGN: return read_foreign(p, o);
+    case LOP_P_FOREIGN: return read_foreign(p, i, o);
     default: return 0;
     }
 }

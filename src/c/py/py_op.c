@@ -355,27 +355,36 @@ static PyGetSetDef op_getset[] = {
 
 /* -- methods */
 
+/* One array, by position or as x= or X=, and out=. */
+static bool read_array_and_out(const char *hook, PyObject *const *args, Py_ssize_t n,
+                               PyObject *names, PyObject **array, PyObject **out) {
+    Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    bool ok = n <= 2;
+    if (n > 0) *array = args[0];
+    if (n > 1) *out = args[1];
+    for (Py_ssize_t i = 0; ok && i < named; i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i), **to = NULL;
+        if (PyUnicode_CompareWithASCIIString(name, "out") == 0) to = out;
+        if (PyUnicode_CompareWithASCIIString(name, "x") == 0) to = array;
+        if (PyUnicode_CompareWithASCIIString(name, "X") == 0) to = array;
+        ok = to && !*to;
+        if (ok) *to = args[n + i];
+    }
+    if (*out == Py_None) *out = NULL;
+    if (ok && *array) return true;
+    PyErr_Format(PyExc_TypeError, "%s() takes one array and out=, got %zd arguments", hook,
+                 n + named);
+    return false;
+}
+
 /* matvec and kin: the C way for plain arrays of the right shape, else the hook of that name. */
 static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names,
                          const char *hook, int mode, bool vec) {
     py_state *s = py_state_of(self);
-    PyObject *out = NULL;
-    if (names && PyTuple_GET_SIZE(names) == 1 && n == 1 &&
-        PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
-        out = args[1] == Py_None ? NULL : args[1];
-    else if (names && PyTuple_GET_SIZE(names)) {
-        PyErr_Format(PyExc_TypeError, "%s() takes one array and out=", hook);
-        return NULL;
-    } else if (n == 2) {
-        out = args[1] == Py_None ? NULL : args[1];
-        n = 1;
-    }
-    if (n != 1) {
-        PyErr_Format(PyExc_TypeError, "%s() takes one array and out=, got %zd arguments", hook, n);
-        return NULL;
-    }
-    if (PyArray_CheckExact(args[0]) && ((py_op *)self)->node) {
-        PyArrayObject *x = (PyArrayObject *)args[0];
+    PyObject *out = NULL, *array = NULL;
+    if (!read_array_and_out(hook, args, n, names, &array, &out)) return NULL;
+    if (PyArray_CheckExact(array) && ((py_op *)self)->node) {
+        PyArrayObject *x = (PyArrayObject *)array;
         const lop_node *node = ((py_op *)self)->node;
         PyObject *fast = vec && mode == LOP_N && !out ? py_direct(s, (py_op *)self, x) : NULL;
         if (fast || PyErr_Occurred()) return fast;
@@ -389,7 +398,7 @@ static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
             Py_DECREF(r);
         }
     }
-    PyObject *all[3] = {self, args[0], out ? out : Py_None};
+    PyObject *all[3] = {self, array, out ? out : Py_None};
     return py_call_hook(s, hook, all, 3);
 }
 #define PRODUCT(name, mode, vec)                                                                   \
@@ -479,28 +488,35 @@ static PyObject *op_explain(PyObject *self, PyObject *args) {
 
 static PyMethodDef op_methods[] = {
     {"matvec", (PyCFunction)(void (*)(void))op_matvec, METH_FASTCALL | METH_KEYWORDS,
-     "matvec(x, out=None)\n--\n\nProduct with a vector: A x, x of shape (n,) or (..., n); an "
+     "matvec($self, x, out=None)\n--\n\nProduct with a vector: A x, x of shape (n,) or (..., n); "
+     "an "
      "array, computed now."},
     {"rmatvec", (PyCFunction)(void (*)(void))op_rmatvec, METH_FASTCALL | METH_KEYWORDS,
-     "rmatvec(x, out=None)\n--\n\nProduct of the adjoint with a vector: A^H x; an array, computed "
+     "rmatvec($self, x, out=None)\n--\n\nProduct of the adjoint with a vector: A^H x; an array, "
+     "computed "
      "now."},
     {"matmat", (PyCFunction)(void (*)(void))op_matmat, METH_FASTCALL | METH_KEYWORDS,
-     "matmat(X, out=None)\n--\n\nProduct with a matrix: A X, X of shape (..., n, k); an array, "
+     "matmat($self, X, out=None)\n--\n\nProduct with a matrix: A X, X of shape (..., n, k); an "
+     "array, "
      "computed now."},
     {"rmatmat", (PyCFunction)(void (*)(void))op_rmatmat, METH_FASTCALL | METH_KEYWORDS,
-     "rmatmat(X, out=None)\n--\n\nProduct of the adjoint with a matrix: A^H X; an array, computed "
+     "rmatmat($self, X, out=None)\n--\n\nProduct of the adjoint with a matrix: A^H X; an array, "
+     "computed "
      "now."},
     {"toarray", (PyCFunction)(void (*)(void))op_toarray, METH_FASTCALL | METH_KEYWORDS,
-     "toarray(*, out=None)\n--\n\nThe dense form, computed now; MaterializationError when it would "
+     "toarray($self, *, out=None)\n--\n\nThe dense form, computed now; MaterializationError when "
+     "it would "
      "not fit in memory."},
     {"diagonal", (PyCFunction)(void (*)(void))op_diagonal, METH_VARARGS | METH_KEYWORDS,
-     "diagonal(offset=0)\n--\n\nThe diagonal at an offset, computed now by the cheapest known "
+     "diagonal($self, offset=0)\n--\n\nThe diagonal at an offset, computed now by the cheapest "
+     "known "
      "way."},
-    {"trace", op_trace, METH_NOARGS, "trace()\n--\n\nSum of the main diagonal, computed now."},
-    {"transpose", op_transpose, METH_NOARGS, "transpose()\n--\n\nThe transpose, lazy; same as .T."},
-    {"adjoint", op_adjoint, METH_NOARGS, "adjoint()\n--\n\nThe adjoint, lazy; same as .H."},
-    {"conj", op_conj, METH_NOARGS, "conj()\n--\n\nThe complex conjugate, lazy."},
-    {"conjugate", op_conj, METH_NOARGS, "conjugate()\n--\n\nThe complex conjugate, lazy."},
+    {"trace", op_trace, METH_NOARGS, "trace($self)\n--\n\nSum of the main diagonal, computed now."},
+    {"transpose", op_transpose, METH_NOARGS,
+     "transpose($self)\n--\n\nThe transpose, lazy; same as .T."},
+    {"adjoint", op_adjoint, METH_NOARGS, "adjoint($self)\n--\n\nThe adjoint, lazy; same as .H."},
+    {"conj", op_conj, METH_NOARGS, "conj($self)\n--\n\nThe complex conjugate, lazy."},
+    {"conjugate", op_conj, METH_NOARGS, "conjugate($self)\n--\n\nThe complex conjugate, lazy."},
     {"_element", op_element, METH_VARARGS, NULL},
     {"_apply", op_apply, METH_VARARGS, NULL},
     {"_explain", op_explain, METH_VARARGS, NULL},

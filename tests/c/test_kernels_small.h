@@ -1,0 +1,122 @@
+/* test_kernels_small.h: part of test_kernels.c: small products and their batches. */
+
+/* count matrices of m x n one after another: by rows (C layouts) or by columns. */
+static lop_mat make_stack(lop_dtype dt, int64_t m, int64_t n, int64_t count, int layout,
+                          int64_t *step) {
+    const bool by_rows = layout % 2 == 0;
+    lop_mat a = by_rows ? make(dt, m * count, n, layout) : make(dt, m, n * count, layout);
+    a.m = m;
+    a.n = n;
+    *step = by_rows ? m * a.rs : n * a.cs;
+    return a;
+}
+static lop_mat moved(const lop_mat *a, int64_t by) {
+    lop_mat b = *a;
+    b.p = (char *)a->p + by * size_of[a->dt];
+    return b;
+}
+
+/* Against long double; what is not y's stays; the bits are those of each element by itself. */
+static void test_small(lop_dtype dt, int64_t m, int64_t k, int64_t n, int64_t count, int q) {
+    int64_t ys, bs, cs;
+    const bool conj = q & 1, add_to = q & 2;
+    const int ylay = q / 4 % 3, blay = q / 12 % 4, alay = q / 48 % 4;
+    lop_mat a = make(dt, m, k, alay), y = make_stack(dt, m, n, count, ylay, &ys),
+            b = make_stack(dt, k, n, count, blay, &bs), was = make_stack(dt, m, n, count, 0, &cs),
+            one = make(dt, m, n, ylay);
+    bool ok = true, alike = true;
+    for (int64_t e = 0; e < count; e++) {
+        const lop_mat ye = moved(&y, e * ys), we = moved(&was, e * cs);
+        lopk_copy(&we, &ye);
+        if (!add_to) poison(&ye);
+    }
+    lopk_small_gemm(&y, ys, &a, conj, &b, bs, count, add_to);
+    for (int64_t e = 0; e < count; e++) {
+        const lop_mat ye = moved(&y, e * ys), we = moved(&was, e * cs), be = moved(&b, e * bs);
+        lopk_copy(&one, &we);
+        lopk_small_gemm(&one, 0, &a, conj, &be, 0, 1, add_to);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++) {
+                val s = add_to ? at(&we, i, j) : (val){0, 0, 0, 0};
+                for (int64_t l = 0; l < k; l++)
+                    s = add(dt, s, mul(dt, cj(at(&a, i, l), conj), at(&be, l, j)));
+                ok = ok && same(dt, at(&ye, i, j), s, (double)(2 * k + 8));
+                alike = alike && !memcmp((char *)ye.p + (i * y.rs + j * y.cs) * size_of[dt],
+                                         (char *)one.p + (i * one.rs + j * one.cs) * size_of[dt],
+                                         (size_t)size_of[dt]);
+            }
+    }
+    check(ok, "small product", dt, m * 1000 + k, n * 10 + count, q);
+    check(alike, "small product by itself", dt, m * 1000 + k, n * 10 + count, q);
+    if (!add_to && !conj) {
+        for (int64_t e = 0; e < count; e++) {
+            const lop_mat ye = moved(&y, e * ys);
+            poison(&ye);
+        }
+        lopk_gemm_batch(&y, ys, &a, false, &b, bs, count);
+        for (int64_t e = 0; e < count; e++) {
+            const lop_mat ye = moved(&y, e * ys), we = moved(&was, e * cs), be = moved(&b, e * bs);
+            lopk_matmul_loop(&we, &a, false, &be, false);
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++) {
+                    val s = {0, 0, 0, (long double)(k + 1)};
+                    s = add(dt, s, at(&we, i, j));
+                    ok = ok && same(dt, at(&ye, i, j), s, (double)(4 * k + 8));
+                }
+        }
+        check(ok, "batch of products", dt, m * 1000 + k, n * 10 + count, q);
+    }
+    free(a.p), free(b.p), free(y.p), free(was.p), free(one.p);
+}
+
+/* Padding and gaps of y are not written; NaN and inf stay in their rows and columns. */
+static void test_small_care(lop_dtype dt) {
+    for (int64_t n = 1; n < 20; n++)
+        for (int64_t m = 1; m < 14; m++) {
+            lop_mat a = make(dt, m, 3, 0), b = make(dt, 3, n, 2), y = make(dt, m, n, 2);
+            const size_t bytes = (size_t)(((m - 1) * y.rs + n) * size_of[dt]);
+            unsigned char *before = malloc(bytes);
+            if (!before) exit(2);
+            memcpy(before, y.p, bytes);
+            const int64_t bad = n / 2;
+            memset((char *)b.p + bad * size_of[dt], 0xff, (size_t)size_of[dt]); /* b[0, bad] */
+            lopk_small_gemm(&y, 0, &a, false, &b, 0, 1, false);
+            bool ok = true;
+            for (int64_t i = 0; i < m; i++) {
+                for (int64_t j = 0; j < n; j++) {
+                    const val v = at(&y, i, j);
+                    ok = ok && (v.re != v.re) == (j == bad);
+                }
+                const size_t gap = (size_t)((i * y.rs + n) * size_of[dt]),
+                             len = i + 1 < m ? (size_t)(3 * size_of[dt]) : 0;
+                ok = ok &&
+                     !memcmp(before + (len ? gap : 0), (unsigned char *)y.p + (len ? gap : 0), len);
+            }
+            check(ok, "small product, NaN and gaps", dt, m, n, 0);
+            free(before), free(a.p), free(b.p), free(y.p);
+        }
+}
+
+static void test_small_all(void) {
+    static const int64_t size[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,
+                                   12, 15, 16, 17, 24, 31, 33, 64, 65, 97, 130, 300};
+    enum { NSMALL = sizeof size / sizeof *size };
+    for (int plain = 0; plain < 2; plain++) {
+        lopk_small_force_plain = plain;
+        for (lop_dtype dt = LOP_f32; dt <= LOP_c128; dt++) {
+            for (int t = 0; t < 1500; t++) {
+                const int64_t m = size[random_bits() % NSMALL], k = size[random_bits() % NSMALL],
+                              n = size[random_bits() % NSMALL];
+                const int64_t count = m * k * n > 20000 ? 1 : (int64_t)(random_bits() % 4);
+                if (m * k * n <= 300000) test_small(dt, m, k, n, count, (int)(random_bits() % 192));
+            }
+            test_small(dt, 4, 4, 1100, 2, (int)(random_bits() % 192)); /* pieces of columns */
+            test_small(dt, 100, 259, 20, 2, (int)(random_bits() % 192));
+            test_small(dt, 2, 5, 3, 40, (int)(random_bits() % 192)); /* groups */
+            test_small(dt, 140, 257, 9, 18, 0);
+            test_small_care(dt);
+        }
+    }
+    lopk_small_force_plain = 0;
+    group("small products");
+}
