@@ -9,19 +9,23 @@
 val val_load(lop_dtype dt, const void *p, int64_t at) {
     val v = {0, 0, 0, 0};
     switch (dt) {
+        /* clang-format off */
 #define INT(name, type)                                                                            \
     case LOP_##name:                                                                               \
         v.i = (uint64_t)((const type *)p)[at];                                                     \
         v.re = (long double)((const type *)p)[at];                                                 \
         break;
         INT(i8, int8_t)
-        INT(u8, uint8_t)
+    INT(u8, uint8_t)
     INT(i16, int16_t)
-    INT(u16, uint16_t) INT(i32, int32_t) INT(u32, uint32_t) INT(i64, int64_t) INT(u64, uint64_t)
+    INT(u16, uint16_t)
+    INT(i32, int32_t)
+    INT(u32, uint32_t)
+    INT(i64, int64_t)
+    INT(u64, uint64_t)
 #undef INT
-        case LOP_b8:
-        v.re = (long double)(v.i = ((const unsigned char *)p)[at] != 0);
-        break;
+        /* clang-format on */
+    case LOP_b8: v.re = (long double)(v.i = ((const unsigned char *)p)[at] != 0); break;
     case LOP_f32: v.re = (long double)((const float *)p)[at]; break;
     case LOP_f64: v.re = (long double)((const double *)p)[at]; break;
     case LOP_c64:

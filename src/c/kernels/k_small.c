@@ -17,12 +17,12 @@ enum { ROOM = 32768, K_PIECE = 256, M_PIECE = 96, GROUP = 16, A_NEAR = 1 << 18 }
 typedef struct small_job {
     const void *a, *b, *edge; /* edge: the packed columns beyond whole vectors */
     void *y;
-    int64_t m, n, k, ars, acs, brs, ers, panel, yrs;
-    bool add, conj_a;
+    int64_t m, n, k, ars, acs, brs, ers, panel, yrs, a_step, b_step, y_step;
+    bool add, conj_a, alone;
 } small_job;
 typedef struct small_loops {
     void (*ready)(small_job *g, bool pack, int64_t bcs, bool conj_b, void *room);
-    void (*rows)(const small_job *g);
+    void (*rows)(const small_job *g, int64_t count);
 } small_loops;
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -69,7 +69,7 @@ static inline lop_mat flip(const lop_mat *a) {
 typedef struct small_call {
     lop_mat y, a, b;
     int64_t y_step, a_step, b_step, size;
-    bool conj_a, conj_b, add;
+    bool conj_a, conj_b, add, far; /* far: a does not stay in the second cache */
     const small_loops *f;
 } small_call;
 
@@ -82,11 +82,12 @@ static void run_piece(const small_call *c, int64_t j, int64_t n, int64_t l, int6
                       int64_t last) {
     char room[ROOM] __attribute__((aligned(64)));
     small_job g = {.k = k, .add = c->add || l > 0, .conj_a = c->conj_a};
-    const int64_t m = c->y.m, rows = c->b_step == 0 || last == e + 1 ? m : M_PIECE;
+    const int64_t m = c->y.m, rows = c->far && last > e + 1 ? M_PIECE : m;
     const bool pack = c->b.cs != 1 || c->conj_b || (c->b.rs * c->size > 256 && m > 8);
+    g.a_step = c->a_step, g.b_step = c->b_step, g.y_step = c->y_step;
     for (int64_t i = 0; i < m; i += rows)
-        for (int64_t q = e; q < last; q++) {
-            if (q == e || c->b_step != 0) {
+        for (int64_t q = e, some; q < last; q += some) {
+            if (q == e || g.alone) {
                 g.ars = c->a.rs, g.acs = c->a.cs, g.brs = c->b.rs, g.yrs = c->y.rs;
                 g.n = n;
                 g.b = (char *)place(c, &c->b, l, j) + q * c->b_step * c->size;
@@ -95,7 +96,8 @@ static void run_piece(const small_call *c, int64_t j, int64_t n, int64_t l, int6
             g.m = min_of(m - i, rows);
             g.a = (char *)place(c, &c->a, i, l) + q * c->a_step * c->size;
             g.y = (char *)place(c, &c->y, i, j) + q * c->y_step * c->size;
-            c->f->rows(&g);
+            some = g.alone && c->b_step != 0 ? 1 : last - q;
+            c->f->rows(&g, some);
         }
 }
 
@@ -130,8 +132,8 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
     c.f = loops_of(y->dt);
     const int64_t kp = min_of(k, K_PIECE);
     const int64_t np = kp * n * c.size <= ROOM / 2 ? n : ROOM / (kp * c.size) / unit * unit;
-    const bool far = c.y.m * k * c.size > A_NEAR;
-    const int64_t group = c.b_step == 0 ? count : far ? GROUP : 1;
+    c.far = c.b_step != 0 && c.y.m * k * c.size > A_NEAR;
+    const int64_t group = c.far ? GROUP : c.b_step == 0 || n == np ? count : 1;
     for (int64_t e = 0; e < count; e += group)
         for (int64_t j = 0; j < n; j += np)
             for (int64_t l = 0; l < k; l += kp)

@@ -57,8 +57,7 @@ static INLINE void X(edge)(const int mr, const small_job *g, const T *a, const T
         for (int64_t c = 0; c < n; c++) y[r * g->yrs + c] = own[r * W * E_ + c];
 }
 
-static INLINE void X(strip)(const int mr, const small_job *g, const T *a, T *y) {
-    const T *b = g->b;
+static INLINE void X(strip)(const int mr, const small_job *g, const T *a, const T *b, T *y) {
     const int64_t brs = g->brs, step = g->panel;
     int64_t n = g->n;
     for (; n >= 2 * W * E_; n -= 2 * W * E_) {
@@ -75,12 +74,10 @@ static INLINE void X(strip)(const int mr, const small_job *g, const T *a, T *y) 
 }
 
 /* Rows in blocks whose sums fill the registers: 6, or 3 when each element has two. */
-static void X(rows)(const small_job *g) {
-    const T *a = g->a;
-    T *y = g->y;
+static INLINE void X(block)(const small_job *g, const T *a, const T *b, T *y) {
     int64_t m = g->m;
 #define ROWS(mr)                                                                                   \
-    X(strip)(mr, g, a, y);                                                                         \
+    X(strip)(mr, g, a, b, y);                                                                      \
     a += mr * g->ars;                                                                              \
     y += mr * g->yrs
 #if !CPLX
@@ -101,6 +98,17 @@ static void X(rows)(const small_job *g) {
         ROWS(1);
     }
 #undef ROWS
+}
+
+static void X(rows)(const small_job *g, int64_t count) {
+    const T *a = g->a, *b = g->b;
+    T *y = g->y;
+    for (; count > 0; count--) {
+        X(block)(g, a, b, y);
+        a += g->a_step * E_;
+        b += g->b_step * E_;
+        y += g->y_step * E_;
+    }
 }
 
 /* Columns of b, all k rows, into panels `wide` elements wide, zeros beyond n. Strides in scalars.
@@ -126,7 +134,8 @@ static void X(pack)(T *to, int64_t wide, const T *b, int64_t k, int64_t n, int64
 }
 
 /* Gets one piece of k and of columns ready: packed when asked, else only those beyond whole
- * vectors; the job's strides are turned into scalars. */
+ * vectors; the job's strides are turned into scalars. The result, in g->alone: whether the room
+ * holds what belongs to this batch element's b. */
 static void X(ready)(small_job *g, bool pack, int64_t bcs, bool conj_b, void *room) {
     T *to = room;
     const T *b = g->b;
@@ -135,6 +144,7 @@ static void X(ready)(small_job *g, bool pack, int64_t bcs, bool conj_b, void *ro
     g->panel = 2 * W * E_;
     g->edge = to;
     g->ers = W * E_;
+    g->alone = pack || whole < g->n;
     if (pack) {
         X(pack)(to, wide, b, g->k, g->n, g->brs, bcs * E_, conj_b);
         g->brs = g->ers = wide * E_;

@@ -20,6 +20,8 @@ enum { PY_MAXKINDS = 128, PY_CACHE = 6 };
  * end of the interpreter still find the core they belong to. */
 typedef struct py_state {
     int64_t refs;
+    PyObject *dead; /* operators waiting to be freed */
+    bool freeing;
     lop_ctx ctx;
     lop_rules *rules;
     lop_store store;

@@ -87,11 +87,8 @@ int py_op_clear(py_op *self) {
     return 0;
 }
 
-void py_op_dealloc(py_op *self) {
+static void free_one(py_op *self) {
     PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_TRASHCAN_BEGIN(self, py_op_dealloc);
-    if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);
     if (self->cache) py_cache_clear(self->s, self);
     Py_CLEAR(self->code);
     py_op_clear(self);
@@ -99,7 +96,34 @@ void py_op_dealloc(py_op *self) {
     py_state_unref(self->s);
     type->tp_free(self);
     Py_DECREF(type);
-    Py_TRASHCAN_END;
+}
+
+/* Operands that die with their operator wait in a list (linked through `weak`, empty by then), so
+ * that chains of any length are freed in a loop, on any stack. */
+void py_op_dealloc(py_op *self) {
+    py_state *s = self->s;
+    PyObject_GC_UnTrack(self);
+    if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);
+    if (!s) {
+        free_one(self);
+        return;
+    }
+    if (s->freeing) {
+        self->weak = s->dead;
+        s->dead = (PyObject *)self;
+        return;
+    }
+    s->refs++;
+    s->freeing = true;
+    free_one(self);
+    while (s->dead) {
+        py_op *next = (py_op *)s->dead;
+        s->dead = next->weak;
+        next->weak = NULL;
+        free_one(next);
+    }
+    s->freeing = false;
+    py_state_unref(s);
 }
 
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
