@@ -114,14 +114,11 @@ def _kron(op, x, mode, vec):
         lead = int(np.prod(sizes[:i], dtype=np.int64))
         after = int(np.prod(sizes[i + 1 :], dtype=np.int64)) * k
         y = x.reshape(*batch, lead, sizes[i], after)
-        if lead == 1 or factors[i].ndim > 2:
-            y = np.moveaxis(y, -3, -2).reshape(*batch, sizes[i], lead * after)
-            y = yield factors[i], y, mode, False
-            sizes[i] = y.shape[-2]
-            y = np.moveaxis(y.reshape(*y.shape[:-1], lead, after), -2, -3)
-        else:
-            y = yield factors[i], y, mode, False
-            sizes[i] = y.shape[-2]
+        # the axes before the factor's own become columns: callables see what SciPy's would
+        y = np.moveaxis(y, -3, -2).reshape(*batch, sizes[i], lead * after)
+        y = yield factors[i], y, mode, False
+        sizes[i] = y.shape[-2]
+        y = np.moveaxis(y.reshape(*y.shape[:-1], lead, after), -2, -3)
         batch = _broadcast(batch, y.shape[:-3])
         x = y.reshape(*batch, int(np.prod(sizes, dtype=np.int64)), k)
     return x[..., 0] if vec else x
@@ -351,6 +348,10 @@ def rmultiply(x, op):
 
 
 def _times(op, x):
+    if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
+        raise TypeError(
+            f"an operator is scaled by numbers of Python and NumPy, got {type(x).__name__}"
+        )
     return op * (x[()] if isinstance(x, np.ndarray) else x)
 
 

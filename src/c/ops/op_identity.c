@@ -21,6 +21,19 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     (void)mode;
     return lop_emit_step(e, "copy", run_copy, out, 1, &x) ? LOP_OK : LOP_NOMEM;
 }
+static lop_status run_fill(const lop_call *c) {
+    double value = c->step->attr.i[0] == 0 ? 1 : 0;
+    lop_mat from = {&value, c->a[0]->m, c->a[0]->n, 0, 0, LOP_f64};
+    lopk_copy(c->a[0], &from);
+    return LOP_OK;
+}
+static lop_status diagonal(lop_emit *e, const lop_node *self, int64_t k, int out) {
+    (void)self;
+    lop_step *s = lop_emit_step(e, "fill", run_fill, out, 0, NULL);
+    if (!s) return LOP_NOMEM;
+    s->attr.i[0] = k;
+    return LOP_OK;
+}
 static double flops(const lop_node *self, int64_t k) {
     (void)self;
     (void)k;
@@ -48,5 +61,6 @@ const lop_op lop_op_identity = {
     .infer = infer,
     .trait = trait,
     .apply = apply,
+    .diagonal = diagonal,
     .flops = flops,
     .random = random_instance};

@@ -64,6 +64,32 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     return LOP_OK;
 }
 
+/* Entry (i, j) is 1 where index[i] is j. */
+static lop_status run_diagonal(const lop_call *c) {
+    const lop_mat *y = c->a[0], *index = c->a[1];
+    int64_t k = c->step->attr.i[0], n = c->step->attr.i[1], size = (int64_t)lop_dtype_size(y->dt);
+    for (int64_t t = 0; t < y->m; t++) {
+        int64_t i = t + (k < 0 ? -k : 0), j = t + (k > 0 ? k : 0);
+        int64_t v = ((const int64_t *)index->p)[i * index->rs];
+        if (v < -n || v >= n)
+            return lop_fail(c->err, LOP_INDEX,
+                            "index %lld at position %lld is out of bounds for size %lld",
+                            (long long)v, (long long)i, (long long)n);
+        lop_set(y->dt, (char *)y->p + t * y->rs * size, 0, (v < 0 ? v + n : v) == j);
+    }
+    return LOP_OK;
+}
+static lop_status diagonal(lop_emit *e, const lop_node *self, int64_t k, int out) {
+    lop_status st;
+    int in = lop_emit_cast(e, lop_emit_value(e, self->child[0]), LOP_i64, &st);
+    if (in < 0) return st;
+    lop_step *s = lop_emit_step(e, "hits", run_diagonal, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->attr.i[0] = k;
+    s->attr.i[1] = self->attr.i[0];
+    return LOP_OK;
+}
+
 static double flops(const lop_node *self, int64_t k) {
     (void)self;
     (void)k;
@@ -103,5 +129,6 @@ const lop_op lop_op_selection = {
          .example = ">>> pl.Selection([0, -1], 4) @ np.arange(4.)\narray([0., 3.])"},
     .infer = infer,
     .apply = apply,
+    .diagonal = diagonal,
     .flops = flops,
     .random = random_instance};

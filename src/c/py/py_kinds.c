@@ -40,6 +40,12 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
     PyArrayObject *a = (PyArrayObject *)taken;
     if (!a) return NULL;
     int type = PyArray_TYPE(a);
+    if (index && type == NPY_BOOL) {
+        fail(PyExc_TypeError, "%s(%s=...): a mask is not taken; give np.flatnonzero(mask)",
+             p->op->title, param->name);
+        Py_DECREF(a);
+        return NULL;
+    }
     if (index && PyArray_SIZE(a) == 0 && type == NPY_DOUBLE)
         Py_SETREF(a, (PyArrayObject *)PyArray_Cast(a, NPY_INT64));
     if (a && (type == NPY_OBJECT || type == NPY_VOID || type == NPY_STRING || type == NPY_UNICODE ||

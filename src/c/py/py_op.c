@@ -497,6 +497,7 @@ static PyObject *op_apply(PyObject *self, PyObject *args) {
     int mode, right, vec;
     if (!PyArg_ParseTuple(args, "O!ippO:_apply", &PyArray_Type, &x, &mode, &right, &vec, &out))
         return NULL;
+    if (mode < 0 || mode > 3) return PyErr_Format(PyExc_ValueError, "mode is 0 to 3, got %d", mode);
     return py_apply(py_state_of(self), (py_op *)self, (PyArrayObject *)x, mode, right != 0,
                     vec != 0, out == Py_None ? NULL : out);
 }
@@ -506,6 +507,8 @@ static PyObject *op_explain(PyObject *self, PyObject *args) {
     int act;
     PyObject *x;
     if (!PyArg_ParseTuple(args, "iO:_explain", &act, &x)) return NULL;
+    if (act < 0 || act > ACT_TRACE || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
+        return PyErr_Format(PyExc_ValueError, "no such action: %d", act);
     return py_plan_text(py_state_of(self), (py_op *)self,
                         PyArray_Check(x) ? (PyArrayObject *)x : NULL, act);
 }
