@@ -274,10 +274,11 @@ static const lop_node *mutant(const lop_node *node, int *n) {
 static bool notices(const lop_rule *rule, bool *made) {
     lop_text text;
     bool seen = false;
+    int fired = 0;
     *made = false;
     lop_rule row = at_root(rule);
     if (lop_text_parse(&w.ctx, rule->left, &text, &w.err) != LOP_OK) return false;
-    for (int i = 0; i < 4000 && !seen; i++) {
+    for (int i = 0; i < 4000 && !seen && (*made || fired < 150); i++) {
         lop_rules *one = NULL;
         lop_tab tab;
         lop_status st;
@@ -288,6 +289,7 @@ static bool notices(const lop_rule *rule, bool *made) {
         if (left && lop_rules_new(&w.ctx, &row, 1, &one, &w.err) == LOP_OK)
             right = rewritten(one, left, &tab, &st);
         if (right) turned = mutant(right, &n);
+        fired += right != NULL;
         if (left && !lop_is_complex(left->dtype)) n = 0; /* .T is .H */
         *made = *made || n > 0;
         if (n > 0 && turned) seen = !equal(left, turned, &compared);

@@ -129,6 +129,9 @@ const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
         if (!op->random) continue;
         if (op == &lop_op_dense && m == n && !pick(g, 3)) return declared(g, n, 1 + pick(g, 5));
         if (op == &lop_op_dense) return t_one_of(g->w, "dense", NULL, gen_array(g, 2, m, n));
+        if (op == &lop_op_diag && m == n && g->solves && !pick(g, 4))
+            return t_one_of(g->w, "diag", NULL,
+                            t_one_of(g->w, "recip", NULL, gen_array(g, 1, n, 1)));
         if (op == &lop_op_diag && m == n)
             return t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1));
         if (op == &lop_op_toeplitz)
@@ -190,7 +193,7 @@ static const lop_node *regular(gen *g, int64_t n, int depth) {
     return t_two_of(g->w, "sum", gen_operator(g, n, n, depth), eye);
 }
 
-const lop_node *gen_operator(gen *g, int64_t m, int64_t n, int depth) {
+static const lop_node *fresh_operator(gen *g, int64_t m, int64_t n, int depth) {
     lop_attr c = gen_coef(g), a = t_ints(1 + pick(g, 3), 0, 0, 0);
     int64_t t = inner(g);
     if (depth <= 0 || g->w->rand.n > LOP_RAND_LEAVES - 24) return gen_kind(g, m, n);
@@ -222,6 +225,37 @@ const lop_node *gen_operator(gen *g, int64_t m, int64_t n, int depth) {
     }
 }
 
+/* What the node closes to at construction, or the node. Takes it over. */
+static const lop_node *closed(gen *g, const lop_node *a) {
+    const lop_node *out = NULL;
+    int rule;
+    if (a->n == 0 || a->n > 2) return a;
+    lop_status st = lop_close(g->w->rules, &g->w->ctx, a->op, &a->attr, a->n, a->child, &out, &rule,
+                              &g->w->err);
+    if (st == LOP_NOMATCH) return a;
+    lop_node_unref(a);
+    return st == LOP_OK ? out : NULL;
+}
+
+/* One of the pool that fits, now and then. */
+static const lop_node *known_operator(gen *g, int64_t m, int64_t n) {
+    if (!g->pool || pick(g, 5)) return NULL;
+    for (int i = 0; i < g->pool->n; i++) {
+        const lop_node *a = g->pool->node[i];
+        if (lop_rows(a) == m && lop_cols(a) == n) return lop_node_ref(a);
+    }
+    return NULL;
+}
+
+const lop_node *gen_operator(gen *g, int64_t m, int64_t n, int depth) {
+    const lop_node *a = known_operator(g, m, n);
+    if (a) return a;
+    a = fresh_operator(g, m, n, depth);
+    if (a && g->pool && pick(g, 2)) a = closed(g, a);
+    if (a && g->pool && g->pool->n < GEN_POOL) g->pool->node[g->pool->n++] = lop_node_ref(a);
+    return a;
+}
+
 /* -- values */
 
 /* The operand: a float where dtypes are mixed, so that no product on the way wraps. */
@@ -231,9 +265,19 @@ static const lop_node *operand(gen *g, int64_t n, int64_t k) {
     return gen_array(&one, 2, n, k);
 }
 
-const lop_node *gen_value(gen *g, int depth) {
+/* Two products of one shape joined, mostly with one operand. */
+static const lop_node *two_products(gen *g, int64_t m, int64_t n, int depth) {
+    int64_t k = pick(g, 4);
+    const lop_node *x = operand(g, n, k);
+    const lop_node *y = x && pick(g, 3) ? lop_node_ref(x) : operand(g, n, k);
+    const lop_node *a = t_two_of(g->w, "apply", gen_operator(g, m, n, depth), x);
+    const lop_node *b = t_two_of(g->w, "apply", gen_operator(g, m, n, depth), y);
+    return t_two_of(g->w, pick(g, 2) ? "add" : "mul", a, b);
+}
+
+static const lop_node *fresh_value(gen *g, int depth) {
     static const char *const heads[] = {"todense", "diagonal", "trace", "element", "apply",
-                                        "apply",   "apply",    "apply", "solve"};
+                                        "apply",   "apply",    "two",   "solve"};
     const char *head = heads[pick(g, g->solves ? 9 : 8)];
     int64_t m = inner(g), n = pick(g, 2) ? m : inner(g);
     lop_attr a = t_ints(0, 0, 0, 0);
@@ -241,12 +285,22 @@ const lop_node *gen_value(gen *g, int depth) {
         const lop_node *op = regular(g, m, depth);
         return t_two_of(g->w, "solve", op, operand(g, m, pick(g, 4)));
     }
+    if (!strcmp(head, "two")) return two_products(g, m, n, depth);
     if (!strcmp(head, "element") && (!m || !n)) m = n = 1;
     const lop_node *op = gen_operator(g, m, n, depth);
     if (!strcmp(head, "apply")) return t_two_of(g->w, "apply", op, operand(g, n, pick(g, 4)));
     if (!strcmp(head, "diagonal")) a.i[0] = pick(g, 3) ? pick(g, 7) - 3 : 0;
     if (!strcmp(head, "element")) a = t_ints(pick(g, m), pick(g, n), 0, 0);
     return t_one_of(g->w, head, &a, op);
+}
+
+const lop_node *gen_value(gen *g, int depth) {
+    gen_pool pool = {.n = 0};
+    gen own = *g;
+    own.pool = &pool;
+    const lop_node *out = fresh_value(&own, depth);
+    for (int i = 0; i < pool.n; i++) lop_node_unref(pool.node[i]);
+    return out;
 }
 
 static bool has_single(const lop_node *node) {

@@ -5,6 +5,13 @@
 
 #include "support.h"
 
+/* Operators made so far, to be met again: expressions share their parts. */
+enum { GEN_POOL = 12 };
+typedef struct gen_pool {
+    const lop_node *node[GEN_POOL];
+    int n;
+} gen_pool;
+
 typedef struct gen {
     world *w;
     lop_dtype dtype; /* of the leaves; LOP_NO_DTYPE: any float or integer, leaf by leaf */
@@ -13,6 +20,7 @@ typedef struct gen {
     bool views;      /* views may occur */
     int exprs;       /* one in so many array parameters is an expression; 0: none */
     int64_t largest; /* of inner dimensions */
+    gen_pool *pool;  /* NULL: nothing is shared; gen_value brings its own */
 } gen;
 
 /* Owned nodes; NULL when a draw did not work out (out of leaves). */

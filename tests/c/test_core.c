@@ -214,6 +214,11 @@ static void nodes(void) {
     refuses("(fold:2,2,1,1 (array:float64[3,1]#1))", LOP_DIM);
     refuses("(fold:-1,2,1,1 (array:float64[3,1]#1))", LOP_OVERFLOW);
     refuses("(identity:float64[2,3])", LOP_DIM);
+    refuses("(zeros:float64[2,3]/1)", LOP_DIM);
+    refuses("(zeros:float64[2]/1)", LOP_DIM);
+    refuses("(unit:0:float64[3,1]/1)", LOP_DIM);
+    refuses("(eye:float64[3,3]~1)", LOP_DIM);
+    refuses("(array:float64[3,3]~1#5)", LOP_DTYPE);
     refuses("(unit:5:float64[3,1])", LOP_DIM);
     const lop_node *a = read(A33), *b = read("(kron " A33 " " A23 ")");
     t_check(a && b && lop_rows(b) == 6 && lop_cols(b) == 9, "kron's shape");

@@ -86,6 +86,9 @@ lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, i
     if (n < op->min || (op->max >= 0 && n > op->max))
         return lop_fail(err, LOP_DIM, "%s takes %d to %d operands, got %d", op->name, op->min,
                         op->max, n);
+    if (like && op->cls == LOP_OPERATOR && (like->core != 2 || like->shape.ndim < 2))
+        return lop_fail(err, LOP_DIM, "%s is an operator: it has two dimensions of its own",
+                        op->name);
     if (!roles_fit(op, n, child))
         return lop_fail(err, LOP_DIM, "%s mixes up operators and arrays", op->name);
     lop_node *self = lop_alloc(ctx, sizeof *self + (size_t)n * sizeof self->child[0]);

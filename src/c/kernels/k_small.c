@@ -3,9 +3,10 @@
  * y = a b with y's rows contiguous (else all three transposed). Columns are taken in pieces whose
  * b fits 32 KiB, k in pieces of 256; b is used where it lies when its rows are contiguous and close
  * or hardly reused, else packed on the stack. Rows of a are broadcast from where they lie. A batch
- * with one a runs in groups, so that 2 MiB of a and 64 rows of it at a time serve a whole group.
+ * with one a runs in groups, so that 96 rows of a large a at a time serve a whole group.
  * Complex: sums of re(a) b and im(a) b apart, joined at the end. Contraction to FMA is allowed. */
 #include "k_small.h"
+#include "k_blas.h"
 #include "k_clones.h"
 #include "kernels.h"
 
@@ -141,9 +142,18 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
                           min_of(count, e + group));
 }
 
-/* Measured 2026-11 against OpenBLAS's AVX2 loops: own ones win wherever its packing shows, but for
- * b packed across its rows for few rows of a. Large products are left to BLAS: its threads, and
- * wider vectors than these. */
+/* These loops are as wide as the CPU's vectors, and BLAS would run on one thread too. */
+static bool equal_terms(void) {
+#ifdef HAVE_AVX2
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           !__builtin_cpu_supports("avx512f") && lopk_threads() == 1;
+#else
+    return false;
+#endif
+}
+
+/* Measured 2026-11 against OpenBLAS's AVX2 loops, f64: own ones win wherever its packing shows (up
+ * to a of 128 x 128 at any n), but for b packed across its rows for few rows of a. */
 bool lopk_small_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b, int64_t count) {
     const int64_t m = y->m, n = y->n, k = a->n, few = min_of(m, n);
     const bool rows = n <= 1 ? y->rs != 1 : y->cs == 1;
@@ -154,5 +164,5 @@ bool lopk_small_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b, int6
     if (m <= 16 && k <= 16) return work >= 32 && (direct || reuse >= 4);
     if (!direct && reuse < 24) return false;
     if (few <= 32 || k <= 32) return work <= 0x1p23;
-    return work <= 0x1p20 && m <= 128 && n <= 128 && k <= 128;
+    return m <= 128 && k <= 128 && ((work <= 0x1p20 && n <= 128) || equal_terms());
 }

@@ -115,21 +115,22 @@ static void X(rows)(const small_job *g, int64_t count) {
  */
 static void X(pack)(T *to, int64_t wide, const T *b, int64_t k, int64_t n, int64_t brs, int64_t bcs,
                     bool conj) {
-    for (int64_t j = 0; j < n; j += wide) {
-        const int64_t w = n - j < wide ? n - j : wide;
-        for (int64_t l = 0; l < k; l++, to += wide * E_) {
-            const T *p = b + l * brs + j * bcs;
-            if (w == 2 * W && bcs == E_) {
-                *(M *)to = *(const M *)p;
-                *(M *)(to + W * E_) = *(const M *)(p + W * E_);
-            } else {
-                for (int64_t c = 0; c < w; c++)
-                    for (int e = 0; e < E_; e++) to[c * E_ + e] = p[c * bcs + e];
-                for (int64_t c = w * E_; c < wide * E_; c++) to[c] = 0;
+    for (int64_t l = 0; l < k; l++, to += wide * E_, b += brs) {
+        int64_t j = 0;
+        T *t = to;
+        if (bcs == E_ && wide == 2 * W)
+            for (; j + wide <= n; j += wide, t += k * wide * E_) {
+                *(M *)t = *(const M *)(b + j * E_);
+                *(M *)(t + W * E_) = *(const M *)(b + (j + W) * E_);
             }
-            if (CPLX && conj)
-                for (int64_t c = 1; c < wide * E_; c += 2) to[c] = -to[c];
+        for (; j < n; j += wide, t += k * wide * E_) {
+            const int64_t w = n - j < wide ? n - j : wide;
+            for (int64_t c = 0; c < w; c++)
+                for (int e = 0; e < E_; e++) t[c * E_ + e] = b[(j + c) * bcs + e];
+            for (int64_t c = w * E_; c < wide * E_; c++) t[c] = 0;
         }
+        for (j = 0, t = to; CPLX && conj && j < n; j += wide, t += k * wide * E_)
+            for (int64_t c = 1; c < wide * E_; c += 2) t[c] = -t[c];
     }
 }
 

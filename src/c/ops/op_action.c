@@ -73,7 +73,8 @@ static lop_status infer_value(lop_node *n, lop_err *err) {
     if (n->attr.i[3] == 0 && a->dtype < LOP_NDTYPE) n->attr.i[3] = (int64_t)a->dtype + 1;
     n->dtype = n->attr.i[3] ? (lop_dtype)(n->attr.i[3] - 1) : a->dtype;
     n->weak = LOP_STRONG;
-    if (!a->weak && lop_promote(a->dtype, n->dtype) != n->dtype)
+    if (!a->weak && ((lop_is_complex(a->dtype) && !lop_is_complex(n->dtype)) ||
+                     (lop_is_blas(a->dtype) && !lop_is_blas(n->dtype))))
         return lop_fail(err, LOP_DTYPE, "%s of a %s operator cannot be computed in %s", n->op->name,
                         lop_dtype_name(a->dtype), lop_dtype_name(n->dtype));
     if (n->op == &lop_op_trace && !lop_is_blas(n->dtype) &&

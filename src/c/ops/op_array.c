@@ -6,7 +6,10 @@
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
-const lop_op lop_op_array = {LOP_NAMED(array), .cls = LOP_ARRAY};
+static lop_status infer_array(lop_node *n, lop_err *err) {
+    return n->weak ? lop_fail(err, LOP_DTYPE, "an array has a dtype of its own") : LOP_OK;
+}
+const lop_op lop_op_array = {LOP_NAMED(array), .cls = LOP_ARRAY, .infer = infer_array};
 
 /* Two arrays of one core, batches broadcast. */
 static lop_status infer_pair(lop_node *n, lop_err *err) {

@@ -12,7 +12,7 @@ static char *at(const lop_mat *a, int64_t i, int64_t j) {
 
 /* eye, unit: no children; shape and dtype as given. unit: attr.i[0] is the row of the one. */
 static lop_status infer_eye(lop_node *n, lop_err *err) {
-    return n->core == 2 && n->shape.ndim >= 2
+    return n->core == 2 && n->shape.ndim >= 2 && !n->weak
                ? LOP_OK
                : lop_fail(err, LOP_DIM, "%s is a matrix", n->op->name);
 }
@@ -28,8 +28,8 @@ static lop_status run_eye(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status infer_unit(lop_node *n, lop_err *err) {
-    if (n->shape.ndim != 2 || n->attr.i[0] < 0 || n->attr.i[0] >= n->shape.dim[0] ||
-        n->shape.dim[1] != 1)
+    if (n->shape.ndim != 2 || n->core != 2 || n->weak || n->attr.i[0] < 0 ||
+        n->attr.i[0] >= n->shape.dim[0] || n->shape.dim[1] != 1)
         return lop_fail(err, LOP_DIM, "a unit vector is n x 1 with its one inside");
     return LOP_OK;
 }
