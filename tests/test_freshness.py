@@ -132,6 +132,29 @@ def test_factors(kind, rng):
             d[1][2, 3] += 0.25  # one element among many
 
 
+def test_one_plan_for_many(rng):
+    """Operators built the same way share a plan, never what is derived from their numbers."""
+    n = 2000
+    made = [pl.Toeplitz(values(rng, (n,), "float64")) for _ in range(3)]
+    x = values(rng, (n,), "float64")
+    want = [T.toarray() @ x for T in made]
+    for _ in range(2):
+        for T, w in zip(made, want):
+            S = 2.0 * T + T.T @ pl.Identity(n)  # anew each time
+            np.testing.assert_allclose(S @ x, 2 * w + T.toarray().T @ x, atol=1e-10)
+            np.testing.assert_allclose(T @ x, w, atol=1e-10)
+    a = values(rng, (4, 4), "float64")
+    A, B, y = pl.Dense(a), pl.Dense(a.T.copy()), x[:4]
+    for P, p in (
+        (A @ B, a @ a.T),
+        (A @ A, a @ a),
+        (B @ A, a.T @ a),
+        (3 * A, 3 * a),
+        (4 * A, 4 * a),
+    ):
+        np.testing.assert_allclose(P @ y, p @ y, rtol=1e-12, atol=1e-12)
+
+
 def test_one_bit_is_seen(rng):
     a = values(rng, (200, 200), "float64") + 100 * np.eye(200)
     inv = pl.inv(pl.Dense(a))

@@ -238,7 +238,7 @@ lop_status t_exec(world *w, const lop_plan *plan, int layout, placed *out, int64
     *out = place_array(NULL, o->dt, o->core, &o->shape, o->need_c ? 0 : layout);
     memset(f->inline_work, POISON, sizeof f->inline_work);
     w->err = (lop_err){.step = -1, .batch = -1};
-    lop_status st = lop_frame_open(f, plan, &w->store, &w->err);
+    lop_status st = lop_frame_open(f, plan, NULL, &w->store, &w->err);
     bool open = st == LOP_OK;
     if (open && f->block) memset(f->work, POISON, (size_t)plan->workspace + plan->scratch);
     for (int i = 0; i < plan->nleaf && st == LOP_OK; i++) st = bind_leaf(w, f, i, layout, &leaf[i]);

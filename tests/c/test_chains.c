@@ -107,7 +107,7 @@ static lop_status run(const lop_plan *plan, double *out) {
     lop_buf result = {.p = out, .dt = LOP_f64, .shape = s, .stride = {1, 1}}, column = number;
     column.shape = (lop_shape){.ndim = 2, .dim = {SIZE, 1}};
     column.stride[1] = 1;
-    lop_status st = lop_frame_open(&f, plan, &w.store, &w.err);
+    lop_status st = lop_frame_open(&f, plan, NULL, &w.store, &w.err);
     if (st != LOP_OK) return st;
     for (int i = 0; i < plan->nleaf && st == LOP_OK; i++)
         st = lop_frame_bind(&f, i, plan->leaf[i].shape.ndim == 1 ? &number : &column, &w.err);

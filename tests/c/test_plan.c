@@ -415,7 +415,7 @@ static void binding(void) {
                 "bad index: %s", w.err.text);
         placed_free(&out);
     }
-    t_check(lop_frame_open(&frame, plan, NULL, &w.err) == LOP_OK, "a frame without a store");
+    t_check(lop_frame_open(&frame, plan, NULL, NULL, &w.err) == LOP_OK, "a frame without a store");
     lop_buf wrong = b;
     wrong.dt = b.dt == LOP_i64 ? LOP_i32 : LOP_f32;
     t_check(lop_frame_bind(&frame, 0, &wrong, &w.err) == LOP_DTYPE, "another dtype");
@@ -441,7 +441,7 @@ static void binding(void) {
         leaf = true;
         placed p =
             place_array(lop_rand_find(&w.rand, plan->leaf[i].serial), s->dt, s->core, &s->shape, 1);
-        t_check(lop_frame_open(&frame, plan, NULL, &w.err) == LOP_OK, "%s", w.err.text);
+        t_check(lop_frame_open(&frame, plan, NULL, NULL, &w.err) == LOP_OK, "%s", w.err.text);
         t_check(lop_frame_bind(&frame, i, &p.buf, &w.err) == LOP_INTERNAL,
                 "Fortran order where C is needed");
         lop_frame_close(&frame);
@@ -501,7 +501,7 @@ static void *work(void *arg) {
         lop_shape s = {.ndim = 2, .dim = {SIZE, 1}};
         lop_buf out = {.p = j->result, .dt = LOP_f64, .shape = s, .stride = {1, 1}};
         pthread_mutex_lock(&lock);
-        lop_status st = lop_frame_open(&f, j->plan, &w.store, &err);
+        lop_status st = lop_frame_open(&f, j->plan, NULL, &w.store, &err);
         for (int i = 0; i < j->plan->nleaf && st == LOP_OK; i++)
             st = lop_frame_bind(&f, i, lop_rand_find(&w.rand, j->plan->leaf[i].serial), &err);
         if (st == LOP_OK) st = lop_frame_bind(&f, j->plan->nleaf, &out, &err);

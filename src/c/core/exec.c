@@ -107,8 +107,10 @@ static void store_put(lop_store *store, lop_blob *b) {
 
 /* -- frames */
 
-lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, lop_err *err) {
+lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *key, lop_store *store,
+                          lop_err *err) {
     f->plan = plan;
+    f->key = key ? key : plan->key;
     f->store = store;
     f->block = NULL;
     f->fallbacks = 0;
@@ -142,8 +144,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store, 
     }
     f->stale = f->blob + plan->nderive;
     for (int i = 0; i < plan->nderive; i++) f->stale[i] = NULL;
-    for (int i = 0; i < plan->nderive; i++)
-        f->blob[i] = store ? store_get(store, plan->derive[i].key) : NULL;
+    for (int i = 0; i < plan->nderive; i++) f->blob[i] = store ? store_get(store, f->key[i]) : NULL;
     return LOP_OK;
 }
 
@@ -379,7 +380,8 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
         return lop_fail(err, LOP_NOMEM, "the %lld bytes that %s needs could not be had",
                         (long long)bytes, s->name);
     }
-    *fresh = (lop_blob){.refs = 1, .bytes = bytes, .key = d->key, .print = print, .data = data};
+    *fresh = (lop_blob){
+        .refs = 1, .bytes = bytes, .key = f->key[s->derived], .print = print, .data = data};
     m->p = data;
     lop_status st = run_step(f, s, scratch, err);
     if (st != LOP_OK) {

@@ -36,6 +36,7 @@ enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };
 
 typedef struct lop_frame {
     const lop_plan *plan;
+    const uint64_t *key; /* of the derived values */
     lop_store *store;
     lop_buf *leaf;   /* nleaf + 1: the result is the last */
     lop_mat *mat;    /* nslot */
@@ -50,7 +51,9 @@ typedef struct lop_frame {
     _Alignas(64) unsigned char inline_work[LOP_FRAME_BYTES];
 } lop_frame;
 
-lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, lop_store *store,
+/* `key` (borrowed until the frame is closed): lop_plan_keys of the leaves to be bound; NULL: those
+ * the plan was made with. */
+lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *key, lop_store *store,
                           lop_err *err) LOP_MUST_CHECK;
 /* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or
  * DTYPE; where the slot says need_c it must lie in C order. */

@@ -237,11 +237,12 @@ static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
 }
 
 /* What each derived value is made of: step names, attributes, shapes, leaf serials. */
-static lop_status name_derived(lop_plan *p, lop_err *err) {
-    if (!p->nderive) return LOP_OK;
-    uint64_t *line = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *line);
-    if (!line) return lop_fail(err, LOP_NOMEM, NULL);
-    for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = mix(1, p->leaf[i].serial);
+lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, uint64_t *key) {
+    enum { FEW = 64 };
+    uint64_t few[FEW] = {0}, *line = few;
+    if (p->nslot > FEW && !(line = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *line)))
+        return LOP_NOMEM;
+    for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = mix(1, serial[i]);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
         uint64_t h = 7;
@@ -256,10 +257,20 @@ static lop_status name_derived(lop_plan *p, lop_err *err) {
         int out = base_of(p, s->arg[0]);
         line[out] = mix(line[out], h);
         if (s->derived >= 0)
-            p->derive[s->derived].key = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
+            key[s->derived] = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
     }
-    lop_free(p->ctx, line);
+    if (line != few) lop_free(p->ctx, line);
     return LOP_OK;
+}
+
+static lop_status name_derived(lop_plan *p, lop_err *err) {
+    if (!p->nderive) return LOP_OK;
+    p->key = lop_calloc(p->ctx, (size_t)p->nderive, sizeof *p->key);
+    uint64_t *serial = lop_calloc(p->ctx, (size_t)p->nleaf, sizeof *serial);
+    for (int i = 0; serial && i < p->nleaf; i++) serial[i] = p->leaf[i].serial;
+    lop_status st = p->key && serial ? lop_plan_keys(p, serial, p->key) : LOP_NOMEM;
+    lop_free(p->ctx, serial);
+    return st == LOP_OK ? st : lop_fail(err, st, NULL);
 }
 
 static void price(lop_plan *p) {
@@ -323,6 +334,7 @@ void lop_plan_unref(lop_plan *p) {
     lop_free(p->ctx, p->step);
     lop_free(p->ctx, p->leaf);
     lop_free(p->ctx, p->derive);
+    lop_free(p->ctx, p->key);
     lop_free(p->ctx, p);
 }
 

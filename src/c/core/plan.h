@@ -34,10 +34,10 @@ typedef struct lop_leaf {
     int slot;
 } lop_leaf;
 
-/* What a prepare step makes: `key` names step, parameters and leaves; the content is checked apart.
+/* What a prepare step makes. Its key names step, parameters and leaves; the content is checked
+ * apart.
  */
 typedef struct lop_derive {
-    uint64_t key;
     int step;
     int64_t bytes; /* one batch element */
 } lop_derive;
@@ -50,6 +50,7 @@ typedef struct lop_plan {
     lop_step *step;
     lop_leaf *leaf;
     lop_derive *derive;
+    uint64_t *key; /* of the derived values, for the leaves the plan was made with */
     int nslot, nstep, nleaf, nderive;
     int out; /* the slot of the result */
     bool batched;
@@ -69,6 +70,10 @@ typedef struct lop_options {
 lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
                          const lop_node *root, lop_plan **out, lop_err *err) LOP_MUST_CHECK;
 void lop_plan_unref(lop_plan *plan); /* takes NULL */
+/* The keys of the derived values (nderive of them) for other leaves: one serial a leaf of the plan.
+ */
+lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial,
+                         uint64_t *key) LOP_MUST_CHECK;
 /* Debug: slots written before read, workspace within bounds, masks before branches. */
 lop_status lop_plan_check(const lop_plan *plan, lop_err *err);
 

@@ -12,6 +12,7 @@
 #include "py_numpy.h"
 
 #include "core/exec.h"
+#include "core/plans.h"
 #include "core/text.h"
 
 enum { PY_MAXKINDS = 128, PY_CACHE = 6 };
@@ -25,6 +26,7 @@ typedef struct py_state {
     lop_ctx ctx;
     lop_rules *rules;
     lop_store store;
+    lop_plans plans;
     lop_options options;
     int64_t options_version;         /* plans of another version are made anew */
     PyTypeObject *base;              /* the C base type */
@@ -48,8 +50,9 @@ typedef struct py_plan {
     lop_plan *plan;
     PyObject
         *leaves; /* tuple: the arrays of the plan's leaves, NULL at the right-hand side's place */
-    int rhs;     /* index of the right-hand side's leaf; -1 none */
-    bool direct; /* may take the direct road */
+    PyObject *keys; /* bytes: a uint64 for each derived value; NULL: those of the plan */
+    int rhs;        /* index of the right-hand side's leaf; -1 none */
+    bool direct;    /* may take the direct road */
 } py_plan;
 
 enum {
@@ -70,7 +73,8 @@ typedef struct py_op {
     PyObject *arrays;          /* tuple: arrays behind the leaves serial, serial + 1, ... */
     PyObject *shape, *dtype;   /* set by the user, or cached for foreign dtypes */
     uint64_t serial;
-    py_plan *cache; /* PY_CACHE entries, most recent first */
+    py_plan *cache; /* at most PY_CACHE, most recent first */
+    int ncache;
     PyObject *dict, *weak;
     PyCodeObject *code; /* where it was built */
     int lasti;
@@ -134,16 +138,20 @@ void py_buf_transpose(lop_buf *buf);
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt);
 bool py_overlap(PyArrayObject *a, PyArrayObject *b);
 
+/* py_plans.c. Borrowed, valid until the operator is used again; a word about dense forms has been
+ * said. x: shape of the right-hand side as the plan sees it. NULL with an exception. */
+py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x);
+/* The action as a node over `node`: owned; the right-hand side's serial in *rhs. */
+lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
+                     uint64_t *rhs, const lop_node **out, lop_err *err);
+void py_cache_clear(py_state *s, py_op *self);
+
 /* py_run.c: the way from a call to a result. `mode`: see lop_mode; right: x @ op. vec: x is (...,
  * n) vectors. New array; NULL with an exception; Py_NotImplemented (new): not for C, take the slow
  * way. */
 PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
                    PyObject *out);
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
-/* The action as a node over `node`: owned; the right-hand side's serial in *rhs. */
-lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
-                     uint64_t *rhs, const lop_node **out, lop_err *err);
-void py_cache_clear(py_state *s, py_op *self);
 PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act); /* py_explain.c */
 
 /* py_direct.c: A x for a vector by the cached plan, when that is one step. New array; NULL without

@@ -14,6 +14,7 @@ py_state *py_state_of_type(PyTypeObject *type) {
 void py_state_unref(py_state *s) {
     if (!s || --s->refs > 0) return;
     lop_store_clear(&s->store);
+    lop_plans_clear(&s->plans);
     lop_rules_free(s->rules);
     PyMem_Free(s);
 }
@@ -114,6 +115,7 @@ static PyObject *store_info(PyObject *module, PyObject *unused) {
 static PyObject *clear_store(PyObject *module, PyObject *unused) {
     (void)unused;
     lop_store_clear(&state(module)->store);
+    lop_plans_clear(&state(module)->plans);
     Py_RETURN_NONE;
 }
 
@@ -166,6 +168,7 @@ static int exec_module(PyObject *module) {
     if (py_import_numpy() < 0) return -1;
     lop_ctx_init(&s->ctx, NULL);
     lop_store_init(&s->store, &s->ctx, (int64_t)256 << 20);
+    lop_plans_init(&s->plans, &s->ctx);
     s->options.fft = true;
     s->provenance = true;
     s->nogil_work = 200000;

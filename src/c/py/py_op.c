@@ -71,7 +71,7 @@ int py_op_traverse(py_op *self, visitproc visit, void *arg) {
     Py_VISIT(self->dtype);
     Py_VISIT(self->dict);
     Py_VISIT(self->code);
-    for (int i = 0; self->cache && i < PY_CACHE; i++) Py_VISIT(self->cache[i].leaves);
+    for (int i = 0; i < self->ncache; i++) Py_VISIT(self->cache[i].leaves);
     return 0;
 }
 
@@ -83,7 +83,7 @@ int py_op_clear(py_op *self) {
     Py_CLEAR(self->shape);
     Py_CLEAR(self->dtype);
     Py_CLEAR(self->dict);
-    for (int i = 0; self->cache && i < PY_CACHE; i++) Py_CLEAR(self->cache[i].leaves);
+    for (int i = 0; i < self->ncache; i++) Py_CLEAR(self->cache[i].leaves);
     return 0;
 }
 

@@ -1,202 +1,8 @@
-/* py_run.c: from a call to a result: plan (cached with the operator), bind, execute, hand out.
+/* py_run.c: from a call to a result: the plan (py_plans.c), bind, execute, hand out.
  *
  *   shape and dtype of x --cache--> plan --arrays of the leaves, x, out--> frame --no GIL--> result
- *
- * A plan is kept per action, dtype and shape of x; the leaves' arrays with it, so that a call reads
- * only their pointers, strides, shapes and dtypes anew. */
+ */
 #include "py.h"
-
-/* -- leaves */
-
-/* dict serial -> array of everything below self, by a walk with a stack. */
-static int collect(py_op *self, PyObject *found) {
-    PyObject *seen = PySet_New(NULL), *stack = PyList_New(0);
-    int rc = seen && stack ? PyList_Append(stack, (PyObject *)self) : -1;
-    while (rc == 0 && PyList_GET_SIZE(stack) > 0) {
-        Py_ssize_t top = PyList_GET_SIZE(stack) - 1;
-        PyObject *o = Py_NewRef(PyList_GET_ITEM(stack, top));
-        rc = PyList_SetSlice(stack, top, top + 1, NULL);
-        PyObject *id = PyLong_FromVoidPtr(o);
-        int known = id ? PySet_Contains(seen, id) : -1;
-        if (known == 0)
-            known = PySet_Add(seen, id);
-        else if (known == 1)
-            known = 2;
-        Py_XDECREF(id);
-        py_op *op = (py_op *)o;
-        if (known < 0) rc = -1;
-        for (Py_ssize_t i = 0;
-             rc == 0 && known == 0 && op->arrays && i < PyTuple_GET_SIZE(op->arrays); i++) {
-            PyObject *key = PyLong_FromUnsignedLongLong(op->serial + (uint64_t)i);
-            rc = key ? PyDict_SetItem(found, key, PyTuple_GET_ITEM(op->arrays, i)) : -1;
-            Py_XDECREF(key);
-        }
-        PyObject *two[2] = {op->a, op->b};
-        for (int i = 0; rc == 0 && known == 0 && i < 2; i++)
-            if (two[i] && PyObject_TypeCheck(two[i], py_state_of(o)->base))
-                rc = PyList_Append(stack, two[i]);
-        for (Py_ssize_t i = 0; rc == 0 && known == 0 && op->init && i < PyTuple_GET_SIZE(op->init);
-             i++) {
-            PyObject *arg = PyTuple_GET_ITEM(op->init, i);
-            if (PyObject_TypeCheck(arg, py_state_of(o)->base)) rc = PyList_Append(stack, arg);
-        }
-        Py_DECREF(o);
-    }
-    Py_XDECREF(seen);
-    Py_XDECREF(stack);
-    return rc;
-}
-
-static PyObject *leaves_of(py_state *s, py_op *self, const lop_plan *plan, uint64_t rhs, int *at) {
-    PyObject *found = PyDict_New(), *leaves = PyTuple_New(plan->nleaf);
-    *at = -1;
-    if (!found || !leaves || collect(self, found) < 0) goto fail;
-    for (int i = 0; i < plan->nleaf; i++) {
-        if (rhs && plan->leaf[i].serial == rhs) {
-            *at = i;
-            PyTuple_SET_ITEM(leaves, i, Py_NewRef(Py_None));
-            continue;
-        }
-        PyObject *key = PyLong_FromUnsignedLongLong(plan->leaf[i].serial);
-        PyObject *array = key ? PyDict_GetItemWithError(found, key) : NULL;
-        Py_XDECREF(key);
-        if (!array) {
-            if (!PyErr_Occurred()) py_raise(s, LOP_INTERNAL, NULL, (PyObject *)self, "bind");
-            goto fail;
-        }
-        PyTuple_SET_ITEM(leaves, i, Py_NewRef(array));
-    }
-    Py_DECREF(found);
-    return leaves;
-fail:
-    Py_XDECREF(found);
-    Py_XDECREF(leaves);
-    return NULL;
-}
-
-/* -- plans */
-
-static void entry_clear(py_plan *e) {
-    lop_plan_unref(e->plan);
-    Py_CLEAR(e->leaves);
-    e->plan = NULL;
-}
-
-void py_cache_clear(py_state *s, py_op *self) {
-    py_plan *cache = self->cache;
-    if (!cache) return;
-    self->cache = NULL;
-    for (int i = 0; i < PY_CACHE; i++) entry_clear(&cache[i]);
-    lop_free(&s->ctx, cache);
-}
-
-static bool entry_fits(const py_plan *e, const py_plan *want) {
-    if (!e->plan || e->act != want->act || e->dt != want->dt || e->nd != want->nd ||
-        e->i != want->i || e->j != want->j || e->version != want->version)
-        return false;
-    for (int i = 0; i < want->nd; i++)
-        if (e->dim[i] != want->dim[i]) return false;
-    return true;
-}
-
-/* The action as a node over self's node: owned. The right-hand side's serial in *rhs. */
-lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
-                     uint64_t *rhs, const lop_node **out, lop_err *err) {
-    lop_status st = LOP_OK;
-    *rhs = 0;
-    if (want->act >= ACT_DENSE) {
-        static const lop_op *const ops[] = {&lop_op_todense, &lop_op_diagonal, &lop_op_trace,
-                                            &lop_op_element};
-        lop_attr a = {.i = {want->i, want->j, 0, (int64_t)node->dtype + 1}};
-        return lop_node_make(&s->ctx, ops[want->act - ACT_DENSE], &a, 1, &node, NULL, out, err);
-    }
-    const lop_node *leaf = NULL, *seen = NULL;
-    int mode = (want->act & 3) ^ (want->act & 4 ? LOP_T : 0);
-    lop_attr a = {.i = {mode, 0, 0, 0}};
-    st = lop_node_leaf(&s->ctx, (lop_dtype)want->dt, 2, x, &leaf, err);
-    if (st == LOP_OK && mode)
-        st = lop_node_make(&s->ctx, &lop_op_view, &a, 1, &node, NULL, &seen, err);
-    if (st == LOP_OK && !mode) seen = lop_node_ref(node);
-    if (st == LOP_OK) {
-        const lop_node *child[2] = {seen, leaf};
-        st = lop_node_make(&s->ctx, &lop_op_apply, NULL, 2, child, NULL, out, err);
-        *rhs = leaf->serial;
-    }
-    lop_node_unref(leaf);
-    lop_node_unref(seen);
-    return st;
-}
-
-static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_plan *want) {
-    int64_t bytes = plan->dense;
-    if (want->act == ACT_DENSE) {
-        const lop_slot *o = &plan->slot[plan->out];
-        if (!lop_mul_ok(o->matbytes, o->batch, &bytes)) bytes = INT64_MAX;
-    }
-    if (bytes < (1 << 16)) return 0; /* never worth a word */
-    PyObject *size = PyLong_FromLongLong(bytes), *asked = PyBool_FromLong(want->act == ACT_DENSE);
-    PyObject *args[3] = {(PyObject *)self, size, asked};
-    PyObject *r = size && asked ? py_call_hook(s, "materialising", args, 3) : NULL;
-    Py_XDECREF(size);
-    Py_XDECREF(asked);
-    Py_XDECREF(r);
-    return r ? 0 : -1;
-}
-
-static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
-    lop_err err = {.step = -1, .batch = -1};
-    const lop_node *node = py_node(s, self), *root = NULL;
-    uint64_t rhs;
-    if (!node) return NULL;
-    lop_status st = py_action(s, node, want, x, &rhs, &root, &err);
-    if (st == LOP_OK) st = lop_plan_make(&s->ctx, s->rules, &s->options, root, &want->plan, &err);
-    lop_node_unref(root);
-    if (st != LOP_OK) {
-        py_raise(s, st, &err, (PyObject *)self, want->act >= ACT_DENSE ? "compute" : "apply");
-        return NULL;
-    }
-    want->leaves = leaves_of(s, self, want->plan, rhs, &want->rhs);
-    if (!want->leaves) {
-        entry_clear(want);
-        return NULL;
-    }
-    want->direct = py_is_direct(want->plan);
-    if (!self->cache) self->cache = lop_calloc(&s->ctx, PY_CACHE, sizeof *self->cache);
-    if (!self->cache) {
-        entry_clear(want);
-        PyErr_NoMemory();
-        return NULL;
-    }
-    entry_clear(&self->cache[PY_CACHE - 1]);
-    memmove(self->cache + 1, self->cache, (PY_CACHE - 1) * sizeof *self->cache);
-    self->cache[0] = *want;
-    return &self->cache[0];
-}
-
-static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
-    want->version = s->options_version;
-    for (int i = 0; self->cache && i < PY_CACHE; i++) {
-        if (!entry_fits(&self->cache[i], want)) continue;
-        if (i) {
-            py_plan hit = self->cache[i];
-            memmove(self->cache + 1, self->cache, (size_t)i * sizeof hit);
-            self->cache[0] = hit;
-        }
-        return &self->cache[0];
-    }
-    return make_plan(s, self, want, x);
-}
-
-/* Borrowed: the plan, after a word about dense forms on its way. */
-static py_plan *find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
-    py_plan *e = cached_plan(s, self, want, x);
-    if (!e || (want->act != ACT_DENSE && !e->plan->dense)) return e;
-    lop_plan *plan = e->plan;
-    plan->refs++; /* the hook may run anything, also this operator */
-    int rc = announce(s, self, plan, want);
-    lop_plan_unref(plan);
-    return rc < 0 ? NULL : cached_plan(s, self, want, x);
-}
 
 /* -- running */
 
@@ -206,14 +12,24 @@ typedef struct run {
     py_state *s;
     py_op *self;
     lop_plan *plan;                        /* retained */
-    PyObject *leaves;                      /* retained */
+    PyObject *leaves, *keys;               /* retained */
     PyArrayObject *held_few[HELD], **held; /* normalised arrays, alive during the run */
     int nheld;
 } run;
 
+static void run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
+    r->s = s;
+    r->self = self;
+    r->plan = e->plan;
+    r->plan->refs++;
+    r->leaves = Py_NewRef(e->leaves);
+    r->keys = Py_XNewRef(e->keys);
+    r->held = r->held_few;
+    r->nheld = 0;
+}
+
 static int bind_leaves(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
     const lop_plan *p = r->plan;
-    r->held = r->held_few;
     if (p->nleaf > HELD && !(r->held = PyMem_Calloc((size_t)p->nleaf, sizeof *r->held))) {
         PyErr_NoMemory();
         return -1;
@@ -242,13 +58,15 @@ static void run_close(run *r) {
     if (r->held != r->held_few) PyMem_Free(r->held);
     lop_plan_unref(r->plan);
     Py_XDECREF(r->leaves);
+    Py_XDECREF(r->keys);
 }
 
 /* Executes with everything bound but the result; 0, or -1 with an exception. */
 static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     lop_err err = {.step = -1, .batch = -1};
     lop_frame frame;
-    lop_status st = lop_frame_open(&frame, r->plan, &r->s->store, &err);
+    const uint64_t *key = r->keys ? (const uint64_t *)(void *)PyBytes_AS_STRING(r->keys) : NULL;
+    lop_status st = lop_frame_open(&frame, r->plan, key, &r->s->store, &err);
     if (st != LOP_OK) {
         py_raise(r->s, st, &err, (PyObject *)r->self, "apply");
         return -1;
@@ -364,13 +182,13 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
     PyArrayObject *xn = py_normal(x, vec ? 1 : 2, false);
     if (!xn) return NULL;
     (void)rhs_buf(xn, dt, right, vec, &xbuf);
-    py_plan *e = find_plan(s, self, &want, &xbuf.shape);
+    py_plan *e = py_find_plan(s, self, &want, &xbuf.shape);
     if (!e) {
         Py_DECREF(xn);
         return NULL;
     }
-    run r = {.s = s, .self = self, .plan = e->plan, .leaves = Py_NewRef(e->leaves)};
-    r.plan->refs++;
+    run r;
+    run_open(&r, s, self, e);
     int rhs = e->rhs;
     if (rhs >= 0 &&
         r.plan->slot[r.plan->leaf[rhs].slot].need_c) { /* C order of what the plan sees */
@@ -425,10 +243,10 @@ PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyOb
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
     if (node->opaque) Py_RETURN_NOTIMPLEMENTED;
-    py_plan *e = find_plan(s, self, &want, NULL);
+    py_plan *e = py_find_plan(s, self, &want, NULL);
     if (!e) return NULL;
-    run r = {.s = s, .self = self, .plan = e->plan, .leaves = Py_NewRef(e->leaves)};
-    r.plan->refs++;
+    run r;
+    run_open(&r, s, self, e);
     const lop_slot *o = &r.plan->slot[r.plan->out];
     PyArrayObject *made = NULL;
     lop_buf obuf;
