@@ -34,7 +34,7 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("kinds", ["core/kinds", "core/rand.c"]),
     ("text", ["core/text"]),
     ("rewrite", ["core/rules", "core/guards", "core/builds", "core/builds_kron", "core/rewrite"]),
-    ("plan", ["core/plan", "core/emit.c", "core/emit_impl"]),
+    ("plan", ["core/plan", "core/plans", "core/emit.c", "core/emit_impl"]),
     ("exec", ["core/exec"]),
     ("dump", ["core/dump", "core/explain"]),
     ("py", ["py/*"]),
