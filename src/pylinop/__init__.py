@@ -89,6 +89,7 @@ from ._core import (
     rules,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._lazy import LazyArray, evaluate, lazy
 from ._look import check_adjoint
 
 __version__ = "0.1.0.dev0"
@@ -102,6 +103,7 @@ __all__ = [
     "Identity",
     "Inverse",
     "Kron",
+    "LazyArray",
     "LinAlgError",
     "LinearOperator",
     "LowRank",
@@ -122,9 +124,11 @@ __all__ = [
     "check_adjoint",
     "config",
     "diagonal",
+    "evaluate",
     "freeze",
     "inv",
     "kinds",
+    "lazy",
     "rules",
     "show_config",
     "trace",

@@ -4,6 +4,7 @@ import numpy as np
 
 from . import _core
 from ._forms import as_operator
+from ._lazy import LazyArray, inverse
 
 __all__ = ["aslinearoperator", "diagonal", "freeze", "inv", "trace"]
 
@@ -60,7 +61,7 @@ def inv(A):
     >>> pl.inv(pl.Diag([2.0, 4.0])) @ np.ones(2)
     array([0.5 , 0.25])
     """
-    return _core._build("inverse", as_operator(A))
+    return inverse(A) if isinstance(A, LazyArray) else _core._build("inverse", as_operator(A))
 
 
 def trace(A):
@@ -72,7 +73,7 @@ def trace(A):
     >>> float(pl.trace(pl.Kron(np.eye(2), np.ones((3, 3)))))
     6.0
     """
-    return as_operator(A).trace()
+    return A.trace() if isinstance(A, LazyArray) else as_operator(A).trace()
 
 
 def diagonal(A, offset=0):
@@ -84,7 +85,7 @@ def diagonal(A, offset=0):
     >>> pl.diagonal(pl.Toeplitz([1.0, 2.0, 3.0]), offset=1)
     array([2., 2.])
     """
-    return as_operator(A).diagonal(offset)
+    return (A if isinstance(A, LazyArray) else as_operator(A)).diagonal(offset)
 
 
 def freeze(a):

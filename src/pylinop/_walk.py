@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 from . import _core, _dlpack, _errors, _plain, _scipy
+from ._lazy import LazyArray
 
 N, T, C, H = 0, 1, 2, 3
 
@@ -331,7 +332,7 @@ def rmatmul(op, x, out=None):
 
 def _defers(x):
     """Objects that speak for themselves under @ and +: not arrays, with a reflected method."""
-    return (
+    return isinstance(x, LazyArray) or (
         not isinstance(x, (np.ndarray, list, tuple))
         and getattr(x, "__array_ufunc__", 0) is None
         and not hasattr(x, "__array__")
@@ -339,11 +340,15 @@ def _defers(x):
 
 
 def multiply(op, x):
+    if isinstance(x, LazyArray):
+        return NotImplemented
     return _times(op, x) if _is_scalar(x) else matmul(op, x)
 
 
 def rmultiply(x, op):
     """x * op; the hook gets the operands as they stood."""
+    if isinstance(x, LazyArray):
+        return NotImplemented
     return _times(op, x) if _is_scalar(x) else rmatmul(op, x)
 
 

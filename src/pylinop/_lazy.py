@@ -1,0 +1,553 @@
+"""LazyArray: NumPy's contract, deferred. Building is here; ``_lazy_eval`` computes.
+
+A LazyArray is a head, its arguments, a shape and a dtype. *Linear* heads (leaf, operator, matmul,
+add, scale, view, inverse) have an operator form: a formula of them goes to the planner as one
+expression. All other heads name a NumPy function that runs on the values of its arguments."""
+
+import operator
+
+import numpy as np
+
+from . import _core, _errors
+
+__all__ = ["LazyArray", "evaluate", "lazy"]
+
+_CASTS = {"sum": np.add, "prod": np.multiply}
+
+
+class LazyArray:
+    """An array computed when its value is needed; made by `lazy`.
+
+    Every operation that touches one gives another: arithmetic and NumPy's element-wise functions,
+    ``@``, ``.T``, reductions, indexing. ``np.asarray``, ``float``, ``bool``, ``.toarray()``
+    compute; the result is kept and handed out read-only. Printing does not compute.
+
+    Notes
+    -----
+    The value is that of the operands at the first evaluation. ``*`` and ``==`` are element-wise.
+    Formulas are planned as a whole: products in the cheapest order, ``inv(A) @ b`` as a solve,
+    the trace of a product without the product.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.lazy(np.arange(4.0).reshape(2, 2))
+    >>> y = A.T @ A @ np.ones(2)
+    >>> y
+    <LazyArray shape=(2,) dtype=float64: A0.T @ A0 @ a1>
+    >>> np.asarray(y)
+    array([10., 16.])
+    """
+
+    __slots__ = ("_head", "_args", "_more", "_value", "_form", "_shape", "_dtype", "__weakref__")
+    __array_priority__ = 30.0
+    __hash__ = None  # == is element-wise
+
+    def __init__(self, head, args, shape, dtype, more=None):
+        self._head = head
+        self._args = args
+        self._more = more
+        self._value = None
+        self._form = None
+        self._shape = shape
+        self._dtype = dtype
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    @property
+    def shape(self):
+        """The shape, a tuple."""
+        return self._shape
+
+    @property
+    def dtype(self):
+        """The dtype."""
+        return self._dtype
+
+    @property
+    def ndim(self):
+        """Number of dimensions."""
+        return len(self._shape)
+
+    @property
+    def size(self):
+        """Number of entries."""
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __repr__(self):
+        from . import _lazy_text
+
+        return f"<LazyArray shape={self.shape} dtype={self.dtype}: {_lazy_text.formula(self)}>"
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def _computed(self):
+        if self._value is None:
+            from . import _lazy_eval
+
+            _lazy_eval.compute(self)
+        return self._value
+
+    def toarray(self):
+        """The value, in an array of its own."""
+        return self._computed().copy()
+
+    def __array__(self, dtype=None, copy=None):
+        a = self._computed()
+        if dtype is not None and np.dtype(dtype) != a.dtype:
+            if copy is False:
+                raise ValueError(f"a copy is needed to cast {a.dtype} to {np.dtype(dtype)}")
+            return a.astype(dtype)
+        return a.copy() if copy else a
+
+    def item(self, *args):
+        """One element as a Python number."""
+        return self._computed().item(*args)
+
+    def __float__(self):
+        return float(self._computed())
+
+    def __int__(self):
+        return int(self._computed())
+
+    def __complex__(self):
+        return complex(self._computed())
+
+    def __bool__(self):
+        return bool(self._computed())
+
+    def __index__(self):
+        return operator.index(self._computed()[()])
+
+    def __iter__(self):
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __reduce__(self):
+        from . import _lazy_text
+
+        return _lazy_text.rebuild, (_lazy_text.program(self),)
+
+    def explain(self):
+        """How the value is computed, as text; computes nothing."""
+        from . import _lazy_eval
+
+        return _lazy_eval.explain(self)
+
+    # -- arithmetic -------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        return apply_ufunc(ufunc, method, inputs, out, kwargs)
+
+    def __array_function__(self, func, types, args, kwargs):
+        from . import _lazy_numpy
+
+        return _lazy_numpy.call(func, args, kwargs)
+
+    def __matmul__(self, other):
+        return matmul(self, other)
+
+    def __rmatmul__(self, other):
+        return matmul(other, self)
+
+    def __neg__(self):
+        return scaled(self, -1) if self.ndim >= 2 else apply_ufunc(np.negative, "__call__", (self,))
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return np.absolute(self)
+
+    def __pow__(self, p):
+        return np.power(self, p)
+
+    def __rpow__(self, p):
+        return np.power(p, self)
+
+    # -- views ------------------------------------------------------------------------------------
+
+    @property
+    def T(self):
+        """The transpose (NumPy's: of all axes)."""
+        if self.ndim < 2:
+            return self
+        return view(self, 1) if self.ndim == 2 else self.transpose()
+
+    @property
+    def mT(self):
+        """The transpose of the last two axes."""
+        if self.ndim < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
+        return view(self, 1)
+
+    @property
+    def H(self):
+        """The conjugate transpose of the last two axes."""
+        return view(self, 3) if self.ndim >= 2 else self.conj()
+
+    def conj(self):
+        """The complex conjugate."""
+        return np.conjugate(self)
+
+    conjugate = conj
+
+    @property
+    def real(self):
+        """The real part."""
+        return np.real(self)
+
+    @property
+    def imag(self):
+        """The imaginary part."""
+        return np.imag(self)
+
+    def transpose(self, *axes):
+        """The axes in another order."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0]
+        return np.transpose(self, axes or None)
+
+    def __getitem__(self, key):
+        return index(self, key)
+
+    # -- functions --------------------------------------------------------------------------------
+
+    def dot(self, other):
+        """``np.dot``."""
+        return np.dot(self, other)
+
+    def trace(self, offset=0):
+        """The sum of a diagonal; of a product without forming it."""
+        return np.trace(self, offset)
+
+    def diagonal(self, offset=0):
+        """A diagonal; of a product without forming it."""
+        return np.diagonal(self, offset)
+
+    def sum(self, axis=None, dtype=None, keepdims=False):
+        """The sum over axes."""
+        return np.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def mean(self, axis=None, dtype=None, keepdims=False):
+        """The mean over axes."""
+        return np.mean(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def max(self, axis=None, keepdims=False):
+        """The maximum over axes."""
+        return np.max(self, axis=axis, keepdims=keepdims)
+
+    def min(self, axis=None, keepdims=False):
+        """The minimum over axes."""
+        return np.min(self, axis=axis, keepdims=keepdims)
+
+    def reshape(self, *shape):
+        """Another shape of the same numbers."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def astype(self, dtype, copy=True):
+        """Another dtype."""
+        return cast(self, np.dtype(dtype))
+
+    def copy(self):
+        """Itself: a value that cannot change."""
+        return self
+
+
+# -- making them -----------------------------------------------------------------------------------
+
+
+def lazy(x, assume_a=None):
+    """A `LazyArray` of an array or an operator: what is done with it is computed when needed.
+
+    Parameters
+    ----------
+    x : array_like or operator
+        Borrowed, not copied.
+    assume_a : str, optional
+        A promise about a square matrix in scipy.linalg.solve's words: 'sym', 'her', 'pos',
+        'lower triangular', 'upper triangular'.
+
+    Returns
+    -------
+    LazyArray
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> X = pl.lazy(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]))
+    >>> b = pl.inv(X.T @ X) @ X.T @ np.array([1.0, 3.0, 5.0])
+    >>> np.round(b, 12).toarray()
+    array([1., 2.])
+    """
+    if isinstance(x, LazyArray):
+        if assume_a is None:
+            return x
+        x = x._computed()
+    if isinstance(x, _core.Operator):
+        if assume_a is not None:
+            raise ValueError("assume_a is for arrays: an operator knows its properties")
+        return LazyArray("operator", (x,), x.shape, x.dtype)
+    from ._forms import as_array
+
+    a = as_array(x)
+    if a.dtype.kind not in "biufc":
+        raise TypeError(f"lazy takes arrays of numbers, got dtype {a.dtype}")
+    if assume_a is not None and (a.ndim < 2 or a.shape[-1] != a.shape[-2]):
+        raise ValueError(f"assume_a={assume_a!r} is for square matrices, got shape {a.shape}")
+    if assume_a is not None:
+        form = _core.Dense(a, assume_a=assume_a)  # says now what is wrong with the word
+        made = LazyArray("leaf", (a,), a.shape, a.dtype, assume_a)
+        made._form = form
+        return made
+    return LazyArray("leaf", (a,), a.shape, a.dtype)
+
+
+def evaluate(*expressions):
+    """Compute several expressions together; parts they share are computed once.
+
+    Parameters
+    ----------
+    *expressions : LazyArray
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+        One array for one expression, else a tuple. Read-only: they are what the expressions keep.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.lazy(np.eye(2))
+    >>> S = A @ A.T
+    >>> pl.evaluate(S, S.trace())[1]
+    array(2.)
+    """
+    from . import _lazy_eval
+
+    roots = [e if isinstance(e, LazyArray) else lazy(e) for e in expressions]
+    _lazy_eval.compute(*roots)
+    values = tuple(r._value for r in roots)
+    return values[0] if len(values) == 1 else values
+
+
+def node(x):
+    """x as a LazyArray; None for what cannot be one."""
+    if isinstance(x, LazyArray):
+        return x
+    if isinstance(x, (_core.Operator, np.ndarray, list, tuple, np.generic)) or np.isscalar(x):
+        return lazy(x)
+    return lazy(x) if hasattr(x, "__dlpack__") or hasattr(x, "__array__") else None
+
+
+def _promoted(*args):
+    return np.result_type(*(a.dtype for a in args))
+
+
+def matmul(a, b):
+    """``a @ b``, deferred."""
+    a, b = node(a), node(b)
+    if a is None or b is None:
+        return NotImplemented
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError("matmul: scalar operands are not allowed, use '*' instead")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        raise ValueError(
+            f"matmul: the inner dimensions differ, {a.shape} @ {b.shape}: {a.shape[-1]} and {inner}"
+        )
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    rows = a.shape[-2:-1] if a.ndim > 1 else ()
+    columns = b.shape[-1:] if b.ndim > 1 else ()
+    return LazyArray("matmul", (a, b), batch + rows + columns, _promoted(a, b))
+
+
+def view(a, mode):
+    """Mode 1 transposed, 2 conjugated, 3 both; of the last two axes."""
+    if mode & 2 and a.dtype.kind != "c":
+        mode &= 1
+    if a._head == "view":
+        mode ^= a._more
+        a = a._args[0]
+    if mode == 0:
+        return a
+    shape = a.shape[:-2] + a.shape[:-3:-1] if mode & 1 else a.shape
+    return LazyArray("view", (a,), shape, a.dtype, mode)
+
+
+def scaled(a, c):
+    """``c * a`` for a number or a 0-d LazyArray."""
+    if isinstance(c, LazyArray):
+        return LazyArray("scale", (a, c), a.shape, _promoted(a, c))
+    dtype = np.multiply.resolve_dtypes((a.dtype, _as_dtype(c), None))[-1]
+    return LazyArray("scale", (a, c), a.shape, dtype)
+
+
+def _as_dtype(x):
+    """What resolve_dtypes takes: a dtype, or Python's type for a weak number."""
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        return type(x) if not isinstance(x, bool) else np.dtype(bool)
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+
+
+def _is_scalar(x):
+    return np.ndim(x) == 0 if not isinstance(x, (LazyArray, _core.Operator)) else x.shape == ()
+
+
+def _as_number(x):
+    return x[()] if isinstance(x, np.ndarray) else x
+
+
+def _linear_ufunc(name, inputs):
+    """The linear form of a ufunc on matrices; None where there is none."""
+    if name == "matmul":
+        return matmul(*inputs)
+    if name == "conjugate" and inputs[0].ndim >= 2:
+        return view(inputs[0], 2)
+    if name == "negative" and inputs[0].ndim >= 2:
+        return scaled(inputs[0], -1)
+    if name == "multiply":
+        a, b = inputs
+        if _is_scalar(a):
+            a, b = b, a
+        if _is_scalar(b) and isinstance(a, LazyArray) and a.ndim >= 2:
+            return scaled(a, _as_number(b))
+    if name == "divide" and isinstance(inputs[0], LazyArray) and inputs[0].ndim >= 2:
+        c = inputs[1]
+        if isinstance(c, (int, float, complex)) and c and inputs[0].dtype.kind in "fc":
+            return None  # x / c is one rounding, c x two: element-wise
+    if name in ("add", "subtract"):
+        a, b = (node(x) for x in inputs)
+        if a is not None and b is not None and a.ndim >= 2 and a.shape == b.shape:
+            b = b if name == "add" else scaled(b, -1)
+            if _promoted(a, b).kind != "b":
+                return LazyArray("add", (a, b), a.shape, _promoted(a, b))
+    return None
+
+
+def apply_ufunc(ufunc, method, inputs, out=None, kwargs=None):
+    """A ufunc or one of its methods, deferred."""
+    kwargs = {k: v for k, v in (kwargs or {}).items() if v is not None}
+    name = ufunc.__name__
+    if out is not None:
+        values = tuple(x._computed() if isinstance(x, LazyArray) else x for x in inputs)
+        if any(isinstance(o, LazyArray) for o in (out if isinstance(out, tuple) else (out,))):
+            raise TypeError("a LazyArray cannot be the out= of a ufunc: its value never changes")
+        return getattr(ufunc, method)(*values, out=out, **kwargs)
+    for x in inputs:
+        if isinstance(x, _core.Operator) and method == "__call__" and name == "multiply":
+            other = inputs[0] if inputs[1] is x else inputs[1]
+            if not _is_scalar(other):
+                raise TypeError(
+                    "LazyArray * operator: element-wise or the product? "
+                    "write @ for the product, pl.multiply for element-wise"
+                )
+    if method == "__call__" and not kwargs:
+        linear = _linear_ufunc(name, inputs)
+        if linear is not None:
+            return linear
+    return _elementwise(ufunc, method, inputs, kwargs)
+
+
+def _elementwise(ufunc, method, inputs, kwargs):
+    from . import _lazy_numpy
+
+    args = tuple(lazy(x) if isinstance(x, _core.Operator) else x for x in inputs)
+    plain = method == "__call__" and ufunc.nout == 1 and ufunc.signature is None
+    if not plain or set(kwargs) - {"dtype", "casting"}:
+        return _lazy_numpy.by_value(getattr(ufunc, method), args, kwargs)
+    if "dtype" in kwargs:
+        dtype = np.dtype(kwargs["dtype"])
+    else:
+        dtype = ufunc.resolve_dtypes(tuple(map(_as_dtype, args)) + (None,))[-1]
+    shape = np.broadcast_shapes(*(np.shape(a) for a in args))
+    return LazyArray("call", args, shape, dtype, (ufunc, kwargs))
+
+
+def cast(a, dtype):
+    """``a.astype(dtype)``."""
+    if a.dtype == dtype:
+        return a
+    return LazyArray("call", (a,), a.shape, dtype, (_astype, {"dtype": dtype}))
+
+
+def _astype(x, dtype):
+    return np.asarray(x).astype(dtype)
+
+
+def index(a, key):
+    """``a[key]``, deferred; the shape is NumPy's, found on an array without memory."""
+    hollow = np.broadcast_to(np.zeros((), bool), a.shape)
+    parts = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(k, LazyArray) for k in parts):
+        parts = tuple(k._computed() if isinstance(k, LazyArray) else k for k in parts)
+        key = parts if isinstance(key, tuple) else parts[0]
+    shape = np.shape(hollow[key])
+    return LazyArray("index", (a,), shape, a.dtype, key)
+
+
+def inverse(a):
+    """``inv(a)``, deferred; applied as a solve."""
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise _errors.LinAlgError(f"inv needs a square matrix, got shape {a.shape}")
+    return LazyArray(
+        "inverse",
+        (a,),
+        a.shape,
+        np.result_type(a.dtype, np.float32 if a.dtype.kind in "fc" else np.float64),
+    )
+
+
+def solve(a, b):
+    """``solve(a, b)``, deferred: a vector b only if it is 1-D."""
+    return matmul(inverse(node(a)), b)
+
+
+def _binary(ufunc):
+    def forward(self, other):
+        if node(other) is None:
+            return NotImplemented
+        return apply_ufunc(ufunc, "__call__", (self, other))
+
+    def reflected(self, other):
+        if node(other) is None:
+            return NotImplemented
+        return apply_ufunc(ufunc, "__call__", (other, self))
+
+    return forward, reflected
+
+
+for _name, _ufunc in (
+    ("add", np.add),
+    ("sub", np.subtract),
+    ("mul", np.multiply),
+    ("truediv", np.true_divide),
+    ("floordiv", np.floor_divide),
+    ("mod", np.remainder),
+    ("and", np.bitwise_and),
+    ("or", np.bitwise_or),
+    ("xor", np.bitwise_xor),
+):
+    _forward, _reflected = _binary(_ufunc)
+    setattr(LazyArray, f"__{_name}__", _forward)
+    setattr(LazyArray, f"__r{_name}__", _reflected)
+for _name, _ufunc in (
+    ("eq", np.equal),
+    ("ne", np.not_equal),
+    ("lt", np.less),
+    ("le", np.less_equal),
+    ("gt", np.greater),
+    ("ge", np.greater_equal),
+):
+    setattr(LazyArray, f"__{_name}__", _binary(_ufunc)[0])
+LazyArray.__module__ = "pylinop"
+del _name, _ufunc, _forward, _reflected
