@@ -1,6 +1,6 @@
-"""Print docs/kinds.md and docs/rules.md from the tables of the library.
+"""Print docs/kinds.md, docs/rules.md and docs/numpy.md from the tables of the library.
 
-    python tools/print_docs.py            write both
+    python tools/print_docs.py            write them
     python tools/print_docs.py --check    exit 1 when a file is not what would be written
 
 --folder DIR names another place than docs. Run it after a change of a kind or a rule; a test fails
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pylinop as pl
+from pylinop import _array_function
 
 MADE = "<!-- Printed by tools/print_docs.py from the library's tables: do not edit. -->"
 
@@ -45,6 +46,24 @@ rows act at first need and move actions (`apply`, `solve`, `todense`, `diagonal`
 the attributes of a head; `view:1` is the transpose, `view:2` the conjugate, `view:3` the adjoint.
 *Computed* right sides are made by a function; a guard may refuse a row
 ([how to add one](add-rule.md)).
+"""
+
+NUMPY = f"""\
+# NumPy's functions on operators
+
+{MADE}
+
+`np.f(...)` with an operator in it. *structured*: a number or an array, computed from the structure.
+*lazy*: an operator, nothing computed. *operators*: computed on the dense form, the matrices handed
+out as operators. Every other function of NumPy that lets others in, and a call with keywords that
+a row does not take, makes the dense form, with a `MaterializationWarning` above a size, and runs on
+it.
+Products (`@`, `np.matmul`, `np.matvec`, `np.vecmat`), sums and multiples are in
+[structure](tutorial/01-structure.md). Element-wise functions (`np.exp`, `np.abs`, ...) are
+element-wise, never functions of the operator, and say that they make the dense form.
+
+| function | route | |
+|---|---|---|
 """
 
 TABLE = """
@@ -110,6 +129,11 @@ def rules() -> str:
     return text
 
 
+def numpy_functions() -> str:
+    rows = _array_function.table()
+    return NUMPY + "".join(f"| `np.{name}` | {route} | {note} |\n" for name, route, note in rows)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
@@ -117,7 +141,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=docs)
     args = parser.parse_args()
     stale = []
-    for name, text in (("kinds.md", kinds()), ("rules.md", rules())):
+    pages = {"kinds.md": kinds(), "rules.md": rules(), "numpy.md": numpy_functions()}
+    for name, text in pages.items():
         path = args.folder / name
         if args.check:
             if not path.exists() or path.read_text(encoding="utf-8") != text:

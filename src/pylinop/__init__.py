@@ -89,6 +89,7 @@ from ._core import (
     rules,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._look import check_adjoint
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -118,6 +119,7 @@ __all__ = [
     "Transpose",
     "Zeros",
     "aslinearoperator",
+    "check_adjoint",
     "config",
     "diagonal",
     "freeze",

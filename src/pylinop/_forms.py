@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import _core, _scipy, _walk
+from . import _core, _dlpack, _scipy, _walk
 
 
 def as_array(x):
@@ -10,7 +10,7 @@ def as_array(x):
         return x if type(x) is np.ndarray else np.asarray(x)
     if isinstance(x, _core.Operator):
         return _dense_parameter(x)
-    return np.asarray(x)
+    return _dlpack.taken(x) if _dlpack.given(x) else np.asarray(x)
 
 
 def _dense_parameter(x):
@@ -49,6 +49,9 @@ def as_operator(A):
         return A
     if _scipy.issparse(A):
         return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
+    if _dlpack.given(A):
+        a = _dlpack.taken(A)
+        return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
     if (
         isinstance(A, np.ndarray)
         or hasattr(A, "__array_interface__")
@@ -62,8 +65,6 @@ def as_operator(A):
         from ._operator import make_matvec
 
         return make_matvec(A)
-    if hasattr(A, "__dlpack__"):
-        return _core.Dense(np.from_dlpack(A))
     raise TypeError(
         f"type not understood: {type(A).__name__} is no array, sparse matrix or operator"
     )
@@ -99,7 +100,7 @@ def astype(op, dtype, copy):
     return _core.Dense(_walk.toarray(op).astype(dtype))
 
 
-def _arrays(op):
+def arrays_of(op):
     found, stack, seen = [], [op], set()
     while stack:
         o = stack.pop()
@@ -120,7 +121,7 @@ def _arrays(op):
 
 
 def nbytes(op):
-    return sum(a.nbytes for a in _arrays(op))
+    return sum(a.nbytes for a in arrays_of(op))
 
 
 def _one_element(op, key):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _callables, _core, _forms, _numpy, _pickle, _repr, _walk
+from . import _array_function, _callables, _core, _forms, _look, _numpy, _pickle, _repr, _walk
 
 __all__ = ["LinearOperator", "make_matvec"]
 
@@ -126,6 +126,7 @@ class LinearOperator(_core.Operator):
         return _numpy.as_dense(self, dtype, copy)
 
     __array_ufunc__ = _numpy.array_ufunc
+    __array_function__ = _array_function.array_function
 
     @property
     def real(self):
@@ -186,11 +187,34 @@ class LinearOperator(_core.Operator):
         """
         return _repr.explain(self, action, x)
 
+    def spy(self, ax=None, precision=0, **kwargs):
+        """Draw where the entries are, with matplotlib; returns the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            The current ones when not given.
+        precision : float
+            Entries of at most this modulus count as zero.
+        **kwargs
+            Passed on to matplotlib's ``Axes.spy``.
+
+        Notes
+        -----
+        Computes the entries, some rows at a time; of a matrix with more than 400 rows or columns
+        each point stands for several entries.
+        """
+        return _look.spy(self, ax, precision, **kwargs)
+
+    def to_dot(self):
+        """The expression as Graphviz text; computes nothing."""
+        return _look.to_dot(self)
+
     def __repr__(self):
         return _repr.text(self)
 
     def _repr_html_(self):
-        return _repr.html(self)
+        return _look.html(self)
 
 
 class MatVec(LinearOperator):

@@ -1,7 +1,5 @@
 """What an operator looks like: SciPy's one line, a small table in a notebook, the plan as text."""
 
-import html as _html
-
 import numpy as np
 
 
@@ -18,26 +16,6 @@ def text(op):
         return f"<{type(op).__name__} without shape>"
     words = "unspecified dtype" if dtype is None else f"dtype={dtype}"
     return f"<{_size(shape)} {type(op).__name__} with {words}>"
-
-
-def html(op):
-    rows = [("kind", type(op).__name__), ("shape", str(op.shape)), ("dtype", str(op.dtype))]
-    below = [o for o in op._operands if hasattr(o, "_operands")] or [
-        o for o in (op._init or ()) if hasattr(o, "_operands")
-    ]
-    if below:
-        rows.append(
-            (
-                "of",
-                ", ".join(text(o)[1:-1] for o in below[:6]) + (", ..." if len(below) > 6 else ""),
-            )
-        )
-    rows.append(("memory", f"{op.nbytes:,} bytes"))
-    left = "style='text-align:left'"
-    body = "".join(
-        f"<tr><th {left}>{k}</th><td {left}>{_html.escape(v)}</td></tr>" for k, v in rows
-    )
-    return f"<table>{body}</table>"
 
 
 def explain(op, action="apply", x=None):

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from . import _core, _errors, _plain, _scipy
+from . import _core, _dlpack, _errors, _plain, _scipy
 
 N, T, C, H = 0, 1, 2, 3
 
@@ -194,7 +194,7 @@ def apply(op, x, mode=N, vec=False, out=None):
 
 
 def _plain_array(op, x):
-    x = np.asarray(x)
+    x = _dlpack.taken(x) if _dlpack.given(x) else np.asarray(x)
     if x.dtype == object and not op._opaque:
         raise TypeError("arrays of dtype object go only to operators of callables")
     if x.dtype.fields is not None:
