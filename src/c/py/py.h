@@ -26,7 +26,7 @@ typedef struct py_state {
     lop_rules *rules;
     lop_store store;
     lop_options options;
-    int64_t options_version;         /* plans of another version are made anew */
+    int64_t options_version;         /* of the options; plans are kept for each */
     PyTypeObject *base;              /* the C base type */
     PyTypeObject *root;              /* LinearOperator, the Python class over it */
     PyTypeObject *type[PY_MAXKINDS]; /* by op id */
@@ -35,6 +35,9 @@ typedef struct py_state {
     PyObject *matvec_name;           /* "_matvec", interned */
     PyObject *home;                  /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
+    bool process_fft, process_provenance;          /* outside `with` */
+    PyObject *config, *fft_name, *provenance_name; /* context variable; keys of its value */
+    int64_t locals;     /* contexts with options of their own; 0: `options` holds for all */
     int64_t nogil_work; /* bytes and flops from which the GIL is released */
 } py_state;
 
@@ -145,6 +148,16 @@ lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, con
                      uint64_t *rhs, const lop_node **out, lop_err *err);
 void py_cache_clear(py_state *s, py_op *self);
 PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act); /* py_explain.c */
+
+/* py_config.c: before `options` is read, wherever another thread may have run. */
+void py_config_read(py_state *s);
+static inline void py_config_here(py_state *s) {
+    if (s->locals) py_config_read(s);
+}
+PyObject *py_config_options(py_state *s, PyObject *args);
+PyObject *py_config_watch(py_state *s, PyObject *args);
+PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
+                        PyObject *out); /* as py_apply */
 
 /* py_direct.c: A x for a vector by the cached plan, when that is one step. New array; NULL without
  * an exception: take the general way; NULL with one: it failed. */

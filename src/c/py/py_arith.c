@@ -182,6 +182,7 @@ PyObject *py_matmul(PyObject *a, PyObject *b) {
     if (PyArray_CheckExact(b)) {
         PyArrayObject *x = (PyArrayObject *)b;
         if (!py_node(s, (py_op *)a)) return NULL;
+        py_config_here(s);
         PyObject *fast =
             ((py_op *)a)->cache ? py_direct(s, (py_op *)a, x) : call_matvec(s, (py_op *)a, x);
         if (fast || PyErr_Occurred()) return fast;
@@ -189,7 +190,7 @@ PyObject *py_matmul(PyObject *a, PyObject *b) {
         int nd = PyArray_NDIM(x);
         bool vec = nd == 1;
         if (!node->opaque && nd > 0 && PyArray_DIM(x, vec ? 0 : nd - 2) == lop_cols(node)) {
-            PyObject *r = py_apply(s, (py_op *)a, x, LOP_N, false, vec, NULL);
+            PyObject *r = py_apply_here(s, (py_op *)a, x, LOP_N, false, vec, NULL);
             if (r != Py_NotImplemented) return r;
             Py_DECREF(r);
         }

@@ -17,6 +17,7 @@ PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act) {
         if (shape.ndim == 1) shape.dim[shape.ndim++] = 1;
     }
     lop_status st = py_action(s, node, &want, &shape, &rhs, &root, &err);
+    py_config_here(s);
     if (st == LOP_OK) st = lop_plan_make(&s->ctx, s->rules, &s->options, root, &plan, &err);
     lop_node_unref(root);
     if (st != LOP_OK) return py_raise(s, st, &err, (PyObject *)self, "explain");
