@@ -81,20 +81,42 @@ def describe(op, depth=3):
     return f"{name} of [{', '.join(describe(o, depth - 1) for o in below[:4])}]"
 
 
+def parts(op, limit=10000):
+    """The operators an expression is made of, itself first, each once."""
+    stack, seen = [op], set()
+    while stack and len(seen) < limit:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        yield o
+        stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
+
+
+def declared_positive(op):
+    """Who was declared positive definite in an expression: 'Dense (3, 3), built at ..., was'."""
+    words = ("pos", "positive definite")
+    found = [
+        o
+        for o in parts(op)
+        if o._head == "dense" and o._init and o._init[-1:] in [(w,) for w in words]
+    ]
+    names = []
+    for o in found[:4]:
+        built = where(o)
+        names.append(f"{type(o).__name__} {o.shape}" + (f", built at {built}," if built else ""))
+    if len(names) > 1:
+        return f"one of {' '.join(names[:-1])} and {names[-1]} was"
+    return f"{names[0] if names else type(op).__name__} was"
+
+
 _CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
 
 
 def culprits(name, op):
     """The parts of an expression that can raise such an error: inverses, index-driven kinds."""
-    heads, found, stack, seen = _CULPRITS.get(name, ()), [], [op], set()
-    while stack and len(seen) < 10000:
-        o = stack.pop()
-        if id(o) in seen:
-            continue
-        seen.add(id(o))
-        if o._head in heads or o._by in heads:
-            found.append(o)
-        stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
+    heads = _CULPRITS.get(name, ())
+    found = [o for o in parts(op) if o._head in heads or o._by in heads]
     return found[:4] or [op]
 
 

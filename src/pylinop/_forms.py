@@ -31,13 +31,15 @@ def as_shape(shape):
 
 
 def kind_shape(shape, square):
-    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n)."""
+    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n).
+
+    ``square`` is the name of a kind that must be square, or None."""
     if isinstance(shape, (bool, np.bool_)) or not hasattr(shape, "__index__"):
         shape = as_shape(shape)
     else:
         shape = as_shape((shape, shape))
     if square and shape[-1] != shape[-2]:
-        raise ValueError(f"an identity is square, got shape {shape}")
+        raise ValueError(f"{square} is square, got shape {shape}")
     if len(shape) > 8:
         raise ValueError(f"at most 8 dimensions, got {len(shape)}")
     return shape

@@ -56,8 +56,9 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
     }
     if (a && (PyArray_NDIM(a) < param->rank || PyArray_NDIM(a) + 2 - param->rank > LOP_MAXDIM)) {
         fail(PyExc_ValueError,
-             "%s(%s=...): expected %d dimensions (and at most %d of batch before them), got %d",
-             p->op->title, param->name, param->rank, LOP_MAXDIM - 2, PyArray_NDIM(a));
+             "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d",
+             p->op->title, param->name, param->rank, param->rank == 1 ? "" : "s", LOP_MAXDIM - 2,
+             param->rank == 1 ? "it" : "them", PyArray_NDIM(a));
         Py_CLEAR(a);
     }
     if (a && p->copy && (PyObject *)a == o)
@@ -134,11 +135,12 @@ static int read_assume(parts *p, PyObject *o) {
                 p->op->title, o);
 }
 
-static int read_shape(parts *p, const lop_param *param, PyObject *o, bool square) {
-    PyObject *args[2] = {o, square ? Py_True : Py_False};
-    PyObject *shape = py_call_hook(p->s, "kind_shape", args, 2);
+static int read_shape(parts *p, PyObject *o, bool square) {
+    PyObject *title = square ? PyUnicode_FromString(p->op->title) : Py_NewRef(Py_None);
+    PyObject *args[2] = {o, title};
+    PyObject *shape = title ? py_call_hook(p->s, "kind_shape", args, 2) : NULL;
+    Py_XDECREF(title);
     if (!shape) return -1;
-    (void)param;
     p->like.shape.ndim = (int)PyTuple_GET_SIZE(shape);
     for (int i = 0; i < p->like.shape.ndim; i++)
         p->like.shape.dim[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
@@ -208,13 +210,13 @@ static int read_one(parts *p, int i) {
         return read_operator(p, i, o);
     }
     case LOP_P_INT:
-        if (p->op->max == 0) return read_shape(p, param, o, true);
+        if (p->op->max == 0) return read_shape(p, o, true);
         p->attr.i[0] = PyLong_AsLongLong(o);
         if (PyErr_Occurred()) return -1;
         return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative",
                                        p->op->title, param->name, o)
                                 : 0;
-    case LOP_P_SHAPE: return read_shape(p, param, o, false);
+    case LOP_P_SHAPE: return read_shape(p, o, false);
     case LOP_P_DTYPE: return read_dtype(p, o);
     case LOP_P_ASSUME: return read_assume(p, o);
     case LOP_P_FOREIGN: return read_foreign(p, i, o);
