@@ -96,3 +96,57 @@ def test_no_warning_where_the_promise_holds():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pl.inv(pl.Dense(np.eye(3), assume_a="pos")) @ np.ones(3)
+
+
+ACTIONS = ["apply", "matvec", "solve", "dense", "diagonal", "trace", "element"]
+
+
+@pytest.mark.parametrize(
+    "args, written",
+    [
+        ((), "(apply (diag"),
+        (("apply", np.ones((3, 2))), "(array:float64[3,2]"),
+        (("matvec", np.ones(3, "c8")), "(array:complex64[3,1]"),
+        (("solve",), "(apply (diag (recip"),
+        (("solve", np.ones((5, 3, 2), "f4")), "(array:float32[5,3,2]"),
+        (("dense",), "(todense"),
+        (("diagonal",), "(diagonal:0"),
+        (("diagonal", -2), "(diagonal:-2"),
+        (("trace",), "(trace"),
+        (("element", 1, 2), "(element:1,2"),
+        (("element", -1, np.int8(-3)), "(element:2,0"),
+    ],
+)
+def test_every_action_is_explained(args, written):
+    text = pl.Diag(np.ones(3)).explain(*args)
+    assert written in text.splitlines()[0], text
+    assert "total" in text
+
+
+def test_explain_solve_shows_the_solver_and_computes_nothing():
+    a = np.zeros((4, 4))  # singular: a computation would raise
+    assert "getrf" in pl.Dense(a).explain("solve", np.ones(4))
+    assert "potrf" in pl.Dense(a, assume_a="pos").explain("solve", b=np.ones((4, 9)))
+    assert "(4, 9)" in pl.Dense(a).explain("solve", b=np.ones((4, 9)))
+    assert "trsm" in pl.Dense(a, assume_a="lower triangular").explain("solve")
+    assert "gemm" in pl.Dense(a).explain(x=np.ones((4, 9)))
+    assert "pick" in pl.Dense(a).explain("element", i=0, j=3)
+
+
+def test_explain_refuses_clearly():
+    A = pl.Dense(np.ones((3, 4)))
+    for wrong in ("svd", "", None, 3, ["apply"]):
+        text = said(ValueError, lambda: A.explain(wrong))
+        assert repr(wrong) in text and all(name in text for name in ACTIONS)
+    with pytest.raises(np.linalg.LinAlgError, match=r"\(3, 4\)"):
+        A.explain("solve", np.ones(3))
+    with pytest.raises(ValueError, match=r"\(3, 4\).*\(3, 1\)"):
+        A.explain("apply", np.ones(3))
+    with pytest.raises(ValueError, match="got 0"):
+        A.explain("apply", 1.0)
+    with pytest.raises(IndexError, match="index 4 is out of bounds for size 4"):
+        A.explain("element", 0, 4)
+    assert "'element', i, j" in said(TypeError, lambda: A.explain("element", 0))
+    assert "'trace')" in said(TypeError, lambda: A.explain("trace", 0))
+    with pytest.raises(TypeError):
+        A.explain("diagonal", 0.5)

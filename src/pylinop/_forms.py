@@ -151,6 +151,16 @@ def _one_element(op, key):
     return None
 
 
+def bounded(op, i, j):
+    """Indices of one element, counted from 0."""
+    for at, size in ((i, op.shape[-2]), (j, op.shape[-1])):
+        if not -size <= at < size:
+            raise IndexError(
+                f"index {at} is out of bounds for size {size} (operator of shape {op.shape})"
+            )
+    return i % op.shape[-2], j % op.shape[-1]
+
+
 def getitem(op, key):
     """op[i, j], op[..., i, j]: one element (of each batch element), computed now."""
     found = _one_element(op, key)
@@ -160,16 +170,10 @@ def getitem(op, key):
             "rows, columns and slices come later"
         )
     batch, i, j = found
-    m, n = op.shape[-2:]
-    for at, size in ((i, m), (j, n)):
-        if not -size <= at < size:
-            raise IndexError(
-                f"index {at} is out of bounds for size {size} (operator of shape {op.shape})"
-            )
-    i, j = i % m, j % n
+    i, j = bounded(op, i, j)
     y = op._element(i, j)
     if y is NotImplemented:
-        unit = np.zeros(n, dtype=op.dtype)
+        unit = np.zeros(op.shape[-1], dtype=op.dtype)
         unit[j] = 1
         y = _walk.apply(op, unit, _walk.N, True)[..., i][()]
     return y[batch] if batch else y

@@ -175,16 +175,32 @@ class LinearOperator(_core.Operator):
 
     __iter__ = None
 
-    def explain(self, action="apply", x=None):
+    def explain(self, action="apply", *args, **kwargs):
         """The plan for an action as text: steps, flops, bytes, memory; computes nothing.
 
         Parameters
         ----------
-        action : {'apply', 'dense', 'diagonal', 'trace'}
-        x : array_like, optional
-            The right-hand side for 'apply'; a vector of the operator's dtype when not given.
+        action : {'apply', 'solve', 'dense', 'diagonal', 'trace', 'element'}
+            ``explain("apply", x)``, or ``"matvec"``: the product with ``x``;
+            ``explain("solve", b)``: ``pl.inv(self) @ b``; ``explain("diagonal", offset)``;
+            ``explain("element", i, j)``.
+        *args, **kwargs
+            What the action takes. ``x`` and ``b`` may be left out: a vector of the operator's
+            dtype then; only their shape and dtype are looked at.
+
+        Raises
+        ------
+        ValueError
+            For an action that does not exist.
+
+        Examples
+        --------
+        >>> import numpy as np, pylinop as pl
+        >>> print(pl.Diag(np.ones(3)).explain("trace"))  # doctest: +ELLIPSIS
+        written   (trace:... (diag (array:float64[3]#...)))
+        ...
         """
-        return _repr.explain(self, action, x)
+        return _repr.explain(self, action, args, kwargs)
 
     def __repr__(self):
         return _repr.text(self)

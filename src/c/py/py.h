@@ -147,7 +147,8 @@ PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyOb
 lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
                      uint64_t *rhs, const lop_node **out, lop_err *err);
 void py_cache_clear(py_state *s, py_op *self);
-PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act); /* py_explain.c */
+/* py_explain.c */
+PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 
 /* py_config.c: before `options` is read, wherever another thread may have run. */
 void py_config_read(py_state *s);
