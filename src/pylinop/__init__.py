@@ -33,7 +33,9 @@ def _load_core() -> None:
 
 _load_core()
 
-from . import _callables, _core, _forms, _walk
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from . import _callables, _core, _errors, _forms, _scipy, _walk
 from ._config import config, show_config
 from ._errors import (
     ConvergenceError,
@@ -41,10 +43,8 @@ from ._errors import (
     LinAlgError,
     MaterializationError,
     MaterializationWarning,
-    make_error,
 )
 from ._operator import LinearOperator, MatVec
-from ._scipy import parts_of_sparse
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
@@ -60,8 +60,8 @@ _core._setup(
         **{name: getattr(_forms, name) for name in _TAKING.split()},
         "rmatmul": lambda x, op: _walk.rmatmul(op, x),
         "rmultiply": _walk.rmultiply,
-        "make_error": make_error,
-        "parts_of_sparse": parts_of_sparse,
+        "make_error": _errors.make_error,
+        "parts_of_sparse": _scipy.parts_of_sparse,
     },
     __file__.rsplit("__init__", 1)[0].encode(),
 )
@@ -88,6 +88,9 @@ from ._core import (
     kinds,
     rules,
 )
+
+if _TYPE_CHECKING:
+    from ._core import *  # every kind of the table
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
 
 __version__ = "0.1.0.dev0"

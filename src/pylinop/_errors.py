@@ -3,6 +3,7 @@
 import linecache
 import os
 import sys
+from typing import Any
 
 from numpy.linalg import LinAlgError
 
@@ -30,7 +31,7 @@ class FallbackWarning(UserWarning):
 class ConvergenceError(LinAlgError):
     """An iterative solver did not reach its tolerance; carries the best iterate as ``x``."""
 
-    def __init__(self, message, x=None, record=None):
+    def __init__(self, message: str, x: Any = None, record: Any = None) -> None:
         super().__init__(message)
         self.x = x
         self.record = record

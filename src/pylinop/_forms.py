@@ -1,8 +1,13 @@
 """Taking things in, and small forms: operators from anything, shapes, parts, other dtypes."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from . import _core, _scipy, _walk
+
+if TYPE_CHECKING:
+    from ._operator import LinearOperator
 
 
 def as_array(x):
@@ -45,7 +50,7 @@ def kind_shape(shape, square):
     return shape
 
 
-def as_operator(A):
+def as_operator(A: Any) -> "LinearOperator":
     """``A`` as an operator of ours: itself, or wrapped without copying."""
     if isinstance(A, _core.Operator):
         return A
