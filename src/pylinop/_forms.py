@@ -53,7 +53,7 @@ def kind_shape(shape, square):
 def as_operator(A: Any) -> "LinearOperator":
     """``A`` as an operator of ours: itself, or wrapped without copying."""
     if isinstance(A, _core.Operator):
-        return A
+        return A  # type: ignore[return-value]  # LinearOperator is its one child
     if _scipy.issparse(A):
         return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
     if (
