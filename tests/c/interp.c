@@ -459,6 +459,42 @@ static const tv *refold(ip *p, const lop_node *node, const tv *a) {
     return y;
 }
 
+/* Diagonal k of A (x) B from four diagonals: row a n + b, A's d-th with B's r-th, and the next. */
+static const tv *weave(ip *p, const lop_node *node) {
+    const tv *v[4];
+    lop_shape batch = {0};
+    for (int i = 0; i < 4; i++) {
+        lop_shape both;
+        v[i] = ip_eval(p, node->child[i]);
+        if (!v[i]) return NULL;
+        if (!broadcast(&batch, &v[i]->batch, &both)) return fail(p, "weave");
+        batch = both;
+    }
+    int64_t k = node->attr.i[0], n = node->attr.i[1], d = 0, row0 = k < 0 ? -k : 0;
+    while (d * n > k) d--;
+    while ((d + 1) * n <= k) d++;
+    tv *y = blank(p, &batch, 1, node->attr.i[2], 1);
+    for (int64_t e = 0; e < y->nb; e++)
+        for (int64_t x = 0; x < y->m; x++) {
+            int64_t a = (row0 + x) / n, b = (row0 + x) % n, c = b + k - d * n; /* B's column */
+            int which = c < n ? 0 : 2;
+            int64_t first = d + (which ? 1 : 0), col = which ? c - n : c;
+            mv of_a = part(v[which], &batch, e), of_b = part(v[which + 1], &batch, e);
+            val s = of_a.v[first < 0 ? a + first : a], t = of_b.v[b < col ? b : col];
+            y->v[e * y->m + x] = mul(p, s, t);
+        }
+    return y;
+}
+static void do_comb(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    int64_t k = node->attr.i[0], s = node->attr.i[1], t = node->attr.i[2];
+    for (int64_t x = 0; x < y.m; x++) {
+        int64_t i = (x + (k < 0 ? -k : 0)) / s, j = (x + (k > 0 ? k : 0)) / t;
+        y.v[x] = a.v[i % a.m * a.n + j % a.n];
+    }
+}
+
 /* -- dispatch */
 
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
@@ -505,6 +541,7 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (!strcmp(s, "power")) return power(p, node, a);
     if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
     if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
+    if (!strcmp(s, "comb")) return zip(p, node, a, NULL, 1, node->attr.i[3], 1, do_comb);
     if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
     if (!strcmp(s, "inverse")) {
         lop_shape none = {0};
@@ -545,6 +582,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
         return constant(p, node, s);
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);
+    if (!strcmp(s, "weave")) return weave(p, node);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {
