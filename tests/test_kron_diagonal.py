@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-
-import pylinop as pl
 from ref import FLOATS
 from samples import values
+
+import pylinop as pl
 
 SHAPES = [
     [(3, 3), (2, 2)],
