@@ -35,7 +35,7 @@ _load_core()
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import _callables, _core, _errors, _forms, _scipy, _walk
+from . import _callables, _core, _errors, _forms, _numpy, _scipy, _walk
 from ._config import config, show_config
 from ._errors import (
     ConvergenceError,
@@ -58,6 +58,7 @@ _core._setup(
         **{name: getattr(_walk, name) for name in _HOOKS.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_forms, name) for name in _TAKING.split()},
+        "array_ufunc": _numpy.array_ufunc,
         "rmatmul": lambda x, op: _walk.rmatmul(op, x),
         "rmultiply": _walk.rmultiply,
         "make_error": _errors.make_error,

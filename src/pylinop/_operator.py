@@ -147,8 +147,6 @@ class LinearOperator(_core.Operator):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return _numpy.as_dense(self, dtype, copy)
 
-    __array_ufunc__: Any = _numpy.array_ufunc
-
     @property
     def real(self) -> LinearOperator:
         """The real part, lazy; the operator itself when it is real."""

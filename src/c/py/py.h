@@ -32,6 +32,7 @@ typedef struct py_state {
     PyTypeObject *type[PY_MAXKINDS]; /* by op id */
     PyTypeObject *view[4];           /* Transpose, Conj, Adjoint by mode */
     PyObject *hooks;                 /* dict: name -> Python function */
+    PyObject *matmul;                /* np.matmul */
     PyObject *matvec_name;           /* "_matvec", interned */
     PyObject *home;                  /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
@@ -122,6 +123,7 @@ PyObject *py_negative(PyObject *a);
 PyObject *py_positive(PyObject *a);
 PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod);
 PyObject *py_inverse(py_state *s, py_op *self);
+PyObject *py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
 int py_coefficient(PyObject *number, lop_attr *attr); /* 1 yes, 0 not one of ours, -1 exception */
 
 /* py_array.c */

@@ -169,7 +169,10 @@ static int exec_module(PyObject *module) {
     s->nogil_work = 200000;
     s->home = PyBytes_FromString("\1");
     s->matvec_name = PyUnicode_InternFromString("_matvec");
-    if (!s->home || !s->matvec_name) return -1;
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    s->matmul = numpy ? PyObject_GetAttrString(numpy, "matmul") : NULL;
+    Py_XDECREF(numpy);
+    if (!s->home || !s->matvec_name || !s->matmul) return -1;
     if (lop_kinds_check(&err) != LOP_OK ||
         lop_rules_new(&s->ctx, lop_rule_table, lop_rule_count, &s->rules, &err) != LOP_OK) {
         PyErr_Format(PyExc_ImportError, "pylinop: %s", err.text);
@@ -189,6 +192,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(s->root);
     Py_VISIT(s->hooks);
     Py_VISIT(s->config);
+    Py_VISIT(s->matmul);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_VISIT(s->type[i]);
     for (int i = 0; i < 4; i++) Py_VISIT(s->view[i]);
     return 0;
@@ -202,6 +206,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->root);
     Py_CLEAR(s->home);
     Py_CLEAR(s->matvec_name);
+    Py_CLEAR(s->matmul);
     Py_CLEAR(s->config);
     Py_CLEAR(s->fft_name);
     Py_CLEAR(s->provenance_name);

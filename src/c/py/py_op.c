@@ -551,6 +551,8 @@ static PyMethodDef op_methods[] = {
     {"adjoint", op_adjoint, METH_NOARGS, "adjoint($self)\n--\n\nThe adjoint, lazy; same as .H."},
     {"conj", op_conj, METH_NOARGS, "conj($self)\n--\n\nThe complex conjugate, lazy."},
     {"conjugate", op_conj, METH_NOARGS, "conjugate($self)\n--\n\nThe complex conjugate, lazy."},
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))py_array_ufunc, METH_FASTCALL | METH_KEYWORDS,
+     NULL},
     {"_element", op_element, METH_VARARGS, NULL},
     {"_apply", op_apply, METH_VARARGS, NULL},
     {"_explain", op_explain, METH_VARARGS, NULL},
