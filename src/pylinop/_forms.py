@@ -1,8 +1,13 @@
 """Taking things in, and small forms: operators from anything, shapes, parts, other dtypes."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from . import _core, _dlpack, _scipy, _walk
+
+if TYPE_CHECKING:
+    from ._operator import LinearOperator
 
 
 def as_array(x):
@@ -31,22 +36,24 @@ def as_shape(shape):
 
 
 def kind_shape(shape, square):
-    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n)."""
+    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n).
+
+    ``square`` is the name of a kind that must be square, or None."""
     if isinstance(shape, (bool, np.bool_)) or not hasattr(shape, "__index__"):
         shape = as_shape(shape)
     else:
         shape = as_shape((shape, shape))
     if square and shape[-1] != shape[-2]:
-        raise ValueError(f"an identity is square, got shape {shape}")
+        raise ValueError(f"{square} is square, got shape {shape}")
     if len(shape) > 8:
         raise ValueError(f"at most 8 dimensions, got {len(shape)}")
     return shape
 
 
-def as_operator(A):
+def as_operator(A: Any) -> "LinearOperator":
     """``A`` as an operator of ours: itself, or wrapped without copying."""
     if isinstance(A, _core.Operator):
-        return A
+        return A  # type: ignore[return-value]  # LinearOperator is its one child
     if _scipy.issparse(A):
         return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
     if _dlpack.given(A):
@@ -150,6 +157,16 @@ def _one_element(op, key):
     return None
 
 
+def bounded(op, i, j):
+    """Indices of one element, counted from 0."""
+    for at, size in ((i, op.shape[-2]), (j, op.shape[-1])):
+        if not -size <= at < size:
+            raise IndexError(
+                f"index {at} is out of bounds for size {size} (operator of shape {op.shape})"
+            )
+    return i % op.shape[-2], j % op.shape[-1]
+
+
 def getitem(op, key):
     """op[i, j], op[..., i, j]: one element (of each batch element), computed now."""
     found = _one_element(op, key)
@@ -159,16 +176,10 @@ def getitem(op, key):
             "rows, columns and slices come later"
         )
     batch, i, j = found
-    m, n = op.shape[-2:]
-    for at, size in ((i, m), (j, n)):
-        if not -size <= at < size:
-            raise IndexError(
-                f"index {at} is out of bounds for size {size} (operator of shape {op.shape})"
-            )
-    i, j = i % m, j % n
+    i, j = bounded(op, i, j)
     y = op._element(i, j)
     if y is NotImplemented:
-        unit = np.zeros(n, dtype=op.dtype)
+        unit = np.zeros(op.shape[-1], dtype=op.dtype)
         unit[j] = 1
         y = _walk.apply(op, unit, _walk.N, True)[..., i][()]
     return y[batch] if batch else y

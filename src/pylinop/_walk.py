@@ -468,8 +468,8 @@ def materialising(op, nbytes, asked):
 
 def fell_back(op, count):
     warnings.warn(
-        f"{type(op).__name__} {op.shape} was declared positive definite and is not"
-        + (f" in {count} batch elements" if count > 1 else "")
+        f"{_errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
+        + (f" in {count} solves" if count > 1 else "")
         + ": solved by LU instead of Cholesky",
         _errors.FallbackWarning,
         stacklevel=_errors.outside(),

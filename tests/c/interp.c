@@ -428,36 +428,7 @@ static void do_pick(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)b;
     y.v[0] = a.v[node->attr.i[0] * a.n + node->attr.i[1]];
 }
-static void do_gather(ip *p, const lop_node *node, mv y, mv a, mv b) {
-    (void)p;
-    (void)b;
-    const int64_t *t = node->attr.i;
-    bool back = !strcmp(node->op->name, "spread");
-    for (int64_t l = 0; l < t[0]; l++)
-        for (int64_t i = 0; i < t[1]; i++)
-            for (int64_t r = 0; r < t[2]; r++)
-                for (int64_t j = 0; j < t[3]; j++) {
-                    int64_t tall = ((l * t[1] + i) * t[2] + r) * t[3] + j;
-                    int64_t wide = i * t[0] * t[2] * t[3] + (l * t[2] + r) * t[3] + j;
-                    y.v[back ? tall : wide] = a.v[back ? wide : tall];
-                }
-}
-
-static const tv *refold(ip *p, const lop_node *node, const tv *a) {
-    const int64_t *t = node->attr.i;
-    int64_t L = t[0], n = t[1], R = t[2], k = t[3];
-    bool wide = !strcmp(node->op->name, "fold") || !strcmp(node->op->name, "gather");
-    bool copy = !strcmp(node->op->name, "gather") || !strcmp(node->op->name, "spread");
-    if (copy)
-        return zip(p, node, a, NULL, 2, wide ? n : L * n * R, wide ? L * R * k : k, do_gather);
-    lop_shape batch = a->batch;
-    if (wide && L != 1) batch.dim[batch.ndim++] = L;
-    if (!wide && L != 1) batch.ndim--;
-    tv *y = blank(p, &batch, 2, wide ? n : L * n * R, wide ? R * k : k);
-    if (y->nb * y->m * y->n != a->nb * a->m * a->n) return fail(p, "a fold does not fit");
-    memcpy(y->v, a->v, (size_t)(y->nb * y->m * y->n) * sizeof *y->v);
-    return y;
-}
+#include "interp_more.h"
 
 /* -- dispatch */
 
@@ -505,6 +476,7 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (!strcmp(s, "power")) return power(p, node, a);
     if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
     if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
+    if (!strcmp(s, "comb")) return zip(p, node, a, NULL, 1, node->attr.i[3], 1, do_comb);
     if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
     if (!strcmp(s, "inverse")) {
         lop_shape none = {0};
@@ -545,6 +517,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
         return constant(p, node, s);
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);
+    if (!strcmp(s, "weave")) return weave(p, node);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {

@@ -45,6 +45,7 @@ LOP_BUILD(apply_kron);
 LOP_BUILD(solve_kron);
 LOP_BUILD(dense_kron);
 LOP_BUILD(diagonal_kron);
+LOP_BUILD(diagonal_kron_off);
 LOP_BUILD(trace_kron);
 LOP_BUILD(element_kron);
 

@@ -202,6 +202,8 @@ const lop_rule lop_rule_table[] = {
      "(diagonal@k (prod (prod ?u ?c) (view:3 ?v)))", NULL, NULL, "likewise"},
     {"diagonal-kron", LOP_PUSH, "(diagonal@k (kron))", NULL, lop_when_main_kron,
      lop_build_diagonal_kron, "diag(A) (x) diag(B)"},
+    {"diagonal-kron-off", LOP_PUSH, "(diagonal@k (kron))", NULL, NULL, lop_build_diagonal_kron_off,
+     "by diagonals of a head and a square tail, or by elements"},
     {"diagonal-prod", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL, lop_build_diagonal_prod,
      "sum_t A[i,t] B[t,j]"},
     {"diagonal-dense", LOP_PUSH, "(diagonal@k ?a)", NULL, lop_when_no_diagonal,
