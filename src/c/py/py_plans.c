@@ -263,6 +263,7 @@ done:
 }
 
 static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+    py_config_here(s);
     want->version = s->options_version;
     for (int i = 0; i < self->ncache; i++) {
         if (!entry_fits(&self->cache[i], want)) continue;
