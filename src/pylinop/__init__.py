@@ -66,6 +66,7 @@ _core._setup(
     __file__.rsplit("__init__", 1)[0].encode(),
 )
 
+from . import linalg
 from ._core import (
     Adjoint,
     Conj,
@@ -89,6 +90,18 @@ from ._core import (
     rules,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._linalg import (
+    cond,
+    det,
+    eigvalsh,
+    logdet,
+    matrix_norm,
+    matrix_rank,
+    pinv,
+    slogdet,
+    solve,
+    svdvals,
+)
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -118,13 +131,24 @@ __all__ = [
     "Transpose",
     "Zeros",
     "aslinearoperator",
+    "cond",
     "config",
+    "det",
     "diagonal",
+    "eigvalsh",
     "freeze",
     "inv",
     "kinds",
+    "linalg",
+    "logdet",
+    "matrix_norm",
+    "matrix_rank",
+    "pinv",
     "rules",
     "show_config",
+    "slogdet",
+    "solve",
+    "svdvals",
     "trace",
 ]
 

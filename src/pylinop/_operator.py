@@ -180,7 +180,7 @@ class LinearOperator(_core.Operator):
 
         Parameters
         ----------
-        action : {'apply', 'dense', 'diagonal', 'trace'}
+        action : {'apply', 'dense', 'diagonal', 'trace', 'det'}
         x : array_like, optional
             The right-hand side for 'apply'; a vector of the operator's dtype when not given.
         """

@@ -42,7 +42,7 @@ def html(op):
 
 def explain(op, action="apply", x=None):
     """The plan of an action as text."""
-    names = {"apply": 0, "dense": 8, "diagonal": 9, "trace": 10}
+    names = {"apply": 0, "dense": 8, "diagonal": 9, "trace": 10, "det": 12}
     if action not in names:
         raise NotImplementedError(f"no explanation of {action!r} yet; there are {sorted(names)}")
     if action == "apply":

@@ -3,7 +3,7 @@
  * The rules push actions down to the kinds; here the kinds' own methods are called. attr.i[3] of
  * todense, diagonal, trace, element is the dtype + 1 in which to compute (0: the operator's own).
  */
-#include "core/op.h"
+#include "factor.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
@@ -138,8 +138,9 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-static size_t factor_bytes(int64_t n, lop_dtype dt) {
-    return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63;
+static lop_status singular(lop_err *err, int64_t pivot, int64_t n) {
+    return lop_fail(err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
+                    (long long)pivot, (long long)n);
 }
 
 static lop_status run_getrf(const lop_call *c) {
@@ -148,11 +149,8 @@ static lop_status run_getrf(const lop_call *c) {
     int64_t info = 0;
     lopk_copy(&f, a);
     lop_status st =
-        lopk_getrf(&f, (int32_t *)(void *)((char *)f.p + factor_bytes(a->m, a->dt)), &info);
-    if (st == LOP_SINGULAR)
-        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
-                        (long long)info, (long long)a->m);
-    return st;
+        lopk_getrf(&f, (int32_t *)(void *)((char *)f.p + lop_factor_bytes(a->m, a->dt)), &info);
+    return st == LOP_SINGULAR ? LOP_OK : st;
 }
 /* SciPy reads the upper triangle of what is declared positive definite: its adjoint is our lower
  * one. */
@@ -166,8 +164,10 @@ static lop_status run_back(const lop_call *c) {
     const lop_mat *y = c->a[0], *f = c->a[1], *b = c->a[2];
     lop_mat a = {f->p, y->m, y->m, 1, y->m > 0 ? y->m : 1, y->dt},
             x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    int64_t zero = lopk_diag_has_zero(&a);
+    if (zero >= 0) return singular(c->err, zero + 1, y->m);
     lopk_copy(&x, b);
-    const int32_t *ipiv = (const int32_t *)(void *)((char *)f->p + factor_bytes(y->m, y->dt));
+    const int32_t *ipiv = (const int32_t *)(void *)((char *)f->p + lop_factor_bytes(y->m, y->dt));
     lop_status st = lopk_getrs(&a, ipiv, 'N', &x);
     if (st == LOP_OK) lopk_copy(y, &x);
     return st;
@@ -184,8 +184,8 @@ static lop_status emit_back(lop_emit *e, const lop_node *self, int factor, int b
     return LOP_OK;
 }
 
-static int emit_factor(lop_emit *e, const lop_node *self, int a, lop_status *st) {
-    int64_t n = lop_rows(self), all;
+int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
+    int64_t all;
     if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all)) {
         *st =
             lop_fail(lop_emit_err(e), LOP_OVERFLOW,
@@ -193,7 +193,7 @@ static int emit_factor(lop_emit *e, const lop_node *self, int a, lop_status *st)
         return -1;
     }
     double cube = (double)n * (double)n * (double)n;
-    size_t bytes = factor_bytes(n, self->dtype) + (size_t)n * 4;
+    size_t bytes = lop_factor_bytes(n, dt) + (size_t)n * 4;
     return lop_emit_derived(e, "getrf", run_getrf, bytes, 1, &a, NULL, 0, cube * 2 / 3, st);
 }
 
@@ -201,7 +201,7 @@ static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     int a = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st), b = -1, f = -1;
     if (a >= 0) b = lop_emit_cast(e, lop_emit_value(e, self->child[1]), self->dtype, &st);
-    if (b >= 0) f = emit_factor(e, self, a, &st);
+    if (b >= 0) f = lop_emit_lu(e, lop_rows(self), self->dtype, a, &st);
     return f < 0 ? st : emit_back(e, self, f, b, out);
 }
 
@@ -209,7 +209,7 @@ static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
 static lop_status run_lu_direct(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
-    char *after = (char *)c->scratch + factor_bytes(a->m, a->dt);
+    char *after = (char *)c->scratch + lop_factor_bytes(a->m, a->dt);
     int32_t *ipiv = (int32_t *)(void *)after;
     lop_mat x = {
         after + (((size_t)a->m * 4 + 63) & ~(size_t)63), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
@@ -217,9 +217,7 @@ static lop_status run_lu_direct(const lop_call *c) {
     lopk_copy(&f, a);
     lopk_copy(&x, b);
     lop_status st = lopk_getrf(&f, ipiv, &info);
-    if (st == LOP_SINGULAR)
-        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
-                        (long long)info, (long long)a->m);
+    if (st == LOP_SINGULAR) return singular(c->err, info, a->m);
     if (st == LOP_OK) st = lopk_getrs(&f, ipiv, 'N', &x);
     if (st == LOP_OK) lopk_copy(y, &x);
     return st;
@@ -227,8 +225,12 @@ static lop_status run_lu_direct(const lop_call *c) {
 static lop_status run_chol_direct(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
-    lop_mat x = {
-        (char *)c->scratch + factor_bytes(a->m, a->dt), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    lop_mat x = {(char *)c->scratch + lop_factor_bytes(a->m, a->dt),
+                 y->m,
+                 y->n,
+                 1,
+                 y->m > 0 ? y->m : 1,
+                 y->dt};
     int64_t info = 0;
     copy_upper(&f, a);
     lop_status st = lopk_potrf(&f, &info);
@@ -253,13 +255,13 @@ static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = lop_emit_step(e, "posv", run_chol_direct, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
-    s->scratch = factor_bytes(n, self->dtype) + x;
+    s->scratch = lop_factor_bytes(n, self->dtype) + x;
     s->flops = cube / 3;
     s = lop_emit_step(e, "gesv", run_lu_direct, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->when = mask;
     s->when_set = true;
-    s->scratch = factor_bytes(n, self->dtype) + (((size_t)n * 4 + 63) & ~(size_t)63) + x;
+    s->scratch = lop_factor_bytes(n, self->dtype) + (((size_t)n * 4 + 63) & ~(size_t)63) + x;
     return LOP_OK;
 }
 /* Substitution with one triangle of the array as it lies. attr.i[0]: lower, attr.i[1]: mode. */

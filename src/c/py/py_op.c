@@ -478,6 +478,12 @@ static PyObject *op_element(PyObject *self, PyObject *args) {
     return py_value(py_state_of(self), (py_op *)self, ACT_ELEMENT, i, j, NULL);
 }
 
+/* _scaledet(): (mantissa, exponent of 2) of the determinant, or NotImplemented. */
+static PyObject *op_scaledet(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return py_value(py_state_of(self), (py_op *)self, ACT_DET, 0, 0, NULL);
+}
+
 static PyObject *op_transpose(PyObject *self, PyObject *unused) {
     (void)unused;
     return py_view(py_state_of(self), (py_op *)self, LOP_T);
@@ -507,7 +513,7 @@ static PyObject *op_explain(PyObject *self, PyObject *args) {
     int act;
     PyObject *x;
     if (!PyArg_ParseTuple(args, "iO:_explain", &act, &x)) return NULL;
-    if (act < 0 || act > ACT_TRACE || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
+    if (act < 0 || act > ACT_DET || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
         return PyErr_Format(PyExc_ValueError, "no such action: %d", act);
     return py_plan_text(py_state_of(self), (py_op *)self,
                         PyArray_Check(x) ? (PyArrayObject *)x : NULL, act);
@@ -545,6 +551,7 @@ static PyMethodDef op_methods[] = {
     {"conj", op_conj, METH_NOARGS, "conj($self)\n--\n\nThe complex conjugate, lazy."},
     {"conjugate", op_conj, METH_NOARGS, "conjugate($self)\n--\n\nThe complex conjugate, lazy."},
     {"_element", op_element, METH_VARARGS, NULL},
+    {"_scaledet", op_scaledet, METH_NOARGS, NULL},
     {"_apply", op_apply, METH_VARARGS, NULL},
     {"_explain", op_explain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
