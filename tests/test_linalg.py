@@ -185,8 +185,15 @@ def test_declared(rng):
         pl.det(pl.Dense(t, "upper triangular").H), np.prod(np.diagonal(g, 0, 1, 2), -1).conj()
     )
     not_positive = np.array([[1.0, 2.0], [2.0, 1.0]])
-    with pytest.warns(pl.FallbackWarning):
-        np.testing.assert_allclose(pl.det(pl.Dense(not_positive, "pos")), -3)
+    A = pl.Dense(not_positive, "pos")
+    for f in (pl.det, lambda A: pl.solve(A, np.eye(2)), lambda A: pl.inv(2 * A) @ np.eye(2)):
+        with pytest.warns(pl.FallbackWarning, match=r"Dense \(2, 2\) built at .*test_linalg.py"):
+            f(A)
+    with pytest.warns(pl.FallbackWarning, match="in 2 batch elements"):
+        pl.slogdet(pl.Dense(np.stack([not_positive, np.eye(2), not_positive]), "pos"))
+    none = pl.Dense(np.zeros((2, 2)), "pos")
+    with pytest.raises(np.linalg.LinAlgError, match=r"Dense \(2, 2\) built at .*test_linalg.py"):
+        pl.solve(none, np.ones(2))
     with pytest.raises(np.linalg.LinAlgError, match=r"Dense \(2, 2\)"):
         pl.solve(np.array([[1.0, 2.0], [0.0, 0.0]]), np.ones(2), "upper triangular")
 
@@ -213,6 +220,18 @@ def test_singular_and_special():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 np.testing.assert_equal(pl.det(A), bad)
                 np.testing.assert_equal(pl.slogdet(A).logabsdet, bad)
+
+
+def test_a_singular_operand_may_be_mended():
+    a = np.ones((3, 3))
+    A = pl.Dense(a)
+    for _ in range(2):  # the factor is kept, zero pivot and all
+        with pytest.raises(np.linalg.LinAlgError, match="pivot 2 of 3"):
+            pl.solve(A, np.ones(3))
+        assert pl.det(A) == 0
+    a[:] = 2 * np.eye(3)
+    np.testing.assert_array_equal(pl.solve(A, np.ones(3)), np.full(3, 0.5))
+    assert pl.det(A) == 8
 
 
 def test_one_factor_serves_solve_and_det(rng):
@@ -502,3 +521,7 @@ def test_matrix_power(rng):
         pl.linalg.matrix_power(np.ones((2, 3)), 2)
     np.testing.assert_allclose(pl.linalg.matmul(pl.Dense(a), a), a @ a)
     assert pl.linalg.matrix_transpose(a).shape == (3, 3)
+    for how in ({}, {"offset": 1}, {"offset": -2}, {"dtype": "complex64"}, {"offset": 5}):
+        got = pl.linalg.trace(pl.Dense(a), **how)
+        np.testing.assert_allclose(got, np.linalg.trace(a, **how), rtol=1e-6)
+    assert pl.linalg.trace(pl.Dense(np.full((2, 2), 100, np.int8)), dtype=np.int8) == -56

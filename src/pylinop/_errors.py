@@ -98,16 +98,35 @@ def culprits(name, op):
     return found[:4] or [op]
 
 
+def promised_positive(op):
+    """The operands that were declared positive definite, in words: which, and built where."""
+    found, stack, seen = [], [op], set()
+    while stack and len(seen) < 10000 and len(found) < 4:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        if o._head == "dense" and o._init and o._init[-1] in ("pos", "positive definite"):
+            built = where(o)
+            found.append(f"{type(o).__name__} {o.shape}" + (f" built at {built}" if built else ""))
+        stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
+    return " or ".join(found) or f"{type(op).__name__} {op.shape}"
+
+
 def make_error(name, text, op, action, batch):
     """The exception for a status of the core: what was wrong, where, in which expression."""
     if batch >= 0 and op is not None and len(op.shape) > 2:
         text += f" (batch element {batch})"
     if op is not None:
         text += f"\n  in: {describe(op)}"
+        lines = set()
         for part in culprits(name, op):
-            built = where(part)
-            if built:
-                text += f"\n  {type(part).__name__} {part.shape} built at {built}"
+            inside = part._operands[:1] if part._head == "inverse" else ()
+            for o in (part, *inside):
+                built = where(o)
+                if built and built not in lines:
+                    text += f"\n  {type(o).__name__} {o.shape} built at {built}"
+                    lines.add(built)
     return _CLASSES.get(name, RuntimeError)(text)
 
 

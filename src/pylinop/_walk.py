@@ -468,9 +468,9 @@ def materialising(op, nbytes, asked):
 
 def fell_back(op, count):
     warnings.warn(
-        f"{type(op).__name__} {op.shape} was declared positive definite and is not"
+        "declared positive definite and found not to be"
         + (f" in {count} batch elements" if count > 1 else "")
-        + ": solved by LU instead of Cholesky",
+        + f": {_errors.promised_positive(op)}; LU was used instead of Cholesky",
         _errors.FallbackWarning,
         stacklevel=_errors.outside(),
     )
