@@ -137,7 +137,8 @@ def test_a_kind_says_all(row):
 
 
 @pytest.mark.parametrize(
-    "name", ["aslinearoperator", "inv", "trace", "diagonal", "freeze", "config"]
+    "name",
+    ["aslinearoperator", "inv", "trace", "diagonal", "freeze", "config", *pl._linalg.__all__],
 )
 def test_a_function_has_an_example(name):
     assert ">>> " in getattr(pl, name).__doc__

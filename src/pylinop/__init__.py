@@ -67,6 +67,7 @@ _core._setup(
     __file__.rsplit("__init__", 1)[0].encode(),
 )
 
+from . import linalg
 from ._core import (
     Adjoint,
     Conj,
@@ -93,6 +94,18 @@ from ._core import (
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._linalg import (
+    cond,
+    det,
+    eigvalsh,
+    logdet,
+    matrix_norm,
+    matrix_rank,
+    pinv,
+    slogdet,
+    solve,
+    svdvals,
+)
 from ._look import check_adjoint
 
 __version__ = "0.1.0.dev0"
@@ -124,13 +137,24 @@ __all__ = [
     "Zeros",
     "aslinearoperator",
     "check_adjoint",
+    "cond",
     "config",
+    "det",
     "diagonal",
+    "eigvalsh",
     "freeze",
     "inv",
     "kinds",
+    "linalg",
+    "logdet",
+    "matrix_norm",
+    "matrix_rank",
+    "pinv",
     "rules",
     "show_config",
+    "slogdet",
+    "solve",
+    "svdvals",
     "trace",
 ]
 

@@ -127,10 +127,14 @@ def make_error(name, text, op, action, batch):
         text += f" (batch element {batch})"
     if op is not None:
         text += f"\n  in: {describe(op)}"
+        lines = set()
         for part in culprits(name, op):
-            built = where(part)
-            if built:
-                text += f"\n  {type(part).__name__} {part.shape} built at {built}"
+            inside = part._operands[:1] if part._head == "inverse" else ()
+            for o in (part, *inside):
+                built = where(o)
+                if built and built not in lines:
+                    text += f"\n  {type(o).__name__} {o.shape} built at {built}"
+                    lines.add(built)
     return _CLASSES.get(name, RuntimeError)(text)
 
 

@@ -202,7 +202,7 @@ class LinearOperator(_core.Operator):
 
         Parameters
         ----------
-        action : {'apply', 'solve', 'dense', 'diagonal', 'trace', 'element'}
+        action : {'apply', 'solve', 'dense', 'diagonal', 'trace', 'element', 'det'}
             ``explain("apply", x)``, or ``"matvec"``: the product with ``x``;
             ``explain("solve", b)``: ``pl.inv(self) @ b``; ``explain("diagonal", offset)``;
             ``explain("element", i, j)``.

@@ -54,6 +54,10 @@ def _element(op, i, j):
     return op, 11, None, *_forms.bounded(op, operator.index(i), operator.index(j))
 
 
+def _det(op):
+    return op, 12, None, 0, 0
+
+
 _ACTIONS = {
     "apply": _apply,
     "matvec": _apply,
@@ -62,6 +66,7 @@ _ACTIONS = {
     "diagonal": _diagonal,
     "trace": _trace,
     "element": _element,
+    "det": _det,
 }
 
 

@@ -312,6 +312,10 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
     batch.ndim -= node->core;
     tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim],
                   node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
+    if (!strcmp(what, "detconst")) {
+        for (int64_t e = 0; e < t->nb; e++) t->v[2 * e] = node->attr.i[0] ? one() : (val){0};
+        return t;
+    }
     for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
     if (!strcmp(what, "ones")) return t;
     if (!strcmp(what, "zeros")) return t;
@@ -430,6 +434,10 @@ static void do_pick(ip *p, const lop_node *node, mv y, mv a, mv b) {
 }
 #include "interp_more.h"
 
+static void do_det(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    ip_det(p, node, y.v, a.v, a.m, b.v);
+}
+
 /* -- dispatch */
 
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
@@ -448,6 +456,7 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "toeplitz")) return zip(p, node, a, b, 2, a->m, b->m, do_toeplitz);
     if (!strcmp(s, "kronarray"))
         return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
+    if (!strcmp(s, "detmul")) return zip(p, node, a, b, 1, 2, 1, do_det);
     if (!strcmp(s, "pairdiag")) {
         const tv *ab = matmul(p, a, b);
         return ab ? diagonal(p, node, ab) : NULL;
@@ -477,6 +486,8 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
     if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
     if (!strcmp(s, "comb")) return zip(p, node, a, NULL, 1, node->attr.i[3], 1, do_comb);
+    if (!strncmp(s, "det", 3) || !strcmp(s, "scaledet"))
+        return zip(p, node, a, NULL, 1, 2, 1, do_det);
     if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
     if (!strcmp(s, "inverse")) {
         lop_shape none = {0};
@@ -513,7 +524,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     if (node->op == &lop_op_array) return leaf(p, node);
     if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") ||
-        !strcmp(s, "ones"))
+        !strcmp(s, "ones") || !strcmp(s, "detconst"))
         return constant(p, node, s);
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);

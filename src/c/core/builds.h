@@ -48,5 +48,10 @@ LOP_BUILD(diagonal_kron);
 LOP_BUILD(diagonal_kron_off);
 LOP_BUILD(trace_kron);
 LOP_BUILD(element_kron);
+/* builds_det.c */
+LOP_BUILD(det_const);
+LOP_BUILD(det_view);
+LOP_BUILD(det_scaled);
+LOP_BUILD(det_kron);
 
 #endif

@@ -48,6 +48,10 @@ lop_truth lop_when_no_batch(const lop_match *m) {
 lop_truth lop_when_both_square(const lop_match *m) {
     return truth(lop_is_square(HOLE(m, 'a')) && lop_is_square(HOLE(m, 'b')));
 }
+lop_truth lop_when_thin(const lop_match *m) {
+    const lop_node *p = m->root->child[0];
+    return truth(lop_is_square(p) && lop_cols(p->child[0]) < lop_rows(p));
+}
 lop_truth lop_when_coef_nonzero(const lop_match *m) {
     return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0);
 }

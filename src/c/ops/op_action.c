@@ -3,7 +3,7 @@
  * The rules push actions down to the kinds; here the kinds' own methods are called. attr.i[3] of
  * todense, diagonal, trace, element is the dtype + 1 in which to compute (0: the operator's own).
  */
-#include "core/op.h"
+#include "factor.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
@@ -139,12 +139,13 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-static size_t factor_bytes(int64_t n, lop_dtype dt) {
-    return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63;
+static lop_status singular(lop_err *err, int64_t pivot, int64_t n) {
+    return lop_fail(err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
+                    (long long)pivot, (long long)n);
 }
 
 static int32_t *pivots(const lop_mat *f) {
-    return (int32_t *)(void *)((char *)f->p + factor_bytes(f->m, f->dt));
+    return (int32_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
 }
 /* The factor of an m x m matrix at `p`: column-major. */
 static lop_mat factor_at(void *p, int64_t m, lop_dtype dt) {
@@ -157,10 +158,7 @@ static lop_status run_getrf(const lop_call *c) {
     int64_t info = 0;
     lopk_copy(&f, a);
     lop_status st = lopk_getrf(&f, pivots(&f), &info);
-    if (st == LOP_SINGULAR)
-        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
-                        (long long)info, (long long)a->m);
-    return st;
+    return st == LOP_SINGULAR ? LOP_OK : st; /* found when something is divided by it */
 }
 
 /* Declared positive definite: Cholesky; where it fails LU, and the flag is set. SciPy reads the
@@ -181,6 +179,8 @@ static lop_status solve_by(const lop_call *c, bool cholesky) {
     lop_mat f = factor_at(c->a[1]->p, y->m, y->dt),
             x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
     if (cholesky && pivots(&f)[y->m]) return LOP_SINGULAR;
+    int64_t zero = cholesky ? -1 : lopk_diag_has_zero(&f);
+    if (zero >= 0) return singular(c->err, zero + 1, y->m);
     lopk_copy(&x, b);
     lop_status st = cholesky ? lopk_potrs(&f, &x) : lopk_getrs(&f, pivots(&f), 'N', &x);
     if (st == LOP_OK) lopk_copy(y, &x);
@@ -201,28 +201,38 @@ static lop_step *emit_back(lop_emit *e, const lop_node *self, bool cholesky, con
     return s;
 }
 
+/* The slot of the factor of slot `a`; -1 with the status in *st. */
+static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool cholesky, int a, lop_status *st) {
+    int64_t all;
+    if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all)) {
+        *st =
+            lop_fail(lop_emit_err(e), LOP_OVERFLOW,
+                     "the factor of a %lld x %lld matrix is too large", (long long)n, (long long)n);
+        return -1;
+    }
+    double cube = (double)n * (double)n * (double)n;
+    size_t bytes = lop_factor_bytes(n, dt) + ((size_t)n + 1) * 4;
+    return lop_emit_derived(e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf,
+                            bytes, 1, &a, NULL, 0, cholesky ? cube / 3 : cube * 2 / 3, st);
+}
+int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
+    return emit_factor(e, n, dt, false, a, st);
+}
+
 /* Slots of the factor and of the right-hand sides. */
-static lop_status emit_factor(lop_emit *e, const lop_node *self, bool cholesky, int *in) {
+static lop_status emit_operands(lop_emit *e, const lop_node *self, bool cholesky, int *in) {
     lop_status st;
-    int64_t n = lop_rows(self), all;
     for (int i = 0; i < 2; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all))
-        return lop_fail(lop_emit_err(e), LOP_OVERFLOW,
-                        "the factor of a %lld x %lld matrix is too large", (long long)n,
-                        (long long)n);
-    double cube = (double)n * (double)n * (double)n;
-    size_t bytes = factor_bytes(n, self->dtype) + ((size_t)n + 1) * 4;
-    in[0] = lop_emit_derived(e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf,
-                             bytes, 1, in, NULL, 0, cholesky ? cube / 3 : cube * 2 / 3, &st);
+    in[0] = emit_factor(e, lop_rows(self), self->dtype, cholesky, in[0], &st);
     return in[0] < 0 ? st : LOP_OK;
 }
 
 static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
-    lop_status st = emit_factor(e, self, false, in);
+    lop_status st = emit_operands(e, self, false, in);
     if (st != LOP_OK) return st;
     return emit_back(e, self, false, in, out) ? LOP_OK : LOP_NOMEM;
 }
@@ -230,7 +240,7 @@ static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
 /* Each batch element for itself: by Cholesky, or where that failed by LU. */
 static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
-    lop_status st = emit_factor(e, self, true, in);
+    lop_status st = emit_operands(e, self, true, in);
     int mask = st == LOP_OK ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
     lop_step *s = emit_back(e, self, true, in, out);

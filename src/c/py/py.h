@@ -64,7 +64,8 @@ enum {
     ACT_DENSE = 8,
     ACT_DIAGONAL,
     ACT_TRACE,
-    ACT_ELEMENT
+    ACT_ELEMENT,
+    ACT_DET
 };
 
 typedef struct py_op {

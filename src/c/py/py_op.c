@@ -484,6 +484,12 @@ static PyObject *op_element(PyObject *self, PyObject *args) {
     return py_value(py_state_of(self), (py_op *)self, ACT_ELEMENT, i, j, NULL);
 }
 
+/* _scaledet(): (mantissa, exponent of 2) of the determinant, or NotImplemented. */
+static PyObject *op_scaledet(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return py_value(py_state_of(self), (py_op *)self, ACT_DET, 0, 0, NULL);
+}
+
 static PyObject *op_transpose(PyObject *self, PyObject *unused) {
     (void)unused;
     return py_view(py_state_of(self), (py_op *)self, LOP_T);
@@ -514,7 +520,7 @@ static PyObject *op_explain(PyObject *self, PyObject *args) {
     long long i, j;
     PyObject *x;
     if (!PyArg_ParseTuple(args, "iOLL:_explain", &act, &x, &i, &j)) return NULL;
-    if (act < 0 || act > ACT_ELEMENT || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
+    if (act < 0 || act > ACT_DET || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
         return PyErr_Format(PyExc_ValueError, "no such action: %d", act);
     return py_plan_text(py_state_of(self), (py_op *)self,
                         PyArray_Check(x) ? (PyArrayObject *)x : NULL, act, i, j);
@@ -554,6 +560,7 @@ static PyMethodDef op_methods[] = {
     {"__array_ufunc__", (PyCFunction)(void (*)(void))py_array_ufunc, METH_FASTCALL | METH_KEYWORDS,
      NULL},
     {"_element", op_element, METH_VARARGS, NULL},
+    {"_scaledet", op_scaledet, METH_NOARGS, NULL},
     {"_apply", op_apply, METH_VARARGS, NULL},
     {"_explain", op_explain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
