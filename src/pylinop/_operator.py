@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _callables, _core, _forms, _numpy, _pickle, _repr, _walk
+from . import _callables, _core, _forms, _indexing, _numpy, _pickle, _repr, _walk
 
 __all__ = ["LinearOperator", "make_matvec"]
 
@@ -168,7 +168,7 @@ class LinearOperator(_core.Operator):
         return _pickle.reduce(self, protocol)
 
     def __getitem__(self, key):
-        return _forms.getitem(self, key)
+        return _indexing.getitem(self, key)
 
     def __len__(self):
         return self.shape[0]

@@ -47,5 +47,13 @@ LOP_BUILD(dense_kron);
 LOP_BUILD(diagonal_kron);
 LOP_BUILD(trace_kron);
 LOP_BUILD(element_kron);
+/* builds_slice.c */
+LOP_BUILD(slice_close);
+LOP_BUILD(slice_in);
+LOP_BUILD(view_slice);
+LOP_BUILD(apply_slice);
+LOP_BUILD(dense_slice);
+LOP_BUILD(element_slice);
+LOP_BUILD(diagonal_slice);
 
 #endif

@@ -96,6 +96,9 @@ lop_truth lop_when_widens(const lop_match *m) { /* the integers of a value wrap 
     lop_dtype from = m->root->child[0]->dtype;
     return truth((lop_is_blas(from) || !m->root->attr.i[0]) && widens(from, m->root->dtype));
 }
+lop_truth lop_when_inner_widens(const lop_match *m) {
+    return HOLE(m, 'a')->n > 0 ? lop_when_widens(m) : LOP_FALSE;
+}
 lop_truth lop_when_cast_widens(const lop_match *m) {
     const lop_node *inner = m->root->child[0];
     lop_dtype from = inner->child[0]->dtype;
