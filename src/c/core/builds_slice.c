@@ -274,7 +274,8 @@ static lop_status of_sum(const lop_maker *mk, const taking *t, const lop_node *a
 static lop_status down(const lop_maker *mk, const taking *t, const lop_node *a, int depth,
                        const lop_node **out) {
     int64_t axis = axis_of(t);
-    if (axis >= BATCH) return a->opaque ? LOP_NOMATCH : of_batch(mk, t, a, out);
+    bool batches = a->op == &lop_op_sliced && a->attr.i[0] >= BATCH; /* the inner one first */
+    if (axis >= BATCH && !batches) return of_batch(mk, t, a, out);
     if (a->op == &lop_op_sum) return of_sum(mk, t, a, out);
     if (a->op == &lop_op_scaled || a->op == &lop_op_part) return in_child(mk, t, a, 0, axis, out);
     if (a->op == &lop_op_prod) return in_child(mk, t, a, axis == ROWS ? 0 : 1, axis, out);
@@ -284,7 +285,7 @@ static lop_status down(const lop_maker *mk, const taking *t, const lop_node *a, 
         lop_status st = down(mk, &u, a->child[0], depth - 1, out);
         return st == LOP_OK ? wrap(mk, &lop_op_view, &a->attr, out) : st;
     }
-    lop_status st = of_kind(mk, t, a, out);
+    lop_status st = batches ? LOP_NOMATCH : of_kind(mk, t, a, out);
     if (st != LOP_NOMATCH || a->op != &lop_op_sliced || depth == 0) return st;
     taking in = root_taking(a);
     const lop_node *moved;

@@ -119,8 +119,8 @@ PyObject *py_negative(PyObject *a);
 PyObject *py_positive(PyObject *a);
 PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod);
 PyObject *py_inverse(py_state *s, py_op *self);
-/* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start, step,
- * count) or (axis, index). New. */
+/* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start,
+ * step, count) or (axis, index). New. */
 PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key);
 int py_coefficient(PyObject *number, lop_attr *attr); /* 1 yes, 0 not one of ours, -1 exception */
 
