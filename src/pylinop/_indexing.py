@@ -234,8 +234,15 @@ def _line(op, batch, r, c):
             y = _opaque_row(op, r)
             if y is not None:
                 return y[c if _is_array(c) else as_slice(_numbers(c))]
-        return _walk.toarray(_operator(op, batch, range(r, r + 1), c))[..., 0, :]
-    return _walk.toarray(_operator(op, batch, r, range(c, c + 1)))[..., 0]
+        return _values(_operator(op, batch, range(r, r + 1), c))[..., 0, :]
+    return _values(_operator(op, batch, r, range(c, c + 1)))[..., 0]
+
+
+def _values(op):
+    """The dense form: of a Dense a copy, without a plan."""
+    if type(op) is _core.Dense and op._init is not None:
+        return op._init[0].astype(op._init[0].dtype.newbyteorder("="))
+    return _walk.toarray(op)
 
 
 def _numbers(e):

@@ -71,6 +71,9 @@ lop_truth lop_when_leaf_kind(const lop_match *m) {
         if (a->child[i]->op->cls == LOP_OPERATOR) return LOP_FALSE;
     return LOP_TRUE;
 }
+lop_truth lop_when_flat(const lop_match *m) {
+    return truth(lop_rows(m->root) > 0 && lop_rows(m->root) <= lop_cols(m->root) / 2);
+}
 lop_truth lop_when_no_dense(const lop_match *m) { return truth(!HOLE(m, 'a')->op->dense); }
 lop_truth lop_when_no_diagonal(const lop_match *m) { return truth(!HOLE(m, 'a')->op->diagonal); }
 lop_truth lop_when_no_element(const lop_match *m) { return truth(!HOLE(m, 'a')->op->element); }
