@@ -36,8 +36,7 @@ LAYERS: list[tuple[str, list[str]]] = [
     (
         "rewrite",
         [
-            *("core/rules", "core/guards", "core/rewrite"),
-            *("core/builds", "core/builds_kron", "core/builds_det"),
+            *("core/rules", "core/guards", "core/rewrite", "core/builds*"),
         ],
     ),
     ("plan", ["core/plan", "core/plans", "core/emit.c", "core/emit_impl"]),
@@ -74,7 +73,7 @@ def layer_of(name: str) -> int | None:
     """The layer of a file named relative to src/c, or None when it has no place."""
     folder, _, file = name.partition("/")
     stem = f"{folder}/{file.split('.')[0]}"
-    for keys in ((name,), (stem, f"{folder}/*")):
+    for keys in ((name,), (stem, stem.split("_")[0] + "*", f"{folder}/*")):
         for rank, (_, members) in enumerate(LAYERS):
             if any(key in members for key in keys):
                 return rank

@@ -247,6 +247,9 @@ class Sparse(LinearOperator):
     @property
     def A(self) -> Any: ...
 
+class Sliced(LinearOperator):
+    def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 

@@ -131,32 +131,6 @@ def nbytes(op):
     return sum(a.nbytes for a in arrays_of(op))
 
 
-def _one_element(op, key):
-    """(batch indices, i, j) of a key that names one element a batch element; None otherwise."""
-    key = key if isinstance(key, tuple) else (key,)
-    lead, key = (True, key[1:]) if key and key[0] is Ellipsis else (False, key)
-    for k in key:
-        if not (
-            isinstance(k, slice)
-            or k is Ellipsis
-            or k is None
-            or hasattr(k, "__index__")
-            or hasattr(k, "__len__")
-        ):
-            raise TypeError(f"indices must be integers, slices or arrays of integers, got {k!r}")
-        if isinstance(k, str):
-            raise TypeError(f"indices must be integers, slices or arrays of integers, got {k!r}")
-    if len(key) > op.ndim:
-        raise IndexError(f"too many indices: {len(key)} for an operator of {op.ndim} dimensions")
-    if not all(hasattr(k, "__index__") and not isinstance(k, np.ndarray) for k in key):
-        return None
-    if len(key) == 2 and (lead or op.ndim == 2):
-        return (), int(key[0]), int(key[1])
-    if len(key) == op.ndim and not lead:
-        return tuple(int(k) for k in key[:-2]), int(key[-2]), int(key[-1])
-    return None
-
-
 def bounded(op, i, j):
     """Indices of one element, counted from 0."""
     for at, size in ((i, op.shape[-2]), (j, op.shape[-1])):
@@ -165,21 +139,3 @@ def bounded(op, i, j):
                 f"index {at} is out of bounds for size {size} (operator of shape {op.shape})"
             )
     return i % op.shape[-2], j % op.shape[-1]
-
-
-def getitem(op, key):
-    """op[i, j], op[..., i, j]: one element (of each batch element), computed now."""
-    found = _one_element(op, key)
-    if found is None:
-        raise NotImplementedError(
-            "only single elements are implemented so far, op[i, j] and op[..., i, j]: "
-            "rows, columns and slices come later"
-        )
-    batch, i, j = found
-    i, j = bounded(op, i, j)
-    y = op._element(i, j)
-    if y is NotImplemented:
-        unit = np.zeros(op.shape[-1], dtype=op.dtype)
-        unit[j] = 1
-        y = _walk.apply(op, unit, _walk.N, True)[..., i][()]
-    return y[batch] if batch else y

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 import numpy as np
 
-from . import _array_function, _callables, _core, _forms, _look, _numpy, _pickle, _repr, _walk
+from . import (
+    _array_function,
+    _callables,
+    _core,
+    _forms,
+    _indexing,
+    _look,
+    _numpy,
+    _pickle,
+    _repr,
+    _walk,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -190,7 +201,7 @@ class LinearOperator(_core.Operator):
         return _pickle.reduce(self, protocol)
 
     def __getitem__(self, key: Any) -> Any:
-        return _forms.getitem(self, key)
+        return _indexing.getitem(self, key)
 
     def __len__(self) -> int:
         return self.shape[0]

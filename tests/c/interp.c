@@ -438,6 +438,8 @@ static void do_det(ip *p, const lop_node *node, mv y, mv a, mv b) {
     ip_det(p, node, y.v, a.v, a.m, b.v);
 }
 
+#include "interp_slices.h"
+
 /* -- dispatch */
 
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
@@ -454,6 +456,9 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "div"))
         return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");
     if (!strcmp(s, "toeplitz")) return zip(p, node, a, b, 2, a->m, b->m, do_toeplitz);
+    if (!strcmp(s, "sliced") || !strcmp(s, "cut")) return sliced(p, node, a, b);
+    if (!strcmp(s, "putback")) return zip(p, node, a, b, 2, node->attr.i[0], a->n, do_putback);
+    if (!strcmp(s, "diagrun")) return zip(p, node, a, b, 1, node->attr.i[2], 1, do_diagrun);
     if (!strcmp(s, "kronarray"))
         return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
     if (!strcmp(s, "detmul")) return zip(p, node, a, b, 1, 2, 1, do_det);
@@ -482,6 +487,8 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (!strcmp(s, "diag")) return zip(p, node, a, NULL, 2, a->m, a->m, do_diag);
     if (!strcmp(s, "selection"))
         return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
+    if (!strcmp(s, "sliced") || !strcmp(s, "cut")) return sliced(p, node, a, NULL);
+    if (!strcmp(s, "putback")) return zip(p, node, a, NULL, 2, node->attr.i[0], a->n, do_putback);
     if (!strcmp(s, "power")) return power(p, node, a);
     if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
     if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);

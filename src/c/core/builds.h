@@ -53,5 +53,13 @@ LOP_BUILD(det_const);
 LOP_BUILD(det_view);
 LOP_BUILD(det_scaled);
 LOP_BUILD(det_kron);
+/* builds_slice.c */
+LOP_BUILD(slice_close);
+LOP_BUILD(slice_in);
+LOP_BUILD(view_slice);
+LOP_BUILD(apply_slice);
+LOP_BUILD(dense_slice);
+LOP_BUILD(element_slice);
+LOP_BUILD(diagonal_slice);
 
 #endif

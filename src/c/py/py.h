@@ -129,6 +129,9 @@ PyObject *py_positive(PyObject *a);
 PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod);
 PyObject *py_inverse(py_state *s, py_op *self);
 PyObject *py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
+/* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start,
+ * step, count) or (axis, index). New. */
+PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key);
 int py_coefficient(PyObject *number, lop_attr *attr); /* 1 yes, 0 not one of ours, -1 exception */
 
 /* py_array.c */

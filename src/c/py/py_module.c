@@ -133,6 +133,15 @@ static PyObject *build(PyObject *module, PyObject *args) {
     return py_build(s, op, NULL, a, b);
 }
 
+/* _sliced(op, steps): see py_sliced. */
+static PyObject *sliced(PyObject *module, PyObject *args) {
+    PyObject *op, *key;
+    py_state *s = state(module);
+    if (!PyArg_ParseTuple(args, "OO!:_sliced", &op, &PyTuple_Type, &key)) return NULL;
+    if (!py_is_op(s, op)) return PyErr_Format(PyExc_TypeError, "not an operator");
+    return py_sliced(s, op, key);
+}
+
 static PyObject *blas(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -152,6 +161,7 @@ static PyMethodDef functions[] = {
     {"_store", store_info, METH_NOARGS, NULL},
     {"_clear_store", clear_store, METH_NOARGS, NULL},
     {"_build", build, METH_VARARGS, NULL},
+    {"_sliced", sliced, METH_VARARGS, NULL},
     {"_blas", blas, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
