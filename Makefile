@@ -31,7 +31,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help build demo test pytest check check-release asan cov bench fuzz mutants fmt fmt-check lint \
-	layers stubs stubtest docs rules clean distclean test-all-pythons test-other-pythons test-oldest
+	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest
 .DELETE_ON_ERROR:
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo "fmt        format C and Python (fmt-check only looks)"
 	@echo "lint       ruff and the layer check (layers: only that)"
 	@echo "stubs      print src/pylinop/_core.pyi (stubtest checks it)"
+	@echo "pages      print docs/kinds.md and docs/rules.md from the tables (a test looks that they are)"
 	@echo "docs       HTML in docs/_build/html"
 	@echo "rules      print the rule table"
 	@echo "build      install the package into $(VENV)"
@@ -209,6 +210,9 @@ stubtest: $(VENV)/.package $(VENV)/.lint
 	diff -u src/pylinop/_core.pyi $(BUILD)/_core.pyi || \
 		{ echo "src/pylinop/_core.pyi is not what tools/print_stubs.py prints: run make stubs" >&2; exit 1; }
 	$(PY) -m mypy.stubtest pylinop --allowlist tools/stubtest_allow.txt --ignore-unused-allowlist
+
+pages: $(VENV)/.package
+	$(PY) tools/print_docs.py
 
 docs: $(VENV)/.package $(VENV)/.docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -33,7 +33,12 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("ops", ["ops/*"]),
     ("kinds", ["core/kinds", "core/rand.c"]),
     ("text", ["core/text"]),
-    ("rewrite", ["core/rules", "core/guards", "core/builds", "core/builds_kron", "core/rewrite"]),
+    (
+        "rewrite",
+        [
+            *("core/rules", "core/guards", "core/rewrite", "core/builds*"),
+        ],
+    ),
     ("plan", ["core/plan", "core/plans", "core/emit.c", "core/emit_impl"]),
     ("exec", ["core/exec"]),
     ("dump", ["core/dump", "core/explain"]),
@@ -68,7 +73,7 @@ def layer_of(name: str) -> int | None:
     """The layer of a file named relative to src/c, or None when it has no place."""
     folder, _, file = name.partition("/")
     stem = f"{folder}/{file.split('.')[0]}"
-    for keys in ((name,), (stem, f"{folder}/*")):
+    for keys in ((name,), (stem, stem.split("_")[0] + "*", f"{folder}/*")):
         for rank, (_, members) in enumerate(LAYERS):
             if any(key in members for key in keys):
                 return rank

@@ -54,7 +54,7 @@ def parameters(signature: str) -> list[tuple[str, str, Any]]:
         found.append(("", argument.arg, value(default)))
         if place + 1 == len(arguments.posonlyargs):
             found.append(("/", "", inspect.Parameter.empty))
-    if arguments.vararg:
+    if arguments.vararg:  # keywords may follow it
         found.append(("*", arguments.vararg.arg, inspect.Parameter.empty))
     elif arguments.kwonlyargs:
         found.append(("*", "", inspect.Parameter.empty))
@@ -71,6 +71,7 @@ def value(node: ast.expr | None) -> Any:
 
 def constructor(kind: dict[str, Any], method: str, first: str, result: str) -> str:
     types = {p["name"]: types_of(kind["name"], p)[0] for p in kind["params"]}
+    types["copy"] = "bool"
     pieces = [first]
     for mark, name, default in parameters(kind["signature"]):
         if not name:
@@ -80,8 +81,6 @@ def constructor(kind: dict[str, Any], method: str, first: str, result: str) -> s
         if default is not inspect.Parameter.empty:
             piece += f" = {default!r}"
         pieces.append(piece)
-    if {"array", "index"} & {p["role"] for p in kind["params"]}:
-        pieces += ["*", "copy: bool = False"]  # taken by all of these; in no signature
     line = f"    def {method}({', '.join(pieces)}) -> {result}: ...\n"
     if len(line) <= 100:
         return line

@@ -33,7 +33,9 @@ def _load_core() -> None:
 
 _load_core()
 
-from . import _callables, _core, _forms, _walk
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from . import _callables, _core, _errors, _forms, _numpy, _scipy, _walk
 from ._config import config, show_config
 from ._errors import (
     ConvergenceError,
@@ -41,10 +43,8 @@ from ._errors import (
     LinAlgError,
     MaterializationError,
     MaterializationWarning,
-    make_error,
 )
 from ._operator import LinearOperator, MatVec
-from ._scipy import parts_of_sparse
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
@@ -58,14 +58,16 @@ _core._setup(
         **{name: getattr(_walk, name) for name in _HOOKS.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_forms, name) for name in _TAKING.split()},
+        "array_ufunc": _numpy.array_ufunc,
         "rmatmul": lambda x, op: _walk.rmatmul(op, x),
         "rmultiply": _walk.rmultiply,
-        "make_error": make_error,
-        "parts_of_sparse": parts_of_sparse,
+        "make_error": _errors.make_error,
+        "parts_of_sparse": _scipy.parts_of_sparse,
     },
     __file__.rsplit("__init__", 1)[0].encode(),
 )
 
+from . import linalg
 from ._core import (
     Adjoint,
     Conj,
@@ -80,6 +82,7 @@ from ._core import (
     Product,
     Scaled,
     Selection,
+    Sliced,
     Sparse,
     Sum,
     Toeplitz,
@@ -88,8 +91,23 @@ from ._core import (
     kinds,
     rules,
 )
+
+if _TYPE_CHECKING:
+    from ._core import *  # every kind of the table
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
 from ._lazy import LazyArray, evaluate, lazy
+from ._linalg import (
+    cond,
+    det,
+    eigvalsh,
+    logdet,
+    matrix_norm,
+    matrix_rank,
+    pinv,
+    slogdet,
+    solve,
+    svdvals,
+)
 from ._look import check_adjoint
 
 __version__ = "0.1.0.dev0"
@@ -115,6 +133,7 @@ __all__ = [
     "Product",
     "Scaled",
     "Selection",
+    "Sliced",
     "Sparse",
     "Sum",
     "Toeplitz",
@@ -122,15 +141,26 @@ __all__ = [
     "Zeros",
     "aslinearoperator",
     "check_adjoint",
+    "cond",
     "config",
+    "det",
     "diagonal",
+    "eigvalsh",
     "evaluate",
     "freeze",
     "inv",
     "kinds",
     "lazy",
+    "linalg",
+    "logdet",
+    "matrix_norm",
+    "matrix_rank",
+    "pinv",
     "rules",
     "show_config",
+    "slogdet",
+    "solve",
+    "svdvals",
     "trace",
 ]
 

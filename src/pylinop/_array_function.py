@@ -436,16 +436,15 @@ def _all(a, axis=None, out=None, keepdims=False, *, where=None):
 
 def _strips(a):
     """The rows of a matrix, some at a time, as arrays: memory for about 2^16 numbers."""
-    if not _ours(a) or a.ndim != 2:
+    if np.ndim(a) != 2:
         yield a.toarray() if _ours(a) else np.asarray(a)
         return
+    a = a if _ours(a) else np.asarray(a)
     m, n = a.shape
     some = max(1, (1 << 16) // max(1, n))
-    if some >= m:
-        yield a.toarray()
-        return
     for i in range(0, m, some):
-        yield a[i : i + some].toarray()
+        rows = a if some >= m else a[i : i + some]
+        yield rows.toarray() if _ours(rows) else rows
 
 
 # -- numpy.linalg ----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import linecache
 import os
 import sys
+from typing import Any
 
 from numpy.linalg import LinAlgError
 
@@ -30,7 +31,7 @@ class FallbackWarning(UserWarning):
 class ConvergenceError(LinAlgError):
     """An iterative solver did not reach its tolerance; carries the best iterate as ``x``."""
 
-    def __init__(self, message, x=None, record=None):
+    def __init__(self, message: str, x: Any = None, record: Any = None) -> None:
         super().__init__(message)
         self.x = x
         self.record = record
@@ -81,20 +82,42 @@ def describe(op, depth=3):
     return f"{name} of [{', '.join(describe(o, depth - 1) for o in below[:4])}]"
 
 
+def parts(op, limit=10000):
+    """The operators an expression is made of, itself first, each once."""
+    stack, seen = [op], set()
+    while stack and len(seen) < limit:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        yield o
+        stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
+
+
+def declared_positive(op):
+    """Who was declared positive definite in an expression: 'Dense (3, 3), built at ..., was'."""
+    words = ("pos", "positive definite")
+    found = [
+        o
+        for o in parts(op)
+        if o._head == "dense" and o._init and o._init[-1:] in [(w,) for w in words]
+    ]
+    names = []
+    for o in found[:4]:
+        built = where(o)
+        names.append(f"{type(o).__name__} {o.shape}" + (f", built at {built}," if built else ""))
+    if len(names) > 1:
+        return f"one of {' '.join(names[:-1])} and {names[-1]} was"
+    return f"{names[0] if names else type(op).__name__} was"
+
+
 _CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
 
 
 def culprits(name, op):
     """The parts of an expression that can raise such an error: inverses, index-driven kinds."""
-    heads, found, stack, seen = _CULPRITS.get(name, ()), [], [op], set()
-    while stack and len(seen) < 10000:
-        o = stack.pop()
-        if id(o) in seen:
-            continue
-        seen.add(id(o))
-        if o._head in heads or o._by in heads:
-            found.append(o)
-        stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
+    heads = _CULPRITS.get(name, ())
+    found = [o for o in parts(op) if o._head in heads or o._by in heads]
     return found[:4] or [op]
 
 
@@ -104,10 +127,14 @@ def make_error(name, text, op, action, batch):
         text += f" (batch element {batch})"
     if op is not None:
         text += f"\n  in: {describe(op)}"
+        lines = set()
         for part in culprits(name, op):
-            built = where(part)
-            if built:
-                text += f"\n  {type(part).__name__} {part.shape} built at {built}"
+            inside = part._operands[:1] if part._head == "inverse" else ()
+            for o in (part, *inside):
+                built = where(o)
+                if built and built not in lines:
+                    text += f"\n  {type(o).__name__} {o.shape} built at {built}"
+                    lines.add(built)
     return _CLASSES.get(name, RuntimeError)(text)
 
 

@@ -1,8 +1,13 @@
 """Taking things in, and small forms: operators from anything, shapes, parts, other dtypes."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from . import _core, _dlpack, _scipy, _walk
+
+if TYPE_CHECKING:
+    from ._operator import LinearOperator
 
 
 def as_array(x):
@@ -31,22 +36,24 @@ def as_shape(shape):
 
 
 def kind_shape(shape, square):
-    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n)."""
+    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n).
+
+    ``square`` is the name of a kind that must be square, or None."""
     if isinstance(shape, (bool, np.bool_)) or not hasattr(shape, "__index__"):
         shape = as_shape(shape)
     else:
         shape = as_shape((shape, shape))
     if square and shape[-1] != shape[-2]:
-        raise ValueError(f"an identity is square, got shape {shape}")
+        raise ValueError(f"{square} is square, got shape {shape}")
     if len(shape) > 8:
         raise ValueError(f"at most 8 dimensions, got {len(shape)}")
     return shape
 
 
-def as_operator(A):
+def as_operator(A: Any) -> "LinearOperator":
     """``A`` as an operator of ours: itself, or wrapped without copying."""
     if isinstance(A, _core.Operator):
-        return A
+        return A  # type: ignore[return-value]  # LinearOperator is its one child
     if _scipy.issparse(A):
         return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
     if _dlpack.given(A):
@@ -55,6 +62,7 @@ def as_operator(A):
     if (
         isinstance(A, np.ndarray)
         or hasattr(A, "__array_interface__")
+        or hasattr(A, "_computed")  # a LazyArray
         or isinstance(A, (list, tuple))
     ):
         if isinstance(A, np.ma.MaskedArray):
@@ -124,51 +132,11 @@ def nbytes(op):
     return sum(a.nbytes for a in arrays_of(op))
 
 
-def _one_element(op, key):
-    """(batch indices, i, j) of a key that names one element a batch element; None otherwise."""
-    key = key if isinstance(key, tuple) else (key,)
-    lead, key = (True, key[1:]) if key and key[0] is Ellipsis else (False, key)
-    for k in key:
-        if not (
-            isinstance(k, slice)
-            or k is Ellipsis
-            or k is None
-            or hasattr(k, "__index__")
-            or hasattr(k, "__len__")
-        ):
-            raise TypeError(f"indices must be integers, slices or arrays of integers, got {k!r}")
-        if isinstance(k, str):
-            raise TypeError(f"indices must be integers, slices or arrays of integers, got {k!r}")
-    if len(key) > op.ndim:
-        raise IndexError(f"too many indices: {len(key)} for an operator of {op.ndim} dimensions")
-    if not all(hasattr(k, "__index__") and not isinstance(k, np.ndarray) for k in key):
-        return None
-    if len(key) == 2 and (lead or op.ndim == 2):
-        return (), int(key[0]), int(key[1])
-    if len(key) == op.ndim and not lead:
-        return tuple(int(k) for k in key[:-2]), int(key[-2]), int(key[-1])
-    return None
-
-
-def getitem(op, key):
-    """op[i, j], op[..., i, j]: one element (of each batch element), computed now."""
-    found = _one_element(op, key)
-    if found is None:
-        raise NotImplementedError(
-            "only single elements are implemented so far, op[i, j] and op[..., i, j]: "
-            "rows, columns and slices come later"
-        )
-    batch, i, j = found
-    m, n = op.shape[-2:]
-    for at, size in ((i, m), (j, n)):
+def bounded(op, i, j):
+    """Indices of one element, counted from 0."""
+    for at, size in ((i, op.shape[-2]), (j, op.shape[-1])):
         if not -size <= at < size:
             raise IndexError(
                 f"index {at} is out of bounds for size {size} (operator of shape {op.shape})"
             )
-    i, j = i % m, j % n
-    y = op._element(i, j)
-    if y is NotImplemented:
-        unit = np.zeros(n, dtype=op.dtype)
-        unit[j] = 1
-        y = _walk.apply(op, unit, _walk.N, True)[..., i][()]
-    return y[batch] if batch else y
+    return i % op.shape[-2], j % op.shape[-1]

@@ -1,15 +1,27 @@
 """Functions at top level."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
 import numpy as np
 
 from . import _core
 from ._forms import as_operator
 from ._lazy import LazyArray, inverse
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ._core import _OperatorLike
+    from ._operator import LinearOperator
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
 __all__ = ["aslinearoperator", "diagonal", "freeze", "inv", "trace"]
 
 
-def aslinearoperator(A):
+def aslinearoperator(A: _OperatorLike) -> LinearOperator:
     """``A`` as a `LinearOperator`, without copying.
 
     Parameters
@@ -36,7 +48,7 @@ def aslinearoperator(A):
     return as_operator(A)
 
 
-def inv(A):
+def inv(A: _OperatorLike) -> LinearOperator:
     """The inverse of a square operator, lazy.
 
     Nothing is computed before it is applied; then Diag, Identity and Kron of square factors in
@@ -64,7 +76,7 @@ def inv(A):
     return inverse(A) if isinstance(A, LazyArray) else _core._build("inverse", as_operator(A))
 
 
-def trace(A):
+def trace(A: _OperatorLike) -> Any:
     """The sum of the main diagonal, a number, computed now by the cheapest known way.
 
     Examples
@@ -76,7 +88,7 @@ def trace(A):
     return A.trace() if isinstance(A, LazyArray) else as_operator(A).trace()
 
 
-def diagonal(A, offset=0):
+def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]:
     """The diagonal at an offset, a vector, computed now by the cheapest known way.
 
     Examples
@@ -88,7 +100,11 @@ def diagonal(A, offset=0):
     return (A if isinstance(A, LazyArray) else as_operator(A)).diagonal(offset)
 
 
-def freeze(a):
+@overload
+def freeze(a: NDArray[_Scalar]) -> NDArray[_Scalar]: ...
+@overload
+def freeze(a: ArrayLike) -> NDArray[Any]: ...
+def freeze(a: ArrayLike) -> NDArray[Any]:
     """A read-only copy of an array that nobody can write to.
 
     Examples
@@ -100,7 +116,7 @@ def freeze(a):
     a = np.asarray(a)
     if a.dtype.kind not in "biufc":
         raise TypeError(f"freeze takes arrays of numbers, got dtype {a.dtype}")
-    root = a
+    root: Any = a
     while isinstance(root, np.ndarray) and not root.flags.writeable:
         root = root.base
     if isinstance(root, bytes):

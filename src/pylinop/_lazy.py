@@ -512,6 +512,14 @@ def solve(a, b):
     return matmul(inverse(node(a)), b)
 
 
+def number_of(a, f):
+    """``f`` of a square matrix, a number, deferred; of the operator form."""
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise _errors.LinAlgError(f"Last 2 dimensions of the array must be square: {a.shape}")
+    dtype = a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
+    return LazyArray("of form", (a,), a.shape[:-2], dtype, (f, {}))
+
+
 def _binary(ufunc):
     def forward(self, other):
         if node(other) is None:

@@ -327,6 +327,13 @@ def _solve(a, b):
     return solve(a, b)
 
 
+@_row("linalg.det")
+def _det(a):
+    from . import _linalg
+
+    return _linalg.det(a)
+
+
 @_row("linalg.matrix_power")
 def _matrix_power(a, n):
     import operator

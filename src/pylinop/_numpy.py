@@ -93,6 +93,8 @@ def array_ufunc(self, ufunc, method, *inputs, out=None, **kwargs):
     """NumPy's operators on operators; what has no operator form is made dense, with a word."""
     name = ufunc.__name__
     target = _first_out(out)
+    if any(isinstance(o, _core.Operator) for o in (out if isinstance(out, tuple) else (out,))):
+        raise TypeError("an operator cannot be the out= of a ufunc")
     if method == "__call__" and not kwargs:
         if name in ("matmul", "matvec", "vecmat"):
             return _linear(name, *inputs, target)
@@ -115,8 +117,6 @@ def _is_number(inputs):
 def _dense_call(ufunc, method, inputs, out, kwargs):
     if out is not None:
         kwargs["out"] = out
-        if any(isinstance(o, _core.Operator) for o in (out if isinstance(out, tuple) else (out,))):
-            raise TypeError("an operator cannot be the out= of a ufunc")
     if ufunc.__name__ not in ("equal", "not_equal"):
         warnings.warn(
             f"np.{ufunc.__name__} has no form for operators: the dense form is used",

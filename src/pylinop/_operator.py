@@ -3,19 +3,36 @@
 Fast paths live in C (py_op.c, py_arith.c); here are SciPy's manners: what is a vector, what is a
 column, which error, what a user's subclass may leave out."""
 
+from __future__ import annotations
+
 import copy as _copy
 import types
 import warnings
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 import numpy as np
 
-from . import _array_function, _callables, _core, _forms, _look, _numpy, _pickle, _repr, _walk
+from . import (
+    _array_function,
+    _callables,
+    _core,
+    _forms,
+    _indexing,
+    _look,
+    _numpy,
+    _pickle,
+    _repr,
+    _walk,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 __all__ = ["LinearOperator", "make_matvec"]
 
 
-def _adapted(cls):
+def _adapted(cls: type) -> Any:
     """The class isinstance checks see: also SciPy's, once SciPy's module is loaded."""
     from . import _scipy
 
@@ -47,9 +64,9 @@ class LinearOperator(_core.Operator):
     __array_priority__ = 20.0
     __class_getitem__: Any = classmethod(types.GenericAlias)
 
-    def __new__(cls, *args, **kwargs):
-        if cls is LinearOperator:
-            return _core.Operator.__new__(MatVec)  # type.__call__ runs its __init__, once
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if cls is LinearOperator:  # type.__call__ runs its __init__, once
+            return _core.Operator.__new__(MatVec)  # type: ignore[return-value]
         self = _core.Operator.__new__(cls)
         if cls._matvec is LinearOperator._matvec and cls._matmat is LinearOperator._matmat:
             warnings.warn(
@@ -59,7 +76,23 @@ class LinearOperator(_core.Operator):
             )
         return self
 
-    def __init__(self, dtype, shape, xp=None):
+    # Of subclasses: super().__init__(dtype, shape); of the class itself: MatVec's.
+    @overload
+    def __init__(
+        self, dtype: DTypeLike | None, shape: Sequence[SupportsIndex], xp: Any = None
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        shape: Sequence[SupportsIndex],
+        matvec: Callable[[Any], Any],
+        rmatvec: Callable[[Any], Any] | None = None,
+        matmat: Callable[[Any], Any] | None = None,
+        dtype: DTypeLike | None = None,
+        rmatmat: Callable[[Any], Any] | None = None,
+        xp: Any = None,
+    ) -> None: ...
+    def __init__(self, dtype: Any, shape: Any, xp: Any = None) -> None:  # type: ignore[misc]
         if (
             xp is not None
             and xp is not np
@@ -70,76 +103,75 @@ class LinearOperator(_core.Operator):
         self.shape = shape
 
     @property  # type: ignore[misc]  # object's can be set
-    def __class__(self):
+    def __class__(self) -> Any:
         return _adapted(type(self))
 
     # -- SciPy's hooks -----------------------------------------------------------------------------
 
-    def _matvec(self, x):
+    def _matvec(self, x: Any) -> Any:
         return _callables.default_matvec(self, x)
 
-    def _matmat(self, X):
+    def _matmat(self, X: Any) -> Any:
         return _callables.default_matmat(self, X)
 
-    def _rmatvec(self, x):
+    def _rmatvec(self, x: Any) -> Any:
         return _callables.default_rmatvec(self, x)
 
-    def _rmatmat(self, X):
+    def _rmatmat(self, X: Any) -> Any:
         return _callables.default_rmatmat(self, X)
 
-    def _adjoint(self):
+    def _adjoint(self) -> Any:
         return _core._build("view", self, None, 3)
 
-    def _transpose(self):
+    def _transpose(self) -> Any:
         return _core._build("view", self, None, 1)
 
     # -- products ----------------------------------------------------------------------------------
 
-    def dot(self, x, out=None):
+    def dot(self, x: Any, out: NDArray[Any] | None = None) -> Any:
         """Product: with an operator, a number or an array, as ``@`` and ``*`` (SciPy's ``dot``)."""
         if np.isscalar(x):
             return self * x
         return self @ x if out is None else np.matmul(self, x, out=out)
 
-    def rdot(self, x):
+    def rdot(self, x: Any) -> Any:
         """Product from the right, ``x @ self``."""
         if isinstance(x, _core.Operator):
             return x @ self
         return _walk.rmatmul(self, x)
 
-    def __call__(self, x):
+    def __call__(self, x: Any) -> Any:
         return self.dot(x)
 
     # -- other forms -------------------------------------------------------------------------------
 
-    def todense(self, *, out=None):
+    def todense(self, *, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """The dense form as an ndarray; same as `toarray`."""
         return self.toarray(out=out)
 
-    def tosparse(self, format="csr"):
+    def tosparse(self, format: str = "csr") -> Any:
         """The operator as a scipy.sparse array; structure is used where it is sparse."""
         from . import _scipy
 
         return _scipy.tosparse(self, format)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return _numpy.as_dense(self, dtype, copy)
 
-    __array_ufunc__ = _numpy.array_ufunc
     __array_function__ = _array_function.array_function
 
     @property
-    def real(self):
+    def real(self) -> LinearOperator:
         """The real part, lazy; the operator itself when it is real."""
         return _forms.real_part(self)
 
     @property
-    def imag(self):
+    def imag(self) -> LinearOperator:
         """The imaginary part, lazy; zeros for a real operator."""
         return _forms.imag_part(self)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Number of entries of the dense form."""
         n = 1
         for d in self.shape:
@@ -147,47 +179,63 @@ class LinearOperator(_core.Operator):
         return n
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of the arrays it is made of, each counted once."""
         return _forms.nbytes(self)
 
-    def astype(self, dtype, copy=False):
+    def astype(self, dtype: DTypeLike, copy: bool = False) -> LinearOperator:
         """The operator in another dtype; itself when it has that already and not ``copy``."""
         return _forms.astype(self, dtype, copy)
 
-    def copy(self):
+    def copy(self) -> Self:
         """A deep copy: the arrays are copied, later writes to the originals are not seen."""
         return _copy.deepcopy(self)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Self:
         return _pickle.deepcopy(self, memo)
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self if type(self).__module__ == "pylinop" else _pickle.shallow(self)
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return _pickle.reduce(self, protocol)
 
-    def __getitem__(self, key):
-        return _forms.getitem(self, key)
+    def __getitem__(self, key: Any) -> Any:
+        return _indexing.getitem(self, key)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    __iter__ = None
+    __iter__: Any = None
 
-    def explain(self, action="apply", x=None):
+    def explain(self, action: str = "apply", *args: Any, **kwargs: Any) -> str:
         """The plan for an action as text: steps, flops, bytes, memory; computes nothing.
 
         Parameters
         ----------
-        action : {'apply', 'dense', 'diagonal', 'trace'}
-        x : array_like, optional
-            The right-hand side for 'apply'; a vector of the operator's dtype when not given.
-        """
-        return _repr.explain(self, action, x)
+        action : {'apply', 'solve', 'dense', 'diagonal', 'trace', 'element', 'det'}
+            ``explain("apply", x)``, or ``"matvec"``: the product with ``x``;
+            ``explain("solve", b)``: ``pl.inv(self) @ b``; ``explain("diagonal", offset)``;
+            ``explain("element", i, j)``.
+        *args, **kwargs
+            What the action takes. ``x`` and ``b`` may be left out: a vector of the operator's
+            dtype then; only their shape and dtype are looked at.
 
-    def spy(self, ax=None, precision=0, **kwargs):
+        Raises
+        ------
+        ValueError
+            For an action that does not exist.
+
+        Examples
+        --------
+        >>> import numpy as np, pylinop as pl
+        >>> print(pl.Diag(np.ones(3)).explain("trace"))  # doctest: +ELLIPSIS
+        written   (trace:... (diag (array:float64[3]#...)))
+        ...
+        """
+        return _repr.explain(self, action, args, kwargs)
+
+    def spy(self, ax: Any = None, precision: float = 0, **kwargs: Any) -> Any:
         """Draw where the entries are, with matplotlib; returns the axes.
 
         Parameters
@@ -206,14 +254,14 @@ class LinearOperator(_core.Operator):
         """
         return _look.spy(self, ax, precision, **kwargs)
 
-    def to_dot(self):
+    def to_dot(self) -> str:
         """The expression as Graphviz text; computes nothing."""
         return _look.to_dot(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return _repr.text(self)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return _look.html(self)
 
 
@@ -242,7 +290,16 @@ class MatVec(LinearOperator):
     array([2., 2.])
     """
 
-    def __init__(self, shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None, xp=None):
+    def __init__(
+        self,
+        shape: Sequence[SupportsIndex],
+        matvec: Callable[[Any], Any],
+        rmatvec: Callable[[Any], Any] | None = None,
+        matmat: Callable[[Any], Any] | None = None,
+        dtype: DTypeLike | None = None,
+        rmatmat: Callable[[Any], Any] | None = None,
+        xp: Any = None,
+    ) -> None:
         LinearOperator.__init__(self, dtype, shape, xp)
         for name, f in (("rmatvec", rmatvec), ("matmat", matmat), ("rmatmat", rmatmat)):
             if f is not None and not callable(f):
@@ -253,17 +310,17 @@ class MatVec(LinearOperator):
         if dtype is None:
             self.dtype = _callables.infer_dtype(self)
 
-    def __new__(cls, *args, **kwargs):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         return _core.Operator.__new__(cls)
 
-    def _matvec(self, x):
+    def _matvec(self, x: Any) -> Any:
         return self._callables[0](x)
 
-    def _matmat(self, X):
+    def _matmat(self, X: Any) -> Any:
         f = self._callables[2]
         return _callables.default_matmat(self, X) if f is None else f(X)
 
-    def _rmatvec(self, x):
+    def _rmatvec(self, x: Any) -> Any:
         f = self._callables[1]
         if f is None:
             if self._callables[3] is not None:
@@ -273,7 +330,7 @@ class MatVec(LinearOperator):
             )
         return f(x)
 
-    def _rmatmat(self, X):
+    def _rmatmat(self, X: Any) -> Any:
         f = self._callables[3]
         return _callables.default_rmatmat(self, X) if f is None else f(X)
 
@@ -281,7 +338,7 @@ class MatVec(LinearOperator):
 LinearOperator.__module__ = MatVec.__module__ = "pylinop"
 
 
-def make_matvec(A):
+def make_matvec(A: Any) -> MatVec:
     """An operator around any object with ``shape`` and ``matvec``; its ``matmat`` is used too."""
     dtype = getattr(A, "dtype", None)
     return MatVec(

@@ -92,6 +92,8 @@ def _make(what, mode, args):
         return args[0] * args[1]
     if what == "power":
         return args[0] ** args[1]
+    if what == "sliced":
+        return _core._sliced(*args)
     return _core._build(what, args[0], None, mode)
 
 

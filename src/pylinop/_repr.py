@@ -1,6 +1,11 @@
 """What an operator looks like: SciPy's one line, a small table in a notebook, the plan as text."""
 
+import inspect
+import operator
+
 import numpy as np
+
+from . import _core, _forms
 
 
 def _size(shape):
@@ -18,11 +23,62 @@ def text(op):
     return f"<{_size(shape)} {type(op).__name__} with {words}>"
 
 
-def explain(op, action="apply", x=None):
+# -- explain: an action's arguments -> (number of the action, right-hand side, i, j) --
+
+
+def _rhs(op, x, n):
+    return np.zeros(n, op.dtype or np.float64) if x is None else np.asarray(x)
+
+
+def _apply(op, x=None):
+    return op, 0, _rhs(op, x, op.shape[-1]), 0, 0
+
+
+def _solve(op, b=None):
+    return _core._build("inverse", op), 0, _rhs(op, b, op.shape[-2]), 0, 0
+
+
+def _dense(op):
+    return op, 8, None, 0, 0
+
+
+def _diagonal(op, offset=0):
+    return op, 9, None, operator.index(offset), 0
+
+
+def _trace(op):
+    return op, 10, None, 0, 0
+
+
+def _element(op, i, j):
+    return op, 11, None, *_forms.bounded(op, operator.index(i), operator.index(j))
+
+
+def _det(op):
+    return op, 12, None, 0, 0
+
+
+_ACTIONS = {
+    "apply": _apply,
+    "matvec": _apply,
+    "solve": _solve,
+    "dense": _dense,
+    "diagonal": _diagonal,
+    "trace": _trace,
+    "element": _element,
+    "det": _det,
+}
+
+
+def explain(op, action, args, kwargs):
     """The plan of an action as text."""
-    names = {"apply": 0, "dense": 8, "diagonal": 9, "trace": 10}
-    if action not in names:
-        raise NotImplementedError(f"no explanation of {action!r} yet; there are {sorted(names)}")
-    if action == "apply":
-        x = np.zeros(op.shape[-1], op.dtype or np.float64) if x is None else np.asarray(x)
-    return op._explain(names[action], x)
+    how = _ACTIONS.get(action) if isinstance(action, str) else None
+    if how is None:
+        raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}")
+    try:
+        inspect.signature(how).bind(op, *args, **kwargs)
+    except TypeError as error:
+        words = str(inspect.signature(how)).replace("(op", f"({action!r}").replace("=None", "=...")
+        raise TypeError(f"explain{words}: {error}") from None
+    op, *rest = how(op, *args, **kwargs)
+    return op._explain(*rest)

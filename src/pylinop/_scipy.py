@@ -91,7 +91,7 @@ def tosparse(op, format="csr"):
         return sp.eye_array(op.shape[0], dtype=op.dtype).asformat(format)
     if head == "zeros":
         return sp.coo_array(op.shape, dtype=op.dtype).asformat(format)
-    if head == "selection":
+    if head == "selection" and op._init:
         m, n = op.shape
         index = np.asarray(op._init[0])
         return sp.coo_array(

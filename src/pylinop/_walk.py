@@ -70,6 +70,8 @@ def _steps(op, x, mode, vec):
             return np.asarray(below[0]._solve(x))
         a = _seen(toarray(below[0]), mode)
         return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
+    if head == "sliced":
+        return (yield from _sliced(op, x, mode, vec))
     if head == "kron":
         return (yield from _kron(op, x, mode, vec))
     if head == "lowrank":
@@ -103,6 +105,28 @@ def _multiple(c, y):
     if isinstance(c, int) and not isinstance(c, bool) and y.dtype.kind in "iu":
         c = np.array(c).astype(y.dtype)
     return c * y
+
+
+def _sliced(op, x, mode, vec):
+    """Put back where it was taken from, apply the whole, take."""
+    below, steps = op._operands
+    if any(s[0] > 1 for s in steps):
+        a = _seen(_indexing().taken(toarray(below), steps), mode)
+        return (a @ x[..., None])[..., 0] if vec else a @ x
+    take = {s[0]: s[1] if len(s) == 2 else _indexing().as_slice(s) for s in steps}
+    into, out = (0, 1) if mode & T else (1, 0)
+    if into in take:
+        at = (..., take[into]) if vec else (..., take[into], slice(None))
+        size = below.shape[-2 + into]
+        full = np.zeros(
+            (*x.shape[:-1], size) if vec else (*x.shape[:-2], size, x.shape[-1]), x.dtype
+        )
+        np.add.at(full, at, x)
+        x = full
+    y = yield below, x, mode, vec
+    if out in take:
+        y = y[(..., take[out]) if vec else (..., take[out], slice(None))]
+    return y
 
 
 def _kron(op, x, mode, vec):
@@ -176,6 +200,12 @@ def _forms():
     from . import _forms
 
     return _forms
+
+
+def _indexing():
+    from . import _indexing
+
+    return _indexing
 
 
 def apply(op, x, mode=N, vec=False, out=None):
@@ -473,8 +503,8 @@ def materialising(op, nbytes, asked):
 
 def fell_back(op, count):
     warnings.warn(
-        f"{type(op).__name__} {op.shape} was declared positive definite and is not"
-        + (f" in {count} batch elements" if count > 1 else "")
+        f"{_errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
+        + (f" in {count} solves" if count > 1 else "")
         + ": solved by LU instead of Cholesky",
         _errors.FallbackWarning,
         stacklevel=_errors.outside(),

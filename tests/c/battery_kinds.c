@@ -87,6 +87,12 @@ static void values(const lop_node *a, const char *who) {
         y = t_one(&w, "trace", &none, v);
         t_agrees(&w, y, next_layout(), FACTOR, who);
         lop_node_unref(y);
+        if (m == n && n <= 5) { /* factored in the operator's dtype, given in double */
+            double single = a->dtype == LOP_f32 || a->dtype == LOP_c64 ? 0x1p29 : 1;
+            y = t_one(&w, "scaledet", &none, v);
+            t_agrees(&w, y, next_layout(), FACTOR * single, who);
+            lop_node_unref(y);
+        }
         for (int i = 0; i < 9; i++) {
             lop_attr k = t_ints(offsets[i], 0, 0, 0);
             y = t_one(&w, "diagonal", &k, v);

@@ -40,6 +40,14 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     if (op == &lop_op_element) a = t_ints(world_pick(&w, 0, 3), world_pick(&w, 0, 3), 0, 0);
     if (op->cls == LOP_ACTION && world_pick(&w, 0, 2))
         a.i[3] = (world_pick(&w, 0, 2) ? dt : LOP_c128) + 1;
+    if (op == &lop_op_sliced ||
+        op == &lop_op_cut) { /* most drawn do not fit: there are many tries */
+        a = t_ints(world_pick(&w, 0, 8) ? world_pick(&w, 0, 2) : 2, world_pick(&w, 0, 3),
+                   world_pick(&w, 0, 2) ? 1 : world_pick(&w, -2, 3), world_pick(&w, 0, 4));
+        if (a.i[0] == 2 && world_pick(&w, 0, 2)) a.i[3] = -1;
+    }
+    if (op == &lop_op_diagrun)
+        a = t_ints(world_pick(&w, -1, 2), world_pick(&w, 0, 2) ? 1 : -1, world_pick(&w, 0, 3), 0);
     if (op == &lop_op_cast) a.i[3] = (world_pick(&w, 0, 3) ? LOP_c128 : dt) + 1;
     return a;
 }
@@ -50,6 +58,10 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     int64_t m = a_size(d), n = a_size(d);
     gen floats = d->g; /* with mixed integers every step of a chain wraps in its own dtype */
     if (floats.dtype == LOP_NO_DTYPE) floats.dtype = LOP_f64;
+    if (place == 1 && (parent == &lop_op_sliced || parent == &lop_op_cut)) {
+        const lop_node *index = NULL;
+        return lop_rand_index(&w.rand, m, 0, n > 0 ? n : 1, &index) == LOP_OK ? index : NULL;
+    }
     if (parent->cls == LOP_ACTION)
         return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
                           : gen_array(&floats, 2, m, n);
@@ -58,6 +70,18 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     if (parent->title && param->name && param->role == LOP_P_ARRAY)
         return gen_array(&d->g, param->rank, m, n);
     return gen_operator(&d->g, m, world_pick(&w, 0, 2) ? m : n, (int)world_pick(&w, 0, 2));
+}
+
+/* Indices modulo the size of the axis; false where there is no such axis or nothing on it. */
+static bool bring_inside(const lop_node *a, const lop_attr *attr, const lop_node *index) {
+    lop_attr first = t_ints(attr->i[0], 0, 1, 1);
+    const lop_node *one = t_node(&w, a->op->cls == LOP_OPERATOR ? "sliced" : "cut", &first, 1, &a);
+    if (!one) return false;
+    lop_node_unref(one);
+    int at = attr->i[0] < 2 ? lop_nbatch(a) + (int)attr->i[0] : lop_nbatch(a) + 1 - (int)attr->i[0];
+    int64_t *v = lop_rand_find(&w.rand, index->serial)->p;
+    for (int64_t i = 0; i < index->shape.dim[0]; i++) v[i] %= a->shape.dim[at];
+    return true;
 }
 
 static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
@@ -86,6 +110,8 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
     bool all = t->n <= 4;
     for (int i = 0; all && i < t->n; i++)
         all = (child[i] = fill(d, d->text->index[t->first + i], t->op, i)) != NULL;
+    if (all && t->n == 2 && (t->op == &lop_op_sliced || t->op == &lop_op_cut))
+        all = bring_inside(child[0], &attr, child[1]);
     if (all) out = t_node(&w, t->op->name, &attr, t->n, child);
     for (int i = 0; i < t->n && i < 4; i++) lop_node_unref(child[i]);
     return out;
@@ -322,7 +348,10 @@ static void watch_itself(void) {
         }
         free(text);
         bool seen = notices(rule, &made);
-        t_check(!made || seen, "%s: its views exchanged go through", rule->name);
+        /* these turn the operator and its product back again: by .H it is as right as by .T */
+        bool twice =
+            !strncmp(rule->name, "dense-slice", 11) || !strcmp(rule->name, "dense-prod-left");
+        t_check(!made || seen || twice, "%s: its views exchanged go through", rule->name);
         nodes += made;
     }
     printf("%d rows mutated as text, %d make views\n", texts, nodes);

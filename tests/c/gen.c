@@ -277,14 +277,15 @@ static const lop_node *two_products(gen *g, int64_t m, int64_t n, int depth) {
 
 static const lop_node *fresh_value(gen *g, int depth) {
     static const char *const heads[] = {"todense", "diagonal", "trace", "element", "apply",
-                                        "apply",   "apply",    "two",   "solve"};
-    const char *head = heads[pick(g, g->solves ? 9 : 8)];
+                                        "apply",   "apply",    "two",   "solve",   "scaledet"};
+    const char *head = heads[pick(g, g->solves ? 10 : 8)];
     int64_t m = inner(g), n = pick(g, 2) ? m : inner(g);
     lop_attr a = t_ints(0, 0, 0, 0);
     if (!strcmp(head, "solve")) {
         const lop_node *op = regular(g, m, depth);
         return t_two_of(g->w, "solve", op, operand(g, m, pick(g, 4)));
     }
+    if (!strcmp(head, "scaledet")) n = m;
     if (!strcmp(head, "two")) return two_products(g, m, n, depth);
     if (!strcmp(head, "element") && (!m || !n)) m = n = 1;
     const lop_node *op = gen_operator(g, m, n, depth);

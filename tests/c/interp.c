@@ -312,6 +312,10 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
     batch.ndim -= node->core;
     tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim],
                   node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
+    if (!strcmp(what, "detconst")) {
+        for (int64_t e = 0; e < t->nb; e++) t->v[2 * e] = node->attr.i[0] ? one() : (val){0};
+        return t;
+    }
     for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
     if (!strcmp(what, "ones")) return t;
     if (!strcmp(what, "zeros")) return t;
@@ -428,36 +432,13 @@ static void do_pick(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)b;
     y.v[0] = a.v[node->attr.i[0] * a.n + node->attr.i[1]];
 }
-static void do_gather(ip *p, const lop_node *node, mv y, mv a, mv b) {
-    (void)p;
-    (void)b;
-    const int64_t *t = node->attr.i;
-    bool back = !strcmp(node->op->name, "spread");
-    for (int64_t l = 0; l < t[0]; l++)
-        for (int64_t i = 0; i < t[1]; i++)
-            for (int64_t r = 0; r < t[2]; r++)
-                for (int64_t j = 0; j < t[3]; j++) {
-                    int64_t tall = ((l * t[1] + i) * t[2] + r) * t[3] + j;
-                    int64_t wide = i * t[0] * t[2] * t[3] + (l * t[2] + r) * t[3] + j;
-                    y.v[back ? tall : wide] = a.v[back ? wide : tall];
-                }
+#include "interp_more.h"
+
+static void do_det(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    ip_det(p, node, y.v, a.v, a.m, b.v);
 }
 
-static const tv *refold(ip *p, const lop_node *node, const tv *a) {
-    const int64_t *t = node->attr.i;
-    int64_t L = t[0], n = t[1], R = t[2], k = t[3];
-    bool wide = !strcmp(node->op->name, "fold") || !strcmp(node->op->name, "gather");
-    bool copy = !strcmp(node->op->name, "gather") || !strcmp(node->op->name, "spread");
-    if (copy)
-        return zip(p, node, a, NULL, 2, wide ? n : L * n * R, wide ? L * R * k : k, do_gather);
-    lop_shape batch = a->batch;
-    if (wide && L != 1) batch.dim[batch.ndim++] = L;
-    if (!wide && L != 1) batch.ndim--;
-    tv *y = blank(p, &batch, 2, wide ? n : L * n * R, wide ? R * k : k);
-    if (y->nb * y->m * y->n != a->nb * a->m * a->n) return fail(p, "a fold does not fit");
-    memcpy(y->v, a->v, (size_t)(y->nb * y->m * y->n) * sizeof *y->v);
-    return y;
-}
+#include "interp_slices.h"
 
 /* -- dispatch */
 
@@ -475,8 +456,12 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "div"))
         return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");
     if (!strcmp(s, "toeplitz")) return zip(p, node, a, b, 2, a->m, b->m, do_toeplitz);
+    if (!strcmp(s, "sliced") || !strcmp(s, "cut")) return sliced(p, node, a, b);
+    if (!strcmp(s, "putback")) return zip(p, node, a, b, 2, node->attr.i[0], a->n, do_putback);
+    if (!strcmp(s, "diagrun")) return zip(p, node, a, b, 1, node->attr.i[2], 1, do_diagrun);
     if (!strcmp(s, "kronarray"))
         return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
+    if (!strcmp(s, "detmul")) return zip(p, node, a, b, 1, 2, 1, do_det);
     if (!strcmp(s, "pairdiag")) {
         const tv *ab = matmul(p, a, b);
         return ab ? diagonal(p, node, ab) : NULL;
@@ -502,9 +487,14 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (!strcmp(s, "diag")) return zip(p, node, a, NULL, 2, a->m, a->m, do_diag);
     if (!strcmp(s, "selection"))
         return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
+    if (!strcmp(s, "sliced") || !strcmp(s, "cut")) return sliced(p, node, a, NULL);
+    if (!strcmp(s, "putback")) return zip(p, node, a, NULL, 2, node->attr.i[0], a->n, do_putback);
     if (!strcmp(s, "power")) return power(p, node, a);
     if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
     if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
+    if (!strcmp(s, "comb")) return zip(p, node, a, NULL, 1, node->attr.i[3], 1, do_comb);
+    if (!strncmp(s, "det", 3) || !strcmp(s, "scaledet"))
+        return zip(p, node, a, NULL, 1, 2, 1, do_det);
     if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
     if (!strcmp(s, "inverse")) {
         lop_shape none = {0};
@@ -541,10 +531,11 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     if (node->op == &lop_op_array) return leaf(p, node);
     if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") ||
-        !strcmp(s, "ones"))
+        !strcmp(s, "ones") || !strcmp(s, "detconst"))
         return constant(p, node, s);
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);
+    if (!strcmp(s, "weave")) return weave(p, node);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {

@@ -45,7 +45,21 @@ LOP_BUILD(apply_kron);
 LOP_BUILD(solve_kron);
 LOP_BUILD(dense_kron);
 LOP_BUILD(diagonal_kron);
+LOP_BUILD(diagonal_kron_off);
 LOP_BUILD(trace_kron);
 LOP_BUILD(element_kron);
+/* builds_det.c */
+LOP_BUILD(det_const);
+LOP_BUILD(det_view);
+LOP_BUILD(det_scaled);
+LOP_BUILD(det_kron);
+/* builds_slice.c */
+LOP_BUILD(slice_close);
+LOP_BUILD(slice_in);
+LOP_BUILD(view_slice);
+LOP_BUILD(apply_slice);
+LOP_BUILD(dense_slice);
+LOP_BUILD(element_slice);
+LOP_BUILD(diagonal_slice);
 
 #endif

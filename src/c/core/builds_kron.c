@@ -146,6 +146,77 @@ LOP_BUILD(diagonal_kron) {
     return fold_values(m, mk, m->root->child[0], &lop_op_diagonal, &m->root->attr,
                        &lop_op_kronarray, out);
 }
+
+/* Factors `from` to `to` as one operator: owned. */
+static lop_status some_factors(const lop_maker *mk, const lop_node *k, int from, int to,
+                               const lop_node **out) {
+    if (to - from > 1) return lop_make(mk, "kron", NULL, to - from, k->child + from, NULL, out);
+    *out = lop_node_ref(k->child[from]);
+    return LOP_OK;
+}
+
+/* The tail, factors `split` and after, is n x n. */
+static lop_status woven(const lop_match *m, const lop_maker *mk, int split, int64_t n,
+                        const lop_node **out) {
+    const lop_node *k = m->root->child[0], *half[2] = {0}, *v[4] = {0};
+    int64_t offset = ATTR(m, 'k').i[0], r = (offset % n + n) % n, d = (offset - r) / n;
+    int64_t at[4] = {d, r, d + 1, r - n};
+    lop_status st = some_factors(mk, k, 0, split, &half[0]);
+    if (st == LOP_OK) st = some_factors(mk, k, split, k->n, &half[1]);
+    for (int i = 0; st == LOP_OK && i < (r ? 4 : 2); i++) {
+        lop_attr a = {.i = {at[i], 0, 0, m->root->attr.i[3]}};
+        st = lop_make1(mk, &lop_op_diagonal, &a, half[i % 2], &v[i]);
+    }
+    lop_attr how = {.i = {offset, n, m->root->shape.dim[m->root->shape.ndim - 1], 0}};
+    if (st == LOP_OK)
+        st = r ? lop_make(mk, "weave", &how, 4, v, NULL, out)
+               : lop_make2(mk, &lop_op_kronarray, NULL, v[0], v[1], out);
+    for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
+    lop_node_unref(half[0]);
+    lop_node_unref(half[1]);
+    return st;
+}
+
+/* Each factor's elements along the diagonal, multiplied. */
+static lop_status combed(const lop_match *m, const lop_maker *mk, const lop_node **out) {
+    const lop_node *k = m->root->child[0], *all = NULL;
+    lop_attr at = {.i = {ATTR(m, 'k').i[0], 1, 1, m->root->shape.dim[m->root->shape.ndim - 1]}};
+    lop_attr d = {.i = {0, 0, 0, m->root->attr.i[3]}};
+    lop_status st = LOP_OK;
+    for (int i = k->n - 1; st == LOP_OK && i >= 0; i--) {
+        const lop_node *f = k->child[i], *dense = NULL, *one = NULL, *both = NULL;
+        st = lop_make1(mk, &lop_op_todense, &d, f, &dense);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_comb, &at, dense, &one);
+        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_mul, NULL, one, all, &both);
+        if (st == LOP_OK && !all) both = lop_node_ref(one);
+        lop_node_unref(dense);
+        lop_node_unref(one);
+        lop_node_unref(all);
+        all = both;
+        if (i > 0 && at.i[3] > 0 &&
+            (!lop_mul_ok(at.i[1], lop_rows(f), &at.i[1]) ||
+             !lop_mul_ok(at.i[2], lop_cols(f), &at.i[2])))
+            st = lop_fail(mk->err, LOP_OVERFLOW, NULL);
+    }
+    if (st == LOP_OK)
+        *out = all;
+    else
+        lop_node_unref(all);
+    return st;
+}
+
+LOP_BUILD(diagonal_kron_off) {
+    const lop_node *k = m->root->child[0];
+    int64_t rows = 1, cols = 1;
+    if (k->n == 1) return lop_make1(mk, &lop_op_diagonal, &m->root->attr, k->child[0], out);
+    for (int i = k->n - 1; i > 0; i--) {
+        if (!lop_mul_ok(rows, lop_rows(k->child[i]), &rows) ||
+            !lop_mul_ok(cols, lop_cols(k->child[i]), &cols))
+            break;
+        if (rows == cols && rows > 0) return woven(m, mk, i, rows, out);
+    }
+    return combed(m, mk, out);
+}
 LOP_BUILD(trace_kron) {
     return fold_values(m, mk, m->root->child[0], &lop_op_trace, &m->root->attr, &lop_op_mul, out);
 }

@@ -53,6 +53,11 @@ int lop_emit_value(lop_emit *e, const lop_node *array);
 lop_dtype lop_slot_dtype(const lop_emit *e, int slot);
 /* Rows, columns, batch elements of a slot. */
 void lop_slot_sizes(const lop_emit *e, int slot, int64_t *m, int64_t *n, int64_t *batch);
+static inline double lop_slot_elements(const lop_emit *e, int slot) { /* all of them */
+    int64_t m, n, batch;
+    lop_slot_sizes(e, slot, &m, &n, &batch);
+    return (double)m * (double)n * (double)batch;
+}
 /* A temporary (-1 on failure; the status is in *st). */
 int lop_emit_temp(lop_emit *e, lop_dtype dt, int core, const lop_shape *shape, lop_status *st);
 /* The shape for a temporary: the batch of slot `like`, then m, n (core 2). */

@@ -48,6 +48,10 @@ lop_truth lop_when_no_batch(const lop_match *m) {
 lop_truth lop_when_both_square(const lop_match *m) {
     return truth(lop_is_square(HOLE(m, 'a')) && lop_is_square(HOLE(m, 'b')));
 }
+lop_truth lop_when_thin(const lop_match *m) {
+    const lop_node *p = m->root->child[0];
+    return truth(lop_is_square(p) && lop_cols(p->child[0]) < lop_rows(p));
+}
 lop_truth lop_when_coef_nonzero(const lop_match *m) {
     return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0);
 }
@@ -70,6 +74,9 @@ lop_truth lop_when_leaf_kind(const lop_match *m) {
     for (int i = 0; i < a->n; i++)
         if (a->child[i]->op->cls == LOP_OPERATOR) return LOP_FALSE;
     return LOP_TRUE;
+}
+lop_truth lop_when_flat(const lop_match *m) {
+    return truth(lop_rows(m->root) > 0 && lop_rows(m->root) <= lop_cols(m->root) / 2);
 }
 lop_truth lop_when_no_dense(const lop_match *m) { return truth(!HOLE(m, 'a')->op->dense); }
 lop_truth lop_when_no_diagonal(const lop_match *m) { return truth(!HOLE(m, 'a')->op->diagonal); }
@@ -95,6 +102,9 @@ static bool widens(lop_dtype from, lop_dtype to) {
 lop_truth lop_when_widens(const lop_match *m) { /* the integers of a value wrap where they stand */
     lop_dtype from = m->root->child[0]->dtype;
     return truth((lop_is_blas(from) || !m->root->attr.i[0]) && widens(from, m->root->dtype));
+}
+lop_truth lop_when_inner_widens(const lop_match *m) {
+    return HOLE(m, 'a')->n > 0 ? lop_when_widens(m) : LOP_FALSE;
 }
 lop_truth lop_when_cast_widens(const lop_match *m) {
     const lop_node *inner = m->root->child[0];

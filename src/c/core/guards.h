@@ -23,7 +23,8 @@ lop_truth
 lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
 lop_truth lop_when_positive(const lop_match *m);  /* ?a is declared positive definite */
 lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite: a view on it stays */
-lop_truth lop_when_no_dense(const lop_match *m);  /* ?a's kind has no dense form of its own */
+lop_truth lop_when_flat(const lop_match *m); /* the root has at most half as many rows as columns */
+lop_truth lop_when_no_dense(const lop_match *m); /* ?a's kind has no dense form of its own */
 lop_truth lop_when_no_diagonal(const lop_match *m);
 lop_truth lop_when_no_element(const lop_match *m);
 lop_truth lop_when_main(const lop_match *m); /* offset 0 */
@@ -36,9 +37,11 @@ lop_truth lop_when_inexact_square_factors(const lop_match *m);
 lop_truth lop_when_cast_same(const lop_match *m);
 lop_truth
 lop_when_widens(const lop_match *m); /* the root casts an array expression to a wider dtype */
-lop_truth lop_when_cast_widens(const lop_match *m); /* the inner cast loses nothing */
+lop_truth lop_when_inner_widens(const lop_match *m); /* and what is cut is an expression itself */
+lop_truth lop_when_cast_widens(const lop_match *m);  /* the inner cast loses nothing */
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
+lop_truth lop_when_thin(const lop_match *m); /* a square product whose inner size is the smaller */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 
 #endif

@@ -279,11 +279,12 @@ static void price(lop_plan *p) {
         const lop_step *s = &p->step[i];
         for (int j = 0; j < s->n; j++)
             if (p->slot[s->arg[j]].batch > 1) p->batched = true;
+        if (s->scratch > p->scratch) p->scratch = s->scratch;
+        if (s->when >= 0 && s->when_set) continue; /* the arm after a failure */
         double work = s->flops / c->flop_rate, move = s->bytes / c->bandwidth;
         p->flops += s->flops;
         p->bytes += s->bytes;
         p->seconds += (work > move ? work : move) + c->overhead;
-        if (s->scratch > p->scratch) p->scratch = s->scratch;
     }
     p->scratch = (p->scratch + 63) & ~(size_t)63;
 }

@@ -3,7 +3,7 @@
  * The rules push actions down to the kinds; here the kinds' own methods are called. attr.i[3] of
  * todense, diagonal, trace, element is the dtype + 1 in which to compute (0: the operator's own).
  */
-#include "core/op.h"
+#include "factor.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
@@ -123,7 +123,8 @@ VALUE(trace, NULL);
 VALUE(element, lower_element);
 
 /* -- solves by a factor of the dense form --
- * Derived value: the column-major factor, then (LU) the row exchanges. Cost 2/3 n^3 once, 2 n^2 k
+ * Derived value, one a batch element: the column-major factor; then the row exchanges of LU and one
+ * flag, whether a factor that should be Cholesky's is LU's. Cost n^3 / 3 or 2/3 n^3 once, 2 n^2 k
  * each. */
 
 static lop_status infer_factored(lop_node *n, lop_err *err) {
@@ -138,54 +139,71 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-static size_t factor_bytes(int64_t n, lop_dtype dt) {
-    return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63;
+static lop_status singular(lop_err *err, int64_t pivot, int64_t n) {
+    return lop_fail(err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
+                    (long long)pivot, (long long)n);
+}
+
+static int32_t *pivots(const lop_mat *f) {
+    return (int32_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
+}
+/* The factor of an m x m matrix at `p`: column-major. */
+static lop_mat factor_at(void *p, int64_t m, lop_dtype dt) {
+    return (lop_mat){p, m, m, 1, m > 0 ? m : 1, dt};
 }
 
 static lop_status run_getrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
-    lop_mat f = {c->a[0]->p, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
+    lop_mat f = factor_at(c->a[0]->p, a->m, a->dt);
     int64_t info = 0;
     lopk_copy(&f, a);
-    lop_status st =
-        lopk_getrf(&f, (int32_t *)(void *)((char *)f.p + factor_bytes(a->m, a->dt)), &info);
-    if (st == LOP_SINGULAR)
-        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
-                        (long long)info, (long long)a->m);
-    return st;
+    lop_status st = lopk_getrf(&f, pivots(&f), &info);
+    return st == LOP_SINGULAR ? LOP_OK : st; /* found when something is divided by it */
 }
-/* SciPy reads the upper triangle of what is declared positive definite: its adjoint is our lower
- * one. */
-static void copy_upper(const lop_mat *f, const lop_mat *a) {
-    lop_mat t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
-    lopk_conj(f, &t);
+
+/* Declared positive definite: Cholesky; where it fails LU, and the flag is set. SciPy reads the
+ * upper triangle of what is declared so: its adjoint is our lower one. */
+static lop_status run_potrf(const lop_call *c) {
+    const lop_mat *a = c->a[1];
+    lop_mat f = factor_at(c->a[0]->p, a->m, a->dt), t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    int64_t info = 0;
+    lopk_conj(&f, &t);
+    lop_status st = lopk_potrf(&f, &info);
+    pivots(&f)[a->m] = st == LOP_SINGULAR;
+    return st == LOP_SINGULAR ? run_getrf(c) : st;
 }
 
 /* y <- factor^-1 b through a column-major copy in scratch. */
-static lop_status run_back(const lop_call *c) {
-    const lop_mat *y = c->a[0], *f = c->a[1], *b = c->a[2];
-    lop_mat a = {f->p, y->m, y->m, 1, y->m > 0 ? y->m : 1, y->dt},
+static lop_status solve_by(const lop_call *c, bool cholesky) {
+    const lop_mat *y = c->a[0], *b = c->a[2];
+    lop_mat f = factor_at(c->a[1]->p, y->m, y->dt),
             x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
+    if (cholesky && pivots(&f)[y->m]) return LOP_SINGULAR;
+    int64_t zero = cholesky ? -1 : lopk_diag_has_zero(&f);
+    if (zero >= 0) return singular(c->err, zero + 1, y->m);
     lopk_copy(&x, b);
-    const int32_t *ipiv = (const int32_t *)(void *)((char *)f->p + factor_bytes(y->m, y->dt));
-    lop_status st = lopk_getrs(&a, ipiv, 'N', &x);
+    lop_status st = cholesky ? lopk_potrs(&f, &x) : lopk_getrs(&f, pivots(&f), 'N', &x);
     if (st == LOP_OK) lopk_copy(y, &x);
     return st;
 }
+static lop_status run_potrs(const lop_call *c) { return solve_by(c, true); }
+static lop_status run_getrs(const lop_call *c) { return solve_by(c, false); }
 
-static lop_status emit_back(lop_emit *e, const lop_node *self, int factor, int b, int out) {
-    int in[2] = {factor, b};
-    int64_t m, k;
-    lop_slot_sizes(e, out, &m, &k, NULL);
-    lop_step *s = lop_emit_step(e, "getrs", run_back, out, 2, in);
-    if (!s) return LOP_NOMEM;
+static lop_step *emit_back(lop_emit *e, const lop_node *self, bool cholesky, const int *in,
+                           int out) {
+    int64_t m, k, batch;
+    lop_slot_sizes(e, out, &m, &k, &batch);
+    lop_step *s = cholesky ? lop_emit_step(e, "potrs", run_potrs, out, 2, in)
+                           : lop_emit_step(e, "getrs", run_getrs, out, 2, in);
+    if (!s) return NULL;
     s->scratch = (size_t)m * (size_t)k * lop_dtype_size(self->dtype);
-    s->flops = 2.0 * (double)m * (double)m * (double)k;
-    return LOP_OK;
+    s->flops = 2.0 * (double)m * (double)m * (double)k * (double)batch;
+    return s;
 }
 
-static int emit_factor(lop_emit *e, const lop_node *self, int a, lop_status *st) {
-    int64_t n = lop_rows(self), all;
+/* The slot of the factor of slot `a`; -1 with the status in *st. */
+static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool cholesky, int a, lop_status *st) {
+    int64_t all;
     if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all)) {
         *st =
             lop_fail(lop_emit_err(e), LOP_OVERFLOW,
@@ -193,73 +211,45 @@ static int emit_factor(lop_emit *e, const lop_node *self, int a, lop_status *st)
         return -1;
     }
     double cube = (double)n * (double)n * (double)n;
-    size_t bytes = factor_bytes(n, self->dtype) + (size_t)n * 4;
-    return lop_emit_derived(e, "getrf", run_getrf, bytes, 1, &a, NULL, 0, cube * 2 / 3, st);
+    size_t bytes = lop_factor_bytes(n, dt) + ((size_t)n + 1) * 4;
+    return lop_emit_derived(e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf,
+                            bytes, 1, &a, NULL, 0, cholesky ? cube / 3 : cube * 2 / 3, st);
+}
+int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
+    return emit_factor(e, n, dt, false, a, st);
 }
 
-static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
+/* Slots of the factor and of the right-hand sides. */
+static lop_status emit_operands(lop_emit *e, const lop_node *self, bool cholesky, int *in) {
     lop_status st;
-    int a = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st), b = -1, f = -1;
-    if (a >= 0) b = lop_emit_cast(e, lop_emit_value(e, self->child[1]), self->dtype, &st);
-    if (b >= 0) f = emit_factor(e, self, a, &st);
-    return f < 0 ? st : emit_back(e, self, f, b, out);
-}
-
-/* Declared positive definite: Cholesky; where it fails, element by element, LU instead. */
-static lop_status run_lu_direct(const lop_call *c) {
-    const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
-    lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
-    char *after = (char *)c->scratch + factor_bytes(a->m, a->dt);
-    int32_t *ipiv = (int32_t *)(void *)after;
-    lop_mat x = {
-        after + (((size_t)a->m * 4 + 63) & ~(size_t)63), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
-    int64_t info = 0;
-    lopk_copy(&f, a);
-    lopk_copy(&x, b);
-    lop_status st = lopk_getrf(&f, ipiv, &info);
-    if (st == LOP_SINGULAR)
-        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
-                        (long long)info, (long long)a->m);
-    if (st == LOP_OK) st = lopk_getrs(&f, ipiv, 'N', &x);
-    if (st == LOP_OK) lopk_copy(y, &x);
-    return st;
-}
-static lop_status run_chol_direct(const lop_call *c) {
-    const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
-    lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
-    lop_mat x = {
-        (char *)c->scratch + factor_bytes(a->m, a->dt), y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
-    int64_t info = 0;
-    copy_upper(&f, a);
-    lop_status st = lopk_potrf(&f, &info);
-    if (st != LOP_OK) return st;
-    lopk_copy(&x, b);
-    st = lopk_potrs(&f, &x);
-    if (st == LOP_OK) lopk_copy(y, &x);
-    return st;
-}
-static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
-    lop_status st;
-    int in[2] = {-1, -1};
     for (int i = 0; i < 2; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    int mask = lop_emit_mask(e, out, &st);
+    in[0] = emit_factor(e, lop_rows(self), self->dtype, cholesky, in[0], &st);
+    return in[0] < 0 ? st : LOP_OK;
+}
+
+static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
+    int in[2];
+    lop_status st = emit_operands(e, self, false, in);
+    if (st != LOP_OK) return st;
+    return emit_back(e, self, false, in, out) ? LOP_OK : LOP_NOMEM;
+}
+
+/* Each batch element for itself: by Cholesky, or where that failed by LU. */
+static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
+    int in[2];
+    lop_status st = emit_operands(e, self, true, in);
+    int mask = st == LOP_OK ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
-    int64_t n = lop_rows(self), k = lop_cols(self);
-    double cube = (double)n * (double)n * (double)n;
-    size_t x = (size_t)n * (size_t)k * lop_dtype_size(self->dtype);
-    lop_step *s = lop_emit_step(e, "posv", run_chol_direct, out, 2, in);
+    lop_step *s = emit_back(e, self, true, in, out);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
-    s->scratch = factor_bytes(n, self->dtype) + x;
-    s->flops = cube / 3;
-    s = lop_emit_step(e, "gesv", run_lu_direct, out, 2, in);
+    s = emit_back(e, self, false, in, out);
     if (!s) return LOP_NOMEM;
     s->when = mask;
     s->when_set = true;
-    s->scratch = factor_bytes(n, self->dtype) + (((size_t)n * 4 + 63) & ~(size_t)63) + x;
     return LOP_OK;
 }
 /* Substitution with one triangle of the array as it lies. attr.i[0]: lower, attr.i[1]: mode. */
@@ -295,7 +285,7 @@ static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->scratch = (size_t)lop_rows(self) * (size_t)lop_cols(self) * lop_dtype_size(self->dtype);
-    s->flops = (double)lop_rows(self) * (double)lop_rows(self) * (double)lop_cols(self);
+    s->flops = (double)lop_rows(self) * lop_slot_elements(e, out);
     return LOP_OK;
 }
 const lop_op lop_op_trisolve = {

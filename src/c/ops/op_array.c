@@ -77,7 +77,7 @@ static lop_status lower_pair(lop_emit *e, const lop_node *self, int out, const c
     lop_step *s = lop_emit_step(e, name, run, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->flags = LOP_STEP_INPLACE;
-    s->flops = s->bytes / (3.0 * (double)lop_dtype_size(self->dtype));
+    s->flops = lop_slot_elements(e, out);
     return LOP_OK;
 }
 static lop_status lower_add(lop_emit *e, const lop_node *self, int out) {
@@ -141,7 +141,10 @@ static lop_status lower_recip(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     int in = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st);
     if (in < 0) return st;
-    return lop_emit_step(e, "recip", run_recip, out, 1, &in) ? LOP_OK : LOP_NOMEM;
+    lop_step *s = lop_emit_step(e, "recip", run_recip, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->flops = lop_slot_elements(e, out);
+    return LOP_OK;
 }
 const lop_op lop_op_recip = {LOP_NAMED(recip), .cls = LOP_ARRAY,     .min = 1,
                              .max = 1,         .infer = infer_recip, .lower = lower_recip};
@@ -161,7 +164,7 @@ static lop_status lower_one(lop_emit *e, const lop_node *self, int out, const ch
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->flags = LOP_STEP_INPLACE;
-    s->flops = s->bytes / (2.0 * (double)lop_dtype_size(self->dtype));
+    s->flops = lop_slot_elements(e, out);
     return LOP_OK;
 }
 static lop_status lower_scale(lop_emit *e, const lop_node *self, int out) {
@@ -226,6 +229,8 @@ static lop_status lower_swap(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = lop_emit_step(e, "swap", run_swap, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
+    if ((self->attr.i[0] & LOP_C) && lop_is_complex(self->dtype)) /* signs; else it only moves */
+        s->flops = lop_slot_elements(e, out);
     return LOP_OK;
 }
 const lop_op lop_op_swap = {LOP_NAMED(swap), .cls = LOP_ARRAY,    .min = 1,           .max = 1,

@@ -79,6 +79,10 @@ static lop_status emit1(lop_emit *e, const lop_node *self, int out, lop_run run)
     lop_step *s = lop_emit_step(e, self->op->name, run, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
+    if (self->op == &lop_op_sumall)
+        s->flops = lop_slot_elements(e, in);
+    else /* reads what it writes */
+        s->bytes = 2 * lop_slot_elements(e, out) * (double)lop_dtype_size(self->dtype);
     return LOP_OK;
 }
 
@@ -162,6 +166,9 @@ static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {
     }
     lop_step *s = lop_emit_step(e, "pairdiag", run_pairdiag, out, 2, in);
     if (!s) return LOP_NOMEM;
+    double inner = (double)lop_cols(self->child[0]); /* a row and a column for each element */
+    s->flops = 2 * inner * lop_slot_elements(e, out);
+    s->bytes = (2 * inner + 1) * lop_slot_elements(e, out) * (double)lop_dtype_size(self->dtype);
     s->attr = self->attr;
     return LOP_OK;
 }
@@ -223,7 +230,10 @@ static lop_status lower_kron(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    return lop_emit_step(e, "kronarray", run_kron, out, 2, in) ? LOP_OK : LOP_NOMEM;
+    lop_step *s = lop_emit_step(e, "kronarray", run_kron, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->flops = lop_slot_elements(e, out);
+    return LOP_OK;
 }
 const lop_op lop_op_kronarray = {LOP_NAMED(kronarray), .cls = LOP_ARRAY,   .min = 2, .max = 2,
                                  .infer = infer_kron,  .lower = lower_kron};

@@ -28,15 +28,19 @@ typedef struct py_state {
     lop_store store;
     lop_plans plans;
     lop_options options;
-    int64_t options_version;         /* plans of another version are made anew */
+    int64_t options_version;         /* of the options; plans are kept for each */
     PyTypeObject *base;              /* the C base type */
     PyTypeObject *root;              /* LinearOperator, the Python class over it */
     PyTypeObject *type[PY_MAXKINDS]; /* by op id */
     PyTypeObject *view[4];           /* Transpose, Conj, Adjoint by mode */
     PyObject *hooks;                 /* dict: name -> Python function */
+    PyObject *matmul;                /* np.matmul */
     PyObject *matvec_name;           /* "_matvec", interned */
     PyObject *home;                  /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
+    bool process_fft, process_provenance;          /* outside `with` */
+    PyObject *config, *fft_name, *provenance_name; /* context variable; keys of its value */
+    int64_t locals;     /* contexts with options of their own; 0: `options` holds for all */
     int64_t nogil_work; /* bytes and flops from which the GIL is released */
 } py_state;
 
@@ -60,7 +64,8 @@ enum {
     ACT_DENSE = 8,
     ACT_DIAGONAL,
     ACT_TRACE,
-    ACT_ELEMENT
+    ACT_ELEMENT,
+    ACT_DET
 };
 
 typedef struct py_op {
@@ -123,6 +128,10 @@ PyObject *py_negative(PyObject *a);
 PyObject *py_positive(PyObject *a);
 PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod);
 PyObject *py_inverse(py_state *s, py_op *self);
+PyObject *py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
+/* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start,
+ * step, count) or (axis, index). New. */
+PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key);
 int py_coefficient(PyObject *number, lop_attr *attr); /* 1 yes, 0 not one of ours, -1 exception */
 
 /* py_array.c */
@@ -152,7 +161,18 @@ void py_cache_clear(py_state *s, py_op *self);
 PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
                    PyObject *out);
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
-PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act); /* py_explain.c */
+/* py_explain.c */
+PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
+
+/* py_config.c: before `options` is read, wherever another thread may have run. */
+void py_config_read(py_state *s);
+static inline void py_config_here(py_state *s) {
+    if (s->locals) py_config_read(s);
+}
+PyObject *py_config_options(py_state *s, PyObject *args);
+PyObject *py_config_watch(py_state *s, PyObject *args);
+PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
+                        PyObject *out); /* as py_apply */
 
 /* py_direct.c: A x for a vector by the cached plan, when that is one step. New array; NULL without
  * an exception: take the general way; NULL with one: it failed. */

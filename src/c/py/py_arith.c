@@ -182,6 +182,7 @@ PyObject *py_matmul(PyObject *a, PyObject *b) {
     if (PyArray_CheckExact(b)) {
         PyArrayObject *x = (PyArrayObject *)b;
         if (!py_node(s, (py_op *)a)) return NULL;
+        py_config_here(s);
         PyObject *fast =
             ((py_op *)a)->cache ? py_direct(s, (py_op *)a, x) : call_matvec(s, (py_op *)a, x);
         if (fast || PyErr_Occurred()) return fast;
@@ -189,7 +190,7 @@ PyObject *py_matmul(PyObject *a, PyObject *b) {
         int nd = PyArray_NDIM(x);
         bool vec = nd == 1;
         if (!node->opaque && nd > 0 && PyArray_DIM(x, vec ? 0 : nd - 2) == lop_cols(node)) {
-            PyObject *r = py_apply(s, (py_op *)a, x, LOP_N, false, vec, NULL);
+            PyObject *r = py_apply_here(s, (py_op *)a, x, LOP_N, false, vec, NULL);
             if (r != Py_NotImplemented) return r;
             Py_DECREF(r);
         }
@@ -257,4 +258,49 @@ PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod) {
     Py_DECREF(index);
     if (PyErr_Occurred()) return NULL;
     return py_build(s, &lop_op_power, &attr, a, p);
+}
+
+/* -- NumPy's matmul with one operator: x @ op comes this way too */
+
+/* The product in C; Py_NotImplemented (new) where it is not for C. */
+static PyObject *ufunc_matmul(py_state *s, PyObject *a, PyObject *b, PyObject *out) {
+    bool right = !py_is_op(s, a);
+    py_op *op = (py_op *)(right ? b : a);
+    PyArrayObject *x = (PyArrayObject *)(right ? a : b);
+    if (!py_is_op(s, (PyObject *)op) || !PyArray_CheckExact((PyObject *)x) || !op->node ||
+        op->node->opaque)
+        Py_RETURN_NOTIMPLEMENTED;
+    int nd = PyArray_NDIM(x);
+    bool vec = nd == 1;
+    if (nd == 0 || PyArray_DIM(x, right || vec ? nd - 1 : nd - 2) !=
+                       (right ? lop_rows(op->node) : lop_cols(op->node)))
+        Py_RETURN_NOTIMPLEMENTED; /* Python words the error */
+    if (!right && !out) return py_matmul(a, b);
+    return py_apply_here(s, op, x, right && vec ? LOP_T : LOP_N, right && !vec, vec, out);
+}
+
+PyObject *py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    py_state *s = py_state_of(self);
+    Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    PyObject *out = NULL, *all[80];
+    bool plain = n == 4 && args[0] == s->matmul && named <= 1 && PyUnicode_Check(args[1]) &&
+                 PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0;
+    if (plain && named) {
+        PyObject *tuple = args[4];
+        plain = PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0 &&
+                PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) == 1 &&
+                PyArray_CheckExact(PyTuple_GET_ITEM(tuple, 0));
+        if (plain) out = PyTuple_GET_ITEM(tuple, 0);
+    }
+    if (plain) {
+        PyObject *r = ufunc_matmul(s, args[2], args[3], out);
+        if (r != Py_NotImplemented) return r;
+        Py_DECREF(r);
+    }
+    if (n + named + 1 > (Py_ssize_t)(sizeof all / sizeof all[0]))
+        return PyErr_Format(PyExc_TypeError, "too many arguments: %zd", n + named);
+    all[0] = self;
+    for (Py_ssize_t i = 0; i < n + named; i++) all[i + 1] = args[i];
+    PyObject *hook = py_hook(s, "array_ufunc");
+    return hook ? PyObject_Vectorcall(hook, all, (size_t)(n + 1), names) : NULL;
 }

@@ -56,8 +56,9 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
     }
     if (a && (PyArray_NDIM(a) < param->rank || PyArray_NDIM(a) + 2 - param->rank > LOP_MAXDIM)) {
         fail(PyExc_ValueError,
-             "%s(%s=...): expected %d dimensions (and at most %d of batch before them), got %d",
-             p->op->title, param->name, param->rank, LOP_MAXDIM - 2, PyArray_NDIM(a));
+             "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d",
+             p->op->title, param->name, param->rank, param->rank == 1 ? "" : "s", LOP_MAXDIM - 2,
+             param->rank == 1 ? "it" : "them", PyArray_NDIM(a));
         Py_CLEAR(a);
     }
     if (a && p->copy && (PyObject *)a == o)
@@ -134,11 +135,12 @@ static int read_assume(parts *p, PyObject *o) {
                 p->op->title, o);
 }
 
-static int read_shape(parts *p, const lop_param *param, PyObject *o, bool square) {
-    PyObject *args[2] = {o, square ? Py_True : Py_False};
-    PyObject *shape = py_call_hook(p->s, "kind_shape", args, 2);
+static int read_shape(parts *p, PyObject *o, bool square) {
+    PyObject *title = square ? PyUnicode_FromString(p->op->title) : Py_NewRef(Py_None);
+    PyObject *args[2] = {o, title};
+    PyObject *shape = title ? py_call_hook(p->s, "kind_shape", args, 2) : NULL;
+    Py_XDECREF(title);
     if (!shape) return -1;
-    (void)param;
     p->like.shape.ndim = (int)PyTuple_GET_SIZE(shape);
     for (int i = 0; i < p->like.shape.ndim; i++)
         p->like.shape.dim[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
@@ -148,13 +150,17 @@ static int read_shape(parts *p, const lop_param *param, PyObject *o, bool square
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int read_operator(parts *p, Py_ssize_t at, PyObject *o) {
+/* Borrowed node of operand `at`, which is wrapped, and copied before if asked; NULL: failed. */
+static const lop_node *take_operator(parts *p, Py_ssize_t at, PyObject *o) {
     bool copy = p->copy && PyObject_HasAttrString(o, "copy");
     PyObject *mine = copy ? PyObject_CallMethod(o, "copy", NULL) : Py_NewRef(o);
     PyObject *op = mine ? py_as_operator(p->s, mine) : NULL;
     Py_XDECREF(mine);
-    if (set_init(p, at, op) < 0) return -1;
-    const lop_node *node = py_node(p->s, (py_op *)op);
+    return set_init(p, at, op) < 0 ? NULL : py_node(p->s, (py_op *)op);
+}
+
+static int read_operator(parts *p, Py_ssize_t at, PyObject *o) {
+    const lop_node *node = take_operator(p, at, o);
     if (!node) return -1;
     p->child[p->n++] = lop_node_ref(node);
     return 0;
@@ -208,13 +214,13 @@ static int read_one(parts *p, int i) {
         return read_operator(p, i, o);
     }
     case LOP_P_INT:
-        if (p->op->max == 0) return read_shape(p, param, o, true);
+        if (p->op->max == 0) return read_shape(p, o, true);
         p->attr.i[0] = PyLong_AsLongLong(o);
         if (PyErr_Occurred()) return -1;
         return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative",
                                        p->op->title, param->name, o)
                                 : 0;
-    case LOP_P_SHAPE: return read_shape(p, param, o, false);
+    case LOP_P_SHAPE: return read_shape(p, o, false);
     case LOP_P_DTYPE: return read_dtype(p, o);
     case LOP_P_ASSUME: return read_assume(p, o);
     case LOP_P_FOREIGN: return read_foreign(p, i, o);
@@ -228,16 +234,40 @@ static int read_many(parts *p, PyObject *args) {
     p->many = PyMem_Calloc((size_t)n, sizeof *p->many);
     if (!p->many) return PyErr_NoMemory(), -1;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *op = py_as_operator(p->s, PyTuple_GET_ITEM(args, i));
-        if (set_init(p, i, op) < 0) return -1;
-        const lop_node *node = py_node(p->s, (py_op *)op);
+        const lop_node *node = take_operator(p, i, PyTuple_GET_ITEM(args, i));
         if (!node) return -1;
         p->many[p->n++] = lop_node_ref(node);
     }
     return 0;
 }
 
-/* Positional and keyword arguments into p->arg; `copy` is everybody's keyword. */
+/* Does a kind hold arrays, its own or its operands'? Those take copy=. */
+static bool holds_arrays(const lop_op *op) {
+    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++)
+        if (op->param[i].role <= LOP_P_INDEX || op->param[i].role == LOP_P_FOREIGN) return true;
+    return false;
+}
+
+static int read_copy(parts *p, PyObject *value) {
+    int truth = PyObject_IsTrue(value);
+    p->copy = truth == 1;
+    return truth < 0 ? -1 : 0;
+}
+
+/* copy=, the one keyword of a kind with *ops. */
+static int sort_many(parts *p, PyObject *args, PyObject *kwargs) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
+        if (PyUnicode_CompareWithASCIIString(key, "copy") != 0)
+            return fail(PyExc_TypeError, "%s() takes operators and copy=, got a keyword %R",
+                        p->op->title, key);
+        if (read_copy(p, value) < 0) return -1;
+    }
+    return (int)PyTuple_GET_SIZE(args);
+}
+
+/* Positional and keyword arguments into p->arg. */
 static int sort_args(parts *p, PyObject *args, PyObject *kwargs) {
     int n = 0;
     while (n < LOP_MAXPARAM && p->op->param[n].name) n++;
@@ -249,8 +279,8 @@ static int sort_args(parts *p, PyObject *args, PyObject *kwargs) {
     Py_ssize_t at = 0;
     while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
         int i = 0;
-        if (PyUnicode_CompareWithASCIIString(key, "copy") == 0) {
-            p->copy = PyObject_IsTrue(value) == 1;
+        if (PyUnicode_CompareWithASCIIString(key, "copy") == 0 && holds_arrays(p->op)) {
+            if (read_copy(p, value) < 0) return -1;
             continue;
         }
         while (i < n && PyUnicode_CompareWithASCIIString(key, p->op->param[i].name) != 0) i++;
@@ -360,11 +390,7 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *self = NULL;
     p.arrays = PyList_New(0);
     bool many = p.op->param[0].role == LOP_P_OPERATORS;
-    if (many && kwargs && PyDict_GET_SIZE(kwargs)) {
-        fail(PyExc_TypeError, "%s() takes no keyword arguments", p.op->title);
-        goto done;
-    }
-    int n = many ? (int)PyTuple_GET_SIZE(args) : sort_args(&p, args, kwargs);
+    int n = many ? sort_many(&p, args, kwargs) : sort_args(&p, args, kwargs);
     if (n < 0 || !p.arrays) goto done;
     p.init = PyTuple_New(n);
     if (!p.init) goto done;
@@ -430,6 +456,8 @@ static void signature(text *t, const lop_op *op) {
         say(t, "%s%s%s", i ? ", " : "", p->role == LOP_P_OPERATORS ? "*" : "", p->name);
         if (p->fallback) say(t, "=%s", p->fallback);
     }
+    if (holds_arrays(op))
+        say(t, "%scopy=False", op->param[0].role == LOP_P_OPERATORS ? ", " : ", *, ");
     say(t, ")");
 }
 
@@ -459,6 +487,9 @@ static void docstring(text *t, const lop_op *op) {
     for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++)
         say(t, "%s%s : %s\n    %s\n", op->param[i].role == LOP_P_OPERATORS ? "*" : "",
             op->param[i].name, role_text(op->param[i].role), op->param[i].doc);
+    if (holds_arrays(op))
+        say(t, "copy : bool\n    Copy the arrays; else they are borrowed, and later writes to "
+               "them are seen.\n");
     if (op->param[0].name)
         say(t, "\nRaises\n------\nValueError\n    Shapes do not fit.\nTypeError\n    Structured, "
                "masked or object arrays.\n");

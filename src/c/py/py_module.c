@@ -29,7 +29,9 @@ PyObject *py_hook(py_state *s, const char *name) {
 
 PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args, Py_ssize_t n) {
     PyObject *f = py_hook(s, name);
-    return f ? PyObject_Vectorcall(f, args, (size_t)n, NULL) : NULL;
+    PyObject *r = f ? PyObject_Vectorcall(f, args, (size_t)n, NULL) : NULL;
+    py_config_here(s);
+    return r;
 }
 
 PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject *op,
@@ -92,17 +94,12 @@ static PyObject *rules(PyObject *module, PyObject *unused) {
     return list;
 }
 
-/* _options(fft, provenance, store_limit): what C needs to know of pl.config. */
 static PyObject *options(PyObject *module, PyObject *args) {
-    py_state *s = state(module);
-    int fft, provenance;
-    long long limit;
-    if (!PyArg_ParseTuple(args, "ppL:_options", &fft, &provenance, &limit)) return NULL;
-    if (s->options.fft != (fft != 0)) s->options_version++;
-    s->options.fft = fft != 0;
-    s->provenance = provenance != 0;
-    s->store.limit = limit;
-    Py_RETURN_NONE;
+    return py_config_options(state(module), args);
+}
+
+static PyObject *watch(PyObject *module, PyObject *args) {
+    return py_config_watch(state(module), args);
 }
 
 static PyObject *store_info(PyObject *module, PyObject *unused) {
@@ -136,6 +133,15 @@ static PyObject *build(PyObject *module, PyObject *args) {
     return py_build(s, op, NULL, a, b);
 }
 
+/* _sliced(op, steps): see py_sliced. */
+static PyObject *sliced(PyObject *module, PyObject *args) {
+    PyObject *op, *key;
+    py_state *s = state(module);
+    if (!PyArg_ParseTuple(args, "OO!:_sliced", &op, &PyTuple_Type, &key)) return NULL;
+    if (!py_is_op(s, op)) return PyErr_Format(PyExc_TypeError, "not an operator");
+    return py_sliced(s, op, key);
+}
+
 static PyObject *blas(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -151,9 +157,11 @@ static PyMethodDef functions[] = {
     {"live", live, METH_NOARGS,
      "live()\n--\n\nNumber of blocks of memory the core holds (for leak tests)."},
     {"_options", options, METH_VARARGS, NULL},
+    {"_watch", watch, METH_VARARGS, NULL},
     {"_store", store_info, METH_NOARGS, NULL},
     {"_clear_store", clear_store, METH_NOARGS, NULL},
     {"_build", build, METH_VARARGS, NULL},
+    {"_sliced", sliced, METH_VARARGS, NULL},
     {"_blas", blas, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
@@ -169,12 +177,15 @@ static int exec_module(PyObject *module) {
     lop_ctx_init(&s->ctx, NULL);
     lop_store_init(&s->store, &s->ctx, (int64_t)256 << 20);
     lop_plans_init(&s->plans, &s->ctx);
-    s->options.fft = true;
-    s->provenance = true;
+    s->options.fft = s->process_fft = true;
+    s->provenance = s->process_provenance = true;
     s->nogil_work = 200000;
     s->home = PyBytes_FromString("\1");
     s->matvec_name = PyUnicode_InternFromString("_matvec");
-    if (!s->home || !s->matvec_name) return -1;
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    s->matmul = numpy ? PyObject_GetAttrString(numpy, "matmul") : NULL;
+    Py_XDECREF(numpy);
+    if (!s->home || !s->matvec_name || !s->matmul) return -1;
     if (lop_kinds_check(&err) != LOP_OK ||
         lop_rules_new(&s->ctx, lop_rule_table, lop_rule_count, &s->rules, &err) != LOP_OK) {
         PyErr_Format(PyExc_ImportError, "pylinop: %s", err.text);
@@ -193,6 +204,8 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(s->base);
     Py_VISIT(s->root);
     Py_VISIT(s->hooks);
+    Py_VISIT(s->config);
+    Py_VISIT(s->matmul);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_VISIT(s->type[i]);
     for (int i = 0; i < 4; i++) Py_VISIT(s->view[i]);
     return 0;
@@ -206,6 +219,10 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->root);
     Py_CLEAR(s->home);
     Py_CLEAR(s->matvec_name);
+    Py_CLEAR(s->matmul);
+    Py_CLEAR(s->config);
+    Py_CLEAR(s->fft_name);
+    Py_CLEAR(s->provenance_name);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_CLEAR(s->type[i]);
     for (int i = 0; i < 4; i++) Py_CLEAR(s->view[i]);
     return 0;

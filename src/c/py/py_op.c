@@ -16,6 +16,7 @@ static bool is_ours(const py_state *s, PyCodeObject *code) {
 }
 
 void py_stamp(py_state *s, py_op *self) {
+    py_config_here(s);
     if (!s->provenance) return;
     PyFrameObject *frame = PyEval_GetFrame(); /* borrowed */
     if (!frame) return;
@@ -410,6 +411,7 @@ static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
     if (PyArray_CheckExact(array) && ((py_op *)self)->node) {
         PyArrayObject *x = (PyArrayObject *)array;
         const lop_node *node = ((py_op *)self)->node;
+        py_config_here(s);
         PyObject *fast = vec && mode == LOP_N && !out ? py_direct(s, (py_op *)self, x) : NULL;
         if (fast || PyErr_Occurred()) return fast;
         int nd = PyArray_NDIM(x);
@@ -417,7 +419,7 @@ static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
         bool fits =
             vec ? nd == 1 && PyArray_DIM(x, 0) == want : nd >= 2 && PyArray_DIM(x, nd - 2) == want;
         if (fits && !node->opaque) {
-            PyObject *r = py_apply(s, (py_op *)self, x, mode, false, vec, out);
+            PyObject *r = py_apply_here(s, (py_op *)self, x, mode, false, vec, out);
             if (r != Py_NotImplemented) return r;
             Py_DECREF(r);
         }
@@ -443,6 +445,7 @@ static PyObject *op_toarray(PyObject *self, PyObject *const *args, Py_ssize_t n,
         out = args[0] == Py_None ? NULL : args[0];
     else if (n || (names && PyTuple_GET_SIZE(names)))
         return PyErr_Format(PyExc_TypeError, "toarray() takes only out=");
+    py_config_here(s);
     PyObject *r = py_value(s, (py_op *)self, ACT_DENSE, 0, 0, out);
     if (r != Py_NotImplemented) return r;
     Py_DECREF(r);
@@ -454,6 +457,7 @@ static PyObject *op_diagonal(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"offset", NULL};
     long long k = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|L:diagonal", names, &k)) return NULL;
+    py_config_here(py_state_of(self));
     PyObject *r = py_value(py_state_of(self), (py_op *)self, ACT_DIAGONAL, k, 0, NULL);
     if (r != Py_NotImplemented) return r;
     Py_DECREF(r);
@@ -465,6 +469,7 @@ static PyObject *op_diagonal(PyObject *self, PyObject *args, PyObject *kwargs) {
 
 static PyObject *op_trace(PyObject *self, PyObject *unused) {
     (void)unused;
+    py_config_here(py_state_of(self));
     PyObject *r = py_value(py_state_of(self), (py_op *)self, ACT_TRACE, 0, 0, NULL);
     if (r != Py_NotImplemented) return r;
     Py_DECREF(r);
@@ -475,7 +480,14 @@ static PyObject *op_trace(PyObject *self, PyObject *unused) {
 static PyObject *op_element(PyObject *self, PyObject *args) {
     long long i, j;
     if (!PyArg_ParseTuple(args, "LL:_element", &i, &j)) return NULL;
+    py_config_here(py_state_of(self));
     return py_value(py_state_of(self), (py_op *)self, ACT_ELEMENT, i, j, NULL);
+}
+
+/* _scaledet(): (mantissa, exponent of 2) of the determinant, or NotImplemented. */
+static PyObject *op_scaledet(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return py_value(py_state_of(self), (py_op *)self, ACT_DET, 0, 0, NULL);
 }
 
 static PyObject *op_transpose(PyObject *self, PyObject *unused) {
@@ -498,19 +510,20 @@ static PyObject *op_apply(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!ippO:_apply", &PyArray_Type, &x, &mode, &right, &vec, &out))
         return NULL;
     if (mode < 0 || mode > 3) return PyErr_Format(PyExc_ValueError, "mode is 0 to 3, got %d", mode);
-    return py_apply(py_state_of(self), (py_op *)self, (PyArrayObject *)x, mode, right != 0,
-                    vec != 0, out == Py_None ? NULL : out);
+    return py_apply_here(py_state_of(self), (py_op *)self, (PyArrayObject *)x, mode, right != 0,
+                         vec != 0, out == Py_None ? NULL : out);
 }
 
-/* _explain(act, x): the plan as text. */
+/* _explain(act, x, i, j): the plan as text. */
 static PyObject *op_explain(PyObject *self, PyObject *args) {
     int act;
+    long long i, j;
     PyObject *x;
-    if (!PyArg_ParseTuple(args, "iO:_explain", &act, &x)) return NULL;
-    if (act < 0 || act > ACT_TRACE || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
+    if (!PyArg_ParseTuple(args, "iOLL:_explain", &act, &x, &i, &j)) return NULL;
+    if (act < 0 || act > ACT_DET || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
         return PyErr_Format(PyExc_ValueError, "no such action: %d", act);
     return py_plan_text(py_state_of(self), (py_op *)self,
-                        PyArray_Check(x) ? (PyArrayObject *)x : NULL, act);
+                        PyArray_Check(x) ? (PyArrayObject *)x : NULL, act, i, j);
 }
 
 static PyMethodDef op_methods[] = {
@@ -544,7 +557,10 @@ static PyMethodDef op_methods[] = {
     {"adjoint", op_adjoint, METH_NOARGS, "adjoint($self)\n--\n\nThe adjoint, lazy; same as .H."},
     {"conj", op_conj, METH_NOARGS, "conj($self)\n--\n\nThe complex conjugate, lazy."},
     {"conjugate", op_conj, METH_NOARGS, "conjugate($self)\n--\n\nThe complex conjugate, lazy."},
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))py_array_ufunc, METH_FASTCALL | METH_KEYWORDS,
+     NULL},
     {"_element", op_element, METH_VARARGS, NULL},
+    {"_scaledet", op_scaledet, METH_NOARGS, NULL},
     {"_apply", op_apply, METH_VARARGS, NULL},
     {"_explain", op_explain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};

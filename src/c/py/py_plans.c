@@ -197,7 +197,7 @@ lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, con
     *rhs = 0;
     if (want->act >= ACT_DENSE) {
         static const lop_op *const ops[] = {&lop_op_todense, &lop_op_diagonal, &lop_op_trace,
-                                            &lop_op_element};
+                                            &lop_op_element, &lop_op_scaledet};
         lop_attr a = {.i = {want->i, want->j, 0, (int64_t)node->dtype + 1}};
         return lop_node_make(&s->ctx, ops[want->act - ACT_DENSE], &a, 1, &node, NULL, out, err);
     }
@@ -263,6 +263,7 @@ done:
 }
 
 static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+    py_config_here(s);
     want->version = s->options_version;
     for (int i = 0; i < self->ncache; i++) {
         if (!entry_fits(&self->cache[i], want)) continue;

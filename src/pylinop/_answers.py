@@ -1,0 +1,401 @@
+"""Questions about operators that have immediate answers: singular values, norms, condition numbers,
+Hermitian eigenvalues, pseudo-inverses.
+
+A question is a table: a row for each head that answers by structure, NumPy on the dense form for
+all others. Rows that ask the same of an operand yield the request, so that no expression is too
+deep."""
+
+import types
+
+import numpy as np
+
+from . import _core, _walk
+from ._forms import as_operator
+from ._functions import inv
+
+_T = 1  # the bit of a view's mode that transposes
+
+# -- operands --
+
+
+def inexact(dtype):
+    """What np.linalg computes in: integers are float64."""
+    return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
+
+
+def real_of(dtype):
+    """The dtype of norms."""
+    dtype = inexact(dtype)
+    return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
+
+
+def dense(op):
+    """The dense form for NumPy; integers are float64 from the leaves on, as in solves.
+
+    Warns when it is large, raises when memory would not do."""
+    if op._head == "dense" and op._init is not None:
+        return np.asarray(op._init[0])
+    _walk.materialising(op, op.size * inexact(op.dtype).itemsize, False)
+    if op.dtype is None or op.dtype.kind not in "biu":
+        return _walk.toarray(op)
+    if op._opaque or op._head in ("identity", "zeros", "selection", "sparse"):
+        return _walk.toarray(op).astype(np.float64)
+    return _walk.toarray(op @ _core.Identity(op.shape[-1], np.float64))
+
+
+def _diagonal(op):
+    """The main diagonal of a Diag or Identity, inexact."""
+    if op.dtype.kind not in "biu":
+        return op.diagonal()
+    if op._init is None and op._head == "diag":
+        op = op @ _core.Diag(np.ones(op.shape[-1]))
+    return op.diagonal().astype(np.float64)
+
+
+def _within(op):
+    """The operand of a multiple or a view, in the precision of the whole."""
+    return _as_precise(op._operands[0], op)
+
+
+def _as_precise(f, op):
+    real = real_of(op.dtype)
+    if f.dtype is None or real_of(f.dtype).itemsize >= real.itemsize:
+        return f
+    dtype = np.result_type(f.dtype, real)
+    if f._init is None and f._head == "diag":
+        return f @ _core.Diag(np.ones(f.shape[-1], dtype))
+    return f.astype(dtype)
+
+
+def _modulus(c):
+    return abs(complex(c))
+
+
+def _view(op, mode):
+    return _core._build("view", op, None, mode)
+
+
+def _run(steps, *request):
+    """Runs generators that yield requests until the first is answered."""
+    stack, value = [steps(*request)], None
+    while stack:
+        try:
+            asked = stack[-1].send(value)
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+        else:
+            stack.append(steps(*asked))
+            value = None
+    return value
+
+
+def _factor_steps(op):
+    if op._init is not None:
+        return [as_operator(f) for f in op._init]
+    first = yield (op._operands[0],)
+    if op._by == "view":
+        return [_view(f, op._mode) for f in first]
+    if op._by == "inverse":
+        return [inv(f) for f in first]
+    second = yield (op._operands[1],)
+    return [f @ g for f, g in zip(first, second, strict=True)]
+
+
+def _factors(op):
+    """The factors of a Kron, of one that products, views or inverses closed to too."""
+    return [_as_precise(f, op) for f in _run(_factor_steps, op)]
+
+
+class _Question:
+    """One question of an operator: ``rows`` by head, ``dense`` for all others."""
+
+    def __init__(self, dense):
+        self.rows, self.dense = {}, dense
+
+    def row(self, *heads):
+        """Registers an answer: a function of (op, *args), or a generator that yields
+        (operand, *args) and gets its answer; NotImplemented sends op to the dense form."""
+
+        def add(answer):
+            self.rows.update(dict.fromkeys(heads, answer))
+            return answer
+
+        return add
+
+    def _steps(self, op, *args):
+        row = self.rows.get(op._head)
+        if row is not None and 0 not in op.shape[-2:]:
+            found = row(op, *args)
+            if isinstance(found, types.GeneratorType):
+                found = yield from found
+            if found is not NotImplemented:
+                return found
+        return self.dense(dense(op), *args)
+
+    def __call__(self, op, *args):
+        return _run(self._steps, op, *args)
+
+
+# -- singular values --
+
+
+def _outer(a, b):
+    """All products of an element of a and one of b, in a row."""
+    both = a[..., :, None] * b[..., None, :]
+    return both.reshape(*both.shape[:-2], -1)
+
+
+svdvals = _Question(lambda a: np.linalg.svdvals(a))
+
+
+@svdvals.row("diag", "identity")
+def _(op):
+    return np.sort(np.abs(_diagonal(op)), axis=-1)[..., ::-1]
+
+
+@svdvals.row("zeros")
+def _(op):
+    return np.zeros((*op.shape[:-2], min(op.shape[-2:])), real_of(op.dtype))
+
+
+@svdvals.row("scaled")
+def _(op):
+    return _modulus(op._operands[1]) * (yield (_within(op),))
+
+
+@svdvals.row("view")
+def _(op):
+    return (yield (op._operands[0],))
+
+
+@svdvals.row("kron")
+def _(op):
+    k = min(op.shape[-2:])
+    _walk.materialising(op, k * real_of(op.dtype).itemsize, False)
+    s = np.ones(1)
+    for f in _factors(op):
+        s = _outer(s, (yield (f,)))
+    rest = np.zeros((*s.shape[:-1], k - s.shape[-1]))  # tall and wide factors together
+    return np.concatenate([np.sort(s, axis=-1)[..., ::-1], rest], axis=-1)
+
+
+# -- norms --
+
+ORDERS = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+norm = _Question(lambda a, ord: np.linalg.matrix_norm(a, ord=ord))
+
+
+def _turned(ord, mode):
+    """The order that the transpose has for this one."""
+    other = {1: np.inf, np.inf: 1, -1: -np.inf, -np.inf: -1}
+    return other.get(ord, ord) if mode & _T else ord
+
+
+def _norm_of_values(s, ord):
+    """The norm of diag(s), s not negative."""
+    if ord == "fro":
+        return np.linalg.norm(s, axis=-1)
+    if ord == "nuc":
+        return s.sum(axis=-1)
+    return s.max(axis=-1) if ord > 0 else s.min(axis=-1)
+
+
+@norm.row("diag", "identity")
+def _(op, ord):
+    return _norm_of_values(np.abs(_diagonal(op)), ord)
+
+
+@norm.row("zeros")
+def _(op, ord):
+    return np.zeros(op.shape[:-2])
+
+
+@norm.row("scaled")
+def _(op, ord):
+    return _modulus(op._operands[1]) * (yield _within(op), ord)
+
+
+@norm.row("view")
+def _(op, ord):
+    return (yield op._operands[0], _turned(ord, op._mode))
+
+
+@norm.row("kron")
+def _(op, ord):
+    if ord == -2 and not _full_rank_possible(op):
+        return np.zeros(op.shape[:-2])
+    whole = np.ones(())
+    for f in _factors(op):
+        whole = whole * (yield f, ord)
+    return whole
+
+
+def _full_rank_possible(op):
+    """Are all factors of a Kron tall, or all wide? Else the least singular value is 0."""
+    shapes = [f.shape[-2:] for f in _factors(op)]
+    return all(m >= n for m, n in shapes) or all(m <= n for m, n in shapes)
+
+
+# -- condition, rank --
+
+cond = _Question(lambda a, p: np.linalg.cond(a, p))
+
+
+@cond.row("diag", "identity")
+def _(op, p):
+    s = np.abs(_diagonal(op))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if p in (2, -2):
+            c = _norm_of_values(s, p) / _norm_of_values(s, -p)
+        else:
+            c = _norm_of_values(s, p) * _norm_of_values(1 / s, p)
+    return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
+
+
+@cond.row("zeros")
+def _(op, p):
+    return np.full(op.shape[:-2], np.inf)
+
+
+@cond.row("scaled")
+def _(op, p):
+    if not 0 < _modulus(op._operands[1]) < np.inf:
+        return NotImplemented
+    return (yield _within(op), p)
+
+
+@cond.row("view")
+def _(op, p):
+    return (yield op._operands[0], _turned(p, op._mode))
+
+
+@cond.row("kron")
+def _(op, p):
+    if not _full_rank_possible(op):
+        return np.full(op.shape[:-2], 0.0 if p == -2 else np.inf)
+    whole = np.ones(())
+    for f in _factors(op):
+        whole = whole * (yield f, p)
+    return whole
+
+
+# -- eigenvalues of Hermitian operators --
+
+
+hermitian = _Question(lambda a: bool(np.array_equal(a, np.swapaxes(a, -1, -2).conj())))
+
+
+@hermitian.row("diag", "identity")
+def _(op):
+    return not np.iscomplexobj(d := _diagonal(op)) or not d.imag.any()
+
+
+@hermitian.row("zeros")
+def _(op):
+    return True
+
+
+@hermitian.row("scaled")
+def _(op):
+    return complex(op._operands[1]).imag == 0 and (yield (op._operands[0],))
+
+
+@hermitian.row("view")
+def _(op):
+    return (yield (op._operands[0],))
+
+
+@hermitian.row("kron")
+def _(op):
+    for f in _factors(op):
+        if f.shape[-1] != f.shape[-2] or not (yield (f,)):
+            return False
+    return True
+
+
+eigvalsh = _Question(lambda a, uplo: np.linalg.eigvalsh(a, uplo))
+
+
+@eigvalsh.row("diag", "identity")
+def _(op, uplo):
+    return np.sort(_diagonal(op).real, axis=-1)
+
+
+@eigvalsh.row("zeros")
+def _(op, uplo):
+    return np.zeros(op.shape[:-1], real_of(op.dtype))
+
+
+@eigvalsh.row("scaled")
+def _(op, uplo):
+    c = complex(op._operands[1])
+    if c.imag:
+        return NotImplemented
+    return np.sort(c.real * (yield _within(op), uplo), axis=-1)
+
+
+@eigvalsh.row("view")
+def _(op, uplo):
+    return (yield op._operands[0], {"L": "U", "U": "L"}[uplo] if op._mode & _T else uplo)
+
+
+@eigvalsh.row("kron")
+def _(op, uplo):
+    if not hermitian(op):  # (iA) (x) (-iB) may be Hermitian, its factors are not
+        return NotImplemented
+    w = np.ones(1)
+    for f in _factors(op):
+        w = _outer(w, (yield f, uplo))
+    return np.sort(w, axis=-1)
+
+
+# -- pseudo-inverse --
+
+pinv = _Question(lambda a, how: _core.Dense(np.linalg.pinv(a, **how)))
+
+
+@pinv.row("diag")
+def _(op, how):
+    d = _diagonal(op)
+    s = np.abs(d)
+    r = how.get("rtol", how.get("rcond"))
+    r = 1e-15 if r is None and "rtol" not in how else r
+    r = d.shape[-1] * np.finfo(s.dtype).eps if r is None else np.asarray(r)[..., None]
+    keep = s > r * s.max(axis=-1, keepdims=True)
+    return _core.Diag(np.divide(1, d, where=keep, out=np.zeros_like(d)))
+
+
+@pinv.row("identity")
+def _(op, how):
+    return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
+
+
+@pinv.row("zeros")
+def _(op, how):
+    dtype = None if op._weak else inexact(op.dtype)
+    return _core.Zeros((*op.shape[:-2], op.shape[-1], op.shape[-2]), dtype)
+
+
+@pinv.row("scaled")
+def _(op, how):
+    c = op._operands[1]
+    c = float(c) if np.asarray(c).dtype.kind in "biu" else c
+    with np.errstate(all="ignore"):
+        r = 1 / c if c else np.inf
+    if not np.isfinite(r):
+        return NotImplemented
+    return r * (yield _within(op), how)
+
+
+@pinv.row("view")
+def _(op, how):
+    return _view((yield op._operands[0], how), op._mode)
+
+
+@pinv.row("kron")
+def _(op, how):
+    found = []
+    for f in _factors(op):
+        found.append((yield f, how))
+    return _core.Kron(*found)

@@ -1,0 +1,449 @@
+"""Solves, determinants, norms and their kin: numbers, arrays and operators, computed now.
+
+Solves and determinants are plans of the core, the rest questions with a table (_answers.py)."""
+
+import math
+
+import numpy as np
+
+from . import _answers, _core, _errors, _lazy, _scipy
+from ._forms import as_operator
+from ._functions import inv
+
+__all__ = [
+    "cond",
+    "det",
+    "eigvalsh",
+    "logdet",
+    "matrix_norm",
+    "matrix_rank",
+    "pinv",
+    "slogdet",
+    "solve",
+    "svdvals",
+]
+
+_SQRT_HALF, _LOG_2 = math.sqrt(0.5), math.log(2.0)
+_Slogdet = type(np.linalg.slogdet(np.ones((1, 1))))
+
+
+def _square(op):
+    if op.shape[-1] != op.shape[-2]:
+        raise _errors.make_error(
+            "LinAlgError",
+            f"Last 2 dimensions of the array must be square: {op.shape}",
+            op,
+            "compute",
+            -1,
+        )
+
+
+def _number(x):
+    """A scalar instead of an array without dimensions."""
+    return x[()] if isinstance(x, np.ndarray) else x
+
+
+def solve(A, b, assume_a=None):
+    """The x with A x = b, computed now; an operator b gives the operator ``inv(A) @ b``.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+    b : array_like, shape (n,) or (..., n, k), or operator
+        A vector only when it has one dimension, as in NumPy 2.
+    assume_a : str, optional
+        What is promised of an array ``A``, in scipy.linalg.solve's words; as in `Dense`.
+
+    Returns
+    -------
+    ndarray or LinearOperator
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or exactly singular.
+
+    Notes
+    -----
+    Diag, Identity and Kron of square factors in closed form, products and multiples factor by
+    factor, declared triangles by substitution, declared positive definite by Cholesky (LU, with a
+    FallbackWarning, where that fails), all others by LU of the dense form, which is kept.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.solve(pl.Diag([2.0, 4.0]), [1.0, 1.0])
+    array([0.5 , 0.25])
+    """
+    if isinstance(A, _lazy.LazyArray) or isinstance(b, _lazy.LazyArray):
+        return _lazy.solve(A if assume_a is None else _lazy.lazy(A, assume_a), b)
+    op = as_operator(A)
+    if assume_a is not None:
+        if isinstance(A, _core.Operator) and not (op._head == "dense" and op._init is not None):
+            raise ValueError(
+                "assume_a says something of an array; an operator knows its own structure, "
+                f"and this is {type(op).__name__} {op.shape} (there is Dense(a, assume_a=...))"
+            )
+        op = _core.Dense(_answers.dense(op), assume_a)
+    if isinstance(b, _core.Operator):
+        return inv(op) @ b
+    _square(op)
+    if _scipy.issparse(b):
+        return inv(op) @ b
+    x = b if isinstance(b, np.ndarray) else np.asarray(b)
+    if x.ndim == 0 or x.shape[-1 if x.ndim == 1 else -2] != op.shape[-1]:
+        n = op.shape[-1]
+        raise _errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", x.shape)
+    return inv(op) @ x
+
+
+def _scaled(op):
+    """(mantissa, exponent of 2) of the determinant: Python numbers, or arrays for batches."""
+    pair = op._scaledet()
+    if pair is NotImplemented:
+        return None
+    if pair.ndim > 1:
+        return pair[..., 0], pair[..., 1].real
+    m, e = pair.tolist()
+    return m, e.real
+
+
+def _ldexp(x, e):
+    """x 2^e for floats; inf where it is too large."""
+    try:
+        return math.ldexp(x, int(e))
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def _log(m, e):
+    """Sign and logarithm of one m 2^e; small where that is near 1."""
+    size = abs(m)
+    if size == 0:
+        return 0.0, -math.inf
+    sign = m / size if isinstance(m, complex) or m != m else math.copysign(1.0, m)
+    if size < _SQRT_HALF:
+        size, e = 2 * size, e - 1
+    return sign, math.log(size) + e * _LOG_2
+
+
+def _logs(m, e):
+    """Likewise of arrays."""
+    size = np.abs(m)
+    low = size < _SQRT_HALF
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sign = np.sign(m) if m.dtype.kind != "c" else np.where(size == 0, 0, m / size)
+        return sign, np.log(np.where(low, 2 * size, size)) + (e - low) * _LOG_2
+
+
+def det(A):
+    """The determinant, a number (an array for batches), computed now by structure or LU.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    number or ndarray, shape (...)
+        Of A's dtype; float64 for integers. Over- and underflows only where the determinant itself
+        does: see `slogdet`.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.det(pl.Kron(2 * np.eye(2), pl.Diag([1.0, 3.0, 1.0]))))
+    576.0
+    """
+    if isinstance(A, _lazy.LazyArray):
+        return _lazy.number_of(A, det)
+    op = as_operator(A)
+    pair = _scaled(op)
+    if pair is None:
+        return np.linalg.det(_answers.dense(op))
+    m, e = pair
+    dtype = _answers.inexact(op.dtype)
+    if isinstance(m, float):
+        return dtype.type(_ldexp(m, e))
+    if isinstance(m, complex):
+        return dtype.type(complex(_ldexp(m.real, e), _ldexp(m.imag, e)))
+    e = np.clip(e, -(2.0**20), 2.0**20).astype(np.int32)
+    if m.dtype.kind == "c":
+        value = np.empty(m.shape, m.dtype)
+        value.real, value.imag = np.ldexp(m.real, e), np.ldexp(m.imag, e)
+    else:
+        value = np.ldexp(m, e)
+    return value.astype(dtype, copy=False)
+
+
+def slogdet(A):
+    """Sign and logarithm of the modulus of the determinant, which never over- or underflows.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    SlogdetResult
+        NumPy's named tuple: ``sign`` (a number of modulus 1, or 0 for a singular A) and
+        ``logabsdet`` (real; -inf for a singular A).
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square.
+
+    Notes
+    -----
+    Diagonals, Kronecker and other products, powers, inverses, multiples and declared triangles
+    exactly as far as rounding goes: with p factors met on the way (np for A^p) the absolute error
+    of ``logabsdet`` is at most (p + 2 |logabsdet|) u. By LU, or Cholesky, it is that of the
+    nearby matrix the factors belong to: about n u cond(A) more.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> sign, logabsdet = pl.slogdet(pl.Diag(np.full(1000, -0.001)))
+    >>> float(sign), round(float(logabsdet), 3)
+    (1.0, -6907.755)
+    """
+    op = as_operator(A)
+    pair = _scaled(op)
+    if pair is None:
+        return np.linalg.slogdet(_answers.dense(op))
+    dtype = _answers.inexact(op.dtype)
+    if isinstance(pair[0], np.ndarray):
+        sign, log = _logs(*pair)
+        return _Slogdet(sign.astype(dtype), log.astype(_answers.real_of(dtype)))
+    sign, log = _log(*pair)
+    return _Slogdet(dtype.type(sign), _answers.real_of(dtype).type(log))
+
+
+def logdet(A):
+    """The logarithm of the determinant, as torch has it.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    number or ndarray, shape (...)
+        Real A: nan for a negative determinant, -inf for zero. Complex A: the complex logarithm.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> round(float(pl.logdet(pl.Kron(3 * np.eye(20), pl.Identity(50)))), 3)
+    1098.612
+    """
+    if isinstance(A, _lazy.LazyArray):
+        return _lazy.number_of(A, logdet)
+    op = as_operator(A)
+    if hasattr(type(op), "_logdet"):
+        return op._logdet()
+    sign, log = slogdet(op)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if np.iscomplexobj(sign):
+            return _number(np.log(sign) + log)
+        return _number(np.where(sign < 0, np.asarray(np.nan, log.dtype), log))
+
+
+def svdvals(A):
+    """The singular values, descending: those of Diag, Kron, ... by structure.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+
+    Returns
+    -------
+    ndarray, shape (..., min(m, n))
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.svdvals(pl.Kron(pl.Diag([1.0, -3.0]), pl.Diag([2.0, 5.0])))
+    array([15.,  6.,  5.,  2.])
+    """
+    op = as_operator(A)
+    return np.asarray(_answers.svdvals(op)).astype(_answers.real_of(op.dtype), copy=False)
+
+
+def _order(ord):
+    if ord is None or ord == "f":
+        return "fro"
+    if isinstance(ord, np.ndarray) or ord not in _answers.ORDERS:
+        raise ValueError(f"Invalid norm order for matrices: {ord!r}; there are {_answers.ORDERS}")
+    return ord
+
+
+def matrix_norm(A, /, ord="fro", *, keepdims=False):
+    """A norm of the matrix, with NumPy's orders.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    ord : {'fro', 'nuc', 1, -1, 2, -2, inf, -inf}, optional
+        Frobenius, sum of singular values, largest (least) column sum, singular value, row sum.
+    keepdims : bool, optional
+        Keep the last two dimensions, as ones.
+
+    Returns
+    -------
+    number or ndarray, shape (...) or (..., 1, 1)
+
+    Notes
+    -----
+    Diag, Identity, Zeros, Kron, multiples and transposes of them in closed form; all others by
+    NumPy on the dense form.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.matrix_norm(pl.Kron(np.ones((2, 2)), pl.Diag([3.0, -4.0])), 2))
+    8.0
+    """
+    op = as_operator(A)
+    value = np.asarray(_answers.norm(op, _order(ord))).astype(
+        _answers.real_of(op.dtype), copy=False
+    )
+    return value[..., None, None] if keepdims else _number(value)
+
+
+def cond(A, p=None):
+    """The condition number in a norm of `matrix_norm`; the 2-norm when ``p`` is None.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+        Square unless ``p`` is None, 2 or -2.
+    p : {None, 'fro', 'nuc', 1, -1, 2, -2, inf, -inf}, optional
+
+    Returns
+    -------
+    number or ndarray, shape (...)
+        inf for a singular A.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.cond(pl.Kron(pl.Diag([1.0, 2.0]), pl.Diag([5.0, 1.0]))))
+    10.0
+    """
+    op = as_operator(A)
+    p = 2 if p is None else _order(p)
+    if 0 in op.shape[-2:]:
+        raise np.linalg.LinAlgError("cond is not defined on empty arrays")
+    if p not in (2, -2):
+        _square(op)
+    return _number(np.asarray(_answers.cond(op, p)).astype(_answers.real_of(op.dtype), copy=False))
+
+
+def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
+    """The number of singular values above a tolerance.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    tol : array_like, optional
+        Absolute; when None ``rtol`` times the largest singular value.
+    hermitian : bool, optional
+        Promises that A is Hermitian: eigenvalues are used.
+    rtol : array_like, optional
+        Relative; max(m, n) eps when None.
+
+    Returns
+    -------
+    int or ndarray of int, shape (...)
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> int(pl.matrix_rank(pl.Kron(np.ones((2, 2)), pl.Identity(5))))
+    5
+    """
+    if tol is not None and rtol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    op = as_operator(A)
+    s = np.abs(eigvalsh(op)) if hermitian else svdvals(op)
+    if tol is None:
+        rtol = max(op.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else np.asarray(rtol)
+        tol = s.max(axis=-1, keepdims=True, initial=0) * np.asarray(rtol)[..., None]
+    else:
+        tol = np.asarray(tol)[..., None]
+    return np.count_nonzero(s > tol, axis=-1)
+
+
+def eigvalsh(A, UPLO="L"):
+    """The eigenvalues of a Hermitian operator, ascending.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Promised to be Hermitian; of a dense form one triangle is read.
+    UPLO : {'L', 'U'}, optional
+        Which one.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.eigvalsh(-2 * pl.Kron(pl.Diag([1.0, 3.0]), pl.Identity(2)))
+    array([-6., -6., -2., -2.])
+    """
+    op = as_operator(A)
+    uplo = str(UPLO).upper()
+    if uplo not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    _square(op)
+    return np.asarray(_answers.eigvalsh(op, uplo)).astype(_answers.real_of(op.dtype), copy=False)
+
+
+def pinv(A, rcond=None, hermitian=False, **rtol):
+    """The pseudo-inverse (Moore and Penrose), an operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    rcond : array_like, optional
+        Singular values up to ``rcond`` times the largest count as zero; 1e-15 when None.
+    hermitian : bool, optional
+        Promises that A is Hermitian (a dense form goes by eigenvalues).
+    rtol : array_like, optional
+        Same as ``rcond``, with max(m, n) eps when None is given.
+
+    Returns
+    -------
+    LinearOperator
+        Diag and Kron again where A is one (a Kron factor by factor: what counts as zero is decided
+        in each), their multiples and transposes; otherwise a Dense, computed now.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.pinv(pl.Diag([2.0, 0.0])).diagonal()
+    array([0.5, 0. ])
+    """
+    if set(rtol) - {"rtol"}:
+        raise TypeError(f"pinv() got an unexpected keyword argument {sorted(rtol)[0]!r}")
+    if rtol and rcond is not None:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    how = dict(rtol) if rtol else {} if rcond is None else {"rcond": rcond}
+    if hermitian:
+        how["hermitian"] = True
+    return _answers.pinv(as_operator(A), how)

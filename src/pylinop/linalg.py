@@ -1,0 +1,144 @@
+"""NumPy's ``numpy.linalg`` for operators: the same names, signatures and results.
+
+Matrices given in are operators (or arrays, which are wrapped); functions whose result is a matrix
+made of operators alone give an operator. What has no immediate form goes by NumPy on the dense
+form, under the memory rule.
+"""
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from . import _core
+from ._forms import as_operator
+from ._functions import diagonal, inv
+from ._linalg import (
+    cond,
+    det,
+    eigvalsh,
+    logdet,
+    matrix_norm,
+    matrix_rank,
+    pinv,
+    slogdet,
+    solve,
+    svdvals,
+)
+
+__all__ = [
+    "LinAlgError",
+    "cond",
+    "det",
+    "diagonal",
+    "eigvalsh",
+    "inv",
+    "logdet",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "norm",
+    "pinv",
+    "slogdet",
+    "solve",
+    "svdvals",
+    "trace",
+]
+
+
+def matmul(A, B, /):
+    """The product ``A @ B``, with at least one of them an operator.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.linalg.matmul(pl.Diag([1.0, 2.0]), np.ones(2))
+    array([1., 2.])
+    """
+    return A @ B
+
+
+def matrix_transpose(A, /):
+    """The transpose, lazy; same as ``A.T``.
+
+    Examples
+    --------
+    >>> import pylinop as pl
+    >>> pl.linalg.matrix_transpose(pl.Zeros((2, 3))).shape
+    (3, 2)
+    """
+    return as_operator(A).T
+
+
+def matrix_power(A, n):
+    """The integer power of a square operator, lazy; negative powers are those of the inverse.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.linalg.matrix_power(pl.Diag([1.0, 2.0]), -2) @ np.ones(2)
+    array([1.  , 0.25])
+    """
+    op = as_operator(A)
+    if op.shape[-1] != op.shape[-2]:
+        raise LinAlgError(f"Last 2 dimensions of the array must be square: {op.shape}")
+    try:
+        n = n.__index__()
+    except AttributeError:
+        raise TypeError("exponent must be an integer") from None
+    return op**n if n >= 0 else inv(op) ** -n
+
+
+def trace(A, /, *, offset=0, dtype=None):
+    """The sum of a diagonal, computed now.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.linalg.trace(pl.Toeplitz([1.0, 2.0, 3.0]), offset=1))
+    4.0
+    """
+    op = as_operator(A)
+    if offset == 0 and dtype is None:
+        return op.trace()
+    return op.diagonal(offset).sum(axis=-1, dtype=dtype)
+
+
+def norm(A, ord=None, axis=None, keepdims=False):
+    """The norm of a matrix, as `matrix_norm`; numpy.linalg.norm for plain arrays.
+
+    Parameters
+    ----------
+    A : operator or array_like
+    ord : optional
+        The Frobenius norm when None.
+    axis : tuple, optional
+        For operators the last two axes, in either order.
+    keepdims : bool, optional
+
+    Examples
+    --------
+    >>> import pylinop as pl
+    >>> float(pl.linalg.norm(pl.Diag([3.0, 4.0])))
+    5.0
+    """
+    if not isinstance(A, _core.Operator):
+        return np.linalg.norm(A, ord, axis, keepdims)
+    if axis is None and A.ndim > 2:
+        if ord is not None:
+            raise ValueError("Improper number of dimensions to norm.")
+        all = np.linalg.norm(matrix_norm(A))
+        return np.full((1,) * A.ndim, all) if keepdims else all
+    if axis is not None:
+        try:
+            axis = tuple(int(i) % A.ndim for i in axis)
+        except TypeError:
+            axis = (int(axis),)
+        if sorted(axis) != [A.ndim - 2, A.ndim - 1]:
+            raise NotImplementedError(
+                "operators have norms as matrices, over the last two axes; "
+                "for others take the dense form, A.toarray()"
+            )
+        if axis[0] > axis[1]:
+            A = A.T
+    return matrix_norm(A, ord, keepdims=keepdims)

@@ -1,0 +1,67 @@
+/* interp_more.h: the part of interp.c with foldings and what Kron needs; included there alone. */
+static void do_gather(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    const int64_t *t = node->attr.i;
+    bool back = !strcmp(node->op->name, "spread");
+    for (int64_t l = 0; l < t[0]; l++)
+        for (int64_t i = 0; i < t[1]; i++)
+            for (int64_t r = 0; r < t[2]; r++)
+                for (int64_t j = 0; j < t[3]; j++) {
+                    int64_t tall = ((l * t[1] + i) * t[2] + r) * t[3] + j;
+                    int64_t wide = i * t[0] * t[2] * t[3] + (l * t[2] + r) * t[3] + j;
+                    y.v[back ? tall : wide] = a.v[back ? wide : tall];
+                }
+}
+
+static const tv *refold(ip *p, const lop_node *node, const tv *a) {
+    const int64_t *t = node->attr.i;
+    int64_t L = t[0], n = t[1], R = t[2], k = t[3];
+    bool wide = !strcmp(node->op->name, "fold") || !strcmp(node->op->name, "gather");
+    bool copy = !strcmp(node->op->name, "gather") || !strcmp(node->op->name, "spread");
+    if (copy)
+        return zip(p, node, a, NULL, 2, wide ? n : L * n * R, wide ? L * R * k : k, do_gather);
+    lop_shape batch = a->batch;
+    if (wide && L != 1) batch.dim[batch.ndim++] = L;
+    if (!wide && L != 1) batch.ndim--;
+    tv *y = blank(p, &batch, 2, wide ? n : L * n * R, wide ? R * k : k);
+    if (y->nb * y->m * y->n != a->nb * a->m * a->n) return fail(p, "a fold does not fit");
+    memcpy(y->v, a->v, (size_t)(y->nb * y->m * y->n) * sizeof *y->v);
+    return y;
+}
+
+/* Diagonal k of A (x) B from four diagonals: row a n + b, A's d-th with B's r-th, and the next. */
+static const tv *weave(ip *p, const lop_node *node) {
+    const tv *v[4];
+    lop_shape batch = {0};
+    for (int i = 0; i < 4; i++) {
+        lop_shape both;
+        v[i] = ip_eval(p, node->child[i]);
+        if (!v[i]) return NULL;
+        if (!broadcast(&batch, &v[i]->batch, &both)) return fail(p, "weave");
+        batch = both;
+    }
+    int64_t k = node->attr.i[0], n = node->attr.i[1], d = 0, row0 = k < 0 ? -k : 0;
+    while (d * n > k) d--;
+    while ((d + 1) * n <= k) d++;
+    tv *y = blank(p, &batch, 1, node->attr.i[2], 1);
+    for (int64_t e = 0; e < y->nb; e++)
+        for (int64_t x = 0; x < y->m; x++) {
+            int64_t a = (row0 + x) / n, b = (row0 + x) % n, c = b + k - d * n; /* B's column */
+            int which = c < n ? 0 : 2;
+            int64_t first = d + (which ? 1 : 0), col = which ? c - n : c;
+            mv of_a = part(v[which], &batch, e), of_b = part(v[which + 1], &batch, e);
+            val s = of_a.v[first < 0 ? a + first : a], t = of_b.v[b < col ? b : col];
+            y->v[e * y->m + x] = mul(p, s, t);
+        }
+    return y;
+}
+static void do_comb(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    int64_t k = node->attr.i[0], s = node->attr.i[1], t = node->attr.i[2];
+    for (int64_t x = 0; x < y.m; x++) {
+        int64_t i = (x + (k < 0 ? -k : 0)) / s, j = (x + (k > 0 ? k : 0)) / t;
+        y.v[x] = a.v[i % a.m * a.n + j % a.n];
+    }
+}

@@ -1,0 +1,133 @@
+"""Kept factors: the same bits with caches cold or warm, the new answer after every write."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+from pylinop import _core
+
+DTYPES = ["f4", "f8", "c8", "c16"]
+
+
+def spd(rng, shape, dtype):
+    a = rng.normal(size=shape) + (1j * rng.normal(size=shape) if dtype[0] == "c" else 0)
+    return (a @ a.conj().swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])).astype(dtype)
+
+
+def tolerance(dtype):
+    return 2e-4 if np.finfo(dtype).eps > 1e-10 else 1e-11
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20261121)
+
+
+@pytest.mark.parametrize("word", ["pos", None])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_factor_is_kept_and_the_bits_stay(word, dtype, rng):
+    a, b = spd(rng, (40, 40), dtype), rng.normal(size=(40, 3)).astype(dtype)
+    _core._clear_store()
+    B = pl.inv(pl.Dense(a, assume_a=word))
+    cold = B @ b
+    entries = _core._store()["entries"]
+    assert entries == 1
+    warm = B @ b
+    assert _core._store()["entries"] == entries and cold.tobytes() == warm.tobytes()
+    _core._clear_store()
+    assert (B @ b).tobytes() == cold.tobytes()
+    assert (pl.inv(pl.Dense(a.copy(), assume_a=word)) @ b).tobytes() == cold.tobytes()
+    np.testing.assert_allclose(a @ cold, b, rtol=tolerance(dtype), atol=tolerance(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_writes_are_seen(dtype, rng):
+    a, b = spd(rng, (12, 12), dtype), np.ones(12, dtype)
+    B = pl.inv(pl.Dense(a, assume_a="pos"))
+    for step in range(4):
+        x = B @ b
+        np.testing.assert_allclose(a @ x, b, rtol=tolerance(dtype), atol=tolerance(dtype))
+        a[step, step] += 3
+    a[0, 1] = a[1, 0] = -a[0, 1].real  # off the diagonal too
+    x = B @ b
+    np.testing.assert_allclose(a @ x, b, rtol=tolerance(dtype), atol=tolerance(dtype))
+
+
+def test_a_promise_broken_later_and_kept_again(rng):
+    """The flag of the fallback is part of what is kept: warned at each call, warm or cold."""
+    a, b = spd(rng, (6, 6), "f8"), np.ones(6)
+    good = a.copy()
+    B = pl.inv(pl.Dense(a, assume_a="pos"))
+    first = B @ b
+    a[2, 2] = -1.0
+    for _ in range(3):
+        with pytest.warns(pl.FallbackWarning):
+            x = B @ b
+        np.testing.assert_allclose(x, np.linalg.solve(a, b), rtol=1e-10)
+        assert x.tobytes() == (pl.inv(pl.Dense(a.copy())) @ b).tobytes()
+    a[...] = good
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (B @ b).tobytes() == first.tobytes()
+    a[...] = 0
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError, match="pivot 1 of 6"):
+            B @ b
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_each_batch_element_branches_alone(dtype, rng):
+    a = spd(rng, (2, 3, 5, 5), dtype)
+    a[0, 1] -= 40 * np.eye(5)
+    a[1, 2] -= 40 * np.eye(5)
+    b = rng.normal(size=(3, 5, 2)).astype(dtype)
+    B = pl.inv(pl.Dense(a, assume_a="pos"))
+    results = []
+    for _ in range(2):
+        with pytest.warns(pl.FallbackWarning, match="in 2 solves"):
+            results.append(B @ b)
+    assert results[0].tobytes() == results[1].tobytes()
+    want = np.linalg.solve(a, b)
+    np.testing.assert_allclose(
+        results[0], want, rtol=50 * tolerance(dtype), atol=50 * tolerance(dtype)
+    )
+    for at in np.ndindex(2, 3):
+        one = pl.Dense(a[at].copy(), assume_a=None if at in ((0, 1), (1, 2)) else "pos")
+        assert (pl.inv(one) @ b[at[1]]).tobytes() == results[0][at].tobytes()
+    a[0, 0] = np.nan
+    with pytest.warns(pl.FallbackWarning):
+        assert np.isnan(B @ b)[0, 0].any()
+
+
+def test_only_the_upper_triangle_is_read(rng):
+    a, b = spd(rng, (8, 8), "c16"), np.ones(8)
+    whole = pl.inv(pl.Dense(a, assume_a="pos")) @ b
+    upper = np.triu(a) + np.tril(np.full((8, 8), np.nan), -1)
+    B = pl.inv(pl.Dense(upper, assume_a="pos"))
+    for _ in range(2):
+        assert (B @ b).tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_small_sizes(n):
+    B = pl.inv(pl.Dense(4 * np.eye(n), assume_a="pos"))
+    for _ in range(2):
+        np.testing.assert_array_equal(B @ np.ones((n, 2)), np.full((n, 2), 0.25))
+    A = pl.inv(pl.Dense(np.zeros((0, 3, 3)), assume_a="pos"))
+    assert (A @ np.ones((3, 2))).shape == (0, 3, 2)
+
+
+def test_the_bound_of_the_store_holds(rng):
+    a = spd(rng, (30, 30), "f8")
+    B = pl.inv(pl.Dense(a, assume_a="pos"))
+    want = B @ np.ones(30)
+    limit = _core._store()["limit"]
+    try:
+        pl.config(cache_limit=0)
+        _core._clear_store()
+        assert (B @ np.ones(30)).tobytes() == want.tobytes()
+        assert _core._store()["entries"] == 0
+    finally:
+        pl.config(cache_limit=limit)
