@@ -131,8 +131,8 @@ const lop_rule lop_rule_table[] = {
      NULL, NULL, "U (V^H x)"},
     {"apply-lowrank3", LOP_PUSH, "(apply (lowrank ?u ?v ?c) ?x)",
      "(apply ?u (apply ?c (apply (view:3 ?v) ?x)))", NULL, NULL, "U (C (V^H x))"},
-    {"apply-kron", LOP_PUSH, "(apply (kron) ?x)", NULL, lop_when_factors_differ, lop_build_apply_kron,
-     "Van Loan 2000, sec. 1; order by cost"},
+    {"apply-kron", LOP_PUSH, "(apply (kron) ?x)", NULL, lop_when_factors_differ,
+     lop_build_apply_kron, "Van Loan 2000, sec. 1; order by cost"},
 
     /* -- solves */
     {"solve-identity", LOP_PUSH, "(solve (identity) ?x)", NULL, lop_when_no_batch, lop_build_cast_x,

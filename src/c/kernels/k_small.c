@@ -87,7 +87,8 @@ static void run_piece(const small_call *c, int64_t j, int64_t n, int64_t l, int6
     char room[ROOM] __attribute__((aligned(64)));
     small_job g = {.k = k, .add = c->add || l > 0, .conj_a = c->conj_a};
     const int64_t m = c->y.m, rows = c->far && last > e + 1 ? M_PIECE : m;
-    const bool pack = c->b.cs != 1 || c->conj_b || (c->b.rs * c->size > 256 && m > 8);
+    const bool pack =
+        c->b.cs != 1 || c->conj_b || c->b.p == c->y.p || (c->b.rs * c->size > 256 && m > 8);
     g.a_step = c->a_step, g.b_step = c->b_step, g.y_step = c->y_step;
     if (c->fetch && j + 2 * n <= c->y.n) g.ahead = place(c, &c->b, l, j + n);
     for (int64_t i = 0; i < m; i += rows)
