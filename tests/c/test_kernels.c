@@ -355,6 +355,7 @@ static void test_toeplitz(lop_dtype dt, int64_t m, int64_t n, int layout) {
 }
 
 #include "test_kernels_more.h"
+#include "test_kernels_kron.h"
 #include "test_kernels_small.h"
 
 int main(void) {
@@ -379,6 +380,7 @@ int main(void) {
                 }
     group("products");
     test_small_all();
+    test_kron_all();
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++) {
         static const int64_t m[] = {1, 2, 3, 16, 33, 100, 300, 1, 257, 64},
                              n[] = {1, 1, 4, 16, 60, 100, 270, 20, 5, 512};

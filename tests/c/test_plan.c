@@ -164,14 +164,15 @@ static void kron_order(void) {
     static const int64_t pool[] = {1, 2, 3, 5, 17, 100, 0};
     for (int i = 0; i < 400; i++) {
         int64_t m[3], n[3], k = world_pick(&w, 1, 5);
+        const lop_dtype dt = i / 10 % 2 ? LOP_f64 : LOP_i64; /* in one step; one by one */
         const lop_node *f[3];
         for (int j = 0; j < 3; j++) {
             m[j] = pool[world_pick(&w, 0, i % 10 ? 6 : 7)];
             n[j] = pool[world_pick(&w, 0, i % 10 ? 6 : 7)];
-            f[j] = dense(LOP_f64, m[j], n[j]);
+            f[j] = dense(dt, m[j], n[j]);
         }
         const lop_node *a = t_node(&w, "kron", NULL, 3, f),
-                       *y = t_two_of(&w, "apply", a, matrix(LOP_f64, n[0] * n[1] * n[2], k));
+                       *y = t_two_of(&w, "apply", a, matrix(dt, n[0] * n[1] * n[2], k));
         for (int j = 0; j < 3; j++) lop_node_unref(f[j]);
         lop_plan *plan = planned(y);
         double best = INFINITY;

@@ -7,7 +7,7 @@
 
 #include "node.h"
 
-enum { LOP_MAXARG = 6 };
+enum { LOP_MAXARG = 18 };
 
 typedef struct lop_emit lop_emit;
 typedef struct lop_step lop_step;

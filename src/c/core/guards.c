@@ -36,6 +36,10 @@ lop_truth lop_when_square_factors(const lop_match *m) {
     return truth(square_factors(m->root->child[0]));
 }
 
+lop_truth lop_when_factors_differ(const lop_match *m) {
+    return truth(!lop_kron_is_plain(m->root->child[0], m->root->dtype));
+}
+
 lop_truth lop_when_real(const lop_match *m) {
     return truth((m->root->attr.i[0] & LOP_C) != 0 && !lop_is_complex(m->root->dtype));
 }

@@ -11,7 +11,9 @@ lop_truth lop_when_right_weak(const lop_match *m); /* likewise the right child *
 lop_truth lop_when_krons_fit(const lop_match *m);  /* two krons whose factors multiply one by one */
 lop_truth
 lop_when_square_factors(const lop_match *m); /* the root's child is a kron of square factors */
-lop_truth lop_when_real(const lop_match *m); /* the root is real and its mode conjugates */
+lop_truth lop_when_factors_differ(
+    const lop_match *m); /* the root's kron has a factor that is no plain float matrix */
+lop_truth lop_when_real(const lop_match *m);       /* the root is real and its mode conjugates */
 lop_truth lop_when_transposes(const lop_match *m); /* the root's mode transposes */
 lop_truth
 lop_when_no_batch(const lop_match *m); /* the operator has no batch dimensions of its own */

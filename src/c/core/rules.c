@@ -149,8 +149,8 @@ const lop_rule lop_rule_table[] = {
      "A[r] x = (A x)[r]; A[:, c] x = A y, y[c] = x"},
     {"apply-slice-index", LOP_PUSH, "(apply (sliced@s ?a ?i) ?x)", NULL, NULL,
      lop_build_apply_slice, "likewise by indices"},
-    {"apply-kron", LOP_PUSH, "(apply (kron) ?x)", NULL, NULL, lop_build_apply_kron,
-     "Van Loan 2000, sec. 1; order by cost"},
+    {"apply-kron", LOP_PUSH, "(apply (kron) ?x)", NULL, lop_when_factors_differ,
+     lop_build_apply_kron, "Van Loan 2000, sec. 1; order by cost"},
 
     /* -- solves */
     {"solve-identity", LOP_PUSH, "(solve (identity) ?x)", NULL, lop_when_no_batch, lop_build_cast_x,

@@ -17,6 +17,8 @@ enum { ROOM = 32768, K_PIECE = 256, M_PIECE = 96, GROUP = 16, A_NEAR = 1 << 18 }
 /* One call's operands. Strides in elements, then (after piece) in scalars. */
 typedef struct small_job {
     const void *a, *b, *edge; /* edge: the packed columns beyond whole vectors */
+    const char *ahead;        /* NULL, or the next piece of b, fetched as this one is worked on: */
+    int64_t ahead_rs;         /* its row stride in bytes */
     void *y;
     int64_t m, n, k, ars, acs, brs, ers, panel, yrs, a_step, b_step, y_step;
     bool add, conj_a, alone;
@@ -71,6 +73,7 @@ typedef struct small_call {
     lop_mat y, a, b;
     int64_t y_step, a_step, b_step, size;
     bool conj_a, conj_b, add, far; /* far: a does not stay in the second cache */
+    bool fetch;                    /* b comes from beyond it, in short rows */
     const small_loops *f;
 } small_call;
 
@@ -84,13 +87,16 @@ static void run_piece(const small_call *c, int64_t j, int64_t n, int64_t l, int6
     char room[ROOM] __attribute__((aligned(64)));
     small_job g = {.k = k, .add = c->add || l > 0, .conj_a = c->conj_a};
     const int64_t m = c->y.m, rows = c->far && last > e + 1 ? M_PIECE : m;
-    const bool pack = c->b.cs != 1 || c->conj_b || (c->b.rs * c->size > 256 && m > 8);
+    const bool pack =
+        c->b.cs != 1 || c->conj_b || c->b.p == c->y.p || (c->b.rs * c->size > 256 && m > 8);
     g.a_step = c->a_step, g.b_step = c->b_step, g.y_step = c->y_step;
+    if (c->fetch && j + 2 * n <= c->y.n) g.ahead = place(c, &c->b, l, j + n);
     for (int64_t i = 0; i < m; i += rows)
         for (int64_t q = e, some; q < last; q += some) {
             if (q == e || g.alone) {
                 g.ars = c->a.rs, g.acs = c->a.cs, g.brs = c->b.rs, g.yrs = c->y.rs;
                 g.n = n;
+                g.ahead_rs = c->b.rs * c->size;
                 g.b = (char *)place(c, &c->b, l, j) + q * c->b_step * c->size;
                 c->f->ready(&g, pack, c->b.cs, c->conj_b, room);
             }
@@ -134,6 +140,7 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
     const int64_t kp = min_of(k, K_PIECE);
     const int64_t np = kp * n * c.size <= ROOM / 2 ? n : ROOM / (kp * c.size) / unit * unit;
     c.far = c.b_step != 0 && c.y.m * k * c.size > A_NEAR;
+    c.fetch = count == 1 && c.b.cs == 1 && n > np && k * n * c.size > A_NEAR;
     const int64_t group = c.far ? GROUP : c.b_step == 0 || n == np ? count : 1;
     for (int64_t e = 0; e < count; e += group)
         for (int64_t j = 0; j < n; j += np)

@@ -11,7 +11,8 @@
 
 /* y[l] (+)= op(a) b[l] for l < count, y and b moving by y_step and b_step elements; the four BLAS
  * dtypes. y has a unit stride (or one row, or one column); a and b any strides. y overlaps neither
- * a nor b. accumulate false never reads y. Sizes 0 are legal. */
+ * a nor b, but for: y may be b where a is square, of 256 at most, count 1, n > 1 and y's rows are
+ * contiguous. accumulate false never reads y. Sizes 0 are legal. */
 void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count, bool accumulate);
 

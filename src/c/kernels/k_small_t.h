@@ -57,10 +57,16 @@ static INLINE void X(edge)(const int mr, const small_job *g, const T *a, const T
         for (int64_t c = 0; c < n; c++) y[r * g->yrs + c] = own[r * W * E_ + c];
 }
 
-static INLINE void X(strip)(const int mr, const small_job *g, const T *a, const T *b, T *y) {
+/* ahead: NULL, or as many rows of the next piece of b, to be fetched meanwhile. */
+static INLINE void X(strip)(const int mr, const small_job *g, const T *a, const T *b, T *y,
+                            const char *ahead) {
     const int64_t brs = g->brs, step = g->panel;
     int64_t n = g->n;
     for (; n >= 2 * W * E_; n -= 2 * W * E_) {
+        if (ahead) {
+            UNROLL for (int r = 0; r < mr; r++) __builtin_prefetch(ahead + r * g->ahead_rs);
+            ahead += 2 * BYTES;
+        }
         X(tile)(mr, 2, g, a, b, brs, y, g->yrs);
         b += step;
         y += 2 * W * E_;
@@ -75,9 +81,12 @@ static INLINE void X(strip)(const int mr, const small_job *g, const T *a, const 
 
 /* Rows in blocks whose sums fill the registers: 6, or 3 when each element has two. */
 static INLINE void X(block)(const small_job *g, const T *a, const T *b, T *y) {
-    int64_t m = g->m;
+    int64_t m = g->m, fetch = g->ahead ? g->k : 0;
+    const char *ahead = g->ahead;
 #define ROWS(mr)                                                                                   \
-    X(strip)(mr, g, a, b, y);                                                                      \
+    X(strip)(mr, g, a, b, y, fetch >= mr ? ahead : NULL);                                          \
+    fetch -= mr;                                                                                   \
+    ahead = fetch > 0 ? ahead + mr * g->ahead_rs : NULL;                                           \
     a += mr * g->ars;                                                                              \
     y += mr * g->yrs
 #if !CPLX
