@@ -5,8 +5,15 @@ import numpy as np
 
 
 def _diag(op):
-    d = op._init[0]
-    return d[..., None] * np.eye(d.shape[-1], dtype=d.dtype)
+    d, k = op._init[:2]
+    out = np.zeros(op.shape, d.dtype)
+    at = np.arange(d.shape[-1])
+    out[..., at + max(-k, 0), at + max(k, 0)] = d
+    return out
+
+
+def _permutation(op):
+    return np.eye(op.shape[-1], dtype=op._init[1])[op._init[0]]
 
 
 def _toeplitz(op):
@@ -27,6 +34,7 @@ _DENSE = {
     "Diag": _diag,
     "Toeplitz": _toeplitz,
     "Selection": _selection,
+    "Permutation": _permutation,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),
     "Sparse": lambda op: op._init[0].toarray(),

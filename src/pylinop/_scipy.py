@@ -91,7 +91,13 @@ def tosparse(op, format="csr"):
         return sp.eye_array(op.shape[0], dtype=op.dtype).asformat(format)
     if head == "zeros":
         return sp.coo_array(op.shape, dtype=op.dtype).asformat(format)
-    if head == "selection":
+    if head == "offdiag":
+        (m, n), k = op.shape, op._attrs[0]
+        d = op.diagonal(k)
+        at = np.arange(len(d))
+        at = (at + max(-k, 0), at + max(k, 0))
+        return sp.coo_array((d, at), shape=op.shape).asformat(format)
+    if head in ("selection", "permutation") and op._init is not None:
         m, n = op.shape
         index = np.asarray(op._init[0])
         return sp.coo_array(

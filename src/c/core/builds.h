@@ -37,6 +37,11 @@ LOP_BUILD(element_view);
 LOP_BUILD(element_dense);
 LOP_BUILD(element_eye);
 LOP_BUILD(element_column);
+/* builds_band.c */
+LOP_BUILD(compose);
+LOP_BUILD(view_permutation);
+LOP_BUILD(drop_conj);
+LOP_BUILD(view_offdiag);
 /* builds_kron.c */
 LOP_BUILD(kron_kron);
 LOP_BUILD(view_kron);

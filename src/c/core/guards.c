@@ -42,6 +42,12 @@ lop_truth lop_when_real(const lop_match *m) {
 lop_truth lop_when_transposes(const lop_match *m) {
     return truth((m->root->attr.i[0] & LOP_T) != 0);
 }
+lop_truth lop_when_same_attr(const lop_match *m) {
+    return truth(lop_attr_equal(&m->root->child[0]->attr, &m->root->child[1]->attr));
+}
+lop_truth lop_when_conjugates(const lop_match *m) {
+    return truth((m->root->attr.i[0] & LOP_C) != 0);
+}
 lop_truth lop_when_no_batch(const lop_match *m) {
     return truth(lop_nbatch(m->root->child[0]) == 0);
 }

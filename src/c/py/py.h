@@ -119,6 +119,13 @@ PyObject *py_negative(PyObject *a);
 PyObject *py_positive(PyObject *a);
 PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod);
 PyObject *py_inverse(py_state *s, py_op *self);
+/* py_params.c: arguments that become attributes */
+bool py_is_attr(lop_role role);
+int py_read_attr(const lop_op *op, int i, PyObject *o, lop_attr *attr); /* 0, or -1 */
+PyObject *py_default(const lop_param *param);                           /* new */
+PyObject *py_weak_number(PyObject *before, PyObject *o);
+lop_status py_offset_diag(const lop_op **op, lop_attr *attr, const lop_node *d, lop_node *like,
+                          bool *has_like, lop_err *err);
 int py_coefficient(PyObject *number, lop_attr *attr); /* 1 yes, 0 not one of ours, -1 exception */
 
 /* py_array.c */

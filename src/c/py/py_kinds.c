@@ -104,7 +104,7 @@ static int read_dtype(parts *p, PyObject *o) {
     return 0;
 }
 
-static int read_assume(parts *p, PyObject *o) {
+static int read_assume(parts *p, int slot, PyObject *o) {
     static const struct {
         const char *word;
         int value;
@@ -125,7 +125,7 @@ static int read_assume(parts *p, PyObject *o) {
     if (!o || o == Py_None) return 0;
     for (size_t i = 0; PyUnicode_Check(o) && i < sizeof words / sizeof words[0]; i++)
         if (PyUnicode_CompareWithASCIIString(o, words[i].word) == 0) {
-            p->attr.i[0] = words[i].value;
+            p->attr.i[slot] = words[i].value;
             return 0;
         }
     return fail(PyExc_ValueError,
@@ -182,18 +182,36 @@ static int read_foreign(parts *p, int at, PyObject *o) {
     return PyErr_Occurred() ? -1 : rc;
 }
 
+/* A number of a dtype that C does not know makes the kind a foreign one. */
+static int read_scalar(parts *p, const lop_param *param, PyObject *o) {
+    int known = py_coefficient(o, &p->attr);
+    if (known < 0) return -1;
+    p->foreign |= known == 0;
+    return known || PyArray_CheckAnyScalar(o)
+               ? 0
+               : fail(PyExc_TypeError, "%s(%s=%R): expected a number", p->op->title, param->name,
+                      o);
+}
+
 static int read_one(parts *p, int i) {
     const lop_param *param = &p->op->param[i];
     PyObject *o = p->arg[i];
     bool none = !o || o == Py_None;
-    if (set_init(p, i, Py_NewRef(o ? o : Py_None)) < 0) return -1;
+    if (!o && param->fallback && py_is_attr(param->role)) {
+        if (set_init(p, i, o = py_default(param)) < 0) return -1;
+    } else if (set_init(p, i, Py_NewRef(o ? o : Py_None)) < 0) {
+        return -1;
+    }
     if (none && !param->fallback)
         return fail(PyExc_TypeError, "%s() needs %s", p->op->title, param->name);
     switch (param->role) {
     case LOP_P_ARRAY:
     case LOP_P_INDEX: {
         if (none) return 0;
-        PyArrayObject *a = take_array(p, param, o, param->role == LOP_P_INDEX);
+        PyObject *weak = param->rank == 0 ? py_weak_number(PyTuple_GET_ITEM(p->init, 0), o) : NULL;
+        if (!weak && PyErr_Occurred()) return -1;
+        PyArrayObject *a = take_array(p, param, weak ? weak : o, param->role == LOP_P_INDEX);
+        Py_XDECREF(weak);
         if (!a) return -1;
         Py_SETREF(PyTuple_GET_ITEM(p->init, i), Py_NewRef(a));
         int rc = leaf_of(p, a, param->rank, &p->child[p->n]);
@@ -214,11 +232,12 @@ static int read_one(parts *p, int i) {
         return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative",
                                        p->op->title, param->name, o)
                                 : 0;
-    case LOP_P_SHAPE: return read_shape(p, param, o, false);
+    case LOP_P_SHAPE: return none ? 0 : read_shape(p, param, o, false);
     case LOP_P_DTYPE: return read_dtype(p, o);
-    case LOP_P_ASSUME: return read_assume(p, o);
+    case LOP_P_ASSUME: return read_assume(p, param->rank, o);
+    case LOP_P_SCALAR: return read_scalar(p, param, o);
     case LOP_P_FOREIGN: return read_foreign(p, i, o);
-    default: return 0;
+    default: return py_read_attr(p->op, i, o, &p->attr);
     }
 }
 
@@ -283,10 +302,12 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         p->child[1] = lop_node_ref(p->child[0]);
         p->n++;
     }
-    if (p->op == &lop_op_selection) {
+    if (p->op == &lop_op_selection || p->op == &lop_op_permutation) {
         p->attr.i[1] = p->like.weak;
         p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
     }
+    if (p->op == &lop_op_diag && (p->attr.i[0] || p->has_like))
+        return py_offset_diag(&p->op, &p->attr, p->child[0], &p->like, &p->has_like, err);
     return LOP_OK;
 }
 
@@ -434,16 +455,22 @@ static void signature(text *t, const lop_op *op) {
 }
 
 static const char *role_text(lop_role role) {
-    static const char *const words[] = {"",
-                                        "array_like",
-                                        "operator or array_like",
-                                        "operators or array_like",
-                                        "array_like of int",
-                                        "int",
-                                        "tuple of int",
-                                        "dtype",
-                                        "str",
-                                        "object"};
+    static const char *const words[] = {
+        [LOP_P_NONE] = "",
+        [LOP_P_ARRAY] = "array_like",
+        [LOP_P_OPERATOR] = "operator or array_like",
+        [LOP_P_OPERATORS] = "operators or array_like",
+        [LOP_P_INDEX] = "array_like of int",
+        [LOP_P_INT] = "int",
+        [LOP_P_OFFSET] = "int",
+        [LOP_P_FLAG] = "bool",
+        [LOP_P_WORD] = "str",
+        [LOP_P_BANDS] = "tuple of int",
+        [LOP_P_SCALAR] = "number",
+        [LOP_P_SHAPE] = "tuple of int",
+        [LOP_P_DTYPE] = "dtype",
+        [LOP_P_ASSUME] = "str",
+        [LOP_P_FOREIGN] = "object"};
     return words[role];
 }
 
@@ -516,6 +543,7 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
         s->view[mode] = make_type(module, root, views[mode], &view_doc[mode]);
         if (!s->view[mode]) return -1;
     }
+    s->type[LOP_ID_offdiag] = (PyTypeObject *)Py_NewRef(s->type[LOP_ID_diag]);
     s->type[LOP_ID_opaque] = (PyTypeObject *)Py_NewRef(root);
     return 0;
 }
@@ -523,8 +551,12 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
 /* The table as Python sees it: name, signature, parameters, doc, head. */
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
-    static const char *const roles[] = {"none", "array", "operator", "operators", "index",
-                                        "int",  "shape", "dtype",    "assume",    "foreign"};
+    static const char *const roles[] = {
+        [LOP_P_NONE] = "none",         [LOP_P_ARRAY] = "array",   [LOP_P_OPERATOR] = "operator",
+        [LOP_P_OPERATORS] = "operators", [LOP_P_INDEX] = "index",   [LOP_P_INT] = "int",
+        [LOP_P_OFFSET] = "offset",     [LOP_P_FLAG] = "flag",     [LOP_P_WORD] = "word",
+        [LOP_P_BANDS] = "bands",       [LOP_P_SCALAR] = "scalar", [LOP_P_SHAPE] = "shape",
+        [LOP_P_DTYPE] = "dtype",       [LOP_P_ASSUME] = "assume", [LOP_P_FOREIGN] = "foreign"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;
