@@ -16,6 +16,28 @@ def _permutation(op):
     return np.eye(op.shape[-1], dtype=op._init[1])[op._init[0]]
 
 
+def _on(d, k, n):
+    out = np.zeros((*d.shape[:-1], n, n), d.dtype)
+    at = np.arange(n - abs(k))
+    out[..., at + max(-k, 0), at + max(k, 0)] = d
+    return out
+
+
+def _tridiagonal(op):
+    n = op.shape[-1]
+    dl, d, du = op._init[:3]
+    return (_on(dl, -1, n) + _on(du, 1, n) if n > 1 else 0) + _on(d, 0, n)
+
+
+def _banded(op):
+    (low, up), ab = op._init[:2]
+    n = op.shape[-1]
+    out = np.zeros(op.shape, ab.dtype)
+    for k in range(-min(low, n - 1), min(up, n - 1) + 1):
+        out += _on(ab[..., up - k, max(k, 0) : n + min(k, 0)], k, n)
+    return out
+
+
 def _toeplitz(op):
     c, r = op._init if len(op._init) == 2 else (op._init[0], None)
     r = np.conjugate(c) if r is None else r
@@ -35,6 +57,8 @@ _DENSE = {
     "Toeplitz": _toeplitz,
     "Selection": _selection,
     "Permutation": _permutation,
+    "Tridiagonal": _tridiagonal,
+    "Banded": _banded,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),
     "Sparse": lambda op: op._init[0].toarray(),

@@ -97,6 +97,13 @@ def tosparse(op, format="csr"):
         at = np.arange(len(d))
         at = (at + max(-k, 0), at + max(k, 0))
         return sp.coo_array((d, at), shape=op.shape).asformat(format)
+    if head in ("tridiagonal", "banded"):
+        n, (low, up) = op.shape[0], (1, 1) if head == "tridiagonal" else op._attrs[:2]
+        low, up = min(low, max(n - 1, 0)), min(up, max(n - 1, 0))
+        diagonals = [op.diagonal(k) for k in range(-low, up + 1)]
+        return sp.diags_array(
+            diagonals, offsets=range(-low, up + 1), shape=op.shape, dtype=op.dtype
+        ).asformat(format)
     if head in ("selection", "permutation") and op._init is not None:
         m, n = op.shape
         index = np.asarray(op._init[0])

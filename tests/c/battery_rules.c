@@ -66,8 +66,8 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
 
 /* Kinds whose parameters and attributes fit each other: drawn as a whole. */
 static bool fits_together(const lop_op *op) {
-    static const char *const names[] = {"permutation", "offdiag",    "tridiagonal", "banded",
-                                        "triangular",  "householder"};
+    static const char *const names[] = {"permutation", "offdiag",    "tridiagonal",
+                                        "banded",      "triangular", "householder"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(op->name, names[i])) return true;
     return false;

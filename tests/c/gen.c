@@ -137,7 +137,10 @@ const lop_node *gen_instance(gen *g, const lop_op *op, int64_t m, int64_t n, lop
     if (!arrays) return a;
     for (int i = 0; all && i < a->n; i++) {
         int core = a->child[i]->core;
-        child[i] = gen_array(g, core, core > 1 ? lop_rows(a->child[i]) : core ? lop_cols(a->child[i]) : 1,
+        child[i] = gen_array(g, core,
+                             core > 1 ? lop_rows(a->child[i])
+                             : core   ? lop_cols(a->child[i])
+                                      : 1,
                              core > 1 ? lop_cols(a->child[i]) : 1);
         all = child[i] != NULL;
     }

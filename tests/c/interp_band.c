@@ -42,17 +42,57 @@ static void compose(ip *p, const lop_node *node, mv y, const mv *c) {
 static void offdiag(ip *p, const lop_node *node, mv y, const mv *c) {
     (void)p;
     int64_t k = node->attr.i[0];
-    for (int64_t t = 0; t < c[0].m; t++) *at(y, t + (k < 0 ? -k : 0), t + (k > 0 ? k : 0)) = c[0].v[t];
+    for (int64_t t = 0; t < c[0].m; t++)
+        *at(y, t + (k < 0 ? -k : 0), t + (k > 0 ? k : 0)) = c[0].v[t];
+}
+
+static void tridiagonal(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++) {
+        *at(y, i, i) = c[1].v[i];
+        if (i + 1 < y.m) *at(y, i + 1, i) = c[0].v[i];
+        if (i + 1 < y.m) *at(y, i, i + 1) = c[2].v[i];
+    }
+}
+static void banded(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    int64_t l = node->attr.i[0], u = node->attr.i[1];
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            if (i - j <= l && j - i <= u) *at(y, i, j) = *at(c[0], u + i - j, j);
+}
+
+/* y = mode(A)^-1 b with A from its filler. */
+static void solved(ip *p, const lop_node *node, filler f, const mv *c, int64_t mode, mv b, mv y) {
+    lop_shape none = {0};
+    tv *a = ip_blank(p, &none, 2, b.m, b.m), *t = ip_blank(p, &none, 2, b.m, b.m),
+       *x = ip_blank(p, &none, 2, b.m, b.n);
+    f(p, node, ip_part(a, &none, 0), c);
+    for (int64_t i = 0; i < b.m; i++)
+        for (int64_t j = 0; j < b.m; j++) {
+            val v = mode & LOP_T ? a->v[j * b.m + i] : a->v[i * b.m + j];
+            if (mode & LOP_C) v.im = -v.im;
+            t->v[i * b.m + j] = v;
+        }
+    memcpy(x->v, b.v, (size_t)(b.m * b.n) * sizeof *b.v);
+    const tv *s = ip_solve(p, t, x);
+    if (s) memcpy(y.v, s->v, (size_t)(b.m * b.n) * sizeof *b.v);
+}
+static void tridisolve(ip *p, const lop_node *node, mv y, const mv *c) {
+    solved(p, node, tridiagonal, c, 0, c[3], y);
+}
+static void bandsolve(ip *p, const lop_node *node, mv y, const mv *c) {
+    solved(p, node, banded, c, node->attr.i[3], c[1], y);
 }
 
 static const struct {
     const char *name;
     filler fill;
 } heads[] = {
-    {"permutation", permutation},
-    {"offdiag", offdiag},
-    {"invperm", invperm},
-    {"compose", compose},
+    {"permutation", permutation}, {"offdiag", offdiag}, {"tridiagonal", tridiagonal},
+    {"tridisolve", tridisolve},   {"banded", banded},   {"bandsolve", bandsolve},
+    {"invperm", invperm},         {"compose", compose},
 };
 
 static filler find(const char *name) {

@@ -56,3 +56,106 @@ LOP_BUILD(view_permutation) {
     lop_status st = lop_make1(mk, &lop_op_invperm, NULL, HOLE(m, 'p'), &p);
     return st == LOP_OK ? wrap(mk, &lop_op_permutation, &ATTR(m, 'a'), p, out) : st;
 }
+
+/* -- tridiagonal */
+
+/* Three owned vectors become the kind, or go. */
+static lop_status tridiagonal(const lop_maker *mk, const lop_attr *attr, const lop_node **v,
+                              lop_status st, const lop_node **out) {
+    if (st == LOP_OK) st = lop_make(mk, "tridiagonal", attr, 3, v, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    return st;
+}
+
+LOP_BUILD(view_tridiagonal) {
+    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
+    int64_t mode = m->root->attr.i[0];
+    lop_attr attr = a->attr;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = conj_of(mk, mode, a->child[mode & LOP_T ? 2 - i : i], &v[i]);
+    if ((mode & LOP_T) && attr.i[0]) attr.i[1] ^= 1;
+    return tridiagonal(mk, &attr, v, st, out);
+}
+
+/* What is left of a promise when a real (or complex) number comes in; `positive`: it is > 0. */
+static lop_attr promise(const lop_attr *a, bool real, bool positive) {
+    lop_attr left = *a;
+    if (a->i[0] == LOP_ASSUME_POSITIVE && !positive) left.i[0] = LOP_ASSUME_HERMITIAN;
+    if (a->i[0] != LOP_ASSUME_SYMMETRIC && !real) left.i[0] = LOP_ASSUME_GENERAL;
+    if (left.i[0] == LOP_ASSUME_GENERAL) left.i[1] = 0;
+    return left;
+}
+
+LOP_BUILD(scaled_tridiagonal) {
+    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
+    const lop_attr *c = &m->root->attr, attr = promise(&a->attr, c->im == 0, c->re > 0);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
+    return tridiagonal(mk, &attr, v, st, out);
+}
+
+LOP_BUILD(sum_tridiagonal) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1], *v[3] = {NULL, NULL, NULL};
+    lop_attr attr = {.i = {0, 0, 0, 0}};
+    lop_status st = LOP_OK;
+    if (lop_attr_equal(&a->attr, &b->attr)) attr = a->attr;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
+    return tridiagonal(mk, &attr, v, st, out);
+}
+
+/* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
+static lop_status on_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    if (a->op == &lop_op_diag) {
+        *out = lop_node_ref(a->child[0]);
+        return LOP_OK;
+    }
+    const lop_node *id = a->op == &lop_op_scaled ? a->child[0] : a;
+    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
+    like.shape.ndim--;
+    lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, out);
+    return st == LOP_OK && id != a ? wrap(mk, &lop_op_scale, &a->attr, *out, out) : st;
+}
+
+/* A tridiagonal and a diagonal of whatever sort, in either order. */
+LOP_BUILD(tridiagonal_plus) {
+    const bool first = m->root->child[0]->op == &lop_op_tridiagonal;
+    const lop_node *a = m->root->child[first ? 0 : 1], *o = m->root->child[first ? 1 : 0],
+                   *v[3] = {lop_node_ref(a->child[0]), NULL, lop_node_ref(a->child[2])}, *d = NULL;
+    const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
+               real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
+    lop_attr attr = promise(&a->attr, real, known && (!multiple || o->attr.re > 0));
+    lop_status st = on_diagonal(mk, o, &d);
+    if (st == LOP_OK)
+        st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],
+                      &v[1]);
+    lop_node_unref(d);
+    return tridiagonal(mk, &attr, v, st, out);
+}
+
+/* -- solves: the parameters in the dtype of the quotient from their leaves on */
+
+LOP_BUILD(tridisolve) {
+    const lop_node *a = m->root->child[0], *v[4] = {NULL, NULL, NULL, m->root->child[1]};
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = lop_make1(mk, &lop_op_cast, &d, a->child[i], &v[i]);
+    if (st == LOP_OK) st = lop_make(mk, "tridisolve", &a->attr, 4, v, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    return st;
+}
+
+LOP_BUILD(bandsolve) {
+    const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top,
+                   *ab;
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}}, how = a->attr;
+    how.i[3] = a == top ? LOP_N : top->attr.i[0];
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, a->child[0], &ab);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_bandsolve, &how, ab, m->root->child[1], out);
+    lop_node_unref(ab);
+    return st;
+}

@@ -112,9 +112,13 @@ lop_truth lop_when_cast_widens(const lop_match *m) {
 lop_truth lop_when_narrow(const lop_match *m) {
     const lop_node *k = m->root->child[0];
     if (k->op == &lop_op_view) k = k->child[0];
-    if (k->n > LOP_MAXPARAM) return LOP_FALSE;
-    for (int i = 0; i < k->n; i++)
-        if (k->op->param[i].role != LOP_P_ARRAY) return LOP_FALSE;
+    for (int i = 0; k->n > 0 && i < LOP_MAXPARAM; i++) {
+        lop_role role = k->op->param[i].role; /* all children are arrays of numbers */
+        if (i == 0 && role == LOP_P_NONE) return LOP_FALSE;
+        if (role == LOP_P_OPERATOR || role == LOP_P_OPERATORS || role == LOP_P_INDEX ||
+            role == LOP_P_FOREIGN)
+            return LOP_FALSE;
+    }
     for (int i = 0; i < k->n; i++)
         if (k->child[i]->n > 0 && widens(k->child[i]->dtype, m->root->dtype)) return LOP_TRUE;
     return LOP_FALSE;

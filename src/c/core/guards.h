@@ -13,7 +13,7 @@ lop_truth
 lop_when_square_factors(const lop_match *m); /* the root's child is a kron of square factors */
 lop_truth lop_when_real(const lop_match *m); /* the root is real and its mode conjugates */
 lop_truth lop_when_transposes(const lop_match *m); /* the root's mode transposes */
-lop_truth lop_when_same_attr(const lop_match *m); /* both children of the root have the same */
+lop_truth lop_when_same_attr(const lop_match *m);  /* both children of the root have the same */
 lop_truth lop_when_conjugates(const lop_match *m); /* the root's mode conjugates */
 lop_truth
 lop_when_no_batch(const lop_match *m); /* the operator has no batch dimensions of its own */

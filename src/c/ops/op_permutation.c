@@ -197,8 +197,8 @@ static lop_status lower_indices(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), LOP_i64, &st);
         if (in[i] < 0) return st;
     }
-    lop_step *s = lop_emit_step(e, self->op->name, self->n > 1 ? run_compose : run_invperm, out,
-                                self->n, in);
+    lop_step *s =
+        lop_emit_step(e, self->op->name, self->n > 1 ? run_compose : run_invperm, out, self->n, in);
     if (!s) return LOP_NOMEM;
     s->scratch = (size_t)self->n * index_bytes(self->child[0]);
     return LOP_OK;

@@ -455,22 +455,21 @@ static void signature(text *t, const lop_op *op) {
 }
 
 static const char *role_text(lop_role role) {
-    static const char *const words[] = {
-        [LOP_P_NONE] = "",
-        [LOP_P_ARRAY] = "array_like",
-        [LOP_P_OPERATOR] = "operator or array_like",
-        [LOP_P_OPERATORS] = "operators or array_like",
-        [LOP_P_INDEX] = "array_like of int",
-        [LOP_P_INT] = "int",
-        [LOP_P_OFFSET] = "int",
-        [LOP_P_FLAG] = "bool",
-        [LOP_P_WORD] = "str",
-        [LOP_P_BANDS] = "tuple of int",
-        [LOP_P_SCALAR] = "number",
-        [LOP_P_SHAPE] = "tuple of int",
-        [LOP_P_DTYPE] = "dtype",
-        [LOP_P_ASSUME] = "str",
-        [LOP_P_FOREIGN] = "object"};
+    static const char *const words[] = {[LOP_P_NONE] = "",
+                                        [LOP_P_ARRAY] = "array_like",
+                                        [LOP_P_OPERATOR] = "operator or array_like",
+                                        [LOP_P_OPERATORS] = "operators or array_like",
+                                        [LOP_P_INDEX] = "array_like of int",
+                                        [LOP_P_INT] = "int",
+                                        [LOP_P_OFFSET] = "int",
+                                        [LOP_P_FLAG] = "bool",
+                                        [LOP_P_WORD] = "str",
+                                        [LOP_P_BANDS] = "tuple of int",
+                                        [LOP_P_SCALAR] = "number",
+                                        [LOP_P_SHAPE] = "tuple of int",
+                                        [LOP_P_DTYPE] = "dtype",
+                                        [LOP_P_ASSUME] = "str",
+                                        [LOP_P_FOREIGN] = "object"};
     return words[role];
 }
 
@@ -552,11 +551,11 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
     static const char *const roles[] = {
-        [LOP_P_NONE] = "none",         [LOP_P_ARRAY] = "array",   [LOP_P_OPERATOR] = "operator",
+        [LOP_P_NONE] = "none",           [LOP_P_ARRAY] = "array",   [LOP_P_OPERATOR] = "operator",
         [LOP_P_OPERATORS] = "operators", [LOP_P_INDEX] = "index",   [LOP_P_INT] = "int",
-        [LOP_P_OFFSET] = "offset",     [LOP_P_FLAG] = "flag",     [LOP_P_WORD] = "word",
-        [LOP_P_BANDS] = "bands",       [LOP_P_SCALAR] = "scalar", [LOP_P_SHAPE] = "shape",
-        [LOP_P_DTYPE] = "dtype",       [LOP_P_ASSUME] = "assume", [LOP_P_FOREIGN] = "foreign"};
+        [LOP_P_OFFSET] = "offset",       [LOP_P_FLAG] = "flag",     [LOP_P_WORD] = "word",
+        [LOP_P_BANDS] = "bands",         [LOP_P_SCALAR] = "scalar", [LOP_P_SHAPE] = "shape",
+        [LOP_P_DTYPE] = "dtype",         [LOP_P_ASSUME] = "assume", [LOP_P_FOREIGN] = "foreign"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;
