@@ -3,10 +3,10 @@ dense forms, for `samples` and `ref`."""
 
 import numpy as np
 
-KINDS = "Permutation OffDiag Tridiagonal Banded".split()
+KINDS = "Permutation OffDiag Tridiagonal Banded Triangular Full Householder".split()
 CLASSES = {"OffDiag": "Diag"}
 WEAK = ("Permutation",)
-SQUARE = ("Permutation", "Tridiagonal", "Banded")
+SQUARE = ("Permutation", "Tridiagonal", "Banded", "Triangular", "Householder")
 
 
 def leaf(kind, rng, m, n, dtype, batch, layout, invertible):
@@ -38,6 +38,21 @@ def leaf(kind, rng, m, n, dtype, batch, layout, invertible):
         if invertible:
             ab[..., upper, :] += np.asarray(16, ab.dtype)
         return kind, (lower, upper), arrange(ab, layout)
+    if kind == "Triangular":
+        a = values(rng, batch + (n, n), dtype)
+        if invertible:
+            a = (a + np.asarray(4 * n * np.eye(n), a.dtype)).astype(dtype)
+        lower, unit = (bool(k) for k in rng.integers(0, 2, 2))
+        a = np.where((np.tril if lower else np.triu)(np.ones((n, n))), a, np.ones((), dtype))
+        return kind, arrange(a.astype(dtype), layout), lower, unit and not invertible
+    if kind == "Full":
+        return None if invertible else (kind, batch + (m, n), values(rng, (1,), dtype)[0])
+    if kind == "Householder":
+        exact = np.dtype(dtype).kind in "biu"
+        tau = values(rng, batch, dtype) if exact or rng.integers(2) else None
+        if tau is not None and invertible:
+            tau = np.asarray(tau * 0 + 0.25 / n).astype(dtype)
+        return kind, v(n), tau if tau is None else np.asarray(tau)
     raise AssertionError(kind)
 
 
@@ -66,6 +81,22 @@ def dense(head, p, get, w, bound):
         return out
     if head == "Tridiagonal":
         return tridiagonal(*map(get, p[:3]), w)
+    if head == "Triangular":
+        a, lower, unit = get(p[0]), p[1], p[2]
+        n = a.shape[-1]
+        keep = np.tri(n, n, -1) if lower else np.tri(n, n, -1).T
+        return a * (keep + (not unit) * np.eye(n)).astype(w) + (np.eye(n, dtype=w) * w.type(unit))
+    if head == "Full":
+        return np.zeros(p[0], w) + np.asarray(abs(p[1]) if bound else p[1]).astype(w)
+    if head == "Householder":
+        v = get(p[0])
+        square = (np.abs(v) ** 2).sum(-1, initial=0) + (v.shape[-1] == 0) if p[1] is None else 1
+        tau = 2 / square if p[1] is None else get(p[1])
+        both = np.asarray(tau)[..., None, None] * (v[..., :, None] * v[..., None, :].conj())
+        eye = np.eye(v.shape[-1], dtype=w)
+        if w.kind == "b":
+            return eye | both.astype(bool)
+        return (eye + both if bound else eye - both).astype(w)
     if head == "Banded":
         (lower, upper), ab = p[0], get(p[1])
         n = ab.shape[-1]

@@ -470,7 +470,9 @@ def test_batches(kind, dtype, batch, rng):
         ref.check(A @ x, a @ x, None, ref.tolerance(d, x) @ np.abs(x))
         B = pickle.loads(pickle.dumps(A))
         np.testing.assert_array_equal(B.toarray(), A.toarray())
-        assert repr(A).startswith("<" + "x".join(map(str, a.shape)) + " " + bands.CLASSES.get(kind, kind))
+        assert repr(A).startswith(
+            "<" + "x".join(map(str, a.shape)) + " " + bands.CLASSES.get(kind, kind)
+        )
 
 
 @each_kind

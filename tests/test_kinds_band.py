@@ -64,7 +64,9 @@ def test_permutations_close():
     np.testing.assert_array_equal((2 * P).T @ x, 2 * x[np.argsort(p)])
 
 
-@pytest.mark.parametrize("ask", ["P @ x", "P.T @ x", "pl.inv(P) @ x", "P.diagonal()", "(P @ P) @ x"])
+@pytest.mark.parametrize(
+    "ask", ["P @ x", "P.T @ x", "pl.inv(P) @ x", "P.diagonal()", "(P @ P) @ x"]
+)
 def test_permutations_are_checked_on_each_call(ask):
     p, x = np.array([2, 0, 1]), np.ones(3)
     P = pl.Permutation(p)
@@ -284,3 +286,117 @@ def test_batches_of_bands(rng):
     B = pl.Banded((1, 2), values(rng, (2, 4, 5), "complex128") + 4)
     b = values(rng, (3, 1, 5, 2), "complex128")
     np.testing.assert_allclose(pl.inv(B) @ b, np.linalg.solve(B.toarray(), b), rtol=1e-9)
+
+
+# ---- triangular, full, Householder ----
+
+
+@floats
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 64, 65, 150])
+def test_the_other_triangle_is_never_read(n, lower, unit, dtype, rng):
+    a = values(rng, (n, n), dtype) / max(n, 1) + 2 * np.eye(n, dtype=dtype)
+    t = np.tril(a) if lower else np.triu(a)
+    a[~np.tri(n, n, 0 if lower else -1, dtype=bool) if lower else np.tri(n, n, -1, bool)] = np.nan
+    if unit:
+        np.fill_diagonal(a, np.nan)
+        np.fill_diagonal(t, 1)
+    for memory in (a, np.asfortranarray(a)):
+        A = pl.Triangular(memory, lower, unit)
+        for B, b in ((A, t), (A.T, t.T), (A.H, t.conj().T), (A.conj(), t.conj())):
+            assert type(B) is pl.Triangular
+            np.testing.assert_array_equal(B.toarray(), b)
+            np.testing.assert_array_equal(B.diagonal(-1), np.diagonal(b, -1))
+            assert n == 0 or B[n - 1, 0] == b[n - 1, 0]
+            for x in (values(rng, (n,), dtype), values(rng, (n, 7), dtype)):
+                close(B @ x, b @ x, x)
+                if n:
+                    want = sl.solve_triangular(b, x, lower=np.allclose(b, np.tril(b)))
+                    close(pl.inv(B) @ x, want.astype(dtype), x)
+    if n:
+        T = pl.Triangular(np.where(np.isnan(a), 0, a), lower, unit)
+        assert not isinstance(T @ T, pl.Triangular)
+        close((T @ T).toarray(), t @ t, t)
+
+
+def test_triangular_refuses():
+    a = np.eye(4)
+    a[2, 2] = 0
+    with pytest.raises(np.linalg.LinAlgError, match="element 2 of the diagonal is exactly zero"):
+        pl.inv(pl.Triangular(a)) @ np.ones(4)
+    np.testing.assert_array_equal(pl.inv(pl.Triangular(a, True, True)) @ np.ones(4), np.ones(4))
+    with pytest.raises(ValueError, match=r"square, got shape \(3, 4\)"):
+        pl.Triangular(np.ones((3, 4)))
+    with pytest.raises(TypeError, match="lower=1.0"):
+        pl.Triangular(a, 1.0)
+
+
+@pytest.mark.parametrize("c", [2, 2.5, 1 - 2j, True, np.float32(0.1), np.int8(3), np.complex64(1j)])
+def test_full(c, rng):
+    F = pl.Full((3, 5), c)
+    weak = type(c) in (int, float, complex, bool)
+    dt = np.dtype(complex if type(c) is complex else float) if weak else np.dtype(type(c))
+    want = np.full((3, 5), c, dt)
+    assert F.dtype == dt and F.c is c
+    np.testing.assert_array_equal(F.toarray(), want)
+    for other in ("float32", "complex128", "int8", "bool"):
+        x = values(rng, (5, 2), other)
+        result = np.result_type(c if weak and type(c) is not bool else x.dtype if weak else dt, x)
+        if weak and result.kind in "iu" and other == "bool":
+            continue
+        got = F @ x
+        assert got.dtype == result, (got.dtype, result)
+        np.testing.assert_allclose(got, np.full((3, 5), c, result) @ x.astype(result), 1e-5, 1e-6)
+    for A, a in ((F.T, want.T), (F.H, want.conj().T), (3 * F, 3 * want), (2j * F, 2j * want)):
+        assert type(A) is pl.Full and A.dtype == a.dtype
+        np.testing.assert_array_equal(A.toarray(), a)
+    np.testing.assert_allclose(pl.Full((4, 4), c).trace(), np.trace(np.full((4, 4), c, dt)))
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_full_passes_what_is_not_finite(bad):
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(pl.Full((2, 2), bad) @ np.ones(2), [2 * bad] * 2)
+        np.testing.assert_array_equal((2 * pl.Full((2, 2), bad)).toarray(), np.full((2, 2), bad))
+    with pytest.raises(TypeError, match="expected a number"):
+        pl.Full((2, 2), "1")
+
+
+@floats
+def test_householder(dtype, rng):
+    v = values(rng, (6,), dtype)
+    H = pl.Householder(v)
+    h = np.eye(6, dtype=dtype) - 2 / np.vdot(v, v).real * np.outer(v, v.conj())
+    assert H.dtype == dtype
+    close(H.toarray(), h.astype(dtype))
+    close((H @ H).toarray(), np.eye(6, dtype=dtype))
+    assert type(pl.inv(H)) is type(H.H) is type(H.T) is pl.Householder
+    x = values(rng, (6, 3), dtype)
+    close(pl.inv(H) @ (H @ x), x, x)
+    close(pl.inv(H.T) @ (H.T @ x), x, x)
+    tau = values(rng, (1,), dtype)[0]
+    K, k = pl.Householder(v, tau), np.eye(6, dtype=dtype) - tau * np.outer(v, v.conj())
+    for B, b in ((K, k), (K.T, k.T), (K.H, k.conj().T), (K.conj(), k.conj())):
+        close(B @ x, b @ x, x, v, v)
+        np.testing.assert_allclose(B.diagonal(1), np.diagonal(b, 1), rtol=1e-5)
+    close(
+        pl.inv(pl.Householder(v, 0.01)) @ x,
+        np.linalg.solve(np.eye(6) - 0.01 * np.outer(v, v.conj()), x).astype(dtype),
+        x,
+        v,
+        v,
+    )
+    assert pl.Householder(v, 0.5).dtype == dtype
+
+
+def test_householder_is_scaled_and_late():
+    for size in (1e-300, 1e-170, 1e170, 1e300):
+        H = pl.Householder(np.array([3 * size, 4 * size]))
+        np.testing.assert_allclose(H @ np.array([1.0, 2.0]), [-1.64, -1.52], rtol=1e-14)
+    v = np.array([0.0, 0.0])
+    H = pl.Householder(v)
+    with pytest.raises(np.linalg.LinAlgError, match="zero vector"):
+        H @ np.ones(2)
+    v[:] = [1, 0]
+    np.testing.assert_array_equal(H @ np.ones(2), [-1, 1])

@@ -138,7 +138,9 @@ def rebuilt(op, change, dtype):
     args = []
     for i, value in enumerate(op._init):
         name = names[min(i, len(names) - 1)]
-        if isinstance(value, np.ndarray) and name not in index:
+        if head == "full" and name == "c":
+            value = change(np.asarray(value))[()]
+        elif isinstance(value, np.ndarray) and name not in index:
             value = change(value)
         elif isinstance(value, _core.Operator):
             value = value.astype(dtype)

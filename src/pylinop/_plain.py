@@ -38,6 +38,21 @@ def _banded(op):
     return out
 
 
+def _triangular(op):
+    a, lower, unit = op._init
+    out = (np.tril if lower else np.triu)(a, (-1 if lower else 1) if unit else 0)
+    return out + np.eye(a.shape[-1], dtype=a.dtype) if unit else out
+
+
+def _householder(op):
+    v, tau = op._init
+    dtype = np.result_type(v, 1.0) if tau is None else np.result_type(v, tau)
+    v = v.astype(dtype)
+    tau = 2 / np.sum(abs(v) ** 2, -1) if tau is None else tau
+    both = v[..., :, None] * np.conjugate(v)[..., None, :]
+    return np.eye(v.shape[-1], dtype=dtype) - np.asarray(tau)[..., None, None] * both
+
+
 def _toeplitz(op):
     c, r = op._init if len(op._init) == 2 else (op._init[0], None)
     r = np.conjugate(c) if r is None else r
@@ -57,6 +72,9 @@ _DENSE = {
     "Toeplitz": _toeplitz,
     "Selection": _selection,
     "Permutation": _permutation,
+    "Triangular": _triangular,
+    "Full": lambda op: np.full(op.shape, op._init[1]),
+    "Householder": _householder,
     "Tridiagonal": _tridiagonal,
     "Banded": _banded,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),

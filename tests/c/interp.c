@@ -273,7 +273,8 @@ static void do_triangle(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)b;
     for (int64_t i = 0; i < y.m; i++)
         for (int64_t j = 0; j < y.n; j++)
-            if (node->attr.i[0] ? i >= j : i <= j) y.v[i * y.n + j] = a.v[i * y.n + j];
+            if (node->attr.i[0] ? i >= j : i <= j)
+                y.v[i * y.n + j] = i == j && node->attr.i[2] ? one() : a.v[i * y.n + j];
 }
 static const tv *trisolve(ip *p, const lop_node *node, const tv *a, const tv *b) {
     const tv *t = zip(p, node, a, NULL, 2, a->m, a->n, do_triangle);

@@ -63,6 +63,38 @@ static void banded(ip *p, const lop_node *node, mv y, const mv *c) {
             if (i - j <= l && j - i <= u) *at(y, i, j) = *at(c[0], u + i - j, j);
 }
 
+static void triangular(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            if (node->attr.i[0] ? i >= j : i <= j)
+                *at(y, i, j) = i == j && node->attr.i[1] ? unit() : *at(c[0], i, j);
+}
+static void full(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)c;
+    for (int64_t i = 0; i < y.m * y.n; i++) y.v[i] = ip_coef(p, &node->attr);
+}
+static void householder(ip *p, const lop_node *node, mv y, const mv *c) {
+    val tau = {0}, sum = {0}, two = {2, 2, 0, 2}, minus = {p->bools ? 1 : ~(uint64_t)0, -1, 0, 1};
+    for (int64_t i = 0; i < y.m; i++) {
+        val h = c[0].v[i];
+        h.im = -h.im;
+        sum = ip_add(p, sum, ip_mul(p, c[0].v[i], h));
+    }
+    if (node->n > 1)
+        tau = c[1].v[0];
+    else if (y.m > 0)
+        tau = ip_quotient(two, sum);
+    if (node->n == 1 && y.m > 0 && sum.re == 0) p->singular = true; /* no direction */
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++) {
+            val h = c[0].v[j];
+            h.im = -h.im;
+            h = ip_mul(p, ip_mul(p, minus, tau), ip_mul(p, c[0].v[i], h));
+            *at(y, i, j) = i == j ? ip_add(p, unit(), h) : h;
+        }
+}
+
 /* y = mode(A)^-1 b with A from its filler. */
 static void solved(ip *p, const lop_node *node, filler f, const mv *c, int64_t mode, mv b, mv y) {
     lop_shape none = {0};
@@ -90,9 +122,11 @@ static const struct {
     const char *name;
     filler fill;
 } heads[] = {
-    {"permutation", permutation}, {"offdiag", offdiag}, {"tridiagonal", tridiagonal},
-    {"tridisolve", tridisolve},   {"banded", banded},   {"bandsolve", bandsolve},
-    {"invperm", invperm},         {"compose", compose},
+#define HEAD(name) {#name, name}
+    HEAD(permutation), HEAD(invperm),    HEAD(compose),     HEAD(offdiag),
+    HEAD(tridiagonal), HEAD(tridisolve), HEAD(banded),      HEAD(bandsolve),
+    HEAD(triangular),  HEAD(full),       HEAD(householder),
+#undef HEAD
 };
 
 static filler find(const char *name) {

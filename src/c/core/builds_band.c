@@ -159,3 +159,71 @@ LOP_BUILD(bandsolve) {
     lop_node_unref(ab);
     return st;
 }
+
+/* -- triangular: the transpose is the same array, turned */
+
+static lop_attr other_side(const lop_attr *a, int64_t mode) {
+    lop_attr how = *a;
+    if (mode & LOP_T) how.i[0] = !how.i[0];
+    return how;
+}
+LOP_BUILD(view_triangular) {
+    const lop_node *tri = m->root->child[0], *a;
+    lop_attr mode = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    if (!lop_is_complex(tri->dtype)) mode.i[0] &= LOP_T;
+    if (!mode.i[0]) {
+        *out = lop_node_ref(tri);
+        return LOP_OK;
+    }
+    const lop_attr how = other_side(&tri->attr, mode.i[0]);
+    lop_status st = lop_make1(mk, &lop_op_swap, &mode, tri->child[0], &a);
+    return st == LOP_OK ? wrap(mk, &lop_op_triangular, &how, a, out) : st;
+}
+LOP_BUILD(unview_triangular) {
+    const lop_node *swap = m->root->child[0], *tri;
+    const lop_attr how = other_side(&m->root->attr, swap->attr.i[0]);
+    lop_status st = lop_make1(mk, &lop_op_triangular, &how, swap->child[0], &tri);
+    return st == LOP_OK ? wrap(mk, &lop_op_view, &swap->attr, tri, out) : st;
+}
+LOP_BUILD(triangular_solve) {
+    const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top;
+    lop_attr how = {.i = {a->attr.i[0], a == top ? LOP_N : top->attr.i[0], a->attr.i[1], 0}};
+    return lop_make2(mk, &lop_op_trisolve, &how, a->child[0], m->root->child[1], out);
+}
+
+/* H^H: conj(tau); H^T: conj(v); conj(H): both. */
+LOP_BUILD(view_householder) {
+    const lop_node *h = m->root->child[0], *p[2] = {NULL, NULL};
+    const int64_t mode = m->root->attr.i[0];
+    lop_status st = conj_of(mk, mode == LOP_H ? LOP_N : LOP_C, h->child[0], &p[0]);
+    if (st == LOP_OK && h->n > 1) st = conj_of(mk, mode, h->child[1], &p[1]);
+    if (st == LOP_OK) st = lop_make(mk, "householder", NULL, h->n, p, NULL, out);
+    lop_node_unref(p[0]);
+    lop_node_unref(p[1]);
+    return st;
+}
+
+/* -- full */
+
+LOP_BUILD(view_full) {
+    lop_attr c = m->root->child[0]->attr;
+    if (m->root->attr.i[0] & LOP_C) c.im = c.im != 0 ? -c.im : c.im;
+    return lop_make(mk, "full", &c, 0, NULL, m->root, out);
+}
+
+/* The product of two numbers, in the dtype the multiple has. */
+LOP_BUILD(scaled_full) {
+    const lop_attr *a = &m->root->child[0]->attr, *b = &m->root->attr;
+    const lop_dtype dt = m->root->dtype;
+    lop_attr c = {.i = {(int64_t)((uint64_t)a->i[0] * (uint64_t)b->i[0]), m->root->weak,
+                        dt < LOP_NDTYPE ? (int64_t)dt : 0, 0}};
+    if (dt == LOP_b8) c.i[0] = a->i[0] && b->i[0];
+    c.re = a->re * b->re - (a->im != 0 && b->im != 0 ? a->im * b->im : 0);
+    c.im = (b->im != 0 ? a->re * b->im : 0) + (a->im != 0 ? a->im * b->re : 0);
+    if (c.re - c.re != 0 || c.im - c.im != 0) return LOP_NOMATCH; /* inf and NaN: as written */
+    if (dt == LOP_f32 || dt == LOP_c64) {
+        c.re = (double)(float)c.re;
+        c.im = (double)(float)c.im;
+    }
+    return lop_make(mk, "full", &c, 0, NULL, m->root, out);
+}

@@ -186,11 +186,13 @@ static int read_foreign(parts *p, int at, PyObject *o) {
 static int read_scalar(parts *p, const lop_param *param, PyObject *o) {
     int known = py_coefficient(o, &p->attr);
     if (known < 0) return -1;
+    bool number =
+        PyArray_IsScalar(o, Number) || (PyArray_Check(o) && PyArray_NDIM((PyArrayObject *)o) == 0 &&
+                                        PyTypeNum_ISNUMBER(PyArray_TYPE((PyArrayObject *)o)));
     p->foreign |= known == 0;
-    return known || PyArray_CheckAnyScalar(o)
-               ? 0
-               : fail(PyExc_TypeError, "%s(%s=%R): expected a number", p->op->title, param->name,
-                      o);
+    return known || number ? 0
+                           : fail(PyExc_TypeError, "%s(%s=%R): expected a number", p->op->title,
+                                  param->name, o);
 }
 
 static int read_one(parts *p, int i) {
