@@ -4,9 +4,10 @@ dense forms, for `samples` and `ref`."""
 import numpy as np
 
 KINDS = "Permutation OffDiag Tridiagonal Banded Triangular Full Householder".split()
+KINDS += ["FiniteDifference", "Laplacian"]
 CLASSES = {"OffDiag": "Diag"}
-WEAK = ("Permutation",)
-SQUARE = ("Permutation", "Tridiagonal", "Banded", "Triangular", "Householder")
+WEAK = ("Permutation", "FiniteDifference", "Laplacian")
+SQUARE = ("Permutation", "Tridiagonal", "Banded", "Triangular", "Householder", "Laplacian")
 
 
 def leaf(kind, rng, m, n, dtype, batch, layout, invertible):
@@ -45,6 +46,22 @@ def leaf(kind, rng, m, n, dtype, batch, layout, invertible):
         lower, unit = (bool(k) for k in rng.integers(0, 2, 2))
         a = np.where((np.tril if lower else np.triu)(np.ones((n, n))), a, np.ones((), dtype))
         return kind, arrange(a.astype(dtype), layout), lower, unit and not invertible
+    if np.dtype(dtype).kind in "bu" and kind in ("FiniteDifference", "Laplacian"):
+        adopt = None  # they have negative entries
+    if kind == "FiniteDifference":
+        order = int(rng.integers(0, 4)) if m == n else n - m
+        kinds = ["forward", "backward"]
+        central = adopt is not None and adopt.kind in "fc" or order % 2 == 0
+        how = str(rng.choice(kinds + ["central"] * central)) if m == n else "forward"
+        boundary = str(rng.choice(["zero", "periodic"])) if m == n else "valid"
+        if m > n or (invertible and order):
+            return (kind, n, 0, "forward", "zero", adopt) if m == n else None
+        return kind, n, order, how, boundary, adopt
+    if kind == "Laplacian":
+        axis = int(rng.choice([k for k in range(1, n + 1) if n % k == 0] or [1]))
+        grid = (axis, n // axis) if n % max(axis, 1) == 0 else (n,)
+        bc = "dirichlet" if invertible else str(rng.choice(["dirichlet", "neumann", "periodic"]))
+        return kind, grid, bc, adopt
     if kind == "Full":
         return None if invertible else (kind, batch + (m, n), values(rng, (1,), dtype)[0])
     if kind == "Householder":
@@ -70,6 +87,41 @@ def tridiagonal(dl, d, du, w):
     return out + on(dl, -1, w) + on(du, 1, w) if d.shape[-1] > 1 else out
 
 
+def difference(n, order, kind, boundary):
+    """Differences of the identity's columns, on a line with enough room beyond the ends."""
+    pad = 2 * order + 4
+    wide = np.zeros((n + 2 * pad, n))
+    for t in range(n + 2 * pad):
+        if pad <= t < pad + n:
+            wide[t, t - pad] = 1
+        elif boundary == "periodic" and n:
+            wide[t, (t - pad) % n] = 1
+    d = np.diff(wide, order, axis=0)
+    begin = {"forward": 0, "backward": -order, "central": -(order // 2)}[kind]
+    if kind == "central" and order % 2:
+        d, begin = (d[1:] + d[:-1]) / 2, -((order + 1) // 2)
+        order += 1
+    if boundary == "valid":
+        return d[pad : pad + max(n - order, 0)]
+    return d[pad + begin : pad + begin + n]
+
+
+def laplacian(grid, bc):
+    """The sum over axes of second differences, as integers."""
+    total = np.zeros((int(np.prod(grid)),) * 2, int)
+    for i, n in enumerate(grid):
+        one = -2 * np.eye(n, dtype=int) + np.eye(n, k=1, dtype=int) + np.eye(n, k=-1, dtype=int)
+        if bc == "neumann" and n:
+            one[0, 0] += 1
+            one[-1, -1] += 1
+        if bc == "periodic" and n:
+            one[0, -1] += 1
+            one[-1, 0] += 1
+        left = np.eye(int(np.prod(grid[:i])), dtype=int)
+        total += np.kron(np.kron(left, one), np.eye(int(np.prod(grid[i + 1 :])), dtype=int))
+    return total
+
+
 def dense(head, p, get, w, bound):
     if head == "Permutation":
         return np.eye(p[0].shape[-1], dtype=w)[p[0].astype(int)]
@@ -86,6 +138,12 @@ def dense(head, p, get, w, bound):
         n = a.shape[-1]
         keep = np.tri(n, n, -1) if lower else np.tri(n, n, -1).T
         return a * (keep + (not unit) * np.eye(n)).astype(w) + (np.eye(n, dtype=w) * w.type(unit))
+    if head == "FiniteDifference":
+        out = difference(*p[:4])
+        return (abs(out) if bound else out).astype(w if w.kind in "fc" else int).astype(w)
+    if head == "Laplacian":
+        out = laplacian(p[0], p[1])
+        return (abs(out) if bound else out).astype(w if w.kind in "fc" else int).astype(w)
     if head == "Full":
         return np.zeros(p[0], w) + np.asarray(abs(p[1]) if bound else p[1]).astype(w)
     if head == "Householder":

@@ -281,7 +281,7 @@ def test_astype_drops_no_imaginary_part_silently(rng):
 def test_sizes_0_and_1(kind, dtype, shape, rng):
     d = leaf(kind, rng, *shape, dtype)
     if d is None:
-        assert kind in ("Identity", "Diag", "Selection", *bands.SQUARE)
+        assert kind in ("Identity", "Diag", "Selection", *bands.KINDS)
         return
     A, a = ref.build(d), ref.dense(d)
     m, n = a.shape
@@ -300,7 +300,7 @@ def test_sizes_0_and_1(kind, dtype, shape, rng):
     assert A.nbytes >= 0
 
 
-WEAK = ("Identity", "Zeros", "Selection", "Permutation")
+WEAK = ("Identity", "Zeros", "Selection", *bands.WEAK)
 
 
 @pytest.mark.parametrize("kind", [k for k in ref.KINDS if k not in WEAK])
@@ -349,6 +349,8 @@ def test_weak_kinds_adopt(kind, dtype, rng):
         "Zeros": lambda: pl.Zeros((3, 3)),
         "Selection": lambda: pl.Selection([2, 0, -2], 3),
         "Permutation": lambda: pl.Permutation([2, 0, -2]),
+        "FiniteDifference": lambda: pl.FiniteDifference(3, boundary="zero"),
+        "Laplacian": lambda: pl.Laplacian(3, dtype=None),
     }[kind]()
     a = A.toarray()
     assert A.dtype == a.dtype == np.float64
@@ -367,6 +369,8 @@ def test_weak_kinds_adopt(kind, dtype, rng):
         "Zeros": lambda: pl.Zeros((3, 3), "complex64"),
         "Selection": lambda: pl.Selection([2, 0, -2], 3, "complex64"),
         "Permutation": lambda: pl.Permutation([2, 0, -2], "complex64"),
+        "FiniteDifference": lambda: pl.FiniteDifference(3, boundary="zero", dtype="complex64"),
+        "Laplacian": lambda: pl.Laplacian(3, dtype="complex64"),
     }[kind]()
     assert strong.dtype == np.complex64 and (strong @ b).dtype == np.result_type(
         np.complex64, b.dtype

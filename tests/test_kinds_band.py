@@ -400,3 +400,104 @@ def test_householder_is_scaled_and_late():
         H @ np.ones(2)
     v[:] = [1, 0]
     np.testing.assert_array_equal(H @ np.ones(2), [-1, 1])
+
+
+# ---- differences and grids ----
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("order", [0, 1, 2, 3, 7])
+def test_differences_are_numpys(n, order, rng):
+    for kind in ("forward", "backward"):
+        D = pl.FiniteDifference(n, order, kind)
+        for x in (values(rng, (n,), "float64"), rng.integers(-9, 9, (n, 3), dtype="int8")):
+            want = np.diff(x, order, axis=0)
+            assert (D @ x).dtype == x.dtype
+            np.testing.assert_allclose(D @ x, want, atol=1e-12)
+        np.testing.assert_array_equal(D.toarray(), np.diff(np.eye(n), order, axis=0))
+        assert D.kind == kind and D.boundary == "valid" and D.order == order
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_differences_converge(order):
+    """On a smooth periodic function each kind has its order of accuracy."""
+    derivative = [np.cos, np.sin, np.cos, np.sin][order - 1]
+    sign = [1, -1, -1, 1][order - 1]
+    for kind, accuracy in (("forward", 1), ("backward", 1), ("central", 2)):
+        errors = []
+        for n in (64, 128):
+            t = 2 * np.pi * np.arange(n) / n
+            D = pl.FiniteDifference(n, order, kind, "periodic")
+            errors.append(np.abs(D @ np.sin(t) / t[1] ** order - sign * derivative(t)).max())
+        assert errors[0] / errors[1] > 0.9 * 2**accuracy
+    zero = pl.FiniteDifference(6, 1, "central", "zero").toarray()
+    np.testing.assert_array_equal(zero, (np.eye(6, k=1) - np.eye(6, k=-1)) / 2)
+    np.testing.assert_array_equal(
+        pl.FiniteDifference(4, 1, "backward", "zero").toarray(), np.eye(4) - np.eye(4, k=-1)
+    )
+
+
+def test_differences_refuse():
+    for args, error in (
+        ((-1,), ValueError),
+        ((4, 51), ValueError),
+        ((4, -1), ValueError),
+        ((4, 1, "sideways"), ValueError),
+        ((4, 1, 3), TypeError),
+        ((4.5,), TypeError),
+        ((4, 1, "central", "zero", "int8"), TypeError),
+        ((4, 1, "forward", "zero", "uint8"), TypeError),
+    ):
+        with pytest.raises(error):
+            pl.FiniteDifference(*args)
+    assert pl.FiniteDifference(4, 1, "central").dtype == np.float64
+    assert (pl.FiniteDifference(4, 1, "central") @ np.ones(4, "int8")).dtype == np.float64
+
+
+@pytest.mark.parametrize("bc", ["dirichlet", "neumann", "periodic"])
+@pytest.mark.parametrize("grid", [(5,), (2,), (3, 4), (2, 2), (2, 3, 4), (3, 2, 2, 2)])
+def test_laplacian_is_scipys(grid, bc, rng):
+    from scipy.sparse.linalg import LaplacianNd
+
+    S, L = LaplacianNd(grid, boundary_conditions=bc), pl.Laplacian(grid, bc)
+    want = S.toarray()
+    assert L.shape == S.shape and L.dtype == want.dtype == np.int8
+    np.testing.assert_array_equal(L.toarray(), want)
+    np.testing.assert_array_equal(L.T.toarray(), want)
+    n = want.shape[0]
+    for k in range(-n, n + 1):
+        np.testing.assert_array_equal(L.diagonal(k), np.diagonal(want, k))
+    assert L.trace() == np.trace(want.astype(int)) and L[n - 1, 0] == want[n - 1, 0]
+    for x in (
+        values(rng, (n,), "float64"),
+        values(rng, (n, 3), "complex64"),
+        np.asfortranarray(values(rng, (n, 4), "float32")),
+        rng.integers(-9, 9, (n, 2), dtype="int16"),
+    ):
+        assert (L @ x).dtype == x.dtype
+        np.testing.assert_allclose(L @ x, want @ x, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(L @ x, S @ x, rtol=1e-5, atol=1e-5)
+    values_of = np.linalg.eigvalsh(L.toarray().astype(float))
+    assert values_of.max() < 1e-12
+    np.testing.assert_allclose(np.sort(S.eigenvalues()), values_of, atol=1e-10)
+    assert pl.Laplacian(grid, boundary_conditions=bc).boundary_conditions == bc
+
+
+def test_laplacian_dtypes_and_refusals():
+    L = pl.Laplacian((3, 2))
+    assert L.dtype == np.int8 and L.grid_shape == (3, 2)
+    assert pl.Laplacian(4, dtype=None).dtype == np.float64
+    assert pl.Laplacian(4, "periodic", "float32").astype("complex64").dtype == np.complex64
+    np.testing.assert_array_equal(pl.Laplacian((1, 3)).toarray(), pl.Laplacian(3).toarray())
+    np.testing.assert_array_equal(pl.Laplacian(1, "dirichlet").toarray(), [[-2]])
+    np.testing.assert_array_equal(pl.Laplacian(1, "periodic").toarray(), [[0]])
+    for args, error in (
+        (((),), ValueError),
+        (((-1, 2),), ValueError),
+        (("ab",), TypeError),
+        ((4, "open"), ValueError),
+        ((4, "neumann", "uint8"), TypeError),
+        (((2**40, 2**40),), ValueError),
+    ):
+        with pytest.raises(error):
+            pl.Laplacian(*args)

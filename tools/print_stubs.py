@@ -31,6 +31,7 @@ ROLES = {
     "word": ("str", "str"),
     "bands": ("tuple[SupportsIndex, SupportsIndex]", "tuple[SupportsIndex, SupportsIndex]"),
     "scalar": ("complex | _Number", "complex | _Number"),
+    "grid": ("_Shape", "_Shape"),
     "shape": ("_Shape", ""),
     "dtype": ("DTypeLike", ""),
     "assume": ("str", "str"),

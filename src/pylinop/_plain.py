@@ -53,6 +53,12 @@ def _householder(op):
     return np.eye(v.shape[-1], dtype=dtype) - np.asarray(tau)[..., None, None] * both
 
 
+def _of_weights(op, at):
+    """A kind without numbers of its own: in float64, then in its dtype."""
+    made = type(op)(*op._init[:at], "float64")
+    return made.toarray().astype(op._init[at])
+
+
 def _toeplitz(op):
     c, r = op._init if len(op._init) == 2 else (op._init[0], None)
     r = np.conjugate(c) if r is None else r
@@ -72,6 +78,8 @@ _DENSE = {
     "Toeplitz": _toeplitz,
     "Selection": _selection,
     "Permutation": _permutation,
+    "FiniteDifference": lambda op: _of_weights(op, 4),
+    "Laplacian": lambda op: _of_weights(op, 2),
     "Triangular": _triangular,
     "Full": lambda op: np.full(op.shape, op._init[1]),
     "Householder": _householder,

@@ -95,6 +95,50 @@ static void householder(ip *p, const lop_node *node, mv y, const mv *c) {
         }
 }
 
+/* Differences by repeated differencing: column j is what becomes of the j-th unit vector, on a line
+ * long enough for whatever lies beyond the ends. */
+static void difference(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)c;
+    const int64_t *a = node->attr.i, order = a[1], n = a[0], pad = 2 * order + 4;
+    const bool halves = a[2] == 2 && order % 2;
+    enum { LONGEST = 400 };
+    long double line[LONGEST];
+    for (int64_t j = 0; j < n && n + 2 * pad <= LONGEST; j++) {
+        for (int64_t t = 0; t < n + 2 * pad; t++) line[t] = 0;
+        for (int64_t t = 0; t < n + 2 * pad; t++)
+            if (t == j + pad || (a[3] == 2 && (t - pad - j) % n == 0)) line[t] = 1;
+        for (int64_t d = 0; d < order; d++)
+            for (int64_t t = 0; t + 1 < n + 2 * pad; t++) line[t] = line[t + 1] - line[t];
+        for (int64_t i = 0; i < y.m; i++) { /* line[t] is the difference of points t to t + order */
+            int64_t t = pad + i;
+            if (a[3] && a[2] == 1) t -= order;
+            if (a[3] && a[2] == 2) t -= halves ? (order + 1) / 2 : order / 2;
+            long double v = halves ? (line[t] + line[t + 1]) / 2 : line[t];
+            *at(y, i, j) = (val){(uint64_t)(int64_t)v, v, 0, fabsl(v)};
+            if (p->bools) at(y, i, j)->i = v != 0;
+        }
+    }
+}
+static void laplacian(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)c;
+    int64_t right = 1;
+    for (int axis = node->n - 1; axis >= 0; axis--) {
+        int64_t n = lop_rows(node->child[axis]);
+        for (int64_t i = 0; i < y.m; i++)
+            for (int step = -1; step <= 1; step += 2) { /* to either side, and what stays */
+                int64_t at_axis = i / right % n, to = at_axis + step, j = i + step * right;
+                if (node->attr.i[0] == 2 && to < 0) j = i + (n - 1) * right;
+                if (node->attr.i[0] == 2 && to >= n) j = i - (n - 1) * right;
+                bool inside = node->attr.i[0] == 2 || (to >= 0 && to < n);
+                if (inside && j == i) continue; /* its own neighbour */
+                val one = unit(), minus = {p->bools ? 1 : ~(uint64_t)0, -1, 0, 1};
+                if (inside) *at(y, i, j) = ip_add(p, *at(y, i, j), one);
+                if (inside || node->attr.i[0] == 0) *at(y, i, i) = ip_add(p, *at(y, i, i), minus);
+            }
+        right *= n;
+    }
+}
+
 /* y = mode(A)^-1 b with A from its filler. */
 static void solved(ip *p, const lop_node *node, filler f, const mv *c, int64_t mode, mv b, mv y) {
     lop_shape none = {0};
@@ -123,9 +167,9 @@ static const struct {
     filler fill;
 } heads[] = {
 #define HEAD(name) {#name, name}
-    HEAD(permutation), HEAD(invperm),    HEAD(compose),     HEAD(offdiag),
-    HEAD(tridiagonal), HEAD(tridisolve), HEAD(banded),      HEAD(bandsolve),
-    HEAD(triangular),  HEAD(full),       HEAD(householder),
+    HEAD(permutation), HEAD(invperm),    HEAD(compose),   HEAD(offdiag),    HEAD(tridiagonal),
+    HEAD(tridisolve),  HEAD(banded),     HEAD(bandsolve), HEAD(triangular), HEAD(full),
+    HEAD(householder), HEAD(difference), HEAD(laplacian),
 #undef HEAD
 };
 

@@ -53,6 +53,7 @@ LOP_BUILD(triangular_solve);
 LOP_BUILD(view_householder);
 LOP_BUILD(view_full);
 LOP_BUILD(scaled_full);
+LOP_BUILD(no_view);
 LOP_BUILD(compose);
 LOP_BUILD(view_permutation);
 LOP_BUILD(drop_conj);

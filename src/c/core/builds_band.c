@@ -186,9 +186,21 @@ LOP_BUILD(unview_triangular) {
     return st == LOP_OK ? wrap(mk, &lop_op_view, &swap->attr, tri, out) : st;
 }
 LOP_BUILD(triangular_solve) {
-    const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top;
-    lop_attr how = {.i = {a->attr.i[0], a == top ? LOP_N : top->attr.i[0], a->attr.i[1], 0}};
-    return lop_make2(mk, &lop_op_trisolve, &how, a->child[0], m->root->child[1], out);
+    const lop_node *top = m->root->child[0], *t = top->op == &lop_op_view ? top->child[0] : top,
+                   *a = t->child[0], *cast;
+    lop_attr side = t->attr, d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    int64_t mode = t == top ? LOP_N : top->attr.i[0];
+    if (a->op == &lop_op_swap) { /* read where it lies */
+        side = other_side(&side, a->attr.i[0]);
+        mode ^= a->attr.i[0];
+        a = a->child[0];
+    }
+    const lop_attr how = {.i = {side.i[0], mode, side.i[1], 0}};
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, a, &cast);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_trisolve, &how, cast, m->root->child[1], out);
+    lop_node_unref(cast);
+    return st;
 }
 
 /* H^H: conj(tau); H^T: conj(v); conj(H): both. */
@@ -226,4 +238,11 @@ LOP_BUILD(scaled_full) {
         c.im = (double)(float)c.im;
     }
     return lop_make(mk, "full", &c, 0, NULL, m->root, out);
+}
+
+/* A view of what is real and symmetric whatever its dtype. */
+LOP_BUILD(no_view) {
+    (void)mk;
+    *out = lop_node_ref(m->root->child[0]);
+    return LOP_OK;
 }

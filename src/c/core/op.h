@@ -21,6 +21,7 @@ typedef enum lop_role {
     LOP_P_FLAG,      /* True or False: attr.i[rank] */
     LOP_P_WORD,      /* one of the op's `words`: attr.i[rank] */
     LOP_P_BANDS,     /* (l, u): attr.i[0], attr.i[1] */
+    LOP_P_GRID,      /* sizes: one child a size, an identity */
     LOP_P_SCALAR,    /* a number, weak or not: attr's coefficient */
     LOP_P_SHAPE,     /* (m, n) */
     LOP_P_DTYPE,     /* a dtype or None (weak) */
@@ -86,6 +87,8 @@ struct lop_op {
     lop_status (*random)(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out);
 };
 
+/* op_difference.c: the shape that its attributes ask for; none where they are wrong. */
+lop_shape lop_difference_shape(const lop_attr *a);
 /* kinds.c */
 int lop_nops(void);
 const lop_op *lop_op_at(int id);

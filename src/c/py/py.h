@@ -121,6 +121,9 @@ PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod);
 PyObject *py_inverse(py_state *s, py_op *self);
 /* py_params.c: arguments that become attributes */
 bool py_is_attr(lop_role role);
+/* Axis sizes as identities, into a new PyMem array. */
+int py_read_grid(lop_ctx *ctx, const lop_op *op, int i, PyObject *o, const lop_node ***child,
+                 int *n);
 int py_read_attr(const lop_op *op, int i, PyObject *o, lop_attr *attr); /* 0, or -1 */
 PyObject *py_default(const lop_param *param);                           /* new */
 PyObject *py_weak_number(PyObject *before, PyObject *o);

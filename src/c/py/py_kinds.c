@@ -199,7 +199,7 @@ static int read_one(parts *p, int i) {
     const lop_param *param = &p->op->param[i];
     PyObject *o = p->arg[i];
     bool none = !o || o == Py_None;
-    if (!o && param->fallback && py_is_attr(param->role)) {
+    if (!o && param->fallback && (py_is_attr(param->role) || param->fallback[0] == '\'')) {
         if (set_init(p, i, o = py_default(param)) < 0) return -1;
     } else if (set_init(p, i, Py_NewRef(o ? o : Py_None)) < 0) {
         return -1;
@@ -238,6 +238,7 @@ static int read_one(parts *p, int i) {
     case LOP_P_DTYPE: return read_dtype(p, o);
     case LOP_P_ASSUME: return read_assume(p, param->rank, o);
     case LOP_P_SCALAR: return read_scalar(p, param, o);
+    case LOP_P_GRID: return py_read_grid(&p->s->ctx, p->op, i, o, &p->many, &p->n);
     case LOP_P_FOREIGN: return read_foreign(p, i, o);
     default: return py_read_attr(p->op, i, o, &p->attr);
     }
@@ -307,6 +308,15 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
     if (p->op == &lop_op_selection || p->op == &lop_op_permutation) {
         p->attr.i[1] = p->like.weak;
         p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
+    }
+    if (p->op == &lop_op_laplacian) {
+        p->attr.i[1] = p->like.weak;
+        p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
+    }
+    if (p->op == &lop_op_difference) {
+        p->like.core = 2;
+        p->like.shape = lop_difference_shape(&p->attr);
+        p->has_like = true;
     }
     if (p->op == &lop_op_diag && (p->attr.i[0] || p->has_like))
         return py_offset_diag(&p->op, &p->attr, p->child[0], &p->like, &p->has_like, err);
@@ -468,6 +478,7 @@ static const char *role_text(lop_role role) {
                                         [LOP_P_WORD] = "str",
                                         [LOP_P_BANDS] = "tuple of int",
                                         [LOP_P_SCALAR] = "number",
+                                        [LOP_P_GRID] = "tuple of int",
                                         [LOP_P_SHAPE] = "tuple of int",
                                         [LOP_P_DTYPE] = "dtype",
                                         [LOP_P_ASSUME] = "str",
@@ -553,11 +564,14 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
     static const char *const roles[] = {
-        [LOP_P_NONE] = "none",           [LOP_P_ARRAY] = "array",   [LOP_P_OPERATOR] = "operator",
-        [LOP_P_OPERATORS] = "operators", [LOP_P_INDEX] = "index",   [LOP_P_INT] = "int",
-        [LOP_P_OFFSET] = "offset",       [LOP_P_FLAG] = "flag",     [LOP_P_WORD] = "word",
-        [LOP_P_BANDS] = "bands",         [LOP_P_SCALAR] = "scalar", [LOP_P_SHAPE] = "shape",
-        [LOP_P_DTYPE] = "dtype",         [LOP_P_ASSUME] = "assume", [LOP_P_FOREIGN] = "foreign"};
+        [LOP_P_NONE] = "none",         [LOP_P_ARRAY] = "array",
+        [LOP_P_OPERATOR] = "operator", [LOP_P_OPERATORS] = "operators",
+        [LOP_P_INDEX] = "index",       [LOP_P_INT] = "int",
+        [LOP_P_OFFSET] = "offset",     [LOP_P_FLAG] = "flag",
+        [LOP_P_WORD] = "word",         [LOP_P_BANDS] = "bands",
+        [LOP_P_SCALAR] = "scalar",     [LOP_P_SHAPE] = "shape",
+        [LOP_P_DTYPE] = "dtype",       [LOP_P_ASSUME] = "assume",
+        [LOP_P_FOREIGN] = "foreign",   [LOP_P_GRID] = "grid"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;

@@ -126,3 +126,37 @@ lop_status py_offset_diag(const lop_op **op, lop_attr *attr, const lop_node *d, 
         *op = &lop_op_offdiag;
     return LOP_OK;
 }
+
+int py_read_grid(lop_ctx *ctx, const lop_op *op, int i, PyObject *o, const lop_node ***child,
+                 int *n) {
+    const lop_param *param = &op->param[i];
+    PyObject *sizes = PyIndex_Check(o) ? PyTuple_Pack(1, o) : PySequence_Tuple(o);
+    if (!sizes) {
+        PyErr_Clear();
+        return fail(PyExc_TypeError, op, param, o, "a size or a tuple of sizes");
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(sizes);
+    int rc = 0;
+    *child = PyMem_Calloc((size_t)count + 1, sizeof **child);
+    if (!*child) {
+        PyErr_NoMemory();
+        rc = -1;
+    }
+    if (count == 0) rc = fail(PyExc_ValueError, op, param, o, "at least one axis");
+    for (Py_ssize_t j = 0; rc == 0 && j < count; j++) {
+        lop_err err = {.step = -1};
+        lop_node like = {.shape = {.ndim = 2}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+        rc = read_integer(op, param, PyTuple_GET_ITEM(sizes, j), &like.shape.dim[0]);
+        if (rc == 0 && like.shape.dim[0] < 0)
+            rc = fail(PyExc_ValueError, op, param, o, "sizes that are not negative");
+        like.shape.dim[1] = like.shape.dim[0];
+        if (rc == 0 && lop_node_make(ctx, &lop_op_identity, NULL, 0, NULL, &like, &(*child)[*n],
+                                     &err) != LOP_OK) {
+            PyErr_NoMemory();
+            rc = -1;
+        }
+        *n += rc == 0;
+    }
+    Py_DECREF(sizes);
+    return rc;
+}
