@@ -30,7 +30,7 @@ ROLES = {
     "flag": ("bool", "bool"),
     "word": ("str", "str"),
     "bands": ("tuple[SupportsIndex, SupportsIndex]", "tuple[SupportsIndex, SupportsIndex]"),
-    "scalar": ("complex | _Number", "complex | _Number"),
+    "scalar": ("_Number", "_Number"),
     "grid": ("_Shape", "_Shape"),
     "shape": ("_Shape", ""),
     "dtype": ("DTypeLike", ""),
