@@ -105,3 +105,9 @@ lop_status lopk_ptsv(const lop_mat *d, const lop_mat *e, bool conj_e, void *work
     *where = b->m > 0 ? BY_FLOAT(b->dt, ptsv, d, e, conj_e, work, b) : -1;
     return *where < 0 ? LOP_OK : LOP_SINGULAR;
 }
+
+lop_status lopk_pbsv(const lop_mat *ab, bool conj_a, void *work, const lop_mat *b, int64_t *where) {
+    LOP_ASSERT(lop_is_blas(b->dt) && b->dt == ab->dt && b->m == ab->n);
+    *where = b->m > 0 ? BY_FLOAT(b->dt, pbsv, ab, conj_a, work, b) : -1;
+    return *where < 0 ? LOP_OK : LOP_SINGULAR;
+}

@@ -111,5 +111,50 @@ static int64_t N_(ptsv)(const lop_mat *dm, const lop_mat *em, bool conj_e, void 
     for (int64_t c = 0; c < b->n; c++) N_(ptsv_column)(n, l, d, (EL *)b->p + c * b->cs, b->rs);
     return -1;
 }
+/* L D L^H within the band: column j of L, from its diagonal on (D there), in `width` elements. */
+static int64_t N_(band_factor)(int64_t n, int64_t w, EL *f) {
+    for (int64_t j = 0; j < n; j++) {
+        EL *c = f + j * (w + 1);
+        const int64_t below = min_of(w, n - 1 - j);
+        const REAL_TYPE d = REAL_OF(c[0]);
+        if (!(d > 0)) return j;
+        for (int64_t s = 1; s <= below; s++) {
+            const EL e = N_(conj)(c[s]), l = N_(over)(e, d);
+            EL *to = c + s * (w + 1) - s;
+            for (int64_t t = s; t <= below; t++) to[t] = N_(sub)(to[t], N_(mul)(l, c[t]));
+        }
+        for (int64_t t = 1; t <= below; t++) c[t] = N_(over)(c[t], d);
+    }
+    return -1;
+}
+static void N_(band_column)(int64_t n, int64_t w, const EL *f, EL *b, int64_t bs) {
+    for (int64_t j = 0; j < n; j++) {
+        const EL *c = f + j * (w + 1), z = b[j * bs];
+        const int64_t below = min_of(w, n - 1 - j);
+        for (int64_t t = 1; t <= below; t++)
+            b[(j + t) * bs] = N_(sub)(b[(j + t) * bs], N_(mul)(c[t], z));
+    }
+    for (int64_t j = n - 1; j >= 0; j--) {
+        const EL *c = f + j * (w + 1);
+        const int64_t below = min_of(w, n - 1 - j);
+        EL x = N_(over)(b[j * bs], REAL_OF(c[0]));
+        for (int64_t t = 1; t <= below; t++) x = N_(sub)(x, N_(mulc)(c[t], b[(j + t) * bs]));
+        b[j * bs] = x;
+    }
+}
+static int64_t N_(pbsv)(const lop_mat *ab, bool conj_a, void *work, const lop_mat *b) {
+    const int64_t n = b->m, w = ab->m - 1;
+    EL *f = work;
+    for (int64_t j = 0; j < n;
+         j++) /* A[j + t, j] is conj(A[j, j + t]), which lies in column j + t */
+        for (int64_t t = 0; t <= w; t++) {
+            const EL *e = (const EL *)ab->p + (w - t) * ab->rs + (j + t) * ab->cs;
+            f[j * (w + 1) + t] = j + t >= n ? N_(zero)() : conj_a ? *e : N_(conj)(*e);
+        }
+    const int64_t where = N_(band_factor)(n, w, f);
+    for (int64_t c = 0; where < 0 && c < b->n; c++)
+        N_(band_column)(n, w, f, (EL *)b->p + c * b->cs, b->rs);
+    return where;
+}
 #undef REAL_OF
 #undef REAL_TYPE
