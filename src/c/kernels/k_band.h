@@ -37,8 +37,8 @@ lop_status lopk_ptsv(const lop_mat *d, const lop_mat *e, bool conj_e, void *work
                      int64_t *where) LOP_MUST_CHECK;
 
 /* Hermitian positive definite band: L D L^H from the upper half, ab (u + 1) x n with the diagonal
- * in its last row; conj_a: of the conjugate matrix. work: (u + 1) n elements. For few diagonals:
- * twice the flops a cycle that LAPACK's blocks get there. */
+ * in its last row; conj_a: of the conjugate matrix. work: (u + 1) n elements. For few diagonals,
+ * where LAPACK's blocks do not pay. */
 lop_status lopk_pbsv(const lop_mat *ab, bool conj_a, void *work, const lop_mat *b,
                      int64_t *where) LOP_MUST_CHECK;
 
