@@ -11,12 +11,14 @@ Toeplitz leaf it is |symbol|_2 everywhere, as products by FFT are accurate normw
 are exact.
 """
 
+import bands
 import numpy as np
 import scipy.sparse as sp
 
 import pylinop as pl
 
 KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse".split()
+KINDS += bands.KINDS
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
 
@@ -52,7 +54,7 @@ def build(d):
             **more,
         )
     if head in KINDS and head != "Kron":
-        return getattr(pl, head)(*p)
+        return getattr(pl, bands.CLASSES.get(head, head))(*p)
     x = [build(q) if isinstance(q, tuple) else q for q in p]
     return {
         "Sum": lambda: x[0] + x[1],
@@ -72,7 +74,7 @@ def build(d):
 def types(d):
     """dtypes of the leaves; weak ones as Python scalars (bool adopts all)."""
     head, p = d[0], d[1:]
-    if head in ("Identity", "Zeros", "Selection"):
+    if head in ("Identity", "Zeros", "Selection", *bands.WEAK):
         return [True if p[-1] is None else p[-1]]
     if head in KINDS and head != "Kron":
         return [q.dtype.newbyteorder("=") for q in p if hasattr(q, "dtype")]
@@ -97,6 +99,8 @@ def dense(d, dt=None, bound=False):
         q = q.toarray() if sp.issparse(q) else np.asarray(q)
         return (np.abs(q) if bound else q).astype(w)
 
+    if head in bands.KINDS:
+        return bands.dense(head, p, get, w, bound)
     if head in ("Dense", "MatVec", "Sparse"):
         return get(p[0])
     if head == "Identity":

@@ -1,5 +1,6 @@
 """Random instances of every kind, as descriptions for `ref`: values, layouts, shapes, batches."""
 
+import bands
 import numpy as np
 import scipy.sparse as sp
 
@@ -38,6 +39,9 @@ def arrange(a, layout):
 
 def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
     """A random instance of shape batch + (m, n); None where the kind has none of that shape."""
+
+    if kind in bands.KINDS:
+        return bands.leaf(kind, rng, m, n, dtype, batch, layout, invertible)
 
     def v(*shape):
         return arrange(values(rng, batch + shape, dtype), layout)

@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import bands
 import numpy as np
 import pytest
 import ref
@@ -210,10 +211,10 @@ def test_out_that_does_not_fit(kind, rng):
 def test_text_and_bytes(kind, dtype, rng):
     for d, A, a in instances(kind, rng, dtype):
         m, n = a.shape
-        assert repr(A) == f"<{m}x{n} {kind} with dtype={A.dtype}>"
+        assert repr(A) == f"<{m}x{n} {bands.CLASSES.get(kind, kind)} with dtype={A.dtype}>"
         html = A._repr_html_()
         assert (
-            kind in html
+            bands.CLASSES.get(kind, kind) in html
             and f"{m}" in html
             and f"{n}" in html
             and html.count("<") == html.count(">")
@@ -280,7 +281,7 @@ def test_astype_drops_no_imaginary_part_silently(rng):
 def test_sizes_0_and_1(kind, dtype, shape, rng):
     d = leaf(kind, rng, *shape, dtype)
     if d is None:
-        assert kind in ("Identity", "Diag", "Selection")
+        assert kind in ("Identity", "Diag", "Selection", *bands.KINDS)
         return
     A, a = ref.build(d), ref.dense(d)
     m, n = a.shape
@@ -299,7 +300,7 @@ def test_sizes_0_and_1(kind, dtype, shape, rng):
     assert A.nbytes >= 0
 
 
-WEAK = ("Identity", "Zeros", "Selection")
+WEAK = ("Identity", "Zeros", "Selection", *bands.WEAK)
 
 
 @pytest.mark.parametrize("kind", [k for k in ref.KINDS if k not in WEAK])
@@ -347,6 +348,9 @@ def test_weak_kinds_adopt(kind, dtype, rng):
         "Identity": lambda: pl.Identity(3),
         "Zeros": lambda: pl.Zeros((3, 3)),
         "Selection": lambda: pl.Selection([2, 0, -2], 3),
+        "Permutation": lambda: pl.Permutation([2, 0, -2]),
+        "FiniteDifference": lambda: pl.FiniteDifference(3, boundary="zero"),
+        "Laplacian": lambda: pl.Laplacian(3, dtype=None),
     }[kind]()
     a = A.toarray()
     assert A.dtype == a.dtype == np.float64
@@ -364,6 +368,9 @@ def test_weak_kinds_adopt(kind, dtype, rng):
         "Identity": lambda: pl.Identity(3, "complex64"),
         "Zeros": lambda: pl.Zeros((3, 3), "complex64"),
         "Selection": lambda: pl.Selection([2, 0, -2], 3, "complex64"),
+        "Permutation": lambda: pl.Permutation([2, 0, -2], "complex64"),
+        "FiniteDifference": lambda: pl.FiniteDifference(3, boundary="zero", dtype="complex64"),
+        "Laplacian": lambda: pl.Laplacian(3, dtype="complex64"),
     }[kind]()
     assert strong.dtype == np.complex64 and (strong @ b).dtype == np.result_type(
         np.complex64, b.dtype
@@ -467,7 +474,9 @@ def test_batches(kind, dtype, batch, rng):
         ref.check(A @ x, a @ x, None, ref.tolerance(d, x) @ np.abs(x))
         B = pickle.loads(pickle.dumps(A))
         np.testing.assert_array_equal(B.toarray(), A.toarray())
-        assert repr(A).startswith("<" + "x".join(map(str, a.shape)) + " " + kind)
+        assert repr(A).startswith(
+            "<" + "x".join(map(str, a.shape)) + " " + bands.CLASSES.get(kind, kind)
+        )
 
 
 @each_kind

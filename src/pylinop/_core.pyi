@@ -170,10 +170,26 @@ class Zeros(LinearOperator):
     def __init__(self, shape: _Shape, dtype: DTypeLike | None = None) -> None: ...
 
 class Diag(LinearOperator):
-    def __new__(cls, d: ArrayLike, *, copy: bool = False) -> Self: ...
-    def __init__(self, d: ArrayLike, *, copy: bool = False) -> None: ...
+    def __new__(
+        cls,
+        d: ArrayLike,
+        k: SupportsIndex = 0,
+        shape: _Shape | None = None,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        d: ArrayLike,
+        k: SupportsIndex = 0,
+        shape: _Shape | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
     @property
     def d(self) -> _Array: ...
+    @property
+    def k(self) -> SupportsIndex: ...
 
 class Selection(LinearOperator):
     def __new__(
@@ -249,6 +265,170 @@ class Sparse(LinearOperator):
 
 class Sliced(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
+
+class Permutation(LinearOperator):
+    def __new__(
+        cls,
+        p: ArrayLike,
+        dtype: DTypeLike | None = None,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        p: ArrayLike,
+        dtype: DTypeLike | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def p(self) -> _Array: ...
+
+class Tridiagonal(LinearOperator):
+    def __new__(
+        cls,
+        dl: ArrayLike,
+        d: ArrayLike,
+        du: ArrayLike,
+        assume_a: str | None = None,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        dl: ArrayLike,
+        d: ArrayLike,
+        du: ArrayLike,
+        assume_a: str | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def dl(self) -> _Array: ...
+    @property
+    def d(self) -> _Array: ...
+    @property
+    def du(self) -> _Array: ...
+    @property
+    def assume_a(self) -> str | None: ...
+
+class Banded(LinearOperator):
+    def __new__(
+        cls,
+        l_and_u: tuple[SupportsIndex, SupportsIndex],
+        ab: ArrayLike,
+        assume_a: str | None = None,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        l_and_u: tuple[SupportsIndex, SupportsIndex],
+        ab: ArrayLike,
+        assume_a: str | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def l_and_u(self) -> tuple[SupportsIndex, SupportsIndex]: ...
+    @property
+    def ab(self) -> _Array: ...
+    @property
+    def assume_a(self) -> str | None: ...
+
+class Triangular(LinearOperator):
+    def __new__(
+        cls,
+        a: ArrayLike,
+        lower: bool = True,
+        unit_diagonal: bool = False,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        a: ArrayLike,
+        lower: bool = True,
+        unit_diagonal: bool = False,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def a(self) -> _Array: ...
+    @property
+    def lower(self) -> bool: ...
+    @property
+    def unit_diagonal(self) -> bool: ...
+
+class Full(LinearOperator):
+    def __new__(cls, shape: _Shape, c: _Number) -> Self: ...
+    def __init__(self, shape: _Shape, c: _Number) -> None: ...
+    @property
+    def c(self) -> _Number: ...
+
+class Householder(LinearOperator):
+    def __new__(
+        cls,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def v(self) -> _Array: ...
+    @property
+    def tau(self) -> _Array | None: ...
+
+class FiniteDifference(LinearOperator):
+    def __new__(
+        cls,
+        n: SupportsIndex,
+        order: SupportsIndex = 1,
+        kind: str = 'forward',
+        boundary: str = 'valid',
+        dtype: DTypeLike | None = None,
+    ) -> Self: ...
+    def __init__(
+        self,
+        n: SupportsIndex,
+        order: SupportsIndex = 1,
+        kind: str = 'forward',
+        boundary: str = 'valid',
+        dtype: DTypeLike | None = None,
+    ) -> None: ...
+    @property
+    def n(self) -> SupportsIndex: ...
+    @property
+    def order(self) -> SupportsIndex: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def boundary(self) -> str: ...
+
+class Laplacian(LinearOperator):
+    def __new__(
+        cls,
+        grid_shape: _Shape,
+        boundary_conditions: str = 'neumann',
+        dtype: DTypeLike = 'int8',
+    ) -> Self: ...
+    def __init__(
+        self,
+        grid_shape: _Shape,
+        boundary_conditions: str = 'neumann',
+        dtype: DTypeLike = 'int8',
+    ) -> None: ...
+    @property
+    def grid_shape(self) -> _Shape: ...
+    @property
+    def boundary_conditions(self) -> str: ...
 
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...

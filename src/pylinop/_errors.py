@@ -98,9 +98,7 @@ def declared_positive(op):
     """Who was declared positive definite in an expression: 'Dense (3, 3), built at ..., was'."""
     words = ("pos", "positive definite")
     found = [
-        o
-        for o in parts(op)
-        if o._head == "dense" and o._init and o._init[-1:] in [(w,) for w in words]
+        o for o in parts(op) if o._init and isinstance(o._init[-1], str) and o._init[-1] in words
     ]
     names = []
     for o in found[:4]:

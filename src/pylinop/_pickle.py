@@ -133,18 +133,16 @@ def shallow(op):
 
 def rebuilt(op, change, dtype):
     """The same leaf kind over changed arrays and factors; a dtype argument is replaced."""
-    names = [p["name"] for row in _core.kinds() if row["head"] == op._head for p in row["params"]]
-    index = {
-        p["name"]
-        for row in _core.kinds()
-        if row["head"] == op._head
-        for p in row["params"]
-        if p["role"] == "index"
-    }
+    head = {"offdiag": "diag"}.get(op._head, op._head)  # one class for both
+    params = [p for row in _core.kinds() if row["head"] == head for p in row["params"]]
+    names = [p["name"] for p in params]
+    index = {p["name"] for p in params if p["role"] == "index"}
     args = []
     for i, value in enumerate(op._init):
         name = names[min(i, len(names) - 1)]
-        if isinstance(value, np.ndarray) and name not in index:
+        if head == "full" and name == "c":
+            value = change(np.asarray(value))[()]
+        elif isinstance(value, np.ndarray) and name not in index:
             value = change(value)
         elif isinstance(value, _core.Operator):
             value = value.astype(dtype)

@@ -5,8 +5,58 @@ import numpy as np
 
 
 def _diag(op):
-    d = op._init[0]
-    return d[..., None] * np.eye(d.shape[-1], dtype=d.dtype)
+    d, k = op._init[:2]
+    out = np.zeros(op.shape, d.dtype)
+    at = np.arange(d.shape[-1])
+    out[..., at + max(-k, 0), at + max(k, 0)] = d
+    return out
+
+
+def _permutation(op):
+    return np.eye(op.shape[-1], dtype=op._init[1])[op._init[0]]
+
+
+def _on(d, k, n):
+    out = np.zeros((*d.shape[:-1], n, n), d.dtype)
+    at = np.arange(n - abs(k))
+    out[..., at + max(-k, 0), at + max(k, 0)] = d
+    return out
+
+
+def _tridiagonal(op):
+    n = op.shape[-1]
+    dl, d, du = op._init[:3]
+    return (_on(dl, -1, n) + _on(du, 1, n) if n > 1 else 0) + _on(d, 0, n)
+
+
+def _banded(op):
+    (low, up), ab = op._init[:2]
+    n = op.shape[-1]
+    out = np.zeros(op.shape, ab.dtype)
+    for k in range(-min(low, n - 1), min(up, n - 1) + 1):
+        out += _on(ab[..., up - k, max(k, 0) : n + min(k, 0)], k, n)
+    return out
+
+
+def _triangular(op):
+    a, lower, unit = op._init
+    out = (np.tril if lower else np.triu)(a, (-1 if lower else 1) if unit else 0)
+    return out + np.eye(a.shape[-1], dtype=a.dtype) if unit else out
+
+
+def _householder(op):
+    v, tau = op._init
+    dtype = np.result_type(v, 1.0) if tau is None else np.result_type(v, tau)
+    v = v.astype(dtype)
+    tau = 2 / np.sum(abs(v) ** 2, -1) if tau is None else tau
+    both = v[..., :, None] * np.conjugate(v)[..., None, :]
+    return np.eye(v.shape[-1], dtype=dtype) - np.asarray(tau)[..., None, None] * both
+
+
+def _of_weights(op, at):
+    """A kind without numbers of its own: in float64, then in its dtype."""
+    made = type(op)(*op._init[:at], "float64")
+    return made.toarray().astype(op._init[at])
 
 
 def _toeplitz(op):
@@ -27,6 +77,14 @@ _DENSE = {
     "Diag": _diag,
     "Toeplitz": _toeplitz,
     "Selection": _selection,
+    "Permutation": _permutation,
+    "FiniteDifference": lambda op: _of_weights(op, 4),
+    "Laplacian": lambda op: _of_weights(op, 2),
+    "Triangular": _triangular,
+    "Full": lambda op: np.full(op.shape, op._init[1]),
+    "Householder": _householder,
+    "Tridiagonal": _tridiagonal,
+    "Banded": _banded,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),
     "Sparse": lambda op: op._init[0].toarray(),

@@ -91,7 +91,20 @@ def tosparse(op, format="csr"):
         return sp.eye_array(op.shape[0], dtype=op.dtype).asformat(format)
     if head == "zeros":
         return sp.coo_array(op.shape, dtype=op.dtype).asformat(format)
-    if head == "selection" and op._init:
+    if head == "offdiag":
+        (m, n), k = op.shape, op._attrs[0]
+        d = op.diagonal(k)
+        at = np.arange(len(d))
+        at = (at + max(-k, 0), at + max(k, 0))
+        return sp.coo_array((d, at), shape=op.shape).asformat(format)
+    if head in ("tridiagonal", "banded"):
+        n, (low, up) = op.shape[0], (1, 1) if head == "tridiagonal" else op._attrs[:2]
+        low, up = min(low, max(n - 1, 0)), min(up, max(n - 1, 0))
+        diagonals = [op.diagonal(k) for k in range(-low, up + 1)]
+        return sp.diags_array(
+            diagonals, offsets=range(-low, up + 1), shape=op.shape, dtype=op.dtype
+        ).asformat(format)
+    if head in ("selection", "permutation") and op._init is not None:
         m, n = op.shape
         index = np.asarray(op._init[0])
         return sp.coo_array(

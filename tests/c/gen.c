@@ -122,6 +122,35 @@ static const lop_node *declared(gen *g, int64_t n, int64_t how) {
     return t_one_of(g->w, "dense", &said, a);
 }
 
+/* A random instance of the kind, its array parameters drawn anew: expressions, batches. Index
+ * vectors stay. NULL: none of that shape (*st UNABLE), or out of leaves. */
+const lop_node *gen_instance(gen *g, const lop_op *op, int64_t m, int64_t n, lop_status *st) {
+    const lop_node *a = NULL, *child[4] = {0}, *out = NULL;
+    *st = op->random(&g->w->rand, m, n, gen_dtype(g), &a);
+    if (*st != LOP_OK) return NULL;
+    bool arrays = a->op == op && a->n > 0 && a->n <= 4, all = true;
+    for (int i = 0, j = 0; arrays && i < LOP_MAXPARAM && op->param[i].name; i++)
+        if (op->param[i].role != LOP_P_DTYPE && op->param[i].role != LOP_P_ASSUME &&
+            op->param[i].role != LOP_P_FLAG && op->param[i].role != LOP_P_OFFSET)
+            arrays = op->param[i].role == LOP_P_ARRAY && (j++ < a->n || op->param[i].fallback);
+    for (int i = 0; arrays && i < a->n; i++) arrays = a->child[i]->op == &lop_op_array;
+    if (!arrays) return a;
+    for (int i = 0; all && i < a->n; i++) {
+        int core = a->child[i]->core;
+        child[i] = gen_array(g, core,
+                             core > 1 ? lop_rows(a->child[i])
+                             : core   ? lop_cols(a->child[i])
+                                      : 1,
+                             core > 1 ? lop_cols(a->child[i]) : 1);
+        all = child[i] != NULL;
+    }
+    if (all) out = t_node(g->w, op->name, &a->attr, a->n, child);
+    for (int i = 0; i < a->n; i++) lop_node_unref(child[i]);
+    lop_node_unref(a);
+    if (!out) *st = LOP_NOMEM;
+    return out;
+}
+
 const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
     for (;;) {
         const lop_op *op = lop_op_at((int)pick(g, lop_nops()));
@@ -139,7 +168,8 @@ const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
         if (op == &lop_op_sparse && pick(g, 3)) return compressed(g, m, n, (int)pick(g, 2));
         if (op == &lop_op_zeros || (op == &lop_op_identity && m == n))
             return plain(g, op->name, m, n);
-        lop_status st = op->random(&g->w->rand, m, n, gen_dtype(g), &out);
+        lop_status st;
+        out = gen_instance(g, op, m, n, &st);
         if (st == LOP_OK) return out;
         if (st != LOP_UNABLE) return NULL;
     }

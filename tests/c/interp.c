@@ -78,11 +78,6 @@ static bool broadcast(const lop_shape *a, const lop_shape *b, lop_shape *out) {
     return true;
 }
 
-typedef struct mv { /* one matrix of a value */
-    val *v;
-    int64_t m, n;
-} mv;
-
 /* The matrix of `a` that belongs to element e of the broadcast batch. */
 static mv part(const tv *a, const lop_shape *batch, int64_t e) {
     int64_t at = 0, step = 1;
@@ -278,7 +273,8 @@ static void do_triangle(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)b;
     for (int64_t i = 0; i < y.m; i++)
         for (int64_t j = 0; j < y.n; j++)
-            if (node->attr.i[0] ? i >= j : i <= j) y.v[i * y.n + j] = a.v[i * y.n + j];
+            if (node->attr.i[0] ? i >= j : i <= j)
+                y.v[i * y.n + j] = i == j && node->attr.i[2] ? one() : a.v[i * y.n + j];
 }
 static const tv *trisolve(ip *p, const lop_node *node, const tv *a, const tv *b) {
     const tv *t = zip(p, node, a, NULL, 2, a->m, a->n, do_triangle);
@@ -440,6 +436,19 @@ static void do_det(ip *p, const lop_node *node, mv y, mv a, mv b) {
 
 #include "interp_slices.h"
 
+tv *ip_blank(ip *p, const lop_shape *b, int core, int64_t m, int64_t n) {
+    return blank(p, b, core, m, n);
+}
+mv ip_part(const tv *a, const lop_shape *batch, int64_t e) { return part(a, batch, e); }
+bool ip_broadcast(const lop_shape *a, const lop_shape *b, lop_shape *o) {
+    return broadcast(a, b, o);
+}
+val ip_add(const ip *p, val a, val b) { return add(p, a, b); }
+val ip_mul(const ip *p, val a, val b) { return mul(p, a, b); }
+val ip_quotient(val a, val b) { return quotient(a, b); }
+val ip_coef(const ip *p, const lop_attr *a) { return coef(p, a); }
+const tv *ip_solve(ip *p, const tv *a, const tv *b) { return solve(p, a, b); }
+
 /* -- dispatch */
 
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
@@ -536,6 +545,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);
     if (!strcmp(s, "weave")) return weave(p, node);
+    if (ip_band_knows(s)) return ip_band(p, node);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {

@@ -54,6 +54,23 @@ bool tv_same(const tv *a, const tv *b, lop_dtype dt, double factor);
 static inline val tv_at(const tv *a, int64_t e, int64_t i, int64_t j) {
     return a->v[(e * a->m + i) * a->n + j];
 }
+/* For kinds in files of their own (interp_band.c): the same arithmetic, one matrix of a batch. */
+typedef struct mv {
+    val *v;
+    int64_t m, n;
+} mv;
+tv *ip_blank(ip *p, const lop_shape *batch, int core, int64_t m, int64_t n);
+mv ip_part(const tv *a, const lop_shape *batch, int64_t e);
+bool ip_broadcast(const lop_shape *a, const lop_shape *b, lop_shape *out);
+val ip_add(const ip *p, val a, val b);
+val ip_mul(const ip *p, val a, val b);
+val ip_quotient(val a, val b);
+val ip_coef(const ip *p, const lop_attr *a);
+const tv *ip_solve(ip *p, const tv *a, const tv *b);
+/* Permutation, bands, triangles, ...: known there? Then its value. */
+bool ip_band_knows(const char *name);
+const tv *ip_band(ip *p, const lop_node *node);
+
 /* The value of one element of memory. */
 val val_load(lop_dtype dt, const void *p, int64_t at);
 

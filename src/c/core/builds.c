@@ -352,3 +352,8 @@ LOP_BUILD(element_column) {
     lop_node_unref(unit);
     return st == LOP_OK ? wrap(mk, &lop_op_pick, &row, column, out) : st;
 }
+
+lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                    const lop_node *b, const lop_node **out) {
+    return join(mk, op, attr, a, b, out);
+}

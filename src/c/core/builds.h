@@ -37,6 +37,27 @@ LOP_BUILD(element_view);
 LOP_BUILD(element_dense);
 LOP_BUILD(element_eye);
 LOP_BUILD(element_column);
+/* op of arrays a and b (b may be NULL), narrower expressions cast first. */
+lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                    const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
+/* builds_band.c */
+LOP_BUILD(view_tridiagonal);
+LOP_BUILD(scaled_tridiagonal);
+LOP_BUILD(sum_tridiagonal);
+LOP_BUILD(tridiagonal_plus);
+LOP_BUILD(tridisolve);
+LOP_BUILD(bandsolve);
+LOP_BUILD(view_triangular);
+LOP_BUILD(unview_triangular);
+LOP_BUILD(triangular_solve);
+LOP_BUILD(view_householder);
+LOP_BUILD(view_full);
+LOP_BUILD(scaled_full);
+LOP_BUILD(no_view);
+LOP_BUILD(compose);
+LOP_BUILD(view_permutation);
+LOP_BUILD(drop_conj);
+LOP_BUILD(view_offdiag);
 /* builds_kron.c */
 LOP_BUILD(kron_kron);
 LOP_BUILD(view_kron);

@@ -46,6 +46,12 @@ lop_truth lop_when_real(const lop_match *m) {
 lop_truth lop_when_transposes(const lop_match *m) {
     return truth((m->root->attr.i[0] & LOP_T) != 0);
 }
+lop_truth lop_when_same_attr(const lop_match *m) {
+    return truth(lop_attr_equal(&m->root->child[0]->attr, &m->root->child[1]->attr));
+}
+lop_truth lop_when_conjugates(const lop_match *m) {
+    return truth((m->root->attr.i[0] & LOP_C) != 0);
+}
 lop_truth lop_when_no_batch(const lop_match *m) {
     return truth(lop_nbatch(m->root->child[0]) == 0);
 }
@@ -120,9 +126,13 @@ lop_truth lop_when_cast_widens(const lop_match *m) {
 lop_truth lop_when_narrow(const lop_match *m) {
     const lop_node *k = m->root->child[0];
     if (k->op == &lop_op_view) k = k->child[0];
-    if (k->n > LOP_MAXPARAM) return LOP_FALSE;
-    for (int i = 0; i < k->n; i++)
-        if (k->op->param[i].role != LOP_P_ARRAY) return LOP_FALSE;
+    for (int i = 0; k->n > 0 && i < LOP_MAXPARAM; i++) {
+        lop_role role = k->op->param[i].role; /* all children are arrays of numbers */
+        if (i == 0 && role == LOP_P_NONE) return LOP_FALSE;
+        if (role == LOP_P_OPERATOR || role == LOP_P_OPERATORS || role == LOP_P_INDEX ||
+            role == LOP_P_FOREIGN)
+            return LOP_FALSE;
+    }
     for (int i = 0; i < k->n; i++)
         if (k->child[i]->n > 0 && widens(k->child[i]->dtype, m->root->dtype)) return LOP_TRUE;
     return LOP_FALSE;

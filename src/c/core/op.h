@@ -17,9 +17,15 @@ typedef enum lop_role {
     LOP_P_OPERATORS, /* one or more operators: *ops */
     LOP_P_INDEX,     /* an integer array, `rank` 1 */
     LOP_P_INT,       /* a size: attr.i[slot] */
+    LOP_P_OFFSET,    /* an integer of any sign: attr.i[rank] */
+    LOP_P_FLAG,      /* True or False: attr.i[rank] */
+    LOP_P_WORD,      /* one of the op's `words`: attr.i[rank] */
+    LOP_P_BANDS,     /* (l, u): attr.i[0], attr.i[1] */
+    LOP_P_GRID,      /* sizes: one child a size, an identity */
+    LOP_P_SCALAR,    /* a number, weak or not: attr's coefficient */
     LOP_P_SHAPE,     /* (m, n) */
     LOP_P_DTYPE,     /* a dtype or None (weak) */
-    LOP_P_ASSUME,    /* scipy.linalg.solve's words */
+    LOP_P_ASSUME,    /* scipy.linalg.solve's words: attr.i[rank] */
     LOP_P_FOREIGN,   /* something Python takes apart (a scipy.sparse matrix, callables) */
 } lop_role;
 
@@ -57,6 +63,7 @@ struct lop_op {
     lop_class cls;
     int min, max; /* children; max -1: any number */
     lop_param param[LOP_MAXPARAM];
+    const char *words[LOP_MAXPARAM]; /* of LOP_P_WORD, parted by '|' */
     lop_doc doc;
     /* Which attributes the text form prints: number of ints, coefficient or not. */
     int ints;
@@ -84,6 +91,8 @@ struct lop_op {
  * them in one step? */
 bool lop_kron_is_plain(const lop_node *kron, lop_dtype dt);
 
+/* op_difference.c: the shape that its attributes ask for; none where they are wrong. */
+lop_shape lop_difference_shape(const lop_attr *a);
 /* kinds.c */
 int lop_nops(void);
 const lop_op *lop_op_at(int id);

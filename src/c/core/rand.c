@@ -74,6 +74,18 @@ lop_status lop_rand_index(lop_rand *r, int64_t n, int64_t lo, int64_t hi, const 
     return st;
 }
 
+lop_status lop_rand_permutation(lop_rand *r, int64_t n, const lop_node **out) {
+    lop_status st = lop_rand_index(r, n, 0, 1, out);
+    int64_t *p = st == LOP_OK ? r->buf[r->n - 1].p : NULL;
+    for (int64_t i = 0; p && i < n; i++) p[i] = i;
+    for (int64_t i = n - 1; p && i >= 0; i--) {
+        int64_t j = lop_rng_range(&r->rng, 0, i + 1), v = p[j];
+        p[j] = p[i];
+        p[i] = lop_rng_next(&r->rng) % 2 ? v : v - n;
+    }
+    return st;
+}
+
 lop_status lop_rand_dense(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out) {
     const lop_node *a;
     lop_status st = lop_rand_matrix(r, dt, m, n, &a);

@@ -27,6 +27,8 @@ lop_status lop_rand_matrix(lop_rand *r, lop_dtype dt, int64_t m, int64_t n,
 /* Indices lo <= . < hi, int64. */
 lop_status lop_rand_index(lop_rand *r, int64_t n, int64_t lo, int64_t hi,
                           const lop_node **out) LOP_MUST_CHECK;
+/* 0 to n - 1 in random order, some counted from the end, int64. */
+lop_status lop_rand_permutation(lop_rand *r, int64_t n, const lop_node **out) LOP_MUST_CHECK;
 /* A Dense of that size. */
 lop_status lop_rand_dense(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
                           const lop_node **out) LOP_MUST_CHECK;

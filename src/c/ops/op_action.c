@@ -252,11 +252,13 @@ static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     s->when_set = true;
     return LOP_OK;
 }
-/* Substitution with one triangle of the array as it lies. attr.i[0]: lower, attr.i[1]: mode. */
+/* Substitution with one triangle of the array as it lies. attr.i[0]: lower, attr.i[1]: mode,
+ * attr.i[2]: ones on the diagonal. */
 static lop_status run_trisolve(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1];
     static const char trans[4] = {'N', 'T', 'N', 'C'};
-    int64_t mode = c->step->attr.i[1], zero = lopk_diag_has_zero(a);
+    const bool unit = c->step->attr.i[2] != 0;
+    int64_t mode = c->step->attr.i[1], zero = unit ? -1 : lopk_diag_has_zero(a);
     if (zero >= 0)
         return lop_fail(c->err, LOP_SINGULAR,
                         "Singular matrix: element %lld of the diagonal is exactly zero",
@@ -266,7 +268,7 @@ static lop_status run_trisolve(const lop_call *c) {
         lopk_conj(&x, c->a[2]); /* conj(A)^-1 b = conj(A^-1 conj b) */
     else
         lopk_copy(&x, c->a[2]);
-    lop_status st = lopk_trsm(a, c->step->attr.i[0] != 0, false, trans[mode], &x);
+    lop_status st = lopk_trsm(a, c->step->attr.i[0] != 0, unit, trans[mode], &x);
     if (st != LOP_OK) return st;
     if (mode == LOP_C)
         lopk_conj(y, &x);
@@ -289,7 +291,7 @@ static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_trisolve = {
-    LOP_NAMED(trisolve),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 2,
+    LOP_NAMED(trisolve),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
     .infer = infer_factored, .lower = lower_trisolve};
 #define FACTORED(head)                                                                             \
     const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY,        .min = 2,              \

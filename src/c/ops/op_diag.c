@@ -1,4 +1,4 @@
-/* op_diag.c: a square diagonal matrix, y[i, :] = d[i] x[i, :].
+/* op_diag.c: a square diagonal matrix, y[i, :] = d[i] x[i, :]. Offsets, other shapes: op_offdiag.c.
  *
  * Storage: the vector d (an array expression: products and sums of diagonals stay diagonals).
  * Cost: n k flops, bound by memory. Batches: d of shape (..., n). */
@@ -107,10 +107,16 @@ const lop_op lop_op_diag = {
     .min = 1,
     .max = 1,
     .param = {{"d", LOP_P_ARRAY, 1, NULL,
-               "The diagonal, shape (..., n). Borrowed: later writes to it are seen."}},
-    .doc = {.brief = "A square diagonal matrix.",
-            .extended =
-                "Products, sums and scalar multiples of Diag are Diag again, without computing.",
+               "The diagonal, shape (..., n). Borrowed: later writes to it are seen."},
+              {"k", LOP_P_OFFSET, 0, "0",
+               "Which diagonal, as numpy.diag's: above the main one where positive."},
+              {"shape", LOP_P_SHAPE, 0, "None",
+               "(m, n); None means the square matrix that just holds d. The diagonal must have d's "
+               "length."}},
+    .doc = {.brief = "A diagonal matrix.",
+            .extended = "Products, sums and scalar multiples of Diag are Diag again, without "
+                        "computing; of those off the main diagonal or not square, the transpose, "
+                        "multiples and sums on one diagonal.",
             .cost = "Build: O(1), no copy. Product with k columns: n k flops. diagonal(), trace(), "
                     "element: O(n) or less.",
             .notes = "Applied to an array, a product of diagonals multiplies right to left.",

@@ -132,6 +132,16 @@ PyObject *py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
 /* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start,
  * step, count) or (axis, index). New. */
 PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key);
+/* py_params.c: arguments that become attributes */
+bool py_is_attr(lop_role role);
+/* Axis sizes as identities, into a new PyMem array. */
+int py_read_grid(lop_ctx *ctx, const lop_op *op, int i, PyObject *o, const lop_node ***child,
+                 int *n);
+int py_read_attr(const lop_op *op, int i, PyObject *o, lop_attr *attr); /* 0, or -1 */
+PyObject *py_default(const lop_param *param);                           /* new */
+PyObject *py_weak_number(PyObject *before, PyObject *o);
+lop_status py_offset_diag(const lop_op **op, lop_attr *attr, const lop_node *d, lop_node *like,
+                          bool *has_like, lop_err *err);
 int py_coefficient(PyObject *number, lop_attr *attr); /* 1 yes, 0 not one of ours, -1 exception */
 
 /* py_array.c */
@@ -179,9 +189,13 @@ PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bo
 bool py_is_direct(const lop_plan *plan);
 PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x);
 
-/* py_kinds.c */
-PyObject *py_kinds(py_state *s);
+/* py_types.c */
+PyObject *py_kinds(py_state *s); /* the table as Python sees it: new */
 int py_make_types(py_state *s, PyObject *module, PyObject *root);
+bool py_holds_arrays(const lop_op *op); /* its own or its operands': takes copy= */
+
+/* py_kinds.c */
+const lop_op *py_op_of_type(py_state *s, PyTypeObject *type); /* the kind whose class it is */
 PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 PyObject *py_as_operator(py_state *s, PyObject *o); /* new: the operator itself, or wrapped */
 

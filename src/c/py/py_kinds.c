@@ -1,4 +1,4 @@
-/* py_kinds.c: one heap type a kind, made from its table: signature, docstring, constructor. */
+/* py_kinds.c: constructors: from Python's arguments to a node and the arrays behind it. */
 #include "py.h"
 
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static int read_dtype(parts *p, PyObject *o) {
     return 0;
 }
 
-static int read_assume(parts *p, PyObject *o) {
+static int read_assume(parts *p, int slot, PyObject *o) {
     static const struct {
         const char *word;
         int value;
@@ -126,7 +126,7 @@ static int read_assume(parts *p, PyObject *o) {
     if (!o || o == Py_None) return 0;
     for (size_t i = 0; PyUnicode_Check(o) && i < sizeof words / sizeof words[0]; i++)
         if (PyUnicode_CompareWithASCIIString(o, words[i].word) == 0) {
-            p->attr.i[0] = words[i].value;
+            p->attr.i[slot] = words[i].value;
             return 0;
         }
     return fail(PyExc_ValueError,
@@ -188,18 +188,38 @@ static int read_foreign(parts *p, int at, PyObject *o) {
     return PyErr_Occurred() ? -1 : rc;
 }
 
+/* A number of a dtype that C does not know makes the kind a foreign one. */
+static int read_scalar(parts *p, const lop_param *param, PyObject *o) {
+    int known = py_coefficient(o, &p->attr);
+    if (known < 0) return -1;
+    bool number =
+        PyArray_IsScalar(o, Number) || (PyArray_Check(o) && PyArray_NDIM((PyArrayObject *)o) == 0 &&
+                                        PyTypeNum_ISNUMBER(PyArray_TYPE((PyArrayObject *)o)));
+    p->foreign |= known == 0;
+    return known || number ? 0
+                           : fail(PyExc_TypeError, "%s(%s=%R): expected a number", p->op->title,
+                                  param->name, o);
+}
+
 static int read_one(parts *p, int i) {
     const lop_param *param = &p->op->param[i];
     PyObject *o = p->arg[i];
     bool none = !o || o == Py_None;
-    if (set_init(p, i, Py_NewRef(o ? o : Py_None)) < 0) return -1;
+    if (!o && param->fallback && (py_is_attr(param->role) || param->fallback[0] == '\'')) {
+        if (set_init(p, i, o = py_default(param)) < 0) return -1;
+    } else if (set_init(p, i, Py_NewRef(o ? o : Py_None)) < 0) {
+        return -1;
+    }
     if (none && !param->fallback)
         return fail(PyExc_TypeError, "%s() needs %s", p->op->title, param->name);
     switch (param->role) {
     case LOP_P_ARRAY:
     case LOP_P_INDEX: {
         if (none) return 0;
-        PyArrayObject *a = take_array(p, param, o, param->role == LOP_P_INDEX);
+        PyObject *weak = param->rank == 0 ? py_weak_number(PyTuple_GET_ITEM(p->init, 0), o) : NULL;
+        if (!weak && PyErr_Occurred()) return -1;
+        PyArrayObject *a = take_array(p, param, weak ? weak : o, param->role == LOP_P_INDEX);
+        Py_XDECREF(weak);
         if (!a) return -1;
         Py_SETREF(PyTuple_GET_ITEM(p->init, i), Py_NewRef(a));
         int rc = leaf_of(p, a, param->rank, &p->child[p->n]);
@@ -220,11 +240,13 @@ static int read_one(parts *p, int i) {
         return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative",
                                        p->op->title, param->name, o)
                                 : 0;
-    case LOP_P_SHAPE: return read_shape(p, o, false);
+    case LOP_P_SHAPE: return none ? 0 : read_shape(p, o, false);
     case LOP_P_DTYPE: return read_dtype(p, o);
-    case LOP_P_ASSUME: return read_assume(p, o);
+    case LOP_P_ASSUME: return read_assume(p, param->rank, o);
+    case LOP_P_SCALAR: return read_scalar(p, param, o);
+    case LOP_P_GRID: return py_read_grid(&p->s->ctx, p->op, i, o, &p->many, &p->n);
     case LOP_P_FOREIGN: return read_foreign(p, i, o);
-    default: return 0;
+    default: return py_read_attr(p->op, i, o, &p->attr);
     }
 }
 
@@ -239,13 +261,6 @@ static int read_many(parts *p, PyObject *args) {
         p->many[p->n++] = lop_node_ref(node);
     }
     return 0;
-}
-
-/* Does a kind hold arrays, its own or its operands'? Those take copy=. */
-static bool holds_arrays(const lop_op *op) {
-    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++)
-        if (op->param[i].role <= LOP_P_INDEX || op->param[i].role == LOP_P_FOREIGN) return true;
-    return false;
 }
 
 static int read_copy(parts *p, PyObject *value) {
@@ -279,7 +294,7 @@ static int sort_args(parts *p, PyObject *args, PyObject *kwargs) {
     Py_ssize_t at = 0;
     while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
         int i = 0;
-        if (PyUnicode_CompareWithASCIIString(key, "copy") == 0 && holds_arrays(p->op)) {
+        if (PyUnicode_CompareWithASCIIString(key, "copy") == 0 && py_holds_arrays(p->op)) {
             if (read_copy(p, value) < 0) return -1;
             continue;
         }
@@ -313,10 +328,21 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         p->child[1] = lop_node_ref(p->child[0]);
         p->n++;
     }
-    if (p->op == &lop_op_selection) {
+    if (p->op == &lop_op_selection || p->op == &lop_op_permutation) {
         p->attr.i[1] = p->like.weak;
         p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
     }
+    if (p->op == &lop_op_laplacian) {
+        p->attr.i[1] = p->like.weak;
+        p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
+    }
+    if (p->op == &lop_op_difference) {
+        p->like.core = 2;
+        p->like.shape = lop_difference_shape(&p->attr);
+        p->has_like = true;
+    }
+    if (p->op == &lop_op_diag && (p->attr.i[0] || p->has_like))
+        return py_offset_diag(&p->op, &p->attr, p->child[0], &p->like, &p->has_like, err);
     return LOP_OK;
 }
 
@@ -370,7 +396,7 @@ static PyObject *finish(parts *p, PyTypeObject *type) {
     return (PyObject *)self;
 }
 
-static const lop_op *op_of_type(py_state *s, PyTypeObject *type) {
+const lop_op *py_op_of_type(py_state *s, PyTypeObject *type) {
     for (int i = 0; i < lop_nops(); i++)
         if (i != LOP_ID_opaque && s->type[i] && PyType_IsSubtype(type, s->type[i]))
             return lop_op_at(i);
@@ -380,7 +406,7 @@ static const lop_op *op_of_type(py_state *s, PyTypeObject *type) {
 PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     parts p = {.s = py_state_of_type(type)};
     if (!p.s) return NULL;
-    p.op = op_of_type(p.s, type);
+    p.op = py_op_of_type(p.s, type);
     if (!p.op || !p.op->param[0].name) {
         PyErr_Format(PyExc_TypeError,
                      "%.100s operators come from expressions, not from a constructor",
@@ -407,175 +433,7 @@ done:
     return self;
 }
 
-/* Constructors do all their work in tp_new. */
-static int kind_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    (void)self;
-    (void)args;
-    (void)kwargs;
-    return 0;
-}
-
 PyObject *py_as_operator(py_state *s, PyObject *o) {
     if (py_is_op(s, o)) return Py_NewRef(o);
     return py_call_hook(s, "as_operator", &o, 1);
-}
-
-/* -- types */
-
-static PyObject *get_param(PyObject *self, void *index) {
-    py_op *op = (py_op *)self;
-    Py_ssize_t i = (Py_ssize_t)(intptr_t)index;
-    const lop_op *kind = op->node && op->init ? op_of_type(py_state_of(self), Py_TYPE(self)) : NULL;
-    if (!kind) {
-        PyErr_Format(PyExc_AttributeError,
-                     "this %.100s is the result of an expression; its operands are in .args",
-                     Py_TYPE(self)->tp_name);
-        return NULL;
-    }
-    if (kind->param[0].role == LOP_P_OPERATORS) return Py_NewRef(op->init);
-    return Py_NewRef(PyTuple_GET_ITEM(op->init, i));
-}
-
-typedef struct text {
-    char at[4096];
-    size_t n;
-} text;
-static void say(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(text *t, const char *format, ...) {
-    va_list v;
-    va_start(v, format);
-    int n = vsnprintf(t->at + t->n, sizeof t->at - t->n, format, v);
-    va_end(v);
-    if (n > 0) t->n = t->n + (size_t)n < sizeof t->at ? t->n + (size_t)n : sizeof t->at - 1;
-}
-
-static void signature(text *t, const lop_op *op) {
-    say(t, "(");
-    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++) {
-        const lop_param *p = &op->param[i];
-        say(t, "%s%s%s", i ? ", " : "", p->role == LOP_P_OPERATORS ? "*" : "", p->name);
-        if (p->fallback) say(t, "=%s", p->fallback);
-    }
-    if (holds_arrays(op))
-        say(t, "%scopy=False", op->param[0].role == LOP_P_OPERATORS ? ", " : ", *, ");
-    say(t, ")");
-}
-
-static const char *role_text(lop_role role) {
-    static const char *const words[] = {"",
-                                        "array_like",
-                                        "operator or array_like",
-                                        "operators or array_like",
-                                        "array_like of int",
-                                        "int",
-                                        "tuple of int",
-                                        "dtype",
-                                        "str",
-                                        "object"};
-    return words[role];
-}
-
-static void docstring(text *t, const lop_op *op) {
-    if (op->param[0].name) {
-        say(t, "%s", op->title);
-        signature(t, op);
-        say(t, "\n--\n\n");
-    }
-    say(t, "%s\n", op->doc.brief ? op->doc.brief : "");
-    if (op->doc.extended) say(t, "\n%s\n", op->doc.extended);
-    if (op->param[0].name) say(t, "\nParameters\n----------\n");
-    for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++)
-        say(t, "%s%s : %s\n    %s\n", op->param[i].role == LOP_P_OPERATORS ? "*" : "",
-            op->param[i].name, role_text(op->param[i].role), op->param[i].doc);
-    if (holds_arrays(op))
-        say(t, "copy : bool\n    Copy the arrays; else they are borrowed, and later writes to "
-               "them are seen.\n");
-    if (op->param[0].name)
-        say(t, "\nRaises\n------\nValueError\n    Shapes do not fit.\nTypeError\n    Structured, "
-               "masked or object arrays.\n");
-    if (op->doc.cost) say(t, "\nCost\n----\n%s\n", op->doc.cost);
-    if (op->doc.notes) say(t, "\nNotes\n-----\n%s\n", op->doc.notes);
-    if (op->doc.example)
-        say(t, "\nExamples\n--------\n>>> import numpy as np, pylinop as pl\n%s\n",
-            op->doc.example);
-}
-
-static PyTypeObject *make_type(PyObject *module, PyObject *root, const char *title,
-                               const lop_op *op) {
-    char name[64];
-    text doc = {.n = 0};
-    PyGetSetDef *kept =
-        PyMem_Calloc(LOP_MAXPARAM + 1, sizeof *kept); /* lives as long as the type: for good */
-    if (!kept) return (PyTypeObject *)PyErr_NoMemory();
-    docstring(&doc, op);
-    for (int i = 0, n = 0; i < LOP_MAXPARAM && op->param[i].name;
-         i++) /* shape and dtype are the base's */
-        if (op->param[i].role != LOP_P_SHAPE && op->param[i].role != LOP_P_DTYPE)
-            kept[n++] = (PyGetSetDef){op->param[i].name, get_param, NULL, op->param[i].doc,
-                                      (void *)(intptr_t)i};
-    snprintf(name, sizeof name, "pylinop.%s", title);
-    PyType_Slot slots[] = {{Py_tp_new, py_construct},      {Py_tp_init, kind_init},
-                           {Py_tp_dealloc, py_op_dealloc}, {Py_tp_traverse, py_op_traverse},
-                           {Py_tp_clear, py_op_clear},     {Py_tp_doc, doc.at},
-                           {Py_tp_getset, kept},           {0, NULL}};
-    PyType_Spec spec = {name, sizeof(py_op), 0,
-                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
-    PyObject *bases = PyTuple_Pack(1, root);
-    PyObject *type = bases ? PyType_FromModuleAndSpec(module, &spec, bases) : NULL;
-    Py_XDECREF(bases);
-    if (type && PyModule_AddObjectRef(module, title, type) < 0) Py_CLEAR(type);
-    return (PyTypeObject *)type;
-}
-
-int py_make_types(py_state *s, PyObject *module, PyObject *root) {
-    static const char *const views[4] = {NULL, "Transpose", "Conj", "Adjoint"};
-    static const lop_op view_doc[4] = {
-        {0},
-        {.title = "Transpose",
-         .doc = {.brief = "Transpose of an operator, lazy; ``A.T.T`` is ``A``."}},
-        {.title = "Conj", .doc = {.brief = "Complex conjugate of an operator, lazy."}},
-        {.title = "Adjoint",
-         .doc = {.brief = "Adjoint (conjugate transpose) of an operator, lazy."}}};
-    s->root = (PyTypeObject *)Py_NewRef(root);
-    for (int i = 0; i < lop_nops(); i++) {
-        const lop_op *op = lop_op_at(i);
-        if (!op->title || op->cls != LOP_OPERATOR) continue;
-        s->type[i] = make_type(module, root, op->title, op);
-        if (!s->type[i]) return -1;
-    }
-    for (int mode = 1; mode < 4; mode++) {
-        s->view[mode] = make_type(module, root, views[mode], &view_doc[mode]);
-        if (!s->view[mode]) return -1;
-    }
-    s->type[LOP_ID_opaque] = (PyTypeObject *)Py_NewRef(root);
-    return 0;
-}
-
-/* The table as Python sees it: name, signature, parameters, doc, head. */
-PyObject *py_kinds(py_state *s) {
-    PyObject *list = PyList_New(0);
-    static const char *const roles[] = {"none", "array", "operator", "operators", "index",
-                                        "int",  "shape", "dtype",    "assume",    "foreign"};
-    for (int i = 0; list && i < lop_nops(); i++) {
-        const lop_op *op = lop_op_at(i);
-        if (!s->type[i] || !op->title) continue;
-        text sig = {.n = 0}, doc = {.n = 0};
-        docstring(&doc, op);
-        if (op->param[0].name) signature(&sig, op);
-        PyObject *params = PyList_New(0);
-        for (int j = 0; params && j < LOP_MAXPARAM && op->param[j].name; j++) {
-            const lop_param *p = &op->param[j];
-            PyObject *row = Py_BuildValue("{szszszszsi}", "name", p->name, "default", p->fallback,
-                                          "doc", p->doc, "role", roles[p->role], "rank", p->rank);
-            if (!row || PyList_Append(params, row) < 0) Py_CLEAR(params);
-            Py_XDECREF(row);
-        }
-        PyObject *row = params ? Py_BuildValue("{szszszszsN}", "name", op->title, "head", op->name,
-                                               "doc", doc.at, "signature",
-                                               op->param[0].name ? sig.at : NULL, "params", params)
-                               : NULL;
-        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
-    return list;
 }

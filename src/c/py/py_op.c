@@ -320,6 +320,11 @@ static PyObject *get_operands(py_op *self, void *unused) {
            : self->a ? PyTuple_Pack(1, self->a)
                      : PyTuple_New(0);
 }
+static PyObject *get_attrs(py_op *self, void *unused) {
+    (void)unused;
+    const lop_node *n = py_node(py_state_of((PyObject *)self), self);
+    return n ? Py_BuildValue("LLLL", n->attr.i[0], n->attr.i[1], n->attr.i[2], n->attr.i[3]) : NULL;
+}
 static PyObject *get_head(py_op *self, void *unused) {
     (void)unused;
     return PyUnicode_FromString(self->node ? self->node->op->name : "opaque");
@@ -372,6 +377,7 @@ static PyGetSetDef op_getset[] = {
     {"_head", (getter)get_head, NULL, NULL, NULL},
     {"_by", (getter)get_by, NULL, NULL, NULL},
     {"_mode", (getter)get_mode, NULL, NULL, NULL},
+    {"_attrs", (getter)get_attrs, NULL, NULL, NULL},
     {"_opaque", (getter)get_opaque, NULL, NULL, NULL},
     {"_weak", (getter)get_weak, NULL, NULL, NULL},
     {"_origin", (getter)get_origin, NULL, NULL, NULL},

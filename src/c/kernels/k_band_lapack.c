@@ -1,0 +1,61 @@
+/* k_band_lapack.c: band factors and solves by LAPACK, column-major, through LAPACKE_*_work, which
+ * never copies or allocates. LAPACK's ints are 32 bits: larger sizes are refused. */
+#include "k_band.h"
+
+#define lapack_complex_float float _Complex
+#define lapack_complex_double double _Complex
+#include <lapacke.h>
+
+#ifdef PYLINOP_BLAS_PREFIX
+#define LAPACK(f) scipy_##f
+#else
+#define LAPACK(f) f
+#endif
+
+#define BY_DTYPE(dt, S, D, C, Z)                                                                   \
+    ((dt) == LOP_f32 ? (S) : (dt) == LOP_f64 ? (D) : (dt) == LOP_c64 ? (C) : (Z))
+#define CALL(dt, f, ...)                                                                           \
+    BY_DTYPE(dt, LAPACK(LAPACKE_s##f##_work)(LAPACK_COL_MAJOR, __VA_ARGS__),                       \
+             LAPACK(LAPACKE_d##f##_work)(LAPACK_COL_MAJOR, __VA_ARGS__),                           \
+             LAPACK(LAPACKE_c##f##_work)(LAPACK_COL_MAJOR, __VA_ARGS__),                           \
+             LAPACK(LAPACKE_z##f##_work)(LAPACK_COL_MAJOR, __VA_ARGS__))
+
+static bool fits(const lop_mat *a) {
+    return a->m <= INT32_MAX && a->n <= INT32_MAX && a->rs <= INT32_MAX && a->cs <= INT32_MAX;
+}
+static int ld(const lop_mat *b) { return (int)(b->n > 1 ? b->cs : b->m > 1 ? b->m : 1); }
+
+static lop_status status_of(int info, int64_t *out) {
+    if (out) *out = info;
+    return info == 0 ? LOP_OK : info > 0 ? LOP_SINGULAR : LOP_INTERNAL;
+}
+
+lop_status lopk_gbtrf(const lop_mat *ab, int64_t l, int64_t u, int32_t *ipiv, int64_t *info) {
+    *info = 0;
+    if (ab->n == 0) return LOP_OK;
+    if (!fits(ab)) return LOP_OVERFLOW;
+    const int n = (int)ab->n;
+    return status_of(CALL(ab->dt, gbtrf, n, n, (int)l, (int)u, ab->p, (int)ab->m, ipiv), info);
+}
+lop_status lopk_gbtrs(const lop_mat *ab, int64_t l, int64_t u, const int32_t *ipiv, char trans,
+                      const lop_mat *b) {
+    if (b->m == 0 || b->n == 0) return LOP_OK;
+    if (!fits(ab) || !fits(b)) return LOP_OVERFLOW;
+    return status_of(CALL(ab->dt, gbtrs, trans, (int)b->m, (int)l, (int)u, (int)b->n, ab->p,
+                          (int)ab->m, ipiv, b->p, ld(b)),
+                     NULL);
+}
+lop_status lopk_pbtrf(const lop_mat *ab, int64_t *info) {
+    *info = 0;
+    if (ab->n == 0) return LOP_OK;
+    if (!fits(ab)) return LOP_OVERFLOW;
+    return status_of(CALL(ab->dt, pbtrf, 'U', (int)ab->n, (int)(ab->m - 1), ab->p, (int)ab->m),
+                     info);
+}
+lop_status lopk_pbtrs(const lop_mat *ab, const lop_mat *b) {
+    if (b->m == 0 || b->n == 0) return LOP_OK;
+    if (!fits(ab) || !fits(b)) return LOP_OVERFLOW;
+    return status_of(CALL(ab->dt, pbtrs, 'U', (int)b->m, (int)(ab->m - 1), (int)b->n, ab->p,
+                          (int)ab->m, b->p, ld(b)),
+                     NULL);
+}

@@ -1,0 +1,209 @@
+/* interp_band.c: permutations, offset diagonals, bands, triangles and the other small kinds, each
+ * from its definition. One function a head: it fills one matrix (or vector) of the batch, which
+ * comes zeroed, from the children's. */
+#include "interp.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef void (*filler)(ip *p, const lop_node *node, mv y, const mv *c);
+
+static val unit(void) { return (val){1, 1, 0, 1}; }
+static val *at(mv y, int64_t i, int64_t j) { return &y.v[i * y.n + j]; }
+
+static void permutation(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++) {
+        int64_t j = (int64_t)c[0].v[i].i;
+        *at(y, i, j < 0 ? j + y.n : j) = unit();
+    }
+}
+static val number(int64_t i) {
+    return (val){(uint64_t)i, (long double)i, 0, fabsl((long double)i)};
+}
+static void invperm(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++) {
+        int64_t j = (int64_t)c[0].v[i].i;
+        y.v[j < 0 ? j + y.m : j] = number(i);
+    }
+}
+static void compose(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++) {
+        int64_t j = (int64_t)c[1].v[i].i, k = (int64_t)c[0].v[j < 0 ? j + y.m : j].i;
+        y.v[i] = number(k < 0 ? k + y.m : k);
+    }
+}
+
+static void offdiag(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    int64_t k = node->attr.i[0];
+    for (int64_t t = 0; t < c[0].m; t++)
+        *at(y, t + (k < 0 ? -k : 0), t + (k > 0 ? k : 0)) = c[0].v[t];
+}
+
+static void tridiagonal(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++) {
+        *at(y, i, i) = c[1].v[i];
+        if (i + 1 < y.m) *at(y, i + 1, i) = c[0].v[i];
+        if (i + 1 < y.m) *at(y, i, i + 1) = c[2].v[i];
+    }
+}
+static void banded(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    int64_t l = node->attr.i[0], u = node->attr.i[1];
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            if (i - j <= l && j - i <= u) *at(y, i, j) = *at(c[0], u + i - j, j);
+}
+
+static void triangular(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)p;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            if (node->attr.i[0] ? i >= j : i <= j)
+                *at(y, i, j) = i == j && node->attr.i[1] ? unit() : *at(c[0], i, j);
+}
+static void full(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)c;
+    for (int64_t i = 0; i < y.m * y.n; i++) y.v[i] = ip_coef(p, &node->attr);
+}
+static void householder(ip *p, const lop_node *node, mv y, const mv *c) {
+    val tau = {0}, sum = {0}, two = {2, 2, 0, 2}, minus = {p->bools ? 1 : ~(uint64_t)0, -1, 0, 1};
+    for (int64_t i = 0; i < y.m; i++) {
+        val h = c[0].v[i];
+        h.im = -h.im;
+        sum = ip_add(p, sum, ip_mul(p, c[0].v[i], h));
+    }
+    if (node->n > 1)
+        tau = c[1].v[0];
+    else if (y.m > 0)
+        tau = ip_quotient(two, sum);
+    if (node->n == 1 && y.m > 0 && sum.re == 0) p->singular = true; /* no direction */
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++) {
+            val h = c[0].v[j];
+            h.im = -h.im;
+            h = ip_mul(p, ip_mul(p, minus, tau), ip_mul(p, c[0].v[i], h));
+            *at(y, i, j) = i == j ? ip_add(p, unit(), h) : h;
+        }
+}
+
+/* Differences by repeated differencing: column j is what becomes of the j-th unit vector, on a line
+ * long enough for whatever lies beyond the ends. */
+static void difference(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)c;
+    const int64_t *a = node->attr.i, order = a[1], n = a[0], pad = 2 * order + 4;
+    const bool halves = a[2] == 2 && order % 2;
+    enum { LONGEST = 400 };
+    long double line[LONGEST];
+    for (int64_t j = 0; j < n && n + 2 * pad <= LONGEST; j++) {
+        for (int64_t t = 0; t < n + 2 * pad; t++) line[t] = 0;
+        for (int64_t t = 0; t < n + 2 * pad; t++)
+            if (t == j + pad || (a[3] == 2 && (t - pad - j) % n == 0)) line[t] = 1;
+        for (int64_t d = 0; d < order; d++)
+            for (int64_t t = 0; t + 1 < n + 2 * pad; t++) line[t] = line[t + 1] - line[t];
+        for (int64_t i = 0; i < y.m; i++) { /* line[t] is the difference of points t to t + order */
+            int64_t t = pad + i;
+            if (a[3] && a[2] == 1) t -= order;
+            if (a[3] && a[2] == 2) t -= halves ? (order + 1) / 2 : order / 2;
+            long double v = halves ? (line[t] + line[t + 1]) / 2 : line[t];
+            *at(y, i, j) = (val){(uint64_t)(int64_t)v, v, 0, fabsl(v)};
+            if (p->bools) at(y, i, j)->i = v != 0;
+        }
+    }
+}
+static void laplacian(ip *p, const lop_node *node, mv y, const mv *c) {
+    (void)c;
+    int64_t right = 1;
+    for (int axis = node->n - 1; axis >= 0; axis--) {
+        int64_t n = lop_rows(node->child[axis]);
+        for (int64_t i = 0; i < y.m; i++)
+            for (int step = -1; step <= 1; step += 2) { /* to either side, and what stays */
+                int64_t at_axis = i / right % n, to = at_axis + step, j = i + step * right;
+                if (node->attr.i[0] == 2 && to < 0) j = i + (n - 1) * right;
+                if (node->attr.i[0] == 2 && to >= n) j = i - (n - 1) * right;
+                bool inside = node->attr.i[0] == 2 || (to >= 0 && to < n);
+                if (inside && j == i) continue; /* its own neighbour */
+                val one = unit(), minus = {p->bools ? 1 : ~(uint64_t)0, -1, 0, 1};
+                if (inside) *at(y, i, j) = ip_add(p, *at(y, i, j), one);
+                if (inside || node->attr.i[0] == 0) *at(y, i, i) = ip_add(p, *at(y, i, i), minus);
+            }
+        right *= n;
+    }
+}
+
+/* y = mode(A)^-1 b with A from its filler. */
+static void solved(ip *p, const lop_node *node, filler f, const mv *c, int64_t mode, mv b, mv y) {
+    lop_shape none = {0};
+    tv *a = ip_blank(p, &none, 2, b.m, b.m), *t = ip_blank(p, &none, 2, b.m, b.m),
+       *x = ip_blank(p, &none, 2, b.m, b.n);
+    f(p, node, ip_part(a, &none, 0), c);
+    for (int64_t i = 0; i < b.m; i++)
+        for (int64_t j = 0; j < b.m; j++) {
+            val v = mode & LOP_T ? a->v[j * b.m + i] : a->v[i * b.m + j];
+            if (mode & LOP_C) v.im = -v.im;
+            t->v[i * b.m + j] = v;
+        }
+    memcpy(x->v, b.v, (size_t)(b.m * b.n) * sizeof *b.v);
+    const tv *s = ip_solve(p, t, x);
+    if (s) memcpy(y.v, s->v, (size_t)(b.m * b.n) * sizeof *b.v);
+}
+static void tridisolve(ip *p, const lop_node *node, mv y, const mv *c) {
+    solved(p, node, tridiagonal, c, 0, c[3], y);
+}
+static void bandsolve(ip *p, const lop_node *node, mv y, const mv *c) {
+    solved(p, node, banded, c, node->attr.i[3], c[1], y);
+}
+
+static const struct {
+    const char *name;
+    filler fill;
+} heads[] = {
+#define HEAD(name) {#name, name}
+    HEAD(permutation), HEAD(invperm),    HEAD(compose),   HEAD(offdiag),    HEAD(tridiagonal),
+    HEAD(tridisolve),  HEAD(banded),     HEAD(bandsolve), HEAD(triangular), HEAD(full),
+    HEAD(householder), HEAD(difference), HEAD(laplacian),
+#undef HEAD
+};
+
+static filler find(const char *name) {
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        if (!strcmp(heads[i].name, name)) return heads[i].fill;
+    return NULL;
+}
+bool ip_band_knows(const char *name) { return find(name) != NULL; }
+
+const tv *ip_band(ip *p, const lop_node *node) {
+    enum { MOST = 6 };
+    const tv *child[MOST] = {0};
+    lop_shape batch = {0}, both;
+    for (int i = 0; i < node->n && i < MOST; i++) {
+        child[i] = ip_eval(p, node->child[i]);
+        if (!child[i]) return NULL;
+        if (!ip_broadcast(&batch, &child[i]->batch, &both)) {
+            p->why = "batches do not broadcast";
+            return NULL;
+        }
+        batch = both;
+    }
+    if (node->n == 0) {
+        batch = node->shape;
+        batch.ndim -= node->core;
+    }
+    int nb = node->shape.ndim - node->core;
+    tv *y = ip_blank(p, &batch, node->core, node->shape.dim[nb],
+                     node->core > 1 ? node->shape.dim[nb + 1] : 1);
+    for (int64_t e = 0; e < y->nb; e++) {
+        mv c[MOST] = {{0}};
+        for (int i = 0; i < node->n && i < MOST; i++) c[i] = ip_part(child[i], &batch, e);
+        find(node->op->name)(p, node, ip_part(y, &batch, e), c);
+    }
+    return y;
+}
