@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 import pylinop as pl
 
-KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse".split()
+KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse Circulant".split()
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
 
@@ -115,6 +115,8 @@ def dense(d, dt=None, bound=False):
         if m and n:
             t[...] = s[..., np.arange(m)[:, None] - np.arange(n) + n - 1]
         return np.zeros_like(t) + np.linalg.norm(s, axis=-1)[..., None, None] if bound else t
+    if head == "Circulant":
+        return circulant(get(p[0]), p[1], bound)
     if head == "LowRank":
         U, V = get(p[0]), get(p[0] if p[1] is None else p[1])
         return (U if p[2] is None else U @ get(p[2])) @ adj(V)
@@ -149,6 +151,16 @@ def dense(d, dt=None, bound=False):
         "Conj": lambda: x[0].conj(),
         "H": lambda: adj(x[0]),
     }[head]()
+
+
+def circulant(c, levels, bound):
+    """Entry (i, j), raveled, is c[(i - j) mod n], level by level."""
+    n = c.shape[-levels:]
+    index = np.indices(n).reshape(levels, -1)
+    d = (index[:, :, None] - index[:, None, :]) % np.reshape(n, (-1, 1, 1))
+    t = c[(..., *d)] if index.size else np.zeros(c.shape[:-levels] + (0, 0), c.dtype)
+    norm = np.sqrt((c * c).sum(axis=tuple(range(-levels, 0)))) if bound else None
+    return np.zeros_like(t) + norm[..., None, None] if bound else t
 
 
 def steps(d):

@@ -44,7 +44,7 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
 
     adopt = None if rng.integers(2) else np.dtype(dtype)
     if (
-        (kind in ("Identity", "Diag") or invertible)
+        (kind in ("Identity", "Diag", "Circulant") or invertible)
         and m != n
         or (kind == "Sparse" and batch)
         or (invertible and kind in ("Zeros", "LowRank"))
@@ -81,6 +81,12 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
             leaf("Dense", rng, p, q, dtype, batch, layout, invertible),
             leaf(second, rng, m // p, n // q, dtype, (), layout, invertible),
         )
+    if kind == "Circulant":
+        L = 2 if n and n % 2 == 0 and rng.integers(2) else 1
+        c = values(rng, batch + ((n // 2, 2) if L == 2 else (n,)), dtype)
+        if invertible:
+            c[(..., *[0] * L)] += np.asarray(8 * n, c.dtype)
+        return (kind, arrange(c, layout), L)
     if kind == "Toeplitz":
         c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
         if invertible:

@@ -17,6 +17,14 @@ def _toeplitz(op):
     return both[..., (n - 1) + np.arange(m)[:, None] - np.arange(n)]
 
 
+def _circulant(op):
+    c, levels = op._init[0], op._init[1] if len(op._init) == 2 else None
+    n = c.shape[-(levels or 1) :]
+    index = np.indices(n).reshape(len(n), -1)
+    d = (index[:, :, None] - index[:, None, :]) % np.reshape(n, (-1, 1, 1))
+    return c[(..., *d)]
+
+
 def _selection(op):
     index, n = op._init[:2]
     return np.eye(n, dtype=op._init[2])[index]
@@ -26,6 +34,7 @@ _DENSE = {
     "Dense": lambda op: op._init[0],
     "Diag": _diag,
     "Toeplitz": _toeplitz,
+    "Circulant": _circulant,
     "Selection": _selection,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),

@@ -50,6 +50,11 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     int64_t m = a_size(d), n = a_size(d);
     gen floats = d->g; /* with mixed integers every step of a chain wraps in its own dtype */
     if (floats.dtype == LOP_NO_DTYPE) floats.dtype = LOP_f64;
+    if (!strncmp(parent->name, "circ", 4)) { /* vectors, sizes, right-hand sides */
+        int sizes = parent == &lop_op_circconv ? 2 : 1;
+        if (place == sizes) return gen_sizes(&d->g, m);
+        return gen_array(&d->g, place < sizes ? 1 : 2, m, n);
+    }
     if (parent->cls == LOP_ACTION)
         return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
                           : gen_array(&floats, 2, m, n);

@@ -78,11 +78,6 @@ static bool broadcast(const lop_shape *a, const lop_shape *b, lop_shape *out) {
     return true;
 }
 
-typedef struct mv { /* one matrix of a value */
-    val *v;
-    int64_t m, n;
-} mv;
-
 /* The matrix of `a` that belongs to element e of the broadcast batch. */
 static mv part(const tv *a, const lop_shape *batch, int64_t e) {
     int64_t at = 0, step = 1;
@@ -97,7 +92,7 @@ static mv part(const tv *a, const lop_shape *batch, int64_t e) {
     return (mv){a->v + at * a->m * a->n, a->m, a->n};
 }
 
-typedef void (*fn2)(ip *p, const lop_node *node, mv y, mv a, mv b);
+typedef ip_fn fn2;
 
 /* y[e] = f(a[e], b[e]) over the broadcast batch. b may be NULL. */
 static tv *zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m,
@@ -292,6 +287,20 @@ static void do_recip(ip *p, const lop_node *node, mv y, mv a, mv b) {
         if (a.v[i].re == 0 && a.v[i].im == 0) p->singular = true;
         y.v[i] = quotient(one(), a.v[i]);
     }
+}
+
+/* What interp_conv.c builds on. */
+tv *ip_blank(ip *p, const lop_shape *batch, int core, int64_t m, int64_t n) {
+    return blank(p, batch, core, m, n);
+}
+const tv *ip_zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m,
+                 int64_t n, ip_fn f) {
+    return zip(p, node, a, b, core, m, n, f);
+}
+val ip_add(const ip *p, val a, val b) { return add(p, a, b); }
+val ip_mul(const ip *p, val a, val b) { return mul(p, a, b); }
+const tv *ip_solve(ip *p, const tv *a, lop_mode mode, const tv *b) {
+    return solve(p, transposed(p, a, mode), b);
 }
 
 /* -- leaves and constants */
@@ -545,6 +554,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
         return constant(p, node, s);
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);
+    if (ip_is_conv(node)) return ip_conv(p, node);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {

@@ -41,6 +41,22 @@ void ip_open(ip *p, const lop_rand *rand, lop_dtype dt, bool fft);
 const tv *ip_eval(ip *p, const lop_node *node);
 void ip_close(ip *p);
 
+/* For heads that another file knows (interp_conv.c). */
+typedef struct mv { /* one matrix of a value */
+    val *v;
+    int64_t m, n;
+} mv;
+typedef void (*ip_fn)(ip *p, const lop_node *node, mv y, mv a, mv b);
+tv *ip_blank(ip *p, const lop_shape *batch, int core, int64_t m, int64_t n);
+/* y[e] = f(a[e], b[e]) over the broadcast batch. b may be NULL. */
+const tv *ip_zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m,
+                 int64_t n, ip_fn f);
+val ip_add(const ip *p, val a, val b);
+val ip_mul(const ip *p, val a, val b);
+const tv *ip_solve(ip *p, const tv *a, lop_mode mode, const tv *b); /* mode(a)^-1 b */
+bool ip_is_conv(const lop_node *node);
+const tv *ip_conv(ip *p, const lop_node *node);
+
 /* Is `got` (any strides) within factor * u(dtype) * mag of `want`? Integers and bool must be equal.
  * Otherwise says where in `why`. */
 bool tv_close(const tv *want, const lop_buf *got, double factor, char *why, size_t size);

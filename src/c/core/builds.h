@@ -47,5 +47,11 @@ LOP_BUILD(dense_kron);
 LOP_BUILD(diagonal_kron);
 LOP_BUILD(trace_kron);
 LOP_BUILD(element_kron);
+/* builds_conv.c */
+LOP_BUILD(circulant_product);
+LOP_BUILD(circulant_view);
+LOP_BUILD(circulant_solve);
+LOP_BUILD(view_circulant_flip);
+LOP_BUILD(view_circulant_conj);
 
 #endif

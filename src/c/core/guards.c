@@ -108,10 +108,20 @@ lop_truth lop_when_narrow(const lop_match *m) {
     if (k->op == &lop_op_view) k = k->child[0];
     if (k->n > LOP_MAXPARAM) return LOP_FALSE;
     for (int i = 0; i < k->n; i++)
-        if (k->op->param[i].role != LOP_P_ARRAY) return LOP_FALSE;
+        if (k->op->param[i].role != LOP_P_ARRAY && k->child[i]->op != &lop_op_sizes)
+            return LOP_FALSE;
     for (int i = 0; i < k->n; i++)
         if (k->child[i]->n > 0 && widens(k->child[i]->dtype, m->root->dtype)) return LOP_TRUE;
     return LOP_FALSE;
+}
+lop_truth lop_when_same_sizes(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    if (a->n != b->n) return LOP_FALSE;
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i]->op == &lop_op_sizes &&
+            !lop_shape_equal(&a->child[i]->shape, &b->child[i]->shape))
+            return LOP_FALSE;
+    return truth(lop_attr_equal(&a->attr, &b->attr));
 }
 lop_truth lop_when_array_real(const lop_match *m) {
     return truth(!lop_is_complex(HOLE(m, 'a')->dtype));

@@ -157,4 +157,13 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root);
 PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 PyObject *py_as_operator(py_state *s, PyObject *o); /* new: the operator itself, or wrapped */
 
+/* py_levels.c: arguments of kinds with several levels. -1 with an exception set. */
+int py_take_sizes(const lop_op *op, const lop_param *param, PyObject *o, int64_t *n); /* how many */
+/* How many levels the array parameters of a call have: from the parameter that says so, else 1. */
+int py_find_levels(const lop_op *op, PyObject *const *arg, int *levels);
+int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out); /* owned */
+/* The leaf of an array becomes what a kind takes; takes the reference over. */
+int py_ravel(py_state *s, int levels, const lop_node **leaf);
+int py_take_word(const lop_op *op, const lop_param *param, PyObject *o, int64_t *out);
+
 #endif

@@ -14,6 +14,7 @@ typedef struct parts {
     const lop_node *child[LOP_MAXPARAM];
     const lop_node **many; /* children of a variadic kind */
     int n;
+    int levels; /* of array parameters of rank -1 */
     lop_attr attr;
     lop_node like;
     bool has_like, foreign, copy;
@@ -31,6 +32,7 @@ static int fail(PyObject *type, const char *format, ...) {
 /* The array behind a parameter: new. Subclasses but np.matrix, structured and object arrays are
  * refused. */
 static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
+    const int rank = param->rank < 0 ? p->levels : param->rank;
     if (PyArray_Check(o) && !PyArray_CheckExact(o) && PyObject_HasAttrString(o, "mask"))
         return fail(PyExc_TypeError,
                     "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title,
@@ -54,10 +56,10 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
              param->name, PyArray_DESCR(a));
         Py_CLEAR(a);
     }
-    if (a && (PyArray_NDIM(a) < param->rank || PyArray_NDIM(a) + 2 - param->rank > LOP_MAXDIM)) {
+    if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) + 2 - rank > LOP_MAXDIM)) {
         fail(PyExc_ValueError,
              "%s(%s=...): expected %d dimensions (and at most %d of batch before them), got %d",
-             p->op->title, param->name, param->rank, LOP_MAXDIM - 2, PyArray_NDIM(a));
+             p->op->title, param->name, rank, LOP_MAXDIM - 2, PyArray_NDIM(a));
         Py_CLEAR(a);
     }
     if (a && p->copy && (PyObject *)a == o)
@@ -182,6 +184,22 @@ static int read_foreign(parts *p, int at, PyObject *o) {
     return PyErr_Occurred() ? -1 : rc;
 }
 
+/* An array of p->levels levels: raveled, and its sizes. */
+static int read_levels(parts *p, PyArrayObject *a) {
+    int64_t n[LOP_MAXDIM];
+    for (int i = 0; i < p->levels; i++) n[i] = PyArray_DIM(a, PyArray_NDIM(a) - p->levels + i);
+    if (leaf_of(p, a, p->levels == 1, &p->child[p->n]) < 0) return -1;
+    p->n++;
+    if (py_ravel(p->s, p->levels, &p->child[p->n - 1]) < 0) return -1;
+    return py_sizes(p->s, p->levels, n, &p->child[p->n++]);
+}
+
+static int read_sizes(parts *p, const lop_param *param, PyObject *o) {
+    int64_t n[LOP_MAXDIM];
+    int levels = py_take_sizes(p->op, param, o, n);
+    return levels < 0 ? -1 : py_sizes(p->s, levels, n, &p->child[p->n++]);
+}
+
 static int read_one(parts *p, int i) {
     const lop_param *param = &p->op->param[i];
     PyObject *o = p->arg[i];
@@ -196,8 +214,8 @@ static int read_one(parts *p, int i) {
         PyArrayObject *a = take_array(p, param, o, param->role == LOP_P_INDEX);
         if (!a) return -1;
         Py_SETREF(PyTuple_GET_ITEM(p->init, i), Py_NewRef(a));
-        int rc = leaf_of(p, a, param->rank, &p->child[p->n]);
-        p->n += rc == 0;
+        int rc = param->rank < 0 ? read_levels(p, a) : leaf_of(p, a, param->rank, &p->child[p->n]);
+        p->n += param->rank >= 0 && rc == 0;
         Py_DECREF(a);
         return rc;
     }
@@ -209,11 +227,15 @@ static int read_one(parts *p, int i) {
     }
     case LOP_P_INT:
         if (p->op->max == 0) return read_shape(p, param, o, true);
-        p->attr.i[0] = PyLong_AsLongLong(o);
+        p->attr.i[param->rank] = none ? strtoll(param->fallback, NULL, 10) : PyLong_AsLongLong(o);
         if (PyErr_Occurred()) return -1;
-        return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative",
-                                       p->op->title, param->name, o)
-                                : 0;
+        return p->attr.i[param->rank] < 0
+                   ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative", p->op->title,
+                          param->name, o)
+                   : 0;
+    case LOP_P_SIZES: return none ? 0 : read_sizes(p, param, o);
+    case LOP_P_LEVELS: return 0;
+    case LOP_P_WORD: return py_take_word(p->op, param, o, &p->attr.i[param->rank]);
     case LOP_P_SHAPE: return read_shape(p, param, o, false);
     case LOP_P_DTYPE: return read_dtype(p, o);
     case LOP_P_ASSUME: return read_assume(p, o);
@@ -369,6 +391,7 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     p.init = PyTuple_New(n);
     if (!p.init) goto done;
     if (many && read_many(&p, args) < 0) goto done;
+    if (!many && py_find_levels(p.op, p.arg, &p.levels) < 0) goto done;
     for (int i = 0; !many && i < n; i++)
         if (read_one(&p, i) < 0) goto done;
     self = finish(&p, type);
@@ -442,6 +465,9 @@ static const char *role_text(lop_role role) {
                                         "int",
                                         "tuple of int",
                                         "dtype",
+                                        "str",
+                                        "int or tuple of int",
+                                        "int",
                                         "str",
                                         "object"};
     return words[role];
@@ -523,8 +549,9 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
 /* The table as Python sees it: name, signature, parameters, doc, head. */
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
-    static const char *const roles[] = {"none", "array", "operator", "operators", "index",
-                                        "int",  "shape", "dtype",    "assume",    "foreign"};
+    static const char *const roles[] = {"none",   "array", "operator", "operators", "index",
+                                        "int",    "shape", "dtype",    "assume",    "sizes",
+                                        "levels", "word",  "foreign"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;

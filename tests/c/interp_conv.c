@@ -1,0 +1,93 @@
+/* interp_conv.c: the kinds of convolution type by their definitions, for the interpreter. */
+#include "interp.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const heads[] = {"sizes",    "ravel",    "circulant",
+                                    "circflip", "circconv", "circsolve"};
+
+bool ip_is_conv(const lop_node *node) {
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        if (!strcmp(node->op->name, heads[i])) return true;
+    return false;
+}
+
+/* Index of level l of the raveled index i of a box. */
+static int64_t level(const lop_shape *s, int64_t i, int l) {
+    for (int k = s->ndim - 1; k > l; k--) i /= s->dim[k];
+    return i % s->dim[l];
+}
+
+/* Products by FFT are accurate normwise: every entry counts as the whole. */
+static void normwise(const ip *p, mv y, mv g) {
+    long double all = 0;
+    for (int64_t i = 0; i < g.m; i++) all += g.v[i].mag * g.v[i].mag;
+    for (int64_t i = 0; p->fft && i < y.m * y.n; i++) y.v[i].mag = sqrtl(all);
+}
+
+/* The raveled index of i - j modulo the sizes. */
+static int64_t around(const lop_shape *s, int64_t i, int64_t j) {
+    int64_t at = 0;
+    for (int l = 0; l < s->ndim; l++) {
+        const int64_t d = level(s, i, l) - level(s, j, l);
+        at = at * s->dim[l] + (d < 0 ? d + s->dim[l] : d);
+    }
+    return at;
+}
+
+static void do_circulant(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)b;
+    const lop_shape *s = &node->child[1]->shape;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++) y.v[i * y.n + j] = a.v[around(s, i, j)];
+    normwise(p, y, a);
+}
+static void do_flip(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++) y.v[i] = a.v[around(&node->child[1]->shape, 0, i)];
+}
+static void do_conv(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    const lop_shape *s = &node->child[2]->shape;
+    long double na = 0, nb = 0;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.m; j++)
+            y.v[i] = ip_add(p, y.v[i], ip_mul(p, a.v[around(s, i, j)], b.v[j]));
+    for (int64_t i = 0; i < y.m; i++) {
+        na += a.v[i].mag * a.v[i].mag;
+        nb += b.v[i].mag * b.v[i].mag;
+    }
+    for (int64_t i = 0; p->fft && i < y.m; i++) y.v[i].mag = sqrtl(na * nb);
+}
+
+static const tv *raveled(ip *p, const lop_node *node, const tv *a) {
+    lop_shape batch = a->batch;
+    batch.ndim = node->shape.ndim - 1;
+    tv *y = ip_blank(p, &batch, 1, node->shape.dim[batch.ndim], 1);
+    memcpy(y->v, a->v, (size_t)(y->nb * y->m) * sizeof *y->v);
+    return y;
+}
+
+const tv *ip_conv(ip *p, const lop_node *node) {
+    const char *s = node->op->name;
+    if (!strcmp(s, "sizes")) return ip_blank(p, &node->shape, 0, 1, 1);
+    const tv *a = ip_eval(p, node->child[0]);
+    if (!a) return NULL;
+    if (!strcmp(s, "ravel")) return raveled(p, node, a);
+    if (!strcmp(s, "circulant")) return ip_zip(p, node, a, NULL, 2, a->m, a->m, do_circulant);
+    if (!strcmp(s, "circflip")) return ip_zip(p, node, a, NULL, 1, a->m, 1, do_flip);
+    if (!strcmp(s, "circconv")) {
+        const tv *b = ip_eval(p, node->child[1]);
+        return b ? ip_zip(p, node, a, b, 1, a->m, 1, do_conv) : NULL;
+    }
+    const tv *b = ip_eval(p, node->child[2]); /* circsolve */
+    if (!b) return NULL;
+    const lop_node *own = NULL;
+    if (lop_node_make(node->ctx, lop_op_find("circulant", 9), NULL, 2, node->child, NULL, &own,
+                      NULL) != LOP_OK)
+        return NULL;
+    const tv *c = ip_zip(p, own, a, NULL, 2, a->m, a->m, do_circulant);
+    lop_node_unref(own);
+    return c ? ip_solve(p, c, (lop_mode)node->attr.i[0], b) : NULL;
+}
