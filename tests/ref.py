@@ -16,7 +16,10 @@ import scipy.sparse as sp
 
 import pylinop as pl
 
-KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse Circulant".split()
+KINDS = (
+    "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse "
+    "Circulant Hankel MultilevelToeplitz Convolution"
+).split()
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
 
@@ -117,6 +120,19 @@ def dense(d, dt=None, bound=False):
         return np.zeros_like(t) + np.linalg.norm(s, axis=-1)[..., None, None] if bound else t
     if head == "Circulant":
         return circulant(get(p[0]), p[1], bound)
+    if head == "Hankel":
+        c, r = get(p[0]), get(np.zeros_like(p[0]) if p[1] is None else p[1])
+        return hankel(c, r, bound)
+    if head == "MultilevelToeplitz":
+        n = np.atleast_1d(p[1])
+        return shifted(get(p[0]), np.array(p[0].shape[-len(n) :]) - n + 1, n, n - 1, False, bound)
+    if head == "Convolution":
+        n = np.atleast_1d(p[1])
+        k = np.array(p[0].shape[-len(n) :])
+        less = np.minimum(k, n)
+        m = {"full": n + k - 1, "valid": n + k + 1 - 2 * less}.get(p[2], n)
+        shift = {"same": (k - 1) // 2, "valid": less - 1}.get(p[2], 0 * n)
+        return shifted(get(p[0]), np.where(n, m, 0), n, shift, p[2] == "circular", bound)
     if head == "LowRank":
         U, V = get(p[0]), get(p[0] if p[1] is None else p[1])
         return (U if p[2] is None else U @ get(p[2])) @ adj(V)
@@ -161,6 +177,36 @@ def circulant(c, levels, bound):
     t = c[(..., *d)] if index.size else np.zeros(c.shape[:-levels] + (0, 0), c.dtype)
     norm = np.sqrt((c * c).sum(axis=tuple(range(-levels, 0)))) if bound else None
     return np.zeros_like(t) + norm[..., None, None] if bound else t
+
+
+def norm_of(t, g, levels):
+    norm = np.sqrt((g * g).sum(axis=tuple(range(-levels, 0))))
+    return np.zeros_like(t) + norm[..., None, None]
+
+
+def hankel(c, r, bound):
+    m, n = c.shape[-1], r.shape[-1]
+    h = np.concatenate([c, r[..., 1:]], axis=-1)
+    h = np.concatenate([h, np.zeros(h.shape[:-1] + (1,), h.dtype)], axis=-1)
+    t = h[..., np.minimum(np.arange(m)[:, None] + np.arange(n), h.shape[-1] - 1)]
+    return norm_of(t, h, 1) if bound else t
+
+
+def shifted(g, m, n, shift, circular, bound):
+    """Entry (i, j), raveled, is g[i - j + shift], level by level; 0 outside, or wrapped round."""
+    L = len(n)
+    i, j = (np.indices(tuple(v)).reshape(L, -1) for v in (m, n))
+    d = i[:, :, None] - j[:, None, :] + np.reshape(shift, (-1, 1, 1))
+    if circular and d.size:
+        f = np.zeros((*g.shape[:-L], *n), g.dtype)
+        for k in np.ndindex(*g.shape[-L:]):
+            f[(..., *np.mod(k, n))] += g[(..., *k)]
+        t = f[(..., *(d % np.reshape(n, (-1, 1, 1))))]
+    else:
+        size = np.reshape(g.shape[-L:], (-1, 1, 1))
+        at = tuple(np.clip(d, 0, size - 1)) if d.size else tuple(d)
+        t = np.where(np.all((d >= 0) & (d < size), axis=0), g[(..., *at)], np.zeros((), g.dtype))
+    return norm_of(t, g, L) if bound else t
 
 
 def steps(d):

@@ -47,7 +47,9 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
         (kind in ("Identity", "Diag", "Circulant") or invertible)
         and m != n
         or (kind == "Sparse" and batch)
-        or (invertible and kind in ("Zeros", "LowRank"))
+        or (invertible and kind in ("Zeros", "LowRank", "Hankel"))
+        or (kind == "MultilevelToeplitz" and m + n == 0)
+        or (kind == "Convolution" and m != n and not (m and n))
         or (kind == "Selection" and m and not n)
     ):
         return None
@@ -87,6 +89,28 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
         if invertible:
             c[(..., *[0] * L)] += np.asarray(8 * n, c.dtype)
         return (kind, arrange(c, layout), L)
+    if kind == "Hankel":
+        c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
+        return (
+            kind,
+            arrange(c, layout),
+            None if m == n and rng.integers(2) else arrange(r, layout),
+        )
+    if kind == "MultilevelToeplitz":
+        two = m and n and m % 2 == 0 and n % 2 == 0 and rng.integers(2)
+        t = values(rng, batch + ((m // 2 + n // 2 - 1, 3) if two else (m + n - 1,)), dtype)
+        if invertible:
+            t[(..., n // 2 - 1, 1) if two else (..., n - 1)] += np.asarray(8 * n, t.dtype)
+        return (kind, arrange(t, layout), (n // 2, 2) if two else n)
+    if kind == "Convolution":
+        mode = "full" if m > n else "valid" if m < n else str(rng.choice(["same", "circular"]))
+        k = abs(m - n) + 1 if m != n else int(rng.integers(1, n + 2))
+        two = mode == "circular" and n and n % 2 == 0 and rng.integers(2)
+        kernel = values(rng, batch + ((2, 3) if two else (k,)), dtype)
+        if invertible:
+            at = 0 if mode == "circular" else (k - 1) // 2
+            kernel[(..., 0, 0) if two else (..., at)] += np.asarray(8 * n, kernel.dtype)
+        return (kind, arrange(kernel, layout), (n // 2, 2) if two else n, mode)
     if kind == "Toeplitz":
         c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
         if invertible:

@@ -152,10 +152,20 @@ def test_circulant_batches(rng):
     np.testing.assert_allclose(L @ x[0, :20], np.stack([bccb(v, 2) for v in b]) @ x[0, :20])
 
 
-@pytest.mark.parametrize("make", [pl.Circulant])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pl.Circulant,
+        pl.Hankel,
+        lambda c: pl.Convolution(c, 300),
+        lambda c: pl.Convolution(c, 300, "circular"),
+        lambda c: pl.MultilevelToeplitz(c, (1,)),
+    ],
+)
 def test_without_fft_the_bound_is_componentwise(make, rng):
     c = np.concatenate([[1e12], 1e-6 * values(rng, (299,), "float64")])
-    x = np.concatenate([np.zeros(299), [1.0]])
+    x = np.zeros(make(c).shape[1])
+    x[-1] = 1
     with pl.config(fft=False):
         np.testing.assert_allclose(make(c) @ x, make(c).toarray() @ x, rtol=1e-14)
 
@@ -169,3 +179,133 @@ def test_circulant_bad_arguments():
             pl.Circulant(np.ones((2, 2)), levels=levels)
     with pytest.raises(TypeError):
         pl.Circulant(np.ones(3), levels=1.5)
+
+
+# -- Hankel
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTS)
+@pytest.mark.parametrize("m,n", [(1, 1), (1, 5), (5, 1), (6, 6), (40, 90), (300, 170), (251, 251)])
+def test_hankel(m, n, dtype, rng):
+    c, r = values(rng, (m,), dtype), values(rng, (n,), dtype)
+    checked(
+        pl.Hankel(c, r), scipy.linalg.hankel(c, r), rng, np.concatenate([c, r]), {dtype, "float64"}
+    )
+    square = pl.Hankel(c)
+    np.testing.assert_array_equal(square.toarray(), scipy.linalg.hankel(c))
+    x = values(rng, (m,), dtype)
+    near(square @ x, scipy.linalg.hankel(c) @ x, c, x)
+    S = 2 * (pl.Hankel(c, r) + pl.Hankel(c, r))
+    assert type(S) is pl.Hankel
+    if dtype not in ("bool", "uint8", "int8"):
+        np.testing.assert_array_equal(S.toarray(), 4 * scipy.linalg.hankel(c, r))
+
+
+def test_hankel_batches_and_follows(rng):
+    c, r = values(rng, (3, 1, 100), "float64"), values(rng, (2, 150), "float64")
+    H, x = pl.Hankel(c, r), values(rng, (150, 2), "float64")
+    for _ in range(2):
+        a = np.stack([[scipy.linalg.hankel(u, v) for v in r] for u in c[:, 0]])
+        np.testing.assert_allclose(H @ x, a @ x, atol=1e-11)
+        c[:], r[:] = c[::-1].copy(), 2 * r
+
+
+# -- MultilevelToeplitz
+
+
+def bttb(t, n):
+    """By SciPy's convolution: the valid part of t * x."""
+    eye = np.eye(int(np.prod(n)), dtype=t.dtype).reshape(-1, *n)
+    return np.stack([scipy.signal.convolve(t, e, "valid", "direct").ravel() for e in eye], 1)
+
+
+@pytest.mark.parametrize("dtype", FLOATS + ["int64", "int8"])
+@pytest.mark.parametrize(
+    "m,n",
+    [
+        ((5,), (3,)),
+        ((3, 4), (5, 2)),
+        ((20, 18), (18, 20)),
+        ((2, 3, 4), (4, 3, 2)),
+        ((1, 7), (7, 1)),
+    ],
+)
+def test_multilevel_toeplitz(m, n, dtype, rng):
+    t = values(rng, tuple(a + b - 1 for a, b in zip(m, n)), dtype)
+    a = bttb(t, n)
+    checked(pl.MultilevelToeplitz(t, n), a, rng, t, {dtype, "complex128"})
+    T = pl.MultilevelToeplitz(t, n) + 3 * pl.MultilevelToeplitz(t, n)
+    assert type(T) is pl.MultilevelToeplitz
+    np.testing.assert_allclose(T.toarray(), 4 * a, rtol=1e-5)
+
+
+def test_multilevel_toeplitz_one_level_is_toeplitz(rng):
+    c, r, x = (values(rng, (300,), "float64") for _ in range(3))
+    t = np.concatenate([r[:0:-1], c])
+    a = pl.Toeplitz(c, r)
+    np.testing.assert_array_equal(pl.MultilevelToeplitz(t).toarray(), a.toarray())
+    near(pl.MultilevelToeplitz(t) @ x, a @ x, t, x)
+
+
+def test_multilevel_toeplitz_bad_arguments():
+    for args in [(np.ones((3, 4)),), (np.ones((3, 3)), (5, 1)), (1.0,), (np.ones(3), (1, 1))]:
+        with pytest.raises(ValueError):
+            pl.MultilevelToeplitz(*args)
+
+
+# -- Convolution
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTS)
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(
+    "k,n",
+    [(1, 1), (3, 10), (10, 3), (4, 4), (300, 1000), (1000, 300)]
+    + [((2, 3), (5, 4)), ((5, 4), (2, 3)), ((20, 30), (40, 50)), ((2, 3, 2), (4, 5, 6))],
+)
+def test_convolution(k, n, mode, dtype, rng):
+    kernel, x = values(rng, k, dtype), values(rng, n, dtype)
+    how = "direct" if dtype in INTS else "auto"
+    if dtype == "bool":
+        want = scipy.signal.convolve(x.astype(int), kernel.astype(int), mode, how) != 0
+    else:
+        want = scipy.signal.convolve(x, kernel, mode, how).astype(dtype)
+    if mode == "same" and np.any(np.greater(k, n)):  # SciPy's is of the larger one's size there
+        want = want.reshape(np.maximum(k, n) if np.size(want) > x.size else x.shape)
+    K = pl.Convolution(kernel, n, mode)
+    assert K.shape == (want.size, x.size)
+    near(K @ x.ravel(), want.ravel(), kernel, x)
+    y = values(rng, (want.size,), dtype)
+    if K.shape[0] * K.shape[1] < 10**5:
+        near(K.T @ y, K.toarray().T @ y, kernel, y)
+        near(K.H @ y, K.toarray().conj().T @ y, kernel, y)
+
+
+@pytest.mark.parametrize("dtype", FLOATS + ["int8"])
+@pytest.mark.parametrize(
+    "k,n", [(3, 7), (7, 3), (1, 1), (200, 200), (450, 200), ((3, 2), (5, 1)), ((9, 4), (4, 9))]
+)
+def test_circular_convolution(k, n, dtype, rng):
+    kernel, x = values(rng, k, dtype), values(rng, n, dtype)
+    wrapped = np.zeros(n, dtype)
+    for at in np.ndindex(*kernel.shape):
+        wrapped[tuple(np.mod(at, x.shape))] += kernel[at]
+    C = pl.Circulant(wrapped, levels=x.ndim).toarray()
+    K = pl.Convolution(kernel, n, "circular")
+    near(K.toarray(), C, kernel)
+    near(K @ x.ravel(), C @ x.ravel(), kernel, x)
+    near(K.T @ x.ravel(), C.T @ x.ravel(), kernel, x)
+
+
+def test_convolution_small_things(rng):
+    with pytest.raises(ValueError, match="full same valid circular"):
+        pl.Convolution(np.ones(3), 4, "wrap")
+    for args in [(np.ones(0), 4), (np.ones(3), -1), (np.ones((2, 4)), (4, 2), "valid")]:
+        with pytest.raises(ValueError):
+            pl.Convolution(*args)
+    assert pl.Convolution(np.ones(3), 0).shape == (0, 0)
+    K = pl.Convolution(values(rng, (3, 2, 5), "float64"), 8)
+    assert K.shape == (3, 2, 12, 8) and pickle.loads(pickle.dumps(K)).shape == K.shape
+    x = rng.standard_normal(8)
+    np.testing.assert_allclose((K @ x)[1, 1], np.convolve(K.kernel[1, 1], x))
+    assert type(K + K) is type(2 * K) is pl.Convolution

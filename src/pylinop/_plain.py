@@ -25,6 +25,13 @@ def _circulant(op):
     return c[(..., *d)]
 
 
+def _hankel(op):
+    c, r = op._init if len(op._init) == 2 else (op._init[0], None)
+    r = np.zeros_like(c) if r is None else r
+    both = np.concatenate([c, r[..., 1:]], axis=-1)
+    return both[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
+
+
 def _selection(op):
     index, n = op._init[:2]
     return np.eye(n, dtype=op._init[2])[index]
@@ -35,6 +42,7 @@ _DENSE = {
     "Diag": _diag,
     "Toeplitz": _toeplitz,
     "Circulant": _circulant,
+    "Hankel": _hankel,
     "Selection": _selection,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),

@@ -4,8 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const heads[] = {"sizes",    "ravel",    "circulant",
-                                    "circflip", "circconv", "circsolve"};
+static const char *const heads[] = {"sizes",         "ravel",      "circulant", "circflip",
+                                    "circconv",      "circsolve",  "splice",    "hankel",
+                                    "multitoeplitz", "convolution"};
 
 bool ip_is_conv(const lop_node *node) {
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
@@ -61,6 +62,46 @@ static void do_conv(ip *p, const lop_node *node, mv y, mv a, mv b) {
     for (int64_t i = 0; p->fft && i < y.m; i++) y.v[i].mag = sqrtl(na * nb);
 }
 
+static void do_splice(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++) y.v[i] = i < a.m ? a.v[i] : b.v[i - a.m + 1];
+}
+static void do_hankel(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)b;
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n && i + j < a.m; j++) y.v[i * y.n + j] = a.v[i + j];
+    normwise(p, y, a);
+}
+/* Entry (i, j) of one level is g[i - j + shift]. */
+static void do_toeplitz(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)b;
+    const lop_shape *g = &node->child[1]->shape, *n = &node->child[2]->shape;
+    lop_shape m = *n, shift = *n;
+    const int64_t mode = !strcmp(node->op->name, "multitoeplitz") ? -1 : node->attr.i[0];
+    for (int l = 0; l < n->ndim; l++) {
+        const int64_t k = g->dim[l], c = n->dim[l], less = k < c ? k : c;
+        shift.dim[l] = mode == -1 ? c - 1 : mode == 1 ? (k - 1) / 2 : mode == 2 ? less - 1 : 0;
+        m.dim[l] = mode == -1  ? k - c + 1
+                   : mode == 0 ? k + c - 1
+                   : mode == 2 ? k + c + 1 - 2 * less
+                               : c;
+    }
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            for (int64_t t = 0; t < a.m; t++) {
+                bool here = true;
+                for (int l = 0; l < n->ndim; l++) {
+                    const int64_t d =
+                        level(&m, i, l) - level(n, j, l) + shift.dim[l] - level(g, t, l);
+                    here = here && (mode == 3 ? d % n->dim[l] == 0 : d == 0);
+                }
+                if (here) y.v[i * y.n + j] = ip_add(p, y.v[i * y.n + j], a.v[t]);
+            }
+    normwise(p, y, a);
+}
+
 static const tv *raveled(ip *p, const lop_node *node, const tv *a) {
     lop_shape batch = a->batch;
     batch.ndim = node->shape.ndim - 1;
@@ -77,6 +118,15 @@ const tv *ip_conv(ip *p, const lop_node *node) {
     if (!strcmp(s, "ravel")) return raveled(p, node, a);
     if (!strcmp(s, "circulant")) return ip_zip(p, node, a, NULL, 2, a->m, a->m, do_circulant);
     if (!strcmp(s, "circflip")) return ip_zip(p, node, a, NULL, 1, a->m, 1, do_flip);
+    if (!strcmp(s, "hankel"))
+        return ip_zip(p, node, a, NULL, 2, lop_rows(node), lop_cols(node), do_hankel);
+    if (!strcmp(s, "multitoeplitz") || !strcmp(s, "convolution"))
+        return ip_zip(p, node, a, NULL, 2, lop_rows(node), lop_cols(node), do_toeplitz);
+    if (!strcmp(s, "splice")) {
+        const tv *b = ip_eval(p, node->child[1]);
+        return b ? ip_zip(p, node, a, b, 1, node->shape.dim[node->shape.ndim - 1], 1, do_splice)
+                 : NULL;
+    }
     if (!strcmp(s, "circconv")) {
         const tv *b = ip_eval(p, node->child[1]);
         return b ? ip_zip(p, node, a, b, 1, a->m, 1, do_conv) : NULL;

@@ -118,8 +118,9 @@ lop_truth lop_when_same_sizes(const lop_match *m) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1];
     if (a->n != b->n) return LOP_FALSE;
     for (int i = 0; i < a->n; i++)
-        if (a->child[i]->op == &lop_op_sizes &&
-            !lop_shape_equal(&a->child[i]->shape, &b->child[i]->shape))
+        if (a->child[i]->op == &lop_op_sizes
+                ? !lop_shape_equal(&a->child[i]->shape, &b->child[i]->shape)
+                : lop_cols(a->child[i]) != lop_cols(b->child[i]))
             return LOP_FALSE;
     return truth(lop_attr_equal(&a->attr, &b->attr));
 }

@@ -187,6 +187,10 @@ static int read_foreign(parts *p, int at, PyObject *o) {
 /* An array of p->levels levels: raveled, and its sizes. */
 static int read_levels(parts *p, PyArrayObject *a) {
     int64_t n[LOP_MAXDIM];
+    if (p->levels == 0) p->levels = PyArray_NDIM(a);
+    if (p->levels < 1 || p->levels > LOP_MAXDIM - 3)
+        return fail(PyExc_ValueError, "%s(%s=...): expected 1 to %d dimensions, got %d",
+                    p->op->title, p->op->param[0].name, LOP_MAXDIM - 3, p->levels);
     for (int i = 0; i < p->levels; i++) n[i] = PyArray_DIM(a, PyArray_NDIM(a) - p->levels + i);
     if (leaf_of(p, a, p->levels == 1, &p->child[p->n]) < 0) return -1;
     p->n++;
@@ -305,6 +309,21 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         p->child[1] = lop_node_ref(p->child[0]);
         p->n++;
     }
+    if (p->op == &lop_op_hankel) { /* all antidiagonals, and the sizes */
+        int64_t sizes[2] = {lop_cols(p->child[0]), lop_cols(p->child[p->n - 1])};
+        lop_status st = LOP_OK;
+        if (p->n == 2) {
+            const lop_node *pair[2] = {p->child[0], p->child[1]};
+            st = lop_node_make(&p->s->ctx, &lop_op_splice, NULL, 2, pair, NULL, &p->child[0], err);
+            lop_node_unref(pair[0]);
+            lop_node_unref(pair[1]);
+        }
+        p->n = 1;
+        p->child[1] = NULL;
+        if (st == LOP_OK && py_sizes(p->s, 2, sizes, &p->child[1]) == 0) p->n = 2;
+        return st;
+    }
+    if (p->op == &lop_op_multitoeplitz && p->n == 2) return py_square(p->s, p->child, &p->n, err);
     if (p->op == &lop_op_selection) {
         p->attr.i[1] = p->like.weak;
         p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);

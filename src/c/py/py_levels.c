@@ -26,6 +26,7 @@ int py_find_levels(const lop_op *op, PyObject *const *arg, int *levels) {
     *levels = 1;
     for (int i = 0; i < LOP_MAXPARAM && op->param[i].name; i++) {
         const lop_param *param = &op->param[i];
+        if (param->role == LOP_P_SIZES && (!arg[i] || arg[i] == Py_None)) *levels = 0;
         if (!arg[i] || arg[i] == Py_None) continue;
         if (param->role == LOP_P_SIZES) *levels = py_take_sizes(op, param, arg[i], n);
         if (param->role == LOP_P_LEVELS) {
@@ -63,6 +64,20 @@ int py_ravel(py_state *s, int levels, const lop_node **leaf) {
     lop_status st = lop_node_make(&s->ctx, &lop_op_ravel, &attr, 1, &a, NULL, leaf, &err);
     lop_node_unref(a);
     return st == LOP_OK ? 0 : (py_raise(s, st, &err, NULL, "build"), -1);
+}
+
+lop_status py_square(py_state *s, const lop_node **child, int *n, lop_err *err) {
+    lop_node like = {.shape = child[1]->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 0};
+    for (int l = 0; l < like.shape.ndim; l++) {
+        if (like.shape.dim[l] % 2 == 0)
+            return lop_fail(err, LOP_DIM,
+                            "%lld diagonals on level %d belong to no square matrix: n is needed",
+                            (long long)like.shape.dim[l], l);
+        like.shape.dim[l] = (like.shape.dim[l] + 1) / 2;
+    }
+    lop_status st = lop_node_make(&s->ctx, &lop_op_sizes, NULL, 0, NULL, &like, &child[2], err);
+    *n += st == LOP_OK;
+    return st;
 }
 
 int py_take_word(const lop_op *op, const lop_param *param, PyObject *o, int64_t *out) {
