@@ -12,6 +12,7 @@ are exact.
 """
 
 import numpy as np
+import scipy.fft
 import scipy.sparse as sp
 
 import pylinop as pl
@@ -20,6 +21,7 @@ KINDS = (
     "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse "
     "Circulant Hankel MultilevelToeplitz Convolution"
 ).split()
+LEAVES = [*KINDS, "DFT", "DCT"]  # those of any dtype, and those that are never integer
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
 
@@ -54,7 +56,7 @@ def build(d):
             dtype=a.dtype.newbyteorder("="),
             **more,
         )
-    if head in KINDS and head != "Kron":
+    if head in LEAVES and head != "Kron":
         return getattr(pl, head)(*p)
     x = [build(q) if isinstance(q, tuple) else q for q in p]
     return {
@@ -77,7 +79,9 @@ def types(d):
     head, p = d[0], d[1:]
     if head in ("Identity", "Zeros", "Selection"):
         return [True if p[-1] is None else p[-1]]
-    if head in KINDS and head != "Kron":
+    if head in ("DFT", "DCT"):
+        return [(1j if head == "DFT" else 1.0) if p[-1] is None else p[-1]]
+    if head in LEAVES and head != "Kron":
         return [q.dtype.newbyteorder("=") for q in p if hasattr(q, "dtype")]
     alpha = [getattr(p[0], "dtype", p[0])] if head == "Scaled" else []
     return sum((types(q) for q in p if isinstance(q, tuple)), alpha)
@@ -120,6 +124,8 @@ def dense(d, dt=None, bound=False):
         return np.zeros_like(t) + np.linalg.norm(s, axis=-1)[..., None, None] if bound else t
     if head == "Circulant":
         return circulant(get(p[0]), p[1], bound)
+    if head in ("DFT", "DCT"):
+        return transform(head, p, bound).astype(w)
     if head == "Hankel":
         c, r = get(p[0]), get(np.zeros_like(p[0]) if p[1] is None else p[1])
         return hankel(c, r, bound)
@@ -179,6 +185,21 @@ def circulant(c, levels, bound):
     return np.zeros_like(t) + norm[..., None, None] if bound else t
 
 
+def transform(head, p, bound):
+    """By NumPy and SciPy, on the columns of the identity; errors are normwise."""
+    n = tuple(np.atleast_1d(p[0]))
+    N, axes = int(np.prod(n)), tuple(range(1, len(n) + 1))
+    if N == 0:
+        return np.zeros((0, 0))
+    eye = np.eye(N).reshape(N, *n)
+    if head == "DFT":
+        t = np.fft.fftn(eye, axes=axes, norm=p[1])
+    else:
+        t = scipy.fft.dctn(eye, p[1], axes=axes, norm=p[2])
+    t = t.reshape(N, N).T
+    return np.full((N, N), np.abs(t).max()) if bound else t
+
+
 def norm_of(t, g, levels):
     norm = np.sqrt((g * g).sum(axis=tuple(range(-levels, 0))))
     return np.zeros_like(t) + norm[..., None, None]
@@ -211,7 +232,7 @@ def shifted(g, m, n, shift, circular, bound):
 
 def steps(d):
     """Roundings met by one result on its way."""
-    if d[0] in KINDS and d[0] != "Kron":
+    if d[0] in LEAVES and d[0] != "Kron":
         return max(dense(d, np.dtype(float), True).shape[-2:]) + 4
     inner = 2 + sum(steps(q) for q in d[1:] if isinstance(q, tuple))
     return inner * (8 if d[0] == "Inverse" else d[2] + 1 if d[0] == "Power" else 1)

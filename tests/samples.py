@@ -44,9 +44,9 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
 
     adopt = None if rng.integers(2) else np.dtype(dtype)
     if (
-        (kind in ("Identity", "Diag", "Circulant") or invertible)
+        (kind in ("Identity", "Diag", "Circulant", "DFT", "DCT") or invertible)
         and m != n
-        or (kind == "Sparse" and batch)
+        or (kind in ("Sparse", "DFT", "DCT") and batch)
         or (invertible and kind in ("Zeros", "LowRank", "Hankel"))
         or (kind == "MultilevelToeplitz" and m + n == 0)
         or (kind == "Convolution" and m != n and not (m and n))
@@ -89,6 +89,12 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
         if invertible:
             c[(..., *[0] * L)] += np.asarray(8 * n, c.dtype)
         return (kind, arrange(c, layout), L)
+    if kind in ("DFT", "DCT"):
+        own = np.dtype(dtype).kind in ("c" if kind == "DFT" else "fc")
+        norm = str(rng.choice(["backward", "ortho", "forward"]))
+        size = (n // 2, 2) if n and n % 2 == 0 and rng.integers(2) else n
+        type_ = int(rng.integers(1 if np.min(size) > 1 else 2, 5))
+        return (kind, size, *([type_] if kind == "DCT" else []), norm, adopt if own else None)
     if kind == "Hankel":
         c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
         return (

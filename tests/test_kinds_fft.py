@@ -4,9 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+import ref
+import scipy.fft
 import scipy.linalg
 import scipy.signal
-from samples import values
+from samples import leaf, values
 
 import pylinop as pl
 
@@ -309,3 +311,156 @@ def test_convolution_small_things(rng):
     x = rng.standard_normal(8)
     np.testing.assert_allclose((K @ x)[1, 1], np.convolve(K.kernel[1, 1], x))
     assert type(K + K) is type(2 * K) is pl.Convolution
+
+
+# -- DFT, DCT, Hadamard
+
+NORMS = ["backward", "ortho", "forward"]
+SIZES = [1, 2, 3, 8, 17, 64, 97, 210, 1009, (1, 1), (3, 4), (16, 18), (5, 2, 7)]
+ALL = {"float32": "complex64", "complex64": "complex64"}
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int8", "bool"])
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("n", SIZES)
+def test_dft(n, norm, dtype, rng):
+    F, x = pl.DFT(n, norm), values(rng, n, dtype)
+    want = np.fft.fftn(x, norm=norm)
+    scale = np.abs(pl.DFT(n, norm)[0, 0]) * np.sqrt(x.size)
+    near((F @ x.ravel()) / scale, want.ravel() / scale, x)
+    for A, w in [
+        (F.T, want),
+        (F.conj(), np.fft.fftn(x.conj(), norm=norm).conj()),
+        (F.H, np.fft.fftn(x.conj(), norm=norm).conj()),
+    ]:
+        near((A @ x.ravel()) / scale, w.ravel() / scale, x)
+    back = pl.inv(F) @ want.ravel()
+    np.testing.assert_allclose(
+        back, x.ravel(), atol=(1e-5 if dtype in ALL else 1e-12) * (1 + np.abs(x).max())
+    )
+    assert type(pl.inv(F)) is pl.Conj and type(F.T) is pl.DFT
+    assert F.dtype == "complex128" and pl.DFT(n, dtype="complex64").dtype == "complex64"
+
+
+@pytest.mark.parametrize("n", [1, 5, 12, (2, 3)])
+def test_dft_entries(n):
+    a = (
+        scipy.linalg.dft(n)
+        if np.ndim(n) == 0
+        else np.kron(scipy.linalg.dft(2), scipy.linalg.dft(3))
+    )
+    F = pl.DFT(n)
+    np.testing.assert_allclose(F.toarray(), a, atol=1e-14)
+    np.testing.assert_allclose(F.diagonal(1), np.diagonal(a, 1), atol=1e-14)
+    np.testing.assert_allclose((F @ pl.inv(F)).toarray(), np.eye(len(a)), atol=1e-14)
+    np.testing.assert_allclose(pl.inv(F.H).toarray(), np.linalg.inv(a.conj().T), atol=1e-14)
+    np.testing.assert_allclose(
+        pl.inv(2 * F) @ np.ones(len(a)), np.linalg.solve(2 * a, np.ones(len(a))), atol=1e-14
+    )
+    C = values(np.random.default_rng(1), (len(a), 2), "complex128")
+    np.testing.assert_allclose(C.T @ F, C.T @ a, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int8"])
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", SIZES)
+def test_dct(n, kind, norm, dtype, rng):
+    if kind == 1 and np.min(n) < 2:
+        with pytest.raises(ValueError, match="at least 2"):
+            pl.DCT(n, kind, norm)
+        return
+    D, x = pl.DCT(n, kind, norm), values(rng, n, dtype)
+    want = scipy.fft.dctn(x, kind, norm=norm)
+    scale = max(np.linalg.norm(want) / np.linalg.norm(x), 1e-300) if x.any() else 1
+    near((D @ x.ravel()) / scale, want.ravel() / scale, x, factor=60 if kind != 1 else 300)
+    near(
+        pl.inv(D) @ x.ravel() * scale,
+        scipy.fft.idctn(x, kind, norm=norm).ravel() * scale,
+        x,
+        factor=3000,
+    )
+    assert type(pl.inv(D)) is type(D.T) is pl.DCT
+    y = values(rng, n, dtype)
+    left, right = np.vdot(y, D @ x.ravel()), np.vdot(D.H @ y.ravel(), x.ravel())
+    u = np.finfo(np.result_type(dtype, "float32") if dtype in FLOATS else float).eps
+    assert abs(left - right) <= 200 * u * np.linalg.norm(y) * np.linalg.norm(want) + 200 * u * (
+        np.linalg.norm(D.H @ y.ravel()) * np.linalg.norm(x)
+    )
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [2, 5, 8, (3, 4)])
+def test_dct_entries(n, kind, norm):
+    N = int(np.prod(n))
+    eye = np.eye(N).reshape(N, *np.atleast_1d(n))
+    a = scipy.fft.dctn(eye, kind, axes=range(1, eye.ndim), norm=norm).reshape(N, N).T
+    D = pl.DCT(n, kind, norm)
+    for A, b in [
+        (D, a),
+        (D.T, a.T),
+        (pl.inv(D), np.linalg.inv(a)),
+        (pl.inv(D.T), np.linalg.inv(a).T),
+    ]:
+        np.testing.assert_allclose(A.toarray(), b, atol=1e-13)
+        np.testing.assert_allclose(A @ np.arange(N), b @ np.arange(N), atol=1e-12)
+        np.testing.assert_allclose(A.diagonal(-1), np.diagonal(b, -1), atol=1e-13)
+    if norm == "ortho":
+        np.testing.assert_allclose((D.T @ D).toarray(), np.eye(N), atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTS)
+@pytest.mark.parametrize("n", [1, 2, 8, 64, 512])
+def test_hadamard(n, dtype, rng):
+    H, a = pl.Hadamard(n, dtype), scipy.linalg.hadamard(n).astype(dtype)
+    x = values(rng, (n, 3), dtype)
+    np.testing.assert_array_equal(H.toarray(), a)
+    for B in (H, H.T, H.H, H.conj()):
+        assert type(B) is pl.Hadamard
+        near(B @ x, a @ x, a[0], x)
+        near(B @ x[:, 0], a @ x[:, 0], a[0], x)
+        near(x[:, 1] @ B, x[:, 1] @ a, a[0], x)
+    weak = pl.Hadamard(n) @ x
+    near(weak, scipy.linalg.hadamard(n, np.int64 if dtype == "bool" else dtype) @ x, a[0], x)
+    if n > 1:
+        assert H[1, 1] == a[1, 1] and H.trace() == np.trace(a)
+    if dtype in FLOATS:
+        near(pl.inv(H) @ (H @ x), x, x)
+    assert (pl.inv(pl.Hadamard(n)) @ np.ones(n, "int8")).dtype == "float64"
+
+
+def test_transforms_bad_arguments():
+    for bad in [
+        lambda: pl.DFT(-1),
+        lambda: pl.DFT(4, "unitary"),
+        lambda: pl.DCT(4, 5),
+        lambda: pl.DCT(4, 0),
+        lambda: pl.Hadamard(3),
+        lambda: pl.Hadamard(0),
+        lambda: pl.DFT(()),
+    ]:
+        with pytest.raises(ValueError):
+            bad()
+    for bad in [
+        lambda: pl.DFT(4, dtype="float64"),
+        lambda: pl.DCT(4, dtype="int64"),
+        lambda: pl.DFT(2.5),
+    ]:
+        with pytest.raises(TypeError):
+            bad()
+    assert (pl.DFT(0) @ np.zeros(0)).shape == (0,) and (pl.DCT(0) @ np.zeros(0)).shape == (0,)
+    for A in (pl.DFT((2, 3), "ortho"), pl.DCT(6, 3), pl.Hadamard(8)):
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(A)).toarray(), A.toarray())
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("other", [*ref.LEAVES])
+@pytest.mark.parametrize("kind", ["DFT", "DCT"])
+def test_transforms_with_every_kind(kind, other, dtype, rng):
+    for _ in range(4):
+        d, e = leaf(kind, rng, 6, 6, dtype), leaf(other, rng, 6, 6, dtype)
+        for f in (("Product", d, e), ("Sum", e, d), ("Product", ("H", e), ("Conj", d))):
+            A, a, x = ref.build(f), ref.dense(f), values(rng, (6, 2), dtype)
+            ref.check(A.toarray(), a, ref.dtype(f), 4 * ref.tolerance(f))
+            ref.check(A @ x, a @ x, ref.dtype(f, x), 4 * ref.tolerance(f, x) @ np.abs(x))

@@ -36,6 +36,11 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     if (op == &lop_op_view || op == &lop_op_swap) a.i[0] = world_pick(&w, 1, 4);
     if (op == &lop_op_power) a.i[0] = world_pick(&w, 0, 4);
     if (op == &lop_op_convolution) a.i[0] = world_pick(&w, 0, 4);
+    if (op == &lop_op_dft)
+        a = t_ints(world_pick(&w, 0, 3), 0, world_pick(&w, 0, 2) ? LOP_c64 : LOP_c128, 0);
+    if (op == &lop_op_dct)
+        a = t_ints(world_pick(&w, 1, 5), 0, world_pick(&w, 0, 2) ? LOP_f64 : LOP_c128,
+                   world_pick(&w, 0, 6));
     if (op == &lop_op_part) a.i[0] = world_pick(&w, 0, 2);
     if (op == &lop_op_diagonal && world_pick(&w, 0, 2)) a.i[0] = world_pick(&w, -3, 4);
     if (op == &lop_op_element) a = t_ints(world_pick(&w, 0, 3), world_pick(&w, 0, 3), 0, 0);
@@ -56,6 +61,7 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
         if (place == sizes) return gen_sizes(&d->g, m);
         return gen_array(&d->g, place < sizes ? 1 : 2, m, n);
     }
+    if (parent == &lop_op_dft || parent == &lop_op_dct) return gen_sizes(&d->g, m);
     if (parent == &lop_op_multitoeplitz || parent == &lop_op_convolution)
         return place ? gen_sizes(&d->g, m) : gen_array(&d->g, 1, m, 1);
     if (parent == &lop_op_hankel && place == 1) return gen_pair(&d->g, m, n);

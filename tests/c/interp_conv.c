@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const heads[] = {"sizes",         "ravel",      "circulant", "circflip",
-                                    "circconv",      "circsolve",  "splice",    "hankel",
-                                    "multitoeplitz", "convolution"};
+static const char *const heads[] = {
+    "sizes",  "ravel",         "circulant",   "circflip", "circconv", "circsolve", "splice",
+    "hankel", "multitoeplitz", "convolution", "dft",      "dct",      "hadamard"};
 
 bool ip_is_conv(const lop_node *node) {
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
@@ -102,6 +102,61 @@ static void do_toeplitz(ip *p, const lop_node *node, mv y, mv a, mv b) {
     normwise(p, y, a);
 }
 
+/* -- transforms */
+
+static const long double PI = 3.14159265358979323846264338327950288L;
+
+/* Entry (j, k) of one level of a cosine transform. */
+static long double cosine(const int64_t *attr, int64_t n, int64_t j, int64_t k) {
+    const int64_t type = attr[0], N = type == 1 ? 2 * (n - 1) : 2 * n;
+    const bool ortho = attr[3] % 3 == 1, je = j == 0 || (type == 1 && j == n - 1),
+               ke = k == 0 || (type == 1 && k == n - 1);
+    long double v = attr[3] % 3 == 0 ? 1 : ortho ? 1 / sqrtl((long double)N) : 1 / (long double)N;
+    if (type == 1) v *= cosl(PI * (long double)(j * k % N) / (long double)(n - 1));
+    if (type == 2) v *= cosl(PI * (long double)(j * (2 * k + 1) % (4 * n)) / (long double)(2 * n));
+    if (type == 3) v *= cosl(PI * (long double)((2 * j + 1) * k % (4 * n)) / (long double)(2 * n));
+    if (type == 4)
+        v *= cosl(PI * (long double)((2 * j + 1) * (2 * k + 1) % (8 * n)) / (long double)(4 * n));
+    v *= (type == 1 || type == 3) && ke ? 1 : 2;
+    if (ortho && ke && (type == 1 || type == 3)) v *= sqrtl(2);
+    if (ortho && je && (type == 1 || type == 2)) v /= sqrtl(2);
+    return v;
+}
+
+/* Entries of transforms have all the same weight in an error. */
+static const tv *transform(ip *p, const lop_node *node) {
+    lop_shape none = {0};
+    const int64_t n = lop_rows(node);
+    tv *t = ip_blank(p, &none, 2, n, n);
+    const bool bits = !strcmp(node->op->name, "hadamard"), dft = !strcmp(node->op->name, "dft");
+    for (int64_t i = 0; i < n * n; i++) {
+        val v = {1, 1, 0, 1};
+        const int64_t row = i / n, col = i % n, norm = node->attr.i[0];
+        if (bits && __builtin_popcountll((uint64_t)(row & col)) % 2) {
+            v.i = p->bools ? 1 : (uint64_t)-1;
+            v.re = -1;
+        }
+        for (int l = 0; !bits && l < node->child[0]->shape.ndim; l++) {
+            const lop_shape *s = &node->child[0]->shape;
+            const int64_t j = level(s, row, l), k = level(s, col, l), m = s->dim[l];
+            if (!dft) {
+                const bool turned = node->attr.i[3] >= 3;
+                v.re *= cosine(node->attr.i, m, turned ? k : j, turned ? j : k);
+                v.mag *= 3;
+                continue;
+            }
+            const long double a = -2 * PI * (long double)(j * k % m) / (long double)m, re = v.re,
+                              f = norm == 0   ? 1
+                                  : norm == 1 ? 1 / sqrtl((long double)m)
+                                              : 1 / (long double)m;
+            v.re = f * (re * cosl(a) - v.im * sinl(a));
+            v.im = f * (re * sinl(a) + v.im * cosl(a));
+        }
+        t->v[i] = v;
+    }
+    return t;
+}
+
 static const tv *raveled(ip *p, const lop_node *node, const tv *a) {
     lop_shape batch = a->batch;
     batch.ndim = node->shape.ndim - 1;
@@ -112,6 +167,7 @@ static const tv *raveled(ip *p, const lop_node *node, const tv *a) {
 
 const tv *ip_conv(ip *p, const lop_node *node) {
     const char *s = node->op->name;
+    if (!strcmp(s, "dft") || !strcmp(s, "dct") || !strcmp(s, "hadamard")) return transform(p, node);
     if (!strcmp(s, "sizes")) return ip_blank(p, &node->shape, 0, 1, 1);
     const tv *a = ip_eval(p, node->child[0]);
     if (!a) return NULL;

@@ -324,7 +324,7 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         return st;
     }
     if (p->op == &lop_op_multitoeplitz && p->n == 2) return py_square(p->s, p->child, &p->n, err);
-    if (p->op == &lop_op_selection) {
+    if (p->op == &lop_op_selection || p->op == &lop_op_dft || p->op == &lop_op_dct) {
         p->attr.i[1] = p->like.weak;
         p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
     }
