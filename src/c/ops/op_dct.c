@@ -284,8 +284,7 @@ const lop_op lop_op_dct = {
                     "twice that). Its tables are kept.",
             .notes = "Accurate normwise: C u log2(n) |x|. A complex dtype transforms real and "
                      "imaginary parts.",
-            .example = ">>> pl.DCT(3, norm=\"forward\") @ np.array([1., 1., 1.])\n"
-                       "array([1., 0., 0.])"},
+            .example = ">>> pl.DCT(3, type=1) @ np.array([1., 2., 3.])\narray([ 8., -2.,  0.])"},
     .infer = infer,
     .trait = trait,
     .apply = apply,
