@@ -47,7 +47,7 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
         (kind in ("Identity", "Diag", "Circulant", "DFT", "DCT") or invertible)
         and m != n
         or (kind in ("Sparse", "DFT", "DCT") and batch)
-        or (invertible and kind in ("Zeros", "LowRank", "Hankel"))
+        or (invertible and kind in ("Zeros", "LowRank"))
         or (kind == "MultilevelToeplitz" and m + n == 0)
         or (kind == "Convolution" and m != n and not (m and n))
         or (kind == "Selection" and m and not n)
@@ -97,6 +97,8 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
         return (kind, size, *([type_] if kind == "DCT" else []), norm, adopt if own else None)
     if kind == "Hankel":
         c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
+        if invertible:
+            c[..., -1:] += np.asarray(8 * n, c.dtype)
         return (
             kind,
             arrange(c, layout),
