@@ -13,12 +13,17 @@ are exact.
 
 import bands
 import numpy as np
+import scipy.fft
 import scipy.sparse as sp
 
 import pylinop as pl
 
-KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse".split()
+KINDS = (
+    "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse "
+    "Circulant Hankel MultilevelToeplitz Convolution"
+).split()
 KINDS += bands.KINDS
+LEAVES = [*KINDS, "DFT", "DCT"]  # those of any dtype, and those that are never integer
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
 
@@ -53,7 +58,7 @@ def build(d):
             dtype=a.dtype.newbyteorder("="),
             **more,
         )
-    if head in KINDS and head != "Kron":
+    if head in LEAVES and head != "Kron":
         return getattr(pl, bands.CLASSES.get(head, head))(*p)
     x = [build(q) if isinstance(q, tuple) else q for q in p]
     return {
@@ -76,7 +81,9 @@ def types(d):
     head, p = d[0], d[1:]
     if head in ("Identity", "Zeros", "Selection", *bands.WEAK):
         return [True if p[-1] is None else p[-1]]
-    if head in KINDS and head != "Kron":
+    if head in ("DFT", "DCT"):
+        return [(1j if head == "DFT" else 1.0) if p[-1] is None else p[-1]]
+    if head in LEAVES and head != "Kron":
         return [q.dtype.newbyteorder("=") for q in p if hasattr(q, "dtype")]
     alpha = [getattr(p[0], "dtype", p[0])] if head == "Scaled" else []
     return sum((types(q) for q in p if isinstance(q, tuple)), alpha)
@@ -119,6 +126,23 @@ def dense(d, dt=None, bound=False):
         if m and n:
             t[...] = s[..., np.arange(m)[:, None] - np.arange(n) + n - 1]
         return np.zeros_like(t) + np.linalg.norm(s, axis=-1)[..., None, None] if bound else t
+    if head == "Circulant":
+        return circulant(get(p[0]), p[1], bound)
+    if head in ("DFT", "DCT"):
+        return transform(head, p, bound).astype(w)
+    if head == "Hankel":
+        c, r = get(p[0]), get(np.zeros_like(p[0]) if p[1] is None else p[1])
+        return hankel(c, r, bound)
+    if head == "MultilevelToeplitz":
+        n = np.atleast_1d(p[1])
+        return shifted(get(p[0]), np.array(p[0].shape[-len(n) :]) - n + 1, n, n - 1, False, bound)
+    if head == "Convolution":
+        n = np.atleast_1d(p[1])
+        k = np.array(p[0].shape[-len(n) :])
+        less = np.minimum(k, n)
+        m = {"full": n + k - 1, "valid": n + k + 1 - 2 * less}.get(p[2], n)
+        shift = {"same": (k - 1) // 2, "valid": less - 1}.get(p[2], 0 * n)
+        return shifted(get(p[0]), np.where(n, m, 0), n, shift, p[2] == "circular", bound)
     if head == "LowRank":
         U, V = get(p[0]), get(p[0] if p[1] is None else p[1])
         return (U if p[2] is None else U @ get(p[2])) @ adj(V)
@@ -155,9 +179,64 @@ def dense(d, dt=None, bound=False):
     }[head]()
 
 
+def circulant(c, levels, bound):
+    """Entry (i, j), raveled, is c[(i - j) mod n], level by level."""
+    n = c.shape[-levels:]
+    index = np.indices(n).reshape(levels, -1)
+    d = (index[:, :, None] - index[:, None, :]) % np.reshape(n, (-1, 1, 1))
+    t = c[(..., *d)] if index.size else np.zeros(c.shape[:-levels] + (0, 0), c.dtype)
+    norm = np.sqrt((c * c).sum(axis=tuple(range(-levels, 0)))) if bound else None
+    return np.zeros_like(t) + norm[..., None, None] if bound else t
+
+
+def transform(head, p, bound):
+    """By NumPy and SciPy, on the columns of the identity; errors are normwise."""
+    n = tuple(np.atleast_1d(p[0]))
+    N, axes = int(np.prod(n)), tuple(range(1, len(n) + 1))
+    if N == 0:
+        return np.zeros((0, 0))
+    eye = np.eye(N).reshape(N, *n)
+    if head == "DFT":
+        t = np.fft.fftn(eye, axes=axes, norm=p[1])
+    else:
+        t = scipy.fft.dctn(eye, p[1], axes=axes, norm=p[2])
+    t = t.reshape(N, N).T
+    return np.full((N, N), np.abs(t).max()) if bound else t
+
+
+def norm_of(t, g, levels):
+    norm = np.sqrt((g * g).sum(axis=tuple(range(-levels, 0))))
+    return np.zeros_like(t) + norm[..., None, None]
+
+
+def hankel(c, r, bound):
+    m, n = c.shape[-1], r.shape[-1]
+    h = np.concatenate([c, r[..., 1:]], axis=-1)
+    h = np.concatenate([h, np.zeros(h.shape[:-1] + (1,), h.dtype)], axis=-1)
+    t = h[..., np.minimum(np.arange(m)[:, None] + np.arange(n), h.shape[-1] - 1)]
+    return norm_of(t, h, 1) if bound else t
+
+
+def shifted(g, m, n, shift, circular, bound):
+    """Entry (i, j), raveled, is g[i - j + shift], level by level; 0 outside, or wrapped round."""
+    L = len(n)
+    i, j = (np.indices(tuple(v)).reshape(L, -1) for v in (m, n))
+    d = i[:, :, None] - j[:, None, :] + np.reshape(shift, (-1, 1, 1))
+    if circular and d.size:
+        f = np.zeros((*g.shape[:-L], *n), g.dtype)
+        for k in np.ndindex(*g.shape[-L:]):
+            f[(..., *np.mod(k, n))] += g[(..., *k)]
+        t = f[(..., *(d % np.reshape(n, (-1, 1, 1))))]
+    else:
+        size = np.reshape(g.shape[-L:], (-1, 1, 1))
+        at = tuple(np.clip(d, 0, size - 1)) if d.size else tuple(d)
+        t = np.where(np.all((d >= 0) & (d < size), axis=0), g[(..., *at)], np.zeros((), g.dtype))
+    return norm_of(t, g, L) if bound else t
+
+
 def steps(d):
     """Roundings met by one result on its way."""
-    if d[0] in KINDS and d[0] != "Kron":
+    if d[0] in LEAVES and d[0] != "Kron":
         return max(dense(d, np.dtype(float), True).shape[-2:]) + 4
     inner = 2 + sum(steps(q) for q in d[1:] if isinstance(q, tuple))
     return inner * (8 if d[0] == "Inverse" else d[2] + 1 if d[0] == "Power" else 1)

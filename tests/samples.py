@@ -48,10 +48,12 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
 
     adopt = None if rng.integers(2) else np.dtype(dtype)
     if (
-        (kind in ("Identity", "Diag") or invertible)
+        (kind in ("Identity", "Diag", "Circulant", "DFT", "DCT") or invertible)
         and m != n
-        or (kind == "Sparse" and batch)
+        or (kind in ("Sparse", "DFT", "DCT") and batch)
         or (invertible and kind in ("Zeros", "LowRank"))
+        or (kind == "MultilevelToeplitz" and m + n == 0)
+        or (kind == "Convolution" and m != n and not (m and n))
         or (kind == "Selection" and m and not n)
     ):
         return None
@@ -85,6 +87,42 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
             leaf("Dense", rng, p, q, dtype, batch, layout, invertible),
             leaf(second, rng, m // p, n // q, dtype, (), layout, invertible),
         )
+    if kind == "Circulant":
+        L = 2 if n and n % 2 == 0 and rng.integers(2) else 1
+        c = values(rng, batch + ((n // 2, 2) if L == 2 else (n,)), dtype)
+        if invertible:
+            c[(..., *[0] * L)] += np.asarray(8 * n, c.dtype)
+        return (kind, arrange(c, layout), L)
+    if kind in ("DFT", "DCT"):
+        own = np.dtype(dtype).kind in ("c" if kind == "DFT" else "fc")
+        norm = str(rng.choice(["backward", "ortho", "forward"]))
+        size = (n // 2, 2) if n and n % 2 == 0 and rng.integers(2) else n
+        type_ = int(rng.integers(1 if np.min(size) > 1 else 2, 5))
+        return (kind, size, *([type_] if kind == "DCT" else []), norm, adopt if own else None)
+    if kind == "Hankel":
+        c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
+        if invertible:
+            c[..., -1:] += np.asarray(8 * n, c.dtype)
+        return (
+            kind,
+            arrange(c, layout),
+            None if m == n and rng.integers(2) else arrange(r, layout),
+        )
+    if kind == "MultilevelToeplitz":
+        two = m and n and m % 2 == 0 and n % 2 == 0 and rng.integers(2)
+        t = values(rng, batch + ((m // 2 + n // 2 - 1, 3) if two else (m + n - 1,)), dtype)
+        if invertible:
+            t[(..., n // 2 - 1, 1) if two else (..., n - 1)] += np.asarray(8 * n, t.dtype)
+        return (kind, arrange(t, layout), (n // 2, 2) if two else n)
+    if kind == "Convolution":
+        mode = "full" if m > n else "valid" if m < n else str(rng.choice(["same", "circular"]))
+        k = abs(m - n) + 1 if m != n else int(rng.integers(1, n + 2))
+        two = mode == "circular" and n and n % 2 == 0 and rng.integers(2)
+        kernel = values(rng, batch + ((2, 3) if two else (k,)), dtype)
+        if invertible:
+            at = 0 if mode == "circular" else (k - 1) // 2
+            kernel[(..., 0, 0) if two else (..., at)] += np.asarray(8 * n, kernel.dtype)
+        return (kind, arrange(kernel, layout), (n // 2, 2) if two else n, mode)
     if kind == "Toeplitz":
         c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
         if invertible:

@@ -32,6 +32,8 @@ ROLES = {
     "bands": ("tuple[SupportsIndex, SupportsIndex]", "tuple[SupportsIndex, SupportsIndex]"),
     "scalar": ("_Number", "_Number"),
     "grid": ("_Shape", "_Shape"),
+    "sizes": ("SupportsIndex | Sequence[SupportsIndex]", "int | tuple[int, ...]"),
+    "levels": ("SupportsIndex", "int"),
     "shape": ("_Shape", ""),
     "dtype": ("DTypeLike", ""),
     "assume": ("str", "str"),

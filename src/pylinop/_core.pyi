@@ -430,6 +430,118 @@ class Laplacian(LinearOperator):
     @property
     def boundary_conditions(self) -> str: ...
 
+class Circulant(LinearOperator):
+    def __new__(cls, c: ArrayLike, levels: SupportsIndex = 1, *, copy: bool = False) -> Self: ...
+    def __init__(self, c: ArrayLike, levels: SupportsIndex = 1, *, copy: bool = False) -> None: ...
+    @property
+    def c(self) -> _Array: ...
+    @property
+    def levels(self) -> int: ...
+
+class Hankel(LinearOperator):
+    def __new__(cls, c: ArrayLike, r: ArrayLike | None = None, *, copy: bool = False) -> Self: ...
+    def __init__(
+        self,
+        c: ArrayLike,
+        r: ArrayLike | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def c(self) -> _Array: ...
+    @property
+    def r(self) -> _Array | None: ...
+
+class MultilevelToeplitz(LinearOperator):
+    def __new__(
+        cls,
+        t: ArrayLike,
+        n: SupportsIndex | Sequence[SupportsIndex] | None = None,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        t: ArrayLike,
+        n: SupportsIndex | Sequence[SupportsIndex] | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def t(self) -> _Array: ...
+    @property
+    def n(self) -> int | tuple[int, ...] | None: ...
+
+class Convolution(LinearOperator):
+    def __new__(
+        cls,
+        kernel: ArrayLike,
+        n: SupportsIndex | Sequence[SupportsIndex],
+        mode: str = 'full',
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        kernel: ArrayLike,
+        n: SupportsIndex | Sequence[SupportsIndex],
+        mode: str = 'full',
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def kernel(self) -> _Array: ...
+    @property
+    def n(self) -> int | tuple[int, ...]: ...
+    @property
+    def mode(self) -> str: ...
+
+class DFT(LinearOperator):
+    def __new__(
+        cls,
+        n: SupportsIndex | Sequence[SupportsIndex],
+        norm: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Self: ...
+    def __init__(
+        self,
+        n: SupportsIndex | Sequence[SupportsIndex],
+        norm: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None: ...
+    @property
+    def n(self) -> int | tuple[int, ...]: ...
+    @property
+    def norm(self) -> str | None: ...
+
+class DCT(LinearOperator):
+    def __new__(
+        cls,
+        n: SupportsIndex | Sequence[SupportsIndex],
+        type: SupportsIndex = 2,
+        norm: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Self: ...
+    def __init__(
+        self,
+        n: SupportsIndex | Sequence[SupportsIndex],
+        type: SupportsIndex = 2,
+        norm: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None: ...
+    @property
+    def n(self) -> int | tuple[int, ...]: ...
+    @property
+    def type(self) -> SupportsIndex: ...
+    @property
+    def norm(self) -> str | None: ...
+
+class Hadamard(LinearOperator):
+    def __new__(cls, n: SupportsIndex, dtype: DTypeLike | None = None) -> Self: ...
+    def __init__(self, n: SupportsIndex, dtype: DTypeLike | None = None) -> None: ...
+    @property
+    def n(self) -> SupportsIndex: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 

@@ -67,6 +67,21 @@ def _toeplitz(op):
     return both[..., (n - 1) + np.arange(m)[:, None] - np.arange(n)]
 
 
+def _circulant(op):
+    c, levels = op._init[0], op._init[1] if len(op._init) == 2 else None
+    n = c.shape[-(levels or 1) :]
+    index = np.indices(n).reshape(len(n), -1)
+    d = (index[:, :, None] - index[:, None, :]) % np.reshape(n, (-1, 1, 1))
+    return c[(..., *d)]
+
+
+def _hankel(op):
+    c, r = op._init if len(op._init) == 2 else (op._init[0], None)
+    r = np.zeros_like(c) if r is None else r
+    both = np.concatenate([c, r[..., 1:]], axis=-1)
+    return both[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
+
+
 def _selection(op):
     index, n = op._init[:2]
     return np.eye(n, dtype=op._init[2])[index]
@@ -76,6 +91,8 @@ _DENSE = {
     "Dense": lambda op: op._init[0],
     "Diag": _diag,
     "Toeplitz": _toeplitz,
+    "Circulant": _circulant,
+    "Hankel": _hankel,
     "Selection": _selection,
     "Permutation": _permutation,
     "FiniteDifference": lambda op: _of_weights(op, 4),

@@ -35,6 +35,12 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     if (op->coef) return gen_coef(&d->g);
     if (op == &lop_op_view || op == &lop_op_swap) a.i[0] = world_pick(&w, 1, 4);
     if (op == &lop_op_power) a.i[0] = world_pick(&w, 0, 4);
+    if (op == &lop_op_convolution) a.i[0] = world_pick(&w, 0, 4);
+    if (op == &lop_op_dft)
+        a = t_ints(world_pick(&w, 0, 3), 0, world_pick(&w, 0, 2) ? LOP_c64 : LOP_c128, 0);
+    if (op == &lop_op_dct)
+        a = t_ints(world_pick(&w, 1, 5), 0, world_pick(&w, 0, 2) ? LOP_f64 : LOP_c128,
+                   world_pick(&w, 0, 6));
     if (op == &lop_op_part) a.i[0] = world_pick(&w, 0, 2);
     if (op == &lop_op_diagonal && world_pick(&w, 0, 2)) a.i[0] = world_pick(&w, -3, 4);
     if (op == &lop_op_element) a = t_ints(world_pick(&w, 0, 3), world_pick(&w, 0, 3), 0, 0);
@@ -62,6 +68,15 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
         const lop_node *index = NULL;
         return lop_rand_index(&w.rand, m, 0, n > 0 ? n : 1, &index) == LOP_OK ? index : NULL;
     }
+    if (!strncmp(parent->name, "circ", 4)) { /* vectors, sizes, right-hand sides */
+        int sizes = parent == &lop_op_circconv ? 2 : 1;
+        if (place == sizes) return gen_sizes(&d->g, m);
+        return gen_array(&d->g, place < sizes ? 1 : 2, m, n);
+    }
+    if (parent == &lop_op_dft || parent == &lop_op_dct) return gen_sizes(&d->g, m);
+    if (parent == &lop_op_multitoeplitz || parent == &lop_op_convolution)
+        return place ? gen_sizes(&d->g, m) : gen_array(&d->g, 1, m, 1);
+    if (parent == &lop_op_hankel && place == 1) return gen_pair(&d->g, m, n);
     if (parent->cls == LOP_ACTION)
         return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
                           : gen_array(&floats, 2, m, n);

@@ -101,6 +101,30 @@ static const lop_node *plain(gen *g, const char *op, int64_t m, int64_t n) {
                : NULL;
 }
 
+/* n in one level or, now and then, two. */
+const lop_node *gen_sizes(gen *g, int64_t n) {
+    lop_node like = {
+        .shape = {.ndim = 1, .dim = {n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 0};
+    const lop_node *out = NULL;
+    for (int64_t p = 2; p < 4; p++)
+        if (n % p == 0 && !pick(g, 3)) like.shape = (lop_shape){.ndim = 2, .dim = {n / p, p}};
+    return lop_node_make(&g->w->ctx, t_op("sizes"), NULL, 0, NULL, &like, &out, &g->w->err) ==
+                   LOP_OK
+               ? out
+               : NULL;
+}
+
+/* Two sizes. */
+const lop_node *gen_pair(gen *g, int64_t m, int64_t n) {
+    lop_node like = {
+        .shape = {.ndim = 2, .dim = {m, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 0};
+    const lop_node *out = NULL;
+    return lop_node_make(&g->w->ctx, t_op("sizes"), NULL, 0, NULL, &like, &out, &g->w->err) ==
+                   LOP_OK
+               ? out
+               : NULL;
+}
+
 /* A matrix that is what it is declared to be, well-conditioned: symmetric, Hermitian, positive
  * definite or triangular; the triangle that is promised to be zero is zero. */
 static const lop_node *declared(gen *g, int64_t n, int64_t how) {
@@ -165,6 +189,10 @@ const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
             return t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1));
         if (op == &lop_op_toeplitz)
             return t_two_of(g->w, "toeplitz", gen_array(g, 1, m, 1), gen_array(g, 1, n, 1));
+        if (op == &lop_op_circulant && m == n)
+            return t_two_of(g->w, "circulant", gen_array(g, 1, n, 1), gen_sizes(g, n));
+        if (op == &lop_op_hankel && m + n > 0)
+            return t_two_of(g->w, "hankel", gen_array(g, 1, m + n - 1, 1), gen_pair(g, m, n));
         if (op == &lop_op_sparse && pick(g, 3)) return compressed(g, m, n, (int)pick(g, 2));
         if (op == &lop_op_zeros || (op == &lop_op_identity && m == n))
             return plain(g, op->name, m, n);

@@ -32,6 +32,8 @@ const lop_node *gen_instance(gen *g, const lop_op *op, int64_t m, int64_t n, lop
 const lop_node *gen_array(gen *g, int core, int64_t m, int64_t n);
 /* An action on a random operator, or arithmetic on such. */
 const lop_node *gen_value(gen *g, int depth);
+const lop_node *gen_sizes(gen *g, int64_t n);           /* of a kind with levels */
+const lop_node *gen_pair(gen *g, int64_t m, int64_t n); /* two sizes */
 lop_attr gen_coef(gen *g);
 lop_dtype gen_dtype(gen *g);
 /* 2^29 when an f32 or c64 value stands anywhere below a wider root, else 1: what the error may grow

@@ -92,7 +92,7 @@ static mv part(const tv *a, const lop_shape *batch, int64_t e) {
     return (mv){a->v + at * a->m * a->n, a->m, a->n};
 }
 
-typedef void (*fn2)(ip *p, const lop_node *node, mv y, mv a, mv b);
+typedef ip_fn fn2;
 
 /* y[e] = f(a[e], b[e]) over the broadcast batch. b may be NULL. */
 static tv *zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m,
@@ -290,6 +290,20 @@ static void do_recip(ip *p, const lop_node *node, mv y, mv a, mv b) {
     }
 }
 
+/* What interp_conv.c builds on. */
+tv *ip_blank(ip *p, const lop_shape *batch, int core, int64_t m, int64_t n) {
+    return blank(p, batch, core, m, n);
+}
+const tv *ip_zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m,
+                 int64_t n, ip_fn f) {
+    return zip(p, node, a, b, core, m, n, f);
+}
+val ip_add(const ip *p, val a, val b) { return add(p, a, b); }
+val ip_mul(const ip *p, val a, val b) { return mul(p, a, b); }
+const tv *ip_solve(ip *p, const tv *a, lop_mode mode, const tv *b) {
+    return solve(p, transposed(p, a, mode), b);
+}
+
 /* -- leaves and constants */
 
 static const tv *leaf(ip *p, const lop_node *node) {
@@ -436,18 +450,12 @@ static void do_det(ip *p, const lop_node *node, mv y, mv a, mv b) {
 
 #include "interp_slices.h"
 
-tv *ip_blank(ip *p, const lop_shape *b, int core, int64_t m, int64_t n) {
-    return blank(p, b, core, m, n);
-}
 mv ip_part(const tv *a, const lop_shape *batch, int64_t e) { return part(a, batch, e); }
 bool ip_broadcast(const lop_shape *a, const lop_shape *b, lop_shape *o) {
     return broadcast(a, b, o);
 }
-val ip_add(const ip *p, val a, val b) { return add(p, a, b); }
-val ip_mul(const ip *p, val a, val b) { return mul(p, a, b); }
 val ip_quotient(val a, val b) { return quotient(a, b); }
 val ip_coef(const ip *p, const lop_attr *a) { return coef(p, a); }
-const tv *ip_solve(ip *p, const tv *a, const tv *b) { return solve(p, a, b); }
 
 /* -- dispatch */
 
@@ -546,6 +554,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (!strcmp(s, "kron")) return kron(p, node);
     if (!strcmp(s, "weave")) return weave(p, node);
     if (ip_band_knows(s)) return ip_band(p, node);
+    if (ip_is_conv(node)) return ip_conv(p, node);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {

@@ -45,6 +45,22 @@ void ip_close(ip *p);
  * here. */
 void ip_det(ip *p, const lop_node *node, val *y, const val *a, int64_t n, const val *b);
 
+/* For heads that other files know (interp_conv.c, interp_band.c). */
+typedef struct mv { /* one matrix of a value */
+    val *v;
+    int64_t m, n;
+} mv;
+typedef void (*ip_fn)(ip *p, const lop_node *node, mv y, mv a, mv b);
+tv *ip_blank(ip *p, const lop_shape *batch, int core, int64_t m, int64_t n);
+/* y[e] = f(a[e], b[e]) over the broadcast batch. b may be NULL. */
+const tv *ip_zip(ip *p, const lop_node *node, const tv *a, const tv *b, int core, int64_t m,
+                 int64_t n, ip_fn f);
+val ip_add(const ip *p, val a, val b);
+val ip_mul(const ip *p, val a, val b);
+const tv *ip_solve(ip *p, const tv *a, lop_mode mode, const tv *b); /* mode(a)^-1 b */
+bool ip_is_conv(const lop_node *node);
+const tv *ip_conv(ip *p, const lop_node *node);
+
 /* Is `got` (any strides) within factor * u(dtype) * mag of `want`? Integers and bool must be equal.
  * Otherwise says where in `why`. */
 bool tv_close(const tv *want, const lop_buf *got, double factor, char *why, size_t size);
@@ -54,19 +70,10 @@ bool tv_same(const tv *a, const tv *b, lop_dtype dt, double factor);
 static inline val tv_at(const tv *a, int64_t e, int64_t i, int64_t j) {
     return a->v[(e * a->m + i) * a->n + j];
 }
-/* For kinds in files of their own (interp_band.c): the same arithmetic, one matrix of a batch. */
-typedef struct mv {
-    val *v;
-    int64_t m, n;
-} mv;
-tv *ip_blank(ip *p, const lop_shape *batch, int core, int64_t m, int64_t n);
 mv ip_part(const tv *a, const lop_shape *batch, int64_t e);
 bool ip_broadcast(const lop_shape *a, const lop_shape *b, lop_shape *out);
-val ip_add(const ip *p, val a, val b);
-val ip_mul(const ip *p, val a, val b);
 val ip_quotient(val a, val b);
 val ip_coef(const ip *p, const lop_attr *a);
-const tv *ip_solve(ip *p, const tv *a, const tv *b);
 /* Permutation, bands, triangles, ...: known there? Then its value. */
 bool ip_band_knows(const char *name);
 const tv *ip_band(ip *p, const lop_node *node);

@@ -152,7 +152,7 @@ static void solved(ip *p, const lop_node *node, filler f, const mv *c, int64_t m
             t->v[i * b.m + j] = v;
         }
     memcpy(x->v, b.v, (size_t)(b.m * b.n) * sizeof *b.v);
-    const tv *s = ip_solve(p, t, x);
+    const tv *s = ip_solve(p, t, LOP_N, x);
     if (s) memcpy(y.v, s->v, (size_t)(b.m * b.n) * sizeof *b.v);
 }
 static void tridisolve(ip *p, const lop_node *node, mv y, const mv *c) {

@@ -72,17 +72,20 @@ static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *at
  */
 LOP_BUILD(closed) {
     const lop_node *a = m->root->child[0], *b = m->root->n > 1 ? m->root->child[1] : NULL,
-                   *p[2] = {NULL, NULL};
+                   *p[3] = {NULL, NULL, NULL};
     const lop_op *how = m->root->op, *op = &lop_op_scale;
     if (how == &lop_op_prod) op = &lop_op_mul;
     if (how == &lop_op_sum) op = &lop_op_add;
     if (how == &lop_op_inverse) op = &lop_op_recip;
     const lop_attr *attr = op == &lop_op_scale ? &m->root->attr : NULL;
-    lop_status st = a->n <= 2 ? LOP_OK : LOP_INTERNAL;
+    lop_status st = a->n <= 3 ? LOP_OK : LOP_INTERNAL;
     for (int i = 0; st == LOP_OK && i < a->n; i++)
-        st = join(mk, op, attr, a->child[i], b ? b->child[i] : NULL, &p[i]);
+        if (a->child[i]->op == &lop_op_sizes)
+            p[i] = lop_node_ref(a->child[i]);
+        else
+            st = join(mk, op, attr, a->child[i], b ? b->child[i] : NULL, &p[i]);
     if (st == LOP_OK) st = lop_make(mk, a->op->name, &a->attr, a->n, p, NULL, out);
-    for (int i = 0; i < 2; i++) lop_node_unref(p[i]);
+    for (int i = 0; i < 3; i++) lop_node_unref(p[i]);
     return st;
 }
 
@@ -103,7 +106,10 @@ LOP_BUILD(widen) {
     lop_status st = k->n <= 3 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
     lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     for (int i = 0; st == LOP_OK && i < k->n; i++)
-        st = lop_make1(mk, &lop_op_cast, &d, k->child[i], &p[i]);
+        if (k->child[i]->op == &lop_op_sizes)
+            p[i] = lop_node_ref(k->child[i]);
+        else
+            st = lop_make1(mk, &lop_op_cast, &d, k->child[i], &p[i]);
     if (st == LOP_OK) st = lop_make(mk, k->op->name, &k->attr, k->n, p, NULL, &kind);
     if (st == LOP_OK && k != top) st = lop_make1(mk, &lop_op_view, &top->attr, kind, &seen);
     child[0] = seen ? seen : kind;

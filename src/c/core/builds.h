@@ -82,5 +82,19 @@ LOP_BUILD(apply_slice);
 LOP_BUILD(dense_slice);
 LOP_BUILD(element_slice);
 LOP_BUILD(diagonal_slice);
+/* builds_conv.c */
+LOP_BUILD(circulant_product);
+LOP_BUILD(circulant_view);
+LOP_BUILD(circulant_solve);
+LOP_BUILD(view_circulant_flip);
+LOP_BUILD(view_circulant_conj);
+LOP_BUILD(inverse_dft);
+LOP_BUILD(inverse_dct);
+LOP_BUILD(view_dct);
+LOP_BUILD(hadamard);
+LOP_BUILD(inverse_hadamard);
+LOP_BUILD(solve_dft);
+LOP_BUILD(solve_dct);
+LOP_BUILD(solve_hadamard);
 
 #endif

@@ -125,6 +125,16 @@ lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int
     return s;
 }
 
+lop_status lop_emit_data(lop_emit *e, const int64_t *data, int n) {
+    lop_plan *p = e->plan;
+    int64_t *own = lop_alloc(p->ctx, (size_t)(n + 1) * sizeof *own);
+    if (!own) return lop_fail(e->err, LOP_NOMEM, NULL);
+    memcpy(own, data, (size_t)n * sizeof *own);
+    p->step[p->nstep - 1].data = own;
+    p->step[p->nstep - 1].ndata = n;
+    return LOP_OK;
+}
+
 lop_status lop_run_copy(const lop_call *c) {
     lopk_copy(c->a[0], c->a[1]);
     return LOP_OK;

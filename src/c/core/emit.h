@@ -37,6 +37,8 @@ struct lop_step {
     int arg[LOP_MAXARG]; /* slots */
     lop_attr attr;
     int flags;
+    const int64_t *data; /* what attr has no room for: ndata numbers, the plan's own */
+    int ndata;
     size_t scratch;
     double flops, bytes; /* for the whole batch */
     /* Guarded branches, each batch element for itself. `fail`: a mask slot (-1: none) set where run
@@ -68,6 +70,8 @@ int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st);
  * memory. */
 lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int nin,
                         const int *in);
+/* Gives the step appended last (a prepare step too) a copy of n numbers of its own. */
+lop_status lop_emit_data(lop_emit *e, const int64_t *data, int n) LOP_MUST_CHECK;
 /* Appends a prepare step: `bytes` of memory made once from the inputs and used again while they
  * have not changed. Gives the slot, whose lop_mat is bytes x 1 of uint8. `flags`, scratch as any
  * step. */

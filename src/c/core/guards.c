@@ -137,6 +137,16 @@ lop_truth lop_when_narrow(const lop_match *m) {
         if (k->child[i]->n > 0 && widens(k->child[i]->dtype, m->root->dtype)) return LOP_TRUE;
     return LOP_FALSE;
 }
+lop_truth lop_when_same_sizes(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    if (a->n != b->n) return LOP_FALSE;
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i]->op == &lop_op_sizes
+                ? !lop_shape_equal(&a->child[i]->shape, &b->child[i]->shape)
+                : lop_cols(a->child[i]) != lop_cols(b->child[i]))
+            return LOP_FALSE;
+    return truth(lop_attr_equal(&a->attr, &b->attr));
+}
 lop_truth lop_when_array_real(const lop_match *m) {
     return truth(!lop_is_complex(HOLE(m, 'a')->dtype));
 }

@@ -46,6 +46,7 @@ lop_truth lop_when_cast_widens(const lop_match *m);  /* the inner cast loses not
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
 lop_truth lop_when_thin(const lop_match *m); /* a square product whose inner size is the smaller */
+lop_truth lop_when_same_sizes(const lop_match *m); /* the root's two children have the same sizes */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 
 #endif

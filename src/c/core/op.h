@@ -12,20 +12,22 @@ typedef enum lop_class { LOP_ARRAY, LOP_OPERATOR, LOP_ACTION } lop_class;
 /* What a constructor's argument is. */
 typedef enum lop_role {
     LOP_P_NONE,
-    LOP_P_ARRAY,     /* an array whose last `rank` dimensions are its own */
+    LOP_P_ARRAY,     /* an array whose last `rank` dimensions are its own; -1: its levels */
     LOP_P_OPERATOR,  /* an operator; arrays are wrapped as Dense */
     LOP_P_OPERATORS, /* one or more operators: *ops */
     LOP_P_INDEX,     /* an integer array, `rank` 1 */
-    LOP_P_INT,       /* a size: attr.i[slot] */
+    LOP_P_INT,       /* a size: attr.i[rank] */
     LOP_P_OFFSET,    /* an integer of any sign: attr.i[rank] */
     LOP_P_FLAG,      /* True or False: attr.i[rank] */
-    LOP_P_WORD,      /* one of the op's `words`: attr.i[rank] */
+    LOP_P_WORD,      /* one of `words`: attr.i[rank] is which */
     LOP_P_BANDS,     /* (l, u): attr.i[0], attr.i[1] */
     LOP_P_GRID,      /* sizes: one child a size, an identity */
     LOP_P_SCALAR,    /* a number, weak or not: attr's coefficient */
     LOP_P_SHAPE,     /* (m, n) */
     LOP_P_DTYPE,     /* a dtype or None (weak) */
     LOP_P_ASSUME,    /* scipy.linalg.solve's words: attr.i[rank] */
+    LOP_P_SIZES,     /* a size or a tuple of them, the sizes of levels: a child */
+    LOP_P_LEVELS,    /* how many levels an array parameter has */
     LOP_P_FOREIGN,   /* something Python takes apart (a scipy.sparse matrix, callables) */
 } lop_role;
 
@@ -35,6 +37,7 @@ typedef struct lop_param {
     int rank;
     const char *fallback; /* default as Python text; NULL: required */
     const char *doc;      /* one sentence */
+    const char *words;    /* of LOP_P_WORD: separated by blanks */
 } lop_param;
 
 enum { LOP_MAXPARAM = 6 };
@@ -63,7 +66,6 @@ struct lop_op {
     lop_class cls;
     int min, max; /* children; max -1: any number */
     lop_param param[LOP_MAXPARAM];
-    const char *words[LOP_MAXPARAM]; /* of LOP_P_WORD, parted by '|' */
     lop_doc doc;
     /* Which attributes the text form prints: number of ints, coefficient or not. */
     int ints;

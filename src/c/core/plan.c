@@ -252,6 +252,7 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, uint64_t *ke
         memcpy(bits, &s->attr.re, 8);
         memcpy(bits + 1, &s->attr.im, 8);
         h = mix(mix(h, bits[0]), bits[1]);
+        for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
         for (int j = 1; j < s->n; j++)
             h = mix_slot(mix(h, line[base_of(p, s->arg[j])]), &p->slot[s->arg[j]]);
         int out = base_of(p, s->arg[0]);
@@ -332,6 +333,7 @@ void lop_plan_unref(lop_plan *p) {
     lop_node_unref(p->root);
     lop_node_unref(p->written);
     lop_free(p->ctx, p->slot);
+    for (int i = 0; i < p->nstep; i++) lop_free(p->ctx, (void *)(uintptr_t)p->step[i].data);
     lop_free(p->ctx, p->step);
     lop_free(p->ctx, p->leaf);
     lop_free(p->ctx, p->derive);

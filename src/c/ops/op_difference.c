@@ -182,13 +182,14 @@ const lop_op lop_op_difference = {
               {"order", LOP_P_OFFSET, 1, "1", "Which difference, 0 to 50."},
               {"kind", LOP_P_WORD, 2, "'forward'",
                "'forward' begins at the point, 'backward' ends there, 'central' lies about it (of "
-               "odd order with halves)."},
+               "odd order with halves).",
+               "forward backward central"},
               {"boundary", LOP_P_WORD, 3, "'valid'",
                "'valid': the rows where all points are there, as numpy.diff. 'zero': n rows, zeros "
-               "beyond the ends. 'periodic': n rows, round again."},
+               "beyond the ends. 'periodic': n rows, round again.",
+               "valid zero periodic"},
               {"dtype", LOP_P_DTYPE, 0, "None",
                "Data type; None adopts that of whatever it meets (float64 alone)."}},
-    .words = {[2] = "forward|backward|central", [3] = "valid|zero|periodic"},
     .doc = {.brief = "Finite differences on an even grid of spacing 1.",
             .extended = "With the defaults ``D @ x`` is ``np.diff(x)``. Divide by the spacing to "
                         "the power of the order for a derivative.",

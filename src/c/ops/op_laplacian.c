@@ -171,10 +171,10 @@ const lop_op lop_op_laplacian = {
     .ints = 3,
     .param = {{"grid_shape", LOP_P_GRID, 0, NULL, "Sizes of the grid's axes; an int means one."},
               {"boundary_conditions", LOP_P_WORD, 0, "'neumann'",
-               "'dirichlet' (zero beyond the ends), 'neumann' (no flux) or 'periodic'."},
+               "'dirichlet' (zero beyond the ends), 'neumann' (no flux) or 'periodic'.",
+               "dirichlet neumann periodic"},
               {"dtype", LOP_P_DTYPE, 0, "'int8'",
                "Data type; None adopts that of whatever it meets (float64 alone)."}},
-    .words = {[1] = "dirichlet|neumann|periodic"},
     .doc = {.brief = "The Laplacian of a rectangular grid, on raveled vectors.",
             .extended = "Sign and scale of scipy.sparse.linalg.LaplacianNd: spacing 1, -2 on the "
                         "diagonal of an axis; negative semidefinite.",

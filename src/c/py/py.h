@@ -199,4 +199,15 @@ const lop_op *py_op_of_type(py_state *s, PyTypeObject *type); /* the kind whose 
 PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 PyObject *py_as_operator(py_state *s, PyObject *o); /* new: the operator itself, or wrapped */
 
+/* py_levels.c: arguments of kinds with several levels. -1 with an exception set. */
+int py_take_sizes(const lop_op *op, const lop_param *param, PyObject *o, int64_t *n); /* how many */
+/* How many levels the array parameters of a call have: from the parameter that says so, else 1; 0:
+ * all dimensions. */
+int py_find_levels(const lop_op *op, PyObject *const *arg, int *levels);
+int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out); /* owned */
+/* The leaf of an array becomes what a kind takes; takes the reference over. */
+int py_ravel(py_state *s, int levels, const lop_node **leaf);
+/* After an array and its sizes: those of a square Toeplitz matrix with such diagonals. */
+lop_status py_square(py_state *s, const lop_node **child, int *n, lop_err *err);
+
 #endif

@@ -14,6 +14,7 @@ typedef struct parts {
     const lop_node *child[LOP_MAXPARAM];
     const lop_node **many; /* children of a variadic kind */
     int n;
+    int levels; /* of array parameters of rank -1 */
     lop_attr attr;
     lop_node like;
     bool has_like, foreign, copy;
@@ -31,6 +32,7 @@ static int fail(PyObject *type, const char *format, ...) {
 /* The array behind a parameter: new. Subclasses but np.matrix, structured and object arrays are
  * refused. */
 static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
+    const int rank = param->rank < 0 ? p->levels : param->rank;
     if (PyArray_Check(o) && !PyArray_CheckExact(o) && PyObject_HasAttrString(o, "mask"))
         return fail(PyExc_TypeError,
                     "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title,
@@ -54,11 +56,11 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
              param->name, PyArray_DESCR(a));
         Py_CLEAR(a);
     }
-    if (a && (PyArray_NDIM(a) < param->rank || PyArray_NDIM(a) + 2 - param->rank > LOP_MAXDIM)) {
+    if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) + 2 - rank > LOP_MAXDIM)) {
         fail(PyExc_ValueError,
              "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d",
-             p->op->title, param->name, param->rank, param->rank == 1 ? "" : "s", LOP_MAXDIM - 2,
-             param->rank == 1 ? "it" : "them", PyArray_NDIM(a));
+             p->op->title, param->name, rank, rank == 1 ? "" : "s", LOP_MAXDIM - 2,
+             rank == 1 ? "it" : "them", PyArray_NDIM(a));
         Py_CLEAR(a);
     }
     if (a && p->copy && (PyObject *)a == o)
@@ -201,6 +203,26 @@ static int read_scalar(parts *p, const lop_param *param, PyObject *o) {
                                   param->name, o);
 }
 
+/* An array of p->levels levels: raveled, and its sizes. */
+static int read_levels(parts *p, PyArrayObject *a) {
+    int64_t n[LOP_MAXDIM];
+    if (p->levels == 0) p->levels = PyArray_NDIM(a);
+    if (p->levels < 1 || p->levels > LOP_MAXDIM - 3)
+        return fail(PyExc_ValueError, "%s(%s=...): expected 1 to %d dimensions, got %d",
+                    p->op->title, p->op->param[0].name, LOP_MAXDIM - 3, p->levels);
+    for (int i = 0; i < p->levels; i++) n[i] = PyArray_DIM(a, PyArray_NDIM(a) - p->levels + i);
+    if (leaf_of(p, a, p->levels == 1, &p->child[p->n]) < 0) return -1;
+    p->n++;
+    if (py_ravel(p->s, p->levels, &p->child[p->n - 1]) < 0) return -1;
+    return py_sizes(p->s, p->levels, n, &p->child[p->n++]);
+}
+
+static int read_sizes(parts *p, const lop_param *param, PyObject *o) {
+    int64_t n[LOP_MAXDIM];
+    int levels = py_take_sizes(p->op, param, o, n);
+    return levels < 0 ? -1 : py_sizes(p->s, levels, n, &p->child[p->n++]);
+}
+
 static int read_one(parts *p, int i) {
     const lop_param *param = &p->op->param[i];
     PyObject *o = p->arg[i];
@@ -222,8 +244,8 @@ static int read_one(parts *p, int i) {
         Py_XDECREF(weak);
         if (!a) return -1;
         Py_SETREF(PyTuple_GET_ITEM(p->init, i), Py_NewRef(a));
-        int rc = leaf_of(p, a, param->rank, &p->child[p->n]);
-        p->n += rc == 0;
+        int rc = param->rank < 0 ? read_levels(p, a) : leaf_of(p, a, param->rank, &p->child[p->n]);
+        p->n += param->rank >= 0 && rc == 0;
         Py_DECREF(a);
         return rc;
     }
@@ -235,11 +257,14 @@ static int read_one(parts *p, int i) {
     }
     case LOP_P_INT:
         if (p->op->max == 0) return read_shape(p, o, true);
-        p->attr.i[0] = PyLong_AsLongLong(o);
+        p->attr.i[param->rank] = none ? strtoll(param->fallback, NULL, 10) : PyLong_AsLongLong(o);
         if (PyErr_Occurred()) return -1;
-        return p->attr.i[0] < 0 ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative",
-                                       p->op->title, param->name, o)
-                                : 0;
+        return p->attr.i[param->rank] < 0
+                   ? fail(PyExc_ValueError, "%s(%s=%R): a size cannot be negative", p->op->title,
+                          param->name, o)
+                   : 0;
+    case LOP_P_SIZES: return none ? 0 : read_sizes(p, param, o);
+    case LOP_P_LEVELS: return 0;
     case LOP_P_SHAPE: return none ? 0 : read_shape(p, o, false);
     case LOP_P_DTYPE: return read_dtype(p, o);
     case LOP_P_ASSUME: return read_assume(p, param->rank, o);
@@ -328,7 +353,23 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         p->child[1] = lop_node_ref(p->child[0]);
         p->n++;
     }
-    if (p->op == &lop_op_selection || p->op == &lop_op_permutation) {
+    if (p->op == &lop_op_hankel) { /* all antidiagonals, and the sizes */
+        int64_t sizes[2] = {lop_cols(p->child[0]), lop_cols(p->child[p->n - 1])};
+        lop_status st = LOP_OK;
+        if (p->n == 2) {
+            const lop_node *pair[2] = {p->child[0], p->child[1]};
+            st = lop_node_make(&p->s->ctx, &lop_op_splice, NULL, 2, pair, NULL, &p->child[0], err);
+            lop_node_unref(pair[0]);
+            lop_node_unref(pair[1]);
+        }
+        p->n = 1;
+        p->child[1] = NULL;
+        if (st == LOP_OK && py_sizes(p->s, 2, sizes, &p->child[1]) == 0) p->n = 2;
+        return st;
+    }
+    if (p->op == &lop_op_multitoeplitz && p->n == 2) return py_square(p->s, p->child, &p->n, err);
+    if (p->op == &lop_op_selection || p->op == &lop_op_permutation || p->op == &lop_op_dft ||
+        p->op == &lop_op_dct) {
         p->attr.i[1] = p->like.weak;
         p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
     }
@@ -358,8 +399,8 @@ static lop_status make_foreign(parts *p, const lop_node *shaped, const lop_node 
 
 static PyObject *finish(parts *p, PyTypeObject *type) {
     lop_err err = {.step = -1};
-    if (type != p->s->type[lop_op_id(
-                    p->op)]) { /* a user's subclass: with products of its own it is no kernel's */
+    if (type != p->s->type[lop_op_id(p->op)]) { /* a user's subclass: with products of its own
+                                                   it is no kernel's */
         PyObject *cls = (PyObject *)type, *own = py_call_hook(p->s, "overrides_hooks", &cls, 1);
         if (!own) return NULL;
         p->foreign |= own == Py_True;
@@ -421,6 +462,7 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     p.init = PyTuple_New(n);
     if (!p.init) goto done;
     if (many && read_many(&p, args) < 0) goto done;
+    if (!many && py_find_levels(p.op, p.arg, &p.levels) < 0) goto done;
     for (int i = 0; !many && i < n; i++)
         if (read_one(&p, i) < 0) goto done;
     self = finish(&p, type);

@@ -36,20 +36,22 @@ static int read_flag(const lop_op *op, const lop_param *param, PyObject *o, int6
     return yes < 0 ? -1 : 0;
 }
 
-/* Its place among the words, which stand parted by '|'. */
-static int read_word(const lop_op *op, const lop_param *param, const char *words, PyObject *o,
-                     int64_t *out) {
+/* Its place among the words, which stand parted by blanks; None is the first where it is the
+ * default.
+ */
+static int read_word(const lop_op *op, const lop_param *param, PyObject *o, int64_t *out) {
     const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
     if (!text) PyErr_Clear();
     *out = 0;
-    for (const char *w = words; text; (*out)++) {
-        size_t n = strcspn(w, "|");
+    if (o == Py_None && param->fallback && !strcmp(param->fallback, "None")) return 0;
+    for (const char *w = param->words; text; (*out)++) {
+        size_t n = strcspn(w, " ");
         if (strlen(text) == n && !strncmp(w, text, n)) return 0;
         if (!w[n]) break;
         w += n + 1;
     }
-    PyErr_Format(text ? PyExc_ValueError : PyExc_TypeError, "%s(%s=%R): expected one of %s",
-                 op->title, param->name, o, words);
+    PyErr_Format(text ? PyExc_ValueError : PyExc_TypeError, "%s(%s=%R): expected one of: %s",
+                 op->title, param->name, o, param->words);
     return -1;
 }
 
@@ -76,7 +78,7 @@ int py_read_attr(const lop_op *op, int i, PyObject *o, lop_attr *attr) {
     switch (param->role) {
     case LOP_P_OFFSET: return read_integer(op, param, o, slot);
     case LOP_P_FLAG: return read_flag(op, param, o, slot);
-    case LOP_P_WORD: return read_word(op, param, op->words[i], o, slot);
+    case LOP_P_WORD: return read_word(op, param, o, slot);
     case LOP_P_BANDS: return read_bands(op, param, o, attr);
     default: return 0;
     }

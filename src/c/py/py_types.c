@@ -71,6 +71,8 @@ static const char *role_text(lop_role role) {
                                         [LOP_P_BANDS] = "tuple of int",
                                         [LOP_P_SCALAR] = "number",
                                         [LOP_P_GRID] = "tuple of int",
+                                        [LOP_P_SIZES] = "int or tuple of int",
+                                        [LOP_P_LEVELS] = "int",
                                         [LOP_P_SHAPE] = "tuple of int",
                                         [LOP_P_DTYPE] = "dtype",
                                         [LOP_P_ASSUME] = "str",
@@ -159,14 +161,12 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
     static const char *const roles[] = {
-        [LOP_P_NONE] = "none",         [LOP_P_ARRAY] = "array",
-        [LOP_P_OPERATOR] = "operator", [LOP_P_OPERATORS] = "operators",
-        [LOP_P_INDEX] = "index",       [LOP_P_INT] = "int",
-        [LOP_P_OFFSET] = "offset",     [LOP_P_FLAG] = "flag",
-        [LOP_P_WORD] = "word",         [LOP_P_BANDS] = "bands",
-        [LOP_P_SCALAR] = "scalar",     [LOP_P_SHAPE] = "shape",
-        [LOP_P_DTYPE] = "dtype",       [LOP_P_ASSUME] = "assume",
-        [LOP_P_FOREIGN] = "foreign",   [LOP_P_GRID] = "grid"};
+        [LOP_P_NONE] = "none",           [LOP_P_ARRAY] = "array",   [LOP_P_OPERATOR] = "operator",
+        [LOP_P_OPERATORS] = "operators", [LOP_P_INDEX] = "index",   [LOP_P_INT] = "int",
+        [LOP_P_OFFSET] = "offset",       [LOP_P_FLAG] = "flag",     [LOP_P_WORD] = "word",
+        [LOP_P_BANDS] = "bands",         [LOP_P_SCALAR] = "scalar", [LOP_P_SHAPE] = "shape",
+        [LOP_P_DTYPE] = "dtype",         [LOP_P_ASSUME] = "assume", [LOP_P_FOREIGN] = "foreign",
+        [LOP_P_GRID] = "grid",           [LOP_P_SIZES] = "sizes",   [LOP_P_LEVELS] = "levels"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;
