@@ -17,6 +17,8 @@ import scipy.sparse as sp
 import pylinop as pl
 
 KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse".split()
+COMPOSITES = "Kron BlockDiag Block".split()  # kinds whose operands are operators
+KINDS += COMPOSITES[1:]
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
 
@@ -51,7 +53,7 @@ def build(d):
             dtype=a.dtype.newbyteorder("="),
             **more,
         )
-    if head in KINDS and head != "Kron":
+    if head in KINDS and head not in COMPOSITES:
         return getattr(pl, head)(*p)
     x = [build(q) if isinstance(q, tuple) else q for q in p]
     return {
@@ -66,7 +68,20 @@ def build(d):
         "Scaled": lambda: x[0] * x[1],
         "Power": lambda: x[0] ** x[1],
         "Kron": lambda: pl.Kron(*x),
+        "BlockDiag": lambda: pl.BlockDiag(*x),
+        "Block": lambda: pl.Block(rows_of(x)),
     }[head]()
+
+
+def rows_of(x):
+    """Blocks in rows: the number of rows comes first."""
+    c = (len(x) - 1) // x[0]
+    return [list(x[1 + i * c : 1 + (i + 1) * c]) for i in range(x[0])]
+
+
+def stacked(parts, axis):
+    batch = np.broadcast_shapes(*(p.shape[:-2] for p in parts))
+    return np.concatenate([np.broadcast_to(p, batch + p.shape[-2:]) for p in parts], axis=axis)
 
 
 def types(d):
@@ -74,7 +89,7 @@ def types(d):
     head, p = d[0], d[1:]
     if head in ("Identity", "Zeros", "Selection"):
         return [True if p[-1] is None else p[-1]]
-    if head in KINDS and head != "Kron":
+    if head in KINDS and head not in COMPOSITES:
         return [q.dtype.newbyteorder("=") for q in p if hasattr(q, "dtype")]
     alpha = [getattr(p[0], "dtype", p[0])] if head == "Scaled" else []
     return sum((types(q) for q in p if isinstance(q, tuple)), alpha)
@@ -127,6 +142,14 @@ def dense(d, dt=None, bound=False):
                 out.shape[:-4] + (out.shape[-4] * out.shape[-3], out.shape[-2] * out.shape[-1])
             )
         return out
+    if head == "BlockDiag":
+        x = [
+            [b if i == j else np.zeros((a.shape[-2], b.shape[-1]), w) for j, b in enumerate(x)]
+            for i, a in enumerate(x)
+        ]
+        return stacked([stacked(row, -1) for row in x], -2)
+    if head == "Block":
+        return stacked([stacked(row, -1) for row in rows_of(x)], -2)
     if head == "Power":
         out = (
             x[0] @ np.eye(x[0].shape[-1], dtype=w)
@@ -153,7 +176,7 @@ def dense(d, dt=None, bound=False):
 
 def steps(d):
     """Roundings met by one result on its way."""
-    if d[0] in KINDS and d[0] != "Kron":
+    if d[0] in KINDS and d[0] not in COMPOSITES:
         return max(dense(d, np.dtype(float), True).shape[-2:]) + 4
     inner = 2 + sum(steps(q) for q in d[1:] if isinstance(q, tuple))
     return inner * (8 if d[0] == "Inverse" else d[2] + 1 if d[0] == "Power" else 1)

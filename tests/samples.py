@@ -81,6 +81,29 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
             leaf("Dense", rng, p, q, dtype, batch, layout, invertible),
             leaf(second, rng, m // p, n // q, dtype, (), layout, invertible),
         )
+    if kind == "BlockDiag":
+        p = int(rng.integers(0, m + 1))
+        q = p if invertible else int(rng.integers(0, n + 1))
+        second = "Diag" if m - p == n - q and rng.integers(2) else "Dense"
+        return (
+            kind,
+            leaf("Dense", rng, p, q, dtype, batch, layout, invertible),
+            leaf(second, rng, m - p, n - q, dtype, (), layout, invertible),
+        )
+    if kind == "Block":
+        p, q = int(rng.integers(0, m + 1)), int(rng.integers(0, n + 1))
+        if invertible:
+            p = q = n // 2
+        first = "Diag" if p == q and rng.integers(2) else "Dense"
+        zeros = "Zeros" if rng.integers(2) or invertible else "Dense"
+        return (
+            kind,
+            2,
+            leaf(first, rng, p, q, dtype, batch, layout, invertible),
+            leaf(zeros, rng, p, n - q, dtype, (), layout),
+            leaf("Dense", rng, m - p, q, dtype, (), layout),
+            leaf("Dense", rng, m - p, n - q, dtype, (), layout, invertible),
+        )
     if kind == "Toeplitz":
         c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
         if invertible:

@@ -33,7 +33,17 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("ops", ["ops/*"]),
     ("kinds", ["core/kinds", "core/rand.c"]),
     ("text", ["core/text"]),
-    ("rewrite", ["core/rules", "core/guards", "core/builds", "core/builds_kron", "core/rewrite"]),
+    (
+        "rewrite",
+        [
+            "core/rules",
+            "core/guards",
+            "core/builds",
+            "core/builds_kron",
+            "core/builds_blocks",
+            "core/rewrite",
+        ],
+    ),
     ("plan", ["core/plan", "core/emit.c", "core/emit_impl"]),
     ("exec", ["core/exec"]),
     ("dump", ["core/dump", "core/explain"]),

@@ -33,7 +33,7 @@ def _load_core() -> None:
 
 _load_core()
 
-from . import _callables, _core, _forms, _walk
+from . import _assemble, _callables, _core, _forms, _walk
 from ._config import config, show_config
 from ._errors import (
     ConvergenceError,
@@ -62,10 +62,12 @@ _core._setup(
         "rmultiply": _walk.rmultiply,
         "make_error": make_error,
         "parts_of_sparse": parts_of_sparse,
+        "grid_of": _assemble.grid_of,
     },
     __file__.rsplit("__init__", 1)[0].encode(),
 )
 
+from ._assemble import block, block_diag, hstack, vstack
 from ._core import (
     Adjoint,
     Conj,
@@ -118,14 +120,18 @@ __all__ = [
     "Transpose",
     "Zeros",
     "aslinearoperator",
+    "block",
+    "block_diag",
     "config",
     "diagonal",
     "freeze",
+    "hstack",
     "inv",
     "kinds",
     "rules",
     "show_config",
     "trace",
+    "vstack",
 ]
 
 for _row in kinds():  # a kind added to the table is here without another line

@@ -67,8 +67,8 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
         return lop_node_ref(d->hole[t->hole]);
     }
     if (t->n == 0 && t->op->random) { /* a kind named alone: (kron), (identity) */
-        const lop_node *a = NULL;
         int64_t m = a_size(d), n = world_pick(&w, 0, 2) ? m : a_size(d);
+        const lop_node *a = gen_composite(&d->g, t->op, m, n, 1);
         for (int i = 0; i < 200 && !(a && a->op == t->op); i++) {
             lop_node_unref(a);
             a = t->op == &lop_op_kron ? gen_operator(&d->g, m, n, 1) : gen_kind(&d->g, m, n);

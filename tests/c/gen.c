@@ -197,7 +197,12 @@ static const lop_node *fresh_operator(gen *g, int64_t m, int64_t n, int depth) {
     lop_attr c = gen_coef(g), a = t_ints(1 + pick(g, 3), 0, 0, 0);
     int64_t t = inner(g);
     if (depth <= 0 || g->w->rand.n > LOP_RAND_LEAVES - 24) return gen_kind(g, m, n);
-    switch (pick(g, 10)) {
+    switch (pick(g, 12)) {
+    case 10:
+    case 11: {
+        const lop_node *some = gen_some_composite(g, m, n, depth);
+        return some ? some : gen_operator(g, m, n, depth - 1);
+    }
     case 9:
         a.i[0] = pick(g, 2);
         return t_one_of(g->w, "part", &a, gen_operator(g, m, n, depth - 1));

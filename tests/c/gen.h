@@ -36,5 +36,9 @@ lop_dtype gen_dtype(gen *g);
 /* 2^29 when an f32 or c64 value stands anywhere below a wider root, else 1: what the error may grow
  * by. */
 double gen_slack(const lop_node *root);
+/* gen_more.c: a composite of several operands with that head, of random operators; NULL where there
+ * is none of that shape. */
+const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, int depth);
+const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth);
 
 #endif

@@ -459,6 +459,8 @@ static const tv *refold(ip *p, const lop_node *node, const tv *a) {
     return y;
 }
 
+#include "interp_compose.h"
+
 /* -- dispatch */
 
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
@@ -494,6 +496,8 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
     if (!strcmp(s, "scale") || !strcmp(s, "scaled"))
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
+    if (!strcmp(s, "slice"))
+        return zip(p, node, a, NULL, 2, node->attr.i[1], node->attr.i[3], do_slice);
     if (!strcmp(s, "recip")) return zip(p, node, a, NULL, 1, a->m, 1, do_recip);
     if (!strcmp(s, "conjugate")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_conj);
     if (!strcmp(s, "view") || !strcmp(s, "swap"))
@@ -545,6 +549,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
         return constant(p, node, s);
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);
+    if (is_composed(s)) return composed(p, node, s);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {

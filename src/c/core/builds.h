@@ -47,5 +47,14 @@ LOP_BUILD(dense_kron);
 LOP_BUILD(diagonal_kron);
 LOP_BUILD(trace_kron);
 LOP_BUILD(element_kron);
+/* builds_blocks.c */
+LOP_BUILD(blockdiag_pairs);
+LOP_BUILD(blockdiag_each);
+LOP_BUILD(blockdiag_rows);
+LOP_BUILD(blocks_dense);
+LOP_BUILD(blocks_diagonal);
+LOP_BUILD(blocks_element);
+LOP_BUILD(apply_block);
+LOP_BUILD(view_block);
 
 #endif

@@ -182,7 +182,9 @@ int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, i
 
 bool lop_emit_alias(lop_emit *e, int out, int in) {
     lop_slot *slot = e->plan->slot;
-    while (slot[in].alias >= 0) in = slot[in].alias;
+    for (; slot[in].alias >= 0; in = slot[in].alias)
+        if (slot[in].part) return false;
+    slot[in].shared = true;
     if (slot[out].kind == LOP_S_OUT) {
         if (slot[in].kind != LOP_S_TEMP) return false;
         slot[in].alias = out;
@@ -192,6 +194,21 @@ bool lop_emit_alias(lop_emit *e, int out, int in) {
     if (slot[in].kind == LOP_S_DERIVED) return false;
     if (slot[in].kind != LOP_S_TEMP) slot[in].need_c = true;
     slot[out].alias = in;
+    return true;
+}
+
+bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
+    lop_slot *p = &e->plan->slot[part];
+    const lop_slot *w = &e->plan->slot[whole];
+    int nb = p->shape.ndim - p->core;
+    bool fits = p->kind == LOP_S_TEMP && p->alias < 0 && !p->shared && w->kind != LOP_S_DERIVED &&
+                p->dt == w->dt && p->core == w->core && nb == w->shape.ndim - w->core;
+    for (int i = 0; fits && i < nb; i++) fits = p->shape.dim[i] == w->shape.dim[i];
+    if (!fits) return false;
+    p->alias = whole;
+    p->part = true;
+    p->row = row;
+    p->col = col;
     return true;
 }
 

@@ -73,6 +73,10 @@ int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch el
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */
 bool lop_emit_alias(lop_emit *e, int out, int in);
+/* Makes slot `part` the block of slot `whole` that begins at (row, col): who reads or writes the
+ * one does so in the other. `part` is a temporary that has no other name; dtype and batch agree.
+ * False when it cannot be (the caller then copies). */
+bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col);
 /* The kernel wants this slot in C order: a leaf is bound so. */
 void lop_emit_c_order(lop_emit *e, int slot);
 lop_err *lop_emit_err(lop_emit *e);

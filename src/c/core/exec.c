@@ -207,24 +207,46 @@ void lop_frame_close(lop_frame *f) {
 
 /* -- running */
 
+/* The slot whose block this is (itself where it is none), and where in it. */
+static int whole_of(const lop_plan *p, int slot, int64_t *row, int64_t *col) {
+    for (*row = *col = 0; p->slot[slot].part; slot = p->slot[slot].alias) {
+        *row += p->slot[slot].row;
+        *col += p->slot[slot].col;
+    }
+    return slot;
+}
+
+static lop_mat mat_of_temp(const lop_frame *f, int slot) {
+    const lop_plan *p = f->plan;
+    int64_t row, col;
+    int whole = whole_of(p, slot, &row, &col), base = whole;
+    const lop_slot *w = &p->slot[whole];
+    while (p->slot[base].alias >= 0) base = p->slot[base].alias;
+    const lop_slot *b = &p->slot[base];
+    lop_mat m = {NULL, w->m, w->n, w->n, 1, w->dt};
+    if (b->kind != LOP_S_TEMP)
+        m.p = f->mat[base].p;
+    else if (b->offset >= 0)
+        m.p = f->work + b->offset;
+    if (base == whole && b->kind != LOP_S_TEMP) m = f->mat[base];
+    if (m.p) m.p = (char *)m.p + (row * m.rs + col * m.cs) * (int64_t)lop_dtype_size(m.dt);
+    m.m = p->slot[slot].m;
+    m.n = p->slot[slot].n;
+    return m;
+}
+
 static void mats_of_temps(lop_frame *f) {
     const lop_plan *p = f->plan;
     for (int i = 0; i < p->nslot; i++) {
-        const lop_slot *s = &p->slot[i];
-        if (s->alias < 0 && s->kind != LOP_S_TEMP) continue;
-        int base = i;
-        while (p->slot[base].alias >= 0) base = p->slot[base].alias;
-        const lop_slot *b = &p->slot[base];
-        void *at =
-            b->kind == LOP_S_TEMP ? (b->offset < 0 ? NULL : f->work + b->offset) : f->mat[base].p;
-        f->mat[i] = (lop_mat){at, s->m, s->n, s->n, 1, s->dt};
+        if (p->slot[i].alias >= 0 || p->slot[i].kind == LOP_S_TEMP) f->mat[i] = mat_of_temp(f, i);
     }
 }
 
 /* Element stride of batch dimension `d` (of `nb` output dimensions) of a slot; 0 where it
  * broadcasts. */
 static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
-    const lop_slot *s = &f->plan->slot[slot];
+    int64_t row, col;
+    const lop_slot *s = &f->plan->slot[whole_of(f->plan, slot, &row, &col)];
     int own = s->shape.ndim - s->core, at = d - (nb - own);
     if (at < 0 || s->shape.dim[at] == 1) return 0;
     if (s->alias < 0 && s->kind != LOP_S_TEMP && s->kind != LOP_S_DERIVED) {

@@ -26,8 +26,18 @@ lop_truth lop_when_krons_fit(const lop_match *m) {
     return LOP_TRUE;
 }
 
+lop_truth lop_when_blocks_add(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    if (a->n != b->n) return LOP_FALSE;
+    for (int i = 0; i < a->n; i++)
+        if (lop_rows(a->child[i]) != lop_rows(b->child[i]) ||
+            lop_cols(a->child[i]) != lop_cols(b->child[i]))
+            return LOP_FALSE;
+    return LOP_TRUE;
+}
+
 static bool square_factors(const lop_node *k) {
-    if (k->op != &lop_op_kron) return false;
+    if (k->op != &lop_op_kron && k->op != &lop_op_blockdiag) return false;
     for (int i = 0; i < k->n; i++)
         if (!lop_is_square(k->child[i])) return false;
     return true;

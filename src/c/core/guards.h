@@ -9,9 +9,9 @@ lop_truth
 lop_when_left_weak(const lop_match *m); /* the left child of the root changes no dtype or batch */
 lop_truth lop_when_right_weak(const lop_match *m); /* likewise the right child */
 lop_truth lop_when_krons_fit(const lop_match *m);  /* two krons whose factors multiply one by one */
-lop_truth
-lop_when_square_factors(const lop_match *m); /* the root's child is a kron of square factors */
-lop_truth lop_when_real(const lop_match *m); /* the root is real and its mode conjugates */
+lop_truth lop_when_square_factors(
+    const lop_match *m); /* the root's child is a kron or blockdiag of square ones */
+lop_truth lop_when_real(const lop_match *m);       /* the root is real and its mode conjugates */
 lop_truth lop_when_transposes(const lop_match *m); /* the root's mode transposes */
 lop_truth
 lop_when_no_batch(const lop_match *m); /* the operator has no batch dimensions of its own */
@@ -39,6 +39,7 @@ lop_when_widens(const lop_match *m); /* the root casts an array expression to a 
 lop_truth lop_when_cast_widens(const lop_match *m); /* the inner cast loses nothing */
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
+lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 
 #endif

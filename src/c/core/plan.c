@@ -164,6 +164,7 @@ static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
     if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2 || s->when >= 0 || s->fail >= 0) return false;
     int from = base_of(p, s->arg[1]);
     const lop_slot *in = &p->slot[s->arg[1]], *out = &p->slot[s->arg[0]];
+    if (in->part || out->part) return false;
     if (p->slot[from].kind != LOP_S_TEMP || p->slot[from].last != i) return false;
     for (int j = 2; j < s->n; j++)
         if (base_of(p, s->arg[j]) == from && s->arg[j] != s->arg[1]) return false;
@@ -233,7 +234,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     h = mix(h, (uint64_t)s->dt);
     for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
-    return h;
+    return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
 }
 
 /* What each derived value is made of: step names, attributes, shapes, leaf serials. */

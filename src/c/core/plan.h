@@ -22,9 +22,11 @@ typedef struct lop_slot {
     int64_t matbytes;    /* one batch element */
     int leaf;            /* LEAF: index of the leaf; DERIVED: index of the derived value */
     int alias;           /* the slot whose memory this is; -1: own */
-    bool need_c;         /* LEAF, OUT: must be bound in C order */
-    int64_t offset;      /* TEMP: in the workspace */
-    int first, last;     /* steps; -1: none */
+    bool part, shared;   /* a block of that slot, at (row, col); other names lie on this one */
+    int64_t row, col;
+    bool need_c;     /* LEAF, OUT: must be bound in C order */
+    int64_t offset;  /* TEMP: in the workspace */
+    int first, last; /* steps; -1: none */
 } lop_slot;
 
 typedef struct lop_leaf {

@@ -13,7 +13,7 @@ typedef struct parts {
     PyObject *init, *arrays;     /* tuple, list */
     const lop_node *child[LOP_MAXPARAM];
     const lop_node **many; /* children of a variadic kind */
-    int n;
+    int n, mode;           /* mode: rows of a grid */
     lop_attr attr;
     lop_node like;
     bool has_like, foreign, copy;
@@ -222,6 +222,7 @@ static int read_one(parts *p, int i) {
     }
 }
 
+/* Takes the operators of a tuple as children; their objects become p->init. */
 static int read_many(parts *p, PyObject *args) {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     if (n < 1) return fail(PyExc_TypeError, "%s() needs at least one operator", p->op->title);
@@ -235,6 +236,21 @@ static int read_many(parts *p, PyObject *args) {
         p->many[p->n++] = lop_node_ref(node);
     }
     return 0;
+}
+
+/* Nested lists: Python makes a flat tuple of operators of them, and counts rows and columns. */
+static int read_grid(parts *p, PyObject *o) {
+    PyObject *copy = p->copy ? Py_True : Py_False, *args[2] = {o, copy};
+    PyObject *r = py_call_hook(p->s, "grid_of", args, 2);
+    if (!r) return -1;
+    PyObject *ops = PyTuple_GET_ITEM(r, 0);
+    p->attr.i[0] = PyLong_AsLongLong(PyTuple_GET_ITEM(r, 1));
+    p->attr.i[1] = PyLong_AsLongLong(PyTuple_GET_ITEM(r, 2));
+    p->mode = (int)p->attr.i[0];
+    Py_SETREF(p->init, PyTuple_New(PyTuple_GET_SIZE(ops)));
+    int rc = p->init ? read_many(p, ops) : -1;
+    Py_DECREF(r);
+    return rc;
 }
 
 /* Positional and keyword arguments into p->arg; `copy` is everybody's keyword. */
@@ -329,6 +345,7 @@ static PyObject *finish(parts *p, PyTypeObject *type) {
     self->s = p->s;
     self->s->refs++;
     self->node = node;
+    self->mode = p->mode;
     self->init = Py_NewRef(p->init);
     self->arrays = PyList_AsTuple(p->arrays);
     self->serial = p->serial;
@@ -369,6 +386,14 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     p.init = PyTuple_New(n);
     if (!p.init) goto done;
     if (many && read_many(&p, args) < 0) goto done;
+    if (p.op->param[0].role == LOP_P_GRID) {
+        if (!p.arg[0]) {
+            fail(PyExc_TypeError, "%s() needs %s", p.op->title, p.op->param[0].name);
+            goto done;
+        }
+        if (read_grid(&p, p.arg[0]) < 0) goto done;
+        many = true;
+    }
     for (int i = 0; !many && i < n; i++)
         if (read_one(&p, i) < 0) goto done;
     self = finish(&p, type);
@@ -396,6 +421,20 @@ PyObject *py_as_operator(py_state *s, PyObject *o) {
 
 /* -- types */
 
+/* A grid as nested lists. */
+static PyObject *rows_of(const py_op *op) {
+    Py_ssize_t r = op->mode, c = PyTuple_GET_SIZE(op->init) / r;
+    PyObject *rows = PyList_New(0);
+    for (Py_ssize_t i = 0; rows && i < r; i++) {
+        PyObject *part = PyTuple_GetSlice(op->init, i * c, (i + 1) * c);
+        PyObject *row = part ? PySequence_List(part) : NULL;
+        if (!row || PyList_Append(rows, row) < 0) Py_CLEAR(rows);
+        Py_XDECREF(part);
+        Py_XDECREF(row);
+    }
+    return rows;
+}
+
 static PyObject *get_param(PyObject *self, void *index) {
     py_op *op = (py_op *)self;
     Py_ssize_t i = (Py_ssize_t)(intptr_t)index;
@@ -407,6 +446,7 @@ static PyObject *get_param(PyObject *self, void *index) {
         return NULL;
     }
     if (kind->param[0].role == LOP_P_OPERATORS) return Py_NewRef(op->init);
+    if (kind->param[0].role == LOP_P_GRID) return rows_of(op);
     return Py_NewRef(PyTuple_GET_ITEM(op->init, i));
 }
 
@@ -443,7 +483,8 @@ static const char *role_text(lop_role role) {
                                         "tuple of int",
                                         "dtype",
                                         "str",
-                                        "object"};
+                                        "object",
+                                        "nested lists of operators or array_like"};
     return words[role];
 }
 
@@ -523,8 +564,8 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
 /* The table as Python sees it: name, signature, parameters, doc, head. */
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
-    static const char *const roles[] = {"none", "array", "operator", "operators", "index",
-                                        "int",  "shape", "dtype",    "assume",    "foreign"};
+    static const char *const roles[] = {"none",  "array", "operator", "operators", "index", "int",
+                                        "shape", "dtype", "assume",   "foreign",   "grid"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;

@@ -1,0 +1,46 @@
+"""The plain walk through composites of several operands: as written, with NumPy's operators.
+
+Each is a generator that yields requests (op, x, mode, vec) and returns the product."""
+
+import numpy as np
+
+N, T, C, H = 0, 1, 2, 3
+
+
+def _joined(parts, vec):
+    """Pieces of a result on top of each other, their batches broadcast."""
+    axis = -1 if vec else -2
+    batch = np.broadcast_shapes(*(p.shape[:axis] for p in parts))
+    parts = [np.broadcast_to(p, (*batch, *p.shape[axis:])) for p in parts]
+    return np.concatenate(parts, axis=axis)
+
+
+def _piece(x, start, count, vec):
+    return x[..., start : start + count] if vec else x[..., start : start + count, :]
+
+
+def _block_diag(op, x, mode, vec):
+    at, out = 0, []
+    for block in op._init:
+        count = block.shape[-2 if mode & T else -1]
+        out.append((yield block, _piece(x, at, count, vec), mode, vec))
+        at += count
+    return _joined(out, vec)
+
+
+def _block(op, x, mode, vec):
+    rows = op.blocks
+    rows = [list(row) for row in zip(*rows)] if mode & T else rows
+    out = []
+    for row in rows:
+        at, total = 0, None
+        for block in row:
+            count = block.shape[-2 if mode & T else -1]
+            y = yield block, _piece(x, at, count, vec), mode, vec
+            total = y if total is None else total + y
+            at += count
+        out.append(total)
+    return _joined(out, vec)
+
+
+WALKS = {"blockdiag": _block_diag, "block": _block}

@@ -1,0 +1,50 @@
+/* gen_more.c: composites of several operands over random operators; a part of gen.h. */
+#include "gen.h"
+
+static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
+
+static const lop_node *made(gen *g, const lop_op *op, const lop_attr *attr, int n,
+                            const lop_node **f) {
+    const lop_node *out = t_node(g->w, op->name, attr, n, f);
+    for (int i = 0; i < n; i++) lop_node_unref(f[i]);
+    return out;
+}
+
+/* Blocks along the diagonal; of a square matrix mostly square ones. */
+static const lop_node *blockdiag(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    const lop_node *f[3] = {0};
+    int count = 1 + (int)pick(g, 3);
+    bool square = m == n && pick(g, 4);
+    for (int i = 0; i < count; i++) {
+        bool last = i + 1 == count;
+        int64_t p = last ? m : pick(g, m + 1), q = last ? n : square ? p : pick(g, n + 1);
+        f[i] = gen_operator(g, p, q, depth - 1);
+        m -= p;
+        n -= q;
+    }
+    return made(g, op, NULL, count, f);
+}
+
+static const lop_node *block(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    const lop_node *f[4] = {0};
+    lop_attr shape = t_ints(1 + pick(g, 2), 1 + pick(g, 2), 0, 0);
+    int64_t rows[2] = {m, 0}, cols[2] = {n, 0};
+    if (shape.i[0] == 2) rows[1] = m - (rows[0] = pick(g, m + 1));
+    if (shape.i[1] == 2) cols[1] = n - (cols[0] = pick(g, n + 1));
+    int count = (int)(shape.i[0] * shape.i[1]);
+    for (int i = 0; i < count; i++)
+        f[i] = gen_operator(g, rows[i / shape.i[1]], cols[i % shape.i[1]], depth - 1);
+    return made(g, op, &shape, count, f);
+}
+
+const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    if (g->w->rand.n > LOP_RAND_LEAVES - 24) return NULL;
+    if (op == &lop_op_blockdiag) return blockdiag(g, op, m, n, depth);
+    if (op == &lop_op_block) return block(g, op, m, n, depth);
+    return NULL;
+}
+
+const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth) {
+    static const lop_op *const ops[] = {&lop_op_blockdiag, &lop_op_block};
+    return gen_composite(g, ops[pick(g, (int64_t)(sizeof ops / sizeof ops[0]))], m, n, depth);
+}

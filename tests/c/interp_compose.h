@@ -1,0 +1,50 @@
+/* interp_compose.h: a part of interp.c: kinds of several operands, and the arrays they go by. */
+/* -- blocks */
+
+static void paste(tv *y, mv to, int64_t row, int64_t col, mv a) {
+    for (int64_t i = 0; i < a.m; i++)
+        for (int64_t j = 0; j < a.n; j++) to.v[(row + i) * y->n + col + j] = a.v[i * a.n + j];
+}
+
+/* The children side by side in rows of c, or (c = 0) along the diagonal. */
+static const tv *pasted(ip *p, const lop_node *node, int64_t c) {
+    const tv *f[64];
+    lop_shape batch = {0}, both;
+    int64_t rows = 0, cols = 0;
+    if (node->n > 64) return fail(p, "too many blocks");
+    for (int i = 0; i < node->n; i++) {
+        if (!(f[i] = ip_eval(p, node->child[i]))) return NULL;
+        if (!broadcast(&batch, &f[i]->batch, &both)) return fail(p, "blocks do not broadcast");
+        batch = both;
+        if (c == 0 || i % c == 0) rows += f[i]->m;
+        if (c == 0 || i < c) cols += f[i]->n;
+    }
+    tv *y = blank(p, &batch, f[0]->core, rows, cols);
+    for (int64_t e = 0; e < y->nb; e++)
+        for (int64_t i = 0, row = 0, col = 0; i < node->n; i++) {
+            paste(y, part(y, &batch, e), row, col, part(f[i], &batch, e));
+            bool last = c == 0 || (i + 1) % c == 0;
+            col = c != 0 && last ? 0 : col + f[i]->n;
+            if (last) row += f[i]->m;
+        }
+    return y;
+}
+static void do_slice(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            y.v[i * y.n + j] = a.v[(node->attr.i[0] + i) * a.n + node->attr.i[2] + j];
+}
+
+static bool is_composed(const char *s) {
+    static const char *const heads[] = {"blockdiag", "blocks", "block", "grid"};
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        if (!strcmp(s, heads[i])) return true;
+    return false;
+}
+
+static const tv *composed(ip *p, const lop_node *node, const char *s) {
+    if (!strcmp(s, "blockdiag") || !strcmp(s, "blocks")) return pasted(p, node, 0);
+    return pasted(p, node, node->attr.i[1]);
+}

@@ -1,0 +1,223 @@
+"""Kinds whose operands are operators, against NumPy and SciPy."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import ref
+import scipy.linalg as sl
+import scipy.sparse as sp
+from samples import values
+
+import pylinop as pl
+
+DTYPES = "float32 float64 complex64 complex128 int8 uint8 int64 bool".split()
+each_dtype = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def same(got, want):
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape and got.dtype == want.dtype, (got.dtype, want.dtype)
+    if got.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, want)
+    else:
+        eps = np.finfo(got.dtype).eps
+        scale = np.abs(want).max() if want.size else 0
+        np.testing.assert_allclose(got, want, rtol=200 * eps, atol=200 * eps * scale)
+
+
+def agrees(A, a, rng, dtype):
+    """Products from both sides in all modes, forms, elements."""
+    m, n = a.shape[-2:]
+    assert A.shape == a.shape and A.dtype == a.dtype
+    for shape in ((n,), (n, 1), (n, 3)):
+        x = values(rng, shape, dtype)
+        same(A @ x, a @ x)
+        same(A.conj() @ x, a.conj() @ x)
+        out = np.empty((*a.shape[:-2], m, *shape[1:]), a.dtype)
+        assert np.matmul(A, x, out=out) is out
+        same(out, a @ x)
+    at = np.swapaxes(a, -1, -2)
+    for shape in ((m,), (m, 2)):
+        y = values(rng, shape, dtype)
+        same(A.T @ y, at @ y)
+        same(A.H @ y, at.conj() @ y)
+    same(A.toarray(), a)
+    for k in (0, 1, -1, n - 1, -m, n + 2):
+        same(A.diagonal(k), np.diagonal(a, k, -2, -1))
+    same(A.trace(), np.trace(a, axis1=-2, axis2=-1))
+    for i in range(m):
+        for j in range(n):
+            same(A[..., i, j], a[..., i, j])
+    for B in (pickle.loads(pickle.dumps(A)), copy.deepcopy(A)):
+        assert type(B) is type(A)
+        same(B.toarray(), a)
+
+
+def callable_of(a):
+    return ref.build(("MatVec", a, True))
+
+
+# -- BlockDiag --
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    "shapes", [[(2, 2)], [(2, 3), (1, 2)], [(2, 2), (0, 3), (3, 3)], [(2, 0), (0, 2), (1, 1)]]
+)
+def test_block_diag(dtype, shapes, rng):
+    blocks = [values(rng, s, dtype) for s in shapes]
+    agrees(pl.BlockDiag(*blocks), sl.block_diag(*blocks).astype(dtype), rng, dtype)
+
+
+def test_block_diag_solves_block_by_block(rng):
+    for dtype in ("float32", "float64", "complex128"):
+        a, d, b = values(rng, (3, 3), dtype), values(rng, (2,), dtype) + 3, values(rng, (5,), dtype)
+        A = pl.inv(pl.BlockDiag(a, pl.Diag(d)))
+        assert type(A) is pl.BlockDiag
+        same(A @ b, np.concatenate([np.linalg.solve(a, b[:3]), b[3:] / d]))
+    B = pl.BlockDiag(pl.Diag([1.0, 0.0]), np.eye(2))
+    with pytest.raises(pl.LinAlgError, match=r"[Ss]ingular"):
+        pl.inv(B) @ np.ones(4)
+    crossed = pl.BlockDiag(np.ones((1, 2)), np.ones((2, 1)))  # square, of blocks that are not
+    with pytest.raises(pl.LinAlgError):
+        pl.inv(crossed) @ np.ones(3)
+
+
+def test_block_diag_closes(rng):
+    A, B = (pl.BlockDiag(values(rng, (2, 2), "float64"), pl.Diag([1.0, 2.0])) for _ in "ab")
+    for C in (A @ B, A + B, A - B, 3 * A, A.T, pl.inv(A), A @ B @ A):
+        assert type(C) is pl.BlockDiag, C
+    a, b = A.toarray(), B.toarray()
+    same((A @ B - A).T.toarray(), (a @ b - a).T)
+    other = pl.BlockDiag(pl.Identity(1), np.eye(3))
+    assert type(A @ other) is pl.Product and type(A + other) is pl.Sum
+    same((A @ other).toarray(), a)
+    assert A.args[1].args == () and len(A.args) == 2
+
+
+def test_block_diag_takes_batches_and_weak_kinds(rng):
+    a, d = values(rng, (3, 1, 2, 2), "float32"), values(rng, (4, 2), "float32")
+    A = pl.BlockDiag(a, pl.Identity(1), pl.Diag(d))
+    assert A.shape == (3, 4, 5, 5) and A.dtype == np.float32
+    want = np.zeros((3, 4, 5, 5), np.float32)
+    want[..., :2, :2], want[..., 2, 2] = a, 1
+    want[..., [3, 4], [3, 4]] = d
+    same(A.toarray(), want)
+    same(A.diagonal(), np.diagonal(want, 0, -2, -1))
+    same(A[..., 2, 2], want[..., 2, 2])
+    same(A[..., 0, 4], want[..., 0, 4])
+    x = values(rng, (5,), "float32")
+    same(A @ x, want @ x)
+    assert pl.BlockDiag(pl.Identity(2), pl.Zeros((1, 1))).dtype == np.float64
+
+
+def test_many_blocks(rng):
+    blocks = [values(rng, (3, 3), "float64") for _ in range(1000)]
+    A, x = pl.BlockDiag(*blocks), values(rng, (3000,), "float64")
+    want = np.concatenate([b @ x[3 * i : 3 * i + 3] for i, b in enumerate(blocks)])
+    same(A @ x, want)
+    same(pl.inv(A) @ want, np.linalg.solve(np.array(blocks), want.reshape(-1, 3, 1)).ravel())
+    assert len(A.explain().split("gemm")) > 20
+
+
+def test_blocks_write_into_place(rng):
+    """No copy: one step a block, on rows of x and y; also inside one another."""
+    a = [values(rng, (3, 3), "float64") for _ in range(3)]
+    A = pl.BlockDiag(pl.BlockDiag(a[0], a[1]), a[2])
+    plan = A.explain()
+    assert "steps     3" in plan and "0 bytes of workspace" in plan, plan
+    x = values(rng, (9, 2), "float64")
+    same(A @ np.asfortranarray(x), sl.block_diag(*a) @ x)
+
+
+# -- Block --
+
+
+@each_dtype
+def test_block(dtype, rng):
+    a, b, d = (values(rng, s, dtype) for s in ((2, 3), (2, 2), (4, 2)))
+    want = np.block([[a, b], [np.zeros((4, 3), dtype), d]]).astype(dtype)
+    agrees(pl.Block([[a, b], [None, d]]), want, rng, dtype)
+    agrees(pl.block([[a, b], [None, d]]), want, rng, dtype)
+    agrees(pl.hstack([a, b]), np.hstack([a, b]), rng, dtype)
+    agrees(pl.vstack([b, d]), np.vstack([b, d]), rng, dtype)
+    agrees(pl.Block([[None, b], [a, None]]), sp.block_array([[None, b], [a, None]]).toarray()
+           .astype(dtype), rng, dtype)  # fmt: skip
+
+
+def test_block_says_what_does_not_fit():
+    a, b = np.ones((2, 2)), np.ones((3, 2))
+    for blocks, words in (
+        ([[a, b]], r"block \(0, 1\) of shape \(3, 2\) .* rows .*\(0, 0\) of shape \(2, 2\)"),
+        ([[a], [np.ones((2, 3))]], r"block \(1, 0\) .* columns"),
+        ([[a, None], [None, None]], r"row 1 of the blocks is None throughout"),
+        ([[a, None]], r"column 1 of the blocks is None throughout"),
+        ([[a, a], [a]], r"row 1 has 1 blocks, row 0 has 2"),
+        ([], r"no block"),
+        ([[]], r"no block"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            pl.Block(blocks)
+    for blocks in (pl.Dense(a), "ab", 3, [pl.Dense(a)], [3]):
+        with pytest.raises(TypeError, match="nested lists"):
+            pl.Block(blocks)
+    with pytest.raises(TypeError):
+        pl.Block()
+
+
+def test_block_keeps_its_blocks(rng):
+    a = pl.Dense(values(rng, (2, 2), "complex128"))
+    B = pl.Block([[a, None], [np.ones((1, 2)), pl.Identity(1)]])
+    assert B.args[0] is a and B.blocks[0][0] is a and len(B.blocks) == 2
+    assert type(B.T) is pl.Block and B.T.T is B and type(B.H) is pl.Block
+    assert B.astype("complex64").dtype == np.complex64
+    A = pl.Block([[a, pl.Identity(2)], [pl.Zeros((2, 2)), a]])
+    x = values(rng, (4,), "complex128")
+    same(pl.inv(A) @ x, np.linalg.solve(A.toarray(), x))
+
+
+def test_zeros_are_structural():
+    nan = np.full((2, 2), np.nan)
+    B = pl.Block([[np.eye(2), None], [None, nan]])
+    np.testing.assert_array_equal((B @ np.ones(4))[:2], [1, 1])
+    x = np.array([1.0, 1.0, np.nan, np.nan])
+    np.testing.assert_array_equal((B @ x)[:2], [1, 1])
+    np.testing.assert_array_equal((pl.BlockDiag(np.eye(2), nan) @ x)[:2], [1, 1])
+
+
+# -- callables and dtypes C does not know run the plain walk --
+
+
+def opaque_cases(rng):
+    a, b = values(rng, (3, 3), "complex128"), values(rng, (2, 3), "complex128")
+    A, B = callable_of(a), callable_of(b)
+    yield pl.BlockDiag(A, pl.Diag([1.0, 2.0]), B), sl.block_diag(a, np.diag([1.0, 2.0]), b)
+    yield (
+        pl.Block([[A, None], [B, pl.Identity(2)]]),
+        np.block([[a, np.zeros((3, 2))], [b, np.eye(2)]]),
+    )
+
+
+@pytest.mark.parametrize("which", range(2))
+def test_callables_inside(which, rng):
+    A, a = list(opaque_cases(rng))[which]
+    m, n = a.shape
+    for x in (values(rng, (n,), "complex128"), values(rng, (n, 2), "complex128")):
+        same(A @ x, a @ x)
+        same(A.conj() @ x, a.conj() @ x)
+    for y in (values(rng, (m,), "complex128"), values(rng, (m, 2), "complex128")):
+        same(A.T @ y, a.T @ y)
+        same(A.H @ y, a.T.conj() @ y)
+        same(y.T @ A, y.T @ a)
+    same(A.toarray(), a)
+    same(A.diagonal(), np.diagonal(a))
+
+
+def test_foreign_dtypes(rng):
+    x = np.arange(5, dtype=np.longdouble)
+    A = pl.BlockDiag(np.ones((2, 2)), np.eye(3))
+    for B in (A, A @ A, A.T, 2 * A):
+        assert (B @ x).dtype == np.longdouble
+        np.testing.assert_allclose((B @ x).astype(float), B.toarray() @ np.arange(5.0))
