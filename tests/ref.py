@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import pylinop as pl
 
 KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse".split()
-COMPOSITES = "Kron BlockDiag Block".split()  # kinds whose operands are operators
+COMPOSITES = "Kron BlockDiag Block LowRankUpdate".split()  # kinds whose operands are operators
 KINDS += COMPOSITES[1:]
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
@@ -70,6 +70,7 @@ def build(d):
         "Kron": lambda: pl.Kron(*x),
         "BlockDiag": lambda: pl.BlockDiag(*x),
         "Block": lambda: pl.Block(rows_of(x)),
+        "LowRankUpdate": lambda: pl.LowRankUpdate(*x),
     }[head]()
 
 
@@ -148,6 +149,9 @@ def dense(d, dt=None, bound=False):
             for i, a in enumerate(x)
         ]
         return stacked([stacked(row, -1) for row in x], -2)
+    if head == "LowRankUpdate":
+        U, V = x[1], x[1] if x[2] is None else x[2]
+        return x[0] + (U if x[3] is None else U @ x[3]) @ adj(V)
     if head == "Block":
         return stacked([stacked(row, -1) for row in rows_of(x)], -2)
     if head == "Power":

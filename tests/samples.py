@@ -90,6 +90,16 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
             leaf("Dense", rng, p, q, dtype, batch, layout, invertible),
             leaf(second, rng, m - p, n - q, dtype, (), layout, invertible),
         )
+    if kind == "LowRankUpdate":
+        first = "Diag" if m == n and rng.integers(2) else "Dense"
+        U, V = (leaf("Dense", rng, s, 2, dtype, (), layout) for s in (m, n))
+        return (
+            kind,
+            leaf(first, rng, m, n, dtype, batch, layout, invertible),
+            U,
+            None if m == n and (invertible or rng.integers(2)) else V,
+            None if invertible or rng.integers(2) else leaf("Dense", rng, 2, 2, dtype),
+        )
     if kind == "Block":
         p, q = int(rng.integers(0, m + 1)), int(rng.integers(0, n + 1))
         if invertible:

@@ -187,6 +187,93 @@ def test_zeros_are_structural():
     np.testing.assert_array_equal((pl.BlockDiag(np.eye(2), nan) @ x)[:2], [1, 1])
 
 
+# -- LowRankUpdate --
+
+
+@each_dtype
+def test_low_rank_update(dtype, rng):
+    b, u, v, c = (values(rng, s, dtype) for s in ((4, 3), (4, 2), (3, 2), (2, 2)))
+    agrees(pl.LowRankUpdate(b, u, v), b + u @ v.conj().T, rng, dtype)
+    agrees(pl.LowRankUpdate(b, u, v, c), b + u @ c @ v.conj().T, rng, dtype)
+    d = values(rng, (4,), dtype)
+    agrees(pl.LowRankUpdate(pl.Diag(d), u), np.diag(d) + u @ u.conj().T, rng, dtype)
+    agrees(pl.LowRankUpdate(pl.Identity(4), u, C=c), np.eye(4, dtype=dtype) + u @ c @ u.conj().T,
+           rng, dtype)  # fmt: skip
+
+
+def eta(a, x, b):
+    a, x, b = (np.asarray(v, np.clongdouble) for v in (a, x, b))
+    norm = np.linalg.norm(a.astype(complex), 2)
+    return float(np.linalg.norm(b - a @ x) / (norm * np.linalg.norm(x) + np.linalg.norm(b)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_woodbury(dtype, rng):
+    """Well and badly conditioned: eta <= 10 n u, the dense form where the formula is not enough."""
+    n, r, u = 60, 4, np.finfo(dtype).eps / 2
+    for spread, size in ((1, 1), (1e-3, 1e3), (1e-12, 1), (1e-7, 1e6), (1, 1e-9)):
+        d = (spread ** rng.random(n)).astype(dtype)
+        U, V = values(rng, (n, r), dtype) * np.float32(size), values(rng, (n, r), dtype)
+        C, b = values(rng, (r, r), dtype), values(rng, (n, 3), dtype)
+        for A in (pl.LowRankUpdate(pl.Diag(d), U), pl.LowRankUpdate(pl.Diag(d), U, V, C)):
+            a = A.toarray()
+            assert "accept" in pl.inv(A).explain()
+            for B, want in ((A, a), (A.T, a.T), (A.H, a.conj().T), (A.conj(), a.conj())):
+                x = pl.inv(B) @ b
+                assert x.dtype == dtype and all(
+                    eta(want, x[:, j], b[:, j]) <= 10 * n * u for j in range(3)
+                )
+
+
+def test_woodbury_with_a_base_that_is_singular(rng):
+    d = np.array([0.0, 1, 2, 3, 4, 5])
+    e = np.eye(6)[:, :1]
+    A = pl.LowRankUpdate(pl.Diag(d), e)
+    b = values(rng, (6, 2), "float64")
+    same(pl.inv(A) @ b, np.linalg.solve(A.toarray(), b))
+    d[0] = -1  # now base is regular and A is not
+    with pytest.raises(pl.LinAlgError, match="[Ss]ingular"):
+        pl.inv(A) @ b
+    d[0] = 2
+    same(pl.inv(A) @ b, np.linalg.solve(A.toarray(), b))
+
+
+def test_woodbury_branches_alone_in_a_batch(rng):
+    d = np.array([[0.0, 1, 2, 3], [1, 2, 3, 4], [1, 1e-30, 1, 1]])
+    u, b = values(rng, (3, 4, 1), "float64"), values(rng, (3, 4, 2), "float64")
+    A = pl.LowRankUpdate(pl.Diag(d), u)
+    x = pl.inv(A) @ b
+    for i in range(3):
+        for j in range(2):
+            assert eta(A.toarray()[i], x[i, :, j], b[i, :, j]) < 1e-14
+    y = pl.inv(pl.LowRankUpdate(pl.Identity(4), u[0])) @ b
+    same(y, np.linalg.solve(np.eye(4) + u[0] @ u[0].T, b))
+
+
+def test_large_update_takes_no_dense_memory(rng):
+    n = 200_000
+    A = pl.LowRankUpdate(pl.Diag(1 + rng.random(n)), values(rng, (n, 5), "float64"))
+    b = values(rng, (n,), "float64")
+    x = pl.inv(A) @ b
+    assert np.linalg.norm(A @ x - b) < 1e-10 * np.linalg.norm(b)
+
+
+def test_low_rank_closes(rng):
+    u, v, c = (values(rng, s, "complex128") for s in ((6, 2), (6, 2), (2, 2)))
+    D, L, M = pl.Diag(values(rng, (6,), "complex128")), pl.LowRank(u, v), pl.LowRank(v, C=c)
+    for A in (L + M, L - M, 2 * L, M * 2j, L + L, (L + M) + L):
+        assert type(A) is pl.LowRank, A
+    for A in (D + L, L + D, D - M, (D + L) + M, M + (D + L), 2j * (D + L), (D + L).H, (D + M).T):
+        assert type(A) is pl.LowRankUpdate, A
+    d, l, m = D.toarray(), L.toarray(), M.toarray()
+    same((2j * (D + L) - M).H.toarray(), (2j * (d + l) - m).conj().T)
+    same((L + M - L).T.toarray(), m.T + (l - l))
+    x = values(rng, (6,), "complex128")
+    same(pl.inv(3 * pl.Identity(6) + M) @ x, np.linalg.solve(3 * np.eye(6) + m, x))
+    with pytest.raises(ValueError, match=r"base \(6, 6\), U \(5, 2\)"):
+        pl.LowRankUpdate(D, u[:5])
+
+
 # -- callables and dtypes C does not know run the plain walk --
 
 
@@ -194,13 +281,17 @@ def opaque_cases(rng):
     a, b = values(rng, (3, 3), "complex128"), values(rng, (2, 3), "complex128")
     A, B = callable_of(a), callable_of(b)
     yield pl.BlockDiag(A, pl.Diag([1.0, 2.0]), B), sl.block_diag(a, np.diag([1.0, 2.0]), b)
+    u, v = values(rng, (3, 2), "complex128"), values(rng, (3, 2), "complex128")
+    c = values(rng, (2, 2), "complex128")
+    yield pl.LowRankUpdate(A, u, v, c), a + u @ c @ v.conj().T
+    yield pl.LowRankUpdate(pl.Identity(3), callable_of(u)), np.eye(3) + u @ u.conj().T
     yield (
         pl.Block([[A, None], [B, pl.Identity(2)]]),
         np.block([[a, np.zeros((3, 2))], [b, np.eye(2)]]),
     )
 
 
-@pytest.mark.parametrize("which", range(2))
+@pytest.mark.parametrize("which", range(4))
 def test_callables_inside(which, rng):
     A, a = list(opaque_cases(rng))[which]
     m, n = a.shape

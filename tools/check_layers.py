@@ -41,6 +41,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "core/builds",
             "core/builds_kron",
             "core/builds_blocks",
+            "core/builds_lowrank",
             "core/rewrite",
         ],
     ),

@@ -43,4 +43,17 @@ def _block(op, x, mode, vec):
     return _joined(out, vec)
 
 
-WALKS = {"blockdiag": _block_diag, "block": _block}
+def _low_rank_update(op, x, mode, vec):
+    base, u, v, c = (*op._init, None, None)[:4]
+    v = u if v is None else v
+    y = yield base, x, mode, vec
+    if mode & T:
+        u, v = v, u
+    conj = C if mode in (C, T) else N  # U* and V* stand where T or C is asked
+    x = yield v, x, H ^ conj, vec
+    if c is not None:
+        x = yield c, x, mode, vec
+    return y + (yield u, x, conj, vec)
+
+
+WALKS = {"blockdiag": _block_diag, "block": _block, "lowrankupdate": _low_rank_update}

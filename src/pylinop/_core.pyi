@@ -252,6 +252,30 @@ class Block(LinearOperator):
     @property
     def blocks(self) -> list[list[LinearOperator]]: ...
 
+class LowRankUpdate(LinearOperator):
+    def __new__(
+        cls,
+        base: _OperatorLike,
+        U: _OperatorLike,
+        V: _OperatorLike | None = None,
+        C: _OperatorLike | None = None,
+    ) -> Self: ...
+    def __init__(
+        self,
+        base: _OperatorLike,
+        U: _OperatorLike,
+        V: _OperatorLike | None = None,
+        C: _OperatorLike | None = None,
+    ) -> None: ...
+    @property
+    def base(self) -> LinearOperator: ...
+    @property
+    def U(self) -> LinearOperator: ...
+    @property
+    def V(self) -> LinearOperator | None: ...
+    @property
+    def C(self) -> LinearOperator | None: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 

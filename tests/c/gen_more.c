@@ -37,14 +37,24 @@ static const lop_node *block(gen *g, const lop_op *op, int64_t m, int64_t n, int
     return made(g, op, &shape, count, f);
 }
 
+static const lop_node *update(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    bool with_c = pick(g, 2) != 0;
+    int64_t p = 1 + pick(g, 2), q = with_c ? 1 + pick(g, 2) : p;
+    const lop_node *f[4] = {gen_operator(g, m, n, depth - 1), gen_operator(g, m, p, depth - 1),
+                            gen_operator(g, n, q, depth - 1), NULL};
+    if (with_c) f[3] = gen_operator(g, p, q, depth - 1);
+    return made(g, op, NULL, with_c ? 4 : 3, f);
+}
+
 const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
     if (g->w->rand.n > LOP_RAND_LEAVES - 24) return NULL;
     if (op == &lop_op_blockdiag) return blockdiag(g, op, m, n, depth);
     if (op == &lop_op_block) return block(g, op, m, n, depth);
+    if (op == &lop_op_lowrankupdate) return update(g, op, m, n, depth);
     return NULL;
 }
 
 const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth) {
-    static const lop_op *const ops[] = {&lop_op_blockdiag, &lop_op_block};
+    static const lop_op *const ops[] = {&lop_op_blockdiag, &lop_op_block, &lop_op_lowrankupdate};
     return gen_composite(g, ops[pick(g, (int64_t)(sizeof ops / sizeof ops[0]))], m, n, depth);
 }

@@ -37,14 +37,29 @@ static void do_slice(ip *p, const lop_node *node, mv y, mv a, mv b) {
             y.v[i * y.n + j] = a.v[(node->attr.i[0] + i) * a.n + node->attr.i[2] + j];
 }
 
+static const tv *sum_of(ip *p, const tv *a, const tv *b) {
+    bool fits = a && b && a->m == b->m && a->n == b->n;
+    return fits ? zip(p, NULL, a, b, 2, a->m, a->n, do_add) : NULL;
+}
+
+static const tv *update(ip *p, const lop_node *node) {
+    const tv *a[4] = {NULL};
+    for (int i = 0; i < node->n; i++)
+        if (!(a[i] = ip_eval(p, node->child[i]))) return NULL;
+    return sum_of(p, a[0], lowrank(p, a[1], a[2], a[3]));
+}
+
 static bool is_composed(const char *s) {
-    static const char *const heads[] = {"blockdiag", "blocks", "block", "grid"};
+    static const char *const heads[] = {"blockdiag", "blocks",  "block",
+                                        "grid",      "instead", "lowrankupdate"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
+    if (!strcmp(s, "instead")) return ip_eval(p, node->child[0]); /* the first arm */
+    if (!strcmp(s, "lowrankupdate")) return update(p, node);
     if (!strcmp(s, "blockdiag") || !strcmp(s, "blocks")) return pasted(p, node, 0);
     return pasted(p, node, node->attr.i[1]);
 }

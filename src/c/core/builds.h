@@ -56,5 +56,12 @@ LOP_BUILD(blocks_diagonal);
 LOP_BUILD(blocks_element);
 LOP_BUILD(apply_block);
 LOP_BUILD(view_block);
+/* builds_lowrank.c */
+LOP_BUILD(view_update);
+LOP_BUILD(update_value);
+LOP_BUILD(scaled_lowrank);
+LOP_BUILD(lowrank_plus);
+LOP_BUILD(plus_lowrank);
+LOP_BUILD(solve_update);
 
 #endif

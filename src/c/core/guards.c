@@ -1,6 +1,8 @@
 /* guards.c: guards look at shapes, dtypes, kinds and declared properties; never at values. */
 #include "guards.h"
 
+#include <string.h>
+
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
@@ -34,6 +36,26 @@ lop_truth lop_when_blocks_add(const lop_match *m) {
             lop_cols(a->child[i]) != lop_cols(b->child[i]))
             return LOP_FALSE;
     return LOP_TRUE;
+}
+
+/* Kinds whose solves cost about as much as their products. */
+static bool cheap_to_solve(const lop_node *a) {
+    static const char *const kinds[] = {"diag",        "identity", "kron",      "blockdiag",
+                                        "tridiagonal", "banded",   "circulant", "triangular",
+                                        "permutation", "eigen",    "dft"};
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
+    return false;
+}
+lop_truth lop_when_low_update(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *base = a->child[0], *u = a->child[1];
+    if (a->op == &lop_op_sum) {
+        bool last = a->child[1]->op == &lop_op_lowrank;
+        base = a->child[last ? 0 : 1];
+        u = a->child[last ? 1 : 0]->child[0];
+    }
+    return truth(lop_cols(u) <= lop_rows(a) / 2 && cheap_to_solve(base));
 }
 
 static bool square_factors(const lop_node *k) {

@@ -39,6 +39,8 @@ lop_when_widens(const lop_match *m); /* the root casts an array expression to a 
 lop_truth lop_when_cast_widens(const lop_match *m); /* the inner cast loses nothing */
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
+lop_truth lop_when_low_update(
+    const lop_match *m); /* the root solves with a low rank added to what is cheap to solve for */
 lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 

@@ -299,6 +299,11 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         p->child[1] = lop_node_ref(p->child[0]);
         p->n++;
     }
+    if (p->op == &lop_op_lowrankupdate && (!p->arg[2] || p->arg[2] == Py_None) && p->n >= 2) {
+        if (p->n == 3) p->child[3] = p->child[2];
+        p->child[2] = lop_node_ref(p->child[1]);
+        p->n++;
+    }
     if (p->op == &lop_op_selection) {
         p->attr.i[1] = p->like.weak;
         p->attr.i[2] = (int64_t)(p->foreign ? LOP_f64 : p->like.dtype);
