@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import pylinop as pl
 
 KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse".split()
-COMPOSITES = "Kron BlockDiag Block LowRankUpdate".split()  # kinds whose operands are operators
+COMPOSITES = "Kron BlockDiag Block LowRankUpdate KronSum".split()  # kinds whose operands are operators
 KINDS += COMPOSITES[1:]
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
@@ -70,6 +70,7 @@ def build(d):
         "Kron": lambda: pl.Kron(*x),
         "BlockDiag": lambda: pl.BlockDiag(*x),
         "Block": lambda: pl.Block(rows_of(x)),
+        "KronSum": lambda: pl.KronSum(*x),
         "LowRankUpdate": lambda: pl.LowRankUpdate(*x),
     }[head]()
 
@@ -83,6 +84,16 @@ def rows_of(x):
 def stacked(parts, axis):
     batch = np.broadcast_shapes(*(p.shape[:-2] for p in parts))
     return np.concatenate([np.broadcast_to(p, batch + p.shape[-2:]) for p in parts], axis=axis)
+
+
+def kron(x):
+    out = x[0]
+    for b in x[1:]:
+        out = out[..., :, None, :, None] * b[..., None, :, None, :]
+        out = out.reshape(
+            out.shape[:-4] + (out.shape[-4] * out.shape[-3], out.shape[-2] * out.shape[-1])
+        )
+    return out
 
 
 def types(d):
@@ -136,12 +147,13 @@ def dense(d, dt=None, bound=False):
         return (U if p[2] is None else U @ get(p[2])) @ adj(V)
     x = [dense(q, dt, bound) if isinstance(q, tuple) else q for q in p]
     if head == "Kron":
-        out = x[0]
-        for b in x[1:]:
-            out = out[..., :, None, :, None] * b[..., None, :, None, :]
-            out = out.reshape(
-                out.shape[:-4] + (out.shape[-4] * out.shape[-3], out.shape[-2] * out.shape[-1])
-            )
+        return kron(x)
+    if head == "KronSum":
+        eyes = [np.eye(a.shape[-1], dtype=w) for a in x]
+        terms = [kron([a if i == j else e for j, e in enumerate(eyes)]) for i, a in enumerate(x)]
+        out = terms[0]
+        for t in terms[1:]:
+            out = out + t
         return out
     if head == "BlockDiag":
         x = [

@@ -47,6 +47,7 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
         (kind in ("Identity", "Diag") or invertible)
         and m != n
         or (kind == "Sparse" and batch)
+        or (kind == "KronSum" and m != n)
         or (invertible and kind in ("Zeros", "LowRank"))
         or (kind == "Selection" and m and not n)
     ):
@@ -100,12 +101,20 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
             None if m == n and (invertible or rng.integers(2)) else V,
             None if invertible or rng.integers(2) else leaf("Dense", rng, 2, 2, dtype),
         )
+    if kind == "KronSum":
+        p = int(rng.choice([k for k in range(1, n + 1) if n % k == 0] or [1]))
+        second = "Diag" if rng.integers(2) else "Dense"
+        return (
+            kind,
+            leaf("Dense", rng, p, p, dtype, batch, layout, invertible),
+            leaf(second, rng, n // p, n // p, dtype, (), layout, invertible),
+        )
     if kind == "Block":
         p, q = int(rng.integers(0, m + 1)), int(rng.integers(0, n + 1))
         if invertible:
             p = q = n // 2
         first = "Diag" if p == q and rng.integers(2) else "Dense"
-        zeros = "Zeros" if rng.integers(2) or invertible else "Dense"
+        zeros = "Zeros" if not invertible and rng.integers(2) else "Dense"
         return (
             kind,
             2,

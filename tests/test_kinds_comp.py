@@ -274,6 +274,33 @@ def test_low_rank_closes(rng):
         pl.LowRankUpdate(D, u[:5])
 
 
+# -- KronSum --
+
+
+@each_dtype
+def test_kron_sum(dtype, rng):
+    a, b, c = (values(rng, (k, k), dtype) for k in (2, 3, 2))
+    eye = [np.eye(k, dtype=dtype) for k in (2, 3)]
+    two = np.kron(a, eye[1]) + np.kron(eye[0], b)
+    agrees(pl.KronSum(a, b), two, rng, dtype)
+    agrees(pl.KronSum(a, b, c), np.kron(two, eye[0]) + np.kron(np.eye(6, dtype=dtype), c), rng,
+           dtype)  # fmt: skip
+    agrees(pl.KronSum(a), a, rng, dtype)
+    d, e = values(rng, (2,), dtype), values(rng, (3,), dtype)
+    agrees(pl.KronSum(pl.Diag(d), pl.Diag(e)), np.diag(np.add.outer(d, e).ravel()), rng, dtype)
+
+
+def test_kron_sum_against_scipy(rng):
+    a, b = (sp.random_array((k, k), density=0.5, rng=rng) for k in (3, 4))
+    same(pl.KronSum(a, b).toarray(), sp.kronsum(b, a).toarray())
+    K = pl.KronSum(pl.Diag([1.0, 2.0]), pl.Diag([3.0, 4.0, 5.0]))
+    x = values(rng, (6,), "float64")
+    same(pl.inv(K) @ x, x / K.diagonal())
+    assert type(K.T) is pl.KronSum and "kronsum-diag" in K.explain()
+    with pytest.raises(ValueError, match=r"operand 1 has shape \(2, 3\)"):
+        pl.KronSum(np.eye(2), np.ones((2, 3)))
+
+
 # -- callables and dtypes C does not know run the plain walk --
 
 
@@ -285,13 +312,16 @@ def opaque_cases(rng):
     c = values(rng, (2, 2), "complex128")
     yield pl.LowRankUpdate(A, u, v, c), a + u @ c @ v.conj().T
     yield pl.LowRankUpdate(pl.Identity(3), callable_of(u)), np.eye(3) + u @ u.conj().T
+    yield pl.KronSum(A, pl.Diag([1.0, 2.0])), np.kron(a, np.eye(2)) + np.kron(
+        np.eye(3), np.diag([1.0, 2.0])
+    )
     yield (
         pl.Block([[A, None], [B, pl.Identity(2)]]),
         np.block([[a, np.zeros((3, 2))], [b, np.eye(2)]]),
     )
 
 
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", range(5))
 def test_callables_inside(which, rng):
     A, a = list(opaque_cases(rng))[which]
     m, n = a.shape

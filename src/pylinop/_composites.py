@@ -56,4 +56,20 @@ def _low_rank_update(op, x, mode, vec):
     return y + (yield u, x, conj, vec)
 
 
-WALKS = {"blockdiag": _block_diag, "block": _block, "lowrankupdate": _low_rank_update}
+def _kron_sum(op, x, mode, vec):
+    """Each operand on the axis of x that is its own."""
+    x = x[..., None] if vec else x
+    k, total = x.shape[-1], 0
+    sizes = [f.shape[-1] for f in op._init]
+    for i, f in enumerate(op._init):
+        lead = int(np.prod(sizes[:i], dtype=np.int64))
+        after = int(np.prod(sizes[i + 1 :], dtype=np.int64)) * k
+        y = np.moveaxis(x.reshape(*x.shape[:-2], lead, sizes[i], after), -3, -2)
+        y = yield f, y.reshape(*y.shape[:-3], sizes[i], lead * after), mode, False
+        y = np.moveaxis(y.reshape(*y.shape[:-1], lead, after), -2, -3)
+        y = y.reshape(*y.shape[:-3], x.shape[-2], k)
+        total = y if i == 0 else total + y
+    return total[..., 0] if vec else total
+
+
+WALKS = {"blockdiag": _block_diag, "block": _block, "kronsum": _kron_sum, "lowrankupdate": _low_rank_update}

@@ -46,15 +46,33 @@ static const lop_node *update(gen *g, const lop_op *op, int64_t m, int64_t n, in
     return made(g, op, NULL, with_c ? 4 : 3, f);
 }
 
+static const lop_node *kronsum(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    const lop_node *f[3] = {0};
+    int64_t p = 1 + pick(g, m > 0 ? m : 1);
+    while (m > 0 && m % p) p--;
+    if (m != n) return NULL;
+    int count = 1 + (int)pick(g, 3);
+    bool diagonal = !pick(g, 4);
+    for (int i = 0; i < count; i++) {
+        int64_t size = i + 1 == count ? m : i ? 1 : p;
+        f[i] = diagonal ? t_one_of(g->w, "diag", NULL, gen_array(g, 1, size, 1))
+                        : gen_operator(g, size, size, depth - 1);
+        m = size ? m / size : m;
+    }
+    return made(g, op, NULL, count, f);
+}
+
 const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
     if (g->w->rand.n > LOP_RAND_LEAVES - 24) return NULL;
     if (op == &lop_op_blockdiag) return blockdiag(g, op, m, n, depth);
     if (op == &lop_op_block) return block(g, op, m, n, depth);
+    if (op == &lop_op_kronsum) return kronsum(g, op, m, n, depth);
     if (op == &lop_op_lowrankupdate) return update(g, op, m, n, depth);
     return NULL;
 }
 
 const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth) {
-    static const lop_op *const ops[] = {&lop_op_blockdiag, &lop_op_block, &lop_op_lowrankupdate};
+    static const lop_op *const ops[] = {&lop_op_blockdiag, &lop_op_block, &lop_op_lowrankupdate,
+                                        &lop_op_kronsum};
     return gen_composite(g, ops[pick(g, (int64_t)(sizeof ops / sizeof ops[0]))], m, n, depth);
 }

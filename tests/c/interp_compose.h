@@ -49,9 +49,30 @@ static const tv *update(ip *p, const lop_node *node) {
     return sum_of(p, a[0], lowrank(p, a[1], a[2], a[3]));
 }
 
+static const tv *eye_like(ip *p, int64_t n) {
+    lop_shape none = {0};
+    tv *eye = blank(p, &none, 2, n, n);
+    for (int64_t i = 0; i < n; i++) eye->v[i * n + i] = one();
+    return eye;
+}
+static const tv *kronsum(ip *p, const lop_node *node) {
+    const tv *all = NULL;
+    for (int i = 0; i < node->n; i++) {
+        const tv *term = eye_like(p, 1);
+        for (int j = 0; j < node->n; j++) {
+            const tv *f =
+                i == j ? ip_eval(p, node->child[i]) : eye_like(p, lop_rows(node->child[j]));
+            if (!f) return NULL;
+            term = zip(p, NULL, term, f, 2, term->m * f->m, term->n * f->n, do_kron);
+        }
+        all = all ? sum_of(p, all, term) : term;
+    }
+    return all;
+}
+
 static bool is_composed(const char *s) {
-    static const char *const heads[] = {"blockdiag", "blocks",  "block",
-                                        "grid",      "instead", "lowrankupdate"};
+    static const char *const heads[] = {"blockdiag", "blocks",        "block",  "grid",
+                                        "instead",   "lowrankupdate", "kronsum"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -59,6 +80,7 @@ static bool is_composed(const char *s) {
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
     if (!strcmp(s, "instead")) return ip_eval(p, node->child[0]); /* the first arm */
+    if (!strcmp(s, "kronsum")) return kronsum(p, node);
     if (!strcmp(s, "lowrankupdate")) return update(p, node);
     if (!strcmp(s, "blockdiag") || !strcmp(s, "blocks")) return pasted(p, node, 0);
     return pasted(p, node, node->attr.i[1]);

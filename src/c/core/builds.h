@@ -47,6 +47,11 @@ LOP_BUILD(dense_kron);
 LOP_BUILD(diagonal_kron);
 LOP_BUILD(trace_kron);
 LOP_BUILD(element_kron);
+LOP_BUILD(apply_kronsum);
+LOP_BUILD(view_kronsum);
+LOP_BUILD(diagonal_kronsum);
+LOP_BUILD(trace_kronsum);
+LOP_BUILD(element_kronsum);
 /* builds_blocks.c */
 LOP_BUILD(blockdiag_pairs);
 LOP_BUILD(blockdiag_each);

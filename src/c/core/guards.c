@@ -58,6 +58,16 @@ lop_truth lop_when_low_update(const lop_match *m) {
     return truth(lop_cols(u) <= lop_rows(a) / 2 && cheap_to_solve(base));
 }
 
+static bool diagonals(const lop_node *k) {
+    for (int i = 0; i < k->n; i++)
+        if (k->child[i]->op != &lop_op_diag) return false;
+    return true;
+}
+lop_truth lop_when_diagonals(const lop_match *m) { return truth(diagonals(m->root)); }
+lop_truth lop_when_not_diagonals(const lop_match *m) {
+    return truth(!diagonals(m->root->child[0]));
+}
+
 static bool square_factors(const lop_node *k) {
     if (k->op != &lop_op_kron && k->op != &lop_op_blockdiag) return false;
     for (int i = 0; i < k->n; i++)

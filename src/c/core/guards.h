@@ -41,6 +41,9 @@ lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
 lop_truth lop_when_low_update(
     const lop_match *m); /* the root solves with a low rank added to what is cheap to solve for */
+lop_truth lop_when_diagonals(const lop_match *m); /* all the root's operands are Diag */
+lop_truth
+lop_when_not_diagonals(const lop_match *m); /* those of the root's operator are not all Diag */
 lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 
