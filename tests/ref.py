@@ -17,7 +17,10 @@ import scipy.sparse as sp
 import pylinop as pl
 
 KINDS = "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse".split()
-COMPOSITES = "Kron BlockDiag Block LowRankUpdate KronSum".split()  # kinds whose operands are operators
+# kinds whose operands are operators
+COMPOSITES = (
+    "Kron BlockDiag Block LowRankUpdate KronSum Congruence Root Eigen HadamardProduct KhatriRao"
+).split()
 KINDS += COMPOSITES[1:]
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
@@ -70,7 +73,7 @@ def build(d):
         "Kron": lambda: pl.Kron(*x),
         "BlockDiag": lambda: pl.BlockDiag(*x),
         "Block": lambda: pl.Block(rows_of(x)),
-        "KronSum": lambda: pl.KronSum(*x),
+        **{k: (lambda k=k: getattr(pl, k)(*x)) for k in COMPOSITES[4:]},
         "LowRankUpdate": lambda: pl.LowRankUpdate(*x),
     }[head]()
 
@@ -104,7 +107,8 @@ def types(d):
     if head in KINDS and head not in COMPOSITES:
         return [q.dtype.newbyteorder("=") for q in p if hasattr(q, "dtype")]
     alpha = [getattr(p[0], "dtype", p[0])] if head == "Scaled" else []
-    return sum((types(q) for q in p if isinstance(q, tuple)), alpha)
+    arrays = [q.dtype.newbyteorder("=") for q in p if isinstance(q, np.ndarray)]  # Eigen's
+    return sum((types(q) for q in p if isinstance(q, tuple)), alpha + arrays)
 
 
 def dtype(d, *arrays):
@@ -182,6 +186,14 @@ def dense(d, dt=None, bound=False):
         "Sum": lambda: x[0] + x[1],
         "Sub": lambda: x[0] + x[1] if bound else x[0] - x[1],
         "Product": lambda: x[0] @ x[1],
+        "Congruence": lambda: x[0] @ x[1] @ adj(x[0]),
+        "Root": lambda: x[0] @ adj(x[0]),
+        "Eigen": lambda: (x[0] * get(x[1])[..., None, :]) @ adj(x[0]),
+        "HadamardProduct": lambda: x[0] * x[1],
+        "KhatriRao": lambda: (x[0][..., :, None, :] * x[1][..., None, :, :]).reshape(
+            np.broadcast_shapes(x[0].shape[:-2], x[1].shape[:-2])
+            + (x[0].shape[-2] * x[1].shape[-2], x[0].shape[-1])
+        ),
         "Scaled": lambda: (abs(x[0]) if bound else w.type(x[0])) * x[1],
         "Neg": lambda: x[0] if bound else -x[0],
         "T": lambda: np.swapaxes(x[0], -1, -2),

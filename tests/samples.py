@@ -47,7 +47,7 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
         (kind in ("Identity", "Diag") or invertible)
         and m != n
         or (kind == "Sparse" and batch)
-        or (kind == "KronSum" and m != n)
+        or (kind in ("KronSum", "Congruence", "Root", "Eigen") and m != n)
         or (invertible and kind in ("Zeros", "LowRank"))
         or (kind == "Selection" and m and not n)
     ):
@@ -108,6 +108,29 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
             kind,
             leaf("Dense", rng, p, p, dtype, batch, layout, invertible),
             leaf(second, rng, n // p, n // p, dtype, (), layout, invertible),
+        )
+    if kind in ("Congruence", "Root", "Eigen"):
+        k = n if invertible else int(rng.integers(1, 4))
+        first = leaf("Dense", rng, n, k, dtype, batch, layout, invertible)
+        if kind == "Root":
+            return (kind, first)
+        if kind == "Eigen":
+            return (kind, first, leaf("Diag", rng, k, k, dtype, (), layout, invertible)[1])
+        return (kind, first, leaf("Diag" if rng.integers(2) else "Dense", rng, k, k, dtype, (),
+                                  layout, invertible))  # fmt: skip
+    if kind == "HadamardProduct":
+        second = "Dense" if m != n or rng.integers(2) or invertible else "Toeplitz"
+        return (
+            kind,
+            leaf("Dense", rng, m, n, dtype, batch, layout, invertible),
+            leaf(second, rng, m, n, dtype, (), layout, invertible),
+        )
+    if kind == "KhatriRao":
+        p = 1 if invertible else int(rng.choice([k for k in range(1, m + 1) if m % k == 0] or [1]))
+        return (
+            kind,
+            leaf("Dense", rng, p, n, dtype, batch, layout),
+            leaf("Dense", rng, m // p, n, dtype, (), layout, invertible),
         )
     if kind == "Block":
         p, q = int(rng.integers(0, m + 1)), int(rng.integers(0, n + 1))

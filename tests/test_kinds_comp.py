@@ -301,6 +301,53 @@ def test_kron_sum_against_scipy(rng):
         pl.KronSum(np.eye(2), np.ones((2, 3)))
 
 
+# -- Congruence, Root, Eigen, HadamardProduct, KhatriRao --
+
+
+@each_dtype
+def test_congruence_root_eigen(dtype, rng):
+    a, b, d = values(rng, (4, 3), dtype), values(rng, (3, 3), dtype), values(rng, (3,), dtype)
+    agrees(pl.Congruence(a, b), a @ b @ a.conj().T, rng, dtype)
+    agrees(pl.Root(a), a @ a.conj().T, rng, dtype)
+    agrees(pl.Eigen(a, d), a @ np.diag(d) @ a.conj().T, rng, dtype)
+
+
+@each_dtype
+def test_hadamard_and_khatri_rao(dtype, rng):
+    a, b, c = (values(rng, s, dtype) for s in ((3, 4), (3, 4), (2, 4)))
+    agrees(pl.multiply(a, pl.Dense(b)), a * b, rng, dtype)
+    agrees(pl.KhatriRao(a, c), sl.khatri_rao(a, c), rng, dtype)
+    d, s = values(rng, (4,), dtype), values(rng, (4, 4), dtype)
+    agrees(pl.HadamardProduct(pl.Diag(d), s), np.diag(d) * s, rng, dtype)
+    agrees(pl.HadamardProduct(s, pl.Identity(4)), np.diag(np.diag(s)), rng, dtype)
+
+
+def test_solves_use_the_form(rng):
+    q = np.linalg.qr(values(rng, (5, 5), "complex128"))[0]
+    d, b = 1 + rng.random(5), values(rng, (5, 2), "complex128")
+    E = pl.Eigen(pl.Dense(q, assume_a="orthogonal"), d)
+    same(pl.inv(E) @ b, np.linalg.solve(E.toarray(), b))
+    assert "solve-orthogonal" in pl.inv(E).explain() and "getr" not in pl.inv(E).explain()
+    same(pl.inv(E.T) @ b, np.linalg.solve(E.toarray().T, b))
+    L = pl.Dense(np.tril(values(rng, (5, 5), "float64")) + 3 * np.eye(5), "lower triangular")
+    same(pl.inv(pl.Root(L)) @ b, np.linalg.solve(pl.Root(L).toarray(), b))
+    assert pl.inv(pl.Root(L)).explain().count("trsm") == 2
+    with pytest.raises(pl.LinAlgError):
+        pl.inv(pl.Root(pl.Zeros((3, 2)))) @ np.ones(3)
+
+
+def test_forms_that_close(rng):
+    a = pl.Dense(values(rng, (3, 3), "complex128"))
+    for A in (pl.Congruence(a, a), pl.Root(a), pl.Eigen(a, [1j, 2, 3]), pl.HadamardProduct(a, a)):
+        for B in (A.T, A.H, A.conj(), A.T.conj()):
+            assert type(B) is type(A)
+        same(A.H.toarray(), A.toarray().conj().T)
+        same(A.T.toarray(), A.toarray().T)
+    assert type(pl.multiply(2, a)) is pl.Scaled
+    with pytest.raises(ValueError, match=r"\(3, 3\) and \(2, 3\)"):
+        pl.multiply(a, np.ones((2, 3)))
+
+
 # -- callables and dtypes C does not know run the plain walk --
 
 
@@ -312,16 +359,22 @@ def opaque_cases(rng):
     c = values(rng, (2, 2), "complex128")
     yield pl.LowRankUpdate(A, u, v, c), a + u @ c @ v.conj().T
     yield pl.LowRankUpdate(pl.Identity(3), callable_of(u)), np.eye(3) + u @ u.conj().T
-    yield pl.KronSum(A, pl.Diag([1.0, 2.0])), np.kron(a, np.eye(2)) + np.kron(
-        np.eye(3), np.diag([1.0, 2.0])
+    yield (
+        pl.KronSum(A, pl.Diag([1.0, 2.0])),
+        np.kron(a, np.eye(2)) + np.kron(np.eye(3), np.diag([1.0, 2.0])),
     )
+    yield pl.Congruence(B, A), b @ a @ b.conj().T
+    yield pl.Root(B), b @ b.conj().T
+    yield pl.Eigen(B, v[:, 0]), b @ np.diag(v[:, 0]) @ b.conj().T
+    yield pl.HadamardProduct(A, a), a * a
+    yield pl.KhatriRao(B, a), sl.khatri_rao(b, a)
     yield (
         pl.Block([[A, None], [B, pl.Identity(2)]]),
         np.block([[a, np.zeros((3, 2))], [b, np.eye(2)]]),
     )
 
 
-@pytest.mark.parametrize("which", range(5))
+@pytest.mark.parametrize("which", range(10))
 def test_callables_inside(which, rng):
     A, a = list(opaque_cases(rng))[which]
     m, n = a.shape

@@ -42,6 +42,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "core/builds_kron",
             "core/builds_blocks",
             "core/builds_lowrank",
+            "core/builds_compose",
             "core/rewrite",
         ],
     ),

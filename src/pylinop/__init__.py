@@ -67,7 +67,7 @@ _core._setup(
     __file__.rsplit("__init__", 1)[0].encode(),
 )
 
-from ._assemble import block, block_diag, hstack, vstack
+from ._assemble import block, block_diag, hstack, multiply, vstack
 from ._core import (
     Adjoint,
     Conj,
@@ -128,6 +128,7 @@ __all__ = [
     "hstack",
     "inv",
     "kinds",
+    "multiply",
     "rules",
     "show_config",
     "trace",

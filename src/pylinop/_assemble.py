@@ -5,7 +5,7 @@ import numpy as np
 from . import _core
 from ._forms import as_operator
 
-__all__ = ["block", "block_diag", "hstack", "vstack"]
+__all__ = ["block", "block_diag", "hstack", "multiply", "vstack"]
 
 
 def grid_of(blocks, copy=False):
@@ -106,3 +106,19 @@ def block_diag(*ops):
     np.float64(3.0)
     """
     return _core.BlockDiag(*ops)
+
+
+def multiply(A, B):
+    """The element-wise product: a `HadamardProduct` of operators, a multiple for a number.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.multiply(pl.Toeplitz([1.0, 2.0]), np.full((2, 2), 3.0)).toarray()
+    array([[3., 6.],
+           [6., 3.]])
+    """
+    for a, b in ((A, B), (B, A)):
+        if np.ndim(a) == 0 and not isinstance(a, _core.Operator):
+            return as_operator(b) * a
+    return _core.HadamardProduct(A, B)

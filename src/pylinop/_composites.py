@@ -72,4 +72,42 @@ def _kron_sum(op, x, mode, vec):
     return total[..., 0] if vec else total
 
 
-WALKS = {"blockdiag": _block_diag, "block": _block, "kronsum": _kron_sum, "lowrankupdate": _low_rank_update}
+def _sandwich(op, x, mode, vec):
+    """A B A^H; B may be missing (Root) or a vector (Eigen)."""
+    a, b = (*op._init, None)[:2]
+    conj = mode in (C, T)
+    x = yield a, x, T if conj else H, vec
+    if isinstance(b, np.ndarray):
+        b = np.conjugate(b) if mode & C else b
+        x = (b if vec else b[..., None]) * x
+    elif b is not None:
+        x = yield b, x, mode, vec
+    return (yield a, x, C if conj else N, vec)
+
+
+def _elements(op, x, mode, vec):
+    """HadamardProduct and KhatriRao by their dense forms."""
+    from . import _walk
+
+    a, b = (_walk.toarray(o) for o in op._init)
+    if op._head == "hadamard":
+        a = a * b
+    else:
+        a = a[..., :, None, :] * b[..., None, :, :]
+        a = a.reshape(*a.shape[:-3], -1, a.shape[-1])
+    a = _walk._seen(a, mode)
+    return (a @ x[..., None])[..., 0] if vec else a @ x
+    yield  # a walk is a generator
+
+
+WALKS = {
+    "blockdiag": _block_diag,
+    "block": _block,
+    "kronsum": _kron_sum,
+    "lowrankupdate": _low_rank_update,
+    "congruence": _sandwich,
+    "root": _sandwich,
+    "eigen": _sandwich,
+    "hadamard": _elements,
+    "khatrirao": _elements,
+}

@@ -70,9 +70,29 @@ static const tv *kronsum(ip *p, const lop_node *node) {
     return all;
 }
 
+static void do_khatri(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            y.v[i * y.n + j] = mul(p, a.v[i / b.m * a.n + j], b.v[i % b.m * b.n + j]);
+}
+/* congruence, root, eigen: A B A^H. */
+static const tv *sandwich(ip *p, const lop_node *node) {
+    const tv *a = ip_eval(p, node->child[0]), *b = node->n > 1 ? ip_eval(p, node->child[1]) : NULL;
+    if (!a || (node->n > 1 && !b)) return NULL;
+    if (b && b->core == 1) b = zip(p, NULL, b, NULL, 2, b->m, b->m, do_diag);
+    return lowrank(p, a, a, b);
+}
+static const tv *pair_of(ip *p, const lop_node *node, bool khatri) {
+    const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
+    if (!a || !b) return NULL;
+    return zip(p, NULL, a, b, 2, khatri ? a->m * b->m : a->m, a->n, khatri ? do_khatri : do_mul);
+}
+
 static bool is_composed(const char *s) {
-    static const char *const heads[] = {"blockdiag", "blocks",        "block",  "grid",
-                                        "instead",   "lowrankupdate", "kronsum"};
+    static const char *const heads[] = {"blockdiag",     "blocks",  "block",      "grid", "instead",
+                                        "lowrankupdate", "kronsum", "congruence", "root", "eigen",
+                                        "hadamard",      "khatri",  "khatrirao"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -80,6 +100,10 @@ static bool is_composed(const char *s) {
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
     if (!strcmp(s, "instead")) return ip_eval(p, node->child[0]); /* the first arm */
+    if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
+        return sandwich(p, node);
+    if (!strcmp(s, "hadamard")) return pair_of(p, node, false);
+    if (!strcmp(s, "khatri") || !strcmp(s, "khatrirao")) return pair_of(p, node, true);
     if (!strcmp(s, "kronsum")) return kronsum(p, node);
     if (!strcmp(s, "lowrankupdate")) return update(p, node);
     if (!strcmp(s, "blockdiag") || !strcmp(s, "blocks")) return pasted(p, node, 0);

@@ -68,5 +68,11 @@ LOP_BUILD(scaled_lowrank);
 LOP_BUILD(lowrank_plus);
 LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
+/* builds_compose.c */
+LOP_BUILD(hadamard_diag);
+LOP_BUILD(apply_hadamard);
+LOP_BUILD(khatrirao);
+LOP_BUILD(cast_value);
+LOP_BUILD(solve_orthogonal);
 
 #endif

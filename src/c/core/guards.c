@@ -68,6 +68,12 @@ lop_truth lop_when_not_diagonals(const lop_match *m) {
     return truth(!diagonals(m->root->child[0]));
 }
 
+lop_truth lop_when_orthogonal(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a'), *k = a->op == &lop_op_view ? a->child[0] : a;
+    bool exact = !lop_is_blas(a->dtype) && !lop_is_blas(HOLE(m, 'x')->dtype);
+    return truth(!exact && lop_is_square(a) && lop_node_trait(k, LOP_ORTHOGONAL) == LOP_TRUE);
+}
+
 static bool square_factors(const lop_node *k) {
     if (k->op != &lop_op_kron && k->op != &lop_op_blockdiag) return false;
     for (int i = 0; i < k->n; i++)

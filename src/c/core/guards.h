@@ -44,6 +44,8 @@ lop_truth lop_when_low_update(
 lop_truth lop_when_diagonals(const lop_match *m); /* all the root's operands are Diag */
 lop_truth
 lop_when_not_diagonals(const lop_match *m); /* those of the root's operator are not all Diag */
+lop_truth lop_when_orthogonal(
+    const lop_match *m); /* ?a, or what it is a view of, is declared or known to be unitary */
 lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 

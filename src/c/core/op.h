@@ -41,7 +41,8 @@ enum {
     LOP_ASSUME_HERMITIAN,
     LOP_ASSUME_POSITIVE,
     LOP_ASSUME_LOWER,
-    LOP_ASSUME_UPPER
+    LOP_ASSUME_UPPER,
+    LOP_ASSUME_ORTHOGONAL
 };
 
 typedef struct lop_doc {

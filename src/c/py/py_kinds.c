@@ -121,7 +121,7 @@ static int read_assume(parts *p, PyObject *o) {
                  {"diagonal", LOP_ASSUME_GENERAL},
                  {"tridiagonal", LOP_ASSUME_GENERAL},
                  {"banded", LOP_ASSUME_GENERAL},
-                 {"orthogonal", LOP_ASSUME_GENERAL}};
+                 {"orthogonal", LOP_ASSUME_ORTHOGONAL}};
     if (!o || o == Py_None) return 0;
     for (size_t i = 0; PyUnicode_Check(o) && i < sizeof words / sizeof words[0]; i++)
         if (PyUnicode_CompareWithASCIIString(o, words[i].word) == 0) {
