@@ -50,6 +50,8 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     int64_t m = a_size(d), n = a_size(d);
     gen floats = d->g; /* with mixed integers every step of a chain wraps in its own dtype */
     if (floats.dtype == LOP_NO_DTYPE) floats.dtype = LOP_f64;
+    if (parent->cls == LOP_ACTION && place == 0 && m == n && !world_pick(&w, 0, 6))
+        return gen_declared(&d->g, n);
     if (parent->cls == LOP_ACTION)
         return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
                           : gen_array(&floats, 2, m, n);
