@@ -90,7 +90,7 @@ def _elements(op, x, mode, vec):
     from . import _walk
 
     a, b = (_walk.toarray(o) for o in op._init)
-    if op._head == "hadamard":
+    if op._head == "elementwise":
         a = a * b
     else:
         a = a[..., :, None, :] * b[..., None, :, :]
@@ -108,6 +108,6 @@ WALKS = {
     "congruence": _sandwich,
     "root": _sandwich,
     "eigen": _sandwich,
-    "hadamard": _elements,
+    "elementwise": _elements,
     "khatrirao": _elements,
 }

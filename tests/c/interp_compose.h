@@ -92,7 +92,7 @@ static const tv *pair_of(ip *p, const lop_node *node, bool khatri) {
 static bool is_composed(const char *s) {
     static const char *const heads[] = {"blockdiag",     "blocks",  "block",      "grid", "instead",
                                         "lowrankupdate", "kronsum", "congruence", "root", "eigen",
-                                        "hadamard",      "khatri",  "khatrirao"};
+                                        "elementwise",      "khatri",  "khatrirao"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -102,7 +102,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
     if (!strcmp(s, "instead")) return ip_eval(p, node->child[0]); /* the first arm */
     if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
         return sandwich(p, node);
-    if (!strcmp(s, "hadamard")) return pair_of(p, node, false);
+    if (!strcmp(s, "elementwise")) return pair_of(p, node, false);
     if (!strcmp(s, "khatri") || !strcmp(s, "khatrirao")) return pair_of(p, node, true);
     if (!strcmp(s, "kronsum")) return kronsum(p, node);
     if (!strcmp(s, "lowrankupdate")) return update(p, node);

@@ -21,7 +21,7 @@ typedef enum lop_role {
     LOP_P_DTYPE,     /* a dtype or None (weak) */
     LOP_P_ASSUME,    /* scipy.linalg.solve's words */
     LOP_P_FOREIGN,   /* something Python takes apart (a scipy.sparse matrix, callables) */
-    LOP_P_GRID,      /* nested lists of operators: children row by row, attr.i = rows, columns */
+    LOP_P_BLOCKS,      /* nested lists of operators: children row by row, attr.i = rows, columns */
 } lop_role;
 
 typedef struct lop_param {

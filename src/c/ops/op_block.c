@@ -118,7 +118,7 @@ const lop_op lop_op_block = {
     .min = 1,
     .max = -1,
     .ints = 2,
-    .param = {{"blocks", LOP_P_GRID, 0, NULL,
+    .param = {{"blocks", LOP_P_BLOCKS, 0, NULL,
                "Nested lists, rows of blocks: operators, arrays, or None for zeros."}},
     .doc = {.brief = "A matrix of operators.",
             .extended = "Each block keeps its structure; the sizes of None follow from its row and "

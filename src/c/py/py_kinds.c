@@ -391,7 +391,7 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     p.init = PyTuple_New(n);
     if (!p.init) goto done;
     if (many && read_many(&p, args) < 0) goto done;
-    if (p.op->param[0].role == LOP_P_GRID) {
+    if (p.op->param[0].role == LOP_P_BLOCKS) {
         if (!p.arg[0]) {
             fail(PyExc_TypeError, "%s() needs %s", p.op->title, p.op->param[0].name);
             goto done;
@@ -451,7 +451,7 @@ static PyObject *get_param(PyObject *self, void *index) {
         return NULL;
     }
     if (kind->param[0].role == LOP_P_OPERATORS) return Py_NewRef(op->init);
-    if (kind->param[0].role == LOP_P_GRID) return rows_of(op);
+    if (kind->param[0].role == LOP_P_BLOCKS) return rows_of(op);
     return Py_NewRef(PyTuple_GET_ITEM(op->init, i));
 }
 
@@ -570,7 +570,7 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
     static const char *const roles[] = {"none",  "array", "operator", "operators", "index", "int",
-                                        "shape", "dtype", "assume",   "foreign",   "grid"};
+                                        "shape", "dtype", "assume",   "foreign",   "blocks"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;

@@ -1,4 +1,4 @@
-/* op_hadamard.c: the element-wise product of two operators of one shape.
+/* op_elementwise.c: the element-wise product of two operators of one shape.
  *
  * The dense form, the diagonal and elements are products of theirs; with a Diag it is Diag.
  * Products go by the dense form (core/builds_compose.c). Cost: 2 m n k flops, m n elements of
@@ -10,7 +10,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     char ta[128], tb[128];
     if (a->op->cls != LOP_OPERATOR || b->op->cls != LOP_OPERATOR)
-        return lop_fail(err, LOP_DIM, "hadamard takes operators");
+        return lop_fail(err, LOP_DIM, "elementwise takes operators");
     if (lop_rows(a) != lop_rows(b) || lop_cols(a) != lop_cols(b))
         return lop_fail(
             err, LOP_DIM, "cannot multiply operators of shapes %s and %s element by element",
@@ -48,13 +48,13 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     const lop_node *f[2] = {0};
     lop_status st = lop_rand_dense(r, m, n, dt, &f[0]);
     if (st == LOP_OK) st = lop_rand_dense(r, m, n, dt, &f[1]);
-    if (st == LOP_OK) st = lop_node_make(r->ctx, &lop_op_hadamard, NULL, 2, f, NULL, out, r->err);
+    if (st == LOP_OK) st = lop_node_make(r->ctx, &lop_op_elementwise, NULL, 2, f, NULL, out, r->err);
     for (int i = 0; i < 2; i++) lop_node_unref(f[i]);
     return st;
 }
 
-const lop_op lop_op_hadamard = {
-    LOP_NAMED(hadamard),
+const lop_op lop_op_elementwise = {
+    LOP_NAMED(elementwise),
     .title = "HadamardProduct",
     .cls = LOP_OPERATOR,
     .min = 2,
