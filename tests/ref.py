@@ -23,6 +23,11 @@ KINDS = (
     "Circulant Hankel MultilevelToeplitz Convolution"
 ).split()
 KINDS += bands.KINDS
+# kinds whose operands are operators
+COMPOSITES = (
+    "Kron BlockDiag Block LowRankUpdate KronSum Congruence Root Eigen HadamardProduct KhatriRao"
+).split()
+KINDS += COMPOSITES[1:]
 LEAVES = [*KINDS, "DFT", "DCT"]  # those of any dtype, and those that are never integer
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
@@ -58,7 +63,7 @@ def build(d):
             dtype=a.dtype.newbyteorder("="),
             **more,
         )
-    if head in LEAVES and head != "Kron":
+    if head in LEAVES and head not in COMPOSITES:
         return getattr(pl, bands.CLASSES.get(head, head))(*p)
     x = [build(q) if isinstance(q, tuple) else q for q in p]
     return {
@@ -73,7 +78,32 @@ def build(d):
         "Scaled": lambda: x[0] * x[1],
         "Power": lambda: x[0] ** x[1],
         "Kron": lambda: pl.Kron(*x),
+        "BlockDiag": lambda: pl.BlockDiag(*x),
+        "Block": lambda: pl.Block(rows_of(x)),
+        **{k: (lambda k=k: getattr(pl, k)(*x)) for k in COMPOSITES[4:]},
+        "LowRankUpdate": lambda: pl.LowRankUpdate(*x),
     }[head]()
+
+
+def rows_of(x):
+    """Blocks in rows: the number of rows comes first."""
+    c = (len(x) - 1) // x[0]
+    return [list(x[1 + i * c : 1 + (i + 1) * c]) for i in range(x[0])]
+
+
+def stacked(parts, axis):
+    batch = np.broadcast_shapes(*(p.shape[:-2] for p in parts))
+    return np.concatenate([np.broadcast_to(p, batch + p.shape[-2:]) for p in parts], axis=axis)
+
+
+def kron(x):
+    out = x[0]
+    for b in x[1:]:
+        out = out[..., :, None, :, None] * b[..., None, :, None, :]
+        out = out.reshape(
+            out.shape[:-4] + (out.shape[-4] * out.shape[-3], out.shape[-2] * out.shape[-1])
+        )
+    return out
 
 
 def types(d):
@@ -83,10 +113,11 @@ def types(d):
         return [True if p[-1] is None else p[-1]]
     if head in ("DFT", "DCT"):
         return [(1j if head == "DFT" else 1.0) if p[-1] is None else p[-1]]
-    if head in LEAVES and head != "Kron":
+    if head in LEAVES and head not in COMPOSITES:
         return [q.dtype.newbyteorder("=") for q in p if hasattr(q, "dtype")]
     alpha = [getattr(p[0], "dtype", p[0])] if head == "Scaled" else []
-    return sum((types(q) for q in p if isinstance(q, tuple)), alpha)
+    arrays = [q.dtype.newbyteorder("=") for q in p if isinstance(q, np.ndarray)]  # Eigen's
+    return sum((types(q) for q in p if isinstance(q, tuple)), alpha + arrays)
 
 
 def dtype(d, *arrays):
@@ -148,13 +179,25 @@ def dense(d, dt=None, bound=False):
         return (U if p[2] is None else U @ get(p[2])) @ adj(V)
     x = [dense(q, dt, bound) if isinstance(q, tuple) else q for q in p]
     if head == "Kron":
-        out = x[0]
-        for b in x[1:]:
-            out = out[..., :, None, :, None] * b[..., None, :, None, :]
-            out = out.reshape(
-                out.shape[:-4] + (out.shape[-4] * out.shape[-3], out.shape[-2] * out.shape[-1])
-            )
+        return kron(x)
+    if head == "KronSum":
+        eyes = [np.eye(a.shape[-1], dtype=w) for a in x]
+        terms = [kron([a if i == j else e for j, e in enumerate(eyes)]) for i, a in enumerate(x)]
+        out = terms[0]
+        for t in terms[1:]:
+            out = out + t
         return out
+    if head == "BlockDiag":
+        x = [
+            [b if i == j else np.zeros((a.shape[-2], b.shape[-1]), w) for j, b in enumerate(x)]
+            for i, a in enumerate(x)
+        ]
+        return stacked([stacked(row, -1) for row in x], -2)
+    if head == "LowRankUpdate":
+        U, V = x[1], x[1] if x[2] is None else x[2]
+        return x[0] + (U if x[3] is None else U @ x[3]) @ adj(V)
+    if head == "Block":
+        return stacked([stacked(row, -1) for row in rows_of(x)], -2)
     if head == "Power":
         out = (
             x[0] @ np.eye(x[0].shape[-1], dtype=w)
@@ -171,6 +214,14 @@ def dense(d, dt=None, bound=False):
         "Sum": lambda: x[0] + x[1],
         "Sub": lambda: x[0] + x[1] if bound else x[0] - x[1],
         "Product": lambda: x[0] @ x[1],
+        "Congruence": lambda: x[0] @ x[1] @ adj(x[0]),
+        "Root": lambda: x[0] @ adj(x[0]),
+        "Eigen": lambda: (x[0] * get(x[1])[..., None, :]) @ adj(x[0]),
+        "HadamardProduct": lambda: x[0] * x[1],
+        "KhatriRao": lambda: (x[0][..., :, None, :] * x[1][..., None, :, :]).reshape(
+            np.broadcast_shapes(x[0].shape[:-2], x[1].shape[:-2])
+            + (x[0].shape[-2] * x[1].shape[-2], x[0].shape[-1])
+        ),
         "Scaled": lambda: (abs(x[0]) if bound else w.type(x[0])) * x[1],
         "Neg": lambda: x[0] if bound else -x[0],
         "T": lambda: np.swapaxes(x[0], -1, -2),
@@ -236,7 +287,7 @@ def shifted(g, m, n, shift, circular, bound):
 
 def steps(d):
     """Roundings met by one result on its way."""
-    if d[0] in LEAVES and d[0] != "Kron":
+    if d[0] in LEAVES and d[0] not in COMPOSITES:
         return max(dense(d, np.dtype(float), True).shape[-2:]) + 4
     inner = 2 + sum(steps(q) for q in d[1:] if isinstance(q, tuple))
     return inner * (8 if d[0] == "Inverse" else d[2] + 1 if d[0] == "Power" else 1)

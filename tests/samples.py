@@ -51,6 +51,7 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
         (kind in ("Identity", "Diag", "Circulant", "DFT", "DCT") or invertible)
         and m != n
         or (kind in ("Sparse", "DFT", "DCT") and batch)
+        or (kind in ("KronSum", "Congruence", "Root", "Eigen") and m != n)
         or (invertible and kind in ("Zeros", "LowRank"))
         or (kind == "MultilevelToeplitz" and m + n == 0)
         or (kind == "Convolution" and m != n and not (m and n))
@@ -123,6 +124,70 @@ def leaf(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
             at = 0 if mode == "circular" else (k - 1) // 2
             kernel[(..., 0, 0) if two else (..., at)] += np.asarray(8 * n, kernel.dtype)
         return (kind, arrange(kernel, layout), (n // 2, 2) if two else n, mode)
+    if kind == "BlockDiag":
+        p = int(rng.integers(0, m + 1))
+        q = p if invertible else int(rng.integers(0, n + 1))
+        second = "Diag" if m - p == n - q and rng.integers(2) else "Dense"
+        return (
+            kind,
+            leaf("Dense", rng, p, q, dtype, batch, layout, invertible),
+            leaf(second, rng, m - p, n - q, dtype, (), layout, invertible),
+        )
+    if kind == "LowRankUpdate":
+        first = "Diag" if m == n and rng.integers(2) else "Dense"
+        U, V = (leaf("Dense", rng, s, 2, dtype, (), layout) for s in (m, n))
+        return (
+            kind,
+            leaf(first, rng, m, n, dtype, batch, layout, invertible),
+            U,
+            None if m == n and (invertible or rng.integers(2)) else V,
+            None if invertible or rng.integers(2) else leaf("Dense", rng, 2, 2, dtype),
+        )
+    if kind == "KronSum":
+        p = int(rng.choice([k for k in range(1, n + 1) if n % k == 0] or [1]))
+        second = "Diag" if rng.integers(2) else "Dense"
+        return (
+            kind,
+            leaf("Dense", rng, p, p, dtype, batch, layout, invertible),
+            leaf(second, rng, n // p, n // p, dtype, (), layout, invertible),
+        )
+    if kind in ("Congruence", "Root", "Eigen"):
+        k = n if invertible else int(rng.integers(1, 4))
+        first = leaf("Dense", rng, n, k, dtype, batch, layout, invertible)
+        if kind == "Root":
+            return (kind, first)
+        if kind == "Eigen":
+            return (kind, first, leaf("Diag", rng, k, k, dtype, (), layout, invertible)[1])
+        return (kind, first, leaf("Diag" if rng.integers(2) else "Dense", rng, k, k, dtype, (),
+                                  layout, invertible))  # fmt: skip
+    if kind == "HadamardProduct":
+        second = "Dense" if m != n or rng.integers(2) or invertible else "Toeplitz"
+        return (
+            kind,
+            leaf("Dense", rng, m, n, dtype, batch, layout, invertible),
+            leaf(second, rng, m, n, dtype, (), layout, invertible),
+        )
+    if kind == "KhatriRao":
+        p = 1 if invertible else int(rng.choice([k for k in range(1, m + 1) if m % k == 0] or [1]))
+        return (
+            kind,
+            leaf("Dense", rng, p, n, dtype, batch, layout),
+            leaf("Dense", rng, m // p, n, dtype, (), layout, invertible),
+        )
+    if kind == "Block":
+        p, q = int(rng.integers(0, m + 1)), int(rng.integers(0, n + 1))
+        if invertible:
+            p = q = n // 2
+        first = "Diag" if p == q and rng.integers(2) else "Dense"
+        zeros = "Zeros" if not invertible and rng.integers(2) else "Dense"
+        return (
+            kind,
+            2,
+            leaf(first, rng, p, q, dtype, batch, layout, invertible),
+            leaf(zeros, rng, p, n - q, dtype, (), layout),
+            leaf("Dense", rng, m - p, q, dtype, (), layout),
+            leaf("Dense", rng, m - p, n - q, dtype, (), layout, invertible),
+        )
     if kind == "Toeplitz":
         c, r = values(rng, batch + (m,), dtype), values(rng, batch + (n,), dtype)
         if invertible:

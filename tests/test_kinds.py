@@ -281,7 +281,7 @@ def test_astype_drops_no_imaginary_part_silently(rng):
 def test_sizes_0_and_1(kind, dtype, shape, rng):
     d = leaf(kind, rng, *shape, dtype)
     if d is None:
-        assert kind in ("Identity", "Diag", "Selection", "Circulant", *bands.KINDS) or 0 in shape
+        assert shape[0] != shape[1] or kind in ("Circulant", *bands.KINDS) or 0 in shape
         return
     A, a = ref.build(d), ref.dense(d)
     m, n = a.shape

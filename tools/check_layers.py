@@ -36,7 +36,7 @@ LAYERS: list[tuple[str, list[str]]] = [
     (
         "rewrite",
         [
-            *("core/rules", "core/guards", "core/rewrite", "core/builds*"),
+            *("core/rules", "core/rules_close.def", "core/guards", "core/rewrite", "core/builds*"),
         ],
     ),
     ("plan", ["core/plan", "core/plans", "core/emit.c", "core/emit_impl"]),

@@ -38,6 +38,7 @@ ROLES = {
     "dtype": ("DTypeLike", ""),
     "assume": ("str", "str"),
     "foreign": ("Any", "Any"),
+    "blocks": ("Sequence[Sequence[_OperatorLike | None]]", "list[list[LinearOperator]]"),
 }
 # Where a table's role says less than the constructor takes.
 SPECIAL = {("Identity", "n"): ("_Shape", "_Shape")}

@@ -35,7 +35,7 @@ _load_core()
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import _callables, _core, _errors, _forms, _numpy, _scipy, _walk
+from . import _assemble, _callables, _core, _errors, _forms, _numpy, _scipy, _walk
 from ._config import config, show_config
 from ._errors import (
     ConvergenceError,
@@ -63,11 +63,13 @@ _core._setup(
         "rmultiply": _walk.rmultiply,
         "make_error": _errors.make_error,
         "parts_of_sparse": _scipy.parts_of_sparse,
+        "grid_of": _assemble.grid_of,
     },
     __file__.rsplit("__init__", 1)[0].encode(),
 )
 
 from . import linalg
+from ._assemble import block, block_diag, hstack, multiply, vstack
 from ._core import (
     DCT,
     DFT,
@@ -154,6 +156,8 @@ __all__ = [
     "Transpose",
     "Zeros",
     "aslinearoperator",
+    "block",
+    "block_diag",
     "check_adjoint",
     "cond",
     "config",
@@ -162,6 +166,7 @@ __all__ = [
     "eigvalsh",
     "evaluate",
     "freeze",
+    "hstack",
     "inv",
     "kinds",
     "lazy",
@@ -169,6 +174,7 @@ __all__ = [
     "logdet",
     "matrix_norm",
     "matrix_rank",
+    "multiply",
     "pinv",
     "rules",
     "show_config",
@@ -176,6 +182,7 @@ __all__ = [
     "solve",
     "svdvals",
     "trace",
+    "vstack",
 ]
 
 for _row in kinds():  # a kind added to the table is here without another line

@@ -13,7 +13,9 @@ def _of_kind(op):
         return op
     for cls in type(op).__mro__:
         if cls.__module__ == "pylinop" and cls.__name__ != "LinearOperator":
-            return cls(*op._init)
+            from . import _pickle
+
+            return cls(*_pickle.nested(op._init, op._mode))
     return None
 
 

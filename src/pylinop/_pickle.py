@@ -63,7 +63,7 @@ def _entry(o, number):
         return ("make", o._by, o._mode, _refs(o._operands, number), state)
     cls = _scipy.real_class(type(o))
     if o._init is not None:
-        return ("kind", cls, None, _refs(o._init, number), state)
+        return ("kind", cls, o._mode or None, _refs(o._init, number), state)
     return ("user", cls, None, (("is", o.shape), ("is", o.dtype)), state)
 
 
@@ -75,7 +75,7 @@ def build(entries):
         if kind == "make":
             op = _make(what, mode, args)
         elif kind == "kind":
-            op = what(*args)
+            op = what(*nested(args, mode))
         else:
             op = _bare(what, *args)
         _set_state(op, state)
@@ -95,6 +95,14 @@ def _make(what, mode, args):
     if what == "sliced":
         return _core._sliced(*args)
     return _core._build(what, args[0], None, mode)
+
+
+def nested(args, rows):
+    """A constructor's arguments from those an operator keeps: Block's as a list of rows."""
+    if not rows:
+        return args
+    columns = len(args) // rows
+    return [[list(args[i * columns : (i + 1) * columns]) for i in range(rows)]]
 
 
 def reduce(op, protocol):
@@ -149,4 +157,4 @@ def rebuilt(op, change, dtype):
         elif name == "dtype":
             value = dtype
         args.append(value)
-    return type(op)(*args)
+    return type(op)(*nested(args, op._mode))

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from . import _core, _dlpack, _errors, _plain, _scipy
+from . import _composites, _core, _dlpack, _errors, _plain, _scipy
 from ._lazy import LazyArray
 
 N, T, C, H = 0, 1, 2, 3
@@ -41,7 +41,8 @@ def _steps(op, x, mode, vec):
         y = op._apply(x, mode, False, vec, None)
         if y is not NotImplemented:
             return y
-    head, below = op._head, op._operands
+    below = op._operands
+    head = op._by if below else op._head  # a closed result runs as it was written
     if head == "sum":
         left = yield below[0], x, mode, vec
         right = yield below[1], x, mode, vec
@@ -76,6 +77,8 @@ def _steps(op, x, mode, vec):
         return (yield from _kron(op, x, mode, vec))
     if head == "lowrank":
         return (yield from _lowrank(op, x, mode, vec))
+    if head in _composites.WALKS:
+        return (yield from _composites.WALKS[head](op, x, mode, vec))
     if type(op).__module__ == "pylinop" and op._init is not None:
         a = _seen(_plain.dense(op), mode)
         return (a @ x[..., None])[..., 0] if vec else a @ x

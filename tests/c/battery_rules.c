@@ -77,6 +77,8 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     if (parent == &lop_op_multitoeplitz || parent == &lop_op_convolution)
         return place ? gen_sizes(&d->g, m) : gen_array(&d->g, 1, m, 1);
     if (parent == &lop_op_hankel && place == 1) return gen_pair(&d->g, m, n);
+    if (parent->cls == LOP_ACTION && place == 0 && m == n && !world_pick(&w, 0, 6))
+        return gen_declared(&d->g, n);
     if (parent->cls == LOP_ACTION)
         return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
                           : gen_array(&floats, 2, m, n);
@@ -139,8 +141,8 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
         return lop_node_ref(d->hole[t->hole]);
     }
     if (t->n == 0 && t->op->random) { /* a kind named alone: (kron), (identity) */
-        const lop_node *a = NULL;
         int64_t m = a_size(d), n = world_pick(&w, 0, 2) ? m : a_size(d);
+        const lop_node *a = gen_composite(&d->g, t->op, m, n, 1);
         for (int i = 0; i < 200 && !(a && a->op == t->op); i++) {
             lop_node_unref(a);
             a = t->op == &lop_op_kron ? gen_operator(&d->g, m, n, 1) : gen_kind(&d->g, m, n);

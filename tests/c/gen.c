@@ -125,14 +125,33 @@ const lop_node *gen_pair(gen *g, int64_t m, int64_t n) {
                : NULL;
 }
 
+/* p <- a reflection I - 2 v v^H / v^H v with v its first column: unitary, complex in general. */
+static void reflect(lop_dtype dt, void *p, int64_t n) {
+    double _Complex v[16];
+    double size = 0;
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = lop_get(dt, p, i * n);
+        if (i == 0) v[i] += 3;
+        size += creal(v[i]) * creal(v[i]) + cimag(v[i]) * cimag(v[i]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            lop_set(dt, p, i * n + j, (i == j ? 1 : 0) - 2 * v[i] * conj(v[j]) / size);
+}
+
 /* A matrix that is what it is declared to be, well-conditioned: symmetric, Hermitian, positive
  * definite or triangular; the triangle that is promised to be zero is zero. */
-static const lop_node *declared(gen *g, int64_t n, int64_t how) {
+const lop_node *gen_declared(gen *g, int64_t n) {
+    int64_t how = 1 + pick(g, 9);
+    if (how > LOP_ASSUME_ORTHOGONAL) how = LOP_ASSUME_ORTHOGONAL;
     lop_dtype dt = gen_dtype(g);
     const lop_node *a = t_array(g->w, dt, 2, 2, (int64_t[]){n, n});
     if (!a) return NULL;
     void *p = lop_rand_find(&g->w->rand, a->serial)->p;
-    for (int64_t i = 0; i < n; i++)
+    bool unitary = how == LOP_ASSUME_ORTHOGONAL && (dt == LOP_f64 || dt == LOP_c128) && n <= 16;
+    if (unitary) reflect(dt, p, n);
+    if (how == LOP_ASSUME_ORTHOGONAL && !unitary) how = LOP_ASSUME_POSITIVE;
+    for (int64_t i = 0; i < n && !unitary; i++)
         for (int64_t j = 0; j <= i; j++) {
             double _Complex v = lop_get(dt, p, i * n + j) * 0.25;
             if (i == j) v = 2 + (double)n;
@@ -180,7 +199,7 @@ const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
         const lop_op *op = lop_op_at((int)pick(g, lop_nops()));
         const lop_node *out = NULL;
         if (!op->random) continue;
-        if (op == &lop_op_dense && m == n && !pick(g, 3)) return declared(g, n, 1 + pick(g, 5));
+        if (op == &lop_op_dense && m == n && !pick(g, 3)) return gen_declared(g, n);
         if (op == &lop_op_dense) return t_one_of(g->w, "dense", NULL, gen_array(g, 2, m, n));
         if (op == &lop_op_diag && m == n && g->solves && !pick(g, 4))
             return t_one_of(g->w, "diag", NULL,
@@ -245,7 +264,7 @@ static const lop_node *lowrank(gen *g, int64_t m, int64_t n, int depth) {
 /* Something of which an inverse can be taken, mostly: c I + A. */
 static const lop_node *regular(gen *g, int64_t n, int depth) {
     lop_attr c = lop_attr_coef(7 + (double)n, 0);
-    if (!pick(g, 3)) return declared(g, n, 1 + pick(g, 5));
+    if (!pick(g, 3)) return gen_declared(g, n);
     if (!pick(g, 3)) return gen_operator(g, n, n, depth);
     const lop_node *eye = t_one_of(g->w, "scaled", &c, plain(g, "identity", n, n));
     return t_two_of(g->w, "sum", gen_operator(g, n, n, depth), eye);
@@ -255,7 +274,12 @@ static const lop_node *fresh_operator(gen *g, int64_t m, int64_t n, int depth) {
     lop_attr c = gen_coef(g), a = t_ints(1 + pick(g, 3), 0, 0, 0);
     int64_t t = inner(g);
     if (depth <= 0 || g->w->rand.n > LOP_RAND_LEAVES - 24) return gen_kind(g, m, n);
-    switch (pick(g, 10)) {
+    switch (pick(g, 12)) {
+    case 10:
+    case 11: {
+        const lop_node *some = gen_some_composite(g, m, n, depth);
+        return some ? some : gen_operator(g, m, n, depth - 1);
+    }
     case 9:
         a.i[0] = pick(g, 2);
         return t_one_of(g->w, "part", &a, gen_operator(g, m, n, depth - 1));

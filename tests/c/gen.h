@@ -28,6 +28,8 @@ const lop_node *gen_operator(gen *g, int64_t m, int64_t n, int depth);
 /* A kind alone, possibly with array expressions as parameters. */
 const lop_node *gen_kind(gen *g, int64_t m, int64_t n);
 const lop_node *gen_instance(gen *g, const lop_op *op, int64_t m, int64_t n, lop_status *st);
+/* A Dense that is what it is declared to be. */
+const lop_node *gen_declared(gen *g, int64_t n);
 /* An array of that core and those sizes: a leaf, or an expression of leaves. */
 const lop_node *gen_array(gen *g, int core, int64_t m, int64_t n);
 /* An action on a random operator, or arithmetic on such. */
@@ -39,5 +41,9 @@ lop_dtype gen_dtype(gen *g);
 /* 2^29 when an f32 or c64 value stands anywhere below a wider root, else 1: what the error may grow
  * by. */
 double gen_slack(const lop_node *root);
+/* gen_more.c: a composite of several operands with that head, of random operators; NULL where there
+ * is none of that shape. */
+const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, int depth);
+const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth);
 
 #endif

@@ -365,31 +365,6 @@ static void do_toeplitz(ip *p, const lop_node *node, mv y, mv c, mv r) {
     for (int64_t i = 0; i < y.m * y.n; i++) y.v[i].mag = sqrtl(all);
 }
 
-static const tv *sparse(ip *p, const lop_node *node) {
-    const tv *data = ip_eval(p, node->child[0]), *i1 = ip_eval(p, node->child[1]),
-             *i2 = ip_eval(p, node->child[2]);
-    if (!data || !i1 || !i2) return NULL;
-    lop_shape none = {0};
-    int64_t format = node->attr.i[0], m = node->attr.i[1], n = node->attr.i[2], major = 0;
-    tv *t = blank(p, &none, 2, m, n);
-    for (int64_t at = 0; at < data->m; at++) {
-        int64_t i = (int64_t)i1->v[at].i, j = i;
-        if (format == 2) {
-            j = (int64_t)i2->v[at].i;
-        } else {
-            while (major + 1 < i2->m && (int64_t)i2->v[major + 1].i <= at) major++;
-            if (format == 0)
-                i = major;
-            else
-                j = major;
-            if (major + 1 >= i2->m) break; /* beyond indptr's last */
-        }
-        if (i < 0 || i >= m || j < 0 || j >= n) return fail(p, "a sparse index out of bounds");
-        t->v[i * n + j] = add(p, t->v[i * n + j], data->v[at]);
-    }
-    return t;
-}
-
 static const tv *kron(ip *p, const lop_node *node) {
     const tv *all = ip_eval(p, node->child[0]);
     for (int i = 1; all && i < node->n; i++) {
@@ -457,6 +432,8 @@ bool ip_broadcast(const lop_shape *a, const lop_shape *b, lop_shape *o) {
 val ip_quotient(val a, val b) { return quotient(a, b); }
 val ip_coef(const ip *p, const lop_attr *a) { return coef(p, a); }
 
+#include "interp_compose.h"
+
 /* -- dispatch */
 
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
@@ -496,6 +473,8 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
     if (!strcmp(s, "scale") || !strcmp(s, "scaled"))
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
+    if (!strcmp(s, "slice"))
+        return zip(p, node, a, NULL, 2, node->attr.i[1], node->attr.i[3], do_slice);
     if (!strcmp(s, "recip")) return zip(p, node, a, NULL, 1, a->m, 1, do_recip);
     if (!strcmp(s, "conjugate")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_conj);
     if (!strcmp(s, "view") || !strcmp(s, "swap"))
@@ -555,6 +534,8 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (!strcmp(s, "weave")) return weave(p, node);
     if (ip_band_knows(s)) return ip_band(p, node);
     if (ip_is_conv(node)) return ip_conv(p, node);
+    if (is_composed(s)) return composed(p, node, s);
+    if (!strcmp(s, "probe")) return constant(p, node, "ones"); /* any numbers do */
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {

@@ -65,3 +65,28 @@ static void do_comb(ip *p, const lop_node *node, mv y, mv a, mv b) {
         y.v[x] = a.v[i % a.m * a.n + j % a.n];
     }
 }
+
+static const tv *sparse(ip *p, const lop_node *node) {
+    const tv *data = ip_eval(p, node->child[0]), *i1 = ip_eval(p, node->child[1]),
+             *i2 = ip_eval(p, node->child[2]);
+    if (!data || !i1 || !i2) return NULL;
+    lop_shape none = {0};
+    int64_t format = node->attr.i[0], m = node->attr.i[1], n = node->attr.i[2], major = 0;
+    tv *t = blank(p, &none, 2, m, n);
+    for (int64_t at = 0; at < data->m; at++) {
+        int64_t i = (int64_t)i1->v[at].i, j = i;
+        if (format == 2) {
+            j = (int64_t)i2->v[at].i;
+        } else {
+            while (major + 1 < i2->m && (int64_t)i2->v[major + 1].i <= at) major++;
+            if (format == 0)
+                i = major;
+            else
+                j = major;
+            if (major + 1 >= i2->m) break; /* beyond indptr's last */
+        }
+        if (i < 0 || i >= m || j < 0 || j >= n) return fail(p, "a sparse index out of bounds");
+        t->v[i * n + j] = add(p, t->v[i * n + j], data->v[at]);
+    }
+    return t;
+}

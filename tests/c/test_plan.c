@@ -41,7 +41,8 @@ static bool reads(const lop_plan *p, int step, int base) {
 static bool touches(const lop_plan *p, int step, int base) {
     const lop_step *s = &p->step[step];
     return reads(p, step, base) || base_of(p, s->arg[0]) == base ||
-           (s->fail >= 0 && base_of(p, s->fail) == base);
+           (s->fail >= 0 && base_of(p, s->fail) == base) ||
+           (s->escape >= 0 && base_of(p, s->escape) == base);
 }
 
 /* Life spans computed here; of two temporaries that are alive at one step none may overlap, but an
@@ -63,6 +64,7 @@ static bool no_overlap(const lop_plan *p) {
         for (int j = 0; j < i; j++) {
             const lop_slot *a = &p->slot[i], *b = &p->slot[j];
             if (first[i] < 0 || first[j] < 0 || first[i] > last[j] || first[j] > last[i]) continue;
+            if (a->late != b->late) continue; /* workspace and reserve */
             int64_t na = a->matbytes * a->batch, nb = b->matbytes * b->batch;
             if (a->offset >= b->offset + nb || b->offset >= a->offset + na) continue;
             int born = first[i] > first[j] ? i : j, died = born == i ? j : i, at = first[born];

@@ -96,5 +96,32 @@ LOP_BUILD(inverse_hadamard);
 LOP_BUILD(solve_dft);
 LOP_BUILD(solve_dct);
 LOP_BUILD(solve_hadamard);
+LOP_BUILD(apply_kronsum);
+LOP_BUILD(view_kronsum);
+LOP_BUILD(diagonal_kronsum);
+LOP_BUILD(trace_kronsum);
+LOP_BUILD(element_kronsum);
+/* builds_blocks.c */
+LOP_BUILD(blockdiag_pairs);
+LOP_BUILD(blockdiag_each);
+LOP_BUILD(blockdiag_rows);
+LOP_BUILD(blocks_dense);
+LOP_BUILD(blocks_diagonal);
+LOP_BUILD(blocks_element);
+LOP_BUILD(apply_block);
+LOP_BUILD(view_block);
+/* builds_lowrank.c */
+LOP_BUILD(view_update);
+LOP_BUILD(update_value);
+LOP_BUILD(scaled_lowrank);
+LOP_BUILD(lowrank_plus);
+LOP_BUILD(plus_lowrank);
+LOP_BUILD(solve_update);
+/* builds_compose.c */
+LOP_BUILD(hadamard_diag);
+LOP_BUILD(apply_hadamard);
+LOP_BUILD(khatrirao);
+LOP_BUILD(cast_value);
+LOP_BUILD(solve_orthogonal);
 
 #endif

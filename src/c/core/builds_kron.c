@@ -240,3 +240,147 @@ LOP_BUILD(element_kron) {
     *out = all;
     return st;
 }
+
+/* -- KronSum */
+
+/* Sizes before and after operand i; beyond 64 bits only beside a size 0. */
+static void around(const lop_node *k, int i, int64_t *L, int64_t *R) {
+    *L = *R = 1;
+    for (int j = 0; j < k->n; j++)
+        if (j != i && !lop_mul_ok(j < i ? *L : *R, lop_rows(k->child[j]), j < i ? L : R))
+            *(j < i ? L : R) = 0;
+}
+
+/* all + one, where there is something already. Takes over both. */
+static lop_status add_to(const lop_maker *mk, lop_status st, const lop_node *one,
+                         const lop_node **all) {
+    const lop_node *both = NULL;
+    if (st == LOP_OK && *all) {
+        st = lop_make2(mk, &lop_op_add, NULL, *all, one, &both);
+        lop_node_unref(one);
+        lop_node_unref(*all);
+        *all = both;
+    } else if (st == LOP_OK) {
+        *all = one;
+    }
+    return st;
+}
+
+LOP_BUILD(apply_kronsum) {
+    const lop_node *k = m->root->child[0], *x = NULL, *all = NULL;
+    lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, HOLE(m, 'x'), &x);
+    for (int i = 0; st == LOP_OK && i < k->n; i++) {
+        const lop_node *one = NULL;
+        int64_t L, R;
+        around(k, i, &L, &R);
+        st = one_factor(mk, k->child[i], L, R, lop_node_ref(x), &one);
+        st = add_to(mk, st, one, &all);
+    }
+    lop_node_unref(x);
+    if (st == LOP_OK)
+        *out = all;
+    else
+        lop_node_unref(all);
+    return st;
+}
+
+LOP_BUILD(view_kronsum) {
+    const lop_node *k = m->root->child[0], **f = lop_calloc(mk->ctx, (size_t)k->n, sizeof *f);
+    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < k->n; i++) st = each_view(m, mk, i, &f[i]);
+    if (st == LOP_OK) st = lop_make(mk, "kronsum", NULL, k->n, f, NULL, out);
+    for (int i = 0; i < k->n; i++) lop_node_unref(f[i]);
+    lop_free(mk->ctx, (void *)f);
+    return st;
+}
+
+/* ones (x) d (x) ones. Takes over d. */
+static lop_status spread_out(const lop_maker *mk, int64_t L, const lop_node *d, int64_t R,
+                             const lop_node **out) {
+    lop_status st = LOP_OK;
+    for (int side = 0; st == LOP_OK && side < 2; side++) {
+        lop_node like = {.shape = {.ndim = 1, .dim = {side ? R : L}}, .dtype = d->dtype, .core = 1};
+        const lop_node *ones = NULL, *wide = NULL;
+        if (like.shape.dim[0] == 1) continue;
+        st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
+        if (st == LOP_OK)
+            st = lop_make2(mk, &lop_op_kronarray, NULL, side ? d : ones, side ? ones : d, &wide);
+        lop_node_unref(ones);
+        lop_node_unref(d);
+        d = wide;
+    }
+    *out = d;
+    return st;
+}
+
+/* The main diagonal; of a kronsum of Diags all there is: a diag then. */
+LOP_BUILD(diagonal_kronsum) {
+    bool value = m->root->op == &lop_op_diagonal;
+    const lop_node *k = value ? m->root->child[0] : m->root, *all = NULL;
+    lop_attr own = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < k->n; i++) {
+        const lop_node *d = NULL, *one = NULL;
+        int64_t L, R;
+        around(k, i, &L, &R);
+        st = value ? lop_make1(mk, &lop_op_diagonal, &own, k->child[i], &d) : LOP_OK;
+        if (!value) d = lop_node_ref(k->child[i]->child[0]);
+        if (st == LOP_OK) st = spread_out(mk, L, d, R, &one);
+        st = add_to(mk, st, one, &all);
+    }
+    if (st == LOP_OK && !value)
+        st = lop_make1(mk, &lop_op_diag, NULL, all, out);
+    else if (st == LOP_OK)
+        *out = lop_node_ref(all);
+    lop_node_unref(all);
+    return st;
+}
+
+/* tr = sum of tr A_i N / n_i. */
+LOP_BUILD(trace_kronsum) {
+    const lop_node *k = m->root->child[0], *all = NULL;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < k->n; i++) {
+        const lop_node *t = NULL, *one = NULL;
+        int64_t L, R;
+        around(k, i, &L, &R);
+        lop_attr c = lop_attr_coef((double)L * (double)R, 0);
+        st = lop_make1(mk, &lop_op_trace, &m->root->attr, k->child[i], &t);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &c, t, &one);
+        lop_node_unref(t);
+        st = add_to(mk, st, one, &all);
+    }
+    if (st == LOP_OK)
+        *out = all;
+    else
+        lop_node_unref(all);
+    return st;
+}
+
+/* The sum over operands of their elements, where all other indices agree; zeros of the whole batch
+ * to begin with. */
+LOP_BUILD(element_kronsum) {
+    const lop_node *k = m->root->child[0], *zeros = NULL, *all = NULL;
+    int64_t row = ATTR(m, 'k').i[0], col = ATTR(m, 'k').i[1], L, R;
+    lop_node like = {.shape = k->shape, .dtype = m->root->dtype, .core = 2};
+    lop_attr none = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_status st = lop_make(mk, "zeros", NULL, 0, NULL, &like, &zeros);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_element, &none, zeros, &all);
+    lop_node_unref(zeros);
+    for (int i = 0; st == LOP_OK && i < k->n; i++) {
+        const lop_node *a = k->child[i], *one = NULL;
+        int64_t n = lop_rows(a);
+        around(k, i, &L, &R);
+        if (row / (n * R) != col / (n * R) || row % R != col % R) continue;
+        lop_attr at = {.i = {row / R % n, col / R % n, 0, ATTR(m, 'k').i[3]}};
+        st = lop_make1(mk, &lop_op_element, &at, a, &one);
+        st = add_to(mk, st, one, &all);
+    }
+    if (st == LOP_OK)
+        *out = all;
+    else
+        lop_node_unref(all);
+    return st;
+}

@@ -27,6 +27,7 @@ int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const
                   .m = 1,
                   .n = 1,
                   .batch = 1,
+                  .late = e->second > 0,
                   .leaf = -1,
                   .alias = -1,
                   .offset = -1,
@@ -115,7 +116,14 @@ lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int
         return NULL;
     }
     lop_step *s = &p->step[p->nstep++];
-    *s = (lop_step){.name = name, .run = run, .n = nin + 1, .fail = -1, .when = -1, .derived = -1};
+    *s = (lop_step){.name = name,
+                    .run = run,
+                    .n = nin + 1,
+                    .fail = -1,
+                    .when = -1,
+                    .derived = -1,
+                    .escape = -1,
+                    .late = -1};
     s->arg[0] = out;
     for (int i = 0; i < nin; i++) s->arg[i + 1] = in[i];
     for (int i = 0; i <= nin; i++) {
@@ -154,10 +162,28 @@ int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st) {
     return out;
 }
 
+/* The slot of a value that is prepared already, unconditionally so far. */
+static int same_derived(const lop_plan *p, lop_run run, size_t bytes, int nin, const int *in,
+                        const lop_attr *attr) {
+    static const lop_attr none = {.re = 0};
+    for (int i = 0; i < p->nderive; i++) {
+        const lop_step *s = &p->step[p->derive[i].step];
+        bool same = s->run == run && s->n == nin + 1 && s->when < 0 && s->escape < 0 &&
+                    p->derive[i].bytes >= (int64_t)bytes &&
+                    lop_attr_equal(&s->attr, attr ? attr : &none);
+        for (int j = 0; same && j < nin; j++) same = s->arg[j + 1] == in[j];
+        if (same) return s->arg[0];
+    }
+    return -1;
+}
+
 int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
                      const int *in, const lop_attr *attr, size_t scratch, double flops,
                      lop_status *st) {
     lop_plan *p = e->plan;
+    int known = same_derived(p, run, bytes, nin, in, attr);
+    *st = LOP_OK;
+    if (known >= 0) return known;
     /* one blob for each batch element of the inputs */
     lop_shape batch = {0}, blob;
     for (int i = 0; i < nin; i++) {
@@ -192,7 +218,9 @@ int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, i
 
 bool lop_emit_alias(lop_emit *e, int out, int in) {
     lop_slot *slot = e->plan->slot;
-    while (slot[in].alias >= 0) in = slot[in].alias;
+    for (; slot[in].alias >= 0; in = slot[in].alias)
+        if (slot[in].part) return false;
+    slot[in].shared = true;
     if (slot[out].kind == LOP_S_OUT) {
         if (slot[in].kind != LOP_S_TEMP) return false;
         slot[in].alias = out;
@@ -205,12 +233,32 @@ bool lop_emit_alias(lop_emit *e, int out, int in) {
     return true;
 }
 
+bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
+    lop_slot *p = &e->plan->slot[part];
+    const lop_slot *w = &e->plan->slot[whole];
+    int nb = p->shape.ndim - p->core;
+    bool fits = p->kind == LOP_S_TEMP && p->alias < 0 && !p->shared && w->kind != LOP_S_DERIVED &&
+                (p->late || !w->late) && p->dt == w->dt && p->core == w->core &&
+                nb == w->shape.ndim - w->core;
+    for (int i = 0; fits && i < nb; i++) fits = p->shape.dim[i] == w->shape.dim[i];
+    if (!fits) return false;
+    p->alias = whole;
+    p->part = true;
+    p->row = row;
+    p->col = col;
+    return true;
+}
+
 void lop_emit_c_order(lop_emit *e, int slot) {
     lop_slot *s = e->plan->slot;
     while (s[slot].alias >= 0) slot = s[slot].alias;
     if (s[slot].kind == LOP_S_LEAF || s[slot].kind == LOP_S_OUT) s[slot].need_c = true;
 }
 
+void lop_emit_checked(const lop_emit *e, int *value, int *mask) {
+    *value = e->value;
+    *mask = e->mask;
+}
 lop_err *lop_emit_err(lop_emit *e) { return e->err; }
 bool lop_emit_fft(const lop_emit *e) { return !e->options || e->options->fft; }
 int64_t lop_emit_fft_min(const lop_emit *e) { return e->options ? e->options->fft_min : 0; }

@@ -27,6 +27,7 @@ typedef lop_status (*lop_run)(const lop_call *call);
 enum {
     LOP_STEP_COLUMNS = 1, /* linear in columns: a batch of vectors may be run as one matrix */
     LOP_STEP_INPLACE = 2, /* argument 1 may be argument 0 */
+    LOP_STEP_QUIET = 8,   /* its `fail` is no broken promise: not counted as a fallback */
     LOP_STEP_BATCH = 4,   /* run reads call->more: the last batch dimension may come as one call */
 };
 
@@ -43,10 +44,15 @@ struct lop_step {
     double flops, bytes; /* for the whole batch */
     /* Guarded branches, each batch element for itself. `fail`: a mask slot (-1: none) set where run
      * says SINGULAR, instead of failing. `when`: a mask slot; the step runs only where the mask is
-     * `when_set`. The mask is written before it is read: a forward branch. */
+     * `when_set`. The mask is written before it is read: a forward branch. Of a step whose batch is
+     * not the mask's, all run where any flag is set. */
     int fail, when;
     bool when_set;
-    int derived;            /* index of the derived value this step prepares; -1: a run step */
+    /* A forward label: where run says SINGULAR, the mask `escape` is set for the whole batch and
+     * the plan goes on at step `escape_to`. -1: none. */
+    int escape, escape_to;
+    int late;    /* in a second arm: the mask it all hangs on; -1: none. See lop_op's check */
+    int derived; /* index of the derived value this step prepares; -1: a run step */
     const lop_node *origin; /* borrowed from the plan */
 };
 
@@ -82,9 +88,15 @@ int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch el
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */
 bool lop_emit_alias(lop_emit *e, int out, int in);
+/* Makes slot `part` the block of slot `whole` that begins at (row, col): who reads or writes the
+ * one does so in the other. `part` is a temporary that has no other name; dtype and batch agree.
+ * False when it cannot be (the caller then copies). */
+bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col);
 /* The kernel wants this slot in C order: a leaf is bound so. */
 void lop_emit_c_order(lop_emit *e, int slot);
 lop_err *lop_emit_err(lop_emit *e);
+/* In lower of an op with `check`: the slot that check filled, and the mask of where it failed. */
+void lop_emit_checked(const lop_emit *e, int *value, int *mask);
 bool lop_emit_fft(const lop_emit *e); /* config: may products go through the FFT? */
 int64_t
 lop_emit_fft_min(const lop_emit *e); /* 0, or the size from which they do, whatever was measured */

@@ -11,7 +11,19 @@ struct lop_emit {
     const lop_options *options;
     lop_map map;
     int room_slot, room_step, room_leaf, room_derive;
+    /* Arms that are being lowered: what is lowered in one is known there only. */
+    struct lop_arm *arm;
+    int narm, room_arm, second; /* second: how many of them are in the second */
+    const lop_node **fresh;     /* borrowed: lowered in the open arms, in order */
+    int nfresh, room_fresh;
+    int value, mask; /* of the arms just closed: see lop_emit_checked */
 };
+
+typedef struct lop_arm {
+    const lop_node *node;
+    int fresh, step; /* where the arm begins */
+    int value, mask;
+} lop_arm;
 
 int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape,
                   lop_status *st);

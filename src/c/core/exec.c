@@ -113,6 +113,8 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->key = key ? key : plan->key;
     f->store = store;
     f->block = NULL;
+    f->reserve = NULL;
+    f->reserve_block = NULL;
     f->fallbacks = 0;
     f->leaf = f->inline_leaf;
     f->mat = f->inline_mat;
@@ -202,30 +204,53 @@ void lop_frame_close(lop_frame *f) {
         }
         blob_unref(f->plan->ctx, b);
     }
+    lop_free(f->plan->ctx, f->reserve_block);
     lop_free(f->plan->ctx, f->block);
     f->block = NULL;
 }
 
 /* -- running */
 
+/* The slot whose block this is (itself where it is none), and where in it. */
+static int whole_of(const lop_plan *p, int slot, int64_t *row, int64_t *col) {
+    for (*row = *col = 0; p->slot[slot].part; slot = p->slot[slot].alias) {
+        *row += p->slot[slot].row;
+        *col += p->slot[slot].col;
+    }
+    return slot;
+}
+
+static lop_mat mat_of_temp(const lop_frame *f, int slot) {
+    const lop_plan *p = f->plan;
+    int64_t row, col;
+    int whole = whole_of(p, slot, &row, &col), base = whole;
+    const lop_slot *w = &p->slot[whole];
+    while (p->slot[base].alias >= 0) base = p->slot[base].alias;
+    const lop_slot *b = &p->slot[base];
+    lop_mat m = {NULL, w->m, w->n, w->n, 1, w->dt};
+    if (b->kind != LOP_S_TEMP)
+        m.p = f->mat[base].p;
+    else if (b->offset >= 0 && (!b->late || f->reserve))
+        m.p = (b->late ? f->reserve : f->work) + b->offset;
+    if (base == whole && b->kind != LOP_S_TEMP) m = f->mat[base];
+    if (m.p) m.p = (char *)m.p + (row * m.rs + col * m.cs) * (int64_t)lop_dtype_size(m.dt);
+    m.m = p->slot[slot].m;
+    m.n = p->slot[slot].n;
+    return m;
+}
+
 static void mats_of_temps(lop_frame *f) {
     const lop_plan *p = f->plan;
     for (int i = 0; i < p->nslot; i++) {
-        const lop_slot *s = &p->slot[i];
-        if (s->alias < 0 && s->kind != LOP_S_TEMP) continue;
-        int base = i;
-        while (p->slot[base].alias >= 0) base = p->slot[base].alias;
-        const lop_slot *b = &p->slot[base];
-        void *at =
-            b->kind == LOP_S_TEMP ? (b->offset < 0 ? NULL : f->work + b->offset) : f->mat[base].p;
-        f->mat[i] = (lop_mat){at, s->m, s->n, s->n, 1, s->dt};
+        if (p->slot[i].alias >= 0 || p->slot[i].kind == LOP_S_TEMP) f->mat[i] = mat_of_temp(f, i);
     }
 }
 
 /* Element stride of batch dimension `d` (of `nb` output dimensions) of a slot; 0 where it
  * broadcasts. */
 static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
-    const lop_slot *s = &f->plan->slot[slot];
+    int64_t row, col;
+    const lop_slot *s = &f->plan->slot[whole_of(f->plan, slot, &row, &col)];
     int own = s->shape.ndim - s->core, at = d - (nb - own);
     if (at < 0 || s->shape.dim[at] == 1) return 0;
     if (s->alias < 0 && s->kind != LOP_S_TEMP && s->kind != LOP_S_DERIVED) {
@@ -275,15 +300,31 @@ static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
     merge_columns(s, w);
 }
 
+/* Does the step's mask forbid this batch element? A mask of another batch counts as a whole. */
+static bool forbidden(const lop_frame *f, const lop_step *s, int64_t element) {
+    if (s->when < 0) return false;
+    const lop_slot *mask = &f->plan->slot[s->when], *out = &f->plan->slot[s->arg[0]];
+    const unsigned char *flag = f->mat[s->when].p;
+    bool alike = mask->shape.ndim == out->shape.ndim - out->core;
+    for (int i = 0; alike && i < mask->shape.ndim; i++)
+        alike = mask->shape.dim[i] == out->shape.dim[i];
+    if (alike && s->derived < 0) return (flag[element] != 0) != s->when_set;
+    for (int64_t i = 0; i < mask->batch; i++)
+        if ((flag[i] != 0) == s->when_set) return false;
+    return true;
+}
+
 static lop_status guarded(const lop_frame *f, const lop_step *s, const lop_call *call,
                           int64_t element, lop_err *err) {
-    unsigned char *mask = s->when >= 0 ? f->mat[s->when].p : NULL;
-    if (mask && (mask[element] != 0) != s->when_set) return LOP_OK;
+    if (forbidden(f, s, element)) { /* its own mask is read all the same */
+        if (s->fail >= 0) ((unsigned char *)f->mat[s->fail].p)[element] = 0;
+        return LOP_OK;
+    }
     lop_status st = s->run(call);
     if (s->fail >= 0) {
         ((unsigned char *)f->mat[s->fail].p)[element] = st == LOP_SINGULAR;
         if (st == LOP_SINGULAR) {
-            ((lop_frame *)(uintptr_t)f)->fallbacks++;
+            if (!(s->flags & LOP_STEP_QUIET)) ((lop_frame *)(uintptr_t)f)->fallbacks++;
             st = LOP_OK;
         }
     }
@@ -364,6 +405,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     const lop_derive *d = &f->plan->derive[s->derived];
     const lop_slot *slot = &f->plan->slot[s->arg[0]];
     lop_blob **blob = &f->blob[s->derived];
+    if (forbidden(f, s, 0)) return LOP_OK;
     lop_print128 print = print_inputs(f, s);
     lop_mat *m = &f->mat[s->arg[0]];
     *m = (lop_mat){NULL, d->bytes, 1, 1, 1, LOP_u8};
@@ -394,15 +436,43 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     return st;
 }
 
+/* Is a second arm needed? Then its memory is had. */
+static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_err *err) {
+    const lop_slot *mask = &f->plan->slot[s->late];
+    const unsigned char *flag = f->mat[s->late].p;
+    *skip = true;
+    for (int64_t i = 0; i < mask->batch && *skip; i++) *skip = !flag[i];
+    if (*skip || f->reserve) return LOP_OK;
+    f->reserve_block = lop_alloc(f->plan->ctx, (size_t)f->plan->reserve + 64);
+    if (!f->reserve_block)
+        return lop_fail(err, LOP_NOMEM,
+                        "the fast way was not accurate enough here, and the %lld bytes that the "
+                        "safe way needs could not be had",
+                        (long long)f->plan->reserve);
+    f->reserve = (unsigned char *)(((uintptr_t)f->reserve_block + 63) & ~(uintptr_t)63);
+    mats_of_temps(f);
+    return LOP_OK;
+}
+
 lop_status lop_exec(lop_frame *f, lop_err *err) {
     const lop_plan *p = f->plan;
     void *scratch = f->work + p->workspace;
     mats_of_temps(f);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
-        lop_status st =
-            s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
+        lop_status st = LOP_OK;
+        bool skip = false;
+        if (s->late >= 0) st = enter_late(f, s, &skip, err);
+        if (skip) continue;
+        if (st == LOP_OK)
+            st = s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
         if (st == LOP_OK) continue;
+        if (st == LOP_SINGULAR && s->escape >= 0) {
+            memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);
+            if (err) *err = (lop_err){.step = -1, .batch = -1};
+            i = s->escape_to - 1;
+            continue;
+        }
         if (err) {
             err->step = i;
             if (err->status == LOP_OK) (void)lop_fail(err, st, NULL);

@@ -42,9 +42,11 @@ typedef struct lop_frame {
     lop_mat *mat;    /* nslot */
     lop_blob **blob; /* nderive in use, then nderive that were found stale */
     lop_blob **stale;
-    unsigned char *work; /* workspace then scratch */
-    void *block;         /* what was allocated, NULL when the inline room sufficed */
-    int64_t fallbacks;   /* guarded branches taken */
+    unsigned char *work;    /* workspace then scratch */
+    void *block;            /* what was allocated, NULL when the inline room sufficed */
+    unsigned char *reserve; /* of second arms: had when one is entered */
+    void *reserve_block;
+    int64_t fallbacks; /* guarded branches taken */
     lop_mat inline_mat[LOP_FRAME_SLOTS];
     lop_buf inline_leaf[6];
     lop_blob *inline_blob[8];

@@ -1,6 +1,8 @@
 /* guards.c: guards look at shapes, dtypes, kinds and declared properties; never at values. */
 #include "guards.h"
 
+#include <string.h>
+
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
@@ -26,8 +28,54 @@ lop_truth lop_when_krons_fit(const lop_match *m) {
     return LOP_TRUE;
 }
 
+lop_truth lop_when_blocks_add(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    if (a->n != b->n) return LOP_FALSE;
+    for (int i = 0; i < a->n; i++)
+        if (lop_rows(a->child[i]) != lop_rows(b->child[i]) ||
+            lop_cols(a->child[i]) != lop_cols(b->child[i]))
+            return LOP_FALSE;
+    return LOP_TRUE;
+}
+
+/* Kinds whose solves cost about as much as their products. */
+static bool cheap_to_solve(const lop_node *a) {
+    static const char *const kinds[] = {"diag",        "identity", "kron",      "blockdiag",
+                                        "tridiagonal", "banded",   "circulant", "triangular",
+                                        "permutation", "eigen",    "dft"};
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
+    return false;
+}
+lop_truth lop_when_low_update(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *base = a->child[0], *u = a->child[1];
+    if (a->op == &lop_op_sum) {
+        bool last = a->child[1]->op == &lop_op_lowrank;
+        base = a->child[last ? 0 : 1];
+        u = a->child[last ? 1 : 0]->child[0];
+    }
+    return truth(lop_cols(u) <= lop_rows(a) / 2 && cheap_to_solve(base));
+}
+
+static bool diagonals(const lop_node *k) {
+    for (int i = 0; i < k->n; i++)
+        if (k->child[i]->op != &lop_op_diag) return false;
+    return true;
+}
+lop_truth lop_when_diagonals(const lop_match *m) { return truth(diagonals(m->root)); }
+lop_truth lop_when_not_diagonals(const lop_match *m) {
+    return truth(!diagonals(m->root->child[0]));
+}
+
+lop_truth lop_when_orthogonal(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a'), *k = a->op == &lop_op_view ? a->child[0] : a;
+    bool exact = !lop_is_blas(a->dtype) && !lop_is_blas(HOLE(m, 'x')->dtype);
+    return truth(!exact && lop_is_square(a) && lop_node_trait(k, LOP_ORTHOGONAL) == LOP_TRUE);
+}
+
 static bool square_factors(const lop_node *k) {
-    if (k->op != &lop_op_kron) return false;
+    if (k->op != &lop_op_kron && k->op != &lop_op_blockdiag) return false;
     for (int i = 0; i < k->n; i++)
         if (!lop_is_square(k->child[i])) return false;
     return true;
@@ -129,8 +177,8 @@ lop_truth lop_when_narrow(const lop_match *m) {
     for (int i = 0; k->n > 0 && i < LOP_MAXPARAM; i++) {
         lop_role role = k->op->param[i].role; /* all children are arrays of numbers */
         if (i == 0 && role == LOP_P_NONE) return LOP_FALSE;
-        if (role == LOP_P_OPERATOR || role == LOP_P_OPERATORS || role == LOP_P_INDEX ||
-            role == LOP_P_FOREIGN)
+        if (role == LOP_P_OPERATOR || role == LOP_P_OPERATORS || role == LOP_P_BLOCKS ||
+            role == LOP_P_INDEX || role == LOP_P_FOREIGN)
             return LOP_FALSE;
     }
     for (int i = 0; i < k->n; i++)

@@ -9,8 +9,8 @@ lop_truth
 lop_when_left_weak(const lop_match *m); /* the left child of the root changes no dtype or batch */
 lop_truth lop_when_right_weak(const lop_match *m); /* likewise the right child */
 lop_truth lop_when_krons_fit(const lop_match *m);  /* two krons whose factors multiply one by one */
-lop_truth
-lop_when_square_factors(const lop_match *m); /* the root's child is a kron of square factors */
+lop_truth lop_when_square_factors(
+    const lop_match *m); /* the root's child is a kron or blockdiag of square ones */
 lop_truth lop_when_factors_differ(
     const lop_match *m); /* the root's kron has a factor that is no plain float matrix */
 lop_truth lop_when_real(const lop_match *m);       /* the root is real and its mode conjugates */
@@ -47,6 +47,14 @@ lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
 lop_truth lop_when_thin(const lop_match *m); /* a square product whose inner size is the smaller */
 lop_truth lop_when_same_sizes(const lop_match *m); /* the root's two children have the same sizes */
+lop_truth lop_when_low_update(
+    const lop_match *m); /* the root solves with a low rank added to what is cheap to solve for */
+lop_truth lop_when_diagonals(const lop_match *m); /* all the root's operands are Diag */
+lop_truth
+lop_when_not_diagonals(const lop_match *m); /* those of the root's operator are not all Diag */
+lop_truth lop_when_orthogonal(
+    const lop_match *m); /* ?a, or what it is a view of, is declared or known to be unitary */
+lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 
 #endif

@@ -29,6 +29,7 @@ typedef enum lop_role {
     LOP_P_SIZES,     /* a size or a tuple of them, the sizes of levels: a child */
     LOP_P_LEVELS,    /* how many levels an array parameter has */
     LOP_P_FOREIGN,   /* something Python takes apart (a scipy.sparse matrix, callables) */
+    LOP_P_BLOCKS,    /* nested lists of operators: children row by row, attr.i = rows, columns */
 } lop_role;
 
 typedef struct lop_param {
@@ -49,7 +50,8 @@ enum {
     LOP_ASSUME_HERMITIAN,
     LOP_ASSUME_POSITIVE,
     LOP_ASSUME_LOWER,
-    LOP_ASSUME_UPPER
+    LOP_ASSUME_UPPER,
+    LOP_ASSUME_ORTHOGONAL
 };
 
 typedef struct lop_doc {
@@ -77,6 +79,9 @@ struct lop_op {
 
     /* Arrays and actions: steps that put this value into slot `out`. */
     lop_status (*lower)(lop_emit *e, const lop_node *self, int out);
+    /* Arrays with two arms: the last child is the safer one, lowered and run only where the others
+     * said SINGULAR or this check of theirs does: it fills `value` and sets `mask` by `fail`. */
+    lop_status (*check)(lop_emit *e, const lop_node *self, int value, int mask);
     /* Operators: y[out] = mode(self) x; dense form; diagonal from offset attr.i[0]; one element;
      * solution of mode(self) y = x. UNABLE sends the rewriter's generic rows to work. */
     lop_status (*apply)(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out);

@@ -19,10 +19,27 @@ typedef struct walk {
     int next;
 } walk;
 
+enum { FORGOTTEN = -2 }; /* in the map: lowered in an arm that is closed */
+
 static bool is_value(const lop_node *n) { return n->op->cls != LOP_OPERATOR; }
 
+static lop_status note_fresh(lop_emit *e, const lop_node *node) {
+    if (e->narm == 0 || node->op == &lop_op_array) return LOP_OK;
+    if (e->nfresh == e->room_fresh) {
+        int room = e->room_fresh ? 2 * e->room_fresh : 64;
+        const lop_node **more =
+            lop_realloc(e->plan->ctx, (void *)e->fresh, (size_t)room * sizeof *more);
+        if (!more) return LOP_NOMEM;
+        e->fresh = more;
+        e->room_fresh = room;
+    }
+    e->fresh[e->nfresh++] = node;
+    return LOP_OK;
+}
+
 static lop_status lower_node(lop_emit *e, const lop_node *node) {
-    lop_status st = LOP_OK;
+    lop_status st = note_fresh(e, node);
+    if (st != LOP_OK) return st;
     if (!is_value(node)) return lop_map_set(&e->map, node, -1);
     lop_plan *p = e->plan;
     int slot;
@@ -53,12 +70,82 @@ static lop_status lower_node(lop_emit *e, const lop_node *node) {
                       node->child[0]->op->name);
     if (st != LOP_OK) return st;
     for (int i = first; i < p->nstep; i++) p->step[i].origin = node;
-    if (node->op == &lop_op_todense && node != p->root && p->slot[slot].alias < 0) {
+    if (node->op == &lop_op_todense && node != p->root && p->slot[slot].alias < 0 && !e->second) {
         int64_t bytes = 0;
         if (!lop_mul_ok(p->slot[slot].matbytes, p->slot[slot].batch, &bytes)) bytes = INT64_MAX;
         if (bytes > p->dense) p->dense = bytes;
     }
     return node->op == &lop_op_array ? LOP_OK : lop_map_set(&e->map, node, slot);
+}
+
+/* -- two arms */
+
+/* What was lowered since `first` may not have been computed elsewhere. */
+static lop_status forget(lop_emit *e, int first) {
+    lop_status st = LOP_OK;
+    while (st == LOP_OK && e->nfresh > first)
+        st = lop_map_set(&e->map, e->fresh[--e->nfresh], FORGOTTEN);
+    return st;
+}
+
+static lop_status open_arm(lop_emit *e, const lop_node *node) {
+    lop_status st;
+    lop_shape batch = node->shape;
+    batch.ndim -= node->core;
+    lop_arm arm = {.node = node, .fresh = e->nfresh, .step = e->plan->nstep};
+    arm.value = lop_emit_temp(e, node->dtype, node->core, &node->shape, &st);
+    if (arm.value >= 0) arm.mask = lop_emit_slot(e, LOP_S_TEMP, LOP_b8, 0, &batch, &st);
+    if (st != LOP_OK) return st;
+    if (e->narm == e->room_arm) {
+        int room = e->room_arm ? 2 * e->room_arm : 4;
+        lop_arm *more = lop_realloc(e->plan->ctx, e->arm, (size_t)room * sizeof *more);
+        if (!more) return LOP_NOMEM;
+        e->arm = more;
+        e->room_arm = room;
+    }
+    e->arm[e->narm++] = arm;
+    return LOP_OK;
+}
+
+/* The first arm ends in its check; its failures lead to the second, which begins here. */
+static lop_status turn_arm(lop_emit *e) {
+    lop_arm *arm = &e->arm[e->narm - 1];
+    lop_plan *p = e->plan;
+    int first = p->nstep;
+    lop_status st = arm->node->op->check(e, arm->node, arm->value, arm->mask);
+    for (int i = first; st == LOP_OK && i < p->nstep; i++) p->step[i].origin = arm->node;
+    for (int i = arm->step; st == LOP_OK && i < p->nstep; i++) {
+        lop_step *s = &p->step[i];
+        if (s->fail >= 0 || s->escape >= 0) continue;
+        s->escape = arm->mask;
+        s->escape_to = p->nstep;
+    }
+    if (st == LOP_OK) st = forget(e, arm->fresh);
+    arm->step = p->nstep;
+    e->second++;
+    return st;
+}
+
+/* The second arm runs only where the first failed. */
+static lop_status close_arm(lop_emit *e) {
+    lop_arm arm = e->arm[--e->narm];
+    lop_plan *p = e->plan;
+    e->second--;
+    for (int i = arm.step; i < p->nstep; i++) {
+        lop_step *s = &p->step[i];
+        s->late = arm.mask; /* the outermost one's stays */
+        if (s->when >= 0) continue;
+        s->when = arm.mask;
+        s->when_set = true;
+    }
+    e->value = arm.value;
+    e->mask = arm.mask;
+    lop_status st = lower_node(e, arm.node);
+    int mine = e->narm > 0 ? 1 : 0;
+    if (mine && st == LOP_OK) e->nfresh--;
+    if (st == LOP_OK) st = forget(e, arm.fresh);
+    if (mine && st == LOP_OK) st = note_fresh(e, arm.node);
+    return st;
 }
 
 static lop_status lower_all(lop_emit *e, const lop_node *root) {
@@ -71,10 +158,14 @@ static lop_status lower_all(lop_emit *e, const lop_node *root) {
     while (top > 0) {
         walk *w = &stack[top - 1];
         int known;
-        if (w->next == 0 && lop_map_get(&e->map, w->node, &known)) {
+        if (w->next == 0 && lop_map_get(&e->map, w->node, &known) && known != FORGOTTEN) {
             top--;
             continue;
         }
+        bool arms = w->node->op->check != NULL;
+        if (arms && w->next == 0) st = open_arm(e, w->node);
+        if (arms && w->next == w->node->n - 1) st = turn_arm(e);
+        if (st != LOP_OK) break;
         if (w->next < w->node->n) {
             const lop_node *child = w->node->child[w->next++];
             if (top == room) {
@@ -89,7 +180,7 @@ static lop_status lower_all(lop_emit *e, const lop_node *root) {
             stack[top++] = (walk){child, 0};
             continue;
         }
-        st = lower_node(e, w->node);
+        st = arms ? close_arm(e) : lower_node(e, w->node);
         if (st != LOP_OK) break;
         top--;
     }
@@ -116,6 +207,7 @@ static void life_spans(lop_plan *p) {
         for (int j = 0; j < s->n; j++) touch(p, s->arg[j], i);
         if (s->fail >= 0) touch(p, s->fail, i);
         if (s->when >= 0) touch(p, s->when, i);
+        if (s->escape >= 0) touch(p, s->escape, i);
     }
 }
 
@@ -163,7 +255,9 @@ static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
 static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
     if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2 || s->when >= 0 || s->fail >= 0) return false;
     int from = base_of(p, s->arg[1]);
+    if (p->slot[from].late != p->slot[base_of(p, s->arg[0])].late) return false;
     const lop_slot *in = &p->slot[s->arg[1]], *out = &p->slot[s->arg[0]];
+    if (in->part || out->part) return false;
     if (p->slot[from].kind != LOP_S_TEMP || p->slot[from].last != i) return false;
     for (int j = 2; j < s->n; j++)
         if (base_of(p, s->arg[j]) == from && s->arg[j] != s->arg[1]) return false;
@@ -175,10 +269,11 @@ static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
 
 /* Offsets for the temporaries that are born at step i. An in-place step takes over its first input.
  */
-static lop_status births(lop_plan *p, space *sp, int i) {
+static lop_status births(lop_plan *p, space *spaces, int i) {
     lop_step *s = &p->step[i];
-    for (int j = 0; j < s->n + 1; j++) {
-        int id = j < s->n ? s->arg[j] : s->fail;
+
+    for (int j = 0; j < s->n + 2; j++) {
+        int id = j < s->n ? s->arg[j] : (j == s->n ? s->fail : s->escape);
         if (id < 0) continue;
         lop_slot *slot = &p->slot[base_of(p, id)];
         if (slot->kind != LOP_S_TEMP || slot->first != i || slot->offset >= 0) continue;
@@ -190,35 +285,39 @@ static lop_status births(lop_plan *p, space *sp, int i) {
             in->last = -1; /* handed over: not freed */
             continue;
         }
-        if (!space_take(sp, bytes, &slot->offset)) return LOP_OVERFLOW;
+        if (!space_take(&spaces[slot->late], bytes, &slot->offset)) return LOP_OVERFLOW;
     }
     return LOP_OK;
 }
 
-static lop_status deaths(lop_plan *p, space *sp, int i) {
+static lop_status deaths(lop_plan *p, space *spaces, int i) {
     lop_step *s = &p->step[i];
-    for (int j = 0; j < s->n + 2; j++) {
-        int id = j < s->n ? s->arg[j] : (j == s->n ? s->fail : s->when);
+    for (int j = 0; j < s->n + 3; j++) {
+        int id = j < s->n ? s->arg[j] : (j == s->n ? s->fail : j == s->n + 1 ? s->when : s->escape);
         if (id < 0) continue;
         lop_slot *slot = &p->slot[base_of(p, id)];
         int64_t bytes;
         if (slot->kind != LOP_S_TEMP || slot->last != i || !slot_bytes(slot, &bytes)) continue;
         slot->last = -1; /* once */
-        if (space_free(p->ctx, sp, slot->offset, bytes) != LOP_OK) return LOP_NOMEM;
+        if (space_free(p->ctx, &spaces[slot->late], slot->offset, bytes) != LOP_OK)
+            return LOP_NOMEM;
     }
     return LOP_OK;
 }
 
 static lop_status place(lop_plan *p, lop_err *err) {
-    space sp = {0};
+    space sp[2] = {{0}, {0}}; /* the workspace, the reserve */
     lop_status st = LOP_OK;
     life_spans(p);
     for (int i = 0; i < p->nstep && st == LOP_OK; i++) {
-        st = births(p, &sp, i);
-        if (st == LOP_OK) st = deaths(p, &sp, i);
+        st = births(p, sp, i);
+        if (st == LOP_OK) st = deaths(p, sp, i);
     }
-    p->workspace = sp.top;
-    lop_free(p->ctx, sp.hole);
+    p->workspace = sp[0].top;
+    p->reserve = sp[1].top;
+    if (p->reserve > INT64_MAX - 64) st = LOP_OVERFLOW;
+    lop_free(p->ctx, sp[0].hole);
+    lop_free(p->ctx, sp[1].hole);
     return st == LOP_OK ? st : lop_fail(err, st, "the workspace of this expression is too large");
 }
 
@@ -233,7 +332,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     h = mix(h, (uint64_t)s->dt);
     for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
-    return h;
+    return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
 }
 
 /* What each derived value is made of: step names, attributes, shapes, leaf serials. */
@@ -283,6 +382,8 @@ static void price(lop_plan *p) {
         if (s->scratch > p->scratch) p->scratch = s->scratch;
         if (s->when >= 0 && s->when_set) continue; /* the arm after a failure */
         double work = s->flops / c->flop_rate, move = s->bytes / c->bandwidth;
+        if (s->scratch > p->scratch) p->scratch = s->scratch;
+        if (s->late >= 0) continue; /* hardly ever run */
         p->flops += s->flops;
         p->bytes += s->bytes;
         p->seconds += (work > move ? work : move) + c->overhead;
@@ -318,6 +419,8 @@ lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options
     LOP_TRY(lop_plan_check(p, err));
 #endif
 done:
+    lop_free(ctx, e.arm);
+    lop_free(ctx, (void *)e.fresh);
     lop_map_clear(&e.map, ctx);
     lop_tab_clear(&tab);
     if (st == LOP_NOMEM && err && err->status != LOP_NOMEM) (void)lop_fail(err, LOP_NOMEM, NULL);
@@ -358,12 +461,15 @@ lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
         int out = base_of(p, s->arg[0]);
         written[out] = 1;
         if (s->fail >= 0) written[s->fail] = 1;
+        if (s->escape >= 0) written[s->escape] = 1;
+        if (s->escape >= 0 && (s->escape_to <= i || s->escape_to >= p->nstep))
+            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) does not escape forward", i, s->name);
         const lop_slot *o = &p->slot[out];
         int64_t bytes;
         if (o->kind == LOP_S_LEAF)
             st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
-        if (o->kind == LOP_S_TEMP &&
-            (!slot_bytes(o, &bytes) || o->offset < 0 || o->offset + bytes > p->workspace))
+        if (o->kind == LOP_S_TEMP && (!slot_bytes(o, &bytes) || o->offset < 0 ||
+                                      o->offset + bytes > (o->late ? p->reserve : p->workspace)))
             st = lop_fail(err, LOP_INTERNAL, "slot %d lies outside the workspace", out);
     }
     lop_free(p->ctx, written);

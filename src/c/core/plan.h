@@ -22,9 +22,12 @@ typedef struct lop_slot {
     int64_t matbytes;    /* one batch element */
     int leaf;            /* LEAF: index of the leaf; DERIVED: index of the derived value */
     int alias;           /* the slot whose memory this is; -1: own */
-    bool need_c;         /* LEAF, OUT: must be bound in C order */
-    int64_t offset;      /* TEMP: in the workspace */
-    int first, last;     /* steps; -1: none */
+    bool late;           /* TEMP: in the reserve */
+    bool part, shared;   /* a block of that slot, at (row, col); other names lie on this one */
+    int64_t row, col;
+    bool need_c;     /* LEAF, OUT: must be bound in C order */
+    int64_t offset;  /* TEMP: in the workspace */
+    int first, last; /* steps; -1: none */
 } lop_slot;
 
 typedef struct lop_leaf {
@@ -55,6 +58,7 @@ typedef struct lop_plan {
     int out; /* the slot of the result */
     bool batched;
     int64_t workspace; /* bytes of temporaries and masks */
+    int64_t reserve;   /* of those in second arms: had only when one is needed */
     size_t scratch;    /* largest scratch of a step */
     int64_t dense;     /* bytes of the largest dense form made on the way, 0: none */
     double flops, bytes, seconds;

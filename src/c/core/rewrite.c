@@ -214,8 +214,8 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
         return true;
     }
     if (term->op != node->op || term->n != node->n) {
-        if (term->op != node->op || term->op->max >= 0 || term->n != 0)
-            return false; /* (kron): any */
+        if (term->op != node->op || term->op->max == term->op->min || term->n != 0)
+            return false; /* (kron), (lowrank): any number */
     }
     if (term->has_attr && !lop_attr_equal(&term->attr, &node->attr)) return false;
     if (term->attr_hole >= 0) m->attr[term->attr_hole] = node->attr;

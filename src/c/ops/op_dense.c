@@ -25,6 +25,7 @@ static lop_truth trait(const lop_node *n, lop_trait t) {
     int64_t a = n->attr.i[0];
     bool real = !lop_is_complex(n->dtype),
          adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE;
+    if (t == LOP_ORTHOGONAL) return a == LOP_ASSUME_ORTHOGONAL ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_POSITIVE) return a == LOP_ASSUME_POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_HERMITIAN)
         return adjoint || (a == LOP_ASSUME_SYMMETRIC && real) ? LOP_TRUE : LOP_UNKNOWN;

@@ -75,16 +75,9 @@ static lop_status run_spread(const lop_call *c) {
     return LOP_OK;
 }
 
-/* The same elements in the same order, so a plain copy of one long vector when no alias is
- * possible. */
-static lop_status run_refold(const lop_call *c) {
-    const lop_mat *y = c->a[0], *x = c->a[1];
-    if (lop_mat_is_c(y) && lop_mat_is_c(x)) {
-        lop_mat u = {y->p, y->m * y->n, 1, 1, 1, y->dt}, v = {x->p, x->m * x->n, 1, 1, 1, x->dt};
-        lopk_copy(&u, &v);
-        return LOP_OK;
-    }
-    return lop_fail(c->err, LOP_INTERNAL, "a folded operand is not in C order");
+static lop_status run_copy(const lop_call *c) {
+    lopk_copy(c->a[0], c->a[1]);
+    return LOP_OK;
 }
 
 static lop_status lower_alias(lop_emit *e, const lop_node *self, int out) {
@@ -95,7 +88,7 @@ static lop_status lower_alias(lop_emit *e, const lop_node *self, int out) {
     const lop_node *x = self->child[0];
     int copy = lop_emit_temp(e, x->dtype, x->core, &x->shape, &st);
     if (copy < 0) return st;
-    if (!lop_emit_step(e, "copy", run_refold, copy, 1, &in)) return LOP_NOMEM;
+    if (!lop_emit_step(e, "copy", run_copy, copy, 1, &in)) return LOP_NOMEM;
     return lop_emit_alias(e, out, copy)
                ? LOP_OK
                : lop_fail(lop_emit_err(e), LOP_INTERNAL, "fold of a fresh copy");

@@ -13,8 +13,8 @@ typedef struct parts {
     PyObject *init, *arrays;     /* tuple, list */
     const lop_node *child[LOP_MAXPARAM];
     const lop_node **many; /* children of a variadic kind */
-    int n;
-    int levels; /* of array parameters of rank -1 */
+    int n, mode;           /* mode: rows of a grid */
+    int levels;            /* of array parameters of rank -1 */
     lop_attr attr;
     lop_node like;
     bool has_like, foreign, copy;
@@ -124,7 +124,7 @@ static int read_assume(parts *p, int slot, PyObject *o) {
                  {"diagonal", LOP_ASSUME_GENERAL},
                  {"tridiagonal", LOP_ASSUME_GENERAL},
                  {"banded", LOP_ASSUME_GENERAL},
-                 {"orthogonal", LOP_ASSUME_GENERAL}};
+                 {"orthogonal", LOP_ASSUME_ORTHOGONAL}};
     if (!o || o == Py_None) return 0;
     for (size_t i = 0; PyUnicode_Check(o) && i < sizeof words / sizeof words[0]; i++)
         if (PyUnicode_CompareWithASCIIString(o, words[i].word) == 0) {
@@ -275,6 +275,7 @@ static int read_one(parts *p, int i) {
     }
 }
 
+/* Takes the operators of a tuple as children; their objects become p->init. */
 static int read_many(parts *p, PyObject *args) {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     if (n < 1) return fail(PyExc_TypeError, "%s() needs at least one operator", p->op->title);
@@ -305,6 +306,21 @@ static int sort_many(parts *p, PyObject *args, PyObject *kwargs) {
         if (read_copy(p, value) < 0) return -1;
     }
     return (int)PyTuple_GET_SIZE(args);
+}
+
+/* Nested lists: Python makes a flat tuple of operators of them, and counts rows and columns. */
+static int read_grid(parts *p, PyObject *o) {
+    PyObject *copy = p->copy ? Py_True : Py_False, *args[2] = {o, copy};
+    PyObject *r = py_call_hook(p->s, "grid_of", args, 2);
+    if (!r) return -1;
+    PyObject *ops = PyTuple_GET_ITEM(r, 0);
+    p->attr.i[0] = PyLong_AsLongLong(PyTuple_GET_ITEM(r, 1));
+    p->attr.i[1] = PyLong_AsLongLong(PyTuple_GET_ITEM(r, 2));
+    p->mode = (int)p->attr.i[0];
+    Py_SETREF(p->init, PyTuple_New(PyTuple_GET_SIZE(ops)));
+    int rc = p->init ? read_many(p, ops) : -1;
+    Py_DECREF(r);
+    return rc;
 }
 
 /* Positional and keyword arguments into p->arg. */
@@ -368,6 +384,11 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         return st;
     }
     if (p->op == &lop_op_multitoeplitz && p->n == 2) return py_square(p->s, p->child, &p->n, err);
+    if (p->op == &lop_op_lowrankupdate && (!p->arg[2] || p->arg[2] == Py_None) && p->n >= 2) {
+        if (p->n == 3) p->child[3] = p->child[2];
+        p->child[2] = lop_node_ref(p->child[1]);
+        p->n++;
+    }
     if (p->op == &lop_op_selection || p->op == &lop_op_permutation || p->op == &lop_op_dft ||
         p->op == &lop_op_dct) {
         p->attr.i[1] = p->like.weak;
@@ -426,6 +447,7 @@ static PyObject *finish(parts *p, PyTypeObject *type) {
     self->s = p->s;
     self->s->refs++;
     self->node = node;
+    self->mode = p->mode;
     self->init = Py_NewRef(p->init);
     self->arrays = PyList_AsTuple(p->arrays);
     self->serial = p->serial;
@@ -463,6 +485,14 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (!p.init) goto done;
     if (many && read_many(&p, args) < 0) goto done;
     if (!many && py_find_levels(p.op, p.arg, &p.levels) < 0) goto done;
+    if (p.op->param[0].role == LOP_P_BLOCKS) {
+        if (!p.arg[0]) {
+            fail(PyExc_TypeError, "%s() needs %s", p.op->title, p.op->param[0].name);
+            goto done;
+        }
+        if (read_grid(&p, p.arg[0]) < 0) goto done;
+        many = true;
+    }
     for (int i = 0; !many && i < n; i++)
         if (read_one(&p, i) < 0) goto done;
     self = finish(&p, type);

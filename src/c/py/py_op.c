@@ -300,8 +300,9 @@ static PyObject *get_args(py_op *self, void *unused) {
     py_state *s = py_state_of((PyObject *)self);
     if (self->init && PyType_IsSubtype(Py_TYPE(self), s->type[LOP_ID_dense]))
         return PyTuple_GetSlice(self->init, 0, 1);
-    if (self->init && PyType_IsSubtype(Py_TYPE(self), s->type[LOP_ID_kron]))
-        return Py_NewRef(self->init);
+    static const int of_operators[] = {LOP_ID_kron, LOP_ID_blockdiag, LOP_ID_block, LOP_ID_kronsum};
+    for (size_t i = 0; self->init && i < sizeof of_operators / sizeof of_operators[0]; i++)
+        if (PyType_IsSubtype(Py_TYPE(self), s->type[of_operators[i]])) return Py_NewRef(self->init);
     return PyTuple_New(0);
 }
 

@@ -18,6 +18,20 @@ static int kind_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     return 0;
 }
 
+/* A grid as nested lists. */
+static PyObject *rows_of(const py_op *op) {
+    Py_ssize_t r = op->mode, c = PyTuple_GET_SIZE(op->init) / r;
+    PyObject *rows = PyList_New(0);
+    for (Py_ssize_t i = 0; rows && i < r; i++) {
+        PyObject *part = PyTuple_GetSlice(op->init, i * c, (i + 1) * c);
+        PyObject *row = part ? PySequence_List(part) : NULL;
+        if (!row || PyList_Append(rows, row) < 0) Py_CLEAR(rows);
+        Py_XDECREF(part);
+        Py_XDECREF(row);
+    }
+    return rows;
+}
+
 static PyObject *get_param(PyObject *self, void *index) {
     py_op *op = (py_op *)self;
     Py_ssize_t i = (Py_ssize_t)(intptr_t)index;
@@ -30,6 +44,7 @@ static PyObject *get_param(PyObject *self, void *index) {
         return NULL;
     }
     if (kind->param[0].role == LOP_P_OPERATORS) return Py_NewRef(op->init);
+    if (kind->param[0].role == LOP_P_BLOCKS) return rows_of(op);
     return Py_NewRef(PyTuple_GET_ITEM(op->init, i));
 }
 
@@ -72,6 +87,7 @@ static const char *role_text(lop_role role) {
                                         [LOP_P_SCALAR] = "number",
                                         [LOP_P_GRID] = "tuple of int",
                                         [LOP_P_SIZES] = "int or tuple of int",
+                                        [LOP_P_BLOCKS] = "nested lists of operators or array_like",
                                         [LOP_P_LEVELS] = "int",
                                         [LOP_P_SHAPE] = "tuple of int",
                                         [LOP_P_DTYPE] = "dtype",
@@ -166,7 +182,8 @@ PyObject *py_kinds(py_state *s) {
         [LOP_P_OFFSET] = "offset",       [LOP_P_FLAG] = "flag",     [LOP_P_WORD] = "word",
         [LOP_P_BANDS] = "bands",         [LOP_P_SCALAR] = "scalar", [LOP_P_SHAPE] = "shape",
         [LOP_P_DTYPE] = "dtype",         [LOP_P_ASSUME] = "assume", [LOP_P_FOREIGN] = "foreign",
-        [LOP_P_GRID] = "grid",           [LOP_P_SIZES] = "sizes",   [LOP_P_LEVELS] = "levels"};
+        [LOP_P_GRID] = "grid",           [LOP_P_SIZES] = "sizes",   [LOP_P_LEVELS] = "levels",
+        [LOP_P_BLOCKS] = "blocks"};
     for (int i = 0; list && i < lop_nops(); i++) {
         const lop_op *op = lop_op_at(i);
         if (!s->type[i] || !op->title) continue;

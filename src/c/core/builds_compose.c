@@ -1,0 +1,66 @@
+/* builds_compose.c: computed right sides for HadamardProduct, KhatriRao, Congruence and Root. */
+#include "builds.h"
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+
+/* what(a), what(b) in the dtype of both, joined. */
+static lop_status joined(const lop_maker *mk, const lop_node *kind, const lop_op *what,
+                         const lop_op *join, const lop_node **out) {
+    lop_attr d = {.i = {0, 0, 0, (int64_t)kind->dtype + 1}};
+    const lop_node *a = NULL, *b = NULL;
+    lop_status st = lop_make1(mk, what, &d, kind->child[0], &a);
+    if (st == LOP_OK) st = lop_make1(mk, what, &d, kind->child[1], &b);
+    if (st == LOP_OK) st = lop_make2(mk, join, NULL, a, b, out);
+    lop_node_unref(a);
+    lop_node_unref(b);
+    return st;
+}
+
+static lop_status wrapped(const lop_maker *mk, const lop_op *op, const lop_node *value,
+                          const lop_node **out) {
+    lop_status st = lop_make1(mk, op, NULL, value, out);
+    lop_node_unref(value);
+    return st;
+}
+
+/* diag(d) o B = diag(d o diag B), either order. */
+LOP_BUILD(hadamard_diag) {
+    const lop_node *d;
+    lop_status st = joined(mk, m->root, &lop_op_diagonal, &lop_op_mul, &d);
+    return st == LOP_OK ? wrapped(mk, &lop_op_diag, d, out) : st;
+}
+
+LOP_BUILD(apply_hadamard) {
+    const lop_node *d, *dense;
+    lop_status st = joined(mk, m->root->child[0], &lop_op_todense, &lop_op_mul, &d);
+    if (st == LOP_OK) st = wrapped(mk, &lop_op_dense, d, &dense);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);
+    lop_node_unref(dense);
+    return st;
+}
+
+LOP_BUILD(khatrirao) {
+    const lop_node *d;
+    lop_status st = joined(mk, m->root, &lop_op_todense, &lop_op_khatri, &d);
+    return st == LOP_OK ? wrapped(mk, &lop_op_dense, d, out) : st;
+}
+
+/* A^-1 = A^H. */
+LOP_BUILD(solve_orthogonal) {
+    lop_attr h = {.i = {LOP_H, 0, 0, 0}};
+    const lop_node *adjoint;
+    lop_status st = lop_make1(mk, &lop_op_view, &h, HOLE(m, 'a'), &adjoint);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_apply, NULL, adjoint, HOLE(m, 'x'), out);
+    lop_node_unref(adjoint);
+    return st;
+}
+
+/* The action itself in the wider dtype. */
+LOP_BUILD(cast_value) {
+    const lop_node *value = m->root->child[0];
+    lop_attr own = value->attr;
+    own.i[3] = (int64_t)m->root->dtype + 1;
+    return lop_make1(mk, value->op, &own, value->child[0], out);
+}

@@ -1,0 +1,262 @@
+/* builds_lowrank.c: computed right sides for LowRank and LowRankUpdate. */
+#include "builds.h"
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+#define ATTR(m, c) ((m)->attr[(c) - 'a'])
+
+/* base + U C V^H in parts, borrowed; base NULL of a lowrank, c NULL where there is none. */
+typedef struct parts {
+    const lop_node *base, *u, *v, *c;
+} parts;
+
+static parts parts_of(const lop_node *a) {
+    int i = a->op == &lop_op_lowrankupdate;
+    return (parts){i ? a->child[0] : NULL, a->child[i], a->child[i + 1],
+                   a->n > i + 2 ? a->child[i + 2] : NULL};
+}
+
+static lop_status from_parts(const lop_maker *mk, const parts *p, const lop_node **out) {
+    const lop_node *child[4];
+    int n = 0;
+    if (p->base) child[n++] = p->base;
+    child[n++] = p->u;
+    child[n++] = p->v;
+    if (p->c) child[n++] = p->c;
+    return lop_make(mk, p->base ? "lowrankupdate" : "lowrank", NULL, n, child, NULL, out);
+}
+
+static void release(parts *p) {
+    lop_node_unref(p->base);
+    lop_node_unref(p->u);
+    lop_node_unref(p->v);
+    lop_node_unref(p->c);
+}
+
+/* mode(a); NULL stays. */
+static lop_status seen(const lop_maker *mk, int64_t mode, const lop_node *a, const lop_node **out) {
+    lop_attr m = {.i = {mode, 0, 0, 0}};
+    *out = lop_node_ref(a);
+    return mode && a ? (lop_node_unref(a), lop_make1(mk, &lop_op_view, &m, a, out)) : LOP_OK;
+}
+
+/* What is one operand stays one, so that U C U^H is known to be Hermitian. */
+LOP_BUILD(view_update) {
+    parts a = parts_of(m->root->child[0]), b = {0};
+    int64_t mode = m->root->attr.i[0];
+    bool turn = (mode & LOP_T) != 0, conj = mode == LOP_T || mode == LOP_C;
+    lop_status st = seen(mk, mode, a.base, &b.base);
+    if (st == LOP_OK) st = seen(mk, conj ? LOP_C : LOP_N, turn ? a.v : a.u, &b.u);
+    if (st == LOP_OK && a.u == a.v) b.v = lop_node_ref(b.u);
+    if (st == LOP_OK && a.u != a.v) st = seen(mk, conj ? LOP_C : LOP_N, turn ? a.u : a.v, &b.v);
+    if (st == LOP_OK) st = seen(mk, mode, a.c, &b.c);
+    if (st == LOP_OK) st = from_parts(mk, &b, out);
+    release(&b);
+    return st;
+}
+
+/* apply, todense, diagonal, element: that of base plus that of the rest. */
+LOP_BUILD(update_value) {
+    parts all = parts_of(m->root->child[0]), rest = all;
+    const lop_node *low = NULL, *x = NULL, *one = NULL, *two = NULL;
+    lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
+    bool apply = m->root->op == &lop_op_apply;
+    rest.base = NULL;
+    lop_status st = from_parts(mk, &rest, &low);
+    if (st == LOP_OK && apply) st = lop_make1(mk, &lop_op_cast, &d, m->root->child[1], &x);
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        const lop_node *child[2] = {i ? low : all.base, x};
+        st = lop_make(mk, m->root->op->name, &m->root->attr, apply ? 2 : 1, child, NULL,
+                      i ? &two : &one);
+    }
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, one, two, out);
+    lop_node_unref(low);
+    lop_node_unref(x);
+    lop_node_unref(one);
+    lop_node_unref(two);
+    return st;
+}
+
+/* -- closing */
+
+/* c (B + U C V^H): the factor goes to the middle. */
+LOP_BUILD(scaled_lowrank) {
+    parts a = parts_of(m->root->child[0]), b = {.u = lop_node_ref(a.u), .v = lop_node_ref(a.v)};
+    const lop_attr *c = &m->root->attr;
+    const lop_node *eye = NULL;
+    lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(a.u), lop_cols(a.u)}},
+                     .dtype = LOP_f64,
+                     .weak = LOP_WEAK,
+                     .core = 2};
+    lop_status st = LOP_OK;
+    if (!a.c) st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, c, a.c ? a.c : eye, &b.c);
+    if (st == LOP_OK && a.base) st = lop_make1(mk, &lop_op_scaled, c, a.base, &b.base);
+    if (st == LOP_OK) st = from_parts(mk, &b, out);
+    lop_node_unref(eye);
+    release(&b);
+    return st;
+}
+
+static lop_status side_by_side(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                               const lop_node **out) {
+    lop_attr row = {.i = {1, 2, 0, 0}};
+    return lop_make2(mk, &lop_op_block, &row, a, b, out);
+}
+
+/* The middle, or an identity in its place: owned. */
+static lop_status middle(const lop_maker *mk, const parts *p, const lop_node **out) {
+    lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(p->u), lop_cols(p->u)}},
+                     .dtype = LOP_f64,
+                     .weak = LOP_WEAK,
+                     .core = 2};
+    *out = lop_node_ref(p->c);
+    return p->c ? LOP_OK : lop_make(mk, "identity", NULL, 0, NULL, &like, out);
+}
+
+/* Sums of lowrank and lowrankupdate (one of them at most): columns side by side. */
+LOP_BUILD(lowrank_plus) {
+    parts a = parts_of(m->root->child[0]), b = parts_of(m->root->child[1]);
+    parts all = {.base = lop_node_ref(a.base ? a.base : b.base)};
+    const lop_node *mid[2] = {NULL, NULL};
+    lop_status st = a.base && b.base ? LOP_NOMATCH : side_by_side(mk, a.u, b.u, &all.u);
+    if (st == LOP_OK && a.u == a.v && b.u == b.v) all.v = lop_node_ref(all.u);
+    if (st == LOP_OK && !all.v) st = side_by_side(mk, a.v, b.v, &all.v);
+    if (st == LOP_OK && (a.c || b.c)) {
+        st = middle(mk, &a, &mid[0]);
+        if (st == LOP_OK) st = middle(mk, &b, &mid[1]);
+        if (st == LOP_OK) st = lop_make(mk, "blockdiag", NULL, 2, mid, NULL, &all.c);
+    }
+    if (st == LOP_OK) st = from_parts(mk, &all, out);
+    lop_node_unref(mid[0]);
+    lop_node_unref(mid[1]);
+    release(&all);
+    return st;
+}
+
+/* base + lowrank, in either order: the sum is the root, or what the root solves with. */
+LOP_BUILD(plus_lowrank) {
+    bool solve = m->root->op == &lop_op_solve;
+    const lop_node *sum = solve ? m->root->child[0] : m->root, *update = NULL;
+    bool last = sum->child[1]->op == &lop_op_lowrank;
+    parts p = parts_of(sum->child[last ? 1 : 0]);
+    p.base = sum->child[last ? 0 : 1];
+    lop_status st = from_parts(mk, &p, solve ? &update : out);
+    if (st != LOP_OK || !solve) return st;
+    st = lop_make2(mk, &lop_op_solve, NULL, update, m->root->child[1], out);
+    lop_node_unref(update);
+    return st;
+}
+
+/* -- Woodbury */
+
+typedef struct woodbury {
+    const lop_maker *mk;
+    const lop_node *a;          /* borrowed: the update */
+    parts p;                    /* borrowed */
+    lop_attr dt;                /* the dtype, as an attribute */
+    const lop_node *w, *cap;    /* owned: B^-1 U as an operator; I + C V^H W */
+    const lop_node *q, *v, *vh; /* owned: the probe, its image; V^H */
+} woodbury;
+
+/* C V^H x (C left out where there is none). */
+static lop_status through(const woodbury *s, const lop_node *x, const lop_node **out) {
+    const lop_node *t = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, s->vh, x, s->p.c ? &t : out);
+    if (st != LOP_OK || !s->p.c) return st;
+    st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, t, out);
+    lop_node_unref(t);
+    return st;
+}
+
+static lop_status woodbury_open(woodbury *s) {
+    const lop_node *u = NULL, *w = NULL, *t = NULL, *eye = NULL, *av = NULL, *ah = NULL;
+    lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
+    int64_t r = lop_cols(s->p.u);
+    lop_node square = {.shape = {.ndim = 2, .dim = {r, r}}, .dtype = dt, .core = 2};
+    lop_node column = {.shape = {.ndim = 2, .dim = {lop_rows(s->a), 1}}, .dtype = dt, .core = 2};
+    lop_status st = seen(s->mk, LOP_H, s->p.v, &s->vh);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &u);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, u, &w);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, w, &s->w);
+    if (st == LOP_OK) st = through(s, w, &t);
+    if (st == LOP_OK) st = lop_make(s->mk, "eye", NULL, 0, NULL, &square, &eye);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_add, NULL, eye, t, &s->cap);
+    if (st == LOP_OK) st = lop_make(s->mk, "probe", NULL, 0, NULL, &column, &s->v);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->a, s->v, &av);
+    if (st == LOP_OK) st = seen(s->mk, LOP_H, s->a, &ah);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, ah, av, &s->q);
+    const lop_node *gone[] = {u, w, t, eye, av, ah};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+static void woodbury_close(woodbury *s) {
+    const lop_node *gone[] = {s->w, s->cap, s->q, s->v, s->vh};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+}
+
+/* a - b. */
+static lop_status minus(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                        const lop_node **out) {
+    lop_attr c = lop_attr_coef(-1, 0);
+    const lop_node *neg;
+    lop_status st = lop_make1(mk, &lop_op_scale, &c, b, &neg);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_add, NULL, a, neg, out);
+    lop_node_unref(neg);
+    return st;
+}
+
+/* z - W (cap^-1 (C V^H z)), z = B^-1 b. */
+static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop_node **out) {
+    const lop_node *z = NULL, *t = NULL, *y = NULL, *wy = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
+    if (st == LOP_OK) st = through(s, z, &t);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lusolve, NULL, s->cap, t, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, &wy);
+    if (st == LOP_OK) st = minus(s->mk, z, wy, out);
+    const lop_node *gone[] = {z, t, y, wy};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* b - A x. */
+static lop_status residual(const woodbury *s, const lop_node *b, const lop_node *x,
+                           const lop_node **out) {
+    const lop_node *ax;
+    lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, s->a, x, &ax);
+    if (st != LOP_OK) return st;
+    st = minus(s->mk, b, ax, out);
+    lop_node_unref(ax);
+    return st;
+}
+
+/* x if r is small enough, else alt. */
+static lop_status instead(const woodbury *s, const lop_node *x, const lop_node *r,
+                          const lop_node *b, const lop_node *alt, const lop_node **out) {
+    const lop_node *child[6] = {x, r, b, s->q, s->v, alt};
+    return lop_make(s->mk, "instead", NULL, 6, child, NULL, out);
+}
+
+LOP_BUILD(solve_update) {
+    woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
+    const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *r2 = NULL,
+                   *dense = NULL, *alt = NULL, *second = NULL;
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
+    lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    if (st == LOP_OK) st = woodbury_solve(&s, b, &x);
+    if (st == LOP_OK) st = residual(&s, b, x, &r);
+    if (st == LOP_OK) st = woodbury_solve(&s, r, &dx);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
+    if (st == LOP_OK) st = residual(&s, b, x2, &r2);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = instead(&s, x2, r2, b, alt, &second);
+    if (st == LOP_OK) st = instead(&s, x, r, b, second, out);
+    const lop_node *gone[] = {b, x, r, dx, x2, r2, dense, alt, second};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    woodbury_close(&s);
+    return st;
+}

@@ -1,0 +1,103 @@
+/* op_instead.c: a solution by a fast way, or by a safe one where the fast one is not accurate.
+ *
+ * instead   children x, r, b, q, v, alt: x with residual r = b - A x, where
+ *             eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt.
+ *           q = A^H A v bounds |A|^2 >= |q| / |v| from below, so that eta is never underestimated.
+ *           alt is lowered as a second arm: its steps run, and its memory is had, only where
+ * needed; a singular matrix met on the way to x leads there too. probe     v: n signs in an order
+ * of their own
+ *
+ * Cost: one pass over x, r and b. */
+#include "core/op.h"
+#include "kernels/kernels.h"
+
+#include <float.h>
+#include <math.h>
+
+static lop_status infer_instead(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *alt = n->child[5];
+    for (int i = 0; i < 6; i++)
+        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
+            lop_rows(n->child[i]) != lop_rows(x))
+            return lop_fail(err, LOP_DIM, "instead takes matrices of as many rows and one dtype");
+    if (!lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) ||
+        !lop_shape_equal(&x->shape, &n->child[1]->shape))
+        return lop_fail(err, LOP_DIM, "the arms of instead differ");
+    n->shape = x->shape;
+    n->dtype = x->dtype;
+    return LOP_OK;
+}
+
+/* The 2-norm of column j, scaled so that it neither over- nor underflows; NaN stays. */
+static double norm(const lop_mat *a, int64_t j) {
+    double top = 0, sum = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < a->m; i++) {
+            double _Complex v = lop_get(a->dt, a->p, i * a->rs + j * a->cs);
+            double re = fabs(creal(v)), im = fabs(cimag(v)), big = re > im ? re : im;
+            if (isnan(re) || isnan(im)) return NAN;
+            if (pass == 0 && big > top) top = big;
+            if (pass == 1 && top > 0) sum += re / top * (re / top) + im / top * (im / top);
+        }
+    return top * sqrt(sum);
+}
+
+static lop_status run_accept(const lop_call *c) {
+    const lop_mat *y = c->a[0], *x = c->a[1], *r = c->a[2], *b = c->a[3];
+    double u = x->dt == LOP_f32 || x->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    double length = norm(c->a[5], 0), a = length > 0 ? sqrt(norm(c->a[4], 0) / length) : 0;
+    lopk_copy(y, x);
+    for (int64_t j = 0; j < x->n; j++) {
+        double left = norm(r, j), size = a * norm(x, j) + norm(b, j < b->n ? j : 0);
+        if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
+    }
+    return LOP_OK;
+}
+
+static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[5];
+    for (int i = 0; i < 5; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept, value, 5, in);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+
+static lop_status run_copy(const lop_call *c) {
+    lopk_copy(c->a[0], c->a[1]);
+    return LOP_OK;
+}
+static lop_status lower_instead(lop_emit *e, const lop_node *self, int out) {
+    int arm[2] = {-1, lop_emit_value(e, self->child[5])}, mask;
+    lop_emit_checked(e, &arm[0], &mask);
+    for (int i = 0; i < 2; i++) {
+        lop_step *s = lop_emit_step(e, i ? "instead" : "accepted", run_copy, out, 1, &arm[i]);
+        if (!s) return LOP_NOMEM;
+        s->when = mask;
+        s->when_set = i != 0;
+    }
+    return LOP_OK;
+}
+const lop_op lop_op_instead = {LOP_NAMED(instead), .cls = LOP_ARRAY,       .min = 6,
+                               .max = 6,           .infer = infer_instead, .lower = lower_instead,
+                               .check = check};
+
+static lop_status infer_probe(lop_node *n, lop_err *err) {
+    return n->core == 2 && n->shape.ndim == 2 && n->shape.dim[1] == 1 && !n->weak
+               ? LOP_OK
+               : lop_fail(err, LOP_DIM, "a probe is a column");
+}
+static lop_status run_probe(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    lop_rng rng = {.state = 17};
+    for (int64_t i = 0; i < y->m; i++)
+        lop_set(y->dt, y->p, i * y->rs, lop_rng_next(&rng) & 1 ? 1 : -1);
+    return LOP_OK;
+}
+static lop_status lower_probe(lop_emit *e, const lop_node *self, int out) {
+    (void)self;
+    return lop_emit_step(e, "probe", run_probe, out, 0, NULL) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_probe = {LOP_NAMED(probe), .cls = LOP_ARRAY, .infer = infer_probe,
+                             .lower = lower_probe};

@@ -1,0 +1,78 @@
+/* gen_more.c: composites of several operands over random operators; a part of gen.h. */
+#include "gen.h"
+
+static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
+
+static const lop_node *made(gen *g, const lop_op *op, const lop_attr *attr, int n,
+                            const lop_node **f) {
+    const lop_node *out = t_node(g->w, op->name, attr, n, f);
+    for (int i = 0; i < n; i++) lop_node_unref(f[i]);
+    return out;
+}
+
+/* Blocks along the diagonal; of a square matrix mostly square ones. */
+static const lop_node *blockdiag(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    const lop_node *f[3] = {0};
+    int count = 1 + (int)pick(g, 3);
+    bool square = m == n && pick(g, 4);
+    for (int i = 0; i < count; i++) {
+        bool last = i + 1 == count;
+        int64_t p = last ? m : pick(g, m + 1), q = last ? n : square ? p : pick(g, n + 1);
+        f[i] = gen_operator(g, p, q, depth - 1);
+        m -= p;
+        n -= q;
+    }
+    return made(g, op, NULL, count, f);
+}
+
+static const lop_node *block(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    const lop_node *f[4] = {0};
+    lop_attr shape = t_ints(1 + pick(g, 2), 1 + pick(g, 2), 0, 0);
+    int64_t rows[2] = {m, 0}, cols[2] = {n, 0};
+    if (shape.i[0] == 2) rows[1] = m - (rows[0] = pick(g, m + 1));
+    if (shape.i[1] == 2) cols[1] = n - (cols[0] = pick(g, n + 1));
+    int count = (int)(shape.i[0] * shape.i[1]);
+    for (int i = 0; i < count; i++)
+        f[i] = gen_operator(g, rows[i / shape.i[1]], cols[i % shape.i[1]], depth - 1);
+    return made(g, op, &shape, count, f);
+}
+
+static const lop_node *update(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    bool with_c = pick(g, 2) != 0;
+    int64_t p = 1 + pick(g, 2), q = with_c ? 1 + pick(g, 2) : p;
+    const lop_node *f[4] = {gen_operator(g, m, n, depth - 1), gen_operator(g, m, p, depth - 1),
+                            gen_operator(g, n, q, depth - 1), NULL};
+    if (with_c) f[3] = gen_operator(g, p, q, depth - 1);
+    return made(g, op, NULL, with_c ? 4 : 3, f);
+}
+
+static const lop_node *kronsum(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    const lop_node *f[3] = {0};
+    int64_t p = 1 + pick(g, m > 0 ? m : 1);
+    while (m > 0 && m % p) p--;
+    if (m != n) return NULL;
+    int count = 1 + (int)pick(g, 3);
+    bool diagonal = !pick(g, 4);
+    for (int i = 0; i < count; i++) {
+        int64_t size = i + 1 == count ? m : i ? 1 : p;
+        f[i] = diagonal ? t_one_of(g->w, "diag", NULL, gen_array(g, 1, size, 1))
+                        : gen_operator(g, size, size, depth - 1);
+        m = size ? m / size : m;
+    }
+    return made(g, op, NULL, count, f);
+}
+
+const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
+    if (g->w->rand.n > LOP_RAND_LEAVES - 24) return NULL;
+    if (op == &lop_op_blockdiag) return blockdiag(g, op, m, n, depth);
+    if (op == &lop_op_block) return block(g, op, m, n, depth);
+    if (op == &lop_op_kronsum) return kronsum(g, op, m, n, depth);
+    if (op == &lop_op_lowrankupdate) return update(g, op, m, n, depth);
+    return NULL;
+}
+
+const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth) {
+    static const lop_op *const ops[] = {&lop_op_blockdiag, &lop_op_block, &lop_op_lowrankupdate,
+                                        &lop_op_kronsum};
+    return gen_composite(g, ops[pick(g, (int64_t)(sizeof ops / sizeof ops[0]))], m, n, depth);
+}

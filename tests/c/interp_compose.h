@@ -1,0 +1,111 @@
+/* interp_compose.h: a part of interp.c: kinds of several operands, and the arrays they go by. */
+/* -- blocks */
+
+static void paste(tv *y, mv to, int64_t row, int64_t col, mv a) {
+    for (int64_t i = 0; i < a.m; i++)
+        for (int64_t j = 0; j < a.n; j++) to.v[(row + i) * y->n + col + j] = a.v[i * a.n + j];
+}
+
+/* The children side by side in rows of c, or (c = 0) along the diagonal. */
+static const tv *pasted(ip *p, const lop_node *node, int64_t c) {
+    const tv *f[64];
+    lop_shape batch = {0}, both;
+    int64_t rows = 0, cols = 0;
+    if (node->n > 64) return fail(p, "too many blocks");
+    for (int i = 0; i < node->n; i++) {
+        if (!(f[i] = ip_eval(p, node->child[i]))) return NULL;
+        if (!broadcast(&batch, &f[i]->batch, &both)) return fail(p, "blocks do not broadcast");
+        batch = both;
+        if (c == 0 || i % c == 0) rows += f[i]->m;
+        if (c == 0 || i < c) cols += f[i]->n;
+    }
+    tv *y = blank(p, &batch, f[0]->core, rows, cols);
+    for (int64_t e = 0; e < y->nb; e++)
+        for (int64_t i = 0, row = 0, col = 0; i < node->n; i++) {
+            paste(y, part(y, &batch, e), row, col, part(f[i], &batch, e));
+            bool last = c == 0 || (i + 1) % c == 0;
+            col = c != 0 && last ? 0 : col + f[i]->n;
+            if (last) row += f[i]->m;
+        }
+    return y;
+}
+static void do_slice(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            y.v[i * y.n + j] = a.v[(node->attr.i[0] + i) * a.n + node->attr.i[2] + j];
+}
+
+static const tv *sum_of(ip *p, const tv *a, const tv *b) {
+    bool fits = a && b && a->m == b->m && a->n == b->n;
+    return fits ? zip(p, NULL, a, b, 2, a->m, a->n, do_add) : NULL;
+}
+
+static const tv *update(ip *p, const lop_node *node) {
+    const tv *a[4] = {NULL};
+    for (int i = 0; i < node->n; i++)
+        if (!(a[i] = ip_eval(p, node->child[i]))) return NULL;
+    return sum_of(p, a[0], lowrank(p, a[1], a[2], a[3]));
+}
+
+static const tv *eye_like(ip *p, int64_t n) {
+    lop_shape none = {0};
+    tv *eye = blank(p, &none, 2, n, n);
+    for (int64_t i = 0; i < n; i++) eye->v[i * n + i] = one();
+    return eye;
+}
+static const tv *kronsum(ip *p, const lop_node *node) {
+    const tv *all = NULL;
+    for (int i = 0; i < node->n; i++) {
+        const tv *term = eye_like(p, 1);
+        for (int j = 0; j < node->n; j++) {
+            const tv *f =
+                i == j ? ip_eval(p, node->child[i]) : eye_like(p, lop_rows(node->child[j]));
+            if (!f) return NULL;
+            term = zip(p, NULL, term, f, 2, term->m * f->m, term->n * f->n, do_kron);
+        }
+        all = all ? sum_of(p, all, term) : term;
+    }
+    return all;
+}
+
+static void do_khatri(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            y.v[i * y.n + j] = mul(p, a.v[i / b.m * a.n + j], b.v[i % b.m * b.n + j]);
+}
+/* congruence, root, eigen: A B A^H. */
+static const tv *sandwich(ip *p, const lop_node *node) {
+    const tv *a = ip_eval(p, node->child[0]), *b = node->n > 1 ? ip_eval(p, node->child[1]) : NULL;
+    if (!a || (node->n > 1 && !b)) return NULL;
+    if (b && b->core == 1) b = zip(p, NULL, b, NULL, 2, b->m, b->m, do_diag);
+    return lowrank(p, a, a, b);
+}
+static const tv *pair_of(ip *p, const lop_node *node, bool khatri) {
+    const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
+    if (!a || !b) return NULL;
+    return zip(p, NULL, a, b, 2, khatri ? a->m * b->m : a->m, a->n, khatri ? do_khatri : do_mul);
+}
+
+static bool is_composed(const char *s) {
+    static const char *const heads[] = {"blockdiag",     "blocks",  "block",      "grid", "instead",
+                                        "lowrankupdate", "kronsum", "congruence", "root", "eigen",
+                                        "elementwise",   "khatri",  "khatrirao"};
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        if (!strcmp(s, heads[i])) return true;
+    return false;
+}
+
+static const tv *composed(ip *p, const lop_node *node, const char *s) {
+    if (!strcmp(s, "instead")) return ip_eval(p, node->child[0]); /* the first arm */
+    if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
+        return sandwich(p, node);
+    if (!strcmp(s, "elementwise")) return pair_of(p, node, false);
+    if (!strcmp(s, "khatri") || !strcmp(s, "khatrirao")) return pair_of(p, node, true);
+    if (!strcmp(s, "kronsum")) return kronsum(p, node);
+    if (!strcmp(s, "lowrankupdate")) return update(p, node);
+    if (!strcmp(s, "blockdiag") || !strcmp(s, "blocks")) return pasted(p, node, 0);
+    return pasted(p, node, node->attr.i[1]);
+}
