@@ -164,13 +164,14 @@ int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st) {
 
 /* The slot of a value that is prepared already, unconditionally so far. */
 static int same_derived(const lop_plan *p, lop_run run, size_t bytes, int nin, const int *in,
-                        const lop_attr *attr) {
+                        const lop_attr *attr, const int64_t *data, int ndata) {
     static const lop_attr none = {.re = 0};
     for (int i = 0; i < p->nderive; i++) {
         const lop_step *s = &p->step[p->derive[i].step];
         bool same = s->run == run && s->n == nin + 1 && s->when < 0 && s->escape < 0 &&
                     p->derive[i].bytes >= (int64_t)bytes &&
-                    lop_attr_equal(&s->attr, attr ? attr : &none);
+                    lop_attr_equal(&s->attr, attr ? attr : &none) && s->ndata == ndata &&
+                    (!ndata || !memcmp(s->data, data, (size_t)ndata * sizeof *data));
         for (int j = 0; same && j < nin; j++) same = s->arg[j + 1] == in[j];
         if (same) return s->arg[0];
     }
@@ -180,8 +181,14 @@ static int same_derived(const lop_plan *p, lop_run run, size_t bytes, int nin, c
 int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
                      const int *in, const lop_attr *attr, size_t scratch, double flops,
                      lop_status *st) {
+    return lop_emit_derived_data(e, name, run, bytes, nin, in, attr, NULL, 0, scratch, flops, st);
+}
+
+int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
+                          const int *in, const lop_attr *attr, const int64_t *data, int ndata,
+                          size_t scratch, double flops, lop_status *st) {
     lop_plan *p = e->plan;
-    int known = same_derived(p, run, bytes, nin, in, attr);
+    int known = same_derived(p, run, bytes, nin, in, attr, data, ndata);
     *st = LOP_OK;
     if (known >= 0) return known;
     /* one blob for each batch element of the inputs */
@@ -213,7 +220,8 @@ int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, i
     s->derived = p->nderive;
     p->slot[out].leaf = p->nderive;
     p->derive[p->nderive++] = (lop_derive){.step = p->nstep - 1, .bytes = size};
-    return out;
+    if (ndata) *st = lop_emit_data(e, data, ndata);
+    return *st == LOP_OK ? out : -1;
 }
 
 bool lop_emit_alias(lop_emit *e, int out, int in) {
@@ -237,9 +245,9 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
     lop_slot *p = &e->plan->slot[part];
     const lop_slot *w = &e->plan->slot[whole];
     int nb = p->shape.ndim - p->core;
-    bool fits = p->kind == LOP_S_TEMP && p->alias < 0 && !p->shared && w->kind != LOP_S_DERIVED &&
-                (p->late || !w->late) && p->dt == w->dt && p->core == w->core &&
-                nb == w->shape.ndim - w->core;
+    bool fits = p->kind == LOP_S_TEMP && p->alias < 0 && !p->shared && !p->need_c &&
+                w->kind != LOP_S_DERIVED && (p->late || !w->late) && p->dt == w->dt &&
+                p->core == w->core && nb == w->shape.ndim - w->core;
     for (int i = 0; fits && i < nb; i++) fits = p->shape.dim[i] == w->shape.dim[i];
     if (!fits) return false;
     p->alias = whole;
@@ -252,7 +260,7 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
 void lop_emit_c_order(lop_emit *e, int slot) {
     lop_slot *s = e->plan->slot;
     while (s[slot].alias >= 0) slot = s[slot].alias;
-    if (s[slot].kind == LOP_S_LEAF || s[slot].kind == LOP_S_OUT) s[slot].need_c = true;
+    s[slot].need_c = true;
 }
 
 void lop_emit_checked(const lop_emit *e, int *value, int *mask) {

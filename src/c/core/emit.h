@@ -84,6 +84,10 @@ lop_status lop_emit_data(lop_emit *e, const int64_t *data, int n) LOP_MUST_CHECK
 int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
                      const int *in, const lop_attr *attr, size_t scratch, double flops,
                      lop_status *st);
+/* The same of a step with data (lop_emit_data). */
+int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
+                          const int *in, const lop_attr *attr, const int64_t *data, int ndata,
+                          size_t scratch, double flops, lop_status *st);
 int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch element of `like` */
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */

@@ -60,11 +60,10 @@ static lop_status by_fft(lop_emit *e, fft_data *d, const lop_node *g, lop_mode m
         return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "no FFT is as long as this product needs");
     double flops = lopk_conv_fft_flops(d->N, d->c.levels) * (lop_is_complex(pdt) ? 1 : 0.5);
     lop_attr attr = {.i = {(int64_t)plan_room(plan), invert, 0, 0}};
-    int blob = lop_emit_derived(e, invert ? "eigenvalues" : "spectrum", run_spectrum,
-                                plan_room(plan) + spectrum, 1, &in[1], &attr, work, flops, &st);
+    int blob = lop_emit_derived_data(e, invert ? "eigenvalues" : "spectrum", run_spectrum,
+                                     plan_room(plan) + spectrum, 1, &in[1], &attr,
+                                     (const int64_t *)d, FFT_INTS, work, flops, &st);
     if (blob < 0) return st;
-    st = lop_emit_data(e, (const int64_t *)d, FFT_INTS);
-    if (st != LOP_OK) return st;
     in[1] = blob;
     if (mode & LOP_T) (void)lopk_conv_turn(&d->c);
     lop_slot_sizes(e, out, NULL, &k, &batch);

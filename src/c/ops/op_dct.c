@@ -181,10 +181,9 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
         if (own > work) work = own;
     }
     lop_attr attr = {.i = {dt, 0, 0, 0}};
-    int in[2] = {x, lop_emit_derived(e, "dct-plan", run_plans, plans, 0, NULL, &attr, 0, 0, &st)};
+    int in[2] = {x, lop_emit_derived_data(e, "dct-plan", run_plans, plans, 0, NULL, &attr, d, nd, 0,
+                                          0, &st)};
     if (in[1] < 0) return st;
-    st = lop_emit_data(e, d, nd);
-    if (st != LOP_OK) return st;
     lop_slot_sizes(e, out, NULL, &k, &batch);
     lop_step *s = lop_emit_step(e, "dct", run_dct, out, 2, in);
     if (!s) return LOP_NOMEM;

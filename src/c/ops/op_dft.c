@@ -68,10 +68,9 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
         return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "no FFT has %lld elements",
                         (long long)lop_rows(self));
     lop_attr attr = {.i = {dt, 0, 0, 0}};
-    int in[2] = {x, lop_emit_derived(e, "fft-plan", run_plan, plan, 0, NULL, &attr, 0, 0, &st)};
+    int in[2] = {x, lop_emit_derived_data(e, "fft-plan", run_plan, plan, 0, NULL, &attr, n->dim,
+                                          n->ndim, 0, 0, &st)};
     if (in[1] < 0) return st;
-    st = lop_emit_data(e, n->dim, n->ndim);
-    if (st != LOP_OK) return st;
     lop_slot_sizes(e, out, NULL, &k, &batch);
     lop_step *s = lop_emit_step(e, "fft", run_dft, out, 2, in);
     if (!s) return LOP_NOMEM;
