@@ -84,6 +84,7 @@ static lop_status childless(const lop_maker *mk, const taking *t, const lop_node
 static lop_status of_batch(const lop_maker *mk, const taking *t, const lop_node *a,
                            const lop_node **out) {
     if (a->n == 0) return childless(mk, t, a, out);
+    if (a->op == &lop_op_ravel) return LOP_NOMATCH; /* its child's levels look like batches */
     const lop_node **part = lop_calloc(mk->ctx, (size_t)a->n, sizeof *part);
     if (!part) return lop_fail(mk->err, LOP_NOMEM, NULL);
     int b = (int)axis_of(t) - 1; /* from the right */
@@ -94,7 +95,7 @@ static lop_status of_batch(const lop_maker *mk, const taking *t, const lop_node 
         int nb = lop_nbatch(c);
         taking only = by(axis_of(t), 0, 1, !t->index && t->at.i[3] < 0 ? -1 : 1);
         bool spread = nb >= b && c->shape.dim[nb - b] == 1 && !one;
-        if (nb < b)
+        if (nb < b || c->op == &lop_op_sizes)
             part[i] = lop_node_ref(c);
         else
             st = take(mk, c->op->cls == LOP_OPERATOR ? &lop_op_sliced : &lop_op_cut,

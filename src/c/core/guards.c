@@ -63,9 +63,12 @@ static bool diagonals(const lop_node *k) {
         if (k->child[i]->op != &lop_op_diag) return false;
     return true;
 }
-lop_truth lop_when_diagonals(const lop_match *m) { return truth(diagonals(m->root)); }
+lop_truth lop_when_diagonals(const lop_match *m) { /* integers wrap where they are asked for */
+    return truth(lop_is_blas(m->root->dtype) && diagonals(m->root));
+}
 lop_truth lop_when_not_diagonals(const lop_match *m) {
-    return truth(!diagonals(m->root->child[0]));
+    const lop_node *k = m->root->child[0];
+    return truth(!lop_is_blas(k->dtype) || !diagonals(k));
 }
 
 lop_truth lop_when_orthogonal(const lop_match *m) {
