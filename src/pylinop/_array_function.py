@@ -5,11 +5,13 @@ from the structure. *lazy*: an operator, nothing computed. *operators*: computed
 the matrices handed out as operators. Every other function materialises: the dense form is made,
 with a MaterializationWarning above a size, and NumPy runs on it."""
 
+from typing import Any
+
 import numpy as np
 
 from . import _core, _errors, _numpy
 
-_TABLE = {}
+_TABLE: dict[Any, Any] = {}
 
 
 def _row(route, *functions, note=""):

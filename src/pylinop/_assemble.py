@@ -1,5 +1,7 @@
 """Operators put together of blocks: what constructors take, and functions with NumPy's names."""
 
+from typing import Any
+
 import numpy as np
 
 from . import _core
@@ -43,7 +45,7 @@ def _size(line, axis, name, what):
     raise ValueError(f"{name} of the blocks is None throughout: its number of {what} is not known")
 
 
-def block(blocks):
+def block(blocks: Any) -> Any:
     """A `Block` of nested lists, as ``np.block``; None stands for zeros that fit.
 
     Parameters
@@ -72,7 +74,7 @@ def block(blocks):
     return _core.Block(rows)
 
 
-def hstack(ops):
+def hstack(ops: Any) -> Any:
     """Operators side by side, as ``np.hstack``: a `Block` of one row.
 
     Examples
@@ -84,7 +86,7 @@ def hstack(ops):
     return _core.Block([list(ops)])
 
 
-def vstack(ops):
+def vstack(ops: Any) -> Any:
     """Operators on top of each other, as ``np.vstack``: a `Block` of one column.
 
     Examples
@@ -96,7 +98,7 @@ def vstack(ops):
     return _core.Block([[a] for a in ops])
 
 
-def block_diag(*ops):
+def block_diag(*ops: Any) -> Any:
     """Operators along the diagonal, as ``scipy.linalg.block_diag``: a `BlockDiag`.
 
     Examples
@@ -108,7 +110,7 @@ def block_diag(*ops):
     return _core.BlockDiag(*ops)
 
 
-def multiply(A, B):
+def multiply(A: Any, B: Any) -> Any:
     """The element-wise product: a `HadamardProduct` of operators, a multiple for a number.
 
     Examples

@@ -5,6 +5,7 @@ add, scale, view, inverse) have an operator form: a formula of them goes to the 
 expression. All other heads name a NumPy function that runs on the values of its arguments."""
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,22 @@ from . import _core, _errors
 __all__ = ["LazyArray", "evaluate", "lazy"]
 
 _CASTS = {"sum": np.add, "prod": np.multiply}
+
+
+def _binary(ufunc: Any) -> tuple[Any, Any]:
+    """The method of an operator and the reflected one."""
+
+    def forward(self, other):
+        if node(other) is None:
+            return NotImplemented
+        return apply_ufunc(ufunc, "__call__", (self, other))
+
+    def reflected(self, other):
+        if node(other) is None:
+            return NotImplemented
+        return apply_ufunc(ufunc, "__call__", (other, self))
+
+    return forward, reflected
 
 
 class LazyArray:
@@ -41,7 +58,7 @@ class LazyArray:
 
     __slots__ = ("_head", "_args", "_more", "_value", "_form", "_shape", "_dtype", "__weakref__")
     __array_priority__ = 30.0
-    __hash__ = None  # == is element-wise
+    __hash__: Any = None  # type: ignore[assignment]  # == is element-wise
 
     def __init__(self, head, args, shape, dtype, more=None):
         self._head = head
@@ -153,7 +170,23 @@ class LazyArray:
 
         return _lazy_numpy.call(func, args, kwargs)
 
-    def __matmul__(self, other):
+    __add__, __radd__ = _binary(np.add)
+    __sub__, __rsub__ = _binary(np.subtract)
+    __mul__, __rmul__ = _binary(np.multiply)
+    __truediv__, __rtruediv__ = _binary(np.true_divide)
+    __floordiv__, __rfloordiv__ = _binary(np.floor_divide)
+    __mod__, __rmod__ = _binary(np.remainder)
+    __and__, __rand__ = _binary(np.bitwise_and)
+    __or__, __ror__ = _binary(np.bitwise_or)
+    __xor__, __rxor__ = _binary(np.bitwise_xor)
+    __eq__: Any = _binary(np.equal)[0]
+    __ne__: Any = _binary(np.not_equal)[0]
+    __lt__: Any = _binary(np.less)[0]
+    __le__: Any = _binary(np.less_equal)[0]
+    __gt__: Any = _binary(np.greater)[0]
+    __ge__: Any = _binary(np.greater_equal)[0]
+
+    def __matmul__(self, other: Any) -> Any:
         return matmul(self, other)
 
     def __rmatmul__(self, other):
@@ -266,7 +299,7 @@ class LazyArray:
 # -- making them -----------------------------------------------------------------------------------
 
 
-def lazy(x, assume_a=None):
+def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
     """A `LazyArray` of an array or an operator: what is done with it is computed when needed.
 
     Parameters
@@ -312,7 +345,7 @@ def lazy(x, assume_a=None):
     return LazyArray("leaf", (a,), a.shape, a.dtype)
 
 
-def evaluate(*expressions):
+def evaluate(*expressions: Any) -> Any:
     """Compute several expressions together; parts they share are computed once.
 
     Parameters
@@ -520,42 +553,4 @@ def number_of(a, f):
     return LazyArray("of form", (a,), a.shape[:-2], dtype, (f, {}))
 
 
-def _binary(ufunc):
-    def forward(self, other):
-        if node(other) is None:
-            return NotImplemented
-        return apply_ufunc(ufunc, "__call__", (self, other))
-
-    def reflected(self, other):
-        if node(other) is None:
-            return NotImplemented
-        return apply_ufunc(ufunc, "__call__", (other, self))
-
-    return forward, reflected
-
-
-for _name, _ufunc in (
-    ("add", np.add),
-    ("sub", np.subtract),
-    ("mul", np.multiply),
-    ("truediv", np.true_divide),
-    ("floordiv", np.floor_divide),
-    ("mod", np.remainder),
-    ("and", np.bitwise_and),
-    ("or", np.bitwise_or),
-    ("xor", np.bitwise_xor),
-):
-    _forward, _reflected = _binary(_ufunc)
-    setattr(LazyArray, f"__{_name}__", _forward)
-    setattr(LazyArray, f"__r{_name}__", _reflected)
-for _name, _ufunc in (
-    ("eq", np.equal),
-    ("ne", np.not_equal),
-    ("lt", np.less),
-    ("le", np.less_equal),
-    ("gt", np.greater),
-    ("ge", np.greater_equal),
-):
-    setattr(LazyArray, f"__{_name}__", _binary(_ufunc)[0])
 LazyArray.__module__ = "pylinop"
-del _name, _ufunc, _forward, _reflected

@@ -1,6 +1,8 @@
 """NumPy's functions on LazyArrays: ``__array_function__``. What has no row computes the arguments
 and calls NumPy: an array comes out."""
 
+from typing import Any
+
 import numpy as np
 
 from . import _core
@@ -16,7 +18,7 @@ from ._lazy import (
     view,
 )
 
-_TABLE = {}
+_TABLE: dict[Any, Any] = {}
 
 
 def _row(*functions):

@@ -3,6 +3,7 @@
 Solves and determinants are plans of the core, the rest questions with a table (_answers.py)."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def _number(x):
     return x[()] if isinstance(x, np.ndarray) else x
 
 
-def solve(A, b, assume_a=None):
+def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
     """The x with A x = b, computed now; an operator b gives the operator ``inv(A) @ b``.
 
     Parameters
@@ -136,7 +137,7 @@ def _logs(m, e):
         return sign, np.log(np.where(low, 2 * size, size)) + (e - low) * _LOG_2
 
 
-def det(A):
+def det(A: Any) -> Any:
     """The determinant, a number (an array for batches), computed now by structure or LU.
 
     Parameters
@@ -181,7 +182,7 @@ def det(A):
     return value.astype(dtype, copy=False)
 
 
-def slogdet(A):
+def slogdet(A: Any) -> Any:
     """Sign and logarithm of the modulus of the determinant, which never over- or underflows.
 
     Parameters
@@ -225,7 +226,7 @@ def slogdet(A):
     return _Slogdet(dtype.type(sign), _answers.real_of(dtype).type(log))
 
 
-def logdet(A):
+def logdet(A: Any) -> Any:
     """The logarithm of the determinant, as torch has it.
 
     Parameters
@@ -252,7 +253,7 @@ def logdet(A):
         return _lazy.number_of(A, logdet)
     op = as_operator(A)
     if hasattr(type(op), "_logdet"):
-        return op._logdet()
+        return op._logdet()  # type: ignore[attr-defined]
     sign, log = slogdet(op)
     with np.errstate(divide="ignore", invalid="ignore"):
         if np.iscomplexobj(sign):
@@ -260,7 +261,7 @@ def logdet(A):
         return _number(np.where(sign < 0, np.asarray(np.nan, log.dtype), log))
 
 
-def svdvals(A):
+def svdvals(A: Any) -> Any:
     """The singular values, descending: those of Diag, Kron, ... by structure.
 
     Parameters
@@ -289,7 +290,7 @@ def _order(ord):
     return ord
 
 
-def matrix_norm(A, /, ord="fro", *, keepdims=False):
+def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     """A norm of the matrix, with NumPy's orders.
 
     Parameters
@@ -322,7 +323,7 @@ def matrix_norm(A, /, ord="fro", *, keepdims=False):
     return value[..., None, None] if keepdims else _number(value)
 
 
-def cond(A, p=None):
+def cond(A: Any, p: Any = None) -> Any:
     """The condition number in a norm of `matrix_norm`; the 2-norm when ``p`` is None.
 
     Parameters
@@ -351,7 +352,7 @@ def cond(A, p=None):
     return _number(np.asarray(_answers.cond(op, p)).astype(_answers.real_of(op.dtype), copy=False))
 
 
-def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """The number of singular values above a tolerance.
 
     Parameters
@@ -386,7 +387,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
     return np.count_nonzero(s > tol, axis=-1)
 
 
-def eigvalsh(A, UPLO="L"):
+def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of a Hermitian operator, ascending.
 
     Parameters
@@ -414,7 +415,7 @@ def eigvalsh(A, UPLO="L"):
     return np.asarray(_answers.eigvalsh(op, uplo)).astype(_answers.real_of(op.dtype), copy=False)
 
 
-def pinv(A, rcond=None, hermitian=False, **rtol):
+def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any:
     """The pseudo-inverse (Moore and Penrose), an operator.
 
     Parameters

@@ -1,6 +1,7 @@
 """Looking at operators: a small picture of the structure, spy, Graphviz, the dot test."""
 
 import html as _html
+from typing import Any
 
 import numpy as np
 
@@ -196,7 +197,9 @@ def to_dot(op):
 # -- the dot test ----------------------------------------------------------------------------------
 
 
-def check_adjoint(A, trials=3, rtol=None, rng=None):
+def check_adjoint(
+    A: Any, trials: int = 3, rtol: float | None = None, rng: np.random.Generator | None = None
+) -> float:
     """The dot test: is ``A.H`` the adjoint of ``A``? For operators of your own.
 
     Draws x and y and compares y^H (A x) with (A^H y)^H x, for vectors and for matrices of two
