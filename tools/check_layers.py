@@ -33,7 +33,9 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("ops", ["ops/*"]),
     ("kinds", ["core/kinds", "core/rand.c"]),
     ("text", ["core/text"]),
-    ("rewrite", ["core/rules", "core/guards", "core/builds", "core/builds_kron", "core/rewrite"]),
+    ("costs", ["core/costs"]),
+    ("rewrite", ["core/rules", "core/guards", "core/builds", "core/builds_kron", "core/rewrite"]
+     + ["core/chain", "core/chain_read", "core/chain_search", "core/chain_build"]),
     ("plan", ["core/plan", "core/plans", "core/emit.c", "core/emit_impl"]),
     ("exec", ["core/exec"]),
     ("dump", ["core/dump", "core/explain"]),

@@ -20,6 +20,13 @@ LOP_BUILD(view_view) {
     return LOP_OK;
 }
 
+LOP_BUILD(swap_swap) {
+    lop_attr mode = {.i = {ATTR(m, 'm').i[0] ^ ATTR(m, 'n').i[0], 0, 0, 0}};
+    if (mode.i[0]) return lop_make1(mk, &lop_op_swap, &mode, HOLE(m, 'a'), out);
+    *out = lop_node_ref(HOLE(m, 'a'));
+    return LOP_OK;
+}
+
 LOP_BUILD(view_real) {
     lop_attr mode = {.i = {ATTR(m, 'm').i[0] & LOP_T, 0, 0, 0}};
     if (mode.i[0]) return lop_make1(mk, &lop_op_view, &mode, HOLE(m, 'a'), out);

@@ -9,6 +9,7 @@
     lop_status lop_build_##name(const lop_match *m, const lop_maker *mk, const lop_node **out)
 /* builds.c */
 LOP_BUILD(view_view);
+LOP_BUILD(swap_swap);
 LOP_BUILD(view_real);
 LOP_BUILD(view_diag);
 LOP_BUILD(view_scaled);
@@ -37,6 +38,9 @@ LOP_BUILD(element_view);
 LOP_BUILD(element_dense);
 LOP_BUILD(element_eye);
 LOP_BUILD(element_column);
+/* chain_build.c: planned, see chain.h */
+LOP_BUILD(chain_apply);
+LOP_BUILD(chain_dense);
 /* builds_kron.c */
 LOP_BUILD(kron_kron);
 LOP_BUILD(view_kron);

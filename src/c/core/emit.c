@@ -180,8 +180,48 @@ int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, i
     return out;
 }
 
+lop_status lop_run_flip(const lop_call *c) {
+    const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    lopk_copy(c->a[0], &t);
+    return LOP_OK;
+}
+
+/* Where a kernel counts on C order, the transpose is a copy after all. */
+static void unflip(lop_plan *p, int slot) {
+    for (; p->slot[slot].alias >= 0; slot = p->slot[slot].alias) {
+        lop_slot *s = &p->slot[slot];
+        if (!s->flip) continue;
+        p->step[s->flip_step].run = lop_run_flip;
+        p->step[s->flip_step].bytes = 2 * (double)s->matbytes * (double)s->batch;
+        s->flip = false;
+        s->alias = -1;
+        return;
+    }
+}
+
+void lop_emit_flip(lop_emit *e, int out, int in) {
+    lop_plan *p = e->plan;
+    int of = out, from = in;
+    if (p->slot[out].kind == LOP_S_OUT) {
+        const lop_slot *s = &p->slot[in];
+        if (s->kind != LOP_S_TEMP || s->alias >= 0 || s->need_c || p->slot[out].need_c) return;
+        for (int i = 0; i < p->nslot; i++)
+            if (p->slot[i].alias == in && !p->slot[i].flip) return;
+        of = in;
+        from = out;
+    } else if (p->slot[in].kind == LOP_S_DERIVED || p->slot[in].kind == LOP_S_OUT) {
+        return;
+    }
+    p->slot[of].alias = from;
+    p->slot[of].flip = true;
+    p->slot[of].flip_step = p->nstep - 1;
+    p->step[p->nstep - 1].run = NULL;
+    p->step[p->nstep - 1].bytes = 0;
+}
+
 bool lop_emit_alias(lop_emit *e, int out, int in) {
     lop_slot *slot = e->plan->slot;
+    unflip(e->plan, in);
     while (slot[in].alias >= 0) in = slot[in].alias;
     if (slot[out].kind == LOP_S_OUT) {
         if (slot[in].kind != LOP_S_TEMP) return false;
@@ -197,8 +237,9 @@ bool lop_emit_alias(lop_emit *e, int out, int in) {
 
 void lop_emit_c_order(lop_emit *e, int slot) {
     lop_slot *s = e->plan->slot;
+    unflip(e->plan, slot);
     while (s[slot].alias >= 0) slot = s[slot].alias;
-    if (s[slot].kind == LOP_S_LEAF || s[slot].kind == LOP_S_OUT) s[slot].need_c = true;
+    s[slot].need_c = true;
 }
 
 lop_err *lop_emit_err(lop_emit *e) { return e->err; }

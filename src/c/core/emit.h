@@ -73,6 +73,10 @@ int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch el
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */
 bool lop_emit_alias(lop_emit *e, int out, int in);
+/* Makes the step just appended, which transposes `in` into `out`, a mere change of strides where
+ * that can be: `out` (or, where `out` is the result, `in`) becomes the other's memory, transposed.
+ */
+void lop_emit_flip(lop_emit *e, int out, int in);
 /* The kernel wants this slot in C order: a leaf is bound so. */
 void lop_emit_c_order(lop_emit *e, int slot);
 lop_err *lop_emit_err(lop_emit *e);

@@ -212,13 +212,20 @@ static void mats_of_temps(lop_frame *f) {
     const lop_plan *p = f->plan;
     for (int i = 0; i < p->nslot; i++) {
         const lop_slot *s = &p->slot[i];
-        if (s->alias < 0 && s->kind != LOP_S_TEMP) continue;
+        if (s->flip || (s->alias < 0 && s->kind != LOP_S_TEMP)) continue;
         int base = i;
         while (p->slot[base].alias >= 0) base = p->slot[base].alias;
         const lop_slot *b = &p->slot[base];
         void *at =
             b->kind == LOP_S_TEMP ? (b->offset < 0 ? NULL : f->work + b->offset) : f->mat[base].p;
         f->mat[i] = (lop_mat){at, s->m, s->n, s->n, 1, s->dt};
+    }
+    for (int i = 0; i < p->nslot; i++) { /* all others are known: only flips see flips */
+        if (!p->slot[i].flip) continue;
+        int base = i, turns = 0;
+        for (; p->slot[base].flip; base = p->slot[base].alias) turns++;
+        const lop_mat b = f->mat[base];
+        f->mat[i] = turns & 1 ? (lop_mat){b.p, b.n, b.m, b.cs, b.rs, b.dt} : b;
     }
 }
 
@@ -228,6 +235,7 @@ static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
     const lop_slot *s = &f->plan->slot[slot];
     int own = s->shape.ndim - s->core, at = d - (nb - own);
     if (at < 0 || s->shape.dim[at] == 1) return 0;
+    for (; s->flip; s = &f->plan->slot[slot]) slot = s->alias;
     if (s->alias < 0 && s->kind != LOP_S_TEMP && s->kind != LOP_S_DERIVED) {
         const lop_buf *b = &f->leaf[s->kind == LOP_S_OUT ? f->plan->nleaf : s->leaf];
         return b->stride[at];
@@ -400,6 +408,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     mats_of_temps(f);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
+        if (!s->run) continue; /* a transpose by strides */
         lop_status st =
             s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
         if (st == LOP_OK) continue;

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-const lop_costs lop_costs_default = {
-    .version = 1, .flop_rate = 2e9, .gemm_rate = 4e10, .bandwidth = 1.2e10, .overhead = 2e-8};
-
 /* -- the walk */
 
 typedef struct walk {
@@ -152,6 +149,12 @@ static bool space_take(space *sp, int64_t bytes, int64_t *offset) {
     return lop_add_ok(sp->top, bytes, &sp->top);
 }
 
+static bool flipped(const lop_plan *p, int slot) {
+    for (; p->slot[slot].alias >= 0; slot = p->slot[slot].alias)
+        if (p->slot[slot].flip) return true;
+    return false;
+}
+
 static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
     if (!lop_mul_ok(s->matbytes, s->batch, bytes) || *bytes > INT64_MAX - 64) return false;
     *bytes = (*bytes + 63) & ~(int64_t)63;
@@ -162,6 +165,7 @@ static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
  * broadcast, and no other argument sees the same memory in another shape. */
 static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
     if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2 || s->when >= 0 || s->fail >= 0) return false;
+    if (flipped(p, s->arg[0]) || flipped(p, s->arg[1])) return false;
     int from = base_of(p, s->arg[1]);
     const lop_slot *in = &p->slot[s->arg[1]], *out = &p->slot[s->arg[0]];
     if (p->slot[from].kind != LOP_S_TEMP || p->slot[from].last != i) return false;
@@ -231,7 +235,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
-    h = mix(h, (uint64_t)s->dt);
+    h = mix(h, (uint64_t)s->dt + (s->flip ? 256 : 0));
     for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
     return h;
 }
@@ -352,6 +356,7 @@ lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
         if (s->when >= 0 && !written[s->when])
             st = lop_fail(err, LOP_INTERNAL, "step %d (%s) branches on an unwritten mask", i,
                           s->name);
+        if (!s->run) continue;
         int out = base_of(p, s->arg[0]);
         written[out] = 1;
         if (s->fail >= 0) written[s->fail] = 1;

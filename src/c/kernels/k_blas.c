@@ -11,6 +11,7 @@
 #include "k_small.h"
 #include "kernels.h"
 
+#include <complex.h>
 #include <math.h>
 
 #define lapack_complex_float float _Complex
@@ -200,6 +201,71 @@ void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
         yy.p = (char *)yy.p + y_step * size_of(y->dt);
         bb.p = (char *)bb.p + b_step * size_of(b->dt);
     }
+}
+
+static void call_syrk(enum CBLAS_ORDER order, bool adjoint, const lop_mat *y, int ldy,
+                      const lop_mat *a, int lda) {
+    const int n = (int)y->n, k = (int)a->m;
+    const enum CBLAS_UPLO lo = CblasLower;
+    switch (y->dt) {
+    case LOP_f32:
+        BLAS(cblas_ssyrk)(order, lo, CblasTrans, n, k, one_f, a->p, lda, zero_f, y->p, ldy);
+        break;
+    case LOP_f64:
+        BLAS(cblas_dsyrk)(order, lo, CblasTrans, n, k, one_d, a->p, lda, zero_d, y->p, ldy);
+        break;
+    case LOP_c64:
+        if (adjoint)
+            BLAS(cblas_cherk)(order, lo, CblasConjTrans, n, k, one_f, a->p, lda, zero_f, y->p, ldy);
+        else
+            BLAS(cblas_csyrk)(order, lo, CblasTrans, n, k, &one_c, a->p, lda, &zero_c, y->p, ldy);
+        break;
+    default:
+        if (adjoint)
+            BLAS(cblas_zherk)(order, lo, CblasConjTrans, n, k, one_d, a->p, lda, zero_d, y->p, ldy);
+        else
+            BLAS(cblas_zsyrk)(order, lo, CblasTrans, n, k, &one_z, a->p, lda, &zero_z, y->p, ldy);
+    }
+}
+
+/* Writes one triangle of the matrix at p (leading strides r, c) over the other; `swap`: conjugates
+ * the one and leaves the other as it was read. Blocks for the cache. */
+#define MIRROR(T, conjugate)                                                                       \
+    for (int64_t ib = 0; ib < n; ib += 32)                                                         \
+        for (int64_t jb = 0; jb <= ib; jb += 32)                                                   \
+            for (int64_t i = ib; i < min_of(n, ib + 32); i++)                                      \
+                for (int64_t j = jb; j < min_of(i + 1, jb + 32); j++) {                            \
+                    T *from = (T *)p + i * r + j * c, *to = (T *)p + j * r + i * c, v = *from;     \
+                    if (swap) *from = conjugate(v);                                                \
+                    if (i != j) *to = adjoint && !swap ? conjugate(v) : v;                         \
+                }
+static inline float same_f(float v) { return v; }
+static inline double same_d(double v) { return v; }
+static void mirror(void *p, int64_t n, int64_t r, int64_t c, lop_dtype dt, bool adjoint,
+                   bool swap) {
+    switch (dt) {
+    case LOP_f32: MIRROR(float, same_f) break;
+    case LOP_f64: MIRROR(double, same_d) break;
+    case LOP_c64: MIRROR(float _Complex, conjf) break;
+    default: MIRROR(double _Complex, conj)
+    }
+}
+#undef MIRROR
+
+/* Called in a's order; where y is in the other one the result comes out transposed, that is
+ * conjugated. Below 64 columns the mirroring costs what the half saves (2026-11, EPYC). */
+void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint) {
+    LOP_ASSERT(y->m == y->n && y->n == a->n && y->dt == a->dt && lop_is_blas(y->dt));
+    adjoint = adjoint && lop_is_complex(y->dt);
+    const bool col = is_col(a), ycol = is_col(y), small = y->n < 64 || a->m < 8;
+    if (small || !fits(a) || !fits(y) || !(col || is_row(a)) || !(ycol || is_row(y))) {
+        const lop_mat t = flip(a);
+        lopk_gemm(y, &t, adjoint, a, false);
+        return;
+    }
+    const int ldy = ycol ? ld_col(y) : ld_row(y);
+    call_syrk(col ? CblasColMajor : CblasRowMajor, adjoint, y, ldy, a, col ? ld_col(a) : ld_row(a));
+    mirror(y->p, y->n, col ? 1 : ldy, col ? ldy : 1, y->dt, adjoint, adjoint && col != ycol);
 }
 
 /* LAPACK's info: negative is a bug in this file, positive is for the caller to read. */
