@@ -65,8 +65,9 @@ static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *at
     for (int i = 0; st == LOP_OK && i < n; i++)
         if (child[i]->n > 0 && child[i]->dtype != (*out)->dtype)
             st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
-    if (wide[0] || wide[1]) {
+    if (wide[0] || wide[1] || st != LOP_OK) {
         lop_node_unref(*out);
+        *out = NULL;
         for (int i = 0; i < n; i++)
             if (wide[i]) child[i] = wide[i];
         if (st == LOP_OK) st = lop_make(mk, op->name, attr, n, child, NULL, out);

@@ -41,6 +41,9 @@ LOP_BUILD(element_column);
 /* chain_build.c: planned, see chain.h */
 LOP_BUILD(chain_apply);
 LOP_BUILD(chain_dense);
+LOP_BUILD(chain_diagonal);
+LOP_BUILD(chain_trace);
+LOP_BUILD(chain_element);
 /* builds_kron.c */
 LOP_BUILD(kron_kron);
 LOP_BUILD(view_kron);

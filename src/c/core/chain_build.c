@@ -305,3 +305,154 @@ static lop_status planned(const lop_match *m, const lop_maker *mk, const lop_nod
 }
 LOP_BUILD(chain_apply) { return planned(m, mk, m->root->child[1], out); }
 LOP_BUILD(chain_dense) { return planned(m, mk, NULL, out); }
+
+/* A chain of one term for actions that take a product apart; `least` factors or more. */
+static bool one_term(lop_chain *ch, const lop_match *m, const lop_maker *mk, lop_dtype dt,
+                     int least) {
+    if (!lop_chain_read(ch, mk->ctx, dt, m->root->child[0], NULL)) return false;
+    const lop_chgroup *g = &ch->state.group[0];
+    return g->n == 1 && ch->state.term[g->term[0]].n >= least &&
+           (ch->state.term[g->term[0]].re != 0 || ch->state.term[g->term[0]].im != 0);
+}
+
+static double pair_cost(const lop_chain *ch, int64_t m, int64_t n) {
+    return lop_price_pass(ch->dt, 2 * (double)m * (double)n, 1).seconds;
+}
+
+/* pairdiag of the spans i..k and k + 1..j. */
+static lop_status pair(builder *b, const lop_chdp *d, int i, int k, int j, int64_t offset,
+                       const lop_node **out) {
+    const lop_node *left, *right;
+    lop_attr at = {.i = {offset, 0, 0, 0}};
+    lop_status st = span(b, d, i, k, NULL, &left);
+    if (st != LOP_OK) return st;
+    st = span(b, d, k + 1, j, NULL, &right);
+    if (st == LOP_OK) {
+        const lop_node *child[2] = {left, right};
+        st = lop_make(b->mk, "pairdiag", &at, 2, child, NULL, out);
+        lop_node_unref(right);
+    }
+    lop_node_unref(left);
+    return st;
+}
+
+/* Cut where both halves and the rows of the one times the columns of the other cost least. */
+LOP_BUILD(chain_diagonal) {
+    lop_chain ch;
+    lop_chdp d;
+    builder b;
+    if (!one_term(&ch, m, mk, m->root->dtype, 2)) return LOP_NOMATCH;
+    const lop_chterm *t = &ch.state.term[ch.state.group[0].term[0]];
+    open(&b, &ch, mk);
+    lop_chain_items(&b.memo, t, 0, -1, &d);
+    lop_chain_dp(&b.memo, &d);
+    int n = d.n, best = -1;
+    double least = 0;
+    for (int k = 0; k + 1 < n; k++) {
+        int64_t length = d.p[0] < d.p[n] ? d.p[0] : d.p[n];
+        double cost = d.cost[0][k] + d.cost[k + 1][n - 1] + pair_cost(&ch, length, d.p[k + 1]);
+        if (best < 0 || cost < least * (1 - 1e-9)) {
+            best = k;
+            least = cost;
+        }
+    }
+    lop_status st = pair(&b, &d, 0, best, n - 1, m->root->attr.i[0], out);
+    if (st == LOP_OK) st = scaled(&b, t, *out, out);
+    close(&b, 0);
+    return st;
+}
+
+/* tr(A B C) = sum of (B C)^T o A, for the rotation and the cut that cost least. The factors twice in
+ * a row hold all rotations. */
+LOP_BUILD(chain_trace) {
+    lop_chain ch;
+    lop_chdp d;
+    builder b;
+    if (!lop_is_blas(m->root->dtype) || !one_term(&ch, m, mk, m->root->dtype, 2))
+        return LOP_NOMATCH;
+    const lop_chterm *t = &ch.state.term[ch.state.group[0].term[0]];
+    int n = t->n, from = -1, cut = -1;
+    if (ch.state.group[0].rows != ch.state.group[0].cols || 2 * n > LOP_CH_ITEMS)
+        return LOP_NOMATCH;
+    open(&b, &ch, mk);
+    lop_chain_items(&b.memo, t, 0, -1, &d);
+    for (int i = 0; i < n; i++) {
+        d.s[n + i] = d.s[i];
+        d.p[n + i + 1] = d.p[i + 1];
+    }
+    d.n = 2 * n;
+    lop_chain_dp(&b.memo, &d);
+    double least = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = i; k + 1 < i + n; k++) {
+            double cost = d.cost[i][k] + d.cost[k + 1][i + n - 1] +
+                          pair_cost(&ch, d.p[i], d.p[k + 1]);
+            if (from < 0 || cost < least * (1 - 1e-9)) {
+                from = i;
+                cut = k;
+                least = cost;
+            }
+        }
+    const lop_node *diagonal;
+    lop_status st = pair(&b, &d, from, cut, from + n - 1, 0, &diagonal);
+    if (st == LOP_OK) st = wrap(&b, &lop_op_sumall, NULL, diagonal, out);
+    if (st == LOP_OK) st = scaled(&b, t, *out, out);
+    close(&b, 0);
+    return st;
+}
+
+/* Row (of a transposed view: column) `at` of a factor as a 1 x n array, or its column as n x 1.
+ * Read off where the factor is held, else from a product with a unit vector. */
+static lop_status line_of(builder *b, lop_sym s, bool column, int64_t at, const lop_node **out) {
+    const lop_node *node = b->ch->atom[lop_sym_number(s)].node;
+    int mode = lop_sym_mode(s);
+    lop_status st;
+    if (node->op == &lop_op_dense && !lop_sym_inverse(s)) {
+        bool other = (mode & LOP_T) != 0;
+        lop_attr d = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}},
+                 line = {.i = {column != other, at, 0, 0}};
+        st = lop_make1(b->mk, &lop_op_todense, &d, node, out);
+        if (st == LOP_OK) st = wrap(b, &lop_op_line, &line, *out, out);
+        return st == LOP_OK ? swapped(b, mode, *out, out) : st;
+    }
+    int64_t length = column ? lop_chain_cols(b->ch, &b->ch->state, s)
+                            : lop_chain_rows(b->ch, &b->ch->state, s);
+    lop_node like = {.shape = {.ndim = 2, .dim = {length, 1}}, .dtype = b->ch->dt, .core = 2};
+    lop_attr unit = {.i = {at, 0, 0, 0}};
+    const lop_node *e;
+    st = lop_make(b->mk, "unit", &unit, 0, NULL, &like, &e);
+    if (st == LOP_OK) st = factor_on(b, s, column ? 0 : LOP_T, e, out);
+    return st == LOP_OK && !column ? swapped(b, LOP_T, *out, out) : st;
+}
+
+/* A row, what is between, a column. */
+LOP_BUILD(chain_element) {
+    lop_chain ch;
+    lop_chdp d;
+    builder b;
+    if (!lop_is_blas(m->root->dtype) || !one_term(&ch, m, mk, m->root->dtype, 2))
+        return LOP_NOMATCH;
+    lop_chterm *t = &ch.state.term[ch.state.group[0].term[0]];
+    lop_sym first = t->f[0], last = t->f[t->n - 1];
+    const lop_attr *at = &m->root->attr;
+    const lop_node *row = NULL, *column = NULL;
+    if (lop_sym_is_group(first) || lop_sym_is_group(last)) return LOP_NOMATCH;
+    open(&b, &ch, mk);
+    lop_status st = line_of(&b, first, false, at->i[0], &row);
+    if (st == LOP_OK) st = line_of(&b, last, true, at->i[1], &column);
+    if (st == LOP_OK && (!lop_chain_array(&ch, row, &t->f[0]) ||
+                         !lop_chain_array(&ch, column, &t->f[t->n - 1])))
+        st = LOP_NOMATCH;
+    if (st == LOP_OK) {
+        lop_attr origin = {.i = {0, 0, 0, 0}};
+        lop_chain_items(&b.memo, t, 0, -1, &d);
+        lop_chain_dp(&b.memo, &d);
+        st = span(&b, &d, 0, d.n - 1, NULL, out);
+        if (st == LOP_OK) st = wrap(&b, &lop_op_pick, &origin, *out, out);
+        if (st == LOP_OK) st = scaled(&b, t, *out, out);
+    }
+    lop_node_unref(row);
+    lop_node_unref(column);
+    close(&b, 0);
+    return st;
+}

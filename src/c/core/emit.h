@@ -27,6 +27,7 @@ typedef lop_status (*lop_run)(const lop_call *call);
 enum {
     LOP_STEP_COLUMNS = 1, /* linear in columns: a batch of vectors may be run as one matrix */
     LOP_STEP_INPLACE = 2, /* argument 1 may be argument 0 */
+    LOP_STEP_GEMM = 8,    /* runs at gemm's rate */
     LOP_STEP_BATCH = 4,   /* run reads call->more: the last batch dimension may come as one call */
 };
 

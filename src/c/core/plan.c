@@ -283,7 +283,8 @@ static void price(lop_plan *p) {
         const lop_step *s = &p->step[i];
         for (int j = 0; j < s->n; j++)
             if (p->slot[s->arg[j]].batch > 1) p->batched = true;
-        double work = s->flops / c->flop_rate, move = s->bytes / c->bandwidth;
+        double rate = s->flags & LOP_STEP_GEMM ? c->gemm_rate : c->flop_rate;
+        double work = s->flops / rate, move = s->bytes / c->bandwidth;
         p->flops += s->flops;
         p->bytes += s->bytes;
         p->seconds += (work > move ? work : move) + c->overhead;

@@ -88,12 +88,12 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     if (trmm) {
         s->attr.i[0] = mode;
         s->attr.i[1] = self->attr.i[0] == LOP_ASSUME_LOWER;
-        s->flags = LOP_STEP_COLUMNS;
+        s->flags = LOP_STEP_COLUMNS | LOP_STEP_GEMM;
         s->flops = flops(self, k) * (double)batch;
         return LOP_OK;
     }
     s->attr.i[0] = mode;
-    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH;
+    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_GEMM;
     s->flops = 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k * (double)batch;
     return LOP_OK;
 }

@@ -36,6 +36,7 @@ static lop_status lower_gram(lop_emit *e, const lop_node *self, int out) {
         lop_emit_step(e, self->attr.i[0] == LOP_H ? "herk" : "syrk", run_gram, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
+    s->flags = LOP_STEP_GEMM;
     s->flops = (double)n * (double)(n + 1) * (double)k * (double)batch;
     return LOP_OK;
 }
