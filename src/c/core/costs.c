@@ -17,22 +17,25 @@ static lop_price price_of(double flops, double rate, double bytes) {
 static double size_of(lop_dtype dt) { return (double)lop_dtype_size(dt); }
 static double weight(lop_dtype dt) { return lop_is_complex(dt) ? 4 : 1; } /* of a flop, in time */
 
-static double gemm_rate(lop_dtype dt, int64_t m, int64_t n, int64_t k) {
+/* Seconds a flop of gemm. */
+static double gemm_second(lop_dtype dt, int64_t m, int64_t n, int64_t k) {
     int64_t d = m < n ? m : n;
     if (k < d) d = k;
-    double full = dt == LOP_f32 || dt == LOP_c64 ? 2 * table->gemm_rate : table->gemm_rate;
-    return full * (double)(d > 0 ? d : 1) / ((double)(d > 0 ? d : 1) + 8) / weight(dt);
+    double full = weight(dt) / table->gemm_rate; /* the compiler folds the constants */
+    if (dt == LOP_f32 || dt == LOP_c64) full *= 0.5;
+    return full * (1 + 8 / (double)(d > 0 ? d : 1));
 }
 
 lop_price lop_price_gemm(lop_dtype dt, int64_t m, int64_t n, int64_t k, double batch) {
-    double a = (double)m, b = (double)n, c = (double)k;
-    return price_of(2 * a * b * c * batch, gemm_rate(dt, m, n, k),
-                    (a * c + c * b + a * b) * size_of(dt) * batch);
+    double a = (double)m, b = (double)n, c = (double)k, flops = 2 * a * b * c * batch;
+    double work = flops * gemm_second(dt, m, n, k),
+           move = (a * c + c * b + a * b) * size_of(dt) * batch / table->bandwidth;
+    return (lop_price){(work > move ? work : move) + table->overhead, flops};
 }
 
 lop_price lop_price_gram(lop_dtype dt, int64_t n, int64_t k, double batch) {
     double a = (double)n, c = (double)k;
-    lop_price p = price_of(a * (a + 1) * c * batch, gemm_rate(dt, n, n, k),
+    lop_price p = price_of(a * (a + 1) * c * batch, 1 / gemm_second(dt, n, n, k),
                            (a * c + a * a) * size_of(dt) * batch);
     return lop_price_add(p, (lop_price){a * a * size_of(dt) * batch / table->bandwidth, 0});
 }
@@ -88,7 +91,7 @@ lop_price lop_price_factor(lop_dtype dt, const lop_node *op, double batch) {
         return p;
     }
     bool half = lop_node_trait(op, LOP_POSITIVE) == LOP_TRUE;
-    return price_of(half ? cube / 3 : 2 * cube / 3, gemm_rate(dt, (int64_t)n, (int64_t)n, 64),
+    return price_of(half ? cube / 3 : 2 * cube / 3, 1 / gemm_second(dt, (int64_t)n, (int64_t)n, 64),
                     n * n * size_of(dt) * batch);
 }
 
