@@ -34,8 +34,11 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("kinds", ["core/kinds", "core/rand.c"]),
     ("text", ["core/text"]),
     ("costs", ["core/costs"]),
-    ("rewrite", ["core/rules", "core/guards", "core/builds", "core/builds_kron", "core/rewrite"]
-     + ["core/chain", "core/chain_read", "core/chain_search", "core/chain_build"]),
+    (
+        "rewrite",
+        ["core/rules", "core/guards", "core/builds", "core/builds_kron", "core/rewrite"]
+        + ["core/chain", "core/chain_read", "core/chain_search", "core/chain_build"],
+    ),
     ("plan", ["core/plan", "core/plans", "core/emit.c", "core/emit_impl"]),
     ("exec", ["core/exec"]),
     ("dump", ["core/dump", "core/explain"]),

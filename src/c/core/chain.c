@@ -42,6 +42,23 @@ static lop_price seconds(double s) { return (lop_price){s, 0}; }
 static double group_dense(lop_chmemo *m, int g);
 static double group_apply(lop_chmemo *m, int g, bool transposed, int64_t k);
 
+bool lop_chain_lean(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
+    if (s == LOP_CH_PROXY) return false;
+    if (!lop_sym_is_group(s)) {
+        const lop_atom *a = &ch->atom[lop_sym_number(s)];
+        return lop_sym_inverse(s) || !(a->array || a->node->op == &lop_op_dense);
+    }
+    const lop_chgroup *g = &st->group[lop_sym_group(s)];
+    if (g->shared) return false;
+    for (int i = 0; i < g->n; i++) {
+        const lop_chterm *t = &st->term[g->term[i]];
+        int j = 0;
+        while (j < t->n && lop_chain_lean(ch, st, t->f[j])) j++;
+        if (j == t->n) return true;
+    }
+    return false;
+}
+
 /* Factor i as a dense array. */
 static lop_price leaf_price(lop_chmemo *m, const lop_chdp *d, int i, double batch) {
     const lop_chain *ch = m->ch;
@@ -96,9 +113,17 @@ static void offer(choice *best, double cost, lop_chhow how, int at) {
     if (cost < best->cost * (1 - 1e-9)) *best = (choice){cost, (uint8_t)how, (uint8_t)at};
 }
 
+/* Are factors i..j all structured? */
+static bool lean(const lop_chdp *d, int i, int j) { return d->lean[j + 1] - d->lean[i] > j - i; }
+/* May they be one dense array on the way? Only where there is nothing else. */
+static bool barred(const lop_chdp *d, int i, int j) {
+    return !d->loose && lean(d, i, j) && !lean(d, 0, d->n - 1);
+}
+
 static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     choice best = {INFINITY, LOP_CH_LEFT, (uint8_t)i};
     const lop_chain *ch = m->ch;
+    if (barred(d, i, j)) return best;
     double batch = elements(ch, d, i, j);
     int64_t rows = d->p[i], cols = d->p[j + 1];
     lop_price p = apply_price(m, d->s[i], 0, cols, batch);
@@ -111,17 +136,22 @@ static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
                   mode == LOP_T ? LOP_CH_GRAM_T : LOP_CH_GRAM_H, mid);
     p = apply_price(m, d->s[j], LOP_T, rows, batch);
     if (p.seconds >= 0) offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, j - 1);
-    for (int k = i; k < j; k++)
-        offer(&best,
-              d->cost[i][k] + d->cost[k + 1][j] +
-                  lop_price_gemm(ch->dt, rows, cols, d->p[k + 1], batch).seconds,
-              LOP_CH_GEMM, k);
+    for (int k = i; k < j; k++) {
+        double parts = d->cost[i][k] + d->cost[k + 1][j];
+        if (!(parts < best.cost) || (!d->loose && (lean(d, i, k) || lean(d, k + 1, j)))) continue;
+        parts += lop_price_gemm(ch->dt, rows, cols, d->p[k + 1], batch).seconds;
+        offer(&best, parts, LOP_CH_GEMM, k);
+    }
     return best;
 }
 
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d) {
+    d->lean[0] = 0;
+    for (int i = 0; i < d->n; i++)
+        d->lean[i + 1] = (uint8_t)(d->lean[i] + lop_chain_lean(m->ch, m->st, d->s[i]));
     for (int i = 0; i < d->n; i++) {
-        d->cost[i][i] = leaf_price(m, d, i, elements(m->ch, d, i, i)).seconds;
+        d->cost[i][i] =
+            barred(d, i, i) ? INFINITY : leaf_price(m, d, i, elements(m->ch, d, i, i)).seconds;
         d->how[i][i] = LOP_CH_LEAF;
     }
     for (int len = 1; len < d->n; len++)
@@ -150,6 +180,7 @@ void lop_chain_items(const lop_chmemo *m, const lop_chterm *t, int mode, int64_t
     const lop_chain *ch = m->ch;
     bool back = (mode & LOP_T) != 0;
     d->n = 0;
+    d->loose = false;
     for (int i = 0; i < t->n; i++) {
         lop_sym s = lop_chain_seen(ch, m->st, t->f[back ? t->n - 1 - i : i], mode);
         d->p[d->n] = lop_chain_rows(ch, m->st, s);

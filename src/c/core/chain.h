@@ -28,8 +28,9 @@ enum {
 };
 
 typedef uint16_t lop_sym; /* number << 3 | inverse << 2 | view; groups count from LOP_CH_ATOMS */
-#define LOP_CH_PROXY ((lop_sym)0xffff) /* a dense array that is there: what a group is applied to  \
-                                        */
+#define LOP_CH_PROXY                                                                               \
+    ((lop_sym)0xffff) /* a dense array that is there: what a group is applied to                   \
+                       */
 
 static inline int lop_sym_number(lop_sym s) { return s >> 3; }
 static inline bool lop_sym_inverse(lop_sym s) { return (s & 4) != 0; }
@@ -92,6 +93,8 @@ typedef struct lop_chdp {
     int n;
     lop_sym s[LOP_CH_ITEMS];
     int64_t p[LOP_CH_ITEMS + 1];
+    uint8_t lean[LOP_CH_ITEMS + 1]; /* how many before are structured, and stay so */
+    bool loose; /* structured factors may be made dense wherever that is cheap */
     double cost[LOP_CH_ITEMS][LOP_CH_ITEMS];
     uint8_t how[LOP_CH_ITEMS][LOP_CH_ITEMS], at[LOP_CH_ITEMS][LOP_CH_ITEMS];
 } lop_chdp;
@@ -124,6 +127,9 @@ bool lop_chain_array(lop_chain *ch, const lop_node *x, lop_sym *out);
 double lop_chain_written(lop_dtype dt, const lop_node *op, const lop_node *x);
 
 /* chain.c */
+/* Would its dense form be a matrix that nobody asked for? Structured kinds, inverses, sums with
+ * a term of such alone. */
+bool lop_chain_lean(const lop_chain *ch, const lop_chstate *st, lop_sym s);
 void lop_chmemo_open(lop_chmemo *m, const lop_chain *ch, const lop_chstate *st);
 /* Fills cost, how, at for m->st; `d` holds n and s. */
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d);

@@ -345,6 +345,7 @@ LOP_BUILD(chain_diagonal) {
     const lop_chterm *t = &ch.state.term[ch.state.group[0].term[0]];
     open(&b, &ch, mk);
     lop_chain_items(&b.memo, t, 0, -1, &d);
+    d.loose = true;
     lop_chain_dp(&b.memo, &d);
     int n = d.n, best = -1;
     double least = 0;
@@ -362,8 +363,8 @@ LOP_BUILD(chain_diagonal) {
     return st;
 }
 
-/* tr(A B C) = sum of (B C)^T o A, for the rotation and the cut that cost least. The factors twice in
- * a row hold all rotations. */
+/* tr(A B C) = sum of (B C)^T o A, for the rotation and the cut that cost least. The factors twice
+ * in a row hold all rotations. */
 LOP_BUILD(chain_trace) {
     lop_chain ch;
     lop_chdp d;
@@ -381,12 +382,13 @@ LOP_BUILD(chain_trace) {
         d.p[n + i + 1] = d.p[i + 1];
     }
     d.n = 2 * n;
+    d.loose = true;
     lop_chain_dp(&b.memo, &d);
     double least = 0;
     for (int i = 0; i < n; i++)
         for (int k = i; k + 1 < i + n; k++) {
-            double cost = d.cost[i][k] + d.cost[k + 1][i + n - 1] +
-                          pair_cost(&ch, d.p[i], d.p[k + 1]);
+            double cost =
+                d.cost[i][k] + d.cost[k + 1][i + n - 1] + pair_cost(&ch, d.p[i], d.p[k + 1]);
             if (from < 0 || cost < least * (1 - 1e-9)) {
                 from = i;
                 cut = k;
@@ -415,8 +417,8 @@ static lop_status line_of(builder *b, lop_sym s, bool column, int64_t at, const 
         if (st == LOP_OK) st = wrap(b, &lop_op_line, &line, *out, out);
         return st == LOP_OK ? swapped(b, mode, *out, out) : st;
     }
-    int64_t length = column ? lop_chain_cols(b->ch, &b->ch->state, s)
-                            : lop_chain_rows(b->ch, &b->ch->state, s);
+    int64_t length =
+        column ? lop_chain_cols(b->ch, &b->ch->state, s) : lop_chain_rows(b->ch, &b->ch->state, s);
     lop_node like = {.shape = {.ndim = 2, .dim = {length, 1}}, .dtype = b->ch->dt, .core = 2};
     lop_attr unit = {.i = {at, 0, 0, 0}};
     const lop_node *e;
@@ -440,8 +442,8 @@ LOP_BUILD(chain_element) {
     open(&b, &ch, mk);
     lop_status st = line_of(&b, first, false, at->i[0], &row);
     if (st == LOP_OK) st = line_of(&b, last, true, at->i[1], &column);
-    if (st == LOP_OK && (!lop_chain_array(&ch, row, &t->f[0]) ||
-                         !lop_chain_array(&ch, column, &t->f[t->n - 1])))
+    if (st == LOP_OK &&
+        (!lop_chain_array(&ch, row, &t->f[0]) || !lop_chain_array(&ch, column, &t->f[t->n - 1])))
         st = LOP_NOMATCH;
     if (st == LOP_OK) {
         lop_attr origin = {.i = {0, 0, 0, 0}};

@@ -172,6 +172,9 @@ static void share(search *s, const lop_sym *span, int n) {
     lop_sym f[LOP_CH_FACTORS];
     int number, count = 0, terms = s->now.nterm;
     memcpy(f, span, (size_t)n * sizeof *f);
+    bool dense = false;
+    for (int i = 0; i < n; i++) dense |= !lop_chain_lean(s->ch, &s->now, f[i]);
+    if (!dense) return; /* a matrix that nobody asked for */
     *st = s->now;
     lop_chgroup *g = new_group(s->ch, st, f, n, &number);
     if (!g) return;
@@ -279,7 +282,10 @@ static void try_groups(search *s) {
             for (int j = 0; j < s->now.term[t].n; j++)
                 count += lop_sym_is_group(s->now.term[t].f[j]) &&
                          lop_sym_group(s->now.term[t].f[j]) == g;
-        if (count < 2 || s->now.group[g].shared || s->now.group[g].n == 0) continue;
+        lop_sym sym = lop_sym_make(LOP_CH_ATOMS + g, false, 0);
+        if (count < 2 || s->now.group[g].shared || s->now.group[g].n == 0 ||
+            lop_chain_lean(s->ch, &s->now, sym))
+            continue;
         s->trial = s->now;
         s->trial.group[g].shared = true;
         try_state(s);
