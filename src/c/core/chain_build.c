@@ -324,6 +324,9 @@ static lop_status pair(builder *b, const lop_chdp *d, int i, int k, int j, int64
                        const lop_node **out) {
     const lop_node *left, *right;
     lop_attr at = {.i = {offset, 0, 0, 0}};
+    say_span(b, d, i, k);
+    say(b, " . ");
+    say_span(b, d, k + 1, j);
     lop_status st = span(b, d, i, k, NULL, &left);
     if (st != LOP_OK) return st;
     st = span(b, d, k + 1, j, NULL, &right);
@@ -359,7 +362,7 @@ LOP_BUILD(chain_diagonal) {
     }
     lop_status st = pair(&b, &d, 0, best, n - 1, m->root->attr.i[0], out);
     if (st == LOP_OK) st = scaled(&b, t, *out, out);
-    close(&b, 0);
+    close(&b, lop_chain_written(ch.dt, m->root->child[0], NULL));
     return st;
 }
 
@@ -399,7 +402,7 @@ LOP_BUILD(chain_trace) {
     lop_status st = pair(&b, &d, from, cut, from + n - 1, 0, &diagonal);
     if (st == LOP_OK) st = wrap(&b, &lop_op_sumall, NULL, diagonal, out);
     if (st == LOP_OK) st = scaled(&b, t, *out, out);
-    close(&b, 0);
+    close(&b, lop_chain_written(ch.dt, m->root->child[0], NULL));
     return st;
 }
 

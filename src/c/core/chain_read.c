@@ -285,6 +285,8 @@ bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *o
 
 /* -- as written */
 
+static double written_dense(lop_dtype dt, const lop_node *a, int depth);
+
 static double written_apply(lop_dtype dt, const lop_node *a, int64_t k, int depth) {
     double out = (double)lop_rows(a) * (double)k;
     if (depth == 0) return 0;
@@ -299,7 +301,8 @@ static double written_apply(lop_dtype dt, const lop_node *a, int64_t k, int dept
     if (a->op == &lop_op_power)
         return (double)a->attr.i[0] * written_apply(dt, a->child[0], k, depth - 1);
     if (a->op == &lop_op_inverse)
-        return lop_price_factor(dt, a->child[0], 1).flops +
+        return written_dense(dt, a->child[0], depth - 1) +
+               lop_price_factor(dt, a->child[0], 1).flops +
                lop_price_solve(dt, a->child[0], k, 1).flops;
     return lop_price_apply(dt, a, k, 1).flops;
 }

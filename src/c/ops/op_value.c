@@ -162,6 +162,10 @@ static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {
     }
     lop_step *s = lop_emit_step(e, "pairdiag", run_pairdiag, out, 2, in);
     if (!s) return LOP_NOMEM;
+    int64_t length, k, batch;
+    lop_slot_sizes(e, out, &length, NULL, &batch);
+    lop_slot_sizes(e, in[0], NULL, &k, NULL);
+    s->flops = 2 * (double)length * (double)k * (double)batch;
     s->attr = self->attr;
     return LOP_OK;
 }
