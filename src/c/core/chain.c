@@ -15,6 +15,7 @@ void lop_chmemo_open(lop_chmemo *m, const lop_chain *ch, const lop_chstate *st) 
     m->ch = ch;
     m->st = st;
     m->n = m->depth = 0;
+    m->keep = NULL;
     for (int i = 0; i < st->ngroup; i++) m->dense[i] = -1;
 }
 
@@ -163,7 +164,6 @@ void lop_chain_dp(lop_chmemo *m, lop_chdp *d) {
         }
 }
 
-/* What the step that joins span i..j costs by itself. */
 lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     double batch = elements(m->ch, d, i, j);
     int64_t rows = d->p[i], cols = d->p[j + 1];
@@ -208,10 +208,10 @@ static double terms_cost(lop_chmemo *m, int g, int mode, int64_t k) {
     }
     for (int i = 0; i < group->n; i++) {
         const lop_chterm *t = &m->st->term[group->term[i]];
-        lop_chdp d;
-        lop_chain_items(m, t, mode, k, &d);
-        lop_chain_dp(m, &d);
-        total += d.cost[0][d.n - 1];
+        lop_chdp own, *d = m->keep && g == 0 ? m->keep : &own;
+        lop_chain_items(m, t, mode, k, d);
+        lop_chain_dp(m, d);
+        total += d->cost[0][d->n - 1];
         if (i > 0) total += lop_price_pass(m->ch->dt, count, 2).seconds;
         if (t->re != 1 || t->im != 0) total += lop_price_pass(m->ch->dt, count, 1).seconds;
     }
@@ -237,9 +237,10 @@ static double group_apply(lop_chmemo *m, int g, bool transposed, int64_t k) {
     return cost;
 }
 
-double lop_chain_cost(const lop_chain *ch, const lop_chstate *st) {
+double lop_chain_cost(const lop_chain *ch, const lop_chstate *st, lop_chdp *keep) {
     lop_chmemo m = {.ch = ch};
     lop_chmemo_open(&m, ch, st);
+    if (st->group[0].n == 1) m.keep = keep;
     double total = group_dense(&m, 0);
     for (int g = 1; g < st->ngroup; g++)
         if (st->group[g].shared) total += group_dense(&m, g);

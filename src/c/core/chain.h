@@ -68,17 +68,6 @@ typedef struct lop_chstate {
     lop_chterm term[LOP_CH_TERMS];
 } lop_chstate;
 
-typedef struct lop_chain {
-    lop_ctx *ctx;
-    lop_dtype dt; /* in which all is computed */
-    bool batched;
-    lop_shape batch; /* of the whole */
-    int natom;
-    lop_atom atom[LOP_CH_ATOMS];
-    lop_chstate state; /* as read; after the search, the best */
-    int states;        /* priced so far */
-} lop_chain;
-
 /* The dynamic program of one chain: sizes p[i] x p[i + 1], the least seconds to have span i..j as a
  * dense array, how, and split after which factor. */
 typedef enum lop_chhow {
@@ -99,12 +88,26 @@ typedef struct lop_chdp {
     uint8_t how[LOP_CH_ITEMS][LOP_CH_ITEMS], at[LOP_CH_ITEMS][LOP_CH_ITEMS];
 } lop_chdp;
 
+typedef struct lop_chain {
+    lop_ctx *ctx;
+    lop_dtype dt; /* in which all is computed */
+    bool batched;
+    lop_shape batch; /* of the whole */
+    int natom;
+    lop_atom atom[LOP_CH_ATOMS];
+    lop_chstate state; /* as read; after the search, the best */
+    int states;        /* priced so far */
+    bool known;        /* the root is one chain as read, and this is its program */
+    lop_chdp root;
+} lop_chain;
+
 /* What has been priced of one state. */
 enum { LOP_CH_MEMO = 32 };
 typedef struct lop_chmemo {
     const lop_chain *ch;
     const lop_chstate *st;
     int n, depth;
+    lop_chdp *keep; /* NULL, or where the root's program goes */
     double dense[LOP_CH_GROUPS];
     struct {
         int key;
@@ -135,7 +138,9 @@ void lop_chmemo_open(lop_chmemo *m, const lop_chain *ch, const lop_chstate *st);
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d);
 /* The term's factors under a view, and a proxy of k columns where k >= 0. */
 void lop_chain_items(const lop_chmemo *m, const lop_chterm *t, int mode, int64_t k, lop_chdp *d);
-double lop_chain_cost(const lop_chain *ch, const lop_chstate *st); /* seconds of the whole */
+/* Seconds of the whole; `keep` NULL, or filled where the root is one chain. */
+double lop_chain_cost(const lop_chain *ch, const lop_chstate *st, lop_chdp *keep);
+/* What the step that joins span i..j costs by itself: for the tests. */
 lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j);
 
 /* chain_search.c */

@@ -11,7 +11,6 @@ typedef struct builder {
     const lop_maker *mk;
     lop_chmemo memo;
     const lop_node *group[LOP_CH_GROUPS]; /* owned: shared ones, made */
-    lop_price price;
     char *text;
     int used;
 } builder;
@@ -183,8 +182,6 @@ static lop_status span(builder *b, const lop_chdp *d, int i, int j, const lop_no
     int k = d->at[i][j], how = d->how[i][j];
     lop_attr adjoint = {.i = {how == LOP_CH_GRAM_T ? LOP_T : LOP_H, 0, 0, 0}};
     lop_status st;
-    if (!lop_sym_is_group(d->s[i]) && !lop_sym_is_group(d->s[j]))
-        b->price = lop_price_add(b->price, lop_chain_step(&b->memo, d, i, j));
     switch (how) {
     case LOP_CH_LEAF: return leaf(b, d->s[i], proxy, out);
     case LOP_CH_LEFT:
@@ -210,13 +207,17 @@ static lop_status terms(builder *b, int g, int mode, const lop_node *x, const lo
     for (int i = 0; i < group->n && st == LOP_OK; i++) {
         lop_chterm t = b->ch->state.term[group->term[i]];
         const lop_node *one = NULL, *both = NULL;
-        lop_chdp d;
+        lop_chdp own, *d = &own;
         if (mode & LOP_C) t.im = t.im != 0 ? -t.im : 0;
-        lop_chain_items(&b->memo, &t, mode, x ? lop_cols(x) : -1, &d);
-        lop_chain_dp(&b->memo, &d);
+        if (g == 0 && b->ch->known) {
+            d = &b->ch->root;
+        } else {
+            lop_chain_items(&b->memo, &t, mode, x ? lop_cols(x) : -1, d);
+            lop_chain_dp(&b->memo, d);
+        }
         if (i > 0) say(b, " + ");
-        say_span(b, &d, 0, d.n - 1);
-        st = span(b, &d, 0, d.n - 1, x, &one);
+        say_span(b, d, 0, d->n - 1);
+        st = span(b, d, 0, d->n - 1, x, &one);
         if (st == LOP_OK) st = scaled(b, &t, one, &one);
         if (st != LOP_OK) break;
         if (*out) {
@@ -262,7 +263,6 @@ static void open(builder *b, lop_chain *ch, const lop_maker *mk) {
     memset(b->group, 0, sizeof b->group);
     b->ch = ch;
     b->mk = mk;
-    b->price = (lop_price){0, 0};
     b->text = mk->trace && !mk->trace->order[0] ? mk->trace->order : NULL;
     b->used = 0;
     lop_chmemo_open(&b->memo, ch, &ch->state);

@@ -260,7 +260,7 @@ bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *o
     reader r = {.ch = ch, .st = st};
     ch->ctx = ctx;
     ch->dt = dt;
-    ch->batched = false;
+    ch->batched = ch->known = false;
     ch->batch.ndim = 0;
     ch->natom = ch->states = 0;
     st->nterm = 0;

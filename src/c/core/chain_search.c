@@ -107,7 +107,8 @@ typedef struct search {
     lop_chain *ch;
     lop_chstate now, trial, best;
     double cost, best_cost; /* of now; of the best trial */
-    bool found;
+    bool found, moved;      /* a better trial; now is no longer what the search began with */
+    lop_chdp *keep;
 } search;
 
 static void try_state(search *s) {
@@ -116,7 +117,7 @@ static void try_state(search *s) {
     ch->states++;
     lop_chain_tidy(ch, &s->trial);
     sweep_dead(&s->trial);
-    double cost = lop_chain_cost(ch, &s->trial);
+    double cost = lop_chain_cost(ch, &s->trial, NULL);
     if (cost < s->best_cost * (1 - 1e-6)) {
         s->best = s->trial;
         s->best_cost = cost;
@@ -301,6 +302,7 @@ static void climb(search *s) {
         try_groups(s);
         if (!s->found) return;
         s->now = s->best;
+        s->moved = true;
         s->cost = s->best_cost;
     } while (s->ch->states < LOP_CH_STATES);
 }
@@ -334,20 +336,27 @@ static void settle(search *s) {
     lop_chain_tidy(s->ch, &s->now);
     sweep_dead(&s->now);
     s->ch->states++;
-    s->cost = lop_chain_cost(s->ch, &s->now);
+    s->moved = false;
+    s->cost = lop_chain_cost(s->ch, &s->now, s->keep);
     climb(s);
 }
 
 void lop_chain_search(lop_chain *ch) {
-    search s = {.ch = ch};
+    search s;
+    s.ch = ch;
+    s.keep = &ch->root;
     s.now = ch->state;
     settle(&s);
     lop_chstate *first = &ch->state, other = ch->state;
     double cost = s.cost;
     bool spreads = spread(ch, &other);
     *first = s.now;
+    ch->known = !s.moved && s.now.group[0].n == 1;
     if (!spreads) return;
+    s.keep = NULL;
     s.now = other;
     settle(&s);
-    if (s.cost < cost * (1 - 1e-6)) ch->state = s.now;
+    if (s.cost >= cost * (1 - 1e-6)) return;
+    ch->state = s.now;
+    ch->known = false;
 }
