@@ -33,10 +33,12 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("ops", ["ops/*"]),
     ("kinds", ["core/kinds", "core/rand.c"]),
     ("text", ["core/text"]),
+    ("costs", ["core/costs"]),
     (
         "rewrite",
         [
             *("core/rules", "core/rules_close.def", "core/guards", "core/rewrite", "core/builds*"),
+            "core/chain*",
         ],
     ),
     ("plan", ["core/plan", "core/plans", "core/emit.c", "core/emit_impl"]),

@@ -412,6 +412,11 @@ static void do_sum(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)b;
     for (int64_t i = 0; i < a.m * a.n; i++) y.v[0] = add(p, y.v[0], a.v[i]);
 }
+static void do_line(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    const int64_t *at = node->attr.i;
+    for (int64_t t = 0; t < y.m * y.n; t++) y.v[t] = a.v[at[0] ? t * a.n + at[1] : at[1] * a.n + t];
+    (void)p, (void)b;
+}
 static void do_pick(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;
     (void)b;
@@ -491,6 +496,14 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (!strcmp(s, "comb")) return zip(p, node, a, NULL, 1, node->attr.i[3], 1, do_comb);
     if (!strncmp(s, "det", 3) || !strcmp(s, "scaledet"))
         return zip(p, node, a, NULL, 1, 2, 1, do_det);
+    if (!strcmp(s, "gram")) {
+        const tv *at = zip(p, node, a, NULL, 2, a->n, a->m, do_mode);
+        return at ? matmul(p, at, a) : NULL;
+    }
+    if (!strcmp(s, "line")) {
+        bool column = node->attr.i[0] != 0;
+        return zip(p, node, a, NULL, 2, column ? a->m : 1, column ? 1 : a->n, do_line);
+    }
     if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
     if (!strcmp(s, "inverse")) {
         lop_shape none = {0};

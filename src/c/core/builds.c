@@ -20,6 +20,13 @@ LOP_BUILD(view_view) {
     return LOP_OK;
 }
 
+LOP_BUILD(swap_swap) {
+    lop_attr mode = {.i = {ATTR(m, 'm').i[0] ^ ATTR(m, 'n').i[0], 0, 0, 0}};
+    if (mode.i[0]) return lop_make1(mk, &lop_op_swap, &mode, HOLE(m, 'a'), out);
+    *out = lop_node_ref(HOLE(m, 'a'));
+    return LOP_OK;
+}
+
 LOP_BUILD(view_real) {
     lop_attr mode = {.i = {ATTR(m, 'm').i[0] & LOP_T, 0, 0, 0}};
     if (mode.i[0]) return lop_make1(mk, &lop_op_view, &mode, HOLE(m, 'a'), out);
@@ -60,6 +67,7 @@ static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *at
             st = lop_make1(mk, &lop_op_cast, &d, child[i], &wide[i]);
     if (st != LOP_OK || wide[0] || wide[1]) {
         lop_node_unref(*out);
+        *out = NULL;
         for (int i = 0; i < n; i++)
             if (wide[i]) child[i] = wide[i];
         if (st == LOP_OK) st = lop_make(mk, op->name, attr, n, child, NULL, out);

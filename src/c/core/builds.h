@@ -9,6 +9,7 @@
     lop_status lop_build_##name(const lop_match *m, const lop_maker *mk, const lop_node **out)
 /* builds.c */
 LOP_BUILD(view_view);
+LOP_BUILD(swap_swap);
 LOP_BUILD(view_real);
 LOP_BUILD(view_diag);
 LOP_BUILD(view_scaled);
@@ -58,6 +59,12 @@ LOP_BUILD(compose);
 LOP_BUILD(view_permutation);
 LOP_BUILD(drop_conj);
 LOP_BUILD(view_offdiag);
+/* chain_build.c: planned, see chain.h */
+LOP_BUILD(chain_apply);
+LOP_BUILD(chain_dense);
+LOP_BUILD(chain_diagonal);
+LOP_BUILD(chain_trace);
+LOP_BUILD(chain_element);
 /* builds_kron.c */
 LOP_BUILD(kron_kron);
 LOP_BUILD(view_kron);

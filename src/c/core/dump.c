@@ -57,6 +57,7 @@ static void put_step(sheet *out, const lop_plan *p, int i) {
     if (s->fail >= 0) put(out, "   [on failure: step %d instead]", i + 1);
     if (s->when >= 0)
         put(out, "   [only %s the one before failed]", s->when_set ? "where" : "unless");
+    if (!s->run) put(out, "   [strides only]");
     put(out, "\n     %.3g flops, %.3g bytes\n", s->flops, s->bytes);
 }
 
@@ -71,7 +72,11 @@ char *lop_plan_dump(const lop_plan *p, const lop_rules *rules, int limit) {
     put(&out, "rules     %lld fired", (long long)p->trace.count);
     for (int i = 0; i < p->trace.count && i < LOP_TRACE && i < 20; i++)
         put(&out, "%s%s", i ? ", " : ": ", lop_rules_at(rules, p->trace.rule[i])->name);
-    put(&out, "%s\nsteps     %d\n", p->trace.count > 20 ? ", ..." : "", p->nstep);
+    put(&out, "%s\n", p->trace.count > 20 ? ", ..." : "");
+    if (p->trace.order[0])
+        put(&out, "planned   %s\n          as written %.3g flops, chosen %.3g; %d states priced\n",
+            p->trace.order, p->trace.written, p->flops, p->trace.states);
+    put(&out, "steps     %d\n", p->nstep);
     for (int i = 0; i < p->nstep && i < limit; i++) put_step(&out, p, i);
     if (p->nstep > limit) put(&out, "  ... %d more\n", p->nstep - limit);
     put(&out, "total     %.3g flops, %.3g bytes moved, %lld bytes of workspace, estimated %.3g s\n",

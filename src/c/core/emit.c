@@ -224,8 +224,51 @@ int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t byt
     return *st == LOP_OK ? out : -1;
 }
 
+lop_status lop_run_flip(const lop_call *c) {
+    const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    lopk_copy(c->a[0], &t);
+    return LOP_OK;
+}
+
+/* Where a kernel counts on C order, the transpose is a copy after all. */
+static void unflip(lop_plan *p, int slot) {
+    for (; p->slot[slot].alias >= 0; slot = p->slot[slot].alias) {
+        lop_slot *s = &p->slot[slot];
+        if (!s->flip) continue;
+        p->step[s->flip_step].run = lop_run_flip;
+        p->step[s->flip_step].bytes = 2 * (double)s->matbytes * (double)s->batch;
+        s->flip = false;
+        s->alias = -1;
+        return;
+    }
+}
+
+void lop_emit_flip(lop_emit *e, int out, int in) {
+    lop_plan *p = e->plan;
+    int of = out, from = in;
+    if (p->slot[out].kind == LOP_S_OUT) {
+        const lop_slot *s = &p->slot[in];
+        if (s->kind != LOP_S_TEMP || s->alias >= 0 || s->need_c || p->slot[out].need_c) return;
+        for (int i = 0; i < p->nslot; i++)
+            if (p->slot[i].alias == in && !p->slot[i].flip) return;
+        of = in;
+        from = out;
+    } else if (p->slot[in].kind == LOP_S_DERIVED || p->slot[in].kind == LOP_S_OUT) {
+        return;
+    }
+    for (int i = from; i >= 0; i = p->slot[i].alias)
+        if (p->slot[i].part) return;
+    p->slot[from].shared = true;
+    p->slot[of].alias = from;
+    p->slot[of].flip = true;
+    p->slot[of].flip_step = p->nstep - 1;
+    p->step[p->nstep - 1].run = NULL;
+    p->step[p->nstep - 1].bytes = 0;
+}
+
 bool lop_emit_alias(lop_emit *e, int out, int in) {
     lop_slot *slot = e->plan->slot;
+    unflip(e->plan, in);
     for (; slot[in].alias >= 0; in = slot[in].alias)
         if (slot[in].part) return false;
     slot[in].shared = true;
@@ -249,6 +292,7 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
                 w->kind != LOP_S_DERIVED && (p->late || !w->late) && p->dt == w->dt &&
                 p->core == w->core && nb == w->shape.ndim - w->core;
     for (int i = 0; fits && i < nb; i++) fits = p->shape.dim[i] == w->shape.dim[i];
+    for (int i = whole; fits && i >= 0; i = e->plan->slot[i].alias) fits = !e->plan->slot[i].flip;
     if (!fits) return false;
     p->alias = whole;
     p->part = true;
@@ -259,6 +303,7 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
 
 void lop_emit_c_order(lop_emit *e, int slot) {
     lop_slot *s = e->plan->slot;
+    unflip(e->plan, slot);
     while (s[slot].alias >= 0) slot = s[slot].alias;
     s[slot].need_c = true;
 }

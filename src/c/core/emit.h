@@ -28,6 +28,7 @@ enum {
     LOP_STEP_COLUMNS = 1, /* linear in columns: a batch of vectors may be run as one matrix */
     LOP_STEP_INPLACE = 2, /* argument 1 may be argument 0 */
     LOP_STEP_QUIET = 8,   /* its `fail` is no broken promise: not counted as a fallback */
+    LOP_STEP_GEMM = 16,   /* runs at gemm's rate */
     LOP_STEP_BATCH = 4,   /* run reads call->more: the last batch dimension may come as one call */
 };
 
@@ -96,6 +97,10 @@ bool lop_emit_alias(lop_emit *e, int out, int in);
  * one does so in the other. `part` is a temporary that has no other name; dtype and batch agree.
  * False when it cannot be (the caller then copies). */
 bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col);
+/* Makes the step just appended, which transposes `in` into `out`, a mere change of strides where
+ * that can be: `out` (or, where `out` is the result, `in`) becomes the other's memory, transposed.
+ */
+void lop_emit_flip(lop_emit *e, int out, int in);
 /* The kernel wants this slot in C order: a leaf is bound so. */
 void lop_emit_c_order(lop_emit *e, int slot);
 lop_err *lop_emit_err(lop_emit *e);

@@ -29,5 +29,6 @@ int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const
                   lop_status *st);
 int lop_emit_leaf_slot(lop_emit *e, const lop_node *leaf, lop_status *st);
 lop_status lop_run_copy(const lop_call *c); /* argument 0 <- cast(argument 1) */
+lop_status lop_run_flip(const lop_call *c); /* argument 0 <- argument 1 transposed */
 
 #endif

@@ -242,7 +242,15 @@ static lop_mat mat_of_temp(const lop_frame *f, int slot) {
 static void mats_of_temps(lop_frame *f) {
     const lop_plan *p = f->plan;
     for (int i = 0; i < p->nslot; i++) {
+        if (p->slot[i].flip) continue;
         if (p->slot[i].alias >= 0 || p->slot[i].kind == LOP_S_TEMP) f->mat[i] = mat_of_temp(f, i);
+    }
+    for (int i = 0; i < p->nslot; i++) { /* all others are known: only flips see flips */
+        if (!p->slot[i].flip) continue;
+        int base = i, turns = 0;
+        for (; p->slot[base].flip; base = p->slot[base].alias) turns++;
+        const lop_mat b = f->mat[base];
+        f->mat[i] = turns & 1 ? (lop_mat){b.p, b.n, b.m, b.cs, b.rs, b.dt} : b;
     }
 }
 
@@ -253,6 +261,7 @@ static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
     const lop_slot *s = &f->plan->slot[whole_of(f->plan, slot, &row, &col)];
     int own = s->shape.ndim - s->core, at = d - (nb - own);
     if (at < 0 || s->shape.dim[at] == 1) return 0;
+    for (; s->flip; s = &f->plan->slot[slot]) slot = s->alias;
     if (s->alias < 0 && s->kind != LOP_S_TEMP && s->kind != LOP_S_DERIVED) {
         const lop_buf *b = &f->leaf[s->kind == LOP_S_OUT ? f->plan->nleaf : s->leaf];
         return b->stride[at];
@@ -460,6 +469,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     mats_of_temps(f);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
+        if (!s->run) continue; /* a transpose by strides */
         lop_status st = LOP_OK;
         bool skip = false;
         if (s->late >= 0) st = enter_late(f, s, &skip, err);

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-const lop_costs lop_costs_default = {
-    .version = 1, .flop_rate = 2e9, .gemm_rate = 4e10, .bandwidth = 1.2e10, .overhead = 2e-8};
-
 /* -- the walk */
 
 typedef struct walk {
@@ -244,6 +241,12 @@ static bool space_take(space *sp, int64_t bytes, int64_t *offset) {
     return lop_add_ok(sp->top, bytes, &sp->top);
 }
 
+static bool flipped(const lop_plan *p, int slot) {
+    for (; p->slot[slot].alias >= 0; slot = p->slot[slot].alias)
+        if (p->slot[slot].flip) return true;
+    return false;
+}
+
 static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
     if (!lop_mul_ok(s->matbytes, s->batch, bytes) || *bytes > INT64_MAX - 64) return false;
     *bytes = (*bytes + 63) & ~(int64_t)63;
@@ -254,6 +257,7 @@ static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
  * broadcast, and no other argument sees the same memory in another shape. */
 static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
     if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2 || s->when >= 0 || s->fail >= 0) return false;
+    if (flipped(p, s->arg[0]) || flipped(p, s->arg[1])) return false;
     int from = base_of(p, s->arg[1]);
     if (p->slot[from].late != p->slot[base_of(p, s->arg[0])].late) return false;
     const lop_slot *in = &p->slot[s->arg[1]], *out = &p->slot[s->arg[0]];
@@ -330,7 +334,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
-    h = mix(h, (uint64_t)s->dt);
+    h = mix(h, (uint64_t)s->dt + (s->flip ? 256 : 0));
     for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
     return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
 }
@@ -380,10 +384,9 @@ static void price(lop_plan *p) {
         for (int j = 0; j < s->n; j++)
             if (p->slot[s->arg[j]].batch > 1) p->batched = true;
         if (s->scratch > p->scratch) p->scratch = s->scratch;
-        if (s->when >= 0 && s->when_set) continue; /* the arm after a failure */
-        double work = s->flops / c->flop_rate, move = s->bytes / c->bandwidth;
-        if (s->scratch > p->scratch) p->scratch = s->scratch;
-        if (s->late >= 0) continue; /* hardly ever run */
+        if (s->late >= 0 || (s->when >= 0 && s->when_set)) continue; /* after a failure only */
+        double rate = s->flags & LOP_STEP_GEMM ? c->gemm_rate : c->flop_rate;
+        double work = s->flops / rate, move = s->bytes / c->bandwidth;
         p->flops += s->flops;
         p->bytes += s->bytes;
         p->seconds += (work > move ? work : move) + c->overhead;
@@ -458,6 +461,7 @@ lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
         if (s->when >= 0 && !written[s->when])
             st = lop_fail(err, LOP_INTERNAL, "step %d (%s) branches on an unwritten mask", i,
                           s->name);
+        if (!s->run) continue;
         int out = base_of(p, s->arg[0]);
         written[out] = 1;
         if (s->fail >= 0) written[s->fail] = 1;

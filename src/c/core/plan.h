@@ -7,6 +7,7 @@
 #ifndef LOP_PLAN_H
 #define LOP_PLAN_H
 
+#include "costs.h"
 #include "emit.h"
 #include "op.h"
 #include "rewrite.h"
@@ -25,7 +26,9 @@ typedef struct lop_slot {
     bool late;           /* TEMP: in the reserve */
     bool part, shared;   /* a block of that slot, at (row, col); other names lie on this one */
     int64_t row, col;
-    bool need_c;     /* LEAF, OUT: must be bound in C order */
+    bool flip; /* alias only: transposed, and by which step were it a copy */
+    int flip_step;
+    bool need_c;     /* a kernel counts on C order: LEAF, OUT are bound so */
     int64_t offset;  /* TEMP: in the workspace */
     int first, last; /* steps; -1: none */
 } lop_slot;
@@ -80,12 +83,5 @@ lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial,
                          uint64_t *key) LOP_MUST_CHECK;
 /* Debug: slots written before read, workspace within bounds, masks before branches. */
 lop_status lop_plan_check(const lop_plan *plan, lop_err *err);
-
-/* The cost table (version in the struct; shipped figures, measured: see the .c). */
-typedef struct lop_costs {
-    int version;
-    double flop_rate, gemm_rate, bandwidth, overhead; /* per second; seconds a step */
-} lop_costs;
-extern const lop_costs lop_costs_default;
 
 #endif

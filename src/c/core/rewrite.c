@@ -283,7 +283,7 @@ lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, con
         return LOP_NOMATCH;
     for (int i = 0; i < n; i++)
         if (child[i]->opaque) return LOP_NOMATCH;
-    lop_maker mk = {ctx, NULL, err};
+    lop_maker mk = {ctx, NULL, err, NULL};
     const lop_node *written;
     lop_status st = lop_node_make(ctx, op, attr, n, child, NULL, &written, err);
     if (st != LOP_OK) return st;
@@ -472,9 +472,11 @@ static lop_status drive(driver *d, const lop_node *root) {
 
 lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root,
                        const lop_node **out, lop_trace *trace, lop_err *err) {
-    driver d = {.rules = rules, .mk = {root->ctx, tab, err}, .trace = trace, .budget = BUDGET};
+    driver d = {
+        .rules = rules, .mk = {root->ctx, tab, err, trace}, .trace = trace, .budget = BUDGET};
     *out = NULL;
     trace->count = 0;
+    trace->order[0] = 0;
     lop_status st = lop_map_init(&d.memo, root->ctx);
     if (st == LOP_OK) st = drive(&d, root);
     if (st == LOP_OK) {

@@ -20,12 +20,14 @@ typedef struct lop_match {
 } lop_match;
 
 typedef struct lop_tab lop_tab;
+typedef struct lop_trace lop_trace;
 
 /* Where new nodes are made: interned when `tab` is there, plain otherwise. */
 typedef struct lop_maker {
     lop_ctx *ctx;
     lop_tab *tab;
     lop_err *err;
+    lop_trace *trace; /* NULL, or where what the planner chose is written down */
 } lop_maker;
 /* Owned. As lop_node_make. */
 lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, int n,
@@ -65,11 +67,16 @@ bool lop_may_close(const lop_rules *rules, const lop_op *op, const lop_op *left,
 
 /* The rules that fired, by index into the table, in order; at most LOP_TRACE are kept, all counted.
  */
-enum { LOP_TRACE = 64 };
-typedef struct lop_trace {
+enum { LOP_TRACE = 64, LOP_ORDER = 160 };
+struct lop_trace {
     int64_t count;
     int16_t rule[LOP_TRACE];
-} lop_trace;
+    /* The outermost product or sum that was planned: its association, flops as written, states
+     * that were priced. */
+    char order[LOP_ORDER];
+    double written;
+    int states;
+};
 
 /* Closes op(child...) at once where a `close` rule says so: owned in *out, or NOMATCH. */
 lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, const lop_attr *attr,

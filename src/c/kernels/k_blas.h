@@ -22,6 +22,11 @@ void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count);
 
+/* y = a^T a, or a^H a (`adjoint`), n x n for a k x n: half the flops of a product, and exactly
+ * (Hermitian-)symmetric. y overlaps not a. Small sizes and layouts that are not simple run
+ * lopk_gemm. */
+void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint);
+
 /* Cholesky in place of the lower triangle (upper is not read, not written): a = L L^H. a n x n,
  * column-major. *info 0, or i > 0: the leading minor of order i is not positive (LOP_SINGULAR). */
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;

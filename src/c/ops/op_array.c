@@ -229,8 +229,10 @@ static lop_status lower_swap(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = lop_emit_step(e, "swap", run_swap, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
-    if ((self->attr.i[0] & LOP_C) && lop_is_complex(self->dtype)) /* signs; else it only moves */
+    int64_t mode = self->attr.i[0];
+    if ((mode & LOP_C) && lop_is_complex(self->dtype)) /* signs; else it only moves */
         s->flops = lop_slot_elements(e, out);
+    if (mode == LOP_T || (mode == LOP_H && !lop_is_complex(self->dtype))) lop_emit_flip(e, out, in);
     return LOP_OK;
 }
 const lop_op lop_op_swap = {LOP_NAMED(swap), .cls = LOP_ARRAY,    .min = 1,           .max = 1,

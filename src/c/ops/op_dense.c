@@ -53,6 +53,29 @@ static lop_status run_gemm(const lop_call *c) {
     return LOP_OK;
 }
 
+/* A declared triangle: the other one is not read. attr.i[0] mode, attr.i[1] lower. */
+static lop_status run_trmm(const lop_call *c) {
+    static const char trans[4] = {'N', 'T', 'N', 'C'};
+    const lop_mat *y = c->a[0];
+    int64_t mode = c->step->attr.i[0];
+    if (mode == LOP_C) /* conj(A) x = conj(A conj x) */
+        lopk_conj(y, c->a[1]);
+    else
+        lopk_copy(y, c->a[1]);
+    lop_status st = lopk_trmm(c->a[2], c->step->attr.i[1] != 0, false, trans[mode], y);
+    if (st == LOP_OK && mode == LOP_C) lopk_conj(y, y);
+    return st;
+}
+
+static bool triangular(const lop_node *self) {
+    return self->attr.i[0] == LOP_ASSUME_LOWER || self->attr.i[0] == LOP_ASSUME_UPPER;
+}
+
+static double flops(const lop_node *self, int64_t k) {
+    return (triangular(self) ? 1.0 : 2.0) * (double)lop_rows(self) * (double)lop_cols(self) *
+           (double)k;
+}
+
 static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out) {
     lop_status st;
     int64_t k, batch;
@@ -60,16 +83,20 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     int in[2] = {x,
                  lop_emit_cast(e, lop_emit_value(e, self->child[0]), lop_slot_dtype(e, out), &st)};
     if (in[1] < 0) return st;
-    lop_step *s = lop_emit_step(e, "gemm", run_gemm, out, 2, in);
+    bool trmm = triangular(self) && lop_is_blas(lop_slot_dtype(e, out));
+    lop_step *s = lop_emit_step(e, trmm ? "trmm" : "gemm", trmm ? run_trmm : run_gemm, out, 2, in);
     if (!s) return LOP_NOMEM;
+    if (trmm) {
+        s->attr.i[0] = mode;
+        s->attr.i[1] = self->attr.i[0] == LOP_ASSUME_LOWER;
+        s->flags = LOP_STEP_COLUMNS | LOP_STEP_GEMM;
+        s->flops = flops(self, k) * (double)batch;
+        return LOP_OK;
+    }
     s->attr.i[0] = mode;
-    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH;
+    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_GEMM;
     s->flops = 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k * (double)batch;
     return LOP_OK;
-}
-
-static double flops(const lop_node *self, int64_t k) {
-    return 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k;
 }
 
 static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,

@@ -1,0 +1,362 @@
+/* chain_search.c: which of the equivalent states is cheapest.
+ *
+ * From the state as read (and, where a sum is applied to an array, the one with the array in every
+ * term) the best of all moves is taken as long as it pays: a span that occurs twice, transposed or
+ * not, becomes one shared array; a factor common to terms of a sum is taken out; a sum that occurs
+ * twice is computed once. At most LOP_CH_STATES states are priced. Like terms are always merged. */
+#include "chain.h"
+
+#include <string.h>
+
+/* -- tidying */
+
+static void drop(lop_chgroup *g, int i) {
+    memmove(&g->term[i], &g->term[i + 1], (size_t)(g->n - i - 1) * sizeof *g->term);
+    g->n--;
+}
+
+static bool same_factors(const lop_chterm *a, const lop_chterm *b) {
+    return a->n == b->n && memcmp(a->f, b->f, (size_t)a->n * sizeof *a->f) == 0;
+}
+
+static bool merge(const lop_chain *ch, lop_chstate *st, lop_chgroup *g) {
+    bool changed = false;
+    for (int i = 0; i < g->n; i++)
+        for (int j = i + 1; j < g->n; j++) {
+            lop_chterm *a = &st->term[g->term[i]], *b = &st->term[g->term[j]];
+            if (!same_factors(a, b)) continue;
+            a->re += b->re;
+            a->im += b->im;
+            drop(g, j--);
+            changed = true;
+        }
+    for (int i = 0; i < g->n; i++) {
+        lop_chterm *t = &st->term[g->term[i]];
+        bool zero = t->re == 0 && t->im == 0;
+        for (int j = 0; j < t->n && !zero; j++)
+            zero = lop_sym_is_group(t->f[j]) && st->group[lop_sym_group(t->f[j])].n == 0;
+        if (!zero || ch->batched) continue; /* a batch may be what makes the shape */
+        drop(g, i--);
+        changed = true;
+    }
+    return changed;
+}
+
+/* A group of one term goes into the chains it stands in. */
+static bool inline_single(const lop_chain *ch, lop_chstate *st, lop_chterm *t) {
+    for (int j = 0; j < t->n; j++) {
+        if (!lop_sym_is_group(t->f[j])) continue;
+        const lop_chgroup *g = &st->group[lop_sym_group(t->f[j])];
+        if (g->n != 1 || g->shared) continue;
+        const lop_chterm *one = &st->term[g->term[0]];
+        int mode = lop_sym_mode(t->f[j]), n = one->n;
+        if (one == t || t->n + n - 1 > LOP_CH_FACTORS || n == 0) continue;
+        lop_chterm out = {.n = t->n + n - 1};
+        double im = (mode & LOP_C) ? -one->im : one->im;
+        out.re = t->re * one->re - t->im * im;
+        out.im = t->im != 0 || im != 0 ? t->re * im + t->im * one->re : 0;
+        memcpy(out.f, t->f, (size_t)j * sizeof *t->f);
+        for (int i = 0; i < n; i++)
+            out.f[j + i] = lop_chain_seen(ch, st, one->f[(mode & LOP_T) ? n - 1 - i : i], mode);
+        memcpy(out.f + j + n, t->f + j + 1, (size_t)(t->n - j - 1) * sizeof *t->f);
+        *t = out;
+        return true;
+    }
+    return false;
+}
+
+bool lop_chain_tidy(const lop_chain *ch, lop_chstate *st) {
+    bool any = false, changed = true;
+    for (int round = 0; changed && round < 16; round++) {
+        changed = false;
+        for (int g = st->ngroup - 1; g >= 0; g--) {
+            changed |= merge(ch, st, &st->group[g]);
+            for (int i = 0; i < st->group[g].n; i++)
+                changed |= inline_single(ch, st, &st->term[st->group[g].term[i]]);
+        }
+        any |= changed;
+    }
+    return any;
+}
+
+/* Terms and groups that nothing leads to any more, so that no move is tried on them. */
+static void sweep_dead(lop_chstate *st) {
+    bool live[LOP_CH_GROUPS] = {true}, used[LOP_CH_TERMS] = {false}, more = true;
+    while (more) {
+        more = false;
+        for (int g = 0; g < st->ngroup; g++)
+            for (int i = 0; live[g] && i < st->group[g].n; i++) {
+                const lop_chterm *t = &st->term[st->group[g].term[i]];
+                used[st->group[g].term[i]] = true;
+                for (int j = 0; j < t->n; j++) {
+                    int h = lop_sym_is_group(t->f[j]) ? lop_sym_group(t->f[j]) : 0;
+                    more |= !live[h];
+                    live[h] = true;
+                }
+            }
+    }
+    for (int g = 0; g < st->ngroup; g++)
+        if (!live[g]) st->group[g] = (lop_chgroup){.rows = 1, .cols = 1};
+    for (int t = 0; t < st->nterm; t++)
+        if (!used[t]) st->term[t].n = 0;
+}
+
+/* -- moves */
+
+typedef struct search {
+    lop_chain *ch;
+    lop_chstate now, trial, best;
+    double cost, best_cost; /* of now; of the best trial */
+    bool found, moved;      /* a better trial; now is no longer what the search began with */
+    lop_chdp *keep;
+} search;
+
+static void try_state(search *s) {
+    lop_chain *ch = s->ch;
+    if (ch->states >= LOP_CH_STATES) return;
+    ch->states++;
+    lop_chain_tidy(ch, &s->trial);
+    sweep_dead(&s->trial);
+    double cost = lop_chain_cost(ch, &s->trial, NULL);
+    if (cost < s->best_cost * (1 - 1e-6)) {
+        s->best = s->trial;
+        s->best_cost = cost;
+        s->found = true;
+    }
+}
+
+static lop_chgroup *new_group(const lop_chain *ch, lop_chstate *st, const lop_sym *f, int n,
+                              int *number) {
+    if (st->ngroup == LOP_CH_GROUPS || st->nterm == LOP_CH_TERMS) return NULL;
+    *number = st->ngroup++;
+    lop_chgroup *g = &st->group[*number];
+    *g = (lop_chgroup){.rows = lop_chain_rows(ch, st, f[0]),
+                       .cols = lop_chain_cols(ch, st, f[n - 1])};
+    return g;
+}
+
+static bool all_real(const lop_chain *ch, const lop_chstate *st, const lop_sym *f, int n) {
+    for (int i = 0; i < n; i++)
+        if (lop_sym_is_group(f[i]) ? !st->group[lop_sym_group(f[i])].real
+                                   : !ch->atom[lop_sym_number(f[i])].real)
+            return false;
+    return true;
+}
+
+/* Does the span occur at t[at], seen through `mode`? */
+static bool occurs(const search *s, const lop_chterm *t, int at, const lop_sym *f, int n,
+                   int mode) {
+    if (at + n > t->n) return false;
+    for (int i = 0; i < n; i++) {
+        lop_sym want = f[(mode & LOP_T) ? n - 1 - i : i];
+        if (lop_chain_seen(s->ch, &s->now, want, mode) != t->f[at + i]) return false;
+    }
+    return true;
+}
+
+static int replace(const search *s, lop_chterm *t, const lop_sym *f, int n, lop_sym by) {
+    int count = 0;
+    for (int at = 0; at + n <= t->n; at++)
+        for (int mode = 0; mode < 4; mode++) {
+            if (!occurs(s, t, at, f, n, mode)) continue;
+            t->f[at] = lop_chain_seen(s->ch, &s->trial, by, mode);
+            memmove(t->f + at + 1, t->f + at + n, (size_t)(t->n - at - n) * sizeof *t->f);
+            t->n -= n - 1;
+            count++;
+            break;
+        }
+    return count;
+}
+
+static void share(search *s, const lop_sym *span, int n) {
+    lop_chstate *st = &s->trial;
+    lop_sym f[LOP_CH_FACTORS];
+    int number, count = 0, terms = s->now.nterm;
+    memcpy(f, span, (size_t)n * sizeof *f);
+    bool dense = false;
+    for (int i = 0; i < n; i++) dense |= !lop_chain_lean(s->ch, &s->now, f[i]);
+    if (!dense) return; /* a matrix that nobody asked for */
+    *st = s->now;
+    lop_chgroup *g = new_group(s->ch, st, f, n, &number);
+    if (!g) return;
+    g->shared = true;
+    g->real = all_real(s->ch, st, f, n);
+    for (int i = 0; i < terms; i++)
+        count += replace(s, &st->term[i], f, n, lop_sym_make(LOP_CH_ATOMS + number, false, 0));
+    if (count < 2) return;
+    g->n = 1;
+    g->term[0] = (int16_t)st->nterm;
+    lop_chterm *t = &st->term[st->nterm++];
+    *t = (lop_chterm){.re = 1, .n = n};
+    memcpy(t->f, f, (size_t)n * sizeof *f);
+    try_state(s);
+}
+
+/* The longest span from a[i] that also stands at b[j], seen through mode; 0 below 2. */
+static int common(const search *s, const lop_chterm *a, int i, const lop_chterm *b, int j,
+                  int mode) {
+    int n = 0, step = (mode & LOP_T) ? -1 : 1;
+    while (i + n < a->n && j + n * step >= 0 && j + n * step < b->n &&
+           lop_chain_seen(s->ch, &s->now, a->f[i + n], mode) == b->f[j + n * step])
+        n++;
+    if (a == b) { /* may not overlap */
+        int gap = step > 0 ? j - i : (j - i + 1) / 2;
+        if (n > gap) n = gap;
+    }
+    return n >= 2 ? n : 0;
+}
+
+static void try_shares(search *s) {
+    const lop_chstate *st = &s->now;
+    int modes = lop_is_complex(s->ch->dt) ? 4 : 2;
+    for (int a = 0; a < st->nterm; a++)
+        for (int i = 0; i + 1 < st->term[a].n; i++)
+            for (int b = a; b < st->nterm; b++)
+                for (int j = b == a ? i + 1 : 0; j < st->term[b].n; j++)
+                    for (int mode = 0; mode < modes; mode++) {
+                        const lop_chterm *t = &st->term[a];
+                        int n = common(s, t, i, &st->term[b], j, mode);
+                        if (n && s->ch->states < LOP_CH_STATES) share(s, t->f + i, n);
+                    }
+}
+
+/* Takes the first (or last) factor that term `from` of group g has in common with others out. */
+static void factor_out(search *s, int g, int from, bool last) {
+    lop_chstate *st = &s->trial;
+    *st = s->now;
+    const lop_chgroup was = s->now.group[g];
+    lop_chterm *lead = &st->term[was.term[from]];
+    lop_sym common_one = lead->f[last ? lead->n - 1 : 0], rest[LOP_CH_FACTORS];
+    int count = 0, number, n = lead->n - 1;
+    if (n < 1) return;
+    memcpy(rest, lead->f + (last ? 0 : 1), (size_t)n * sizeof *rest);
+    lop_chgroup *in = new_group(s->ch, st, rest, n, &number), *out = &st->group[g];
+    if (!in) return;
+    in->real = true;
+    out->n = 0;
+    for (int i = 0; i < was.n; i++) {
+        lop_chterm *t = &st->term[was.term[i]];
+        if (t->n < 2 || t->f[last ? t->n - 1 : 0] != common_one) {
+            out->term[out->n++] = was.term[i];
+            continue;
+        }
+        if (count++ == 0) out->term[out->n++] = (int16_t)st->nterm;
+        if (!last) memmove(t->f, t->f + 1, (size_t)(t->n - 1) * sizeof *t->f);
+        t->n--;
+        in->term[in->n++] = was.term[i];
+        in->real = in->real && t->im == 0 && all_real(s->ch, st, t->f, t->n);
+    }
+    if (count < 2 || st->nterm == LOP_CH_TERMS) return;
+    lop_sym inner = lop_sym_make(LOP_CH_ATOMS + number, false, 0);
+    lop_chterm *t = &st->term[st->nterm++];
+    *t = (lop_chterm){.re = 1, .n = 2, .f = {common_one, inner}};
+    if (last) {
+        t->f[0] = inner;
+        t->f[1] = common_one;
+    }
+    try_state(s);
+}
+
+/* Is there an earlier term with the same first (last) factor? Then it led already. */
+static bool led(const lop_chstate *st, const lop_chgroup *g, int i, bool last) {
+    const lop_chterm *t = &st->term[g->term[i]];
+    for (int k = 0; k < i; k++) {
+        const lop_chterm *u = &st->term[g->term[k]];
+        if (u->n > 1 && u->f[last ? u->n - 1 : 0] == t->f[last ? t->n - 1 : 0]) return true;
+    }
+    return false;
+}
+
+static void try_factors(search *s) {
+    const lop_chstate *st = &s->now;
+    for (int g = 0; g < st->ngroup; g++)
+        for (int i = 0; i + 1 < st->group[g].n; i++)
+            for (int last = 0; last < 2; last++)
+                if (st->term[st->group[g].term[i]].n > 1 && !led(st, &st->group[g], i, last))
+                    factor_out(s, g, i, last != 0);
+}
+
+static void try_groups(search *s) {
+    for (int g = 1; g < s->now.ngroup; g++) {
+        int count = 0;
+        for (int t = 0; t < s->now.nterm; t++)
+            for (int j = 0; j < s->now.term[t].n; j++)
+                count += lop_sym_is_group(s->now.term[t].f[j]) &&
+                         lop_sym_group(s->now.term[t].f[j]) == g;
+        lop_sym sym = lop_sym_make(LOP_CH_ATOMS + g, false, 0);
+        if (count < 2 || s->now.group[g].shared || s->now.group[g].n == 0 ||
+            lop_chain_lean(s->ch, &s->now, sym))
+            continue;
+        s->trial = s->now;
+        s->trial.group[g].shared = true;
+        try_state(s);
+    }
+}
+
+static void climb(search *s) {
+    do {
+        s->found = false;
+        s->best_cost = s->cost;
+        try_shares(s);
+        try_factors(s);
+        try_groups(s);
+        if (!s->found) return;
+        s->now = s->best;
+        s->moved = true;
+        s->cost = s->best_cost;
+    } while (s->ch->states < LOP_CH_STATES);
+}
+
+/* (A + B) x as A x + B x: the array in each term, so that parts are seen to be shared with it. */
+static bool spread(const lop_chain *ch, lop_chstate *st) {
+    lop_chgroup *root = &st->group[0];
+    const lop_chterm t = st->term[root->term[0]];
+    if (root->n != 1 || t.n != 2 || !lop_sym_is_group(t.f[0]) || t.re != 1 || t.im != 0)
+        return false;
+    const lop_chgroup *g = &st->group[lop_sym_group(t.f[0])];
+    int mode = lop_sym_mode(t.f[0]);
+    if (g->n < 2 || st->nterm + g->n > LOP_CH_TERMS) return false;
+    for (int i = 0; i < g->n; i++)
+        if (st->term[g->term[i]].n == LOP_CH_FACTORS) return false;
+    root->n = 0;
+    for (int i = 0; i < g->n; i++) {
+        const lop_chterm *from = &st->term[g->term[i]];
+        lop_chterm *to = &st->term[st->nterm];
+        *to = (lop_chterm){
+            .re = from->re, .im = (mode & LOP_C) ? -from->im : from->im, .n = from->n + 1};
+        for (int j = 0; j < from->n; j++)
+            to->f[j] = lop_chain_seen(ch, st, from->f[(mode & LOP_T) ? from->n - 1 - j : j], mode);
+        to->f[from->n] = t.f[1];
+        root->term[root->n++] = (int16_t)st->nterm++;
+    }
+    return true;
+}
+
+static void settle(search *s) {
+    lop_chain_tidy(s->ch, &s->now);
+    sweep_dead(&s->now);
+    s->ch->states++;
+    s->moved = false;
+    s->cost = lop_chain_cost(s->ch, &s->now, s->keep);
+    climb(s);
+}
+
+void lop_chain_search(lop_chain *ch) {
+    search s;
+    s.ch = ch;
+    s.keep = &ch->root;
+    s.now = ch->state;
+    settle(&s);
+    lop_chstate *first = &ch->state, other = ch->state;
+    double cost = s.cost;
+    bool spreads = spread(ch, &other);
+    *first = s.now;
+    ch->known = !s.moved && s.now.group[0].n == 1;
+    if (!spreads) return;
+    s.keep = NULL;
+    s.now = other;
+    settle(&s);
+    if (s.cost >= cost * (1 - 1e-6)) return;
+    ch->state = s.now;
+    ch->known = false;
+}

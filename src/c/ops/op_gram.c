@@ -1,0 +1,77 @@
+/* op_gram.c: what products of arrays need beside gemm: R^T R and R^H R by syrk and herk (half the
+ * flops of the product), and one row or column of a matrix. Cost: n^2 k flops for R of k x n; one
+ * pass over the line. */
+#include "core/op.h"
+#include "kernels/k_blas.h"
+#include "kernels/kernels.h"
+
+/* gram: attr.i[0] is the view of the left factor, 1 or 3. */
+static lop_status infer_gram(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0];
+    if (a->core != 2 || (n->attr.i[0] != LOP_T && n->attr.i[0] != LOP_H))
+        return lop_fail(err, LOP_DIM, "gram takes a matrix and a transposing view");
+    n->shape = a->shape;
+    n->shape.dim[n->shape.ndim - 2] = lop_cols(a);
+    n->dtype = a->dtype;
+    n->weak = a->weak;
+    return LOP_OK;
+}
+static lop_status run_gram(const lop_call *c) {
+    const lop_mat *y = c->a[0], *a = c->a[1];
+    bool adjoint = c->step->attr.i[0] == LOP_H;
+    if (lop_is_blas(a->dt)) {
+        lopk_gram(y, a, adjoint);
+        return LOP_OK;
+    }
+    const lop_mat t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    lopk_matmul_loop(y, &t, false, a, false);
+    return LOP_OK;
+}
+static lop_status lower_gram(lop_emit *e, const lop_node *self, int out) {
+    int in = lop_emit_value(e, self->child[0]);
+    int64_t k, n, batch;
+    lop_slot_sizes(e, in, &k, &n, NULL);
+    lop_slot_sizes(e, out, NULL, NULL, &batch);
+    lop_step *s =
+        lop_emit_step(e, self->attr.i[0] == LOP_H ? "herk" : "syrk", run_gram, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->flags = LOP_STEP_GEMM;
+    s->flops = (double)n * (double)(n + 1) * (double)k * (double)batch;
+    return LOP_OK;
+}
+const lop_op lop_op_gram = {LOP_NAMED(gram), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
+                            .ints = 1,       .infer = infer_gram, .lower = lower_gram};
+
+/* line: row (attr.i[0] 0) or column (1) number attr.i[1] of a matrix, still a matrix. */
+static lop_status infer_line(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0];
+    bool column = n->attr.i[0] != 0;
+    if (a->core != 2 || n->attr.i[1] < 0 || n->attr.i[1] >= (column ? lop_cols(a) : lop_rows(a)))
+        return lop_fail(err, LOP_INDEX, "line takes a matrix and a line inside");
+    n->shape = a->shape;
+    n->shape.dim[n->shape.ndim - (column ? 1 : 2)] = 1;
+    n->dtype = a->dtype;
+    n->weak = a->weak;
+    return LOP_OK;
+}
+static lop_status run_line(const lop_call *c) {
+    const lop_mat *y = c->a[0], *a = c->a[1];
+    const int64_t *at = c->step->attr.i, off = at[1] * (at[0] ? a->cs : a->rs);
+    const lop_mat x = {
+        (char *)a->p + off * (int64_t)lop_dtype_size(a->dt), y->m, y->n, a->rs, a->cs, a->dt};
+    lopk_copy(y, &x);
+    return LOP_OK;
+}
+static lop_status lower_line(lop_emit *e, const lop_node *self, int out) {
+    int in = lop_emit_value(e, self->child[0]);
+    lop_step *s = lop_emit_step(e, self->attr.i[0] ? "column" : "row", run_line, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    int64_t m, n, batch;
+    lop_slot_sizes(e, out, &m, &n, &batch);
+    s->attr = self->attr;
+    s->bytes = 2 * (double)m * (double)n * (double)batch * (double)lop_dtype_size(self->dtype);
+    return LOP_OK;
+}
+const lop_op lop_op_line = {LOP_NAMED(line), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
+                            .ints = 2,       .infer = infer_line, .lower = lower_line};
