@@ -30,7 +30,7 @@ C_FILES = $(shell find src/c tests/c -name '*.[ch]')
 PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
-.PHONY: help build demo test pytest check check-release asan cov bench fuzz mutants fmt fmt-check lint \
+.PHONY: help sweep build demo test pytest check check-release asan cov bench fuzz mutants fmt fmt-check lint \
 	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest
 .DELETE_ON_ERROR:
 
@@ -43,6 +43,7 @@ help:
 	@echo "cov        coverage of the C files by both (build/cov/coverage.html)"
 	@echo "bench      benchmarks/run.py"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
+	@echo "sweep      all composites of all pairs of kinds (make test takes a third)"
 	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
 	@echo "fmt        format C and Python (fmt-check only looks)"
 	@echo "lint       ruff and the layer check (layers: only that)"
@@ -111,7 +112,7 @@ check-release: $(VENV)/.package
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
 pytest: $(VENV)/.package
-	$(PY) -m pytest $(PYTEST)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST)
 
 check: $(VENV)/.tools
 	cmake --preset debug -DPYLINOP_BUILD_PYTHON=OFF -DPYLINOP_WERROR=$(WERROR) -DPython_EXECUTABLE=$(PY) >/dev/null
@@ -129,7 +130,7 @@ asan: $(VENV)/.package
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	PYTHONMALLOC=malloc PYLINOP_SANITIZED=1 PYLINOP_EXAMPLES=$${PYLINOP_EXAMPLES:-30} \
 	PYTHONPATH=$(CURDIR)/build/asan/site \
-	$(PY) -m pytest -s -q -p no:cacheprovider -m "not slow and not no_asan" $(PYTEST)
+	$(PY) -m pytest -s -q -n $(JOBS) --dist worksteal -p no:cacheprovider -m "not slow and not no_asan" $(PYTEST)
 
 cov: $(VENV)/.package $(VENV)/.cov
 	cmake --preset cov -DPython_EXECUTABLE=$(PY) >/dev/null
@@ -144,6 +145,10 @@ fuzz: $(VENV)/.tools
 	cmake --preset asan -DPYLINOP_BUILD_PYTHON=OFF -DPython_EXECUTABLE=$(PY) -B build/fuzz >/dev/null
 	cmake --build build/fuzz -j $(JOBS) --target fuzz_expr
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 build/fuzz/tests/fuzz_expr $(T) $$(date +%s)
+
+# Every composite of every pair of kinds: more than a minute.
+sweep: $(VENV)/.package
+	$(BUILD)/tests/battery_kinds 20261121 1
 
 mutants: $(VENV)/.tools
 	$(PY) tools/mutants.py --jobs $(JOBS)
