@@ -48,6 +48,13 @@ static bool cheap_to_solve(const lop_node *a) {
         if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
     return false;
 }
+/* No integers below, as far as one looks: those meet weak leaves in an order that views change. */
+static bool floats_below(const lop_node *a, int depth) {
+    if (a->n == 0) return a->weak || lop_is_blas(a->dtype);
+    for (int i = 0; depth > 0 && i < a->n; i++)
+        if (!floats_below(a->child[i], depth - 1)) return false;
+    return depth > 0;
+}
 lop_truth lop_when_low_update(const lop_match *m) {
     const lop_node *a = m->root->child[0], *base = a->child[0], *u = a->child[1];
     if (a->op == &lop_op_sum) {
@@ -55,7 +62,7 @@ lop_truth lop_when_low_update(const lop_match *m) {
         base = a->child[last ? 0 : 1];
         u = a->child[last ? 1 : 0]->child[0];
     }
-    return truth(lop_cols(u) <= lop_rows(a) / 2 && cheap_to_solve(base));
+    return truth(lop_cols(u) <= lop_rows(a) / 2 && cheap_to_solve(base) && floats_below(a, 12));
 }
 
 static bool diagonals(const lop_node *k) {
