@@ -37,6 +37,12 @@ typedef struct lop_err {
  * works. */
 lop_status lop_fail(lop_err *err, lop_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The room made ready; its text is not cleared, which would cost more than a small product. */
+static inline void lop_err_open(lop_err *err) {
+    err->status = (lop_status)0;
+    err->step = err->batch = -1;
+    err->text[0] = 0;
+}
 const char *lop_status_name(lop_status status);
 const char *lop_status_exception(lop_status status); /* NULL for success and UNABLE, NOMATCH */
 

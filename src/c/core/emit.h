@@ -22,6 +22,13 @@ typedef struct lop_call {
     /* LOP_STEP_BATCH: how many further batch elements, and the element strides of a[0], a[1]. */
     int64_t more, y_step, x_step;
 } lop_call;
+/* One batch element to be run; its arguments are the caller's to fill in. */
+static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratch, lop_err *err) {
+    c->step = step;
+    c->scratch = scratch;
+    c->err = err;
+    c->more = c->y_step = c->x_step = 0;
+}
 typedef lop_status (*lop_run)(const lop_call *call);
 
 enum {

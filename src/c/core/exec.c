@@ -360,7 +360,8 @@ static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch
     for (int d = 0; d < w.nb; d++)
         if (w.dim[d] == 0) return LOP_OK;
     lop_mat mat[LOP_MAXARG];
-    lop_call call = {.step = s, .scratch = scratch, .err = err};
+    lop_call call;
+    lop_call_open(&call, s, scratch, err);
     for (int j = 0; j < s->n; j++) {
         mat[j] = w.mat[j];
         call.a[j] = &mat[j];
@@ -382,7 +383,8 @@ static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch
 
 static lop_status run_step(const lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     if (f->plan->batched) return run_batch(f, s, scratch, err);
-    lop_call call = {.step = s, .scratch = scratch, .err = err};
+    lop_call call;
+    lop_call_open(&call, s, scratch, err);
     for (int j = 0; j < s->n; j++) {
         if (f->plan->slot[s->arg[j]].batch == 0) return LOP_OK;
         call.a[j] = &f->mat[s->arg[j]];

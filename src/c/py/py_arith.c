@@ -2,7 +2,8 @@
 #include "py.h"
 
 PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject *a, PyObject *b) {
-    lop_err err = {.step = -1};
+    lop_err err;
+    lop_err_open(&err);
     const lop_node *child[2] = {py_node(s, (py_op *)a), NULL}, *node = NULL;
     int n = 1, rule = -1;
     if (!child[0]) return NULL;

@@ -41,8 +41,10 @@ PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x) {
     const lop_step *step = &p->step[0];
     if (p->flops + p->bytes > (double)s->nogil_work) return NULL;
     lop_mat mat[LOP_MAXARG];
-    lop_err err = {.step = -1, .batch = -1};
-    lop_call call = {.step = step, .err = &err};
+    lop_err err;
+    lop_err_open(&err);
+    lop_call call;
+    lop_call_open(&call, step, NULL, &err);
     for (int j = 1; j < step->n; j++) {
         const lop_slot *slot = &p->slot[step->arg[j]];
         call.a[j] = &mat[j];

@@ -4,7 +4,8 @@
 #include "core/dump.h"
 
 PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j) {
-    lop_err err = {.step = -1, .batch = -1};
+    lop_err err;
+    lop_err_open(&err);
     const lop_node *node = py_node(s, self), *root = NULL;
     py_plan want = {.act = act, .i = i, .j = j, .dt = x ? (int)py_dtype(x) : 0};
     lop_shape shape = {.ndim = 0};

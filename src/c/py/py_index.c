@@ -48,7 +48,8 @@ static lop_status chain(py_state *s, const lop_node *node, int n, const lop_attr
 }
 
 PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key) {
-    lop_err err = {.step = -1};
+    lop_err err;
+    lop_err_open(&err);
     lop_attr attr[MAXSTEP];
     PyArrayObject *index[MAXSTEP];
     const lop_node *leaf[MAXSTEP] = {0}, *node = py_node(s, (py_op *)op), *made = NULL;

@@ -69,7 +69,8 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
 }
 
 static int leaf_of(parts *p, PyArrayObject *a, int core, const lop_node **out) {
-    lop_err err = {.step = -1};
+    lop_err err;
+    lop_err_open(&err);
     lop_shape shape = {.ndim = PyArray_NDIM(a)};
     for (int i = 0; i < shape.ndim; i++) shape.dim[i] = PyArray_DIM(a, i);
     lop_dtype dt = py_dtype(a);
@@ -419,7 +420,8 @@ static lop_status make_foreign(parts *p, const lop_node *shaped, const lop_node 
 }
 
 static PyObject *finish(parts *p, PyTypeObject *type) {
-    lop_err err = {.step = -1};
+    lop_err err;
+    lop_err_open(&err);
     if (type != p->s->type[lop_op_id(p->op)]) { /* a user's subclass: with products of its own
                                                    it is no kernel's */
         PyObject *cls = (PyObject *)type, *own = py_call_hook(p->s, "overrides_hooks", &cls, 1);

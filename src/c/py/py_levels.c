@@ -49,7 +49,8 @@ int py_find_levels(const lop_op *op, PyObject *const *arg, int *levels) {
 }
 
 int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out) {
-    lop_err err = {.step = -1};
+    lop_err err;
+    lop_err_open(&err);
     lop_node like = {.shape = {.ndim = levels}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 0};
     for (int i = 0; i < levels && i < LOP_MAXDIM; i++) like.shape.dim[i] = n[i];
     lop_status st = lop_node_make(&s->ctx, &lop_op_sizes, NULL, 0, NULL, &like, out, &err);
@@ -58,7 +59,8 @@ int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out) {
 
 int py_ravel(py_state *s, int levels, const lop_node **leaf) {
     if (levels == 1) return 0;
-    lop_err err = {.step = -1};
+    lop_err err;
+    lop_err_open(&err);
     lop_attr attr = {.i = {levels, 0, 0, 0}};
     const lop_node *a = *leaf;
     lop_status st = lop_node_make(&s->ctx, &lop_op_ravel, &attr, 1, &a, NULL, leaf, &err);

@@ -169,7 +169,8 @@ static PyMethodDef functions[] = {
 
 static int exec_module(PyObject *module) {
     py_state *s = PyMem_Calloc(1, sizeof *s);
-    lop_err err = {.step = -1};
+    lop_err err;
+    lop_err_open(&err);
     if (!s) return PyErr_NoMemory(), -1;
     s->refs = 1;
     *(py_state **)PyModule_GetState(module) = s;

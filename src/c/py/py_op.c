@@ -207,7 +207,8 @@ const lop_node *py_node(py_state *s, py_op *self) {
         Py_DECREF(probe);
     }
     like.serial = s->ctx.next_serial++;
-    lop_err err = {.step = -1};
+    lop_err err;
+    lop_err_open(&err);
     lop_status st = lop_node_make(&s->ctx, &lop_op_opaque, NULL, 0, NULL, &like, &self->node, &err);
     if (st != LOP_OK) py_raise(s, st, &err, (PyObject *)self, "use");
     return self->node;

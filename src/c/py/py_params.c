@@ -146,7 +146,8 @@ int py_read_grid(lop_ctx *ctx, const lop_op *op, int i, PyObject *o, const lop_n
     }
     if (count == 0) rc = fail(PyExc_ValueError, op, param, o, "at least one axis");
     for (Py_ssize_t j = 0; rc == 0 && j < count; j++) {
-        lop_err err = {.step = -1};
+        lop_err err;
+        lop_err_open(&err);
         lop_node like = {.shape = {.ndim = 2}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
         rc = read_integer(op, param, PyTuple_GET_ITEM(sizes, j), &like.shape.dim[0]);
         if (rc == 0 && like.shape.dim[0] < 0)

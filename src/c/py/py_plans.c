@@ -235,7 +235,8 @@ static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_pla
 }
 
 static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
-    lop_err err = {.step = -1, .batch = -1};
+    lop_err err;
+    lop_err_open(&err);
     const lop_node *node = py_node(s, self), *root = NULL;
     uint64_t rhs;
     lop_sign g;

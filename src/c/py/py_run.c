@@ -63,7 +63,8 @@ static void run_close(run *r) {
 
 /* Executes with everything bound but the result; 0, or -1 with an exception. */
 static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
-    lop_err err = {.step = -1, .batch = -1};
+    lop_err err;
+    lop_err_open(&err);
     lop_frame frame;
     const uint64_t *key = r->keys ? (const uint64_t *)(void *)PyBytes_AS_STRING(r->keys) : NULL;
     lop_status st = lop_frame_open(&frame, r->plan, key, &r->s->store, &err);
@@ -116,7 +117,8 @@ static PyArrayObject *target(run *r, const lop_shape *shape, lop_dtype dt, PyArr
 
 static int check_out(run *r, PyObject *out, const lop_shape *shape, lop_dtype dt) {
     char text[128], got[128];
-    lop_err err = {.step = -1, .batch = -1};
+    lop_err err;
+    lop_err_open(&err);
     lop_status st = LOP_OK;
     if (!PyArray_Check(out)) {
         PyErr_Format(PyExc_TypeError, "out must be an array, got %.100s", Py_TYPE(out)->tp_name);
