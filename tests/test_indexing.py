@@ -477,7 +477,7 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("key", BAD, ids=str)
+@pytest.mark.parametrize("key", BAD, ids=range(len(BAD)))
 def test_errors_are_numpys(key):
     with pytest.raises(Exception) as theirs:  # noqa: PT011
         A34.toarray()[key]

@@ -8,6 +8,7 @@ when the files are stale.
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -110,7 +111,80 @@ def kinds() -> str:
     for name in ("Transpose", "Adjoint", "Conj"):
         briefs[name] = getattr(pl, name).__doc__
     made = [f"- `{name}`: {code(doc.splitlines()[0])}\n" for name, doc in briefs.items()]
-    return "\n".join([KINDS, *leaves, COMPOSITES + "".join(made)])
+    return "\n".join([KINDS, operations(), *leaves, COMPOSITES + "".join(made)])
+
+
+OPERATIONS = {
+    "apply": "product",
+    "solve": "solve",
+    "todense": "dense form",
+    "diagonal": "diagonal",
+    "element": "element",
+    "trace": "trace",
+    "scaledet": "determinant",
+    "sliced": "slice",
+    "view": "transpose",
+    "inverse": "inverse",
+    "sum": "+",
+    "prod": "@",
+}
+GENERIC = {
+    "solve": "dense",
+    "todense": "columns",
+    "diagonal": "dense",
+    "element": "column",
+    "trace": "diagonal",
+    "scaledet": "dense",
+}
+
+# builds_slice.c: what a slice of it is again.
+SLICED = ("Dense", "Zeros", "Toeplitz", "LowRank", "Kron", "Identity", "Selection", "Diag")
+
+OPERATION_TABLE = """\
+## Kinds and operations
+
+**own**: a method of the kind. **rule**: rows of [the table](rules.md) take it apart. **closes**: at
+once the same or another kind, nothing computed. Else the generic way: *dense* by the dense form,
+*columns* by products with unit vectors, *column* by one of them, *diagonal* from the diagonal,
+*lazy* an expression.
+
+"""
+
+
+def operations() -> str:
+    """Which way each operation goes for each kind."""
+    rows, text = pl.kinds(), OPERATION_TABLE
+    found: dict[tuple[str, str], set[str]] = {}
+    rewritten = set()
+    for rule in pl.rules():
+        if rule["phase"] == "first":
+            rewritten.add(rule["left"][1:].split("@")[0].split(" ")[0].rstrip(")"))
+        outer, *inner = re.findall(r"\((\w+)", rule["left"])[:3]
+        for head in inner:
+            found.setdefault((outer, head), set()).add(rule["phase"])
+    text += (
+        f"| kind | {' | '.join(OPERATIONS.values())} |\n" + "|---" * (len(OPERATIONS) + 1) + "|\n"
+    )
+    for row in rows:
+        if not row["signature"]:
+            continue
+        line = []
+        for op in OPERATIONS:
+            phases = found.get((op, row["head"]), set())
+            if op == "sliced":
+                line.append("closes" if row["name"] in SLICED else "lazy")
+            elif "close" in phases:
+                line.append("closes")
+            elif phases:
+                line.append("rule")
+            elif row["own"].get(op):
+                line.append("own")
+            elif row["head"] in rewritten and op in ("apply", *GENERIC):
+                line.append("rule")
+            else:
+                line.append(GENERIC.get(op, "lazy"))
+        text += f"| `{row['name']}` | {' | '.join(line)} |\n"
+    return text
 
 
 def cell(text: str | None) -> str:

@@ -173,6 +173,14 @@ int py_make_types(py_state *s, PyObject *module, PyObject *root) {
     return 0;
 }
 
+/* The operations a kind has a method for. New. */
+static PyObject *own_methods(const lop_op *op) {
+    return Py_BuildValue("{sOsOsOsO}", "apply", op->apply ? Py_True : Py_False, "todense",
+                         op->dense ? Py_True : Py_False, "diagonal",
+                         op->diagonal ? Py_True : Py_False, "element",
+                         op->element ? Py_True : Py_False);
+}
+
 /* The table as Python sees it: name, signature, parameters, doc, head. */
 PyObject *py_kinds(py_state *s) {
     PyObject *list = PyList_New(0);
@@ -198,10 +206,11 @@ PyObject *py_kinds(py_state *s) {
             if (!row || PyList_Append(params, row) < 0) Py_CLEAR(params);
             Py_XDECREF(row);
         }
-        PyObject *row = params ? Py_BuildValue("{szszszszsN}", "name", op->title, "head", op->name,
-                                               "doc", doc.at, "signature",
-                                               op->param[0].name ? sig.at : NULL, "params", params)
-                               : NULL;
+        PyObject *row =
+            params ? Py_BuildValue("{szszszszsNsN}", "name", op->title, "head", op->name, "doc",
+                                   doc.at, "signature", op->param[0].name ? sig.at : NULL, "params",
+                                   params, "own", own_methods(op))
+                   : NULL;
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);
     }
