@@ -186,9 +186,10 @@ def explain(root):
     lines = []
 
     def pretend(a):
-        lines.append(f"{_lazy_text.formula(a)}  {a.shape} {a.dtype}")
-        plan = _plan(a)
-        lines.extend("  " + line for line in (plan or f"{a._head}, by NumPy").rstrip().split("\n"))
+        if a._head != "leaf":
+            lines.append(f"{_lazy_text.formula(a)}  {a.shape} {a.dtype}")
+            plan = _plan(a) or "by NumPy"
+            lines.extend("  " + line for line in plan.rstrip().split("\n"))
         a._value = np.broadcast_to(np.zeros((), a.dtype), a.shape)
 
     _run([(_lazy_text.rebuild(_lazy_text.program(root)), "value", False)], pretend)
