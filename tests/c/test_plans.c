@@ -80,7 +80,7 @@ static void run_as(const lop_shared *known, const lop_sign *sign, placed *out, u
     lop_plan as = *known->plan;
     lop_leaf leaf[LOP_SIGN_LEAVES + 1];
     uint64_t serial[LOP_SIGN_LEAVES + 1];
-    memcpy(leaf, as.leaf, (size_t)as.nleaf * sizeof *leaf);
+    if (as.nleaf) memcpy(leaf, as.leaf, (size_t)as.nleaf * sizeof *leaf);
     for (int i = 0; i < as.nleaf; i++) {
         t_check(known->number[i] >= 0, "a leaf of the plan is not in the expression");
         serial[i] = leaf[i].serial = sign->serial[known->number[i] < 0 ? 0 : known->number[i]];
