@@ -107,8 +107,10 @@ def kron(x):
 
 
 def types(d):
-    """dtypes of the leaves; weak ones as Python scalars (bool adopts all)."""
+    """dtypes of the leaves; weak ones as Python scalars (bool adopts all; -1 is an integer)."""
     head, p = d[0], d[1:]
+    if head in ("FiniteDifference", "Laplacian"):
+        return [1 if p[-1] is None else p[-1]]
     if head in ("Identity", "Zeros", "Selection", *bands.WEAK):
         return [True if p[-1] is None else p[-1]]
     if head in ("DFT", "DCT"):

@@ -339,48 +339,30 @@ def test_bad_input():
     assert pl.lazy(np.eye(2)).__hash__ is None
 
 
+STEPS = {
+    "add": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "scale": lambda a, b: (2 - 1j) * a,
+    "T": lambda a, b: a.T,
+    "H": lambda a, b: a.conj().T,
+    "sin": lambda a, b: np.sin(np.real(a)) + 1j,
+    "index": lambda a, b: a[::-1],
+    "matmul": lambda a, b: a @ b,
+}
+
+
 @given(st.data())
 def test_random_formulas(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    sizes = [data.draw(st.integers(0, 3)) for _ in range(3)]
-    pool = [
-        (a, pl.lazy(a))
-        for _ in range(4)
-        for a in [
-            values(
-                rng,
-                (data.draw(st.sampled_from(sizes)), data.draw(st.sampled_from(sizes))),
-                "complex128",
-            )
-        ]
-    ]
-    for _ in range(data.draw(st.integers(1, 8))):
-        (a, A), (b, B) = (data.draw(st.sampled_from(range(len(pool)))) for _ in range(2)) and (
-            pool[data.draw(st.integers(0, len(pool) - 1))],
-            pool[data.draw(st.integers(0, len(pool) - 1))],
-        )
-        step = data.draw(
-            st.sampled_from(["matmul", "add", "scale", "T", "H", "exp", "index", "mul"])
-        )
-        if step == "matmul" and a.shape[1] == b.shape[0]:
-            pool.append((a @ b, A @ B))
-        elif step == "add" and a.shape == b.shape:
-            pool.append((a - b, A - B))
-        elif step == "mul" and a.shape == b.shape:
-            pool.append((a * b, A * B))
-        elif step == "scale":
-            pool.append(((2 - 1j) * a, (2 - 1j) * A))
-        elif step == "T":
-            pool.append((a.T, A.T))
-        elif step == "H":
-            pool.append((a.conj().T, A.H))
-        elif step == "exp":
-            pool.append((np.sin(a.real) + 1j, np.sin(np.real(A)) + 1j))
-        elif step == "index" and a.shape[0]:
-            pool.append((a[::-1], np.conj(np.conj(A))[::-1] if False else A[::-1]))
-    for a, A in pool[-3:]:
+    size = st.sampled_from([data.draw(st.integers(0, 3)) for _ in range(3)])
+    arrays = [values(rng, (data.draw(size), data.draw(size)), "complex128") for _ in range(4)]
+    pool = [(a, pl.lazy(a)) for a in arrays]
+    for name in data.draw(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=8)):
+        (a, A), (b, B) = (pool[data.draw(st.integers(0, len(pool) - 1))] for _ in range(2))
+        fits = a.shape[1] == b.shape[0] if name == "matmul" else a.shape == b.shape
+        if fits or name not in ("add", "mul", "matmul"):
+            pool.append((STEPS[name](a, b), STEPS[name](A, B)))
+    for a, A in pool[4:]:
         value = np.asarray(A)
         assert value.shape == a.shape
-        np.testing.assert_allclose(
-            value, a, rtol=0, atol=1e-10 * (1 + np.abs(a).max(initial=0)) ** 1
-        )
+        np.testing.assert_allclose(value, a, rtol=0, atol=1e-10 * (1 + np.abs(a).max(initial=0)))

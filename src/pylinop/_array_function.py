@@ -378,7 +378,7 @@ def _given(*values):
 
 @_row("structured", "sum", note="a product with ones")
 def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    if a.ndim != 2 or _given(dtype, initial, where):
+    if a.ndim != 2 or a.dtype is None or _given(dtype, initial, where):
         return NotImplemented
     if a.dtype.kind in "biu":  # as np.sum: small integers are added in the machine's
         a = a.astype(np.uint64 if a.dtype.kind == "u" else np.int64)
@@ -399,6 +399,8 @@ def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 
 @_row("structured", "mean", note="a product with ones")
 def _mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    if a.dtype is None:
+        return NotImplemented
     if a.dtype.kind not in "fc":
         a = a.astype(np.float64)
     y = _sum(a, axis, dtype, None, keepdims, where=where)
@@ -454,9 +456,9 @@ def _strips(a):
 
 def _from_linalg(name):
     def run(*args, **kwargs):
-        from . import _linalg
+        from . import linalg
 
-        return getattr(_linalg, name)(*args, **kwargs)
+        return getattr(linalg, name)(*args, **kwargs)
 
     return run
 

@@ -13,8 +13,6 @@ from . import _core, _errors
 
 __all__ = ["LazyArray", "evaluate", "lazy"]
 
-_CASTS = {"sum": np.add, "prod": np.multiply}
-
 
 def _binary(ufunc: Any) -> tuple[Any, Any]:
     """The method of an operator and the reflected one."""
@@ -454,10 +452,6 @@ def _linear_ufunc(name, inputs):
             a, b = b, a
         if _is_scalar(b) and isinstance(a, LazyArray) and a.ndim >= 2:
             return scaled(a, _as_number(b))
-    if name == "divide" and isinstance(inputs[0], LazyArray) and inputs[0].ndim >= 2:
-        c = inputs[1]
-        if isinstance(c, (int, float, complex)) and c and inputs[0].dtype.kind in "fc":
-            return None  # x / c is one rounding, c x two: element-wise
     if name in ("add", "subtract"):
         a, b = (node(x) for x in inputs)
         if a is not None and b is not None and a.ndim >= 2 and a.shape == b.shape:

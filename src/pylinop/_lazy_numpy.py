@@ -99,7 +99,7 @@ def _summed(dtype):
 
 
 def _averaged(dtype):
-    return dtype if dtype.kind in "fc" else np.dtype(np.float64)
+    return dtype.newbyteorder("=") if dtype.kind in "fc" else np.dtype(np.float64)
 
 
 _TABLE[np.sum] = _reduction(np.sum, _summed)

@@ -50,6 +50,30 @@ void lop_node_promote(lop_node *n, const lop_node *a, const lop_node *b) {
         n->dtype = lop_promote(a->dtype, b->dtype);
     }
 }
+lop_status lop_node_batches(lop_node *n, int own, lop_err *err) {
+    lop_shape batch = {0}, both;
+    n->dtype = n->child[0]->dtype;
+    n->weak = n->child[0]->weak;
+    for (int i = 0; i < n->n; i++) {
+        const lop_node *a = n->child[i];
+        lop_status st = lop_shape_batch(&batch, 0, &a->shape, a->core, &both, err);
+        if (st != LOP_OK) return st;
+        batch = both;
+        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
+        if (i) lop_node_promote(n, &so_far, a);
+    }
+    if (batch.ndim + own > LOP_MAXDIM)
+        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
+    n->shape = batch;
+    return LOP_OK;
+}
+lop_status lop_node_over(lop_node *n, int64_t rows, int64_t cols, lop_err *err) {
+    lop_status st = lop_node_batches(n, 2, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = rows;
+    n->shape.dim[n->shape.ndim++] = cols;
+    return LOP_OK;
+}
 
 void lop_node_promote_inverse(lop_node *n, const lop_node *a, const lop_node *b) {
     const lop_node inverse = {

@@ -67,6 +67,11 @@ lop_attr lop_attr_coef(double re, double im); /* a weak float or complex coeffic
 
 /* dtype of `a` and `b` together, with weakness; fills dtype and weak of *n. */
 void lop_node_promote(lop_node *n, const lop_node *a, const lop_node *b);
+/* dtype, weak and batch dimensions of all children together, into *n; `own` dimensions of its own
+ * are to follow. */
+lop_status lop_node_batches(lop_node *n, int own, lop_err *err) LOP_MUST_CHECK;
+/* The same, of an operator of so many rows and columns. */
+lop_status lop_node_over(lop_node *n, int64_t rows, int64_t cols, lop_err *err) LOP_MUST_CHECK;
 /* Likewise for a^-1 b: integers in `a` are float64 there, as inv(a) is. */
 void lop_node_promote_inverse(lop_node *n, const lop_node *a, const lop_node *b);
 /* dtype and weak of a multiple: those of *n (its operand's) with its coefficient's. */

@@ -20,11 +20,8 @@ static lop_status wrong_size(const lop_node *n, int64_t at, int64_t with, const 
 
 static lop_status infer(lop_node *n, lop_err *err) {
     int64_t r = n->attr.i[0], c = n->attr.i[1], rows = 0, cols = 0, all;
-    lop_shape batch = {0}, both;
     if (r < 1 || c < 1 || !lop_mul_ok(r, c, &all) || all != n->n)
         return lop_fail(err, LOP_DIM, "a block matrix has r c blocks, got %d", n->n);
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
     for (int i = 0; i < n->n; i++) {
         const lop_node *a = n->child[i];
         if (a->op->cls != LOP_OPERATOR) return lop_fail(err, LOP_DIM, "block takes operators");
@@ -32,22 +29,12 @@ static lop_status infer(lop_node *n, lop_err *err) {
             return wrong_size(n, i, i / c * c, "rows", err);
         if (lop_cols(a) != lop_cols(n->child[i % c]))
             return wrong_size(n, i, i % c, "columns", err);
-        lop_status st = lop_shape_batch(&batch, 0, &a->shape, 2, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, a);
     }
     bool ok = true;
     for (int64_t i = 0; i < r; i++) ok = ok && lop_add_ok(rows, lop_rows(n->child[i * c]), &rows);
     for (int64_t j = 0; j < c; j++) ok = ok && lop_add_ok(cols, lop_cols(n->child[j]), &cols);
     if (!ok) return lop_fail(err, LOP_OVERFLOW, "the sizes of the blocks do not fit 64 bits");
-    if (batch.ndim + 2 > LOP_MAXDIM)
-        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
-    n->shape = batch;
-    n->shape.dim[n->shape.ndim++] = rows;
-    n->shape.dim[n->shape.ndim++] = cols;
-    return LOP_OK;
+    return lop_node_over(n, rows, cols, err);
 }
 
 /* Is b the view of a that the property asks for, by their nodes? */

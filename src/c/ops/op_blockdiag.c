@@ -6,27 +6,14 @@
 #include "core/rand.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
-    lop_shape batch = {0}, both;
     int64_t rows = 0, cols = 0;
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
     for (int i = 0; i < n->n; i++) {
         const lop_node *a = n->child[i];
         if (a->op->cls != LOP_OPERATOR) return lop_fail(err, LOP_DIM, "blockdiag takes operators");
-        lop_status st = lop_shape_batch(&batch, 0, &a->shape, 2, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
         if (!lop_add_ok(rows, lop_rows(a), &rows) || !lop_add_ok(cols, lop_cols(a), &cols))
             return lop_fail(err, LOP_OVERFLOW, "the sizes of the blocks do not fit 64 bits");
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, a);
     }
-    if (batch.ndim + 2 > LOP_MAXDIM)
-        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
-    n->shape = batch;
-    n->shape.dim[n->shape.ndim++] = rows;
-    n->shape.dim[n->shape.ndim++] = cols;
-    return LOP_OK;
+    return lop_node_over(n, rows, cols, err);
 }
 
 static lop_truth trait(const lop_node *n, lop_trait t) {

@@ -58,24 +58,11 @@ static int64_t height(const lop_node *a) { return a->shape.dim[lop_nbatch(a)]; }
 
 /* Batch and dtype of all children, which have one core. */
 static lop_status join(lop_node *n, lop_err *err) {
-    lop_shape batch = {0}, both;
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
     n->core = n->child[0]->core;
-    for (int i = 0; i < n->n; i++) {
-        const lop_node *a = n->child[i];
-        if (a->core != n->core || a->core < 1)
+    for (int i = 0; i < n->n; i++)
+        if (n->child[i]->core != n->core || n->core < 1)
             return lop_fail(err, LOP_DIM, "%s takes vectors or matrices", n->op->name);
-        lop_status st = lop_shape_batch(&batch, 0, &a->shape, a->core, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, a);
-    }
-    if (batch.ndim + n->core > LOP_MAXDIM)
-        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
-    n->shape = batch;
-    return LOP_OK;
+    return lop_node_batches(n, n->core, err);
 }
 
 static lop_status infer_grid(lop_node *n, lop_err *err) {

@@ -5,7 +5,6 @@
 #include "core/rand.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
-    lop_shape batch = {0}, both;
     const lop_node *a = n->child[0], *b = n->child[1];
     char ta[128], tb[128];
     if (a->op->cls != LOP_OPERATOR || b->op->cls != LOP_OPERATOR)
@@ -14,20 +13,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "A B A^H does not fit: A %s, B %s",
                         lop_shape_text(&a->shape, ta, sizeof ta),
                         lop_shape_text(&b->shape, tb, sizeof tb));
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
-    for (int i = 0; i < n->n; i++) {
-        lop_status st =
-            lop_shape_batch(&batch, 0, &n->child[i]->shape, n->child[i]->core, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, n->child[i]);
-    }
-    n->shape = batch;
-    n->shape.dim[n->shape.ndim++] = lop_rows(n->child[0]);
-    n->shape.dim[n->shape.ndim++] = lop_rows(n->child[0]);
-    return LOP_OK;
+    return lop_node_over(n, lop_rows(n->child[0]), lop_rows(n->child[0]), err);
 }
 
 static lop_truth trait(const lop_node *n, lop_trait t) {

@@ -83,6 +83,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
     if (has_halves(&n->attr) && !lop_is_blas(n->dtype) && n->dtype < LOP_NDTYPE)
         return lop_fail(err, LOP_DTYPE,
                         "a central difference of odd order has halves: no dtype of integers");
+    if (n->weak == LOP_WEAK) n->weak = LOP_WEAK_INT; /* negative entries: no bool */
     if (has_halves(&n->attr) && n->weak && n->weak < LOP_WEAK_FLOAT) n->weak = LOP_WEAK_FLOAT;
     return LOP_OK;
 }
@@ -189,7 +190,8 @@ const lop_op lop_op_difference = {
                "beyond the ends. 'periodic': n rows, round again.",
                "valid zero periodic"},
               {"dtype", LOP_P_DTYPE, 0, "None",
-               "Data type; None adopts that of whatever it meets (float64 alone)."}},
+               "Data type; None adopts that of whatever it meets, at least an integer (float64 "
+               "alone)."}},
     .doc = {.brief = "Finite differences on an even grid of spacing 1.",
             .extended = "With the defaults ``D @ x`` is ``np.diff(x)``. Divide by the spacing to "
                         "the power of the order for a derivative.",

@@ -6,7 +6,6 @@
 #include "core/rand.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
-    lop_shape batch = {0}, both;
     const lop_node *a = n->child[0], *b = n->child[1];
     char ta[128], tb[128];
     if (a->op->cls != LOP_OPERATOR || b->op->cls != LOP_OPERATOR)
@@ -15,20 +14,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
         return lop_fail(
             err, LOP_DIM, "cannot multiply operators of shapes %s and %s element by element",
             lop_shape_text(&a->shape, ta, sizeof ta), lop_shape_text(&b->shape, tb, sizeof tb));
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
-    for (int i = 0; i < n->n; i++) {
-        lop_status st =
-            lop_shape_batch(&batch, 0, &n->child[i]->shape, n->child[i]->core, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, n->child[i]);
-    }
-    n->shape = batch;
-    n->shape.dim[n->shape.ndim++] = lop_rows(n->child[0]);
-    n->shape.dim[n->shape.ndim++] = lop_cols(n->child[0]);
-    return LOP_OK;
+    return lop_node_over(n, lop_rows(n->child[0]), lop_cols(n->child[0]), err);
 }
 
 /* Positive: Schur 1911. */

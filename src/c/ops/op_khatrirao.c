@@ -6,7 +6,6 @@
 #include "kernels/kernels.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
-    lop_shape batch = {0}, both;
     const lop_node *a = n->child[0], *b = n->child[1];
     char ta[128], tb[128];
     int64_t rows;
@@ -17,20 +16,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
                         lop_shape_text(&b->shape, tb, sizeof tb));
     if (!lop_mul_ok(lop_rows(a), lop_rows(b), &rows))
         return lop_fail(err, LOP_OVERFLOW, "the rows of this product do not fit 64 bits");
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
-    for (int i = 0; i < n->n; i++) {
-        lop_status st =
-            lop_shape_batch(&batch, 0, &n->child[i]->shape, n->child[i]->core, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, n->child[i]);
-    }
-    n->shape = batch;
-    n->shape.dim[n->shape.ndim++] = rows;
-    n->shape.dim[n->shape.ndim++] = lop_cols(n->child[0]);
-    return LOP_OK;
+    return lop_node_over(n, rows, lop_cols(n->child[0]), err);
 }
 
 static lop_status infer_kind(lop_node *n, lop_err *err) {

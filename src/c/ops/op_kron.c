@@ -10,31 +10,15 @@
 #include "kernels/k_kron.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
-    lop_shape batch = {0};
     int64_t rows = 1, cols = 1;
     for (int i = 0; i < n->n; i++) {
         const lop_node *f = n->child[i];
-        lop_shape both;
         if (f->op->cls != LOP_OPERATOR) return lop_fail(err, LOP_DIM, "kron takes operators");
-        lop_status st = lop_shape_batch(&batch, 0, &f->shape, 2, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
         if (!lop_mul_ok(rows, lop_rows(f), &rows) || !lop_mul_ok(cols, lop_cols(f), &cols))
             return lop_fail(err, LOP_OVERFLOW,
                             "the sizes of this Kronecker product do not fit 64 bits");
     }
-    if (batch.ndim + 2 > LOP_MAXDIM)
-        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
-    for (int i = 1; i < n->n; i++) {
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        lop_node_promote(n, &so_far, n->child[i]);
-    }
-    n->shape = batch;
-    n->shape.dim[n->shape.ndim++] = rows;
-    n->shape.dim[n->shape.ndim++] = cols;
-    return LOP_OK;
+    return lop_node_over(n, rows, cols, err);
 }
 
 static lop_truth trait(const lop_node *n, lop_trait t) {

@@ -5,10 +5,7 @@
 #include "core/rand.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
-    lop_shape batch = {0}, both;
     int64_t size = 1;
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
     for (int i = 0; i < n->n; i++) {
         const lop_node *a = n->child[i];
         char t[128];
@@ -17,21 +14,11 @@ static lop_status infer(lop_node *n, lop_err *err) {
             return lop_fail(err, LOP_DIM,
                             "a Kronecker sum takes square operators, operand %d has shape %s", i,
                             lop_shape_text(&a->shape, t, sizeof t));
-        lop_status st = lop_shape_batch(&batch, 0, &a->shape, 2, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
         if (!lop_mul_ok(size, lop_rows(a), &size))
             return lop_fail(err, LOP_OVERFLOW,
                             "the size of this Kronecker sum does not fit 64 bits");
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, a);
     }
-    if (batch.ndim + 2 > LOP_MAXDIM)
-        return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
-    n->shape = batch;
-    n->shape.dim[n->shape.ndim++] = size;
-    n->shape.dim[n->shape.ndim++] = size;
-    return LOP_OK;
+    return lop_node_over(n, size, size, err);
 }
 
 static lop_truth trait(const lop_node *n, lop_trait t) {

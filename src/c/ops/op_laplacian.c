@@ -29,6 +29,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
     }
     n->shape = (lop_shape){.ndim = 2, .dim = {points, points}};
     n->weak = (uint8_t)n->attr.i[1];
+    if (n->weak == LOP_WEAK) n->weak = LOP_WEAK_INT; /* negative entries: no bool */
     n->dtype = n->weak ? LOP_f64 : (lop_dtype)n->attr.i[2];
     if (!n->weak && is_unsigned(n->dtype))
         return lop_fail(err, LOP_DTYPE, "a Laplacian has negative entries: no dtype %s",
@@ -174,7 +175,8 @@ const lop_op lop_op_laplacian = {
                "'dirichlet' (zero beyond the ends), 'neumann' (no flux) or 'periodic'.",
                "dirichlet neumann periodic"},
               {"dtype", LOP_P_DTYPE, 0, "'int8'",
-               "Data type; None adopts that of whatever it meets (float64 alone)."}},
+               "Data type; None adopts that of whatever it meets, at least an integer (float64 "
+               "alone)."}},
     .doc = {.brief = "The Laplacian of a rectangular grid, on raveled vectors.",
             .extended = "Sign and scale of scipy.sparse.linalg.LaplacianNd: spacing 1, -2 on the "
                         "diagonal of an axis; negative semidefinite.",

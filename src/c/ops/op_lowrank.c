@@ -15,19 +15,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
                         lop_shape_text(&u->shape, tu, sizeof tu),
                         c ? lop_shape_text(&c->shape, tc, sizeof tc) : "none",
                         lop_shape_text(&v->shape, tv, sizeof tv));
-    lop_status st = lop_shape_batch(&u->shape, 2, &v->shape, 2, &n->shape, err);
-    lop_node_promote(n, u, v);
-    if (st == LOP_OK && c) {
-        lop_shape both;
-        st = lop_shape_batch(&n->shape, 0, &c->shape, 2, &both, err);
-        n->shape = both;
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        lop_node_promote(n, &so_far, c);
-    }
-    if (st != LOP_OK) return st;
-    n->shape.dim[n->shape.ndim++] = lop_rows(u);
-    n->shape.dim[n->shape.ndim++] = lop_rows(v);
-    return LOP_OK;
+    return lop_node_over(n, lop_rows(u), lop_rows(v), err);
 }
 
 static lop_truth trait(const lop_node *n, lop_trait t) {

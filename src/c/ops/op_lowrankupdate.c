@@ -23,20 +23,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
                         lop_shape_text(&u->shape, tu, sizeof tu),
                         c ? lop_shape_text(&c->shape, tc, sizeof tc) : "none",
                         lop_shape_text(&v->shape, tv, sizeof tv));
-    lop_shape batch = {0}, both;
-    n->dtype = b->dtype;
-    n->weak = b->weak;
-    for (int i = 0; i < n->n; i++) {
-        lop_status st = lop_shape_batch(&batch, 0, &n->child[i]->shape, 2, &both, err);
-        if (st != LOP_OK) return st;
-        batch = both;
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, n->child[i]);
-    }
-    n->shape = batch;
-    n->shape.dim[n->shape.ndim++] = lop_rows(b);
-    n->shape.dim[n->shape.ndim++] = lop_cols(b);
-    return LOP_OK;
+    return lop_node_over(n, lop_rows(b), lop_cols(b), err);
 }
 
 static lop_truth trait(const lop_node *n, lop_trait t) {
