@@ -1,7 +1,7 @@
 """LazyArray: NumPy's contract, deferred. Building is here; ``_lazy_eval`` computes.
 
 A LazyArray is a head, its arguments, a shape and a dtype. *Linear* heads (leaf, operator, matmul,
-add, scale, view, inverse) have an operator form: a formula of them goes to the planner as one
+add, scale, over, view, inverse) have an operator form: a formula of them goes to the planner as one
 expression. All other heads name a NumPy function that runs on the values of its arguments."""
 
 import operator
@@ -423,6 +423,12 @@ def scaled(a, c):
     return LazyArray("scale", (a, c), a.shape, dtype)
 
 
+def over(a, c):
+    """``a / c`` for a matrix and a number: a multiple where 1 / c is in range."""
+    dtype = np.true_divide.resolve_dtypes((a.dtype, _as_dtype(c), None))[-1]
+    return LazyArray("over", (a, c), a.shape, dtype)
+
+
 def _as_dtype(x):
     """What resolve_dtypes takes: a dtype, or Python's type for a weak number."""
     if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
@@ -434,8 +440,25 @@ def _is_scalar(x):
     return np.ndim(x) == 0 if not isinstance(x, (LazyArray, _core.Operator)) else x.shape == ()
 
 
+def _is_single(x, ndim):
+    """Is x one number, of at most ndim dimensions?"""
+    if isinstance(x, _core.Operator):
+        return False
+    shape = np.shape(x)
+    return len(shape) <= ndim and all(n == 1 for n in shape)
+
+
 def _as_number(x):
-    return x[()] if isinstance(x, np.ndarray) else x
+    """The number that x holds, of no dimensions."""
+    if isinstance(x, LazyArray):
+        return index(x, (0,) * x.ndim) if x.ndim else x
+    return np.asarray(x).reshape(())[()] if np.ndim(x) or isinstance(x, np.ndarray) else x
+
+
+def _is_matrix_form(x):
+    """A matrix or stack of floats that a formula makes, not one that is there."""
+    made = isinstance(x, LazyArray) and x._head not in ("leaf", "call", "operator")
+    return made and x.ndim >= 2 and x.dtype.kind in "fc"
 
 
 def _linear_ufunc(name, inputs):
@@ -448,10 +471,12 @@ def _linear_ufunc(name, inputs):
         return scaled(inputs[0], -1)
     if name == "multiply":
         a, b = inputs
-        if _is_scalar(a):
+        if _is_single(a, np.ndim(b) if not isinstance(b, _core.Operator) else 0):
             a, b = b, a
-        if _is_scalar(b) and isinstance(a, LazyArray) and a.ndim >= 2:
+        if isinstance(a, LazyArray) and a.ndim >= 2 and _is_single(b, a.ndim):
             return scaled(a, _as_number(b))
+    if name == "divide" and _is_matrix_form(inputs[0]) and _is_single(inputs[1], inputs[0].ndim):
+        return over(inputs[0], _as_number(inputs[1]))
     if name in ("add", "subtract"):
         a, b = (node(x) for x in inputs)
         if a is not None and b is not None and a.ndim >= 2 and a.shape == b.shape:

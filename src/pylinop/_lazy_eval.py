@@ -11,7 +11,9 @@ import numpy as np
 from . import _core
 from ._lazy import LazyArray
 
-_LINEAR = {"leaf", "operator", "matmul", "add", "scale", "view", "inverse"}
+_LINEAR = {"leaf", "operator", "matmul", "add", "scale", "over", "view", "inverse"}
+
+_LEAST = 2.0**-100  # whose reciprocal is in range in float32 too
 
 
 def _known(a, want):
@@ -54,7 +56,7 @@ def _needs(a, want):
         return [(x, "form" if x.ndim >= 2 else "value") for x in a._args]
     if head in ("add", "view", "inverse"):
         return [(x, "form") for x in a._args] if want == "form" else [(a, "form")]
-    if head == "scale":
+    if head in ("scale", "over"):
         if want == "value":
             return [(a, "form")] if a.ndim >= 2 else [(x, "value") for x in _lazies(a)]
         return [(a._args[0], "form")] + [(x, "value") for x in _lazies(a)[1:]]
@@ -78,6 +80,10 @@ def _array(x):
     return x._value
 
 
+def _number(x):
+    return x._value[()] if isinstance(x, LazyArray) else x
+
+
 def _form(a):
     """The operator form, its arguments' being known."""
     head, args = a._head, a._args
@@ -95,8 +101,12 @@ def _form(a):
     if head == "add":
         return args[0]._form + args[1]._form
     if head == "scale":
-        c = args[1]
-        return args[0]._form * (c._value[()] if isinstance(c, LazyArray) else c)
+        return args[0]._form * _number(args[1])
+    if head == "over":
+        c = _number(args[1])
+        if _LEAST < abs(c) < 1 / _LEAST:
+            return args[0]._form * (1 / (a.dtype.type(c) if hasattr(c, "dtype") else c))
+        return _core.Dense(args[0]._form.toarray() / c)
     if head == "view":
         A = args[0]._form
         return (A, A.T, A.conj(), A.H)[a._more]

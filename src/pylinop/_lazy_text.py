@@ -85,6 +85,8 @@ def _one(a, text, names):
         if isinstance(args[1], int) and args[1] == -1:
             return f"-{shown(args[0])}"
         return f"({shown(args[1])} * {shown(args[0])})"
+    if head == "over":
+        return f"({shown(args[0])} / {shown(args[1])})"
     if head == "view":
         return shown(args[0]) + ("", ".T", ".conj()", ".H")[a._more]
     if head == "inverse":

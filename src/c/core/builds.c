@@ -179,17 +179,21 @@ LOP_BUILD(solve_scaled) {
 }
 
 static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_op *op,
-                            const lop_node **out) {
+                            const lop_attr *attr, const lop_node **out) {
     lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *dense;
     lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
     if (st != LOP_OK) return st;
-    st = lop_make2(mk, op, NULL, dense, HOLE(m, 'x'), out);
+    st = lop_make2(mk, op, attr, dense, HOLE(m, 'x'), out);
     lop_node_unref(dense);
     return st;
 }
-LOP_BUILD(cholsolve) { return by_factor(m, mk, &lop_op_cholsolve, out); }
-LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lusolve, out); }
+LOP_BUILD(cholsolve) { return by_factor(m, mk, &lop_op_cholsolve, NULL, out); }
+LOP_BUILD(cholsolve_tried) {
+    lop_attr tried = {.i = {1, 0, 0, 0}};
+    return by_factor(m, mk, &lop_op_cholsolve, &tried, out);
+}
+LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lusolve, NULL, out); }
 
 /* attr.i[0]: lower or not, attr.i[1]: mode; the triangle is read where it lies. */
 LOP_BUILD(trisolve) {

@@ -22,6 +22,7 @@ LOP_BUILD(over_diag);
 LOP_BUILD(apply_power);
 LOP_BUILD(solve_scaled);
 LOP_BUILD(cholsolve);
+LOP_BUILD(cholsolve_tried);
 LOP_BUILD(lusolve);
 LOP_BUILD(trisolve);
 LOP_BUILD(diag_plus_identity);
@@ -130,5 +131,26 @@ LOP_BUILD(apply_hadamard);
 LOP_BUILD(khatrirao);
 LOP_BUILD(cast_value);
 LOP_BUILD(solve_orthogonal);
+
+/* builds_update.c */
+LOP_BUILD(solve_thin_sum);
+
+/* builds_check.c. `a` is borrowed, v and q are made by open and given up by close. */
+typedef struct lop_check {
+    const lop_maker *mk;
+    const lop_node *a;
+    const lop_node *q, *v; /* the probe's image under A^H A, the probe */
+} lop_check;
+lop_status lop_check_open(lop_check *k, lop_dtype dt);
+void lop_check_close(lop_check *k);
+lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_node *b,
+                              const lop_node **out);
+/* x where its backward error is small enough, else alt; `by` with a residual that is there. */
+lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r,
+                        const lop_node *b, const lop_node *alt, const lop_node **out);
+lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,
+                             const lop_node *alt, const lop_node **out);
+lop_status lop_build_minus(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                           const lop_node **out);
 
 #endif

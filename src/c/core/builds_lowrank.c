@@ -154,8 +154,7 @@ typedef struct woodbury {
     const lop_node *a;          /* borrowed: the update */
     parts p;                    /* borrowed */
     lop_attr dt;                /* the dtype, as an attribute */
-    const lop_node *w, *cap;    /* owned: B^-1 U as an operator; I + C V^H W */
-    const lop_node *q, *v, *vh; /* owned: the probe, its image; V^H */
+    const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
 } woodbury;
 
 /* C V^H x (C left out where there is none). */
@@ -169,11 +168,10 @@ static lop_status through(const woodbury *s, const lop_node *x, const lop_node *
 }
 
 static lop_status woodbury_open(woodbury *s) {
-    const lop_node *u = NULL, *w = NULL, *t = NULL, *eye = NULL, *av = NULL, *ah = NULL;
+    const lop_node *u = NULL, *w = NULL, *t = NULL, *eye = NULL;
     lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
     int64_t r = lop_cols(s->p.u);
     lop_node square = {.shape = {.ndim = 2, .dim = {r, r}}, .dtype = dt, .core = 2};
-    lop_node column = {.shape = {.ndim = 2, .dim = {lop_rows(s->a), 1}}, .dtype = dt, .core = 2};
     lop_status st = seen(s->mk, LOP_H, s->p.v, &s->vh);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &u);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, u, &w);
@@ -181,30 +179,14 @@ static lop_status woodbury_open(woodbury *s) {
     if (st == LOP_OK) st = through(s, w, &t);
     if (st == LOP_OK) st = lop_make(s->mk, "eye", NULL, 0, NULL, &square, &eye);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_add, NULL, eye, t, &s->cap);
-    if (st == LOP_OK) st = lop_make(s->mk, "probe", NULL, 0, NULL, &column, &s->v);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->a, s->v, &av);
-    if (st == LOP_OK) st = seen(s->mk, LOP_H, s->a, &ah);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, ah, av, &s->q);
-    const lop_node *gone[] = {u, w, t, eye, av, ah};
+    const lop_node *gone[] = {u, w, t, eye};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
 static void woodbury_close(woodbury *s) {
-    const lop_node *gone[] = {s->w, s->cap, s->q, s->v, s->vh};
+    const lop_node *gone[] = {s->w, s->cap, s->vh};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-}
-
-/* a - b. */
-static lop_status minus(const lop_maker *mk, const lop_node *a, const lop_node *b,
-                        const lop_node **out) {
-    lop_attr c = lop_attr_coef(-1, 0);
-    const lop_node *neg;
-    lop_status st = lop_make1(mk, &lop_op_scale, &c, b, &neg);
-    if (st != LOP_OK) return st;
-    st = lop_make2(mk, &lop_op_add, NULL, a, neg, out);
-    lop_node_unref(neg);
-    return st;
 }
 
 /* z - W (cap^-1 (C V^H z)), z = B^-1 b. */
@@ -214,49 +196,33 @@ static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop
     if (st == LOP_OK) st = through(s, z, &t);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lusolve, NULL, s->cap, t, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, &wy);
-    if (st == LOP_OK) st = minus(s->mk, z, wy, out);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, z, wy, out);
     const lop_node *gone[] = {z, t, y, wy};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
-/* b - A x. */
-static lop_status residual(const woodbury *s, const lop_node *b, const lop_node *x,
-                           const lop_node **out) {
-    const lop_node *ax;
-    lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, s->a, x, &ax);
-    if (st != LOP_OK) return st;
-    st = minus(s->mk, b, ax, out);
-    lop_node_unref(ax);
-    return st;
-}
-
-/* x if r is small enough, else alt. */
-static lop_status instead(const woodbury *s, const lop_node *x, const lop_node *r,
-                          const lop_node *b, const lop_node *alt, const lop_node **out) {
-    const lop_node *child[6] = {x, r, b, s->q, s->v, alt};
-    return lop_make(s->mk, "instead", NULL, 6, child, NULL, out);
-}
-
 LOP_BUILD(solve_update) {
     woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
-    const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *r2 = NULL,
-                   *dense = NULL, *alt = NULL, *second = NULL;
+    lop_check k = {.mk = mk, .a = s.a};
+    const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
+                   *alt = NULL, *second = NULL;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
     lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
     if (st == LOP_OK) st = woodbury_solve(&s, b, &x);
-    if (st == LOP_OK) st = residual(&s, b, x, &r);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
     if (st == LOP_OK) st = woodbury_solve(&s, r, &dx);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
-    if (st == LOP_OK) st = residual(&s, b, x2, &r2);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, b, &alt);
-    if (st == LOP_OK) st = instead(&s, x2, r2, b, alt, &second);
-    if (st == LOP_OK) st = instead(&s, x, r, b, second, out);
-    const lop_node *gone[] = {b, x, r, dx, x2, r2, dense, alt, second};
+    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
+    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
     woodbury_close(&s);
     return st;
 }

@@ -120,6 +120,8 @@ typedef struct lop_chmemo {
  * operator is applied to. */
 bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *op,
                     const lop_node *x);
+/* The factors of one more operator, or of its inverse, at the end of a term. */
+bool lop_chain_term(lop_chain *ch, const lop_node *op, bool inverse, lop_chterm *t);
 lop_sym lop_chain_canon(const lop_chain *ch, const lop_chstate *st, lop_sym s);
 lop_sym lop_chain_seen(const lop_chain *ch, const lop_chstate *st, lop_sym s, int mode);
 int64_t lop_chain_rows(const lop_chain *ch, const lop_chstate *st, lop_sym s);

@@ -2,6 +2,7 @@
  * scalars hoisted, inverses of square products reversed. Recursion is bounded by LOP_CH_DEPTH;
  * what is deeper, longer or of an exact dtype stays as written. Cost O(factors * atoms). */
 #include "chain.h"
+#include "infer.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,22 +52,10 @@ int64_t lop_chain_cols(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
 
 /* -- atoms */
 
-/* Written nodes are not interned: two that say the same are the same, as deep as leaves lie. */
-static bool same(const lop_node *a, const lop_node *b, int depth) {
-    if (a == b) return true;
-    if (a->op != b->op || a->n != b->n || a->serial != b->serial || depth == 0 ||
-        !lop_attr_equal(&a->attr, &b->attr))
-        return false;
-    for (int i = 0; i < a->n; i++)
-        if (!same(a->child[i], b->child[i], depth - 1)) return false;
-    return a->n > 0 || (a->dtype == b->dtype && a->weak == b->weak && a->core == b->core &&
-                        lop_shape_equal(&a->shape, &b->shape));
-}
-
 static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
     int i = 0;
     if (!node->weak && !lop_is_blas(node->dtype)) return false; /* integers wrap as written */
-    while (i < ch->natom && !same(ch->atom[i].node, node, 4)) i++;
+    while (i < ch->natom && !lop_node_alike(ch->atom[i].node, node, 4)) i++;
     if (i == LOP_CH_ATOMS) return false;
     if (i == ch->natom) {
         bool array = node->op->cls != LOP_OPERATOR;
@@ -281,6 +270,11 @@ bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *o
     }
     g->real = group_is_real(&r, g);
     return true;
+}
+
+bool lop_chain_term(lop_chain *ch, const lop_node *op, bool inverse, lop_chterm *t) {
+    reader r = {.ch = ch, .st = &ch->state};
+    return read_term(&r, t, op, 0, inverse);
 }
 
 /* -- as written */

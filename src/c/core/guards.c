@@ -1,6 +1,8 @@
 /* guards.c: guards look at shapes, dtypes, kinds and declared properties; never at values. */
 #include "guards.h"
 
+#include "infer.h"
+
 #include <string.h>
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
@@ -39,7 +41,7 @@ lop_truth lop_when_blocks_add(const lop_match *m) {
 }
 
 /* Kinds whose solves cost about as much as their products. */
-static bool cheap_to_solve(const lop_node *a) {
+bool lop_cheap_to_solve(const lop_node *a) {
     static const char *const kinds[] = {"diag",        "identity", "kron",      "blockdiag",
                                         "tridiagonal", "banded",   "circulant", "triangular",
                                         "permutation", "eigen",    "dft"};
@@ -62,7 +64,7 @@ lop_truth lop_when_low_update(const lop_match *m) {
         base = a->child[last ? 0 : 1];
         u = a->child[last ? 1 : 0]->child[0];
     }
-    return truth(lop_cols(u) <= lop_rows(a) / 2 && cheap_to_solve(base) && floats_below(a, 12));
+    return truth(lop_cols(u) <= lop_rows(a) / 2 && lop_cheap_to_solve(base) && floats_below(a, 12));
 }
 
 static bool diagonals(const lop_node *k) {
@@ -135,6 +137,13 @@ lop_truth lop_when_triangular(const lop_match *m) {
 }
 lop_truth lop_when_positive(const lop_match *m) {
     return lop_node_trait(HOLE(m, 'a'), LOP_POSITIVE);
+}
+
+/* Not for leaves: what a user declared is taken at its word elsewhere. */
+lop_truth lop_when_hermitian(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a');
+    return truth(a->op->cls == LOP_OPERATOR && a->op->max != 0 && a->op != &lop_op_dense &&
+                 lop_is_blas(m->root->dtype) && lop_infer_hermitian(a));
 }
 
 lop_truth lop_when_leaf_kind(const lop_match *m) {

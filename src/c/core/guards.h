@@ -26,6 +26,7 @@ lop_truth lop_when_coef_minus_one(const lop_match *m); /* @c is exactly -1 */
 lop_truth
 lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
 lop_truth lop_when_positive(const lop_match *m);  /* ?a is declared positive definite */
+lop_truth lop_when_hermitian(const lop_match *m); /* ?a is its own adjoint by how it is written */
 lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite: a view on it stays */
 lop_truth lop_when_flat(const lop_match *m); /* the root has at most half as many rows as columns */
 lop_truth lop_when_no_dense(const lop_match *m); /* ?a's kind has no dense form of its own */
@@ -56,5 +57,8 @@ lop_truth lop_when_orthogonal(
     const lop_match *m); /* ?a, or what it is a view of, is declared or known to be unitary */
 lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
+
+/* A kind whose solves cost about as much as its products. */
+bool lop_cheap_to_solve(const lop_node *a);
 
 #endif

@@ -200,6 +200,9 @@ const lop_rule lop_rule_table[] = {
      lop_build_plus_lowrank, "A + U C V^H"},
     {"solve-lowrank-sum", LOP_PUSH, "(solve (sum (lowrank) ?a) ?x)", NULL, lop_when_low_update,
      lop_build_plus_lowrank, "A + U C V^H"},
+    {"solve-thin-sum", LOP_PUSH, "(solve (sum ?a ?b) ?x)", NULL, lop_when_inexact,
+     lop_build_solve_thin_sum,
+     "b B + c U M V, U thin: Woodbury, or pushed through U; checked, else by the dense form"},
     {"solve-prod", LOP_PUSH, "(solve (prod ?a ?b) ?x)", "(solve ?b (solve ?a ?x))",
      lop_when_both_square, NULL, "(A B)^-1 = B^-1 A^-1"},
     {"solve-scaled", LOP_PUSH, "(solve (scaled@c ?a) ?x)", NULL, lop_when_coef_nonzero,
@@ -224,6 +227,8 @@ const lop_rule lop_rule_table[] = {
      "Cholesky; LU where it fails"},
     {"solve-triangular", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_triangular, lop_build_trisolve,
      "substitution; the other triangle is not read"},
+    {"solve-hermitian", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_hermitian,
+     lop_build_cholsolve_tried, "X^H M X is Hermitian, as is any sum of such: Cholesky, else LU"},
     {"solve-dense", LOP_PUSH, "(solve ?a ?x)", NULL, NULL, lop_build_lusolve,
      "LU of the dense form"},
 
@@ -401,6 +406,8 @@ const lop_rule lop_rule_table[] = {
      lop_when_triangular, NULL, "the product of the diagonal; the other triangle is not read"},
     {"scaledet-positive", LOP_PUSH, "(scaledet@k ?a)", "(detchol (todense@k ?a))",
      lop_when_positive, NULL, "Cholesky; LU where it fails"},
+    {"scaledet-hermitian", LOP_PUSH, "(scaledet@k ?a)", "(detchol:1 (todense@k ?a))",
+     lop_when_hermitian, NULL, "likewise"},
     {"scaledet-dense", LOP_PUSH, "(scaledet@k ?a)", "(detlu (todense@k ?a))", NULL, NULL,
      "LU of the dense form"},
 

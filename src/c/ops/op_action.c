@@ -237,7 +237,8 @@ static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
     return emit_back(e, self, false, in, out) ? LOP_OK : LOP_NOMEM;
 }
 
-/* Each batch element for itself: by Cholesky, or where that failed by LU. */
+/* Each batch element for itself: by Cholesky, or where that failed by LU. attr.i[0]: only tried, so
+ * that a failure breaks no promise. */
 static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
     lop_status st = emit_operands(e, self, true, in);
@@ -246,6 +247,7 @@ static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = emit_back(e, self, true, in, out);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
+    if (self->attr.i[0]) s->flags |= LOP_STEP_QUIET;
     s = emit_back(e, self, false, in, out);
     if (!s) return LOP_NOMEM;
     s->when = mask;
@@ -293,8 +295,9 @@ static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_trisolve = {
     LOP_NAMED(trisolve),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
     .infer = infer_factored, .lower = lower_trisolve};
-#define FACTORED(head)                                                                             \
+#define FACTORED(head, count)                                                                      \
     const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY,        .min = 2,              \
-                                  .max = 2,        .infer = infer_factored, .lower = lower_##head}
-FACTORED(lusolve);
-FACTORED(cholsolve);
+                                  .max = 2,        .ints = count,                                  \
+                                  .infer = infer_factored, .lower = lower_##head}
+FACTORED(lusolve, 0);
+FACTORED(cholsolve, 1);

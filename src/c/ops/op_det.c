@@ -314,7 +314,8 @@ static lop_status lower_detlu(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_detlu = {LOP_NAMED(detlu), .cls = LOP_ARRAY,        .min = 1,
                              .max = 1,         .infer = infer_of_array, .lower = lower_detlu};
 
-/* detchol: declared positive definite, so Cholesky; where that fails, element by element, LU. */
+/* detchol: declared positive definite, or (attr.i[0]) worth a try, so Cholesky; where that fails,
+ * element by element, LU. */
 static lop_status run_detchol(const lop_call *c) {
     const lop_mat *a = c->a[1];
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt},
@@ -353,6 +354,7 @@ static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = lop_emit_step(e, "detchol", run_detchol, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
+    if (self->attr.i[0]) s->flags |= LOP_STEP_QUIET;
     s->scratch = lop_factor_bytes(n, dt);
     s->flops = (double)n * (double)n * (double)n / 3 * (double)batch;
     s = lop_emit_step(e, "detlu", run_detlu_direct, out, 1, &in);
@@ -363,4 +365,5 @@ static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_detchol = {LOP_NAMED(detchol), .cls = LOP_ARRAY,        .min = 1,
-                               .max = 1,           .infer = infer_of_array, .lower = lower_detchol};
+                               .max = 1,           .ints = 1,
+                               .infer = infer_of_array, .lower = lower_detchol};

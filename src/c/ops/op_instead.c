@@ -29,7 +29,7 @@ static lop_status infer_instead(lop_node *n, lop_err *err) {
 }
 
 /* The 2-norm of column j, scaled so that it neither over- nor underflows; NaN stays. */
-static double norm(const lop_mat *a, int64_t j) {
+static double scaled_norm(const lop_mat *a, int64_t j) {
     double top = 0, sum = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < a->m; i++) {
@@ -40,6 +40,19 @@ static double norm(const lop_mat *a, int64_t j) {
             if (pass == 1 && top > 0) sum += re / top * (re / top) + im / top * (im / top);
         }
     return top * sqrt(sum);
+}
+
+/* Likewise by plain squares where those are in range. */
+static double norm(const lop_mat *a, int64_t j) {
+    double sum = 0;
+    if (a->dt == LOP_f64) {
+        const double *p = (const double *)a->p + j * a->cs;
+        for (int64_t i = 0; i < a->m; i++) sum += p[i * a->rs] * p[i * a->rs];
+    } else if (a->dt == LOP_f32) {
+        const float *p = (const float *)a->p + j * a->cs;
+        for (int64_t i = 0; i < a->m; i++) sum += (double)p[i * a->rs] * (double)p[i * a->rs];
+    }
+    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
 }
 
 static lop_status run_accept(const lop_call *c) {

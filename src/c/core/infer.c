@@ -1,0 +1,108 @@
+#include "infer.h"
+
+#include "op.h"
+
+bool lop_node_alike(const lop_node *a, const lop_node *b, int depth) {
+    if (a == b) return true;
+    if (a->op != b->op || a->n != b->n || a->serial != b->serial || depth == 0 ||
+        !lop_attr_equal(&a->attr, &b->attr))
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!lop_node_alike(a->child[i], b->child[i], depth - 1)) return false;
+    return a->n > 0 || (a->dtype == b->dtype && a->weak == b->weak && a->core == b->core &&
+                        lop_shape_equal(&a->shape, &b->shape));
+}
+
+/* -- a product as a list of factors */
+
+typedef struct factor {
+    const lop_node *node;
+    int mode;
+    bool inverse;
+} factor;
+typedef struct factors {
+    factor f[LOP_INFER_FACTORS];
+    int n;
+    double re, im; /* the coefficients' product */
+} factors;
+
+static bool flatten(factors *list, const lop_node *a, int mode, bool inverse, int depth) {
+    if (depth == 0) return false;
+    if (a->op == &lop_op_view)
+        return flatten(list, a->child[0], mode ^ (int)a->attr.i[0], inverse, depth - 1);
+    if (a->op == &lop_op_inverse) return flatten(list, a->child[0], mode, !inverse, depth - 1);
+    if (a->op == &lop_op_scaled) {
+        double re = a->attr.re, im = (mode & LOP_C) ? -a->attr.im : a->attr.im, size;
+        if (inverse) {
+            size = re * re + im * im;
+            re /= size;
+            im /= -size;
+        }
+        size = list->re * re - list->im * im;
+        list->im = list->re * im + list->im * re;
+        list->re = size;
+        return flatten(list, a->child[0], mode, inverse, depth - 1);
+    }
+    if (a->op == &lop_op_prod &&
+        (!inverse || (lop_is_square(a->child[0]) && lop_is_square(a->child[1])))) {
+        int first = ((mode & LOP_T) != 0) != inverse;
+        return flatten(list, a->child[first], mode, inverse, depth - 1) &&
+               flatten(list, a->child[!first], mode, inverse, depth - 1);
+    }
+    if (list->n == LOP_INFER_FACTORS) return false;
+    if (!lop_is_complex(a->dtype)) mode &= LOP_T;
+    list->f[list->n++] = (factor){a, mode, inverse};
+    return true;
+}
+
+/* -- one analysis for both questions */
+
+static bool known(const lop_node *a, bool positive, int depth);
+
+/* b is the adjoint of a. */
+static bool mirrored(const factor *a, const factor *b, int depth) {
+    if (a->inverse != b->inverse || !lop_node_alike(a->node, b->node, depth)) return false;
+    int turn = a->mode ^ b->mode, adjoint = lop_is_complex(a->node->dtype) ? LOP_H : LOP_T;
+    return turn == adjoint || (turn == 0 && known(a->node, false, depth));
+}
+
+static bool palindrome(const lop_node *a, bool positive, int depth) {
+    factors list = {.re = 1};
+    if (!flatten(&list, a, 0, false, depth)) return false;
+    if (list.im != 0 || (positive && !(list.re >= 0))) return false;
+    int i = 0, j = list.n - 1;
+    for (; i < j; i++, j--)
+        if (!mirrored(&list.f[i], &list.f[j], depth - 1)) return false;
+    return i > j || (list.f[i].node != a && known(list.f[i].node, positive, depth - 1));
+}
+
+/* The terms of a sum, each its own adjoint or one that stands beside its adjoint. */
+static bool of_terms(const lop_node *a, bool positive, int depth) {
+    const lop_node *x = a->child[0], *y = a->child[1];
+    if (known(x, positive, depth - 1) && known(y, positive, depth - 1)) return true;
+    if (positive) return false;
+    factors p = {.re = 1}, q = {.re = 1};
+    if (!flatten(&p, x, 0, false, depth) || !flatten(&q, y, LOP_H, false, depth) || p.n != q.n ||
+        p.re != q.re || p.im != q.im)
+        return false;
+    for (int i = 0; i < p.n; i++)
+        if (p.f[i].mode != q.f[i].mode || p.f[i].inverse != q.f[i].inverse ||
+            !lop_node_alike(p.f[i].node, q.f[i].node, depth))
+            return false;
+    return true;
+}
+
+static bool known(const lop_node *a, bool positive, int depth) {
+    if (depth == 0 || !lop_is_square(a)) return false;
+    if (lop_node_trait(a, positive ? LOP_POSITIVE : LOP_HERMITIAN) == LOP_TRUE) return true;
+    if (positive && lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) return true;
+    const lop_op *op = a->op;
+    if (op == &lop_op_sum) return of_terms(a, positive, depth);
+    if (op == &lop_op_prod || op == &lop_op_scaled || op == &lop_op_view || op == &lop_op_inverse)
+        return palindrome(a, positive, depth);
+    if (op == &lop_op_power) return known(a->child[0], positive, depth - 1);
+    return !positive && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
+}
+
+bool lop_infer_hermitian(const lop_node *a) { return known(a, false, LOP_INFER_DEPTH); }
+bool lop_infer_semidefinite(const lop_node *a) { return known(a, true, LOP_INFER_DEPTH); }

@@ -1,0 +1,18 @@
+/* infer.h: what follows from how an expression is written, whatever its numbers are. Looks as deep
+ * as LOP_INFER_DEPTH nodes; beyond that nothing is known. Cost: the nodes looked at, squared. */
+#ifndef LOP_INFER_H
+#define LOP_INFER_H
+
+#include "node.h"
+
+enum { LOP_INFER_DEPTH = 24, LOP_INFER_FACTORS = 24 };
+
+/* Written nodes are not interned: do two say the same, as far as `depth` nodes down? */
+bool lop_node_alike(const lop_node *a, const lop_node *b, int depth);
+
+/* Its own adjoint: sums of such, products that read the same from both ends (X^H M X), ... */
+bool lop_infer_hermitian(const lop_node *a);
+/* Hermitian without negative eigenvalues; a solve with it may try Cholesky. */
+bool lop_infer_semidefinite(const lop_node *a);
+
+#endif
