@@ -5,7 +5,7 @@ would write it: solves instead of inverses, vectors first, shared parts named), 
 LAPACK and BLAS routines that fit: potrf, potrs, syrk, symm, trsm), and *numpy as written*, with
 np.linalg.inv. Formulas are those that Linnea's papers collect and some from statistics.
 
-Before each call all contenders change the last bit of one element of each operand, so that nothing
+Before each call all contenders change one element of each operand by its last bit, so that nothing
 that was kept from the call before may be used again.
 """
 
@@ -339,14 +339,14 @@ def numpy_scope(operands, assume):
 
 
 class Turn:
-    """Called: the last bit of the first element of each array is changed."""
+    """Called: the first element of each array becomes the next larger number, never one it was."""
 
     def __init__(self, operands):
         self.words = [a.reshape(-1)[:1].view(np.int64) for a in operands.values()]
 
     def __call__(self):
         for w in self.words:
-            w ^= 1
+            w += 1
 
 
 def formulas():

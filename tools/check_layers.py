@@ -39,9 +39,10 @@ LAYERS: list[tuple[str, list[str]]] = [
         [
             *("core/rules", "core/rules_close.def", "core/guards", "core/rewrite", "core/builds*"),
             "core/chain*",
+            "core/infer",
         ],
     ),
-    ("plan", ["core/plan", "core/plans", "core/emit.c", "core/emit_impl"]),
+    ("plan", ["core/plan", "core/plans", "core/keep", "core/emit.c", "core/emit_impl"]),
     ("exec", ["core/exec"]),
     ("dump", ["core/dump", "core/explain"]),
     ("py", ["py/*"]),

@@ -109,7 +109,7 @@ static void exchanged(void) {
         lop_plans_put(&plans, &sa, pa);
         const lop_shared *known = lop_plans_get(&plans, &sb);
         if (!t_check(known && known->plan == pa, "not found")) goto next;
-        key = calloc((size_t)pa->nderive + 1, sizeof *key);
+        key = calloc((size_t)lop_plan_nkeys(pa) + 1, sizeof *key);
         if (!key) abort();
         run_as(known, &sb, &ya, key);
         lop_store_clear(&w.store);

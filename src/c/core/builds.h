@@ -146,8 +146,8 @@ void lop_check_close(lop_check *k);
 lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_node *b,
                               const lop_node **out);
 /* x where its backward error is small enough, else alt; `by` with a residual that is there. */
-lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r,
-                        const lop_node *b, const lop_node *alt, const lop_node **out);
+lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r, const lop_node *b,
+                        const lop_node *alt, const lop_node **out);
 lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,
                              const lop_node *alt, const lop_node **out);
 lop_status lop_build_minus(const lop_maker *mk, const lop_node *a, const lop_node *b,

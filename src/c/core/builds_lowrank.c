@@ -151,9 +151,9 @@ LOP_BUILD(plus_lowrank) {
 
 typedef struct woodbury {
     const lop_maker *mk;
-    const lop_node *a;          /* borrowed: the update */
-    parts p;                    /* borrowed */
-    lop_attr dt;                /* the dtype, as an attribute */
+    const lop_node *a;            /* borrowed: the update */
+    parts p;                      /* borrowed */
+    lop_attr dt;                  /* the dtype, as an attribute */
     const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
 } woodbury;
 

@@ -22,8 +22,8 @@ typedef struct update {
     double b, c;
     bool eye; /* B is the identity */
     lop_chterm term;
-    int half;   /* factors of U */
-    bool mid;   /* the next one is M */
+    int half; /* factors of U */
+    bool mid; /* the next one is M */
     int64_t n, rank;
     const lop_node *u, *v, *m, *minv; /* owned; m and minv NULL where there is no M */
     const lop_node *binv_u;           /* owned: B^-1 U, as it is written */
@@ -77,8 +77,7 @@ static lop_status product_of(const update *s, const lop_sym *f, int n, const lop
     return st;
 }
 
-static lop_status multiple(const lop_maker *mk, double c, const lop_node *a,
-                           const lop_node **out) {
+static lop_status multiple(const lop_maker *mk, double c, const lop_node *a, const lop_node **out) {
     lop_attr by = lop_attr_coef(c, 0);
     *out = lop_node_ref(a);
     if (c == 1) return LOP_OK;
@@ -255,10 +254,8 @@ static lop_status checked_with(const update *s, const lop_node **out) {
     }
     lop_status st = identity(s->mk, s->n, &eye);
     if (st == LOP_OK) st = multiple(s->mk, s->b, eye, &first);
-    if (st == LOP_OK && s->m)
-        st = lop_make2(s->mk, &lop_op_prod, NULL, s->held, s->m, &um);
-    if (st == LOP_OK)
-        st = lop_make2(s->mk, &lop_op_prod, NULL, um ? um : s->held, s->v, &p);
+    if (st == LOP_OK && s->m) st = lop_make2(s->mk, &lop_op_prod, NULL, s->held, s->m, &um);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_prod, NULL, um ? um : s->held, s->v, &p);
     if (st == LOP_OK) st = multiple(s->mk, s->c, p, &second);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_sum, NULL, first, second, out);
     const lop_node *gone[] = {eye, first, um, p, second};
@@ -283,9 +280,8 @@ static lop_status directly(const update *s, const lop_node *b, const lop_node **
     const lop_node *dense;
     lop_status st = lop_make1(s->mk, &lop_op_todense, &d, s->sum, &dense);
     if (st != LOP_OK) return st;
-    st = lop_infer_hermitian(s->sum)
-             ? lop_make2(s->mk, &lop_op_cholsolve, &tried, dense, b, out)
-             : lop_make2(s->mk, &lop_op_lusolve, NULL, dense, b, out);
+    st = lop_infer_hermitian(s->sum) ? lop_make2(s->mk, &lop_op_cholsolve, &tried, dense, b, out)
+                                     : lop_make2(s->mk, &lop_op_lusolve, NULL, dense, b, out);
     lop_node_unref(dense);
     return st;
 }
@@ -312,8 +308,7 @@ static lop_status residual_of(const update *s, const lop_node *x, const lop_node
     bool inverse = lop_sym_inverse(s->base), own = !s->eye && !inverse;
     const lop_node *t = NULL, *mt = NULL, *umt = NULL, *base = NULL, *bx = NULL, *bbx = NULL;
     lop_status st = inner_residual(s, x, w, with_mid, &t);
-    if (st == LOP_OK && s->m && with_mid)
-        st = lop_make2(s->mk, &lop_op_apply, NULL, s->m, t, &mt);
+    if (st == LOP_OK && s->m && with_mid) st = lop_make2(s->mk, &lop_op_apply, NULL, s->m, t, &mt);
     if (st == LOP_OK)
         st = lop_make2(s->mk, &lop_op_apply, NULL, inverse ? s->held : s->u, mt ? mt : t, &umt);
     if (st == LOP_OK && own) st = operator_of(s, s->base, false, &base);

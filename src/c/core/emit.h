@@ -61,6 +61,8 @@ struct lop_step {
     int escape, escape_to;
     int late;    /* in a second arm: the mask it all hangs on; -1: none. See lop_op's check */
     int derived; /* index of the derived value this step prepares; -1: a run step */
+    uint64_t
+        serves; /* derived values, one bit each, that alone need this step; 0: it always runs */
     const lop_node *origin; /* borrowed from the plan */
 };
 

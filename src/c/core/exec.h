@@ -36,12 +36,14 @@ enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };
 
 typedef struct lop_frame {
     const lop_plan *plan;
-    const uint64_t *key; /* of the derived values */
+    const uint64_t *key; /* lop_plan_keys */
     lop_store *store;
     lop_buf *leaf;   /* nleaf + 1: the result is the last */
     lop_mat *mat;    /* nslot */
     lop_blob **blob; /* nderive in use, then nderive that were found stale */
     lop_blob **stale;
+    lop_print128 *print;    /* nderive of the derived values, nleaf of the leaves */
+    uint64_t printed, hit;  /* leaves that are fingerprinted; derived values that are there */
     unsigned char *work;    /* workspace then scratch */
     void *block;            /* what was allocated, NULL when the inline room sufficed */
     unsigned char *reserve; /* of second arms: had when one is entered */
@@ -50,6 +52,7 @@ typedef struct lop_frame {
     lop_mat inline_mat[LOP_FRAME_SLOTS];
     lop_buf inline_leaf[6];
     lop_blob *inline_blob[8];
+    lop_print128 inline_print[10];
     _Alignas(64) unsigned char inline_work[LOP_FRAME_BYTES];
 } lop_frame;
 

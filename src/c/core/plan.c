@@ -187,13 +187,8 @@ static lop_status lower_all(lop_emit *e, const lop_node *root) {
 
 /* -- life spans and the workspace */
 
-static int base_of(const lop_plan *p, int slot) {
-    while (p->slot[slot].alias >= 0) slot = p->slot[slot].alias;
-    return slot;
-}
-
 static void touch(lop_plan *p, int slot, int step) {
-    lop_slot *s = &p->slot[base_of(p, slot)];
+    lop_slot *s = &p->slot[lop_slot_base(p, slot)];
     if (s->first < 0) s->first = step;
     s->last = step;
 }
@@ -258,17 +253,17 @@ static bool slot_bytes(const lop_slot *s, int64_t *bytes) {
 static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
     if (!(s->flags & LOP_STEP_INPLACE) || s->n < 2 || s->when >= 0 || s->fail >= 0) return false;
     if (flipped(p, s->arg[0]) || flipped(p, s->arg[1])) return false;
-    int from = base_of(p, s->arg[1]);
-    if (p->slot[from].late != p->slot[base_of(p, s->arg[0])].late) return false;
+    int from = lop_slot_base(p, s->arg[1]);
+    if (p->slot[from].late != p->slot[lop_slot_base(p, s->arg[0])].late) return false;
     const lop_slot *in = &p->slot[s->arg[1]], *out = &p->slot[s->arg[0]];
     if (in->part || out->part) return false;
     if (p->slot[from].kind != LOP_S_TEMP || p->slot[from].last != i) return false;
     for (int j = 2; j < s->n; j++)
-        if (base_of(p, s->arg[j]) == from && s->arg[j] != s->arg[1]) return false;
+        if (lop_slot_base(p, s->arg[j]) == from && s->arg[j] != s->arg[1]) return false;
     int64_t bytes, other;
     return in->batch == out->batch && in->matbytes == out->matbytes &&
            slot_bytes(&p->slot[from], &bytes) &&
-           slot_bytes(&p->slot[base_of(p, s->arg[0])], &other) && bytes == other;
+           slot_bytes(&p->slot[lop_slot_base(p, s->arg[0])], &other) && bytes == other;
 }
 
 /* Offsets for the temporaries that are born at step i. An in-place step takes over its first input.
@@ -279,12 +274,12 @@ static lop_status births(lop_plan *p, space *spaces, int i) {
     for (int j = 0; j < s->n + 2; j++) {
         int id = j < s->n ? s->arg[j] : (j == s->n ? s->fail : s->escape);
         if (id < 0) continue;
-        lop_slot *slot = &p->slot[base_of(p, id)];
+        lop_slot *slot = &p->slot[lop_slot_base(p, id)];
         if (slot->kind != LOP_S_TEMP || slot->first != i || slot->offset >= 0) continue;
         int64_t bytes;
         if (!slot_bytes(slot, &bytes)) return LOP_OVERFLOW;
         if (j == 0 && may_take_over(p, s, i)) {
-            lop_slot *in = &p->slot[base_of(p, s->arg[1])];
+            lop_slot *in = &p->slot[lop_slot_base(p, s->arg[1])];
             slot->offset = in->offset;
             in->last = -1; /* handed over: not freed */
             continue;
@@ -299,7 +294,7 @@ static lop_status deaths(lop_plan *p, space *spaces, int i) {
     for (int j = 0; j < s->n + 3; j++) {
         int id = j < s->n ? s->arg[j] : (j == s->n ? s->fail : j == s->n + 1 ? s->when : s->escape);
         if (id < 0) continue;
-        lop_slot *slot = &p->slot[base_of(p, id)];
+        lop_slot *slot = &p->slot[lop_slot_base(p, id)];
         int64_t bytes;
         if (slot->kind != LOP_S_TEMP || slot->last != i || !slot_bytes(slot, &bytes)) continue;
         slot->last = -1; /* once */
@@ -325,57 +320,7 @@ static lop_status place(lop_plan *p, lop_err *err) {
     return st == LOP_OK ? st : lop_fail(err, st, "the workspace of this expression is too large");
 }
 
-/* -- keys, cost */
-
-static uint64_t mix(uint64_t h, uint64_t v) {
-    h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-    h = (h ^ (h >> 31)) * 0x7fb5d329728ea185u;
-    return h ^ (h >> 27);
-}
-
-static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
-    h = mix(h, (uint64_t)s->dt + (s->flip ? 256 : 0));
-    for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
-    return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
-}
-
-/* What each derived value is made of: step names, attributes, shapes, leaf serials. */
-lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, uint64_t *key) {
-    enum { FEW = 64 };
-    uint64_t few[FEW] = {0}, *line = few;
-    if (p->nslot > FEW && !(line = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *line)))
-        return LOP_NOMEM;
-    for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = mix(1, serial[i]);
-    for (int i = 0; i < p->nstep; i++) {
-        const lop_step *s = &p->step[i];
-        uint64_t h = 7;
-        for (const char *c = s->name; *c; c++) h = mix(h, (uint64_t)*c);
-        for (int k = 0; k < 4; k++) h = mix(h, (uint64_t)s->attr.i[k]);
-        uint64_t bits[2];
-        memcpy(bits, &s->attr.re, 8);
-        memcpy(bits + 1, &s->attr.im, 8);
-        h = mix(mix(h, bits[0]), bits[1]);
-        for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
-        for (int j = 1; j < s->n; j++)
-            h = mix_slot(mix(h, line[base_of(p, s->arg[j])]), &p->slot[s->arg[j]]);
-        int out = base_of(p, s->arg[0]);
-        line[out] = mix(line[out], h);
-        if (s->derived >= 0)
-            key[s->derived] = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
-    }
-    if (line != few) lop_free(p->ctx, line);
-    return LOP_OK;
-}
-
-static lop_status name_derived(lop_plan *p, lop_err *err) {
-    if (!p->nderive) return LOP_OK;
-    p->key = lop_calloc(p->ctx, (size_t)p->nderive, sizeof *p->key);
-    uint64_t *serial = lop_calloc(p->ctx, (size_t)p->nleaf, sizeof *serial);
-    for (int i = 0; serial && i < p->nleaf; i++) serial[i] = p->leaf[i].serial;
-    lop_status st = p->key && serial ? lop_plan_keys(p, serial, p->key) : LOP_NOMEM;
-    lop_free(p->ctx, serial);
-    return st == LOP_OK ? st : lop_fail(err, st, NULL);
-}
+/* -- cost */
 
 static void price(lop_plan *p) {
     const lop_costs *c = &lop_costs_default;
@@ -416,7 +361,7 @@ lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options
     LOP_TRY(lop_map_init(&e.map, ctx));
     LOP_TRY(lower_all(&e, p->root));
     LOP_TRY(place(p, err));
-    LOP_TRY(name_derived(p, err));
+    LOP_TRY(lop_keep_plan(p, err));
     price(p);
 #ifndef NDEBUG
     LOP_TRY(lop_plan_check(p, err));
@@ -455,14 +400,14 @@ lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
     for (int i = 0; i < p->nstep && st == LOP_OK; i++) {
         const lop_step *s = &p->step[i];
         for (int j = 1; j < s->n; j++)
-            if (!written[base_of(p, s->arg[j])])
+            if (!written[lop_slot_base(p, s->arg[j])])
                 st = lop_fail(err, LOP_INTERNAL, "step %d (%s) reads slot %d before it is written",
                               i, s->name, s->arg[j]);
         if (s->when >= 0 && !written[s->when])
             st = lop_fail(err, LOP_INTERNAL, "step %d (%s) branches on an unwritten mask", i,
                           s->name);
         if (!s->run) continue;
-        int out = base_of(p, s->arg[0]);
+        int out = lop_slot_base(p, s->arg[0]);
         written[out] = 1;
         if (s->fail >= 0) written[s->fail] = 1;
         if (s->escape >= 0) written[s->escape] = 1;

@@ -45,8 +45,10 @@ typedef struct lop_leaf {
  */
 typedef struct lop_derive {
     int step;
-    int64_t bytes; /* one batch element */
+    int64_t bytes;   /* one batch element */
+    uint64_t leaves; /* whose content is checked, one bit each; 0: that of the step's arguments */
 } lop_derive;
+enum { LOP_KEEP = 64 }; /* derived values and leaves with a bit of their own */
 
 typedef struct lop_plan {
     lop_ctx *ctx;
@@ -56,7 +58,7 @@ typedef struct lop_plan {
     lop_step *step;
     lop_leaf *leaf;
     lop_derive *derive;
-    uint64_t *key; /* of the derived values, for the leaves the plan was made with */
+    uint64_t *key; /* lop_plan_keys, for the leaves the plan was made with */
     int nslot, nstep, nleaf, nderive;
     int out; /* the slot of the result */
     bool batched;
@@ -73,12 +75,22 @@ typedef struct lop_options {
     int64_t fft_min; /* override of the measured crossover; 0: as measured (tests set small ones) */
 } lop_options;
 
+/* The slot whose memory this one's is. */
+static inline int lop_slot_base(const lop_plan *p, int slot) {
+    while (p->slot[slot].alias >= 0) slot = p->slot[slot].alias;
+    return slot;
+}
+
 /* Owned. `root` is an array or action node. */
 lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
                          const lop_node *root, lop_plan **out, lop_err *err) LOP_MUST_CHECK;
 void lop_plan_unref(lop_plan *plan); /* takes NULL */
-/* The keys of the derived values (nderive of them) for other leaves: one serial a leaf of the plan.
- */
+/* keep.c; lop_keep_plan once the slots have places. The keys of the derived values and of the
+ * leaves, lop_plan_nkeys of them, for other leaves: one serial a leaf of the plan. */
+static inline int lop_plan_nkeys(const lop_plan *p) {
+    return p->nderive ? p->nderive + p->nleaf : 0;
+}
+lop_status lop_keep_plan(lop_plan *p, lop_err *err) LOP_MUST_CHECK;
 lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial,
                          uint64_t *key) LOP_MUST_CHECK;
 /* Debug: slots written before read, workspace within bounds, masks before branches. */

@@ -218,6 +218,9 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool cholesky, int 
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
     return emit_factor(e, n, dt, false, a, st);
 }
+int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
+    return emit_factor(e, n, dt, true, a, st);
+}
 
 /* Slots of the factor and of the right-hand sides. */
 static lop_status emit_operands(lop_emit *e, const lop_node *self, bool cholesky, int *in) {
@@ -296,8 +299,8 @@ const lop_op lop_op_trisolve = {
     LOP_NAMED(trisolve),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
     .infer = infer_factored, .lower = lower_trisolve};
 #define FACTORED(head, count)                                                                      \
-    const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY,        .min = 2,              \
-                                  .max = 2,        .ints = count,                                  \
-                                  .infer = infer_factored, .lower = lower_##head}
+    const lop_op lop_op_##head = {                                                                 \
+        LOP_NAMED(head),         .cls = LOP_ARRAY,     .min = 2, .max = 2, .ints = count,          \
+        .infer = infer_factored, .lower = lower_##head}
 FACTORED(lusolve, 0);
 FACTORED(cholsolve, 1);

@@ -300,70 +300,53 @@ static lop_status run_detlu(const lop_call *c) {
     store(c->a[0], of_lu(f, (int32_t *)(void *)(f + lop_factor_bytes(n, dt)), n, dt));
     return LOP_OK;
 }
+
+/* detchol: declared positive definite, or (attr.i[0]) worth a try, so Cholesky; where that fails,
+ * element by element, LU. The factor is the one that solves keep. */
+static lop_status run_detchol(const lop_call *c) {
+    int64_t n = c->step->attr.i[0];
+    lop_dtype dt = (lop_dtype)c->step->attr.i[1];
+    char *f = c->a[1]->p;
+    if (((int32_t *)(void *)(f + lop_factor_bytes(n, dt)))[n]) return LOP_SINGULAR;
+    lop_mat d = diagonal_of(f, n, dt);
+    pair l = product(&d);
+    store(c->a[0], times(l, l, lop_is_complex(dt)));
+    return LOP_OK;
+}
+static lop_step *emit_det(lop_emit *e, const lop_node *a, bool cholesky, int f, int out) {
+    lop_step *s = lop_emit_step(e, cholesky ? "detchol" : "detlu",
+                                cholesky ? run_detchol : run_detlu, out, 1, &f);
+    if (!s) return NULL;
+    s->attr.i[0] = lop_rows(a);
+    s->attr.i[1] = (int64_t)a->dtype;
+    return s;
+}
 static lop_status lower_detlu(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     const lop_node *a = self->child[0];
     int f = lop_emit_lu(e, lop_rows(a), a->dtype, lop_emit_value(e, a), &st);
     if (f < 0) return st;
-    lop_step *s = lop_emit_step(e, "detlu", run_detlu, out, 1, &f);
-    if (!s) return LOP_NOMEM;
-    s->attr.i[0] = lop_rows(a);
-    s->attr.i[1] = (int64_t)a->dtype;
-    return LOP_OK;
+    return emit_det(e, a, false, f, out) ? LOP_OK : LOP_NOMEM;
 }
 const lop_op lop_op_detlu = {LOP_NAMED(detlu), .cls = LOP_ARRAY,        .min = 1,
                              .max = 1,         .infer = infer_of_array, .lower = lower_detlu};
 
-/* detchol: declared positive definite, or (attr.i[0]) worth a try, so Cholesky; where that fails,
- * element by element, LU. */
-static lop_status run_detchol(const lop_call *c) {
-    const lop_mat *a = c->a[1];
-    lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt},
-            upper = {a->p, a->n, a->m, a->cs, a->rs, a->dt}, d = diagonal_of(f.p, a->m, a->dt);
-    int64_t info = 0;
-    lopk_conj(&f, &upper); /* as solves do: the upper triangle is read */
-    lop_status st = lopk_potrf(&f, &info);
-    if (st != LOP_OK) return st;
-    pair l = product(&d);
-    store(c->a[0], times(l, l, lop_is_complex(a->dt)));
-    return LOP_OK;
-}
-static lop_status run_detlu_direct(const lop_call *c) {
-    const lop_mat *a = c->a[1];
-    lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
-    int32_t *ipiv = (int32_t *)(void *)((char *)c->scratch + lop_factor_bytes(a->m, a->dt));
-    int64_t info = 0;
-    lopk_copy(&f, a);
-    lop_status st = lopk_getrf(&f, ipiv, &info);
-    if (st != LOP_OK && st != LOP_SINGULAR) return st;
-    store(c->a[0], of_lu(f.p, ipiv, a->m, a->dt));
-    return LOP_OK;
-}
 static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
-    int64_t n = lop_rows(self->child[0]), all, batch;
-    lop_dtype dt = self->child[0]->dtype;
-    int in = lop_emit_value(e, self->child[0]);
-    if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all))
-        return lop_fail(lop_emit_err(e), LOP_OVERFLOW,
-                        "the factor of a %lld x %lld matrix is too large", (long long)n,
-                        (long long)n);
-    int mask = lop_emit_mask(e, out, &st);
+    const lop_node *a = self->child[0];
+    int f = lop_emit_cholesky(e, lop_rows(a), a->dtype, lop_emit_value(e, a), &st);
+    int mask = f >= 0 ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
-    lop_slot_sizes(e, in, NULL, NULL, &batch);
-    lop_step *s = lop_emit_step(e, "detchol", run_detchol, out, 1, &in);
+    lop_step *s = emit_det(e, a, true, f, out);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
     if (self->attr.i[0]) s->flags |= LOP_STEP_QUIET;
-    s->scratch = lop_factor_bytes(n, dt);
-    s->flops = (double)n * (double)n * (double)n / 3 * (double)batch;
-    s = lop_emit_step(e, "detlu", run_detlu_direct, out, 1, &in);
+    s = emit_det(e, a, false, f, out);
     if (!s) return LOP_NOMEM;
     s->when = mask;
     s->when_set = true;
-    s->scratch = lop_factor_bytes(n, dt) + (size_t)n * 4;
     return LOP_OK;
 }
-const lop_op lop_op_detchol = {LOP_NAMED(detchol), .cls = LOP_ARRAY,        .min = 1,
-                               .max = 1,           .ints = 1,
-                               .infer = infer_of_array, .lower = lower_detchol};
+const lop_op lop_op_detchol = {
+    LOP_NAMED(detchol),      .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
+    .infer = infer_of_array, .lower = lower_detchol};

@@ -167,7 +167,7 @@ static int from_shared(py_state *s, py_op *self, py_plan *want, const lop_sign *
     const lop_plan *p = known->plan;
     PyObject *leaves = PyTuple_New(p->nleaf);
     PyObject *keys =
-        p->nderive ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)p->nderive * 8) : NULL;
+        p->nderive ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)lop_plan_nkeys(p) * 8) : NULL;
     if (!leaves || (p->nderive && !keys)) goto fail;
     want->rhs = -1;
     for (int i = 0; i < p->nleaf; i++) {
