@@ -72,7 +72,11 @@ def rows():
         ),
         (
             "ridge-tall",
-            lambda g: {"X": g.standard_normal((2 * n, m)), "y": g.standard_normal(2 * n), "I": np.eye(m)},
+            lambda g: {
+                "X": g.standard_normal((2 * n, m)),
+                "y": g.standard_normal(2 * n),
+                "I": np.eye(m),
+            },
             {"I": pl.Identity},
             "inv(X.T @ X + 0.5 * I) @ X.T @ y",
             "solve(X.T @ X + 0.5 * I, X.T @ y, assume_a='pos')",
@@ -80,7 +84,11 @@ def rows():
         ),
         (
             "ridge-wide",
-            lambda g: {"X": g.standard_normal((m, 2 * n)), "y": g.standard_normal(m), "I": np.eye(2 * n)},
+            lambda g: {
+                "X": g.standard_normal((m, 2 * n)),
+                "y": g.standard_normal(m),
+                "I": np.eye(2 * n),
+            },
             {"I": pl.Identity},
             "inv(X.T @ X + 0.5 * I) @ X.T @ y",
             "X.T @ solve(X @ X.T + 0.5 * np.eye(len(X)), y, assume_a='pos')",
@@ -108,8 +116,13 @@ def rows():
         ),
         (
             "kalman-state",
-            lambda g: {"P": spd(g, n), "H": g.standard_normal((m, n)), "R": spd(g, m),
-                       "x": g.standard_normal(n), "z": g.standard_normal(m)},
+            lambda g: {
+                "P": spd(g, n),
+                "H": g.standard_normal((m, n)),
+                "R": spd(g, m),
+                "x": g.standard_normal(n),
+                "z": g.standard_normal(m),
+            },
             {"P": "pos", "R": "pos"},
             "x + P @ H.T @ inv(H @ P @ H.T + R) @ (z - H @ x)",
             "S = H @ P; _ = x + S.T @ solve(S @ H.T + R, z - H @ x, assume_a='pos')",
@@ -118,8 +131,13 @@ def rows():
         ),
         (
             "ensemble-kalman",
-            lambda g: {"B": spd(g, n), "H": g.standard_normal((m, n)), "R": spd(g, m),
-                       "Xb": g.standard_normal((n, 40)), "Y": g.standard_normal((m, 40))},
+            lambda g: {
+                "B": spd(g, n),
+                "H": g.standard_normal((m, n)),
+                "R": spd(g, m),
+                "Xb": g.standard_normal((n, 40)),
+                "Y": g.standard_normal((m, 40)),
+            },
             {"B": "pos", "R": "pos"},
             "Xb + inv(inv(B) + H.T @ inv(R) @ H) @ H.T @ inv(R) @ (Y - H @ Xb)",
             "S = H @ B; _ = Xb + S.T @ solve(S @ H.T + R, Y - H @ Xb, assume_a='pos')",
@@ -128,8 +146,12 @@ def rows():
         ),
         (
             "tikhonov",
-            lambda g: {"A": g.standard_normal((2 * n, m)), "G": g.standard_normal((m, m)),
-                       "b": g.standard_normal(2 * n), "I": np.eye(m)},
+            lambda g: {
+                "A": g.standard_normal((2 * n, m)),
+                "G": g.standard_normal((m, m)),
+                "b": g.standard_normal(2 * n),
+                "I": np.eye(m),
+            },
             {"I": pl.Identity},
             "inv(A.T @ A + G.T @ G + 0.25 * I) @ A.T @ b",
             "solve(A.T @ A + G.T @ G + 0.25 * I, A.T @ b, assume_a='pos')",
@@ -138,8 +160,13 @@ def rows():
         ),
         (
             "mmse",
-            lambda g: {"A": g.standard_normal((m, n)), "C": spd(g, n), "Z": spd(g, m),
-                       "x": g.standard_normal(n), "y": g.standard_normal(m)},
+            lambda g: {
+                "A": g.standard_normal((m, n)),
+                "C": spd(g, n),
+                "Z": spd(g, m),
+                "x": g.standard_normal(n),
+                "y": g.standard_normal(m),
+            },
             {"C": "pos", "Z": "pos"},
             "C @ A.T @ inv(A @ C @ A.T + Z) @ (y - A @ x) + x",
             "S = A @ C; _ = S.T @ solve(S @ A.T + Z, y - A @ x, assume_a='pos') + x",
@@ -148,8 +175,13 @@ def rows():
         ),
         (
             "mmse-dual",
-            lambda g: {"A": g.standard_normal((n, m)), "C": spd(g, m), "Z": spd(g, n),
-                       "x": g.standard_normal(m), "y": g.standard_normal(n)},
+            lambda g: {
+                "A": g.standard_normal((n, m)),
+                "C": spd(g, m),
+                "Z": spd(g, n),
+                "x": g.standard_normal(m),
+                "y": g.standard_normal(n),
+            },
             {"C": "pos", "Z": "pos"},
             "inv(A.T @ inv(Z) @ A + inv(C)) @ A.T @ inv(Z) @ (y - A @ x) + x",
             "c = cholesky(Z, lower=True); W = solve_triangular(c, A, lower=True); "
@@ -160,8 +192,12 @@ def rows():
         ),
         (
             "constrained-least-squares",
-            lambda g: {"A": g.standard_normal((2 * n, m)), "b": g.standard_normal(2 * n),
-                       "B": g.standard_normal((m // 4, m)), "c": g.standard_normal(m // 4)},
+            lambda g: {
+                "A": g.standard_normal((2 * n, m)),
+                "b": g.standard_normal(2 * n),
+                "B": g.standard_normal((m // 4, m)),
+                "c": g.standard_normal(m // 4),
+            },
             {},
             "inv(A.T @ A) @ (A.T @ b - B.T @ inv(B @ inv(A.T @ A) @ B.T) @ "
             "(B @ inv(A.T @ A) @ A.T @ b - c))",
@@ -174,8 +210,12 @@ def rows():
         ),
         (
             "quasi-newton",
-            lambda g: {"H": spd(g, n), "s": g.standard_normal((n, 1)), "y": g.standard_normal((n, 1)),
-                       "I": np.eye(n)},
+            lambda g: {
+                "H": spd(g, n),
+                "s": g.standard_normal((n, 1)),
+                "y": g.standard_normal((n, 1)),
+                "I": np.eye(n),
+            },
             {"I": pl.Identity, "H": "sym"},
             "(I - s @ y.T / 3.0) @ H @ (I - y @ s.T / 3.0) + s @ s.T / 3.0",
             "w = H @ y; _ = H - (s @ w.T + w @ s.T) / 3.0 + ((y.T @ w)[0, 0] / 9.0 + 1 / 3.0) * (s @ s.T)",
@@ -194,8 +234,13 @@ def rows():
         ),
         (
             "randomised-inverse",
-            lambda g: {"A": g.standard_normal((n, n)), "W": spd(g, n), "S": g.standard_normal((n, 50)),
-                       "X": g.standard_normal((n, n)), "I": np.eye(n)},
+            lambda g: {
+                "A": g.standard_normal((n, n)),
+                "W": spd(g, n),
+                "S": g.standard_normal((n, 50)),
+                "X": g.standard_normal((n, n)),
+                "I": np.eye(n),
+            },
             {"I": pl.Identity, "W": "pos"},
             "S @ inv(S.T @ A.T @ W @ A @ S) @ S.T @ A.T "
             "+ (I - S @ inv(S.T @ A.T @ W @ A @ S) @ S.T @ A.T @ W @ A) @ X",
@@ -206,8 +251,13 @@ def rows():
         ),
         (
             "stochastic-newton",
-            lambda g: {"B": spd(g, n), "A": g.standard_normal((m, n)), "W": g.standard_normal((m, 20)),
-                       "I": np.eye(n), "J": np.eye(20)},
+            lambda g: {
+                "B": spd(g, n),
+                "A": g.standard_normal((m, n)),
+                "W": g.standard_normal((m, 20)),
+                "I": np.eye(n),
+                "J": np.eye(20),
+            },
             {"I": pl.Identity, "J": pl.Identity, "B": "pos"},
             "2.0 * B @ (I - A.T @ W @ inv(2.0 * J + W.T @ A @ B @ A.T @ W) @ W.T @ A @ B)",
             "Q = W.T @ A; V = Q @ B; _ = 2.0 * (B - V.T @ solve(2.0 * J + V @ Q.T, V, assume_a='pos'))",
@@ -217,8 +267,13 @@ def rows():
         ),
         (
             "signal-processing",
-            lambda g: {"A": np.eye(n) + g.standard_normal((n, n)) / n, "B": g.standard_normal((n - 1, n)),
-                       "R": g.standard_normal((n - 1, n)), "L": g.random(n - 1), "y": g.standard_normal(n)},
+            lambda g: {
+                "A": np.eye(n) + g.standard_normal((n, n)) / n,
+                "B": g.standard_normal((n - 1, n)),
+                "R": g.standard_normal((n - 1, n)),
+                "L": g.random(n - 1),
+                "y": g.standard_normal(n),
+            },
             {"L": pl.Diag},
             "inv(inv(A).T @ B.T @ B @ inv(A) + R.T @ L @ R) @ inv(A).T @ B.T @ B @ inv(A) @ y",
             "Z = solve(A.T, B.T).T; _ = solve(Z.T @ Z + R.T @ (L[:, None] * R), Z.T @ (Z @ y), assume_a='pos')",
@@ -228,7 +283,12 @@ def rows():
         ),
         (
             "gaussian-process-mean",
-            lambda g: {"K": spd(g, n), "k": g.standard_normal((m, n)), "y": g.standard_normal(n), "I": np.eye(n)},
+            lambda g: {
+                "K": spd(g, n),
+                "k": g.standard_normal((m, n)),
+                "y": g.standard_normal(n),
+                "I": np.eye(n),
+            },
             {"I": pl.Identity, "K": "pos"},
             "k @ inv(K + 0.1 * I) @ y",
             "k @ solve(K + 0.1 * I, y, assume_a='pos')",
@@ -236,7 +296,12 @@ def rows():
         ),
         (
             "gaussian-process-covariance",
-            lambda g: {"K": spd(g, n), "k": g.standard_normal((m, n)), "C": spd(g, m), "I": np.eye(n)},
+            lambda g: {
+                "K": spd(g, n),
+                "k": g.standard_normal((m, n)),
+                "C": spd(g, m),
+                "I": np.eye(n),
+            },
             {"I": pl.Identity, "K": "pos", "C": "sym"},
             "C - k @ inv(K + 0.1 * I) @ k.T",
             "Z = solve_triangular(cholesky(K + 0.1 * I, lower=True), k.T, lower=True); _ = C - Z.T @ Z",
@@ -270,7 +335,11 @@ def rows():
         ),
         (
             "weighted-least-squares",
-            lambda g: {"X": g.standard_normal((2 * n, m)), "W": g.random(2 * n) + 0.1, "y": g.standard_normal(2 * n)},
+            lambda g: {
+                "X": g.standard_normal((2 * n, m)),
+                "W": g.random(2 * n) + 0.1,
+                "y": g.standard_normal(2 * n),
+            },
             {"W": pl.Diag},
             "inv(X.T @ W @ X) @ X.T @ W @ y",
             "Z = W[:, None] * X; _ = solve(X.T @ Z, Z.T @ y, assume_a='pos')",
@@ -278,7 +347,11 @@ def rows():
         ),
         (
             "factor-model",
-            lambda g: {"F": g.standard_normal((2 * n, 30)), "d": g.random(2 * n) + 0.5, "b": g.standard_normal(2 * n)},
+            lambda g: {
+                "F": g.standard_normal((2 * n, 30)),
+                "d": g.random(2 * n) + 0.5,
+                "b": g.standard_normal(2 * n),
+            },
             {"d": pl.Diag},
             "inv(d + F @ F.T) @ b",
             "Z = F / d[:, None]; v = b / d; _ = v - Z @ solve(np.eye(30) + F.T @ Z, F.T @ v, assume_a='pos')",
@@ -303,8 +376,12 @@ def rows():
         ),
         (
             "normal-equations-two",
-            lambda g: {"A": g.standard_normal((n, n)), "B": g.standard_normal((n, m)), "C": g.standard_normal((m, n)),
-                       "x": g.standard_normal(n)},
+            lambda g: {
+                "A": g.standard_normal((n, n)),
+                "B": g.standard_normal((n, m)),
+                "C": g.standard_normal((m, n)),
+                "x": g.standard_normal(n),
+            },
             {},
             "A @ B @ C @ x + inv(A) @ B @ C @ x",
             "v = B @ (C @ x); _ = A @ v + solve(A, v)",
@@ -329,13 +406,19 @@ def scope_of(operands, assume):
 
 def plain_scope(operands):
     la = peer("scipy.linalg")
-    names = {k: getattr(la, k) for k in ("solve", "solve_triangular", "cholesky", "cho_factor", "cho_solve", "inv")}
+    names = {
+        k: getattr(la, k)
+        for k in ("solve", "solve_triangular", "cholesky", "cho_factor", "cho_solve", "inv")
+    }
     return {**names, **operands, "h": Hand(), "np": np}
 
 
 def numpy_scope(operands, assume):
     names = {"inv": np.linalg.inv, "logdet": lambda a: np.linalg.slogdet(a)[1]}
-    return {**names, **{k: np.diag(a) if assume.get(k) is pl.Diag else a for k, a in operands.items()}}
+    return {
+        **names,
+        **{k: np.diag(a) if assume.get(k) is pl.Diag else a for k, a in operands.items()},
+    }
 
 
 class Turn:
@@ -362,14 +445,23 @@ def formulas():
                 code = code if "_ = " in code else f"_ = {code}"
                 case.add(role, name, f"turn(); {code}", turn=turn, **names)
 
-            add("pylinop", "pylinop, as written", f"np.asarray({written})", scope_of(operands, assume))
+            add(
+                "pylinop",
+                "pylinop, as written",
+                f"np.asarray({written})",
+                scope_of(operands, assume),
+            )
             if peer("scipy"):
                 plain = plain_scope(operands)
                 add("hand", "careful NumPy and SciPy", careful, plain)
                 add("floor", "LAPACK by hand", hand, plain)
             add("peer", "NumPy, as written", written, numpy_scope(operands, assume))
             return case.goal(
-                "pylinop, as written", "LAPACK by hand", 1.3, f"formula: {written}", "1.3 x LAPACK by hand"
+                "pylinop, as written",
+                "LAPACK by hand",
+                1.3,
+                f"formula: {written}",
+                "1.3 x LAPACK by hand",
             )
 
         yield f"formulas/{title}", build

@@ -117,7 +117,7 @@ static bool fits_together(const lop_op *op) {
 /* Fills the holes of `(kind@k ?a ...)` from one random instance; holes filled before stay. */
 static void bind_instance(draw *d, const lop_term *t) {
     int64_t m = a_size(d), n = world_pick(&w, 0, 3) ? m : a_size(d);
-    const lop_node *a = NULL;
+    const lop_node *a = t->op == &lop_op_dense ? gen_declared(&d->g, m) : NULL;
     lop_status st = LOP_UNABLE;
     for (int i = 0; i < 20 && !(a && a->n == t->n); i++) {
         lop_node_unref(a);
@@ -149,7 +149,8 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
         }
         return a;
     }
-    if (fits_together(t->op)) bind_instance(d, t);
+    bool declared = t->op == &lop_op_dense && t->attr_hole >= 0;
+    if (declared || fits_together(t->op)) bind_instance(d, t);
     lop_attr attr = t->has_attr ? t->attr : an_attr(d, t->op);
     if (t->op == &lop_op_dense) attr = t_ints(0, 0, 0, 0);
     if (t->attr_hole >= 0) {
@@ -169,7 +170,7 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 }
 
 /* One attempt at a well-formed left side; NULL when shapes did not meet. */
-static const lop_node *a_left(const lop_text *text, bool views) {
+static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool views) {
     static const int64_t pool[] = {1, 2, 3, 2, 4, 0};
     static const lop_dtype exact[] = {LOP_i8, LOP_u8, LOP_b8, LOP_i64};
     draw d = {.text = text};
@@ -180,7 +181,8 @@ static const lop_node *a_left(const lop_text *text, bool views) {
     if (!world_pick(&w, 0, 4)) d.g.batch = (lop_shape){.ndim = 1, .dim = {2}};
     for (int i = 0; i < 3; i++)
         d.size[i] = i && world_pick(&w, 0, 2) ? d.size[0] : pool[world_pick(&w, 0, 6)];
-    const lop_node *out = fill(&d, text->n - 1, NULL, 0);
+    const lop_node *out = !strcmp(rule->name, "solve-thin-sum") ? gen_thin_solve(&d.g)
+                                                                : fill(&d, text->n - 1, NULL, 0);
     for (int i = 0; i < LOP_HOLES; i++) lop_node_unref(d.hole[i]);
     return out;
 }
@@ -281,7 +283,7 @@ static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
         lop_rules *one = NULL;
         lop_tab tab;
         lop_status st = LOP_NOMATCH;
-        const lop_node *left = a_left(&text, true), *right = NULL;
+        const lop_node *left = a_left(rule, &text, true), *right = NULL;
         lop_tab_init(&tab, &w.ctx);
         if (left && lop_rules_new(&w.ctx, &row, 1, &one, &w.err) == LOP_OK)
             right = rewritten(one, left, &tab, &st);
@@ -359,7 +361,7 @@ static bool notices(const lop_rule *rule, bool *made) {
         lop_rules *one = NULL;
         lop_tab tab;
         lop_status st;
-        const lop_node *left = a_left(&text, false), *right = NULL, *turned = NULL;
+        const lop_node *left = a_left(rule, &text, false), *right = NULL, *turned = NULL;
         int n = 0;
         bool compared = false;
         lop_tab_init(&tab, &w.ctx);

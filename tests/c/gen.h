@@ -44,6 +44,8 @@ double gen_slack(const lop_node *root);
 /* gen_more.c: a composite of several operands with that head, of random operators; NULL where there
  * is none of that shape. */
 const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, int depth);
+/* (b B + c U M V)^-1 x with x made by U, M: what solve-thin-sum is for. */
+const lop_node *gen_thin_solve(gen *g);
 const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth);
 
 #endif

@@ -76,3 +76,57 @@ const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth) {
                                         &lop_op_kronsum};
     return gen_composite(g, ops[pick(g, (int64_t)(sizeof ops / sizeof ops[0]))], m, n, depth);
 }
+
+/* -- sums with a thin part */
+
+static const lop_node *keep(const lop_node *a) { return a ? lop_node_ref(a) : NULL; }
+
+static const lop_node *positive(gen *g, int64_t n) {
+    for (int i = 0; i < 40; i++) {
+        const lop_node *a = gen_declared(g, n);
+        if (a && a->attr.i[0] == LOP_ASSUME_POSITIVE) return a;
+        lop_node_unref(a);
+    }
+    return NULL;
+}
+
+static const lop_node *diagonal(gen *g, int64_t n) {
+    return t_one_of(g->w, "diag", NULL, gen_array(g, 1, n, 1));
+}
+
+static const lop_node *base(gen *g, int64_t n) {
+    lop_attr c = lop_attr_coef(2, 0);
+    if (pick(g, 2)) return t_one_of(g->w, "inverse", NULL, positive(g, n));
+    if (pick(g, 2)) return t_one_of(g->w, "scaled", &c, diagonal(g, n));
+    lop_node like = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+    const lop_node *eye = NULL;
+    lop_status st =
+        lop_node_make(&g->w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &g->w->err);
+    return st == LOP_OK ? t_one_of(g->w, "scaled", &c, eye) : NULL;
+}
+
+const lop_node *gen_thin_solve(gen *g) {
+    int64_t n = 3 + pick(g, 3), r = 1 + pick(g, 2), k = 1 + pick(g, 2), how = pick(g, 4);
+    lop_attr adjoint = t_ints(LOP_H, 0, 0, 0), half = lop_attr_coef(0.5, 0);
+    world *w = g->w;
+    const lop_node *u = t_one_of(w, "dense", NULL, gen_array(g, 2, n, r)),
+                   *v = pick(g, 3) ? keep(u) : t_one_of(w, "dense", NULL, gen_array(g, 2, n, r)),
+                   *m = how == 0   ? NULL
+                        : how == 1 ? diagonal(g, r)
+                                   : t_one_of(w, "inverse", NULL, positive(g, r));
+    const lop_node *vh = t_one_of(w, "view", &adjoint, v),
+                   *low = m ? t_two_of(w, "prod", t_two_of(w, "prod", keep(u), keep(m)), vh)
+                            : t_two_of(w, "prod", keep(u), vh);
+    if (pick(g, 2)) low = t_one_of(w, "scaled", &half, low);
+    const lop_node *s =
+        pick(g, 2) ? t_two_of(w, "sum", base(g, n), low) : t_two_of(w, "sum", low, base(g, n));
+    const lop_node *x = gen_array(g, 2, r, k);
+    if (m && pick(g, 2))
+        x = m->op == &lop_op_inverse ? t_two_of(w, "solve", keep(m->child[0]), x)
+                                     : t_two_of(w, "apply", keep(m), x);
+    x = t_two_of(w, "apply", keep(u), x);
+    lop_node_unref(u);
+    lop_node_unref(m);
+    return t_two_of(w, "solve", s, x);
+}

@@ -188,6 +188,27 @@ static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_o
     lop_node_unref(dense);
     return st;
 }
+/* A view of what is its own transpose or adjoint: less of a view, or none. */
+static lop_status less_of_view(const lop_maker *mk, const lop_node *view, const lop_node **out) {
+    const lop_node *a = view->child[0];
+    int64_t mode = view->attr.i[0];
+    bool symmetric = lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE;
+    if (mode & LOP_T) mode ^= symmetric ? LOP_T : LOP_H;
+    lop_attr less = {.i = {lop_is_complex(a->dtype) ? mode : 0, 0, 0, 0}};
+    if (less.i[0]) return lop_make1(mk, &lop_op_view, &less, a, out);
+    *out = lop_node_ref(a);
+    return LOP_OK;
+}
+LOP_BUILD(own_view) { return less_of_view(mk, m->root, out); }
+LOP_BUILD(solve_own_view) {
+    const lop_node *a;
+    lop_status st = less_of_view(mk, m->root->child[0], &a);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_solve, NULL, a, HOLE(m, 'x'), out);
+    lop_node_unref(a);
+    return st;
+}
+
 LOP_BUILD(cholsolve) { return by_factor(m, mk, &lop_op_cholsolve, NULL, out); }
 LOP_BUILD(cholsolve_tried) {
     lop_attr tried = {.i = {1, 0, 0, 0}};

@@ -21,6 +21,8 @@ LOP_BUILD(widen);
 LOP_BUILD(over_diag);
 LOP_BUILD(apply_power);
 LOP_BUILD(solve_scaled);
+LOP_BUILD(own_view);
+LOP_BUILD(solve_own_view);
 LOP_BUILD(cholsolve);
 LOP_BUILD(cholsolve_tried);
 LOP_BUILD(lusolve);

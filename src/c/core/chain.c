@@ -96,13 +96,27 @@ static lop_price apply_price(lop_chmemo *m, lop_sym s, int mode, int64_t k, doub
                               : lop_price_apply(ch->dt, a->node, k, batch);
 }
 
-/* Is the span its own transpose (mode T) or adjoint (H), of an even number of factors? */
-static bool mirrored(const lop_chmemo *m, const lop_chdp *d, int i, int j, int mode) {
-    if ((j - i) % 2 == 0) return false;
+/* Is the span its own transpose (mode T) or adjoint (H), but for a factor in the middle? */
+static bool reflected(const lop_chmemo *m, const lop_chdp *d, int i, int j, int mode) {
     for (; i < j; i++, j--)
         if (d->s[i] == LOP_CH_PROXY || lop_chain_seen(m->ch, m->st, d->s[j], mode) != d->s[i])
             return false;
     return true;
+}
+/* Likewise, of an even number of factors. */
+static bool mirrored(const lop_chmemo *m, const lop_chdp *d, int i, int j, int mode) {
+    return (j - i) % 2 != 0 && reflected(m, d, i, j, mode);
+}
+
+/* R^H A^-1 R with A positive definite. */
+static bool halved(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
+    lop_sym s = d->s[(i + j) / 2];
+    if (i == j || (j - i) % 2 != 0 || s == LOP_CH_PROXY || lop_sym_is_group(s)) return false;
+    return lop_sym_inverse(s) && m->ch->atom[lop_sym_number(s)].positive &&
+           reflected(m, d, i, j, LOP_H);
+}
+static double half_price(lop_dtype dt, int64_t n, int64_t k, double batch) {
+    return lop_price_gemm(dt, n, k, n, batch / 2).seconds + lop_price_gram(dt, k, n, batch).seconds;
 }
 
 typedef struct choice {
@@ -135,6 +149,10 @@ static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
             offer(&best,
                   d->cost[mid + 1][j] + lop_price_gram(ch->dt, cols, d->p[mid + 1], batch).seconds,
                   mode == LOP_T ? LOP_CH_GRAM_T : LOP_CH_GRAM_H, mid);
+    mid = (i + j) / 2;
+    if (halved(m, d, i, j))
+        offer(&best, d->cost[mid + 1][j] + half_price(ch->dt, d->p[mid + 1], cols, batch),
+              LOP_CH_HALF, mid);
     p = apply_price(m, d->s[j], LOP_T, rows, batch);
     if (p.seconds >= 0) offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, j - 1);
     for (int k = i; k < j; k++) {
@@ -172,6 +190,10 @@ lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     case LOP_CH_LEFT: return apply_price(m, d->s[i], 0, cols, batch);
     case LOP_CH_RIGHT: return apply_price(m, d->s[j], LOP_T, rows, batch);
     case LOP_CH_GEMM: return lop_price_gemm(m->ch->dt, rows, cols, d->p[d->at[i][j] + 1], batch);
+    case LOP_CH_HALF:
+        return lop_price_add(lop_price_gemm(m->ch->dt, d->p[d->at[i][j] + 1], cols,
+                                            d->p[d->at[i][j] + 1], batch / 2),
+                             lop_price_gram(m->ch->dt, cols, d->p[d->at[i][j] + 1], batch));
     default: return lop_price_gram(m->ch->dt, cols, d->p[d->at[i][j] + 1], batch);
     }
 }

@@ -45,7 +45,7 @@ static inline int lop_sym_group(lop_sym s) { return lop_sym_number(s) - LOP_CH_A
 
 typedef struct lop_atom {
     const lop_node *node; /* borrowed: an operator, or an array (x) */
-    bool array, real, symmetric, hermitian;
+    bool array, real, symmetric, hermitian, positive;
 } lop_atom;
 
 typedef struct lop_chterm {
@@ -77,6 +77,7 @@ typedef enum lop_chhow {
     LOP_CH_GEMM,
     LOP_CH_GRAM_T, /* R^T R */
     LOP_CH_GRAM_H,
+    LOP_CH_HALF, /* R^H A^-1 R, A positive definite: half a solve, half a product */
 } lop_chhow;
 typedef struct lop_chdp {
     int n;

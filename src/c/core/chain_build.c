@@ -176,6 +176,26 @@ static lop_status gemm(builder *b, const lop_chdp *d, int i, int k, int j, const
     return st;
 }
 
+/* R^H A^-1 R: A is factor k, R what follows. */
+static lop_status half(builder *b, const lop_chdp *d, int k, int j, const lop_node *proxy,
+                       const lop_node **out) {
+    const lop_node *op, *a, *r;
+    lop_attr dense = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}}, tried = {.i = {0, 0, 0, 0}};
+    lop_status st = operator_of(b, d->s[k], 0, &op);
+    if (st != LOP_OK) return st;
+    tried.i[0] = lop_node_trait(op, LOP_POSITIVE) != LOP_TRUE;
+    st = lop_make1(b->mk, &lop_op_todense, &dense, op, &a);
+    lop_node_unref(op);
+    if (st != LOP_OK) return st;
+    st = span(b, d, k + 1, j, proxy, &r);
+    if (st == LOP_OK) {
+        st = lop_make2(b->mk, &lop_op_halfsolve, &tried, a, r, out);
+        lop_node_unref(r);
+    }
+    lop_node_unref(a);
+    return st;
+}
+
 /* Span i..j of the chain as an array. Recursion is as deep as the chain is long. */
 static lop_status span(builder *b, const lop_chdp *d, int i, int j, const lop_node *proxy,
                        const lop_node **out) {
@@ -193,6 +213,7 @@ static lop_status span(builder *b, const lop_chdp *d, int i, int j, const lop_no
         if (st == LOP_OK) st = factor_on(b, d->s[j], LOP_T, *out, out);
         return st == LOP_OK ? swapped(b, LOP_T, *out, out) : st;
     case LOP_CH_GEMM: return gemm(b, d, i, k, j, proxy, out);
+    case LOP_CH_HALF: return half(b, d, k, j, proxy, out);
     default:
         st = span(b, d, k + 1, j, proxy, out);
         return st == LOP_OK ? wrap(b, &lop_op_gram, &adjoint, *out, out) : st;

@@ -52,6 +52,17 @@ int64_t lop_chain_cols(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
 
 /* -- atoms */
 
+/* Is a solve with it one by Cholesky of a matrix that has no cheaper way? */
+static bool by_cholesky(const lop_node *a) {
+    if (a->op == &lop_op_dense) return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
+    if (a->op != &lop_op_sum || !lop_infer_semidefinite(a)) return false;
+    while (a->op == &lop_op_sum) {
+        if (a->child[1]->op == &lop_op_dense) return true;
+        a = a->child[0];
+    }
+    return a->op == &lop_op_dense;
+}
+
 static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
     int i = 0;
     if (!node->weak && !lop_is_blas(node->dtype)) return false; /* integers wrap as written */
@@ -60,9 +71,12 @@ static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
     if (i == ch->natom) {
         bool array = node->op->cls != LOP_OPERATOR;
         ch->atom[ch->natom++] =
-            (lop_atom){node, array, !lop_is_complex(node->dtype),
+            (lop_atom){node,
+                       array,
+                       !lop_is_complex(node->dtype),
                        !array && lop_node_trait(node, LOP_SYMMETRIC) == LOP_TRUE,
-                       !array && lop_node_trait(node, LOP_HERMITIAN) == LOP_TRUE};
+                       !array && lop_node_trait(node, LOP_HERMITIAN) == LOP_TRUE,
+                       !array && by_cholesky(node)};
         lop_shape both;
         if (lop_nbatch(node) > 0) {
             ch->batched = true;

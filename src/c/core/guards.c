@@ -139,10 +139,16 @@ lop_truth lop_when_positive(const lop_match *m) {
     return lop_node_trait(HOLE(m, 'a'), LOP_POSITIVE);
 }
 
+lop_truth lop_when_own_view(const lop_match *m) {
+    const lop_node *v = m->root->op == &lop_op_view ? m->root : m->root->child[0], *a = v->child[0];
+    return truth((v->attr.i[0] & LOP_T) != 0 && lop_is_blas(m->root->dtype) &&
+                 (lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE ||
+                  lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE));
+}
 /* Not for leaves: what a user declared is taken at its word elsewhere. */
 lop_truth lop_when_hermitian(const lop_match *m) {
-    const lop_node *a = HOLE(m, 'a');
-    return truth(a->op->cls == LOP_OPERATOR && a->op->max != 0 && a->op != &lop_op_dense &&
+    const lop_node *a = HOLE(m, 'a'), *k = a->op == &lop_op_view ? a->child[0] : a;
+    return truth(a->op->cls == LOP_OPERATOR && a->op->max != 0 && k->op != &lop_op_dense &&
                  lop_is_blas(m->root->dtype) && lop_infer_hermitian(a));
 }
 
