@@ -54,7 +54,10 @@ class LazyArray:
     array([10., 16.])
     """
 
-    __slots__ = ("_head", "_args", "_more", "_value", "_form", "_shape", "_dtype", "__weakref__")
+    __slots__ = (
+        *("_head", "_args", "_more", "_value", "_form", "_shape", "_dtype", "_height"),
+        "__weakref__",
+    )
     __array_priority__ = 30.0
     __hash__: Any = None  # type: ignore[assignment]  # == is element-wise
 
@@ -66,6 +69,11 @@ class LazyArray:
         self._form = None
         self._shape = shape
         self._dtype = dtype
+        height = 0
+        for x in args:
+            if type(x) is LazyArray and x._height > height:
+                height = x._height
+        self._height = height + 1
 
     # -- what is known ----------------------------------------------------------------------------
 
@@ -106,8 +114,6 @@ class LazyArray:
 
     def _computed(self):
         if self._value is None:
-            from . import _lazy_eval
-
             _lazy_eval.compute(self)
         return self._value
 
@@ -154,8 +160,6 @@ class LazyArray:
 
     def explain(self):
         """How the value is computed, as text; computes nothing."""
-        from . import _lazy_eval
-
         return _lazy_eval.explain(self)
 
     # -- arithmetic -------------------------------------------------------------------------------
@@ -210,9 +214,10 @@ class LazyArray:
     @property
     def T(self):
         """The transpose (NumPy's: of all axes)."""
-        if self.ndim < 2:
+        ndim = len(self._shape)
+        if ndim < 2:
             return self
-        return view(self, 1) if self.ndim == 2 else self.transpose()
+        return view(self, 1) if ndim == 2 else self.transpose()
 
     @property
     def mT(self):
@@ -320,6 +325,8 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
     >>> np.round(b, 12).toarray()
     array([1., 2.])
     """
+    if assume_a is None and type(x) is np.ndarray and x.dtype.kind in "fc" and x.dtype.isnative:
+        return LazyArray("leaf", (x,), x.shape, x.dtype)
     if isinstance(x, LazyArray):
         if assume_a is None:
             return x
@@ -363,8 +370,6 @@ def evaluate(*expressions: Any) -> Any:
     >>> pl.evaluate(S, S.trace())[1]
     array(2.)
     """
-    from . import _lazy_eval
-
     roots = [e if isinstance(e, LazyArray) else lazy(e) for e in expressions]
     _lazy_eval.compute(*roots)
     values = tuple(r._value for r in roots)
@@ -373,15 +378,15 @@ def evaluate(*expressions: Any) -> Any:
 
 def node(x):
     """x as a LazyArray; None for what cannot be one."""
-    if isinstance(x, LazyArray):
+    if type(x) is LazyArray:
         return x
     if isinstance(x, (_core.Operator, np.ndarray, list, tuple, np.generic)) or np.isscalar(x):
         return lazy(x)
     return lazy(x) if hasattr(x, "__dlpack__") or hasattr(x, "__array__") else None
 
 
-def _promoted(*args):
-    return np.result_type(*(a.dtype for a in args))
+def _promoted(a, b):
+    return a._dtype if a._dtype is b._dtype else np.result_type(a._dtype, b._dtype)
 
 
 def matmul(a, b):
@@ -389,30 +394,33 @@ def matmul(a, b):
     a, b = node(a), node(b)
     if a is None or b is None:
         return NotImplemented
-    if a.ndim == 0 or b.ndim == 0:
+    left, right = a._shape, b._shape
+    if not left or not right:
         raise ValueError("matmul: scalar operands are not allowed, use '*' instead")
-    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
-    if a.shape[-1] != inner:
+    inner = right[-2] if len(right) > 1 else right[0]
+    if left[-1] != inner:
         raise ValueError(
-            f"matmul: the inner dimensions differ, {a.shape} @ {b.shape}: {a.shape[-1]} and {inner}"
+            f"matmul: the inner dimensions differ, {left} @ {right}: {left[-1]} and {inner}"
         )
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    rows = a.shape[-2:-1] if a.ndim > 1 else ()
-    columns = b.shape[-1:] if b.ndim > 1 else ()
-    return LazyArray("matmul", (a, b), batch + rows + columns, _promoted(a, b))
+    shape = left[-2:-1] + (right[-1:] if len(right) > 1 else ())
+    if len(left) > 2 or len(right) > 2:
+        shape = np.broadcast_shapes(left[:-2], right[:-2]) + shape
+    return LazyArray("matmul", (a, b), shape, _promoted(a, b))
 
 
 def view(a, mode):
     """Mode 1 transposed, 2 conjugated, 3 both; of the last two axes."""
-    if mode & 2 and a.dtype.kind != "c":
+    if mode & 2 and a._dtype.kind != "c":
         mode &= 1
     if a._head == "view":
         mode ^= a._more
         a = a._args[0]
     if mode == 0:
         return a
-    shape = a.shape[:-2] + a.shape[:-3:-1] if mode & 1 else a.shape
-    return LazyArray("view", (a,), shape, a.dtype, mode)
+    shape = a._shape
+    if mode & 1:
+        shape = shape[:-2] + shape[:-3:-1]
+    return LazyArray("view", (a,), shape, a._dtype, mode)
 
 
 def scaled(a, c):
@@ -536,10 +544,26 @@ def _astype(x, dtype):
     return np.asarray(x).astype(dtype)
 
 
+def _plain_shape(shape, parts):
+    """The shape of an array indexed by integers and slices; None where NumPy is to say."""
+    left = []
+    if len(parts) > len(shape):
+        return None
+    for n, k in zip(shape, parts):  # noqa: B905  # what is not named stays
+        if type(k) is slice:
+            left.append(len(range(*k.indices(n))))
+        elif type(k) is not int or not -n <= k < n:
+            return None
+    return (*left, *shape[len(parts) :])
+
+
 def index(a, key):
     """``a[key]``, deferred; the shape is NumPy's, found on an array without memory."""
-    hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     parts = key if isinstance(key, tuple) else (key,)
+    shape = _plain_shape(a._shape, parts)
+    if shape is not None:
+        return LazyArray("index", (a,), shape, a._dtype, key)
+    hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     if any(isinstance(k, LazyArray) for k in parts):
         parts = tuple(k._computed() if isinstance(k, LazyArray) else k for k in parts)
         key = parts if isinstance(key, tuple) else parts[0]
@@ -551,12 +575,10 @@ def inverse(a):
     """``inv(a)``, deferred; applied as a solve."""
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise _errors.LinAlgError(f"inv needs a square matrix, got shape {a.shape}")
-    return LazyArray(
-        "inverse",
-        (a,),
-        a.shape,
-        np.result_type(a.dtype, np.float32 if a.dtype.kind in "fc" else np.float64),
-    )
+    dtype = a._dtype
+    if dtype.char not in "fdFD":
+        dtype = np.result_type(dtype, np.float32 if dtype.kind in "fc" else np.float64)
+    return LazyArray("inverse", (a,), a._shape, dtype)
 
 
 def solve(a, b):
@@ -573,3 +595,5 @@ def number_of(a, f):
 
 
 LazyArray.__module__ = "pylinop"
+
+from . import _lazy_eval  # noqa: E402  # it needs the class

@@ -143,14 +143,88 @@ def _keep(a, value):
     value = np.asarray(value)
     if value.base is not None or any(value is _array(x) for x in a._args):
         value = value.copy()
-    if value.dtype != a.dtype:
-        value = value.astype(a.dtype)
-    value.flags.writeable = False
+    if value.dtype is not a._dtype and value.dtype != a._dtype:
+        value = value.astype(a._dtype)
+    value.setflags(write=False)
     a._value = value
+
+
+# -- formulas that are not deep: the same by recursion --
+
+_LOW = 100  # nodes above each other
+
+
+def _low_form(a):
+    form = a._form
+    if form is not None:
+        return form
+    head, args = a._head, a._args
+    if a._value is not None or len(a._shape) < 2 or head not in _LINEAR:
+        if head == "index" and a._value is None and not _by_value(args[0]):
+            _low_form(args[0])
+        else:
+            _low_value(a)
+        form = _form(a)
+    elif head == "matmul":
+        if len(args[0]._shape) < 2 or len(args[1]._shape) < 2:
+            _low_value(a)
+            form = _form(a)
+        else:
+            form = _low_form(args[0]) @ _low_form(args[1])
+    elif head == "leaf":
+        form = _core.Dense(args[0])
+    elif head == "view":
+        inner, mode = _low_form(args[0]), a._more
+        form = inner.T if mode == 1 else inner.H if mode == 3 else inner.conj()
+    elif head == "add":
+        form = _low_form(args[0]) + _low_form(args[1])
+    elif head == "inverse":
+        form = _core._build("inverse", _low_form(args[0]))
+    else:
+        for x in args[1:]:
+            if type(x) is LazyArray:
+                _low_value(x)
+        if head != "operator":
+            _low_form(args[0])
+        form = _form(a)
+    a._form = form
+    return form
+
+
+def _low_value(a):
+    """The value, as an array."""
+    if a._value is not None:
+        return a._value
+    head, args = a._head, a._args
+    if head == "leaf":
+        return args[0]
+    if head == "matmul":
+        x, y = args
+        if len(x._shape) < 2:
+            left = _low_value(x)
+            value = _low_form(y).T @ left if len(y._shape) >= 2 else left @ _low_value(y)
+        elif len(y._shape) < 2:
+            value = _low_form(x) @ _low_value(y)
+        else:
+            value = _low_form(a).toarray()
+    else:
+        for x, want in _needs(a, "value"):
+            if x is a or want == "form":
+                _low_form(x)
+            else:
+                _low_value(x)
+        value = _value(a)
+    _keep(a, value)
+    if head != "operator":
+        a._form = None  # a later use takes the value
+    return a._value
 
 
 def compute(*roots):
     """Fills ``_value`` of the roots; what several of them use is computed once, first."""
+    if len(roots) == 1 and roots[0]._height < _LOW and roots[0]._head != "leaf":
+        _low_value(roots[0])
+        return
     stack = [(r, "value", False) for r in reversed(roots)]
     stack += [(a, "value", False) for a in _shared(roots)]
     _run(stack, lambda a: _keep(a, _value(a)))
