@@ -151,9 +151,9 @@ class LinearOperator(_core.Operator):
 
     def tosparse(self, format: str = "csr") -> Any:
         """The operator as a scipy.sparse array; structure is used where it is sparse."""
-        from . import _scipy
+        from . import _sparse
 
-        return _scipy.tosparse(self, format)
+        return _sparse.tosparse(self, format)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return _numpy.as_dense(self, dtype, copy)
