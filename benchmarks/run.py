@@ -35,12 +35,13 @@ def main():
     import json
 
     import harness
+    import kinds
     import overhead
     import throughput
 
     harness.threads = args.threads
     harness.use_peers = not args.no_peers
-    makers = [*overhead.MAKERS, *throughput.MAKERS]
+    makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS]
     if args.list:
         for make in makers:
             for title, _ in make():
