@@ -23,6 +23,7 @@ from . import (
     _numpy,
     _pickle,
     _repr,
+    _scipy,
     _walk,
 )
 
@@ -30,13 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 __all__ = ["LinearOperator", "make_matvec"]
-
-
-def _adapted(cls: type) -> Any:
-    """The class isinstance checks see: also SciPy's, once SciPy's module is loaded."""
-    from . import _scipy
-
-    return _scipy.shadow(cls)
 
 
 class LinearOperator(_core.Operator):
@@ -104,7 +98,8 @@ class LinearOperator(_core.Operator):
 
     @property  # type: ignore[misc]  # object's can be set
     def __class__(self) -> Any:
-        return _adapted(type(self))
+        # What isinstance sees where the type alone does not answer: SciPy's class too, once loaded.
+        return _scipy.shadow(type(self))
 
     # -- SciPy's hooks -----------------------------------------------------------------------------
 
