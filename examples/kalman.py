@@ -136,13 +136,13 @@ def system(track):
 
 
 def band_of(A):
-    """The same matrix as a `pl.Banded`."""
+    """The same matrix as a `pl.Banded`, positive definite as an inverse covariance is."""
     S = A.tosparse("dia")
     up, low = max(S.offsets.max(), 0), max(-S.offsets.min(), 0)
     ab = np.zeros((low + up + 1, A.shape[1]))
     for k, diagonal in zip(S.offsets, S.data):
         ab[up - k] = diagonal  # both keep an element in its column
-    return pl.Banded((low, up), ab)
+    return pl.Banded((low, up), ab, "pos")
 
 
 def refined(A, b, B):
