@@ -123,3 +123,13 @@ def test_depth_is_no_limit():
 def test_batches_are_refused():
     with pytest.raises(ValueError, match="no batches"):
         pl.Diag(np.ones((2, 3))).tosparse()
+
+
+def test_memory_is_shared_by_nothing_but_a_sparse_itself():
+    M = sp.csr_array(np.triu(np.arange(1.0, 10).reshape(3, 3)))
+    s = pl.Sparse(M)
+    assert np.shares_memory(s.tosparse().data, M.data)
+    for A in (s.T, s.conj(), s.T.T.T, s[:], s[0:3], 1 * s, s**1, pl.Kron(s), pl.KronSum(s)):
+        for format in ("csr", "csc", "coo"):
+            S = A.tosparse(format)
+            assert A is s or not np.shares_memory(S.data, M.data), (A, format)

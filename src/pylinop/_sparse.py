@@ -128,6 +128,7 @@ def _(op, dtype):
 @_row("kron")
 def _(op, dtype):
     a = yield op._init[0], dtype
+    a = a.copy() if len(op._init) == 1 else a  # not the memory of a Sparse
     for f in op._init[1:]:
         b = yield f, dtype
         a = _sp().kron(a, b, format="csr")
@@ -137,6 +138,7 @@ def _(op, dtype):
 @_row("kronsum")
 def _(op, dtype):
     total = yield op._init[0], dtype
+    total = total.copy() if len(op._init) == 1 else total
     for f in op._init[1:]:
         b = yield f, dtype
         left = _sp().eye_array(total.shape[0], dtype=dtype)
