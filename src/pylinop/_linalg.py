@@ -81,6 +81,10 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
     >>> pl.solve(pl.Diag([2.0, 4.0]), [1.0, 1.0])
     array([0.5 , 0.25])
     """
+    if assume_a is None and type(b) is np.ndarray and b.ndim and isinstance(A, _core.Operator):
+        *_, m, n = A.shape
+        if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # what most calls are, at once
+            return _core._build("inverse", A) @ b
     if _is_lazy(A) or _is_lazy(b):
         return _lazy.solve(A if assume_a is None else _lazy.lazy(A, assume_a), b)
     op = as_operator(A)

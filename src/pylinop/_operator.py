@@ -39,7 +39,8 @@ class LinearOperator(_core.Operator):
     ``LinearOperator(shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None)`` makes an
     operator of callables (a `MatVec`). Subclasses define ``_matvec`` or ``_matmat`` and, if they
     can, ``_rmatvec``, ``_rmatmat`` or ``_adjoint``; they set ``shape`` and ``dtype`` or call
-    ``super().__init__(dtype, shape)``.
+    ``super().__init__(dtype, shape)``. Optional ``_solve(b)``, ``_diagonal(k)`` and ``_logdet()``
+    are used where they are there.
 
     Notes
     -----
