@@ -35,12 +35,14 @@ def main():
     import json
 
     import harness
+    import kind_solves
+    import kinds
     import overhead
     import throughput
 
     harness.threads = args.threads
     harness.use_peers = not args.no_peers
-    makers = [*overhead.MAKERS, *throughput.MAKERS]
+    makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
     if args.list:
         for make in makers:
             for title, _ in make():

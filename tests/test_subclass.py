@@ -368,3 +368,71 @@ def test_batched_subclass(rng):
     np.testing.assert_allclose(A.H @ np.ones((3, 1)), np.swapaxes(a, -1, -2) @ np.ones((3, 1)))
     np.testing.assert_allclose(A.matvec(np.ones(4)), a.sum(-1))
     np.testing.assert_allclose(A.toarray(), a)
+
+
+class Solves(pl.LinearOperator):
+    """A matrix that is never made dense: products, `_solve`, `_diagonal` and `_logdet` alone."""
+
+    def __init__(self, a):
+        super().__init__(a.dtype, a.shape)
+        self.a = a
+
+    def _matvec(self, x):
+        raise AssertionError("a product was not due")
+
+    def _solve(self, b):
+        return np.linalg.solve(self.a, b)
+
+    def _diagonal(self, k):
+        return np.diagonal(self.a, k)
+
+    def _logdet(self):
+        return np.linalg.slogdet(self.a)[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_own_solve_diagonal_and_logdet(dtype, rng):
+    a = values(rng, (4, 4), dtype) + 8 * np.eye(4, dtype=dtype)
+    d = values(rng, 4, dtype) + np.asarray(4, dtype)
+    c = np.complex64(2 + 1j) if np.dtype(dtype).kind == "c" else np.float32(2)
+    A, D = Solves(a), pl.Diag(d)
+    tol = 500 * np.finfo(dtype).eps
+    for E, e in (
+        (A, a),
+        (c * A, c * a),
+        (D @ A, d[:, None] * a),
+        (A @ D, a * d),
+        (A @ A @ (c * A), c * a @ a @ a),
+        (A.conj(), a.conj()),
+        ((D @ A).conj(), (d[:, None] * a).conj()),
+    ):
+        for b in (values(rng, 4, dtype), values(rng, (4, 2), dtype), values(rng, (3, 4, 1), dtype)):
+            x, want = pl.solve(E, b), np.linalg.solve(e, b)
+            assert x.dtype == want.dtype and x.shape == want.shape
+            np.testing.assert_allclose(x, want, rtol=0, atol=tol * np.abs(want).max())
+    np.testing.assert_array_equal(A.diagonal(1), np.diagonal(a, 1))
+    np.testing.assert_allclose(A.trace(), np.trace(a), rtol=1e-6)
+    np.testing.assert_allclose(pl.logdet(A), np.linalg.slogdet(a)[1])
+
+
+def test_own_solve_is_not_asked_of_what_has_none(rng):
+    """A transpose, a sum, a multiple by zero: as dense forms."""
+    a = rng.standard_normal((4, 4)) + 8 * np.eye(4)
+
+    class Products(Solves):
+        def _matmat(self, X):
+            return self.a @ X
+
+    A, b = Products(a), rng.standard_normal(4)
+    np.testing.assert_allclose(pl.solve(A.T, b), np.linalg.solve(a.T, b), rtol=1e-10)
+    np.testing.assert_allclose(pl.inv(A).T @ b, np.linalg.solve(a.T, b), rtol=1e-10)
+    np.testing.assert_allclose(pl.inv(A @ (2 * A)).H @ b, np.linalg.solve(2 * (a @ a).T, b))
+    np.testing.assert_allclose(pl.solve(A + A, b), np.linalg.solve(2 * a, b), rtol=1e-10)
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.solve(0 * A, b)
+    tall = pl.MatVec((4, 3), lambda x: a[:, :3] @ x, dtype=float)
+    wide = pl.MatVec((3, 3), lambda x: a[:3, :3] @ x, dtype=float)
+    both = pl.Dense(a[:3, :]) @ tall @ wide  # a product whose first factors are not square
+    np.testing.assert_allclose(
+        pl.solve(both, b[:3]), np.linalg.solve(a[:3] @ a[:, :3] @ a[:3, :3], b[:3]), rtol=1e-8
+    )

@@ -58,12 +58,14 @@ NUMPY = f"""\
 *lazy*: an operator, nothing computed. *operators*: computed on the dense form, the matrices handed
 out as operators. Every other function of NumPy that lets others in, and a call with keywords that
 a row does not take, makes the dense form, with a `MaterializationWarning` above a size, and runs on
-it.
+it. The note says which part is structured where not all is; kind by kind that is in the table of
+[kinds](kinds.md) and in [solves, determinants, norms](linalg.md).
+
 Products (`@`, `np.matmul`, `np.matvec`, `np.vecmat`), sums and multiples are in
 [structure](tutorial/01-structure.md). Element-wise functions (`np.exp`, `np.abs`, ...) are
 element-wise, never functions of the operator, and say that they make the dense form.
 
-| function | route | |
+| function | route | note |
 |---|---|---|
 """
 

@@ -147,7 +147,7 @@ def _shares(a, b, max_work=None):
 # -- operators out of operators --------------------------------------------------------------------
 
 
-@_row("lazy", "transpose", "permute_dims")
+@_row("lazy", "transpose", "permute_dims", note="of the last two axes")
 def _transpose(a, axes=None):
     axes = tuple(axes) if axes is not None else tuple(range(a.ndim))[::-1]
     axes = tuple(k + a.ndim if k < 0 else k for k in axes)
@@ -162,7 +162,7 @@ def _matrix_transpose(x, /):
     return x.T
 
 
-@_row("lazy", "swapaxes")
+@_row("lazy", "swapaxes", note="of the last two axes")
 def _swapaxes(a, axis1, axis2):
     if _last_two(a, axis1, axis2):
         return a.T
@@ -203,7 +203,7 @@ def _zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None
     return _core.Zeros(a.shape if shape is None else shape, np.dtype(dtype or a.dtype))
 
 
-@_row("lazy", "kron")
+@_row("lazy", "kron", note="of two matrices, no batches")
 def _kron(a, b):
     if np.ndim(a) != 2 or np.ndim(b) != 2:
         return NotImplemented
@@ -342,7 +342,7 @@ def _einsum(*operands, out=None, optimize=False, **kwargs):
 # -- numbers and vectors ---------------------------------------------------------------------------
 
 
-@_row("structured", "trace")
+@_row("structured", "trace", note="of the last two axes, without `dtype=`")
 def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     if dtype is not None or _last_two(a, axis1, axis2) == 0:
         return NotImplemented
@@ -355,7 +355,7 @@ def _linalg_trace(x, /, *, offset=0, dtype=None):
     return _trace(x, offset, -2, -1, dtype)
 
 
-@_row("structured", "diagonal")
+@_row("structured", "diagonal", note="of the last two axes")
 def _diagonal(a, offset=0, axis1=0, axis2=1):
     order = _last_two(a, axis1, axis2)
     return a.diagonal(offset * order) if order else NotImplemented
@@ -366,7 +366,7 @@ def _linalg_diagonal(x, /, *, offset=0):
     return x.diagonal(offset)
 
 
-@_row("structured", "diag")
+@_row("structured", "diag", note="of a matrix: its diagonal")
 def _diag(v, k=0):
     return v.diagonal(k) if v.ndim == 2 else NotImplemented
 
@@ -376,7 +376,11 @@ def _given(*values):
     return any(v is not None and v is not np._NoValue for v in values)
 
 
-@_row("structured", "sum", note="a product with ones")
+@_row(
+    "structured",
+    "sum",
+    note="a product with ones; no batches, without `dtype=`, `where=`, `initial=`",
+)
 def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     if a.ndim != 2 or a.dtype is None or _given(dtype, initial, where):
         return NotImplemented
@@ -397,7 +401,7 @@ def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
     return _into(y, out)
 
 
-@_row("structured", "mean", note="a product with ones")
+@_row("structured", "mean", note="a product with ones; no batches, without `dtype=`, `where=`")
 def _mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     if a.dtype is None:
         return NotImplemented
@@ -424,14 +428,14 @@ def _allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return all(np.allclose(x, y, rtol, atol, equal_nan) for x, y in zip(_strips(a), _strips(b)))
 
 
-@_row("structured", "any", note="in strips of rows")
+@_row("structured", "any", note="in strips of rows; of all elements")
 def _any(a, axis=None, out=None, keepdims=False, *, where=None):
     if _given(axis, out, where) or keepdims is True:
         return NotImplemented
     return np.bool_(any(x.any() for x in _strips(a)))
 
 
-@_row("structured", "all", note="in strips of rows")
+@_row("structured", "all", note="in strips of rows; of all elements")
 def _all(a, axis=None, out=None, keepdims=False, *, where=None):
     if _given(axis, out, where) or keepdims is True:
         return NotImplemented
@@ -463,10 +467,14 @@ def _from_linalg(name):
     return run
 
 
-for _name in "solve det slogdet cond matrix_rank eigvalsh norm matrix_norm".split():
-    _row("structured", f"linalg.{_name}")(_from_linalg(_name))
-for _name in "inv pinv".split():
-    _row("lazy", f"linalg.{_name}")(_from_linalg(_name))
+_IN_PART = "of `Diag`, `Identity`, `Zeros`, `Kron`, their multiples and views; else the dense form"
+_WHERE_CLOSED = "where the kind has a closed form; else LU of the dense form, kept"
+for _name in "solve det slogdet".split():
+    _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))
+for _name in "cond matrix_rank eigvalsh norm matrix_norm".split():
+    _row("structured", f"linalg.{_name}", note=_IN_PART)(_from_linalg(_name))
+_row("lazy", "linalg.inv", note="used, it goes as `solve`")(_from_linalg("inv"))
+_row("lazy", "linalg.pinv", note=_IN_PART + ", at once")(_from_linalg("pinv"))
 
 
 def _matrices_as_operators(func):

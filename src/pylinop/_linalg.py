@@ -39,6 +39,11 @@ def _square(op):
         )
 
 
+def _is_lazy(x):
+    # isinstance would go on to ask an operator for its __class__, which costs more than a solve
+    return issubclass(type(x), _lazy.LazyArray)
+
+
 def _number(x):
     """A scalar instead of an array without dimensions."""
     return x[()] if isinstance(x, np.ndarray) else x
@@ -76,7 +81,11 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
     >>> pl.solve(pl.Diag([2.0, 4.0]), [1.0, 1.0])
     array([0.5 , 0.25])
     """
-    if isinstance(A, _lazy.LazyArray) or isinstance(b, _lazy.LazyArray):
+    if assume_a is None and type(b) is np.ndarray and b.ndim and isinstance(A, _core.Operator):
+        *_, m, n = A.shape
+        if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # what most calls are, at once
+            return _core._build("inverse", A) @ b
+    if _is_lazy(A) or _is_lazy(b):
         return _lazy.solve(A if assume_a is None else _lazy.lazy(A, assume_a), b)
     op = as_operator(A)
     if assume_a is not None:
@@ -95,7 +104,7 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
     if x.ndim == 0 or x.shape[-1 if x.ndim == 1 else -2] != op.shape[-1]:
         n = op.shape[-1]
         raise _errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", x.shape)
-    return inv(op) @ x
+    return _core._build("inverse", op) @ x
 
 
 def _scaled(op):
@@ -161,7 +170,7 @@ def det(A: Any) -> Any:
     >>> float(pl.det(pl.Kron(2 * np.eye(2), pl.Diag([1.0, 3.0, 1.0]))))
     576.0
     """
-    if isinstance(A, _lazy.LazyArray):
+    if _is_lazy(A):
         return _lazy.number_of(A, det)
     op = as_operator(A)
     pair = _scaled(op)
@@ -249,7 +258,7 @@ def logdet(A: Any) -> Any:
     >>> round(float(pl.logdet(pl.Kron(3 * np.eye(20), pl.Identity(50)))), 3)
     1098.612
     """
-    if isinstance(A, _lazy.LazyArray):
+    if _is_lazy(A):
         return _lazy.number_of(A, logdet)
     op = as_operator(A)
     if hasattr(type(op), "_logdet"):

@@ -23,6 +23,7 @@ from . import (
     _numpy,
     _pickle,
     _repr,
+    _scipy,
     _walk,
 )
 
@@ -32,20 +33,14 @@ if TYPE_CHECKING:
 __all__ = ["LinearOperator", "make_matvec"]
 
 
-def _adapted(cls: type) -> Any:
-    """The class isinstance checks see: also SciPy's, once SciPy's module is loaded."""
-    from . import _scipy
-
-    return _scipy.shadow(cls)
-
-
 class LinearOperator(_core.Operator):
     """A linear operator: the base of all kinds, and a drop-in for SciPy's class of that name.
 
     ``LinearOperator(shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None)`` makes an
     operator of callables (a `MatVec`). Subclasses define ``_matvec`` or ``_matmat`` and, if they
     can, ``_rmatvec``, ``_rmatmat`` or ``_adjoint``; they set ``shape`` and ``dtype`` or call
-    ``super().__init__(dtype, shape)``.
+    ``super().__init__(dtype, shape)``. Optional ``_solve(b)``, ``_diagonal(k)`` and ``_logdet()``
+    are used where they are there.
 
     Notes
     -----
@@ -104,7 +99,8 @@ class LinearOperator(_core.Operator):
 
     @property  # type: ignore[misc]  # object's can be set
     def __class__(self) -> Any:
-        return _adapted(type(self))
+        # What isinstance sees where the type alone does not answer: SciPy's class too, once loaded.
+        return _scipy.shadow(type(self))
 
     # -- SciPy's hooks -----------------------------------------------------------------------------
 
@@ -151,9 +147,9 @@ class LinearOperator(_core.Operator):
 
     def tosparse(self, format: str = "csr") -> Any:
         """The operator as a scipy.sparse array; structure is used where it is sparse."""
-        from . import _scipy
+        from . import _sparse
 
-        return _scipy.tosparse(self, format)
+        return _sparse.tosparse(self, format)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return _numpy.as_dense(self, dtype, copy)

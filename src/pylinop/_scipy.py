@@ -33,10 +33,12 @@ def shadow(cls):
 
     Name and module are ours, calling it builds ours, and it is made once a class."""
     base = _scipy_class()
-    if base is None or issubclass(cls, base):
+    if base is None:
         return cls
     found = _shadows.get(cls)
     if found is None:
+        if issubclass(cls, base):
+            return cls
 
         def __new__(shadow_cls, *args, **kwargs):
             return cls(*args, **kwargs)
@@ -73,55 +75,6 @@ def parts_of_sparse(A):
     else:
         arrays = (A.data, A.indices, A.indptr)
     return tuple(np.asarray(v) for v in arrays), (_FORMATS[A.format], m, n)
-
-
-def tosparse(op, format="csr"):
-    """The operator as a scipy.sparse array, without a dense form where its kind is sparse."""
-    import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
-
-    if op.ndim != 2:
-        raise ValueError(f"scipy.sparse has no batches here; the operator has shape {op.shape}")
-    head = op._head
-    if head == "sparse":
-        A = op._init[0]
-        return (sp.csr_array(A) if format == "csr" else A).asformat(format)
-    if head == "diag":
-        return sp.dia_array((op.diagonal()[None, :], [0]), shape=op.shape).asformat(format)
-    if head == "identity":
-        return sp.eye_array(op.shape[0], dtype=op.dtype).asformat(format)
-    if head == "zeros":
-        return sp.coo_array(op.shape, dtype=op.dtype).asformat(format)
-    if head == "offdiag":
-        (m, n), k = op.shape, op._attrs[0]
-        d = op.diagonal(k)
-        at = np.arange(len(d))
-        at = (at + max(-k, 0), at + max(k, 0))
-        return sp.coo_array((d, at), shape=op.shape).asformat(format)
-    if head in ("tridiagonal", "banded"):
-        n, (low, up) = op.shape[0], (1, 1) if head == "tridiagonal" else op._attrs[:2]
-        low, up = min(low, max(n - 1, 0)), min(up, max(n - 1, 0))
-        diagonals = [op.diagonal(k) for k in range(-low, up + 1)]
-        return sp.diags_array(
-            diagonals, offsets=range(-low, up + 1), shape=op.shape, dtype=op.dtype
-        ).asformat(format)
-    if head in ("selection", "permutation") and op._init is not None:
-        m, n = op.shape
-        index = np.asarray(op._init[0])
-        return sp.coo_array(
-            (np.ones(m, op.dtype), (np.arange(m), index % n if n else index)), shape=op.shape
-        ).asformat(format)
-    if head == "kron":
-        out = tosparse(op._init[0]) if op._init else None
-        for f in (op._init or ())[1:]:
-            out = sp.kron(out, tosparse(f))
-        if out is not None:
-            return sp.coo_array(out).astype(op.dtype).asformat(format)
-    if head in ("sum", "prod") and len(op._operands) == 2:
-        a, b = (tosparse(o) for o in op._operands)
-        return (a + b if head == "sum" else a @ b).asformat(format)
-    if head == "scaled":
-        return (tosparse(op._operands[0]) * op._operands[1]).asformat(format)
-    return sp.coo_array(op.toarray()).asformat(format)
 
 
 def _no_matmat(op):

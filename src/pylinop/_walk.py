@@ -67,10 +67,7 @@ def _steps(op, x, mode, vec):
     if head == "view":
         return (yield below[0], x, mode ^ op._mode, vec)
     if head == "inverse":
-        if mode == N and hasattr(type(below[0]), "_solve"):
-            return np.asarray(below[0]._solve(x))
-        a = _seen(toarray(below[0]), mode)
-        return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
+        return (yield from _inverse(below[0], x, mode, vec))
     if head == "sliced":
         return (yield from _sliced(op, x, mode, vec))
     if head == "kron":
@@ -83,6 +80,25 @@ def _steps(op, x, mode, vec):
         a = _seen(_plain.dense(op), mode)
         return (a @ x[..., None])[..., 0] if vec else a @ x
     return _call(op, x, mode, vec)
+
+
+def _inverse(op, x, mode, vec):
+    """The solve: by a _solve, also of factors and multiples; else by LU of the dense form."""
+    if hasattr(type(op), "_solve") and not mode & T:
+        y = np.asarray(op._solve(_conj(x) if mode & C else x))
+        return _conj(y) if mode & C else y
+    below, by = op._operands, op._by if op._opaque else None
+    if by == "prod" and below[0].shape[-1] == below[0].shape[-2]:
+        for factor in below[::-1] if mode & T else below:
+            x = yield _core._build("inverse", factor), x, mode, vec
+        return x
+    if by == "scaled" and below[1] != 0:
+        y = yield _core._build("inverse", below[0]), x, mode, vec
+        return y / (np.conjugate(below[1]) if mode & C else below[1])
+    if by == "view":
+        return (yield _core._build("inverse", below[0]), x, mode ^ op._mode, vec)
+    a = _seen(toarray(op), mode)
+    return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
 
 
 def _broadcast(*shapes):

@@ -188,6 +188,8 @@ PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bo
  * an exception: take the general way; NULL with one: it failed. */
 bool py_is_direct(const lop_plan *plan);
 PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x);
+/* py_arith.c: likewise of a callable or a user's subclass, by its own _matvec. */
+PyObject *py_call_matvec(py_state *s, py_op *self, PyArrayObject *x);
 
 /* py_types.c */
 PyObject *py_kinds(py_state *s); /* the table as Python sees it: new */

@@ -158,7 +158,7 @@ static PyObject *binary_hook(py_state *s, const char *name, PyObject *a, PyObjec
 
 /* A callable or a user's subclass times a vector that fits: the hook itself, when it gives back a
  * plain vector of the right length. NULL without an exception: the slow way decides. */
-static PyObject *call_matvec(py_state *s, py_op *self, PyArrayObject *x) {
+PyObject *py_call_matvec(py_state *s, py_op *self, PyArrayObject *x) {
     const lop_node *node = self->node;
     if (node->op != &lop_op_opaque || self->a || self->init || node->shape.ndim != 2 ||
         PyArray_NDIM(x) != 1 || PyArray_DIM(x, 0) != lop_cols(node))
@@ -185,7 +185,7 @@ PyObject *py_matmul(PyObject *a, PyObject *b) {
         if (!py_node(s, (py_op *)a)) return NULL;
         py_config_here(s);
         PyObject *fast =
-            ((py_op *)a)->cache ? py_direct(s, (py_op *)a, x) : call_matvec(s, (py_op *)a, x);
+            ((py_op *)a)->cache ? py_direct(s, (py_op *)a, x) : py_call_matvec(s, (py_op *)a, x);
         if (fast || PyErr_Occurred()) return fast;
         const lop_node *node = ((py_op *)a)->node;
         int nd = PyArray_NDIM(x);

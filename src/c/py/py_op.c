@@ -420,7 +420,10 @@ static PyObject *product(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
         PyArrayObject *x = (PyArrayObject *)array;
         const lop_node *node = ((py_op *)self)->node;
         py_config_here(s);
-        PyObject *fast = vec && mode == LOP_N && !out ? py_direct(s, (py_op *)self, x) : NULL;
+        PyObject *fast = NULL;
+        if (vec && mode == LOP_N && !out)
+            fast = ((py_op *)self)->cache ? py_direct(s, (py_op *)self, x)
+                                          : py_call_matvec(s, (py_op *)self, x);
         if (fast || PyErr_Occurred()) return fast;
         int nd = PyArray_NDIM(x);
         int64_t want = mode & LOP_T ? lop_rows(node) : lop_cols(node);

@@ -1,0 +1,292 @@
+"""Operators as scipy.sparse arrays: no dense form is made of what is sparse by structure.
+
+One row a head. A row yields (operand, dtype) and gets the operand as a CSR array of that dtype, so
+that no expression is too deep; what has no row is made dense. All is computed in the dtype of the
+whole, as dense forms are."""
+
+import numpy as np
+
+from . import _core
+from ._indexing import as_slice
+
+_ROWS = {}
+
+
+def _row(*heads):
+    """Registers what is decorated: a function (op, dtype), or a generator."""
+
+    def add(run):
+        _ROWS.update(dict.fromkeys(heads, run))
+        return run
+
+    return add
+
+
+def tosparse(op, format="csr"):
+    """The operator as a scipy.sparse array of a format."""
+    if op.ndim != 2:
+        raise ValueError(f"scipy.sparse has no batches here; the operator has shape {op.shape}")
+    if op._head == "sparse" and op._init is not None:
+        S = op._init[0]
+        return (_sp().csr_array(S) if format == "csr" else S).asformat(format)
+    stack, value = [_steps(op, op.dtype)], None
+    while stack:
+        try:
+            asked = stack[-1].send(value)
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+        else:
+            stack.append(_steps(*asked))
+            value = None
+    return value.asformat(format)
+
+
+def _sp():
+    import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
+
+    return scipy.sparse
+
+
+def _steps(op, dtype):
+    """One node, as a CSR array."""
+    written = op._operands and op._by in _WRITTEN
+    if written and not (op._head in ("diag", "identity", "zeros") and op.dtype == dtype):
+        row = _ROWS[op._by]  # a closed result goes as it was written
+    elif op._init is None and op._head not in ("diag", "identity", "zeros"):
+        row = _dense
+    else:
+        row = _ROWS.get(op._head, _dense)
+    found = row(op, dtype)
+    if hasattr(found, "send"):
+        found = yield from found
+    return found if dtype is None else _sp().csr_array(found).astype(dtype, copy=False)
+
+
+# -- composites ------------------------------------------------------------------------------------
+
+_WRITTEN = ("sum", "prod", "scaled", "view", "part", "power", "sliced")
+
+
+@_row("sum")
+def _(op, dtype):
+    a = yield op._operands[0], dtype
+    b = yield op._operands[1], dtype
+    return a + b
+
+
+@_row("prod")
+def _(op, dtype):
+    a = yield op._operands[0], dtype
+    b = yield op._operands[1], dtype
+    return a @ b
+
+
+@_row("scaled")
+def _(op, dtype):
+    a = yield op._operands[0], dtype
+    return a * np.array(op._operands[1]).astype(dtype)[()]
+
+
+@_row("view")
+def _(op, dtype):
+    a = yield op._operands[0], dtype
+    a = a.T if op._mode & 1 else a
+    return a.conj() if op._mode & 2 else a
+
+
+@_row("part")
+def _(op, dtype):
+    a = yield op._operands[0], np.result_type(dtype, op._operands[0].dtype)
+    return a.imag if op._mode else a.real
+
+
+@_row("power")
+def _(op, dtype):
+    a = yield op._operands[0], dtype
+    b = _sp().eye_array(op.shape[0], dtype=dtype, format="csr")
+    p = op._operands[1]
+    while p:
+        b = a @ b if p & 1 else b
+        p >>= 1
+        a = a @ a if p else a
+    return b
+
+
+@_row("sliced")
+def _(op, dtype):
+    below, steps = op._operands
+    if below.ndim != 2:
+        return _dense(op, dtype)
+    a = yield below, dtype
+    for s in steps:
+        what = s[1] if len(s) == 2 or s[3] < 0 else as_slice(s)
+        a = a[what] if s[0] == 0 else a[:, what]
+    return a
+
+
+@_row("kron")
+def _(op, dtype):
+    a = yield op._init[0], dtype
+    a = a.copy() if len(op._init) == 1 else a  # not the memory of a Sparse
+    for f in op._init[1:]:
+        b = yield f, dtype
+        a = _sp().kron(a, b, format="csr")
+    return a
+
+
+@_row("kronsum")
+def _(op, dtype):
+    total = yield op._init[0], dtype
+    total = total.copy() if len(op._init) == 1 else total
+    for f in op._init[1:]:
+        b = yield f, dtype
+        left = _sp().eye_array(total.shape[0], dtype=dtype)
+        right = _sp().eye_array(b.shape[0], dtype=dtype)
+        total = _sp().kron(total, right, format="csr") + _sp().kron(left, b, format="csr")
+    return total
+
+
+@_row("blockdiag")
+def _(op, dtype):
+    blocks = []
+    for f in op._init:
+        blocks.append((yield f, dtype))
+    ends = np.cumsum([(0, 0), *(b.shape for b in blocks)], axis=0)
+    return _at(blocks, ends.tolist(), op.shape)
+
+
+@_row("block")
+def _(op, dtype):
+    blocks = []
+    for f in op._init:
+        blocks.append((yield f, dtype))
+    return _at(blocks, _corners(op.blocks), op.shape)
+
+
+def _corners(rows):
+    """Row and column of each block's first element."""
+    i, found = 0, []
+    for row in rows:
+        j = 0
+        for f in row:
+            found.append((i, j))
+            j += f.shape[1]
+        i += row[0].shape[0]
+    return found
+
+
+def _at(blocks, corners, shape):
+    """Blocks at their corners; of any size, 0 too."""
+    parts = [_sp().coo_array(b) for b in blocks]
+    row, col, data = [], [], []
+    for p, (i, j) in zip(parts, corners):
+        row.append(p.coords[0].astype(np.int64) + i)
+        col.append(p.coords[1].astype(np.int64) + j)
+        data.append(p.data)
+    return _sp().coo_array(
+        (np.concatenate(data), (np.concatenate(row), np.concatenate(col))), shape=shape
+    )
+
+
+@_row("congruence", "root", "eigen")
+def _(op, dtype):
+    a, b = (*op._init, None)[:2]
+    a = yield a, dtype
+    right = a.conj().T
+    if isinstance(b, np.ndarray):
+        d = b.astype(dtype)[None, :]
+        right = _sp().dia_array((d, [0]), shape=(b.shape[0], b.shape[0])) @ right
+    elif b is not None:
+        right = (yield b, dtype) @ right
+    return a @ right
+
+
+# -- kinds -----------------------------------------------------------------------------------------
+
+
+def _dense(op, dtype):
+    if dtype is not None and op.dtype is not None and op.dtype != dtype:
+        op = op @ _core.Identity(op.shape[-1], dtype)
+    return _sp().coo_array(op.toarray())
+
+
+def _diagonals(op, dtype, offsets):
+    """Of a matrix with nothing but zeros off these diagonals."""
+    m, n = op.shape
+    row, col, data = [], [], []
+    for k in sorted({k for k in offsets if -m < k < n}):
+        d = op.diagonal(k)
+        at = np.flatnonzero(d)
+        row.append(at + max(-k, 0))
+        col.append(at + max(k, 0))
+        data.append(d[at].astype(dtype))
+    if not row:
+        return _sp().coo_array(op.shape, dtype=dtype)
+    return _sp().coo_array(
+        (np.concatenate(data), (np.concatenate(row), np.concatenate(col))), shape=op.shape
+    )
+
+
+@_row("sparse")
+def _(op, dtype):
+    return op._init[0]
+
+
+@_row("diag")
+def _(op, dtype):
+    d = op.diagonal()
+    return _sp().dia_array((d[None, :], [0]), shape=op.shape)
+
+
+@_row("identity")
+def _(op, dtype):
+    return _sp().eye_array(op.shape[0], dtype=dtype)
+
+
+@_row("zeros")
+def _(op, dtype):
+    return _sp().coo_array(op.shape, dtype=dtype)
+
+
+@_row("offdiag")
+def _(op, dtype):
+    return _diagonals(op, dtype, [op._attrs[0]])
+
+
+@_row("tridiagonal")
+def _(op, dtype):
+    return _diagonals(op, dtype, (-1, 0, 1))
+
+
+@_row("banded")
+def _(op, dtype):
+    low, up = op._attrs[:2]
+    n = op.shape[0]
+    return _diagonals(op, dtype, range(-min(low, n), min(up, n) + 1))
+
+
+@_row("selection", "permutation")
+def _(op, dtype):
+    m, n = op.shape
+    index = np.asarray(op._init[0])
+    at = (np.arange(m), index % n if n else index)
+    return _sp().coo_array((np.ones(m, dtype), at), shape=op.shape)
+
+
+@_row("difference")
+def _(op, dtype):
+    n, reach = op.shape[1], op.order + 1
+    near = range(-reach, reach + 1)
+    round_again = [s * (n - j) for j in range(reach + 1) for s in (1, -1)]
+    return _diagonals(op, dtype, [*near, *round_again])
+
+
+@_row("laplacian")
+def _(op, dtype):
+    grid = op.grid_shape
+    offsets, stride = [0], 1
+    for g in reversed(grid if isinstance(grid, tuple) else (grid,)):
+        offsets += [stride, -stride, stride * (g - 1), -stride * (g - 1)]
+        stride *= g
+    return _diagonals(op, dtype, offsets)
