@@ -3,8 +3,10 @@ Hermitian eigenvalues, pseudo-inverses.
 
 A question is a table: a row for each head that answers by structure, NumPy on the dense form for
 all others. Rows that ask the same of an operand yield the request, so that no expression is too
-deep."""
+deep. Here are the questions, with the rows of composites and diagonals; those of the other kinds
+are in _answers_values, _answers_norms and _answers_pinv."""
 
+import operator
 import types
 
 import numpy as np
@@ -98,12 +100,16 @@ def _factor_steps(op):
         return [_view(f, op._mode) for f in first]
     if op._by == "inverse":
         return [inv(f) for f in first]
+    if op._by == "scaled":
+        return [op._operands[1] * f for f in first]
     second = yield (op._operands[1],)
-    return [f @ g for f, g in zip(first, second, strict=True)]
+    join = operator.add if op._by == "sum" else operator.matmul
+    return [join(f, g) for f, g in zip(first, second, strict=True)]
 
 
 def _factors(op):
-    """The factors of a Kron, of one that products, views or inverses closed to too."""
+    """The factors of a Kron or the blocks of a BlockDiag, of one that products, views or inverses
+    closed to too."""
     return [_as_precise(f, op) for f in _run(_factor_steps, op)]
 
 
@@ -123,8 +129,18 @@ class _Question:
 
         return add
 
+    def _row_of(self, op):
+        """A kind that is a view or multiple of another answers as those do; what an inverse closed
+        to, as an inverse."""
+        by = op._by if op._init is None else ""
+        if by in ("view", "scaled") and op._head not in ("diag", "identity", "zeros", "kron"):
+            return self.rows.get(by)
+        if by == "inverse" and op._head in ("view", "scaled"):
+            return self.rows.get(by)
+        return self.rows.get(op._head)
+
     def _steps(self, op, *args):
-        row = self.rows.get(op._head)
+        row = self._row_of(op)
         if row is not None and 0 not in op.shape[-2:]:
             found = row(op, *args)
             if isinstance(found, types.GeneratorType):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _core, _errors, _lazy, _scipy
+from . import _answers, _answers_kinds, _core, _errors, _lazy, _scipy  # noqa: F401  (rows)
 from ._forms import as_operator
 from ._functions import inv
 
