@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _answers_kinds, _core, _errors, _lazy, _scipy  # noqa: F401  (rows)
+from . import _answers, _answers_norms, _answers_pinv, _core, _errors, _lazy, _scipy
 from ._forms import as_operator
 from ._functions import inv
 
@@ -24,6 +24,7 @@ __all__ = [
     "svdvals",
 ]
 
+_ROWS = (_answers_norms, _answers_pinv)  # imported for the rows they add to the questions
 _SQRT_HALF, _LOG_2 = math.sqrt(0.5), math.log(2.0)
 _Slogdet = type(np.linalg.slogdet(np.ones((1, 1))))
 
