@@ -63,8 +63,8 @@ lop_status lopk_gbtrs(const lop_mat *ab, int64_t l, int64_t u, const int32_t *ip
 /* Cholesky in place of the upper band: ab (u + 1) x n; and the solve with it. */
 lop_status lopk_pbtrf(const lop_mat *ab, int64_t *info) LOP_MUST_CHECK;
 lop_status lopk_pbtrs(const lop_mat *ab, const lop_mat *b) LOP_MUST_CHECK;
-/* d (n) <- the eigenvalues, ascending, of the symmetric tridiagonal matrix with d on the diagonal and
- * e (n - 1, destroyed) beside it; O(n^2). LOP_SINGULAR where they did not converge. */
+/* d (n) <- the eigenvalues, ascending, of the symmetric tridiagonal matrix with d on the diagonal
+ * and e (n - 1, destroyed) beside it; O(n^2). LOP_SINGULAR where they did not converge. */
 lop_status lopk_sterf(int64_t n, double *d, double *e) LOP_MUST_CHECK;
 
 #endif
