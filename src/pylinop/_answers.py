@@ -3,8 +3,10 @@ Hermitian eigenvalues, pseudo-inverses.
 
 A question is a table: a row for each head that answers by structure, NumPy on the dense form for
 all others. Rows that ask the same of an operand yield the request, so that no expression is too
-deep."""
+deep. Here are the questions, with the rows of composites and diagonals; those of the other kinds
+are in _answers_values, _answers_norms and _answers_pinv."""
 
+import operator
 import types
 
 import numpy as np
@@ -43,7 +45,7 @@ def dense(op):
     return _walk.toarray(op @ _core.Identity(op.shape[-1], np.float64))
 
 
-def _diagonal(op):
+def diagonal_of(op):
     """The main diagonal of a Diag or Identity, inexact."""
     if op.dtype.kind not in "biu":
         return op.diagonal()
@@ -52,7 +54,7 @@ def _diagonal(op):
     return op.diagonal().astype(np.float64)
 
 
-def _within(op):
+def within(op):
     """The operand of a multiple or a view, in the precision of the whole."""
     return _as_precise(op._operands[0], op)
 
@@ -67,7 +69,7 @@ def _as_precise(f, op):
     return f.astype(dtype)
 
 
-def _modulus(c):
+def modulus(c):
     return abs(complex(c))
 
 
@@ -98,16 +100,20 @@ def _factor_steps(op):
         return [_view(f, op._mode) for f in first]
     if op._by == "inverse":
         return [inv(f) for f in first]
+    if op._by == "scaled":
+        return [op._operands[1] * f for f in first]
     second = yield (op._operands[1],)
-    return [f @ g for f, g in zip(first, second, strict=True)]
+    join = operator.add if op._by == "sum" else operator.matmul
+    return [join(f, g) for f, g in zip(first, second, strict=True)]
 
 
-def _factors(op):
-    """The factors of a Kron, of one that products, views or inverses closed to too."""
+def factors_of(op):
+    """The factors of a Kron or the blocks of a BlockDiag, of one that products, views or inverses
+    closed to too."""
     return [_as_precise(f, op) for f in _run(_factor_steps, op)]
 
 
-class _Question:
+class Question:
     """One question of an operator: ``rows`` by head, ``dense`` for all others."""
 
     def __init__(self, dense):
@@ -123,8 +129,18 @@ class _Question:
 
         return add
 
+    def _row_of(self, op):
+        """A kind that is a view or multiple of another answers as those do; what an inverse closed
+        to, as an inverse."""
+        by = op._by if op._init is None else ""
+        if by in ("view", "scaled") and op._head not in ("diag", "identity", "zeros", "kron"):
+            return self.rows.get(by)
+        if by == "inverse" and op._head in ("view", "scaled"):
+            return self.rows.get(by)
+        return self.rows.get(op._head)
+
     def _steps(self, op, *args):
-        row = self.rows.get(op._head)
+        row = self._row_of(op)
         if row is not None and 0 not in op.shape[-2:]:
             found = row(op, *args)
             if isinstance(found, types.GeneratorType):
@@ -140,18 +156,18 @@ class _Question:
 # -- singular values --
 
 
-def _outer(a, b):
+def outer(a, b):
     """All products of an element of a and one of b, in a row."""
     both = a[..., :, None] * b[..., None, :]
     return both.reshape(*both.shape[:-2], -1)
 
 
-svdvals = _Question(lambda a: np.linalg.svdvals(a))
+svdvals = Question(lambda a: np.linalg.svdvals(a))
 
 
 @svdvals.row("diag", "identity")
 def _(op):
-    return np.sort(np.abs(_diagonal(op)), axis=-1)[..., ::-1]
+    return np.sort(np.abs(diagonal_of(op)), axis=-1)[..., ::-1]
 
 
 @svdvals.row("zeros")
@@ -161,7 +177,7 @@ def _(op):
 
 @svdvals.row("scaled")
 def _(op):
-    return _modulus(op._operands[1]) * (yield (_within(op),))
+    return modulus(op._operands[1]) * (yield (within(op),))
 
 
 @svdvals.row("view")
@@ -174,8 +190,8 @@ def _(op):
     k = min(op.shape[-2:])
     _walk.materialising(op, k * real_of(op.dtype).itemsize, False)
     s = np.ones(1)
-    for f in _factors(op):
-        s = _outer(s, (yield (f,)))
+    for f in factors_of(op):
+        s = outer(s, (yield (f,)))
     rest = np.zeros((*s.shape[:-1], k - s.shape[-1]))  # tall and wide factors together
     return np.concatenate([np.sort(s, axis=-1)[..., ::-1], rest], axis=-1)
 
@@ -183,7 +199,7 @@ def _(op):
 # -- norms --
 
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
-norm = _Question(lambda a, ord: np.linalg.matrix_norm(a, ord=ord))
+norm = Question(lambda a, ord: np.linalg.matrix_norm(a, ord=ord))
 
 
 def _turned(ord, mode):
@@ -192,7 +208,7 @@ def _turned(ord, mode):
     return other.get(ord, ord) if mode & _T else ord
 
 
-def _norm_of_values(s, ord):
+def norm_of_values(s, ord):
     """The norm of diag(s), s not negative."""
     if ord == "fro":
         return np.linalg.norm(s, axis=-1)
@@ -203,7 +219,7 @@ def _norm_of_values(s, ord):
 
 @norm.row("diag", "identity")
 def _(op, ord):
-    return _norm_of_values(np.abs(_diagonal(op)), ord)
+    return norm_of_values(np.abs(diagonal_of(op)), ord)
 
 
 @norm.row("zeros")
@@ -213,7 +229,7 @@ def _(op, ord):
 
 @norm.row("scaled")
 def _(op, ord):
-    return _modulus(op._operands[1]) * (yield _within(op), ord)
+    return modulus(op._operands[1]) * (yield within(op), ord)
 
 
 @norm.row("view")
@@ -226,30 +242,30 @@ def _(op, ord):
     if ord == -2 and not _full_rank_possible(op):
         return np.zeros(op.shape[:-2])
     whole = np.ones(())
-    for f in _factors(op):
+    for f in factors_of(op):
         whole = whole * (yield f, ord)
     return whole
 
 
 def _full_rank_possible(op):
     """Are all factors of a Kron tall, or all wide? Else the least singular value is 0."""
-    shapes = [f.shape[-2:] for f in _factors(op)]
+    shapes = [f.shape[-2:] for f in factors_of(op)]
     return all(m >= n for m, n in shapes) or all(m <= n for m, n in shapes)
 
 
 # -- condition, rank --
 
-cond = _Question(lambda a, p: np.linalg.cond(a, p))
+cond = Question(lambda a, p: np.linalg.cond(a, p))
 
 
 @cond.row("diag", "identity")
 def _(op, p):
-    s = np.abs(_diagonal(op))
+    s = np.abs(diagonal_of(op))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if p in (2, -2):
-            c = _norm_of_values(s, p) / _norm_of_values(s, -p)
+            c = norm_of_values(s, p) / norm_of_values(s, -p)
         else:
-            c = _norm_of_values(s, p) * _norm_of_values(1 / s, p)
+            c = norm_of_values(s, p) * norm_of_values(1 / s, p)
     return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
 
 
@@ -260,9 +276,9 @@ def _(op, p):
 
 @cond.row("scaled")
 def _(op, p):
-    if not 0 < _modulus(op._operands[1]) < np.inf:
+    if not 0 < modulus(op._operands[1]) < np.inf:
         return NotImplemented
-    return (yield _within(op), p)
+    return (yield within(op), p)
 
 
 @cond.row("view")
@@ -275,7 +291,7 @@ def _(op, p):
     if not _full_rank_possible(op):
         return np.full(op.shape[:-2], 0.0 if p == -2 else np.inf)
     whole = np.ones(())
-    for f in _factors(op):
+    for f in factors_of(op):
         whole = whole * (yield f, p)
     return whole
 
@@ -283,12 +299,12 @@ def _(op, p):
 # -- eigenvalues of Hermitian operators --
 
 
-hermitian = _Question(lambda a: bool(np.array_equal(a, np.swapaxes(a, -1, -2).conj())))
+hermitian = Question(lambda a: bool(np.array_equal(a, np.swapaxes(a, -1, -2).conj())))
 
 
 @hermitian.row("diag", "identity")
 def _(op):
-    return not np.iscomplexobj(d := _diagonal(op)) or not d.imag.any()
+    return not np.iscomplexobj(d := diagonal_of(op)) or not d.imag.any()
 
 
 @hermitian.row("zeros")
@@ -308,18 +324,18 @@ def _(op):
 
 @hermitian.row("kron")
 def _(op):
-    for f in _factors(op):
+    for f in factors_of(op):
         if f.shape[-1] != f.shape[-2] or not (yield (f,)):
             return False
     return True
 
 
-eigvalsh = _Question(lambda a, uplo: np.linalg.eigvalsh(a, uplo))
+eigvalsh = Question(lambda a, uplo: np.linalg.eigvalsh(a, uplo))
 
 
 @eigvalsh.row("diag", "identity")
 def _(op, uplo):
-    return np.sort(_diagonal(op).real, axis=-1)
+    return np.sort(diagonal_of(op).real, axis=-1)
 
 
 @eigvalsh.row("zeros")
@@ -332,7 +348,7 @@ def _(op, uplo):
     c = complex(op._operands[1])
     if c.imag:
         return NotImplemented
-    return np.sort(c.real * (yield _within(op), uplo), axis=-1)
+    return np.sort(c.real * (yield within(op), uplo), axis=-1)
 
 
 @eigvalsh.row("view")
@@ -345,19 +361,19 @@ def _(op, uplo):
     if not hermitian(op):  # (iA) (x) (-iB) may be Hermitian, its factors are not
         return NotImplemented
     w = np.ones(1)
-    for f in _factors(op):
-        w = _outer(w, (yield f, uplo))
+    for f in factors_of(op):
+        w = outer(w, (yield f, uplo))
     return np.sort(w, axis=-1)
 
 
 # -- pseudo-inverse --
 
-pinv = _Question(lambda a, how: _core.Dense(np.linalg.pinv(a, **how)))
+pinv = Question(lambda a, how: _core.Dense(np.linalg.pinv(a, **how)))
 
 
 @pinv.row("diag")
 def _(op, how):
-    d = _diagonal(op)
+    d = diagonal_of(op)
     s = np.abs(d)
     r = how.get("rtol", how.get("rcond"))
     r = 1e-15 if r is None and "rtol" not in how else r
@@ -385,7 +401,7 @@ def _(op, how):
         r = 1 / c if c else np.inf
     if not np.isfinite(r):
         return NotImplemented
-    return r * (yield _within(op), how)
+    return r * (yield within(op), how)
 
 
 @pinv.row("view")
@@ -396,6 +412,6 @@ def _(op, how):
 @pinv.row("kron")
 def _(op, how):
     found = []
-    for f in _factors(op):
+    for f in factors_of(op):
         found.append((yield f, how))
     return _core.Kron(*found)

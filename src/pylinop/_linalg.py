@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _core, _errors, _lazy, _scipy
+from . import _answers, _answers_norms, _answers_pinv, _core, _errors, _lazy, _scipy
 from ._forms import as_operator
 from ._functions import inv
 
@@ -24,6 +24,7 @@ __all__ = [
     "svdvals",
 ]
 
+_ROWS = (_answers_norms, _answers_pinv)  # imported for the rows they add to the questions
 _SQRT_HALF, _LOG_2 = math.sqrt(0.5), math.log(2.0)
 _Slogdet = type(np.linalg.slogdet(np.ones((1, 1))))
 
@@ -211,10 +212,11 @@ def slogdet(A: Any) -> Any:
 
     Notes
     -----
-    Diagonals, Kronecker and other products, powers, inverses, multiples and declared triangles
-    exactly as far as rounding goes: with p factors met on the way (np for A^p) the absolute error
-    of ``logabsdet`` is at most (p + 2 |logabsdet|) u. By LU, or Cholesky, it is that of the
-    nearby matrix the factors belong to: about n u cond(A) more.
+    Diagonals, Kronecker and other products, block diagonals, powers, inverses, multiples,
+    permutations, transforms and triangles exactly as far as rounding goes: with p factors met on
+    the way (np for A^p) the absolute error of ``logabsdet`` is at most (p + 2 |logabsdet|) u. By
+    LU or Cholesky (within the band where there is one), by a spectrum or the determinant lemma it
+    is that of a nearby matrix: about n u cond(A) more.
 
     Examples
     --------
@@ -271,7 +273,7 @@ def logdet(A: Any) -> Any:
 
 
 def svdvals(A: Any) -> Any:
-    """The singular values, descending: those of Diag, Kron, ... by structure.
+    """The singular values, descending: those of Diag, Kron, Circulant, ... by structure.
 
     Parameters
     ----------
@@ -316,8 +318,8 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
 
     Notes
     -----
-    Diag, Identity, Zeros, Kron, multiples and transposes of them in closed form; all others by
-    NumPy on the dense form.
+    By the parameters, or from `svdvals`, where a kind has an immediate answer (docs/linalg.md has
+    the table); all others by NumPy on the dense form.
 
     Examples
     --------
@@ -440,8 +442,9 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
     Returns
     -------
     LinearOperator
-        Diag and Kron again where A is one (a Kron factor by factor: what counts as zero is decided
-        in each), their multiples and transposes; otherwise a Dense, computed now.
+        Diag, Kron, Circulant, BlockDiag, LowRank, ... again where A is one (a Kron factor by
+        factor: what counts as zero is decided in each), their multiples and transposes; otherwise
+        a Dense, computed now.
 
     Examples
     --------

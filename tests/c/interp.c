@@ -322,6 +322,14 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
     batch.ndim -= node->core;
     tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim],
                   node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
+    if (!strcmp(what, "detclosed")) {
+        const int64_t *i = node->attr.i, q = ((i[0] % 4) + 4) % 4;
+        long double v =
+            powl((long double)i[1], (long double)i[2] / 2) * powl(2, (long double)i[3] / 2);
+        t->v[0] =
+            (val){0, q % 2 ? 0 : v * (long double)(1 - q), q % 2 ? v * (long double)(2 - q) : 0, v};
+        return t;
+    }
     if (!strcmp(what, "detconst")) {
         for (int64_t e = 0; e < t->nb; e++) t->v[2 * e] = node->attr.i[0] ? one() : (val){0};
         return t;
@@ -545,7 +553,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     if (node->op == &lop_op_array) return leaf(p, node);
     if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") ||
-        !strcmp(s, "ones") || !strcmp(s, "detconst"))
+        !strcmp(s, "ones") || !strcmp(s, "detconst") || !strcmp(s, "detclosed"))
         return constant(p, node, s);
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);

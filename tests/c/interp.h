@@ -40,7 +40,9 @@ void ip_open(ip *p, const lop_rand *rand, lop_dtype dt, bool fft);
  * when it cannot be evaluated. */
 const tv *ip_eval(ip *p, const lop_node *node);
 void ip_close(ip *p);
-/* interp_det.c: y[0] <- the determinant that head `node->op->name` makes of a (n x n, a vector of
+/* interp_det.c: the determinant of a, n x n in C order. */
+val ip_determinant(const val *a, int64_t n);
+/* The same file: y[0] <- the determinant that head `node->op->name` makes of a (n x n, a vector of
  * n, or a determinant) and b; y[1] stays 0. The library's pair (mantissa, exponent) is (det, 0)
  * here. */
 void ip_det(ip *p, const lop_node *node, val *y, const val *a, int64_t n, const val *b);

@@ -162,6 +162,65 @@ static void bandsolve(ip *p, const lop_node *node, mv y, const mv *c) {
     solved(p, node, banded, c, node->attr.i[3], c[1], y);
 }
 
+/* y = (det A, 0) with A, n x n, from its filler. */
+static void det_of(ip *p, const lop_node *node, filler f, int64_t n, const mv *c, mv y) {
+    lop_shape none = {0};
+    tv *a = ip_blank(p, &none, 2, n, n);
+    f(p, node, ip_part(a, &none, 0), c);
+    y.v[0] = ip_determinant(a->v, n);
+}
+static void detperm(ip *p, const lop_node *node, mv y, const mv *c) {
+    det_of(p, node, permutation, c[0].m, c, y);
+}
+static void dettri(ip *p, const lop_node *node, mv y, const mv *c) {
+    det_of(p, node, tridiagonal, c[1].m, c, y);
+}
+static void detband(ip *p, const lop_node *node, mv y, const mv *c) {
+    det_of(p, node, banded, c[0].n, c, y);
+}
+static void dethouse(ip *p, const lop_node *node, mv y, const mv *c) {
+    det_of(p, node, householder, c[0].m, c, y);
+}
+static void around(ip *p, const lop_node *node, mv y, const mv *c) {
+    const lop_shape *s = &node->child[1]->shape;
+    (void)p;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++) {
+            int64_t from = 0, block = y.m, row = i, column = j;
+            for (int l = 0; l < s->ndim; l++) {
+                block /= s->dim[l];
+                int64_t d = row / block - column / block;
+                row %= block;
+                column %= block;
+                from += (d < 0 ? d + s->dim[l] : d) * block;
+            }
+            *at(y, i, j) = c[0].v[from];
+        }
+}
+static void detcirc(ip *p, const lop_node *node, mv y, const mv *c) {
+    det_of(p, node, around, c[0].m, c, y);
+}
+/* Neighbours on a grid, with zeros beyond its ends. */
+static void grid(ip *p, const lop_node *node, mv y, const mv *c) {
+    const lop_shape *s = &node->child[0]->shape;
+    (void)p;
+    (void)c;
+    for (int64_t i = 0; i < y.m; i++) {
+        int64_t right = 1;
+        *at(y, i, i) = number(-2 * s->ndim);
+        for (int l = s->ndim - 1; l >= 0; right *= s->dim[l], l--) {
+            int64_t k = i / right % s->dim[l];
+            if (k > 0) *at(y, i, i - right) = unit();
+            if (k + 1 < s->dim[l]) *at(y, i, i + right) = unit();
+        }
+    }
+}
+static void detgrid(ip *p, const lop_node *node, mv y, const mv *c) {
+    int64_t n = 1;
+    for (int l = 0; l < node->child[0]->shape.ndim; l++) n *= node->child[0]->shape.dim[l];
+    det_of(p, node, grid, n, c, y);
+}
+
 static const struct {
     const char *name;
     filler fill;
@@ -169,7 +228,8 @@ static const struct {
 #define HEAD(name) {#name, name}
     HEAD(permutation), HEAD(invperm),    HEAD(compose),   HEAD(offdiag),    HEAD(tridiagonal),
     HEAD(tridisolve),  HEAD(banded),     HEAD(bandsolve), HEAD(triangular), HEAD(full),
-    HEAD(householder), HEAD(difference), HEAD(laplacian),
+    HEAD(householder), HEAD(difference), HEAD(laplacian), HEAD(detperm),    HEAD(dettri),
+    HEAD(detband),     HEAD(dethouse),   HEAD(detcirc),   HEAD(detgrid),
 #undef HEAD
 };
 
@@ -187,6 +247,7 @@ const tv *ip_band(ip *p, const lop_node *node) {
     for (int i = 0; i < node->n && i < MOST; i++) {
         child[i] = ip_eval(p, node->child[i]);
         if (!child[i]) return NULL;
+        if (node->child[i]->op == &lop_op_sizes) continue; /* its shape is no batch */
         if (!ip_broadcast(&batch, &child[i]->batch, &both)) {
             p->why = "batches do not broadcast";
             return NULL;

@@ -90,16 +90,17 @@ static const tv *pair_of(ip *p, const lop_node *node, bool khatri) {
 }
 
 static bool is_composed(const char *s) {
-    static const char *const heads[] = {"blockdiag",     "blocks",  "block",      "grid", "instead",
-                                        "lowrankupdate", "kronsum", "congruence", "root", "eigen",
-                                        "elementwise",   "khatri",  "khatrirao"};
+    static const char *const heads[] = {
+        "blockdiag", "blocks",     "block", "grid",  "instead",     "detcheck", "lowrankupdate",
+        "kronsum",   "congruence", "root",  "eigen", "elementwise", "khatri",   "khatrirao"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
-    if (!strcmp(s, "instead")) return ip_eval(p, node->child[0]); /* the first arm */
+    if (!strcmp(s, "instead") || !strcmp(s, "detcheck"))
+        return ip_eval(p, node->child[0]); /* the first arm */
     if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
         return sandwich(p, node);
     if (!strcmp(s, "elementwise")) return pair_of(p, node, false);

@@ -12,7 +12,7 @@ static number load(val v) { return CMPLXL(v.re, v.im); }
 static val made(number z, long double mag) { return (val){0, creall(z), cimagl(z), mag}; }
 
 /* mag: all terms of Leibniz' formula with the largest element for every one. */
-static val determinant(const val *a, int64_t n) {
+val ip_determinant(const val *a, int64_t n) {
     number *w = malloc((size_t)(n * n + 1) * sizeof *w), all = 1;
     if (!w) abort();
     long double top = 0;
@@ -63,6 +63,6 @@ void ip_det(ip *p, const lop_node *node, val *y, const val *a, int64_t n, const 
         *y = (val){0, 1, 0, 1};
         for (int64_t i = 0; i < n; i++) *y = times(*y, a[i]);
     } else {
-        *y = determinant(a, n);
+        *y = ip_determinant(a, n);
     }
 }

@@ -84,6 +84,16 @@ LOP_BUILD(det_const);
 LOP_BUILD(det_view);
 LOP_BUILD(det_scaled);
 LOP_BUILD(det_kron);
+LOP_BUILD(det_blockdiag);
+LOP_BUILD(det_permutation);
+LOP_BUILD(det_offdiag);
+LOP_BUILD(det_full);
+LOP_BUILD(det_tridiagonal);
+LOP_BUILD(det_dft);
+LOP_BUILD(det_dct);
+LOP_BUILD(det_hadamard);
+LOP_BUILD(det_laplacian);
+LOP_BUILD(det_difference);
 /* builds_slice.c */
 LOP_BUILD(slice_close);
 LOP_BUILD(slice_in);
@@ -127,6 +137,7 @@ LOP_BUILD(scaled_lowrank);
 LOP_BUILD(lowrank_plus);
 LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
+LOP_BUILD(det_update);
 /* builds_compose.c */
 LOP_BUILD(hadamard_diag);
 LOP_BUILD(apply_hadamard);

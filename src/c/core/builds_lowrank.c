@@ -133,16 +133,18 @@ LOP_BUILD(lowrank_plus) {
     return st;
 }
 
-/* base + lowrank, in either order: the sum is the root, or what the root solves with. */
+/* base + lowrank, in either order: the sum is the root, or what the root acts on. */
 LOP_BUILD(plus_lowrank) {
-    bool solve = m->root->op == &lop_op_solve;
-    const lop_node *sum = solve ? m->root->child[0] : m->root, *update = NULL;
+    bool acts = m->root->op != &lop_op_sum;
+    const lop_node *sum = acts ? m->root->child[0] : m->root, *update = NULL, *child[2] = {NULL};
     bool last = sum->child[1]->op == &lop_op_lowrank;
     parts p = parts_of(sum->child[last ? 1 : 0]);
     p.base = sum->child[last ? 0 : 1];
-    lop_status st = from_parts(mk, &p, solve ? &update : out);
-    if (st != LOP_OK || !solve) return st;
-    st = lop_make2(mk, &lop_op_solve, NULL, update, m->root->child[1], out);
+    lop_status st = from_parts(mk, &p, acts ? &update : out);
+    if (st != LOP_OK || !acts) return st;
+    child[0] = update;
+    if (m->root->n > 1) child[1] = m->root->child[1];
+    st = lop_make(mk, m->root->op->name, &m->root->attr, m->root->n, child, NULL, out);
     lop_node_unref(update);
     return st;
 }
@@ -221,6 +223,34 @@ LOP_BUILD(solve_update) {
     if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
     const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    woodbury_close(&s);
+    return st;
+}
+
+/* det(B + U C V^H) = det B det(I + C V^H B^-1 U), where B^-1 and the small matrix solve A x = v for
+ * the probe v with a small residual, and B is not much worse than A; else LU of the dense form. */
+LOP_BUILD(det_update) {
+    woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
+    lop_check k = {.mk = mk, .a = s.a};
+    const lop_node *base = NULL, *small = NULL, *det = NULL, *x = NULL, *r = NULL, *dense = NULL,
+                   *alt = NULL, *u = NULL;
+    s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
+    lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = lop_check_open(&k, (lop_dtype)(s.dt.i[3] - 1));
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_detlu, NULL, s.cap, &small);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_detmul, NULL, base, small, &det);
+    if (st == LOP_OK) st = woodbury_solve(&s, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_detlu, NULL, dense, &alt);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.p.u, &u);
+    const lop_node *w = s.w ? s.w->child[0] : NULL,
+                   *child[9] = {det, x, r, k.v, k.q, k.v, w, u, alt};
+    if (st == LOP_OK) st = lop_make(mk, "detcheck", NULL, 9, child, NULL, out);
+    const lop_node *gone[] = {base, small, det, x, r, dense, alt, u};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
     woodbury_close(&s);

@@ -96,6 +96,11 @@ lop_truth lop_when_square_factors(const lop_match *m) {
     return truth(square_factors(m->root->child[0]));
 }
 
+lop_truth lop_when_oblong_factors(const lop_match *m) {
+    const lop_node *k = m->root->child[0];
+    return truth(lop_is_square(k) && !square_factors(k));
+}
+
 lop_truth lop_when_factors_differ(const lop_match *m) {
     return truth(!lop_kron_is_plain(m->root->child[0], m->root->dtype));
 }

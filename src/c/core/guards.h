@@ -48,6 +48,8 @@ lop_truth lop_when_cast_widens(const lop_match *m);  /* the inner cast loses not
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
 lop_truth lop_when_thin(const lop_match *m); /* a square product whose inner size is the smaller */
+lop_truth lop_when_oblong_factors(
+    const lop_match *m); /* the root's square child is a kron or blockdiag of some that are not */
 lop_truth lop_when_same_sizes(const lop_match *m); /* the root's two children have the same sizes */
 lop_truth lop_when_low_update(
     const lop_match *m); /* the root solves with a low rank added to what is cheap to solve for */

@@ -106,6 +106,31 @@ lop_status lopk_ptsv(const lop_mat *d, const lop_mat *e, bool conj_e, void *work
     return *where < 0 ? LOP_OK : LOP_SINGULAR;
 }
 
+/* Vector `which` of the work, as k_band_solve_t.h lays it out. */
+static char *work_at(void *work, int64_t n, lop_dtype dt, int which) {
+    return (char *)work + (size_t)which * (((size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63);
+}
+lop_status lopk_gttrf(const lop_mat *dl, const lop_mat *d, const lop_mat *du, void *work,
+                      lop_mat *pivots, bool *odd) {
+    const int64_t n = d->m;
+    const lop_mat none = {NULL, n, 0, 1, 1, d->dt};
+    int64_t where;
+    *odd = false;
+    *pivots = (lop_mat){work_at(work, n, d->dt, 1), n, 1, 1, 1, d->dt};
+    lop_status st = lopk_gtsv(dl, d, du, work, &none, &where);
+    const unsigned char *swap = (const unsigned char *)work_at(work, n, d->dt, 4);
+    for (int64_t i = 0; st == LOP_OK && i < n; i++) *odd ^= swap[i] != 0;
+    return st;
+}
+lop_status lopk_pttrf(const lop_mat *d, const lop_mat *e, bool conj_e, void *work,
+                      lop_mat *pivots) {
+    const int64_t n = d->m;
+    const lop_mat none = {NULL, n, 0, 1, 1, d->dt};
+    int64_t where;
+    *pivots = (lop_mat){work_at(work, n, d->dt, 1), n, 1, 1, 1, lop_dtype_real(d->dt)};
+    return lopk_ptsv(d, e, conj_e, work, &none, &where);
+}
+
 lop_status lopk_pbsv(const lop_mat *ab, bool conj_a, void *work, const lop_mat *b, int64_t *where) {
     LOP_ASSERT(lop_is_blas(b->dt) && b->dt == ab->dt && b->m == ab->n);
     *where = b->m > 0 ? BY_FLOAT(b->dt, pbsv, ab, conj_a, work, b) : -1;

@@ -36,6 +36,13 @@ lop_status lopk_gtsv(const lop_mat *dl, const lop_mat *d, const lop_mat *du, voi
 lop_status lopk_ptsv(const lop_mat *d, const lop_mat *e, bool conj_e, void *work, const lop_mat *b,
                      int64_t *where) LOP_MUST_CHECK;
 
+/* The eliminations alone, for determinants: *pivots are the n pivots, in `work` (of ptsv's real
+ * ones); *odd: rows were exchanged an odd number of times. LOP_SINGULAR as above. */
+lop_status lopk_gttrf(const lop_mat *dl, const lop_mat *d, const lop_mat *du, void *work,
+                      lop_mat *pivots, bool *odd) LOP_MUST_CHECK;
+lop_status lopk_pttrf(const lop_mat *d, const lop_mat *e, bool conj_e, void *work,
+                      lop_mat *pivots) LOP_MUST_CHECK;
+
 /* Hermitian positive definite band: L D L^H from the upper half, ab (u + 1) x n with the diagonal
  * in its last row; conj_a: of the conjugate matrix. work: (u + 1) n elements. For few diagonals,
  * where LAPACK's blocks do not pay. */
@@ -56,5 +63,8 @@ lop_status lopk_gbtrs(const lop_mat *ab, int64_t l, int64_t u, const int32_t *ip
 /* Cholesky in place of the upper band: ab (u + 1) x n; and the solve with it. */
 lop_status lopk_pbtrf(const lop_mat *ab, int64_t *info) LOP_MUST_CHECK;
 lop_status lopk_pbtrs(const lop_mat *ab, const lop_mat *b) LOP_MUST_CHECK;
+/* d (n) <- the eigenvalues, ascending, of the symmetric tridiagonal matrix with d on the diagonal
+ * and e (n - 1, destroyed) beside it; O(n^2). LOP_SINGULAR where they did not converge. */
+lop_status lopk_sterf(int64_t n, double *d, double *e) LOP_MUST_CHECK;
 
 #endif

@@ -59,3 +59,9 @@ lop_status lopk_pbtrs(const lop_mat *ab, const lop_mat *b) {
                           (int)ab->m, b->p, ld(b)),
                      NULL);
 }
+
+lop_status lopk_sterf(int64_t n, double *d, double *e) {
+    if (n == 0) return LOP_OK;
+    if (n > INT32_MAX) return LOP_OVERFLOW;
+    return status_of(LAPACK(LAPACKE_dsterf_work)((int)n, d, e), NULL);
+}

@@ -5,6 +5,8 @@
  * while ab keeps its content; declared positive definite pbtrf and pbtrs, and LU where that fails.
  * attr.i: l, u, what is promised (LOP_ASSUME_*). */
 #include "core/rand.h"
+#include "det.h"
+#include "kernels/k_blas.h"
 #include "kernels/k_band.h"
 #include "kernels/kernels.h"
 
@@ -218,6 +220,13 @@ static lop_status room_of(const lop_attr *a, int64_t n, lop_dtype dt, room *r, l
     return LOP_OK;
 }
 
+/* The diagonal of the factor's U, as one whose elements lie on a matrix' diagonal. */
+static lop_mat pivots_of(void *factor, const room *r, int64_t n, lop_dtype dt) {
+    char *first = (char *)factor + (r->l + r->u) * (int64_t)lop_dtype_size(dt);
+    return (lop_mat){first, n, n, r->rows, 0, dt};
+}
+
+/* A zero pivot is no failure here: whoever divides by it looks. */
 static lop_status run_gbtrf(const lop_call *c) {
     const lop_mat *ab = c->a[1];
     const lop_attr *a = &c->step->attr;
@@ -232,9 +241,7 @@ static lop_status run_gbtrf(const lop_call *c) {
     to.m = from.m = r.l + r.u + 1;
     lopk_copy(&to, &from);
     st = lopk_gbtrf(&f, r.l, r.u, (int32_t *)(void *)((char *)f.p + r.factor), &info);
-    if (st == LOP_SINGULAR)
-        return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
-                        (long long)info, (long long)n);
+    if (st == LOP_SINGULAR) return LOP_OK;
     return st == LOP_OVERFLOW
                ? lop_fail(c->err, st, "LAPACK takes no band of %lld columns", (long long)n)
                : st;
@@ -265,7 +272,12 @@ static lop_status run_gbtrs(const lop_call *c) {
     lop_status st = room_of(&c->step->attr, y->m, y->dt, &r, c->err);
     if (st != LOP_OK) return st;
     const lop_mat f = {c->a[1]->p, r.rows, y->m, 1, r.rows, y->dt},
-                  x = copy_in(c, 0, c->a[2], mode == LOP_C);
+                  d = pivots_of(c->a[1]->p, &r, y->m, y->dt);
+    const int64_t zero = lopk_diag_has_zero(&d);
+    if (zero >= 0)
+        return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
+                        (long long)zero + 1, (long long)y->m);
+    const lop_mat x = copy_in(c, 0, c->a[2], mode == LOP_C);
     st = lopk_gbtrs(&f, r.l, r.u, (const int32_t *)(void *)((char *)f.p + r.factor), trans[mode],
                     &x);
     if (st == LOP_OK) copy_out(y, &x, mode == LOP_C);
@@ -316,6 +328,14 @@ static lop_status run_gbsv(const lop_call *c) {
     return run_gbtrs(&back);
 }
 
+/* The slot of gbtrf's factor of slot `ab`; -1 with the status in *st. */
+static int emit_factor(lop_emit *e, const lop_node *self, const room *r, int ab, lop_status *st) {
+    const lop_attr shape = {.i = {self->attr.i[0], self->attr.i[1], 0, 0}};
+    const double n = (double)lop_cols(self->child[0]);
+    const double work = 2.0 * (double)r->l * (double)(r->l + r->u + 1) * n;
+    return lop_emit_derived(e, "gbtrf", run_gbtrf, r->whole, 1, &ab, &shape, 0, work, st);
+}
+
 static lop_step *one_step(lop_emit *e, const lop_node *self, const char *name, lop_run how, int out,
                           const int *in, size_t scratch) {
     lop_step *s = lop_emit_step(e, name, how, out, 2, in);
@@ -352,12 +372,98 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
         s->when_set = true;
         return LOP_OK;
     }
-    lop_attr shape = {.i = {self->attr.i[0], self->attr.i[1], 0, 0}};
-    double work = 2.0 * (double)r.l * (double)(r.l + r.u + 1) * (double)n;
-    in[0] = lop_emit_derived(e, "gbtrf", run_gbtrf, r.whole, 1, in, &shape, 0, work, &st);
+    in[0] = emit_factor(e, self, &r, in[0], &st);
     if (in[0] < 0) return st;
     return one_step(e, self, "gbtrs", run_gbtrs, out, in, x) ? LOP_OK : LOP_NOMEM;
 }
 const lop_op lop_op_bandsolve = {
     LOP_NAMED(bandsolve), .cls = LOP_ARRAY,    .min = 2, .max = 2, .ints = 4,
     .infer = infer_solve, .lower = lower_solve};
+
+/* -- detband: child ab; attributes as the kind's. The factor is the one of the solves. */
+
+static lop_status infer_det(lop_node *n, lop_err *err) {
+    const lop_node *ab = n->child[0];
+    lop_status st = check(n, ab, err);
+    if (st == LOP_OK && !lop_is_blas(ab->dtype))
+        st = lop_fail(err, LOP_DTYPE, "%s takes diagonals of floats", n->op->name);
+    return st == LOP_OK ? lop_pair_infer(n, &ab->shape, 2, ab->dtype) : st;
+}
+
+static lop_pair of_factor(void *factor, const room *r, int64_t n, lop_dtype dt) {
+    const lop_mat d = pivots_of(factor, r, n, dt);
+    const int32_t *ipiv = (const int32_t *)(void *)((char *)factor + r->factor);
+    lop_pair a = lop_pair_product(&d);
+    for (int64_t i = 0; i < n; i++)
+        if (ipiv[i] != (int32_t)(i + 1)) a = (lop_pair){-a.re, -a.im, a.e};
+    return a;
+}
+/* attr.i of these: l, u, dtype, size. */
+static lop_status run_det(const lop_call *c) {
+    const lop_attr *a = &c->step->attr;
+    room r;
+    lop_status st = room_of(a, a->i[3], (lop_dtype)a->i[2], &r, c->err);
+    if (st != LOP_OK) return st;
+    lop_pair_store(c->a[0], of_factor(c->a[1]->p, &r, a->i[3], (lop_dtype)a->i[2]));
+    return LOP_OK;
+}
+static lop_status run_det_direct(const lop_call *c) {
+    const lop_attr *a = &c->step->attr;
+    const lop_mat f = {c->scratch, 0, 0, 1, 1, LOP_u8};
+    lop_call factor = *c, rest = *c;
+    factor.a[0] = rest.a[1] = &f;
+    lop_status st = run_gbtrf(&factor);
+    return st == LOP_OK && a->i[3] >= 0 ? run_det(&rest) : st;
+}
+static lop_status run_det_positive(const lop_call *c) {
+    const lop_mat *ab = c->a[1];
+    const lop_attr *a = &c->step->attr;
+    room r;
+    int64_t info;
+    lop_status st = room_of(a, ab->n, ab->dt, &r, c->err);
+    if (st != LOP_OK) return st;
+    const lop_mat f = {c->scratch, r.u + 1, ab->n, 1, r.u + 1, ab->dt};
+    lop_mat from = *ab;
+    from.p = (char *)ab->p + (a->i[1] - r.u) * ab->rs * (int64_t)lop_dtype_size(f.dt);
+    from.m = r.u + 1;
+    lopk_copy(&f, &from);
+    st = lopk_pbtrf(&f, &info);
+    if (st == LOP_OVERFLOW)
+        return lop_fail(c->err, st, "LAPACK takes no band of %lld columns", (long long)ab->n);
+    if (st != LOP_OK) return st;
+    const lop_mat d = {(char *)f.p + r.u * (int64_t)lop_dtype_size(f.dt), f.n, 1, r.u + 1, 1, f.dt};
+    const lop_pair l = lop_pair_product(&d);
+    lop_pair_store(c->a[0], lop_pair_times(l, l, lop_is_complex(f.dt)));
+    return LOP_OK;
+}
+static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
+    const lop_node *ab = self->child[0];
+    const lop_attr how = {.i = {self->attr.i[0], self->attr.i[1], ab->dtype, lop_cols(ab)}};
+    const bool positive = self->attr.i[2] == LOP_ASSUME_POSITIVE;
+    int in = lop_emit_value(e, ab), mask = -1;
+    room r;
+    lop_status st = room_of(&self->attr, lop_cols(ab), ab->dtype, &r, lop_emit_err(e));
+    if (st != LOP_OK) return st;
+    if (positive) {
+        mask = lop_emit_mask(e, out, &st);
+        if (mask < 0) return st;
+        lop_step *s = lop_emit_step(e, "pbtrf", run_det_positive, out, 1, &in);
+        if (!s) return LOP_NOMEM;
+        s->attr = how;
+        s->fail = mask;
+        s->scratch = r.factor;
+        s->flops = (double)r.u * (double)(r.u + 1) * (double)lop_cols(ab);
+    } else {
+        in = emit_factor(e, self, &r, in, &st);
+        if (in < 0) return st;
+    }
+    lop_step *s = lop_emit_step(e, "detband", positive ? run_det_direct : run_det, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->attr = how;
+    s->when = mask;
+    s->when_set = positive;
+    s->scratch = positive ? r.whole : 0;
+    return LOP_OK;
+}
+const lop_op lop_op_detband = {LOP_NAMED(detband), .cls = LOP_ARRAY,   .min = 1,          .max = 1,
+                               .ints = 3,          .infer = infer_det, .lower = lower_det};

@@ -7,7 +7,9 @@
  * |C| of this one for a right-hand side as near: backward stable at any condition, no check is
  * needed. */
 #include "conv.h"
+#include "det.h"
 
+#include <math.h>
 #include <string.h>
 
 static void geometry(const lop_node *sizes, lopk_conv *c) {
@@ -185,3 +187,115 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_circsolve = {
     LOP_NAMED(circsolve), .cls = LOP_ARRAY,    .min = 3, .max = 3, .ints = 1,
     .infer = infer_solve, .lower = lower_solve};
+
+/* -- detcirc: the product of the eigenvalues; children c, sizes -- */
+
+static lop_status infer_det(lop_node *n, lop_err *err) {
+    const lop_node *c = n->child[0];
+    lop_status st = lop_conv_infer(n, c, n->child[1], err);
+    if (st == LOP_OK && !lop_is_blas(c->dtype))
+        st = lop_fail(err, LOP_DTYPE, "detcirc takes a vector of floats");
+    return st == LOP_OK ? lop_pair_infer(n, &c->shape, 1, c->dtype) : st;
+}
+
+/* 2^k times c, near 1 at its largest: what the transform adds up stays in range. */
+static double near_one(const lop_mat *to, const lop_mat *c) {
+    double top = 0;
+    int k = 0;
+    for (int64_t i = 0; i < c->m; i++) {
+        const double _Complex z = lop_get(c->dt, c->p, i * c->rs);
+        top = fmax(top, fmax(fabs(creal(z)), fabs(cimag(z))));
+    }
+    lopk_copy(to, c);
+    if (!(top > 0 && isfinite(top))) return 0;
+    (void)frexp(top, &k);
+    lopk_scale(to, ldexp(1, -k / 2), 0, to); /* 2^-k alone may be out of range */
+    lopk_scale(to, ldexp(1, -k + k / 2), 0, to);
+    return (double)k;
+}
+
+/* Of a real c the spectrum has half of its last level; the rest are conjugates. So the product is
+ * real: of |z|^2, and of those that are their own conjugates. */
+static lop_pair of_half(const char *spectrum, lop_dtype wide, const int64_t *n, int64_t levels) {
+    const int64_t last = n[levels - 1], row = last / 2 + 1;
+    int64_t lines = 1;
+    lop_pair all = {1, 0, 0};
+    for (int64_t l = 0; l + 1 < levels; l++) lines *= n[l];
+    for (int64_t o = 0; o < lines; o++) {
+        int64_t rest = o, mirror = 0, step = 1;
+        for (int64_t l = levels - 2; l >= 0; l--) {
+            const int64_t at = rest % n[l];
+            rest /= n[l];
+            mirror += (at ? n[l] - at : 0) * step;
+            step *= n[l];
+        }
+        for (int64_t k = 0; k < row; k++) {
+            const bool within = k == 0 || 2 * k == last; /* its conjugate is in the half too */
+            const double _Complex z = lop_get(wide, spectrum, o * row + k);
+            const lop_pair size = {hypot(creal(z), cimag(z)), 0, 0}, own = {creal(z), 0, 0};
+            if (within && mirror < o) continue;
+            all = lop_pair_onto(all, within && mirror == o ? own : size, false);
+            if (!within || mirror != o) all = lop_pair_onto(all, size, false);
+        }
+    }
+    return lop_pair_scaled(all);
+}
+
+static lop_status run_fft_plan(const lop_call *c) {
+    lop_status st =
+        lopk_nd_plan_init(c->a[0]->p, c->step->data, c->step->ndata, (lop_dtype)c->step->attr.i[0]);
+    return st == LOP_OK ? st : lop_fail(c->err, LOP_INTERNAL, "no such FFT");
+}
+static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+static lop_status run_det(const lop_call *c) {
+    const lopk_conv *g = (const lopk_conv *)(const void *)c->step->data;
+    const lop_mat *v = c->a[1];
+    const lop_dtype dt = v->dt, wide = lop_promote(dt, LOP_c64);
+    if (v->m == 0) {
+        lop_pair_store(c->a[0], lop_pair_one());
+        return LOP_OK;
+    }
+    char *spectrum = c->scratch;
+    char *copy = spectrum + rounded(lopk_nd_spectrum_bytes(g->in, g->levels, dt)),
+         *work = copy + rounded((size_t)v->m * lop_dtype_size(dt));
+    const lop_mat own = {copy, v->m, 1, 1, 1, dt};
+    const double k = near_one(&own, v);
+    lop_status st = lopk_nd_spectrum(c->a[2]->p, g, &own, false, spectrum, work);
+    if (st != LOP_OK) return st;
+    const lop_mat all = {spectrum, v->m, 1, 1, 1, wide};
+    lop_pair det = dt == wide ? lop_pair_product(&all) : of_half(spectrum, wide, g->in, g->levels);
+    if (!lop_pair_is_zero(det)) det.e += k * (double)v->m;
+    lop_pair_store(c->a[0], det);
+    return LOP_OK;
+}
+static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    lopk_conv c;
+    const lop_node *v = self->child[0];
+    int in[2] = {lop_emit_value(e, v), -1};
+    int64_t N[LOPK_LEVELS];
+    size_t scratch = 0;
+    geometry(self->child[1], &c);
+    if (lop_cols(v) > 0) {
+        size_t plan = lopk_conv_lengths(&c, v->dtype, true, N)
+                          ? lopk_nd_plan_bytes(N, c.levels, v->dtype)
+                          : 0;
+        if (!plan)
+            return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "no FFT has %lld elements",
+                            (long long)lop_cols(v));
+        const lop_attr attr = {.i = {v->dtype, 0, 0, 0}};
+        in[1] = lop_emit_derived_data(e, "fft-plan", run_fft_plan, plan, 0, NULL, &attr, N,
+                                      (int)c.levels, 0, 0, &st);
+        if (in[1] < 0) return st;
+        scratch = rounded(lopk_nd_spectrum_bytes(N, c.levels, v->dtype)) +
+                  rounded((size_t)lop_cols(v) * lop_dtype_size(v->dtype)) +
+                  lopk_nd_work_bytes(N, c.levels, v->dtype);
+    }
+    lop_step *s = lop_emit_step(e, "detcirc", run_det, out, scratch ? 2 : 1, in);
+    if (!s) return LOP_NOMEM;
+    s->scratch = scratch;
+    s->flops = scratch ? lopk_conv_fft_flops(N, c.levels) : 0;
+    return lop_emit_data(e, (const int64_t *)&c, LOPK_CONV_INTS);
+}
+const lop_op lop_op_detcirc = {LOP_NAMED(detcirc), .cls = LOP_ARRAY,   .min = 2,
+                               .max = 2,           .infer = infer_det, .lower = lower_det};

@@ -8,129 +8,14 @@
  * scaledet is the action; the rules take it apart into products, powers and conjugates of pairs,
  * and what they cannot goes by LU of the dense form (2/3 n^3, the factor kept and shared with
  * solves) or Cholesky where declared (1/3 n^3). Relative error of a product of n factors: n u. */
+#include "det.h"
 #include "factor.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
 
-/* -- pairs */
-
-typedef struct pair {
-    double re, im, e;
-} pair;
-
-static const double LOW = 0x1p-500, HIGH = 0x1p500; /* products of two inside are normal numbers */
-
-static double larger(double re, double im) { /* NaN wins */
-    double a = fabs(re), b = fabs(im);
-    return a >= b || a != a ? a : b;
-}
-
-/* The larger part into [0.5, 1), exactly; 0, inf and NaN get exponent 0. */
-static pair scaled(pair a) {
-    int k;
-    double top = larger(a.re, a.im);
-    if (!(top > 0 && top <= 0x1.fffffffffffffp1023)) return (pair){a.re, a.im, 0};
-    (void)frexp(top, &k);
-    return (pair){ldexp(a.re, -k), ldexp(a.im, -k), a.e + k};
-}
-
-/* Of scaled pairs; `whole` is false for real numbers (inf times an imaginary 0 would be NaN). */
-static pair times(pair a, pair b, bool whole) {
-    if (!whole) return scaled((pair){a.re * b.re, 0, a.e + b.e});
-    return scaled((pair){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re, a.e + b.e});
-}
-
-static pair one(void) { return (pair){0.5, 0, 1}; }
-static bool is_zero(pair a) { return a.re == 0 && a.im == 0; }
-
-/* a^p, p >= 0, by squaring. */
-static pair power(pair a, int64_t p, bool whole) {
-    pair all = one();
-    for (; p > 0; p >>= 1) {
-        if (p & 1) all = times(all, a, whole);
-        if (p > 1) a = times(a, a, whole);
-    }
-    return all;
-}
-
-static pair reciprocal(pair a, bool whole) {
-    if (!whole) return scaled((pair){1 / a.re, 0, -a.e});
-    double size = a.re * a.re + a.im * a.im; /* of a scaled pair: at least 1/4 */
-    return scaled((pair){a.re / size, -a.im / size, -a.e});
-}
-
-static pair load(const lop_mat *a) {
-    if (a->dt == LOP_f64) return (pair){((double *)a->p)[0], 0, ((double *)a->p)[a->rs]};
-    const double _Complex *v = a->p;
-    return (pair){creal(v[0]), cimag(v[0]), creal(v[a->rs])};
-}
-static void store(const lop_mat *y, pair a) {
-    lop_set(y->dt, y->p, 0, CMPLX(a.re, a.im));
-    lop_set(y->dt, y->p, y->rs, a.e);
-}
-
-/* all *= u, both moderate or rescaled first. */
-static pair onto(pair all, pair u, bool whole) {
-    double top = larger(u.re, u.im);
-    if (!(top >= LOW && top <= HIGH)) u = scaled(u);
-    pair y = {all.re * u.re, 0, all.e + u.e};
-    if (whole) {
-        y.re -= all.im * u.im;
-        y.im = all.re * u.im + all.im * u.re;
-    }
-    top = larger(y.re, y.im);
-    return top >= LOW && top <= HIGH ? y : scaled(y);
-}
-
-static double real_at(const lop_mat *v, int64_t i) {
-    return v->dt == LOP_f64 ? ((const double *)v->p)[i * v->rs]
-                            : (double)((const float *)v->p)[i * v->rs];
-}
-
-/* The product of the elements of a vector, any stride. Rescaled only where it must be; tame real
- * numbers go by fours, which do not wait for one another. */
-static pair product(const lop_mat *v) {
-    pair all = {1, 0, 0};
-    int64_t i = 0;
-    for (; !lop_is_complex(v->dt) && i + 4 <= v->m; i += 4) {
-        double u[4];
-        bool tame = true;
-        for (int j = 0; j < 4; j++) {
-            u[j] = real_at(v, i + j);
-            tame = tame && fabs(u[j]) >= 0x1p-120 && fabs(u[j]) <= 0x1p120;
-        }
-        if (tame) {
-            all = onto(all, (pair){(u[0] * u[1]) * (u[2] * u[3]), 0, 0}, false);
-            continue;
-        }
-        for (int j = 0; j < 4; j++) all = onto(all, (pair){u[j], 0, 0}, false);
-    }
-    for (; i < v->m; i++) {
-        double _Complex z = lop_get(v->dt, v->p, i * v->rs);
-        all = onto(all, (pair){creal(z), cimag(z), 0}, lop_is_complex(v->dt));
-    }
-    return scaled(all);
-}
-
-/* -- shapes */
-
-static lop_dtype pair_dtype(lop_dtype dt) { return lop_is_complex(dt) ? LOP_c128 : LOP_f64; }
-
-/* A pair for each batch element of `shape`, whose last `core` dimensions are not batch. */
-static lop_status as_pair(lop_node *n, const lop_shape *shape, int core, lop_dtype dt) {
-    n->shape = *shape;
-    n->shape.ndim += 1 - core;
-    n->shape.dim[n->shape.ndim - 1] = 2;
-    n->core = 1;
-    n->dtype = pair_dtype(dt);
-    n->weak = LOP_STRONG;
-    return LOP_OK;
-}
-static bool is_pair(const lop_node *a) {
-    return a->core == 1 && lop_cols(a) == 2 && (a->dtype == LOP_f64 || a->dtype == LOP_c128);
-}
+/* -- the action */
 
 /* attr.i[3]: the dtype + 1 in which to factor (0: the operator's own; integers are float64). */
 static lop_status infer_scaledet(lop_node *n, lop_err *err) {
@@ -147,7 +32,7 @@ static lop_status infer_scaledet(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DTYPE, "scaledet of a %s operator cannot be computed in %s",
                         lop_dtype_name(a->dtype), lop_dtype_name(dt));
     n->attr.i[3] = (int64_t)dt + 1;
-    return as_pair(n, &a->shape, 2, dt);
+    return lop_pair_infer(n, &a->shape, 2, dt);
 }
 const lop_op lop_op_scaledet = {LOP_NAMED(scaledet), .cls = LOP_ACTION,      .min = 1, .max = 1,
                                 .ints = 4,           .infer = infer_scaledet};
@@ -169,7 +54,7 @@ static lop_status emit_pair(lop_emit *e, const lop_node *self, int out, lop_run 
 }
 static lop_status two_pairs(const lop_node *n, lop_err *err) {
     for (int i = 0; i < n->n; i++)
-        if (!is_pair(n->child[i]))
+        if (!lop_node_is_pair(n->child[i]))
             return lop_fail(err, LOP_DIM, "%s takes pairs of mantissa and exponent", n->op->name);
     return LOP_OK;
 }
@@ -180,10 +65,11 @@ static lop_status infer_detmul(lop_node *n, lop_err *err) {
     lop_shape batch;
     lop_status st = two_pairs(n, err);
     if (st == LOP_OK) st = lop_shape_batch(&a->shape, 1, &b->shape, 1, &batch, err);
-    return st == LOP_OK ? as_pair(n, &batch, 0, lop_promote(a->dtype, b->dtype)) : st;
+    return st == LOP_OK ? lop_pair_infer(n, &batch, 0, lop_promote(a->dtype, b->dtype)) : st;
 }
 static lop_status run_detmul(const lop_call *c) {
-    store(c->a[0], times(load(c->a[1]), load(c->a[2]), c->a[0]->dt == LOP_c128));
+    lop_pair_store(c->a[0], lop_pair_times(lop_pair_load(c->a[1]), lop_pair_load(c->a[2]),
+                                           c->a[0]->dt == LOP_c128));
     return LOP_OK;
 }
 static lop_status lower_detmul(lop_emit *e, const lop_node *self, int out) {
@@ -196,16 +82,16 @@ const lop_op lop_op_detmul = {LOP_NAMED(detmul), .cls = LOP_ARRAY,      .min = 2
 static lop_status infer_detpow(lop_node *n, lop_err *err) {
     lop_status st = two_pairs(n, err);
     if (n->attr.i[0] < -INT64_MAX) return lop_fail(err, LOP_OVERFLOW, NULL);
-    return st == LOP_OK ? as_pair(n, &n->child[0]->shape, 1, n->child[0]->dtype) : st;
+    return st == LOP_OK ? lop_pair_infer(n, &n->child[0]->shape, 1, n->child[0]->dtype) : st;
 }
 static lop_status run_detpow(const lop_call *c) {
     bool whole = c->a[0]->dt == LOP_c128;
     int64_t p = c->step->attr.i[0];
-    pair a = load(c->a[1]);
-    if (p < 0 && is_zero(a))
+    lop_pair a = lop_pair_load(c->a[1]);
+    if (p < 0 && lop_pair_is_zero(a))
         return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: its determinant is exactly zero");
-    if (p < 0) a = reciprocal(a, whole);
-    store(c->a[0], power(a, p < 0 ? -p : p, whole));
+    if (p < 0) a = lop_pair_reciprocal(a, whole);
+    lop_pair_store(c->a[0], lop_pair_power(a, p < 0 ? -p : p, whole));
     return LOP_OK;
 }
 static lop_status lower_detpow(lop_emit *e, const lop_node *self, int out) {
@@ -222,13 +108,13 @@ static lop_status infer_detscale(lop_node *n, lop_err *err) {
     if (n->attr.i[3] < 0) return lop_fail(err, LOP_DIM, "detscale of a negative size");
     bool whole =
         n->attr.i[1] ? n->attr.i[1] == LOP_WEAK_COMPLEX : lop_is_complex((lop_dtype)n->attr.i[2]);
-    return as_pair(n, &n->child[0]->shape, 1, whole ? LOP_c128 : n->child[0]->dtype);
+    return lop_pair_infer(n, &n->child[0]->shape, 1, whole ? LOP_c128 : n->child[0]->dtype);
 }
 static lop_status run_detscale(const lop_call *c) {
     const lop_attr *a = &c->step->attr;
     bool whole = c->a[0]->dt == LOP_c128;
-    pair s = power(scaled((pair){a->re, a->im, 0}), a->i[3], whole);
-    store(c->a[0], times(s, load(c->a[1]), whole));
+    lop_pair s = lop_pair_power(lop_pair_scaled((lop_pair){a->re, a->im, 0}), a->i[3], whole);
+    lop_pair_store(c->a[0], lop_pair_times(s, lop_pair_load(c->a[1]), whole));
     return LOP_OK;
 }
 static lop_status lower_detscale(lop_emit *e, const lop_node *self, int out) {
@@ -240,10 +126,11 @@ const lop_op lop_op_detscale = {
 
 /* detconst: 0 or 1 (attr.i[0]), no children. */
 static lop_status infer_detconst(lop_node *n, lop_err *err) {
-    return is_pair(n) && !n->weak ? LOP_OK : lop_fail(err, LOP_DIM, "detconst is a pair");
+    return lop_node_is_pair(n) && !n->weak ? LOP_OK
+                                           : lop_fail(err, LOP_DIM, "%s is a pair", n->op->name);
 }
 static lop_status run_detconst(const lop_call *c) {
-    store(c->a[0], c->step->attr.i[0] ? one() : (pair){0, 0, 0});
+    lop_pair_store(c->a[0], c->step->attr.i[0] ? lop_pair_one() : (lop_pair){0, 0, 0});
     return LOP_OK;
 }
 static lop_status lower_detconst(lop_emit *e, const lop_node *self, int out) {
@@ -251,6 +138,35 @@ static lop_status lower_detconst(lop_emit *e, const lop_node *self, int out) {
 }
 const lop_op lop_op_detconst = {LOP_NAMED(detconst), .cls = LOP_ARRAY, .ints = 1,
                                 .infer = infer_detconst, .lower = lower_detconst};
+
+/* detclosed: i^t b^(h/2) 2^(s/2) with t, b, h, s = attr.i, no children: transforms have such. */
+static lop_status infer_detclosed(lop_node *n, lop_err *err) {
+    const int64_t *i = n->attr.i, most = INT64_MAX / 2;
+    if (i[1] < 1 || i[2] < -most || i[2] > most || i[3] < -most || i[3] > most ||
+        (i[0] % 2 && !lop_is_complex(n->dtype)))
+        return lop_fail(err, LOP_DIM, "no such closed form of a determinant");
+    return infer_detconst(n, err);
+}
+/* b^(h/2). */
+static lop_pair half_power(double b, int64_t h) {
+    const int64_t size = h < 0 ? -h : h;
+    const lop_pair base = lop_pair_scaled((lop_pair){b, 0, 0});
+    lop_pair all = lop_pair_power(base, size / 2, false);
+    if (size % 2) all = lop_pair_times(all, lop_pair_scaled((lop_pair){sqrt(b), 0, 0}), false);
+    return h < 0 ? lop_pair_reciprocal(all, false) : all;
+}
+static lop_status run_detclosed(const lop_call *c) {
+    static const double cosine[4] = {1, 0, -1, 0}, sine[4] = {0, 1, 0, -1};
+    const int64_t *i = c->step->attr.i;
+    const lop_pair a = lop_pair_times(half_power((double)i[1], i[2]), half_power(2, i[3]), false);
+    lop_pair_store(c->a[0], (lop_pair){a.re * cosine[i[0] & 3], a.re * sine[i[0] & 3], a.e});
+    return LOP_OK;
+}
+static lop_status lower_detclosed(lop_emit *e, const lop_node *self, int out) {
+    return emit_pair(e, self, out, run_detclosed);
+}
+const lop_op lop_op_detclosed = {LOP_NAMED(detclosed), .cls = LOP_ARRAY, .ints = 4,
+                                 .infer = infer_detclosed, .lower = lower_detclosed};
 
 /* -- pairs made of vectors and matrices */
 
@@ -260,12 +176,12 @@ static lop_status infer_of_array(lop_node *n, lop_err *err) {
     if (a->core != (vector ? 1 : 2) || !lop_is_blas(a->dtype) || (!vector && !lop_is_square(a)))
         return lop_fail(err, LOP_DIM, "%s takes %s of floats", n->op->name,
                         vector ? "a vector" : "a square matrix");
-    return as_pair(n, &a->shape, a->core, a->dtype);
+    return lop_pair_infer(n, &a->shape, a->core, a->dtype);
 }
 
 /* detvec: the product of a vector's elements. */
 static lop_status run_detvec(const lop_call *c) {
-    store(c->a[0], product(c->a[1]));
+    lop_pair_store(c->a[0], lop_pair_product(c->a[1]));
     return LOP_OK;
 }
 static lop_status lower_detvec(lop_emit *e, const lop_node *self, int out) {
@@ -284,12 +200,12 @@ const lop_op lop_op_detvec = {LOP_NAMED(detvec), .cls = LOP_ARRAY,        .min =
 static lop_mat diagonal_of(void *p, int64_t n, lop_dtype dt) {
     return (lop_mat){p, n, 1, n + 1, 1, dt};
 }
-static pair of_lu(void *p, const int32_t *ipiv, int64_t n, lop_dtype dt) {
+static lop_pair of_lu(void *p, const int32_t *ipiv, int64_t n, lop_dtype dt) {
     lop_mat d = diagonal_of(p, n, dt);
-    pair a = product(&d);
+    lop_pair a = lop_pair_product(&d);
     bool odd = false;
     for (int64_t i = 0; i < n; i++) odd ^= ipiv[i] != (int32_t)(i + 1);
-    return odd ? (pair){-a.re, -a.im, a.e} : a;
+    return odd ? (lop_pair){-a.re, -a.im, a.e} : a;
 }
 
 /* detlu: by LU with row exchanges. attr of the step: n, dtype. */
@@ -297,7 +213,7 @@ static lop_status run_detlu(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
     char *f = c->a[1]->p;
-    store(c->a[0], of_lu(f, (int32_t *)(void *)(f + lop_factor_bytes(n, dt)), n, dt));
+    lop_pair_store(c->a[0], of_lu(f, (int32_t *)(void *)(f + lop_factor_bytes(n, dt)), n, dt));
     return LOP_OK;
 }
 
@@ -309,8 +225,8 @@ static lop_status run_detchol(const lop_call *c) {
     char *f = c->a[1]->p;
     if (((int32_t *)(void *)(f + lop_factor_bytes(n, dt)))[n]) return LOP_SINGULAR;
     lop_mat d = diagonal_of(f, n, dt);
-    pair l = product(&d);
-    store(c->a[0], times(l, l, lop_is_complex(dt)));
+    lop_pair l = lop_pair_product(&d);
+    lop_pair_store(c->a[0], lop_pair_times(l, l, lop_is_complex(dt)));
     return LOP_OK;
 }
 static lop_step *emit_det(lop_emit *e, const lop_node *a, bool cholesky, int f, int out) {

@@ -4,6 +4,7 @@
  * tau is computed on each call, from v scaled where |v|^2 would over- or underflow; H is unitary
  * and Hermitian then, its own inverse. Golub and Van Loan, Matrix Computations, 5.1. */
 #include "core/rand.h"
+#include "det.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
@@ -231,3 +232,78 @@ const lop_op lop_op_householder = {
     .element = element,
     .flops = flops,
     .random = random_instance};
+
+/* -- dethouse: 1 - tau v^H v of v and tau; -1 where there is no tau */
+
+static lop_status infer_det(lop_node *n, lop_err *err) {
+    const lop_node *v = n->child[0], *tau = n->n > 1 ? n->child[1] : NULL;
+    if (v->core != 1 || !lop_is_blas(v->dtype) ||
+        (tau && (tau->core != 0 || !lop_is_blas(tau->dtype))))
+        return lop_fail(err, LOP_DIM, "dethouse takes a vector and a number of floats");
+    lop_shape batch = v->shape;
+    batch.ndim--;
+    lop_dtype dt = v->dtype;
+    if (tau) {
+        lop_status st = lop_shape_batch(&v->shape, 1, &tau->shape, 0, &batch, err);
+        if (st != LOP_OK) return st;
+        dt = lop_promote(dt, tau->dtype);
+    }
+    return lop_pair_infer(n, &batch, 0, dt);
+}
+
+/* The largest part of an element; NaN wins. */
+static double largest(const lop_mat *v) {
+    double top = 0;
+    for (int64_t i = 0; i < v->m; i++) {
+        const double _Complex z = lop_get(v->dt, v->p, i * v->rs);
+        const double re = fabs(creal(z)), im = fabs(cimag(z)),
+                     here = isnan(re) || re > im ? re : im;
+        if (isnan(here) || here > top) top = here;
+        if (isnan(top)) break;
+    }
+    return top;
+}
+/* sum |v[i]|^2 as a pair: of v 2^-k, so that no square is out of range. */
+static lop_pair square_of(const lop_mat *v, double top) {
+    int k = 0;
+    double sum = 0;
+    if (top > 0 && isfinite(top)) (void)frexp(top, &k);
+    for (int64_t i = 0; i < v->m; i++) {
+        const double _Complex z = lop_get(v->dt, v->p, i * v->rs);
+        const double re = ldexp(creal(z), -k), im = ldexp(cimag(z), -k);
+        sum += re * re + im * im;
+    }
+    return lop_pair_scaled((lop_pair){sum, 0, 2.0 * k});
+}
+static lop_status run_det(const lop_call *c) {
+    const lop_mat *v = c->a[1];
+    const double top = largest(v);
+    lop_pair det = lop_pair_one();
+    if (c->step->n == 2) {
+        if (v->m > 0 && top == 0)
+            return lop_fail(c->err, LOP_SINGULAR,
+                            "Householder of a zero vector: there is no direction to reflect in");
+        if (v->m > 0) det.re = isfinite(top) ? -det.re : NAN;
+        lop_pair_store(c->a[0], det);
+        return LOP_OK;
+    }
+    const double _Complex tau = lop_get(c->a[2]->dt, c->a[2]->p, 0);
+    const lop_pair t = lop_pair_times(lop_pair_scaled((lop_pair){creal(tau), cimag(tau), 0}),
+                                      square_of(v, top), lop_is_complex(c->a[0]->dt));
+    if (t.e > 500)
+        det = (lop_pair){-t.re, -t.im, t.e};
+    else if (t.e > -500)
+        det = lop_pair_scaled((lop_pair){1 - ldexp(t.re, (int)t.e), -ldexp(t.im, (int)t.e), 0});
+    lop_pair_store(c->a[0], det);
+    return LOP_OK;
+}
+static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
+    int in[2] = {-1, -1};
+    for (int i = 0; i < self->n; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "dethouse", run_det, out, self->n, in);
+    if (!s) return LOP_NOMEM;
+    s->flops = 4.0 * (double)lop_cols(self->child[0]);
+    return LOP_OK;
+}
+const lop_op lop_op_dethouse = {LOP_NAMED(dethouse), .cls = LOP_ARRAY,  .min = 1, .max = 2,
+                                .infer = infer_det,  .lower = lower_det};

@@ -7,8 +7,16 @@
  * needed; a singular matrix met on the way to x leads there too. probe     v: n signs in an order
  * of their own
  *
+ * detcheck  children det, x, r, b, q, v, w, u, alt: det = det B det(I + C V^H W), W = B^-1 U, of
+ *           A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and
+ *             |w_j| / |u_j| <= 10 n |x| / |v|   for every column:
+ *           B is not much nearer to a singular matrix than A, as far as U sees, so that the errors
+ *           of det B and W (some u cond(B)) are those that LU of A has. Else, or where det is 0,
+ *           alt.
+ *
  * Cost: one pass over x, r and b. */
 #include "core/op.h"
+#include "det.h"
 #include "kernels/kernels.h"
 
 #include <float.h>
@@ -55,16 +63,20 @@ static double norm(const lop_mat *a, int64_t j) {
     return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
 }
 
-static lop_status run_accept(const lop_call *c) {
-    const lop_mat *y = c->a[0], *x = c->a[1], *r = c->a[2], *b = c->a[3];
+/* in: x, r, b, q, v. */
+static lop_status small_enough(const lop_mat *const *in) {
+    const lop_mat *x = in[0], *r = in[1], *b = in[2];
     double u = x->dt == LOP_f32 || x->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
-    double length = norm(c->a[5], 0), a = length > 0 ? sqrt(norm(c->a[4], 0) / length) : 0;
-    lopk_copy(y, x);
+    double length = norm(in[4], 0), a = length > 0 ? sqrt(norm(in[3], 0) / length) : 0;
     for (int64_t j = 0; j < x->n; j++) {
         double left = norm(r, j), size = a * norm(x, j) + norm(b, j < b->n ? j : 0);
         if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
     }
     return LOP_OK;
+}
+static lop_status run_accept(const lop_call *c) {
+    lopk_copy(c->a[0], c->a[1]);
+    return small_enough(c->a + 1);
 }
 
 static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
@@ -82,7 +94,7 @@ static lop_status run_copy(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status lower_instead(lop_emit *e, const lop_node *self, int out) {
-    int arm[2] = {-1, lop_emit_value(e, self->child[5])}, mask;
+    int arm[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
     lop_emit_checked(e, &arm[0], &mask);
     for (int i = 0; i < 2; i++) {
         lop_step *s = lop_emit_step(e, i ? "instead" : "accepted", run_copy, out, 1, &arm[i]);
@@ -95,6 +107,58 @@ static lop_status lower_instead(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_instead = {LOP_NAMED(instead), .cls = LOP_ARRAY,       .min = 6,
                                .max = 6,           .infer = infer_instead, .lower = lower_instead,
                                .check = check};
+
+static lop_status infer_detcheck(lop_node *n, lop_err *err) {
+    const lop_node *det = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
+    for (int i = 1; i < 8; i++)
+        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
+            lop_rows(n->child[i]) != lop_rows(x))
+            return lop_fail(err, LOP_DIM, "detcheck takes matrices of as many rows and one dtype");
+    bool same = lop_nbatch(x) == lop_nbatch(det) && lop_cols(w) == lop_cols(n->child[7]);
+    for (int i = 0; same && i < lop_nbatch(x); i++) same = x->shape.dim[i] == det->shape.dim[i];
+    if (!same || !lop_is_blas(x->dtype) || !lop_node_is_pair(det) || !lop_node_is_pair(alt) ||
+        det->dtype != alt->dtype || !lop_shape_equal(&det->shape, &alt->shape))
+        return lop_fail(err, LOP_DIM, "the arms of detcheck differ");
+    return lop_pair_infer(n, &det->shape, 1, det->dtype);
+}
+
+/* The sum of squares of each column, row by row. */
+static void squares(const lop_mat *a, double *sum) {
+    for (int64_t j = 0; j < a->n; j++) sum[j] = 0;
+    for (int64_t i = 0; i < a->m; i++)
+        for (int64_t j = 0; j < a->n; j++) {
+            const int64_t at = i * a->rs + j * a->cs;
+            const double _Complex v =
+                a->dt == LOP_f64 ? ((const double *)a->p)[at] : lop_get(a->dt, a->p, at);
+            sum[j] += creal(v) * creal(v) + cimag(v) * cimag(v);
+        }
+}
+static lop_status run_accept_det(const lop_call *c) {
+    const lop_mat *x = c->a[2], *v = c->a[6], *w = c->a[7], *u = c->a[8];
+    double *grown = c->scratch, *from = grown + w->n;
+    const double length = norm(v, 0),
+                 most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
+    lopk_copy(c->a[0], c->a[1]);
+    if (lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
+    squares(w, grown);
+    squares(u, from);
+    for (int64_t j = 0; j < w->n; j++)
+        if (!(sqrt(grown[j]) <= most * sqrt(from[j])) || !isfinite(grown[j])) return LOP_SINGULAR;
+    return small_enough(c->a + 2);
+}
+static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[8];
+    for (int i = 0; i < 8; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 8, in);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    s->scratch = 2 * (size_t)lop_cols(self->child[6]) * sizeof(double);
+    return LOP_OK;
+}
+const lop_op lop_op_detcheck = {
+    LOP_NAMED(detcheck),     .cls = LOP_ARRAY,       .min = 9,          .max = 9,
+    .infer = infer_detcheck, .lower = lower_instead, .check = check_det};
 
 static lop_status infer_probe(lop_node *n, lop_err *err) {
     return n->core == 2 && n->shape.ndim == 2 && n->shape.dim[1] == 1 && !n->weak

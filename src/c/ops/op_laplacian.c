@@ -7,8 +7,11 @@
  * semidefinite. Cost: 6 flops an axis and point. attr.i: boundary (0 Dirichlet, 1 Neumann, 2
  * periodic), weakness, dtype. */
 #include "core/rand.h"
+#include "det.h"
 #include "kernels/k_band.h"
 #include "kernels/kernels.h"
+
+#include <math.h>
 
 static bool is_unsigned(lop_dtype dt) {
     return dt < LOP_NDTYPE && (lop_dtype_family(dt) == 'u' || lop_dtype_family(dt) == 'b');
@@ -193,3 +196,52 @@ const lop_op lop_op_laplacian = {
     .element = element,
     .flops = flops,
     .random = random_instance};
+
+/* -- detgrid: the determinant with zeros beyond the ends, of a grid of child's sizes; attr.i[0] the
+ * dtype. Eigenvalues are sums over the axes of -4 sin^2(pi k / (2 (n + 1))), k = 1 to n. */
+
+static lop_status infer_det(lop_node *n, lop_err *err) {
+    const lop_shape none = {0};
+    int64_t points;
+    if (n->child[0]->op != &lop_op_sizes || n->attr.i[0] < LOP_f32 || n->attr.i[0] > LOP_c128)
+        return lop_fail(err, LOP_DIM, "detgrid takes sizes");
+    lop_status st = lop_shape_count(&n->child[0]->shape, &points, err);
+    return st == LOP_OK ? lop_pair_infer(n, &none, 0, (lop_dtype)n->attr.i[0]) : st;
+}
+static lop_status run_det(const lop_call *c) {
+    const int64_t *n = c->step->data;
+    const double quarter = 0.785398163397448309616; /* of pi */
+    double *table[LOP_MAXDIM], *at = c->scratch;
+    int64_t points = 1, where[LOP_MAXDIM] = {0};
+    const int axes = c->step->ndata;
+    for (int a = 0; a < axes; a++, at += n[a - 1]) {
+        table[a] = at;
+        points *= n[a];
+        for (int64_t k = 0; k < n[a]; k++) {
+            const double s = sin(quarter * 2 * (double)(k + 1) / (double)(n[a] + 1));
+            at[k] = -4 * s * s;
+        }
+    }
+    lop_pair all = {1, 0, 0};
+    for (int64_t p = 0; p < points; p++) {
+        double sum = 0;
+        for (int a = 0; a < axes; a++) sum += table[a][where[a]];
+        all = lop_pair_onto(all, (lop_pair){sum, 0, 0}, false);
+        for (int a = axes - 1; a >= 0 && ++where[a] == n[a]; a--) where[a] = 0;
+    }
+    lop_pair_store(c->a[0], lop_pair_scaled(all));
+    return LOP_OK;
+}
+static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
+    const lop_shape *n = &self->child[0]->shape;
+    int64_t all = 0;
+    for (int a = 0; a < n->ndim; a++)
+        if (!lop_add_ok(all, n->dim[a], &all) || all > INT64_MAX / 64)
+            return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
+    lop_step *s = lop_emit_step(e, "detgrid", run_det, out, 0, NULL);
+    if (!s) return LOP_NOMEM;
+    s->scratch = (size_t)all * sizeof(double);
+    return lop_emit_data(e, n->dim, n->ndim);
+}
+const lop_op lop_op_detgrid = {LOP_NAMED(detgrid), .cls = LOP_ARRAY,   .min = 1,          .max = 1,
+                               .ints = 1,          .infer = infer_det, .lower = lower_det};

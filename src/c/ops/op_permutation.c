@@ -6,6 +6,7 @@
  *
  * invperm p: q with q[p[i]] = i. compose (p, q): p[q[i]]; P_q P_p = P_compose(p, q). */
 #include "core/rand.h"
+#include "det.h"
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -207,3 +208,40 @@ const lop_op lop_op_invperm = {LOP_NAMED(invperm), .cls = LOP_ARRAY,       .min 
                                .max = 1,           .infer = infer_indices, .lower = lower_indices};
 const lop_op lop_op_compose = {LOP_NAMED(compose), .cls = LOP_ARRAY,       .min = 2,
                                .max = 2,           .infer = infer_indices, .lower = lower_indices};
+
+/* -- detperm: the sign of the order, by its cycles; attr.i[0] the dtype */
+
+static lop_status infer_detperm(lop_node *n, lop_err *err) {
+    lop_status st = index_vector(n, n->child[0], err);
+    if (st != LOP_OK) return st;
+    if (n->attr.i[0] < LOP_f32 || n->attr.i[0] > LOP_c128) return lop_fail(err, LOP_DTYPE, NULL);
+    return lop_pair_infer(n, &n->child[0]->shape, 1, (lop_dtype)n->attr.i[0]);
+}
+static lop_status run_detperm(const lop_call *c) {
+    const lop_mat *p = c->a[1];
+    int64_t *index = c->scratch;
+    unsigned char *marks = (unsigned char *)(index + p->m);
+    lop_status st = read_index(p, false, index, marks, c->err);
+    if (st != LOP_OK) return st;
+    lop_pair sign = lop_pair_one();
+    memset(marks, 0, (size_t)p->m);
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t at = i; !marks[at]; at = index[at]) { /* one exchange less than elements */
+            marks[at] = 1;
+            if (index[at] != i) sign.re = -sign.re;
+        }
+    lop_pair_store(c->a[0], sign);
+    return LOP_OK;
+}
+static lop_status lower_detperm(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    int in = lop_emit_cast(e, lop_emit_value(e, self->child[0]), LOP_i64, &st);
+    if (in < 0) return st;
+    lop_step *s = lop_emit_step(e, "detperm", run_detperm, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->scratch = index_bytes(self->child[0]);
+    return LOP_OK;
+}
+const lop_op lop_op_detperm = {
+    LOP_NAMED(detperm),     .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
+    .infer = infer_detperm, .lower = lower_detperm};

@@ -6,6 +6,7 @@
  * attr.i[0]: what is promised (LOP_ASSUME_*); i[1]: 1 where the promise names dl, not du (a
  * transpose). Golub and Van Loan, Matrix Computations, 4.3. */
 #include "core/rand.h"
+#include "det.h"
 #include "kernels/k_band.h"
 #include "kernels/kernels.h"
 
@@ -244,3 +245,57 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_tridisolve = {
     LOP_NAMED(tridisolve), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 2,
     .infer = infer_solve,  .lower = lower_solve};
+
+/* -- dettri: children dl, d, du; attributes as the kind's */
+
+static lop_status infer_det(lop_node *n, lop_err *err) {
+    lop_status st = three(n, err);
+    if (st != LOP_OK) return st;
+    if (!lop_is_blas(n->dtype))
+        return lop_fail(err, LOP_DIM, "%s takes vectors of floats", n->op->name);
+    return lop_pair_infer(n, &n->shape, 0, n->dtype);
+}
+static lop_status run_det(const lop_call *c) {
+    lop_mat pivots;
+    bool odd;
+    lop_status st = lopk_gttrf(c->a[1], c->a[2], c->a[3], c->scratch, &pivots, &odd);
+    if (st != LOP_OK && st != LOP_SINGULAR) return st;
+    lop_pair a = st == LOP_OK ? lop_pair_product(&pivots) : (lop_pair){0, 0, 0};
+    lop_pair_store(c->a[0], odd ? (lop_pair){-a.re, -a.im, a.e} : a);
+    return LOP_OK;
+}
+static lop_status run_det_positive(const lop_call *c) {
+    lop_mat pivots;
+    const bool below = c->step->attr.i[1] != 0;
+    lop_status st = lopk_pttrf(c->a[2], c->a[below ? 1 : 3], !below, c->scratch, &pivots);
+    if (st == LOP_OK) lop_pair_store(c->a[0], lop_pair_product(&pivots));
+    return st;
+}
+static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
+    int in[3], mask = -1;
+    int64_t m = lop_cols(self->child[1]);
+    lop_dtype dt = lop_promote(lop_promote(self->child[0]->dtype, self->child[1]->dtype),
+                               self->child[2]->dtype);
+    lop_status st = cast_three(e, self, dt, in);
+    if (st != LOP_OK) return st;
+    size_t room = lopk_gtsv_bytes(m, dt);
+    if (self->attr.i[0] == LOP_ASSUME_POSITIVE) {
+        mask = lop_emit_mask(e, out, &st);
+        if (mask < 0) return st;
+        lop_step *s = lop_emit_step(e, "pttrf", run_det_positive, out, 3, in);
+        if (!s) return LOP_NOMEM;
+        s->attr = self->attr;
+        s->fail = mask;
+        s->scratch = room;
+        s->flops = 4.0 * (double)m;
+    }
+    lop_step *s = lop_emit_step(e, "gttrf", run_det, out, 3, in);
+    if (!s) return LOP_NOMEM;
+    s->when = mask;
+    s->when_set = mask >= 0;
+    s->scratch = room;
+    s->flops = mask >= 0 ? 0 : 6.0 * (double)m;
+    return LOP_OK;
+}
+const lop_op lop_op_dettri = {LOP_NAMED(dettri), .cls = LOP_ARRAY,   .min = 3,          .max = 3,
+                              .ints = 2,         .infer = infer_det, .lower = lower_det};

@@ -1,6 +1,7 @@
 /* py_module.c: the module: state, status -> exception, functions. Multi-phase; one interpreter. */
 #include "py.h"
 
+#include "kernels/k_band.h"
 #include "kernels/k_blas.h"
 
 /* The module's own memory is only the pointer. */
@@ -148,6 +149,26 @@ static PyObject *blas(PyObject *module, PyObject *unused) {
     return Py_BuildValue("{szsi}", "config", lopk_blas_config(), "threads", lopk_threads());
 }
 
+/* _sterf(d, e): eigenvalues of a symmetric tridiagonal matrix in place of d; e is destroyed. Gives
+ * whether they converged. */
+static PyObject *sterf(PyObject *module, PyObject *args) {
+    Py_buffer d, e;
+    lop_status st = LOP_DIM;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "w*w*:_sterf", &d, &e)) return NULL;
+    const int64_t n = (int64_t)((size_t)d.len / sizeof(double));
+    bool fits = d.len % (Py_ssize_t)sizeof(double) == 0 && d.itemsize == sizeof(double) &&
+                e.itemsize == sizeof(double) &&
+                e.len == (Py_ssize_t)sizeof(double) * (Py_ssize_t)(n > 0 ? n - 1 : 0);
+    Py_BEGIN_ALLOW_THREADS;
+    if (fits) st = lopk_sterf(n, d.buf, e.buf);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&d);
+    PyBuffer_Release(&e);
+    if (st == LOP_OK || st == LOP_SINGULAR) return PyBool_FromLong(st == LOP_OK);
+    return PyErr_Format(PyExc_ValueError, "_sterf takes n and n - 1 doubles, n below 2^31");
+}
+
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
     {"kinds", kinds, METH_NOARGS,
@@ -163,6 +184,7 @@ static PyMethodDef functions[] = {
     {"_build", build, METH_VARARGS, NULL},
     {"_sliced", sliced, METH_VARARGS, NULL},
     {"_blas", blas, METH_NOARGS, NULL},
+    {"_sterf", sterf, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */

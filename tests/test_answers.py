@@ -1,0 +1,550 @@
+"""Norms, singular values, ranks, eigenvalues, pseudo-inverses and determinants of every kind by its
+structure, against numpy.linalg on the dense form."""
+
+import math
+
+import numpy as np
+import pytest
+import ref
+import scipy.linalg
+import scipy.sparse as sp
+from samples import leaf, values
+
+import pylinop as pl
+
+ORDERS = ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf]
+KINDS = [*ref.LEAVES, "Hadamard"]
+CLOSE = {"float32": 2e-4, "complex64": 2e-4, "float64": 1e-10, "complex128": 1e-10}
+
+
+def instance(kind, rng, m, n, dtype, batch=(), invertible=False):
+    """An operator and its dense form in floats, or None."""
+    if kind == "Hadamard":
+        if m != n or m & (m - 1) or batch:
+            return None
+        return pl.Hadamard(n, dtype), scipy.linalg.hadamard(n).astype(dtype)
+    d = leaf(kind, rng, m, n, dtype, batch, invertible=invertible)
+    if d is None:
+        return None
+    a = ref.dense(d)
+    return ref.build(d), np.broadcast_to(a, (*np.broadcast_shapes(a.shape[:-2]), *a.shape[-2:]))
+
+
+def close(got, want, dtype, size=1.0):
+    tol = CLOSE[str(np.dtype(dtype))] * np.max(size)
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape
+    assert np.array_equal(np.isnan(got), np.isnan(want))
+    with np.errstate(invalid="ignore"):
+        ok = (np.abs(got - want) <= tol) | (got == want)
+    assert np.all(ok | np.isnan(want)), (got, want, tol)
+
+
+def shapes(kind):
+    return ((4, 4), (3, 5), (5, 3), (1, 1)) if kind != "Hadamard" else ((4, 4), (2, 2), (1, 1))
+
+
+@pytest.mark.parametrize("dtype", ref.FLOATS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_against_numpy(kind, dtype, rng):
+    for m, n in shapes(kind):
+        for batch in ((), (2,)):
+            for _ in range(3):
+                found = instance(kind, rng, m, n, dtype, batch)
+                if found is None:
+                    continue
+                for A, a in views(*found):
+                    same_answers(A, a, A.dtype)
+
+
+def views(A, a):
+    yield A, a
+    yield A.T, np.swapaxes(a, -1, -2)
+    yield A.H, ref.adj(a)
+    yield 3 * A, 3 * a
+
+
+def same_answers(A, a, dtype):
+    norm = max(1.0, np.linalg.norm(a, axis=(-2, -1)).max())
+    s = np.linalg.svdvals(a)
+    for order in ORDERS:
+        got = pl.matrix_norm(A, order)
+        close(got, np.linalg.matrix_norm(a, ord=order), dtype, 8 * norm)
+        assert np.asarray(got).dtype == np.empty(0, dtype).real.dtype
+    close(pl.svdvals(A), s, dtype, 8 * norm)
+    k = 0.5 * norm
+    if np.all(np.abs(s - k) > 1e-3 * norm):
+        np.testing.assert_array_equal(pl.matrix_rank(A, tol=k), (s > k).sum(-1))
+    if a.shape[-1] == a.shape[-2]:
+        close(pl.det(A), np.linalg.det(a), dtype, 50 * norm ** a.shape[-1])
+    with np.errstate(all="ignore"):
+        worst = np.where(s[..., -1] > 0, s[..., 0] / s[..., -1], np.inf)
+    if np.all(worst < 1e3):
+        for p in ORDERS if a.shape[-1] == a.shape[-2] else (2, -2):
+            want = np.linalg.cond(a, p)
+            close(pl.cond(A, p), want, dtype, 8 * worst.max() ** 2 * a.shape[-1])
+        P = pl.pinv(A, 1e-5)
+        close(P.toarray(), np.linalg.pinv(a, 1e-5), dtype, 50 * worst.max() ** 2 / s[..., -1].min())
+    else:
+        cut = 1e-2
+        if np.all(np.abs(s - cut * s[..., :1]) > 1e-4 * s[..., :1]):
+            P = pl.pinv(A, cut)
+            close(P.toarray(), np.linalg.pinv(a, cut), dtype, 1e6 / max(s.max(), 1e-3))
+
+
+# -- by structure: under a memory limit that the dense form does not keep --
+
+N = 64
+
+
+def vectors(rng, *shapes):
+    return [rng.standard_normal(s) for s in shapes]
+
+
+STRUCTURED = {
+    "Permutation": (lambda r: pl.Permutation(r.permutation(N)), "norms cond pinv det"),
+    "Householder": (lambda r: pl.Householder(r.standard_normal(N)), "norms cond pinv det eig"),
+    "Householder tau": (lambda r: pl.Householder(r.standard_normal(N), 0.3), "norms cond2 det eig"),
+    "DFT": (lambda r: pl.DFT(N), "norms cond pinv det"),
+    "inverse of DFT": (lambda r: pl.inv(pl.DFT((8, 8))), "norms det"),
+    "DFT ortho": (lambda r: pl.DFT((4, 4, 4), "ortho"), "norms cond pinv det"),
+    "DCT": (lambda r: pl.DCT((8, 8)), "values cond2 pinv det"),
+    "DCT 3": (lambda r: pl.DCT((4, 16), 3, "forward"), "values cond2 pinv det"),
+    "Hadamard": (lambda r: pl.Hadamard(N), "norms cond pinv det eig"),
+    "inverse of Hadamard": (lambda r: pl.inv(pl.Hadamard(N)), "norms det"),
+    "Circulant": (lambda r: pl.Circulant(r.standard_normal(N)), "norms cond pinv det"),
+    "Circulant 2": (lambda r: pl.Circulant(r.standard_normal((8, 8)), 2), "norms cond pinv det"),
+    "Circulant H": (
+        lambda r: pl.Circulant(np.fft.ifft(r.standard_normal((2, N)))),
+        "norms cond pinv det",
+    ),
+    "Circulant sum": (
+        lambda r: pl.Circulant(r.standard_normal(N)) @ pl.Circulant(r.standard_normal(N)),
+        "values cond2 det",
+    ),
+    "BlockDiag": (
+        lambda r: pl.BlockDiag(*r.standard_normal((16, 4, 4))),
+        "norms cond pinv det eig",
+    ),
+    "BlockDiag closed": (
+        lambda r: (
+            2 * pl.BlockDiag(*r.standard_normal((16, 4, 4)))
+            + pl.BlockDiag(*r.standard_normal((16, 4, 4)))
+            @ pl.inv(pl.BlockDiag(*r.standard_normal((16, 4, 4))))
+        ),
+        "norms cond pinv det",
+    ),
+    "BlockDiag oblong": (
+        lambda r: pl.BlockDiag(r.standard_normal((3, 4)), pl.Identity(57), np.ones((4, 3))),
+        "norms cond2 pinv det singular",
+    ),
+    "Block": (
+        lambda r: pl.Block(
+            [
+                [pl.Identity(32), pl.Toeplitz(r.standard_normal(32))],
+                [None, 1.0 * pl.Permutation(r.permutation(32))],
+            ]
+        ),
+        "sums",
+    ),
+    "Banded": (lambda r: pl.Banded((2, 1), r.standard_normal((4, N)) + 1), "sums det"),
+    "Tridiagonal": (lambda r: pl.Tridiagonal(*vectors(r, N - 1, N, N - 1)), "sums det"),
+    "Tridiagonal H": (
+        lambda r: (lambda e: pl.Tridiagonal(e, r.standard_normal(N), e.conj()))(
+            r.standard_normal(N - 1) + 1j * r.standard_normal(N - 1)
+        ),
+        "norms cond2 det eig",
+    ),
+    "Tridiagonal closed": (
+        lambda r: 2 * pl.Tridiagonal(*vectors(r, N - 1, N, N - 1)) + pl.Identity(N),
+        "sums det",
+    ),
+    "Triangular": (
+        lambda r: pl.Triangular(0.05 * r.standard_normal((N, N)), True, True),
+        "sums det",
+    ),
+    "Sparse": (
+        lambda r: pl.Sparse(sp.random_array((N, N), density=0.05, rng=r, format="coo")),
+        "sums",
+    ),
+    "Toeplitz": (lambda r: pl.Toeplitz(*vectors(r, N, N)), "sums"),
+    "Full": (lambda r: pl.Full((N, N), -2.5), "norms cond2 pinv det eig singular"),
+    "Diag off": (lambda r: pl.Diag(r.standard_normal(N - 1), 1), "values det singular"),
+    "Laplacian": (lambda r: pl.Laplacian((8, 8), "dirichlet", float), "norms cond2 det eig"),
+    "Laplacian periodic": (
+        lambda r: pl.Laplacian((4, 16), "periodic", float),
+        "norms det eig singular",
+    ),
+    "FiniteDifference": (lambda r: pl.FiniteDifference(N, 3, "backward", "zero"), "det"),
+    "KronSum": (
+        lambda r: pl.KronSum(*(a + a.T for a in vectors(r, (8, 8), (8, 8)))),
+        "values cond2 eig",
+    ),
+    "LowRank": (lambda r: pl.LowRank(*vectors(r, (N, 3), (N, 3), (3, 3))), "values det singular"),
+    "LowRank H": (lambda r: pl.LowRank(r.standard_normal((N, 3))), "values pinv det eig singular"),
+    "Eigen": (
+        lambda r: pl.Eigen(pl.DCT(N, norm="ortho"), r.standard_normal(N)),
+        "values pinv det eig",
+    ),
+    "Root": (lambda r: pl.Root(r.standard_normal((N, 2)) @ np.eye(2)), "det singular"),
+    "LowRankUpdate": (
+        lambda r: pl.Diag(r.uniform(1, 2, N)) + pl.LowRank(r.standard_normal((N, 3))),
+        "det",
+    ),
+    "Tridiagonal update": (
+        lambda r: pl.LowRankUpdate(
+            pl.Tridiagonal(np.ones(N - 1), np.full(N, 3.0), np.ones(N - 1)),
+            *vectors(r, (N, 2), (N, 2), (2, 2)),
+        ),
+        "det",
+    ),
+}
+
+
+def fired(A):
+    lines = [line for line in A.explain("det").splitlines() if line.startswith("rules")]
+    return lines[0].split("fired: ")[1].split(", ")
+
+
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_without_a_dense_form(name, rng):
+    make, what = STRUCTURED[name]
+    A = make(rng)
+    a = A.toarray()
+    what = what.split()
+    orders = ORDERS if "norms" in what else []
+    orders = ["fro", "nuc", 2, -2] if "values" in what else orders
+    orders = ["fro", 1, -1, np.inf, -np.inf] if "sums" in what else orders
+    big = np.linalg.norm(a, axis=(-2, -1)).max()
+    with pl.config(memory_limit=10_000):
+        with pytest.raises(pl.MaterializationError):
+            pl.cond(A + pl.Hankel(np.ones(N)), 1)
+        for order in orders:
+            want = np.linalg.matrix_norm(a, ord=order)
+            np.testing.assert_allclose(
+                pl.matrix_norm(A, order), want, rtol=1e-11, atol=1e-12 * big * N
+            )
+        if "norms" in what or "values" in what:
+            s = pl.svdvals(A)
+            np.testing.assert_allclose(s, np.linalg.svdvals(a), rtol=1e-11, atol=1e-13 * big)
+            rank = pl.matrix_rank(A, rtol=1e-9)
+            np.testing.assert_array_equal(rank, np.linalg.matrix_rank(a, rtol=1e-9))
+        for p in ORDERS if "cond" in what else (2, -2) if "cond2" in what else ():
+            got, want = pl.cond(A, p), np.linalg.cond(a, p)
+            if np.all(np.linalg.cond(a) < 1e12):
+                np.testing.assert_allclose(got, want, rtol=1e-7)
+            else:
+                assert got > 1e12 if p != -2 else got < 1e-12
+        if "pinv" in what:
+            P = pl.pinv(A, 1e-10)
+        if "eig" in what:
+            for uplo in "LU":
+                w = np.linalg.eigvalsh(a, uplo)
+                np.testing.assert_allclose(pl.eigvalsh(A, uplo), w, rtol=1e-11, atol=1e-12 * big)
+        if "det" in what:
+            sign, log = pl.slogdet(A)
+            rules = fired(A)  # blocks may go by their dense forms
+            assert "scaledet-blockdiag" in rules or "scaledet-dense" not in rules
+    if "pinv" in what:
+        want = np.linalg.pinv(a, 1e-10)
+        np.testing.assert_allclose(P.toarray(), want, atol=1e-9 * np.abs(want).max())
+    if "det" in what:
+        want_sign, want_log = np.linalg.slogdet(a)
+        if "singular" in what:
+            assert sign == 0 and log == -np.inf
+        else:
+            np.testing.assert_allclose(log, want_log, rtol=1e-11, atol=1e-9)
+            np.testing.assert_allclose(sign, want_sign, atol=1e-9)
+
+
+# -- determinants --
+
+
+def test_huge(rng):
+    n = 10**6
+    p = rng.permutation(n)
+    sign, log = pl.slogdet(pl.Permutation(p))
+    marks, cycles = np.zeros(n, bool), 0
+    for i in range(n):
+        cycles += not marks[i]
+        while not marks[i]:
+            marks[i], i = True, p[i]
+    assert sign == (-1) ** (n - cycles) and log == 0
+    assert pl.det(pl.Permutation(np.roll(np.arange(n), 1))) == -1
+    T = pl.Tridiagonal(np.ones(n - 1), np.full(n, 4.0), np.ones(n - 1))
+    g = 2 + math.sqrt(3)  # det = (g^(n+1) - g^-(n+1)) / (g - 1/g)
+    want = (n + 1) * math.log(g) - math.log(g - 1 / g)
+    assert abs(pl.logdet(T) - want) < 1e-9 * want
+    B = pl.Banded((1, 1), np.stack([np.ones(n), np.full(n, 4.0), np.ones(n)]))
+    assert abs(pl.logdet(B) - want) < 1e-9 * want
+    blocks = rng.standard_normal((1000, 5, 5))
+    want = np.linalg.slogdet(blocks)
+    sign, log = pl.slogdet(pl.BlockDiag(*blocks))
+    assert sign == np.prod(want.sign) and abs(log - want.logabsdet.sum()) < 1e-9
+    c = np.zeros(n)
+    c[[0, 1]] = 2, 1  # det = 2^n - (-1)^n
+    assert abs(pl.logdet(pl.Circulant(c)) - n * math.log(2)) < 1e-6
+    assert abs(pl.logdet(pl.Hadamard(2**20)) - 2**19 * 20 * math.log(2)) < 1e-6
+    assert abs(pl.slogdet(pl.DFT(n)).logabsdet - n / 2 * math.log(n)) < 1e-6
+    assert pl.det(pl.Householder(rng.standard_normal(n))) == -1
+    assert pl.slogdet(pl.Laplacian(n, "dirichlet")) == (1, math.log(n + 1))
+    k = np.arange(1, 1001) * np.pi / 2002
+    sizes = 4 * np.sin(k) ** 2
+    want = np.log(sizes[:, None] + sizes).sum()
+    assert abs(pl.slogdet(pl.Laplacian((1000, 1000), "dirichlet")).logabsdet - want) < 1e-6
+    n = 10**5
+    d, U = rng.uniform(0.5, 1.5, n), rng.standard_normal((n, 4))
+    want = np.log(d).sum() + np.linalg.slogdet(np.eye(4) + U.T @ (U / d[:, None])).logabsdet
+    assert abs(pl.logdet(pl.Diag(d) + pl.LowRank(U)) - want) < 1e-9 * abs(want)
+
+
+@pytest.mark.parametrize("n", range(1, 18))
+def test_transforms(n):
+    for norm in ("backward", "ortho", "forward"):
+        for A in (
+            pl.DFT(n, norm),
+            pl.DFT((n, 3), norm).H,
+            *(pl.DCT(n, t, norm) for t in (1, 2, 3, 4) if n > 1 or t > 1),
+            pl.DCT((2, n), 3, norm).T,
+            pl.inv(pl.DFT(n, norm)),
+        ):
+            got, want = pl.slogdet(A), np.linalg.slogdet(A.toarray())
+            np.testing.assert_allclose(got.sign, want.sign, atol=1e-9)
+            np.testing.assert_allclose(got.logabsdet, want.logabsdet, rtol=1e-11, atol=1e-11)
+
+
+def test_scales_of_determinants(rng):
+    """No intermediate over- or underflows, no symmetry is lost."""
+    for size in (1e300, 1e-300):
+        c = rng.standard_normal(50)
+        got, want = pl.slogdet(pl.Circulant(size * c)), np.linalg.slogdet(scipy.linalg.circulant(c))
+        assert got.sign == want.sign
+        assert abs(got.logabsdet - want.logabsdet - 50 * math.log(size)) < 1e-9
+        T = pl.Tridiagonal(*(size * v for v in vectors(rng, 49, 50, 49)))
+        want = np.linalg.slogdet(T.toarray() / size)
+        got = pl.slogdet(T)
+        assert got.sign == want.sign
+        assert abs(got.logabsdet - want.logabsdet - 50 * math.log(size)) < 1e-8
+        v = rng.standard_normal(20)
+        assert pl.det(pl.Householder(size * v)) == -1
+        H = pl.Householder(size * v, np.float64(0.3) / size)
+        want = 1 - 0.3 * size * (v @ v)
+        assert np.isclose(pl.det(H), want, rtol=1e-13)
+    for n in (2, 3, 4, 5, 6):  # real ones of several levels are exactly real
+        c = rng.standard_normal((n, 3, 4))
+        C = pl.Circulant(c, 3)
+        assert isinstance(pl.det(C), float)
+        np.testing.assert_allclose(pl.det(C), np.linalg.det(C.toarray()), rtol=1e-8)
+    assert pl.det(pl.Circulant(np.zeros(5))) == 0 and pl.det(pl.Circulant(np.ones(4))) == 0
+    assert pl.det(pl.Circulant([1, -1, 0, 0])) == 0
+    assert pl.det(pl.Circulant(np.array([3, 1], np.int8))) == 8
+    assert np.isnan(pl.det(pl.Circulant([1.0, np.nan])))
+
+
+def test_singular_and_empty():
+    zero = np.zeros((2, 2))
+    for A in (
+        pl.BlockDiag(np.eye(2), zero),
+        pl.Tridiagonal([1.0, 0.0], [1.0, 1.0, 1.0], [1.0, 0.0]),
+        pl.Banded((1, 1), [[0.0, 1, 0], [1, 1, 1], [1, 0, 0]]),
+        pl.Triangular([[1.0, 5], [2, 0]]),
+        pl.Full((3, 3), 2.0),
+        pl.Diag([1.0, 2.0], 1),
+        pl.Laplacian(4),
+        pl.FiniteDifference(5, 2, "central", "periodic"),
+        pl.BlockDiag(np.ones((1, 2)), np.ones((2, 1))),
+        pl.Kron(np.ones((1, 2)), np.ones((2, 1))),
+        pl.Householder([1.0, 0.0], 1.0),
+    ):
+        assert pl.slogdet(A) == (0, -np.inf) and pl.det(A.H) == 0
+        assert pl.matrix_rank(A) == np.linalg.matrix_rank(A.toarray().astype(float))
+    for A in (
+        pl.Permutation(np.zeros(0, int)),
+        pl.BlockDiag(np.ones((0, 0))),
+        pl.Tridiagonal([], [], []),
+        pl.Banded((1, 1), np.ones((3, 0))),
+        pl.Triangular(np.ones((0, 0))),
+        pl.Full((0, 0), 1.0),
+        pl.Circulant([]),
+        pl.Householder(np.ones(0)),
+        pl.Laplacian(0),
+        pl.DFT(0),
+    ):
+        assert pl.slogdet(A) == (1, 0)
+    with pytest.raises(np.linalg.LinAlgError, match="no direction"):
+        pl.det(pl.Householder(np.zeros(3)))
+    with pytest.raises(ValueError, match="once"):
+        pl.det(pl.Permutation([0, 0]))
+
+
+def test_declared_bands(rng):
+    """Declared positive definite: the upper half alone is read, Cholesky; LU where that fails."""
+    n = 30
+    upper = 0.3 * rng.standard_normal((2, n)) + 0.2j * rng.standard_normal((2, n))
+    ab = np.concatenate([upper, np.full((1, n), 3.0), np.full((2, n), np.nan)])
+    B = pl.Banded((2, 2), ab, assume_a="pos")
+    full = sp.diags_array([ab[0, 2:], ab[1, 1:], ab[2]], offsets=[2, 1, 0]).toarray()
+    full = full + np.triu(full, 1).conj().T
+    got, want = pl.slogdet(B), np.linalg.slogdet(full)
+    assert got.sign == 1 and abs(got.logabsdet - want.logabsdet) < 1e-12
+    assert abs(pl.logdet(B.T) - want.logabsdet) < 1e-12
+    e = upper[1, 1:]
+    for T in (
+        pl.Tridiagonal(e * np.nan, np.full(n, 3.0), e, assume_a="pos"),
+        pl.Tridiagonal(e * np.nan, np.full(n, 3.0), e, assume_a="pos").H,
+    ):
+        want = np.linalg.slogdet(np.diag(np.full(n, 3.0)) + np.diag(e, 1) + np.diag(e.conj(), -1))
+        assert abs(pl.logdet(T) - want.logabsdet) < 1e-12
+    for A in (
+        pl.Banded((1, 1), [[0.0, 2], [1, 1], [2, 0]], assume_a="pos"),
+        pl.Tridiagonal([2.0], [1.0, 1.0], [2.0], assume_a="pos"),
+    ):
+        with pytest.warns(pl.FallbackWarning):
+            assert abs(pl.det(A) + 3) < 1e-14
+
+
+def test_band_factor_is_shared(rng):
+    ab = rng.standard_normal((4, 50))
+    B = pl.Banded((1, 2), ab)
+    for _ in range(2):
+        b = np.ones(50)
+        np.testing.assert_allclose(B @ pl.solve(B, b), b, atol=1e-9)
+        np.testing.assert_allclose(pl.det(B), np.linalg.det(B.toarray()), rtol=1e-9)
+        ab[1] *= 2  # a write is seen
+    singular = pl.Banded((0, 0), [[1.0, 0.0]])
+    assert pl.det(singular) == 0
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError, match="pivot 2 of 2"):
+            pl.solve(singular, np.ones(2))
+
+
+# -- the determinant lemma and its guard --
+
+
+def test_lemma_leads_to_lu(rng):
+    """A base that is singular, or nearly so, where the sum is not."""
+    n = 40
+    U = rng.standard_normal((n, 2))
+    for tiny in (0.0, 1e-300, 1e-17, 1e-12):
+        d = rng.uniform(1, 2, n)
+        d[3] = tiny
+        a = np.diag(d) + U @ U.T
+        for A in (pl.Diag(d) + pl.LowRank(U), pl.Banded((0, 0), d[None]) + pl.LowRank(U)):
+            got, want = pl.slogdet(A), np.linalg.slogdet(a)
+            assert got.sign == want.sign and abs(got.logabsdet - want.logabsdet) < 1e-10
+    q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    base = q @ np.diag([1e-15, *rng.uniform(1, 2, n - 1)]) @ q.T
+    V = 10 * q[:, :1]
+    A = pl.LowRankUpdate(pl.BlockDiag(base), V)
+    want = np.linalg.slogdet(base + V @ V.T)
+    assert abs(pl.logdet(A) - want.logabsdet) < 1e-11
+    ones = pl.LowRankUpdate(pl.Kron(np.ones((2, 2)), np.eye(4)), rng.standard_normal((8, 4)))
+    np.testing.assert_allclose(pl.det(ones), np.linalg.det(ones.toarray()), rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ref.FLOATS)
+def test_lemma(dtype, rng):
+    """For every base, with and without a middle, in batches, cancelling ones too."""
+    n, r = 12, 3
+    bases = [
+        pl.Diag(values(rng, (n,), dtype) + np.asarray(9, dtype)),
+        pl.Diag(values(rng, (2, n), dtype) + np.asarray(9, dtype)),
+        pl.Identity(n),
+        pl.Tridiagonal(
+            *(values(rng, (n - 1,), dtype), np.full(n, 9, dtype), np.ones(n - 1, dtype))
+        ),
+        pl.Circulant(values(rng, (n,), dtype) + 20 * np.eye(n, dtype=dtype)[0]),
+        pl.Kron(np.eye(3, dtype=dtype) * 5, values(rng, (4, 4), dtype)),
+        pl.Permutation(rng.permutation(n)),
+    ]
+    for base in bases:
+        U, V = values(rng, (n, r), dtype), values(rng, (n, r), dtype)
+        C = values(rng, (r, r), dtype)
+        for A in (
+            pl.LowRankUpdate(base, U),
+            pl.LowRankUpdate(base, U, V),
+            pl.LowRankUpdate(base, U, V, C),
+            pl.LowRank(U, V) + base,
+            base + pl.LowRank(U, V, C),
+            3 * pl.LowRankUpdate(base, U, V).H,
+        ):
+            got, want = pl.det(A), np.linalg.det(A.toarray().astype(np.complex128))
+            size = np.prod(np.linalg.norm(A.toarray(), axis=-1), axis=-1).max()
+            assert np.all(np.abs(got - want) <= CLOSE[dtype] * size)
+    d = rng.uniform(1, 2, n).astype(np.empty(0, dtype).real.dtype)
+    e = np.eye(n, 1, dtype=d.dtype)
+    A = pl.Diag(d) - pl.LowRank(e * np.sqrt(d[0] * (1 - 2.0**-10)))  # most of an element goes
+    want = np.linalg.slogdet(A.toarray().astype(float))
+    assert abs(pl.logdet(A) - want.logabsdet) < 1e5 * CLOSE[dtype]
+
+
+# -- eigenvalues, pseudo-inverses --
+
+
+def test_eigenvalues_read_one_triangle(rng):
+    e, f = rng.standard_normal((2, 20)) + 1j * rng.standard_normal((2, 20))
+    d = rng.standard_normal((3, 21)) + 0.5j
+    T = pl.Tridiagonal(e, d, f)
+    for uplo in "LU":
+        np.testing.assert_allclose(
+            pl.eigvalsh(T, uplo), np.linalg.eigvalsh(T.toarray(), uplo), atol=1e-12
+        )
+    K = pl.KronSum(rng.standard_normal((3, 3)), rng.standard_normal((2, 4, 4)))
+    B = pl.BlockDiag(rng.standard_normal((3, 3)), rng.standard_normal((2, 4, 4)))
+    for A in (K, B, -2 * B.T, 3 * K):
+        for uplo in "LU":
+            np.testing.assert_allclose(
+                pl.eigvalsh(A, uplo), np.linalg.eigvalsh(A.toarray(), uplo), atol=1e-12
+            )
+    swap = pl.Permutation([[1, 0, 2], [0, 1, 2]])
+    np.testing.assert_array_equal(pl.eigvalsh(swap), [[-1, 1, 1], [1, 1, 1]])
+    cycle = pl.Permutation([1, 2, 0])  # not symmetric: as NumPy reads it
+    np.testing.assert_allclose(pl.eigvalsh(cycle), np.linalg.eigvalsh(cycle.toarray()))
+    for c in ([1.0, 2.0, 3.0], [1.0, 2.0, 2.0], [1.0, 2j, -2j]):
+        C = pl.Circulant(np.array(c))
+        np.testing.assert_allclose(pl.eigvalsh(C), np.linalg.eigvalsh(C.toarray()), atol=1e-13)
+    L = pl.LowRank(rng.standard_normal((9, 2)), None, np.diag([1.0, -2.0]))
+    np.testing.assert_allclose(pl.eigvalsh(L), np.linalg.eigvalsh(L.toarray()), atol=1e-12)
+
+
+def test_pinv_cuts_blocks_as_numpy(rng):
+    """What counts as zero is relative to the largest singular value of all blocks."""
+    B = pl.BlockDiag(1e3 * np.eye(2), np.diag([1.0, 1e-3]), np.zeros((2, 1)))
+    for how in ({}, {"rcond": 1e-4}, {"rcond": 1e-2}, {"rtol": None}, {"rtol": 1e-4}):
+        P = pl.pinv(B, **how)
+        assert type(P) is pl.BlockDiag
+        np.testing.assert_allclose(P.toarray(), np.linalg.pinv(B.toarray(), **how))
+    C = pl.Circulant([1.0, -1.0, 0.0, 0.0])
+    assert type(pl.pinv(C)) is pl.Circulant
+    np.testing.assert_allclose(pl.pinv(C).toarray(), np.linalg.pinv(C.toarray()), atol=1e-14)
+    assert pl.cond(C) > 1e15 and pl.cond(C, 1) == np.inf
+
+
+@pytest.mark.parametrize("name", ["Circulant", "Tridiagonal", "BlockDiag", "Banded", "Triangular"])
+def test_integers(name):
+    i = np.array([[100, 50, 7], [3, 100, 2], [9, 4, 100]], np.int8)
+    A = {
+        "Circulant": lambda: pl.Circulant(i[0]) @ pl.Circulant(i[1]),
+        "Tridiagonal": lambda: 2 * pl.Tridiagonal(i[0, :2], i[1], i[2, :2]),
+        "BlockDiag": lambda: pl.BlockDiag(i, i[:2, :2]) @ pl.BlockDiag(i, i[:2, :2]),
+        "Banded": lambda: pl.Banded((1, 1), i),
+        "Triangular": lambda: pl.Triangular(i),
+    }[name]()
+    a = (A @ pl.Identity(A.shape[-1], float)).toarray()  # from the leaves on
+    for order in ORDERS:
+        np.testing.assert_allclose(pl.matrix_norm(A, order), np.linalg.norm(a, order))
+    np.testing.assert_allclose(pl.det(A), np.linalg.det(a))
+    np.testing.assert_allclose(pl.svdvals(A), np.linalg.svdvals(a))
+
+
+def test_writes_are_seen(rng):
+    c, d = rng.standard_normal((2, 8))
+    A, B = pl.Circulant(c), pl.Tridiagonal(c[1:], d, c[1:])
+    for _ in range(2):
+        for X in (A, B):
+            a = X.toarray()
+            np.testing.assert_allclose(pl.svdvals(X), np.linalg.svdvals(a), atol=1e-12)
+            np.testing.assert_allclose(pl.matrix_norm(X, 1), np.linalg.norm(a, 1))
+            np.testing.assert_allclose(pl.det(X), np.linalg.det(a), rtol=1e-9)
+        c[2] += 1
+        d[1] -= 3
