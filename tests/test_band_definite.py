@@ -1,4 +1,4 @@
-"""Solves with definite bands, eliminated from both ends: every size and width, bad pivots, scales."""
+"""Solves with definite bands, eliminated from both ends: all sizes, bad pivots, scales."""
 
 import warnings
 
