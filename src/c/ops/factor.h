@@ -14,4 +14,15 @@ static inline size_t lop_factor_bytes(int64_t n, lop_dtype dt) {
 /* The slot of the factor of slot `a`, n x n of dtype dt; -1 with the status in *st. */
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
 
+/* -- small Cholesky factors, many at once (op_stack.c) */
+
+bool lop_stack_fits(int64_t n, lop_dtype dt); /* are matrices of n x n so small? */
+/* out <- a^-1 b, a declared positive definite: by Cholesky, by LU where that fails. n and dt
+ * fit, here and below. */
+lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b,
+                                int out) LOP_MUST_CHECK;
+/* The slot of vectors that hold the diagonals of a's Cholesky factors, where `mask` is not set; -1
+ * with the status in *st. */
+int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int a, int mask, lop_status *st);
+
 #endif

@@ -327,6 +327,17 @@ static lop_status run_detchol(const lop_call *c) {
     store(c->a[0], times(l, l, lop_is_complex(a->dt)));
     return LOP_OK;
 }
+/* Of many small ones: the diagonal of L is known. */
+static lop_status run_detroots(const lop_call *c) {
+    for (int64_t e = 0; e <= c->more; e++) {
+        lop_mat y = *c->a[0], v = *c->a[1];
+        y.p = (char *)y.p + e * c->y_step * (int64_t)lop_dtype_size(y.dt);
+        v.p = (char *)v.p + e * c->x_step * (int64_t)lop_dtype_size(v.dt);
+        pair l = product(&v);
+        store(&y, times(l, l, false));
+    }
+    return LOP_OK;
+}
 static lop_status run_detlu_direct(const lop_call *c) {
     const lop_mat *a = c->a[1];
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
@@ -350,11 +361,18 @@ static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     int mask = lop_emit_mask(e, out, &st);
     if (mask < 0) return st;
     lop_slot_sizes(e, in, NULL, NULL, &batch);
-    lop_step *s = lop_emit_step(e, "detchol", run_detchol, out, 1, &in);
+    const bool many = lop_stack_fits(n, dt);
+    int of = many ? lop_emit_stack_roots(e, n, dt, in, mask, &st) : in;
+    if (of < 0) return st;
+    lop_step *s = lop_emit_step(e, "detchol", many ? run_detroots : run_detchol, out, 1, &of);
     if (!s) return LOP_NOMEM;
-    s->fail = mask;
-    s->scratch = lop_factor_bytes(n, dt);
-    s->flops = (double)n * (double)n * (double)n / 3 * (double)batch;
+    if (many) {
+        s->flags = LOP_STEP_GROUP;
+    } else {
+        s->fail = mask;
+        s->scratch = lop_factor_bytes(n, dt);
+        s->flops = (double)n * (double)n * (double)n / 3 * (double)batch;
+    }
     s = lop_emit_step(e, "detlu", run_detlu_direct, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->when = mask;
@@ -364,3 +382,36 @@ static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
 }
 const lop_op lop_op_detchol = {LOP_NAMED(detchol), .cls = LOP_ARRAY,        .min = 1,
                                .max = 1,           .infer = infer_of_array, .lower = lower_detchol};
+
+/* detall: the product of the pairs along the last batch dimension. */
+static lop_status infer_detall(lop_node *n, lop_err *err) {
+    lop_status st = two_pairs(n, err);
+    lop_shape shape = n->child[0]->shape;
+    if (st != LOP_OK) return st;
+    if (shape.ndim < 2) return lop_fail(err, LOP_DIM, "detall takes a batch of pairs");
+    shape.dim[--shape.ndim - 1] = 2;
+    return as_pair(n, &shape, 1, n->child[0]->dtype);
+}
+/* Here that dimension is one of the matrix: it is seen as p x 2. */
+static lop_status run_detall(const lop_call *c) {
+    const lop_mat *a = c->a[1];
+    const bool whole = c->a[0]->dt == LOP_c128;
+    pair all = one();
+    for (int64_t i = 0; i < a->m; i++) {
+        lop_mat row = {
+            (char *)a->p + i * a->rs * (int64_t)lop_dtype_size(a->dt), 2, 1, a->cs, 1, a->dt};
+        all = times(all, load(&row), whole);
+    }
+    store(c->a[0], all);
+    return LOP_OK;
+}
+static lop_status lower_detall(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    const lop_node *a = self->child[0];
+    int in = lop_emit_value(e, a), seen = lop_emit_temp(e, a->dtype, 2, &a->shape, &st);
+    if (seen < 0) return st;
+    if (!lop_emit_alias(e, seen, in)) return LOP_INTERNAL;
+    return lop_emit_step(e, "detall", run_detall, out, 1, &seen) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_detall = {LOP_NAMED(detall), .cls = LOP_ARRAY,      .min = 1,
+                              .max = 1,          .infer = infer_detall, .lower = lower_detall};
