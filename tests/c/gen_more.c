@@ -10,11 +10,25 @@ static const lop_node *made(gen *g, const lop_op *op, const lop_attr *attr, int 
     return out;
 }
 
+/* Dense blocks of one size. */
+static const lop_node *alike(gen *g, const lop_op *op, int64_t m) {
+    const lop_node *f[4] = {0};
+    const int64_t p = m % 2 ? 1 : m / 2;
+    for (int64_t i = 0; i < m / p; i++) {
+        gen plain = *g;
+        plain.exprs = pick(g, 4) ? 0 : g->exprs;
+        f[i] = t_one_of(g->w, "dense", NULL, gen_array(&plain, 2, p, p));
+        if (!f[i]) return NULL;
+    }
+    return made(g, op, NULL, (int)(m / p), f);
+}
+
 /* Blocks along the diagonal; of a square matrix mostly square ones. */
 static const lop_node *blockdiag(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
     const lop_node *f[3] = {0};
     int count = 1 + (int)pick(g, 3);
     bool square = m == n && pick(g, 4);
+    if (m == n && m > 1 && m < 5 && !pick(g, 3)) return alike(g, op, m);
     for (int i = 0; i < count; i++) {
         bool last = i + 1 == count;
         int64_t p = last ? m : pick(g, m + 1), q = last ? n : square ? p : pick(g, n + 1);

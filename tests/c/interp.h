@@ -45,6 +45,7 @@ val ip_determinant(const val *a, int64_t n);
 /* The same file: y[0] <- the determinant that head `node->op->name` makes of a (n x n, a vector of
  * n, or a determinant) and b; y[1] stays 0. The library's pair (mantissa, exponent) is (det, 0)
  * here. */
+val ip_det_times(val a, val b); /* of two determinants, whatever the dtype */
 void ip_det(ip *p, const lop_node *node, val *y, const val *a, int64_t n, const val *b);
 
 /* For heads that other files know (interp_conv.c, interp_band.c). */

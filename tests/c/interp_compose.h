@@ -89,10 +89,38 @@ static const tv *pair_of(ip *p, const lop_node *node, bool khatri) {
     return zip(p, NULL, a, b, 2, khatri ? a->m * b->m : a->m, a->n, khatri ? do_khatri : do_mul);
 }
 
+/* Matrices behind each other, as a batch. */
+static const tv *pile(ip *p, const lop_node *node) {
+    lop_shape batch = {.ndim = 1, .dim = {node->n}};
+    tv *y = blank(p, &batch, 2, lop_rows(node), lop_cols(node));
+    for (int i = 0; i < node->n; i++) {
+        const tv *a = ip_eval(p, node->child[i]);
+        if (!a) return NULL;
+        memcpy(y->v + i * y->m * y->n, a->v, (size_t)(y->m * y->n) * sizeof *y->v);
+    }
+    return y;
+}
+
+/* The product of determinants along the last batch dimension. */
+static const tv *detall(ip *p, const lop_node *node) {
+    const tv *a = ip_eval(p, node->child[0]);
+    if (!a || a->batch.ndim < 1) return NULL;
+    lop_shape batch = a->batch;
+    int64_t many = batch.dim[--batch.ndim];
+    tv *y = blank(p, &batch, 1, 2, 1);
+    for (int64_t e = 0; e < y->nb; e++) {
+        y->v[2 * e] = one();
+        for (int64_t i = 0; i < many; i++)
+            y->v[2 * e] = ip_det_times(y->v[2 * e], a->v[2 * (e * many + i)]);
+    }
+    return y;
+}
+
 static bool is_composed(const char *s) {
     static const char *const heads[] = {
         "blockdiag", "blocks",     "block", "grid",  "instead",     "detcheck", "lowrankupdate",
-        "kronsum",   "congruence", "root",  "eigen", "elementwise", "khatri",   "khatrirao"};
+        "kronsum",   "congruence", "root",  "eigen", "elementwise", "khatri",   "khatrirao",
+        "pile",      "detall"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -105,6 +133,8 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return sandwich(p, node);
     if (!strcmp(s, "elementwise")) return pair_of(p, node, false);
     if (!strcmp(s, "khatri") || !strcmp(s, "khatrirao")) return pair_of(p, node, true);
+    if (!strcmp(s, "detall")) return detall(p, node);
+    if (!strcmp(s, "pile")) return pile(p, node);
     if (!strcmp(s, "kronsum")) return kronsum(p, node);
     if (!strcmp(s, "lowrankupdate")) return update(p, node);
     if (!strcmp(s, "blockdiag") || !strcmp(s, "blocks")) return pasted(p, node, 0);

@@ -41,6 +41,8 @@ val ip_determinant(const val *a, int64_t n) {
 
 static val times(val a, val b) { return made(load(a) * load(b), a.mag * b.mag); }
 
+val ip_det_times(val a, val b) { return times(a, b); }
+
 static val power(ip *p, val a, int64_t k) {
     val all = {0, 1, 0, 1};
     long double size = hypotl(a.re, a.im);

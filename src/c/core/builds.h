@@ -128,6 +128,9 @@ LOP_BUILD(blockdiag_rows);
 LOP_BUILD(blocks_dense);
 LOP_BUILD(blocks_diagonal);
 LOP_BUILD(blocks_element);
+LOP_BUILD(inverse_blocks);
+LOP_BUILD(solve_alike);
+LOP_BUILD(det_alike);
 LOP_BUILD(apply_block);
 LOP_BUILD(view_block);
 /* builds_lowrank.c */

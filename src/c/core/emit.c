@@ -226,6 +226,14 @@ int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t byt
     return *st == LOP_OK ? out : -1;
 }
 
+int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t bytes, int in,
+                           double flops, lop_status *st) {
+    int out = lop_emit_derived(e, name, run, bytes, 1, &in, NULL, 0, flops, st);
+    lop_plan *p = e->plan;
+    if (out >= 0) p->step[p->derive[p->slot[out].leaf].step].flags |= LOP_STEP_GROUP;
+    return out;
+}
+
 lop_status lop_run_flip(const lop_call *c) {
     const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     lopk_copy(c->a[0], &t);

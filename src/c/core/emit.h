@@ -19,15 +19,18 @@ typedef struct lop_call {
     const lop_mat *a[LOP_MAXARG];
     void *scratch;
     lop_err *err;
-    /* LOP_STEP_BATCH: how many further batch elements, and the element strides of a[0], a[1]. */
-    int64_t more, y_step, x_step;
+    /* LOP_STEP_BATCH, LOP_STEP_GROUP: how many further batch elements, and the element strides of
+     * a[0], a[1], a[2]. */
+    int64_t more, y_step, x_step, z_step;
+    unsigned char *failed; /* LOP_STEP_GROUP: `fail`'s flags of those elements, for run to set */
 } lop_call;
 /* One batch element to be run; its arguments are the caller's to fill in. */
 static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratch, lop_err *err) {
     c->step = step;
     c->scratch = scratch;
     c->err = err;
-    c->more = c->y_step = c->x_step = 0;
+    c->more = c->y_step = c->x_step = c->z_step = 0;
+    c->failed = NULL;
 }
 typedef lop_status (*lop_run)(const lop_call *call);
 
@@ -37,6 +40,7 @@ enum {
     LOP_STEP_QUIET = 8,   /* its `fail` is no broken promise: not counted as a fallback */
     LOP_STEP_GEMM = 16,   /* runs at gemm's rate */
     LOP_STEP_BATCH = 4,   /* run reads call->more: the last batch dimension may come as one call */
+    LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
 };
 
 struct lop_step {
@@ -98,6 +102,9 @@ int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, i
 int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
                           const int *in, const lop_attr *attr, const int64_t *data, int ndata,
                           size_t scratch, double flops, lop_status *st);
+/* The same of one input, made for the whole last batch dimension at once (LOP_STEP_GROUP). */
+int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t bytes, int in,
+                           double flops, lop_status *st);
 int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch element of `like` */
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */

@@ -328,38 +328,63 @@ static bool forbidden(const lop_frame *f, const lop_step *s, int64_t element) {
     return true;
 }
 
-static lop_status guarded(const lop_frame *f, const lop_step *s, const lop_call *call,
-                          int64_t element, lop_err *err) {
+static void count_fallbacks(const lop_frame *f, const lop_step *s, const unsigned char *flag,
+                            int64_t n) {
+    for (int64_t i = 0; i < n && !(s->flags & LOP_STEP_QUIET); i++)
+        ((lop_frame *)(uintptr_t)f)->fallbacks += flag[i] != 0;
+}
+
+static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call, int64_t element,
+                          lop_err *err) {
     if (forbidden(f, s, element)) { /* its own mask is read all the same */
         if (s->fail >= 0) ((unsigned char *)f->mat[s->fail].p)[element] = 0;
         return LOP_OK;
     }
+    unsigned char *flag = s->fail >= 0 ? f->mat[s->fail].p : NULL;
+    int64_t some = 1;
+    if (s->flags & LOP_STEP_GROUP) {
+        some = call->more + 1;
+        element *= some;
+        call->failed = flag ? flag + element : NULL;
+    }
     lop_status st = s->run(call);
-    if (s->fail >= 0) {
-        ((unsigned char *)f->mat[s->fail].p)[element] = st == LOP_SINGULAR;
-        if (st == LOP_SINGULAR) {
-            if (!(s->flags & LOP_STEP_QUIET)) ((lop_frame *)(uintptr_t)f)->fallbacks++;
-            st = LOP_OK;
-        }
+    if (flag) {
+        if (!call->failed) flag[element] = st == LOP_SINGULAR;
+        count_fallbacks(f, s, flag + element, some);
+        if (st == LOP_SINGULAR) st = LOP_OK;
     }
     if (st < 0 && err) err->batch = element;
     return st;
 }
 
-/* The last batch dimension as one call, where only arguments 0 and 1 move along it. */
+/* The last batch dimension as one call, where only arguments 0 and 1 move along it, or the step has
+ * asked for it. */
 static void merge_batch(const lop_step *s, sweep *w, lop_call *call) {
     int d = w->nb - 1;
-    if (!(s->flags & LOP_STEP_BATCH) || d < 0 || s->when >= 0 || s->fail >= 0) return;
-    for (int j = 2; j < w->nargs; j++)
+    const bool group = (s->flags & LOP_STEP_GROUP) != 0;
+    if (!group && (!(s->flags & LOP_STEP_BATCH) || s->when >= 0 || s->fail >= 0)) return;
+    if (d < 0) return;
+    for (int j = 2; j < w->nargs && !group; j++)
         if (w->stride[j][d]) return;
+    call->z_step = group && w->nargs > 2 ? w->stride[2][d] : 0;
     call->more = w->dim[d] - 1;
     call->y_step = w->stride[0][d];
     call->x_step = w->stride[1][d];
     w->nb = d;
 }
 
+/* Is this step for the elements of a mask that has none? */
+static bool for_none(const lop_frame *f, const lop_step *s) {
+    if (s->when < 0 || !s->when_set || s->fail >= 0) return false;
+    const unsigned char *flag = f->mat[s->when].p;
+    for (int64_t i = 0; i < f->plan->slot[s->when].batch; i++)
+        if (flag[i]) return false;
+    return true;
+}
+
 static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     sweep w;
+    if (for_none(f, s)) return LOP_OK;
     sweep_open(f, s, &w);
     int64_t at[LOP_MAXDIM] = {0}, element = 0;
     for (int d = 0; d < w.nb; d++)

@@ -5,6 +5,8 @@
 
 #include "rewrite.h"
 
+extern int lop_alike_blocks; /* from how many on blocks go as a batch; tests make it smaller */
+
 lop_truth
 lop_when_left_weak(const lop_match *m); /* the left child of the root changes no dtype or batch */
 lop_truth lop_when_right_weak(const lop_match *m); /* likewise the right child */
@@ -58,8 +60,13 @@ lop_truth
 lop_when_not_diagonals(const lop_match *m); /* those of the root's operator are not all Diag */
 lop_truth lop_when_orthogonal(
     const lop_match *m); /* ?a, or what it is a view of, is declared or known to be unitary */
-lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
-lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
+lop_truth lop_when_blocks_add(const lop_match *m);   /* two blockdiags of the same partition */
+lop_truth lop_when_blocks_alike(const lop_match *m); /* a blockdiag of several dense square blocks
+                                                        of one size, promise and view */
+lop_truth lop_when_square_blocks(
+    const lop_match *m); /* a blockdiag of square ones, not so many alike that they go as a batch */
+lop_truth lop_when_inverse_blocks(const lop_match *m); /* the inverse of one of square blocks */
+lop_truth lop_when_array_real(const lop_match *m);     /* ?a is real */
 
 /* A kind whose solves cost about as much as its products. */
 bool lop_cheap_to_solve(const lop_node *a);

@@ -1,11 +1,11 @@
-/* k_band.c: products with bands, stencils and grid Laplacians for 13 dtypes; tridiagonal solves for
- * the four float ones.
+/* k_band.c: products with bands, stencils and grid Laplacians for 13 dtypes; general tridiagonal
+ * solves for the four float ones (definite ones: k_twist.c).
  *
  * Products of one column run diagonal by diagonal on blocks of the result that stay in L1, all
  * loops over unit strides where the arrays have them; those of several columns in C order row by
  * row. Cost: 2 (l + u + 1) n k operations, each array read once. Componentwise accurate. Solves:
- * gtsv's elimination with exchanges of neighbouring rows, ptsv's L D L^H; the right-hand sides are
- * worked on where they lie. Bound by the latency of one division a row. */
+ * gtsv's elimination with exchanges of neighbouring rows; the right-hand sides are worked on where
+ * they lie. Bound by the latency of one division a row. */
 #include "k_band.h"
 
 #include "k_clones.h"
@@ -99,13 +99,6 @@ lop_status lopk_gtsv(const lop_mat *dl, const lop_mat *d, const lop_mat *du, voi
     *where = b->m > 0 ? BY_FLOAT(b->dt, gtsv, dl, d, du, work, b) : -1;
     return *where < 0 ? LOP_OK : LOP_SINGULAR;
 }
-lop_status lopk_ptsv(const lop_mat *d, const lop_mat *e, bool conj_e, void *work, const lop_mat *b,
-                     int64_t *where) {
-    LOP_ASSERT(lop_is_blas(b->dt) && b->dt == d->dt && b->m == d->m);
-    *where = b->m > 0 ? BY_FLOAT(b->dt, ptsv, d, e, conj_e, work, b) : -1;
-    return *where < 0 ? LOP_OK : LOP_SINGULAR;
-}
-
 /* Vector `which` of the work, as k_band_solve_t.h lays it out. */
 static char *work_at(void *work, int64_t n, lop_dtype dt, int which) {
     return (char *)work + (size_t)which * (((size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63);
@@ -124,15 +117,7 @@ lop_status lopk_gttrf(const lop_mat *dl, const lop_mat *d, const lop_mat *du, vo
 }
 lop_status lopk_pttrf(const lop_mat *d, const lop_mat *e, bool conj_e, void *work,
                       lop_mat *pivots) {
-    const int64_t n = d->m;
-    const lop_mat none = {NULL, n, 0, 1, 1, d->dt};
-    int64_t where;
-    *pivots = (lop_mat){work_at(work, n, d->dt, 1), n, 1, 1, 1, lop_dtype_real(d->dt)};
-    return lopk_ptsv(d, e, conj_e, work, &none, &where);
-}
-
-lop_status lopk_pbsv(const lop_mat *ab, bool conj_a, void *work, const lop_mat *b, int64_t *where) {
-    LOP_ASSERT(lop_is_blas(b->dt) && b->dt == ab->dt && b->m == ab->n);
-    *where = b->m > 0 ? BY_FLOAT(b->dt, pbsv, ab, conj_a, work, b) : -1;
-    return *where < 0 ? LOP_OK : LOP_SINGULAR;
+    *pivots = (lop_mat){work, d->m, 1, 1, 1, lop_dtype_real(d->dt)};
+    const int64_t bad = d->m > 0 ? BY_FLOAT(d->dt, pttrf, d, e, conj_e, work) : -1;
+    return bad < 0 ? LOP_OK : LOP_SINGULAR;
 }

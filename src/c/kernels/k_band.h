@@ -26,13 +26,14 @@ void lopk_laplace_axis(const lop_mat *y, int64_t left, int64_t n, int64_t right,
 
 /* ---- tridiagonal solves, floats only: b <- A^-1 b, b n x k of any strides ----
  * work: lopk_gtsv_bytes(n, dt), aligned to 64. LOP_SINGULAR: *where is the 0-based row whose pivot
- * is exactly zero (gtsv) or not positive (ptsv); b is kept then. */
+ * is exactly zero; b is kept then. */
 size_t lopk_gtsv_bytes(int64_t n, lop_dtype dt);
 /* LU with row exchanges; normwise backward stable. 9 n + 5 n k flops or so. */
 lop_status lopk_gtsv(const lop_mat *dl, const lop_mat *d, const lop_mat *du, void *work,
                      const lop_mat *b, int64_t *where) LOP_MUST_CHECK;
 /* Hermitian positive definite: L D L^H from the diagonal's real parts and e, the elements below it
- * (conj_e: those above it). */
+ * (conj_e: those above it). LOP_SINGULAR, here and in pbsv: the pivot of row *where, counted from
+ * one of the ends, is not positive; b holds anything then. (k_twist.c) */
 lop_status lopk_ptsv(const lop_mat *d, const lop_mat *e, bool conj_e, void *work, const lop_mat *b,
                      int64_t *where) LOP_MUST_CHECK;
 
@@ -45,7 +46,7 @@ lop_status lopk_pttrf(const lop_mat *d, const lop_mat *e, bool conj_e, void *wor
 
 /* Hermitian positive definite band: L D L^H from the upper half, ab (u + 1) x n with the diagonal
  * in its last row; conj_a: of the conjugate matrix. work: (u + 1) n elements. For few diagonals,
- * where LAPACK's blocks do not pay. */
+ * where LAPACK's blocks do not pay. (k_twist.c) */
 lop_status lopk_pbsv(const lop_mat *ab, bool conj_a, void *work, const lop_mat *b,
                      int64_t *where) LOP_MUST_CHECK;
 

@@ -10,16 +10,10 @@ static inline EL N_(quot)(EL a, EL b) { /* Smith */
 }
 static inline R N_(size)(EL a) { return (a.re < 0 ? -a.re : a.re) + (a.im < 0 ? -a.im : a.im); }
 static inline bool N_(is_zero)(EL a) { return a.re == 0 && a.im == 0; }
-static inline EL N_(over)(EL a, R r) { return (EL){a.re / r, a.im / r}; }
-#define REAL_OF(a) ((a).re)
-#define REAL_TYPE R
 #else
 static inline EL N_(quot)(EL a, EL b) { return a / b; }
 static inline EL N_(size)(EL a) { return a < 0 ? -a : a; }
 static inline bool N_(is_zero)(EL a) { return a == 0; }
-static inline EL N_(over)(EL a, EL r) { return a / r; }
-#define REAL_OF(a) (a)
-#define REAL_TYPE E
 #endif
 
 /* The four vectors of the work: l (multipliers), d, u, u2 (filled in by exchanges); the marks. */
@@ -85,76 +79,26 @@ static int64_t N_(gtsv)(const lop_mat *dl, const lop_mat *dm, const lop_mat *du,
     return -1;
 }
 
-static void N_(ptsv_column)(int64_t n, const EL *l, const REAL_TYPE *d, EL *b, int64_t bs) {
-    EL z = b[0];
-    for (int64_t i = 1; i < n; i++) b[i * bs] = z = N_(sub)(b[i * bs], N_(mul)(l[i - 1], z));
-    EL x = N_(over)(z, d[n - 1]);
-    b[(n - 1) * bs] = x;
-    for (int64_t i = n - 2; i >= 0; i--)
-        b[i * bs] = x = N_(sub)(N_(over)(b[i * bs], d[i]), N_(mulc)(l[i], x));
-}
-
-static int64_t N_(ptsv)(const lop_mat *dm, const lop_mat *em, bool conj_e, void *work,
-                        const lop_mat *b) {
-    const int64_t n = b->m;
-    EL *l = N_(room)(work, n, 0);
-    REAL_TYPE *d = (REAL_TYPE *)(void *)N_(room)(work, n, 1);
-    REAL_TYPE now = REAL_OF(N_(take)(dm, 0, false));
+/* The pivots of a definite one, into `work`; the row of the first that is not positive, or -1. */
+#if FAM == FAM_C
+#define PIVOT R
+#define REAL_OF(a) ((a).re)
+#define SQUARE_OVER(a, d) ((a).re * ((a).re / (d)) + (a).im * ((a).im / (d)))
+#else
+#define PIVOT EL
+#define REAL_OF(a) (a)
+#define SQUARE_OVER(a, d) ((a) * ((a) / (d)))
+#endif
+static int64_t N_(pttrf)(const lop_mat *dm, const lop_mat *em, bool conj_e, void *work) {
+    PIVOT *d = work, now = REAL_OF(N_(take)(dm, 0, false));
     for (int64_t i = 0;; i++) {
         if (!(now > 0)) return i;
         d[i] = now;
-        if (i + 1 == n) break;
+        if (i + 1 == dm->m) return -1;
         const EL e = N_(take)(em, i, conj_e && FAM == FAM_C);
-        l[i] = N_(over)(e, now);
-        now = REAL_OF(N_(take)(dm, i + 1, false)) - REAL_OF(N_(mulc)(e, l[i]));
-    }
-    for (int64_t c = 0; c < b->n; c++) N_(ptsv_column)(n, l, d, (EL *)b->p + c * b->cs, b->rs);
-    return -1;
-}
-/* L D L^H within the band: column j of L, from its diagonal on (D there), in `width` elements. */
-static int64_t N_(band_factor)(int64_t n, int64_t w, EL *f) {
-    for (int64_t j = 0; j < n; j++) {
-        EL *c = f + j * (w + 1);
-        const int64_t below = min_of(w, n - 1 - j);
-        const REAL_TYPE d = REAL_OF(c[0]);
-        if (!(d > 0)) return j;
-        for (int64_t s = 1; s <= below; s++) {
-            const EL e = N_(conj)(c[s]), l = N_(over)(e, d);
-            EL *to = c + s * (w + 1) - s;
-            for (int64_t t = s; t <= below; t++) to[t] = N_(sub)(to[t], N_(mul)(l, c[t]));
-        }
-        for (int64_t t = 1; t <= below; t++) c[t] = N_(over)(c[t], d);
-    }
-    return -1;
-}
-static void N_(band_column)(int64_t n, int64_t w, const EL *f, EL *b, int64_t bs) {
-    for (int64_t j = 0; j < n; j++) {
-        const EL *c = f + j * (w + 1), z = b[j * bs];
-        const int64_t below = min_of(w, n - 1 - j);
-        for (int64_t t = 1; t <= below; t++)
-            b[(j + t) * bs] = N_(sub)(b[(j + t) * bs], N_(mul)(c[t], z));
-    }
-    for (int64_t j = n - 1; j >= 0; j--) {
-        const EL *c = f + j * (w + 1);
-        const int64_t below = min_of(w, n - 1 - j);
-        EL x = N_(over)(b[j * bs], REAL_OF(c[0]));
-        for (int64_t t = 1; t <= below; t++) x = N_(sub)(x, N_(mulc)(c[t], b[(j + t) * bs]));
-        b[j * bs] = x;
+        now = REAL_OF(N_(take)(dm, i + 1, false)) - SQUARE_OVER(e, now);
     }
 }
-static int64_t N_(pbsv)(const lop_mat *ab, bool conj_a, void *work, const lop_mat *b) {
-    const int64_t n = b->m, w = ab->m - 1;
-    EL *f = work;
-    for (int64_t j = 0; j < n;
-         j++) /* A[j + t, j] is conj(A[j, j + t]), which lies in column j + t */
-        for (int64_t t = 0; t <= w; t++) {
-            const EL *e = (const EL *)ab->p + (w - t) * ab->rs + (j + t) * ab->cs;
-            f[j * (w + 1) + t] = j + t >= n ? N_(zero)() : conj_a ? *e : N_(conj)(*e);
-        }
-    const int64_t where = N_(band_factor)(n, w, f);
-    for (int64_t c = 0; where < 0 && c < b->n; c++)
-        N_(band_column)(n, w, f, (EL *)b->p + c * b->cs, b->rs);
-    return where;
-}
+#undef PIVOT
 #undef REAL_OF
-#undef REAL_TYPE
+#undef SQUARE_OVER

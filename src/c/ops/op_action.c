@@ -222,20 +222,26 @@ int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *s
     return emit_factor(e, n, dt, true, a, st);
 }
 
-/* Slots of the factor and of the right-hand sides. */
-static lop_status emit_operands(lop_emit *e, const lop_node *self, bool cholesky, int *in) {
-    lop_status st;
+/* The children in the node's dtype. */
+static lop_status emit_casts(lop_emit *e, const lop_node *self, int *in) {
+    lop_status st = LOP_OK;
     for (int i = 0; i < 2; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
+    return st;
+}
+/* Slots of the factor (made of the matrix in in[0]) and of the right-hand sides. */
+static lop_status emit_operands(lop_emit *e, const lop_node *self, bool cholesky, int *in) {
+    lop_status st;
     in[0] = emit_factor(e, lop_rows(self), self->dtype, cholesky, in[0], &st);
     return in[0] < 0 ? st : LOP_OK;
 }
 
 static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
-    lop_status st = emit_operands(e, self, false, in);
+    lop_status st = emit_casts(e, self, in);
+    if (st == LOP_OK) st = emit_operands(e, self, false, in);
     if (st != LOP_OK) return st;
     return emit_back(e, self, false, in, out) ? LOP_OK : LOP_NOMEM;
 }
@@ -244,7 +250,11 @@ static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
  * that a failure breaks no promise. */
 static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
-    lop_status st = emit_operands(e, self, true, in);
+    lop_status st = emit_casts(e, self, in);
+    if (st == LOP_OK && lop_stack_fits(lop_rows(self), self->dtype))
+        return lop_emit_stack_solve(e, lop_rows(self), self->dtype, in[0], in[1], out,
+                                    self->attr.i[0] != 0);
+    if (st == LOP_OK) st = emit_operands(e, self, true, in);
     int mask = st == LOP_OK ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
     lop_step *s = emit_back(e, self, true, in, out);
@@ -282,12 +292,9 @@ static lop_status run_trisolve(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {
-    lop_status st;
-    int in[2] = {-1, -1};
-    for (int i = 0; i < 2; i++) {
-        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
-        if (in[i] < 0) return st;
-    }
+    int in[2];
+    lop_status st = emit_casts(e, self, in);
+    if (st != LOP_OK) return st;
     lop_step *s = lop_emit_step(e, "trsm", run_trisolve, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;

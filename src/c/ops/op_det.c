@@ -247,9 +247,49 @@ static lop_status lower_detlu(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_detlu = {LOP_NAMED(detlu), .cls = LOP_ARRAY,        .min = 1,
                              .max = 1,         .infer = infer_of_array, .lower = lower_detlu};
 
+/* Of many small ones: the diagonal of L is known. */
+static lop_status run_detroots(const lop_call *c) {
+    for (int64_t e = 0; e <= c->more; e++) {
+        lop_mat y = *c->a[0], v = *c->a[1];
+        y.p = (char *)y.p + e * c->y_step * (int64_t)lop_dtype_size(y.dt);
+        v.p = (char *)v.p + e * c->x_step * (int64_t)lop_dtype_size(v.dt);
+        lop_pair l = lop_pair_product(&v);
+        lop_pair_store(&y, lop_pair_times(l, l, false));
+    }
+    return LOP_OK;
+}
+static lop_status run_detlu_direct(const lop_call *c) {
+    const lop_mat *a = c->a[1];
+    lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
+    int32_t *ipiv = (int32_t *)(void *)((char *)c->scratch + lop_factor_bytes(a->m, a->dt));
+    int64_t info = 0;
+    lopk_copy(&f, a);
+    lop_status st = lopk_getrf(&f, ipiv, &info);
+    if (st != LOP_OK && st != LOP_SINGULAR) return st;
+    lop_pair_store(c->a[0], of_lu(f.p, ipiv, a->m, a->dt));
+    return LOP_OK;
+}
+static lop_status lower_stack_det(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    const lop_node *a = self->child[0];
+    int in = lop_emit_value(e, a), mask = lop_emit_mask(e, out, &st);
+    if (mask < 0) return st;
+    int roots = lop_emit_stack_roots(e, lop_rows(a), a->dtype, in, mask, self->attr.i[0] != 0, &st);
+    if (roots < 0) return st;
+    lop_step *s = lop_emit_step(e, "detchol", run_detroots, out, 1, &roots);
+    if (!s) return LOP_NOMEM;
+    s->flags = LOP_STEP_GROUP;
+    s = lop_emit_step(e, "detlu", run_detlu_direct, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->when = mask;
+    s->when_set = true;
+    s->scratch = lop_factor_bytes(lop_rows(a), a->dtype) + (size_t)lop_rows(a) * 4;
+    return LOP_OK;
+}
 static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     const lop_node *a = self->child[0];
+    if (lop_stack_fits(lop_rows(a), a->dtype)) return lower_stack_det(e, self, out);
     int f = lop_emit_cholesky(e, lop_rows(a), a->dtype, lop_emit_value(e, a), &st);
     int mask = f >= 0 ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
@@ -266,3 +306,36 @@ static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_detchol = {
     LOP_NAMED(detchol),      .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
     .infer = infer_of_array, .lower = lower_detchol};
+
+/* detall: the product of the pairs along the last batch dimension. */
+static lop_status infer_detall(lop_node *n, lop_err *err) {
+    lop_status st = two_pairs(n, err);
+    lop_shape shape = n->child[0]->shape;
+    if (st != LOP_OK) return st;
+    if (shape.ndim < 2) return lop_fail(err, LOP_DIM, "detall takes a batch of pairs");
+    shape.dim[--shape.ndim - 1] = 2;
+    return lop_pair_infer(n, &shape, 1, n->child[0]->dtype);
+}
+/* Here that dimension is one of the matrix: it is seen as p x 2. */
+static lop_status run_detall(const lop_call *c) {
+    const lop_mat *a = c->a[1];
+    const bool whole = c->a[0]->dt == LOP_c128;
+    lop_pair all = lop_pair_one();
+    for (int64_t i = 0; i < a->m; i++) {
+        lop_mat row = {
+            (char *)a->p + i * a->rs * (int64_t)lop_dtype_size(a->dt), 2, 1, a->cs, 1, a->dt};
+        all = lop_pair_times(all, lop_pair_load(&row), whole);
+    }
+    lop_pair_store(c->a[0], all);
+    return LOP_OK;
+}
+static lop_status lower_detall(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    const lop_node *a = self->child[0];
+    int in = lop_emit_value(e, a), seen = lop_emit_temp(e, a->dtype, 2, &a->shape, &st);
+    if (seen < 0) return st;
+    if (!lop_emit_alias(e, seen, in)) return LOP_INTERNAL;
+    return lop_emit_step(e, "detall", run_detall, out, 1, &seen) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_detall = {LOP_NAMED(detall), .cls = LOP_ARRAY,      .min = 1,
+                              .max = 1,          .infer = infer_detall, .lower = lower_detall};
