@@ -268,10 +268,14 @@ def test_plain_walk(rng):
     assert pl.logdet(Known(float, (3, 3))) == 42.0
 
 
+def spectral_norm(A):
+    return pl.matrix_norm(A, 2)
+
+
 def test_memory_rule(rng):
     A = pl.Toeplitz(rng.standard_normal(300))
     with pl.config(memory_limit=1000):
-        for f in (pl.det, pl.svdvals, pl.cond, pl.matrix_norm, pl.pinv, pl.eigvalsh):
+        for f in (pl.det, pl.svdvals, pl.cond, spectral_norm, pl.pinv, pl.eigvalsh):
             with pytest.raises(pl.MaterializationError):
                 f(A)
     with pl.config(warn_limit=1000):

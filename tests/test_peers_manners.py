@@ -139,6 +139,31 @@ def test_diagonal_of_a_product_of_diagonals_is_linear():
         assert (D @ D).trace() == pytest.approx((d * d).sum())
 
 
+def test_trace_of_a_product_with_a_diagonal_is_linear(rng):
+    # CoLA: a trace that forms the product
+    n = 100_000
+    d = rng.standard_normal(n)
+    D, S = pl.Diag(d), pl.Sparse(sp.diags_array([d, d[1:]], offsets=[0, 1], format="csr"))
+    p = rng.permutation(n)
+    with pl.config(memory_limit=10**8):
+        for A, want in (
+            (D @ S, d @ d),
+            (S @ D, d @ d),
+            (pl.Permutation(p) @ D, d[p == np.arange(n)].sum()),
+            (D @ pl.Toeplitz(np.append(2.0, np.zeros(n - 1))), 2 * d.sum()),
+        ):
+            np.testing.assert_allclose(A.trace(), want, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.xfail(strict=True, reason="diagonals of products of sparse factors go dense so far")
+def test_diagonal_of_a_product_of_sparse_factors_is_linear():
+    # linear_operator, CoLA: likewise
+    n = 100_000
+    S = pl.Sparse(sp.eye_array(n, k=1, format="csr"))
+    with pl.config(memory_limit=10**8):
+        np.testing.assert_array_equal((S.T @ S).diagonal(), np.append(0.0, np.ones(n - 1)))
+
+
 def test_an_unasked_dense_form_says_so():
     # linear_operator, SciPy: dense forms are made without a word
     with pytest.warns(pl.MaterializationWarning):

@@ -404,6 +404,7 @@ def test_own_solve_diagonal_and_logdet(dtype, rng):
         (A @ D, a * d),
         (A @ A @ (c * A), c * a @ a @ a),
         (A.conj(), a.conj()),
+        ((2 * A).conj(), 2 * a.conj()),
         ((D @ A).conj(), (d[:, None] * a).conj()),
     ):
         for b in (values(rng, 4, dtype), values(rng, (4, 2), dtype), values(rng, (3, 4, 1), dtype)):

@@ -467,7 +467,7 @@ def _from_linalg(name):
     return run
 
 
-_IN_PART = "of `Diag`, `Identity`, `Zeros`, `Kron`, their multiples and views; else the dense form"
+_IN_PART = "of the kinds in [the table](linalg.md), multiples and views; else the dense form"
 _WHERE_CLOSED = "where the kind has a closed form; else LU of the dense form, kept"
 for _name in "solve det slogdet".split():
     _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))

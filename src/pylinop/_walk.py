@@ -94,7 +94,7 @@ def _inverse(op, x, mode, vec):
         return x
     if by == "scaled" and below[1] != 0:
         y = yield _core._build("inverse", below[0]), x, mode, vec
-        return y / (np.conjugate(below[1]) if mode & C else below[1])
+        return y / (below[1].conjugate() if mode & C else below[1])  # Python numbers stay weak
     if by == "view":
         return (yield _core._build("inverse", below[0]), x, mode ^ op._mode, vec)
     a = _seen(toarray(op), mode)

@@ -343,7 +343,7 @@ LOP_BUILD(trace_diagonal) {
     lop_attr own = {.i = {0, 0, 0, m->root->attr.i[3]}},
              wide = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *d = NULL, *cast = NULL;
-    lop_status st = lop_make1(mk, &lop_op_diagonal, &own, HOLE(m, 'a'), &d);
+    lop_status st = lop_make1(mk, &lop_op_diagonal, &own, m->root->child[0], &d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &wide, d, &cast);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, cast, out);
     lop_node_unref(d);
