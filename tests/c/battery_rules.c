@@ -183,7 +183,9 @@ static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool v
     for (int i = 0; i < 3; i++)
         d.size[i] = i && world_pick(&w, 0, 2) ? d.size[0] : pool[world_pick(&w, 0, 6)];
     const lop_node *out = !strcmp(rule->name, "solve-thin-sum") ? gen_thin_solve(&d.g)
-                                                                : fill(&d, text->n - 1, NULL, 0);
+                          : !strcmp(rule->name, "apply-inverses-alike")
+                              ? gen_inverse_blocks(&d.g)
+                              : fill(&d, text->n - 1, NULL, 0);
     for (int i = 0; i < LOP_HOLES; i++) lop_node_unref(d.hole[i]);
     return out;
 }

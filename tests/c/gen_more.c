@@ -144,3 +144,19 @@ const lop_node *gen_thin_solve(gen *g) {
     lop_node_unref(m);
     return t_two_of(w, "solve", s, x);
 }
+
+const lop_node *gen_inverse_blocks(gen *g) {
+    const lop_node *f[3] = {0};
+    int64_t n = 1 + pick(g, 3), k = 1 + pick(g, 2);
+    int count = 2 + (int)pick(g, 2);
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    for (int i = 0; i < count; i++) {
+        const lop_node *a = one.dtype == LOP_NO_DTYPE ? NULL : positive(&one, n);
+        f[i] = t_one_of(g->w, "inverse", NULL, a);
+    }
+    const lop_node *all =
+        f[0] && f[1] && (count < 3 || f[2]) ? made(&one, &lop_op_blockdiag, NULL, count, f) : NULL;
+    for (int i = 0; !all && i < count; i++) lop_node_unref(f[i]);
+    return t_two_of(g->w, "apply", all, gen_array(&one, 2, n * count, k));
+}

@@ -130,6 +130,7 @@ LOP_BUILD(blocks_diagonal);
 LOP_BUILD(blocks_element);
 LOP_BUILD(inverse_blocks);
 LOP_BUILD(solve_alike);
+LOP_BUILD(apply_inverses_alike);
 LOP_BUILD(det_alike);
 LOP_BUILD(apply_block);
 LOP_BUILD(view_block);

@@ -212,6 +212,18 @@ LOP_BUILD(solve_alike) {
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
+LOP_BUILD(apply_inverses_alike) {
+    const lop_node *kind = m->root->child[0], *blocks = NULL;
+    list l;
+    lop_status st = list_open(&l, mk, kind->n);
+    for (int i = 0; st == LOP_OK && i < kind->n; i++)
+        st = list_add(&l, st, lop_node_ref(kind->child[i]->child[0]));
+    if (st == LOP_OK) st = list_make(&l, mk, &lop_op_blockdiag, NULL, &blocks);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, blocks, HOLE(m, 'x'), out);
+    lop_node_unref(blocks);
+    list_close(&l);
+    return st;
+}
 LOP_BUILD(det_alike) {
     const lop_node *batch = NULL, *pairs = NULL;
     lop_status st = batch_of(mk, m->root->child[0], &batch);
@@ -221,6 +233,7 @@ LOP_BUILD(det_alike) {
     lop_node_unref(pairs);
     return st;
 }
+
 /* -- both */
 
 LOP_BUILD(blocks_dense) {

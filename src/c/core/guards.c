@@ -105,29 +105,37 @@ lop_truth lop_when_oblong_factors(const lop_match *m) {
 int lop_alike_blocks = 16;
 enum { ALIKE_ROWS = 64 };
 
-static bool blocks_alike(const lop_node *a) {
-    const lop_node *first = a->child[0];
+/* Block i; of inverses what they are inverses of. NULL: it is none. */
+static const lop_node *block_at(const lop_node *a, int i, bool inverse) {
+    const lop_node *b = a->child[i];
+    if (!inverse) return b;
+    return b->op == &lop_op_inverse ? b->child[0] : NULL;
+}
+static bool blocks_alike(const lop_node *a, bool inverse) {
+    const lop_node *first = block_at(a, 0, inverse);
+    if (!first) return false;
     const bool view = first->op == &lop_op_view;
     const lop_node *of = view ? first->child[0] : first;
     if (a->n < lop_alike_blocks || lop_rows(first) > ALIKE_ROWS || lop_rows(first) == 0 ||
         !lop_is_square(first) || first->weak)
         return false;
     for (int i = 0; i < a->n; i++) {
-        const lop_node *b = a->child[i], *k = view ? b->child[0] : b;
-        if (b->op != first->op || k->op != &lop_op_dense || k->child[0]->n > 0 ||
-            b->dtype != first->dtype || b->weak || !lop_shape_equal(&b->shape, &first->shape) ||
-            b->shape.ndim != 2 || !lop_attr_equal(&b->attr, &first->attr) ||
-            !lop_attr_equal(&k->attr, &of->attr))
+        const lop_node *b = block_at(a, i, inverse);
+        if (!b || b->op != first->op) return false;
+        const lop_node *k = view ? b->child[0] : b;
+        if (k->op != &lop_op_dense || k->child[0]->n > 0 || b->dtype != first->dtype || b->weak ||
+            !lop_shape_equal(&b->shape, &first->shape) || b->shape.ndim != 2 ||
+            !lop_attr_equal(&b->attr, &first->attr) || !lop_attr_equal(&k->attr, &of->attr))
             return false;
     }
     return true;
 }
 lop_truth lop_when_blocks_alike(const lop_match *m) {
     const bool solve = m->root->op == &lop_op_solve; /* right-hand sides without a batch */
-    return truth(blocks_alike(m->root->child[0]) && (!solve || m->root->shape.ndim == 2));
+    return truth(blocks_alike(m->root->child[0], false) && (!solve || m->root->shape.ndim == 2));
 }
-lop_truth lop_when_square_blocks(const lop_match *m) {
-    return truth(square_factors(m->root->child[0]) && !blocks_alike(m->root->child[0]));
+lop_truth lop_when_inverses_alike(const lop_match *m) {
+    return truth(blocks_alike(m->root->child[0], true) && m->root->shape.ndim == 2);
 }
 lop_truth lop_when_inverse_blocks(const lop_match *m) {
     return truth(square_factors(m->root->child[0]->child[0]));

@@ -63,8 +63,7 @@ lop_truth lop_when_orthogonal(
 lop_truth lop_when_blocks_add(const lop_match *m);   /* two blockdiags of the same partition */
 lop_truth lop_when_blocks_alike(const lop_match *m); /* a blockdiag of several dense square blocks
                                                         of one size, promise and view */
-lop_truth lop_when_square_blocks(
-    const lop_match *m); /* a blockdiag of square ones, not so many alike that they go as a batch */
+lop_truth lop_when_inverses_alike(const lop_match *m); /* a blockdiag of inverses of such */
 lop_truth lop_when_inverse_blocks(const lop_match *m); /* the inverse of one of square blocks */
 lop_truth lop_when_array_real(const lop_match *m);     /* ?a is real */
 

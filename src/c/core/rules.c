@@ -161,6 +161,8 @@ const lop_rule lop_rule_table[] = {
      "one spectrum serves a circulant and its views"},
     {"apply-circulant-conj", LOP_PUSH, "(apply (circulant (conjugate ?c) ?s) ?x)",
      "(apply (view:2 (circulant ?c ?s)) ?x)", NULL, NULL, "likewise"},
+    {"apply-inverses-alike", LOP_PUSH, "(apply (blockdiag) ?x)", NULL, lop_when_inverses_alike,
+     lop_build_apply_inverses_alike, "many small solves as one batch"},
     {"apply-blockdiag", LOP_PUSH, "(apply (blockdiag) ?x)", NULL, NULL, lop_build_blockdiag_rows,
      "block by block"},
     {"apply-block", LOP_PUSH, "(apply (block) ?x)", NULL, NULL, lop_build_apply_block,
