@@ -280,6 +280,12 @@ def test_eigenvalues_read_one_triangle(rng):
     for c in ([1.0, 2.0, 3.0], [1.0, 2.0, 2.0], [1.0, 2j, -2j]):
         C = pl.Circulant(np.array(c))
         np.testing.assert_allclose(pl.eigvalsh(C), np.linalg.eigvalsh(C.toarray()), atol=1e-13)
+    F = pl.Full((3, 3), -2 + 0j)
+    np.testing.assert_allclose(pl.eigvalsh(F), np.linalg.eigvalsh(F.toarray()), atol=1e-14)
+    for Q in (pl.BlockDiag(np.ones((3, 3))), pl.Dense(np.eye(3), "orthogonal"), pl.Identity(3).T):
+        E = pl.Eigen(Q, np.array([3.0, -1.0, 2.0]))
+        np.testing.assert_allclose(pl.eigvalsh(E), np.linalg.eigvalsh(E.toarray()), atol=1e-13)
+        np.testing.assert_allclose(pl.svdvals(E), np.linalg.svdvals(E.toarray()), atol=1e-13)
     L = pl.LowRank(rng.standard_normal((9, 2)), None, np.diag([1.0, -2.0]))
     np.testing.assert_allclose(pl.eigvalsh(L), np.linalg.eigvalsh(L.toarray()), atol=1e-12)
 
