@@ -82,7 +82,7 @@ def is_unitary(Q):
         return Q._init[1] == "orthogonal"
     if Q._head == "householder":
         return Q._init[1] is None
-    return (Q._head, "ortho") in (("dft", Q._init[-2]), ("dct", Q._init[-2]))
+    return Q._head in ("dft", "dct") and Q._init[-2] == "ortho"
 
 
 # -- circulants --
@@ -500,8 +500,9 @@ def _(op, uplo):
 def _(op, uplo):
     if op._init is None or complex(op._init[1]).imag:
         return NotImplemented
+    c = complex(op._init[1]).real
     w = np.zeros((*op.shape[:-2], op.shape[-1]))
-    w[..., 0 if op._init[1] < 0 else -1] = float(op._init[1]) * op.shape[-1]
+    w[..., 0 if c < 0 else -1] = c * op.shape[-1]
     return w
 
 

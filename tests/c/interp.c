@@ -323,11 +323,7 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
     tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim],
                   node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
     if (!strcmp(what, "detclosed")) {
-        const int64_t *i = node->attr.i, q = ((i[0] % 4) + 4) % 4;
-        long double v =
-            powl((long double)i[1], (long double)i[2] / 2) * powl(2, (long double)i[3] / 2);
-        t->v[0] =
-            (val){0, q % 2 ? 0 : v * (long double)(1 - q), q % 2 ? v * (long double)(2 - q) : 0, v};
+        t->v[0] = ip_detclosed(node);
         return t;
     }
     if (!strcmp(what, "detconst")) {

@@ -68,3 +68,10 @@ void ip_det(ip *p, const lop_node *node, val *y, const val *a, int64_t n, const 
         *y = ip_determinant(a, n);
     }
 }
+
+val ip_detclosed(const lop_node *node) {
+    const int64_t *i = node->attr.i, q = (i[0] % 4 + 4) % 4;
+    const long double v =
+        powl((long double)i[1], (long double)i[2] / 2) * powl(2, (long double)i[3] / 2);
+    return (val){0, q % 2 ? 0 : v * (long double)(1 - q), q % 2 ? v * (long double)(2 - q) : 0, v};
+}

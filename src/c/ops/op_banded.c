@@ -2,12 +2,12 @@
  *
  * Storage: ab of l + u + 1 rows, as scipy.linalg.solve_banded's; entries outside the matrix are not
  * used. Products by own loops, 2 (l + u + 1) n k flops. Solves by LAPACK: gbtrf's factor is kept
- * while ab keeps its content; declared positive definite pbtrf and pbtrs, and LU where that fails.
- * attr.i: l, u, what is promised (LOP_ASSUME_*). */
+ * while ab keeps its content, for determinants too; declared positive definite pbtrf and pbtrs, and
+ * LU where that fails. attr.i: l, u, what is promised (LOP_ASSUME_*). */
 #include "core/rand.h"
 #include "det.h"
-#include "kernels/k_blas.h"
 #include "kernels/k_band.h"
+#include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
 static lop_status check(const lop_node *n, const lop_node *ab, lop_err *err) {
@@ -408,12 +408,11 @@ static lop_status run_det(const lop_call *c) {
     return LOP_OK;
 }
 static lop_status run_det_direct(const lop_call *c) {
-    const lop_attr *a = &c->step->attr;
     const lop_mat f = {c->scratch, 0, 0, 1, 1, LOP_u8};
     lop_call factor = *c, rest = *c;
     factor.a[0] = rest.a[1] = &f;
     lop_status st = run_gbtrf(&factor);
-    return st == LOP_OK && a->i[3] >= 0 ? run_det(&rest) : st;
+    return st == LOP_OK ? run_det(&rest) : st;
 }
 static lop_status run_det_positive(const lop_call *c) {
     const lop_mat *ab = c->a[1];
