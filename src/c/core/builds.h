@@ -145,6 +145,14 @@ LOP_BUILD(det_update);
 LOP_BUILD(hadamard_diag);
 LOP_BUILD(apply_hadamard);
 LOP_BUILD(khatrirao);
+/* builds_mix.c */
+LOP_BUILD(apply_khatrirao);
+LOP_BUILD(apply_khatrirao_view);
+LOP_BUILD(element_khatrirao);
+LOP_BUILD(apply_lowrank_elementwise);
+LOP_BUILD(lowrank_elementwise);
+LOP_BUILD(full_elementwise);
+/* builds_compose.c */
 LOP_BUILD(cast_value);
 LOP_BUILD(solve_orthogonal);
 
