@@ -132,6 +132,8 @@ LOP_BUILD(inverse_blocks);
 LOP_BUILD(solve_alike);
 LOP_BUILD(det_alike);
 LOP_BUILD(apply_block);
+LOP_BUILD(solve_block);
+LOP_BUILD(det_block);
 LOP_BUILD(view_block);
 /* builds_lowrank.c */
 LOP_BUILD(view_update);

@@ -293,3 +293,26 @@ lop_truth lop_when_full_plain(const lop_match *m) {
     const lop_node *full = a->op == &lop_op_full ? a : b;
     return truth(lop_nbatch(full) == 0 && lop_is_blas(m->root->dtype));
 }
+
+bool lop_block_triangle(const lop_node *block, bool lower) {
+    const int64_t r = block->attr.i[0];
+    if (block->attr.i[1] != r) return false;
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j < r; j++) {
+            const lop_node *a = block->child[i * r + j];
+            const bool zeros = a->op == &lop_op_zeros && lop_nbatch(a) == 0;
+            if (i == j ? !lop_is_square(a) : (lower ? j > i : j < i) && !zeros) return false;
+        }
+    return true;
+}
+lop_truth lop_when_block_triangle(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    return truth(lop_block_triangle(a, true) || lop_block_triangle(a, false));
+}
+lop_truth lop_when_block_triangle_alone(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    bool alone = true;
+    for (int64_t i = 0; i < a->n; i++)
+        alone = alone && (i % (a->attr.i[1] + 1) == 0 || lop_nbatch(a->child[i]) == 0);
+    return alone ? lop_when_block_triangle(m) : LOP_FALSE;
+}

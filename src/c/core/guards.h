@@ -28,7 +28,7 @@ lop_truth lop_when_coef_minus_one(const lop_match *m); /* @c is exactly -1 */
 lop_truth
 lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
 lop_truth lop_when_positive(const lop_match *m);  /* ?a is declared positive definite */
-lop_truth lop_when_own_view(const lop_match *m); /* a transpose of what is declared symmetric */
+lop_truth lop_when_own_view(const lop_match *m);  /* a transpose of what is declared symmetric */
 lop_truth lop_when_hermitian(const lop_match *m); /* ?a is its own adjoint by how it is written */
 lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite: a view on it stays */
 lop_truth lop_when_flat(const lop_match *m); /* the root has at most half as many rows as columns */
@@ -71,6 +71,12 @@ lop_truth lop_when_low_ranks(
 lop_truth lop_when_low_elementwise(
     const lop_match *m); /* a lowrank without middle times what is cheaper than the dense form */
 lop_truth lop_when_full_plain(const lop_match *m); /* a child of the root is a full without batch */
+lop_truth lop_when_block_triangle_alone(
+    const lop_match *m); /* and no other block has a batch that the result would miss */
+lop_truth lop_when_block_triangle(
+    const lop_match *m); /* a block of square diagonal blocks, Zeros on one side of those */
+/* Is `block` such, with the Zeros above (lower) or below its diagonal blocks? */
+bool lop_block_triangle(const lop_node *block, bool lower);
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 
 /* A kind whose solves cost about as much as its products. */
