@@ -126,3 +126,54 @@ def test_determinants_block_by_block(rng):
     np.testing.assert_allclose(pl.det(mixed), 6 * np.linalg.det(s[0]), rtol=1e-12)
     crossed = pl.BlockDiag(np.ones((1, 2)), np.ones((2, 1)))
     assert pl.det(crossed) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128", "int64"])
+def test_block_triangles(dtype, rng):
+    """Substitution from either side, views, three blocks, operators that are not dense."""
+
+    def v(*shape):
+        return (rng.normal(size=shape) * 2).astype(dtype)
+
+    t = tolerance("float32" if dtype in ("float32", "complex64") else "float64")
+    a, d, e = (v(k, k) + np.asarray(12, dtype) * np.eye(k, dtype=dtype) for k in (3, 4, 2))
+    diag = np.arange(1, 5).astype(dtype)
+    z = np.zeros
+    for A, want in (
+        (pl.Block([[a, None], [v43 := v(4, 3), d]]), np.block([[a, z((3, 4))], [v43, d]])),
+        (pl.Block([[a, v34 := v(3, 4)], [None, pl.Diag(diag)]]),
+         np.block([[a, v34], [z((4, 3)), np.diag(diag)]])),
+        (pl.Block([[a, None, None], [v43, d, None], [v23 := v(2, 3), None, e]]),
+         np.block([[a, z((3, 4)), z((3, 2))], [v43, d, z((4, 2))], [v23, z((2, 4)), e]])),
+        (pl.Block([[a, None], [None, d]]), sl.block_diag(a, d)),
+    ):  # fmt: skip
+        n = len(want)
+        for M, m in ((A, want), (A.T, want.T), (A.H, want.conj().T)):
+            for b in (v(n), v(n, 3), v(2, n, 1)):
+                x = pl.solve(M, b)
+                right = (
+                    np.linalg.solve(m, b) if b.ndim > 1 else np.linalg.solve(m, b[:, None])[:, 0]
+                )
+                np.testing.assert_allclose(x, right, rtol=t, atol=t)
+            np.testing.assert_allclose(pl.det(M), np.linalg.det(m), rtol=t)
+        assert "solve-block" in pl.inv(A).explain()
+    singular = pl.Block([[a, None], [v43, np.zeros((4, 4), dtype)]])
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.solve(singular, v(7))
+    assert pl.det(singular) == 0
+    batch = pl.Block([[a, None], [v(2, 4, 3), d]])  # the batch lies off the diagonal
+    np.testing.assert_allclose(pl.det(batch), np.linalg.det(batch.toarray()), rtol=t)
+    b = v(7, 1)
+    np.testing.assert_allclose(
+        pl.solve(batch, b), np.linalg.solve(batch.toarray(), b), rtol=t, atol=t
+    )
+
+
+def test_block_triangles_take_no_dense_memory(rng):
+    n = 50_000
+    T = pl.Tridiagonal(np.full(n - 1, -1.0), np.full(n, 4.0), np.full(n - 1, -1.0))
+    A = pl.Block([[T, None], [pl.Diag(rng.random(n)), pl.Diag(1 + rng.random(n))]])
+    b = rng.standard_normal(2 * n)
+    with pl.config(memory_limit=2**24):
+        x = pl.solve(A, b)
+    np.testing.assert_allclose(A @ x, b, atol=1e-12)

@@ -39,9 +39,28 @@ static const lop_node *blockdiag(gen *g, const lop_op *op, int64_t m, int64_t n,
     return made(g, op, NULL, count, f);
 }
 
+/* Square blocks on the diagonal, zeros on one side of them. */
+static const lop_node *triangle(gen *g, const lop_op *op, int64_t m, int depth) {
+    const lop_node *f[4] = {0};
+    lop_attr shape = t_ints(2, 2, 0, 0);
+    const int64_t size[2] = {pick(g, m + 1), 0}, zero = 1 + pick(g, 2);
+    for (int64_t i = 0; i < 4; i++) {
+        const int64_t p = i / 2 ? m - size[0] : size[0], q = i % 2 ? m - size[0] : size[0];
+        lop_node like = {.shape = {.ndim = 2, .dim = {p, q}}, .dtype = LOP_f64, .core = 2};
+        like.weak = LOP_WEAK;
+        if (i != zero)
+            f[i] = gen_operator(g, p, q, depth - 1);
+        else if (lop_node_make(g->w->rand.ctx, &lop_op_zeros, NULL, 0, NULL, &like, &f[i],
+                               g->w->rand.err) != LOP_OK)
+            f[i] = NULL;
+    }
+    return made(g, op, &shape, 4, f);
+}
+
 static const lop_node *block(gen *g, const lop_op *op, int64_t m, int64_t n, int depth) {
     const lop_node *f[4] = {0};
     lop_attr shape = t_ints(1 + pick(g, 2), 1 + pick(g, 2), 0, 0);
+    if (m == n && !pick(g, 3)) return triangle(g, op, m, depth);
     int64_t rows[2] = {m, 0}, cols[2] = {n, 0};
     if (shape.i[0] == 2) rows[1] = m - (rows[0] = pick(g, m + 1));
     if (shape.i[1] == 2) cols[1] = n - (cols[0] = pick(g, n + 1));

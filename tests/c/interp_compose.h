@@ -76,6 +76,14 @@ static void do_khatri(ip *p, const lop_node *node, mv y, mv a, mv b) {
         for (int64_t j = 0; j < y.n; j++)
             y.v[i * y.n + j] = mul(p, a.v[i / b.m * a.n + j], b.v[i % b.m * b.n + j]);
 }
+static void do_rowmix(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)node;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t q = 0; q < a.n; q++)
+            for (int64_t j = 0; j < y.n; j++)
+                y.v[i * y.n + j] =
+                    add(p, y.v[i * y.n + j], mul(p, a.v[i * a.n + q], b.v[i * b.n + q * y.n + j]));
+}
 /* congruence, root, eigen: A B A^H. */
 static const tv *sandwich(ip *p, const lop_node *node) {
     const tv *a = ip_eval(p, node->child[0]), *b = node->n > 1 ? ip_eval(p, node->child[1]) : NULL;
@@ -120,7 +128,7 @@ static bool is_composed(const char *s) {
     static const char *const heads[] = {
         "blockdiag", "blocks",     "block", "grid",  "instead",     "detcheck", "lowrankupdate",
         "kronsum",   "congruence", "root",  "eigen", "elementwise", "khatri",   "khatrirao",
-        "pile",      "detall"};
+        "pile",      "detall",     "rowmix"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -133,6 +141,10 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return sandwich(p, node);
     if (!strcmp(s, "elementwise")) return pair_of(p, node, false);
     if (!strcmp(s, "khatri") || !strcmp(s, "khatrirao")) return pair_of(p, node, true);
+    if (!strcmp(s, "rowmix")) {
+        const tv *w = ip_eval(p, node->child[0]), *g = ip_eval(p, node->child[1]);
+        return w && g ? zip(p, node, w, g, 2, w->m, node->attr.i[0], do_rowmix) : NULL;
+    }
     if (!strcmp(s, "detall")) return detall(p, node);
     if (!strcmp(s, "pile")) return pile(p, node);
     if (!strcmp(s, "kronsum")) return kronsum(p, node);

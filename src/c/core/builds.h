@@ -133,6 +133,8 @@ LOP_BUILD(solve_alike);
 LOP_BUILD(apply_inverses_alike);
 LOP_BUILD(det_alike);
 LOP_BUILD(apply_block);
+LOP_BUILD(solve_block);
+LOP_BUILD(det_block);
 LOP_BUILD(view_block);
 /* builds_lowrank.c */
 LOP_BUILD(view_update);
@@ -146,6 +148,14 @@ LOP_BUILD(det_update);
 LOP_BUILD(hadamard_diag);
 LOP_BUILD(apply_hadamard);
 LOP_BUILD(khatrirao);
+/* builds_mix.c */
+LOP_BUILD(apply_khatrirao);
+LOP_BUILD(apply_khatrirao_view);
+LOP_BUILD(element_khatrirao);
+LOP_BUILD(apply_lowrank_elementwise);
+LOP_BUILD(lowrank_elementwise);
+LOP_BUILD(full_elementwise);
+/* builds_compose.c */
 LOP_BUILD(cast_value);
 LOP_BUILD(solve_orthogonal);
 

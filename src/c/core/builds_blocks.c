@@ -2,6 +2,7 @@
  *
  * Both are lists of blocks at places; a cursor walks them. A block that is Zeros is passed over. */
 #include "builds.h"
+#include "guards.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
@@ -347,6 +348,70 @@ LOP_BUILD(apply_block) {
     if (st == LOP_OK) st = list_grid(&l, mk, l.n, out);
     lop_node_unref(x);
     list_close(&l);
+    return st;
+}
+
+/* Block i's right-hand side less what the blocks solved before (x[j], NULL: not yet) give. */
+static lop_status less_solved(const lop_maker *mk, const lop_node *kind, int64_t i, int64_t row,
+                              const lop_node *b, const lop_node *const *x, const lop_node **out) {
+    const int64_t r = kind->attr.i[0];
+    const lop_attr minus = lop_attr_coef(-1, 0);
+    const lop_node *left = NULL;
+    lop_status st = rows_of(mk, b, row, lop_rows(kind->child[i * r + i]), &left);
+    for (int64_t j = 0; st == LOP_OK && j < r; j++) {
+        const lop_node *a = kind->child[i * r + j], *ax = NULL, *neg = NULL, *both = NULL;
+        if (j == i || !x[j] || passed_over(a)) continue;
+        st = lop_make2(mk, &lop_op_apply, NULL, a, x[j], &ax);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &minus, ax, &neg);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, left, neg, &both);
+        lop_node_unref(ax);
+        lop_node_unref(neg);
+        lop_node_unref(left);
+        left = both;
+    }
+    *out = left;
+    return st;
+}
+/* Substitution, block by block: from the first on where Zeros stand above the diagonal. */
+LOP_BUILD(solve_block) {
+    const lop_node *kind = m->root->child[0], *b = NULL;
+    const int64_t r = kind->attr.i[0];
+    const bool lower = lop_block_triangle(kind, true);
+    list l;
+    lop_status st = list_open(&l, mk, (int)r);
+    if (st != LOP_OK) return st;
+    l.n = (int)r; /* its places are filled in their own order */
+    int64_t row = lower ? 0 : lop_rows(kind);
+    st = cast_x(m, mk, &b);
+    for (int64_t t = 0; st == LOP_OK && t < r; t++) {
+        const int64_t i = lower ? t : r - 1 - t, size = lop_rows(kind->child[i * r + i]);
+        const lop_node *left = NULL;
+        if (!lower) row -= size;
+        st = less_solved(mk, kind, i, row, b, l.at, &left);
+        if (st == LOP_OK)
+            st = lop_make2(mk, &lop_op_solve, NULL, kind->child[i * r + i], left, &l.at[i]);
+        lop_node_unref(left);
+        if (lower) row += size;
+    }
+    if (st == LOP_OK) st = list_grid(&l, mk, r, out);
+    lop_node_unref(b);
+    list_close(&l);
+    return st;
+}
+LOP_BUILD(det_block) {
+    const lop_node *kind = m->root->child[0], *all = NULL;
+    const int64_t r = kind->attr.i[0];
+    lop_status st = LOP_OK;
+    for (int64_t i = 0; st == LOP_OK && i < r; i++) {
+        const lop_node *one = NULL, *both = NULL;
+        st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, kind->child[i * r + i], &one);
+        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_detmul, NULL, all, one, &both);
+        if (st == LOP_OK && !all) both = lop_node_ref(one);
+        lop_node_unref(one);
+        lop_node_unref(all);
+        all = both;
+    }
+    *out = all;
     return st;
 }
 

@@ -3,10 +3,10 @@
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 
-/* what(a), what(b) in the dtype of both, joined. */
+/* what(a), what(b) in that dtype, joined. */
 static lop_status joined(const lop_maker *mk, const lop_node *kind, const lop_op *what,
-                         const lop_op *join, const lop_node **out) {
-    lop_attr d = {.i = {0, 0, 0, (int64_t)kind->dtype + 1}};
+                         const lop_op *join, lop_dtype dt, const lop_node **out) {
+    lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
     const lop_node *a = NULL, *b = NULL;
     lop_status st = lop_make1(mk, what, &d, kind->child[0], &a);
     if (st == LOP_OK) st = lop_make1(mk, what, &d, kind->child[1], &b);
@@ -26,13 +26,14 @@ static lop_status wrapped(const lop_maker *mk, const lop_op *op, const lop_node 
 /* diag(d) o B = diag(d o diag B), either order. */
 LOP_BUILD(hadamard_diag) {
     const lop_node *d;
-    lop_status st = joined(mk, m->root, &lop_op_diagonal, &lop_op_mul, &d);
+    lop_status st = joined(mk, m->root, &lop_op_diagonal, &lop_op_mul, m->root->dtype, &d);
     return st == LOP_OK ? wrapped(mk, &lop_op_diag, d, out) : st;
 }
 
 LOP_BUILD(apply_hadamard) {
     const lop_node *d, *dense;
-    lop_status st = joined(mk, m->root->child[0], &lop_op_todense, &lop_op_mul, &d);
+    lop_status st =
+        joined(mk, m->root->child[0], &lop_op_todense, &lop_op_mul, m->root->child[0]->dtype, &d);
     if (st == LOP_OK) st = wrapped(mk, &lop_op_dense, d, &dense);
     if (st != LOP_OK) return st;
     st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);
@@ -40,10 +41,9 @@ LOP_BUILD(apply_hadamard) {
     return st;
 }
 
+/* The dense form: columns a_j (x) b_j. */
 LOP_BUILD(khatrirao) {
-    const lop_node *d;
-    lop_status st = joined(mk, m->root, &lop_op_todense, &lop_op_khatri, &d);
-    return st == LOP_OK ? wrapped(mk, &lop_op_dense, d, out) : st;
+    return joined(mk, m->root->child[0], &lop_op_todense, &lop_op_khatri, m->root->dtype, out);
 }
 
 /* A^-1 = A^H. */

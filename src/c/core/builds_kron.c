@@ -18,9 +18,10 @@ static lop_status kron_of(const lop_match *m, const lop_maker *mk, int n, each_f
     return st;
 }
 
+/* Products, or products element by element. */
 static lop_status each_product(const lop_match *m, const lop_maker *mk, int i,
                                const lop_node **out) {
-    return lop_make2(mk, &lop_op_prod, NULL, m->root->child[0]->child[i],
+    return lop_make2(mk, m->root->op, NULL, m->root->child[0]->child[i],
                      m->root->child[1]->child[i], out);
 }
 LOP_BUILD(kron_kron) { return kron_of(m, mk, m->root->child[0]->n, each_product, out); }

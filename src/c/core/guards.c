@@ -273,3 +273,54 @@ lop_truth lop_when_inexact(const lop_match *m) { return truth(lop_is_blas(m->roo
 lop_truth lop_when_inexact_square_factors(const lop_match *m) {
     return truth(lop_is_blas(m->root->dtype) && square_factors(m->root->child[0]));
 }
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+lop_truth lop_when_low_ranks(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    int64_t r;
+    if (!lop_is_blas(m->root->dtype) ||
+        !lop_mul_ok(lop_cols(a->child[0]), lop_cols(b->child[0]), &r))
+        return LOP_FALSE;
+    return truth(r <= least(lop_rows(a), lop_cols(a)) / 2);
+}
+/* One product with r k columns and two passes over them, against the dense form and its product. */
+lop_truth lop_when_low_elementwise(const lop_match *m) {
+    const lop_node *h = m->root->child[0], *x = m->root->child[1];
+    const int low = h->child[0]->op == &lop_op_lowrank ? 0 : 1;
+    const lop_node *uv = h->child[low], *a = h->child[1 - low];
+    if (!lop_is_blas(m->root->dtype) || uv->op != &lop_op_lowrank || uv->n != 2 || !a->op->flops)
+        return LOP_FALSE;
+    int64_t columns;
+    if (!lop_mul_ok(lop_cols(uv->child[0]), lop_cols(x), &columns)) return LOP_FALSE;
+    const double rows = (double)lop_rows(h), cols = (double)lop_cols(h);
+    const double mixed = a->op->flops(a, columns) + 3 * (rows + cols) * (double)columns;
+    return truth(mixed < 2 * rows * cols * (1 + (double)lop_cols(x)));
+}
+lop_truth lop_when_full_plain(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    const lop_node *full = a->op == &lop_op_full ? a : b;
+    return truth(lop_nbatch(full) == 0 && lop_is_blas(m->root->dtype));
+}
+
+bool lop_block_triangle(const lop_node *block, bool lower) {
+    const int64_t r = block->attr.i[0];
+    if (block->attr.i[1] != r) return false;
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j < r; j++) {
+            const lop_node *a = block->child[i * r + j];
+            const bool zeros = a->op == &lop_op_zeros && lop_nbatch(a) == 0;
+            if (i == j ? !lop_is_square(a) : (lower ? j > i : j < i) && !zeros) return false;
+        }
+    return true;
+}
+lop_truth lop_when_block_triangle(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    return truth(lop_block_triangle(a, true) || lop_block_triangle(a, false));
+}
+lop_truth lop_when_block_triangle_alone(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    bool alone = true;
+    for (int64_t i = 0; i < a->n; i++)
+        alone = alone && (i % (a->attr.i[1] + 1) == 0 || lop_nbatch(a->child[i]) == 0);
+    return alone ? lop_when_block_triangle(m) : LOP_FALSE;
+}

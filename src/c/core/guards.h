@@ -65,7 +65,18 @@ lop_truth lop_when_blocks_alike(const lop_match *m); /* a blockdiag of several d
                                                         of one size, promise and view */
 lop_truth lop_when_inverses_alike(const lop_match *m); /* a blockdiag of inverses of such */
 lop_truth lop_when_inverse_blocks(const lop_match *m); /* the inverse of one of square blocks */
-lop_truth lop_when_array_real(const lop_match *m);     /* ?a is real */
+lop_truth lop_when_low_ranks(
+    const lop_match *m); /* the ranks of both children of the root, multiplied, are small */
+lop_truth lop_when_low_elementwise(
+    const lop_match *m); /* a lowrank without middle times what is cheaper than the dense form */
+lop_truth lop_when_full_plain(const lop_match *m); /* a child of the root is a full without batch */
+lop_truth lop_when_block_triangle_alone(
+    const lop_match *m); /* and no other block has a batch that the result would miss */
+lop_truth lop_when_block_triangle(
+    const lop_match *m); /* a block of square diagonal blocks, Zeros on one side of those */
+/* Is `block` such, with the Zeros above (lower) or below its diagonal blocks? */
+bool lop_block_triangle(const lop_node *block, bool lower);
+lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 
 /* A kind whose solves cost about as much as its products. */
 bool lop_cheap_to_solve(const lop_node *a);

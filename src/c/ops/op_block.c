@@ -112,8 +112,9 @@ const lop_op lop_op_block = {
                         "column.",
             .cost = "Build: O(number of blocks). Product: those of the blocks, on slices of x, and "
                     "an addition for each block beyond a row's first.",
-            .notes = "Zeros and None are passed over: what NaN they meet does not count. Solves go "
-                     "by the dense form.",
+            .notes = "Zeros and None are passed over: what NaN they meet does not count. Solves "
+                     "and determinants go block by block where the diagonal blocks are square and "
+                     "Zeros stand above or below all of them, else by the dense form.",
             .example = ">>> A = pl.Diag([1., 2.])\n>>> B = pl.Block([[A, None], [np.ones((1, 2)), "
                        "[[4.]]]])\n>>> B @ np.ones(3)\narray([1., 2., 6.])"},
     .infer = infer,

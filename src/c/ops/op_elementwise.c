@@ -1,8 +1,9 @@
 /* op_elementwise.c: the element-wise product of two operators of one shape.
  *
- * The dense form, the diagonal and elements are products of theirs; with a Diag it is Diag.
- * Products go by the dense form (core/builds_compose.c). Cost: 2 m n k flops, m n elements of
- * memory. */
+ * The dense form, the diagonal and elements are products of theirs. Where both are of one kind with
+ * entries that multiply (Toeplitz, Kron, bands, ...) it is that kind (rules); low rank times what
+ * multiplies fast goes column by column (core/builds_mix.c); all else by the dense form: 2 m n k
+ * flops, m n elements of memory. */
 #include "core/rand.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -49,10 +50,14 @@ const lop_op lop_op_elementwise = {
     .param = {{"A", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, n); an array or an operator."},
               {"B", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, n); an array or an operator."}},
     .doc = {.brief = "The element-wise product of two operators; ``pl.multiply(A, B)``.",
-            .extended = "With a Diag it is diagonal. The diagonal and elements are products of "
-                        "those of A and B.",
-            .cost = "Build: O(1). Product with k columns: the dense form, computed when needed, "
-                    "and 2 m n k flops.",
+            .extended = "With a Diag or an Identity it is diagonal. The diagonal and elements are "
+                        "products of those of A and B. Two Toeplitz, Circulant, Hankel, Banded "
+                        "(of the same diagonals), Tridiagonal, Kron or BlockDiag (of the same "
+                        "partition), and two LowRank of small ranks, multiply as what they are.",
+            .cost =
+                "Build: O(1). Product with k columns: of two of one kind that kind's; of a LowRank "
+                "of rank r and A one of A with r k columns, where that is less; else the dense "
+                "form, computed when needed, and 2 m n k flops.",
             .example = ">>> H = pl.HadamardProduct(pl.Toeplitz([1., 2.]), np.full((2, 2), 3.))\n"
                        ">>> H.toarray()\narray([[3., 6.],\n       [6., 3.]])"},
     .infer = infer,

@@ -1,7 +1,9 @@
 /* op_khatrirao.c: the column-wise Kronecker product: column j is A[:, j] (x) B[:, j].
  *
- * khatri     of two arrays; the operator khatrirao goes by it (rules)
- * Cost: 2 m p n k flops, m p n elements of memory. */
+ * khatri     of two arrays: the dense form
+ * rowmix     rows summed up, for the transpose (core/builds_mix.c)
+ * A product reads x's rows times B's columns as p k columns and multiplies them by A: its cost is
+ * that of A. */
 #include "core/rand.h"
 #include "kernels/kernels.h"
 
@@ -52,8 +54,63 @@ static lop_status lower_khatri(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_khatri = {LOP_NAMED(khatri), .cls = LOP_ARRAY, .min = 2,
                               .max = 2,          .infer = infer,   .lower = lower_khatri};
 
+/* -- rowmix: of w (n x r) and g (n x r k) the rows w_l^T g_l, g_l read as r x k: n x k */
+
+static lop_status infer_rowmix(lop_node *n, lop_err *err) {
+    const lop_node *w = n->child[0], *g = n->child[1];
+    const int64_t r = w->core == 2 ? lop_cols(w) : 0;
+    if (w->core != 2 || g->core != 2 || lop_rows(w) != lop_rows(g) ||
+        (r ? lop_cols(g) % r : lop_cols(g)) != 0)
+        return lop_fail(err, LOP_DIM, "rowmix takes r and r k columns of as many rows");
+    lop_status st = lop_shape_batch(&w->shape, 2, &g->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = lop_rows(w);
+    n->shape.dim[n->shape.ndim++] = n->attr.i[0];
+    if (r && lop_cols(g) / r != n->attr.i[0])
+        return lop_fail(err, LOP_DIM, "rowmix gives %lld columns, not %lld",
+                        (long long)(lop_cols(g) / r), (long long)n->attr.i[0]);
+    lop_node_promote(n, w, g);
+    return LOP_OK;
+}
+static lop_status run_rowmix(const lop_call *c) {
+    const lop_mat *y = c->a[0], *w = c->a[1], *g = c->a[2];
+    const int64_t size = (int64_t)lop_dtype_size(y->dt);
+    if (w->n == 0) {
+        lopk_zero(y);
+        return LOP_OK;
+    }
+    for (int64_t l = 0; l < y->m; l++) {
+        const lop_mat to = {(char *)y->p + l * y->rs * size, 1, y->n, y->rs, y->cs, y->dt},
+                      of = {(char *)w->p + l * w->rs * size, 1, w->n, w->rs, w->cs, w->dt},
+                      row = {
+                          (char *)g->p + l * g->rs * size, w->n, y->n, y->n * g->cs, g->cs, g->dt};
+        lopk_matmul_loop(&to, &of, false, &row, false);
+    }
+    return LOP_OK;
+}
+static lop_status lower_rowmix(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    int in[2];
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        if (in[i] < 0) return st;
+    }
+    lop_step *s = lop_emit_step(e, "rowmix", run_rowmix, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->flops = 2 * lop_slot_elements(e, out) * (double)lop_cols(self->child[0]);
+    return LOP_OK;
+}
+const lop_op lop_op_rowmix = {
+    LOP_NAMED(rowmix),     .cls = LOP_ARRAY,     .min = 2, .max = 2, .ints = 1,
+    .infer = infer_rowmix, .lower = lower_rowmix};
+
 static double flops(const lop_node *self, int64_t k) {
-    return (double)lop_rows(self) * (double)lop_cols(self) * (1 + 2 * (double)k);
+    const lop_node *a = self->child[0];
+    const double p = (double)lop_rows(self->child[1]), wide = p * (double)k;
+    const double product = a->op->flops && wide < 0x1p62
+                               ? a->op->flops(a, (int64_t)wide)
+                               : 2 * (double)lop_rows(a) * (double)lop_cols(a) * wide;
+    return product + (double)lop_cols(self) * wide;
 }
 
 static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
@@ -78,8 +135,9 @@ const lop_op lop_op_khatrirao = {
     .doc = {.brief = "Column-wise Kronecker product, as scipy.linalg.khatri_rao.",
             .extended = "Shape (..., m p, n): column j is A[:, j] (x) B[:, j]. The row-wise one is "
                         "``pl.KhatriRao(A.T, B.T).T``.",
-            .cost = "Build: O(1). Product with k columns: the dense form, computed when needed, "
-                    "and 2 m p n k flops.",
+            .cost =
+                "Build: O(1). Product with k columns: one of A with p k columns, 2 m p n k flops "
+                "where A is dense. Its dense form is not made on the way; B's is.",
             .example = ">>> pl.KhatriRao(np.array([[1., 2.]]), np.array([[3., 4.], [5., 6.]]))"
                        ".toarray()\narray([[ 3.,  8.],\n       [ 5., 12.]])"},
     .infer = infer_kind,
