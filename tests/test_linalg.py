@@ -5,7 +5,6 @@ import inspect
 import math
 import warnings
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
