@@ -26,7 +26,7 @@ lop_truth lop_when_coef_minus_one(const lop_match *m); /* @c is exactly -1 */
 lop_truth
 lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
 lop_truth lop_when_positive(const lop_match *m);  /* ?a is declared positive definite */
-lop_truth lop_when_own_view(const lop_match *m); /* a transpose of what is declared symmetric */
+lop_truth lop_when_own_view(const lop_match *m);  /* a transpose of what is declared symmetric */
 lop_truth lop_when_hermitian(const lop_match *m); /* ?a is its own adjoint by how it is written */
 lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite: a view on it stays */
 lop_truth lop_when_flat(const lop_match *m); /* the root has at most half as many rows as columns */
@@ -60,6 +60,21 @@ lop_truth lop_when_orthogonal(
     const lop_match *m); /* ?a, or what it is a view of, is declared or known to be unitary */
 lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
+/* For users' rules: ?a is an operator and square; declared or known to be so. */
+lop_truth lop_when_square(const lop_match *m);
+lop_truth lop_when_symmetric(const lop_match *m);
+lop_truth lop_when_self_adjoint(const lop_match *m);
+lop_truth lop_when_unitary(const lop_match *m);
+
+/* Each guard by name (guards.def). */
+typedef struct lop_guard {
+    const char *name, *needs, *doc;
+    lop_truth (*when)(const lop_match *m);
+} lop_guard;
+int lop_nguards(void);
+const lop_guard *lop_guard_at(int i);
+const lop_guard *lop_guard_find(const char *name);                    /* NULL: none */
+const lop_guard *lop_guard_of(lop_truth (*when)(const lop_match *m)); /* NULL: of none */
 
 /* A kind whose solves cost about as much as its products. */
 bool lop_cheap_to_solve(const lop_node *a);
