@@ -117,7 +117,8 @@ static bool halved(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
            reflected(m, d, i, j, LOP_H);
 }
 static double half_price(const lop_costs *c, lop_dtype dt, int64_t n, int64_t k, double batch) {
-    return lop_price_gemm(c, dt, n, k, n, batch / 2).seconds + lop_price_gram(c, dt, k, n, batch).seconds;
+    return lop_price_gemm(c, dt, n, k, n, batch / 2).seconds +
+           lop_price_gram(c, dt, k, n, batch).seconds;
 }
 
 typedef struct choice {
@@ -153,7 +154,8 @@ static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
                   mode == LOP_T ? LOP_CH_GRAM_T : LOP_CH_GRAM_H, mid);
     mid = (i + j) / 2;
     if (halved(m, d, i, j))
-        offer(&best, d->cost[mid + 1][j] + half_price(ch->costs, ch->dt, d->p[mid + 1], cols, batch),
+        offer(&best,
+              d->cost[mid + 1][j] + half_price(ch->costs, ch->dt, d->p[mid + 1], cols, batch),
               LOP_CH_HALF, mid);
     p = apply_price(m, d->s[j], LOP_T, rows, batch);
     if (p.seconds >= 0) offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, j - 1);
@@ -237,11 +239,13 @@ lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     case LOP_CH_LEAF: return leaf_price(m, d, i, batch);
     case LOP_CH_LEFT: return apply_price(m, d->s[i], 0, cols, batch);
     case LOP_CH_RIGHT: return apply_price(m, d->s[j], LOP_T, rows, batch);
-    case LOP_CH_GEMM: return lop_price_gemm(m->ch->costs, m->ch->dt, rows, cols, d->p[d->at[i][j] + 1], batch);
+    case LOP_CH_GEMM:
+        return lop_price_gemm(m->ch->costs, m->ch->dt, rows, cols, d->p[d->at[i][j] + 1], batch);
     case LOP_CH_HALF:
-        return lop_price_add(lop_price_gemm(m->ch->costs, m->ch->dt, d->p[d->at[i][j] + 1], cols,
-                                            d->p[d->at[i][j] + 1], batch / 2),
-                             lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch));
+        return lop_price_add(
+            lop_price_gemm(m->ch->costs, m->ch->dt, d->p[d->at[i][j] + 1], cols,
+                           d->p[d->at[i][j] + 1], batch / 2),
+            lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch));
     default: return lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch);
     }
 }
