@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a formula stays on its line
 """Whole formulas, written as in the paper through `pl.lazy`, beside what one writes by hand.
 
 Contenders: *as written* (pylinop), *careful* (NumPy and SciPy as someone who knows linear algebra

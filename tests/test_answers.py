@@ -242,7 +242,10 @@ def test_without_a_dense_form(name, rng):
         if "det" in what:
             sign, log = pl.slogdet(A)
             rules = fired(A)  # blocks may go by their dense forms
-            assert any(r.startswith("scaledet-blockdiag") for r in rules) or "scaledet-dense" not in rules
+            assert (
+                any(r.startswith("scaledet-blockdiag") for r in rules)
+                or "scaledet-dense" not in rules
+            )
     if "pinv" in what:
         want = np.linalg.pinv(a, 1e-10)
         np.testing.assert_allclose(P.toarray(), want, atol=1e-9 * np.abs(want).max())

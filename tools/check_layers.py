@@ -37,13 +37,26 @@ LAYERS: list[tuple[str, list[str]]] = [
     (
         "rewrite",
         [
-            *("core/rules", "core/rules_close.def", "core/guards", "core/rewrite", "core/builds*"),
+            *(
+                "core/rules",
+                "core/rules_close.def",
+                "core/ruleset",
+                "core/guards",
+                "core/rewrite",
+                "core/builds*",
+            ),
             "core/chain*",
             "core/infer",
         ],
     ),
-    ("plan", ["core/plan", "core/plans", "core/keep", "core/emit.c", "core/emit_impl"]),
-    ("exec", ["core/exec"]),
+    (
+        "plan",
+        [
+            *("core/plan", "core/explore", "core/plans", "core/keep", "core/emit.c"),
+            "core/emit_impl",
+        ],
+    ),
+    ("exec", ["core/exec", "core/trial"]),
     ("dump", ["core/dump", "core/explain"]),
     ("py", ["py/*"]),
 ]

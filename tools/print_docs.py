@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pylinop as pl
-from pylinop import _array_function
+from pylinop import _array_function, _core
 
 MADE = "<!-- Printed by tools/print_docs.py from the library's tables: do not edit. -->"
 
@@ -41,12 +41,23 @@ RULES = f"""\
 
 {MADE}
 
-What `pl.rules()` lists. *Close* rows act when an expression is built and compute nothing; *push*
-rows act at first need and move actions (`apply`, `solve`, `todense`, `diagonal`, `trace`,
-`element`) down to the kinds. Within a root the first row that fits wins. `?a` is any node, `@k`
-the attributes of a head; `view:1` is the transpose, `view:2` the conjugate, `view:3` the adjoint.
-*Computed* right sides are made by a function; a guard may refuse a row
-([how to add one](add-rule.md)).
+What `pl.rules()` lists. *Close* rows act when an expression is built and compute nothing; *first*
+rows act on the operator of an action before the action is taken apart, *push* rows move actions
+(`apply`, `solve`, `todense`, `diagonal`, `trace`, `element`) down to the kinds. Within a root the
+first row that fits wins. `?a` is any node, `@k` the attributes of a head; `view:1` is the
+transpose, `view:2` the conjugate, `view:3` the adjoint. *Computed* right sides are made by a
+function; a row acts only where its guard holds ([how to add one](add-rule.md)).
+`pl.config(disable_rules=[...])` switches rows off, `pl.register_rule(...)` adds one of your own
+([tutorial](tutorial/06-explain.md)).
+"""
+
+GUARDS = """
+## Guards
+
+What `pl.register_rule(..., guard=...)` takes:
+
+| guard | asks |
+|---|---|
 """
 
 NUMPY = f"""\
@@ -72,8 +83,8 @@ element-wise, never functions of the operator, and say that they make the dense 
 TABLE = """
 ## {phase}
 
-| name | left | right | source |
-|---|---|---|---|
+| name | left | right | guard | source |
+|---|---|---|---|---|
 """
 
 
@@ -201,8 +212,9 @@ def rules() -> str:
         for row in rows:
             if row["phase"] == phase:
                 sides = f"{cell(row['left'])} | {cell(row['right'])}"
+                sides += f" | `{row['guard']}`" if row["guard"] else " | "
                 text += f"| `{row['name']}` | {sides} | {row['source'].replace('|', '/')} |\n"
-    return text
+    return text + GUARDS + "".join(f"| `{k}` | {v} |\n" for k, v in _core._guards().items())
 
 
 def numpy_functions() -> str:

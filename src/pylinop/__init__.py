@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import _assemble, _callables, _core, _errors, _forms, _numpy, _scipy, _walk
 from ._config import config, show_config
+from ._costs import calibrate
 from ._errors import (
     ConvergenceError,
     FallbackWarning,
@@ -103,6 +104,7 @@ from ._core import (
 
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
+from ._explain import Explanation, explain, explaining
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
@@ -118,6 +120,7 @@ from ._linalg import (
     svdvals,
 )
 from ._look import check_adjoint
+from ._rules import register_rule, unregister_rule
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -130,6 +133,7 @@ __all__ = [
     "DFT",
     "Dense",
     "Diag",
+    "Explanation",
     "FallbackWarning",
     "Hadamard",
     "Hankel",
@@ -158,6 +162,7 @@ __all__ = [
     "aslinearoperator",
     "block",
     "block_diag",
+    "calibrate",
     "check_adjoint",
     "cond",
     "config",
@@ -165,6 +170,8 @@ __all__ = [
     "diagonal",
     "eigvalsh",
     "evaluate",
+    "explain",
+    "explaining",
     "freeze",
     "hstack",
     "inv",
@@ -176,12 +183,14 @@ __all__ = [
     "matrix_rank",
     "multiply",
     "pinv",
+    "register_rule",
     "rules",
     "show_config",
     "slogdet",
     "solve",
     "svdvals",
     "trace",
+    "unregister_rule",
     "vstack",
 ]
 

@@ -1,11 +1,14 @@
 """``pl.config``: options, process-wide as a statement, for one context as ``with``."""
 
 import contextvars
+import difflib
 import dis
 import operator
 import os
+import struct
 import sys
 import threading
+from collections.abc import Iterable
 from types import FrameType, TracebackType
 from typing import Any, Literal, Self, TypedDict, Unpack
 
@@ -21,6 +24,8 @@ class _Options(TypedDict, total=False):
     warn_limit: int
     memory_limit: int | None
     threads: int | None
+    disable_rules: Iterable[str]
+    costs: str | os.PathLike[str] | None
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -30,6 +35,8 @@ _DEFAULTS: dict[str, Any] = {
     "warn_limit": 64 << 20,
     "memory_limit": None,
     "threads": None,
+    "disable_rules": (),
+    "costs": None,
 }
 _DOC = {
     "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
@@ -38,16 +45,19 @@ _DOC = {
     "warn_limit": "bytes from which an unasked dense form warns",
     "memory_limit": "bytes beyond which a dense form raises; None: what the machine has free",
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
+    "disable_rules": "names of rules that do not act",
+    "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
 }
 # What one context cannot have for itself, and why.
 _PROCESS_ONLY = {
     "cache_limit": "the store of derived values is one for all threads",
     "threads": "OpenBLAS has one pool of threads for the process",
 }
-_IN_CORE = {"fft", "provenance"}
+_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record"}
 _process = dict(_DEFAULTS)
+_process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 class _Local(dict[str, Any]):
@@ -62,6 +72,44 @@ class _Local(dict[str, Any]):
     def __del__(self) -> None:
         if self.in_core:
             _core._watch(_local, -1)
+
+
+# What the core takes for these two: bytes that begin with a number, one number for each content,
+# since plans are kept by it. "_off" is a bit a rule, "_costs" a table.
+_numbers: dict[tuple[str, Any], bytes] = {}
+_MOST = {"_off": 2**20 - 1, "_costs": 2**12 - 1}
+
+
+def _numbered(name: str, content: bytes) -> bytes:
+    with _lock:
+        known = _numbers.get((name, content))
+        if known is None:
+            number = 1 + sum(kind == name for kind, _ in _numbers)
+            if number > _MOST[name]:
+                raise ValueError(f"more than {_MOST[name]} different {name[1:]} in one process")
+            known = _numbers[name, content] = struct.pack("=i", number) + content
+        return known
+
+
+def _off(names: tuple[str, ...]) -> bytes | None:
+    if not names:
+        return None
+    places = _core._places()
+    at = [places[name] for name in names]
+    mask = bytearray(max(at) // 8 + 1)
+    for i in at:
+        mask[i // 8] |= 1 << i % 8
+    return _numbered("_off", bytes(mask))
+
+
+def _in_core(options: dict[str, Any]) -> dict[str, Any]:
+    """The options and what the core takes for them."""
+    made = dict(options)
+    if "disable_rules" in options:
+        made["_off"] = _off(options["disable_rules"])
+    if "costs" in options:
+        made["_costs"] = options["costs"] and _numbered("_costs", options["costs"].packed)
+    return made
 
 
 _local: contextvars.ContextVar[_Local | None] = contextvars.ContextVar(
@@ -80,7 +128,14 @@ def _threads() -> int:
 
 
 def _tell_core(threads: int | None = None) -> None:
-    _core._options(_process["fft"], _process["provenance"], _process["cache_limit"], threads or 0)
+    _core._options(
+        _process["fft"],
+        _process["provenance"],
+        _process["cache_limit"],
+        threads or 0,
+        _process_in_core["_off"],
+        _process_in_core["_costs"],
+    )
 
 
 def _number(name: str, value: Any, what: str, low: int, high: int) -> int:
@@ -95,8 +150,34 @@ def _number(name: str, value: Any, what: str, low: int, high: int) -> int:
     return number
 
 
+def near(name: str, names: Iterable[str]) -> str:
+    """The end of a sentence that says which names come close."""
+    close = difflib.get_close_matches(name, list(names), 3, 0.5)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def _rules(value: Any) -> tuple[str, ...]:
+    wrong = TypeError(f"disable_rules must be a list of names of rules, got {value!r}")
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise wrong
+    names = list(value)
+    if not all(isinstance(name, str) for name in names):
+        raise wrong
+    known = [row["name"] for row in _core.rules()]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no rule {name!r}: pl.rules() lists them{near(name, known)}")
+    return tuple(sorted(set(names)))
+
+
 def _checked(name: str, value: Any) -> Any:
     """The value of an option, or a TypeError or ValueError that shows it."""
+    if name == "disable_rules":
+        return _rules(value)
+    if name == "costs":
+        from . import _costs
+
+        return _costs.table(value)
     if name in ("fft", "provenance"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
@@ -139,6 +220,12 @@ class config:
         free memory of the machine).
     threads : int
         Threads of OpenBLAS. Process-wide only.
+    disable_rules : list of str
+        Rules that do not act, by the names that ``pl.rules()`` and explanations show. ``[]``: all
+        act. Without a row that nothing stands in for, what needs it raises.
+    costs : path
+        A file that ``pl.calibrate()`` wrote: plans are priced by it. None: the shipped table, the
+        same everywhere. A file of another version is a ValueError.
 
     Raises
     ------
@@ -171,6 +258,12 @@ class config:
         if not _heads_with(sys._getframe(1)):
             self._set_process()
 
+    @staticmethod
+    def _tell(threads: int | None) -> None:
+        made = _in_core({name: _process[name] for name in ("disable_rules", "costs")})
+        _process_in_core.update({name: made[name] for name in _process_in_core})
+        _tell_core(threads)
+
     def _set_process(self) -> None:
         with _lock:
             threads = self._options.get("threads")
@@ -179,7 +272,7 @@ class config:
                 self._before[name] = _process[name]
                 _process[name] = value
                 _setter[name] = self
-            _tell_core(threads)
+            self._tell(threads)
 
     def _reset_process(self) -> None:
         with _lock:
@@ -189,7 +282,7 @@ class config:
                     _process[name] = value
                     del _setter[name]
             self._before = {}
-            _tell_core(threads)
+            self._tell(threads)
 
     def __enter__(self) -> Self:
         if self._before:  # it was taken for a statement
@@ -200,7 +293,7 @@ class config:
                     f"{name} holds for the whole process and cannot be set in a with block "
                     f"({_PROCESS_ONLY[name]}): use the statement pl.config({name}=...)"
                 )
-        self._tokens.append(_local.set(_Local({**(_local.get() or {}), **self._options})))
+        self._tokens.append(_local.set(_Local({**(_local.get() or {}), **_in_core(self._options)})))
         return self
 
     def __exit__(
@@ -215,8 +308,16 @@ class config:
 
 def show_config() -> None:
     """Print the options and what they mean."""
+    from . import _costs
+
     for name in _DEFAULTS:
-        print(f"{name:14} {get(name)!s:>12}  {_DOC[name]}")
+        value = get(name)
+        shown = ", ".join(value) or "none" if isinstance(value, tuple) else str(value)
+        print(f"{name:14} {shown:>12}  {_DOC[name]}")
+    own = [row["name"] for row in _core.rules() if row["origin"] == "user"]
+    print(f"{'rules':14} {len(_core.rules()):>12}  of them users': {', '.join(own) or 'none'}")
+    for line in _costs.lines(get("costs")):
+        print(line)
     info = _core._blas()
     print(f"{'blas':14} {info['threads']:>12}  threads in use; {info['config']}")
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from numpy.linalg import LinAlgError
 
+from . import _config
+
 __all__ = [
     "ConvergenceError",
     "FallbackWarning",
@@ -123,6 +125,9 @@ def make_error(name, text, op, action, batch):
     """The exception for a status of the core: what was wrong, where, in which expression."""
     if batch >= 0 and op is not None and len(op.shape) > 2:
         text += f" (batch element {batch})"
+    off = _config.get("disable_rules") if name == "NotImplementedError" else ()
+    if off:
+        text += f" (rules switched off here: {', '.join(off)})"
     if op is not None:
         text += f"\n  in: {describe(op)}"
         lines = set()

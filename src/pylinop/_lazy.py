@@ -158,9 +158,10 @@ class LazyArray:
 
         return _lazy_text.rebuild, (_lazy_text.program(self),)
 
-    def explain(self):
-        """How the value is computed, as text; computes nothing."""
-        return _lazy_eval.explain(self)
+    def explain(self, run=False):
+        """How the value is computed: an Explanation, text and data. Computes nothing; with ``run``
+        a copy of the formula is computed, and the times are shown."""
+        return _lazy_eval.explain(self, run)
 
     # -- arithmetic -------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ node; a form made of kept values is a `Dense` of them."""
 
 import numpy as np
 
-from . import _core
+from . import _core, _explain
 from ._lazy import LazyArray
 
 _LINEAR = {"leaf", "operator", "matmul", "add", "scale", "over", "view", "inverse"}
@@ -263,25 +263,34 @@ def _shared(roots):
 # -- explain ---------------------------------------------------------------------------------------
 
 
-def explain(root):
-    """How the value of root is computed, on a copy whose values are arrays without memory."""
+def explain(root, run=False):
+    """How the value of root is computed, on a copy whose values are arrays without memory; with
+    ``run`` on a copy that is computed."""
     from . import _lazy_text
 
-    lines = []
+    parts = []
+
+    def title(a):
+        return f"{_lazy_text.formula(a)}  {a.shape} {a.dtype}"
 
     def pretend(a):
         if a._head != "leaf":
-            lines.append(f"{_lazy_text.formula(a)}  {a.shape} {a.dtype}")
-            plan = _plan(a) or "by NumPy"
-            lines.extend("  " + line for line in plan.rstrip().split("\n"))
-        a._value = np.broadcast_to(np.zeros((), a.dtype), a.shape)
+            parts.append((title(a), _plan(a) or "by NumPy"))
+        a._value = np.broadcast_to(np.ones((), a.dtype), a.shape)
 
-    _run([(_lazy_text.rebuild(_lazy_text.program(root)), "value", False)], pretend)
-    return "\n".join(lines) + "\n"
+    def compute_(a):
+        with _explain.explaining() as e:
+            _keep(a, _value(a))
+        if a._head != "leaf":
+            parts.append((title(a), e.explanation if e.plans else "by NumPy"))
+
+    copy = _lazy_text.rebuild(_lazy_text.program(root))
+    _run([(copy, "value", False)], compute_ if run else pretend)
+    return _explain.Explanation._joined(parts)
 
 
 def _plan(a):
-    """The plan of one linear part, as text; None where NumPy runs."""
+    """The plan of one linear part; None where NumPy runs."""
     if a._head == "matmul" and not _is_product(a):
         x, y = a._args
         if x.ndim >= 2:

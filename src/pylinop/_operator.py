@@ -30,6 +30,8 @@ from . import (
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
+    from . import _explain
+
 __all__ = ["LinearOperator", "make_matvec"]
 
 
@@ -204,8 +206,10 @@ class LinearOperator(_core.Operator):
 
     __iter__: Any = None
 
-    def explain(self, action: str = "apply", *args: Any, **kwargs: Any) -> str:
-        """The plan for an action as text: steps, flops, bytes, memory; computes nothing.
+    def explain(
+        self, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any
+    ) -> _explain.Explanation:
+        """The plan for an action: rules, steps, flops, bytes, memory; text, and data.
 
         Parameters
         ----------
@@ -216,6 +220,13 @@ class LinearOperator(_core.Operator):
         *args, **kwargs
             What the action takes. ``x`` and ``b`` may be left out: a vector of the operator's
             dtype then; only their shape and dtype are looked at.
+        run : bool
+            Run it, once, and show the time that each step took. Else nothing is computed.
+
+        Returns
+        -------
+        Explanation
+            Text; ``.rules``, ``.steps``, ``.alternatives`` and totals as data (``pl.explain``).
 
         Raises
         ------
@@ -229,7 +240,7 @@ class LinearOperator(_core.Operator):
         written   (trace:... (diag (array:float64[3]#...)))
         ...
         """
-        return _repr.explain(self, action, args, kwargs)
+        return _repr.explain(self, action, args, kwargs, run)
 
     def spy(self, ax: Any = None, precision: float = 0, **kwargs: Any) -> Any:
         """Draw where the entries are, with matplotlib; returns the axes.

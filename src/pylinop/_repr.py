@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-from . import _core, _forms
+from . import _core, _explain, _forms
 
 
 def _size(shape):
@@ -70,8 +70,18 @@ _ACTIONS = {
 }
 
 
-def explain(op, action, args, kwargs):
-    """The plan of an action as text."""
+_RUNS = {
+    0: lambda op, x, i, j: op @ x,
+    8: lambda op, x, i, j: op.toarray(),
+    9: lambda op, x, i, j: op.diagonal(i),
+    10: lambda op, x, i, j: op.trace(),
+    11: lambda op, x, i, j: op._element(i, j),
+    12: lambda op, x, i, j: op._scaledet(),
+}
+
+
+def explain(op, action, args, kwargs, run=False):
+    """The plan of an action; ``run``: with the times it took."""
     how = _ACTIONS.get(action) if isinstance(action, str) else None
     if how is None:
         raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}")
@@ -81,4 +91,9 @@ def explain(op, action, args, kwargs):
         words = str(inspect.signature(how)).replace("(op", f"({action!r}").replace("=None", "=...")
         raise TypeError(f"explain{words}: {error}") from None
     op, *rest = how(op, *args, **kwargs)
-    return op._explain(*rest)
+    planned = _explain.Explanation._of(op._explain(*rest))
+    if not run:
+        return planned
+    with _explain.explaining() as e:
+        _RUNS[rest[0]](op, *rest[1:])
+    return e.explanation

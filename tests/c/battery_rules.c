@@ -240,6 +240,8 @@ static void say(const char *what, const lop_rule *rule, const lop_node *left,
     lop_free(&w.ctx, b);
 }
 
+#include "battery_pairs.h"
+
 /* The whole table on the left: ends, in a form that no rule changes. */
 static void fixed_point(const lop_rule *rule, const lop_node *left) {
     const lop_node *once = NULL, *twice = NULL;
@@ -303,9 +305,12 @@ static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
         if (left && st < 0) *agreed = false;
         *agreed = *agreed && same && type;
         good += compared && right;
+        bool fits =
+            right && (lop_is_blas(left->dtype) ? !wraps(left) : one_dtype(left, left->dtype));
+        if (!quiet && right && compared)
+            pairs_of((int)(rule - lop_rule_table), left, right, &tab, fits);
         if (!quiet && right && left->op->cls != LOP_OPERATOR && good % 4 == 0) {
             fixed_point(rule, left);
-            bool fits = lop_is_blas(left->dtype) ? !wraps(left) : one_dtype(left, left->dtype);
             if (fits) t_agrees(&w, left, i % LAYOUTS, 400 * gen_slack(left), rule->name);
         }
         lop_node_unref(left);
@@ -421,6 +426,40 @@ __attribute__((unused)) static void watch_itself(void) {
     printf("%d rows mutated as text, %d make views\n", texts, nodes);
 }
 
+/* Does row i act under the whole table on expressions drawn from its own left side? */
+static bool acts(int i) {
+    lop_text text;
+    if (lop_text_parse(&w.ctx, lop_rule_table[i].left, &text, &w.err) != LOP_OK) return false;
+    for (int k = 0; k < 2000 && !lop_rules_fired(w.rules, i); k++) {
+        const lop_node *root = a_left(&lop_rule_table[i], &text, true), *out = NULL;
+        lop_trace trace = {.count = 0};
+        lop_tab tab;
+        lop_tab_init(&tab, &w.ctx);
+        if (root && root->op->cls == LOP_OPERATOR) {
+            lop_attr dt = t_ints(0, 0, 0, (int64_t)root->dtype + 1);
+            root = t_one_of(&w, "todense", &dt, root);
+        }
+        if (root && lop_rewrite(w.rules, &tab, root, &out, &trace, &w.err) != LOP_OK) out = NULL;
+        lop_node_unref(root);
+        lop_node_unref(out);
+        lop_tab_clear(&tab);
+        world_leaves(&w);
+    }
+    lop_text_clear(&text);
+    return lop_rules_fired(w.rules, i) > 0;
+}
+
+/* A row that never comes to act because others always come first is to be removed. Close rows are
+ * looked up when an expression is built; there is one that fits for each, or none. */
+static void idle_rows(void) {
+    for (int i = 0; i < lop_rule_count; i++) {
+        const lop_rule *rule = &lop_rule_table[i];
+        bool fired = rule->phase == LOP_CLOSE || lop_rules_fired(w.rules, i) > 0 || acts(i);
+        t_check(fired, "%s never acts under the whole table", rule->name);
+    }
+    t_group("idle");
+}
+
 int main(int argc, char **argv) {
     const char *only = argc > 2 ? argv[2] : NULL;
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
@@ -434,6 +473,10 @@ int main(int argc, char **argv) {
         if (only) printf("%s: %d draws\n", rule->name, good);
     }
     t_group("rows");
+    if (!only) idle_rows();
+    printf("%d pairs of rows fit the same expression, %d end in one form; %d checks\n", found.pairs,
+           found.joined, found.checks);
+    free(found.tried);
 #ifndef __SANITIZE_ADDRESS__ /* it tries the test, not the library, and takes minutes there */
     if (!only) watch_itself();
 #endif

@@ -39,7 +39,8 @@ static lop_status close_all(const lop_node *node) {
 }
 
 static lop_status dump_all(const lop_node *root, const lop_plan *plan) {
-    char *text = lop_dump(root, 0), *listing = text ? lop_plan_dump(plan, w.rules, 100) : NULL;
+    char *text = lop_dump(root, 0),
+         *listing = text ? lop_plan_dump(plan, w.rules, NULL, NULL, 100) : NULL;
     lop_status st = text && listing ? LOP_OK : lop_fail(&w.err, LOP_NOMEM, NULL);
     lop_free(&w.ctx, text);
     lop_free(&w.ctx, listing);

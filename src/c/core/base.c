@@ -78,6 +78,7 @@ void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks) {
     ctx->hooks = hooks ? *hooks : plain;
     atomic_init(&ctx->live, 0);
     ctx->next_serial = 1;
+    ctx->costs = NULL;
 }
 
 void *lop_alloc(lop_ctx *ctx, size_t bytes) {

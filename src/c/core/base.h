@@ -78,8 +78,9 @@ typedef struct lop_hooks {
 
 typedef struct lop_ctx {
     lop_hooks hooks;
-    _Atomic int64_t live; /* blocks alive: tests require 0 at the end */
-    uint64_t next_serial; /* leaf serials, never used again; under the GIL */
+    _Atomic int64_t live;          /* blocks alive: tests require 0 at the end */
+    uint64_t next_serial;          /* leaf serials, never used again; under the GIL */
+    const struct lop_costs *costs; /* borrowed: prices; NULL: the shipped ones (costs.h) */
 } lop_ctx;
 
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks); /* hooks NULL: malloc */

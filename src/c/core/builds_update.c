@@ -343,11 +343,11 @@ static lop_status push_through(update *s, const lop_node *rhs, const lop_node *w
 /* -- Woodbury */
 
 static bool pays(const update *s, int64_t k) {
-    const lop_costs *table = &lop_costs_default;
-    lop_price direct = lop_price_gemm(s->dt, s->n, s->n, s->rank, 0.5),
-              factor = lop_price_gemm(s->dt, s->n, s->n, s->n, 1.0 / 6),
-              small = lop_price_gemm(s->dt, s->rank, s->rank, s->n + s->rank / 3, 1),
-              thin = lop_price_gemm(s->dt, s->n, k, s->rank, 5);
+    const lop_costs *table = lop_costs_of(s->mk->ctx);
+    lop_price direct = lop_price_gemm(table, s->dt, s->n, s->n, s->rank, 0.5),
+              factor = lop_price_gemm(table, s->dt, s->n, s->n, s->n, 1.0 / 6),
+              small = lop_price_gemm(table, s->dt, s->rank, s->rank, s->n + s->rank / 3, 1),
+              thin = lop_price_gemm(table, s->dt, s->n, k, s->rank, 5);
     return s->rank <= s->n / 2 &&
            small.seconds + thin.seconds + 40 * table->overhead < direct.seconds + factor.seconds;
 }

@@ -67,17 +67,18 @@ static lop_price leaf_price(lop_chmemo *m, const lop_chdp *d, int i, double batc
     if (s == LOP_CH_PROXY) return free_of_charge();
     double count = (double)d->p[i] * (double)d->p[i + 1] * batch;
     lop_price turn =
-        (lop_sym_mode(s) & LOP_C) ? lop_price_pass(ch->dt, count, 1) : free_of_charge();
+        (lop_sym_mode(s) & LOP_C) ? lop_price_pass(ch->costs, ch->dt, count, 1) : free_of_charge();
     if (lop_sym_is_group(s)) {
         int g = lop_sym_group(s);
         return m->st->group[g].shared ? turn : lop_price_add(turn, seconds(group_dense(m, g)));
     }
     const lop_atom *a = &ch->atom[lop_sym_number(s)];
     if (a->array)
-        return a->node->dtype == ch->dt ? turn
-                                        : lop_price_add(turn, lop_price_pass(ch->dt, count, 1));
-    if (lop_sym_inverse(s)) return lop_price_solve(ch->dt, a->node, d->p[i + 1], batch);
-    return lop_price_add(turn, lop_price_dense(ch->dt, a->node, batch));
+        return a->node->dtype == ch->dt
+                   ? turn
+                   : lop_price_add(turn, lop_price_pass(ch->costs, ch->dt, count, 1));
+    if (lop_sym_inverse(s)) return lop_price_solve(ch->costs, ch->dt, a->node, d->p[i + 1], batch);
+    return lop_price_add(turn, lop_price_dense(ch->costs, ch->dt, a->node, batch));
 }
 
 /* Factor s, seen through `mode` more, applied to k columns. Negative: an array, which gemm takes.
@@ -92,8 +93,8 @@ static lop_price apply_price(lop_chmemo *m, lop_sym s, int mode, int64_t k, doub
     }
     const lop_atom *a = &ch->atom[lop_sym_number(s)];
     if (a->array) return seconds(-1);
-    return lop_sym_inverse(s) ? lop_price_solve(ch->dt, a->node, k, batch)
-                              : lop_price_apply(ch->dt, a->node, k, batch);
+    return lop_sym_inverse(s) ? lop_price_solve(ch->costs, ch->dt, a->node, k, batch)
+                              : lop_price_apply(ch->costs, ch->dt, a->node, k, batch);
 }
 
 /* Is the span its own transpose (mode T) or adjoint (H), but for a factor in the middle? */
@@ -115,8 +116,9 @@ static bool halved(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
     return lop_sym_inverse(s) && m->ch->atom[lop_sym_number(s)].positive &&
            reflected(m, d, i, j, LOP_H);
 }
-static double half_price(lop_dtype dt, int64_t n, int64_t k, double batch) {
-    return lop_price_gemm(dt, n, k, n, batch / 2).seconds + lop_price_gram(dt, k, n, batch).seconds;
+static double half_price(const lop_costs *c, lop_dtype dt, int64_t n, int64_t k, double batch) {
+    return lop_price_gemm(c, dt, n, k, n, batch / 2).seconds +
+           lop_price_gram(c, dt, k, n, batch).seconds;
 }
 
 typedef struct choice {
@@ -147,18 +149,20 @@ static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     for (int mode = LOP_T; mode <= LOP_H && j > i; mode += 2)
         if (mirrored(m, d, i, j, mode) && (mode == LOP_T || lop_is_complex(ch->dt)))
             offer(&best,
-                  d->cost[mid + 1][j] + lop_price_gram(ch->dt, cols, d->p[mid + 1], batch).seconds,
+                  d->cost[mid + 1][j] +
+                      lop_price_gram(ch->costs, ch->dt, cols, d->p[mid + 1], batch).seconds,
                   mode == LOP_T ? LOP_CH_GRAM_T : LOP_CH_GRAM_H, mid);
     mid = (i + j) / 2;
     if (halved(m, d, i, j))
-        offer(&best, d->cost[mid + 1][j] + half_price(ch->dt, d->p[mid + 1], cols, batch),
+        offer(&best,
+              d->cost[mid + 1][j] + half_price(ch->costs, ch->dt, d->p[mid + 1], cols, batch),
               LOP_CH_HALF, mid);
     p = apply_price(m, d->s[j], LOP_T, rows, batch);
     if (p.seconds >= 0) offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, j - 1);
     for (int k = i; k < j; k++) {
         double parts = d->cost[i][k] + d->cost[k + 1][j];
         if (!(parts < best.cost) || (!d->loose && (lean(d, i, k) || lean(d, k + 1, j)))) continue;
-        parts += lop_price_gemm(ch->dt, rows, cols, d->p[k + 1], batch).seconds;
+        parts += lop_price_gemm(ch->costs, ch->dt, rows, cols, d->p[k + 1], batch).seconds;
         offer(&best, parts, LOP_CH_GEMM, k);
     }
     return best;
@@ -182,6 +186,52 @@ void lop_chain_dp(lop_chmemo *m, lop_chdp *d) {
         }
 }
 
+/* Span i..j split after k, in the cheapest way to join the parts. */
+static double split_cost(lop_chmemo *m, const lop_chdp *d, int i, int j, int k) {
+    const lop_chain *ch = m->ch;
+    double batch = elements(ch, d, i, j);
+    choice best = {INFINITY, LOP_CH_GEMM, (uint8_t)k};
+    lop_price p;
+    if (k == i && (p = apply_price(m, d->s[i], 0, d->p[j + 1], batch)).seconds >= 0)
+        offer(&best, d->cost[i + 1][j] + p.seconds, LOP_CH_LEFT, k);
+    if (k == j - 1 && (p = apply_price(m, d->s[j], LOP_T, d->p[i], batch)).seconds >= 0)
+        offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, k);
+    if (d->loose || !(lean(d, i, k) || lean(d, k + 1, j))) {
+        p = lop_price_gemm(ch->costs, ch->dt, d->p[i], d->p[j + 1], d->p[k + 1], batch);
+        offer(&best, d->cost[i][k] + d->cost[k + 1][j] + p.seconds, LOP_CH_GEMM, k);
+    }
+    return best.cost;
+}
+
+int lop_chain_others(lop_chmemo *m, const lop_chdp *d, lop_chother *out, int room) {
+    struct {
+        int i, j;
+    } stack[2 * LOP_CH_ITEMS];
+    int top = 0, n = 0;
+    stack[top].i = 0;
+    stack[top++].j = d->n - 1;
+    while (top > 0) {
+        int i = stack[--top].i, j = stack[top].j, at = d->at[i][j];
+        for (int k = i; k < j; k++) {
+            double cost = k == at ? INFINITY : split_cost(m, d, i, j, k);
+            if (!isfinite(cost)) continue;
+            cost += d->cost[0][d->n - 1] - d->cost[i][j];
+            int place = n < room ? n++ : room;
+            while (place > 0 && out[place - 1].cost > cost) {
+                if (place < room) out[place] = out[place - 1];
+                place--;
+            }
+            if (place < room) out[place] = (lop_chother){cost, i, j, k};
+        }
+        if (i == j) continue;
+        stack[top].i = at + 1;
+        stack[top++].j = j;
+        stack[top].i = i;
+        stack[top++].j = at;
+    }
+    return n;
+}
+
 lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     double batch = elements(m->ch, d, i, j);
     int64_t rows = d->p[i], cols = d->p[j + 1];
@@ -189,12 +239,14 @@ lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     case LOP_CH_LEAF: return leaf_price(m, d, i, batch);
     case LOP_CH_LEFT: return apply_price(m, d->s[i], 0, cols, batch);
     case LOP_CH_RIGHT: return apply_price(m, d->s[j], LOP_T, rows, batch);
-    case LOP_CH_GEMM: return lop_price_gemm(m->ch->dt, rows, cols, d->p[d->at[i][j] + 1], batch);
+    case LOP_CH_GEMM:
+        return lop_price_gemm(m->ch->costs, m->ch->dt, rows, cols, d->p[d->at[i][j] + 1], batch);
     case LOP_CH_HALF:
-        return lop_price_add(lop_price_gemm(m->ch->dt, d->p[d->at[i][j] + 1], cols,
-                                            d->p[d->at[i][j] + 1], batch / 2),
-                             lop_price_gram(m->ch->dt, cols, d->p[d->at[i][j] + 1], batch));
-    default: return lop_price_gram(m->ch->dt, cols, d->p[d->at[i][j] + 1], batch);
+        return lop_price_add(
+            lop_price_gemm(m->ch->costs, m->ch->dt, d->p[d->at[i][j] + 1], cols,
+                           d->p[d->at[i][j] + 1], batch / 2),
+            lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch));
+    default: return lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch);
     }
 }
 
@@ -234,8 +286,9 @@ static double terms_cost(lop_chmemo *m, int g, int mode, int64_t k) {
         lop_chain_items(m, t, mode, k, d);
         lop_chain_dp(m, d);
         total += d->cost[0][d->n - 1];
-        if (i > 0) total += lop_price_pass(m->ch->dt, count, 2).seconds;
-        if (t->re != 1 || t->im != 0) total += lop_price_pass(m->ch->dt, count, 1).seconds;
+        if (i > 0) total += lop_price_pass(m->ch->costs, m->ch->dt, count, 2).seconds;
+        if (t->re != 1 || t->im != 0)
+            total += lop_price_pass(m->ch->costs, m->ch->dt, count, 1).seconds;
     }
     m->depth--;
     return total;

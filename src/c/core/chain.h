@@ -91,7 +91,9 @@ typedef struct lop_chdp {
 
 typedef struct lop_chain {
     lop_ctx *ctx;
-    lop_dtype dt; /* in which all is computed */
+    const lop_costs *costs;
+    lop_trail *trail; /* NULL, or where the states that were not taken go */
+    lop_dtype dt;     /* in which all is computed */
     bool batched;
     lop_shape batch; /* of the whole */
     int natom;
@@ -143,6 +145,13 @@ void lop_chain_dp(lop_chmemo *m, lop_chdp *d);
 void lop_chain_items(const lop_chmemo *m, const lop_chterm *t, int mode, int64_t k, lop_chdp *d);
 /* Seconds of the whole; `keep` NULL, or filled where the root is one chain. */
 double lop_chain_cost(const lop_chain *ch, const lop_chstate *st, lop_chdp *keep);
+/* Other orders of the same chain, cheapest first: one span of the tree split elsewhere, all below
+ * it at its best. The cheapest of all other orders is among them. At most `room`; their number. */
+typedef struct lop_chother {
+    double cost;
+    int i, j, at;
+} lop_chother;
+int lop_chain_others(lop_chmemo *m, const lop_chdp *d, lop_chother *out, int room);
 /* What the step that joins span i..j costs by itself: for the tests. */
 lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j);
 

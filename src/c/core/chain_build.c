@@ -59,6 +59,26 @@ static void say_span(builder *b, const lop_chdp *d, int i, int j) {
     say(b, ")");
 }
 
+/* The runners-up of a chain, for an explanation. */
+static void say_others(builder *b, const lop_chdp *d) {
+    enum { RUNNERS = 3 };
+    lop_trail *trail = b->mk->trace ? b->mk->trace->trail : NULL;
+    lop_chother other[RUNNERS];
+    char text[LOP_ORDER], *was = b->text;
+    int used = b->used, n = trail && was ? lop_chain_others(&b->memo, d, other, RUNNERS) : 0;
+    for (int i = 0; i < n; i++) {
+        lop_chdp as = *d;
+        as.at[other[i].i][other[i].j] = (uint8_t)other[i].at;
+        b->text = text;
+        b->used = 0;
+        text[0] = 0;
+        say_span(b, &as, 0, d->n - 1);
+        lop_trail_other(trail, -1, text, other[i].cost);
+    }
+    b->text = was;
+    b->used = used;
+}
+
 /* -- arrays */
 
 /* Takes over `a` in these. */
@@ -238,6 +258,7 @@ static lop_status terms(builder *b, int g, int mode, const lop_node *x, const lo
         }
         if (i > 0) say(b, " + ");
         say_span(b, d, 0, d->n - 1);
+        if (group->n == 1) say_others(b, d);
         st = span(b, d, 0, d->n - 1, x, &one);
         if (st == LOP_OK) st = scaled(b, &t, one, &one);
         if (st != LOP_OK) break;
@@ -317,6 +338,7 @@ static lop_status planned(const lop_match *m, const lop_maker *mk, const lop_nod
     if (!lop_chain_read(&ch, mk->ctx, m->root->dtype, op, x)) return LOP_NOMATCH;
     for (int i = 0; i < ch.natom; i++)
         if (ch.atom[i].node == op) return LOP_NOMATCH; /* a power that is not taken apart */
+    ch.trail = mk->trace && !mk->trace->order[0] ? mk->trace->trail : NULL;
     lop_chain_search(&ch);
     if (ch.state.group[0].n == 0) return zeros_of(m, mk, out);
     open(&b, &ch, mk);
@@ -337,7 +359,7 @@ static bool one_term(lop_chain *ch, const lop_match *m, const lop_maker *mk, lop
 }
 
 static double pair_cost(const lop_chain *ch, int64_t m, int64_t n) {
-    return lop_price_pass(ch->dt, 2 * (double)m * (double)n, 1).seconds;
+    return lop_price_pass(ch->costs, ch->dt, 2 * (double)m * (double)n, 1).seconds;
 }
 
 /* pairdiag of the spans i..k and k + 1..j. */

@@ -262,6 +262,8 @@ bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *o
     lop_chstate *st = &ch->state;
     reader r = {.ch = ch, .st = st};
     ch->ctx = ctx;
+    ch->costs = lop_costs_of(ctx);
+    ch->trail = NULL;
     ch->dt = dt;
     ch->batched = ch->known = false;
     ch->batch.ndim = 0;
@@ -310,9 +312,9 @@ static double written_apply(lop_dtype dt, const lop_node *a, int64_t k, int dept
         return (double)a->attr.i[0] * written_apply(dt, a->child[0], k, depth - 1);
     if (a->op == &lop_op_inverse)
         return written_dense(dt, a->child[0], depth - 1) +
-               lop_price_factor(dt, a->child[0], 1).flops +
-               lop_price_solve(dt, a->child[0], k, 1).flops;
-    return lop_price_apply(dt, a, k, 1).flops;
+               lop_price_factor(lop_costs_of(a->ctx), dt, a->child[0], 1).flops +
+               lop_price_solve(lop_costs_of(a->ctx), dt, a->child[0], k, 1).flops;
+    return lop_price_apply(lop_costs_of(a->ctx), dt, a, k, 1).flops;
 }
 
 static bool composite(const lop_node *a) {
@@ -337,7 +339,7 @@ static double written_dense(lop_dtype dt, const lop_node *a, int depth) {
     if (a->op == &lop_op_scaled) return out + written_dense(dt, a->child[0], depth - 1);
     if (a->op == &lop_op_power || a->op == &lop_op_inverse || a->op == &lop_op_part)
         return written_apply(dt, a, lop_cols(a), depth - 1);
-    return lop_price_dense(dt, a, 1).flops;
+    return lop_price_dense(lop_costs_of(a->ctx), dt, a, 1).flops;
 }
 
 double lop_chain_written(lop_dtype dt, const lop_node *op, const lop_node *x) {

@@ -111,7 +111,7 @@ typedef struct search {
     lop_chdp *keep;
 } search;
 
-static void try_state(search *s) {
+static void try_state(search *s, const char *move) {
     lop_chain *ch = s->ch;
     if (ch->states >= LOP_CH_STATES) return;
     ch->states++;
@@ -122,6 +122,8 @@ static void try_state(search *s) {
         s->best = s->trial;
         s->best_cost = cost;
         s->found = true;
+    } else if (ch->trail) {
+        lop_trail_other(ch->trail, -1, move, cost);
     }
 }
 
@@ -189,7 +191,7 @@ static void share(search *s, const lop_sym *span, int n) {
     lop_chterm *t = &st->term[st->nterm++];
     *t = (lop_chterm){.re = 1, .n = n};
     memcpy(t->f, f, (size_t)n * sizeof *f);
-    try_state(s);
+    try_state(s, "with a shared product");
 }
 
 /* The longest span from a[i] that also stands at b[j], seen through mode; 0 below 2. */
@@ -254,7 +256,7 @@ static void factor_out(search *s, int g, int from, bool last) {
         t->f[0] = inner;
         t->f[1] = common_one;
     }
-    try_state(s);
+    try_state(s, "with a common factor taken out");
 }
 
 /* Is there an earlier term with the same first (last) factor? Then it led already. */
@@ -289,7 +291,7 @@ static void try_groups(search *s) {
             continue;
         s->trial = s->now;
         s->trial.group[g].shared = true;
-        try_state(s);
+        try_state(s, "with a sum computed once");
     }
 }
 

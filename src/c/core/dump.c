@@ -1,6 +1,7 @@
 /* dump.c: a plan for people. Reads, never changes. Cost: linear in what is printed. */
 #include "dump.h"
 
+#include "guards.h"
 #include "text.h"
 
 #include <stdarg.h>
@@ -36,7 +37,7 @@ static void put(sheet *s, const char *format, ...) {
     }
 }
 
-static const char *slot_name(const lop_plan *p, int slot, char *name, size_t size) {
+const char *lop_slot_text(const lop_plan *p, int slot, char *name, size_t size) {
     static const char *const kinds[] = {"a", "t", "out", "kept"}; /* by lop_slot_kind */
     const lop_slot *s = &p->slot[slot];
     char shape[128] = "";
@@ -48,20 +49,70 @@ static const char *slot_name(const lop_plan *p, int slot, char *name, size_t siz
     return name;
 }
 
-static void put_step(sheet *out, const lop_plan *p, int i) {
+static void put_step(sheet *out, const lop_plan *p, const double *times, int i) {
     const lop_step *s = &p->step[i];
     char name[160];
-    put(out, "  %2d %-14s %s <-", i, s->name, slot_name(p, s->arg[0], name, sizeof name));
-    for (int j = 1; j < s->n; j++) put(out, " %s", slot_name(p, s->arg[j], name, sizeof name));
+    put(out, "  %2d %-14s %s <-", i, s->name, lop_slot_text(p, s->arg[0], name, sizeof name));
+    for (int j = 1; j < s->n; j++) put(out, " %s", lop_slot_text(p, s->arg[j], name, sizeof name));
     if (s->derived >= 0) put(out, "   [kept while its inputs keep their content]");
     if (s->fail >= 0) put(out, "   [on failure: step %d instead]", i + 1);
     if (s->when >= 0)
         put(out, "   [only %s the one before failed]", s->when_set ? "where" : "unless");
     if (!s->run) put(out, "   [strides only]");
     put(out, "\n     %.3g flops, %.3g bytes\n", s->flops, s->bytes);
+    if (times && s->run && times[i] < 0)
+        put(out, "     estimated %.3g s, did not run\n", lop_step_seconds(p, i));
+    else if (times && s->run)
+        put(out, "     estimated %.3g s, took %.3g s\n", lop_step_seconds(p, i), times[i]);
 }
 
-char *lop_plan_dump(const lop_plan *p, const lop_rules *rules, int limit) {
+const char *lop_why_text(const lop_rule *rule, lop_why why) {
+    const lop_guard *guard = lop_guard_of(rule->when);
+    switch (why) {
+    case LOP_WHY_GUARD: return guard ? guard->doc : "its guard";
+    case LOP_WHY_BUILD: return rule->build ? "left as written" : "its right side does not fit";
+    case LOP_WHY_COST: return "no cheaper";
+    case LOP_WHY_OFF: return "switched off";
+    default: return NULL;
+    }
+}
+
+/* A line of rules that did not act: those of their guards, or those that are switched off. */
+static void put_refused(sheet *out, const lop_rules *rules, const lop_trail *trail, bool off) {
+    enum { SHOWN = 12 };
+    int shown = 0, all = 0;
+    for (int i = 0; i < trail->n; i++) {
+        const lop_note *n = &trail->note[i];
+        if (n->why == LOP_WHY_FIRED || (n->why == LOP_WHY_OFF) != off) continue;
+        if (all++ >= SHOWN) continue;
+        const lop_rule *rule = lop_rules_at(rules, n->rule);
+        const lop_guard *guard = n->why == LOP_WHY_GUARD ? lop_guard_of(rule->when) : NULL;
+        put(out, "%s%s", shown++ ? ", " : off ? "off       " : "refused   ", rule->name);
+        if (guard) put(out, " (guard %s)", guard->name);
+        if (!guard && !off) put(out, " (%s)", lop_why_text(rule, (lop_why)n->why));
+    }
+    if (shown) put(out, "%s\n", all > shown ? ", ..." : "");
+}
+
+static void put_others(sheet *out, const lop_rules *rules, const lop_trail *trail) {
+    for (int i = 0; i < trail->nother; i++) {
+        const lop_other *o = &trail->other[i];
+        const char *name = o->rule >= 0 ? lop_rules_at(rules, o->rule)->name : "";
+        put(out, "%s%s%s: %.3g s\n", i ? "          " : "instead   ", o->rule >= 0 ? "by " : "",
+            o->rule >= 0 ? name : o->text, o->seconds);
+    }
+}
+
+static void put_memory(sheet *out, const lop_plan *p) {
+    put(out, "memory    %lld bytes at most: %lld of workspace, %lld of result, %lld kept\n",
+        (long long)lop_plan_memory(p), (long long)p->workspace + (long long)p->scratch,
+        (long long)lop_plan_result(p), (long long)lop_plan_kept(p));
+    if (p->reserve)
+        put(out, "          and %lld where the safer way is needed\n", (long long)p->reserve);
+}
+
+char *lop_plan_dump(const lop_plan *p, const lop_rules *rules, const lop_trail *trail,
+                    const double *times, int limit) {
     sheet out = {.ctx = p->ctx};
     char *text = lop_dump(p->written, 60);
     put(&out, "written   %s\n", text ? text : "?");
@@ -73,14 +124,21 @@ char *lop_plan_dump(const lop_plan *p, const lop_rules *rules, int limit) {
     for (int i = 0; i < p->trace.count && i < LOP_TRACE && i < 20; i++)
         put(&out, "%s%s", i ? ", " : ": ", lop_rules_at(rules, p->trace.rule[i])->name);
     put(&out, "%s\n", p->trace.count > 20 ? ", ..." : "");
+    if (trail) put_refused(&out, rules, trail, false);
+    if (trail) put_refused(&out, rules, trail, true);
     if (p->trace.order[0])
         put(&out, "planned   %s\n          as written %.3g flops, chosen %.3g; %d states priced\n",
             p->trace.order, p->trace.written, p->flops, p->trace.states);
+    if (trail) put_others(&out, rules, trail);
     put(&out, "steps     %d\n", p->nstep);
-    for (int i = 0; i < p->nstep && i < limit; i++) put_step(&out, p, i);
+    double took = 0;
+    for (int i = 0; times && i < p->nstep; i++) took += times[i] > 0 ? times[i] : 0;
+    for (int i = 0; i < p->nstep && i < limit; i++) put_step(&out, p, times, i);
     if (p->nstep > limit) put(&out, "  ... %d more\n", p->nstep - limit);
-    put(&out, "total     %.3g flops, %.3g bytes moved, %lld bytes of workspace, estimated %.3g s\n",
+    put(&out, "total     %.3g flops, %.3g bytes moved, %lld bytes of workspace, estimated %.3g s",
         p->flops, p->bytes, (long long)p->workspace + (long long)p->scratch, p->seconds);
+    put(&out, times ? "\n          took %.3g s\n" : "\n", took);
+    put_memory(&out, p);
     if (out.failed) {
         lop_free(p->ctx, out.text);
         return NULL;

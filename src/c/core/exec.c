@@ -10,6 +10,7 @@
 #include "kernels/kernels.h"
 
 #include <string.h>
+#include <time.h>
 
 /* -- derived values */
 
@@ -117,6 +118,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->reserve = NULL;
     f->reserve_block = NULL;
     f->fallbacks = 0;
+    f->times = NULL;
     f->leaf = f->inline_leaf;
     f->mat = f->inline_mat;
     f->blob = f->inline_blob;
@@ -538,10 +540,27 @@ static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_er
     return LOP_OK;
 }
 
+static double seconds(void) {
+    struct timespec t;
+    return timespec_get(&t, TIME_UTC) ? (double)t.tv_sec + 1e-9 * (double)t.tv_nsec : 0;
+}
+
+static lop_status do_step(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    return s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
+}
+
+static lop_status timed(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    double start = seconds();
+    lop_status st = do_step(f, s, scratch, err);
+    f->times[s - f->plan->step] = seconds() - start;
+    return st;
+}
+
 lop_status lop_exec(lop_frame *f, lop_err *err) {
     const lop_plan *p = f->plan;
     void *scratch = f->work + p->workspace;
     mats_of_temps(f);
+    for (int i = 0; f->times && i < p->nstep; i++) f->times[i] = -1;
     if (p->nderive) find_hits(f);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
@@ -551,8 +570,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         bool skip = false;
         if (s->late >= 0) st = enter_late(f, s, &skip, err);
         if (skip) continue;
-        if (st == LOP_OK)
-            st = s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
+        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, scratch, err);
         if (st == LOP_OK) continue;
         if (st == LOP_SINGULAR && s->escape >= 0) {
             memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);

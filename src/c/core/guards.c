@@ -9,6 +9,9 @@
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
 static lop_truth truth(bool b) { return b ? LOP_TRUE : LOP_FALSE; }
+static lop_truth square(const lop_node *a) {
+    return truth(a->op->cls == LOP_OPERATOR && lop_is_square(a));
+}
 
 static bool adds_nothing(const lop_node *root, const lop_node *gone, const lop_node *stays) {
     (void)gone;
@@ -23,8 +26,10 @@ lop_truth lop_when_right_weak(const lop_match *m) {
 }
 
 lop_truth lop_when_krons_fit(const lop_match *m) {
+    if (m->root->n != 2) return LOP_FALSE;
     const lop_node *a = m->root->child[0], *b = m->root->child[1];
-    if (a->n != b->n) return LOP_FALSE;
+    bool kind = a->op == &lop_op_kron || a->op == &lop_op_blockdiag;
+    if (!kind || b->op != a->op || a->n != b->n) return LOP_FALSE;
     for (int i = 0; i < a->n; i++)
         if (lop_cols(a->child[i]) != lop_rows(b->child[i])) return LOP_FALSE;
     return LOP_TRUE;
@@ -161,8 +166,16 @@ lop_truth lop_when_no_batch(const lop_match *m) {
     return truth(lop_nbatch(m->root->child[0]) == 0);
 }
 lop_truth lop_when_both_square(const lop_match *m) {
-    return truth(lop_is_square(HOLE(m, 'a')) && lop_is_square(HOLE(m, 'b')));
+    return lop_and(square(HOLE(m, 'a')), square(HOLE(m, 'b')));
 }
+lop_truth lop_when_square(const lop_match *m) { return square(HOLE(m, 'a')); }
+static lop_truth known(const lop_match *m, lop_trait trait) {
+    const lop_node *a = HOLE(m, 'a');
+    return a->op->cls == LOP_OPERATOR ? lop_node_trait(a, trait) : LOP_FALSE;
+}
+lop_truth lop_when_symmetric(const lop_match *m) { return known(m, LOP_SYMMETRIC); }
+lop_truth lop_when_self_adjoint(const lop_match *m) { return known(m, LOP_HERMITIAN); }
+lop_truth lop_when_unitary(const lop_match *m) { return known(m, LOP_ORTHOGONAL); }
 lop_truth lop_when_thin(const lop_match *m) {
     const lop_node *p = m->root->child[0];
     return truth(lop_is_square(p) && lop_cols(p->child[0]) < lop_rows(p));
@@ -180,9 +193,7 @@ lop_truth lop_when_triangular(const lop_match *m) {
     return truth(a->op == &lop_op_dense &&
                  (a->attr.i[0] == LOP_ASSUME_LOWER || a->attr.i[0] == LOP_ASSUME_UPPER));
 }
-lop_truth lop_when_positive(const lop_match *m) {
-    return lop_node_trait(HOLE(m, 'a'), LOP_POSITIVE);
-}
+lop_truth lop_when_positive(const lop_match *m) { return known(m, LOP_POSITIVE); }
 
 lop_truth lop_when_own_view(const lop_match *m) {
     const lop_node *v = m->root->op == &lop_op_view ? m->root : m->root->child[0], *a = v->child[0];
@@ -323,4 +334,24 @@ lop_truth lop_when_block_triangle_alone(const lop_match *m) {
     for (int64_t i = 0; i < a->n; i++)
         alone = alone && (i % (a->attr.i[1] + 1) == 0 || lop_nbatch(a->child[i]) == 0);
     return alone ? lop_when_block_triangle(m) : LOP_FALSE;
+}
+
+/* -- by name */
+
+static const lop_guard table[] = {
+#define LOP_GUARD(name, needs, doc) {#name, needs, doc, lop_when_##name},
+#include "guards.def"
+#undef LOP_GUARD
+};
+int lop_nguards(void) { return (int)(sizeof table / sizeof table[0]); }
+const lop_guard *lop_guard_at(int i) { return &table[i]; }
+const lop_guard *lop_guard_find(const char *name) {
+    for (int i = 0; i < lop_nguards(); i++)
+        if (!strcmp(table[i].name, name)) return &table[i];
+    return NULL;
+}
+const lop_guard *lop_guard_of(lop_truth (*when)(const lop_match *m)) {
+    for (int i = 0; when && i < lop_nguards(); i++)
+        if (table[i].when == when) return &table[i];
+    return NULL;
 }

@@ -77,6 +77,21 @@ lop_truth lop_when_block_triangle(
 /* Is `block` such, with the Zeros above (lower) or below its diagonal blocks? */
 bool lop_block_triangle(const lop_node *block, bool lower);
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
+/* For users' rules: ?a is an operator and square; declared or known to be so. */
+lop_truth lop_when_square(const lop_match *m);
+lop_truth lop_when_symmetric(const lop_match *m);
+lop_truth lop_when_self_adjoint(const lop_match *m);
+lop_truth lop_when_unitary(const lop_match *m);
+
+/* Each guard by name (guards.def). */
+typedef struct lop_guard {
+    const char *name, *needs, *doc;
+    lop_truth (*when)(const lop_match *m);
+} lop_guard;
+int lop_nguards(void);
+const lop_guard *lop_guard_at(int i);
+const lop_guard *lop_guard_find(const char *name);                    /* NULL: none */
+const lop_guard *lop_guard_of(lop_truth (*when)(const lop_match *m)); /* NULL: of none */
 
 /* A kind whose solves cost about as much as its products. */
 bool lop_cheap_to_solve(const lop_node *a);

@@ -3,7 +3,7 @@
  * The canonical DAG is walked once with an explicit stack; each array or action node becomes a slot
  * and the steps its op emits. Then slots get their life spans and one workspace by first fit,
  * derived values their keys, and the plan its cost. Cost O(nodes + steps). */
-#include "plan.h"
+#include "explore.h"
 
 #include "emit_impl.h"
 
@@ -322,27 +322,57 @@ static lop_status place(lop_plan *p, lop_err *err) {
 
 /* -- cost */
 
+double lop_step_seconds(const lop_plan *p, int step) {
+    const lop_costs *c = lop_costs_of(p->ctx);
+    const lop_step *s = &p->step[step];
+    double work = s->flops / (s->flags & LOP_STEP_GEMM ? c->gemm_rate : c->flop_rate);
+    double move = s->bytes / c->bandwidth;
+    return (work > move ? work : move) + c->overhead;
+}
+
+int64_t lop_plan_result(const lop_plan *p) {
+    const lop_slot *o = &p->slot[p->out];
+    int64_t bytes;
+    return lop_mul_ok(o->matbytes, o->batch, &bytes) ? bytes : INT64_MAX;
+}
+
+int64_t lop_plan_kept(const lop_plan *p) {
+    int64_t sum = 0, bytes;
+    for (int i = 0; i < p->nderive; i++) {
+        const lop_step *s = &p->step[p->derive[i].step];
+        if (!lop_mul_ok(p->derive[i].bytes, p->slot[s->arg[0]].batch, &bytes) ||
+            !lop_add_ok(sum, bytes, &sum))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
+int64_t lop_plan_memory(const lop_plan *p) {
+    int64_t sum = p->workspace;
+    bool fits = lop_add_ok(sum, (int64_t)p->scratch, &sum) &&
+                lop_add_ok(sum, lop_plan_result(p), &sum) &&
+                lop_add_ok(sum, lop_plan_kept(p), &sum);
+    return fits ? sum : INT64_MAX;
+}
+
 static void price(lop_plan *p) {
-    const lop_costs *c = &lop_costs_default;
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
         for (int j = 0; j < s->n; j++)
             if (p->slot[s->arg[j]].batch > 1) p->batched = true;
         if (s->scratch > p->scratch) p->scratch = s->scratch;
         if (s->late >= 0 || (s->when >= 0 && s->when_set)) continue; /* after a failure only */
-        double rate = s->flags & LOP_STEP_GEMM ? c->gemm_rate : c->flop_rate;
-        double work = s->flops / rate, move = s->bytes / c->bandwidth;
         p->flops += s->flops;
         p->bytes += s->bytes;
-        p->seconds += (work > move ? work : move) + c->overhead;
+        p->seconds += lop_step_seconds(p, i);
     }
     p->scratch = (p->scratch + 63) & ~(size_t)63;
 }
 
 /* -- the pipeline */
 
-lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
-                         const lop_node *root, lop_plan **out, lop_err *err) {
+lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                        const lop_node *root, lop_plan **out, lop_err *err) {
     lop_status st;
     *out = NULL;
     if (root->opaque)
@@ -355,6 +385,7 @@ lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options
     lop_tab tab;
     lop_tab_init(&tab, ctx);
     lop_emit e = {.plan = p, .err = err, .options = options};
+    p->trace.trail = options->trail;
     LOP_TRY(lop_rewrite(rules, &tab, root, &p->root, &p->trace, err));
     if (p->root->dtype != root->dtype || !lop_shape_equal(&p->root->shape, &root->shape))
         LOP_TRY(lop_fail(err, LOP_INTERNAL, "the rules changed the shape or dtype of the result"));
@@ -367,6 +398,7 @@ lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options
     LOP_TRY(lop_plan_check(p, err));
 #endif
 done:
+    p->trace.trail = NULL;
     lop_free(ctx, e.arm);
     lop_free(ctx, (void *)e.fresh);
     lop_map_clear(&e.map, ctx);
@@ -376,6 +408,17 @@ done:
         *out = p;
     else
         lop_plan_unref(p);
+    return st;
+}
+
+lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                         const lop_node *root, lop_plan **out, lop_err *err) {
+    lop_status st = lop_plan_one(ctx, rules, options, root, out, err);
+    if (st != LOP_OK || !lop_rules_explore(rules)) return st;
+    st = lop_explore(rules, options, root, out, err);
+    if (st == LOP_OK) return st;
+    lop_plan_unref(*out);
+    *out = NULL;
     return st;
 }
 

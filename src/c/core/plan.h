@@ -73,6 +73,7 @@ typedef struct lop_plan {
 typedef struct lop_options {
     bool fft;
     int64_t fft_min; /* override of the measured crossover; 0: as measured (tests set small ones) */
+    lop_trail *trail; /* NULL, or where what happens is written down */
 } lop_options;
 
 /* The slot whose memory this one's is. */
@@ -84,6 +85,9 @@ static inline int lop_slot_base(const lop_plan *p, int slot) {
 /* Owned. `root` is an array or action node. */
 lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
                          const lop_node *root, lop_plan **out, lop_err *err) LOP_MUST_CHECK;
+/* The same without rules of the phase `explore`. */
+lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                        const lop_node *root, lop_plan **out, lop_err *err) LOP_MUST_CHECK;
 void lop_plan_unref(lop_plan *plan); /* takes NULL */
 /* keep.c; lop_keep_plan once the slots have places. The keys of the derived values and of the
  * leaves, lop_plan_nkeys of them, for other leaves: one serial a leaf of the plan. */
@@ -93,6 +97,12 @@ static inline int lop_plan_nkeys(const lop_plan *p) {
 lop_status lop_keep_plan(lop_plan *p, lop_err *err) LOP_MUST_CHECK;
 lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial,
                          uint64_t *key) LOP_MUST_CHECK;
+/* For explanations: what a step is thought to cost; bytes of the result, of the derived values, of
+ * all together with the workspace, the second arms' reserve apart. */
+double lop_step_seconds(const lop_plan *plan, int step);
+int64_t lop_plan_result(const lop_plan *plan);
+int64_t lop_plan_kept(const lop_plan *plan);
+int64_t lop_plan_memory(const lop_plan *plan);
 /* Debug: slots written before read, workspace within bounds, masks before branches. */
 lop_status lop_plan_check(const lop_plan *plan, lop_err *err);
 

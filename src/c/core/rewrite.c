@@ -1,4 +1,4 @@
-/* rewrite.c: compiles the rule table, matches, instantiates, drives to a fixed point.
+/* rewrite.c: matches, instantiates, drives to a fixed point.
  *
  *   node --root rules, first fit--> node ... --no rule fits: one step on an operator child's
  * head--> again; then the children in turn (explicit stack, each node once); rebuilt and interned.
@@ -7,8 +7,9 @@
 #include "rewrite.h"
 
 #include "map.h"
-#include "text.h"
+#include "ruleset.h"
 
+#include <math.h>
 #include <string.h>
 
 /* -- interning */
@@ -75,9 +76,8 @@ static const lop_node *intern(lop_tab *tab, const lop_node *node) {
     return known;
 }
 
-static lop_status make_op(const lop_maker *mk, const lop_op *op, const lop_attr *attr, int n,
-                          const lop_node *const *child, const lop_node *like,
-                          const lop_node **out) {
+lop_status lop_make_op(const lop_maker *mk, const lop_op *op, const lop_attr *attr, int n,
+                       const lop_node *const *child, const lop_node *like, const lop_node **out) {
     lop_status st = lop_node_make(mk->ctx, op, attr, n, child, like, out, mk->err);
     if (st != LOP_OK || !mk->tab) return st;
     *out = intern(mk->tab, *out);
@@ -86,124 +86,17 @@ static lop_status make_op(const lop_maker *mk, const lop_op *op, const lop_attr 
 
 lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, int n,
                     const lop_node *const *child, const lop_node *like, const lop_node **out) {
-    return make_op(mk, lop_op_find(op, strlen(op)), attr, n, child, like, out);
+    return lop_make_op(mk, lop_op_find(op, strlen(op)), attr, n, child, like, out);
 }
 lop_status lop_make1(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
                      const lop_node **out) {
-    return make_op(mk, op, attr, 1, &a, NULL, out);
+    return lop_make_op(mk, op, attr, 1, &a, NULL, out);
 }
 lop_status lop_make2(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
                      const lop_node *b, const lop_node **out) {
     const lop_node *child[2] = {a, b};
-    return make_op(mk, op, attr, 2, child, NULL, out);
+    return lop_make_op(mk, op, attr, 2, child, NULL, out);
 }
-
-/* -- compiled rules */
-
-typedef struct compiled {
-    const lop_rule *rule;
-    lop_text left, right;
-    bool has_right;
-    const lop_op *head; /* the first child's op on the left, NULL when a hole: the quick no */
-    int64_t fired;
-    int next; /* the next rule with this root op and phase; -1: none */
-} compiled;
-
-struct lop_rules {
-    lop_ctx *ctx;
-    compiled *row;
-    int n, nops;
-    int *first[LOP_NPHASE]; /* by phase and op id */
-    unsigned char *close;   /* by op, left kind, right kind: is there a close row? */
-};
-
-/* Marks the kinds a close row can meet: a hole meets all. */
-static void mark_close(lop_rules *r, const lop_text *t) {
-    const lop_term *root = &t->term[t->n - 1];
-    const lop_op *kind[2] = {NULL, NULL};
-    for (int i = 0; i < root->n && i < 2; i++) kind[i] = t->term[t->index[root->first + i]].op;
-    for (int a = 0; a < r->nops; a++)
-        for (int b = 0; b < r->nops; b++)
-            if ((!kind[0] || lop_op_id(kind[0]) == a) && (!kind[1] || lop_op_id(kind[1]) == b))
-                r->close[(lop_op_id(root->op) * r->nops + a) * r->nops + b] = 1;
-}
-
-bool lop_may_close(const lop_rules *r, const lop_op *op, const lop_op *left, const lop_op *right) {
-    int b = right ? lop_op_id(right) : 0;
-    return r->close[(lop_op_id(op) * r->nops + lop_op_id(left)) * r->nops + b] != 0;
-}
-
-static lop_status compile(lop_rules *r, const lop_rule *rule, compiled *row, lop_err *err) {
-    row->rule = rule;
-    row->next = -1;
-    lop_status st = lop_text_parse(r->ctx, rule->left, &row->left, err);
-    if (st == LOP_OK && rule->right) {
-        st = lop_text_parse(r->ctx, rule->right, &row->right, err);
-        row->has_right = st == LOP_OK;
-    }
-    if (st == LOP_PARSE) {
-        char why[LOP_ERR_TEXT];
-        memcpy(why, err ? err->text : "", err ? sizeof why : 1);
-        return lop_fail(err, st, "rule %s: %.400s", rule->name, why);
-    }
-    if (st != LOP_OK) return st;
-    const lop_term *root = &row->left.term[row->left.n - 1];
-    if (!root->op || (!rule->right && !rule->build))
-        return lop_fail(err, LOP_PARSE, "rule %s needs a head on the left and a right side",
-                        rule->name);
-    if (root->n > 0) row->head = row->left.term[row->left.index[root->first]].op;
-    int *at = &r->first[rule->phase][lop_op_id(root->op)];
-    while (*at >= 0) at = &r->row[*at].next; /* keep the table's order */
-    *at = (int)(row - r->row);
-    if (rule->phase == LOP_CLOSE) mark_close(r, &row->left);
-    return LOP_OK;
-}
-
-lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out,
-                         lop_err *err) {
-    *out = NULL;
-    lop_rules *r = lop_calloc(ctx, 1, sizeof *r);
-    if (!r) return lop_fail(err, LOP_NOMEM, NULL);
-    r->ctx = ctx;
-    r->nops = lop_nops();
-    r->row = lop_calloc(ctx, (size_t)count, sizeof *r->row);
-    for (int p = 0; p < LOP_NPHASE; p++)
-        r->first[p] = lop_calloc(ctx, (size_t)r->nops, sizeof *r->first[p]);
-    r->close = lop_calloc(ctx, (size_t)(r->nops * r->nops * r->nops), 1);
-    lop_status st = r->row && r->first[0] && r->first[1] && r->first[2] && r->close
-                        ? LOP_OK
-                        : lop_fail(err, LOP_NOMEM, NULL);
-    for (int i = 0; st == LOP_OK && i < r->nops; i++)
-        r->first[0][i] = r->first[1][i] = r->first[2][i] = -1;
-    for (; st == LOP_OK && r->n < count; r->n++) {
-        st = compile(r, &table[r->n], &r->row[r->n], err);
-        if (st != LOP_OK) {
-            r->n++;
-            break;
-        }
-    }
-    if (st == LOP_OK)
-        *out = r;
-    else
-        lop_rules_free(r);
-    return st;
-}
-
-void lop_rules_free(lop_rules *r) {
-    if (!r) return;
-    for (int i = 0; r->row && i < r->n; i++) {
-        if (r->row[i].left.ctx) lop_text_clear(&r->row[i].left);
-        if (r->row[i].has_right) lop_text_clear(&r->row[i].right);
-    }
-    lop_free(r->ctx, r->row);
-    lop_free(r->ctx, r->close);
-    for (int p = 0; p < LOP_NPHASE; p++) lop_free(r->ctx, r->first[p]);
-    lop_free(r->ctx, r);
-}
-
-int lop_rules_count(const lop_rules *r) { return r->n; }
-const lop_rule *lop_rules_at(const lop_rules *r, int i) { return r->row[i].rule; }
-int64_t lop_rules_fired(const lop_rules *r, int i) { return r->row[i].fired; }
 
 /* Recursion here is as deep as a rule's text, which is ours. */
 static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m) {
@@ -224,8 +117,8 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
     return true;
 }
 
-static lop_status instantiate(const lop_text *t, int id, const lop_match *m, const lop_maker *mk,
-                              const lop_node **out) {
+lop_status lop_instantiate(const lop_text *t, int id, const lop_match *m, const lop_maker *mk,
+                           const lop_node **out) {
     const lop_term *term = &t->term[id];
     if (!term->op) {
         *out = lop_node_ref(m->node[term->hole]);
@@ -234,9 +127,9 @@ static lop_status instantiate(const lop_text *t, int id, const lop_match *m, con
     const lop_node *child[8] = {0};
     lop_status st = term->n <= 8 ? LOP_OK : LOP_INTERNAL;
     for (int i = 0; st == LOP_OK && i < term->n; i++)
-        st = instantiate(t, t->index[term->first + i], m, mk, &child[i]);
+        st = lop_instantiate(t, t->index[term->first + i], m, mk, &child[i]);
     const lop_attr *attr = term->attr_hole >= 0 ? &m->attr[term->attr_hole] : &term->attr;
-    if (st == LOP_OK) st = make_op(mk, term->op, attr, term->n, child, NULL, out);
+    if (st == LOP_OK) st = lop_make_op(mk, term->op, attr, term->n, child, NULL, out);
     for (int i = 0; i < term->n && i < 8; i++) lop_node_unref(child[i]);
     return st;
 }
@@ -254,22 +147,92 @@ static lop_status keep_dtype(const lop_maker *mk, const lop_node *node, const lo
     return st;
 }
 
+/* -- what is written down for explanations */
+
+static void note(const lop_maker *mk, int rule, lop_why why) {
+    if (mk->trace && mk->trace->trail) lop_trail_note(mk->trace->trail, rule, why);
+}
+
+void lop_trail_note(lop_trail *trail, int rule, lop_why why) {
+    for (int i = 0; i < trail->n; i++)
+        if (trail->note[i].rule == rule && trail->note[i].why == (int16_t)why) {
+            trail->note[i].count++;
+            return;
+        }
+    if (trail->n == LOP_NOTES) return;
+    trail->note[trail->n++] = (lop_note){(int16_t)rule, (int16_t)why, 1};
+}
+
+void lop_trail_other(lop_trail *trail, int rule, const char *text, double seconds) {
+    for (int i = 0; i < trail->nother; i++) {
+        const lop_other *o = &trail->other[i];
+        bool same = fabs(o->seconds - seconds) <= 1e-9 * seconds;
+        if (same && o->rule == rule && !strncmp(o->text, text, LOP_ORDER - 1)) return;
+    }
+    if (trail->nother == LOP_OTHERS) return;
+    lop_other *o = &trail->other[trail->nother++];
+    o->rule = rule;
+    o->seconds = seconds;
+    size_t n = strlen(text);
+    if (n >= LOP_ORDER) n = LOP_ORDER - 1;
+    memcpy(o->text, text, n);
+    o->text[n] = 0;
+}
+
+/* -- one rule */
+
+/* A user's rule where its right side is not well-formed, or of another shape, does not fit. */
+static lop_status own_fits(const lop_maker *mk, const lop_node *node, lop_status st,
+                           const lop_node **out) {
+    if (st == LOP_NOMEM || st == LOP_NOMATCH) return st;
+    if (st == LOP_OK && (*out)->core == node->core && lop_shape_equal(&(*out)->shape, &node->shape))
+        return st;
+    if (st == LOP_OK)
+        lop_node_unref(*out);
+    else if (mk->err)
+        lop_err_open(mk->err);
+    *out = NULL;
+    return LOP_NOMATCH;
+}
+
+bool lop_rule_match(const lop_compiled *row, const lop_node *node, lop_match *m) {
+    if (row->head && (node->n == 0 || node->child[0]->op != row->head)) return false;
+    m->root = node; /* 1.5 KB: only what is tested is cleared; match fills the rest */
+    memset(m->node, 0, sizeof m->node);
+    return match(&row->left, row->left.n - 1, node, m);
+}
+
+lop_status lop_rule_at(const lop_rules *r, int i, const lop_node *node, const lop_maker *mk,
+                       const lop_node **out) {
+    lop_compiled *row = &r->row[i];
+    lop_match m;
+    if (!lop_rule_match(row, node, &m)) return LOP_NOMATCH;
+    if (r->noff && lop_is_off(r, i)) {
+        note(mk, i, LOP_WHY_OFF);
+        return LOP_NOMATCH;
+    }
+    if (row->rule->when && row->rule->when(&m) != LOP_TRUE) {
+        note(mk, i, LOP_WHY_GUARD);
+        return LOP_NOMATCH;
+    }
+    lop_status st = row->rule->build ? row->rule->build(&m, mk, out)
+                                     : lop_instantiate(&row->right, row->right.n - 1, &m, mk, out);
+    if (row->own) st = own_fits(mk, node, st, out);
+    if (st == LOP_OK) st = keep_dtype(mk, node, out);
+    if (st == LOP_NOMATCH) note(mk, i, LOP_WHY_BUILD);
+    return st;
+}
+
 /* The first rule of the phase that fits `node` at its root. Owned in *out; NOMATCH. */
 static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_node *node,
                               const lop_maker *mk, const lop_node **out, int *which) {
     for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->row[i].next) {
-        compiled *row = &r->row[i];
-        if (row->head && (node->n == 0 || node->child[0]->op != row->head)) continue;
-        lop_match m; /* 1.5 KB: only what is tested is cleared; match fills the rest */
-        m.root = node;
-        memset(m.node, 0, sizeof m.node);
-        if (!match(&row->left, row->left.n - 1, node, &m)) continue;
-        if (row->rule->when && row->rule->when(&m) != LOP_TRUE) continue;
-        lop_status st = row->rule->build ? row->rule->build(&m, mk, out)
-                                         : instantiate(&row->right, row->right.n - 1, &m, mk, out);
-        if (st == LOP_OK) st = keep_dtype(mk, node, out);
+        lop_status st = lop_rule_at(r, i, node, mk, out);
         if (st == LOP_NOMATCH) continue;
-        if (st == LOP_OK) row->fired++;
+        if (st == LOP_OK) {
+            r->row[i].fired++;
+            note(mk, i, LOP_WHY_FIRED);
+        }
         *which = i;
         return st;
     }
@@ -302,13 +265,14 @@ typedef struct spot {
 
 /* Rules that do not terminate and expressions that unfold without end (A^(10^9)) stop here; some
  * 600 bytes each. */
-enum { BUDGET = 1000000 };
+enum { BUDGET = 1000000, OWN_BUDGET = 10000 };
 
 typedef struct driver {
     const lop_rules *rules;
     lop_maker mk;
     lop_trace *trace;
     int64_t budget;
+    int own;               /* users' rules may fire so often */
     lop_map memo;          /* node -> index into done */
     const lop_node **done; /* owned */
     const lop_node **keep; /* owned: intermediate nodes the memo has as keys */
@@ -332,6 +296,14 @@ static lop_status fire(driver *d, lop_phase phase, const lop_node *node, const l
     if (st != LOP_OK) return st;
     if (d->trace->count < LOP_TRACE) d->trace->rule[d->trace->count] = (int16_t)which;
     d->trace->count++;
+    if (d->rules->row[which].own && --d->own < 0) {
+        lop_node_unref(*out);
+        *out = NULL;
+        return lop_fail(d->mk.err, LOP_DOMAIN,
+                        "rules of yours fired more than %d times on this expression, the last was "
+                        "%s: they must come to an end",
+                        OWN_BUDGET, d->rules->row[which].rule->name);
+    }
     if (--d->budget < 0) {
         lop_node_unref(*out);
         *out = NULL;
@@ -358,7 +330,7 @@ static lop_status reduce_child(driver *d, lop_phase phase, const lop_node *node,
         if (st == LOP_NOMATCH) continue;
         if (st != LOP_OK) return st;
         for (int j = 0; j < node->n; j++) child[j] = j == i ? better : node->child[j];
-        st = make_op(&d->mk, node->op, &node->attr, node->n, child, NULL, out);
+        st = lop_make_op(&d->mk, node->op, &node->attr, node->n, child, NULL, out);
         lop_node_unref(better);
         return st;
     }
@@ -423,7 +395,7 @@ static lop_status leave(driver *d, spot *s, bool *again) {
         (void)lop_map_get(&d->memo, r->child[i], &at);
         child[i] = d->done[at];
     }
-    st = make_op(&d->mk, r->op, &r->attr, r->n, child, r->n ? NULL : r, &built);
+    st = lop_make_op(&d->mk, r->op, &r->attr, r->n, child, r->n ? NULL : r, &built);
     if (child != few) lop_free(ctx, (void *)child);
     if (st == LOP_OK) st = once_more(d, s, &built, again);
     if (st != LOP_OK || *again) return st;
@@ -472,8 +444,11 @@ static lop_status drive(driver *d, const lop_node *root) {
 
 lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root,
                        const lop_node **out, lop_trace *trace, lop_err *err) {
-    driver d = {
-        .rules = rules, .mk = {root->ctx, tab, err, trace}, .trace = trace, .budget = BUDGET};
+    driver d = {.rules = rules,
+                .mk = {root->ctx, tab, err, trace},
+                .trace = trace,
+                .budget = BUDGET,
+                .own = OWN_BUDGET};
     *out = NULL;
     trace->count = 0;
     trace->order[0] = 0;

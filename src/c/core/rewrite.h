@@ -2,13 +2,14 @@
  *
  * Three phases of the rule table (rules.c): `close` at construction (one look-up on operation, left
  * kind, right kind; no computing); at first need `first` (on the operator of an action, before the
- * action is taken apart: structural zeros) and `push` (actions move down to the kinds). */
+ * action is taken apart: structural zeros) and `push` (actions move down to the kinds). A fourth,
+ * `explore`, is for users' rules: tried on the written expression, taken by price (explore.h). */
 #ifndef LOP_REWRITE_H
 #define LOP_REWRITE_H
 
 #include "op.h"
 
-typedef enum lop_phase { LOP_CLOSE, LOP_FIRST, LOP_PUSH, LOP_NPHASE } lop_phase;
+typedef enum lop_phase { LOP_CLOSE, LOP_FIRST, LOP_PUSH, LOP_EXPLORE, LOP_NPHASE } lop_phase;
 
 enum { LOP_HOLES = 26 };
 
@@ -30,6 +31,9 @@ typedef struct lop_maker {
     lop_trace *trace; /* NULL, or where what the planner chose is written down */
 } lop_maker;
 /* Owned. As lop_node_make. */
+lop_status lop_make_op(const lop_maker *mk, const lop_op *op, const lop_attr *attr, int n,
+                       const lop_node *const *child, const lop_node *like,
+                       const lop_node **out) LOP_MUST_CHECK;
 lop_status lop_make(const lop_maker *mk, const char *op, const lop_attr *attr, int n,
                     const lop_node *const *child, const lop_node *like,
                     const lop_node **out) LOP_MUST_CHECK;
@@ -61,13 +65,55 @@ int lop_rules_count(const lop_rules *rules);
 const lop_rule *lop_rules_at(const lop_rules *rules, int i);
 int64_t lop_rules_fired(const lop_rules *rules, int i); /* counts since the start, under the lock */
 
+/* Users' rules, beside the table's. Under the lock, with no plan being made. */
+enum { LOP_RULES_MOST = 2048 };
+/* Copies the texts (right side given). PARSE, DOMAIN (the name is taken): nothing is changed.
+ * `cheaper`: taken only where the plan costs less by it. Its place in *index (may be NULL). */
+lop_status lop_rules_add(lop_rules *rules, const lop_rule *rule, bool cheaper, int *index,
+                         lop_err *err) LOP_MUST_CHECK;
+void lop_rules_remove(lop_rules *rules, int i); /* a user's; its place stays its name's */
+int lop_rules_find(const lop_rules *rules, const char *name); /* -1: none; removed ones too */
+bool lop_rules_is_gone(const lop_rules *rules, int i);
+bool lop_rules_is_own(const lop_rules *rules, int i); /* a user's */
+bool lop_rules_explore(const lop_rules *rules);       /* are there rows of that phase? */
+bool lop_rules_cheaper(const lop_rules *rules, int i);
+/* Rows whose bits are set in `off` (borrowed until the next call; NULL: none) do not act. */
+void lop_rules_switch(lop_rules *rules, const unsigned char *off, int bytes);
+
 /* Could a close rule fit op(left, right)? One look-up; right NULL for one operand. */
 bool lop_may_close(const lop_rules *rules, const lop_op *op, const lop_op *left,
                    const lop_op *right);
 
+enum { LOP_TRACE = 64, LOP_ORDER = 160, LOP_NOTES = 256, LOP_OTHERS = 16 };
+
+/* For explanations: which rules fired or were refused, why, how often; what else was priced. */
+typedef enum lop_why {
+    LOP_WHY_FIRED,
+    LOP_WHY_GUARD, /* its guard did not say TRUE */
+    LOP_WHY_BUILD, /* the right side could not be made, or the planner left it as written */
+    LOP_WHY_COST,  /* the plan was no cheaper by it */
+    LOP_WHY_OFF    /* switched off */
+} lop_why;
+typedef struct lop_note {
+    int16_t rule, why;
+    int32_t count;
+} lop_note;
+typedef struct lop_other {
+    int rule; /* that led there; -1: the planner's own */
+    double seconds;
+    char text[LOP_ORDER];
+} lop_other;
+typedef struct lop_trail {
+    int n, nother;
+    lop_note note[LOP_NOTES];
+    lop_other other[LOP_OTHERS];
+} lop_trail;
+/* What does not fit is left out. */
+void lop_trail_note(lop_trail *trail, int rule, lop_why why);
+void lop_trail_other(lop_trail *trail, int rule, const char *text, double seconds);
+
 /* The rules that fired, by index into the table, in order; at most LOP_TRACE are kept, all counted.
  */
-enum { LOP_TRACE = 64, LOP_ORDER = 160 };
 struct lop_trace {
     int64_t count;
     int16_t rule[LOP_TRACE];
@@ -76,6 +122,7 @@ struct lop_trace {
     char order[LOP_ORDER];
     double written;
     int states;
+    lop_trail *trail; /* NULL, or borrowed */
 };
 
 /* Closes op(child...) at once where a `close` rule says so: owned in *out, or NOMATCH. */

@@ -16,6 +16,7 @@
 #include "core/text.h"
 
 enum { PY_MAXKINDS = 128, PY_CACHE = 6 };
+enum py_option { PY_FFT, PY_PROVENANCE, PY_OFF, PY_COSTS, PY_RECORD, PY_OPTIONS };
 
 /* One block a module, counted: the module and each operator hold it, so that operators alive at the
  * end of the interpreter still find the core they belong to. */
@@ -38,8 +39,13 @@ typedef struct py_state {
     PyObject *matvec_name;           /* "_matvec", interned */
     PyObject *home;                  /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
-    bool process_fft, process_provenance;          /* outside `with` */
-    PyObject *config, *fft_name, *provenance_name; /* context variable; keys of its value */
+    bool process_fft, process_provenance;       /* outside `with` */
+    PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
+    PyObject *process_off, *process_costs;      /* bytes, or NULL */
+    PyObject *off, *costs; /* those in use, whose memory the rules and the context read */
+    lop_costs own_costs;
+    int64_t generation; /* of the rules: how often users' were changed */
+    PyObject *record;   /* list: what is computed is written down there; NULL: it is not */
     int64_t locals;     /* contexts with options of their own; 0: `options` holds for all */
     int64_t nogil_work; /* bytes and flops from which the GIL is released */
 } py_state;
@@ -172,7 +178,15 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
                    PyObject *out);
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* py_explain.c */
-PyObject *py_plan_text(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
+PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
+/* What was run, into s->record; times: seconds of each step. 0, or -1 with an exception. */
+int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times);
+/* py_rules.c */
+PyObject *py_rules(py_state *s);
+PyObject *py_places(py_state *s); /* name -> number, of removed rules too */
+PyObject *py_guards(void);
+PyObject *py_add_rule(py_state *s, PyObject *args);
+PyObject *py_remove_rule(py_state *s, PyObject *args);
 
 /* py_config.c: before `options` is read, wherever another thread may have run. */
 void py_config_read(py_state *s);

@@ -12,6 +12,7 @@ PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject
         if (!child[1]) return NULL;
         n = 2;
     }
+    py_config_here(s);
     lop_status st = LOP_NOMATCH;
     if (lop_may_close(s->rules, op, child[0]->op, n > 1 ? child[1]->op : NULL))
         st = lop_close(s->rules, &s->ctx, op, attr, n, child, &node, &rule, &err);

@@ -7,41 +7,100 @@
 
 #include "kernels/k_blas.h"
 
-/* Plans depend on fft alone so far: one version a value, so that plans of both are kept. */
-static void use(py_state *s, bool fft, bool provenance) {
-    s->options.fft = fft;
-    s->options_version = fft ? 0 : 1;
-    s->provenance = provenance;
+enum { COSTS = 8 + (int)sizeof(double) * 4 };
+
+/* The number that Python gave the bytes: different bytes, different numbers. 0: None. */
+static int64_t number_of(PyObject *bytes) {
+    int32_t id = 0;
+    if (bytes) memcpy(&id, PyBytes_AS_STRING(bytes), sizeof id);
+    return id;
 }
 
-/* One option of a context: -1 where it says nothing. */
-static int local(PyObject *options, PyObject *name) {
-    PyObject *value = PyDict_GetItemWithError(options, name);
-    return value ? value == Py_True : -1;
+/* Rules switched off, a bit each, behind the number. */
+static void use_off(py_state *s, PyObject *off) {
+    if (off == s->off) return;
+    Py_XSETREF(s->off, Py_XNewRef(off));
+    lop_rules_switch(s->rules, off ? (unsigned char *)PyBytes_AS_STRING(off) + 4 : NULL,
+                     off ? (int)PyBytes_GET_SIZE(off) - 4 : 0);
 }
+
+/* The cost table: number, version, four figures. */
+static void use_costs(py_state *s, PyObject *costs) {
+    if (costs == s->costs) return;
+    Py_XSETREF(s->costs, Py_XNewRef(costs));
+    s->ctx.costs = costs ? &s->own_costs : NULL;
+    if (!costs) return;
+    const char *at = PyBytes_AS_STRING(costs);
+    int32_t version;
+    double figure[4];
+    memcpy(&version, at + 4, sizeof version);
+    memcpy(figure, at + 8, sizeof figure);
+    s->own_costs = (lop_costs){version, figure[0], figure[1], figure[2], figure[3]};
+}
+
+/* What plans depend on as one number, so that plans of all settings are kept side by side: fft,
+ * which rules are off (20 bits), which costs (12), how often the rules were changed. Python bounds
+ * them. */
+static int64_t version_of(const py_state *s) {
+    return (s->options.fft ? 0 : 1) | number_of(s->off) << 1 | number_of(s->costs) << 21 |
+           s->generation << 33;
+}
+
+typedef struct settings {
+    bool fft, provenance;
+    PyObject *off, *costs, *record; /* borrowed; NULL: none */
+} settings;
+
+static void use(py_state *s, const settings *set) {
+    s->options.fft = set->fft;
+    s->provenance = set->provenance;
+    use_off(s, set->off);
+    use_costs(s, set->costs);
+    if (set->record != s->record) Py_XSETREF(s->record, Py_XNewRef(set->record));
+    s->options_version = version_of(s);
+}
+
+/* One option of a context: NULL where it says nothing. Borrowed. */
+static PyObject *local(py_state *s, PyObject *options, enum py_option which) {
+    return PyDict_GetItemWithError(options, s->option_name[which]);
+}
+
+static bool is_mask(PyObject *o) { return PyBytes_CheckExact(o) && PyBytes_GET_SIZE(o) > 4; }
+static bool is_costs(PyObject *o) { return PyBytes_CheckExact(o) && PyBytes_GET_SIZE(o) == COSTS; }
 
 void py_config_read(py_state *s) {
-    PyObject *options = NULL, *type, *value, *trace;
-    int fft = -1, provenance = -1;
+    PyObject *options = NULL, *type, *value, *trace, *o;
+    settings set = {s->process_fft, s->process_provenance, s->process_off, s->process_costs, NULL};
     PyErr_Fetch(&type, &value, &trace);
     if (s->config && PyContextVar_Get(s->config, NULL, &options) == 0 && options &&
         PyDict_Check(options)) {
-        fft = local(options, s->fft_name);
-        provenance = local(options, s->provenance_name);
+        if ((o = local(s, options, PY_FFT))) set.fft = o == Py_True;
+        if ((o = local(s, options, PY_PROVENANCE))) set.provenance = o == Py_True;
+        if ((o = local(s, options, PY_OFF))) set.off = is_mask(o) ? o : NULL;
+        if ((o = local(s, options, PY_COSTS))) set.costs = is_costs(o) ? o : NULL;
+        if ((o = local(s, options, PY_RECORD))) set.record = PyList_CheckExact(o) ? o : NULL;
     }
-    Py_XDECREF(options);
     PyErr_Restore(type, value, trace);
-    use(s, fft < 0 ? s->process_fft : fft, provenance < 0 ? s->process_provenance : provenance);
+    use(s, &set);
+    Py_XDECREF(options);
 }
 
-/* _options(fft, provenance, store_limit, threads): the process's values; threads 0: as they are. */
+/* _options(fft, provenance, store_limit, threads, off, costs): the process's values; threads 0: as
+ * they are; off, costs: bytes or None. */
 PyObject *py_config_options(py_state *s, PyObject *args) {
     int fft, provenance, threads;
     long long limit;
-    if (!PyArg_ParseTuple(args, "ppLi:_options", &fft, &provenance, &limit, &threads)) return NULL;
+    PyObject *off, *costs;
+    if (!PyArg_ParseTuple(args, "ppLiOO:_options", &fft, &provenance, &limit, &threads, &off,
+                          &costs))
+        return NULL;
+    if ((off != Py_None && !is_mask(off)) || (costs != Py_None && !is_costs(costs)))
+        return PyErr_Format(PyExc_ValueError, "_options takes bytes of another length");
     s->process_fft = fft != 0;
     s->process_provenance = provenance != 0;
     s->store.limit = limit;
+    Py_XSETREF(s->process_off, off == Py_None ? NULL : Py_NewRef(off));
+    Py_XSETREF(s->process_costs, costs == Py_None ? NULL : Py_NewRef(costs));
     if (threads > 0) lopk_set_threads(threads);
     py_config_read(s);
     Py_RETURN_NONE;
@@ -52,9 +111,10 @@ PyObject *py_config_watch(py_state *s, PyObject *args) {
     PyObject *variable;
     int change;
     if (!PyArg_ParseTuple(args, "Oi:_watch", &variable, &change)) return NULL;
-    if (!s->fft_name) s->fft_name = PyUnicode_InternFromString("fft");
-    if (!s->provenance_name) s->provenance_name = PyUnicode_InternFromString("provenance");
-    if (!s->fft_name || !s->provenance_name) return NULL;
+    static const char *const name[] = {"fft", "provenance", "_off", "_costs", "_record"};
+    for (int i = 0; i < PY_OPTIONS; i++)
+        if (!s->option_name[i] && !(s->option_name[i] = PyUnicode_InternFromString(name[i])))
+            return NULL;
     Py_XSETREF(s->config, Py_NewRef(variable));
     s->locals += change;
     py_config_read(s);

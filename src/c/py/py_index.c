@@ -34,6 +34,7 @@ static lop_status chain(py_state *s, const lop_node *node, int n, const lop_attr
     const lop_op *op = &lop_op_sliced;
     const lop_node *now = lop_node_ref(node);
     lop_status st = LOP_OK;
+    py_config_here(s);
     for (int i = 0; st == LOP_OK && i < n; i++) {
         const lop_node *child[2] = {now, leaf[i]}, *next = NULL;
         int k = leaf[i] ? 2 : 1, rule;

@@ -79,20 +79,26 @@ static PyObject *live(PyObject *module, PyObject *unused) {
 
 static PyObject *rules(PyObject *module, PyObject *unused) {
     (void)unused;
-    py_state *s = state(module);
-    PyObject *list = PyList_New(0);
-    for (int i = 0; list && i < lop_rules_count(s->rules); i++) {
-        const lop_rule *r = lop_rules_at(s->rules, i);
-        PyObject *row = Py_BuildValue("{szszszszszsL}", "name", r->name, "phase",
-                                      r->phase == LOP_CLOSE   ? "close"
-                                      : r->phase == LOP_FIRST ? "first"
-                                                              : "push",
-                                      "left", r->left, "right", r->right, "source", r->source,
-                                      "fired", (long long)lop_rules_fired(s->rules, i));
-        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
-    return list;
+    return py_rules(state(module));
+}
+
+static PyObject *places(PyObject *module, PyObject *unused) {
+    (void)unused;
+    return py_places(state(module));
+}
+
+static PyObject *guards(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return py_guards();
+}
+
+static PyObject *add_rule(PyObject *module, PyObject *args) {
+    return py_add_rule(state(module), args);
+}
+
+static PyObject *remove_rule(PyObject *module, PyObject *args) {
+    return py_remove_rule(state(module), args);
 }
 
 static PyObject *options(PyObject *module, PyObject *args) {
@@ -169,16 +175,31 @@ static PyObject *sterf(PyObject *module, PyObject *args) {
     return PyErr_Format(PyExc_ValueError, "_sterf takes n and n - 1 doubles, n below 2^31");
 }
 
+static PyObject *costs(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    const lop_costs *c = &lop_costs_default;
+    return Py_BuildValue("{sisdsdsdsd}", "version", c->version, "flop_rate", c->flop_rate,
+                         "gemm_rate", c->gemm_rate, "bandwidth", c->bandwidth, "overhead",
+                         c->overhead);
+}
+
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
     {"kinds", kinds, METH_NOARGS,
      "kinds()\n--\n\nThe table of kinds: name, signature, parameters, docstring."},
     {"rules", rules, METH_NOARGS,
-     "rules()\n--\n\nThe rule table: name, phase, both sides, source, how often each has fired."},
+     "rules()\n--\n\nThe rule table and users' rules: name, phase, both sides, guard, source, "
+     "where from, how often each has fired."},
     {"live", live, METH_NOARGS,
      "live()\n--\n\nNumber of blocks of memory the core holds (for leak tests)."},
     {"_options", options, METH_VARARGS, NULL},
     {"_watch", watch, METH_VARARGS, NULL},
+    {"_costs", costs, METH_NOARGS, NULL},
+    {"_places", places, METH_NOARGS, NULL},
+    {"_guards", guards, METH_NOARGS, NULL},
+    {"_add_rule", add_rule, METH_VARARGS, NULL},
+    {"_remove_rule", remove_rule, METH_VARARGS, NULL},
     {"_store", store_info, METH_NOARGS, NULL},
     {"_clear_store", clear_store, METH_NOARGS, NULL},
     {"_build", build, METH_VARARGS, NULL},
@@ -228,6 +249,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(s->root);
     Py_VISIT(s->hooks);
     Py_VISIT(s->config);
+    Py_VISIT(s->record);
     Py_VISIT(s->matmul);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_VISIT(s->type[i]);
     for (int i = 0; i < 4; i++) Py_VISIT(s->view[i]);
@@ -244,8 +266,14 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->matvec_name);
     Py_CLEAR(s->matmul);
     Py_CLEAR(s->config);
-    Py_CLEAR(s->fft_name);
-    Py_CLEAR(s->provenance_name);
+    Py_CLEAR(s->record);
+    for (int i = 0; i < PY_OPTIONS; i++) Py_CLEAR(s->option_name[i]);
+    lop_rules_switch(s->rules, NULL, 0); /* their memory goes; operators may still be alive */
+    s->ctx.costs = NULL;
+    Py_CLEAR(s->process_off);
+    Py_CLEAR(s->process_costs);
+    Py_CLEAR(s->off);
+    Py_CLEAR(s->costs);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_CLEAR(s->type[i]);
     for (int i = 0; i < 4; i++) Py_CLEAR(s->view[i]);
     return 0;

@@ -525,7 +525,7 @@ static PyObject *op_apply(PyObject *self, PyObject *args) {
                          vec != 0, out == Py_None ? NULL : out);
 }
 
-/* _explain(act, x, i, j): the plan as text. */
+/* _explain(act, x, i, j): the plan as a dict. */
 static PyObject *op_explain(PyObject *self, PyObject *args) {
     int act;
     long long i, j;
@@ -533,8 +533,8 @@ static PyObject *op_explain(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "iOLL:_explain", &act, &x, &i, &j)) return NULL;
     if (act < 0 || act > ACT_DET || (act > 7 ? act < ACT_DENSE : !PyArray_Check(x)))
         return PyErr_Format(PyExc_ValueError, "no such action: %d", act);
-    return py_plan_text(py_state_of(self), (py_op *)self,
-                        PyArray_Check(x) ? (PyArrayObject *)x : NULL, act, i, j);
+    return py_explain(py_state_of(self), (py_op *)self,
+                      PyArray_Check(x) ? (PyArrayObject *)x : NULL, act, i, j);
 }
 
 static PyMethodDef op_methods[] = {

@@ -73,6 +73,10 @@ static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         return -1;
     }
     int rc = bind_leaves(r, &frame, rhs, x, &err);
+    if (rc == 0 && r->s->record) {
+        frame.times = PyMem_Calloc((size_t)r->plan->nstep + 1, sizeof *frame.times);
+        if (!frame.times) rc = (PyErr_NoMemory(), -1);
+    }
     if (rc == 0 && lop_frame_bind(&frame, r->plan->nleaf, out, &err) != LOP_OK) rc = -2;
     if (rc == 0) {
         if (r->plan->flops + r->plan->bytes > (double)r->s->nogil_work) {
@@ -85,7 +89,13 @@ static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         if (st != LOP_OK) rc = -2;
     }
     int64_t fallbacks = frame.fallbacks;
+    double *times = frame.times;
     lop_frame_close(&frame);
+    if (rc == 0 && times) {
+        py_config_here(r->s); /* another thread may have run since */
+        rc = py_record(r->s, r->self, r->plan, times);
+    }
+    PyMem_Free(times);
     if (rc == -2) py_raise(r->s, err.status, &err, (PyObject *)r->self, "apply");
     if (rc == 0 && fallbacks) {
         PyObject *count = PyLong_FromLongLong(fallbacks), *args[2] = {(PyObject *)r->self, count};

@@ -1,0 +1,243 @@
+/* ruleset.c: compiles the rule table, and users' rules beside it.
+ *
+ * Rows of the table come in its order. A user's row of `first` or `push` stands before them (the
+ * first that fits wins), one of `explore` by itself. A name keeps its place when its rule is
+ * unregistered, so that what was switched off by number stays that rule. */
+#include "ruleset.h"
+
+#include "guards.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Marks the kinds a close row can meet: a hole meets all. */
+static void mark_close(lop_rules *r, const lop_text *t) {
+    const lop_term *root = &t->term[t->n - 1];
+    const lop_op *kind[2] = {NULL, NULL};
+    for (int i = 0; i < root->n && i < 2; i++) kind[i] = t->term[t->index[root->first + i]].op;
+    for (int a = 0; a < r->nops; a++)
+        for (int b = 0; b < r->nops; b++)
+            if ((!kind[0] || lop_op_id(kind[0]) == a) && (!kind[1] || lop_op_id(kind[1]) == b))
+                r->close[(lop_op_id(root->op) * r->nops + a) * r->nops + b] = 1;
+}
+
+bool lop_may_close(const lop_rules *r, const lop_op *op, const lop_op *left, const lop_op *right) {
+    int b = right ? lop_op_id(right) : 0;
+    return r->close[(lop_op_id(op) * r->nops + lop_op_id(left)) * r->nops + b] != 0;
+}
+
+/* Are all holes of the right bound on the left? */
+static lop_status bound(const lop_rule *rule, const lop_compiled *row, lop_err *err) {
+    unsigned holes = 0, attrs = 0;
+    for (int i = 0; i < row->left.n; i++) {
+        const lop_term *t = &row->left.term[i];
+        if (!t->op) holes |= 1u << t->hole;
+        if (t->op && t->attr_hole >= 0) attrs |= 1u << t->attr_hole;
+    }
+    for (int i = 0; row->has_right && i < row->right.n; i++) {
+        const lop_term *t = &row->right.term[i];
+        bool free_attr = t->op && t->attr_hole >= 0 && !(attrs >> t->attr_hole & 1);
+        if (t->op && t->n == 0)
+            return lop_fail(err, LOP_PARSE,
+                            "rule %s: (%s) on the right has no operands to take its size from",
+                            rule->name, t->op->name);
+        if (free_attr || (!t->op && !(holes >> t->hole & 1)))
+            return lop_fail(err, LOP_PARSE, "rule %s: %c%c on the right is not bound on the left",
+                            rule->name, t->op ? '@' : '?', 'a' + (t->op ? t->attr_hole : t->hole));
+    }
+    const lop_guard *guard = lop_guard_of(rule->when);
+    for (const char *c = guard && guard->needs ? guard->needs : ""; *c; c++) {
+        bool attr = *c == '@';
+        if (attr) c++;
+        if (!((attr ? attrs : holes) >> (*c - 'a') & 1))
+            return lop_fail(err, LOP_PARSE, "rule %s: its guard %s needs %c%c on the left",
+                            rule->name, guard->name, attr ? '@' : '?', *c);
+    }
+    return LOP_OK;
+}
+
+/* Row i goes to the end of its list, so that the table's order stays. */
+static void append(lop_rules *r, int i) {
+    lop_compiled *row = &r->row[i];
+    const lop_term *root = &row->left.term[row->left.n - 1];
+    int *at = &r->first[row->rule->phase][lop_op_id(root->op)];
+    while (*at >= 0) at = &r->row[*at].next;
+    *at = i;
+}
+
+static lop_status compile(lop_rules *r, const lop_rule *rule, lop_compiled *row, lop_err *err) {
+    row->rule = rule;
+    row->next = -1;
+    lop_status st = lop_text_parse(r->ctx, rule->left, &row->left, err);
+    if (st == LOP_OK && rule->right) {
+        st = lop_text_parse(r->ctx, rule->right, &row->right, err);
+        row->has_right = st == LOP_OK;
+    }
+    if (st == LOP_PARSE) {
+        char why[LOP_ERR_TEXT];
+        memcpy(why, err ? err->text : "", err ? sizeof why : 1);
+        return lop_fail(err, st, "rule %s: %.400s", rule->name, why);
+    }
+    if (st != LOP_OK) return st;
+    const lop_term *root = &row->left.term[row->left.n - 1];
+    if (!root->op || (!rule->right && !rule->build))
+        return lop_fail(err, LOP_PARSE, "rule %s needs a head on the left and a right side",
+                        rule->name);
+    if (root->n > 0) row->head = row->left.term[row->left.index[root->first]].op;
+    if (rule->phase == LOP_CLOSE) mark_close(r, &row->left);
+    return bound(rule, row, err);
+}
+
+lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out,
+                         lop_err *err) {
+    *out = NULL;
+    lop_rules *r = lop_calloc(ctx, 1, sizeof *r);
+    if (!r) return lop_fail(err, LOP_NOMEM, NULL);
+    r->ctx = ctx;
+    r->nops = lop_nops();
+    r->row = lop_calloc(ctx, (size_t)count, sizeof *r->row);
+    r->room = count;
+    r->close = lop_calloc(ctx, (size_t)(r->nops * r->nops * r->nops), 1);
+    lop_status st = r->row && r->close ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    for (int p = 0; p < LOP_NPHASE && st == LOP_OK; p++) {
+        r->first[p] = lop_alloc(ctx, (size_t)r->nops * sizeof *r->first[p]);
+        if (!r->first[p]) st = lop_fail(err, LOP_NOMEM, NULL);
+        for (int i = 0; st == LOP_OK && i < r->nops; i++) r->first[p][i] = -1;
+    }
+    while (st == LOP_OK && r->n < count) {
+        lop_compiled *row = &r->row[r->n++];
+        st = compile(r, &table[r->n - 1], row, err);
+        if (st != LOP_OK) break;
+        append(r, r->n - 1);
+        r->explore += row->rule->phase == LOP_EXPLORE;
+    }
+    if (st == LOP_OK)
+        *out = r;
+    else
+        lop_rules_free(r);
+    return st;
+}
+
+static void clear(lop_rules *r, lop_compiled *row) {
+    if (row->left.ctx) lop_text_clear(&row->left);
+    if (row->has_right) lop_text_clear(&row->right);
+    lop_free(r->ctx, row->own);
+    memset(row, 0, sizeof *row);
+}
+
+void lop_rules_free(lop_rules *r) {
+    if (!r) return;
+    for (int i = 0; r->row && i < r->n; i++) clear(r, &r->row[i]);
+    lop_free(r->ctx, r->row);
+    lop_free(r->ctx, r->close);
+    for (int p = 0; p < LOP_NPHASE; p++) lop_free(r->ctx, r->first[p]);
+    lop_free(r->ctx, r);
+}
+
+int lop_rules_count(const lop_rules *r) { return r->n; }
+const lop_rule *lop_rules_at(const lop_rules *r, int i) { return r->row[i].rule; }
+int64_t lop_rules_fired(const lop_rules *r, int i) { return r->row[i].fired; }
+bool lop_rules_is_gone(const lop_rules *r, int i) { return r->row[i].gone; }
+bool lop_rules_is_own(const lop_rules *r, int i) { return r->row[i].own != NULL; }
+bool lop_rules_explore(const lop_rules *r) { return r->explore > 0; }
+bool lop_rules_cheaper(const lop_rules *r, int i) { return r->row[i].cheaper; }
+
+/* -- users' rules */
+
+int lop_rules_find(const lop_rules *r, const char *name) {
+    for (int i = 0; i < r->n; i++)
+        if (!strcmp(r->row[i].rule->name, name)) return i;
+    return -1;
+}
+
+static char *put(char **to, const char *text) {
+    size_t n = strlen(text) + 1;
+    char *at = memcpy(*to, text, n);
+    *to += n;
+    return at;
+}
+
+/* The rule with texts of its own, in one block. NULL: no memory. */
+static lop_own *copy(lop_ctx *ctx, const lop_rule *rule) {
+    size_t bytes =
+        strlen(rule->name) + strlen(rule->left) + strlen(rule->right) + strlen(rule->source) + 4;
+    lop_own *own = lop_alloc(ctx, sizeof *own + bytes);
+    if (!own) return NULL;
+    char *to = own->text;
+    own->rule = *rule;
+    own->rule.name = put(&to, rule->name);
+    own->rule.left = put(&to, rule->left);
+    own->rule.right = put(&to, rule->right);
+    own->rule.source = put(&to, rule->source);
+    return own;
+}
+
+static lop_status place_for(lop_rules *r, const char *name, int *at, lop_err *err) {
+    *at = lop_rules_find(r, name);
+    if (*at >= 0)
+        return r->row[*at].gone ? LOP_OK
+                                : lop_fail(err, LOP_DOMAIN, "there is a rule %s already", name);
+    if (r->n == LOP_RULES_MOST)
+        return lop_fail(err, LOP_DOMAIN, "no room for more than %d rules", LOP_RULES_MOST);
+    if (r->n == r->room) {
+        lop_compiled *more = lop_realloc(r->ctx, r->row, (size_t)(r->room + 16) * sizeof *r->row);
+        if (!more) return lop_fail(err, LOP_NOMEM, NULL);
+        r->row = more;
+        r->room += 16;
+    }
+    *at = r->n;
+    return LOP_OK;
+}
+
+lop_status lop_rules_add(lop_rules *r, const lop_rule *rule, bool cheaper, int *index,
+                         lop_err *err) {
+    enum { LONGEST = 2000 }; /* matching recurses as deep as the text */
+    lop_compiled fresh = {.gone = false};
+    int at;
+    if (strlen(rule->left) > LONGEST || strlen(rule->right) > LONGEST)
+        return lop_fail(err, LOP_PARSE, "rule %.100s: a side has more than %d characters",
+                        rule->name, LONGEST);
+    lop_status st = place_for(r, rule->name, &at, err);
+    if (st != LOP_OK) return st;
+    lop_own *own = copy(r->ctx, rule);
+    if (!own) return lop_fail(err, LOP_NOMEM, NULL);
+    st = compile(r, &own->rule, &fresh, err);
+    fresh.own = own;
+    fresh.cheaper = cheaper;
+    if (st != LOP_OK) {
+        clear(r, &fresh);
+        return st;
+    }
+    if (at == r->n)
+        r->n++;
+    else
+        clear(r, &r->row[at]);
+    r->row[at] = fresh;
+    const lop_term *root = &fresh.left.term[fresh.left.n - 1];
+    int *first = &r->first[rule->phase][lop_op_id(root->op)];
+    if (rule->phase == LOP_EXPLORE) {
+        append(r, at);
+        r->explore++;
+    } else {
+        r->row[at].next = *first;
+        *first = at;
+    }
+    if (index) *index = at;
+    return LOP_OK;
+}
+
+void lop_rules_remove(lop_rules *r, int i) {
+    lop_compiled *row = &r->row[i];
+    if (row->gone || !row->own) return;
+    int *at = &r->first[row->rule->phase][lop_op_id(row->left.term[row->left.n - 1].op)];
+    while (*at != i) at = &r->row[*at].next;
+    *at = row->next;
+    row->next = -1;
+    row->gone = true;
+    r->explore -= row->rule->phase == LOP_EXPLORE;
+}
+
+void lop_rules_switch(lop_rules *r, const unsigned char *off, int bytes) {
+    r->off = off;
+    r->noff = off ? bytes : 0;
+}

@@ -1,0 +1,245 @@
+/* test_ruleset.c: users' rules: added, tried, switched off, removed; variants of an expression
+ * planned and priced; each allocation made to fail on the way. */
+#include "core/explore.h"
+#include "core/guards.h"
+#include "core/trial.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static world w;
+
+static lop_rule row_of(const char *name, const char *left, const char *right, const char *guard) {
+    const lop_guard *g = guard ? lop_guard_find(guard) : NULL;
+    t_check(!guard || g, "no guard %s", guard ? guard : "");
+    return (lop_rule){name, LOP_EXPLORE, left, right, g ? g->when : NULL, NULL, ""};
+}
+static const char *const cancel[] = {"(prod (inverse ?a) ?a)", "(power:0 ?a)"};
+
+static void added_and_removed(void) {
+    int before = lop_rules_count(w.rules), at = -1;
+    int64_t live = w.ctx.live;
+    lop_rule r = row_of("mine", cancel[0], cancel[1], "square");
+    for (int i = 0; i < 50; i++) {
+        t_check(lop_rules_add(w.rules, &r, true, &at, &w.err) == LOP_OK, "%s", w.err.text);
+        t_check(at == before && lop_rules_is_own(w.rules, at) && lop_rules_explore(w.rules), "at");
+        t_check(lop_rules_add(w.rules, &r, true, NULL, &w.err) == LOP_DOMAIN, "taken");
+        t_check(lop_rules_find(w.rules, "mine") == at && !lop_rules_is_gone(w.rules, at), "found");
+        lop_rules_remove(w.rules, at);
+        t_check(lop_rules_is_gone(w.rules, at) && !lop_rules_explore(w.rules), "gone");
+        lop_rules_remove(w.rules, at); /* once more is nothing */
+        lop_rules_remove(w.rules, 0);  /* nor is the table's */
+        t_check(!lop_rules_is_gone(w.rules, 0), "a row of the table was removed");
+    }
+    t_check(lop_rules_count(w.rules) == before + 1, "%d rows", lop_rules_count(w.rules));
+    static const char *const bad[][2] = {
+        {"?a", "?a"},
+        {"(prod ?a", "?a"},
+        {"(prod ?a ?b)", "?c"},
+        {"(view@m ?a)", "(view@n ?a)"},
+        {"(nothing ?a)", "?a"},
+        {"(prod ?a ?b)", "(zeros)"},
+        {"", ""},
+        {"(prod ?a ?b)", "(prod ?a ?b"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        lop_rule wrong = row_of("bad", bad[i][0], bad[i][1], NULL);
+        lop_status st = lop_rules_add(w.rules, &wrong, true, NULL, &w.err);
+        t_check(st == LOP_PARSE && lop_rules_find(w.rules, "bad") < 0, "%s: %s", bad[i][0],
+                lop_status_name(st));
+    }
+    lop_rule needs = row_of("needs", "(view@m ?b)", "?b", "square");
+    t_check(lop_rules_add(w.rules, &needs, true, NULL, &w.err) == LOP_PARSE, "no ?a");
+    t_check(w.ctx.live > live, "a place is kept");
+    t_group("added and removed");
+}
+
+static void many(void) {
+    char name[32];
+    int n = 0;
+    lop_rules *r = NULL;
+    t_check(lop_rules_new(&w.ctx, lop_rule_table, lop_rule_count, &r, &w.err) == LOP_OK, "new");
+    for (; r; n++) {
+        snprintf(name, sizeof name, "r%d", n);
+        lop_rule one = row_of(name, cancel[0], cancel[1], NULL);
+        if (n % 2) one.phase = LOP_PUSH;
+        if (lop_rules_add(r, &one, false, NULL, &w.err) != LOP_OK) break;
+    }
+    t_check(n == LOP_RULES_MOST - lop_rule_count && w.err.status == LOP_DOMAIN, "%d added", n);
+    t_check(r && !strcmp(lop_rules_at(r, lop_rule_count + 7)->name, "r7"), "names stay");
+    lop_rules_free(r);
+    t_group("many");
+}
+
+/* (apply (prod (inverse A) A) x), A of 20 x 20. */
+static const lop_node *solved(void) {
+    const lop_node *a =
+        t_one_of(&w, "dense", NULL, t_array(&w, LOP_f64, 2, 2, (int64_t[]){20, 20}));
+    const lop_node *x = t_array(&w, LOP_f64, 2, 2, (int64_t[]){20, 1});
+    const lop_node *p = t_two_of(&w, "prod", t_one(&w, "inverse", NULL, a), lop_node_ref(a));
+    lop_node_unref(a);
+    return t_two_of(&w, "apply", p, x);
+}
+
+static bool has_step(const lop_plan *p, const char *name) {
+    for (int i = 0; p && i < p->nstep; i++)
+        if (!strcmp(p->step[i].name, name)) return true;
+    return false;
+}
+static int notes(const lop_trail *t, int rule, lop_why why) {
+    for (int i = 0; i < t->n; i++)
+        if (t->note[i].rule == rule && t->note[i].why == (int16_t)why) return t->note[i].count;
+    return 0;
+}
+
+static void explored(void) {
+    static lop_trail trail;
+    int at = -1, back = -1;
+    lop_plan *p = NULL;
+    lop_options options = w.options;
+    const lop_node *root = solved();
+    lop_rule r = row_of("mine", cancel[0], cancel[1], "square"),
+             b = row_of("back", cancel[1], cancel[0], "square");
+    lop_status st = lop_plan_make(&w.ctx, w.rules, &options, root, &p, &w.err);
+    t_check(st == LOP_OK && has_step(p, "getrf"), "a factor is made");
+    lop_plan_unref(p);
+    t_check(lop_rules_add(w.rules, &r, true, &at, &w.err) == LOP_OK, "%s", w.err.text);
+    t_check(lop_rules_add(w.rules, &b, true, &back, &w.err) == LOP_OK, "%s", w.err.text);
+    memset(&trail, 0, sizeof trail);
+    options.trail = &trail;
+    st = lop_plan_make(&w.ctx, w.rules, &options, root, &p, &w.err);
+    t_check(st == LOP_OK && !has_step(p, "getrf") && p->written == root, "the cheaper variant");
+    t_check(p && p->trace.rule[0] == at && p->trace.trail == NULL, "it comes first in the trace");
+    t_check(notes(&trail, at, LOP_WHY_FIRED) == 1 && trail.nother > 0, "and in the trail");
+    t_check(lop_rules_fired(w.rules, at) > 0 && lop_rules_fired(w.rules, back) == 0, "counted");
+    lop_plan_unref(p);
+    t_agrees(&w, root, 0, 1e6, "explored");
+    unsigned char off[LOP_RULES_MOST / 8] = {0};
+    off[at / 8] = (unsigned char)(1 << at % 8);
+    lop_rules_switch(w.rules, off, (int)sizeof off);
+    memset(&trail, 0, sizeof trail);
+    st = lop_plan_make(&w.ctx, w.rules, &options, root, &p, &w.err);
+    t_check(st == LOP_OK && has_step(p, "getrf"), "switched off");
+    t_check(notes(&trail, at, LOP_WHY_OFF) > 0 && !notes(&trail, at, LOP_WHY_FIRED), "and noted");
+    lop_plan_unref(p);
+    lop_rules_switch(w.rules, NULL, 0);
+    lop_rules_remove(w.rules, at);
+    lop_rules_remove(w.rules, back);
+    lop_node_unref(root);
+    world_leaves(&w);
+    t_group("explored");
+}
+
+/* Rows that make the expression larger for ever end by count. */
+static void bounded(void) {
+    lop_rule grows = row_of("grows", "(dense ?a)", "(prod (dense ?a) (power:0 (dense ?a)))", NULL);
+    int at = -1;
+    lop_plan *p = NULL;
+    const lop_node *root = solved();
+    t_check(lop_rules_add(w.rules, &grows, false, &at, &w.err) == LOP_OK, "%s", w.err.text);
+    lop_status st = lop_plan_make(&w.ctx, w.rules, &w.options, root, &p, &w.err);
+    t_check(st == LOP_OK && p->trace.count >= 1, "%s", w.err.text);
+    t_check(lop_rules_fired(w.rules, at) <= LOP_EXPLORE_PLANS, "more often than bounded");
+    lop_plan_unref(p);
+    lop_rules_remove(w.rules, at);
+    lop_node_unref(root);
+    world_leaves(&w);
+    t_group("bounded");
+}
+
+static void tried(void) {
+    static const struct {
+        const char *left, *right, *guard;
+        bool ok;
+    } row[] = {
+        {"(view:3 (prod ?a ?b))", "(prod (view:3 ?b) (view:3 ?a))", NULL, true},
+        {"(view:3 (prod ?a ?b))", "(prod (view:1 ?b) (view:1 ?a))", NULL, false},
+        {"(trace@k (prod ?a ?b))", "(trace@k (prod ?b ?a))", "both_square", true},
+        {"(trace@k (prod ?a ?b))", "(trace@k (prod ?b ?a))", NULL, false}, /* of 2 x 4 */
+        {"(prod ?a ?b)", "(prod ?b ?a)", NULL, false},
+        {"(view:3 ?a)", "?a", NULL, false},
+        {"(view:3 ?a)", "?a", "self_adjoint", true},
+        {"(inverse ?a)", "(view:3 ?a)", "unitary", true},
+        {"(inverse (prod ?a ?b))", "(prod (inverse ?b) (inverse ?a))", "both_square", true},
+        {"(inverse (prod ?a ?b))", "(prod (inverse ?a) (inverse ?b))", "both_square", false},
+        {"(apply (kron ?a ?b) ?x)", "(apply (kron ?b ?a) ?x)", NULL, false},
+        {"(diagonal@k (sum ?a ?b))", "(add (diagonal@k ?a) (diagonal@k ?b))", NULL, true},
+        {"(scaledet@k (prod ?a ?b))", "(scaledet@k (prod ?b ?a))", "both_square", true},
+        {"(prod ?a ?b)", "(prod ?a ?b)", "transposes", false},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        lop_rule r = row_of("r", row[i].left, row[i].right, row[i].guard);
+        int64_t live = w.ctx.live;
+        lop_err_open(&w.err);
+        lop_status st = lop_rule_trial(&w.ctx, w.rules, &r, &w.err);
+        t_check(st == (row[i].ok ? LOP_OK : LOP_DOMAIN), "%s: %s %s", row[i].left,
+                lop_status_name(st), w.err.text);
+        t_check(row[i].ok || strstr(w.err.text, "rule r"), "no word about the rule");
+        t_check(w.ctx.live == live, "%s: %lld blocks lost", row[i].left,
+                (long long)(w.ctx.live - live));
+    }
+    t_group("tried");
+}
+
+/* One round of all with allocation `fail` failing: the first status that is not OK. */
+static lop_status round_of(const lop_node *root, bool trial) {
+    lop_rule r = row_of("again", cancel[0], cancel[1], "square");
+    lop_options options = w.options;
+    lop_plan *p = NULL;
+    int at = -1;
+    lop_trail *trail = lop_calloc(&w.ctx, 1, sizeof *trail);
+    lop_status st = trail ? LOP_OK : LOP_NOMEM;
+    if (st == LOP_OK && trial) st = lop_rule_trial(&w.ctx, w.rules, &r, &w.err);
+    if (st == LOP_OK && !trial) st = lop_rules_add(w.rules, &r, true, &at, &w.err);
+    options.trail = trail;
+    if (at >= 0) st = lop_plan_make(&w.ctx, w.rules, &options, root, &p, &w.err);
+    t_check(at < 0 || (st == LOP_OK) == (p != NULL), "no plan and no error, or both");
+    lop_plan_unref(p);
+    if (at >= 0) lop_rules_remove(w.rules, at);
+    lop_free(&w.ctx, trail);
+    return st;
+}
+
+static void without_memory(void) {
+    const lop_node *root = solved();
+    for (int trial = 0; trial < 2; trial++) {
+        int64_t step = trial ? 37 : 1, i = 0;
+        t_check(round_of(root, trial != 0) == LOP_OK, "%s", w.err.text); /* its place is had */
+        int64_t live = w.ctx.live;
+        for (;; i += step) {
+            w.memory = (failing){.fail_at = i};
+            lop_err_open(&w.err);
+            lop_status st = round_of(root, trial != 0);
+            bool reached = w.memory.count > i;
+            w.memory.fail_at = -1;
+            bool ok = t_check(st == LOP_OK || st == LOP_NOMEM || !reached, "allocation %lld: %s",
+                              (long long)i, lop_status_name(st));
+            /* while the rule is out, its place holds no texts of a failed compilation */
+            ok = t_check(llabs(w.ctx.live - live) <= 8, "allocation %lld: %lld blocks lost",
+                         (long long)i, (long long)(w.ctx.live - live)) &&
+                 ok;
+            if (!reached || !ok) break;
+        }
+        t_check(i > 50, "only %lld allocations", (long long)i);
+        t_check(round_of(root, trial != 0) == LOP_OK && w.ctx.live == live, "%lld blocks lost",
+                (long long)(w.ctx.live - live));
+    }
+    lop_node_unref(root);
+    world_leaves(&w);
+    t_group("without memory");
+}
+
+int main(int argc, char **argv) {
+    world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
+    added_and_removed();
+    many();
+    explored();
+    bounded();
+    tried();
+    without_memory();
+    world_close(&w, "test_ruleset");
+    t_group("memory");
+    return t_end();
+}
