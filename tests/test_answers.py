@@ -18,7 +18,7 @@ CLOSE = {"float32": 2e-4, "complex64": 2e-4, "float64": 1e-10, "complex128": 1e-
 def instance(kind, rng, m, n, dtype, batch=(), invertible=False):
     """An operator and its dense form in floats, or None."""
     if kind == "Hadamard":
-        if m != n or m & (m - 1) or batch:
+        if m != n or m & (m - 1) or batch or m == 0:
             return None
         return pl.Hadamard(n, dtype), scipy.linalg.hadamard(n).astype(dtype)
     d = leaf(kind, rng, m, n, dtype, batch, invertible=invertible)
@@ -36,6 +36,36 @@ def close(got, want, dtype, size=1.0):
     with np.errstate(invalid="ignore"):
         ok = (np.abs(got - want) <= tol) | (got == want)
     assert np.all(ok | np.isnan(want)), (got, want, tol)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_empty(kind, rng):
+    """No rows, no columns, no batch elements: NumPy's values, or its exceptions."""
+    for m, n in ((0, 0), (0, 2), (3, 0), (2, 2)):
+        for batch in ((), (0,)):
+            found = instance(kind, rng, m, n, "float64", batch)
+            if found is None or (0 not in (m, n) and not batch):
+                continue
+            A, a = found
+            for order in ORDERS:
+                alike(pl.matrix_norm, np.linalg.norm, A, a, order)
+            alike(pl.svdvals, np.linalg.svdvals, A, a)
+            alike(pl.matrix_rank, np.linalg.matrix_rank, A, a)
+            if m == n:
+                alike(pl.det, np.linalg.det, A, a)
+                alike(pl.eigvalsh, np.linalg.eigvalsh, A, a)
+            alike(lambda A: pl.pinv(A).toarray(), np.linalg.pinv, A, a)
+
+
+def alike(ours, theirs, A, a, *args):
+    try:
+        more = {"axis": (-2, -1)} if theirs is np.linalg.norm else {}
+        want = theirs(a, *args, **more)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            ours(A, *args)
+        return
+    np.testing.assert_allclose(ours(A, *args), want, atol=1e-12)
 
 
 def shapes(kind):

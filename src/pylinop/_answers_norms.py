@@ -124,7 +124,11 @@ def _(op, axis):
 def _(op, axis):
     if op._init is None:
         return NotImplemented
-    s = np.abs(floats(op._init[0])).reshape(*op.shape[:-2], -1).sum(axis=-1, keepdims=True)
+    s = (
+        np.abs(floats(op._init[0]))
+        .reshape(*op.shape[:-2], op.shape[-1])
+        .sum(axis=-1, keepdims=True)
+    )
     return np.broadcast_to(s, (*op.shape[:-2], op.shape[-1]))
 
 
@@ -345,7 +349,7 @@ def _(op):
 def _(op):
     if op._init is None:
         return _length(eigenvalues_of(op))  # it is normal
-    c = floats(op._init[0]).reshape(*op.shape[:-2], -1)
+    c = floats(op._init[0]).reshape(*op.shape[:-2], op.shape[-1])
     return math.sqrt(op.shape[-1]) * _length(c)
 
 

@@ -71,11 +71,11 @@ def _(op, how):
     blocks = factors_of(op)
     if any(f.shape[:-2] != op.shape[:-2] for f in blocks):  # each batch element has its own cut-off
         return NotImplemented
-    tops = [norm(f, 2) if f.size else np.zeros(()) for f in blocks]
+    tops = [np.zeros(()) if 0 in f.shape[-2:] else norm(f, 2) for f in blocks]
     cut = _relative(how, op) * functools.reduce(np.maximum, tops)
     parts = []
     for f, top in zip(blocks, tops, strict=True):
-        if not f.size:
+        if 0 in f.shape[-2:]:
             parts.append(_core.Zeros((*f.shape[:-2], f.shape[-1], f.shape[-2]), inexact(f.dtype)))
             continue
         own = np.divide(cut, top, where=np.asarray(top) > 0, out=np.ones(np.shape(cut + top)))

@@ -347,7 +347,7 @@ def _(op):
     if op._head == "kronsum" and op._init is None:
         return NotImplemented
     for f in factors_of(op):
-        if f.shape[-1] != f.shape[-2] or (f.size and not (yield (f,))):
+        if f.shape[-1] != f.shape[-2] or (f.shape[-1] and not (yield (f,))):
             return False
     return True
 
@@ -419,7 +419,7 @@ def _(op, uplo):
     for block in factors_of(op):
         if block.shape[-1] != block.shape[-2]:
             return NotImplemented
-        if block.size:
+        if block.shape[-1]:
             parts.append((yield block, uplo))
     return np.sort(joined(op, parts), axis=-1)
 
@@ -433,7 +433,7 @@ def _(op, uplo):
     for f in factors_of(op):
         one = yield f, uplo
         both = w[..., :, None] + one[..., None, :]
-        w = both.reshape(*both.shape[:-2], -1)
+        w = both.reshape(*both.shape[:-2], w.shape[-1] * one.shape[-1])
     return np.sort(w, axis=-1)
 
 
