@@ -188,7 +188,7 @@ def test_without_any_one_rule_values_stay_or_it_raises(rng):
 
 
 def test_rows_that_random_draws_seldom_reach(rng):
-    """tests/c/battery_rules.c draws from left sides; these take expressions of some size or kind."""
+    """tests/c/battery_rules.c draws from left sides; these take expressions of a size or kind."""
     A = pl.Dense(rng.standard_normal((300, 300)) + 300 * np.eye(300))
     P, x = pl.Permutation(rng.permutation(300)), np.ones(300)
     U = pl.Dense(rng.standard_normal((300, 2)))
