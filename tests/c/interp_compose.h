@@ -126,12 +126,18 @@ static const tv *detall(ip *p, const lop_node *node) {
 
 static bool is_composed(const char *s) {
     static const char *const heads[] = {
-        "blockdiag", "blocks",     "block", "grid",  "instead",     "detcheck", "lowrankupdate",
-        "kronsum",   "congruence", "root",  "eigen", "elementwise", "khatri",   "khatrirao",
-        "pile",      "detall",     "rowmix"};
+        "blockdiag",     "blocks",    "block",      "grid",   "instead", "detcheck",
+        "lowrankupdate", "kronsum",   "congruence", "root",   "eigen",   "elementwise",
+        "khatri",        "khatrirao", "pile",       "detall", "rowmix",  "shift"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
+}
+
+static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    val c = coef(p, &node->attr);
+    do_copy(p, node, y, a, b);
+    for (int64_t i = 0; i < y.m; i++) y.v[i * y.n + i] = add(p, y.v[i * y.n + i], c);
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
@@ -146,6 +152,10 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return w && g ? zip(p, node, w, g, 2, w->m, node->attr.i[0], do_rowmix) : NULL;
     }
     if (!strcmp(s, "detall")) return detall(p, node);
+    if (!strcmp(s, "shift")) {
+        const tv *a = ip_eval(p, node->child[0]);
+        return a ? zip(p, node, a, NULL, 2, a->m, a->n, do_shift) : NULL;
+    }
     if (!strcmp(s, "pile")) return pile(p, node);
     if (!strcmp(s, "kronsum")) return kronsum(p, node);
     if (!strcmp(s, "lowrankupdate")) return update(p, node);

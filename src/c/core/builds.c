@@ -188,6 +188,14 @@ static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_o
     lop_node_unref(dense);
     return st;
 }
+LOP_BUILD(shift) {
+    const lop_node *a = HOLE(m, 'a'),
+                   *x = m->root->child[0] == a ? m->root->child[1] : m->root->child[0];
+    lop_attr by =
+        x->op == &lop_op_scale ? lop_attr_coef(x->attr.re, x->attr.im) : lop_attr_coef(1, 0);
+    return lop_make1(mk, &lop_op_shift, &by, a, out);
+}
+
 /* A view of what is its own transpose or adjoint: less of a view, or none. */
 static lop_status less_of_view(const lop_maker *mk, const lop_node *view, const lop_node **out) {
     const lop_node *a = view->child[0];

@@ -21,6 +21,7 @@ LOP_BUILD(widen);
 LOP_BUILD(over_diag);
 LOP_BUILD(apply_power);
 LOP_BUILD(solve_scaled);
+LOP_BUILD(shift);
 LOP_BUILD(own_view);
 LOP_BUILD(solve_own_view);
 LOP_BUILD(cholsolve);
@@ -161,6 +162,7 @@ LOP_BUILD(solve_orthogonal);
 
 /* builds_update.c */
 LOP_BUILD(solve_thin_sum);
+LOP_BUILD(det_thin_sum);
 
 /* builds_check.c. `a` is borrowed, v and q are made by open and given up by close. */
 typedef struct lop_check {

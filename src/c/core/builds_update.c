@@ -116,7 +116,14 @@ static bool split(update *s, const lop_chterm *t) {
     s->c = t->re;
     s->mid = false;
     s->rank = -1;
-    if (t->n < 2 || t->im != 0) return false;
+    s->half = 0;
+    if (t->im != 0) return false;
+    if (t->n == 1 && node_of(s, t->f[0]) && lop_sym_inverse(t->f[0]) && lop_sym_inverse(s->base)) {
+        s->rank = s->n; /* b B + c M, both inverses: U and V are the identity */
+        s->mid = true;
+        return true;
+    }
+    if (t->n < 2) return false;
     for (int i = 0; i < t->n; i++)
         if (!node_of(s, t->f[i])) return false;
     for (int k = 1; k < t->n; k++) {
@@ -153,13 +160,15 @@ static bool read_update(update *s, const lop_maker *mk, lop_dtype dt, const lop_
 static lop_status open(update *s) {
     const lop_sym *f = s->term.f;
     int rest = s->half + s->mid;
-    lop_status st = product_of(s, f, s->half, &s->u);
-    if (st == LOP_OK) st = product_of(s, f + rest, s->term.n - rest, &s->v);
+    lop_status st = s->half ? product_of(s, f, s->half, &s->u) : LOP_OK;
+    if (st == LOP_OK && s->half) st = product_of(s, f + rest, s->term.n - rest, &s->v);
     if (st == LOP_OK && s->mid) st = operator_of(s, f[s->half], false, &s->m);
     if (st == LOP_OK && s->mid) st = operator_of(s, f[s->half], true, &s->minv);
     if (st == LOP_OK && !s->eye) st = operator_of(s, s->base, true, &s->binv);
-    s->binv_u = s->eye && st == LOP_OK ? lop_node_ref(s->u) : NULL;
-    if (st == LOP_OK && !s->eye)
+    if (st != LOP_OK) return st;
+    if (s->eye || !s->half)
+        s->binv_u = lop_node_ref(s->eye ? s->u : s->binv);
+    else
         st = lop_make2(s->mk, &lop_op_prod, NULL, s->binv, s->u, &s->binv_u);
     return st;
 }
@@ -167,8 +176,10 @@ static lop_status open(update *s) {
 /* B^-1 U computed once, for all that uses it. */
 static lop_status hold(update *s) {
     lop_attr d = {.i = {0, 0, 0, (int64_t)s->dt + 1}};
-    s->held = s->eye ? lop_node_ref(s->u) : NULL;
-    if (s->eye) return LOP_OK;
+    if (s->eye || !s->half) {
+        s->held = lop_node_ref(s->binv_u);
+        return LOP_OK;
+    }
     lop_status st = lop_make1(s->mk, &lop_op_todense, &d, s->binv_u, &s->w);
     return st == LOP_OK ? lop_make1(s->mk, &lop_op_dense, NULL, s->w, &s->held) : st;
 }
@@ -202,8 +213,8 @@ static lop_status small_one(const update *s, const lop_node **out) {
     const lop_node *a = NULL, *first = NULL, *p = NULL, *second = NULL;
     lop_status st = s->minv ? LOP_OK : identity(s->mk, s->rank, &a);
     if (st == LOP_OK) st = multiple(s->mk, s->b, s->minv ? s->minv : a, &first);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_prod, NULL, s->v, s->binv_u, &p);
-    if (st == LOP_OK) st = multiple(s->mk, s->c, p, &second);
+    if (st == LOP_OK && s->v) st = lop_make2(s->mk, &lop_op_prod, NULL, s->v, s->binv_u, &p);
+    if (st == LOP_OK) st = multiple(s->mk, s->c, p ? p : s->binv_u, &second);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_sum, NULL, first, second, out);
     const lop_node *gone[] = {a, first, p, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
@@ -230,7 +241,7 @@ static lop_status solve_small(const update *s, const lop_node *y, const lop_node
     const lop_node *small = NULL, *value = NULL;
     lop_attr tried = {.i = {1, 0, 0, 0}};
     lop_status st = small_one(s, &small);
-    if (st == LOP_OK && s->eye) {
+    if (st == LOP_OK && (s->eye || !s->half)) {
         st = lop_make2(s->mk, &lop_op_solve, NULL, small, y, out);
     } else if (st == LOP_OK) {
         bool hermitian = lop_infer_hermitian(small);
@@ -352,8 +363,9 @@ static bool pays(const update *s, int64_t k) {
            small.seconds + thin.seconds + 40 * table->overhead < direct.seconds + factor.seconds;
 }
 
-static lop_status woodbury(const update *s, const lop_node *x, const lop_node **out) {
-    const lop_node *base = NULL, *vh = NULL, *mid = NULL, *eye = NULL, *all = NULL, *seen = NULL;
+/* S as a LowRankUpdate. */
+static lop_status as_update(const update *s, const lop_node **out) {
+    const lop_node *base = NULL, *vh = NULL, *mid = NULL, *eye = NULL, *seen = NULL;
     lop_status st = make_view(s->mk, lop_sym_mode(s->base), node_of(s, s->base), &seen);
     if (st == LOP_OK) st = multiple(s->mk, s->b, seen, &base);
     bool same = s->term.n == 2 * s->half + s->mid;
@@ -364,12 +376,27 @@ static lop_status woodbury(const update *s, const lop_node *x, const lop_node **
     if (st == LOP_OK && (s->m || eye)) st = multiple(s->mk, s->c, s->m ? s->m : eye, &mid);
     if (st == LOP_OK) {
         const lop_node *child[4] = {base, s->u, same ? s->u : vh, mid};
-        st = lop_make(s->mk, "lowrankupdate", NULL, mid ? 4 : 3, child, NULL, &all);
+        st = lop_make(s->mk, "lowrankupdate", NULL, mid ? 4 : 3, child, NULL, out);
     }
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, all, x, out);
-    const lop_node *gone[] = {seen, base, vh, mid, eye, all};
+    const lop_node *gone[] = {seen, base, vh, mid, eye};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
+}
+
+static lop_status woodbury(const update *s, const lop_node *x, const lop_node **out) {
+    const lop_node *all;
+    lop_status st = as_update(s, &all);
+    if (st != LOP_OK) return st;
+    st = lop_make2(s->mk, &lop_op_solve, NULL, all, x, out);
+    lop_node_unref(all);
+    return st;
+}
+
+/* (b B + c M)^-1 x = B^-1 (b M^-1 + c B^-1)^-1 M^-1 x: as written the inverses would be formed, and
+ * what that loses is more than what this does. */
+static lop_status parallel_sum(update *s, const lop_node *x, const lop_node **out) {
+    lop_status st = hold(s);
+    return st == LOP_OK ? pushed(s, x, false, out) : st;
 }
 
 LOP_BUILD(solve_thin_sum) {
@@ -377,11 +404,27 @@ LOP_BUILD(solve_thin_sum) {
     const lop_node *x = m->root->child[1];
     bool with_mid = false;
     if (!read_update(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
-    const lop_node *w = s.rank < s.n ? made_with_u(&s, x, &with_mid) : NULL;
+    const lop_node *w = s.half && s.rank < s.n ? made_with_u(&s, x, &with_mid) : NULL;
     bool base_solved = !lop_sym_inverse(s.base);
-    if (!w && !(base_solved && pays(&s, lop_cols(x)))) return LOP_NOMATCH;
+    if (s.half && !w && !(base_solved && pays(&s, lop_cols(x)))) return LOP_NOMATCH;
     lop_status st = open(&s);
-    if (st == LOP_OK) st = w ? push_through(&s, x, w, with_mid, out) : woodbury(&s, x, out);
+    if (st == LOP_OK)
+        st = !s.half ? parallel_sum(&s, x, out)
+             : w     ? push_through(&s, x, w, with_mid, out)
+                     : woodbury(&s, x, out);
+    close(&s);
+    return st;
+}
+
+LOP_BUILD(det_thin_sum) {
+    update s;
+    const lop_node *all = NULL, *sum = m->root->child[0];
+    if (!read_update(&s, mk, sum->dtype, sum) || !s.half || lop_sym_inverse(s.base) || !pays(&s, 1))
+        return LOP_NOMATCH;
+    lop_status st = open(&s);
+    if (st == LOP_OK) st = as_update(&s, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, all, out);
+    lop_node_unref(all);
     close(&s);
     return st;
 }

@@ -27,7 +27,8 @@ lop_truth lop_when_coef_zero(const lop_match *m);      /* @c is exactly 0 */
 lop_truth lop_when_coef_minus_one(const lop_match *m); /* @c is exactly -1 */
 lop_truth
 lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
-lop_truth lop_when_positive(const lop_match *m);  /* ?a is declared positive definite */
+lop_truth lop_when_positive(const lop_match *m); /* ?a is declared positive definite */
+lop_truth lop_when_shift(const lop_match *m); /* ?a has the root's shape and dtype, c is finite */
 lop_truth lop_when_own_view(const lop_match *m);  /* a transpose of what is declared symmetric */
 lop_truth lop_when_hermitian(const lop_match *m); /* ?a is its own adjoint by how it is written */
 lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite: a view on it stays */

@@ -492,6 +492,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_det_difference, "triangular, or constants vanish"},
     {"scaledet-update", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, lop_when_low_update,
      lop_build_det_update, "det B det(I + C V^H B^-1 U); checked, else LU"},
+    {"scaledet-thin-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, lop_when_inexact,
+     lop_build_det_thin_sum, "b B + c U M V, U thin: the determinant lemma"},
     {"scaledet-sum-lowrank", LOP_PUSH, "(scaledet@k (sum ?a (lowrank)))", NULL, lop_when_low_update,
      lop_build_plus_lowrank, "A + U C V^H"},
     {"scaledet-lowrank-sum", LOP_PUSH, "(scaledet@k (sum (lowrank) ?a))", NULL, lop_when_low_update,
@@ -521,6 +523,12 @@ const lop_rule lop_rule_table[] = {
      "LU of the dense form"},
 
     /* -- arrays */
+    {"add-shift", LOP_PUSH, "(add ?a (scale@c (eye)))", NULL, lop_when_shift, lop_build_shift,
+     "a + c I: the diagonal alone changes"},
+    {"shift-add", LOP_PUSH, "(add (scale@c (eye)) ?a)", NULL, lop_when_shift, lop_build_shift,
+     "likewise"},
+    {"add-eye", LOP_PUSH, "(add ?a (eye))", NULL, lop_when_shift, lop_build_shift, "a + I"},
+    {"eye-add", LOP_PUSH, "(add (eye) ?a)", NULL, lop_when_shift, lop_build_shift, "likewise"},
     {"cast-same", LOP_PUSH, "(cast@d ?a)", "?a", lop_when_cast_same, NULL, "nothing to do"},
     {"cast-cast", LOP_PUSH, "(cast@d (cast@e ?a))", "(cast@d ?a)", lop_when_cast_widens, NULL,
      "once is enough"},
