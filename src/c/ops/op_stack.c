@@ -105,6 +105,7 @@ lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int
     if (!s) return LOP_NOMEM;
     s->when = mask;
     s->when_set = true;
+    s->flops = (2 * (double)n / 3 + 2 * (double)k) * (double)n * (double)n * (double)batch;
     s->scratch = lop_factor_bytes(n, dt) + lop_factor_bytes(n, LOP_f32) +
                  (size_t)n * (size_t)k * lop_dtype_size(dt);
     return LOP_OK;
