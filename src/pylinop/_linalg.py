@@ -85,7 +85,7 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
     if assume_a is None and type(b) is np.ndarray and b.ndim and isinstance(A, _core.Operator):
         *_, m, n = A.shape
         if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # what most calls are, at once
-            return _core._build("inverse", A) @ b
+            return _core._build("solver", A) @ b
     if _is_lazy(A) or _is_lazy(b):
         return _lazy.solve(A if assume_a is None else _lazy.lazy(A, assume_a), b)
     op = as_operator(A)
@@ -105,7 +105,7 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
     if x.ndim == 0 or x.shape[-1 if x.ndim == 1 else -2] != op.shape[-1]:
         n = op.shape[-1]
         raise _errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", x.shape)
-    return _core._build("inverse", op) @ x
+    return _core._build("solver", op) @ x
 
 
 def _scaled(op):

@@ -133,7 +133,7 @@ PyObject *py_divide(PyObject *a, PyObject *b);
 PyObject *py_negative(PyObject *a);
 PyObject *py_positive(PyObject *a);
 PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod);
-PyObject *py_inverse(py_state *s, py_op *self);
+PyObject *py_inverse(py_state *s, py_op *self, bool once); /* once: for one solve */
 PyObject *py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
 /* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start,
  * step, count) or (axis, index). New. */

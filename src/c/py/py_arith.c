@@ -1,7 +1,8 @@
 /* py_arith.c: building expressions: O(1), nothing computed, closed at once where a rule says so. */
 #include "py.h"
 
-PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject *a, PyObject *b) {
+static PyObject *build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject *a,
+                       PyObject *b, bool close) {
     lop_err err;
     lop_err_open(&err);
     const lop_node *child[2] = {py_node(s, (py_op *)a), NULL}, *node = NULL;
@@ -14,11 +15,15 @@ PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject
     }
     py_config_here(s);
     lop_status st = LOP_NOMATCH;
-    if (lop_may_close(s->rules, op, child[0]->op, n > 1 ? child[1]->op : NULL))
+    if (close && lop_may_close(s->rules, op, child[0]->op, n > 1 ? child[1]->op : NULL))
         st = lop_close(s->rules, &s->ctx, op, attr, n, child, &node, &rule, &err);
     if (st == LOP_NOMATCH) st = lop_node_make(&s->ctx, op, attr, n, child, NULL, &node, &err);
     if (st != LOP_OK) return py_raise(s, st, &err, NULL, "build");
     return py_wrap(s, node, op, attr && !op->coef ? (int)attr->i[0] : 0, a, b);
+}
+
+PyObject *py_build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject *a, PyObject *b) {
+    return build(s, op, attr, a, b, true);
 }
 
 /* -- views */
@@ -48,11 +53,13 @@ PyObject *py_view(py_state *s, py_op *self, int mode) {
     return py_build(s, &lop_op_view, &a, (PyObject *)self, NULL);
 }
 
-PyObject *py_inverse(py_state *s, py_op *self) {
+PyObject *py_inverse(py_state *s, py_op *self, bool once) {
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
     if (self->by == &lop_op_inverse) return Py_NewRef(self->a);
-    return py_build(s, &lop_op_inverse, NULL, (PyObject *)self, NULL);
+    /* closed it would be a new node for every block, at each call */
+    bool open = once && node->op == &lop_op_blockdiag && !node->opaque;
+    return build(s, &lop_op_inverse, NULL, (PyObject *)self, NULL, !open);
 }
 
 /* -- numbers */

@@ -131,7 +131,8 @@ static PyObject *build(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "sO|Oi:_build", &head, &a, &b, &mode)) return NULL;
     if (!py_is_op(s, a)) return PyErr_Format(PyExc_TypeError, "not an operator");
     if (!strcmp(head, "view")) return py_view(s, (py_op *)a, mode);
-    if (!strcmp(head, "inverse")) return py_inverse(s, (py_op *)a);
+    if (!strcmp(head, "inverse")) return py_inverse(s, (py_op *)a, false);
+    if (!strcmp(head, "solver")) return py_inverse(s, (py_op *)a, true);
     const lop_op *op = lop_op_find(head, strlen(head));
     lop_attr attr = {.i = {mode, 0, 0, 0}};
     if (op == &lop_op_part) return py_build(s, op, &attr, a, NULL);
