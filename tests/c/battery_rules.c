@@ -170,6 +170,16 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
     return out;
 }
 
+/* Left sides that random filling would hardly ever make. */
+static const lop_node *by_name(gen *g, const char *rule) {
+    if (!strcmp(rule, "solve-thin-sum")) return gen_thin_solve(g);
+    if (!strcmp(rule, "scaledet-thin-sum")) return gen_thin_det(g);
+    if (!strcmp(rule, "apply-inverses-alike")) return gen_inverse_blocks(g);
+    if (strstr(rule, "shift") || strstr(rule, "add-eye") || strstr(rule, "eye-add"))
+        return gen_shift(g, rule);
+    return NULL;
+}
+
 /* One attempt at a well-formed left side; NULL when shapes did not meet. */
 static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool views) {
     static const int64_t pool[] = {1, 2, 3, 2, 4, 0};
@@ -182,10 +192,8 @@ static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool v
     if (!world_pick(&w, 0, 4)) d.g.batch = (lop_shape){.ndim = 1, .dim = {2}};
     for (int i = 0; i < 3; i++)
         d.size[i] = i && world_pick(&w, 0, 2) ? d.size[0] : pool[world_pick(&w, 0, 6)];
-    const lop_node *out = !strcmp(rule->name, "solve-thin-sum") ? gen_thin_solve(&d.g)
-                          : !strcmp(rule->name, "apply-inverses-alike")
-                              ? gen_inverse_blocks(&d.g)
-                              : fill(&d, text->n - 1, NULL, 0);
+    const lop_node *out = by_name(&d.g, rule->name);
+    if (!out) out = fill(&d, text->n - 1, NULL, 0);
     for (int i = 0; i < LOP_HOLES; i++) lop_node_unref(d.hole[i]);
     return out;
 }

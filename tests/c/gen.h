@@ -46,6 +46,9 @@ double gen_slack(const lop_node *root);
 const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, int depth);
 /* (b B + c U M V)^-1 x with x made by U, M: what solve-thin-sum is for. */
 const lop_node *gen_thin_solve(gen *g);
+const lop_node *gen_thin_det(gen *g);
+/* a + c I and the like, for the rows of that name. */
+const lop_node *gen_shift(gen *g, const char *rule);
 /* diag(A^-1, B^-1, ...) x, all of one size: what apply-inverses-alike is for. */
 const lop_node *gen_inverse_blocks(gen *g);
 const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth);

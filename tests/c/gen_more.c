@@ -1,6 +1,8 @@
 /* gen_more.c: composites of several operands over random operators; a part of gen.h. */
 #include "gen.h"
 
+#include <string.h>
+
 static int64_t pick(gen *g, int64_t n) { return world_pick(g->w, 0, n); }
 
 static const lop_node *made(gen *g, const lop_op *op, const lop_attr *attr, int n,
@@ -18,7 +20,6 @@ static const lop_node *alike(gen *g, const lop_op *op, int64_t m) {
         gen plain = *g;
         plain.exprs = pick(g, 4) ? 0 : g->exprs;
         f[i] = t_one_of(g->w, "dense", NULL, gen_array(&plain, 2, p, p));
-        if (!f[i]) return NULL;
     }
     return made(g, op, NULL, (int)(m / p), f);
 }
@@ -137,6 +138,33 @@ static const lop_node *base(gen *g, int64_t n) {
     lop_status st =
         lop_node_make(&g->w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &g->w->err);
     return st == LOP_OK ? t_one_of(g->w, "scaled", &c, eye) : NULL;
+}
+
+/* A sum that is large enough for the lemma to pay. */
+const lop_node *gen_thin_det(gen *g) {
+    int64_t n = 90 + pick(g, 3), r = 1 + pick(g, 2);
+    lop_attr adjoint = t_ints(LOP_H, 0, 0, 0);
+    world *w = g->w;
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    one.exprs = 0;
+    const lop_node *u = t_one_of(w, "dense", NULL, gen_array(&one, 2, n, r)),
+                   *v = pick(g, 2) ? keep(u) : t_one_of(w, "dense", NULL, gen_array(&one, 2, n, r)),
+                   *low = t_two_of(w, "prod", u, t_one_of(w, "view", &adjoint, v));
+    return t_one_of(w, "scaledet", NULL, t_two_of(w, "sum", diagonal(&one, n), low));
+}
+
+const lop_node *gen_shift(gen *g, const char *rule) {
+    int64_t n = pick(g, 4);
+    lop_attr c = gen_coef(g);
+    const lop_node *a = gen_array(g, 2, n, n), *eye = NULL;
+    lop_node like = {
+        .shape = {.ndim = 2, .dim = {n, n}}, .dtype = a ? a->dtype : LOP_f64, .core = 2};
+    if (lop_node_make(&g->w->ctx, &lop_op_eye, NULL, 0, NULL, &like, &eye, &g->w->err) != LOP_OK)
+        eye = NULL;
+    if (strstr(rule, "shift")) eye = t_one_of(g->w, "scale", &c, eye);
+    bool last = !strncmp(rule, "add", 3);
+    return t_two_of(g->w, "add", last ? a : eye, last ? eye : a);
 }
 
 const lop_node *gen_thin_solve(gen *g) {

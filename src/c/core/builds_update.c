@@ -41,6 +41,10 @@ static const lop_node *node_of(const update *s, lop_sym f) {
 
 static lop_status make_view(const lop_maker *mk, int mode, const lop_node *a,
                             const lop_node **out) {
+    if (a->op == &lop_op_view) { /* one view, not two */
+        mode ^= (int)a->attr.i[0];
+        a = a->child[0];
+    }
     lop_attr view = {.i = {lop_is_complex(a->dtype) ? mode : mode & LOP_T, 0, 0, 0}};
     *out = lop_node_ref(a);
     if (!view.i[0]) return LOP_OK;

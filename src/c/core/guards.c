@@ -198,8 +198,9 @@ lop_truth lop_when_positive(const lop_match *m) { return known(m, LOP_POSITIVE);
 lop_truth lop_when_shift(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a'),
                    *x = m->root->child[0] == a ? m->root->child[1] : m->root->child[0];
-    if (!lop_is_blas(m->root->dtype) || a->core != 2 || a->dtype != m->root->dtype || a->weak ||
-        m->root->weak || a->op == &lop_op_eye || !lop_shape_equal(&a->shape, &m->root->shape))
+    if (!lop_is_blas(m->root->dtype) || a->core != 2 || !lop_is_square(a) ||
+        a->dtype != m->root->dtype || a->weak || m->root->weak || a->op == &lop_op_eye ||
+        !lop_shape_equal(&a->shape, &m->root->shape))
         return LOP_FALSE;
     if (x->op != &lop_op_scale) return LOP_TRUE;
     return truth(x->attr.re - x->attr.re == 0 && x->attr.im - x->attr.im == 0 &&

@@ -136,6 +136,9 @@ lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, i
         self->core = like->core;
         self->serial = like->serial;
         self->opaque = like->opaque;
+    } else {
+        self->shape.ndim = 0; /* infer finds it, or says that there is none */
+        self->dtype = LOP_f64;
     }
     for (int i = 0; i < n; i++) {
         self->child[i] = lop_node_ref(child[i]);
