@@ -131,3 +131,46 @@ def test_the_bound_of_the_store_holds(rng):
         assert _core._store()["entries"] == 0
     finally:
         pl.config(cache_limit=limit)
+
+
+def test_what_only_a_kept_factor_needs_is_not_computed_again(rng):
+    x, b = rng.standard_normal((400, 40)), rng.standard_normal(40)
+    X = pl.Dense(x)
+    A = pl.inv(X.T @ X)
+    want = np.linalg.solve(x.T @ x, b)
+    np.testing.assert_allclose(A @ b, want, rtol=1e-9)
+    first = A @ b
+    for _ in range(3):
+        assert (A @ b).tobytes() == first.tobytes()
+    for i, j in ((0, 0), (399, 39), (200, 7)):
+        x[i, j] += 1.0
+        np.testing.assert_allclose(A @ b, np.linalg.solve(x.T @ x, b), rtol=1e-9)
+
+
+def test_exchanged_contents_are_seen(rng):
+    x, y, b = rng.standard_normal((60, 8)), rng.standard_normal((60, 8)), rng.standard_normal(8)
+    X, Y = pl.Dense(x), pl.Dense(y)
+    for A in (pl.inv(X.T @ X + 2.0 * (Y.T @ Y)), pl.inv(2.0 * (Y.T @ Y) + X.T @ X)):
+        for _ in range(3):
+            want = np.linalg.solve(x.T @ x + 2 * y.T @ y, b)
+            np.testing.assert_allclose(A @ b, want, rtol=1e-10)
+            x[:], y[:] = y.copy(), x.copy()
+
+
+def test_kept_factors_do_not_outlive_a_change_of_threads(rng):
+    x, b = rng.standard_normal((600, 300)), rng.standard_normal(300)
+    kept = pl.Dense(x)
+    A = pl.inv(kept.T @ kept)
+    before = _core._blas()["threads"]
+    try:
+        pl.config(threads=1)
+        one = A @ b
+        pl.config(threads=2)
+        two = A @ b
+        fresh = pl.Dense(x)
+        cold = pl.inv(fresh.T @ fresh)
+        assert (cold @ b).tobytes() == two.tobytes()
+        pl.config(threads=1)
+        assert (A @ b).tobytes() == one.tobytes()
+    finally:
+        pl.config(threads=before)

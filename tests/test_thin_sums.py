@@ -225,3 +225,62 @@ def test_hermitian_but_indefinite_falls_to_lu_silently(rng, recwarn):
     s, l = pl.slogdet(A)
     np.testing.assert_allclose((s, l), np.linalg.slogdet(A.toarray()), rtol=1e-10)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_quadratic_forms_in_an_inverse(rng, dtype):
+    k, x = positive(rng, 40, dtype), values(rng, (40, 6), dtype)
+    K, X = pl.Dense(k, assume_a="pos"), pl.Dense(x)
+    for A, S in ((K, k), (K + 0.5 * pl.Identity(40), k + 0.5 * np.eye(40, dtype=dtype))):
+        Q = X.H @ pl.inv(A) @ X
+        assert "trsm-syrk" in Q.explain("dense")
+        close(Q.toarray(), x.conj().T @ np.linalg.solve(S, x), np.dtype(dtype))
+    if np.dtype(dtype).kind == "c":  # symmetric in form only
+        Q = X.T @ pl.inv(K) @ X
+        assert "trsm-syrk" not in Q.explain("dense")
+        close(Q.toarray(), x.T @ np.linalg.solve(k, x), np.dtype(dtype))
+
+
+def test_quadratic_form_where_the_promise_is_broken(rng):
+    k = np.diag(np.r_[-1.0, np.ones(9)])
+    x = rng.standard_normal((10, 2))
+    Q = pl.Dense(x).T @ pl.inv(pl.Dense(k, assume_a="pos")) @ pl.Dense(x)
+    with pytest.warns(pl.FallbackWarning):
+        got = Q.toarray()
+    np.testing.assert_allclose(got, x.T @ np.linalg.solve(k, x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+def test_determinants_by_the_lemma(rng, dtype):
+    u, d = values(rng, (200, 3), dtype), (rng.random(200) + 0.5).astype(dtype)
+    U, D = pl.Dense(u), pl.Diag(d)
+    for A, a in (
+        (D + U @ U.H, np.diag(d) + u @ u.conj().T),
+        (0.5 * (U @ U.T) - 2.0 * D, 0.5 * (u @ u.T) - 2 * np.diag(d)),
+    ):
+        assert "scaledet-thin-sum" in pl.explain(A, "det").fired
+        sign, log = pl.slogdet(A)
+        want = np.linalg.slogdet(a)
+        np.testing.assert_allclose(sign, want.sign, rtol=1e-9)
+        np.testing.assert_allclose(log, want.logabsdet, rtol=1e-11)
+
+
+def test_parallel_sum(rng):
+    a, b = positive(rng, 30, "f8"), positive(rng, 30, "f8")
+    A, B = pl.Dense(a, assume_a="pos"), pl.Dense(b)
+    x = rng.standard_normal((30, 2))
+    S = pl.inv(pl.inv(A) + 2.0 * pl.inv(B))
+    want = np.linalg.solve(np.linalg.inv(a) + 2 * np.linalg.inv(b), x)
+    np.testing.assert_allclose(S @ x, want, rtol=1e-9)
+    assert "eye" not in S.explain("apply", x)  # no inverse is formed
+
+
+@pytest.mark.parametrize("c", [3.0, -0.25, 1.0])
+def test_shifts_touch_the_diagonal_alone(rng, c):
+    a = rng.standard_normal((5, 5))
+    a[1, 2], a[3, 3] = np.nan, np.inf
+    A = pl.Dense(a) @ pl.Identity(5) + c * pl.Identity(5)
+    np.testing.assert_array_equal(A.toarray(), a + c * np.eye(5))
+    B = pl.Dense(rng.standard_normal((4, 5, 5)))
+    want = B.toarray().swapaxes(1, 2) @ B.toarray() + c * np.eye(5)
+    np.testing.assert_allclose((B.T @ B + c * pl.Identity(5)).toarray(), want, rtol=1e-12)
