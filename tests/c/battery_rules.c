@@ -471,7 +471,7 @@ static void idle_rows(void) {
 int main(int argc, char **argv) {
     const char *only = argc > 2 ? argv[2] : NULL;
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
-    lop_alike_blocks = 2; /* few leaves make many blocks too */
+    w.ctx.alike = 2; /* few leaves make many blocks too */
     for (int i = 0; i < lop_rule_count; i++) {
         const lop_rule *rule = &lop_rule_table[i];
         bool agreed;

@@ -107,8 +107,7 @@ lop_truth lop_when_oblong_factors(const lop_match *m) {
 }
 
 /* So few blocks, or so large ones, go one by one: there is nothing to gain. */
-int lop_alike_blocks = 16;
-enum { ALIKE_ROWS = 64 };
+enum { ALIKE_BLOCKS = 16, ALIKE_ROWS = 64 };
 
 /* Block i; of inverses what they are inverses of. NULL: it is none. */
 static const lop_node *block_at(const lop_node *a, int i, bool inverse) {
@@ -121,8 +120,8 @@ static bool blocks_alike(const lop_node *a, bool inverse) {
     if (!first) return false;
     const bool view = first->op == &lop_op_view;
     const lop_node *of = view ? first->child[0] : first;
-    if (a->n < lop_alike_blocks || lop_rows(first) > ALIKE_ROWS || lop_rows(first) == 0 ||
-        !lop_is_square(first) || first->weak)
+    if (a->n < (a->ctx->alike ? a->ctx->alike : ALIKE_BLOCKS) || lop_rows(first) > ALIKE_ROWS ||
+        lop_rows(first) == 0 || !lop_is_square(first) || first->weak)
         return false;
     for (int i = 0; i < a->n; i++) {
         const lop_node *b = block_at(a, i, inverse);

@@ -5,8 +5,6 @@
 
 #include "rewrite.h"
 
-extern int lop_alike_blocks; /* from how many on blocks go as a batch; tests make it smaller */
-
 lop_truth
 lop_when_left_weak(const lop_match *m); /* the left child of the root changes no dtype or batch */
 lop_truth lop_when_right_weak(const lop_match *m); /* likewise the right child */
