@@ -156,7 +156,7 @@ def test_block_triangles(dtype, rng):
                 )
                 np.testing.assert_allclose(x, right, rtol=t, atol=t)
             np.testing.assert_allclose(pl.det(M), np.linalg.det(m), rtol=t)
-        assert "solve-block" in pl.inv(A).explain()
+        assert any(r.startswith("solve-block") for r in pl.inv(A).explain().fired)
     singular = pl.Block([[a, None], [v43, np.zeros((4, 4), dtype)]])
     with pytest.raises(np.linalg.LinAlgError):
         pl.solve(singular, v(7))

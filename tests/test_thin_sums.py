@@ -284,3 +284,19 @@ def test_shifts_touch_the_diagonal_alone(rng, c):
     B = pl.Dense(rng.standard_normal((4, 5, 5)))
     want = B.toarray().swapaxes(1, 2) @ B.toarray() + c * np.eye(5)
     np.testing.assert_allclose((B.T @ B + c * pl.Identity(5)).toarray(), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_products_that_are_hermitian_are_half_made(rng, dtype):
+    x = values(rng, (150, 130), dtype)
+    w = rng.standard_normal(150).astype(np.empty(0, dtype).real.dtype)
+    h = values(rng, (150, 150), dtype)
+    h = h + h.conj().T
+    X = pl.Dense(x)
+    for M, m in ((pl.Diag(w), np.diag(w)), (pl.Dense(h, assume_a="her"), h)):
+        Q = X.H @ M @ X
+        assert "gemm-half" in Q.explain("dense")
+        close(Q.toarray(), x.conj().T @ m @ x, np.dtype(dtype))
+    if np.dtype(dtype).kind == "c":  # of another middle, or under T, there is no such half
+        assert "gemm-half" not in (X.T @ pl.Diag(w) @ X).explain("dense")
+        assert "gemm-half" not in (X.H @ pl.Diag(1j * w) @ X).explain("dense")

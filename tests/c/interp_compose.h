@@ -152,6 +152,12 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return w && g ? zip(p, node, w, g, 2, w->m, node->attr.i[0], do_rowmix) : NULL;
     }
     if (!strcmp(s, "detall")) return detall(p, node);
+    if (!strcmp(s, "halfgemm")) {
+        const lop_node adjoint = {.attr = {.i = {LOP_H, 0, 0, 0}}};
+        const tv *r = ip_eval(p, node->child[0]), *t = ip_eval(p, node->child[1]);
+        const tv *rh = r ? zip(p, &adjoint, r, NULL, 2, r->n, r->m, do_mode) : NULL;
+        return rh && t ? matmul(p, rh, t) : NULL;
+    }
     if (!strcmp(s, "shift")) {
         const tv *a = ip_eval(p, node->child[0]);
         return a ? zip(p, node, a, NULL, 2, a->m, a->n, do_shift) : NULL;

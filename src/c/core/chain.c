@@ -116,6 +116,19 @@ static bool halved(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
     return lop_sym_inverse(s) && m->ch->atom[lop_sym_number(s)].positive &&
            reflected(m, d, i, j, LOP_H);
 }
+/* R^H M R with M Hermitian, large enough that a triangle is worth the mirroring. */
+static bool hermitian_middle(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
+    lop_sym s = d->s[(i + j) / 2];
+    if (i == j || (j - i) % 2 != 0 || s == LOP_CH_PROXY || lop_sym_is_group(s)) return false;
+    const lop_atom *a = &m->ch->atom[lop_sym_number(s)];
+    return a->hermitian && !a->array && d->p[j + 1] >= 64 && reflected(m, d, i, j, LOP_H);
+}
+static lop_price mirror_price(const lop_chmemo *m, const lop_chdp *d, int mid, int64_t n,
+                              double batch) {
+    lop_price p = lop_price_gemm(m->ch->costs, m->ch->dt, n, n, d->p[mid], batch * 0.62);
+    return lop_price_add(p,
+                         lop_price_pass(m->ch->costs, m->ch->dt, (double)n * (double)n * batch, 1));
+}
 static double half_price(const lop_costs *c, lop_dtype dt, int64_t n, int64_t k, double batch) {
     return lop_price_gemm(c, dt, n, k, n, batch / 2).seconds +
            lop_price_gram(c, dt, k, n, batch).seconds;
@@ -157,6 +170,13 @@ static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
         offer(&best,
               d->cost[mid + 1][j] + half_price(ch->costs, ch->dt, d->p[mid + 1], cols, batch),
               LOP_CH_HALF, mid);
+    if (hermitian_middle(m, d, i, j)) {
+        p = apply_price(m, d->s[mid], 0, cols, batch);
+        if (p.seconds >= 0)
+            offer(&best,
+                  d->cost[mid + 1][j] + p.seconds + mirror_price(m, d, mid, cols, batch).seconds,
+                  LOP_CH_MIRROR, mid);
+    }
     p = apply_price(m, d->s[j], LOP_T, rows, batch);
     if (p.seconds >= 0) offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, j - 1);
     for (int k = i; k < j; k++) {
@@ -241,6 +261,11 @@ lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     case LOP_CH_RIGHT: return apply_price(m, d->s[j], LOP_T, rows, batch);
     case LOP_CH_GEMM:
         return lop_price_gemm(m->ch->costs, m->ch->dt, rows, cols, d->p[d->at[i][j] + 1], batch);
+    case LOP_CH_MIRROR: {
+        int mid = d->at[i][j];
+        return lop_price_add(apply_price(m, d->s[mid], 0, cols, batch),
+                             mirror_price(m, d, mid, cols, batch));
+    }
     case LOP_CH_HALF:
         return lop_price_add(
             lop_price_gemm(m->ch->costs, m->ch->dt, d->p[d->at[i][j] + 1], cols,

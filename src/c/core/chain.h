@@ -77,7 +77,8 @@ typedef enum lop_chhow {
     LOP_CH_GEMM,
     LOP_CH_GRAM_T, /* R^T R */
     LOP_CH_GRAM_H,
-    LOP_CH_HALF, /* R^H A^-1 R, A positive definite: half a solve, half a product */
+    LOP_CH_HALF,   /* R^H A^-1 R, A positive definite: half a solve, half a product */
+    LOP_CH_MIRROR, /* R^H M R, M Hermitian: one triangle of the last product */
 } lop_chhow;
 typedef struct lop_chdp {
     int n;

@@ -216,6 +216,19 @@ static lop_status half(builder *b, const lop_chdp *d, int k, int j, const lop_no
     return st;
 }
 
+/* R^H (M R): M is factor k, R what follows. */
+static lop_status mirrored(builder *b, const lop_chdp *d, int k, int j, const lop_node *proxy,
+                           const lop_node **out) {
+    const lop_node *r, *t = NULL;
+    lop_status st = span(b, d, k + 1, j, proxy, &r);
+    if (st != LOP_OK) return st;
+    st = factor_on(b, d->s[k], 0, lop_node_ref(r), &t);
+    if (st == LOP_OK) st = lop_make2(b->mk, &lop_op_halfgemm, NULL, r, t, out);
+    lop_node_unref(r);
+    lop_node_unref(t);
+    return st;
+}
+
 /* Span i..j of the chain as an array. Recursion is as deep as the chain is long. */
 static lop_status span(builder *b, const lop_chdp *d, int i, int j, const lop_node *proxy,
                        const lop_node **out) {
@@ -234,6 +247,7 @@ static lop_status span(builder *b, const lop_chdp *d, int i, int j, const lop_no
         return st == LOP_OK ? swapped(b, LOP_T, *out, out) : st;
     case LOP_CH_GEMM: return gemm(b, d, i, k, j, proxy, out);
     case LOP_CH_HALF: return half(b, d, k, j, proxy, out);
+    case LOP_CH_MIRROR: return mirrored(b, d, k, j, proxy, out);
     default:
         st = span(b, d, k + 1, j, proxy, out);
         return st == LOP_OK ? wrap(b, &lop_op_gram, &adjoint, *out, out) : st;

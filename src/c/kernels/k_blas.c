@@ -268,6 +268,23 @@ void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint) {
     mirror(y->p, y->n, col ? 1 : ldy, col ? ldy : 1, y->dt, adjoint, adjoint && col != ycol);
 }
 
+void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b) {
+    LOP_ASSERT(y->m == y->n && y->n == a->n && a->m == b->m && b->n == a->n && y->dt == a->dt);
+    const int64_t n = y->n, size = (int64_t)lop_dtype_size(y->dt), eighth = (n + 7) / 8,
+                  many = n < 64        ? n
+                         : eighth < 48 ? 48
+                                       : eighth; /* thinner panels are slow */
+    adjoint = adjoint && lop_is_complex(y->dt);
+    for (int64_t i = 0; i < n; i += many) {
+        const int64_t to = min_of(n, i + many);
+        const lop_mat at = {(char *)a->p + i * a->cs * size, to - i, a->m, a->cs, a->rs, a->dt},
+                      bt = {b->p, b->m, to, b->rs, b->cs, b->dt},
+                      yt = {(char *)y->p + i * y->rs * size, to - i, to, y->rs, y->cs, y->dt};
+        lopk_gemm(&yt, &at, adjoint, &bt, false);
+    }
+    if (many < n) mirror(y->p, n, y->rs, y->cs, y->dt, adjoint, false);
+}
+
 /* LAPACK's info: negative is a bug in this file, positive is for the caller to read. */
 static lop_status status_of(int info, int64_t *out) {
     if (out) *out = info;

@@ -27,6 +27,10 @@ void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
  * lopk_gemm. */
 void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint);
 
+/* y = a^T b, or a^H b (`adjoint`), known to be (Hermitian-)symmetric: one triangle in panels, then
+ * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */
+void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b);
+
 /* Cholesky in place of the lower triangle (upper is not read, not written): a = L L^H. a n x n,
  * column-major. *info 0, or i > 0: the leading minor of order i is not positive (LOP_SINGULAR). */
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;

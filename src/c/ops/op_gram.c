@@ -1,6 +1,6 @@
 /* op_gram.c: what products of arrays need beside gemm: R^T R and R^H R by syrk and herk (half the
- * flops of the product), and one row or column of a matrix. Cost: n^2 k flops for R of k x n; one
- * pass over the line. */
+ * flops of the product), R^H (M R) for Hermitian M by panels of one triangle, and one row or column
+ * of a matrix. Cost: n^2 k flops for R of k x n; one pass over the line. */
 #include "core/op.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
@@ -42,6 +42,41 @@ static lop_status lower_gram(lop_emit *e, const lop_node *self, int out) {
 }
 const lop_op lop_op_gram = {LOP_NAMED(gram), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
                             .ints = 1,       .infer = infer_gram, .lower = lower_gram};
+
+/* halfgemm: R^H T for R and T of one shape, where that is known to be Hermitian: T = M R. */
+static lop_status infer_halfgemm(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *b = n->child[1];
+    if (a->core != 2 || b->core != 2 || lop_rows(a) != lop_rows(b) || lop_cols(a) != lop_cols(b))
+        return lop_fail(err, LOP_DIM, "halfgemm takes two matrices of one shape");
+    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = lop_cols(a);
+    n->shape.dim[n->shape.ndim++] = lop_cols(a);
+    lop_node_promote(n, a, b);
+    return lop_is_blas(n->dtype) ? LOP_OK : lop_fail(err, LOP_DTYPE, "halfgemm takes floats");
+}
+static lop_status run_halfgemm(const lop_call *c) {
+    lopk_gemm_half(c->a[0], c->a[1], true, c->a[2]);
+    return LOP_OK;
+}
+static lop_status lower_halfgemm(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    int in[2];
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        if (in[i] < 0) return st;
+    }
+    int64_t k, n, batch;
+    lop_slot_sizes(e, in[0], &k, &n, NULL);
+    lop_slot_sizes(e, out, NULL, NULL, &batch);
+    lop_step *s = lop_emit_step(e, "gemm-half", run_halfgemm, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->flags = LOP_STEP_GEMM;
+    s->flops = 1.2 * (double)n * (double)n * (double)k * (double)batch;
+    return LOP_OK;
+}
+const lop_op lop_op_halfgemm = {LOP_NAMED(halfgemm),     .cls = LOP_ARRAY,       .min = 2, .max = 2,
+                                .infer = infer_halfgemm, .lower = lower_halfgemm};
 
 /* line: row (attr.i[0] 0) or column (1) number attr.i[1] of a matrix, still a matrix. */
 static lop_status infer_line(lop_node *n, lop_err *err) {
