@@ -14,6 +14,7 @@ import numpy as np
 from . import _core, _walk
 from ._forms import as_operator
 from ._functions import inv
+from ._steps import run
 
 _T = 1  # the bit of a view's mode that transposes
 
@@ -77,21 +78,6 @@ def _view(op, mode):
     return _core._build("view", op, None, mode)
 
 
-def _run(steps, *request):
-    """Runs generators that yield requests until the first is answered."""
-    stack, value = [steps(*request)], None
-    while stack:
-        try:
-            asked = stack[-1].send(value)
-        except StopIteration as done:
-            stack.pop()
-            value = done.value
-        else:
-            stack.append(steps(*asked))
-            value = None
-    return value
-
-
 def _factor_steps(op):
     if op._init is not None:
         return [as_operator(f) for f in op._init]
@@ -110,7 +96,7 @@ def _factor_steps(op):
 def factors_of(op):
     """The factors of a Kron or the blocks of a BlockDiag, of one that products, views or inverses
     closed to too."""
-    return [_as_precise(f, op) for f in _run(_factor_steps, op)]
+    return [_as_precise(f, op) for f in run(_factor_steps, op)]
 
 
 class Question:
@@ -150,7 +136,7 @@ class Question:
         return self.dense(dense(op), *args)
 
     def __call__(self, op, *args):
-        return _run(self._steps, op, *args)
+        return run(self._steps, op, *args)
 
 
 # -- singular values --

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _core
 from ._indexing import as_slice
+from ._steps import run
 
 _ROWS = {}
 
@@ -29,17 +30,7 @@ def tosparse(op, format="csr"):
     if op._head == "sparse" and op._init is not None:
         S = op._init[0]
         return (_sp().csr_array(S) if format == "csr" else S).asformat(format)
-    stack, value = [_steps(op, op.dtype)], None
-    while stack:
-        try:
-            asked = stack[-1].send(value)
-        except StopIteration as done:
-            stack.pop()
-            value = done.value
-        else:
-            stack.append(_steps(*asked))
-            value = None
-    return value.asformat(format)
+    return run(_steps, op, op.dtype).asformat(format)
 
 
 def _sp():

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _composites, _core, _dlpack, _errors, _plain, _scipy
 from ._lazy import LazyArray
+from ._steps import run
 
 N, T, C, H = 0, 1, 2, 3
 
@@ -17,18 +18,8 @@ N, T, C, H = 0, 1, 2, 3
 
 
 def _run(request):
-    """Runs generators that yield requests (op, x, mode, vec) until the first is answered."""
-    stack, value = [_steps(*request)], None
-    while stack:
-        try:
-            asked = stack[-1].send(value)
-        except StopIteration as done:
-            stack.pop()
-            value = done.value
-        else:
-            stack.append(_steps(*asked))
-            value = None
-    return value
+    """Answers a request (op, x, mode, vec)."""
+    return run(_steps, *request)
 
 
 def _swapped(mode):

@@ -1,0 +1,16 @@
+"""Recursion without Python's stack: expressions may be deeper than it."""
+
+
+def run(steps, *request):
+    """Runs generators ``steps(*request)`` that yield requests until the first is answered."""
+    stack, value = [steps(*request)], None
+    while stack:
+        try:
+            asked = stack[-1].send(value)
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+        else:
+            stack.append(steps(*asked))
+            value = None
+    return value
