@@ -67,6 +67,8 @@ _ACTIONS = {
     "trace": _trace,
     "element": _element,
     "det": _det,
+    "slogdet": _det,
+    "logdet": _det,
 }
 
 
