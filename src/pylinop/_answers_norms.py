@@ -378,6 +378,7 @@ def _(op):
 
 # -- norms and condition --
 
+VALUED: tuple[str, ...]
 VALUED = ("permutation", "householder", "dft", "dct", "hadamard", "circulant", "blockdiag", "full")
 VALUED += ("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", "lowrank", "tridiagonal")
 SUMMED = ("block", "banded", "triangular", "sparse", "toeplitz")

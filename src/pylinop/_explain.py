@@ -220,7 +220,8 @@ class explaining:
         trace: TracebackType | None,
     ) -> Literal[False]:
         _config._local.reset(self._tokens.pop())
-        outer = (_config._local.get() or {}).get("_record")
+        local = _config._local.get()
+        outer = local.get("_record") if local else None
         if outer is not None:  # a block within a block
             outer += self._record
         return False

@@ -86,7 +86,8 @@ def trace(A: _OperatorLike) -> Any:
     >>> float(pl.trace(pl.Kron(np.eye(2), np.ones((3, 3)))))
     6.0
     """
-    return A.trace() if issubclass(type(A), LazyArray) else as_operator(A).trace()
+    form: Any = A if issubclass(type(A), LazyArray) else as_operator(A)
+    return form.trace()
 
 
 def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]:
@@ -98,7 +99,8 @@ def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]:
     >>> pl.diagonal(pl.Toeplitz([1.0, 2.0, 3.0]), offset=1)
     array([2., 2.])
     """
-    return (A if issubclass(type(A), LazyArray) else as_operator(A)).diagonal(offset)
+    form: Any = A if issubclass(type(A), LazyArray) else as_operator(A)
+    return form.diagonal(offset)
 
 
 @overload

@@ -4,13 +4,15 @@ One row a head. A row yields (operand, dtype) and gets the operand as a CSR arra
 that no expression is too deep; what has no row is made dense. All is computed in the dtype of the
 whole, as dense forms are."""
 
+from typing import Any
+
 import numpy as np
 
 from . import _core
 from ._indexing import as_slice
 from ._steps import run
 
-_ROWS = {}
+_ROWS: dict[str, Any] = {}
 
 
 def _row(*heads):
