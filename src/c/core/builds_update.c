@@ -240,41 +240,26 @@ static lop_status small_value(const update *s, const lop_node **out) {
     return st;
 }
 
+/* a^-1 b for the array of an operator: by Cholesky where that may be tried. */
+static lop_status solve_dense(const update *s, const lop_node *op, const lop_node *a,
+                              const lop_node *b, const lop_node **out) {
+    lop_attr tried = {.i = {1, 0, 0, 0}};
+    return lop_infer_hermitian(op) ? lop_make2(s->mk, &lop_op_cholsolve, &tried, a, b, out)
+                                   : lop_make2(s->mk, &lop_op_lusolve, NULL, a, b, out);
+}
+
 /* small^-1 y. */
 static lop_status solve_small(const update *s, const lop_node *y, const lop_node **out) {
     const lop_node *small = NULL, *value = NULL;
-    lop_attr tried = {.i = {1, 0, 0, 0}};
     lop_status st = small_one(s, &small);
     if (st == LOP_OK && (s->eye || !s->half)) {
         st = lop_make2(s->mk, &lop_op_solve, NULL, small, y, out);
     } else if (st == LOP_OK) {
-        bool hermitian = lop_infer_hermitian(small);
         st = small_value(s, &value);
-        if (st == LOP_OK)
-            st = lop_make2(s->mk, hermitian ? &lop_op_cholsolve : &lop_op_lusolve,
-                           hermitian ? &tried : NULL, value, y, out);
+        if (st == LOP_OK) st = solve_dense(s, small, value, y, out);
     }
     lop_node_unref(small);
     lop_node_unref(value);
-    return st;
-}
-
-/* What the residual is taken with: S, or B^-1 S = b I + c B^-1 U M V where B is an inverse, so that
- * nothing is factored for the check alone. */
-static lop_status checked_with(const update *s, const lop_node **out) {
-    const lop_node *eye = NULL, *first = NULL, *um = NULL, *p = NULL, *second = NULL;
-    if (s->eye || !lop_sym_inverse(s->base)) {
-        *out = lop_node_ref(s->sum);
-        return LOP_OK;
-    }
-    lop_status st = identity(s->mk, s->n, &eye);
-    if (st == LOP_OK) st = multiple(s->mk, s->b, eye, &first);
-    if (st == LOP_OK && s->m) st = lop_make2(s->mk, &lop_op_prod, NULL, s->held, s->m, &um);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_prod, NULL, um ? um : s->held, s->v, &p);
-    if (st == LOP_OK) st = multiple(s->mk, s->c, p, &second);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_sum, NULL, first, second, out);
-    const lop_node *gone[] = {eye, first, um, p, second};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
 
@@ -291,12 +276,11 @@ static lop_status pushed(const update *s, const lop_node *w, bool with_mid, cons
 }
 
 static lop_status directly(const update *s, const lop_node *b, const lop_node **out) {
-    lop_attr d = {.i = {0, 0, 0, (int64_t)s->dt + 1}}, tried = {.i = {1, 0, 0, 0}};
+    lop_attr d = {.i = {0, 0, 0, (int64_t)s->dt + 1}};
     const lop_node *dense;
     lop_status st = lop_make1(s->mk, &lop_op_todense, &d, s->sum, &dense);
     if (st != LOP_OK) return st;
-    st = lop_infer_hermitian(s->sum) ? lop_make2(s->mk, &lop_op_cholsolve, &tried, dense, b, out)
-                                     : lop_make2(s->mk, &lop_op_lusolve, NULL, dense, b, out);
+    st = solve_dense(s, s->sum, dense, b, out);
     lop_node_unref(dense);
     return st;
 }
@@ -316,19 +300,18 @@ static lop_status inner_residual(const update *s, const lop_node *x, const lop_n
     return st;
 }
 
-/* The residual of S x = U M w, times B^-1 where B is an inverse: U M t - b B x. */
+/* The residual of S x = U M w: U M t - b B x. Where B is an inverse this factors what it is the
+ * inverse of; multiplied by that it would not see what is lost beside a small M^-1. */
 static lop_status residual_of(const update *s, const lop_node *x, const lop_node *w, bool with_mid,
                               const lop_node **out) {
     lop_attr b = lop_attr_coef(s->b, 0);
-    bool inverse = lop_sym_inverse(s->base), own = !s->eye && !inverse;
     const lop_node *t = NULL, *mt = NULL, *umt = NULL, *base = NULL, *bx = NULL, *bbx = NULL;
     lop_status st = inner_residual(s, x, w, with_mid, &t);
     if (st == LOP_OK && s->m && with_mid) st = lop_make2(s->mk, &lop_op_apply, NULL, s->m, t, &mt);
-    if (st == LOP_OK)
-        st = lop_make2(s->mk, &lop_op_apply, NULL, inverse ? s->held : s->u, mt ? mt : t, &umt);
-    if (st == LOP_OK && own) st = operator_of(s, s->base, false, &base);
-    if (st == LOP_OK && own) st = lop_make2(s->mk, &lop_op_apply, NULL, base, x, &bx);
-    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_scale, &b, own ? bx : x, &bbx);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->u, mt ? mt : t, &umt);
+    if (st == LOP_OK && !s->eye) st = operator_of(s, s->base, false, &base);
+    if (st == LOP_OK && !s->eye) st = lop_make2(s->mk, &lop_op_apply, NULL, base, x, &bx);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_scale, &b, bx ? bx : x, &bbx);
     if (st == LOP_OK) st = lop_build_minus(s->mk, umt, bbx, out);
     const lop_node *gone[] = {t, mt, umt, base, bx, bbx};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
@@ -337,11 +320,10 @@ static lop_status residual_of(const update *s, const lop_node *x, const lop_node
 
 static lop_status push_through(update *s, const lop_node *rhs, const lop_node *w, bool with_mid,
                                const lop_node **out) {
-    lop_check k = {.mk = s->mk};
+    lop_check k = {.mk = s->mk, .a = s->sum};
     lop_attr cast = {.i = {1, 0, 0, (int64_t)s->dt + 1}};
     const lop_node *b = NULL, *wide = NULL, *x = NULL, *r = NULL, *alt = NULL;
     lop_status st = hold(s);
-    if (st == LOP_OK) st = checked_with(s, &k.a);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, rhs, &b);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, w, &wide);
     if (st == LOP_OK) st = pushed(s, wide, with_mid, &x);
@@ -350,7 +332,7 @@ static lop_status push_through(update *s, const lop_node *rhs, const lop_node *w
     if (st == LOP_OK) st = directly(s, b, &alt);
     if (st == LOP_OK) st = lop_check_by(&k, x, r, r, alt, out); /* |b| is not had: |A| |x| alone */
     lop_check_close(&k);
-    const lop_node *gone[] = {k.a, b, wide, x, r, alt};
+    const lop_node *gone[] = {b, wide, x, r, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -396,11 +378,22 @@ static lop_status woodbury(const update *s, const lop_node *x, const lop_node **
     return st;
 }
 
-/* (b B + c M)^-1 x = B^-1 (b M^-1 + c B^-1)^-1 M^-1 x: as written the inverses would be formed, and
- * what that loses is more than what this does. */
-static lop_status parallel_sum(update *s, const lop_node *x, const lop_node **out) {
+/* (b B + c M)^-1 x = B^-1 (b M^-1 + c B^-1)^-1 M^-1 x, B and M inverses: neither is formed. The
+ * check factors both, which is still a fraction of the inverses. */
+static lop_status parallel_sum(update *s, const lop_node *rhs, const lop_node **out) {
+    lop_check k = {.mk = s->mk, .a = s->sum};
+    lop_attr cast = {.i = {1, 0, 0, (int64_t)s->dt + 1}};
+    const lop_node *b = NULL, *x = NULL, *alt = NULL;
     lop_status st = hold(s);
-    return st == LOP_OK ? pushed(s, x, false, out) : st;
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, rhs, &b);
+    if (st == LOP_OK) st = pushed(s, b, false, &x);
+    if (st == LOP_OK) st = lop_check_open(&k, s->dt);
+    if (st == LOP_OK) st = directly(s, b, &alt);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
+    lop_check_close(&k);
+    const lop_node *gone[] = {b, x, alt};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
 }
 
 LOP_BUILD(solve_thin_sum) {

@@ -3,6 +3,7 @@
  * what is deeper, longer or of an exact dtype stays as written. Cost O(factors * atoms). */
 #include "chain.h"
 #include "infer.h"
+#include "ops/factor.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,8 +53,11 @@ int64_t lop_chain_cols(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
 
 /* -- atoms */
 
-/* Is a solve with it one by Cholesky of a matrix that has no cheaper way? */
-static bool by_cholesky(const lop_node *a) {
+/* Is a solve with it one by Cholesky of a matrix that has no cheaper way? Not of small ones, whose
+ * factor is another: of an ill-conditioned matrix two factors in one formula do not fit together.
+ */
+static bool by_cholesky(const lop_node *a, lop_dtype dt) {
+    if (lop_stack_fits(lop_rows(a), dt)) return false;
     if (a->op == &lop_op_dense) return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
     if (a->op != &lop_op_sum || !lop_infer_semidefinite(a)) return false;
     while (a->op == &lop_op_sum) {
@@ -76,7 +80,7 @@ static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
                        !lop_is_complex(node->dtype),
                        !array && lop_node_trait(node, LOP_SYMMETRIC) == LOP_TRUE,
                        !array && lop_node_trait(node, LOP_HERMITIAN) == LOP_TRUE,
-                       !array && by_cholesky(node)};
+                       !array && by_cholesky(node, ch->dt)};
         lop_shape both;
         if (lop_nbatch(node) > 0) {
             ch->batched = true;
