@@ -174,3 +174,14 @@ def test_kept_factors_do_not_outlive_a_change_of_threads(rng):
         assert (A @ b).tobytes() == one.tobytes()
     finally:
         pl.config(threads=before)
+
+
+def test_a_broken_promise_below_a_kept_factor_is_told_at_each_call(rng):
+    k = np.diag(np.r_[-1.0, np.ones(299)])
+    X, K = pl.Dense(rng.standard_normal((300, 120))), pl.Dense(k, assume_a="pos")
+    A, b = pl.inv(X.T @ pl.inv(K) @ X), rng.standard_normal(120)
+    want = np.linalg.solve(X.toarray().T @ k @ X.toarray(), b)
+    for _ in range(3):
+        with pytest.warns(pl.FallbackWarning):
+            got = A @ b
+        np.testing.assert_allclose(got, want, rtol=1e-8)

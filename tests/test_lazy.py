@@ -366,3 +366,47 @@ def test_random_formulas(data):
         value = np.asarray(A)
         assert value.shape == a.shape
         np.testing.assert_allclose(value, a, rtol=0, atol=1e-10 * (1 + np.abs(a).max(initial=0)))
+
+
+@pytest.mark.parametrize(
+    "c",
+    [
+        3,
+        3.0,
+        np.float32(3),
+        np.array(3.0),
+        np.array([[3.0]]),
+        0.0,
+        1e-300,
+        2j,
+        np.inf,
+        np.nan,
+        True,
+    ],
+)
+def test_a_formula_divided_by_a_number(c):
+    rng = np.random.default_rng(3)
+    for dtype in ("f4", "f8", "c16", "i8"):
+        a = (4 * rng.standard_normal((5, 2))).astype(dtype)
+        with np.errstate(all="ignore"):
+            got, want = np.asarray((pl.lazy(a) @ pl.lazy(a).T) / c), (a @ a.T) / c
+            if dtype != "i8":  # in a formula all is computed in its dtype
+                want = (a.astype(want.dtype) @ a.T.astype(want.dtype)) / c
+        assert got.dtype == want.dtype == ((a @ a.T) / c).dtype
+        np.testing.assert_allclose(got, want, rtol=4 * np.finfo(want.dtype).eps)
+
+
+@pytest.mark.parametrize(
+    "key", [0, -1, (1, 2), (slice(None), 1), slice(3, 0, -2), (0, slice(1, 9)), ...]
+)
+def test_shapes_of_plain_indices(key):
+    a = np.arange(20.0).reshape(4, 5)
+    part = (pl.lazy(a) + 0 * pl.lazy(a))[key]
+    assert part.shape == a[key].shape
+    np.testing.assert_array_equal(part, a[key])
+
+
+@pytest.mark.parametrize("key", [4, (0, 5), (0, 0, 0), "x"])
+def test_wrong_indices_raise_at_once(key):
+    with pytest.raises(IndexError):
+        pl.lazy(np.ones((4, 5)))[key]
