@@ -517,7 +517,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
         lop_free(f->plan->ctx, fresh);
         return st;
     }
-    /* A promise broken on the way here is to be met, and told, at each call: not found by leaves. */
+    /* A promise broken on the way here is to be told at each call: not found by leaves. */
     if (d->leaves && f->fallbacks) fresh->print.lo = ~fresh->print.lo;
     f->stale[s->derived] = *blob;
     *blob = fresh;
