@@ -45,9 +45,10 @@ static double group_apply(lop_chmemo *m, int g, bool transposed, int64_t k);
 
 bool lop_chain_lean(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
     if (s == LOP_CH_PROXY) return false;
+    if (lop_sym_inverse(s)) return true;
     if (!lop_sym_is_group(s)) {
         const lop_atom *a = &ch->atom[lop_sym_number(s)];
-        return lop_sym_inverse(s) || !(a->array || a->node->op == &lop_op_dense);
+        return !(a->array || a->node->op == &lop_op_dense);
     }
     const lop_chgroup *g = &st->group[lop_sym_group(s)];
     if (g->shared) return false;
@@ -68,6 +69,9 @@ static lop_price leaf_price(lop_chmemo *m, const lop_chdp *d, int i, double batc
     double count = (double)d->p[i] * (double)d->p[i + 1] * batch;
     lop_price turn =
         (lop_sym_mode(s) & LOP_C) ? lop_price_pass(ch->costs, ch->dt, count, 1) : free_of_charge();
+    if (lop_sym_inverse(s))
+        return lop_price_solve(ch->costs, ch->dt, lop_chain_atom(ch, m->st, s)->node, d->p[i + 1],
+                               batch);
     if (lop_sym_is_group(s)) {
         int g = lop_sym_group(s);
         return m->st->group[g].shared ? turn : lop_price_add(turn, seconds(group_dense(m, g)));
@@ -77,7 +81,6 @@ static lop_price leaf_price(lop_chmemo *m, const lop_chdp *d, int i, double batc
         return a->node->dtype == ch->dt
                    ? turn
                    : lop_price_add(turn, lop_price_pass(ch->costs, ch->dt, count, 1));
-    if (lop_sym_inverse(s)) return lop_price_solve(ch->costs, ch->dt, a->node, d->p[i + 1], batch);
     return lop_price_add(turn, lop_price_dense(ch->costs, ch->dt, a->node, batch));
 }
 
@@ -86,15 +89,15 @@ static lop_price leaf_price(lop_chmemo *m, const lop_chdp *d, int i, double batc
 static lop_price apply_price(lop_chmemo *m, lop_sym s, int mode, int64_t k, double batch) {
     const lop_chain *ch = m->ch;
     if (s == LOP_CH_PROXY) return seconds(-1);
+    if (lop_sym_inverse(s))
+        return lop_price_solve(ch->costs, ch->dt, lop_chain_atom(ch, m->st, s)->node, k, batch);
     if (lop_sym_is_group(s)) {
         int g = lop_sym_group(s);
         bool t = ((lop_sym_mode(s) ^ mode) & LOP_T) != 0;
         return m->st->group[g].shared ? seconds(-1) : seconds(group_apply(m, g, t, k));
     }
     const lop_atom *a = &ch->atom[lop_sym_number(s)];
-    if (a->array) return seconds(-1);
-    return lop_sym_inverse(s) ? lop_price_solve(ch->costs, ch->dt, a->node, k, batch)
-                              : lop_price_apply(ch->costs, ch->dt, a->node, k, batch);
+    return a->array ? seconds(-1) : lop_price_apply(ch->costs, ch->dt, a->node, k, batch);
 }
 
 /* Is the span its own transpose (mode T) or adjoint (H), but for a factor in the middle? */
@@ -112,9 +115,8 @@ static bool mirrored(const lop_chmemo *m, const lop_chdp *d, int i, int j, int m
 /* R^H A^-1 R with A positive definite. */
 static bool halved(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
     lop_sym s = d->s[(i + j) / 2];
-    if (i == j || (j - i) % 2 != 0 || s == LOP_CH_PROXY || lop_sym_is_group(s)) return false;
-    return lop_sym_inverse(s) && m->ch->atom[lop_sym_number(s)].positive &&
-           reflected(m, d, i, j, LOP_H);
+    if (i == j || (j - i) % 2 != 0 || s == LOP_CH_PROXY || !lop_sym_inverse(s)) return false;
+    return lop_chain_atom(m->ch, m->st, s)->positive && reflected(m, d, i, j, LOP_H);
 }
 /* R^H M R with M Hermitian, large enough that a triangle is worth the mirroring. */
 static bool hermitian_middle(const lop_chmemo *m, const lop_chdp *d, int i, int j) {

@@ -59,6 +59,8 @@ typedef struct lop_chgroup {
     int16_t n, term[LOP_CH_GROUP];
     bool shared; /* computed once as a dense array, wherever it stands */
     bool real;
+    /* Of an opened inverse: the atom of which this is the sum, plus one. It stands inverted. */
+    int16_t opened;
 } lop_chgroup;
 
 /* Group 0 is the root. */
@@ -126,6 +128,17 @@ bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *o
                     const lop_node *x);
 /* The factors of one more operator, or of its inverse, at the end of a term. */
 bool lop_chain_term(lop_chain *ch, const lop_node *op, bool inverse, lop_chterm *t);
+/* The sum or product that an atom is, as a group of its own, shared; -1: no room, or nothing in it.
+ * Atoms may be added. */
+int lop_chain_open(lop_chain *ch, lop_chstate *st, int atom);
+/* The atom whose properties a symbol has; NULL for a sum. */
+static inline const lop_atom *lop_chain_atom(const lop_chain *ch, const lop_chstate *st,
+                                             lop_sym s) {
+    if (s == LOP_CH_PROXY) return NULL;
+    if (!lop_sym_is_group(s)) return &ch->atom[lop_sym_number(s)];
+    int opened = st->group[lop_sym_group(s)].opened;
+    return opened ? &ch->atom[opened - 1] : NULL;
+}
 lop_sym lop_chain_canon(const lop_chain *ch, const lop_chstate *st, lop_sym s);
 lop_sym lop_chain_seen(const lop_chain *ch, const lop_chstate *st, lop_sym s, int mode);
 int64_t lop_chain_rows(const lop_chain *ch, const lop_chstate *st, lop_sym s);

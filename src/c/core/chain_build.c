@@ -122,6 +122,30 @@ static lop_status operator_of(builder *b, lop_sym s, int mode, const lop_node **
     return LOP_OK;
 }
 
+/* The opened inverse s applied to x. Takes over x (NULL: the identity). */
+static lop_status solve_group(builder *b, lop_sym s, int mode, const lop_node *x,
+                              const lop_node **out) {
+    const lop_atom *a = lop_chain_atom(b->ch, &b->ch->state, s);
+    lop_attr tried = {.i = {1, 0, 0, 0}}, d = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}};
+    const lop_node *sum = NULL;
+    lop_status st = LOP_OK;
+    if (!x) {
+        lop_node like = {.shape = a->node->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+        st = lop_make(b->mk, "identity", NULL, 0, NULL, &like, &x);
+        if (st == LOP_OK) st = wrap(b, &lop_op_todense, &d, x, &x);
+        if (st != LOP_OK) return st;
+    }
+    st = value_of_group(b, lop_sym_group(s), &sum);
+    if (st == LOP_OK) st = swapped(b, lop_sym_mode(s) ^ mode, sum, &sum);
+    if (st == LOP_OK && a->hermitian)
+        st = lop_make2(b->mk, &lop_op_cholsolve, &tried, sum, x, out);
+    else if (st == LOP_OK)
+        st = lop_make2(b->mk, &lop_op_lusolve, NULL, sum, x, out);
+    lop_node_unref(sum);
+    lop_node_unref(x);
+    return st;
+}
+
 static lop_status leaf(builder *b, lop_sym s, const lop_node *proxy, const lop_node **out) {
     lop_attr d = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}};
     int mode = lop_sym_mode(s);
@@ -130,6 +154,7 @@ static lop_status leaf(builder *b, lop_sym s, const lop_node *proxy, const lop_n
         *out = lop_node_ref(proxy);
         return LOP_OK;
     }
+    if (lop_sym_is_group(s) && lop_sym_inverse(s)) return solve_group(b, s, 0, NULL, out);
     if (lop_sym_is_group(s)) {
         st = value_of_group(b, lop_sym_group(s), out);
         return st == LOP_OK ? swapped(b, mode, *out, out) : st;
@@ -156,6 +181,7 @@ static lop_status factor_on(builder *b, lop_sym s, int mode, const lop_node *x,
                             const lop_node **out) {
     const lop_node *op = NULL;
     lop_status st;
+    if (lop_sym_is_group(s) && lop_sym_inverse(s)) return solve_group(b, s, mode, x, out);
     if (lop_sym_is_group(s)) {
         st = apply_group(b, lop_sym_group(s), lop_sym_mode(s) ^ mode, x, out);
     } else {
@@ -200,12 +226,17 @@ static lop_status gemm(builder *b, const lop_chdp *d, int i, int k, int j, const
 static lop_status half(builder *b, const lop_chdp *d, int k, int j, const lop_node *proxy,
                        const lop_node **out) {
     const lop_node *op, *a, *r;
-    lop_attr dense = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}}, tried = {.i = {0, 0, 0, 0}};
-    lop_status st = operator_of(b, d->s[k], 0, &op);
-    if (st != LOP_OK) return st;
-    tried.i[0] = lop_node_trait(op, LOP_POSITIVE) != LOP_TRUE;
-    st = lop_make1(b->mk, &lop_op_todense, &dense, op, &a);
-    lop_node_unref(op);
+    lop_attr dense = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}}, tried = {.i = {1, 0, 0, 0}};
+    lop_status st;
+    if (lop_sym_is_group(d->s[k])) {
+        st = value_of_group(b, lop_sym_group(d->s[k]), &a);
+    } else {
+        st = operator_of(b, d->s[k], 0, &op);
+        if (st != LOP_OK) return st;
+        tried.i[0] = lop_node_trait(op, LOP_POSITIVE) != LOP_TRUE;
+        st = lop_make1(b->mk, &lop_op_todense, &dense, op, &a);
+        lop_node_unref(op);
+    }
     if (st != LOP_OK) return st;
     st = span(b, d, k + 1, j, proxy, &r);
     if (st == LOP_OK) {

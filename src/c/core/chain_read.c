@@ -19,10 +19,10 @@ typedef struct reader {
 lop_sym lop_chain_canon(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
     int mode = lop_sym_mode(s);
     if (mode == 0 || s == LOP_CH_PROXY) return s;
-    if (lop_sym_is_group(s)) {
+    const lop_atom *a = lop_chain_atom(ch, st, s);
+    if (!a) {
         if (st->group[lop_sym_group(s)].real) mode &= ~LOP_C;
     } else {
-        const lop_atom *a = &ch->atom[lop_sym_number(s)];
         if (a->symmetric) mode &= ~LOP_T;
         if (a->hermitian && (mode & LOP_T)) mode ^= LOP_H;
         if (a->real) mode &= ~LOP_C;
@@ -67,20 +67,27 @@ static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     return a->op == &lop_op_dense;
 }
 
+/* Is it its own adjoint, by what is declared or by how it is written? */
+static bool own_adjoint(const lop_node *a) {
+    if (lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE) return true;
+    return (a->op == &lop_op_sum || a->op == &lop_op_prod) && lop_infer_hermitian(a);
+}
+
 static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
     int i = 0;
     if (!node->weak && !lop_is_blas(node->dtype)) return false; /* integers wrap as written */
     while (i < ch->natom && !lop_node_alike(ch->atom[i].node, node, 4)) i++;
     if (i == LOP_CH_ATOMS) return false;
     if (i == ch->natom) {
-        bool array = node->op->cls != LOP_OPERATOR;
-        ch->atom[ch->natom++] =
-            (lop_atom){node,
-                       array,
-                       !lop_is_complex(node->dtype),
-                       !array && lop_node_trait(node, LOP_SYMMETRIC) == LOP_TRUE,
-                       !array && lop_node_trait(node, LOP_HERMITIAN) == LOP_TRUE,
-                       !array && by_cholesky(node, ch->dt)};
+        bool array = node->op->cls != LOP_OPERATOR, real = !lop_is_complex(node->dtype),
+             hermitian = !array && own_adjoint(node);
+        ch->atom[ch->natom++] = (lop_atom){
+            node,
+            array,
+            real,
+            (real && hermitian) || (!array && lop_node_trait(node, LOP_SYMMETRIC) == LOP_TRUE),
+            hermitian,
+            !array && by_cholesky(node, ch->dt)};
         lop_shape both;
         if (lop_nbatch(node) > 0) {
             ch->batched = true;
@@ -290,6 +297,23 @@ bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *o
     }
     g->real = group_is_real(&r, g);
     return true;
+}
+
+int lop_chain_open(lop_chain *ch, lop_chstate *st, int atom) {
+    reader r = {.ch = ch, .st = st};
+    const lop_node *node = ch->atom[atom].node;
+    if ((node->op != &lop_op_sum && node->op != &lop_op_prod) || lop_nbatch(node) > 0 ||
+        st->ngroup == LOP_CH_GROUPS)
+        return -1;
+    int at = st->ngroup++;
+    lop_chgroup *g = &st->group[at];
+    *g = (lop_chgroup){.rows = lop_rows(node),
+                       .cols = lop_cols(node),
+                       .shared = true,
+                       .opened = (int16_t)(atom + 1)};
+    if (!read_sum(&r, g, node, 0, (lop_chterm){.re = 1})) return -1;
+    g->real = group_is_real(&r, g);
+    return at;
 }
 
 bool lop_chain_term(lop_chain *ch, const lop_node *op, bool inverse, lop_chterm *t) {

@@ -3,8 +3,11 @@
  * From the state as read (and, where a sum is applied to an array, the one with the array in every
  * term) the best of all moves is taken as long as it pays: a span that occurs twice, transposed or
  * not, becomes one shared array; a factor common to terms of a sum is taken out; a sum that occurs
- * twice is computed once. At most LOP_CH_STATES states are priced. Like terms are always merged. */
+ * twice is computed once. At most LOP_CH_STATES states are priced. Like terms are always merged.
+ * Then the same with the sums that are inverted opened, where that shares a part with what stands
+ * outside: P H' in P H' (H P H' + R)^-1. */
 #include "chain.h"
+#include "guards.h"
 
 #include <string.h>
 
@@ -34,12 +37,29 @@ static bool merge(const lop_chain *ch, lop_chstate *st, lop_chgroup *g) {
         lop_chterm *t = &st->term[g->term[i]];
         bool zero = t->re == 0 && t->im == 0;
         for (int j = 0; j < t->n && !zero; j++)
-            zero = lop_sym_is_group(t->f[j]) && st->group[lop_sym_group(t->f[j])].n == 0;
+            zero = lop_sym_is_group(t->f[j]) && !lop_sym_inverse(t->f[j]) &&
+                   st->group[lop_sym_group(t->f[j])].n == 0;
         if (!zero || ch->batched) continue; /* a batch may be what makes the shape */
         drop(g, i--);
         changed = true;
     }
     return changed;
+}
+
+/* Term `out` with its factor j replaced by a term of the sum it stands for. False: too long. */
+static bool put_in(const lop_chain *ch, const lop_chstate *st, lop_chterm *out, int j,
+                   const lop_chterm *in) {
+    const lop_chterm t = *out;
+    int mode = lop_sym_mode(t.f[j]);
+    double im = (mode & LOP_C) ? -in->im : in->im;
+    if (t.n + in->n - 1 > LOP_CH_FACTORS) return false;
+    out->re = t.re * in->re - t.im * im;
+    out->im = t.im != 0 || im != 0 ? t.re * im + t.im * in->re : 0;
+    out->n = t.n + in->n - 1;
+    for (int i = 0; i < in->n; i++)
+        out->f[j + i] = lop_chain_seen(ch, st, in->f[(mode & LOP_T) ? in->n - 1 - i : i], mode);
+    memcpy(out->f + j + in->n, t.f + j + 1, (size_t)(t.n - j - 1) * sizeof *t.f);
+    return true;
 }
 
 /* A group of one term goes into the chains it stands in. */
@@ -49,17 +69,8 @@ static bool inline_single(const lop_chain *ch, lop_chstate *st, lop_chterm *t) {
         const lop_chgroup *g = &st->group[lop_sym_group(t->f[j])];
         if (g->n != 1 || g->shared) continue;
         const lop_chterm *one = &st->term[g->term[0]];
-        int mode = lop_sym_mode(t->f[j]), n = one->n;
-        if (one == t || t->n + n - 1 > LOP_CH_FACTORS || n == 0) continue;
-        lop_chterm out = {.n = t->n + n - 1};
-        double im = (mode & LOP_C) ? -one->im : one->im;
-        out.re = t->re * one->re - t->im * im;
-        out.im = t->im != 0 || im != 0 ? t->re * im + t->im * one->re : 0;
-        memcpy(out.f, t->f, (size_t)j * sizeof *t->f);
-        for (int i = 0; i < n; i++)
-            out.f[j + i] = lop_chain_seen(ch, st, one->f[(mode & LOP_T) ? n - 1 - i : i], mode);
-        memcpy(out.f + j + n, t->f + j + 1, (size_t)(t->n - j - 1) * sizeof *t->f);
-        *t = out;
+        if (one == t || one->n == 0) continue;
+        if (!put_in(ch, st, t, j, one)) continue;
         return true;
     }
     return false;
@@ -309,29 +320,38 @@ static void climb(search *s) {
     } while (s->ch->states < LOP_CH_STATES);
 }
 
-/* (A + B) x as A x + B x: the array in each term, so that parts are seen to be shared with it. */
-static bool spread(const lop_chain *ch, lop_chstate *st) {
+/* A sum within term `at` of the root, multiplied out. */
+static bool spread_term(const lop_chain *ch, lop_chstate *st, int at) {
     lop_chgroup *root = &st->group[0];
-    const lop_chterm t = st->term[root->term[0]];
-    if (root->n != 1 || t.n != 2 || !lop_sym_is_group(t.f[0]) || t.re != 1 || t.im != 0)
+    const lop_chterm t = st->term[root->term[at]];
+    int j = 0;
+    while (j < t.n && (!lop_sym_is_group(t.f[j]) || lop_sym_inverse(t.f[j]))) j++;
+    if (j == t.n) return false;
+    const lop_chgroup *g = &st->group[lop_sym_group(t.f[j])];
+    if (g->n < 2 || g->shared || st->nterm + g->n > LOP_CH_TERMS ||
+        root->n + g->n - 1 > LOP_CH_GROUP)
         return false;
-    const lop_chgroup *g = &st->group[lop_sym_group(t.f[0])];
-    int mode = lop_sym_mode(t.f[0]);
-    if (g->n < 2 || st->nterm + g->n > LOP_CH_TERMS) return false;
-    for (int i = 0; i < g->n; i++)
-        if (st->term[g->term[i]].n == LOP_CH_FACTORS) return false;
-    root->n = 0;
     for (int i = 0; i < g->n; i++) {
-        const lop_chterm *from = &st->term[g->term[i]];
-        lop_chterm *to = &st->term[st->nterm];
-        *to = (lop_chterm){
-            .re = from->re, .im = (mode & LOP_C) ? -from->im : from->im, .n = from->n + 1};
-        for (int j = 0; j < from->n; j++)
-            to->f[j] = lop_chain_seen(ch, st, from->f[(mode & LOP_T) ? from->n - 1 - j : j], mode);
-        to->f[from->n] = t.f[1];
-        root->term[root->n++] = (int16_t)st->nterm++;
+        lop_chterm one = t;
+        if (!put_in(ch, st, &one, j, &st->term[g->term[i]])) return false;
+        int16_t place = i == 0 ? (int16_t)at : root->n++;
+        st->term[st->nterm] = one;
+        root->term[place] = (int16_t)st->nterm++;
     }
     return true;
+}
+
+/* Sums within the terms multiplied out: (A + B) x as A x + B x, X + (I - S T) X as 2 X - S (T X),
+ * so that parts are seen to be shared. Of a single product only where it is a sum applied at once.
+ */
+static bool spread(const lop_chain *ch, lop_chstate *st) {
+    const lop_chgroup *root = &st->group[0];
+    const lop_chterm *t = &st->term[root->term[0]];
+    if (root->n == 1 && (t->n != 2 || !lop_sym_is_group(t->f[0]) || t->re != 1 || t->im != 0))
+        return false;
+    bool any = false;
+    for (int i = 0, n = root->n; i < n; i++) any |= spread_term(ch, st, i);
+    return any;
 }
 
 static void settle(search *s) {
@@ -341,6 +361,75 @@ static void settle(search *s) {
     s->moved = false;
     s->cost = lop_chain_cost(s->ch, &s->now, s->keep);
     climb(s);
+}
+
+/* -- inverses opened */
+
+/* b B + ..., B solved at once or an inverse: such a sum is better left whole (builds_update.c). */
+static bool has_base(const lop_chain *ch, const lop_chstate *st, const lop_chgroup *g) {
+    for (int i = 0; i < g->n; i++) {
+        const lop_chterm *t = &st->term[g->term[i]];
+        if (t->n == 1 && (lop_sym_inverse(t->f[0]) ||
+                          (!lop_sym_is_group(t->f[0]) &&
+                           lop_cheap_to_solve(ch->atom[lop_sym_number(t->f[0])].node))))
+            return true;
+    }
+    return g->n == 0;
+}
+
+/* Opens atom `a` wherever it stands inverted. */
+static bool open_one(lop_chain *ch, lop_chstate *st, int a) {
+    int number = -1;
+    for (int i = 0; i < st->nterm; i++)
+        for (int j = 0; j < st->term[i].n; j++) {
+            lop_sym s = st->term[i].f[j];
+            if (lop_sym_is_group(s) || lop_sym_number(s) != a || !lop_sym_inverse(s)) continue;
+            if (number < 0 && (number = lop_chain_open(ch, st, a)) < 0) return false;
+            st->term[i].f[j] = lop_sym_make(LOP_CH_ATOMS + number, true, lop_sym_mode(s));
+        }
+    return number >= 0 && !has_base(ch, st, &st->group[number]);
+}
+
+/* Of which inverses (bit 0: of none) is a shared group a part? */
+static void mark(const lop_chstate *st, int g, unsigned from, unsigned *reached) {
+    if ((reached[g] & from) == from) return;
+    reached[g] |= from;
+    for (int i = 0; i < st->group[g].n; i++) {
+        const lop_chterm *t = &st->term[st->group[g].term[i]];
+        for (int j = 0; j < t->n; j++)
+            if (lop_sym_is_group(t->f[j]) && !st->group[lop_sym_group(t->f[j])].opened)
+                mark(st, lop_sym_group(t->f[j]), from, reached);
+    }
+}
+
+/* Is something computed once for both sides of an inverse? */
+static bool crosses(const lop_chstate *st) {
+    unsigned reached[LOP_CH_GROUPS] = {0};
+    mark(st, 0, 1, reached);
+    for (int g = 1; g < st->ngroup; g++)
+        if (st->group[g].opened) mark(st, g, 1U << g, reached);
+    for (int g = 1; g < st->ngroup; g++)
+        if (st->group[g].shared && (reached[g] & (reached[g] - 1))) return true;
+    return false;
+}
+
+/* From the best state so far. What is inverted is not priced while it is closed, so that the
+ * gain counts from the opened state on. */
+static void with_inverses_open(search *s) {
+    lop_chain *ch = s->ch;
+    bool any = false;
+    s->now = ch->state;
+    for (int a = 0, n = ch->natom; a < n; a++) {
+        s->trial = s->now;
+        if (!open_one(ch, &s->trial, a)) continue;
+        s->now = s->trial;
+        any = true;
+    }
+    if (!any || ch->states >= LOP_CH_STATES) return;
+    settle(s);
+    if (!s->moved || !crosses(&s->now)) return;
+    ch->state = s->now;
+    ch->known = false;
 }
 
 void lop_chain_search(lop_chain *ch) {
@@ -354,11 +443,14 @@ void lop_chain_search(lop_chain *ch) {
     bool spreads = spread(ch, &other);
     *first = s.now;
     ch->known = !s.moved && s.now.group[0].n == 1;
-    if (!spreads) return;
     s.keep = NULL;
-    s.now = other;
-    settle(&s);
-    if (s.cost >= cost * (1 - 1e-6)) return;
-    ch->state = s.now;
-    ch->known = false;
+    if (spreads) {
+        s.now = other;
+        settle(&s);
+        if (s.cost < cost * (1 - 1e-6)) {
+            ch->state = s.now;
+            ch->known = false;
+        }
+    }
+    with_inverses_open(&s);
 }
