@@ -52,7 +52,8 @@ LAYERS: list[tuple[str, list[str]]] = [
     (
         "plan",
         [
-            *("core/plan", "core/explore", "core/plans", "core/keep", "core/emit.c"),
+            *("core/plan", "core/explore", "core/plans", "core/keep", "core/fuse"),
+            "core/emit.c",
             "core/emit_impl",
         ],
     ),

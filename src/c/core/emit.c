@@ -148,6 +148,12 @@ lop_status lop_run_copy(const lop_call *c) {
     return LOP_OK;
 }
 
+lop_status lop_run_start(const lop_call *c) {
+    const lop_mat *y = c->a[0], *x = c->a[1];
+    if (y->p != x->p || y->rs != x->rs || y->cs != x->cs) lopk_copy(y, x);
+    return LOP_OK;
+}
+
 int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st) {
     *st = LOP_OK;
     const lop_slot *s = &e->plan->slot[slot];

@@ -35,11 +35,13 @@ static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratc
 typedef lop_status (*lop_run)(const lop_call *call);
 
 enum {
-    LOP_STEP_COLUMNS = 1, /* linear in columns: a batch of vectors may be run as one matrix */
-    LOP_STEP_INPLACE = 2, /* argument 1 may be argument 0 */
-    LOP_STEP_QUIET = 8,   /* its `fail` is no broken promise: not counted as a fallback */
-    LOP_STEP_GEMM = 16,   /* runs at gemm's rate */
-    LOP_STEP_BATCH = 4,   /* run reads call->more: the last batch dimension may come as one call */
+    LOP_STEP_COLUMNS = 1,  /* linear in columns: a batch of vectors may be run as one matrix */
+    LOP_STEP_INPLACE = 2,  /* argument 1 may be argument 0 */
+    LOP_STEP_QUIET = 8,    /* its `fail` is no broken promise: not counted as a fallback */
+    LOP_STEP_GEMM = 16,    /* runs at gemm's rate */
+    LOP_STEP_BATCH = 4,    /* run reads call->more: the last batch dimension may come as one call */
+    LOP_STEP_SUM = 64,     /* argument 0 is the sum of the two others, of one dtype */
+    LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
 };
 
@@ -50,6 +52,10 @@ struct lop_step {
     int arg[LOP_MAXARG]; /* slots */
     lop_attr attr;
     int flags;
+    /* NULL, or what instead adds attr.re + i attr.im times the product to argument 0; of a sum,
+     * what subtracts. With scratch for the product. Its name. See fuse.c. */
+    lop_run adds;
+    const char *adds_name;
     const int64_t *data; /* what attr has no room for: ndata numbers, the plan's own */
     int ndata;
     size_t scratch;

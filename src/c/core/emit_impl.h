@@ -28,7 +28,10 @@ typedef struct lop_arm {
 int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape,
                   lop_status *st);
 int lop_emit_leaf_slot(lop_emit *e, const lop_node *leaf, lop_status *st);
-lop_status lop_run_copy(const lop_call *c); /* argument 0 <- cast(argument 1) */
-lop_status lop_run_flip(const lop_call *c); /* argument 0 <- argument 1 transposed */
+lop_status lop_run_copy(const lop_call *c);  /* argument 0 <- cast(argument 1) */
+lop_status lop_run_start(const lop_call *c); /* the same, where they may be one */
+lop_status lop_fuse(lop_plan *p,
+                    lop_err *err) LOP_MUST_CHECK; /* fuse.c; before the slots' places */
+lop_status lop_run_flip(const lop_call *c);       /* argument 0 <- argument 1 transposed */
 
 #endif

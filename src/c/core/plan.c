@@ -391,6 +391,7 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
         LOP_TRY(lop_fail(err, LOP_INTERNAL, "the rules changed the shape or dtype of the result"));
     LOP_TRY(lop_map_init(&e.map, ctx));
     LOP_TRY(lower_all(&e, p->root));
+    LOP_TRY(lop_fuse(p, err));
     LOP_TRY(place(p, err));
     LOP_TRY(lop_keep_plan(p, err));
     price(p);

@@ -110,29 +110,30 @@ static bool try_gemv(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_
 
 static void call_gemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE fa, enum CBLAS_TRANSPOSE fb,
                       const lop_mat *y, int ldy, const lop_mat *a, int lda, const lop_mat *b,
-                      int ldb, bool add) {
+                      int ldb, double _Complex alpha, bool add) {
     const int m = (int)y->m, n = (int)y->n, k = (int)a->n;
+    const float _Complex alpha_c = (float _Complex)alpha;
     switch (y->dt) {
     case LOP_f32:
-        BLAS(cblas_sgemm)(order, fa, fb, m, n, k, one_f, a->p, lda, b->p, ldb, add ? one_f : zero_f,
-                          y->p, ldy);
+        BLAS(cblas_sgemm)(order, fa, fb, m, n, k, crealf(alpha_c), a->p, lda, b->p, ldb,
+                          add ? one_f : zero_f, y->p, ldy);
         break;
     case LOP_f64:
-        BLAS(cblas_dgemm)(order, fa, fb, m, n, k, one_d, a->p, lda, b->p, ldb, add ? one_d : zero_d,
-                          y->p, ldy);
+        BLAS(cblas_dgemm)(order, fa, fb, m, n, k, creal(alpha), a->p, lda, b->p, ldb,
+                          add ? one_d : zero_d, y->p, ldy);
         break;
     case LOP_c64:
-        BLAS(cblas_cgemm)(order, fa, fb, m, n, k, &one_c, a->p, lda, b->p, ldb,
+        BLAS(cblas_cgemm)(order, fa, fb, m, n, k, &alpha_c, a->p, lda, b->p, ldb,
                           add ? &one_c : &zero_c, y->p, ldy);
         break;
     default:
-        BLAS(cblas_zgemm)(order, fa, fb, m, n, k, &one_z, a->p, lda, b->p, ldb,
+        BLAS(cblas_zgemm)(order, fa, fb, m, n, k, &alpha, a->p, lda, b->p, ldb,
                           add ? &one_z : &zero_z, y->p, ldy);
     }
 }
 
-static bool try_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
-                     bool accumulate) {
+static bool try_gemm(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
+                     const lop_mat *b, bool accumulate) {
     const bool ycol = is_col(y), yrow = is_row(y);
     if (!(ycol || yrow) || !(is_col(a) || is_row(a)) || !(is_col(b) || is_row(b))) return false;
     const bool col = ycol; /* the order to call in */
@@ -142,7 +143,7 @@ static bool try_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_
     const enum CBLAS_TRANSPOSE fa = a_plain ? (conj_a ? CblasConjNoTrans : CblasNoTrans)
                                             : (conj_a ? CblasConjTrans : CblasTrans);
     call_gemm(col ? CblasColMajor : CblasRowMajor, fa, b_plain ? CblasNoTrans : CblasTrans, y,
-              col ? ld_col(y) : ld_row(y), a, lda, b, ldb, accumulate);
+              col ? ld_col(y) : ld_row(y), a, lda, b, ldb, alpha, accumulate);
     return true;
 }
 
@@ -159,7 +160,7 @@ static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_m
         const lop_mat yt = flip(y), at = flip(a), bt = flip(b); /* y^T = b^T a^T */
         if (try_gemv(&yt, &bt, false, &at, accumulate)) return;
     } else if (y->m > TINY || y->n > TINY || a->n > TINY) {
-        if (try_gemm(y, a, conj_a, b, accumulate)) return;
+        if (try_gemm(y, 1, a, conj_a, b, accumulate)) return;
     }
     lopk_matmul_loop(y, a, conj_a, b, accumulate);
 }
@@ -187,6 +188,15 @@ void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b
                               bb = part(b, l, r, j, q);
                 product(&yy, &aa, conj_a, &bb, accumulate || l > 0);
             }
+}
+
+bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
+                   const lop_mat *b) {
+    LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && y->m == a->m && a->n == b->m && y->n == b->n);
+    LOP_ASSERT(lop_is_blas(y->dt) && (lop_is_complex(y->dt) || cimag(alpha) == 0));
+    if (y->m == 0 || y->n == 0 || a->n == 0) return true;
+    if (y->m > PIECE || y->n > PIECE || a->n > PIECE) return false;
+    return try_gemm(y, alpha, a, conj_a && lop_is_complex(a->dt), b, true);
 }
 
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,

@@ -18,6 +18,10 @@
  * reads y (NaN there is harmless). n == 1, m == 1 or k == 1 run gemv; small sizes own loops
  * (k_small.h), which may take any strides of a and b. */
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate);
+/* y <- y + alpha op(a) b by BLAS; false where its layouts or sizes are not BLAS's, y is then as it
+ * was. alpha is real where y is. */
+bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
+                   const lop_mat *b);
 /* y[e] = op(a) b[e] for e < count, y and b moving on by y_step and b_step elements. */
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count);

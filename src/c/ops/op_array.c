@@ -38,6 +38,10 @@ static lop_status run_add(const lop_call *c) {
     lopk_add(c->a[0], c->a[1], c->a[2]);
     return LOP_OK;
 }
+static lop_status run_sub(const lop_call *c) {
+    lopk_sub(c->a[0], c->a[1], c->a[2]);
+    return LOP_OK;
+}
 static lop_status run_mul(const lop_call *c) {
     lopk_mul(c->a[0], c->a[1], c->a[2]);
     return LOP_OK;
@@ -67,24 +71,31 @@ static lop_status run_conj(const lop_call *c) {
 
 /* Emits run(out, cast(child 0), cast(child 1)). */
 static lop_status lower_pair(lop_emit *e, const lop_node *self, int out, const char *name,
-                             lop_run run) {
+                             lop_run run, lop_step **step) {
     lop_status st;
     int in[2];
     for (int i = 0; i < 2; i++) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    lop_step *s = lop_emit_step(e, name, run, out, 2, in);
+    lop_step *s = *step = lop_emit_step(e, name, run, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->flags = LOP_STEP_INPLACE;
     s->flops = lop_slot_elements(e, out);
     return LOP_OK;
 }
 static lop_status lower_add(lop_emit *e, const lop_node *self, int out) {
-    return lower_pair(e, self, out, "add", run_add);
+    lop_step *s;
+    lop_status st = lower_pair(e, self, out, "add", run_add, &s);
+    if (st != LOP_OK || !lop_is_blas(self->dtype)) return st;
+    s->flags |= LOP_STEP_SUM;
+    s->adds = run_sub;
+    s->adds_name = "sub";
+    return LOP_OK;
 }
 static lop_status lower_mul(lop_emit *e, const lop_node *self, int out) {
-    return lower_pair(e, self, out, "mul", run_mul);
+    lop_step *s;
+    return lower_pair(e, self, out, "mul", run_mul, &s);
 }
 
 const lop_op lop_op_add = {LOP_NAMED(add), .cls = LOP_ARRAY,    .min = 2,
@@ -105,7 +116,8 @@ static lop_status infer_div(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 static lop_status lower_div(lop_emit *e, const lop_node *self, int out) {
-    return lower_pair(e, self, out, "div", run_div);
+    lop_step *s;
+    return lower_pair(e, self, out, "div", run_div, &s);
 }
 const lop_op lop_op_div = {LOP_NAMED(div), .cls = LOP_ARRAY,   .min = 2,
                            .max = 2,       .infer = infer_div, .lower = lower_div};
@@ -164,6 +176,7 @@ static lop_status lower_one(lop_emit *e, const lop_node *self, int out, const ch
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->flags = LOP_STEP_INPLACE;
+    if (self->op == &lop_op_scale && lop_is_blas(self->dtype)) s->flags |= LOP_STEP_SCALES;
     s->flops = lop_slot_elements(e, out);
     return LOP_OK;
 }

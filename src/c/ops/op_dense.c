@@ -53,6 +53,21 @@ static lop_status run_gemm(const lop_call *c) {
     return LOP_OK;
 }
 
+/* y += c A x. */
+static lop_status run_gemm_add(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    const lop_attr *attr = &c->step->attr;
+    double _Complex alpha = attr->re + attr->im * I;
+    lop_mat a = *c->a[2], t = {c->scratch, y->m, y->n, y->n, 1, y->dt};
+    bool conj = (attr->i[0] & LOP_C) != 0;
+    if (attr->i[0] & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (lopk_gemm_add(y, alpha, &a, conj, c->a[1])) return LOP_OK;
+    lopk_gemm(&t, &a, conj, c->a[1], false);
+    lopk_scale(&t, alpha, 0, &t);
+    lopk_add(y, y, &t);
+    return LOP_OK;
+}
+
 /* A declared triangle: the other one is not read. attr.i[0] mode, attr.i[1] lower. */
 static lop_status run_trmm(const lop_call *c) {
     static const char trans[4] = {'N', 'T', 'N', 'C'};
@@ -94,6 +109,8 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
         return LOP_OK;
     }
     s->attr.i[0] = mode;
+    s->adds = lop_is_blas(lop_slot_dtype(e, out)) ? run_gemm_add : NULL;
+    s->adds_name = "gemm-add";
     s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_GEMM;
     s->flops = 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k * (double)batch;
     return LOP_OK;
