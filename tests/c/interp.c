@@ -458,7 +458,8 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "halfsolve")) {
         const lop_node adjoint = {.attr = {.i = {LOP_H, 0, 0, 0}}};
         const tv *x = solve(p, a, b), *bh = zip(p, &adjoint, b, NULL, 2, b->n, b->m, do_mode);
-        return x && bh ? matmul(p, bh, x) : NULL;
+        x = x && bh ? matmul(p, bh, x) : NULL;
+        return x && node->attr.i[1] ? diagonal(p, &(lop_node){0}, x) : x;
     }
     if (!strcmp(s, "trisolve")) return trisolve(p, node, a, b);
     if (!strcmp(s, "div"))
@@ -509,12 +510,11 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
         const tv *at = zip(p, node, a, NULL, 2, a->n, a->m, do_mode);
         return at ? matmul(p, at, a) : NULL;
     }
-    if (!strcmp(s, "line")) {
-        bool column = node->attr.i[0] != 0;
-        return zip(p, node, a, NULL, 2, column ? a->m : 1, column ? 1 : a->n, do_line);
-    }
+    if (!strcmp(s, "line"))
+        return zip(p, node, a, NULL, 2, node->attr.i[0] ? a->m : 1, node->attr.i[0] ? 1 : a->n,
+                   do_line);
     if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
-    if (!strcmp(s, "inverse")) {
+    if (!strncmp(s, "inver", 5)) { /* inverse, invert */
         lop_shape none = {0};
         tv *eye = blank(p, &none, 2, a->m, a->m);
         for (int64_t i = 0; i < a->m; i++) eye->v[i * a->m + i] = one();

@@ -178,13 +178,21 @@ LOP_BUILD(solve_scaled) {
     return st == LOP_OK ? wrap(mk, &lop_op_scale, &r, x, out) : st;
 }
 
+enum { LEAST_INVERSE = 64 }; /* rows from which the inverse is made as such */
+
 static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_op *op,
                             const lop_attr *attr, const lop_node **out) {
     lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
-    const lop_node *dense;
+    const lop_node *dense, *x = HOLE(m, 'x');
     lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
     if (st != LOP_OK) return st;
-    st = lop_make2(mk, op, attr, dense, HOLE(m, 'x'), out);
+    if (x->op == &lop_op_eye && lop_rows(x) >= LEAST_INVERSE &&
+        lop_shape_equal(&x->shape, &m->root->shape)) {
+        lop_attr how = {.i = {op == &lop_op_lusolve ? 0 : attr ? 2 : 1, 0, 0, 0}};
+        st = lop_make1(mk, &lop_op_invert, &how, dense, out);
+    } else {
+        st = lop_make2(mk, op, attr, dense, x, out);
+    }
     lop_node_unref(dense);
     return st;
 }

@@ -69,9 +69,10 @@ static lop_price leaf_price(lop_chmemo *m, const lop_chdp *d, int i, double batc
     double count = (double)d->p[i] * (double)d->p[i + 1] * batch;
     lop_price turn =
         (lop_sym_mode(s) & LOP_C) ? lop_price_pass(ch->costs, ch->dt, count, 1) : free_of_charge();
-    if (lop_sym_inverse(s))
-        return lop_price_solve(ch->costs, ch->dt, lop_chain_atom(ch, m->st, s)->node, d->p[i + 1],
-                               batch);
+    if (lop_sym_inverse(s)) {
+        const lop_atom *of = lop_chain_atom(ch, m->st, s);
+        return lop_price_invert(ch->costs, ch->dt, of->node, of->positive, batch);
+    }
     if (lop_sym_is_group(s)) {
         int g = lop_sym_group(s);
         return m->st->group[g].shared ? turn : lop_price_add(turn, seconds(group_dense(m, g)));
@@ -134,6 +135,16 @@ static lop_price mirror_price(const lop_chmemo *m, const lop_chdp *d, int mid, i
 static double half_price(const lop_costs *c, lop_dtype dt, int64_t n, int64_t k, double batch) {
     return lop_price_gemm(c, dt, n, k, n, batch / 2).seconds +
            lop_price_gram(c, dt, k, n, batch).seconds;
+}
+
+double lop_chain_half(const lop_chmemo *m, const lop_chdp *d) {
+    int j = d->n - 1, mid = j / 2;
+    if (!halved(m, d, 0, j)) return INFINITY;
+    const lop_chain *ch = m->ch;
+    int64_t n = d->p[mid + 1], k = d->p[d->n];
+    double batch = elements(ch, d, 0, j);
+    return d->cost[mid + 1][j] + lop_price_gemm(ch->costs, ch->dt, n, k, n, batch / 2).seconds +
+           lop_price_pass(ch->costs, ch->dt, (double)n * (double)k * batch, 1).seconds;
 }
 
 typedef struct choice {

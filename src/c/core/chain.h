@@ -166,6 +166,8 @@ typedef struct lop_chother {
     int i, j, at;
 } lop_chother;
 int lop_chain_others(lop_chmemo *m, const lop_chdp *d, lop_chother *out, int room);
+/* What the diagonal of the whole costs where it is R^H A^-1 R, A positive definite; else inf. */
+double lop_chain_half(const lop_chmemo *m, const lop_chdp *d);
 /* What the step that joins span i..j costs by itself: for the tests. */
 lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j);
 

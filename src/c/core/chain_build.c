@@ -4,6 +4,7 @@
 #include "builds.h"
 #include "chain.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct builder {
@@ -122,22 +123,17 @@ static lop_status operator_of(builder *b, lop_sym s, int mode, const lop_node **
     return LOP_OK;
 }
 
-/* The opened inverse s applied to x. Takes over x (NULL: the identity). */
+/* The opened inverse s applied to x; takes over x. NULL: the inverse itself. */
 static lop_status solve_group(builder *b, lop_sym s, int mode, const lop_node *x,
                               const lop_node **out) {
     const lop_atom *a = lop_chain_atom(b->ch, &b->ch->state, s);
-    lop_attr tried = {.i = {1, 0, 0, 0}}, d = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}};
+    lop_attr tried = {.i = {1, 0, 0, 0}}, how = {.i = {a->hermitian ? 2 : 0, 0, 0, 0}};
     const lop_node *sum = NULL;
-    lop_status st = LOP_OK;
-    if (!x) {
-        lop_node like = {.shape = a->node->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
-        st = lop_make(b->mk, "identity", NULL, 0, NULL, &like, &x);
-        if (st == LOP_OK) st = wrap(b, &lop_op_todense, &d, x, &x);
-        if (st != LOP_OK) return st;
-    }
-    st = value_of_group(b, lop_sym_group(s), &sum);
+    lop_status st = value_of_group(b, lop_sym_group(s), &sum);
     if (st == LOP_OK) st = swapped(b, lop_sym_mode(s) ^ mode, sum, &sum);
-    if (st == LOP_OK && a->hermitian)
+    if (st == LOP_OK && !x)
+        st = lop_make1(b->mk, &lop_op_invert, &how, sum, out);
+    else if (st == LOP_OK && a->hermitian)
         st = lop_make2(b->mk, &lop_op_cholsolve, &tried, sum, x, out);
     else if (st == LOP_OK)
         st = lop_make2(b->mk, &lop_op_lusolve, NULL, sum, x, out);
@@ -222,11 +218,11 @@ static lop_status gemm(builder *b, const lop_chdp *d, int i, int k, int j, const
     return st;
 }
 
-/* R^H A^-1 R: A is factor k, R what follows. */
-static lop_status half(builder *b, const lop_chdp *d, int k, int j, const lop_node *proxy,
-                       const lop_node **out) {
+/* R^H A^-1 R, or its diagonal alone: A is factor k, R what follows. */
+static lop_status half(builder *b, const lop_chdp *d, int k, int j, bool diagonal,
+                       const lop_node *proxy, const lop_node **out) {
     const lop_node *op, *a, *r;
-    lop_attr dense = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}}, tried = {.i = {1, 0, 0, 0}};
+    lop_attr dense = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}}, tried = {.i = {1, diagonal, 0, 0}};
     lop_status st;
     if (lop_sym_is_group(d->s[k])) {
         st = value_of_group(b, lop_sym_group(d->s[k]), &a);
@@ -277,7 +273,7 @@ static lop_status span(builder *b, const lop_chdp *d, int i, int j, const lop_no
         if (st == LOP_OK) st = factor_on(b, d->s[j], LOP_T, *out, out);
         return st == LOP_OK ? swapped(b, LOP_T, *out, out) : st;
     case LOP_CH_GEMM: return gemm(b, d, i, k, j, proxy, out);
-    case LOP_CH_HALF: return half(b, d, k, j, proxy, out);
+    case LOP_CH_HALF: return half(b, d, k, j, false, proxy, out);
     case LOP_CH_MIRROR: return mirrored(b, d, k, j, proxy, out);
     default:
         st = span(b, d, k + 1, j, proxy, out);
@@ -448,7 +444,14 @@ LOP_BUILD(chain_diagonal) {
             least = cost;
         }
     }
-    lop_status st = pair(&b, &d, 0, best, n - 1, m->root->attr.i[0], out);
+    double by_half = m->root->attr.i[0] ? INFINITY : lop_chain_half(&b.memo, &d);
+    lop_status st;
+    if (by_half < least * (1 - 1e-9)) { /* the squares of L^-1 R */
+        say_span(&b, &d, 0, n - 1);
+        st = half(&b, &d, n / 2, n - 1, true, NULL, out);
+    } else {
+        st = pair(&b, &d, 0, best, n - 1, m->root->attr.i[0], out);
+    }
     if (st == LOP_OK) st = scaled(&b, t, *out, out);
     close(&b, lop_chain_written(ch.dt, m->root->child[0], NULL));
     return st;

@@ -96,6 +96,14 @@ lop_price lop_price_factor(const lop_costs *c, lop_dtype dt, const lop_node *op,
                     n * n * size_of(dt) * batch);
 }
 
+lop_price lop_price_invert(const lop_costs *c, lop_dtype dt, const lop_node *op, bool positive,
+                           double batch) {
+    int64_t n = lop_rows(op);
+    if (op->op != &lop_op_dense && op->op != &lop_op_sum && op->op != &lop_op_prod)
+        return lop_price_solve(c, dt, op, n, batch);
+    return lop_price_gemm(c, dt, n, n, n, batch * (positive ? 1 : 2) / 3);
+}
+
 lop_price lop_price_solve(const lop_costs *c, lop_dtype dt, const lop_node *op, int64_t k,
                           double batch) {
     int64_t n = lop_rows(op);

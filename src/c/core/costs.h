@@ -37,6 +37,9 @@ lop_price lop_price_apply(const lop_costs *c, lop_dtype dt, const lop_node *op, 
 lop_price lop_price_dense(const lop_costs *c, lop_dtype dt, const lop_node *op, double batch);
 lop_price lop_price_solve(const lop_costs *c, lop_dtype dt, const lop_node *op, int64_t k,
                           double batch);
+/* The inverse itself, the factor apart; `positive`: by Cholesky. */
+lop_price lop_price_invert(const lop_costs *c, lop_dtype dt, const lop_node *op, bool positive,
+                           double batch);
 lop_price lop_price_factor(const lop_costs *c, lop_dtype dt, const lop_node *op, double batch);
 
 #endif

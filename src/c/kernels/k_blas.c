@@ -338,11 +338,29 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) {
     if (a->n == 0) return LOP_OK;
     if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
     const int n = (int)a->n, ld = ld_col(a);
-    return status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
-                              BLAS(LAPACKE_dpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
-                              BLAS(LAPACKE_cpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
-                              BLAS(LAPACKE_zpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld)),
-                     info);
+    lop_status st =
+        status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                           BLAS(LAPACKE_dpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                           BLAS(LAPACKE_cpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                           BLAS(LAPACKE_zpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld)),
+                  info);
+    if (st == LOP_OK) mirror(a->p, n, 1, ld, a->dt, lop_is_complex(a->dt), false);
+    return st;
+}
+
+lop_status lopk_getri(const lop_mat *a, const int32_t *ipiv, void *work, int64_t size,
+                      int64_t *info) {
+    LOP_ASSERT(a->m == a->n && size >= a->n);
+    *info = 0;
+    if (a->n == 0) return LOP_OK;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    const int n = (int)a->n, ld = ld_col(a), lw = (int)min_of(size, INT32_MAX);
+    return status_of(
+        BY_DTYPE(a->dt, BLAS(LAPACKE_sgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, lw),
+                 BLAS(LAPACKE_dgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, lw),
+                 BLAS(LAPACKE_cgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, lw),
+                 BLAS(LAPACKE_zgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, lw)),
+        info);
 }
 
 lop_status lopk_getrf(const lop_mat *a, int32_t *ipiv, int64_t *info) {

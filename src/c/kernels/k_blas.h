@@ -40,12 +40,15 @@ void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
 /* b <- (L L^H)^-1 b; a from potrf; b n x k, column-major. */
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) LOP_MUST_CHECK;
-/* a <- its inverse, lower triangle, from potrf's factor. */
+/* a <- its inverse, whole, from potrf's factor. */
 lop_status lopk_potri(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
 
 /* LU with row exchanges in place, a m x n column-major; ipiv min(m, n), 1-based as LAPACK's. *info
  * i > 0: U[i-1, i-1] is exactly 0 (LOP_SINGULAR; the factors are complete all the same). */
 lop_status lopk_getrf(const lop_mat *a, int32_t *ipiv, int64_t *info) LOP_MUST_CHECK;
+/* a <- its inverse from getrf's factor; work has `size` elements, a->n at least. */
+lop_status lopk_getri(const lop_mat *a, const int32_t *ipiv, void *work, int64_t size,
+                      int64_t *info) LOP_MUST_CHECK;
 /* b <- op(A)^-1 b, trans 'N', 'T' or 'C'; b n x k, column-major. */
 lop_status lopk_getrs(const lop_mat *a, const int32_t *ipiv, char trans,
                       const lop_mat *b) LOP_MUST_CHECK;

@@ -7,10 +7,22 @@
 #define LOP_FACTOR_H
 
 #include "core/op.h"
+#include "kernels/kernels.h"
 
 /* Where the row exchanges begin. */
 static inline size_t lop_factor_bytes(int64_t n, lop_dtype dt) {
     return ((size_t)n * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63;
+}
+/* The factor of an n x n matrix at `p`, and its row exchanges: n, and the flag of Cholesky's. */
+static inline lop_mat lop_factor_at(void *p, int64_t n, lop_dtype dt) {
+    return (lop_mat){p, n, n, 1, n > 0 ? n : 1, dt};
+}
+static inline int32_t *lop_factor_pivots(const lop_mat *f) {
+    return (int32_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
+}
+static inline lop_status lop_factor_singular(lop_err *err, int64_t pivot, int64_t n) {
+    return lop_fail(err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
+                    (long long)pivot, (long long)n);
 }
 /* The slot of the factor of slot `a`, n x n of dtype dt; -1 with the status in *st. */
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);

@@ -139,25 +139,12 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-static lop_status singular(lop_err *err, int64_t pivot, int64_t n) {
-    return lop_fail(err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
-                    (long long)pivot, (long long)n);
-}
-
-static int32_t *pivots(const lop_mat *f) {
-    return (int32_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
-}
-/* The factor of an m x m matrix at `p`: column-major. */
-static lop_mat factor_at(void *p, int64_t m, lop_dtype dt) {
-    return (lop_mat){p, m, m, 1, m > 0 ? m : 1, dt};
-}
-
 static lop_status run_getrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
-    lop_mat f = factor_at(c->a[0]->p, a->m, a->dt);
+    lop_mat f = lop_factor_at(c->a[0]->p, a->m, a->dt);
     int64_t info = 0;
     lopk_copy(&f, a);
-    lop_status st = lopk_getrf(&f, pivots(&f), &info);
+    lop_status st = lopk_getrf(&f, lop_factor_pivots(&f), &info);
     return st == LOP_SINGULAR ? LOP_OK : st; /* found when something is divided by it */
 }
 
@@ -165,24 +152,24 @@ static lop_status run_getrf(const lop_call *c) {
  * upper triangle of what is declared so: its adjoint is our lower one. */
 static lop_status run_potrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
-    lop_mat f = factor_at(c->a[0]->p, a->m, a->dt), t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    lop_mat f = lop_factor_at(c->a[0]->p, a->m, a->dt), t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     int64_t info = 0;
     lopk_conj(&f, &t);
     lop_status st = lopk_potrf(&f, &info);
-    pivots(&f)[a->m] = st == LOP_SINGULAR;
+    lop_factor_pivots(&f)[a->m] = st == LOP_SINGULAR;
     return st == LOP_SINGULAR ? run_getrf(c) : st;
 }
 
 /* y <- factor^-1 b through a column-major copy in scratch. */
 static lop_status solve_by(const lop_call *c, bool cholesky) {
     const lop_mat *y = c->a[0], *b = c->a[2];
-    lop_mat f = factor_at(c->a[1]->p, y->m, y->dt),
+    lop_mat f = lop_factor_at(c->a[1]->p, y->m, y->dt),
             x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
-    if (cholesky && pivots(&f)[y->m]) return LOP_SINGULAR;
+    if (cholesky && lop_factor_pivots(&f)[y->m]) return LOP_SINGULAR;
     int64_t zero = cholesky ? -1 : lopk_diag_has_zero(&f);
-    if (zero >= 0) return singular(c->err, zero + 1, y->m);
+    if (zero >= 0) return lop_factor_singular(c->err, zero + 1, y->m);
     lopk_copy(&x, b);
-    lop_status st = cholesky ? lopk_potrs(&f, &x) : lopk_getrs(&f, pivots(&f), 'N', &x);
+    lop_status st = cholesky ? lopk_potrs(&f, &x) : lopk_getrs(&f, lop_factor_pivots(&f), 'N', &x);
     if (st == LOP_OK) lopk_copy(y, &x);
     return st;
 }
