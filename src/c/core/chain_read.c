@@ -59,7 +59,8 @@ int64_t lop_chain_cols(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
 static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     if (lop_stack_fits(lop_rows(a), dt)) return false;
     if (a->op == &lop_op_dense) return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
-    if (a->op != &lop_op_sum || !lop_infer_semidefinite(a)) return false;
+    if ((a->op != &lop_op_sum && a->op != &lop_op_prod) || !lop_infer_semidefinite(a)) return false;
+    if (a->op == &lop_op_prod) return true; /* of square factors it would have been taken apart */
     while (a->op == &lop_op_sum) {
         if (a->child[1]->op == &lop_op_dense) return true;
         a = a->child[0];

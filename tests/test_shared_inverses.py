@@ -1,0 +1,229 @@
+"""What stands both inside and outside an inverse is computed once; products accumulate into sums;
+the inverse itself and the diagonal of R^H A^-1 R come from the factor."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+DTYPES = ["float64", "complex128", "float32", "complex64"]
+M, N = 20, 60
+
+
+def values(rng, shape, dtype):
+    a = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        a = a + 1j * rng.standard_normal(shape)
+    return a.astype(dtype)
+
+
+def positive(rng, n, dtype):
+    a = values(rng, (n, 2 * n), dtype)
+    return (a @ a.conj().T / (2 * n) + 0.5 * np.eye(n)).astype(dtype)
+
+
+def close(got, want):
+    got = got.toarray() if isinstance(got, pl.LazyArray) else got
+    eps = np.finfo(got.dtype).eps
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() <= 5000 * eps * max(np.abs(want).max(), 1)
+
+
+def steps(x):
+    return [s["name"] for s in pl.explain(x).steps]
+
+
+@pytest.fixture
+def parts(rng, request):
+    dtype = request.param
+    p = {"H": values(rng, (M, N), dtype), "G": values(rng, (N, M), dtype)}
+    p |= {"A": values(rng, (N, N), dtype), "S": values(rng, (N, 5), dtype)}
+    p |= {"P": positive(rng, N, dtype), "R": positive(rng, M, dtype)}
+    lazy = {k: pl.lazy(a, "pos" if k in "PR" else None) for k, a in p.items()}
+    wide = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
+    return lazy | {"inv": pl.inv, "I": pl.Identity(N, dtype=dtype)}, {
+        **{k: Wide(a.astype(wide)) for k, a in p.items()},
+        "inv": lambda a: Wide(np.linalg.inv(a)),
+        "I": Wide(np.eye(N)),
+    }
+
+
+class Wide(np.ndarray):
+    """An array with .H."""
+
+    def __new__(cls, a):
+        return np.asarray(a).view(cls)
+
+    @property
+    def H(self):
+        return self.conj().T
+
+
+# formula, factorisations, products as wide as N on both sides of an inverse
+FORMULAS = [
+    ("P @ H.H @ inv(H @ P @ H.H + R)", 1),
+    ("P - P @ H.H @ inv(H @ P @ H.H + R) @ H @ P", 1),
+    ("P @ H.H @ inv(H @ P @ G + R)", 1),
+    ("inv(H @ A @ G + R) @ H @ A", 1),
+    ("inv(H @ A @ G + R).T @ H @ A.conj()", 1),
+    ("S @ inv(S.H @ A.H @ P @ A @ S) @ S.H @ A.H", 1),
+    ("A + (I - S @ inv(S.H @ P @ S) @ S.H @ P) @ A", 1),
+    ("inv(inv(H @ P @ H.H + R) + R) @ H @ P", 2),
+    ("A @ G @ inv(H @ A @ G) @ H @ A - 2.0 * A", 1),
+]
+
+
+@pytest.mark.parametrize("parts", DTYPES, indirect=True)
+@pytest.mark.parametrize(("formula", "factors"), FORMULAS)
+def test_values(parts, formula, factors):
+    lazy, plain = parts
+    x = eval(formula, lazy)
+    names = steps(x)
+    close(x, np.asarray(eval(formula, plain)))
+    assert names.count("potrf") + names.count("getrf") <= factors
+
+
+@pytest.mark.parametrize("parts", ["float64"], indirect=True)
+def test_the_shared_product_is_computed_once(parts):
+    lazy, _ = parts
+    gain = eval("P @ H.T @ inv(H @ P @ H.T + R)", lazy)
+    assert [s for s in steps(gain) if "gemm" in s] == ["gemm", "gemm-add"]
+    assert "S1^-1" in str(pl.explain(gain))
+
+
+@pytest.mark.parametrize("parts", ["float64"], indirect=True)
+def test_an_inverse_is_not_opened_for_what_stands_inside_it_alone(parts):
+    lazy, _ = parts
+    x = eval("inv(H @ A @ G + H @ A @ A @ G) @ S[:20]", lazy)
+    assert "S1^-1" not in str(pl.explain(x))
+
+
+def test_a_sum_that_vanishes_has_no_inverse(rng):
+    A, B = pl.lazy(rng.standard_normal((N, N))), pl.lazy(rng.standard_normal((N, N)))
+    with pytest.raises(np.linalg.LinAlgError):
+        (A @ B @ pl.inv(A @ B - A @ B)).toarray()
+
+
+# -- products that accumulate --
+
+SUMS = [
+    ("A - G @ H", ["start", "gemm-add"]),
+    ("G @ H - A", None),
+    ("A + 2.5 * (G @ H)", ["start", "gemm-add"]),
+    ("A - G @ H - G @ H @ A", None),
+    ("A @ A - A", None),
+    ("A.T - G @ H", None),
+    ("(A - G @ H).T", None),
+    ("A - (G @ H).T", None),
+    ("2 * A - 3 * (G @ H)", None),
+    ("A - A", None),
+    ("H - 2 * H @ A + 1.5 * H.conj()", None),
+    ("A[::2, ::-1] - G[::2] @ H[:, ::-1]", None),
+]
+
+
+@pytest.mark.parametrize("parts", DTYPES, indirect=True)
+@pytest.mark.parametrize(("formula", "names"), SUMS)
+def test_sums_with_products(parts, formula, names):
+    lazy, plain = parts
+    before = {k: lazy[k].toarray() for k in "AGH"}
+    x = eval(formula, lazy)
+    assert names is None or steps(x) == names
+    close(x, np.asarray(eval(formula, plain)))
+    for k in before:
+        assert (before[k] == np.asarray(lazy[k])).all()
+
+
+def test_what_the_sum_needs_elsewhere_is_not_overwritten(rng):
+    A, B, C = (pl.Dense(rng.standard_normal((30, 30))) for _ in range(3))
+    a, b, c = (np.asarray(x) for x in (A, B, C))
+    s = a @ b
+    S = A @ B
+    for op, want in (
+        (S @ C - S, s @ c - s),
+        (C - S - S @ S, c - s - s @ s),
+        ((C - S) @ S + S, (c - s) @ s + s),
+    ):
+        close(op.toarray(), want)
+        close(op.toarray(), want)
+
+
+def test_accumulation_in_strided_memory(rng):
+    big = rng.standard_normal((3, 90, 90))
+    a, g, h = big[0, ::2, ::3], big[1, ::2, 5:25:2], big[2, 7:27:2, ::3]
+    x = pl.lazy(a) - pl.lazy(g) @ pl.lazy(h)
+    close(x, a - g @ h)
+    out = np.empty((90, 60))[::2, ::2]
+    np.matmul(pl.Dense(a) - pl.Dense(g) @ pl.Dense(h), np.eye(30), out=out)
+    close(out, a - g @ h)
+
+
+def test_infinities_pass_through_accumulation(rng):
+    a = rng.standard_normal((20, 20))
+    a[3, 4], a[5, 6] = np.inf, np.nan
+    g = rng.standard_normal((20, 20))
+    got = (pl.lazy(a) - pl.lazy(g) @ pl.lazy(g)).toarray()
+    assert np.isposinf(got[3, 4]) and np.isnan(got[5, 6]) and np.isfinite(got).sum() == 398
+
+
+# -- inverses and diagonals from the factor --
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 63, 64, 100])
+def test_the_inverse_itself(rng, dtype, n):
+    a, p = values(rng, (n, n), dtype), positive(rng, n, dtype)
+    for op, plain in (
+        (pl.Dense(a), a),
+        (pl.Dense(p, assume_a="pos"), p),
+        (pl.Dense(a).H @ pl.Dense(a) + pl.Identity(n), a.conj().T @ a + np.eye(n)),
+    ):
+        inverse, eps = pl.inv(op).toarray(), np.finfo(dtype).eps
+        wide = np.asarray(plain, "complex128")
+        bound = 10 * n * eps * (np.linalg.norm(wide, 2) * np.linalg.norm(inverse, axis=0) + 1)
+        assert (np.linalg.norm(wide @ inverse - np.eye(n), axis=0) <= bound).all()
+        assert inverse.dtype == dtype
+
+
+def test_the_inverse_itself_by_its_routines(rng):
+    a, p = pl.Dense(rng.standard_normal((80, 80))), pl.Dense(positive(rng, 80, "f8"), "pos")
+    assert [s["name"] for s in pl.inv(a).explain("dense").steps] == ["getrf", "getri"]
+    assert [s["name"] for s in pl.inv(p).explain("dense").steps] == ["potrf", "potri", "getri"]
+    stack = rng.standard_normal((3, 70, 70))
+    np.testing.assert_allclose(
+        pl.inv(pl.Dense(stack)).toarray() @ stack, [np.eye(70)] * 3, atol=1e-9
+    )
+    ones = np.ones((70, 70))
+    with pytest.raises(np.linalg.LinAlgError, match="pivot 2 of 70"):
+        pl.inv(pl.Dense(ones)).toarray()
+    with pytest.warns(pl.FallbackWarning):
+        got = pl.inv(pl.Dense(-np.asarray(p), "pos")).toarray()
+    np.testing.assert_allclose(got, -np.linalg.inv(np.asarray(p)), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_diagonals_by_half_a_solve(rng, dtype):
+    X, W = values(rng, (300, 150), dtype), positive(rng, 150, dtype)
+    x, w = pl.Dense(X), pl.Dense(W, "pos")
+    for op, plain in (
+        (x @ pl.inv(x.H @ x) @ x.H, X @ np.linalg.inv(X.conj().T @ X) @ X.conj().T),
+        (x @ pl.inv(w) @ x.H, X @ np.linalg.inv(W) @ X.conj().T),
+    ):
+        assert "trsm-squares" in [s["name"] for s in op.explain("diagonal").steps]
+        close(op.diagonal(), np.diagonal(plain))
+        close(op.diagonal(3), np.diagonal(plain, 3))
+
+
+def test_diagonal_by_half_a_solve_where_the_promise_is_broken(rng):
+    W, X = -positive(rng, 150, "f8"), rng.standard_normal((300, 150))
+    op = pl.Dense(X) @ pl.inv(pl.Dense(W, "pos")) @ pl.Dense(X).T
+    with pytest.warns(pl.FallbackWarning):
+        got = op.diagonal()
+    close(got, np.diagonal(X @ np.linalg.inv(W) @ X.T))
+
+
+def test_trace_of_an_inverse_and_a_matrix(rng):
+    K, D = positive(rng, 90, "f8"), rng.standard_normal((90, 90))
+    op = pl.inv(pl.Dense(K, "pos")) @ pl.Dense(D)
+    assert "potri" in [s["name"] for s in op.explain("trace").steps]
+    close(op.trace(), np.trace(np.linalg.solve(K, D)))
