@@ -263,15 +263,15 @@ static lop_status solve_small(const update *s, const lop_node *y, const lop_node
     return st;
 }
 
-/* B^-1 U (small^-1 w), w M^-1 more where the right side was made without M. */
-static lop_status pushed(const update *s, const lop_node *w, bool with_mid, const lop_node **out) {
-    const lop_node *rhs = NULL, *y = NULL;
+/* B^-1 U y, y = small^-1 w, w M^-1 more where the right side was made without M. */
+static lop_status pushed(const update *s, const lop_node *w, bool with_mid, const lop_node **y,
+                         const lop_node **out) {
+    const lop_node *rhs = NULL;
     lop_status st = LOP_OK;
     if (s->mid && !with_mid) st = lop_make2(s->mk, &lop_op_apply, NULL, s->minv, w, &rhs);
-    if (st == LOP_OK) st = solve_small(s, rhs ? rhs : w, &y);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->held, y, out);
+    if (st == LOP_OK) st = solve_small(s, rhs ? rhs : w, y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->held, *y, out);
     lop_node_unref(rhs);
-    lop_node_unref(y);
     return st;
 }
 
@@ -300,17 +300,19 @@ static lop_status inner_residual(const update *s, const lop_node *x, const lop_n
     return st;
 }
 
-/* The residual of S x = U M w: U M t - b B x. Where B is an inverse this factors what it is the
- * inverse of; multiplied by that it would not see what is lost beside a small M^-1. */
+/* The residual of S x = U M w: U M t - b B x, `v` standing for B x where it is not NULL. Where B is
+ * an inverse, without such a v this factors what it is the inverse of; multiplied by that it would
+ * not see what is lost beside a small M^-1. */
 static lop_status residual_of(const update *s, const lop_node *x, const lop_node *w, bool with_mid,
-                              const lop_node **out) {
+                              const lop_node *v, const lop_node **out) {
     lop_attr b = lop_attr_coef(s->b, 0);
     const lop_node *t = NULL, *mt = NULL, *umt = NULL, *base = NULL, *bx = NULL, *bbx = NULL;
     lop_status st = inner_residual(s, x, w, with_mid, &t);
     if (st == LOP_OK && s->m && with_mid) st = lop_make2(s->mk, &lop_op_apply, NULL, s->m, t, &mt);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->u, mt ? mt : t, &umt);
-    if (st == LOP_OK && !s->eye) st = operator_of(s, s->base, false, &base);
-    if (st == LOP_OK && !s->eye) st = lop_make2(s->mk, &lop_op_apply, NULL, base, x, &bx);
+    if (st == LOP_OK && v) bx = lop_node_ref(v);
+    if (st == LOP_OK && !s->eye && !v) st = operator_of(s, s->base, false, &base);
+    if (st == LOP_OK && !s->eye && !v) st = lop_make2(s->mk, &lop_op_apply, NULL, base, x, &bx);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_scale, &b, bx ? bx : x, &bbx);
     if (st == LOP_OK) st = lop_build_minus(s->mk, umt, bbx, out);
     const lop_node *gone[] = {t, mt, umt, base, bx, bbx};
@@ -318,21 +320,68 @@ static lop_status residual_of(const update *s, const lop_node *x, const lop_node
     return st;
 }
 
+/* x, or alt: by the residual, with |A| from a probe. |b| is not had: |A| |x| alone. */
+static lop_status checked(const update *s, const lop_node *x, const lop_node *w, bool with_mid,
+                          const lop_node *alt, const lop_node **out) {
+    lop_check k = {.mk = s->mk, .a = s->sum};
+    const lop_node *r = NULL;
+    lop_status st = residual_of(s, x, w, with_mid, NULL, &r);
+    if (st == LOP_OK) st = lop_check_open(&k, s->dt);
+    if (st == LOP_OK) st = lop_check_by(&k, x, r, r, alt, out);
+    lop_check_close(&k);
+    lop_node_unref(r);
+    return st;
+}
+
+/* op applied to signs. */
+static lop_status of_signs(const update *s, const lop_node *op, const lop_node **out) {
+    lop_node column = {.shape = {.ndim = 2, .dim = {lop_cols(op), 1}}, .dtype = s->dt, .core = 2};
+    const lop_node *p;
+    lop_status st = lop_make(s->mk, "probe", NULL, 0, NULL, &column, &p);
+    if (st != LOP_OK) return st;
+    st = lop_make2(s->mk, &lop_op_apply, NULL, op, p, out);
+    lop_node_unref(p);
+    return st;
+}
+
+/* Likewise where B is an inverse, Q^-1, and nothing is negative: x = (Q U) y, so that U y stands
+ * for Q^-1 x and Q need not be factored. */
+static lop_status checked_beside(const update *s, const lop_node *x, const lop_node *y,
+                                 const lop_node *w, bool with_mid, const lop_node *alt,
+                                 const lop_node **out) {
+    const lop_node *qx = NULL, *r = NULL, *f = NULL, *g = NULL, *term = NULL, *all = NULL;
+    lop_attr beside = {.i = {1, 0, 0, 0}};
+    lop_check k = {.mk = s->mk};
+    lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, s->u, y, &qx);
+    if (st == LOP_OK) st = residual_of(s, x, w, with_mid, qx, &r);
+    if (st == LOP_OK) st = of_signs(s, s->binv, &f);
+    if (st == LOP_OK) st = of_signs(s, s->u, &g);
+    if (st == LOP_OK) st = product_of(s, s->term.f, s->term.n, &term);
+    if (st == LOP_OK) st = multiple(s->mk, s->c, term, &all);
+    k.a = all;
+    if (st == LOP_OK) st = lop_check_open(&k, s->dt);
+    const lop_node *child[9] = {x, r, qx, k.q, k.v, f, g, y, alt};
+    if (st == LOP_OK) st = lop_make(s->mk, "instead", &beside, 9, child, NULL, out);
+    lop_check_close(&k);
+    const lop_node *gone[] = {qx, r, f, g, term, all};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
 static lop_status push_through(update *s, const lop_node *rhs, const lop_node *w, bool with_mid,
                                const lop_node **out) {
-    lop_check k = {.mk = s->mk, .a = s->sum};
     lop_attr cast = {.i = {1, 0, 0, (int64_t)s->dt + 1}};
-    const lop_node *b = NULL, *wide = NULL, *x = NULL, *r = NULL, *alt = NULL;
+    const lop_node *b = NULL, *wide = NULL, *x = NULL, *y = NULL, *alt = NULL;
+    bool beside = lop_sym_inverse(s->base) && s->b == 1 && lop_infer_semidefinite(s->sum);
     lop_status st = hold(s);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, rhs, &b);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, w, &wide);
-    if (st == LOP_OK) st = pushed(s, wide, with_mid, &x);
-    if (st == LOP_OK) st = residual_of(s, x, wide, with_mid, &r);
-    if (st == LOP_OK) st = lop_check_open(&k, s->dt);
+    if (st == LOP_OK) st = pushed(s, wide, with_mid, &y, &x);
     if (st == LOP_OK) st = directly(s, b, &alt);
-    if (st == LOP_OK) st = lop_check_by(&k, x, r, r, alt, out); /* |b| is not had: |A| |x| alone */
-    lop_check_close(&k);
-    const lop_node *gone[] = {b, wide, x, r, alt};
+    if (st == LOP_OK)
+        st = beside ? checked_beside(s, x, y, wide, with_mid, alt, out)
+                    : checked(s, x, wide, with_mid, alt, out);
+    const lop_node *gone[] = {b, wide, x, y, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
@@ -383,15 +432,15 @@ static lop_status woodbury(const update *s, const lop_node *x, const lop_node **
 static lop_status parallel_sum(update *s, const lop_node *rhs, const lop_node **out) {
     lop_check k = {.mk = s->mk, .a = s->sum};
     lop_attr cast = {.i = {1, 0, 0, (int64_t)s->dt + 1}};
-    const lop_node *b = NULL, *x = NULL, *alt = NULL;
+    const lop_node *b = NULL, *x = NULL, *y = NULL, *alt = NULL;
     lop_status st = hold(s);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, rhs, &b);
-    if (st == LOP_OK) st = pushed(s, b, false, &x);
+    if (st == LOP_OK) st = pushed(s, b, false, &y, &x);
     if (st == LOP_OK) st = lop_check_open(&k, s->dt);
     if (st == LOP_OK) st = directly(s, b, &alt);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, alt, out);
     lop_check_close(&k);
-    const lop_node *gone[] = {b, x, alt};
+    const lop_node *gone[] = {b, x, y, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }

@@ -7,6 +7,11 @@
  * needed; a singular matrix met on the way to x leads there too. probe     v: n signs in an order
  * of their own
  *
+ *           attr.i[0] 1, children x, r, w, q, v, f, g, y, alt: A = Q^-1 + B, both semidefinite, q
+ * is B^H B v, x = (Q U) y, and w = U y stands for Q^-1 x in r; f and g are Q and U applied to
+ * signs, as long as their Frobenius norms. |A| |x| is at least |w| and |B| |x|, and what rounding
+ * left of x - Q w counts too: |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
+ *
  * detcheck  children det, x, r, b, q, v, w, u, alt: det = det B det(I + C V^H W), W = B^-1 U, of
  *           A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and
  *             |w_j| / |u_j| <= 10 n |x| / |v|   for every column:
@@ -23,11 +28,16 @@
 #include <math.h>
 
 static lop_status infer_instead(lop_node *n, lop_err *err) {
-    const lop_node *x = n->child[0], *alt = n->child[5];
-    for (int i = 0; i < 6; i++)
-        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
-            lop_rows(n->child[i]) != lop_rows(x))
+    const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
+    if (n->n != (n->attr.i[0] ? 9 : 6)) return lop_fail(err, LOP_DIM, "instead takes 6 or 9");
+    for (int i = 0; i < n->n; i++)
+        if (n->n == 9 && i == 7 ? lop_cols(n->child[i]) != lop_cols(x)
+                                : n->child[i]->core != 2 || n->child[i]->dtype != x->dtype ||
+                                      n->child[i]->weak || lop_rows(n->child[i]) != lop_rows(x))
             return lop_fail(err, LOP_DIM, "instead takes matrices of as many rows and one dtype");
+    for (int i = 0; i < n->n; i++)
+        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype)
+            return lop_fail(err, LOP_DIM, "instead takes matrices of one dtype");
     if (!lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) ||
         !lop_shape_equal(&x->shape, &n->child[1]->shape))
         return lop_fail(err, LOP_DIM, "the arms of instead differ");
@@ -63,10 +73,14 @@ static double norm(const lop_mat *a, int64_t j) {
     return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
 }
 
+static double rounding(lop_dtype dt) {
+    return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+}
+
 /* in: x, r, b, q, v. */
 static lop_status small_enough(const lop_mat *const *in) {
     const lop_mat *x = in[0], *r = in[1], *b = in[2];
-    double u = x->dt == LOP_f32 || x->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    double u = rounding(x->dt);
     double length = norm(in[4], 0), a = length > 0 ? sqrt(norm(in[3], 0) / length) : 0;
     for (int64_t j = 0; j < x->n; j++) {
         double left = norm(r, j), size = a * norm(x, j) + norm(b, j < b->n ? j : 0);
@@ -74,16 +88,29 @@ static lop_status small_enough(const lop_mat *const *in) {
     }
     return LOP_OK;
 }
+/* in: x, r, w, q, v, f, g, y. */
+static lop_status small_enough_beside(const lop_mat *const *in) {
+    const lop_mat *x = in[0];
+    double u = rounding(x->dt), both = norm(in[5], 0) * norm(in[6], 0);
+    double length = norm(in[4], 0), b = length > 0 ? sqrt(norm(in[3], 0) / length) : 0;
+    for (int64_t j = 0; j < x->n; j++) {
+        double left = norm(in[1], j), size = norm(x, j), w = norm(in[2], j);
+        double ax = b * size > w ? b * size : w, lost = 3 * u * both * norm(in[7], j);
+        if (!(left * size + lost * ax <= 10 * (double)x->m * u * ax * size)) return LOP_SINGULAR;
+    }
+    return LOP_OK;
+}
 static lop_status run_accept(const lop_call *c) {
     lopk_copy(c->a[0], c->a[1]);
-    return small_enough(c->a + 1);
+    return c->step->attr.i[0] ? small_enough_beside(c->a + 1) : small_enough(c->a + 1);
 }
 
 static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
-    int in[5];
-    for (int i = 0; i < 5; i++) in[i] = lop_emit_value(e, self->child[i]);
-    lop_step *s = lop_emit_step(e, "accept", run_accept, value, 5, in);
+    int in[8], n = self->n - 1;
+    for (int i = 0; i < n; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept, value, n, in);
     if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
@@ -104,9 +131,9 @@ static lop_status lower_instead(lop_emit *e, const lop_node *self, int out) {
     }
     return LOP_OK;
 }
-const lop_op lop_op_instead = {LOP_NAMED(instead), .cls = LOP_ARRAY,       .min = 6,
-                               .max = 6,           .infer = infer_instead, .lower = lower_instead,
-                               .check = check};
+const lop_op lop_op_instead = {
+    LOP_NAMED(instead),     .cls = LOP_ARRAY,       .min = 6,      .max = 9, .ints = 1,
+    .infer = infer_instead, .lower = lower_instead, .check = check};
 
 static lop_status infer_detcheck(lop_node *n, lop_err *err) {
     const lop_node *det = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
