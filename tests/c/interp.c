@@ -455,12 +455,8 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "prod") || !strcmp(s, "apply")) return matmul(p, a, b);
     if (!strcmp(s, "solve") || !strcmp(s, "lusolve") || !strcmp(s, "cholsolve"))
         return solve(p, a, b);
-    if (!strcmp(s, "halfsolve")) {
-        const lop_node adjoint = {.attr = {.i = {LOP_H, 0, 0, 0}}};
-        const tv *x = solve(p, a, b), *bh = zip(p, &adjoint, b, NULL, 2, b->n, b->m, do_mode);
-        x = x && bh ? matmul(p, bh, x) : NULL;
-        return x && node->attr.i[1] ? diagonal(p, &(lop_node){0}, x) : x;
-    }
+    if (!strcmp(s, "halfsolve")) return halfsolve(p, node, a, b);
+    if (!strcmp(s, "several") || !strcmp(s, "pack")) return in_a_row(p, node);
     if (!strcmp(s, "trisolve")) return trisolve(p, node, a, b);
     if (!strcmp(s, "div"))
         return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");

@@ -90,3 +90,24 @@ static const tv *sparse(ip *p, const lop_node *node) {
     }
     return t;
 }
+
+static const tv *halfsolve(ip *p, const lop_node *node, const tv *a, const tv *b) {
+    const lop_node adjoint = {.attr = {.i = {LOP_H, 0, 0, 0}}};
+    const tv *x = solve(p, a, b), *bh = zip(p, &adjoint, b, NULL, 2, b->n, b->m, do_mode);
+    x = x && bh ? matmul(p, bh, x) : NULL;
+    return x && node->attr.i[1] ? diagonal(p, &(lop_node){0}, x) : x;
+}
+
+/* All elements of the children, row by row, in one column. */
+static const tv *in_a_row(ip *p, const lop_node *node) {
+    const lop_shape none = {0};
+    tv *y = blank(p, &none, 2, lop_rows(node), 1);
+    int64_t at = 0;
+    for (int i = 0; i < node->n; i++) {
+        const tv *a = ip_eval(p, node->child[i]);
+        if (!a) return NULL;
+        memcpy(y->v + at, a->v, (size_t)(a->m * a->n) * sizeof *a->v);
+        at += a->m * a->n;
+    }
+    return y;
+}

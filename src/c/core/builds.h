@@ -63,9 +63,10 @@ LOP_BUILD(compose);
 LOP_BUILD(view_permutation);
 LOP_BUILD(drop_conj);
 LOP_BUILD(view_offdiag);
-/* chain_build.c: planned, see chain.h */
+/* chain_rows.c: planned, see chain.h */
 LOP_BUILD(chain_apply);
 LOP_BUILD(chain_dense);
+LOP_BUILD(dense_several);
 LOP_BUILD(chain_diagonal);
 LOP_BUILD(chain_trace);
 LOP_BUILD(chain_element);

@@ -353,9 +353,9 @@ static double group_apply(lop_chmemo *m, int g, bool transposed, int64_t k) {
 double lop_chain_cost(const lop_chain *ch, const lop_chstate *st, lop_chdp *keep) {
     lop_chmemo m = {.ch = ch};
     lop_chmemo_open(&m, ch, st);
-    if (st->group[0].n == 1) m.keep = keep;
-    double total = group_dense(&m, 0);
-    for (int g = 1; g < st->ngroup; g++)
-        if (st->group[g].shared) total += group_dense(&m, g);
+    double total = 0;
+    if (ch->nroot == 1 && st->group[0].n == 1) m.keep = keep;
+    for (int g = 0; g < st->ngroup; g++)
+        if (g < ch->nroot || st->group[g].shared) total += group_dense(&m, g);
     return total;
 }

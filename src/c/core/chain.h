@@ -63,7 +63,7 @@ typedef struct lop_chgroup {
     int16_t opened;
 } lop_chgroup;
 
-/* Group 0 is the root. */
+/* Groups 0 to nroot - 1 of the chain are the roots. */
 typedef struct lop_chstate {
     int nterm, ngroup;
     lop_chgroup group[LOP_CH_GROUPS];
@@ -99,6 +99,7 @@ typedef struct lop_chain {
     lop_dtype dt;     /* in which all is computed */
     bool batched;
     lop_shape batch; /* of the whole */
+    int nroot;
     int natom;
     lop_atom atom[LOP_CH_ATOMS];
     lop_chstate state; /* as read; after the search, the best */
@@ -126,6 +127,9 @@ typedef struct lop_chmemo {
  * operator is applied to. */
 bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *op,
                     const lop_node *x);
+/* Several operators, to be computed together. */
+bool lop_chain_read_several(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, int n,
+                            const lop_node *const *op);
 /* The factors of one more operator, or of its inverse, at the end of a term. */
 bool lop_chain_term(lop_chain *ch, const lop_node *op, bool inverse, lop_chterm *t);
 /* The sum or product that an atom is, as a group of its own, shared; -1: no room, or nothing in it.

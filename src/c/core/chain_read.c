@@ -183,7 +183,7 @@ static bool read_group(reader *r, lop_chterm *t, const lop_node *node, int mode)
     r->nest--;
     if (!ok) return false;
     g->real = group_is_real(r, g);
-    for (int i = 1; i < at; i++)
+    for (int i = r->ch->nroot; i < at; i++)
         if (groups_equal(st, &st->group[i], g) && at + 1 == st->ngroup) {
             st->ngroup--;
             st->nterm = terms;
@@ -269,8 +269,20 @@ static bool read_sum(reader *r, lop_chgroup *g, const lop_node *node, int mode, 
     return ok;
 }
 
-bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *op,
-                    const lop_node *x) {
+static bool read_root(reader *r, lop_chgroup *g, const lop_node *op, const lop_node *x) {
+    lop_sym s;
+    int at;
+    lop_chterm t = {.re = 1};
+    if (!x) return read_sum(r, g, op, 0, t);
+    if (!term_new(r, g, &at) || !read_term(r, &t, op, 0, false) || !atom_of(r->ch, x, &s) ||
+        !put(r, &t, s))
+        return false;
+    r->st->term[at] = t;
+    return true;
+}
+
+static bool read_roots(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, int n, const lop_node *const *op,
+                       const lop_node *x) {
     lop_chstate *st = &ch->state;
     reader r = {.ch = ch, .st = st};
     ch->ctx = ctx;
@@ -281,23 +293,24 @@ bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *o
     ch->batch.ndim = 0;
     ch->natom = ch->states = 0;
     st->nterm = 0;
-    st->ngroup = 1;
-    lop_chgroup *g = &st->group[0];
-    *g = (lop_chgroup){.rows = lop_rows(op), .cols = x ? lop_cols(x) : lop_cols(op)};
-    lop_sym s;
+    ch->nroot = st->ngroup = n;
     if (!lop_is_blas(dt)) return false;
-    if (!x) {
-        if (!read_sum(&r, g, op, 0, (lop_chterm){.re = 1})) return false;
-    } else {
-        int at;
-        lop_chterm t = {.re = 1};
-        if (!term_new(&r, g, &at) || !read_term(&r, &t, op, 0, false) || !atom_of(ch, x, &s) ||
-            !put(&r, &t, s))
-            return false;
-        st->term[at] = t;
+    for (int i = 0; i < n; i++) {
+        lop_chgroup *g = &st->group[i];
+        *g = (lop_chgroup){.rows = lop_rows(op[i]), .cols = lop_cols(x ? x : op[i])};
+        if (!read_root(&r, g, op[i], x)) return false;
+        g->real = group_is_real(&r, g);
     }
-    g->real = group_is_real(&r, g);
     return true;
+}
+
+bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *op,
+                    const lop_node *x) {
+    return read_roots(ch, ctx, dt, 1, &op, x);
+}
+bool lop_chain_read_several(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, int n,
+                            const lop_node *const *op) {
+    return n < LOP_CH_GROUPS / 2 && read_roots(ch, ctx, dt, n, op, NULL);
 }
 
 int lop_chain_open(lop_chain *ch, lop_chstate *st, int atom) {

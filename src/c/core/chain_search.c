@@ -91,8 +91,9 @@ bool lop_chain_tidy(const lop_chain *ch, lop_chstate *st) {
 }
 
 /* Terms and groups that nothing leads to any more, so that no move is tried on them. */
-static void sweep_dead(lop_chstate *st) {
-    bool live[LOP_CH_GROUPS] = {true}, used[LOP_CH_TERMS] = {false}, more = true;
+static void sweep_dead(const lop_chain *ch, lop_chstate *st) {
+    bool live[LOP_CH_GROUPS] = {false}, used[LOP_CH_TERMS] = {false}, more = true;
+    for (int g = 0; g < ch->nroot; g++) live[g] = true;
     while (more) {
         more = false;
         for (int g = 0; g < st->ngroup; g++)
@@ -127,7 +128,7 @@ static void try_state(search *s, const char *move) {
     if (ch->states >= LOP_CH_STATES) return;
     ch->states++;
     lop_chain_tidy(ch, &s->trial);
-    sweep_dead(&s->trial);
+    sweep_dead(ch, &s->trial);
     double cost = lop_chain_cost(ch, &s->trial, NULL);
     if (cost < s->best_cost * (1 - 1e-6)) {
         s->best = s->trial;
@@ -290,7 +291,7 @@ static void try_factors(search *s) {
 }
 
 static void try_groups(search *s) {
-    for (int g = 1; g < s->now.ngroup; g++) {
+    for (int g = s->ch->nroot; g < s->now.ngroup; g++) {
         int count = 0;
         for (int t = 0; t < s->now.nterm; t++)
             for (int j = 0; j < s->now.term[t].n; j++)
@@ -320,9 +321,8 @@ static void climb(search *s) {
     } while (s->ch->states < LOP_CH_STATES);
 }
 
-/* A sum within term `at` of the root, multiplied out. */
-static bool spread_term(const lop_chain *ch, lop_chstate *st, int at) {
-    lop_chgroup *root = &st->group[0];
+/* A sum within term `at` of a root, multiplied out. */
+static bool spread_term(const lop_chain *ch, lop_chstate *st, lop_chgroup *root, int at) {
     const lop_chterm t = st->term[root->term[at]];
     int j = 0;
     while (j < t.n && (!lop_sym_is_group(t.f[j]) || lop_sym_inverse(t.f[j]))) j++;
@@ -345,18 +345,20 @@ static bool spread_term(const lop_chain *ch, lop_chstate *st, int at) {
  * so that parts are seen to be shared. Of a single product only where it is a sum applied at once.
  */
 static bool spread(const lop_chain *ch, lop_chstate *st) {
-    const lop_chgroup *root = &st->group[0];
+    lop_chgroup *root = st->group;
     const lop_chterm *t = &st->term[root->term[0]];
-    if (root->n == 1 && (t->n != 2 || !lop_sym_is_group(t->f[0]) || t->re != 1 || t->im != 0))
+    if (ch->nroot == 1 && root->n == 1 &&
+        (t->n != 2 || !lop_sym_is_group(t->f[0]) || t->re != 1 || t->im != 0))
         return false;
     bool any = false;
-    for (int i = 0, n = root->n; i < n; i++) any |= spread_term(ch, st, i);
+    for (; root < st->group + ch->nroot; root++)
+        for (int i = 0, n = root->n; i < n; i++) any |= spread_term(ch, st, root, i);
     return any;
 }
 
 static void settle(search *s) {
     lop_chain_tidy(s->ch, &s->now);
-    sweep_dead(&s->now);
+    sweep_dead(s->ch, &s->now);
     s->ch->states++;
     s->moved = false;
     s->cost = lop_chain_cost(s->ch, &s->now, s->keep);
@@ -403,12 +405,12 @@ static void mark(const lop_chstate *st, int g, unsigned from, unsigned *reached)
 }
 
 /* Is something computed once for both sides of an inverse? */
-static bool crosses(const lop_chstate *st) {
+static bool crosses(const lop_chain *ch, const lop_chstate *st) {
     unsigned reached[LOP_CH_GROUPS] = {0};
-    mark(st, 0, 1, reached);
-    for (int g = 1; g < st->ngroup; g++)
+    for (int g = 0; g < ch->nroot; g++) mark(st, g, 1, reached);
+    for (int g = ch->nroot; g < st->ngroup; g++)
         if (st->group[g].opened) mark(st, g, 1U << g, reached);
-    for (int g = 1; g < st->ngroup; g++)
+    for (int g = ch->nroot; g < st->ngroup; g++)
         if (st->group[g].shared && (reached[g] & (reached[g] - 1))) return true;
     return false;
 }
@@ -427,7 +429,7 @@ static void with_inverses_open(search *s) {
     }
     if (!any || ch->states >= LOP_CH_STATES) return;
     settle(s);
-    if (!s->moved || !crosses(&s->now)) return;
+    if (!s->moved || !crosses(ch, &s->now)) return;
     ch->state = s->now;
     ch->known = false;
 }
@@ -442,7 +444,7 @@ void lop_chain_search(lop_chain *ch) {
     double cost = s.cost;
     bool spreads = spread(ch, &other);
     *first = s.now;
-    ch->known = !s.moved && s.now.group[0].n == 1;
+    ch->known = !s.moved && ch->nroot == 1 && s.now.group[0].n == 1;
     s.keep = NULL;
     if (spreads) {
         s.now = other;

@@ -317,6 +317,17 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
     return true;
 }
 
+bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at) {
+    lop_slot *s = &e->plan->slot[slot];
+    const lop_slot *w = &e->plan->slot[whole];
+    if (s->kind != LOP_S_TEMP || s->alias >= 0 || s->late || w->late || w->alias >= 0 ||
+        s->dt != w->dt || s->batch != 1 || w->batch != 1)
+        return false;
+    s->alias = whole;
+    s->shift = at;
+    return true;
+}
+
 void lop_emit_c_order(lop_emit *e, int slot) {
     lop_slot *s = e->plan->slot;
     unflip(e->plan, slot);

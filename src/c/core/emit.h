@@ -119,6 +119,9 @@ bool lop_emit_alias(lop_emit *e, int out, int in);
  * one does so in the other. `part` is a temporary that has no other name; dtype and batch agree.
  * False when it cannot be (the caller then copies). */
 bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col);
+/* Makes a temporary the elements of `whole` (in C order) from `at` on, row by row. False when it
+ * cannot be (the caller then copies). */
+bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at);
 /* Makes the step just appended, which transposes `in` into `out`, a mere change of strides where
  * that can be: `out` (or, where `out` is the result, `in`) becomes the other's memory, transposed.
  */

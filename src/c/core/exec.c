@@ -232,7 +232,8 @@ static lop_mat mat_of_temp(const lop_frame *f, int slot) {
     int64_t row, col;
     int whole = whole_of(p, slot, &row, &col), base = whole;
     const lop_slot *w = &p->slot[whole];
-    while (p->slot[base].alias >= 0) base = p->slot[base].alias;
+    int64_t shift = 0;
+    for (; p->slot[base].alias >= 0; base = p->slot[base].alias) shift += p->slot[base].shift;
     const lop_slot *b = &p->slot[base];
     lop_mat m = {NULL, w->m, w->n, w->n, 1, w->dt};
     if (b->kind != LOP_S_TEMP)
@@ -240,7 +241,7 @@ static lop_mat mat_of_temp(const lop_frame *f, int slot) {
     else if (b->offset >= 0 && (!b->late || f->reserve))
         m.p = (b->late ? f->reserve : f->work) + b->offset;
     if (base == whole && b->kind != LOP_S_TEMP) m = f->mat[base];
-    if (m.p) m.p = (char *)m.p + (row * m.rs + col * m.cs) * (int64_t)lop_dtype_size(m.dt);
+    if (m.p) m.p = (char *)m.p + (shift + row * m.rs + col * m.cs) * (int64_t)lop_dtype_size(m.dt);
     m.m = p->slot[slot].m;
     m.n = p->slot[slot].n;
     return m;

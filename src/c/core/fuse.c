@@ -143,7 +143,7 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
     lop_step *add = &p->step[sum];
     const lop_slot *out = &p->slot[add->arg[0]];
     int x = add->arg[3 - k], y = add->arg[k];
-    bool turned = false, upright;
+    bool turned = false, upright, large = out->m >= LEAST && out->n >= LEAST;
     if (!same_sizes(out, &p->slot[x]) || !same_sizes(out, &p->slot[y])) return false;
     const lop_step *by = made_for(f, y, &turned), *scale = NULL;
     if (!by) return false;
@@ -154,13 +154,12 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
         if (!isfinite(scale->attr.re) || !isfinite(scale->attr.im) ||
             p->slot[scale->arg[1]].dt != out->dt)
             return false;
-        if (!(by && by->adds) && upright && scale->attr.re == -1 && scale->attr.im == 0) {
+        if (!(by && by->adds && large) && upright && scale->attr.re == -1 && scale->attr.im == 0) {
             minus(f, place, sum, x, scale);
             return true;
         }
     }
-    if (!by || !by->adds || (by->flags & LOP_STEP_SUM) || out->m < LEAST || out->n < LEAST)
-        return false;
+    if (!by || !by->adds || (by->flags & LOP_STEP_SUM) || !large) return false;
     onto(f, place, sum, x, by, scale, turned);
     return true;
 }

@@ -20,6 +20,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     h = mix(h, (uint64_t)s->dt + (s->flip ? 256 : 0));
     for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
+    if (s->shift) h = mix(h, (uint64_t)s->shift);
     return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
 }
 

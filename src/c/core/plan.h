@@ -26,7 +26,8 @@ typedef struct lop_slot {
     bool late;           /* TEMP: in the reserve */
     bool part, shared;   /* a block of that slot, at (row, col); other names lie on this one */
     int64_t row, col;
-    bool flip; /* alias only: transposed, and by which step were it a copy */
+    int64_t shift; /* alias only: begins so many elements further on */
+    bool flip;     /* alias only: transposed, and by which step were it a copy */
     int flip_step;
     bool need_c;     /* a kernel counts on C order: LEAF, OUT are bound so */
     int64_t offset;  /* TEMP: in the workspace */

@@ -287,6 +287,8 @@ const lop_rule lop_rule_table[] = {
     {"dense-prod-left", LOP_PUSH, "(todense@d (prod ?a ?b))",
      "(swap:1 (apply (view:1 ?b) (swap:1 (todense@d ?a))))", lop_when_flat, NULL,
      "(B^T A^T)^T: few rows are multiplied from the left"},
+    {"dense-several", LOP_PUSH, "(todense@d (several ?a ?b))", NULL, NULL, lop_build_dense_several,
+     "planned: several results together, what they share by cost"},
     {"dense-chain", LOP_PUSH, "(todense@d (prod ?a ?b))", NULL, NULL, lop_build_chain_dense,
      "planned: association, sharing, common factors by cost"},
     {"dense-terms", LOP_PUSH, "(todense@d (sum ?a ?b))", NULL, NULL, lop_build_chain_dense,
