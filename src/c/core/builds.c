@@ -382,9 +382,11 @@ LOP_BUILD(element_view) {
 LOP_BUILD(element_dense) {
     lop_attr at = {.i = {ATTR(m, 'k').i[0], ATTR(m, 'k').i[1], 0, 0}},
              d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
-    const lop_node *e;
-    lop_status st = lop_make1(mk, &lop_op_pick, &at, HOLE(m, 'a'), &e);
-    return st == LOP_OK ? wrap(mk, &lop_op_cast, &d, e, out) : st;
+    const lop_node *e, *a = HOLE(m, 'a');
+    bool sum = a->op != &lop_op_array; /* an expression is computed in the wider dtype */
+    lop_status st = lop_make1(mk, sum ? &lop_op_cast : &lop_op_pick, sum ? &d : &at, a, &e);
+    if (st != LOP_OK) return st;
+    return sum ? wrap(mk, &lop_op_pick, &at, e, out) : wrap(mk, &lop_op_cast, &d, e, out);
 }
 LOP_BUILD(element_eye) {
     lop_attr at = {.i = {ATTR(m, 'k').i[0] == ATTR(m, 'k').i[1] ? 0 : 1, 0, 0, 0}};
