@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._forms import as_operator
-from ._lazy import LazyArray, inverse
+from ._lazy import LazyArray
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -74,7 +74,7 @@ def inv(A: _OperatorLike) -> LinearOperator:
     array([0.5 , 0.25])
     """
     lazy = issubclass(type(A), LazyArray)  # isinstance asks operators for their __class__: slow
-    return inverse(A) if lazy else _core._build("inverse", as_operator(A))
+    return _core._lazy_inverse(A) if lazy else _core._build("inverse", as_operator(A))
 
 
 def trace(A: _OperatorLike) -> Any:

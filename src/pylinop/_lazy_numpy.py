@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._lazy import (
-    LazyArray,
-    _as_dtype,
+from ._lazy import LazyArray, lazy
+from ._lazy_build import (
+    _shape,
     apply_ufunc,
     inverse,
-    lazy,
     matmul,
     node,
     solve,
+    ufunc_dtype,
     view,
 )
 
@@ -129,7 +129,7 @@ for _f, _dtype in (
 
 
 @_row("shape")
-def _shape(a):
+def _shape_of(a):
     return a.shape
 
 
@@ -299,8 +299,8 @@ def _clip(a, a_min=None, a_max=None, out=None, **more):
 def _where(condition, *choices):
     if len(choices) != 2:
         return NotImplemented
-    shape = np.broadcast_shapes(*(np.shape(x) for x in (condition, *choices)))
-    dtype = np.add.resolve_dtypes((*map(_as_dtype, choices), None))[-1]
+    shape = np.broadcast_shapes(*map(_shape, (condition, *choices)))
+    dtype = ufunc_dtype(np.add, *choices)
     return LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))
 
 
