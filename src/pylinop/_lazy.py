@@ -121,11 +121,15 @@ class LazyArray(_core.Lazy):
 
     def trace(self, offset=0):
         """The sum of a diagonal; of a product without forming it."""
-        return np.trace(self, offset)
+        from . import _lazy_numpy
+
+        return _lazy_numpy.trace(self, offset) if self.ndim == 2 else np.trace(self, offset)
 
     def diagonal(self, offset=0):
         """A diagonal; of a product without forming it."""
-        return np.diagonal(self, offset)
+        from . import _lazy_numpy
+
+        return _lazy_numpy.diagonal(self, offset) if self.ndim == 2 else np.diagonal(self, offset)
 
     def sum(self, axis=None, dtype=None, keepdims=False):
         """The sum over axes."""

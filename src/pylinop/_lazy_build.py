@@ -212,8 +212,20 @@ def _elementwise(ufunc, method, inputs, kwargs):
 
         return _lazy_numpy.by_value(getattr(ufunc, method), args, kwargs)
     dtype = np.dtype(kwargs["dtype"]) if "dtype" in kwargs else ufunc_dtype(ufunc, *args)
-    shape = args[0].shape if len(args) == 1 else np.broadcast_shapes(*map(_shape, args))
-    return LazyArray("call", args, shape, dtype, (ufunc, kwargs))
+    return LazyArray("call", args, _together(ufunc, args), dtype, (ufunc, kwargs))
+
+
+def _together(ufunc, args):
+    """The shape of arguments broadcast together."""
+    if len(args) == 1:
+        return args[0].shape
+    shapes = [_shape(x) for x in args]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        text = f"{ufunc.__name__}: the shapes do not broadcast, {' and '.join(map(str, shapes))}"
+        lines = "".join(_errors.built(x) for x in args if is_lazy(x))
+        raise ValueError(text + lines) from None
 
 
 def cast(a, dtype):

@@ -38,6 +38,16 @@ def over_form(a):
     return _core.Dense(form.toarray() / c)
 
 
+def trace(form, offset=0):
+    """The trace of an operator."""
+    return form.trace() if offset == 0 else np.trace(form, offset)
+
+
+def diagonal(form, offset=0):
+    """A diagonal of an operator."""
+    return form.diagonal(offset)
+
+
 def failed(a, error):
     """Adds to an error the line that built the node it is from; a hook."""
     if isinstance(error, Exception) and "built at" not in str(error):

@@ -125,9 +125,24 @@ static bool is_single(const operand *x, int nd) {
     return x->nd <= nd;
 }
 
+/* An operator of ours as a node: new; Py_None (new): it may say its shape and dtype itself. */
+static PyObject *operator_leaf(py_state *s, PyObject *o) {
+    const lop_node *node = ((py_op *)o)->node;
+    npy_intp dim[LOP_MAXDIM];
+    if (!node || node->opaque) Py_RETURN_NONE;
+    for (int i = 0; i < node->shape.ndim; i++) dim[i] = (npy_intp)node->shape.dim[i];
+    PyObject *d = py_descr(node->dtype);
+    if (!d) return NULL;
+    py_lazy *made =
+        py_lazy_new(s, PY_OPERATOR, o, NULL, node->shape.ndim, dim, (PyArray_Descr *)d);
+    Py_DECREF(d);
+    return (PyObject *)made;
+}
+
 /* The operand as a node: new; Py_None (new): not a plain one. */
 static PyObject *node_of(py_state *s, PyObject *o) {
-    return py_is_lazy(s, o) ? Py_NewRef(o) : py_lazy_leaf(s, o);
+    if (py_is_lazy(s, o)) return Py_NewRef(o);
+    return !PyArray_CheckExact(o) && py_is_op(s, o) ? operator_leaf(s, o) : py_lazy_leaf(s, o);
 }
 
 /* -- nodes */
@@ -299,9 +314,28 @@ static PyObject *try_divide(py_state *s, const operand *x, const operand *y) {
     return try_multiple(s, PY_OVER, x, y);
 }
 
+static bool is_operator(const py_state *s, PyObject *o) {
+    return !py_is_lazy(s, o) && !PyArray_CheckExact(o) && py_is_op(s, o);
+}
+
+/* A sum with an operator. */
+static PyObject *try_beside(py_state *s, int u, PyObject *a, PyObject *b) {
+    PyObject *x = node_of(s, a), *y = x ? node_of(s, b) : NULL, *r = NULL;
+    operand p, q;
+    if (y && x != Py_None && y != Py_None && look(s, x, &p) && look(s, y, &q))
+        r = try_sum(s, u, &p, &q);
+    else if (y)
+        r = Py_NewRef(Py_NotImplemented);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return r;
+}
+
 static PyObject *try_binary(py_state *s, int u, PyObject *a, PyObject *b) {
     operand x, y;
     if (u == U_MATMUL) return try_matmul(s, a, b);
+    if ((u == U_ADD || u == U_SUB) && (is_operator(s, a) || is_operator(s, b)))
+        return try_beside(s, u, a, b);
     if (u > U_DIV || !look(s, a, &x) || !look(s, b, &y)) Py_RETURN_NOTIMPLEMENTED;
     if (u == U_MUL) return try_multiply(s, &x, &y);
     return u == U_DIV ? try_divide(s, &x, &y) : try_sum(s, u, &x, &y);
