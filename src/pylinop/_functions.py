@@ -73,8 +73,12 @@ def inv(A: _OperatorLike) -> LinearOperator:
     >>> pl.inv(pl.Diag([2.0, 4.0])) @ np.ones(2)
     array([0.5 , 0.25])
     """
-    lazy = issubclass(type(A), LazyArray)  # isinstance asks operators for their __class__: slow
-    return _core._lazy_inverse(A) if lazy else _core._build("inverse", as_operator(A))
+    form: Any = A
+    if issubclass(type(A), LazyArray):  # isinstance asks operators for their __class__: slow
+        form = _core._lazy_inverse(form)
+    else:
+        form = _core._build("inverse", as_operator(A))
+    return form  # type: ignore[no-any-return]
 
 
 def trace(A: _OperatorLike) -> Any:

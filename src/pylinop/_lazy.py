@@ -4,7 +4,8 @@ A LazyArray is a head, its arguments, a shape and a dtype: a node of the core (s
 with the methods here that are NumPy's functions under another name. *Linear* heads (leaf, operator,
 matmul, add, scale, over, view, inverse) have an operator form: a formula of them goes to the
 planner as one expression. All other heads name a NumPy function that runs on the values of its
-arguments. ``_lazy_build`` makes the nodes that the core does not, ``_lazy_eval`` computes with it."""
+arguments. ``_lazy_build`` makes the nodes that the core does not; ``_lazy_eval`` helps to compute.
+"""
 
 import operator
 from typing import Any
@@ -198,7 +199,7 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
     if isinstance(x, _core.Operator):
         if assume_a is not None:
             raise ValueError("assume_a is for arrays: an operator knows its properties")
-        return LazyArray("operator", (x,), x.shape, x.dtype)
+        return LazyArray("operator", (x,), x.shape, x.dtype or _dtype_of_arrays(x))
     from ._forms import as_array
 
     a = as_array(x)
@@ -212,6 +213,19 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
         made._form = form
         return made
     return LazyArray("leaf", (a,), a.shape, a.dtype)
+
+
+def _dtype_of_arrays(op):
+    """The dtype of an operator that does not say it: of its arrays together."""
+    from ._forms import arrays_of
+
+    arrays = arrays_of(op)
+    if not arrays:
+        raise TypeError(
+            f"lazy takes operators that say their dtype, this {type(op).__name__} "
+            f"{op.shape} does not: give it dtype="
+        )
+    return np.result_type(*arrays)
 
 
 def evaluate(*expressions: Any) -> Any:

@@ -1,5 +1,5 @@
-"""LazyArrays made where the core does not make them itself: integers, mixed dtypes, lists, keywords,
-the ufuncs without a row in py_lazy_arith.c, indices by arrays; and the words of their errors."""
+"""LazyArrays that the core does not make by itself: of integers, mixed dtypes, lists, keywords, of
+ufuncs without a row in py_lazy_arith.c, of indices by arrays; and the words of their errors."""
 
 from typing import Any
 
@@ -66,9 +66,7 @@ def mismatch(a, b):
 
 def not_square(a):
     """Raises what is wrong with an inverse; a hook."""
-    raise _errors.LinAlgError(
-        f"inv needs a square matrix, got shape {a.shape}" + _errors.built(a)
-    )
+    raise _errors.LinAlgError(f"inv needs a square matrix, got shape {a.shape}" + _errors.built(a))
 
 
 def inverse_dtype(a):
@@ -189,6 +187,8 @@ def _refuse_operators(a, b):
 
 def array_ufunc(ufunc, method, *inputs, out=None, **kwargs):
     """``__array_ufunc__`` of what the core leaves; a hook."""
+    if len(inputs) == 1 and method == "__call__" and out is None and not kwargs:
+        return unary(ufunc, inputs[0])
     return apply_ufunc(ufunc, method, inputs, out, kwargs)
 
 
@@ -200,8 +200,10 @@ def binary(ufunc, a, b):
 
 
 def unary(ufunc, a):
-    """Likewise of one operand."""
-    return apply_ufunc(ufunc, "__call__", (a,))
+    """A ufunc of one LazyArray; a hook."""
+    if ufunc.nout > 1 or ufunc.signature is not None or ufunc in (np.negative, np.conjugate):
+        return apply_ufunc(ufunc, "__call__", (a,))
+    return LazyArray("call", (a,), a.shape, ufunc_dtype(ufunc, a), (ufunc, {}))
 
 
 def _elementwise(ufunc, method, inputs, kwargs):

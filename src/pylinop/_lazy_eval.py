@@ -1,5 +1,5 @@
-"""What the core's evaluator of LazyArrays (src/c/py/py_lazy_eval.c) leaves to Python: parts, divided
-matrices, the words around an error, what several expressions share, explanations."""
+"""What the core's evaluator of LazyArrays (src/c/py/py_lazy_eval.c) leaves to Python: parts,
+divided matrices, the words around an error, what several expressions share, explanations."""
 
 import numpy as np
 
@@ -15,9 +15,17 @@ def _array(x):
     return x._args[0] if x._value is None and x._head == "leaf" else x._value
 
 
+def _part(form, key):
+    """``form[key]``, of the dense form where operators do not take such a key."""
+    try:
+        return form[key]
+    except NotImplementedError:
+        return form.toarray()[key]
+
+
 def part_form(a):
     """The form of an index into a form; a hook."""
-    part = a._args[0]._form[a._more]
+    part = _part(a._args[0]._form, a._more)
     return part if isinstance(part, _core.Operator) else _core.Dense(part)
 
 
@@ -25,7 +33,7 @@ def indexed(a):
     """The value of an index, into the argument's value where it is at hand; a hook."""
     x = a._args[0]
     array = _array(x)
-    part = (x._form if array is None else array)[a._more]
+    part = _part(x._form, a._more) if array is None else array[a._more]
     return part.toarray() if isinstance(part, _core.Operator) else part
 
 

@@ -41,9 +41,9 @@ typedef struct py_state {
     bool placed;                     /* the line to remember is `code`, not the caller's */
     PyCodeObject *code;              /* owned; may be NULL */
     int lasti;
-    PyObject *matmul;                /* np.matmul */
-    PyObject *matvec_name;           /* "_matvec", interned */
-    PyObject *home;                  /* bytes: the package's folder, whose frames are skipped */
+    PyObject *matmul;      /* np.matmul */
+    PyObject *matvec_name; /* "_matvec", interned */
+    PyObject *home;        /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
     bool process_fft, process_provenance;       /* outside `with` */
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */

@@ -526,8 +526,7 @@ PyObject *py_dense(py_state *s, PyArrayObject *a) {
     for (int i = 0; i < shape.ndim; i++) shape.dim[i] = PyArray_DIM(a, i);
     const lop_node *leaf = NULL, *node = NULL;
     lop_status st = lop_node_leaf(&s->ctx, dt, 2, &shape, &leaf, &err);
-    if (st == LOP_OK)
-        st = lop_node_make(&s->ctx, &lop_op_dense, NULL, 1, &leaf, NULL, &node, &err);
+    if (st == LOP_OK) st = lop_node_make(&s->ctx, &lop_op_dense, NULL, 1, &leaf, NULL, &node, &err);
     uint64_t serial = leaf ? leaf->serial : 0;
     lop_node_unref(leaf);
     if (st != LOP_OK) return py_raise(s, st, &err, NULL, "build");

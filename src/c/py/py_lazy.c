@@ -8,10 +8,10 @@
 #include <structmember.h>
 
 static const char *const heads[] = {
-    [PY_LEAF] = "leaf",   [PY_OPERATOR] = "operator", [PY_MATMUL] = "matmul",
-    [PY_ADD] = "add",     [PY_SCALE] = "scale",       [PY_OVER] = "over",
-    [PY_VIEW] = "view",   [PY_INVERSE] = "inverse",   [PY_INDEX] = "index",
-    [PY_CALL] = "call",   [PY_OF_FORM] = "of form",   [PY_GONE] = "gone"};
+    [PY_LEAF] = "leaf", [PY_OPERATOR] = "operator", [PY_MATMUL] = "matmul",
+    [PY_ADD] = "add",   [PY_SCALE] = "scale",       [PY_OVER] = "over",
+    [PY_VIEW] = "view", [PY_INVERSE] = "inverse",   [PY_INDEX] = "index",
+    [PY_CALL] = "call", [PY_OF_FORM] = "of form",   [PY_GONE] = "gone"};
 
 /* -- life */
 
@@ -125,8 +125,7 @@ static bool fits(py_state *s, py_head head, PyObject *args, PyObject *more, int 
         return head == PY_CALL || (n == 1 && py_is_lazy(s, PyTuple_GET_ITEM(args, 0)) &&
                                    ((py_lazy *)PyTuple_GET_ITEM(args, 0))->nd >= 2);
     }
-    bool pair =
-        head == PY_MATMUL || head == PY_ADD || head == PY_SCALE || head == PY_OVER;
+    bool pair = head == PY_MATMUL || head == PY_ADD || head == PY_SCALE || head == PY_OVER;
     if (n != (pair ? 2 : 1)) return false;
     PyObject *a = PyTuple_GET_ITEM(args, 0), *b = pair ? PyTuple_GET_ITEM(args, 1) : NULL;
     if (head == PY_LEAF) return PyArray_CheckExact(a);
@@ -355,8 +354,7 @@ done:
 }
 
 static PyMethodDef methods[] = {
-    {"toarray", toarray, METH_NOARGS,
-     "toarray($self)\n--\n\nThe value, in an array of its own."},
+    {"toarray", toarray, METH_NOARGS, "toarray($self)\n--\n\nThe value, in an array of its own."},
     {"__array__", (PyCFunction)(void (*)(void))array, METH_VARARGS | METH_KEYWORDS, NULL},
     {"__array_ufunc__", (PyCFunction)(void (*)(void))py_lazy_array_ufunc,
      METH_FASTCALL | METH_KEYWORDS, NULL},

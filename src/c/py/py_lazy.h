@@ -62,8 +62,7 @@ PyObject *py_lazy_matmul(PyObject *a, PyObject *b); /* the slot */
 PyObject *py_lazy_view(py_state *s, py_lazy *self, int mode);
 PyObject *py_lazy_inverse(py_state *s, py_lazy *self);
 PyObject *py_lazy_scaled(py_state *s, py_lazy *a, PyObject *c);
-PyObject *py_lazy_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n,
-                              PyObject *names);
+PyObject *py_lazy_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
 PyObject *py_lazy_index(PyObject *self, PyObject *key); /* the slot */
 extern PyType_Slot py_lazy_arith_slots[];
 int py_lazy_import(py_state *s); /* NumPy's functions that have a row; 0, or -1 */

@@ -30,10 +30,10 @@ enum {
 };
 
 static const char *const ufuncs[NUFUNC] = {
-    "matmul",      "add",         "subtract",   "multiply",    "true_divide", "negative",
-    "conjugate",   "floor_divide", "remainder", "power",       "bitwise_and", "bitwise_or",
-    "bitwise_xor", "absolute",    "less",       "less_equal",  "equal",       "not_equal",
-    "greater",     "greater_equal"};
+    "matmul",      "add",        "subtract",     "multiply",  "true_divide",
+    "negative",    "conjugate",  "floor_divide", "remainder", "power",
+    "bitwise_and", "bitwise_or", "bitwise_xor",  "absolute",  "less",
+    "less_equal",  "equal",      "not_equal",    "greater",   "greater_equal"};
 
 int py_lazy_import(py_state *s) {
     PyObject *numpy = PyImport_ImportModule("numpy");
@@ -133,8 +133,7 @@ static PyObject *operator_leaf(py_state *s, PyObject *o) {
     for (int i = 0; i < node->shape.ndim; i++) dim[i] = (npy_intp)node->shape.dim[i];
     PyObject *d = py_descr(node->dtype);
     if (!d) return NULL;
-    py_lazy *made =
-        py_lazy_new(s, PY_OPERATOR, o, NULL, node->shape.ndim, dim, (PyArray_Descr *)d);
+    py_lazy *made = py_lazy_new(s, PY_OPERATOR, o, NULL, node->shape.ndim, dim, (PyArray_Descr *)d);
     Py_DECREF(d);
     return (PyObject *)made;
 }
@@ -186,8 +185,7 @@ PyObject *py_lazy_view(py_state *s, py_lazy *self, int mode) {
     mode &= LOP_H;
     if (mode == 0) return Py_NewRef((PyObject *)self);
     int nd = self->nd;
-    py_lazy *made =
-        py_lazy_new(s, PY_VIEW, (PyObject *)self, NULL, nd, self->dim, self->dtype);
+    py_lazy *made = py_lazy_new(s, PY_VIEW, (PyObject *)self, NULL, nd, self->dim, self->dtype);
     if (!made) return NULL;
     made->mode = (uint8_t)mode;
     if (mode & LOP_T) {
@@ -204,8 +202,7 @@ PyObject *py_lazy_inverse(py_state *s, py_lazy *self) {
     PyObject *d = is_plain(self->dtype) ? Py_NewRef((PyObject *)self->dtype)
                                         : py_call_hook(s, "lazy_inverse_dtype", &o, 1);
     if (!d) return NULL;
-    py_lazy *made =
-        py_lazy_new(s, PY_INVERSE, o, NULL, self->nd, self->dim, (PyArray_Descr *)d);
+    py_lazy *made = py_lazy_new(s, PY_INVERSE, o, NULL, self->nd, self->dim, (PyArray_Descr *)d);
     Py_DECREF(d);
     return (PyObject *)made;
 }

@@ -156,7 +156,7 @@ static PyObject *scaled_form(const py_lazy *a) {
 
 static PyObject *one_form(const py_lazy *a) {
     py_op *x = (py_op *)form_of(py_lazy_arg(a, 0));
-    PyObject *r = !x                       ? NULL
+    PyObject *r = !x                      ? NULL
                   : a->head == PY_INVERSE ? py_inverse(a->s, x, false)
                                           : py_view(a->s, x, a->mode);
     Py_XDECREF((PyObject *)x);

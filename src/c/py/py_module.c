@@ -200,9 +200,7 @@ static py_lazy *lazy_arg(PyObject *module, PyObject *o) {
     return NULL;
 }
 
-static PyObject *lazy_leaf(PyObject *module, PyObject *o) {
-    return py_lazy_leaf(state(module), o);
-}
+static PyObject *lazy_leaf(PyObject *module, PyObject *o) { return py_lazy_leaf(state(module), o); }
 
 static PyObject *lazy_inverse(PyObject *module, PyObject *o) {
     py_lazy *a = lazy_arg(module, o);
