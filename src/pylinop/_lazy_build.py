@@ -214,16 +214,17 @@ def _elementwise(ufunc, method, inputs, kwargs):
 
         return _lazy_numpy.by_value(getattr(ufunc, method), args, kwargs)
     dtype = np.dtype(kwargs["dtype"]) if "dtype" in kwargs else ufunc_dtype(ufunc, *args)
-    return LazyArray("call", args, _together(ufunc, args), dtype, (ufunc, kwargs))
+    return LazyArray("call", args, together(ufunc, args), dtype, (ufunc, kwargs))
 
 
-def _together(ufunc, args):
+def together(ufunc, args):
     """The shape of arguments broadcast together."""
-    if len(args) == 1:
-        return args[0].shape
     shapes = [_shape(x) for x in args]
+    widest = max(shapes, key=len)
+    if all(shape in (widest, ()) for shape in shapes):
+        return widest
     try:
-        return np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*shapes)  # 5 us
     except ValueError:
         text = f"{ufunc.__name__}: the shapes do not broadcast, {' and '.join(map(str, shapes))}"
         lines = "".join(_errors.built(x) for x in args if is_lazy(x))

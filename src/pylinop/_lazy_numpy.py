@@ -8,12 +8,12 @@ import numpy as np
 from . import _core, _lazy_eval
 from ._lazy import LazyArray, lazy
 from ._lazy_build import (
-    _shape,
     apply_ufunc,
     inverse,
     matmul,
     node,
     solve,
+    together,
     ufunc_dtype,
     view,
 )
@@ -309,7 +309,7 @@ def _clip(a, a_min=None, a_max=None, out=None, **more):
 def _where(condition, *choices):
     if len(choices) != 2:
         return NotImplemented
-    shape = np.broadcast_shapes(*map(_shape, (condition, *choices)))
+    shape = together(np.where, (condition, *choices))
     dtype = ufunc_dtype(np.add, *choices)
     return LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))
 

@@ -86,7 +86,15 @@ static bool look(const py_state *s, PyObject *o, operand *x) {
         x->nd = PyArray_NDIM(a);
         x->dim = PyArray_DIMS(a);
         x->dtype = PyArray_DESCR(a);
-        return true;
+        return PyTypeNum_ISNUMBER(PyArray_TYPE(a)) || PyTypeNum_ISBOOL(PyArray_TYPE(a));
+    }
+    if (PyArray_IsScalar(o, Number)) {
+        PyArray_Descr *d = PyArray_DescrFromScalar(o);
+        bool known = d && PyTypeNum_ISNUMBER(d->type_num);
+        x->dtype = d; /* one of NumPy's own, which live as long as NumPy */
+        Py_XDECREF((PyObject *)d);
+        if (!d) PyErr_Clear();
+        return known;
     }
     x->imaginary = PyComplex_CheckExact(o);
     return x->imaginary || PyFloat_CheckExact(o) || PyLong_CheckExact(o);
@@ -228,15 +236,25 @@ PyObject *py_lazy_scaled(py_state *s, py_lazy *a, PyObject *c) {
     return multiple(s, PY_SCALE, a, c);
 }
 
-/* An element-wise function of plain operands; Py_NotImplemented (new): they are not. */
+/* The dtype that a ufunc gives: new. */
+static PyArray_Descr *result_of(py_state *s, int u, const operand *x, const operand *y) {
+    operand same = {.dtype = x->dtype};
+    PyArray_Descr *d = u <= U_CONJ ? common(x, y ? y : &same) : NULL;
+    if (d) return (PyArray_Descr *)Py_NewRef((PyObject *)d);
+    PyObject *args[3] = {s->ufunc[u], x->o, y ? y->o : NULL};
+    return (PyArray_Descr *)py_call_hook(s, "lazy_dtype", args, y ? 3 : 2);
+}
+
+/* An element-wise function; Py_NotImplemented (new): the shapes do not broadcast. */
 static PyObject *call(py_state *s, int u, const operand *x, const operand *y) {
     npy_intp dim[NPY_MAXDIMS];
-    operand one = {.dtype = x->dtype};
-    PyArray_Descr *d = common(x, y ? y : &one);
     int nd = y ? broadcast(x->nd, x->dim, y->nd, y->dim, dim) : x->nd;
-    if (!d || nd < 0) Py_RETURN_NOTIMPLEMENTED;
+    if (nd < 0) Py_RETURN_NOTIMPLEMENTED;
+    PyArray_Descr *d = result_of(s, u, x, y);
+    if (!d) return NULL;
     py_lazy *made = py_lazy_new(s, PY_CALL, x->o, y ? y->o : NULL, nd, y ? dim : x->dim, d);
     if (made) made->more = Py_NewRef(s->call[u]);
+    Py_DECREF((PyObject *)d);
     return (PyObject *)made;
 }
 
@@ -333,7 +351,8 @@ static PyObject *try_binary(py_state *s, int u, PyObject *a, PyObject *b) {
     if (u == U_MATMUL) return try_matmul(s, a, b);
     if ((u == U_ADD || u == U_SUB) && (is_operator(s, a) || is_operator(s, b)))
         return try_beside(s, u, a, b);
-    if (u > U_DIV || !look(s, a, &x) || !look(s, b, &y)) Py_RETURN_NOTIMPLEMENTED;
+    if (!look(s, a, &x) || !look(s, b, &y)) Py_RETURN_NOTIMPLEMENTED;
+    if (u > U_CONJ) return call(s, u, &x, &y);
     if (u == U_MUL) return try_multiply(s, &x, &y);
     return u == U_DIV ? try_divide(s, &x, &y) : try_sum(s, u, &x, &y);
 }
