@@ -162,19 +162,20 @@ def nodes():
             case = Case(
                 "", "", {"product": a @ (b @ x), "sum": a @ x + b @ x, "transpose": a.T @ x}[what]
             )
-            A, B = pl.Dense(a), pl.Dense(b)
-            for word, on in (("its line kept", True), ("no line kept", False)):
-                case.add(
-                    "pylinop",
-                    f"pylinop {code}, {word}",
-                    code,
-                    check,
-                    setup=f"pl.config(provenance={on})",
-                    pl=pl,
-                    A=A,
-                    B=B,
-                    x=x,
-                )
+            for face, take in (("", pl.Dense), ("lazy ", pl.lazy)):
+                A, B = take(a), take(b)
+                for word, on in (("its line kept", True), ("no line kept", False)):
+                    case.add(
+                        "pylinop",
+                        f"pylinop {face}{code}, {word}",
+                        code,
+                        check,
+                        setup=f"pl.config(provenance={on})",
+                        pl=pl,
+                        A=A,
+                        B=B,
+                        x=x,
+                    )
             unit(case)
             case.contenders[-1].check = "x0"
             case.contenders[-1].names["x0"] = case.expected
@@ -208,12 +209,13 @@ def nodes():
                 "0.44 x (0.15 us where d * x takes 0.34)",
                 "0.29 x (0.1 us where d * x takes 0.34)",
             )
-            case.goal(
-                f"pylinop {code}, its line kept", UNIT, 0.44, f"node {code}, its line kept", said[0]
-            )
-            case.goal(
-                f"pylinop {code}, no line kept", UNIT, 0.29, f"node {code}, no line kept", said[1]
-            )
+            for face in ("", "lazy "):
+                for word, ratio, text in (
+                    ("its line kept", 0.44, said[0]),
+                    ("no line kept", 0.29, said[1]),
+                ):
+                    name = f"{face}{code}, {word}"
+                    case.goal(f"pylinop {name}", UNIT, ratio, f"node {name}", text)
             return case
 
         yield f"overhead/node-{what}", build
@@ -372,12 +374,52 @@ def composed():
         hand = "x"
         for letter in "jihgfedcba":
             hand = f"{letter} @ ({hand})"
+        clear = pl._core._clear_store  # plans and derived values go: the next call plans
+        first = f"clear(); y = ({code}) @ x"
+        case.add("pylinop", "pylinop planned anew", first, "y", clear=clear, x=x, **names)
         case.add("pylinop", "pylinop built anew", f"({code}) @ x", x=x, **names)
+        lazies = dict(zip("abcdefghij", map(pl.lazy, d)))
+        case.add("pylinop", "pylinop built anew, lazy", f"np.asarray(({code}) @ x)", x=x, **lazies)
         case.add("pylinop", "pylinop E @ x, E kept", "E @ x", E=eval(code, dict(names)), x=x)
         case.add("hand", "numpy a @ (b @ (c @ ...))", hand, x=x, **raw)
         return case
 
     yield "overhead/chain-of-10", chain
+
+
+def lazy_formulas():
+    """The same formula of four operands written with operators and with LazyArrays."""
+    for what, code, hand in (
+        ("sum", "(A @ B + C) @ x", "a @ (b @ x) + c @ x"),
+        ("solve", "inv(A.T @ A + C) @ (A.T @ x)", "solve(a.T @ a + c, a.T @ x)"),
+        ("trace", "(A @ B + C).trace()", "np.trace(a @ b + c)"),
+        ("vectors", "2.0 * x + y * x - y", "2.0 * x + y * x - y"),
+    ):
+
+        def build(what=what, code=code, hand=hand):
+            g = rng()
+            a, b = g.standard_normal((10, 10)), g.standard_normal((10, 10))
+            c, x, y = 10 * np.eye(10), g.standard_normal(10), g.standard_normal(10)
+            raw = {"a": a, "b": b, "c": c, "x": x, "y": y, "solve": np.linalg.solve}
+            case = Case("", "", eval(hand, {**raw, "np": np}))
+            if what != "vectors":
+                names = {
+                    "A": pl.Dense(a),
+                    "B": pl.Dense(b),
+                    "C": pl.Dense(c),
+                    "x": x,
+                    "inv": pl.inv,
+                }
+                case.add("pylinop", "pylinop operators", code, **names)
+            names = dict(zip("ABCxy", map(pl.lazy, (a, b, c, x, y))), inv=pl.inv)
+            case.add("pylinop", "pylinop LazyArrays", f"np.asarray({code})", **names)
+            case.add("hand", f"numpy {hand}", hand, **raw)
+            unit(case)
+            case.contenders[-1].check = "x0"
+            case.contenders[-1].names["x0"] = case.expected
+            return case
+
+        yield f"overhead/lazy-{what}", build
 
 
 def callables():
@@ -437,6 +479,7 @@ MAKERS = [
     dense_apply,
     small_kron,
     composed,
+    lazy_formulas,
     callables,
     conjugate_gradients,
 ]

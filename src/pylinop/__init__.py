@@ -35,7 +35,19 @@ _load_core()
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import _assemble, _callables, _core, _errors, _forms, _numpy, _scipy, _walk
+from . import (
+    _assemble,
+    _callables,
+    _core,
+    _errors,
+    _forms,
+    _lazy,
+    _lazy_build,
+    _lazy_eval,
+    _numpy,
+    _scipy,
+    _walk,
+)
 from ._config import config, show_config
 from ._costs import calibrate
 from ._errors import (
@@ -53,8 +65,20 @@ _HOOKS = (
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator"
+_LAZY = {
+    **{
+        name: getattr(_lazy_build, name)
+        for name in "array_ufunc binary index inverse_dtype mismatch not_square unary".split()
+    },
+    "dtype": _lazy_build.ufunc_dtype,
+    "part": _lazy_eval.part_form,
+    "over": _lazy_eval.over_form,
+    "indexed": _lazy_eval.indexed,
+    "failed": _lazy_eval.failed,
+}
 _core._setup(
     LinearOperator,
+    _lazy.LazyArray,
     {
         **{name: getattr(_walk, name) for name in _HOOKS.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
@@ -65,6 +89,7 @@ _core._setup(
         "make_error": _errors.make_error,
         "parts_of_sparse": _scipy.parts_of_sparse,
         "grid_of": _assemble.grid_of,
+        **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },
     __file__.rsplit("__init__", 1)[0].encode(),
 )

@@ -75,6 +75,12 @@ def where(op):
     )
 
 
+def built(x):
+    """A line of text that says where x was built, with its type and shape; empty if not known."""
+    line = where(x)
+    return f"\n  {type(x).__name__} {x.shape} built at {line}" if line else ""
+
+
 def describe(op, depth=3):
     """The expression with shapes, a few levels deep: 'Sum (3, 3) of [Diag (3, 3), Kron (3, 3)]'."""
     name = f"{type(op).__name__} {op.shape}"

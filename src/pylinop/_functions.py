@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._forms import as_operator
-from ._lazy import LazyArray, inverse
+from ._lazy import LazyArray
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -73,8 +73,12 @@ def inv(A: _OperatorLike) -> LinearOperator:
     >>> pl.inv(pl.Diag([2.0, 4.0])) @ np.ones(2)
     array([0.5 , 0.25])
     """
-    lazy = issubclass(type(A), LazyArray)  # isinstance asks operators for their __class__: slow
-    return inverse(A) if lazy else _core._build("inverse", as_operator(A))
+    form: Any = A
+    if issubclass(type(A), LazyArray):  # isinstance asks operators for their __class__: slow
+        form = _core._lazy_inverse(form)
+    else:
+        form = _core._build("inverse", as_operator(A))
+    return form  # type: ignore[no-any-return]
 
 
 def trace(A: _OperatorLike) -> Any:

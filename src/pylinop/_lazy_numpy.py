@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
-from ._lazy import (
-    LazyArray,
-    _as_dtype,
+from . import _core, _lazy_eval
+from ._lazy import LazyArray, lazy
+from ._lazy_build import (
     apply_ufunc,
     inverse,
-    lazy,
     matmul,
     node,
     solve,
+    together,
+    ufunc_dtype,
     view,
 )
 
@@ -64,7 +64,7 @@ def deferred(func, a, shape, dtype, kwargs=None):
     return LazyArray(head, (a,), shape, dtype, (func, kwargs))
 
 
-_OF_FORM = {np.trace, np.diagonal, np.sum, np.mean}
+_OF_FORM = {_lazy_eval.trace, _lazy_eval.diagonal, np.sum, np.mean}
 
 
 def _axes(a, axis):
@@ -95,6 +95,8 @@ def _reduction(func, dtype_of):
 
 
 def _summed(dtype):
+    if dtype.char in "fdFD":
+        return dtype
     return np.add.resolve_dtypes((None, dtype, None), reduction=True)[-1]
 
 
@@ -129,7 +131,7 @@ for _f, _dtype in (
 
 
 @_row("shape")
-def _shape(a):
+def _shape_of(a):
     return a.shape
 
 
@@ -213,11 +215,16 @@ def _squeeze(a, axis=None):
     return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
 
 
+def trace(a, offset=0):
+    """The trace of a matrix, deferred."""
+    return deferred(_lazy_eval.trace, a, (), _summed(a.dtype), {"offset": offset})
+
+
 @_row("trace")
 def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     if a.ndim != 2 or (axis1, axis2) != (0, 1) or dtype is not None or out is not None:
         return NotImplemented
-    return deferred(np.trace, a, (), _summed(a.dtype), {"offset": offset})
+    return trace(a, offset)
 
 
 @_row("linalg.trace")
@@ -225,13 +232,16 @@ def _linalg_trace(x, /, *, offset=0, dtype=None):
     return _trace(x, offset, dtype=dtype)
 
 
-@_row("diagonal")
-def _diagonal(a, offset=0, axis1=0, axis2=1):
-    if a.ndim != 2 or (axis1, axis2) != (0, 1):
-        return NotImplemented
+def diagonal(a, offset=0):
+    """A diagonal of a matrix, deferred."""
     m, n = a.shape
     length = max(0, min(m + min(offset, 0), n - max(offset, 0)))
-    return deferred(np.diagonal, a, (length,), a.dtype, {"offset": offset})
+    return deferred(_lazy_eval.diagonal, a, (length,), a.dtype, {"offset": offset})
+
+
+@_row("diagonal")
+def _diagonal(a, offset=0, axis1=0, axis2=1):
+    return diagonal(a, offset) if a.ndim == 2 and (axis1, axis2) == (0, 1) else NotImplemented
 
 
 @_row("linalg.diagonal")
@@ -299,8 +309,8 @@ def _clip(a, a_min=None, a_max=None, out=None, **more):
 def _where(condition, *choices):
     if len(choices) != 2:
         return NotImplemented
-    shape = np.broadcast_shapes(*(np.shape(x) for x in (condition, *choices)))
-    dtype = np.add.resolve_dtypes((*map(_as_dtype, choices), None))[-1]
+    shape = together(np.where, (condition, *choices))
+    dtype = ufunc_dtype(np.add, *choices)
     return LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))
 
 

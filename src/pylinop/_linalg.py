@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _answers_norms, _answers_pinv, _core, _errors, _lazy, _scipy
+from . import _answers, _answers_norms, _answers_pinv, _core, _errors, _lazy, _lazy_build, _scipy
 from ._forms import as_operator
 from ._functions import inv
 
@@ -87,7 +87,7 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
         if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # what most calls are, at once
             return _core._build("solver", A) @ b
     if _is_lazy(A) or _is_lazy(b):
-        return _lazy.solve(A if assume_a is None else _lazy.lazy(A, assume_a), b)
+        return _lazy_build.solve(A if assume_a is None else _lazy.lazy(A, assume_a), b)
     op = as_operator(A)
     if assume_a is not None:
         if isinstance(A, _core.Operator) and not (op._head == "dense" and op._init is not None):
@@ -172,7 +172,7 @@ def det(A: Any) -> Any:
     576.0
     """
     if _is_lazy(A):
-        return _lazy.number_of(A, det)
+        return _lazy_build.number_of(A, det)
     op = as_operator(A)
     pair = _scaled(op)
     if pair is None:
@@ -261,7 +261,7 @@ def logdet(A: Any) -> Any:
     1098.612
     """
     if _is_lazy(A):
-        return _lazy.number_of(A, logdet)
+        return _lazy_build.number_of(A, logdet)
     op = as_operator(A)
     if hasattr(type(op), "_logdet"):
         return op._logdet()  # type: ignore[attr-defined]

@@ -6,8 +6,7 @@
 
 /* Keys are borrowed. A zeroed map may be cleared. */
 typedef struct lop_map {
-    const lop_node **key;
-    int *value;
+    struct lop_mapping *at; /* key and value side by side: one look, one block */
     int64_t room, count;
     lop_ctx *ctx;
 } lop_map;

@@ -54,7 +54,7 @@ static int64_t tab_find(const lop_tab *tab, const lop_node *node) {
 static const lop_node *intern(lop_tab *tab, const lop_node *node) {
     if (2 * (tab->count + 1) > tab->room) {
         lop_tab more = {
-            .ctx = tab->ctx, .room = tab->room ? 2 * tab->room : 64, .count = tab->count};
+            .ctx = tab->ctx, .room = tab->room ? 2 * tab->room : 128, .count = tab->count};
         more.slot = lop_calloc(tab->ctx, (size_t)more.room, sizeof *more.slot);
         if (!more.slot) {
             lop_node_unref(node);
@@ -196,7 +196,7 @@ static lop_status own_fits(const lop_maker *mk, const lop_node *node, lop_status
 }
 
 bool lop_rule_match(const lop_compiled *row, const lop_node *node, lop_match *m) {
-    if (row->head && (node->n == 0 || node->child[0]->op != row->head)) return false;
+    if (!lop_may_match(row, node)) return false;
     m->root = node; /* 1.5 KB: only what is tested is cleared; match fills the rest */
     memset(m->node, 0, sizeof m->node);
     return match(&row->left, row->left.n - 1, node, m);
@@ -227,6 +227,7 @@ lop_status lop_rule_at(const lop_rules *r, int i, const lop_node *node, const lo
 static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_node *node,
                               const lop_maker *mk, const lop_node **out, int *which) {
     for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->row[i].next) {
+        if (!lop_may_match(&r->row[i], node)) continue;
         lop_status st = lop_rule_at(r, i, node, mk, out);
         if (st == LOP_NOMATCH) continue;
         if (st == LOP_OK) {
@@ -283,10 +284,11 @@ typedef struct driver {
 
 static bool grow(lop_ctx *ctx, void **block, int *room, int n, size_t size) {
     if (n < *room) return true;
-    void *more = lop_realloc(ctx, *block, (size_t)(*room ? 2 * *room : 32) * size);
+    int wider = *room ? 2 * *room : 64;
+    void *more = lop_realloc(ctx, *block, (size_t)wider * size);
     if (!more) return false;
     *block = more;
-    *room = *room ? 2 * *room : 32;
+    *room = wider;
     return true;
 }
 
@@ -383,20 +385,34 @@ static lop_status once_more(driver *d, spot *s, const lop_node **built, bool *ag
     return st;
 }
 
-/* All children are known: rebuild, intern, remember under both names. */
-static lop_status leave(driver *d, spot *s, bool *again) {
-    const lop_node *r = s->reduced, *built = NULL;
+/* The node over its children as they came out: itself, interned, where they are the same. */
+static lop_status rebuild(driver *d, const lop_node *r, const lop_node **built) {
     lop_ctx *ctx = d->mk.ctx;
     const lop_node *few[8], **child = few;
     if (r->n > 8 && !(child = lop_calloc(ctx, (size_t)r->n, sizeof *child))) return LOP_NOMEM;
     lop_status st = LOP_OK;
+    bool same = true;
     for (int i = 0; i < r->n; i++) {
         int at = -1;
         (void)lop_map_get(&d->memo, r->child[i], &at);
         child[i] = d->done[at];
+        same = same && child[i] == r->child[i];
     }
-    st = lop_make_op(&d->mk, r->op, &r->attr, r->n, child, r->n ? NULL : r, &built);
+    if (same) {
+        *built = intern(d->mk.tab, lop_node_ref(r));
+        if (!*built) st = lop_fail(d->mk.err, LOP_NOMEM, NULL);
+    } else {
+        st = lop_make_op(&d->mk, r->op, &r->attr, r->n, child, NULL, built);
+    }
     if (child != few) lop_free(ctx, (void *)child);
+    return st;
+}
+
+/* All children are known: rebuild, intern, remember under both names. */
+static lop_status leave(driver *d, spot *s, bool *again) {
+    const lop_node *r = s->reduced, *built = NULL;
+    lop_ctx *ctx = d->mk.ctx;
+    lop_status st = rebuild(d, r, &built);
     if (st == LOP_OK) st = once_more(d, s, &built, again);
     if (st != LOP_OK || *again) return st;
     if (!grow(ctx, (void **)&d->done, &d->room_done, d->ndone, sizeof *d->done) ||

@@ -6,13 +6,13 @@
 #include "text.h"
 
 typedef struct lop_compiled {
-    const lop_rule *rule; /* a user's: in `own` */
-    lop_text left, right;
+    const lop_op *head;   /* the first child's op on the left, NULL when a hole: the quick no */
+    int next;             /* the next rule with this root op and phase; -1: none */
     bool has_right, gone; /* gone: unregistered; the place stays its name's */
     bool cheaper;         /* taken only where the plan is cheaper by it */
-    const lop_op *head;   /* the first child's op on the left, NULL when a hole: the quick no */
+    const lop_rule *rule; /* a user's: in `own` */
+    lop_text left, right;
     int64_t fired;
-    int next; /* the next rule with this root op and phase; -1: none */
     struct lop_own *own;
 } lop_compiled;
 
@@ -34,6 +34,10 @@ struct lop_rules {
 
 static inline bool lop_is_off(const lop_rules *r, int i) {
     return i / 8 < r->noff && (r->off[i / 8] >> i % 8 & 1);
+}
+
+static inline bool lop_may_match(const lop_compiled *row, const lop_node *node) {
+    return !row->head || (node->n > 0 && node->child[0]->op == row->head);
 }
 
 /* rewrite.c: does the left side fit? Its guard is not asked. */

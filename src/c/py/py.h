@@ -15,15 +15,15 @@
 #include "core/plans.h"
 #include "core/text.h"
 
-enum { PY_MAXKINDS = 128, PY_CACHE = 6 };
+enum { PY_MAXKINDS = 128, PY_CACHE = 6, PY_UFUNCS = 24 };
 enum py_option { PY_FFT, PY_PROVENANCE, PY_OFF, PY_COSTS, PY_RECORD, PY_OPTIONS };
 
 /* One block a module, counted: the module and each operator hold it, so that operators alive at the
  * end of the interpreter still find the core they belong to. */
 typedef struct py_state {
     int64_t refs;
-    PyObject *dead; /* operators waiting to be freed */
-    bool freeing;
+    PyObject *dead, *dead_lazy; /* operators, LazyArrays waiting to be freed */
+    bool freeing, freeing_lazy;
     lop_ctx ctx;
     lop_rules *rules;
     lop_store store;
@@ -35,9 +35,15 @@ typedef struct py_state {
     PyTypeObject *type[PY_MAXKINDS]; /* by op id */
     PyTypeObject *view[4];           /* Transpose, Conj, Adjoint by mode */
     PyObject *hooks;                 /* dict: name -> Python function */
-    PyObject *matmul;                /* np.matmul */
-    PyObject *matvec_name;           /* "_matvec", interned */
-    PyObject *home;                  /* bytes: the package's folder, whose frames are skipped */
+    PyTypeObject *lazy;              /* LazyArray, the Python class over py_lazy.c's */
+    PyObject *ufunc[PY_UFUNCS];      /* NumPy's, by place in py_lazy_arith.c */
+    PyObject *call[PY_UFUNCS];       /* (ufunc, {}), what a call node holds */
+    bool placed;                     /* the line to remember is `code`, not the caller's */
+    PyCodeObject *code;              /* owned; may be NULL */
+    int lasti;
+    PyObject *matmul;      /* np.matmul */
+    PyObject *matvec_name; /* "_matvec", interned */
+    PyObject *home;        /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
     bool process_fft, process_provenance;       /* outside `with` */
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
@@ -116,7 +122,12 @@ PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode,
                   PyObject *b);
 /* Borrowed node, made now for user subclasses; NULL with an exception. */
 const lop_node *py_node(py_state *s, py_op *self);
-void py_stamp(py_state *s, py_op *self); /* remembers the user's line */
+/* The user's line: a new reference (NULL: not kept) and an offset in it. */
+void py_here(py_state *s, PyCodeObject **code, int *lasti);
+static inline void py_stamp(py_state *s, py_op *self) { /* remembers it */
+    py_here(s, &self->code, &self->lasti);
+}
+PyObject *py_origin(PyCodeObject *code, int lasti); /* (file, line) or None; new */
 extern PyType_Slot py_base_slots[];
 int py_op_traverse(py_op *self, visitproc visit, void *arg);
 int py_op_clear(py_op *self);
@@ -135,6 +146,7 @@ PyObject *py_positive(PyObject *a);
 PyObject *py_power(PyObject *a, PyObject *p, PyObject *mod);
 PyObject *py_inverse(py_state *s, py_op *self, bool once); /* once: for one solve */
 PyObject *py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
+bool py_is_number(PyObject *o); /* of Python or NumPy, of no dimensions */
 /* py_index.c: rows, columns, batch elements of `op`: `key` is a tuple of steps, each (axis, start,
  * step, count) or (axis, index). New. */
 PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key);
@@ -214,6 +226,7 @@ bool py_holds_arrays(const lop_op *op); /* its own or its operands': takes copy=
 const lop_op *py_op_of_type(py_state *s, PyTypeObject *type); /* the kind whose class it is */
 PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 PyObject *py_as_operator(py_state *s, PyObject *o); /* new: the operator itself, or wrapped */
+PyObject *py_dense(py_state *s, PyArrayObject *a);  /* new: Dense(a) */
 
 /* py_levels.c: arguments of kinds with several levels. -1 with an exception set. */
 int py_take_sizes(const lop_op *op, const lop_param *param, PyObject *o, int64_t *n); /* how many */

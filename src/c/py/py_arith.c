@@ -1,5 +1,5 @@
 /* py_arith.c: building expressions: O(1), nothing computed, closed at once where a rule says so. */
-#include "py.h"
+#include "py_lazy.h"
 
 static PyObject *build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject *a,
                        PyObject *b, bool close) {
@@ -141,7 +141,7 @@ static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
     return py_build(s, &lop_op_scaled, &c, op, number);
 }
 
-static int is_number(PyObject *o) {
+bool py_is_number(PyObject *o) {
     return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyArray_CheckAnyScalar(o);
 }
 
@@ -204,6 +204,7 @@ PyObject *py_matmul(PyObject *a, PyObject *b) {
             Py_DECREF(r);
         }
     }
+    if (py_is_lazy(s, b)) Py_RETURN_NOTIMPLEMENTED;
     return binary_hook(s, "matmul", a, b);
 }
 
@@ -212,6 +213,7 @@ PyObject *py_add(PyObject *a, PyObject *b) {
     py_state *s = state_of_two(a, b, &left);
     if (!s) return NULL;
     if (left && py_is_op(s, b)) return py_build(s, &lop_op_sum, NULL, a, b);
+    if (py_is_lazy(s, b)) Py_RETURN_NOTIMPLEMENTED; /* its own method makes the node */
     return binary_hook(s, "add", a, b);
 }
 
@@ -219,6 +221,7 @@ PyObject *py_subtract(PyObject *a, PyObject *b) {
     bool left;
     py_state *s = state_of_two(a, b, &left);
     if (!s) return NULL;
+    if (py_is_lazy(s, b)) Py_RETURN_NOTIMPLEMENTED;
     if (!left || !py_is_op(s, b)) return binary_hook(s, "subtract", a, b);
     PyObject *minus = py_negative(b);
     PyObject *r = minus ? py_build(s, &lop_op_sum, NULL, a, minus) : NULL;
@@ -231,7 +234,7 @@ PyObject *py_multiply(PyObject *a, PyObject *b) {
     py_state *s = state_of_two(a, b, &left);
     if (!s) return NULL;
     PyObject *other = left ? b : a;
-    if (is_number(other)) return scale(s, left ? a : b, other);
+    if (py_is_number(other)) return scale(s, left ? a : b, other);
     return left ? binary_hook(s, "multiply", a, b) : binary_hook(s, "rmultiply", a, b);
 }
 

@@ -511,3 +511,30 @@ PyObject *py_as_operator(py_state *s, PyObject *o) {
     if (py_is_op(s, o)) return Py_NewRef(o);
     return py_call_hook(s, "as_operator", &o, 1);
 }
+
+/* The constructor for one plain matrix, without its reading of arguments: the same object. */
+PyObject *py_dense(py_state *s, PyArrayObject *a) {
+    lop_err err;
+    lop_err_open(&err);
+    lop_dtype dt = py_dtype(a);
+    PyTypeObject *type = s->type[LOP_ID_dense];
+    lop_shape shape = {.ndim = PyArray_NDIM(a)};
+    if (!type || !PyArray_CheckExact(a) || dt == LOP_NO_DTYPE || shape.ndim < 2 ||
+        shape.ndim > LOP_MAXDIM)
+        return type ? PyObject_CallOneArg((PyObject *)type, (PyObject *)a)
+                    : PyErr_Format(PyExc_RuntimeError, "pylinop is not set up");
+    for (int i = 0; i < shape.ndim; i++) shape.dim[i] = PyArray_DIM(a, i);
+    const lop_node *leaf = NULL, *node = NULL;
+    lop_status st = lop_node_leaf(&s->ctx, dt, 2, &shape, &leaf, &err);
+    if (st == LOP_OK) st = lop_node_make(&s->ctx, &lop_op_dense, NULL, 1, &leaf, NULL, &node, &err);
+    uint64_t serial = leaf ? leaf->serial : 0;
+    lop_node_unref(leaf);
+    if (st != LOP_OK) return py_raise(s, st, &err, NULL, "build");
+    py_op *self = (py_op *)py_wrap(s, node, NULL, 0, NULL, NULL);
+    if (!self) return NULL;
+    self->serial = serial;
+    self->init = PyTuple_Pack(2, (PyObject *)a, Py_None);
+    self->arrays = PyTuple_Pack(1, (PyObject *)a);
+    if (!self->init || !self->arrays) Py_CLEAR(self);
+    return (PyObject *)self;
+}

@@ -1,5 +1,5 @@
 /* py_module.c: the module: state, status -> exception, functions. Multi-phase; one interpreter. */
-#include "py.h"
+#include "py_lazy.h"
 
 #include "kernels/k_band.h"
 #include "kernels/k_blas.h"
@@ -30,7 +30,13 @@ PyObject *py_hook(py_state *s, const char *name) {
 
 PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args, Py_ssize_t n) {
     PyObject *f = py_hook(s, name);
+    PyCodeObject *code = s->code; /* what Python builds is of its own line */
+    bool placed = s->placed;
+    s->code = NULL;
+    s->placed = false;
     PyObject *r = f ? PyObject_Vectorcall(f, args, (size_t)n, NULL) : NULL;
+    s->placed = placed;
+    Py_XSETREF(s->code, code);
     py_config_here(s);
     return r;
 }
@@ -56,11 +62,14 @@ PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject 
 
 /* -- functions */
 
-/* _setup(LinearOperator, hooks, home): called once by the package. */
+/* _setup(LinearOperator, LazyArray, hooks, home): called once by the package. */
 static PyObject *setup(PyObject *module, PyObject *args) {
-    PyObject *root, *hooks, *home;
+    PyObject *root, *lazy, *hooks, *home;
     py_state *s = state(module);
-    if (!PyArg_ParseTuple(args, "OO!S:_setup", &root, &PyDict_Type, &hooks, &home)) return NULL;
+    if (!PyArg_ParseTuple(args, "OO!O!S:_setup", &root, &PyType_Type, &lazy, &PyDict_Type, &hooks,
+                          &home))
+        return NULL;
+    Py_XSETREF(s->lazy, (PyTypeObject *)Py_NewRef(lazy));
     Py_XSETREF(s->hooks, Py_NewRef(hooks));
     Py_XSETREF(s->home, Py_NewRef(home));
     if (py_make_types(s, module, root) < 0) return NULL;
@@ -185,6 +194,48 @@ static PyObject *costs(PyObject *module, PyObject *unused) {
                          c->overhead);
 }
 
+static py_lazy *lazy_arg(PyObject *module, PyObject *o) {
+    if (py_is_lazy(state(module), o)) return (py_lazy *)o;
+    PyErr_Format(PyExc_TypeError, "not a LazyArray: %.100s", Py_TYPE(o)->tp_name);
+    return NULL;
+}
+
+static PyObject *lazy_leaf(PyObject *module, PyObject *o) { return py_lazy_leaf(state(module), o); }
+
+static PyObject *lazy_inverse(PyObject *module, PyObject *o) {
+    py_lazy *a = lazy_arg(module, o);
+    return a ? py_lazy_inverse(state(module), a) : NULL;
+}
+
+static PyObject *lazy_view(PyObject *module, PyObject *args) {
+    PyObject *o;
+    int mode;
+    if (!PyArg_ParseTuple(args, "Oi:_lazy_view", &o, &mode)) return NULL;
+    py_lazy *a = lazy_arg(module, o);
+    return a ? py_lazy_view(state(module), a, mode) : NULL;
+}
+
+static PyObject *lazy_scaled(PyObject *module, PyObject *args) {
+    PyObject *o, *c;
+    if (!PyArg_ParseTuple(args, "OO:_lazy_scaled", &o, &c)) return NULL;
+    py_lazy *a = lazy_arg(module, o);
+    return a ? py_lazy_scaled(state(module), a, c) : NULL;
+}
+
+/* _lazy_run(list, give): see py_lazy_run; give may be None. */
+static PyObject *lazy_run(PyObject *module, PyObject *args) {
+    PyObject *roots, *give;
+    if (!PyArg_ParseTuple(args, "O!O:_lazy_run", &PyList_Type, &roots, &give)) return NULL;
+    if (py_lazy_run(state(module), roots, give == Py_None ? NULL : give) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *lazy_value(PyObject *module, PyObject *o) {
+    py_lazy *a = lazy_arg(module, o);
+    if (!a || py_lazy_value(a) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
     {"kinds", kinds, METH_NOARGS,
@@ -207,6 +258,12 @@ static PyMethodDef functions[] = {
     {"_sliced", sliced, METH_VARARGS, NULL},
     {"_blas", blas, METH_NOARGS, NULL},
     {"_sterf", sterf, METH_VARARGS, NULL},
+    {"_lazy_leaf", lazy_leaf, METH_O, NULL},
+    {"_lazy_inverse", lazy_inverse, METH_O, NULL},
+    {"_lazy_view", lazy_view, METH_VARARGS, NULL},
+    {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
+    {"_lazy_run", lazy_run, METH_VARARGS, NULL},
+    {"_lazy_value", lazy_value, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */
@@ -230,7 +287,7 @@ static int exec_module(PyObject *module) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     s->matmul = numpy ? PyObject_GetAttrString(numpy, "matmul") : NULL;
     Py_XDECREF(numpy);
-    if (!s->home || !s->matvec_name || !s->matmul) return -1;
+    if (!s->home || !s->matvec_name || !s->matmul || py_lazy_import(s) < 0) return -1;
     if (lop_kinds_check(&err) != LOP_OK ||
         lop_rules_new(&s->ctx, lop_rule_table, lop_rule_count, &s->rules, &err) != LOP_OK) {
         PyErr_Format(PyExc_ImportError, "pylinop: %s", err.text);
@@ -240,7 +297,8 @@ static int exec_module(PyObject *module) {
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                         py_base_slots};
     s->base = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-    return s->base ? PyModule_AddObjectRef(module, "Operator", (PyObject *)s->base) : -1;
+    if (!s->base || PyModule_AddObjectRef(module, "Operator", (PyObject *)s->base) < 0) return -1;
+    return py_lazy_make_type(module);
 }
 
 static int traverse_module(PyObject *module, visitproc visit, void *arg) {
@@ -252,6 +310,11 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(s->config);
     Py_VISIT(s->record);
     Py_VISIT(s->matmul);
+    Py_VISIT(s->lazy);
+    for (int i = 0; i < PY_UFUNCS; i++) {
+        Py_VISIT(s->ufunc[i]);
+        Py_VISIT(s->call[i]);
+    }
     for (int i = 0; i < PY_MAXKINDS; i++) Py_VISIT(s->type[i]);
     for (int i = 0; i < 4; i++) Py_VISIT(s->view[i]);
     return 0;
@@ -268,6 +331,11 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->matmul);
     Py_CLEAR(s->config);
     Py_CLEAR(s->record);
+    Py_CLEAR(s->lazy);
+    for (int i = 0; i < PY_UFUNCS; i++) {
+        Py_CLEAR(s->ufunc[i]);
+        Py_CLEAR(s->call[i]);
+    }
     for (int i = 0; i < PY_OPTIONS; i++) Py_CLEAR(s->option_name[i]);
     lop_rules_switch(s->rules, NULL, 0); /* their memory goes; operators may still be alive */
     s->ctx.costs = NULL;

@@ -6,39 +6,6 @@
 
 /* -- life */
 
-/* Frames of our own package do not count: the user's line is the first one outside. */
-static bool is_ours(const py_state *s, PyCodeObject *code) {
-    const char *home = PyBytes_AS_STRING(s->home);
-    Py_ssize_t n = PyBytes_GET_SIZE(s->home);
-    PyObject *file = code->co_filename;
-    return PyUnicode_IS_COMPACT_ASCII(file) && PyUnicode_GET_LENGTH(file) > n &&
-           !memcmp(PyUnicode_DATA(file), home, (size_t)n);
-}
-
-void py_stamp(py_state *s, py_op *self) {
-    py_config_here(s);
-    if (!s->provenance) return;
-    PyFrameObject *frame = PyEval_GetFrame(); /* borrowed */
-    if (!frame) return;
-    PyCodeObject *code = PyFrame_GetCode(frame);
-    if (!is_ours(s, code)) {
-        self->code = code;
-        self->lasti = PyFrame_GetLasti(frame);
-        return;
-    }
-    Py_INCREF(frame);
-    while (frame && is_ours(s, code)) {
-        PyFrameObject *back = PyFrame_GetBack(frame);
-        Py_DECREF(frame);
-        Py_DECREF(code);
-        frame = back;
-        code = frame ? PyFrame_GetCode(frame) : NULL;
-    }
-    if (frame) self->lasti = PyFrame_GetLasti(frame);
-    self->code = code;
-    Py_XDECREF(frame);
-}
-
 PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode, PyObject *a,
                   PyObject *b) {
     PyTypeObject *type =
@@ -350,9 +317,7 @@ static PyObject *get_weak(py_op *self, void *unused) {
 }
 static PyObject *get_origin(py_op *self, void *unused) {
     (void)unused;
-    if (!self->code) Py_RETURN_NONE;
-    int line = PyCode_Addr2Line(self->code, self->lasti);
-    return Py_BuildValue("(Oi)", self->code->co_filename, line);
+    return py_origin(self->code, self->lasti);
 }
 static PyObject *get_text(py_op *self, void *unused) {
     (void)unused;

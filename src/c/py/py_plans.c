@@ -158,6 +158,27 @@ static bool sign(const lop_node *node, const py_plan *want, lop_sign *g) {
     return fits && lop_sign_node(g, node);
 }
 
+/* The arrays of the plan just made for `self`, whose signature is `g`: new; NULL without an
+ * exception: not all are found in a bounded walk. */
+static PyObject *leaves_found(py_op *self, const lop_sign *g, const lop_plan *p, uint64_t rhs,
+                              int *at) {
+    PyObject *array[LOP_SIGN_LEAVES];
+    *at = -1;
+    if (!find_arrays(self, g, array)) return NULL;
+    PyObject *leaves = PyTuple_New(p->nleaf);
+    for (int i = 0; leaves && i < p->nleaf; i++) {
+        int k = 0;
+        while (k < g->leaves && g->serial[k] != p->leaf[i].serial) k++;
+        bool x = rhs && p->leaf[i].serial == rhs;
+        if (x)
+            *at = i;
+        else if (k == g->leaves)
+            Py_CLEAR(leaves);
+        if (leaves) PyTuple_SET_ITEM(leaves, i, Py_NewRef(x ? Py_None : array[k]));
+    }
+    return leaves;
+}
+
 /* Fills `want` from a plan of the same structure: 1 done, 0 there is none, -1 exception. */
 static int from_shared(py_state *s, py_op *self, py_plan *want, const lop_sign *g) {
     PyObject *array[LOP_SIGN_LEAVES];
@@ -252,7 +273,9 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
         py_raise(s, st, &err, (PyObject *)self, want->act >= ACT_DENSE ? "compute" : "apply");
         return NULL;
     }
-    want->leaves = leaves_of(s, self, want->plan, rhs, &want->rhs);
+    want->leaves = known ? leaves_found(self, &g, want->plan, rhs, &want->rhs) : NULL;
+    if (!want->leaves && !PyErr_Occurred())
+        want->leaves = leaves_of(s, self, want->plan, rhs, &want->rhs);
     if (!want->leaves) {
         entry_clear(want);
         return NULL;

@@ -1,0 +1,384 @@
+/* py_lazy_eval.c: LazyArrays computed: linear parts as one operator expression each, the rest by
+ * NumPy on values.
+ *
+ *     node --form--> operator expression --planner--> array        (linear heads)
+ *          --value-> NumPy's function on the values of its arguments (all others)
+ *
+ * One walk with a stack, for formulas of any depth: a wanted thing is put back until what it needs
+ * is known. What is found is kept with the node; a form made of a kept value is a Dense of it.
+ * Forms carry the line that built their node. Another thread may find the same things meanwhile,
+ * and drop forms that a value has replaced: a form is held while it is used, and looked for again
+ * when it is gone. */
+#include "py_lazy.h"
+
+/* -- what is wanted */
+
+typedef struct want {
+    py_lazy *a; /* borrowed: kept alive by the root */
+    bool form, ready;
+} want;
+
+enum { FEW = 64 };
+
+typedef struct stack {
+    want few[FEW], *at;
+    size_t n, room;
+} stack;
+
+static int push(stack *st, py_lazy *a, bool form, bool ready) {
+    if (st->n == st->room) {
+        bool own = st->at != st->few;
+        if (st->room > SIZE_MAX / 2 / sizeof *st->at) return PyErr_NoMemory(), -1;
+        want *more = PyMem_Realloc(own ? st->at : NULL, 2 * st->room * sizeof *more);
+        if (!more) return PyErr_NoMemory(), -1;
+        if (!own) memcpy(more, st->few, sizeof st->few);
+        st->at = more;
+        st->room *= 2;
+    }
+    st->at[st->n++] = (want){a, form, ready};
+    return 0;
+}
+
+static bool is_product(const py_lazy *a) { /* of two matrices, or stacks of them */
+    return a->head == PY_MATMUL && py_lazy_arg(a, 0)->nd >= 2 && py_lazy_arg(a, 1)->nd >= 2;
+}
+
+/* Has it an operator form of its own, not only one made of its value? */
+static bool has_form(const py_lazy *a) {
+    if (a->nd < 2 || a->head > PY_INVERSE) return false;
+    return a->head == PY_MATMUL ? is_product(a) : true;
+}
+
+/* Is its value to be indexed, not its form? */
+static bool by_value(const py_lazy *a) {
+    return a->nd < 2 || a->value || a->head == PY_LEAF || !has_form(a);
+}
+
+/* An argument of a function: a leaf's array is there. */
+static int push_value(stack *st, PyObject *o, py_state *s) {
+    if (!py_is_lazy(s, o)) return 0;
+    py_lazy *a = (py_lazy *)o;
+    return a->value || a->head == PY_LEAF ? 0 : push(st, a, false, false);
+}
+
+static int push_form(stack *st, py_lazy *a) { return a->form ? 0 : push(st, a, true, false); }
+
+/* Values of the arguments from the last to the `first`. */
+static int push_values(stack *st, const py_lazy *a, int first) {
+    int rc = 0;
+    for (int i = a->nargs - 1; rc == 0 && i >= first; i--)
+        rc = push_value(st, py_lazy_args(a)[i], a->s);
+    return rc;
+}
+
+/* What a's form needs; the first argument's comes last on the stack. */
+static int push_for_form(stack *st, py_lazy *a) {
+    if (!has_form(a)) {
+        bool part = a->head == PY_INDEX && !a->value && !by_value(py_lazy_arg(a, 0));
+        if (part) return push_form(st, py_lazy_arg(a, 0));
+        return a->value ? 0 : push(st, a, false, false);
+    }
+    if (a->value || a->head == PY_LEAF || a->head == PY_OPERATOR) return 0;
+    if (a->head == PY_SCALE || a->head == PY_OVER) {
+        if (push_values(st, a, 1) < 0) return -1;
+    } else if (a->nargs == 2 && push_form(st, py_lazy_arg(a, 1)) < 0) {
+        return -1;
+    }
+    return push_form(st, py_lazy_arg(a, 0));
+}
+
+static int push_for_value(stack *st, py_lazy *a) {
+    switch ((py_head)a->head) {
+    case PY_LEAF:
+    case PY_OPERATOR:
+    case PY_GONE: return 0;
+    case PY_MATMUL:
+        if (is_product(a)) return push_form(st, a);
+        for (int i = 1; i >= 0; i--) {
+            py_lazy *x = py_lazy_arg(a, i);
+            if ((x->nd >= 2 ? push_form(st, x) : push_value(st, (PyObject *)x, a->s)) < 0)
+                return -1;
+        }
+        return 0;
+    case PY_ADD:
+    case PY_VIEW:
+    case PY_INVERSE: return push_form(st, a);
+    case PY_SCALE:
+    case PY_OVER: return a->nd >= 2 ? push_form(st, a) : push_values(st, a, 0);
+    case PY_OF_FORM: return push_form(st, py_lazy_arg(a, 0));
+    case PY_INDEX: {
+        py_lazy *x = py_lazy_arg(a, 0);
+        return by_value(x) ? push_value(st, (PyObject *)x, a->s) : push_form(st, x);
+    }
+    case PY_CALL: return push_values(st, a, 0);
+    }
+    return 0;
+}
+
+/* -- what is known: new; NULL without an exception: it is gone again */
+
+static PyObject *form_of(const py_lazy *a) { return Py_XNewRef(a->form); }
+
+static PyObject *array_of(const py_state *s, PyObject *o) {
+    if (!py_is_lazy(s, o)) return Py_NewRef(o);
+    const py_lazy *a = (py_lazy *)o;
+    return Py_XNewRef(!a->value && a->head == PY_LEAF ? a->a : a->value);
+}
+
+/* -- forms: new; NULL without an exception: something is gone, look again */
+
+static PyObject *hook_of(py_lazy *a, const char *name) {
+    PyObject *self = (PyObject *)a;
+    return py_call_hook(a->s, name, &self, 1);
+}
+
+static PyObject *dense_of(py_state *s, PyObject *o) {
+    return o ? py_dense(s, (PyArrayObject *)o) : NULL;
+}
+
+static PyObject *pair_form(const py_lazy *a, binaryfunc f) {
+    PyObject *x = form_of(py_lazy_arg(a, 0)), *y = form_of(py_lazy_arg(a, 1));
+    PyObject *r = x && y ? f(x, y) : NULL;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return r;
+}
+
+/* A multiple; the number of a 0-d LazyArray is its value's only entry. */
+static PyObject *scaled_form(const py_lazy *a) {
+    PyObject *x = form_of(py_lazy_arg(a, 0)), *c = array_of(a->s, py_lazy_args(a)[1]);
+    if (c && py_is_lazy(a->s, py_lazy_args(a)[1])) c = PyArray_Return((PyArrayObject *)c);
+    PyObject *r = x && c ? PyNumber_Multiply(x, c) : NULL;
+    Py_XDECREF(x);
+    Py_XDECREF(c);
+    return r;
+}
+
+static PyObject *one_form(const py_lazy *a) {
+    py_op *x = (py_op *)form_of(py_lazy_arg(a, 0));
+    PyObject *r = !x                      ? NULL
+                  : a->head == PY_INVERSE ? py_inverse(a->s, x, false)
+                                          : py_view(a->s, x, a->mode);
+    Py_XDECREF((PyObject *)x);
+    return r;
+}
+
+static PyObject *make_form(py_lazy *a) {
+    if (a->head == PY_GONE) return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
+    if (!has_form(a) || a->value) {
+        bool part = a->head == PY_INDEX && !a->value;
+        return part ? hook_of(a, "lazy_part") : dense_of(a->s, a->value);
+    }
+    switch ((py_head)a->head) {
+    case PY_LEAF: return dense_of(a->s, a->a);
+    case PY_OPERATOR: return Py_NewRef(a->a);
+    case PY_MATMUL: return pair_form(a, PyNumber_MatrixMultiply);
+    case PY_ADD: return pair_form(a, PyNumber_Add);
+    case PY_SCALE: return scaled_form(a);
+    case PY_OVER: return hook_of(a, "lazy_over");
+    default: return one_form(a);
+    }
+}
+
+/* With the line that built the node. */
+static PyObject *placed_form(py_lazy *a) {
+    py_state *s = a->s;
+    Py_XSETREF(s->code, (PyCodeObject *)Py_XNewRef((PyObject *)a->code));
+    s->lasti = a->lasti;
+    s->placed = true;
+    PyObject *form = make_form(a);
+    s->placed = false;
+    Py_CLEAR(s->code);
+    return form;
+}
+
+/* -- values: likewise */
+
+static PyObject *vector_product(const py_lazy *a) {
+    py_lazy *x = py_lazy_arg(a, 0), *y = py_lazy_arg(a, 1);
+    bool left = x->nd >= 2, right = y->nd >= 2;
+    PyObject *u = left ? form_of(x) : array_of(a->s, (PyObject *)x);
+    PyObject *v = right ? form_of(y) : array_of(a->s, (PyObject *)y), *r = NULL;
+    if (u && v && right) { /* x A = A^T x */
+        PyObject *T = py_view(a->s, (py_op *)v, LOP_T);
+        r = T ? PyNumber_MatrixMultiply(T, u) : NULL;
+        Py_XDECREF(T);
+    } else if (u && v) {
+        r = PyNumber_MatrixMultiply(u, v);
+    }
+    Py_XDECREF(u);
+    Py_XDECREF(v);
+    return r;
+}
+
+static PyObject *call_value(const py_lazy *a) {
+    enum { MOST = 4 };
+    PyObject *few[MOST] = {NULL}, **args = few, *r = NULL;
+    int n = a->nargs, have = 0;
+    if (n > MOST && !(args = PyMem_Calloc((size_t)n, sizeof *args))) return PyErr_NoMemory();
+    for (; have < n; have++) {
+        args[have] = a->head == PY_OF_FORM ? form_of(py_lazy_arg(a, have))
+                                           : array_of(a->s, py_lazy_args(a)[have]);
+        if (!args[have]) break;
+    }
+    if (have == n)
+        r = PyObject_VectorcallDict(PyTuple_GET_ITEM(a->more, 0), args, (size_t)n,
+                                    PyTuple_GET_ITEM(a->more, 1));
+    for (int i = 0; i < have; i++) Py_DECREF(args[i]);
+    if (args != few) PyMem_Free(args);
+    return r;
+}
+
+static PyObject *scaled_value(const py_lazy *a) {
+    PyObject *x = array_of(a->s, py_lazy_args(a)[0]), *c = array_of(a->s, py_lazy_args(a)[1]);
+    PyObject *r = !x || !c              ? NULL
+                  : a->head == PY_SCALE ? PyNumber_Multiply(x, c)
+                                        : PyNumber_TrueDivide(x, c);
+    Py_XDECREF(x);
+    Py_XDECREF(c);
+    return r;
+}
+
+static PyObject *dense_value(const py_lazy *a) {
+    PyObject *form = a->head == PY_OPERATOR ? Py_NewRef(a->a) : form_of(a);
+    PyObject *r = form ? PyObject_CallMethod(form, "toarray", NULL) : NULL;
+    Py_XDECREF(form);
+    return r;
+}
+
+static PyObject *make_value(py_lazy *a) {
+    switch ((py_head)a->head) {
+    case PY_GONE: return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
+    case PY_LEAF: return PyArray_NewCopy((PyArrayObject *)a->a, NPY_CORDER);
+    case PY_MATMUL: return is_product(a) ? dense_value(a) : vector_product(a);
+    case PY_INDEX: return hook_of(a, "lazy_indexed");
+    case PY_OF_FORM:
+    case PY_CALL: return call_value(a);
+    case PY_SCALE:
+    case PY_OVER: return a->nd < 2 ? scaled_value(a) : dense_value(a);
+    default: return dense_value(a);
+    }
+}
+
+/* The value (taken over) as what is handed out: an array of the node's dtype, nobody else's
+ * memory, read-only. */
+static int keep(py_lazy *a, PyObject *value) {
+    PyArrayObject *v =
+        (PyArrayObject *)PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
+    Py_DECREF(value);
+    bool theirs = v && (!PyArray_CheckExact(v) || PyArray_BASE(v));
+    for (int i = 0; v && !theirs && i < a->nargs; i++) {
+        PyObject *arg = py_lazy_args(a)[i];
+        const py_lazy *x = py_is_lazy(a->s, arg) ? (py_lazy *)arg : NULL;
+        theirs = (PyObject *)v == (!x ? arg : x->value ? x->value : x->a);
+    }
+    if (theirs) Py_SETREF(v, (PyArrayObject *)PyArray_NewCopy(v, NPY_CORDER));
+    if (v && PyArray_DESCR(v) != a->dtype && !PyArray_EquivTypes(PyArray_DESCR(v), a->dtype)) {
+        PyArray_Descr *d = (PyArray_Descr *)Py_NewRef((PyObject *)a->dtype);
+        Py_SETREF(v, (PyArrayObject *)PyArray_CastToType(v, d, 0));
+    }
+    if (!v) return -1;
+    PyArray_CLEARFLAGS(v, NPY_ARRAY_WRITEABLE);
+    if (a->value) /* another thread was first: there is one value */
+        Py_DECREF((PyObject *)v);
+    else
+        a->value = (PyObject *)v;
+    return 0;
+}
+
+/* Adds the node's line to the exception that is set. */
+static void annotate(py_lazy *a) {
+    PyObject *type, *error, *trace;
+    if (!a->code) return;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *args[2] = {(PyObject *)a, error};
+    PyObject *ok = error ? py_call_hook(a->s, "lazy_failed", args, 2) : NULL;
+    Py_XDECREF(ok);
+    PyErr_Clear();
+    PyErr_Restore(type, error, trace);
+}
+
+/* 1: kept; 0: something is gone, look again; -1 exception. */
+static int give_form(py_lazy *a) {
+    PyObject *form = placed_form(a);
+    if (!form) return PyErr_Occurred() ? -1 : 0;
+    if (!py_is_op(a->s, form)) {
+        PyErr_Format(PyExc_TypeError, "the form of a LazyArray came out as a %.100s",
+                     Py_TYPE(form)->tp_name);
+        Py_DECREF(form);
+        return -1;
+    }
+    Py_XSETREF(a->form, form);
+    return 1;
+}
+
+static int give_value(py_lazy *a) {
+    PyObject *value = make_value(a);
+    if (!value) return PyErr_Occurred() ? -1 : 0;
+    return keep(a, value) < 0 ? -1 : 1;
+}
+
+int py_lazy_value(py_lazy *a) {
+    int rc = give_value(a);
+    if (rc == 0) PyErr_SetString(PyExc_RuntimeError, "an argument of a LazyArray is not known");
+    return rc > 0 ? 0 : -1;
+}
+
+/* -- the walk */
+
+static int give_by(py_lazy *a, PyObject *give) {
+    PyObject *r = PyObject_CallOneArg(give, (PyObject *)a);
+    Py_XDECREF(r);
+    if (r && !a->value) PyErr_SetString(PyExc_RuntimeError, "no value was set");
+    return r && a->value ? 1 : -1;
+}
+
+static int step(stack *st, PyObject *give) {
+    want w = st->at[--st->n];
+    py_lazy *a = w.a;
+    if (w.form ? a->form != NULL : a->value != NULL) return 0;
+    if (!w.ready) {
+        if (push(st, a, w.form, true) < 0) return -1;
+        return w.form ? push_for_form(st, a) : push_for_value(st, a);
+    }
+    int rc = w.form ? give_form(a) : give ? give_by(a, give) : give_value(a);
+    if (rc == 0) return push(st, a, w.form, false);
+    if (rc < 0) {
+        annotate(a);
+    } else if (!w.form && a->head != PY_LEAF && a->head != PY_OPERATOR) {
+        Py_CLEAR(a->form); /* a later use takes the value */
+    }
+    return rc < 0 ? -1 : 0;
+}
+
+static int run(py_lazy *root, PyObject *give) {
+    stack st;
+    st.at = st.few;
+    st.n = 0;
+    st.room = FEW;
+    Py_INCREF((PyObject *)root);
+    int rc = push(&st, root, false, false);
+    while (rc == 0 && st.n > 0) rc = step(&st, give);
+    if (st.at != st.few) PyMem_Free(st.at);
+    Py_DECREF((PyObject *)root);
+    return rc;
+}
+
+PyObject *py_lazy_computed(py_lazy *self) {
+    if (!self->value && run(self, NULL) < 0) return NULL;
+    if (!self->value) PyErr_SetString(PyExc_RuntimeError, "a LazyArray that was freed");
+    return self->value;
+}
+
+int py_lazy_run(py_state *s, PyObject *roots, PyObject *give) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(roots); i++) {
+        PyObject *root = PyList_GET_ITEM(roots, i);
+        if (!py_is_lazy(s, root)) {
+            PyErr_SetString(PyExc_TypeError, "a list of LazyArrays is due");
+            return -1;
+        }
+        if (run((py_lazy *)root, give) < 0) return -1;
+    }
+    return 0;
+}
