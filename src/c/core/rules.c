@@ -274,6 +274,8 @@ const lop_rule lop_rule_table[] = {
      "Cholesky; LU where it fails"},
     {"solve-triangular", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_triangular, lop_build_trisolve,
      "substitution; the other triangle is not read"},
+    {"solve-normal", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_hermitian, lop_build_solve_normal,
+     "(R^H R)^-1 b by Cholesky; QR of R where R^H R is numerically not definite"},
     {"solve-hermitian", LOP_PUSH, "(solve ?a ?x)", NULL, lop_when_hermitian,
      lop_build_cholsolve_tried, "X^H M X is Hermitian, as is any sum of such: Cholesky, else LU"},
     {"solve-dense", LOP_PUSH, "(solve ?a ?x)", NULL, NULL, lop_build_lusolve,
