@@ -31,6 +31,17 @@ static lop_status infer_normalsolve(lop_node *n, lop_err *err) {
     n->shape.dim[n->shape.ndim++] = lop_rows(b);
     n->shape.dim[n->shape.ndim++] = lop_cols(b);
     lop_node_promote_inverse(n, a, b);
+    if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "normalsolve takes floats");
+    for (int i = 2; i < n->n; i++) { /* R and w bring no batch and no dtype of their own */
+        lop_shape own = n->child[i]->shape, all = n->shape, both;
+        own.ndim -= 2;
+        all.ndim -= 2;
+        st = lop_shape_batch(&own, 0, &all, 0, &both, err);
+        if (st != LOP_OK) return st;
+        if (!lop_shape_equal(&both, &all) || n->child[i]->weak ||
+            lop_promote(n->dtype, n->child[i]->dtype) != n->dtype)
+            return lop_fail(err, LOP_DIM, "normalsolve: R and w have another batch or dtype");
+    }
     return LOP_OK;
 }
 
