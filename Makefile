@@ -43,7 +43,7 @@ help:
 	@echo "cov        coverage of the C files by both (build/cov/coverage.html)"
 	@echo "bench      benchmarks/run.py"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
-	@echo "sweep      all composites of all pairs of kinds (make test takes a third)"
+	@echo "sweep      all composites of all pairs of kinds (make test takes a third); plans that are not the cheapest"
 	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
 	@echo "fmt        format C and Python (fmt-check only looks)"
 	@echo "lint       ruff and the layer check (layers: only that)"
@@ -149,6 +149,7 @@ fuzz: $(VENV)/.tools
 # Every composite of every pair of kinds: more than a minute.
 sweep: $(VENV)/.package
 	$(BUILD)/tests/battery_kinds 20261121 1
+	$(VENV)/bin/python tests/oracle.py 20000
 
 mutants: $(VENV)/.tools
 	$(PY) tools/mutants.py --jobs $(JOBS)

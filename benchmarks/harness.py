@@ -270,6 +270,9 @@ def measure(case, budget):
     for t in timed:
         t.row["number"], t.row["repeats"] = t.number, len(t.times)
         t.row["min"], t.row["median"] = min(t.times), statistics.median(t.times)
+        twice = t.times * 2 if len(t.times) == 1 else t.times
+        low, _, high = statistics.quantiles(twice, n=4, method="inclusive")
+        t.row["quartiles"] = [low, high]
         flops = t.contender.flops or case.flops
         if flops:
             t.row["gflops"] = flops / t.row["min"] / 1e9

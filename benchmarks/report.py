@@ -8,6 +8,7 @@ import textwrap
 from harness import human
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+BEST = "best form by hand"
 LOSS = 1.03  # a contender must be this much ahead to count as ahead
 ORDER = {"pylinop": 0, "hand": 1, "peer": 2, "floor": 3, "unit": 4}
 
@@ -163,6 +164,49 @@ def part_kinds(cases):
     return text + "\n" + (table(head, rows) if rows else "Not measured.\n")
 
 
+def loss(rows):
+    """LAAB's loss of pylinop as written, and whether that passes; None where not measured."""
+    by_name = {r["contender"]: r for r in rows if not r["problem"] and "quartiles" in r}
+    us, best, bad = (by_name.get(k) for k in ("pylinop, as written", BEST, "NumPy, as written"))
+    if not us or not best:
+        return None
+
+    def slowdown(r):
+        apart = best["quartiles"][1] <= r["quartiles"][0]
+        return max(0.0, r["median"] / best["median"] - 1) if apart else 0.0
+
+    negative = slowdown(bad) if bad else 0.0
+    return slowdown(us) / negative if negative > slowdown(us) else slowdown(us)
+
+
+def part_laab(cases):
+    """The expressions of LAAB and LAMP, one row each."""
+    rows, passed, near = [], 0, 0
+    for (group, case), results in cases.items():
+        by_name = {r["contender"]: r for r in results if not r["problem"]}
+        us, best, bad = (by_name.get(k) for k in ("pylinop, as written", BEST, "NumPy, as written"))
+        lost = loss(results)
+        if lost is None:
+            continue
+        ratio = us["min"] / best["min"]
+        passed += group == "laab" and lost <= 0.05
+        near += group == "laab" and ratio <= 1.3
+        shown = f"**{ratio:.2f}**" if ratio > 1.3 else f"{ratio:.2f}"
+        there = f"{bad['min'] / best['min']:.2f}" if bad else ""
+        said = f"{lost:.3f}" if lost <= 0.05 else f"**{lost:.3f}**"
+        rows.append((f"{group}/{case}", human(us["min"]), human(best["min"]), shown, said, there))
+    if not rows:
+        return "Not measured.\n"
+    count = sum(r[0].startswith("laab/") for r in rows)
+    text = paragraph(
+        f"""As written through `pl.lazy`, float32, beside the best form by hand. Passed by the
+        authors' rule (loss at most 0.05): {passed} of LAAB's {count}; within 1.3 of the best form:
+        {near}. `benchmarks/laab.py` has the expressions and the rule."""
+    )
+    head = ("expression", "pylinop", "best form", "pylinop / best", "loss", "NumPy / best")
+    return text + "\n" + table(head, rows)
+
+
 def part_all(cases):
     rows = []
     for (group, case), results in cases.items():
@@ -260,6 +304,8 @@ def main():
         part_losses(cases),
         "## Kind by kind\n",
         part_kinds(kinds),
+        "## LAAB and LAMP\n",
+        part_laab({key: rows for key, rows in cases.items() if key[0] in ("laab", "lamp")}),
         "## Not comparable\n",
         part_problems({**cases, **kinds}),
         "## All figures\n",

@@ -38,13 +38,14 @@ def main():
     import harness
     import kind_solves
     import kinds
+    import laab
     import overhead
     import throughput
 
     harness.threads = args.threads
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
-    makers += formulas.MAKERS
+    makers += [*formulas.MAKERS, *laab.MAKERS]
     if args.list:
         for make in makers:
             for title, _ in make():

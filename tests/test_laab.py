@@ -21,6 +21,10 @@ def ops():
     kinds["L"] = pl.Dense(a["L"], assume_a="lower triangular")
     a["D"] = rng.standard_normal(N).astype("f")
     kinds["D"] = pl.Diag(a["D"])
+    bands = [rng.standard_normal(N - k).astype("f") for k in (1, 0, 1)]
+    a["T"] = np.diag(bands[0], -1) + np.diag(bands[1]) + np.diag(bands[2], 1)
+    kinds["T"] = pl.Tridiagonal(*bands)
+    kinds["W"], a["W"] = pl.Dense(a["T"]), a["T"]
     return kinds, {k: np.diag(v) if v.ndim == 1 else v.astype("d") for k, v in a.items()}
 
 
@@ -34,7 +38,9 @@ FORMS = {
     "1a": ("A.T @ B", 2 * n3),
     "1b": ("L @ B", n3),
     "1c": ("A @ A.T", n3 + n2),
-    "1d": ("D @ B", n2),
+    "1d": ("T @ B", 6 * n2),
+    "1d, an array without a word": ("W @ B", 2 * n3),  # its zeros are not looked for
+    "1d, diagonal": ("D @ B", n2),
     "2a": ("A.T @ B + A.T @ B", 2 * n3 + n2),
     "2b": ("(A.T @ B).T @ (A.T @ B)", 3 * n3 + n2),
     "2c": ("(A.T @ B).T @ A.T @ B", 3 * n3 + n2),

@@ -47,6 +47,8 @@ const lop_node *gen_composite(gen *g, const lop_op *op, int64_t m, int64_t n, in
 /* (b B + c U M V)^-1 x with x made by U, M: what solve-thin-sum is for. */
 const lop_node *gen_thin_solve(gen *g);
 const lop_node *gen_thin_det(gen *g);
+/* (R^H R)^-1 b for a tall R, b made by R^H or not. */
+const lop_node *gen_normal(gen *g);
 /* a + c I and the like, for the rows of that name. */
 const lop_node *gen_shift(gen *g, const char *rule);
 /* diag(A^-1, B^-1, ...) x, all of one size: what apply-inverses-alike is for. */

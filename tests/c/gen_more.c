@@ -192,6 +192,17 @@ const lop_node *gen_thin_solve(gen *g) {
     return t_two_of(w, "solve", s, x);
 }
 
+const lop_node *gen_normal(gen *g) {
+    int64_t n = 1 + pick(g, 3), m = n + 1 + pick(g, 3), k = 1 + pick(g, 2);
+    lop_attr adjoint = t_ints(LOP_H, 0, 0, 0);
+    world *w = g->w;
+    const lop_node *r = t_one_of(w, "dense", NULL, gen_array(g, 2, m, n)),
+                   *rh = t_one_of(w, "view", &adjoint, keep(r)),
+                   *b = pick(g, 2) ? t_two_of(w, "apply", keep(rh), gen_array(g, 2, m, k))
+                                   : gen_array(g, 2, n, k);
+    return t_two_of(w, "solve", t_two_of(w, "prod", rh, r), b);
+}
+
 const lop_node *gen_inverse_blocks(gen *g) {
     const lop_node *f[3] = {0};
     int64_t n = 1 + pick(g, 3), k = 1 + pick(g, 2);

@@ -126,9 +126,9 @@ static const tv *detall(ip *p, const lop_node *node) {
 
 static bool is_composed(const char *s) {
     static const char *const heads[] = {
-        "blockdiag",     "blocks",    "block",      "grid",   "instead", "detcheck",
-        "lowrankupdate", "kronsum",   "congruence", "root",   "eigen",   "elementwise",
-        "khatri",        "khatrirao", "pile",       "detall", "rowmix",  "shift"};
+        "blockdiag", "blocks",     "block",  "grid",  "instead",     "detcheck", "lowrankupdate",
+        "kronsum",   "congruence", "root",   "eigen", "elementwise", "khatri",   "khatrirao",
+        "pile",      "detall",     "rowmix", "shift", "normalsolve"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -143,6 +143,10 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
     if (!strcmp(s, "instead") || !strcmp(s, "detcheck"))
         return ip_eval(p, node->child[0]); /* the first arm */
+    if (!strcmp(s, "normalsolve")) {
+        const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
+        return a && b ? solve(p, a, b) : NULL;
+    }
     if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
         return sandwich(p, node);
     if (!strcmp(s, "elementwise")) return pair_of(p, node, false);

@@ -165,6 +165,9 @@ LOP_BUILD(solve_orthogonal);
 LOP_BUILD(solve_thin_sum);
 LOP_BUILD(det_thin_sum);
 
+/* builds_normal.c */
+LOP_BUILD(solve_normal);
+
 /* builds_check.c. `a` is borrowed, v and q are made by open and given up by close. */
 typedef struct lop_check {
     const lop_maker *mk;
