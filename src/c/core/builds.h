@@ -163,6 +163,10 @@ LOP_BUILD(solve_orthogonal);
 /* builds_update.c */
 LOP_BUILD(solve_thin_sum);
 LOP_BUILD(det_thin_sum);
+/* builds_spectral.c */
+enum { LOP_SPECTRAL_ROWS = 40 }; /* smaller sums are quicker by the dense form */
+LOP_BUILD(solve_spectral);
+LOP_BUILD(det_spectral);
 
 /* builds_check.c. `a` is borrowed, v and q are made by open and given up by close. */
 typedef struct lop_check {

@@ -14,7 +14,14 @@
  *           of det B and W (some u cond(B)) are those that LU of A has. Else, or where det is 0,
  *           alt.
  *
- * Cost: one pass over x, r and b. */
+ * spectral  children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
+ *           constant), where
+ *             sum over t of max |t| <= g max |d|   and   min |d| > 8 u max |t|, |d|
+ *           with g = attr.i[0]: the eigenvalues carry errors of some u |t|, so that none is lost
+ *           beside the whole and none is a mere error; else alt, also where a spectrum could not
+ *           be had. x is a matrix or a determinant; without d and t only the latter counts.
+ *
+ * Cost: one pass over x, r and b; over d and t. */
 #include "core/op.h"
 #include "det.h"
 #include "kernels/kernels.h"
@@ -159,6 +166,68 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
 const lop_op lop_op_detcheck = {
     LOP_NAMED(detcheck),     .cls = LOP_ARRAY,       .min = 9,          .max = 9,
     .infer = infer_detcheck, .lower = lower_instead, .check = check_det};
+
+/* -- spectral */
+
+static lop_status infer_spectral(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
+    for (int i = 1; i < n->n - 1; i++)
+        if (n->child[i]->core != 1 || !lop_is_blas(n->child[i]->dtype) ||
+            lop_cols(n->child[i]) != lop_cols(n->child[1]))
+            return lop_fail(err, LOP_DIM, "spectral takes vectors of one length");
+    if (x->core < 1 || x->core != alt->core || x->dtype != alt->dtype || x->weak || alt->weak ||
+        !lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) || n->n > LOP_MAXARG)
+        return lop_fail(err, LOP_DIM, "the arms of spectral differ");
+    n->shape = x->shape;
+    n->core = x->core;
+    n->dtype = x->dtype;
+    return LOP_OK;
+}
+
+static void range_of(const lop_mat *v, double *least, double *most) {
+    *least = INFINITY;
+    *most = 0;
+    for (int64_t i = 0; i < v->m; i++) {
+        const double _Complex z = lop_get(v->dt, v->p, i * v->rs);
+        const double size = lop_is_complex(v->dt) ? hypot(creal(z), cimag(z)) : fabs(creal(z));
+        if (!(size >= *least)) *least = size; /* NaN stays */
+        if (!(size <= *most)) *most = size;
+    }
+}
+static lop_status run_accept_spectrum(const lop_call *c) {
+    const int n = c->step->n;
+    lopk_copy(c->a[0], c->a[1]);
+    if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
+    const lop_mat *d = c->a[n - 1];
+    const double u = d->dt == LOP_f32 || d->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    double least, most, low, high, all = 0;
+    range_of(d, &least, &most);
+    for (int i = 2; i < n - 1; i++) {
+        range_of(c->a[i], &low, &high);
+        all += high;
+    }
+    if (!isfinite(all) || !isfinite(most)) return LOP_SINGULAR;
+    if (!(all <= (double)c->step->attr.i[0] * most)) return LOP_SINGULAR;
+    return least > 8 * u * (all > most ? all : most) ? LOP_OK : LOP_SINGULAR;
+}
+static lop_status check_spectral(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[LOP_MAXARG];
+    for (int i = 0; i < self->n - 1; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_spectrum, value, self->n - 1, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+const lop_op lop_op_spectral = {LOP_NAMED(spectral),
+                                .cls = LOP_ARRAY,
+                                .min = 2,
+                                .max = -1,
+                                .ints = 1,
+                                .infer = infer_spectral,
+                                .lower = lower_instead,
+                                .check = check_spectral};
 
 static lop_status infer_probe(lop_node *n, lop_err *err) {
     return n->core == 2 && n->shape.ndim == 2 && n->shape.dim[1] == 1 && !n->weak
