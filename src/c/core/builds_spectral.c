@@ -9,7 +9,8 @@
  *
  * With V unitary the solve is backward stable but for what the eigenvalues lose beside one another
  * in D, which costs one pass over D to see (op_instead.c, spectral); else the residual is checked.
- * What fails goes by the dense form. Cost: 9 n_i^3 a factor, kept, and two products with a Kron. */
+ * What fails goes by the dense form. A Kronecker sum of two that are not known to be Hermitian goes
+ * by Schur forms (op_schur.c). Cost: 9 n_i^3 a factor, kept, and two products with a Kron. */
 #include "builds.h"
 #include "infer.h"
 
@@ -368,14 +369,113 @@ static lop_status directly(const spec *s, const lop_node *b, const lop_node **ou
     return st;
 }
 
+/* -- the sum of two, a A (x) I + b I (x) B + c I, with A or B not known to be Hermitian */
+
+typedef struct sylvester {
+    double re[2], im[2];
+    factor f[2];
+    int64_t turn[2];      /* 1: the adjoint of what is factored */
+    bool flip;            /* all of it conjugated */
+    const lop_node *a[2]; /* owned: the dense forms, c with the first */
+} sylvester;
+
+static bool read_sylvester(const spec *s, sylvester *y) {
+    bool known = true, mixed;
+    *y = (sylvester){.flip = false};
+    if (s->n != 2) return false;
+    for (int t = 0; t < s->nt; t++) {
+        const factor *f = s->t[t].f;
+        const int i = f[0].node ? 0 : 1;
+        if (!f[i].node || f[1 - i].node) return false;
+        if (y->f[i].node && (!same(y->f[i].node, f[i].node) || y->f[i].mode != f[i].mode))
+            return false;
+        y->f[i] = f[i];
+        y->re[i] += s->t[t].re;
+        y->im[i] += s->t[t].im;
+        known = known && (lop_infer_hermitian(f[i].node) || s->at[i].diagonal);
+    }
+    if (known || !y->f[0].node || !y->f[1].node) return false;
+    const bool whole[2] = {lop_is_complex(y->f[0].node->dtype),
+                           lop_is_complex(y->f[1].node->dtype)};
+    bool flip[2];
+    for (int i = 0; i < 2; i++) flip[i] = y->f[i].mode == LOP_T || y->f[i].mode == LOP_C;
+    mixed = whole[0] && whole[1] && flip[0] != flip[1];
+    y->flip = !mixed && ((whole[0] && flip[0]) || (whole[1] && flip[1]));
+    for (int i = 0; i < 2 && !mixed; i++) y->turn[i] = (y->f[i].mode & LOP_T) != 0;
+    for (int i = 0; i < 2 && !mixed; i++) y->f[i].mode = LOP_N;
+    return true;
+}
+
+/* The dense form of a_i A_i (+ c I): factored as it is, before it is turned and conjugated. */
+static lop_status open_sylvester(const spec *s, sylvester *y, int i) {
+    const bool conj = y->flip != (y->turn[i] != 0);
+    const double sign = conj ? -1 : 1;
+    const lop_attr view = {.i = {y->f[i].mode, 0, 0, 0}}, d = value_attr(s),
+                   by = lop_attr_coef(y->re[i], sign * y->im[i]),
+                   c = lop_attr_coef(s->re, sign * s->im);
+    const lop_node *a = NULL, *aa = NULL, *eye = NULL, *ce = NULL, *sum = NULL;
+    const lop_node like = {.shape = {.ndim = 2, .dim = {s->t[0].size[0], s->t[0].size[0]}},
+                           .dtype = LOP_f64,
+                           .weak = LOP_WEAK,
+                           .core = 2};
+    const bool shifted = i == 0 && s->eye && (s->re != 0 || s->im != 0);
+    lop_status st = LOP_OK;
+    if (y->f[i].mode)
+        st = lop_make1(s->mk, &lop_op_view, &view, y->f[i].node, &a);
+    else
+        a = lop_node_ref(y->f[i].node);
+    if (st == LOP_OK && (y->re[i] != 1 || y->im[i] != 0)) {
+        st = lop_make1(s->mk, &lop_op_scaled, &by, a, &aa);
+    } else {
+        aa = lop_node_ref(a);
+    }
+    if (st == LOP_OK && shifted) st = lop_make(s->mk, "identity", NULL, 0, NULL, &like, &eye);
+    if (st == LOP_OK && shifted) st = lop_make1(s->mk, &lop_op_scaled, &c, eye, &ce);
+    if (st == LOP_OK && shifted) st = lop_make2(s->mk, &lop_op_sum, NULL, aa, ce, &sum);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &d, sum ? sum : aa, &y->a[i]);
+    const lop_node *gone[] = {a, aa, eye, ce, sum};
+    for (size_t j = 0; j < sizeof gone / sizeof gone[0]; j++) lop_node_unref(gone[j]);
+    return st;
+}
+
+/* By Schur forms, else directly; b NULL: the determinant. */
+static lop_status by_schur(const spec *s, sylvester *y, const lop_node *b, const lop_node **out) {
+    lop_check k = {.mk = s->mk, .a = s->sum};
+    const lop_attr how = {.i = {y->turn[0], y->turn[1], y->flip, 0}},
+                   det = {.i = {y->flip != (y->turn[0] != 0), y->flip != (y->turn[1] != 0), 0, 0}};
+    const lop_node *x = NULL, *sound = NULL, *alt = NULL;
+    lop_status st = open_sylvester(s, y, 0);
+    if (st == LOP_OK) st = open_sylvester(s, y, 1);
+    if (st == LOP_OK) st = directly(s, b, &alt);
+    const lop_node *child[3] = {y->a[0], y->a[1], b}, *arms[2] = {NULL, alt};
+    if (st == LOP_OK)
+        st = lop_make_op(s->mk, b ? &lop_op_schursolve : &lop_op_schurdet, b ? &how : &det,
+                         b ? 3 : 2, child, NULL, &x);
+    arms[0] = x;
+    if (st == LOP_OK)
+        st = lop_make_op(s->mk, &lop_op_spectral, NULL, 2, arms, NULL, b ? &sound : out);
+    if (st == LOP_OK && b) st = lop_check_open(&k, s->dt);
+    if (st == LOP_OK && b) st = lop_check_instead(&k, sound, b, alt, out);
+    const lop_node *gone[] = {x, sound, alt, y->a[0], y->a[1]};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    return st;
+}
+
 LOP_BUILD(solve_spectral) {
     spec s;
     lop_check k = {.mk = mk, .a = m->root->child[0]};
     const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *b = NULL, *x = NULL, *alt = NULL, *sound = NULL;
+    sylvester y;
     if (!read_spec(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
-    lop_status st = open(&s);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    lop_status st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    if (st == LOP_OK && read_sylvester(&s, &y)) {
+        st = by_schur(&s, &y, b, out);
+        lop_node_unref(b);
+        return st;
+    }
+    if (st == LOP_OK) st = open(&s);
     if (st == LOP_OK) st = by_spectrum(&s, b, &x);
     if (st == LOP_OK) st = directly(&s, b, &alt);
     if (st == LOP_OK) st = if_sound(&s, x, alt, s.unitary ? out : &sound);
@@ -414,7 +514,9 @@ LOP_BUILD(det_spectral) {
                    *r = NULL;
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
     lop_check k = {.mk = mk, .a = sum};
+    sylvester y;
     if (!read_spec(&s, mk, dt, sum)) return LOP_NOMATCH;
+    if (read_sylvester(&s, &y)) return by_schur(&s, &y, NULL, out);
     lop_status st = open(&s);
     if (st == LOP_OK) st = det_of(&s, &det);
     if (st == LOP_OK) st = directly(&s, NULL, &alt);

@@ -171,3 +171,24 @@ lop_status lopk_trsyl(const lop_mat *a, char op_a, const lop_mat *b, char op_b, 
     if (real_size(c->dt) == 4) *scale = (double)single;
     return status_of(got, &info);
 }
+
+#define HERMITIAN(T, conjugate)                                                                    \
+    for (int64_t ib = 0; ib < n; ib += 32)                                                         \
+        for (int64_t jb = 0; jb <= ib; jb += 32)                                                   \
+            for (int64_t i = ib; i < n && i < ib + 32; i++)                                        \
+                for (int64_t j = jb; j <= i && j < jb + 32; j++) {                                 \
+                    const T x = ((const T *)a->p)[i * a->rs + j * a->cs],                          \
+                            y = ((const T *)a->p)[j * a->rs + i * a->cs];                          \
+                    if (!(x == conjugate(y)) || !(x - x == 0)) return false;                       \
+                }                                                                                  \
+    return true;
+bool lopk_is_hermitian(const lop_mat *a) {
+    const int64_t n = a->n;
+    switch (a->dt) {
+    case LOP_f32: HERMITIAN(float, )
+    case LOP_f64: HERMITIAN(double, )
+    case LOP_c64: HERMITIAN(float _Complex, conjf)
+    default: HERMITIAN(double _Complex, conj)
+    }
+}
+#undef HERMITIAN

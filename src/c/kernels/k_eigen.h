@@ -25,5 +25,7 @@ lop_status lopk_gees(const lop_mat *a, const lop_mat *vs, void *w, void *work,
  * 'C' each. LOP_SINGULAR: A and -B share an eigenvalue, or nearly. m n (m + n) flops. */
 lop_status lopk_trsyl(const lop_mat *a, char op_a, const lop_mat *b, char op_b, const lop_mat *c,
                       double *scale) LOP_MUST_CHECK;
+/* Entry by entry, all of them finite; any strides. */
+bool lopk_is_hermitian(const lop_mat *a);
 
 #endif

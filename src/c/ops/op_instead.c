@@ -26,6 +26,7 @@
 #include "det.h"
 #include "kernels/kernels.h"
 
+#include <complex.h>
 #include <float.h>
 #include <math.h>
 
@@ -184,16 +185,23 @@ static lop_status infer_spectral(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
+#define RANGE(T, modulus)                                                                          \
+    for (int64_t i = 0; i < v->m; i++) {                                                           \
+        const double size = (double)modulus(((const T *)v->p)[i * v->rs]);                         \
+        if (!(size >= *least)) *least = size; /* NaN stays */                                      \
+        if (!(size <= *most)) *most = size;                                                        \
+    }
 static void range_of(const lop_mat *v, double *least, double *most) {
     *least = INFINITY;
     *most = 0;
-    for (int64_t i = 0; i < v->m; i++) {
-        const double _Complex z = lop_get(v->dt, v->p, i * v->rs);
-        const double size = lop_is_complex(v->dt) ? hypot(creal(z), cimag(z)) : fabs(creal(z));
-        if (!(size >= *least)) *least = size; /* NaN stays */
-        if (!(size <= *most)) *most = size;
+    switch (v->dt) {
+    case LOP_f32: RANGE(float, fabsf) break;
+    case LOP_f64: RANGE(double, fabs) break;
+    case LOP_c64: RANGE(float _Complex, cabsf) break;
+    default: RANGE(double _Complex, cabs)
     }
 }
+#undef RANGE
 static lop_status run_accept_spectrum(const lop_call *c) {
     const int n = c->step->n;
     lopk_copy(c->a[0], c->a[1]);

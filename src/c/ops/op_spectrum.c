@@ -55,28 +55,6 @@ static lop_mat column_major(void *p, int64_t n, lop_dtype dt) {
     return (lop_mat){p, n, n, 1, n > 0 ? n : 1, dt};
 }
 
-#define HERMITIAN(T, conjugate)                                                                    \
-    for (int64_t ib = 0; ib < n; ib += 32)                                                         \
-        for (int64_t jb = 0; jb <= ib; jb += 32)                                                   \
-            for (int64_t i = ib; i < n && i < ib + 32; i++)                                        \
-                for (int64_t j = jb; j <= i && j < jb + 32; j++) {                                 \
-                    const T x = ((const T *)a->p)[i * a->rs + j * a->cs],                          \
-                            y = ((const T *)a->p)[j * a->rs + i * a->cs];                          \
-                    if (!(x == conjugate(y)) || !(x - x == 0)) return false;                       \
-                }                                                                                  \
-    return true;
-/* Entry by entry, all finite. */
-static bool is_hermitian(const lop_mat *a) {
-    const int64_t n = a->n;
-    switch (a->dt) {
-    case LOP_f32: HERMITIAN(float, )
-    case LOP_f64: HERMITIAN(double, )
-    case LOP_c64: HERMITIAN(float _Complex, conjf)
-    default: HERMITIAN(double _Complex, conj)
-    }
-}
-#undef HERMITIAN
-
 static bool upper_is_finite(const lop_mat *a) {
     for (int64_t i = 0; i < a->n; i++)
         for (int64_t j = i; j < a->n; j++) {
@@ -104,7 +82,7 @@ static lop_status run_spectrum(const lop_call *c) {
     lop_status st = LOP_OK;
     tail[0] = 1;
     for (int i = 0; i < 2 && a[i]; i++)
-        if (!(c->step->attr.i[0] >> i & 1 ? upper_is_finite(a[i]) : is_hermitian(a[i])))
+        if (!(c->step->attr.i[0] >> i & 1 ? upper_is_finite(a[i]) : lopk_is_hermitian(a[i])))
             return LOP_OK;
     copy_in(&v, a[0]);
     if (a[1]) {
