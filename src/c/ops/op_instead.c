@@ -188,18 +188,21 @@ static lop_status infer_spectral(lop_node *n, lop_err *err) {
 #define RANGE(T, modulus)                                                                          \
     for (int64_t i = 0; i < v->m; i++) {                                                           \
         const double size = (double)modulus(((const T *)v->p)[i * v->rs]);                         \
-        if (!(size >= *least)) *least = size; /* NaN stays */                                      \
-        if (!(size <= *most)) *most = size;                                                        \
+        low = size < low ? size : low;                                                             \
+        high = size > high ? size : high;                                                          \
+        rest += size - size;                                                                       \
     }
+/* NaN and inf give NaN. */
 static void range_of(const lop_mat *v, double *least, double *most) {
-    *least = INFINITY;
-    *most = 0;
+    double low = INFINITY, high = 0, rest = 0;
     switch (v->dt) {
     case LOP_f32: RANGE(float, fabsf) break;
     case LOP_f64: RANGE(double, fabs) break;
     case LOP_c64: RANGE(float _Complex, cabsf) break;
     default: RANGE(double _Complex, cabs)
     }
+    *least = low + rest;
+    *most = high + rest;
 }
 #undef RANGE
 static lop_status run_accept_spectrum(const lop_call *c) {

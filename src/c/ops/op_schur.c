@@ -151,19 +151,27 @@ static lop_mat as_matrix(const lop_mat *y, int64_t j, int64_t m, int64_t n) {
     for (int64_t j = 0; j < y->n; j++)                                                             \
         for (int64_t i = 0; i < y->m; i++) {                                                       \
             const double d = a->re[i] + b->re[j];                                                  \
-            zero |= d == 0;                                                                        \
+            near |= !(fabs(d) > least);                                                            \
             ((T *)y->p)[i + j * y->cs] /= (R)d;                                                    \
         }
-/* y[i, j] / (alpha_i + beta_j), y column-major. */
+static double largest(const double *v, int64_t n) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fabs(v[i]) > most ? fabs(v[i]) : most;
+    return most;
+}
+/* y[i, j] / (alpha_i + beta_j), y column-major. A sum that is no more than the eigenvalues' errors
+ * is none: trsyl looks for that itself. */
 static lop_status divide(const lop_mat *y, const form *a, const form *b) {
-    bool zero = false;
+    const double u = y->dt == LOP_f32 || y->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
+                 least = 8 * u * (largest(a->re, y->m) + largest(b->re, y->n));
+    bool near = false;
     switch (y->dt) {
     case LOP_f32: DIVIDE(float, float) break;
     case LOP_f64: DIVIDE(double, double) break;
     case LOP_c64: DIVIDE(float _Complex, float) break;
     default: DIVIDE(double _Complex, double)
     }
-    return zero ? LOP_SINGULAR : LOP_OK;
+    return near ? LOP_SINGULAR : LOP_OK;
 }
 #undef DIVIDE
 
