@@ -254,3 +254,28 @@ const lop_node *gen_spectral(gen *g, const char *rule) {
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, s);
     return t_two_of(w, "solve", s, gen_array(g, 2, n[0] * n[1], 1 + pick(g, 2)));
 }
+
+/* [A B; C D] with A (or D) a diagonal or a Kron. */
+const lop_node *gen_bordered(gen *g, const char *rule) {
+    const int64_t p = 2 + pick(g, 2), q = 1 + pick(g, 2);
+    const bool last = pick(g, 2);
+    const int64_t size[2] = {last ? q : p, last ? p : q};
+    const lop_attr shape = t_ints(2, 2, 0, 0);
+    const lop_node *f[4] = {0};
+    world *w = g->w;
+    for (int i = 0; i < 4; i++) {
+        const int64_t rows = size[i / 2], cols = size[i % 2];
+        if (i != (last ? 3 : 0))
+            f[i] = pick(g, 3) ? t_one_of(w, "dense", NULL, gen_array(g, 2, rows, cols))
+                              : gen_operator(g, rows, cols, 1);
+        else
+            f[i] = pick(g, 2) ? diagonal(g, p)
+                              : t_two_of(w, "kron", diagonal(g, 1),
+                                         t_one_of(w, "dense", NULL, gen_array(g, 2, p, p)));
+    }
+    const lop_node *block =
+        f[0] && f[1] && f[2] && f[3] ? made(g, &lop_op_block, &shape, 4, f) : NULL;
+    for (int i = 0; !block && i < 4; i++) lop_node_unref(f[i]);
+    if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, block);
+    return t_two_of(w, "solve", block, gen_array(g, 2, p + q, 1 + pick(g, 2)));
+}

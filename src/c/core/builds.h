@@ -168,6 +168,10 @@ enum { LOP_SPECTRAL_ROWS = 40 }; /* smaller sums are quicker by the dense form *
 LOP_BUILD(solve_spectral);
 LOP_BUILD(det_spectral);
 
+/* builds_bordered.c */
+LOP_BUILD(solve_bordered);
+LOP_BUILD(det_bordered);
+
 /* builds_check.c. `a` is borrowed, v and q are made by open and given up by close. */
 typedef struct lop_check {
     const lop_maker *mk;
