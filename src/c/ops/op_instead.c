@@ -2,7 +2,8 @@
  *
  * instead   children x, r, b, q, v, alt: x with residual r = b - A x, where
  *             eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt.
- *           q = A^H A v bounds |A|^2 >= |q| / |v| from below, so that eta is never underestimated.
+ *           q = A^H A v bounds |A|^2 >= |q| / |v| from below, so that eta is never underestimated;
+ *           the bound is kept while A stays.
  *           alt is lowered as a second arm: its steps run, and its memory is had, only where
  * needed; a singular matrix met on the way to x leads there too. probe     v: n signs in an order
  * of their own
@@ -71,11 +72,23 @@ static double norm(const lop_mat *a, int64_t j) {
     return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
 }
 
-/* in: x, r, b, q, v. */
+/* The lower bound of |A|, kept: one number. */
+static lop_status run_bound(const lop_call *c) {
+    const double length = norm(c->a[2], 0);
+    *(double *)c->a[0]->p = length > 0 ? sqrt(norm(c->a[1], 0) / length) : 0;
+    return LOP_OK;
+}
+static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_status *st) {
+    const int in[2] = {lop_emit_value(e, q), lop_emit_value(e, v)};
+    return lop_emit_derived(e, "bound", run_bound, sizeof(double), 2, in, NULL, 0,
+                            2 * (double)lop_rows(q), st);
+}
+
+/* in: x, r, b, the bound. */
 static lop_status small_enough(const lop_mat *const *in) {
     const lop_mat *x = in[0], *r = in[1], *b = in[2];
-    double u = x->dt == LOP_f32 || x->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
-    double length = norm(in[4], 0), a = length > 0 ? sqrt(norm(in[3], 0) / length) : 0;
+    const double u = x->dt == LOP_f32 || x->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
+                 a = *(const double *)in[3]->p;
     for (int64_t j = 0; j < x->n; j++) {
         double left = norm(r, j), size = a * norm(x, j) + norm(b, j < b->n ? j : 0);
         if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
@@ -88,9 +101,12 @@ static lop_status run_accept(const lop_call *c) {
 }
 
 static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
-    int in[5];
-    for (int i = 0; i < 5; i++) in[i] = lop_emit_value(e, self->child[i]);
-    lop_step *s = lop_emit_step(e, "accept", run_accept, value, 5, in);
+    int in[4];
+    lop_status st;
+    for (int i = 0; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
+    in[3] = emit_bound(e, self->child[3], self->child[4], &st);
+    if (in[3] < 0) return st;
+    lop_step *s = lop_emit_step(e, "accept", run_accept, value, 4, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
@@ -142,7 +158,7 @@ static void squares(const lop_mat *a, double *sum) {
         }
 }
 static lop_status run_accept_det(const lop_call *c) {
-    const lop_mat *x = c->a[2], *v = c->a[6], *w = c->a[7], *u = c->a[8];
+    const lop_mat *x = c->a[2], *v = c->a[6], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double *grown = c->scratch, *from = grown + w->n;
     const double length = norm(v, 0),
                  most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
@@ -156,7 +172,10 @@ static lop_status run_accept_det(const lop_call *c) {
 }
 static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
     int in[8];
+    lop_status st;
     for (int i = 0; i < 8; i++) in[i] = lop_emit_value(e, self->child[i]);
+    in[4] = emit_bound(e, self->child[4], self->child[5], &st);
+    if (in[4] < 0) return st;
     lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 8, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
