@@ -250,7 +250,7 @@ def check_library(lib: Path) -> Iterator[Breach]:
             elif symbol in FORBIDDEN:
                 yield Breach(lib.name, 0, f"{member} calls {symbol}()")
             elif plain.startswith(("cblas_", "LAPACKE_", "openblas_")) and source not in BLAS_FILES:
-                allowed = " and ".join(Path(name).name for name in sorted(BLAS_FILES, reverse=True))
+                allowed = " and ".join(Path(name).name for name in sorted(BLAS_FILES, key=len))
                 yield Breach(lib.name, 0, f"{member} calls {symbol}, which is for {allowed}")
         elif kind in "TDBRVW" and not symbol.startswith(("lop_", "lopk_")):
             yield Breach(lib.name, 0, f"{member} exports {symbol}, without prefix lop_ or lopk_")

@@ -218,6 +218,17 @@ static lop_status open_place(spec *s, int i) {
     }
     st = lop_make1(s->mk, &lop_op_todense, &d, p->a, &p->va);
     if (st == LOP_OK && p->b) st = lop_make1(s->mk, &lop_op_todense, &d, p->b, &p->vb);
+    if (!lop_is_complex(s->dt) && st == LOP_OK) { /* LAPACK's columns are V^T's rows: one copy */
+        const lop_attr turn = {.i = {LOP_T, 0, 0, 0}};
+        const lop_node *vt = NULL, *v = NULL;
+        st = spectrum_of(s, i, &lop_op_eigvec, LOP_T, &vt);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, vt, &p->vh);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_swap, &turn, vt, &v);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, v, &p->v);
+        lop_node_unref(vt);
+        lop_node_unref(v);
+        return st;
+    }
     for (int back = 0; st == LOP_OK && back < 2; back++) {
         const lop_node *v = NULL;
         st = spectrum_of(s, i, &lop_op_eigvec, (back ? LOP_H : LOP_N) ^ (p->flip ? LOP_C : LOP_N),
