@@ -328,3 +328,12 @@ def test_the_inverse_as_an_operator(rng):
     x = values(rng, (M * N, 4), float)
     np.testing.assert_allclose(pl.inv(A).T @ x, np.linalg.solve(A.toarray().T, x), rtol=1e-9)
     np.testing.assert_allclose((pl.inv(A) @ A).toarray(), np.eye(M * N), atol=1e-10)
+
+
+def test_one_large_factor_goes_by_the_dense_form(rng):
+    """Eigenvectors of 60 rows cost more than Cholesky of 120."""
+    small, big = hermitian(rng, 2, float), hermitian(rng, 60, float)
+    for A in (pl.Kron(small, big) + pl.Identity(120), pl.Kron(small, big) + pl.Kron(small, big)):
+        assert "solve-spectral-sum" not in A.explain("solve", np.ones(120)).fired
+    A = pl.Kron(hermitian(rng, 4, float), big) + pl.Identity(240)
+    assert "solve-spectral-sum" in A.explain("solve", np.ones(240)).fired

@@ -166,6 +166,20 @@ static bool read_place(spec *s, int i) {
     return !(p->b && eye);
 }
 
+/* What eigenvectors and a Schur form of n rows cost beside a third of n^3 flops of a large
+ * Cholesky, the slower rates counted in; 2026-11-21, AMD EPYC, one thread. */
+enum { EIGENVECTORS = 25, SCHUR_FORM = 75 };
+static bool pays(const spec *s, double each) {
+    const double rows = (double)s->rows;
+    double cubes = 0;
+    for (int i = 0; i < s->n; i++) {
+        const double n = (double)s->t[0].size[i];
+        if (!s->at[i].diagonal) cubes += n * n * n;
+    }
+    return s->mk->ctx->alike != 0 ||
+           (s->rows >= LOP_SPECTRAL_ROWS && each * cubes <= rows * rows * rows);
+}
+
 /* S as such a sum; false: it is none, or of one place only. */
 static bool read_spec(spec *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum) {
     *s = (spec){.mk = mk, .dt = dt, .sum = sum, .unitary = true, .rows = lop_rows(sum)};
@@ -176,12 +190,12 @@ static bool read_spec(spec *s, const lop_maker *mk, lop_dtype dt, const lop_node
         for (int i = 0; i < s->n; i++)
             if (s->t[t].size[i] != s->t[0].size[i]) return false;
     }
-    bool some = false, large = s->rows >= LOP_SPECTRAL_ROWS || mk->ctx->alike != 0;
+    bool some = false;
     for (int i = 0; i < s->n; i++) {
         if (!read_place(s, i)) return false;
         some = some || !s->at[i].diagonal;
     }
-    return some && large && s->n > 1;
+    return some && s->n > 1 && pays(s, EIGENVECTORS);
 }
 
 /* -- what is made of it */
@@ -406,6 +420,7 @@ static bool read_sylvester(const spec *s, sylvester *y) {
         known = known && (lop_infer_hermitian(f[i].node) || s->at[i].diagonal);
     }
     if (known || !y->f[0].node || !y->f[1].node) return false;
+    if (!pays(s, SCHUR_FORM)) return false;
     const bool whole[2] = {lop_is_complex(y->f[0].node->dtype),
                            lop_is_complex(y->f[1].node->dtype)};
     bool flip[2];
