@@ -239,6 +239,84 @@ def _(g, n):
     return "pl.Kron(a, c)", {"a": a, "c": c}, ways
 
 
+def squared(g, m):
+    """A Gaussian kernel over m points: symmetric, not declared."""
+    t = np.sort(g.random(m))
+    return np.exp(-((t[:, None] - t) ** 2) / 0.1)
+
+
+@solve("kron-shifted", 64, 1024, 40_000)
+def _(g, n):
+    m = round(n**0.5)
+    a, c = squared(g, m), squared(g, m)
+    kept = [*np.linalg.eigh(a), *np.linalg.eigh(c)]
+
+    def back(b, la, qa, lc, qc):
+        y = qa.T @ b.reshape(m, m) @ qc
+        return (qa @ (y / (np.multiply.outer(la, lc) + 0.1)) @ qc.T).ravel()
+
+    def by_hand(b):
+        return back(b, *np.linalg.eigh(a), *np.linalg.eigh(c))
+
+    names = {"a": a, "c": c, "n": n}
+    ways = [hand("f(b, *kept)", "numpy, eigh kept", f=back, kept=kept)]
+    ways.append(hand("f(b)", "numpy.linalg.eigh", f=by_hand))
+    return "pl.Kron(a, c) + 0.1 * pl.Identity(n)", names, ways
+
+
+@solve("kron-pair", 64, 1024, 10_000)
+def _(g, n):
+    m, sl = round(n**0.5), peer("scipy.linalg")
+    a, c = squared(g, m), squared(g, m)
+    d, e = squared(g, m) + np.eye(m), squared(g, m) + np.eye(m)
+    kept = [*sl.eigh(a, d), *sl.eigh(c, e)]
+
+    def back(b, la, va, lc, vc):
+        y = va.T @ b.reshape(m, m) @ vc
+        return (va @ (y / (np.multiply.outer(la, lc) + 1)) @ vc.T).ravel()
+
+    def by_hand(b):
+        return back(b, *sl.eigh(a, d), *sl.eigh(c, e))
+
+    names = {"a": a, "c": c, "d": d, "e": e}
+    ways = [hand("f(b, *kept)", "scipy, generalised eigh kept", f=back, kept=kept)]
+    ways.append(hand("f(b)", "scipy.linalg.eigh", f=by_hand))
+    return "pl.Kron(a, c) + pl.Kron(d, e)", names, ways
+
+
+@solve("arrow-3", 60, 100_000)
+def _(g, n):
+    d, u, v, w = 1 + g.random(n), *g.standard_normal((2, n, 3)), g.standard_normal((3, 3))
+
+    def by_hand(b):
+        z, y = b[:n] / d, u / d[:, None]
+        last = np.linalg.solve(w - v.T @ y, b[n:] - v.T @ z)
+        return np.concatenate([z - y @ last, last])
+
+    names = {"d": d, "u": u, "v": v, "w": w}
+    code = "pl.Block([[pl.Diag(d), u], [pl.Dense(v).T, w]])"
+    return code, names, [hand("f(b)", "Schur complement by hand", f=by_hand)]
+
+
+@solve("kronsum-her", 64, 900, 10_000)
+def _(g, n):
+    m = round(n**0.5)
+    a = 2 * np.eye(m) - np.eye(m, k=1) - np.eye(m, k=-1)
+    c = a + np.diag(g.random(m))
+
+    def back(b, la, qa, lc, qc):
+        y = qa.T @ b.reshape(m, m) @ qc
+        return (qa @ (y / np.add.outer(la, lc)) @ qc.T).ravel()
+
+    def by_hand(b):
+        return back(b, *np.linalg.eigh(a), *np.linalg.eigh(c))
+
+    kept = [*np.linalg.eigh(a), *np.linalg.eigh(c)]
+    ways = [hand("f(b, *kept)", "numpy, eigh kept", f=back, kept=kept)]
+    ways.append(hand("f(b)", "numpy.linalg.eigh", f=by_hand))
+    return "pl.KronSum(a, c)", {"a": a, "c": c}, ways
+
+
 @solve("kronsum-2", 9, 900)
 def _(g, n):
     m, sl = round(n**0.5), peer("scipy.linalg")

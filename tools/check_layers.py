@@ -63,7 +63,12 @@ LAYERS: list[tuple[str, list[str]]] = [
 ]
 
 NUMPY_FILES = {"py/py_array.c", "py/py_numpy.h"}
-BLAS_FILES = ("kernels/k_blas.c", "kernels/k_band_lapack.c", "kernels/k_qr.c")
+BLAS_FILES = (
+    "kernels/k_blas.c",
+    "kernels/k_band_lapack.c",
+    "kernels/k_eigen.c",
+    "kernels/k_qr.c",
+)
 BLAS_HEADER = re.compile(r"(cblas|lapacke?|f77blas|openblas_config)\w*\.h$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 FORBIDDEN = {

@@ -176,6 +176,10 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);
     if (!strcmp(rule, "scaledet-thin-sum")) return gen_thin_det(g);
     if (!strcmp(rule, "apply-inverses-alike")) return gen_inverse_blocks(g);
+    if (strstr(rule, "spectral-sum") || !strcmp(rule, "solve-kronsum") ||
+        !strcmp(rule, "scaledet-kronsum"))
+        return gen_spectral(g, rule);
+    if (strstr(rule, "bordered")) return gen_bordered(g, rule);
     if (strstr(rule, "shift") || strstr(rule, "add-eye") || strstr(rule, "eye-add"))
         return gen_shift(g, rule);
     return NULL;

@@ -53,6 +53,10 @@ const lop_node *gen_normal(gen *g);
 const lop_node *gen_shift(gen *g, const char *rule);
 /* diag(A^-1, B^-1, ...) x, all of one size: what apply-inverses-alike is for. */
 const lop_node *gen_inverse_blocks(gen *g);
+/* Solves and determinants of Kron + c I and kin, for the rows named spectral-sum and kronsum. */
+const lop_node *gen_spectral(gen *g, const char *rule);
+/* A Block for the rows named bordered. */
+const lop_node *gen_bordered(gen *g, const char *rule);
 const lop_node *gen_some_composite(gen *g, int64_t m, int64_t n, int depth);
 
 #endif

@@ -218,3 +218,75 @@ const lop_node *gen_inverse_blocks(gen *g) {
     for (int i = 0; !all && i < count; i++) lop_node_unref(f[i]);
     return t_two_of(g->w, "apply", all, gen_array(&one, 2, n * count, k));
 }
+
+/* -- sums of Krons that one basis makes diagonal */
+
+/* Hermitian, or `sure` positive definite; half of them without saying so. */
+static const lop_node *hermitian(gen *g, int64_t n, bool sure) {
+    const lop_node *a = NULL;
+    for (int i = 0; i < 60; i++) {
+        lop_node_unref(a);
+        a = gen_declared(g, n);
+        if (a && (a->attr.i[0] == LOP_ASSUME_POSITIVE ||
+                  (!sure && a->attr.i[0] == LOP_ASSUME_HERMITIAN)))
+            break;
+    }
+    if (!a || pick(g, 2)) return a;
+    const lop_node *plain = t_one(g->w, "dense", NULL, a->child[0]);
+    lop_node_unref(a);
+    return plain;
+}
+
+/* Kron + c I, Kron + Kron, Kronecker sums + c I; a factor may be no Hermitian one. */
+const lop_node *gen_spectral(gen *g, const char *rule) {
+    const int64_t n[2] = {1 + pick(g, 3), 1 + pick(g, 3)}, how = pick(g, 4);
+    const bool sum = strstr(rule, "kronsum") || how == 0, two = !sum && how > 1;
+    lop_attr c = lop_attr_coef(0.5 + (double)pick(g, 3), 0), turn = t_ints(1 + pick(g, 3), 0, 0, 0);
+    const lop_node *f[4] = {0}, *eye = NULL;
+    world *w = g->w;
+    lop_node like = {.shape = {.ndim = 2, .dim = {n[0] * n[1], n[0] * n[1]}},
+                     .dtype = LOP_f64,
+                     .weak = LOP_WEAK,
+                     .core = 2};
+    for (int i = 0; i < (two ? 4 : 2); i++) {
+        if (i < 2 && !pick(g, 5))
+            f[i] = t_one_of(w, "dense", NULL, gen_array(g, 2, n[i], n[i]));
+        else
+            f[i] = i > 1 && how == 3 ? diagonal(g, n[i % 2]) : hermitian(g, n[i % 2], i > 1);
+        if (g->views && !pick(g, 5)) f[i] = t_one_of(w, "view", &turn, f[i]);
+    }
+    const lop_node *s = t_two_of(w, sum ? "kronsum" : "kron", f[0], f[1]);
+    if (two) s = t_two_of(w, "sum", s, t_two_of(w, "kron", f[2], f[3]));
+    if (!two && !strstr(rule, "kronsum")) {
+        if (lop_node_make(&w->ctx, &lop_op_identity, NULL, 0, NULL, &like, &eye, &w->err) != LOP_OK)
+            eye = NULL;
+        s = t_two_of(w, "sum", s, t_one_of(w, "scaled", &c, eye));
+    }
+    if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, s);
+    return t_two_of(w, "solve", s, gen_array(g, 2, n[0] * n[1], 1 + pick(g, 2)));
+}
+
+/* [A B; C D] with A (or D) a diagonal or a Kron. */
+const lop_node *gen_bordered(gen *g, const char *rule) {
+    const int64_t p = 2 + pick(g, 2), q = 1 + pick(g, 2);
+    const bool last = pick(g, 2);
+    const int64_t size[2] = {last ? q : p, last ? p : q};
+    const lop_attr shape = t_ints(2, 2, 0, 0);
+    const lop_node *f[4] = {0};
+    world *w = g->w;
+    for (int i = 0; i < 4; i++) {
+        const int64_t rows = size[i / 2], cols = size[i % 2];
+        if (i != (last ? 3 : 0))
+            f[i] = pick(g, 3) ? t_one_of(w, "dense", NULL, gen_array(g, 2, rows, cols))
+                              : gen_operator(g, rows, cols, 1);
+        else
+            f[i] = pick(g, 2) ? diagonal(g, p)
+                              : t_two_of(w, "kron", diagonal(g, 1),
+                                         t_one_of(w, "dense", NULL, gen_array(g, 2, p, p)));
+    }
+    const lop_node *block =
+        f[0] && f[1] && f[2] && f[3] ? made(g, &lop_op_block, &shape, 4, f) : NULL;
+    for (int i = 0; !block && i < 4; i++) lop_node_unref(f[i]);
+    if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, block);
+    return t_two_of(w, "solve", block, gen_array(g, 2, p + q, 1 + pick(g, 2)));
+}

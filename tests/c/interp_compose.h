@@ -124,11 +124,23 @@ static const tv *detall(ip *p, const lop_node *node) {
     return y;
 }
 
+/* A check's q = A^H A v gives v^H q = |A v|^2: real, and with .T for .H it is not. */
+static bool bounds_norm(ip *p, const lop_node *q_node, const lop_node *v_node) {
+    const tv *q = ip_eval(p, q_node), *v = ip_eval(p, v_node);
+    for (int64_t e = 0; q && v && e < q->nb; e++) {
+        val sum = {0};
+        for (int64_t i = 0; i < q->m; i++)
+            sum = ip_add(p, sum, ip_mul(p, tv_at(v, 0, i, 0), tv_at(q, e, i, 0)));
+        if (!(fabsl(sum.im) <= 1e-6L * sum.mag) || sum.re < -1e-6L * sum.mag) return false;
+    }
+    return q && v;
+}
+
 static bool is_composed(const char *s) {
     static const char *const heads[] = {
         "blockdiag", "blocks",     "block",  "grid",  "instead",     "detcheck", "lowrankupdate",
         "kronsum",   "congruence", "root",   "eigen", "elementwise", "khatri",   "khatrirao",
-        "pile",      "detall",     "rowmix", "shift", "normalsolve"};
+        "pile",      "detall",     "rowmix", "shift", "spectral",    "normalsolve"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -141,8 +153,14 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
-    if (!strcmp(s, "instead") || !strcmp(s, "detcheck"))
-        return ip_eval(p, node->child[0]); /* the first arm */
+    /* the first arm; of a wrong bound something else, that it does not go unseen */
+    if (!strcmp(s, "instead") || !strcmp(s, "detcheck")) {
+        const bool bound = s[0] == 'd' || node->attr.i[0] ||
+                           bounds_norm(p, node->child[3], node->child[4]);
+        return ip_eval(p, node->child[bound ? 0 : 1]);
+    }
+    /* eigenvectors are not known here: the second */
+    if (!strcmp(s, "spectral")) return ip_eval(p, node->child[node->n - 1]);
     if (!strcmp(s, "normalsolve")) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? solve(p, a, b) : NULL;

@@ -116,6 +116,15 @@ static const lop_node *square(lop_dtype dt, int64_t n) {
 }
 static const lop_node *operand(int64_t n) { return t_array(&w, LOP_f64, 2, 2, (int64_t[]){n, 2}); }
 
+static const lop_node *bordered(bool solve) {
+    const lop_attr shape = t_ints(2, 2, 0, 0);
+    const lop_node *f[4] = {t_one_of(&w, "diag", NULL, t_array(&w, LOP_f64, 1, 1, (int64_t[]){2})),
+                            square(LOP_f64, 2), square(LOP_f64, 2), square(LOP_f64, 2)};
+    const lop_node *a = t_node(&w, "block", &shape, 4, f);
+    for (int i = 0; i < 4; i++) lop_node_unref(f[i]);
+    return solve ? t_two_of(&w, "solve", a, operand(4)) : t_one_of(&w, "scaledet", NULL, a);
+}
+
 /* Spectrum; factor; a batch that falls back; Kron; a workspace beyond the frame's own room. */
 static const lop_node *fixed(int which) {
     const lop_node *f[3], *a = NULL;
@@ -136,7 +145,18 @@ static const lop_node *fixed(int which) {
     case 4:
         return t_two_of(&w, "apply", t_two_of(&w, "prod", square(LOP_f64, 40), square(LOP_f32, 40)),
                         operand(40));
-    default: return NULL;
+    case 5: /* by Schur forms */
+        a = t_two_of(&w, "kronsum", square(LOP_f64, 3), square(LOP_f64, 2));
+        return t_two_of(&w, "solve", a, operand(6));
+    case 6:
+    case 7: /* a pencil at each place; what was promised does not hold: the second arm */
+        for (int i = 0; i < 3; i++)
+            f[i] = t_one_of(&w, "dense", &pos, t_array(&w, LOP_f64, 2, 2, (int64_t[]){2, 2}));
+        a = t_two_of(&w, "sum", t_two(&w, "kron", f[0], f[1]), t_two(&w, "kron", f[2], f[0]));
+        for (int i = 0; i < 3; i++) lop_node_unref(f[i]);
+        return which == 6 ? t_two_of(&w, "solve", a, operand(4))
+                          : t_one_of(&w, "scaledet", NULL, a);
+    default: return bordered(which == 8);
     }
 }
 
@@ -183,9 +203,10 @@ int main(int argc, char **argv) {
     int rounds = (int)t_number(argc, argv, 1, 150), dropped = 0;
     int64_t places = 0;
     world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
+    w.ctx.alike = 2; /* small sums of Krons and small borders too */
     rules_alone();
     instances_alone();
-    for (int which = 0; which < 5; which++) {
+    for (int which = 0; which < 10; which++) {
         scene s;
         const lop_node *root = fixed(which);
         open_scene(&s, root, 0);

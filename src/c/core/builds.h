@@ -164,6 +164,14 @@ LOP_BUILD(solve_orthogonal);
 /* builds_update.c */
 LOP_BUILD(solve_thin_sum);
 LOP_BUILD(det_thin_sum);
+/* builds_spectral.c */
+enum { LOP_SPECTRAL_ROWS = 40 }; /* smaller sums are quicker by the dense form */
+LOP_BUILD(solve_spectral);
+LOP_BUILD(det_spectral);
+
+/* builds_bordered.c */
+LOP_BUILD(solve_bordered);
+LOP_BUILD(det_bordered);
 
 /* builds_normal.c */
 LOP_BUILD(solve_normal);

@@ -346,6 +346,25 @@ lop_truth lop_when_block_triangle_alone(const lop_match *m) {
     return alone ? lop_when_block_triangle(m) : LOP_FALSE;
 }
 
+/* Below so many rows LU of the dense form is quicker. */
+enum { BORDERED_ROWS = 24 };
+int lop_bordered_pivot(const lop_node *block) {
+    if (block->attr.i[0] != 2 || block->attr.i[1] != 2) return -1;
+    const lop_node *a = block->child[0], *d = block->child[3];
+    if (!lop_is_square(a) || !lop_is_square(d)) return -1;
+    const int64_t p = lop_rows(a), q = lop_rows(d);
+    const bool first = p > 0 && p >= q / 2 && lop_cheap_to_solve(a),
+               last = q > 0 && q >= p / 2 && lop_cheap_to_solve(d);
+    if (first && last) return q > p;
+    return first ? 0 : last ? 1 : -1;
+}
+lop_truth lop_when_bordered(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    const bool large = lop_rows(a) >= BORDERED_ROWS || a->ctx->alike != 0;
+    return truth(large && lop_bordered_pivot(a) >= 0 && floats_below(a, 12) &&
+                 lop_is_blas(m->root->dtype));
+}
+
 /* -- by name */
 
 static const lop_guard table[] = {

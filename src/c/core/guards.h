@@ -74,6 +74,7 @@ lop_truth lop_when_block_triangle_alone(
 lop_truth lop_when_block_triangle(
     const lop_match *m); /* a block of square diagonal blocks, Zeros on one side of those */
 /* Is `block` such, with the Zeros above (lower) or below its diagonal blocks? */
+lop_truth lop_when_bordered(const lop_match *m); /* a Block with such a pivot, of floats */
 bool lop_block_triangle(const lop_node *block, bool lower);
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
 /* For users' rules: ?a is an operator and square; declared or known to be so. */
@@ -94,5 +95,8 @@ const lop_guard *lop_guard_of(lop_truth (*when)(const lop_match *m)); /* NULL: o
 
 /* A kind whose solves cost about as much as its products. */
 bool lop_cheap_to_solve(const lop_node *a);
+/* Which diagonal block of a Block of 2 x 2 is such and no small part: 0 or 1, the larger; -1: none.
+ */
+int lop_bordered_pivot(const lop_node *block);
 
 #endif

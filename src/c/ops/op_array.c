@@ -46,12 +46,23 @@ static lop_status run_mul(const lop_call *c) {
     lopk_mul(c->a[0], c->a[1], c->a[2]);
     return LOP_OK;
 }
+/* The first exact zero of a vector; -1: none. */
+#define FIND(T)                                                                                    \
+    for (int64_t i = 0; i < d->m; i++)                                                             \
+        if (((const T *)d->p)[i * d->rs] == 0) return i;                                           \
+    return -1
+static int64_t first_zero(const lop_mat *d) {
+    switch (d->dt) {
+    case LOP_f32: FIND(float);
+    case LOP_f64: FIND(double);
+    case LOP_c64: FIND(float _Complex);
+    default: FIND(double _Complex);
+    }
+}
+#undef FIND
 static lop_status run_div(const lop_call *c) {
-    int64_t zero = -1;
     const lop_mat *d = c->a[2];
-    size_t size = lop_dtype_size(d->dt);
-    for (int64_t i = 0; i < d->m && zero < 0; i++)
-        if (lop_get(d->dt, (const char *)d->p + (size_t)(i * d->rs) * size, 0) == 0) zero = i;
+    const int64_t zero = first_zero(d);
     if (zero >= 0)
         return lop_fail(c->err, LOP_SINGULAR,
                         "Singular matrix: element %lld of the diagonal is exactly zero",

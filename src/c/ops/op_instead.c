@@ -2,15 +2,18 @@
  *
  * instead   children x, r, b, q, v, alt: x with residual r = b - A x, where
  *             eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt.
- *           q = A^H A v bounds |A|^2 >= |q| / |v| from below, so that eta is never underestimated.
+ *           q = A^H A v bounds |A|^2 >= |q| / |v| from below, so that eta is never underestimated;
+ *           the bound is kept while A stays.
  *           alt is lowered as a second arm: its steps run, and its memory is had, only where
- * needed; a singular matrix met on the way to x leads there too. probe     v: n signs in an order
- * of their own
+ *           needed; a singular matrix met on the way to x leads there too.
  *
- *           attr.i[0] 1, children x, r, w, q, v, f, g, y, alt: A = Q^-1 + B, both semidefinite, q
- * is B^H B v, x = (Q U) y, and w = U y stands for Q^-1 x in r; f and g are Q and U applied to
- * signs, as long as their Frobenius norms. |A| |x| is at least |w| and |B| |x|, and what rounding
- * left of x - Q w counts too: |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
+ *           attr.i[0] 1, children x, r, w, q, v, f, g, y, alt: A = Q^-1 + B, both semidefinite,
+ *           q = B^H B v, x = (Q U) y, and w = U y stands for Q^-1 x in r; f and g are Q and U
+ *           applied to signs, as long as their Frobenius norms. |A| |x| is at least |w| and |B| |x|,
+ *           and what rounding left of x - Q w counts too:
+ *             |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
+ *
+ * probe     v: n signs in an order of their own
  *
  * detcheck  children det, x, r, b, q, v, w, u, alt: det = det B det(I + C V^H W), W = B^-1 U, of
  *           A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and
@@ -19,11 +22,19 @@
  *           of det B and W (some u cond(B)) are those that LU of A has. Else, or where det is 0,
  *           alt.
  *
- * Cost: one pass over x, r and b. */
+ * spectral  children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
+ *           constant), where
+ *             sum over t of max |t| <= g max |d|   and   min |d| > 8 u max |t|, |d|
+ *           with g = attr.i[0]: the eigenvalues carry errors of some u |t|, so that none is lost
+ *           beside the whole and none is a mere error; else alt, also where a spectrum could not
+ *           be had. x is a matrix or a determinant; without d and t only the latter counts.
+ *
+ * Cost: one pass over x, r and b; over d and t. */
 #include "core/op.h"
 #include "det.h"
 #include "kernels/kernels.h"
 
+#include <complex.h>
 #include <float.h>
 #include <math.h>
 
@@ -77,25 +88,36 @@ static double rounding(lop_dtype dt) {
     return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
 }
 
-/* in: x, r, b, q, v. */
+/* The lower bound of |A|, kept: one number. */
+static lop_status run_bound(const lop_call *c) {
+    const double length = norm(c->a[2], 0);
+    *(double *)c->a[0]->p = length > 0 ? sqrt(norm(c->a[1], 0) / length) : 0;
+    return LOP_OK;
+}
+static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_status *st) {
+    const int in[2] = {lop_emit_value(e, q), lop_emit_value(e, v)};
+    return lop_emit_derived(e, "bound", run_bound, sizeof(double), 2, in, NULL, 0,
+                            2 * (double)lop_rows(q), st);
+}
+
+/* in: x, r, b, the bound. */
 static lop_status small_enough(const lop_mat *const *in) {
     const lop_mat *x = in[0], *r = in[1], *b = in[2];
-    double u = rounding(x->dt);
-    double length = norm(in[4], 0), a = length > 0 ? sqrt(norm(in[3], 0) / length) : 0;
+    const double u = rounding(x->dt), a = *(const double *)in[3]->p;
     for (int64_t j = 0; j < x->n; j++) {
         double left = norm(r, j), size = a * norm(x, j) + norm(b, j < b->n ? j : 0);
         if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
     }
     return LOP_OK;
 }
-/* in: x, r, w, q, v, f, g, y. */
+/* in: x, r, w, the bound of |B|, f, g, y. */
 static lop_status small_enough_beside(const lop_mat *const *in) {
     const lop_mat *x = in[0];
-    double u = rounding(x->dt), both = norm(in[5], 0) * norm(in[6], 0);
-    double length = norm(in[4], 0), b = length > 0 ? sqrt(norm(in[3], 0) / length) : 0;
+    const double u = rounding(x->dt), both = norm(in[4], 0) * norm(in[5], 0),
+                 b = *(const double *)in[3]->p;
     for (int64_t j = 0; j < x->n; j++) {
         double left = norm(in[1], j), size = norm(x, j), w = norm(in[2], j);
-        double ax = b * size > w ? b * size : w, lost = 3 * u * both * norm(in[7], j);
+        double ax = b * size > w ? b * size : w, lost = 3 * u * both * norm(in[6], j);
         if (!(left * size + lost * ax <= 10 * (double)x->m * u * ax * size)) return LOP_SINGULAR;
     }
     return LOP_OK;
@@ -106,8 +128,11 @@ static lop_status run_accept(const lop_call *c) {
 }
 
 static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
-    int in[8], n = self->n - 1;
-    for (int i = 0; i < n; i++) in[i] = lop_emit_value(e, self->child[i]);
+    int in[7], n = self->n - 2; /* two of the children make the bound */
+    lop_status st;
+    for (int i = 0; i < n; i++) in[i] = lop_emit_value(e, self->child[i < 3 ? i : i + 1]);
+    in[3] = emit_bound(e, self->child[3], self->child[4], &st);
+    if (in[3] < 0) return st;
     lop_step *s = lop_emit_step(e, "accept", run_accept, value, n, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
@@ -161,7 +186,7 @@ static void squares(const lop_mat *a, double *sum) {
         }
 }
 static lop_status run_accept_det(const lop_call *c) {
-    const lop_mat *x = c->a[2], *v = c->a[6], *w = c->a[7], *u = c->a[8];
+    const lop_mat *x = c->a[2], *v = c->a[6], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double *grown = c->scratch, *from = grown + w->n;
     const double length = norm(v, 0),
                  most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
@@ -175,7 +200,10 @@ static lop_status run_accept_det(const lop_call *c) {
 }
 static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
     int in[8];
+    lop_status st;
     for (int i = 0; i < 8; i++) in[i] = lop_emit_value(e, self->child[i]);
+    in[4] = emit_bound(e, self->child[4], self->child[5], &st);
+    if (in[4] < 0) return st;
     lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 8, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
@@ -186,6 +214,78 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
 const lop_op lop_op_detcheck = {
     LOP_NAMED(detcheck),     .cls = LOP_ARRAY,       .min = 9,          .max = 9,
     .infer = infer_detcheck, .lower = lower_instead, .check = check_det};
+
+/* -- spectral */
+
+static lop_status infer_spectral(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
+    for (int i = 1; i < n->n - 1; i++)
+        if (n->child[i]->core != 1 || !lop_is_blas(n->child[i]->dtype) ||
+            lop_cols(n->child[i]) != lop_cols(n->child[1]))
+            return lop_fail(err, LOP_DIM, "spectral takes vectors of one length");
+    if (x->core < 1 || x->core != alt->core || x->dtype != alt->dtype || x->weak || alt->weak ||
+        !lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) || n->n > LOP_MAXARG)
+        return lop_fail(err, LOP_DIM, "the arms of spectral differ");
+    n->shape = x->shape;
+    n->core = x->core;
+    n->dtype = x->dtype;
+    return LOP_OK;
+}
+
+#define RANGE(T, modulus)                                                                          \
+    for (int64_t i = 0; i < v->m; i++) {                                                           \
+        const double size = (double)modulus(((const T *)v->p)[i * v->rs]);                         \
+        low = size < low ? size : low;                                                             \
+        high = size > high ? size : high;                                                          \
+        rest += size - size;                                                                       \
+    }
+/* NaN and inf give NaN. */
+static void range_of(const lop_mat *v, double *least, double *most) {
+    double low = INFINITY, high = 0, rest = 0;
+    switch (v->dt) {
+    case LOP_f32: RANGE(float, fabsf) break;
+    case LOP_f64: RANGE(double, fabs) break;
+    case LOP_c64: RANGE(float _Complex, cabsf) break;
+    default: RANGE(double _Complex, cabs)
+    }
+    *least = low + rest;
+    *most = high + rest;
+}
+#undef RANGE
+static lop_status run_accept_spectrum(const lop_call *c) {
+    const int n = c->step->n;
+    lopk_copy(c->a[0], c->a[1]);
+    if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
+    const lop_mat *d = c->a[n - 1];
+    const double u = d->dt == LOP_f32 || d->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    double least, most, low, high, all = 0;
+    range_of(d, &least, &most);
+    for (int i = 2; i < n - 1; i++) {
+        range_of(c->a[i], &low, &high);
+        all += high;
+    }
+    if (!isfinite(all) || !isfinite(most)) return LOP_SINGULAR;
+    if (!(all <= (double)c->step->attr.i[0] * most)) return LOP_SINGULAR;
+    return least > 8 * u * (all > most ? all : most) ? LOP_OK : LOP_SINGULAR;
+}
+static lop_status check_spectral(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[LOP_MAXARG];
+    for (int i = 0; i < self->n - 1; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_spectrum, value, self->n - 1, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+const lop_op lop_op_spectral = {LOP_NAMED(spectral),
+                                .cls = LOP_ARRAY,
+                                .min = 2,
+                                .max = -1,
+                                .ints = 1,
+                                .infer = infer_spectral,
+                                .lower = lower_instead,
+                                .check = check_spectral};
 
 static lop_status infer_probe(lop_node *n, lop_err *err) {
     return n->core == 2 && n->shape.ndim == 2 && n->shape.dim[1] == 1 && !n->weak

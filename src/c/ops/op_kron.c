@@ -142,7 +142,8 @@ const lop_op lop_op_kron = {
                     "size n: 2 p n^(p+1) flops.",
             .notes = "Kron @ Kron of factors that fit, the transpose, the inverse of square "
                      "factors, trace and diagonal are "
-                     "taken factor by factor.",
+                     "taken factor by factor. Kron + c I, and the sum of two Krons where one has "
+                     "positive definite factors, are solved by the factors' eigenvectors.",
             .example = ">>> K = pl.Kron(np.eye(2), np.array([[1., 2.], [3., 4.]]))\n>>> K @ "
                        "np.ones(4)\narray([3., 7., 3., 7.])"},
     .infer = infer,

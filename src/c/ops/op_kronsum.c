@@ -62,7 +62,10 @@ const lop_op lop_op_kronsum = {
                     "2 p n^(p+1) flops.",
             .notes = "Operands in the order of Kron; scipy.sparse.kronsum(A, B) is KronSum(B, A). "
                      "The transpose, the diagonal, the trace and elements go operand by operand; "
-                     "of Diags it is one. Solves go by the dense form.",
+                     "of Diags it is one. Solves and determinants, also of a multiple of the "
+                     "identity more, go by the operands' eigenvectors where those are Hermitian, "
+                     "else of two by their Schur forms, which are kept; checked, else by the dense "
+                     "form.",
             .example = ">>> K = pl.KronSum(np.array([[1., 2.], [3., 4.]]), pl.Diag([10., 20.]))\n"
                        ">>> K @ np.ones(4)\narray([13., 23., 17., 27.])"},
     .infer = infer,

@@ -1,0 +1,137 @@
+"""Blocks of 2 x 2 with a diagonal block that is cheap to solve for: by its Schur complement,
+checked; against the dense form."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+P, Q = 40, 5
+
+
+def values(rng, shape, dtype):
+    a = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        a = a + 1j * rng.standard_normal(shape)
+    return a.astype(dtype)
+
+
+def pivot(name, rng, dtype):
+    d = (1 + rng.random(P)).astype(dtype)
+    return {
+        "diag": lambda: pl.Diag(d),
+        "scaled": lambda: -2 * pl.Diag(d),
+        "identity": lambda: pl.Identity(P),
+        "kron": lambda: pl.Kron(values(rng, (4, 4), dtype), values(rng, (P // 4, P // 4), dtype)),
+        "tridiagonal": lambda: pl.Tridiagonal(d[1:] / 4, d, d[1:] / 5),
+        "circulant": lambda: pl.Circulant(np.r_[9, d[1:] / 8].astype(dtype)),
+        "blocks": lambda: pl.BlockDiag(
+            values(rng, (P - 3, P - 3), dtype), values(rng, (3, 3), dtype)
+        ),
+    }[name]()
+
+
+def bordered(A, rng, dtype, last=False, D=None):
+    B, C = values(rng, (P, Q), dtype), values(rng, (Q, P), dtype)
+    D = values(rng, (Q, Q), dtype) if D is None else D
+    return pl.Block([[D, C], [B, A]] if last else [[A, B], [C, D]])
+
+
+def eta(S, x, b):
+    r = np.linalg.norm(b - S @ x, axis=-2)
+    size = np.linalg.norm(S, 2, axis=(-2, -1))[..., None]
+    return np.max(r / (size * np.linalg.norm(x, axis=-2) + np.linalg.norm(b, axis=-2)))
+
+
+def check(A, dtype, rng):
+    D = A.toarray()
+    X = values(rng, (D.shape[-1], 3), dtype)
+    u = np.finfo(D.dtype).eps / 2
+    for op, dense in ((A, D), (A.T, D.swapaxes(-1, -2)), (A.H, D.conj().swapaxes(-1, -2))):
+        x = pl.solve(op, X)
+        assert x.dtype == np.result_type(D.dtype, dtype)
+        assert eta(dense, x, X) <= 10 * len(X) * u
+    wide = D.astype(np.result_type(D.dtype, np.float64))
+    sign, log = pl.slogdet(A)
+    exact_sign, exact_log = np.linalg.slogdet(wide)
+    worst = 20 * len(X) * u * np.linalg.cond(wide).max()
+    np.testing.assert_allclose(log, exact_log, rtol=0, atol=worst)
+    np.testing.assert_allclose(sign, exact_sign, rtol=0, atol=worst)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    "name", ["diag", "scaled", "identity", "kron", "tridiagonal", "circulant", "blocks"]
+)
+def test_agrees_with_the_dense_form(name, last, dtype, rng):
+    A = bordered(pivot(name, rng, dtype), rng, dtype, last)
+    check(A, dtype, rng)
+    assert "solve-bordered" in A.explain("solve", np.ones(P + Q, dtype)).fired
+    assert pl.solve(A, np.ones(P + Q, dtype)).shape == (P + Q,)
+
+
+def test_two_that_are_cheap(rng):
+    """The larger is the pivot."""
+    big, small = pivot("kron", rng, float), pl.Diag(1 + rng.random(12))
+    B, C = rng.standard_normal((P, 12)), rng.standard_normal((12, P))
+    for A in (pl.Block([[big, B], [C, small]]), pl.Block([[small, C], [B, big]])):
+        check(A, float, rng)
+
+
+def test_saddle_points(rng):
+    B = rng.standard_normal((P, Q))
+    A = pl.Block([[pl.Diag(1 + rng.random(P)), B], [pl.Dense(B).T, pl.Zeros((Q, Q))]])
+    check(A, float, rng)
+
+
+def test_batches(rng):
+    D = pl.Diag(1 + rng.random((2, P)))
+    A = pl.Block([[D, rng.standard_normal((3, 1, P, Q))], [rng.standard_normal((Q, P)), np.eye(Q)]])
+    assert A.shape == (3, 2, P + Q, P + Q)
+    check(A, float, rng)
+
+
+@pytest.mark.parametrize("small", [0, 1e-14, 1e-9])
+def test_a_pivot_that_is_all_but_singular(small, rng):
+    """The whole is not: what the pivot loses is seen."""
+    d = 1 + rng.random(P)
+    d[3] = small
+    check(bordered(pl.Diag(d), rng, float), float, rng)
+
+
+def test_singular_ones_raise(rng):
+    B = np.zeros((P, Q))
+    B[0, :] = 1
+    A = pl.Block([[pl.Identity(P), B], [pl.Dense(B).T, np.ones((Q, Q))]])
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.solve(A.toarray(), np.ones(P + Q))
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        pl.solve(A, np.ones(P + Q))
+    assert pl.slogdet(A) == (0, -np.inf)
+
+
+def test_a_write_is_seen_and_bits_stay(rng):
+    d, B = 1 + rng.random(P), rng.standard_normal((P, Q))
+    A = pl.Block([[pl.Diag(d), B], [rng.standard_normal((Q, P)), np.eye(Q)]])
+    b = rng.standard_normal(P + Q)
+    cold = pl.solve(A, b)
+    pl.slogdet(A)
+    assert np.array_equal(cold, pl.solve(A, b))
+    for change in (lambda: d.__imul__(2), lambda: B.__setitem__((1, 1), 7.0)):
+        change()
+        np.testing.assert_allclose(pl.solve(A, b), np.linalg.solve(A.toarray(), b), rtol=1e-9)
+        assert pl.slogdet(A)[1] == pytest.approx(np.linalg.slogdet(A.toarray())[1])
+
+
+def test_large_ones_are_not_formed(rng):
+    """Dense it would take 80 GB."""
+    n = 100_000
+    d, B = 1 + rng.random(n), rng.standard_normal((n, 3))
+    A = pl.Block([[pl.Diag(d), B], [pl.Dense(B).T, pl.Zeros((3, 3))]])
+    b = rng.standard_normal(n + 3)
+    x = pl.solve(A, b)
+    assert np.linalg.norm(A @ x - b) <= 1e-12 * np.linalg.norm(b)
+    sign, log = np.linalg.slogdet(-B.T @ (B / d[:, None]))
+    assert pl.slogdet(A)[0] == sign
+    assert pl.slogdet(A)[1] == pytest.approx(log + np.log(d).sum(), rel=1e-12)
