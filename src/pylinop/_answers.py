@@ -99,18 +99,28 @@ def factors_of(op):
     return [_as_precise(f, op) for f in run(_factor_steps, op)]
 
 
+QUESTIONS: dict[str, "Question"] = {}  # those with a name, for docs/factorisations.md
+
+
 class Question:
-    """One question of an operator: ``rows`` by head, ``dense`` for all others."""
+    """One question of an operator: ``rows`` by head, ``dense`` for all others.
 
-    def __init__(self, dense):
+    One with a ``name``, that of its function, is in the printed table of algorithms and costs:
+    ``how`` and ``cost`` say what the dense form's answer is by, each row's own say its."""
+
+    def __init__(self, dense, name="", how="", cost=""):
         self.rows, self.dense = {}, dense
+        self.texts, self.text = {}, (how, cost)
+        if name:
+            QUESTIONS[name] = self
 
-    def row(self, *heads):
+    def row(self, *heads, how="", cost=""):
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and gets its answer; NotImplemented sends op to the dense form."""
 
         def add(answer):
             self.rows.update(dict.fromkeys(heads, answer))
+            self.texts.update(dict.fromkeys(heads, (how, cost)))
             return answer
 
         return add
