@@ -66,7 +66,7 @@ NUMPY = f"""\
 {MADE}
 
 `np.f(...)` with an operator in it. *structured*: a number or an array, computed from the structure.
-*lazy*: an operator, nothing computed. *operators*: computed on the dense form, the matrices handed
+*lazy*: an operator, nothing computed. *operators*: computed, mostly on the dense form, the matrices handed
 out as operators. Every other function of NumPy that lets others in, and a call with keywords that
 a row does not take, makes the dense form, with a `MaterializationWarning` above a size, and runs on
 it. The note says which part is structured where not all is; kind by kind that is in the table of
