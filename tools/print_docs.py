@@ -66,10 +66,11 @@ NUMPY = f"""\
 {MADE}
 
 `np.f(...)` with an operator in it. *structured*: a number or an array, computed from the structure.
-*lazy*: an operator, nothing computed. *operators*: computed, mostly on the dense form, the matrices handed
-out as operators. Every other function of NumPy that lets others in, and a call with keywords that
-a row does not take, makes the dense form, with a `MaterializationWarning` above a size, and runs on
-it. The note says which part is structured where not all is; kind by kind that is in the table of
+*lazy*: an operator, nothing computed. *operators*: computed, on the dense form where the note says
+nothing else, the matrices handed out as operators. Every other function of NumPy that lets others
+in, and a call with keywords that a row does not take, makes the dense form, with a
+`MaterializationWarning` above a size, and runs on it. The note says which part is structured where
+not all is; kind by kind that is in the table of
 [kinds](kinds.md) and in [solves, determinants, norms](linalg.md).
 
 Products (`@`, `np.matmul`, `np.matvec`, `np.vecmat`), sums and multiples are in
@@ -85,10 +86,10 @@ FACTORISATIONS = f"""\
 
 {MADE}
 
-What each function does of each kind, and what it costs. **dense**: NumPy or SciPy on the dense
-form, under the memory rule ([limits](limits.md)). A kind that does not find in an operand what its
-line needs goes by the dense form too; the line says what that is. Sizes: an operator is m x n, its
-Kronecker factors or blocks n_i, its rank k.
+What each function does of each kind, and what it costs. **dense**: LAPACK, through NumPy or SciPy,
+on the dense form, under the memory rule: large ones warn, those beyond the memory limit raise. A
+kind that does not find in an operand what its line needs goes by the dense form too; the line says
+what that is. Flops: an operator is m x n, its Kronecker factors or blocks n_i, its rank k.
 
 """
 
@@ -242,7 +243,13 @@ def numpy_functions() -> str:
 
 
 # Heads that are no kinds of their own.
-FORMS = {"scaled": "`c * A`", "view": "`A.T`, `A.H`, `A.conj()`", "inverse": "`inv(A)`"}
+FORMS = {
+    "scaled": "`c * A`",
+    "view": "`A.T`, `A.H`, `A.conj()`",
+    "inverse": "`inv(A)`",
+    "sum": "`A + B`",
+    "prod": "`A @ B`",
+}
 
 
 def factorisations() -> str:

@@ -1,9 +1,10 @@
 """NumPy's functions on operators: ``__array_function__``.
 
 One table: the function, the route it takes, what runs. *structured*: a number or an array, computed
-from the structure. *lazy*: an operator, nothing computed. *operators*: computed, the
-matrices handed out as operators. Every other function materialises: the dense form is made,
-with a MaterializationWarning above a size, and NumPy runs on it."""
+from the structure. *lazy*: an operator, nothing computed. *operators*: computed, on the dense form
+where the note says nothing else, the matrices handed out as operators. Every other function
+materialises: the dense form is made, with a MaterializationWarning above a size, and NumPy runs on
+it."""
 
 from typing import Any
 
@@ -473,7 +474,9 @@ for _name in "solve det slogdet".split():
     _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))
 for _name in "cond matrix_rank eigvalsh norm matrix_norm".split():
     _row("structured", f"linalg.{_name}", note=_IN_PART)(_from_linalg(_name))
-_FACTORS = "of the kinds in [the table](factorisations.md), multiples and views; else the dense form"
+_FACTORS = (
+    "of the kinds in [the table](factorisations.md), multiples and views; else the dense form"
+)
 for _name in "cholesky qr".split():
     _row("operators", f"linalg.{_name}", note=_FACTORS)(_from_linalg(_name))
 _row("structured", "linalg.lstsq", note=_FACTORS)(_from_linalg("lstsq"))

@@ -52,16 +52,17 @@ def _largest(a):
     return np.abs(a).max(axis=(-2, -1), initial=0)
 
 
-def nearly_hermitian(a):
-    """Is the array its own adjoint but for rounding?"""
-    return bool((_largest(a - adjoint(a)) <= rounding(a) * _largest(a)).all())
+def nearly(a, hermitian=True):
+    """Is the array its own adjoint, or its own transpose, but for rounding?"""
+    other = adjoint(a) if hermitian else np.swapaxes(a, -1, -2)
+    return bool((_largest(a - other) <= rounding(a) * _largest(a)).all())
 
 
-def _is_hermitian(f):
+def is_hermitian(f):
     """Likewise of a factor."""
     if hermitian(f):
         return True
-    return (f._head == "dense" or f.size <= 1 << 24) and nearly_hermitian(dense(f))
+    return (f._head == "dense" or f.size <= 1 << 24) and nearly(dense(f))
 
 
 def refuse_symmetric(a):
@@ -139,22 +140,38 @@ def times(c, factor):
     return c * factor
 
 
+def multiple_of(op):
+    """(c, A) for a c A with a positive c; of a negative one the sign goes into a Kron's first
+    factor. None for others."""
+    c, inner = complex(op._operands[1]), within(op)
+    if c.imag or not 0 < abs(c.real) < math.inf or (c.real < 0 and inner._head != "kron"):
+        return None, inner
+    if c.real < 0:
+        first, *rest = factors_of(inner)
+        inner = _core.Kron(-first, *rest)
+    return abs(c.real), inner
+
+
 @cholesky.row("scaled", how="sqrt(c) times A's, for c > 0; of -c times a Kron too", cost="A's")
 def _(op, uplo):
-    c, inner = complex(op._operands[1]), within(op)
-    if inner._head == "kron" and c.imag == 0:
-        first, *rest = factors_of(inner)
-        return (yield _core.Kron(c.real * first, *rest), uplo)
-    if c.imag or not 0 < c.real < math.inf:
+    c, inner = multiple_of(op)
+    if c is None:
         return NotImplemented
-    return times(math.sqrt(c.real), (yield inner, uplo))
+    return times(math.sqrt(c), (yield inner, uplo))
 
 
 @cholesky.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
 def _(op, uplo):
     other = {"L": "U", "U": "L"}[uplo] if op._mode & _T else uplo
     factor = yield op._operands[0], other
-    return factor.conj() if op._mode in (_T, _C) else factor
+    return conjugate(factor) if op._mode in (_T, _C) else factor
+
+
+def conjugate(factor):
+    """The conjugate of a factor, a Banded for a Banded."""
+    if factor._head == "banded" and factor._init is not None:
+        return _core.Banded(factor._init[0], np.conj(factor._init[1]))
+    return factor.conj()
 
 
 def _first(f):
@@ -170,7 +187,7 @@ def _first(f):
 )
 def _(op, uplo):
     factors = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] or not _is_hermitian(f) for f in factors):
+    if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
         return NotImplemented  # (iA) (x) (-iB) may be definite
     negative = [_first(f) < 0 for f in factors]
     if any(s.any() != s.all() for s in negative):
@@ -260,10 +277,20 @@ def upper_of(factor):
     if factor._head in ("kron", "blockdiag"):
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         return join(*map(upper_of, factors_of(factor)))
+    if factor._head == "scaled":  # by a real number
+        return times(factor._operands[1], upper_of(factor._operands[0]))
     return factor.H
 
 
 # -- L L^H --
+
+
+def _is_lower(op):
+    """Is it a Triangular, and the lower one?"""
+    if op._head != "triangular" or (op._init is None and op._by != "view"):
+        return False
+    lower = (op._init or op._operands[0]._init)[1]
+    return lower if op._init is not None or not op._mode & _T else not lower
 
 
 def positive(factor):
@@ -273,9 +300,8 @@ def positive(factor):
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         found = [positive(f) for f in factors_of(factor)]
         return None if any(f is None for f in found) else join(*found)
-    lower = factor._head == "triangular" and factor._init is not None and factor._init[1]
-    lower = lower or (factor._head == "banded" and factor._init and factor._init[0][1] == 0)
-    if not lower and factor._head not in ("diag", "identity"):
+    banded = factor._head == "banded" and factor._init is not None and factor._init[0][1] == 0
+    if not (banded or _is_lower(factor) or factor._head in ("diag", "identity")):
         return None
     d = diagonal_of(factor) if factor._head in ("diag", "identity") else factor.diagonal()
     if not (np.abs(d) > 0).all():
@@ -284,9 +310,8 @@ def positive(factor):
     if (phase == 1).all():
         return factor
     if factor._head == "triangular":
-        a = factor._init[0] if not factor._init[2] else dense(factor)
-        return _core.Triangular(a * phase[..., None, :])
-    if factor._head == "banded":
+        return _core.Triangular(dense(factor) * phase[..., None, :])
+    if banded:
         return _core.Banded(factor._init[0], factor._init[1] * phase[..., None, :])
     return _core.Diag(np.abs(d).astype(d.dtype, copy=False))
 

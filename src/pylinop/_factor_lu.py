@@ -9,12 +9,14 @@ from . import _core
 from ._answers import (
     _T,
     Question,
+    dense,
     diagonal_of,
     factors_of,
     inexact,
     within,
 )
 from ._answers_values import check_permutation
+from ._factor_cholesky import is_hermitian, nearly
 from ._factor_qr import alike, eye, upper
 
 # -- LU --
@@ -230,3 +232,30 @@ def _(op, lower, hermitian):
         orders.append(np.broadcast_to(order, (*op.shape[:-2], f.shape[-1])) + at)
         at += f.shape[-1]
     return _core.BlockDiag(*outer), _core.BlockDiag(*middle), np.concatenate(orders, axis=-1)
+
+
+@ldl.row(
+    "kron", how="Krons of the factors', where each has a diagonal D", cost="sum of the factors'"
+)
+def _(op, lower, hermitian):
+    factors = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] or not symmetric(f, hermitian) for f in factors):
+        return NotImplemented
+    outer, middle, order = [], [], np.zeros(1, np.intp)
+    for f in factors:
+        one, d, own = yield f, lower, hermitian
+        if d._head not in ("diag", "identity"):
+            return NotImplemented
+        outer.append(one)
+        middle.append(d)
+        both = order[..., :, None] * f.shape[-1] + own[..., None, :]
+        order = both.reshape(*both.shape[:-2], order.shape[-1] * f.shape[-1])
+    order = np.broadcast_to(order, (*op.shape[:-2], op.shape[-1])).copy()
+    return _core.Kron(*outer), _core.Kron(*middle), order
+
+
+def symmetric(f, hermitian):
+    """Is a factor its own adjoint, or transpose, but for rounding?"""
+    if hermitian or f.dtype.kind != "c":
+        return is_hermitian(f)
+    return f._head in ("diag", "identity") or (f.size <= 1 << 24 and nearly(dense(f), False))

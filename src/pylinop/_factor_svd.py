@@ -81,7 +81,11 @@ def _(op, want):
     return op, np.ones((*op.shape[:-2], n), real_of(op.dtype)), eye(op, n, n)
 
 
-@frames.row("circulant", how="a DFT and the spectrum, of one level; bases of real ones are dense", cost="n log n")
+@frames.row(
+    "circulant",
+    how="a DFT and the spectrum, of one level; bases of real ones are dense",
+    cost="n log n",
+)
 def _(op, want):
     if op._init is None or (op._init[1] or 1) != 1:
         return NotImplemented

@@ -18,7 +18,6 @@ from ._answers import (
     factors_of,
     hermitian,
     inexact,
-    within,
 )
 from ._answers_values import (
     adjoint,
@@ -30,9 +29,10 @@ from ._answers_values import (
 )
 from ._factor_cholesky import (
     NotDefinite,
-    _is_hermitian,
     cholesky,
-    nearly_hermitian,
+    is_hermitian,
+    multiple_of,
+    nearly,
     not_definite,
     real_diagonal,
     rounding,
@@ -56,7 +56,8 @@ def nonnegative(w, singular=True, axes=(-1,), exact=False):
         where = np.unravel_index(np.argmax(bad), bad.shape)
         words = "not positive semidefinite" if singular else "not positive definite"
         raise not_definite(
-            bad, f"is {words}: its least eigenvalue is {least[where]:.3g}, its largest {top[where]:.3g}"
+            bad,
+            f"is {words}: its least eigenvalue is {least[where]:.3g}, its largest {top[where]:.3g}",
         )
     if (least < 0).any():
         worst = np.max(-least / np.where(top > 0, top, 1))
@@ -71,7 +72,7 @@ def nonnegative(w, singular=True, axes=(-1,), exact=False):
 
 
 def require_hermitian(a):
-    if not nearly_hermitian(a):
+    if not nearly(a):
         gap = np.abs(a - adjoint(a)).max(axis=(-2, -1))
         raise not_definite(
             gap > rounding(a) * np.abs(a).max(axis=(-2, -1)),
@@ -109,12 +110,10 @@ def _(op, p):
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
-@power.row("scaled", how="c^-1/2 times A's, for c > 0", cost="A's")
+@power.row("scaled", how="c^-1/2 times A's, for c > 0; of -c times a Kron too", cost="A's")
 def _(op, p):
-    c = complex(op._operands[1])
-    if c.imag or not 0 < c.real < math.inf:
-        return NotImplemented
-    return c.real**p * (yield within(op), p)
+    c, inner = multiple_of(op)
+    return NotImplemented if c is None else c**p * (yield inner, p)
 
 
 @power.row("view", how="A's, seen so", cost="A's")
@@ -125,7 +124,7 @@ def _(op, p):
 def _semidefinite_factors(op):
     """Hermitian factors, those with a negative trace turned; None where that does not do."""
     factors = factors_of(op)
-    if any(f.shape[-1] != f.shape[-2] or not _is_hermitian(f) for f in factors):
+    if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
         return None
     negative = [np.real(f.trace()) < 0 for f in factors]
     if any(np.any(s) != np.all(s) for s in negative) or sum(bool(np.all(s)) for s in negative) % 2:
@@ -232,12 +231,10 @@ def _(op):
     return _core.Zeros(op.shape, inexact(op.dtype)) if square else NotImplemented
 
 
-@root.row("scaled", how="c^1/2 times A's, for c > 0", cost="A's")
+@root.row("scaled", how="c^1/2 times A's, for c > 0; of -c times a Kron too", cost="A's")
 def _(op):
-    c = complex(op._operands[1])
-    if c.imag or not 0 < c.real < math.inf:
-        return NotImplemented
-    return math.sqrt(c.real) * (yield (within(op),))
+    c, inner = multiple_of(op)
+    return NotImplemented if c is None else math.sqrt(c) * (yield (inner,))
 
 
 @root.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
@@ -274,7 +271,10 @@ def _(op):
 
 
 @root.row(
-    "tridiagonal", "banded", how="Cholesky within the band; where that fails as a dense one", cost="n w^2"
+    "tridiagonal",
+    "banded",
+    how="Cholesky within the band; where that fails as a dense one",
+    cost="n w^2",
 )
 def _(op):
     if not hermitian(op):
@@ -367,7 +367,7 @@ def _(op):
     if op._init is not None or op._by != "inverse":
         return NotImplemented
     inner = op._operands[0]
-    if not _is_hermitian(inner):
+    if not is_hermitian(inner):
         return NotImplemented
     return inv(cholesky(inner, "L").H)
 
@@ -406,9 +406,9 @@ def draws(op, count, rng):
     found = root(op)
     dtype, batch = inexact(op.dtype), op.shape[:-2]
     shape = (count, *batch, found.shape[-1])
-    z = rng.standard_normal(shape)
     if dtype.kind == "c":
-        z = (z + 1j * rng.standard_normal(shape)) * math.sqrt(0.5)
+        z = rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0] * math.sqrt(0.5)
+    else:
+        z = rng.standard_normal(shape)
     y = found @ np.moveaxis(z.astype(dtype, copy=False), 0, -1)
     return np.moveaxis(y, -1, 0)
-

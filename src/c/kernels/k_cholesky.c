@@ -3,9 +3,10 @@
  * Up: unitary rotations of the columns of (L, v) take v to zero, one column after the other (Gill,
  * Golub, Murray and Saunders 1974, Methods for modifying matrix factorizations). Down: with
  * p = L^-1 v and r^2 = 1 - |p|^2, the rotations that take (p, r) to a unit vector, from the last
- * column to the first, take (L, 0) to (the new L, v): LINPACK's chdd, which only needs r^2 > 0 and is
- * as stable as the problem lets it be (Stewart 1979, The effects of rounding error on an algorithm
- * for downdating a Cholesky factorization). Both run along columns, so that they vectorise. */
+ * column to the first, take (L, 0) to (the new L, v): LINPACK's chdd, which only needs r^2 > 0 and
+ * is as stable as the problem lets it be (Stewart 1979, The effects of rounding error on an
+ * algorithm for downdating a Cholesky factorization). Both run along columns, so that they
+ * vectorise. */
 #include "k_cholesky.h"
 
 #include "k_clones.h"
