@@ -23,7 +23,6 @@ from ._answers import (
 from ._answers_values import adjoint, bands_of
 
 _C = 2  # the bit of a view's mode that conjugates
-_NARROW = 24  # diagonals below the main one, up to which own loops beat LAPACK's; 2026-11
 
 
 class NotDefinite(np.linalg.LinAlgError):
@@ -60,9 +59,12 @@ def nearly(a, hermitian=True):
 
 def is_hermitian(f):
     """Likewise of a factor."""
+    if f._head == "dense" and f._init is not None:
+        a = np.asarray(f._init[0])
+        return np.array_equal(a, adjoint(a)) or nearly(a)
     if hermitian(f):
         return True
-    return (f._head == "dense" or f.size <= 1 << 24) and nearly(dense(f))
+    return f.size <= 1 << 24 and nearly(dense(f))
 
 
 def refuse_symmetric(a):
@@ -190,7 +192,7 @@ def _(op, uplo):
     if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
         return NotImplemented  # (iA) (x) (-iB) may be definite
     negative = [_first(f) < 0 for f in factors]
-    if any(s.any() != s.all() for s in negative):
+    if any(s.ndim and s.any() != s.all() for s in negative):
         return NotImplemented
     turned = [bool(s.any()) for s in negative]
     if sum(turned) % 2:
@@ -235,21 +237,13 @@ def _turned(half):
 
 
 def _band_factor(half):
-    """Cholesky of bands, in place where they are narrow."""
+    """Cholesky of bands, in place."""
     n, rows = half.shape[-2:]
-    narrow = rows - 1 <= _NARROW
-    work = half if narrow else _turned(half)
-    factor = _core._band_cholesky if narrow else _core._pbtrf
     bad = np.zeros(half.shape[:-2], bool)
     for i in np.ndindex(*half.shape[:-2]):
-        bad[i] = factor(half.dtype.char, rows, n, work[i]) != 0
+        bad[i] = _core._band_cholesky(half.dtype.char, rows, n, half[i]) != 0
         if bad[i]:
             raise not_definite(bad)
-    if narrow:
-        return half
-    w = rows - 1
-    for t in range(rows):
-        half[..., : n - t, t] = work[..., t:, w - t].conj()
     return half
 
 
@@ -285,7 +279,7 @@ def upper_of(factor):
 # -- L L^H --
 
 
-def _is_lower(op):
+def is_lower(op):
     """Is it a Triangular, and the lower one?"""
     if op._head != "triangular" or (op._init is None and op._by != "view"):
         return False
@@ -301,7 +295,7 @@ def positive(factor):
         found = [positive(f) for f in factors_of(factor)]
         return None if any(f is None for f in found) else join(*found)
     banded = factor._head == "banded" and factor._init is not None and factor._init[0][1] == 0
-    if not (banded or _is_lower(factor) or factor._head in ("diag", "identity")):
+    if not (banded or is_lower(factor) or factor._head in ("diag", "identity")):
         return None
     d = diagonal_of(factor) if factor._head in ("diag", "identity") else factor.diagonal()
     if not (np.abs(d) > 0).all():
@@ -338,12 +332,12 @@ def _(op, uplo):
 
 
 def lower_array(factor):
-    """The lower triangle of a factor, an array of floats."""
-    op = _core.Triangular(factor) if not isinstance(factor, _core.Operator) else factor
-    if op._head == "dense" and op._init is not None:
-        op = _core.Triangular(op._init[0])
+    """A factor as an array of which the lower triangle counts."""
+    op = factor
     if op.shape[-1] != op.shape[-2]:
         raise ValueError(f"a Cholesky factor is square, got shape {op.shape}")
+    if op._init is not None and (op._head == "dense" or (is_lower(op) and not op._init[2])):
+        return np.asarray(op._init[0])
     a = dense(op)
     if np.triu(a, 1).any():
         raise ValueError("a lower factor is due: give L, or U.H of an upper one")

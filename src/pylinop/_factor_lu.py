@@ -16,7 +16,7 @@ from ._answers import (
     within,
 )
 from ._answers_values import check_permutation
-from ._factor_cholesky import is_hermitian, nearly
+from ._factor_cholesky import is_hermitian, nearly, real_diagonal
 from ._factor_qr import alike, eye, upper
 
 # -- LU --
@@ -159,6 +159,8 @@ def _scipy_ldl(a, lower, hermitian):
             "ldl of a dense form is SciPy's: pip install scipy (Diag and kin need none)"
         ) from None
     a = np.asarray(a)
+    if hermitian:
+        real_diagonal(np.diagonal(a, axis1=-2, axis2=-1))
     batch, n, dtype = a.shape[:-2], a.shape[-1], inexact(a.dtype)
     turned, middle = np.empty(a.shape, dtype), np.empty(a.shape, dtype)
     order = np.empty((*batch, n), np.intp)
@@ -198,7 +200,7 @@ def _(op, lower, hermitian):
     n = op.shape[-1]
     d = diagonal_of(op)
     order = np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
-    d = d.real.astype(d.dtype) if hermitian else d
+    d = real_diagonal(d).astype(d.dtype) if hermitian else d
     return eye(op, n, n), _core.Diag(d), order
 
 

@@ -292,6 +292,8 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
 
     Raises
     ------
+    LinAlgError
+        Not square; a diagonal that is not real, where ``hermitian``.
     ImportError
         A dense form is factored by SciPy, which is not installed.
 
@@ -308,7 +310,7 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
     """
     op = as_operator(A)
     _square(op)
-    return _factor_lu.ldl(op, bool(lower), bool(hermitian))
+    return _asked(_factor_lu.ldl, op, bool(lower), bool(hermitian))
 
 
 def lstsq(A: "_OperatorLike", b: Any, rcond: float | None = None) -> Any:

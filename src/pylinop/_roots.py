@@ -157,9 +157,11 @@ def _(op, p):
 @power.row("circulant", how="a Circulant, by the spectrum", cost="n log n")
 def _(op, p):
     w = spectrum_of(op)
-    if not hermitian(op):
-        raise not_definite(np.ones(op.shape[:-2], bool), "is not Hermitian")
     axes = tuple(range(len(op.shape) - 2 - w.ndim, 0))
+    size = 16 * math.log2(2 * op.shape[-1]) * np.finfo(w.dtype).eps * np.abs(w).max(axis=axes)
+    bad = np.abs(w.imag).max(axis=axes) > size
+    if bad.any():
+        raise not_definite(bad, "is not Hermitian: its spectrum is not real")
     return circulant_of(_powers(nonnegative(w.real, p > 0, axes), p), op)
 
 
@@ -266,6 +268,7 @@ def _(op):
 
 
 @root.row("circulant", how="the Hermitian root, a Circulant", cost="n log n")
+@root.row("kronsum", how="the Hermitian root, by eigenvectors of the factors", cost="the factors'")
 def _(op):
     return power(op, 0.5)
 

@@ -9,10 +9,15 @@
  * vectorise. */
 #include "k_cholesky.h"
 
+#include "k_band.h"
 #include "k_clones.h"
 #include "kernels.h"
 
 #include <math.h>
+
+/* Diagonals below the main one up to which the own loops are ahead of LAPACK's blocks (2026-11, an
+ * AMD EPYC, n = 20,000 in float64: 0.5 of dpbtrf's time for 5, 0.3 for 24). */
+enum { NARROW = 24 };
 
 #define LOPK_TEMPLATE "k_cholesky_t.h"
 #include "k_each.h"
@@ -32,6 +37,7 @@ lop_status lopk_cholup(const lop_mat *a, void *v, bool down, void *work, int64_t
 
 lop_status lopk_band_cholesky(const lop_mat *ab, int64_t *info) {
     LOP_ASSERT(ab->m > 0 && ab->rs == 1 && lop_is_blas(ab->dt));
+    if (ab->m - 1 > NARROW) return lopk_pbtrf(ab, 'L', info);
     *info = BY_FLOAT(ab->dt, band_chol, ab->n, ab->m - 1, ab->p, ab->cs);
     return *info == 0 ? LOP_OK : LOP_SINGULAR;
 }

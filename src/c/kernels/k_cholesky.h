@@ -14,9 +14,9 @@ lop_status lopk_cholup(const lop_mat *a, void *v, bool down, void *work,
                        int64_t *info) LOP_MUST_CHECK;
 
 /* Cholesky in place of a band's lower half: ab (w + 1) x n, column-major, A[j + t, j] in row t;
- * what lies beyond the matrix is neither read nor written. *info j > 0: the leading minor of order
- * j is not positive (LOP_SINGULAR). n w^2 flops; for few diagonals, where LAPACK's blocks do not
- * pay. */
+ * what lies beyond the matrix is not written. By own loops for few diagonals, else by LAPACK's
+ * pbtrf: LOP_OVERFLOW where a size passes its ints. *info j > 0: the leading minor of order j is
+ * not positive (LOP_SINGULAR). n w^2 flops. */
 lop_status lopk_band_cholesky(const lop_mat *ab, int64_t *info) LOP_MUST_CHECK;
 
 #endif

@@ -195,7 +195,6 @@ static inline void py_config_here(py_state *s) {
 }
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
-PyObject *py_pbtrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
 PyObject *py_cholup(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);

@@ -1,10 +1,9 @@
-/* py_lapack.c: _getrf, _pbtrf, _band_cholesky, _cholup: factors in place for _factor_*.py, which
+/* py_lapack.c: _getrf, _band_cholesky, _cholup: factors in place for _factor_*.py, which
  * says what they mean. Each takes NumPy's character of a float dtype, sizes, and C-contiguous
  * memory that holds the matrix column by column, and gives LAPACK's info. The GIL is released
  * around the work. */
 #include "py.h"
 
-#include "kernels/k_band.h"
 #include "kernels/k_blas.h"
 #include "kernels/k_cholesky.h"
 
@@ -56,30 +55,22 @@ PyObject *py_getrf(PyObject *module, PyObject *args) {
     return answer(st, info, "_getrf");
 }
 
-/* (letter, rows, n, ab): see lopk_pbtrf, lopk_band_cholesky. */
-static PyObject *band(PyObject *args, const char *format, const char *name,
-                      lop_status (*factor)(const lop_mat *, int64_t *)) {
+/* (letter, rows, n, ab): see lopk_band_cholesky. */
+PyObject *py_band_cholesky(PyObject *module, PyObject *args) {
     Py_buffer ab;
     int letter;
     long long rows, n;
     int64_t info = 0;
     lop_mat mat;
     lop_status st = LOP_DIM;
-    if (!PyArg_ParseTuple(args, format, &letter, &rows, &n, &ab)) return NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "CLLw*:_band_cholesky", &letter, &rows, &n, &ab)) return NULL;
     bool fits = matrix_of(&ab, letter, rows, n, &mat) && rows > 0;
     Py_BEGIN_ALLOW_THREADS;
-    if (fits) st = factor(&mat, &info);
+    if (fits) st = lopk_band_cholesky(&mat, &info);
     Py_END_ALLOW_THREADS;
     PyBuffer_Release(&ab);
-    return answer(st, info, name);
-}
-PyObject *py_pbtrf(PyObject *module, PyObject *args) {
-    (void)module;
-    return band(args, "CLLw*:_pbtrf", "_pbtrf", lopk_pbtrf);
-}
-PyObject *py_band_cholesky(PyObject *module, PyObject *args) {
-    (void)module;
-    return band(args, "CLLw*:_band_cholesky", "_band_cholesky", lopk_band_cholesky);
+    return answer(st, info, "_band_cholesky");
 }
 
 /* (letter, n, a, v, down): see lopk_cholup. */

@@ -208,7 +208,6 @@ static PyMethodDef functions[] = {
     {"_blas", blas, METH_NOARGS, NULL},
     {"_sterf", sterf, METH_VARARGS, NULL},
     {"_getrf", py_getrf, METH_VARARGS, NULL},
-    {"_pbtrf", py_pbtrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
