@@ -159,8 +159,9 @@ def _scipy_ldl(a, lower, hermitian):
             "ldl of a dense form is SciPy's: pip install scipy (Diag and kin need none)"
         ) from None
     a = np.asarray(a)
-    if hermitian:
-        real_diagonal(np.diagonal(a, axis1=-2, axis2=-1))
+    if hermitian and np.iscomplexobj(a):
+        main, a = real_diagonal(np.diagonal(a, axis1=-2, axis2=-1)), a.copy()
+        a[..., np.arange(a.shape[-1]), np.arange(a.shape[-1])] = main
     batch, n, dtype = a.shape[:-2], a.shape[-1], inexact(a.dtype)
     turned, middle = np.empty(a.shape, dtype), np.empty(a.shape, dtype)
     order = np.empty((*batch, n), np.intp)
