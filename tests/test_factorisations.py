@@ -210,3 +210,39 @@ def test_roots(kind, dtype, rng):
             close(found.inv_quad[..., None], (b.conj() * x).sum(-2)[..., None], dtype, 1e4)
             close(np.real(found.logdet)[..., None, None],
                   np.linalg.slogdet(s)[1][..., None, None], dtype, 1e3)  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 2), (3, 0), (2, 0, 2), (0, 3, 3), (0, 2, 3)])
+def test_empty(shape):
+    """No rows, no columns, no elements of the batch: shapes as NumPy's and SciPy's."""
+    a = np.zeros(shape)
+    *batch, m, n = shape
+    k = min(m, n)
+    made = [pl.Dense(a), pl.Zeros(shape), pl.Kron(a, np.eye(2)), pl.BlockDiag(a, a)]
+    if m == n:
+        d, e = np.zeros((*batch, n)), np.zeros((*batch, max(n - 1, 0)))
+        made += [pl.Diag(d)] + [pl.Circulant(d), pl.Tridiagonal(e, d, e)] * (n > 0)
+    for A in made:
+        m, n = A.shape[-2:]
+        k = min(m, n)
+        want = np.linalg.qr(np.zeros(A.shape))
+        Q, R = pl.qr(A)
+        assert (Q.shape, R.shape) == (want.Q.shape, want.R.shape)
+        P, L, U = pl.lu(A)
+        assert (P.shape, L.shape, U.shape) == (
+            (*batch, m, m),
+            (*batch, m, k),
+            (*batch, k, n),
+        )
+        x, _, rank, s = pl.lstsq(A, np.ones((m, 2)))
+        assert x.shape == (*batch, n, 2)
+        assert s.shape == (*batch, k)
+        assert np.shape(rank) == tuple(batch)
+        assert pl.null_space(A).shape[-2] == n
+        assert pl.orth(A).shape[-2] == m
+        if m == n:
+            assert pl.cholesky(A).shape == pl.cholesky(A, upper=True).shape == A.shape
+            assert pl.inv_quad_logdet(A, np.ones(n)).inv_quad.shape == tuple(batch)
+            assert pl.sqrt_inv_matmul(A, np.ones((n, 2))).shape == (*batch, n, 2)
+            assert pl.sample(A, 2).shape == (2, *batch, n)
+            assert pl.ldl(A)[2].shape == (*batch, n)

@@ -153,7 +153,7 @@ def _(op):
 
 def _scipy_ldl(a, lower, hermitian):
     try:
-        from scipy.linalg import ldl as of_array
+        import scipy.linalg  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         raise ImportError(
             "ldl of a dense form is SciPy's: pip install scipy (Diag and kin need none)"
@@ -166,7 +166,7 @@ def _scipy_ldl(a, lower, hermitian):
     turned, middle = np.empty(a.shape, dtype), np.empty(a.shape, dtype)
     order = np.empty((*batch, n), np.intp)
     for i in np.ndindex(*batch):
-        turned[i], middle[i], order[i] = of_array(a[i], lower=lower, hermitian=hermitian)
+        turned[i], middle[i], order[i] = scipy.linalg.ldl(a[i], lower=lower, hermitian=hermitian)
     return _permuted(turned, order, lower), middle_of(middle), order
 
 

@@ -206,13 +206,6 @@ def _structured(op):
     return op._head in frames.rows
 
 
-def _structured(op):
-    """Has the operand below views and multiples frames of its own?"""
-    while op._by in ("view", "scaled") and op._head in ("view", "scaled"):
-        op = op._operands[0]
-    return op._head in frames.rows
-
-
 def lstsq(op, b, rcond):
     """NumPy's four; b a matrix (..., m, k)."""
     if len(op.shape) == 2 and not _structured(op):

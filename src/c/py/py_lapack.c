@@ -24,7 +24,7 @@ static bool matrix_of(const Py_buffer *b, int letter, int64_t m, int64_t n, lop_
     if (m < 0 || n < 0 || !float_of(letter, &dt)) return false;
     if (!lop_mul_ok(m, n, &count) || !lop_mul_ok(count, (int64_t)lop_dtype_size(dt), &bytes))
         return false;
-    *a = (lop_mat){b->buf, m, n, 1, m, dt};
+    *a = (lop_mat){b->buf, m, n, 1, m > 1 ? m : 1, dt};
     return bytes == b->len;
 }
 
