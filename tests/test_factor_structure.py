@@ -224,10 +224,16 @@ def test_least_squares_without_a_dense_form(rng):
         x, rest, rank, s = pl.lstsq(A, y)
         thin = pl.lstsq(pl.LowRank(a, rng.standard_normal((5 * n, 20))), y[:n])
         ring = pl.lstsq(pl.Circulant(np.ones(10_000)), np.ones(10_000))
+        both = pl.Kron(a, b.T)  # one tall, one wide: of rank 200 at most, with zeros beside
+        z, _, both_rank, both_s = pl.lstsq(both, y[: 10 * n])
     assert rank == 200
     np.testing.assert_allclose(A.T @ (A @ x - y), 0, atol=1e-9)
     np.testing.assert_allclose(rest, [np.sum((A @ x - y) ** 2)])
     np.testing.assert_allclose(s[[0, -1]], pl.svdvals(A)[[0, -1]])
+    assert both_rank == 200
+    assert both_s.shape == (600,)
+    assert not both_s[200:].any()
+    np.testing.assert_allclose(both.T @ (both @ z - y[: 10 * n]), 0, atol=1e-9)
     assert thin[2] == 20
     assert ring[2] == 1
     np.testing.assert_allclose(ring[0], 1e-4)
@@ -254,6 +260,11 @@ def test_spaces_without_a_dense_form(rng):
     assert Q.shape == (1600, 40)
     np.testing.assert_allclose(A @ (Z @ np.ones(Z.shape[1])), 0, atol=1e-10)
     np.testing.assert_allclose(Q.T @ (Q @ np.ones(40)), 1, atol=1e-12)
+    B = pl.BlockDiag(pl.Kron(rng.standard_normal((30, 40)), pl.Identity(30)), np.ones((9, 1)))
+    with pl.config(memory_limit=8 * 1201 * 1201 - 1):
+        Z = pl.null_space(B)
+    assert Z.shape == (1201, 300)
+    np.testing.assert_allclose(B @ (Z @ np.ones(300)), 0, atol=1e-10)
     assert pl.null_space(pl.Identity(10**6)).shape == (10**6, 0)
 
 

@@ -32,12 +32,21 @@ from ._factor_qr import eye, orthonormal
 
 
 def _lapack(a, want):
-    u, s, vh = np.linalg.svd(a, full_matrices=want == "null")
-    return orthonormal(u), s, orthonormal(np.swapaxes(vh, -1, -2).conj())
+    m, n = a.shape[-2:]
+    u, s, vh = np.linalg.svd(a, full_matrices=want == "null" and m < n)
+    v = orthonormal(np.swapaxes(vh, -1, -2).conj())
+    return (None, _padded(s, n), v) if want == "null" else (orthonormal(u), s, v)
 
 
-# (op, want) -> (U, s, V), for a "solve", a "range" or a "null" space: then U and V are square, the
-# columns of s first. Bases of real spaces are real.
+def _padded(s, n):
+    """With zeros up to n values."""
+    rest = np.zeros((*s.shape[:-1], n - s.shape[-1]), s.dtype)
+    return np.concatenate([s, rest], axis=-1)
+
+
+# (op, want) -> (U, s, V), for a "solve", a "range" or a "null" space. What is not in s is zero. For
+# a null space V is square, s has a value for each of its columns, and U is not asked for. Bases of
+# real spaces are real.
 frames = Question(
     _lapack,
     "lstsq, null_space, orth",
@@ -62,9 +71,8 @@ def _(op, want):
 def _(op, want):
     m, n = op.shape[-2:]
     vector_room(op)
-    k = min(m, n)
-    s = np.zeros((*op.shape[:-2], k), real_of(op.dtype))
-    return eye(op, m, m if want == "null" else k), s, eye(op, n, n if want == "null" else k)
+    k = n if want == "null" else min(m, n)
+    return eye(op, m, min(m, n)), np.zeros((*op.shape[:-2], k), real_of(op.dtype)), eye(op, n, k)
 
 
 @frames.row(
@@ -103,60 +111,46 @@ def _(op, want):
     if not 0 < size < np.inf:
         return NotImplemented
     u, s, v = yield within(op), want
-    return (u if c == size else (c / size) * u), size * s, v
+    if want != "null" and c != size:
+        u = (c / size) * u
+    return u, size * s, v
 
 
 @frames.row("view", how="A's, exchanged for a transpose", cost="A's")
 def _(op, want):
+    if want == "null" and op._mode & _T:
+        return NotImplemented
     u, s, v = yield op._operands[0], want
-    if op._mode & _T:
-        u, v = v.conj(), u.conj()
-    if op._mode & 2:
-        u, v = u.conj(), v.conj()
+    u, v = (v, u) if op._mode & _T else (u, v)
+    if op._mode in (_T, 2):
+        u, v = None if want == "null" else u.conj(), v.conj()
     return u, s, v
 
 
-def _square(factors):
-    return all(f.shape[-1] == f.shape[-2] for f in factors)
+def _joined(join, found, want):
+    """U and V of a Kron or BlockDiag from its parts'."""
+    u = None if want == "null" else join(*(one[0] for one in found))
+    return u, join(*(one[2] for one in found))
 
 
-def _tall(factors):
-    """Are all of at least as many rows as columns, or all of as many columns at least?"""
-    shapes = [f.shape[-2:] for f in factors]
-    return all(m >= n for m, n in shapes) or all(m <= n for m, n in shapes)
-
-
-@frames.row(
-    "kron",
-    how="Krons of the factors', all tall or all wide, of any rank; null spaces of square ones",
-    cost="sum of the factors'",
-)
+@frames.row("kron", how="Krons of the factors', of any rank", cost="sum of the factors'")
 def _(op, want):
-    factors = factors_of(op)
-    if not _tall(factors) or (want == "null" and not _square(factors)):
-        return NotImplemented
     vector_room(op)
     found, s = [], np.ones(1, real_of(op.dtype))
-    for f in factors:
+    for f in factors_of(op):
         found.append((yield f, want))
         s = outer(s, found[-1][1])
-    return _core.Kron(*(u for u, _, _ in found)), s, _core.Kron(*(v for _, _, v in found))
+    u, v = _joined(_core.Kron, found, want)
+    return u, s, v
 
 
-@frames.row(
-    "blockdiag",
-    how="BlockDiags of the blocks', all tall or all wide; null spaces of square ones",
-    cost="sum of the blocks'",
-)
+@frames.row("blockdiag", how="BlockDiags of the blocks', of any rank", cost="sum of the blocks'")
 def _(op, want):
-    blocks = factors_of(op)
-    if not _tall(blocks) or (want == "null" and not _square(blocks)):
-        return NotImplemented
     found = []
-    for f in blocks:
+    for f in factors_of(op):
         found.append((yield f, want))
-    s = joined(op, [s for _, s, _ in found])
-    return _core.BlockDiag(*(u for u, _, _ in found)), s, _core.BlockDiag(*(v for *_, v in found))
+    u, v = _joined(_core.BlockDiag, found, want)
+    return u, joined(op, [one[1] for one in found]), v
 
 
 @frames.row(
@@ -222,11 +216,7 @@ def lstsq(op, b, rcond):
     rest = np.empty((*np.shape(rank), 0), s.dtype)
     if m > n and (rank == n).all() and 0 not in b.shape[-1:]:
         rest = (np.abs(b - op @ x) ** 2).sum(axis=-2)
-    values = np.sort(s, axis=-1)[..., ::-1]
-    if min(m, n) > s.shape[-1]:
-        more = np.zeros((*s.shape[:-1], min(m, n) - s.shape[-1]), s.dtype)
-        values = np.concatenate([values, more], axis=-1)
-    return x, rest, rank, values
+    return x, rest, rank, _padded(np.sort(s, axis=-1)[..., ::-1], min(m, n))
 
 
 # -- null space, range --
@@ -252,12 +242,9 @@ def _columns(q, keep, what):
 
 
 def null_space(op, rcond):
-    n = op.shape[-1]
     _, s, v = frames(op, "null")
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
-    keep = np.ones((*s.shape[:-1], n), bool)
-    keep[..., : s.shape[-1]] = ~(s > cut_of(op, s, rcond))
-    return _columns(v, keep, "null space")
+    return _columns(v, ~(s > cut_of(op, s, rcond)), "null space")
 
 
 def orth(op, rcond):

@@ -379,7 +379,7 @@ def null_space(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperato
     Returns
     -------
     LinearOperator, shape (..., n, k)
-        Columns of a Kron of the factors' for a Kron of square factors, and so on.
+        Columns of a Kron of the factors' for a Kron, and so on.
 
     Raises
     ------
