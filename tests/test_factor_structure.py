@@ -410,6 +410,20 @@ def test_singular_has_no_inverse_root():
 # -- NumPy's names, freshness --
 
 
+def test_every_answer_says_what_it_does():
+    """The printed table has an algorithm and a cost for each, and every function of linalg that is
+    a question."""
+    from pylinop._answers import QUESTIONS
+
+    for name, question in QUESTIONS.items():
+        for head, said in {**question.texts, "dense": question.text}.items():
+            assert all(said), f"{name} of {head} has no how= or no cost="
+        assert set(question.texts) == set(question.rows)
+    names = {n.strip() for key in QUESTIONS for n in key.split(",")}
+    assert names >= set("cholesky qr lu ldl lstsq null_space orth sample svdvals pinv".split())
+    assert names <= set(pl.linalg.__all__)
+
+
 def test_memory_is_checked_in_c():
     core = pl._core
     a, p = np.zeros((3, 2)), np.zeros(2, np.int32)

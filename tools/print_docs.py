@@ -89,7 +89,9 @@ FACTORISATIONS = f"""\
 What each function does of each kind, and what it costs. **dense**: LAPACK, through NumPy or SciPy,
 on the dense form, under the memory rule: large ones warn, those beyond the memory limit raise. A
 kind that does not find in an operand what its line needs goes by the dense form too; the line says
-what that is. Flops: an operator is m x n, its Kronecker factors or blocks n_i, its rank k.
+what that is. Products, solves and determinants are in the table of [kinds](kinds.md). `matrix_rank`
+is from `svdvals`. **own**: one of the lines below. Flops: an operator is m x n, its Kronecker
+factors or blocks n_i, its rank k.
 
 """
 
@@ -249,6 +251,7 @@ FORMS = {
     "inverse": "`inv(A)`",
     "sum": "`A + B`",
     "prod": "`A @ B`",
+    "offdiag": "`Diag` with an offset",
 }
 
 
@@ -259,14 +262,15 @@ def factorisations() -> str:
     text = FACTORISATIONS + f"| kind | {' | '.join(questions)} |\n"
     text += "|---" * (len(questions) + 1) + "|\n"
     for head, name in {**names, **FORMS}.items():
-        line = ("structure" if head in q.texts else "**dense**" for q in questions.values())
+        line = ("own" if head in q.texts else "**dense**" for q in questions.values())
         text += f"| {name} | {' | '.join(line)} |\n"
     for name, question in questions.items():
         text += FUNCTION.format(name=name)
         by_text: dict[tuple[str, str], list[str]] = {}
         for head, said in question.texts.items():
             by_text.setdefault(said, []).append({**names, **FORMS}.get(head, f"`{head}`"))
-        for (how, cost), kinds_ in by_text.items():
+        for said, kinds_ in by_text.items():
+            how, cost = (part.replace("|", r"\|") for part in said)
             text += f"| {', '.join(kinds_)} | {how} | {cost} |\n"
         how, cost = question.text
         text += f"| all others | **dense**: {how} | {cost} |\n"

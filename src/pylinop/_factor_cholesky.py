@@ -60,7 +60,7 @@ def nearly(a, hermitian=True):
 def is_hermitian(f):
     """Likewise of a factor."""
     if f._head == "dense" and f._init is not None:
-        a = np.asarray(f._init[0])
+        a = dense(f)
         return np.array_equal(a, adjoint(a)) or nearly(a)
     if hermitian(f):
         return True
@@ -178,8 +178,8 @@ def conjugate(factor):
 
 def _first(f):
     """The first element of each matrix of a batch, real."""
-    a = f._init[0][..., 0, 0] if f._head == "dense" and f._init is not None else None
-    return np.real(f.diagonal()[..., 0] if a is None else a)
+    held = f._head == "dense" and f._init is not None
+    return np.real(dense(f)[..., 0, 0] if held else f.diagonal()[..., 0])
 
 
 @cholesky.row(
@@ -336,9 +336,11 @@ def lower_array(factor):
     op = factor
     if op.shape[-1] != op.shape[-2]:
         raise ValueError(f"a Cholesky factor is square, got shape {op.shape}")
-    if op._init is not None and (op._head == "dense" or (is_lower(op) and not op._init[2])):
+    if op._init is not None and is_lower(op) and not op._init[2]:
         return np.asarray(op._init[0])
     a = dense(op)
+    if op._init is not None and op._head == "dense":
+        return a
     if np.triu(a, 1).any():
         raise ValueError("a lower factor is due: give L, or U.H of an upper one")
     return a
