@@ -161,12 +161,12 @@ def outer(a, b):
 svdvals = Question(lambda a: np.linalg.svdvals(a), "svdvals", how="LAPACK's gesdd", cost="4 m n^2")
 
 
-@svdvals.row("diag", "identity", how="moduli, sorted", cost="n log n")
+@svdvals.row("diag", "identity", how="moduli, sorted", cost="O(n log n)")
 def _(op):
     return np.sort(np.abs(diagonal_of(op)), axis=-1)[..., ::-1]
 
 
-@svdvals.row("zeros", how="zeros", cost="n")
+@svdvals.row("zeros", how="zeros", cost="O(n)")
 def _(op):
     return np.zeros((*op.shape[:-2], min(op.shape[-2:])), real_of(op.dtype))
 
@@ -218,12 +218,12 @@ def norm_of_values(s, ord):
     return s.max(axis=-1) if ord > 0 else s.min(axis=-1)
 
 
-@norm.row("diag", "identity", how="of the vector", cost="n")
+@norm.row("diag", "identity", how="of the vector", cost="O(n)")
 def _(op, ord):
     return norm_of_values(np.abs(diagonal_of(op)), ord)
 
 
-@norm.row("zeros", how="0", cost="1")
+@norm.row("zeros", how="0", cost="O(1)")
 def _(op, ord):
     return np.zeros(op.shape[:-2])
 
@@ -261,7 +261,7 @@ cond = Question(
 )
 
 
-@cond.row("diag", "identity", how="of the vector", cost="n")
+@cond.row("diag", "identity", how="of the vector", cost="O(n)")
 def _(op, p):
     s = np.abs(diagonal_of(op))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -272,7 +272,7 @@ def _(op, p):
     return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
 
 
-@cond.row("zeros", how="inf", cost="1")
+@cond.row("zeros", how="inf", cost="O(1)")
 def _(op, p):
     return np.full(op.shape[:-2], np.inf)
 
@@ -342,12 +342,12 @@ eigvalsh = Question(
 )
 
 
-@eigvalsh.row("diag", "identity", how="sorted", cost="n log n")
+@eigvalsh.row("diag", "identity", how="sorted", cost="O(n log n)")
 def _(op, uplo):
     return np.sort(diagonal_of(op).real, axis=-1)
 
 
-@eigvalsh.row("zeros", how="zeros", cost="n")
+@eigvalsh.row("zeros", how="zeros", cost="O(n)")
 def _(op, uplo):
     return np.zeros(op.shape[:-1], real_of(op.dtype))
 
@@ -387,7 +387,7 @@ pinv = Question(
 )
 
 
-@pinv.row("diag", how="reciprocals, a Diag", cost="n")
+@pinv.row("diag", how="reciprocals, a Diag", cost="O(n)")
 def _(op, how):
     d = diagonal_of(op)
     s = np.abs(d)
@@ -398,12 +398,12 @@ def _(op, how):
     return _core.Diag(np.divide(1, d, where=keep, out=np.zeros_like(d)))
 
 
-@pinv.row("identity", how="itself", cost="1")
+@pinv.row("identity", how="itself", cost="O(1)")
 def _(op, how):
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
-@pinv.row("zeros", how="Zeros", cost="1")
+@pinv.row("zeros", how="Zeros", cost="O(1)")
 def _(op, how):
     dtype = None if op._weak else inexact(op.dtype)
     return _core.Zeros((*op.shape[:-2], op.shape[-1], op.shape[-2]), dtype)

@@ -39,25 +39,25 @@ def _reciprocals(d, cut):
     return np.divide(1, d, where=np.abs(d) > cut, out=np.zeros_like(d))
 
 
-@pinv.row("permutation", how="the transpose", cost="n, its indices are read")
+@pinv.row("permutation", how="the transpose", cost="O(n), its indices are read")
 def _(op, how):
     check_permutation(op)
     return op.T
 
 
-@pinv.row("dft", "dct", "hadamard", how="the inverse", cost="1")
+@pinv.row("dft", "dct", "hadamard", how="the inverse", cost="O(1)")
 def _(op, how):
     return inv(op)
 
 
-@pinv.row("householder", how="itself, with its own tau", cost="n")
+@pinv.row("householder", how="itself, with its own tau", cost="O(n)")
 def _(op, how):
     if op._init is None or op._init[1] is not None or np.isnan(reflection_of(op)).any():
         return NotImplemented
     return op
 
 
-@pinv.row("circulant", how="a Circulant, by the spectrum", cost="n log n")
+@pinv.row("circulant", how="a Circulant, by the spectrum", cost="O(n log n)")
 def _(op, how):
     w = spectrum_of(op)
     top = np.abs(eigenvalues_of(op)).max(axis=-1)
@@ -84,7 +84,7 @@ def _(op, how):
     return _core.BlockDiag(*parts)
 
 
-@pinv.row("full", how="a Full", cost="1")
+@pinv.row("full", how="a Full", cost="O(1)")
 def _(op, how):
     if op._init is None:
         return NotImplemented
@@ -93,7 +93,7 @@ def _(op, how):
     return _core.Full(shape, 1 / c / m / n) if c else _core.Zeros(shape, inexact(op.dtype))
 
 
-@pinv.row("lowrank", how="a LowRank, by QR of U and V", cost="(m + n) k^2")
+@pinv.row("lowrank", how="a LowRank, by QR of U and V", cost="O((m + n) k^2)")
 def _(op, how):
     found = core_of(op)
     if found is None:
@@ -102,7 +102,7 @@ def _(op, how):
     return _core.LowRank(p, q, np.linalg.pinv(middle, rcond=_relative(how, op)))
 
 
-@pinv.row("eigen", how="an Eigen where Q is known to be unitary", cost="n")
+@pinv.row("eigen", how="an Eigen where Q is known to be unitary", cost="O(n)")
 def _(op, how):
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented

@@ -150,7 +150,9 @@ def undoes_transform(op):
     return op._by == "inverse" and op._operands[0]._head in TRANSFORMS
 
 
-@svdvals.row("inverse", *TRANSFORMS, how="closed forms; the inverse's reciprocals", cost="n log n")
+@svdvals.row(
+    "inverse", *TRANSFORMS, how="closed forms; the inverse's reciprocals", cost="O(n log n)"
+)
 def _(op):
     if op._init is None:
         if not undoes_transform(op):
@@ -171,19 +173,19 @@ def _(op):
 # -- singular values --
 
 
-@svdvals.row("permutation", how="ones; its indices are read", cost="n")
+@svdvals.row("permutation", how="ones; its indices are read", cost="O(n)")
 def _(op):
     check_permutation(op)
     return np.ones((*op.shape[:-2], op.shape[-1]))
 
 
-@svdvals.row("householder", how="1 and its determinant", cost="n")
+@svdvals.row("householder", how="1 and its determinant", cost="O(n)")
 def _(op):
     w = np.abs(reflection_of(op))
     return NotImplemented if np.isnan(w).any() else descending(_with_ones(w, op))
 
 
-@svdvals.row("circulant", how="moduli of the spectrum", cost="n log n")
+@svdvals.row("circulant", how="moduli of the spectrum", cost="O(n log n)")
 def _(op):
     return descending(np.abs(eigenvalues_of(op)))
 
@@ -199,14 +201,14 @@ def _(op):
     return _padded(descending(joined(op, parts)), op)
 
 
-@svdvals.row("offdiag", how="moduli, sorted", cost="n log n")
+@svdvals.row("offdiag", how="moduli, sorted", cost="O(n log n)")
 def _(op):
     if op._init is None:
         return NotImplemented
     return _padded(descending(np.abs(floats(op._init[0]))), op)
 
 
-@svdvals.row("full", how="one", cost="n")
+@svdvals.row("full", how="one", cost="O(n)")
 def _(op):
     if op._init is None:
         return NotImplemented
@@ -214,7 +216,7 @@ def _(op):
     return _padded(one * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2]), op)
 
 
-@svdvals.row("eigen", how="moduli of d where Q is known to be unitary", cost="n log n")
+@svdvals.row("eigen", how="moduli of d where Q is known to be unitary", cost="O(n log n)")
 def _(op):
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
@@ -235,17 +237,17 @@ def _(op):
     return descending(np.abs(eigvalsh(op, "L")))
 
 
-@svdvals.row("laplacian", how="moduli of its eigenvalues", cost="n log n")
+@svdvals.row("laplacian", how="moduli of its eigenvalues", cost="O(n log n)")
 def _(op):
     return descending(np.abs(eigvalsh(op, "L")))
 
 
-@svdvals.row("tridiagonal", how="moduli of its eigenvalues, Hermitian", cost="n^2")
+@svdvals.row("tridiagonal", how="moduli of its eigenvalues, Hermitian", cost="O(n^2)")
 def _(op):
     return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
 
 
-@svdvals.row("lowrank", how="QR of U and V, SVD of what is between", cost="(m + n) k^2")
+@svdvals.row("lowrank", how="QR of U and V, SVD of what is between", cost="O((m + n) k^2)")
 def _(op):
     found = core_of(op)
     if found is None:
@@ -383,7 +385,7 @@ def _(op):
     return True
 
 
-@eigvalsh.row("permutation", how="-1 and 1, where it is its own inverse", cost="n")
+@eigvalsh.row("permutation", how="-1 and 1, where it is its own inverse", cost="O(n)")
 def _(op, uplo):
     if not hermitian(op):
         return NotImplemented
@@ -392,7 +394,7 @@ def _(op, uplo):
     return np.where(np.arange(n) < minus[..., None], -1.0, 1.0)
 
 
-@eigvalsh.row("householder", how="1 and its determinant", cost="n")
+@eigvalsh.row("householder", how="1 and its determinant", cost="O(n)")
 def _(op, uplo):
     if op._init is None or not hermitian(op):
         return NotImplemented
@@ -400,7 +402,7 @@ def _(op, uplo):
     return NotImplemented if np.isnan(w).any() else np.sort(_with_ones(w, op), axis=-1)
 
 
-@eigvalsh.row("hadamard", how="half of them sqrt(n), half -sqrt(n)", cost="n")
+@eigvalsh.row("hadamard", how="half of them sqrt(n), half -sqrt(n)", cost="O(n)")
 def _(op, uplo):
     if op._init is None:
         return NotImplemented
@@ -408,7 +410,7 @@ def _(op, uplo):
     return np.where(np.arange(n) < n // 2, -1.0, 1.0) * math.sqrt(n)
 
 
-@eigvalsh.row("circulant", how="the spectrum, Hermitian", cost="n log n")
+@eigvalsh.row("circulant", how="the spectrum, Hermitian", cost="O(n log n)")
 def _(op, uplo):
     return np.sort(eigenvalues_of(op).real, axis=-1) if hermitian(op) else NotImplemented
 
@@ -456,7 +458,7 @@ def _axis_values(n, bc):
     return -4 * np.sin(angle) ** 2
 
 
-@eigvalsh.row("laplacian", how="sums over the axes", cost="n log n")
+@eigvalsh.row("laplacian", how="sums over the axes", cost="O(n log n)")
 def _(op, uplo):
     if op._init is None:
         return NotImplemented
@@ -467,7 +469,7 @@ def _(op, uplo):
     return np.sort(w)
 
 
-@eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="n^2")
+@eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="O(n^2)")
 def _(op, uplo):
     bands = bands_of(op)
     if bands is None or not all(np.isfinite(d).all() for _, d in bands):
@@ -483,7 +485,7 @@ def _(op, uplo):
     return d
 
 
-@eigvalsh.row("eigen", how="d, sorted, where Q is known to be unitary", cost="n log n")
+@eigvalsh.row("eigen", how="d, sorted, where Q is known to be unitary", cost="O(n log n)")
 def _(op, uplo):
     if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
         return NotImplemented
@@ -496,7 +498,7 @@ def _(op, uplo):
     return NotImplemented if op._init is None else svdvals(op)[..., ::-1]
 
 
-@eigvalsh.row("full", how="n c and zeros", cost="n")
+@eigvalsh.row("full", how="n c and zeros", cost="O(n)")
 def _(op, uplo):
     if op._init is None or complex(op._init[1]).imag:
         return NotImplemented
@@ -506,7 +508,7 @@ def _(op, uplo):
     return w
 
 
-@eigvalsh.row("lowrank", how="QR of U, of what is between; V left out", cost="n k^2")
+@eigvalsh.row("lowrank", how="QR of U, of what is between; V left out", cost="O(n k^2)")
 def _(op, uplo):
     found = None
     if op._init is not None and (len(op._init) < 2 or op._init[1] is None):

@@ -115,7 +115,7 @@ cholesky = Question(
 )
 
 
-@cholesky.row("diag", how="square roots, a Diag", cost="n")
+@cholesky.row("diag", how="square roots, a Diag", cost="O(n)")
 def _(op, uplo):
     d = diagonal_of(op)
     w = real_diagonal(d)
@@ -125,7 +125,7 @@ def _(op, uplo):
     return _core.Diag(np.sqrt(w).astype(d.dtype, copy=False))
 
 
-@cholesky.row("identity", how="itself", cost="1")
+@cholesky.row("identity", how="itself", cost="O(1)")
 def _(op, uplo):
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
@@ -248,7 +248,10 @@ def _band_factor(half):
 
 
 @cholesky.row(
-    "tridiagonal", "banded", how="within the band (pbtrf), a Banded", cost="n w^2, w below"
+    "tridiagonal",
+    "banded",
+    how="within the band (pbtrf), a Banded",
+    cost="n w^2 with w diagonals below",
 )
 def _(op, uplo):
     bands = bands_of(op)

@@ -68,7 +68,7 @@ lu = Question(
 )
 
 
-@lu.row("diag", "identity", how="U is itself", cost="1")
+@lu.row("diag", "identity", how="U is itself", cost="O(1)")
 def _(op):
     one = eye(op, op.shape[-1], op.shape[-1])
     if op._head == "identity":
@@ -76,7 +76,7 @@ def _(op):
     return one, one, op if op.dtype.kind in "fc" else _core.Diag(diagonal_of(op))
 
 
-@lu.row("zeros", how="Identities and Zeros", cost="1")
+@lu.row("zeros", how="Identities and Zeros", cost="O(1)")
 def _(op):
     m, n = op.shape[-2:]
     k = min(m, n)
@@ -84,14 +84,14 @@ def _(op):
     return eye(op, m, m), eye(op, m, k), _core.Zeros(shape, inexact(op.dtype))
 
 
-@lu.row("permutation", how="P is itself", cost="n, its indices are read")
+@lu.row("permutation", how="P is itself", cost="O(n), its indices are read")
 def _(op):
     check_permutation(op)
     one = eye(op, op.shape[-1], op.shape[-1])
     return op, one, one
 
 
-@lu.row("triangular", how="an upper one itself: P and L are Identities", cost="1")
+@lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)")
 def _(op):
     lower = op._init is None or op._init[1]
     return NotImplemented if lower or op.dtype.kind not in "fc" else _itself(op)
@@ -196,7 +196,7 @@ ldl = Question(
 )
 
 
-@ldl.row("diag", "identity", how="D is itself", cost="1")
+@ldl.row("diag", "identity", how="D is itself", cost="O(1)")
 def _(op, lower, hermitian):
     n = op.shape[-1]
     d = diagonal_of(op)

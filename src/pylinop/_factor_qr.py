@@ -51,7 +51,7 @@ def _of(mode, q, r):
     return r if mode == "r" else (q, r)
 
 
-@qr.row("diag", how="phases and moduli, Diags", cost="n")
+@qr.row("diag", how="phases and moduli, Diags", cost="O(n)")
 def _(op, mode):
     d = diagonal_of(op)
     size = np.abs(d)
@@ -61,13 +61,13 @@ def _(op, mode):
     return _core.Diag(np.divide(d, size, where=size != 0, out=np.ones_like(d))), r
 
 
-@qr.row("identity", how="itself, twice", cost="1")
+@qr.row("identity", how="itself, twice", cost="O(1)")
 def _(op, mode):
     one = op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
     return _of(mode, one, one)
 
 
-@qr.row("zeros", how="an Identity and Zeros", cost="1")
+@qr.row("zeros", how="an Identity and Zeros", cost="O(1)")
 def _(op, mode):
     m, n = op.shape[-2:]
     k = m if mode == "complete" else min(m, n)
@@ -77,7 +77,7 @@ def _(op, mode):
 @qr.row(
     *("permutation", "householder", "dft", "dct"),
     how="Q is itself where it is unitary, R an Identity",
-    cost="1; a Permutation's indices are read",
+    cost="O(1); a Permutation's indices are read",
 )
 def _(op, mode):
     if not is_unitary(op):
@@ -89,7 +89,7 @@ def _(op, mode):
     return _of(mode, op, _core.Identity(op.shape, op.dtype))
 
 
-@qr.row("hadamard", how="Q is itself / sqrt(n), R a multiple of the Identity", cost="1")
+@qr.row("hadamard", how="Q is itself / sqrt(n), R a multiple of the Identity", cost="O(1)")
 def _(op, mode):
     if op._init is None:
         return NotImplemented
@@ -119,7 +119,7 @@ def _(op, mode):
     return found.conj() if mode == "r" else (found[0].conj(), found[1].conj())
 
 
-@qr.row("triangular", how="an upper one itself: Q is an Identity", cost="1")
+@qr.row("triangular", how="an upper one itself: Q is an Identity", cost="O(1)")
 def _(op, mode):
     if op._init is None or op._init[1]:
         return NotImplemented

@@ -60,14 +60,14 @@ def phases(d):
     return np.divide(d, size, where=size != 0, out=np.ones_like(d)), size
 
 
-@frames.row("diag", "identity", how="element by element", cost="n")
+@frames.row("diag", "identity", how="element by element", cost="O(n)")
 def _(op, want):
     d = diagonal_of(op)
     phase, size = phases(d)
     return _core.Diag(phase), size, eye(op, d.shape[-1], d.shape[-1])
 
 
-@frames.row("zeros", how="an Identity, no values", cost="n")
+@frames.row("zeros", how="an Identity, no values", cost="O(n)")
 def _(op, want):
     m, n = op.shape[-2:]
     vector_room(op)
@@ -92,7 +92,7 @@ def _(op, want):
 @frames.row(
     "circulant",
     how="a DFT and the spectrum, of one level; bases of real ones are dense",
-    cost="n log n",
+    cost="O(n log n)",
 )
 def _(op, want):
     if op._init is None or (op._init[1] or 1) != 1:
@@ -154,7 +154,7 @@ def _(op, want):
 
 
 @frames.row(
-    "lowrank", how="QR of U and V, SVD of what is between; not null spaces", cost="(m + n) k^2"
+    "lowrank", how="QR of U and V, SVD of what is between; not null spaces", cost="O((m + n) k^2)"
 )
 def _(op, want):
     found = None if want == "null" else core_of(op)

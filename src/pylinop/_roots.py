@@ -98,14 +98,14 @@ power = Question(
 )
 
 
-@power.row("diag", how="element by element", cost="n")
+@power.row("diag", how="element by element", cost="O(n)")
 def _(op, p):
     d = diagonal_of(op)
     w = nonnegative(real_diagonal(d), p > 0, exact=True)
     return _core.Diag(_powers(w, p).astype(d.dtype, copy=False))
 
 
-@power.row("identity", how="itself", cost="1")
+@power.row("identity", how="itself", cost="O(1)")
 def _(op, p):
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
@@ -154,7 +154,7 @@ def _(op, p):
     return _core.BlockDiag(*found)
 
 
-@power.row("circulant", how="a Circulant, by the spectrum", cost="n log n")
+@power.row("circulant", how="a Circulant, by the spectrum", cost="O(n log n)")
 def _(op, p):
     w = spectrum_of(op)
     axes = tuple(range(len(op.shape) - 2 - w.ndim, 0))
@@ -165,7 +165,7 @@ def _(op, p):
     return circulant_of(_powers(nonnegative(w.real, p > 0, axes), p), op)
 
 
-@power.row("eigen", how="Q f(d) Q^H where Q is known to be unitary", cost="n")
+@power.row("eigen", how="Q f(d) Q^H where Q is known to be unitary", cost="O(n)")
 def _(op, p):
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
@@ -222,12 +222,12 @@ root = Question(
 )
 
 
-@root.row("diag", "identity", how="square roots", cost="n")
+@root.row("diag", "identity", how="square roots", cost="O(n)")
 def _(op):
     return power(op, 0.5)
 
 
-@root.row("zeros", how="itself", cost="1")
+@root.row("zeros", how="itself", cost="O(1)")
 def _(op):
     square = op.shape[-1] == op.shape[-2]
     return _core.Zeros(op.shape, inexact(op.dtype)) if square else NotImplemented
@@ -267,7 +267,7 @@ def _(op):
     return _core.BlockDiag(*found)
 
 
-@root.row("circulant", how="the Hermitian root, a Circulant", cost="n log n")
+@root.row("circulant", how="the Hermitian root, a Circulant", cost="O(n log n)")
 @root.row("kronsum", how="the Hermitian root, by eigenvectors of the factors", cost="the factors'")
 def _(op):
     return power(op, 0.5)
@@ -277,7 +277,7 @@ def _(op):
     "tridiagonal",
     "banded",
     how="Cholesky within the band; where that fails as a dense one",
-    cost="n w^2",
+    cost="O(n w^2)",
 )
 def _(op):
     if not hermitian(op):
@@ -288,12 +288,12 @@ def _(op):
         return NotImplemented
 
 
-@root.row("root", how="L itself", cost="1")
+@root.row("root", how="L itself", cost="O(1)")
 def _(op):
     return NotImplemented if op._init is None else op._init[0]
 
 
-@root.row("lowrank", how="U times C's, V left out", cost="k^3")
+@root.row("lowrank", how="U times C's, V left out", cost="O(k^3)")
 def _(op):
     if op._init is None:
         return NotImplemented
@@ -353,7 +353,7 @@ def _(op):
     return inner if inner is NotImplemented else as_operator(op._init[0]) @ inner
 
 
-@root.row("eigen", how="Q d^1/2", cost="n")
+@root.row("eigen", how="Q d^1/2", cost="O(n)")
 def _(op):
     if op._init is None:
         return NotImplemented
@@ -386,7 +386,7 @@ def _embedding(c):
 @root.row(
     "toeplitz",
     how="n rows of the root of the Circulant around it (size 2 n - 2) where that is semidefinite",
-    cost="n log n",
+    cost="O(n log n)",
 )
 def _(op):
     found = toeplitz_of(op)
