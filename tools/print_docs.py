@@ -90,8 +90,8 @@ What each function does of each kind, and what it costs. **dense**: LAPACK, thro
 on the dense form, under the memory rule: large ones warn, those beyond the memory limit raise. A
 kind that does not find in an operand what its line needs goes by the dense form too; the line says
 what that is. Products, solves and determinants are in the table of [kinds](kinds.md). `matrix_rank`
-is from `svdvals`. **own**: one of the lines below. Costs are flops: an operator is m x n, its Kronecker
-factors or blocks n_i, its rank k.
+is from `svdvals`. **own**: one of the lines below. Costs are flops: an operator is m x n,
+its Kronecker factors or blocks n_i, its rank k.
 
 """
 
