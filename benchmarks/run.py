@@ -34,6 +34,7 @@ def main():
 
     import json
 
+    import factorisations
     import formulas
     import harness
     import kind_solves
@@ -45,7 +46,7 @@ def main():
     harness.threads = args.threads
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
-    makers += [*formulas.MAKERS, *laab.MAKERS]
+    makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS]
     if args.list:
         for make in makers:
             for title, _ in make():

@@ -233,6 +233,7 @@ def test_decompositions_hand_out_operators(rng):
     near(L @ L.T, s)
     Q, R = np.linalg.qr(pl.Dense(a))
     near(Q @ R, a)
+    near(np.linalg.lstsq(pl.Dense(a), a[0])[0], np.linalg.solve(a, a[0]))
     w, V = np.linalg.eigh(pl.Dense(s))
     near(V @ pl.Diag(w) @ V.T, s)
     U, sv, Vh = np.linalg.svd(pl.Dense(a))

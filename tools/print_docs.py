@@ -1,4 +1,4 @@
-"""Print docs/kinds.md, docs/rules.md and docs/numpy.md from the tables of the library.
+"""Print kinds.md, rules.md, numpy.md and factorisations.md in docs from the library's tables.
 
     python tools/print_docs.py            write them
     python tools/print_docs.py --check    exit 1 when a file is not what would be written
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pylinop as pl
-from pylinop import _array_function, _core
+from pylinop import _answers, _array_function, _core
 
 MADE = "<!-- Printed by tools/print_docs.py from the library's tables: do not edit. -->"
 
@@ -66,10 +66,11 @@ NUMPY = f"""\
 {MADE}
 
 `np.f(...)` with an operator in it. *structured*: a number or an array, computed from the structure.
-*lazy*: an operator, nothing computed. *operators*: computed on the dense form, the matrices handed
-out as operators. Every other function of NumPy that lets others in, and a call with keywords that
-a row does not take, makes the dense form, with a `MaterializationWarning` above a size, and runs on
-it. The note says which part is structured where not all is; kind by kind that is in the table of
+*lazy*: an operator, nothing computed. *operators*: computed, on the dense form where the note says
+nothing else, the matrices handed out as operators. Every other function of NumPy that lets others
+in, and a call with keywords that a row does not take, makes the dense form, with a
+`MaterializationWarning` above a size, and runs on it. The note says which part is structured where
+not all is; kind by kind that is in the table of
 [kinds](kinds.md) and in [solves, determinants, norms](linalg.md).
 
 Products (`@`, `np.matmul`, `np.matvec`, `np.vecmat`), sums and multiples are in
@@ -77,6 +78,27 @@ Products (`@`, `np.matmul`, `np.matvec`, `np.vecmat`), sums and multiples are in
 element-wise, never functions of the operator, and say that they make the dense form.
 
 | function | route | note |
+|---|---|---|
+"""
+
+FACTORISATIONS = f"""\
+# Factorisations and functions of matrices
+
+{MADE}
+
+What each function does of each kind, and what it costs. **dense**: LAPACK, through NumPy or SciPy,
+on the dense form, under the memory rule: large ones warn, those beyond the memory limit raise. A
+kind that does not find in an operand what its line needs goes by the dense form too; the line says
+what that is. Products, solves and determinants are in the table of [kinds](kinds.md). `matrix_rank`
+is from `svdvals`. **own**: one of the lines below. Costs are flops: an operator is m x n,
+its Kronecker factors or blocks n_i, its rank k.
+
+"""
+
+FUNCTION = """
+## {name}
+
+| kind | algorithm | cost |
 |---|---|---|
 """
 
@@ -222,6 +244,39 @@ def numpy_functions() -> str:
     return NUMPY + "".join(f"| `np.{name}` | {route} | {note} |\n" for name, route, note in rows)
 
 
+# Heads that are no kinds of their own.
+FORMS = {
+    "scaled": "`c * A`",
+    "view": "`A.T`, `A.H`, `A.conj()`",
+    "inverse": "`inv(A)`",
+    "sum": "`A + B`",
+    "prod": "`A @ B`",
+    "offdiag": "`Diag` with an offset",
+}
+
+
+def factorisations() -> str:
+    """An overview, then a table a function: what is not in it goes by the dense form."""
+    names = {row["head"]: f"`{row['name']}`" for row in pl.kinds() if row["signature"]}
+    questions = _answers.QUESTIONS
+    text = FACTORISATIONS + f"| kind | {' | '.join(questions)} |\n"
+    text += "|---" * (len(questions) + 1) + "|\n"
+    for head, name in {**names, **FORMS}.items():
+        line = ("own" if head in q.texts else "**dense**" for q in questions.values())
+        text += f"| {name} | {' | '.join(line)} |\n"
+    for name, question in questions.items():
+        text += FUNCTION.format(name=name)
+        by_text: dict[tuple[str, str], list[str]] = {}
+        for head, said in question.texts.items():
+            by_text.setdefault(said, []).append({**names, **FORMS}.get(head, f"`{head}`"))
+        for said, kinds_ in by_text.items():
+            how, cost = (part.replace("|", r"\|") for part in said)
+            text += f"| {', '.join(kinds_)} | {how} | {cost} |\n"
+        how, cost = question.text
+        text += f"| all others | **dense**: {how} | {cost} |\n"
+    return text
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
@@ -230,6 +285,7 @@ def main() -> int:
     args = parser.parse_args()
     stale = []
     pages = {"kinds.md": kinds(), "rules.md": rules(), "numpy.md": numpy_functions()}
+    pages["factorisations.md"] = factorisations()
     for name, text in pages.items():
         path = args.folder / name
         if args.check:

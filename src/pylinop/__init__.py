@@ -130,6 +130,18 @@ from ._core import (
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
 from ._explain import Explanation, explain, explaining
+from ._factorisations import (
+    cholesky,
+    inv_quad_logdet,
+    ldl,
+    lstsq,
+    lu,
+    null_space,
+    orth,
+    qr,
+    sample,
+    sqrt_inv_matmul,
+)
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
@@ -189,6 +201,7 @@ __all__ = [
     "block_diag",
     "calibrate",
     "check_adjoint",
+    "cholesky",
     "cond",
     "config",
     "det",
@@ -200,19 +213,28 @@ __all__ = [
     "freeze",
     "hstack",
     "inv",
+    "inv_quad_logdet",
     "kinds",
     "lazy",
+    "ldl",
     "linalg",
     "logdet",
+    "lstsq",
+    "lu",
     "matrix_norm",
     "matrix_rank",
     "multiply",
+    "null_space",
+    "orth",
     "pinv",
+    "qr",
     "register_rule",
     "rules",
+    "sample",
     "show_config",
     "slogdet",
     "solve",
+    "sqrt_inv_matmul",
     "svdvals",
     "trace",
     "unregister_rule",

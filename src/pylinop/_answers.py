@@ -99,18 +99,28 @@ def factors_of(op):
     return [_as_precise(f, op) for f in run(_factor_steps, op)]
 
 
+QUESTIONS: dict[str, "Question"] = {}  # those with a name, for docs/factorisations.md
+
+
 class Question:
-    """One question of an operator: ``rows`` by head, ``dense`` for all others."""
+    """One question of an operator: ``rows`` by head, ``dense`` for all others.
 
-    def __init__(self, dense):
+    One with a ``name``, that of its function, is in the printed table of algorithms and costs:
+    ``how`` and ``cost`` say what the dense form's answer is by, each row's own say its."""
+
+    def __init__(self, dense, name="", how="", cost=""):
         self.rows, self.dense = {}, dense
+        self.texts, self.text = {}, (how, cost)
+        if name:
+            QUESTIONS[name] = self
 
-    def row(self, *heads):
+    def row(self, *heads, how="", cost=""):
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and gets its answer; NotImplemented sends op to the dense form."""
 
         def add(answer):
             self.rows.update(dict.fromkeys(heads, answer))
+            self.texts.update(dict.fromkeys(heads, (how, cost)))
             return answer
 
         return add
@@ -148,30 +158,30 @@ def outer(a, b):
     return both.reshape(*both.shape[:-2], a.shape[-1] * b.shape[-1])
 
 
-svdvals = Question(lambda a: np.linalg.svdvals(a))
+svdvals = Question(lambda a: np.linalg.svdvals(a), "svdvals", how="LAPACK's gesdd", cost="4 m n^2")
 
 
-@svdvals.row("diag", "identity")
+@svdvals.row("diag", "identity", how="moduli, sorted", cost="O(n log n)")
 def _(op):
     return np.sort(np.abs(diagonal_of(op)), axis=-1)[..., ::-1]
 
 
-@svdvals.row("zeros")
+@svdvals.row("zeros", how="zeros", cost="O(n)")
 def _(op):
     return np.zeros((*op.shape[:-2], min(op.shape[-2:])), real_of(op.dtype))
 
 
-@svdvals.row("scaled")
+@svdvals.row("scaled", how="|c| times A's", cost="A's")
 def _(op):
     return modulus(op._operands[1]) * (yield (within(op),))
 
 
-@svdvals.row("view")
+@svdvals.row("view", how="A's", cost="A's")
 def _(op):
     return (yield (op._operands[0],))
 
 
-@svdvals.row("kron")
+@svdvals.row("kron", how="all products of the factors', sorted", cost="the factors', n log n")
 def _(op):
     k = min(op.shape[-2:])
     _walk.materialising(op, k * real_of(op.dtype).itemsize, False)
@@ -185,7 +195,12 @@ def _(op):
 # -- norms --
 
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
-norm = Question(lambda a, ord: np.linalg.matrix_norm(a, ord=ord))
+norm = Question(
+    lambda a, ord: np.linalg.matrix_norm(a, ord=ord),
+    "matrix_norm",
+    how="from all elements, 2, -2 and nuc by gesdd",
+    cost="m n, or 4 m n^2",
+)
 
 
 def _turned(ord, mode):
@@ -203,27 +218,27 @@ def norm_of_values(s, ord):
     return s.max(axis=-1) if ord > 0 else s.min(axis=-1)
 
 
-@norm.row("diag", "identity")
+@norm.row("diag", "identity", how="of the vector", cost="O(n)")
 def _(op, ord):
     return norm_of_values(np.abs(diagonal_of(op)), ord)
 
 
-@norm.row("zeros")
+@norm.row("zeros", how="0", cost="O(1)")
 def _(op, ord):
     return np.zeros(op.shape[:-2])
 
 
-@norm.row("scaled")
+@norm.row("scaled", how="|c| times A's", cost="A's")
 def _(op, ord):
     return modulus(op._operands[1]) * (yield within(op), ord)
 
 
-@norm.row("view")
+@norm.row("view", how="A's, 1 and inf exchanged for a transpose", cost="A's")
 def _(op, ord):
     return (yield op._operands[0], _turned(ord, op._mode))
 
 
-@norm.row("kron")
+@norm.row("kron", how="product of the factors'", cost="sum of the factors'")
 def _(op, ord):
     if ord == -2 and not _full_rank_possible(op):
         return np.zeros(op.shape[:-2])
@@ -241,10 +256,12 @@ def _full_rank_possible(op):
 
 # -- condition, rank --
 
-cond = Question(lambda a, p: np.linalg.cond(a, p))
+cond = Question(
+    lambda a, p: np.linalg.cond(a, p), "cond", how="from gesdd, or the inverse", cost="4 m n^2"
+)
 
 
-@cond.row("diag", "identity")
+@cond.row("diag", "identity", how="of the vector", cost="O(n)")
 def _(op, p):
     s = np.abs(diagonal_of(op))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -255,24 +272,28 @@ def _(op, p):
     return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
 
 
-@cond.row("zeros")
+@cond.row("zeros", how="inf", cost="O(1)")
 def _(op, p):
     return np.full(op.shape[:-2], np.inf)
 
 
-@cond.row("scaled")
+@cond.row("scaled", how="A's", cost="A's")
 def _(op, p):
     if not 0 < modulus(op._operands[1]) < np.inf:
         return NotImplemented
     return (yield within(op), p)
 
 
-@cond.row("view")
+@cond.row("view", how="A's, 1 and inf exchanged for a transpose", cost="A's")
 def _(op, p):
     return (yield op._operands[0], _turned(p, op._mode))
 
 
-@cond.row("kron")
+@cond.row(
+    "kron",
+    how="product of the factors'; inf where some are tall, some wide",
+    cost="sum of the factors'",
+)
 def _(op, p):
     if not _full_rank_possible(op):
         return np.full(op.shape[:-2], 0.0 if p == -2 else np.inf)
@@ -316,20 +337,22 @@ def _(op):
     return True
 
 
-eigvalsh = Question(lambda a, uplo: np.linalg.eigvalsh(a, uplo))
+eigvalsh = Question(
+    lambda a, uplo: np.linalg.eigvalsh(a, uplo), "eigvalsh", how="LAPACK's syevd", cost="4 n^3 / 3"
+)
 
 
-@eigvalsh.row("diag", "identity")
+@eigvalsh.row("diag", "identity", how="sorted", cost="O(n log n)")
 def _(op, uplo):
     return np.sort(diagonal_of(op).real, axis=-1)
 
 
-@eigvalsh.row("zeros")
+@eigvalsh.row("zeros", how="zeros", cost="O(n)")
 def _(op, uplo):
     return np.zeros(op.shape[:-1], real_of(op.dtype))
 
 
-@eigvalsh.row("scaled")
+@eigvalsh.row("scaled", how="c times A's, c real", cost="A's")
 def _(op, uplo):
     c = complex(op._operands[1])
     if c.imag:
@@ -337,12 +360,14 @@ def _(op, uplo):
     return np.sort(c.real * (yield within(op), uplo), axis=-1)
 
 
-@eigvalsh.row("view")
+@eigvalsh.row("view", how="A's", cost="A's")
 def _(op, uplo):
     return (yield op._operands[0], {"L": "U", "U": "L"}[uplo] if op._mode & _T else uplo)
 
 
-@eigvalsh.row("kron")
+@eigvalsh.row(
+    "kron", how="all products of the factors', Hermitian ones, sorted", cost="the factors', n log n"
+)
 def _(op, uplo):
     if not hermitian(op):  # (iA) (x) (-iB) may be Hermitian, its factors are not
         return NotImplemented
@@ -354,10 +379,15 @@ def _(op, uplo):
 
 # -- pseudo-inverse --
 
-pinv = Question(lambda a, how: _core.Dense(np.linalg.pinv(a, **how)))
+pinv = Question(
+    lambda a, how: _core.Dense(np.linalg.pinv(a, **how)),
+    "pinv",
+    how="SVD, a Dense",
+    cost="as an SVD with vectors",
+)
 
 
-@pinv.row("diag")
+@pinv.row("diag", how="reciprocals, a Diag", cost="O(n)")
 def _(op, how):
     d = diagonal_of(op)
     s = np.abs(d)
@@ -368,18 +398,18 @@ def _(op, how):
     return _core.Diag(np.divide(1, d, where=keep, out=np.zeros_like(d)))
 
 
-@pinv.row("identity")
+@pinv.row("identity", how="itself", cost="O(1)")
 def _(op, how):
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
-@pinv.row("zeros")
+@pinv.row("zeros", how="Zeros", cost="O(1)")
 def _(op, how):
     dtype = None if op._weak else inexact(op.dtype)
     return _core.Zeros((*op.shape[:-2], op.shape[-1], op.shape[-2]), dtype)
 
 
-@pinv.row("scaled")
+@pinv.row("scaled", how="1/c times A's", cost="A's")
 def _(op, how):
     c = op._operands[1]
     c = float(c) if np.asarray(c).dtype.kind in "biu" else c
@@ -390,12 +420,12 @@ def _(op, how):
     return r * (yield within(op), how)
 
 
-@pinv.row("view")
+@pinv.row("view", how="A's, seen so", cost="A's")
 def _(op, how):
     return _view((yield op._operands[0], how), op._mode)
 
 
-@pinv.row("kron")
+@pinv.row("kron", how="a Kron of the factors', each with its own cut", cost="sum of the factors'")
 def _(op, how):
     found = []
     for f in factors_of(op):

@@ -384,7 +384,12 @@ VALUED += ("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", "lowra
 SUMMED = ("block", "banded", "triangular", "sparse", "toeplitz")
 
 
-@norm.row(*VALUED, *SUMMED)
+@norm.row(
+    *VALUED,
+    *SUMMED,
+    how="from `svdvals` or by the parameters ([which](linalg.md))",
+    cost="the parameters or `svdvals`",
+)
 def _(op, ord):
     if ord == "fro":
         return frobenius(op)
@@ -409,7 +414,11 @@ def _of_inverse(op, p):
         return None if op.shape[:-2] else np.inf
 
 
-@cond.row(*VALUED)
+@cond.row(
+    *VALUED,
+    how="from `svdvals` (2, -2), or by norms of it and of its inverse ([which](linalg.md))",
+    cost="`svdvals`",
+)
 def _(op, p):
     if p in (2, -2):
         s = svdvals(op)

@@ -39,25 +39,25 @@ def _reciprocals(d, cut):
     return np.divide(1, d, where=np.abs(d) > cut, out=np.zeros_like(d))
 
 
-@pinv.row("permutation")
+@pinv.row("permutation", how="the transpose", cost="O(n), its indices are read")
 def _(op, how):
     check_permutation(op)
     return op.T
 
 
-@pinv.row("dft", "dct", "hadamard")
+@pinv.row("dft", "dct", "hadamard", how="the inverse", cost="O(1)")
 def _(op, how):
     return inv(op)
 
 
-@pinv.row("householder")
+@pinv.row("householder", how="itself, with its own tau", cost="O(n)")
 def _(op, how):
     if op._init is None or op._init[1] is not None or np.isnan(reflection_of(op)).any():
         return NotImplemented
     return op
 
 
-@pinv.row("circulant")
+@pinv.row("circulant", how="a Circulant, by the spectrum", cost="O(n log n)")
 def _(op, how):
     w = spectrum_of(op)
     top = np.abs(eigenvalues_of(op)).max(axis=-1)
@@ -66,7 +66,7 @@ def _(op, how):
     return circulant_of(_reciprocals(w, cut), op)
 
 
-@pinv.row("blockdiag")
+@pinv.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
 def _(op, how):
     blocks = factors_of(op)
     if any(f.shape[:-2] != op.shape[:-2] for f in blocks):  # each batch element has its own cut-off
@@ -84,7 +84,7 @@ def _(op, how):
     return _core.BlockDiag(*parts)
 
 
-@pinv.row("full")
+@pinv.row("full", how="a Full", cost="O(1)")
 def _(op, how):
     if op._init is None:
         return NotImplemented
@@ -93,7 +93,7 @@ def _(op, how):
     return _core.Full(shape, 1 / c / m / n) if c else _core.Zeros(shape, inexact(op.dtype))
 
 
-@pinv.row("lowrank")
+@pinv.row("lowrank", how="a LowRank, by QR of U and V", cost="O((m + n) k^2)")
 def _(op, how):
     found = core_of(op)
     if found is None:
@@ -102,7 +102,7 @@ def _(op, how):
     return _core.LowRank(p, q, np.linalg.pinv(middle, rcond=_relative(how, op)))
 
 
-@pinv.row("eigen")
+@pinv.row("eigen", how="an Eigen where Q is known to be unitary", cost="O(n)")
 def _(op, how):
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented

@@ -150,7 +150,9 @@ def undoes_transform(op):
     return op._by == "inverse" and op._operands[0]._head in TRANSFORMS
 
 
-@svdvals.row("inverse", *TRANSFORMS)
+@svdvals.row(
+    "inverse", *TRANSFORMS, how="closed forms; the inverse's reciprocals", cost="O(n log n)"
+)
 def _(op):
     if op._init is None:
         if not undoes_transform(op):
@@ -171,24 +173,24 @@ def _(op):
 # -- singular values --
 
 
-@svdvals.row("permutation")
+@svdvals.row("permutation", how="ones; its indices are read", cost="O(n)")
 def _(op):
     check_permutation(op)
     return np.ones((*op.shape[:-2], op.shape[-1]))
 
 
-@svdvals.row("householder")
+@svdvals.row("householder", how="1 and its determinant", cost="O(n)")
 def _(op):
     w = np.abs(reflection_of(op))
     return NotImplemented if np.isnan(w).any() else descending(_with_ones(w, op))
 
 
-@svdvals.row("circulant")
+@svdvals.row("circulant", how="moduli of the spectrum", cost="O(n log n)")
 def _(op):
     return descending(np.abs(eigenvalues_of(op)))
 
 
-@svdvals.row("blockdiag")
+@svdvals.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
 def _(op):
     parts = []
     for block in factors_of(op):
@@ -199,14 +201,14 @@ def _(op):
     return _padded(descending(joined(op, parts)), op)
 
 
-@svdvals.row("offdiag")
+@svdvals.row("offdiag", how="moduli, sorted", cost="O(n log n)")
 def _(op):
     if op._init is None:
         return NotImplemented
     return _padded(descending(np.abs(floats(op._init[0]))), op)
 
 
-@svdvals.row("full")
+@svdvals.row("full", how="one", cost="O(n)")
 def _(op):
     if op._init is None:
         return NotImplemented
@@ -214,38 +216,38 @@ def _(op):
     return _padded(one * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2]), op)
 
 
-@svdvals.row("eigen")
+@svdvals.row("eigen", how="moduli of d where Q is known to be unitary", cost="O(n log n)")
 def _(op):
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     return _padded(descending(np.abs(floats(op._init[1]))), op)
 
 
-@svdvals.row("root")
+@svdvals.row("root", how="squares of L's", cost="L's")
 def _(op):
     if op._init is None:
         return NotImplemented
     return _padded((yield (op._init[0],)) ** 2, op)
 
 
-@svdvals.row("kronsum")
+@svdvals.row("kronsum", how="moduli of its eigenvalues, Hermitian", cost="the factors', n log n")
 def _(op):
     if not hermitian(op):  # else not normal
         return NotImplemented
     return descending(np.abs(eigvalsh(op, "L")))
 
 
-@svdvals.row("laplacian")
+@svdvals.row("laplacian", how="moduli of its eigenvalues", cost="O(n log n)")
 def _(op):
     return descending(np.abs(eigvalsh(op, "L")))
 
 
-@svdvals.row("tridiagonal")
+@svdvals.row("tridiagonal", how="moduli of its eigenvalues, Hermitian", cost="O(n^2)")
 def _(op):
     return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
 
 
-@svdvals.row("lowrank")
+@svdvals.row("lowrank", how="QR of U and V, SVD of what is between", cost="O((m + n) k^2)")
 def _(op):
     found = core_of(op)
     if found is None:
@@ -383,7 +385,7 @@ def _(op):
     return True
 
 
-@eigvalsh.row("permutation")
+@eigvalsh.row("permutation", how="-1 and 1, where it is its own inverse", cost="O(n)")
 def _(op, uplo):
     if not hermitian(op):
         return NotImplemented
@@ -392,7 +394,7 @@ def _(op, uplo):
     return np.where(np.arange(n) < minus[..., None], -1.0, 1.0)
 
 
-@eigvalsh.row("householder")
+@eigvalsh.row("householder", how="1 and its determinant", cost="O(n)")
 def _(op, uplo):
     if op._init is None or not hermitian(op):
         return NotImplemented
@@ -400,7 +402,7 @@ def _(op, uplo):
     return NotImplemented if np.isnan(w).any() else np.sort(_with_ones(w, op), axis=-1)
 
 
-@eigvalsh.row("hadamard")
+@eigvalsh.row("hadamard", how="half of them sqrt(n), half -sqrt(n)", cost="O(n)")
 def _(op, uplo):
     if op._init is None:
         return NotImplemented
@@ -408,12 +410,12 @@ def _(op, uplo):
     return np.where(np.arange(n) < n // 2, -1.0, 1.0) * math.sqrt(n)
 
 
-@eigvalsh.row("circulant")
+@eigvalsh.row("circulant", how="the spectrum, Hermitian", cost="O(n log n)")
 def _(op, uplo):
     return np.sort(eigenvalues_of(op).real, axis=-1) if hermitian(op) else NotImplemented
 
 
-@eigvalsh.row("blockdiag")
+@eigvalsh.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
 def _(op, uplo):
     parts = []
     for block in factors_of(op):
@@ -424,7 +426,7 @@ def _(op, uplo):
     return np.sort(joined(op, parts), axis=-1)
 
 
-@eigvalsh.row("kronsum")
+@eigvalsh.row("kronsum", how="all sums of the factors'", cost="the factors', n log n")
 def _(op, uplo):
     if op._init is None:
         return NotImplemented
@@ -456,7 +458,7 @@ def _axis_values(n, bc):
     return -4 * np.sin(angle) ** 2
 
 
-@eigvalsh.row("laplacian")
+@eigvalsh.row("laplacian", how="sums over the axes", cost="O(n log n)")
 def _(op, uplo):
     if op._init is None:
         return NotImplemented
@@ -467,7 +469,7 @@ def _(op, uplo):
     return np.sort(w)
 
 
-@eigvalsh.row("tridiagonal")
+@eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="O(n^2)")
 def _(op, uplo):
     bands = bands_of(op)
     if bands is None or not all(np.isfinite(d).all() for _, d in bands):
@@ -483,7 +485,7 @@ def _(op, uplo):
     return d
 
 
-@eigvalsh.row("eigen")
+@eigvalsh.row("eigen", how="d, sorted, where Q is known to be unitary", cost="O(n log n)")
 def _(op, uplo):
     if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
         return NotImplemented
@@ -491,12 +493,12 @@ def _(op, uplo):
     return np.broadcast_to(w, (*op.shape[:-2], op.shape[-1]))
 
 
-@eigvalsh.row("root")
+@eigvalsh.row("root", how="squares of L's singular values", cost="L's")
 def _(op, uplo):
     return NotImplemented if op._init is None else svdvals(op)[..., ::-1]
 
 
-@eigvalsh.row("full")
+@eigvalsh.row("full", how="n c and zeros", cost="O(n)")
 def _(op, uplo):
     if op._init is None or complex(op._init[1]).imag:
         return NotImplemented
@@ -506,7 +508,7 @@ def _(op, uplo):
     return w
 
 
-@eigvalsh.row("lowrank")
+@eigvalsh.row("lowrank", how="QR of U, of what is between; V left out", cost="O(n k^2)")
 def _(op, uplo):
     found = None
     if op._init is not None and (len(op._init) < 2 or op._init[1] is None):

@@ -1,9 +1,10 @@
 """NumPy's functions on operators: ``__array_function__``.
 
 One table: the function, the route it takes, what runs. *structured*: a number or an array, computed
-from the structure. *lazy*: an operator, nothing computed. *operators*: computed on the dense form,
-the matrices handed out as operators. Every other function materialises: the dense form is made,
-with a MaterializationWarning above a size, and NumPy runs on it."""
+from the structure. *lazy*: an operator, nothing computed. *operators*: computed, on the dense form
+where the note says nothing else, the matrices handed out as operators. Every other function
+materialises: the dense form is made, with a MaterializationWarning above a size, and NumPy runs on
+it."""
 
 from typing import Any
 
@@ -473,6 +474,12 @@ for _name in "solve det slogdet".split():
     _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))
 for _name in "cond matrix_rank eigvalsh norm matrix_norm".split():
     _row("structured", f"linalg.{_name}", note=_IN_PART)(_from_linalg(_name))
+_FACTORS = (
+    "of the kinds in [the table](factorisations.md), multiples and views; else the dense form"
+)
+for _name in "cholesky qr".split():
+    _row("operators", f"linalg.{_name}", note=_FACTORS)(_from_linalg(_name))
+_row("structured", "linalg.lstsq", note=_FACTORS)(_from_linalg("lstsq"))
 _row("lazy", "linalg.inv", note="used, it goes as `solve`")(_from_linalg("inv"))
 _row("lazy", "linalg.pinv", note=_IN_PART + ", at once")(_from_linalg("pinv"))
 
@@ -492,6 +499,6 @@ def _matrices_as_operators(func):
     return run
 
 
-for _name in "cholesky qr svd eigh eig".split():
+for _name in "svd eigh eig".split():
     _row("operators", f"linalg.{_name}")(_matrices_as_operators(getattr(np.linalg, _name)))
 del _name

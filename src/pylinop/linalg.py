@@ -9,6 +9,20 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from . import _core
+from ._factorisations import (
+    cholesky,
+    cholesky_append,
+    cholesky_update,
+    inv_quad_logdet,
+    ldl,
+    lstsq,
+    lu,
+    null_space,
+    orth,
+    qr,
+    sample,
+    sqrt_inv_matmul,
+)
 from ._forms import as_operator
 from ._functions import diagonal, inv
 from ._linalg import (
@@ -26,21 +40,33 @@ from ._linalg import (
 
 __all__ = [
     "LinAlgError",
+    "cholesky",
+    "cholesky_append",
+    "cholesky_update",
     "cond",
     "det",
     "diagonal",
     "eigvalsh",
     "inv",
+    "inv_quad_logdet",
+    "ldl",
     "logdet",
+    "lstsq",
+    "lu",
     "matmul",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
     "norm",
+    "null_space",
+    "orth",
     "pinv",
+    "qr",
+    "sample",
     "slogdet",
     "solve",
+    "sqrt_inv_matmul",
     "svdvals",
     "trace",
 ]

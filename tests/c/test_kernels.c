@@ -11,6 +11,7 @@
  *
  * Sanitizers: add -g -fsanitize=address,undefined -fno-sanitize-recover=undefined. */
 #include "../../src/c/kernels/k_blas.h"
+#include "../../src/c/kernels/k_cholesky.h"
 #include "../../src/c/kernels/k_fft.h"
 #include "../../src/c/kernels/k_small.h"
 #include "../../src/c/kernels/kernels.h"
@@ -357,6 +358,7 @@ static void test_toeplitz(lop_dtype dt, int64_t m, int64_t n, int layout) {
 #include "test_kernels_more.h"
 #include "test_kernels_kron.h"
 #include "test_kernels_small.h"
+#include "test_kernels_cholesky.h"
 
 int main(void) {
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++)
@@ -391,6 +393,7 @@ int main(void) {
     test_sparse_all();
     test_fft_all();
     test_lapack_all();
+    test_cholesky_all();
     test_rest();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;

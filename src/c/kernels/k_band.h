@@ -61,8 +61,9 @@ lop_status lopk_gbtrf(const lop_mat *ab, int64_t l, int64_t u, int32_t *ipiv,
 /* b <- op(A)^-1 b; trans 'N', 'T', 'C'; b column-major. */
 lop_status lopk_gbtrs(const lop_mat *ab, int64_t l, int64_t u, const int32_t *ipiv, char trans,
                       const lop_mat *b) LOP_MUST_CHECK;
-/* Cholesky in place of the upper band: ab (u + 1) x n; and the solve with it. */
-lop_status lopk_pbtrf(const lop_mat *ab, int64_t *info) LOP_MUST_CHECK;
+/* Cholesky in place of the band's upper ('U') or lower ('L') half: ab (w + 1) x n; and the solve
+ * with the upper one. */
+lop_status lopk_pbtrf(const lop_mat *ab, char uplo, int64_t *info) LOP_MUST_CHECK;
 lop_status lopk_pbtrs(const lop_mat *ab, const lop_mat *b) LOP_MUST_CHECK;
 /* d (n) <- the eigenvalues, ascending, of the symmetric tridiagonal matrix with d on the diagonal
  * and e (n - 1, destroyed) beside it; O(n^2). LOP_SINGULAR where they did not converge. */

@@ -45,11 +45,11 @@ lop_status lopk_gbtrs(const lop_mat *ab, int64_t l, int64_t u, const int32_t *ip
                           (int)ab->m, ipiv, b->p, ld(b)),
                      NULL);
 }
-lop_status lopk_pbtrf(const lop_mat *ab, int64_t *info) {
+lop_status lopk_pbtrf(const lop_mat *ab, char uplo, int64_t *info) {
     *info = 0;
     if (ab->n == 0) return LOP_OK;
     if (!fits(ab)) return LOP_OVERFLOW;
-    return status_of(CALL(ab->dt, pbtrf, 'U', (int)ab->n, (int)(ab->m - 1), ab->p, (int)ab->m),
+    return status_of(CALL(ab->dt, pbtrf, uplo, (int)ab->n, (int)(ab->m - 1), ab->p, (int)ab->m),
                      info);
 }
 lop_status lopk_pbtrs(const lop_mat *ab, const lop_mat *b) {

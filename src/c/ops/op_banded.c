@@ -305,7 +305,7 @@ static lop_status run_pbsv(const lop_call *c) {
         return lopk_pbsv(&from, flip, c->scratch, y, &info);
     }
     lopk_copy(&f, &from);
-    st = lopk_pbtrf(&f, &info);
+    st = lopk_pbtrf(&f, 'U', &info);
     if (st != LOP_OK) return st;
     const lop_mat x = copy_in(c, r.factor, c->a[2], flip);
     st = lopk_pbtrs(&f, &x);
@@ -426,7 +426,7 @@ static lop_status run_det_positive(const lop_call *c) {
     from.p = (char *)ab->p + (a->i[1] - r.u) * ab->rs * (int64_t)lop_dtype_size(f.dt);
     from.m = r.u + 1;
     lopk_copy(&f, &from);
-    st = lopk_pbtrf(&f, &info);
+    st = lopk_pbtrf(&f, 'U', &info);
     if (st == LOP_OVERFLOW)
         return lop_fail(c->err, st, "LAPACK takes no band of %lld columns", (long long)ab->n);
     if (st != LOP_OK) return st;

@@ -205,6 +205,10 @@ void py_config_read(py_state *s);
 static inline void py_config_here(py_state *s) {
     if (s->locals) py_config_read(s);
 }
+/* py_lapack.c: factors in place, as module functions */
+PyObject *py_getrf(PyObject *module, PyObject *args);
+PyObject *py_band_cholesky(PyObject *module, PyObject *args);
+PyObject *py_cholup(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);
 PyObject *py_config_watch(py_state *s, PyObject *args);
 PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,

@@ -264,6 +264,9 @@ static PyMethodDef functions[] = {
     {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
     {"_lazy_run", lazy_run, METH_VARARGS, NULL},
     {"_lazy_value", lazy_value, METH_O, NULL},
+    {"_getrf", py_getrf, METH_VARARGS, NULL},
+    {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
+    {"_cholup", py_cholup, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */

@@ -1,0 +1,103 @@
+/* py_lapack.c: _getrf, _band_cholesky, _cholup: factors in place for _factor_*.py, which
+ * says what they mean. Each takes NumPy's character of a float dtype, sizes, and C-contiguous
+ * memory that holds the matrix column by column, and gives LAPACK's info. The GIL is released
+ * around the work. */
+#include "py.h"
+
+#include "kernels/k_blas.h"
+#include "kernels/k_cholesky.h"
+
+static bool float_of(int letter, lop_dtype *dt) {
+    switch (letter) {
+    case 'f': return *dt = LOP_f32, true;
+    case 'd': return *dt = LOP_f64, true;
+    case 'F': return *dt = LOP_c64, true;
+    case 'D': return *dt = LOP_c128, true;
+    default: return false;
+    }
+}
+
+/* Does the buffer hold m n elements? They are described in `a`, column-major. */
+static bool matrix_of(const Py_buffer *b, int letter, int64_t m, int64_t n, lop_mat *a) {
+    int64_t count, bytes;
+    lop_dtype dt;
+    if (m < 0 || n < 0 || !float_of(letter, &dt)) return false;
+    if (!lop_mul_ok(m, n, &count) || !lop_mul_ok(count, (int64_t)lop_dtype_size(dt), &bytes))
+        return false;
+    *a = (lop_mat){b->buf, m, n, 1, m > 1 ? m : 1, dt};
+    return bytes == b->len;
+}
+
+static PyObject *answer(lop_status st, int64_t info, const char *what) {
+    if (st == LOP_OK || st == LOP_SINGULAR) return PyLong_FromLongLong(info);
+    if (st == LOP_OVERFLOW)
+        return PyErr_Format(PyExc_ValueError, "%s: a size passes LAPACK's 32 bits", what);
+    return PyErr_Format(PyExc_ValueError, "%s: the memory does not have the sizes named", what);
+}
+
+/* (letter, m, n, a, ipiv): see lopk_getrf. */
+PyObject *py_getrf(PyObject *module, PyObject *args) {
+    Py_buffer a, p;
+    int letter;
+    long long m, n;
+    lop_mat mat;
+    lop_status st = LOP_DIM;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "CLLw*w*:_getrf", &letter, &m, &n, &a, &p)) return NULL;
+    int64_t info = 0;
+    const int64_t pivots = m < n ? m : n;
+    bool fits = matrix_of(&a, letter, m, n, &mat) && p.len / (Py_ssize_t)sizeof(int32_t) == pivots;
+    Py_BEGIN_ALLOW_THREADS;
+    if (fits) st = lopk_getrf(&mat, p.buf, &info);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&a);
+    PyBuffer_Release(&p);
+    return answer(st, info, "_getrf");
+}
+
+/* (letter, rows, n, ab): see lopk_band_cholesky. */
+PyObject *py_band_cholesky(PyObject *module, PyObject *args) {
+    Py_buffer ab;
+    int letter;
+    long long rows, n;
+    int64_t info = 0;
+    lop_mat mat;
+    lop_status st = LOP_DIM;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "CLLw*:_band_cholesky", &letter, &rows, &n, &ab)) return NULL;
+    bool fits = matrix_of(&ab, letter, rows, n, &mat) && rows > 0;
+    Py_BEGIN_ALLOW_THREADS;
+    if (fits) st = lopk_band_cholesky(&mat, &info);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&ab);
+    return answer(st, info, "_band_cholesky");
+}
+
+/* (letter, n, a, v, down): see lopk_cholup. */
+PyObject *py_cholup(PyObject *module, PyObject *args) {
+    Py_buffer a, v;
+    int letter, down;
+    long long n;
+    int64_t info = 0;
+    lop_mat mat, vec;
+    lop_status st = LOP_DIM;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "CLw*w*p:_cholup", &letter, &n, &a, &v, &down)) return NULL;
+    void *work = NULL;
+    bool fits = matrix_of(&a, letter, n, n, &mat) && matrix_of(&v, letter, n, 1, &vec);
+    if (fits && n > 0) {
+        work = PyMem_Calloc((size_t)n, 2 * lop_dtype_size(mat.dt));
+        if (!work) {
+            PyBuffer_Release(&a);
+            PyBuffer_Release(&v);
+            return PyErr_NoMemory();
+        }
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    if (fits) st = lopk_cholup(&mat, vec.p, down, work, &info);
+    Py_END_ALLOW_THREADS;
+    PyMem_Free(work);
+    PyBuffer_Release(&a);
+    PyBuffer_Release(&v);
+    return answer(st, info, "_cholup");
+}

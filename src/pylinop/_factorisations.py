@@ -1,0 +1,555 @@
+"""Matrix factorisations and what is made of them: the functions; their tables of kinds are in
+_factor_cholesky, _factor_qr, _factor_lu, _factor_svd and _roots."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _core, _errors, _factor_cholesky, _factor_lu, _factor_qr, _factor_svd, _roots
+from ._answers import dense, inexact, real_of
+from ._forms import as_operator
+from ._linalg import _number, _square, logdet, solve
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ._core import _OperatorLike
+    from ._operator import LinearOperator
+
+__all__ = [
+    "cholesky",
+    "cholesky_append",
+    "cholesky_update",
+    "inv_quad_logdet",
+    "ldl",
+    "lstsq",
+    "lu",
+    "null_space",
+    "orth",
+    "qr",
+    "sample",
+    "sqrt_inv_matmul",
+]
+
+_QR = type(np.linalg.qr(np.ones((1, 1))))
+
+
+class InvQuadLogdet(NamedTuple):
+    """What `inv_quad_logdet` gives."""
+
+    inv_quad: Any
+    logdet: Any
+
+
+def _asked(question, op, *args):
+    """A question's answer; what is not definite names the operator and the line that built it."""
+    try:
+        return question(op, *args)
+    except _factor_cholesky.NotDefinite as error:
+        text = str(error)
+    raise _errors.make_error("LinAlgError", text, op, "factor", -1)
+
+
+def _precise(op, dtype):
+    """The operator in at least that precision."""
+    if op.dtype is None or real_of(op.dtype).itemsize >= real_of(dtype).itemsize:
+        return op
+    return op.astype(np.result_type(op.dtype, real_of(dtype)))
+
+
+def cholesky(A: "_OperatorLike", /, *, upper: bool = False) -> "LinearOperator":
+    """The Cholesky factor of a Hermitian positive definite operator, an operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Promised to be Hermitian: one triangle of it is read, the one that is asked for.
+    upper : bool, optional
+        The upper factor U with A = U^H U; else the lower one with A = L L^H.
+
+    Returns
+    -------
+    LinearOperator
+        A Diag of a Diag, a Kron of a Kron, a BlockDiag of a BlockDiag, a Banded of a Banded or
+        Tridiagonal, else a Triangular.
+
+    Raises
+    ------
+    LinAlgError
+        Not square, or not positive definite (the element of a batch is named); complex and
+        symmetric instead of Hermitian.
+
+    Notes
+    -----
+    By structure where docs/factorisations.md says so, n^3 / 3 flops on the dense form else. The
+    factors of a Kron must be Hermitian themselves. Nothing is kept: to solve with a matrix again
+    and again, `solve` keeps its factor; to solve with the factor, give it to `solve`.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> a = np.array([[4.0, 2.0], [2.0, 5.0]])
+    >>> L = pl.cholesky(pl.Kron(a, pl.Diag([1.0, 9.0])))
+    >>> L
+    <4x4 Kron with dtype=float64>
+    >>> L.diagonal()
+    array([2., 6., 2., 6.])
+    """
+    op = as_operator(A)
+    _square(op)
+    factor = _asked(_factor_cholesky.cholesky, op, "U" if upper else "L")
+    return _factor_cholesky.upper_of(factor) if upper else factor
+
+
+def cholesky_update(L: "_OperatorLike", v: "ArrayLike", downdate: bool = False) -> "LinearOperator":
+    """The Cholesky factor of L L^H + v v^H, or of L L^H - v v^H, from L, an operator.
+
+    Parameters
+    ----------
+    L : operator or array_like, shape (..., n, n)
+        A lower factor with a positive diagonal, as `cholesky` gives it.
+    v : array_like, shape (n,) or (..., n, k)
+        One vector, or k columns, added or taken away one after the other.
+    downdate : bool, optional
+        Take away instead of add.
+
+    Returns
+    -------
+    Triangular
+
+    Raises
+    ------
+    LinAlgError
+        L L^H - v v^H is not positive definite, as far as rounding lets one see.
+    ValueError
+        L is not lower triangular.
+
+    Notes
+    -----
+    4 n^2 flops a column up, 6 n^2 down, where a new factor takes n^3 / 3. Rotations (Gill, Golub,
+    Murray and Saunders 1974; LINPACK's chud and chdd). Going down is as accurate as the problem
+    allows: what was nearly all of the matrix leaves few digits behind.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> L = pl.linalg.cholesky_update(pl.Diag([4.0, 1.0]), [3.0, 0.0])
+    >>> L.toarray()
+    array([[5., 0.],
+           [0., 1.]])
+    """
+    column = np.asarray(v)
+    column = column[:, None] if column.ndim == 1 else column
+    op = as_operator(L)
+    if column.ndim == 0 or column.shape[-2] != op.shape[-1]:
+        n = op.shape[-1]
+        raise _errors.shape_error(op, "cholesky_update", f"({n},) or (..., {n}, k)", np.shape(v))
+    return _asked(_factor_cholesky.updated, op, column, bool(downdate))
+
+
+def cholesky_append(L: "_OperatorLike", B: "ArrayLike", C: "ArrayLike") -> "LinearOperator":
+    """The Cholesky factor of [[A, B], [B^H, C]] from the factor L of A, an operator.
+
+    Parameters
+    ----------
+    L : operator or array_like, shape (..., n, n)
+        The lower factor of A.
+    B : array_like, shape (n,) or (..., n, k)
+        The new columns beside A.
+    C : array_like, shape () or (..., k, k)
+        What they meet; of it the lower triangle is read.
+
+    Returns
+    -------
+    Triangular
+        Of n + k rows.
+
+    Raises
+    ------
+    LinAlgError
+        The larger matrix is not positive definite.
+
+    Notes
+    -----
+    n^2 k + n k^2 + k^3 / 3 flops and a copy of L.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> L = pl.cholesky([[4.0]])
+    >>> pl.linalg.cholesky_append(L, [2.0], 5.0).toarray()
+    array([[2., 0.],
+           [1., 2.]])
+    """
+    op = as_operator(L)
+    b, c = np.asarray(B), np.asarray(C)
+    b = b[:, None] if b.ndim == 1 else b
+    c = c.reshape(1, 1) if c.ndim == 0 else c
+    n = op.shape[-1]
+    if b.ndim < 2 or b.shape[-2] != n or c.shape[-2:] != (b.shape[-1],) * 2:
+        want = f"({n},) and (), or (..., {n}, k) and (..., k, k)"
+        got = f"{np.shape(B)} and {np.shape(C)}"
+        raise _errors.shape_error(op, "cholesky_append", want, got)
+    return _asked(_factor_cholesky.appended, op, b, c)
+
+
+def qr(A: "_OperatorLike", mode: str = "reduced") -> Any:
+    """The QR factors A = Q R, operators.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    mode : {'reduced', 'complete', 'r', 'raw'}, optional
+        As numpy.linalg.qr's: Q is m x k, k = min(m, n), or m x m; R alone; LAPACK's arrays.
+
+    Returns
+    -------
+    QRResult, LinearOperator or (h, tau)
+        Q and R keep structure: Krons of a Kron, BlockDiags of a BlockDiag, an Identity beside what
+        is unitary or upper triangular.
+
+    Raises
+    ------
+    ValueError
+        No such mode.
+
+    Notes
+    -----
+    By structure where docs/factorisations.md says so, else LAPACK on the dense form. As in NumPy
+    the signs of R's diagonal are not fixed.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> Q, R = pl.qr(pl.Kron(pl.Permutation([1, 0]), np.ones((3, 2))))
+    >>> Q, R
+    (<6x4 Kron with dtype=float64>, <4x4 Kron with dtype=float64>)
+    """
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"Unrecognized mode '{mode}'")
+    op = as_operator(A)
+    if mode == "raw":
+        return _factor_qr.raw(op)
+    found = _factor_qr.qr(op, mode)
+    return found if mode == "r" else _QR(*found)
+
+
+def lu(A: "_OperatorLike", permute_l: bool = False, *, p_indices: bool = False) -> Any:
+    """The LU factors A = P L U with row exchanges, operators.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    permute_l : bool, optional
+        Give (P L, U) instead.
+    p_indices : bool, optional
+        Give P as indices, an array p with ``A = (L @ U)[p]``.
+
+    Returns
+    -------
+    (P, L, U)
+        As scipy.linalg.lu: P a Permutation, L unit lower triangular m x k, U upper triangular
+        k x n, k = min(m, n); Krons of a Kron, BlockDiags of a BlockDiag.
+
+    Notes
+    -----
+    By structure where docs/factorisations.md says so, else LAPACK's getrf on the dense form. A
+    singular A has factors too, with zeros on U's diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> P, L, U = pl.lu(np.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> U.toarray()
+    array([[4., 4.],
+           [0., 1.]])
+    """
+    p, low, up = _factor_lu.lu(as_operator(A))
+    if permute_l:
+        return p @ low, up
+    if p_indices:
+        return np.rint(np.real(p @ np.arange(p.shape[-1], dtype=float))).astype(np.intp), low, up
+    return p, low, up
+
+
+def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
+    """The factors A = L D L^H (L^T where ``hermitian`` is False) of an indefinite operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Promised to be Hermitian, or symmetric; one triangle of a dense form is read.
+    lower : bool, optional
+        Which one; of the upper one A = U D U^H.
+    hermitian : bool, optional
+        Of a complex A: Hermitian, or complex symmetric.
+
+    Returns
+    -------
+    (L, D, perm)
+        As scipy.linalg.ldl: ``L[perm]`` is unit triangular; D is a Diag, or a Tridiagonal with
+        blocks of 2 x 2; perm an array of indices. BlockDiags of a BlockDiag.
+
+    Raises
+    ------
+    LinAlgError
+        Not square; a diagonal that is not real, where ``hermitian``.
+    ImportError
+        A dense form is factored by SciPy, which is not installed.
+
+    Notes
+    -----
+    Bunch and Kaufman's pivoting (LAPACK's sytrf, hetrf): n^3 / 3 flops.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> L, D, perm = pl.ldl(pl.Diag([2.0, -3.0]))
+    >>> L, D.diagonal(), perm
+    (<2x2 Identity with dtype=float64>, array([ 2., -3.]), array([0, 1]))
+    """
+    op = as_operator(A)
+    _square(op)
+    return _asked(_factor_lu.ldl, op, bool(lower), bool(hermitian))
+
+
+def lstsq(A: "_OperatorLike", b: Any, rcond: float | None = None) -> Any:
+    """The x of least norm that makes |b - A x| least.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    b : array_like, shape (m,) or (..., m, k)
+        A vector only when it has one dimension. An operator is made dense.
+    rcond : float, optional
+        Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
+
+    Returns
+    -------
+    (x, residuals, rank, s)
+        As numpy.linalg.lstsq: x of shape (n,) or (..., n, k); the squares |b - A x|^2 of the
+        columns, empty where the rank is below n or m <= n; the rank; the singular values,
+        descending. Batches give arrays of ranks.
+
+    Raises
+    ------
+    LinAlgError
+        b has another number of rows than A.
+
+    Notes
+    -----
+    Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular value
+    decompositions of their parts, of any rank: what counts as zero is decided on the singular
+    values of the whole. All others by LAPACK's gelsd on the dense form.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.Kron(pl.Identity(1000), np.ones((3, 1)))
+    >>> x, residuals, rank, s = pl.lstsq(A, np.ones(3000))
+    >>> x.shape, int(rank)
+    ((1000,), 1000)
+    """
+    op = as_operator(A)
+    right = dense(b) if isinstance(b, _core.Operator) else np.asarray(b)
+    rows = right.shape[-1 if right.ndim == 1 else -2] if right.ndim else 0
+    if right.ndim == 0 or rows != op.shape[-2]:
+        raise np.linalg.LinAlgError(
+            f"Incompatible dimensions: an operator of shape {op.shape} takes ({op.shape[-2]},) or "
+            f"(..., {op.shape[-2]}, k), got shape {right.shape}"
+        )
+    dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
+    right = right.astype(dtype, copy=False)
+    vector = right.ndim == 1
+    x, rest, rank, s = _factor_svd.lstsq(
+        _precise(op, dtype), right[:, None] if vector else right, rcond
+    )
+    return x[..., 0] if vector else x, rest, _number(np.asarray(rank)), s
+
+
+def null_space(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":
+    """An orthonormal basis of the x with A x = 0, the columns of an operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    rcond : float, optional
+        Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
+
+    Returns
+    -------
+    LinearOperator, shape (..., n, k)
+        Columns of a Kron of the factors' for a Kron, and so on.
+
+    Raises
+    ------
+    ValueError
+        The elements of a batch have null spaces of different dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.null_space(pl.Kron(np.ones((2, 2)), pl.Identity(100)))
+    <200x100 Product with dtype=float64>
+    """
+    return _factor_svd.null_space(as_operator(A), rcond)
+
+
+def orth(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":
+    """An orthonormal basis of the range of A, the columns of an operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    rcond : float, optional
+        Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
+
+    Returns
+    -------
+    LinearOperator, shape (..., m, k)
+
+    Raises
+    ------
+    ValueError
+        The elements of a batch have ranges of different dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.orth(pl.LowRank(np.ones((1000, 1)))).shape
+    (1000, 1)
+    """
+    return _factor_svd.orth(as_operator(A), rcond)
+
+
+def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
+    """b^H A^-1 b, one number a column, and log det A, from one factor.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Give ``Dense(a, assume_a='pos')`` where it is positive definite.
+    b : array_like, shape (n,) or (..., n, k), or operator
+        A vector only when it has one dimension.
+
+    Returns
+    -------
+    InvQuadLogdet
+        A named tuple: ``inv_quad``, a number or an array (..., k) of the dtype of A and b (complex
+        where one is); ``logdet``, as `logdet` gives it.
+
+    Raises
+    ------
+    LinAlgError
+        A is not square, or singular.
+
+    Notes
+    -----
+    The plans of `solve` and `logdet`, which share what they derive: one factor for both, kept for
+    later calls. The log-likelihood of a Gaussian y is
+    ``-(inv_quad + logdet + n log(2 pi)) / 2``.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> q, log = pl.inv_quad_logdet(pl.Diag([1.0, 4.0]), [3.0, 2.0])
+    >>> float(q), round(float(log), 3)
+    (10.0, 1.386)
+    """
+    op = as_operator(A)
+    if isinstance(b, _core.Operator):
+        return InvQuadLogdet((b.H @ solve(op, b)).diagonal(), logdet(op))
+    right = np.asarray(b)
+    x = solve(op, right)
+    axis = -1 if right.ndim == 1 else -2
+    return InvQuadLogdet(_number((np.conj(right) * x).sum(axis=axis)), logdet(op))
+
+
+def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
+    """A^-1/2 b, of the Hermitian root of a positive definite operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+    b : array_like, shape (n,) or (..., n, k)
+
+    Returns
+    -------
+    ndarray
+        Whitened: where the columns of b are draws from N(0, A), these are from N(0, I).
+
+    Raises
+    ------
+    LinAlgError
+        A is not Hermitian, or not positive definite within rounding.
+
+    Notes
+    -----
+    By the eigenvalues of the parts where docs/factorisations.md says so, else by LAPACK's on the
+    dense form: 9 n^3 flops, and as accurate as the condition number's square root allows.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.sqrt_inv_matmul(pl.Kron(pl.Diag([4.0, 1.0]), pl.Diag([1.0, 25.0])), np.ones(4))
+    array([0.5, 0.1, 1. , 0.2])
+    """
+    op = as_operator(A)
+    _square(op)
+    right = np.asarray(b)
+    dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
+    return _asked(_roots.power, _precise(op, dtype), -0.5) @ right.astype(dtype, copy=False)
+
+
+def sample(
+    A: "_OperatorLike",
+    size: int | tuple[int, ...] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> "NDArray[Any]":
+    """Draws from the normal distribution with mean 0 and covariance A.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Hermitian positive semidefinite. Complex A: circular draws, E[x x^H] = A.
+    size : int or tuple of int, optional
+        How many; one when None.
+    rng : numpy.random.Generator or int, optional
+        Where the numbers come from, or its seed; a new one from the system when None.
+
+    Returns
+    -------
+    ndarray, shape (\\*size, ..., n)
+
+    Raises
+    ------
+    LinAlgError
+        A is not Hermitian, or has an eigenvalue that is negative by more than rounding.
+
+    Warns
+    -----
+    FallbackWarning
+        Eigenvalues negative by rounding were taken as 0; it says how many and how large they were.
+
+    Notes
+    -----
+    R z with R R^H = A and standard normal z. Which R is fixed by the kind (the table of `sample`
+    in docs/factorisations.md), never by cost: a Kron of the factors', a Circulant's Hermitian
+    root, rows of one for a Toeplitz, L of a Root, Cholesky's factor where there is nothing better,
+    and where that fails the eigenvectors' root. ``sample(A, k)`` begins as ``sample(A, j)`` does
+    for j < k, with the same seed.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.sample(pl.Kron(pl.Identity(100), np.ones((3, 3)) + np.eye(3)), 5, rng=0).shape
+    (5, 300)
+    """
+    op = as_operator(A)
+    _square(op)
+    shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+    if any(k < 0 for k in shape):
+        raise ValueError(f"size must not be negative, got {size}")
+    count = int(np.prod(shape, dtype=np.int64))
+    found = _asked(_roots.draws, op, count, np.random.default_rng(rng))
+    return found.reshape(*shape, *found.shape[1:])
