@@ -121,6 +121,18 @@ from ._linalg import (
 )
 from ._look import check_adjoint
 from ._rules import register_rule, unregister_rule
+from ._spectra import (
+    eig,
+    eigh,
+    eigvals,
+    expm,
+    fractional_matrix_power,
+    funm,
+    log_pdet,
+    logm,
+    sqrtm,
+    svd,
+)
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -168,17 +180,25 @@ __all__ = [
     "config",
     "det",
     "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
     "eigvalsh",
     "evaluate",
     "explain",
     "explaining",
+    "expm",
+    "fractional_matrix_power",
     "freeze",
+    "funm",
     "hstack",
     "inv",
     "kinds",
     "lazy",
     "linalg",
+    "log_pdet",
     "logdet",
+    "logm",
     "matrix_norm",
     "matrix_rank",
     "multiply",
@@ -188,6 +208,8 @@ __all__ = [
     "show_config",
     "slogdet",
     "solve",
+    "sqrtm",
+    "svd",
     "svdvals",
     "trace",
     "unregister_rule",

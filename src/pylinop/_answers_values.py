@@ -20,6 +20,7 @@ from ._answers import (
     svdvals,
 )
 from ._forms import as_operator
+from ._unitary import is_unitary
 
 # -- values --
 
@@ -68,21 +69,6 @@ def _with_ones(value, op):
 
 def check_permutation(op):
     op.diagonal()  # reads the indices: each once, within bounds
-
-
-def is_unitary(Q):
-    """Is Q known to be square and unitary?"""
-    if Q.shape[-1] != Q.shape[-2]:
-        return False
-    if Q._head in ("identity", "permutation"):
-        return True
-    if Q._init is None:
-        return Q._by == "view" and is_unitary(Q._operands[0])
-    if Q._head == "dense":
-        return Q._init[1] == "orthogonal"
-    if Q._head == "householder":
-        return Q._init[1] is None
-    return Q._head in ("dft", "dct") and Q._init[-2] == "ortho"
 
 
 # -- circulants --
@@ -388,7 +374,7 @@ def _(op, uplo):
     if not hermitian(op):
         return NotImplemented
     n = op.shape[-1]
-    minus = np.round((n - np.asarray(op.trace(), float)) / 2)
+    minus = np.round((n - np.asarray(op.trace().real, float)) / 2)
     return np.where(np.arange(n) < minus[..., None], -1.0, 1.0)
 
 

@@ -468,6 +468,7 @@ def _from_linalg(name):
 
 
 _IN_PART = "of the kinds in [the table](linalg.md), multiples and views; else the dense form"
+_FUNCTIONS = "kind by kind as in [the table](factorisations.md), vectors as operators"
 _WHERE_CLOSED = "where the kind has a closed form; else LU of the dense form, kept"
 for _name in "solve det slogdet".split():
     _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))
@@ -492,6 +493,8 @@ def _matrices_as_operators(func):
     return run
 
 
-for _name in "cholesky qr svd eigh eig".split():
+for _name in "eigvals svd eigh eig".split():
+    _row("structured", f"linalg.{_name}", note=_FUNCTIONS)(_from_linalg(_name))
+for _name in "cholesky qr".split():
     _row("operators", f"linalg.{_name}")(_matrices_as_operators(getattr(np.linalg, _name)))
 del _name
