@@ -131,6 +131,7 @@ def test_structure_is_kept(rng):
         "Full": (pl.Full((3000, 3000), 2.0), pl.LowRank),
         "multiple": (3 * pl.Kron(k, p), pl.Kron),
         "transpose": (pl.Kron(k, g).T, pl.Kron),
+        "beside identities": (pl.Kron(pl.Identity(30), 2 * pl.Identity(3), g), pl.Kron),
     }
     x = rng.standard_normal(4)
     with pl.config(memory_limit=2**22):
@@ -152,6 +153,10 @@ def test_structure_is_kept(rng):
         x = rng.standard_normal(1600)
         want = np.kron(scipy.linalg.expm(-2 * k.toarray()), scipy.linalg.expm(-2 * g)) @ x
         np.testing.assert_allclose(E @ x, want, atol=1e-12 * abs(want).max())
+        K = pl.Kron(pl.Identity(30), -2 * pl.Identity(3), g) + 0.5 * pl.Identity(3600)
+        want = scipy.linalg.expm(-2 * g + 0.5 * np.eye(40))
+        assert type(pl.expm(K)) is pl.Kron
+        np.testing.assert_allclose(pl.expm(K).ops[2].toarray(), want, rtol=1e-9, atol=1e-12)
         assert type(pl.expm(pl.LowRank(thin))) is pl.LowRankUpdate
         T = pl.expm(pl.Permutation(rng.permutation(1000)))
         assert T.dtype == np.float64

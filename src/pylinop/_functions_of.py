@@ -39,7 +39,7 @@ from ._spectra_eigh import (
     reflection_parts,
     thin_hermitian,
 )
-from ._spectra_values import shift_of, shifted_thin
+from ._spectra_values import multiple_of_identity, shift_of, shifted_thin
 from ._unitary import complex_of, is_unitary, unitary
 
 
@@ -283,15 +283,29 @@ def _kron_parts(op, f):
     return factors if f.plain and _square(factors) and _principal(factors) else None
 
 
+def _kron_otherwise(op, f):
+    """Beside identities: f of the one other factor; Hermitian: by vectors of the factors."""
+    factors = factors_of(op)
+    multiples = [multiple_of_identity(a) for a in factors]
+    others = [i for i, c in enumerate(multiples) if c is None]
+    if len(others) == 1 and _square(factors):
+        at = others[0]
+        inside = f.scaled(math.prod(c for c in multiples if c is not None))
+        found = [_core.Identity(a.shape) for a in factors]
+        found[at] = yield factors[at], inside
+        return _core.Kron(*found)
+    return _by_basis(op, f) if hermitian(op) else NotImplemented
+
+
 @power.row(
     "kron",
-    how="factor by factor where the branches add up; Hermitian: by eigh, with a Kron of vectors",
+    how="factor by factor where the branches add up, or all but one are c I; Hermitian: by eigh",
     cost="sum of the factors'",
 )
 def _(op, f):
     factors = _kron_parts(op, f)
     if factors is None:
-        return _by_basis(op, f) if hermitian(op) else NotImplemented
+        return (yield from _kron_otherwise(op, f))
     found = []
     for factor in factors:
         found.append((yield factor, f if not found else Function("power", f.p)))
@@ -300,22 +314,27 @@ def _(op, f):
 
 @logm.row(
     "kron",
-    how="KronSum of the factors' where the branches add up; Hermitian: by eigh",
+    how="KronSum of the factors' where the branches add up, else as `funm`",
     cost="sum of the factors'",
 )
 def _(op, f):
     factors = _kron_parts(op, f)
     if factors is None:
-        return _by_basis(op, f) if hermitian(op) else NotImplemented
+        return (yield from _kron_otherwise(op, f))
     found = []
     for factor in factors:
         found.append((yield factor, f if not found else Function("log")))
     return _core.KronSum(*found)
 
 
-@_rows("kron", of=(expm, funm), how="Hermitian: by eigh, a Kron of vectors", cost="eigh's")
+@_rows(
+    "kron",
+    of=(expm, funm),
+    how="all factors but one are c I: of that one; Hermitian: by eigh, a Kron of vectors",
+    cost="sum of the factors'",
+)
 def _(op, f):
-    return _by_basis(op, f) if hermitian(op) else NotImplemented
+    return _kron_otherwise(op, f)
 
 
 @expm.row("kronsum", how="Kron of the operands'", cost="sum of the operands'")

@@ -67,7 +67,7 @@ def _(op):
 # -- shifts --
 
 
-def _multiple_of_identity(op):
+def multiple_of_identity(op):
     """c where op is c I, by how it is written; None elsewhere."""
     c = 1
     while op._head == "scaled" and op._operands:
@@ -80,7 +80,7 @@ def shift_of(op):
     if op._head != "sum":
         return None
     for one, other in (op._operands, op._operands[::-1]):
-        c = _multiple_of_identity(other)
+        c = multiple_of_identity(other)
         if c is not None and other.ndim == 2:
             return _as_precise(one, op), c
     return None
@@ -100,7 +100,7 @@ def update_parts(op):
 
 def constant_of(op):
     """c where op is c I by its values, too; None elsewhere."""
-    c = _multiple_of_identity(op)
+    c = multiple_of_identity(op)
     if c is not None:
         return c
     if op._head != "diag" or op.ndim != 2:
