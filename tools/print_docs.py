@@ -242,8 +242,15 @@ def numpy_functions() -> str:
 
 
 # Heads that are no kinds of their own.
-FORMS = {"scaled": "`c * A`", "view": "`A.T`, `A.H`, `A.conj()`", "inverse": "`inv(A)`"}
-FORMS |= {"sum": "`A + B`", "prod": "`A @ B`", "power": "`A**p`", "offdiag": "`Diag` off the main"}
+FORMS = {
+    "scaled": "`c * A`",
+    "view": "`A.T`, `A.H`, `A.conj()`",
+    "inverse": "`inv(A)`",
+    "sum": "`A + B`",
+    "prod": "`A @ B`",
+    "power": "`A**p`",
+    "offdiag": "`Diag` with an offset",
+}
 
 
 def factorisations() -> str:

@@ -52,7 +52,7 @@ def joined(op, parts):
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
 
 
-def _det(op):
+def determinant(op):
     from . import _linalg
 
     return np.asarray(_linalg.det(op))
@@ -60,7 +60,7 @@ def _det(op):
 
 def reflection_of(op):
     """The one eigenvalue of a Householder that is not 1: its determinant."""
-    return _det(op)[..., None]
+    return determinant(op)[..., None]
 
 
 def _with_ones(value, op):

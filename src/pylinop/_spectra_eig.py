@@ -136,7 +136,7 @@ def _(op, vectors):
     if op._init is not None or op._by != "inverse":
         return NotImplemented
     w, v = _split((yield (op._operands[0],)), vectors)
-    return _pair(reciprocal(w), lambda: v, vectors)
+    return _pair(reciprocal(w, op._operands[0]), lambda: v, vectors)
 
 
 @_both("power", how="A's V, w^p", cost="that of A")

@@ -95,7 +95,7 @@ def _(op, uplo):
     if op._init is not None or op._by != "inverse" or not hermitian(op._operands[0]):
         return NotImplemented
     w, q = yield op._operands[0], uplo
-    return reciprocal(w), q
+    return reciprocal(w, op._operands[0]), q
 
 
 @eigenbasis.row("power", how="of a Hermitian A: its Q, w^p", cost="that of A")

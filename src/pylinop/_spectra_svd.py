@@ -153,7 +153,7 @@ def _(op, full):
     u, s, v, rows, cols = yield op._operands[0], full
     if s.shape[-1] < op.shape[-1]:
         raise np.linalg.LinAlgError("Singular matrix")
-    return Matched(v, reciprocal(s), u, cols, rows)
+    return Matched(v, reciprocal(s, op._operands[0]), u, cols, rows)
 
 
 # -- factors and blocks --

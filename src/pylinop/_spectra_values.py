@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _core
 from ._answers import _as_precise, dense, diagonal_of, eigvalsh, hermitian, svdvals
-from ._answers_values import descending, undoes_transform
+from ._answers_values import descending, determinant, undoes_transform
 from ._forms import as_operator
 
 # -- Hermitian by what it is made of --
@@ -151,7 +151,7 @@ def _(op, uplo):
     w = yield op._operands[0], uplo
     if op._by == "power":
         return np.sort(w ** op._operands[1], axis=-1)
-    return np.sort(reciprocal(w), axis=-1)
+    return np.sort(reciprocal(w, op._operands[0]), axis=-1)
 
 
 @svdvals.row("sum", "congruence", "inverse", "power")
@@ -162,9 +162,11 @@ def _(op):
     return descending(np.abs(eigvalsh(op, "L"))) if known and hermitian(op) else NotImplemented
 
 
-def reciprocal(w):
-    """1 / w of computed values, none of them zero to working precision."""
+def reciprocal(w, op):
+    """1 / w of the values of op. One that is zero to working precision may be so by rounding: the
+    determinant says whether it is zero indeed, as for `inv`."""
     size = np.abs(w)
-    if (size <= w.shape[-1] * np.finfo(w.dtype).eps * size.max(axis=-1, keepdims=True)).any():
+    cut = w.shape[-1] * np.finfo(w.dtype).eps * size.max(axis=-1, keepdims=True, initial=0)
+    if (w == 0).any() or ((size <= cut).any() and (determinant(op) == 0).any()):
         raise np.linalg.LinAlgError("Singular matrix")
     return 1 / w
