@@ -9,8 +9,11 @@ import pytest
 import ref
 import scipy.linalg
 import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from samples import values
 from test_answers import KINDS, instance, shapes, views
+from test_properties import expressions
 
 import pylinop as pl
 
@@ -470,3 +473,48 @@ def test_bases_are_known_to_be_unitary(rng):
         q = Q.toarray()
         assert not np.allclose(ref.adj(q) @ q, np.eye(q.shape[-1])) or type(Q) is pl.Dense
         assert not _unitary.is_unitary(Q)
+
+
+# -- expressions --
+
+
+@st.composite
+def cases(draw, square, batches=((), (2,))):
+    m = draw(st.integers(1, 6))
+    n = m if square else draw(st.integers(1, 6))
+    return draw(expressions(m, n, draw(st.integers(0, 3)), ref.FLOATS, batches))
+
+
+@given(cases(False), st.booleans())
+@settings(max_examples=60)
+def test_svd_of_expressions(d, full):
+    A, a = ref.build(d), ref.dense(d)
+    U, S, Vh = pl.svd(A, full)
+    u, s, vh = np.linalg.svd(a, full)
+    assert (U.shape, S.shape, Vh.shape) == (u.shape, s.shape, vh.shape)
+    allowed = 20 * np.linalg.norm(ref.tolerance(d), axis=(-2, -1)).max() + 1e-30
+    assert off(S, s) <= allowed
+    k = s.shape[-1]
+    back = (U.toarray()[..., :k] * S[..., None, :]) @ Vh.toarray()[..., :k, :]
+    assert off(back, a) <= allowed + 1e-3 * s.max(initial=0) * (A.dtype.itemsize < 8)
+
+
+@given(cases(True))
+@settings(max_examples=60)
+def test_eigh_of_expressions(d):
+    A = ref.build(d) + ref.build(d).H
+    a = ref.dense(d) + ref.adj(ref.dense(d))
+    w, Q = pl.eigh(A)
+    allowed = 40 * np.linalg.norm(ref.tolerance(d), axis=(-2, -1)).max() + 1e-30
+    assert off(w, np.linalg.eigvalsh(a)) <= allowed
+    q = Q.toarray()
+    loose = 1e-3 if real_eps(A) > 1e-10 else 1e-10
+    assert off((q * w[..., None, :]) @ ref.adj(q), a) <= allowed + loose * np.abs(w).max(initial=0)
+    x = pl.expm((0.5 / max(1.0, np.abs(w).max())) * A)
+    want = np.exp(0.5 / max(1.0, np.abs(w).max()) * w)
+    got = np.linalg.eigvalsh(x.toarray())
+    np.testing.assert_allclose(got, want, atol=loose + allowed)
+
+
+def real_eps(A):
+    return np.finfo(A.dtype).eps
