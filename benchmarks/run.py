@@ -39,12 +39,13 @@ def main():
     import kind_solves
     import kinds
     import overhead
+    import spectra
     import throughput
 
     harness.threads = args.threads
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
-    makers += formulas.MAKERS
+    makers += [*formulas.MAKERS, *spectra.MAKERS]
     if args.list:
         for make in makers:
             for title, _ in make():
