@@ -488,7 +488,9 @@ def materialising(op, nbytes, asked):
     from . import _config
 
     limit = _config.get("memory_limit")
-    free = _config.free_memory() if limit is None else limit
+    free = limit
+    if limit is None and nbytes > 1 << 20:  # asking the system costs more than most small ones
+        free = _config.free_memory()
     if free is not None and nbytes > free:
         raise _errors.make_error(
             "MaterializationError",
