@@ -139,6 +139,22 @@ def test_eigh_takes_bands(rng):
         pl.eigh(pl.Tridiagonal(np.ones(19), np.ones(20), np.ones(19)))
 
 
+@pytest.mark.parametrize("dtype", ref.FLOATS)
+def test_values_of_bands(dtype, rng):
+    for batch in ((), (2,)):
+        for lower, upper in ((2, 2), (0, 3), (3, 1), (0, 0), (7, 7)):
+            A = pl.Banded((lower, upper), values(rng, (*batch, lower + upper + 1, 5), dtype))
+            for uplo in "LU":
+                want = np.linalg.eigvalsh(A.toarray(), uplo)
+                assert off(pl.eigvalsh(A, uplo), want) <= size(A.toarray()) * CLOSE[dtype]
+            assert off(pl.svdvals(A), np.linalg.svdvals(A.toarray())) <= 50 * CLOSE[dtype]
+    d, e = np.ones(5000), np.full(5000, 0.25)
+    A = pl.Banded((1, 1), np.stack([e, d, e]))
+    with pl.config(memory_limit=2**22):
+        assert off(pl.svdvals(A)[:1], np.array([1.5])) <= 1e-6
+        np.testing.assert_allclose(pl.cond(A, 2), 3.0, rtol=1e-5)
+
+
 def test_eigh_arguments():
     for f in (pl.eigh, pl.eig, pl.eigvals, pl.log_pdet, pl.expm):
         with pytest.raises(np.linalg.LinAlgError, match=r"must be square: \(2, 3\)"):

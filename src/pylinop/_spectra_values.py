@@ -6,8 +6,17 @@ them."""
 import numpy as np
 
 from . import _core
-from ._answers import _as_precise, dense, diagonal_of, eigvalsh, hermitian, svdvals
-from ._answers_values import descending, determinant, undoes_transform
+from ._answers import (
+    _as_precise,
+    dense,
+    diagonal_of,
+    eigvalsh,
+    hermitian,
+    inexact,
+    real_of,
+    svdvals,
+)
+from ._answers_values import bands_of, descending, determinant, undoes_transform
 from ._forms import as_operator
 
 # -- Hermitian by what it is made of --
@@ -129,6 +138,27 @@ def _(op, uplo):
     return (yield found[0], uplo) + complex(found[1]).real
 
 
+@eigvalsh.row("banded")
+def _(op, uplo):
+    """By LAPACK's sbevd within the band, where SciPy is there."""
+    bands = bands_of(op)
+    if bands is None or not all(np.isfinite(d).all() for _, d in bands):
+        return NotImplemented
+    try:
+        from scipy.linalg import eigvals_banded
+    except ImportError:
+        return NotImplemented
+    batch, n = op.shape[:-2], op.shape[-1]
+    side = {-k if uplo == "L" else k: d for k, d in bands}
+    below = np.zeros((*batch, max(side) + 1, n), inexact(op.dtype))
+    for k in range(max(side) + 1):
+        below[..., k, : n - k] = side[k] if uplo == "L" else side[k].conj()
+    w = np.empty((*batch, n), real_of(op.dtype))
+    for i in np.ndindex(*batch):
+        w[i] = eigvals_banded(below[i], lower=True)
+    return w
+
+
 @eigvalsh.row("lowrankupdate")
 def _(op, uplo):
     found = shifted_thin(op)
@@ -152,6 +182,11 @@ def _(op, uplo):
     if op._by == "power":
         return np.sort(w ** op._operands[1], axis=-1)
     return np.sort(reciprocal(w, op._operands[0]), axis=-1)
+
+
+@svdvals.row("banded")
+def _(op):
+    return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
 
 
 @svdvals.row("sum", "congruence", "inverse", "power")
