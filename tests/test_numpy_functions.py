@@ -328,6 +328,7 @@ def test_joined(rng):
     assert np.may_share_memory(A, a) and not np.may_share_memory(A, b)
     assert np.array_equiv(A, a) and not np.array_equiv(A, b)
     assert np.common_type(A, np.float32(1).reshape(1)) == np.float64
+    assert set(np.linalg.eigvals(A)) == set(np.linalg.eig(A).eigenvalues)
     w, V = np.linalg.eig(A)
     np.testing.assert_allclose((A @ V).toarray(), (V @ pl.Diag(w)).toarray(), atol=1e-12)
 

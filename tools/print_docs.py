@@ -251,6 +251,7 @@ FORMS = {
     "inverse": "`inv(A)`",
     "sum": "`A + B`",
     "prod": "`A @ B`",
+    "power": "`A**p`",
     "offdiag": "`Diag` with an offset",
 }
 

@@ -158,6 +158,18 @@ from ._linalg import (
 )
 from ._look import check_adjoint
 from ._rules import register_rule, unregister_rule
+from ._spectra import (
+    eig,
+    eigh,
+    eigvals,
+    expm,
+    fractional_matrix_power,
+    funm,
+    log_pdet,
+    logm,
+    sqrtm,
+    svd,
+)
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -206,11 +218,17 @@ __all__ = [
     "config",
     "det",
     "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
     "eigvalsh",
     "evaluate",
     "explain",
     "explaining",
+    "expm",
+    "fractional_matrix_power",
     "freeze",
+    "funm",
     "hstack",
     "inv",
     "inv_quad_logdet",
@@ -218,7 +236,9 @@ __all__ = [
     "lazy",
     "ldl",
     "linalg",
+    "log_pdet",
     "logdet",
+    "logm",
     "lstsq",
     "lu",
     "matrix_norm",
@@ -235,6 +255,8 @@ __all__ = [
     "slogdet",
     "solve",
     "sqrt_inv_matmul",
+    "sqrtm",
+    "svd",
     "svdvals",
     "trace",
     "unregister_rule",

@@ -37,7 +37,8 @@ def dense(op):
 
     Warns when it is large, raises when memory would not do."""
     if op._head == "dense" and op._init is not None:
-        return np.asarray(op._init[0])
+        triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(op._init[1])
+        return triangle(op._init[0]) if triangle else np.asarray(op._init[0])
     _walk.materialising(op, op.size * inexact(op.dtype).itemsize, False)
     if op.dtype is None or op.dtype.kind not in "biu":
         return _walk.toarray(op)

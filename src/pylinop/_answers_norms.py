@@ -381,7 +381,8 @@ def _(op):
 VALUED: tuple[str, ...]
 VALUED = ("permutation", "householder", "dft", "dct", "hadamard", "circulant", "blockdiag", "full")
 VALUED += ("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", "lowrank", "tridiagonal")
-SUMMED = ("block", "banded", "triangular", "sparse", "toeplitz")
+VALUED += ("banded",)
+SUMMED = ("block", "triangular", "sparse", "toeplitz")
 
 
 @norm.row(

@@ -20,6 +20,7 @@ from ._answers import (
     svdvals,
 )
 from ._forms import as_operator
+from ._unitary import is_unitary
 
 # -- values --
 
@@ -51,7 +52,7 @@ def joined(op, parts):
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
 
 
-def _det(op):
+def determinant(op):
     from . import _linalg
 
     return np.asarray(_linalg.det(op))
@@ -59,7 +60,7 @@ def _det(op):
 
 def reflection_of(op):
     """The one eigenvalue of a Householder that is not 1: its determinant."""
-    return _det(op)[..., None]
+    return determinant(op)[..., None]
 
 
 def _with_ones(value, op):
@@ -68,21 +69,6 @@ def _with_ones(value, op):
 
 def check_permutation(op):
     op.diagonal()  # reads the indices: each once, within bounds
-
-
-def is_unitary(Q):
-    """Is Q known to be square and unitary?"""
-    if Q.shape[-1] != Q.shape[-2]:
-        return False
-    if Q._head in ("identity", "permutation"):
-        return True
-    if Q._init is None:
-        return Q._by == "view" and is_unitary(Q._operands[0])
-    if Q._head == "dense":
-        return Q._init[1] == "orthogonal"
-    if Q._head == "householder":
-        return Q._init[1] is None
-    return Q._head in ("dft", "dct") and Q._init[-2] == "ortho"
 
 
 # -- circulants --
@@ -390,7 +376,7 @@ def _(op, uplo):
     if not hermitian(op):
         return NotImplemented
     n = op.shape[-1]
-    minus = np.round((n - np.asarray(op.trace(), float)) / 2)
+    minus = np.round((n - np.asarray(op.trace().real, float)) / 2)
     return np.where(np.arange(n) < minus[..., None], -1.0, 1.0)
 
 

@@ -469,6 +469,7 @@ def _from_linalg(name):
 
 
 _IN_PART = "of the kinds in [the table](linalg.md), multiples and views; else the dense form"
+_FUNCTIONS = "kind by kind as in [the table](factorisations.md), vectors as operators"
 _WHERE_CLOSED = "where the kind has a closed form; else LU of the dense form, kept"
 for _name in "solve det slogdet".split():
     _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))
@@ -484,21 +485,6 @@ _row("lazy", "linalg.inv", note="used, it goes as `solve`")(_from_linalg("inv"))
 _row("lazy", "linalg.pinv", note=_IN_PART + ", at once")(_from_linalg("pinv"))
 
 
-def _matrices_as_operators(func):
-    """Of operators alone: what NumPy gives, its matrices wrapped."""
-
-    def wrapped(x):
-        return _core.Dense(x) if isinstance(x, np.ndarray) and x.ndim >= 2 else x
-
-    def run(*args, **kwargs):
-        result = materialised(func, args, kwargs)
-        if isinstance(result, tuple):
-            return type(result)(*map(wrapped, result))
-        return wrapped(result)
-
-    return run
-
-
-for _name in "svd eigh eig".split():
-    _row("operators", f"linalg.{_name}")(_matrices_as_operators(getattr(np.linalg, _name)))
+for _name in "eigvals svd eigh eig".split():
+    _row("structured", f"linalg.{_name}", note=_FUNCTIONS)(_from_linalg(_name))
 del _name

@@ -37,6 +37,18 @@ from ._linalg import (
     solve,
     svdvals,
 )
+from ._spectra import (
+    eig,
+    eigh,
+    eigvals,
+    expm,
+    fractional_matrix_power,
+    funm,
+    log_pdet,
+    logm,
+    sqrtm,
+    svd,
+)
 
 __all__ = [
     "LinAlgError",
@@ -46,11 +58,19 @@ __all__ = [
     "cond",
     "det",
     "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
     "eigvalsh",
+    "expm",
+    "fractional_matrix_power",
+    "funm",
     "inv",
     "inv_quad_logdet",
     "ldl",
+    "log_pdet",
     "logdet",
+    "logm",
     "lstsq",
     "lu",
     "matmul",
@@ -67,6 +87,8 @@ __all__ = [
     "slogdet",
     "solve",
     "sqrt_inv_matmul",
+    "sqrtm",
+    "svd",
     "svdvals",
     "trace",
 ]

@@ -138,8 +138,8 @@ static bool bounds_norm(ip *p, const lop_node *q_node, const lop_node *v_node) {
 
 static bool is_composed(const char *s) {
     static const char *const heads[] = {
-        "blockdiag", "blocks",     "block",  "grid",  "instead",     "detcheck", "lowrankupdate",
-        "kronsum",   "congruence", "root",   "eigen", "elementwise", "khatri",   "khatrirao",
+        "blockdiag", "blocks",     "block",  "grid",  "instead",     "detcheck",   "lowrankupdate",
+        "kronsum",   "congruence", "root",   "eigen", "elementwise", "khatri",     "khatrirao",
         "pile",      "detall",     "rowmix", "shift", "spectral",    "normalsolve"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
@@ -155,8 +155,8 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
     /* the first arm; of a wrong bound something else, that it does not go unseen */
     if (!strcmp(s, "instead") || !strcmp(s, "detcheck")) {
-        const bool bound = s[0] == 'd' || node->attr.i[0] ||
-                           bounds_norm(p, node->child[3], node->child[4]);
+        const bool bound =
+            s[0] == 'd' || node->attr.i[0] || bounds_norm(p, node->child[3], node->child[4]);
         return ip_eval(p, node->child[bound ? 0 : 1]);
     }
     /* eigenvectors are not known here: the second */

@@ -7,10 +7,10 @@
  *           alt is lowered as a second arm: its steps run, and its memory is had, only where
  *           needed; a singular matrix met on the way to x leads there too.
  *
- *           attr.i[0] 1, children x, r, w, q, v, f, g, y, alt: A = Q^-1 + B, both semidefinite,
- *           q = B^H B v, x = (Q U) y, and w = U y stands for Q^-1 x in r; f and g are Q and U
- *           applied to signs, as long as their Frobenius norms. |A| |x| is at least |w| and |B| |x|,
- *           and what rounding left of x - Q w counts too:
+ *           attr.i[0] 1, children x, r, w, q, v, f, g, y, alt: A = Q^-1 + B, both
+ *           semidefinite, q = B^H B v, x = (Q U) y, and w = U y stands for Q^-1 x in r; f and g
+ *           are Q and U applied to signs, as long as their Frobenius norms. |A| |x| is at least
+ *           |w| and |B| |x|, and what rounding left of x - Q w counts too:
  *             |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
  *
  * probe     v: n signs in an order of their own
