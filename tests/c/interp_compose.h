@@ -128,7 +128,8 @@ static bool is_composed(const char *s) {
     static const char *const heads[] = {
         "blockdiag",     "blocks",    "block",      "grid",   "instead", "detcheck",
         "lowrankupdate", "kronsum",   "congruence", "root",   "eigen",   "elementwise",
-        "khatri",        "khatrirao", "pile",       "detall", "rowmix",  "shift"};
+        "khatri",        "khatrirao", "pile",       "detall", "rowmix",  "shift",
+        "toepsolve",     "dettoep"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -143,6 +144,8 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
     if (!strcmp(s, "instead") || !strcmp(s, "detcheck"))
         return ip_eval(p, node->child[0]); /* the first arm */
+    if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep"))
+        return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
     if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
         return sandwich(p, node);
     if (!strcmp(s, "elementwise")) return pair_of(p, node, false);

@@ -38,6 +38,11 @@ static bool alike(const lop_node *a, const lop_node *b, int depth) {
 static bool hermitian(const lop_node *c, const lop_node *r) {
     while (c->op == &lop_op_add && (is_tip(c->child[0]) || is_tip(c->child[1]))) /* T + c I */
         c = c->child[is_tip(c->child[0]) ? 1 : 0];
+    while (c->op == &lop_op_scale && r->op == &lop_op_scale && c->attr.im == 0 &&
+           lop_attr_equal(&c->attr, &r->attr)) {
+        c = c->child[0];
+        r = r->child[0];
+    }
     return lop_is_complex(c->dtype) ? r->op == &lop_op_conjugate && alike(r->child[0], c, 4)
                                     : alike(c, r, 4);
 }
@@ -51,6 +56,7 @@ static double fast_seconds(const lop_node *op, bool own, bool is_complex, int64_
 }
 static bool pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own, int64_t k) {
     const lop_costs *c = lop_costs_of(mk->ctx);
+    if (mk->ctx->toeplitz) return lop_rows(op) >= mk->ctx->toeplitz;
     const lop_price factor = lop_price_factor(c, dt, op, 1), back = lop_price_solve(c, dt, op, k, 1);
     return lop_rows(op) >= 32 &&
            fast_seconds(op, own, lop_is_complex(op->dtype), k) < factor.seconds + back.seconds;
@@ -58,6 +64,7 @@ static bool pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own
 /* A determinant of what is not known to be Hermitian is an elimination's: 8 n^2 ns. */
 static bool det_pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own) {
     const double n = (double)lop_rows(op);
+    if (mk->ctx->toeplitz) return lop_rows(op) >= mk->ctx->toeplitz;
     const lop_price factor = lop_price_factor(lop_costs_of(mk->ctx), dt, op, 1);
     return lop_rows(op) >= 32 && 1e-9 * (n * n * (own ? 0.25 : 8) + 5000) < factor.seconds;
 }
@@ -113,10 +120,8 @@ LOP_BUILD(toeplitz_plus) {
     const lop_attr *c = id->op == &lop_op_scaled ? &id->attr : NULL;
     if (c) id = id->child[0];
     if (!lop_is_square(t)) return LOP_NOMATCH;
-    lop_node like = {.shape = {.ndim = 1, .dim = {lop_rows(t)}},
-                     .dtype = id->dtype,
-                     .weak = id->weak,
-                     .core = 1};
+    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
+    like.shape.ndim--;
     lop_status st = lop_make(mk, "tip", NULL, 0, NULL, &like, &tip);
     if (st == LOP_OK && c) st = lop_make1(mk, &lop_op_scale, c, tip, &scaled);
     const lop_node *by = c ? scaled : tip;

@@ -176,24 +176,26 @@ static void N_(inverse)(const toep *t, EL *y, const EL *x) {
     N_(back)(t, t->f, y);
 }
 
+/* r <- b - T x; the backward error of x, infinite where that is no number. */
+static double N_(error_of)(const toep *t, EL *r, const EL *x, const EL *b, double right) {
+    N_(product)(t, r, x);
+    for (int64_t j = 0; j < t->n; j++) r[j] = N_(sub)(b[j], r[j]);
+    const double size = t->norm * N_(norm)(t->n, x) + right, eta = N_(norm)(t->n, r) / size;
+    return eta < 1 && size < LARGE ? eta : INFINITY;
+}
 /* x <- T^-1 b, refined at most ROUNDS times; is its backward error small? */
 static bool N_(column)(const toep *t, EL *x, const EL *b) {
-    EL *r = t->vector[0], *d = t->vector[1];
+    EL *r = t->vector[0], *d = t->vector[1], *better = t->vector[SOLVING];
     const double right = N_(norm)(t->n, b);
-    double eta = INFINITY;
     N_(inverse)(t, x, b);
-    for (int round = 0;; round++) {
-        N_(product)(t, r, x);
-        for (int64_t j = 0; j < t->n; j++) r[j] = N_(sub)(b[j], r[j]);
-        const double size = t->norm * N_(norm)(t->n, x) + right, now = N_(norm)(t->n, r) / size;
-        if (!(now < eta && size < LARGE)) { /* worse, or no number: back */
-            if (round > 0) N_(axpy)(t->n, x, N_(real)(-1), d);
-            break;
-        }
-        eta = now;
-        if (eta <= GOOD || round == ROUNDS) break;
+    double eta = N_(error_of)(t, r, x, b, right);
+    for (int round = 0; round < ROUNDS && eta > GOOD && eta < 1; round++) {
         N_(inverse)(t, d, r);
-        N_(axpy)(t->n, x, N_(real)(1), d);
+        for (int64_t j = 0; j < t->n; j++) better[j] = N_(add)(x[j], d[j]);
+        const double now = N_(error_of)(t, r, better, b, right);
+        if (!(now < eta)) break;
+        eta = now;
+        memcpy(x, better, (size_t)t->n * sizeof(EL));
     }
     return eta <= ENOUGH;
 }

@@ -218,7 +218,7 @@ const lop_op lop_op_dettoep = {LOP_NAMED(dettoep),   .cls = LOP_ARRAY,    .min =
 /* -- tip */
 
 static lop_status infer_tip(lop_node *n, lop_err *err) {
-    return n->core == 1 && n->shape.ndim == 1 ? LOP_OK
+    return n->core == 1 ? LOP_OK
                                               : lop_fail(err, LOP_DIM, "tip is a vector");
 }
 static lop_status run_tip(const lop_call *c) {
