@@ -11,16 +11,15 @@ UNIT = 2.0**-53
 
 
 def backward_error(a, x, b):
-    """The largest of |b - A x| / (|A| |x| + |b|) over the columns; the residual in long double."""
-    wide = np.clongdouble if np.iscomplexobj(a) or np.iscomplexobj(b) else np.longdouble
-    r = b.astype(wide) - np.asarray(a, wide) @ np.asarray(x, wide)
+    """The largest of |b - A x| / (|A| |x| + |b|) over the columns."""
+    r = b - a @ x
     v = np.ones(len(a)) + 0.5 * np.cos(np.arange(len(a)))
     for _ in range(20):  # |A| from below
         v = v / np.linalg.norm(v)
         v = a.conj().T @ (a @ v)
     norm = np.sqrt(np.linalg.norm(v))
     size = norm * np.linalg.norm(x, axis=0) + np.linalg.norm(b, axis=0)
-    return float(np.max(np.sqrt((abs(r) ** 2).sum(axis=0)) / size))
+    return np.max(np.linalg.norm(r, axis=0) / size)
 
 
 def kernels(n):
@@ -63,7 +62,7 @@ def test_kernels(name, n, rng):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("n", [20, 140, 211, 400])
+@pytest.mark.parametrize("n", [20, 140, 300])
 def test_general(dtype, n, rng):
     c, r = general(rng, n, dtype)
     a, (b, _) = sl.toeplitz(c, r), general(rng, n, dtype)
@@ -293,9 +292,7 @@ def test_inverse_as_operator(rng):
     T = pl.Toeplitz(c, r)
     np.testing.assert_allclose(pl.inv(T) @ b, np.linalg.solve(a, b), rtol=1e-8)
     np.testing.assert_allclose(b.T @ pl.inv(T), np.linalg.solve(a.T, b).T, rtol=1e-8)
-    np.testing.assert_allclose(
-        pl.solve(3 * T, b), np.linalg.solve(3 * a, b), rtol=1e-8
-    )
+    np.testing.assert_allclose(pl.solve(3 * T, b), np.linalg.solve(3 * a, b), rtol=1e-8)
     np.testing.assert_allclose(
         pl.solve(pl.Kron(T, np.eye(2)), np.ones(2 * n)),
         np.repeat(np.linalg.solve(a, np.ones(n)), 2),

@@ -332,8 +332,6 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
     }
     for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
     if (!strcmp(what, "ones")) return t;
-    for (int64_t e = 0; !strcmp(what, "tip") && t->m > 0 && e < t->nb; e++) t->v[e * t->m] = one();
-    if (!strcmp(what, "tip")) return t;
     if (!strcmp(what, "zeros")) return t;
     for (int64_t e = 0; e < t->nb; e++)
         for (int64_t i = 0; i < t->m; i++)
@@ -551,7 +549,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     if (node->op == &lop_op_array) return leaf(p, node);
     if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") ||
-        !strcmp(s, "ones") || !strcmp(s, "tip") || !strcmp(s, "detconst") || !strcmp(s, "detclosed"))
+        !strcmp(s, "ones") || !strcmp(s, "detconst") || !strcmp(s, "detclosed"))
         return constant(p, node, s);
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);

@@ -126,10 +126,9 @@ static const tv *detall(ip *p, const lop_node *node) {
 
 static bool is_composed(const char *s) {
     static const char *const heads[] = {
-        "blockdiag",     "blocks",    "block",      "grid",   "instead", "detcheck",
-        "lowrankupdate", "kronsum",   "congruence", "root",   "eigen",   "elementwise",
-        "khatri",        "khatrirao", "pile",       "detall", "rowmix",  "shift",
-        "toepsolve",     "dettoep"};
+        "blockdiag", "blocks",     "block",  "grid",  "instead",     "detcheck", "lowrankupdate",
+        "kronsum",   "congruence", "root",   "eigen", "elementwise", "khatri",   "khatrirao",
+        "pile",      "detall",     "rowmix", "shift", "toepsolve",   "dettoep",  "tip"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -146,6 +145,13 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return ip_eval(p, node->child[0]); /* the first arm */
     if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
+    if (!strcmp(s, "tip")) {
+        lop_shape batch = node->shape;
+        batch.ndim--;
+        tv *t = blank(p, &batch, 1, lop_cols(node), 1);
+        for (int64_t e = 0; t->m > 0 && e < t->nb; e++) t->v[e * t->m] = one();
+        return t;
+    }
     if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
         return sandwich(p, node);
     if (!strcmp(s, "elementwise")) return pair_of(p, node, false);

@@ -57,7 +57,8 @@ static double fast_seconds(const lop_node *op, bool own, bool is_complex, int64_
 static bool pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own, int64_t k) {
     const lop_costs *c = lop_costs_of(mk->ctx);
     if (mk->ctx->toeplitz) return lop_rows(op) >= mk->ctx->toeplitz;
-    const lop_price factor = lop_price_factor(c, dt, op, 1), back = lop_price_solve(c, dt, op, k, 1);
+    const lop_price factor = lop_price_factor(c, dt, op, 1),
+                    back = lop_price_solve(c, dt, op, k, 1);
     return lop_rows(op) >= 32 &&
            fast_seconds(op, own, lop_is_complex(op->dtype), k) < factor.seconds + back.seconds;
 }
@@ -80,7 +81,8 @@ static lop_status solve(const lop_match *m, const lop_maker *mk, bool hankel,
     if (!lop_is_square(a) || !lop_is_blas(dt) || !pays(mk, a, dt, own, lop_cols(x)))
         return LOP_NOMATCH;
     lop_status st = widened(mk, a->child[0], dt, &child[0]);
-    if (st == LOP_OK) st = widened(mk, a->child[hankel ? 0 : 1], dt, &child[1]);
+    if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
+    if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &d, top, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, x, &child[3]);
     child[2] = lop_node_ref(x);
@@ -101,7 +103,8 @@ static lop_status det(const lop_match *m, const lop_maker *mk, bool hankel, cons
         !det_pays(mk, a, dt, own))
         return LOP_NOMATCH;
     lop_status st = widened(mk, a->child[0], dt, &child[0]);
-    if (st == LOP_OK) st = widened(mk, a->child[hankel ? 0 : 1], dt, &child[1]);
+    if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
+    if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, a, &dense);
     if (st == LOP_OK) st = lop_make(mk, "detlu", NULL, 1, &dense, NULL, &child[2]);
     if (st == LOP_OK) st = lop_make(mk, "dettoep", &how, 3, child, NULL, out);
@@ -128,8 +131,7 @@ LOP_BUILD(toeplitz_plus) {
     if (st == LOP_OK)
         st = lop_join(mk, &lop_op_add, NULL, last ? t->child[0] : by, last ? by : t->child[0],
                       &column);
-    if (st == LOP_OK)
-        st = lop_make2(mk, &lop_op_toeplitz, NULL, column, t->child[1], out);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_toeplitz, NULL, column, t->child[1], out);
     lop_node_unref(tip);
     lop_node_unref(scaled);
     lop_node_unref(column);

@@ -33,8 +33,13 @@ enum {
     LOOK = 8,    /* after so many: is the end in sight, */
     BACK = 4     /* by the rate of so many? */
 };
-enum { SOLVING = 6, /* the last vector that solves need */
-        FIRST_C = 8, FIRST_R = 9, VECTORS = 10, NUMBERS = 5 };
+enum {
+    SOLVING = 6, /* the last vector that solves need */
+    FIRST_C = 8,
+    FIRST_R = 9,
+    VECTORS = 10,
+    NUMBERS = 5
+};
 #define UNIT (DBL_EPSILON / 2)
 static const double GOOD = 8 * UNIT, /* backward error that needs no refinement */
     ENOUGH = 90 * UNIT,              /* that is believed: 1e-14 */

@@ -34,8 +34,7 @@ LOPK_CLONES static EL N_(dot)(int64_t n, const EL *restrict a, const EL *restric
     for (int l = 0; l < N_(LANES); l++) sum[l] = N_(zero)();
     int64_t j = 0;
     for (; j + N_(LANES) <= n; j += N_(LANES))
-        for (int l = 0; l < N_(LANES); l++)
-            sum[l] = N_(add)(sum[l], N_(mul)(a[j + l], b[j + l]));
+        for (int l = 0; l < N_(LANES); l++) sum[l] = N_(add)(sum[l], N_(mul)(a[j + l], b[j + l]));
     for (; j < n; j++) sum[0] = N_(add)(sum[0], N_(mul)(a[j], b[j]));
     for (int half = N_(LANES) / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++) sum[l] = N_(add)(sum[l], sum[l + half]);
@@ -262,8 +261,7 @@ static void N_(turn)(int64_t n, EL *y, const EL *x, bool conj) {
 
 /* a and s by conjugate gradients on T x = e_0, preconditioned by T. Chan's circulant (1988): the
  * nearest to T. False where that is not positive, or the count of steps is not enough. */
-static bool N_(gradients)(const toep *t, const EL *c, int steps, EL *a, double *s,
-                          bool *tame) {
+static bool N_(gradients)(const toep *t, const EL *c, int steps, EL *a, double *s, bool *tame) {
     const int64_t n = t->n, cells = FAM == FAM_C ? n : n / 2 + 1;
     EL *r = t->vector[0], *z = t->vector[1], *p = t->vector[2], *q = t->vector[3];
     cell *f = t->f;
@@ -304,8 +302,8 @@ static bool N_(gradients)(const toep *t, const EL *c, int steps, EL *a, double *
             *tame = size < TAME;
             return REAL(first) > 0;
         }
-        if (step >= LOOK && (track[step] + 52) * BACK > (track[step - BACK] - track[step]) *
-                                                            (double)(steps - 1 - step))
+        if (step >= LOOK && (track[step] + 52) * BACK >
+                                (track[step - BACK] - track[step]) * (double)(steps - 1 - step))
             return false;
     }
     return false;
@@ -369,7 +367,8 @@ static int N_(factor)(toep *t, const EL *c, const EL *r) {
     return N_(goes_well)(t) ? BY_ELIMINATION : BY_NOTHING;
 }
 
-/* det T as pivots: Durbin's where T is definite, gko's where its solution is a good one as it is. */
+/* det T as pivots: Durbin's where T is definite, gko's where its solution is a good one as it is.
+ */
 static bool N_(pivots)(toep *t, const EL *c, const EL *r, EL *out) {
     const int64_t n = t->n;
     EL *turned = t->vector[5], *a = t->vector[6], *b = t->vector[7], *line = t->line, s;
@@ -388,7 +387,8 @@ static bool N_(pivots)(toep *t, const EL *c, const EL *r, EL *out) {
     N_(product)(t, b, a); /* T a = s e_0 */
     b[0] = N_(sub)(b[0], s);
     const double left = N_(norm)(n, b);
-    if (!(left <= 10 * (double)n * UNIT * (t->norm * N_(norm)(n, a) + sqrt(SQUARE(s))))) return false;
+    if (!(left <= 10 * (double)n * UNIT * (t->norm * N_(norm)(n, a) + sqrt(SQUARE(s)))))
+        return false;
     const double _Complex *d = t->gko[4];
 #if FAM == FAM_C
     for (int64_t j = 0; j <= n; j++) out[j] = (EL){creal(d[j]), cimag(d[j])};

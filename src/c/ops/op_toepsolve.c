@@ -9,7 +9,8 @@
  * The factor, a derived value of O(n) memory, is the inverse's generator: k_toepsolve.c says how it
  * is found. Each column's backward error is checked; where it is above 1e-14 after two refinements,
  * alt runs: the dense form. A determinant is the product of Durbin's pivots where T is proven
- * positive definite, else of those of an elimination whose own solution passes a check, else alt. */
+ * positive definite, else of those of an elimination whose own solution passes a check, else alt.
+ */
 #include "core/op.h"
 #include "det.h"
 #include "kernels/k_toepsolve.h"
@@ -23,7 +24,7 @@ static lop_dtype inner_dtype(const lop_node *c, const lop_node *r) {
 static bool vectors_fit(const lop_node *c, const lop_node *r, int64_t n, bool hankel) {
     return c->core == 1 && r->core == 1 && c->op->cls == LOP_ARRAY && r->op->cls == LOP_ARRAY &&
            c->dtype < LOP_NDTYPE && r->dtype < LOP_NDTYPE && n >= 1 && n <= INT64_MAX / 2 &&
-           (hankel ? c == r && lop_cols(c) <= 2 * n - 1 : lop_cols(c) == n && lop_cols(r) == n);
+           (hankel ? lop_cols(c) == lop_cols(r) : lop_cols(c) == n && lop_cols(r) == n);
 }
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
@@ -50,7 +51,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-/* h as first column and row of T = H J, zeros beyond its end, at the end of `scratch`. */
+/* h as first column and row of T = H J, zeros beyond its end, at `at`. */
 static void unfold(const lop_mat *h, int64_t n, char *at, lop_mat *c, lop_mat *r) {
     const size_t size = lop_dtype_size(h->dt), bytes = ((size_t)n * size + 63) & ~(size_t)63;
     *c = (lop_mat){at, n, 1, 1, 1, h->dt};
@@ -142,8 +143,8 @@ static lop_status lower_arms(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_toepsolve = {
-    LOP_NAMED(toepsolve), .cls = LOP_ARRAY,    .min = 4,           .max = 4,
-    .ints = 2,            .infer = infer_solve, .lower = lower_arms, .check = check_solve};
+    LOP_NAMED(toepsolve), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 2, .infer = infer_solve,
+    .lower = lower_arms,  .check = check_solve};
 
 /* -- dettoep */
 
@@ -211,15 +212,14 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
 }
-const lop_op lop_op_dettoep = {LOP_NAMED(dettoep),   .cls = LOP_ARRAY,    .min = 3,
-                               .max = 3,             .ints = 2,           .infer = infer_det,
-                               .lower = lower_arms,  .check = check_det};
+const lop_op lop_op_dettoep = {
+    LOP_NAMED(dettoep), .cls = LOP_ARRAY,    .min = 3,          .max = 3, .ints = 2,
+    .infer = infer_det, .lower = lower_arms, .check = check_det};
 
 /* -- tip */
 
 static lop_status infer_tip(lop_node *n, lop_err *err) {
-    return n->core == 1 ? LOP_OK
-                                              : lop_fail(err, LOP_DIM, "tip is a vector");
+    return n->core == 1 ? LOP_OK : lop_fail(err, LOP_DIM, "tip is a vector");
 }
 static lop_status run_tip(const lop_call *c) {
     lopk_zero(c->a[0]);
