@@ -183,6 +183,7 @@ int main(int argc, char **argv) {
     int rounds = (int)t_number(argc, argv, 1, 150), dropped = 0;
     int64_t places = 0;
     world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
+    w.ctx.toeplitz = 1;
     rules_alone();
     instances_alone();
     for (int which = 0; which < 5; which++) {

@@ -47,19 +47,23 @@ static bool hermitian(const lop_node *c, const lop_node *r) {
                                     : alike(c, r, 4);
 }
 
-/* Seconds, in the units of the cost table: a factor by recursion, and k columns; the dense way is
- * priced as all others. Measured 2026-11-21 on an AMD EPYC (Zen 3), one thread, by
- * benchmarks/kind_solves.py: n^2 / 4 ns, 15 us, and 6 n log2(2 n) ns a column. */
+/* Below these sizes LAPACK is as fast on arrays it has not seen, and faster on those it has. */
+enum { FEWEST = 40, FEWEST_GENERAL = 96 };
+
+/* Seconds, in the units of the cost table: a factor by recursion, n^2 / 4 ns, and k columns, 6 n
+ * log2(2 n) ns each; the dense way is priced as all others. What is left out on both sides, some 15
+ * us for plans here and for LAPACK there, is about the same. Measured 2026-11-21 on an AMD EPYC
+ * (Zen 3), one thread, by benchmarks/kind_solves.py. */
 static double fast_seconds(const lop_node *op, bool own, bool is_complex, int64_t k) {
     const double n = (double)lop_rows(op), by = is_complex ? 4 : 1;
-    return 1e-9 * (n * n / (own ? 4 : 2) * by + 15000 + 6 * n * log2(2 * n) * sqrt(by) * (double)k);
+    return 1e-9 * (n * n / (own ? 4 : 2) * by + 6 * n * log2(2 * n) * sqrt(by) * (double)k);
 }
 static bool pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own, int64_t k) {
     const lop_costs *c = lop_costs_of(mk->ctx);
     if (mk->ctx->toeplitz) return lop_rows(op) >= mk->ctx->toeplitz;
     const lop_price factor = lop_price_factor(c, dt, op, 1),
                     back = lop_price_solve(c, dt, op, k, 1);
-    return lop_rows(op) >= 32 &&
+    return lop_rows(op) >= (own ? FEWEST : FEWEST_GENERAL) &&
            fast_seconds(op, own, lop_is_complex(op->dtype), k) < factor.seconds + back.seconds;
 }
 /* A determinant of what is not known to be Hermitian is an elimination's: 8 n^2 ns. */
@@ -67,7 +71,7 @@ static bool det_pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool
     const double n = (double)lop_rows(op);
     if (mk->ctx->toeplitz) return lop_rows(op) >= mk->ctx->toeplitz;
     const lop_price factor = lop_price_factor(lop_costs_of(mk->ctx), dt, op, 1);
-    return lop_rows(op) >= 32 && 1e-9 * (n * n * (own ? 0.25 : 8) + 5000) < factor.seconds;
+    return lop_rows(op) >= FEWEST && 1e-9 * n * n * (own ? 0.25 : 8) < factor.seconds;
 }
 
 static lop_status solve(const lop_match *m, const lop_maker *mk, bool hankel,
