@@ -82,13 +82,15 @@ typedef struct view {
 typedef struct power {
     double half, rest;
 } power;
-static power power_of(int k) { return (power){ldexp(1, k / 2), ldexp(1, k - k / 2)}; }
+static double two_to(int k) { return ldexp(1, k > 1000 ? 1000 : k < -1000 ? -1000 : k); }
+static power power_of(int k) { return (power){two_to(k / 2), two_to(k - k / 2)}; }
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-static char *take(char **p, size_t bytes) {
-    char *here = *p;
+/* By numbers: sizes are found with places that begin at 0. */
+static char *take(uintptr_t *p, size_t bytes) {
+    const uintptr_t here = *p;
     *p += room(bytes);
-    return here;
+    return (char *)here;
 }
 static int64_t length_for(int64_t n, lop_dtype dt) {
     return n >= 1 && n <= (int64_t)1 << 38 ? lopk_fft_good(2 * n - 1, dt) : 0;
@@ -99,7 +101,7 @@ static int64_t cells_of(int64_t N, lop_dtype dt) { return dt == LOP_f64 ? N / 2 
 static void places(toep *t, int64_t n, int64_t N, lop_dtype dt, char *factor, char *scratch,
                    sizes *z) {
     const size_t cell_bytes = (size_t)cells_of(N, dt) * sizeof(cell), element = lop_dtype_size(dt);
-    char *k = factor + room(sizeof(head)), *s = scratch;
+    uintptr_t k = (uintptr_t)factor + room(sizeof(head)), s = (uintptr_t)scratch;
     size_t work = lopk_fft_work_bytes(N, dt), other = lopk_fft_work_bytes(n, dt),
            third = lopk_fft_work_bytes(n, LOP_c128);
     t->dt = dt;
@@ -114,7 +116,7 @@ static void places(toep *t, int64_t n, int64_t N, lop_dtype dt, char *factor, ch
     t->g = (cell *)(void *)take(&s, cell_bytes);
     for (int i = 0; i < VECTORS; i++) {
         t->vector[i] = take(&s, (size_t)n * element);
-        if (i == SOLVING) z->solving = (size_t)(s - scratch) + 64;
+        if (i == SOLVING) z->solving = s - (uintptr_t)scratch + 64;
     }
     t->line = take(&s, (size_t)N * element);
     t->chan = take(&s, lopk_fft_plan_bytes(n, dt));
@@ -122,8 +124,8 @@ static void places(toep *t, int64_t n, int64_t N, lop_dtype dt, char *factor, ch
     for (int i = 0; i < NUMBERS; i++)
         t->gko[i] = (double _Complex *)(void *)take(&s, ((size_t)n + 1) * sizeof(double _Complex));
     t->gko_room = take(&s, lopk_gko_scratch(n));
-    z->kept = (size_t)(k - factor);
-    z->factoring = (size_t)(s - scratch) + 64;
+    z->kept = k - (uintptr_t)factor;
+    z->factoring = s - (uintptr_t)scratch + 64;
 }
 static sizes sizes_of(int64_t n, lop_dtype dt) {
     toep t;
