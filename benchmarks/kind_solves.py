@@ -187,6 +187,38 @@ def _(g, n):
     return "pl.Toeplitz(c)", {"c": c}, [way]
 
 
+def stationary(name, kernel):
+    """A kernel matrix on a grid: kind or unkind to iterations."""
+
+    @solve(f"toeplitz-{name}", 500, 2000, 20_000)
+    def _(g, n):
+        c = kernel(np.arange(n) / 20)
+        sl = peer("scipy.linalg")
+        way = other("scipy solve_toeplitz", "s(c, b, check_finite=False)", s=sl.solve_toeplitz, c=c)
+        return "pl.Toeplitz(c)", {"c": c}, [way]
+
+
+def nugget(c, by):
+    c[0] += by
+    return c
+
+
+stationary("kms", lambda t: 0.5 ** (20 * t))
+stationary("exponential", lambda t: np.exp(-t))
+stationary(
+    "matern52",
+    lambda t: nugget((1 + 5**0.5 * t + 5 / 3 * t**2) * np.exp(-(5**0.5) * t), 1e-4),
+)
+stationary("rbf", lambda t: nugget(np.exp(-(t**2) / 2), 1e-6))
+
+
+@solve("toeplitz-general", 500, 2000)
+def _(g, n):
+    c, r = g.standard_normal((2, n))
+    a = peer("scipy.linalg").toeplitz(c, r)
+    return "pl.Toeplitz(c, r)", {"c": c, "r": r}, [hand("s(a, b)", "numpy", s=np.linalg.solve, a=a)]
+
+
 @solve("dft", 16, 2**17)
 def _(g, n):
     return "pl.DFT(n)", {"n": n}, [hand("ifft(b)", "scipy.fft.ifft", ifft=peer("scipy.fft").ifft)]

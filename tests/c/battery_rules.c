@@ -477,6 +477,7 @@ int main(int argc, char **argv) {
     const char *only = argc > 2 ? argv[2] : NULL;
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
     w.ctx.alike = 2; /* few leaves make many blocks too */
+    w.ctx.toeplitz = 1;
     for (int i = 0; i < lop_rule_count; i++) {
         const lop_rule *rule = &lop_rule_table[i];
         bool agreed;

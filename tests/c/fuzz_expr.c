@@ -179,6 +179,7 @@ int main(int argc, char **argv) {
     double seconds = t_number(argc, argv, 1, 2), end = t_seconds() + seconds;
     uint64_t seed = (uint64_t)t_number(argc, argv, 2, 1), rounds = 0;
     world_open(&w, seed);
+    w.ctx.toeplitz = 1;
     do {
         one_round(seed + rounds++);
     } while (seconds > 0 && t_seconds() < end);

@@ -138,9 +138,10 @@ static bool bounds_norm(ip *p, const lop_node *q_node, const lop_node *v_node) {
 
 static bool is_composed(const char *s) {
     static const char *const heads[] = {
-        "blockdiag", "blocks",     "block",  "grid",  "instead",     "detcheck",   "lowrankupdate",
-        "kronsum",   "congruence", "root",   "eigen", "elementwise", "khatri",     "khatrirao",
-        "pile",      "detall",     "rowmix", "shift", "spectral",    "normalsolve"};
+        "blockdiag",     "blocks",      "block",      "grid",    "instead", "detcheck",
+        "lowrankupdate", "kronsum",     "congruence", "root",    "eigen",   "elementwise",
+        "khatri",        "khatrirao",   "pile",       "detall",  "rowmix",  "shift",
+        "spectral",      "normalsolve", "toepsolve",  "dettoep", "tip"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -164,6 +165,15 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
     if (!strcmp(s, "normalsolve")) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? solve(p, a, b) : NULL;
+    }
+    if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep"))
+        return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
+    if (!strcmp(s, "tip")) {
+        lop_shape batch = node->shape;
+        batch.ndim--;
+        tv *t = blank(p, &batch, 1, lop_cols(node), 1);
+        for (int64_t e = 0; t->m > 0 && e < t->nb; e++) t->v[e * t->m] = one();
+        return t;
     }
     if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
         return sandwich(p, node);

@@ -204,6 +204,7 @@ int main(int argc, char **argv) {
     int64_t places = 0;
     world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
     w.ctx.alike = 2; /* small sums of Krons and small borders too */
+    w.ctx.toeplitz = 1;
     rules_alone();
     instances_alone();
     for (int which = 0; which < 10; which++) {

@@ -81,7 +81,8 @@ typedef struct lop_ctx {
     _Atomic int64_t live;          /* blocks alive: tests require 0 at the end */
     uint64_t next_serial;          /* leaf serials, never used again; under the GIL */
     const struct lop_costs *costs; /* borrowed: prices; NULL: the shipped ones (costs.h) */
-    int alike; /* from how many on equal blocks go as a batch; 0: as measured (tests set few) */
+    int toeplitz; /* from which size on Toeplitz solves go their own way; 0: by price */
+    int alike;    /* from how many on equal blocks go as a batch; 0: as measured (tests set few) */
 } lop_ctx;
 
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks); /* hooks NULL: malloc */

@@ -123,6 +123,12 @@ LOP_BUILD(view_kronsum);
 LOP_BUILD(diagonal_kronsum);
 LOP_BUILD(trace_kronsum);
 LOP_BUILD(element_kronsum);
+/* builds_toep.c */
+LOP_BUILD(toeplitz_solve);
+LOP_BUILD(hankel_solve);
+LOP_BUILD(toeplitz_det);
+LOP_BUILD(hankel_det);
+LOP_BUILD(toeplitz_plus);
 /* builds_blocks.c */
 LOP_BUILD(blockdiag_pairs);
 LOP_BUILD(blockdiag_each);

@@ -94,7 +94,8 @@ const lop_op lop_op_hankel = {
             .extended = "Real or complex, square or not; square ones are symmetric. Sums and "
                         "multiples of Hankel are Hankel.",
             .cost = "Build: O(1). Product: two FFTs of length about m + n a column; the spectrum "
-                    "is kept. Memory O(m + n).",
+                    "is kept. Memory O(m + n). Solve: as of a Toeplitz matrix with its rows "
+                    "turned round.",
             .notes = "Products by FFT are accurate normwise, C u log2(N) |spectrum| |x|; "
                      "pl.config(fft=False) gives direct loops with a componentwise bound; small "
                      "and integer ones always have it.",

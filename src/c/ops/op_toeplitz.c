@@ -217,13 +217,19 @@ const lop_op lop_op_toeplitz = {
                "First row, shape (..., n); r[0] is not read. None means conj(c), as in "
                "scipy.linalg.toeplitz."}},
     .doc = {.brief = "A matrix with constant diagonals.",
-            .extended = "Real or complex, square or not; sums of Toeplitz are Toeplitz.",
+            .extended = "Real or complex, square or not; sums of Toeplitz are Toeplitz, and so are "
+                        "those with multiples of the identity.",
             .cost = "Build: O(1). Product: two FFTs of length about m + n a column; the spectrum "
-                    "is kept. Memory O(m + n).",
+                    "is kept. Memory O(m + n). Solve: a factor of O(n) memory, kept, by some "
+                    "products (Hermitian with a kind spectrum) or n^2 to 40 n^2 operations; then "
+                    "8 to 24 FFTs a column.",
             .notes = "Products by FFT are accurate normwise, C u log2(N) |spectrum| |x|; "
                      "pl.config(fft=False) gives the direct loops "
                      "with a componentwise bound. The kept spectrum is checked against the content "
-                     "of c and r on each call.",
+                     "of c and r on each call. Solves and determinants of square ones are found "
+                     "in double precision whatever the dtype, by the columns of the inverse "
+                     "(Gohberg and Semencul); backward errors above 1e-14 are not believed: then "
+                     "by LU of the dense form, as for small sizes and with fft=False.",
             .example =
                 ">>> pl.Toeplitz([1., 2., 3.]) @ np.array([1., 0., 0.])\narray([1., 2., 3.])"},
     .infer = infer,
