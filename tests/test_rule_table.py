@@ -120,7 +120,10 @@ def test_a_rule_turned_round_is_noticed():
 def test_every_guard_has_a_name():
     """The guards in the source are those that pl.rules() and explanations name."""
     core = Path(__file__).resolve().parent.parent / "src" / "c" / "core"
-    text = "".join((core / name).read_text("utf-8") for name in ("rules.c", "rules_close.def"))
+    text = "".join(
+        (core / name).read_text("utf-8")
+        for name in ("rules.c", "rules_close.def", "rules_solve.def")
+    )
     rows = re.findall(r'\{"([\w-]+)",\s*LOP_(?:CLOSE|FIRST|PUSH),(.*?)\},\n', text, re.DOTALL)
     assert len(rows) == len([row for row in pl.rules() if row["origin"] == "table"])
     guards = {row["name"]: row["guard"] for row in pl.rules()}
