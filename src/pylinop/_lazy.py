@@ -252,7 +252,7 @@ def evaluate(*expressions: Any) -> Any:
     if len(roots) > 1:
         from . import _lazy_eval
 
-        _core._lazy_run(_lazy_eval.shared(roots), None)
+        _lazy_eval.together(roots)
     values = tuple(r._computed() for r in roots)
     return values[0] if len(values) == 1 else values
 

@@ -62,17 +62,67 @@ def failed(a, error):
         error.add_note(f"in: {a!r}{_errors.built(a)}")
 
 
-def shared(roots):
-    """Products, inverses and calls below more than one root."""
-    first, found = {}, {}
-    for i, root in enumerate(roots):
-        stack = [root]
+_MOST = 8  # results of one plan
+
+
+def together(roots):
+    """Computes several LazyArrays, what they share once. Linear ones of one dtype are one plan."""
+    linear, rest = {}, []
+    for a in {id(a): a for a in roots}.values():
+        if a._value is None:
+            joins = a._head in _JOINS or _core._lazy_is_deep(a)
+            joins = joins and a.ndim <= 2 and a.dtype.char in "fdFD"
+            (linear.setdefault(a.dtype, []) if joins else rest).append(a)
+    _core._lazy_run(_shared(rest, sum(linear.values(), [])), None)
+    for group in linear.values():
+        for i in range(0, len(group), _MOST):
+            _compute_joint(group[i : i + _MOST])
+    for a in roots:
+        a._computed()
+
+
+_JOINS = ("matmul", "add", "scale", "view", "inverse")
+
+
+def _compute_joint(group):
+    """Values of linear LazyArrays by one plan, of those whose forms allow it."""
+    forms = [(a, _core._lazy_operator(a)) for a in group]
+    forms = [(a, f) for a, f in forms if f is not None and _joins(a, f)]
+    if len(forms) < 2:
+        return
+    column = forms[0][1]
+    for _, f in forms[1:]:
+        column = _core._build("several", column, f)
+    values, start = column.toarray(), 0
+    for a, f in forms:
+        stop = start + f.shape[0] * f.shape[1]
+        part = values[start:stop].reshape(a.shape)
+        part.setflags(write=False)
+        a._value = part
+        start = stop
+
+
+def _joins(a, form):
+    return form.ndim == 2 and form.dtype == a.dtype and not (form._opaque or form._weak)
+
+
+def _shared(rest, linear):
+    """Products, inverses and calls below one of `rest` and another root: what several of `linear`
+    alone share is for their plan."""
+    first, found = set(), {}
+    for i, root in enumerate(rest + linear):
+        stack, seen = [root], set()
         while stack:
             a = stack.pop()
-            if first.setdefault(id(a), i) == i and id(a) not in found:
-                stack += [x for x in a._args if isinstance(x, _core.Lazy)]
-            elif first[id(a)] != i and a._head in ("matmul", "call", "of form"):
+            if id(a) in seen or id(a) in found:
+                continue
+            seen.add(id(a))
+            if id(a) in first and a._head in ("matmul", "call", "of form"):
                 found[id(a)] = a
+            else:
+                stack += [x for x in a._args if isinstance(x, _core.Lazy)]
+        if i < len(rest):
+            first |= seen
     return list(found.values())
 
 
@@ -108,11 +158,17 @@ def explain(root, run=False):
 def _plan(a):
     """The plan of one linear part; None where NumPy runs."""
     args = a._args
+    if _core._lazy_is_deep(a):
+        column = _core._lazy_operator(a)
+        return column.explain("dense") if column is not None else None
     if a._head == "matmul" and min(x.ndim for x in args) < 2:
         x, y = args
         if x.ndim >= 2:
             return x._form.explain("apply", _array(y))
         return y._form.T.explain("apply", _array(x)) if y.ndim >= 2 else None
+    if a._head == "of form" and a._more[0] in (trace, diagonal):
+        name = "trace" if a._more[0] is trace else "diagonal"
+        return args[0]._form.explain(name)
     linear = ("operator", "matmul", "add", "scale", "over", "view", "inverse")
     if a.ndim < 2 or a._head not in linear:
         return None

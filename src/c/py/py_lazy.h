@@ -24,6 +24,31 @@ typedef enum py_head {
     PY_GONE
 } py_head;
 
+/* Places of NumPy's functions in ufunc and call of the state. */
+enum py_ufunc {
+    U_MATMUL,
+    U_ADD,
+    U_SUB,
+    U_MUL,
+    U_DIV,
+    U_NEG,
+    U_CONJ, /* up to here there is a way in C */
+    U_FLOOR,
+    U_MOD,
+    U_POW,
+    U_AND,
+    U_OR,
+    U_XOR,
+    U_ABS,
+    U_LT, /* in the order of Py_LT, ... */
+    U_LE,
+    U_EQ,
+    U_NE,
+    U_GT,
+    U_GE,
+    U_COUNT
+};
+
 typedef struct py_lazy {
     PyObject_VAR_HEAD py_state *s; /* counted */
     uint8_t head, mode;            /* mode: of a view */
@@ -37,6 +62,12 @@ typedef struct py_lazy {
     int lasti;
     npy_intp dim[]; /* nd */
 } py_lazy;
+
+static inline bool
+py_is_plain(const PyArray_Descr *d) { /* float32, float64 and their complex kin */
+    return PyArray_ISNBO(d->byteorder) && (d->type_num == NPY_FLOAT || d->type_num == NPY_DOUBLE ||
+                                           d->type_num == NPY_CFLOAT || d->type_num == NPY_CDOUBLE);
+}
 
 /* py_lazy.c */
 int py_lazy_make_type(PyObject *module); /* 0, or -1 with an exception */
@@ -73,6 +104,10 @@ PyObject *py_lazy_computed(py_lazy *self);
 /* Values of the LazyArrays in a list, in order; `give` (NULL: the usual way) is called for each
  * value that is needed and has to set it. 0, or -1 with an exception. */
 int py_lazy_run(py_state *s, PyObject *roots, PyObject *give);
+/* The operator whose dense form is the value of `self` (a column for a vector, 1 x 1 for a product
+ * of two), where it is linear; new. None (new): it is not. NULL with an exception. */
+PyObject *py_lazy_operator(py_lazy *self);
+bool py_lazy_is_deep(const py_lazy *self); /* a vector computed as one expression of columns? */
 int py_lazy_value(py_lazy *self); /* its arguments' values and forms being known. 0, or -1 */
 
 #endif

@@ -5,31 +5,7 @@
  * (_lazy_build.py), which asks NumPy. Both make the same nodes. */
 #include "py_lazy.h"
 
-enum {
-    U_MATMUL,
-    U_ADD,
-    U_SUB,
-    U_MUL,
-    U_DIV,
-    U_NEG,
-    U_CONJ, /* up to here there is a way in C */
-    U_FLOOR,
-    U_MOD,
-    U_POW,
-    U_AND,
-    U_OR,
-    U_XOR,
-    U_ABS,
-    U_LT, /* in the order of Py_LT, ... */
-    U_LE,
-    U_EQ,
-    U_NE,
-    U_GT,
-    U_GE,
-    NUFUNC
-};
-
-static const char *const ufuncs[NUFUNC] = {
+static const char *const ufuncs[U_COUNT] = {
     "matmul",      "add",        "subtract",     "multiply",  "true_divide",
     "negative",    "conjugate",  "floor_divide", "remainder", "power",
     "bitwise_and", "bitwise_or", "bitwise_xor",  "absolute",  "less",
@@ -37,7 +13,7 @@ static const char *const ufuncs[NUFUNC] = {
 
 int py_lazy_import(py_state *s) {
     PyObject *numpy = PyImport_ImportModule("numpy");
-    for (int i = 0; numpy && i < NUFUNC; i++) {
+    for (int i = 0; numpy && i < U_COUNT; i++) {
         s->ufunc[i] = PyObject_GetAttrString(numpy, ufuncs[i]);
         s->call[i] = s->ufunc[i] ? Py_BuildValue("(O{})", s->ufunc[i]) : NULL;
         if (!s->call[i]) Py_CLEAR(numpy);
@@ -100,15 +76,10 @@ static bool look(const py_state *s, PyObject *o, operand *x) {
     return x->imaginary || PyFloat_CheckExact(o) || PyLong_CheckExact(o);
 }
 
-static bool is_plain(const PyArray_Descr *d) { /* float32, float64 and their complex kin */
-    return PyArray_ISNBO(d->byteorder) && (d->type_num == NPY_FLOAT || d->type_num == NPY_DOUBLE ||
-                                           d->type_num == NPY_CFLOAT || d->type_num == NPY_CDOUBLE);
-}
-
 /* The dtype of both together, borrowed; NULL: NumPy is to say. */
 static PyArray_Descr *common(const operand *x, const operand *y) {
     PyArray_Descr *d = x->dtype ? x->dtype : y->dtype;
-    if (!d || !is_plain(d) || (x->dtype && y->dtype && x->dtype != y->dtype)) return NULL;
+    if (!d || !py_is_plain(d) || (x->dtype && y->dtype && x->dtype != y->dtype)) return NULL;
     return (x->imaginary || y->imaginary) && !PyTypeNum_ISCOMPLEX(d->type_num) ? NULL : d;
 }
 
@@ -207,8 +178,8 @@ PyObject *py_lazy_inverse(py_state *s, py_lazy *self) {
     PyObject *o = (PyObject *)self;
     if (self->nd < 2 || self->dim[self->nd - 1] != self->dim[self->nd - 2])
         return py_call_hook(s, "lazy_not_square", &o, 1);
-    PyObject *d = is_plain(self->dtype) ? Py_NewRef((PyObject *)self->dtype)
-                                        : py_call_hook(s, "lazy_inverse_dtype", &o, 1);
+    PyObject *d = py_is_plain(self->dtype) ? Py_NewRef((PyObject *)self->dtype)
+                                           : py_call_hook(s, "lazy_inverse_dtype", &o, 1);
     if (!d) return NULL;
     py_lazy *made = py_lazy_new(s, PY_INVERSE, o, NULL, self->nd, self->dim, (PyArray_Descr *)d);
     Py_DECREF(d);
@@ -325,7 +296,7 @@ static PyObject *try_divide(py_state *s, const operand *x, const operand *y) {
     const py_lazy *a = py_is_lazy(s, x->o) ? (py_lazy *)x->o : NULL;
     bool made = a && a->head != PY_LEAF && a->head != PY_CALL && a->head != PY_OPERATOR;
     if (!made || a->nd < 2 || !is_single(y, x->nd)) return call(s, U_DIV, x, y);
-    if (!is_plain(a->dtype) || py_is_lazy(s, y->o)) Py_RETURN_NOTIMPLEMENTED;
+    if (!py_is_plain(a->dtype) || py_is_lazy(s, y->o)) Py_RETURN_NOTIMPLEMENTED;
     return try_multiple(s, PY_OVER, x, y);
 }
 
@@ -360,7 +331,7 @@ static PyObject *try_binary(py_state *s, int u, PyObject *a, PyObject *b) {
 static PyObject *try_unary(py_state *s, int u, PyObject *o) {
     py_lazy *a = (py_lazy *)o;
     operand x;
-    if (!look(s, o, &x) || !is_plain(a->dtype)) Py_RETURN_NOTIMPLEMENTED;
+    if (!look(s, o, &x) || !py_is_plain(a->dtype)) Py_RETURN_NOTIMPLEMENTED;
     if (u == U_CONJ && !PyTypeNum_ISCOMPLEX(a->dtype->type_num)) return Py_NewRef(o);
     if (a->nd < 2) return call(s, u, &x, NULL);
     if (u == U_CONJ) return py_lazy_view(s, a, LOP_C);

@@ -4,6 +4,9 @@
  *     node --form--> operator expression --planner--> array        (linear heads)
  *          --value-> NumPy's function on the values of its arguments (all others)
  *
+ * A formula of vectors in which a product is applied to what another made is one expression too,
+ * its vectors being columns (*deep*, below); one product is applied at once.
+ *
  * One walk with a stack, for formulas of any depth: a wanted thing is put back until what it needs
  * is known. What is found is kept with the node; a form made of a kept value is a Dense of it.
  * Forms carry the line that built their node. Another thread may find the same things meanwhile,
@@ -63,6 +66,89 @@ static int push_value(stack *st, PyObject *o, py_state *s) {
 
 static int push_form(stack *st, py_lazy *a) { return a->form ? 0 : push(st, a, true, false); }
 
+/* -- vectors as columns */
+
+typedef enum role { NOT_LINEAR, GIVEN, APPLIED, FROM_LEFT, DOT, PLUS, MINUS, TIMES, NEGATIVE } role;
+
+enum { DEEPEST = 40 }; /* products and sums in one expression of vectors */
+
+static bool is_vector(const py_state *s, PyObject *o, npy_intp n) {
+    if (py_is_lazy(s, o)) {
+        const py_lazy *a = (py_lazy *)o;
+        return a->nd == 1 && a->dim[0] == n && py_is_plain(a->dtype);
+    }
+    return PyArray_CheckExact(o) && PyArray_NDIM((PyArrayObject *)o) == 1 &&
+           PyArray_DIM((PyArrayObject *)o, 0) == n &&
+           py_is_plain(PyArray_DESCR((PyArrayObject *)o));
+}
+
+static bool is_number(const py_state *s, PyObject *o) {
+    if (py_is_lazy(s, o)) return ((py_lazy *)o)->nd == 0 && py_is_plain(((py_lazy *)o)->dtype);
+    return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o);
+}
+
+/* What a vector (or the product of two) is to an expression of columns. */
+static role role_of(const py_lazy *a) {
+    if (a->nd > 1 || !py_is_plain(a->dtype)) return NOT_LINEAR;
+    if (a->value || a->head == PY_LEAF) return a->nd == 1 ? GIVEN : NOT_LINEAR;
+    if (a->head == PY_MATMUL) {
+        const py_lazy *x = py_lazy_arg(a, 0), *y = py_lazy_arg(a, 1);
+        if (x->nd > 2 || y->nd > 2 || !py_is_plain(x->dtype) || !py_is_plain(y->dtype))
+            return NOT_LINEAR;
+        return x->nd == 2 ? APPLIED : y->nd == 2 ? FROM_LEFT : DOT;
+    }
+    if (a->head != PY_CALL || a->nd != 1) return NOT_LINEAR;
+    PyObject *const *arg = py_lazy_args(a);
+    const py_state *s = a->s;
+    const bool one = is_vector(s, arg[0], a->dim[0]);
+    if (a->more == s->call[U_NEG]) return one ? NEGATIVE : NOT_LINEAR;
+    const bool two = a->nargs == 2 && is_vector(s, arg[1], a->dim[0]);
+    if (a->more == s->call[U_ADD]) return one && two ? PLUS : NOT_LINEAR;
+    if (a->more == s->call[U_SUB]) return one && two ? MINUS : NOT_LINEAR;
+    const bool times = a->more == s->call[U_MUL] &&
+                       ((one && is_number(s, arg[1])) || (two && is_number(s, arg[0])));
+    return times ? TIMES : NOT_LINEAR;
+}
+
+/* Products above each other in an expression of vectors; -1: too long to be one. */
+static int products(const py_state *s, PyObject *o, int *room) {
+    if (!py_is_lazy(s, o) || ((py_lazy *)o)->nd > 1) return 0;
+    const py_lazy *a = (py_lazy *)o;
+    const role r = role_of(a);
+    if (r == NOT_LINEAR || r == GIVEN) return 0;
+    if (--*room < 0) return -1;
+    int x = products(s, py_lazy_args(a)[0], room),
+        y = a->nargs > 1 ? products(s, py_lazy_args(a)[1], room) : 0;
+    if (x < 0 || y < 0) return -1;
+    return (x > y ? x : y) + (r == APPLIED || r == FROM_LEFT);
+}
+
+/* Is it to be computed as one expression of columns? */
+bool py_lazy_is_deep(const py_lazy *a) {
+    int room = DEEPEST;
+    const role r = a->nd < 2 && a->head != PY_LEAF ? role_of(a) : NOT_LINEAR;
+    if (r < APPLIED || r >= TIMES) return false;
+    const int x = products(a->s, py_lazy_args(a)[0], &room),
+              y = products(a->s, py_lazy_args(a)[1], &room), most = x > y ? x : y;
+    if (x < 0 || y < 0) return false;
+    return r <= DOT ? most > 0 : most > 1 || (x > 0 && y > 0);
+}
+
+/* Forms of the matrices, values of what is not linear. */
+static int push_for_column(stack *st, py_state *s, PyObject *o) {
+    if (!py_is_lazy(s, o)) return 0;
+    py_lazy *a = (py_lazy *)o;
+    if (a->nd == 2) return push_form(st, a);
+    const role r = a->nd < 2 ? role_of(a) : NOT_LINEAR;
+    if (r == NOT_LINEAR || r == GIVEN) return push_value(st, o, s);
+    for (int i = a->nargs - 1; i >= 0; i--) {
+        PyObject *arg = py_lazy_args(a)[i];
+        const bool number = r == TIMES && is_number(s, arg);
+        if ((number ? push_value(st, arg, s) : push_for_column(st, s, arg)) < 0) return -1;
+    }
+    return 0;
+}
+
 /* Values of the arguments from the last to the `first`. */
 static int push_values(stack *st, const py_lazy *a, int first) {
     int rc = 0;
@@ -88,6 +174,7 @@ static int push_for_form(stack *st, py_lazy *a) {
 }
 
 static int push_for_value(stack *st, py_lazy *a) {
+    if (py_lazy_is_deep(a)) return push_for_column(st, a->s, (PyObject *)a);
     switch ((py_head)a->head) {
     case PY_LEAF:
     case PY_OPERATOR:
@@ -181,15 +268,94 @@ static PyObject *make_form(py_lazy *a) {
 }
 
 /* With the line that built the node. */
-static PyObject *placed_form(py_lazy *a) {
+static PyObject *placed(py_lazy *a, PyObject *(*make)(py_lazy *)) {
     py_state *s = a->s;
     Py_XSETREF(s->code, (PyCodeObject *)Py_XNewRef((PyObject *)a->code));
     s->lasti = a->lasti;
     s->placed = true;
-    PyObject *form = make_form(a);
+    PyObject *form = make(a);
     s->placed = false;
     Py_CLEAR(s->code);
     return form;
+}
+
+/* -- columns: likewise */
+
+static PyObject *dense_column(py_state *s, PyObject *vector) {
+    PyArrayObject *v = (PyArrayObject *)vector;
+    npy_intp dim[2] = {v ? PyArray_DIM(v, 0) : 0, 1}, stride[2] = {v ? PyArray_STRIDE(v, 0) : 0, 0};
+    if (!v) return NULL;
+    PyObject *column = PyArray_NewFromDescr(
+        &PyArray_Type, (PyArray_Descr *)Py_NewRef((PyObject *)PyArray_DESCR(v)), 2, dim, stride,
+        PyArray_DATA(v), 0, NULL);
+    if (column && PyArray_SetBaseObject((PyArrayObject *)column, Py_NewRef(vector)) < 0)
+        Py_CLEAR(column);
+    PyObject *form = dense_of(s, column);
+    Py_XDECREF(column);
+    return form;
+}
+
+static PyObject *column_of(py_state *s, PyObject *o);
+
+static PyObject *number_of(const py_state *s, PyObject *o) {
+    PyObject *c = array_of(s, o);
+    return c && py_is_lazy(s, o) ? PyArray_Return((PyArrayObject *)c) : c;
+}
+
+/* Of a linear node. */
+static PyObject *make_column(py_lazy *a) {
+    py_state *s = a->s;
+    PyObject *const *arg = py_lazy_args(a), *x, *y = NULL, *r = NULL;
+    const role how = role_of(a);
+    if (how == APPLIED || how == FROM_LEFT) {
+        const int m = how == APPLIED ? 0 : 1;
+        x = form_of((py_lazy *)arg[m]);
+        if (x && m == 1) Py_SETREF(x, py_view(s, (py_op *)x, LOP_T)); /* v A = A^T v */
+        y = x ? column_of(s, arg[1 - m]) : NULL;
+        r = y ? PyNumber_MatrixMultiply(x, y) : NULL;
+    } else if (how == TIMES) {
+        const int v = is_number(s, arg[1]) ? 0 : 1;
+        x = column_of(s, arg[v]);
+        y = x ? number_of(s, arg[1 - v]) : NULL;
+        r = y ? PyNumber_Multiply(x, y) : NULL;
+    } else {
+        x = column_of(s, arg[0]);
+        if (x && how == DOT) Py_SETREF(x, py_view(s, (py_op *)x, LOP_T));
+        y = x && how != NEGATIVE ? column_of(s, arg[1]) : NULL;
+        if (x && how == NEGATIVE)
+            r = PyNumber_Negative(x);
+        else if (y)
+            r = how == DOT    ? PyNumber_MatrixMultiply(x, y)
+                : how == PLUS ? PyNumber_Add(x, y)
+                              : PyNumber_Subtract(x, y);
+    }
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return r;
+}
+
+/* That of a given vector is kept with it, so that it is one leaf wherever it stands. */
+static PyObject *column_of(py_state *s, PyObject *o) {
+    if (!py_is_lazy(s, o)) return dense_column(s, o);
+    py_lazy *a = (py_lazy *)o;
+    if (a->form) return Py_NewRef(a->form);
+    const role r = role_of(a);
+    if (r == NOT_LINEAR && !a->value) return NULL;
+    if (r != NOT_LINEAR && r != GIVEN) return placed(a, make_column);
+    PyObject *vector = array_of(s, o), *form = dense_column(s, vector);
+    Py_XDECREF(vector);
+    if (form) Py_XSETREF(a->form, Py_NewRef(form));
+    return form;
+}
+
+static PyObject *column_value(const py_lazy *a) {
+    PyObject *form = column_of(a->s, (PyObject *)a);
+    PyObject *column = form ? PyObject_CallMethod(form, "toarray", NULL) : NULL;
+    PyArray_Dims dims = {(npy_intp *)a->dim, a->nd};
+    PyObject *r = column ? PyArray_Newshape((PyArrayObject *)column, &dims, NPY_CORDER) : NULL;
+    Py_XDECREF(form);
+    Py_XDECREF(column);
+    return r;
 }
 
 /* -- values: likewise */
@@ -247,6 +413,7 @@ static PyObject *dense_value(const py_lazy *a) {
 }
 
 static PyObject *make_value(py_lazy *a) {
+    if (py_lazy_is_deep(a)) return column_value(a);
     switch ((py_head)a->head) {
     case PY_GONE: return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
     case PY_LEAF: return PyArray_NewCopy((PyArrayObject *)a->a, NPY_CORDER);
@@ -301,7 +468,7 @@ static void annotate(py_lazy *a) {
 
 /* 1: kept; 0: something is gone, look again; -1 exception. */
 static int give_form(py_lazy *a) {
-    PyObject *form = placed_form(a);
+    PyObject *form = placed(a, make_form);
     if (!form) return PyErr_Occurred() ? -1 : 0;
     if (!py_is_op(a->s, form)) {
         PyErr_Format(PyExc_TypeError, "the form of a LazyArray came out as a %.100s",
@@ -363,6 +530,26 @@ static int run(py_lazy *root, PyObject *give) {
     if (st.at != st.few) PyMem_Free(st.at);
     Py_DECREF((PyObject *)root);
     return rc;
+}
+
+PyObject *py_lazy_operator(py_lazy *self) {
+    enum { TRIES = 8 };
+    const bool matrix = has_form(self), linear = matrix || role_of(self) > GIVEN;
+    PyObject *form = NULL;
+    if (!linear || self->value) Py_RETURN_NONE;
+    for (int i = 0; i < TRIES && !form && !PyErr_Occurred(); i++) {
+        stack st;
+        st.at = st.few;
+        st.n = 0;
+        st.room = FEW;
+        int rc = matrix ? push_form(&st, self) : push_for_column(&st, self->s, (PyObject *)self);
+        while (rc == 0 && st.n > 0) rc = step(&st, NULL);
+        if (st.at != st.few) PyMem_Free(st.at);
+        if (rc == 0) form = matrix ? form_of(self) : column_of(self->s, (PyObject *)self);
+    }
+    if (!form && !PyErr_Occurred())
+        PyErr_SetString(PyExc_RuntimeError, "an argument of a LazyArray is not known");
+    return form;
 }
 
 PyObject *py_lazy_computed(py_lazy *self) {

@@ -236,6 +236,16 @@ static PyObject *lazy_value(PyObject *module, PyObject *o) {
     Py_RETURN_NONE;
 }
 
+static PyObject *lazy_operator(PyObject *module, PyObject *o) {
+    py_lazy *a = lazy_arg(module, o);
+    return a ? py_lazy_operator(a) : NULL;
+}
+
+static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
+    py_lazy *a = lazy_arg(module, o);
+    return a ? PyBool_FromLong(py_lazy_is_deep(a)) : NULL;
+}
+
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
     {"kinds", kinds, METH_NOARGS,
@@ -264,6 +274,8 @@ static PyMethodDef functions[] = {
     {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
     {"_lazy_run", lazy_run, METH_VARARGS, NULL},
     {"_lazy_value", lazy_value, METH_O, NULL},
+    {"_lazy_operator", lazy_operator, METH_O, NULL},
+    {"_lazy_is_deep", lazy_is_deep, METH_O, NULL},
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
