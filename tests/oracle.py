@@ -51,6 +51,10 @@ def solve(n, k):
     return gemm(n, k, n) + onepass(n * k, 1)
 
 
+def inverted(n):
+    return longer(4 / 3 * n**3 * gemm_second(n, n, n), 2 * n * n * SIZE)
+
+
 # -- words and sums --------------------------------------------------------------------------------
 
 
@@ -115,7 +119,7 @@ class Forms:
     def _word(self, word, shared):
         (m, n), best = self.shape(word), math.inf
         if all(inverse for _, _, inverse in word):
-            return len(word) * solve(n, n)
+            return (len(word) - 1) * solve(n, n) + inverted(n)
         for i in range(1, len(word)):
             u, v = word[:i], word[i:]
             k = self.shape(u)[1]
@@ -352,18 +356,21 @@ def price_of_plan(explanation):
     total = 0.0
     for s in explanation.steps:
         m, n = [int(v) for v in re.search(r"\((\d+), (\d+)\)", s["writes"] + "(1, 1)").groups()]
-        if s["name"] in ("swap", "scale", "copy", "eye"):
+        if s["name"] in ("swap", "scale", "copy", "eye", "start"):
             continue
-        if s["name"] == "gemm":
+        if s["name"] in ("gemm", "gemm-add"):
             total += gemm(m, n, round(s["flops"] / (2 * m * n)))
+            total += onepass(m * n, 2) if s["name"] == "gemm-add" else 0
         elif s["name"] in ("syrk", "herk"):
             total += gram(n, round(s["flops"] / (n * (n + 1))))
-        elif s["name"] == "add":
+        elif s["name"] in ("add", "sub"):
             total += onepass(m * n, 2)
         elif s["name"] == "getrf":
             total += factor(round((1.5 * s["flops"]) ** (1 / 3)))
         elif s["name"] == "getrs":
             total += solve(m, n)
+        elif s["name"] == "getri":
+            total += inverted(n)
         else:
             raise ValueError(f"a step without a price here: {s['name']}")
     return total

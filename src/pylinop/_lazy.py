@@ -238,7 +238,13 @@ def evaluate(*expressions: Any) -> Any:
     Returns
     -------
     ndarray or tuple of ndarray
-        One array for one expression, else a tuple. Read-only: they are what the expressions keep.
+        One array for one expression, else a tuple. Read-only: they are what the expressions keep;
+        results of one plan lie in one block of memory, which lives as long as one of them.
+
+    Notes
+    -----
+    Linear expressions of one dtype are one plan, at most 8 of them: what they share is chosen by
+    cost for all together.
 
     Examples
     --------

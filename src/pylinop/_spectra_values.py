@@ -130,7 +130,7 @@ def shifted_thin(op):
 # -- values alone, of what eigvalsh and svdvals do not know yet --
 
 
-@eigvalsh.row("sum")
+@eigvalsh.row("sum", how="of A + c I: those of A, + c", cost="those of A")
 def _(op, uplo):
     found = shift_of(op)
     if found is None or complex(found[1]).imag:
@@ -138,7 +138,7 @@ def _(op, uplo):
     return (yield found[0], uplo) + complex(found[1]).real
 
 
-@eigvalsh.row("banded")
+@eigvalsh.row("banded", how="SciPy's eigvals_banded", cost="n^2 w")
 def _(op, uplo):
     """By LAPACK's sbevd within the band, where SciPy is there."""
     bands = bands_of(op)
@@ -159,7 +159,7 @@ def _(op, uplo):
     return w
 
 
-@eigvalsh.row("lowrankupdate")
+@eigvalsh.row("lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="n r^2")
 def _(op, uplo):
     found = shifted_thin(op)
     if found is None:
@@ -167,7 +167,11 @@ def _(op, uplo):
     return (yield found[0], uplo) + complex(found[1]).real
 
 
-@eigvalsh.row("inverse", "power", "congruence")
+@eigvalsh.row(
+    *("inverse", "power", "congruence"),
+    how="of a Hermitian A: 1 / w, w^p; of Q A Q^H, Q unitary: those of A",
+    cost="those of A",
+)
 def _(op, uplo):
     """As with the vectors, without them."""
     if op._head == "congruence":
@@ -184,12 +188,16 @@ def _(op, uplo):
     return np.sort(reciprocal(w, op._operands[0]), axis=-1)
 
 
-@svdvals.row("banded")
+@svdvals.row("banded", how="of a Hermitian A: moduli of `eigvalsh`", cost="that of `eigvalsh`")
 def _(op):
     return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
 
 
-@svdvals.row("sum", "congruence", "inverse", "power")
+@svdvals.row(
+    *("sum", "congruence", "inverse", "power"),
+    how="of a Hermitian A where `eigvalsh` knows it: moduli of those",
+    cost="that of `eigvalsh`",
+)
 def _(op):
     if op._by == "inverse" and undoes_transform(op):
         return 1 / svdvals(op._operands[0])[..., ::-1]

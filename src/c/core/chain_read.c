@@ -53,6 +53,13 @@ int64_t lop_chain_cols(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
 
 /* -- atoms */
 
+/* X^H X as such, of a dense X: where it has no digits left, QR of X solves (builds_normal.c). */
+static bool is_normal(const lop_node *a) {
+    const lop_node *x = a->op == &lop_op_prod ? a->child[0] : NULL;
+    return x && x->op == &lop_op_view && x->child[0]->op == &lop_op_dense &&
+           a->child[1]->op == &lop_op_dense;
+}
+
 /* Is a solve with it one by Cholesky of a matrix that has no cheaper way? Not of small ones, whose
  * factor is another: of an ill-conditioned matrix two factors in one formula do not fit together.
  */
@@ -60,7 +67,7 @@ static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     if (lop_stack_fits(lop_rows(a), dt)) return false;
     if (a->op == &lop_op_dense) return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
     if ((a->op != &lop_op_sum && a->op != &lop_op_prod) || !lop_infer_semidefinite(a)) return false;
-    if (a->op == &lop_op_prod) return true; /* of square factors it would have been taken apart */
+    if (a->op == &lop_op_prod) return !is_normal(a);
     while (a->op == &lop_op_sum) {
         if (a->child[1]->op == &lop_op_dense) return true;
         a = a->child[0];
@@ -317,7 +324,7 @@ int lop_chain_open(lop_chain *ch, lop_chstate *st, int atom) {
     reader r = {.ch = ch, .st = st};
     const lop_node *node = ch->atom[atom].node;
     if ((node->op != &lop_op_sum && node->op != &lop_op_prod) || lop_nbatch(node) > 0 ||
-        st->ngroup == LOP_CH_GROUPS)
+        is_normal(node) || st->ngroup == LOP_CH_GROUPS)
         return -1;
     int at = st->ngroup++;
     lop_chgroup *g = &st->group[at];

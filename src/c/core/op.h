@@ -115,6 +115,7 @@ enum lop_id {
 #define LOP_KIND(name) LOP_ID_##name,
 #include "kinds.def"
 #undef LOP_KIND
+    LOP_NKINDS
 };
 #define LOP_NAMED(head) .id = LOP_ID_##head, .name = #head
 

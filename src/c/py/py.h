@@ -15,7 +15,7 @@
 #include "core/plans.h"
 #include "core/text.h"
 
-enum { PY_MAXKINDS = 128, PY_CACHE = 6, PY_UFUNCS = 24 };
+enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24 };
 enum py_option { PY_FFT, PY_PROVENANCE, PY_OFF, PY_COSTS, PY_RECORD, PY_OPTIONS };
 
 /* One block a module, counted: the module and each operator hold it, so that operators alive at the

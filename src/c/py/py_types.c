@@ -1,6 +1,8 @@
 /* py_types.c: one heap type a kind, made from its table: signature, docstring, parameters. */
 #include "py.h"
 
+_Static_assert((int)LOP_NKINDS <= (int)PY_MAXKINDS, "a type for each kind");
+
 #include <stdarg.h>
 
 /* Does a kind hold arrays, its own or its operands'? Those take copy=. */
