@@ -210,3 +210,13 @@ def test_long_chains_of_vectors(rng):
         v = B @ v + x if i % 2 else B @ v
         w = b @ w + x if i % 2 else b @ w
     np.testing.assert_allclose(v.toarray(), w, atol=1e-12)
+
+
+def test_kinds_without_a_dtype_take_that_of_the_others(rng):
+    x = rng.standard_normal((6, 3)).astype("f4")
+    X, eye = pl.lazy(x), pl.Identity(3)
+    for e in (X.T @ X + 0.5 * eye, eye + X.T @ X, X @ eye, pl.inv(X.T @ X + 2 * eye) @ X.T,
+              (2 * pl.lazy(eye)).T + X.T @ X, X.T @ X - eye):  # fmt: skip
+        assert e.dtype == e.toarray().dtype == np.float32
+    assert (pl.lazy(eye) + pl.lazy(eye)).dtype == np.float64
+    assert (X.T @ X + 1j * pl.lazy(eye)).toarray().dtype == np.complex128

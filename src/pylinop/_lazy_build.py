@@ -33,6 +33,9 @@ def _shape(x):
 
 
 def _promoted(a, b):
+    for x, y in ((a, b), (b, a)):
+        if x._adopts and not y._adopts and y.dtype.kind in "fc":
+            return y.dtype
     return a.dtype if a.dtype is b.dtype else np.result_type(a.dtype, b.dtype)
 
 

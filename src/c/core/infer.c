@@ -57,29 +57,34 @@ static bool flatten(factors *list, const lop_node *a, int mode, bool inverse, in
 
 /* -- one analysis for both questions */
 
-static bool known(const lop_node *a, bool positive, int depth);
+typedef struct look {
+    int left; /* nodes that may still be looked at: a part that stands in many places is met in each
+               */
+} look;
+
+static bool known(look *w, const lop_node *a, bool positive, int depth);
 
 /* b is the adjoint of a. */
-static bool mirrored(const factor *a, const factor *b, int depth) {
+static bool mirrored(look *w, const factor *a, const factor *b, int depth) {
     if (a->inverse != b->inverse || !lop_node_alike(a->node, b->node, depth)) return false;
     int turn = a->mode ^ b->mode, adjoint = lop_is_complex(a->node->dtype) ? LOP_H : LOP_T;
-    return turn == adjoint || (turn == 0 && known(a->node, false, depth));
+    return turn == adjoint || (turn == 0 && known(w, a->node, false, depth));
 }
 
-static bool palindrome(const lop_node *a, bool positive, int depth) {
+static bool palindrome(look *w, const lop_node *a, bool positive, int depth) {
     factors list = {.re = 1};
     if (!flatten(&list, a, 0, false, depth)) return false;
     if (list.im != 0 || (positive && !(list.re >= 0))) return false;
     int i = 0, j = list.n - 1;
     for (; i < j; i++, j--)
-        if (!mirrored(&list.f[i], &list.f[j], depth - 1)) return false;
-    return i > j || (list.f[i].node != a && known(list.f[i].node, positive, depth - 1));
+        if (!mirrored(w, &list.f[i], &list.f[j], depth - 1)) return false;
+    return i > j || (list.f[i].node != a && known(w, list.f[i].node, positive, depth - 1));
 }
 
 /* The terms of a sum, each its own adjoint or one that stands beside its adjoint. */
-static bool of_terms(const lop_node *a, bool positive, int depth) {
+static bool of_terms(look *w, const lop_node *a, bool positive, int depth) {
     const lop_node *x = a->child[0], *y = a->child[1];
-    if (known(x, positive, depth - 1) && known(y, positive, depth - 1)) return true;
+    if (known(w, x, positive, depth - 1) && known(w, y, positive, depth - 1)) return true;
     if (positive) return false;
     factors p = {.re = 1}, q = {.re = 1};
     if (!flatten(&p, x, 0, false, depth) || !flatten(&q, y, LOP_H, false, depth) || p.n != q.n ||
@@ -92,17 +97,21 @@ static bool of_terms(const lop_node *a, bool positive, int depth) {
     return true;
 }
 
-static bool known(const lop_node *a, bool positive, int depth) {
-    if (depth == 0 || !lop_is_square(a)) return false;
+static bool known(look *w, const lop_node *a, bool positive, int depth) {
+    if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
     if (lop_node_trait(a, positive ? LOP_POSITIVE : LOP_HERMITIAN) == LOP_TRUE) return true;
     if (positive && lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) return true;
     const lop_op *op = a->op;
-    if (op == &lop_op_sum) return of_terms(a, positive, depth);
+    if (op == &lop_op_sum) return of_terms(w, a, positive, depth);
     if (op == &lop_op_prod || op == &lop_op_scaled || op == &lop_op_view || op == &lop_op_inverse)
-        return palindrome(a, positive, depth);
-    if (op == &lop_op_power) return known(a->child[0], positive, depth - 1);
+        return palindrome(w, a, positive, depth);
+    if (op == &lop_op_power) return known(w, a->child[0], positive, depth - 1);
     return !positive && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
 }
 
-bool lop_infer_hermitian(const lop_node *a) { return known(a, false, LOP_INFER_DEPTH); }
-bool lop_infer_semidefinite(const lop_node *a) { return known(a, true, LOP_INFER_DEPTH); }
+bool lop_infer_hermitian(const lop_node *a) {
+    return known(&(look){LOP_INFER_NODES}, a, false, LOP_INFER_DEPTH);
+}
+bool lop_infer_semidefinite(const lop_node *a) {
+    return known(&(look){LOP_INFER_NODES}, a, true, LOP_INFER_DEPTH);
+}

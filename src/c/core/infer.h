@@ -1,11 +1,11 @@
 /* infer.h: what follows from how an expression is written, whatever its numbers are. Looks as deep
- * as LOP_INFER_DEPTH nodes; beyond that nothing is known. Cost: the nodes looked at, squared. */
+ * as LOP_INFER_DEPTH nodes and at LOP_INFER_NODES at most; beyond that nothing is known. */
 #ifndef LOP_INFER_H
 #define LOP_INFER_H
 
 #include "node.h"
 
-enum { LOP_INFER_DEPTH = 24, LOP_INFER_FACTORS = 24 };
+enum { LOP_INFER_DEPTH = 24, LOP_INFER_FACTORS = 24, LOP_INFER_NODES = 1024 };
 
 /* Written nodes are not interned: do two say the same, as far as `depth` nodes down? */
 bool lop_node_alike(const lop_node *a, const lop_node *b, int depth);

@@ -15,6 +15,19 @@ static const char *const heads[] = {
 
 /* -- life */
 
+/* Does a node of these have no dtype of its own? Identity, its multiples and the like. */
+static bool has_no_dtype(const py_state *s, py_head head, PyObject *a, PyObject *b,
+                         const PyArray_Descr *dtype) {
+    if (PyTypeNum_ISCOMPLEX(dtype->type_num)) return false;
+    if (head == PY_OPERATOR) {
+        const lop_node *node = py_is_op(s, a) ? ((py_op *)a)->node : NULL;
+        return node && node->weak;
+    }
+    if (head < PY_MATMUL || head > PY_INVERSE || !py_is_lazy(s, a)) return false;
+    const bool pair = head == PY_MATMUL || head == PY_ADD;
+    return ((py_lazy *)a)->adopts && (!pair || (py_is_lazy(s, b) && ((py_lazy *)b)->adopts));
+}
+
 py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd,
                      const npy_intp *dim, PyArray_Descr *dtype) {
     if (!s->lazy) {
@@ -27,6 +40,7 @@ py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd
     s->refs++;
     self->head = (uint8_t)head;
     self->mode = 0;
+    self->adopts = has_no_dtype(s, head, a, b, dtype);
     self->nd = nd;
     self->nargs = b ? 2 : 1;
     self->a = Py_NewRef(a);
@@ -198,6 +212,8 @@ static PyObject *new(PyTypeObject *type, PyObject *all, PyObject *kwargs) {
         Py_DECREF(self);
         return NULL;
     }
+    if (self->nargs == 1 || self->nargs == 2)
+        self->adopts = has_no_dtype(s, (py_head)head, self->a, self->b, self->dtype);
     py_here(s, &self->code, &self->lasti);
     return (PyObject *)self;
 }
@@ -274,6 +290,10 @@ static PyObject *get_more(py_lazy *self, void *unused) {
     if (self->head == PY_VIEW) return PyLong_FromLong(self->mode);
     return Py_NewRef(self->more ? self->more : Py_None);
 }
+static PyObject *get_adopts(py_lazy *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(self->adopts);
+}
 static PyObject *get_origin(py_lazy *self, void *unused) {
     (void)unused;
     return py_origin(self->code, self->lasti);
@@ -306,6 +326,7 @@ static PyGetSetDef getset[] = {
     {"_head", (getter)get_head, NULL, NULL, NULL},
     {"_args", (getter)get_args, NULL, NULL, NULL},
     {"_more", (getter)get_more, NULL, NULL, NULL},
+    {"_adopts", (getter)get_adopts, NULL, NULL, NULL},
     {"_origin", (getter)get_origin, NULL, NULL, NULL},
     {"_value", (getter)get_kept, (setter)set_kept, NULL, NULL},
     {"_form", (getter)get_kept, (setter)set_kept, NULL, (void *)1},

@@ -52,6 +52,7 @@ enum py_ufunc {
 typedef struct py_lazy {
     PyObject_VAR_HEAD py_state *s; /* counted */
     uint8_t head, mode;            /* mode: of a view */
+    bool adopts;                   /* made of kinds without a dtype of their own: takes others' */
     int nd, nargs;
     PyObject *a, *b; /* the arguments; from three on `a` is a tuple of them */
     PyObject *more;  /* assume_a of a leaf, key of an index, (function, kwargs) of a call */

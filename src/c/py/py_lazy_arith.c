@@ -90,6 +90,17 @@ static PyArray_Descr *promoted(PyArray_Descr *a, PyArray_Descr *b) {
     return PyArray_ResultType(0, NULL, 2, two);
 }
 
+/* The dtype of two nodes together: new. One without a dtype of its own takes the other's. */
+static PyArray_Descr *joined(const py_lazy *x, const py_lazy *y) {
+    const bool float_x =
+                   PyTypeNum_ISFLOAT(x->dtype->type_num) || PyTypeNum_ISCOMPLEX(x->dtype->type_num),
+               float_y =
+                   PyTypeNum_ISFLOAT(y->dtype->type_num) || PyTypeNum_ISCOMPLEX(y->dtype->type_num);
+    if (x->adopts && !y->adopts && float_y) return promoted(y->dtype, y->dtype);
+    if (y->adopts && !x->adopts && float_x) return promoted(x->dtype, x->dtype);
+    return promoted(x->dtype, y->dtype);
+}
+
 static bool same_shape(const operand *x, const operand *y) {
     if (x->nd != y->nd) return false;
     for (int i = 0; i < x->nd; i++)
@@ -146,7 +157,7 @@ static PyObject *product(py_state *s, py_lazy *x, py_lazy *y) {
     if (!fits || n < 0) return py_call_hook(s, "lazy_mismatch", both, 2);
     if (x->nd > 1) dim[n++] = x->dim[x->nd - 2];
     if (y->nd > 1) dim[n++] = y->dim[y->nd - 1];
-    PyArray_Descr *d = promoted(x->dtype, y->dtype);
+    PyArray_Descr *d = joined(x, y);
     if (!d) return NULL;
     py_lazy *made = py_lazy_new(s, PY_MATMUL, both[0], both[1], n, dim, d);
     Py_DECREF((PyObject *)d);
@@ -254,7 +265,7 @@ static PyObject *try_sum(py_state *s, int u, const operand *x, const operand *y)
         Py_SETREF(b, minus ? py_lazy_scaled(s, (py_lazy *)b, minus) : NULL);
         Py_XDECREF(minus);
     }
-    if (plain && b) d = promoted(((py_lazy *)a)->dtype, ((py_lazy *)b)->dtype);
+    if (plain && b) d = joined((py_lazy *)a, (py_lazy *)b);
     if (d && PyTypeNum_ISBOOL(d->type_num)) plain = false;
     if (d && plain) made = py_lazy_new(s, PY_ADD, a, b, x->nd, x->dim, d);
     Py_XDECREF(a);
