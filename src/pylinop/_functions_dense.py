@@ -14,7 +14,7 @@ _HALF = 1e-8  # half the digits: what a function of the caller's own may lose
 
 def _scipy(what):
     try:
-        import scipy.linalg
+        import scipy.linalg  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         raise ImportError(
             f"{what} of a matrix that is not Hermitian, nor of a kind that knows it, is computed "

@@ -308,7 +308,7 @@ def _(op, uplo):
     if bands is None or op.shape[-1] < 2 or not all(np.isfinite(d).all() for _, d in bands):
         return NotImplemented
     try:
-        from scipy.linalg import eigh_tridiagonal
+        from scipy.linalg import eigh_tridiagonal  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return NotImplemented
     _walk.materialising(op, op.size * inexact(op.dtype).itemsize, False)

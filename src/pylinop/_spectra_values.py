@@ -145,7 +145,7 @@ def _(op, uplo):
     if bands is None or not all(np.isfinite(d).all() for _, d in bands):
         return NotImplemented
     try:
-        from scipy.linalg import eigvals_banded
+        from scipy.linalg import eigvals_banded  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return NotImplemented
     batch, n = op.shape[:-2], op.shape[-1]
