@@ -150,7 +150,15 @@ def test_callables_may_change_the_operands_they_sit_among():
     np.testing.assert_array_equal(E @ np.ones(3), np.arange(3.0))
 
 
-def test_interrupts_leave_everything_usable():
+@pytest.fixture
+def interruptible():
+    """Also where the tests run in the background, which ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_interrupts_leave_everything_usable(interruptible):
     a = np.eye(200)
 
     def matvec(x):
