@@ -4,38 +4,11 @@ import gc
 
 import numpy as np
 import pytest
+from drawn import DTYPES, Wide, close, positive, values
 
 import pylinop as pl
 
-DTYPES = ["float64", "complex128", "float32", "complex64"]
 M, N = 30, 80
-
-
-def values(rng, shape, dtype):
-    a = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        a = a + 1j * rng.standard_normal(shape)
-    return a.astype(dtype)
-
-
-def positive(rng, n, dtype):
-    a = values(rng, (n, 2 * n), dtype)
-    return (a @ a.conj().T / (2 * n) + 0.5 * np.eye(n)).astype(dtype)
-
-
-class Wide(np.ndarray):
-    """An array with .H."""
-
-    @property
-    def H(self):
-        return self.conj().T
-
-
-def close(got, want):
-    eps = np.finfo(got.dtype).eps
-    want = np.asarray(want)
-    assert got.shape == want.shape
-    assert np.abs(got - want).max(initial=0) <= 5000 * eps * max(np.abs(want).max(initial=0), 1)
 
 
 @pytest.fixture

@@ -3,30 +3,11 @@ the inverse itself and the diagonal of R^H A^-1 R come from the factor."""
 
 import numpy as np
 import pytest
+from drawn import DTYPES, Wide, close, positive, values
 
 import pylinop as pl
 
-DTYPES = ["float64", "complex128", "float32", "complex64"]
 M, N = 20, 60
-
-
-def values(rng, shape, dtype):
-    a = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        a = a + 1j * rng.standard_normal(shape)
-    return a.astype(dtype)
-
-
-def positive(rng, n, dtype):
-    a = values(rng, (n, 2 * n), dtype)
-    return (a @ a.conj().T / (2 * n) + 0.5 * np.eye(n)).astype(dtype)
-
-
-def close(got, want):
-    got = got.toarray() if isinstance(got, pl.LazyArray) else got
-    eps = np.finfo(got.dtype).eps
-    assert got.shape == want.shape
-    assert np.abs(got - want).max() <= 5000 * eps * max(np.abs(want).max(), 1)
 
 
 def steps(x):
@@ -42,21 +23,10 @@ def parts(rng, request):
     lazy = {k: pl.lazy(a, "pos" if k in "PR" else None) for k, a in p.items()}
     wide = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
     return lazy | {"inv": pl.inv, "I": pl.Identity(N, dtype=dtype)}, {
-        **{k: Wide(a.astype(wide)) for k, a in p.items()},
-        "inv": lambda a: Wide(np.linalg.inv(a)),
-        "I": Wide(np.eye(N)),
+        **{k: a.astype(wide).view(Wide) for k, a in p.items()},
+        "inv": lambda a: np.linalg.inv(a).view(Wide),
+        "I": np.eye(N).view(Wide),
     }
-
-
-class Wide(np.ndarray):
-    """An array with .H."""
-
-    def __new__(cls, a):
-        return np.asarray(a).view(cls)
-
-    @property
-    def H(self):
-        return self.conj().T
 
 
 # formula, factorisations, products as wide as N on both sides of an inverse

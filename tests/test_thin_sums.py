@@ -4,22 +4,11 @@ dense form; the backward error is that of a direct solve whatever the conditioni
 import mpmath
 import numpy as np
 import pytest
+from drawn import positive, values
 
 import pylinop as pl
 
 N, R = 90, 12
-
-
-def values(rng, shape, dtype):
-    a = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        a = a + 1j * rng.standard_normal(shape)
-    return a.astype(dtype)
-
-
-def positive(rng, n, dtype):
-    a = values(rng, (n, 2 * n), dtype)
-    return (a @ a.conj().T / (2 * n) + 0.1 * np.eye(n)).astype(dtype)
 
 
 def eta(S, x, b):
@@ -42,8 +31,8 @@ def parts(rng, request):
         "U": values(rng, (N, R), dtype),
         "V": values(rng, (N, R), dtype),
         "d": (rng.random(N) + 0.5).astype(dtype),
-        "P": positive(rng, N, dtype),
-        "C": positive(rng, R, dtype),
+        "P": positive(rng, N, dtype, 0.1),
+        "C": positive(rng, R, dtype, 0.1),
         "w": (rng.random(R) + 0.5).astype(dtype),
         "x": values(rng, N, dtype),
         "X": values(rng, (N, 3), dtype),
@@ -227,7 +216,7 @@ def test_hermitian_but_indefinite_falls_to_lu_silently(rng, recwarn):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 def test_quadratic_forms_in_an_inverse(rng, dtype):
-    k, x = positive(rng, 40, dtype), values(rng, (40, 6), dtype)
+    k, x = positive(rng, 40, dtype, 0.1), values(rng, (40, 6), dtype)
     K, X = pl.Dense(k, assume_a="pos"), pl.Dense(x)
     for A, S in ((K, k), (K + 0.5 * pl.Identity(40), k + 0.5 * np.eye(40, dtype=dtype))):
         Q = X.H @ pl.inv(A) @ X

@@ -28,6 +28,10 @@ static inline lop_status lop_factor_singular(lop_err *err, int64_t pivot, int64_
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
 int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
 
+/* `lower` of an op with `check`: the slot that check filled or, where it failed, the last child
+ * (op_instead.c). */
+lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) LOP_MUST_CHECK;
+
 /* -- small Cholesky factors, many at once (op_stack.c) */
 
 bool lop_stack_fits(int64_t n, lop_dtype dt); /* are matrices of n x n so small? */

@@ -32,6 +32,7 @@
  * Cost: one pass over x, r and b; over d and t. */
 #include "core/op.h"
 #include "det.h"
+#include "factor.h"
 #include "kernels/kernels.h"
 
 #include <complex.h>
@@ -145,7 +146,7 @@ static lop_status run_copy(const lop_call *c) {
     lopk_copy(c->a[0], c->a[1]);
     return LOP_OK;
 }
-static lop_status lower_instead(lop_emit *e, const lop_node *self, int out) {
+lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
     int arm[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
     lop_emit_checked(e, &arm[0], &mask);
     for (int i = 0; i < 2; i++) {
@@ -157,8 +158,8 @@ static lop_status lower_instead(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_instead = {
-    LOP_NAMED(instead),     .cls = LOP_ARRAY,       .min = 6,      .max = 9, .ints = 1,
-    .infer = infer_instead, .lower = lower_instead, .check = check};
+    LOP_NAMED(instead),     .cls = LOP_ARRAY,        .min = 6,      .max = 9, .ints = 1,
+    .infer = infer_instead, .lower = lop_lower_arms, .check = check};
 
 static lop_status infer_detcheck(lop_node *n, lop_err *err) {
     const lop_node *det = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
@@ -212,8 +213,8 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     return LOP_OK;
 }
 const lop_op lop_op_detcheck = {
-    LOP_NAMED(detcheck),     .cls = LOP_ARRAY,       .min = 9,          .max = 9,
-    .infer = infer_detcheck, .lower = lower_instead, .check = check_det};
+    LOP_NAMED(detcheck),     .cls = LOP_ARRAY,        .min = 9,          .max = 9,
+    .infer = infer_detcheck, .lower = lop_lower_arms, .check = check_det};
 
 /* -- spectral */
 
@@ -284,7 +285,7 @@ const lop_op lop_op_spectral = {LOP_NAMED(spectral),
                                 .max = -1,
                                 .ints = 1,
                                 .infer = infer_spectral,
-                                .lower = lower_instead,
+                                .lower = lop_lower_arms,
                                 .check = check_spectral};
 
 static lop_status infer_probe(lop_node *n, lop_err *err) {

@@ -13,6 +13,7 @@
  */
 #include "core/op.h"
 #include "det.h"
+#include "factor.h"
 #include "kernels/k_toepsolve.h"
 #include "kernels/kernels.h"
 
@@ -127,24 +128,14 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     return LOP_OK;
 }
 
-static lop_status run_copy(const lop_call *c) {
-    lopk_copy(c->a[0], c->a[1]);
-    return LOP_OK;
-}
-static lop_status lower_arms(lop_emit *e, const lop_node *self, int out) {
-    int arm[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
-    lop_emit_checked(e, &arm[0], &mask);
-    for (int i = 0; i < 2; i++) {
-        lop_step *s = lop_emit_step(e, i ? "instead" : "accepted", run_copy, out, 1, &arm[i]);
-        if (!s) return LOP_NOMEM;
-        s->when = mask;
-        s->when_set = i != 0;
-    }
-    return LOP_OK;
-}
-const lop_op lop_op_toepsolve = {
-    LOP_NAMED(toepsolve), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 2, .infer = infer_solve,
-    .lower = lower_arms,  .check = check_solve};
+const lop_op lop_op_toepsolve = {LOP_NAMED(toepsolve),
+                                 .cls = LOP_ARRAY,
+                                 .min = 4,
+                                 .max = 4,
+                                 .ints = 2,
+                                 .infer = infer_solve,
+                                 .lower = lop_lower_arms,
+                                 .check = check_solve};
 
 /* -- dettoep */
 
@@ -213,8 +204,8 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     return LOP_OK;
 }
 const lop_op lop_op_dettoep = {
-    LOP_NAMED(dettoep), .cls = LOP_ARRAY,    .min = 3,          .max = 3, .ints = 2,
-    .infer = infer_det, .lower = lower_arms, .check = check_det};
+    LOP_NAMED(dettoep), .cls = LOP_ARRAY,        .min = 3,          .max = 3, .ints = 2,
+    .infer = infer_det, .lower = lop_lower_arms, .check = check_det};
 
 /* -- tip */
 
