@@ -410,3 +410,36 @@ def test_shapes_of_plain_indices(key):
 def test_wrong_indices_raise_at_once(key):
     with pytest.raises(IndexError):
         pl.lazy(np.ones((4, 5)))[key]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "?"])
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "(a @ a) * 2.5",
+        "a @ a + f",
+        "f - (a @ a).T",
+        "a @ a @ f",
+        "a @ a @ f[0]",
+        "f[0] @ (a @ a)",
+        "(a @ a) / 3.0",
+        "(a @ a + a) @ (a @ f)",
+        "a @ a * 2 @ f",
+    ],
+)
+def test_integers_wrap_where_numpy_lets_them(rng, dtype, formula):
+    a = (rng.integers(0, 100, (5, 5)) + 50).astype(dtype)
+    f = rng.standard_normal((5, 5))
+    want = eval(formula, {"a": a, "f": f})
+    got = eval(formula, {"a": pl.lazy(a), "f": pl.lazy(f)})
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got.toarray(), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "c16"])
+def test_other_byte_orders_come_out_native(rng, dtype):
+    a = rng.integers(-9, 9, (4, 4)).astype(np.dtype(dtype).newbyteorder())
+    L = pl.lazy(a)
+    for got, want in ((L @ L, a @ a), (L + L, a + a), ((L @ L).T, (a @ a).T), (L @ L[0], a @ a[0])):
+        assert got.dtype == got.toarray().dtype == want.dtype
+        np.testing.assert_array_equal(got, want)

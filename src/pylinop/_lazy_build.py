@@ -36,7 +36,8 @@ def _promoted(a, b):
     for x, y in ((a, b), (b, a)):
         if x._adopts and not y._adopts and y.dtype.kind in "fc":
             return y.dtype
-    return a.dtype if a.dtype is b.dtype else np.result_type(a.dtype, b.dtype)
+    same = a.dtype is b.dtype and a.dtype.isnative
+    return a.dtype if same else np.result_type(a.dtype, b.dtype)
 
 
 # -- products --------------------------------------------------------------------------------------
@@ -153,6 +154,8 @@ def _linear_ufunc(name, inputs):
     if name in ("add", "subtract"):
         a, b = (node(x) for x in inputs)
         if a is not None and b is not None and a.ndim >= 2 and a.shape == b.shape:
+            if name == "subtract" and b.dtype.kind in "biu" and _promoted(a, b) != b.dtype:
+                return None  # -b would wrap before it meets a wider a
             b = b if name == "add" else scaled(b, -1)
             if _promoted(a, b).kind != "b":
                 return LazyArray("add", (a, b), a.shape, _promoted(a, b))

@@ -86,7 +86,7 @@ static PyArray_Descr *common(const operand *x, const operand *y) {
 /* The dtype of two arrays together: new. */
 static PyArray_Descr *promoted(PyArray_Descr *a, PyArray_Descr *b) {
     PyArray_Descr *two[2] = {a, b};
-    if (a == b) return (PyArray_Descr *)Py_NewRef((PyObject *)a);
+    if (a == b && PyArray_ISNBO(a->byteorder)) return (PyArray_Descr *)Py_NewRef((PyObject *)a);
     return PyArray_ResultType(0, NULL, 2, two);
 }
 
@@ -260,6 +260,12 @@ static PyObject *try_sum(py_state *s, int u, const operand *x, const operand *y)
     PyArray_Descr *d = NULL;
     py_lazy *made = NULL;
     bool plain = b && a != Py_None && b != Py_None;
+    if (plain && u == U_SUB) { /* an integer's -b would wrap before it meets a wider a */
+        const int type = ((py_lazy *)b)->dtype->type_num;
+        d = joined((py_lazy *)a, (py_lazy *)b);
+        plain = d && (d->type_num == type || !(PyTypeNum_ISINTEGER(type) || type == NPY_BOOL));
+        Py_CLEAR(d);
+    }
     if (plain && u == U_SUB) {
         PyObject *minus = PyLong_FromLong(-1);
         Py_SETREF(b, minus ? py_lazy_scaled(s, (py_lazy *)b, minus) : NULL);

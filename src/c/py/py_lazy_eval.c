@@ -66,6 +66,22 @@ static int push_value(stack *st, PyObject *o, py_state *s) {
 
 static int push_form(stack *st, py_lazy *a) { return a->form ? 0 : push(st, a, true, false); }
 
+/* Is x an integer result whose form would be computed in a's wider dtype, so that it would not wrap
+ * where NumPy's does? Then its value is what a is made of. */
+static bool wraps(const py_lazy *a, const py_lazy *x) {
+    const int type = x->dtype->type_num;
+    if (x->value || type == a->dtype->type_num || !(PyTypeNum_ISINTEGER(type) || type == NPY_BOOL))
+        return false;
+    while (x->head == PY_VIEW) x = py_lazy_arg(x, 0);
+    return x->head != PY_LEAF && x->head != PY_OPERATOR && x->head != PY_GONE;
+}
+
+/* The form of an operand of a: the value lies above, and clears a form that is known already. */
+static int push_operand(stack *st, const py_lazy *a, py_lazy *x) {
+    if (push_form(st, x) < 0) return -1;
+    return wraps(a, x) ? push(st, x, false, false) : 0;
+}
+
 /* -- vectors as columns */
 
 typedef enum role { NOT_LINEAR, GIVEN, APPLIED, FROM_LEFT, DOT, PLUS, MINUS, TIMES, NEGATIVE } role;
@@ -167,10 +183,10 @@ static int push_for_form(stack *st, py_lazy *a) {
     if (a->value || a->head == PY_LEAF || a->head == PY_OPERATOR) return 0;
     if (a->head == PY_SCALE || a->head == PY_OVER) {
         if (push_values(st, a, 1) < 0) return -1;
-    } else if (a->nargs == 2 && push_form(st, py_lazy_arg(a, 1)) < 0) {
+    } else if (a->nargs == 2 && push_operand(st, a, py_lazy_arg(a, 1)) < 0) {
         return -1;
     }
-    return push_form(st, py_lazy_arg(a, 0));
+    return push_operand(st, a, py_lazy_arg(a, 0));
 }
 
 static int push_for_value(stack *st, py_lazy *a) {
@@ -183,7 +199,7 @@ static int push_for_value(stack *st, py_lazy *a) {
         if (is_product(a)) return push_form(st, a);
         for (int i = 1; i >= 0; i--) {
             py_lazy *x = py_lazy_arg(a, i);
-            if ((x->nd >= 2 ? push_form(st, x) : push_value(st, (PyObject *)x, a->s)) < 0)
+            if ((x->nd >= 2 ? push_operand(st, a, x) : push_value(st, (PyObject *)x, a->s)) < 0)
                 return -1;
         }
         return 0;
