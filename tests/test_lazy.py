@@ -425,6 +425,10 @@ def test_wrong_indices_raise_at_once(key):
         "(a @ a) / 3.0",
         "(a @ a + a) @ (a @ f)",
         "a @ a * 2 @ f",
+        "(a @ a).sum()",
+        "(a @ a).mean(0)",
+        "(a @ a).trace()",
+        "(a @ a + a).sum(1)",
     ],
 )
 def test_integers_wrap_where_numpy_lets_them(rng, dtype, formula):
