@@ -52,6 +52,8 @@ LOP_BUILD(sum_tridiagonal);
 LOP_BUILD(tridiagonal_plus);
 LOP_BUILD(tridisolve);
 LOP_BUILD(bandsolve);
+LOP_BUILD(solve_inferred);
+LOP_BUILD(det_inferred);
 LOP_BUILD(view_triangular);
 LOP_BUILD(unview_triangular);
 LOP_BUILD(triangular_solve);

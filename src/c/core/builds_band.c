@@ -1,6 +1,7 @@
 /* builds_band.c: computed right sides for permutations, diagonals off the middle, bands, triangles
  * and the other small kinds. */
 #include "builds.h"
+#include "infer.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
@@ -158,6 +159,70 @@ LOP_BUILD(bandsolve) {
     st = lop_make2(mk, &lop_op_bandsolve, &how, ab, m->root->child[1], out);
     lop_node_unref(ab);
     return st;
+}
+
+/* -- bands and triangles that are seen from how the matrix is written */
+
+/* The band of `a` in dtype dt, as bandsolve takes it. Owned. */
+static lop_status band_of(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
+                          const lop_node **out) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_rows(a), b.l + b.u + 1}}, .dtype = dt, .core = 2};
+    const lop_attr how = {.i = {b.l, b.u, 0, 0}};
+    const lop_node *probe, *few;
+    lop_status st = lop_make(mk, "bandprobe", NULL, 0, NULL, &like, &probe);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_apply, NULL, a, probe, &few);
+    lop_node_unref(probe);
+    return st == LOP_OK ? wrap(mk, &lop_op_bandform, &how, few, out) : st;
+}
+
+/* Is the factor of that band at most half as large as that of the dense form? */
+static bool is_narrow(lop_band b, int64_t n) { return 2 * b.l + b.u + 1 <= n / 2; }
+
+static lop_attr promised(const lop_node *a, lop_band b) {
+    const bool own = b.l == b.u && lop_infer_hermitian(a);
+    return (lop_attr){.i = {b.l, b.u, own ? LOP_ASSUME_TRIED : LOP_ASSUME_GENERAL, 0}};
+}
+
+LOP_BUILD(solve_inferred) {
+    const lop_node *a = m->root->child[0], *x = m->root->child[1], *in = NULL;
+    const lop_band b = lop_infer_bands(a);
+    const lop_dtype dt = m->root->dtype;
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    lop_status st;
+    if (!lop_is_blas(dt)) return LOP_NOMATCH;
+    if (b.l == 0 && b.u == 0) {
+        st = lop_make1(mk, &lop_op_diagonal, &d, a, &in);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, x, in, out);
+    } else if (is_narrow(b, lop_rows(a))) {
+        const lop_attr how = promised(a, b);
+        st = band_of(mk, a, b, dt, &in);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_bandsolve, &how, in, x, out);
+    } else if (b.l == 0 || b.u == 0) {
+        const lop_attr how = {.i = {b.u == 0, LOP_N, 0, 0}};
+        st = lop_make1(mk, &lop_op_todense, &d, a, &in);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_trisolve, &how, in, x, out);
+    } else {
+        return LOP_NOMATCH;
+    }
+    lop_node_unref(in);
+    return st;
+}
+
+LOP_BUILD(det_inferred) {
+    const lop_node *a = m->root->child[0], *in;
+    const lop_band b = lop_infer_bands(a);
+    const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
+    if (!lop_is_blas(dt)) return LOP_NOMATCH;
+    if (b.l == 0 || b.u == 0) {
+        lop_status st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, a, &in);
+        return st == LOP_OK ? wrap(mk, &lop_op_detvec, NULL, in, out) : st;
+    }
+    if (!is_narrow(b, lop_rows(a))) return LOP_NOMATCH;
+    const lop_attr how = promised(a, b);
+    lop_status st = band_of(mk, a, b, dt, &in);
+    return st == LOP_OK ? wrap(mk, &lop_op_detband, &how, in, out) : st;
 }
 
 /* -- triangular: the transpose is the same array, turned */

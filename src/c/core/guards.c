@@ -179,6 +179,13 @@ lop_truth lop_when_thin(const lop_match *m) {
     const lop_node *p = m->root->child[0];
     return truth(lop_is_square(p) && lop_cols(p->child[0]) < lop_rows(p));
 }
+lop_truth lop_when_composed(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    const lop_op *op = a->op == &lop_op_view ? a->child[0]->op : a->op;
+    return truth(op == &lop_op_sum || op == &lop_op_prod || op == &lop_op_power ||
+                 op == &lop_op_part || op == &lop_op_elementwise || op == &lop_op_laplacian ||
+                 op == &lop_op_difference || op == &lop_op_kronsum);
+}
 lop_truth lop_when_coef_nonzero(const lop_match *m) {
     return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0);
 }

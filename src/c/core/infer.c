@@ -115,3 +115,20 @@ bool lop_infer_hermitian(const lop_node *a) {
 bool lop_infer_semidefinite(const lop_node *a) {
     return known(&(look){LOP_INFER_NODES}, a, true, LOP_INFER_DEPTH);
 }
+
+/* -- bands */
+
+static lop_band bands(look *w, const lop_node *a, int depth) {
+    const int64_t last = lop_rows(a) > 0 ? lop_rows(a) - 1 : 0,
+                  right = lop_cols(a) > 0 ? lop_cols(a) - 1 : 0;
+    lop_band part[LOP_INFER_FACTORS], own = {last, right};
+    if (!a->op->bands || depth == 0 || --w->left < 0 || a->n > LOP_INFER_FACTORS) return own;
+    for (int i = 0; i < a->n; i++)
+        part[i] = a->child[i]->op->cls == LOP_OPERATOR ? bands(w, a->child[i], depth - 1)
+                                                       : (lop_band){0, 0};
+    own = a->op->bands(a, part);
+    return (lop_band){own.l < last ? own.l : last, own.u < right ? own.u : right};
+}
+lop_band lop_infer_bands(const lop_node *a) {
+    return bands(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+}

@@ -3,7 +3,7 @@
 #ifndef LOP_INFER_H
 #define LOP_INFER_H
 
-#include "node.h"
+#include "op.h"
 
 enum { LOP_INFER_DEPTH = 24, LOP_INFER_FACTORS = 24, LOP_INFER_NODES = 1024 };
 
@@ -14,5 +14,7 @@ bool lop_node_alike(const lop_node *a, const lop_node *b, int depth);
 bool lop_infer_hermitian(const lop_node *a);
 /* Hermitian without negative eigenvalues; a solve with it may try Cholesky. */
 bool lop_infer_semidefinite(const lop_node *a);
+/* Outside this band are structural zeros. At most rows - 1 and columns - 1. */
+lop_band lop_infer_bands(const lop_node *a);
 
 #endif

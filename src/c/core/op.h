@@ -51,12 +51,19 @@ enum {
     LOP_ASSUME_POSITIVE,
     LOP_ASSUME_LOWER,
     LOP_ASSUME_UPPER,
-    LOP_ASSUME_ORTHOGONAL
+    LOP_ASSUME_ORTHOGONAL,
+    LOP_ASSUME_TRIED /* of a bandsolve: its own adjoint, so that a Cholesky is worth a try */
 };
 
 typedef struct lop_doc {
     const char *brief, *extended, *cost, *notes, *example;
 } lop_doc;
+
+/* How many diagonals below and above the main one may hold something other than structural zeros;
+ * more than there are means all. */
+typedef struct lop_band {
+    int64_t l, u;
+} lop_band;
 
 /* A random instance for the batteries: a node, and the memory of its leaves by serial. */
 typedef struct lop_rand lop_rand;
@@ -76,6 +83,8 @@ struct lop_op {
     /* Shape, dtype, weak, core from children and attributes (all set before). */
     lop_status (*infer)(lop_node *self, lop_err *err);
     lop_truth (*trait)(const lop_node *self, lop_trait trait);
+    /* Operators: the band, from those of the children that are operators; NULL: all. */
+    lop_band (*bands)(const lop_node *self, const lop_band *child);
 
     /* Arrays and actions: steps that put this value into slot `out`. */
     lop_status (*lower)(lop_emit *e, const lop_node *self, int out);

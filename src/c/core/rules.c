@@ -468,6 +468,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_toeplitz_det, "Durbin's pivots, or those of an elimination; checked"},
     {"scaledet-hankel", LOP_PUSH, "(scaledet@k (hankel ?h ?s))", NULL, NULL, lop_build_hankel_det,
      "det(T J) = det T det J"},
+    {"scaledet-inferred", LOP_PUSH, "(scaledet@k ?a)", NULL, lop_when_composed,
+     lop_build_det_inferred, "diagonal, triangular or banded by how it is written"},
     {"scaledet-triangular", LOP_PUSH, "(scaledet@k ?a)", "(detvec (diagonal@k ?a))",
      lop_when_triangular, NULL, "the product of the diagonal; the other triangle is not read"},
     {"scaledet-positive", LOP_PUSH, "(scaledet@k ?a)", "(detchol (todense@k ?a))",

@@ -114,12 +114,42 @@ static lop_status infer_opaque(lop_node *n, lop_err *err) {
                               : lop_fail(err, LOP_DIM, "an operator has at least two dimensions");
 }
 
+/* -- bands: a child's are at most its rows and columns */
+
+static lop_band bands_sum(const lop_node *n, const lop_band *c) {
+    (void)n;
+    return (lop_band){c[0].l > c[1].l ? c[0].l : c[1].l, c[0].u > c[1].u ? c[0].u : c[1].u};
+}
+static lop_band bands_prod(const lop_node *n, const lop_band *c) {
+    (void)n;
+    return (lop_band){c[0].l + c[1].l, c[0].u + c[1].u};
+}
+static lop_band bands_same(const lop_node *n, const lop_band *c) {
+    (void)n;
+    return c[0];
+}
+static lop_band bands_power(const lop_node *n, const lop_band *c) {
+    lop_band all;
+    if (!lop_mul_ok(c->l, n->attr.i[0], &all.l)) all.l = INT64_MAX;
+    if (!lop_mul_ok(c->u, n->attr.i[0], &all.u)) all.u = INT64_MAX;
+    return all;
+}
+static lop_band bands_view(const lop_node *n, const lop_band *c) {
+    return n->attr.i[0] & LOP_T ? (lop_band){c->u, c->l} : *c;
+}
+/* Of triangles triangular. */
+static lop_band bands_inverse(const lop_node *n, const lop_band *c) {
+    (void)n;
+    return (lop_band){c->l ? INT64_MAX : 0, c->u ? INT64_MAX : 0};
+}
+
 const lop_op lop_op_sum = {
     LOP_NAMED(sum),
     .title = "Sum",
     .cls = LOP_OPERATOR,
     .min = 2,
     .max = 2,
+    .bands = bands_sum,
     .infer = infer_sum,
     .doc = {.brief = "Sum of two operators, as written; ``args`` are the two."}};
 const lop_op lop_op_prod = {
@@ -128,6 +158,7 @@ const lop_op lop_op_prod = {
     .cls = LOP_OPERATOR,
     .min = 2,
     .max = 2,
+    .bands = bands_prod,
     .infer = infer_prod,
     .doc = {.brief = "Product of two operators, as written; ``args`` are the two."}};
 const lop_op lop_op_scaled = {
@@ -137,6 +168,7 @@ const lop_op lop_op_scaled = {
     .min = 1,
     .max = 1,
     .coef = true,
+    .bands = bands_same,
     .infer = infer_scaled,
     .doc = {.brief = "An operator times a number; ``args`` are the operator and the number."}};
 const lop_op lop_op_power = {
@@ -146,18 +178,20 @@ const lop_op lop_op_power = {
     .min = 1,
     .max = 1,
     .ints = 1,
+    .bands = bands_power,
     .infer = infer_power,
     .doc = {
         .brief =
             "Non-negative integer power of a square operator; ``args`` are the operator and p."}};
-const lop_op lop_op_view = {LOP_NAMED(view), .cls = LOP_OPERATOR, .min = 1,
-                            .max = 1,        .ints = 1,           .infer = infer_view};
+const lop_op lop_op_view = {LOP_NAMED(view), .cls = LOP_OPERATOR, .min = 1,           .max = 1,
+                            .ints = 1,       .bands = bands_view, .infer = infer_view};
 const lop_op lop_op_inverse = {
     LOP_NAMED(inverse),
     .title = "Inverse",
     .cls = LOP_OPERATOR,
     .min = 1,
     .max = 1,
+    .bands = bands_inverse,
     .infer = infer_inverse,
     .doc = {.brief = "Inverse of a square operator, computed when applied; singular raises then."}};
 const lop_op lop_op_part = {
@@ -167,6 +201,7 @@ const lop_op lop_op_part = {
     .min = 1,
     .max = 1,
     .ints = 1,
+    .bands = bands_same,
     .infer = infer_part,
     .doc = {.brief = "Real or imaginary part of an operator, lazy; from ``.real`` and ``.imag``."}};
 const lop_op lop_op_opaque = {LOP_NAMED(opaque), .cls = LOP_OPERATOR, .infer = infer_opaque};

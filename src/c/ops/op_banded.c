@@ -151,6 +151,11 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)child;
+    return (lop_band){self->attr.i[0], self->attr.i[1]};
+}
+
 const lop_op lop_op_banded = {
     LOP_NAMED(banded),
     .title = "Banded",
@@ -174,6 +179,7 @@ const lop_op lop_op_banded = {
             .example = ">>> B = pl.Banded((1, 0), [[2., 2., 2.], [1., 1., 0.]])\n>>> "
                        "B.toarray()\narray([[2., 0., 0.],\n       [1., 2., 0.],\n       [0., 1., "
                        "2.]])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,
@@ -336,6 +342,9 @@ static int emit_factor(lop_emit *e, const lop_node *self, const room *r, int ab,
     return lop_emit_derived(e, "gbtrf", run_gbtrf, r->whole, 1, &ab, &shape, 0, work, st);
 }
 
+static bool by_cholesky(const lop_node *self) {
+    return self->attr.i[2] == LOP_ASSUME_POSITIVE || self->attr.i[2] == LOP_ASSUME_TRIED;
+}
 static lop_step *one_step(lop_emit *e, const lop_node *self, const char *name, lop_run how, int out,
                           const int *in, size_t scratch) {
     lop_step *s = lop_emit_step(e, name, how, out, 2, in);
@@ -360,12 +369,13 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     if (!lop_mul_ok(n, k, &count) || !lop_mul_ok(count, 16, &count))
         return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
     size_t x = (size_t)n * (size_t)k * lop_dtype_size(self->dtype);
-    if (self->attr.i[2] == LOP_ASSUME_POSITIVE) {
+    if (by_cholesky(self)) {
         int mask = lop_emit_mask(e, out, &st);
         if (mask < 0) return st;
         lop_step *s = one_step(e, self, "pbsv", run_pbsv, out, in, r.factor + x);
         if (!s) return LOP_NOMEM;
         s->fail = mask;
+        if (self->attr.i[2] == LOP_ASSUME_TRIED) s->flags |= LOP_STEP_QUIET;
         s = one_step(e, self, "gbsv", run_gbsv, out, in, r.whole + x);
         if (!s) return LOP_NOMEM;
         s->when = mask;
@@ -438,7 +448,7 @@ static lop_status run_det_positive(const lop_call *c) {
 static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     const lop_node *ab = self->child[0];
     const lop_attr how = {.i = {self->attr.i[0], self->attr.i[1], ab->dtype, lop_cols(ab)}};
-    const bool positive = self->attr.i[2] == LOP_ASSUME_POSITIVE;
+    const bool positive = by_cholesky(self);
     int in = lop_emit_value(e, ab), mask = -1;
     room r;
     lop_status st = room_of(&self->attr, lop_cols(ab), ab->dtype, &r, lop_emit_err(e));
@@ -450,6 +460,7 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
         if (!s) return LOP_NOMEM;
         s->attr = how;
         s->fail = mask;
+        if (self->attr.i[2] == LOP_ASSUME_TRIED) s->flags |= LOP_STEP_QUIET;
         s->scratch = r.factor;
         s->flops = (double)r.u * (double)(r.u + 1) * (double)lop_cols(ab);
     } else {

@@ -52,6 +52,16 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    lop_band all = {0, 0};
+    for (int i = 0; i < self->n; i++) {
+        if (!lop_is_square(self->child[i])) return (lop_band){INT64_MAX, INT64_MAX};
+        all.l = child[i].l > all.l ? child[i].l : all.l;
+        all.u = child[i].u > all.u ? child[i].u : all.u;
+    }
+    return all;
+}
+
 const lop_op lop_op_blockdiag = {
     LOP_NAMED(blockdiag),
     .title = "BlockDiag",
@@ -72,6 +82,7 @@ const lop_op lop_op_blockdiag = {
                      "is an Inverse.",
             .example = ">>> B = pl.BlockDiag(np.array([[1., 2.], [3., 4.]]), pl.Diag([5.]))\n>>> B "
                        "@ np.ones(3)\narray([3., 7., 5.])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .flops = flops,

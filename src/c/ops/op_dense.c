@@ -121,6 +121,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return lop_rand_dense(r, m, n, dt, out);
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)child;
+    const int64_t a = self->attr.i[0];
+    return (lop_band){a == LOP_ASSUME_UPPER ? 0 : INT64_MAX, a == LOP_ASSUME_LOWER ? 0 : INT64_MAX};
+}
+
 const lop_op lop_op_dense = {
     LOP_NAMED(dense),
     .title = "Dense",
@@ -142,6 +148,7 @@ const lop_op lop_op_dense = {
          .notes = "BLAS gemm and gemv; own loops for small sizes and for integers.",
          .example =
              ">>> pl.Dense(np.array([[1., 2.], [3., 4.]])) @ np.array([1., 1.])\narray([3., 7.])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,

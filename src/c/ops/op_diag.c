@@ -100,6 +100,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)self;
+    (void)child;
+    return (lop_band){0, 0};
+}
+
 const lop_op lop_op_diag = {
     LOP_NAMED(diag),
     .title = "Diag",
@@ -122,6 +128,7 @@ const lop_op lop_op_diag = {
             .notes = "Applied to an array, a product of diagonals multiplies right to left.",
             .example = ">>> D = pl.Diag(np.array([1., 2., 3.]))\n>>> type(D @ D).__name__, (D @ "
                        "D).diagonal()\n('Diag', array([1., 4., 9.]))"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,

@@ -174,6 +174,15 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return lop_node_make(r->ctx, &lop_op_difference, &a, 0, NULL, &like, out, r->err);
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)child;
+    if (self->attr.i[3] == PERIODIC) return (lop_band){INT64_MAX, INT64_MAX};
+    weights s;
+    weights_of(&self->attr, &s);
+    const int64_t last = s.first + s.count - 1;
+    return (lop_band){s.first < 0 ? -s.first : 0, last > 0 ? last : 0};
+}
+
 const lop_op lop_op_difference = {
     LOP_NAMED(difference),
     .title = "FiniteDifference",
@@ -199,6 +208,7 @@ const lop_op lop_op_difference = {
             .example = ">>> pl.FiniteDifference(4) @ np.array([1., 4., 9., 16.])\narray([3., 5., "
                        "7.])\n>>> pl.FiniteDifference(4, 2, 'central', 'zero') @ np.array([1., "
                        "4., 9., 16.])\narray([  2.,   2.,   2., -23.])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,

@@ -41,6 +41,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)self;
+    return (lop_band){child[0].l < child[1].l ? child[0].l : child[1].l,
+                      child[0].u < child[1].u ? child[0].u : child[1].u};
+}
+
 const lop_op lop_op_elementwise = {
     LOP_NAMED(elementwise),
     .title = "HadamardProduct",
@@ -60,6 +66,7 @@ const lop_op lop_op_elementwise = {
                 "form, computed when needed, and 2 m n k flops.",
             .example = ">>> H = pl.HadamardProduct(pl.Toeplitz([1., 2.]), np.full((2, 2), 3.))\n"
                        ">>> H.toarray()\narray([[3., 6.],\n       [6., 3.]])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .flops = flops,

@@ -46,6 +46,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return lop_node_make(r->ctx, &lop_op_identity, NULL, 0, NULL, &like, out, r->err);
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)self;
+    (void)child;
+    return (lop_band){0, 0};
+}
+
 const lop_op lop_op_identity = {
     LOP_NAMED(identity),
     .title = "Identity",
@@ -58,6 +64,7 @@ const lop_op lop_op_identity = {
             .notes =
                 "Disappears from products; in sums with structured operators it stays what it is.",
             .example = ">>> pl.Identity(3) @ np.arange(3.)\narray([0., 1., 2.])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,

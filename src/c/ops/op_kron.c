@@ -127,6 +127,20 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* A band of square blocks, the last of which reach as far as their own. */
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    lop_band all = child[0];
+    int64_t below, above;
+    for (int i = 1; i < self->n; i++) {
+        const int64_t q = lop_rows(self->child[i]);
+        if (!lop_is_square(self->child[i]) || !lop_mul_ok(all.l, q, &below) ||
+            !lop_mul_ok(all.u, q, &above))
+            return (lop_band){INT64_MAX, INT64_MAX};
+        all = (lop_band){below + child[i].l, above + child[i].u};
+    }
+    return all;
+}
+
 const lop_op lop_op_kron = {
     LOP_NAMED(kron),
     .title = "Kron",
@@ -146,6 +160,7 @@ const lop_op lop_op_kron = {
                      "positive definite factors, are solved by the factors' eigenvectors.",
             .example = ">>> K = pl.Kron(np.eye(2), np.array([[1., 2.], [3., 4.]]))\n>>> K @ "
                        "np.ones(4)\narray([3., 7., 3., 7.])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,

@@ -48,6 +48,20 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* That of the first operand with the most behind it; those behind lie within. */
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    lop_band all = {0, 0};
+    int64_t right = 1, below, above;
+    for (int i = self->n - 1; i >= 0; i--) {
+        if (!lop_mul_ok(child[i].l, right, &below) || !lop_mul_ok(child[i].u, right, &above))
+            return (lop_band){INT64_MAX, INT64_MAX};
+        all.l = below > all.l ? below : all.l;
+        all.u = above > all.u ? above : all.u;
+        right *= lop_rows(self->child[i]); /* fits: the size is their product */
+    }
+    return all;
+}
+
 const lop_op lop_op_kronsum = {
     LOP_NAMED(kronsum),
     .title = "KronSum",
@@ -68,6 +82,7 @@ const lop_op lop_op_kronsum = {
                      "form.",
             .example = ">>> K = pl.KronSum(np.array([[1., 2.], [3., 4.]]), pl.Diag([10., 20.]))\n"
                        ">>> K @ np.ones(4)\narray([13., 23., 17., 27.])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .flops = flops,

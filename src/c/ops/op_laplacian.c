@@ -166,6 +166,14 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)child;
+    const lop_attr a = axis_of(self, 0);
+    int64_t wide = a.i[1] > 1 ? a.i[2] : 1;
+    if (self->attr.i[0] == 2 && a.i[1] > 2) wide *= a.i[1] - 1; /* the ends meet */
+    return (lop_band){wide, wide};
+}
+
 const lop_op lop_op_laplacian = {
     LOP_NAMED(laplacian),
     .title = "Laplacian",
@@ -189,6 +197,7 @@ const lop_op lop_op_laplacian = {
                      "of floats. Of an axis of one point only 'dirichlet' leaves anything, -2.",
             .example = ">>> pl.Laplacian((2, 3)) @ np.array([1., 0., 0., 0., 0., 0.])\narray([-2., "
                        " 1.,  0.,  1.,  0.,  0.])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,

@@ -125,12 +125,19 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)child;
+    const int64_t k = self->attr.i[0];
+    return (lop_band){k < 0 ? -k : 0, k > 0 ? k : 0};
+}
+
 const lop_op lop_op_offdiag = {LOP_NAMED(offdiag),
                                .cls = LOP_OPERATOR,
                                .min = 1,
                                .max = 1,
                                .ints = 3,
                                .param = {{"d", LOP_P_ARRAY, 1, NULL, "The diagonal."}},
+                               .bands = bands,
                                .infer = infer,
                                .trait = trait,
                                .apply = apply,

@@ -175,6 +175,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)child;
+    const bool lower = self->attr.i[0] != 0;
+    return (lop_band){lower ? INT64_MAX : 0, lower ? 0 : INT64_MAX};
+}
+
 const lop_op lop_op_triangular = {
     LOP_NAMED(triangular),
     .title = "Triangular",
@@ -194,6 +200,7 @@ const lop_op lop_op_triangular = {
             .example = ">>> L = pl.Triangular(np.array([[2., np.nan], [1., 4.]]))\n>>> L @ "
                        "np.array([1., 1.]), pl.inv(L) @ np.array([2., 5.])\n(array([2., 5.]), "
                        "array([1., 1.]))"},
+    .bands = bands,
     .infer = infer,
     .apply = apply,
     .dense = dense,

@@ -147,6 +147,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)self;
+    (void)child;
+    return (lop_band){1, 1};
+}
+
 const lop_op lop_op_tridiagonal = {
     LOP_NAMED(tridiagonal),
     .title = "Tridiagonal",
@@ -172,6 +178,7 @@ const lop_op lop_op_tridiagonal = {
             .example = ">>> T = pl.Tridiagonal(np.ones(2), np.full(3, 2.0), np.ones(2))\n>>> T @ "
                        "np.ones(3), pl.inv(T) @ np.array([3., 4., 3.])\n(array([3., 4., 3.]), "
                        "array([1., 1., 1.]))"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,

@@ -53,6 +53,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return lop_node_make(r->ctx, &lop_op_zeros, NULL, 0, NULL, &like, out, r->err);
 }
 
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)self;
+    (void)child;
+    return (lop_band){0, 0};
+}
+
 const lop_op lop_op_zeros = {
     LOP_NAMED(zeros),
     .title = "Zeros",
@@ -65,6 +71,7 @@ const lop_op lop_op_zeros = {
             .cost = "Build, storage: O(1); a product writes m k zeros.",
             .notes = "A structural zero: it wins over NaN and inf in what it multiplies.",
             .example = ">>> pl.Zeros((2, 3)) @ np.ones(3)\narray([0., 0.])"},
+    .bands = bands,
     .infer = infer,
     .trait = trait,
     .apply = apply,
