@@ -68,6 +68,7 @@ BLAS_FILES = (
     "kernels/k_blas.c",
     "kernels/k_band_lapack.c",
     "kernels/k_eigen.c",
+    "kernels/k_ldl.c",
     "kernels/k_qr.c",
 )
 BLAS_HEADER = re.compile(r"(cblas|lapacke?|f77blas|openblas_config)\w*\.h$")

@@ -111,3 +111,15 @@ static const tv *in_a_row(ip *p, const lop_node *node) {
     }
     return y;
 }
+
+/* The upper triangle, mirrored (attr.i[0]: conjugated). */
+static void do_mirror(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++) {
+            val v = i <= j ? a.v[i * y.n + j] : a.v[j * y.n + i];
+            if (i > j && node->attr.i[0]) v.im = -v.im;
+            y.v[i * y.n + j] = v;
+        }
+}

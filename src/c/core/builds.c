@@ -231,6 +231,32 @@ LOP_BUILD(cholsolve_tried) {
     return by_factor(m, mk, &lop_op_cholsolve, &tried, out);
 }
 LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lusolve, NULL, out); }
+/* What a Dense is declared to be; in a dtype that is complex a real one stays symmetric. */
+static lop_attr own_adjoint(const lop_node *a) {
+    return (lop_attr){
+        .i = {a->attr.i[0] == LOP_ASSUME_HERMITIAN && lop_is_complex(a->dtype), 0, 0, 0}};
+}
+LOP_BUILD(ldlsolve) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}},
+                   how = own_adjoint(HOLE(m, 'a'));
+    const lop_node *dense;
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_ldlsolve, &how, dense, HOLE(m, 'x'), out);
+    lop_node_unref(dense);
+    return st;
+}
+LOP_BUILD(det_ldl) {
+    const lop_attr how = own_adjoint(HOLE(m, 'a'));
+    const lop_node *dense;
+    lop_status st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), HOLE(m, 'a'), &dense);
+    if (st != LOP_OK) return st;
+    return wrap(mk, &lop_op_detldl, &how, dense, out);
+}
+LOP_BUILD(lusolve_view) {
+    if (HOLE(m, 'x')->op == &lop_op_eye) return LOP_NOMATCH;
+    return by_factor(m, mk, &lop_op_lusolve, &ATTR(m, 'm'), out);
+}
 
 /* attr.i[0]: lower or not, attr.i[1]: mode; the triangle is read where it lies. */
 LOP_BUILD(trisolve) {

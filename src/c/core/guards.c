@@ -179,6 +179,11 @@ lop_truth lop_when_thin(const lop_match *m) {
     const lop_node *p = m->root->child[0];
     return truth(lop_is_square(p) && lop_cols(p->child[0]) < lop_rows(p));
 }
+lop_truth lop_when_indefinite(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a');
+    return truth(a->op == &lop_op_dense && lop_is_blas(m->root->dtype) &&
+                 (a->attr.i[0] == LOP_ASSUME_SYMMETRIC || a->attr.i[0] == LOP_ASSUME_HERMITIAN));
+}
 lop_truth lop_when_composed(const lop_match *m) {
     const lop_node *a = m->root->child[0];
     const lop_op *op = a->op == &lop_op_view ? a->child[0]->op : a->op;

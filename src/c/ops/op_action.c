@@ -160,17 +160,28 @@ static lop_status run_potrf(const lop_call *c) {
     return st == LOP_SINGULAR ? run_getrf(c) : st;
 }
 
-/* y <- factor^-1 b through a column-major copy in scratch. */
+/* y <- factor^-1 b through a column-major copy in scratch; attr.i[0]: of LU's, the mode in which
+ * its matrix is seen: conj(A)^-1 b = conj(A^-1 conj b). */
 static lop_status solve_by(const lop_call *c, bool cholesky) {
+    static const char trans[4] = {'N', 'T', 'N', 'C'};
     const lop_mat *y = c->a[0], *b = c->a[2];
+    const int64_t mode = cholesky ? LOP_N : c->step->attr.i[0];
     lop_mat f = lop_factor_at(c->a[1]->p, y->m, y->dt),
             x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
     if (cholesky && lop_factor_pivots(&f)[y->m]) return LOP_SINGULAR;
     int64_t zero = cholesky ? -1 : lopk_diag_has_zero(&f);
     if (zero >= 0) return lop_factor_singular(c->err, zero + 1, y->m);
-    lopk_copy(&x, b);
-    lop_status st = cholesky ? lopk_potrs(&f, &x) : lopk_getrs(&f, lop_factor_pivots(&f), 'N', &x);
-    if (st == LOP_OK) lopk_copy(y, &x);
+    if (mode == LOP_C)
+        lopk_conj(&x, b);
+    else
+        lopk_copy(&x, b);
+    lop_status st =
+        cholesky ? lopk_potrs(&f, &x) : lopk_getrs(&f, lop_factor_pivots(&f), trans[mode], &x);
+    if (st != LOP_OK) return st;
+    if (mode == LOP_C)
+        lopk_conj(y, &x);
+    else
+        lopk_copy(y, &x);
     return st;
 }
 static lop_status run_potrs(const lop_call *c) { return solve_by(c, true); }
@@ -225,12 +236,16 @@ static lop_status emit_operands(lop_emit *e, const lop_node *self, bool cholesky
     return in[0] < 0 ? st : LOP_OK;
 }
 
+/* attr.i[0]: the mode in which the matrix is seen. */
 static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
     lop_status st = emit_casts(e, self, in);
     if (st == LOP_OK) st = emit_operands(e, self, false, in);
     if (st != LOP_OK) return st;
-    return emit_back(e, self, false, in, out) ? LOP_OK : LOP_NOMEM;
+    lop_step *s = emit_back(e, self, false, in, out);
+    if (!s) return LOP_NOMEM;
+    s->attr.i[0] = self->attr.i[0];
+    return LOP_OK;
 }
 
 /* Each batch element for itself: by Cholesky, or where that failed by LU. attr.i[0]: only tried, so
@@ -296,5 +311,5 @@ const lop_op lop_op_trisolve = {
     const lop_op lop_op_##head = {                                                                 \
         LOP_NAMED(head),         .cls = LOP_ARRAY,     .min = 2, .max = 2, .ints = count,          \
         .infer = infer_factored, .lower = lower_##head}
-FACTORED(lusolve, 0);
+FACTORED(lusolve, 1);
 FACTORED(cholsolve, 1);
