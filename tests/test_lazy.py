@@ -447,3 +447,27 @@ def test_other_byte_orders_come_out_native(rng, dtype):
     for got, want in ((L @ L, a @ a), (L + L, a + a), ((L @ L).T, (a @ a).T), (L @ L[0], a @ a[0])):
         assert got.dtype == got.toarray().dtype == want.dtype
         np.testing.assert_array_equal(got, want)
+
+
+def test_one_array_wrapped_twice_is_one_operand():
+    a = np.random.default_rng(0).standard_normal((30, 5))
+    gram = pl.lazy(a).T @ pl.lazy(a)
+    assert [s["name"] for s in pl.explain(gram).steps] == ["syrk"]
+    assert pl.Dense(a) is not pl.Dense(a)
+    both = pl.Dense(a) - pl.Dense(a)
+    assert not both.toarray().any()
+    a[:] += 1  # still read when it is needed
+    np.testing.assert_allclose(np.asarray(gram), a.T @ a)
+    b = a.copy()
+    assert "syrk" not in [s["name"] for s in pl.explain(pl.lazy(a).T @ pl.lazy(b)).steps]
+
+
+def test_an_array_that_changed_its_shape_is_another_operand():
+    a = np.arange(12.0).reshape(3, 4)
+    first = pl.Dense(a)
+    a.shape = (4, 3)
+    second = pl.Dense(a)
+    assert second.shape == (4, 3)
+    np.testing.assert_array_equal(second @ np.ones(3), a.sum(1))
+    with pytest.raises(ValueError, match="shape"):
+        first @ np.ones(4)

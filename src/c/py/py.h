@@ -15,7 +15,7 @@
 #include "core/plans.h"
 #include "core/text.h"
 
-enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24 };
+enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 64 };
 enum py_option { PY_FFT, PY_PROVENANCE, PY_OFF, PY_COSTS, PY_RECORD, PY_OPTIONS };
 
 /* One block a module, counted: the module and each operator hold it, so that operators alive at the
@@ -54,6 +54,10 @@ typedef struct py_state {
     PyObject *record;   /* list: what is computed is written down there; NULL: it is not */
     int64_t locals;     /* contexts with options of their own; 0: `options` holds for all */
     int64_t nogil_work; /* bytes and flops from which the GIL is released */
+    struct {
+        PyObject *weak;       /* to an array that a Dense was made of lately */
+        const lop_node *leaf; /* its leaf: another Dense of it is the same operand */
+    } matrix[PY_MATRICES];    /* by its address */
 } py_state;
 
 /* A plan made for one action and one right-hand side's shape. */

@@ -360,6 +360,11 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->costs);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_CLEAR(s->type[i]);
     for (int i = 0; i < 4; i++) Py_CLEAR(s->view[i]);
+    for (int i = 0; i < PY_MATRICES; i++) {
+        lop_node_unref(s->matrix[i].leaf);
+        s->matrix[i].leaf = NULL;
+        Py_CLEAR(s->matrix[i].weak);
+    }
     return 0;
 }
 
