@@ -509,3 +509,33 @@ def test_indices_are_checked_again_on_each_call():
     key[0][1][0] = 99
     with pytest.raises(IndexError, match="99"):
         part @ np.ones(3)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i4", "f2"])
+def test_elements_of_sums_are_read_where_they_lie(dtype):
+    rng = np.random.default_rng(0)
+    a, b, c = (np.asarray(rng.integers(-99, 99, (5, 7)) / 8).astype(dtype) for _ in range(3))
+    b = np.asfortranarray(b)
+    A = pl.Dense(a) + (pl.Dense(b) + pl.Dense(c[:, ::-1]))
+    dense = a + (b + c[:, ::-1])
+    for i, j in [(0, 0), (4, 6), (-1, -7), (np.int64(2), 3)]:
+        got = A[i, j]
+        assert type(got) is type(dense[i, j]) and got == dense[i, j]
+        assert np.asarray((pl.lazy(a) + (pl.lazy(b) + pl.lazy(c[:, ::-1])))[i, j]) == dense[i, j]
+    a[0, 0] += 1  # read at each call
+    assert A[0, 0] == dense[0, 0] + 1
+    for key in [(5, 0), (0, -8), (2**70, 0)]:
+        with pytest.raises(IndexError):
+            A[key]
+    with pl.explaining() as told:
+        A[1, 1]
+    assert dtype == "f2" or told.steps
+
+
+def test_elements_of_a_sum_whose_array_changed_shape_raise():
+    a = np.ones((3, 4))
+    A = pl.Dense(a) + pl.Dense(np.ones((3, 4)))
+    assert A[2, 3] == 2
+    a.shape = (4, 3)
+    with pytest.raises(ValueError, match="shape"):
+        A[2, 3]

@@ -18,7 +18,6 @@ from . import (
     _callables,
     _core,
     _forms,
-    _indexing,
     _look,
     _numpy,
     _pickle,
@@ -197,9 +196,6 @@ class LinearOperator(_core.Operator):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return _pickle.reduce(self, protocol)
-
-    def __getitem__(self, key: Any) -> Any:
-        return _indexing.getitem(self, key)
 
     def __len__(self) -> int:
         return self.shape[0]

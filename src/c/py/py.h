@@ -118,6 +118,9 @@ PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject 
                    const char *action);
 
 /* py_op.c */
+/* op[i, j] for a key of two ints inside, an array of no dimensions: new; NotImplemented for all
+ * others. */
+PyObject *py_entry(py_op *self, PyObject *key);
 static inline bool py_is_op(const py_state *s, PyObject *o) {
     return PyObject_TypeCheck(o, s->base);
 }
@@ -192,6 +195,8 @@ void py_cache_clear(py_state *s, py_op *self);
  * way. */
 PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
                    PyObject *out);
+PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
+/* The same, of no dimensions a number. */
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
@@ -222,6 +227,9 @@ PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bo
  * an exception: take the general way; NULL with one: it failed. */
 bool py_is_direct(const lop_plan *plan);
 PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x);
+/* Element (i, j), inside, of a sum of plain matrices: an array of no dimensions, new; NULL without
+ * an exception: the general way is due. */
+PyObject *py_direct_entry(py_op *self, int64_t i, int64_t j);
 /* py_arith.c: likewise of a callable or a user's subclass, by its own _matvec. */
 PyObject *py_call_matvec(py_state *s, py_op *self, PyArrayObject *x);
 

@@ -6,6 +6,8 @@
  * the general way. */
 #include "py.h"
 
+#include <complex.h>
+
 bool py_is_direct(const lop_plan *p) {
     if (p->nstep != 1 || p->batched || p->nderive || p->workspace || p->scratch || p->dense)
         return false;
@@ -69,4 +71,46 @@ PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x) {
     if (st == LOP_OK) return made;
     Py_DECREF(made);
     return py_raise(s, st, &err, (PyObject *)self, "apply");
+}
+
+/* -- one element of a sum of plain matrices, read where it lies */
+
+static double _Complex in_dtype(lop_dtype dt, double _Complex v) {
+    const bool narrow = dt == LOP_f32 || dt == LOP_c64;
+    return narrow ? CMPLX((float)creal(v), (float)cimag(v)) : v;
+}
+
+/* False: not of matrices of dtype dt alone, or too deep. */
+static bool entry_of(const py_op *o, lop_dtype dt, int64_t i, int64_t j, int depth,
+                     double _Complex *v) {
+    const lop_node *n = o->node;
+    if (!n || n->dtype != dt || n->weak || n->shape.ndim != 2 || depth == 0) return false;
+    if (n->op == &lop_op_sum && o->a && o->b && py_is_op(o->s, o->a) && py_is_op(o->s, o->b)) {
+        double _Complex w;
+        if (!entry_of((py_op *)o->a, dt, i, j, depth - 1, v) ||
+            !entry_of((py_op *)o->b, dt, i, j, depth - 1, &w))
+            return false;
+        *v = in_dtype(dt, *v + w);
+        return true;
+    }
+    if (n->op != &lop_op_dense || n->attr.i[0] || !o->arrays || PyTuple_GET_SIZE(o->arrays) != 1)
+        return false;
+    PyArrayObject *a = (PyArrayObject *)PyTuple_GET_ITEM(o->arrays, 0);
+    if (py_dtype(a) != dt || !PyArray_ISBEHAVED_RO(a) || PyArray_NDIM(a) != 2 ||
+        PyArray_DIM(a, 0) != n->shape.dim[0] || PyArray_DIM(a, 1) != n->shape.dim[1])
+        return false;
+    *v = lop_get(dt, PyArray_GETPTR2(a, i, j), 0);
+    return true;
+}
+
+PyObject *py_direct_entry(py_op *self, int64_t i, int64_t j) {
+    enum { DEEP = 4 };
+    const lop_dtype dt = self->node->dtype;
+    double _Complex v;
+    if (!lop_is_blas(dt) || self->s->record || self->s->generation ||
+        !entry_of(self, dt, i, j, DEEP, &v))
+        return NULL;
+    PyObject *made = PyArray_SimpleNew(0, NULL, py_typenum(dt));
+    if (made) lop_set(dt, PyArray_DATA((PyArrayObject *)made), 0, v);
+    return made;
 }

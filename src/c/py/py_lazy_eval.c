@@ -428,13 +428,24 @@ static PyObject *dense_value(const py_lazy *a) {
     return r;
 }
 
+/* An index, into the argument's value where it is at hand. */
+static PyObject *index_value(py_lazy *a) {
+    const py_lazy *x = py_lazy_arg(a, 0);
+    PyObject *array = x->value ? x->value : x->head == PY_LEAF ? x->a : NULL;
+    PyObject *key = a->more ? a->more : Py_None;
+    if (array) return PyObject_GetItem(array, key);
+    PyObject *r = x->form ? py_entry((py_op *)x->form, key) : Py_NewRef(Py_NotImplemented);
+    if (r == Py_NotImplemented) Py_SETREF(r, hook_of(a, "lazy_indexed"));
+    return r;
+}
+
 static PyObject *make_value(py_lazy *a) {
     if (py_lazy_is_deep(a)) return column_value(a);
     switch ((py_head)a->head) {
     case PY_GONE: return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
     case PY_LEAF: return PyArray_NewCopy((PyArrayObject *)a->a, NPY_CORDER);
     case PY_MATMUL: return is_product(a) ? dense_value(a) : vector_product(a);
-    case PY_INDEX: return hook_of(a, "lazy_indexed");
+    case PY_INDEX: return index_value(a);
     case PY_OF_FORM:
     case PY_CALL: return call_value(a);
     case PY_SCALE:

@@ -461,6 +461,34 @@ static PyObject *op_element(PyObject *self, PyObject *args) {
     return py_value(py_state_of(self), (py_op *)self, ACT_ELEMENT, i, j, NULL);
 }
 
+PyObject *py_entry(py_op *self, PyObject *key) {
+    const lop_node *node = self->node;
+    int64_t at[2];
+    if (!node || node->opaque || node->shape.ndim != 2 || !PyTuple_CheckExact(key) ||
+        PyTuple_GET_SIZE(key) != 2)
+        Py_RETURN_NOTIMPLEMENTED;
+    for (int i = 0; i < 2; i++) {
+        PyObject *k = PyTuple_GET_ITEM(key, i);
+        int beyond = 0;
+        if (!PyLong_CheckExact(k)) Py_RETURN_NOTIMPLEMENTED;
+        at[i] = PyLong_AsLongLongAndOverflow(k, &beyond);
+        if (at[i] < 0) at[i] += node->shape.dim[i];
+        if (beyond || at[i] < 0 || at[i] >= node->shape.dim[i]) Py_RETURN_NOTIMPLEMENTED;
+    }
+    py_config_here(self->s);
+    PyObject *r = py_direct_entry(self, at[0], at[1]);
+    if (r || PyErr_Occurred()) return r;
+    return py_value_array(self->s, self, ACT_ELEMENT, at[0], at[1], NULL);
+}
+
+static PyObject *op_subscript(PyObject *self, PyObject *key) {
+    PyObject *r = py_entry((py_op *)self, key), *all[2] = {self, key};
+    if (!r) return NULL;
+    if (r != Py_NotImplemented) return PyArray_Return((PyArrayObject *)r);
+    Py_DECREF(r);
+    return py_call_hook(py_state_of(self), "getitem", all, 2);
+}
+
 /* _scaledet(): (mantissa, exponent of 2) of the determinant, or NotImplemented. */
 static PyObject *op_scaledet(PyObject *self, PyObject *unused) {
     (void)unused;
@@ -554,6 +582,7 @@ PyType_Slot py_base_slots[] = {{Py_tp_new, op_new},
                                {Py_tp_getset, op_getset},
                                {Py_tp_methods, op_methods},
                                {Py_tp_members, op_members},
+                               {Py_mp_subscript, op_subscript},
                                {Py_nb_matrix_multiply, py_matmul},
                                {Py_nb_add, py_add},
                                {Py_nb_subtract, py_subtract},

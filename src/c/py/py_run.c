@@ -250,7 +250,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
     return made ? deliver(made, out) : NULL;
 }
 
-PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out) {
+PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out) {
     py_plan want = {.act = act, .i = i, .j = j};
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
@@ -269,7 +269,11 @@ PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyOb
         if (execute(&r, -1, NULL, &obuf) < 0) Py_CLEAR(made);
     }
     run_close(&r);
-    if (!made) return NULL;
-    if (!out && PyArray_NDIM(made) == 0) return PyArray_Return(made);
-    return deliver(made, out);
+    return made ? deliver(made, out) : NULL;
+}
+PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out) {
+    PyObject *made = py_value_array(s, self, act, i, j, out);
+    const bool number =
+        made && !out && made != Py_NotImplemented && PyArray_NDIM((PyArrayObject *)made) == 0;
+    return number ? PyArray_Return((PyArrayObject *)made) : made;
 }
