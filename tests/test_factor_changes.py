@@ -141,3 +141,24 @@ def test_toeplitz_without_an_exact_embedding():
     r = _roots.root(pl.Toeplitz(c))
     assert type(r) is pl.Triangular
     np.testing.assert_allclose((r @ r.T).toarray(), scipy.linalg.toeplitz(c), atol=1e-14)
+
+
+def test_jitter_is_added_where_it_is_needed_and_told():
+    x = np.random.default_rng(0).standard_normal((6, 3))
+    a = x @ x.T - 1e-9 * np.eye(6)  # of rank three, and less
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.cholesky(a)
+    with pytest.warns(pl.FallbackWarning, match=r"was added to the diagonal"):
+        L = pl.cholesky(a, jitter=1e-8)
+    assert 0 < np.max(np.abs((L @ L.T).toarray() - a)) < 1e-5
+    K = pl.Kron(pl.Diag([1.0, 2.0]), x[:3] @ x[:3].T)
+    with warnings.catch_warnings():  # not where it is not needed
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(
+            pl.cholesky(K, jitter=1e-8).toarray(), pl.cholesky(K).toarray()
+        )
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.cholesky(-np.eye(3), jitter=1e-6)
+    for bad in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="jitter"):
+            pl.cholesky(np.eye(2), jitter=bad)

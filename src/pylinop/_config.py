@@ -26,6 +26,7 @@ class _Options(TypedDict, total=False):
     threads: int | None
     disable_rules: Iterable[str]
     costs: str | os.PathLike[str] | None
+    check: Literal["none", "cheap", "full"]
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -37,7 +38,9 @@ _DEFAULTS: dict[str, Any] = {
     "threads": None,
     "disable_rules": (),
     "costs": None,
+    "check": "cheap",
 }
+_CHECKS = ("cheap", "none", "full")  # by number in the core
 _DOC = {
     "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
     "provenance": "operators remember the line that built them (about 35 ns each)",
@@ -47,13 +50,14 @@ _DOC = {
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
+    "check": "what is tested of declared properties: none, cheap (next to no cost), full",
 }
 # What one context cannot have for itself, and why.
 _PROCESS_ONLY = {
     "cache_limit": "the store of derived values is one for all threads",
     "threads": "OpenBLAS has one pool of threads for the process",
 }
-_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record"}
+_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record", "_check"}
 _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
@@ -109,6 +113,8 @@ def _in_core(options: dict[str, Any]) -> dict[str, Any]:
         made["_off"] = _off(options["disable_rules"])
     if "costs" in options:
         made["_costs"] = options["costs"] and _numbered("_costs", options["costs"].packed)
+    if "check" in options:
+        made["_check"] = _CHECKS.index(options["check"])
     return made
 
 
@@ -133,6 +139,7 @@ def _tell_core(threads: int | None = None) -> None:
         _process["provenance"],
         _process["cache_limit"],
         threads or 0,
+        _CHECKS.index(_process["check"]),
         _process_in_core["_off"],
         _process_in_core["_costs"],
     )
@@ -178,6 +185,10 @@ def _checked(name: str, value: Any) -> Any:
         from . import _costs
 
         return _costs.table(value)
+    if name == "check":
+        if value not in _CHECKS:
+            raise ValueError(f"check must be one of 'none', 'cheap', 'full', got {value!r}")
+        return value
     if name in ("fft", "provenance"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
@@ -226,6 +237,13 @@ class config:
     costs : path
         A file that ``pl.calibrate()`` wrote: plans are priced by it. None: the shipped table, the
         same everywhere. A file of another version is a ValueError.
+    check : {"none", "cheap", "full"}
+        What is tested of properties that were declared by ``assume_a``, before a solve or a
+        determinant relies on them. "cheap": a failed Cholesky (a FallbackWarning, and LU), and
+        that an orthogonal matrix keeps lengths (else a ValueError). "full": also that the
+        triangles of a symmetric, Hermitian or positive definite `Dense` agree, the other side of
+        a triangular one is zero, Q^H Q is the identity; else a ValueError that shows an element.
+        "none": only what fails by itself.
 
     Raises
     ------

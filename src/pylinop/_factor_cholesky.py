@@ -6,10 +6,11 @@ whichever triangle was read."""
 
 import functools
 import math
+import warnings
 
 import numpy as np
 
-from . import _core
+from . import _core, _errors
 from ._answers import (
     _T,
     Question,
@@ -387,3 +388,30 @@ def appended(factor, b, c):
     whole[..., n:, :n] = adjoint(side)
     whole[..., n:, n:] = _lapack(c - adjoint(side) @ side)
     return _core.Triangular(whole)
+
+
+def jittered(ask, op, side, jitter):
+    """The factor of op, or with a warning of op plus a multiple of the identity."""
+    if jitter is not None and not 0 < jitter < math.inf:
+        raise ValueError(f"jitter must be a positive number or None, got {jitter!r}")
+    try:
+        return ask(op, side)
+    except np.linalg.LinAlgError:
+        mean = float(np.mean(np.abs(op.diagonal()))) if jitter is not None else 0.0
+        if not 0 < mean < math.inf:
+            raise
+    for share in (jitter, 10 * jitter, 100 * jitter):
+        added = op.dtype.type(share * mean) if op.dtype.kind in "fc" else share * mean
+        try:
+            factor = ask(op + added * _core.Identity(op.shape[-1]), side)
+        except np.linalg.LinAlgError as error:
+            last = error
+            continue
+        warnings.warn(
+            f"not positive definite: {share * mean:.3g}, {share:g} of the mean of the diagonal, "
+            "was added to the diagonal",
+            _errors.FallbackWarning,
+            stacklevel=4,
+        )
+        return factor
+    raise last

@@ -1,6 +1,7 @@
 """Matrix factorisations and what is made of them: the functions; their tables of kinds are in
 _factor_cholesky, _factor_qr, _factor_lu, _factor_svd and _roots."""
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -57,7 +58,9 @@ def _precise(op, dtype):
     return op.astype(np.result_type(op.dtype, real_of(dtype)))
 
 
-def cholesky(A: "_OperatorLike", /, *, upper: bool = False) -> "LinearOperator":
+def cholesky(
+    A: "_OperatorLike", /, *, upper: bool = False, jitter: float | None = None
+) -> "LinearOperator":
     """The Cholesky factor of a Hermitian positive definite operator, an operator.
 
     Parameters
@@ -66,6 +69,9 @@ def cholesky(A: "_OperatorLike", /, *, upper: bool = False) -> "LinearOperator":
         Promised to be Hermitian: one triangle of it is read, the one that is asked for.
     upper : bool, optional
         The upper factor U with A = U^H U; else the lower one with A = L L^H.
+    jitter : float, optional
+        Where A is not positive definite, add this much of the mean of its diagonal to the diagonal
+        and try again, then ten and a hundred times as much. None: that is an error.
 
     Returns
     -------
@@ -78,6 +84,11 @@ def cholesky(A: "_OperatorLike", /, *, upper: bool = False) -> "LinearOperator":
     LinAlgError
         Not square, or not positive definite (the element of a batch is named); complex and
         symmetric instead of Hermitian.
+
+    Warns
+    -----
+    FallbackWarning
+        Jitter was needed; it says how much was added.
 
     Notes
     -----
@@ -97,7 +108,8 @@ def cholesky(A: "_OperatorLike", /, *, upper: bool = False) -> "LinearOperator":
     """
     op = as_operator(A)
     _square(op)
-    factor = _asked(_factor_cholesky.cholesky, op, "U" if upper else "L")
+    ask = functools.partial(_asked, _factor_cholesky.cholesky)
+    factor = _factor_cholesky.jittered(ask, op, "U" if upper else "L", jitter)
     return _factor_cholesky.upper_of(factor) if upper else factor
 
 

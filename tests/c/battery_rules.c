@@ -478,6 +478,7 @@ int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
     w.ctx.alike = 2; /* few leaves make many blocks too */
     w.ctx.toeplitz = 1;
+    w.ctx.check = LOP_CHECK_FULL;
     for (int i = 0; i < lop_rule_count; i++) {
         const lop_rule *rule = &lop_rule_table[i];
         bool agreed;

@@ -456,6 +456,7 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "solve") || !strcmp(s, "cholsolve")) return solve(p, a, b);
     if (!strcmp(s, "lusolve")) return solve(p, transposed(p, a, (lop_mode)node->attr.i[0]), b);
     if (!strcmp(s, "ldlsolve")) return solve(p, zip(p, node, a, NULL, 2, a->m, a->n, do_mirror), b);
+    if (!strcmp(s, "isometry")) return zip(p, node, a, NULL, 2, a->m, a->n, do_copy);
     if (!strcmp(s, "halfsolve")) return halfsolve(p, node, a, b);
     if (!strcmp(s, "several") || !strcmp(s, "pack")) return in_a_row(p, node);
     if (!strcmp(s, "trisolve")) return trisolve(p, node, a, b);
@@ -481,7 +482,8 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
 
 static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     bool t = (node->attr.i[0] & LOP_T) != 0;
-    if (!strcmp(s, "dense") || !strcmp(s, "todense") || !strcmp(s, "cast"))
+    if (!strcmp(s, "dense") || !strcmp(s, "todense") || !strcmp(s, "cast") ||
+        !strcmp(s, "promised"))
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
     if (!strcmp(s, "scale") || !strcmp(s, "scaled"))
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);

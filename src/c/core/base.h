@@ -76,11 +76,14 @@ typedef struct lop_hooks {
     void *user;
 } lop_hooks;
 
+enum { LOP_CHECK_CHEAP, LOP_CHECK_NONE, LOP_CHECK_FULL };
+
 typedef struct lop_ctx {
     lop_hooks hooks;
     _Atomic int64_t live;          /* blocks alive: tests require 0 at the end */
     uint64_t next_serial;          /* leaf serials, never used again; under the GIL */
     const struct lop_costs *costs; /* borrowed: prices; NULL: the shipped ones (costs.h) */
+    int check;                     /* of declared properties: LOP_CHECK_* */
     int toeplitz; /* from which size on Toeplitz solves go their own way; 0: by price */
     int alike;    /* from how many on equal blocks go as a batch; 0: as measured (tests set few) */
 } lop_ctx;

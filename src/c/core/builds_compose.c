@@ -49,11 +49,41 @@ LOP_BUILD(khatrirao) {
 /* A^-1 = A^H. */
 LOP_BUILD(solve_orthogonal) {
     lop_attr h = {.i = {LOP_H, 0, 0, 0}};
-    const lop_node *adjoint;
+    const lop_node *adjoint, *a = HOLE(m, 'a'), *y;
+    const bool declared = (a->op == &lop_op_view ? a->child[0] : a)->op == &lop_op_dense;
     lop_status st = lop_make1(mk, &lop_op_view, &h, HOLE(m, 'a'), &adjoint);
     if (st != LOP_OK) return st;
     st = lop_make2(mk, &lop_op_apply, NULL, adjoint, HOLE(m, 'x'), out);
     lop_node_unref(adjoint);
+    if (st != LOP_OK || !declared || mk->ctx->check == LOP_CHECK_NONE ||
+        !lop_is_blas((*out)->dtype))
+        return st;
+    y = *out;
+    st = lop_make2(mk, &lop_op_isometry, NULL, y, HOLE(m, 'x'), out);
+    lop_node_unref(y);
+    return st;
+}
+
+/* The declared array, tested before it is used. */
+LOP_BUILD(promised) {
+    const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top,
+                   *array, *dense, *seen;
+    lop_status st = lop_make1(mk, &lop_op_promised, &(lop_attr){.i = {a->attr.i[0], 0, 0, 0}},
+                              a->child[0], &array);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_dense, &a->attr, array, &dense);
+    lop_node_unref(array);
+    if (st != LOP_OK) return st;
+    seen = lop_node_ref(dense);
+    if (top != a) {
+        lop_node_unref(seen);
+        st = lop_make1(mk, &lop_op_view, &top->attr, dense, &seen);
+    }
+    lop_node_unref(dense);
+    if (st != LOP_OK) return st;
+    st = m->root->n > 1 ? lop_make2(mk, m->root->op, &m->root->attr, seen, m->root->child[1], out)
+                        : lop_make1(mk, m->root->op, &m->root->attr, seen, out);
+    lop_node_unref(seen);
     return st;
 }
 

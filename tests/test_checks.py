@@ -1,0 +1,99 @@
+"""pl.config(check=...): what is found of declared properties that do not hold, and when."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+N = 30
+
+
+def _matrix(word, broken):
+    rng = np.random.default_rng(2)
+    a = rng.standard_normal((N, N))
+    a = {
+        "sym": a + a.T,
+        "her": a + a.T + 1j * (a - a.T),
+        "pos": a @ a.T + N * np.eye(N),
+        "lower triangular": np.tril(a) + N * np.eye(N),
+        "upper triangular": np.triu(a) + N * np.eye(N),
+        "orthogonal": np.linalg.qr(a)[0],
+    }[word]
+    if broken:
+        i, j = (20, 3) if word != "lower triangular" else (3, 20)
+        a[i, j] += 0.5
+    return a
+
+
+WORDS = ["sym", "her", "pos", "lower triangular", "upper triangular", "orthogonal"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_full_finds_what_is_false(word):
+    b = np.ones(N)
+    good, bad = (pl.Dense(_matrix(word, broken), word) for broken in (False, True))
+    with pl.config(check="full"):
+        np.testing.assert_allclose(
+            pl.solve(good, b), np.linalg.solve(_matrix(word, False), b), rtol=1e-8, atol=1e-12
+        )
+        assert np.isfinite(pl.slogdet(good)[1])
+        for view in (bad, bad.T, bad.H, 2 * bad):
+            with pytest.raises(ValueError, match="declared"):
+                pl.solve(view, b)
+        with pytest.raises(ValueError, match="declared"):
+            np.asarray(pl.inv(pl.lazy(_matrix(word, True), word)) @ b)
+        if word != "orthogonal":  # its determinant goes by LU, whatever was declared
+            with pytest.raises(ValueError, match="declared"):
+                pl.logdet(bad)
+    names = [s["name"] for s in good.explain("solve", b).steps]
+    assert "test-promise" not in names
+    with pl.config(check="full"):
+        assert "test-promise" in [s["name"] for s in good.explain("solve", b).steps]
+
+
+def test_cheap_finds_lengths_that_are_not_kept():
+    b = np.random.default_rng(0).standard_normal((N, 2))
+    good, bad = (pl.Dense(_matrix("orthogonal", broken), "orthogonal") for broken in (False, True))
+    np.testing.assert_allclose(good @ pl.solve(good, b), b, atol=1e-12)
+    for view in (bad, bad.T):
+        with pytest.raises(ValueError, match="length"):
+            pl.solve(view, b)
+    with pl.config(check="none"):
+        np.testing.assert_array_equal(pl.solve(bad, b), bad.H @ b)
+
+
+@pytest.mark.parametrize("check", ["none", "cheap", "full"])
+def test_a_failed_cholesky_is_told_at_every_level(check):
+    a = np.diag([1.0, -1.0, 2.0])
+    with pl.config(check=check), pytest.warns(pl.FallbackWarning):
+        np.testing.assert_allclose(pl.solve(pl.Dense(a, "pos"), np.ones(3)), [1.0, -1.0, 0.5])
+
+
+def test_full_shows_the_elements():
+    a = np.eye(4)
+    a[1, 2] = 5
+    with pl.config(check="full"), pytest.raises(ValueError, match=r"\(1, 2\) is 5.*\(2, 1\) is 0"):
+        pl.solve(pl.Dense(a, "sym"), np.ones(4))
+
+
+def test_nan_passes_and_single_precision_is_not_taken_for_false():
+    a = _matrix("orthogonal", False).astype(np.float32)
+    b = np.ones(N, np.float32)
+    with pl.config(check="full"):
+        assert pl.solve(pl.Dense(a, "orthogonal"), b).dtype == np.float32
+        s = np.full((3, 3), np.nan)
+        assert np.isnan(pl.solve(pl.Dense(s, "sym"), np.ones(3))).all()
+
+
+def test_stacks_are_tested_one_by_one():
+    a = np.stack([np.eye(3), np.eye(3)])
+    a[1, 0, 2] = 1
+    with pl.config(check="full"), pytest.raises(ValueError, match="declared"):
+        pl.solve(pl.Dense(a, "sym"), np.ones((3, 1)))
+
+
+def test_bad_levels_raise():
+    with pytest.raises(ValueError, match="'none', 'cheap', 'full'"):
+        pl.config(check="all")
+    with pytest.raises(ValueError, match="check"):
+        pl.config(check=2)
