@@ -143,6 +143,7 @@ from ._factorisations import (
     sqrt_inv_matmul,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._krylov import IterativeResult, bicgstab, cg, gmres, lsmr, lsqr, minres
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
     cond,
@@ -188,6 +189,7 @@ __all__ = [
     "Hankel",
     "Identity",
     "Inverse",
+    "IterativeResult",
     "Kron",
     "LazyArray",
     "LinAlgError",
@@ -209,9 +211,11 @@ __all__ = [
     "Transpose",
     "Zeros",
     "aslinearoperator",
+    "bicgstab",
     "block",
     "block_diag",
     "calibrate",
+    "cg",
     "check_adjoint",
     "cholesky",
     "cond",
@@ -229,6 +233,7 @@ __all__ = [
     "fractional_matrix_power",
     "freeze",
     "funm",
+    "gmres",
     "hstack",
     "inv",
     "inv_quad_logdet",
@@ -239,10 +244,13 @@ __all__ = [
     "log_pdet",
     "logdet",
     "logm",
+    "lsmr",
+    "lsqr",
     "lstsq",
     "lu",
     "matrix_norm",
     "matrix_rank",
+    "minres",
     "multiply",
     "null_space",
     "orth",

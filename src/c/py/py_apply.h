@@ -55,5 +55,7 @@ lop_status py_bound_run(py_bound *b, const void *x, void *y) LOP_MUST_CHECK;
 int py_bound_close(py_bound *b);
 
 int py_applied_make_type(PyObject *module); /* _core._Applied, the same from Python */
+/* py_krylov.c: a run of an iterative solver, from checked arguments. New. */
+PyObject *py_krylov(py_state *s, PyObject *args);
 
 #endif

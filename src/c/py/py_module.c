@@ -247,6 +247,8 @@ static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
     return a ? PyBool_FromLong(py_lazy_is_deep(a)) : NULL;
 }
 
+static PyObject *krylov(PyObject *module, PyObject *args) { return py_krylov(state(module), args); }
+
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
     {"kinds", kinds, METH_NOARGS,
@@ -280,6 +282,7 @@ static PyMethodDef functions[] = {
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
+    {"_krylov", krylov, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */
