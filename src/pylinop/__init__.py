@@ -143,7 +143,8 @@ from ._factorisations import (
     sqrt_inv_matmul,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
-from ._krylov import IterativeResult, bicgstab, cg, gmres, lsmr, lsqr, minres
+from ._krylov import IterativeResult, bicgstab, cg, gmres, minres
+from ._krylov_least import lsmr, lsqr
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
     cond,
