@@ -23,6 +23,7 @@ ITERATIVE = ("cg", "minres", "gmres", "bicgstab", "lsqr", "lsmr")
 METHODS = ("auto", "direct", "iterative", *ITERATIVE)
 _PASSES = 12
 _RESTART = 60
+_USELESS = 1e-3  # of |b|: x that leaves more solves nothing, however large it is
 
 
 class SolveRecord:
@@ -190,6 +191,7 @@ def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
             break
         r = np.where(size <= goal, 0, r).astype(p.dtype) * p.dtype.type(scale)
         tol = 0.5 * scale * float(np.min(goal[size > goal], initial=most))
+        tol = max(tol, 2 * p.eps * scale * most)  # what no pass can do the next one does
         d, answer = _pass(name, p, r, tol, limit - used, _wrapped(p.options["callback"], x, scale))
         used += answer[1]
         record.iterations += answer[1]
@@ -235,7 +237,7 @@ def _accepted(p: _Problem, x: Any, size: Any, record: SolveRecord, deep: bool = 
     elif (deep or p.options["working"]) and np.isfinite(size).all():
         eta = float(np.max(p.backward(x, size), initial=0.0))
         record.backward_error = eta
-        if eta <= p.working:
+        if eta <= p.working and record.residual <= _USELESS:
             record.criterion = "backward error"
     return record.converged
 
@@ -367,13 +369,15 @@ def _elements(op: Any, b: Any, x0: Any) -> Any:
     own = 1 if vec else 2
     batch = np.broadcast_shapes(op.shape[:-2], b.shape[: b.ndim - own])
     whole = np.broadcast_to(b, (*batch, *b.shape[b.ndim - own :]))
-    start = None if x0 is None else np.broadcast_to(np.asarray(x0), whole.shape)
+    word = x0 is None or isinstance(x0, str)
+    start = None if word else np.broadcast_to(np.asarray(x0), whole.shape)
     lead = len(batch) - len(op.shape) + 2
 
     def parts() -> Any:
         for at in np.ndindex(*batch):
             place = tuple(0 if size == 1 else i for size, i in zip(op.shape[:-2], at[lead:]))
-            yield op[place] if place else op, whole[at], None if start is None else start[at], at
+            begin = x0 if start is None else start[at]
+            yield op[place] if place else op, whole[at], begin, at
 
     return parts(), whole.shape
 
@@ -389,7 +393,7 @@ def iterate(
     M = options["M"]
     if M is not None and not isinstance(M, str):
         M = as_operator(M)
-    extra = None if x0 is None else np.asarray(x0)
+    extra = None if x0 is None or isinstance(x0, str) else np.asarray(x0)
     dtype = _krylov.work_dtype(op, b, extra, None if isinstance(M, str) else M)
     rtol = _default_rtol(dtype) if options["rtol"] is None else float(options["rtol"])
     own = {**options, "rtol": rtol, "atol": float(options["atol"] or 0.0), "working": working}

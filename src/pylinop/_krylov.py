@@ -435,7 +435,7 @@ def minres(
     if show:
         show_history("minres", answer, _MINRES.get(istop, "the exact solution is x0"))
     failed = istop == 6 or answer[5] is not None
-    return made(answer, not failed and istop != 4, x, max(1, limit) if failed else 0)
+    return made(answer, not failed and istop < 3, x, max(1, limit) if failed else 0)
 
 
 def _check_hermitian(op: Any, M: Any, b: Any) -> None:
