@@ -62,11 +62,18 @@ class IterativeResult(tuple[Any, ...]):
 
 
 def made(answer: Any, converged: bool, *items: Any) -> IterativeResult:
-    made = IterativeResult(items)
-    _, made.iterations, made.matvecs, made.time, made.residuals, why, at, _ = answer
-    made.converged = converged
-    made.reason = None if why is None else f"{why} ({at:.3g})"
-    return made
+    """The tuple of items, with the record of a run."""
+    _, iterations, matvecs, seconds, residuals, why, at, _ = answer
+    found = IterativeResult(items)
+    found.__dict__ = {
+        "iterations": iterations,
+        "matvecs": matvecs,
+        "time": seconds,
+        "residuals": residuals,
+        "converged": converged,
+        "reason": None if why is None else f"{why} ({at:.3g})",
+    }
+    return found
 
 
 def _nothing(*items: Any) -> IterativeResult:
@@ -136,10 +143,10 @@ def preconditioner(M: Any, A: Any) -> LinearOperator | None:
 def _system(A: Any, M: Any, x0: Any, b: Any, many: bool = False) -> Any:
     """(A, M, x, b, is there an x0) as SciPy's make_system has them."""
     if x0 is None and M is None and type(b) is np.ndarray and b.ndim == 1:  # most calls, at once
-        op, dtype = A, b.dtype
-        if isinstance(A, _core.Operator) and A.dtype is dtype and dtype.char in _CHARS:
-            if A.shape == b.shape * 2 and b.flags.carray:
-                return A, None, np.empty_like(b), b, False
+        if isinstance(A, _core.Operator) and A.dtype is b.dtype and A.shape == b.shape * 2:
+            x = np.empty_like(b)
+            if b.dtype.char in _CHARS and b.flags.carray:
+                return A, None, x, b, False
     op = operator_of(A)
     if len(op.shape) != 2 or op.shape[0] != op.shape[1]:
         raise ValueError(f"expected square matrix, but got shape={op.shape}")
@@ -272,13 +279,18 @@ def cg(
     (array([2., 3., 3., 2.]), 0)
     """
     rtol, atol = _tolerance("cg", atol, rtol)
-    op, M, x, b, begun = _system(A, M, x0, b, many=True)
+    op, M, x, b, begun = _system(A, M, x0, b, True)
     if begun and not b.any():
         return _nothing(b, 0)
     limit = 10 * len(b) if maxiter is None else int(maxiter)
-    answer = run(
-        "cg", op, M, b, x, begun, limit, rtol=rtol, atol=atol, callback=callback, progress=progress
-    )
+    if callback is None and progress is None:  # at once: a short run takes no longer than this
+        numbers = (rtol, atol, limit, 0, 0.0, 0.0, 0.0)
+        answer = _core._krylov("cg", op, M, b, x, begun, numbers, 0, None, 0, None, 0.0, None)
+    else:
+        answer = run(
+            "cg", op, M, b, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
+            progress=progress,
+        )  # fmt: skip
     info = _info(answer)
     return made(answer, info == 0, x, info)
 
