@@ -335,7 +335,7 @@ def bicgstab(
     >>> import numpy as np, pylinop as pl
     >>> x, info = pl.bicgstab(pl.Tridiagonal([1.0, 1.0], [4.0, 4.0, 4.0], [2.0, 2.0]), np.ones(3))
     >>> x.round(6), info
-    (array([0.166667, 0.166667, 0.208333]), 0)
+    (array([0.208333, 0.083333, 0.229167]), 0)
     """
     rtol, atol = _tolerance("bicgstab", atol, rtol)
     op, M, x, b, begun = _system(A, M, x0, b)
@@ -522,7 +522,7 @@ def gmres(
     >>> import numpy as np, pylinop as pl
     >>> x, info = pl.gmres(pl.Tridiagonal([1.0, 1.0], [4.0, 4.0, 4.0], [2.0, 2.0]), np.ones(3))
     >>> x.round(6), info
-    (array([0.166667, 0.166667, 0.208333]), 0)
+    (array([0.208333, 0.083333, 0.229167]), 0)
     """
     if callback is not None and callback_type is None:
         warnings.warn(

@@ -123,8 +123,11 @@ static double _Complex ratio(double _Complex a, double _Complex b) {
 
 static bool finite(double _Complex v) { return isfinite(creal(v)) && isfinite(cimag(v)); }
 
+/* Its tolerance is of no use any more and gives way to its residual norm. */
 static void broken(cg *c, int64_t j, const char *why, double at) {
+    const double norm = sqrt(creal(c->rr[j]));
     c->state[j] = BROKEN;
+    c->tol[j] = isfinite(norm) ? norm : INFINITY;
     if (!c->s->why) {
         c->s->why = why;
         c->s->at = at;
@@ -136,7 +139,7 @@ static int64_t judge(cg *c, double *most) {
     int64_t live = 0;
     *most = 0;
     for (int64_t j = 0; j < c->s->k; j++) {
-        const double norm = sqrt(creal(c->rr[j]));
+        const double norm = c->state[j] == BROKEN ? c->tol[j] : sqrt(creal(c->rr[j]));
         if (!(norm <= *most)) *most = norm;
         if (c->state[j] != LIVE) continue;
         if (norm < c->tol[j] || norm == 0)
@@ -149,8 +152,9 @@ static int64_t judge(cg *c, double *most) {
     return live;
 }
 
-/* alpha = rho / p^H A p; 0 for columns that stand still. */
-static void lengths(cg *c) {
+/* alpha = rho / p^H A p; 0 for columns that stand still. Does any move? */
+static bool lengths(cg *c) {
+    bool any = false;
     for (int64_t j = 0; j < c->s->k; j++) {
         const double _Complex pq = c->pq[j];
         c->alpha[j] = 0;
@@ -166,10 +170,12 @@ static void lengths(cg *c) {
                    creal(pq));
         else
             c->alpha[j] = ratio(c->rho[j], pq);
+        any = any || c->state[j] == LIVE;
     }
+    return any;
 }
 
-static lop_status cg_step(cg *c) {
+static lop_status cg_step(cg *c, bool *moved) {
     lop_krylov *s = c->s;
     const int64_t n = s->n, k = s->k;
     lop_status st = LOP_OK;
@@ -189,7 +195,8 @@ static lop_status cg_step(cg *c) {
         memcpy(c->p, c->z, (size_t)(n * k) * lop_dtype_size(s->dt));
     LOP_TRY(s->apply(s->user, LOP_KRYLOV_A, c->p, c->q));
     lopk_vec_dot(s->dt, n, k, c->p, c->q, c->pq);
-    lengths(c);
+    *moved = lengths(c);
+    if (!*moved) return st;
     lopk_vec_step(s->dt, n, k, c->alpha, c->p, c->q, s->x, c->r, c->rr);
     double _Complex *rho = c->rho;
     c->rho = c->before;
@@ -211,7 +218,7 @@ static lop_status cg_run(cg *c) {
     LOP_TRY(lop_krylov_residual(s, c->r));
     lopk_vec_dot(s->dt, s->n, s->k, c->r, c->r, c->rr);
     s->info = 0;
-    while (true) {
+    for (bool moved = true; moved;) {
         const int64_t live = judge(c, &most);
         LOP_TRY(lop_krylov_note(s, most));
         if (s->iterations) LOP_TRY(lop_krylov_step(s, most, s->x));
@@ -220,7 +227,7 @@ static lop_status cg_run(cg *c) {
             break;
         }
         if (!live) break;
-        LOP_TRY(cg_step(c));
+        LOP_TRY(cg_step(c, &moved));
     }
     for (int64_t j = 0; j < s->k; j++)
         if (c->state[j] == BROKEN) s->info = 1;
