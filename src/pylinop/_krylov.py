@@ -130,7 +130,7 @@ def preconditioner(M: Any, A: Any) -> LinearOperator | None:
         return None
     if isinstance(M, str):
         try:
-            from . import _precondition
+            from . import _precondition  # type: ignore[attr-defined, unused-ignore]
         except ImportError:
             raise NotImplementedError(f"no preconditioners by name yet: M={M!r}") from None
         M = _precondition.make(A, M)
@@ -217,7 +217,7 @@ def run(
 
 def _info(answer: Any) -> int:
     """0, or the number of iterations that were not enough."""
-    return max(1, answer[1]) if answer[0] == 1 else answer[0]
+    return max(1, int(answer[1])) if answer[0] == 1 else int(answer[0])
 
 
 # -- linear systems --
@@ -279,16 +279,16 @@ def cg(
     (array([2., 3., 3., 2.]), 0)
     """
     rtol, atol = _tolerance("cg", atol, rtol)
-    op, M, x, b, begun = _system(A, M, x0, b, True)
-    if begun and not b.any():
-        return _nothing(b, 0)
-    limit = 10 * len(b) if maxiter is None else int(maxiter)
+    op, M, x, side, begun = _system(A, M, x0, b, True)
+    if begun and not side.any():
+        return _nothing(side, 0)
+    limit = 10 * len(side) if maxiter is None else int(maxiter)
     if callback is None and progress is None:  # at once: a short run takes no longer than this
         numbers = (rtol, atol, limit, 0, 0.0, 0.0, 0.0)
-        answer = _core._krylov("cg", op, M, b, x, begun, numbers, 0, None, 0, None, 0.0, None)
+        answer = _core._krylov("cg", op, M, side, x, begun, numbers, 0, None, 0, None, 0.0, None)
     else:
         answer = run(
-            "cg", op, M, b, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
+            "cg", op, M, side, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
             progress=progress,
         )  # fmt: skip
     info = _info(answer)
@@ -338,15 +338,15 @@ def bicgstab(
     (array([0.208333, 0.083333, 0.229167]), 0)
     """
     rtol, atol = _tolerance("bicgstab", atol, rtol)
-    op, M, x, b, begun = _system(A, M, x0, b)
-    if begun and not b.any():
-        return _nothing(b, 0)
-    limit = 10 * len(b) if maxiter is None else int(maxiter)
+    op, M, x, side, begun = _system(A, M, x0, b)
+    if begun and not side.any():
+        return _nothing(side, 0)
+    limit = 10 * len(side) if maxiter is None else int(maxiter)
     answer = run(
         "bicgstab",
         op,
         M,
-        b,
+        side,
         x,
         begun,
         limit,
@@ -421,15 +421,15 @@ def minres(
     >>> x.round(6), info
     (array([ 1.  , -0.5 ,  0.25]), 0)
     """
-    op, M, x, b, begun = _system(A, M, x0, b)
+    op, M, x, side, begun = _system(A, M, x0, b)
     if check:
-        _check_hermitian(op, M, b)
-    limit = 5 * len(b) if maxiter is None else int(maxiter)
+        _check_hermitian(op, M, side)
+    limit = 5 * len(side) if maxiter is None else int(maxiter)
     answer = run(
         "minres",
         op,
         M,
-        b,
+        side,
         x,
         begun,
         limit,
@@ -535,16 +535,16 @@ def gmres(
     if kind not in ("x", "pr_norm", "legacy"):
         raise ValueError(f"Unknown callback_type: {callback_type!r}")
     rtol, atol = _tolerance("gmres", atol, rtol)
-    op, M, x, b, begun = _system(A, M, x0, b)
-    if not b.any():
-        return _nothing(b, 0)
-    limit = 10 * len(b) if maxiter is None else int(maxiter)
+    op, M, x, side, begun = _system(A, M, x0, b)
+    if not side.any():
+        return _nothing(side, 0)
+    limit = 10 * len(side) if maxiter is None else int(maxiter)
     flags = INNER if callback is not None and kind == "legacy" else 0
     answer = run(
         "gmres",
         op,
         M,
-        b,
+        side,
         x,
         begun,
         limit,

@@ -108,14 +108,14 @@ def lsqr(
     >>> x.round(6), istop
     (array([ 1., -1.]), 1)
     """
-    op, b, x = _least(A, b, x0)
+    op, side, x = _least(A, b, x0)
     limit = 2 * op.shape[1] if iter_lim is None else int(iter_lim)
     var = np.zeros(op.shape[1])
     answer = run(
         "lsqr",
         op,
         None,
-        b,
+        side,
         x,
         x0 is not None,
         limit,
@@ -178,13 +178,13 @@ def lsmr(
     >>> x.round(6), istop
     (array([ 1., -1.]), 1)
     """
-    op, b, x = _least(A, b, x0)
+    op, side, x = _least(A, b, x0)
     limit = min(op.shape) if maxiter is None else int(maxiter)
     answer = run(
         "lsmr",
         op,
         None,
-        b,
+        side,
         x,
         x0 is not None,
         limit,
