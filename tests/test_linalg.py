@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import ref
 import scipy.linalg
-import scipy.sparse.linalg
 import scipy.sparse as sp
+import scipy.sparse.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import leaf, values

@@ -1,5 +1,6 @@
 """solve(A, b, method=...): what is returned has a small true residual; else it raises."""
 
+import importlib.util
 import signal
 
 import numpy as np
@@ -187,6 +188,13 @@ def test_preconditioners_first_iterates_and_callbacks():
     np.testing.assert_allclose(pl.solve(a, b, method="cg", M=m, x0="Mb"), x, rtol=1e-6)
     with pytest.raises(TypeError, match="no preconditioner"):
         pl.solve(a, b, method="lsmr", M=m)
+    if importlib.util.find_spec("pylinop._precondition") is None:
+        with pytest.raises(NotImplementedError, match="M='jacobi'"):
+            pl.solve(a, b, method="cg", M="jacobi")
+    else:
+        named = []
+        pl.solve(a, b, method="cg", M="jacobi", callback=named.append)
+        assert len(named) == len(shaped)
 
 
 def test_scales_that_squares_do_not_stand():

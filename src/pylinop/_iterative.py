@@ -163,7 +163,10 @@ def _pass(name: str, p: _Problem, r: Any, tol: float, left: int, call: Any) -> A
 
 def _restart(p: _Problem) -> int:
     """As long a cycle as is usual, shorter where its vectors would pass the memory limit."""
-    limit = _config.get("memory_limit")
+    limit, free = _config.get("memory_limit"), None
+    if limit is None and p.n > 10_000:  # asking the system takes longer than a small solve
+        free = _config.free_memory()
+    limit = limit if limit is not None else None if free is None else free // 2
     fits = _RESTART if limit is None else limit // max(p.n * p.dtype.itemsize, 1) - 6
     return int(max(2, min(_RESTART, fits, max(p.n, 1))))
 
@@ -487,11 +490,9 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
         working = method == "auto" and _too_large(op, plan)
         if not working:
             parts = [(f"solve directly, method={method!r}\n", plan or "by LU of the dense form\n")]
-            return Explanation._joined(parts)
+            return _with_other(parts, "a product, as an iteration takes one", _product(op, side))
     x = np.zeros(side.shape, _krylov.work_dtype(op, side))
-    one: Any = (
-        "the operator's own product\n" if op._opaque else Explanation._of(op._explain(0, x, 0, 0))
-    )
+    one: Any = _product(op, x) or "the operator's own product\n"
     title = _said("iterative" if working else method, x.dtype, options)
     if working:
         title = (
@@ -505,7 +506,22 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
     if run:
         _, records = iterate(op, side, "iterative" if working else method, options, working)
         parts.append(("it took\n", "".join(f"{r!r}\n" for r in records)))
-    return Explanation._joined(parts)
+    plan = None if op._opaque else Explanation._of(_inverse_plan(op, side))
+    return _with_other(parts, "directly", plan)
+
+
+def _product(op: Any, x: Any) -> Explanation | None:
+    return None if op._opaque else Explanation._of(op._explain(0, x, 0, 0))
+
+
+def _with_other(parts: Any, text: str, plan: Explanation | None) -> Explanation:
+    """The parts, and what else there was, with its estimates."""
+    if plan is None:
+        return Explanation._joined(parts)
+    line = f"{text}: estimated {plan.seconds:.3g} s, {plan.memory:,} bytes at most\n"
+    made = Explanation._joined([*parts, ("instead\n", line)])
+    made._data["alternatives"].append({"text": text, "rule": None, "seconds": plan.seconds})
+    return made
 
 
 def _inverse_plan(op: Any, side: Any) -> Any:

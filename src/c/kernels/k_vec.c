@@ -60,9 +60,7 @@ static const vec_table rows[4] = {ROW(f32, elem_f32), ROW(f64, elem_f64), ROW(c6
                                   ROW(c128, elem_c128)};
 #undef ROW
 
-static const vec_table *table_of(lop_dtype dt) {
-    return &rows[dt == LOP_f32 ? 0 : dt == LOP_f64 ? 1 : dt == LOP_c64 ? 2 : 3];
-}
+static inline const vec_table *table_of(lop_dtype dt) { return &rows[dt - LOP_f32]; }
 
 /* The columns from j on, w of them. */
 #define TILES(t, k)                                                                                \
@@ -76,6 +74,11 @@ void lopk_vec_dot(lop_dtype dt, int64_t n, int64_t k, const void *x, const void 
                   double _Complex *out) {
     const vec_table *t = table_of(dt);
     double re[ACC], im[ACC];
+    if (k == 1) {
+        t->dot(n, 1, 1, x, y, re, im);
+        *out = CMPLX(*re, *im);
+        return;
+    }
     TILES(t, k) {
         t->dot(n, k, (int)w, at(t, x, j), at(t, y, j), re, im);
         for (int64_t c = 0; c < w; c++) out[j + c] = CMPLX(re[c], im[c]);

@@ -26,11 +26,8 @@ void py_gil_enter(py_gil *g) {
     g->saved = NULL;
 }
 
-lop_status py_gil_check(py_gil *g, double work) {
-    const double look = 4e6;        /* about a millisecond of work */
+lop_status py_gil_look(py_gil *g) {
     const int64_t pause = 30000000; /* ns: a switch of threads may take 5 ms */
-    g->work += work + 100;
-    if (g->work < look) return LOP_OK;
     g->work = 0;
     int64_t t = now();
     if (t - g->last < pause && t >= g->last) return LOP_OK;
@@ -76,7 +73,11 @@ static int open_plan(py_bound *b, py_state *s) {
     if (rc == 0 && lop_frame_bind(&b->frame, p->nleaf, &y, &b->err) != LOP_OK) rc = -2;
     if (rc == 0) {
         const lop_step *step = p->step;
-        if (b->direct) lop_call_open(&b->call, step, NULL, &b->err);
+        if (b->direct) {
+            lop_call_open(&b->call, step, NULL, &b->err);
+            b->x_at = &b->frame.mat[p->leaf[b->rhs].slot].p;
+            b->y_at = &b->frame.mat[p->out].p;
+        }
         for (int j = 0; b->direct && j < step->n; j++) b->call.a[j] = &b->frame.mat[step->arg[j]];
         return 0;
     }
@@ -196,9 +197,13 @@ lop_status py_bound_run(py_bound *b, const void *x, void *y) {
         if (taken) py_gil_leave(b->gil);
         return rc < 0 ? LOP_CALLBACK : LOP_OK;
     }
+    if (b->direct) {
+        *b->x_at = (void *)(uintptr_t)x;
+        *b->y_at = y;
+        return b->call.step->run(&b->call);
+    }
     if (b->rhs >= 0) lop_frame_point(&b->frame, b->rhs, (void *)(uintptr_t)x);
     lop_frame_point(&b->frame, b->run.plan->nleaf, y);
-    if (b->direct) return b->run.plan->step[0].run(&b->call);
     return lop_exec(&b->frame, &b->err);
 }
 

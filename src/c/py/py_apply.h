@@ -23,7 +23,11 @@ void py_gil_leave(py_gil *g); /* lets the GIL go, unless it has */
 void py_gil_enter(py_gil *g); /* takes it back */
 /* Looks for signals when some 30 ms of work have passed since: LOP_CALLBACK with the exception of
  * a handler set (^C). `work`: flops and bytes done since the last call. With or without the GIL. */
-lop_status py_gil_check(py_gil *g, double work) LOP_MUST_CHECK;
+lop_status py_gil_look(py_gil *g) LOP_MUST_CHECK;
+static inline lop_status py_gil_check(py_gil *g, double work) {
+    g->work += work + 100;
+    return g->work < 4e6 ? LOP_OK : py_gil_look(g); /* about a millisecond of work */
+}
 
 /* mode(op) X for X of shape (cols, k), in C order; k = 1 with `vec`: vectors (cols,). Must not be
  * moved while open. */
@@ -41,6 +45,7 @@ typedef struct py_bound {
     lop_frame frame;
     int rhs; /* -1: X is not looked at */
     lop_call call;
+    void **x_at, **y_at; /* direct: where the addresses of X and of the product go */
     lop_err err;
 } py_bound;
 
