@@ -39,6 +39,7 @@ def main():
     import harness
     import kind_solves
     import kinds
+    import krylov
     import laab
     import overhead
     import spectra
@@ -48,6 +49,7 @@ def main():
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
     makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
+    makers += krylov.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

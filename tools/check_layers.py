@@ -31,6 +31,7 @@ LAYERS: list[tuple[str, list[str]]] = [
         ["core/node", "core/map", "core/op.h", "core/emit.h", "core/kinds.def", "core/rand.h"],
     ),
     ("ops", ["ops/*"]),
+    ("solvers", ["core/krylov*"]),
     ("kinds", ["core/kinds", "core/rand.c"]),
     ("text", ["core/text"]),
     ("costs", ["core/costs"]),

@@ -62,7 +62,7 @@ from ._operator import LinearOperator, MatVec
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace materialising fell_back shaped"
+    "diagonal trace materialising fell_back shaped apply"
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator"
@@ -145,6 +145,8 @@ from ._factorisations import (
     sqrt_inv_matmul,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._krylov import IterativeResult, bicgstab, cg, gmres, minres
+from ._krylov_least import lsmr, lsqr
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
     cond,
@@ -190,6 +192,7 @@ __all__ = [
     "Hankel",
     "Identity",
     "Inverse",
+    "IterativeResult",
     "Kron",
     "LazyArray",
     "LinAlgError",
@@ -211,9 +214,11 @@ __all__ = [
     "Transpose",
     "Zeros",
     "aslinearoperator",
+    "bicgstab",
     "block",
     "block_diag",
     "calibrate",
+    "cg",
     "check_adjoint",
     "cholesky",
     "cond",
@@ -231,6 +236,7 @@ __all__ = [
     "fractional_matrix_power",
     "freeze",
     "funm",
+    "gmres",
     "hstack",
     "inv",
     "inv_quad_logdet",
@@ -241,10 +247,13 @@ __all__ = [
     "log_pdet",
     "logdet",
     "logm",
+    "lsmr",
+    "lsqr",
     "lstsq",
     "lu",
     "matrix_norm",
     "matrix_rank",
+    "minres",
     "multiply",
     "null_space",
     "orth",

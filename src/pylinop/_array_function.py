@@ -461,9 +461,9 @@ def _strips(a):
 
 def _from_linalg(name):
     def run(*args, **kwargs):
-        from . import linalg
+        from . import _linalg, linalg
 
-        return getattr(linalg, name)(*args, **kwargs)
+        return getattr(_linalg if name == "direct" else linalg, name)(*args, **kwargs)
 
     return run
 
@@ -471,7 +471,8 @@ def _from_linalg(name):
 _IN_PART = "of the kinds in [the table](linalg.md), multiples and views; else the dense form"
 _FUNCTIONS = "kind by kind as in [the table](factorisations.md), vectors as operators"
 _WHERE_CLOSED = "where the kind has a closed form; else LU of the dense form, kept"
-for _name in "solve det slogdet".split():
+_row("structured", "linalg.solve", note=_WHERE_CLOSED)(_from_linalg("direct"))
+for _name in "det slogdet".split():
     _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))
 for _name in "cond matrix_rank eigvalsh norm matrix_norm".split():
     _row("structured", f"linalg.{_name}", note=_IN_PART)(_from_linalg(_name))

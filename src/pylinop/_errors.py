@@ -31,12 +31,25 @@ class FallbackWarning(UserWarning):
 
 
 class ConvergenceError(LinAlgError):
-    """An iterative solver did not reach its tolerance; carries the best iterate as ``x``."""
+    """An iterative solver did not reach its tolerance.
+
+    Attributes
+    ----------
+    best : ndarray
+        The iterate with the least residual; also as ``x``.
+    residual : float
+        Its |b - A x| / |b|.
+    iterations : int
+    record : object
+        How the run went.
+    """
 
     def __init__(self, message: str, x: Any = None, record: Any = None) -> None:
         super().__init__(message)
-        self.x = x
+        self.x = self.best = x
         self.record = record
+        self.residual = getattr(record, "residual", None)
+        self.iterations = getattr(record, "iterations", None)
 
 
 _CLASSES = {

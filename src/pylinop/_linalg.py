@@ -3,13 +3,17 @@
 Solves and determinants are plans of the core, the rest questions with a table (_answers.py)."""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
 from . import _answers, _answers_norms, _answers_pinv, _core, _errors, _lazy, _lazy_build, _scipy
 from ._forms import as_operator
 from ._functions import inv
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "cond",
@@ -50,7 +54,18 @@ def _number(x):
     return x[()] if isinstance(x, np.ndarray) else x
 
 
-def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
+class _How(TypedDict, total=False):
+    method: str
+    rtol: float | None
+    atol: float | None
+    maxiter: int | None
+    M: Any
+    x0: Any
+    callback: Callable[["NDArray[Any]"], Any] | None
+    progress: bool | Callable[[int, float], Any] | None
+
+
+def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> Any:
     """The x with A x = b, computed now; an operator b gives the operator ``inv(A) @ b``.
 
     Parameters
@@ -60,6 +75,25 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
         A vector only when it has one dimension, as in NumPy 2.
     assume_a : str, optional
         What is promised of an array ``A``, in scipy.linalg.solve's words; as in `Dense`.
+    method : str, optional
+        'direct' factors, or uses a closed form; 'auto' does the same, and where the dense form
+        would pass the memory limit tries an iterative method to working accuracy; 'iterative',
+        'cg', 'minres', 'gmres', 'bicgstab', 'lsqr', 'lsmr' iterate, with products alone
+        (docs/iterative.md says when which).
+    rtol, atol : float, optional
+        Iterative: converged when |b - A x| <= max(rtol |b|, atol), recomputed at the end, or when
+        the backward error |b - A x| / (|A| |x| + |b|) is at working accuracy, 5 sqrt(n) eps. rtol
+        is 1e-10 by default, 1e-5 in float32; atol is 0.
+    maxiter : int, optional
+        Iterations of a method; max(10 n, 50) by default.
+    M : operator, array_like or str, optional
+        A preconditioner: about the inverse of A; Hermitian positive definite for cg and minres.
+    x0 : array_like or 'Mb', optional
+        Where to begin; zeros by default.
+    callback : callable, optional
+        Called with a copy of x after each iteration (gmres: after each cycle).
+    progress : bool or callable, optional
+        True shows a bar (tqdm where it is there); a callable gets (iteration, residual).
 
     Returns
     -------
@@ -69,6 +103,9 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
     ------
     LinAlgError
         When A is not square, or exactly singular.
+    ConvergenceError
+        When an iterative method does not get there; it carries the best iterate as ``best``, its
+        ``residual``, ``iterations`` and the ``record`` of the run.
 
     Notes
     -----
@@ -81,21 +118,44 @@ def solve(A: Any, b: Any, assume_a: str | None = None) -> Any:
     >>> import numpy as np, pylinop as pl
     >>> pl.solve(pl.Diag([2.0, 4.0]), [1.0, 1.0])
     array([0.5 , 0.25])
+    >>> pl.solve(pl.Toeplitz([4.0, 1.0, 0.0]), [5.0, 6.0, 5.0], method="cg").round(8)
+    array([1., 1., 1.])
     """
-    if assume_a is None and type(b) is np.ndarray and b.ndim and isinstance(A, _core.Operator):
-        *_, m, n = A.shape
-        if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # what most calls are, at once
-            return _core._build("solver", A) @ b
+    if how:
+        from . import _iterative
+
+        return _iterative.solve(A, b, assume_a, **how)
+    try:
+        if assume_a is None and type(b) is np.ndarray and b.ndim and isinstance(A, _core.Operator):
+            *_, m, n = A.shape
+            if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # what most calls are, at once
+                return _core._build("solver", A) @ b
+        return direct(A, b, assume_a)
+    except _errors.MaterializationError as error:
+        if assume_a is not None or _is_lazy(A) or _is_lazy(b) or _scipy.issparse(b):
+            raise
+        from . import _iterative
+
+        return _iterative.instead(A, b, error)
+
+
+def promised(A, op, assume_a):
+    """An array with what is promised of it, as an operator."""
+    if isinstance(A, _core.Operator) and not (op._head == "dense" and op._init is not None):
+        raise ValueError(
+            "assume_a says something of an array; an operator knows its own structure, "
+            f"and this is {type(op).__name__} {op.shape} (there is Dense(a, assume_a=...))"
+        )
+    return _core.Dense(_answers.dense(op), assume_a)
+
+
+def direct(A, b, assume_a=None):
+    """``solve`` by factors or a closed form."""
     if _is_lazy(A) or _is_lazy(b):
         return _lazy_build.solve(A if assume_a is None else _lazy.lazy(A, assume_a), b)
     op = as_operator(A)
     if assume_a is not None:
-        if isinstance(A, _core.Operator) and not (op._head == "dense" and op._init is not None):
-            raise ValueError(
-                "assume_a says something of an array; an operator knows its own structure, "
-                f"and this is {type(op).__name__} {op.shape} (there is Dense(a, assume_a=...))"
-            )
-        op = _core.Dense(_answers.dense(op), assume_a)
+        op = promised(A, op, assume_a)
     if isinstance(b, _core.Operator):
         return inv(op) @ b
     _square(op)

@@ -87,6 +87,10 @@ def explain(op, action, args, kwargs, run=False):
     how = _ACTIONS.get(action) if isinstance(action, str) else None
     if how is None:
         raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}")
+    if how is _solve and "method" in kwargs:
+        from . import _iterative
+
+        return _iterative.explained(op, run, *args, **kwargs)
     try:
         inspect.signature(how).bind(op, *args, **kwargs)
     except TypeError as error:

@@ -25,6 +25,8 @@ from ._factorisations import (
 )
 from ._forms import as_operator
 from ._functions import diagonal, inv
+from ._krylov import bicgstab, cg, gmres, minres
+from ._krylov_least import lsmr, lsqr
 from ._linalg import (
     cond,
     det,
@@ -52,6 +54,8 @@ from ._spectra import (
 
 __all__ = [
     "LinAlgError",
+    "bicgstab",
+    "cg",
     "cholesky",
     "cholesky_append",
     "cholesky_update",
@@ -65,12 +69,15 @@ __all__ = [
     "expm",
     "fractional_matrix_power",
     "funm",
+    "gmres",
     "inv",
     "inv_quad_logdet",
     "ldl",
     "log_pdet",
     "logdet",
     "logm",
+    "lsmr",
+    "lsqr",
     "lstsq",
     "lu",
     "matmul",
@@ -78,6 +85,7 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "minres",
     "norm",
     "null_space",
     "orth",

@@ -1,4 +1,5 @@
 /* py_module.c: the module: state, status -> exception, functions. Multi-phase; one interpreter. */
+#include "py_apply.h"
 #include "py_lazy.h"
 
 #include "kernels/k_band.h"
@@ -246,6 +247,8 @@ static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
     return a ? PyBool_FromLong(py_lazy_is_deep(a)) : NULL;
 }
 
+static PyObject *krylov(PyObject *module, PyObject *args) { return py_krylov(state(module), args); }
+
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
     {"kinds", kinds, METH_NOARGS,
@@ -279,6 +282,7 @@ static PyMethodDef functions[] = {
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
+    {"_krylov", krylov, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */
@@ -313,6 +317,7 @@ static int exec_module(PyObject *module) {
                         py_base_slots};
     s->base = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     if (!s->base || PyModule_AddObjectRef(module, "Operator", (PyObject *)s->base) < 0) return -1;
+    if (py_applied_make_type(module) < 0) return -1;
     return py_lazy_make_type(module);
 }
 

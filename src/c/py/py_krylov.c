@@ -1,0 +1,223 @@
+/* py_krylov.c: the iterative solvers of core/krylov.h from Python, with bound products
+ * (py_apply.h).
+ *
+ * A run begins with the GIL. It is let go when the work is worth it, or when it lasts: a small
+ * solve never waits for another thread. Callables and callbacks take it back for their call. */
+#include "py_apply.h"
+
+#include "core/krylov.h"
+
+#include <time.h>
+
+typedef struct solver {
+    lop_krylov k;
+    py_state *s;
+    py_gil gil;
+    py_bound *bound; /* A, A^H, M by LOP_KRYLOV_*; those in use */
+    bool quiet;      /* nothing calls Python: the GIL may be gone for the whole run */
+    double work;     /* of the vectors in one product's turn */
+    int64_t matvecs;
+    int failed; /* the bound product that did; -1 */
+    PyObject *callback, *progress;
+    int style;     /* of the callback, below */
+    int64_t shown; /* when progress was called: ns */
+    double bnorm;  /* for progress and gmres's callback */
+} solver;
+enum { STYLE_NONE, STYLE_X, STYLE_NORM }; /* x, gmres: once a cycle; its relative residual */
+
+static int64_t now(void) {
+    struct timespec t;
+    return timespec_get(&t, TIME_UTC) ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : 0;
+}
+
+static lop_status apply(void *user, int what, const void *in, void *out) {
+    solver *v = user;
+    py_bound *b = &v->bound[what];
+    if (what != LOP_KRYLOV_M) v->matvecs++;
+    lop_status st = py_bound_run(b, in, out);
+    if (st != LOP_OK) {
+        v->failed = what;
+        return st;
+    }
+    const double before = v->gil.work;
+    st = py_gil_check(&v->gil, b->work + v->work);
+    if (v->quiet && !v->gil.saved && v->gil.work < before) py_gil_leave(&v->gil); /* it lasts */
+    return st;
+}
+
+/* A copy of the iterate, as the right side's shape. */
+static PyObject *iterate(const solver *v, const void *x) {
+    npy_intp dim[2] = {(npy_intp)v->k.n, (npy_intp)v->k.k};
+    PyObject *a = PyArray_SimpleNew(v->bound[0].vec ? 1 : 2, dim, py_typenum(v->k.dt));
+    if (a) memcpy(PyArray_DATA((PyArrayObject *)a), x, (size_t)PyArray_NBYTES((PyArrayObject *)a));
+    return a;
+}
+
+static int tell(solver *v, int64_t iteration, double residual, const void *x) {
+    PyObject *r = NULL, *arg = NULL;
+    const int64_t pause = 100000000; /* ns */
+    if (v->progress) {
+        const int64_t t = now();
+        if (t - v->shown >= pause || t < v->shown) {
+            v->shown = t;
+            r = PyObject_CallFunction(v->progress, "Ld", (long long)iteration, residual);
+            if (!r) return -1;
+            Py_DECREF(r);
+        }
+    }
+    const bool number = v->style == STYLE_NORM;
+    if (v->style == STYLE_NONE || (number ? x != NULL : x == NULL)) return 0;
+    arg = number ? PyFloat_FromDouble(residual / v->bnorm) : iterate(v, x);
+    r = arg ? PyObject_CallOneArg(v->callback, arg) : NULL;
+    Py_XDECREF(arg);
+    Py_XDECREF(r);
+    return r ? 0 : -1;
+}
+
+static lop_status step(void *user, int64_t iteration, double residual, const void *x) {
+    solver *v = user;
+    const bool taken = v->gil.saved != NULL;
+    py_gil_enter(&v->gil);
+    int rc = tell(v, iteration, residual, x);
+    if (rc == 0) rc = PyErr_CheckSignals();
+    if (taken) py_gil_leave(&v->gil);
+    return rc < 0 ? LOP_CALLBACK : LOP_OK;
+}
+
+typedef lop_status (*method)(lop_krylov *);
+static method method_of(const char *name, bool *both) {
+    static const struct {
+        const char *name;
+        method run;
+        bool both;
+    } all[] = {{"cg", lop_krylov_cg, false},         {"bicgstab", lop_krylov_bicgstab, false},
+               {"minres", lop_krylov_minres, false}, {"gmres", lop_krylov_gmres, false},
+               {"lsqr", lop_krylov_lsqr, true},      {"lsmr", lop_krylov_lsmr, true}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (!strcmp(all[i].name, name)) {
+            *both = all[i].both;
+            return all[i].run;
+        }
+    PyErr_Format(PyExc_ValueError, "no such solver: %s", name);
+    return NULL;
+}
+
+/* Binds what is used; -1 with an exception. What was opened is closed by the caller. */
+static int bind(solver *v, PyObject *op, PyObject *m, lop_dtype dt, int64_t k, bool vec,
+                bool both) {
+    PyObject *of[3] = {op, both ? op : NULL, m};
+    static const int modes[3] = {LOP_N, LOP_H, LOP_N};
+    v->quiet = v->style == STYLE_NONE;
+    for (int i = 0; i < 3; i++) {
+        if (!of[i]) continue;
+        py_bound *b = &v->bound[i];
+        if (py_bound_open(b, v->s, (py_op *)of[i], &v->gil, modes[i], dt, k, vec) < 0) return -1;
+        if (b->foreign) v->quiet = false;
+        if (b->out_dt == dt) continue;
+        PyErr_Format(PyExc_TypeError, "the operator gives %s, the solver runs in %s",
+                     lop_dtype_name(b->out_dt), lop_dtype_name(dt));
+        return -1;
+    }
+    return 0;
+}
+
+/* Is it an array that a solver may work on: C order, that dtype and shape? */
+static bool fits(PyObject *o, lop_dtype dt, int nd, int64_t rows, int64_t k) {
+    PyArrayObject *a = (PyArrayObject *)o;
+    return py_dtype(a) == dt && PyArray_ISCARRAY_RO(a) && PyArray_NDIM(a) == nd &&
+           PyArray_DIM(a, 0) == (npy_intp)rows && (nd == 1 || PyArray_DIM(a, 1) == (npy_intp)k);
+}
+
+static PyObject *answer(solver *v, double seconds) {
+    const lop_krylov *k = &v->k;
+    npy_intp length = (npy_intp)k->nhistory;
+    PyObject *history = PyArray_SimpleNew(1, &length, NPY_DOUBLE);
+    if (!history) return NULL;
+    if (length)
+        memcpy(PyArray_DATA((PyArrayObject *)history), k->history,
+               (size_t)length * sizeof *k->history);
+    const double *d = k->numbers;
+    return Py_BuildValue("iLLdNzd(dddddd)", k->info, (long long)k->iterations,
+                         (long long)v->matvecs, seconds, history, k->why, k->at, d[0], d[1], d[2],
+                         d[3], d[4], d[5]);
+}
+
+static lop_status go(solver *v, method run) {
+    const double heavy = (double)v->s->nogil_work;
+    const double work = v->bound[0].work + v->work;
+    const bool large = (double)v->k.m * (double)v->k.k >= 1e5;
+    if ((v->quiet && work > heavy) || large) py_gil_leave(&v->gil);
+    lop_status st = run(&v->k);
+    py_gil_enter(&v->gil);
+    return st;
+}
+
+/* _krylov(name, A, M, b, x, has_x0, (rtol, atol, maxiter, restart, shift, damp, conlim), flags,
+ * callback, style, progress, bnorm, var): flags 1 strict, 2 inner. x is written to. Gives (info,
+ * iterations, matvecs, seconds, residuals, why, at, numbers). */
+PyObject *py_krylov(py_state *s, PyObject *args) {
+    const char *name;
+    PyObject *op, *m, *b, *x, *callback, *progress, *var;
+    solver v = {.s = s, .failed = -1};
+    int has_x0, flags;
+    long long maxiter, restart;
+    bool both;
+    if (!PyArg_ParseTuple(args, "sOOO!O!p(ddLLddd)iOiOdO:_krylov", &name, &op, &m, &PyArray_Type,
+                          &b, &PyArray_Type, &x, &has_x0, &v.k.rtol, &v.k.atol, &maxiter, &restart,
+                          &v.k.shift, &v.k.damp, &v.k.conlim, &flags, &callback, &v.style,
+                          &progress, &v.bnorm, &var))
+        return NULL;
+    method run = method_of(name, &both);
+    if (!run) return NULL;
+    if (m == Py_None) m = NULL;
+    if (!py_is_op(s, op) || (m && !py_is_op(s, m)))
+        return PyErr_Format(PyExc_TypeError, "not an operator");
+    const lop_node *node = py_node(s, (py_op *)op);
+    if (!node) return NULL;
+    const lop_dtype dt = py_dtype((PyArrayObject *)x);
+    const int nd = PyArray_NDIM((PyArrayObject *)x);
+    v.k.k = nd == 2 ? PyArray_DIM((PyArrayObject *)x, 1) : 1;
+    v.k.m = lop_rows(node);
+    v.k.n = lop_cols(node);
+    const bool square = both || v.k.m == v.k.n, one = run == lop_krylov_cg || nd == 1;
+    if (!lop_is_blas(dt) || nd < 1 || nd > 2 || !square || !one || !fits(b, dt, nd, v.k.m, v.k.k) ||
+        !fits(x, dt, nd, v.k.n, v.k.k) || !PyArray_ISWRITEABLE((PyArrayObject *)x) ||
+        (var != Py_None && !(PyArray_Check(var) && fits(var, LOP_f64, 1, v.k.n, 1))))
+        return PyErr_Format(PyExc_ValueError, "_krylov: these arrays do not fit %s", name);
+    v.k.ctx = &s->ctx;
+    v.k.dt = dt;
+    v.k.apply = apply;
+    v.k.user = &v;
+    v.k.has_m = m != NULL;
+    v.k.has_x0 = has_x0 != 0;
+    v.k.b = PyArray_DATA((PyArrayObject *)b);
+    v.k.x = PyArray_DATA((PyArrayObject *)x);
+    v.k.var = var == Py_None ? NULL : PyArray_DATA((PyArrayObject *)var);
+    v.k.maxiter = maxiter;
+    v.k.restart = restart;
+    v.k.strict = (flags & 1) != 0;
+    v.k.inner = (flags & 2) != 0;
+    v.callback = callback;
+    v.progress = progress == Py_None ? NULL : progress;
+    if (v.style != STYLE_NONE || v.progress) v.k.step = step;
+    v.work = 10 * (double)(v.k.m + v.k.n) * (double)v.k.k * (double)lop_dtype_size(dt);
+    v.bound = PyMem_Malloc(3 * sizeof *v.bound);
+    if (!v.bound) return PyErr_NoMemory();
+    for (int i = 0; i < 3; i++) v.bound[i].op = NULL;
+    py_gil_open(&v.gil);
+    const int64_t start = v.gil.last;
+    PyObject *made = NULL;
+    if (bind(&v, op, m, dt, v.k.k, nd == 1, both) == 0) {
+        lop_status st = go(&v, run);
+        if (st == LOP_OK)
+            made = answer(&v, 1e-9 * (double)(now() - start));
+        else
+            py_raise(s, st, v.failed < 0 ? NULL : &v.bound[v.failed].err,
+                     v.failed == LOP_KRYLOV_M ? m : op, "apply");
+    }
+    for (int i = 0; i < 3; i++)
+        if (py_bound_close(&v.bound[i]) < 0) Py_CLEAR(made);
+    PyMem_Free(v.bound);
+    lop_krylov_close(&v.k);
+    return made;
+}

@@ -1,0 +1,537 @@
+"""``solve(A, b, method=...)``: iterative methods that are believed on the true residual alone.
+
+    b - A x, recomputed --> a correction d with A d = r by the method --> x + d --> again
+
+A correction is asked for as long as it pays (iterative refinement): a recursive residual that has
+lost touch with the true one costs a restart, not a wrong answer. Converged is what has
+``|b - A x| <= max(rtol |b|, atol)``, or a backward error at working accuracy, which no method in
+that precision can better."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from . import _config, _core, _errors, _krylov
+from ._explain import Explanation
+from ._forms import as_operator
+
+ITERATIVE = ("cg", "minres", "gmres", "bicgstab", "lsqr", "lsmr")
+METHODS = ("auto", "direct", "iterative", *ITERATIVE)
+_PASSES = 12
+_RESTART = 60
+_USELESS = 1e-3  # of |b|: x that leaves more solves nothing, however large it is
+
+
+class SolveRecord:
+    """How an iterative solve went.
+
+    Attributes
+    ----------
+    method : str
+        The one that gave x; ``tried`` names all, with what ended them.
+    iterations, matvecs : int
+    time : float
+        Seconds.
+    residuals : ndarray
+        Recursive residual norms of all passes, one after the other.
+    residual, backward_error : float
+        |b - A x| / |b|, recomputed, and |b - A x| / (|A| |x| + |b|) with a lower bound of |A|
+        (so that it is rather too large); the largest of the columns. The latter is None where the
+        residual was enough.
+    criterion : str
+        'residual' or 'backward error': by which x is accepted; '' where it is not.
+    tolerance, working_accuracy : float
+        What they are held against.
+    passes : int
+        Corrections.
+    """
+
+    def __init__(self, method: str, tolerance: float, working: float) -> None:
+        self.method, self.tolerance, self.working_accuracy = method, tolerance, working
+        self.tried: list[tuple[str, str]] = []
+        self.iterations = self.matvecs = self.passes = 0
+        self.time = 0.0
+        self.residuals = np.zeros(0)
+        self.residual = math.inf
+        self.backward_error: float | None = None
+        self.criterion = ""
+
+    @property
+    def converged(self) -> bool:
+        """Was x accepted?"""
+        return self.criterion != ""
+
+    def __repr__(self) -> str:
+        ends = f"by the {self.criterion}" if self.criterion else "not converged"
+        eta = "" if self.backward_error is None else f", backward error {self.backward_error:.2g}"
+        return (
+            f"<{self.method}: {self.iterations} iterations, {self.matvecs} products, residual "
+            f"{self.residual:.2g}{eta}, {ends}>"
+        )
+
+
+class _Problem:
+    """One A, right sides (n,) or (n, k), and what is asked of x."""
+
+    def __init__(self, op: Any, M: Any, b: Any, x: Any, options: dict[str, Any]) -> None:
+        self.op, self.M, self.b, self.x, self.options = op, M, b, x, options
+        self.n, self.dtype = b.shape[0], b.dtype
+        self.eps = float(np.finfo(b.dtype).eps)
+        self.working = 5 * math.sqrt(max(self.n, 1)) * self.eps
+        self.bnorm = _norms(b)
+        self.norm_a: float | None = None
+        self.products = 0
+
+    def residual(self, x: Any) -> Any:
+        """b - A x, or b where x is 0."""
+        if not x.any():
+            return self.b.copy()
+        self.products += 1
+        return self.b - (self.op @ x).astype(self.dtype, copy=False)
+
+    def tolerances(self) -> Any:
+        rtol, atol = self.options["rtol"], self.options["atol"]
+        return np.maximum(rtol * self.bnorm, atol)
+
+    def norm(self) -> float:
+        """A lower bound of |A|, the largest of |A v| / |v| over some steps of a power iteration."""
+        if self.norm_a is None:
+            rng = np.random.default_rng(20)
+            v = rng.standard_normal(self.n).astype(self.dtype)
+            best = 0.0
+            for _ in range(8):
+                size = _norm(v)
+                if not size or not math.isfinite(size):
+                    break
+                v = (self.op @ (v / v.dtype.type(size).real)).astype(self.dtype, copy=False)
+                self.products += 1
+                best = max(best, _norm(v))
+            self.norm_a = best
+        return self.norm_a
+
+    def backward(self, x: Any, size: Any) -> Any:
+        below = self.norm() * _norms(x) + self.bnorm
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(size == 0, 0.0, size / below)
+
+
+def _norm(v: Any) -> float:
+    most = float(np.abs(v).max(initial=0.0))
+    if most == 0 or not math.isfinite(most):
+        return most
+    return most * float(np.linalg.norm((v / most).astype(np.result_type(v.dtype, np.float64))))
+
+
+def _norms(b: Any) -> Any:
+    """The norms of the columns, as float64."""
+    if b.ndim == 1:
+        return np.array([_norm(b)])
+    return np.array([_norm(b[:, j]) for j in range(b.shape[1])])
+
+
+def _power_of_two(x: float) -> float:
+    return math.ldexp(1.0, -math.frexp(x)[1]) if x and math.isfinite(x) else 1.0
+
+
+# -- one pass of one method: d with A d = r, |r - A d| below `tol`, in the scale of r --
+
+
+def _least_pass(name: str, p: _Problem, r: Any, tol: float, left: int, call: Any) -> Any:
+    size = max(_norm(r), np.finfo(np.float64).tiny)
+    big = r.astype(np.result_type(r.dtype, np.float64))
+    d = np.zeros(p.n, big.dtype)
+    answer = _krylov.run(name, p.op, None, big, d, False, left, rtol=tol / size, atol=p.eps / 4,
+        callback=call, progress=p.options["progress"])  # fmt: skip
+    return d.astype(p.dtype), answer
+
+
+def _pass(name: str, p: _Problem, r: Any, tol: float, left: int, call: Any) -> Any:
+    if name in ("lsqr", "lsmr"):
+        return _least_pass(name, p, r, tol, left, call)
+    d = np.zeros(r.shape, p.dtype)
+    more: dict[str, Any] = {"flags": _krylov.STRICT}
+    if name == "gmres":
+        more = {"flags": _krylov.INNER, "restart": _restart(p)}
+    answer = _krylov.run(name, p.op, p.M, r, d, False, left, atol=tol, callback=call,
+        progress=p.options["progress"], **more)  # fmt: skip
+    return d, answer
+
+
+def _restart(p: _Problem) -> int:
+    """As long a cycle as is usual, shorter where its vectors would pass the memory limit."""
+    limit, free = _config.get("memory_limit"), None
+    if limit is None and p.n > 10_000:  # asking the system takes longer than a small solve
+        free = _config.free_memory()
+    limit = limit if limit is not None else None if free is None else free // 2
+    fits = _RESTART if limit is None else limit // max(p.n * p.dtype.itemsize, 1) - 6
+    return int(max(2, min(_RESTART, fits, max(p.n, 1))))
+
+
+def _wrapped(call: Any, x: Any, scale: float) -> Any:
+    """The user's callback with the whole iterate."""
+    return None if call is None else lambda d: call(x + d / scale)
+
+
+def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
+    """Improves p.x until it is accepted or the method is at its end; why it ended."""
+    limit = p.options["maxiter"]
+    limit = max(10 * p.n, 50) if limit is None else limit
+    used, reason, x = 0, "", p.x
+    r = p.residual(x)
+    size = _norms(r)
+    for _ in range(_PASSES):
+        goal = _goals(p, x)
+        if _accepted(p, x, size, record, record.passes > 0) or used >= limit:
+            break
+        most = float(np.max(size[size > goal], initial=0.0))
+        scale = _power_of_two(most)
+        if not math.isfinite(most):
+            reason = "the residual is not finite"
+            break
+        r = np.where(size <= goal, 0, r).astype(p.dtype) * p.dtype.type(scale)
+        tol = 0.5 * scale * float(np.min(goal[size > goal], initial=most))
+        tol = max(tol, 2 * p.eps * scale * most)  # what no pass can do the next one does
+        d, answer = _pass(name, p, r, tol, limit - used, _wrapped(p.options["callback"], x, scale))
+        used += answer[1]
+        record.iterations += answer[1]
+        p.products += answer[2]
+        record.passes += 1
+        record.residuals = np.concatenate([record.residuals, answer[4] / scale])
+        if answer[5]:
+            reason = f"{answer[5]} ({answer[6]:.3g})"
+        y = x + d / p.dtype.type(scale)
+        r_new = p.residual(y)
+        new = _norms(r_new)
+        gained = new <= 0.5 * size
+        better = new < size
+        x = np.where(better, y, x).astype(p.dtype)
+        r, before = np.where(better, r_new, r), size
+        size = np.where(better, new, size)
+        if not gained[before > goal].any():
+            reason = reason or f"the residual stands still at {np.max(size):.3g}"
+            if not _accepted(p, x, size, record):
+                break
+    p.x = x
+    _accepted(p, x, size, record)
+    if not reason and used >= limit:
+        reason = f"{used} iterations were not enough"
+    return reason
+
+
+def _goals(p: _Problem, x: Any) -> Any:
+    """What each column's residual norm is to come down to."""
+    if not p.options["working"]:
+        return p.tolerances()
+    return p.working * (p.norm() * _norms(x) + p.bnorm)
+
+
+def _accepted(p: _Problem, x: Any, size: Any, record: SolveRecord, deep: bool = True) -> bool:
+    """Is x good enough? Not `deep`: by the residual alone, which costs no product."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        record.residual = float(np.max(np.where(size == 0, 0.0, size / p.bnorm), initial=0.0))
+    record.backward_error = None
+    record.criterion = ""
+    if not p.options["working"] and (size <= p.tolerances()).all():
+        record.criterion = "residual"
+    elif (deep or p.options["working"]) and np.isfinite(size).all():
+        eta = float(np.max(p.backward(x, size), initial=0.0))
+        record.backward_error = eta
+        if eta <= p.working and record.residual <= _USELESS:
+            record.criterion = "backward error"
+    return record.converged
+
+
+# -- methods by name --
+
+
+def _looks_hermitian(p: _Problem) -> bool:
+    """<A v, w> against <v, A w> for two pairs of vectors: what is not, is found but by accident."""
+    rng = np.random.default_rng(21)
+    for _ in range(2):
+        v, w = rng.standard_normal((2, p.n)).astype(p.dtype)
+        av, aw = p.op @ v, p.op @ w
+        p.products += 2
+        size = max(_norm(av) * _norm(w), _norm(v) * _norm(aw))
+        if not abs(np.vdot(av, w) - np.vdot(v, aw)) <= math.sqrt(p.eps) * 1e-2 * size:
+            return False
+    return True
+
+
+def _order(method: str, p: _Problem) -> tuple[str, ...]:
+    if method != "iterative":
+        return (method,)
+    return ("cg", "minres", "gmres") if _looks_hermitian(p) else ("gmres", "bicgstab")
+
+
+def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
+    """All right sides: together by cg, else one after the other."""
+    if name == "cg" or p.b.ndim == 1:
+        return _iterate(name, p, record)
+    why, parts = "", []
+    worst = SolveRecord(record.method, record.tolerance, record.working_accuracy)
+    worst.residual, worst.criterion = 0.0, "residual"
+    for j in range(p.b.shape[1]):
+        one = _Problem(p.op, p.M, p.b[:, j].copy(), p.x[:, j].copy(), p.options)
+        one.norm_a = p.norm_a
+        ends = _iterate(name, one, record)
+        p.norm_a, p.products = one.norm_a, p.products + one.products
+        parts.append(one.x)
+        worst.residual = max(worst.residual, record.residual)
+        if record.backward_error is not None:
+            worst.backward_error = max(worst.backward_error or 0.0, record.backward_error)
+        if not record.converged:
+            why = why or f"column {j}: {ends}"
+        worst.criterion = record.criterion if worst.criterion == "residual" else worst.criterion
+        if not record.converged:
+            worst.criterion = ""
+    p.x = np.stack(parts, axis=1) if parts else p.x
+    record.residual, record.backward_error = worst.residual, worst.backward_error
+    record.criterion = "" if why else worst.criterion
+    return why
+
+
+def _solved(p: _Problem, method: str) -> SolveRecord:
+    """Solves, or raises ConvergenceError."""
+    begin = time.perf_counter()
+    rtol = p.options["rtol"]
+    record = SolveRecord(method, rtol, p.working)
+    best, least = p.x, math.inf
+    for name in _order(method, p):
+        record.method, p.x = name, best
+        why = _columns(name, p, record)
+        record.tried.append((name, why))
+        if record.residual < least:
+            best, least = p.x, record.residual
+        if record.converged:
+            break
+    record.matvecs, record.time = p.products, time.perf_counter() - begin
+    if record.converged:
+        return record
+    p.x, record.residual = best, least
+    raise _errors.ConvergenceError(_words(p, record, method), best, record)
+
+
+def _words(p: _Problem, record: SolveRecord, method: str) -> str:
+    tried = "; ".join(f"{name}: {why or 'no convergence'}" for name, why in record.tried)
+    asked = "" if p.options["working"] else f"|b - A x| <= {record.tolerance:.3g} |b| or "
+    got = f"the residual is {record.residual:.3g} |b|"
+    if record.backward_error is not None:
+        got += f", the backward error {record.backward_error:.3g}"
+    text = (
+        f"solve(method={method!r}) did not converge in {record.iterations} iterations: {got}, "
+        f"where {asked}a backward error of {p.working:.3g} was asked for ({tried}). Try more "
+        "iterations (maxiter=), a preconditioner (M=), another method, or a larger rtol; the best "
+        f"iterate is the exception's .best\n  in: {_errors.describe(p.op)}"
+    )
+    return text
+
+
+# -- solve --
+
+
+def _default_rtol(dtype: Any) -> float:
+    return 1e-5 if np.finfo(dtype).eps > 1e-10 else 1e-10
+
+
+def _refuse(method: str, given: dict[str, Any]) -> None:
+    said = [name for name, value in given.items() if value is not None]
+    if said:
+        raise TypeError(
+            f"{', '.join(said)} is for iterative methods, and method={method!r}: say which, "
+            f"one of {', '.join(METHODS[2:])}"
+        )
+
+
+def _checked(method: Any, op: Any, b: Any, options: dict[str, Any]) -> None:
+    if op.shape[-1] != op.shape[-2]:
+        raise _errors.make_error(
+            "LinAlgError",
+            f"Last 2 dimensions of the array must be square: {op.shape}",
+            op,
+            "solve",
+            -1,
+        )
+    if b.ndim == 0 or b.shape[-1 if b.ndim == 1 else -2] != op.shape[-1]:
+        n = op.shape[-1]
+        raise _errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", b.shape)
+    for name in ("rtol", "atol"):
+        value = options[name]
+        if value is not None and not value >= 0:
+            raise ValueError(f"{name} must be 0 or more, got {value}")
+    if options["M"] is not None and method in ("lsqr", "lsmr"):
+        raise TypeError(f"{method} takes no preconditioner M")
+
+
+def _elements(op: Any, b: Any, x0: Any) -> Any:
+    """Of a batch: (the operator, right side, x0, place) of each element, and the shape of x."""
+    vec = b.ndim == 1
+    own = 1 if vec else 2
+    batch = np.broadcast_shapes(op.shape[:-2], b.shape[: b.ndim - own])
+    whole = np.broadcast_to(b, (*batch, *b.shape[b.ndim - own :]))
+    word = x0 is None or isinstance(x0, str)
+    start = None if word else np.broadcast_to(np.asarray(x0), whole.shape)
+    lead = len(batch) - len(op.shape) + 2
+
+    def parts() -> Any:
+        for at in np.ndindex(*batch):
+            place = tuple(0 if size == 1 else i for size, i in zip(op.shape[:-2], at[lead:]))
+            begin = x0 if start is None else start[at]
+            yield op[place] if place else op, whole[at], begin, at
+
+    return parts(), whole.shape
+
+
+def iterate(
+    op: Any, b: Any, method: str, options: dict[str, Any], working: bool = False
+) -> tuple[Any, list[SolveRecord]]:
+    """x, and a record for each element of the batch; ConvergenceError."""
+    b = np.asarray(b)
+    _checked(method, op, b, options)
+    x0 = options["x0"]
+    elements, shape = _elements(op, b, x0)
+    M = options["M"]
+    if M is not None and not isinstance(M, str):
+        M = as_operator(M)
+    extra = None if x0 is None or isinstance(x0, str) else np.asarray(x0)
+    dtype = _krylov.work_dtype(op, b, extra, None if isinstance(M, str) else M)
+    rtol = _default_rtol(dtype) if options["rtol"] is None else float(options["rtol"])
+    own = {**options, "rtol": rtol, "atol": float(options["atol"] or 0.0), "working": working}
+    x, records = np.empty(shape, dtype), []
+    for part, side, start, at in elements:
+        batched = M is not None and not isinstance(M, str) and len(M.shape) > 2
+        inverse = _krylov.preconditioner(M[at] if batched else M, part)
+        side = np.ascontiguousarray(side, dtype)
+        begin = _krylov.first(start, side.shape, dtype, inverse, side)
+        if not side.size:
+            continue
+        problem = _Problem(part, inverse, side, begin, own)
+        records.append(_solved(problem, method))
+        x[at] = problem.x
+    return x, records
+
+
+_OPTIONS = ("rtol", "atol", "maxiter", "M", "x0", "callback", "progress")
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(given) - set(_OPTIONS))
+    if unknown:
+        raise TypeError(
+            f"solve() got an unexpected keyword argument {unknown[0]!r}; there are assume_a, "
+            f"method, {', '.join(_OPTIONS)}"
+        )
+    return {name: given.get(name) for name in _OPTIONS}
+
+
+def solve(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any) -> Any:
+    """``pl.solve`` with keywords."""
+    from . import _lazy, _linalg, _scipy
+
+    options = _options(how)
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
+    if method in ("auto", "direct"):
+        _refuse(method, options)
+        return (_linalg.solve if method == "auto" else _linalg.direct)(A, b, assume_a)
+    lazy = _linalg._is_lazy(A) or _linalg._is_lazy(b)
+    op = _krylov.operator_of(A)
+    if assume_a is not None:
+        op = _linalg.promised(A, op, assume_a)
+    if isinstance(b, _core.Operator):
+        raise TypeError(f"method={method!r} takes an array b, got {type(b).__name__} {b.shape}")
+    if _scipy.issparse(b):
+        b = b.toarray()
+    x, _ = iterate(op, b, method, options)
+    return _lazy.lazy(x) if lazy else x
+
+
+def instead(A: Any, b: Any, error: MemoryError) -> Any:
+    """What ``auto`` does where the dense form is too large: x to working accuracy, or the error."""
+    nothing = _options({})
+    op = _krylov.operator_of(A)
+    if isinstance(b, _core.Operator) or op.shape[-1] != op.shape[-2]:
+        raise error
+    try:
+        return iterate(op, b, "iterative", nothing, working=True)[0]
+    except _errors.ConvergenceError as failed:
+        text = f"{error}\nNor does an iterative method get there: {failed}"
+        raise _errors.MaterializationError(text) from failed
+
+
+# -- explanations --
+
+
+def _said(method: str, dtype: Any, options: dict[str, Any]) -> str:
+    rtol = _default_rtol(dtype) if options.get("rtol") is None else options["rtol"]
+    atol = options.get("atol")
+    bound = f"{rtol:g} |b|" if not atol else f"max({rtol:g} |b|, {atol:g})"
+    name = "cg, minres, gmres where A looks Hermitian, else gmres, bicgstab"
+    return (
+        f"solve by {name if method == 'iterative' else method}: until |b - A x| <= {bound}, "
+        "recomputed, or the backward error is at working accuracy; each iteration:\n"
+    )
+
+
+def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options: Any) -> Any:
+    """How ``solve(op, b, method=method)`` goes; ``run``: with the record of the run."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
+    options = _options(options)
+    dtype = op.dtype or np.dtype(np.float64)
+    side = np.zeros(op.shape[-2], dtype) if b is None else np.asarray(b)
+    working = False
+    if method in ("auto", "direct"):
+        _refuse(method, options)
+        plan = None if op._opaque else Explanation._of(_inverse_plan(op, side))
+        working = method == "auto" and _too_large(op, plan)
+        if not working:
+            parts = [(f"solve directly, method={method!r}\n", plan or "by LU of the dense form\n")]
+            return _with_other(parts, "a product, as an iteration takes one", _product(op, side))
+    x = np.zeros(side.shape, _krylov.work_dtype(op, side))
+    one: Any = _product(op, x) or "the operator's own product\n"
+    title = _said("iterative" if working else method, x.dtype, options)
+    if working:
+        title = (
+            "method='auto': the dense form would pass the memory limit, so it is tried by cg, "
+            "minres, gmres where A looks Hermitian, else gmres, bicgstab, until the backward error "
+            "is at working accuracy, recomputed; each iteration:\n"
+        )
+    parts = [(title, one)]
+    if options["M"] is not None:
+        parts.append(("preconditioned by\n", f"{options['M']!r}\n"))
+    if run:
+        _, records = iterate(op, side, "iterative" if working else method, options, working)
+        parts.append(("it took\n", "".join(f"{r!r}\n" for r in records)))
+    plan = None if op._opaque else Explanation._of(_inverse_plan(op, side))
+    return _with_other(parts, "directly", plan)
+
+
+def _product(op: Any, x: Any) -> Explanation | None:
+    return None if op._opaque else Explanation._of(op._explain(0, x, 0, 0))
+
+
+def _with_other(parts: Any, text: str, plan: Explanation | None) -> Explanation:
+    """The parts, and what else there was, with its estimates."""
+    if plan is None:
+        return Explanation._joined(parts)
+    line = f"{text}: estimated {plan.seconds:.3g} s, {plan.memory:,} bytes at most\n"
+    made = Explanation._joined([*parts, ("instead\n", line)])
+    made._data["alternatives"].append({"text": text, "rule": None, "seconds": plan.seconds})
+    return made
+
+
+def _inverse_plan(op: Any, side: Any) -> Any:
+    return _core._build("inverse", op)._explain(0, side, 0, 0)
+
+
+def _too_large(op: Any, plan: Any) -> bool:
+    limit = _config.get("memory_limit")
+    free = _config.free_memory() if limit is None else limit
+    if free is None:
+        return False
+    dense = op.size * np.dtype(op.dtype or np.float64).itemsize
+    return bool(dense > free and (plan is None or plan.memory > free))
