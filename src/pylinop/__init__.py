@@ -157,6 +157,7 @@ from ._linalg import (
     svdvals,
 )
 from ._look import check_adjoint
+from ._precondition import preconditioner
 from ._rules import register_rule, unregister_rule
 from ._spectra import (
     eig,
@@ -247,6 +248,7 @@ __all__ = [
     "null_space",
     "orth",
     "pinv",
+    "preconditioner",
     "qr",
     "register_rule",
     "rules",
