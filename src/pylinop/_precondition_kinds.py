@@ -266,7 +266,7 @@ def _by_pencils(op: Any, factors: list[Any], d: Any, sizes: tuple[int, ...]) -> 
     left: list[Any] = []
     values: list[Any] = []
     for f, part in zip(factors, parts, strict=True):
-        a, root = dense(f), 1 / np.sqrt(np.maximum(part, np.finfo(float).tiny))
+        a, root = dense(f), 1 / np.sqrt(np.maximum(part, np.finfo(part.dtype).tiny))
         if np.abs(a - a.conj().T).max() > 1e-10 * np.abs(a).max():
             raise NotFit("kronecker: a factor is not Hermitian")
         w, q = np.linalg.eigh(root[:, None] * a * root)

@@ -125,8 +125,8 @@ def main_diagonal(op: Any) -> Any:
 
 
 def positive_part(d: Any) -> Any:
-    """The real part of a diagonal that is real and positive; else None."""
-    if d.dtype.kind == "c" and (d.imag != 0).any():
+    """The real part of a diagonal that is real, up to rounding, and positive; else None."""
+    if d.dtype.kind == "c" and (np.abs(d.imag) > 100 * np.finfo(d.dtype).eps * np.abs(d)).any():
         return None
     return d.real if bool((d.real > 0).all()) and bool(np.isfinite(d.real).all()) else None
 
