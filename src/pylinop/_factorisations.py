@@ -313,34 +313,78 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
     return _asked(_factor_lu.ldl, op, bool(lower), bool(hermitian))
 
 
-def lstsq(A: "_OperatorLike", b: Any, rcond: float | None = None) -> Any:
+def lstsq(
+    A: "_OperatorLike",
+    b: Any,
+    rcond: float | None = None,
+    *,
+    method: str | None = None,
+    rtol: float | None = None,
+    maxiter: int | None = None,
+    damp: float = 0.0,
+    x0: Any = None,
+    rng: Any = None,
+    block: int | None = None,
+    extended: bool | None = None,
+    callback: Any = None,
+    progress: Any = None,
+) -> Any:
     """The x of least norm that makes |b - A x| least.
 
     Parameters
     ----------
     A : operator or array_like, shape (..., m, n)
     b : array_like, shape (m,) or (..., m, k)
-        A vector only when it has one dimension. An operator is made dense.
+        A vector only when it has one dimension. An operator is made dense. With a ``method`` also
+        scipy.sparse, which stays sparse.
     rcond : float, optional
         Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
+    method : {None, 'lsmr', 'lsqr', 'block_kaczmarz', 'sgd'}, optional
+        None: by factors. Else iterative, without a dense form: by Krylov spaces; by projections
+        onto blocks of rows, in random order; by stochastic gradients of blocks.
+    rtol : float, optional
+        Of the iterative ones: |A^H r| <= rtol |A| |r|, r recomputed, or |r| <= rtol (|A| |x| +
+        |b|); 1e-6, in single precision 1e-4.
+    maxiter : int, optional
+        Iterations, 4 min(m, n) by default; of the random ones passes over A, 100.
+    damp : float, optional
+        Makes |b - A x|^2 + damp^2 |x|^2 least.
+    x0 : array_like or scipy.sparse, shape (n,) or (n, k), optional
+        Where to begin.
+    rng : Generator or seed, optional
+        Of the random ones.
+    block : int, optional
+        Rows in a block of theirs.
+    extended : bool, optional
+        Of block_kaczmarz: also project by columns, so that the least squares are found where there
+        is no solution. None: once it has come as near as it can without.
+    callback : callable, optional
+        Called as callback(x) after each iteration or pass.
+    progress : bool or callable, optional
+        A bar of tqdm's, where that is there; or called as progress(iteration, error).
 
     Returns
     -------
     (x, residuals, rank, s)
         As numpy.linalg.lstsq: x of shape (n,) or (..., n, k); the squares |b - A x|^2 of the
         columns, empty where the rank is below n or m <= n; the rank; the singular values,
-        descending. Batches give arrays of ranks.
+        descending. Batches give arrays of ranks. With a ``method`` rank and s are None, and the
+        tuple has attributes: method, problem ("consistent" or "least squares"), error, residual,
+        iterations.
 
     Raises
     ------
     LinAlgError
         b has another number of rows than A.
+    ConvergenceError
+        An iterative method did not come to rtol; its attribute ``x`` has the best iterate.
 
     Notes
     -----
     Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular value
     decompositions of their parts, of any rank: what counts as zero is decided on the singular
-    values of the whole. All others by LAPACK's gelsd on the dense form.
+    values of the whole. All others by LAPACK's gelsd on the dense form. The iterative methods
+    have a section of docs/preconditioners.md.
 
     Examples
     --------
@@ -349,8 +393,21 @@ def lstsq(A: "_OperatorLike", b: Any, rcond: float | None = None) -> Any:
     >>> x, residuals, rank, s = pl.lstsq(A, np.ones(3000))
     >>> x.shape, int(rank)
     ((1000,), 1000)
+    >>> pl.lstsq(A, np.ones(3000), method="lsmr").problem
+    'consistent'
     """
     op = as_operator(A)
+    how = {"rtol": rtol, "maxiter": maxiter, "damp": damp, "x0": x0, "rng": rng, "block": block}
+    how |= {"extended": extended, "callback": callback, "progress": progress}
+    if method is not None:
+        from . import _least
+
+        if rcond is not None:
+            raise TypeError(f"rcond= belongs to method=None, got method={method!r}")
+        return _least.solve(op, b, method, **how)
+    asked = [name for name, value in how.items() if value is not None and value is not False]
+    if asked != ["damp"] or damp != 0:
+        raise TypeError(f"{asked} belong to an iterative method: give method=")
     right = dense(b) if isinstance(b, _core.Operator) else np.asarray(b)
     rows = right.shape[-1 if right.ndim == 1 else -2] if right.ndim else 0
     if right.ndim == 0 or rows != op.shape[-2]:
