@@ -704,6 +704,30 @@ class KhatriRao(LinearOperator):
     @property
     def B(self) -> LinearOperator: ...
 
+class SparseTriangular(LinearOperator):
+    def __new__(
+        cls,
+        A: _OperatorLike,
+        lower: bool = True,
+        unit_diagonal: bool = False,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        A: _OperatorLike,
+        lower: bool = True,
+        unit_diagonal: bool = False,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def A(self) -> LinearOperator: ...
+    @property
+    def lower(self) -> bool: ...
+    @property
+    def unit_diagonal(self) -> bool: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 
@@ -767,3 +791,17 @@ def _lazy_operator(a: LazyArray, /) -> LinearOperator | None: ...
 def _getrf(letter: str, m: int, n: int, a: _Array, ipiv: _Array, /) -> int: ...
 def _band_cholesky(letter: str, rows: int, n: int, ab: _Array, /) -> int: ...
 def _cholup(letter: str, n: int, a: _Array, v: _Array, down: bool, /) -> int: ...
+def _ichol(
+    letter: str,
+    n: int,
+    indptr: _Array,
+    indices: _Array,
+    data: _Array,
+    lptr: _Array,
+    lindex: _Array,
+    ldata: _Array,
+    shift: float,
+    drop: float,
+    fill: int,
+    /,
+) -> int: ...

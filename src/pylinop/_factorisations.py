@@ -335,33 +335,23 @@ def lstsq(
     ----------
     A : operator or array_like, shape (..., m, n)
     b : array_like, shape (m,) or (..., m, k)
-        A vector only when it has one dimension. An operator is made dense. With a ``method`` also
-        scipy.sparse, which stays sparse.
+        A vector only with one dimension. Operators are made dense; with a method scipy.sparse too.
     rcond : float, optional
         Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
     method : {None, 'lsmr', 'lsqr', 'block_kaczmarz', 'sgd'}, optional
-        None: by factors. Else iterative, without a dense form: by Krylov spaces; by projections
-        onto blocks of rows, in random order; by stochastic gradients of blocks.
+        None: by factors. Else iterative, without a dense form: by Krylov spaces, by projections
+        onto random blocks of rows, by stochastic gradients.
     rtol : float, optional
-        Of the iterative ones: |A^H r| <= rtol |A| |r|, r recomputed, or |r| <= rtol (|A| |x| +
-        |b|); 1e-6, in single precision 1e-4.
+        |A^H r| <= rtol |A| |r| or |r| <= rtol |b|, r recomputed; 1e-6, in single precision 1e-4.
     maxiter : int, optional
-        Iterations, 4 min(m, n) by default; of the random ones passes over A, 100.
-    damp : float, optional
-        Makes |b - A x|^2 + damp^2 |x|^2 least.
-    x0 : array_like or scipy.sparse, shape (n,) or (n, k), optional
-        Where to begin.
-    rng : Generator or seed, optional
-        Of the random ones.
-    block : int, optional
-        Rows in a block of theirs.
-    extended : bool, optional
-        Of block_kaczmarz: also project by columns, so that the least squares are found where there
-        is no solution. None: once it has come as near as it can without.
-    callback : callable, optional
-        Called as callback(x) after each iteration or pass.
-    progress : bool or callable, optional
-        A bar of tqdm's, where that is there; or called as progress(iteration, error).
+        Iterations, by default 4 min(m, n); of the random methods passes over A, 100.
+    damp, x0 : optional
+        |b - A x|^2 + damp^2 |x|^2 is made least; where to begin, (n,) or (n, k), also sparse.
+    rng, block, extended : optional
+        Of the random ones: Generator or seed; rows in a block; of block_kaczmarz, whether to take
+        columns too, for the least squares (None: where it comes no nearer without).
+    callback, progress : optional
+        Called as callback(x), progress(iteration, error); True: a bar of tqdm's.
 
     Returns
     -------
@@ -381,10 +371,9 @@ def lstsq(
 
     Notes
     -----
-    Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular value
-    decompositions of their parts, of any rank: what counts as zero is decided on the singular
-    values of the whole. All others by LAPACK's gelsd on the dense form. The iterative methods
-    have a section of docs/preconditioners.md.
+    Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular values of their
+    parts, of any rank: what counts as zero is decided on those of the whole. All others by
+    LAPACK's gelsd on the dense form. For the iterative methods see docs/preconditioners.md.
 
     Examples
     --------
@@ -405,8 +394,7 @@ def lstsq(
         if rcond is not None:
             raise TypeError(f"rcond= belongs to method=None, got method={method!r}")
         return _least.solve(op, b, method, **how)
-    asked = [name for name, value in how.items() if value is not None and value is not False]
-    if asked != ["damp"] or damp != 0:
+    if asked := [k for k, v in how.items() if v is not None and not (k == "damp" and v == 0)]:
         raise TypeError(f"{asked} belong to an iterative method: give method=")
     right = dense(b) if isinstance(b, _core.Operator) else np.asarray(b)
     rows = right.shape[-1 if right.ndim == 1 else -2] if right.ndim else 0

@@ -27,8 +27,8 @@ class LeastSquares(tuple[Any, ...]):
     method, problem : str
         What ran, and whether it sought a solution ("consistent") or the least squares.
     error : float
-        |A^H r| / (|A| |r|) of the residual recomputed, or |r| / (|A| |x| + |b|) where that is
-        smaller; |A| from below, by the power method.
+        |A^H r| / (|A| |r|) of the residual recomputed, or |r| / |b| where that is smaller; |A|
+        from below, by the power method.
     residual : float
         |b - A x|, recomputed.
     iterations : int
@@ -53,7 +53,7 @@ class Watch:
     def judge(self, x: Any, residual: float, g: Any) -> float:
         """The error of x, from |r| and A^H r."""
         size, gradient = float(np.linalg.norm(x)), float(np.linalg.norm(g))
-        whole = self.norm * size + self.b
+        whole = self.b if self.b > 0 else self.norm * size
         small = residual / whole if whole > 0 else 0.0
         scale = self.norm * residual
         slope = gradient / scale if scale > 0 else 0.0
@@ -96,7 +96,10 @@ def _krylov(op: Any, b: Any, x: Any, watch: Watch, method: str, callback: Any) -
     spent, target = 0, watch.rtol
     while True:
         r = b - op @ x
-        if watch.judge(x, float(np.linalg.norm(r)), op.H @ r) <= watch.rtol:
+        watch.judge(x, float(np.linalg.norm(r)), op.H @ r)
+        if spent:
+            watch.tell(x, spent, watch.error)
+        if watch.error <= watch.rtol:
             return spent
         left = watch.most - spent
         if left <= 0:
@@ -107,7 +110,6 @@ def _krylov(op: Any, b: Any, x: Any, watch: Watch, method: str, callback: Any) -
         spent += used
         x += step.astype(x.dtype)
         target = max(target / 10, np.finfo(x.dtype).eps)
-        watch.tell(x, spent, watch.error)
 
 
 def _engine(op: Any, r: Any, method: str, tol: float, left: int, callback: Any, x: Any) -> Any:
@@ -118,7 +120,8 @@ def _engine(op: Any, r: Any, method: str, tol: float, left: int, callback: Any, 
     try:
         from . import _krylov as own  # type: ignore[attr-defined, unused-ignore]
     except ImportError:
-        found = getattr(sl, method)(op, r, atol=tol, btol=tol, conlim=0, **limit)
+        with np.errstate(over="ignore"):  # SciPy's estimate of the condition, in float32
+            found = getattr(sl, method)(op, r, atol=tol, btol=tol, conlim=0, **limit)
     else:
         tell = None if callback is None else lambda step: callback(x + step)
         way = getattr(own, method)
@@ -185,8 +188,11 @@ def solve(
     tell, bar = _teller(callback, progress, method)
     runs = []
     try:
-        lines = None if method in ("lsmr", "lsqr") else Lines(op, dtype, block)
-        norm = _norm(op, dtype) if lines is None else largest(lines, n, dtype)
+        krylov = method in ("lsmr", "lsqr")
+        if method == "sgd" and block is None:
+            block = max(128, -(-A.shape[0] // 256))  # no more than 256 steps a pass
+        lines = None if krylov else (Lines(op, dtype, block), Lines(op, dtype, None, wide=True))
+        norm = _norm(op, dtype) if lines is None else largest(lines[1], n, dtype)
         for c, right in enumerate(rights):
             watch = Watch(float(rtol), 0, norm, 0.0, tell)
             own = np.ascontiguousarray(x[:, c])
@@ -200,7 +206,7 @@ def solve(
             bar.close()
     if damp:
         for c, (watch, _) in enumerate(runs):
-            watch.residual = _plain_residual(A, lines, Right(columns[c], dtype), x[:, c], block)
+            watch.residual = _plain_residual(A, lines, Right(columns[c], dtype), x[:, c])
     found = _result(x, vector, method, runs)
     bad = [c for c, (watch, _) in enumerate(runs) if not watch.least <= rtol]
     if bad:
@@ -216,11 +222,11 @@ def solve(
     return found
 
 
-def _plain_residual(A: Any, lines: Any, right: Right, x: Any, block: Any) -> float:
+def _plain_residual(A: Any, lines: Any, right: Right, x: Any) -> float:
     """|b - A x| without the damping's rows."""
     if lines is None:
         return float(np.linalg.norm(right.whole(A.shape[0]) - A @ x))
-    return measure(Lines(A, x.dtype, block), right, np.ascontiguousarray(x))[0]
+    return measure(Lines(A, x.dtype, None, wide=True), right, np.ascontiguousarray(x))[0]
 
 
 def _peak(A: Any, method: str, dtype: Any, k: int) -> int:
@@ -255,12 +261,12 @@ def _one(op: Any, lines: Any, right: Right, x: Any, watch: Watch, method: str, r
         watch.most = max(4 * min(m, n), 100) if maxiter is None else int(maxiter)
         return _krylov(op, right.whole(m), x, watch, method, callback)
     watch.most = 100 if maxiter is None else int(maxiter)
-    if watch.judge(x, *measure(lines, right, x)) <= watch.rtol:
+    if watch.judge(x, *measure(lines[1], right, x)) <= watch.rtol:
         return 0
     if watch.most > 0 and method == "block_kaczmarz":
-        block_kaczmarz(op, lines, right, x, watch, rng, block, extended)
+        block_kaczmarz(op, lines[0], right, x, watch, rng, block, extended, lines[1])
     elif watch.most > 0:
-        sgd(lines, right, x, watch, rng)
+        sgd(lines[0], right, x, watch, rng, lines[1])
     return watch.passes
 
 

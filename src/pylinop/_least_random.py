@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from ._least import Watch
 
 
+def adjoint(B: Any) -> Any:
+    """B^H; of a real block no copy."""
+    return B.conj().T if B.dtype.kind == "c" else B.T
+
+
 def measure(lines: Lines, right: Right, x: Any) -> tuple[float, Any]:
     """|b - A x| and A^H (b - A x), block by block: no vector of m elements."""
     total, g = 0.0, np.zeros_like(x)
     for i, j, B in lines:
         r = right.block(i, j) - B @ x
         total += float(np.vdot(r, r).real)
-        g += B.conj().T @ r
+        g += adjoint(B) @ r
     return float(np.sqrt(total)), g
 
 
@@ -37,30 +42,24 @@ def largest(lines: Lines, n: int, dtype: Any) -> float:
         for _, _, B in lines:
             y = B @ v
             total += float(np.vdot(y, y).real)
-            w += B.conj().T @ y
+            w += adjoint(B) @ y
         norm, v = max(norm, float(np.sqrt(total))), w
     return norm
 
 
-def _gram(B: Any) -> Any:
-    G = B @ B.conj().T
+def _gram(B: Any, H: Any) -> Any:
+    G = B @ H
     return G.toarray() if hasattr(G, "toarray") else np.asarray(G)
 
 
 def _onto(G: Any, r: Any) -> Any:
-    """G^+ r for a Gram matrix, by Cholesky where that is safe."""
-    try:
-        L = np.linalg.cholesky(G)
-        d = np.diagonal(L).real
-        if d.min(initial=1) > 1e3 * np.sqrt(np.finfo(G.dtype).eps) * d.max(initial=0):
-            y = np.linalg.solve(L, r)
-            return np.linalg.solve(L.conj().T, y)
-    except np.linalg.LinAlgError:
-        pass
-    w, V = np.linalg.eigh(G)
-    cut = w.max(initial=0) * np.finfo(G.dtype).eps * max(len(w), 1)
-    keep = w > cut
-    return V[:, keep] @ ((V[:, keep].conj().T @ r) / w[keep])
+    """G^+ r for a Gram matrix: with a trace of the identity, so that rows that depend on each other
+    do no harm. What is sought stays the same, as it is where r vanishes."""
+    top = float(np.diagonal(G).real.max(initial=0))
+    if not 0 < top < np.inf:
+        return np.zeros_like(r)
+    G[np.diag_indices(len(G))] += top * 1e4 * np.finfo(G.dtype).eps
+    return np.linalg.solve(G, r)
 
 
 def _sweep(lines: Lines, right: Right, x: Any, rng: Any, z: Any) -> None:
@@ -70,20 +69,22 @@ def _sweep(lines: Lines, right: Right, x: Any, rng: Any, z: Any) -> None:
         r = right.block(i, j) - B @ x
         if z is not None:
             r -= z[i:j]
-        x += B.conj().T @ _onto(_gram(B), r)
+        H = adjoint(B)
+        x += H @ _onto(_gram(B, H), r)
 
 
 def _columns_sweep(columns: Lines, z: Any, rng: Any) -> None:
     """Takes from z what lies in the range of A, block by block of its columns."""
     for k in rng.permutation(len(columns)).tolist():
         _, _, B = columns.at(k)
-        H = B.conj().T
-        z -= B @ _onto(_gram(H), H @ z)
+        H = adjoint(B)
+        z -= B @ _onto(_gram(H, B), H @ z)
 
 
 def block_kaczmarz(
-    op: Any, lines: Lines, right: Right, x: Any, watch: Watch, rng: Any, size: Any, extended: Any
-) -> None:
+    op: Any, lines: Lines, right: Right, x: Any, watch: Watch, rng: Any, size: Any, extended: Any,
+    wide: Lines,
+) -> None:  # fmt: skip
     """Projections onto blocks of rows; where the system has no solution, the extended method
     (Zouzias and Freris 2013; Needell, Zhao and Zouzias 2015), with columns as well."""
     m = op.shape[0]
@@ -97,7 +98,7 @@ def block_kaczmarz(
         if columns is not None:
             _columns_sweep(columns, z, rng)
         _sweep(lines, right, x, rng, z)
-        if watch.done(x, *measure(lines, right, x)):
+        if watch.done(x, *measure(wide, right, x)):
             return
         if extended is None and watch.passes > 1 and watch.error > 0.5 * before:
             extended = True  # as near as it comes: there is no solution
@@ -126,7 +127,7 @@ def _steepest(lines: Lines, d: Any, p: Any, rng: Any, n: int, dtype: Any) -> flo
         _, _, B = lines.at(int(k))
         v, size = rng.standard_normal(n).astype(dtype) * np.sqrt(d), 0.0
         for _ in range(8):
-            v = d * (B.conj().T @ (B @ v))
+            v = d * (adjoint(B) @ (B @ v))
             size = float(np.linalg.norm(v))
             if not size > 0:
                 break
@@ -135,7 +136,7 @@ def _steepest(lines: Lines, d: Any, p: Any, rng: Any, n: int, dtype: Any) -> flo
     return worst
 
 
-def sgd(lines: Lines, right: Right, x: Any, watch: Watch, rng: Any) -> None:
+def sgd(lines: Lines, right: Right, x: Any, watch: Watch, rng: Any, wide: Lines) -> None:
     """Gradients of blocks drawn by their norms, with the whole gradient once a pass to take out
     their variance (Johnson and Zhang 2013), columns scaled, and momentum."""
     n, blocks = len(x), len(lines)
@@ -143,7 +144,7 @@ def sgd(lines: Lines, right: Right, x: Any, watch: Watch, rng: Any) -> None:
     L = _steepest(lines, d, p, rng, n, x.dtype)
     step, best, least = 0.5 / max(L, np.finfo(float).tiny), x.copy(), np.inf
     while True:
-        size, g = measure(lines, right, x)
+        size, g = measure(wide, right, x)
         if watch.done(x, size, g):
             return
         if np.isfinite(watch.error) and watch.error <= 1.5 * least:
@@ -156,6 +157,6 @@ def sgd(lines: Lines, right: Right, x: Any, watch: Watch, rng: Any) -> None:
         centre, speed = x.copy(), np.zeros_like(x)
         for k in rng.choice(blocks, 2 * blocks, p=p).tolist():
             _, _, B = lines.at(k)
-            away = B.conj().T @ (B @ (x - centre)) / p[k] - g
+            away = adjoint(B) @ (B @ (x - centre)) / p[k] - g
             speed = 0.5 * speed - step * (d * away)
             x += speed

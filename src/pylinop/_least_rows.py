@@ -85,9 +85,12 @@ def _diagonal(op: Any, dtype: Any) -> Any:
 
 
 class Lines:
-    """The rows (axis 0) or columns of an operator in blocks of about `size`."""
+    """The rows (axis 0) or columns of an operator in blocks of `size`; None: of a size for Gram
+    matrices, or (wide) of what memory is good for."""
 
-    def __init__(self, op: Any, dtype: Any, size: int | None, axis: int = 0) -> None:
+    def __init__(
+        self, op: Any, dtype: Any, size: int | None, axis: int = 0, wide: bool = False
+    ) -> None:
         self.shape, self.dtype, self.axis = op.shape, dtype, axis
         stacked = axis == 0 and op._head == "block" and op._init is not None
         stacked = stacked and len(op.blocks[0]) == 1
@@ -96,7 +99,8 @@ class Lines:
         start = 0
         for p in pieces:
             piece = _piece(p, dtype, axis)
-            step = size or _default_size(piece, op.shape, dtype)
+            most = _default_size(piece, op.shape, dtype, wide or size is not None)
+            step = most if size is None else min(size, most)
             for i in range(0, piece.length, step):
                 j = min(i + step, piece.length)
                 self.bounds.append((start + i, start + j, piece, i))
@@ -114,10 +118,10 @@ class Lines:
         return (self.at(k) for k in range(len(self)))
 
 
-def _default_size(piece: Any, shape: Any, dtype: Any) -> int:
+def _default_size(piece: Any, shape: Any, dtype: Any, wide: bool) -> int:
     """Lines enough to be worth a step, few enough for their Gram matrix and for memory."""
-    room_for = int(_LIMIT / dtype.itemsize / max(piece.per_line, 1))
-    return int(max(1, min(128, room_for, max(min(shape), 1))))
+    room_for = max(1, int(_LIMIT / dtype.itemsize / max(piece.per_line, 1)))
+    return room_for if wide else max(1, min(128, room_for, min(shape)))
 
 
 class Right:

@@ -200,7 +200,7 @@ def circulant(op: Any, which: str = "circulant", why: str = "") -> LinearOperato
         c = c.copy()
         if c.size:
             c[(0,) * c.ndim] += shift
-        values = np.fft.fftn(c)
+        values: Any = np.fft.fftn(c)
         values = values.real if hermitian else values
         least, most = np.abs(values).min(initial=np.inf), np.abs(values).max(initial=0)
         positive = hermitian and bool((values > 0).all())

@@ -76,10 +76,10 @@ def pivoted_cholesky(
     u, s, _ = np.linalg.svd(root[:, None] * L, full_matrices=False)
     U = np.ascontiguousarray(root[:, None] * u)
     middle = _core.Diag((-(s**2) / (1 + s**2)).astype(real_of(dtype)))
-    M = _core.LowRankUpdate(_core.Diag(root**2), U, None, middle) if L.shape[1] else None
+    M: Any = _core.Diag(root**2)
+    M = _core.LowRankUpdate(M, U, None, middle) if L.shape[1] else M
     why = why or "a diagonal and a matrix of falling spectrum"
     why += f"; {L.shape[1]} columns leave {left:.2g} of the trace"
-    M = _core.Diag(root**2) if M is None else M
     nbytes = U.nbytes + root.nbytes
     return told(M, op, "pivoted_cholesky", why, True, nbytes, rank=L.shape[1], trace_error=left)
 

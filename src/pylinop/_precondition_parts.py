@@ -149,9 +149,11 @@ def is_hermitian(S: Any) -> bool:
     return bool(gap.nnz == 0 or gap.max() <= 10 * np.finfo(S.dtype).eps * top)
 
 
-_SPARSE = ("sparse", "laplacian", "difference", "banded", "tridiagonal", "diag", "identity")
-_SPARSE += ("zeros", "offdiag", "selection", "permutation", "sparsetriangular")
-_WITHIN = ("sum", "prod", "scaled", "view", "kron", "kronsum", "blockdiag", "power")
+_SPARSE = (
+    "sparse laplacian difference banded tridiagonal diag identity zeros offdiag selection "
+    "permutation sparsetriangular"
+).split()
+_WITHIN = "sum prod scaled view kron kronsum blockdiag power".split()
 
 
 def is_sparse(op: Any) -> bool:

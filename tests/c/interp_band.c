@@ -240,11 +240,13 @@ static const struct {
     filler fill;
 } heads[] = {
 #define HEAD(name) {#name, name}
-    HEAD(permutation), HEAD(invperm),    HEAD(compose),   HEAD(offdiag),    HEAD(tridiagonal),
-    HEAD(tridisolve),  HEAD(banded),     HEAD(bandsolve), HEAD(triangular), HEAD(full),
-    HEAD(householder), HEAD(difference), HEAD(laplacian), HEAD(detperm),    HEAD(dettri),
-    HEAD(detband),     HEAD(dethouse),   HEAD(detcirc),   HEAD(detgrid),
-    HEAD(sparsetrisolve), {"sparsetriangular", triangular},
+    HEAD(permutation), HEAD(invperm),        HEAD(compose),
+    HEAD(offdiag),     HEAD(tridiagonal),    HEAD(tridisolve),
+    HEAD(banded),      HEAD(bandsolve),      HEAD(triangular),
+    HEAD(full),        HEAD(householder),    HEAD(difference),
+    HEAD(laplacian),   HEAD(detperm),        HEAD(dettri),
+    HEAD(detband),     HEAD(dethouse),       HEAD(detcirc),
+    HEAD(detgrid),     HEAD(sparsetrisolve), {"sparsetriangular", triangular},
 #undef HEAD
 };
 

@@ -1,15 +1,15 @@
 /* k_precond.c: triangles of sparse matrices (products, substitution) and incomplete Cholesky.
  *
  * A triangle is read out of the user's whole matrix, in whatever order its elements lie: so the
- * sweeps of SSOR need no copy of either triangle. By rows, substitution subtracts what is known from
- * each right side before it divides; by columns, it divides and then subtracts from those below.
+ * sweeps of SSOR need no copy of either triangle. By rows, substitution subtracts what is known
+ * before it divides; by columns, it divides and then subtracts from those below.
  *
  * Incomplete Cholesky goes by columns, looking to the left, with a list for each row of the columns
  * that have their next element there (the sparse row of L comes for nothing). Either within A's
  * pattern, or with dual dropping: elements small beside their column of A go, and of the others the
  * largest stay, as many as A's column has and `fill` more (Lin and More 1999, Incomplete Cholesky
- * factorizations with limited memory; Saad 2003, Iterative methods for sparse linear systems, 10.3).
- * Sums run in storage order. */
+ * factorizations with limited memory; Saad 2003, Iterative methods for sparse linear systems,
+ * 10.3). Sums run in storage order. */
 #include "k_precond.h"
 
 #include "k_clones.h"

@@ -125,8 +125,8 @@ static void N_(ichol_drop)(const lopk_ichol_args *a, N_(column) * c, int64_t own
 static lop_status N_(ichol)(const lopk_ichol_args *a, int64_t *where) {
     const int64_t n = a->n;
     EL *l = a->ldata;
-    N_(column) c = {a->line,         a->work,         a->work + n, a->work + 2 * n,
-                    a->work + 3 * n, a->work + 4 * n, 0};
+    N_(column)
+    c = {a->line, a->work, a->work + n, a->work + 2 * n, a->work + 3 * n, a->work + 4 * n, 0};
     double *size = (double *)(void *)(a->work + 5 * n);
     int64_t at = 0;
     for (int64_t j = 0; j < n; j++) c.mark[j] = c.head[j] = -1;

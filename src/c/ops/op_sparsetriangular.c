@@ -31,8 +31,8 @@ static lop_status arrays(lop_emit *e, const lop_node *const *child, int out, int
     lop_status st;
     lop_dtype index = lop_promote(child[1]->dtype, child[2]->dtype);
     for (int i = 0; i < 3; i++) {
-        in[i] = lop_emit_cast(e, lop_emit_value(e, child[i]), i ? index : lop_slot_dtype(e, out),
-                              &st);
+        in[i] =
+            lop_emit_cast(e, lop_emit_value(e, child[i]), i ? index : lop_slot_dtype(e, out), &st);
         if (in[i] < 0) return st;
         lop_emit_c_order(e, in[i]);
     }
@@ -96,8 +96,8 @@ static void add_at(const lop_mat *y, int64_t offset, const lop_mat *data, int64_
 }
 static void add_ones(const lop_mat *y, int64_t stride, int64_t n) {
     static const double one = 1;
-    const lop_mat to = {y->p, n, 1, stride, 1, y->dt}, from = {(void *)(uintptr_t)&one, n, 1, 0, 0,
-                                                               LOP_f64};
+    const lop_mat to = {y->p, n, 1, stride, 1, y->dt},
+                  from = {(void *)(uintptr_t)&one, n, 1, 0, 0, LOP_f64};
     lopk_copy(&to, &from);
 }
 
@@ -109,8 +109,7 @@ static lop_status run_entries(const lop_call *c) {
     lopk_zero(y);
     for (int64_t line = 0, last = 0; line < n; line++) {
         const int64_t from = index_at(ptr, line), to = index_at(ptr, line + 1);
-        if ((line && from != last) || from < 0 || to < from || to > data->m)
-            return bad_index(c, n);
+        if ((line && from != last) || from < 0 || to < from || to > data->m) return bad_index(c, n);
         last = to;
         for (int64_t p = from; p < to; p++) {
             const int64_t other = index_at(index, p), i = a[1] == CSR ? line : other,
