@@ -54,11 +54,19 @@ class NotFit(_errors.LinAlgError):
     """This preconditioner cannot be made of this operator."""
 
 
-def told(M: "LinearOperator", op: Any, *proposal: Any, **details: Any) -> "LinearOperator":
+def told(
+    M: "LinearOperator",
+    op: Any,
+    kind: str,
+    reason: str,
+    positive: bool,
+    nbytes: int = 0,
+    **details: Any,
+) -> "LinearOperator":
     """M with its proposal; never one of the user's own operators."""
     if M is op or any(M is p for p in op._operands):
         M = 1 * M
-    vars(M)["proposal"] = Proposal(*proposal, details=details)
+    vars(M)["proposal"] = Proposal(kind, reason, positive, nbytes, details)
     return M
 
 
