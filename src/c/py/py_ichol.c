@@ -37,13 +37,14 @@ PyObject *py_ichol(PyObject *module, PyObject *args) {
     const lop_dtype dt = letter == 'f'   ? LOP_f32
                          : letter == 'd' ? LOP_f64
                          : letter == 'F' ? LOP_c64
-                                         : LOP_c128;
-    const size_t size = lop_dtype_size(dt);
+                         : letter == 'D' ? LOP_c128
+                                         : LOP_NO_DTYPE;
+    const size_t size = dt == LOP_NO_DTYPE ? 0 : lop_dtype_size(dt);
     void *work = NULL, *line = NULL;
     lop_status st = LOP_DIM;
     a.n = n;
     a.fill = fill;
-    if (fits(&a, b, size) && lop_mul_ok(n, 64, &bytes)) {
+    if (size && fits(&a, b, size) && lop_mul_ok(n, 64, &bytes)) {
         work = PyMem_Malloc(n ? (size_t)n * 48 : 1);
         line = PyMem_Malloc(n ? (size_t)n * size : 1);
         st = work && line ? LOP_OK : LOP_NOMEM;
