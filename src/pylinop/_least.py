@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,15 +118,13 @@ def _engine(op: Any, r: Any, method: str, tol: float, left: int, callback: Any, 
     import scipy.sparse.linalg as sl  # type: ignore[import-untyped, unused-ignore]
 
     limit = {"maxiter" if method == "lsmr" else "iter_lim": left}
-    try:
-        from . import _krylov as own  # type: ignore[attr-defined, unused-ignore]
-    except ImportError:
+    own = getattr(sys.modules[__package__], method, None)
+    if own is None:
         with np.errstate(over="ignore"):  # SciPy's estimate of the condition, in float32
             found = getattr(sl, method)(op, r, atol=tol, btol=tol, conlim=0, **limit)
     else:
         tell = None if callback is None else lambda step: callback(x + step)
-        way = getattr(own, method)
-        found = way(op, r, atol=tol, btol=tol, conlim=0, callback=tell, **limit)
+        found = own(op, r, atol=tol, btol=tol, conlim=0, callback=tell, **limit)
     return found[0], int(found[2])
 
 
