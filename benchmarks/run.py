@@ -42,6 +42,7 @@ def main():
     import krylov
     import laab
     import overhead
+    import precondition
     import spectra
     import throughput
 
@@ -50,6 +51,7 @@ def main():
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
     makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
     makers += krylov.MAKERS
+    makers += precondition.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

@@ -2,12 +2,14 @@
 dense forms, for `samples` and `ref`."""
 
 import numpy as np
+import scipy.sparse as sp
 
 KINDS = "Permutation OffDiag Tridiagonal Banded Triangular Full Householder".split()
-KINDS += ["FiniteDifference", "Laplacian"]
+KINDS += ["FiniteDifference", "Laplacian", "SparseTriangular"]
 CLASSES = {"OffDiag": "Diag"}
 WEAK = ("Permutation", "FiniteDifference", "Laplacian")
 SQUARE = ("Permutation", "Tridiagonal", "Banded", "Triangular", "Householder", "Laplacian")
+SQUARE += ("SparseTriangular",)
 
 
 def leaf(kind, rng, m, n, dtype, batch, layout, invertible):
@@ -46,6 +48,16 @@ def leaf(kind, rng, m, n, dtype, batch, layout, invertible):
         lower, unit = (bool(k) for k in rng.integers(0, 2, 2))
         a = np.where((np.tril if lower else np.triu)(np.ones((n, n))), a, np.ones((), dtype))
         return kind, arrange(a.astype(dtype), layout), lower, unit and not invertible
+    if kind == "SparseTriangular":
+        if batch:
+            return None
+        a = values(rng, (n, n), dtype)
+        a = np.where(rng.random((n, n)) < 0.5, a, np.zeros((), a.dtype))
+        if invertible:
+            a = (a + np.asarray(4 * n * np.eye(n), a.dtype)).astype(dtype)
+        lower, unit = (bool(k) for k in rng.integers(0, 2, 2))
+        S = sp.coo_array(a.astype(dtype)).asformat(str(rng.choice(["csr", "csc"])))
+        return kind, S, lower, unit and not invertible
     if np.dtype(dtype).kind in "bu" and kind in ("FiniteDifference", "Laplacian"):
         adopt = None  # they have negative entries
     if kind == "FiniteDifference":
@@ -133,7 +145,7 @@ def dense(head, p, get, w, bound):
         return out
     if head == "Tridiagonal":
         return tridiagonal(*map(get, p[:3]), w)
-    if head == "Triangular":
+    if head in ("Triangular", "SparseTriangular"):
         a, lower, unit = get(p[0]), p[1], p[2]
         n = a.shape[-1]
         keep = np.tri(n, n, -1) if lower else np.tri(n, n, -1).T

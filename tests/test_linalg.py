@@ -291,7 +291,7 @@ def test_memory_rule(rng):
 @pytest.mark.parametrize("dtype", ref.FLOATS)
 @pytest.mark.parametrize("kind", [k for k in ref.KINDS if k not in ("Zeros", "LowRank")])
 def test_solve(kind, dtype, rng):
-    batch = () if kind == "Sparse" else (2,)
+    batch = () if kind.startswith("Sparse") else (2,)
     d = leaf(kind, rng, 4, 4, dtype, batch, invertible=True)
     if d is None:
         d = leaf(kind, rng, 4, 4, dtype, (), invertible=True)

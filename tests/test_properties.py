@@ -34,7 +34,7 @@ def expressions(draw, m, n, depth, dtypes, batches=((),)):
             if leaf(k, np.random.default_rng(0), m, n, dtype, invertible=head != "leaf")
         ]
         kind = draw(st.sampled_from(kinds))
-        batch = () if kind == "Sparse" else draw(st.sampled_from(batches))
+        batch = () if kind.startswith("Sparse") else draw(st.sampled_from(batches))
         layout = draw(st.sampled_from(LAYOUTS))
         d = leaf(kind, seed, m, n, dtype, batch, layout, invertible=head != "leaf")
         if head == "leaf":

@@ -161,6 +161,7 @@ from ._linalg import (
     svdvals,
 )
 from ._look import check_adjoint
+from ._precondition import preconditioner
 from ._rules import register_rule, unregister_rule
 from ._spectra import (
     eig,
@@ -258,6 +259,7 @@ __all__ = [
     "null_space",
     "orth",
     "pinv",
+    "preconditioner",
     "qr",
     "register_rule",
     "rules",

@@ -716,6 +716,30 @@ class KhatriRao(LinearOperator):
     @property
     def B(self) -> LinearOperator: ...
 
+class SparseTriangular(LinearOperator):
+    def __new__(
+        cls,
+        A: _OperatorLike,
+        lower: bool = True,
+        unit_diagonal: bool = False,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        A: _OperatorLike,
+        lower: bool = True,
+        unit_diagonal: bool = False,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def A(self) -> LinearOperator: ...
+    @property
+    def lower(self) -> bool: ...
+    @property
+    def unit_diagonal(self) -> bool: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 
@@ -807,3 +831,17 @@ class _Applied:
     def runs(self) -> int: ...
     @property
     def dtype(self) -> Any: ...
+def _ichol(
+    letter: str,
+    n: int,
+    indptr: _Array,
+    indices: _Array,
+    data: _Array,
+    lptr: _Array,
+    lindex: _Array,
+    ldata: _Array,
+    shift: float,
+    drop: float,
+    fill: int,
+    /,
+) -> int: ...

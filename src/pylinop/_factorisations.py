@@ -325,34 +325,67 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
     return _asked(_factor_lu.ldl, op, bool(lower), bool(hermitian))
 
 
-def lstsq(A: "_OperatorLike", b: Any, rcond: float | None = None) -> Any:
+def lstsq(
+    A: "_OperatorLike",
+    b: Any,
+    rcond: float | None = None,
+    *,
+    method: str | None = None,
+    rtol: float | None = None,
+    maxiter: int | None = None,
+    damp: float = 0.0,
+    x0: Any = None,
+    rng: Any = None,
+    block: int | None = None,
+    extended: bool | None = None,
+    callback: Any = None,
+    progress: Any = None,
+) -> Any:
     """The x of least norm that makes |b - A x| least.
 
     Parameters
     ----------
     A : operator or array_like, shape (..., m, n)
     b : array_like, shape (m,) or (..., m, k)
-        A vector only when it has one dimension. An operator is made dense.
+        A vector only with one dimension. Operators are made dense; with a method scipy.sparse too.
     rcond : float, optional
         Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
+    method : {None, 'lsmr', 'lsqr', 'block_kaczmarz', 'sgd'}, optional
+        None: by factors. Else iterative, without a dense form: by Krylov spaces, by projections
+        onto random blocks of rows, by stochastic gradients.
+    rtol : float, optional
+        |A^H r| <= rtol |A| |r| or |r| <= rtol |b|, r recomputed; 1e-6, in single precision 1e-4.
+    maxiter : int, optional
+        Iterations, by default 4 min(m, n); of the random methods passes over A, 100.
+    damp, x0 : optional
+        |b - A x|^2 + damp^2 |x|^2 is made least; where to begin, (n,) or (n, k), also sparse.
+    rng, block, extended : optional
+        Of the random ones: Generator or seed; rows in a block; of block_kaczmarz, whether to take
+        columns too, for the least squares (None: where it comes no nearer without).
+    callback, progress : optional
+        Called as callback(x), progress(iteration, error); True: a bar of tqdm's.
 
     Returns
     -------
     (x, residuals, rank, s)
         As numpy.linalg.lstsq: x of shape (n,) or (..., n, k); the squares |b - A x|^2 of the
         columns, empty where the rank is below n or m <= n; the rank; the singular values,
-        descending. Batches give arrays of ranks.
+        descending. Batches give arrays of ranks. With a ``method`` rank and s are None, and the
+        tuple has attributes: method, problem ("consistent" or "least squares"), error, residual,
+        iterations.
 
     Raises
     ------
     LinAlgError
         b has another number of rows than A.
+    ConvergenceError
+        An iterative method did not come to rtol; its attribute ``x`` has the best iterate.
 
     Notes
     -----
-    Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular value
-    decompositions of their parts, of any rank: what counts as zero is decided on the singular
-    values of the whole. All others by LAPACK's gelsd on the dense form.
+    Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular values of their
+    parts, of any rank: what counts as zero is decided on those of the whole. All others by
+    LAPACK's gelsd on the dense form. For the iterative methods see docs/preconditioners.md.
 
     Examples
     --------
@@ -361,8 +394,20 @@ def lstsq(A: "_OperatorLike", b: Any, rcond: float | None = None) -> Any:
     >>> x, residuals, rank, s = pl.lstsq(A, np.ones(3000))
     >>> x.shape, int(rank)
     ((1000,), 1000)
+    >>> pl.lstsq(A, np.ones(3000), method="lsmr").problem
+    'consistent'
     """
     op = as_operator(A)
+    how = {"rtol": rtol, "maxiter": maxiter, "damp": damp, "x0": x0, "rng": rng, "block": block}
+    how |= {"extended": extended, "callback": callback, "progress": progress}
+    if method is not None:
+        from . import _least
+
+        if rcond is not None:
+            raise TypeError(f"rcond= belongs to method=None, got method={method!r}")
+        return _least.solve(op, b, method, **how)
+    if asked := [k for k, v in how.items() if v is not None and not (k == "damp" and v == 0)]:
+        raise TypeError(f"{asked} belong to an iterative method: give method=")
     right = dense(b) if isinstance(b, _core.Operator) else np.asarray(b)
     rows = right.shape[-1 if right.ndim == 1 else -2] if right.ndim else 0
     if right.ndim == 0 or rows != op.shape[-2]:

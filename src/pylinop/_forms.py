@@ -99,7 +99,7 @@ def astype(op, dtype, copy):
     dtype = np.dtype(dtype)
     if op.dtype == dtype and not op._weak:
         return op.copy() if copy else op
-    if op._init is not None and op._head != "opaque" and op._head != "sparse":
+    if op._init is not None and op._head not in ("opaque", "sparse", "sparsetriangular"):
         from . import _pickle
 
         return _pickle.rebuilt(op, lambda a: a.astype(dtype), dtype)

@@ -226,6 +226,15 @@ def _(op, dtype):
     return op._init[0]
 
 
+@_row("sparsetriangular")
+def _(op, dtype):
+    below, lower, unit = op._init
+    part = _sp().tril if lower else _sp().triu
+    found = part(below._init[0], (-1 if lower else 1) if unit else 0, format="csr")
+    found.sum_duplicates()
+    return found + _sp().eye_array(op.shape[0], dtype=dtype) if unit else found
+
+
 @_row("diag")
 def _(op, dtype):
     d = op.diagonal()

@@ -70,6 +70,16 @@ static void triangular(ip *p, const lop_node *node, mv y, const mv *c) {
             if (node->attr.i[0] ? i >= j : i <= j)
                 *at(y, i, j) = i == j && node->attr.i[1] ? unit() : *at(c[0], i, j);
 }
+/* As (sparsetrisolve) has it: the elements of one triangle, those stored twice added. */
+static void sparse_triangle(ip *p, const lop_node *node, mv y, const mv *c) {
+    const int64_t *a = node->attr.i;
+    for (int64_t line = 0; line < y.m; line++)
+        for (int64_t q = (int64_t)c[2].v[line].i; q < (int64_t)c[2].v[line + 1].i; q++) {
+            int64_t other = (int64_t)c[1].v[q].i, i = a[0] ? other : line, j = a[0] ? line : other;
+            if (a[2] & 1 ? i >= j : i <= j) *at(y, i, j) = ip_add(p, *at(y, i, j), c[0].v[q]);
+        }
+    for (int64_t i = 0; i < y.m && a[2] & 2; i++) *at(y, i, i) = unit();
+}
 static void full(ip *p, const lop_node *node, mv y, const mv *c) {
     (void)c;
     for (int64_t i = 0; i < y.m * y.n; i++) y.v[i] = ip_coef(p, &node->attr);
@@ -162,6 +172,10 @@ static void bandsolve(ip *p, const lop_node *node, mv y, const mv *c) {
     solved(p, node, banded, c, node->attr.i[3], c[1], y);
 }
 
+static void sparsetrisolve(ip *p, const lop_node *node, mv y, const mv *c) {
+    solved(p, node, sparse_triangle, c, node->attr.i[1], c[3], y);
+}
+
 /* y = (det A, 0) with A, n x n, from its filler. */
 static void det_of(ip *p, const lop_node *node, filler f, int64_t n, const mv *c, mv y) {
     lop_shape none = {0};
@@ -226,10 +240,13 @@ static const struct {
     filler fill;
 } heads[] = {
 #define HEAD(name) {#name, name}
-    HEAD(permutation), HEAD(invperm),    HEAD(compose),   HEAD(offdiag),    HEAD(tridiagonal),
-    HEAD(tridisolve),  HEAD(banded),     HEAD(bandsolve), HEAD(triangular), HEAD(full),
-    HEAD(householder), HEAD(difference), HEAD(laplacian), HEAD(detperm),    HEAD(dettri),
-    HEAD(detband),     HEAD(dethouse),   HEAD(detcirc),   HEAD(detgrid),
+    HEAD(permutation), HEAD(invperm),        HEAD(compose),
+    HEAD(offdiag),     HEAD(tridiagonal),    HEAD(tridisolve),
+    HEAD(banded),      HEAD(bandsolve),      HEAD(triangular),
+    HEAD(full),        HEAD(householder),    HEAD(difference),
+    HEAD(laplacian),   HEAD(detperm),        HEAD(dettri),
+    HEAD(detband),     HEAD(dethouse),       HEAD(detcirc),
+    HEAD(detgrid),     HEAD(sparsetrisolve), {"sparsetriangular", triangular},
 #undef HEAD
 };
 

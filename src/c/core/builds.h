@@ -61,6 +61,7 @@ LOP_BUILD(det_inferred);
 LOP_BUILD(view_triangular);
 LOP_BUILD(unview_triangular);
 LOP_BUILD(triangular_solve);
+LOP_BUILD(sparsetri_solve);
 LOP_BUILD(view_householder);
 LOP_BUILD(view_full);
 LOP_BUILD(scaled_full);

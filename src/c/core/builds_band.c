@@ -268,6 +268,20 @@ LOP_BUILD(triangular_solve) {
     return st;
 }
 
+/* One triangle of a Sparse: data in the dtype of the quotient from the leaf on. */
+LOP_BUILD(sparsetri_solve) {
+    const lop_node *top = m->root->child[0], *t = top->op == &lop_op_view ? top->child[0] : top,
+                   *a = t->child[0], *v[4] = {NULL, a->child[1], a->child[2], m->root->child[1]};
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}},
+                   how = {.i = {a->attr.i[0], t == top ? LOP_N : top->attr.i[0],
+                                (t->attr.i[0] != 0) | (t->attr.i[1] != 0) << 1, 0}};
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, a->child[0], &v[0]);
+    if (st != LOP_OK) return st;
+    st = lop_make(mk, "sparsetrisolve", &how, 4, v, NULL, out);
+    lop_node_unref(v[0]);
+    return st;
+}
+
 /* H^H: conj(tau); H^T: conj(v); conj(H): both. */
 LOP_BUILD(view_householder) {
     const lop_node *h = m->root->child[0], *p[2] = {NULL, NULL};

@@ -283,6 +283,7 @@ static PyMethodDef functions[] = {
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
     {"_krylov", krylov, METH_VARARGS, NULL},
+    {"_ichol", py_ichol, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */
