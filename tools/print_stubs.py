@@ -115,7 +115,7 @@ def class_of(kind: dict[str, Any]) -> str:
 def all_kinds() -> list[dict[str, Any]]:
     """The rows of kinds(), then the classes without a row (Transpose and its kin)."""
     rows = _core.kinds()
-    named = {row["name"] for row in rows} | {"Operator", "Lazy"}
+    named = {row["name"] for row in rows} | {"Operator", "Lazy", "_Applied"}
     rest = [name for name, value in vars(_core).items() if isinstance(value, type)]
     rows += [{"name": name, "signature": None} for name in rest if name not in named]
     return rows

@@ -2,7 +2,18 @@
 # Do not edit the printed file.
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Never, NoReturn, Protocol, Self, SupportsIndex, TypeAlias, overload
+from typing import (
+    Any,
+    ClassVar,
+    Never,
+    NoReturn,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    final,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -767,3 +778,15 @@ def _lazy_operator(a: LazyArray, /) -> LinearOperator | None: ...
 def _getrf(letter: str, m: int, n: int, a: _Array, ipiv: _Array, /) -> int: ...
 def _band_cholesky(letter: str, rows: int, n: int, ab: _Array, /) -> int: ...
 def _cholup(letter: str, n: int, a: _Array, v: _Array, down: bool, /) -> int: ...
+
+@final
+class _Applied:
+    def __new__(
+        cls, op: Operator, dtype: DTypeLike, k: int | None = None, mode: int = 0
+    ) -> Self: ...
+    def __call__(self, x: ArrayLike, out: _Array | None = None) -> _Array: ...
+    def close(self) -> None: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def dtype(self) -> Any: ...

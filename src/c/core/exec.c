@@ -124,6 +124,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->blob = f->inline_blob;
     f->print = f->inline_print;
     f->printed = f->hit = 0;
+    f->again = false;
     f->work = f->inline_work;
     size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf,
            mats = (size_t)plan->nslot * sizeof *f->mat;
@@ -498,6 +499,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     if (!hit) print = content(f, s->derived);
     if (hit || same_content(*blob, print)) {
         m->p = (*blob)->data;
+        if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
         return LOP_OK;
     }
     int64_t bytes;
@@ -520,8 +522,12 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     }
     /* A promise broken on the way here is to be told at each call: not found by leaves. */
     if (d->leaves && f->fallbacks) fresh->print.lo = ~fresh->print.lo;
-    f->stale[s->derived] = *blob;
+    if (f->stale[s->derived]) /* made anew by a frame that runs again: the one before is its own */
+        blob_unref(f->plan->ctx, *blob);
+    else
+        f->stale[s->derived] = *blob;
     *blob = fresh;
+    if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
     return st;
 }
 
@@ -564,7 +570,8 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     void *scratch = f->work + p->workspace;
     mats_of_temps(f);
     for (int i = 0; f->times && i < p->nstep; i++) f->times[i] = -1;
-    if (p->nderive) find_hits(f);
+    if (p->nderive && !f->again) find_hits(f);
+    f->again = true;
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
         if (!s->run) continue; /* a transpose by strides */

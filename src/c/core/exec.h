@@ -44,6 +44,7 @@ typedef struct lop_frame {
     lop_blob **stale;
     lop_print128 *print;    /* nderive of the derived values, nleaf of the leaves */
     uint64_t printed, hit;  /* leaves that are fingerprinted; derived values that are there */
+    bool again;             /* it has run: what was derived then serves, nothing is read anew */
     unsigned char *work;    /* workspace then scratch */
     void *block;            /* what was allocated, NULL when the inline room sufficed */
     unsigned char *reserve; /* of second arms: had when one is entered */
@@ -64,7 +65,14 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
 /* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or
  * DTYPE; where the slot says need_c it must lie in C order. */
 lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) LOP_MUST_CHECK;
+/* May be called again, with the right-hand side or the result at another place (lop_frame_point,
+ * the layout that was bound): the leaves are taken to be what they were at the first run. */
 lop_status lop_exec(lop_frame *f, lop_err *err) LOP_MUST_CHECK;
+static inline void lop_frame_point(lop_frame *f, int i, void *p) {
+    const lop_plan *plan = f->plan;
+    f->leaf[i].p = p;
+    f->mat[i < plan->nleaf ? plan->leaf[i].slot : plan->out].p = p;
+}
 void lop_frame_close(lop_frame *f);
 
 #endif

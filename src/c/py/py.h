@@ -188,6 +188,20 @@ void py_cache_clear(py_state *s, py_op *self);
  * way. */
 PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
                    PyObject *out);
+/* A plan with the arrays of its leaves; not to be moved while open. */
+enum { PY_HELD = 16 };
+typedef struct py_run {
+    py_state *s;
+    py_op *self;                              /* borrowed */
+    lop_plan *plan;                           /* retained */
+    PyObject *leaves, *keys;                  /* retained */
+    PyArrayObject *held_few[PY_HELD], **held; /* normalised arrays, alive during the run */
+    int nheld;
+} py_run;
+void py_run_open(py_run *r, py_state *s, py_op *self, const py_plan *e);
+/* Binds all leaves but the result: 0; -1 with an exception; -2 with *err. */
+int py_run_bind(py_run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err);
+void py_run_close(py_run *r);
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);

@@ -1,4 +1,5 @@
 /* py_module.c: the module: state, status -> exception, functions. Multi-phase; one interpreter. */
+#include "py_apply.h"
 #include "py_lazy.h"
 
 #include "kernels/k_band.h"
@@ -313,6 +314,7 @@ static int exec_module(PyObject *module) {
                         py_base_slots};
     s->base = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     if (!s->base || PyModule_AddObjectRef(module, "Operator", (PyObject *)s->base) < 0) return -1;
+    if (py_applied_make_type(module) < 0) return -1;
     return py_lazy_make_type(module);
 }
 

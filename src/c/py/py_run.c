@@ -6,18 +6,9 @@
 
 /* -- running */
 
-enum { HELD = 16 };
+typedef py_run run;
 
-typedef struct run {
-    py_state *s;
-    py_op *self;
-    lop_plan *plan;                        /* retained */
-    PyObject *leaves, *keys;               /* retained */
-    PyArrayObject *held_few[HELD], **held; /* normalised arrays, alive during the run */
-    int nheld;
-} run;
-
-static void run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
+void py_run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
     r->s = s;
     r->self = self;
     r->plan = e->plan;
@@ -28,9 +19,9 @@ static void run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
     r->nheld = 0;
 }
 
-static int bind_leaves(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
+int py_run_bind(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
     const lop_plan *p = r->plan;
-    if (p->nleaf > HELD && !(r->held = PyMem_Calloc((size_t)p->nleaf, sizeof *r->held))) {
+    if (p->nleaf > PY_HELD && !(r->held = PyMem_Calloc((size_t)p->nleaf, sizeof *r->held))) {
         PyErr_NoMemory();
         return -1;
     }
@@ -53,7 +44,7 @@ static int bind_leaves(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err 
     return 0;
 }
 
-static void run_close(run *r) {
+void py_run_close(run *r) {
     for (int i = 0; i < r->nheld; i++) Py_DECREF(r->held[i]);
     if (r->held != r->held_few) PyMem_Free(r->held);
     lop_plan_unref(r->plan);
@@ -72,7 +63,7 @@ static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         py_raise(r->s, st, &err, (PyObject *)r->self, "apply");
         return -1;
     }
-    int rc = bind_leaves(r, &frame, rhs, x, &err);
+    int rc = py_run_bind(r, &frame, rhs, x, &err);
     if (rc == 0 && r->s->record) {
         frame.times = PyMem_Calloc((size_t)r->plan->nstep + 1, sizeof *frame.times);
         if (!frame.times) rc = (PyErr_NoMemory(), -1);
@@ -200,7 +191,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         return NULL;
     }
     run r;
-    run_open(&r, s, self, e);
+    py_run_open(&r, s, self, e);
     int rhs = e->rhs;
     if (rhs >= 0 &&
         r.plan->slot[r.plan->leaf[rhs].slot].need_c) { /* C order of what the plan sees */
@@ -213,7 +204,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         xn = seen ? py_normal(seen, vec ? 1 : 2, true) : NULL;
         Py_XDECREF(seen);
         if (!xn) {
-            run_close(&r);
+            py_run_close(&r);
             return NULL;
         }
         (void)rhs_buf(xn, dt, false, vec, &xbuf);
@@ -246,7 +237,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         made = back;
     }
     Py_DECREF(xn);
-    run_close(&r);
+    py_run_close(&r);
     return made ? deliver(made, out) : NULL;
 }
 
@@ -258,7 +249,7 @@ PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyOb
     py_plan *e = py_find_plan(s, self, &want, NULL);
     if (!e) return NULL;
     run r;
-    run_open(&r, s, self, e);
+    py_run_open(&r, s, self, e);
     const lop_slot *o = &r.plan->slot[r.plan->out];
     PyArrayObject *made = NULL;
     lop_buf obuf;
@@ -268,7 +259,7 @@ PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyOb
         py_buf(made, o->dt, &obuf);
         if (execute(&r, -1, NULL, &obuf) < 0) Py_CLEAR(made);
     }
-    run_close(&r);
+    py_run_close(&r);
     if (!made) return NULL;
     if (!out && PyArray_NDIM(made) == 0) return PyArray_Return(made);
     return deliver(made, out);
