@@ -129,6 +129,12 @@ from ._core import (
 
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
+from ._estimates import (
+    Estimate,
+    estimate_diagonal,
+    estimate_logdet,
+    estimate_trace,
+)
 from ._explain import Explanation, explain, explaining
 from ._factorisations import (
     cholesky,
@@ -143,6 +149,7 @@ from ._factorisations import (
     sqrt_inv_matmul,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._iterative import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
     cond,
@@ -170,6 +177,7 @@ from ._spectra import (
     sqrtm,
     svd,
 )
+from ._spectral import spectral_bounds, spectral_density
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -182,6 +190,7 @@ __all__ = [
     "DFT",
     "Dense",
     "Diag",
+    "Estimate",
     "Explanation",
     "FallbackWarning",
     "Hadamard",
@@ -208,6 +217,7 @@ __all__ = [
     "Toeplitz",
     "Transpose",
     "Zeros",
+    "arnoldi",
     "aslinearoperator",
     "block",
     "block_diag",
@@ -220,12 +230,18 @@ __all__ = [
     "diagonal",
     "eig",
     "eigh",
+    "eigs",
+    "eigsh",
     "eigvals",
     "eigvalsh",
+    "estimate_diagonal",
+    "estimate_logdet",
+    "estimate_trace",
     "evaluate",
     "explain",
     "explaining",
     "expm",
+    "expm_multiply",
     "fractional_matrix_power",
     "freeze",
     "funm",
@@ -233,9 +249,11 @@ __all__ = [
     "inv",
     "inv_quad_logdet",
     "kinds",
+    "lanczos",
     "lazy",
     "ldl",
     "linalg",
+    "lobpcg",
     "log_pdet",
     "logdet",
     "logm",
@@ -254,9 +272,12 @@ __all__ = [
     "show_config",
     "slogdet",
     "solve",
+    "spectral_bounds",
+    "spectral_density",
     "sqrt_inv_matmul",
     "sqrtm",
     "svd",
+    "svds",
     "svdvals",
     "trace",
     "unregister_rule",

@@ -26,6 +26,7 @@ class _Options(TypedDict, total=False):
     threads: int | None
     disable_rules: Iterable[str]
     costs: str | os.PathLike[str] | None
+    accuracy: Literal["exact", "estimate"]
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -37,6 +38,7 @@ _DEFAULTS: dict[str, Any] = {
     "threads": None,
     "disable_rules": (),
     "costs": None,
+    "accuracy": "exact",
 }
 _DOC = {
     "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
@@ -47,6 +49,7 @@ _DOC = {
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
+    "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
 }
 # What one context cannot have for itself, and why.
 _PROCESS_ONLY = {
@@ -58,6 +61,7 @@ _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
 _lock = threading.RLock()
+estimates = False  # was accuracy= ever set? Else nobody needs to look
 
 
 class _Local(dict[str, Any]):
@@ -178,6 +182,10 @@ def _checked(name: str, value: Any) -> Any:
         from . import _costs
 
         return _costs.table(value)
+    if name == "accuracy":
+        if value not in ("exact", "estimate"):
+            raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
+        return str(value)
     if name in ("fft", "provenance"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
@@ -226,6 +234,9 @@ class config:
     costs : path
         A file that ``pl.calibrate()`` wrote: plans are priced by it. None: the shipped table, the
         same everywhere. A file of another version is a ValueError.
+    accuracy : {'exact', 'estimate'}
+        May ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` give an `Estimate` where that is
+        estimated to be cheaper?
 
     Raises
     ------
@@ -252,6 +263,9 @@ class config:
         if unknown:
             raise TypeError(f"no option {sorted(unknown)}; there are {sorted(_DEFAULTS)}")
         self._options = {name: _checked(name, value) for name, value in options.items()}
+        if "accuracy" in self._options:
+            global estimates
+            estimates = True
         self._before: dict[str, Any] = {}
         self._threads = 0
         self._tokens: list[contextvars.Token[_Local | None]] = []

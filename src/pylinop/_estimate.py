@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,8 @@ def quantile(confidence: float, df: int) -> float:
     """The t with P(|T| <= t) = confidence, of Student's distribution.
 
     By its expansion in 1 / df (Abramowitz and Stegun, 26.7.5), then Newton's steps."""
+    from statistics import NormalDist  # which takes a while to import
+
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     t = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
     t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * df**3)
@@ -103,14 +104,11 @@ class Estimate:
     method : str
     met : bool or None
         Was the tolerance that was asked for met? None: none was asked for.
+    points : ndarray or None
+        Where values are those of a function (`spectral_density`).
     info : dict
         What else there is to say: why a method was chosen, and the alternatives.
     """
-
-    __slots__ = (
-        "bias", "bounds", "confidence", "error", "error_kind", "info", "interval", "matvecs",
-        "met", "method", "samples", "steps", "value",
-    )  # fmt: skip
 
     def __init__(self, value: Any, error: Any, **more: Any) -> None:
         self.value, self.error = value, error
@@ -123,6 +121,7 @@ class Estimate:
         self.bounds: Any = more.get("bounds")
         self.method: str = more.get("method", "")
         self.met: bool | None = more.get("met")
+        self.points: Any = more.get("points")
         self.info: dict[str, Any] = more.get("info") or {}
         known = more.get("sides")
         self.interval: tuple[Any, Any] = self._interval() if known is None else known

@@ -15,7 +15,7 @@ from ._errors import LinAlgError
 from ._estimate import Estimate
 from ._forms import as_operator
 
-__all__ = ["Estimate", "estimate_diagonal", "estimate_logdet", "estimate_trace", "spectral_bounds"]
+__all__ = ["Estimate", "estimate_diagonal", "estimate_logdet", "estimate_trace"]
 
 _MOST = 10_000  # probes that a tolerance may ask for, unless said
 
@@ -23,7 +23,7 @@ _MOST = 10_000  # probes that a tolerance may ask for, unless said
 # -- what is asked --
 
 
-class _Ask:
+class Ask:
     """The arguments that all estimates share, checked."""
 
     def __init__(
@@ -41,7 +41,7 @@ class _Ask:
                 raise ValueError(f"{name} must be >= 0, got {tol!r}")
         self.samples, self.confidence = samples, confidence
         self.rtol, self.atol = rtol, atol
-        self.most = _MOST if most is None else _count("max_samples", most, 1)
+        self.most = _MOST if most is None else count_of("max_samples", most, 1)
         self.rng = np.random.default_rng(rng)
 
     @property
@@ -60,10 +60,10 @@ class _Ask:
         return np.unpackbits(flat, axis=-1, count=n) * 2.0 - 1.0
 
     def number(self, count: int, least: int = _estimate.LEAST) -> int:
-        return count if self.samples is None else _count("num_samples", self.samples, least)
+        return count if self.samples is None else count_of("num_samples", self.samples, least)
 
 
-def _count(name: str, value: Any, least: int) -> int:
+def count_of(name: str, value: Any, least: int) -> int:
     n = int(value.__index__()) if hasattr(value, "__index__") else None
     if n is None or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, got {value!r}")
@@ -73,10 +73,11 @@ def _count(name: str, value: Any, least: int) -> int:
 
 
 def _scalar(x: Any) -> Any:
-    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
+    """A Python number of what has no dimensions."""
+    return x.item() if isinstance(x, np.generic | np.ndarray) and x.ndim == 0 else x
 
 
-def _exactly(ask: _Ask, value: Any, method: str, matvecs: int, bias: Any = 0.0) -> Estimate:
+def _exactly(ask: Ask, value: Any, method: str, matvecs: int, bias: Any = 0.0) -> Estimate:
     zero = np.zeros(np.shape(value))
     return Estimate(
         _scalar(np.asarray(value)), _scalar(zero), bias=_scalar(zero + bias), error_kind="exact",
@@ -88,7 +89,7 @@ def _exactly(ask: _Ask, value: Any, method: str, matvecs: int, bias: Any = 0.0) 
 # -- samples until they do --
 
 
-def _enough(ask: _Ask, taken: int, mean: Any, error: Any, bias: Any) -> int:
+def _enough(ask: Ask, taken: int, mean: Any, error: Any, bias: Any) -> int:
     """How many samples bring the error of these below the goal (Stein's second stage)."""
     left = ask.goal(mean) - bias
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -97,7 +98,7 @@ def _enough(ask: _Ask, taken: int, mean: Any, error: Any, bias: Any) -> int:
     return ask.most if not worst < ask.most else max(taken, math.ceil(worst))
 
 
-def _in_two_stages(ask: _Ask, count: int, take: Callable[[int, Any], Any]) -> Any:
+def _in_two_stages(ask: Ask, count: int, take: Callable[[int, Any], Any]) -> Any:
     """(samples (..., N), half-widths of their brackets, factor t): `count` samples, and as many more
     as the tolerance needs, judged by the spread of the first ones; t belongs to these (Stein, 1945:
     so the interval keeps its confidence). ``take(k, goal)`` gives k more."""
@@ -123,12 +124,12 @@ def _root_mean(half: Any) -> Any:
     return np.sqrt((half**2).sum(axis=-1) / max(n - 1, 1))
 
 
-def _rounding(ask: _Ask, size: Any) -> Any:
+def _rounding(ask: Ask, size: Any) -> Any:
     """An allowance for rounding, of sums of moduli `size`."""
     return 2 * math.sqrt(max(ask.op.shape[-1], 1)) * _lanczos.EPS * size
 
 
-def _judged(ask: _Ask, value: Any, error: Any, bias: Any, **more: Any) -> Estimate:
+def _judged(ask: Ask, value: Any, error: Any, bias: Any, **more: Any) -> Estimate:
     met = None
     if ask.tolerant:
         met = bias is not None and bool(np.all(error + bias <= ask.goal(value)))
@@ -141,7 +142,7 @@ def _judged(ask: _Ask, value: Any, error: Any, bias: Any, **more: Any) -> Estima
 # -- traces --
 
 
-def _forms_of(ask: _Ask, apply: Callable[[Any], Any], draw: Callable[[int], Any]) -> Any:
+def _forms_of(ask: Ask, apply: Callable[[Any], Any], draw: Callable[[int], Any]) -> Any:
     """``take`` of x^H A x for `_in_two_stages`; sizes of the sums are kept beside, for rounding."""
     sizes: list[float] = []
 
@@ -159,15 +160,15 @@ def _forms_of(ask: _Ask, apply: Callable[[Any], Any], draw: Callable[[int], Any]
     return take, sizes
 
 
-def _hutchinson(ask: _Ask) -> Estimate:
-    take, sizes = _forms_of(ask, lambda x: _lanczos.columns(ask.op, x), ask.probes)
+def _hutchinson(ask: Ask) -> Estimate:
+    take, sizes = _forms_of(ask, _lanczos.Products(ask.op), ask.probes)
     mid, _, error = _in_two_stages(ask, ask.number(30), take)
     n = mid.shape[-1]
     bias = np.full(np.shape(error), _rounding(ask, max(sizes, default=0)))
     return _judged(ask, mid.mean(axis=-1), error, bias, samples=n, matvecs=n, method="hutchinson")
 
 
-def _range(ask: _Ask, count: int, shape: Any) -> Any:
+def _range(ask: Ask, count: int, shape: Any) -> Any:
     """An orthonormal basis of A times `count` probes, columns (..., n, count)."""
     y = ask.op @ ask.probes(count).T
     return np.linalg.qr(np.broadcast_to(y, (*shape, *y.shape[-2:])))[0]
@@ -179,7 +180,7 @@ def _off(q: Any, x: Any) -> Any:
     return x - np.matmul(c, np.swapaxes(q, -1, -2))
 
 
-def _hutchpp(ask: _Ask) -> Estimate:
+def _hutchpp(ask: Ask) -> Estimate:
     """Meyer, Musco, Musco and Woodruff (2021): the trace on a sketched range, the rest by probes."""
     count, least = ask.number(40, 2 * _estimate.LEAST), _estimate.LEAST
     sketch, n = count // 2, ask.op.shape[-1]
@@ -193,7 +194,7 @@ def _hutchpp(ask: _Ask) -> Estimate:
     def draw(k: int) -> Any:
         return _off(q, ask.probes(k))
 
-    take, sizes = _forms_of(ask, lambda x: _lanczos.columns(ask.op, x), draw)
+    take, sizes = _forms_of(ask, _lanczos.Products(ask.op), draw)
     mid, _, error = _in_two_stages(ask, max(count - sketch, least), take)
     value = known + mid.mean(axis=-1)
     bias = np.full(np.shape(error), _rounding(ask, size + max(sizes, default=0)))
@@ -203,7 +204,7 @@ def _hutchpp(ask: _Ask) -> Estimate:
     )
 
 
-def _by_columns(ask: _Ask) -> Estimate:
+def _by_columns(ask: Ask) -> Estimate:
     """As many products as columns give it exactly."""
     value = ask.op.trace()
     n = ask.op.shape[-1]
@@ -211,7 +212,7 @@ def _by_columns(ask: _Ask) -> Estimate:
     return _exactly(ask, value, "exact, no fewer products", n, _rounding(ask, size))
 
 
-def _xtrace(ask: _Ask) -> Estimate:
+def _xtrace(ask: Ask) -> Estimate:
     """Epperly, Tropp and Webber (2024): each probe is judged by the range of all others."""
     count, op = ask.number(30), ask.op
     n = op.shape[-1]
@@ -281,10 +282,10 @@ def _bounds_of(op: Any, bounds: Any) -> Any:
     return low, high
 
 
-def _of_function(ask: _Ask, f: Any, bounds: Any, steps: Any, method: str) -> Estimate:
+def _of_function(ask: Ask, f: Any, bounds: Any, steps: Any, method: str) -> Estimate:
     """tr f(A) by Lanczos quadrature (Ubaru, Chen and Saad, 2017), bracketed by Gauss and Radau."""
     f, op = _quadrature.function_of(f), ask.op
-    steps = None if steps is None else _count("steps", steps, 1)
+    steps = None if steps is None else count_of("steps", steps, 1)
     if 0 in op.shape:
         return _exactly(ask, np.zeros(op.shape[:-2]), method, 0)
     bounds = _bounds_of(op, bounds)
@@ -387,7 +388,7 @@ def estimate_trace(
     --------
     >>> import numpy as np, pylinop as pl
     >>> A = pl.Toeplitz(0.5 ** np.arange(1000.0))
-    >>> e = pl.estimate_trace(A, num_samples=50, rng=0)
+    >>> e = pl.estimate_trace(A, num_samples=50, rng=1)
     >>> low, high = e.interval
     >>> low <= 1000 <= high, e.bias < 1e-9, e.samples
     (True, True, 50)
@@ -398,7 +399,7 @@ def estimate_trace(
         raise ValueError(f"a function goes by method='hutchinson', not {method!r}")
     if function is None and (bounds is not None or steps is not None):
         raise ValueError("bounds= and steps= belong to function=")
-    ask = _Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
+    ask = Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
     if function is not None:
         return _of_function(ask, function, bounds, steps, "lanczos quadrature")
     if 0 in ask.op.shape:
@@ -445,12 +446,12 @@ def estimate_logdet(
     --------
     >>> import numpy as np, pylinop as pl
     >>> A = pl.Toeplitz(0.5 ** np.arange(2000.0)) + pl.Diag(np.linspace(0.1, 1, 2000))
-    >>> e = pl.estimate_logdet(A, rng=0)
+    >>> e = pl.estimate_logdet(A, rng=1)
     >>> low, high = e.interval
     >>> low <= float(pl.logdet(A)) <= high, high - low < 40
     (True, True)
     """
-    ask = _Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
+    ask = Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
     return _of_function(ask, "log", bounds, steps, "slq")
 
 
@@ -499,12 +500,12 @@ def estimate_diagonal(
     >>> import numpy as np, pylinop as pl
     >>> A = pl.Toeplitz(0.1 ** np.arange(100.0))
     >>> e = pl.estimate_diagonal(A, num_samples=100, rng=0)
-    >>> np.abs(e.value - 1).max() < 0.1
+    >>> bool(np.abs(e.value - 1).max() < 0.1)
     True
     """
     if method not in ("hutchinson", "hutch++"):
         raise ValueError(f"method must be 'hutchinson' or 'hutch++', got {method!r}")
-    ask = _Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
+    ask = Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
     op, n = ask.op, ask.op.shape[-1]
     if 0 in op.shape:
         return _exactly(ask, np.zeros(op.shape[:-1]), method, 0)
@@ -529,11 +530,11 @@ def estimate_diagonal(
     )
 
 
-def _entries(ask: _Ask, q: Any, first: int) -> Any:
+def _entries(ask: Ask, q: Any, first: int) -> Any:
     """Mean of x * (A x), its error, its size and the number of probes: sums, no samples are kept."""
     op = ask.op
     shape = op.shape[:-1]
-    dtype = _lanczos.double(op)
+    dtype, times = _lanczos.double(op), _lanczos.Products(op)
     total, square = np.zeros(shape, dtype), np.zeros(shape)
     centre: Any = None
     taken = 0
@@ -543,7 +544,7 @@ def _entries(ask: _Ask, q: Any, first: int) -> Any:
         width = max(_lanczos.together(op, min(count, 64), 4), 1)
         for at in range(0, count, width):
             x = ask.probes(min(width, count - at))
-            y = _lanczos.columns(op, x)
+            y = times(x)
             s = x * (y if q is None else _off(q, y))
             if centre is None:
                 centre = s.mean(axis=-2)
@@ -563,77 +564,3 @@ def _entries(ask: _Ask, q: Any, first: int) -> Any:
             run(more)
     mean = centre + total / taken
     return mean, t * spread / math.sqrt(taken), np.sqrt(square / taken), taken
-
-
-# -- bounds --
-
-
-def spectral_bounds(
-    A: Any,
-    *,
-    method: str = "auto",
-    steps: int = 40,
-    rng: np.random.Generator | int | None = None,
-) -> _bounds.SpectralBounds:
-    """Bounds of the spectrum of a Hermitian operator, and which of them are proven.
-
-    Parameters
-    ----------
-    A : operator or array_like, shape (..., n, n)
-        Hermitian. Of batches one interval for all.
-    method : {'auto', 'structure', 'lanczos'}
-        What the structure proves; Ritz values of a few Lanczos runs, moved out by their residuals,
-        which is no proof; the first, and the second where it says nothing.
-    steps : int, optional
-        Of Lanczos.
-    rng : numpy.random.Generator or int, optional
-        Where Lanczos starts: 0 when not given.
-
-    Returns
-    -------
-    SpectralBounds
-        Named tuple: ``low``, ``high``, ``certified``, a bool for either. Infinite where nothing is
-        known ('structure').
-
-    Raises
-    ------
-    LinAlgError
-        When A is not square, or seen not to be Hermitian.
-
-    Notes
-    -----
-    Proven: diagonals, spectra in closed form, Gershgorin's discs of arrays, bands and sparse
-    matrices, Toeplitz matrices as corners of circulants, X^H M X, and sums, multiples, Kronecker
-    products and sums, blocks, inverses and powers of these.
-
-    Examples
-    --------
-    >>> import numpy as np, pylinop as pl
-    >>> X = pl.Dense(np.ones((3, 5)))
-    >>> b = pl.spectral_bounds(X.T @ X + 0.5 * pl.Identity(5))
-    >>> round(b.low, 9), round(b.high, 9), b.certified
-    (0.5, 15.5, (True, True))
-    """
-    if method not in ("auto", "structure", "lanczos"):
-        raise ValueError(f"method must be 'auto', 'structure' or 'lanczos', got {method!r}")
-    ask = _Ask(A, None, 0 if rng is None else rng, 0.95, None, None, None)
-    steps = _count("steps", steps, 1)
-    low, high = (None, None) if method == "lanczos" else _bounds.proven(ask.op)
-    certified = (low is not None, high is not None)
-    if method == "structure" or None not in (low, high):
-        return _bounds.SpectralBounds(
-            -math.inf if low is None else low, math.inf if high is None else high, certified
-        )
-    if 0 in ask.op.shape:
-        return _bounds.SpectralBounds(0.0, 0.0, (True, True))
-    starts = ask.probes(2)
-    steps = min(steps, _lanczos.KEPT)
-    run = _lanczos.Run(ask.op, starts, _lanczos.together(ask.op, 2, steps + 6) >= 2)
-    run.steps(steps)
-    _quadrature.check_hermitian(run, starts)
-    w, s = np.linalg.eigh(run.tridiagonal())
-    off = run.beta[-1][..., None] * np.abs(s[..., -1, :])
-    a, b = float((w - off)[..., 0].min()), float((w + off)[..., -1].max())
-    return _bounds.SpectralBounds(
-        a if low is None else low, b if high is None else high, certified
-    )

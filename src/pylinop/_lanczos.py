@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _config, _walk
+from . import _config, _core, _walk
 
 _BLOCK = 16  # vectors of a basis that lie together
 KEPT = 100  # steps up to which bases are kept
@@ -46,10 +46,23 @@ def together(op: Any, count: int, vectors: int) -> int:
     return min(count, room() // max(one, 1))
 
 
-def columns(op: Any, rows: Any) -> Any:
-    """A times vectors that lie as rows (..., k, n); again as rows."""
-    y = np.swapaxes(op @ np.swapaxes(rows, -1, -2), -1, -2)
-    return np.ascontiguousarray(y)
+class Products:
+    """A times vectors that lie as rows (..., k, n), as rows again: bound once where that can be."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+        self._bound: Any = None
+
+    def __call__(self, rows: Any) -> Any:
+        x = np.swapaxes(rows, -1, -2)
+        if self.op.ndim == 2 and x.ndim == 2 and not self.op._opaque and x.size:
+            asked = x.shape[1], x.dtype
+            if self._bound is None or self._bound[0] != asked:
+                self._bound = asked, _core._Applied(self.op, x.dtype, x.shape[1])
+            y = self._bound[1](x)
+        else:
+            y = self.op @ x
+        return np.ascontiguousarray(np.swapaxes(y, -1, -2))
 
 
 class Run:
@@ -62,7 +75,7 @@ class Run:
         shape = (*op.shape[:-2], *starts.shape[-2:])
         if not keep:
             _walk.materialising(op, 3 * math.prod(shape) * double(op).itemsize, True)
-        self.op, self.keep = op, keep
+        self.op, self.keep, self.times = op, keep, Products(op)
         self.size2 = np.broadcast_to(np.vecdot(starts, starts).real, shape[:-1])
         size = np.sqrt(self.size2)
         v = np.broadcast_to(starts, shape) / np.where(size > 0, size, 1)[..., None]
@@ -86,7 +99,7 @@ class Run:
         v = self.now
         if self.keep:
             self._remember()
-        w = columns(self.op, v)
+        w = self.times(v)
         if self.first is None:
             self.first = w * np.sqrt(self.size2)[..., None]
         if self.beta:
