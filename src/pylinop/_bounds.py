@@ -221,10 +221,17 @@ def _chain(op: Any) -> list[Any]:
     return factors if not stack else [*factors, *stack]
 
 
+def _same(a: Any, b: Any) -> bool:
+    """One operator, or one array."""
+    return a is b or (
+        a._head == b._head == "dense" and bool(a._init and b._init) and a._init[0] is b._init[0]
+    )
+
+
 def _adjoint_of(a: Any, b: Any) -> bool:
     """Is one written as the other's adjoint?"""
     for x, y in ((a, b), (b, a)):
-        if x._by == "view" and x._operands[0] is y:
+        if x._by == "view" and _same(x._operands[0], y):
             return bool(x._mode == 3 or (x._mode == 1 and y.dtype.kind != "c"))
     return False
 

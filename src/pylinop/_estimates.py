@@ -55,9 +55,8 @@ class Ask:
     def probes(self, count: int) -> Any:
         """Random signs, as rows; the same whatever the number drawn at once."""
         n = self.op.shape[-1]
-        bits = [self.rng.bytes((n + 7) // 8) for _ in range(count)]
-        flat = np.frombuffer(b"".join(bits), np.uint8).reshape(count, -1)
-        return np.unpackbits(flat, axis=-1, count=n) * 2.0 - 1.0
+        words = self.rng.integers(0, 2**64, (count, -(-n // 64)), np.uint64)
+        return np.unpackbits(words.view(np.uint8), axis=-1, count=n) * 2.0 - 1.0
 
     def number(self, count: int, least: int = _estimate.LEAST) -> int:
         return count if self.samples is None else count_of("num_samples", self.samples, least)
@@ -91,7 +90,7 @@ def _exactly(ask: Ask, value: Any, method: str, matvecs: int, bias: Any = 0.0) -
 
 def _enough(ask: Ask, taken: int, mean: Any, error: Any, bias: Any) -> int:
     """How many samples bring the error of these below the goal (Stein's second stage)."""
-    left = ask.goal(mean) - bias
+    left = ask.goal(np.maximum(np.abs(mean) - error, 0)) - bias
     with np.errstate(divide="ignore", invalid="ignore"):
         need = np.where(error > 0, taken * (error / np.maximum(left, 0)) ** 2 * 1.05, 0)
     worst = float(np.max(need, initial=0))
@@ -246,7 +245,8 @@ def _leave_one_out(op: Any, omega: Any) -> Any:
     y = np.broadcast_to(y, (*op.shape[:-2], n, k))
     q, r = np.linalg.qr(y)
     d = np.abs(np.diagonal(r, 0, -2, -1))
-    tiny = 4 * _lanczos.EPS * np.maximum(d.max(axis=-1, keepdims=True), 1e-300)
+    top = d.max(axis=-1, keepdims=True)
+    tiny = np.where(top > 0, 4 * _lanczos.EPS * top, 1.0)
     i = np.arange(k)
     safe = r.copy()
     safe[..., i, i] = np.where(d > tiny, np.diagonal(r, 0, -2, -1), tiny)
