@@ -34,6 +34,7 @@ def main():
 
     import json
 
+    import estimates
     import factorisations
     import formulas
     import harness
@@ -48,6 +49,7 @@ def main():
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
     makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
+    makers += estimates.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

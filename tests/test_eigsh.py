@@ -1,4 +1,4 @@
-"""eigsh, svds, eigs, lobpcg, expm_multiply, lanczos, arnoldi: against the dense answers and SciPy's."""
+"""eigsh, svds, eigs, lobpcg, expm_multiply, lanczos, arnoldi against dense answers and SciPy's."""
 
 import inspect
 

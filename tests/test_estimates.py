@@ -1,4 +1,4 @@
-"""Estimates: the intervals hold as often as they say, brackets are brackets, and what is not known is
+"""Estimates: intervals hold as often as they say, brackets are brackets, and what is not known is
 said not to be known."""
 
 import warnings
@@ -39,9 +39,7 @@ def test_quantiles_are_students():
 N = 40
 A40 = toeplitz_and_diag(N)
 W40 = spectrum(A40)
-GRAPH = sp.csr_array(
-    sp.csgraph.laplacian((g := sp.random_array((N, N), density=0.1, rng=0)) + g.T)
-)
+GRAPH = sp.csr_array(sp.csgraph.laplacian((g := sp.random_array((N, N), density=0.1, rng=0)) + g.T))
 SPARSE = pl.Sparse(GRAPH) + 0.5 * pl.Identity(N)
 KRON = pl.Kron(np.array([[2.0, 1.0], [1.0, 3.0]]), pl.Toeplitz(0.3 ** np.arange(20.0)))
 SKEW = pl.Dense(np.random.default_rng(0).standard_normal((N, N)))
@@ -59,8 +57,14 @@ COVERED = {
     ),
     "slq": (lambda s: pl.estimate_logdet(A40, rng=s), np.log(W40).sum()),
     "slq of 2 steps": (lambda s: pl.estimate_logdet(A40, steps=2, rng=s), np.log(W40).sum()),
-    "slq of a graph": (lambda s: pl.estimate_logdet(SPARSE, steps=6, rng=s), np.log(spectrum(SPARSE)).sum()),
-    "slq of a Kron": (lambda s: pl.estimate_logdet(KRON, steps=6, rng=s), np.log(spectrum(KRON)).sum()),
+    "slq of a graph": (
+        lambda s: pl.estimate_logdet(SPARSE, steps=6, rng=s),
+        np.log(spectrum(SPARSE)).sum(),
+    ),
+    "slq of a Kron": (
+        lambda s: pl.estimate_logdet(KRON, steps=6, rng=s),
+        np.log(spectrum(KRON)).sum(),
+    ),
     "tolerance": (lambda s: pl.estimate_trace(A40, "inv", rtol=0.04, rng=s), (1 / W40).sum()),
     "sqrt": (lambda s: pl.estimate_trace(A40, "sqrt", steps=3, rng=s), np.sqrt(W40).sum()),
     "exp": (lambda s: pl.estimate_trace(A40, "exp", steps=3, rng=s), np.exp(W40).sum()),
@@ -69,10 +73,12 @@ COVERED = {
 
 @pytest.mark.parametrize("name", COVERED)
 def test_coverage(name):
-    """Of 500 intervals as many hold the true value as they say; not by being endless."""
+    """Of 500 intervals (150 of the rarer kinds) as many hold the true value as they say, and not by
+    being endless."""
     make, true = COVERED[name]
     hits, level = 0, None
-    for seed in range(SEEDS):
+    seeds = SEEDS if name in ("hutchinson", "hutch++", "slq", "slq of 2 steps") else 150
+    for seed in range(seeds):
         with warnings.catch_warnings():  # a tolerance may be missed
             warnings.simplefilter("ignore", RuntimeWarning)
             e = make(seed)
@@ -80,7 +86,7 @@ def test_coverage(name):
         level = e.confidence
         assert np.isfinite(low) and np.isfinite(high) and high - low <= 3 * (e.error + e.bias)
         hits += low <= true <= high
-    assert hits / SEEDS >= level - 3 * np.sqrt(level * (1 - level) / SEEDS)
+    assert hits / seeds >= level - 3 * np.sqrt(level * (1 - level) / seeds)
 
 
 def test_coverage_of_diagonals():
@@ -97,9 +103,9 @@ def test_coverage_of_diagonals():
 def test_means_are_unbiased():
     for method in ("hutchinson", "hutch++", "xtrace"):
         got = [
-            float(pl.estimate_trace(A40, method=method, num_samples=20, rng=s)) for s in range(300)
+            float(pl.estimate_trace(A40, method=method, num_samples=20, rng=s)) for s in range(150)
         ]
-        assert abs(np.mean(got) - W40.sum()) < 4 * np.std(got) / np.sqrt(300)
+        assert abs(np.mean(got) - W40.sum()) < 4 * np.std(got) / np.sqrt(150)
 
 
 # -- what an estimate says --
@@ -112,7 +118,9 @@ def test_what_it_says():
     assert e.confidence == 0.95 and e.error_kind == "t" and e.met is None and e.samples == 30
     assert e.matvecs == e.samples * e.steps and e.method == "slq"
     low, high = e.interval
-    assert np.isclose(high - e.value, e.error + e.bias) and np.isclose(e.value - low, high - e.value)
+    assert np.isclose(high - e.value, e.error + e.bias) and np.isclose(
+        e.value - low, high - e.value
+    )
     assert "at 95 %, 30 probes" in repr(e) and "bias at most" in repr(e)
     assert "heuristic" in repr(pl.estimate_trace(A40, method="xtrace", num_samples=12, rng=0))
     assert complex(e) == e.value
@@ -308,7 +316,9 @@ def test_methods_by_name():
     with pytest.raises(TypeError, match="belongs to an estimate"):
         pl.trace(A, num_samples=30)
     x = pl.lazy(A.toarray())
-    assert isinstance(pl.trace(x), pl.LazyArray) and isinstance(pl.logdet(x, method="slq"), pl.Estimate)
+    assert isinstance(pl.trace(x), pl.LazyArray) and isinstance(
+        pl.logdet(x, method="slq"), pl.Estimate
+    )
 
 
 def test_accuracy_leaves_auto_exact_unless_told():
@@ -358,14 +368,19 @@ def test_proven_bounds_hold(name, dtype, rng):
 
 def test_what_is_not_hermitian_proves_nothing(rng):
     a = rng.standard_normal((5, 5))
-    for op in (pl.Dense(a), pl.Sparse(sp.csr_array(a)), pl.Toeplitz(a[0], a[1]), pl.Circulant(a[0])):
+    for op in (
+        pl.Dense(a),
+        pl.Sparse(sp.csr_array(a)),
+        pl.Toeplitz(a[0], a[1]),
+        pl.Circulant(a[0]),
+    ):
         assert _bounds.proven(op) == (None, None)
         low, high = _bounds.proven(op + op.T)  # which may close to one of a kind, then proven
         w = spectrum(op + op.T)
         assert (low is None or low <= w[0]) and (high is None or high >= w[-1])
     assert _bounds.proven(pl.Dense(a) + pl.Dense(a).T) == (None, None)
     low, high = _bounds.proven(pl.Dense(a) @ pl.Dense(a).T + pl.Identity(5))
-    assert low == 1.0 and high >= np.linalg.norm(a, 2) ** 2 + 1
+    assert 1 - 1e-12 <= low <= 1 and high >= np.linalg.norm(a, 2) ** 2 + 1
     b = pl.spectral_bounds(pl.Dense(a) @ pl.Dense(a).T, method="structure")
     assert b.low == 0 and b.certified == (True, True)
     b = pl.spectral_bounds(pl.MatVec((5, 5), lambda x: 2 * x, dtype=float))
@@ -382,9 +397,13 @@ def test_real_cases():
     assert all(b.certified) and 0.9 * w[0] < b.low <= w[0] and w[-1] <= b.high < 1.1 * w[-1]
     e = pl.estimate_logdet(A, rng=0)
     assert abs(e.value - float(pl.logdet(A))) < 2 * e.error
-    K = pl.KronSum(pl.Laplacian(30, "dirichlet", "float64"), pl.Laplacian(30, "dirichlet", "float64"))
+    K = pl.KronSum(
+        pl.Laplacian(30, "dirichlet", "float64"), pl.Laplacian(30, "dirichlet", "float64")
+    )
     e = pl.estimate_logdet(-K + pl.Identity(900), rng=0)
-    assert e.bias is not None and abs(e.value - float(pl.logdet(-K + pl.Identity(900)))) < 2 * e.error
+    assert (
+        e.bias is not None and abs(e.value - float(pl.logdet(-K + pl.Identity(900)))) < 2 * e.error
+    )
 
 
 # -- densities --

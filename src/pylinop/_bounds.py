@@ -1,9 +1,9 @@
 """Bounds of the spectrum of Hermitian operators: proven ones from structure, else Ritz values.
 
 Proven ones hold for exact numbers; they are widened by what rounding did to their own computation.
-A sum is bounded by the sum of its terms' bounds (Weyl), a Hermitian Toeplitz matrix by the spectrum of
-a circulant that it is a corner of (Cauchy), entries by Gershgorin's discs. Nothing is said of an
-operand that is not seen to be Hermitian."""
+A sum is bounded by the sum of its terms' bounds (Weyl), a Hermitian Toeplitz matrix by the
+spectrum of a circulant that it is a corner of (Cauchy), entries by Gershgorin's discs. Nothing is
+said of an operand that is not seen to be Hermitian."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def _steps(op: Any) -> Any:
     found = row(op)
     if isinstance(found, types.GeneratorType):
         found = yield from found
+    if found == NOTHING and by == "sum" and head != "sum":  # closed, its parameters not at hand
+        found = yield from _ROWS["sum"](op)
     low, high = found
     good_low, good_high = (x is not None and bool(np.isfinite(x)) for x in (low, high))
     return (float(low) if good_low else None, float(high) if good_high else None)
@@ -211,7 +213,8 @@ def _(op: Any) -> Any:
 
 def _chain(op: Any) -> list[Any]:
     """The factors of a product, left to right."""
-    factors, stack = [], [op]
+    factors: list[Any] = []
+    stack = [op]
     while stack and len(factors) < 64:
         o = stack.pop()
         if o._head == "prod" and o._init is None:
@@ -246,12 +249,13 @@ def _norm2(f: Any) -> float | None:
         rows, cols = (float(np.max(_answers_norms.sums(f, axis), initial=0)) for axis in (-1, -2))
     except (TypeError, NotImplementedError):
         return None
-    return rows * cols * (1 + 4 * EPS * max(f.shape[-2:]))
+    return float(rows * cols) * (1 + 4 * EPS * max(f.shape[-2:]))
 
 
 @_row("prod")
 def _(op: Any) -> Any:
-    factors, norm2 = _chain(op), 1.0
+    factors = _chain(op)
+    norm2: float | None = 1.0
     while len(factors) > 1 and _adjoint_of(factors[0], factors[-1]):
         one = None if norm2 is None else _norm2(factors[0])
         norm2 = None if one is None or norm2 is None else norm2 * one
@@ -325,7 +329,8 @@ def _(op: Any) -> Pair:
         w = np.fft.fft(np.concatenate([c, tail.conj()], axis=-1), axis=-1).real
         ends.append(_ends(w, 16 * np.log2(2 * w.shape[-1])))
     ends.append(_gershgorin(op))
-    lows, highs = ([e[i] for e in ends if e[i] is not None] for i in (0, 1))
+    lows = [low for low, _ in ends if low is not None]
+    highs = [high for _, high in ends if high is not None]
     return max(lows, default=None), min(highs, default=None)
 
 

@@ -1,9 +1,9 @@
 """Some eigenpairs and singular triplets: by structure, by our Lanczos, or by SciPy's ARPACK.
 
 By structure where all pairs come from small parts (Kron, circulants, thin matrices, ...); else by
-thick-restart Lanczos, with a shift on the inverse by the structure of A - sigma I; pencils and modes
-by ARPACK. Beside ARPACK ours takes some 0.6 to 1 of the products, and misses no eigenvalue 0 of a
-diagonal matrix (SciPy 1.17's does)."""
+thick-restart Lanczos, with a shift on the inverse by the structure of A - sigma I; pencils and
+modes by ARPACK. Beside ARPACK ours takes some 0.6 to 1 of the products, and misses no eigenvalue 0
+of a diagonal matrix (SciPy 1.17's does)."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def _structured(op: Any, k: int, which: str, sigma: Any) -> tuple[Any, Any, dict
 
 
 def _basis_size(op: Any, k: int, ncv: Any, products: int = 1) -> int:
-    """Vectors of the basis: more, for fewer restarts, where products cost more than keeping a vector
-    orthogonal to them."""
+    """Vectors of the basis: more, for fewer restarts, where products cost more than keeping a
+    vector orthogonal to them."""
     n = op.shape[1]
     if ncv is not None:
         return int(ncv)
     m = 2 * k + 20
     cheap = not op._opaque and products * op.explain("apply").seconds < 1.6e-9 * m * n
-    return min(n, max(2 * k + 1, 20) if cheap else m)
+    return int(min(n, max(2 * k + 1, 20) if cheap else m))
 
 
 def _scipy() -> Any:

@@ -1,9 +1,10 @@
-"""What an estimate says: the value, its statistical error, a bound of its bias, the interval of both.
+"""What an estimate says: the value, its statistical error, a bound of its bias, the interval of
+both.
 
-Samples x_1, ..., x_N that are independent and alike have the mean m and the standard error s / N^(1/2);
-within t s / N^(1/2) of m lies the expected value at the stated confidence, t being Student's quantile
-of N - 1 degrees of freedom. The bias is what more samples do not take away: of a quadrature its
-brackets, and rounding."""
+Samples x_1, ..., x_N that are independent and alike have the mean m and the standard error s /
+N^(1/2); within t s / N^(1/2) of m lies the expected value at the stated confidence, t being
+Student's quantile of N - 1 degrees of freedom. The bias is what more samples do not take away: of
+a quadrature its brackets, and rounding."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _bounds, _estimate, _lanczos, _quadrature, _scipy
+from . import _bounds, _estimate, _lanczos, _quadrature
 from ._errors import LinAlgError
 from ._estimate import Estimate
 from ._forms import as_operator
@@ -98,8 +98,8 @@ def _enough(ask: Ask, taken: int, mean: Any, error: Any, bias: Any) -> int:
 
 
 def _in_two_stages(ask: Ask, count: int, take: Callable[[int, Any], Any]) -> Any:
-    """(samples (..., N), half-widths of their brackets, factor t): `count` samples, and as many more
-    as the tolerance needs, judged by the spread of the first ones; t belongs to these (Stein, 1945:
+    """(samples (..., N), half-widths of their brackets, error): `count` samples, and as many more
+    as the tolerance needs, judged by the spread of the first ones with their quantile (Stein, 1945:
     so the interval keeps its confidence). ``take(k, goal)`` gives k more."""
     mid, half = take(count, None)
     t = _estimate.quantile(ask.confidence, count - 1)
@@ -180,7 +180,7 @@ def _off(q: Any, x: Any) -> Any:
 
 
 def _hutchpp(ask: Ask) -> Estimate:
-    """Meyer, Musco, Musco and Woodruff (2021): the trace on a sketched range, the rest by probes."""
+    """Meyer, Musco, Musco, Woodruff (2021): the trace on a sketched range, the rest by probes."""
     count, least = ask.number(40, 2 * _estimate.LEAST), _estimate.LEAST
     sketch, n = count // 2, ask.op.shape[-1]
     if sketch >= n:
@@ -276,7 +276,9 @@ def _bounds_of(op: Any, bounds: Any) -> Any:
     try:
         low, high = (None if b is None else float(b) for b in tuple(bounds)[:2])
     except (TypeError, ValueError):
-        raise TypeError(f"bounds must be (low, high), either of them None, got {bounds!r}") from None
+        raise TypeError(
+            f"bounds must be (low, high), either of them None, got {bounds!r}"
+        ) from None
     if low is not None and high is not None and not low <= high:
         raise ValueError(f"bounds must be low <= high, got {bounds!r}")
     return low, high
@@ -531,7 +533,7 @@ def estimate_diagonal(
 
 
 def _entries(ask: Ask, q: Any, first: int) -> Any:
-    """Mean of x * (A x), its error, its size and the number of probes: sums, no samples are kept."""
+    """Mean of x * (A x), its error, its size and the number of probes; no samples are kept."""
     op = ask.op
     shape = op.shape[:-1]
     dtype, times = _lanczos.double(op), _lanczos.Products(op)

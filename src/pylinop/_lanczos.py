@@ -1,10 +1,10 @@
 """Lanczos from many starting vectors at once, and the quadrature that it gives.
 
-From v with A = A^H, k steps give T_k = V^H A V, tridiagonal; the Gauss rule v^H f(A) v = |v|^2 sum_i
-w_i f(theta_i), theta the eigenvalues of T_k, w the squared first entries of its vectors, is exact for
-polynomials of degree 2 k - 1. One more node prescribed at an end of the spectrum gives Radau's rule.
-Where the derivatives of f keep their signs the error of one is >= 0 and that of the other <= 0: a
-bracket (Golub and Meurant, 2010, section 6).
+From v with A = A^H, k steps give T_k = V^H A V, tridiagonal; the Gauss rule v^H f(A) v = |v|^2
+sum_i w_i f(theta_i), theta the eigenvalues of T_k, w the squared first entries of its vectors, is
+exact for polynomials of degree 2 k - 1. One more node prescribed at an end of the spectrum gives
+Radau's rule. Where the derivatives of f keep their signs the error of one is >= 0 and that of the
+other <= 0: a bracket (Golub and Meurant, 2010, section 6).
 
 All vectors advance together: a product with as many columns, and reorthogonalisation against what
 each has behind it, one pass (the recurrence leaves little to take away). Memory: steps n numbers a
@@ -36,14 +36,14 @@ def room() -> int:
     if limit is None:
         free = _config.free_memory()
         limit = _ROOM if free is None else free // 4
-    return min(limit, _ROOM)
+    return int(min(limit, _ROOM))
 
 
 def together(op: Any, count: int, vectors: int) -> int:
-    """How many starting vectors advance at once when each takes `vectors` vectors of memory; 0 where
-    there is not room for one."""
+    """How many starting vectors advance at once when each takes `vectors` vectors of memory; 0
+    where there is not room for one."""
     one = math.prod(op.shape[:-1]) * double(op).itemsize * vectors
-    return min(count, room() // max(one, 1))
+    return int(min(count, room() // max(one, 1)))
 
 
 class Products:
@@ -68,8 +68,8 @@ class Products:
 class Run:
     """Lanczos from the rows of `starts` (k, n), for each matrix of a batch (..., n, n).
 
-    ``alpha`` and ``beta`` are lists of arrays (..., k), one a step; ``size2`` the squared lengths of
-    the starts."""
+    ``alpha`` and ``beta`` are lists of arrays (..., k), one a step; ``size2`` the squared lengths
+    of the starts."""
 
     def __init__(self, op: Any, starts: Any, keep: bool) -> None:
         shape = (*op.shape[:-2], *starts.shape[-2:])
@@ -141,7 +141,7 @@ class Run:
         return _rule(self.tridiagonal(), self.size2)
 
     def radau(self, at: float) -> tuple[Any, Any]:
-        """Nodes and weights (..., k, s + 1) with a node `at` an end of the spectrum, or beyond it."""
+        """Nodes and weights (..., k, s + 1), a node `at` an end of the spectrum or beyond it."""
         t = self.tridiagonal()
         s = t.shape[-1]
         e = np.zeros((s, 1))

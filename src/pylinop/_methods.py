@@ -1,5 +1,5 @@
-"""``method=`` of trace, logdet and eigh: which way was asked for, which the accuracy that is allowed
-leaves open, and what each is estimated to take.
+"""``method=`` of trace, logdet and eigh: which way was asked for, which the accuracy that is
+allowed leaves open, and what each is estimated to take.
 
 "auto" is the exact way. Only where the user says ``pl.config(accuracy="estimate")`` may it be an
 estimate, and then it is one where that is estimated to be cheaper."""
@@ -66,6 +66,10 @@ def options(op: Any, action: str, method: str, probes: Any, price: bool) -> Any:
     return method, why, rows
 
 
+def _others(rows: list[Any]) -> list[dict[str, Any]]:
+    return [{"text": r["text"], "rule": "", "seconds": r["seconds"]} for r in rows[1:]]
+
+
 def _data(op: Any, action: str, why: str, rows: list[Any], took: float | None) -> dict[str, Any]:
     """An explanation as the core gives it."""
     row = rows[0]
@@ -79,7 +83,7 @@ def _data(op: Any, action: str, why: str, rows: list[Any], took: float | None) -
     text += f"{row['seconds']:.3g} s\nmemory    {row['memory']} bytes at most\n"
     return {
         "text": text, "action": action, "rules": [], "steps": [step], "order": None,
-        "alternatives": [{"text": r["text"], "rule": "", "seconds": r["seconds"]} for r in rows[1:]],
+        "alternatives": _others(rows),
         "flops": row["flops"], "bytes": row["bytes"], "seconds": row["seconds"],
         "memory": row["memory"], "reserve": 0, "took": took,
     }  # fmt: skip
@@ -90,15 +94,14 @@ def explained(op: Any, action: str, method: str, how: dict[str, Any]) -> Any:
     chosen, why, rows = options(op, action, method, how.get("num_samples"), True)
     if chosen == "exact":
         made = op.explain("det" if action == "logdet" else action)
-        made._data = made._data | {
-            "alternatives": made.alternatives
-            + [{"text": r["text"], "rule": "", "seconds": r["seconds"]} for r in rows[1:]]
-        }
+        made._data = made._data | {"alternatives": made.alternatives + _others(rows)}
         return made
     return _explain.Explanation._of(_data(op, action, why, rows, None))
 
 
-def number(A: Any, action: str, method: str, how: dict[str, Any], exact: Callable[[Any], Any]) -> Any:
+def number(
+    A: Any, action: str, method: str, how: dict[str, Any], exact: Callable[[Any], Any]
+) -> Any:
     """The trace or log-determinant by a method; ``how``: what the estimates take."""
     from . import _estimates
 

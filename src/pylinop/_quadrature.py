@@ -15,9 +15,11 @@ _CHECKED = 5  # steps between two looks at the brackets
 
 
 class Function(NamedTuple):
-    """A function of the eigenvalues. ``gauss``: 1 where Gauss's rule is below the integral, -1 where
-    above, 0 where nothing is known; Radau's at ``end`` (0 the low, 1 the high one) is on the other
-    side. ``positive``: it needs eigenvalues > 0 (1), >= 0 (0), or any (None)."""
+    """A function of the eigenvalues.
+
+    ``gauss``: 1 where Gauss's rule is below the integral, -1 where above, 0 where nothing is known;
+    Radau's at ``end`` (0 the low, 1 the high one) is on the other side. ``positive``: it needs
+    eigenvalues > 0 (1), >= 0 (0), or any (None)."""
 
     name: str
     call: Callable[[Any], Any]
@@ -52,8 +54,8 @@ def function_of(f: Any) -> Function:
 
 
 class Sampled(NamedTuple):
-    """What probes gave: ``low`` and ``high`` (..., k) around each x^H f(A) x; the same, and ``sided``
-    -1 (low alone is a bound), 1 (high alone) or 0 (neither) where the bracket is not known."""
+    """What probes gave: ``low`` and ``high`` (..., k) around each x^H f(A) x. Where the bracket is
+    not known they are the same, and ``sided`` is 1 (a bound from below), -1 (from above) or 0."""
 
     low: Any
     high: Any

@@ -3,8 +3,9 @@
 m steps from a unit vector; the Ritz pairs that are wanted, and some beside them, are kept as the
 beginning of the next basis, in which the matrix is diagonal with one row and column more; so each
 restart loses nothing of what was wanted (Wu and Simon, 2000). After the recurrence a pass of
-Gram-Schmidt against all that is kept, and another where that took much. Cost of a restart: m - l products, 2 m n (m - l) flops and more to stay orthogonal, 2 n m l to
-turn the basis. Memory: m + 1 vectors, and l while it is turned."""
+Gram-Schmidt against all that is kept, and another where that took much. Cost of a restart: m - l
+products, 2 m n (m - l) flops and more to stay orthogonal, 2 n m l to turn the basis. Memory: m + 1
+vectors, and l while it is turned."""
 
 from __future__ import annotations
 

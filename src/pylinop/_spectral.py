@@ -81,9 +81,7 @@ def spectral_bounds(
     w, s = np.linalg.eigh(run.tridiagonal())
     off = run.beta[-1][..., None] * np.abs(s[..., -1, :])
     a, b = float((w - off)[..., 0].min()), float((w + off)[..., -1].max())
-    return _bounds.SpectralBounds(
-        a if low is None else low, b if high is None else high, certified
-    )
+    return _bounds.SpectralBounds(a if low is None else low, b if high is None else high, certified)
 
 
 def _ritz(ask: Ask, count: int, steps: int) -> tuple[Any, Any, bool]:
@@ -153,7 +151,8 @@ def spectral_density(
     >>> A = pl.Tridiagonal(np.ones(999), np.zeros(1000), np.ones(999))
     >>> e = pl.spectral_density(A, [0.0, 1.9], rng=0)
     >>> s, w = e.info["width"], np.linalg.eigvalsh(A.toarray())
-    >>> want = np.exp(-0.5 * ((e.points[:, None] - w) / s) ** 2).mean(axis=1) / s / np.sqrt(2 * np.pi)
+    >>> bells = np.exp(-0.5 * ((e.points[:, None] - w) / s) ** 2) / s / np.sqrt(2 * np.pi)
+    >>> want = bells.mean(axis=1)
     >>> bool((np.abs(e.value - want) < 2 * e.error).all())
     True
     """
