@@ -129,6 +129,7 @@ from ._core import (
 
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
+from ._eigs import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
 from ._estimates import (
     Estimate,
     estimate_diagonal,
@@ -149,7 +150,6 @@ from ._factorisations import (
     sqrt_inv_matmul,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
-from ._iterative import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
     cond,

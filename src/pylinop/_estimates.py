@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from . import _bounds, _estimate, _lanczos, _quadrature
+from . import _estimate
 from ._errors import LinAlgError
 from ._estimate import Estimate
 from ._forms import as_operator
+from ._later import Later
 
 __all__ = ["Estimate", "estimate_diagonal", "estimate_logdet", "estimate_trace"]
 
+_bounds, _lanczos, _quadrature = Later("_bounds"), Later("_lanczos"), Later("_quadrature")
 _MOST = 10_000  # probes that a tolerance may ask for, unless said
 
 

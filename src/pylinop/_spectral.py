@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _bounds, _estimate, _lanczos, _quadrature
+from . import _estimate
 from ._errors import LinAlgError
 from ._estimate import Estimate
 from ._estimates import Ask, count_of
+from ._later import Later
+
+if TYPE_CHECKING:
+    from ._bounds import SpectralBounds
 
 __all__ = ["spectral_bounds", "spectral_density"]
+
+_bounds, _lanczos, _quadrature = Later("_bounds"), Later("_lanczos"), Later("_quadrature")
 
 
 def spectral_bounds(
@@ -21,7 +27,7 @@ def spectral_bounds(
     method: str = "auto",
     steps: int = 40,
     rng: np.random.Generator | int | None = None,
-) -> _bounds.SpectralBounds:
+) -> SpectralBounds:
     """Bounds of the spectrum of a Hermitian operator, and which of them are proven.
 
     Parameters
