@@ -147,6 +147,7 @@ def test_pencils_go_to_scipy():
         (lambda: pl.eigsh(pl.Dense(sym(9)), 4, ncv=4), ValueError),
         (lambda: pl.eigsh(pl.Dense(sym(9)), 4, maxiter=0), ValueError),
         (lambda: pl.eigsh(pl.Dense(sym(9)), 4, v0=np.zeros(9)), ValueError),
+        (lambda: pl.eigsh(pl.Dense(sym(9)), 4, sigma=1j), ValueError),
         (lambda: pl.svds(pl.Dense(sym(9)), 9), ValueError),
         (lambda: pl.svds(pl.Dense(sym(9)), 2, which="LA"), ValueError),
         (lambda: pl.eigs(np.ones((2, 3))), ValueError),

@@ -173,10 +173,32 @@ def test_brackets_hold_each_probe(f, steps):
 def test_all_steps_are_exact():
     A = pl.Dense(np.diag([1.0, 2.0, 5.0]))
     e = pl.estimate_logdet(A, rng=0, steps=10)
-    assert e.steps <= 3 and e.bias < 1e-12 and abs(e.value - np.log(10)) < 1e-12
+    assert e.steps <= 3 and e.bias < 1e-11 and abs(e.value - np.log(10)) < 1e-12
     B = pl.MatVec((3, 3), lambda x: np.array([1.0, 2.0, 5.0]) * x, dtype=float)
     e = pl.estimate_logdet(B, rng=0, steps=3)  # no bound is needed then
-    assert e.bias is not None and e.bias < 1e-12
+    assert e.bias is not None and e.bias < 1e-11
+
+
+def test_rounding_of_small_eigenvalues_is_in_the_bias():
+    """Ritz values are right to some eps of the largest; logarithms of the smallest feel it."""
+    for small in (-15, -12, -6):
+        d = np.logspace(small, 0, 30)
+        e = pl.estimate_logdet(pl.Diag(d), rng=0)
+        true = np.log(d).sum()
+        assert e.interval[0] <= true <= e.interval[1] and abs(e.value - true) <= e.error + e.bias
+        B = pl.MatVec((30, 30), lambda x, d=d: d * x, dtype=float)
+        e = pl.estimate_logdet(B, rng=0, num_samples=10)
+        assert e.bias is None or e.interval[0] <= true <= e.interval[1]
+    e = pl.estimate_logdet(pl.Identity(50), rng=0)
+    assert e.error <= 1e-12 and e.interval[0] <= 0 <= e.interval[1]
+
+
+def test_nan_goes_through():
+    A = pl.Diag(np.r_[np.nan, np.ones(20)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(float(pl.estimate_trace(A, rng=0)))
+        assert np.isnan(float(pl.estimate_logdet(A, rng=0)))
 
 
 @pytest.mark.parametrize("method", ["hutch++", "xtrace"])

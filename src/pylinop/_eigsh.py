@@ -215,6 +215,10 @@ def eigsh(
         raise ValueError(f"k={k} must be greater than 0.")
     if which not in _WHICH:
         raise ValueError(f"which must be one of {' '.join(_WHICH)}")
+    if sigma is not None:
+        if complex(sigma).imag or not np.isfinite(complex(sigma)):
+            raise ValueError(f"sigma must be real and finite, got {sigma!r}; pl.eigs takes others")
+        sigma = complex(sigma).real
     how = {"v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol, "rng": rng}
     special = M is not None or Minv is not None or OPinv is not None or mode != "normal"
     foreign = op.dtype is None or op.dtype.char not in _PLAIN

@@ -306,16 +306,17 @@ def _of_function(ask: Ask, f: Any, bounds: Any, steps: Any, method: str) -> Esti
     known = all(s.bracketed for s in seen)
     value, most = mid.mean(axis=-1), max(s.steps for s in seen)
     rounding = _rounding(ask, np.abs(mid).mean(axis=-1))
+    bias = half.mean(axis=-1) + rounding
     info = {"reorthogonalised": all(s.kept for s in seen), "function": f.name}
     sides = None
     if not known:
         side = seen[0].sided
         sides = (
-            _scalar(value - error - rounding) if side > 0 else -math.inf,
-            _scalar(value + error + rounding) if side < 0 else math.inf,
+            _scalar(value - error - bias) if side > 0 else -math.inf,
+            _scalar(value + error + bias) if side < 0 else math.inf,
         )
     return _judged(
-        ask, value, error, half.mean(axis=-1) + rounding if known else None, sides=sides,
+        ask, value, error, bias if known else None, sides=sides,
         samples=mid.shape[-1], matvecs=mid.shape[-1] * most, steps=most, bounds=tuple(bounds),
         method=method, info=info,
     )  # fmt: skip

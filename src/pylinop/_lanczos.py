@@ -95,7 +95,11 @@ class Run:
         self.blocks[-1][..., at, :] = self.now
 
     def step(self) -> None:
-        """One product with all."""
+        """One product with all; what is not a number goes through."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            self._step()
+
+    def _step(self) -> None:
         v = self.now
         if self.keep:
             self._remember()

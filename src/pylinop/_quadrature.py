@@ -67,7 +67,7 @@ class Sampled(NamedTuple):
 
 def slack(n: int, span: float) -> float:
     """What rounding may do to Ritz values of a spectrum as wide as span."""
-    return 4 * _lanczos.EPS * max(64.0, float(np.sqrt(n))) * span
+    return 4 * _lanczos.EPS * max(16.0, float(np.sqrt(n))) * span
 
 
 def _node(end: float, nodes: Any, n: int, f: Function) -> float:
@@ -124,21 +124,43 @@ def _integral(rule: tuple[Any, Any], f: Function) -> Any:
     return np.where(real, value * weight, 0).sum(axis=-1)
 
 
-def _bracket(run: Any, f: Function, bounds: Any, end: float | None) -> tuple[Any, Any]:
+def _wobble(rule: tuple[Any, Any], f: Function, low: float | None, n: int) -> tuple[Any, bool]:
+    """What rounding of the Ritz values may do to the sums; False where that has no bound."""
+    w, weight = rule
+    real = weight > 0
+    off = slack(n, float(np.abs(w[real]).max(initial=0)))
+    down, known = w - off, True
+    if f.positive is not None:
+        least = 0.0 if f.positive == 0 else max(low or 0.0, 0.0)
+        known = f.positive == 0 or least > 0 or bool((down[real] > 0).all())
+        down = np.maximum(down, least if least > 0 or f.positive == 0 else w / 2)
+        down, w = np.where(real, down, 1.0), np.where(real, w, 1.0)
+    size = np.abs(np.asarray(f.call(w + off)) - np.asarray(f.call(down)))
+    return np.where(real, size * weight, 0).sum(axis=-1), known
+
+
+def _bracket(run: Any, f: Function, bounds: Any, end: float | None) -> tuple[Any, Any, bool]:
+    """Bounds of each sum, and whether rounding left them so."""
+    if not np.isfinite(run.scale).all():
+        nothing = np.full(run.scale.shape, np.nan)
+        return nothing, nothing, True
     rule = run.gauss()
     real = rule[1] > 0
     _checked_nodes(rule[0], real, f, bounds, run.op)
     gauss = _integral(rule, f)
+    off, known = _wobble(rule, f, bounds[0], run.op.shape[-1])
     if end is None or not real.any():
-        return gauss, gauss
+        return gauss - off, gauss + off, known
     at = _node(end, rule[0][real], run.op.shape[-1], f)
     radau = np.where(run.beta[-1] == 0, gauss, _integral(run.radau(at), f))
     mid, half = (gauss + radau) / 2, np.abs(gauss - radau) / 2
-    return mid - half, mid + half
+    return mid - half - off, mid + half + off, known
 
 
 def check_hermitian(run: Any, starts: Any) -> None:
     """X^H A X must be: the products are there."""
+    if not np.isfinite(run.scale).all():
+        return
     c = np.matmul(starts.conj(), np.swapaxes(run.first, -1, -2))
     size = np.linalg.norm(run.first, axis=-1).max(initial=0) * np.sqrt(starts.shape[-1])
     off = np.abs(c - np.swapaxes(c, -1, -2).conj()).max(initial=0)
@@ -164,7 +186,7 @@ def sampled(
         width = max(_lanczos.together(op, count, 8), 1)
     lows: list[Any] = []
     highs: list[Any] = []
-    taken, done, exact = 0, 0, keep
+    taken, done, exact, sure = 0, 0, keep, True
     while done < count:
         starts = draw(min(width, count - done))
         run = _lanczos.Run(op, starts, keep)
@@ -173,17 +195,18 @@ def sampled(
             run.steps(most if steps is not None else min(most, len(run.alpha) + _CHECKED))
             if last is None:
                 check_hermitian(run, starts)
-            low, high = _bracket(run, f, bounds, end)
+            low, high, known = _bracket(run, f, bounds, end)
             if len(run.alpha) >= most or (steps is None and _settled(low, high, last, end, goal)):
                 break
             last = high
+        sure = sure and known
         taken = max(taken, len(run.alpha))
         exact = exact and bool((run.beta[-1] == 0).all())
         lows.append(low)
         highs.append(high)
         done += starts.shape[-2]
     low, high = np.concatenate(lows, -1), np.concatenate(highs, -1)
-    return Sampled(low, high, end is not None or exact, f.gauss, taken, keep)
+    return Sampled(low, high, sure and (end is not None or exact), f.gauss, taken, keep)
 
 
 def _settled(low: Any, high: Any, last: Any, end: float | None, goal: Any) -> bool:
@@ -198,4 +221,4 @@ def _settled(low: Any, high: Any, last: Any, end: float | None, goal: Any) -> bo
     small = mid.std(axis=-1) / np.sqrt(mid.shape[-1]) / 20
     if goal is not None:
         small = np.minimum(small, goal / 4)
-    return bool(np.all(width <= np.maximum(small, 1e-12 * np.abs(mid.mean(axis=-1)))))
+    return bool(np.all(~(width > np.maximum(small, 1e-12 * np.abs(mid.mean(axis=-1))))))
