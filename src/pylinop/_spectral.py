@@ -74,11 +74,13 @@ def spectral_bounds(
     low, high = (None, None) if method == "lanczos" else _bounds.proven(ask.op)
     certified = (low is not None, high is not None)
     if method == "structure" or None not in (low, high):
-        return _bounds.SpectralBounds(
+        found: SpectralBounds = _bounds.SpectralBounds(
             -math.inf if low is None else low, math.inf if high is None else high, certified
         )
+        return found
     if 0 in ask.op.shape:
-        return _bounds.SpectralBounds(0.0, 0.0, (True, True))
+        empty: SpectralBounds = _bounds.SpectralBounds(0.0, 0.0, (True, True))
+        return empty
     starts = ask.probes(2)
     steps = min(steps, _lanczos.KEPT)
     run = _lanczos.Run(ask.op, starts, _lanczos.together(ask.op, 2, steps + 6) >= 2)
@@ -87,7 +89,10 @@ def spectral_bounds(
     w, s = np.linalg.eigh(run.tridiagonal())
     off = run.beta[-1][..., None] * np.abs(s[..., -1, :])
     a, b = float((w - off)[..., 0].min()), float((w + off)[..., -1].max())
-    return _bounds.SpectralBounds(a if low is None else low, b if high is None else high, certified)
+    near: SpectralBounds = _bounds.SpectralBounds(
+        a if low is None else low, b if high is None else high, certified
+    )
+    return near
 
 
 def _ritz(ask: Ask, count: int, steps: int) -> tuple[Any, Any, bool]:
