@@ -34,6 +34,7 @@ def main():
 
     import json
 
+    import estimates
     import factorisations
     import formulas
     import harness
@@ -52,6 +53,7 @@ def main():
     makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
     makers += krylov.MAKERS
     makers += precondition.MAKERS
+    makers += estimates.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

@@ -131,6 +131,13 @@ from ._core import (
 
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
+from ._eigs import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
+from ._estimates import (
+    Estimate,
+    estimate_diagonal,
+    estimate_logdet,
+    estimate_trace,
+)
 from ._explain import Explanation, explain, explaining
 from ._factorisations import (
     cholesky,
@@ -175,6 +182,7 @@ from ._spectra import (
     sqrtm,
     svd,
 )
+from ._spectral import spectral_bounds, spectral_density
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -187,6 +195,7 @@ __all__ = [
     "DFT",
     "Dense",
     "Diag",
+    "Estimate",
     "Explanation",
     "FallbackWarning",
     "Hadamard",
@@ -214,6 +223,7 @@ __all__ = [
     "Toeplitz",
     "Transpose",
     "Zeros",
+    "arnoldi",
     "aslinearoperator",
     "bicgstab",
     "block",
@@ -228,12 +238,18 @@ __all__ = [
     "diagonal",
     "eig",
     "eigh",
+    "eigs",
+    "eigsh",
     "eigvals",
     "eigvalsh",
+    "estimate_diagonal",
+    "estimate_logdet",
+    "estimate_trace",
     "evaluate",
     "explain",
     "explaining",
     "expm",
+    "expm_multiply",
     "fractional_matrix_power",
     "freeze",
     "funm",
@@ -242,9 +258,11 @@ __all__ = [
     "inv",
     "inv_quad_logdet",
     "kinds",
+    "lanczos",
     "lazy",
     "ldl",
     "linalg",
+    "lobpcg",
     "log_pdet",
     "logdet",
     "logm",
@@ -267,9 +285,12 @@ __all__ = [
     "show_config",
     "slogdet",
     "solve",
+    "spectral_bounds",
+    "spectral_density",
     "sqrt_inv_matmul",
     "sqrtm",
     "svd",
+    "svds",
     "svdvals",
     "trace",
     "unregister_rule",

@@ -27,6 +27,7 @@ class _Options(TypedDict, total=False):
     disable_rules: Iterable[str]
     costs: str | os.PathLike[str] | None
     check: Literal["none", "cheap", "full"]
+    accuracy: Literal["exact", "estimate"]
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -39,6 +40,7 @@ _DEFAULTS: dict[str, Any] = {
     "disable_rules": (),
     "costs": None,
     "check": "cheap",
+    "accuracy": "exact",
 }
 _CHECKS = ("cheap", "none", "full")  # by number in the core
 _DOC = {
@@ -51,6 +53,7 @@ _DOC = {
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
     "check": "what is tested of declared properties: none, cheap (next to no cost), full",
+    "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
 }
 # What one context cannot have for itself, and why.
 _PROCESS_ONLY = {
@@ -62,6 +65,7 @@ _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
 _lock = threading.RLock()
+estimates = False  # was accuracy= ever set? Else nobody needs to look
 
 
 class _Local(dict[str, Any]):
@@ -189,6 +193,10 @@ def _checked(name: str, value: Any) -> Any:
         if value not in _CHECKS:
             raise ValueError(f"check must be one of 'none', 'cheap', 'full', got {value!r}")
         return value
+    if name == "accuracy":
+        if value not in ("exact", "estimate"):
+            raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
+        return str(value)
     if name in ("fft", "provenance"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
@@ -244,6 +252,9 @@ class config:
         triangles of a symmetric, Hermitian or positive definite `Dense` agree, the other side of
         a triangular one is zero, Q^H Q is the identity; else a ValueError that shows an element.
         "none": only what fails by itself.
+    accuracy : {'exact', 'estimate'}
+        May ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` give an `Estimate` where that is
+        estimated to be cheaper?
 
     Raises
     ------
@@ -270,6 +281,9 @@ class config:
         if unknown:
             raise TypeError(f"no option {sorted(unknown)}; there are {sorted(_DEFAULTS)}")
         self._options = {name: _checked(name, value) for name, value in options.items()}
+        if "accuracy" in self._options:
+            global estimates
+            estimates = True
         self._before: dict[str, Any] = {}
         self._threads = 0
         self._tokens: list[contextvars.Token[_Local | None]] = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core
+from . import _config, _core
 from ._forms import as_operator
 from ._lazy import LazyArray
 
@@ -81,16 +81,44 @@ def inv(A: _OperatorLike) -> LinearOperator:
     return form  # type: ignore[no-any-return]
 
 
-def trace(A: _OperatorLike) -> Any:
+def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     """The sum of the main diagonal, a number, computed now by the cheapest known way.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+    method : {'auto', 'exact', 'hutchinson', 'hutch++', 'xtrace'}
+        The last three give an `Estimate` from products with random vectors (`estimate_trace`).
+        'auto' is exact, unless ``pl.config(accuracy="estimate")`` allows an estimate.
+    **how
+        What `estimate_trace` takes: ``num_samples``, ``rtol``, ``rng`` and so on.
+
+    Returns
+    -------
+    number, ndarray or Estimate
+
+    Raises
+    ------
+    ValueError
+        For another method.
+    TypeError
+        For ``how`` without an estimate.
 
     Examples
     --------
     >>> import numpy as np, pylinop as pl
     >>> float(pl.trace(pl.Kron(np.eye(2), np.ones((3, 3)))))
     6.0
+    >>> e = pl.trace(pl.Toeplitz(np.ones(100)), method="xtrace", rng=0)
+    >>> round(e.value, 6), e.samples, e.error_kind
+    (100.0, 30, 'heuristic')
     """
-    form: Any = A if issubclass(type(A), LazyArray) else as_operator(A)
+    lazy = issubclass(type(A), LazyArray)
+    form: Any = A if lazy else as_operator(A)
+    if method != "auto" or how or (_config.estimates and not lazy):
+        from . import _methods
+
+        return _methods.number(form, "trace", method, how, lambda op: op.trace())
     return form.trace()
 
 

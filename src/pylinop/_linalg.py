@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from . import _answers, _answers_norms, _answers_pinv, _core, _errors, _lazy, _lazy_build, _scipy
+from . import (
+    _answers,
+    _answers_norms,
+    _answers_pinv,
+    _config,
+    _core,
+    _errors,
+    _lazy,
+    _lazy_build,
+    _scipy,
+)
 from ._forms import as_operator
 from ._functions import inv
 
@@ -297,22 +307,31 @@ def slogdet(A: Any) -> Any:
     return _Slogdet(dtype.type(sign), _answers.real_of(dtype).type(log))
 
 
-def logdet(A: Any) -> Any:
+def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     """The logarithm of the determinant, as torch has it.
 
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
+    method : {'auto', 'exact', 'slq'}
+        'slq' gives an `Estimate` by stochastic Lanczos quadrature (`estimate_logdet`). 'auto' is
+        exact, unless ``pl.config(accuracy="estimate")`` allows an estimate.
+    **how
+        What `estimate_logdet` takes: ``num_samples``, ``rtol``, ``bounds``, ``rng`` and so on.
 
     Returns
     -------
-    number or ndarray, shape (...)
+    number or ndarray, shape (...), or Estimate
         Real A: nan for a negative determinant, -inf for zero. Complex A: the complex logarithm.
 
     Raises
     ------
     LinAlgError
-        When A is not square.
+        When A is not square; with 'slq' when it is seen not to be positive definite.
+    ValueError
+        For another method.
+    TypeError
+        For ``how`` without an estimate.
 
     Examples
     --------
@@ -320,9 +339,16 @@ def logdet(A: Any) -> Any:
     >>> round(float(pl.logdet(pl.Kron(3 * np.eye(20), pl.Identity(50)))), 3)
     1098.612
     """
+    if method != "auto" or how or (_config.estimates and not _is_lazy(A)):
+        from . import _methods
+
+        return _methods.number(A, "logdet", method, how, _logdet)
     if _is_lazy(A):
         return _lazy_build.number_of(A, logdet)
-    op = as_operator(A)
+    return _logdet(as_operator(A))
+
+
+def _logdet(op):
     if hasattr(type(op), "_logdet"):
         return op._logdet()  # type: ignore[attr-defined]
     sign, log = slogdet(op)

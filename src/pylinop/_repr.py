@@ -84,6 +84,10 @@ _RUNS = {
 
 def explain(op, action, args, kwargs, run=False):
     """The plan of an action; ``run``: with the times it took."""
+    if action in ("trace", "logdet") and "method" in kwargs:
+        from . import _methods
+
+        return _methods.explained(op, action, kwargs["method"], kwargs)
     how = _ACTIONS.get(action) if isinstance(action, str) else None
     if how is None:
         raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}")

@@ -49,7 +49,7 @@ def _triangle(UPLO):
     return uplo
 
 
-def eigh(A: Any, UPLO: str = "L") -> Any:
+def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian operator, the values ascending.
 
     Parameters
@@ -58,12 +58,16 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
         Promised to be Hermitian; of a dense form one triangle is read.
     UPLO : {'L', 'U'}, optional
         Which one.
+    method : {'auto', 'exact', 'iterative'}
+        'iterative' gives the ``k`` largest by `eigsh`; the others all of them, as they were.
+    k : int, optional
+        Number of eigenpairs, with 'iterative' alone.
 
     Returns
     -------
     EighResult
         NumPy's named tuple: ``eigenvalues``, an array (..., n), and ``eigenvectors``, an operator
-        (..., n, n) whose columns are orthonormal, real where A is.
+        (..., n, n) whose columns are orthonormal, real where A is. With 'iterative' k of them.
 
     Raises
     ------
@@ -84,6 +88,12 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
     >>> w[[0, -1]], Q.shape
     (array([1., 3.]), (2000, 2000))
     """
+    if method not in ("auto", "exact"):
+        from . import _methods
+
+        return _Eigh(*_methods.leading(_square(A), method, k))
+    if k is not None:
+        raise ValueError("k= goes with method='iterative'; all pairs come out otherwise")
     return _Eigh(*_spectra_eigh.ascending(_square(A), _triangle(UPLO)))
 
 

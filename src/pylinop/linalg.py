@@ -9,6 +9,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from . import _core
+from ._eigs import eigs, eigsh, expm_multiply, lobpcg, svds
 from ._factorisations import (
     cholesky,
     cholesky_append,
@@ -64,15 +65,19 @@ __all__ = [
     "diagonal",
     "eig",
     "eigh",
+    "eigs",
+    "eigsh",
     "eigvals",
     "eigvalsh",
     "expm",
+    "expm_multiply",
     "fractional_matrix_power",
     "funm",
     "gmres",
     "inv",
     "inv_quad_logdet",
     "ldl",
+    "lobpcg",
     "log_pdet",
     "logdet",
     "logm",
@@ -97,6 +102,7 @@ __all__ = [
     "sqrt_inv_matmul",
     "sqrtm",
     "svd",
+    "svds",
     "svdvals",
     "trace",
 ]

@@ -1,0 +1,122 @@
+"""Some eigenpairs of a Hermitian operator by Lanczos with thick restarts.
+
+m steps from a unit vector; the Ritz pairs that are wanted, and some beside them, are kept as the
+beginning of the next basis, in which the matrix is diagonal with one row and column more; so each
+restart loses nothing of what was wanted (Wu and Simon, 2000). After the recurrence a pass of
+Gram-Schmidt against all that is kept, and another where that took much. Cost of a restart: m - l
+products, 2 m n (m - l) flops and more to stay orthogonal, 2 n m l to turn the basis. Memory: m + 1
+vectors, and l while it is turned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+EPS = 2.0**-52
+
+
+class Pairs(NamedTuple):
+    """What came out: ascending values, vectors as columns, and how."""
+
+    values: Any
+    vectors: Any
+    converged: Any
+    products: int
+    restarts: int
+
+
+def picked(w: Any, k: int, which: str) -> Any:
+    """Where the k values of w (ascending) that are wanted are, best first."""
+    n = w.shape[0]
+    if which == "LA":
+        return np.arange(n - 1, n - 1 - k, -1)
+    if which == "SA":
+        return np.arange(k)
+    if which == "BE":
+        high = np.arange(n - 1, n - 1 - (k + 1) // 2, -1)
+        low = np.arange(k // 2)
+        return np.concatenate([high, low])
+    order = np.argsort(-np.abs(w) if which == "LM" else np.abs(w), kind="stable")
+    return order[:k]
+
+
+def _against(w: Any, basis: Any) -> Any:
+    """w without its parts in the rows of the basis; again where that took much of it."""
+    before = np.linalg.norm(w)
+    for _ in range(3):
+        w = w - (basis.conj() @ w) @ basis
+        after = np.linalg.norm(w)
+        if after > 0.7 * before:
+            break
+        before = after
+    return w, float(after)
+
+
+def restarted(
+    apply: Callable[[Any], Any],
+    n: int,
+    dtype: Any,
+    k: int,
+    which: str,
+    start: Any,
+    m: int,
+    most: int,
+    tol: float,
+    rng: np.random.Generator,
+) -> Pairs:
+    """k eigenpairs of the operator whose products ``apply`` gives; ``most`` restarts."""
+    eps = float(np.finfo(dtype).eps)
+    tol = max(tol, eps)
+    basis = np.empty((m + 1, n), dtype)
+    t = np.zeros((m, m))
+    basis[0] = start / np.linalg.norm(start)
+    kept, products, scale = 0, 0, 0.0
+    for restart in range(most + 1):
+        beta = 0.0
+        for j in range(kept, m):
+            w = apply(basis[j])
+            products += 1
+            if j > kept:
+                w = w - beta * basis[j - 1]
+            elif kept:
+                w = w - t[j, :j] @ basis[:j]
+            t[j, j] = np.vdot(basis[j], w).real
+            w, beta = _against(w - t[j, j] * basis[j], basis[: j + 1])
+            scale = max(scale, abs(t[j, j]) + beta)
+            if beta <= 4 * eps * math.sqrt(n) * scale:  # an invariant subspace: begin another
+                beta = 0.0
+                if j + 1 < n:
+                    w = _fresh(basis[: j + 1], n, dtype, rng)
+            else:
+                w /= beta
+            basis[j + 1] = w if j + 1 < n else 0
+            if j + 1 < m:
+                t[j + 1, j] = t[j, j + 1] = beta
+        values, turn = np.linalg.eigh(t)
+        at = picked(values, k, which)
+        residual = beta * np.abs(turn[-1])
+        good = residual <= tol * np.maximum(eps ** (2 / 3) * scale, np.abs(values))
+        done = int(good[at].sum())
+        if done == k or restart == most:
+            break
+        kept = min(k + done // 2 + (m - k) // 3, m - max((m - k) // 3, 2))
+        keep = picked(values, kept, which)
+        basis[:kept] = turn[:, keep].T.astype(dtype) @ basis[:m]
+        basis[kept] = basis[m]
+        t[:] = 0
+        t[np.arange(kept), np.arange(kept)] = values[keep]
+        t[kept, :kept] = t[:kept, kept] = beta * turn[-1, keep]
+    at = np.sort(at)
+    vectors = (turn[:, at].T.astype(dtype) @ basis[:m]).T
+    return Pairs(values[at], vectors, good[at], products, restart)
+
+
+def _fresh(basis: Any, n: int, dtype: Any, rng: np.random.Generator) -> Any:
+    """A random unit vector orthogonal to the rows of the basis."""
+    w = rng.standard_normal(n).astype(dtype)
+    for _ in range(2):
+        w, _ = _against(w, basis)
+    return w / np.linalg.norm(w)
