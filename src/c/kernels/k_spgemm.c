@@ -107,7 +107,8 @@ static inline int64_t heap_push(double *heap, int64_t n, int64_t most, double v)
 #include "k_each.h"
 
 typedef bool (*fill_fn)(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_t *bound,
-                        const work_parts *w, const int64_t *at, void *index, void *data);
+                        const work_parts *w, const int64_t *at, void *index, void *data,
+                        int64_t *count);
 typedef bool (*transpose_fn)(const lopk_csr *a, bool conj, void *ptr, void *index, void *data);
 typedef bool (*sampled_fn)(const lopk_spgemm *g, const lopk_csr *mask, int64_t lo, int64_t hi,
                            void *sums, unsigned char *mark, const int64_t *at, void *index,
@@ -193,12 +194,12 @@ lop_status lopk_spgemm_count(const lopk_spgemm *g, int64_t lo, int64_t hi, const
 
 lop_status lopk_spgemm_fill(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_t *bound,
                             const lopk_spgemm_need *need, void *work, const int64_t *at,
-                            void *index, void *data) {
+                            void *index, void *data, int64_t *count) {
     work_parts w = {0};
     int64_t bytes;
     if (!is_index(g->ix)) return LOP_DTYPE;
     if (!parts(g, need, work, &w, &bytes)) return LOP_OVERFLOW;
-    return checked(fill_table[g->dt][wide(g->ix)](g, lo, hi, bound, &w, at, index, data));
+    return checked(fill_table[g->dt][wide(g->ix)](g, lo, hi, bound, &w, at, index, data, count));
 }
 
 bool lopk_sampled_work(const lopk_spgemm *g, int64_t *bytes) {

@@ -38,10 +38,12 @@ lop_status lopk_spgemm_count(const lopk_spgemm *g, int64_t lo, int64_t hi, const
                              const lopk_spgemm_need *need, void *work,
                              int64_t *count) LOP_MUST_CHECK;
 /* Rows lo .. hi - 1, row i at at[i - lo] of index and data, which must be as long as counted;
- * columns increase. Entries that cancel to zero stay. */
+ * columns increase. Entries that cancel to zero stay. With `count` nothing has been counted: the
+ * rows follow each other from at[0] on, where there is room for all their bounds, and count[i - lo]
+ * is how long each came out. */
 lop_status lopk_spgemm_fill(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_t *bound,
                             const lopk_spgemm_need *need, void *work, const int64_t *at,
-                            void *index, void *data) LOP_MUST_CHECK;
+                            void *index, void *data, int64_t *count) LOP_MUST_CHECK;
 
 /* The entries of A B at the places of a mask (ptr, index of mask->m == a.m rows): b is B^T here.
  * index, data and count have room for what the mask has; those of row i begin at at[i - lo].

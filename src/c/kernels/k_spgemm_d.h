@@ -26,19 +26,19 @@ static inline __attribute__((always_inline)) bool S_(add_dense)(const lopk_spgem
 }
 
 /* The marked sums in order; both are zero again after. */
-static bool S_(take_dense)(const lopk_spgemm *g, const work_parts *w, int64_t from, int64_t room,
-                           IX *restrict index, EL *restrict data) {
+static int64_t S_(take_dense)(const lopk_spgemm *g, const work_parts *w, int64_t from, int64_t room,
+                              IX *restrict index, EL *restrict data) {
     EL *restrict sum = w->sum;
-    if (I_(columns)(w->mark, from, g->b.n, room, index) != room) return false;
-    for (int64_t t = 0; t < room; t++) {
+    const int64_t n = I_(columns)(w->mark, from, g->b.n, room, index);
+    for (int64_t t = 0; t < n; t++) {
         data[t] = sum[index[t]];
         sum[index[t]] = N_(zero)();
     }
-    return true;
+    return n;
 }
 
-static bool S_(hashed)(const lopk_spgemm *g, const work_parts *w, int64_t i, int64_t bound,
-                       int64_t room, IX *index, EL *data) {
+static int64_t S_(hashed)(const lopk_spgemm *g, const work_parts *w, int64_t i, int64_t bound,
+                          int64_t room, IX *index, EL *data) {
     const IX *ai = g->a.index, *bi = g->b.index;
     const EL *ad = g->a.data, *bd = g->b.data;
     const int bits = table_bits(at_most(bound, g->b.n));
@@ -46,18 +46,18 @@ static bool S_(hashed)(const lopk_spgemm *g, const work_parts *w, int64_t i, int
     EL *value = w->value;
     int64_t p, end, q, to, n = 0;
     memset(key, 0xff, sizeof(IX) << bits);
-    if (!I_(row)(&g->a, i, &p, &end)) return false;
+    if (!I_(row)(&g->a, i, &p, &end)) return -1;
     for (; p < end; p++) {
         const int64_t k = (int64_t)ai[p];
-        if ((uint64_t)k >= (uint64_t)g->b.m || !I_(tail)(g, w, i, k, &q, &to)) return false;
+        if ((uint64_t)k >= (uint64_t)g->b.m || !I_(tail)(g, w, i, k, &q, &to)) return -1;
         I_(ahead)(g, p, end, sizeof(EL));
         const EL v = ad[p];
         for (; q < to; q++) {
             const int64_t j = (int64_t)bi[q];
-            if ((uint64_t)j >= (uint64_t)g->b.n) return false;
+            if ((uint64_t)j >= (uint64_t)g->b.n) return -1;
             const int64_t s = I_(slot)(key, bits, j);
             if (key[s] == (IX)-1) {
-                if (n == room) return false;
+                if (n == room) return -1;
                 other[n] = (IX)s;
                 list[n++] = key[s] = (IX)j;
                 value[s] = N_(zero)();
@@ -71,30 +71,39 @@ static bool S_(hashed)(const lopk_spgemm *g, const work_parts *w, int64_t i, int
             index[rank[t]] = list[t];
             data[rank[t]] = value[other[t]];
         }
-        return n == room;
+        return n;
     }
     const IX *sorted = I_(sort)(list, other, n, g->b.n);
     for (int64_t t = 0; t < n; t++) {
         index[t] = sorted[t];
         data[t] = value[I_(slot)(key, bits, (int64_t)sorted[t])];
     }
-    return n == room;
+    return n;
 }
 
+/* Rows at their places; or, where `count` is given, one after the other from at[0] on. */
 static bool S_(fill)(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_t *bound,
-                     const work_parts *w, const int64_t *at, void *index, void *data) {
+                     const work_parts *w, const int64_t *at, void *index, void *data,
+                     int64_t *count) {
+    int64_t begin = at[0];
     for (int64_t i = lo; i < hi; i++) {
-        const int64_t room = at[i - lo + 1] - at[i - lo], most = bound[i - lo];
-        IX *ix = (IX *)index + at[i - lo];
-        EL *el = (EL *)data + at[i - lo];
-        if (room < 0 || room > at_most(most, g->b.n)) return false;
-        if (most <= 0) continue;
-        if (!is_dense(g, most)) {
-            if (!S_(hashed)(g, w, i, most, room, ix, el)) return false;
-        } else if (!S_(add_dense)(g, w, i) ||
-                   !S_(take_dense)(g, w, g->upper ? i : 0, room, ix, el)) {
-            return false;
+        const int64_t most = bound[i - lo] > 0 ? at_most(bound[i - lo], g->b.n) : 0;
+        const int64_t room = count ? most : at[i - lo + 1] - at[i - lo];
+        int64_t n = 0;
+        if (!count) begin = at[i - lo];
+        IX *ix = (IX *)index + begin;
+        EL *el = (EL *)data + begin;
+        if (room < 0 || room > most) return false;
+        if (!most) {
+        } else if (!is_dense(g, most)) {
+            n = S_(hashed)(g, w, i, most, room, ix, el);
+        } else {
+            if (!S_(add_dense)(g, w, i)) return false;
+            n = S_(take_dense)(g, w, g->upper ? i : 0, room, ix, el);
         }
+        if (n < 0 || (!count && n != room)) return false;
+        if (count) count[i - lo] = n;
+        begin += n;
     }
     return true;
 }

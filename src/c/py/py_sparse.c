@@ -143,7 +143,16 @@ static bool places(PyArrayObject *at, PyArrayObject *index, PyArrayObject *data,
     return p[0] >= 0 && p[rows] <= room;
 }
 
-/* (a, b, upper, lo, hi, bound, at, index, data): the rows themselves. */
+/* Is there room for rows with these bounds from `at` on? */
+static bool holds(const int64_t *bound, int64_t rows, int64_t n, int64_t at, PyArrayObject *index,
+                  PyArrayObject *data) {
+    for (int64_t i = 0; i < rows; i++)
+        if (bound[i] > 0 && !lop_add_ok(at, bound[i] < n ? bound[i] : n, &at)) return false;
+    return at <= PyArray_DIM(index, 0) && at <= PyArray_DIM(data, 0);
+}
+
+/* (a, b, upper, lo, hi, bound, at, index, data): the rows themselves at their places; where `at`
+ * has one number alone, one after the other from there on, and how long each is. */
 PyObject *py_spgemm_fill(PyObject *module, PyObject *args) {
     matrix a, b;
     int upper;
@@ -157,18 +166,23 @@ PyObject *py_spgemm_fill(PyObject *module, PyObject *args) {
                           &PyArray_Type, &index, &PyArray_Type, &data) ||
         !product_of(&a, &b, upper, &g) || !rows_fit(&g.a, lo, hi))
         return NULL;
+    const bool loose = PyArray_NDIM(at) == 1 && PyArray_DIM(at, 0) == 1;
     if (g.a.n != g.b.m || !plain(bound, LOP_i64, hi - lo) ||
-        !places(at, index, data, hi - lo, g.dt, g.ix))
+        !places(at, index, data, loose ? 0 : hi - lo, g.dt, g.ix))
         return done(LOP_INDEX);
     const int64_t *most = PyArray_DATA(bound), *from = PyArray_DATA(at);
+    if (loose && !holds(most, hi - lo, g.b.n, from[0], index, data)) return done(LOP_INDEX);
+    PyObject *count = numbers(loose ? hi - lo : 0);
+    if (!count) return NULL;
+    int64_t *to = loose ? data_of(count) : NULL;
     void *ix = PyArray_DATA(index), *el = PyArray_DATA(data);
     Py_BEGIN_ALLOW_THREADS;
     lopk_spgemm_need need = lopk_spgemm_needs(&g, hi - lo, most);
     void *work = work_for(&g, &need, &st);
-    if (work) st = lopk_spgemm_fill(&g, lo, hi, most, &need, work, from, ix, el);
+    if (work) st = lopk_spgemm_fill(&g, lo, hi, most, &need, work, from, ix, el, to);
     PyMem_RawFree(work);
     Py_END_ALLOW_THREADS;
-    return done(st);
+    return given(count, st);
 }
 
 /* (a, bt, mask, lo, hi, at, index, data): entries of A B at a mask's places; how many a row. */
