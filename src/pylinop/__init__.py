@@ -158,6 +158,7 @@ from ._linalg import (
 )
 from ._look import check_adjoint
 from ._rules import register_rule, unregister_rule
+from ._sparse_matmul import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
 from ._spectra import (
     eig,
     eigh,
@@ -236,6 +237,7 @@ __all__ = [
     "lazy",
     "ldl",
     "linalg",
+    "load_sparse",
     "log_pdet",
     "logdet",
     "logm",
@@ -254,6 +256,9 @@ __all__ = [
     "show_config",
     "slogdet",
     "solve",
+    "sparse_matmul",
+    "sparse_product_size",
+    "sparse_row_blocks",
     "sqrt_inv_matmul",
     "sqrtm",
     "svd",
