@@ -243,9 +243,11 @@ def whole(p: Product) -> CSR:
     """All of it. One thread alone needs no count where almost no products fall on one entry."""
     m, n = p.shape
     symmetry = p.symmetry()
-    if p.most * p.each > (limit() or 2**63):
+    most = limit()
+    if most is not None and p.nbytes(p.most) > most:
         guess = p.estimate()
-        refuse(p, int(guess * 0.8), False)
+        if p.nbytes(guess) > 1.25 * most:  # no need to count
+            refuse(p, guess, False)
         refuse(p, int(counted(p)[-1]), True)
     if _threads() == 1 and (symmetry or p.most <= 1.25 * p.estimate()):
         index, data = np.empty(p.most, p.a[1].dtype), np.empty(p.most, p.dtype)
