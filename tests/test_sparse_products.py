@@ -12,11 +12,12 @@ from pylinop import _core
 from pylinop import _sparse_products as products
 
 DTYPES = sorted(products.DTYPES)
-FORMATS = ("csr", "csc", "coo", "dia")
+FORMATS = ("csr", "csc", "coo")
 
 
-@pytest.fixture(params=[1, 2], autouse=True)
-def threads(request):
+@pytest.fixture(params=[1, 2])
+def threads(request, monkeypatch):
+    monkeypatch.setattr(products, "_BLOCK", 4096)  # many blocks, even here
     pl.config(threads=request.param)
     yield request.param
     pl.config(threads=None)
@@ -50,9 +51,7 @@ SHAPES = [
 @pytest.mark.parametrize("shape", SHAPES)
 def test_products_are_scipys(dtype, shape, rng):
     m, k, n, density = shape
-    for a, b in (("csr", "csr"), ("csc", "coo"), ("dia", "csc")):
-        if "dia" in (a, b) and (n > 100 or np.dtype(dtype).kind == "b"):
-            continue
+    for a, b in (("csr", "csr"), ("csc", "coo")):
         A, B = matrix(rng, m, k, density, dtype, a), matrix(rng, k, n, density, dtype, b)
         C = pl.sparse_matmul(A, B)
         want = sp.csr_array(A) @ sp.csr_array(B)
@@ -64,7 +63,7 @@ def test_products_are_scipys(dtype, shape, rng):
         assert pl.sparse_product_size(A, B).nnz == C.nnz
 
 
-def test_bits_do_not_depend_on_blocks_threads_or_scipy(rng):
+def test_bits_do_not_depend_on_blocks_threads_or_scipy(threads, rng):
     A = sp.random_array((300, 200), density=0.1, format="csr", rng=rng)
     B = sp.random_array((200, 400), density=0.1, format="csr", rng=rng)
     want = A @ B
@@ -85,8 +84,8 @@ def test_dtypes_promote_and_indices_of_both_widths_meet(rng):
     C = pl.sparse_matmul(A, B)
     assert C.dtype == np.float64
     np.testing.assert_array_equal(C.toarray(), A.toarray() @ B.toarray())
-    with pytest.raises(TypeError, match="float16"):
-        pl.sparse_matmul(pl.Diag(np.ones(3, np.float16)), pl.Diag(np.ones(3, np.float16)))
+    with pytest.raises(TypeError, match="not computed in"):
+        pl.sparse_matmul(pl.Diag(np.ones(3, np.longdouble)), pl.Diag(np.ones(3, np.longdouble)))
 
 
 def test_operators_are_written_out_sparsely():
@@ -94,7 +93,7 @@ def test_operators_are_written_out_sparsely():
     S = sp.eye_array(n, k=1, format="csr")
     with pl.config(memory_limit=10**8):
         for A, want in (
-            (pl.Diag(np.arange(n)), sp.diags_array(np.arange(n)) @ S),
+            (pl.Diag(np.arange(n)), sp.diags_array(np.arange(float(n))) @ S),
             (pl.Sparse(S).T, S.T @ S),
             (pl.Identity(n) + pl.Sparse(S), S + S @ S),
             (pl.Banded((0, 1), np.ones((2, n))), (sp.eye_array(n) + S) @ S),
@@ -103,7 +102,7 @@ def test_operators_are_written_out_sparsely():
 
 
 @pytest.mark.parametrize("kind", ["A A^T", "A A^H"])
-def test_one_triangle_is_mirrored_where_that_pays(kind, rng):
+def test_one_triangle_is_mirrored_where_that_pays(threads, kind, rng):
     A = matrix(rng, 30, 3000, 0.4, "complex128")
     A.data = A.data * rng.standard_normal(A.nnz)
     B = A.T if kind == "A A^T" else A.conj().T
@@ -172,7 +171,7 @@ def test_explicit_zeros_of_a_mask_do_not_count():
 # -- in blocks, on disk, announced -----------------------------------------------------------------
 
 
-def test_blocks_cover_all_rows_and_call_back(rng):
+def test_blocks_cover_all_rows_and_call_back(threads, rng):
     A = matrix(rng, 50, 60, 0.1, float)
     for block_rows in (None, 1, 7, 50, 1000):
         seen = []
@@ -185,7 +184,7 @@ def test_blocks_cover_all_rows_and_call_back(rng):
         assert seen[-1] == (50, 50) and len(seen) == len(parts)
 
 
-def test_an_iterator_left_early_leaves_no_thread(rng):
+def test_an_iterator_left_early_leaves_no_thread(threads, rng):
     A = matrix(rng, 200, 100, 0.1, float)
     before = threading.active_count()
     blocks = pl.sparse_row_blocks(A, A.T, block_rows=5)
@@ -194,7 +193,7 @@ def test_an_iterator_left_early_leaves_no_thread(rng):
     assert threading.active_count() == before
 
 
-def test_an_error_in_a_callback_comes_out(rng):
+def test_an_error_in_a_callback_comes_out(threads, rng):
     A = matrix(rng, 50, 60, 0.1, float)
 
     def stop(done, rows):
@@ -205,7 +204,7 @@ def test_an_error_in_a_callback_comes_out(rng):
 
 
 @pytest.mark.parametrize("kept", [{}, {"topk": 2}, {"threshold": 5}])
-def test_on_disk(kept, rng, tmp_path):
+def test_on_disk(threads, kept, rng, tmp_path):
     A = matrix(rng, 50, 60, 0.1, "float32")
     C = pl.sparse_matmul(A, A.T, out=tmp_path / "c", block_rows=9, **kept)
     want = pl.sparse_matmul(A, A.T, **kept)
@@ -275,7 +274,7 @@ def test_arguments_that_do_not_fit():
         (ValueError, "block_rows", lambda: list(pl.sparse_row_blocks(I, I, block_rows=0))),
         (ValueError, "do not multiply", lambda: pl.sparse_product_size(I, sp.eye_array(4))),
         (ValueError, "batches", lambda: pl.sparse_matmul(pl.Diag(np.ones((2, 3))), I)),
-        (FileNotFoundError, "", lambda: pl.load_sparse("no such folder")),
+        (FileNotFoundError, "no such folder", lambda: pl.load_sparse("no such folder")),
     ):
         with pytest.raises(error, match=match):
             call()
@@ -341,7 +340,7 @@ def test_kernels_refuse_memory_that_does_not_fit():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "int8", "bool"])
-@pytest.mark.parametrize("formats", [(a, b) for a in FORMATS[:3] for b in FORMATS[:3]])
+@pytest.mark.parametrize("formats", [(a, b) for a in FORMATS for b in FORMATS])
 def test_dense_forms_and_diagonals_of_products(dtype, formats, rng):
     views = (lambda s: s, lambda s: s.T, lambda s: s.H, lambda s: s.conj())
     D = pl.Diag(matrix(rng, 1, 9, 2.0, dtype).toarray()[0])
@@ -364,7 +363,8 @@ def test_dense_forms_and_diagonals_of_products(dtype, formats, rng):
 
 def test_the_planner_says_so():
     S = pl.Sparse(sp.eye_array(50, k=1, format="csr"))
-    assert [r["name"] for r in (S.T @ S).explain("diagonal").rules][-1] == "diagonal-sparse-pair"
+    fired = [r["name"] for r in (S.T @ S).explain("diagonal").rules if r["outcome"] == "fired"]
+    assert fired == ["diagonal-sparse-pair"]
     assert "spgemm" in str((S @ S.T).explain("dense"))
     assert "spgemm" in str((S @ pl.Diag(np.ones(50)) @ S.T).explain("trace"))
 
@@ -397,12 +397,12 @@ def test_values_of_large_products_need_no_dense_factor():
 
 @pytest.mark.parametrize("inf", [np.inf, np.nan])
 def test_what_is_not_stored_meets_no_infinity(inf):
-    A = sp.csr_array([[1.0, 0.0], [0.0, inf]])
-    B = sp.csr_array([[1.0, 1.0], [0.0, 0.0]])
+    A = sp.csr_array(np.diag([1.0, 1.0, 1.0, inf]))
+    B = sp.csr_array(np.eye(4, k=1))
     P = pl.Sparse(A) @ pl.Sparse(B)
-    np.testing.assert_array_equal(P.toarray(), [[1, 1], [0, 0]])
-    np.testing.assert_array_equal(P.diagonal(), [1, 0])
-    assert pl.sparse_matmul(A, B).nnz == 2
+    np.testing.assert_array_equal(P.toarray(), np.eye(4, k=1))
+    np.testing.assert_array_equal(P.diagonal(), np.zeros(4))
+    assert pl.sparse_matmul(A, B).nnz == 3
 
 
 # -- something like the real thing -----------------------------------------------------------------
@@ -428,7 +428,7 @@ def test_two_steps_on_a_road_network(rng):
     assert (abs(two - R @ R)).max() == 0
 
 
-def test_a_scaled_down_large_case(rng):
+def test_a_scaled_down_large_case(threads, rng):
     """The 200,000 x 100,000 of docs/sparse.md at a hundredth: streamed under a tight limit."""
     A = sp.random_array((2000, 1000), density=0.02, format="csr", rng=rng)
     want = A @ A.T
