@@ -240,7 +240,7 @@ class _Npy:
         np.lib.format.write_array_header_1_0(self.file, d)
 
     def append(self, a: np.ndarray) -> None:
-        self.file.write(memoryview(np.ascontiguousarray(a, self.dtype)).cast("B"))
+        np.ascontiguousarray(a, self.dtype).tofile(self.file)
         self.n += a.size
 
     def close(self) -> None:
@@ -274,8 +274,8 @@ def _write(
             files[2].append(nnz + np.cumsum(count))
             nnz += index.size
     finally:
-        for f in files:
-            f.close()
+        for one in files:
+            one.close()
     about = {
         "format": "pylinop CSR",
         "version": _FORMAT,

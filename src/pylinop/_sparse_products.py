@@ -51,7 +51,7 @@ def _sp() -> Any:
 
 def sparse_form(X: Any) -> Any:
     """Anything as a scipy.sparse matrix, without a dense form of what is sparse by structure."""
-    if _scipy.issparse(X):
+    if _scipy.issparse(X):  # type: ignore[no-untyped-call]
         if X.ndim != 2:
             raise ValueError(f"a sparse product takes matrices, got shape {X.shape}")
         return X
@@ -139,8 +139,9 @@ class Product:
         return int(self._before[hi] - self._before[lo])
 
     def nbytes(self, nnz: int) -> int:
-        index = self.a[1].itemsize if nnz <= _WIDE else 8
-        return nnz * (self.dtype.itemsize + index) + (self.shape[0] + 1) * index
+        index = 4 if nnz <= _WIDE and self.a[1].dtype == np.int32 else 8
+        each: int = self.dtype.itemsize + index
+        return int(nnz * each + (self.shape[0] + 1) * index)
 
     def count(self, lo: int, hi: int, upper: bool = False) -> np.ndarray:
         return _core._spgemm_count(self.a, self.b, upper, lo, hi, self.bound[lo:hi])
@@ -214,7 +215,7 @@ def in_order(work: Any, jobs: list[Any], ahead: int = 2) -> Any:
 
 
 def limit() -> int | None:
-    given = _config.get("memory_limit")
+    given: int | None = _config.get("memory_limit")
     return given if given is not None else _config.free_memory()
 
 

@@ -226,8 +226,11 @@ const lop_node *gen_sparse_pair(gen *g, const char *rule) {
     if (form == 2) b = t_two_of(g->w, "prod", d, b);
     const bool dense = !strncmp(rule, "dense", 5), trace = !strncmp(rule, "trace", 5);
     const lop_attr at = t_ints(dense || trace ? 0 : pick(g, 7) - 3, 0, 0, 0);
-    return t_one_of(g->w, dense ? "todense" : trace ? "trace" : "diagonal", &at,
-                    t_two_of(g->w, "prod", a, b));
+    return t_one_of(g->w,
+                    dense   ? "todense"
+                    : trace ? "trace"
+                            : "diagonal",
+                    &at, t_two_of(g->w, "prod", a, b));
 }
 
 const lop_node *gen_inverse_blocks(gen *g) {

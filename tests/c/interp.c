@@ -467,14 +467,7 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "kronarray"))
         return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
     if (!strcmp(s, "detmul")) return zip(p, node, a, b, 1, 2, 1, do_det);
-    if (!strcmp(s, "sparsepair")) {
-        const tv *d = node->n > 2 ? ip_eval(p, node->child[2]) : NULL;
-        if (node->n > 2 && !d) return NULL;
-        if (d) a = matmul(p, a, zip(p, node, d, NULL, 2, d->m, d->m, do_diag));
-        const lop_node at = {.attr = {.i = {node->attr.i[1], 0, 0, 0}}};
-        a = a ? matmul(p, a, b) : NULL;
-        return a && node->attr.i[0] ? diagonal(p, &at, a) : a;
-    }
+    if (!strcmp(s, "sparsepair")) return sparse_pair(p, node, a, b);
     if (!strcmp(s, "pairdiag")) {
         const tv *ab = matmul(p, a, b);
         return ab ? diagonal(p, node, ab) : NULL;
