@@ -45,11 +45,16 @@ def transposes():
 def parts():
     def largest():
         A = rows(rng(), 5_000, 10_000, 50)
+        A.data = np.abs(A.data)  # sparse_dot_topn takes the largest, not the largest in modulus
         x = rng().standard_normal(5_000)
         top = pl.sparse_matmul(A, A.T, topk=10)
         case = Case("", "", top @ x)
         names = {"A": A, "x": x, "pl": pl, "np": np}
         case.add("pylinop", "pylinop", "pl.sparse_matmul(A, A.T, topk=10)", "_ @ x", **names)
+        topn = peer("sparse_dot_topn")
+        code = "topn.sp_matmul_topn(M, M.T.tocsr(), top_n=10, n_threads=1)"
+        M = peer("scipy.sparse").csr_matrix(A)
+        case.add("peer", "sparse_dot_topn", code, "_ @ x", topn=topn, M=M, **names)
         case.add("hand", "scipy, argpartition", "by_hand(A)", "_ @ x", by_hand=by_hand, **names)
         return case
 
