@@ -2,13 +2,14 @@
  *
  * C[i, :] = sum_p a[i, k_p] B[k_p, :], row by row (Gustavson 1978), in two passes: the first
  * counts, so that the size is known before anything is stored, the second fills. A row is collected
- * in an array as long as a row of B, with a byte a column that says where (read eight at a time,
+ * in an array as long as a row of B, with a byte a column that says where (read 64 at a time,
  * which gives the columns in order), where it takes at least one product for 64 columns; else in a
  * hash table of twice its products, whose keys are sorted (by radix where many).
  *
- * Cost: a product and its mark 1 to 5 ns as the accumulator is in the first cache or the third, an
- * entry 2 ns; hashed about twice that. Of A A^T only the upper triangle is computed: each row of
- * A^T is sorted, and what lies left of the diagonal is passed by a pointer that only moves on. */
+ * Cost: 9 ns a product, counting 3 more (20,000 x 10,000, 20 entries a row, A A^T; EPYC,
+ * 2026-11-22, benchmarks/sparse.py): bound by the caches. Of A A^T only the upper triangle is
+ * computed: each row of A^T is sorted, and what lies left of the diagonal is passed by a pointer
+ * that only moves on. */
 #include "k_spgemm.h"
 #include "k_clones.h"
 
@@ -29,8 +30,8 @@ typedef struct work_parts {
 
 static inline int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Does a row of this many products go to the dense accumulator? Measured 2026-11-21, EPYC, with
- * benchmarks/sparse.py: from 1 in 64 columns on it is the faster one, whatever cache it is in. */
+/* Does a row of this many products go to the dense accumulator? Reading the marks of 64 columns
+ * costs about what hashing and sorting one product costs more. */
 static inline bool is_dense(const lopk_spgemm *g, int64_t bound) { return bound >= g->b.n / 64; }
 
 /* Of a table for n keys: at most half full. */
