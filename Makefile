@@ -30,7 +30,7 @@ C_FILES = $(shell find src/c tests/c -name '*.[ch]')
 PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
-.PHONY: help sweep build demo test pytest check check-release asan cov bench fuzz mutants fmt fmt-check lint \
+.PHONY: help sweep build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
 	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest
 .DELETE_ON_ERROR:
 
@@ -42,6 +42,7 @@ help:
 	@echo "asan       C tests and pytest under AddressSanitizer and UBSan"
 	@echo "cov        coverage of the C files by both (build/cov/coverage.html)"
 	@echo "bench      benchmarks/run.py"
+	@echo "sparse-large  benchmarks/sparse_large.py: a product of 1.3e10 entries, streamed (minutes)"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
 	@echo "sweep      all composites of all pairs of kinds (make test takes a third); plans that are not the cheapest"
 	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
@@ -156,6 +157,9 @@ mutants: $(VENV)/.tools
 
 bench: $(VENV)/.package $(VENV)/.bench
 	$(PY) benchmarks/run.py
+
+sparse-large: $(VENV)/.package $(VENV)/.bench
+	$(PY) benchmarks/sparse_large.py
 
 # ---- other Pythons, the oldest NumPy -----------------------------------------------------------------
 

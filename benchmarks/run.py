@@ -44,6 +44,7 @@ def main():
     import laab
     import overhead
     import precondition
+    import sparse_products
     import spectra
     import throughput
 
@@ -54,6 +55,7 @@ def main():
     makers += krylov.MAKERS
     makers += precondition.MAKERS
     makers += estimates.MAKERS
+    makers += [*sparse_products.MAKERS]
     if args.list:
         for make in makers:
             for title, _ in make():

@@ -155,7 +155,6 @@ def test_trace_of_a_product_with_a_diagonal_is_linear(rng):
             np.testing.assert_allclose(A.trace(), want, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.xfail(strict=True, reason="diagonals of products of sparse factors go dense so far")
 def test_diagonal_of_a_product_of_sparse_factors_is_linear():
     # linear_operator, CoLA: likewise
     n = 100_000

@@ -170,6 +170,7 @@ from ._linalg import (
 from ._look import check_adjoint
 from ._precondition import preconditioner
 from ._rules import register_rule, unregister_rule
+from ._sparse_matmul import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
 from ._spectra import (
     eig,
     eigh,
@@ -263,6 +264,7 @@ __all__ = [
     "ldl",
     "linalg",
     "lobpcg",
+    "load_sparse",
     "log_pdet",
     "logdet",
     "logm",
@@ -287,6 +289,9 @@ __all__ = [
     "solve",
     "spectral_bounds",
     "spectral_density",
+    "sparse_matmul",
+    "sparse_product_size",
+    "sparse_row_blocks",
     "sqrt_inv_matmul",
     "sqrtm",
     "svd",

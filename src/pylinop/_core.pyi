@@ -36,6 +36,7 @@ class _HasToarray(Protocol):
     def toarray(self) -> Any: ...
 
 _Array: TypeAlias = NDArray[Any]
+_CSR: TypeAlias = tuple[_Array, _Array, _Array, int, int]
 _Number: TypeAlias = complex | np.number[Any] | np.bool
 _Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 _Foreign: TypeAlias = _HasMatvec | _HasToarray
@@ -845,3 +846,40 @@ def _ichol(
     fill: int,
     /,
 ) -> int: ...
+def _spgemm_bound(a: _CSR, b: _CSR, upper: bool, lo: int, hi: int, /) -> _Array: ...
+def _spgemm_count(
+    a: _CSR, b: _CSR, upper: bool, lo: int, hi: int, bound: _Array, /
+) -> _Array: ...
+def _spgemm_fill(
+    a: _CSR,
+    b: _CSR,
+    upper: bool,
+    lo: int,
+    hi: int,
+    bound: _Array,
+    at: _Array,
+    index: _Array,
+    data: _Array,
+    /,
+) -> _Array: ...
+def _spgemm_sampled(
+    a: _CSR,
+    bt: _CSR,
+    mask: _CSR,
+    lo: int,
+    hi: int,
+    at: _Array,
+    index: _Array,
+    data: _Array,
+    /,
+) -> _Array: ...
+def _csr_transpose(a: _CSR, conj: bool, /) -> tuple[_Array, _Array, _Array]: ...
+def _csr_keep(
+    at: _Array, index: _Array, data: _Array, least: float, most: int, /
+) -> _Array: ...
+def _csr_meet(
+    at: _Array, index: _Array, data: _Array, mask: _CSR, lo: int, /
+) -> _Array: ...
+def _csr_mirror(
+    conj: bool, at: _Array, index: _Array, data: _Array, /
+) -> tuple[_Array, _Array, _Array]: ...

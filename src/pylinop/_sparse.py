@@ -72,7 +72,14 @@ def _(op, dtype):
 def _(op, dtype):
     a = yield op._operands[0], dtype
     b = yield op._operands[1], dtype
-    return a @ b
+    return _product(a, b)
+
+
+def _product(a, b):
+    """By our kernel where it knows the dtype (not float16, longdouble)."""
+    from . import _sparse_products as products
+
+    return products.product(a, b) if a.dtype.name in products.DTYPES else a @ b
 
 
 @_row("scaled")
@@ -100,9 +107,9 @@ def _(op, dtype):
     b = _sp().eye_array(op.shape[0], dtype=dtype, format="csr")
     p = op._operands[1]
     while p:
-        b = a @ b if p & 1 else b
+        b = _product(a, b) if p & 1 else b
         p >>= 1
-        a = a @ a if p else a
+        a = _product(a, a) if p else a
     return b
 
 
@@ -191,8 +198,8 @@ def _(op, dtype):
         d = b.astype(dtype)[None, :]
         right = _sp().dia_array((d, [0]), shape=(b.shape[0], b.shape[0])) @ right
     elif b is not None:
-        right = (yield b, dtype) @ right
-    return a @ right
+        right = _product((yield b, dtype), _sp().csr_array(right))
+    return _product(a, _sp().csr_array(right))
 
 
 # -- kinds -----------------------------------------------------------------------------------------

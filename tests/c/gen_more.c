@@ -203,6 +203,36 @@ const lop_node *gen_normal(gen *g) {
     return t_two_of(w, "solve", t_two_of(w, "prod", rh, r), b);
 }
 
+static const lop_node *sparse_factor(gen *g, int64_t m, int64_t n) {
+    const int mode = (int)pick(g, 4);
+    const bool turns = (mode & LOP_T) != 0;
+    const lop_attr attr = t_ints(mode, 0, 0, 0);
+    const lop_node *a = NULL;
+    for (int i = 0; i < 400 && !(a && a->op == &lop_op_sparse); i++) {
+        lop_node_unref(a);
+        a = gen_kind(g, turns ? n : m, turns ? m : n);
+    }
+    return mode ? t_one_of(g->w, "view", &attr, a) : a;
+}
+
+const lop_node *gen_sparse_pair(gen *g, const char *rule) {
+    const int64_t m = 1 + pick(g, 4), k = 1 + pick(g, 4), n = pick(g, 2) ? m : 1 + pick(g, 4);
+    gen one = *g;
+    one.batch = (lop_shape){0};
+    const int form = (int)pick(g, 3);
+    const lop_node *a = sparse_factor(&one, m, k), *b = sparse_factor(&one, k, n),
+                   *d = form ? t_one_of(g->w, "diag", NULL, gen_array(&one, 1, k, 1)) : NULL;
+    if (form == 1) a = t_two_of(g->w, "prod", a, d);
+    if (form == 2) b = t_two_of(g->w, "prod", d, b);
+    const bool dense = !strncmp(rule, "dense", 5), trace = !strncmp(rule, "trace", 5);
+    const lop_attr at = t_ints(dense || trace ? 0 : pick(g, 7) - 3, 0, 0, 0);
+    return t_one_of(g->w,
+                    dense   ? "todense"
+                    : trace ? "trace"
+                            : "diagonal",
+                    &at, t_two_of(g->w, "prod", a, b));
+}
+
 const lop_node *gen_inverse_blocks(gen *g) {
     const lop_node *f[3] = {0};
     int64_t n = 1 + pick(g, 3), k = 1 + pick(g, 2);

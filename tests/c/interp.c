@@ -469,6 +469,7 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "kronarray"))
         return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
     if (!strcmp(s, "detmul")) return zip(p, node, a, b, 1, 2, 1, do_det);
+    if (!strcmp(s, "sparsepair")) return sparse_pair(p, node, a, b);
     if (!strcmp(s, "pairdiag")) {
         const tv *ab = matmul(p, a, b);
         return ab ? diagonal(p, node, ab) : NULL;

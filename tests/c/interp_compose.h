@@ -97,6 +97,15 @@ static const tv *pair_of(ip *p, const lop_node *node, bool khatri) {
     return zip(p, NULL, a, b, 2, khatri ? a->m * b->m : a->m, a->n, khatri ? do_khatri : do_mul);
 }
 
+static const tv *sparse_pair(ip *p, const lop_node *node, const tv *a, const tv *b) {
+    const tv *d = node->n > 2 ? ip_eval(p, node->child[2]) : NULL;
+    const lop_node at = {.attr = {.i = {node->attr.i[1], 0, 0, 0}}};
+    if (node->n > 2 && !d) return NULL;
+    if (d) a = matmul(p, a, zip(p, node, d, NULL, 2, d->m, d->m, do_diag));
+    a = a ? matmul(p, a, b) : NULL;
+    return a && node->attr.i[0] ? diagonal(p, &at, a) : a;
+}
+
 /* Matrices behind each other, as a batch. */
 static const tv *pile(ip *p, const lop_node *node) {
     lop_shape batch = {.ndim = 1, .dim = {node->n}};

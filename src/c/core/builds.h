@@ -9,6 +9,7 @@
     lop_status lop_build_##name(const lop_match *m, const lop_maker *mk, const lop_node **out)
 /* builds.c */
 LOP_BUILD(view_view);
+LOP_BUILD(sparse_pair);
 LOP_BUILD(swap_swap);
 LOP_BUILD(view_real);
 LOP_BUILD(view_diag);

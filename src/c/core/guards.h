@@ -34,7 +34,10 @@ lop_truth lop_when_flat(const lop_match *m); /* the root has at most half as man
 lop_truth lop_when_no_dense(const lop_match *m); /* ?a's kind has no dense form of its own */
 lop_truth lop_when_no_diagonal(const lop_match *m);
 lop_truth lop_when_no_element(const lop_match *m);
-lop_truth lop_when_main(const lop_match *m); /* offset 0 */
+lop_truth
+lop_when_sparse_pair(const lop_match *m); /* the root's operand is A B or A D B of sparse */
+lop_truth lop_when_sparse_pair_thin(const lop_match *m); /* and B stores at most a quarter */
+lop_truth lop_when_main(const lop_match *m);             /* offset 0 */
 lop_truth
 lop_when_main_square(const lop_match *m); /* offset 0 of a square product of square factors */
 lop_truth lop_when_main_kron(const lop_match *m); /* offset 0 of a kron of square factors */

@@ -82,10 +82,11 @@ void lop_node_promote_inverse(lop_node *n, const lop_node *a, const lop_node *b)
     n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
 }
 
-/* Arrays are made from arrays, actions from an operator and arrays; operators check their own. */
+/* Arrays are made from arrays, actions from operators and arrays; operators check their own. */
 static bool roles_fit(const lop_op *op, int n, const lop_node *const *child) {
+    const int first = op->cls != LOP_ACTION ? 0 : op->operators ? op->operators : 1;
     for (int i = 0; i < n && op->cls != LOP_OPERATOR; i++)
-        if ((child[i]->op->cls == LOP_OPERATOR) != (op->cls == LOP_ACTION && i == 0)) return false;
+        if ((child[i]->op->cls == LOP_OPERATOR) != (i < first)) return false;
     return true;
 }
 

@@ -73,7 +73,8 @@ struct lop_op {
     const char *name;  /* head in the text form */
     const char *title; /* Python class; NULL: none */
     lop_class cls;
-    int min, max; /* children; max -1: any number */
+    int min, max;  /* children; max -1: any number */
+    int operators; /* of an action: how many children are operators, the first ones; 0: one */
     lop_param param[LOP_MAXPARAM];
     lop_doc doc;
     /* Which attributes the text form prints: number of ints, coefficient or not. */

@@ -234,6 +234,15 @@ PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
 PyObject *py_cholup(PyObject *module, PyObject *args);
 PyObject *py_ichol(PyObject *module, PyObject *args); /* py_ichol.c */
+/* py_spgemm.c: products of sparse matrices, as module functions */
+PyObject *py_spgemm_bound(PyObject *module, PyObject *args);
+PyObject *py_spgemm_count(PyObject *module, PyObject *args);
+PyObject *py_spgemm_fill(PyObject *module, PyObject *args);
+PyObject *py_spgemm_sampled(PyObject *module, PyObject *args);
+PyObject *py_csr_transpose(PyObject *module, PyObject *args);
+PyObject *py_csr_keep(PyObject *module, PyObject *args);
+PyObject *py_csr_meet(PyObject *module, PyObject *args);
+PyObject *py_csr_mirror(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);
 PyObject *py_config_watch(py_state *s, PyObject *args);
 PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,

@@ -284,6 +284,14 @@ static PyMethodDef functions[] = {
     {"_cholup", py_cholup, METH_VARARGS, NULL},
     {"_krylov", krylov, METH_VARARGS, NULL},
     {"_ichol", py_ichol, METH_VARARGS, NULL},
+    {"_spgemm_bound", py_spgemm_bound, METH_VARARGS, NULL},
+    {"_spgemm_count", py_spgemm_count, METH_VARARGS, NULL},
+    {"_spgemm_fill", py_spgemm_fill, METH_VARARGS, NULL},
+    {"_spgemm_sampled", py_spgemm_sampled, METH_VARARGS, NULL},
+    {"_csr_transpose", py_csr_transpose, METH_VARARGS, NULL},
+    {"_csr_keep", py_csr_keep, METH_VARARGS, NULL},
+    {"_csr_meet", py_csr_meet, METH_VARARGS, NULL},
+    {"_csr_mirror", py_csr_mirror, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */
