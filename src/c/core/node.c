@@ -82,10 +82,12 @@ void lop_node_promote_inverse(lop_node *n, const lop_node *a, const lop_node *b)
     n->dtype = lop_promote_weak(LOP_WEAK_FLOAT, n->dtype);
 }
 
-/* Arrays are made from arrays, actions from an operator and arrays; operators check their own. */
+/* Arrays are made from arrays, actions from an operator (sparsetrace: two) and arrays; operators
+ * check their own. */
 static bool roles_fit(const lop_op *op, int n, const lop_node *const *child) {
+    const int taken = op->cls != LOP_ACTION ? 0 : op == &lop_op_sparsetrace ? 2 : 1;
     for (int i = 0; i < n && op->cls != LOP_OPERATOR; i++)
-        if ((child[i]->op->cls == LOP_OPERATOR) != (op->cls == LOP_ACTION && i == 0)) return false;
+        if ((child[i]->op->cls == LOP_OPERATOR) != (i < taken)) return false;
     return true;
 }
 

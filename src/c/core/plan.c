@@ -340,6 +340,7 @@ int64_t lop_plan_kept(const lop_plan *p) {
     int64_t sum = 0, bytes;
     for (int i = 0; i < p->nderive; i++) {
         const lop_step *s = &p->step[p->derive[i].step];
+        if (s->late >= 0) continue; /* after a failure only */
         if (!lop_mul_ok(p->derive[i].bytes, p->slot[s->arg[0]].batch, &bytes) ||
             !lop_add_ok(sum, bytes, &sum))
             return INT64_MAX;
