@@ -390,6 +390,19 @@ static void find_hits(lop_frame *f) {
     }
 }
 
+/* One just made in this call by another step, of the same key and content: in this frame alone, so
+ * that it may be counted here. */
+static lop_blob *made_before(const lop_frame *f, int derived, lop_print128 print) {
+    for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
+        lop_blob *b = f->blob[i];
+        if (i == derived || !b || b->published || b->key != f->key[derived]) continue;
+        if (!same_content(b, print)) continue;
+        b->refs++;
+        return b;
+    }
+    return NULL;
+}
+
 /* Finds or makes the derived value of a prepare step; afterwards its slot points to the data. */
 static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     const lop_derive *d = &f->plan->derive[s->derived];
@@ -403,6 +416,13 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     if (!hit) print = content(f, s->derived);
     if (hit || same_content(*blob, print)) {
         m->p = (*blob)->data;
+        return LOP_OK;
+    }
+    lop_blob *same = made_before(f, s->derived, print);
+    if (same) {
+        m->p = same->data;
+        f->stale[s->derived] = *blob;
+        *blob = same;
         return LOP_OK;
     }
     int64_t bytes;
@@ -440,12 +460,15 @@ static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_er
     *skip = true;
     for (int64_t i = 0; i < mask->batch && *skip; i++) *skip = !flag[i];
     if (*skip || f->reserve) return LOP_OK;
-    f->reserve_block = lop_alloc(f->plan->ctx, (size_t)f->plan->reserve + 64);
+    const size_t room = (size_t)f->plan->reserve + f->plan->late_scratch;
+    f->reserve_block = f->plan->late_scratch > SIZE_MAX / 4 || room > SIZE_MAX / 2
+                           ? NULL
+                           : lop_alloc(f->plan->ctx, room + 64);
     if (!f->reserve_block)
         return lop_fail(err, LOP_NOMEM,
                         "the fast way was not accurate enough here, and the %lld bytes that the "
                         "safe way needs could not be had",
-                        (long long)f->plan->reserve);
+                        (long long)room);
     f->reserve = (unsigned char *)(((uintptr_t)f->reserve_block + 63) & ~(uintptr_t)63);
     mats_of_temps(f);
     return LOP_OK;
@@ -481,7 +504,8 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         bool skip = false;
         if (s->late >= 0) st = enter_late(f, s, &skip, err);
         if (skip) continue;
-        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, scratch, err);
+        void *room = s->late >= 0 ? f->reserve + p->reserve : scratch;
+        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, room, err);
         if (st == LOP_OK) continue;
         if (st == LOP_SINGULAR && s->escape >= 0) {
             memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);

@@ -92,7 +92,7 @@ double lop_sparse_entries(const lop_node *a) {
 /* From so many rows on a factor made outside is quicker than LU of the dense form, whose n^3 is
  * little there; and fuller matrices fill in. Measured 2026-11-21 on an AMD EPYC (Zen 3), one
  * thread, by benchmarks/sparse.py. */
-enum { FEWEST = 200, ROOM = 16 };
+enum { FEWEST = 400, ROOM = 16 };
 
 static bool only_diagonal(const lop_node *a) {
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
