@@ -443,7 +443,7 @@ __attribute__((unused)) static void watch_itself(void) {
 static bool acts(int i) {
     lop_text text;
     if (lop_text_parse(&w.ctx, lop_rule_table[i].left, &text, &w.err) != LOP_OK) return false;
-    for (int k = 0; k < 2000 && !lop_rules_fired(w.rules, i); k++) {
+    for (int k = 0; k < 8000 && !lop_rules_fired(w.rules, i); k++) {
         const lop_node *root = a_left(&lop_rule_table[i], &text, true), *out = NULL;
         lop_trace trace = {.count = 0};
         lop_tab tab;
@@ -478,6 +478,7 @@ int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 3));
     w.ctx.alike = 2; /* few leaves make many blocks too */
     w.ctx.toeplitz = 1;
+    world_sparse(&w);
     for (int i = 0; i < lop_rule_count; i++) {
         const lop_rule *rule = &lop_rule_table[i];
         bool agreed;

@@ -63,14 +63,16 @@ LOP_BUILD(diagonal_sparse_inverse) {
 LOP_BUILD(trace_sparse_inverse) {
     const lop_node *p = m->root->child[0], *dense = NULL, *right = NULL, *x = NULL, *d = NULL,
                    *alt = NULL;
-    const bool first = p->child[0]->op == &lop_op_inverse && lop_sparse_selects(p->child[0]->child[0]);
+    const bool first =
+        p->child[0]->op == &lop_op_inverse && lop_sparse_selects(p->child[0]->child[0]);
     const lop_node *a = p->child[first ? 0 : 1], *b = p->child[first ? 1 : 0];
     const lop_dtype dt = m->root->dtype;
     const lop_attr to = {.i = {0, 0, 0, (int64_t)dt + 1}}, main = {.i = {0, 0, 0, 0}};
     if (a->op != &lop_op_inverse || !lop_is_blas(dt) || !lop_is_square(b)) return LOP_NOMATCH;
     a = a->child[0];
     const double some = lop_sparse_entries(b), n = (double)lop_rows(b);
-    if (!lop_sparse_selects(a) || some < 0 || some > n * n / 4) return LOP_NOMATCH;
+    const bool full = n > 64 && some > n * n / 4;
+    if (!lop_sparse_selects(a) || some < 0 || full) return LOP_NOMATCH;
     lop_status st = lop_make1(mk, &lop_op_todense, &to, a, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &to, b, &right);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, right, &x);

@@ -58,7 +58,8 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     }
     f->stale = f->blob + plan->nderive;
     for (int i = 0; i < plan->nderive; i++) f->stale[i] = NULL;
-    for (int i = 0; i < plan->nderive; i++) f->blob[i] = store ? lop_store_get(store, f->key[i]) : NULL;
+    for (int i = 0; i < plan->nderive; i++)
+        f->blob[i] = store ? lop_store_get(store, f->key[i]) : NULL;
     return LOP_OK;
 }
 

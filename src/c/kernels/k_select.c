@@ -5,9 +5,9 @@
  *
  *   Z[J, j] = -Z[J, J] L[J, j],  Z[j, J] = -U[j, J] Z[J, J],  Z[j, j] = 1 / D_j - U[j, J] Z[J, j]
  *
- * from the last column to the first; J is a clique of the pattern, so that Z[J, J] is known. Columns
- * whose patterns agree (a supernode) share one dense copy of it. Cost: 4 sum |J|^2 flops beside one
- * pass over the columns in J for each supernode.
+ * from the last column to the first; J is a clique of the pattern, so that Z[J, J] is known.
+ * Columns whose patterns agree (a supernode) share one dense copy of it. Cost: 4 sum |J|^2 flops
+ * beside one pass over the columns in J for each supernode.
  *
  * The pattern: row i of the factor is what is met on the way up the elimination tree from the
  * entries of row i (Liu 1990, The role of elimination trees in sparse factorization). */

@@ -60,8 +60,8 @@ static double of_composite(const lop_node *a, int *terms) {
 
 static bool is_composite(const lop_op *op) {
     return op == &lop_op_sum || op == &lop_op_blockdiag || op == &lop_op_block ||
-           op == &lop_op_view || op == &lop_op_scaled || op == &lop_op_kron ||
-           op == &lop_op_prod || op == &lop_op_kronsum;
+           op == &lop_op_view || op == &lop_op_scaled || op == &lop_op_kron || op == &lop_op_prod ||
+           op == &lop_op_kronsum;
 }
 
 static double of_kind(const lop_node *a) {
@@ -102,10 +102,10 @@ static bool only_diagonal(const lop_node *a) {
 static bool floats(const lop_node *a) {
     if (a->op == &lop_op_sparse || a->n == 0) return a->weak || lop_is_blas(a->dtype);
     for (int i = 0; i < a->n; i++)
-        if (a->child[i]->op->cls == LOP_OPERATOR ? !floats(a->child[i])
-                                                 : !lop_is_blas(a->child[i]->dtype) &&
-                                                       a->op != &lop_op_permutation &&
-                                                       a->op != &lop_op_selection)
+        if (a->child[i]->op->cls == LOP_OPERATOR
+                ? !floats(a->child[i])
+                : !lop_is_blas(a->child[i]->dtype) && a->op != &lop_op_permutation &&
+                      a->op != &lop_op_selection)
             return false;
     return true;
 }
@@ -152,10 +152,10 @@ static bool write_term(lop_emit *e, const lop_node *a, program *p) {
         if (at == p->nin) p->in[p->nin++] = slot;
         w[1] = at;
     } else {
-        const int64_t own[LOP_SPARSE_WORDS] = {a->op->id,       a->n,           a->attr.i[0],
-                                               a->attr.i[1],    a->attr.i[2],   a->attr.i[3],
-                                               bits(a->attr.re), bits(a->attr.im), lop_rows(a),
-                                               lop_cols(a),     a->dtype};
+        const int64_t own[LOP_SPARSE_WORDS] = {
+            a->op->id,    a->n,         a->attr.i[0],     a->attr.i[1],
+            a->attr.i[2], a->attr.i[3], bits(a->attr.re), bits(a->attr.im),
+            lop_rows(a),  lop_cols(a),  a->dtype};
         for (int i = 0; i < a->n; i++)
             if (!write_term(e, a->child[i], p)) return false;
         memcpy(w, own, sizeof w);
@@ -197,9 +197,9 @@ static int emit_factor(lop_emit *e, const lop_node *a, lop_status *st) {
     const double some = lop_sparse_entries(a);
     *st = LOP_UNABLE;
     if (some < 0 || !a->ctx->sparse || !write_term(e, a, &p)) return -1;
-    const int out = lop_emit_derived_data(e, "SuperLU", run_factor, sizeof(lop_foreign), p.nin,
-                                          p.in, NULL, p.word, p.n * LOP_SPARSE_WORDS, 0,
-                                          100 * some, st);
+    const int out =
+        lop_emit_derived_data(e, "SuperLU", run_factor, sizeof(lop_foreign), p.nin, p.in, NULL,
+                              p.word, p.n * LOP_SPARSE_WORDS, 0, 100 * some, st);
     if (out >= 0) lop_emit_foreign(e, out);
     return out;
 }
@@ -271,7 +271,7 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
                        (double)lop_rows(self->child[0]));
 }
 const lop_op lop_op_detsparse = {
-    LOP_NAMED(detsparse), .cls = LOP_ACTION,        .min = 2,          .max = 2,
+    LOP_NAMED(detsparse), .cls = LOP_ACTION,       .min = 2,          .max = 2,
     .infer = infer_det,   .lower = lop_lower_arms, .check = check_det};
 
 /* -- sparsediag, sparsetrace */
@@ -284,8 +284,8 @@ static lop_status infer_part(lop_node *n, lop_err *err) {
             lop_rows(n->child[i]) != lop_rows(n->child[0]))
             return lop_fail(err, LOP_DIM, "%s takes square operators of one size", n->op->name);
     if (lop_nbatch(alt) || alt->core != 3 - n->n || !lop_is_blas(alt->dtype) ||
-        (alt->core && lop_cols(alt) != lop_diag_length(lop_rows(n->child[0]),
-                                                       lop_cols(n->child[0]), n->attr.i[0])))
+        (alt->core && lop_cols(alt) != lop_diag_length(lop_rows(n->child[0]), lop_cols(n->child[0]),
+                                                       n->attr.i[0])))
         return lop_fail(err, LOP_DIM, "the arms of %s differ", n->op->name);
     n->shape = alt->shape;
     n->core = alt->core;
@@ -322,7 +322,6 @@ static lop_status check_trace(lop_emit *e, const lop_node *self, int value, int 
                      selected(self->child[0]));
     return st == LOP_OK ? lop_emit_data(e, p.word, p.n * LOP_SPARSE_WORDS) : st;
 }
-const lop_op lop_op_sparsetrace = {LOP_NAMED(sparsetrace), .cls = LOP_ACTION,
-                                   .min = 3,               .max = 3,
-                                   .infer = infer_part,    .lower = lop_lower_arms,
-                                   .check = check_trace};
+const lop_op lop_op_sparsetrace = {
+    LOP_NAMED(sparsetrace),  .cls = LOP_ACTION,   .min = 3, .max = 3, .infer = infer_part,
+    .lower = lop_lower_arms, .check = check_trace};

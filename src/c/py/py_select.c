@@ -64,12 +64,11 @@ PyObject *py_select_rows(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "Ly*y*y*y*w*:_select_rows", &n, &b[0], &b[1], &b[2], &b[3], &b[4]))
         return NULL;
-    bool fits = are_lower(&b[0], &b[1], n) && are_parents(&b[2], n) &&
-                are_starts(&b[3], n, words(&b[4]));
+    bool fits =
+        are_lower(&b[0], &b[1], n) && are_parents(&b[2], n) && are_starts(&b[3], n, words(&b[4]));
     int64_t *mark = fits ? PyMem_Calloc(2 * (size_t)n + 1, sizeof *mark) : NULL;
     Py_BEGIN_ALLOW_THREADS;
-    if (mark)
-        lopk_select_rows(n, b[0].buf, b[1].buf, b[2].buf, b[3].buf, b[4].buf, mark, mark + n);
+    if (mark) lopk_select_rows(n, b[0].buf, b[1].buf, b[2].buf, b[3].buf, b[4].buf, mark, mark + n);
     Py_END_ALLOW_THREADS;
     PyMem_Free(mark);
     for (int i = 0; i < 5; i++) PyBuffer_Release(&b[i]);
