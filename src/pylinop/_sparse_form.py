@@ -161,6 +161,11 @@ def _diagonals(shape, values, offsets):
     return _sp().coo_array((np.concatenate(values), at), shape=shape)
 
 
+@_row("dense")
+def _(t, a):
+    return _sp().coo_array(a)
+
+
 @_row("identity")
 def _(t):
     return _eye(t.shape[0])

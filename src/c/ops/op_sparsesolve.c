@@ -73,6 +73,7 @@ static double of_kind(const lop_node *a) {
     if (a->op == &lop_op_zeros) return 0;
     if (a->op == &lop_op_tridiagonal) return 3 * n;
     if (a->op == &lop_op_banded) return (double)(a->attr.i[0] + a->attr.i[1] + 1) * n;
+    if (a->op == &lop_op_dense && a->attr.i[0] == LOP_ASSUME_GENERAL) return m * n;
     if (a->op == &lop_op_laplacian) return (2 * (double)a->n + 1) * n;
     return -1;
 }
@@ -96,10 +97,11 @@ enum { FEWEST = 400, ROOM = 16 };
 
 static bool only_diagonal(const lop_node *a) {
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
-    return a->op != &lop_op_sparse && !is_composite(a->op) && a->op != &lop_op_laplacian;
+    return a->op != &lop_op_sparse && a->op != &lop_op_laplacian && !is_composite(a->op);
 }
 /* Integers wrap where they stand: only one matrix of such is taken. */
 static bool floats(const lop_node *a) {
+    if (is_composite(a->op) && !a->weak && !lop_is_blas(a->dtype)) return false;
     if (a->op == &lop_op_sparse || a->n == 0) return a->weak || lop_is_blas(a->dtype);
     for (int i = 0; i < a->n; i++)
         if (a->child[i]->op->cls == LOP_OPERATOR
