@@ -41,6 +41,7 @@ def main():
     import kinds
     import laab
     import overhead
+    import sparse
     import spectra
     import throughput
 
@@ -48,6 +49,7 @@ def main():
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
     makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
+    makers += sparse.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

@@ -71,9 +71,7 @@ class Factor:
                 reverse_cuthill_mckee,
             )
 
-            pattern = _sp().csr_array(
-                (np.ones(A.nnz, np.int8), A.indices, A.indptr), shape=A.shape
-            )
+            pattern = _sp().csr_array((np.ones(A.nnz, np.int8), A.indices, A.indptr), shape=A.shape)
             order = reverse_cuthill_mckee(_sp().csr_matrix(pattern + pattern.T), True)
             B = _sp().csc_array(A[order][:, order])
             low, up = _widths(B)
