@@ -45,6 +45,7 @@ class Factor:
         self.trusted: bool | None = None
         size = abs(A)
         self.norms = [float(size.sum(axis=i).max(initial=0)) for i in (1, 0)]  # inf, 1
+        self._looked_at()
         if self.finite and not self._as_band():
             self._factor()
 
@@ -60,41 +61,49 @@ class Factor:
 
     # -- making it
 
+    def _looked_at(self):
+        """Is the pattern symmetric, and the matrix its own adjoint? Asked once."""
+        A = self.A
+        T = _sp().csc_array(A.T)
+        self.alike = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
+        self.hermitian = self.alike and np.array_equal(A.data, T.data.conj())
+
     def _as_band(self):
         """A matrix of few diagonals, as it stands or in reverse Cuthill-McKee order."""
         n, A = self.n, self.A
         if A.nnz > _BAND * n:
             return False
-        low, up = _widths(A)
+        row, col = A.tocoo().coords
+        low, up = _widths(row, col)
         if low + up + 1 > _BAND:
             from scipy.sparse.csgraph import (  # type: ignore[import-untyped, unused-ignore]
                 reverse_cuthill_mckee,
             )
 
-            pattern = _sp().csr_array((np.ones(A.nnz, np.int8), A.indices, A.indptr), shape=A.shape)
-            order = reverse_cuthill_mckee(_sp().csr_matrix(pattern + pattern.T), True)
-            B = _sp().csc_array(A[order][:, order])
-            low, up = _widths(B)
+            ones = np.ones(A.nnz, np.int8)
+            pattern = _sp().csr_matrix((ones, A.indices, A.indptr), shape=A.shape)
+            if not self.alike:
+                pattern = pattern + pattern.T
+            order = reverse_cuthill_mckee(pattern, True)
+            rank = np.empty(n, np.int64)
+            rank[order] = np.arange(n)
+            row, col = rank[row], rank[col]
+            low, up = _widths(row, col)
             if low + up + 1 > _BAND:
                 return False
             self.order = order
-        else:
-            B = A
-        C = B.tocoo()
-        row, col = C.coords
         ab = np.zeros((low + up + 1, n), A.dtype)
-        ab[up + row - col, col] = C.data
+        ab[up + row - col, col] = A.data
         self.band = _core.Banded((low, up), ab)
         return True
 
     def _factor(self):
         """LU with diagonal pivots where the pattern is symmetric, which keeps the fill small."""
         A = self.A
-        symmetric = not self.pivoted and _same_pattern(A)
+        d = A.diagonal()
+        symmetric = not self.pivoted and self.alike and bool(np.all(d != 0))
         if symmetric:
-            d = A.diagonal()
-            definite = np.isreal(d).all() and (np.all(d.real > 0) or np.all(d.real < 0))
-            definite = definite and abs(A - A.conj().T).max() == 0
+            definite = self.hermitian and bool(np.all(d.real > 0) or np.all(d.real < 0))
             how = {
                 "permc_spec": "MMD_AT_PLUS_A",
                 "diag_pivot_thresh": 0.0 if definite else 0.1,
@@ -266,19 +275,9 @@ class Factor:
         return self.lu
 
 
-def _widths(A):
-    C = A.tocoo()
-    row, col = C.coords
+def _widths(row, col):
     gap = row.astype(np.int64) - col
     return int(gap.max(initial=0)), int((-gap).max(initial=0))
-
-
-def _same_pattern(A):
-    """Is the pattern symmetric, with a diagonal without zeros?"""
-    if not np.all(A.diagonal() != 0):
-        return False
-    ones = _sp().csc_array((np.ones(A.nnz, np.int8), A.indices, A.indptr), shape=A.shape)
-    return (ones != ones.T).nnz == 0
 
 
 def _small_indices(A):
