@@ -45,6 +45,7 @@ def main():
     import overhead
     import precondition
     import sparse_products
+    import sparse
     import spectra
     import throughput
 
@@ -56,6 +57,7 @@ def main():
     makers += precondition.MAKERS
     makers += estimates.MAKERS
     makers += [*sparse_products.MAKERS]
+    makers += sparse.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

@@ -59,7 +59,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             "core/emit_impl",
         ],
     ),
-    ("exec", ["core/exec", "core/trial"]),
+    ("exec", ["core/exec", "core/store", "core/trial"]),
     ("dump", ["core/dump", "core/explain"]),
     ("py", ["py/*"]),
 ]

@@ -90,6 +90,8 @@ _core._setup(
         "rmultiply": _walk.rmultiply,
         "make_error": _errors.make_error,
         "parts_of_sparse": _scipy.parts_of_sparse,
+        "sparse": _scipy.sparse_solver,
+        "sparse_ready": _scipy.sparse_ready,
         "grid_of": _assemble.grid_of,
         **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },

@@ -110,3 +110,17 @@ def rproduct(op, S):
     if op._opaque and op._init is None and not op._operands and _no_matmat(op):
         _refuse(op)
     return _core.Sparse(S) @ op
+
+
+def sparse_ready():
+    """Can SciPy's sparse LU be had? Asked once."""
+    import importlib.util
+
+    return importlib.util.find_spec("scipy") is not None
+
+
+def sparse_solver(what, *args):
+    """What the core asks of the sparse solver (_sparse_solve.py)."""
+    from . import _sparse_solve
+
+    return _sparse_solve.CALLS[what](*args)

@@ -444,12 +444,12 @@ __attribute__((unused)) static void watch_itself(void) {
 static bool acts(int i) {
     lop_text text;
     if (lop_text_parse(&w.ctx, lop_rule_table[i].left, &text, &w.err) != LOP_OK) return false;
-    for (int k = 0; k < 2000 && !lop_rules_fired(w.rules, i); k++) {
+    for (int k = 0; k < 8000 && !lop_rules_fired(w.rules, i); k++) {
         const lop_node *root = a_left(&lop_rule_table[i], &text, true), *out = NULL;
         lop_trace trace = {.count = 0};
         lop_tab tab;
         lop_tab_init(&tab, &w.ctx);
-        if (root && root->op->cls == LOP_OPERATOR) {
+        if (root && root->op->cls == LOP_OPERATOR && k % 4) { /* else as it stands */
             lop_attr dt = t_ints(0, 0, 0, (int64_t)root->dtype + 1);
             root = t_one_of(&w, "todense", &dt, root);
         }
@@ -480,6 +480,7 @@ int main(int argc, char **argv) {
     w.ctx.alike = 2; /* few leaves make many blocks too */
     w.ctx.toeplitz = 1;
     w.ctx.check = LOP_CHECK_FULL;
+    world_sparse(&w);
     for (int i = 0; i < lop_rule_count; i++) {
         const lop_rule *rule = &lop_rule_table[i];
         bool agreed;

@@ -180,6 +180,7 @@ int main(int argc, char **argv) {
     uint64_t seed = (uint64_t)t_number(argc, argv, 2, 1), rounds = 0;
     world_open(&w, seed);
     w.ctx.toeplitz = 1;
+    world_sparse(&w);
     do {
         one_round(seed + rounds++);
     } while (seconds > 0 && t_seconds() < end);

@@ -150,7 +150,8 @@ static bool is_composed(const char *s) {
         "blockdiag",     "blocks",      "block",      "grid",    "instead", "detcheck",
         "lowrankupdate", "kronsum",     "congruence", "root",    "eigen",   "elementwise",
         "khatri",        "khatrirao",   "pile",       "detall",  "rowmix",  "shift",
-        "spectral",      "normalsolve", "toepsolve",  "dettoep", "tip"};
+        "spectral",      "normalsolve", "toepsolve",  "dettoep", "tip",     "sparsesolve",
+        "detsparse",     "sparsediag",  "sparsetrace"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -175,7 +176,11 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? solve(p, a, b) : NULL;
     }
-    if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep"))
+    if (!strcmp(s, "sparsesolve")) {
+        const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
+        return a && b ? ip_solve(p, a, (lop_mode)node->attr.i[0], b) : NULL;
+    }
+    if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep") || strstr(s, "sparse"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
     if (!strcmp(s, "tip")) {
         lop_shape batch = node->shape;

@@ -205,6 +205,7 @@ int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
     w.ctx.alike = 2; /* small sums of Krons and small borders too */
     w.ctx.toeplitz = 1;
+    world_sparse(&w);
     rules_alone();
     instances_alone();
     for (int which = 0; which < 10; which++) {

@@ -1,6 +1,8 @@
 /* support.c: see support.h. Everything random follows from a world's seed. */
 #include "support.h"
 
+#include "ops/sparse.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,6 +78,24 @@ void world_open(world *w, uint64_t seed) {
     if (!t_check(st == LOP_OK, "start: %s", w->err.text)) exit(t_end());
     lop_store_init(&w->store, &w->ctx, 1 << 24);
     lop_rand_init(&w->rand, &w->ctx, seed, &w->err);
+}
+
+/* A sparse solver that makes a factor and then declines: the second arm serves. */
+static bool always(const lop_sparse *own) {
+    (void)own;
+    return true;
+}
+static lop_status decline(const lop_sparse *own, const lop_call *c, lop_asked what) {
+    (void)own;
+    if (what != LOP_SPARSE_FACTOR) return LOP_SINGULAR;
+    lop_foreign *f = c->a[0]->p;
+    t_check(!f->object && !f->release, "a foreign value that is not zeroed");
+    *f = (lop_foreign){malloc(8), 8, free};
+    return f->object ? LOP_OK : LOP_NOMEM;
+}
+void world_sparse(world *w) {
+    static const lop_sparse declining = {.ready = always, .run = decline, .fewest = 1};
+    w->ctx.sparse = &declining;
 }
 
 void world_leaves(world *w) {

@@ -42,6 +42,8 @@ typedef struct world {
 void world_open(world *w, uint64_t seed);
 /* Checks that nothing is alive. */
 void world_close(world *w, const char *who);
+/* What is sparse goes outside whatever its size, to a solver that declines. */
+void world_sparse(world *w);
 /* Frees the random leaves and starts their counting anew. */
 void world_leaves(world *w);
 lop_rng *world_rng(world *w);

@@ -85,7 +85,9 @@ typedef struct lop_ctx {
     const struct lop_costs *costs; /* borrowed: prices; NULL: the shipped ones (costs.h) */
     int check;                     /* of declared properties: LOP_CHECK_* */
     int toeplitz; /* from which size on Toeplitz solves go their own way; 0: by price */
-    int alike;    /* from how many on equal blocks go as a batch; 0: as measured (tests set few) */
+    const struct lop_sparse
+        *sparse; /* borrowed: the sparse solver outside; NULL: none (sparse.h) */
+    int alike;   /* from how many on equal blocks go as a batch; 0: as measured (tests set few) */
 } lop_ctx;
 
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks); /* hooks NULL: malloc */

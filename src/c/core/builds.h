@@ -190,6 +190,12 @@ LOP_BUILD(det_bordered);
 /* builds_normal.c */
 LOP_BUILD(solve_normal);
 
+/* builds_sparse.c */
+LOP_BUILD(solve_sparse);
+LOP_BUILD(det_sparse);
+LOP_BUILD(diagonal_sparse_inverse);
+LOP_BUILD(trace_sparse_inverse);
+
 /* builds_check.c. `a` is borrowed, v and q are made by open and given up by close. */
 typedef struct lop_check {
     const lop_maker *mk;

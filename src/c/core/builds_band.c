@@ -2,6 +2,7 @@
  * and the other small kinds. */
 #include "builds.h"
 #include "infer.h"
+#include "ops/sparse.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
@@ -177,8 +178,15 @@ static lop_status band_of(const lop_maker *mk, const lop_node *a, lop_band b, lo
     return st == LOP_OK ? wrap(mk, &lop_op_bandform, &how, few, out) : st;
 }
 
+/* Diagonals up to which a band is better than a factor that keeps to what is stored; measured
+ * 2026-11-22 with Laplacians of grids. */
+enum { BEST_AS_BAND = 128 };
+
 /* Is the factor of that band at most half as large as that of the dense form? */
-static bool is_narrow(lop_band b, int64_t n) { return 2 * b.l + b.u + 1 <= n / 2; }
+static bool is_narrow(const lop_node *a, lop_band b) {
+    if (b.l + b.u > BEST_AS_BAND && lop_sparse_pays(a)) return false;
+    return 2 * b.l + b.u + 1 <= lop_rows(a) / 2;
+}
 
 static lop_attr promised(const lop_node *a, lop_band b) {
     const bool own = b.l == b.u && lop_infer_hermitian(a);
@@ -195,7 +203,7 @@ LOP_BUILD(solve_inferred) {
     if (b.l == 0 && b.u == 0) {
         st = lop_make1(mk, &lop_op_diagonal, &d, a, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, x, in, out);
-    } else if (is_narrow(b, lop_rows(a))) {
+    } else if (is_narrow(a, b)) {
         const lop_attr how = promised(a, b);
         st = band_of(mk, a, b, dt, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_bandsolve, &how, in, x, out);
@@ -219,7 +227,7 @@ LOP_BUILD(det_inferred) {
         lop_status st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, a, &in);
         return st == LOP_OK ? wrap(mk, &lop_op_detvec, NULL, in, out) : st;
     }
-    if (!is_narrow(b, lop_rows(a))) return LOP_NOMATCH;
+    if (!is_narrow(a, b)) return LOP_NOMATCH;
     const lop_attr how = promised(a, b);
     lop_status st = band_of(mk, a, b, dt, &in);
     return st == LOP_OK ? wrap(mk, &lop_op_detband, &how, in, out) : st;

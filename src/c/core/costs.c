@@ -3,6 +3,8 @@
  * matter, and plans differ by them only where two ways are close. */
 #include "costs.h"
 
+#include "ops/sparse.h"
+
 #include <math.h>
 
 const lop_costs lop_costs_default = {
@@ -80,6 +82,12 @@ static bool solved_at_once(const lop_node *op) {
            op->op == &lop_op_diag;
 }
 
+/* By a fill of some five times the entries. */
+static lop_price sparse_price(const lop_costs *c, lop_dtype dt, const lop_node *op, double each) {
+    const double some = lop_sparse_entries(op);
+    return price_of(c, each * some, c->flop_rate / weight(dt), 5 * some * size_of(dt));
+}
+
 lop_price lop_price_factor(const lop_costs *c, lop_dtype dt, const lop_node *op, double batch) {
     double n = (double)lop_rows(op), cube = n * n * n * batch;
     lop_price p = {0, 0};
@@ -90,6 +98,7 @@ lop_price lop_price_factor(const lop_costs *c, lop_dtype dt, const lop_node *op,
                 p = lop_price_add(p, lop_price_factor(c, dt, op->child[i], batch));
         return p;
     }
+    if (lop_sparse_pays(op)) return sparse_price(c, dt, op, 100);
     bool half = lop_node_trait(op, LOP_POSITIVE) == LOP_TRUE;
     return price_of(c, half ? cube / 3 : 2 * cube / 3,
                     1 / gemm_second(c, dt, (int64_t)n, (int64_t)n, 64),
@@ -110,6 +119,7 @@ lop_price lop_price_solve(const lop_costs *c, lop_dtype dt, const lop_node *op, 
     double count = (double)n * (double)k * batch;
     if (solved_at_once(op)) return lop_price_pass(c, dt, count, 2);
     if (op->op == &lop_op_kron) return lop_price_apply(c, dt, op, k, batch);
+    if (lop_sparse_pays(op)) return sparse_price(c, dt, op, 20 * (double)k * batch);
     lop_price p = lop_price_gemm(c, dt, n, k, n, is_triangle(op) ? batch / 2 : batch);
     return lop_price_add(p, lop_price_pass(c, dt, count, 1));
 }

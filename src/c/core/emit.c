@@ -240,6 +240,11 @@ int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t by
     return out;
 }
 
+void lop_emit_foreign(lop_emit *e, int slot) {
+    lop_plan *p = e->plan;
+    p->step[p->derive[p->slot[slot].leaf].step].flags |= LOP_STEP_FOREIGN;
+}
+
 lop_status lop_run_flip(const lop_call *c) {
     const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     lopk_copy(c->a[0], &t);

@@ -42,8 +42,17 @@ enum {
     LOP_STEP_BATCH = 4,    /* run reads call->more: the last batch dimension may come as one call */
     LOP_STEP_SUM = 64,     /* argument 0 is the sum of the two others, of one dtype */
     LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
+    LOP_STEP_FOREIGN = 256, /* a prepare step whose value begins with a lop_foreign */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
 };
+
+/* What a derived value begins with that owns something outside the core: zeroed before the step
+ * runs. `release` is called under the caller's lock, `bytes` counts for the store's bound. */
+typedef struct lop_foreign {
+    void *object; /* NULL: none */
+    int64_t bytes;
+    void (*release)(void *object);
+} lop_foreign;
 
 struct lop_step {
     const char *name;
@@ -111,6 +120,8 @@ int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t byt
 /* The same of one input, made for the whole last batch dimension at once (LOP_STEP_GROUP). */
 int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t bytes, int in,
                            double flops, lop_status *st);
+/* The derived value in `slot` begins with a lop_foreign. */
+void lop_emit_foreign(lop_emit *e, int slot);
 int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch element of `like` */
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */

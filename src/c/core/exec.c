@@ -1,4 +1,4 @@
-/* exec.c: frames, derived values, the loop over steps.
+/* exec.c: frames, the loop over steps. Derived values lie in store.c.
  *
  * A step runs once per batch element of its output; inputs broadcast (stride 0). A vector batch of
  * a step that is linear in columns runs as one matrix. Prepare steps first fingerprint their
@@ -11,101 +11,6 @@
 
 #include <string.h>
 #include <time.h>
-
-/* -- derived values */
-
-void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit) {
-    memset(store, 0, sizeof *store);
-    store->ctx = ctx;
-    store->limit = limit;
-}
-
-static void blob_unref(lop_ctx *ctx, lop_blob *b) {
-    if (!b || --b->refs > 0) return;
-    lop_free(ctx, b->data);
-    lop_free(ctx, b);
-}
-
-void lop_store_clear(lop_store *store) {
-    while (store->oldest) {
-        lop_blob *next = store->oldest->newer;
-        blob_unref(store->ctx, store->oldest);
-        store->oldest = next;
-    }
-    lop_free(store->ctx, (void *)store->bucket);
-    store->bucket = NULL;
-    store->newest = NULL;
-    store->n = store->room = 0;
-    store->bytes = 0;
-}
-
-/* The link that points to the blob of that key, or to the end of its bucket. The room is not 0. */
-static lop_blob **link_of(const lop_store *store, uint64_t key) {
-    lop_blob **at = &store->bucket[key & (uint64_t)(store->room - 1)];
-    while (*at && (*at)->key != key) at = &(*at)->chain;
-    return at;
-}
-
-static void unlink_age(lop_store *store, lop_blob *b) {
-    *(b->newer ? &b->newer->older : &store->newest) = b->older;
-    *(b->older ? &b->older->newer : &store->oldest) = b->newer;
-}
-static void link_newest(lop_store *store, lop_blob *b) {
-    b->newer = NULL;
-    b->older = store->newest;
-    *(b->older ? &b->older->newer : &store->oldest) = b;
-    store->newest = b;
-}
-
-static lop_blob *store_get(lop_store *store, uint64_t key) {
-    lop_blob *b = store->room ? *link_of(store, key) : NULL;
-    if (!b) return NULL;
-    unlink_age(store, b);
-    link_newest(store, b);
-    b->refs++;
-    return b;
-}
-
-static void store_drop(lop_store *store, lop_blob *b) {
-    *link_of(store, b->key) = b->chain;
-    unlink_age(store, b);
-    store->bytes -= b->bytes;
-    store->n--;
-    blob_unref(store->ctx, b);
-}
-
-/* Twice the buckets. Out of memory: chains grow instead, but nothing is kept without any bucket. */
-static bool store_grow(lop_store *store) {
-    int room = store->room ? 2 * store->room : 16;
-    lop_blob **bucket = lop_calloc(store->ctx, (size_t)room, sizeof *bucket);
-    if (!bucket) return store->room > 0;
-    lop_free(store->ctx, (void *)store->bucket);
-    store->bucket = bucket;
-    store->room = room;
-    for (lop_blob *b = store->oldest; b; b = b->newer) {
-        b->chain = NULL;
-        *link_of(store, b->key) = b;
-    }
-    return true;
-}
-
-/* Publishes (retains) a value; an older one of the same key goes, then the least recently used
- * until the bound holds. */
-static void store_put(lop_store *store, lop_blob *b) {
-    lop_blob *old = store->room ? *link_of(store, b->key) : NULL;
-    if (old) store_drop(store, old);
-    if (b->bytes > store->limit) return;
-    while (store->oldest && store->bytes + b->bytes > store->limit)
-        store_drop(store, store->oldest);
-    if (store->n >= store->room && !store_grow(store)) return;
-    b->published = true;
-    b->refs++;
-    b->chain = NULL;
-    *link_of(store, b->key) = b;
-    link_newest(store, b);
-    store->bytes += b->bytes;
-    store->n++;
-}
 
 /* -- frames */
 
@@ -154,7 +59,8 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     }
     f->stale = f->blob + plan->nderive;
     for (int i = 0; i < plan->nderive; i++) f->stale[i] = NULL;
-    for (int i = 0; i < plan->nderive; i++) f->blob[i] = store ? store_get(store, f->key[i]) : NULL;
+    for (int i = 0; i < plan->nderive; i++)
+        f->blob[i] = store ? lop_store_get(store, f->key[i]) : NULL;
     return LOP_OK;
 }
 
@@ -202,15 +108,15 @@ lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err)
 void lop_frame_close(lop_frame *f) {
     for (int i = 0; i < f->plan->nderive; i++) {
         lop_blob *b = f->blob[i];
-        blob_unref(f->plan->ctx, f->stale[i]); /* counts change under the lock only */
+        lop_blob_unref(f->plan->ctx, f->stale[i]); /* counts change under the lock only */
         if (!b) continue;
         if (f->store && !b->published) {
             f->store->misses++;
-            store_put(f->store, b);
+            lop_store_put(f->store, b);
         } else if (f->store) {
             f->store->hits++;
         }
-        blob_unref(f->plan->ctx, b);
+        lop_blob_unref(f->plan->ctx, b);
     }
     lop_free(f->plan->ctx, f->reserve_block);
     lop_free(f->plan->ctx, f->block);
@@ -486,6 +392,19 @@ static void find_hits(lop_frame *f) {
     }
 }
 
+/* One just made in this call by another step, of the same key and content: in this frame alone, so
+ * that it may be counted here. */
+static lop_blob *made_before(const lop_frame *f, int derived, lop_print128 print) {
+    for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
+        lop_blob *b = f->blob[i];
+        if (i == derived || !b || b->published || b->key != f->key[derived]) continue;
+        if (!same_content(b, print)) continue;
+        b->refs++;
+        return b;
+    }
+    return NULL;
+}
+
 /* Finds or makes the derived value of a prepare step; afterwards its slot points to the data. */
 static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     const lop_derive *d = &f->plan->derive[s->derived];
@@ -502,6 +421,13 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
         if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
         return LOP_OK;
     }
+    lop_blob *same = made_before(f, s->derived, print);
+    if (same) {
+        m->p = same->data;
+        f->stale[s->derived] = *blob;
+        *blob = same;
+        return LOP_OK;
+    }
     int64_t bytes;
     if (!lop_mul_ok(d->bytes, slot->batch, &bytes)) return lop_fail(err, LOP_OVERFLOW, NULL);
     lop_blob *fresh = lop_calloc(f->plan->ctx, 1, sizeof *fresh);
@@ -514,16 +440,19 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     *fresh = (lop_blob){
         .refs = 1, .bytes = bytes, .key = f->key[s->derived], .print = print, .data = data};
     m->p = data;
+    fresh->foreign = (s->flags & LOP_STEP_FOREIGN) != 0;
+    if (fresh->foreign) memset(data, 0, (size_t)bytes);
     lop_status st = run_step(f, s, scratch, err);
-    if (st != LOP_OK) {
+    if (st != LOP_OK) { /* a step that failed has made nothing foreign */
         lop_free(f->plan->ctx, data);
         lop_free(f->plan->ctx, fresh);
         return st;
     }
+    if (fresh->foreign) fresh->bytes += ((const lop_foreign *)data)->bytes;
     /* A promise broken on the way here is to be told at each call: not found by leaves. */
     if (d->leaves && f->fallbacks) fresh->print.lo = ~fresh->print.lo;
     if (f->stale[s->derived]) /* made anew by a frame that runs again: the one before is its own */
-        blob_unref(f->plan->ctx, *blob);
+        lop_blob_unref(f->plan->ctx, *blob);
     else
         f->stale[s->derived] = *blob;
     *blob = fresh;
@@ -538,12 +467,15 @@ static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_er
     *skip = true;
     for (int64_t i = 0; i < mask->batch && *skip; i++) *skip = !flag[i];
     if (*skip || f->reserve) return LOP_OK;
-    f->reserve_block = lop_alloc(f->plan->ctx, (size_t)f->plan->reserve + 64);
+    const size_t room = (size_t)f->plan->reserve + f->plan->late_scratch;
+    f->reserve_block = f->plan->late_scratch > SIZE_MAX / 4 || room > SIZE_MAX / 2
+                           ? NULL
+                           : lop_alloc(f->plan->ctx, room + 64);
     if (!f->reserve_block)
         return lop_fail(err, LOP_NOMEM,
                         "the fast way was not accurate enough here, and the %lld bytes that the "
                         "safe way needs could not be had",
-                        (long long)f->plan->reserve);
+                        (long long)room);
     f->reserve = (unsigned char *)(((uintptr_t)f->reserve_block + 63) & ~(uintptr_t)63);
     mats_of_temps(f);
     return LOP_OK;
@@ -580,7 +512,8 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         bool skip = false;
         if (s->late >= 0) st = enter_late(f, s, &skip, err);
         if (skip) continue;
-        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, scratch, err);
+        void *room = s->late >= 0 ? f->reserve + p->reserve : scratch;
+        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, room, err);
         if (st == LOP_OK) continue;
         if (st == LOP_SINGULAR && s->escape >= 0) {
             memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);

@@ -14,7 +14,7 @@
 typedef struct lop_blob {
     int64_t refs, bytes;
     uint64_t key;
-    bool published;
+    bool published, foreign; /* foreign: `data` begins with a lop_foreign */
     lop_print128 print;
     void *data;
     struct lop_blob *chain, *newer, *older; /* in the store: of one bucket; by last use */
@@ -31,6 +31,11 @@ typedef struct lop_store {
 } lop_store;
 void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit);
 void lop_store_clear(lop_store *store);
+lop_blob *lop_store_get(lop_store *store, uint64_t key); /* retained; NULL: not there */
+/* Publishes (retains) a value; an older one of the same key goes, then the least recently used
+ * until the bound holds. */
+void lop_store_put(lop_store *store, lop_blob *b);
+void lop_blob_unref(lop_ctx *ctx, lop_blob *b); /* takes NULL */
 
 enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };
 

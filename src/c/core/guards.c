@@ -1,5 +1,6 @@
 /* guards.c: guards look at shapes, dtypes, kinds and declared properties; never at values. */
 #include "guards.h"
+#include "ops/sparse.h"
 
 #include "infer.h"
 
@@ -53,11 +54,11 @@ bool lop_cheap_to_solve(const lop_node *a) {
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);
-    return false;
+    return lop_sparse_pays(a);
 }
 /* No integers below, as far as one looks: those meet weak leaves in an order that views change. */
 static bool floats_below(const lop_node *a, int depth) {
-    if (a->n == 0) return a->weak || lop_is_blas(a->dtype);
+    if (a->n == 0 || a->op == &lop_op_sparse) return a->weak || lop_is_blas(a->dtype);
     for (int i = 0; depth > 0 && i < a->n; i++)
         if (!floats_below(a->child[i], depth - 1)) return false;
     return depth > 0;

@@ -340,6 +340,7 @@ int64_t lop_plan_kept(const lop_plan *p) {
     int64_t sum = 0, bytes;
     for (int i = 0; i < p->nderive; i++) {
         const lop_step *s = &p->step[p->derive[i].step];
+        if (s->late >= 0) continue; /* after a failure only */
         if (!lop_mul_ok(p->derive[i].bytes, p->slot[s->arg[0]].batch, &bytes) ||
             !lop_add_ok(sum, bytes, &sum))
             return INT64_MAX;
@@ -360,7 +361,8 @@ static void price(lop_plan *p) {
         const lop_step *s = &p->step[i];
         for (int j = 0; j < s->n; j++)
             if (p->slot[s->arg[j]].batch > 1) p->batched = true;
-        if (s->scratch > p->scratch) p->scratch = s->scratch;
+        size_t *most = s->late >= 0 ? &p->late_scratch : &p->scratch;
+        if (s->scratch > *most) *most = s->scratch;
         if (s->late >= 0 || (s->when >= 0 && s->when_set)) continue; /* after a failure only */
         p->flops += s->flops;
         p->bytes += s->bytes;

@@ -7,8 +7,8 @@
  * hash table of twice its products, whose keys are sorted (by radix where many).
  *
  * Cost: 9 ns a product, counting 3 more (20,000 x 10,000, 20 entries a row, A A^T; EPYC,
- * 2026-11-22, benchmarks/sparse_products.py): bound by the caches. Of A A^T only the upper triangle is
- * computed: each row of A^T is sorted, and what lies left of the diagonal is passed by a pointer
+ * 2026-11-22, benchmarks/sparse_products.py): bound by the caches. Of A A^T only the upper triangle
+ * is computed: each row of A^T is sorted, and what lies left of the diagonal is passed by a pointer
  * that only moves on. */
 #include "k_spgemm.h"
 #include "k_clones.h"

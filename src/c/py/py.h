@@ -14,6 +14,7 @@
 #include "core/exec.h"
 #include "core/plans.h"
 #include "core/text.h"
+#include "ops/sparse.h"
 
 enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 64 };
 enum py_option { PY_FFT, PY_PROVENANCE, PY_OFF, PY_COSTS, PY_RECORD, PY_CHECK, PY_OPTIONS };
@@ -54,6 +55,8 @@ typedef struct py_state {
     int64_t generation; /* of the rules: how often users' were changed */
     PyObject *record;   /* list: what is computed is written down there; NULL: it is not */
     int64_t locals;     /* contexts with options of their own; 0: `options` holds for all */
+    lop_sparse sparse;  /* py_sparse.c */
+    int sparse_ready;   /* is SciPy there? 0: not asked yet, 1: no, 2: yes */
     int64_t nogil_work; /* bytes and flops from which the GIL is released */
     struct {
         PyObject *weak;       /* to an array that a Dense was made of lately */
@@ -229,6 +232,7 @@ void py_config_read(py_state *s);
 static inline void py_config_here(py_state *s) {
     if (s->locals) py_config_read(s);
 }
+void py_sparse_open(py_state *s); /* py_sparse.c: the context gets its sparse solver */
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
@@ -243,6 +247,10 @@ PyObject *py_csr_transpose(PyObject *module, PyObject *args);
 PyObject *py_csr_keep(PyObject *module, PyObject *args);
 PyObject *py_csr_meet(PyObject *module, PyObject *args);
 PyObject *py_csr_mirror(PyObject *module, PyObject *args);
+/* py_select.c: the inverse on the pattern of a factor, as module functions */
+PyObject *py_select_counts(PyObject *module, PyObject *args);
+PyObject *py_select_rows(PyObject *module, PyObject *args);
+PyObject *py_select(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);
 PyObject *py_config_watch(py_state *s, PyObject *args);
 PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,

@@ -166,6 +166,22 @@ static PyObject *blas(PyObject *module, PyObject *unused) {
     return Py_BuildValue("{szsi}", "config", lopk_blas_config(), "threads", lopk_threads());
 }
 
+/* _heads(): names of all heads by number (ops/sparse.h). */
+static PyObject *heads(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    PyObject *all = PyTuple_New(lop_nops());
+    for (int i = 0; all && i < lop_nops(); i++) {
+        PyObject *name = PyUnicode_FromString(lop_op_at(i)->name);
+        if (!name) {
+            Py_DECREF(all);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(all, i, name);
+    }
+    return all;
+}
+
 /* _sterf(d, e): eigenvalues of a symmetric tridiagonal matrix in place of d; e is destroyed. Gives
  * whether they converged. */
 static PyObject *sterf(PyObject *module, PyObject *args) {
@@ -270,6 +286,7 @@ static PyMethodDef functions[] = {
     {"_build", build, METH_VARARGS, NULL},
     {"_sliced", sliced, METH_VARARGS, NULL},
     {"_blas", blas, METH_NOARGS, NULL},
+    {"_heads", heads, METH_NOARGS, NULL},
     {"_sterf", sterf, METH_VARARGS, NULL},
     {"_lazy_leaf", lazy_leaf, METH_O, NULL},
     {"_lazy_inverse", lazy_inverse, METH_O, NULL},
@@ -292,6 +309,9 @@ static PyMethodDef functions[] = {
     {"_csr_keep", py_csr_keep, METH_VARARGS, NULL},
     {"_csr_meet", py_csr_meet, METH_VARARGS, NULL},
     {"_csr_mirror", py_csr_mirror, METH_VARARGS, NULL},
+    {"_select_counts", py_select_counts, METH_VARARGS, NULL},
+    {"_select_rows", py_select_rows, METH_VARARGS, NULL},
+    {"_select", py_select, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */
@@ -305,6 +325,7 @@ static int exec_module(PyObject *module) {
     *(py_state **)PyModule_GetState(module) = s;
     if (py_import_numpy() < 0) return -1;
     lop_ctx_init(&s->ctx, NULL);
+    py_sparse_open(s);
     lop_store_init(&s->store, &s->ctx, (int64_t)256 << 20);
     lop_plans_init(&s->plans, &s->ctx);
     s->options.fft = s->process_fft = true;

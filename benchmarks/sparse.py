@@ -1,0 +1,105 @@
+"""Sparse solves beside scipy.sparse.linalg.splu by hand, and diagonals of inverses beside solves
+with unit vectors."""
+
+import numpy as np
+from harness import Case, peer
+from overhead import rng
+
+import pylinop as pl
+
+SIDES = (12, 16, 20, 25, 32, 100, 300)  # of the grid; the first say where the outside pays
+
+
+def grid(side):
+    """Minus the second differences on a square, zeros beyond its edges: CSC."""
+    sp = peer("scipy.sparse")
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(side, side))
+    eye = sp.eye_array(side)
+    return sp.csc_array(sp.kron(line, eye) + sp.kron(eye, line))
+
+
+def anew(S, b):
+    pl._core._clear_store()
+    return pl.solve(S, b)
+
+
+def diagonal(S):
+    pl._core._clear_store()
+    return pl.diagonal(pl.inv(S))
+
+
+SYMMETRIC = {
+    "permc_spec": "MMD_AT_PLUS_A",
+    "diag_pivot_thresh": 0.0,
+    "options": {"SymmetricMode": True},
+}
+
+
+def solves():
+    if not peer("scipy"):
+        return
+    for side in SIDES:
+        for fresh in (True, False):
+
+            def build(side=side, fresh=fresh):
+                splu = peer("scipy.sparse.linalg").splu
+                a = grid(side)
+                x = rng().standard_normal(side * side)
+                S, b = pl.Sparse(a), a @ x
+                case = Case("", "", x, rtol=1e-8)
+                if fresh:
+                    case.add("pylinop", "pylinop, anew", "f(S, b)", f=anew, S=S, b=b)
+                    case.add("peer", "splu", "f(a).solve(b)", f=splu, a=a, b=b)
+                    code = "f(a, **how).solve(b)"
+                    case.add("hand", "splu, symmetric", code, f=splu, a=a, b=b, how=SYMMETRIC)
+                else:
+                    case.add("pylinop", "pylinop solve(S, b)", "f(S, b)", f=pl.solve, S=S, b=b)
+                    lu = splu(a, **SYMMETRIC)
+                    case.add("hand", "splu, kept", "lu.solve(b)", lu=lu, b=b)
+                return case
+
+            yield f"sparse/solve-{'anew-' if fresh else 'kept-'}grid-{side}", build
+
+
+def by_units(solve, n):
+    """The diagonal of the inverse from solves with 64 unit vectors at a time."""
+    d = np.empty(n)
+    for j in range(0, n, 64):
+        at = np.arange(j, min(j + 64, n))
+        unit = np.zeros((n, len(at)))
+        unit[at, at - j] = 1
+        d[at] = solve(unit)[at, at - j]
+    return d
+
+
+def diagonals():
+    if not peer("scipy"):
+        return
+
+    def of_grid():
+        a = grid(100)
+        lu = peer("scipy.sparse.linalg").splu(a, **SYMMETRIC)
+        case = Case("", "")
+        case.add("pylinop", "pylinop, anew", "f(S)", f=diagonal, S=pl.Sparse(a))
+        return case.add(
+            "hand", "unit vectors, LU kept", "f(s, n)", f=by_units, s=lu.solve, n=10_000
+        )
+
+    def of_band(n):
+        ab = rng().standard_normal((5, n))
+        ab[2] += 6
+        B = pl.Banded((2, 2), ab)
+        case = Case("", "")
+        case.add("pylinop", "pylinop, anew", "f(B)", f=diagonal, S=B, B=B)
+        if n <= 10_000:  # beyond, it takes hours
+            code = "f(lambda u: s((2, 2), ab, u), n)"
+            s = peer("scipy.linalg").solve_banded
+            case.add("hand", "unit vectors", code, f=by_units, s=s, ab=ab, n=n)
+        return case
+
+    yield "sparse/inverse-diagonal-grid-100", of_grid
+    for n in (10_000, 100_000):
+        yield f"sparse/inverse-diagonal-band-{n}", lambda n=n: of_band(n)
+
+
+MAKERS = [solves, diagonals]
