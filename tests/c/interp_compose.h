@@ -141,7 +141,8 @@ static bool is_composed(const char *s) {
         "blockdiag",     "blocks",      "block",      "grid",    "instead", "detcheck",
         "lowrankupdate", "kronsum",     "congruence", "root",    "eigen",   "elementwise",
         "khatri",        "khatrirao",   "pile",       "detall",  "rowmix",  "shift",
-        "spectral",      "normalsolve", "toepsolve",  "dettoep", "tip"};
+        "spectral",      "normalsolve", "toepsolve",  "dettoep", "tip",
+        "quasisolve",    "detquasi",    "quasiinvdiag"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -166,7 +167,8 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? solve(p, a, b) : NULL;
     }
-    if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep"))
+    if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep") || !strcmp(s, "quasisolve") ||
+        !strcmp(s, "detquasi") || !strcmp(s, "quasiinvdiag"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
     if (!strcmp(s, "tip")) {
         lop_shape batch = node->shape;
