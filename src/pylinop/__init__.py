@@ -157,6 +157,7 @@ from ._linalg import (
     svdvals,
 )
 from ._look import check_adjoint
+from ._quasi import quasiseparable
 from ._rules import register_rule, unregister_rule
 from ._spectra import (
     eig,
@@ -248,6 +249,7 @@ __all__ = [
     "orth",
     "pinv",
     "qr",
+    "quasiseparable",
     "register_rule",
     "rules",
     "sample",

@@ -179,17 +179,21 @@ LOP_BUILD(quasi_det) {
 /* The main diagonal of the inverse of a Hermitian one. */
 LOP_BUILD(quasi_inverse_diagonal) {
     const lop_node *a = m->root->child[0]->child[0], *dense = NULL, *inverse = NULL,
-                   *v[GENERATORS + 1] = {NULL};
+                   *eye = NULL, *v[GENERATORS + 1] = {NULL};
     const lop_dtype dt = m->root->dtype;
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_rows(a), lop_rows(a)}}, .dtype = dt, .core = 2};
     const lop_attr k = {.i = {0, 0, 0, (int64_t)dt + 1}};
     if (is_triangular(a) || dt != a->dtype) return LOP_NOMATCH;
     lop_status st = widened(mk, a, dt, v);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &k, a, &dense);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_invert, NULL, dense, &inverse);
+    if (st == LOP_OK) st = lop_make(mk, "eye", NULL, 0, NULL, &like, &eye);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, eye, &inverse);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_subdiag, NULL, inverse, &v[4]);
     if (st == LOP_OK) st = lop_make(mk, "quasiinvdiag", NULL, GENERATORS + 1, v, NULL, out);
     for (int i = 0; i < GENERATORS + 1; i++) lop_node_unref(v[i]);
     lop_node_unref(dense);
     lop_node_unref(inverse);
+    lop_node_unref(eye);
     return st;
 }

@@ -573,7 +573,8 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         bool skip = false;
         if (s->late >= 0) st = enter_late(f, s, &skip, err);
         if (skip) continue;
-        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, scratch, err);
+        void *own = s->late >= 0 && f->reserve ? f->reserve + p->reserve_scratch : scratch;
+        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, own, err);
         if (st == LOP_OK) continue;
         if (st == LOP_SINGULAR && s->escape >= 0) {
             memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);

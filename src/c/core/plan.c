@@ -355,18 +355,27 @@ int64_t lop_plan_memory(const lop_plan *p) {
     return fits ? sum : INT64_MAX;
 }
 
-static void price(lop_plan *p) {
+/* Also where the scratch of second arms lies: behind the slots in the reserve. */
+static lop_status price(lop_plan *p) {
+    size_t late = 0;
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
         for (int j = 0; j < s->n; j++)
             if (p->slot[s->arg[j]].batch > 1) p->batched = true;
-        if (s->scratch > p->scratch) p->scratch = s->scratch;
+        size_t *most = s->late >= 0 ? &late : &p->scratch;
+        if (s->scratch > *most) *most = s->scratch;
         if (s->late >= 0 || (s->when >= 0 && s->when_set)) continue; /* after a failure only */
         p->flops += s->flops;
         p->bytes += s->bytes;
         p->seconds += lop_step_seconds(p, i);
     }
     p->scratch = (p->scratch + 63) & ~(size_t)63;
+    p->reserve = (p->reserve + 63) & ~(int64_t)63; /* at most INT64_MAX - 64, see place */
+    p->reserve_scratch = p->reserve;
+    return late <= INT64_MAX / 2 && lop_add_ok(p->reserve, (int64_t)late, &p->reserve) &&
+                   p->reserve <= INT64_MAX - 64
+               ? LOP_OK
+               : LOP_OVERFLOW;
 }
 
 /* -- the pipeline */
@@ -394,7 +403,7 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
     LOP_TRY(lop_fuse(p, err));
     LOP_TRY(place(p, err));
     LOP_TRY(lop_keep_plan(p, err));
-    price(p);
+    LOP_TRY(price(p));
 #ifndef NDEBUG
     LOP_TRY(lop_plan_check(p, err));
 #endif

@@ -20,7 +20,7 @@
 
 /* Products of complex numbers are the plain four multiplications. */
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("cx-limited-range", "no-math-errno")
+#pragma GCC optimize("cx-limited-range", "no-math-errno", "fp-contract=fast")
 #elif defined(__clang__)
 #pragma STDC CX_LIMITED_RANGE ON
 #endif
@@ -30,7 +30,8 @@
 enum { ROUNDS = 2 }; /* refinements */
 #define UNIT (DBL_EPSILON / 2)
 static const double GOOD = 24 * UNIT, /* backward error that needs no refinement */
-    ENOUGH = 90 * UNIT;               /* that is believed, or 10 n UNIT */
+    ENOUGH = 90 * UNIT,               /* that is believed, or 10 n UNIT */
+    LEAST = 1e-6;                     /* D_i / d_i of a factor whose solves are not checked */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 /* What stands before D and W in a factor. */
@@ -175,6 +176,11 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
 lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch, int64_t *where) {
     *where = BY_DOUBLE(g->dt, ldl, g, true, D, W, scratch);
     return *where == g->n ? LOP_OK : LOP_SINGULAR;
+}
+
+lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b, void *scratch) {
+    const int64_t where = BY_DOUBLE(g->dt, quad, g, b, out, scratch);
+    return where == g->n && out[2] >= LEAST ? LOP_OK : LOP_SINGULAR;
 }
 
 lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,

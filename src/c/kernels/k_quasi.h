@@ -48,6 +48,12 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
 lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch,
                           int64_t *where) LOP_MUST_CHECK;
 
+/* out[0] <- b^H A^-1 b of one vector b, out[1] <- log det A, in one pass that keeps nothing; scratch
+ * as a factor's. LOP_SINGULAR where a pivot is not above 1e-6 of its diagonal element: to be found
+ * by a checked solve then. */
+lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b,
+                           void *scratch) LOP_MUST_CHECK;
+
 /* ---- y <- mode(A)^-1 b of a tri, by substitution; all of g's dtype, f64 or c128 ----
  * LOP_SINGULAR: element *where of d is exactly zero. */
 lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,

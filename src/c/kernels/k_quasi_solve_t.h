@@ -28,15 +28,34 @@ static ALWAYS void N_(step)(const EL *a, const int64_t J, const bool full, EL *r
         }
 }
 
-/* D and W; the first row whose pivot is no number or 0 (positive: or negative), n: none. */
+/* What a likelihood needs of one vector b, found along with D and W, of which nothing is kept. */
+typedef struct N_(walk) {
+    const EL *b;
+    double quad, mantissa, exponent, least; /* b^H A^-1 b, det A, the least D_i / d_i */
+} N_(walk);
+static ALWAYS void N_(gather)(N_(walk) *w, EL z, double D, double d) {
+    w->quad += N_(square)(z) / D;
+    w->least = D < w->least * d ? D / d : w->least;
+    w->mantissa *= D;
+    if (!(fabs(w->mantissa) > 0x1p-500 && fabs(w->mantissa) < 0x1p500) && D - D == 0 && D != 0) {
+        int k; /* D itself may be as large or small as numbers are */
+        w->mantissa = frexp(w->mantissa / D, &k) * frexp(D, &(int){0});
+        w->exponent += k + ilogb(D) + 1;
+    }
+}
+
+/* D and W; the first row whose pivot is no number or 0 (positive: or negative), n: none. `w`: they
+ * are not kept, D has room for one number and W for one row. */
 static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const bool full,
-                                    bool positive, double *D, EL *W, EL *S) {
+                                    bool positive, double *D, EL *W, EL *S, N_(walk) *w) {
     const EL *p = g->p, *q = g->q, *a = g->a, *d = g->d;
     const int64_t n = g->n, step = full ? J * J : J;
-    EL *t = S + J * J, *v = t + J * J, *num = v + J;
+    EL *t = S + J * J, *v = t + J * J, *num = v + J, *f = num + J;
     for (int64_t j = 0; j < J * J; j++) S[j] = 0;
+    for (int64_t j = 0; w && j < J; j++) f[j] = 0;
     for (int64_t i = 0; i < n; i++) {
         double left = RE(d[i]);
+        EL *Wi = w ? W : W + i * J, z = 0;
         if (i > 0) {
             double taken = 0;
             for (int64_t j = 0; j < J; j++) {
@@ -46,32 +65,67 @@ static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const 
             }
             left -= taken;
         }
-        D[i] = left;
+        if (!w) D[i] = left;
         if (!(left > 0 || (left < 0 && !positive)) || left - left != 0) return i;
+        if (w) {
+            z = w->b[i];
+            for (int64_t j = 0; i > 0 && j < J; j++) z -= p[i * J + j] * f[j];
+            N_(gather)(w, z, left, RE(d[i]));
+        }
         if (i == n - 1) break;
         if (i > 0) N_(step)(a + i * step, J, full, S, v, num, t);
         for (int64_t j = 0; j < J; j++) {
             num[j] = i > 0 ? q[i * J + j] - num[j] : q[j];
-            W[i * J + j] = num[j] / left;
+            Wi[j] = num[j] / left;
+        }
+        if (w) {
+            if (i > 0) N_(move)(a + i * step, J, full, 1, false, false, f, t);
+            for (int64_t j = 0; j < J; j++) f[j] += Wi[j] * z;
         }
         for (int64_t j = 0; j < J; j++)
             for (int64_t l = 0; l <= j; l++) {
-                S[j * J + l] += num[j] * CJ(true, W[i * J + l]);
+                S[j * J + l] += num[j] * CJ(true, Wi[l]);
                 S[l * J + j] = CJ(true, S[j * J + l]);
             }
     }
-    for (int64_t j = 0; n > 0 && j < J; j++) W[(n - 1) * J + j] = 0;
+    for (int64_t j = 0; !w && n > 0 && j < J; j++) W[(n - 1) * J + j] = 0;
     return n;
 }
-static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL *work) {
+#define RECURSION(J, full, W, S, w) N_(recursion)(g, J, full, positive, D, W, S, w)
+LOPK_CLONES static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL *work) {
     EL few[24];
     switch (g->J * 2 + g->full) {
-    case 2: return N_(recursion)(g, 1, false, positive, D, W, few);
-    case 4: return N_(recursion)(g, 2, false, positive, D, W, few);
-    case 5: return N_(recursion)(g, 2, true, positive, D, W, few);
-    case 7: return N_(recursion)(g, 3, true, positive, D, W, few);
-    default: return N_(recursion)(g, g->J, g->full, positive, D, W, work);
+    case 2: return RECURSION(1, false, W, few, NULL);
+    case 4: return RECURSION(2, false, W, few, NULL);
+    case 5: return RECURSION(2, true, W, few, NULL);
+    case 7: return RECURSION(3, true, W, few, NULL);
+    default: return RECURSION(g->J, g->full, W, work, NULL);
     }
+}
+LOPK_CLONES static int64_t N_(walked)(const lopk_quasi *g, N_(walk) *to, EL *work) {
+    EL few[27], row[3];
+    double *D = NULL;
+    const bool positive = true;
+    N_(walk) w = *to;
+    int64_t where;
+    switch (g->J * 2 + g->full) {
+    case 2: where = RECURSION(1, false, row, few, &w); break;
+    case 4: where = RECURSION(2, false, row, few, &w); break;
+    case 5: where = RECURSION(2, true, row, few, &w); break;
+    case 7: where = RECURSION(3, true, row, few, &w); break;
+    default: where = RECURSION(g->J, g->full, work, work + g->J, &w);
+    }
+    *to = w;
+    return where;
+}
+#undef RECURSION
+static int64_t N_(quad)(const lopk_quasi *g, const void *b, double *out, void *work) {
+    N_(walk) w = {b, 0, 1, 0, INFINITY};
+    const int64_t where = N_(walked)(g, &w, work);
+    out[0] = w.quad;
+    out[1] = log(w.mantissa) + w.exponent * log(2);
+    out[2] = w.least;
+    return where;
 }
 
 /* x <- A^-1 x, kb columns side by side. */
@@ -105,19 +159,20 @@ static ALWAYS void N_(back)(const lopk_quasi *g, const int64_t J, const bool ful
             for (int c = 0; c < kb; c++) s[j * kb + c] += CJ(true, p[i * J + j]) * z[c];
     }
 }
-#define BACK(J, full, kb) N_(back)(g, J, full, kb, D, W, x, s)
-static void N_(back_one)(const lopk_quasi *g, const double *D, const EL *W, EL *x, EL *s) {
+#define BACK(J, full, kb, s) N_(back)(g, J, full, kb, D, W, x, s)
+LOPK_CLONES static void N_(back_one)(const lopk_quasi *g, const double *D, const EL *W, EL *x, EL *s) {
+    EL few[6];
     switch (g->J * 2 + g->full) {
-    case 2: BACK(1, false, 1); return;
-    case 4: BACK(2, false, 1); return;
-    case 5: BACK(2, true, 1); return;
-    case 7: BACK(3, true, 1); return;
-    default: BACK(g->J, g->full, 1);
+    case 2: BACK(1, false, 1, few); return;
+    case 4: BACK(2, false, 1, few); return;
+    case 5: BACK(2, true, 1, few); return;
+    case 7: BACK(3, true, 1, few); return;
+    default: BACK(g->J, g->full, 1, s);
     }
 }
 LOPK_CLONES static void N_(back_many)(const lopk_quasi *g, const double *D, const EL *W, EL *x,
                                       EL *s) {
-    BACK(g->J, g->full, 8);
+    BACK(g->J, g->full, 8, s);
 }
 #undef BACK
 

@@ -54,15 +54,16 @@ static ALWAYS void N_(pass)(const lopk_quasi *g, const int64_t J, const bool ful
     }
 }
 
-static void N_(pass_one)(const lopk_quasi *g, bool trans, bool flip, bool first, char *yp,
+LOPK_CLONES static void N_(pass_one)(const lopk_quasi *g, bool trans, bool flip, bool first, char *yp,
                          const lop_mat *y, const char *xp, const lop_mat *x, EL *s) {
-#define PASS(J, full, kb) N_(pass)(g, J, full, kb, trans, flip, first, yp, y, xp, x, s)
-    switch (FEW ? g->J * 2 + g->full : 0) { /* loops unrolled for few states */
-    case 2: PASS(1, false, 1); return;
-    case 4: PASS(2, false, 1); return;
-    case 5: PASS(2, true, 1); return;
-    case 7: PASS(3, true, 1); return;
-    default: PASS(g->J, g->full, 1);
+#define PASS(J, full, kb, s) N_(pass)(g, J, full, kb, trans, flip, first, yp, y, xp, x, s)
+    EL few[6]; /* states in registers, loops unrolled */
+    switch (FEW ? g->J * 2 + g->full : 0) {
+    case 2: PASS(1, false, 1, few); return;
+    case 4: PASS(2, false, 1, few); return;
+    case 5: PASS(2, true, 1, few); return;
+    case 7: PASS(3, true, 1, few); return;
+    default: PASS(g->J, g->full, 1, s);
     }
 }
 LOPK_CLONES static void N_(pass_many)(const lopk_quasi *g, bool trans, bool flip, bool first,
@@ -73,7 +74,7 @@ LOPK_CLONES static void N_(pass_many)(const lopk_quasi *g, bool trans, bool flip
         y1.cs = x1.cs = 1;
         N_(pass)(g, g->J, g->full, 8, trans, flip, first, yp, &y1, xp, &x1, s);
     } else {
-        PASS(g->J, g->full, 8);
+        PASS(g->J, g->full, 8, s);
     }
 }
 #undef PASS

@@ -279,6 +279,8 @@ static PyMethodDef functions[] = {
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
+    {"_quasi_ldl", py_quasi_ldl, METH_VARARGS, NULL},
+    {"_quasi_quad", py_quasi_quad, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */
