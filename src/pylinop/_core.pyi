@@ -704,6 +704,38 @@ class KhatriRao(LinearOperator):
     @property
     def B(self) -> LinearOperator: ...
 
+class QuasiSeparable(LinearOperator):
+    def __new__(
+        cls,
+        d: ArrayLike,
+        p: ArrayLike,
+        q: ArrayLike,
+        a: ArrayLike,
+        triangular: bool = False,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        d: ArrayLike,
+        p: ArrayLike,
+        q: ArrayLike,
+        a: ArrayLike,
+        triangular: bool = False,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def d(self) -> _Array: ...
+    @property
+    def p(self) -> _Array: ...
+    @property
+    def q(self) -> _Array: ...
+    @property
+    def a(self) -> _Array: ...
+    @property
+    def triangular(self) -> bool: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 
@@ -766,4 +798,18 @@ def _lazy_is_deep(a: LazyArray, /) -> bool: ...
 def _lazy_operator(a: LazyArray, /) -> LinearOperator | None: ...
 def _getrf(letter: str, m: int, n: int, a: _Array, ipiv: _Array, /) -> int: ...
 def _band_cholesky(letter: str, rows: int, n: int, ab: _Array, /) -> int: ...
+def _quasi_ldl(
+    letter: str,
+    J: int,
+    d: _Array,
+    p: _Array,
+    q: _Array,
+    a: _Array,
+    pivots: _Array,
+    w: _Array,
+    /,
+) -> int: ...
+def _quasi_quad(
+    letter: str, J: int, d: _Array, p: _Array, q: _Array, a: _Array, b: _Array, /
+) -> tuple[float, float] | None: ...
 def _cholup(letter: str, n: int, a: _Array, v: _Array, down: bool, /) -> int: ...

@@ -102,14 +102,12 @@ def is_triangular(op):
 
 
 def factor_of(op):
-    """D, W, p, a of A = L D L^H, and for each matrix of the batch whether A is positive definite."""
+    """D, W, p, a of A = L D L^H, and which matrices of the batch are not positive definite."""
     d, p, q, a = generators_of(op)
     pivots, w = np.zeros(d.shape), np.zeros(q.shape, q.dtype)
     bad = np.zeros(op.shape[:-2], bool)
     for i in np.ndindex(*bad.shape):
-        where = _core._quasi_ldl(
-            d.dtype.char, p.shape[-1], d[i], p[i], q[i], a[i], pivots[i], w[i]
-        )
+        where = _core._quasi_ldl(d.dtype.char, p.shape[-1], d[i], p[i], q[i], a[i], pivots[i], w[i])
         bad[i] = where < d.shape[-1]
     return pivots, w, p, a, bad
 

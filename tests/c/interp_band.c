@@ -181,16 +181,21 @@ static void quasijoin(ip *p, const lop_node *node, mv y, const mv *c) {
                 bool there[2];
                 for (int s = 0; s < 2; s++) {
                     const int64_t n = a[1 + s], before = s ? a[1] : 0,
-                                  col = !pairs ? l - before : s ? l % a[2] : l / a[2],
-                                  row = !pairs ? r - before : s ? r % a[2] : r / a[2];
+                                  col = !pairs ? l - before
+                                        : s    ? l % a[2]
+                                               : l / a[2],
+                                  row = !pairs ? r - before
+                                        : s    ? r % a[2]
+                                               : r / a[2];
                     const bool square = a[0] % 2 && c[s].n != n;
                     there[s] = col >= 0 && col < n && (a[0] % 2 == 0 || (row >= 0 && row < n));
                     part[s] = (val){0};
                     if (there[s] && (a[0] % 2 == 0 || square || row == col))
                         part[s] = *at(c[s], i, square ? row * n + col : col);
                 }
-                *at(y, i, a[0] % 2 ? r * J + l : l) =
-                    pairs ? ip_mul(p, part[0], part[1]) : there[0] ? part[0] : part[1];
+                *at(y, i, a[0] % 2 ? r * J + l : l) = pairs      ? ip_mul(p, part[0], part[1])
+                                                      : there[0] ? part[0]
+                                                                 : part[1];
             }
 }
 
@@ -289,8 +294,8 @@ static const struct {
     HEAD(permutation), HEAD(invperm),    HEAD(compose),   HEAD(offdiag),    HEAD(tridiagonal),
     HEAD(tridisolve),  HEAD(banded),     HEAD(bandsolve), HEAD(triangular), HEAD(full),
     HEAD(householder), HEAD(difference), HEAD(laplacian), HEAD(detperm),    HEAD(dettri),
-    HEAD(detband),     HEAD(dethouse),   HEAD(detcirc),   HEAD(detgrid),
-    HEAD(quasiseparable), HEAD(quasijoin), HEAD(quasitri),
+    HEAD(detband),     HEAD(dethouse),   HEAD(detcirc),   HEAD(detgrid),    HEAD(quasiseparable),
+    HEAD(quasijoin),   HEAD(quasitri),
 #undef HEAD
 };
 

@@ -141,8 +141,8 @@ static bool is_composed(const char *s) {
         "blockdiag",     "blocks",      "block",      "grid",    "instead", "detcheck",
         "lowrankupdate", "kronsum",     "congruence", "root",    "eigen",   "elementwise",
         "khatri",        "khatrirao",   "pile",       "detall",  "rowmix",  "shift",
-        "spectral",      "normalsolve", "toepsolve",  "dettoep", "tip",
-        "quasisolve",    "detquasi",    "quasiinvdiag"};
+        "spectral",      "normalsolve", "toepsolve",  "dettoep", "tip",     "quasisolve",
+        "detquasi",      "quasiinvdiag"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;

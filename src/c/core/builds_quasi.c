@@ -47,8 +47,8 @@ static lop_status both(const lop_match *m, const lop_maker *mk, bool pairs, cons
                 : lop_add_ok(states_of(a), states_of(b), &J)) ||
         !lop_mul_ok(J, J, &square))
         return LOP_NOMATCH;
-    lop_status st = lop_join(mk, pairs ? &lop_op_mul : &lop_op_add, NULL, a->child[0], b->child[0],
-                             &v[0]);
+    lop_status st =
+        lop_join(mk, pairs ? &lop_op_mul : &lop_op_add, NULL, a->child[0], b->child[0], &v[0]);
     for (int i = 1; st == LOP_OK && i < 3; i++) st = joined(mk, how, a, b, i, &v[i]);
     if (st == LOP_OK) st = joined(mk, full ? moved : how, a, b, 3, &v[3]);
     return quasi(mk, &a->attr, v, st, out);
@@ -108,7 +108,7 @@ LOP_BUILD(quasi_plus) {
     const bool first = m->root->child[0]->op == &lop_op_quasiseparable;
     const lop_node *a = m->root->child[first ? 0 : 1], *o = m->root->child[first ? 1 : 0], *d,
                    *v[GENERATORS] = {NULL};
-    const bool real = o->op == &lop_op_diag ? !lop_is_complex(o->child[0]->dtype)
+    const bool real = o->op == &lop_op_diag     ? !lop_is_complex(o->child[0]->dtype)
                       : o->op == &lop_op_scaled ? o->attr.im == 0
                                                 : true;
     if (!of_floats(a) || (!real && !is_triangular(a))) return LOP_NOMATCH;
@@ -178,8 +178,8 @@ LOP_BUILD(quasi_det) {
 
 /* The main diagonal of the inverse of a Hermitian one. */
 LOP_BUILD(quasi_inverse_diagonal) {
-    const lop_node *a = m->root->child[0]->child[0], *dense = NULL, *inverse = NULL,
-                   *eye = NULL, *v[GENERATORS + 1] = {NULL};
+    const lop_node *a = m->root->child[0]->child[0], *dense = NULL, *inverse = NULL, *eye = NULL,
+                   *v[GENERATORS + 1] = {NULL};
     const lop_dtype dt = m->root->dtype;
     const lop_node like = {
         .shape = {.ndim = 2, .dim = {lop_rows(a), lop_rows(a)}}, .dtype = dt, .core = 2};

@@ -63,11 +63,11 @@ typedef struct lop_plan {
     int nslot, nstep, nleaf, nderive;
     int out; /* the slot of the result */
     bool batched;
-    int64_t workspace; /* bytes of temporaries and masks */
-    int64_t reserve;   /* of those in second arms: had only when one is needed */
-    size_t scratch;    /* largest scratch of a step */
+    int64_t workspace;       /* bytes of temporaries and masks */
+    int64_t reserve;         /* of those in second arms: had only when one is needed */
+    size_t scratch;          /* largest scratch of a step */
     int64_t reserve_scratch; /* where that of second arms begins in the reserve */
-    int64_t dense;     /* bytes of the largest dense form made on the way, 0: none */
+    int64_t dense;           /* bytes of the largest dense form made on the way, 0: none */
     double flops, bytes, seconds;
     lop_trace trace; /* rules that fired, in order */
 } lop_plan;

@@ -5,10 +5,11 @@
  *   D_i = d_i - p_i^T S conj(p_i),  W_i = (q_i - a_i S conj(p_i)) / D_i,
  *   S <- a_i S a_i^H + D_i W_i W_i^H
  * (Eidelman and Gohberg 1999, Integral Equations Oper. Theory 34; Foreman-Mackey et al. 2017,
- * Astron. J. 154, for diagonal a; for covariances it is the Kalman filter's recursion). There are no
- * exchanges: that is stable for positive definite A; a solve is checked, refined at most twice, and
- * refused where its backward error stays large. Solves and factors are in double precision.
- * Cost: O(n J k) with diagonal transitions, O(n J^2 k) with full ones; a factor O(n J^2), O(n J^3). */
+ * Astron. J. 154, for diagonal a; for covariances it is the Kalman filter's recursion). There are
+ * no exchanges: that is stable for positive definite A; a solve is checked, refined at most twice,
+ * and refused where its backward error stays large. Solves and factors are in double precision.
+ * Cost: O(n J k) with diagonal transitions, O(n J^2 k) with full ones; a factor O(n J^2), O(n J^3).
+ */
 #include "k_quasi.h"
 
 #include "k_clones.h"

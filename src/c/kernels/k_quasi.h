@@ -48,9 +48,9 @@ lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_q
 lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch,
                           int64_t *where) LOP_MUST_CHECK;
 
-/* out[0] <- b^H A^-1 b of one vector b, out[1] <- log det A, in one pass that keeps nothing; scratch
- * as a factor's. LOP_SINGULAR where a pivot is not above 1e-6 of its diagonal element: to be found
- * by a checked solve then. */
+/* out[0] <- b^H A^-1 b of one vector b, out[1] <- log det A, in one pass that keeps nothing;
+ * scratch as a factor's. LOP_SINGULAR where a pivot is not above 1e-6 of its diagonal element: to
+ * be found by a checked solve then. */
 lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b,
                            void *scratch) LOP_MUST_CHECK;
 

@@ -33,7 +33,7 @@ typedef struct N_(walk) {
     const EL *b;
     double quad, mantissa, exponent, least; /* b^H A^-1 b, det A, the least D_i / d_i */
 } N_(walk);
-static ALWAYS void N_(gather)(N_(walk) *w, EL z, double D, double d) {
+static ALWAYS void N_(gather)(N_(walk) * w, EL z, double D, double d) {
     w->quad += N_(square)(z) / D;
     w->least = D < w->least * d ? D / d : w->least;
     w->mantissa *= D;
@@ -47,7 +47,7 @@ static ALWAYS void N_(gather)(N_(walk) *w, EL z, double D, double d) {
 /* D and W; the first row whose pivot is no number or 0 (positive: or negative), n: none. `w`: they
  * are not kept, D has room for one number and W for one row. */
 static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const bool full,
-                                    bool positive, double *D, EL *W, EL *S, N_(walk) *w) {
+                                    bool positive, double *D, EL *W, EL *S, N_(walk) * w) {
     const EL *p = g->p, *q = g->q, *a = g->a, *d = g->d;
     const int64_t n = g->n, step = full ? J * J : J;
     EL *t = S + J * J, *v = t + J * J, *num = v + J, *f = num + J;
@@ -102,7 +102,7 @@ LOPK_CLONES static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D
     default: return RECURSION(g->J, g->full, W, work, NULL);
     }
 }
-LOPK_CLONES static int64_t N_(walked)(const lopk_quasi *g, N_(walk) *to, EL *work) {
+LOPK_CLONES static int64_t N_(walked)(const lopk_quasi *g, N_(walk) * to, EL *work) {
     EL few[27], row[3];
     double *D = NULL;
     const bool positive = true;
@@ -160,7 +160,8 @@ static ALWAYS void N_(back)(const lopk_quasi *g, const int64_t J, const bool ful
     }
 }
 #define BACK(J, full, kb, s) N_(back)(g, J, full, kb, D, W, x, s)
-LOPK_CLONES static void N_(back_one)(const lopk_quasi *g, const double *D, const EL *W, EL *x, EL *s) {
+LOPK_CLONES static void N_(back_one)(const lopk_quasi *g, const double *D, const EL *W, EL *x,
+                                     EL *s) {
     EL few[6];
     switch (g->J * 2 + g->full) {
     case 2: BACK(1, false, 1, few); return;

@@ -54,8 +54,9 @@ static ALWAYS void N_(pass)(const lopk_quasi *g, const int64_t J, const bool ful
     }
 }
 
-LOPK_CLONES static void N_(pass_one)(const lopk_quasi *g, bool trans, bool flip, bool first, char *yp,
-                         const lop_mat *y, const char *xp, const lop_mat *x, EL *s) {
+LOPK_CLONES static void N_(pass_one)(const lopk_quasi *g, bool trans, bool flip, bool first,
+                                     char *yp, const lop_mat *y, const char *xp, const lop_mat *x,
+                                     EL *s) {
 #define PASS(J, full, kb, s) N_(pass)(g, J, full, kb, trans, flip, first, yp, y, xp, x, s)
     EL few[6]; /* states in registers, loops unrolled */
     switch (FEW ? g->J * 2 + g->full : 0) {
@@ -88,8 +89,8 @@ static void N_(mm)(const lop_mat *y, const lopk_quasi *g, int mode, const lop_ma
         char *yp = (char *)y->p + j * y->cs * (int64_t)sizeof(EL);
         const char *xp = (const char *)x->p + j * x->cs * (int64_t)sizeof(EL);
         if (lower)
-            (many ? N_(pass_many) : N_(pass_one))(g, false, g->tri ? c : turned, true, yp, y, xp,
-                                                  x, work);
+            (many ? N_(pass_many) : N_(pass_one))(g, false, g->tri ? c : turned, true, yp, y, xp, x,
+                                                  work);
         if (upper)
             (many ? N_(pass_many) : N_(pass_one))(g, true, g->tri ? c : !turned, !lower, yp, y, xp,
                                                   x, work);
@@ -157,8 +158,14 @@ static void N_(join)(const lop_mat *y, int how, int64_t ja, const lop_mat *ma, i
                 const int64_t ar = pairs ? r / jb : r, ac = pairs ? c / jb : c,
                               br = pairs ? r % jb : r - ja, bc = pairs ? c % jb : c - ja;
                 const bool in_a = pairs || (r < ja && c < ja), in_b = pairs || (br >= 0 && bc >= 0);
-                const EL va = !in_a ? 0 : fa ? a[ar * ja + ac] : ar == ac ? a[ar] : 0,
-                         vb = !in_b ? 0 : fb ? b[br * jb + bc] : br == bc ? b[br] : 0;
+                const EL va = !in_a      ? 0
+                              : fa       ? a[ar * ja + ac]
+                              : ar == ac ? a[ar]
+                                         : 0,
+                         vb = !in_b      ? 0
+                              : fb       ? b[br * jb + bc]
+                              : br == bc ? b[br]
+                                         : 0;
                 to[r * J + c] = pairs ? va * vb : in_a ? va : vb;
             }
     }

@@ -1,8 +1,8 @@
 /* op_quasiseparable.c: A[i, j] = p_i^T a_{i-1} ... a_{j+1} q_j below the diagonal d.
  *
  * Above the diagonal stands the adjoint of what lies below, A = A^H (of d the real part counts), or
- * zeros where it is triangular. Children: d (n), p and q (n x J), a: n x J, diagonal transitions, or
- * n x J^2, full ones row by row. attr.i[0]: 1 where triangular. Integers are taken as float64.
+ * zeros where it is triangular. Children: d (n), p and q (n x J), a: n x J, diagonal transitions,
+ * or n x J^2, full ones row by row. attr.i[0]: 1 where triangular. Integers are taken as float64.
  * Products by two sweeps, O(n J k) or O(n J^2 k); each element costs |i - j| steps. p_0, q_{n-1},
  * a_0 and a_{n-1} are not read. Eidelman and Gohberg 1999; Vandebril, Van Barel and Mastronardi,
  * Matrix Computations and Semiseparable Matrices, 2008. Solves: op_quasisolve.c.
@@ -69,8 +69,8 @@ lop_status lop_quasi_inputs(lop_emit *e, const lop_node *self, lop_dtype dt, int
     return st;
 }
 lopk_quasi lop_quasi_of(const lop_mat *const *a, bool tri) {
-    return (lopk_quasi){a[0]->m,  a[1]->n, a[3]->n != a[1]->n, tri,    a[0]->dt,
-                        a[0]->p,  a[1]->p, a[2]->p,            a[3]->p};
+    return (lopk_quasi){a[0]->m, a[1]->n, a[3]->n != a[1]->n, tri, a[0]->dt, a[0]->p, a[1]->p,
+                        a[2]->p, a[3]->p};
 }
 
 static lop_status infer(lop_node *n, lop_err *err) { return lop_quasi_shape(n, err); }
@@ -129,7 +129,8 @@ static lop_status part(lop_emit *e, const lop_node *self, const lop_attr *attr, 
     s->attr = *attr;
     s->scratch = lopk_quasi_mm_scratch(lop_cols(self->child[1]));
     s->flops = (double)lop_cols(self->child[3]) * lop_slot_elements(e, out) *
-               (attr->i[1] ? 1 : fmin(n, (double)(attr->i[2] < 0 ? -attr->i[2] : attr->i[2]))) + J;
+                   (attr->i[1] ? 1 : fmin(n, (double)(attr->i[2] < 0 ? -attr->i[2] : attr->i[2]))) +
+               J;
     return LOP_OK;
 }
 static lop_status dense(lop_emit *e, const lop_node *self, int out) {
@@ -179,25 +180,26 @@ const lop_op lop_op_quasiseparable = {
           "row (``A.reshape(n, J * J)``)."},
          {"triangular", LOP_P_FLAG, 0, "False",
           "True: zeros above the diagonal; else what makes A Hermitian."}},
-    .doc = {.brief = "A matrix whose part below the diagonal is carried by J states: ``A[i, j] = "
-                     "p[i] @ a[i-1] @ ... @ a[j+1] @ q[j]`` for i > j.",
-            .extended =
-                "The covariance of a state-space (Markov) process at n sorted times, as of Matern "
-                "kernels; `quasiseparable` makes those. Sums, element-wise products, real multiples "
-                "and sums with diagonals are QuasiSeparable again, without computing.",
-            .cost = "Build: O(1), no copy. Product with k columns: O(n J k), with full transitions "
-                    "O(n J^2 k). Solve, determinant, diagonal of the inverse: O(n J^2) for a "
-                    "factor, O(n J^3) with full transitions.",
-            .notes = "Solves by L D L^H without exchanges, in double precision, for positive "
-                     "definite matrices; each column's backward error is checked, and where it "
-                     "stays above max(1e-14, 10 n u) after two refinements the dense form is "
-                     "solved. Rounding errors are those of the generators: products are accurate "
-                     "relative to abs(p) abs(a) ... abs(q). p[0], q[-1], a[0] and a[-1] are not "
-                     "read.",
-            .example = ">>> t = np.array([0., 1., 3., 4.])\n>>> a = np.exp(-np.diff(t, prepend=0, "
-                       "append=0))[:, None]\n>>> K = pl.QuasiSeparable(np.ones(4), a[:4], "
-                       "np.ones((4, 1)), a[:4])\n>>> np.allclose(K.toarray(), np.exp(-abs(t[:, "
-                       "None] - t)))\nTrue"},
+    .doc =
+        {.brief = "A matrix whose part below the diagonal is carried by J states: ``A[i, j] = "
+                  "p[i] @ a[i-1] @ ... @ a[j+1] @ q[j]`` for i > j.",
+         .extended =
+             "The covariance of a state-space (Markov) process at n sorted times, as of Matern "
+             "kernels; `quasiseparable` makes those. Sums, element-wise products, real multiples "
+             "and sums with diagonals are QuasiSeparable again, without computing.",
+         .cost = "Build: O(1), no copy. Product with k columns: O(n J k), with full transitions "
+                 "O(n J^2 k). Solve, determinant, diagonal of the inverse: O(n J^2) for a "
+                 "factor, O(n J^3) with full transitions.",
+         .notes = "Solves by L D L^H without exchanges, in double precision, for positive "
+                  "definite matrices; each column's backward error is checked, and where it "
+                  "stays above max(1e-14, 10 n u) after two refinements the dense form is "
+                  "solved. Rounding errors are those of the generators: products are accurate "
+                  "relative to abs(p) abs(a) ... abs(q). p[0], q[-1], a[0] and a[-1] are not "
+                  "read.",
+         .example = ">>> t = np.array([0., 1., 3., 4.])\n>>> a = np.exp(-np.diff(t, prepend=0, "
+                    "append=0))[:, None]\n>>> K = pl.QuasiSeparable(np.ones(4), a[:4], "
+                    "np.ones((4, 1)), a[:4])\n>>> np.allclose(K.toarray(), np.exp(-abs(t[:, "
+                    "None] - t)))\nTrue"},
     .infer = infer,
     .trait = trait,
     .apply = apply,
@@ -253,5 +255,5 @@ static lop_status lower_join(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_quasijoin = {
-    LOP_NAMED(quasijoin), .cls = LOP_ARRAY,    .min = 2, .max = 2, .ints = 3,
+    LOP_NAMED(quasijoin), .cls = LOP_ARRAY,   .min = 2, .max = 2, .ints = 3,
     .infer = infer_join,  .lower = lower_join};

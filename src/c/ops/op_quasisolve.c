@@ -17,8 +17,9 @@
 static lop_dtype inner_dtype(lop_dtype dt) { return lop_is_complex(dt) ? LOP_c128 : LOP_f64; }
 
 static lop_status too_large(lop_err *err, int64_t n) {
-    return lop_fail(err, LOP_OVERFLOW, "the factor of a quasi-separable matrix of %lld rows is too "
-                                       "large",
+    return lop_fail(err, LOP_OVERFLOW,
+                    "the factor of a quasi-separable matrix of %lld rows is too "
+                    "large",
                     (long long)n);
 }
 /* Are all sizes of factor and scratch numbers? */
@@ -94,8 +95,8 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     s->scratch = lopk_quasi_solve_scratch(n, J, k);
-    s->flops = 4 * (double)n * (double)(lop_cols(self->child[3]) + 2 * J) * (double)k *
-               (double)batch;
+    s->flops =
+        4 * (double)n * (double)(lop_cols(self->child[3]) + 2 * J) * (double)k * (double)batch;
     return LOP_OK;
 }
 const lop_op lop_op_quasisolve = {LOP_NAMED(quasisolve),
@@ -140,8 +141,8 @@ static lop_status lower_tri(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_quasitri = {
-    LOP_NAMED(quasitri),  .cls = LOP_ARRAY,   .min = 5, .max = 5, .ints = 1,
-    .infer = infer_solve, .lower = lower_tri};
+    LOP_NAMED(quasitri), .cls = LOP_ARRAY,     .min = 5,          .max = 5,
+    .ints = 1,           .infer = infer_solve, .lower = lower_tri};
 
 /* -- detquasi */
 
@@ -224,5 +225,5 @@ static lop_status check_invdiag(lop_emit *e, const lop_node *self, int value, in
     return LOP_OK;
 }
 const lop_op lop_op_quasiinvdiag = {
-    LOP_NAMED(quasiinvdiag), .cls = LOP_ARRAY,        .min = 5,              .max = 5,
-    .infer = infer_invdiag,  .lower = lop_lower_arms, .check = check_invdiag};
+    LOP_NAMED(quasiinvdiag), .cls = LOP_ARRAY,      .min = 5, .max = 5, .infer = infer_invdiag,
+    .lower = lop_lower_arms, .check = check_invdiag};

@@ -15,8 +15,7 @@ static bool generators(Py_buffer *b, int letter, int64_t J, lopk_quasi *g) {
         !lop_mul_ok(n, J * size, &states) || J > INT32_MAX || !lop_mul_ok(states, J, &square) ||
         b[1].len != states || b[2].len != states || (b[3].len != states && b[3].len != square))
         return false;
-    *g = (lopk_quasi){n,        J,        b[3].len != states, false,   dt,
-                      b[0].buf, b[1].buf, b[2].buf,           b[3].buf};
+    *g = (lopk_quasi){n, J, b[3].len != states, false, dt, b[0].buf, b[1].buf, b[2].buf, b[3].buf};
     return true;
 }
 static void release(Py_buffer *b) {
