@@ -12,19 +12,25 @@ static ALWAYS void N_(step)(const EL *a, const int64_t J, const bool full, EL *r
         }
         return;
     }
+    const bool many = J > 3; /* transitions of sums are block diagonal: zeros are passed over */
     for (int64_t j = 0; j < J; j++) {
         EL sum = 0;
         for (int64_t l = 0; l < J; l++) sum += a[j * J + l] * v[l];
         num[j] = sum;
         for (int64_t l = 0; l < J; l++) t[j * J + l] = 0;
-        for (int64_t l = 0; l < J; l++)
-            for (int64_t m = 0; m < J; m++) t[j * J + m] += a[j * J + l] * S[l * J + m];
+        for (int64_t l = 0; l < J; l++) {
+            const EL f = a[j * J + l];
+            if (many && f == 0) continue;
+            for (int64_t m = 0; m < J; m++) t[j * J + m] += f * S[l * J + m];
+        }
     }
     for (int64_t j = 0; j < J; j++)
-        for (int64_t l = 0; l <= j; l++) {
-            EL sum = 0;
-            for (int64_t m = 0; m < J; m++) sum += t[j * J + m] * CJ(true, a[l * J + m]);
-            S[j * J + l] = sum;
+        for (int64_t l = 0; l <= j; l++) S[j * J + l] = 0;
+    for (int64_t l = 0; l < J; l++)
+        for (int64_t m = 0; m < J; m++) {
+            const EL f = CJ(true, a[l * J + m]);
+            if (many && f == 0) continue;
+            for (int64_t j = l; j < J; j++) S[j * J + l] += t[j * J + m] * f;
         }
 }
 
