@@ -41,13 +41,20 @@ def main():
     import kinds
     import laab
     import overhead
+    import quasi
     import spectra
     import throughput
 
     harness.threads = args.threads
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
-    makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
+    makers += [
+        *formulas.MAKERS,
+        *laab.MAKERS,
+        *factorisations.MAKERS,
+        *spectra.MAKERS,
+        *quasi.MAKERS,
+    ]
     if args.list:
         for make in makers:
             for title, _ in make():

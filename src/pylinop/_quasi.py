@@ -167,26 +167,17 @@ def likelihood_of(op, b):
 # -- covariances --
 
 
-def _matern(order, variance, length_scale):
-    """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block."""
+def _matern(order, t, variance, length_scale):
+    """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block. None where
+    the times are not sorted."""
+    J = order + 1
+    d, p, q, a = (np.empty((*t.shape, *core)) for core in ((), (J,), (J,), (J * J,)))
     rate = math.sqrt(2 * order + 1) / length_scale
-    q = variance * np.array([[1.0], [1.0, 1.0], [1.0, 1.0, 2 / 3]][order])
-
-    def rows(dt):
-        x = rate * dt
-        e = np.exp(-x)
-        if order == 0:
-            return e[..., None], e[..., None]
-        a = np.zeros((*dt.shape, (order + 1) ** 2))
-        for i in range(order + 1):
-            a[..., i * (order + 2)] = e
-        a[..., 1] = e * x
-        if order == 2:
-            a[..., 5] = a[..., 1]
-            a[..., 2] = a[..., 1] * (x / 2)
-        return np.ascontiguousarray(a[..., : order + 1]), a
-
-    return rows, variance, q
+    for i in np.ndindex(*t.shape[:-1]):
+        where = _core._quasi_matern(order, rate, variance, t[i], d[i], p[i], q[i], a[i])
+        if where < t.shape[-1]:
+            return None
+    return d, p, q, a
 
 
 def _celerite(t, a, b, c, d):
@@ -330,18 +321,17 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
             f"shape {times.shape}"
         )
     dtype = np.float32 if times.dtype.itemsize <= 4 and times.dtype.kind == "f" else np.float64
-    times = times.astype(np.float64, copy=False)
-    steps = np.zeros_like(times)
-    if times.shape[-1]:
-        steps[..., 1:] = _steps_of(times)
-        if not np.isfinite(times[..., :1]).all() or not np.isfinite(times[..., -1:]).all():
-            raise ValueError("quasiseparable: the times are to be finite")
-    if kernel == "oscillator":
-        rows, d, q = _oscillator(times, **values)
-    elif kernel == "celerite":
-        rows, d, q = _celerite(times, **values)
-    else:
-        rows, d, q = _matern({"1": 0, "3": 1, "5": 2}[kernel[-2]], **values)
-    p, a = rows(steps)
-    parts = (np.full(times.shape, d), p, np.broadcast_to(q, p.shape), a)
-    return _core.QuasiSeparable(*(np.ascontiguousarray(g, dtype) for g in parts))
+    times = np.ascontiguousarray(times, np.float64)
+    if times.shape[-1] and not np.isfinite(times[..., [0, -1]]).all():
+        raise ValueError("quasiseparable: the times are to be finite")
+    found = None
+    if kernel.startswith("matern"):
+        found = _matern({"1": 0, "3": 1, "5": 2}[kernel[-2]], times, **values)
+    if found is None:
+        steps = np.zeros_like(times)
+        if times.shape[-1]:
+            steps[..., 1:] = _steps_of(times)
+        rows, d, q = (_oscillator if kernel == "oscillator" else _celerite)(times, **values)
+        p, a = rows(steps)
+        found = (np.full(times.shape, d), p, np.broadcast_to(q, p.shape), a)
+    return _core.QuasiSeparable(*(np.ascontiguousarray(g, dtype) for g in found))

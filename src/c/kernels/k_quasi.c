@@ -195,3 +195,32 @@ lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode
     }
     return LOP_OK;
 }
+
+/* exp(-x) times a polynomial in x: one Jordan block. */
+static ALWAYS int64_t matern(const int order, double rate, double variance, int64_t n,
+                             const double *t, double *d, double *p, double *q, double *a) {
+    const int J = order + 1;
+    for (int64_t i = 0; i < n; i++) {
+        const double h = i > 0 ? t[i] - t[i - 1] : 0, x = rate * h, e = exp(-x), f = e * x;
+        double *pi = p + i * J, *qi = q + i * J, *ai = a + i * J * J;
+        if (!(h >= 0)) return i;
+        d[i] = variance;
+        for (int j = 0; j < J * J; j++) ai[j] = j % (J + 1) == 0 ? e : 0;
+        for (int j = 0; j < J; j++) qi[j] = j == 2 ? variance * (2.0 / 3) : variance;
+        if (order > 0) ai[1] = f;
+        if (order > 1) {
+            ai[5] = f;
+            ai[2] = f * (x / 2);
+        }
+        for (int j = 0; j < J; j++) pi[j] = ai[j];
+    }
+    return n;
+}
+int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
+                          double *d, double *p, double *q, double *a) {
+    switch (order) {
+    case 0: return matern(0, rate, variance, n, t, d, p, q, a);
+    case 1: return matern(1, rate, variance, n, t, d, p, q, a);
+    default: return matern(2, rate, variance, n, t, d, p, q, a);
+    }
+}

@@ -59,6 +59,12 @@ lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b,
 lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,
                                  void *scratch, int64_t *where) LOP_MUST_CHECK;
 
+/* The generators of a Matern covariance of smoothness order + 1/2 at n times: d (n), p and q (n x
+ * (order + 1)), a (n x (order + 1)^2), rate sqrt(2 order + 1) over the length scale. The first row
+ * whose time is not at or after the one before, n: none. Order 0 to 2. */
+int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
+                          double *d, double *p, double *q, double *a);
+
 /* ---- generators of sums and products (LOPK_QUASI_*): y from a (n x ja) and b (n x jb) ---- */
 enum {
     LOPK_QUASI_BESIDE, /* [a b] */

@@ -1,5 +1,6 @@
-/* py_quasi.c: _quasi_ldl, _quasi_quad: the recursion of quasi-separable matrices for _quasi.py, on
- * C-contiguous memory of float64 ('d') or complex128 ('D'). The GIL is released around the work. */
+/* py_quasi.c: _quasi_ldl, _quasi_quad, _quasi_matern: the recursion of quasi-separable matrices for
+ * _quasi.py, on C-contiguous memory of float64 ('d') or complex128 ('D'). The GIL is released
+ * around the work. */
 #include "py.h"
 
 #include "kernels/k_quasi.h"
@@ -82,4 +83,26 @@ PyObject *py_quasi_quad(PyObject *module, PyObject *args) {
     if (!room) return PyErr_NoMemory();
     if (st != LOP_OK) Py_RETURN_NONE;
     return Py_BuildValue("dd", out[0], out[1]);
+}
+
+/* (order, rate, variance, t, d, p, q, a): see lopk_quasi_matern. */
+PyObject *py_quasi_matern(PyObject *module, PyObject *args) {
+    Py_buffer b[BUFFERS] = {{0}};
+    int order;
+    double rate, variance;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "iddy*w*w*w*w*:_quasi_matern", &order, &rate, &variance, &b[0],
+                          &b[1], &b[2], &b[3], &b[4]))
+        return NULL;
+    const int64_t J = order + 1, n = b[0].len / 8;
+    if (order < 0 || order > 2 || b[0].len != n * 8 || b[1].len != b[0].len ||
+        b[2].len != n * 8 * J || b[3].len != b[2].len || b[4].len != b[2].len * J)
+        return misfit(b, "_quasi_matern");
+    int64_t where;
+    Py_BEGIN_ALLOW_THREADS;
+    where = lopk_quasi_matern(order, rate, variance, n, b[0].buf, b[1].buf, b[2].buf, b[3].buf,
+                              b[4].buf);
+    Py_END_ALLOW_THREADS;
+    release(b);
+    return PyLong_FromLongLong(where);
 }
