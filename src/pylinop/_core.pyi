@@ -809,6 +809,17 @@ def _quasi_ldl(
     w: _Array,
     /,
 ) -> int: ...
+def _quasi_matern(
+    order: int,
+    rate: float,
+    variance: float,
+    t: _Array,
+    d: _Array,
+    p: _Array,
+    q: _Array,
+    a: _Array,
+    /,
+) -> int: ...
 def _quasi_quad(
     letter: str, J: int, d: _Array, p: _Array, q: _Array, a: _Array, b: _Array, /
 ) -> tuple[float, float] | None: ...

@@ -171,7 +171,10 @@ def _matern(order, t, variance, length_scale):
     """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block. None where
     the times are not sorted."""
     J = order + 1
-    d, p, q, a = (np.empty((*t.shape, *core)) for core in ((), (J,), (J,), (J * J,)))
+    sizes = [t.size * k for k in (1, J, J, J * J)]
+    room = np.split(np.empty(sum(sizes)), np.cumsum(sizes)[:-1])  # one block: fewer page faults
+    cores = ((), (J,), (J,), (J * J,))
+    d, p, q, a = (v.reshape(*t.shape, *core) for v, core in zip(room, cores, strict=True))
     rate = math.sqrt(2 * order + 1) / length_scale
     for i in np.ndindex(*t.shape[:-1]):
         where = _core._quasi_matern(order, rate, variance, t[i], d[i], p[i], q[i], a[i])
@@ -334,4 +337,5 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
         rows, d, q = (_oscillator if kernel == "oscillator" else _celerite)(times, **values)
         p, a = rows(steps)
         found = (np.full(times.shape, d), p, np.broadcast_to(q, p.shape), a)
-    return _core.QuasiSeparable(*(np.ascontiguousarray(g, dtype) for g in found))
+    d, p, q, a = (np.ascontiguousarray(g, dtype) for g in found)
+    return _core.QuasiSeparable(d, p, q, a)
