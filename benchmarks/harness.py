@@ -34,6 +34,7 @@ PEERS = (
     "pyfastkron",
     "lazylinop",
     "torch",
+    "celerite2",
 )
 _modules: dict = {}
 use_peers = True

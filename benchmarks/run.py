@@ -46,6 +46,7 @@ def main():
     import precondition
     import sparse_products
     import sparse
+    import quasi
     import spectra
     import throughput
 
@@ -58,6 +59,7 @@ def main():
     makers += estimates.MAKERS
     makers += [*sparse_products.MAKERS]
     makers += sparse.MAKERS
+    makers += quasi.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

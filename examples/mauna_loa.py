@@ -24,7 +24,10 @@ One value is scaled: their noise, 0.19 ppm, is that of monthly means. Single wee
 of the weekly record is highest with all else left alone. With 0.19 cg needs 550 steps for the mean,
 with 0.33 it needs 330.
 
-Second part: a record 100 times as long (228,400 weeks; the dense matrix would take 396 GB),
+Second part: the parameters of a like covariance, of Markov processes, are fitted to the record by
+the exact log-likelihood, which is O(n) then (``_fit.py``, with SciPy's L-BFGS-B).
+
+Third part: a record 100 times as long (228,400 weeks; the dense matrix would take 396 GB),
 simulated by circulant embedding (Dietrich and Newsam 1997, SIAM J. Sci. Comput. 18) with the gaps
 of the real record repeated. With the covariance above cg would need thousands of steps at this
 length, and pylinop has no preconditioner yet; so the model is of short correlation:
@@ -44,6 +47,7 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
+from _fit import fitted_record
 from _meter import Checks, Meter, size
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.linalg import cho_solve, solve_triangular
@@ -65,11 +69,12 @@ class Sizes(NamedTuple):
     ahead: int = 522  # weeks to forecast: ten years
     sd_gaps: int = 12  # missing weeks that get a standard deviation
     sd_ahead: int = 24  # forecast weeks that get one
+    fit_steps: int = 60  # of the search for parameters, at most
     copies: int = 100  # length of the simulated record, in real records
     window: int = 1000  # weeks on either side for the dense check of the simulated record
 
 
-QUICK = Sizes(weeks=600, ahead=104, sd_gaps=3, sd_ahead=5, copies=20, window=700)
+QUICK = Sizes(weeks=600, ahead=104, sd_gaps=3, sd_ahead=5, fit_steps=5, copies=20, window=700)
 
 
 class Record(NamedTuple):
@@ -224,7 +229,7 @@ def dense_deviations(L, kernel, observed, weeks):
     return np.sqrt(kernel[0] - (solve_triangular(L, B, lower=True) ** 2).sum(axis=0))
 
 
-# ------------------------------------------------------------------------------------ the two parts
+# ------------------------------------------------------------------------ the first and third parts
 
 
 def real_record(real, sizes, checks):
@@ -418,7 +423,7 @@ def zoom(ax, first, last, title):
 
 
 def main(argv=None):
-    """Run both parts; return the exit status."""
+    """Run all parts; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, a few seconds")
     parser.add_argument("--out", default="mauna_loa.png", help="where to save the picture")
@@ -427,6 +432,7 @@ def main(argv=None):
     real = load_record(sizes.weeks)
     mean, weeks, sd = real_record(real, sizes, checks)
     picture(real, mean, weeks, sd, options.out)
+    fitted_record(real, WEEK, weeks, sizes.ahead, sizes.fit_steps, checks)
     long_record(real, sizes, checks)
     return checks.exit_status()
 

@@ -171,6 +171,7 @@ from ._linalg import (
 )
 from ._look import check_adjoint
 from ._precondition import preconditioner
+from ._quasi import quasiseparable
 from ._rules import register_rule, unregister_rule
 from ._sparse_matmul import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
 from ._spectra import (
@@ -283,6 +284,7 @@ __all__ = [
     "pinv",
     "preconditioner",
     "qr",
+    "quasiseparable",
     "register_rule",
     "rules",
     "sample",

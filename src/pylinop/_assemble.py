@@ -123,4 +123,7 @@ def multiply(A: Any, B: Any) -> Any:
     for a, b in ((A, B), (B, A)):
         if np.ndim(a) == 0 and not isinstance(a, _core.Operator):
             return as_operator(b) * a
+    if isinstance(A, _core.Operator) and isinstance(B, _core.Operator):
+        if A._head == B._head == "quasiseparable":
+            return _core._build("elementwise", A, B)  # closed
     return _core.HadamardProduct(A, B)

@@ -89,8 +89,8 @@ def _elements(op, x, mode, vec):
     """HadamardProduct and KhatriRao by their dense forms."""
     from . import _walk
 
-    a, b = (_walk.toarray(o) for o in op._init)
-    if op._head == "elementwise":
+    a, b = (_walk.toarray(o) for o in op._init or op._operands)  # closed: its operands
+    if op._head != "khatrirao":
         a = a * b
     else:
         a = a[..., :, None, :] * b[..., None, :, :]

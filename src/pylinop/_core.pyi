@@ -741,6 +741,38 @@ class SparseTriangular(LinearOperator):
     @property
     def unit_diagonal(self) -> bool: ...
 
+class QuasiSeparable(LinearOperator):
+    def __new__(
+        cls,
+        d: ArrayLike,
+        p: ArrayLike,
+        q: ArrayLike,
+        a: ArrayLike,
+        triangular: bool = False,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        d: ArrayLike,
+        p: ArrayLike,
+        q: ArrayLike,
+        a: ArrayLike,
+        triangular: bool = False,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def d(self) -> _Array: ...
+    @property
+    def p(self) -> _Array: ...
+    @property
+    def q(self) -> _Array: ...
+    @property
+    def a(self) -> _Array: ...
+    @property
+    def triangular(self) -> bool: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 
@@ -820,6 +852,31 @@ def _krylov(
     var: _Array | None,
     /,
 ) -> tuple[Any, ...]: ...
+def _quasi_ldl(
+    letter: str,
+    J: int,
+    d: _Array,
+    p: _Array,
+    q: _Array,
+    a: _Array,
+    pivots: _Array,
+    w: _Array,
+    /,
+) -> int: ...
+def _quasi_matern(
+    order: int,
+    rate: float,
+    variance: float,
+    t: _Array,
+    d: _Array,
+    p: _Array,
+    q: _Array,
+    a: _Array,
+    /,
+) -> int: ...
+def _quasi_quad(
+    letter: str, J: int, d: _Array, p: _Array, q: _Array, a: _Array, b: _Array, /
+) -> tuple[float, float] | None: ...
 def _cholup(letter: str, n: int, a: _Array, v: _Array, down: bool, /) -> int: ...
 
 @final

@@ -266,6 +266,18 @@ def _(op, uplo):
     return _core.Banded((half.shape[-1] - 1, 0), np.ascontiguousarray(np.swapaxes(half, -1, -2)))
 
 
+@cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)")
+def _(op, uplo):
+    from . import _quasi
+
+    if _quasi.is_triangular(op):
+        return NotImplemented
+    factor, bad = _quasi.cholesky_of(op)
+    if bad.any():
+        raise not_definite(bad)
+    return factor
+
+
 def upper_of(factor):
     """The adjoint of a factor, a Banded for a Banded."""
     if factor._head == "banded" and factor._init is not None:

@@ -94,7 +94,7 @@ def _make(what, mode, args):
         return args[0] ** args[1]
     if what == "sliced":
         return _core._sliced(*args)
-    return _core._build(what, args[0], None, mode)
+    return _core._build(what, args[0], args[1] if len(args) > 1 else None, mode)
 
 
 def nested(args, rows):

@@ -38,6 +38,27 @@ def _banded(op):
     return out
 
 
+def _quasiseparable(op):
+    d, p, q, a = op._init[:4]
+    n, J = d.shape[-1], p.shape[-1]
+    batch = np.broadcast_shapes(d.shape[:-1], p.shape[:-2], q.shape[:-2], a.shape[:-2])
+    diagonal = np.asarray(d if op._init[4] else np.real(d))
+    out = np.zeros((*batch, n, n), np.result_type(d, p, q, a, np.float32))
+    out[..., np.arange(n), np.arange(n)] = diagonal
+    full = np.zeros((*a.shape[:-1], J, J), a.dtype)
+    if a.shape[-1] == J:
+        full[..., np.arange(J), np.arange(J)] = a
+    else:
+        full = a.reshape(*a.shape[:-1], J, J)
+    for j in range(n - 1):
+        s = q[..., j, :]
+        for i in range(j + 1, n):
+            s = s if i == j + 1 else (full[..., i - 1, :, :] * s[..., None, :]).sum(-1)
+            out[..., i, j] = (p[..., i, :] * s).sum(-1)
+            out[..., j, i] = 0 if op._init[4] else np.conj(out[..., i, j])
+    return out
+
+
 def _triangular(op):
     a, lower, unit = op._init
     out = (np.tril if lower else np.triu)(a, (-1 if lower else 1) if unit else 0)
@@ -102,6 +123,7 @@ _DENSE = {
     "Householder": _householder,
     "Tridiagonal": _tridiagonal,
     "Banded": _banded,
+    "QuasiSeparable": _quasiseparable,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),
     "Sparse": lambda op: op._init[0].toarray(),

@@ -288,6 +288,20 @@ def _(op):
         return NotImplemented
 
 
+@root.row(
+    "quasiseparable",
+    how="Cholesky, a QuasiSeparable; where that fails as a dense one",
+    cost="O(n J^2)",
+)
+def _(op):
+    from . import _quasi
+
+    if _quasi.is_triangular(op):
+        return NotImplemented
+    factor, bad = _quasi.cholesky_of(op)
+    return NotImplemented if bad.any() else factor
+
+
 @root.row("root", how="L itself", cost="O(1)")
 def _(op):
     return NotImplemented if op._init is None else op._init[0]

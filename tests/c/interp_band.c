@@ -149,6 +149,66 @@ static void laplacian(ip *p, const lop_node *node, mv y, const mv *c) {
     }
 }
 
+/* Element by element: p_i^T a_{i-1} ... a_{j+1} q_j from the right. */
+static void quasiseparable(ip *p, const lop_node *node, mv y, const mv *c) {
+    enum { STATES = 64 };
+    const int64_t J = c[1].n;
+    const bool full = c[3].n != J, tri = node->attr.i[0] != 0;
+    if (J > STATES) {
+        p->why = "more states than the interpreter holds";
+        return;
+    }
+    for (int64_t i = 0; i < y.m; i++) {
+        *at(y, i, i) = c[0].v[i];
+        if (!tri) at(y, i, i)->im = 0;
+        for (int64_t j = 0; j < i; j++) {
+            val s[STATES] = {{0}}, t[STATES], sum = {0};
+            for (int64_t l = 0; l < J; l++) s[l] = *at(c[2], j, l);
+            for (int64_t r = j + 1; r < i; r++) {
+                for (int64_t l = 0; l < J; l++) {
+                    t[l] = (val){0};
+                    for (int64_t k = 0; k < J; k++)
+                        if (full || k == l)
+                            t[l] = ip_add(p, t[l],
+                                          ip_mul(p, *at(c[3], r, full ? l * J + k : l), s[k]));
+                }
+                memcpy(s, t, sizeof s);
+            }
+            for (int64_t l = 0; l < J; l++) sum = ip_add(p, sum, ip_mul(p, *at(c[1], i, l), s[l]));
+            *at(y, i, j) = sum;
+            sum.im = -sum.im;
+            if (!tri) *at(y, j, i) = sum;
+        }
+    }
+}
+static void quasijoin(ip *p, const lop_node *node, mv y, const mv *c) {
+    const int64_t *a = node->attr.i, J = a[0] % 2 && y.n ? (int64_t)sqrt((double)y.n) : y.n;
+    const bool pairs = a[0] >= 2;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t r = 0; r < (a[0] % 2 ? J : 1); r++)
+            for (int64_t l = 0; l < J; l++) {
+                val part[2];
+                bool there[2];
+                for (int s = 0; s < 2; s++) {
+                    const int64_t n = a[1 + s], before = s ? a[1] : 0,
+                                  col = !pairs ? l - before
+                                        : s    ? l % a[2]
+                                               : l / a[2],
+                                  row = !pairs ? r - before
+                                        : s    ? r % a[2]
+                                               : r / a[2];
+                    const bool square = a[0] % 2 && c[s].n != n;
+                    there[s] = col >= 0 && col < n && (a[0] % 2 == 0 || (row >= 0 && row < n));
+                    part[s] = (val){0};
+                    if (there[s] && (a[0] % 2 == 0 || square || row == col))
+                        part[s] = *at(c[s], i, square ? row * n + col : col);
+                }
+                *at(y, i, a[0] % 2 ? r * J + l : l) = pairs      ? ip_mul(p, part[0], part[1])
+                                                      : there[0] ? part[0]
+                                                                 : part[1];
+            }
+}
+
 /* y = mode(A)^-1 b with A from its filler. */
 static void solved(ip *p, const lop_node *node, filler f, const mv *c, int64_t mode, mv b, mv y) {
     lop_shape none = {0};
@@ -167,6 +227,11 @@ static void solved(ip *p, const lop_node *node, filler f, const mv *c, int64_t m
 }
 static void tridisolve(ip *p, const lop_node *node, mv y, const mv *c) {
     solved(p, node, tridiagonal, c, 0, c[3], y);
+}
+static void quasitri(ip *p, const lop_node *node, mv y, const mv *c) {
+    const lop_attr tri = {.i = {1, 0, 0, 0}};
+    lop_node like = {.attr = tri};
+    solved(p, &like, quasiseparable, c, node->attr.i[0], c[4], y);
 }
 static void bandsolve(ip *p, const lop_node *node, mv y, const mv *c) {
     solved(p, node, banded, c, node->attr.i[3], c[1], y);
@@ -240,13 +305,14 @@ static const struct {
     filler fill;
 } heads[] = {
 #define HEAD(name) {#name, name}
-    HEAD(permutation), HEAD(invperm),        HEAD(compose),
-    HEAD(offdiag),     HEAD(tridiagonal),    HEAD(tridisolve),
-    HEAD(banded),      HEAD(bandsolve),      HEAD(triangular),
-    HEAD(full),        HEAD(householder),    HEAD(difference),
-    HEAD(laplacian),   HEAD(detperm),        HEAD(dettri),
-    HEAD(detband),     HEAD(dethouse),       HEAD(detcirc),
-    HEAD(detgrid),     HEAD(sparsetrisolve), {"sparsetriangular", triangular},
+    HEAD(permutation),    HEAD(invperm),        HEAD(compose),
+    HEAD(offdiag),        HEAD(tridiagonal),    HEAD(tridisolve),
+    HEAD(banded),         HEAD(bandsolve),      HEAD(triangular),
+    HEAD(full),           HEAD(householder),    HEAD(difference),
+    HEAD(laplacian),      HEAD(detperm),        HEAD(dettri),
+    HEAD(detband),        HEAD(dethouse),       HEAD(detcirc),
+    HEAD(detgrid),        HEAD(sparsetrisolve), {"sparsetriangular", triangular},
+    HEAD(quasiseparable), HEAD(quasijoin),      HEAD(quasitri),
 #undef HEAD
 };
 

@@ -109,9 +109,9 @@ LOP_BUILD(cast_x) {
 /* The kind with its parameters cast to the root's dtype: op(kind(cast a, ...), x...). */
 LOP_BUILD(widen) {
     const lop_node *top = m->root->child[0], *k = top->op == &lop_op_view ? top->child[0] : top;
-    const lop_node *p[3] = {0}, *kind = NULL, *seen = NULL,
+    const lop_node *p[4] = {0}, *kind = NULL, *seen = NULL,
                    *child[2] = {NULL, m->root->n > 1 ? m->root->child[1] : NULL};
-    lop_status st = k->n <= 3 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
+    lop_status st = k->n <= 4 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
     lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     for (int i = 0; st == LOP_OK && i < k->n; i++)
         if (k->child[i]->op == &lop_op_sizes)
@@ -123,7 +123,7 @@ LOP_BUILD(widen) {
     child[0] = seen ? seen : kind;
     if (st == LOP_OK)
         st = lop_make(mk, m->root->op->name, &m->root->attr, m->root->n, child, NULL, out);
-    for (int i = 0; i < 3; i++) lop_node_unref(p[i]);
+    for (int i = 0; i < 4; i++) lop_node_unref(p[i]);
     lop_node_unref(kind);
     lop_node_unref(seen);
     return st;

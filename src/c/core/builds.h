@@ -137,6 +137,15 @@ LOP_BUILD(hankel_solve);
 LOP_BUILD(toeplitz_det);
 LOP_BUILD(hankel_det);
 LOP_BUILD(toeplitz_plus);
+/* builds_quasi.c */
+LOP_BUILD(quasi_sum);
+LOP_BUILD(quasi_elementwise);
+LOP_BUILD(quasi_scaled);
+LOP_BUILD(quasi_view);
+LOP_BUILD(quasi_plus);
+LOP_BUILD(quasi_solve);
+LOP_BUILD(quasi_det);
+LOP_BUILD(quasi_inverse_diagonal);
 /* builds_blocks.c */
 LOP_BUILD(blockdiag_pairs);
 LOP_BUILD(blockdiag_each);

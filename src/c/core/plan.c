@@ -369,6 +369,8 @@ static void price(lop_plan *p) {
         p->seconds += lop_step_seconds(p, i);
     }
     p->scratch = (p->scratch + 63) & ~(size_t)63;
+    /* the scratch of second arms lies behind it; at most INT64_MAX - 64, see place */
+    p->reserve = (p->reserve + 63) & ~(int64_t)63;
 }
 
 /* -- the pipeline */

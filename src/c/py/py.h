@@ -251,6 +251,9 @@ PyObject *py_csr_mirror(PyObject *module, PyObject *args);
 PyObject *py_select_counts(PyObject *module, PyObject *args);
 PyObject *py_select_rows(PyObject *module, PyObject *args);
 PyObject *py_select(PyObject *module, PyObject *args);
+PyObject *py_quasi_ldl(PyObject *module, PyObject *args);
+PyObject *py_quasi_quad(PyObject *module, PyObject *args);
+PyObject *py_quasi_matern(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);
 PyObject *py_config_watch(py_state *s, PyObject *args);
 PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,

@@ -312,6 +312,9 @@ static PyMethodDef functions[] = {
     {"_select_counts", py_select_counts, METH_VARARGS, NULL},
     {"_select_rows", py_select_rows, METH_VARARGS, NULL},
     {"_select", py_select, METH_VARARGS, NULL},
+    {"_quasi_ldl", py_quasi_ldl, METH_VARARGS, NULL},
+    {"_quasi_quad", py_quasi_quad, METH_VARARGS, NULL},
+    {"_quasi_matern", py_quasi_matern, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */

@@ -1,0 +1,226 @@
+/* k_quasi.c: products, factors and solves of quasi-separable matrices in O(n).
+ *
+ * A product is two sweeps that carry J numbers a column: s <- a_i s + q_i x_i downwards, and its
+ * transpose upwards. The factor is A = L D L^H, L unit lower with generators p, W, a:
+ *   D_i = d_i - p_i^T S conj(p_i),  W_i = (q_i - a_i S conj(p_i)) / D_i,
+ *   S <- a_i S a_i^H + D_i W_i W_i^H
+ * (Eidelman and Gohberg 1999, Integral Equations Oper. Theory 34; Foreman-Mackey et al. 2017,
+ * Astron. J. 154, for diagonal a; for covariances it is the Kalman filter's recursion). There are
+ * no exchanges: that is stable for positive definite A; a solve is checked, refined at most twice,
+ * and refused where its backward error stays large. Solves and factors are in double precision.
+ * Cost: O(n J k) with diagonal transitions, O(n J^2 k) with full ones; a factor O(n J^2), O(n J^3).
+ */
+#include "k_quasi.h"
+
+#include "k_clones.h"
+#include "kernels.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Products of complex numbers are the plain four multiplications. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("cx-limited-range", "no-math-errno", "fp-contract=fast")
+#elif defined(__clang__)
+#pragma STDC CX_LIMITED_RANGE ON
+#endif
+
+#define ALWAYS inline __attribute__((always_inline))
+#define N_(name) LOPK_CAT(LOPK_CAT(name, _), DT)
+enum { ROUNDS = 2 }; /* refinements */
+#define UNIT (DBL_EPSILON / 2)
+static const double GOOD = 24 * UNIT, /* backward error that needs no refinement */
+    ENOUGH = 90 * UNIT,               /* that is believed, or 10 n UNIT */
+    LEAST = 1e-6;                     /* D_i / d_i of a factor whose solves are not checked */
+
+static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+/* What stands before D and W in a factor. */
+typedef struct head {
+    double found, definite, trusted, largest;
+} head;
+static double *pivots_at(const void *factor) {
+    return (double *)(uintptr_t)((const char *)factor + room(sizeof(head)));
+}
+static void *w_at(const void *factor, int64_t n) {
+    return (char *)pivots_at(factor) + room((size_t)n * sizeof(double));
+}
+
+#define DT f32
+#define EL float
+#define FEW 0
+#define CJ(c, v) ((void)(c), (v))
+#define RE(v) (v)
+#include "k_quasi_t.h"
+#undef DT
+#undef EL
+#undef FEW
+#define DT f64
+#define EL double
+#define FEW 1
+#define IM(v) (0.0)
+#include "k_quasi_t.h"
+static inline double quotient_f64(double a, double b) { return a / b; }
+#include "k_quasi_solve_t.h"
+#undef DT
+#undef EL
+#undef FEW
+#undef CJ
+#undef RE
+#undef IM
+#define DT c64
+#define EL float _Complex
+#define FEW 0
+#define CJ(c, v) ((c) ? conjf(v) : (v))
+#define RE(v) crealf(v)
+#include "k_quasi_t.h"
+#undef DT
+#undef EL
+#undef CJ
+#undef RE
+#define DT c128
+#define EL double _Complex
+#define CJ(c, v) ((c) ? conj(v) : (v))
+#define RE(v) creal(v)
+#define IM(v) cimag(v)
+#include "k_quasi_t.h"
+/* Smith's, that nothing over- or underflows early. */
+static inline double _Complex quotient_c128(double _Complex a, double _Complex b) {
+    const double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
+    if (fabs(br) >= fabs(bi)) {
+        const double q = bi / br, d = br + bi * q;
+        return CMPLX((ar + ai * q) / d, (ai - ar * q) / d);
+    }
+    const double q = br / bi, d = br * q + bi;
+    return CMPLX((ar * q + ai) / d, (ai * q - ar) / d);
+}
+#include "k_quasi_solve_t.h"
+
+#define BY_FLOAT(dt, f, ...)                                                                       \
+    ((dt) == LOP_f32   ? f##_f32(__VA_ARGS__)                                                      \
+     : (dt) == LOP_f64 ? f##_f64(__VA_ARGS__)                                                      \
+     : (dt) == LOP_c64 ? f##_c64(__VA_ARGS__)                                                      \
+                       : f##_c128(__VA_ARGS__))
+#define BY_DOUBLE(dt, f, ...) ((dt) == LOP_f64 ? f##_f64(__VA_ARGS__) : f##_c128(__VA_ARGS__))
+
+/* Two states of eight columns. */
+size_t lopk_quasi_mm_scratch(int64_t J) { return room((size_t)J * 16 * 16); }
+void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
+                   void *scratch) {
+    LOP_ASSERT(y->dt == g->dt && x->dt == g->dt && y->m == g->n && x->m == g->n && x->n == y->n);
+    if (g->n > 0) BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
+}
+void lopk_quasi_dense(const lop_mat *y, const lopk_quasi *g, void *scratch) {
+    BY_FLOAT(g->dt, dense, y, g, scratch);
+}
+void lopk_quasi_diagonal(const lop_mat *y, const lopk_quasi *g, int64_t k, int64_t from,
+                         void *scratch) {
+    BY_FLOAT(g->dt, diagonal, y, g, k, from, scratch);
+}
+void lopk_quasi_join(const lop_mat *y, int how, int64_t ja, const lop_mat *a, int64_t jb,
+                     const lop_mat *b) {
+    BY_FLOAT(y->dt, join, y, how, ja, a, jb, b);
+}
+
+size_t lopk_quasi_factor_bytes(int64_t n, int64_t J, lop_dtype dt) {
+    return room(sizeof(head)) + room((size_t)n * sizeof(double)) +
+           room((size_t)n * (size_t)J * lop_dtype_size(dt));
+}
+static size_t states(int64_t J) { return room((3 * (size_t)J + 18) * (size_t)J * 16); }
+size_t lopk_quasi_factor_scratch(int64_t n, int64_t J) {
+    return room((size_t)n * 6 * 16) + states(J);
+}
+size_t lopk_quasi_solve_scratch(int64_t n, int64_t J, int64_t k) {
+    return room((size_t)n * (k >= 8 ? 34 : 6) * 16) + states(J);
+}
+
+void lopk_quasi_factor(void *factor, const lopk_quasi *g, void *scratch) {
+    head *h = factor;
+    double *D = pivots_at(factor), least = INFINITY;
+    void *W = w_at(factor, g->n);
+    *h = (head){0, 0, 0, 0};
+    const int64_t where = BY_DOUBLE(g->dt, ldl, g, false, D, W, scratch);
+    if (where < g->n) return;
+    for (int64_t i = 0; i < g->n; i++) {
+        const double d = g->dt == LOP_f64 ? ((const double *)g->d)[i]
+                                          : creal(((const double _Complex *)g->d)[i]);
+        least = D[i] < least ? D[i] : least;
+        h->largest = fabs(d) > h->largest ? fabs(d) : h->largest;
+    }
+    h->found = 1;
+    h->definite = least > 0;
+    h->trusted = least > 0 || BY_DOUBLE(g->dt, trial, g, h, D, W, scratch);
+}
+
+lop_status lopk_quasi_solve(const lop_mat *y, const void *factor, const lopk_quasi *g, bool conj,
+                            const lop_mat *b, void *scratch) {
+    const head *h = factor;
+    const double *D = pivots_at(factor);
+    const void *W = w_at(factor, g->n);
+    if (h->found == 0) return LOP_SINGULAR;
+    if (g->n == 0 || y->n == 0) return LOP_OK;
+    return BY_DOUBLE(g->dt, solve, y, g, h, D, W, conj, b, scratch) ? LOP_OK : LOP_SINGULAR;
+}
+const double *lopk_quasi_pivots(const void *factor) {
+    const head *h = factor;
+    return h->found != 0 && h->trusted != 0 ? pivots_at(factor) : NULL;
+}
+lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_quasi *g,
+                              void *scratch) {
+    const head *h = factor;
+    const double *D = pivots_at(factor);
+    const void *W = w_at(factor, g->n);
+    if (h->definite == 0) return LOP_SINGULAR;
+    BY_DOUBLE(g->dt, invdiag, y->p, y->rs, g, D, W, scratch);
+    return LOP_OK;
+}
+lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch, int64_t *where) {
+    *where = BY_DOUBLE(g->dt, ldl, g, true, D, W, scratch);
+    return *where == g->n ? LOP_OK : LOP_SINGULAR;
+}
+
+lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b, void *scratch) {
+    const int64_t where = BY_DOUBLE(g->dt, quad, g, b, out, scratch);
+    return where == g->n && out[2] >= LEAST ? LOP_OK : LOP_SINGULAR;
+}
+
+lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,
+                                 void *scratch, int64_t *where) {
+    lopk_copy(y, b);
+    for (int64_t j = 0; j < y->n; j++) {
+        void *column = (char *)y->p + j * y->cs * (int64_t)lop_dtype_size(y->dt);
+        *where = BY_DOUBLE(g->dt, substitute, column, y->rs, g, (mode & 1) != 0, (mode & 2) != 0,
+                           scratch);
+        if (*where < g->n) return LOP_SINGULAR;
+    }
+    return LOP_OK;
+}
+
+/* exp(-x) times a polynomial in x: one Jordan block. */
+static ALWAYS int64_t matern(const int order, double rate, double variance, int64_t n,
+                             const double *t, double *d, double *p, double *q, double *a) {
+    const int J = order + 1;
+    for (int64_t i = 0; i < n; i++) {
+        const double h = i > 0 ? t[i] - t[i - 1] : 0, x = rate * h, e = exp(-x), f = e * x;
+        double *pi = p + i * J, *qi = q + i * J, *ai = a + i * J * J;
+        if (!(h >= 0)) return i;
+        d[i] = variance;
+        for (int j = 0; j < J * J; j++) ai[j] = j % (J + 1) == 0 ? e : 0;
+        for (int j = 0; j < J; j++) qi[j] = j == 2 ? variance * (2.0 / 3) : variance;
+        if (order > 0) ai[1] = f;
+        if (order > 1) {
+            ai[5] = f;
+            ai[2] = f * (x / 2);
+        }
+        for (int j = 0; j < J; j++) pi[j] = ai[j];
+    }
+    return n;
+}
+int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
+                          double *d, double *p, double *q, double *a) {
+    switch (order) {
+    case 0: return matern(0, rate, variance, n, t, d, p, q, a);
+    case 1: return matern(1, rate, variance, n, t, d, p, q, a);
+    default: return matern(2, rate, variance, n, t, d, p, q, a);
+    }
+}

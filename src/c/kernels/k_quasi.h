@@ -1,0 +1,79 @@
+/* k_quasi.h: quasi-separable matrices by their generators (k_quasi.c).
+ *
+ * A[i, j] = p_i^T a_{i-1} ... a_{j+1} q_j below the diagonal, d on it; above it the adjoint of what
+ * lies below, or zeros (tri). p and q are n x J; a is n x J (diagonal transitions) or n x J^2 (full
+ * ones, row by row). p_0, q_{n-1}, a_0 and a_{n-1} are not read. All four lie in C order and are
+ * *borrowed*. Floats only; scratch is aligned to 64. */
+#ifndef LOPK_QUASI_H
+#define LOPK_QUASI_H
+
+#include "../core/buf.h"
+
+typedef struct lopk_quasi {
+    int64_t n, J;
+    bool full, tri;
+    lop_dtype dt; /* of d, p, q, a */
+    const void *d, *p, *q, *a;
+} lopk_quasi;
+
+/* y <- mode(A) x; all of g's dtype. y overlaps nothing. O(n J k), full transitions O(n J^2 k). */
+size_t lopk_quasi_mm_scratch(int64_t J);
+void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
+                   void *scratch);
+/* y <- A. */
+void lopk_quasi_dense(const lop_mat *y, const lopk_quasi *g, void *scratch);
+/* y[t] <- the elements of diagonal k from its element `from` on. Each costs |k| steps. */
+void lopk_quasi_diagonal(const lop_mat *y, const lopk_quasi *g, int64_t k, int64_t from,
+                         void *scratch);
+
+/* ---- solves with A = L D L^H; g->dt f64 or c128, tri false ---- */
+
+size_t lopk_quasi_factor_bytes(int64_t n, int64_t J, lop_dtype dt);
+size_t lopk_quasi_factor_scratch(int64_t n, int64_t J);
+/* What is found lies in `factor`, that there is none too. */
+void lopk_quasi_factor(void *factor, const lopk_quasi *g, void *scratch);
+/* y <- A^-1 b, of `conj` its conjugate; b and y of any float dtype, real only where g is. Columns
+ * are refined at most twice; LOP_SINGULAR where the backward error of one is not small then. */
+size_t lopk_quasi_solve_scratch(int64_t n, int64_t J, int64_t k);
+lop_status lopk_quasi_solve(const lop_mat *y, const void *factor, const lopk_quasi *g, bool conj,
+                            const lop_mat *b, void *scratch) LOP_MUST_CHECK;
+/* The n pivots of a factor; NULL where they are not believed. */
+const double *lopk_quasi_pivots(const void *factor);
+/* y <- the diagonal of A^-1, by sums of squares. LOP_SINGULAR where A is not positive definite. */
+lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_quasi *g,
+                              void *scratch) LOP_MUST_CHECK;
+
+/* D and W (n x J) of A = L diag(D) L^H, L unit lower with generators p, W, a. LOP_SINGULAR: *where
+ * is the first row whose pivot is not positive. */
+lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch,
+                          int64_t *where) LOP_MUST_CHECK;
+
+/* out[0] <- b^H A^-1 b of one vector b, out[1] <- log det A, in one pass that keeps nothing;
+ * scratch as a factor's. LOP_SINGULAR where a pivot is not above 1e-6 of its diagonal element: to
+ * be found by a checked solve then. */
+lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b,
+                           void *scratch) LOP_MUST_CHECK;
+
+/* ---- y <- mode(A)^-1 b of a tri, by substitution; all of g's dtype, f64 or c128 ----
+ * LOP_SINGULAR: element *where of d is exactly zero. */
+lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,
+                                 void *scratch, int64_t *where) LOP_MUST_CHECK;
+
+/* The generators of a Matern covariance of smoothness order + 1/2 at n times: d (n), p and q (n x
+ * (order + 1)), a (n x (order + 1)^2), rate sqrt(2 order + 1) over the length scale. The first row
+ * whose time is not at or after the one before, n: none. Order 0 to 2. */
+int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
+                          double *d, double *p, double *q, double *a);
+
+/* ---- generators of sums and products (LOPK_QUASI_*): y from a (n x ja) and b (n x jb) ---- */
+enum {
+    LOPK_QUASI_BESIDE, /* [a b] */
+    LOPK_QUASI_BLOCKS, /* transitions [a 0; 0 b], J^2 columns of y */
+    LOPK_QUASI_PAIRS,  /* row by row a (x) b */
+    LOPK_QUASI_KRONS   /* transitions a (x) b, J^2 columns of y */
+};
+/* ja and jb are the state dimensions of a and b; all of one float dtype, C order. */
+void lopk_quasi_join(const lop_mat *y, int how, int64_t ja, const lop_mat *a, int64_t jb,
+                     const lop_mat *b);
+
+#endif

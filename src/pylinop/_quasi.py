@@ -1,0 +1,341 @@
+"""Quasi-separable operators: covariances of state-space processes as such, their generators, and
+likelihoods from one sweep over those."""
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core
+from ._answers import inexact
+from ._steps import run
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ._core import QuasiSeparable
+
+__all__ = ["quasiseparable"]
+
+
+# -- generators of what was closed --
+
+
+def _square(a, J):
+    """Transitions as matrices, (..., n, J, J)."""
+    if a.shape[-1] != J:
+        return a.reshape(*a.shape[:-1], J, J)
+    out = np.zeros((*a.shape, J), a.dtype)
+    out[..., np.arange(J), np.arange(J)] = a
+    return out
+
+
+def _pairs(x, y):
+    both = x[..., :, None] * y[..., None, :]
+    return both.reshape(*both.shape[:-2], x.shape[-1] * y.shape[-1])
+
+
+def _beside(parts):
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in parts))
+    parts = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in parts]
+    return np.concatenate(parts, axis=-1)
+
+
+def _summed(terms):
+    """Those of a sum: states beside each other; of a diagonal term d alone."""
+    d = functools.reduce(np.add, (t[0] for t in terms))
+    terms = [t for t in terms if len(t) > 1]
+    if len(terms) == 1:
+        return (d, *terms[0][1:])
+    p, q = (_beside([t[k] for t in terms]) for k in (1, 2))
+    if all(t[3].shape[-1] == t[1].shape[-1] for t in terms):
+        return d, p, q, _beside([t[3] for t in terms])
+    batch = np.broadcast_shapes(*(t[3].shape[:-2] for t in terms))
+    J, at = p.shape[-1], 0
+    a = np.zeros((*batch, p.shape[-2], J, J), np.result_type(*(t[3] for t in terms)))
+    for t in terms:
+        j = t[1].shape[-1]
+        if t[3].shape[-1] == j:
+            a[..., np.arange(at, at + j), np.arange(at, at + j)] = t[3]
+        else:
+            a[..., at : at + j, at : at + j] = _square(t[3], j)
+        at += j
+    return d, p, q, a.reshape(*a.shape[:-2], J * J)
+
+
+def _multiplied(one, two):
+    """Those of an element-wise product: all pairs of states."""
+    (d, p, q, a), (e, u, v, b) = one, two
+    j, k = p.shape[-1], u.shape[-1]
+    first = (d * e, _pairs(p, u), _pairs(q, v))
+    if a.shape[-1] == j and b.shape[-1] == k:
+        return (*first, _pairs(a, b))
+    x, y = _square(a, j), _square(b, k)
+    full = x[..., :, None, :, None] * y[..., None, :, None, :]
+    return (*first, full.reshape(*full.shape[:-4], (j * k) ** 2))
+
+
+def _terms(op):
+    """The terms of a sum, in order."""
+    found, stack = [], [op]
+    while stack:
+        o = stack.pop()
+        if o._head == "quasiseparable" and o._init is None and o._by == "sum":
+            stack += o._operands[::-1]
+        else:
+            found.append(o)
+    return found
+
+
+def _steps(op):
+    """d, p, q, a; of a diagonal operand d alone."""
+    if op._head != "quasiseparable":
+        return (op.diagonal(),)
+    if op._init is not None:
+        return tuple(np.asarray(g) for g in op._init[:4])
+    if op._by == "view":
+        found = yield (op._operands[0],)
+        return tuple(map(np.conj, found)) if op._mode in (1, 2) else found
+    if op._by == "scaled":
+        d, p, q, a = yield (op._operands[0],)
+        return d * op._operands[1], p, q * op._operands[1], a
+    parts = []
+    for term in _terms(op) if op._by == "sum" else op._operands:
+        parts.append((yield (term,)))
+    return _summed(parts) if op._by == "sum" else _multiplied(*parts)
+
+
+def generators_of(op):
+    """d, p, q, a of a QuasiSeparable, closed or not: C-contiguous, of one dtype, in double
+    precision, each with the batch of the whole; of a Hermitian one d is real in value."""
+    found = run(_steps, op)
+    dtype = np.complex128 if op.dtype.kind == "c" else np.float64
+    batch = op.shape[:-2]
+    out = []
+    for g, core in zip(found, (1, 2, 2, 2), strict=True):
+        g = np.asarray(g)
+        shape = (*batch, *g.shape[g.ndim - core :])
+        g = g if g.shape == shape else np.broadcast_to(g, shape)
+        out.append(np.ascontiguousarray(g, dtype))
+    return out
+
+
+def is_triangular(op):
+    """Is it the lower triangle alone?"""
+    while op._init is None:
+        left, right = (*op._operands, None)[:2]
+        op = right if left._head != "quasiseparable" else left
+    return bool(op._init[4])
+
+
+def factor_of(op):
+    """D, W, p, a of A = L D L^H, and which matrices of the batch are not positive definite."""
+    d, p, q, a = generators_of(op)
+    pivots, w = np.zeros(d.shape), np.zeros(q.shape, q.dtype)
+    bad = np.zeros(op.shape[:-2], bool)
+    for i in np.ndindex(*bad.shape):
+        where = _core._quasi_ldl(d.dtype.char, p.shape[-1], d[i], p[i], q[i], a[i], pivots[i], w[i])
+        bad[i] = where < d.shape[-1]
+    return pivots, w, p, a, bad
+
+
+def cholesky_of(op):
+    """The lower factor, and where there is none."""
+    pivots, w, p, a, bad = factor_of(op)
+    dtype = inexact(op.dtype)
+    root = np.sqrt(np.maximum(pivots, 0))
+    parts = (root, p, w * root[..., None], a)
+    return _core.QuasiSeparable(*(g.astype(dtype, copy=False) for g in parts), True), bad
+
+
+def likelihood_of(op, b):
+    """(b^H A^-1 b, log det A) of one matrix and vector, in one sweep that keeps nothing; None where
+    solves that are checked are to say."""
+    if op.ndim != 2 or b.ndim != 1 or op.dtype.kind not in "fc" or is_triangular(op):
+        return None
+    if b.shape != op.shape[-1:] or b.dtype.kind not in "biufc" or 0 in op.shape:
+        return None
+    real = op.dtype.kind == "f" and b.dtype.kind != "c"
+    found = generators_of(op)
+    dtype = found[0].dtype if op.dtype.kind == "c" or real else np.dtype(np.complex128)
+    found = [g.astype(dtype, copy=False) for g in found]
+    right = np.ascontiguousarray(b, dtype)
+    return _core._quasi_quad(dtype.char, found[1].shape[-1], *found, right)
+
+
+# -- covariances --
+
+
+def _matern(order, t, variance, length_scale):
+    """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block. None where
+    the times are not sorted."""
+    J = order + 1
+    sizes = [t.size * k for k in (1, J, J, J * J)]
+    room = np.split(np.empty(sum(sizes)), np.cumsum(sizes)[:-1])  # one block: fewer page faults
+    cores = ((), (J,), (J,), (J * J,))
+    d, p, q, a = (v.reshape(*t.shape, *core) for v, core in zip(room, cores, strict=True))
+    rate = math.sqrt(2 * order + 1) / length_scale
+    for i in np.ndindex(*t.shape[:-1]):
+        where = _core._quasi_matern(order, rate, variance, t[i], d[i], p[i], q[i], a[i])
+        if where < t.shape[-1]:
+            return None
+    return d, p, q, a
+
+
+def _celerite(t, a, b, c, d):
+    """exp(-c |t - s|) (a cos(d |t - s|) + b sin(d |t - s|)); rotations stand in p and q."""
+    if d == 0:
+
+        def alone(dt):
+            e = np.exp(-c * dt)[..., None]
+            return e, e
+
+        return alone, a, np.array([a])
+    angle = d * (t - t[..., :1])
+    cos, sin = np.cos(angle), np.sin(angle)
+    out = np.stack([a * cos + b * sin, a * sin - b * cos], axis=-1)
+
+    def rows(dt):
+        e = np.exp(-c * dt)[..., None]
+        return out * e, np.repeat(e, 2, axis=-1)
+
+    return rows, a, np.stack([cos, sin], axis=-1)
+
+
+def _oscillator(t, variance, frequency, quality):
+    """The covariance of a damped harmonic oscillator driven by white noise."""
+    c = frequency / (2 * quality)
+    if quality > 0.6:
+        eta = math.sqrt((2 * quality - 1) * (2 * quality + 1))
+        return _celerite(t, variance, variance / eta, c, c * eta)
+    f = 2 * quality
+    root = math.sqrt(abs((1 - f) * (1 + f)))
+
+    def rows(dt):
+        x = c * dt
+        if f > 1:
+            e = np.exp(-x)
+            even, odd = e * np.cos(root * x), e * np.sin(root * x) / root
+        else:  # the slower decay is 1 - root, without cancellation
+            e = np.exp(-x * (f * f / (1 + root)))
+            odd = e * (x if root == 0 else -np.expm1(-2 * root * x) / (2 * root))
+            even = e - root * odd
+        a = np.stack([even + odd, f * odd, -f * odd, even - odd], axis=-1)
+        return np.ascontiguousarray(a[..., :2]), a
+
+    return rows, variance, np.array([variance, 0.0])
+
+
+_PARAMETERS = {
+    "matern12": {"variance": 1.0, "length_scale": 1.0},
+    "matern32": {"variance": 1.0, "length_scale": 1.0},
+    "matern52": {"variance": 1.0, "length_scale": 1.0},
+    "oscillator": {"variance": 1.0, "frequency": 1.0, "quality": 1.0},
+    "celerite": {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0},
+}
+_POSITIVE = ("length_scale", "frequency", "quality")
+
+
+def _values(kernel, given):
+    known = _PARAMETERS.get(kernel)
+    if known is None:
+        raise ValueError(
+            f"quasiseparable(kernel={kernel!r}): expected one of {', '.join(_PARAMETERS)}"
+        )
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(
+                f"quasiseparable({kernel!r}) has the parameters {', '.join(known)}, got {name!r}"
+            )
+        if np.ndim(value) or not math.isfinite(value) or (name in _POSITIVE and not value > 0):
+            word = "positive number" if name in _POSITIVE else "finite number"
+            raise ValueError(f"quasiseparable({kernel!r}, {name}={value!r}): expected a {word}")
+    if kernel == "celerite" and given.get("c", 0.0) < 0:
+        raise ValueError(f"quasiseparable('celerite', c={given['c']!r}): expected c >= 0")
+    return {**known, **{name: float(value) for name, value in given.items()}}
+
+
+def _steps_of(t):
+    dt = np.diff(t)
+    bad = ~(dt >= 0)
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        i = at[-1]
+        raise ValueError(
+            f"the times of a quasi-separable covariance are to be sorted, but t[{i + 1}] = "
+            f"{t[(*at[:-1], i + 1)]} after t[{i}] = {t[at]}; sort them, and the data with them"
+        )
+    return dt
+
+
+def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiSeparable":
+    """The covariance of a Markov process at sorted times, a `QuasiSeparable`.
+
+    One-dimensional Gaussian processes in O(n): products, solves, `logdet`, `cholesky`, `sample`,
+    ``inv(K).diagonal()``. Sums and element-wise products (`multiply`) of such, real multiples, and
+    sums with diagonals are `QuasiSeparable` again. For other kernels, or times of more dimensions,
+    take dense matrices.
+
+    Parameters
+    ----------
+    kernel : {'matern12', 'matern32', 'matern52', 'oscillator', 'celerite'}
+        With r = |t - s|: Matern kernels of smoothness 1/2, 3/2, 5/2 (``variance``,
+        ``length_scale``); a damped oscillator driven by noise, celerite's SHO (``variance``,
+        ``frequency`` in radians, ``quality``); ``exp(-c r) (a cos(d r) + b sin(d r))`` (``a``,
+        ``b``, ``c``, ``d``), which is a covariance where ``|b d| <= a c``.
+    t : array_like, shape (..., n)
+        Times in ascending order; equal ones may be. Read now: later writes are not seen.
+    **parameters : float
+        Those of the kernel; 1 where left out, but for ``b``, ``c`` and ``d``, which are 0.
+
+    Returns
+    -------
+    QuasiSeparable
+        Shape (..., n, n), float32 for such times, else float64. States: 1 to 3 of the Matern
+        kernels, 2 of the others (1 where d is 0).
+
+    Raises
+    ------
+    ValueError
+        Times that are not sorted, or not a number; an unknown kernel; a parameter out of range.
+    TypeError
+        A parameter the kernel does not have.
+
+    Notes
+    -----
+    Transitions are exp(-c (t[i] - t[i-1])) of neighbours, so that nothing overflows, however long
+    the series. Cost: O(n). Hartikainen and Sarkka 2010, MLSP; Foreman-Mackey et al. 2017, Astron.
+    J. 154, and 2018, RNAAS 2 (the oscillator).
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> t = np.array([0.0, 0.5, 2.0])
+    >>> K = pl.quasiseparable("matern32", t, variance=2.0) + 0.1 * pl.Identity(3)
+    >>> type(K).__name__, pl.solve(K, np.ones(3)).round(3)
+    ('QuasiSeparable', array([0.325, 0.132, 0.399]))
+    """
+    values = _values(kernel, parameters)
+    times = np.asarray(t)
+    if times.ndim == 0 or times.dtype.kind not in "biuf":
+        raise ValueError(
+            f"quasiseparable: t is to be real and of one dimension or more, got {times.dtype} of "
+            f"shape {times.shape}"
+        )
+    dtype = np.float32 if times.dtype.itemsize <= 4 and times.dtype.kind == "f" else np.float64
+    times = np.ascontiguousarray(times, np.float64)
+    if times.shape[-1] and not np.isfinite(times[..., [0, -1]]).all():
+        raise ValueError("quasiseparable: the times are to be finite")
+    found = None
+    if kernel.startswith("matern"):
+        found = _matern({"1": 0, "3": 1, "5": 2}[kernel[-2]], times, **values)
+    if found is None:
+        steps = np.zeros_like(times)
+        if times.shape[-1]:
+            steps[..., 1:] = _steps_of(times)
+        rows, d, q = (_oscillator if kernel == "oscillator" else _celerite)(times, **values)
+        p, a = rows(steps)
+        found = (np.full(times.shape, d), p, np.broadcast_to(q, p.shape), a)
+    d, p, q, a = (np.ascontiguousarray(g, dtype) for g in found)
+    return _core.QuasiSeparable(d, p, q, a)
