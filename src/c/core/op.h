@@ -41,7 +41,7 @@ typedef struct lop_param {
     const char *words;    /* of LOP_P_WORD: separated by blanks */
 } lop_param;
 
-enum { LOP_MAXPARAM = 6 };
+enum { LOP_MAXPARAM = 9 };
 
 /* What assume_a says of a Dense: its attr.i[0]. */
 enum {
