@@ -62,9 +62,9 @@ const tv *ip_kernel(ip *p, const lop_node *node) {
                     if (bits & 16) variance = ip_part(child[c++], &batch, e).v[0].re;
                     if (bits & 32) l = ip_part(child[c++], &batch, e);
                     if (bits & 64) shape = ip_part(child[c++], &batch, e).v[0].re;
-                    const val v = entry((int)(bits & 15), (int)(node->attr.i[1] >> (8 * f) & 255),
-                                        x.v + i * x.n, z.v + j * z.n, x.n, l.v, l.m, variance,
-                                        shape);
+                    const val v =
+                        entry((int)(bits & 15), (int)(node->attr.i[1] >> (8 * f) & 255),
+                              x.v + i * x.n, z.v + j * z.n, x.n, l.v, l.m, variance, shape);
                     all.re *= v.re;
                     all.mag *= v.mag;
                 }

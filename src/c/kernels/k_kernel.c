@@ -3,13 +3,14 @@
  * Columns go in blocks of 256 (of 64 in many dimensions), rows in blocks of 8 (of 64 where many
  * vectors are multiplied): a block's points are packed, the sums over the coordinates are formed in
  * registers four rows at a time, the function is taken in place, and the tile, which lies in the
- * first cache (else the second), is multiplied and forgotten. Where y is x, tiles below the diagonal
- * are not evaluated: the one above serves twice. Distances are sums of squared differences, never
- * |x|^2 + |y|^2 - 2 x y, which cancels. Order and blocks depend on sizes alone: so do the bits.
- * Measured 2026-11, Gaussian of three coordinates: see benchmarks/kernel_matrix.py. */
+ * first cache (else the second), is multiplied and forgotten. Where y is x, tiles below the
+ * diagonal are not evaluated: the one above serves twice. Distances are sums of squared
+ * differences, never |x|^2 + |y|^2 - 2 x y, which cancels. Order and blocks depend on sizes alone:
+ * so do the bits. Measured 2026-11, Gaussian of three coordinates: see benchmarks/kernel_matrix.py.
+ */
 #include "k_kernel.h"
-#include "k_blas.h"
 #include "k_clones.h"
+#include "k_small.h"
 #include "kernels.h"
 
 #include <float.h>
@@ -123,24 +124,38 @@ void lopk_kernel_numbers(int word, double variance, double shape, const lop_mat 
 
 /* -- one product's working memory */
 
+/* Rows and columns that a tile has room for. */
+typedef struct tile_room {
+    int64_t high, wide;
+} tile_room;
+
 typedef struct work {
     const lopk_kernel *k;
     const kernel_loops *f;
     int n;
     bool is_double;
     int64_t size, block, rows; /* bytes of a number; columns and rows of a tile */
-    int64_t m, cols, ld;       /* of the block at hand; ld: whole vectors */
+    tile_room r;
+    int64_t m, cols, ld; /* of the block at hand; ld: whole vectors */
     double variance;
     char *tile, *other, *weights, *x[LOPK_KERNELS], *y[LOPK_KERNELS], *rest;
 } work;
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static size_t round64(int64_t bytes) { return ((size_t)bytes + 63) & ~(size_t)63; }
 static int64_t block_of(int64_t d) { return d <= NEAR ? WIDE : NARROW; }
 
-size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t columns) {
-    const int64_t size = dt == LOP_f64 ? 8 : 4, chunk = columns < CHUNK ? columns : CHUNK;
-    const int64_t lines = LOPK_KERNELS * 3 + 8;
-    return round64(size * (2 * MANY * WIDE + d * (1 + MANY + WIDE) + 2 * (MANY + WIDE) * (chunk + 1))) +
+static tile_room room_of(int64_t d, int64_t m, int64_t n, bool many) {
+    const int64_t high = many ? MANY : FEW, wide = block_of(d);
+    return (tile_room){least((m + 3) / 4 * 4, high), least((n + 15) / 16 * 16, wide)};
+}
+
+size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t m, int64_t n, int64_t columns) {
+    const int64_t size = dt == LOP_f64 ? 8 : 4, chunk = least(columns, CHUNK) + 1;
+    const int64_t most = m > n ? m : n, lines = LOPK_KERNELS * 3 + 8;
+    const tile_room r = room_of(d, most, most, columns > 1);
+    return round64(size * (2 * r.high * r.wide + d * (1 + r.high + r.wide) +
+                           2 * (r.high + r.wide) * chunk)) +
            (size_t)lines * 64;
 }
 
@@ -154,14 +169,14 @@ static inline double get(const work *w, const void *p, int64_t i) {
     return w->is_double ? ((const double *)p)[i] : (double)((const float *)p)[i];
 }
 
-static void open_work(work *w, const lopk_kernel *k, int n, lop_dtype dt, bool many,
+static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, bool many,
                       void *scratch) {
     char *at = scratch;
     int64_t d = 0;
     memset(w, 0, sizeof *w);
     w->k = k;
     w->n = n;
-    w->is_double = dt == LOP_f64 || dt == LOP_c128;
+    w->is_double = out->dt == LOP_f64 || out->dt == LOP_c128;
     w->f = loops_of(w->is_double);
     w->size = w->is_double ? 8 : 4;
     w->variance = 1;
@@ -171,15 +186,16 @@ static void open_work(work *w, const lopk_kernel *k, int n, lop_dtype dt, bool m
     }
     w->block = block_of(d);
     w->rows = many ? MANY : FEW;
+    w->r = room_of(d, k[0].x.m, k[0].y.m, many);
 #define TAKE(p, count)                                                                             \
     (p) = at;                                                                                      \
-    at += round64((count)*w->size)
-    TAKE(w->tile, MANY * WIDE);
-    TAKE(w->other, MANY * WIDE);
+    at += round64((count) * w->size)
+    TAKE(w->tile, w->r.high * w->r.wide);
+    TAKE(w->other, w->r.high * w->r.wide);
     TAKE(w->weights, d);
     for (int i = 0; i < n; i++) {
-        TAKE(w->x[i], MANY * k[i].x.n);
-        TAKE(w->y[i], WIDE * k[i].x.n);
+        TAKE(w->x[i], w->r.high * k[i].x.n);
+        TAKE(w->y[i], w->r.wide * k[i].x.n);
     }
 #undef TAKE
     w->rest = at;
@@ -296,8 +312,6 @@ static void fill_tile(work *w) {
     }
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* -- products */
 
 /* v and out as reals: a complex column is two. */
@@ -320,11 +334,11 @@ typedef struct product {
     char *vj, *vi, *yi, *yj;
 } product;
 
-/* Rows at .. at + n of v, column by column, `ld` apart. */
-static void take(const product *p, char *to, int64_t ld, int64_t at, int64_t n) {
-    for (int64_t c = 0; c < p->count; c++)
-        for (int64_t i = 0; i < n; i++)
-            put(&p->w, to, c * ld + i, get(&p->w, p->v.p, place(&p->v, at + i, p->from + c)));
+/* Rows at .. at + n of v, row by row. */
+static void take(const product *p, char *to, int64_t at, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < p->count; c++)
+            put(&p->w, to, i * p->count + c, get(&p->w, p->v.p, place(&p->v, at + i, p->from + c)));
 }
 /* out += variance times rows of `from`, row by row. */
 static void give(const product *p, const char *from, int64_t at, int64_t n) {
@@ -332,19 +346,19 @@ static void give(const product *p, const char *from, int64_t at, int64_t n) {
         for (int64_t c = 0; c < p->count; c++) {
             const int64_t to = place(&p->out, at + i, p->from + c);
             put(&p->w, p->out.p, to,
-                get(&p->w, p->out.p, to) +
-                    p->w.variance * get(&p->w, from, i * p->count + c));
+                get(&p->w, p->out.p, to) + p->w.variance * get(&p->w, from, i * p->count + c));
         }
 }
 static void clear(const product *p, char *a, int64_t rows) {
     memset(a, 0, (size_t)(rows * p->count * p->w.size));
 }
 
-/* The tile at rows i, times v's rows of the columns; mirrored: its transpose times v's rows i too. */
+/* The tile at rows i, times v's rows of the columns; mirrored: its transpose times v's rows i too.
+ */
 static void use_tile(product *p, int64_t i, bool mirrored) {
     work *w = &p->w;
     const lop_dtype dt = w->is_double ? LOP_f64 : LOP_f32;
-    if (mirrored) take(p, p->vi, MANY, i, w->m);
+    if (mirrored) take(p, p->vi, i, w->m);
     if (p->count == 1) {
         const dot_job g = {w->tile, p->vj, p->vi, p->yi, p->yj, w->m, w->cols, w->ld};
         clear(p, p->yi, w->m);
@@ -355,12 +369,12 @@ static void use_tile(product *p, int64_t i, bool mirrored) {
     } else {
         const lop_mat k = {w->tile, w->m, w->cols, w->ld, 1, dt},
                       kt = {w->tile, w->cols, w->m, 1, w->ld, dt},
-                      vj = {p->vj, w->cols, p->count, 1, WIDE, dt},
-                      vi = {p->vi, w->m, p->count, 1, MANY, dt},
+                      vj = {p->vj, w->cols, p->count, p->count, 1, dt},
+                      vi = {p->vi, w->m, p->count, p->count, 1, dt},
                       yi = {p->yi, w->m, p->count, p->count, 1, dt},
                       yj = {p->yj, w->cols, p->count, p->count, 1, dt};
-        lopk_gemm(&yi, &k, false, &vj, false);
-        if (mirrored) lopk_gemm(&yj, &kt, false, &vi, true);
+        lopk_small_gemm(&yi, 0, &k, false, &vj, 0, 1, false);
+        if (mirrored) lopk_small_gemm(&yj, 0, &kt, false, &vi, 0, 1, true);
     }
     give(p, p->yi, i, w->m);
 }
@@ -369,7 +383,7 @@ static void some_columns(product *p, int64_t m, int64_t n, bool same) {
     work *w = &p->w;
     for (int64_t j = 0; j < n; j += w->block) {
         pack_columns(w, j, least(n - j, w->block));
-        take(p, p->vj, WIDE, j, w->cols);
+        take(p, p->vj, j, w->cols);
         clear(p, p->yj, w->cols);
         const int64_t end = same ? j + w->cols : m;
         for (int64_t i = 0; i < end; i += w->rows) {
@@ -387,11 +401,11 @@ void lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool sam
     const int64_t columns = v->n * p.v.parts, chunk = least(columns, CHUNK);
     lopk_zero(out);
     if (out->m == 0 || out->n == 0 || v->m == 0) return;
-    open_work(&p.w, k, n, out->dt, columns > 1, scratch);
+    open_work(&p.w, k, n, out, columns > 1, scratch);
     p.vj = p.w.rest;
-    p.vi = p.vj + round64(WIDE * chunk * p.w.size);
-    p.yi = p.vi + round64(MANY * chunk * p.w.size);
-    p.yj = p.yi + round64(MANY * chunk * p.w.size);
+    p.vi = p.vj + round64(p.w.r.wide * chunk * p.w.size);
+    p.yi = p.vi + round64(p.w.r.high * chunk * p.w.size);
+    p.yj = p.yi + round64(p.w.r.high * chunk * p.w.size);
     for (p.from = 0; p.from < columns; p.from += chunk) {
         p.count = least(columns - p.from, chunk);
         some_columns(&p, out->m, v->m, same);
@@ -409,7 +423,7 @@ static void store(const work *w, const lop_mat *out, int64_t i, int64_t j, doubl
 void lopk_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, void *scratch) {
     work w;
     if (out->m == 0 || out->n == 0) return;
-    open_work(&w, k, n, out->dt, false, scratch);
+    open_work(&w, k, n, out, false, scratch);
     for (int64_t j = 0; j < out->n; j += w.block) {
         pack_columns(&w, j, least(out->n - j, w.block));
         for (int64_t i = 0; i < out->m; i += w.rows) {
@@ -426,7 +440,7 @@ void lopk_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64
                           int64_t column, void *scratch) {
     work w;
     if (out->m == 0) return;
-    open_work(&w, k, n, out->dt, false, scratch);
+    open_work(&w, k, n, out, false, scratch);
     for (int64_t i = 0; i < out->m; i += w.block) {
         pack_pairs(&w, row + i, column + i, least(out->m - i, w.block));
         fill_tile(&w);

@@ -29,8 +29,8 @@ typedef enum lopk_kernel_word {
 } lopk_kernel_word;
 
 /* The numbers of a factor, as the loops want them: VARIANCE, SHAPE (s), ONE (1 / l^2 where all are
- * one, of the scaled points; else 1), then d weights 1 / l_k^2, then d powers of two that the points
- * are multiplied by (exactly), so that scaled lengths lie in [1/2, 1). */
+ * one, of the scaled points; else 1), then d weights 1 / l_k^2, then d powers of two that the
+ * points are multiplied by (exactly), so that scaled lengths lie in [1/2, 1). */
 enum { LOPK_VARIANCE, LOPK_SHAPE, LOPK_ONE, LOPK_WEIGHTS };
 
 typedef struct lopk_kernel {
@@ -44,9 +44,9 @@ typedef struct lopk_kernel {
 void lopk_kernel_numbers(int word, double variance, double shape, const lop_mat *length, int64_t d,
                          double *at);
 
-/* Bytes of scratch: `d` the sum over the factors, dt the real working dtype, `columns` of v (a
- * complex one counts twice; 0: no products). */
-size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t columns);
+/* Bytes of scratch: `d` the sum over the factors, dt the real working dtype, m and n the numbers of
+ * points either way, `columns` of v (a complex one counts twice; 0: no products). */
+size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t m, int64_t n, int64_t columns);
 
 /* out = K v. `same`: each factor's y is its x, so that half the tiles do. v and out of the working
  * dtype or its complex one, any strides, without overlap. Scratch is 64-byte aligned. */

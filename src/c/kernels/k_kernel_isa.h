@@ -1,5 +1,6 @@
 /* k_kernel_isa.h: both dtypes' loops for one instruction set; included once per set by k_kernel.c,
- * which defines ISA (a name), BYTES (of a vector) and, with X86, INTEL_ (the intrinsics' prefix). */
+ * which defines ISA (a name), BYTES (of a vector) and, with X86, INTEL_ (the intrinsics' prefix).
+ */
 #define X_(name, tail) LOPK_CAT(LOPK_CAT(name, tail), ISA)
 
 #define T double
@@ -11,8 +12,10 @@
 #define HIGH_(a, b) LOPK_CAT(INTEL_, max_pd)(a, b)
 #define ROOT_(a) LOPK_CAT(INTEL_, sqrt_pd)(a)
 #else
-#define LOW_(a, b) ((X(vec))(((X(bits))((a) < (b)) & (X(bits))(a)) | (~(X(bits))((a) < (b)) & (X(bits))(b))))
-#define HIGH_(a, b) ((X(vec))(((X(bits))((a) > (b)) & (X(bits))(a)) | (~(X(bits))((a) > (b)) & (X(bits))(b))))
+#define LOW_(a, b)                                                                                 \
+    ((X(vec))(((X(bits))((a) < (b)) & (X(bits))(a)) | (~(X(bits))((a) < (b)) & (X(bits))(b))))
+#define HIGH_(a, b)                                                                                \
+    ((X(vec))(((X(bits))((a) > (b)) & (X(bits))(a)) | (~(X(bits))((a) > (b)) & (X(bits))(b))))
 #define ROOT_(a) ((X(vec)){sqrt((a)[0]), sqrt((a)[1])})
 #endif
 #include "k_kernel_t.h"
@@ -33,8 +36,10 @@
 #define HIGH_(a, b) LOPK_CAT(INTEL_, max_ps)(a, b)
 #define ROOT_(a) LOPK_CAT(INTEL_, sqrt_ps)(a)
 #else
-#define LOW_(a, b) ((X(vec))(((X(bits))((a) < (b)) & (X(bits))(a)) | (~(X(bits))((a) < (b)) & (X(bits))(b))))
-#define HIGH_(a, b) ((X(vec))(((X(bits))((a) > (b)) & (X(bits))(a)) | (~(X(bits))((a) > (b)) & (X(bits))(b))))
+#define LOW_(a, b)                                                                                 \
+    ((X(vec))(((X(bits))((a) < (b)) & (X(bits))(a)) | (~(X(bits))((a) < (b)) & (X(bits))(b))))
+#define HIGH_(a, b)                                                                                \
+    ((X(vec))(((X(bits))((a) > (b)) & (X(bits))(a)) | (~(X(bits))((a) > (b)) & (X(bits))(b))))
 #define ROOT_(a) ((X(vec)){sqrtf((a)[0]), sqrtf((a)[1]), sqrtf((a)[2]), sqrtf((a)[3])})
 #endif
 #include "k_kernel_t.h"

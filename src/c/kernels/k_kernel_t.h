@@ -33,17 +33,16 @@ static const T X(sin_c)[] = {3.1415927410125732f, -5.167710304260254f, 2.5500774
 #define SMALLEST (-1023.0)
 #define HALF_ROOT 0x3fe6a09e667f3bcdu
 #define LARGEST DBL_MAX
-static const T X(exp_c)[] = {
-    0x1.62e42fefa39efp-1,  0x1.ebfbdff82c598p-3,  0x1.c6b08d704a0c2p-5,  0x1.3b2ab6fba1ddap-7,
-    0x1.5d87fe78a5276p-10, 0x1.430913096fd9fp-13, 0x1.ffcbfc670dcd4p-17, 0x1.62bfd47773353p-20,
-    0x1.b524fae627834p-24, 0x1.e6063f7217bc6p-28, 0x1.e9d3fe3952179p-32};
+static const T X(exp_c)[] = {0x1.62e42fefa39efp-1,  0x1.ebfbdff82c598p-3,  0x1.c6b08d704a0c2p-5,
+                             0x1.3b2ab6fba1ddap-7,  0x1.5d87fe78a5276p-10, 0x1.430913096fd9fp-13,
+                             0x1.ffcbfc670dcd4p-17, 0x1.62bfd47773353p-20, 0x1.b524fae627834p-24,
+                             0x1.e6063f7217bc6p-28, 0x1.e9d3fe3952179p-32};
 static const T X(log_c)[] = {0x1.5555555555558p-2, 0x1.999999999528dp-3, 0x1.2492492dfabd8p-3,
                              0x1.c71c62d972097p-4, 0x1.7462b81922cc6p-4, 0x1.39fdee717f051p-4,
                              0x1.2b5dcaa328dabp-4};
-static const T X(sin_c)[] = {
-    0x1.921fb54442d18p+1,  -0x1.4abbce625be52p+2, 0x1.466bc6775aa7dp+1,
-    -0x1.32d2cce627c86p-1, 0x1.5078348551854p-4,  -0x1.e3074dfaf87afp-8,
-    0x1.e8f3675ee37ddp-12, -0x1.6f7acdb8f6580p-16, 0x1.9d462020fcc78p-21};
+static const T X(sin_c)[] = {0x1.921fb54442d18p+1,  -0x1.4abbce625be52p+2,  0x1.466bc6775aa7dp+1,
+                             -0x1.32d2cce627c86p-1, 0x1.5078348551854p-4,   -0x1.e3074dfaf87afp-8,
+                             0x1.e8f3675ee37ddp-12, -0x1.6f7acdb8f6580p-16, 0x1.9d462020fcc78p-21};
 #endif
 #define COUNT(c) ((int)(sizeof(c) / sizeof(c)[0]))
 
@@ -108,7 +107,7 @@ static INLINE void X(pass)(const int what, const int fixed, const tile_job *g) {
                     if (what == X(SINE)) sum[r] += X(sine2)(t * turn) * w[k];
                 }
             }
-            UNROLL for (int r = 0; r < 4; r++) *(M *)(to + r * ld + j) = sum[r];
+            UNROLL for (int r = 0; r < 4; r++) * (M *)(to + r * ld + j) = sum[r];
         }
     }
 }
@@ -227,7 +226,8 @@ static void X(dot)(const dot_job *g) { X(products)(false, g); }
 static void X(both)(const dot_job *g) { X(products)(true, g); }
 
 static void X(exps)(void *y, const void *x, int64_t count) {
-    for (int64_t i = 0; i < count; i += W) *(M *)((T *)y + i) = X(exp2)(*(const M *)((const T *)x + i));
+    for (int64_t i = 0; i < count; i += W)
+        *(M *)((T *)y + i) = X(exp2)(*(const M *)((const T *)x + i));
 }
 
 static const kernel_loops X(loops) = {X(plain), X(weighted), X(dots), X(sines), X(map),

@@ -58,6 +58,23 @@ static bool is_same(const factor *f, int n) {
     return same;
 }
 
+int lop_kernel_points(const lop_node *kernel, int *at) {
+    factor f[LOPK_KERNELS];
+    int count, c = 0;
+    if (!read_factors(kernel, f, &count)) return 0;
+    for (int i = 0; i < count; i++) {
+        at[i] = c;
+        c += 2 + (f[i].variance != NULL) + (f[i].length != NULL) + (f[i].shape != NULL);
+    }
+    return count;
+}
+lop_attr lop_kernel_join(const lop_attr *a, const lop_attr *b) {
+    const int64_t n = a->i[2];
+    return (lop_attr){.i = {a->i[0] | b->i[0] << (PER_FACTOR * n),
+                            a->i[1] | b->i[1] << (PER_DEGREE * n), n + b->i[2]}};
+}
+_Static_assert(LOP_KERNELS == (int)LOPK_KERNELS, "one limit");
+
 static lop_status check(const factor *f, lop_err *err) {
     const lop_node *number[2] = {f->variance, f->shape};
     char x[128], y[128];
@@ -222,8 +239,7 @@ static lop_step *emit(lop_emit *e, const lop_node *self, const char *name, lop_r
     for (int i = 0; i < count; i++) {
         in[n] = lop_emit_cast(e, lop_emit_value(e, f[i].x), dt, st);
         if (in[n++] < 0) return NULL;
-        in[n] = f[i].x == f[i].y ? in[n - 1]
-                                 : lop_emit_cast(e, lop_emit_value(e, f[i].y), dt, st);
+        in[n] = f[i].x == f[i].y ? in[n - 1] : lop_emit_cast(e, lop_emit_value(e, f[i].y), dt, st);
         if (in[n++] < 0) return NULL;
         in[n] = emit_numbers(e, &f[i], st);
         if (in[n++] < 0) return NULL;
@@ -236,7 +252,7 @@ static lop_step *emit(lop_emit *e, const lop_node *self, const char *name, lop_r
     s->attr.i[0] = self->attr.i[0];
     s->attr.i[1] = self->attr.i[1];
     s->attr.i[2] = flags;
-    s->scratch = lopk_kernel_scratch(coordinates, dt, columns);
+    s->scratch = lopk_kernel_scratch(coordinates, dt, lop_rows(self), lop_cols(self), columns);
     return s;
 }
 
@@ -295,8 +311,7 @@ static lop_status a_number(lop_rand *r, lop_dtype dt, int core, int64_t n, const
     lop_status st = lop_rand_array(r, dt, core, &shape, out);
     if (st != LOP_OK) return st;
     const lop_buf *b = lop_rand_find(r, (*out)->serial);
-    for (int64_t i = 0; i < n; i++)
-        lop_set(dt, b->p, i, 0.5 + fabs(creal(lop_get(dt, b->p, i))));
+    for (int64_t i = 0; i < n; i++) lop_set(dt, b->p, i, 0.5 + fabs(creal(lop_get(dt, b->p, i))));
     return LOP_OK;
 }
 
@@ -309,8 +324,8 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     if (dt != LOP_f64 && dt != LOP_f32) return LOP_UNABLE;
     const bool same = m == n && lop_rng_range(&r->rng, 0, 2);
     for (int64_t i = 0; i < a.i[2]; i++) {
-        const int64_t word = lop_rng_range(&r->rng, 0, LOPK_NKERNEL), d = lop_rng_range(&r->rng, 1, 5),
-                      there = lop_rng_range(&r->rng, 0, 8);
+        const int64_t word = lop_rng_range(&r->rng, 0, LOPK_NKERNEL),
+                      d = lop_rng_range(&r->rng, 1, 5), there = lop_rng_range(&r->rng, 0, 8);
         if (word == LOPK_POLYNOMIAL) a.i[1] |= lop_rng_range(&r->rng, 1, 4) << (PER_DEGREE * i);
         a.i[0] |= (word | there << 4) << (PER_FACTOR * i);
         if (st == LOP_OK) st = lop_rand_matrix(r, dt, m, d, &child[c++]);
@@ -358,26 +373,27 @@ const lop_op lop_op_kernel = {
          {"degree", LOP_P_INT, 1, "None", "Of 'polynomial': an integer of 0 to 255; 3.", NULL},
          {"offset", LOP_P_ARRAY, 0, "None", "Of 'polynomial': what is added to the products; 1.",
           NULL}},
-    .doc = {.brief = "The kernel matrix k(x_i, y_j), which is never formed.",
-            .extended =
-                "With r^2 = sum(((x - y) / length_scale)^2), times variance: 'rbf' exp(-r^2 / 2); "
-                "'matern12' exp(-r); 'matern32' (1 + a) exp(-a), a = sqrt(3) r; 'matern52' "
-                "(1 + a + a^2 / 3) exp(-a), a = sqrt(5) r; 'rational_quadratic' (1 + r^2 / "
-                "(2 alpha))^-alpha; 'periodic' exp(-2 sum((sin(pi (x - y) / period) / "
-                "length_scale)^2)); 'polynomial' (x . y / length_scale^2 + offset)^degree; 'linear' "
-                "x . y / length_scale^2. Element-wise products of kernels (pl.multiply) run as one, "
-                "up to five factors; slices are kernels of fewer points.",
-            .cost = "Build: O(1), no copy. Product with k columns: about m n (30 + 3 d + 2 k) "
-                    "flops, half of that where y is x; memory: tiles, whatever the size. Diagonal: "
-                    "n d. Solves and determinants take the dense form, by Cholesky where y is x.",
-            .notes = "Entries are within some units in the last place of what the formula gives for "
-                     "rounded differences x - y, below the smallest normal number 0. The sum over "
-                     "columns runs in blocks. Length scales, alpha and period must be positive when "
-                     "used. pl.Kernel of a callable is another class, CallableKernel.",
-            .example = ">>> x = np.linspace(0, 1, 5)[:, None]\n"
-                       ">>> K = pl.Kernel(\"rbf\", x, length_scale=0.5)\n"
-                       ">>> K.shape, np.round(K @ np.ones(5), 3)\n"
-                       "((5, 5), array([2.976, 3.792, 4.083, 3.792, 2.976]))"},
+    .doc =
+        {.brief = "The kernel matrix k(x_i, y_j), which is never formed.",
+         .extended =
+             "With r^2 = sum(((x - y) / length_scale)^2), times variance: 'rbf' exp(-r^2 / 2); "
+             "'matern12' exp(-r); 'matern32' (1 + a) exp(-a), a = sqrt(3) r; 'matern52' "
+             "(1 + a + a^2 / 3) exp(-a), a = sqrt(5) r; 'rational_quadratic' (1 + r^2 / "
+             "(2 alpha))^-alpha; 'periodic' exp(-2 sum((sin(pi (x - y) / period) / "
+             "length_scale)^2)); 'polynomial' (x . y / length_scale^2 + offset)^degree; 'linear' "
+             "x . y / length_scale^2. Element-wise products of kernels (pl.multiply) run as one, "
+             "up to five factors; slices are kernels of fewer points.",
+         .cost = "Build: O(1), no copy. Product with k columns: about m n (30 + 3 d + 2 k) "
+                 "flops, half of that where y is x; memory: tiles, whatever the size. Diagonal: "
+                 "n d. Solves and determinants take the dense form, by Cholesky where y is x.",
+         .notes = "Entries are within some units in the last place of what the formula gives for "
+                  "rounded differences x - y, below the smallest normal number 0. The sum over "
+                  "columns runs in blocks. Length scales, alpha and period must be positive when "
+                  "used. pl.Kernel of a callable is another class, CallableKernel.",
+         .example = ">>> x = np.linspace(0, 1, 5)[:, None]\n"
+                    ">>> K = pl.Kernel(\"rbf\", x, length_scale=0.5)\n"
+                    ">>> K.shape, np.round(K @ np.ones(5), 3)\n"
+                    "((5, 5), array([2.976, 3.792, 4.083, 3.792, 2.976]))"},
     .infer = infer,
     .trait = trait,
     .apply = apply,
