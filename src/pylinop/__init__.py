@@ -41,6 +41,7 @@ from . import (
     _core,
     _errors,
     _forms,
+    _kernels,
     _lazy,
     _lazy_build,
     _lazy_eval,
@@ -89,6 +90,7 @@ _core._setup(
         "make_error": _errors.make_error,
         "parts_of_sparse": _scipy.parts_of_sparse,
         "grid_of": _assemble.grid_of,
+        "callable_kernel": _kernels.callable_kernel,
         **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },
     __file__.rsplit("__init__", 1)[0].encode(),
@@ -143,6 +145,7 @@ from ._factorisations import (
     sqrt_inv_matmul,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._kernels import CallableKernel, kernel_structure, nystrom, random_features
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
     cond,
@@ -174,6 +177,7 @@ from ._spectra import (
 __version__ = "0.1.0.dev0"
 __all__ = [
     "Adjoint",
+    "CallableKernel",
     "Circulant",
     "Conj",
     "ConvergenceError",
@@ -232,6 +236,7 @@ __all__ = [
     "hstack",
     "inv",
     "inv_quad_logdet",
+    "kernel_structure",
     "kinds",
     "lazy",
     "ldl",
@@ -245,9 +250,11 @@ __all__ = [
     "matrix_rank",
     "multiply",
     "null_space",
+    "nystrom",
     "orth",
     "pinv",
     "qr",
+    "random_features",
     "register_rule",
     "rules",
     "sample",
