@@ -34,6 +34,7 @@ PEERS = (
     "pyfastkron",
     "lazylinop",
     "torch",
+    "pykeops.numpy",
 )
 _modules: dict = {}
 use_peers = True

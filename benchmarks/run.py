@@ -37,6 +37,7 @@ def main():
     import factorisations
     import formulas
     import harness
+    import kernel_matrix
     import kind_solves
     import kinds
     import laab
@@ -48,6 +49,7 @@ def main():
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
     makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
+    makers += kernel_matrix.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():
