@@ -464,3 +464,6 @@ def random_features(K: Any, k: int, *, rng: Any = None) -> Any:
 
 def _waves(angle: _Array) -> _Array:
     return np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)
+
+
+CallableKernel.__module__ = "pylinop"

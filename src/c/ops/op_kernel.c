@@ -393,7 +393,7 @@ const lop_op lop_op_kernel = {
          .example = ">>> x = np.linspace(0, 1, 5)[:, None]\n"
                     ">>> K = pl.Kernel(\"rbf\", x, length_scale=0.5)\n"
                     ">>> K.shape, np.round(K @ np.ones(5), 3)\n"
-                    "((5, 5), array([2.976, 3.792, 4.083, 3.792, 2.976]))"},
+                    "((5, 5), array([2.949, 3.696, 3.978, 3.696, 2.949]))"},
     .infer = infer,
     .trait = trait,
     .apply = apply,
