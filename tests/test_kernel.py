@@ -451,6 +451,15 @@ def test_nystrom_errors(rng):
         pl.nystrom(pl.Kernel("rbf", x, x[:3]), 2)
     with pytest.raises(TypeError, match="takes a Kernel"):
         pl.nystrom(np.eye(3), 2)
+    part = pl.Kernel("rbf", x)[2:8, 2:8]
+    close(pl.nystrom(part, 6, rng=0).toarray(), part.toarray(), [1e6])
+    for K in (
+        pl.Kernel("rbf", x, x + 1),
+        pl.Kernel("rbf", x)[:5, 4:],
+        pl.Kernel(laplace, x, x[::-1].copy()),
+    ):
+        with pytest.raises(ValueError, match="symmetric"):
+            pl.nystrom(K, 1, rng=0)
     with pytest.raises(pl.LinAlgError, match="semidefinite"):
         pl.nystrom(pl.Kernel("rbf", x, variance=-1.0), 5, rng=0)
 
@@ -478,5 +487,9 @@ def test_random_features_errors(rng):
     for name in ("periodic", "polynomial", "linear"):
         with pytest.raises(ValueError, match="spectral density"):
             pl.random_features(pl.Kernel(name, x), 10)
+    with pytest.raises(ValueError, match="variance"):
+        pl.random_features(pl.Kernel("rbf", x, variance=-1.0), 10)
+    with pytest.raises(ValueError, match="positive"):
+        pl.random_features(pl.Kernel("rbf", x, length_scale=-1.0), 10)
     with pytest.raises(TypeError, match="as constructed"):
         pl.random_features(pl.Kernel("rbf", x)[:3, :], 10)

@@ -149,7 +149,9 @@ class CallableKernel(LinearOperator):
 
     def toarray(self, out: Any = None) -> Any:
         """The dense form, block by block."""
-        _walk.materialising(self, self.size * self.dtype.itemsize, True)
+        _walk.materialising(  # type: ignore[no-untyped-call]
+            self, self.size * self.dtype.itemsize, True
+        )
         y = np.empty(self.shape, self.dtype) if out is None else out
         for rows, columns in self._tiles():
             y[rows, columns] = self.block(rows, columns)
@@ -331,7 +333,7 @@ def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> A
     TypeError
         K is no Kernel.
     ValueError
-        K is not square or has batches, or k is out of range.
+        K is not square, not symmetric or has batches, or k is out of range.
     LinAlgError
         W has an eigenvalue below -100 k eps times the largest: K is not semidefinite.
 
@@ -382,9 +384,19 @@ def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> A
 
 
 def _columns(K: Any, at: _Array) -> _Array:
+    """K[:, at] of a symmetric K; where it is not known to be, these rows are compared."""
     if isinstance(K, CallableKernel):
-        return CallableKernel(K.function, K.x, K.y[at], dtype=K.dtype).toarray()
-    return np.asarray(K[:, at].toarray())
+        C = CallableKernel(K.function, K.x, K.y[at], dtype=K.dtype).toarray()
+        rows = CallableKernel(K.function, K.x[at], K.y, dtype=K.dtype).toarray()
+    else:
+        C = np.asarray(K[:, at].toarray())
+        if K._init is not None and K._init[2] is None:
+            return C
+        rows = K[at, :].toarray()
+    far = np.abs(C - rows.T.conj()).max(initial=0)
+    if far > 1000 * np.finfo(C.dtype).eps * np.abs(C).max(initial=0):
+        raise ValueError(f"nystrom takes a symmetric kernel matrix: K and K^H differ by {far:.3g}")
+    return np.asarray(C)
 
 
 def random_features(K: Any, k: int, *, rng: Any = None) -> Any:
@@ -414,7 +426,8 @@ def random_features(K: Any, k: int, *, rng: Any = None) -> Any:
     TypeError
         K is not a Kernel as constructed by name.
     ValueError
-        Its function has no such features, the points have batches, k is odd or not positive.
+        Its function has no such features, the points have batches, k is odd or not positive, a
+        parameter is negative.
 
     Cost
     ----
@@ -443,6 +456,10 @@ def random_features(K: Any, k: int, *, rng: Any = None) -> Any:
         raise ValueError(f"random_features takes one kernel matrix, got shape {K.shape}")
     if k < 2 or k % 2:
         raise ValueError(f"random_features(k={k}): expected a positive even number")
+    K[:1, :1].toarray()  # looks at the parameters
+    variance = float(said.get("variance", 1.0))
+    if variance < 0:
+        raise ValueError(f"random_features: expected a variance of at least 0, got {variance}")
     rng = np.random.default_rng(rng)
     d, half = x.shape[1], k // 2
     w = rng.standard_normal((half, d)).astype(K.dtype)
@@ -455,15 +472,18 @@ def random_features(K: Any, k: int, *, rng: Any = None) -> Any:
     elif name != "rbf":
         raise ValueError(f"random_features knows no spectral density of {name!r}")
     w = w / said.get("length_scale", np.ones(1, K.dtype))
-    scale = np.sqrt(said.get("variance", np.ones((), K.dtype)) / half)
-    U, V = (
-        None if p is None else (scale * _waves(np.asarray(p) @ w.T)).astype(K.dtype) for p in (x, y)
-    )
-    return _core.LowRank(U) if V is None else _core.LowRank(U, V)
+    scale = np.sqrt(variance / half)
+
+    def features(points: Any) -> _Array:
+        found: _Array = (scale * _waves(np.asarray(points) @ w.T)).astype(K.dtype)
+        return found
+
+    return _core.LowRank(features(x)) if y is None else _core.LowRank(features(x), features(y))
 
 
 def _waves(angle: _Array) -> _Array:
-    return np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)
+    both: _Array = np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)
+    return both
 
 
 CallableKernel.__module__ = "pylinop"

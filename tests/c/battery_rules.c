@@ -59,6 +59,14 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     return a;
 }
 
+/* Kernels multiply element by element: one of the first sizes, or NULL. */
+static const lop_node *a_kernel(draw *d) {
+    const lop_node *out = NULL;
+    const lop_dtype dt = world_pick(&w, 0, 2) ? LOP_f32 : LOP_f64;
+    const lop_status st = lop_op_kernel.random(&w.rand, d->size[0], d->size[1], dt, &out);
+    return st == LOP_OK ? out : NULL;
+}
+
 /* What stands in a hole: its parent says whether operator or array, and of which core. */
 static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     static const int cores[] = {1, 2, 2, 0};
@@ -78,6 +86,7 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     if (parent == &lop_op_multitoeplitz || parent == &lop_op_convolution)
         return place ? gen_sizes(&d->g, m) : gen_array(&d->g, 1, m, 1);
     if (parent == &lop_op_hankel && place == 1) return gen_pair(&d->g, m, n);
+    if (parent == &lop_op_elementwise && world_pick(&w, 0, 4)) return a_kernel(d);
     if (parent->cls == LOP_ACTION && place == 0 && m == n && !world_pick(&w, 0, 6))
         return gen_declared(&d->g, n);
     if (parent->cls == LOP_ACTION)
