@@ -171,7 +171,7 @@ static inline double get(const work *w, const void *p, int64_t i) {
 
 static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, bool many,
                       void *scratch) {
-    char *at = scratch;
+    char *at = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     int64_t d = 0;
     memset(w, 0, sizeof *w);
     w->k = k;

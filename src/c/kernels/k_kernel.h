@@ -49,7 +49,7 @@ void lopk_kernel_numbers(int word, double variance, double shape, const lop_mat 
 size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t m, int64_t n, int64_t columns);
 
 /* out = K v. `same`: each factor's y is its x, so that half the tiles do. v and out of the working
- * dtype or its complex one, any strides, without overlap. Scratch is 64-byte aligned. */
+ * dtype or its complex one, any strides, without overlap. */
 void lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
                        void *scratch);
 /* out = K, of the working dtype or its complex one. */
