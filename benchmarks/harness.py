@@ -35,6 +35,7 @@ PEERS = (
     "lazylinop",
     "torch",
     "celerite2",
+    "pykeops.numpy",
 )
 _modules: dict = {}
 use_peers = True

@@ -38,6 +38,7 @@ def main():
     import factorisations
     import formulas
     import harness
+    import kernel_matrix
     import kind_solves
     import kinds
     import krylov
@@ -60,6 +61,7 @@ def main():
     makers += [*sparse_products.MAKERS]
     makers += sparse.MAKERS
     makers += quasi.MAKERS
+    makers += kernel_matrix.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

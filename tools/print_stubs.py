@@ -41,7 +41,10 @@ ROLES = {
     "blocks": ("Sequence[Sequence[_OperatorLike | None]]", "list[list[LinearOperator]]"),
 }
 # Where a table's role says less than the constructor takes.
-SPECIAL = {("Identity", "n"): ("_Shape", "_Shape")}
+SPECIAL = {
+    ("Identity", "n"): ("_Shape", "_Shape"),
+    ("Kernel", "function"): ("str | Callable[[Any, Any], Any]", "str"),
+}
 
 
 def types_of(kind: str, param: dict[str, Any]) -> tuple[str, str]:

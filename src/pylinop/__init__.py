@@ -42,6 +42,7 @@ from . import (
     _errors,
     _forms,
     _indexing,
+    _kernels,
     _lazy,
     _lazy_build,
     _lazy_eval,
@@ -93,6 +94,7 @@ _core._setup(
         "sparse": _scipy.sparse_solver,
         "sparse_ready": _scipy.sparse_ready,
         "grid_of": _assemble.grid_of,
+        "callable_kernel": _kernels.callable_kernel,
         **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },
     __file__.rsplit("__init__", 1)[0].encode(),
@@ -156,6 +158,7 @@ from ._factorisations import (
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
 from ._krylov import IterativeResult, bicgstab, cg, gmres, minres
 from ._krylov_least import lsmr, lsqr
+from ._kernels import CallableKernel, kernel_structure, nystrom, random_features
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
     cond,
@@ -191,6 +194,7 @@ from ._spectral import spectral_bounds, spectral_density
 __version__ = "0.1.0.dev0"
 __all__ = [
     "Adjoint",
+    "CallableKernel",
     "Circulant",
     "Conj",
     "ConvergenceError",
@@ -261,6 +265,7 @@ __all__ = [
     "hstack",
     "inv",
     "inv_quad_logdet",
+    "kernel_structure",
     "kinds",
     "lanczos",
     "lazy",
@@ -280,11 +285,13 @@ __all__ = [
     "minres",
     "multiply",
     "null_space",
+    "nystrom",
     "orth",
     "pinv",
     "preconditioner",
     "qr",
     "quasiseparable",
+    "random_features",
     "register_rule",
     "rules",
     "sample",

@@ -773,6 +773,54 @@ class QuasiSeparable(LinearOperator):
     @property
     def triangular(self) -> bool: ...
 
+class Kernel(LinearOperator):
+    def __new__(
+        cls,
+        function: str | Callable[[Any, Any], Any],
+        x: ArrayLike,
+        y: ArrayLike | None = None,
+        variance: ArrayLike | None = None,
+        length_scale: ArrayLike | None = None,
+        alpha: ArrayLike | None = None,
+        period: ArrayLike | None = None,
+        degree: SupportsIndex | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        function: str | Callable[[Any, Any], Any],
+        x: ArrayLike,
+        y: ArrayLike | None = None,
+        variance: ArrayLike | None = None,
+        length_scale: ArrayLike | None = None,
+        alpha: ArrayLike | None = None,
+        period: ArrayLike | None = None,
+        degree: SupportsIndex | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def function(self) -> str: ...
+    @property
+    def x(self) -> _Array: ...
+    @property
+    def y(self) -> _Array | None: ...
+    @property
+    def variance(self) -> _Array | None: ...
+    @property
+    def length_scale(self) -> _Array | None: ...
+    @property
+    def alpha(self) -> _Array | None: ...
+    @property
+    def period(self) -> _Array | None: ...
+    @property
+    def degree(self) -> SupportsIndex | None: ...
+    @property
+    def offset(self) -> _Array | None: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 

@@ -26,6 +26,7 @@ typedef struct draw {
     lop_attr attr[LOP_HOLES];
     bool has_attr[LOP_HOLES];
     int64_t size[3]; /* what dimensions are drawn from */
+    bool kernels;    /* under an element-wise product */
 } draw;
 
 static int64_t a_size(draw *d) { return d->size[world_pick(&w, 0, 3)]; }
@@ -59,6 +60,14 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     return a;
 }
 
+/* Kernels multiply element by element: one of the first sizes, or NULL. */
+static const lop_node *a_kernel(draw *d) {
+    const lop_node *out = NULL;
+    const lop_dtype dt = world_pick(&w, 0, 2) ? LOP_f32 : LOP_f64;
+    const lop_status st = lop_op_kernel.random(&w.rand, d->size[0], d->size[1], dt, &out);
+    return st == LOP_OK ? out : NULL;
+}
+
 /* What stands in a hole: its parent says whether operator or array, and of which core. */
 static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     static const int cores[] = {1, 2, 2, 0};
@@ -78,6 +87,7 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     if (parent == &lop_op_multitoeplitz || parent == &lop_op_convolution)
         return place ? gen_sizes(&d->g, m) : gen_array(&d->g, 1, m, 1);
     if (parent == &lop_op_hankel && place == 1) return gen_pair(&d->g, m, n);
+    if (d->kernels && parent == &lop_op_elementwise) return a_kernel(d);
     if (parent->cls == LOP_ACTION && place == 0 && m == n && !world_pick(&w, 0, 6))
         return gen_declared(&d->g, n);
     if (parent->cls == LOP_ACTION)
@@ -191,7 +201,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
 static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool views) {
     static const int64_t pool[] = {1, 2, 3, 2, 4, 0};
     static const lop_dtype exact[] = {LOP_i8, LOP_u8, LOP_b8, LOP_i64};
-    draw d = {.text = text};
+    draw d = {.text = text, .kernels = !strncmp(rule->name, "first-elementwise-kernel", 24)};
     int64_t what = world_pick(&w, 0, 10);
     lop_dtype dt = what < 5 ? LOP_c128 : what < 7 ? LOP_NO_DTYPE : exact[world_pick(&w, 0, 4)];
     d.g = (gen){

@@ -556,6 +556,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (!strcmp(s, "weave")) return weave(p, node);
     if (ip_band_knows(s)) return ip_band(p, node);
     if (ip_is_conv(node)) return ip_conv(p, node);
+    if (!strcmp(s, "kernel")) return ip_kernel(p, node);
     if (is_composed(s)) return composed(p, node, s);
     if (!strcmp(s, "probe")) return constant(p, node, "ones"); /* any numbers do */
     if (node->n == 0) return fail(p, s);

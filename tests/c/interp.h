@@ -65,6 +65,7 @@ val ip_mul(const ip *p, val a, val b);
 const tv *ip_solve(ip *p, const tv *a, lop_mode mode, const tv *b); /* mode(a)^-1 b */
 bool ip_is_conv(const lop_node *node);
 const tv *ip_conv(ip *p, const lop_node *node);
+const tv *ip_kernel(ip *p, const lop_node *node); /* interp_kernel.c */
 
 /* Is `got` (any strides) within factor * u(dtype) * mag of `want`? Integers and bool must be equal.
  * Otherwise says where in `why`. */

@@ -13,6 +13,7 @@
 #include "../../src/c/kernels/k_blas.h"
 #include "../../src/c/kernels/k_cholesky.h"
 #include "../../src/c/kernels/k_fft.h"
+#include "../../src/c/kernels/k_kernel.h"
 #include "../../src/c/kernels/k_small.h"
 #include "../../src/c/kernels/kernels.h"
 
@@ -357,6 +358,7 @@ static void test_toeplitz(lop_dtype dt, int64_t m, int64_t n, int layout) {
 
 #include "test_kernels_more.h"
 #include "test_kernels_kron.h"
+#include "test_kernels_kernel.h"
 #include "test_kernels_small.h"
 #include "test_kernels_cholesky.h"
 
@@ -383,6 +385,7 @@ int main(void) {
     group("products");
     test_small_all();
     test_kron_all();
+    test_kernel_all();
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++) {
         static const int64_t m[] = {1, 2, 3, 16, 33, 100, 300, 1, 257, 64},
                              n[] = {1, 1, 4, 16, 60, 100, 270, 20, 5, 512};

@@ -179,6 +179,13 @@ LOP_BUILD(apply_khatrirao_view);
 LOP_BUILD(element_khatrirao);
 LOP_BUILD(apply_lowrank_elementwise);
 LOP_BUILD(lowrank_elementwise);
+/* builds_kernel.c */
+LOP_BUILD(view_kernel);
+LOP_BUILD(kernel_elementwise);
+/* The kernel of some of the points of its rows, or (`of_y`) of its columns: `rows` as `cut` takes
+ * it, `index` NULL or which. Owned in *out. */
+lop_status lop_kernel_cut(const lop_maker *mk, const lop_node *k, const lop_attr *rows,
+                          const lop_node *index, bool of_y, const lop_node **out) LOP_MUST_CHECK;
 LOP_BUILD(full_elementwise);
 /* builds_compose.c */
 LOP_BUILD(cast_value);

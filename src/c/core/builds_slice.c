@@ -231,13 +231,17 @@ static lop_status of_kind(const lop_maker *mk, const taking *t, const lop_node *
     int64_t axis = axis_of(t);
     bool leaf = a->op == &lop_op_dense || a->op == &lop_op_diag || a->op == &lop_op_toeplitz ||
                 a->op == &lop_op_identity || a->op == &lop_op_zeros || a->op == &lop_op_selection ||
-                a->op == &lop_op_lowrank || a->op == &lop_op_kron;
+                a->op == &lop_op_lowrank || a->op == &lop_op_kron || a->op == &lop_op_kernel;
     if (axis >= BATCH) return leaf ? of_batch(mk, t, a, out) : LOP_NOMATCH;
     if (a->op == &lop_op_dense) return of_array(mk, t, a, axis, NULL, out);
     if (a->op == &lop_op_zeros) return childless(mk, t, a, out);
     if (a->op == &lop_op_toeplitz) return of_toeplitz_alone(mk, t, a, out);
     if (a->op == &lop_op_lowrank) return in_child(mk, t, a, axis == ROWS ? 0 : 1, ROWS, out);
     if (a->op == &lop_op_kron) return of_kron(mk, t, a, out);
+    if (a->op == &lop_op_kernel) {
+        const taking u = along(t, ROWS);
+        return lop_kernel_cut(mk, a, &u.at, t->index, axis == COLUMNS, out);
+    }
     if (a->op == &lop_op_identity) return of_identity(mk, t, a, out);
     if (a->op == &lop_op_selection && axis == ROWS) return of_array(mk, t, a, ROWS, &a->attr, out);
     if (a->op == &lop_op_sliced) return of_both(mk, t, a, out);

@@ -41,7 +41,7 @@ typedef struct lop_param {
     const char *words;    /* of LOP_P_WORD: separated by blanks */
 } lop_param;
 
-enum { LOP_MAXPARAM = 6 };
+enum { LOP_MAXPARAM = 9 };
 
 /* What assume_a says of a Dense: its attr.i[0]. */
 enum {
@@ -107,6 +107,13 @@ struct lop_op {
 /* op_kron.c: are all factors plain matrices (or views of such), so that `apply` in dtype `dt` takes
  * them in one step? */
 bool lop_kron_is_plain(const lop_node *kron, lop_dtype dt);
+
+/* op_kernel.c: how many factors a kernel has, and where the points of each one's rows are among its
+ * children (those of its columns follow); 0: attributes and children do not fit. The attributes of
+ * two kernels' factors one after another. */
+enum { LOP_KERNELS = 5 };
+int lop_kernel_points(const lop_node *kernel, int *at);
+lop_attr lop_kernel_join(const lop_attr *a, const lop_attr *b);
 
 /* op_difference.c: the shape that its attributes ask for; none where they are wrong. */
 lop_shape lop_difference_shape(const lop_attr *a);

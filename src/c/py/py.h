@@ -171,6 +171,16 @@ PyObject *py_default(const lop_param *param);                           /* new *
 PyObject *py_weak_number(PyObject *before, PyObject *o);
 lop_status py_offset_diag(const lop_op **op, lop_attr *attr, const lop_node *d, lop_node *like,
                           bool *has_like, lop_err *err);
+/* py_kernel.c: is parameter i the points of the rows once more? Then None stands in init. */
+bool py_kernel_same(PyObject *init, PyObject *const *arg, int i);
+/* A number as an array of the points' dtype, a length scale as a vector: new; NULL without an
+ * error: as it is. */
+PyObject *py_kernel_number(PyObject *init, int i, PyObject *o);
+/* The attributes, and y where it is x. */
+lop_status py_kernel_finish(PyObject *const *arg, const lop_node **child, int *n, lop_attr *attr,
+                            bool foreign, lop_err *err);
+bool py_kernel_is_callable(PyObject *args, PyObject *kwargs);
+PyObject *py_kernel_callable(py_state *s, PyObject *args, PyObject *kwargs); /* new */
 int py_coefficient(PyObject *number, lop_attr *attr); /* 1 yes, 0 not one of ours, -1 exception */
 
 /* py_array.c */

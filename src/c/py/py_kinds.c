@@ -277,8 +277,10 @@ static int read_one(parts *p, int i) {
     switch (param->role) {
     case LOP_P_ARRAY:
     case LOP_P_INDEX: {
-        if (none) return 0;
-        PyObject *weak = param->rank == 0 ? py_weak_number(PyTuple_GET_ITEM(p->init, 0), o) : NULL;
+        if (none || (p->op == &lop_op_kernel && py_kernel_same(p->init, p->arg, i))) return 0;
+        PyObject *weak = p->op == &lop_op_kernel ? py_kernel_number(p->init, i, o)
+                         : param->rank == 0      ? py_weak_number(PyTuple_GET_ITEM(p->init, 0), o)
+                                                 : NULL;
         if (!weak && PyErr_Occurred()) return -1;
         PyArrayObject *a = take_array(p, param, weak ? weak : o, param->role == LOP_P_INDEX);
         Py_XDECREF(weak);
@@ -443,6 +445,8 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         p->like.shape = lop_difference_shape(&p->attr);
         p->has_like = true;
     }
+    if (p->op == &lop_op_kernel)
+        return py_kernel_finish(p->arg, p->child, &p->n, &p->attr, p->foreign, err);
     if (p->op == &lop_op_diag && (p->attr.i[0] || p->has_like))
         return py_offset_diag(&p->op, &p->attr, p->child[0], &p->like, &p->has_like, err);
     return LOP_OK;
@@ -517,6 +521,8 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
                      type->tp_name);
         return NULL;
     }
+    if (p.op == &lop_op_kernel && py_kernel_is_callable(args, kwargs))
+        return py_kernel_callable(p.s, args, kwargs);
     PyObject *self = NULL;
     p.arrays = PyList_New(0);
     bool many = p.op->param[0].role == LOP_P_OPERATORS;

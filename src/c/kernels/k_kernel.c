@@ -1,0 +1,450 @@
+/* k_kernel.c: kernel matrices by tiles.
+ *
+ * Columns go in blocks of 256 (of 64 in many dimensions), rows in blocks of 8 (of 64 where many
+ * vectors are multiplied): a block's points are packed, the sums over the coordinates are formed in
+ * registers four rows at a time, the function is taken in place, and the tile, which lies in the
+ * first cache (else the second), is multiplied and forgotten. Where y is x, tiles below the
+ * diagonal are not evaluated: the one above serves twice. Distances are sums of squared
+ * differences, never |x|^2 + |y|^2 - 2 x y, which cancels. Order and blocks depend on sizes alone:
+ * so do the bits. Measured 2026-11, Gaussian of three coordinates: see benchmarks/kernel_matrix.py.
+ */
+#include "k_kernel.h"
+#include "k_clones.h"
+#include "k_small.h"
+#include "kernels.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#define INLINE inline __attribute__((always_inline))
+
+enum { FEW = 8, MANY = 64, WIDE = 256, NARROW = 64, NEAR = 16, CHUNK = 256 };
+
+typedef struct tile_job {
+    const void *x, *y, *w; /* packed points, weights */
+    void *tile;
+    int64_t rows, cols, d;
+    double turn;
+} tile_job;
+typedef struct map_job {
+    void *tile;
+    int64_t count;
+    double a, b;
+    int word, degree;
+} map_job;
+typedef struct dot_job {
+    const void *tile, *v, *vt;
+    void *y, *yt;
+    int64_t rows, cols, ld;
+} dot_job;
+typedef struct kernel_loops {
+    void (*plain)(const tile_job *g), (*weighted)(const tile_job *g), (*dots)(const tile_job *g),
+        (*sines)(const tile_job *g), (*map)(const map_job *g),
+        (*times)(void *tile, const void *other, int64_t count), (*dot)(const dot_job *g),
+        (*both)(const dot_job *g), (*exps)(void *y, const void *x, int64_t count);
+    int width;
+} kernel_loops;
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLL _Pragma("GCC unroll 16")
+#ifdef __OPTIMIZE__
+#pragma GCC optimize("O3", "fp-contract=fast")
+#endif
+#else
+#define UNROLL
+#endif
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#include <immintrin.h>
+#define INTEL_ _mm_
+#define HAVE_WIDE 1
+#endif
+#define ISA base
+#define BYTES 16
+#include "k_kernel_isa.h"
+
+#ifdef HAVE_WIDE
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#define ISA avx2
+#define BYTES 32
+#define INTEL_ _mm256_
+#include "k_kernel_isa.h"
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx2,fma")
+#define ISA avx512
+#define BYTES 64
+#define INTEL_ _mm512_
+#include "k_kernel_isa.h"
+#pragma GCC pop_options
+#endif
+
+int lopk_kernel_force = 0;
+
+static const kernel_loops *loops_of(bool is_double) {
+#ifdef HAVE_WIDE
+    if (lopk_kernel_force == 0 && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512dq"))
+        return loops_avx512[is_double];
+    if (lopk_kernel_force != 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return loops_avx2[is_double];
+#endif
+    return loops_base[is_double];
+}
+
+void lopk_kernel_exp2(lop_dtype dt, void *y, const void *x, int64_t count) {
+    loops_of(dt == LOP_f64)->exps(y, x, count);
+}
+
+/* -- numbers */
+
+void lopk_kernel_numbers(int word, double variance, double shape, const lop_mat *length, int64_t d,
+                         double *at) {
+    const double *l = length->p;
+    const bool ard = length->m != 1;
+    double *w = at + LOPK_WEIGHTS, *power = w + d;
+    at[LOPK_VARIANCE] = variance;
+    at[LOPK_SHAPE] = shape;
+    at[LOPK_ONE] = 1;
+    for (int64_t k = 0; k < d; k++) {
+        double size = l[ard ? k * length->rs : 0];
+        int e = 0;
+        if (word != LOPK_PERIODIC && isfinite(size)) size = frexp(size, &e);
+        power[k] = ldexp(1, -e);
+        w[k] = fmin(1 / (size * size), DBL_MAX);
+        if (isnan(size)) w[k] = size;
+        if (!ard && word <= LOPK_RATIONAL) {
+            at[LOPK_ONE] = w[k];
+            w[k] = 1;
+        }
+    }
+}
+
+/* -- one product's working memory */
+
+/* Rows and columns that a tile has room for. */
+typedef struct tile_room {
+    int64_t high, wide;
+} tile_room;
+
+typedef struct work {
+    const lopk_kernel *k;
+    const kernel_loops *f;
+    int n;
+    bool is_double;
+    int64_t size, block, rows; /* bytes of a number; columns and rows of a tile */
+    tile_room r;
+    int64_t m, cols, ld; /* of the block at hand; ld: whole vectors */
+    double variance;
+    char *tile, *other, *weights, *x[LOPK_KERNELS], *y[LOPK_KERNELS], *rest;
+} work;
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static size_t round64(int64_t bytes) { return ((size_t)bytes + 63) & ~(size_t)63; }
+static int64_t block_of(int64_t d) { return d <= NEAR ? WIDE : NARROW; }
+
+static tile_room room_of(int64_t d, int64_t m, int64_t n, bool many) {
+    const int64_t high = many ? MANY : FEW, wide = block_of(d);
+    return (tile_room){least((m + 3) / 4 * 4, high), least((n + 15) / 16 * 16, wide)};
+}
+
+size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t m, int64_t n, int64_t columns) {
+    const int64_t size = dt == LOP_f64 ? 8 : 4, chunk = least(columns, CHUNK) + 1;
+    const int64_t most = m > n ? m : n, lines = LOPK_KERNELS * 3 + 8;
+    const tile_room r = room_of(d, most, most, columns > 1);
+    return round64(size * (2 * r.high * r.wide + d * (1 + r.high + r.wide) +
+                           2 * (r.high + r.wide) * chunk)) +
+           (size_t)lines * 64;
+}
+
+static inline void put(const work *w, void *p, int64_t i, double v) {
+    if (w->is_double)
+        ((double *)p)[i] = v;
+    else
+        ((float *)p)[i] = (float)v;
+}
+static inline double get(const work *w, const void *p, int64_t i) {
+    return w->is_double ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+
+static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, bool many,
+                      void *scratch) {
+    char *at = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    int64_t d = 0;
+    memset(w, 0, sizeof *w);
+    w->k = k;
+    w->n = n;
+    w->is_double = out->dt == LOP_f64 || out->dt == LOP_c128;
+    w->f = loops_of(w->is_double);
+    w->size = w->is_double ? 8 : 4;
+    w->variance = 1;
+    for (int i = 0; i < n; i++) {
+        d += k[i].x.n;
+        w->variance *= k[i].at[LOPK_VARIANCE];
+    }
+    w->block = block_of(d);
+    w->rows = many ? MANY : FEW;
+    w->r = room_of(d, k[0].x.m, k[0].y.m, many);
+#define TAKE(p, count)                                                                             \
+    (p) = at;                                                                                      \
+    at += round64((count) * w->size)
+    TAKE(w->tile, w->r.high * w->r.wide);
+    TAKE(w->other, w->r.high * w->r.wide);
+    TAKE(w->weights, d);
+    for (int i = 0; i < n; i++) {
+        TAKE(w->x[i], w->r.high * k[i].x.n);
+        TAKE(w->y[i], w->r.wide * k[i].x.n);
+    }
+#undef TAKE
+    w->rest = at;
+    d = 0;
+    for (int i = 0; i < n; i++)
+        for (int64_t q = 0; q < k[i].x.n; q++) put(w, w->weights, d++, k[i].at[LOPK_WEIGHTS + q]);
+}
+
+/* -- packing */
+
+static inline double point(const work *w, const lop_mat *a, int64_t i, int64_t q) {
+    return get(w, a->p, i * a->rs + q * a->cs);
+}
+static bool is_dot(const lopk_kernel *k) { return k->word >= LOPK_POLYNOMIAL; }
+
+/* Rows i .. i + m of the x, whole fours: beyond them the last again. */
+static void pack_rows(work *w, int64_t i, int64_t m) {
+    w->m = m;
+    for (int f = 0; f < w->n; f++) {
+        const lopk_kernel *k = &w->k[f];
+        const int64_t d = k->x.n;
+        const double *weight = k->at + LOPK_WEIGHTS, *power = weight + d;
+        for (int64_t r = 0; r < (m + 3) / 4 * 4; r++)
+            for (int64_t q = 0; q < d; q++) {
+                const double p = point(w, &k->x, i + (r < m ? r : m - 1), q) * power[q];
+                put(w, w->x[f], r * d + q, is_dot(k) ? p * weight[q] : p);
+            }
+    }
+}
+/* Rows j .. j + n of the y, coordinate by coordinate, whole vectors. */
+static void pack_columns(work *w, int64_t j, int64_t n) {
+    const int64_t wide = w->f->width;
+    w->cols = n;
+    w->ld = (n + wide - 1) / wide * wide;
+    for (int f = 0; f < w->n; f++) {
+        const lopk_kernel *k = &w->k[f];
+        const double *power = k->at + LOPK_WEIGHTS + k->x.n;
+        for (int64_t q = 0; q < k->x.n; q++)
+            for (int64_t c = 0; c < w->ld; c++)
+                put(w, w->y[f], q * w->ld + c,
+                    point(w, &k->y, j + (c < n ? c : n - 1), q) * power[q]);
+    }
+}
+/* x[row + i] and y[column + i] as one point each that is compared with none: their difference and
+ * 0, or their products and 1. */
+static void pack_pairs(work *w, int64_t row, int64_t column, int64_t n) {
+    pack_columns(w, column, n);
+    w->m = 1;
+    for (int f = 0; f < w->n; f++) {
+        const lopk_kernel *k = &w->k[f];
+        const int64_t d = k->x.n;
+        const double *weight = k->at + LOPK_WEIGHTS, *power = weight + d;
+        for (int64_t q = 0; q < d; q++) {
+            for (int64_t c = 0; c < w->ld; c++) {
+                const double p = point(w, &k->x, row + (c < n ? c : n - 1), q) * power[q],
+                             y = get(w, w->y[f], q * w->ld + c);
+                put(w, w->y[f], q * w->ld + c, is_dot(k) ? y * (p * weight[q]) : y - p);
+            }
+            for (int64_t r = 0; r < 4; r++) put(w, w->x[f], r * d + q, is_dot(k) ? 1 : 0);
+        }
+    }
+}
+
+/* -- one tile */
+
+static map_job function_of(const lopk_kernel *k) {
+    const double log2e = 1.44269504088896340736, one = k->at[LOPK_ONE], s = k->at[LOPK_SHAPE];
+    map_job g = {.word = k->word, .degree = k->degree, .a = 1};
+    switch (k->word) {
+    case LOPK_RBF: g.a = -0.5 * log2e * one; break;
+    case LOPK_PERIODIC: g.a = -2 * log2e; break;
+    case LOPK_MATERN12: g.a = sqrt(one); break;
+    case LOPK_MATERN32: g.a = sqrt(3 * one); break;
+    case LOPK_MATERN52: g.a = sqrt(5 * one); break;
+    case LOPK_RATIONAL:
+        g.a = 0.5 * one / s;
+        g.b = -s;
+        break;
+    case LOPK_POLYNOMIAL: g.b = s; break;
+    default: break;
+    }
+    if (k->word >= LOPK_MATERN12 && k->word <= LOPK_MATERN52) g.b = -log2e;
+    return g;
+}
+
+/* The packed rows against the packed columns: the product of the factors, without the variance. */
+static void fill_tile(work *w) {
+    const int64_t rows = (w->m + 3) / 4 * 4;
+    int64_t d = 0;
+    for (int f = 0; f < w->n; f++) {
+        const lopk_kernel *k = &w->k[f];
+        const tile_job g = {.x = w->x[f],
+                            .y = w->y[f],
+                            .w = w->weights + d * w->size,
+                            .tile = f ? w->other : w->tile,
+                            .rows = rows,
+                            .cols = w->ld,
+                            .d = k->x.n,
+                            .turn = k->word == LOPK_PERIODIC ? 1 / k->at[LOPK_SHAPE] : 0};
+        map_job map = function_of(k);
+        map.tile = g.tile;
+        map.count = rows * w->ld;
+        d += k->x.n;
+        if (is_dot(k))
+            w->f->dots(&g);
+        else if (k->word == LOPK_PERIODIC)
+            w->f->sines(&g);
+        else if (k->ard)
+            w->f->weighted(&g);
+        else
+            w->f->plain(&g);
+        if (k->word != LOPK_LINEAR) w->f->map(&map);
+        if (f) w->f->times(w->tile, w->other, map.count);
+    }
+}
+
+/* -- products */
+
+/* v and out as reals: a complex column is two. */
+typedef struct real_view {
+    char *p;
+    int64_t rs, cs, parts;
+} real_view;
+static real_view real_of(const lop_mat *a) {
+    const int64_t parts = lop_is_complex(a->dt) ? 2 : 1;
+    return (real_view){a->p, a->rs * parts, a->cs * parts, parts};
+}
+static inline int64_t place(const real_view *a, int64_t i, int64_t c) {
+    return a->parts == 1 ? i * a->rs + c * a->cs : i * a->rs + c / 2 * a->cs + c % 2;
+}
+
+typedef struct product {
+    work w;
+    real_view v, out;
+    int64_t from, count; /* real columns at hand */
+    char *vj, *vi, *yi, *yj;
+} product;
+
+/* Rows at .. at + n of v, row by row. */
+static void take(const product *p, char *to, int64_t at, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < p->count; c++)
+            put(&p->w, to, i * p->count + c, get(&p->w, p->v.p, place(&p->v, at + i, p->from + c)));
+}
+/* out += variance times rows of `from`, row by row. */
+static void give(const product *p, const char *from, int64_t at, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < p->count; c++) {
+            const int64_t to = place(&p->out, at + i, p->from + c);
+            put(&p->w, p->out.p, to,
+                get(&p->w, p->out.p, to) + p->w.variance * get(&p->w, from, i * p->count + c));
+        }
+}
+static void clear(const product *p, char *a, int64_t rows) {
+    memset(a, 0, (size_t)(rows * p->count * p->w.size));
+}
+
+/* The tile at rows i, times v's rows of the columns; mirrored: its transpose times v's rows i too.
+ */
+static void use_tile(product *p, int64_t i, bool mirrored) {
+    work *w = &p->w;
+    const lop_dtype dt = w->is_double ? LOP_f64 : LOP_f32;
+    if (mirrored) take(p, p->vi, i, w->m);
+    if (p->count == 1) {
+        const dot_job g = {w->tile, p->vj, p->vi, p->yi, p->yj, w->m, w->cols, w->ld};
+        clear(p, p->yi, w->m);
+        if (mirrored)
+            w->f->both(&g);
+        else
+            w->f->dot(&g);
+    } else {
+        const lop_mat k = {w->tile, w->m, w->cols, w->ld, 1, dt},
+                      kt = {w->tile, w->cols, w->m, 1, w->ld, dt},
+                      vj = {p->vj, w->cols, p->count, p->count, 1, dt},
+                      vi = {p->vi, w->m, p->count, p->count, 1, dt},
+                      yi = {p->yi, w->m, p->count, p->count, 1, dt},
+                      yj = {p->yj, w->cols, p->count, p->count, 1, dt};
+        lopk_small_gemm(&yi, 0, &k, false, &vj, 0, 1, false);
+        if (mirrored) lopk_small_gemm(&yj, 0, &kt, false, &vi, 0, 1, true);
+    }
+    give(p, p->yi, i, w->m);
+}
+
+static void some_columns(product *p, int64_t m, int64_t n, bool same) {
+    work *w = &p->w;
+    for (int64_t j = 0; j < n; j += w->block) {
+        pack_columns(w, j, least(n - j, w->block));
+        take(p, p->vj, j, w->cols);
+        clear(p, p->yj, w->cols);
+        const int64_t end = same ? j + w->cols : m;
+        for (int64_t i = 0; i < end; i += w->rows) {
+            pack_rows(w, i, least(end - i, w->rows));
+            fill_tile(w);
+            use_tile(p, i, same && i < j);
+        }
+        if (same && j > 0) give(p, p->yj, j, w->cols);
+    }
+}
+
+void lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
+                       void *scratch) {
+    product p = {.v = real_of(v), .out = real_of(out)};
+    const int64_t columns = v->n * p.v.parts, chunk = least(columns, CHUNK);
+    lopk_zero(out);
+    if (out->m == 0 || out->n == 0 || v->m == 0) return;
+    open_work(&p.w, k, n, out, columns > 1, scratch);
+    p.vj = p.w.rest;
+    p.vi = p.vj + round64(p.w.r.wide * chunk * p.w.size);
+    p.yi = p.vi + round64(p.w.r.high * chunk * p.w.size);
+    p.yj = p.yi + round64(p.w.r.high * chunk * p.w.size);
+    for (p.from = 0; p.from < columns; p.from += chunk) {
+        p.count = least(columns - p.from, chunk);
+        some_columns(&p, out->m, v->m, same);
+    }
+}
+
+/* -- entries */
+
+static void store(const work *w, const lop_mat *out, int64_t i, int64_t j, double v) {
+    const real_view o = real_of(out);
+    put(w, out->p, place(&o, i, o.parts * j), v);
+    if (o.parts == 2) put(w, out->p, place(&o, i, 2 * j + 1), 0);
+}
+
+void lopk_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, void *scratch) {
+    work w;
+    if (out->m == 0 || out->n == 0) return;
+    open_work(&w, k, n, out, false, scratch);
+    for (int64_t j = 0; j < out->n; j += w.block) {
+        pack_columns(&w, j, least(out->n - j, w.block));
+        for (int64_t i = 0; i < out->m; i += w.rows) {
+            pack_rows(&w, i, least(out->m - i, w.rows));
+            fill_tile(&w);
+            for (int64_t r = 0; r < w.m; r++)
+                for (int64_t c = 0; c < w.cols; c++)
+                    store(&w, out, i + r, j + c, w.variance * get(&w, w.tile, r * w.ld + c));
+        }
+    }
+}
+
+void lopk_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64_t row,
+                          int64_t column, void *scratch) {
+    work w;
+    if (out->m == 0) return;
+    open_work(&w, k, n, out, false, scratch);
+    for (int64_t i = 0; i < out->m; i += w.block) {
+        pack_pairs(&w, row + i, column + i, least(out->m - i, w.block));
+        fill_tile(&w);
+        for (int64_t c = 0; c < w.cols; c++)
+            store(&w, out, i + c, 0, w.variance * get(&w, w.tile, c));
+    }
+}
