@@ -767,3 +767,17 @@ def _lazy_operator(a: LazyArray, /) -> LinearOperator | None: ...
 def _getrf(letter: str, m: int, n: int, a: _Array, ipiv: _Array, /) -> int: ...
 def _band_cholesky(letter: str, rows: int, n: int, ab: _Array, /) -> int: ...
 def _cholup(letter: str, n: int, a: _Array, v: _Array, down: bool, /) -> int: ...
+def _csr_step(
+    letter: str,
+    index: str,
+    m: int,
+    n: int,
+    indptr: _Array,
+    indices: _Array,
+    data: _Array,
+    alpha: float,
+    v: _Array | None,
+    u: _Array,
+    w: _Array | None,
+    /,
+) -> float: ...

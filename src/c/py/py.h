@@ -209,6 +209,8 @@ static inline void py_config_here(py_state *s) {
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
 PyObject *py_cholup(PyObject *module, PyObject *args);
+/* py_sparse_step.c: likewise */
+PyObject *py_csr_step(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);
 PyObject *py_config_watch(py_state *s, PyObject *args);
 PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,

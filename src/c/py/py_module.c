@@ -279,6 +279,7 @@ static PyMethodDef functions[] = {
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
+    {"_csr_step", py_csr_step, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module's life */
