@@ -77,5 +77,6 @@ PyObject *py_csr_step(PyObject *module, PyObject *args) {
                             "_csr_step: indptr does not ascend within the %lld entries there are, "
                             "or a column is not within 0 to %lld",
                             (long long)(s.a[1].m < s.a[2].m ? s.a[1].m : s.a[2].m), n - 1);
-    return PyErr_Format(PyExc_ValueError, "_csr_step: the memory does not have the sizes named");
+    return PyErr_Format(PyExc_ValueError,
+                        "_csr_step: the memory does not have the sizes named, or is not aligned");
 }

@@ -265,7 +265,7 @@ class Call:
 
 
 def as_block(x: Any) -> Block:
-    """A block from what stands for one: a block, an array, a sparse matrix, a ``.npy``, ``.npz``."""
+    """A block from what stands for one: a block, an array, a sparse matrix, a path."""
     if isinstance(x, str | os.PathLike):
         name = os.fspath(x)
         if name.endswith(".npz"):

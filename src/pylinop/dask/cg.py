@@ -51,7 +51,7 @@ class _Normal(_System):
         self.engine, self.A, self.damp = A.engine, A, damp
         self.pieces = A._slices(b)
         zero = np.zeros(A.shape[1], dtype)
-        self.scale = scaled_norm(self.engine.total("residual", zero, each=self.pieces)[1])
+        self.scale = scaled_norm(self.engine.total("residual", zero, 1.0, each=self.pieces)[1])
 
     def product(self, p: Any) -> tuple[float, Any]:
         """(|A p|^2 + damp^2 |p|^2, A^H A p + damp^2 p)."""
@@ -63,7 +63,7 @@ class _Normal(_System):
 
     def residual(self, x: Any) -> tuple[Any, float | None]:
         """A^H (b - A x) - damp^2 x, and |b - A x|."""
-        ssq, w = self.engine.total("residual", x, each=self.pieces)
+        ssq, w = self.engine.total("residual", x, 1.0, each=self.pieces)
         if self.damp:
             w -= self.damp**2 * x
         return w, math.sqrt(ssq)
@@ -306,8 +306,8 @@ def cgls(
     >>> import pylinop.dask as pld
     >>> A = pld.BlockOperator([np.eye(2), np.ones((1, 2))], engine="serial")
     >>> x, info = pld.cgls(A, np.array([1.0, 0.0, 1.0]))
-    >>> x.round(6), info
-    (array([1., 0.]), 0)
+    >>> abs(x - [1.0, 0.0]).max() < 1e-6, info
+    (np.True_, 0)
     """
     if not isinstance(A, BlockOperator) or A.axis != 0:
         raise ValueError("cgls takes a BlockOperator of blocks of rows (axis=0)")

@@ -9,7 +9,7 @@ import numpy as np
 
 from .blocks import Csr
 
-__all__ = ["Chunk", "Triplets", "blocks_of_array", "blocks_of_frame"]
+__all__ = ["Chunk", "Persisted", "Triplets", "blocks_of_array", "blocks_of_frame"]
 
 
 def computed(delayed: Any) -> Any:
@@ -49,14 +49,50 @@ class Chunk:
         return computed(self.delayed)
 
 
-def blocks_of_array(x: Any) -> list[Chunk]:
+class Persisted:
+    """Rows of an array whose chunks lie on a cluster's workers, each behind a future."""
+
+    mapped = False
+
+    def __init__(self, futures: Sequence[Any], shape: tuple[int, int], dtype: Any) -> None:
+        self.futures, self.keys = tuple(futures), [f.key for f in futures]
+        self.shape: tuple[int, ...] = (int(shape[0]), int(shape[1]))
+        self.dtype = np.dtype(dtype)
+        self.nbytes = 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    def load(self) -> Any:
+        """The chunks beside each other."""
+        chunks: Any = self.futures
+        if not chunks:  # on a worker, which knows them by name
+            import distributed  # type: ignore[import-not-found, unused-ignore]
+
+            client = distributed.get_client()
+            chunks = [distributed.Future(key, client=client) for key in self.keys]
+        return np.concatenate([np.asarray(f.result()) for f in chunks], axis=1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The futures stay where the operator is, and keep the chunks on the cluster.
+        return {**self.__dict__, "futures": ()}
+
+
+def blocks_of_array(x: Any) -> list[Chunk] | list[Persisted]:
     """A block for each range of rows that a dask array has chunks of."""
     if any(np.isnan(c) for along in x.chunks for c in along):
         raise ValueError(f"chunk sizes are not known: {x.chunks}; call compute_chunk_sizes()")
+    n, futures = x.shape[1], _on_cluster(x)
+    if futures:
+        graph = x.__dask_graph__()
+        lie = [[graph.get(key) for key in row] for row in x.__dask_keys__()]
+        if all(hasattr(f, "result") for row in lie for f in row):
+            return [
+                Persisted(row, (rows, n), x.dtype)
+                for row, rows in zip(lie, x.chunks[0], strict=True)
+            ]
     x = x.rechunk({1: -1})
+    # culling would drop the futures that an array still to be computed rests on
     return [
-        Chunk(row[0], (rows, x.shape[1]), x.dtype)
-        for row, rows in zip(x.to_delayed(), x.chunks[0], strict=True)
+        Chunk(row[0], (rows, n), x.dtype)
+        for row, rows in zip(x.to_delayed(optimize_graph=not futures), x.chunks[0], strict=True)
     ]
 
 

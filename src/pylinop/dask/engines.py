@@ -177,7 +177,7 @@ class Remote(Engine):
         """Place the parts on the workers."""
         self._specs = list(specs)
         for spec in self._specs:
-            self._revive(spec.number, recover=False)
+            self._tried(spec.number, "start", lambda spec=spec: self._place(spec))
 
     def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
         """See `Engine.gather`."""
@@ -201,29 +201,27 @@ class Remote(Engine):
         return answers
 
     def _again(self, number: int, method: str, args: tuple[Any, ...]) -> Any:
-        for _ in range(self.retries):
+        """The answer of a part made anew."""
+
+        def attempt() -> Any:
             self.losses += 1
+            self._place(self._specs[number])
+            for before, theirs in self.recover(number) if self.recover is not None else ():
+                self._ask(number, before, theirs)()
+            return self._ask(number, method, args)()
+
+        return self._tried(number, method, attempt)
+
+    def _tried(self, number: int, what: str, attempt: Callable[[], Any]) -> Any:
+        for _ in range(self.retries):
             try:
-                self._revive(number, recover=True)
-                return self._ask(number, method, args)()
+                return attempt()
             except Gone:
                 continue
         raise WorkerLost(
-            f"the worker of part {number} died {self.retries} times during {method!r}: "
-            "perhaps its blocks do not fit into its memory (memory_limit=, smaller blocks)"
+            f"the worker of part {number} died {self.retries} times during {what!r}: perhaps its "
+            "blocks do not fit into its memory (memory_limit=, smaller blocks)"
         )
-
-    def _revive(self, number: int, recover: bool) -> None:
-        for _ in range(self.retries):
-            try:
-                self._place(self._specs[number])
-                if recover and self.recover is not None:
-                    for method, args in self.recover(number):
-                        self._ask(number, method, args)()
-                return
-            except Gone:
-                continue
-        raise WorkerLost(f"no worker that stays alive was found for part {number}")
 
 
 class MPI(Engine):

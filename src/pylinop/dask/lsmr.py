@@ -33,6 +33,13 @@ _FAITHFUL = 1e-8
 _RESTARTS = 3  # because the true residual does not confirm the estimate
 
 
+def power_of_two(x: float) -> float:
+    """A power of two near x, by which numbers scale without rounding; 1 where x has none."""
+    if not 0 < x < math.inf:
+        return 1.0
+    return math.ldexp(1.0, min(1000, max(-1000, math.frexp(x)[1])))
+
+
 class _Restart(Exception):
     """A lost share of u cannot be had back accurately."""
 
@@ -81,8 +88,8 @@ class _Rotations:
         self.betad = -stilde * self.betad + ctilde * betahat
         self.tautildeold = (zetaold - thetatildeold * self.tautildeold) / rhotilde
         taud = (self.zeta - self.thetatilde * self.tautildeold) / self.rhodold
-        self.d += betacheck * betacheck
-        self.normr = math.sqrt(self.d + (self.betad - taud) ** 2 + self.betadd**2)
+        self.d = math.hypot(self.d, betacheck)
+        self.normr = math.hypot(self.d, self.betad - taud, self.betadd)
 
         self.normA2 += beta * beta
         self.normA = math.sqrt(self.normA2)
@@ -151,6 +158,7 @@ class _Run:
         self.n, self.dtype, self.damp = op.shape[1], dtype, damp
         self.x0, self.x = x0, np.zeros(self.n, dtype) if x0 is None else x0.copy()
         self.known: Any = None  # (count, true residuals)
+        self.normb = 1.0
         self.tail: Any = None  # the share of u below A, where a damped problem began anew
 
     def begin(self, again: bool) -> tuple[float, float]:
@@ -241,12 +249,14 @@ class _Run:
         if self.known is not None and self.known[0] == self.count:
             return self.known[1]
         self.engine.recover = None
-        ssq, w = self.engine.total("residual", self.x, each=self.pieces)
+        scale = power_of_two(self.normb)
+        ssq, w = self.engine.total("residual", self.x, scale, each=self.pieces)
+        normr = math.sqrt(ssq)
         if self.damp:
-            tail = self.damp * (self.x if self.x0 is None else self.x - self.x0)
-            ssq += float(np.vdot(tail, tail).real)
+            tail = self.damp / scale * (self.x if self.x0 is None else self.x - self.x0)
+            normr = math.hypot(normr, scaled_norm(tail))
             w -= self.damp * tail
-        self.known = (self.count, (math.sqrt(ssq), scaled_norm(w)))
+        self.known = (self.count, (scale * normr, scale * scaled_norm(w)))
         return self.known[1]
 
     # -- checkpoints -------------------------------------------------------------------------------
@@ -351,8 +361,8 @@ def lsmr(
     >>> rows = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0]])]
     >>> A = pld.BlockOperator(rows, engine="serial")
     >>> x, istop, *_ = pld.lsmr(A, np.array([1.0, 0.0, 1.0]))
-    >>> x.round(6), istop
-    (array([1., 0.]), 1)
+    >>> abs(x - [1.0, 0.0]).max() < 1e-6, istop
+    (np.True_, 1)
     """
     if not isinstance(A, BlockOperator) or A.axis != 0:
         raise ValueError("lsmr takes a BlockOperator of blocks of rows (axis=0)")
@@ -404,13 +414,13 @@ def _iterate(
     if found:
         run.take(found)
         itn = record.resumed = int(found["itn"])
-        normb = float(found["normb"])
+        run.normb = normb = float(found["normb"])
         record.residuals = found["residuals"].tolist()
         record.normal_residuals = found["normal_residuals"].tolist()
         record.restarts = int(found["restarts"])
     else:
         run.begin(False)
-        normb = _norm_of(run)
+        run.normb = normb = _norm_of(run)
     if found is None and (run.s.normar == 0 or normb == 0):
         if normb == 0:
             run.x[...] = 0
@@ -450,8 +460,11 @@ def _norm_of(run: _Run) -> float:
     """|b|: that of the first residual where x0 is zero."""
     if run.x0 is None:
         return run.first
-    zero = np.zeros(run.n, run.dtype)
-    return math.sqrt(run.engine.total("residual", zero, each=run.pieces)[0])
+    run.engine.recover = None
+    zero, scale = np.zeros(run.n, run.dtype), power_of_two(run.first)
+    ssq, _ = run.engine.total("residual", zero, scale, each=run.pieces)
+    run.engine.recover = run.recover
+    return scale * math.sqrt(ssq)
 
 
 def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:

@@ -40,7 +40,7 @@ class Part:
 
     def call(self, method: str, args: tuple[Any, ...]) -> Any:
         """What an engine asks: a method by name."""
-        return getattr(self, method)(*args)
+        return getattr(self, method)(*(_aligned(a) for a in args))
 
     def _works(self, dtype: Any = None) -> Iterator[tuple[slice, Any]]:
         """(rows or columns, block), read one after the other."""
@@ -64,7 +64,7 @@ class Part:
     # -- products ----------------------------------------------------------------------------------
 
     def apply(self, X: Any) -> Any:
-        """A X where blocks stand above each other; the part's share of it where beside each other."""
+        """A X of blocks above each other; the part's share of A X where they stand beside."""
         if self.spec.axis == 0:
             rows = [work.matmat(X) for _, work in self._works(X.dtype)]
             return np.concatenate(rows) if rows else np.zeros((0, X.shape[1]), X.dtype)
@@ -118,10 +118,11 @@ class Part:
         self._count, self._last = count, (total, w)
         return self._last
 
-    def residual(self, x: Any, b: Any) -> Any:
-        """(|b - A x|^2, A^H (b - A x)), whatever iteration is under way."""
+    def residual(self, x: Any, scale: float, b: Any) -> Any:
+        """(|r|^2, A^H r) of r = (b - A x) / scale, whatever iteration is under way."""
         r = _rows(b, self._edges[-1], x.dtype)
-        w, total, x = np.zeros_like(x), 0.0, -x
+        r /= scale
+        w, total, x = np.zeros_like(x), 0.0, x / -scale
         for at, work in self._works(x.dtype):
             total += work.step(-1.0, x, r[at], w)
         return total, w
@@ -171,6 +172,13 @@ class Part:
             rows = work.dense()
             kept = np.linalg.qr(rows if kept is None else np.vstack([kept, rows]), mode="r")
         return kept
+
+
+def _aligned(x: Any) -> Any:
+    """What came over a network may lie at any address: kernels take aligned arrays."""
+    if isinstance(x, np.ndarray) and not x.flags.aligned:
+        return x.copy()
+    return x
 
 
 def _rows(b: Any, m: int, dtype: Any) -> Any:

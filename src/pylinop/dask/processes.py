@@ -75,12 +75,14 @@ class _Worker:
         self.process = context.Process(target=serve, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
+        self.gone = False
 
     def ask(self, message: Any) -> Any:
         try:
             send(self.pipe, message)
             good, answer = receive(self.pipe)
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
+            self.gone = True
             raise Gone from error
         if not good:
             raise answer
@@ -133,7 +135,7 @@ class Processes(Remote):
 
     def _place(self, spec: Spec) -> None:
         worker = self._workers[self._at(spec.number)]
-        if not worker.process.is_alive():
+        if worker.gone or not worker.process.is_alive():
             worker.stop()
             worker.start()
         self._ask(spec.number, "make", (spec,))()
