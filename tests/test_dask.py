@@ -220,7 +220,7 @@ def test_products(rng, axis, dtype):
     blocks[3], blocks[4] = sp.csr_array(blocks[3]), sp.csc_array(blocks[4])
     A = pld.BlockOperator(blocks, axis=axis, workers=3)
     assert A.dtype == dtype and A.shape == whole.shape
-    eps = 100 * np.finfo(dtype).eps
+    eps = 100 * float(np.finfo(dtype).eps)
     for x in (
         rng.standard_normal(50),
         rng.standard_normal(50) + 1j,
@@ -239,7 +239,7 @@ def test_products(rng, axis, dtype):
     close((2 * A.H @ A) @ np.ones(50), 2 * whole.conj().T @ whole @ np.ones(50), eps)
     assert pl.check_adjoint(A, rng=rng) < eps
     assert pld.norm_squared(A) == pytest.approx(np.linalg.norm(whole) ** 2, rel=eps)
-    with pytest.raises(TypeError, match="longdouble|float128"):
+    with pytest.raises(TypeError, match="does not compute in"):
         A @ np.ones(50, np.longdouble)
     A.close()
 
@@ -785,8 +785,8 @@ def test_dask_collections(client, rng):
             with pld.from_array(array, engine=engine, workers=2) as A:
                 assert [b.shape for b in A.blocks] == [(25, 7)] * 3 + [(15, 7)]
                 close(A @ np.ones(7), a.sum(1), 1e-13)
-    with pld.from_array(2 * x.persist(), engine=client) as A:
-        close(A @ np.ones(7), 2 * a.sum(1), 1e-13)
+    with pytest.raises(ValueError, match="persist.. it too"):
+        pld.from_array(2 * x.persist())
     unknown = x[x[:, 0] > 0]
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         pld.from_array(unknown)
@@ -821,6 +821,8 @@ def test_triplets(client, rng):
         pld.from_triplets(d, (80, 9), columns=("i", "col", "value"))
     with pytest.raises(ValueError, match="ascending"):
         pld.from_triplets(d, (80, 9), rows=[0, 80])
+    with pytest.raises(ValueError, match="before persist"):
+        pld.from_triplets(d.persist(), (80, 9))
 
 
 RANKS = """

@@ -10,6 +10,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from .blocks import InMemory
+from .collections import Persisted
 from .engines import Gone, Remote, WorkerLost
 from .part import Part, Spec
 
@@ -19,8 +23,11 @@ __all__ = ["Dask"]
 class Host:
     """The actor: a part. Its errors come back as answers, so that they are not taken for losses."""
 
-    def __init__(self, spec: Spec) -> None:
-        self.part = Part(spec)
+    def __init__(self, spec: Spec, held: list[int], chunks: list[Any]) -> None:
+        blocks = list(spec.blocks)
+        for i, beside in zip(held, chunks, strict=True):
+            blocks[i] = InMemory(np.concatenate(beside, axis=1))
+        self.part = Part(spec._replace(blocks=tuple(blocks)))
 
     def ask(self, method: str, args: tuple[Any, ...]) -> tuple[bool, Any]:
         """(True, the answer) or (False, the error)."""
@@ -98,9 +105,13 @@ class Dask(Remote):
                 load[address] += 1
         address = min(alive, key=lambda a: (load[a], a))
         self._actors.pop(spec.number, None)
+        # blocks that lie on the cluster: dask brings their chunks to the worker
+        held = [i for i, b in enumerate(spec.blocks) if isinstance(b, Persisted)]
         made = self.client.submit(
             Host,
             spec,
+            held,
+            [list(spec.blocks[i].futures) for i in held],
             actor=True,
             workers=[address],
             pure=False,

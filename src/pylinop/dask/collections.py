@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,23 +14,16 @@ __all__ = ["Chunk", "Persisted", "Triplets", "blocks_of_array", "blocks_of_frame
 
 
 def computed(delayed: Any) -> Any:
-    """The value of a delayed object: here, or by the cluster where parts of it lie there."""
+    """The value of a delayed object, computed here."""
     import dask  # type: ignore[import-untyped, unused-ignore]
 
-    if _on_cluster(delayed):
-        import distributed  # type: ignore[import-not-found, unused-ignore]
-
-        return distributed.get_client().compute(delayed).result()
     return dask.compute(delayed, scheduler="synchronous")[0]
 
 
-def _on_cluster(delayed: Any) -> bool:
-    import sys
-
+def _futures(collection: Any) -> bool:
+    """Does it rest on what lies on a cluster already?"""
     distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
-    return bool(distributed.client.futures_of(delayed))
+    return distributed is not None and bool(distributed.client.futures_of(collection))
 
 
 class Chunk:
@@ -50,49 +44,44 @@ class Chunk:
 
 
 class Persisted:
-    """Rows of an array whose chunks lie on a cluster's workers, each behind a future."""
+    """Rows of an array whose chunks lie on a cluster's workers, each behind a future.
+
+    Used by that cluster they go from worker to worker: `cluster.Dask` hands their values to the
+    actor. Elsewhere they are fetched."""
 
     mapped = False
 
     def __init__(self, futures: Sequence[Any], shape: tuple[int, int], dtype: Any) -> None:
-        self.futures, self.keys = tuple(futures), [f.key for f in futures]
+        self.futures = tuple(futures)
         self.shape: tuple[int, ...] = (int(shape[0]), int(shape[1]))
         self.dtype = np.dtype(dtype)
         self.nbytes = 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize
 
     def load(self) -> Any:
         """The chunks beside each other."""
-        chunks: Any = self.futures
-        if not chunks:  # on a worker, which knows them by name
-            import distributed  # type: ignore[import-not-found, unused-ignore]
-
-            client = distributed.get_client()
-            chunks = [distributed.Future(key, client=client) for key in self.keys]
-        return np.concatenate([np.asarray(f.result()) for f in chunks], axis=1)
+        return np.concatenate([np.asarray(f.result()) for f in self.futures], axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The futures stay where the operator is, and keep the chunks on the cluster.
-        return {**self.__dict__, "futures": ()}
+        return {**self.__dict__, "futures": ()}  # they stay with the client that knows them
 
 
 def blocks_of_array(x: Any) -> list[Chunk] | list[Persisted]:
     """A block for each range of rows that a dask array has chunks of."""
     if any(np.isnan(c) for along in x.chunks for c in along):
         raise ValueError(f"chunk sizes are not known: {x.chunks}; call compute_chunk_sizes()")
-    n, futures = x.shape[1], _on_cluster(x)
-    if futures:
+    n = x.shape[1]
+    if _futures(x):
         graph = x.__dask_graph__()
         lie = [[graph.get(key) for key in row] for row in x.__dask_keys__()]
-        if all(hasattr(f, "result") for row in lie for f in row):
-            return [
-                Persisted(row, (rows, n), x.dtype)
-                for row, rows in zip(lie, x.chunks[0], strict=True)
-            ]
+        if not all(hasattr(f, "result") for row in lie for f in row):
+            raise ValueError(
+                "the array is to be computed from chunks that lie on a cluster: persist() it too"
+            )
+        return [Persisted(f, (m, n), x.dtype) for f, m in zip(lie, x.chunks[0], strict=True)]
     x = x.rechunk({1: -1})
-    # culling would drop the futures that an array still to be computed rests on
     return [
         Chunk(row[0], (rows, n), x.dtype)
-        for row, rows in zip(x.to_delayed(optimize_graph=not futures), x.chunks[0], strict=True)
+        for row, rows in zip(x.to_delayed(), x.chunks[0], strict=True)
     ]
 
 
@@ -174,6 +163,8 @@ def blocks_of_frame(
 ) -> list[Triplets]:
     """A block for each partition."""
     m, n = (int(k) for k in shape)
+    if _futures(frame):
+        raise ValueError("the frame lies on a cluster: give it before persist(), as it is read")
     if len(columns) != 3:
         raise ValueError(f"columns= names row, column and value, got {tuple(columns)}")
     row, _, value = columns
