@@ -3,7 +3,7 @@
  * Golub and Kahan's bidiagonalisation (1965) needs A v and then A^H of what comes of it. Some rows
  * at a time, both read the same entries: those are in the cache when the adjoint is applied. So the
  * matrix comes from memory, or from its file, once for both. The norm is summed by such pieces, at
- * most 8192 rows each, then over the pieces.
+ * most 65536 rows each, then over the pieces.
  *
  * Cost: 4 nnz operations; bytes: the matrix once, v and w at random. Entries may
  * change between the two passes (arrays are borrowed), so indices are checked in both. */
@@ -20,10 +20,10 @@ typedef struct step_args {
     void *u, *w;   /* w or NULL */
 } step_args;
 
-/* Rows are taken until they have so many entries, which then come from the cache for the adjoint
- * (2026-11, an AMD EPYC, n = 2e5, 10 entries a row: 4.4 ns an entry; row by row 7, as the second
- * loop then waits for the first one's sum). */
-enum { NEAR = 32768, ROWS = 8192 };
+/* Rows are taken until they have so many entries (3 MB in float64), which the adjoint then finds in
+ * the cache. Row by row the second loop waits for the first one's sum; between 4096 entries and a
+ * whole block nothing was to be told apart (2026-11, an AMD EPYC shared with other work). */
+enum { NEAR = 262144, ROWS = 65536 };
 
 typedef bool (*step_fn)(const step_args *g, double *sum);
 

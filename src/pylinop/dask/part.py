@@ -5,6 +5,7 @@ the sum has the same bits whichever worker holds which part and whoever answers 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -199,8 +200,11 @@ def _arrays(work: Any) -> tuple[Any, tuple[int, ...]]:
 
 def scaled_norm(u: Any) -> float:
     """|u|_2, without over- or underflow of the squares."""
+    square = float(np.vdot(u, u).real)
+    if 1e-280 < square < 1e280:
+        return math.sqrt(square)
     top = float(np.max(np.abs(u), initial=0.0))
     if top == 0 or not np.isfinite(top):
         return top
     u = u / top
-    return top * float(np.sqrt(np.vdot(u, u).real))
+    return top * math.sqrt(np.vdot(u, u).real)
