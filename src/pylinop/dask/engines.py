@@ -13,6 +13,7 @@ from __future__ import annotations
 import concurrent.futures
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,7 @@ class Remote(Engine):
         """Place the parts on the workers."""
         self._specs = list(specs)
         for spec in self._specs:
-            self._tried(spec.number, "start", lambda spec=spec: self._place(spec))
+            self._tried(spec.number, "start", partial(self._place, spec))
 
     def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
         """See `Engine.gather`."""

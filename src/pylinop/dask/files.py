@@ -141,8 +141,8 @@ def open_blocks(folder: str | os.PathLike[str], **settings: Any) -> BlockOperato
         name = os.path.join(folder, entry["name"])
         shape = tuple(entry["shape"])
         if entry["kind"] == "csr":
-            parts = (f"{name}.{part}.npy" for part in ("indptr", "indices", "data"))
-            blocks.append(CsrFiles(*parts, shape=shape))
+            indptr, indices, data = (f"{name}.{p}.npy" for p in ("indptr", "indices", "data"))
+            blocks.append(CsrFiles(indptr, indices, data, shape))
             continue
         block = Npy(f"{name}.npy")
         if block.shape != shape:

@@ -157,7 +157,7 @@ class _Run:
         self.op, self.engine, self.pieces = op, op.engine, pieces
         self.n, self.dtype, self.damp = op.shape[1], dtype, damp
         self.x0, self.x = x0, np.zeros(self.n, dtype) if x0 is None else x0.copy()
-        self.known: Any = None  # (count, true residuals)
+        self.known: tuple[int, tuple[float, float]] | None = None  # (count, true residuals)
         self.normb = 1.0
         self.tail: Any = None  # the share of u below A, where a damped problem began anew
 

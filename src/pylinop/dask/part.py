@@ -156,7 +156,7 @@ class Part:
 
     def squares(self) -> float:
         """The sum of |entries|^2."""
-        return sum(work.squares() for _, work in self._works())
+        return float(sum(work.squares() for _, work in self._works()))
 
     def gram(self) -> Any:
         """A^H A, summed over the blocks."""

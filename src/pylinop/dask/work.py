@@ -96,9 +96,9 @@ class SparseWork:
         if kind != np.int32:
             kind = np.dtype(np.int64)
         self.index = "i" if kind == np.int32 else "q"
-        self.indptr = np.require(a.indptr, kind, "CA")
-        self.indices = np.require(a.indices, kind, "CA")
-        self.data = np.require(a.data, dtype, "CA")
+        self.indptr = np.require(a.indptr, kind, ["C", "A"])
+        self.indices = np.require(a.indices, kind, ["C", "A"])
+        self.data = np.require(a.data, dtype, ["C", "A"])
         self.shape = a.shape
 
     @property
