@@ -45,9 +45,9 @@ def main():
     import laab
     import overhead
     import precondition
-    import sparse_products
-    import sparse
     import quasi
+    import sparse
+    import sparse_products
     import spectra
     import throughput
 

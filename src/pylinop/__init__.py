@@ -135,6 +135,7 @@ from ._core import (
 
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
+from ._covariance import inv_quad_logdet, sample, sqrt_inv_matmul
 from ._eigs import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
 from ._estimates import (
     Estimate,
@@ -145,20 +146,17 @@ from ._estimates import (
 from ._explain import Explanation, explain, explaining
 from ._factorisations import (
     cholesky,
-    inv_quad_logdet,
     ldl,
     lstsq,
     lu,
     null_space,
     orth,
     qr,
-    sample,
-    sqrt_inv_matmul,
 )
 from ._functions import aslinearoperator, diagonal, freeze, inv, trace
+from ._kernels import CallableKernel, kernel_structure, nystrom, random_features
 from ._krylov import IterativeResult, bicgstab, cg, gmres, minres
 from ._krylov_least import lsmr, lsqr
-from ._kernels import CallableKernel, kernel_structure, nystrom, random_features
 from ._lazy import LazyArray, evaluate, lazy
 from ._linalg import (
     cond,

@@ -940,6 +940,10 @@ class _Applied:
     def dtype(self) -> Any: ...
 def _ichol(
     letter: str,
+def _csr_step(
+    letter: str,
+    index: str,
+    m: int,
     n: int,
     indptr: _Array,
     indices: _Array,
@@ -998,3 +1002,9 @@ def _select_rows(
 def _select(
     letter: str, n: int, at: _Array, row: _Array, lo: _Array, up: _Array, d: _Array, /
 ) -> None: ...
+    alpha: float,
+    v: _Array | None,
+    u: _Array,
+    w: _Array | None,
+    /,
+) -> float: ...

@@ -1,18 +1,18 @@
-"""Matrix factorisations and what is made of them: the functions; their tables of kinds are in
-_factor_cholesky, _factor_qr, _factor_lu, _factor_svd and _roots."""
+"""Matrix factorisations: the functions; their tables of kinds are in
+_factor_cholesky, _factor_qr, _factor_lu and _factor_svd."""
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _errors, _factor_cholesky, _factor_lu, _factor_qr, _factor_svd, _roots
+from . import _core, _errors, _factor_cholesky, _factor_lu, _factor_qr, _factor_svd
 from ._answers import dense, inexact, real_of
 from ._forms import as_operator
-from ._linalg import _number, _square, logdet, solve
+from ._linalg import _number, _square
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from ._core import _OperatorLike
     from ._operator import LinearOperator
@@ -21,25 +21,15 @@ __all__ = [
     "cholesky",
     "cholesky_append",
     "cholesky_update",
-    "inv_quad_logdet",
     "ldl",
     "lstsq",
     "lu",
     "null_space",
     "orth",
     "qr",
-    "sample",
-    "sqrt_inv_matmul",
 ]
 
 _QR = type(np.linalg.qr(np.ones((1, 1))))
-
-
-class InvQuadLogdet(NamedTuple):
-    """What `inv_quad_logdet` gives."""
-
-    inv_quad: Any
-    logdet: Any
 
 
 def _asked(question, op, *args):
@@ -477,145 +467,3 @@ def orth(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":
     (1000, 1)
     """
     return _factor_svd.orth(as_operator(A), rcond)
-
-
-def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
-    """b^H A^-1 b, one number a column, and log det A, from one factor.
-
-    Parameters
-    ----------
-    A : operator or array_like, shape (..., n, n)
-        Give ``Dense(a, assume_a='pos')`` where it is positive definite.
-    b : array_like, shape (n,) or (..., n, k), or operator
-        A vector only when it has one dimension.
-
-    Returns
-    -------
-    InvQuadLogdet
-        A named tuple: ``inv_quad``, a number or an array (..., k) of the dtype of A and b (complex
-        where one is); ``logdet``, as `logdet` gives it.
-
-    Raises
-    ------
-    LinAlgError
-        A is not square, or singular.
-
-    Notes
-    -----
-    The plans of `solve` and `logdet`, which share what they derive: one factor for both, kept for
-    later calls. A `QuasiSeparable` and one vector go in one sweep that keeps nothing, where all
-    pivots are well above rounding. The log-likelihood of a Gaussian y is
-    ``-(inv_quad + logdet + n log(2 pi)) / 2``.
-
-    Examples
-    --------
-    >>> import numpy as np, pylinop as pl
-    >>> q, log = pl.inv_quad_logdet(pl.Diag([1.0, 4.0]), [3.0, 2.0])
-    >>> float(q), round(float(log), 3)
-    (10.0, 1.386)
-    """
-    op = as_operator(A)
-    if isinstance(b, _core.Operator):
-        return InvQuadLogdet((b.H @ solve(op, b)).diagonal(), logdet(op))
-    right = np.asarray(b)
-    if op._head == "quasiseparable":
-        from . import _quasi
-
-        found = _quasi.likelihood_of(op, right)
-        if found is not None:
-            real = np.result_type(real_of(op.dtype), real_of(inexact(right.dtype)))
-            dtype = np.result_type(inexact(op.dtype), inexact(right.dtype))
-            return InvQuadLogdet(dtype.type(found[0]), real.type(found[1]))
-    x = solve(op, right)
-    axis = -1 if right.ndim == 1 else -2
-    return InvQuadLogdet(_number((np.conj(right) * x).sum(axis=axis)), logdet(op))
-
-
-def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
-    """A^-1/2 b, of the Hermitian root of a positive definite operator.
-
-    Parameters
-    ----------
-    A : operator or array_like, shape (..., n, n)
-    b : array_like, shape (n,) or (..., n, k)
-
-    Returns
-    -------
-    ndarray
-        Whitened: where the columns of b are draws from N(0, A), these are from N(0, I).
-
-    Raises
-    ------
-    LinAlgError
-        A is not Hermitian, or not positive definite within rounding.
-
-    Notes
-    -----
-    By the eigenvalues of the parts where docs/factorisations.md says so, else by LAPACK's on the
-    dense form: 9 n^3 flops, and as accurate as the condition number's square root allows.
-
-    Examples
-    --------
-    >>> import numpy as np, pylinop as pl
-    >>> pl.sqrt_inv_matmul(pl.Kron(pl.Diag([4.0, 1.0]), pl.Diag([1.0, 25.0])), np.ones(4))
-    array([0.5, 0.1, 1. , 0.2])
-    """
-    op = as_operator(A)
-    _square(op)
-    right = np.asarray(b)
-    dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
-    return _asked(_roots.power, _precise(op, dtype), -0.5) @ right.astype(dtype, copy=False)
-
-
-def sample(
-    A: "_OperatorLike",
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | int | None = None,
-) -> "NDArray[Any]":
-    """Draws from the normal distribution with mean 0 and covariance A.
-
-    Parameters
-    ----------
-    A : operator or array_like, shape (..., n, n)
-        Hermitian positive semidefinite. Complex A: circular draws, E[x x^H] = A.
-    size : int or tuple of int, optional
-        How many; one when None.
-    rng : numpy.random.Generator or int, optional
-        Where the numbers come from, or its seed; a new one from the system when None.
-
-    Returns
-    -------
-    ndarray, shape (\\*size, ..., n)
-
-    Raises
-    ------
-    LinAlgError
-        A is not Hermitian, or has an eigenvalue that is negative by more than rounding.
-
-    Warns
-    -----
-    FallbackWarning
-        Eigenvalues negative by rounding were taken as 0; it says how many and how large they were.
-
-    Notes
-    -----
-    R z with R R^H = A and standard normal z. Which R is fixed by the kind (the table of `sample`
-    in docs/factorisations.md), never by cost: a Kron of the factors', a Circulant's Hermitian
-    root, rows of one for a Toeplitz, L of a Root, Cholesky's factor where there is nothing better,
-    and where that fails the eigenvectors' root. ``sample(A, k)`` begins as ``sample(A, j)`` does
-    for j < k, with the same seed.
-
-    Examples
-    --------
-    >>> import numpy as np, pylinop as pl
-    >>> pl.sample(pl.Kron(pl.Identity(100), np.ones((3, 3)) + np.eye(3)), 5, rng=0).shape
-    (5, 300)
-    """
-    op = as_operator(A)
-    _square(op)
-    shape = () if size is None else tuple(np.atleast_1d(size).tolist())
-    if any(k < 0 for k in shape):
-        raise ValueError(f"size must not be negative, got {size}")
-    count = int(np.prod(shape, dtype=np.int64))
-    found = _asked(_roots.draws, op, count, np.random.default_rng(rng))
-    return found.reshape(*shape, *found.shape[1:])

@@ -9,20 +9,18 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from . import _core
+from ._covariance import inv_quad_logdet, sample, sqrt_inv_matmul
 from ._eigs import eigs, eigsh, expm_multiply, lobpcg, svds
 from ._factorisations import (
     cholesky,
     cholesky_append,
     cholesky_update,
-    inv_quad_logdet,
     ldl,
     lstsq,
     lu,
     null_space,
     orth,
     qr,
-    sample,
-    sqrt_inv_matmul,
 )
 from ._forms import as_operator
 from ._functions import diagonal, inv

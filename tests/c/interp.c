@@ -1,5 +1,4 @@
-/* interp.c: values, batches, arithmetic; one function a head, found by name. Clarity before speed.
- */
+/* interp.c: values, batches, arithmetic; one function a head, by name. Clarity before speed. */
 #include "interp.h"
 
 #include <math.h>
@@ -453,10 +452,10 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "mul"))
         return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_mul) : fail(p, "mul");
     if (!strcmp(s, "prod") || !strcmp(s, "apply")) return matmul(p, a, b);
+    if (!strcmp(s, "isometry")) return a;
     if (!strcmp(s, "solve") || !strcmp(s, "cholsolve")) return solve(p, a, b);
     if (!strcmp(s, "lusolve")) return solve(p, transposed(p, a, (lop_mode)node->attr.i[0]), b);
     if (!strcmp(s, "ldlsolve")) return solve(p, zip(p, node, a, NULL, 2, a->m, a->n, do_mirror), b);
-    if (!strcmp(s, "isometry")) return zip(p, node, a, NULL, 2, a->m, a->n, do_copy);
     if (!strcmp(s, "halfsolve")) return halfsolve(p, node, a, b);
     if (!strcmp(s, "several") || !strcmp(s, "pack")) return in_a_row(p, node);
     if (!strcmp(s, "trisolve")) return trisolve(p, node, a, b);

@@ -264,6 +264,8 @@ PyObject *py_select(PyObject *module, PyObject *args);
 PyObject *py_quasi_ldl(PyObject *module, PyObject *args);
 PyObject *py_quasi_quad(PyObject *module, PyObject *args);
 PyObject *py_quasi_matern(PyObject *module, PyObject *args);
+/* py_sparse_step.c: likewise */
+PyObject *py_csr_step(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);
 PyObject *py_config_watch(py_state *s, PyObject *args);
 PyObject *py_apply_here(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,

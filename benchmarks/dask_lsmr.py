@@ -1,0 +1,185 @@
+"""LSMR over blocks on disk: ``python benchmarks/dask_lsmr.py [--quick] [--folder D] [--json F]``.
+
+2e6 x 2e5 with 2e7 nonzeros in 16 blocks of files, on one thread, two threads, two processes, and
+two workers of dask, beside SciPy's lsmr in memory. The ways take turns; of each the fastest round
+counts. All must give the same x. Prints milliseconds an iteration, and the constants that
+docs/larger_than_memory.md reckons with: bytes and nanoseconds an entry, and a round trip.
+
+Not part of run.py: it starts processes and takes minutes and 300 MB of disk. Needs scipy, dask and
+distributed.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--quick", action="store_true", help="a tenth of the size, two rounds")
+    p.add_argument("--rows", type=int, default=2_000_000)
+    p.add_argument("--columns", type=int, default=200_000)
+    p.add_argument("--each", type=int, default=10, help="nonzeros a row")
+    p.add_argument("--blocks", type=int, default=16)
+    p.add_argument("--iterations", type=int, default=20)
+    p.add_argument("--rounds", type=int, default=4)
+    p.add_argument("--folder", help="where the blocks go; a temporary folder when not given")
+    p.add_argument("--json", help="append one line with the figures")
+    return p.parse_args()
+
+
+def write(args, folder):
+    """Blocks of random rows, and b = A 1 + noise."""
+    import numpy as np
+    import scipy.sparse
+
+    import pylinop.dask as pld
+
+    rng = np.random.default_rng(20261122)
+    b = []
+
+    def blocks():
+        rows = args.rows // args.blocks
+        for _ in range(args.blocks):
+            index = rng.integers(0, args.columns, (rows, args.each)).astype(np.int32)
+            index.sort(axis=1)
+            ptr = np.arange(0, rows * args.each + 1, args.each, dtype=np.int32)
+            data = rng.standard_normal(rows * args.each)
+            A = scipy.sparse.csr_array((data, index.ravel(), ptr), shape=(rows, args.columns))
+            b.append(A @ np.ones(args.columns) + 0.1 * rng.standard_normal(rows))
+            yield A
+
+    pld.write_blocks(blocks(), os.path.join(folder, "A"))
+    np.save(os.path.join(folder, "b.npy"), np.concatenate(b))
+
+
+def ways(folder, stack):
+    """(name, solve(iterations) -> x), each warmed up."""
+    import distributed
+    import numpy as np
+    import scipy.sparse
+    import scipy.sparse.linalg
+
+    import pylinop.dask as pld
+
+    A, b = os.path.join(folder, "A"), os.path.join(folder, "b.npy")
+    free = {"atol": 0, "btol": 0, "conlim": 0}
+    whole = scipy.sparse.vstack(
+        [
+            scipy.sparse.csr_array((c.data, c.indices, c.indptr), shape=c.shape)
+            for c in (block.load() for block in pld.open_blocks(A).blocks)
+        ],
+        format="csr",
+    )
+    values = np.load(b)
+    lsmr = scipy.sparse.linalg.lsmr
+    yield "scipy, in memory, 1 thread", lambda k: lsmr(whole, values, maxiter=k, **free)[0]
+    engines = {
+        "serial": ("serial", 1),
+        "threads": ("threads", 2),
+        "processes": ("processes", 2),
+    }
+    cluster = stack.enter_context(
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    )
+    client = stack.enter_context(distributed.Client(cluster, direct_to_workers=True))
+    for name, (engine, workers) in {**engines, "dask": (client, 2)}.items():
+        op = stack.enter_context(pld.open_blocks(A, engine=engine, workers=workers, parts=2))
+        yield f"pylinop, {name}, {workers}", lambda k, op=op: pld.lsmr(op, b, maxiter=k, **free)[0]
+
+
+def constants(folder):
+    """Bytes and nanoseconds an entry of a sweep; the seconds of a round trip of dask's."""
+    import numpy as np
+
+    import pylinop.dask as pld
+    from pylinop import _core
+
+    op = pld.open_blocks(os.path.join(folder, "A"), engine="serial")
+    blocks = [block.load() for block in op.blocks]
+    n, entries = op.shape[1], sum(len(c.data) for c in blocks)
+    v, w = np.ones(n), np.zeros(n)
+    best = np.inf
+    for _ in range(5):
+        start = time.process_time()
+        for c in blocks:
+            u = np.zeros(c.shape[0])
+            _core._csr_step("d", "i", *c.shape, *c[:3], 0.5, v, u, w)
+        best = min(best, time.process_time() - start)
+    size = sum(block.nbytes for block in op.blocks)
+    return {"bytes_per_entry": size / entries, "ns_per_entry": 1e9 * best / entries}
+
+
+def trips(folder):
+    """Milliseconds of a call to both workers with a vector there and one back, by its length."""
+    import distributed
+    import numpy as np
+
+    import pylinop.dask as pld
+
+    found = {}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c,
+        distributed.Client(c, direct_to_workers=True) as client,
+    ):
+        for n in (1, 200_000, 4_000_000):
+            empty = np.zeros((1, n)) if n == 1 else pld.Call(np.zeros, (0, n), args=((0, n),))
+            with pld.BlockOperator([empty, empty], engine=client) as op:
+                x = np.ones(n)
+                op.engine.total("normal", x)
+                best = np.inf
+                for _ in range(10):
+                    start = time.perf_counter()
+                    op.engine.total("normal", x)
+                    best = min(best, time.perf_counter() - start)
+            found[n] = 1e3 * best
+    return found
+
+
+def main():
+    args = arguments()
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ[name] = "1"
+    if args.quick:
+        args.rows, args.columns, args.rounds = args.rows // 10, args.columns // 10, 2
+    import contextlib
+
+    import numpy as np
+
+    with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
+        folder = args.folder or temporary
+        write(args, folder)
+        figures = {**constants(folder), "round_trip_ms": trips(folder)}
+        print(figures)
+        todo = list(ways(folder, stack))
+        best, xs = {}, {}
+        for name, solve in todo:
+            solve(2)
+        for _ in range(args.rounds):
+            for name, solve in todo:
+                start = time.perf_counter()
+                solve(2)
+                short = time.perf_counter() - start
+                start = time.perf_counter()
+                xs[name] = solve(2 + args.iterations)
+                took = (time.perf_counter() - start - short) / args.iterations
+                best[name] = min(best.get(name, np.inf), took)
+        first = xs[todo[0][0]]
+        one = best["pylinop, serial, 1"]
+        for name, took in best.items():
+            off = np.linalg.norm(xs[name] - first) / np.linalg.norm(first)
+            print(f"{name:30} {1e3 * took:8.1f} ms an iteration  {took / one:5.2f}  off {off:.1e}")
+            assert off < 1e-8, name
+        if args.json:
+            figures["ms"] = {name: 1e3 * took for name, took in best.items()}
+            figures["shape"] = [args.rows, args.columns, args.each]
+            with open(args.json, "a", encoding="utf-8") as f:
+                print(json.dumps(figures), file=f)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+/* k_sparse_step.c: see k_sparse_step.h.
+ *
+ * Golub and Kahan's bidiagonalisation (1965) needs A v and then A^H of what comes of it. Some rows
+ * at a time, both read the same entries: those are in the cache when the adjoint is applied. So the
+ * matrix comes from memory, or from its file, once for both. The norm is summed by such pieces, at
+ * most 65536 rows each, then over the pieces.
+ *
+ * Cost: 4 nnz operations; bytes: the matrix once, v and w at random. Entries may
+ * change between the two passes (arrays are borrowed), so indices are checked in both. */
+#include "k_sparse_step.h"
+
+#include "k_clones.h"
+#include "kernels.h"
+
+typedef struct step_args {
+    const void *ptr, *index, *data;
+    int64_t m, n, nnz;
+    double alpha;
+    const void *v; /* or NULL */
+    void *u, *w;   /* w or NULL */
+} step_args;
+
+/* Rows are taken until they have so many entries (3 MB in float64), which the adjoint then finds in
+ * the cache. Row by row the second loop waits for the first one's sum; between 4096 entries and a
+ * whole block nothing was to be told apart (2026-11, an AMD EPYC shared with other work). */
+enum { NEAR = 262144, ROWS = 65536 };
+
+typedef bool (*step_fn)(const step_args *g, double *sum);
+
+#define LOPK_TEMPLATE "k_sparse_step_t.h"
+#include "k_each.h"
+
+#define PAIR(dt) [LOP_##dt] = {step_##dt##_i32, step_##dt##_i64}
+static const step_fn step_table[LOP_NDTYPE][2] = {PAIR(f32), PAIR(f64), PAIR(c64), PAIR(c128)};
+
+lop_status lopk_csr_step(const lop_mat *indptr, const lop_mat *indices, const lop_mat *data,
+                         double alpha, const lop_mat *v, const lop_mat *u, const lop_mat *w,
+                         double *sum) {
+    LOP_ASSERT(data->dt == u->dt && (!v || v->dt == u->dt) && (!w || w->dt == u->dt));
+    LOP_ASSERT(!v || !w || v->m == w->m);
+    const bool narrow = indptr->dt == LOP_i32;
+    *sum = 0;
+    if (indptr->dt != indices->dt || (!narrow && indptr->dt != LOP_i64)) return LOP_DTYPE;
+    if (!lop_is_blas(u->dt)) return LOP_DTYPE;
+    if (indptr->m < u->m + 1) return LOP_INDEX;
+    step_args g = {
+        .ptr = indptr->p,
+        .index = indices->p,
+        .data = data->p,
+        .m = u->m,
+        .n = v   ? v->m
+             : w ? w->m
+                 : 0,
+        .nnz = indices->m < data->m ? indices->m : data->m,
+        .alpha = alpha,
+        .v = v ? v->p : NULL,
+        .u = u->p,
+        .w = w ? w->p : NULL,
+    };
+    return step_table[u->dt][narrow ? 0 : 1](&g, sum) ? LOP_OK : LOP_INDEX;
+}

@@ -1,0 +1,21 @@
+/* k_sparse_step.h: one sweep over CSR rows that applies a matrix and its adjoint. All memory is
+ * *borrowed*; floats only. */
+#ifndef LOPK_SPARSE_STEP_H
+#define LOPK_SPARSE_STEP_H
+
+#include "../core/buf.h"
+
+/* A is m x n in CSR: indptr m + 1 entries, indices and data at least indptr[m]; the two index
+ * arrays of one dtype, i32 or i64 (else LOP_DTYPE). All vectors contiguous and of data's dtype,
+ * u of m elements, v and w of n.
+ *
+ *   v:  u <- A v - alpha u     (without v, u stays; with alpha = 0 it is not read)
+ *   w:  w <- w + A^H u         (of the new u; without w, left out)
+ *
+ * *sum <- |u|^2, in double. Every index is checked each time it is used: LOP_INDEX, and u and w
+ * then hold anything. u and w overlap nothing. */
+lop_status lopk_csr_step(const lop_mat *indptr, const lop_mat *indices, const lop_mat *data,
+                         double alpha, const lop_mat *v, const lop_mat *u, const lop_mat *w,
+                         double *sum) LOP_MUST_CHECK;
+
+#endif

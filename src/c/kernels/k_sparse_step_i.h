@@ -1,0 +1,63 @@
+/* k_sparse_step_i.h: the sweep of k_sparse_step.c for one dtype (k_elem.h) and one index type.
+ * Macros: IX the index type, S_(name) the function's name. False at the first bad index. */
+
+/* u <- A v - alpha u for rows first to last. */
+static bool S_(forth)(const step_args *g, int64_t first, int64_t last) {
+    const IX *ptr = g->ptr, *ix = g->index;
+    const EL *data = g->data, *v = g->v;
+    EL *restrict u = g->u;
+    const uint64_t limit = (uint64_t)g->n;
+    int64_t p = (int64_t)ptr[first];
+    if (p < 0) return false;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t end = (int64_t)ptr[i + 1];
+        if (end < p || end > g->nnz) return false;
+        EL s = N_(zero)();
+        for (; p < end; p++) {
+            const int64_t j = (int64_t)ix[p];
+            if ((uint64_t)j >= limit) return false;
+            s = N_(add)(s, N_(mul)(data[p], v[j]));
+        }
+        u[i] = g->alpha != 0 ? N_(sub)(s, N_(step_times)(g->alpha, u[i])) : s;
+    }
+    return true;
+}
+
+/* w <- w + A^H u for rows first to last. */
+static bool S_(back)(const step_args *g, int64_t first, int64_t last) {
+    const IX *ptr = g->ptr, *ix = g->index;
+    const EL *data = g->data, *u = g->u;
+    EL *restrict w = g->w;
+    const uint64_t limit = (uint64_t)g->n;
+    int64_t p = (int64_t)ptr[first];
+    if (p < 0) return false;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t end = (int64_t)ptr[i + 1];
+        if (end < p || end > g->nnz) return false;
+        const EL s = u[i];
+        for (; p < end; p++) {
+            const int64_t j = (int64_t)ix[p];
+            if ((uint64_t)j >= limit) return false;
+            w[j] = N_(add)(w[j], N_(mulc)(data[p], s));
+        }
+    }
+    return true;
+}
+
+static bool S_(step)(const step_args *g, double *sum) {
+    const IX *ptr = g->ptr;
+    const EL *u = g->u;
+    double total = 0;
+    for (int64_t first = 0, last; first < g->m; first = last) {
+        const int64_t start = (int64_t)ptr[first];
+        last = first + 1;
+        while (last < g->m && last - first < ROWS && (int64_t)ptr[last] - start < NEAR) last++;
+        if (g->v && !S_(forth)(g, first, last)) return false;
+        if (g->w && !S_(back)(g, first, last)) return false;
+        double part = 0;
+        for (int64_t i = first; i < last; i++) part += N_(step_square)(u[i]);
+        total += part;
+    }
+    *sum = total;
+    return true;
+}

@@ -1,0 +1,187 @@
+"""Blocks of dask collections: the chunks of arrays, the partitions of DataFrames of triplets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .blocks import Csr
+
+__all__ = ["Chunk", "Persisted", "Triplets", "blocks_of_array", "blocks_of_frame"]
+
+
+def computed(delayed: Any) -> Any:
+    """The value of a delayed object, computed here."""
+    import dask  # type: ignore[import-untyped, unused-ignore]
+
+    return dask.compute(delayed, scheduler="synchronous")[0]
+
+
+def _futures(collection: Any) -> bool:
+    """Does it rest on what lies on a cluster already?"""
+    distributed = sys.modules.get("distributed")
+    return distributed is not None and bool(distributed.client.futures_of(collection))
+
+
+class Chunk:
+    """Rows of a dask array: a delayed array, computed where the block is used."""
+
+    mapped = False
+
+    def __init__(self, delayed: Any, shape: tuple[int, int], dtype: Any) -> None:
+        self.delayed = delayed
+        self.shape: tuple[int, ...] = (int(shape[0]), int(shape[1]))
+        self.dtype = np.dtype(dtype)
+        # the array, and its chunks while they are joined
+        self.nbytes = 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    def load(self) -> Any:
+        """The rows."""
+        return computed(self.delayed)
+
+
+class Persisted:
+    """Rows of an array whose chunks lie on a cluster's workers, each behind a future.
+
+    Used by that cluster they go from worker to worker: `cluster.Dask` hands their values to the
+    actor. Elsewhere they are fetched."""
+
+    mapped = False
+
+    def __init__(self, futures: Sequence[Any], shape: tuple[int, int], dtype: Any) -> None:
+        self.futures = tuple(futures)
+        self.shape: tuple[int, ...] = (int(shape[0]), int(shape[1]))
+        self.dtype = np.dtype(dtype)
+        self.nbytes = 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    def load(self) -> Any:
+        """The chunks beside each other."""
+        return np.concatenate([np.asarray(f.result()) for f in self.futures], axis=1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "futures": ()}  # they stay with the client that knows them
+
+
+def blocks_of_array(x: Any) -> list[Chunk] | list[Persisted]:
+    """A block for each range of rows that a dask array has chunks of."""
+    if any(np.isnan(c) for along in x.chunks for c in along):
+        raise ValueError(f"chunk sizes are not known: {x.chunks}; call compute_chunk_sizes()")
+    n = x.shape[1]
+    if _futures(x):
+        graph = x.__dask_graph__()
+        lie = [[graph.get(key) for key in row] for row in x.__dask_keys__()]
+        if not all(hasattr(f, "result") for row in lie for f in row):
+            raise ValueError(
+                "the array is to be computed from chunks that lie on a cluster: persist() it too"
+            )
+        return [Persisted(f, (m, n), x.dtype) for f, m in zip(lie, x.chunks[0], strict=True)]
+    x = x.rechunk({1: -1})
+    return [
+        Chunk(row[0], (rows, n), x.dtype)
+        for row, rows in zip(x.to_delayed(), x.chunks[0], strict=True)
+    ]
+
+
+class Triplets:
+    """A partition of a DataFrame of triplets, as sparse rows ``first`` to ``first + shape[0]``."""
+
+    mapped = False
+
+    def __init__(
+        self,
+        delayed: Any,
+        first: int,
+        shape: tuple[int, int],
+        dtype: Any,
+        columns: Sequence[str],
+        nbytes: int,
+    ) -> None:
+        self.delayed, self.first, self.columns = delayed, int(first), tuple(columns)
+        self.shape: tuple[int, ...] = (int(shape[0]), int(shape[1]))
+        self.dtype, self.nbytes = np.dtype(dtype), int(nbytes)
+
+    def load(self) -> Csr:
+        """The rows; triplets of one place add."""
+        import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
+
+        from .blocks import csr_of
+
+        frame = computed(self.delayed)
+        row, col, value = (np.asarray(frame[name]) for name in self.columns)
+        row = row - self.first
+        (m, n) = self.shape
+        for name, index, limit, base in ((0, row, m, self.first), (1, col, n, 0)):
+            if len(index) and not (0 <= index.min() and index.max() < limit):
+                raise ValueError(
+                    f"column {self.columns[name]!r} of a partition holds {index.min() + base} to "
+                    f"{index.max() + base}; its block has {base} to {base + limit - 1}"
+                )
+        return csr_of(scipy.sparse.coo_array((value, (row, col)), shape=(m, n)))
+
+
+def _edges(frame: Any, row: str, m: int, rows: Any) -> tuple[list[int], int | None]:
+    """First rows of the partitions, and m; the length of the largest, where it was looked at."""
+    count = frame.npartitions
+    if rows is not None:
+        edges = [int(r) for r in rows]
+        if len(edges) != count + 1 or edges[0] != 0 or edges[-1] != m or sorted(edges) != edges:
+            raise ValueError(f"rows= is {count + 1} ascending numbers from 0 to {m}, got {edges}")
+        return edges, None
+    if frame.known_divisions and frame.index.name == row:
+        inner = [int(d) for d in frame.divisions[1:-1]]
+        return [0, *inner, m], None
+    import dask  # type: ignore[import-untyped, unused-ignore]
+
+    column = frame[row]
+    ends = [dask.delayed(_ends)(p) for p in column.to_delayed()]
+    found = dask.compute(*ends)
+    edges, last = [0], -1
+    for low, high, length in found:
+        if length and low <= last:
+            raise ValueError(f"partitions share rows: one ends at row {last}, the next has {low}")
+        last = high if length else last
+        edges.append(last + 1)
+    edges[-1] = m
+    return edges, max((length for _, _, length in found), default=0)
+
+
+def _ends(rows: Any) -> tuple[int, int, int]:
+    if not len(rows):
+        return 0, -1, 0
+    return int(rows.min()), int(rows.max()), len(rows)
+
+
+def blocks_of_frame(
+    frame: Any,
+    shape: tuple[int, int],
+    columns: Sequence[str],
+    rows: Sequence[int] | None,
+    nbytes: int | None,
+) -> list[Triplets]:
+    """A block for each partition."""
+    m, n = (int(k) for k in shape)
+    if _futures(frame):
+        raise ValueError("the frame lies on a cluster: give it before persist(), as it is read")
+    if len(columns) != 3:
+        raise ValueError(f"columns= names row, column and value, got {tuple(columns)}")
+    row, _, value = columns
+    if row not in frame.columns and frame.index.name == row:
+        frame = frame.assign(**{row: frame.index})
+    for name in columns:
+        if name not in frame.columns:
+            raise ValueError(f"the frame has the columns {list(frame.columns)}, not {name!r}")
+    dtype = np.dtype(frame.dtypes[value])
+    edges, longest = _edges(frame, row, m, rows)
+    if nbytes is None:
+        if longest is None:
+            longest = max(int(k) for k in frame.map_partitions(len).compute())
+        # the frame's three columns, the triplets, and the rows that are made of them
+        nbytes = longest * 3 * (16 + dtype.itemsize)
+    delayed = frame[list(columns)].to_delayed()
+    return [
+        Triplets(d, lo, (hi - lo, n), dtype, columns, nbytes + 8 * (hi - lo))
+        for d, lo, hi in zip(delayed, edges[:-1], edges[1:], strict=True)
+    ]

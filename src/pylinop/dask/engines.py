@@ -1,0 +1,332 @@
+"""Engines: where the parts of an operator lie, and how all of them are asked and summed.
+
+    start(specs)                     place the parts
+    gather(method, *common, each=)   one answer a part, in their order
+    total(method, *common, each=)    the answers' sum, in that order
+
+All solvers are written on these three. An engine that can lose a worker makes the lost parts anew
+elsewhere, brings them to where they were by what `recover` says, and asks them again; so a solver
+sees complete answers or an exception."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .part import Part, Spec
+
+__all__ = ["Engine", "MPI", "Serial", "Threads", "WorkerLost", "engine_of"]
+
+
+class WorkerLost(RuntimeError):
+    """Workers died more often than an engine tries again."""
+
+
+def add(total: Any, answer: Any) -> Any:
+    """total + answer, for numbers, arrays and tuples of them; arrays of the total are reused."""
+    if isinstance(answer, tuple):
+        return tuple(add(t, a) for t, a in zip(total, answer, strict=True))
+    if isinstance(total, np.ndarray):
+        return np.add(total, answer, out=total)
+    return total + answer
+
+
+def own(answer: Any) -> Any:
+    """The answer with arrays that nobody else writes to."""
+    if isinstance(answer, tuple):
+        return tuple(own(a) for a in answer)
+    return answer.copy() if isinstance(answer, np.ndarray) else answer
+
+
+class Engine:
+    """The base of engines: what a communicator has to bring. A subclass defines `start`, `gather`.
+
+    Attributes
+    ----------
+    workers : int
+        How many parts can be at work at once.
+    split : int
+        Over how many of them one memory limit is shared (1: each worker has its own).
+    writes : bool
+        Whether this process writes checkpoints and shows progress.
+    losses : int
+        How many parts were made anew since the start.
+    recover : callable or None
+        ``recover(number)`` gives the (method, arguments) that bring a part made anew to where the
+        lost one was.
+    """
+
+    workers = 1
+    split = 1
+    writes = True
+    losses = 0
+    recover: Callable[[int], list[tuple[str, tuple[Any, ...]]]] | None = None
+
+    def start(self, specs: Sequence[Spec]) -> None:
+        """Place the parts; those of an earlier start are given up."""
+        raise NotImplementedError
+
+    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+        """Ask all parts ``method(*common)``, or ``method(*common, *each[i])``; their answers."""
+        raise NotImplementedError
+
+    def total(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> Any:
+        """The sum of the answers, part after part."""
+        answers = self.gather(method, *common, each=each)
+        total = own(answers[0])
+        for answer in answers[1:]:
+            total = add(total, answer)
+        return total
+
+    def close(self) -> None:
+        """Give up the parts and what the engine started."""
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def arguments(i: int, common: tuple[Any, ...], each: Sequence[Any] | None) -> tuple[Any, ...]:
+    """What part i is called with."""
+    return common if each is None else (*common, *each[i])
+
+
+class Serial(Engine):
+    """All parts in this thread, one after the other."""
+
+    def __init__(self, workers: int = 1) -> None:
+        self.workers = self.split = max(1, int(workers))
+        self._parts: list[Part] = []
+
+    def start(self, specs: Sequence[Spec]) -> None:
+        """Make the parts."""
+        self._parts = [Part(spec) for spec in specs]
+
+    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+        """See `Engine.gather`."""
+        return [p.call(method, arguments(i, common, each)) for i, p in enumerate(self._parts)]
+
+    def close(self) -> None:
+        """Give up the parts."""
+        self._parts = []
+
+
+class Threads(Serial):
+    """The parts in threads of this process; the kernels run without the interpreter's lock.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Threads, and parts; the processors this process may use when not given.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        super().__init__(workers or len(os.sched_getaffinity(0)))
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+
+    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+        """See `Engine.gather`."""
+        if len(self._parts) == 1:
+            return super().gather(method, *common, each=each)
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(self.workers, "pylinop")
+        asked = [
+            self._pool.submit(part.call, method, arguments(i, common, each))
+            for i, part in enumerate(self._parts)
+        ]
+        concurrent.futures.wait(asked)  # none is at work any more when one's error goes on
+        return [a.result() for a in asked]
+
+    def close(self) -> None:
+        """Give up the parts and the threads."""
+        super().close()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+class Gone(Exception):
+    """A worker did not answer and is not there any more."""
+
+
+class Remote(Engine):
+    """What engines with workers in other processes share: asking again after a loss.
+
+    A subclass defines ``_place(spec)``, which makes a part on a living worker, and
+    ``_ask(number, method, args)``, which gives a function that waits for the answer or raises
+    `Gone`. ``retries`` is how many deaths one question survives."""
+
+    retries = 5
+
+    def __init__(self) -> None:
+        self._specs: list[Spec] = []
+
+    def _place(self, spec: Spec) -> None:
+        raise NotImplementedError
+
+    def _ask(self, number: int, method: str, args: tuple[Any, ...]) -> Callable[[], Any]:
+        raise NotImplementedError
+
+    def start(self, specs: Sequence[Spec]) -> None:
+        """Place the parts on the workers."""
+        self._specs = list(specs)
+        for spec in self._specs:
+            self._tried(spec.number, "start", partial(self._place, spec))
+
+    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+        """See `Engine.gather`."""
+        args = [arguments(i, common, each) for i in range(len(self._specs))]
+        waits = [self._ask(i, method, a) for i, a in enumerate(args)]
+        answers: list[Any] = []
+        error: BaseException | None = None
+        lost = []
+        for i, wait in enumerate(waits):
+            answers.append(None)
+            try:
+                answers[i] = wait()
+            except Gone:
+                lost.append(i)
+            except Exception as raised:  # the others are waited for before it goes on
+                error = error or raised
+        if error is not None:
+            raise error
+        for i in lost:
+            answers[i] = self._again(i, method, args[i])
+        return answers
+
+    def _again(self, number: int, method: str, args: tuple[Any, ...]) -> Any:
+        """The answer of a part made anew."""
+
+        def attempt() -> Any:
+            self.losses += 1
+            self._place(self._specs[number])
+            for before, theirs in self.recover(number) if self.recover is not None else ():
+                self._ask(number, before, theirs)()
+            return self._ask(number, method, args)()
+
+        return self._tried(number, method, attempt)
+
+    def _tried(self, number: int, what: str, attempt: Callable[[], Any]) -> Any:
+        for _ in range(self.retries):
+            try:
+                return attempt()
+            except Gone:
+                continue
+        raise WorkerLost(
+            f"the worker of part {number} died {self.retries} times during {what!r}: perhaps its "
+            "blocks do not fit into its memory (memory_limit=, smaller blocks)"
+        )
+
+
+class MPI(Engine):
+    """The parts on the ranks of an MPI communicator: every rank runs the same program.
+
+    Parameters
+    ----------
+    comm : mpi4py communicator, optional
+        Anything with ``Get_rank``, ``Get_size``, ``allgather`` and ``Allreduce``; MPI.COMM_WORLD
+        when not given.
+
+    Notes
+    -----
+    Each rank makes the operator of the same blocks, reads only those of its own part, and holds
+    the vectors of the columns' length whole. Every rank gets the result; rank 0 writes
+    checkpoints. Sums are Allreduce's. A rank that dies takes the others with it, as MPI does:
+    resume from the checkpoint. Start with ``mpiexec -n 4 python program.py``.
+    """
+
+    def __init__(self, comm: Any = None) -> None:
+        if comm is None:
+            from mpi4py import MPI as mpi  # type: ignore[import-not-found, unused-ignore]
+
+            comm = mpi.COMM_WORLD
+        self.comm = comm
+        self.workers = int(comm.Get_size())
+        self.writes = comm.Get_rank() == 0
+        self._parts: list[Part] = []
+        self._count = 0
+
+    def start(self, specs: Sequence[Spec]) -> None:
+        """Make this rank's share of the parts."""
+        self._count = len(specs)
+        rank = self.comm.Get_rank()
+        self._parts = [Part(s) for s in specs if s.number * self.workers // len(specs) == rank]
+
+    def _here(self, method: str, common: Any, each: Any) -> list[Any]:
+        """This rank's answers. An error of one rank is raised by all, so that none waits."""
+        answers, error = [], None
+        try:
+            for part in self._parts:
+                answers.append(part.call(method, arguments(part.spec.number, common, each)))
+        except Exception as raised:
+            error = raised
+        for rank, said in enumerate(self.comm.allgather(None if error is None else repr(error))):
+            if said is not None:
+                if error is not None:
+                    raise error
+                raise RuntimeError(f"rank {rank} failed: {said}")
+        return answers
+
+    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+        """See `Engine.gather`; on all ranks."""
+        answers = self._here(method, common, each)
+        return [a for rank in self.comm.allgather(answers) for a in rank]
+
+    def total(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> Any:
+        """See `Engine.total`; the order of the ranks' sums is the communicator's."""
+        answers = self._here(method, common, each)
+        total = own(answers[0]) if answers else None
+        for answer in answers[1:]:
+            total = add(total, answer)
+        if min(self.comm.allgather(len(answers))) == 0:  # a rank without a part has no shape
+            found = [t for t in self.comm.allgather(total) if t is not None]
+            total = own(found[0])
+            for answer in found[1:]:
+                total = add(total, answer)
+            return total
+        return self._reduce(total)
+
+    def _reduce(self, total: Any) -> Any:
+        if isinstance(total, tuple):
+            return tuple(self._reduce(t) for t in total)
+        array = np.ascontiguousarray(total)
+        result = np.empty_like(array)
+        self.comm.Allreduce(array, result)
+        return result if isinstance(total, np.ndarray) else result[()].item()
+
+    def close(self) -> None:
+        """Give up this rank's parts."""
+        self._parts = []
+
+
+def engine_of(engine: Any, workers: int | None) -> Engine:
+    """The engine that a word, a dask client or an engine stands for."""
+    if isinstance(engine, Engine):
+        return engine
+    if engine == "serial":
+        return Serial(1)
+    if engine == "threads":
+        return Threads(workers)
+    if engine == "processes":
+        from .processes import Processes
+
+        return Processes(workers)
+    if engine == "mpi":
+        return MPI()
+    from .cluster import Dask
+
+    if engine == "dask":
+        return Dask(None, workers)
+    if hasattr(engine, "scheduler_info") or hasattr(engine, "submit"):
+        return Dask(engine, workers)
+    raise ValueError(
+        f"engine={engine!r}: 'serial', 'threads', 'processes', 'dask', 'mpi', a dask client or an "
+        "Engine"
+    )

@@ -1,0 +1,283 @@
+"""Gram matrices, tall QR and traces of block operators: each by one or two sweeps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _config
+from .._errors import MaterializationError
+from .blocks import Block
+from .operator import BlockOperator
+from .work import worker_of
+
+__all__ = ["Estimate", "gram", "norm_squared", "qr", "trace_estimate"]
+
+
+def _room(n: int, itemsize: int, copies: int) -> None:
+    """A MaterializationError where n x n matrices pass the memory limit."""
+    limit = _config.get("memory_limit")
+    if limit is None:
+        limit = _config.free_memory()
+    need = n * n * itemsize * copies
+    if limit is not None and need > limit:
+        raise MaterializationError(
+            f"{copies} matrices of {n} x {n} need {need:,} bytes; there are {limit:,}"
+        )
+
+
+def _rows_only(A: Any, name: str) -> None:
+    if not isinstance(A, BlockOperator) or A.axis != 0:
+        raise ValueError(f"{name} takes a BlockOperator of blocks of rows (axis=0)")
+
+
+def gram(A: BlockOperator) -> Any:
+    """A^H A, dense, in one sweep: each part sums over its blocks, then the parts are summed.
+
+    Parameters
+    ----------
+    A : BlockOperator
+        Of blocks of rows, with columns few enough for an n x n matrix.
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+
+    Raises
+    ------
+    ValueError
+        For blocks of columns.
+    MaterializationError
+        Where n x n matrices, one a part and one more, pass ``pl.config(memory_limit=...)``.
+
+    Notes
+    -----
+    2 m n^2 operations for dense blocks. The condition number is squared: for least squares rather
+    take `qr` or `lsmr`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pylinop.dask as pld
+    >>> pld.gram(pld.BlockOperator([np.eye(2), np.ones((1, 2))], engine="serial"))
+    array([[2., 1.],
+           [1., 2.]])
+    """
+    _rows_only(A, "gram")
+    engine = A.engine
+    _room(A.shape[1], A.dtype.itemsize, engine.split + 1)
+    return engine.total("gram")
+
+
+class Solved:
+    """A block times an inverse triangle, made when it is read: rows of Q = A R^-1."""
+
+    mapped = False
+
+    def __init__(self, block: Block, triangles: tuple[Any, ...]) -> None:
+        self.block, self.triangles = block, triangles
+        self.shape: tuple[int, ...] = tuple(block.shape)
+        self.dtype = np.result_type(block.dtype, *(t.dtype for t in triangles))
+        dense = self.shape[0] * self.shape[1] * self.dtype.itemsize
+        self.nbytes = block.nbytes + 2 * dense
+
+    def load(self) -> Any:
+        """A R^-1, triangle after triangle."""
+        import scipy.linalg  # type: ignore[import-untyped, unused-ignore]
+
+        rows = worker_of(self.block.load(), self.block.shape, self.dtype).dense()
+        for R in self.triangles:
+            rows = scipy.linalg.solve_triangular(R, rows.T, trans="T", check_finite=False).T
+        return np.ascontiguousarray(rows)
+
+
+def _with(A: BlockOperator, triangles: tuple[Any, ...]) -> BlockOperator:
+    engine, workers, limit, parts = A._settings
+    return BlockOperator(
+        [Solved(b, triangles) for b in A.blocks],
+        engine=engine if isinstance(engine, str) else "threads",
+        workers=workers,
+        memory_limit=limit,
+        parts=parts,
+    )
+
+
+def _triangle(G: Any) -> Any:
+    """R with R^H R = G and a positive diagonal, or None."""
+    try:
+        return np.linalg.cholesky(G).conj().T
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _positive(R: Any) -> Any:
+    """R with its rows turned so that the diagonal is real and not negative."""
+    d = np.diagonal(R).copy()
+    size = np.abs(d)
+    turn = np.where(size == 0, 1, d.conj() / np.where(size == 0, 1, size))
+    return np.triu(turn[:, np.newaxis] * R)
+
+
+def qr(A: BlockOperator, method: str = "auto") -> tuple[BlockOperator, Any]:
+    """Q R of a tall operator in blocks of rows; Q is one too, of blocks made when they are read.
+
+    Parameters
+    ----------
+    A : BlockOperator
+        m x n with m >= n, blocks of rows, n small enough for dense blocks and n x n matrices.
+    method : {'auto', 'cholesky', 'tsqr'}
+        ``'cholesky'``: R of the Gram matrix, for a condition number up to about 1e7.
+        ``'tsqr'``: R of the QR factorisations of the blocks, stacked and factored again.
+        ``'auto'``: the first, and where it does not do the second.
+
+    Returns
+    -------
+    Q : BlockOperator
+        With orthonormal columns. On the engine's kind that A was given, or threads.
+    R : ndarray, shape (n, n)
+        Upper triangular, its diagonal positive.
+
+    Raises
+    ------
+    ValueError
+        For m < n, blocks of columns, another method.
+    LinAlgError
+        Where the columns are dependent to working precision; or ``'cholesky'`` was asked for and
+        the columns are too close to that.
+
+    Notes
+    -----
+    Either R is applied, Q1 = A R1^-1, and mended once by the Gram matrix of Q1, which costs a
+    second sweep: CholeskyQR2 (Yamamoto et al. 2015), and indirect TSQR with a refinement (Benson,
+    Gleich and Demmel 2013). That matrix also tells whether R1 was good enough: 0.5 away from the
+    identity, it was not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pylinop.dask as pld
+    >>> Q, R = pld.qr(pld.BlockOperator([np.eye(2), 2 * np.eye(2)], engine="serial"))
+    >>> R.round(6)
+    array([[2.236068, 0.      ],
+           [0.      , 2.236068]])
+    """
+    _rows_only(A, "qr")
+    m, n = A.shape
+    if m < n:
+        raise ValueError(f"qr takes a tall operator, got shape {A.shape}")
+    if method not in ("auto", "cholesky", "tsqr"):
+        raise ValueError(f"method={method!r}: 'auto', 'cholesky' or 'tsqr'")
+    _room(n, A.dtype.itemsize, 3 * A.engine.split + 3)
+    for way in ("cholesky", "tsqr") if method == "auto" else (method,):
+        if way == "cholesky":
+            R1 = _triangle(gram(A))
+        else:
+            stacked = [R for R in A.engine.gather("triangle") if R is not None]
+            R1 = _positive(np.linalg.qr(np.vstack(stacked), mode="r"))
+            if not np.all(np.isfinite(R1)) or np.any(np.diagonal(R1) == 0):
+                R1 = None
+        if R1 is None:
+            continue
+        with _with(A, (R1,)) as once:
+            G2 = gram(once)
+        if not np.linalg.norm(G2 - np.eye(n)) < 0.5:
+            continue
+        R2 = _triangle(G2)
+        return _with(A, (R1, R2)), np.triu(R2 @ R1)
+    raise np.linalg.LinAlgError(
+        f"qr of {A.shape[0]} x {n} by {method!r}: the columns are dependent to working precision"
+        + ("; method='tsqr' stands more" if method == "cholesky" else "")
+    )
+
+
+def norm_squared(A: BlockOperator) -> float:
+    """The trace of A^H A, which is the sum of the squared entries; exact, one sweep.
+
+    Parameters
+    ----------
+    A : BlockOperator
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pylinop.dask as pld
+    >>> pld.norm_squared(pld.BlockOperator([np.eye(2), np.ones((1, 2))], engine="serial"))
+    4.0
+    """
+    return float(A.engine.total("squares"))
+
+
+class Estimate(NamedTuple):
+    """A stochastic estimate and its statistical error (one standard deviation); it has no bias."""
+
+    value: float
+    error: float
+    samples: int
+
+
+def trace_estimate(
+    A: Any, samples: int = 32, rng: Any = None, normal: bool = False, columns: int = 8
+) -> Estimate:
+    """Hutchinson's estimate of trace(A), or of trace(A^H A A^H A) with ``normal``.
+
+    Parameters
+    ----------
+    A : BlockOperator
+        Square, unless ``normal``.
+    samples : int
+        At least two random vectors of signs.
+    rng : Generator, seed, optional
+    normal : bool
+        Estimate the squared Frobenius norm of A^H A, the sum of fourth powers of A's singular
+        values, which no sweep over the entries gives.
+    columns : int
+        Vectors that go through the blocks together, in one sweep.
+
+    Returns
+    -------
+    Estimate
+        ``value``, ``error`` (of the mean, one standard deviation), ``samples``.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two samples, or an A that is not square.
+
+    Notes
+    -----
+    The trace itself is had exactly by ``pl.trace(A)`` where blocks of rows are at hand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pylinop.dask as pld
+    >>> A = pld.BlockOperator([np.diag([1.0, 2.0, 3.0])], engine="serial")
+    >>> pld.trace_estimate(A, 4, rng=0)
+    Estimate(value=6.0, error=0.0, samples=4)
+    """
+    samples, columns = int(samples), max(1, int(columns))
+    if samples < 2:
+        raise ValueError(f"samples={samples}: at least two, for the error")
+    m, n = A.shape
+    if m != n and not normal:
+        raise ValueError(f"the trace is that of a square operator, got shape {A.shape}")
+    rng = np.random.default_rng(rng)
+    found: list[float] = []
+    while len(found) < samples:
+        k = min(columns, samples - len(found))
+        Z = rng.integers(0, 2, (n, k)) * 2.0 - 1.0
+        Y = A.matmat(Z)
+        if normal:
+            Y = A.rmatmat(Y)
+            found += np.einsum("ij,ij->j", Y.conj(), Y).real.tolist()
+        else:
+            found += np.einsum("ij,ij->j", Z, Y).real.tolist()
+    value = math.fsum(found) / samples
+    spread = math.fsum((f - value) ** 2 for f in found) / (samples - 1)
+    return Estimate(value, math.sqrt(spread / samples), samples)

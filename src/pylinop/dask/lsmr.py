@@ -1,0 +1,511 @@
+"""LSMR over blocks: one sweep and one exchange of vectors an iteration.
+
+Fong and Saunders 2011, LSMR: An iterative algorithm for sparse least-squares problems, with the
+names and stopping rules of SciPy's function. What differs is where vectors live. With u not scaled
+to norm one, A^H of it is had in the same sweep that makes it:
+
+    u' = A v - (alpha / beta) u,   beta' = |u'|,   w = A^H u',   alpha' v' = w / beta' - beta' v
+
+so a part gets v and gives (|u'|^2, w), and its share of u never moves.
+
+A lost share of u comes back from what is here: u = c b + A g, where c and g follow the same
+recurrence (c' = -(alpha / beta) c, g' = v - (alpha / beta) g). That loses about
+eps (|c| |b| + |A| |g|) / beta; where this passes 1e-8, the iteration begins anew from x."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .blocks import Npy
+from .operator import BlockOperator
+from .part import scaled_norm
+from .record import Record, Result, Watch, load, save
+
+__all__ = ["lsmr"]
+
+# What may be lost in a share of u that is had back; beyond it the iteration begins anew.
+_FAITHFUL = 1e-8
+_RESTARTS = 3  # because the true residual does not confirm the estimate
+
+
+def power_of_two(x: float) -> float:
+    """A power of two near x, by which numbers scale without rounding; 1 where x has none."""
+    if not 0 < x < math.inf:
+        return 1.0
+    return math.ldexp(1.0, min(1000, max(-1000, math.frexp(x)[1])))
+
+
+class _Restart(Exception):
+    """A lost share of u cannot be had back accurately."""
+
+
+def _ortho(a: float, b: float) -> tuple[float, float, float]:
+    """(c, s, r) of the rotation that takes (a, b) to (r, 0)."""
+    r = math.hypot(a, b)
+    if r == 0:
+        return 1.0, 0.0, 0.0
+    return a / r, b / r, r
+
+
+class _Rotations:
+    """The scalars of LSMR: two QR factorisations and the estimates; one `turn` an iteration."""
+
+    names = (
+        "alphabar zetabar rho rhobar cbar sbar betadd betad rhodold tautildeold thetatilde zeta d "
+        "normA2 maxrbar minrbar normA condA normr normar damp"
+    ).split()
+
+    def __init__(self, alpha: float, beta: float, damp: float) -> None:
+        self.alphabar, self.zetabar, self.damp = alpha, alpha * beta, damp
+        self.rho = self.rhobar = self.cbar = self.rhodold = self.condA = 1.0
+        self.sbar = self.betad = self.tautildeold = self.thetatilde = self.zeta = self.d = 0.0
+        self.betadd = self.normr = beta
+        self.normA2, self.normA = alpha * alpha, alpha
+        self.maxrbar, self.minrbar = 0.0, 1e100
+        self.normar = alpha * beta
+
+    def turn(self, alpha: float, beta: float, first: bool) -> tuple[float, float, float]:
+        """Take up alpha and beta; the factors of hbar, of its share in x, and of h."""
+        chat, shat, alphahat = _ortho(self.alphabar, self.damp)
+        rhoold = self.rho
+        c, s, self.rho = _ortho(alphahat, beta)
+        thetanew, self.alphabar = s * alpha, c * alpha
+        rhobarold, zetaold = self.rhobar, self.zeta
+        thetabar, rhotemp = self.sbar * self.rho, self.cbar * self.rho
+        self.cbar, self.sbar, self.rhobar = _ortho(rhotemp, thetanew)
+        self.zeta, self.zetabar = self.cbar * self.zetabar, -self.sbar * self.zetabar
+
+        betaacute, betacheck = chat * self.betadd, -shat * self.betadd
+        betahat, self.betadd = c * betaacute, -s * betaacute
+        thetatildeold = self.thetatilde
+        ctilde, stilde, rhotilde = _ortho(self.rhodold, thetabar)
+        self.thetatilde, self.rhodold = stilde * self.rhobar, ctilde * self.rhobar
+        self.betad = -stilde * self.betad + ctilde * betahat
+        self.tautildeold = (zetaold - thetatildeold * self.tautildeold) / rhotilde
+        taud = (self.zeta - self.thetatilde * self.tautildeold) / self.rhodold
+        self.d = math.hypot(self.d, betacheck)
+        self.normr = math.hypot(self.d, self.betad - taud, self.betadd)
+
+        self.normA2 += beta * beta
+        self.normA = math.sqrt(self.normA2)
+        self.normA2 += alpha * alpha
+        self.maxrbar = max(self.maxrbar, rhobarold)
+        if not first:
+            self.minrbar = min(self.minrbar, rhobarold)
+        self.condA = max(self.maxrbar, rhotemp) / min(self.minrbar, rhotemp)
+        self.normar = abs(self.zetabar)
+        return (
+            -thetabar * self.rho / (rhoold * rhobarold),
+            self.zeta / (self.rho * self.rhobar),
+            -thetanew / self.rho,
+        )
+
+
+class _Rules(NamedTuple):
+    """SciPy's stopping rules."""
+
+    atol: float
+    btol: float
+    ctol: float
+
+    def stop(self, s: _Rotations, normx: float, normb: float, last: bool) -> int:
+        """istop, or 0."""
+        test1 = s.normr / normb
+        test2 = s.normar / (s.normA * s.normr) if s.normA * s.normr != 0 else math.inf
+        test3 = 1 / s.condA
+        t1 = test1 / (1 + s.normA * normx / normb)
+        rtol = self.btol + self.atol * s.normA * normx / normb
+        found = 7 if last else 0
+        for number, holds in (
+            (6, 1 + test3 <= 1),
+            (5, 1 + test2 <= 1),
+            (4, 1 + t1 <= 1),
+            (3, test3 <= self.ctol),
+            (2, test2 <= self.atol),
+            (1, test1 <= rtol),
+        ):
+            if holds:
+                found = number
+        return found
+
+    def holds(
+        self, istop: int, s: _Rotations, true: tuple[float, float], x: float, b: float
+    ) -> bool:
+        """Do the true residuals confirm the rule that stopped it, to a factor of ten?"""
+        normr, normar = true
+        eps = float(np.finfo(float).eps)
+        if istop in (1, 4):
+            rtol = self.btol + self.atol * s.normA * x / b
+            floor = eps * (1 + s.normA * x / b)
+            return normr / b <= 10 * max(rtol if istop == 1 else 0, 10 * floor)
+        if istop in (2, 5):
+            reached = normar / (s.normA * normr) if s.normA * normr != 0 else 0.0
+            floor = eps * (b / normr + s.normA * x / normr) if normr else math.inf
+            return reached <= 10 * max(self.atol if istop == 2 else 0, 10 * floor)
+        return True
+
+
+class _Run:
+    """One LSMR iteration: the vectors here, the steps on the parts."""
+
+    def __init__(self, op: BlockOperator, pieces: Any, x0: Any, dtype: Any, damp: float) -> None:
+        self.op, self.engine, self.pieces = op, op.engine, pieces
+        self.n, self.dtype, self.damp = op.shape[1], dtype, damp
+        self.x0, self.x = x0, np.zeros(self.n, dtype) if x0 is None else x0.copy()
+        self.known: tuple[int, tuple[float, float]] | None = None  # (count, true residuals)
+        self.normb = 1.0
+        self.tail: Any = None  # the share of u below A, where a damped problem began anew
+
+    def begin(self, again: bool) -> tuple[float, float]:
+        """u = b - A x, the first alpha and beta; ``again`` where damping is to be kept by rows."""
+        self.count, self.known = 0, None
+        self.c, self.g = 1.0, -self.x
+        self.engine.recover = self.recover
+        ssq, w = self.engine.total("begin", 0, 1.0, self.g, True, each=self.pieces)
+        self.tail = None
+        if again and self.damp:
+            self.tail = -self.damp * (self.x if self.x0 is None else self.x - self.x0)
+            ssq += float(np.vdot(self.tail, self.tail).real)
+            w = w + self.damp * self.tail
+        self.beta = self.first = self._norm(ssq)
+        if self.beta > 0:
+            w /= self.beta
+            self.alpha = scaled_norm(w)
+        else:
+            self.alpha = 0.0
+        self._check(w)
+        self.v = w / self.alpha if self.alpha > 0 else w
+        self.h, self.hbar = self.v.copy(), np.zeros(self.n, self.dtype)
+        self.s = _Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
+        self.normA = self.alpha
+        return self.alpha, self.beta
+
+    def _norm(self, ssq: float) -> float:
+        """|u| from its square; from u itself where the square is out of range."""
+        if 1e-280 < ssq < 1e280:
+            return math.sqrt(ssq)
+        parts = self.engine.gather("norm")
+        if self.tail is not None:
+            parts.append(scaled_norm(self.tail))
+        return math.hypot(*parts)
+
+    def _check(self, w: Any) -> None:
+        if not (math.isfinite(self.beta) and math.isfinite(self.alpha)):
+            raise np.linalg.LinAlgError(
+                f"lsmr: numbers are not finite at iteration {self.count}: A or b hold NaN or "
+                f"infinity, or their scale overflows (|u| {self.beta:g}, |A^H u| {self.alpha:g})"
+            )
+
+    def recover(self, number: int) -> list[tuple[str, tuple[Any, ...]]]:
+        """What brings a part made anew to this iteration: u = c b + A g."""
+        if self.count > 0:
+            size = abs(self.c) * self.first + self.s.normA * scaled_norm(self.g)
+            if not np.finfo(self.dtype).eps * size <= _FAITHFUL * self.beta:
+                raise _Restart
+        b = self.pieces[number][0]
+        return [("begin", (self.count, self.c, self.g, False, b))]
+
+    def step(self) -> None:
+        """The next alpha, beta, v; the next x."""
+        ratio = self.alpha / self.beta if self.beta > 0 else 0.0
+        ssq, w = self.engine.total("step", self.count + 1, self.v, ratio)
+        if self.tail is not None:
+            self.tail = self.damp * self.v - ratio * self.tail
+            ssq += float(np.vdot(self.tail, self.tail).real)
+            w += self.damp * self.tail
+        self.count += 1
+        self.c *= -ratio
+        self.g *= -ratio
+        self.g += self.v
+        self.beta = self._norm(ssq)
+        if self.beta > 0:
+            w /= self.beta
+            w -= self.beta * self.v
+            self.v = w
+            self.alpha = scaled_norm(w)
+            if self.alpha > 0:
+                self.v /= self.alpha
+        self._check(w)
+        try:
+            of_hbar, of_x, of_h = self.s.turn(self.alpha, self.beta, self.count == 1)
+        except ZeroDivisionError:
+            raise np.linalg.LinAlgError(
+                f"lsmr: numbers underflow at iteration {self.count}: scale A up "
+                f"(|A| is about {self.s.normA:g})"
+            ) from None
+        self.hbar *= of_hbar
+        self.hbar += self.h
+        self.x += of_x * self.hbar
+        self.h *= of_h
+        self.h += self.v
+
+    def true(self) -> tuple[float, float]:
+        """(|r|, |A^H r|) of the damped problem, from x itself; one sweep, once an iteration."""
+        if self.known is not None and self.known[0] == self.count:
+            return self.known[1]
+        self.engine.recover = None
+        scale = power_of_two(self.normb)
+        ssq, w = self.engine.total("residual", self.x, scale, each=self.pieces)
+        normr = math.sqrt(ssq)
+        if self.damp:
+            tail = self.damp / scale * (self.x if self.x0 is None else self.x - self.x0)
+            normr = math.hypot(normr, scaled_norm(tail))
+            w -= self.damp * tail
+        self.known = (self.count, (scale * normr, scale * scaled_norm(w)))
+        return self.known[1]
+
+    # -- checkpoints -------------------------------------------------------------------------------
+
+    _SCALARS = ("alpha", "beta", "c", "first", "count")
+    _VECTORS = ("v", "h", "hbar", "x", "g")
+
+    def arrays(self) -> Any:
+        """(name, array) of all that the iteration needs; shares of u one after the other."""
+        yield "scalars", np.array([float(getattr(self, k)) for k in self._SCALARS])
+        yield "rotations", np.array([getattr(self.s, k) for k in _Rotations.names])
+        for k in self._VECTORS:
+            yield k, getattr(self, k)
+        if self.x0 is not None:
+            yield "x0", self.x0
+        if self.tail is not None:
+            yield "tail", self.tail
+
+    def take(self, z: Any) -> None:
+        """Put back what `arrays` gave."""
+        for k, value in zip(self._SCALARS, z["scalars"].tolist(), strict=True):
+            setattr(self, k, value)
+        self.count = int(self.count)
+        self.s = _Rotations(0.0, 0.0, 0.0)
+        for k, value in zip(_Rotations.names, z["rotations"].tolist(), strict=True):
+            setattr(self.s, k, value)
+        for k in self._VECTORS:
+            setattr(self, k, z[k])
+        self.x0 = z["x0"] if "x0" in z.files else None
+        self.tail = z["tail"] if "tail" in z.files else None
+        self.engine.recover = self.recover
+        self.engine.gather(
+            "set_u", self.count, each=[(z[f"u{i}"],) for i in range(len(self.pieces))]
+        )
+
+
+def lsmr(
+    A: BlockOperator,
+    b: Any,
+    damp: float = 0.0,
+    atol: float = 1e-6,
+    btol: float = 1e-6,
+    conlim: float = 1e8,
+    maxiter: int | None = None,
+    x0: Any = None,
+    *,
+    callback: Callable[[Any], Any] | None = None,
+    progress: Any = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 300.0,
+    resume: str | os.PathLike[str] | bool | None = None,
+) -> Result:
+    """Least squares over blocks of rows: min |b - A x|^2 + damp^2 |x - x0|^2.
+
+    Parameters
+    ----------
+    A : BlockOperator
+        Of blocks of rows (``axis=0``).
+    b : array_like, shape (m,), or path of a ``.npy`` file
+        With a path each part reads its own rows.
+    damp, atol, btol, conlim, maxiter, x0
+        As in `scipy.sparse.linalg.lsmr`.
+    callback : callable, optional
+        ``callback(x)`` after each iteration; x is the iterate itself, not to be kept or changed.
+    progress : bool or callable
+        True: tqdm's bar where tqdm is there. A callable gets (iteration, |r|, |A^H r|).
+    checkpoint : path, optional
+        An ``.npz`` with all that the iteration needs, written whole or not at all.
+    checkpoint_every : int or float
+        An int: iterations between checkpoints; a float: seconds.
+    resume : path or True, optional
+        Go on from this checkpoint; True: from ``checkpoint`` where that file is there, else begin.
+
+    Returns
+    -------
+    Result
+        SciPy's (x, istop, itn, normr, normar, norma, conda, normx), with ``record``. normr and
+        normar are those of the true residual b - A x. istop is 7 too where that does not confirm
+        the rule that stopped the iteration, and beginning anew did not help.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit, blocks of columns, a checkpoint of another problem.
+    LinAlgError
+        Where numbers are not finite.
+
+    Notes
+    -----
+    One sweep an iteration makes u = A v - alpha u and A^H u, so that each block is read once and
+    of each part 2 n numbers travel; beside the blocks, a part keeps its rows of u and b. At the
+    end the residual is computed from x: where it does not confirm the rule that stopped the
+    iteration, the iteration begins anew from x, at most three times (``record.restarts``).
+
+    With the same parts the iterates have the same bits on every engine, and after a resumption,
+    but for MPI's own order of sums. After a worker's death they differ by rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pylinop.dask as pld
+    >>> rows = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0]])]
+    >>> A = pld.BlockOperator(rows, engine="serial")
+    >>> x, istop, *_ = pld.lsmr(A, np.array([1.0, 0.0, 1.0]))
+    >>> abs(x - [1.0, 0.0]).max() < 1e-6, istop
+    (np.True_, 1)
+    """
+    if not isinstance(A, BlockOperator) or A.axis != 0:
+        raise ValueError("lsmr takes a BlockOperator of blocks of rows (axis=0)")
+    (m, n), rules = A.shape, _Rules(atol, btol, 1 / conlim if conlim > 0 else 0.0)
+    maxiter = min(m, n) if maxiter is None else int(maxiter)
+    values, b_dtype = _right_side(b, m)
+    if x0 is not None:
+        x0 = np.atleast_1d(np.asarray(x0))
+        if x0.shape != (n,):
+            raise ValueError(f"x0 has shape {x0.shape}, the operator {A.shape}")
+    dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
+    if resume is True:
+        resume = checkpoint if checkpoint is not None and os.path.exists(checkpoint) else None
+    said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": float(damp)}
+    found = load(os.fspath(resume), said) if resume else None
+    engine = A._use_parts(len([k for k in found.files if k[0] == "u"])) if found else A.engine
+    run = _Run(A, A._slices(values), None if x0 is None else x0.astype(dtype), dtype, float(damp))
+    watch = Watch(engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
+    record = Record("lsmr", parts=len(run.pieces))
+    try:
+        return _iterate(run, rules, maxiter, watch, record, said, found)
+    finally:
+        watch.close()
+        engine.recover = None
+        if found:
+            found.close()
+
+
+def _right_side(b: Any, m: int) -> tuple[Any, Any]:
+    """The values or the path, and the dtype."""
+    if isinstance(b, str | os.PathLike):
+        b = os.fspath(b)
+        block: Any = Npy(b)
+        shape, dtype = block.shape, block.dtype
+    else:
+        b = np.asarray(b)
+        if b.ndim == 2 and 1 in b.shape:
+            b = b.reshape(-1)
+        shape, dtype = b.shape, b.dtype
+    if shape != (m,):
+        raise ValueError(f"b has shape {shape}, the operator {m} rows")
+    return b, dtype
+
+
+def _iterate(
+    run: _Run, rules: _Rules, maxiter: int, watch: Watch, record: Record, said: Any, found: Any
+) -> Result:
+    losses, itn, istop = run.engine.losses, 0, 0
+    if found:
+        run.take(found)
+        itn = record.resumed = int(found["itn"])
+        run.normb = normb = float(found["normb"])
+        record.residuals = found["residuals"].tolist()
+        record.normal_residuals = found["normal_residuals"].tolist()
+        record.restarts = int(found["restarts"])
+    else:
+        run.begin(False)
+        run.normb = normb = _norm_of(run)
+    if found is None and (run.s.normar == 0 or normb == 0):
+        if normb == 0:
+            run.x[...] = 0
+        return _finish(run, 0, 0, watch, record, losses)
+    anew = 0
+    while itn < maxiter:
+        try:
+            run.step()
+        except _Restart:
+            record.restarts += 1
+            run.begin(True)
+            continue
+        itn += 1
+        record.residuals.append(run.s.normr)
+        record.normal_residuals.append(run.s.normar)
+        normx = scaled_norm(run.x)
+        istop = rules.stop(run.s, normx, normb, itn >= maxiter)
+        watch.tell(itn, run.x, run.s.normr, run.s.normar)
+        if istop and istop != 7 and not _confirmed(run, rules, istop, normb):
+            istop = 0 if itn < maxiter and anew < _RESTARTS else 7
+            if istop == 7:
+                break
+            anew += 1
+            record.restarts += 1
+            run.begin(True)
+            if run.s.normar == 0:
+                istop = 2
+                break
+        elif istop:
+            break
+        if _all_due(watch, run.engine, itn):
+            _write(run, watch, record, said, itn, normb)
+    return _finish(run, istop, itn, watch, record, losses)
+
+
+def _norm_of(run: _Run) -> float:
+    """|b|: that of the first residual where x0 is zero."""
+    if run.x0 is None:
+        return run.first
+    run.engine.recover = None
+    zero, scale = np.zeros(run.n, run.dtype), power_of_two(run.first)
+    ssq, _ = run.engine.total("residual", zero, scale, each=run.pieces)
+    run.engine.recover = run.recover
+    return scale * math.sqrt(ssq)
+
+
+def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:
+    if istop in (3, 6):
+        return True
+    return rules.holds(istop, run.s, run.true(), scaled_norm(run.x), normb)
+
+
+def _all_due(watch: Watch, engine: Any, itn: int) -> bool:
+    """Is a checkpoint due? By rank 0's clock where there are several ranks."""
+    comm = getattr(engine, "comm", None)
+    if comm is None or isinstance(watch.every, int) or watch.path is None:
+        return watch.due(itn)
+    return any(comm.allgather(watch.due(itn)))
+
+
+def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: float) -> None:
+    shares = run.engine.gather("get_u")
+
+    def arrays() -> Any:
+        for name, value in {**said, "itn": itn, "normb": normb}.items():
+            yield name, np.array(value)
+        yield "restarts", np.array(record.restarts)
+        yield "residuals", np.array(record.residuals)
+        yield "normal_residuals", np.array(record.normal_residuals)
+        yield from run.arrays()
+        for i, u in enumerate(shares):
+            yield f"u{i}", u
+
+    if watch.writes:
+        assert watch.path is not None
+        save(watch.path, arrays())
+    watch.saved()
+
+
+def _finish(run: _Run, istop: int, itn: int, watch: Watch, record: Record, losses: int) -> Result:
+    normr, normar = run.true()
+    run.engine.gather("forget")
+    record.iterations, record.losses = itn, run.engine.losses - losses
+    record.true_residual, record.true_normal_residual = normr, normar
+    record.seconds = watch.seconds()
+    s = run.s
+    values = (run.x, istop, itn, normr, normar, s.normA, s.condA, scaled_norm(run.x))
+    return Result(values, record)

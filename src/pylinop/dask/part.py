@@ -1,0 +1,210 @@
+"""A part: some consecutive blocks on one worker, with what an iteration keeps there.
+
+What is asked of all parts gives one answer each; those are added in the order of the parts, so that
+the sum has the same bits whichever worker holds which part and whoever answers first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .work import worker_of
+
+__all__ = ["Part", "Spec"]
+
+
+class Spec(NamedTuple):
+    """What a part is made of; small, pickled to its worker, and again to another if that dies."""
+
+    number: int
+    blocks: tuple[Any, ...]
+    axis: int  # 0: the blocks stand above each other, 1: beside each other
+    dtype: np.dtype[Any]
+    budget: int | None  # bytes for blocks that stay in memory; None: all stay
+
+
+class Part:
+    """The blocks of a `Spec`, read when needed and kept as far as the budget goes."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self._kept: dict[int, Any] = {}
+        self._held = 0
+        sizes = [b.shape[spec.axis] for b in spec.blocks]
+        self._edges = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).tolist()
+        self._u: Any = None
+        self._count: int | None = None
+        self._last: Any = None
+
+    def call(self, method: str, args: tuple[Any, ...]) -> Any:
+        """What an engine asks: a method by name."""
+        return getattr(self, method)(*(_aligned(a) for a in args))
+
+    def _works(self, dtype: Any = None) -> Iterator[tuple[slice, Any]]:
+        """(rows or columns, block), read one after the other."""
+        own = self.spec.dtype
+        dtype = own if dtype is None else dtype
+        for i, block in enumerate(self.spec.blocks):
+            work = self._kept.get(i)
+            if work is None:
+                work = worker_of(block.load(), block.shape, own if self._stays(block) else dtype)
+                if self._stays(block):
+                    self._kept[i] = work
+                    self._held += work.nbytes
+            if dtype != own and i in self._kept:
+                work = worker_of(*_arrays(work), dtype)
+            yield slice(self._edges[i], self._edges[i + 1]), work
+
+    def _stays(self, block: Any) -> bool:
+        budget = self.spec.budget
+        return budget is None or self._held + block.nbytes <= budget
+
+    # -- products ----------------------------------------------------------------------------------
+
+    def apply(self, X: Any) -> Any:
+        """A X of blocks above each other; the part's share of A X where they stand beside."""
+        if self.spec.axis == 0:
+            rows = [work.matmat(X) for _, work in self._works(X.dtype)]
+            return np.concatenate(rows) if rows else np.zeros((0, X.shape[1]), X.dtype)
+        total: Any = None
+        for at, work in self._works(X.dtype):
+            share = work.matmat(X[at])
+            total = share if total is None else total + share
+        return total
+
+    def rapply(self, X: Any) -> Any:
+        """A^H X, likewise."""
+        if self.spec.axis == 1:
+            rows = [work.rmatmat(X) for _, work in self._works(X.dtype)]
+            return np.concatenate(rows) if rows else np.zeros((0, X.shape[1]), X.dtype)
+        total: Any = None
+        for at, work in self._works(X.dtype):
+            share = work.rmatmat(X[at])
+            total = share if total is None else total + share
+        return total
+
+    def normal(self, x: Any) -> Any:
+        """(|A x|^2, A^H A x) in one sweep."""
+        w, total = np.zeros_like(x), 0.0
+        for at, work in self._works(x.dtype):
+            u = np.empty(at.stop - at.start, x.dtype)
+            total += work.step(0.0, x, u, w)
+        return total, w
+
+    # -- the fused step ----------------------------------------------------------------------------
+
+    def begin(self, count: int, c: float, g: Any, answers: bool, b: Any) -> Any:
+        """u <- c b + A g; with ``answers`` the answer is (|u|^2, A^H u), as of a step."""
+        u = _rows(b, self._edges[-1], g.dtype)
+        self._count, self._u, self._last = None, u, None
+        w, total = (np.zeros_like(g) if answers else None), 0.0
+        for at, work in self._works(g.dtype):
+            total += work.step(-c, g, u[at], w)
+        self._count, self._last = count, (total, w)
+        return self._last if answers else None
+
+    def step(self, count: int, v: Any, alpha: float) -> Any:
+        """u <- A v - alpha u: (|u|^2, A^H u). Asked again with the same count: the same answer."""
+        if self._count == count:
+            return self._last
+        if self._count != count - 1:
+            raise RuntimeError(f"part {self.spec.number} is at step {self._count}, not {count - 1}")
+        self._count, u = None, self._u  # until it is whole again
+        w, total = np.zeros_like(v), 0.0
+        for at, work in self._works(v.dtype):
+            total += work.step(alpha, v, u[at], w)
+        self._count, self._last = count, (total, w)
+        return self._last
+
+    def residual(self, x: Any, scale: float, b: Any) -> Any:
+        """(|r|^2, A^H r) of r = (b - A x) / scale, whatever iteration is under way."""
+        r = _rows(b, self._edges[-1], x.dtype)
+        r /= scale
+        w, total, x = np.zeros_like(x), 0.0, x / -scale
+        for at, work in self._works(x.dtype):
+            total += work.step(-1.0, x, r[at], w)
+        return total, w
+
+    def norm(self) -> float:
+        """|u|, without over- or underflow."""
+        return scaled_norm(self._u)
+
+    def get_u(self) -> Any:
+        """What the part keeps of the iteration."""
+        return self._u
+
+    def set_u(self, count: int, u: Any) -> None:
+        """Put that back."""
+        self._u, self._count, self._last = np.array(u), count, None
+
+    def forget(self) -> None:
+        """Drop what an iteration kept."""
+        self._u = self._count = self._last = None
+
+    # -- the whole ---------------------------------------------------------------------------------
+
+    def diagonal(self, first: int, k: int) -> Any:
+        """Entries (i, i + k) of a matrix of which this part's first row is row ``first``."""
+        found = []
+        for at, work in self._works():
+            row = first + at.start
+            found.append(work.diagonal(k + row))
+        return np.concatenate(found)
+
+    def squares(self) -> float:
+        """The sum of |entries|^2."""
+        return float(sum(work.squares() for _, work in self._works()))
+
+    def gram(self) -> Any:
+        """A^H A, summed over the blocks."""
+        total: Any = None
+        for _, work in self._works():
+            share = work.gram()
+            total = share if total is None else np.add(total, share, out=total)
+        return total
+
+    def triangle(self) -> Any:
+        """R of the QR of the part's rows, block under block."""
+        kept: Any = None
+        for _, work in self._works():
+            rows = work.dense()
+            kept = np.linalg.qr(rows if kept is None else np.vstack([kept, rows]), mode="r")
+        return kept
+
+
+def _aligned(x: Any) -> Any:
+    """What came over a network may lie at any address: kernels take aligned arrays."""
+    if isinstance(x, np.ndarray) and not x.flags.aligned:
+        return x.copy()
+    return x
+
+
+def _rows(b: Any, m: int, dtype: Any) -> Any:
+    """A copy of the part's share of a right-hand side: an array, or a block to be read."""
+    values = b.load() if hasattr(b, "load") else b
+    if values.shape != (m,):
+        raise ValueError(f"a right-hand side of shape {values.shape} came where ({m},) was said")
+    return np.array(values, dtype)
+
+
+def _arrays(work: Any) -> tuple[Any, tuple[int, ...]]:
+    from .blocks import Csr
+
+    if hasattr(work, "indptr"):
+        return Csr(work.indptr, work.indices, work.data, work.shape), work.shape
+    return work.a, work.shape
+
+
+def scaled_norm(u: Any) -> float:
+    """|u|_2, without over- or underflow of the squares."""
+    square = float(np.vdot(u, u).real)
+    if 1e-280 < square < 1e280:
+        return math.sqrt(square)
+    top = float(np.max(np.abs(u), initial=0.0))
+    if top == 0 or not np.isfinite(top):
+        return top
+    u = u / top
+    return top * math.sqrt(np.vdot(u, u).real)

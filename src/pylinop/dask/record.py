@@ -1,0 +1,162 @@
+"""What a solver tells: its result with a record, progress, and checkpoints on disk."""
+
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Record", "Result", "Watch", "load", "save"]
+
+
+@dataclass
+class Record:
+    """How a solve went.
+
+    Attributes
+    ----------
+    method : str
+    iterations : int
+    residuals : list of float
+        |r| an iteration, by the recurrence.
+    normal_residuals : list of float
+        |A^H r - damp^2 (x - x0)| an iteration, likewise; empty for `cg`.
+    true_residual, true_normal_residual : float or None
+        Computed from x at the end.
+    restarts : int
+        How often the iteration began anew from x: the true residual did not confirm the estimate,
+        or what a dead worker held could not be had back accurately.
+    losses : int
+        Parts made anew because their worker died.
+    parts : int
+        Parts that sums were made of; the same number gives the same bits.
+    resumed : int
+        The iteration at which a checkpoint was taken up, or 0.
+    seconds : float
+    """
+
+    method: str
+    iterations: int = 0
+    residuals: list[float] = field(default_factory=list)
+    normal_residuals: list[float] = field(default_factory=list)
+    true_residual: float | None = None
+    true_normal_residual: float | None = None
+    restarts: int = 0
+    losses: int = 0
+    parts: int = 1
+    resumed: int = 0
+    seconds: float = 0.0
+
+
+class Result(tuple):  # type: ignore[type-arg]
+    """SciPy's tuple, with ``record``."""
+
+    record: Record
+
+    def __new__(cls, values: Sequence[Any], record: Record) -> Result:
+        made = super().__new__(cls, values)
+        made.record = record
+        return made
+
+    def __reduce__(self) -> Any:
+        return Result, (tuple(self), self.record)
+
+
+def save(path: str, arrays: Iterator[tuple[str, Any]]) -> None:
+    """An .npz of arrays that are made one after the other; there whole, or as it was before."""
+    partial = f"{path}.{os.getpid()}.part"
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as z:
+            for name, array in arrays:
+                with z.open(f"{name}.npy", "w", force_zip64=True) as f:
+                    np.lib.format.write_array(f, np.asanyarray(array), allow_pickle=False)
+        with open(partial, "rb+") as f:
+            os.fsync(f.fileno())
+        os.replace(partial, path)
+    finally:
+        if os.path.exists(partial):
+            os.unlink(partial)
+
+
+def load(path: str, expected: dict[str, Any]) -> Any:
+    """The arrays of a checkpoint, read one by one; a ValueError where it is of another problem."""
+    z = np.load(path, allow_pickle=False)
+    for name, value in expected.items():
+        found = z[name] if name in z.files else None
+        if found is None or found.tolist() != (
+            value.tolist() if hasattr(value, "tolist") else value
+        ):
+            said = "nothing" if found is None else found.tolist()
+            z.close()
+            raise ValueError(
+                f"{path} is not a checkpoint of this problem: {name} is {value!r} here, "
+                f"{said!r} there"
+            )
+    return z
+
+
+class Watch:
+    """callback=, progress=, checkpoint= of a solver.
+
+    ``every`` is iterations (an int) or seconds (a float) between checkpoints."""
+
+    def __init__(
+        self,
+        writes: bool,
+        maxiter: int,
+        callback: Callable[[Any], Any] | None,
+        progress: Any,
+        checkpoint: str | os.PathLike[str] | None,
+        every: float,
+    ) -> None:
+        self.callback = callback
+        self.path = None if checkpoint is None else os.fspath(checkpoint)
+        self.every, self.writes = every, writes
+        if self.path is not None and not every > 0:
+            raise ValueError(f"checkpoint_every={every!r} must be positive")
+        self.begun = self.last = time.monotonic()
+        self.bar: Any = None
+        self.progress: Any = progress if callable(progress) else None
+        if progress and writes and self.progress is None:
+            try:
+                from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
+            except ImportError:
+                pass
+            else:
+                self.bar = tqdm(total=maxiter, unit="it")
+
+    def due(self, iteration: int) -> bool:
+        """Is it time for a checkpoint?"""
+        if self.path is None:
+            return False
+        if isinstance(self.every, int):
+            return iteration % self.every == 0
+        return self.writes and time.monotonic() - self.last >= self.every
+
+    def saved(self) -> None:
+        """A checkpoint was made."""
+        self.last = time.monotonic()
+
+    def tell(self, iteration: int, x: Any, residual: float, normal: float | None) -> None:
+        """After an iteration."""
+        if self.callback is not None:
+            self.callback(x)
+        if self.progress is not None and self.writes:
+            self.progress(iteration, residual, normal)
+        if self.bar is not None:
+            self.bar.set_postfix_str(f"|r| {residual:.3g}", refresh=False)
+            self.bar.update(iteration - self.bar.n)
+
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self.begun
+
+    def close(self) -> None:
+        """The bar goes."""
+        if self.bar is not None:
+            self.bar.close()

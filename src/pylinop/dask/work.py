@@ -1,0 +1,172 @@
+"""What is done with a block that has been read: products, the fused step, Gram matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .blocks import Csr
+
+__all__ = ["DenseWork", "SparseWork", "worker_of"]
+
+# Rows of a dense block are taken by so many bytes: both products then read them from the cache.
+_NEAR = 1 << 18
+
+
+def worker_of(loaded: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """The loaded block in a dtype, with its products. A ValueError where it has another shape."""
+    sparse = isinstance(loaded, Csr)
+    if not sparse:
+        if hasattr(loaded, "tocsr"):
+            from .blocks import csr_of
+
+            loaded, sparse = csr_of(loaded), True
+        else:
+            loaded = np.asarray(loaded)
+    if tuple(loaded.shape) != tuple(shape):
+        raise ValueError(
+            f"a block of shape {tuple(loaded.shape)} came where {tuple(shape)} was said"
+        )
+    return SparseWork(loaded, dtype) if sparse else DenseWork(loaded, dtype)
+
+
+class DenseWork:
+    """A dense block."""
+
+    def __init__(self, a: Any, dtype: np.dtype[Any]) -> None:
+        self.a = a.astype(dtype, copy=False)
+        self.shape = a.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it holds."""
+        return int(self.a.nbytes)
+
+    def step(self, alpha: float, v: Any, u: Any, w: Any) -> float:
+        """See `pylinop._core._csr_step`: u <- A v - alpha u, w <- w + A^H u; |u|^2."""
+        a = self.a
+        m, n = a.shape
+        rows = max(1, _NEAR // max(1, n * a.itemsize))
+        total = 0.0
+        for i in range(0, m, rows):
+            piece, out = a[i : i + rows], u[i : i + rows]
+            if v is not None:
+                t = piece @ v
+                if alpha != 0:
+                    t -= alpha * out
+                out[...] = t
+            if w is not None:
+                w += (out.conj() @ piece).conj() if np.iscomplexobj(w) else out @ piece
+            total += float(np.vdot(out, out).real)
+        return total
+
+    def matmat(self, X: Any) -> Any:
+        """A X."""
+        return self.a @ X
+
+    def rmatmat(self, X: Any) -> Any:
+        """A^H X."""
+        return self.a.conj().T @ X
+
+    def diagonal(self, k: int) -> Any:
+        """The entries (i, i + k)."""
+        return np.diagonal(self.a, k).copy()
+
+    def gram(self) -> Any:
+        """A^H A."""
+        return self.a.conj().T @ self.a
+
+    def squares(self) -> float:
+        """The sum of |entries|^2."""
+        flat = np.ravel(self.a)
+        return float(np.vdot(flat, flat).real)
+
+    def dense(self) -> Any:
+        """The dense form."""
+        return self.a
+
+
+class SparseWork:
+    """A sparse block, by rows. Indices are checked by the kernels, each time."""
+
+    def __init__(self, a: Csr, dtype: np.dtype[Any]) -> None:
+        kind = np.result_type(a.indptr.dtype, a.indices.dtype)
+        if kind != np.int32:
+            kind = np.dtype(np.int64)
+        self.index = "i" if kind == np.int32 else "q"
+        self.indptr = np.require(a.indptr, kind, ["C", "A"])
+        self.indices = np.require(a.indices, kind, ["C", "A"])
+        self.data = np.require(a.data, dtype, ["C", "A"])
+        self.shape = a.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it holds."""
+        return int(self.indptr.nbytes + self.indices.nbytes + self.data.nbytes)
+
+    def step(self, alpha: float, v: Any, u: Any, w: Any) -> float:
+        """u <- A v - alpha u (without v: u stays), w <- w + A^H u (if w is there); |u|^2."""
+        return _core._csr_step(
+            self.data.dtype.char,
+            self.index,
+            *self.shape,
+            self.indptr,
+            self.indices,
+            self.data,
+            alpha,
+            v,
+            u,
+            w,
+        )
+
+    def _scipy(self) -> Any:
+        """As scipy.sparse has it, the arrays shared and nothing checked: for checking kernels."""
+        import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
+
+        A = scipy.sparse.csr_array(self.shape, dtype=self.data.dtype)
+        A.data, A.indices, A.indptr = self.data, self.indices, self.indptr
+        return A
+
+    def matmat(self, X: Any) -> Any:
+        """A X."""
+        if X.shape[1] == 1 and X.dtype == self.data.dtype:
+            u = np.zeros(self.shape[0], X.dtype)
+            self.step(0.0, np.ascontiguousarray(X[:, 0]), u, None)
+            return u[:, np.newaxis]
+        return _core.Sparse(self._scipy()) @ X
+
+    def rmatmat(self, X: Any) -> Any:
+        """A^H X."""
+        if X.shape[1] == 1 and X.dtype == self.data.dtype:
+            w = np.zeros(self.shape[1], X.dtype)
+            self.step(0.0, None, np.array(X[:, 0]), w)
+            return w[:, np.newaxis]
+        return _core.Sparse(self._scipy()).H @ X
+
+    def _checked(self) -> Any:
+        A = self._scipy()
+        A.check_format(full_check=True)
+        return A
+
+    def diagonal(self, k: int) -> Any:
+        """The entries (i, i + k)."""
+        return self._checked().diagonal(k)
+
+    def gram(self) -> Any:
+        """A^H A, dense."""
+        A = self._checked()
+        return (A.conj().T @ A).toarray()
+
+    def squares(self) -> float:
+        """The sum of |entries|^2, where no entry is stored twice."""
+        A = self._checked()
+        if not A.has_canonical_format:
+            A = A.copy()
+            A.sum_duplicates()
+        return float(np.vdot(A.data, A.data).real)
+
+    def dense(self) -> Any:
+        """The dense form."""
+        return self._checked().toarray()
