@@ -197,3 +197,30 @@ def test_trace_of_an_inverse_and_a_matrix(rng):
     op = pl.inv(pl.Dense(K, "pos")) @ pl.Dense(D)
     assert "potri" in [s["name"] for s in op.explain("trace").steps]
     close(op.trace(), np.trace(np.linalg.solve(K, D)))
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_the_half_of_a_hermitian_sum_is_factored(complex_):
+    rng = np.random.default_rng(7)
+    a, b, c = (
+        rng.standard_normal((60, 40)) + 1j * complex_ * rng.standard_normal((60, 40)) for _ in "abc"
+    )
+    if not complex_:
+        a, b, c = a.real.copy(), b.real.copy(), c.real.copy()
+    A, B, C = pl.lazy(a), pl.lazy(b), pl.lazy(c)
+    for f, gemms in [
+        (lambda A, B, C: A @ B.T.conj() + B @ A.T.conj() + A @ A.T.conj(), 1),
+        (lambda A, B, C: 2 * (A @ B.T.conj() + B @ A.T.conj()) - 3 * (A @ A.T.conj()), 1),
+        (lambda A, B, C: A @ B.T.conj() + B @ A.T.conj() + A @ C.T.conj() + C @ A.T.conj(), 1),
+    ]:
+        formula = f(A, B, C)
+        names = [s["name"] for s in pl.explain(formula).steps]
+        assert names.count("gemm") == gemms and "syrk" not in names and "herk" not in names
+        got = np.asarray(formula)
+        np.testing.assert_allclose(got, f(a, b, c), atol=1e-12 * 40)
+        np.testing.assert_array_equal(got, got.T.conj())
+    # of a transpose that is no adjoint there are no halves
+    formula = A @ B.T + B @ A.T + 1j * (A @ A.T.conj())
+    np.testing.assert_allclose(
+        np.asarray(formula), a @ b.T + b @ a.T + 1j * (a @ a.T.conj()), atol=1e-10
+    )

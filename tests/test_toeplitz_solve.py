@@ -298,3 +298,25 @@ def test_inverse_as_operator(rng):
         np.repeat(np.linalg.solve(a, np.ones(n)), 2),
         rtol=1e-8,
     )
+
+
+@pytest.mark.parametrize("kind", ["spd", "general", "hankel"])
+def test_low_rank_updates_go_by_the_fast_solve(kind):
+    rng = np.random.default_rng(4)
+    n = 300
+    c = np.exp(-np.arange(n) / 30)
+    c[0] += 0.5
+    base = {
+        "spd": lambda: pl.Toeplitz(c),
+        "general": lambda: pl.Toeplitz(np.r_[20.0, c[1:]], rng.standard_normal(n)),
+        "hankel": lambda: pl.Hankel(rng.standard_normal(n), rng.standard_normal(n)),
+    }[kind]()
+    U, V = rng.standard_normal((2, n, 3))
+    A = pl.LowRankUpdate(base, U, V)
+    dense = A.toarray()
+    b = rng.standard_normal((n, 2))
+    x = pl.solve(A, b)
+    assert "solve-update" in A.explain("solve", b).fired
+    residual = np.abs(b - dense @ x).max() / (np.abs(dense).sum(1).max() * np.abs(x).max())
+    assert residual < 1e-13
+    np.testing.assert_allclose(pl.slogdet(A)[1], np.linalg.slogdet(dense)[1], rtol=1e-10)

@@ -101,7 +101,7 @@ _core._setup(
 )
 
 from . import linalg
-from ._assemble import block, block_diag, hstack, multiply, vstack
+from ._assemble import block, block_diag, block_tridiag, hstack, multiply, vstack
 from ._core import (
     DCT,
     DFT,
@@ -234,6 +234,7 @@ __all__ = [
     "bicgstab",
     "block",
     "block_diag",
+    "block_tridiag",
     "calibrate",
     "cg",
     "check_adjoint",

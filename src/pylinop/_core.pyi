@@ -940,10 +940,6 @@ class _Applied:
     def dtype(self) -> Any: ...
 def _ichol(
     letter: str,
-def _csr_step(
-    letter: str,
-    index: str,
-    m: int,
     n: int,
     indptr: _Array,
     indices: _Array,
@@ -1002,6 +998,14 @@ def _select_rows(
 def _select(
     letter: str, n: int, at: _Array, row: _Array, lo: _Array, up: _Array, d: _Array, /
 ) -> None: ...
+def _csr_step(
+    letter: str,
+    index: str,
+    m: int,
+    n: int,
+    indptr: _Array,
+    indices: _Array,
+    data: _Array,
     alpha: float,
     v: _Array | None,
     u: _Array,

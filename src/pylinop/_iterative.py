@@ -501,8 +501,13 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
             "is at working accuracy, recomputed; each iteration:\n"
         )
     parts = [(title, one)]
+    if isinstance(options["M"], str):  # which one "auto" takes is known once it is made
+        from . import _precondition
+
+        options["M"] = _precondition.make(op, options["M"])
     if options["M"] is not None:
-        parts.append(("preconditioned by\n", f"{options['M']!r}\n"))
+        how = getattr(options["M"], "proposal", None)
+        parts.append(("preconditioned by\n", f"{how or repr(options['M'])}\n"))
     if run:
         _, records = iterate(op, side, "iterative" if working else method, options, working)
         parts.append(("it took\n", "".join(f"{r!r}\n" for r in records)))

@@ -61,8 +61,9 @@ static void adjoint(const lop_node *a, lop_dtype dt, const char *who) {
         lop_status st = t_run(&w, y, 0, &ay), st2 = t_run(&w, v, 0, &au);
         if (t_check(st == LOP_OK && st2 == LOP_OK, "%s: %s", who, w.err.text)) {
             double _Complex left = dot(&pu, &ay), right = dot(&au, &px);
+            double size = sqrt(creal(dot(&pu, &pu)) * creal(dot(&ay, &ay)));
             double tol = (dt == LOP_f32 || dt == LOP_c64 ? 1e-4 : 1e-12) *
-                         (double)(lop_rows(a) * lop_cols(a) + 1);
+                         (double)(lop_rows(a) * lop_cols(a) + 1) * (size > 1 ? size : 1);
             t_check(cabs(left - right) <= tol, "%s: <u, A x> = %g%+gi, <A^H u, x> = %g%+gi", who,
                     creal(left), cimag(left), creal(right), cimag(right));
         }

@@ -2,10 +2,10 @@
  *
  * From the state as read (and, where a sum is applied to an array, the one with the array in every
  * term) the best of all moves is taken as long as it pays: a span that occurs twice, transposed or
- * not, becomes one shared array; a factor common to terms of a sum is taken out; a sum that occurs
- * twice is computed once. At most LOP_CH_STATES states are priced. Like terms are always merged.
- * Then the same with the sums that are inverted opened, where that shares a part with what stands
- * outside: P H' in P H' (H P H' + R)^-1. */
+ * not, becomes one shared array; a factor common to terms of a sum is taken out, of a Hermitian sum
+ * from its half; a sum that occurs twice is computed once. At most LOP_CH_STATES states are priced.
+ * Like terms are always merged. Then the same with the sums that are inverted opened, where that
+ * shares a part with what stands outside: P H' in P H' (H P H' + R)^-1. */
 #include "chain.h"
 #include "guards.h"
 
@@ -290,6 +290,82 @@ static void try_factors(search *s) {
                     factor_out(s, g, i, last != 0);
 }
 
+/* Is b the adjoint of a? */
+static bool is_adjoint(const search *s, const lop_chterm *a, const lop_chterm *b) {
+    if (a->n != b->n || a->re != b->re || a->im != -b->im) return false;
+    for (int i = 0; i < a->n; i++)
+        if (lop_chain_seen(s->ch, &s->now, a->f[a->n - 1 - i], LOP_H) != b->f[i]) return false;
+    return true;
+}
+
+/* Of each term of group g that stands beside its adjoint one, of each that is its own the half,
+ * into `half`. False: some stand alone, or there is nothing to gain. */
+static bool halves(const search *s, const lop_chgroup *g, lop_chterm *half, int *n) {
+    bool taken[LOP_CH_GROUP] = {false};
+    int pairs = 0;
+    *n = 0;
+    for (int i = 0; i < g->n; i++) {
+        const lop_chterm *t = &s->now.term[g->term[i]];
+        int j = i;
+        if (taken[i]) continue;
+        while (j < g->n && (taken[j] || !is_adjoint(s, t, &s->now.term[g->term[j]]))) j++;
+        if (j == g->n || t->n < 2) return false;
+        taken[j] = true;
+        pairs += j != i;
+        half[*n] = *t;
+        if (j == i) half[*n].re /= 2;
+        (*n)++;
+    }
+    return pairs > 0 && *n > 1;
+}
+
+/* A B^H + B A^H + A A^H as T + T^H, T = A (B + A / 2)^H: where what is left of the halves has its
+ * first (last) factor in common. */
+static void halve(search *s, int g, bool last) {
+    lop_chstate *st = &s->trial;
+    lop_chterm half[LOP_CH_GROUP];
+    int n, one, inner;
+    *st = s->now;
+    if (!halves(s, &s->now.group[g], half, &n) || st->nterm + n + 3 > LOP_CH_TERMS) return;
+    const lop_sym common_one = half[0].f[last ? half[0].n - 1 : 0];
+    lop_chgroup *whole = new_group(s->ch, st, half[0].f, half[0].n, &one), *in;
+    if (!whole) return;
+    for (int i = 0; i < n; i++) {
+        if (half[i].f[last ? half[i].n - 1 : 0] != common_one) return;
+        if (!last) memmove(half[i].f, half[i].f + 1, (size_t)(half[i].n - 1) * sizeof *half[i].f);
+        half[i].n--;
+    }
+    if (!(in = new_group(s->ch, st, half[0].f, half[0].n, &inner))) return;
+    in->real = true;
+    for (int i = 0; i < n; i++) {
+        in->real = in->real && half[i].im == 0 && all_real(s->ch, st, half[i].f, half[i].n);
+        in->term[in->n++] = (int16_t)st->nterm;
+        st->term[st->nterm++] = half[i];
+    }
+    const lop_sym sum = lop_sym_make(LOP_CH_ATOMS + inner, false, 0),
+                  product = lop_sym_make(LOP_CH_ATOMS + one, false, 0);
+    whole->shared = true;
+    whole->real = in->real && all_real(s->ch, st, &common_one, 1);
+    whole->n = 1;
+    whole->term[0] = (int16_t)st->nterm;
+    st->term[st->nterm++] =
+        (lop_chterm){.re = 1, .n = 2, .f = {last ? sum : common_one, last ? common_one : sum}};
+    lop_chgroup *out = &st->group[g];
+    out->n = 2;
+    for (int i = 0; i < 2; i++) {
+        out->term[i] = (int16_t)st->nterm;
+        st->term[st->nterm++] =
+            (lop_chterm){.re = 1, .n = 1, .f = {lop_chain_seen(s->ch, st, product, i * LOP_H)}};
+    }
+    try_state(s, "with half of a Hermitian sum");
+}
+static void try_halves(search *s) {
+    for (int g = 0; g < s->now.ngroup; g++)
+        for (int last = 0; last < 2; last++)
+            if (s->now.group[g].n > 1 && s->now.group[g].rows == s->now.group[g].cols)
+                halve(s, g, last != 0);
+}
+
 static void try_groups(search *s) {
     for (int g = s->ch->nroot; g < s->now.ngroup; g++) {
         int count = 0;
@@ -313,6 +389,7 @@ static void climb(search *s) {
         s->best_cost = s->cost;
         try_shares(s);
         try_factors(s);
+        try_halves(s);
         try_groups(s);
         if (!s->found) return;
         s->now = s->best;
