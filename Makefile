@@ -30,7 +30,7 @@ C_FILES = $(shell find src/c tests/c -name '*.[ch]')
 PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
-.PHONY: help sweep build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
+.PHONY: help sweep long build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
 	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest
 .DELETE_ON_ERROR:
 
@@ -45,6 +45,7 @@ help:
 	@echo "sparse-large  benchmarks/sparse_large.py: a product of 1.3e10 entries, streamed (minutes)"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
 	@echo "sweep      all composites of all pairs of kinds (make test takes a third); plans that are not the cheapest"
+	@echo "long       what .ci/run leaves out: sanitizers over more of pytest, the other Pythons, NumPy 2.0, the sweep"
 	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
 	@echo "fmt        format C and Python (fmt-check only looks)"
 	@echo "lint       ruff and the layer check (layers: only that)"
@@ -132,6 +133,17 @@ asan: $(VENV)/.package
 	PYTHONMALLOC=malloc PYLINOP_SANITIZED=1 PYLINOP_EXAMPLES=$${PYLINOP_EXAMPLES:-30} \
 	PYTHONPATH=$(CURDIR)/build/asan/site \
 	$(PY) -m pytest -s -q -n $(JOBS) --dist worksteal -p no:cacheprovider -m "not slow and not no_asan" $(PYTEST)
+
+# Beside .ci/run, which is to stay short.
+long: sweep
+	@$(MAKE) asan PYTEST="tests/test_errors.py tests/test_freshness.py tests/test_indexing.py tests/test_kinds_comp.py \
+		tests/test_kinds_band.py tests/test_subclass.py tests/test_linalg.py tests/test_lazy.py tests/test_gc.py \
+		tests/test_kron_diagonal.py tests/test_krylov.py tests/test_sparse_products.py tests/test_sparse_solve.py \
+		tests/test_quasiseparable.py tests/test_kernel.py tests/test_precondition.py tests/test_bound.py"
+	@$(MAKE) test-other-pythons PYTEST="tests/test_scipy_interface.py tests/test_scipy_solvers.py tests/test_numpy.py \
+		tests/test_lazy.py tests/test_gc.py tests/test_threads.py tests/test_fork.py tests/test_subclass.py \
+		tests/test_indexing.py tests/test_krylov.py tests/test_sparse_solve.py"
+	@$(MAKE) test-oldest PYTEST="tests/test_numpy.py tests/test_numpy_functions.py tests/test_subclass.py"
 
 cov: $(VENV)/.package $(VENV)/.cov
 	cmake --preset cov -DPython_EXECUTABLE=$(PY) >/dev/null

@@ -444,8 +444,20 @@ static void settle(search *s) {
 
 /* -- inverses opened */
 
-/* b B + ..., B solved at once or an inverse: such a sum is better left whole (builds_update.c). */
+/* Is a term of the sum of less rank than the sum has rows, by how it is written? */
+static bool has_thin(const lop_chain *ch, const lop_chstate *st, const lop_chgroup *g) {
+    for (int i = 0; i < g->n; i++) {
+        const lop_chterm *t = &st->term[g->term[i]];
+        for (int j = 0; j + 1 < t->n; j++)
+            if (lop_chain_cols(ch, st, t->f[j]) < g->rows) return true;
+    }
+    return false;
+}
+
+/* b B + ..., B solved at once or an inverse, beside something thin: such a sum is better left whole
+ * (builds_update.c). */
 static bool has_base(const lop_chain *ch, const lop_chstate *st, const lop_chgroup *g) {
+    if (g->n > 0 && !has_thin(ch, st, g)) return false;
     for (int i = 0; i < g->n; i++) {
         const lop_chterm *t = &st->term[g->term[i]];
         if (t->n == 1 && (lop_sym_inverse(t->f[0]) ||
