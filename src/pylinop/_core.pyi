@@ -850,6 +850,7 @@ def _options(
     provenance: bool,
     limit: int,
     threads: int,
+    check: int,
     off: bytes | None,
     costs: bytes | None,
     /,

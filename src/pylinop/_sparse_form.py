@@ -41,7 +41,7 @@ def form_of(program, arrays):
     """The matrix as CSR of float64 or complex128, its indices checked."""
     heads = _core._heads()
     words = np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
-    stack: list[Any] = []
+    stack = []
     for w in words:
         if w[0] < 0:
             stack.append(arrays[w[1]])

@@ -4,8 +4,6 @@ With P A Q = L D U the entries of (L D U)^-1 on the pattern of L + U follow from
 the first (the core's k_select.c); a pattern that has the places asked for gives those too. Places
 far from it fill it in: then columns of the inverse are solved for, in blocks."""
 
-from typing import Any
-
 import numpy as np
 
 from . import _core
@@ -97,7 +95,7 @@ class _Pattern:
         high, low = np.maximum(i, j), np.minimum(i, j)
         place = np.searchsorted(keys, low * n + high) if len(keys) else np.zeros(len(i), np.int64)
         place = np.minimum(place, max(len(keys) - 1, 0))
-        found: Any = d[np.minimum(i, n - 1)]
+        found = d[np.minimum(i, n - 1)]
         if len(keys):
             found = np.where(i > j, lo[place], np.where(i < j, up[place], found))
         return found

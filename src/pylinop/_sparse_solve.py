@@ -5,8 +5,6 @@ A `Factor` is a derived value of the core: made when the arrays of the matrix ar
 backward error is beyond the bound after two refinements the matrix is factored again with full
 pivoting, and where that does not help the core goes by the dense form."""
 
-from typing import Any
-
 import numpy as np
 
 from . import _config, _core, _errors, _sparse_form, _sparse_select
@@ -37,12 +35,12 @@ class Factor:
         self.A = A
         self.n = A.shape[0]
         self.finite = bool(np.isfinite(A.data).all())
-        self.lu: Any = None
-        self.band: Any = None
-        self.order: Any = None  # of a band: the rows and columns taken in this order
+        self.lu = None
+        self.band = None
+        self.order = None  # of a band: the rows and columns taken in this order
         self.pivoted = False
         self.singular = False
-        self.trusted: bool | None = None
+        self.trusted = None
         size = abs(A)
         self.norms = [float(size.sum(axis=i).max(initial=0)) for i in (1, 0)]  # inf, 1
         self._looked_at()
