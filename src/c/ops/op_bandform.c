@@ -45,19 +45,24 @@ static lop_status infer_form(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 /* ab[u + i - j, j] = A[i, j], which stands in row i and column j mod w. */
+#define FORM(T)                                                                                    \
+    for (int64_t r = 0; r < w; r++) {                                                              \
+        T *to = (T *)y->p + r * y->rs;                                                             \
+        for (int64_t j = 0, t = 0; j < n; j++, t = t + 1 < w ? t + 1 : 0) {                        \
+            const int64_t i = j + r - u;                                                           \
+            to[j * y->cs] = i < 0 || i >= n ? 0 : ((const T *)a->p)[i * a->rs + t * a->cs];        \
+        }                                                                                          \
+    }
 static lop_status run_form(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1];
     const int64_t u = c->step->attr.i[1], w = y->m, n = y->n;
-    const size_t size = lop_dtype_size(y->dt);
-    for (int64_t j = 0, t = 0; j < n; j++, t = t + 1 < w ? t + 1 : 0)
-        for (int64_t r = 0; r < w; r++) {
-            const int64_t i = j + r - u;
-            char *to = (char *)y->p + (r * y->rs + j * y->cs) * (int64_t)size;
-            if (i < 0 || i >= n)
-                memset(to, 0, size);
-            else
-                memcpy(to, (const char *)a->p + (i * a->rs + t * a->cs) * (int64_t)size, size);
-        }
+    switch (y->dt) {
+    case LOP_f32: FORM(float) break;
+    case LOP_f64: FORM(double) break;
+    case LOP_c64: FORM(float _Complex) break;
+    case LOP_c128: FORM(double _Complex) break;
+    default: return lop_fail(c->err, LOP_DTYPE, "bandform takes float32 to complex128");
+    }
     return LOP_OK;
 }
 static lop_status lower_form(lop_emit *e, const lop_node *self, int out) {
