@@ -539,3 +539,49 @@ def test_elements_of_a_sum_whose_array_changed_shape_raise():
     a.shape = (4, 3)
     with pytest.raises(ValueError, match="shape"):
         A[2, 3]
+
+
+def numbers(shape, dtype, seed=0):
+    x = np.random.default_rng(seed).standard_normal((2, *shape)) @ np.eye(shape[-1])
+    return (x[0] + 1j * x[1] if dtype in "FD" else x[0]).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+def test_elements_of_lazy_sums_are_read_where_they_lie(dtype):
+    a, b = (numbers((5, 4), dtype, seed) for seed in range(2))
+    x, y = pl.lazy(a), pl.lazy(np.asfortranarray(b))
+    for i, j in [(0, 0), (4, 3), (-1, -4), (2, 1)]:
+        got = np.asarray((x + y + x)[i, j])
+        assert got.dtype == a.dtype and got.shape == () and not got.flags.writeable
+        assert got == (a + b + a)[i, j]
+    a[1, 2] = 7  # read at the evaluation, not before
+    assert np.asarray((x + y)[1, 2]) == a[1, 2] + b[1, 2]
+    with pytest.raises(IndexError, match="5"):
+        (x + y)[5, 0]
+    with pl.explaining() as seen:
+        np.asarray((x + y)[1, 2])
+    assert "element" in str(seen)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_elements_and_lines_of_products_read_lines_in_place(dtype, order):
+    a, b = (np.asarray(numbers((6, 6), dtype, seed), order=order) for seed in range(2))
+    want = a.astype("D") @ b.astype("D")
+    tol = 1e-5 if dtype in "fF" else 1e-13
+    x, y = pl.lazy(a), pl.lazy(b)
+    for e, w in [
+        ((x @ y)[4, 2], want[4, 2]),
+        ((x @ y)[:, 2], want[:, 2]),
+        ((x @ y)[-1], want[-1]),
+        ((x.T @ y)[1, 5], (a.astype("D").T @ b)[1, 5]),
+    ]:
+        np.testing.assert_allclose(np.asarray(e), w, rtol=tol, atol=tol)
+    # Kernels that need C order take a copy of a column.
+    k = pl.Kron(numbers((2, 2), dtype), numbers((3, 3), dtype))
+    want = np.asarray(k.toarray(), "D") @ b
+    np.testing.assert_allclose((k @ pl.Dense(b))[:, 3], want[:, 3], rtol=tol, atol=tol)
+    np.testing.assert_allclose(np.asarray((k @ y)[:, 3]), want[:, 3], rtol=tol, atol=tol)
+    np.testing.assert_allclose(
+        (pl.Dense(b) @ k)[3], (b.astype("D") @ k.toarray())[3], rtol=tol, atol=tol
+    )

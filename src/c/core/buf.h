@@ -23,6 +23,11 @@ char lop_dtype_family(lop_dtype dt);      /* b i u f c */
 lop_dtype lop_dtype_real(lop_dtype dt);
 lop_dtype lop_dtype_parse(const char *name);     /* LOP_NO_DTYPE when unknown */
 lop_dtype lop_promote(lop_dtype a, lop_dtype b); /* NumPy 2's promote_types; NO_DTYPE absorbs */
+/* Rounded to float. volatile: gcc 12 vectorises two such roundings side by side away. */
+static inline double lop_in_f32(double x) {
+    volatile float f = (float)x;
+    return (double)f;
+}
 static inline bool lop_is_blas(lop_dtype dt) { return dt >= LOP_f32 && dt <= LOP_c128; }
 static inline bool lop_is_complex(lop_dtype dt) { return dt == LOP_c64 || dt == LOP_c128; }
 

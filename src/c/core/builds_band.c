@@ -321,8 +321,8 @@ LOP_BUILD(scaled_full) {
     c.im = (b->im != 0 ? a->re * b->im : 0) + (a->im != 0 ? a->im * b->re : 0);
     if (c.re - c.re != 0 || c.im - c.im != 0) return LOP_NOMATCH; /* inf and NaN: as written */
     if (dt == LOP_f32 || dt == LOP_c64) {
-        c.re = (double)(float)c.re;
-        c.im = (double)(float)c.im;
+        c.re = lop_in_f32(c.re);
+        c.im = lop_in_f32(c.im);
     }
     return lop_make(mk, "full", &c, 0, NULL, m->root, out);
 }

@@ -30,6 +30,8 @@ int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const
                   .late = e->second > 0,
                   .leaf = -1,
                   .alias = -1,
+                  .copy_step = -1,
+                  .onto = -1,
                   .offset = -1,
                   .first = -1,
                   .last = -1};
@@ -240,10 +242,11 @@ int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t by
     return out;
 }
 
-void lop_emit_foreign(lop_emit *e, int slot) {
-    lop_plan *p = e->plan;
-    p->step[p->derive[p->slot[slot].leaf].step].flags |= LOP_STEP_FOREIGN;
+static lop_step *maker_of(lop_plan *p, int derived) {
+    return &p->step[p->derive[p->slot[derived].leaf].step];
 }
+void lop_emit_foreign(lop_emit *e, int slot) { maker_of(e->plan, slot)->flags |= LOP_STEP_FOREIGN; }
+void lop_emit_onto(lop_emit *e, int slot) { maker_of(e->plan, slot)->flags |= LOP_STEP_INPLACE; }
 
 lop_status lop_run_flip(const lop_call *c) {
     const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
@@ -251,17 +254,26 @@ lop_status lop_run_flip(const lop_call *c) {
     return LOP_OK;
 }
 
-/* Where a kernel counts on C order, the transpose is a copy after all. */
-static void unflip(lop_plan *p, int slot) {
+/* Where a kernel counts on C order, the transpose or the part is a copy after all. */
+static void uncouple(lop_plan *p, int slot) {
     for (; p->slot[slot].alias >= 0; slot = p->slot[slot].alias) {
         lop_slot *s = &p->slot[slot];
-        if (!s->flip) continue;
-        p->step[s->flip_step].run = lop_run_flip;
-        p->step[s->flip_step].bytes = 2 * (double)s->matbytes * (double)s->batch;
-        s->flip = false;
-        s->alias = -1;
+        if (s->copy_step < 0) continue;
+        p->step[s->copy_step].run = s->copy;
+        p->step[s->copy_step].bytes = 2 * (double)s->matbytes * (double)s->batch;
+        s->flip = s->part = false;
+        s->copy_step = s->alias = -1;
         return;
     }
+}
+
+/* The step appended last copies into the slot, and need not. */
+static void mere_strides(lop_plan *p, int slot, lop_run copy) {
+    lop_step *s = &p->step[p->nstep - 1];
+    p->slot[slot].copy_step = p->nstep - 1;
+    p->slot[slot].copy = copy;
+    s->run = NULL;
+    s->bytes = 0;
 }
 
 void lop_emit_flip(lop_emit *e, int out, int in) {
@@ -282,14 +294,12 @@ void lop_emit_flip(lop_emit *e, int out, int in) {
     p->slot[from].shared = true;
     p->slot[of].alias = from;
     p->slot[of].flip = true;
-    p->slot[of].flip_step = p->nstep - 1;
-    p->step[p->nstep - 1].run = NULL;
-    p->step[p->nstep - 1].bytes = 0;
+    mere_strides(p, of, lop_run_flip);
 }
 
 bool lop_emit_alias(lop_emit *e, int out, int in) {
     lop_slot *slot = e->plan->slot;
-    unflip(e->plan, in);
+    uncouple(e->plan, in);
     for (; slot[in].alias >= 0; in = slot[in].alias)
         if (slot[in].part) return false;
     slot[in].shared = true;
@@ -322,6 +332,11 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
     return true;
 }
 
+void lop_emit_seen(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
+    const lop_run copy = e->plan->step[e->plan->nstep - 1].run;
+    if (lop_emit_part(e, part, whole, row, col)) mere_strides(e->plan, part, copy);
+}
+
 bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at) {
     lop_slot *s = &e->plan->slot[slot];
     const lop_slot *w = &e->plan->slot[whole];
@@ -335,7 +350,7 @@ bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at) {
 
 void lop_emit_c_order(lop_emit *e, int slot) {
     lop_slot *s = e->plan->slot;
-    unflip(e->plan, slot);
+    uncouple(e->plan, slot);
     while (s[slot].alias >= 0) slot = s[slot].alias;
     s[slot].need_c = true;
 }

@@ -122,6 +122,8 @@ int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t by
                            double flops, lop_status *st);
 /* The derived value in `slot` begins with a lop_foreign. */
 void lop_emit_foreign(lop_emit *e, int slot);
+/* Its step may find its first input, in C order, at the start of the memory that it fills. */
+void lop_emit_onto(lop_emit *e, int slot);
 int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch element of `like` */
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */
@@ -130,6 +132,9 @@ bool lop_emit_alias(lop_emit *e, int out, int in);
  * one does so in the other. `part` is a temporary that has no other name; dtype and batch agree.
  * False when it cannot be (the caller then copies). */
 bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col);
+/* The same of the step just appended, which copies that block: it becomes a mere change of strides
+ * where that can be. */
+void lop_emit_seen(lop_emit *e, int part, int whole, int64_t row, int64_t col);
 /* Makes a temporary the elements of `whole` (in C order) from `at` on, row by row. False when it
  * cannot be (the caller then copies). */
 bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at);

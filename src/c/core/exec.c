@@ -28,18 +28,20 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->mat = f->inline_mat;
     f->blob = f->inline_blob;
     f->print = f->inline_print;
+    f->onto = f->inline_onto;
     f->printed = f->hit = 0;
     f->again = false;
     f->work = f->inline_work;
     size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf,
-           mats = (size_t)plan->nslot * sizeof *f->mat;
+           mats = (size_t)plan->nslot * sizeof *f->mat,
+           ontos = (size_t)plan->nderive * sizeof *f->onto;
     size_t blobs = 2 * (size_t)plan->nderive * sizeof *f->blob,
            prints = (size_t)lop_plan_nkeys(plan) * sizeof *f->print;
     if ((uint64_t)plan->workspace > SIZE_MAX / 4 || plan->scratch > SIZE_MAX / 4)
         return lop_fail(err, LOP_NOMEM, NULL);
     size_t work = (size_t)plan->workspace + plan->scratch, all = 0;
     bool small = plan->nleaf < 6 && plan->nslot <= LOP_FRAME_SLOTS && plan->nderive <= 4;
-    if (!small) all = leaves + mats + blobs + prints + 64;
+    if (!small) all = leaves + mats + blobs + ontos + prints + 64;
     if (work > LOP_FRAME_BYTES) all += work + 128;
     if (all) {
         unsigned char *p = f->block = lop_alloc(plan->ctx, all);
@@ -51,14 +53,15 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
             f->leaf = (lop_buf *)(void *)p;
             f->mat = (lop_mat *)(void *)(p + leaves);
             f->blob = (lop_blob **)(void *)(p + leaves + mats);
-            f->print = (lop_print128 *)(void *)(p + leaves + mats + blobs);
-            p += leaves + mats + blobs + prints;
+            f->onto = (void **)(void *)(p + leaves + mats + blobs);
+            f->print = (lop_print128 *)(void *)(p + leaves + mats + blobs + ontos);
+            p += leaves + mats + blobs + ontos + prints;
         }
         if (work > LOP_FRAME_BYTES)
             f->work = (unsigned char *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
     }
     f->stale = f->blob + plan->nderive;
-    for (int i = 0; i < plan->nderive; i++) f->stale[i] = NULL;
+    for (int i = 0; i < plan->nderive; i++) f->stale[i] = f->onto[i] = NULL;
     for (int i = 0; i < plan->nderive; i++)
         f->blob[i] = store ? lop_store_get(store, f->key[i]) : NULL;
     return LOP_OK;
@@ -108,6 +111,7 @@ lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err)
 void lop_frame_close(lop_frame *f) {
     for (int i = 0; i < f->plan->nderive; i++) {
         lop_blob *b = f->blob[i];
+        lop_free(f->plan->ctx, f->onto[i]);
         lop_blob_unref(f->plan->ctx, f->stale[i]); /* counts change under the lock only */
         if (!b) continue;
         if (f->store && !b->published) {
@@ -145,6 +149,8 @@ static lop_mat mat_of_temp(const lop_frame *f, int slot) {
     lop_mat m = {NULL, w->m, w->n, w->n, 1, w->dt};
     if (b->kind != LOP_S_TEMP)
         m.p = f->mat[base].p;
+    else if (b->onto >= 0)
+        m.p = f->onto[b->onto];
     else if (b->offset >= 0 && (!b->late || f->reserve))
         m.p = (b->late ? f->reserve : f->work) + b->offset;
     if (base == whole && b->kind != LOP_S_TEMP) m = f->mat[base];
@@ -405,6 +411,23 @@ static lop_blob *made_before(const lop_frame *f, int derived, lop_print128 print
     return NULL;
 }
 
+static lop_status no_room(const lop_step *s, int64_t bytes, lop_err *err) {
+    return lop_fail(err, LOP_NOMEM, "the %lld bytes that %s needs could not be had",
+                    (long long)bytes, s->name);
+}
+
+/* Memory for what will be made where its input lies; once a frame. */
+static lop_status room_onto(lop_frame *f, lop_err *err) {
+    const lop_plan *p = f->plan;
+    for (int i = 0; i < p->nslot; i++) {
+        const int d = p->slot[i].onto;
+        if (d < 0 || f->onto[d] || (f->hit >> d & 1)) continue;
+        f->onto[d] = lop_alloc(p->ctx, (size_t)p->derive[d].bytes);
+        if (!f->onto[d]) return no_room(&p->step[p->derive[d].step], p->derive[d].bytes, err);
+    }
+    return LOP_OK;
+}
+
 /* Finds or makes the derived value of a prepare step; afterwards its slot points to the data. */
 static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     const lop_derive *d = &f->plan->derive[s->derived];
@@ -431,12 +454,13 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     int64_t bytes;
     if (!lop_mul_ok(d->bytes, slot->batch, &bytes)) return lop_fail(err, LOP_OVERFLOW, NULL);
     lop_blob *fresh = lop_calloc(f->plan->ctx, 1, sizeof *fresh);
-    void *data = fresh ? lop_alloc(f->plan->ctx, (size_t)bytes) : NULL;
-    if (!data) {
+    void *data = f->onto[s->derived];
+    if (fresh && !data) data = lop_alloc(f->plan->ctx, (size_t)bytes);
+    if (!fresh || !data) {
         lop_free(f->plan->ctx, fresh);
-        return lop_fail(err, LOP_NOMEM, "the %lld bytes that %s needs could not be had",
-                        (long long)bytes, s->name);
+        return no_room(s, bytes, err);
     }
+    f->onto[s->derived] = NULL;
     *fresh = (lop_blob){
         .refs = 1, .bytes = bytes, .key = f->key[s->derived], .print = print, .data = data};
     m->p = data;
@@ -500,10 +524,12 @@ static lop_status timed(lop_frame *f, const lop_step *s, void *scratch, lop_err 
 lop_status lop_exec(lop_frame *f, lop_err *err) {
     const lop_plan *p = f->plan;
     void *scratch = f->work + p->workspace;
-    mats_of_temps(f);
     for (int i = 0; f->times && i < p->nstep; i++) f->times[i] = -1;
     if (p->nderive && !f->again) find_hits(f);
     f->again = true;
+    lop_status room = p->nderive ? room_onto(f, err) : LOP_OK;
+    if (room != LOP_OK) return room;
+    mats_of_temps(f);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
         if (!s->run) continue; /* a transpose by strides */
@@ -512,8 +538,8 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         bool skip = false;
         if (s->late >= 0) st = enter_late(f, s, &skip, err);
         if (skip) continue;
-        void *room = s->late >= 0 ? f->reserve + p->reserve : scratch;
-        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, room, err);
+        void *own = s->late >= 0 ? f->reserve + p->reserve : scratch;
+        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, own, err);
         if (st == LOP_OK) continue;
         if (st == LOP_SINGULAR && s->escape >= 0) {
             memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);

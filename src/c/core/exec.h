@@ -48,6 +48,7 @@ typedef struct lop_frame {
     lop_blob **blob; /* nderive in use, then nderive that were found stale */
     lop_blob **stale;
     lop_print128 *print;    /* nderive of the derived values, nleaf of the leaves */
+    void **onto;            /* nderive: memory had before its derived value is made, or NULL */
     uint64_t printed, hit;  /* leaves that are fingerprinted; derived values that are there */
     bool again;             /* it has run: what was derived then serves, nothing is read anew */
     unsigned char *work;    /* workspace then scratch */
@@ -59,6 +60,7 @@ typedef struct lop_frame {
     lop_mat inline_mat[LOP_FRAME_SLOTS];
     lop_buf inline_leaf[6];
     lop_blob *inline_blob[8];
+    void *inline_onto[4];
     lop_print128 inline_print[10];
     _Alignas(64) unsigned char inline_work[LOP_FRAME_BYTES];
 } lop_frame;

@@ -73,7 +73,7 @@ static void rebuild(fuse *f, int *place, int sum, const lop_step *first, const l
         p->step[n++] = i == sum ? *second : p->step[i];
     }
     for (int i = 0; i < p->nslot; i++)
-        if (p->slot[i].flip) p->slot[i].flip_step = place[p->slot[i].flip_step];
+        if (p->slot[i].copy_step >= 0) p->slot[i].copy_step = place[p->slot[i].copy_step];
     for (int i = 0; i < p->nderive; i++) p->derive[i].step = place[p->derive[i].step];
     for (int i = 0; i < n; i++)
         if (p->step[i].escape >= 0) p->step[i].escape_to = place[p->step[i].escape_to];
@@ -118,7 +118,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     if (turned) {
         p->slot[t].alias = out;
         p->slot[t].flip = true;
-        p->slot[t].flip_step = sum;
+        p->slot[t].copy_step = sum;
     } else {
         then.arg[0] = out;
     }

@@ -266,6 +266,47 @@ static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
            slot_bytes(&p->slot[lop_slot_base(p, s->arg[0])], &other) && bytes == other;
 }
 
+/* What dies where a derived value is made of it lies in that value's memory from the first, and so
+ * does what was made over into it: then the matrix that is factored has no room of its own. Only
+ * what nothing else needs: where the value is kept already, none of its makers runs. */
+static bool only_for(const lop_plan *p, int slot, int derived) {
+    const uint64_t alone = (uint64_t)1 << derived;
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        bool touched = false;
+        for (int j = 0; j < s->n; j++) touched = touched || lop_slot_base(p, s->arg[j]) == slot;
+        if (!touched || s->derived == derived) continue;
+        if (s->serves != alone || s->derived >= 0 || s->when >= 0 || s->fail >= 0 ||
+            s->escape >= 0 || s->late >= 0)
+            return false;
+    }
+    return true;
+}
+
+static void settle(lop_plan *p) {
+    for (int d = 0; d < p->nderive && d < LOP_KEEP; d++) {
+        int i = p->derive[d].step;
+        const lop_step *s = &p->step[i];
+        if (!(s->flags & LOP_STEP_INPLACE) || !p->derive[d].leaves || s->when >= 0 || s->late >= 0)
+            continue;
+        int slot = s->arg[1];
+        const int64_t most = p->derive[d].bytes;
+        for (bool first = true;; first = false) {
+            lop_slot *t = &p->slot[slot];
+            if (t->kind != LOP_S_TEMP || t->alias >= 0 || t->late || t->batch != 1 ||
+                t->matbytes > most || t->last != i || t->onto >= 0 || !only_for(p, slot, d))
+                break;
+            if (!first && !may_take_over(p, &p->step[i], i)) break;
+            t->onto = d;
+            i = t->first;
+            s = &p->step[i];
+            if (s->n < 2 || !(s->flags & LOP_STEP_INPLACE) || lop_slot_base(p, s->arg[0]) != slot)
+                break;
+            slot = lop_slot_base(p, s->arg[1]);
+        }
+    }
+}
+
 /* Offsets for the temporaries that are born at step i. An in-place step takes over its first input.
  */
 static lop_status births(lop_plan *p, space *spaces, int i) {
@@ -275,7 +316,8 @@ static lop_status births(lop_plan *p, space *spaces, int i) {
         int id = j < s->n ? s->arg[j] : (j == s->n ? s->fail : s->escape);
         if (id < 0) continue;
         lop_slot *slot = &p->slot[lop_slot_base(p, id)];
-        if (slot->kind != LOP_S_TEMP || slot->first != i || slot->offset >= 0) continue;
+        if (slot->kind != LOP_S_TEMP || slot->first != i || slot->offset >= 0 || slot->onto >= 0)
+            continue;
         int64_t bytes;
         if (!slot_bytes(slot, &bytes)) return LOP_OVERFLOW;
         if (j == 0 && may_take_over(p, s, i)) {
@@ -296,7 +338,9 @@ static lop_status deaths(lop_plan *p, space *spaces, int i) {
         if (id < 0) continue;
         lop_slot *slot = &p->slot[lop_slot_base(p, id)];
         int64_t bytes;
-        if (slot->kind != LOP_S_TEMP || slot->last != i || !slot_bytes(slot, &bytes)) continue;
+        if (slot->kind != LOP_S_TEMP || slot->last != i || slot->onto >= 0 ||
+            !slot_bytes(slot, &bytes))
+            continue;
         slot->last = -1; /* once */
         if (space_free(p->ctx, &spaces[slot->late], slot->offset, bytes) != LOP_OK)
             return LOP_NOMEM;
@@ -308,6 +352,7 @@ static lop_status place(lop_plan *p, lop_err *err) {
     space sp[2] = {{0}, {0}}; /* the workspace, the reserve */
     lop_status st = LOP_OK;
     life_spans(p);
+    settle(p);
     for (int i = 0; i < p->nstep && st == LOP_OK; i++) {
         st = births(p, sp, i);
         if (st == LOP_OK) st = deaths(p, sp, i);
@@ -396,8 +441,8 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
     LOP_TRY(lop_map_init(&e.map, ctx));
     LOP_TRY(lower_all(&e, p->root));
     LOP_TRY(lop_fuse(p, err));
-    LOP_TRY(place(p, err));
     LOP_TRY(lop_keep_plan(p, err));
+    LOP_TRY(place(p, err));
     price(p);
 #ifndef NDEBUG
     LOP_TRY(lop_plan_check(p, err));
@@ -465,8 +510,9 @@ lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
         int64_t bytes;
         if (o->kind == LOP_S_LEAF)
             st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
-        if (o->kind == LOP_S_TEMP && (!slot_bytes(o, &bytes) || o->offset < 0 ||
-                                      o->offset + bytes > (o->late ? p->reserve : p->workspace)))
+        if (o->kind == LOP_S_TEMP && o->onto < 0 &&
+            (!slot_bytes(o, &bytes) || o->offset < 0 ||
+             o->offset + bytes > (o->late ? p->reserve : p->workspace)))
             st = lop_fail(err, LOP_INTERNAL, "slot %d lies outside the workspace", out);
     }
     lop_free(p->ctx, written);

@@ -27,10 +27,12 @@ typedef struct lop_slot {
     bool part, shared;   /* a block of that slot, at (row, col); other names lie on this one */
     int64_t row, col;
     int64_t shift; /* alias only: begins so many elements further on */
-    bool flip;     /* alias only: transposed, and by which step were it a copy */
-    int flip_step;
+    bool flip;     /* alias only: transposed */
+    int copy_step; /* a transpose or a part: the step that copies, were it a copy; -1: none */
+    lop_run copy;
     bool need_c;     /* a kernel counts on C order: LEAF, OUT are bound so */
     int64_t offset;  /* TEMP: in the workspace */
+    int onto;        /* TEMP: lies where this derived value is to be; -1 */
     int first, last; /* steps; -1: none */
 } lop_slot;
 

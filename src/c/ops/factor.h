@@ -26,7 +26,8 @@ static inline lop_status lop_factor_singular(lop_err *err, int64_t pivot, int64_
 }
 /* The slot of the factor of slot `a`, n x n of dtype dt; -1 with the status in *st. */
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
-int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
+/* hermitian: known to be, not only declared: then a temporary may be factored where it lies. */
+int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, bool hermitian, lop_status *st);
 
 /* `lower` of an op with `check`: the slot that check filled or, where it failed, the last child
  * (op_instead.c). */

@@ -139,25 +139,50 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
+static lop_status factor_in_place(const lop_mat *f) {
+    int64_t info = 0;
+    lop_status st = lopk_getrf(f, lop_factor_pivots(f), &info);
+    return st == LOP_SINGULAR ? LOP_OK : st; /* found when something is divided by it */
+}
 static lop_status run_getrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
     lop_mat f = lop_factor_at(c->a[0]->p, a->m, a->dt);
-    int64_t info = 0;
     lopk_copy(&f, a);
-    lop_status st = lopk_getrf(&f, lop_factor_pivots(&f), &info);
-    return st == LOP_SINGULAR ? LOP_OK : st; /* found when something is divided by it */
+    return factor_in_place(&f);
+}
+
+/* The Hermitian matrix of which a failed Cholesky has left the upper triangle, and `diag`. */
+static void give_back(const lop_mat *f, const lop_mat *diag) {
+    for (int64_t j = 0; j < f->n; j++) {
+        char *at = (char *)f->p + j * (f->n + 1) * (int64_t)lop_dtype_size(f->dt);
+        const lop_mat below = {at, f->n - j, 1, 1, 1, f->dt},
+                      right = {at, f->n - j, 1, f->n, 1, f->dt};
+        lopk_conj(&below, &right);
+    }
+    const lop_mat on = {f->p, f->n, 1, f->n + 1, 1, f->dt};
+    lopk_copy(&on, diag);
 }
 
 /* Declared positive definite: Cholesky; where it fails LU, and the flag is set. SciPy reads the
- * upper triangle of what is declared so: its adjoint is our lower one. */
+ * upper triangle of what is declared so: its adjoint is our lower one. A Hermitian temporary that
+ * dies here lies in the factor's memory. */
 static lop_status run_potrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
     lop_mat f = lop_factor_at(c->a[0]->p, a->m, a->dt), t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    const lop_mat diag = {c->scratch, a->m, 1, 1, 1, a->dt},
+                  on = {f.p, a->m, 1, a->n + 1, 1, a->dt};
+    const bool own = a->p == f.p;
     int64_t info = 0;
-    lopk_conj(&f, &t);
+    if (own) lopk_copy(&diag, &on);
+    if (!own)
+        lopk_conj(&f, &t);
+    else if (lop_is_complex(f.dt))
+        lopk_conj(&f, &f);
     lop_status st = lopk_potrf(&f, &info);
     lop_factor_pivots(&f)[a->m] = st == LOP_SINGULAR;
-    return st == LOP_SINGULAR ? run_getrf(c) : st;
+    if (st != LOP_SINGULAR) return st;
+    if (own) give_back(&f, &diag);
+    return own ? factor_in_place(&f) : run_getrf(c);
 }
 
 /* y <- factor^-1 b through a column-major copy in scratch; attr.i[0]: of LU's, the mode in which
@@ -211,13 +236,16 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool cholesky, int 
     double cube = (double)n * (double)n * (double)n;
     size_t bytes = lop_factor_bytes(n, dt) + ((size_t)n + 1) * 4;
     return lop_emit_derived(e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf,
-                            bytes, 1, &a, NULL, 0, cholesky ? cube / 3 : cube * 2 / 3, st);
+                            bytes, 1, &a, NULL, cholesky ? (size_t)n * lop_dtype_size(dt) : 0,
+                            cholesky ? cube / 3 : cube * 2 / 3, st);
 }
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
     return emit_factor(e, n, dt, false, a, st);
 }
-int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
-    return emit_factor(e, n, dt, true, a, st);
+int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, bool hermitian, lop_status *st) {
+    int f = emit_factor(e, n, dt, true, a, st);
+    if (f >= 0 && hermitian) lop_emit_onto(e, f);
+    return f;
 }
 
 /* The children in the node's dtype. */
@@ -229,18 +257,11 @@ static lop_status emit_casts(lop_emit *e, const lop_node *self, int *in) {
     }
     return st;
 }
-/* Slots of the factor (made of the matrix in in[0]) and of the right-hand sides. */
-static lop_status emit_operands(lop_emit *e, const lop_node *self, bool cholesky, int *in) {
-    lop_status st;
-    in[0] = emit_factor(e, lop_rows(self), self->dtype, cholesky, in[0], &st);
-    return in[0] < 0 ? st : LOP_OK;
-}
-
 /* attr.i[0]: the mode in which the matrix is seen. */
 static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
     lop_status st = emit_casts(e, self, in);
-    if (st == LOP_OK) st = emit_operands(e, self, false, in);
+    if (st == LOP_OK) in[0] = lop_emit_lu(e, lop_rows(self), self->dtype, in[0], &st);
     if (st != LOP_OK) return st;
     lop_step *s = emit_back(e, self, false, in, out);
     if (!s) return LOP_NOMEM;
@@ -256,7 +277,8 @@ static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     if (st == LOP_OK && lop_stack_fits(lop_rows(self), self->dtype))
         return lop_emit_stack_solve(e, lop_rows(self), self->dtype, in[0], in[1], out,
                                     self->attr.i[0] != 0);
-    if (st == LOP_OK) st = emit_operands(e, self, true, in);
+    if (st == LOP_OK)
+        in[0] = lop_emit_cholesky(e, lop_rows(self), self->dtype, in[0], self->attr.i[0] != 0, &st);
     int mask = st == LOP_OK ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
     lop_step *s = emit_back(e, self, true, in, out);

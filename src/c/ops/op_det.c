@@ -290,7 +290,8 @@ static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     const lop_node *a = self->child[0];
     if (lop_stack_fits(lop_rows(a), a->dtype)) return lower_stack_det(e, self, out);
-    int f = lop_emit_cholesky(e, lop_rows(a), a->dtype, lop_emit_value(e, a), &st);
+    int f = lop_emit_cholesky(e, lop_rows(a), a->dtype, lop_emit_value(e, a), self->attr.i[0] != 0,
+                              &st);
     int mask = f >= 0 ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
     lop_step *s = emit_det(e, a, true, f, out);

@@ -106,6 +106,8 @@ static lop_status lower_line(lop_emit *e, const lop_node *self, int out) {
     lop_slot_sizes(e, out, &m, &n, &batch);
     s->attr = self->attr;
     s->bytes = 2 * (double)m * (double)n * (double)batch * (double)lop_dtype_size(self->dtype);
+    const int64_t *at = self->attr.i;
+    lop_emit_seen(e, out, in, at[0] ? 0 : at[1], at[0] ? at[1] : 0);
     return LOP_OK;
 }
 const lop_op lop_op_line = {LOP_NAMED(line), .cls = LOP_ARRAY,    .min = 1,           .max = 1,

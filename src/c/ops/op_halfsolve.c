@@ -91,7 +91,8 @@ static lop_status lower_halfsolve(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    in[0] = lop_emit_cholesky(e, lop_rows(self->child[0]), self->dtype, in[0], &st);
+    in[0] = lop_emit_cholesky(e, lop_rows(self->child[0]), self->dtype, in[0], self->attr.i[0] != 0,
+                              &st);
     int mask = in[0] >= 0 ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
     lop_step *s = emit_half(e, self, true, in, out);

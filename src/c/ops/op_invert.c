@@ -75,8 +75,9 @@ static lop_status lower_invert(lop_emit *e, const lop_node *self, int out) {
     bool cholesky = self->attr.i[0] != 0;
     int a = lop_emit_cast(e, lop_emit_value(e, self->child[0]), self->dtype, &st);
     if (a < 0) return st;
-    int factor = cholesky ? lop_emit_cholesky(e, lop_rows(self), self->dtype, a, &st)
-                          : lop_emit_lu(e, lop_rows(self), self->dtype, a, &st);
+    int factor =
+        cholesky ? lop_emit_cholesky(e, lop_rows(self), self->dtype, a, self->attr.i[0] == 2, &st)
+                 : lop_emit_lu(e, lop_rows(self), self->dtype, a, &st);
     if (factor < 0) return st;
     int mask = cholesky ? lop_emit_mask(e, out, &st) : 0;
     if (mask < 0) return st;

@@ -277,7 +277,9 @@ bool py_is_direct(const lop_plan *plan);
 PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x);
 /* Element (i, j), inside, of a sum of plain matrices: an array of no dimensions, new; NULL without
  * an exception: the general way is due. */
-PyObject *py_direct_entry(py_op *self, int64_t i, int64_t j);
+PyObject *py_direct_entry(py_op *self, const int64_t at[2]);
+/* Two plain integers inside m x n, as indices that are not negative? */
+bool py_pair(PyObject *key, int64_t m, int64_t n, int64_t at[2]);
 /* py_arith.c: likewise of a callable or a user's subclass, by its own _matvec. */
 PyObject *py_call_matvec(py_state *s, py_op *self, PyArrayObject *x);
 

@@ -315,6 +315,18 @@ static int set_kept(py_lazy *self, PyObject *o, void *form) {
     return 0;
 }
 
+void py_lazy_failed(py_lazy *a) {
+    PyObject *type, *error, *trace;
+    if (!a->code) return;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *args[2] = {(PyObject *)a, error};
+    PyObject *ok = error ? py_call_hook(a->s, "lazy_failed", args, 2) : NULL;
+    Py_XDECREF(ok);
+    PyErr_Clear();
+    PyErr_Restore(type, error, trace);
+}
+
 static PyGetSetDef getset[] = {
     {"shape", (getter)get_shape, NULL, "The shape, a tuple.", NULL},
     {"dtype", (getter)get_dtype, NULL, "The dtype.", NULL},

@@ -88,6 +88,7 @@ py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd
 /* The leaf of a plain array of floats. New, NULL with an exception; Py_None (new): not one. */
 PyObject *py_lazy_leaf(py_state *s, PyObject *o);
 PyObject *py_lazy_shape(const py_lazy *self); /* new */
+void py_lazy_failed(py_lazy *a); /* adds the node's line to the exception that is set */
 
 /* py_lazy_arith.c. All new; NULL with an exception. */
 PyObject *py_lazy_matmul(PyObject *a, PyObject *b); /* the slot */
@@ -98,6 +99,10 @@ PyObject *py_lazy_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t 
 PyObject *py_lazy_index(PyObject *self, PyObject *key); /* the slot */
 extern PyType_Slot py_lazy_arith_slots[];
 int py_lazy_import(py_state *s); /* NumPy's functions that have a row; 0, or -1 */
+
+/* py_direct.c: the value of an index that is one element of a sum of plain arrays. New; NULL: the
+ * general way, or an exception. */
+PyObject *py_direct_lazy(const py_lazy *index);
 
 /* py_lazy_eval.c */
 /* The value of `self`, borrowed, computed now if it is not known. NULL with an exception. */

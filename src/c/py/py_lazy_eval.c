@@ -457,9 +457,11 @@ static PyObject *make_value(py_lazy *a) {
 /* The value (taken over) as what is handed out: an array of the node's dtype, nobody else's
  * memory, read-only. */
 static int keep(py_lazy *a, PyObject *value) {
-    PyArrayObject *v =
-        (PyArrayObject *)PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
-    Py_DECREF(value);
+    PyArrayObject *v = (PyArrayObject *)value;
+    if (!PyArray_CheckExact(value)) {
+        v = (PyArrayObject *)PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
+        Py_DECREF(value);
+    }
     bool theirs = v && (!PyArray_CheckExact(v) || PyArray_BASE(v));
     for (int i = 0; v && !theirs && i < a->nargs; i++) {
         PyObject *arg = py_lazy_args(a)[i];
@@ -478,19 +480,6 @@ static int keep(py_lazy *a, PyObject *value) {
     else
         a->value = (PyObject *)v;
     return 0;
-}
-
-/* Adds the node's line to the exception that is set. */
-static void annotate(py_lazy *a) {
-    PyObject *type, *error, *trace;
-    if (!a->code) return;
-    PyErr_Fetch(&type, &error, &trace);
-    PyErr_NormalizeException(&type, &error, &trace);
-    PyObject *args[2] = {(PyObject *)a, error};
-    PyObject *ok = error ? py_call_hook(a->s, "lazy_failed", args, 2) : NULL;
-    Py_XDECREF(ok);
-    PyErr_Clear();
-    PyErr_Restore(type, error, trace);
 }
 
 /* 1: kept; 0: something is gone, look again; -1 exception. */
@@ -532,6 +521,11 @@ static int step(stack *st, PyObject *give) {
     want w = st->at[--st->n];
     py_lazy *a = w.a;
     if (w.form ? a->form != NULL : a->value != NULL) return 0;
+    if (!w.ready && !w.form && !give && a->head == PY_INDEX) {
+        PyObject *entry = py_direct_lazy(a);
+        if (entry) return keep(a, entry);
+        if (PyErr_Occurred()) return -1;
+    }
     if (!w.ready) {
         if (push(st, a, w.form, true) < 0) return -1;
         return w.form ? push_for_form(st, a) : push_for_value(st, a);
@@ -539,7 +533,7 @@ static int step(stack *st, PyObject *give) {
     int rc = w.form ? give_form(a) : give ? give_by(a, give) : give_value(a);
     if (rc == 0) return push(st, a, w.form, false);
     if (rc < 0) {
-        annotate(a);
+        py_lazy_failed(a);
     } else if (!w.form && a->head != PY_LEAF && a->head != PY_OPERATOR) {
         Py_CLEAR(a->form); /* a later use takes the value */
     }

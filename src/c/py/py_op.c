@@ -464,19 +464,11 @@ static PyObject *op_element(PyObject *self, PyObject *args) {
 PyObject *py_entry(py_op *self, PyObject *key) {
     const lop_node *node = self->node;
     int64_t at[2];
-    if (!node || node->opaque || node->shape.ndim != 2 || !PyTuple_CheckExact(key) ||
-        PyTuple_GET_SIZE(key) != 2)
+    if (!node || node->opaque || node->shape.ndim != 2 ||
+        !py_pair(key, node->shape.dim[0], node->shape.dim[1], at))
         Py_RETURN_NOTIMPLEMENTED;
-    for (int i = 0; i < 2; i++) {
-        PyObject *k = PyTuple_GET_ITEM(key, i);
-        int beyond = 0;
-        if (!PyLong_CheckExact(k)) Py_RETURN_NOTIMPLEMENTED;
-        at[i] = PyLong_AsLongLongAndOverflow(k, &beyond);
-        if (at[i] < 0) at[i] += node->shape.dim[i];
-        if (beyond || at[i] < 0 || at[i] >= node->shape.dim[i]) Py_RETURN_NOTIMPLEMENTED;
-    }
     py_config_here(self->s);
-    PyObject *r = py_direct_entry(self, at[0], at[1]);
+    PyObject *r = py_direct_entry(self, at);
     if (r || PyErr_Occurred()) return r;
     return py_value_array(self->s, self, ACT_ELEMENT, at[0], at[1], NULL);
 }
