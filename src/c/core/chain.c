@@ -195,10 +195,17 @@ static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     for (int k = i; k < j; k++) {
         double parts = d->cost[i][k] + d->cost[k + 1][j];
         if (!(parts < best.cost) || (!d->loose && (lean(d, i, k) || lean(d, k + 1, j)))) continue;
+        if ((k == i && d->matrix[i]) || (k == j - 1 && d->matrix[j])) continue; /* offered above */
         parts += lop_price_gemm(ch->costs, ch->dt, rows, cols, d->p[k + 1], batch).seconds;
         offer(&best, parts, LOP_CH_GEMM, k);
     }
     return best;
+}
+
+static bool is_matrix(const lop_chain *ch, lop_sym s) {
+    if (s == LOP_CH_PROXY || lop_sym_inverse(s) || lop_sym_is_group(s)) return false;
+    const lop_atom *a = &ch->atom[lop_sym_number(s)];
+    return !a->array && a->node->op == &lop_op_dense;
 }
 
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d) {
@@ -206,6 +213,7 @@ void lop_chain_dp(lop_chmemo *m, lop_chdp *d) {
     for (int i = 0; i < d->n; i++)
         d->lean[i + 1] = (uint8_t)(d->lean[i] + lop_chain_lean(m->ch, m->st, d->s[i]));
     for (int i = 0; i < d->n; i++) {
+        d->matrix[i] = is_matrix(m->ch, d->s[i]);
         d->cost[i][i] =
             barred(d, i, i) ? INFINITY : leaf_price(m, d, i, elements(m->ch, d, i, i)).seconds;
         d->how[i][i] = LOP_CH_LEAF;

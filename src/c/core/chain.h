@@ -87,6 +87,7 @@ typedef struct lop_chdp {
     lop_sym s[LOP_CH_ITEMS];
     int64_t p[LOP_CH_ITEMS + 1];
     uint8_t lean[LOP_CH_ITEMS + 1]; /* how many before are structured, and stay so */
+    bool matrix[LOP_CH_ITEMS];      /* a Dense: applied for gemm's price at most */
     bool loose; /* structured factors may be made dense wherever that is cheap */
     double cost[LOP_CH_ITEMS][LOP_CH_ITEMS];
     uint8_t how[LOP_CH_ITEMS][LOP_CH_ITEMS], at[LOP_CH_ITEMS][LOP_CH_ITEMS];

@@ -468,6 +468,15 @@ static bool has_base(const lop_chain *ch, const lop_chstate *st, const lop_chgro
     return g->n == 0;
 }
 
+static bool stands_inverted(const lop_chstate *st, int a) {
+    for (int i = 0; i < st->nterm; i++)
+        for (int j = 0; j < st->term[i].n; j++) {
+            const lop_sym s = st->term[i].f[j];
+            if (lop_sym_inverse(s) && !lop_sym_is_group(s) && lop_sym_number(s) == a) return true;
+        }
+    return false;
+}
+
 /* Opens atom `a` wherever it stands inverted. */
 static bool open_one(lop_chain *ch, lop_chstate *st, int a) {
     int number = -1;
@@ -511,6 +520,7 @@ static void with_inverses_open(search *s) {
     bool any = false;
     s->now = ch->state;
     for (int a = 0, n = ch->natom; a < n; a++) {
+        if (!stands_inverted(&s->now, a)) continue;
         s->trial = s->now;
         if (!open_one(ch, &s->trial, a)) continue;
         s->now = s->trial;

@@ -283,7 +283,7 @@ static bool only_for(const lop_plan *p, int slot, int derived) {
     return true;
 }
 
-static void settle(lop_plan *p) {
+static void lay_onto(lop_plan *p) {
     for (int d = 0; d < p->nderive && d < LOP_KEEP; d++) {
         int i = p->derive[d].step;
         const lop_step *s = &p->step[i];
@@ -352,7 +352,7 @@ static lop_status place(lop_plan *p, lop_err *err) {
     space sp[2] = {{0}, {0}}; /* the workspace, the reserve */
     lop_status st = LOP_OK;
     life_spans(p);
-    settle(p);
+    lay_onto(p);
     for (int i = 0; i < p->nstep && st == LOP_OK; i++) {
         st = births(p, sp, i);
         if (st == LOP_OK) st = deaths(p, sp, i);
