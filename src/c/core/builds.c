@@ -1,6 +1,7 @@
 /* builds.c: computed right sides but for Kron's. Short chains of makes; every intermediate is
  * released. */
 #include "builds.h"
+#include "infer.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
@@ -100,6 +101,12 @@ LOP_BUILD(closed) {
 /* A kind without children of the root's shape and dtype: the one that stood there. */
 LOP_BUILD(one_kind) { return lop_make(mk, "identity", NULL, 0, NULL, m->root, out); }
 LOP_BUILD(zeros) { return lop_make(mk, "zeros", NULL, 0, NULL, m->root, out); }
+
+LOP_BUILD(solve_deficient) {
+    const lop_node *a = m->root->child[0];
+    const lop_attr how = {.i = {lop_infer_rank(a), lop_rows(a), 0, 0}};
+    return lop_make(mk, "deficient", &how, 0, NULL, m->root, out);
+}
 
 LOP_BUILD(cast_x) {
     lop_attr a = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};

@@ -193,6 +193,7 @@ LOP_BUILD(solve_orthogonal);
 
 /* builds_update.c */
 LOP_BUILD(solve_thin_sum);
+LOP_BUILD(solve_deficient);
 LOP_BUILD(det_thin_sum);
 /* builds_spectral.c */
 enum { LOP_SPECTRAL_ROWS = 40 }; /* smaller sums are quicker by the dense form */

@@ -103,11 +103,6 @@ lop_truth lop_when_square_factors(const lop_match *m) {
     return truth(square_factors(m->root->child[0]));
 }
 
-lop_truth lop_when_oblong_factors(const lop_match *m) {
-    const lop_node *k = m->root->child[0];
-    return truth(lop_is_square(k) && !square_factors(k));
-}
-
 /* So few blocks, or so large ones, go one by one: there is nothing to gain. */
 enum { ALIKE_BLOCKS = 16, ALIKE_ROWS = 64 };
 
@@ -177,9 +172,9 @@ static lop_truth known(const lop_match *m, lop_trait trait) {
 lop_truth lop_when_symmetric(const lop_match *m) { return known(m, LOP_SYMMETRIC); }
 lop_truth lop_when_self_adjoint(const lop_match *m) { return known(m, LOP_HERMITIAN); }
 lop_truth lop_when_unitary(const lop_match *m) { return known(m, LOP_ORTHOGONAL); }
-lop_truth lop_when_thin(const lop_match *m) {
-    const lop_node *p = m->root->child[0];
-    return truth(lop_is_square(p) && lop_cols(p->child[0]) < lop_rows(p));
+lop_truth lop_when_deficient(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    return truth(lop_is_square(a) && lop_infer_rank(a) < lop_rows(a));
 }
 lop_truth lop_when_indefinite(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');

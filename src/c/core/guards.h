@@ -54,9 +54,7 @@ lop_truth lop_when_narrow(
 lop_truth lop_when_untested(const lop_match *m); /* declared, to be tested, not yet so */
 lop_truth lop_when_composed(const lop_match *m); /* a sum, a product or a stencil, a view of one */
 lop_truth lop_when_indefinite(const lop_match *m); /* a Dense declared symmetric or Hermitian */
-lop_truth lop_when_thin(const lop_match *m); /* a square product whose inner size is the smaller */
-lop_truth lop_when_oblong_factors(
-    const lop_match *m); /* the root's square child is a kron or blockdiag of some that are not */
+lop_truth lop_when_deficient(const lop_match *m);  /* of rank below its size, as it is written */
 lop_truth lop_when_same_sizes(const lop_match *m); /* the root's two children have the same sizes */
 lop_truth lop_when_low_update(
     const lop_match *m); /* the root solves with a low rank added to what is cheap to solve for */

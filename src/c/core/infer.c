@@ -132,3 +132,37 @@ static lop_band bands(look *w, const lop_node *a, int depth) {
 lop_band lop_infer_bands(const lop_node *a) {
     return bands(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
 }
+
+/* -- a bound of the rank */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t rank(look *w, const lop_node *a, int depth);
+
+static int64_t rank_of_all(look *w, const lop_node *a, int64_t most, bool product, int depth) {
+    int64_t r = product;
+    for (int i = 0; i < a->n && r < most; i++) {
+        const int64_t x = rank(w, a->child[i], depth - 1);
+        if (product ? !lop_mul_ok(r, x, &r) : !lop_add_ok(r, x, &r)) return most;
+        if (product && r == 0) return 0;
+    }
+    return least(r, most);
+}
+
+static int64_t rank(look *w, const lop_node *a, int depth) {
+    const int64_t most = least(lop_rows(a), lop_cols(a));
+    const lop_op *op = a->op;
+    if (depth == 0 || --w->left < 0 || most == 0) return most;
+    if (op == &lop_op_zeros) return 0;
+    if (op == &lop_op_full) return 1;
+    if (op == &lop_op_prod) /* a thin factor shows in its own sizes */
+        return least(least(rank(w, a->child[0], depth - 1), rank(w, a->child[1], depth - 1)), most);
+    if (op == &lop_op_lowrank) return least(lop_cols(a->child[0]), most);
+    if (op == &lop_op_sum || op == &lop_op_blockdiag) return rank_of_all(w, a, most, false, depth);
+    if (op == &lop_op_kron) return rank_of_all(w, a, most, true, depth);
+    if (op == &lop_op_view || op == &lop_op_scaled) return rank(w, a->child[0], depth - 1);
+    return most;
+}
+
+int64_t lop_infer_rank(const lop_node *a) {
+    return rank(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+}

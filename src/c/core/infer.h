@@ -14,6 +14,8 @@ bool lop_node_alike(const lop_node *a, const lop_node *b, int depth);
 bool lop_infer_hermitian(const lop_node *a);
 /* Hermitian without negative eigenvalues; a solve with it may try Cholesky. */
 bool lop_infer_semidefinite(const lop_node *a);
+/* Its rank is at most this. */
+int64_t lop_infer_rank(const lop_node *a);
 /* Outside this band are structural zeros. At most rows - 1 and columns - 1. */
 lop_band lop_infer_bands(const lop_node *a);
 
