@@ -257,6 +257,13 @@ static int read_levels(parts *p, PyArrayObject *a) {
     return py_sizes(p->s, p->levels, n, &p->child[p->n++]);
 }
 
+/* An array of square blocks: raveled. */
+static int read_blocks(parts *p, const lop_param *param, PyArrayObject *a) {
+    if (py_take_blocks(p->op, param, (PyObject *)a, p->n == 0, &p->attr.i[0]) < 0) return -1;
+    if (leaf_of(p, a, 0, &p->child[p->n]) < 0) return -1;
+    return py_ravel(p->s, 3, &p->child[p->n++]);
+}
+
 static int read_sizes(parts *p, const lop_param *param, PyObject *o) {
     int64_t n[LOP_MAXDIM];
     int levels = py_take_sizes(p->op, param, o, n);
@@ -286,8 +293,10 @@ static int read_one(parts *p, int i) {
         Py_XDECREF(weak);
         if (!a) return -1;
         Py_SETREF(PyTuple_GET_ITEM(p->init, i), Py_NewRef(a));
-        int rc = param->rank < 0 ? read_levels(p, a) : leaf_of(p, a, param->rank, &p->child[p->n]);
-        p->n += param->rank >= 0 && rc == 0;
+        int rc = param->rank < 0    ? read_levels(p, a)
+                 : param->rank == 3 ? read_blocks(p, param, a)
+                                    : leaf_of(p, a, param->rank, &p->child[p->n]);
+        p->n += param->rank >= 0 && param->rank < 3 && rc == 0;
         Py_DECREF(a);
         return rc;
     }
