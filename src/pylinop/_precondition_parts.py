@@ -158,7 +158,7 @@ def is_hermitian(S: Any) -> bool:
 
 
 _SPARSE = (
-    "sparse laplacian difference banded tridiagonal diag identity zeros offdiag selection "
+    "sparse laplacian difference banded tridiagonal blocktridiagonal diag identity zeros offdiag selection "
     "permutation sparsetriangular"
 ).split()
 _WITHIN = "sum prod scaled view kron kronsum blockdiag power".split()

@@ -138,7 +138,7 @@ def _(op, uplo):
     return (yield found[0], uplo) + complex(found[1]).real
 
 
-@eigvalsh.row("banded", how="SciPy's eigvals_banded", cost="n^2 w")
+@eigvalsh.row("banded", "blocktridiagonal", how="SciPy's eigvals_banded", cost="n^2 w")
 def _(op, uplo):
     """By LAPACK's sbevd within the band, where SciPy is there."""
     bands = bands_of(op)
@@ -188,7 +188,7 @@ def _(op, uplo):
     return np.sort(reciprocal(w, op._operands[0]), axis=-1)
 
 
-@svdvals.row("banded", how="of a Hermitian A: moduli of `eigvalsh`", cost="that of `eigvalsh`")
+@svdvals.row("banded", "blocktridiagonal", how="of a Hermitian A: moduli of `eigvalsh`", cost="that of `eigvalsh`")
 def _(op):
     return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
 

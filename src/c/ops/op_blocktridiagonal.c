@@ -14,13 +14,15 @@
 #include "kernels/kernels.h"
 
 static lop_status wrong_count(const lop_node *n, int i, int64_t blocks, lop_err *err) {
-    static const char *const where[3] = {"below", "on", "above"};
-    return lop_fail(err, LOP_DIM,
-                    "%lld blocks of %lld x %lld, %lld numbers, are due %s the diagonal, got %lld "
-                    "numbers",
-                    (long long)blocks, (long long)n->attr.i[0], (long long)n->attr.i[0],
-                    (long long)(blocks * n->attr.i[0] * n->attr.i[0]), where[i],
-                    (long long)lop_cols(n->child[i]));
+    static const char *const where[3] = {"below", "on", "above"}, *const name[3] = {"lower", "diag",
+                                                                                    "upper"};
+    return lop_fail(
+        err, LOP_DIM,
+        "%lld blocks of %lld x %lld, %lld numbers, are due %s the diagonal (as %s), got "
+        "%lld numbers",
+        (long long)blocks, (long long)n->attr.i[0], (long long)n->attr.i[0],
+        (long long)(blocks * n->attr.i[0] * n->attr.i[0]), where[i], name[i],
+        (long long)lop_cols(n->child[i]));
 }
 
 lop_status lop_blocktri_shape(lop_node *n, int count, lop_err *err) {
@@ -67,8 +69,8 @@ lop_status lop_blocktri_inputs(lop_emit *e, const lop_node *self, int count, lop
     return st;
 }
 lopk_blocktri lop_blocktri_of(const lop_mat *const *a, int64_t count, int64_t b) {
-    return (lopk_blocktri){b > 0 ? a[1]->m / (b * b) : 0,  b,       a[1]->dt, a[0]->p,
-                           a[1]->p, count > 2 ? a[2]->p : NULL};
+    return (lopk_blocktri){b > 0 ? a[1]->m / (b * b) : 0, b, a[1]->dt, a[0]->p, a[1]->p,
+                           count > 2 ? a[2]->p : NULL};
 }
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -186,29 +188,33 @@ const lop_op lop_op_blocktridiagonal = {
     .min = 2,
     .max = 3,
     .ints = 2,
-    .param = {{"lower", LOP_P_ARRAY, 3, NULL,
-               "The blocks below the diagonal, shape (..., N - 1, b, b): block (k + 1, k) is "
-               "``lower[k]``. Borrowed, as the others."},
-              {"diag", LOP_P_ARRAY, 3, NULL, "Those on the diagonal, shape (..., N, b, b)."},
-              {"upper", LOP_P_ARRAY, 3, "None",
-               "Those above it: block (k, k + 1) is ``upper[k]``. None: the adjoints of ``lower``."},
-              {"assume_a", LOP_P_ASSUME, 1, "None",
-               "What is promised of the whole: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read "
-               "one half alone."}},
+    .param =
+        {{"lower", LOP_P_ARRAY, 3, NULL,
+          "The blocks below the diagonal, shape (..., N - 1, b, b): block (k + 1, k) is "
+          "``lower[k]``. Borrowed, as the others."},
+         {"diag", LOP_P_ARRAY, 3, NULL, "Those on the diagonal, shape (..., N, b, b)."},
+         {"upper", LOP_P_ARRAY, 3, "None",
+          "Those above it: block (k, k + 1) is ``upper[k]``. None: the adjoints of ``lower``."},
+         {"assume_a", LOP_P_ASSUME, 1, "None",
+          "What is promised of the whole: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read "
+          "one half alone."}},
     .doc = {.brief = "Square blocks of one size on the diagonal and next to it.",
-            .extended = "The precision matrix of a Markov process with b states at N times, or of a "
-                        "grid, line by line. Sums of two, multiples and sums with diagonals are "
-                        "BlockTridiagonal again, without computing.",
-            .cost = "Build: O(1), no copy where the blocks lie in C order. Product with k columns: 2 "
-                    "(3 N - 2) b^2 k flops. Solve: 14/3 N b^3 flops for the factor (7/3 where "
-                    "declared positive definite), which is kept, and 6 N b^2 k (4); entries of the "
-                    "inverse within the blocks 12 N b^3.",
-            .notes = "Solves sweep block by block: Cholesky where declared positive definite (LU "
-                     "where that fails), else LU with exchanges of rows within the diagonal blocks. "
-                     "Where the growth of those factors could cost digits, each column's backward "
-                     "error is checked and refined twice; what stays above 10 n u, and "
-                     "determinants and inverses of such, go by LU within the band. Small blocks "
-                     "are solved as a band at once.",
+            .extended =
+                "The precision matrix of a Markov process with b states at N times, or of a "
+                "grid, line by line. Sums of two, multiples and sums with diagonals are "
+                "BlockTridiagonal again, without computing.",
+            .cost =
+                "Build: O(1), no copy where the blocks lie in C order. Product with k columns: 2 "
+                "(3 N - 2) b^2 k flops. Solve: 14/3 N b^3 flops for the factor (7/3 where "
+                "declared positive definite), which is kept, and 6 N b^2 k (4); entries of the "
+                "inverse within the blocks 12 N b^3.",
+            .notes =
+                "Solves sweep block by block: Cholesky where declared positive definite (LU "
+                "where that fails), else LU with exchanges of rows within the diagonal blocks. "
+                "Where the growth of those factors could cost digits, each column's backward "
+                "error is checked and refined twice; what stays above 10 n u, and "
+                "determinants and inverses of such, go by LU within the band. Small blocks "
+                "are solved as a band at once.",
             .example = ">>> A = pl.BlockTridiagonal(-np.ones((2, 1, 1)), 2 * np.ones((3, 1, 1)))\n"
                        ">>> pl.solve(A, [1., 0., 1.])\narray([1., 1., 1.])"},
     .bands = bands,
@@ -235,8 +241,8 @@ static lop_status lower_band(lop_emit *e, const lop_node *self, int out) {
     return from_blocks(e, self, "blockband", run_band, 0, 0, out);
 }
 const lop_op lop_op_blockband = {
-    LOP_NAMED(blockband), .cls = LOP_ARRAY,    .min = 2,           .max = 3,
-    .ints = 1,            .infer = infer_band, .lower = lower_band};
+    LOP_NAMED(blockband), .cls = LOP_ARRAY,   .min = 2, .max = 3, .ints = 1,
+    .infer = infer_band,  .lower = lower_band};
 
 /* -- blockplus */
 
@@ -272,5 +278,5 @@ static lop_status lower_plus(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_blockplus = {
-    LOP_NAMED(blockplus), .cls = LOP_ARRAY,    .min = 2,           .max = 2,
-    .ints = 1,            .infer = infer_plus, .lower = lower_plus};
+    LOP_NAMED(blockplus), .cls = LOP_ARRAY,   .min = 2, .max = 2, .ints = 1,
+    .infer = infer_plus,  .lower = lower_plus};
