@@ -254,3 +254,16 @@ def test_beside_a_sparse_matrix():
 def test_blocks_that_do_not_fit_are_named(low, d, up, name):
     with pytest.raises(ValueError, match=name):
         pl.block_tridiag(np.ones(low), np.ones(d), up if up is None else np.ones(up))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: pl.Circulant(a, levels=5),
+        lambda a: pl.MultilevelToeplitz(a, (1,) * 5),
+        lambda a: pl.BlockTridiagonal(a, a),
+    ],
+)
+def test_too_many_dimensions_are_refused(make):
+    with pytest.raises(ValueError, match="at most .* of batch"):
+        make(np.ones((1,) * 10))

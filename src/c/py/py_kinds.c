@@ -32,7 +32,8 @@ static int fail(PyObject *type, const char *format, ...) {
 /* The array behind a parameter: new. Subclasses but np.matrix, structured and object arrays are
  * refused. */
 static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
-    const int rank = param->rank < 0 ? p->levels : param->rank;
+    const int rank = param->rank < 0 ? p->levels : param->rank,
+              most = rank > 2 ? LOP_MAXDIM - rank : LOP_MAXDIM - 2;
     if (PyArray_Check(o) && !PyArray_CheckExact(o) && PyObject_HasAttrString(o, "mask"))
         return fail(PyExc_TypeError,
                     "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title,
@@ -56,11 +57,11 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
              param->name, PyArray_DESCR(a));
         Py_CLEAR(a);
     }
-    if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) + 2 - rank > LOP_MAXDIM)) {
+    if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) > rank + most)) {
         fail(PyExc_ValueError,
              "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d",
-             p->op->title, param->name, rank, rank == 1 ? "" : "s", LOP_MAXDIM - 2,
-             rank == 1 ? "it" : "them", PyArray_NDIM(a));
+             p->op->title, param->name, rank, rank == 1 ? "" : "s", most, rank == 1 ? "it" : "them",
+             PyArray_NDIM(a));
         Py_CLEAR(a);
     }
     if (a && p->copy && (PyObject *)a == o)
