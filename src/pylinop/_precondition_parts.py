@@ -158,8 +158,8 @@ def is_hermitian(S: Any) -> bool:
 
 
 _SPARSE = (
-    "sparse laplacian difference banded tridiagonal blocktridiagonal diag identity zeros offdiag selection "
-    "permutation sparsetriangular"
+    "sparse laplacian difference banded tridiagonal diag identity zeros offdiag selection "
+    "permutation sparsetriangular blocktridiagonal"
 ).split()
 _WITHIN = "sum prod scaled view kron kronsum blockdiag power".split()
 
