@@ -69,4 +69,6 @@ def ldl(factor: Any) -> tuple[Any, Any]:
     """(L, D) of a Cholesky factor that is a Banded."""
     (low, _), ab = factor._init[:2]
     d = ab[..., :1, :].real
-    return _core.Banded((low, 0), ab / d), _core.Diag((d[..., 0, :] ** 2).astype(ab.dtype))
+    unit = ab / d
+    unit[..., 0, :] = 1  # complex division rounds
+    return _core.Banded((low, 0), unit), _core.Diag((d[..., 0, :] ** 2).astype(ab.dtype))

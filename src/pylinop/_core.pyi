@@ -821,6 +821,34 @@ class Kernel(LinearOperator):
     @property
     def offset(self) -> _Array | None: ...
 
+class BlockTridiagonal(LinearOperator):
+    def __new__(
+        cls,
+        lower: ArrayLike,
+        diag: ArrayLike,
+        upper: ArrayLike | None = None,
+        assume_a: str | None = None,
+        *,
+        copy: bool = False,
+    ) -> Self: ...
+    def __init__(
+        self,
+        lower: ArrayLike,
+        diag: ArrayLike,
+        upper: ArrayLike | None = None,
+        assume_a: str | None = None,
+        *,
+        copy: bool = False,
+    ) -> None: ...
+    @property
+    def lower(self) -> _Array: ...
+    @property
+    def diag(self) -> _Array: ...
+    @property
+    def upper(self) -> _Array | None: ...
+    @property
+    def assume_a(self) -> str | None: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 

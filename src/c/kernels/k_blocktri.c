@@ -10,7 +10,6 @@
  * Positive definite: S_k = R_k^H R_k by Cholesky, W_k = R_k^-H U_k, S_k+1 = D_k+1 - W_k^H W_k. */
 #include "k_blocktri.h"
 
-#include "../core/node.h"
 #include "k_blas.h"
 #include "k_clones.h"
 #include "kernels.h"
@@ -19,6 +18,9 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+/* The bits of a mode, as node.h has them. */
+enum { PLAIN = 0, TURNED = 1, BAR = 2 };
 
 /* Growth of the factors beside |A| up to which no solution is checked. */
 static const double SOUND = 32;
@@ -39,9 +41,9 @@ static lop_mat columns(void *p, const lopk_blocktri *A, int64_t k) {
 /* Block (i, j) of op(A); *conjugate: its conjugate is meant. False: it is zero. */
 static bool piece(const lopk_blocktri *A, int mode, int64_t i, int64_t j, lop_mat *out,
                   bool *conjugate) {
-    const bool turned = (mode & LOP_T) != 0;
+    const bool turned = (mode & TURNED) != 0;
     const int64_t r = turned ? j : i, c = turned ? i : j;
-    *conjugate = (mode & LOP_C) != 0;
+    *conjugate = (mode & BAR) != 0;
     if (r == c) {
         *out = block(A->d, A, r);
     } else if (r == c + 1) {
@@ -133,7 +135,7 @@ void lopk_blocktri_dense(const lop_mat *y, const lopk_blocktri *A) {
             const lop_mat to = {(char *)y->p + at, A->b, A->b, y->rs, y->cs, y->dt};
             lop_mat a;
             bool conjugate;
-            if (piece(A, LOP_N, i, j, &a, &conjugate)) move(&to, &a, conjugate);
+            if (piece(A, PLAIN, i, j, &a, &conjugate)) move(&to, &a, conjugate);
         }
 }
 
@@ -144,7 +146,7 @@ void lopk_blocktri_band(const lop_mat *ab, const lopk_blocktri *A) {
         for (int64_t j = i > 0 ? i - 1 : 0; j <= i + 1 && j < A->N; j++) {
             lop_mat a;
             bool conjugate;
-            if (!piece(A, LOP_N, i, j, &a, &conjugate)) continue;
+            if (!piece(A, PLAIN, i, j, &a, &conjugate)) continue;
             for (int64_t c = 0; c < b; c++) {
                 const int64_t row = 2 * b - 1 + (i - j) * b - c,
                               at = row * ab->rs + (j * b + c) * ab->cs;
@@ -162,7 +164,7 @@ void lopk_blocktri_part(const lop_mat *y, const lopk_blocktri *A, int64_t i, int
                       count = most < y->m - t ? most : y->m - t;
         lop_mat a, to = {(char *)y->p + t * y->rs * size_of(y->dt), count, 1, y->rs, 1, y->dt};
         bool conjugate;
-        if (piece(A, LOP_N, (i + t) / b, (j + t) / b, &a, &conjugate)) {
+        if (piece(A, PLAIN, (i + t) / b, (j + t) / b, &a, &conjugate)) {
             const lop_mat from = {(char *)a.p + (r * a.rs + c * a.cs) * size_of(a.dt),
                                   count,
                                   1,
@@ -289,7 +291,7 @@ static bool factor_general(void *factor, const lopk_blocktri *A, head *h, sizes 
             const lop_mat W = W_of(factor, A, k);
             lop_mat up;
             bool conjugate;
-            (void)piece(A, LOP_N, k, k + 1, &up, &conjugate);
+            (void)piece(A, PLAIN, k, k + 1, &up, &conjugate);
             move(&W, &up, conjugate);
             sums_of(&W, sum, &h->norm_t, &h->norm);
             if (lopk_getrs(&S, exchanges(factor, A, k), 'N', &W) != LOP_OK) return false;
@@ -345,7 +347,7 @@ static lop_status with_block(const void *factor, const lopk_blocktri *A, bool po
  * through L; of a transpose that is the way back. */
 lop_status lopk_blocktri_solve(const void *factor, const lopk_blocktri *A, bool positive, int mode,
                                const lop_mat *x, void *t) {
-    const bool turned = !positive && (mode & LOP_T) != 0, bar = mode == LOP_H;
+    const bool turned = !positive && (mode & TURNED) != 0, bar = mode == (TURNED | BAR);
     const char back = positive || bar ? 'C' : 'T';
     lop_status st = LOP_OK;
     for (int64_t k = 0; st == LOP_OK && k < A->N; k++) {
@@ -434,12 +436,12 @@ static bool is_inverse(const lopk_blocktri *A, const lopk_blocktri *Z, char *wor
         for (int64_t j = k > 0 ? k - 1 : 0; j <= k + 1 && j < A->N; j++) {
             lop_mat a, z;
             bool conjugate;
-            (void)piece(A, LOP_N, k, j, &a, &conjugate);
+            (void)piece(A, PLAIN, k, j, &a, &conjugate);
             if (conjugate) {
                 lopk_conj(&up, &a);
                 a = up;
             }
-            (void)piece(Z, LOP_N, j, k, &z, &conjugate);
+            (void)piece(Z, PLAIN, j, k, &z, &conjugate);
             rows_by_columns(sum, size, &a, &z);
         }
         for (int64_t r = 0; r < b; r++)
@@ -483,8 +485,8 @@ void lopk_blocktri_trace(const lop_mat *out, const lopk_blocktri *A, const lopk_
             const lop_mat one = {term, 1, 1, 1, 1, A->dt};
             lop_mat a, b, bar = columns(work, A, 0);
             bool conjugate;
-            (void)piece(A, LOP_N, k, j, &a, &conjugate);
-            (void)piece(B, LOP_T, k, j, &b, &conjugate);
+            (void)piece(A, PLAIN, k, j, &a, &conjugate);
+            (void)piece(B, TURNED, k, j, &b, &conjugate);
             if (conjugate) {
                 lopk_conj(&bar, &b);
                 b = bar;

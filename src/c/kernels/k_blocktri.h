@@ -13,7 +13,7 @@ typedef struct lopk_blocktri {
     const void *low, *d, *up;
 } lopk_blocktri;
 
-/* y <- op(A) x, any dtype; y overlaps nothing. mode: LOP_N, ..., as in node.h. */
+/* y <- op(A) x, any dtype; y overlaps nothing. mode: bit 0 transposes, bit 1 conjugates. */
 void lopk_blocktri_mm(const lop_mat *y, const lopk_blocktri *A, int mode, const lop_mat *x);
 /* y (N b x N b) <- A. */
 void lopk_blocktri_dense(const lop_mat *y, const lopk_blocktri *A);
@@ -39,8 +39,8 @@ void lopk_blocktri_factor(void *factor, const lopk_blocktri *A, bool positive);
 int lopk_blocktri_state(const void *factor);
 /* A bound from below of |op(A)| (rows' sums), of a factor that is no Cholesky factor. */
 double lopk_blocktri_norm(const void *factor, bool trans);
-/* x <- op(A)^-1 x, x column-major; mode LOP_N, LOP_T or LOP_H, LOP_N when positive. t: b x x->n elements. Only where the
- * state is not FAILED. */
+/* x <- op(A)^-1 x, x column-major; mode 0, 1 (transposed) or 3 (the adjoint), 0 when positive. t:
+ * b x x->n elements. Only where the state is not FAILED. */
 lop_status lopk_blocktri_solve(const void *factor, const lopk_blocktri *A, bool positive, int mode,
                                const lop_mat *x, void *t) LOP_MUST_CHECK;
 /* Block k of the factor's diagonal: pivots on the diagonal of *pivots (of R^H when positive);

@@ -170,8 +170,7 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     if (!s) return st;
     const size_t size = lop_dtype_size(self->dtype), one = round_up((size_t)m * (size_t)k * size);
     s->attr.i[3] = self->attr.i[2];
-    s->scratch =
-        round_up((size_t)b * (size_t)k * size) + (is_positive(self) ? one : 3 * one);
+    s->scratch = round_up((size_t)b * (size_t)k * size) + (is_positive(self) ? one : 3 * one);
     s->flops = 6 * (double)m * (double)b * (double)k * (double)batch;
     return LOP_OK;
 }
@@ -242,14 +241,9 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     s->scratch = round_up((size_t)blocks_rows(self) * lop_dtype_size(dt));
     return LOP_OK;
 }
-const lop_op lop_op_blockdet = {LOP_NAMED(blockdet),
-                                .cls = LOP_ARRAY,
-                                .min = 3,
-                                .max = 4,
-                                .ints = 2,
-                                .infer = infer_det,
-                                .lower = lop_lower_arms,
-                                .check = check_det};
+const lop_op lop_op_blockdet = {
+    LOP_NAMED(blockdet), .cls = LOP_ARRAY,        .min = 3,          .max = 4, .ints = 2,
+    .infer = infer_det,  .lower = lop_lower_arms, .check = check_det};
 
 /* -- blockinvdiag, blockinvtrace */
 
@@ -269,8 +263,8 @@ static lop_status infer_invdiag(lop_node *n, lop_err *err) {
 static lop_status inverse_of(const lop_call *c, lopk_blocktri *A) {
     const int64_t *i = c->step->attr.i;
     *A = lop_blocktri_of(c->a + 2, i[1], i[0]);
-    const size_t all = 3 * round_up((size_t)A->N * (size_t)A->b * (size_t)A->b *
-                                    lop_dtype_size(A->dt));
+    const size_t all =
+        3 * round_up((size_t)A->N * (size_t)A->b * (size_t)A->b * lop_dtype_size(A->dt));
     return lopk_blocktri_inverse(c->scratch, c->a[1]->p, A, i[2] != 0, (char *)c->scratch + all);
 }
 static lop_status run_invdiag(const lop_call *c) {

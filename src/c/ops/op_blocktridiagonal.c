@@ -209,12 +209,12 @@ const lop_op lop_op_blocktridiagonal = {
                 "declared positive definite), which is kept, and 6 N b^2 k (4); entries of the "
                 "inverse within the blocks 12 N b^3.",
             .notes =
-                "Solves sweep block by block: Cholesky where declared positive definite (LU "
-                "where that fails), else LU with exchanges of rows within the diagonal blocks. "
+                "Solves sweep block by block: Cholesky where declared positive definite (LU where "
+                "that fails), else LU with exchanges of rows within the diagonal blocks. "
                 "Where the growth of those factors could cost digits, each column's backward "
                 "error is checked and refined twice; what stays above 10 n u, and "
-                "determinants and inverses of such, go by LU within the band. Small blocks "
-                "are solved as a band at once.",
+                "determinants and entries of the inverse of such, go as those of a `Banded`. "
+                "Blocks of fewer than 8 rows are solved as a band at once.",
             .example = ">>> A = pl.BlockTridiagonal(-np.ones((2, 1, 1)), 2 * np.ones((3, 1, 1)))\n"
                        ">>> pl.solve(A, [1., 0., 1.])\narray([1., 1., 1.])"},
     .bands = bands,
