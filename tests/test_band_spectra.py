@@ -128,3 +128,39 @@ def test_vectors_of_three_diagonals():
     np.testing.assert_allclose(q * w @ q.conj().T, a, atol=1e-13)
     w, Q = pl.eigh(pl.Banded((0, 0), np.array([[3.0, 1.0, 2.0]])))
     np.testing.assert_array_equal(w, [1, 2, 3])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize(
+    ("n", "low", "up"), [(1, 0, 0), (2, 1, 0), (9, 0, 2), (30, 3, 1), (4, 5, 7)]
+)
+def test_singular_values_of_bands(n, low, up, dtype):
+    A = _banded(n, low, up, dtype, 0.0)
+    want = np.linalg.svdvals(A.toarray())
+    most = 20 * n * np.finfo(dtype).eps * want[0]
+    s = pl.svdvals(A)
+    assert s.dtype == want.dtype
+    np.testing.assert_allclose(s, want, atol=most)
+    np.testing.assert_allclose(pl.svdvals(A.T), want, atol=most)
+    np.testing.assert_allclose(pl.matrix_norm(A, ord=2), want[0], rtol=1e-4)
+
+
+def test_singular_values_of_others():
+    rng = np.random.default_rng(0)
+    for A in (
+        pl.Tridiagonal(*(rng.standard_normal((2, k)) for k in (6, 7, 6))),
+        pl.BlockTridiagonal(*(rng.standard_normal((k, 2, 2)) for k in (3, 4, 3))),
+        pl.Banded((1, 0), np.arange(12).reshape(2, 6)),
+        pl.Banded((1, 2), np.zeros((4, 3))),
+    ):
+        want = np.linalg.svdvals(A.toarray().astype(float))
+        np.testing.assert_allclose(pl.svdvals(A), want, atol=1e-12)
+        np.testing.assert_array_equal(
+            pl.linalg.matrix_rank(A), np.linalg.matrix_rank(A.toarray().astype(float))
+        )
+    # small ones to high relative accuracy, where A^T A would have none
+    A = pl.Banded((0, 1), np.stack([np.ones(20), 10.0 ** -np.arange(20)]))
+    np.testing.assert_allclose(np.prod(pl.svdvals(A)), 1e-190, rtol=1e-12)
+    bad = pl.Banded((0, 1), np.full((2, 4), np.nan))
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.svdvals(bad)

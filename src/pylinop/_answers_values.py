@@ -228,11 +228,6 @@ def _(op):
     return descending(np.abs(eigvalsh(op, "L")))
 
 
-@svdvals.row("tridiagonal", how="moduli of its eigenvalues, Hermitian", cost="O(n^2)")
-def _(op):
-    return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
-
-
 @svdvals.row("lowrank", how="QR of U and V, SVD of what is between", cost="O((m + n) k^2)")
 def _(op):
     found = core_of(op)

@@ -232,12 +232,20 @@ def _(op, uplo):
 
 @svdvals.row(
     "banded",
+    "tridiagonal",
     "blocktridiagonal",
-    how="of a Hermitian A: moduli of `eigvalsh`",
-    cost="that of `eigvalsh`",
+    how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
+    cost="n^2 w",
 )
 def _(op):
-    return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
+    from . import _band_svd
+
+    if hermitian(op):
+        return descending(np.abs(eigvalsh(op, "L")))
+    bands = bands_of(op)
+    if not bands or not all(np.isfinite(d).all() for _, d in bands):
+        return NotImplemented
+    return _band_svd.values(op, bands)
 
 
 @svdvals.row(

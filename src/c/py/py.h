@@ -246,6 +246,7 @@ void py_sparse_open(py_state *s); /* py_sparse.c: the context gets its sparse so
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
+PyObject *py_band_svd(PyObject *module, PyObject *args);
 PyObject *py_cholup(PyObject *module, PyObject *args);
 PyObject *py_ichol(PyObject *module, PyObject *args); /* py_ichol.c */
 /* py_spgemm.c: products of sparse matrices, as module functions */
