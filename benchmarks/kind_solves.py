@@ -166,6 +166,40 @@ def _(g, n):
     return "pl.Banded((5, 5), ab, 'pos')", {"ab": ab}, ways
 
 
+def blocks(g, n, m, definite):
+    """Blocks below, on and above the diagonal, and the same as solve_banded's band."""
+    N = n // m
+    low, d = g.standard_normal((N - 1, m, m)), g.standard_normal((N, m, m))
+    up = low.transpose(0, 2, 1) if definite else g.standard_normal((N - 1, m, m))
+    d = (d + d.transpose(0, 2, 1)) / 2 + 4 * m * np.eye(m)
+    u = 2 * m - 1
+    ab = np.zeros((2 * u + 1, n))
+    for r in range(m):
+        for c in range(m):
+            ab[u + r - c, c::m] = d[:, r, c]
+            ab[u + m + r - c, c : n - m : m] = low[:, r, c]
+            ab[u - m + r - c, m + c :: m] = up[:, r, c]
+    return low, d, up, ab
+
+
+@solve("blocktridiagonal-16", 160, 16_000)
+def _(g, n):
+    low, d, up, ab = blocks(g, n, 16, False)
+    sl = peer("scipy.linalg")
+    code = "s((31, 31), ab, b, check_finite=False)"
+    ways = [other("scipy solve_banded", code, s=sl.solve_banded, ab=ab)]
+    return "pl.BlockTridiagonal(low, d, up)", {"low": low, "d": d, "up": up}, ways
+
+
+@solve("blocktridiagonal-pos-16", 160, 16_000)
+def _(g, n):
+    low, d, _, ab = blocks(g, n, 16, True)
+    sl = peer("scipy.linalg")
+    code = "s(ab, b, check_finite=False)"
+    ways = [other("scipy solveh_banded", code, s=sl.solveh_banded, ab=ab[:32])]
+    return "pl.BlockTridiagonal(low, d, assume_a='pos')", {"low": low, "d": d}, ways
+
+
 @solve("circulant", 10, 1000, 100_000)
 def _(g, n):
     c = g.random(n)

@@ -149,7 +149,7 @@ def _(op, axis):
     return np.abs(1 - tau * size**2) + np.abs(tau) * size * rest
 
 
-@sums.row("tridiagonal", "banded")
+@sums.row("tridiagonal", "banded", "blocktridiagonal")
 def _(op, axis):
     bands = bands_of(op)
     if bands is None:
@@ -312,7 +312,7 @@ def _(op):
     return _root_of_squares(parts) + np.zeros(op.shape[:-2])
 
 
-@frobenius.row("tridiagonal", "banded")
+@frobenius.row("tridiagonal", "banded", "blocktridiagonal")
 def _(op):
     bands = bands_of(op)
     if bands is None:
@@ -381,7 +381,7 @@ def _(op):
 VALUED: tuple[str, ...]
 VALUED = ("permutation", "householder", "dft", "dct", "hadamard", "circulant", "blockdiag", "full")
 VALUED += ("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", "lowrank", "tridiagonal")
-VALUED += ("banded",)
+VALUED += ("banded", "blocktridiagonal")
 SUMMED = ("block", "triangular", "sparse", "toeplitz")
 
 

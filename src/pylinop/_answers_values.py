@@ -228,11 +228,6 @@ def _(op):
     return descending(np.abs(eigvalsh(op, "L")))
 
 
-@svdvals.row("tridiagonal", how="moduli of its eigenvalues, Hermitian", cost="O(n^2)")
-def _(op):
-    return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
-
-
 @svdvals.row("lowrank", how="QR of U and V, SVD of what is between", cost="O((m + n) k^2)")
 def _(op):
     found = core_of(op)
@@ -279,6 +274,11 @@ def bands_of(op):
         if op._init is None and op.dtype.kind in "biu":
             return None  # may wrap
         return [(k, floats(op.diagonal(k))) for k in (-1, 0, 1)]
+    if op._head == "blocktridiagonal":
+        if op._init is None and op.dtype.kind in "biu":
+            return None
+        w = min(2 * op._attrs[0], op.shape[-1]) - 1
+        return [(k, floats(op.diagonal(k))) for k in range(-w, w + 1)]
     if op._init is None:
         return None
     (lower, upper), ab = op._init[0], op._init[1]
@@ -340,7 +340,7 @@ def _(op):
     return True
 
 
-@hermitian.row("tridiagonal", "banded")
+@hermitian.row("tridiagonal", "banded", "blocktridiagonal")
 def _(op):
     bands = bands_of(op)
     if bands is None:

@@ -111,21 +111,20 @@ def block_diag(*ops: Any) -> Any:
 
 
 def block_tridiag(lower: Any, diagonal: Any, upper: Any = None, assume_a: str | None = None) -> Any:
-    """A block tridiagonal matrix of square blocks of one size, as a `Banded`.
+    """A block tridiagonal matrix of square blocks of one size: a `BlockTridiagonal`.
 
     Parameters
     ----------
-    lower, diagonal, upper : array_like, shape (..., N - 1, m, m), of diagonal (..., N, m, m)
+    lower, diagonal, upper : array_like, shape (..., N - 1, b, b), of diagonal (..., N, b, b)
         The blocks: block (k + 1, k) is ``lower[k]``, block (k, k + 1) is ``upper[k]``. None for
-        ``upper``: the adjoints of ``lower``.
+        ``upper``: the adjoints of ``lower``. Borrowed.
     assume_a : str, optional
-        What is promised of the whole, as in `Banded`: 'pos', 'her', 'sym' or 'gen'.
+        What is promised of the whole: 'pos', 'her', 'sym' or 'gen'.
 
     Returns
     -------
-    Banded
-        Of N m rows, with 2 m - 1 diagonals on either side. The blocks are copied: later writes to
-        them are not seen.
+    BlockTridiagonal
+        Of N b rows.
 
     Raises
     ------
@@ -134,9 +133,8 @@ def block_tridiag(lower: Any, diagonal: Any, upper: Any = None, assume_a: str | 
 
     Notes
     -----
-    Solves, determinants, Cholesky factors and the diagonal of the inverse go within the band:
-    about 4 N m^3 flops for Cholesky's factor, where a sweep block by block takes 7/3 N m^3, and
-    16 N m^3 for LU's. (4 m - 1) N m numbers are held, where the blocks have 3 N m^2.
+    Nothing is computed or copied. Solves, determinants and the diagonal of the inverse sweep block
+    by block: 7/3 N b^3 flops for Cholesky's factor, 14/3 for LU's, where a band takes 4 and 16.
 
     Examples
     --------
@@ -145,25 +143,7 @@ def block_tridiag(lower: Any, diagonal: Any, upper: Any = None, assume_a: str | 
     >>> pl.solve(A, [1.0, 0.0, 1.0])
     array([1., 1., 1.])
     """
-    d, low = np.asarray(diagonal), np.asarray(lower)
-    up = np.conj(low).swapaxes(-1, -2) if upper is None else np.asarray(upper)
-    if d.ndim < 3 or d.shape[-1] != d.shape[-2]:
-        raise ValueError(f"diagonal must have the shape (..., N, m, m), got {d.shape}")
-    N, m = d.shape[-3], d.shape[-1]
-    for name, x in (("lower", low), ("upper", up)):
-        if x.ndim < 3 or x.shape[-3:] != (max(N - 1, 0), m, m):
-            raise ValueError(
-                f"{name} must have the shape (..., {max(N - 1, 0)}, {m}, {m}), got {x.shape}"
-            )
-    batch = np.broadcast_shapes(d.shape[:-3], low.shape[:-3], up.shape[:-3])
-    u = max(2 * m - 1, 0)
-    ab = np.zeros((*batch, 2 * u + 1, N * m), np.result_type(d, low, up))
-    for r in range(m):
-        for c in range(m):  # ab[u + i - j, j] is element (i, j)
-            ab[..., u + r - c, c::m] = d[..., r, c]
-            ab[..., u + m + r - c, c : (N - 1) * m : m] = low[..., r, c]
-            ab[..., u - m + r - c, m + c :: m] = up[..., r, c]
-    return _core.Banded((u, u), ab, assume_a)
+    return _core.BlockTridiagonal(lower, diagonal, upper, assume_a=assume_a)
 
 
 def multiply(A: Any, B: Any) -> Any:

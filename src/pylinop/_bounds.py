@@ -276,7 +276,7 @@ def _gershgorin(op: Any) -> Pair:
     return float((d - radius).min()) - off, float((d + radius).max()) + off
 
 
-@_row("tridiagonal", "banded")
+@_row("tridiagonal", "banded", "blocktridiagonal")
 def _(op: Any) -> Pair:
     bands = bands_of(op)
     if bands is None:

@@ -251,6 +251,7 @@ def _band_factor(half):
 @cholesky.row(
     "tridiagonal",
     "banded",
+    "blocktridiagonal",
     how="within the band (pbtrf), a Banded",
     cost="n w^2 with w diagonals below",
 )

@@ -15,8 +15,8 @@ from ._answers import (
     inexact,
     within,
 )
-from ._answers_values import check_permutation
-from ._factor_cholesky import is_hermitian, nearly, real_diagonal
+from ._answers_values import bands_of, check_permutation
+from ._factor_cholesky import NotDefinite, cholesky, is_hermitian, nearly, real_diagonal
 from ._factor_qr import alike, eye, upper
 
 # -- LU --
@@ -148,6 +148,27 @@ def _(op):
     return (yield from _joined(_core.BlockDiag, blocks))
 
 
+BANDS = ("tridiagonal", "banded", "blocktridiagonal")
+
+
+@lu.row(
+    *BANDS,
+    how="gbtrf (SciPy); U a Banded, L one too or, where rows were exchanged, a SparseTriangular",
+    cost="2 n l (l + u)",
+)
+def _(op):
+    from . import _band_lu
+
+    bands = bands_of(op)
+    if bands is None or op.ndim != 2 or not bands:
+        return NotImplemented
+    found = _band_lu.lu(op, bands)
+    if found is None:
+        return NotImplemented
+    order, low, up = found
+    return _core.Permutation(inverse_order(order), inexact(op.dtype)), low, up
+
+
 # -- L D L^H --
 
 
@@ -194,6 +215,22 @@ ldl = Question(
     how="LAPACK's sytrf, hetrf by SciPy; L a Triangular, its rows exchanged, D a Tridiagonal",
     cost="n^3 / 3",
 )
+
+
+@ldl.row(*BANDS, how="of definite ones within the band, L a Banded, D a Diag", cost="n w^2")
+def _(op, lower, hermitian):
+    from . import _band_lu
+
+    if not lower or not (hermitian or op.dtype.kind != "c"):
+        return NotImplemented
+    try:
+        factor = cholesky(op, "L")
+    except NotDefinite:
+        return NotImplemented
+    if factor._head != "banded" or factor._init is None:
+        return NotImplemented
+    n = op.shape[-1]
+    return *_band_lu.ldl(factor), np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
 
 
 @ldl.row("diag", "identity", how="D is itself", cost="O(1)")

@@ -251,7 +251,8 @@ def lu(A: "_OperatorLike", permute_l: bool = False, *, p_indices: bool = False) 
     -------
     (P, L, U)
         As scipy.linalg.lu: P a Permutation, L unit lower triangular m x k, U upper triangular
-        k x n, k = min(m, n); Krons of a Kron, BlockDiags of a BlockDiag.
+        k x n, k = min(m, n); Krons of a Kron, BlockDiags of a BlockDiag. Of a band U is a Banded,
+        L too or, where rows were exchanged, a SparseTriangular.
 
     Notes
     -----
@@ -290,7 +291,8 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
     -------
     (L, D, perm)
         As scipy.linalg.ldl: ``L[perm]`` is unit triangular; D is a Diag, or a Tridiagonal with
-        blocks of 2 x 2; perm an array of indices. BlockDiags of a BlockDiag.
+        blocks of 2 x 2; perm an array of indices. BlockDiags of a BlockDiag; a Banded and a Diag
+        of a definite band, of its lower triangle.
 
     Raises
     ------

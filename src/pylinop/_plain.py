@@ -38,6 +38,20 @@ def _banded(op):
     return out
 
 
+def _blocktridiagonal(op):
+    low, d, up = op._init[:3]
+    up = np.conjugate(low).swapaxes(-1, -2) if up is None else up
+    N, b = d.shape[-3], d.shape[-1]
+    out = np.zeros(op.shape, np.result_type(low, d, up))
+    for i in range(N):
+        here, after = slice(i * b, (i + 1) * b), slice((i + 1) * b, (i + 2) * b)
+        out[..., here, here] = d[..., i, :, :]
+        if i + 1 < N:
+            out[..., after, here] = low[..., i, :, :]
+            out[..., here, after] = up[..., i, :, :]
+    return out
+
+
 def _quasiseparable(op):
     d, p, q, a = op._init[:4]
     n, J = d.shape[-1], p.shape[-1]
@@ -123,6 +137,7 @@ _DENSE = {
     "Householder": _householder,
     "Tridiagonal": _tridiagonal,
     "Banded": _banded,
+    "BlockTridiagonal": _blocktridiagonal,
     "QuasiSeparable": _quasiseparable,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),

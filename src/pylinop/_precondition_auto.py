@@ -79,7 +79,7 @@ KINDS: dict[str, Callable[..., LinearOperator]] = {
 
 # Kinds whose inverse is had in about the time of a product.
 _AT_ONCE = "diag identity permutation tridiagonal banded triangular sparsetriangular circulant dft"
-_AT_ONCE += " dct hadamard householder eigen"
+_AT_ONCE += " dct hadamard householder eigen blocktridiagonal"
 
 
 def _at_once(op: Any) -> bool:

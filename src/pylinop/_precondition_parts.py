@@ -159,7 +159,7 @@ def is_hermitian(S: Any) -> bool:
 
 _SPARSE = (
     "sparse laplacian difference banded tridiagonal diag identity zeros offdiag selection "
-    "permutation sparsetriangular"
+    "permutation sparsetriangular blocktridiagonal"
 ).split()
 _WITHIN = "sum prod scaled view kron kronsum blockdiag power".split()
 

@@ -276,6 +276,7 @@ def _(op):
 @root.row(
     "tridiagonal",
     "banded",
+    "blocktridiagonal",
     how="Cholesky within the band; where that fails as a dense one",
     cost="O(n w^2)",
 )

@@ -275,6 +275,12 @@ def _(op, dtype):
     return _diagonals(op, dtype, range(-min(low, n), min(up, n) + 1))
 
 
+@_row("blocktridiagonal")
+def _(op, dtype):
+    w = min(2 * op._attrs[0], op.shape[0]) - 1
+    return _diagonals(op, dtype, range(-w, w + 1))
+
+
 @_row("selection", "permutation")
 def _(op, dtype):
     m, n = op.shape

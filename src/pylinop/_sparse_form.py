@@ -189,6 +189,21 @@ def _(t, ab):
     return _diagonals(t.shape, lines, offsets)
 
 
+@_row("blocktridiagonal")
+def _(t, low, diag, up=None):
+    b = t.attr[0]
+    low, diag = low.reshape(-1, b, b), diag.reshape(-1, b, b)
+    up = low.conj().swapaxes(-1, -2) if up is None else up.reshape(-1, b, b)
+    parts = []
+    for k, blocks in ((-1, low), (0, diag), (1, up)):
+        at = np.arange(len(blocks))[:, None, None] * b
+        row, col = at + max(-k, 0) * b + np.arange(b)[:, None], at + max(k, 0) * b + np.arange(b)
+        row, col = np.broadcast_arrays(row, col)
+        parts.append((blocks.ravel(), row.ravel(), col.ravel()))
+    data, row, col = (np.concatenate(one) for one in zip(*parts, strict=True))
+    return _sp().coo_array((data, (row, col)), shape=t.shape)
+
+
 @_row("permutation", "selection")
 def _(t, index):
     m, n = t.shape

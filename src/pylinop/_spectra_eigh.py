@@ -31,7 +31,7 @@ from ._answers_values import (
     vector_room,
 )
 from ._forms import as_operator
-from ._spectra_values import reciprocal, shift_of, shifted_thin
+from ._spectra_values import halves, reciprocal, shift_of, shifted_thin
 from ._unitary import completed, fourier, hartley, is_unitary, reflector, sine, unitary
 
 _C = 2  # the bit of a view's mode that conjugates
@@ -302,18 +302,23 @@ def _phases(e):
     return np.concatenate([ones, np.cumprod(turn, axis=-1)], axis=-1)
 
 
-@eigenbasis.row("tridiagonal", how="stemr (SciPy, else dense)", cost="O(n^2)")
+@eigenbasis.row(
+    "tridiagonal", "banded", how="of three diagonals: stemr (SciPy, else dense)", cost="O(n^2)"
+)
 def _(op, uplo):
     bands = bands_of(op)
     if bands is None or op.shape[-1] < 2 or not all(np.isfinite(d).all() for _, d in bands):
         return NotImplemented
+    if any(abs(k) > 1 for k, _ in bands):
+        return NotImplemented  # sbevd turns vectors no faster than heevd does (docs/decisions.md)
     try:
         from scipy.linalg import eigh_tridiagonal  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return NotImplemented
     _walk.materialising(op, op.size * inexact(op.dtype).itemsize, False)
-    lower, main, upper = (d for _, d in bands)
     batch, n = op.shape[:-2], op.shape[-1]
+    none, at = np.zeros(n - 1, inexact(op.dtype)), dict(bands)
+    lower, main, upper = at.get(-1, none), at.get(0, np.zeros(n)), at.get(1, none)
     e = lower if uplo == "L" else upper.conj()
     real, turned = np.abs(e).astype(np.float64), _phases(e)
     d = np.broadcast_to(main.real, (*batch, n)).astype(np.float64)
@@ -322,6 +327,17 @@ def _(op, uplo):
     for i in np.ndindex(*batch):
         w[i], q[i] = eigh_tridiagonal(d[i], real[i])
     return w, unitary((turned[..., :, None] * q).astype(inexact(op.dtype), copy=False))
+
+
+@eigenbasis.row("toeplitz", "multitoeplitz", how="Hermitian: heevd of halves", cost="O(n^3)")
+def _(op, uplo):
+    from ._band_halves import basis
+
+    def found(a):
+        w, q = basis(a)
+        return w, unitary(q)
+
+    return halves(op, eigenbasis, found, uplo)
 
 
 # -- low rank --

@@ -138,7 +138,7 @@ def _(op, uplo):
     return (yield found[0], uplo) + complex(found[1]).real
 
 
-@eigvalsh.row("banded", how="SciPy's eigvals_banded", cost="n^2 w")
+@eigvalsh.row("banded", "blocktridiagonal", how="SciPy's eigvals_banded", cost="n^2 w")
 def _(op, uplo):
     """By LAPACK's sbevd within the band, where SciPy is there."""
     bands = bands_of(op)
@@ -157,6 +157,48 @@ def _(op, uplo):
     for i in np.ndindex(*batch):
         w[i] = eigvals_banded(below[i], lower=True)
     return w
+
+
+def halves(op, question, found, uplo):
+    """What ``found`` says of a Hermitian Toeplitz matrix, else the question's dense answer."""
+    from ._band_halves import is_centrohermitian
+
+    if op.shape[-1] < 2 or (op._head == "toeplitz" and not hermitian(op)):
+        return NotImplemented
+    a = dense(op)
+    good = np.isfinite(a).all() and is_centrohermitian(a)
+    return found(a) if good else question.dense(a, uplo)
+
+
+@eigvalsh.row(
+    "toeplitz",
+    "multitoeplitz",
+    how="Hermitian: two real problems of half the size, or one where complex",
+    cost="n^3 / 3",
+)
+def _(op, uplo):
+    from ._band_halves import values
+
+    return halves(op, eigvalsh, values, uplo)
+
+
+@svdvals.row(
+    "toeplitz",
+    "hankel",
+    how="real square ones: moduli of the eigenvalues of a symmetric Hankel matrix, as of Hermitian",
+    cost="4 n^3 / 3, n^3 / 3 Hermitian",
+)
+def _(op):
+    if op.shape[-1] != op.shape[-2]:
+        return NotImplemented
+    if op._head == "toeplitz" and hermitian(op):
+        return descending(np.abs(eigvalsh(op, "L")))
+    if op.dtype.kind == "c":
+        return NotImplemented
+    a = dense(op)
+    if not np.isfinite(a).all():
+        return NotImplemented
+    return descending(np.abs(np.linalg.eigvalsh(a if op._head == "hankel" else a[..., ::-1, :])))
 
 
 @eigvalsh.row("lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="n r^2")
@@ -188,9 +230,22 @@ def _(op, uplo):
     return np.sort(reciprocal(w, op._operands[0]), axis=-1)
 
 
-@svdvals.row("banded", how="of a Hermitian A: moduli of `eigvalsh`", cost="that of `eigvalsh`")
+@svdvals.row(
+    "banded",
+    "tridiagonal",
+    "blocktridiagonal",
+    how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
+    cost="n^2 w",
+)
 def _(op):
-    return descending(np.abs(eigvalsh(op, "L"))) if hermitian(op) else NotImplemented
+    from . import _band_svd
+
+    if hermitian(op):
+        return descending(np.abs(eigvalsh(op, "L")))
+    bands = bands_of(op)
+    if not bands or not all(np.isfinite(d).all() for _, d in bands):
+        return NotImplemented
+    return _band_svd.values(op, bands)
 
 
 @svdvals.row(

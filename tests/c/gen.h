@@ -51,6 +51,7 @@ const lop_node *gen_thin_det(gen *g);
 const lop_node *gen_normal(gen *g);
 /* An action on A B or A D B of sparse matrices, for the rows named sparse-pair. */
 const lop_node *gen_sparse_pair(gen *g, const char *rule);
+const lop_node *gen_blocktri_trace(gen *g, const char *rule);
 /* a + c I and the like, for the rows of that name. */
 const lop_node *gen_shift(gen *g, const char *rule);
 /* diag(A^-1, B^-1, ...) x, all of one size: what apply-inverses-alike is for. */

@@ -320,3 +320,22 @@ const lop_node *gen_bordered(gen *g, const char *rule) {
     if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, block);
     return t_two_of(w, "solve", block, gen_array(g, 2, p + q, 1 + pick(g, 2)));
 }
+
+/* tr(A^-1 B) of block tridiagonal A and B, of blocks of one size. */
+const lop_node *gen_blocktri_trace(gen *g, const char *rule) {
+    const int64_t n = 2 + pick(g, 5);
+    const lop_node *f[2] = {0};
+    lop_status st = LOP_OK;
+    world *w = g->w;
+    for (int i = 0; i < 2; i++)
+        for (int tries = 0; tries < 40; tries++) {
+            lop_node_unref(f[i]);
+            f[i] = gen_instance(g, &lop_op_blocktridiagonal, n, n, &st);
+            if (f[i] && (i == 0 || !f[0] || f[i]->attr.i[0] == f[0]->attr.i[0])) break;
+        }
+    const bool first = strstr(rule, "inverse-blocktri") != NULL;
+    const lop_node *inverse = t_one_of(w, "inverse", NULL, f[0]),
+                   *both = first ? t_two_of(w, "prod", inverse, f[1])
+                                 : t_two_of(w, "prod", f[1], inverse);
+    return t_one_of(w, "trace", NULL, both);
+}

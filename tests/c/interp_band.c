@@ -209,6 +209,41 @@ static void quasijoin(ip *p, const lop_node *node, mv y, const mv *c) {
             }
 }
 
+/* Element (i, j) from the blocks below, on and above the diagonal, raveled. */
+static void blocktridiagonal(ip *p, const lop_node *node, mv y, const mv *c) {
+    const int64_t b = node->attr.i[0], n = y.m;
+    (void)p;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t r = i / b, s = j / b, k = r < s ? r : s;
+            if (r - s > 1 || s - r > 1) continue;
+            if (s <= r) {
+                *at(y, i, j) = c[r == s].v[(k * b + i % b) * b + j % b];
+            } else if (node->n > 2) {
+                *at(y, i, j) = c[2].v[(k * b + i % b) * b + j % b];
+            } else {
+                *at(y, i, j) = c[0].v[(k * b + j % b) * b + i % b];
+                at(y, i, j)->im = -at(y, i, j)->im;
+            }
+        }
+}
+static void blockband(ip *p, const lop_node *node, mv y, const mv *c) {
+    lop_shape none = {0};
+    const int64_t n = y.n, u = y.m / 2;
+    const tv *a = ip_blank(p, &none, 2, n, n);
+    blocktridiagonal(p, node, ip_part(a, &none, 0), c);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            if (i - j <= u && j - i <= u) *at(y, u + i - j, j) = a->v[i * n + j];
+}
+static void blockplus(ip *p, const lop_node *node, mv y, const mv *c) {
+    const int64_t b = node->attr.i[0];
+    for (int64_t t = 0; t < y.m; t++) {
+        const int64_t row = t / b, column = t % b;
+        y.v[t] = row % b == column ? ip_add(p, c[0].v[t], c[1].v[row]) : c[0].v[t];
+    }
+}
+
 /* y = mode(A)^-1 b with A from its filler. */
 static void solved(ip *p, const lop_node *node, filler f, const mv *c, int64_t mode, mv b, mv y) {
     lop_shape none = {0};
@@ -305,14 +340,33 @@ static const struct {
     filler fill;
 } heads[] = {
 #define HEAD(name) {#name, name}
-    HEAD(permutation),    HEAD(invperm),        HEAD(compose),
-    HEAD(offdiag),        HEAD(tridiagonal),    HEAD(tridisolve),
-    HEAD(banded),         HEAD(bandsolve),      HEAD(triangular),
-    HEAD(full),           HEAD(householder),    HEAD(difference),
-    HEAD(laplacian),      HEAD(detperm),        HEAD(dettri),
-    HEAD(detband),        HEAD(dethouse),       HEAD(detcirc),
-    HEAD(detgrid),        HEAD(sparsetrisolve), {"sparsetriangular", triangular},
-    HEAD(quasiseparable), HEAD(quasijoin),      HEAD(quasitri),
+    HEAD(permutation),
+    HEAD(invperm),
+    HEAD(compose),
+    HEAD(offdiag),
+    HEAD(tridiagonal),
+    HEAD(tridisolve),
+    HEAD(banded),
+    HEAD(bandsolve),
+    HEAD(triangular),
+    HEAD(full),
+    HEAD(householder),
+    HEAD(difference),
+    HEAD(laplacian),
+    HEAD(detperm),
+    HEAD(dettri),
+    HEAD(detband),
+    HEAD(dethouse),
+    HEAD(detcirc),
+    HEAD(detgrid),
+    HEAD(sparsetrisolve),
+    {"sparsetriangular", triangular},
+    HEAD(quasiseparable),
+    HEAD(quasijoin),
+    HEAD(quasitri),
+    HEAD(blocktridiagonal),
+    HEAD(blockband),
+    HEAD(blockplus),
 #undef HEAD
 };
 

@@ -147,11 +147,12 @@ static bool bounds_norm(ip *p, const lop_node *q_node, const lop_node *v_node) {
 
 static bool is_composed(const char *s) {
     static const char *const heads[] = {
-        "blockdiag",     "blocks",      "block",       "grid",       "instead",  "detcheck",
-        "lowrankupdate", "kronsum",     "congruence",  "root",       "eigen",    "elementwise",
-        "khatri",        "khatrirao",   "pile",        "detall",     "rowmix",   "shift",
-        "spectral",      "normalsolve", "toepsolve",   "dettoep",    "tip",      "sparsesolve",
-        "detsparse",     "sparsediag",  "sparsetrace", "quasisolve", "detquasi", "quasiinvdiag"};
+        "blockdiag",     "blocks",      "block",        "grid",         "instead",  "detcheck",
+        "lowrankupdate", "kronsum",     "congruence",   "root",         "eigen",    "elementwise",
+        "khatri",        "khatrirao",   "pile",         "detall",       "rowmix",   "shift",
+        "spectral",      "normalsolve", "toepsolve",    "dettoep",      "tip",      "sparsesolve",
+        "detsparse",     "sparsediag",  "sparsetrace",  "quasisolve",   "detquasi", "quasiinvdiag",
+        "blocksolve",    "blockdet",    "blockinvdiag", "blockinvtrace"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -181,7 +182,8 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         return a && b ? ip_solve(p, a, (lop_mode)node->attr.i[0], b) : NULL;
     }
     if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep") || strstr(s, "sparse") ||
-        !strcmp(s, "quasisolve") || !strcmp(s, "detquasi") || !strcmp(s, "quasiinvdiag"))
+        !strcmp(s, "quasisolve") || !strcmp(s, "detquasi") || !strcmp(s, "quasiinvdiag") ||
+        !strcmp(s, "blocksolve") || !strcmp(s, "blockdet") || strstr(s, "blockinv"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
     if (!strcmp(s, "tip")) {
         lop_shape batch = node->shape;

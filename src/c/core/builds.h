@@ -146,6 +146,14 @@ LOP_BUILD(quasi_plus);
 LOP_BUILD(quasi_solve);
 LOP_BUILD(quasi_det);
 LOP_BUILD(quasi_inverse_diagonal);
+/* builds_blocktri.c */
+LOP_BUILD(blocktri_sum);
+LOP_BUILD(blocktri_scaled);
+LOP_BUILD(blocktri_plus);
+LOP_BUILD(blocktri_solve);
+LOP_BUILD(blocktri_det);
+LOP_BUILD(blocktri_inverse_diagonal);
+LOP_BUILD(blocktri_inverse_trace);
 /* builds_blocks.c */
 LOP_BUILD(blockdiag_pairs);
 LOP_BUILD(blockdiag_each);

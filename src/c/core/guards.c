@@ -49,9 +49,10 @@ lop_truth lop_when_blocks_add(const lop_match *m) {
 /* Kinds whose solves cost about as much as their products. */
 bool lop_cheap_to_solve(const lop_node *a) {
     static const char *const kinds[] = {
-        "diag",   "identity",         "kron",           "blockdiag",   "tridiagonal",
-        "banded", "circulant",        "triangular",     "permutation", "eigen",
-        "dft",    "sparsetriangular", "quasiseparable", "toeplitz",    "hankel"};
+        "diag",           "identity", "kron",      "blockdiag",
+        "tridiagonal",    "banded",   "circulant", "triangular",
+        "permutation",    "eigen",    "dft",       "sparsetriangular",
+        "quasiseparable", "toeplitz", "hankel",    "blocktridiagonal"};
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strcmp(a->op->name, kinds[i])) return lop_is_square(a);

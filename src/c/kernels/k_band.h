@@ -68,5 +68,10 @@ lop_status lopk_pbtrs(const lop_mat *ab, const lop_mat *b) LOP_MUST_CHECK;
 /* d (n) <- the eigenvalues, ascending, of the symmetric tridiagonal matrix with d on the diagonal
  * and e (n - 1, destroyed) beside it; O(n^2). LOP_SINGULAR where they did not converge. */
 lop_status lopk_sterf(int64_t n, double *d, double *e) LOP_MUST_CHECK;
+/* d (n, of the real dtype) <- the singular values, descending, of the band ab (l + u + 1) x n, its
+ * element (i, j) in row u + i - j; ab is destroyed. work: 5 n real numbers. O(n^2 (l + u)).
+ * LOP_SINGULAR where they did not converge. */
+lop_status lopk_gbsvd(const lop_mat *ab, int64_t l, int64_t u, void *d, void *work,
+                      int64_t *info) LOP_MUST_CHECK;
 
 #endif

@@ -65,3 +65,33 @@ lop_status lopk_sterf(int64_t n, double *d, double *e) {
     if (n > INT32_MAX) return LOP_OVERFLOW;
     return status_of(LAPACK(LAPACKE_dsterf_work)((int)n, d, e), NULL);
 }
+
+/* By gbbrd to a bidiagonal matrix, whose values bdsqr finds without vectors (Fernando and Parlett
+ * 1994, dqds). */
+lop_status lopk_gbsvd(const lop_mat *ab, int64_t l, int64_t u, void *d, void *work, int64_t *info) {
+    enum { COL = LAPACK_COL_MAJOR };
+    const int n = (int)ab->n, ld = (int)ab->m, kl = (int)l, ku = (int)u;
+    const bool single = ab->dt == LOP_f32 || ab->dt == LOP_c64;
+    *info = 0;
+    if (ab->n == 0) return LOP_OK;
+    if (!fits(ab) || ab->n > INT32_MAX / 8) return LOP_OVERFLOW;
+    float *fd = d, *fe = work, *fw = fe + n;
+    double *dd = d, *de = work, *dw = de + n;
+    lop_status st = status_of(
+        BY_DTYPE(ab->dt,
+                 LAPACK(LAPACKE_sgbbrd_work)(COL, 'N', n, n, 0, kl, ku, ab->p, ld, fd, fe, NULL, 1,
+                                             NULL, 1, NULL, 1, fw),
+                 LAPACK(LAPACKE_dgbbrd_work)(COL, 'N', n, n, 0, kl, ku, ab->p, ld, dd, de, NULL, 1,
+                                             NULL, 1, NULL, 1, dw),
+                 LAPACK(LAPACKE_cgbbrd_work)(COL, 'N', n, n, 0, kl, ku, ab->p, ld, fd, fe, NULL, 1,
+                                             NULL, 1, NULL, 1, (void *)fw, fw + 2 * n),
+                 LAPACK(LAPACKE_zgbbrd_work)(COL, 'N', n, n, 0, kl, ku, ab->p, ld, dd, de, NULL, 1,
+                                             NULL, 1, NULL, 1, (void *)dw, dw + 2 * n)),
+        info);
+    if (st != LOP_OK) return st;
+    return status_of(single ? LAPACK(LAPACKE_sbdsqr_work)(COL, 'U', n, 0, 0, 0, fd, fe, NULL, 1,
+                                                          NULL, 1, NULL, 1, fw)
+                            : LAPACK(LAPACKE_dbdsqr_work)(COL, 'U', n, 0, 0, 0, dd, de, NULL, 1,
+                                                          NULL, 1, NULL, 1, dw),
+                     info);
+}

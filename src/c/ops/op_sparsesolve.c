@@ -73,6 +73,8 @@ static double of_kind(const lop_node *a) {
     if (a->op == &lop_op_zeros) return 0;
     if (a->op == &lop_op_tridiagonal) return 3 * n;
     if (a->op == &lop_op_banded) return (double)(a->attr.i[0] + a->attr.i[1] + 1) * n;
+    if (a->op == &lop_op_blocktridiagonal)
+        return (double)lop_cols(a->child[1]) + 2 * (double)lop_cols(a->child[0]);
     if (a->op == &lop_op_dense && a->attr.i[0] == LOP_ASSUME_GENERAL) return m * n;
     if (a->op == &lop_op_laplacian) return (2 * (double)a->n + 1) * n;
     return -1;

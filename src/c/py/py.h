@@ -246,6 +246,7 @@ void py_sparse_open(py_state *s); /* py_sparse.c: the context gets its sparse so
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
+PyObject *py_band_svd(PyObject *module, PyObject *args);
 PyObject *py_cholup(PyObject *module, PyObject *args);
 PyObject *py_ichol(PyObject *module, PyObject *args); /* py_ichol.c */
 /* py_spgemm.c: products of sparse matrices, as module functions */
@@ -302,6 +303,9 @@ int py_find_levels(const lop_op *op, PyObject *const *arg, int *levels);
 int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out); /* owned */
 /* The leaf of an array becomes what a kind takes; takes the reference over. */
 int py_ravel(py_state *s, int levels, const lop_node **leaf);
+/* Is the array `a`, of three dimensions at least, one of square blocks, of *b rows as the others?
+ * The `first` says how many. */
+int py_take_blocks(const lop_op *op, const lop_param *param, PyObject *a, bool first, int64_t *b);
 /* After an array and its sizes: those of a square Toeplitz matrix with such diagonals. */
 lop_status py_square(py_state *s, const lop_node **child, int *n, lop_err *err);
 

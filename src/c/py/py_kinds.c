@@ -32,7 +32,8 @@ static int fail(PyObject *type, const char *format, ...) {
 /* The array behind a parameter: new. Subclasses but np.matrix, structured and object arrays are
  * refused. */
 static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
-    const int rank = param->rank < 0 ? p->levels : param->rank;
+    const int rank = param->rank < 0 ? p->levels : param->rank,
+              most = rank > 2 ? LOP_MAXDIM - rank : LOP_MAXDIM - 2;
     if (PyArray_Check(o) && !PyArray_CheckExact(o) && PyObject_HasAttrString(o, "mask"))
         return fail(PyExc_TypeError,
                     "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title,
@@ -56,11 +57,11 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
              param->name, PyArray_DESCR(a));
         Py_CLEAR(a);
     }
-    if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) + 2 - rank > LOP_MAXDIM)) {
+    if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) > rank + most)) {
         fail(PyExc_ValueError,
              "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d",
-             p->op->title, param->name, rank, rank == 1 ? "" : "s", LOP_MAXDIM - 2,
-             rank == 1 ? "it" : "them", PyArray_NDIM(a));
+             p->op->title, param->name, rank, rank == 1 ? "" : "s", most, rank == 1 ? "it" : "them",
+             PyArray_NDIM(a));
         Py_CLEAR(a);
     }
     if (a && p->copy && (PyObject *)a == o)
@@ -257,6 +258,13 @@ static int read_levels(parts *p, PyArrayObject *a) {
     return py_sizes(p->s, p->levels, n, &p->child[p->n++]);
 }
 
+/* An array of square blocks: raveled. */
+static int read_blocks(parts *p, const lop_param *param, PyArrayObject *a) {
+    if (py_take_blocks(p->op, param, (PyObject *)a, p->n == 0, &p->attr.i[0]) < 0) return -1;
+    if (leaf_of(p, a, 0, &p->child[p->n]) < 0) return -1;
+    return py_ravel(p->s, 3, &p->child[p->n++]);
+}
+
 static int read_sizes(parts *p, const lop_param *param, PyObject *o) {
     int64_t n[LOP_MAXDIM];
     int levels = py_take_sizes(p->op, param, o, n);
@@ -286,8 +294,10 @@ static int read_one(parts *p, int i) {
         Py_XDECREF(weak);
         if (!a) return -1;
         Py_SETREF(PyTuple_GET_ITEM(p->init, i), Py_NewRef(a));
-        int rc = param->rank < 0 ? read_levels(p, a) : leaf_of(p, a, param->rank, &p->child[p->n]);
-        p->n += param->rank >= 0 && rc == 0;
+        int rc = param->rank < 0    ? read_levels(p, a)
+                 : param->rank == 3 ? read_blocks(p, param, a)
+                                    : leaf_of(p, a, param->rank, &p->child[p->n]);
+        p->n += param->rank >= 0 && param->rank < 3 && rc == 0;
         Py_DECREF(a);
         return rc;
     }

@@ -1,9 +1,10 @@
-/* py_lapack.c: _getrf, _band_cholesky, _cholup: factors in place for _factor_*.py, which
+/* py_lapack.c: _getrf, _band_cholesky, _band_svd, _cholup: factors in place for _factor_*.py, which
  * says what they mean. Each takes NumPy's character of a float dtype, sizes, and C-contiguous
  * memory that holds the matrix column by column, and gives LAPACK's info. The GIL is released
  * around the work. */
 #include "py.h"
 
+#include "kernels/k_band.h"
 #include "kernels/k_blas.h"
 #include "kernels/k_cholesky.h"
 
@@ -71,6 +72,36 @@ PyObject *py_band_cholesky(PyObject *module, PyObject *args) {
     Py_END_ALLOW_THREADS;
     PyBuffer_Release(&ab);
     return answer(st, info, "_band_cholesky");
+}
+
+/* (letter, l, u, n, ab, d): see lopk_gbsvd. */
+PyObject *py_band_svd(PyObject *module, PyObject *args) {
+    Py_buffer ab, d;
+    int letter;
+    long long l, u, n;
+    int64_t info = 0;
+    lop_mat mat, values;
+    lop_status st = LOP_DIM;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "CLLLw*w*:_band_svd", &letter, &l, &u, &n, &ab, &d)) return NULL;
+    bool fits = l >= 0 && u >= 0 && l <= INT32_MAX && u <= INT32_MAX &&
+                matrix_of(&ab, letter, l + u + 1, n, &mat) &&
+                matrix_of(&d,
+                          letter == 'F'   ? 'f'
+                          : letter == 'D' ? 'd'
+                                          : letter,
+                          n, 1, &values);
+    void *work = fits ? PyMem_Calloc((size_t)(n > 0 ? n : 1), 5 * sizeof(double)) : NULL;
+    if (work) {
+        Py_BEGIN_ALLOW_THREADS;
+        st = lopk_gbsvd(&mat, l, u, values.p, work, &info);
+        Py_END_ALLOW_THREADS;
+    }
+    PyMem_Free(work);
+    PyBuffer_Release(&ab);
+    PyBuffer_Release(&d);
+    if (fits && !work) return PyErr_NoMemory();
+    return answer(st, info, "_band_svd");
 }
 
 /* (letter, n, a, v, down): see lopk_cholup. */

@@ -81,3 +81,23 @@ lop_status py_square(py_state *s, const lop_node **child, int *n, lop_err *err) 
     *n += st == LOP_OK;
     return st;
 }
+
+int py_take_blocks(const lop_op *op, const lop_param *param, PyObject *a, bool first, int64_t *b) {
+    PyObject *shape = PyObject_GetAttrString(a, "shape");
+    if (!shape) return -1;
+    const Py_ssize_t nd = PyTuple_GET_SIZE(shape);
+    const int64_t m = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, nd - 2)),
+                  n = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, nd - 1));
+    const bool fits = m == n && (first || n == *b);
+    if (!fits && first)
+        PyErr_Format(PyExc_ValueError,
+                     "%s(%s=...): expected square blocks, of shape (..., N, b, b), got %S",
+                     op->title, param->name, shape);
+    else if (!fits)
+        PyErr_Format(PyExc_ValueError,
+                     "%s(%s=...): expected blocks of %lld x %lld as the others, got the shape %S",
+                     op->title, param->name, (long long)*b, (long long)*b, shape);
+    Py_DECREF(shape);
+    if (first && fits) *b = n;
+    return fits ? 0 : -1;
+}

@@ -298,6 +298,7 @@ static PyMethodDef functions[] = {
     {"_lazy_is_deep", lazy_is_deep, METH_O, NULL},
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
+    {"_band_svd", py_band_svd, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
     {"_krylov", krylov, METH_VARARGS, NULL},
     {"_ichol", py_ichol, METH_VARARGS, NULL},
