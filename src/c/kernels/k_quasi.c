@@ -13,6 +13,7 @@
 #include "k_quasi.h"
 
 #include "k_clones.h"
+#include "k_kernel.h"
 #include "kernels.h"
 
 #include <float.h>
@@ -32,7 +33,8 @@ enum { ROUNDS = 2 }; /* refinements */
 #define UNIT (DBL_EPSILON / 2)
 static const double GOOD = 24 * UNIT, /* backward error that needs no refinement */
     ENOUGH = 90 * UNIT,               /* that is believed, or 10 n UNIT */
-    LEAST = 1e-6;                     /* D_i / d_i of a factor whose solves are not checked */
+    LEAST = 1e-6, /* D_i / d_i of a factor whose solves are not checked */
+    FAR = 2000;   /* exp(-FAR) is 0 */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 /* What stands before D and W in a factor. */
@@ -196,23 +198,44 @@ lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode
     return LOP_OK;
 }
 
-/* exp(-x) times a polynomial in x: one Jordan block. */
+/* exp(-x) times a polynomial in x: one Jordan block. Powers of two in blocks, vectorised. */
 static ALWAYS int64_t matern(const int order, double rate, double variance, int64_t n,
                              const double *t, double *d, double *p, double *q, double *a) {
+    enum { BLOCK = 128 };
+    static const double log2e = 0x1.71547652b82fep0;
+    _Alignas(64) double x[BLOCK], y[BLOCK], e[BLOCK];
     const int J = order + 1;
-    for (int64_t i = 0; i < n; i++) {
-        const double h = i > 0 ? t[i] - t[i - 1] : 0, x = rate * h, e = exp(-x), f = e * x;
-        double *pi = p + i * J, *qi = q + i * J, *ai = a + i * J * J;
-        if (!(h >= 0)) return i;
-        d[i] = variance;
-        for (int j = 0; j < J * J; j++) ai[j] = j % (J + 1) == 0 ? e : 0;
-        for (int j = 0; j < J; j++) qi[j] = j == 2 ? variance * (2.0 / 3) : variance;
-        if (order > 0) ai[1] = f;
-        if (order > 1) {
-            ai[5] = f;
-            ai[2] = f * (x / 2);
+    double before = n > 0 ? t[0] : 0;
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        const int rows = n - from < BLOCK ? (int)(n - from) : BLOCK;
+        bool sorted = true;
+        for (int i = 0; i < rows; i++) {
+            const double h = t[from + i] - (i > 0 ? t[from + i - 1] : before), v = rate * h;
+            sorted = sorted && h >= 0;
+            x[i] = v < FAR ? v : FAR;
+            y[i] = -log2e * x[i];
         }
-        for (int j = 0; j < J; j++) pi[j] = ai[j];
+        for (int i = rows; i < BLOCK && i % 16 != 0; i++) y[i] = 0;
+        if (!sorted) {
+            for (int64_t i = from > 0 ? from : 1; i < n; i++)
+                if (!(t[i] - t[i - 1] >= 0)) return i;
+            return 0;
+        }
+        before = t[from + rows - 1];
+        lopk_kernel_exp2(LOP_f64, e, y, (rows + 15) / 16 * 16);
+        for (int i = 0; i < rows; i++) {
+            const double f = e[i] * x[i];
+            double *pi = p + (from + i) * J, *qi = q + (from + i) * J, *ai = a + (from + i) * J * J;
+            d[from + i] = variance;
+            for (int j = 0; j < J * J; j++) ai[j] = j % (J + 1) == 0 ? e[i] : 0;
+            for (int j = 0; j < J; j++) qi[j] = j == 2 ? variance * (2.0 / 3) : variance;
+            if (order > 0) ai[1] = f;
+            if (order > 1) {
+                ai[5] = f;
+                ai[2] = f * (x[i] / 2);
+            }
+            for (int j = 0; j < J; j++) pi[j] = ai[j];
+        }
     }
     return n;
 }

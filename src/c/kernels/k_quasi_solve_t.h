@@ -40,13 +40,14 @@ typedef struct N_(walk) {
     double quad, mantissa, exponent, least; /* b^H A^-1 b, det A, the least D_i / d_i */
 } N_(walk);
 static ALWAYS void N_(gather)(N_(walk) * w, EL z, double D, double d) {
+    const double before = w->mantissa;
     w->quad += N_(square)(z) / D;
     w->least = D < w->least * d ? D / d : w->least;
     w->mantissa *= D;
     if (!(fabs(w->mantissa) > 0x1p-500 && fabs(w->mantissa) < 0x1p500) && D - D == 0 && D != 0) {
-        int k; /* D itself may be as large or small as numbers are */
-        w->mantissa = frexp(w->mantissa / D, &k) * frexp(D, &(int){0});
-        w->exponent += k + ilogb(D) + 1;
+        int k, l; /* D itself may be as large or small as numbers are */
+        w->mantissa = frexp(before, &k) * frexp(D, &l);
+        w->exponent += k + l;
     }
 }
 
@@ -97,34 +98,71 @@ static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const 
     for (int64_t j = 0; !w && n > 0 && j < J; j++) W[(n - 1) * J + j] = 0;
     return n;
 }
-#define RECURSION(J, full, W, S, w) N_(recursion)(g, J, full, positive, D, W, S, w)
-LOPK_CLONES static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL *work) {
-    EL few[24];
+
+/* Few states: unrolled loops. */
+#define UNROLLED _Pragma("GCC unroll 8")
+#define K_(name) N_(LOPK_CAT(LOPK_CAT(name, J), FULL))
+#define FULL 0
+#define J 1
+#include "k_quasi_few_t.h"
+#undef J
+#define J 2
+#include "k_quasi_few_t.h"
+#undef J
+#define J 3
+#include "k_quasi_few_t.h"
+#undef J
+#define J 4
+#include "k_quasi_few_t.h"
+#undef J
+#undef FULL
+#define FULL 1
+#define J 2
+#include "k_quasi_few_t.h"
+#undef J
+#define J 3
+#include "k_quasi_few_t.h"
+#undef J
+#undef FULL
+#undef K_
+#undef UNROLLED
+
+LOPK_CLONES static int64_t N_(ldl_any)(const lopk_quasi *g, bool positive, double *D, EL *W,
+                                       EL *work) {
+    return N_(recursion)(g, g->J, g->full, positive, D, W, work, NULL);
+}
+static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL *work) {
     switch (g->J * 2 + g->full) {
-    case 2: return RECURSION(1, false, W, few, NULL);
-    case 4: return RECURSION(2, false, W, few, NULL);
-    case 5: return RECURSION(2, true, W, few, NULL);
-    case 7: return RECURSION(3, true, W, few, NULL);
-    default: return RECURSION(g->J, g->full, W, work, NULL);
+    case 2: return N_(ldl10)(g, positive, D, W);
+    case 4: return N_(ldl20)(g, positive, D, W);
+    case 6: return N_(ldl30)(g, positive, D, W);
+    case 8: return N_(ldl40)(g, positive, D, W);
+    case 5: return N_(ldl21)(g, positive, D, W);
+    case 7: return N_(ldl31)(g, positive, D, W);
+    default: return N_(ldl_any)(g, positive, D, W, work);
     }
 }
-LOPK_CLONES static int64_t N_(walked)(const lopk_quasi *g, N_(walk) * to, EL *work) {
-    EL few[27], row[3];
-    double *D = NULL;
-    const bool positive = true;
+LOPK_CLONES static int64_t N_(walk_any)(const lopk_quasi *g, N_(walk) * to, EL *work) {
     N_(walk) w = *to;
-    int64_t where;
-    switch (g->J * 2 + g->full) {
-    case 2: where = RECURSION(1, false, row, few, &w); break;
-    case 4: where = RECURSION(2, false, row, few, &w); break;
-    case 5: where = RECURSION(2, true, row, few, &w); break;
-    case 7: where = RECURSION(3, true, row, few, &w); break;
-    default: where = RECURSION(g->J, g->full, work, work + g->J, &w);
-    }
+    double *D = NULL;
+    const int64_t where =
+        N_(recursion)(g, g->J, g->full, true, D, work, work + g->J, &w);
     *to = w;
     return where;
 }
-#undef RECURSION
+static int64_t N_(walked)(const lopk_quasi *g, N_(walk) * w, EL *work) {
+    bool done = false;
+    switch (g->J * 2 + g->full) {
+    case 2: done = N_(twisted10)(g, w); break;
+    case 4: done = N_(twisted20)(g, w); break;
+    case 6: done = N_(twisted30)(g, w); break;
+    case 8: done = N_(twisted40)(g, w); break;
+    case 5: done = N_(twisted21)(g, w); break;
+    case 7: done = N_(twisted31)(g, w); break;
+    default: break;
+    }
+    return done ? g->n : N_(walk_any)(g, w, work);
+}
 static int64_t N_(quad)(const lopk_quasi *g, const void *b, double *out, void *work) {
     N_(walk) w = {b, 0, 1, 0, INFINITY};
     const int64_t where = N_(walked)(g, &w, work);
