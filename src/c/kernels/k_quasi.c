@@ -198,7 +198,39 @@ lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode
     return LOP_OK;
 }
 
-/* exp(-x) times a polynomial in x: one Jordan block. Powers of two in blocks, vectorised. */
+/* The generators of some rows by x and e = exp(-x): exp(-x) times a polynomial, one Jordan block. */
+static ALWAYS void matern_rows(const int order, int rows, double variance, const double *x,
+                               const double *e, double *restrict d, double *restrict p,
+                               double *restrict q, double *restrict a) {
+    for (int i = 0; i < rows; i++) d[i] = variance;
+    if (order == 0) {
+        for (int i = 0; i < rows; i++) {
+            a[i] = p[i] = e[i];
+            q[i] = variance;
+        }
+    } else if (order == 1) {
+        for (int i = 0; i < 2 * rows; i++) q[i] = variance;
+        for (int i = 0; i < rows; i++) {
+            const double f = e[i] * x[i];
+            a[4 * i] = p[2 * i] = e[i];
+            a[4 * i + 1] = p[2 * i + 1] = f;
+            a[4 * i + 2] = 0;
+            a[4 * i + 3] = e[i];
+        }
+    } else {
+        for (int i = 0; i < rows; i++) {
+            const double f = e[i] * x[i], h = f * (x[i] / 2);
+            double *r = a + 9 * i;
+            q[3 * i] = q[3 * i + 1] = variance;
+            q[3 * i + 2] = variance * (2.0 / 3);
+            r[0] = r[4] = r[8] = p[3 * i] = e[i];
+            r[1] = r[5] = p[3 * i + 1] = f;
+            r[2] = p[3 * i + 2] = h;
+            r[3] = r[6] = r[7] = 0;
+        }
+    }
+}
+/* Powers of two in blocks, vectorised. */
 static ALWAYS int64_t matern(const int order, double rate, double variance, int64_t n,
                              const double *t, double *d, double *p, double *q, double *a) {
     enum { BLOCK = 128 };
@@ -223,27 +255,20 @@ static ALWAYS int64_t matern(const int order, double rate, double variance, int6
         }
         before = t[from + rows - 1];
         lopk_kernel_exp2(LOP_f64, e, y, (rows + 15) / 16 * 16);
-        for (int i = 0; i < rows; i++) {
-            const double f = e[i] * x[i];
-            double *pi = p + (from + i) * J, *qi = q + (from + i) * J, *ai = a + (from + i) * J * J;
-            d[from + i] = variance;
-            for (int j = 0; j < J * J; j++) ai[j] = j % (J + 1) == 0 ? e[i] : 0;
-            for (int j = 0; j < J; j++) qi[j] = j == 2 ? variance * (2.0 / 3) : variance;
-            if (order > 0) ai[1] = f;
-            if (order > 1) {
-                ai[5] = f;
-                ai[2] = f * (x[i] / 2);
-            }
-            for (int j = 0; j < J; j++) pi[j] = ai[j];
-        }
+        matern_rows(order, rows, variance, x, e, d + from, p + from * J, q + from * J,
+                    a + from * J * J);
     }
     return n;
 }
-int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
-                          double *d, double *p, double *q, double *a) {
+LOPK_CLONES static int64_t matern_any(int order, double rate, double variance, int64_t n,
+                                      const double *t, double *d, double *p, double *q, double *a) {
     switch (order) {
     case 0: return matern(0, rate, variance, n, t, d, p, q, a);
     case 1: return matern(1, rate, variance, n, t, d, p, q, a);
     default: return matern(2, rate, variance, n, t, d, p, q, a);
     }
+}
+int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
+                          double *d, double *p, double *q, double *a) {
+    return matern_any(order, rate, variance, n, t, d, p, q, a);
 }
