@@ -16,7 +16,6 @@
 #include "k_kernel.h"
 #include "kernels.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,10 +29,10 @@
 #define ALWAYS inline __attribute__((always_inline))
 #define N_(name) LOPK_CAT(LOPK_CAT(name, _), DT)
 enum { ROUNDS = 2 }; /* refinements */
-#define UNIT (DBL_EPSILON / 2)
-static const double GOOD = 24 * UNIT, /* backward error that needs no refinement */
-    ENOUGH = 90 * UNIT,               /* that is believed, or 10 n UNIT */
-    LEAST = 1e-6, /* D_i / d_i of a factor whose solves are not checked */
+#define UNIT LOPK_QUASI_UNIT
+#define GOOD LOPK_QUASI_GOOD
+#define ENOUGH LOPK_QUASI_ENOUGH
+static const double LEAST = 1e-6, /* D_i / d_i of a factor whose solves are not checked */
     FAR = 2000;   /* exp(-FAR) is 0 */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
@@ -162,6 +161,18 @@ lop_status lopk_quasi_solve(const lop_mat *y, const void *factor, const lopk_qua
     if (h->found == 0) return LOP_SINGULAR;
     if (g->n == 0 || y->n == 0) return LOP_OK;
     return BY_DOUBLE(g->dt, solve, y, g, h, D, W, conj, b, scratch) ? LOP_OK : LOP_SINGULAR;
+}
+double lopk_quasi_size(const lopk_quasi *g, void *scratch) {
+    double most = 0;
+    char *s = (char *)scratch + room((size_t)g->n * 2 * 16);
+    for (int64_t i = 0; i < g->n; i++) {
+        const double d = g->dt == LOP_f64 ? ((const double *)g->d)[i]
+                                          : creal(((const double _Complex *)g->d)[i]);
+        most = fmax(most, fabs(d));
+    }
+    return fmax(most, g->dt == LOP_f64
+                          ? size_of_f64(g, scratch, (double *)scratch + g->n, s)
+                          : size_of_c128(g, scratch, (double _Complex *)scratch + g->n, s));
 }
 const double *lopk_quasi_pivots(const void *factor) {
     const head *h = factor;
