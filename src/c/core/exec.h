@@ -52,8 +52,8 @@ typedef struct lop_frame {
     bool again;             /* it has run: what was derived then serves, nothing is read anew */
     unsigned char *work;    /* workspace then scratch */
     void *block;            /* what was allocated, NULL when the inline room sufficed */
-    unsigned char *reserve; /* of second arms: had when one is entered */
-    void *reserve_block;
+    unsigned char *reserve[2]; /* of second arms, and those within: had when one is entered */
+    void *reserve_block[2];
     int64_t fallbacks; /* guarded branches taken */
     double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
     lop_mat inline_mat[LOP_FRAME_SLOTS];
