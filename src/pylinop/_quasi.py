@@ -3,7 +3,7 @@ likelihoods from one sweep over those."""
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ._steps import run
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._core import QuasiSeparable
+    from ._core import Product, QuasiSeparable
 
 __all__ = ["quasiseparable"]
 
@@ -295,8 +295,45 @@ def _steps_of(t):
     return dt
 
 
-def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiSeparable":
-    """The covariance of a Markov process at sorted times, a `QuasiSeparable`.
+def _times(t, name):
+    """t and the dtype of its covariance."""
+    times = np.asarray(t)
+    if times.ndim == 0 or times.dtype.kind not in "biuf":
+        raise ValueError(
+            f"quasiseparable: {name} is to be real and of one dimension or more, got {times.dtype} "
+            f"of shape {times.shape}"
+        )
+    dtype = np.float32 if times.dtype.itemsize <= 4 and times.dtype.kind == "f" else np.float64
+    return np.ascontiguousarray(times, np.float64), dtype
+
+
+def _between(kernel, t, x, parameters):
+    """Rows and columns of the covariance at all times, sorted."""
+    (t, one), (x, other) = _times(t, "t"), _times(x, "x")
+    if t.ndim != 1 or x.ndim != 1 or not (np.isfinite(t).all() and np.isfinite(x).all()):
+        raise ValueError(
+            "quasiseparable between t and x: both are to be finite and of one dimension, got "
+            f"shapes {t.shape} and {x.shape}"
+        )
+    every = np.concatenate([t, x]).astype(np.result_type(one, other), copy=False)
+    order = np.argsort(every, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    K = quasiseparable(kernel, every[order], **parameters)
+    rows, columns = place[: t.size], place[t.size :]
+    return _core.Selection(rows, order.size) @ K @ _core.Selection(columns, order.size).T
+
+
+@overload
+def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiSeparable": ...
+@overload
+def quasiseparable(
+    kernel: str, t: "ArrayLike", x: "ArrayLike", /, **parameters: Any
+) -> "Product": ...
+def quasiseparable(
+    kernel: str, t: "ArrayLike", x: "ArrayLike | None" = None, /, **parameters: Any
+) -> "QuasiSeparable | Product":
+    """The covariance of a Markov process at sorted times, a `QuasiSeparable`, or between times.
 
     One-dimensional Gaussian processes in O(n): products, solves, `logdet`, `cholesky`, `sample`,
     ``inv(K).diagonal()``. Sums and element-wise products (`multiply`) of such, real multiples, and
@@ -312,6 +349,10 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
         ``b``, ``c``, ``d``), which is a covariance where ``|b d| <= a c``.
     t : array_like, shape (..., n)
         Times in ascending order; equal ones may be. Read now: later writes are not seen.
+    x : array_like, shape (m,), optional
+        Other times: the covariance between t and x, both of one dimension and in any order, as
+        for predictions: with ``w = solve(K + noise, y)`` at x the mean at t is
+        ``quasiseparable(kernel, t, x) @ w``.
     **parameters : float
         Those of the kernel; 1 where left out, but for ``b``, ``c`` and ``d``, which are 0.
 
@@ -319,12 +360,14 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
     -------
     QuasiSeparable
         Shape (..., n, n), float32 for such times, else float64. States: 1 to 3 of the Matern
-        kernels, 2 of the others (1 where d is 0).
+        kernels, 2 of the others (1 where d is 0). With x an operator of shape (n, m), rows and
+        columns of the covariance at all times: its products are O(n + m).
 
     Raises
     ------
     ValueError
-        Times that are not sorted, or not a number; an unknown kernel; a parameter out of range.
+        Times that are not sorted (without x), or not a number; an unknown kernel; a parameter out
+        of range.
     TypeError
         A parameter the kernel does not have.
 
@@ -341,16 +384,13 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
     >>> K = pl.quasiseparable("matern32", t, variance=2.0) + 0.1 * pl.Identity(3)
     >>> type(K).__name__, pl.solve(K, np.ones(3)).round(3)
     ('QuasiSeparable', array([0.325, 0.132, 0.399]))
+    >>> pl.quasiseparable("matern32", [1.0, 3.0], t, variance=2.0) @ pl.solve(K, np.ones(3))
+    array([0.9066474 , 0.42687563])
     """
+    if x is not None:
+        return _between(kernel, t, x, parameters)
     values = _values(kernel, parameters)
-    times = np.asarray(t)
-    if times.ndim == 0 or times.dtype.kind not in "biuf":
-        raise ValueError(
-            f"quasiseparable: t is to be real and of one dimension or more, got {times.dtype} of "
-            f"shape {times.shape}"
-        )
-    dtype = np.float32 if times.dtype.itemsize <= 4 and times.dtype.kind == "f" else np.float64
-    times = np.ascontiguousarray(times, np.float64)
+    times, dtype = _times(t, "t")
     if times.ndim == 1:
         finite = not times.size or (math.isfinite(times[0]) and math.isfinite(times[-1]))
     else:
@@ -367,4 +407,5 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
         rows, d, q = (_oscillator if kernel == "oscillator" else _celerite)(times, **values)
         p, a = rows(steps)
         found = (np.full(times.shape, d), p, np.broadcast_to(q, p.shape), a)
-    return _core.QuasiSeparable(*(np.ascontiguousarray(g, dtype) for g in found))
+    d, p, q, a = (np.ascontiguousarray(g, dtype) for g in found)
+    return _core.QuasiSeparable(d, p, q, a)

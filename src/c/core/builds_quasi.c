@@ -139,7 +139,7 @@ static lop_status widened(const lop_maker *mk, const lop_node *a, lop_dtype dt,
 /* Is the band of A and its states cheaper than the dense form? */
 static bool by_band(const lop_node *a) {
     const int64_t n = lop_rows(a), J = states_of(a);
-    return n > 32 && n / 32 > J && lopk_quasi_lu_fits(n, J);
+    return n / 32 > J && lopk_quasi_lu_fits(n, J);
 }
 /* v[last] becomes `name` of all v, of which itself is the second arm: the band between. */
 static lop_status between(const lop_maker *mk, const char *name, const lop_attr *how, int last,

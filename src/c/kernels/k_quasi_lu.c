@@ -53,10 +53,10 @@ size_t lopk_quasi_lu_scratch(int64_t n, int64_t J) {
 
 /* Numbers as pairs (re, im) or alone. */
 static int parts(const lopk_quasi *g) { return g->dt == LOP_c128 ? 2 : 1; }
+static double more(double most, double v) { return v > most || v != v ? v : most; } /* NaN stays */
 static double largest(const double *v, int64_t count) {
     double most = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (!(fabs(v[i]) <= most)) most = fabs(v[i]);
+    for (int64_t i = 0; i < count; i++) most = more(most, fabs(v[i]));
     return most;
 }
 static double norm(const double *v, int64_t count) {
@@ -70,10 +70,8 @@ static double norm(const double *v, int64_t count) {
 static double in_column(const lopk_quasi *g, const void *v, int64_t j, int64_t from, int64_t rows) {
     const int w = parts(g);
     double most = 0;
-    for (int64_t i = from; i < from + rows; i++) {
-        const double here = largest((const double *)v + (i * g->J + j) * w, w);
-        if (!(here <= most)) most = here;
-    }
+    for (int64_t i = from; i < from + rows; i++)
+        most = more(most, largest((const double *)v + (i * g->J + j) * w, w));
     return most;
 }
 
@@ -133,16 +131,14 @@ lop_status lopk_quasi_lu_factor(void *lu, const lopk_quasi *g, void *scratch) {
     void *rest = (char *)scratch + room((size_t)J * sizeof(int));
     double most = 0;
     *h = (head){0, 0, 0, 0};
-    for (int64_t i = 0; i < n; i++) {
-        const double d = fabs(((const double *)g->d)[i * parts(g)]);
-        if (!(d <= most)) most = d;
-    }
+    for (int64_t i = 0; i < n; i++)
+        most = more(most, fabs(((const double *)g->d)[i * parts(g)]));
     for (int64_t j = 0; j < J; j++) {
         const double p = n > 1 ? in_column(g, g->p, j, 1, n - 1) : 0,
                      q = n > 1 ? in_column(g, g->q, j, 0, n - 1) : 0;
         if (p - p != 0 || q - q != 0) return LOP_OK;
         e[j] = p > 0 && q > 0 ? (ilogb(q) - ilogb(p)) / 2 : 0;
-        if (p > 0 && q > 0) most = fmax(most, ldexp(p, e[j]) * ldexp(q, -e[j]));
+        if (p > 0 && q > 0) most = more(most, ldexp(p, e[j]) * ldexp(q, -e[j]));
     }
     const int64_t step = (g->full ? J * J : J) * parts(g);
     const double moves = n > 2 ? largest((const double *)g->a + step, (n - 2) * step) : 0;
