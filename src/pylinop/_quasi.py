@@ -325,7 +325,9 @@ def _between(kernel, t, x, parameters):
 
 
 @overload
-def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiSeparable": ...
+def quasiseparable(
+    kernel: str, t: "ArrayLike", x: None = None, /, **parameters: Any
+) -> "QuasiSeparable": ...
 @overload
 def quasiseparable(
     kernel: str, t: "ArrayLike", x: "ArrayLike", /, **parameters: Any

@@ -109,7 +109,14 @@ size_t lopk_quasi_mm_scratch(int64_t J) { return room((size_t)J * 16 * 16); }
 void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
                    void *scratch) {
     LOP_ASSERT(y->dt == g->dt && x->dt == g->dt && y->m == g->n && x->m == g->n && x->n == y->n);
-    if (g->n > 0) BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
+    const bool rows = (y->cs == 1 || y->n == 1) && (x->cs == 1 || x->n == 1);
+    if (g->n == 0) return;
+    if (!g->tri && rows && g->dt == LOP_f64)
+        multiplied_f64(g, y, x, false, scratch);
+    else if (!g->tri && rows && g->dt == LOP_c128)
+        multiplied_c128(g, y, x, ((mode & 1) != 0) != ((mode & 2) != 0), scratch);
+    else
+        BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
 }
 void lopk_quasi_dense(const lop_mat *y, const lopk_quasi *g, void *scratch) {
     BY_FLOAT(g->dt, dense, y, g, scratch);
@@ -171,8 +178,8 @@ double lopk_quasi_size(const lopk_quasi *g, void *scratch) {
         most = fmax(most, fabs(d));
     }
     return fmax(most, g->dt == LOP_f64
-                          ? size_of_f64(g, scratch, (double *)scratch + g->n, s)
-                          : size_of_c128(g, scratch, (double _Complex *)scratch + g->n, s));
+                          ? size_of_f64(g, 3, scratch, (double *)scratch + g->n, s)
+                          : size_of_c128(g, 3, scratch, (double _Complex *)scratch + g->n, s));
 }
 const double *lopk_quasi_pivots(const void *factor) {
     const head *h = factor;

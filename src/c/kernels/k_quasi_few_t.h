@@ -190,6 +190,108 @@ LOPK_CLONES static bool K_(twisted)(const lopk_quasi *g, N_(walk) * w) {
         return false;
     return K_(joined)(&c, &e, w);
 }
+/* s <- mode(a_i) s of kb columns. */
+static ALWAYS void K_(moved)(const EL *a, const int kb, const bool trans, const bool flip, EL *s) {
+    EL t[J * 8];
+    EACH(j) {
+        if (!FULL) {
+            const EL f = CJ(flip, a[j]);
+            for (int c = 0; c < kb; c++) t[j * kb + c] = f * s[j * kb + c];
+        } else {
+            for (int c = 0; c < kb; c++) t[j * kb + c] = 0;
+            EACH(l) {
+                const EL f = CJ(flip, trans ? a[l * J + j] : a[j * J + l]);
+                for (int c = 0; c < kb; c++) t[j * kb + c] += f * s[l * kb + c];
+            }
+        }
+    }
+    EACH(j) {
+        for (int c = 0; c < kb; c++) s[j * kb + c] = t[j * kb + c];
+    }
+}
+/* As N_(pass) of a Hermitian matrix, rows of x and y rx and ry elements apart. */
+static ALWAYS void K_(pass)(const lopk_quasi *g, const int kb, const bool trans, const bool flip,
+                            const bool first, EL *restrict y, int64_t ry, const EL *restrict x,
+                            int64_t rx) {
+    const EL *from = trans ? g->q : g->p, *to = trans ? g->p : g->q, *a = g->a, *d = g->d;
+    const int64_t n = g->n, last = trans ? 0 : n - 1;
+    EL s[J * 8] = {0};
+    for (int64_t o = 0; o < n; o++) {
+        const int64_t i = trans ? n - 1 - o : o;
+        const EL *xi = x + i * rx;
+        EL *yi = y + i * ry, sum[8];
+        for (int c = 0; c < kb; c++) sum[c] = first ? RE(d[i]) * xi[c] : yi[c];
+        if (o > 0) {
+            EACH(j) {
+                const EL f = CJ(flip, from[i * J + j]);
+                for (int c = 0; c < kb; c++) sum[c] += f * s[j * kb + c];
+            }
+        }
+        for (int c = 0; c < kb; c++) yi[c] = sum[c];
+        if (i == last) break;
+        if (o > 0) K_(moved)(a + i * STEP, kb, trans, flip, s);
+        EACH(j) {
+            const EL f = CJ(flip, to[i * J + j]);
+            for (int c = 0; c < kb; c++) s[j * kb + c] += f * xi[c];
+        }
+    }
+}
+/* y <- A x of a Hermitian A (flip: conj(A)), kb columns, 1 or 8. */
+LOPK_CLONES static void K_(product)(const lopk_quasi *g, int kb, bool flip, EL *y, int64_t ry,
+                                    const EL *x, int64_t rx) {
+    if (kb == 1) {
+        K_(pass)(g, 1, false, flip, true, y, ry, x, rx);
+        K_(pass)(g, 1, true, !flip, false, y, ry, x, rx);
+    } else {
+        K_(pass)(g, 8, false, flip, true, y, ry, x, rx);
+        K_(pass)(g, 8, true, !flip, false, y, ry, x, rx);
+    }
+}
+
+/* As N_(back). */
+static ALWAYS void K_(back_kb)(const lopk_quasi *g, const int kb, const double *D, const EL *W,
+                               EL *restrict x) {
+    const EL *p = g->p, *a = g->a;
+    const int64_t n = g->n;
+    EL s[J * 8] = {0}, z[8];
+    for (int64_t i = 0; i < n; i++) {
+        for (int c = 0; c < kb; c++) z[c] = x[i * kb + c];
+        if (i > 0) {
+            EACH(j) {
+                for (int c = 0; c < kb; c++) z[c] -= p[i * J + j] * s[j * kb + c];
+            }
+        }
+        for (int c = 0; c < kb; c++) x[i * kb + c] = z[c] / D[i];
+        if (i == n - 1) break;
+        if (i > 0) K_(moved)(a + i * STEP, kb, false, false, s);
+        EACH(j) {
+            for (int c = 0; c < kb; c++) s[j * kb + c] += W[i * J + j] * z[c];
+        }
+    }
+    EACH(j) {
+        for (int c = 0; c < kb; c++) s[j * kb + c] = 0;
+    }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        for (int c = 0; c < kb; c++) z[c] = x[i * kb + c];
+        if (i < n - 1) {
+            EACH(j) {
+                for (int c = 0; c < kb; c++) z[c] -= CJ(true, W[i * J + j]) * s[j * kb + c];
+            }
+        }
+        for (int c = 0; c < kb; c++) x[i * kb + c] = z[c];
+        if (i == 0) break;
+        if (i < n - 1) K_(moved)(a + i * STEP, kb, true, true, s);
+        EACH(j) {
+            for (int c = 0; c < kb; c++) s[j * kb + c] += CJ(true, p[i * J + j]) * z[c];
+        }
+    }
+}
+LOPK_CLONES static void K_(back)(const lopk_quasi *g, int kb, const double *D, const EL *W, EL *x) {
+    if (kb == 1)
+        K_(back_kb)(g, 1, D, W, x);
+    else
+        K_(back_kb)(g, 8, D, W, x);
+}
 #undef STEP
 #undef PACKED
 #undef AT
