@@ -77,6 +77,16 @@ lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch
 lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b,
                            void *scratch) LOP_MUST_CHECK;
 
+/* What a likelihood gathers: b^H A^-1 b, det A = mantissa 2^exponent, the least D_i / d_i. */
+typedef struct lopk_quasi_walk {
+    double quad, mantissa, exponent, least;
+} lopk_quasi_walk;
+/* The recursion of 4 to 16 states (k_quasi_wide.c): the first row whose pivot is no number or 0
+ * (positive: or negative), n: none. D and W, or b and *w, may be NULL. */
+bool lopk_quasi_is_wide(const lopk_quasi *g);
+int64_t lopk_quasi_wide(const lopk_quasi *g, bool positive, double *D, double *W, const double *b,
+                        lopk_quasi_walk *w);
+
 /* ---- y <- mode(A)^-1 b of a tri, by substitution; all of g's dtype, f64 or c128 ----
  * LOP_SINGULAR: element *where of d is exactly zero. */
 lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,

@@ -139,8 +139,10 @@ static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL 
     case 8: return N_(ldl40)(g, positive, D, W);
     case 5: return N_(ldl21)(g, positive, D, W);
     case 7: return N_(ldl31)(g, positive, D, W);
-    default: return N_(ldl_any)(g, positive, D, W, work);
+    default: break;
     }
+    if (lopk_quasi_is_wide(g)) return lopk_quasi_wide(g, positive, D, (void *)W, NULL, NULL);
+    return N_(ldl_any)(g, positive, D, W, work);
 }
 LOPK_CLONES static int64_t N_(walk_any)(const lopk_quasi *g, N_(walk) * to, EL *work) {
     N_(walk) w = *to;
@@ -161,7 +163,15 @@ static int64_t N_(walked)(const lopk_quasi *g, N_(walk) * w, EL *work) {
     case 7: done = N_(twisted31)(g, w); break;
     default: break;
     }
-    return done ? g->n : N_(walk_any)(g, w, work);
+    if (done) return g->n;
+    if (!lopk_quasi_is_wide(g)) return N_(walk_any)(g, w, work);
+    lopk_quasi_walk wide = {w->quad, w->mantissa, w->exponent, w->least};
+    const int64_t where = lopk_quasi_wide(g, true, NULL, NULL, (const void *)w->b, &wide);
+    w->quad = wide.quad;
+    w->mantissa = wide.mantissa;
+    w->exponent = wide.exponent;
+    w->least = wide.least;
+    return where;
 }
 static int64_t N_(quad)(const lopk_quasi *g, const void *b, double *out, void *work) {
     N_(walk) w = {b, 0, 1, 0, INFINITY};
