@@ -47,11 +47,11 @@ typedef struct lop_frame {
     lop_mat *mat;    /* nslot */
     lop_blob **blob; /* nderive in use, then nderive that were found stale */
     lop_blob **stale;
-    lop_print128 *print;    /* nderive of the derived values, nleaf of the leaves */
-    uint64_t printed, hit;  /* leaves that are fingerprinted; derived values that are there */
-    bool again;             /* it has run: what was derived then serves, nothing is read anew */
-    unsigned char *work;    /* workspace then scratch */
-    void *block;            /* what was allocated, NULL when the inline room sufficed */
+    lop_print128 *print;       /* nderive of the derived values, nleaf of the leaves */
+    uint64_t printed, hit;     /* leaves that are fingerprinted; derived values that are there */
+    bool again;                /* it has run: what was derived then serves, nothing is read anew */
+    unsigned char *work;       /* workspace then scratch */
+    void *block;               /* what was allocated, NULL when the inline room sufficed */
     unsigned char *reserve[2]; /* of second arms, and those within: had when one is entered */
     void *reserve_block[2];
     int64_t fallbacks; /* guarded branches taken */

@@ -467,9 +467,9 @@ lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
         int64_t bytes;
         if (o->kind == LOP_S_LEAF)
             st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
-        if (o->kind == LOP_S_TEMP && (!slot_bytes(o, &bytes) || o->offset < 0 ||
-                                      o->offset + bytes > (o->late ? p->reserve[o->late - 1]
-                                                                   : p->workspace)))
+        if (o->kind == LOP_S_TEMP &&
+            (!slot_bytes(o, &bytes) || o->offset < 0 ||
+             o->offset + bytes > (o->late ? p->reserve[o->late - 1] : p->workspace)))
             st = lop_fail(err, LOP_INTERNAL, "slot %d lies outside the workspace", out);
     }
     lop_free(p->ctx, written);

@@ -63,12 +63,12 @@ typedef struct lop_plan {
     int nslot, nstep, nleaf, nderive;
     int out; /* the slot of the result */
     bool batched;
-    int64_t workspace;   /* bytes of temporaries and masks */
-    int64_t reserve[2];  /* of those in second arms, of those in second arms of these: had only
-                            when one is needed */
-    size_t scratch;      /* largest scratch of a step */
+    int64_t workspace;      /* bytes of temporaries and masks */
+    int64_t reserve[2];     /* of those in second arms, of those in second arms of these: had only
+                               when one is needed */
+    size_t scratch;         /* largest scratch of a step */
     size_t late_scratch[2]; /* of one in a second arm: behind its reserve */
-    int64_t dense;       /* bytes of the largest dense form made on the way, 0: none */
+    int64_t dense;          /* bytes of the largest dense form made on the way, 0: none */
     double flops, bytes, seconds;
     lop_trace trace; /* rules that fired, in order */
 } lop_plan;

@@ -33,7 +33,7 @@ enum { ROUNDS = 2 }; /* refinements */
 #define GOOD LOPK_QUASI_GOOD
 #define ENOUGH LOPK_QUASI_ENOUGH
 static const double LEAST = 1e-6, /* D_i / d_i of a factor whose solves are not checked */
-    FAR = 2000;   /* exp(-FAR) is 0 */
+    FAR = 2000;                   /* exp(-FAR) is 0 */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 /* What stands before D and W in a factor. */
@@ -216,7 +216,8 @@ lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode
     return LOP_OK;
 }
 
-/* The generators of some rows by x and e = exp(-x): exp(-x) times a polynomial, one Jordan block. */
+/* The generators of some rows by x and e = exp(-x): exp(-x) times a polynomial, one Jordan block.
+ */
 static ALWAYS void matern_rows(const int order, int rows, double variance, const double *x,
                                const double *e, double *restrict d, double *restrict p,
                                double *restrict q, double *restrict a) {

@@ -1,13 +1,12 @@
 /* k_quasi_few_t.h: the recursion of k_quasi.c for one small number of states, unrolled. Defined
  * before: J, FULL (full transitions), EL, CJ, RE, K_(name) and those of k_quasi_solve_t.h.
  *
- * A likelihood keeps nothing, and is two recursions at once, of the first half of the rows downwards
- * and of the second upwards, each of which waits for a division a row: with A21 = P R between the
- * halves, S = R A11^-1 R^H and f = R A11^-1 b1 at the end of the first, Z = P^H A22^-1 P and g =
- * P^H A22^-1 b2 of the second, h = g - Z f,
- *   det A = det A11 det A22 det(I - S Z),
- *   b^H A^-1 b = b1^H A11^-1 b1 + b2^H A22^-1 b2 - 2 Re f^H g + f^H Z f + h^H (I - S Z)^-1 S h.
- * Upwards, p, q and a are conj(q), conj(p) and a^H. */
+ * A likelihood keeps nothing, and is two recursions at once, of the first half of the rows
+ * downwards and of the second upwards, each of which waits for a division a row: with A21 = P R
+ * between the halves, S = R A11^-1 R^H and f = R A11^-1 b1 at the end of the first, Z = P^H A22^-1
+ * P and g = P^H A22^-1 b2 of the second, h = g - Z f, det A = det A11 det A22 det(I - S Z), b^H
+ * A^-1 b = b1^H A11^-1 b1 + b2^H A22^-1 b2 - 2 Re f^H g + f^H Z f + h^H (I - S Z)^-1 S h. Upwards,
+ * p, q and a are conj(q), conj(p) and a^H. */
 #define STEP (FULL ? J * J : J)
 #define PACKED (J * (J + 1) / 2)
 #define AT(S, i, j)                                                                                \

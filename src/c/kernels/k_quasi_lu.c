@@ -86,8 +86,7 @@ static void put(const pen *to, int64_t row, int64_t col, const void *v, int64_t 
     const int k = parts(to->g);
     double *out = to->ab + ((2 * to->w + row - col) + col * to->ld) * k;
     const double *in = (const double *)v + at * k;
-    for (int i = 0; i < k; i++)
-        out[i] = ldexp((negative != (conj && i == 1)) ? -in[i] : in[i], e);
+    for (int i = 0; i < k; i++) out[i] = ldexp((negative != (conj && i == 1)) ? -in[i] : in[i], e);
 }
 /* The states' rows: of s below (up false), of u above. */
 static void put_states(const pen *to, int64_t i, bool up, const int *e, int beta) {
@@ -131,8 +130,7 @@ lop_status lopk_quasi_lu_factor(void *lu, const lopk_quasi *g, void *scratch) {
     void *rest = (char *)scratch + room((size_t)J * sizeof(int));
     double most = 0;
     *h = (head){0, 0, 0, 0};
-    for (int64_t i = 0; i < n; i++)
-        most = more(most, fabs(((const double *)g->d)[i * parts(g)]));
+    for (int64_t i = 0; i < n; i++) most = more(most, fabs(((const double *)g->d)[i * parts(g)]));
     for (int64_t j = 0; j < J; j++) {
         const double p = n > 1 ? in_column(g, g->p, j, 1, n - 1) : 0,
                      q = n > 1 ? in_column(g, g->q, j, 0, n - 1) : 0;
@@ -147,8 +145,8 @@ lop_status lopk_quasi_lu_factor(void *lu, const lopk_quasi *g, void *scratch) {
     h->beta = beta;
     const lop_mat ab = band(lu, g);
     fill(g, &ab, e, beta);
-    lop_status st = lopk_gbtrf(&ab, width(J, g->full), width(J, g->full), exchanges(lu),
-                               &h->singular);
+    lop_status st =
+        lopk_gbtrf(&ab, width(J, g->full), width(J, g->full), exchanges(lu), &h->singular);
     if (st != LOP_OK && st != LOP_SINGULAR) return st;
     h->size = lopk_quasi_size(g, rest);
     h->finite = 1;
@@ -156,8 +154,7 @@ lop_status lopk_quasi_lu_factor(void *lu, const lopk_quasi *g, void *scratch) {
 }
 
 /* x <- A^-1 b by the factor alone; z: the band's rows. */
-static lop_status back(const void *lu, const lopk_quasi *g, const double *b, double *x,
-                       double *z) {
+static lop_status back(const void *lu, const lopk_quasi *g, const double *b, double *x, double *z) {
     const head *h = lu;
     const int64_t B = 2 * g->J + 1, rows = states_of(g), w = width(g->J, g->full);
     const int k = parts(g);
@@ -227,8 +224,8 @@ lop_status lopk_quasi_lu_det(const void *lu, const lopk_quasi *g, lop_mat *pivot
     const lop_mat ab = band(lu, g);
     const int64_t n = g->n, rows = states_of(g), count = n * parts(g);
     const int32_t *swap = exchanges(lu);
-    *pivots = (lop_mat){(double *)ab.p + 2 * width(g->J, g->full) * parts(g), rows, 1, ab.m, 1,
-                        g->dt};
+    *pivots =
+        (lop_mat){(double *)ab.p + 2 * width(g->J, g->full) * parts(g), rows, 1, ab.m, 1, g->dt};
     *odd = false;
     *twos = 2 * h->beta * n;
     if (h->finite == 0 || h->singular) return LOP_RANK;

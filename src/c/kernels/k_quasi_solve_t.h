@@ -147,8 +147,7 @@ static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL 
 LOPK_CLONES static int64_t N_(walk_any)(const lopk_quasi *g, N_(walk) * to, EL *work) {
     N_(walk) w = *to;
     double *D = NULL;
-    const int64_t where =
-        N_(recursion)(g, g->J, g->full, true, D, work, work + g->J, &w);
+    const int64_t where = N_(recursion)(g, g->J, g->full, true, D, work, work + g->J, &w);
     *to = w;
     return where;
 }

@@ -3,8 +3,8 @@
  * quasisolve  children d, p, q, a, b, alt: A^-1 b of the Hermitian A; attr.i[0]: 1 for conj(A);
  *             attr.i[1]: 1: by the band, below.
  * quasitri    children d, p, q, a, b: mode(A)^-1 b of the triangular A; attr.i[0]: the mode.
- * detquasi    children d, p, q, a, alt: det A as a pair, of the Hermitian A; attr.i[0]: by the band.
- * quasiinvdiag children d, p, q, a, alt: the diagonal of A^-1, of the Hermitian A.
+ * detquasi    children d, p, q, a, alt: det A as a pair, of the Hermitian A; attr.i[0]: by the
+ * band. quasiinvdiag children d, p, q, a, alt: the diagonal of A^-1, of the Hermitian A.
  *
  * The factor, a derived value of O(n J) memory in double precision, is L D L^H (k_quasi.c): stable
  * where A is positive definite, tried where it is not. A solve is checked column by column; a
@@ -45,8 +45,8 @@ static lop_status run_band(const lop_call *c) {
     return lopk_quasi_lu_factor(c->a[0]->p, &g, c->scratch);
 }
 /* The slot of the factor of the four in `in`; -1 with the status in *st. */
-static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const int *in,
-                       bool by_band, lop_status *st) {
+static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const int *in, bool by_band,
+                       lop_status *st) {
     const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[1]);
     const lop_attr attr = {.i = {dt, 0, 0, 0}};
     if (!sizes_fit(n, J) || (by_band && !lopk_quasi_lu_fits(n, J))) {
@@ -56,8 +56,9 @@ static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const in
     const double work = 4 * (double)n * (double)lop_cols(self->child[3]) * (double)(J + 1);
     if (by_band) {
         const bool full = lop_cols(self->child[3]) != J;
-        return lop_emit_derived(e, "quasi-band-factor", run_band, lopk_quasi_lu_bytes(n, J, full, dt), 4,
-                                in, &attr, lopk_quasi_lu_scratch(n, J), 40 * work, st);
+        return lop_emit_derived(e, "quasi-band-factor", run_band,
+                                lopk_quasi_lu_bytes(n, J, full, dt), 4, in, &attr,
+                                lopk_quasi_lu_scratch(n, J), 40 * work, st);
     }
     return lop_emit_derived(e, "quasi-factor", run_factor, lopk_quasi_factor_bytes(n, J, dt), 4, in,
                             &attr, lopk_quasi_factor_scratch(n, J), work, st);
@@ -224,15 +225,15 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     lop_step *s = lop_emit_step(e, by_band ? "quasi-band-det" : "detquasi",
                                 by_band ? run_band_det : run_det, value, by_band ? 5 : 1, in);
     if (!s) return LOP_NOMEM;
-    if (by_band) s->scratch = lopk_quasi_lu_scratch(lop_rows(self->child[1]), lop_cols(self->child[1]));
+    if (by_band)
+        s->scratch = lopk_quasi_lu_scratch(lop_rows(self->child[1]), lop_cols(self->child[1]));
     s->attr.i[0] = lop_rows(self->child[1]);
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
 }
 const lop_op lop_op_detquasi = {
-    LOP_NAMED(detquasi), .cls = LOP_ARRAY,        .min = 5,          .max = 5,
-    .ints = 1,
+    LOP_NAMED(detquasi), .cls = LOP_ARRAY,        .min = 5,          .max = 5, .ints = 1,
     .infer = infer_det,  .lower = lop_lower_arms, .check = check_det};
 
 /* -- quasiinvdiag */
