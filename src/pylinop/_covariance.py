@@ -70,6 +70,8 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
 
         found = _quasi.likelihood_of(op, right)
         if found is not None:
+            if op.dtype == right.dtype == np.float64:
+                return InvQuadLogdet(*map(np.float64, found))
             real = np.result_type(real_of(op.dtype), real_of(inexact(right.dtype)))
             dtype = np.result_type(inexact(op.dtype), inexact(right.dtype))
             return InvQuadLogdet(dtype.type(found[0]), real.type(found[1]))

@@ -3,7 +3,7 @@ likelihoods from one sweep over those."""
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ._steps import run
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._core import QuasiSeparable
+    from ._core import Product, QuasiSeparable
 
 __all__ = ["quasiseparable"]
 
@@ -106,18 +106,32 @@ def _steps(op):
     return _summed(parts) if op._by == "sum" else _multiplied(*parts)
 
 
+def _plain_sum(op):
+    """Those of a leaf, or of a leaf plus a diagonal, as likelihoods have it, without a stack."""
+    if op._init is not None:
+        return tuple(np.asarray(g) for g in op._init[:4])
+    if op._by != "sum":
+        return None
+    leaf, other = op._operands
+    if leaf._head != "quasiseparable" or leaf._init is None or other._head == leaf._head:
+        return None
+    d, *rest = (np.asarray(g) for g in leaf._init[:4])
+    noise = other._init[0] if other._head == "diag" and other._init is not None else None
+    return d + (other.diagonal() if noise is None or noise.dtype != d.dtype else noise), *rest
+
+
 def generators_of(op):
     """d, p, q, a of a QuasiSeparable, closed or not: C-contiguous, of one dtype, in double
     precision, each with the batch of the whole; of a Hermitian one d is real in value."""
-    found = run(_steps, op)
-    dtype = np.complex128 if op.dtype.kind == "c" else np.float64
+    found = _plain_sum(op) or run(_steps, op)
+    dtype = np.dtype(np.complex128 if op.dtype.kind == "c" else np.float64)
     batch = op.shape[:-2]
     out = []
     for g, core in zip(found, (1, 2, 2, 2), strict=True):
-        g = np.asarray(g)
         shape = (*batch, *g.shape[g.ndim - core :])
-        g = g if g.shape == shape else np.broadcast_to(g, shape)
-        out.append(np.ascontiguousarray(g, dtype))
+        if g.dtype != dtype or g.shape != shape or not g.flags.c_contiguous:
+            g = np.ascontiguousarray(np.broadcast_to(g, shape), dtype)
+        out.append(g)
     return out
 
 
@@ -156,11 +170,12 @@ def likelihood_of(op, b):
         return None
     if b.shape != op.shape[-1:] or b.dtype.kind not in "biufc" or 0 in op.shape:
         return None
-    real = op.dtype.kind == "f" and b.dtype.kind != "c"
     found = generators_of(op)
-    dtype = found[0].dtype if op.dtype.kind == "c" or real else np.dtype(np.complex128)
-    found = [g.astype(dtype, copy=False) for g in found]
-    right = np.ascontiguousarray(b, dtype)
+    dtype = found[0].dtype
+    if b.dtype.kind == "c" and dtype.kind != "c":
+        dtype = np.dtype(np.complex128)
+        found = [g.astype(dtype) for g in found]
+    right = b if b.dtype == dtype and b.flags.c_contiguous else np.ascontiguousarray(b, dtype)
     return _core._quasi_quad(dtype.char, found[1].shape[-1], *found, right)
 
 
@@ -170,17 +185,18 @@ def likelihood_of(op, b):
 def _matern(order, t, variance, length_scale):
     """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block. None where
     the times are not sorted."""
-    J = order + 1
-    sizes = [t.size * k for k in (1, J, J, J * J)]
-    room = np.split(np.empty(sum(sizes)), np.cumsum(sizes)[:-1])  # one block: fewer page faults
-    cores = ((), (J,), (J,), (J * J,))
-    d, p, q, a = (v.reshape(*t.shape, *core) for v, core in zip(room, cores, strict=True))
+    J, n = order + 1, t.size
+    room = np.empty(n * (1 + 2 * J + J * J))  # one block: fewer page faults
+    ends, found = (n, n + n * J, n + 2 * n * J, room.size), []
+    for from_, to, core in zip((0, *ends), ends, ((), (J,), (J,), (J * J,)), strict=False):
+        found.append(room[from_:to].reshape(*t.shape, *core))
+    d, p, q, a = found
     rate = math.sqrt(2 * order + 1) / length_scale
-    for i in np.ndindex(*t.shape[:-1]):
+    for i in np.ndindex(*t.shape[:-1]) if t.ndim > 1 else ((),):
         where = _core._quasi_matern(order, rate, variance, t[i], d[i], p[i], q[i], a[i])
         if where < t.shape[-1]:
             return None
-    return d, p, q, a
+    return found
 
 
 def _celerite(t, a, b, c, d):
@@ -206,8 +222,13 @@ def _celerite(t, a, b, c, d):
 def _oscillator(t, variance, frequency, quality):
     """The covariance of a damped harmonic oscillator driven by white noise."""
     c = frequency / (2 * quality)
+    if not math.isfinite(c):
+        raise ValueError(
+            f"quasiseparable('oscillator', frequency={frequency!r}, quality={quality!r}): their "
+            "ratio is too large for a number"
+        )
     if quality > 0.6:
-        eta = math.sqrt((2 * quality - 1) * (2 * quality + 1))
+        eta = math.sqrt(2 * quality - 1) * math.sqrt(2 * quality + 1)
         return _celerite(t, variance, variance / eta, c, c * eta)
     f = 2 * quality
     root = math.sqrt(abs((1 - f) * (1 + f)))
@@ -248,7 +269,12 @@ def _values(kernel, given):
             raise TypeError(
                 f"quasiseparable({kernel!r}) has the parameters {', '.join(known)}, got {name!r}"
             )
-        if np.ndim(value) or not math.isfinite(value) or (name in _POSITIVE and not value > 0):
+        try:
+            fits = type(value) is float or not np.ndim(value)
+            fits = fits and math.isfinite(value) and (name not in _POSITIVE or value > 0)
+        except (TypeError, OverflowError):  # not a real number
+            fits = False
+        if not fits:
             word = "positive number" if name in _POSITIVE else "finite number"
             raise ValueError(f"quasiseparable({kernel!r}, {name}={value!r}): expected a {word}")
     if kernel == "celerite" and given.get("c", 0.0) < 0:
@@ -269,8 +295,47 @@ def _steps_of(t):
     return dt
 
 
-def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiSeparable":
-    """The covariance of a Markov process at sorted times, a `QuasiSeparable`.
+def _times(t, name):
+    """t and the dtype of its covariance."""
+    times = np.asarray(t)
+    if times.ndim == 0 or times.dtype.kind not in "biuf":
+        raise ValueError(
+            f"quasiseparable: {name} is to be real and of one dimension or more, got {times.dtype} "
+            f"of shape {times.shape}"
+        )
+    dtype = np.float32 if times.dtype.itemsize <= 4 and times.dtype.kind == "f" else np.float64
+    return np.ascontiguousarray(times, np.float64), dtype
+
+
+def _between(kernel, t, x, parameters):
+    """Rows and columns of the covariance at all times, sorted."""
+    (t, one), (x, other) = _times(t, "t"), _times(x, "x")
+    if t.ndim != 1 or x.ndim != 1 or not (np.isfinite(t).all() and np.isfinite(x).all()):
+        raise ValueError(
+            "quasiseparable between t and x: both are to be finite and of one dimension, got "
+            f"shapes {t.shape} and {x.shape}"
+        )
+    every = np.concatenate([t, x]).astype(np.result_type(one, other), copy=False)
+    order = np.argsort(every, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    K = quasiseparable(kernel, every[order], **parameters)
+    rows, columns = place[: t.size], place[t.size :]
+    return _core.Selection(rows, order.size) @ K @ _core.Selection(columns, order.size).T
+
+
+@overload
+def quasiseparable(
+    kernel: str, t: "ArrayLike", x: None = None, /, **parameters: Any
+) -> "QuasiSeparable": ...
+@overload
+def quasiseparable(
+    kernel: str, t: "ArrayLike", x: "ArrayLike", /, **parameters: Any
+) -> "Product": ...
+def quasiseparable(
+    kernel: str, t: "ArrayLike", x: "ArrayLike | None" = None, /, **parameters: Any
+) -> "QuasiSeparable | Product":
+    """The covariance of a Markov process at sorted times, a `QuasiSeparable`, or between times.
 
     One-dimensional Gaussian processes in O(n): products, solves, `logdet`, `cholesky`, `sample`,
     ``inv(K).diagonal()``. Sums and element-wise products (`multiply`) of such, real multiples, and
@@ -286,6 +351,10 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
         ``b``, ``c``, ``d``), which is a covariance where ``|b d| <= a c``.
     t : array_like, shape (..., n)
         Times in ascending order; equal ones may be. Read now: later writes are not seen.
+    x : array_like, shape (m,), optional
+        Other times: the covariance between t and x, both of one dimension and in any order, as
+        for predictions: with ``w = solve(K + noise, y)`` at x the mean at t is
+        ``quasiseparable(kernel, t, x) @ w``.
     **parameters : float
         Those of the kernel; 1 where left out, but for ``b``, ``c`` and ``d``, which are 0.
 
@@ -293,12 +362,14 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
     -------
     QuasiSeparable
         Shape (..., n, n), float32 for such times, else float64. States: 1 to 3 of the Matern
-        kernels, 2 of the others (1 where d is 0).
+        kernels, 2 of the others (1 where d is 0). With x an operator of shape (n, m), rows and
+        columns of the covariance at all times: its products are O(n + m).
 
     Raises
     ------
     ValueError
-        Times that are not sorted, or not a number; an unknown kernel; a parameter out of range.
+        Times that are not sorted (without x), or not a number; an unknown kernel; a parameter out
+        of range.
     TypeError
         A parameter the kernel does not have.
 
@@ -315,17 +386,18 @@ def quasiseparable(kernel: str, t: "ArrayLike", /, **parameters: Any) -> "QuasiS
     >>> K = pl.quasiseparable("matern32", t, variance=2.0) + 0.1 * pl.Identity(3)
     >>> type(K).__name__, pl.solve(K, np.ones(3)).round(3)
     ('QuasiSeparable', array([0.325, 0.132, 0.399]))
+    >>> pl.quasiseparable("matern32", [1.0, 3.0], t, variance=2.0) @ pl.solve(K, np.ones(3))
+    array([0.9066474 , 0.42687563])
     """
+    if x is not None:
+        return _between(kernel, t, x, parameters)
     values = _values(kernel, parameters)
-    times = np.asarray(t)
-    if times.ndim == 0 or times.dtype.kind not in "biuf":
-        raise ValueError(
-            f"quasiseparable: t is to be real and of one dimension or more, got {times.dtype} of "
-            f"shape {times.shape}"
-        )
-    dtype = np.float32 if times.dtype.itemsize <= 4 and times.dtype.kind == "f" else np.float64
-    times = np.ascontiguousarray(times, np.float64)
-    if times.shape[-1] and not np.isfinite(times[..., [0, -1]]).all():
+    times, dtype = _times(t, "t")
+    if times.ndim == 1:
+        finite = not times.size or (math.isfinite(times[0]) and math.isfinite(times[-1]))
+    else:
+        finite = not times.shape[-1] or np.isfinite(times[..., [0, -1]]).all()
+    if not finite:
         raise ValueError("quasiseparable: the times are to be finite")
     found = None
     if kernel.startswith("matern"):

@@ -136,6 +136,22 @@ static lop_status widened(const lop_maker *mk, const lop_node *a, lop_dtype dt,
     return st;
 }
 
+/* Is the band of A and its states cheaper than the dense form? */
+static bool by_band(const lop_node *a) {
+    const int64_t n = lop_rows(a), J = states_of(a);
+    return n / 32 > J && lopk_quasi_lu_fits(n, J);
+}
+/* v[last] becomes `name` of all v, of which itself is the second arm: the band between. */
+static lop_status between(const lop_maker *mk, const char *name, const lop_attr *how, int last,
+                          const lop_node **v) {
+    const lop_node *band;
+    lop_status st = lop_make(mk, name, how, last + 1, v, NULL, &band);
+    if (st != LOP_OK) return st;
+    lop_node_unref(v[last]);
+    v[last] = band;
+    return LOP_OK;
+}
+
 LOP_BUILD(quasi_solve) {
     const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top,
                    *x = m->root->child[1], *dense = NULL, *v[GENERATORS + 2] = {NULL};
@@ -149,6 +165,8 @@ LOP_BUILD(quasi_solve) {
     v[4] = lop_node_ref(x);
     if (st == LOP_OK && !tri) st = lop_make1(mk, &lop_op_todense, &d, top, &dense);
     if (st == LOP_OK && !tri) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, x, &v[5]);
+    const lop_attr band = {.i = {how.i[0], 1, 0, 0}};
+    if (st == LOP_OK && !tri && by_band(a)) st = between(mk, "quasisolve", &band, 5, v);
     if (st == LOP_OK)
         st = lop_make(mk, tri ? "quasitri" : "quasisolve", &how, tri ? 5 : 6, v, NULL, out);
     for (int i = 0; i < GENERATORS + 2; i++) lop_node_unref(v[i]);
@@ -170,7 +188,9 @@ LOP_BUILD(quasi_det) {
     lop_status st = widened(mk, a, dt, v);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, a, &dense);
     if (st == LOP_OK) st = lop_make(mk, "detlu", NULL, 1, &dense, NULL, &v[4]);
-    if (st == LOP_OK) st = lop_make(mk, "detquasi", NULL, GENERATORS + 1, v, NULL, out);
+    const lop_attr band = {.i = {1, 0, 0, 0}}, plain = {.i = {0, 0, 0, 0}};
+    if (st == LOP_OK && by_band(a)) st = between(mk, "detquasi", &band, GENERATORS, v);
+    if (st == LOP_OK) st = lop_make(mk, "detquasi", &plain, GENERATORS + 1, v, NULL, out);
     for (int i = 0; i < GENERATORS + 1; i++) lop_node_unref(v[i]);
     lop_node_unref(dense);
     return st;

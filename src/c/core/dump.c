@@ -107,8 +107,10 @@ static void put_memory(sheet *out, const lop_plan *p) {
     put(out, "memory    %lld bytes at most: %lld of workspace, %lld of result, %lld kept\n",
         (long long)lop_plan_memory(p), (long long)p->workspace + (long long)p->scratch,
         (long long)lop_plan_result(p), (long long)lop_plan_kept(p));
-    if (p->reserve)
-        put(out, "          and %lld where the safer way is needed\n", (long long)p->reserve);
+    if (p->reserve[0])
+        put(out, "          and %lld where the safer way is needed\n", (long long)p->reserve[0]);
+    if (p->reserve[1])
+        put(out, "          and %lld where a still safer one is\n", (long long)p->reserve[1]);
 }
 
 char *lop_plan_dump(const lop_plan *p, const lop_rules *rules, const lop_trail *trail,

@@ -27,7 +27,7 @@ int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const
                   .m = 1,
                   .n = 1,
                   .batch = 1,
-                  .late = e->second > 0,
+                  .late = e->second < 2 ? e->second : 2,
                   .leaf = -1,
                   .alias = -1,
                   .copy_step = -1,
@@ -125,7 +125,8 @@ lop_step *lop_emit_step(lop_emit *e, const char *name, lop_run run, int out, int
                     .when = -1,
                     .derived = -1,
                     .escape = -1,
-                    .late = -1};
+                    .late = -1,
+                    .later = -1};
     s->arg[0] = out;
     for (int i = 0; i < nin; i++) s->arg[i + 1] = in[i];
     for (int i = 0; i <= nin; i++) {
@@ -320,7 +321,7 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
     const lop_slot *w = &e->plan->slot[whole];
     int nb = p->shape.ndim - p->core;
     bool fits = p->kind == LOP_S_TEMP && p->alias < 0 && !p->shared && !p->need_c &&
-                w->kind != LOP_S_DERIVED && (p->late || !w->late) && p->dt == w->dt &&
+                w->kind != LOP_S_DERIVED && p->late >= w->late && p->dt == w->dt &&
                 p->core == w->core && nb == w->shape.ndim - w->core;
     for (int i = 0; fits && i < nb; i++) fits = p->shape.dim[i] == w->shape.dim[i];
     for (int i = whole; fits && i >= 0; i = e->plan->slot[i].alias) fits = !e->plan->slot[i].flip;

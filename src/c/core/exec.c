@@ -20,8 +20,10 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->key = key ? key : plan->key;
     f->store = store;
     f->block = NULL;
-    f->reserve = NULL;
-    f->reserve_block = NULL;
+    for (int i = 0; i < 2; i++) {
+        f->reserve[i] = NULL;
+        f->reserve_block[i] = NULL;
+    }
     f->fallbacks = 0;
     f->times = NULL;
     f->leaf = f->inline_leaf;
@@ -122,7 +124,7 @@ void lop_frame_close(lop_frame *f) {
         }
         lop_blob_unref(f->plan->ctx, b);
     }
-    lop_free(f->plan->ctx, f->reserve_block);
+    for (int i = 0; i < 2; i++) lop_free(f->plan->ctx, f->reserve_block[i]);
     lop_free(f->plan->ctx, f->block);
     f->block = NULL;
 }
@@ -151,8 +153,8 @@ static lop_mat mat_of_temp(const lop_frame *f, int slot) {
         m.p = f->mat[base].p;
     else if (b->onto >= 0)
         m.p = f->onto[b->onto];
-    else if (b->offset >= 0 && (!b->late || f->reserve))
-        m.p = (b->late ? f->reserve : f->work) + b->offset;
+    else if (b->offset >= 0 && (!b->late || f->reserve[b->late - 1]))
+        m.p = (b->late ? f->reserve[b->late - 1] : f->work) + b->offset;
     if (base == whole && b->kind != LOP_S_TEMP) m = f->mat[base];
     if (m.p) m.p = (char *)m.p + (shift + row * m.rs + col * m.cs) * (int64_t)lop_dtype_size(m.dt);
     m.m = p->slot[slot].m;
@@ -484,24 +486,34 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     return st;
 }
 
-/* Is a second arm needed? Then its memory is had. */
+static bool is_set(const lop_frame *f, int mask) {
+    const unsigned char *flag = f->mat[mask].p;
+    for (int64_t i = 0; i < f->plan->slot[mask].batch; i++)
+        if (flag[i]) return true;
+    return false;
+}
+/* Is a second arm needed? Then its memory is had; of one within it likewise. */
 static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_err *err) {
-    const lop_slot *mask = &f->plan->slot[s->late];
-    const unsigned char *flag = f->mat[s->late].p;
     *skip = true;
-    for (int64_t i = 0; i < mask->batch && *skip; i++) *skip = !flag[i];
-    if (*skip || f->reserve) return LOP_OK;
-    const size_t room = (size_t)f->plan->reserve + f->plan->late_scratch;
-    f->reserve_block = f->plan->late_scratch > SIZE_MAX / 4 || room > SIZE_MAX / 2
-                           ? NULL
-                           : lop_alloc(f->plan->ctx, room + 64);
-    if (!f->reserve_block)
-        return lop_fail(err, LOP_NOMEM,
-                        "the fast way was not accurate enough here, and the %lld bytes that the "
-                        "safe way needs could not be had",
-                        (long long)room);
-    f->reserve = (unsigned char *)(((uintptr_t)f->reserve_block + 63) & ~(uintptr_t)63);
-    mats_of_temps(f);
+    for (int i = 0; i < 2; i++) {
+        const int mask = i ? s->later : s->late;
+        if (mask < 0) break;
+        *skip = !is_set(f, mask);
+        if (*skip) break;
+        if (f->reserve[i]) continue;
+        const size_t scratch = f->plan->late_scratch[i],
+                     room = (size_t)f->plan->reserve[i] + scratch;
+        f->reserve_block[i] = scratch > SIZE_MAX / 4 || room > SIZE_MAX / 2
+                                  ? NULL
+                                  : lop_alloc(f->plan->ctx, room + 64);
+        if (!f->reserve_block[i])
+            return lop_fail(err, LOP_NOMEM,
+                            "the fast way was not accurate enough here, and the %lld bytes that "
+                            "the safe way needs could not be had",
+                            (long long)room);
+        f->reserve[i] = (unsigned char *)(((uintptr_t)f->reserve_block[i] + 63) & ~(uintptr_t)63);
+        mats_of_temps(f);
+    }
     return LOP_OK;
 }
 
@@ -538,7 +550,8 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         bool skip = false;
         if (s->late >= 0) st = enter_late(f, s, &skip, err);
         if (skip) continue;
-        void *own = s->late >= 0 ? f->reserve + p->reserve : scratch;
+        const int level = s->later >= 0 ? 1 : 0;
+        void *own = s->late >= 0 ? f->reserve[level] + p->reserve[level] : scratch;
         if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, own, err);
         if (st == LOP_OK) continue;
         if (st == LOP_SINGULAR && s->escape >= 0) {

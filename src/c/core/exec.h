@@ -47,14 +47,14 @@ typedef struct lop_frame {
     lop_mat *mat;    /* nslot */
     lop_blob **blob; /* nderive in use, then nderive that were found stale */
     lop_blob **stale;
-    lop_print128 *print;    /* nderive of the derived values, nleaf of the leaves */
-    void **onto;            /* nderive: memory had before its derived value is made, or NULL */
-    uint64_t printed, hit;  /* leaves that are fingerprinted; derived values that are there */
-    bool again;             /* it has run: what was derived then serves, nothing is read anew */
-    unsigned char *work;    /* workspace then scratch */
-    void *block;            /* what was allocated, NULL when the inline room sufficed */
-    unsigned char *reserve; /* of second arms: had when one is entered */
-    void *reserve_block;
+    lop_print128 *print;       /* nderive of the derived values, nleaf of the leaves */
+    void **onto;               /* nderive: memory had before its derived value is made, or NULL */
+    uint64_t printed, hit;     /* leaves that are fingerprinted; derived values that are there */
+    bool again;                /* it has run: what was derived then serves, nothing is read anew */
+    unsigned char *work;       /* workspace then scratch */
+    void *block;               /* what was allocated, NULL when the inline room sufficed */
+    unsigned char *reserve[2]; /* of second arms, and those within: had when one is entered */
+    void *reserve_block[2];
     int64_t fallbacks; /* guarded branches taken */
     double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
     lop_mat inline_mat[LOP_FRAME_SLOTS];

@@ -130,7 +130,8 @@ static lop_status close_arm(lop_emit *e) {
     e->second--;
     for (int i = arm.step; i < p->nstep; i++) {
         lop_step *s = &p->step[i];
-        s->late = arm.mask; /* the outermost one's stays */
+        s->late = arm.mask; /* the outermost one's stays, and the next one's */
+        if (e->second > 0) s->later = arm.mask;
         if (s->when >= 0) continue;
         s->when = arm.mask;
         s->when_set = true;
@@ -349,7 +350,7 @@ static lop_status deaths(lop_plan *p, space *spaces, int i) {
 }
 
 static lop_status place(lop_plan *p, lop_err *err) {
-    space sp[2] = {{0}, {0}}; /* the workspace, the reserve */
+    space sp[3] = {{0}, {0}, {0}}; /* the workspace, the reserves */
     lop_status st = LOP_OK;
     life_spans(p);
     lay_onto(p);
@@ -358,10 +359,11 @@ static lop_status place(lop_plan *p, lop_err *err) {
         if (st == LOP_OK) st = deaths(p, sp, i);
     }
     p->workspace = sp[0].top;
-    p->reserve = sp[1].top;
-    if (p->reserve > INT64_MAX - 64) st = LOP_OVERFLOW;
-    lop_free(p->ctx, sp[0].hole);
-    lop_free(p->ctx, sp[1].hole);
+    for (int i = 0; i < 2; i++) {
+        p->reserve[i] = sp[i + 1].top;
+        if (p->reserve[i] > INT64_MAX - 64) st = LOP_OVERFLOW;
+    }
+    for (int i = 0; i < 3; i++) lop_free(p->ctx, sp[i].hole);
     return st == LOP_OK ? st : lop_fail(err, st, "the workspace of this expression is too large");
 }
 
@@ -406,7 +408,7 @@ static void price(lop_plan *p) {
         const lop_step *s = &p->step[i];
         for (int j = 0; j < s->n; j++)
             if (p->slot[s->arg[j]].batch > 1) p->batched = true;
-        size_t *most = s->late >= 0 ? &p->late_scratch : &p->scratch;
+        size_t *most = s->late >= 0 ? &p->late_scratch[s->later >= 0] : &p->scratch;
         if (s->scratch > *most) *most = s->scratch;
         if (s->late >= 0 || (s->when >= 0 && s->when_set)) continue; /* after a failure only */
         p->flops += s->flops;
@@ -415,7 +417,7 @@ static void price(lop_plan *p) {
     }
     p->scratch = (p->scratch + 63) & ~(size_t)63;
     /* the scratch of second arms lies behind it; at most INT64_MAX - 64, see place */
-    p->reserve = (p->reserve + 63) & ~(int64_t)63;
+    for (int i = 0; i < 2; i++) p->reserve[i] = (p->reserve[i] + 63) & ~(int64_t)63;
 }
 
 /* -- the pipeline */
@@ -512,7 +514,7 @@ lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
             st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
         if (o->kind == LOP_S_TEMP && o->onto < 0 &&
             (!slot_bytes(o, &bytes) || o->offset < 0 ||
-             o->offset + bytes > (o->late ? p->reserve : p->workspace)))
+             o->offset + bytes > (o->late ? p->reserve[o->late - 1] : p->workspace)))
             st = lop_fail(err, LOP_INTERNAL, "slot %d lies outside the workspace", out);
     }
     lop_free(p->ctx, written);

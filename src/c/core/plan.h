@@ -23,7 +23,7 @@ typedef struct lop_slot {
     int64_t matbytes;    /* one batch element */
     int leaf;            /* LEAF: index of the leaf; DERIVED: index of the derived value */
     int alias;           /* the slot whose memory this is; -1: own */
-    bool late;           /* TEMP: in the reserve */
+    int late;            /* TEMP: in the reserve of that level: 1, 2 or, 0, none */
     bool part, shared;   /* a block of that slot, at (row, col); other names lie on this one */
     int64_t row, col;
     int64_t shift; /* alias only: begins so many elements further on */
@@ -65,11 +65,12 @@ typedef struct lop_plan {
     int nslot, nstep, nleaf, nderive;
     int out; /* the slot of the result */
     bool batched;
-    int64_t workspace;   /* bytes of temporaries and masks */
-    int64_t reserve;     /* of those in second arms: had only when one is needed */
-    size_t scratch;      /* largest scratch of a step */
-    size_t late_scratch; /* of one in a second arm: behind the reserve */
-    int64_t dense;       /* bytes of the largest dense form made on the way, 0: none */
+    int64_t workspace;      /* bytes of temporaries and masks */
+    int64_t reserve[2];     /* of those in second arms, of those in second arms of these: had only
+                               when one is needed */
+    size_t scratch;         /* largest scratch of a step */
+    size_t late_scratch[2]; /* of one in a second arm: behind its reserve */
+    int64_t dense;          /* bytes of the largest dense form made on the way, 0: none */
     double flops, bytes, seconds;
     lop_trace trace; /* rules that fired, in order */
 } lop_plan;

@@ -60,7 +60,7 @@ void lopk_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64
 
 /* Tests: 0 what the CPU has, 1 the baseline, 2 at most AVX2. */
 extern int lopk_kernel_force;
-/* Tests: y[i] = 2^x[i] as the loops compute it, count a multiple of 16, aligned to 64. */
+/* y[i] = 2^x[i] for x <= 0 as the loops compute it, count a multiple of 16, aligned to 64. */
 void lopk_kernel_exp2(lop_dtype dt, void *y, const void *x, int64_t count);
 
 #endif

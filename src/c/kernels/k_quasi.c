@@ -13,9 +13,9 @@
 #include "k_quasi.h"
 
 #include "k_clones.h"
+#include "k_kernel.h"
 #include "kernels.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,10 +29,11 @@
 #define ALWAYS inline __attribute__((always_inline))
 #define N_(name) LOPK_CAT(LOPK_CAT(name, _), DT)
 enum { ROUNDS = 2 }; /* refinements */
-#define UNIT (DBL_EPSILON / 2)
-static const double GOOD = 24 * UNIT, /* backward error that needs no refinement */
-    ENOUGH = 90 * UNIT,               /* that is believed, or 10 n UNIT */
-    LEAST = 1e-6;                     /* D_i / d_i of a factor whose solves are not checked */
+#define UNIT LOPK_QUASI_UNIT
+#define GOOD LOPK_QUASI_GOOD
+#define ENOUGH LOPK_QUASI_ENOUGH
+static const double LEAST = 1e-6, /* D_i / d_i of a factor whose solves are not checked */
+    FAR = 2000;                   /* exp(-FAR) is 0 */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 /* What stands before D and W in a factor. */
@@ -108,7 +109,14 @@ size_t lopk_quasi_mm_scratch(int64_t J) { return room((size_t)J * 16 * 16); }
 void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
                    void *scratch) {
     LOP_ASSERT(y->dt == g->dt && x->dt == g->dt && y->m == g->n && x->m == g->n && x->n == y->n);
-    if (g->n > 0) BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
+    const bool rows = (y->cs == 1 || y->n == 1) && (x->cs == 1 || x->n == 1);
+    if (g->n == 0) return;
+    if (!g->tri && rows && g->dt == LOP_f64)
+        multiplied_f64(g, y, x, false, scratch);
+    else if (!g->tri && rows && g->dt == LOP_c128)
+        multiplied_c128(g, y, x, ((mode & 1) != 0) != ((mode & 2) != 0), scratch);
+    else
+        BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
 }
 void lopk_quasi_dense(const lop_mat *y, const lopk_quasi *g, void *scratch) {
     BY_FLOAT(g->dt, dense, y, g, scratch);
@@ -161,6 +169,18 @@ lop_status lopk_quasi_solve(const lop_mat *y, const void *factor, const lopk_qua
     if (g->n == 0 || y->n == 0) return LOP_OK;
     return BY_DOUBLE(g->dt, solve, y, g, h, D, W, conj, b, scratch) ? LOP_OK : LOP_SINGULAR;
 }
+double lopk_quasi_size(const lopk_quasi *g, void *scratch) {
+    double most = 0;
+    char *s = (char *)scratch + room((size_t)g->n * 2 * 16);
+    for (int64_t i = 0; i < g->n; i++) {
+        const double d = g->dt == LOP_f64 ? ((const double *)g->d)[i]
+                                          : creal(((const double _Complex *)g->d)[i]);
+        most = fmax(most, fabs(d));
+    }
+    return fmax(most, g->dt == LOP_f64
+                          ? size_of_f64(g, 3, scratch, (double *)scratch + g->n, s)
+                          : size_of_c128(g, 3, scratch, (double _Complex *)scratch + g->n, s));
+}
 const double *lopk_quasi_pivots(const void *factor) {
     const head *h = factor;
     return h->found != 0 && h->trusted != 0 ? pivots_at(factor) : NULL;
@@ -196,31 +216,78 @@ lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode
     return LOP_OK;
 }
 
-/* exp(-x) times a polynomial in x: one Jordan block. */
+/* The generators of some rows by x and e = exp(-x): exp(-x) times a polynomial, one Jordan block.
+ */
+static ALWAYS void matern_rows(const int order, int rows, double variance, const double *x,
+                               const double *e, double *restrict d, double *restrict p,
+                               double *restrict q, double *restrict a) {
+    for (int i = 0; i < rows; i++) d[i] = variance;
+    if (order == 0) {
+        for (int i = 0; i < rows; i++) {
+            a[i] = p[i] = e[i];
+            q[i] = variance;
+        }
+    } else if (order == 1) {
+        for (int i = 0; i < 2 * rows; i++) q[i] = variance;
+        for (int i = 0; i < rows; i++) {
+            const double f = e[i] * x[i];
+            a[4 * i] = p[2 * i] = e[i];
+            a[4 * i + 1] = p[2 * i + 1] = f;
+            a[4 * i + 2] = 0;
+            a[4 * i + 3] = e[i];
+        }
+    } else {
+        for (int i = 0; i < rows; i++) {
+            const double f = e[i] * x[i], h = f * (x[i] / 2);
+            double *r = a + 9 * i;
+            q[3 * i] = q[3 * i + 1] = variance;
+            q[3 * i + 2] = variance * (2.0 / 3);
+            r[0] = r[4] = r[8] = p[3 * i] = e[i];
+            r[1] = r[5] = p[3 * i + 1] = f;
+            r[2] = p[3 * i + 2] = h;
+            r[3] = r[6] = r[7] = 0;
+        }
+    }
+}
+/* Powers of two in blocks, vectorised. */
 static ALWAYS int64_t matern(const int order, double rate, double variance, int64_t n,
                              const double *t, double *d, double *p, double *q, double *a) {
+    enum { BLOCK = 128 };
+    static const double log2e = 0x1.71547652b82fep0;
+    _Alignas(64) double x[BLOCK], y[BLOCK], e[BLOCK];
     const int J = order + 1;
-    for (int64_t i = 0; i < n; i++) {
-        const double h = i > 0 ? t[i] - t[i - 1] : 0, x = rate * h, e = exp(-x), f = e * x;
-        double *pi = p + i * J, *qi = q + i * J, *ai = a + i * J * J;
-        if (!(h >= 0)) return i;
-        d[i] = variance;
-        for (int j = 0; j < J * J; j++) ai[j] = j % (J + 1) == 0 ? e : 0;
-        for (int j = 0; j < J; j++) qi[j] = j == 2 ? variance * (2.0 / 3) : variance;
-        if (order > 0) ai[1] = f;
-        if (order > 1) {
-            ai[5] = f;
-            ai[2] = f * (x / 2);
+    double before = n > 0 ? t[0] : 0;
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        const int rows = n - from < BLOCK ? (int)(n - from) : BLOCK;
+        bool sorted = true;
+        for (int i = 0; i < rows; i++) {
+            const double h = t[from + i] - (i > 0 ? t[from + i - 1] : before), v = rate * h;
+            sorted = sorted && h >= 0;
+            x[i] = v < FAR ? v : FAR;
+            y[i] = -log2e * x[i];
         }
-        for (int j = 0; j < J; j++) pi[j] = ai[j];
+        for (int i = rows; i < BLOCK && i % 16 != 0; i++) y[i] = 0;
+        if (!sorted) {
+            for (int64_t i = from > 0 ? from : 1; i < n; i++)
+                if (!(t[i] - t[i - 1] >= 0)) return i;
+            return 0;
+        }
+        before = t[from + rows - 1];
+        lopk_kernel_exp2(LOP_f64, e, y, (rows + 15) / 16 * 16);
+        matern_rows(order, rows, variance, x, e, d + from, p + from * J, q + from * J,
+                    a + from * J * J);
     }
     return n;
 }
-int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
-                          double *d, double *p, double *q, double *a) {
+LOPK_CLONES static int64_t matern_any(int order, double rate, double variance, int64_t n,
+                                      const double *t, double *d, double *p, double *q, double *a) {
     switch (order) {
     case 0: return matern(0, rate, variance, n, t, d, p, q, a);
     case 1: return matern(1, rate, variance, n, t, d, p, q, a);
     default: return matern(2, rate, variance, n, t, d, p, q, a);
     }
+}
+int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
+                          double *d, double *p, double *q, double *a) {
+    return matern_any(order, rate, variance, n, t, d, p, q, a);
 }

@@ -43,6 +43,29 @@ const double *lopk_quasi_pivots(const void *factor);
 lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_quasi *g,
                               void *scratch) LOP_MUST_CHECK;
 
+/* ---- solves with A = P L U of a band in which the states are unknowns (k_quasi_lu.c); as above,
+ * for A that is not definite. A larger one does not fit: no call below takes it ---- */
+
+#define LOPK_QUASI_UNIT 0x1p-53
+#define LOPK_QUASI_GOOD (24 * LOPK_QUASI_UNIT)   /* backward error that needs no refinement */
+#define LOPK_QUASI_ENOUGH (90 * LOPK_QUASI_UNIT) /* that is believed, or 10 n units */
+
+bool lopk_quasi_lu_fits(int64_t n, int64_t J);
+size_t lopk_quasi_lu_bytes(int64_t n, int64_t J, bool full, lop_dtype dt);
+size_t lopk_quasi_lu_scratch(int64_t n, int64_t J); /* of all three */
+lop_status lopk_quasi_lu_factor(void *lu, const lopk_quasi *g, void *scratch) LOP_MUST_CHECK;
+/* As lopk_quasi_solve; LOP_RANK: pivot *pivot (from 1) of the band is exactly zero. Where A or b is
+ * not finite, NaN. */
+lop_status lopk_quasi_lu_solve(const lop_mat *y, const void *lu, const lopk_quasi *g, bool conj,
+                               const lop_mat *b, int64_t *pivot, void *scratch) LOP_MUST_CHECK;
+/* det A = 2^*twos times the product of *pivots, borrowed, negated where *odd. LOP_RANK: A is not
+ * finite or a pivot is zero (is_zero); LOP_SINGULAR: not to be believed. */
+lop_status lopk_quasi_lu_det(const void *lu, const lopk_quasi *g, lop_mat *pivots, bool *odd,
+                             int64_t *twos, void *scratch) LOP_MUST_CHECK;
+bool lopk_quasi_lu_is_zero(const void *lu);
+/* |A|_2 from below; scratch as a factor's. */
+double lopk_quasi_size(const lopk_quasi *g, void *scratch);
+
 /* D and W (n x J) of A = L diag(D) L^H, L unit lower with generators p, W, a. LOP_SINGULAR: *where
  * is the first row whose pivot is not positive. */
 lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch,
@@ -53,6 +76,16 @@ lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch
  * be found by a checked solve then. */
 lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b,
                            void *scratch) LOP_MUST_CHECK;
+
+/* What a likelihood gathers: b^H A^-1 b, det A = mantissa 2^exponent, the least D_i / d_i. */
+typedef struct lopk_quasi_walk {
+    double quad, mantissa, exponent, least;
+} lopk_quasi_walk;
+/* The recursion of 4 to 16 states (k_quasi_wide.c): the first row whose pivot is no number or 0
+ * (positive: or negative), n: none. D and W, or b and *w, may be NULL. */
+bool lopk_quasi_is_wide(const lopk_quasi *g);
+int64_t lopk_quasi_wide(const lopk_quasi *g, bool positive, double *D, double *W, const double *b,
+                        lopk_quasi_walk *w);
 
 /* ---- y <- mode(A)^-1 b of a tri, by substitution; all of g's dtype, f64 or c128 ----
  * LOP_SINGULAR: element *where of d is exactly zero. */

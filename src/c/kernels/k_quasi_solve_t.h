@@ -40,13 +40,14 @@ typedef struct N_(walk) {
     double quad, mantissa, exponent, least; /* b^H A^-1 b, det A, the least D_i / d_i */
 } N_(walk);
 static ALWAYS void N_(gather)(N_(walk) * w, EL z, double D, double d) {
+    const double before = w->mantissa;
     w->quad += N_(square)(z) / D;
     w->least = D < w->least * d ? D / d : w->least;
     w->mantissa *= D;
     if (!(fabs(w->mantissa) > 0x1p-500 && fabs(w->mantissa) < 0x1p500) && D - D == 0 && D != 0) {
-        int k; /* D itself may be as large or small as numbers are */
-        w->mantissa = frexp(w->mantissa / D, &k) * frexp(D, &(int){0});
-        w->exponent += k + ilogb(D) + 1;
+        int k, l; /* D itself may be as large or small as numbers are */
+        w->mantissa = frexp(before, &k) * frexp(D, &l);
+        w->exponent += k + l;
     }
 }
 
@@ -97,34 +98,80 @@ static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const 
     for (int64_t j = 0; !w && n > 0 && j < J; j++) W[(n - 1) * J + j] = 0;
     return n;
 }
-#define RECURSION(J, full, W, S, w) N_(recursion)(g, J, full, positive, D, W, S, w)
-LOPK_CLONES static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL *work) {
-    EL few[24];
-    switch (g->J * 2 + g->full) {
-    case 2: return RECURSION(1, false, W, few, NULL);
-    case 4: return RECURSION(2, false, W, few, NULL);
-    case 5: return RECURSION(2, true, W, few, NULL);
-    case 7: return RECURSION(3, true, W, few, NULL);
-    default: return RECURSION(g->J, g->full, W, work, NULL);
-    }
+
+/* Few states: unrolled loops. */
+#define UNROLLED _Pragma("GCC unroll 8")
+#define K_(name) N_(LOPK_CAT(LOPK_CAT(name, J), FULL))
+#define FULL 0
+#define J 1
+#include "k_quasi_few_t.h"
+#undef J
+#define J 2
+#include "k_quasi_few_t.h"
+#undef J
+#define J 3
+#include "k_quasi_few_t.h"
+#undef J
+#define J 4
+#include "k_quasi_few_t.h"
+#undef J
+#undef FULL
+#define FULL 1
+#define J 2
+#include "k_quasi_few_t.h"
+#undef J
+#define J 3
+#include "k_quasi_few_t.h"
+#undef J
+#undef FULL
+#undef K_
+#undef UNROLLED
+
+LOPK_CLONES static int64_t N_(ldl_any)(const lopk_quasi *g, bool positive, double *D, EL *W,
+                                       EL *work) {
+    return N_(recursion)(g, g->J, g->full, positive, D, W, work, NULL);
 }
-LOPK_CLONES static int64_t N_(walked)(const lopk_quasi *g, N_(walk) * to, EL *work) {
-    EL few[27], row[3];
-    double *D = NULL;
-    const bool positive = true;
-    N_(walk) w = *to;
-    int64_t where;
+static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL *work) {
     switch (g->J * 2 + g->full) {
-    case 2: where = RECURSION(1, false, row, few, &w); break;
-    case 4: where = RECURSION(2, false, row, few, &w); break;
-    case 5: where = RECURSION(2, true, row, few, &w); break;
-    case 7: where = RECURSION(3, true, row, few, &w); break;
-    default: where = RECURSION(g->J, g->full, work, work + g->J, &w);
+    case 2: return N_(ldl10)(g, positive, D, W);
+    case 4: return N_(ldl20)(g, positive, D, W);
+    case 6: return N_(ldl30)(g, positive, D, W);
+    case 8: return N_(ldl40)(g, positive, D, W);
+    case 5: return N_(ldl21)(g, positive, D, W);
+    case 7: return N_(ldl31)(g, positive, D, W);
+    default: break;
     }
+    if (lopk_quasi_is_wide(g)) return lopk_quasi_wide(g, positive, D, (void *)W, NULL, NULL);
+    return N_(ldl_any)(g, positive, D, W, work);
+}
+LOPK_CLONES static int64_t N_(walk_any)(const lopk_quasi *g, N_(walk) * to, EL *work) {
+    N_(walk) w = *to;
+    double *D = NULL;
+    const int64_t where = N_(recursion)(g, g->J, g->full, true, D, work, work + g->J, &w);
     *to = w;
     return where;
 }
-#undef RECURSION
+static int64_t N_(walked)(const lopk_quasi *g, N_(walk) * w, EL *work) {
+    bool done = false;
+    switch (g->J * 2 + g->full) {
+    case 2: done = N_(twisted10)(g, w); break;
+    case 4: done = N_(twisted20)(g, w); break;
+    case 6: done = N_(twisted30)(g, w); break;
+    case 8: done = N_(twisted40)(g, w); break;
+    case 5: done = N_(twisted21)(g, w); break;
+    case 7: done = N_(twisted31)(g, w); break;
+    default: break;
+    }
+    if (done) return g->n;
+    if (!lopk_quasi_is_wide(g)) return N_(walk_any)(g, w, work);
+    lopk_quasi_walk wide = {w->quad, w->mantissa, w->exponent, w->least};
+    const int64_t where = lopk_quasi_wide(g, true, NULL, NULL, (const void *)w->b, &wide);
+    w->quad = wide.quad;
+    w->mantissa = wide.mantissa;
+    w->exponent = wide.exponent;
+    w->least = wide.least;
+    return where;
+}
 static int64_t N_(quad)(const lopk_quasi *g, const void *b, double *out, void *work) {
     N_(walk) w = {b, 0, 1, 0, INFINITY};
     const int64_t where = N_(walked)(g, &w, work);
@@ -165,23 +212,44 @@ static ALWAYS void N_(back)(const lopk_quasi *g, const int64_t J, const bool ful
             for (int c = 0; c < kb; c++) s[j * kb + c] += CJ(true, p[i * J + j]) * z[c];
     }
 }
-#define BACK(J, full, kb, s) N_(back)(g, J, full, kb, D, W, x, s)
-LOPK_CLONES static void N_(back_one)(const lopk_quasi *g, const double *D, const EL *W, EL *x,
-                                     EL *s) {
-    EL few[6];
+LOPK_CLONES static void N_(back_any)(const lopk_quasi *g, int kb, const double *D, const EL *W,
+                                     EL *x, EL *s) {
+    if (kb == 1)
+        N_(back)(g, g->J, g->full, 1, D, W, x, s);
+    else
+        N_(back)(g, g->J, g->full, 8, D, W, x, s);
+}
+static void N_(substituted)(const lopk_quasi *g, int kb, const double *D, const EL *W, EL *x,
+                            EL *s) {
     switch (g->J * 2 + g->full) {
-    case 2: BACK(1, false, 1, few); return;
-    case 4: BACK(2, false, 1, few); return;
-    case 5: BACK(2, true, 1, few); return;
-    case 7: BACK(3, true, 1, few); return;
-    default: BACK(g->J, g->full, 1, s);
+    case 2: N_(back10)(g, kb, D, W, x); return;
+    case 4: N_(back20)(g, kb, D, W, x); return;
+    case 6: N_(back30)(g, kb, D, W, x); return;
+    case 8: N_(back40)(g, kb, D, W, x); return;
+    case 5: N_(back21)(g, kb, D, W, x); return;
+    case 7: N_(back31)(g, kb, D, W, x); return;
+    default: N_(back_any)(g, kb, D, W, x, s);
     }
 }
-LOPK_CLONES static void N_(back_many)(const lopk_quasi *g, const double *D, const EL *W, EL *x,
-                                      EL *s) {
-    BACK(g->J, g->full, 8, s);
+/* y <- A x of a Hermitian A; x and y of unit column stride. */
+static void N_(multiplied)(const lopk_quasi *g, const lop_mat *y, const lop_mat *x, bool flip,
+                           void *s) {
+    int64_t j = 0;
+    for (int kb; j < y->n; j += kb) {
+        EL *to = (EL *)y->p + j;
+        const EL *from = (const EL *)x->p + j;
+        kb = y->n - j >= 8 ? 8 : 1;
+        switch (g->J * 2 + g->full) {
+        case 2: N_(product10)(g, kb, flip, to, y->rs, from, x->rs); break;
+        case 4: N_(product20)(g, kb, flip, to, y->rs, from, x->rs); break;
+        case 6: N_(product30)(g, kb, flip, to, y->rs, from, x->rs); break;
+        case 8: N_(product40)(g, kb, flip, to, y->rs, from, x->rs); break;
+        case 5: N_(product21)(g, kb, flip, to, y->rs, from, x->rs); break;
+        case 7: N_(product31)(g, kb, flip, to, y->rs, from, x->rs); break;
+        default: N_(mm)(y, g, flip ? 2 : 0, x, s); return;
+        }
+    }
 }
-#undef BACK
 
 /* Sums of squares of the columns of an n x kb. */
 static void N_(squares)(int64_t n, int kb, const EL *x, double *sum) {
@@ -207,19 +275,19 @@ static void N_(norms)(int64_t n, int kb, const EL *x, double *norm) {
 }
 
 /* |A|_2 from below, by a few steps of the power method; v and w: n each. */
-static double N_(size_of)(const lopk_quasi *g, EL *v, EL *w, void *s) {
+static double N_(size_of)(const lopk_quasi *g, int rounds, EL *v, EL *w, void *s) {
     double size = 0;
     uint64_t state = 17;
     for (int64_t i = 0; i < g->n; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         v[i] = 1 + ((state >> 63) ? 0.5 : -0.5);
     }
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < rounds; round++) {
         const lop_mat mv = {v, g->n, 1, 1, 1, g->dt}, mw = {w, g->n, 1, 1, 1, g->dt};
         const double before = N_(norm)(g->n, v);
         if (!(before > 0)) break;
         for (int64_t i = 0; i < g->n; i++) v[i] /= before;
-        N_(mm)(&mw, g, 0, &mv, s);
+        N_(multiplied)(g, &mw, &mv, false, s);
         const double now = N_(norm)(g->n, w);
         if (now > size) size = now;
         EL *other = v;
@@ -243,7 +311,7 @@ static bool N_(is_small)(const double *r, const double *b, const double *x, doub
 static void N_(residual)(const lopk_quasi *g, int kb, const EL *b, EL *x, EL *r, double *norm,
                          void *s) {
     const lop_mat mx = {x, g->n, kb, kb, 1, g->dt}, mr = {r, g->n, kb, kb, 1, g->dt};
-    N_(mm)(&mr, g, 0, &mx, s);
+    N_(multiplied)(g, &mr, &mx, false, s);
     for (int64_t i = 0; i < g->n * kb; i++) r[i] = b[i] - r[i];
     N_(norms)(g->n, kb, r, norm);
 }
@@ -253,21 +321,20 @@ static bool N_(solved)(const lopk_quasi *g, const head *h, const double *D, cons
                        const EL *b, EL *x, EL *r, void *s) {
     const int64_t n = g->n, all = n * kb;
     double nb[8], nx[8], nr[8], A = h->largest;
-    bool sized = false;
+    int sized = 0;
     N_(norms)(n, kb, b, nb);
     for (int64_t i = 0; i < all; i++) x[i] = b[i];
-    (kb == 1 ? N_(back_one) : N_(back_many))(g, D, W, x, s);
+    N_(substituted)(g, kb, D, W, x, s);
     for (int round = 0;; round++) {
         N_(residual)(g, kb, b, x, r, nr, s);
         N_(norms)(n, kb, x, nx);
         if (N_(is_small)(nr, nb, nx, A, kb, GOOD)) return true;
-        if (!sized) { /* the diagonal alone said too little of A's size */
-            A = fmax(A, N_(size_of)(g, r + all, r + all + n, s));
-            sized = true;
+        for (; sized < 2; sized++) { /* the diagonal alone said too little of A's size */
+            A = fmax(A, N_(size_of)(g, sized ? 3 : 1, r + all, r + all + n, s));
             if (N_(is_small)(nr, nb, nx, A, kb, GOOD)) return true;
         }
         if (round == ROUNDS) break;
-        (kb == 1 ? N_(back_one) : N_(back_many))(g, D, W, r, s);
+        N_(substituted)(g, kb, D, W, r, s);
         for (int64_t i = 0; i < all; i++) x[i] += r[i];
     }
     return N_(is_small)(nr, nb, nx, A, kb, fmax(ENOUGH, 10 * (double)n * UNIT));
@@ -304,11 +371,11 @@ static bool N_(trial)(const lopk_quasi *g, const head *h, const double *D, const
     double nb, nx, nr;
     void *s = work + room((size_t)n * 6 * sizeof(EL));
     memcpy(x, b, (size_t)n * sizeof(EL));
-    N_(back_one)(g, D, W, x, s);
+    N_(substituted)(g, 1, D, W, x, s);
     N_(residual)(g, 1, b, x, r, &nr, s);
     nb = N_(norm)(n, b);
     nx = N_(norm)(n, x);
-    const double A = fmax(h->largest, N_(size_of)(g, r + n, r + 2 * n, s));
+    const double A = fmax(h->largest, N_(size_of)(g, 3, r + n, r + 2 * n, s));
     return N_(is_small)(&nr, &nb, &nx, A, 1, fmax(ENOUGH, (double)n * UNIT));
 }
 

@@ -136,6 +136,25 @@ static void N_(diagonal)(const lop_mat *y, const lopk_quasi *g, int64_t k, int64
     }
 }
 
+/* Transitions into the block at `to` of a J x J, which is zero. */
+static void N_(block)(EL *to, int64_t J, int64_t j, bool full, const EL *a) {
+    for (int64_t r = 0; r < j; r++) {
+        if (!full) to[r * (J + 1)] = a[r];
+        for (int64_t c = 0; full && c < j; c++) to[r * J + c] = a[r * j + c];
+    }
+}
+static void N_(kron)(EL *to, int64_t ja, bool fa, const EL *a, int64_t jb, bool fb, const EL *b) {
+    for (int64_t r = 0; r < ja; r++)
+        for (int64_t c = fa ? 0 : r; c < (fa ? ja : r + 1); c++) {
+            const EL v = fa ? a[r * ja + c] : a[r];
+            for (int64_t k = 0; k < jb; k++) {
+                EL *row = to + (r * jb + k) * ja * jb + c * jb;
+                if (!fb) row[k] = v * b[k];
+                for (int64_t l = 0; fb && l < jb; l++) row[l] = v * b[k * jb + l];
+            }
+        }
+}
+
 static void N_(join)(const lop_mat *y, int how, int64_t ja, const lop_mat *ma, int64_t jb,
                      const lop_mat *mb) {
     const bool fa = ma->n != ja, fb = mb->n != jb;
@@ -153,20 +172,12 @@ static void N_(join)(const lop_mat *y, int how, int64_t ja, const lop_mat *ma, i
             for (int64_t j = 0; j < ja * jb; j++) to[j] = a[j / jb] * b[j % jb];
             continue;
         }
-        for (int64_t r = 0; r < J; r++)
-            for (int64_t c = 0; c < J; c++) {
-                const int64_t ar = pairs ? r / jb : r, ac = pairs ? c / jb : c,
-                              br = pairs ? r % jb : r - ja, bc = pairs ? c % jb : c - ja;
-                const bool in_a = pairs || (r < ja && c < ja), in_b = pairs || (br >= 0 && bc >= 0);
-                const EL va = !in_a      ? 0
-                              : fa       ? a[ar * ja + ac]
-                              : ar == ac ? a[ar]
-                                         : 0,
-                         vb = !in_b      ? 0
-                              : fb       ? b[br * jb + bc]
-                              : br == bc ? b[br]
-                                         : 0;
-                to[r * J + c] = pairs ? va * vb : in_a ? va : vb;
-            }
+        for (int64_t j = 0; j < J * J; j++) to[j] = 0;
+        if (pairs) {
+            N_(kron)(to, ja, fa, a, jb, fb, b);
+        } else {
+            N_(block)(to, J, ja, fa, a);
+            N_(block)(to + ja * (J + 1), J, jb, fb, b);
+        }
     }
 }

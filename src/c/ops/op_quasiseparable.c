@@ -192,8 +192,10 @@ const lop_op lop_op_quasiseparable = {
                  "factor, O(n J^3) with full transitions.",
          .notes = "Solves by L D L^H without exchanges, in double precision, for positive "
                   "definite matrices; each column's backward error is checked, and where it "
-                  "stays above max(1e-14, 10 n u) after two refinements the dense form is "
-                  "solved. Rounding errors are those of the generators: products are accurate "
+                  "stays above max(1e-14, 10 n u) after two refinements, or a pivot vanishes, LU "
+                  "with exchanges of a band in which the states are unknowns is taken, checked "
+                  "likewise, in O(n J^3) (of fewer than 32 J + 32 rows the dense form). Rounding "
+                  "errors are those of the generators: products are accurate "
                   "relative to abs(p) abs(a) ... abs(q). p[0], q[-1], a[0] and a[-1] are not "
                   "read.",
          .example = ">>> t = np.array([0., 1., 3., 4.])\n>>> a = np.exp(-np.diff(t, prepend=0, "

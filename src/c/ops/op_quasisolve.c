@@ -1,18 +1,23 @@
 /* op_quasisolve.c: solves, determinants and diagonals of inverses of quasi-separable matrices.
  *
- * quasisolve  children d, p, q, a, b, alt: A^-1 b of the Hermitian A; attr.i[0]: 1 for conj(A).
+ * quasisolve  children d, p, q, a, b, alt: A^-1 b of the Hermitian A; attr.i[0]: 1 for conj(A);
+ *             attr.i[1]: 1: by the band, below.
  * quasitri    children d, p, q, a, b: mode(A)^-1 b of the triangular A; attr.i[0]: the mode.
- * detquasi    children d, p, q, a, alt: det A as a pair, of the Hermitian A.
- * quasiinvdiag children d, p, q, a, alt: the diagonal of A^-1, of the Hermitian A.
+ * detquasi    children d, p, q, a, alt: det A as a pair, of the Hermitian A; attr.i[0]: by the
+ * band. quasiinvdiag children d, p, q, a, alt: the diagonal of A^-1, of the Hermitian A.
  *
  * The factor, a derived value of O(n J) memory in double precision, is L D L^H (k_quasi.c): stable
  * where A is positive definite, tried where it is not. A solve is checked column by column; a
  * determinant is believed where all pivots are positive or a trial solve passes; the diagonal where
- * all pivots are positive. Else alt runs, the dense form. */
+ * all pivots are positive. Else alt runs: of large ones (builds_quasi.c) solves and determinants by
+ * LU with exchanges of a band (k_quasi_lu.c), checked likewise; then, and of small ones and
+ * diagonals at once, the dense form. */
 #include "det.h"
 #include "factor.h"
 #include "kernels/kernels.h"
 #include "quasi.h"
+
+#include <math.h>
 
 static lop_dtype inner_dtype(lop_dtype dt) { return lop_is_complex(dt) ? LOP_c128 : LOP_f64; }
 
@@ -30,25 +35,34 @@ static bool sizes_fit(int64_t n, int64_t J) {
            lop_mul_ok(cells, J, &cells);
 }
 
-/* The slot of the factor of the four in `in`; -1 with the status in *st. */
-static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const int *in,
-                       lop_run run_factor, lop_status *st) {
-    const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[1]);
-    const lop_attr attr = {.i = {dt, 0, 0, 0}};
-    if (!sizes_fit(n, J)) {
-        *st = too_large(lop_emit_err(e), n);
-        return -1;
-    }
-    const double work = 4 * (double)n * (double)lop_cols(self->child[3]) * (double)(J + 1);
-    return lop_emit_derived(e, "quasi-factor", run_factor, lopk_quasi_factor_bytes(n, J, dt), 4, in,
-                            &attr, lopk_quasi_factor_scratch(n, J), work, st);
-}
 static lop_status run_factor(const lop_call *c) {
     const lopk_quasi g = lop_quasi_of(c->a + 1, false);
     lopk_quasi_factor(c->a[0]->p, &g, c->scratch);
     return LOP_OK;
 }
-
+static lop_status run_band(const lop_call *c) {
+    const lopk_quasi g = lop_quasi_of(c->a + 1, false);
+    return lopk_quasi_lu_factor(c->a[0]->p, &g, c->scratch);
+}
+/* The slot of the factor of the four in `in`; -1 with the status in *st. */
+static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const int *in, bool by_band,
+                       lop_status *st) {
+    const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[1]);
+    const lop_attr attr = {.i = {dt, 0, 0, 0}};
+    if (!sizes_fit(n, J) || (by_band && !lopk_quasi_lu_fits(n, J))) {
+        *st = too_large(lop_emit_err(e), n);
+        return -1;
+    }
+    const double work = 4 * (double)n * (double)lop_cols(self->child[3]) * (double)(J + 1);
+    if (by_band) {
+        const bool full = lop_cols(self->child[3]) != J;
+        return lop_emit_derived(e, "quasi-band-factor", run_band,
+                                lopk_quasi_lu_bytes(n, J, full, dt), 4, in, &attr,
+                                lopk_quasi_lu_scratch(n, J), 40 * work, st);
+    }
+    return lop_emit_derived(e, "quasi-factor", run_factor, lopk_quasi_factor_bytes(n, J, dt), 4, in,
+                            &attr, lopk_quasi_factor_scratch(n, J), work, st);
+}
 /* -- quasisolve, quasitri */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
@@ -77,6 +91,19 @@ static lop_status run_solve(const lop_call *c) {
     const lopk_quasi g = lop_quasi_of(c->a + 2, false);
     return lopk_quasi_solve(c->a[0], c->a[1]->p, &g, c->step->attr.i[0] != 0, c->a[6], c->scratch);
 }
+static lop_status singular(lop_err *err, int64_t pivot) {
+    return lop_fail(err, LOP_RANK,
+                    "Singular matrix: pivot %lld of the band of a quasi-separable matrix and its "
+                    "states is exactly zero",
+                    (long long)pivot);
+}
+static lop_status run_band_solve(const lop_call *c) {
+    const lopk_quasi g = lop_quasi_of(c->a + 2, false);
+    int64_t pivot;
+    lop_status st = lopk_quasi_lu_solve(c->a[0], c->a[1]->p, &g, c->step->attr.i[0] != 0, c->a[6],
+                                        &pivot, c->scratch);
+    return st == LOP_RANK ? singular(c->err, pivot) : st;
+}
 static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int mask) {
     const lop_dtype dt = inner_dtype(self->dtype);
     const int64_t n = lop_rows(self), J = lop_cols(self->child[1]);
@@ -84,17 +111,19 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     int64_t k, batch;
     lop_status st = lop_quasi_inputs(e, self, dt, in + 1);
     if (st != LOP_OK) return st;
-    in[0] = emit_factor(e, self, dt, in + 1, run_factor, &st);
+    const bool by_band = self->attr.i[1] != 0;
+    in[0] = emit_factor(e, self, dt, in + 1, by_band, &st);
     if (in[0] < 0) return st;
     in[5] = lop_emit_cast(e, lop_emit_value(e, self->child[4]), self->dtype, &st);
     if (in[5] < 0) return st;
     lop_slot_sizes(e, value, NULL, &k, &batch);
-    lop_step *s = lop_emit_step(e, "quasi-solve", run_solve, value, 6, in);
+    lop_step *s = lop_emit_step(e, by_band ? "quasi-band-solve" : "quasi-solve",
+                                by_band ? run_band_solve : run_solve, value, 6, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
-    s->scratch = lopk_quasi_solve_scratch(n, J, k);
+    s->scratch = by_band ? lopk_quasi_lu_scratch(n, J) : lopk_quasi_solve_scratch(n, J, k);
     s->flops =
         4 * (double)n * (double)(lop_cols(self->child[3]) + 2 * J) * (double)k * (double)batch;
     return LOP_OK;
@@ -103,7 +132,7 @@ const lop_op lop_op_quasisolve = {LOP_NAMED(quasisolve),
                                   .cls = LOP_ARRAY,
                                   .min = 6,
                                   .max = 6,
-                                  .ints = 1,
+                                  .ints = 2,
                                   .infer = infer_solve,
                                   .lower = lop_lower_arms,
                                   .check = check_solve};
@@ -168,22 +197,43 @@ static lop_status run_det(const lop_call *c) {
     lop_pair_store(c->a[0], lop_pair_product(&pivots));
     return LOP_OK;
 }
+/* a: pair, factor, d, p, q, a. */
+static lop_status run_band_det(const lop_call *c) {
+    const lopk_quasi g = lop_quasi_of(c->a + 2, false);
+    lop_mat pivots;
+    int64_t twos;
+    bool odd;
+    lop_pair det = {lopk_quasi_lu_is_zero(c->a[1]->p) ? 0 : NAN, 0, 0};
+    lop_status st = lopk_quasi_lu_det(c->a[1]->p, &g, &pivots, &odd, &twos, c->scratch);
+    if (st == LOP_OK) {
+        det = lop_pair_product(&pivots);
+        if (odd) det = (lop_pair){-det.re, -det.im, det.e};
+        det.im = 0; /* of a Hermitian matrix */
+        det.e += (double)twos;
+    }
+    lop_pair_store(c->a[0], lop_pair_scaled(det));
+    return st == LOP_RANK ? LOP_OK : st;
+}
 static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
     const lop_dtype dt = self->dtype;
-    int in[4];
-    lop_status st = lop_quasi_inputs(e, self, dt, in);
+    const bool by_band = self->attr.i[0] != 0;
+    int in[5];
+    lop_status st = lop_quasi_inputs(e, self, dt, in + 1);
     if (st != LOP_OK) return st;
-    in[0] = emit_factor(e, self, dt, in, run_factor, &st);
+    in[0] = emit_factor(e, self, dt, in + 1, by_band, &st);
     if (in[0] < 0) return st;
-    lop_step *s = lop_emit_step(e, "detquasi", run_det, value, 1, in);
+    lop_step *s = lop_emit_step(e, by_band ? "quasi-band-det" : "detquasi",
+                                by_band ? run_band_det : run_det, value, by_band ? 5 : 1, in);
     if (!s) return LOP_NOMEM;
+    if (by_band)
+        s->scratch = lopk_quasi_lu_scratch(lop_rows(self->child[1]), lop_cols(self->child[1]));
     s->attr.i[0] = lop_rows(self->child[1]);
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
 }
 const lop_op lop_op_detquasi = {
-    LOP_NAMED(detquasi), .cls = LOP_ARRAY,        .min = 5,          .max = 5,
+    LOP_NAMED(detquasi), .cls = LOP_ARRAY,        .min = 5,          .max = 5, .ints = 1,
     .infer = infer_det,  .lower = lop_lower_arms, .check = check_det};
 
 /* -- quasiinvdiag */
@@ -214,7 +264,7 @@ static lop_status check_invdiag(lop_emit *e, const lop_node *self, int value, in
     int in[5];
     lop_status st = lop_quasi_inputs(e, self, dt, in + 1);
     if (st != LOP_OK) return st;
-    in[0] = emit_factor(e, self, dt, in + 1, run_factor, &st);
+    in[0] = emit_factor(e, self, dt, in + 1, false, &st);
     if (in[0] < 0) return st;
     lop_step *s = lop_emit_step(e, "quasi-inverse-diagonal", run_invdiag, value, 5, in);
     if (!s) return LOP_NOMEM;
