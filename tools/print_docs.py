@@ -111,7 +111,7 @@ PARTS = {
         "O(n J^2)",
     ),
     "diagonal-inverse-sparse": (
-        "`Sparse`, `Banded`, `Tridiagonal`, `Laplacian`, and sums, products and kin, of 400 rows or more",
+        "`Sparse`, `Banded`, `Tridiagonal`, `Laplacian`, sums, products, ... of 400 rows or more",
         "entries of the inverse on the pattern of the factor (Takahashi)",
         r"4 sum of \|J\|^2, J the rows of a column of L; O(n w^2) of a band of w diagonals",
     ),

@@ -41,10 +41,11 @@ class Factor:
         self.pivoted = False
         self.singular = False
         self.trusted = None
-        size = abs(A)
-        self.norms = [float(size.sum(axis=i).max(initial=0)) for i in (1, 0)]  # inf, 1
         self._looked_at()
-        if self.finite and not self._as_band():
+        at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
+        size = np.abs(A.data)
+        self.norms = [float(np.bincount(i, size).max(initial=0)) for i in at]  # inf, 1
+        if self.finite and not self._as_band(*at):
             self._factor()
 
     @property
@@ -69,16 +70,15 @@ class Factor:
     def _looked_at(self):
         """Is the pattern symmetric, and the matrix its own adjoint? Asked once."""
         A = self.A
-        T = _sp().csc_array(A.T)
+        T = A.tocsr()  # the arrays of its transpose by columns
         self.alike = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
         self.hermitian = self.alike and np.array_equal(A.data, T.data.conj())
 
-    def _as_band(self):
+    def _as_band(self, row, col):
         """A matrix of few diagonals, as it stands or in reverse Cuthill-McKee order."""
         n, A = self.n, self.A
         if A.nnz > _BAND * n:
             return False
-        row, col = A.tocoo().coords
         low, up = _widths(row, col)
         if low + up + 1 > _BAND:
             from scipy.sparse.csgraph import (  # type: ignore[import-untyped, unused-ignore]
