@@ -18,6 +18,14 @@ def grid(side):
     return sp.csc_array(sp.kron(line, eye) + sp.kron(eye, line))
 
 
+def by_cholmod(case, a, b):
+    cholmod = peer("sksparse.cholmod")
+    if hasattr(cholmod, "cho_factor"):
+        case.add("hand", "CHOLMOD", "f(a, lower=True).solve(b)", f=cholmod.cho_factor, a=a, b=b)
+    elif cholmod:
+        case.add("hand", "CHOLMOD", "f(a)(b)", f=cholmod.cholesky, a=a, b=b)
+
+
 def anew(S, b):
     pl._core._clear_store()
     return pl.solve(S, b)
@@ -52,6 +60,7 @@ def solves():
                     case.add("peer", "splu", "f(a).solve(b)", f=splu, a=a, b=b)
                     code = "f(a, **how).solve(b)"
                     case.add("hand", "splu, symmetric", code, f=splu, a=a, b=b, how=SYMMETRIC)
+                    by_cholmod(case, a, b)
                 else:
                     case.add("pylinop", "pylinop solve(S, b)", "f(S, b)", f=pl.solve, S=S, b=b)
                     lu = splu(a, **SYMMETRIC)

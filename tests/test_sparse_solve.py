@@ -199,8 +199,8 @@ def test_writes_are_seen(rng):
     op = pl.Sparse(a)
     b = rng.standard_normal(a.shape[0])
     first = pl.solve(op, b)
-    a.data[:] *= 2
-    np.testing.assert_array_equal(pl.solve(op, b), first / 2)
+    a.data[:] *= 4  # and the factor of Cholesky by 2
+    np.testing.assert_array_equal(pl.solve(op, b), first / 4)
     a.indices[a.indptr[5] : a.indptr[6]] = a.indices[a.indptr[5] : a.indptr[6]][::-1].copy()
     assert eta(op.toarray(), pl.solve(op, b), b) < 1e-13
     log = pl.slogdet(op)[1]
@@ -413,3 +413,27 @@ def test_disabled_rules(rng):
     with pl.config(disable_rules=["solve-sparse"]):
         assert "SuperLU" not in says(op, b)
         assert eta(op.toarray(), pl.solve(op, b), b) < 1e-13
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_arrays_out_of_order_with_repeats_and_room(layout, rng):
+    a = laplacian(SIDE).asformat(layout)
+    n = a.shape[0]
+    starts = a.indptr.copy()
+    lines = [np.arange(starts[i], starts[i + 1])[::-1] for i in range(n)]
+    order = np.concatenate([np.r_[at, at[:1]] for at in lines])  # the last entry twice
+    room = np.zeros(3, a.indices.dtype)
+    data = np.concatenate([[np.nan] * 3, a.data[order], [np.inf] * 3])
+    index = np.concatenate([room, a.indices[order], room])
+    ptr = 3 + np.concatenate([[0], np.cumsum([len(at) + 1 for at in lines])])
+    twice = type(a)(a.shape)
+    twice.data, twice.indices, twice.indptr = data, index, ptr.astype(np.int32)
+    op, b = pl.Sparse(twice), rng.standard_normal(n)
+    dense = np.zeros((n, n))
+    at = (np.repeat(np.arange(n), np.diff(ptr)), index[3:-3])
+    np.add.at(dense, at if layout == "csr" else at[::-1], data[3:-3])
+    for whole, want in ((op, dense), (op + op.T, dense + dense.T), (op @ op, dense @ dense)):
+        assert "SuperLU" in says(whole, b)
+        assert eta(want, pl.solve(whole, b), b) < 1e-13
+    np.testing.assert_array_equal(twice.data, data)
+    np.testing.assert_array_equal(twice.indices, index)

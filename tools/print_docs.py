@@ -102,6 +102,26 @@ FUNCTION = """
 |---|---|---|
 """
 
+# Of the rules that answer for an inverse without it: kinds, algorithm, cost.
+PARTS = {
+    "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
+    "diagonal-inverse-quasi": (
+        "`QuasiSeparable`, Hermitian, the main diagonal",
+        "sums of squares of the rows of D^-1/2 L^-1",
+        "O(n J^2)",
+    ),
+    "diagonal-inverse-sparse": (
+        "`Sparse`, `Banded`, `Tridiagonal`, `Laplacian`, sums, products, ... of 400 rows or more",
+        "entries of the inverse on the pattern of the factor (Takahashi)",
+        r"4 sum of \|J\|^2, J the rows of a column of L; O(n w^2) of a band of w diagonals",
+    ),
+    "trace-inverse-sparse": (
+        "trace(inv(A) @ B), either order, of such A and a sparse B",
+        "likewise, on a pattern that has B's too",
+        "likewise; a solve a column where that pattern grows beyond 4 times the factor's",
+    ),
+}
+
 TABLE = """
 ## {phase}
 
@@ -275,7 +295,23 @@ def factorisations() -> str:
             text += f"| {', '.join(kinds_)} | {how} | {cost} |\n"
         how, cost = question.text
         text += f"| all others | **dense**: {how} | {cost} |\n"
-    return text
+    return text + parts_of_inverses()
+
+
+def parts_of_inverses() -> str:
+    """A line for each rule of diagonals and traces of inverses; one that is not in PARTS, or is no
+    rule any more, is a KeyError."""
+    starts = ("(diagonal@k (inverse ", "(trace@k (prod (inverse ")
+    rules_of = {row["name"] for row in pl.rules() if (row["left"] or "").startswith(starts)}
+    if rules_of != PARTS.keys():
+        raise KeyError(f"PARTS and the rules of inverses differ: {rules_of ^ PARTS.keys()}")
+    text = FUNCTION.format(name="diagonal(inv(A)), trace(inv(A))")
+    for kinds_, how, cost in PARTS.values():
+        text += f"| {kinds_} | {how} | {cost} |\n"
+    return (
+        text
+        + "| all others | solves with the unit vectors; `Diag` and `Kron` as such | n solves |\n"
+    )
 
 
 def main() -> int:

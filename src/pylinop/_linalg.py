@@ -121,8 +121,9 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     -----
     Diag, Identity and Kron of square factors in closed form, products and multiples factor by
     factor, declared triangles by substitution, declared positive definite by Cholesky (LU, with a
-    FallbackWarning, where that fails), what is sparse and large by SciPy's SuperLU (checked), all
-    others by LU of the dense form. Factors are kept.
+    FallbackWarning, where that fails), what is sparse and large by CHOLMOD (definite, with
+    scikit-sparse) or SciPy's SuperLU (checked), all others by LU of the dense form. Factors are
+    kept.
 
     Examples
     --------

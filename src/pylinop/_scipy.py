@@ -113,10 +113,12 @@ def rproduct(op, S):
 
 
 def sparse_ready():
-    """Can SciPy's sparse LU be had? Asked once."""
-    import importlib.util
+    """Which solvers can be had: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Asked once."""
+    from importlib.util import find_spec
 
-    return importlib.util.find_spec("scipy") is not None
+    if find_spec("scipy") is None:
+        return 0
+    return 2 if find_spec("sksparse") is not None else 1
 
 
 def sparse_solver(what, *args):

@@ -38,7 +38,7 @@ class _Term:
 
 
 def form_of(program, arrays):
-    """The matrix as CSR of float64 or complex128, its indices checked."""
+    """The matrix as CSR or CSC of float64 or complex128, its indices checked."""
     heads = _core._heads()
     words = np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
     stack = []
@@ -49,7 +49,7 @@ def form_of(program, arrays):
         n = int(w[1])
         below, stack = stack[len(stack) - n :], stack[: len(stack) - n]
         stack.append(_ROWS[heads[w[0]]](_Term(w), *below))
-    A = _sp().csr_array(stack[0])
+    A = stack[0] if stack[0].format in ("csr", "csc") else _sp().csr_array(stack[0])
     return A.astype(np.result_type(A.dtype, np.float64), copy=False)
 
 
@@ -134,10 +134,11 @@ def _(t, data, first, second):
     index = _checked(first, minor, (m, n))
     if pointers[0] < 0 or pointers[-1] > len(data) or (np.diff(pointers) < 0).any():
         raise IndexError(f"indptr is not ascending within the {len(data)} elements of the matrix")
-    of_row = np.repeat(np.arange(major), np.diff(pointers))
-    held = slice(int(pointers[0]), int(pointers[-1]))
-    at = (of_row, index[held]) if layout == 0 else (index[held], of_row)
-    return _sp().coo_array((data[held], at), shape=(m, n))
+    begin, end = int(pointers[0]), int(pointers[-1])
+    ix = np.int32 if max(m, n, end) < 2**31 else np.int64
+    form = _sp().csr_array if layout == 0 else _sp().csc_array
+    parts = data[begin:end], index[begin:end].astype(ix), (pointers - begin).astype(ix)
+    return form(parts, shape=(m, n))
 
 
 @_row("diag")

@@ -1,4 +1,4 @@
-"""Sparse direct solves: SciPy's SuperLU behind the core's sparse.h, or a narrow band.
+"""Sparse direct solves behind the core's sparse.h: a narrow band, CHOLMOD or SciPy's SuperLU.
 
 A `Factor` is a derived value of the core: made when the arrays of the matrix are new, kept within
 `pl.config(cache_limit=...)`, dropped when they were written to. Its answers are checked: where the
@@ -7,7 +7,7 @@ pivoting, and where that does not help the core goes by the dense form."""
 
 import numpy as np
 
-from . import _config, _core, _errors, _sparse_form, _sparse_select
+from . import _config, _core, _errors, _sparse_cholmod, _sparse_form, _sparse_select
 
 _EPS = np.finfo(np.float64).eps
 _BAND = 16  # diagonals up to which the solver of bands is the quicker
@@ -35,16 +35,17 @@ class Factor:
         self.A = A
         self.n = A.shape[0]
         self.finite = bool(np.isfinite(A.data).all())
-        self.lu = None
+        self.lu = None  # SuperLU's, or what has the same members (_sparse_cholmod.Cholesky)
         self.band = None
         self.order = None  # of a band: the rows and columns taken in this order
         self.pivoted = False
         self.singular = False
         self.trusted = None
-        size = abs(A)
-        self.norms = [float(size.sum(axis=i).max(initial=0)) for i in (1, 0)]  # inf, 1
         self._looked_at()
-        if self.finite and not self._as_band():
+        at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
+        size = np.abs(A.data)
+        self.norms = [float(np.bincount(i, size).max(initial=0)) for i in at]  # inf, 1
+        if self.finite and not self._as_band(*at):
             self._factor()
 
     @property
@@ -57,21 +58,27 @@ class Factor:
             kept += self.band.nbytes
         return int(kept)
 
+    @property
+    def how(self):
+        """What it is solved by, for explanations."""
+        if self.band is not None:
+            return "band"
+        return "CHOLMOD" if isinstance(self.lu, _sparse_cholmod.Cholesky) else "SuperLU"
+
     # -- making it
 
     def _looked_at(self):
         """Is the pattern symmetric, and the matrix its own adjoint? Asked once."""
         A = self.A
-        T = _sp().csc_array(A.T)
+        T = A.tocsr()  # the arrays of its transpose by columns
         self.alike = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
         self.hermitian = self.alike and np.array_equal(A.data, T.data.conj())
 
-    def _as_band(self):
+    def _as_band(self, row, col):
         """A matrix of few diagonals, as it stands or in reverse Cuthill-McKee order."""
         n, A = self.n, self.A
         if A.nnz > _BAND * n:
             return False
-        row, col = A.tocoo().coords
         low, up = _widths(row, col)
         if low + up + 1 > _BAND:
             from scipy.sparse.csgraph import (  # type: ignore[import-untyped, unused-ignore]
@@ -96,12 +103,19 @@ class Factor:
         return True
 
     def _factor(self):
-        """LU with diagonal pivots where the pattern is symmetric, which keeps the fill small."""
+        """Cholesky's where it can be, else LU; with diagonal pivots where the pattern is symmetric,
+        which keeps the fill small."""
         A = self.A
         d = A.diagonal()
         symmetric = not self.pivoted and self.alike and bool(np.all(d != 0))
         if symmetric:
-            definite = self.hermitian and bool(np.all(d.real > 0) or np.all(d.real < 0))
+            up, down = bool(np.all(d.real > 0)), bool(np.all(d.real < 0))
+            definite = self.hermitian and (up or down)
+            if definite:
+                self.lu = _sparse_cholmod.factor(_small_indices(A), 1 if up else -1)
+                if self.lu is not None:
+                    self.singular = False
+                    return
             how = {
                 "permc_spec": "MMD_AT_PLUS_A",
                 "diag_pivot_thresh": 0.0 if definite else 0.1,
@@ -266,7 +280,7 @@ class Factor:
         return _sparse_select.entries(self, row, col)
 
     def pivots(self):
-        """SuperLU's factor, made now where a band was solved."""
+        """The factor, made now where a band was solved."""
         if self.lu is None and not self.singular:
             self.pivoted = False
             self._factor()

@@ -94,7 +94,8 @@ static lop_status decline(const lop_sparse *own, const lop_call *c, lop_asked wh
     return f->object ? LOP_OK : LOP_NOMEM;
 }
 void world_sparse(world *w) {
-    static const lop_sparse declining = {.ready = always, .run = decline, .fewest = 1};
+    static const lop_sparse declining = {
+        .ready = always, .run = decline, .name = "outside", .fewest = 1};
     w->ctx.sparse = &declining;
 }
 

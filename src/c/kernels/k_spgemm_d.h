@@ -13,13 +13,13 @@ static inline __attribute__((always_inline)) bool S_(add_dense)(const lopk_spgem
     for (; p < end; p++) {
         const int64_t k = (int64_t)ai[p];
         if ((uint64_t)k >= (uint64_t)g->b.m || !I_(tail)(g, w, i, k, &q, &to)) return false;
-        I_(ahead)(g, p, end, sizeof(EL));
+        I_(ahead)(g, p, sizeof(EL));
         const EL v = ad[p];
         for (; q < to; q++) {
             const int64_t j = (int64_t)bi[q];
             if ((uint64_t)j >= limit) return false;
             sum[j] = N_(add)(sum[j], N_(mul)(v, bd[q]));
-            mark[j] = 1;
+            mark[j] = MARK;
         }
     }
     return true;
@@ -50,7 +50,7 @@ static int64_t S_(hashed)(const lopk_spgemm *g, const work_parts *w, int64_t i, 
     for (; p < end; p++) {
         const int64_t k = (int64_t)ai[p];
         if ((uint64_t)k >= (uint64_t)g->b.m || !I_(tail)(g, w, i, k, &q, &to)) return -1;
-        I_(ahead)(g, p, end, sizeof(EL));
+        I_(ahead)(g, p, sizeof(EL));
         const EL v = ad[p];
         for (; q < to; q++) {
             const int64_t j = (int64_t)bi[q];

@@ -37,12 +37,13 @@ static inline bool I_(tail)(const lopk_spgemm *g, const work_parts *w, int64_t i
     return true;
 }
 
-/* Fetches rows of B that come some entries later: addresses, never read, so unchecked. */
-static inline void I_(ahead)(const lopk_spgemm *g, int64_t p, int64_t end, uintptr_t size) {
+/* Fetches rows of B that come some entries later, those of the next rows of A too: addresses, never
+ * read, so unchecked. */
+static inline void I_(ahead)(const lopk_spgemm *g, int64_t p, uintptr_t size) {
     const IX *index = g->a.index, *ptr = g->b.ptr;
-    if (p + 8 < end)
+    if (p + 8 < g->a.nnz)
         __builtin_prefetch((const void *)((uintptr_t)ptr + (uintptr_t)index[p + 8] * sizeof(IX)));
-    if (p + 3 >= end) return;
+    if (p + 3 >= g->a.nnz) return;
     const int64_t k = (int64_t)index[p + 3];
     if ((uint64_t)k >= (uint64_t)g->b.m) return;
     const uintptr_t from = (uintptr_t)ptr[k], n = (uintptr_t)ptr[k + 1] - from,
@@ -74,12 +75,12 @@ static bool I_(count_row)(const lopk_spgemm *g, const work_parts *w, int64_t i, 
     for (; p < end; p++) {
         const int64_t k = (int64_t)ai[p];
         if ((uint64_t)k >= (uint64_t)g->b.m || !I_(tail)(g, w, i, k, &q, &to)) return false;
-        I_(ahead)(g, p, end, 0);
+        I_(ahead)(g, p, 0);
         for (; q < to; q++) {
             const int64_t j = (int64_t)bi[q];
             if ((uint64_t)j >= (uint64_t)g->b.n) return false;
             if (dense) {
-                w->mark[j] = 1;
+                w->mark[j] = MARK;
             } else {
                 const int64_t s = I_(slot)(key, bits, j);
                 if (key[s] != (IX)-1) continue;
@@ -103,10 +104,10 @@ static bool I_(count)(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_
 }
 
 /* The marked columns from `from` on, in order, and the marks zero; how many, -1: more than room.
- * Eight are written at a time where there is room, so that a word of few needs no branch for each.
+ * Four are written at a time where there is room, so that a word of few needs no branch for each.
  */
-LOPK_CLONES static int64_t I_(columns)(unsigned char *mark, int64_t from, int64_t n, int64_t room,
-                                       IX *restrict index) {
+SCALAR LOPK_CLONES static int64_t I_(columns)(unsigned char *mark, int64_t from, int64_t n,
+                                              int64_t room, IX *restrict index) {
     int64_t found = 0;
     for (int64_t at = from & ~(int64_t)63; at < n; at += 64) {
         uint64_t bits = mark_bits(mark + at);
@@ -116,8 +117,8 @@ LOPK_CLONES static int64_t I_(columns)(unsigned char *mark, int64_t from, int64_
         if (some > room - found) return -1;
         if (room - found >= 64) {
             IX *to = index + found;
-            for (int64_t t = 0; t < some; t += 8)
-                for (int u = 0; u < 8; u++, bits &= bits - 1)
+            for (int64_t t = 0; t < some; t += 4)
+                for (int u = 0; u < 4; u++, bits &= bits - 1)
                     *to++ = (IX)(at + __builtin_ctzll(bits | TOP_BIT));
         } else {
             for (int64_t t = 0; t < some; t++, bits &= bits - 1)

@@ -193,8 +193,8 @@ const lop_op lop_op_sparse = {
     .doc = {.brief = "A sparse matrix from scipy.sparse, without copying.",
             .extended = "Its data, indices and pointers are borrowed and checked on each call.",
             .cost = "Build: O(1) for CSR, CSC, COO; others are converted once. Product with k "
-                    "columns: 2 nnz k flops. Solve: SciPy's SuperLU, kept; its flops depend on the "
-                    "fill, then 4 nnz(L) k.",
+                    "columns: 2 nnz k flops. Solve: CHOLMOD (scikit-sparse) where definite, or "
+                    "SciPy's SuperLU, kept; their flops depend on the fill, then 4 nnz(L) k.",
             .notes = "Sparse @ scipy.sparse is a scipy.sparse array, computed now.",
             .example = ">>> import scipy.sparse as sp\n>>> pl.Sparse(sp.csr_array(np.eye(2))) @ "
                        "np.ones(2)\narray([1., 1.])"},

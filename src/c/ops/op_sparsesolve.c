@@ -202,8 +202,8 @@ static int emit_factor(lop_emit *e, const lop_node *a, lop_status *st) {
     *st = LOP_UNABLE;
     if (some < 0 || !a->ctx->sparse || !write_term(e, a, &p)) return -1;
     const int out =
-        lop_emit_derived_data(e, "SuperLU", run_factor, sizeof(lop_foreign), p.nin, p.in, NULL,
-                              p.word, p.n * LOP_SPARSE_WORDS, 0, 100 * some, st);
+        lop_emit_derived_data(e, a->ctx->sparse->name, run_factor, sizeof(lop_foreign), p.nin, p.in,
+                              NULL, p.word, p.n * LOP_SPARSE_WORDS, 0, 100 * some, st);
     if (out >= 0) lop_emit_foreign(e, out);
     return out;
 }
@@ -243,7 +243,7 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     const double some = lop_sparse_entries(self->child[0]);
     int64_t k, batch;
     lop_slot_sizes(e, value, NULL, &k, &batch);
-    return emit_answer(e, self, "SuperLU-solve", run_solve, value, mask, 2, in,
+    return emit_answer(e, self, "sparse-solve", run_solve, value, mask, 2, in,
                        20 * some * (double)k * (double)batch);
 }
 const lop_op lop_op_sparsesolve = {LOP_NAMED(sparsesolve),
@@ -271,7 +271,7 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     lop_status st;
     const int in = emit_factor(e, self->child[0], &st);
     if (in < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
-    return emit_answer(e, self, "SuperLU-det", run_det, value, mask, 1, &in,
+    return emit_answer(e, self, "sparse-det", run_det, value, mask, 1, &in,
                        (double)lop_rows(self->child[0]));
 }
 const lop_op lop_op_detsparse = {

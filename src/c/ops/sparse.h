@@ -1,5 +1,5 @@
 /* sparse.h: matrices that are sparse by how they are written, and the solver outside the core that
- * factors them (SciPy's SuperLU, py/py_sparse.c).
+ * factors them (CHOLMOD or SciPy's SuperLU, py/py_sparse.c).
  *
  * What is solved with goes outside as a program in post-order, LOP_SPARSE_WORDS integers a term, on
  * the arrays that are the step's inputs:
@@ -27,7 +27,8 @@ typedef enum lop_asked {
 typedef struct lop_sparse {
     bool (*ready)(const struct lop_sparse *own); /* under the lock */
     lop_status (*run)(const struct lop_sparse *own, const lop_call *c, lop_asked what);
-    int64_t fewest; /* rows from which it is taken; 0: as measured (tests set few) */
+    int64_t fewest;   /* rows from which it is taken; 0: as measured (tests set few) */
+    const char *name; /* of the step that factors */
     void *user;
 } lop_sparse;
 

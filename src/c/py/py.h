@@ -228,8 +228,10 @@ PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
-/* What was run, into s->record; times: seconds of each step. 0, or -1 with an exception. */
-int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times);
+/* What was run, into s->record; times: seconds of each step; makers: a dict of other names that
+ * steps go by. 0, or -1 with an exception. */
+int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times,
+              PyObject *makers);
 /* py_rules.c */
 PyObject *py_rules(py_state *s);
 PyObject *py_places(py_state *s); /* name -> number, of removed rules too */
@@ -242,7 +244,10 @@ void py_config_read(py_state *s);
 static inline void py_config_here(py_state *s) {
     if (s->locals) py_config_read(s);
 }
-void py_sparse_open(py_state *s); /* py_sparse.c: the context gets its sparse solver */
+/* py_sparse.c: the context gets its sparse solver */
+void py_sparse_open(py_state *s);
+/* What made the foreign values of a frame that has run, by the number of the step. New. */
+PyObject *py_sparse_makers(const lop_frame *f);
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);

@@ -74,9 +74,20 @@ static PyObject *took(const lop_plan *p, const double *times) {
     return PyFloat_FromDouble(sum);
 }
 
-/* The plan of `root` as a dict; times may be NULL. New. */
+/* Steps whose makers are known go by their names, which live as long as the dict. */
+static void name_steps(lop_plan *p, PyObject *makers) {
+    PyObject *key, *name;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(makers, &at, &key, &name)) {
+        const char *text = PyUnicode_AsUTF8(name);
+        if (text) p->step[PyLong_AsLong(key)].name = text;
+    }
+    PyErr_Clear();
+}
+
+/* The plan of `root` as a dict; times and makers may be NULL. New. */
 static PyObject *dict_of(py_state *s, py_op *self, const lop_node *root, const double *times,
-                         int nstep) {
+                         int nstep, PyObject *makers) {
     lop_err err;
     lop_err_open(&err);
     lop_plan *p = NULL;
@@ -89,6 +100,7 @@ static PyObject *dict_of(py_state *s, py_op *self, const lop_node *root, const d
         return py_raise(s, st, &err, (PyObject *)self, "explain");
     }
     if (p->nstep != nstep) times = NULL;
+    if (times && makers) name_steps(p, makers);
     char *text = lop_plan_dump(p, s->rules, trail, times, 60);
     PyObject *order = PyUnicode_FromString(p->trace.order);
     PyObject *d =
@@ -127,16 +139,17 @@ PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_
     lop_status st = py_action(s, node, &want, &shape, &rhs, &root, &err);
     if (st != LOP_OK) return py_raise(s, st, &err, (PyObject *)self, "explain");
     py_config_here(s);
-    PyObject *d = dict_of(s, self, root, NULL, 0);
+    PyObject *d = dict_of(s, self, root, NULL, 0, NULL);
     lop_node_unref(root);
     return d;
 }
 
-int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times) {
+int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times,
+              PyObject *makers) {
     PyObject *list = s->record;
     if (!list) return 0;
     Py_INCREF(list);
-    PyObject *d = dict_of(s, self, plan->written, times, plan->nstep);
+    PyObject *d = dict_of(s, self, plan->written, times, plan->nstep, makers);
     int rc = d ? PyList_Append(list, d) : -1;
     Py_XDECREF(d);
     Py_DECREF(list);

@@ -81,11 +81,13 @@ static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     }
     int64_t fallbacks = frame.fallbacks;
     double *times = frame.times;
+    PyObject *makers = rc == 0 && times ? py_sparse_makers(&frame) : NULL;
     lop_frame_close(&frame);
     if (rc == 0 && times) {
         py_config_here(r->s); /* another thread may have run since */
-        rc = py_record(r->s, r->self, r->plan, times);
+        rc = makers ? py_record(r->s, r->self, r->plan, times, makers) : -1;
     }
+    Py_XDECREF(makers);
     PyMem_Free(times);
     if (rc == -2) py_raise(r->s, err.status, &err, (PyObject *)r->self, "apply");
     if (rc == 0 && fallbacks) {

@@ -11,9 +11,11 @@
 
 static bool ready(const lop_sparse *own) {
     py_state *s = own->user;
-    if (!s->sparse_ready) { /* 1: no, 2: yes */
+    if (!s->sparse_ready) {
         PyObject *r = py_call_hook(s, "sparse_ready", NULL, 0);
-        s->sparse_ready = r && PyObject_IsTrue(r) == 1 ? 2 : 1;
+        const long solvers = r ? PyLong_AsLong(r) : 0; /* SciPy; and CHOLMOD */
+        s->sparse_ready = solvers > 0 ? 2 : 1;
+        if (solvers == 2) s->sparse.name = "CHOLMOD/SuperLU";
         Py_XDECREF(r);
         PyErr_Clear();
     }
@@ -129,7 +131,24 @@ static lop_status run(const lop_sparse *own, const lop_call *c, lop_asked what) 
     return st;
 }
 
+PyObject *py_sparse_makers(const lop_frame *f) {
+    const lop_plan *p = f->plan;
+    PyObject *found = PyDict_New();
+    for (int i = 0; found && i < p->nstep; i++) {
+        const int at = p->step[i].derived;
+        const lop_foreign *own =
+            at >= 0 && f->blob[at] && f->blob[at]->foreign ? f->blob[at]->data : NULL;
+        if (!own || !own->object) continue;
+        PyObject *name = PyObject_GetAttrString(own->object, "how"), *key = PyLong_FromLong(i);
+        if (!name || !key || !PyUnicode_Check(name) || PyDict_SetItem(found, key, name) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(name);
+        Py_XDECREF(key);
+    }
+    return found;
+}
+
 void py_sparse_open(py_state *s) {
-    s->sparse = (lop_sparse){.ready = ready, .run = run, .user = s};
+    s->sparse = (lop_sparse){.ready = ready, .run = run, .name = "SuperLU", .user = s};
     s->ctx.sparse = &s->sparse;
 }
