@@ -113,6 +113,7 @@ cholesky = Question(
     "cholesky",
     how="LAPACK's potrf, a Triangular",
     cost="n^3 / 3",
+    kept="cholesky",
 )
 
 
@@ -253,6 +254,7 @@ def _band_factor(half):
     "banded",
     how="within the band (pbtrf), a Banded",
     cost="n w^2 with w diagonals below",
+    kept=True,
 )
 def _(op, uplo):
     bands = bands_of(op)
@@ -266,7 +268,7 @@ def _(op, uplo):
     return _core.Banded((half.shape[-1] - 1, 0), np.ascontiguousarray(np.swapaxes(half, -1, -2)))
 
 
-@cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)")
+@cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)", kept=True)
 def _(op, uplo):
     from . import _quasi
 

@@ -62,6 +62,11 @@ class Function:
         return Function(self.name, self.p, self.call, scale, shift)
 
     @property
+    def word(self):
+        """The function written down; None of a caller's own."""
+        return None if self.call else f"{self.name} {self.p} {self.scale!r} {self.shift!r}"
+
+    @property
     def needs_inverse(self):
         return self.name == "log" or (self.name == "power" and self.p < 0)
 
@@ -139,15 +144,15 @@ def _is_adjoint(a):
         return bool((np.abs(a - other) <= off * d[..., :, None] * d[..., None, :]).all())
 
 
-def _dense_function(a, f):
+def _dense_function(a, f, op):
     if _is_adjoint(a):
-        w, q = np.linalg.eigh(a)
-        return _core.Eigen(unitary(q), f.of_spectrum(w))
+        w, q = eigenbasis.of_dense(op, "L", array=a)
+        return _core.Eigen(q, f.of_spectrum(w))
     return _core.Dense(general(a, f))
 
 
 def _question(name, how, cost="O(n^3)"):
-    return Question(_dense_function, name=name, how=how, cost=cost)
+    return Question(_dense_function, name=name, how=how, cost=cost, kept="function", whole=True)
 
 
 expm = _question("expm", "Hermitian: heevd and an Eigen; else scipy.linalg.expm")

@@ -42,7 +42,7 @@ def _dense_basis(a, uplo):
     return w, unitary(q)
 
 
-eigenbasis = Question(_dense_basis, name="eigh", how="heevd (NumPy)", cost="O(n^3)")
+eigenbasis = Question(_dense_basis, name="eigh", how="heevd (NumPy)", cost="O(n^3)", kept="eigh")
 
 
 def eye(op):
@@ -302,7 +302,7 @@ def _phases(e):
     return np.concatenate([ones, np.cumprod(turn, axis=-1)], axis=-1)
 
 
-@eigenbasis.row("tridiagonal", how="stemr (SciPy, else dense)", cost="O(n^2)")
+@eigenbasis.row("tridiagonal", how="stemr (SciPy, else dense)", cost="O(n^2)", kept=True)
 def _(op, uplo):
     bands = bands_of(op)
     if bands is None or op.shape[-1] < 2 or not all(np.isfinite(d).all() for _, d in bands):

@@ -13,7 +13,7 @@
 /* A derived value: counted, immutable once published. */
 typedef struct lop_blob {
     int64_t refs, bytes;
-    uint64_t key;
+    uint64_t key, mask; /* mask: lop_leaf_bit of the leaves in its plan */
     bool published, foreign; /* foreign: `data` begins with a lop_foreign */
     lop_print128 print;
     void *data;
@@ -35,6 +35,8 @@ lop_blob *lop_store_get(lop_store *store, uint64_t key); /* retained; NULL: not 
 /* Publishes (retains) a value; an older one of the same key goes, then the least recently used
  * until the bound holds. */
 void lop_store_put(lop_store *store, lop_blob *b);
+/* Drops all whose mask meets this one: those of some leaves, and a few others. */
+void lop_store_drop(lop_store *store, uint64_t mask);
 void lop_blob_unref(lop_ctx *ctx, lop_blob *b); /* takes NULL */
 
 enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };

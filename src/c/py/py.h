@@ -203,6 +203,15 @@ py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *
 lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
                      uint64_t *rhs, const lop_node **out, lop_err *err);
 void py_cache_clear(py_state *s, py_op *self);
+/* dict serial -> array of everything below self: 0, or -1 with an exception. */
+int py_collect(py_op *self, PyObject *found);
+/* The arrays of the expression's leaves, by number. False: not all of them within a bound.
+ * Borrowed. */
+bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array);
+/* py_kept.c: derived values made by Python */
+PyObject *py_kept(py_state *s, PyObject *args);
+PyObject *py_keep(py_state *s, PyObject *args);
+PyObject *py_forget(py_state *s, PyObject *op);
 
 /* py_run.c: the way from a call to a result. `mode`: see lop_mode; right: x @ op. vec: x is (...,
  * n) vectors. New array; NULL with an exception; Py_NotImplemented (new): not for C, take the slow
