@@ -68,6 +68,11 @@ static void drop(lop_store *store, lop_blob *b) {
     lop_blob_unref(store->ctx, b);
 }
 
+void lop_store_bound(lop_store *store, int64_t limit) {
+    store->limit = limit;
+    while (store->oldest && store->bytes > limit) drop(store, store->oldest);
+}
+
 void lop_store_drop(lop_store *store, uint64_t mask) {
     for (lop_blob *b = store->oldest, *next; b; b = next) {
         next = b->newer;

@@ -103,7 +103,7 @@ PyObject *py_config_options(py_state *s, PyObject *args) {
     s->process_fft = fft != 0;
     s->process_provenance = provenance != 0;
     s->process_check = check;
-    s->store.limit = limit;
+    lop_store_bound(&s->store, limit);
     Py_XSETREF(s->process_off, off == Py_None ? NULL : Py_NewRef(off));
     Py_XSETREF(s->process_costs, costs == Py_None ? NULL : Py_NewRef(costs));
     if (threads > 0) lopk_set_threads(threads);
