@@ -261,3 +261,13 @@ def test_threads_ask_at_once(rng):
     with ThreadPoolExecutor(4) as pool:
         got = list(pool.map(lambda i: flat(pl.eigh(ops[i % 3])), range(60)))
     assert all(g == want[i % 3] for i, g in enumerate(got))
+
+
+def test_functions_of_declared_matrices_share_their_eigenvectors(rng):
+    A = pl.Dense(definite(rng, 6), assume_a="pos")
+    pl.expm(A)
+    misses = counts()[1]
+    pl.sqrtm(A)
+    pl.logm(A)
+    pl.eigh(A, UPLO="U")
+    assert counts()[1] == misses

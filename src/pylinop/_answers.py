@@ -21,6 +21,14 @@ _T = 1  # the bit of a view's mode that transposes
 # -- operands --
 
 
+def tolerance_of(name, value):
+    """What users give as a tolerance: numbers, as an array."""
+    a = np.asarray(value)
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a number or an array of such, got {value!r}")
+    return a
+
+
 def inexact(dtype):
     """What np.linalg computes in: integers are float64."""
     return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
@@ -38,7 +46,9 @@ def dense(op):
     Warns when it is large, raises when memory would not do."""
     if op._head == "dense" and op._init is not None:
         triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(op._init[1])
-        return triangle(op._init[0]) if triangle else np.asarray(op._init[0])
+        a = np.asarray(op._init[0])
+        a = a.astype(np.float64) if a.dtype.kind in "biu" else a
+        return triangle(a) if triangle else a
     announce(op)
     if op.dtype is None or op.dtype.kind not in "biu":
         return _walk.toarray(op)

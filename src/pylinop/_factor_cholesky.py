@@ -6,6 +6,7 @@ whichever triangle was read."""
 
 import functools
 import math
+import numbers
 import warnings
 
 import numpy as np
@@ -406,11 +407,15 @@ def appended(factor, b, c):
 
 def jittered(ask, op, side, jitter):
     """The factor of op, or with a warning of op plus a multiple of the identity."""
+    real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
+    if jitter is not None and not real:
+        raise TypeError(f"jitter must be a positive number or None, got {jitter!r}")
     if jitter is not None and not 0 < jitter < math.inf:
         raise ValueError(f"jitter must be a positive number or None, got {jitter!r}")
     try:
         return ask(op, side)
-    except np.linalg.LinAlgError:
+    except np.linalg.LinAlgError as error:
+        first = str(error)
         mean = float(np.mean(np.abs(op.diagonal()))) if jitter is not None else 0.0
         if not 0 < mean < math.inf:
             raise
@@ -418,8 +423,7 @@ def jittered(ask, op, side, jitter):
         added = op.dtype.type(share * mean) if op.dtype.kind in "fc" else share * mean
         try:
             factor = ask(op + added * _core.Identity(op.shape[-1]), side)
-        except np.linalg.LinAlgError as error:
-            last = error
+        except np.linalg.LinAlgError:
             continue
         warnings.warn(
             f"not positive definite: {share * mean:.3g}, {share:g} of the mean of the diagonal, "
@@ -428,4 +432,8 @@ def jittered(ask, op, side, jitter):
             stacklevel=4,
         )
         return factor
-    raise last
+    what, _, where = first.partition("\n")
+    raise np.linalg.LinAlgError(
+        f"{what}, nor with {share * mean:.3g}, {share:g} of the mean of its diagonal, added to the "
+        f"diagonal\n{where}"
+    )

@@ -28,6 +28,7 @@ from ._answers_values import (
     floats,
     spectrum_of,
 )
+from ._factor_cholesky import element_text
 from ._forms import as_operator
 from ._functions_dense import general
 from ._spectra_eig import eigvals
@@ -97,6 +98,7 @@ class Function:
                 raise np.linalg.LinAlgError(
                     f"Singular matrix: {self.words} needs a regular one, and an eigenvalue is "
                     f"{np.abs(x)[small].min():.1e} beside one of {np.max(top):.1e}"
+                    f"{element_text(small.any(axis=-1))}"
                 )
         elif not np.iscomplexobj(x):
             x = np.where(small & (x < 0), 0, x)
@@ -520,5 +522,5 @@ def _(op, f):
     word = op._init[1] if op._init is not None else None
     if word not in PROMISED and not (word in SYMMETRIC and op.dtype.kind != "c"):
         return NotImplemented
-    w, q = np.linalg.eigh(floats(op._init[0]), "U")
-    return _core.Eigen(unitary(q), f.of_spectrum(w))
+    w, q = eigenbasis.of_dense(op, "U", array=floats(op._init[0]))
+    return _core.Eigen(q, f.of_spectrum(w))

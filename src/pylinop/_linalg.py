@@ -478,10 +478,11 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     op = as_operator(A)
     s = np.abs(eigvalsh(op)) if hermitian else svdvals(op)
     if tol is None:
-        rtol = max(op.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else np.asarray(rtol)
-        tol = s.max(axis=-1, keepdims=True, initial=0) * np.asarray(rtol)[..., None]
+        rtol = max(op.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
+        rtol = _answers.tolerance_of("rtol", rtol)[..., None]
+        tol = s.max(axis=-1, keepdims=True, initial=0) * rtol
     else:
-        tol = np.asarray(tol)[..., None]
+        tol = _answers.tolerance_of("tol", tol)[..., None]
     return np.count_nonzero(s > tol, axis=-1)
 
 
@@ -544,6 +545,9 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
     if rtol and rcond is not None:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     how = dict(rtol) if rtol else {} if rcond is None else {"rcond": rcond}
+    for name, value in how.items():
+        if value is not None:
+            _answers.tolerance_of(name, value)
     if hermitian:
         how["hermitian"] = True
     return _answers.pinv(as_operator(A), how)
