@@ -11,7 +11,7 @@ import types
 
 import numpy as np
 
-from . import _core, _factor_kept, _walk
+from . import _config, _core, _factor_kept, _walk
 from ._forms import as_operator
 from ._functions import inv
 from ._steps import run
@@ -189,6 +189,8 @@ class Question:
         return self._keep(op, args, make, lambda: announce(op))
 
     def __call__(self, op, *args):
+        if _config.get("check") == "full" and not op._opaque:
+            op @ np.zeros(op.shape[-1], op.dtype)  # tests what is declared of its parts
         return run(self._steps, op, *args)
 
 

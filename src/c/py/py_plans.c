@@ -5,6 +5,8 @@
  * finds the plan of one built the same way (core/plans.h), and only looks up its arrays. */
 #include "py.h"
 
+#include "core/declared.h"
+
 /* -- leaves */
 
 /* A walk with a stack. */
@@ -211,8 +213,8 @@ fail:
 }
 
 /* The action as a node over self's node: owned. The right-hand side's serial in *rhs. */
-lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
-                     uint64_t *rhs, const lop_node **out, lop_err *err) {
+static lop_status action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
+                         uint64_t *rhs, const lop_node **out, lop_err *err) {
     lop_status st = LOP_OK;
     *rhs = 0;
     if (want->act >= ACT_DENSE) {
@@ -235,6 +237,17 @@ lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, con
     }
     lop_node_unref(leaf);
     lop_node_unref(seen);
+    return st;
+}
+
+lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
+                     uint64_t *rhs, const lop_node **out, lop_err *err) {
+    if (s->ctx.check != LOP_CHECK_FULL) return action(s, node, want, x, rhs, out, err);
+    const lop_node *tested;
+    lop_status st = lop_declared_tested(node, &tested, err);
+    if (st != LOP_OK) return st;
+    st = action(s, tested, want, x, rhs, out, err);
+    lop_node_unref(tested);
     return st;
 }
 
