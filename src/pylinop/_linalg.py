@@ -73,6 +73,7 @@ class _How(TypedDict, total=False):
     x0: Any
     callback: Callable[["NDArray[Any]"], Any] | None
     progress: bool | Callable[[int, float], Any] | None
+    precision: str | None
 
 
 def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> Any:
@@ -104,6 +105,8 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         Called with a copy of x after each iteration (gmres: after each cycle).
     progress : bool or callable, optional
         True shows a bar (tqdm where it is there); a callable gets (iteration, residual).
+    precision : {'working', 'mixed'}, optional
+        As ``pl.config(precision=...)``, for this one solve, without ``method``.
 
     Returns
     -------
@@ -132,6 +135,9 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     >>> pl.solve(pl.Toeplitz([4.0, 1.0, 0.0]), [5.0, 6.0, 5.0], method="cg").round(8)
     array([1., 1., 1.])
     """
+    if how.get("precision") is not None:
+        return _in_precision(A, b, assume_a, how)
+    how.pop("precision", None)
     if how:
         from . import _iterative
 
@@ -148,6 +154,20 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         from . import _iterative
 
         return _iterative.instead(A, b, error)
+
+
+def _in_precision(A, b, assume_a, how):
+    """``solve`` where its factor's precision was named."""
+    precision = how.pop("precision")
+    if how:
+        raise TypeError(f"precision= goes with factors, not with {', '.join(sorted(how))}=")
+    if _is_lazy(A) or _is_lazy(b) or isinstance(b, _core.Operator):
+        raise TypeError(
+            "precision= is for solves that are computed now; for what is computed later use "
+            "pl.config(precision=...)"
+        )
+    with _config.config(precision=precision):
+        return solve(A, b, assume_a)
 
 
 def promised(A, op, assume_a):

@@ -17,7 +17,16 @@
 #include "ops/sparse.h"
 
 enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 64 };
-enum py_option { PY_FFT, PY_PROVENANCE, PY_OFF, PY_COSTS, PY_RECORD, PY_CHECK, PY_OPTIONS };
+enum py_option {
+    PY_FFT,
+    PY_PROVENANCE,
+    PY_OFF,
+    PY_COSTS,
+    PY_RECORD,
+    PY_CHECK,
+    PY_MIXED,
+    PY_OPTIONS
+};
 
 /* One block a module, counted: the module and each operator hold it, so that operators alive at the
  * end of the interpreter still find the core they belong to. */
@@ -46,7 +55,7 @@ typedef struct py_state {
     PyObject *matvec_name; /* "_matvec", interned */
     PyObject *home;        /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
-    bool process_fft, process_provenance; /* outside `with` */
+    bool process_fft, process_provenance, process_mixed; /* outside `with` */
     int process_check;
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
     PyObject *process_off, *process_costs;      /* bytes, or NULL */
