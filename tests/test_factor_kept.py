@@ -171,7 +171,9 @@ def test_answers_are_the_callers_own(rng):
     values[:] = 0
     q = Q.toarray()
     q[...] = 0
-    np.testing.assert_allclose(pl.eigh(A)[1].toarray() @ np.diag(again) @ Q.T.toarray(), A.toarray())
+    np.testing.assert_allclose(
+        pl.eigh(A)[1].toarray() @ np.diag(again) @ Q.T.toarray(), A.toarray()
+    )
     s = pl.lstsq(A, np.ones(5))[3]
     s[:] = 0
     assert pl.lstsq(A, np.ones(5))[3].min() > 0

@@ -8,7 +8,7 @@ import scipy.linalg
 import pylinop as pl
 from pylinop import _core
 
-MIXED = dict(precision="mixed")
+MIXED = {"precision": "mixed"}
 
 
 def conditioned(rng, n, cond, dtype="f8"):

@@ -4,23 +4,26 @@ They lie in the store of derived values, beside those of plans (src/c/py/py_kept
 was asked and of which operator, used again only where the bytes of all its arrays are what they
 were, the least recently used out first."""
 
-import numbers
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from . import _core
 from ._forms import arrays_of
 
+_WRITABLE = (str, int, float, complex, tuple, type(None), np.generic)
 
-def word_of(name, args):
+
+def word_of(name: str, args: tuple[Any, ...]) -> str | None:
     """What is asked as text; None where an argument is none that can be written down."""
     parts = [name]
     for arg in args:
         if isinstance(arg, dict):
-            if not all(isinstance(v, (numbers.Number, type(None))) for v in arg.values()):
+            if not all(isinstance(v, _WRITABLE) for v in arg.values()):
                 return None
             parts.append(repr(sorted(arg.items())))
-        elif arg is None or isinstance(arg, (str, tuple, numbers.Number)):
+        elif isinstance(arg, _WRITABLE):
             parts.append(repr(arg))
         elif word := getattr(arg, "word", None):
             parts.append(word)
@@ -29,7 +32,7 @@ def word_of(name, args):
     return " ".join(parts)
 
 
-def _arrays(value, found):
+def _arrays(value: Any, found: list[Any]) -> list[Any]:
     if isinstance(value, np.ndarray):
         found.append(value)
     elif isinstance(value, _core.Operator):
@@ -40,7 +43,7 @@ def _arrays(value, found):
     return found
 
 
-def _handed(value):
+def _handed(value: Any) -> Any:
     """What the caller gets: arrays of its own, the operators that are kept."""
     if isinstance(value, np.ndarray):
         return value.copy()
@@ -50,7 +53,7 @@ def _handed(value):
     return value
 
 
-def answer(word, op, make, announce):
+def answer(word: str, op: Any, make: Callable[[], Any], announce: Callable[[], None]) -> Any:
     """``make()``, or what it gave when this was asked of ``op`` with these numbers before; then
     ``announce()`` says what making it would have said."""
     found = _core._kept(op, word)

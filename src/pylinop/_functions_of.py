@@ -41,7 +41,7 @@ from ._spectra_eigh import (
     thin_hermitian,
 )
 from ._spectra_values import multiple_of_identity, shift_of, shifted_thin
-from ._unitary import complex_of, is_unitary, unitary
+from ._unitary import complex_of, is_unitary
 
 
 class Function:

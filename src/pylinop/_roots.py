@@ -39,7 +39,6 @@ from ._factor_cholesky import (
 )
 from ._factor_qr import orthonormal
 from ._forms import as_operator
-from ._spectra_eigh import eigenbasis
 
 # -- eigenvalues --
 
@@ -89,6 +88,8 @@ def _powers(w, p):
 
 
 def _by_eigenvectors(a, p, op):
+    from ._spectra_eigh import eigenbasis
+
     require_hermitian(a)
     w, q = eigenbasis.of_dense(op, "L", array=a)
     return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
@@ -211,6 +212,8 @@ def _(op, p):
 
 def _lower_or_symmetric(a, op):
     """Cholesky where it is definite, else the symmetric root with what is negative clipped."""
+    from ._spectra_eigh import eigenbasis
+
     require_hermitian(a)
     try:
         return cholesky.of_dense(op, "L", array=a)

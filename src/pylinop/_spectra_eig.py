@@ -31,7 +31,6 @@ from ._answers_values import (
 from ._forms import as_operator
 from ._spectra_eigh import (
     _C,
-    _dense_basis,
     _first,
     cycle_values,
     cycle_vectors,

@@ -18,7 +18,6 @@
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
-#include <complex.h>
 #include <float.h>
 #include <math.h>
 
@@ -46,24 +45,32 @@ static size_t norms_at(int64_t n, lop_dtype low) {
     return (lop_factor_bytes(n, low) + ((size_t)n + 1) * 4 + 7) & ~(size_t)7;
 }
 static lop_dtype single_of(lop_dtype dt) { return dt == LOP_c128 ? LOP_c64 : LOP_f32; }
-static double modulus(const lop_mat *a, int64_t i, int64_t j) {
-    return cabs(lop_get(a->dt, a->p, i * a->rs + j * a->cs));
-}
-
-/* The largest sum of a row, then of a column; `upper`: of what the upper triangle stands for. */
+/* The largest sum of a line of the storage, then across; |re| + |im| for the modulus. `upper`: of
+ * what the upper triangle stands for. */
 static void norms(const lop_mat *a, bool upper, double *sums, double *out) {
-    for (int64_t i = 0; i < 2 * a->m; i++) sums[i] = 0;
-    for (int64_t i = 0; i < a->m; i++)
-        for (int64_t j = upper ? i : 0; j < a->n; j++) {
-            const double x = modulus(a, i, j);
-            sums[i] += x;
-            sums[upper ? j : a->m + j] += upper && i == j ? 0 : x;
+    const bool turned = a->rs < a->cs;
+    const int parts = lop_is_complex(a->dt) ? 2 : 1;
+    const int64_t along = turned ? a->rs : a->cs, across = turned ? a->cs : a->rs, n = a->m;
+    double most[2] = {0, 0};
+    for (int64_t i = 0; i < 2 * n; i++) sums[i] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double *p = (const double *)a->p + i * across * parts;
+        const int64_t from = upper && !turned ? i : 0, to = upper && turned ? i + 1 : n;
+        double sum = 0;
+        for (int64_t j = from; j < to; j++) {
+            const double *at = p + j * along * parts;
+            const double x = fabs(at[0]) + (parts == 2 ? fabs(at[1]) : 0);
+            sum += x;
+            sums[j] += upper && j == i ? 0 : x;
         }
-    out[0] = out[1] = 0;
-    for (int64_t i = 0; i < a->m; i++) {
-        out[0] = fmax(out[0], sums[i]);
-        out[1] = fmax(out[1], sums[upper ? i : a->m + i]);
+        sums[n + i] = sum;
     }
+    for (int64_t i = 0; i < n; i++) {
+        most[0] = fmax(most[0], sums[n + i] + (upper ? sums[i] : 0));
+        most[1] = fmax(most[1], sums[i] + (upper ? sums[n + i] : 0));
+    }
+    out[0] = turned ? most[1] : most[0];
+    out[1] = turned ? most[0] : most[1];
 }
 
 static lop_status run_factor(const lop_call *c) {
