@@ -2,6 +2,8 @@
 shared, within the bound, forgotten when that is asked for."""
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -273,3 +275,19 @@ def test_functions_of_declared_matrices_share_their_eigenvectors(rng):
     pl.logm(A)
     pl.eigh(A, UPLO="U")
     assert counts()[1] == misses
+
+
+def test_the_interpreter_ends_with_factors_kept():
+    code = (
+        "import numpy as np, pylinop as pl, gc\n"
+        "A = pl.Dense(np.eye(5) + 1)\n"
+        "L = pl.cholesky(A); pl.eigh(A); pl.pinv(A)\n"
+        "gc.collect()\n"
+        "assert pl.cholesky(A) is L\n"
+        "del A, L; gc.collect()\n"
+        "import sys\n"
+        "held = gc.get_referents(sys.modules['pylinop._core'])\n"
+        "assert 'Triangular' in [type(o).__name__ for o in held]\n"  # seen by the collector
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0 and not run.stderr, run.stderr

@@ -221,6 +221,8 @@ bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array);
 PyObject *py_kept(py_state *s, PyObject *args);
 PyObject *py_keep(py_state *s, PyObject *args);
 PyObject *py_forget(py_state *s, PyObject *op);
+/* Shows what the store holds of Python's to the garbage collector. */
+int py_kept_traverse(py_state *s, visitproc visit, void *arg);
 
 /* py_run.c: the way from a call to a result. `mode`: see lop_mode; right: x @ op. vec: x is (...,
  * n) vectors. New array; NULL with an exception; Py_NotImplemented (new): not for C, take the slow

@@ -165,3 +165,9 @@ PyObject *py_forget(py_state *s, PyObject *o) {
     lop_store_drop(&s->store, mask);
     Py_RETURN_NONE;
 }
+
+int py_kept_traverse(py_state *s, visitproc visit, void *arg) {
+    for (lop_blob *b = s->store.oldest; b; b = b->newer)
+        if (b->foreign) Py_VISIT(((const lop_foreign *)b->data)->object);
+    return 0;
+}

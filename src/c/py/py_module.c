@@ -367,6 +367,8 @@ static int exec_module(PyObject *module) {
 static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     py_state *s = PyModule_GetState(module) ? state(module) : NULL;
     if (!s) return 0;
+    int found = py_kept_traverse(s, visit, arg);
+    if (found) return found;
     Py_VISIT(s->base);
     Py_VISIT(s->root);
     Py_VISIT(s->hooks);
@@ -386,6 +388,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
 static int clear_module(PyObject *module) {
     py_state *s = PyModule_GetState(module) ? state(module) : NULL;
     if (!s) return 0;
+    lop_store_clear(&s->store);
     Py_CLEAR(s->hooks);
     Py_CLEAR(s->base);
     Py_CLEAR(s->root);
