@@ -99,8 +99,7 @@ void lop_store_put(lop_store *store, lop_blob *b) {
     lop_blob *old = store->room ? *link_of(store, b->key) : NULL;
     if (old) drop(store, old);
     if (b->bytes > store->limit) return;
-    while (store->oldest && store->bytes + b->bytes > store->limit)
-        drop(store, store->oldest);
+    while (store->oldest && store->bytes + b->bytes > store->limit) drop(store, store->oldest);
     if (store->n >= store->room && !store_grow(store)) return;
     b->published = true;
     b->refs++;
