@@ -42,13 +42,75 @@ def test_full_finds_what_is_false(word):
                 pl.solve(view, b)
         with pytest.raises(ValueError, match="declared"):
             np.asarray(pl.inv(pl.lazy(_matrix(word, True), word)) @ b)
-        if word != "orthogonal":  # its determinant goes by LU, whatever was declared
+        for f in (pl.logdet, pl.svdvals, pl.expm, pl.trace, lambda A: A @ b, lambda A: A.toarray()):
             with pytest.raises(ValueError, match="declared"):
-                pl.logdet(bad)
+                f(bad)
     names = [s["name"] for s in good.explain("solve", b).steps]
     assert "test-promise" not in names
     with pl.config(check="full"):
         assert "test-promise" in [s["name"] for s in good.explain("solve", b).steps]
+
+
+def _bands(word, broken):
+    """Declared kinds that hold bands: none of them symmetric where ``broken``."""
+    i = 1j if word == "her" else 0
+    low, up = np.full(N - 1, 1.0 + i), np.full(N - 1, 1.0 - i)
+    ab = np.zeros((5, N), complex if i else float)
+    ab[2], ab[1, 1:], ab[3, :-1], ab[0, 2:], ab[4, :-2] = 9, up, low, 0.5, 0.5
+    ab[0, :2] = ab[4, -2:] = ab[1, 0] = ab[3, -1] = np.nan  # not within the matrix
+    if broken:
+        low[7] += 0.5
+        ab[4, 7] += 0.5
+    return pl.Tridiagonal(low, np.full(N, 4.0 + 0 * i), up, word), pl.Banded((2, 2), ab, word)
+
+
+@pytest.mark.parametrize("word", ["sym", "her", "pos"])
+def test_full_tests_every_kind_that_is_declared(word):
+    b = np.ones(N)
+    with pl.config(check="full"):
+        for A in _bands(word, False):
+            np.testing.assert_allclose(pl.solve(A, b), np.linalg.solve(A.toarray(), b), rtol=1e-9)
+            assert np.isfinite(pl.logdet(A)) and "test-promise" in [
+                s["name"] for s in A.explain("solve", b).steps
+            ]
+        for A in _bands(word, True):
+            for view in (A, A.T, A.H, A.conj()):
+                for f in (pl.logdet, pl.eigvalsh, pl.cholesky, lambda V: pl.solve(V, b)):
+                    with pytest.raises(ValueError, match=r"declared .*\(([89], 7|7, [89])\)"):
+                        f(view)
+    for A in _bands(word, True):
+        assert "test-promise" not in [s["name"] for s in A.explain("solve", b).steps]
+
+
+@pytest.mark.parametrize("word", ["sym", "her", "pos", "orthogonal"])
+def test_full_tests_what_stands_within_expressions(word):
+    D = pl.Diag(np.full(N, 50.0))
+    small = pl.Dense(np.ones((N, 1)))
+    for A in (pl.Dense(_matrix(word, True), word), *(() if word[0] == "o" else _bands(word, True))):
+        wholes = [
+            *(A + D, A + A, A @ D, 2 * A - D, pl.Kron(A, pl.Diag([1.0, 2.0])), pl.BlockDiag(D, A)),
+            *(pl.LowRankUpdate(A, small), pl.Block([[A, D], [D, D]]), pl.KronSum(A, D)),
+            *(D @ A @ D, A.H @ D @ A, pl.inv(A) + D),
+        ]
+        with pl.config(check="full"):
+            for i, whole in enumerate(wholes):
+                for f in (pl.logdet, lambda W: pl.solve(W, np.ones(W.shape[0])), pl.svdvals):
+                    with pytest.raises(ValueError, match="declared"):
+                        print(i, f(whole))
+
+
+def test_what_follows_from_single_nodes_is_not_hurt_by_testing():
+    n, A = 3000, pl.Dense(np.eye(2), "sym")
+    with pl.config(check="full"):
+        S = A
+        for _ in range(n):
+            S = S + A
+        np.testing.assert_allclose(S @ np.ones(2), n + 1.0)
+        np.testing.assert_allclose(pl.solve(pl.Dense(np.eye(3)[None], "pos"), np.ones((3, 1))), 1)
+        np.testing.assert_allclose(pl.Dense(np.zeros((0, 0)), "her") @ np.ones(0), np.ones(0))
+        assert pl.logdet(pl.Tridiagonal(np.ones(0), [2.0], np.ones(0), "pos")) == np.log(2.0)
+        t = pl.Tridiagonal(np.ones((4, 2)), np.full(3, 4.0), np.ones(2), "pos")
+        assert pl.solve(t, np.ones((3, 1))).shape == (4, 3, 1)
 
 
 def test_cheap_finds_lengths_that_are_not_kept():

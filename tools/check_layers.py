@@ -49,6 +49,7 @@ LAYERS: list[tuple[str, list[str]]] = [
             ),
             "core/chain*",
             "core/infer",
+            "core/declared",
         ],
     ),
     (

@@ -11,7 +11,7 @@ import types
 
 import numpy as np
 
-from . import _core, _walk
+from . import _config, _core, _factor_kept, _walk
 from ._forms import as_operator
 from ._functions import inv
 from ._steps import run
@@ -19,6 +19,14 @@ from ._steps import run
 _T = 1  # the bit of a view's mode that transposes
 
 # -- operands --
+
+
+def tolerance_of(name, value):
+    """What users give as a tolerance: numbers, as an array."""
+    a = np.asarray(value)
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a number or an array of such, got {value!r}")
+    return a
 
 
 def inexact(dtype):
@@ -38,13 +46,21 @@ def dense(op):
     Warns when it is large, raises when memory would not do."""
     if op._head == "dense" and op._init is not None:
         triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(op._init[1])
-        return triangle(op._init[0]) if triangle else np.asarray(op._init[0])
-    _walk.materialising(op, op.size * inexact(op.dtype).itemsize, False)
+        a = np.asarray(op._init[0])
+        a = a.astype(np.float64) if a.dtype.kind in "biu" else a
+        return triangle(a) if triangle else a
+    announce(op)
     if op.dtype is None or op.dtype.kind not in "biu":
         return _walk.toarray(op)
     if op._opaque or op._head in ("identity", "zeros", "selection", "sparse"):
         return _walk.toarray(op).astype(np.float64)
     return _walk.toarray(op @ _core.Identity(op.shape[-1], np.float64))
+
+
+def announce(op):
+    """Says that the dense form is needed, where it is large."""
+    if op._head != "dense" or op._init is None:
+        _walk.materialising(op, op.size * inexact(op.dtype).itemsize, False)
 
 
 def diagonal_of(op):
@@ -107,19 +123,26 @@ class Question:
     """One question of an operator: ``rows`` by head, ``dense`` for all others.
 
     One with a ``name``, that of its function, is in the printed table of algorithms and costs:
-    ``how`` and ``cost`` say what the dense form's answer is by, each row's own say its."""
+    ``how`` and ``cost`` say what the dense form's answer is by, each row's own say its.
 
-    def __init__(self, dense, name="", how="", cost=""):
-        self.rows, self.dense = {}, dense
+    With ``kept``, a name or a function that makes one of the arguments, the dense form's answers
+    are kept between calls, and those of rows that say so. ``whole``: the dense form's answer is
+    that of (array, *args, op)."""
+
+    def __init__(self, dense, name="", how="", cost="", kept="", whole=False):
+        self.rows, self.dense, self.kept_rows = {}, dense, set()
+        self.kept, self.whole = kept, whole
         self.texts, self.text = {}, (how, cost)
         if name:
             QUESTIONS[name] = self
 
-    def row(self, *heads, how="", cost=""):
+    def row(self, *heads, how="", cost="", kept=False):
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and gets its answer; NotImplemented sends op to the dense form."""
 
         def add(answer):
+            if kept:  # of a function, not of a generator
+                self.kept_rows.add(answer)
             self.rows.update(dict.fromkeys(heads, answer))
             self.texts.update(dict.fromkeys(heads, (how, cost)))
             return answer
@@ -139,14 +162,35 @@ class Question:
     def _steps(self, op, *args):
         row = self._row_of(op)
         if row is not None and 0 not in op.shape[-2:]:
-            found = row(op, *args)
+            if row in self.kept_rows:
+                found = self._keep(op, args, lambda: row(op, *args), lambda: None)
+            else:
+                found = row(op, *args)
             if isinstance(found, types.GeneratorType):
                 found = yield from found
             if found is not NotImplemented:
                 return found
-        return self.dense(dense(op), *args)
+        return self.of_dense(op, *args)
+
+    def _keep(self, op, args, make, announce):
+        name = self.kept(*args) if callable(self.kept) else self.kept
+        word = _factor_kept.word_of(name, () if callable(self.kept) else args) if name else None
+        if word is None or 0 in op.shape:
+            return make()
+        return _factor_kept.answer(word, op, make, announce)
+
+    def of_dense(self, op, *args, array=None):
+        """The answer of the dense form, which may be at hand."""
+
+        def make():
+            a = dense(op) if array is None else array
+            return self.dense(a, *args, op) if self.whole else self.dense(a, *args)
+
+        return self._keep(op, args, make, lambda: announce(op))
 
     def __call__(self, op, *args):
+        if _config.get("check") == "full" and not op._opaque:
+            op @ np.zeros(op.shape[-1], op.dtype)  # tests what is declared of its parts
         return run(self._steps, op, *args)
 
 
@@ -159,7 +203,13 @@ def outer(a, b):
     return both.reshape(*both.shape[:-2], a.shape[-1] * b.shape[-1])
 
 
-svdvals = Question(lambda a: np.linalg.svdvals(a), "svdvals", how="LAPACK's gesdd", cost="4 m n^2")
+svdvals = Question(
+    lambda a: np.linalg.svdvals(a),
+    "svdvals",
+    how="LAPACK's gesdd",
+    cost="4 m n^2",
+    kept="svdvals",
+)
 
 
 @svdvals.row("diag", "identity", how="moduli, sorted", cost="O(n log n)")
@@ -201,6 +251,7 @@ norm = Question(
     "matrix_norm",
     how="from all elements, 2, -2 and nuc by gesdd",
     cost="m n, or 4 m n^2",
+    kept=lambda ord: f"norm {ord}" if ord in (2, -2, "nuc") else "",
 )
 
 
@@ -258,7 +309,11 @@ def _full_rank_possible(op):
 # -- condition, rank --
 
 cond = Question(
-    lambda a, p: np.linalg.cond(a, p), "cond", how="from gesdd, or the inverse", cost="4 m n^2"
+    lambda a, p: np.linalg.cond(a, p),
+    "cond",
+    how="from gesdd, or the inverse",
+    cost="4 m n^2",
+    kept="cond",
 )
 
 
@@ -339,7 +394,11 @@ def _(op):
 
 
 eigvalsh = Question(
-    lambda a, uplo: np.linalg.eigvalsh(a, uplo), "eigvalsh", how="LAPACK's syevd", cost="4 n^3 / 3"
+    lambda a, uplo: np.linalg.eigvalsh(a, uplo),
+    "eigvalsh",
+    how="LAPACK's syevd",
+    cost="4 n^3 / 3",
+    kept="eigvalsh",
 )
 
 
@@ -385,6 +444,7 @@ pinv = Question(
     "pinv",
     how="SVD, a Dense",
     cost="as an SVD with vectors",
+    kept="pinv",
 )
 
 

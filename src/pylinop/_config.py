@@ -27,6 +27,7 @@ class _Options(TypedDict, total=False):
     disable_rules: Iterable[str]
     costs: str | os.PathLike[str] | None
     check: Literal["none", "cheap", "full"]
+    precision: Literal["working", "mixed"]
     accuracy: Literal["exact", "estimate"]
 
 
@@ -40,6 +41,7 @@ _DEFAULTS: dict[str, Any] = {
     "disable_rules": (),
     "costs": None,
     "check": "cheap",
+    "precision": "working",
     "accuracy": "exact",
 }
 _CHECKS = ("cheap", "none", "full")  # by number in the core
@@ -53,6 +55,7 @@ _DOC = {
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
     "check": "what is tested of declared properties: none, cheap (next to no cost), full",
+    "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
 }
 # What one context cannot have for itself, and why.
@@ -60,7 +63,7 @@ _PROCESS_ONLY = {
     "cache_limit": "the store of derived values is one for all threads",
     "threads": "OpenBLAS has one pool of threads for the process",
 }
-_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record", "_check"}
+_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed"}
 _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
@@ -119,6 +122,8 @@ def _in_core(options: dict[str, Any]) -> dict[str, Any]:
         made["_costs"] = options["costs"] and _numbered("_costs", options["costs"].packed)
     if "check" in options:
         made["_check"] = _CHECKS.index(options["check"])
+    if "precision" in options:
+        made["_mixed"] = options["precision"] == "mixed"
     return made
 
 
@@ -144,6 +149,7 @@ def _tell_core(threads: int | None = None) -> None:
         _process["cache_limit"],
         threads or 0,
         _CHECKS.index(_process["check"]),
+        _process["precision"] == "mixed",
         _process_in_core["_off"],
         _process_in_core["_costs"],
     )
@@ -193,6 +199,10 @@ def _checked(name: str, value: Any) -> Any:
         if value not in _CHECKS:
             raise ValueError(f"check must be one of 'none', 'cheap', 'full', got {value!r}")
         return value
+    if name == "precision":
+        if value not in ("working", "mixed"):
+            raise ValueError(f"precision must be 'working' or 'mixed', got {value!r}")
+        return str(value)
     if name == "accuracy":
         if value not in ("exact", "estimate"):
             raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
@@ -248,10 +258,15 @@ class config:
     check : {"none", "cheap", "full"}
         What is tested of properties that were declared by ``assume_a``, before a solve or a
         determinant relies on them. "cheap": a failed Cholesky (a FallbackWarning, and LU), and
-        that an orthogonal matrix keeps lengths (else a ValueError). "full": also that the
-        triangles of a symmetric, Hermitian or positive definite `Dense` agree, the other side of
-        a triangular one is zero, Q^H Q is the identity; else a ValueError that shows an element.
+        that an orthogonal matrix keeps lengths (else a ValueError). "full": also, wherever a
+        declared matrix stands and whatever is asked, that the triangles of a symmetric, Hermitian
+        or positive definite `Dense`, `Banded` or `Tridiagonal` agree, the other side of a
+        triangular one is zero, Q^H Q is the identity; else a ValueError that shows an element.
         "none": only what fails by itself.
+    precision : {"working", "mixed"}
+        "mixed": solves in double precision that go by LU or Cholesky of a dense form do so in
+        single precision and refine the solution to the same backward error; where that does not
+        converge, by a factor in double precision as ever.
     accuracy : {'exact', 'estimate'}
         May ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` give an `Estimate` where that is
         estimated to be cheaper?

@@ -1,6 +1,7 @@
 """What is made of a covariance: quadratic forms with its determinant, its root's inverse applied,
 draws. The tables of kinds are in _roots and _factor_cholesky."""
 
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -116,6 +117,10 @@ def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
     return _asked(_roots.power, _precise(op, dtype), -0.5) @ right.astype(dtype, copy=False)
 
 
+def _sizes(size: Any) -> tuple[Any, ...]:
+    return tuple(size) if isinstance(size, (tuple, list, np.ndarray)) and np.ndim(size) else (size,)
+
+
 def sample(
     A: "_OperatorLike",
     size: int | tuple[int, ...] | None = None,
@@ -162,7 +167,11 @@ def sample(
     """
     op = as_operator(A)
     _square(op)
-    shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+    try:
+        shape = () if size is None else tuple(map(operator.index, _sizes(size)))
+    except TypeError:
+        text = f"size must be an integer or a tuple of integers, got {size!r}"
+        raise TypeError(text) from None
     if any(k < 0 for k in shape):
         raise ValueError(f"size must not be negative, got {size}")
     count = int(np.prod(shape, dtype=np.int64))

@@ -6,6 +6,7 @@ whichever triangle was read."""
 
 import functools
 import math
+import numbers
 import warnings
 
 import numpy as np
@@ -113,6 +114,7 @@ cholesky = Question(
     "cholesky",
     how="LAPACK's potrf, a Triangular",
     cost="n^3 / 3",
+    kept="cholesky",
 )
 
 
@@ -254,6 +256,7 @@ def _band_factor(half):
     "blocktridiagonal",
     how="within the band (pbtrf), a Banded",
     cost="n w^2 with w diagonals below",
+    kept=True,
 )
 def _(op, uplo):
     bands = bands_of(op)
@@ -267,7 +270,7 @@ def _(op, uplo):
     return _core.Banded((half.shape[-1] - 1, 0), np.ascontiguousarray(np.swapaxes(half, -1, -2)))
 
 
-@cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)")
+@cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)", kept=True)
 def _(op, uplo):
     from . import _quasi
 
@@ -405,11 +408,15 @@ def appended(factor, b, c):
 
 def jittered(ask, op, side, jitter):
     """The factor of op, or with a warning of op plus a multiple of the identity."""
+    real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
+    if jitter is not None and not real:
+        raise TypeError(f"jitter must be a positive number or None, got {jitter!r}")
     if jitter is not None and not 0 < jitter < math.inf:
         raise ValueError(f"jitter must be a positive number or None, got {jitter!r}")
     try:
         return ask(op, side)
-    except np.linalg.LinAlgError:
+    except np.linalg.LinAlgError as error:
+        first = str(error)
         mean = float(np.mean(np.abs(op.diagonal()))) if jitter is not None else 0.0
         if not 0 < mean < math.inf:
             raise
@@ -417,8 +424,7 @@ def jittered(ask, op, side, jitter):
         added = op.dtype.type(share * mean) if op.dtype.kind in "fc" else share * mean
         try:
             factor = ask(op + added * _core.Identity(op.shape[-1]), side)
-        except np.linalg.LinAlgError as error:
-            last = error
+        except np.linalg.LinAlgError:
             continue
         warnings.warn(
             f"not positive definite: {share * mean:.3g}, {share:g} of the mean of the diagonal, "
@@ -427,4 +433,8 @@ def jittered(ask, op, side, jitter):
             stacklevel=4,
         )
         return factor
-    raise last
+    what, _, where = first.partition("\n")
+    raise np.linalg.LinAlgError(
+        f"{what}, nor with {share * mean:.3g}, {share:g} of the mean of its diagonal, added to the "
+        f"diagonal\n{where}"
+    )

@@ -65,6 +65,7 @@ lu = Question(
     "lu",
     how="LAPACK's getrf, a Permutation and two Triangulars",
     cost="m n k, 2 n^3 / 3 square",
+    kept="lu",
 )
 
 
@@ -214,6 +215,7 @@ ldl = Question(
     "ldl",
     how="LAPACK's sytrf, hetrf by SciPy; L a Triangular, its rows exchanged, D a Tridiagonal",
     cost="n^3 / 3",
+    kept="ldl",
 )
 
 

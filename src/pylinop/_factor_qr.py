@@ -34,7 +34,11 @@ def _lapack(a, mode):
 
 
 qr = Question(
-    _lapack, "qr", how="LAPACK's geqrf, a Dense and a Triangular", cost="2 m n^2, Q as much again"
+    _lapack,
+    "qr",
+    how="LAPACK's geqrf, a Dense and a Triangular",
+    cost="2 m n^2, Q as much again",
+    kept="qr",
 )
 
 

@@ -17,6 +17,7 @@ from ._answers import (
     modulus,
     outer,
     real_of,
+    tolerance_of,
     within,
 )
 from ._answers_values import (
@@ -52,6 +53,7 @@ frames = Question(
     "lstsq, null_space, orth",
     how="LAPACK's gelsd; gesdd for spaces and batches",
     cost="4 m n^2 + 8 n^3",
+    kept=lambda want: "frames null" if want == "null" else "frames",
 )
 
 
@@ -179,8 +181,8 @@ def _(op, want):
 def cut_of(op, s, rcond):
     """What singular values must pass to count, as an array beside s."""
     eps = np.finfo(s.dtype).eps
-    rcond = max(op.shape[-2:]) * eps if rcond is None else np.asarray(rcond)
-    rcond = np.where(np.asarray(rcond) < 0, eps, rcond)[..., None]
+    rcond = tolerance_of("rcond", max(op.shape[-2:]) * eps if rcond is None else rcond)
+    rcond = np.where(rcond < 0, eps, rcond)[..., None]
     return rcond * s.max(axis=-1, keepdims=True, initial=0)
 
 
@@ -202,6 +204,8 @@ def _structured(op):
 
 def lstsq(op, b, rcond):
     """NumPy's four; b a matrix (..., m, k)."""
+    if rcond is not None:
+        tolerance_of("rcond", rcond)
     if len(op.shape) == 2 and not _structured(op):
         return _gelsd(dense(op), b, rcond)
     m, n = op.shape[-2:]

@@ -83,8 +83,8 @@ def cholesky(
     Notes
     -----
     By structure where docs/factorisations.md says so, n^3 / 3 flops on the dense form else. The
-    factors of a Kron must be Hermitian themselves. Nothing is kept: to solve with a matrix again
-    and again, `solve` keeps its factor; to solve with the factor, give it to `solve`.
+    factors of a Kron must be Hermitian themselves. The factor is kept, as those of all functions
+    here are, until the matrix changes (docs/linalg.md); to solve with it, give it to `solve`.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def cholesky_update(L: "_OperatorLike", v: "ArrayLike", downdate: bool = False) 
     LinAlgError
         L L^H - v v^H is not positive definite, as far as rounding lets one see.
     ValueError
-        L is not lower triangular.
+        An operator L that is not lower triangular; of an array the lower triangle is read.
 
     Notes
     -----

@@ -28,6 +28,7 @@ from ._answers_values import (
     floats,
     spectrum_of,
 )
+from ._factor_cholesky import element_text
 from ._forms import as_operator
 from ._functions_dense import general
 from ._spectra_eig import eigvals
@@ -40,7 +41,7 @@ from ._spectra_eigh import (
     thin_hermitian,
 )
 from ._spectra_values import multiple_of_identity, shift_of, shifted_thin
-from ._unitary import complex_of, is_unitary, unitary
+from ._unitary import complex_of, is_unitary
 
 
 class Function:
@@ -60,6 +61,11 @@ class Function:
     def conj(self):
         scale, shift = self.scale.conjugate(), self.shift.conjugate()
         return Function(self.name, self.p, self.call, scale, shift)
+
+    @property
+    def word(self):
+        """The function written down; None of a caller's own."""
+        return None if self.call else f"{self.name} {self.p} {self.scale!r} {self.shift!r}"
 
     @property
     def needs_inverse(self):
@@ -92,6 +98,7 @@ class Function:
                 raise np.linalg.LinAlgError(
                     f"Singular matrix: {self.words} needs a regular one, and an eigenvalue is "
                     f"{np.abs(x)[small].min():.1e} beside one of {np.max(top):.1e}"
+                    f"{element_text(small.any(axis=-1))}"
                 )
         elif not np.iscomplexobj(x):
             x = np.where(small & (x < 0), 0, x)
@@ -139,15 +146,15 @@ def _is_adjoint(a):
         return bool((np.abs(a - other) <= off * d[..., :, None] * d[..., None, :]).all())
 
 
-def _dense_function(a, f):
+def _dense_function(a, f, op):
     if _is_adjoint(a):
-        w, q = np.linalg.eigh(a)
-        return _core.Eigen(unitary(q), f.of_spectrum(w))
+        w, q = eigenbasis.of_dense(op, "L", array=a)
+        return _core.Eigen(q, f.of_spectrum(w))
     return _core.Dense(general(a, f))
 
 
 def _question(name, how, cost="O(n^3)"):
-    return Question(_dense_function, name=name, how=how, cost=cost)
+    return Question(_dense_function, name=name, how=how, cost=cost, kept="function", whole=True)
 
 
 expm = _question("expm", "Hermitian: heevd and an Eigen; else scipy.linalg.expm")
@@ -515,5 +522,5 @@ def _(op, f):
     word = op._init[1] if op._init is not None else None
     if word not in PROMISED and not (word in SYMMETRIC and op.dtype.kind != "c"):
         return NotImplemented
-    w, q = np.linalg.eigh(floats(op._init[0]), "U")
-    return _core.Eigen(unitary(q), f.of_spectrum(w))
+    w, q = eigenbasis.of_dense(op, "U", array=floats(op._init[0]))
+    return _core.Eigen(q, f.of_spectrum(w))

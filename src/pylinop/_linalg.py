@@ -73,6 +73,7 @@ class _How(TypedDict, total=False):
     x0: Any
     callback: Callable[["NDArray[Any]"], Any] | None
     progress: bool | Callable[[int, float], Any] | None
+    precision: str | None
 
 
 def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> Any:
@@ -104,6 +105,8 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         Called with a copy of x after each iteration (gmres: after each cycle).
     progress : bool or callable, optional
         True shows a bar (tqdm where it is there); a callable gets (iteration, residual).
+    precision : {'working', 'mixed'}, optional
+        As ``pl.config(precision=...)``, for this one solve, without ``method``.
 
     Returns
     -------
@@ -133,6 +136,9 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     >>> pl.solve(pl.Toeplitz([4.0, 1.0, 0.0]), [5.0, 6.0, 5.0], method="cg").round(8)
     array([1., 1., 1.])
     """
+    if how.get("precision") is not None:
+        return _in_precision(A, b, assume_a, how)
+    how.pop("precision", None)
     if how:
         from . import _iterative
 
@@ -149,6 +155,20 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         from . import _iterative
 
         return _iterative.instead(A, b, error)
+
+
+def _in_precision(A, b, assume_a, how):
+    """``solve`` where its factor's precision was named."""
+    precision = how.pop("precision")
+    if how:
+        raise TypeError(f"precision= goes with factors, not with {', '.join(sorted(how))}=")
+    if _is_lazy(A) or _is_lazy(b) or isinstance(b, _core.Operator):
+        raise TypeError(
+            "precision= is for solves that are computed now; for what is computed later use "
+            "pl.config(precision=...)"
+        )
+    with _config.config(precision=precision):
+        return solve(A, b, assume_a)
 
 
 def promised(A, op, assume_a):
@@ -479,10 +499,11 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     op = as_operator(A)
     s = np.abs(eigvalsh(op)) if hermitian else svdvals(op)
     if tol is None:
-        rtol = max(op.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else np.asarray(rtol)
-        tol = s.max(axis=-1, keepdims=True, initial=0) * np.asarray(rtol)[..., None]
+        rtol = max(op.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
+        rtol = _answers.tolerance_of("rtol", rtol)[..., None]
+        tol = s.max(axis=-1, keepdims=True, initial=0) * rtol
     else:
-        tol = np.asarray(tol)[..., None]
+        tol = _answers.tolerance_of("tol", tol)[..., None]
     return np.count_nonzero(s > tol, axis=-1)
 
 
@@ -545,6 +566,9 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
     if rtol and rcond is not None:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     how = dict(rtol) if rtol else {} if rcond is None else {"rcond": rcond}
+    for name, value in how.items():
+        if value is not None:
+            _answers.tolerance_of(name, value)
     if hermitian:
         how["hermitian"] = True
     return _answers.pinv(as_operator(A), how)

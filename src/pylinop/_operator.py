@@ -197,6 +197,24 @@ class LinearOperator(_core.Operator):
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return _pickle.reduce(self, protocol)
 
+    def clear_cache(self) -> None:
+        """Forget what is kept of the operator: factors, spectra, functions of it.
+
+        Notes
+        -----
+        Only time is lost: what is asked for again is computed again, with the same bits. What is
+        kept of expressions that share an array with it goes too, and sometimes a little more.
+        ``pl.config(cache_limit=...)`` bounds what all operators keep together.
+
+        Examples
+        --------
+        >>> import numpy as np, pylinop as pl
+        >>> A = pl.Dense(2 * np.eye(3))
+        >>> w = pl.eigvalsh(A)  # kept
+        >>> A.clear_cache()
+        """
+        _core._forget(self)
+
     def __len__(self) -> int:
         return self.shape[0]
 

@@ -87,14 +87,20 @@ def _powers(w, p):
 # -- A^p --
 
 
-def _by_eigenvectors(a, p):
+def _by_eigenvectors(a, p, op):
+    from ._spectra_eigh import eigenbasis
+
     require_hermitian(a)
-    w, q = np.linalg.eigh(a)
-    return _core.Eigen(orthonormal(q), _powers(nonnegative(w, p > 0), p))
+    w, q = eigenbasis.of_dense(op, "L", array=a)
+    return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
 
 
 power = Question(
-    _by_eigenvectors, "sqrt_inv_matmul", how="LAPACK's syevd; Q f(w) Q^H b", cost="9 n^3"
+    _by_eigenvectors,
+    "sqrt_inv_matmul",
+    how="LAPACK's syevd; Q f(w) Q^H b",
+    cost="9 n^3",
+    whole=True,
 )
 
 
@@ -204,14 +210,16 @@ def _(op, p):
 # -- R with R R^H = A --
 
 
-def _lower_or_symmetric(a):
+def _lower_or_symmetric(a, op):
     """Cholesky where it is definite, else the symmetric root with what is negative clipped."""
+    from ._spectra_eigh import eigenbasis
+
     require_hermitian(a)
     try:
-        return _core.Triangular(np.linalg.cholesky(a))
-    except np.linalg.LinAlgError:
-        w, q = np.linalg.eigh(a)
-        return _core.Dense(q * np.sqrt(nonnegative(w))[..., None, :])
+        return cholesky.of_dense(op, "L", array=a)
+    except NotDefinite:
+        w, q = eigenbasis.of_dense(op, "L", array=a)
+        return q @ _core.Diag(np.sqrt(nonnegative(w)))
 
 
 root = Question(
@@ -219,6 +227,7 @@ root = Question(
     "sample",
     how="Cholesky; where that fails Q w^1/2 of eigh, negative w clipped and told of",
     cost="n^3 / 3, or 9 n^3",
+    whole=True,
 )
 
 

@@ -243,7 +243,8 @@ def log_pdet(A: Any, *, rtol: Any = None) -> Any:
 
     w = eigvalsh(A)
     size = np.abs(w)
-    r = w.shape[-1] * np.finfo(w.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
+    r = w.shape[-1] * np.finfo(w.dtype).eps if rtol is None else rtol
+    r = _answers.tolerance_of("rtol", r)[..., None]
     kept = ~(size <= r * size.max(axis=-1, keepdims=True, initial=0))
     log = np.log(np.where(kept, size, 1)).sum(axis=-1)
     odd = (kept & (w < 0)).sum(axis=-1) % 2 == 1
@@ -400,7 +401,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     array([0.5     , 0.333333])
     """
     op = _square(A)
-    if isinstance(t, (complex, np.complexfloating)) or np.ndim(t) != 0:
+    if np.ndim(t) != 0 or np.asarray(t).dtype.kind not in "biuf":
         raise TypeError(f"the exponent is a real number, not {t!r}")
     p = float(t)
     if p == int(p) if np.isfinite(p) else False:
@@ -450,4 +451,6 @@ def funm(A: Any, func: Callable[[Any], Any]) -> Any:
     array([[1.5, 1.5],
            [1.5, 1.5]])
     """
+    if not callable(func):
+        raise TypeError(f"func takes an array of eigenvalues: it must be callable, got {func!r}")
     return _function(_functions_of.funm, A, _functions_of.Function("any", call=func))

@@ -31,7 +31,6 @@ from ._answers_values import (
 from ._forms import as_operator
 from ._spectra_eigh import (
     _C,
-    _dense_basis,
     _first,
     cycle_values,
     cycle_vectors,
@@ -47,9 +46,9 @@ def _is_adjoint(a):
     return np.array_equal(a, np.swapaxes(a, -1, -2).conj())
 
 
-def _dense_pairs(a):
+def _dense_pairs(a, op):
     if _is_adjoint(a):
-        return _dense_basis(a, "L")
+        return eigenbasis.of_dense(op, "L", array=a)
     w, v = np.linalg.eig(a)
     return w, _core.Dense(v)
 
@@ -58,9 +57,20 @@ def _dense_values(a):
     return np.linalg.eigvalsh(a) if _is_adjoint(a) else np.linalg.eigvals(a)
 
 
-pairs = Question(_dense_pairs, name="eig", how="geev, Hermitian: heevd (NumPy)", cost="O(n^3)")
+pairs = Question(
+    _dense_pairs,
+    name="eig",
+    how="geev, Hermitian: heevd (NumPy)",
+    cost="O(n^3)",
+    kept="eig",
+    whole=True,
+)
 eigvals = Question(
-    _dense_values, name="eigvals", how="geev, Hermitian: heevd (NumPy)", cost="O(n^3)"
+    _dense_values,
+    name="eigvals",
+    how="geev, Hermitian: heevd (NumPy)",
+    cost="O(n^3)",
+    kept="eigvals",
 )
 
 

@@ -42,7 +42,7 @@ def _dense_basis(a, uplo):
     return w, unitary(q)
 
 
-eigenbasis = Question(_dense_basis, name="eigh", how="heevd (NumPy)", cost="O(n^3)")
+eigenbasis = Question(_dense_basis, name="eigh", how="heevd (NumPy)", cost="O(n^3)", kept="eigh")
 
 
 def eye(op):
@@ -303,7 +303,11 @@ def _phases(e):
 
 
 @eigenbasis.row(
-    "tridiagonal", "banded", how="of three diagonals: stemr (SciPy, else dense)", cost="O(n^2)"
+    "tridiagonal",
+    "banded",
+    how="of three diagonals: stemr (SciPy, else dense)",
+    cost="O(n^2)",
+    kept=True,
 )
 def _(op, uplo):
     bands = bands_of(op)
@@ -329,7 +333,9 @@ def _(op, uplo):
     return w, unitary((turned[..., :, None] * q).astype(inexact(op.dtype), copy=False))
 
 
-@eigenbasis.row("toeplitz", "multitoeplitz", how="Hermitian: heevd of halves", cost="O(n^3)")
+@eigenbasis.row(
+    *("toeplitz", "multitoeplitz"), how="Hermitian: heevd of halves", cost="O(n^3)", kept=True
+)
 def _(op, uplo):
     from ._band_halves import basis
 

@@ -76,7 +76,9 @@ def _dense_svd(a, full):
     )
 
 
-singular = Question(_dense_svd, name="svd", how="gesdd (NumPy)", cost="O(m n min(m, n))")
+singular = Question(
+    _dense_svd, name="svd", how="gesdd (NumPy)", cost="O(m n min(m, n))", kept="svd"
+)
 
 
 def phases(d):

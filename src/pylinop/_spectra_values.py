@@ -175,6 +175,7 @@ def halves(op, question, found, uplo):
     "multitoeplitz",
     how="Hermitian: two real problems of half the size, or one where complex",
     cost="n^3 / 3",
+    kept=True,
 )
 def _(op, uplo):
     from ._band_halves import values
@@ -187,6 +188,7 @@ def _(op, uplo):
     "hankel",
     how="real square ones: moduli of the eigenvalues of a symmetric Hankel matrix, as of Hermitian",
     cost="4 n^3 / 3, n^3 / 3 Hermitian",
+    kept=True,
 )
 def _(op):
     if op.shape[-1] != op.shape[-2]:
@@ -236,6 +238,7 @@ def _(op, uplo):
     "blocktridiagonal",
     how="LAPACK's gbbrd, bdsqr; of a Hermitian A moduli of `eigvalsh`",
     cost="n^2 w",
+    kept=True,
 )
 def _(op):
     from . import _band_svd

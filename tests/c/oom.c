@@ -5,6 +5,7 @@
  * A scenario runs from the first allocation to the last release: rules, text, nodes, closing,
  * rewriting, planning, frames, prepare steps, the store. Leaves' and results' memory is the test's
  * own. */
+#include "core/declared.h"
 #include "core/dump.h"
 #include "gen.h"
 
@@ -199,16 +200,65 @@ static void instances_alone(void) {
     t_group("random instances");
 }
 
-int main(int argc, char **argv) {
-    int rounds = (int)t_number(argc, argv, 1, 150), dropped = 0;
+/* Bands and a matrix, declared symmetric, that are so; with a right-hand side. */
+static const lop_node *declared(void) {
+    const lop_node *d = t_array(&w, LOP_f64, 1, 1, (int64_t[]){4}),
+                   *e = t_array(&w, LOP_f64, 1, 1, (int64_t[]){3}), *three[3] = {e, d, e};
+    const lop_attr word = t_ints(LOP_ASSUME_SYMMETRIC, 0, 0, 0),
+                   none = t_ints(0, 0, LOP_ASSUME_SYMMETRIC, 0);
+    const lop_node *a = t_node(&w, "tridiagonal", &word, 3, three),
+                   *ab = t_array(&w, LOP_f64, 2, 2, (int64_t[]){1, 4}),
+                   *b = t_one_of(&w, "banded", &none, ab);
+    lop_node_unref(d);
+    lop_node_unref(e);
+    const lop_node *one =
+        t_one_of(&w, "dense", &word, t_array(&w, LOP_f64, 2, 2, (int64_t[]){1, 1}));
+    const lop_node *ones[4] = {one, one, one, one};
+    const lop_node *c = t_node(&w, "blockdiag", NULL, 4, ones);
+    lop_node_unref(one);
+    return t_two_of(&w, "solve", t_two_of(&w, "sum", t_two_of(&w, "sum", a, b), c), operand(4));
+}
+
+/* What is declared behind its tests: made where every allocation fails, then run. */
+static void tests_of_promises(void) {
+    const lop_node *plain = declared(), *tested = NULL, *again = NULL;
+    for (int64_t i = 0;; i++) {
+        int64_t alive = w.ctx.live;
+        w.memory = (failing){.fail_at = i};
+        lop_status st = lop_declared_tested(plain, &tested, &w.err);
+        bool reached = w.memory.count > i;
+        w.memory.fail_at = -1;
+        t_check(fine(st) && (st == LOP_OK) == (tested != NULL), "declared: %s", w.err.text);
+        if (!reached) break;
+        lop_node_unref(tested);
+        tested = NULL;
+        t_check(w.ctx.live == alive, "declared, allocation %lld: %lld blocks lost", (long long)i,
+                (long long)(w.ctx.live - alive));
+    }
+    char *text = lop_dump(tested, 0);
+    t_check(text && strstr(text, "promisedband") && strstr(text, "promisedtri") &&
+                strstr(text, "(promised:"),
+            "not tested: %s", text ? text : "");
+    lop_free(&w.ctx, text);
+    scene s;
+    open_scene(&s, tested, 0);
+    t_check(s.has_want, "what holds is taken for false: %s", w.err.text);
+    (void)disturb(&s, 0);
+    close_scene(&s);
+    const lop_node *bare = square(LOP_f64, 3);
+    t_check(lop_declared_tested(bare, &again, &w.err) == LOP_OK && again == bare,
+            "a node without promises was made anew");
+    lop_node_unref(again);
+    lop_node_unref(bare);
+    lop_node_unref(tested);
+    lop_node_unref(plain);
+    world_leaves(&w);
+    t_group("tests of promises");
+}
+
+static int64_t fixed_scenes(int from, int to) {
     int64_t places = 0;
-    world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
-    w.ctx.alike = 2; /* small sums of Krons and small borders too */
-    w.ctx.toeplitz = 1;
-    world_sparse(&w);
-    rules_alone();
-    instances_alone();
-    for (int which = 0; which < 10; which++) {
+    for (int which = from; which < to; which++) {
         scene s;
         const lop_node *root = fixed(which);
         open_scene(&s, root, 0);
@@ -218,6 +268,23 @@ int main(int argc, char **argv) {
         close_scene(&s);
         world_leaves(&w);
     }
+    return places;
+}
+
+int main(int argc, char **argv) {
+    int rounds = (int)t_number(argc, argv, 1, 150), dropped = 0;
+    int64_t places = 0;
+    world_open(&w, (uint64_t)t_number(argc, argv, 2, 11));
+    w.ctx.alike = 2; /* small sums of Krons and small borders too */
+    w.ctx.toeplitz = 1;
+    world_sparse(&w);
+    rules_alone();
+    instances_alone();
+    tests_of_promises();
+    places += fixed_scenes(0, 10);
+    w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
+    places += fixed_scenes(1, 3);
+    w.ctx.mixed = false;
     t_group("fixed scenes");
     for (int i = 0; i < rounds; i++) {
         gen g = {.w = &w,

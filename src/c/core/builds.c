@@ -187,6 +187,18 @@ LOP_BUILD(solve_scaled) {
 
 enum { LEAST_INVERSE = 64 }; /* rows from which the inverse is made as such */
 
+/* The solve in *out as the safer arm of one in mixed precision. */
+static lop_status mixed(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
+                        const lop_node *dense, const lop_node *x, const lop_node **out) {
+    const lop_node *safe = *out, *child[3] = {dense, x, safe};
+    const bool cholesky = op == &lop_op_cholsolve;
+    const lop_attr how = {.i = {!cholesky && attr ? attr->i[0] : LOP_N, cholesky, 0, 0}};
+    if (safe->dtype != LOP_f64 && safe->dtype != LOP_c128) return LOP_OK;
+    lop_status st = lop_make_op(mk, &lop_op_mixedsolve, &how, 3, child, NULL, out);
+    lop_node_unref(safe);
+    return st;
+}
+
 static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_op *op,
                             const lop_attr *attr, const lop_node **out) {
     lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
@@ -199,6 +211,7 @@ static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_o
         st = lop_make1(mk, &lop_op_invert, &how, dense, out);
     } else {
         st = lop_make2(mk, op, attr, dense, x, out);
+        if (st == LOP_OK && mk->ctx->mixed) st = mixed(mk, op, attr, dense, x, out);
     }
     lop_node_unref(dense);
     return st;

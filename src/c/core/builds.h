@@ -30,7 +30,6 @@ LOP_BUILD(cholsolve_tried);
 LOP_BUILD(lusolve);
 LOP_BUILD(lusolve_view);
 LOP_BUILD(ldlsolve);
-LOP_BUILD(promised);
 LOP_BUILD(det_ldl);
 LOP_BUILD(trisolve);
 LOP_BUILD(diag_plus_identity);

@@ -64,29 +64,6 @@ LOP_BUILD(solve_orthogonal) {
     return st;
 }
 
-/* The declared array, tested before it is used. */
-LOP_BUILD(promised) {
-    const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top,
-                   *array, *dense, *seen;
-    lop_status st = lop_make1(mk, &lop_op_promised, &(lop_attr){.i = {a->attr.i[0], 0, 0, 0}},
-                              a->child[0], &array);
-    if (st != LOP_OK) return st;
-    st = lop_make1(mk, &lop_op_dense, &a->attr, array, &dense);
-    lop_node_unref(array);
-    if (st != LOP_OK) return st;
-    seen = lop_node_ref(dense);
-    if (top != a) {
-        lop_node_unref(seen);
-        st = lop_make1(mk, &lop_op_view, &top->attr, dense, &seen);
-    }
-    lop_node_unref(dense);
-    if (st != LOP_OK) return st;
-    st = m->root->n > 1 ? lop_make2(mk, m->root->op, &m->root->attr, seen, m->root->child[1], out)
-                        : lop_make1(mk, m->root->op, &m->root->attr, seen, out);
-    lop_node_unref(seen);
-    return st;
-}
-
 /* The action itself in the wider dtype. */
 LOP_BUILD(cast_value) {
     const lop_node *value = m->root->child[0];

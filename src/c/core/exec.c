@@ -465,6 +465,8 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     f->onto[s->derived] = NULL;
     *fresh = (lop_blob){
         .refs = 1, .bytes = bytes, .key = f->key[s->derived], .print = print, .data = data};
+    for (int i = 0; i < f->plan->nleaf; i++)
+        fresh->mask |= lop_leaf_bit(f->key[f->plan->nderive + i]);
     m->p = data;
     fresh->foreign = (s->flags & LOP_STEP_FOREIGN) != 0;
     if (fresh->foreign) memset(data, 0, (size_t)bytes);

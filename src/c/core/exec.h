@@ -13,7 +13,7 @@
 /* A derived value: counted, immutable once published. */
 typedef struct lop_blob {
     int64_t refs, bytes;
-    uint64_t key;
+    uint64_t key, mask;      /* mask: lop_leaf_bit of the leaves in its plan */
     bool published, foreign; /* foreign: `data` begins with a lop_foreign */
     lop_print128 print;
     void *data;
@@ -31,10 +31,13 @@ typedef struct lop_store {
 } lop_store;
 void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit);
 void lop_store_clear(lop_store *store);
+void lop_store_bound(lop_store *store, int64_t limit);   /* drops what is above it */
 lop_blob *lop_store_get(lop_store *store, uint64_t key); /* retained; NULL: not there */
 /* Publishes (retains) a value; an older one of the same key goes, then the least recently used
  * until the bound holds. */
 void lop_store_put(lop_store *store, lop_blob *b);
+/* Drops all whose mask meets this one: those of some leaves, and a few others. */
+void lop_store_drop(lop_store *store, uint64_t mask);
 void lop_blob_unref(lop_ctx *ctx, lop_blob *b); /* takes NULL */
 
 enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };

@@ -182,12 +182,6 @@ lop_truth lop_when_indefinite(const lop_match *m) {
     return truth(a->op == &lop_op_dense && lop_is_blas(m->root->dtype) &&
                  (a->attr.i[0] == LOP_ASSUME_SYMMETRIC || a->attr.i[0] == LOP_ASSUME_HERMITIAN));
 }
-lop_truth lop_when_untested(const lop_match *m) {
-    const lop_node *a = m->root->child[0];
-    if (m->root->ctx->check != LOP_CHECK_FULL) return LOP_FALSE;
-    if (a->op == &lop_op_view) a = a->child[0];
-    return truth(a->op == &lop_op_dense && a->attr.i[0] && a->child[0]->op != &lop_op_promised);
-}
 lop_truth lop_when_composed(const lop_match *m) {
     const lop_node *a = m->root->child[0];
     const lop_op *op = a->op == &lop_op_view ? a->child[0]->op : a->op;

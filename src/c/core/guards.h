@@ -51,7 +51,6 @@ lop_truth lop_when_inner_widens(const lop_match *m); /* and what is cut is an ex
 lop_truth lop_when_cast_widens(const lop_match *m);  /* the inner cast loses nothing */
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
-lop_truth lop_when_untested(const lop_match *m); /* declared, to be tested, not yet so */
 lop_truth lop_when_composed(const lop_match *m); /* a sum, a product or a stencil, a view of one */
 lop_truth lop_when_indefinite(const lop_match *m); /* a Dense declared symmetric or Hermitian */
 lop_truth lop_when_deficient(const lop_match *m);  /* of rank below its size, as it is written */

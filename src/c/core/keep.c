@@ -17,6 +17,8 @@ static uint64_t mix(uint64_t h, uint64_t v) {
     return h ^ (h >> 27);
 }
 
+uint64_t lop_leaf_key(uint64_t serial) { return mix(1, serial); }
+
 static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     h = mix(h, (uint64_t)s->dt + (s->flip ? 256 : 0));
     for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
@@ -32,7 +34,7 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, uint64_t *ke
     uint64_t few[FEW] = {0}, *line = few;
     if (p->nslot > FEW && !(line = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *line)))
         return LOP_NOMEM;
-    for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = mix(1, serial[i]);
+    for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = lop_leaf_key(serial[i]);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
         uint64_t h = 7;
@@ -50,7 +52,7 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, uint64_t *ke
         if (s->derived >= 0)
             key[s->derived] = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
     }
-    for (int i = 0; p->nderive && i < p->nleaf; i++) key[p->nderive + i] = mix(1, serial[i]);
+    for (int i = 0; p->nderive && i < p->nleaf; i++) key[p->nderive + i] = lop_leaf_key(serial[i]);
     if (line != few) lop_free(p->ctx, line);
     return LOP_OK;
 }

@@ -102,6 +102,8 @@ static inline int lop_plan_nkeys(const lop_plan *p) {
 lop_status lop_keep_plan(lop_plan *p, lop_err *err) LOP_MUST_CHECK;
 lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial,
                          uint64_t *key) LOP_MUST_CHECK;
+uint64_t lop_leaf_key(uint64_t serial); /* of a leaf of that serial */
+static inline uint64_t lop_leaf_bit(uint64_t key) { return (uint64_t)1 << (key >> 58); }
 /* For explanations: what a step is thought to cost; bytes of the result, of the derived values, of
  * all together with the workspace, the second arms' reserve apart. */
 double lop_step_seconds(const lop_plan *plan, int step);

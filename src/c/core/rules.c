@@ -412,8 +412,6 @@ const lop_rule lop_rule_table[] = {
      lop_build_element_column, "from a product with a unit vector"},
 
     /* -- determinants, as scaled products */
-    {"scaledet-promised", LOP_PUSH, "(scaledet@t (dense@k ?a))", NULL, lop_when_untested,
-     lop_build_promised, "what was declared is put to the test"},
     {"scaledet-identity", LOP_PUSH, "(scaledet@k (identity))", NULL, NULL, lop_build_det_const,
      "det I = 1"},
     {"scaledet-zeros", LOP_PUSH, "(scaledet@k (zeros))", NULL, NULL, lop_build_det_const,

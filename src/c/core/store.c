@@ -60,12 +60,24 @@ lop_blob *lop_store_get(lop_store *store, uint64_t key) {
     return b;
 }
 
-static void store_drop(lop_store *store, lop_blob *b) {
+static void drop(lop_store *store, lop_blob *b) {
     *link_of(store, b->key) = b->chain;
     unlink_age(store, b);
     store->bytes -= b->bytes;
     store->n--;
     lop_blob_unref(store->ctx, b);
+}
+
+void lop_store_bound(lop_store *store, int64_t limit) {
+    store->limit = limit;
+    while (store->oldest && store->bytes > limit) drop(store, store->oldest);
+}
+
+void lop_store_drop(lop_store *store, uint64_t mask) {
+    for (lop_blob *b = store->oldest, *next; b; b = next) {
+        next = b->newer;
+        if (b->mask & mask) drop(store, b);
+    }
 }
 
 /* Twice the buckets. Out of memory: chains grow instead, but nothing is kept without any bucket. */
@@ -85,10 +97,9 @@ static bool store_grow(lop_store *store) {
 
 void lop_store_put(lop_store *store, lop_blob *b) {
     lop_blob *old = store->room ? *link_of(store, b->key) : NULL;
-    if (old) store_drop(store, old);
+    if (old) drop(store, old);
     if (b->bytes > store->limit) return;
-    while (store->oldest && store->bytes + b->bytes > store->limit)
-        store_drop(store, store->oldest);
+    while (store->oldest && store->bytes + b->bytes > store->limit) drop(store, store->oldest);
     if (store->n >= store->room && !store_grow(store)) return;
     b->published = true;
     b->refs++;

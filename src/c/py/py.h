@@ -17,7 +17,16 @@
 #include "ops/sparse.h"
 
 enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 64 };
-enum py_option { PY_FFT, PY_PROVENANCE, PY_OFF, PY_COSTS, PY_RECORD, PY_CHECK, PY_OPTIONS };
+enum py_option {
+    PY_FFT,
+    PY_PROVENANCE,
+    PY_OFF,
+    PY_COSTS,
+    PY_RECORD,
+    PY_CHECK,
+    PY_MIXED,
+    PY_OPTIONS
+};
 
 /* One block a module, counted: the module and each operator hold it, so that operators alive at the
  * end of the interpreter still find the core they belong to. */
@@ -46,7 +55,7 @@ typedef struct py_state {
     PyObject *matvec_name; /* "_matvec", interned */
     PyObject *home;        /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
-    bool process_fft, process_provenance; /* outside `with` */
+    bool process_fft, process_provenance, process_mixed; /* outside `with` */
     int process_check;
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
     PyObject *process_off, *process_costs;      /* bytes, or NULL */
@@ -203,6 +212,17 @@ py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *
 lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
                      uint64_t *rhs, const lop_node **out, lop_err *err);
 void py_cache_clear(py_state *s, py_op *self);
+/* dict serial -> array of everything below self: 0, or -1 with an exception. */
+int py_collect(py_op *self, PyObject *found);
+/* The arrays of the expression's leaves, by number. False: not all of them within a bound.
+ * Borrowed. */
+bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array);
+/* py_kept.c: derived values made by Python */
+PyObject *py_kept(py_state *s, PyObject *args);
+PyObject *py_keep(py_state *s, PyObject *args);
+PyObject *py_forget(py_state *s, PyObject *op);
+/* Shows what the store holds of Python's to the garbage collector. */
+int py_kept_traverse(py_state *s, visitproc visit, void *arg);
 
 /* py_run.c: the way from a call to a result. `mode`: see lop_mode; right: x @ op. vec: x is (...,
  * n) vectors. New array; NULL with an exception; Py_NotImplemented (new): not for C, take the slow

@@ -39,15 +39,15 @@ static void use_costs(py_state *s, PyObject *costs) {
 }
 
 /* What plans depend on as one number, so that plans of all settings are kept side by side: fft,
- * which rules are off (20 bits), which costs (12), what is tested (2), how often the rules were
- * changed. Python bounds them. */
+ * which rules are off (20 bits), which costs (12), what is tested (2), mixed precision, how often
+ * the rules were changed. Python bounds them. */
 static int64_t version_of(const py_state *s) {
     return (s->options.fft ? 0 : 1) | number_of(s->off) << 1 | number_of(s->costs) << 21 |
-           (int64_t)s->ctx.check << 33 | s->generation << 35;
+           (int64_t)s->ctx.check << 33 | (int64_t)s->ctx.mixed << 35 | s->generation << 36;
 }
 
 typedef struct settings {
-    bool fft, provenance;
+    bool fft, provenance, mixed;
     int check;
     PyObject *off, *costs, *record; /* borrowed; NULL: none */
 } settings;
@@ -56,6 +56,7 @@ static void use(py_state *s, const settings *set) {
     s->options.fft = set->fft;
     s->provenance = set->provenance;
     s->ctx.check = set->check;
+    s->ctx.mixed = set->mixed;
     use_off(s, set->off);
     use_costs(s, set->costs);
     if (set->record != s->record) Py_XSETREF(s->record, Py_XNewRef(set->record));
@@ -72,14 +73,20 @@ static bool is_costs(PyObject *o) { return PyBytes_CheckExact(o) && PyBytes_GET_
 
 void py_config_read(py_state *s) {
     PyObject *options = NULL, *type, *value, *trace, *o;
-    settings set = {s->process_fft, s->process_provenance, s->process_check,
-                    s->process_off, s->process_costs,      NULL};
+    settings set = {s->process_fft,
+                    s->process_provenance,
+                    s->process_mixed,
+                    s->process_check,
+                    s->process_off,
+                    s->process_costs,
+                    NULL};
     PyErr_Fetch(&type, &value, &trace);
     if (s->config && PyContextVar_Get(s->config, NULL, &options) == 0 && options &&
         PyDict_Check(options)) {
         if ((o = local(s, options, PY_FFT))) set.fft = o == Py_True;
         if ((o = local(s, options, PY_PROVENANCE))) set.provenance = o == Py_True;
         if ((o = local(s, options, PY_CHECK))) set.check = (int)PyLong_AsLong(o);
+        if ((o = local(s, options, PY_MIXED))) set.mixed = o == Py_True;
         if ((o = local(s, options, PY_OFF))) set.off = is_mask(o) ? o : NULL;
         if ((o = local(s, options, PY_COSTS))) set.costs = is_costs(o) ? o : NULL;
         if ((o = local(s, options, PY_RECORD))) set.record = PyList_CheckExact(o) ? o : NULL;
@@ -89,21 +96,22 @@ void py_config_read(py_state *s) {
     Py_XDECREF(options);
 }
 
-/* _options(fft, provenance, store_limit, threads, check, off, costs): the process's values; threads
- * 0: as they are; off, costs: bytes or None. */
+/* _options(fft, provenance, store_limit, threads, check, mixed, off, costs): the process's values;
+ * threads 0: as they are; off, costs: bytes or None. */
 PyObject *py_config_options(py_state *s, PyObject *args) {
-    int fft, provenance, threads, check;
+    int fft, provenance, threads, check, mixed;
     long long limit;
     PyObject *off, *costs;
-    if (!PyArg_ParseTuple(args, "ppLiiOO:_options", &fft, &provenance, &limit, &threads, &check,
-                          &off, &costs))
+    if (!PyArg_ParseTuple(args, "ppLiipOO:_options", &fft, &provenance, &limit, &threads, &check,
+                          &mixed, &off, &costs))
         return NULL;
     if ((off != Py_None && !is_mask(off)) || (costs != Py_None && !is_costs(costs)))
         return PyErr_Format(PyExc_ValueError, "_options takes bytes of another length");
     s->process_fft = fft != 0;
     s->process_provenance = provenance != 0;
     s->process_check = check;
-    s->store.limit = limit;
+    s->process_mixed = mixed != 0;
+    lop_store_bound(&s->store, limit);
     Py_XSETREF(s->process_off, off == Py_None ? NULL : Py_NewRef(off));
     Py_XSETREF(s->process_costs, costs == Py_None ? NULL : Py_NewRef(costs));
     if (threads > 0) lopk_set_threads(threads);
@@ -116,7 +124,8 @@ PyObject *py_config_watch(py_state *s, PyObject *args) {
     PyObject *variable;
     int change;
     if (!PyArg_ParseTuple(args, "Oi:_watch", &variable, &change)) return NULL;
-    static const char *const name[] = {"fft", "provenance", "_off", "_costs", "_record", "_check"};
+    static const char *const name[] = {"fft",     "provenance", "_off",  "_costs",
+                                       "_record", "_check",     "_mixed"};
     for (int i = 0; i < PY_OPTIONS; i++)
         if (!s->option_name[i] && !(s->option_name[i] = PyUnicode_InternFromString(name[i])))
             return NULL;

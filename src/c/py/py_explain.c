@@ -136,9 +136,9 @@ PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_
         for (int d = 0; d < PyArray_NDIM(x); d++) shape.dim[shape.ndim++] = PyArray_DIM(x, d);
         if (shape.ndim == 1) shape.dim[shape.ndim++] = 1;
     }
+    py_config_here(s);
     lop_status st = py_action(s, node, &want, &shape, &rhs, &root, &err);
     if (st != LOP_OK) return py_raise(s, st, &err, (PyObject *)self, "explain");
-    py_config_here(s);
     PyObject *d = dict_of(s, self, root, NULL, 0, NULL);
     lop_node_unref(root);
     return d;

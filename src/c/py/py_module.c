@@ -122,8 +122,10 @@ static PyObject *watch(PyObject *module, PyObject *args) {
 static PyObject *store_info(PyObject *module, PyObject *unused) {
     (void)unused;
     py_state *s = state(module);
-    return Py_BuildValue("{siszsLsL}", "entries", s->store.n, "unit", "bytes", "bytes",
-                         (long long)s->store.bytes, "limit", (long long)s->store.limit);
+    return Py_BuildValue("{siszsLsLsKsK}", "entries", s->store.n, "unit", "bytes", "bytes",
+                         (long long)s->store.bytes, "limit", (long long)s->store.limit, "hits",
+                         (unsigned long long)s->store.hits, "misses",
+                         (unsigned long long)s->store.misses);
 }
 
 static PyObject *clear_store(PyObject *module, PyObject *unused) {
@@ -265,6 +267,10 @@ static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
 
 static PyObject *krylov(PyObject *module, PyObject *args) { return py_krylov(state(module), args); }
 
+static PyObject *kept(PyObject *module, PyObject *args) { return py_kept(state(module), args); }
+static PyObject *keep(PyObject *module, PyObject *args) { return py_keep(state(module), args); }
+static PyObject *forget(PyObject *module, PyObject *op) { return py_forget(state(module), op); }
+
 static PyMethodDef functions[] = {
     {"_setup", setup, METH_VARARGS, NULL},
     {"kinds", kinds, METH_NOARGS,
@@ -283,6 +289,9 @@ static PyMethodDef functions[] = {
     {"_remove_rule", remove_rule, METH_VARARGS, NULL},
     {"_store", store_info, METH_NOARGS, NULL},
     {"_clear_store", clear_store, METH_NOARGS, NULL},
+    {"_kept", kept, METH_VARARGS, NULL},
+    {"_keep", keep, METH_VARARGS, NULL},
+    {"_forget", forget, METH_O, NULL},
     {"_build", build, METH_VARARGS, NULL},
     {"_sliced", sliced, METH_VARARGS, NULL},
     {"_blas", blas, METH_NOARGS, NULL},
@@ -359,6 +368,8 @@ static int exec_module(PyObject *module) {
 static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     py_state *s = PyModule_GetState(module) ? state(module) : NULL;
     if (!s) return 0;
+    int found = py_kept_traverse(s, visit, arg);
+    if (found) return found;
     Py_VISIT(s->base);
     Py_VISIT(s->root);
     Py_VISIT(s->hooks);
@@ -378,6 +389,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
 static int clear_module(PyObject *module) {
     py_state *s = PyModule_GetState(module) ? state(module) : NULL;
     if (!s) return 0;
+    lop_store_clear(&s->store);
     Py_CLEAR(s->hooks);
     Py_CLEAR(s->base);
     Py_CLEAR(s->root);

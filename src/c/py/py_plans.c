@@ -5,10 +5,12 @@
  * finds the plan of one built the same way (core/plans.h), and only looks up its arrays. */
 #include "py.h"
 
+#include "core/declared.h"
+
 /* -- leaves */
 
-/* dict serial -> array of everything below self, by a walk with a stack. */
-static int collect(py_op *self, PyObject *found) {
+/* A walk with a stack. */
+int py_collect(py_op *self, PyObject *found) {
     PyObject *seen = PySet_New(NULL), *stack = PyList_New(0);
     int rc = seen && stack ? PyList_Append(stack, (PyObject *)self) : -1;
     while (rc == 0 && PyList_GET_SIZE(stack) > 0) {
@@ -49,7 +51,7 @@ static int collect(py_op *self, PyObject *found) {
 static PyObject *leaves_of(py_state *s, py_op *self, const lop_plan *plan, uint64_t rhs, int *at) {
     PyObject *found = PyDict_New(), *leaves = PyTuple_New(plan->nleaf);
     *at = -1;
-    if (!found || !leaves || collect(self, found) < 0) goto fail;
+    if (!found || !leaves || py_collect(self, found) < 0) goto fail;
     for (int i = 0; i < plan->nleaf; i++) {
         if (rhs && plan->leaf[i].serial == rhs) {
             *at = i;
@@ -120,9 +122,8 @@ static py_plan *keep(py_state *s, py_op *self, py_plan *e) {
 
 /* -- plans by structure */
 
-/* The arrays of the expression's leaves, by number: a walk over the operators that ends when all
- * are found. False: not all of them within a bound. Borrowed. */
-static bool find_arrays(py_op *self, const lop_sign *sign, PyObject **array) {
+/* A walk over the operators that ends when all are found. */
+bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array) {
     enum { DEEP = 64, LOOKED = 512 };
     PyObject *stack[DEEP];
     int top = 0, missing = sign->leaves;
@@ -164,7 +165,7 @@ static PyObject *leaves_found(py_op *self, const lop_sign *g, const lop_plan *p,
                               int *at) {
     PyObject *array[LOP_SIGN_LEAVES];
     *at = -1;
-    if (!find_arrays(self, g, array)) return NULL;
+    if (!py_find_arrays(self, g, array)) return NULL;
     PyObject *leaves = PyTuple_New(p->nleaf);
     for (int i = 0; leaves && i < p->nleaf; i++) {
         int k = 0;
@@ -184,7 +185,7 @@ static int from_shared(py_state *s, py_op *self, py_plan *want, const lop_sign *
     PyObject *array[LOP_SIGN_LEAVES];
     uint64_t serial[LOP_SIGN_LEAVES + 1];
     const lop_shared *known = lop_plans_get(&s->plans, g);
-    if (!known || !find_arrays(self, g, array)) return 0;
+    if (!known || !py_find_arrays(self, g, array)) return 0;
     const lop_plan *p = known->plan;
     PyObject *leaves = PyTuple_New(p->nleaf);
     PyObject *keys =
@@ -212,8 +213,8 @@ fail:
 }
 
 /* The action as a node over self's node: owned. The right-hand side's serial in *rhs. */
-lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
-                     uint64_t *rhs, const lop_node **out, lop_err *err) {
+static lop_status action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
+                         uint64_t *rhs, const lop_node **out, lop_err *err) {
     lop_status st = LOP_OK;
     *rhs = 0;
     if (want->act >= ACT_DENSE) {
@@ -236,6 +237,17 @@ lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, con
     }
     lop_node_unref(leaf);
     lop_node_unref(seen);
+    return st;
+}
+
+lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
+                     uint64_t *rhs, const lop_node **out, lop_err *err) {
+    if (s->ctx.check != LOP_CHECK_FULL) return action(s, node, want, x, rhs, out, err);
+    const lop_node *tested;
+    lop_status st = lop_declared_tested(node, &tested, err);
+    if (st != LOP_OK) return st;
+    st = action(s, tested, want, x, rhs, out, err);
+    lop_node_unref(tested);
     return st;
 }
 
