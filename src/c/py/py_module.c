@@ -300,6 +300,7 @@ static PyMethodDef functions[] = {
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
     {"_krylov", krylov, METH_VARARGS, NULL},
+    {"_gauss", py_gauss, METH_VARARGS, NULL},
     {"_ichol", py_ichol, METH_VARARGS, NULL},
     {"_spgemm_bound", py_spgemm_bound, METH_VARARGS, NULL},
     {"_spgemm_count", py_spgemm_count, METH_VARARGS, NULL},
