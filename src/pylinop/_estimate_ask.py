@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from ._errors import LinAlgError
 from ._estimate import Estimate
 from ._forms import as_operator
 from ._later import Later
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from ._progress import Meter
 
 _lanczos = Later("_lanczos")
 _MOST = 10_000  # probes that a tolerance may ask for, unless said
@@ -47,7 +45,7 @@ def operand(A: Any, what: str) -> Any:
     return op
 
 
-class Ask:
+class Ask(Meter):
     """The arguments that all estimates share, checked. To be left by ``with``: a bar is closed."""
 
     def __init__(
@@ -73,45 +71,18 @@ class Ask:
         for word, tol in (("rtol", rtol), ("atol", atol)):
             if tol is not None and not tol >= 0:
                 raise ValueError(f"{word} must be >= 0, got {tol!r}")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable, got {callback!r}")
         self.samples, self.confidence = num_samples, confidence
         self.rtol, self.atol = rtol, atol
         self.most = _MOST if max_samples is None else count_of("max_samples", max_samples, 1)
         self.rng = np.random.default_rng(rng)
-        self._call, self._show, self._bar = callback, None, None
-        if progress is not None:
-            from ._progress import shown
-
-            self._show, self._bar = shown(progress, name, "error")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    @property
-    def watched(self) -> bool:
-        return self._call is not None or self._show is not None
-
-    def count(self, products: int, error: float) -> None:
-        """So many products so far."""
-        if self._show is not None:
-            self._show(products, error)
+        super().__init__(name, "error", callback, progress)
 
     def tell(self, products: int, value: Any, error: Any, bias: Any, **more: Any) -> None:
         """How far it is: to the user's callback, and to what shows progress."""
         self.count(products, float(np.max(error + (0.0 if bias is None else bias), initial=0)))
-        if self._call is not None:
+        if self.callback is not None:
             value, error, bias = (scalar(x) for x in (value, error, bias))
-            self._call(
+            self.callback(
                 Estimate(
                     value, error, bias=bias, confidence=self.confidence, matvecs=products, **more
                 )

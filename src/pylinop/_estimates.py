@@ -128,7 +128,7 @@ def _xtrace(ask: Ask) -> Estimate:
         used += 2 * count
         value, se = _estimate.spread(values)
         error = _estimate.quantile(ask.confidence, count - 1) * se
-        how = {"samples": count, "matvecs": used, "method": "xtrace", "error_kind": "heuristic"}
+        how = {"samples": count, "method": "xtrace", "error_kind": "heuristic"}
         if ask.watched:
             ask.tell(used, value, error, np.zeros(error.shape), **how)
         if not ask.tolerant or np.all(error <= ask.goal(value)):
@@ -141,7 +141,7 @@ def _xtrace(ask: Ask) -> Estimate:
         omega = np.concatenate([omega, ask.probes(more - count).T], axis=-1)
         count = more
     bias = np.full(np.shape(error), rounding(ask, size))
-    return judged(ask, value, error, bias, **how)
+    return judged(ask, value, error, bias, matvecs=used, **how)
 
 
 def _leave_one_out(op: Any, omega: Any) -> Any:
@@ -198,9 +198,8 @@ class _Watch:
     def __call__(self, now: Any) -> None:
         parts = [*self.seen, now]
         mid, half = (np.concatenate([getattr(p, x) for p in parts], -1) for x in ("mid", "half"))
-        products = sum(p.mid.shape[-1] * p.steps for p in parts)
         self.ask.tell_samples(
-            products, mid, half, bracketed=all(p.bracketed for p in parts),
+            sum(p.products for p in parts), mid, half, bracketed=all(p.bracketed for p in parts),
             steps=max(p.steps for p in parts), method=self.method,
         )  # fmt: skip
 
@@ -236,8 +235,8 @@ def _of_function(ask: Ask, f: Any, bounds: Any, steps: Any, method: str) -> Esti
         )
     return judged(
         ask, value, error, bias if known else None, sides=sides,
-        samples=mid.shape[-1], matvecs=mid.shape[-1] * most, steps=most, bounds=tuple(bounds),
-        method=method, info=info,
+        samples=mid.shape[-1], matvecs=sum(s.products for s in seen), steps=most,
+        bounds=tuple(bounds), method=method, info=info,
     )  # fmt: skip
 
 

@@ -3,9 +3,9 @@
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["shown"]
+__all__ = ["Meter", "shown"]
 
 
 class _Lines:
@@ -56,3 +56,31 @@ def shown(
     else:
         made = _Bar(name, what, tqdm)
     return made, made
+
+
+class Meter:
+    """Whom a long run tells how far it is: the user's callback, and what shows progress. To be left
+    by ``with``: a bar is closed, whatever was raised."""
+
+    def __init__(self, name: str, what: str, callback: Any, progress: Any) -> None:
+        if callback is not None and not callable(callback):
+            raise TypeError(f"{name}: callback must be callable, got {callback!r}")
+        self.callback = callback
+        self._show, self._bar = shown(progress, name, what)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    @property
+    def watched(self) -> bool:
+        """Is anybody told?"""
+        return self.callback is not None or self._show is not None
+
+    def count(self, done: int, size: float) -> None:
+        """So much is done, and that is how far off it is."""
+        if self._show is not None:
+            self._show(done, size)

@@ -64,6 +64,7 @@ class Sampled(NamedTuple):
     sided: int
     steps: int
     kept: bool
+    products: int
 
     @property
     def mid(self) -> Any:
@@ -209,7 +210,8 @@ def sampled(
             low, high, known = _bracket(run, f, bounds, end)
             whole = keep and bool((run.beta[-1] == 0).all())
             known = known and (end is not None or whole)
-            now = Sampled(low, high, known, f.gauss, len(run.alpha), keep)
+            made = len(run.alpha)
+            now = Sampled(low, high, known, f.gauss, made, keep, low.shape[-1] * made)
             if watch is not None:
                 watch(_joined([*done, now]))
             if now.steps >= most or (steps is None and _settled(low, high, last, end, goal)):
@@ -224,7 +226,7 @@ def _joined(parts: list[Sampled]) -> Sampled:
     low, high = (np.concatenate([getattr(p, x) for p in parts], -1) for x in ("low", "high"))
     return Sampled(
         low, high, all(p.bracketed for p in parts), parts[0].sided, max(p.steps for p in parts),
-        parts[0].kept,
+        parts[0].kept, sum(p.products for p in parts),
     )  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._errors import LinAlgError
+
 EPS = 2.0**-52
 
 
@@ -66,8 +68,10 @@ def restarted(
     most: int,
     tol: float,
     rng: np.random.Generator,
+    watch: Callable[[Any, Any, int, int], None] | None = None,
 ) -> Pairs:
-    """k eigenpairs of the operator whose products ``apply`` gives; ``most`` restarts."""
+    """k eigenpairs of the operator whose products ``apply`` gives; ``most`` restarts. ``watch`` is
+    told (values, residuals, products, restart) of what is wanted before each."""
     eps = float(np.finfo(dtype).eps)
     tol = max(tol, eps)
     basis = np.empty((m + 1, n), dtype)
@@ -95,11 +99,16 @@ def restarted(
             basis[j + 1] = w if j + 1 < n else 0
             if j + 1 < m:
                 t[j + 1, j] = t[j, j + 1] = beta
+        if not np.isfinite(t).all():
+            raise LinAlgError(f"a product with the operator is not finite (n = {n})")
         values, turn = np.linalg.eigh(t)
         at = picked(values, k, which)
         residual = beta * np.abs(turn[-1])
         good = residual <= tol * np.maximum(eps ** (2 / 3) * scale, np.abs(values))
         done = int(good[at].sum())
+        if watch is not None:
+            order = np.sort(at)
+            watch(values[order], residual[order], products, restart)
         if done == k or restart == most:
             break
         kept = min(k + done // 2 + (m - k) // 3, m - max((m - k) // 3, 2))
