@@ -7,6 +7,7 @@ of a diagonal matrix (SciPy 1.17's does)."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -183,19 +184,20 @@ def _ours(op: Any, k: int, sigma: Any, which: str, how: dict[str, Any], meter: M
             f"No convergence ({pairs.restarts} iterations, {int(good.sum())}/{k} eigenvectors "
             f"converged)", w[good], v[:, good],
         )  # fmt: skip
-    off = _checked(op, w, v, sigma, how["tol"])
+    off = _checked(op, w, v, sigma, how["tol"], pairs.scale)
     record = {"method": method, "products": pairs.products, "restarts": pairs.restarts}
     return w, v, record | {"residuals": off}
 
 
-def _checked(op: Any, w: Any, v: Any, sigma: Any, tol: float, M: Any = None) -> Any:
-    """|A v - w M v| of each pair; LinAlgError where that is more than rounding."""
+def _checked(op: Any, w: Any, v: Any, sigma: Any, tol: float, scale: float, M: Any = None) -> Any:
+    """|A v - w M v| of each pair; LinAlgError where that is more than rounding of |A|, which is
+    about ``scale`` where there is no sigma."""
     av, mv = op @ v, v if M is None else M @ v
     off = np.linalg.norm(av - mv * w, axis=0)
     eps = float(np.finfo(_answers.inexact(op.dtype)).eps)
-    size = np.linalg.norm(mv, axis=0).max(initial=0) * np.abs(w).max(initial=0)
-    if sigma is not None:
-        size = np.linalg.norm(av, axis=0).max(initial=0)
+    size = np.linalg.norm(av, axis=0).max(initial=0)
+    if sigma is None:
+        size = max(size, scale)
     allowed = 1e3 * max(tol, eps) * max(size, eps ** (2 / 3)) * np.sqrt(op.shape[0])
     if sigma is not None or M is not None:  # the solves' accuracy is that of |A|
         allowed = max(allowed, 1e-6 * size, 1e-6)
@@ -300,7 +302,8 @@ def _arpack(
         raise no_basis(op, error) from error
     order = np.argsort(w, kind="stable")
     w, v = w[order], v[:, order]
-    off = _checked(op, w, v, sigma, how["tol"], M)
+    scale = float(np.linalg.norm(op @ how["v0"]) / np.linalg.norm(how["v0"]))
+    off = _checked(op, w, v, sigma, how["tol"], scale, M)
     record = {"method": "ARPACK (SciPy)", "products": counted.products, "restarts": None}
     return w, v, record | {"residuals": off}
 
@@ -421,6 +424,39 @@ def _scipy_svds(op: Any, k: int, how: dict[str, Any], meter: Meter) -> Any:
     return Found._with(found, record) if isinstance(found, tuple) else found
 
 
+def _left(one: Any, u: Any, s: Any, v: Any) -> Any:
+    """(u, |A^H u - v s|): left vectors of a tall A of which A v = u s is known.
+
+    Where s is rounding they are any unit vectors so far, and A^H u is not v s: they are drawn
+    anew, what least squares fits of them by A taken away."""
+    eps = float(np.finfo(u.dtype).eps)
+    norm = float(np.linalg.norm(one @ np.ones(one.shape[1], u.dtype))) / math.sqrt(one.shape[1])
+    norm = max(float(s.max(initial=0)), norm)
+    allowed = math.sqrt(eps) * norm
+    off = np.linalg.norm(one.H @ u - v * s, axis=0)
+    bad = off > allowed
+    if bad.any():
+        from ._krylov_least import lsmr
+
+        rng, others = np.random.default_rng(0), u[:, ~bad]
+        for _ in range(int(bad.sum())):
+            x = rng.standard_normal(u.shape[0]).astype(u.dtype)
+            for _ in range(2):  # the second takes away what rounding left
+                x = x - one @ lsmr(one, x, atol=eps, btol=eps, conlim=0)[0].astype(u.dtype)
+                x = x - others @ (others.conj().T @ x)
+                x = x / np.linalg.norm(x)
+            others = np.column_stack([others, x])
+        u = u.copy()
+        u[:, bad] = others[:, -int(bad.sum()) :]
+        off = np.linalg.norm(one.H @ u - v * s, axis=0)
+    if not off.max(initial=0) <= 1e3 * allowed:
+        raise LinAlgError(
+            f"svds of {type(one).__name__} {one.shape}: |A^H u - v s| is {off.max():.3g} where "
+            f"{1e3 * allowed:.3g} is allowed: a singular value of 0 has no accurate vector here"
+        )
+    return u, off
+
+
 def _by_gram(op: Any, k: int, which: str, how: dict[str, Any], meter: Meter) -> Any:
     """Eigenvectors V of the smaller of A^H A and A A^H; then the svd of A V, as SciPy's."""
     wide = op.shape[0] < op.shape[1]
@@ -440,8 +476,9 @@ def _by_gram(op: Any, k: int, which: str, how: dict[str, Any], meter: Meter) -> 
     v = np.linalg.qr(pairs.vectors)[0]
     x, s, yh = np.linalg.svd(one @ v, full_matrices=False)
     u, s, vh = x[:, ::-1], s[::-1], (yh @ v.conj().T)[::-1]
+    u, residuals = _left(one, u, s, vh.conj().T)
     if wide:
         u, vh = vh.conj().T, u.conj().T
     record = {"method": method, "products": 2 * pairs.products + k,
-              "restarts": pairs.restarts}  # fmt: skip
+              "restarts": pairs.restarts, "residuals": residuals}  # fmt: skip
     return u, s, vh, record
