@@ -322,7 +322,7 @@ def lobpcg(
     True
     """
     sl = _needs_scipy("lobpcg")
-    ops = [as_operator(A), *(None if x is None else as_operator(x) for x in (B, M))]
+    ops: list[Any] = [as_operator(A), *(None if x is None else as_operator(x) for x in (B, M))]
     X = np.array(X)  # SciPy's writes into it
     n = ops[0].shape[-1]
     if X.ndim != 2 or X.shape[0] != n:

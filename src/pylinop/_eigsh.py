@@ -232,7 +232,7 @@ def shifted_inverse(op: Any, sigma: Any, M: Any) -> Any:
     return inv(op - sigma * (_core.Identity(op.shape[0]) if M is None else M))
 
 
-def no_basis(op: Any, error: Exception) -> Exception:
+def no_basis(op: Any, error: Any) -> Any:
     """ARPACK's other errors in words of ours; that it did not converge is as it is."""
     if isinstance(error, _scipy().ArpackNoConvergence):
         return error

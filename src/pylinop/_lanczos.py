@@ -114,9 +114,10 @@ class Run:
 
     ``alpha`` and ``beta`` are lists of arrays (..., k), one a step; ``size2`` the squared lengths
     of the starts; ``gram`` is V^H A V of the starts made unit vectors V, ``image`` the largest
-    |A v|; ``passes`` counts the steps that were made orthogonal to all before."""
+    |A v|; ``passes`` counts the steps that were made orthogonal to all before. The memory of
+    ``after``, a run that is over, is taken over."""
 
-    def __init__(self, op: Any, starts: Any, keep: bool) -> None:
+    def __init__(self, op: Any, starts: Any, keep: bool, after: Run | None = None) -> None:
         shape = (*op.shape[:-2], *starts.shape[-2:])
         if not keep:
             _walk.materialising(op, 3 * math.prod(shape) * double(op).itemsize, True)
@@ -127,6 +128,8 @@ class Run:
         self.beta: list[Any] = []
         self.scale = np.zeros(shape[:-1])
         self.blocks: list[Any] = []
+        # a run that is over leaves its memory: pages that are there already
+        self._spare: list[Any] = after.blocks if after is not None else []
         self.before: Any = None
         self.now = self._place(shape, double(op))
         np.divide(starts, np.where(size > 0, size, 1)[..., None], out=self.now)
@@ -143,7 +146,9 @@ class Run:
             return np.empty(shape, dtype)
         at = len(self.alpha) % _BLOCK
         if at == 0:
-            self.blocks.append(np.empty((*shape[:-1], _BLOCK, shape[-1]), dtype))
+            size = (*shape[:-1], _BLOCK, shape[-1])
+            spare = self._spare and self._spare[0].shape == size
+            self.blocks.append(self._spare.pop(0) if spare else np.empty(size, dtype))
         return self.blocks[-1][..., at, :]
 
     def step(self) -> None:

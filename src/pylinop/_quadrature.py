@@ -196,9 +196,9 @@ def sampled(
     if not keep:
         width = max(_lanczos.together(op, count, 8), 1)
     done: list[Sampled] = []
-    taken = 0
+    taken, run = 0, None
     while taken < count:
-        run = _lanczos.Run(op, draw(min(width, count - taken)), keep)
+        run = _lanczos.Run(op, draw(min(width, count - taken)), keep, run)
         last: Any = None
         while True:
             # a look costs as much as a step of some thousand rows

@@ -51,8 +51,7 @@ static void sweep(int64_t l, int64_t m, double *d, double *e, double *z) {
 }
 
 lop_status lopk_gauss(int64_t n, double *d, double *e, double *z) {
-    for (int64_t i = 0; i < n; i++)
-        z[i] = i == 0;
+    for (int64_t i = 0; i < n; i++) z[i] = i == 0;
     for (int64_t l = 0; l < n; l++) {
         for (int tries = 0;; tries++) {
             int64_t m = block_end(l, n, d, e);
@@ -62,7 +61,6 @@ lop_status lopk_gauss(int64_t n, double *d, double *e, double *z) {
         }
         if (!isfinite(d[l])) return LOP_SINGULAR;
     }
-    for (int64_t i = 0; i < n; i++)
-        z[i] *= z[i];
+    for (int64_t i = 0; i < n; i++) z[i] *= z[i];
     return LOP_OK;
 }
