@@ -2,7 +2,8 @@
 
 The log-determinant of a Toeplitz and diagonal matrix of 100,000 rows is printed with its error bar:
 there is no exact one to compare it with in reasonable time. By hand, and by linear_operator, it is
-the same quadrature with as many probes and steps, without an error bar."""
+the same quadrature with as many probes and steps, without an error bar; linear_operator up to
+20,000 rows (at 100,000 it took 32 s)."""
 
 import warnings
 
@@ -56,7 +57,7 @@ def torch_slq(lo, c, d, probes, steps):
 
 def logdets():
     """30 probes; the exact one by LU where that can be had."""
-    for n in (1000, 4000, 100_000):
+    for n in (1000, 4000, 20_000, 100_000):
 
         def build(n=n):
             c, d = noisy_toeplitz(rng(), n)
@@ -73,7 +74,7 @@ def logdets():
                 "hand", "numpy and FFT, as many steps", "f(fft, c, d, k, s)", f=slq, fft=fft, **how
             )
             lo = peer("linear_operator")
-            if lo:
+            if lo and n <= 20_000:
                 t = {"c": tensor(c), "d": tensor(d), "k": 30, "s": e.steps}
                 case.add("peer", "linear_operator", "f(lo, c, d, k, s)", f=torch_slq, lo=lo, **t)
             if n <= 4000:
