@@ -122,6 +122,10 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     return form.trace()
 
 
+@overload
+def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]: ...
+@overload
+def diagonal(A: _OperatorLike, offset: int = 0, *, method: str, **how: Any) -> Any: ...
 def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: Any) -> Any:
     """The diagonal at an offset, a vector, computed now by the cheapest known way.
 

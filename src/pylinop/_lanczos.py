@@ -51,23 +51,18 @@ def together(op: Any, count: int, vectors: int) -> int:
 
 
 class Products:
-    """A times vectors that lie as rows (..., k, n), as rows again, in memory of their own: bound
-    once where that can be."""
+    """A times vectors that lie as rows (..., k, n), as rows again, in memory of their own."""
 
     def __init__(self, op: Any) -> None:
         self.op = op
-        self._bound: Any = None
 
     def __call__(self, rows: Any) -> Any:
         x = np.swapaxes(rows, -1, -2)
         if self.op.ndim == 2 and x.ndim == 2 and not self.op._opaque and x.size:
-            asked = x.shape[1], x.dtype
-            if self._bound is None or self._bound[0] != asked:
-                self._bound = asked, _core._Applied(self.op, x.dtype, x.shape[1])
-            y = self._bound[1](x)
-        else:
-            y = self.op @ x
-        y = np.swapaxes(y, -1, -2)
+            y = np.empty((rows.shape[0], self.op.shape[0]), np.result_type(double(self.op), x))
+            np.matmul(self.op, x, out=y.T)  # columns that lie one after the other
+            return y
+        y = np.swapaxes(self.op @ x, -1, -2)
         # a callable may give memory that it goes on using
         return np.array(y, order="C") if self.op._opaque else np.ascontiguousarray(y)
 
