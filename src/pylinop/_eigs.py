@@ -3,13 +3,18 @@ bases."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from . import _answers, _core
+from . import _answers
 from ._errors import LinAlgError
 from ._forms import as_operator
+from ._progress import Meter
+
+_Call = Callable[[dict[str, Any]], Any] | None
+_Show = bool | Callable[[int, float], Any] | None
 
 __all__ = ["arnoldi", "eigs", "eigsh", "expm_multiply", "lanczos", "lobpcg", "svds"]
 
@@ -29,6 +34,9 @@ def eigsh(
     OPinv: Any = None,
     mode: str = "normal",
     rng: Any = None,
+    *,
+    callback: _Call = None,
+    progress: _Show = None,
 ) -> Any:
     """Some eigenvalues and eigenvectors of a Hermitian operator; scipy.sparse.linalg's signature.
 
@@ -51,15 +59,22 @@ def eigsh(
         Relative to each value; 0: working precision.
     return_eigenvectors : bool
     M, Minv, OPinv, mode
-        As SciPy has them; these go to SciPy's ARPACK.
+        As SciPy has them; these go to SciPy's ARPACK. The inverses that it asks for, of M or of
+        A - sigma M, are solved with by their structure.
     rng : numpy.random.Generator or int, optional
         Where v0 comes from: 0 when None, so that the same call gives the same bits.
+    callback : callable, optional
+        Called with a dict after each restart: method, products, restarts, and the Ritz values that
+        are wanted with their residuals (of 1 / (w - sigma) with ``sigma``). By ARPACK after each
+        product, where both are None.
+    progress : bool or callable, optional
+        True shows a bar (tqdm where it is there); a callable gets (products, largest residual).
 
     Returns
     -------
     w : ndarray, shape (k,), ascending
     v : ndarray, shape (n, k)
-        As a tuple with ``record``, a dict: method, products, restarts, residuals |A v - w v|.
+        As a tuple with ``record``, a dict: method, products, restarts, residuals |A v - w M v|.
 
     Raises
     ------
@@ -84,9 +99,10 @@ def eigsh(
     """
     from . import _eigsh
 
-    return _eigsh.eigsh(
-        A, k, M, sigma, which, v0, ncv, maxiter, tol, return_eigenvectors, Minv, OPinv, mode, rng
-    )
+    how = {"v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol, "rng": rng}
+    more = {"M": M, "Minv": Minv, "OPinv": OPinv, "mode": mode}
+    with Meter("eigsh", "residual", callback, progress) as meter:
+        return _eigsh.eigsh(A, k, sigma, which, return_eigenvectors, how, more, meter)
 
 
 def svds(
@@ -101,6 +117,9 @@ def svds(
     solver: str = "arpack",
     rng: Any = None,
     options: dict[str, Any] | None = None,
+    *,
+    callback: _Call = None,
+    progress: _Show = None,
 ) -> Any:
     """Some singular values and vectors; scipy.sparse.linalg's signature.
 
@@ -118,6 +137,8 @@ def svds(
         The last two are SciPy's, always.
     options : dict, optional
         As SciPy has them.
+    callback, progress
+        As in `eigsh`, of the eigenvalues of A^H A; with SciPy's solvers after each product.
 
     Returns
     -------
@@ -148,9 +169,9 @@ def svds(
     """
     from . import _eigsh
 
-    return _eigsh.svds(
-        A, k, ncv, tol, which, v0, maxiter, return_singular_vectors, solver, rng, options
-    )
+    how = {"v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol, "rng": rng}
+    with Meter("svds", "residual", callback, progress) as meter:
+        return _eigsh.svds(A, k, which, return_singular_vectors, solver, options, how, meter)
 
 
 def _needs_scipy(name: str) -> Any:
@@ -176,6 +197,9 @@ def eigs(
     OPinv: Any = None,
     OPpart: str | None = None,
     rng: Any = None,
+    *,
+    callback: _Call = None,
+    progress: _Show = None,
 ) -> Any:
     """Some eigenvalues and eigenvectors of a square operator, by SciPy's ARPACK.
 
@@ -188,6 +212,8 @@ def eigs(
         Those near sigma. Without M and OPinv, A - sigma I is solved with by its structure.
     rng : numpy.random.Generator or int, optional
         Where v0 comes from: 0 when None, so that the same call gives the same bits.
+    callback, progress
+        As in `eigsh`: after each product, without Ritz values.
 
     Returns
     -------
@@ -198,6 +224,8 @@ def eigs(
     ------
     scipy.sparse.linalg.ArpackNoConvergence
         After ``maxiter`` restarts.
+    LinAlgError
+        When ARPACK finds no basis: A has products that are not finite, or is zero.
     ImportError
         Without SciPy.
 
@@ -209,24 +237,33 @@ def eigs(
     array([1.92 , 1.906])
     """
     sl = _needs_scipy("eigs")
-    op = as_operator(A)
+    from . import _eigsh
+    from ._functions import inv
+
+    op = _eigsh.computable(as_operator(A), "eigs")
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise ValueError(f"expected square matrix (shape={op.shape})")
-    if sigma is not None and OPinv is None and M is None:
-        from ._functions import inv
-
-        if op.dtype is not None and op.dtype.kind != "c" and complex(sigma).imag:
-            op = op.astype(np.complex128)
-        shift = complex(sigma) if op.dtype is None or op.dtype.kind == "c" else complex(sigma).real
-        OPinv = inv(op - shift * _core.Identity(op.shape[0]))
+    if op.dtype is not None and op.dtype.kind != "c" and complex(sigma or 0).imag:
+        op = op.astype(np.complex128)
+    if M is not None:
+        M = as_operator(M)
+    if sigma is not None and OPinv is None:
+        OPinv = _eigsh.shifted_inverse(op, sigma, M)
+    elif M is not None and Minv is None and OPinv is None:
+        Minv = inv(M)
     if v0 is None:
         v0 = np.random.default_rng(0 if rng is None else rng).standard_normal(op.shape[0])
         v0 = v0.astype(_answers.inexact(op.dtype))
-    return sl.eigs(
-        A if M is not None and not isinstance(A, _core.Operator) else op,
-        k, M=M, sigma=sigma, which=which, v0=v0, ncv=ncv, maxiter=maxiter, tol=tol,
-        return_eigenvectors=return_eigenvectors, Minv=Minv, OPinv=OPinv, OPpart=OPpart,
-    )  # fmt: skip
+    with Meter("eigs", "residual", callback, progress) as meter:
+        watched = _eigsh.Counted(meter, "ARPACK (SciPy)")
+        try:
+            return sl.eigs(
+                watched(op, OPinv is None), k, M=M, sigma=sigma, which=which, v0=v0, ncv=ncv,
+                maxiter=maxiter, tol=tol, return_eigenvectors=return_eigenvectors, Minv=Minv,
+                OPinv=watched(OPinv), OPpart=OPpart,
+            )  # fmt: skip
+        except sl.ArpackError as error:
+            raise _eigsh.no_basis(op, error) from error
 
 
 def lobpcg(
@@ -242,6 +279,9 @@ def lobpcg(
     retLambdaHistory: bool = False,
     retResidualNormsHistory: bool = False,
     restartControl: int = 20,
+    *,
+    callback: _Call = None,
+    progress: _Show = None,
 ) -> Any:
     """Some extreme eigenpairs of a Hermitian operator with a preconditioner, by SciPy's lobpcg.
 
@@ -257,6 +297,8 @@ def lobpcg(
         As scipy.sparse.linalg.lobpcg has them.
     retLambdaHistory, retResidualNormsHistory, restartControl
         As scipy.sparse.linalg.lobpcg has them.
+    callback, progress
+        As in `eigsh`: after each product with a block, without values.
 
     Returns
     -------
@@ -280,15 +322,20 @@ def lobpcg(
     True
     """
     sl = _needs_scipy("lobpcg")
-    ops = [None if x is None else as_operator(x) for x in (A, B, M)]
-    X = np.asarray(X)
-    if X.ndim != 2 or X.shape[0] != ops[0].shape[-1]:  # type: ignore[union-attr]
-        raise ValueError(f"X must be ({ops[0].shape[-1]}, k), got {X.shape}")  # type: ignore[union-attr]
-    return sl.lobpcg(
-        ops[0], X, B=ops[1], M=ops[2], Y=Y, tol=tol, maxiter=maxiter, largest=largest,
-        verbosityLevel=verbosityLevel, retLambdaHistory=retLambdaHistory,
-        retResidualNormsHistory=retResidualNormsHistory, restartControl=restartControl,
-    )  # fmt: skip
+    ops: list[Any] = [as_operator(A), *(None if x is None else as_operator(x) for x in (B, M))]
+    X = np.array(X)  # SciPy's writes into it
+    n = ops[0].shape[-1]
+    if X.ndim != 2 or X.shape[0] != n:
+        raise ValueError(f"X must be ({n}, k), got {X.shape}")
+    from . import _eigsh
+
+    with Meter("lobpcg", "residual", callback, progress) as meter:
+        return sl.lobpcg(
+            _eigsh.Counted(meter, "lobpcg (SciPy)")(ops[0]), X, B=ops[1], M=ops[2], Y=Y, tol=tol,
+            maxiter=maxiter, largest=largest, verbosityLevel=verbosityLevel,
+            retLambdaHistory=retLambdaHistory, restartControl=restartControl,
+            retResidualNormsHistory=retResidualNormsHistory,
+        )  # fmt: skip
 
 
 # -- bases --

@@ -6,173 +6,76 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _estimate
-from ._errors import LinAlgError
 from ._estimate import Estimate
-from ._forms import as_operator
+from ._estimate_ask import (
+    Ask,
+    Sampling,
+    count_of,
+    enough,
+    exactly,
+    in_two_stages,
+    judged,
+    rounding,
+    scalar,
+)
 from ._later import Later
 
 __all__ = ["Estimate", "estimate_diagonal", "estimate_logdet", "estimate_trace"]
 
 _bounds, _lanczos, _quadrature = Later("_bounds"), Later("_lanczos"), Later("_quadrature")
-_MOST = 10_000  # probes that a tolerance may ask for, unless said
-
-
-# -- what is asked --
-
-
-class Ask:
-    """The arguments that all estimates share, checked."""
-
-    def __init__(
-        self, A: Any, samples: Any, rng: Any, confidence: float, rtol: Any, atol: Any, most: Any
-    ) -> None:
-        self.op = op = as_operator(A)
-        if op.shape[-1] != op.shape[-2]:
-            raise LinAlgError(f"Last 2 dimensions of the array must be square: {op.shape}")
-        if op.dtype is None or op.dtype.kind not in "biufc":
-            raise TypeError(f"estimates take operators of numbers, got dtype {op.dtype}")
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
-        for name, tol in (("rtol", rtol), ("atol", atol)):
-            if tol is not None and not tol >= 0:
-                raise ValueError(f"{name} must be >= 0, got {tol!r}")
-        self.samples, self.confidence = samples, confidence
-        self.rtol, self.atol = rtol, atol
-        self.most = _MOST if most is None else count_of("max_samples", most, 1)
-        self.rng = np.random.default_rng(rng)
-
-    @property
-    def tolerant(self) -> bool:
-        return self.rtol is not None or self.atol is not None
-
-    def goal(self, value: Any) -> Any:
-        """The error that is allowed, of each number."""
-        return np.maximum(self.atol or 0.0, (self.rtol or 0.0) * np.abs(value))
-
-    def probes(self, count: int) -> Any:
-        """Random signs, as rows; the same whatever the number drawn at once."""
-        n = self.op.shape[-1]
-        words = self.rng.integers(0, 2**64, (count, -(-n // 64)), np.uint64)
-        return np.unpackbits(words.view(np.uint8), axis=-1, count=n) * 2.0 - 1.0
-
-    def number(self, count: int, least: int = _estimate.LEAST) -> int:
-        return count if self.samples is None else count_of("num_samples", self.samples, least)
-
-
-def count_of(name: str, value: Any, least: int) -> int:
-    n = int(value.__index__()) if hasattr(value, "__index__") else None
-    if n is None or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if n < least:
-        raise ValueError(f"{name} must be at least {least}, got {n}")
-    return n
-
-
-def _scalar(x: Any) -> Any:
-    """A Python number of what has no dimensions."""
-    return x.item() if isinstance(x, np.generic | np.ndarray) and x.ndim == 0 else x
-
-
-def _exactly(ask: Ask, value: Any, method: str, matvecs: int, bias: Any = 0.0) -> Estimate:
-    zero = np.zeros(np.shape(value))
-    return Estimate(
-        _scalar(np.asarray(value)), _scalar(zero), bias=_scalar(zero + bias), error_kind="exact",
-        confidence=ask.confidence, matvecs=matvecs, method=method,
-        met=bool(np.all(bias <= ask.goal(value))) if ask.tolerant else None,
-    )  # fmt: skip
-
-
-# -- samples until they do --
-
-
-def _enough(ask: Ask, taken: int, mean: Any, error: Any, bias: Any) -> int:
-    """How many samples bring the error of these below the goal (Stein's second stage)."""
-    left = ask.goal(np.maximum(np.abs(mean) - error, 0)) - bias
-    with np.errstate(divide="ignore", invalid="ignore"):
-        need = np.where(error > 0, taken * (error / np.maximum(left, 0)) ** 2 * 1.05, 0)
-    worst = float(np.max(need, initial=0))
-    return ask.most if not worst < ask.most else max(taken, math.ceil(worst))
-
-
-def _in_two_stages(ask: Ask, count: int, take: Callable[[int, Any], Any]) -> Any:
-    """(samples (..., N), half-widths of their brackets, error): `count` samples, and as many more
-    as the tolerance needs, judged by the spread of the first ones with their quantile (Stein, 1945:
-    so the interval keeps its confidence). ``take(k, goal)`` gives k more."""
-    mid, half = take(count, None)
-    t = _estimate.quantile(ask.confidence, count - 1)
-    mean, se = _estimate.spread(mid)
-    more = 0
-    if ask.tolerant:
-        bias = half.mean(axis=-1)
-        more = min(_enough(ask, count, mean, t * se, bias), ask.most) - count
-    if more <= 0:
-        return mid, half, t * (se + _root_mean(half) / math.sqrt(count))
-    rest = take(more, ask.goal(mean))
-    mid, half = (np.concatenate(pair, -1) for pair in zip((mid, half), rest, strict=True))
-    n = count + more
-    first = se * math.sqrt(count) + _root_mean(half)
-    return mid, half, t * first / math.sqrt(n)
-
-
-def _root_mean(half: Any) -> Any:
-    """What the spread of the true samples may exceed that of the middles of their brackets by."""
-    n = half.shape[-1]
-    return np.sqrt((half**2).sum(axis=-1) / max(n - 1, 1))
-
-
-def _rounding(ask: Ask, size: Any) -> Any:
-    """An allowance for rounding, of sums of moduli `size`."""
-    return 2 * math.sqrt(max(ask.op.shape[-1], 1)) * _lanczos.EPS * size
-
-
-def _judged(ask: Ask, value: Any, error: Any, bias: Any, **more: Any) -> Estimate:
-    met = None
-    if ask.tolerant:
-        met = bias is not None and bool(np.all(error + bias <= ask.goal(value)))
-    value, error, bias = (_scalar(x) for x in (value, error, bias))
-    e = Estimate(value, error, bias=bias, confidence=ask.confidence, met=met, **more)
-    _estimate.say_unmet(e, ask.goal(value))
-    return e
 
 
 # -- traces --
 
 
-def _forms_of(ask: Ask, apply: Callable[[Any], Any], draw: Callable[[int], Any]) -> Any:
-    """``take`` of x^H A x for `_in_two_stages`; sizes of the sums are kept beside, for rounding."""
-    sizes: list[float] = []
+class _Forms:
+    """``take`` of x^H A x for `in_two_stages`."""
 
-    def take(count: int, goal: Any) -> Any:
-        values = []
-        width = max(_lanczos.together(ask.op, min(count, 64), 4), 1)
+    def __init__(self, ask: Ask, draw: Callable[[int], Any], **more: Any) -> None:
+        self.ask, self.draw, self.more = ask, draw, more
+        self.apply = _lanczos.Products(ask.op)
+        self.products = more.pop("matvecs", 0)
+        self.size = 0.0  # of the sums, for rounding
+        self.values: list[Any] = []
+
+    def take(self, count: int, goal: Any) -> Any:
+        width = max(_lanczos.together(self.ask.op, min(count, 64), 4), 1)
+        first = len(self.values)
         for at in range(0, count, width):
-            x = draw(min(width, count - at))
-            y = apply(x)
-            values.append(np.vecdot(x, y))
-            sizes.append(float(np.abs(y).sum(axis=-1).max(initial=0)))
-        found = np.concatenate(values, -1)
+            x = self.draw(min(width, count - at))
+            y = self.apply(x)
+            self.values.append(np.vecdot(x, y))
+            self.size = max(self.size, float(np.abs(y).sum(axis=-1).max(initial=0)))
+            self.products += x.shape[-2]
+            if self.ask.watched:
+                mid = np.concatenate(self.values, -1)
+                self.ask.tell_samples(self.products, mid, np.zeros(mid.shape), **self.more)
+        found = np.concatenate(self.values[first:], -1)
         return found, np.zeros(found.shape)
-
-    return take, sizes
 
 
 def _hutchinson(ask: Ask) -> Estimate:
-    take, sizes = _forms_of(ask, _lanczos.Products(ask.op), ask.probes)
-    mid, _, error = _in_two_stages(ask, ask.number(30), take)
+    forms = _Forms(ask, ask.probes, method="hutchinson")
+    mid, _, error = in_two_stages(ask, ask.number(30), forms.take)
     n = mid.shape[-1]
-    bias = np.full(np.shape(error), _rounding(ask, max(sizes, default=0)))
-    return _judged(ask, mid.mean(axis=-1), error, bias, samples=n, matvecs=n, method="hutchinson")
+    bias = np.full(np.shape(error), rounding(ask, forms.size))
+    return judged(ask, mid.mean(axis=-1), error, bias, samples=n, matvecs=n, method="hutchinson")
 
 
-def _range(ask: Ask, count: int, shape: Any) -> Any:
+def _range(ask: Ask, count: int) -> Any:
     """An orthonormal basis of A times `count` probes, columns (..., n, count)."""
-    y = ask.op @ ask.probes(count).T
-    return np.linalg.qr(np.broadcast_to(y, (*shape, *y.shape[-2:])))[0]
+    y = np.swapaxes(_lanczos.Products(ask.op)(ask.probes(count)), -1, -2)
+    return np.linalg.qr(np.broadcast_to(y, (*ask.op.shape[:-2], *y.shape[-2:])))[0]
+
+
+def _times(op: Any, q: Any) -> Any:
+    """A q of columns: they lie one after the other in the product, which is what is fast."""
+    return np.swapaxes(_lanczos.Products(op)(np.swapaxes(q, -1, -2)), -1, -2)
 
 
 def _off(q: Any, x: Any) -> Any:
@@ -187,20 +90,20 @@ def _hutchpp(ask: Ask) -> Estimate:
     sketch, n = count // 2, ask.op.shape[-1]
     if sketch >= n:
         return _by_columns(ask)
-    q = _range(ask, sketch, ask.op.shape[:-2])
-    aq = ask.op @ q
+    q = _range(ask, sketch)
+    aq = _times(ask.op, q)
     known = (q.conj() * aq).sum(axis=(-2, -1))
     size = float(np.abs(q * aq).sum(axis=(-2, -1)).max(initial=0))
 
     def draw(k: int) -> Any:
         return _off(q, ask.probes(k))
 
-    take, sizes = _forms_of(ask, _lanczos.Products(ask.op), draw)
-    mid, _, error = _in_two_stages(ask, max(count - sketch, least), take)
+    forms = _Forms(ask, draw, method="hutch++", matvecs=2 * sketch, known=known)
+    mid, _, error = in_two_stages(ask, max(count - sketch, least), forms.take)
     value = known + mid.mean(axis=-1)
-    bias = np.full(np.shape(error), _rounding(ask, size + max(sizes, default=0)))
+    bias = np.full(np.shape(error), rounding(ask, size + forms.size))
     used = mid.shape[-1]
-    return _judged(
+    return judged(
         ask, value, error, bias, samples=sketch + used, matvecs=2 * sketch + used, method="hutch++"
     )
 
@@ -210,7 +113,7 @@ def _by_columns(ask: Ask) -> Estimate:
     value = ask.op.trace()
     n = ask.op.shape[-1]
     size = np.abs(ask.op.diagonal()).sum(axis=-1)
-    return _exactly(ask, value, "exact, no fewer products", n, _rounding(ask, size))
+    return exactly(ask, value, "exact, no fewer products", n, rounding(ask, size))
 
 
 def _xtrace(ask: Ask) -> Estimate:
@@ -219,11 +122,15 @@ def _xtrace(ask: Ask) -> Estimate:
     n = op.shape[-1]
     if count >= n:
         return _by_columns(ask)
-    omega = ask.probes(count).T
+    omega, used = ask.probes(count).T, 0
     while True:
         values, size = _leave_one_out(op, omega)
+        used += 2 * count
         value, se = _estimate.spread(values)
         error = _estimate.quantile(ask.confidence, count - 1) * se
+        how = {"samples": count, "method": "xtrace", "error_kind": "heuristic"}
+        if ask.watched:
+            ask.tell(used, value, error, np.zeros(error.shape), **how)
         if not ask.tolerant or np.all(error <= ask.goal(value)):
             break
         more = min(2 * count, ask.most, n)
@@ -233,18 +140,14 @@ def _xtrace(ask: Ask) -> Estimate:
             return _by_columns(ask)
         omega = np.concatenate([omega, ask.probes(more - count).T], axis=-1)
         count = more
-    bias = np.full(np.shape(error), _rounding(ask, size))
-    return _judged(
-        ask, value, error, bias, samples=count, matvecs=2 * count, method="xtrace",
-        error_kind="heuristic",
-    )  # fmt: skip
+    bias = np.full(np.shape(error), rounding(ask, size))
+    return judged(ask, value, error, bias, matvecs=used, **how)
 
 
 def _leave_one_out(op: Any, omega: Any) -> Any:
     """XTrace's estimates (..., k), and the size of what they sum."""
     n, k = omega.shape
-    y = op @ omega
-    y = np.broadcast_to(y, (*op.shape[:-2], n, k))
+    y = np.broadcast_to(_times(op, omega), (*op.shape[:-2], n, k))
     q, r = np.linalg.qr(y)
     d = np.abs(np.diagonal(r, 0, -2, -1))
     top = d.max(axis=-1, keepdims=True)
@@ -254,7 +157,7 @@ def _leave_one_out(op: Any, omega: Any) -> Any:
     safe[..., i, i] = np.where(d > tiny, np.diagonal(r, 0, -2, -1), tiny)
     s = np.swapaxes(np.linalg.inv(safe), -1, -2).conj()
     s = s / np.linalg.norm(s, axis=-2, keepdims=True)
-    z = op @ q
+    z = _times(op, q)
     qh = np.swapaxes(q, -1, -2).conj()
     h, w, t = qh @ z, qh @ omega, np.swapaxes(z, -1, -2).conj() @ omega
 
@@ -286,39 +189,54 @@ def _bounds_of(op: Any, bounds: Any) -> Any:
     return low, high
 
 
+class _Watch:
+    """Tells how far a quadrature is: what was sampled before, and what is being sampled."""
+
+    def __init__(self, ask: Ask, seen: list[Any], method: str) -> None:
+        self.ask, self.seen, self.method = ask, seen, method
+
+    def __call__(self, now: Any) -> None:
+        parts = [*self.seen, now]
+        mid, half = (np.concatenate([getattr(p, x) for p in parts], -1) for x in ("mid", "half"))
+        self.ask.tell_samples(
+            sum(p.products for p in parts), mid, half, bracketed=all(p.bracketed for p in parts),
+            steps=max(p.steps for p in parts), method=self.method,
+        )  # fmt: skip
+
+
 def _of_function(ask: Ask, f: Any, bounds: Any, steps: Any, method: str) -> Estimate:
     """tr f(A) by Lanczos quadrature (Ubaru, Chen and Saad, 2017), bracketed by Gauss and Radau."""
     f, op = _quadrature.function_of(f), ask.op
     steps = None if steps is None else count_of("steps", steps, 1)
     if 0 in op.shape:
-        return _exactly(ask, np.zeros(op.shape[:-2]), method, 0)
+        return exactly(ask, np.zeros(op.shape[:-2]), method, 0)
     bounds = _bounds_of(op, bounds)
     seen: list[Any] = []
+    watch = _Watch(ask, seen, method) if ask.watched else None
 
     def take(count: int, goal: Any) -> Any:
         if goal is None and ask.rtol is None and ask.atol is not None:
             goal = ask.atol
-        found = _quadrature.sampled(op, ask.probes, count, f, bounds, steps, goal)
+        found = _quadrature.sampled(op, ask.probes, count, f, bounds, steps, goal, watch)
         seen.append(found)
-        return (found.low + found.high) / 2, (found.high - found.low) / 2
+        return found.mid, found.half
 
-    mid, half, error = _in_two_stages(ask, ask.number(30), take)
+    mid, half, error = in_two_stages(ask, ask.number(30), take)
     known = all(s.bracketed for s in seen)
     value, most = mid.mean(axis=-1), max(s.steps for s in seen)
-    rounding = _rounding(ask, np.abs(mid).mean(axis=-1))
-    bias = half.mean(axis=-1) + rounding
+    bias = half.mean(axis=-1) + rounding(ask, np.abs(mid).mean(axis=-1))
     info = {"reorthogonalised": all(s.kept for s in seen), "function": f.name}
     sides = None
     if not known:
         side = seen[0].sided
         sides = (
-            _scalar(value - error - bias) if side > 0 else -math.inf,
-            _scalar(value + error + bias) if side < 0 else math.inf,
+            scalar(value - error - bias) if side > 0 else -math.inf,
+            scalar(value + error + bias) if side < 0 else math.inf,
         )
-    return _judged(
+    return judged(
         ask, value, error, bias if known else None, sides=sides,
-        samples=mid.shape[-1], matvecs=mid.shape[-1] * most, steps=most, bounds=tuple(bounds),
-        method=method, info=info,
+        samples=mid.shape[-1], matvecs=sum(s.products for s in seen), steps=most,
+        bounds=tuple(bounds), method=method, info=info,
     )  # fmt: skip
 
 
@@ -330,14 +248,9 @@ def estimate_trace(
     function: str | Callable[[Any], Any] | None = None,
     *,
     method: str = "hutchinson",
-    num_samples: int | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    rng: np.random.Generator | int | None = None,
-    confidence: float = 0.95,
-    max_samples: int | None = None,
     bounds: tuple[float | None, float | None] | None = None,
     steps: int | None = None,
+    **how: Unpack[Sampling],
 ) -> Estimate:
     """The trace of a square operator, or of a function of a Hermitian one, from random probes.
 
@@ -348,6 +261,11 @@ def estimate_trace(
     function : {'log', 'inv', 'sqrt', 'entropy', 'exp'} or callable, optional
         The trace of f(A), by Lanczos quadrature; 'entropy' is x log x. A callable takes an array of
         eigenvalues and gives as many values.
+    bounds : (low, high), optional
+        Of the spectrum, either may be None: a promise. When not given, what the structure proves
+        (`spectral_bounds`).
+    steps : int, optional
+        Of Lanczos; when None as many as the statistical error is worth, 100 at most.
     method : {'hutchinson', 'hutch++', 'xtrace'}
         The mean of x^H A x over random signs x; with the trace on a sketched range taken out; each
         probe judged by the range of the others. The last two pay where few eigenvalues dominate.
@@ -362,11 +280,11 @@ def estimate_trace(
         Of the statistical error.
     max_samples : int, optional
         At most as many for a tolerance: 10,000 when None.
-    bounds : (low, high), optional
-        Of the spectrum, either may be None: a promise. When not given, what the structure proves
-        (`spectral_bounds`).
-    steps : int, optional
-        Of Lanczos; when None as many as the statistical error is worth, 100 at most.
+    callback : callable, optional
+        Called with the `Estimate` so far, as often as one can be made: after some steps of
+        quadrature, some probes, a round of 'xtrace'.
+    progress : bool or callable, optional
+        True shows a bar (tqdm where it is there); a callable gets (products, error).
 
     Returns
     -------
@@ -404,25 +322,20 @@ def estimate_trace(
         raise ValueError(f"a function goes by method='hutchinson', not {method!r}")
     if function is None and (bounds is not None or steps is not None):
         raise ValueError("bounds= and steps= belong to function=")
-    ask = Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
-    if function is not None:
-        return _of_function(ask, function, bounds, steps, "lanczos quadrature")
-    if 0 in ask.op.shape:
-        return _exactly(ask, np.zeros(ask.op.shape[:-2]), method, 0)
-    return _TRACES[method](ask)
+    with Ask("estimate_trace", A, **how) as ask:
+        if function is not None:
+            return _of_function(ask, function, bounds, steps, "lanczos quadrature")
+        if 0 in ask.op.shape:
+            return exactly(ask, np.zeros(ask.op.shape[:-2]), method, 0)
+        return _TRACES[method](ask)
 
 
 def estimate_logdet(
     A: Any,
     *,
-    num_samples: int | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    rng: np.random.Generator | int | None = None,
-    confidence: float = 0.95,
-    max_samples: int | None = None,
     bounds: tuple[float | None, float | None] | None = None,
     steps: int | None = None,
+    **how: Unpack[Sampling],
 ) -> Estimate:
     """The logarithm of the determinant of a positive definite operator, from products alone.
 
@@ -432,11 +345,11 @@ def estimate_logdet(
     ----------
     A : operator or array_like, shape (..., n, n)
         Hermitian positive definite.
-    num_samples, rtol, atol, rng, confidence, max_samples, steps
-        As in `estimate_trace`.
     bounds : (low, high), optional
         Of the spectrum. A low bound > 0, given or proven from the structure, brackets the bias;
         without one it is unknown, and no tolerance is met.
+    steps, num_samples, rtol, atol, rng, confidence, max_samples, callback, progress
+        As in `estimate_trace`.
 
     Returns
     -------
@@ -456,8 +369,8 @@ def estimate_logdet(
     >>> low <= float(pl.logdet(A)) <= high, high - low < 40
     (True, True)
     """
-    ask = Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
-    return _of_function(ask, "log", bounds, steps, "slq")
+    with Ask("estimate_logdet", A, **how) as ask:
+        return _of_function(ask, "log", bounds, steps, "slq")
 
 
 # -- diagonals --
@@ -467,12 +380,7 @@ def estimate_diagonal(
     A: Any,
     *,
     method: str = "hutchinson",
-    num_samples: int | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    rng: np.random.Generator | int | None = None,
-    confidence: float = 0.95,
-    max_samples: int | None = None,
+    **how: Unpack[Sampling],
 ) -> Estimate:
     """The main diagonal of a square operator from random probes.
 
@@ -482,7 +390,7 @@ def estimate_diagonal(
         Only products with it are used; with 'hutch++' with its adjoint too.
     method : {'hutchinson', 'hutch++'}
         The mean of x * (A x) over random signs x; with the diagonal on a sketched range taken out.
-    num_samples, rtol, atol, rng, confidence, max_samples
+    num_samples, rtol, atol, rng, confidence, max_samples, callback, progress
         As in `estimate_trace`; a tolerance is of each entry.
 
     Returns
@@ -510,62 +418,87 @@ def estimate_diagonal(
     """
     if method not in ("hutchinson", "hutch++"):
         raise ValueError(f"method must be 'hutchinson' or 'hutch++', got {method!r}")
-    ask = Ask(A, num_samples, rng, confidence, rtol, atol, max_samples)
+    with Ask("estimate_diagonal", A, **how) as ask:
+        return _diagonal(ask, method)
+
+
+def _diagonal(ask: Ask, method: str) -> Estimate:
     op, n = ask.op, ask.op.shape[-1]
     if 0 in op.shape:
-        return _exactly(ask, np.zeros(op.shape[:-1]), method, 0)
-    known, used = 0.0, 0
-    q: Any = None
+        return exactly(ask, np.zeros(op.shape[:-1]), method, 0)
+    known: Any = 0.0
+    used, q = 0, None
     if method == "hutch++":
         count = ask.number(40, 2 * _estimate.LEAST)
         sketch = count // 2
         if sketch >= n:
             value = op.diagonal()
-            return _exactly(ask, value, "exact, no fewer products", n)
-        q = _range(ask, sketch, op.shape[:-2])
-        known = (q * (op.H @ q).conj()).sum(axis=-1)
+            return exactly(ask, value, "exact, no fewer products", n)
+        q = _range(ask, sketch)
+        known = (q * _times(op.H, q).conj()).sum(axis=-1)
         used, first = 3 * sketch, count - sketch
     else:
         first = ask.number(30)
-    mean, error, size, taken = _entries(ask, q, first)
-    value = known + mean
-    bias = _rounding(ask, (size + np.abs(value)) / math.sqrt(n))
-    return _judged(
+    e = _Entries(ask, q, known, method, used)
+    error, size, taken = e.taken_for(first), np.sqrt(e.square / e.taken), e.taken
+    value = known + e.mean
+    bias = rounding(ask, (size + np.abs(value)) / math.sqrt(n))
+    return judged(
         ask, value, error, bias, samples=taken + used // 3, matvecs=taken + used, method=method
     )
 
 
-def _entries(ask: Ask, q: Any, first: int) -> Any:
-    """Mean of x * (A x), its error, its size and the number of probes; no samples are kept."""
-    op = ask.op
-    shape = op.shape[:-1]
-    dtype, times = _lanczos.double(op), _lanczos.Products(op)
-    total, square = np.zeros(shape, dtype), np.zeros(shape)
-    centre: Any = None
-    taken = 0
+class _Entries:
+    """Mean of x * (A x) and its error; no samples are kept."""
 
-    def run(count: int) -> None:
-        nonlocal total, square, taken, centre
-        width = max(_lanczos.together(op, min(count, 64), 4), 1)
+    def __init__(self, ask: Ask, q: Any, known: Any, method: str, used: int) -> None:
+        self.ask, self.q, self.known, self.method, self.used = ask, q, known, method, used
+        self.times = _lanczos.Products(ask.op)
+        self.total: Any = 0.0
+        self.square: Any = 0.0
+        self.centre: Any = None
+        self.taken = 0
+
+    def run(self, count: int) -> None:
+        width = max(_lanczos.together(self.ask.op, min(count, 64), 4), 1)
         for at in range(0, count, width):
-            x = ask.probes(min(width, count - at))
-            y = times(x)
-            s = x * (y if q is None else _off(q, y))
-            if centre is None:
-                centre = s.mean(axis=-2)
-            off = s - centre[..., None, :]
-            total = total + off.sum(axis=-2)
+            x = self.ask.probes(min(width, count - at))
+            y = self.times(x)
+            s = x * (y if self.q is None else _off(self.q, y))
+            if self.centre is None:
+                self.centre = s.mean(axis=-2)
+            off = s - self.centre[..., None, :]
+            self.total = self.total + off.sum(axis=-2)
             parts = off.real**2, off.imag**2
-            square = square + np.maximum(*(p.sum(axis=-2) for p in parts))
-            taken += x.shape[-2]
+            self.square = self.square + np.maximum(*(p.sum(axis=-2) for p in parts))
+            self.taken += x.shape[-2]
+            if self.ask.watched:
+                self._tell()
 
-    run(first)
-    t = _estimate.quantile(ask.confidence, first - 1)
-    spread = np.sqrt(np.maximum(square - np.abs(total) ** 2 / first, 0) / (first - 1))
-    if ask.tolerant:
-        mean = centre + total / taken
-        more = _enough(ask, first, mean, t * spread / math.sqrt(first), 0.0) - first
-        if more > 0:
-            run(more)
-    mean = centre + total / taken
-    return mean, t * spread / math.sqrt(taken), np.sqrt(square / taken), taken
+    def _tell(self) -> None:
+        n, error = self.taken, np.full(self.square.shape, np.inf)
+        if n > 1:
+            error = _estimate.quantile(self.ask.confidence, n - 1) * self.spread / math.sqrt(n)
+        self.ask.tell(
+            n + self.used, self.known + self.mean, error, np.zeros(error.shape), samples=n,
+            method=self.method,
+        )  # fmt: skip
+
+    @property
+    def mean(self) -> Any:
+        return self.centre + self.total / self.taken
+
+    @property
+    def spread(self) -> Any:
+        n = self.taken
+        return np.sqrt(np.maximum(self.square - np.abs(self.total) ** 2 / n, 0) / max(n - 1, 1))
+
+    def taken_for(self, first: int) -> Any:
+        """The error, after `first` probes and as many more as the tolerance asks for."""
+        self.run(first)
+        error = _estimate.quantile(self.ask.confidence, first - 1) * self.spread
+        if self.ask.tolerant:
+            more = enough(self.ask, first, self.mean, error / math.sqrt(first), 0.0) - first
+            if more > 0:
+                self.run(more)
+        return error / math.sqrt(self.taken)

@@ -87,9 +87,9 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-    method : {'auto', 'exact', 'hutchinson', 'hutch++', 'xtrace'}
+    method : {'auto', 'direct', 'hutchinson', 'hutch++', 'xtrace'}
         The last three give an `Estimate` from products with random vectors (`estimate_trace`).
-        'auto' is exact, unless ``pl.config(accuracy="estimate")`` allows an estimate.
+        'auto' is 'direct', unless ``pl.config(accuracy="estimate")`` allows an estimate.
     **how
         What `estimate_trace` takes: ``num_samples``, ``rtol``, ``rng`` and so on.
 
@@ -122,8 +122,34 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     return form.trace()
 
 
-def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]:
+@overload
+def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]: ...
+@overload
+def diagonal(A: _OperatorLike, offset: int = 0, *, method: str, **how: Any) -> Any: ...
+def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: Any) -> Any:
     """The diagonal at an offset, a vector, computed now by the cheapest known way.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    offset : int
+        0 the main one, 1 the one above it, -1 below.
+    method : {'auto', 'direct', 'hutchinson', 'hutch++'}
+        The last two give an `Estimate` of the main one from products with random vectors
+        (`estimate_diagonal`); 'auto' is 'direct'.
+    **how
+        What `estimate_diagonal` takes: ``num_samples``, ``rtol``, ``rng`` and so on.
+
+    Returns
+    -------
+    ndarray or Estimate
+
+    Raises
+    ------
+    ValueError
+        For another method, and an offset with an estimate.
+    TypeError
+        For ``how`` without an estimate.
 
     Examples
     --------
@@ -132,6 +158,12 @@ def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]:
     array([2., 2.])
     """
     form: Any = A if issubclass(type(A), LazyArray) else as_operator(A)
+    if method != "auto" or how:
+        from . import _methods
+
+        if offset and method not in ("auto", "direct", "exact"):
+            raise ValueError(f"an estimate is of the main diagonal, not of offset {offset}")
+        return _methods.number(form, "diagonal", method, how, lambda op: op.diagonal(offset))
     return form.diagonal(offset)
 
 

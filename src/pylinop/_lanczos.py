@@ -6,9 +6,11 @@ exact for polynomials of degree 2 k - 1. One more node prescribed at an end of t
 Radau's rule. Where the derivatives of f keep their signs the error of one is >= 0 and that of the
 other <= 0: a bracket (Golub and Meurant, 2010, section 6).
 
-All vectors advance together: a product with as many columns, and reorthogonalisation against what
-each has behind it, one pass (the recurrence leaves little to take away). Memory: steps n numbers a
-vector where the bases are kept, three vectors each where not."""
+All vectors advance together: a product with as many columns. Where their bases are kept, a
+recurrence estimates how far from orthogonal they came, and two steps in a row are made orthogonal
+to all before where that passes sqrt(eps) (Simon, 1984): few steps, where nothing has converged yet,
+take no pass at all. Memory: steps n numbers a vector where the bases are kept, four vectors each
+where not."""
 
 from __future__ import annotations
 
@@ -18,11 +20,13 @@ from typing import Any
 import numpy as np
 
 from . import _config, _core, _walk
+from ._errors import LinAlgError
 
 _BLOCK = 16  # vectors of a basis that lie together
 KEPT = 100  # steps up to which bases are kept
 _ROOM = 1 << 30  # bytes of bases at once, at most
 EPS = 2.0**-52
+HALF = 2.0**-26  # what vectors may overlap
 
 
 def double(op: Any) -> np.dtype[Any]:
@@ -47,84 +51,152 @@ def together(op: Any, count: int, vectors: int) -> int:
 
 
 class Products:
-    """A times vectors that lie as rows (..., k, n), as rows again: bound once where that can be."""
+    """A times vectors that lie as rows (..., k, n), as rows again, in memory of their own."""
 
     def __init__(self, op: Any) -> None:
         self.op = op
-        self._bound: Any = None
 
     def __call__(self, rows: Any) -> Any:
         x = np.swapaxes(rows, -1, -2)
         if self.op.ndim == 2 and x.ndim == 2 and not self.op._opaque and x.size:
-            asked = x.shape[1], x.dtype
-            if self._bound is None or self._bound[0] != asked:
-                self._bound = asked, _core._Applied(self.op, x.dtype, x.shape[1])
-            y = self._bound[1](x)
-        else:
-            y = self.op @ x
-        return np.ascontiguousarray(np.swapaxes(y, -1, -2))
+            y = np.empty((rows.shape[0], self.op.shape[0]), np.result_type(double(self.op), x))
+            np.matmul(self.op, x, out=y.T)  # columns that lie one after the other
+            return y
+        y = np.swapaxes(self.op @ x, -1, -2)
+        # a callable may give memory that it goes on using
+        return np.array(y, order="C") if self.op._opaque else np.ascontiguousarray(y)
+
+
+class Overlaps:
+    """How far Lanczos' vectors are from orthogonal, estimated without looking at them (Simon,
+    1984): v_i^H v_j obey the recurrence of the vectors, begun by rounding.
+
+    Up to sqrt(eps) they do no harm: T is that of an orthonormal basis but for some eps."""
+
+    def __init__(self, shape: Any, noise: float) -> None:
+        self._noise = noise  # of a step, relative to the norm
+        self._now = np.ones((*shape, 1))  # v_i^H v_j of the last vector, i = 0 ... j
+        self._before = np.zeros((*shape, 0))  # of the last but one
+        self._again = False
+
+    def passed(self, alpha: list[Any], beta: list[Any], scale: Any) -> bool:
+        """Does the next vector, whose coefficients stand last, need to be made orthogonal to all?
+        Where it does it is taken to be."""
+        j = len(alpha) - 1
+        now, before, last = self._now, self._before, beta[-1]
+        safe = np.where(last > 0, last, 1)[..., None]
+        nxt = np.empty((*now.shape[:-1], j + 2))
+        if j:
+            a, b = np.stack(alpha, -1), np.stack(beta[:-1], -1)  # b_i between v_i and v_i+1
+            t = b * now[..., 1:] + (a[..., :j] - a[..., j:]) * now[..., :j]
+            t[..., 1:] += b[..., :-1] * now[..., : j - 1]
+            t -= b[..., -1:] * before
+            nxt[..., :j] = (t + np.copysign(self._noise * scale[..., None], t)) / safe
+        nxt[..., j] = self._noise * scale / safe[..., 0]
+        nxt[..., j + 1] = 1
+        nxt[last == 0] = 0
+        far = not (np.abs(nxt[..., : j + 1]).max(initial=0) <= HALF)
+        due = far or self._again
+        self._again = far and not self._again  # two in a row: the recurrence looks two back
+        if due:
+            nxt[..., : j + 1] = self._noise
+        self._now, self._before = nxt, now
+        return due
 
 
 class Run:
     """Lanczos from the rows of `starts` (k, n), for each matrix of a batch (..., n, n).
 
     ``alpha`` and ``beta`` are lists of arrays (..., k), one a step; ``size2`` the squared lengths
-    of the starts."""
+    of the starts; ``gram`` is V^H A V of the starts made unit vectors V, ``image`` the largest
+    |A v|; ``passes`` counts the steps that were made orthogonal to all before. The memory of
+    ``after``, a run that is over, is taken over."""
 
-    def __init__(self, op: Any, starts: Any, keep: bool) -> None:
+    def __init__(self, op: Any, starts: Any, keep: bool, after: Run | None = None) -> None:
         shape = (*op.shape[:-2], *starts.shape[-2:])
         if not keep:
             _walk.materialising(op, 3 * math.prod(shape) * double(op).itemsize, True)
         self.op, self.keep, self.times = op, keep, Products(op)
         self.size2 = np.broadcast_to(np.vecdot(starts, starts).real, shape[:-1])
         size = np.sqrt(self.size2)
-        v = np.broadcast_to(starts, shape) / np.where(size > 0, size, 1)[..., None]
-        self.now = v.astype(double(op))
-        self.before: Any = np.zeros_like(self.now)
         self.alpha: list[Any] = []
         self.beta: list[Any] = []
         self.scale = np.zeros(shape[:-1])
         self.blocks: list[Any] = []
-        self.first: Any = None  # A times the starts
+        # a run that is over leaves its memory: pages that are there already
+        self._spare: list[Any] = after.blocks if after is not None else []
+        self.before: Any = None
+        self.now = self._place(shape, double(op))
+        np.divide(starts, np.where(size > 0, size, 1)[..., None], out=self.now)
+        noise = EPS * math.sqrt(max(shape[-1], 16))
+        self.overlaps = Overlaps(shape[:-1], noise) if keep else None
+        self.passes = 0
+        self.gram: Any = None
+        self.image = 0.0
+        self._room: Any = np.empty(shape, double(op))
 
-    def _remember(self) -> None:
+    def _place(self, shape: Any, dtype: Any) -> Any:
+        """Where the next vectors go."""
+        if not self.keep:
+            return np.empty(shape, dtype)
         at = len(self.alpha) % _BLOCK
         if at == 0:
-            self.blocks.append(np.zeros((*self.now.shape[:-1], _BLOCK, self.now.shape[-1]),
-                                        self.now.dtype))  # fmt: skip
-        self.blocks[-1][..., at, :] = self.now
+            size = (*shape[:-1], _BLOCK, shape[-1])
+            spare = self._spare and self._spare[0].shape == size
+            self.blocks.append(self._spare.pop(0) if spare else np.empty(size, dtype))
+        return self.blocks[-1][..., at, :]
 
     def step(self) -> None:
         """One product with all; what is not a number goes through."""
         with np.errstate(invalid="ignore", over="ignore"):
             self._step()
 
-    def _step(self) -> None:
-        v = self.now
-        if self.keep:
-            self._remember()
-        w = self.times(v)
-        if self.first is None:
-            self.first = w * np.sqrt(self.size2)[..., None]
-        if self.beta:
-            w = w - self.beta[-1][..., None] * self.before
-        alpha = np.vecdot(v, w).real
-        w = w - alpha[..., None] * v
+    def _take(self, w: Any, c: Any, v: Any) -> None:
+        """w -= c v, a factor a vector."""
+        np.multiply(v, c[..., None], out=self._room)
+        w -= self._room
+
+    def _orthogonal(self, w: Any) -> None:
+        """w without its parts in all vectors so far."""
+        self.passes += 1
+        left = len(self.alpha)
         for block in self.blocks:
-            c = np.matmul(block.conj(), w[..., None])
-            w -= np.matmul(np.swapaxes(c, -1, -2), block)[..., 0, :]
-        beta = np.sqrt(np.vecdot(w, w).real)
-        # an invariant subspace: what remains is rounding
-        self.scale = np.maximum(self.scale, np.abs(alpha) + beta)
-        beta = np.where(beta <= 4 * EPS * math.sqrt(w.shape[-1]) * self.scale, 0.0, beta)
-        if self.keep and len(self.alpha) + 1 >= w.shape[-1]:
-            beta = np.zeros_like(beta)
-        over = self.alpha and (self.beta[-1] == 0)
-        self.alpha.append(np.where(over, self.alpha[0], alpha) if self.alpha else alpha)
+            basis = block[..., : min(left, _BLOCK), :]
+            left -= basis.shape[-2]
+            if basis.shape[-2] == 0:
+                break
+            c = np.matmul(basis, w.conj()[..., None])
+            w -= np.matmul(np.swapaxes(c.conj(), -1, -2), basis)[..., 0, :]
+
+    def _step(self) -> None:
+        v, n = self.now, self.now.shape[-1]
+        w = self.times(v)
+        if self.gram is None:
+            self.gram = np.matmul(v.conj(), np.swapaxes(w, -1, -2))
+            self.image = float(np.linalg.norm(w, axis=-1).max(initial=0))
+        if self.beta:
+            self._take(w, self.beta[-1], self.before)
+        alpha = np.vecdot(v, w).real
+        self._take(w, alpha, v)
+        over = (self.beta[-1] == 0) if self.beta else False
+        self.alpha.append(np.where(over, self.alpha[0], alpha) if self.beta else alpha)
+        beta = self._length(w)
+        if self.overlaps is not None:
+            if self.overlaps.passed(self.alpha, [*self.beta, beta], self.scale):
+                self._orthogonal(w)
+                beta = self._length(w)
+            if len(self.alpha) >= n:
+                beta = np.zeros_like(beta)
         self.beta.append(beta)
-        self.before = v
-        self.now = w / np.where(beta > 0, beta, 1)[..., None]
+        self.before, self.now = v, self._place(w.shape, w.dtype)
+        np.divide(w, np.where(beta > 0, beta, 1)[..., None], out=self.now)
         self.now[beta == 0] = 0
+
+    def _length(self, w: Any) -> Any:
+        """|w|, 0 in an invariant subspace: what remains there is rounding."""
+        beta = np.sqrt(np.vecdot(w, w).real)
+        self.scale = np.maximum(self.scale, np.abs(self.alpha[-1]) + beta)
+        return np.where(beta <= 4 * EPS * math.sqrt(w.shape[-1]) * self.scale, 0.0, beta)
 
     def steps(self, count: int) -> None:
         while len(self.alpha) < min(count, self.op.shape[-1]):
@@ -141,24 +213,23 @@ class Run:
         return t
 
     def gauss(self) -> tuple[Any, Any]:
-        """Nodes and weights (..., k, s), of the starts as they are."""
-        return _rule(self.tridiagonal(), self.size2)
+        """Nodes and weights (..., k, s), of the starts as they are; the nodes in no order."""
+        return _rule(self.alpha, self.beta, self.size2)
 
     def radau(self, at: float) -> tuple[Any, Any]:
         """Nodes and weights (..., k, s + 1), a node `at` an end of the spectrum or beyond it."""
-        t = self.tridiagonal()
-        s = t.shape[-1]
-        e = np.zeros((s, 1))
-        e[-1] = 1
-        b2 = self.beta[-1] ** 2
-        last = np.linalg.solve(t - at * np.eye(s), np.broadcast_to(e, (*t.shape[:-1], 1)))
-        whole = np.zeros((*t.shape[:-2], s + 1, s + 1))
-        whole[..., :s, :s] = t
-        whole[..., s, s] = at + b2 * last[..., -1, 0]
-        whole[..., s, s - 1] = whole[..., s - 1, s] = self.beta[-1]
-        return _rule(whole, self.size2)
+        pivot = self.alpha[0] - at  # T - at I = L D L^T, definite: its last pivot is what is asked
+        for a, b in zip(self.alpha[1:], self.beta, strict=False):
+            pivot = (a - at) - b * b / np.where(b > 0, pivot, 1)
+        last = self.beta[-1]
+        corner = at + last * last / np.where(last > 0, pivot, 1)
+        return _rule([*self.alpha, corner], [*self.beta, last], self.size2)
 
 
-def _rule(t: Any, size2: Any) -> tuple[Any, Any]:
-    w, q = np.linalg.eigh(t)
-    return w, q[..., 0, :] ** 2 * size2[..., None]
+def _rule(alpha: list[Any], beta: list[Any], size2: Any) -> tuple[Any, Any]:
+    """Of the matrix of diagonal alpha; of beta the last one is not read."""
+    w, e = np.stack(alpha, -1), np.stack(beta, -1)
+    weights = np.empty(w.shape)
+    if w.size and not _core._gauss(w.shape[-1], w, e, weights):
+        raise LinAlgError("Eigenvalues of Lanczos' tridiagonal matrix did not converge")
+    return w, weights * size2[..., None]

@@ -335,9 +335,10 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-    method : {'auto', 'exact', 'slq'}
-        'slq' gives an `Estimate` by stochastic Lanczos quadrature (`estimate_logdet`). 'auto' is
-        exact, unless ``pl.config(accuracy="estimate")`` allows an estimate.
+    method : {'auto', 'direct', 'slq'}
+        'direct' is by structure or a factor; 'slq' gives an `Estimate` by stochastic Lanczos
+        quadrature (`estimate_logdet`). 'auto' is direct, unless
+        ``pl.config(accuracy="estimate")`` allows an estimate.
     **how
         What `estimate_logdet` takes: ``num_samples``, ``rtol``, ``bounds``, ``rng`` and so on.
 
@@ -507,7 +508,9 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     return np.count_nonzero(s > tol, axis=-1)
 
 
-def eigvalsh(A: Any, UPLO: str = "L") -> Any:
+def eigvalsh(
+    A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Any
+) -> Any:
     """The eigenvalues of a Hermitian operator, ascending.
 
     Parameters
@@ -516,10 +519,19 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
         Promised to be Hermitian; of a dense form one triangle is read.
     UPLO : {'L', 'U'}, optional
         Which one.
+    method, k, **how
+        As in `eigh`: all of them, or ``k`` of them, by a direct or an iterative way.
 
     Returns
     -------
-    ndarray, shape (..., n)
+    ndarray, shape (..., n) or (k,)
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or LAPACK does not converge.
+    ValueError
+        For names that do not exist, and a k not from 1 to n.
 
     Examples
     --------
@@ -532,6 +544,11 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     if uplo not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
     _square(op)
+    if method != "auto" or k is not None or how:
+        from . import _methods_eigh
+
+        values = _methods_eigh.pairs(op, uplo, method, k, False, how)[0]
+        return np.asarray(values).astype(_answers.real_of(op.dtype), copy=False)
     return np.asarray(_answers.eigvalsh(op, uplo)).astype(_answers.real_of(op.dtype), copy=False)
 
 

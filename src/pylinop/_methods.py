@@ -1,7 +1,7 @@
-"""``method=`` of trace, logdet and eigh: which way was asked for, which the accuracy that is
-allowed leaves open, and what each is estimated to take.
+"""``method=`` of trace, logdet and diagonal: which way was asked for, which the accuracy that is
+allowed leaves open, and what each is estimated to take. (_methods_eigh.py: of eigh and eigvalsh.)
 
-"auto" is the exact way. Only where the user says ``pl.config(accuracy="estimate")`` may it be an
+"auto" is the direct way. Only where the user says ``pl.config(accuracy="estimate")`` may it be an
 estimate, and then it is one where that is estimated to be cheaper."""
 
 from __future__ import annotations
@@ -11,17 +11,33 @@ from typing import Any
 
 import numpy as np
 
-from . import _config, _core, _explain
+from . import _config, _explain
 from ._forms import as_operator
 
-TRACES = ("auto", "exact", "hutchinson", "hutch++", "xtrace")
-LOGDETS = ("auto", "exact", "slq")
-EIGHS = ("auto", "exact", "iterative")
+NAMES = {
+    "trace": ("auto", "direct", "hutchinson", "hutch++", "xtrace"),
+    "logdet": ("auto", "direct", "slq"),
+    "diagonal": ("auto", "direct", "hutchinson", "hutch++"),
+}
 _PROBES, _STEPS = 30, 20  # what an estimate is priced at
 
 
-def _exact_seconds(op: Any, action: str) -> dict[str, Any]:
-    row = {"text": "exact", "seconds": np.inf, "flops": 0.0, "bytes": 0.0, "memory": 0}
+def canonical(method: Any, names: tuple[str, ...]) -> str:
+    """The method's name; "exact" is "direct"."""
+    method = "direct" if method == "exact" else method
+    if method not in names:
+        said = ", ".join(map(repr, names))
+        raise ValueError(f"method must be one of {said}, got {method!r}")
+    return str(method)
+
+
+def row_of(text: str) -> dict[str, Any]:
+    """A way without a price."""
+    return {"text": text, "seconds": np.inf, "flops": 0.0, "bytes": 0.0, "memory": 0}
+
+
+def _direct(op: Any, action: str) -> dict[str, Any]:
+    row = row_of("direct")
     if op._opaque or 0 in op.shape:
         return row
     planned = op.explain("det" if action == "logdet" else action)
@@ -31,7 +47,7 @@ def _exact_seconds(op: Any, action: str) -> dict[str, Any]:
 def _estimated(op: Any, action: str, method: str, probes: int) -> dict[str, Any]:
     """Of one that takes so many probes."""
     columns = {"hutch++": 1.5, "xtrace": 2.0, "slq": float(_STEPS)}.get(method, 1.0) * probes
-    row = {"text": method, "seconds": np.inf, "flops": 0.0, "bytes": 0.0, "memory": 0}
+    row = row_of(method)
     if op._opaque or 0 in op.shape:
         return row
     planned = op.explain("apply")
@@ -45,19 +61,18 @@ def _estimated(op: Any, action: str, method: str, probes: int) -> dict[str, Any]
 def options(op: Any, action: str, method: str, probes: Any, price: bool) -> Any:
     """(the way taken, why, all ways with their prices, that one first). What is named by the user
     is taken; the others are priced then only where someone wants to see that."""
-    names = TRACES if action == "trace" else LOGDETS
-    if method not in names:
-        raise ValueError(f"method must be one of {', '.join(names)}, got {method!r}")
+    names = NAMES[action]
+    method = canonical(method, names)
     if not price and method != "auto":
         return method, f"method={method!r}", [{"text": method}]
     wanted = probes if isinstance(probes, int) and not isinstance(probes, bool) else _PROBES
-    rows = [_exact_seconds(op, action)]
+    rows = [_direct(op, action)]
     rows += [_estimated(op, action, name, wanted) for name in names[2:]]
     why = f"method={method!r}"
     if method == "auto":
         allowed = _config.get("accuracy")
-        method, why = "exact", f"accuracy={allowed!r}"
-        if allowed == "estimate":
+        method, why = "direct", f"accuracy={allowed!r}"
+        if allowed == "estimate" and action != "diagonal":
             cheap = rows[1]
             if op._opaque or cheap["seconds"] < rows[0]["seconds"]:
                 method = cheap["text"]
@@ -66,11 +81,11 @@ def options(op: Any, action: str, method: str, probes: Any, price: bool) -> Any:
     return method, why, rows
 
 
-def _others(rows: list[Any]) -> list[dict[str, Any]]:
+def others(rows: list[Any]) -> list[dict[str, Any]]:
     return [{"text": r["text"], "rule": "", "seconds": r["seconds"]} for r in rows[1:]]
 
 
-def _data(op: Any, action: str, why: str, rows: list[Any], took: float | None) -> dict[str, Any]:
+def data(op: Any, action: str, why: str, rows: list[Any], took: float | None) -> dict[str, Any]:
     """An explanation as the core gives it."""
     row = rows[0]
     step = {"name": row["text"], "writes": "out", "reads": [type(op).__name__], "took": took}
@@ -83,7 +98,7 @@ def _data(op: Any, action: str, why: str, rows: list[Any], took: float | None) -
     text += f"{row['seconds']:.3g} s\nmemory    {row['memory']} bytes at most\n"
     return {
         "text": text, "action": action, "rules": [], "steps": [step], "order": None,
-        "alternatives": _others(rows),
+        "alternatives": others(rows),
         "flops": row["flops"], "bytes": row["bytes"], "seconds": row["seconds"],
         "memory": row["memory"], "reserve": 0, "took": took,
     }  # fmt: skip
@@ -92,54 +107,40 @@ def _data(op: Any, action: str, why: str, rows: list[Any], took: float | None) -
 def explained(op: Any, action: str, method: str, how: dict[str, Any]) -> Any:
     """What `explain` says of an action with a method."""
     chosen, why, rows = options(op, action, method, how.get("num_samples"), True)
-    if chosen == "exact":
-        made = op.explain("det" if action == "logdet" else action)
-        made._data = made._data | {"alternatives": made.alternatives + _others(rows)}
+    if chosen == "direct":
+        more = {"offset": how.get("offset", 0)} if action == "diagonal" else {}
+        made = op.explain("det" if action == "logdet" else action, **more)
+        made._data = made._data | {"alternatives": made.alternatives + others(rows)}
         return made
-    return _explain.Explanation._of(_data(op, action, why, rows, None))
+    return _explain.Explanation._of(data(op, action, why, rows, None))
 
 
 def number(
     A: Any, action: str, method: str, how: dict[str, Any], exact: Callable[[Any], Any]
 ) -> Any:
-    """The trace or log-determinant by a method; ``how``: what the estimates take."""
+    """Trace, log-determinant or diagonal by a method; ``how``: what the estimates take."""
     from . import _estimates
 
     op = as_operator(A)
     local = _config._local.get()
     record = local.get("_record") if local else None
     if method == "auto" and _config.get("accuracy") == "exact":
-        method = "exact"
+        method = "direct"
     chosen, why, rows = options(op, action, method, how.get("num_samples"), record is not None)
-    if chosen == "exact":
+    if chosen == "direct":
         if how and _config.get("accuracy") == "exact":
-            names = TRACES if action == "trace" else LOGDETS
             raise TypeError(
-                f"{', '.join(how)}: that belongs to an estimate, method={' or '.join(names[2:])}"
+                f"{', '.join(how)}: that belongs to an estimate, "
+                f"method={' or '.join(map(repr, NAMES[action][2:]))}"
             )
         return exact(op)
-    if action == "trace":
+    if action == "logdet":
+        made = _estimates.estimate_logdet(op, **how)
+    elif action == "trace":
         made = _estimates.estimate_trace(op, method=chosen, **how)
     else:
-        made = _estimates.estimate_logdet(op, **how)
+        made = _estimates.estimate_diagonal(op, method=chosen, **how)
     made.info |= {"why": why, "alternatives": rows[1:]}
     if record is not None:
-        record.append(_data(op, action, why, rows, None))
+        record.append(data(op, action, why, rows, None))
     return made
-
-
-def leading(op: Any, method: str, k: Any) -> Any:
-    """eigh's pairs by a method: all of them exactly, or k of them."""
-    from . import _eigsh
-
-    if method not in EIGHS:
-        raise ValueError(f"method must be one of {', '.join(EIGHS)}, got {method!r}")
-    if k is None:
-        raise ValueError("method='iterative' takes k=, the number of eigenpairs")
-    if op.ndim != 2:
-        raise ValueError(f"k= takes one matrix, not a batch: {op.shape}")
-    k = int(k.__index__())
-    if not 0 < k <= op.shape[-1]:
-        raise ValueError(f"k must be from 1 to {op.shape[-1]}, got {k}")
-    w, v = _eigsh.eigsh(op, k, which="LA")
-    return w, _core.Dense(v)

@@ -3,21 +3,21 @@
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["shown"]
+__all__ = ["Meter", "shown"]
 
 
 class _Lines:
     """A line a second on stderr."""
 
-    def __init__(self, name: str) -> None:
-        self._name, self._last = name, time.monotonic()
+    def __init__(self, name: str, what: str) -> None:
+        self._name, self._what, self._last = name, what, time.monotonic()
 
     def __call__(self, iteration: int, residual: float) -> None:
         if time.monotonic() - self._last >= 1:
             self._last = time.monotonic()
-            print(f"{self._name}: iteration {iteration}, residual {residual:.3g}", file=sys.stderr)
+            print(f"{self._name}: {iteration}, {self._what} {residual:.3g}", file=sys.stderr)
 
     def close(self) -> None:
         pass
@@ -26,20 +26,23 @@ class _Lines:
 class _Bar:
     """A bar of tqdm's without an end: how many iterations there will be is not known."""
 
-    def __init__(self, name: str, tqdm: Any) -> None:
+    def __init__(self, name: str, what: str, tqdm: Any) -> None:
+        self._what = what
         self._bar = tqdm(desc=name, unit="it")
 
     def __call__(self, iteration: int, residual: float) -> None:
-        self._bar.set_postfix_str(f"residual {residual:.3g}", refresh=False)
+        self._bar.set_postfix_str(f"{self._what} {residual:.3g}", refresh=False)
         self._bar.update(max(iteration - self._bar.n, 0))
 
     def close(self) -> None:
         self._bar.close()
 
 
-def shown(progress: Any, name: str) -> tuple[Callable[[int, float], Any] | None, Any]:
+def shown(
+    progress: Any, name: str, what: str = "residual"
+) -> tuple[Callable[[int, float], Any] | None, Any]:
     """What the core calls as f(iteration, residual), ten times a second at most, and what is to be
-    closed at the end; two times None where nothing is to be shown."""
+    closed at the end; two times None where nothing is to be shown. ``what``: the second number."""
     if progress is None or progress is False:
         return None, None
     if callable(progress):
@@ -49,7 +52,35 @@ def shown(progress: Any, name: str) -> tuple[Callable[[int, float], Any] | None,
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
-        made: Any = _Lines(name)
+        made: Any = _Lines(name, what)
     else:
-        made = _Bar(name, tqdm)
+        made = _Bar(name, what, tqdm)
     return made, made
+
+
+class Meter:
+    """Whom a long run tells how far it is: the user's callback, and what shows progress. To be left
+    by ``with``: a bar is closed, whatever was raised."""
+
+    def __init__(self, name: str, what: str, callback: Any, progress: Any) -> None:
+        if callback is not None and not callable(callback):
+            raise TypeError(f"{name}: callback must be callable, got {callback!r}")
+        self.callback = callback
+        self._show, self._bar = shown(progress, name, what)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    @property
+    def watched(self) -> bool:
+        """Is anybody told?"""
+        return self.callback is not None or self._show is not None
+
+    def count(self, done: int, size: float) -> None:
+        """So much is done, and that is how far off it is."""
+        if self._show is not None:
+            self._show(done, size)

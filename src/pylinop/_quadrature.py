@@ -12,6 +12,7 @@ from . import _lanczos
 from ._errors import LinAlgError
 
 _CHECKED = 5  # steps between two looks at the brackets
+_LONG = 10_000  # rows from which it is 2
 
 
 class Function(NamedTuple):
@@ -63,6 +64,15 @@ class Sampled(NamedTuple):
     sided: int
     steps: int
     kept: bool
+    products: int
+
+    @property
+    def mid(self) -> Any:
+        return (self.low + self.high) / 2
+
+    @property
+    def half(self) -> Any:
+        return (self.high - self.low) / 2
 
 
 def slack(n: int, span: float) -> float:
@@ -157,56 +167,67 @@ def _bracket(run: Any, f: Function, bounds: Any, end: float | None) -> tuple[Any
     return mid - half - off, mid + half + off, known
 
 
-def check_hermitian(run: Any, starts: Any) -> None:
-    """X^H A X must be: the products are there."""
-    if not np.isfinite(run.scale).all():
+def check_hermitian(run: Any) -> None:
+    """V^H A V must be: the products are there."""
+    c = run.gram
+    if not np.isfinite(c).all():
         return
-    c = np.matmul(starts.conj(), np.swapaxes(run.first, -1, -2))
-    size = np.linalg.norm(run.first, axis=-1).max(initial=0) * np.sqrt(starts.shape[-1])
     off = np.abs(c - np.swapaxes(c, -1, -2).conj()).max(initial=0)
-    if off > 1e-5 * size:
+    if off > 1e-5 * run.image:
         raise LinAlgError(
-            f"{type(run.op).__name__} {run.op.shape} is not Hermitian: probes x, y give "
+            f"{type(run.op).__name__} {run.op.shape} is not Hermitian: unit vectors x, y give "
             f"x^H A y and (y^H A x)^* that differ by {off:.3g}"
         )
 
 
 def sampled(
-    op: Any, draw: Any, count: int, f: Function, bounds: Any, steps: int | None, goal: Any = None
-) -> Sampled:
-    """x^H f(A) x of `count` probes, ``draw(k)`` giving the next k as rows.
+    op: Any, draw: Any, count: int, f: Function, bounds: Any, steps: int | None, goal: Any = None,
+    watch: Callable[[Sampled], None] | None = None,
+) -> Sampled:  # fmt: skip
+    """x^H f(A) x of `count` probes, ``draw(k)`` giving the next k as rows; ``watch`` is told what
+    is known so far.
 
     With ``steps`` None until the brackets (or, where there are none, the changes) are small beside
     the statistical error and a quarter of the goal, `KEPT` steps at most."""
-    end = _usable(f, bounds)
-    most = min(op.shape[-1], _lanczos.KEPT if steps is None else steps)
+    end, n = _usable(f, bounds), op.shape[-1]
+    most = min(n, _lanczos.KEPT if steps is None else steps)
     width = _lanczos.together(op, count, most + 6)
     keep = most <= _lanczos.KEPT and width > 0
     if not keep:
         width = max(_lanczos.together(op, count, 8), 1)
-    lows: list[Any] = []
-    highs: list[Any] = []
-    taken, done, exact, sure = 0, 0, keep, True
-    while done < count:
-        starts = draw(min(width, count - done))
-        run = _lanczos.Run(op, starts, keep)
+    done: list[Sampled] = []
+    taken, run = 0, None
+    while taken < count:
+        run = _lanczos.Run(op, draw(min(width, count - taken)), keep, run)
         last: Any = None
         while True:
-            run.steps(most if steps is not None else min(most, len(run.alpha) + _CHECKED))
+            # a look costs as much as a step of some thousand rows
+            ahead = _CHECKED if n < _LONG or last is None else 2
+            ahead = most if steps is not None and watch is None else len(run.alpha) + ahead
+            run.steps(min(most, ahead))
             if last is None:
-                check_hermitian(run, starts)
+                check_hermitian(run)
             low, high, known = _bracket(run, f, bounds, end)
-            if len(run.alpha) >= most or (steps is None and _settled(low, high, last, end, goal)):
+            whole = keep and bool((run.beta[-1] == 0).all())
+            known = known and (end is not None or whole)
+            made = len(run.alpha)
+            now = Sampled(low, high, known, f.gauss, made, keep, low.shape[-1] * made)
+            if watch is not None:
+                watch(_joined([*done, now]))
+            if now.steps >= most or (steps is None and _settled(low, high, last, end, goal)):
                 break
             last = high
-        sure = sure and known
-        taken = max(taken, len(run.alpha))
-        exact = exact and bool((run.beta[-1] == 0).all())
-        lows.append(low)
-        highs.append(high)
-        done += starts.shape[-2]
-    low, high = np.concatenate(lows, -1), np.concatenate(highs, -1)
-    return Sampled(low, high, sure and (end is not None or exact), f.gauss, taken, keep)
+        done.append(now)
+        taken += low.shape[-1]
+    return _joined(done)
+
+
+def _joined(parts: list[Sampled]) -> Sampled:
+    low, high = (np.concatenate([getattr(p, x) for p in parts], -1) for x in ("low", "high"))
+    return Sampled(
+        low, high, all(p.bracketed for p in parts), parts[0].sided, max(p.steps for p in parts),
+        parts[0].kept, sum(p.products for p in parts),
+    )  # fmt: skip
 
 
 def _settled(low: Any, high: Any, last: Any, end: float | None, goal: Any) -> bool:
@@ -218,7 +239,7 @@ def _settled(low: Any, high: Any, last: Any, end: float | None, goal: Any) -> bo
     else:
         width = np.abs((high - last).mean(axis=-1))
     mid = (low + high) / 2
-    small = mid.std(axis=-1) / np.sqrt(mid.shape[-1]) / 20
+    small = mid.std(axis=-1) / np.sqrt(mid.shape[-1]) / 10
     if goal is not None:
         small = np.minimum(small, goal / 4)
     return bool(np.all(~(width > np.maximum(small, 1e-12 * np.abs(mid.mean(axis=-1))))))

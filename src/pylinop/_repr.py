@@ -84,13 +84,17 @@ _RUNS = {
 
 def explain(op, action, args, kwargs, run=False):
     """The plan of an action; ``run``: with the times it took."""
-    if action in ("trace", "logdet") and "method" in kwargs:
+    if action in ("trace", "logdet", "diagonal") and "method" in kwargs:
         from . import _methods
 
         return _methods.explained(op, action, kwargs["method"], kwargs)
+    if action in ("eigh", "eigvalsh"):
+        from . import _methods_eigh
+
+        return _methods_eigh.explained(op, action, *args, **kwargs)
     how = _ACTIONS.get(action) if isinstance(action, str) else None
     if how is None:
-        raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}")
+        raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}, eigh")
     if how is _solve and "method" in kwargs:
         from . import _iterative
 

@@ -49,7 +49,7 @@ def _triangle(UPLO):
     return uplo
 
 
-def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None) -> Any:
+def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Any) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian operator, the values ascending.
 
     Parameters
@@ -58,21 +58,28 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None)
         Promised to be Hermitian; of a dense form one triangle is read.
     UPLO : {'L', 'U'}, optional
         Which one.
-    method : {'auto', 'exact', 'iterative'}
-        'iterative' gives the ``k`` largest by `eigsh`; the others all of them, as they were.
+    method : {'auto', 'direct', 'iterative'}
+        'direct' computes all pairs, by structure or the dense form; 'iterative' ``k`` of them by
+        Lanczos (`eigsh`); 'auto' the cheaper by estimate where ``k`` is given, all else direct.
     k : int, optional
-        Number of eigenpairs, with 'iterative' alone.
+        So many pairs: the largest, unless ``how`` says others.
+    **how
+        With ``k``: ``which`` and ``sigma`` as in `eigsh`; of an iterative one all that it takes.
 
     Returns
     -------
     EighResult
         NumPy's named tuple: ``eigenvalues``, an array (..., n), and ``eigenvectors``, an operator
-        (..., n, n) whose columns are orthonormal, real where A is. With 'iterative' k of them.
+        (..., n, n) whose columns are orthonormal, real where A is. With ``k`` so many.
 
     Raises
     ------
     LinAlgError
         When A is not square, or LAPACK does not converge.
+    ValueError
+        For names that do not exist, and a k not from 1 to n.
+    scipy.sparse.linalg.ArpackNoConvergence
+        When 'iterative' does not converge.
 
     Notes
     -----
@@ -88,12 +95,10 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None)
     >>> w[[0, -1]], Q.shape
     (array([1., 3.]), (2000, 2000))
     """
-    if method not in ("auto", "exact"):
-        from . import _methods
+    if method != "auto" or k is not None or how:
+        from . import _methods_eigh
 
-        return _Eigh(*_methods.leading(_square(A), method, k))
-    if k is not None:
-        raise ValueError("k= goes with method='iterative'; all pairs come out otherwise")
+        return _Eigh(*_methods_eigh.pairs(_square(A), _triangle(UPLO), method, k, True, how))
     return _Eigh(*_spectra_eigh.ascending(_square(A), _triangle(UPLO)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from . import _estimate
 from ._errors import LinAlgError
 from ._estimate import Estimate
-from ._estimates import Ask, count_of
+from ._estimate_ask import Ask, count_of
 from ._later import Later
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["spectral_bounds", "spectral_density"]
 
+_EVERY = 5  # steps of Lanczos between two looks
 _bounds, _lanczos, _quadrature = Later("_bounds"), Later("_lanczos"), Later("_quadrature")
 
 
@@ -27,6 +29,8 @@ def spectral_bounds(
     method: str = "auto",
     steps: int = 40,
     rng: np.random.Generator | int | None = None,
+    callback: Callable[[SpectralBounds], Any] | None = None,
+    progress: bool | Callable[[int, float], Any] | None = None,
 ) -> SpectralBounds:
     """Bounds of the spectrum of a Hermitian operator, and which of them are proven.
 
@@ -41,6 +45,10 @@ def spectral_bounds(
         Of Lanczos.
     rng : numpy.random.Generator or int, optional
         Where Lanczos starts: 0 when not given.
+    callback : callable, optional
+        Called with the bounds so far, every five steps of Lanczos.
+    progress : bool or callable, optional
+        True shows a bar (tqdm where it is there); a callable gets (products, what the ends moved).
 
     Returns
     -------
@@ -69,47 +77,68 @@ def spectral_bounds(
     """
     if method not in ("auto", "structure", "lanczos"):
         raise ValueError(f"method must be 'auto', 'structure' or 'lanczos', got {method!r}")
-    ask = Ask(A, None, 0 if rng is None else rng, 0.95, None, None, None)
-    steps = count_of("steps", steps, 1)
-    low, high = (None, None) if method == "lanczos" else _bounds.proven(ask.op)
-    certified = (low is not None, high is not None)
-    if method == "structure" or None not in (low, high):
-        found: SpectralBounds = _bounds.SpectralBounds(
-            -math.inf if low is None else low, math.inf if high is None else high, certified
+    start = 0 if rng is None else rng
+    with Ask("spectral_bounds", A, rng=start, callback=callback, progress=progress) as ask:
+        steps = count_of("steps", steps, 1)
+        low, high = (None, None) if method == "lanczos" else _bounds.proven(ask.op)
+        if 0 in ask.op.shape:
+            low, high = 0.0, 0.0
+        if method == "structure" or None not in (low, high):
+            found: SpectralBounds = _bounds.SpectralBounds(
+                -math.inf if low is None else low,
+                math.inf if high is None else high,
+                (low is not None, high is not None),
+            )
+            return found
+        return _by_ritz(ask, steps, low, high, callback)
+
+
+def _by_ritz(ask: Ask, steps: int, low: Any, high: Any, callback: Any) -> SpectralBounds:
+    """Ritz values of two runs, moved out by their residuals, where an end is None."""
+    steps = min(steps, _lanczos.KEPT, ask.op.shape[-1])
+    run = _lanczos.Run(ask.op, ask.probes(2), _lanczos.together(ask.op, 2, steps + 6) >= 2)
+    ends = (math.inf, -math.inf)
+    while True:
+        run.steps(min(steps, len(run.alpha) + _EVERY) if ask.watched else steps)
+        _quadrature.check_hermitian(run)
+        if not np.isfinite(run.gram).all():
+            raise LinAlgError(f"{ask.op!r} has products that are not finite")
+        w, s = np.linalg.eigh(run.tridiagonal())
+        off = run.beta[-1][..., None] * np.abs(s[..., -1, :])
+        a, b = float((w - off)[..., 0].min()), float((w + off)[..., -1].max())
+        moved, ends = max(abs(a - ends[0]), abs(b - ends[1])), (a, b)
+        near: SpectralBounds = _bounds.SpectralBounds(
+            a if low is None else low,
+            b if high is None else high,
+            (low is not None, high is not None),
         )
-        return found
-    if 0 in ask.op.shape:
-        empty: SpectralBounds = _bounds.SpectralBounds(0.0, 0.0, (True, True))
-        return empty
-    starts = ask.probes(2)
-    steps = min(steps, _lanczos.KEPT)
-    run = _lanczos.Run(ask.op, starts, _lanczos.together(ask.op, 2, steps + 6) >= 2)
-    run.steps(steps)
-    _quadrature.check_hermitian(run, starts)
-    w, s = np.linalg.eigh(run.tridiagonal())
-    off = run.beta[-1][..., None] * np.abs(s[..., -1, :])
-    a, b = float((w - off)[..., 0].min()), float((w + off)[..., -1].max())
-    near: SpectralBounds = _bounds.SpectralBounds(
-        a if low is None else low, b if high is None else high, certified
-    )
-    return near
+        ask.count(2 * len(run.alpha), moved)
+        if callback is not None:
+            callback(near)
+        if len(run.alpha) >= steps:
+            return near
 
 
-def _ritz(ask: Ask, count: int, steps: int) -> tuple[Any, Any, bool]:
-    """Nodes and weights (..., count, steps), the weights of a probe adding up to one."""
+def _ritz(ask: Ask, count: int, steps: int, tell: Callable[[Any, Any, int], None]) -> Any:
+    """Nodes and weights (count, steps), the weights of a probe adding up to one, and whether bases
+    were kept; ``tell`` is told what is known so far."""
     op = ask.op
     keep = _lanczos.together(op, count, steps + 6) > 0 and steps <= _lanczos.KEPT
-    width = _lanczos.together(op, count, steps + 6 if keep else 8)
-    nodes, weights = [], []
-    for at in range(0, count, max(width, 1)):
-        starts = ask.probes(min(max(width, 1), count - at))
-        run = _lanczos.Run(op, starts, keep)
-        run.steps(steps)
-        _quadrature.check_hermitian(run, starts)
+    width = max(_lanczos.together(op, count, steps + 6 if keep else 8), 1)
+    nodes: list[Any] = []
+    weights: list[Any] = []
+    for at in range(0, count, width):
+        run = _lanczos.Run(op, ask.probes(min(width, count - at)), keep)
+        while len(run.alpha) < steps:
+            run.steps(min(steps, len(run.alpha) + _EVERY))
+            ask.count(at * steps + run.size2.size * len(run.alpha), math.nan)
+        _quadrature.check_hermitian(run)
         w, weight = run.gauss()
         nodes.append(w)
         weights.append(weight / run.size2[..., None])
-    return np.concatenate(nodes, -2), np.concatenate(weights, -2), keep
+        if ask.watched:
+            tell(np.concatenate(nodes), np.concatenate(weights), (at + len(w)) * steps)
+    return np.concatenate(nodes), np.concatenate(weights), keep
 
 
 def spectral_density(
@@ -121,6 +150,8 @@ def spectral_density(
     width: float | None = None,
     rng: np.random.Generator | int | None = None,
     confidence: float = 0.95,
+    callback: Callable[[Estimate], Any] | None = None,
+    progress: bool | Callable[[int, float], Any] | None = None,
 ) -> Estimate:
     """The density of the eigenvalues of a Hermitian operator, smoothed, from random probes.
 
@@ -138,6 +169,10 @@ def spectral_density(
     rng : numpy.random.Generator or int, optional
     confidence : float
         Of each point for itself.
+    callback : callable, optional
+        Called with the estimate so far, after each group of probes that fits into memory.
+    progress : bool or callable, optional
+        True shows a bar (tqdm where it is there); a callable gets (products, error).
 
     Returns
     -------
@@ -167,29 +202,54 @@ def spectral_density(
     >>> bool((np.abs(e.value - want) < 2 * e.error).all())
     True
     """
-    ask = Ask(A, num_samples, rng, confidence, None, None, None)
+    if width is not None and not (np.isfinite(width) and width > 0):
+        raise ValueError(f"width must be positive, got {width!r}")
+    with Ask(
+        "spectral_density", A, num_samples=num_samples, rng=rng, confidence=confidence,
+        callback=callback, progress=progress,
+    ) as ask:  # fmt: skip
+        return _density(ask, points, steps, width)
+
+
+def _density(ask: Ask, points: Any, steps: Any, width: float | None) -> Estimate:
     if ask.op.ndim != 2 or 0 in ask.op.shape:
         raise LinAlgError(f"a density is of one matrix that is not empty, not {ask.op.shape}")
     steps = min(count_of("steps", steps, 1), ask.op.shape[-1])
-    w, weight, kept = _ritz(ask, ask.number(30), steps)
+    info: dict[str, Any] = {}
+
+    def made(w: Any, weight: Any, used: int) -> Any:
+        """(value, error, what else an `Estimate` says)."""
+        t, wide = _points(w, weight, points, info.get("width", width))
+        info["width"] = wide
+        samples = np.empty((*t.shape, w.shape[0]))
+        for i, (one, mass) in enumerate(zip(w, weight, strict=True)):
+            bell = np.exp(-0.5 * ((t[..., None] - one) / wide) ** 2)
+            samples[..., i] = bell @ mass / (wide * math.sqrt(2 * math.pi))
+        mean, se = _estimate.spread(samples)
+        count = w.shape[0]
+        error = np.full(se.shape, np.inf)
+        if count > 1:
+            error = _estimate.quantile(ask.confidence, count - 1) * se
+        more = {"samples": count, "steps": steps, "method": "lanczos density", "points": t}
+        return mean, error, more | {"matvecs": used, "info": dict(info)}
+
+    def tell(w: Any, weight: Any, used: int) -> None:
+        mean, error, more = made(w, weight, used)
+        ask.tell(more.pop("matvecs"), mean, error, None, **more)
+
+    w, weight, kept = _ritz(ask, ask.number(30), steps, tell)
+    info["reorthogonalised"] = kept
+    mean, error, more = made(w, weight, w.shape[0] * steps)
+    return Estimate(mean, error, confidence=ask.confidence, **more)
+
+
+def _points(w: Any, weight: Any, points: Any, width: float | None) -> tuple[Any, float]:
+    """Where the density is asked for, and how wide an eigenvalue is."""
     real = weight > 0
     low, high = float(w[real].min()), float(w[real].max())
     if width is None:
-        width = max((high - low) / 40, 1e-12 * max(abs(low), abs(high)), 1e-300)
-    if not (np.isfinite(width) and width > 0):
-        raise ValueError(f"width must be positive, got {width!r}")
+        size = max(abs(low), abs(high))
+        width = max((high - low) / 40, 1e-12 * size) if size > 0 else 1.0
     if points is None:
-        t = np.linspace(low - 3 * width, high + 3 * width, 200)
-    else:
-        t = np.atleast_1d(np.asarray(points, np.float64))
-    samples = np.empty((*t.shape, w.shape[0]))
-    for i, (one, mass) in enumerate(zip(w, weight, strict=True)):
-        bell = np.exp(-0.5 * ((t[..., None] - one) / width) ** 2)
-        samples[..., i] = bell @ mass / (width * math.sqrt(2 * math.pi))
-    mean, se = _estimate.spread(samples)
-    count = w.shape[0]
-    info = {"width": width, "reorthogonalised": kept}
-    return Estimate(
-        mean, _estimate.quantile(confidence, count - 1) * se, confidence=confidence, samples=count,
-        matvecs=count * steps, steps=steps, method="lanczos density", points=t, info=info,
-    )  # fmt: skip
+        return np.linspace(low - 3 * width, high + 3 * width, 200), width
+    return np.atleast_1d(np.asarray(points, np.float64)), width

@@ -273,6 +273,9 @@ PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
 PyObject *py_band_svd(PyObject *module, PyObject *args);
 PyObject *py_cholup(PyObject *module, PyObject *args);
+
+/* py_gauss.c: _gauss(n, d, e, z), nodes and weights of quadrature. */
+PyObject *py_gauss(PyObject *module, PyObject *args);
 PyObject *py_ichol(PyObject *module, PyObject *args); /* py_ichol.c */
 /* py_spgemm.c: products of sparse matrices, as module functions */
 PyObject *py_spgemm_bound(PyObject *module, PyObject *args);

@@ -310,6 +310,7 @@ static PyMethodDef functions[] = {
     {"_band_svd", py_band_svd, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
     {"_krylov", krylov, METH_VARARGS, NULL},
+    {"_gauss", py_gauss, METH_VARARGS, NULL},
     {"_ichol", py_ichol, METH_VARARGS, NULL},
     {"_spgemm_bound", py_spgemm_bound, METH_VARARGS, NULL},
     {"_spgemm_count", py_spgemm_count, METH_VARARGS, NULL},
