@@ -193,8 +193,9 @@ int main(void) {
             one(&w, i, dts[t], N, 1, false);
             if (!methods[i].least) one(&w, i, dts[t], N, 1, true);
             if (methods[i].least) one(&w, i, dts[t], 2 * N, 1, false);
-            if (i == 0) one(&w, i, dts[t], N, K, false);
-            if (i == 0) one(&w, i, dts[t], N, K, true);
+            if (methods[i].run == lop_krylov_gmres) continue;
+            one(&w, i, dts[t], methods[i].least ? 2 * N : N, K, false);
+            if (!methods[i].least) one(&w, i, dts[t], N, K, true);
         }
     t_group("systems");
     for (int i = 0; i < 6; i++) {

@@ -167,7 +167,7 @@ static lop_status run(gmres *m) {
     const double eps = lop_krylov_eps(s);
     lop_status st = LOP_OK;
     m->bnorm = norm(m, s->b);
-    m->tol = fmax(s->atol, s->rtol * m->bnorm);
+    m->tol = s->goals ? s->goals[0] : fmax(s->atol, s->rtol * m->bnorm);
     LOP_TRY(shaped(m, s->b, m->w));
     m->factor = 1;
     m->ptol = norm(m, m->w) * fmin(1, m->tol / m->bnorm);
