@@ -38,8 +38,9 @@ typedef struct lop_krylov {
     const double *goals;
     int64_t maxiter, restart;
     /* strict: cg ends where p^H A p is not positive; minres where |r| <= max(atol, rtol |b|).
-     * inner: gmres's maxiter counts inner iterations. */
-    bool strict, inner;
+     * inner: gmres's maxiter counts inner iterations. flexible: gmres has M on the right, and M may
+     * be another one each time. */
+    bool strict, inner, flexible;
 
     int64_t iterations;
     int info;          /* SciPy's; lsqr, lsmr: istop; of several columns the worst */

@@ -87,8 +87,8 @@ static void direction(stab *b) {
     lopk_vec_xpby(s->dt, s->n, s->k, b->r, b->c, b->p);
 }
 
-/* x and r move along p; who has converged by that leaves. */
-static lop_status first_half(stab *b) {
+/* x and r move along p; who has converged by that leaves (*some: somebody has). */
+static lop_status first_half(stab *b, bool *some) {
     lop_krylov *s = b->s;
     lop_status st = LOP_OK;
     LOP_TRY(shaped(s, b->p, b->phat));
@@ -114,6 +114,7 @@ static lop_status first_half(stab *b) {
         column *q = &b->col[j];
         if (!q->live || !(b->norms[j] < q->tol || b->norms[j] == 0)) continue;
         q->norm = b->norms[j];
+        *some = true;
         leave(b, j);
     }
 done:
@@ -189,7 +190,9 @@ static lop_status run(stab *b) {
         if (!on) break;
         direction(b);
         if (!any(b)) break;
-        LOP_TRY(first_half(b));
+        bool some = false;
+        LOP_TRY(first_half(b, &some));
+        if (!any(b) && !some) break;
         if (!any(b)) {
             most = 0;
             for (int64_t j = 0; j < s->k; j++) most = fmax(most, b->col[j].norm);

@@ -153,8 +153,8 @@ static lop_status go(solver *v, method run) {
 }
 
 /* _krylov(name, A, M, b, x, has_x0, (rtol, atol, maxiter, restart, shift, damp, conlim), flags,
- * callback, style, progress, bnorm, var, goals=None): flags 1 strict, 2 inner. x is written to.
- * Gives (info, iterations, matvecs, seconds, residuals, why, at, numbers). */
+ * callback, style, progress, bnorm, var, goals=None): flags 1 strict, 2 inner, 4 flexible. x is
+ * written to. Gives (info, iterations, matvecs, seconds, residuals, why, at, numbers). */
 PyObject *py_krylov(py_state *s, PyObject *args) {
     const char *name;
     PyObject *op, *m, *b, *x, *callback, *progress, *var, *goals = Py_None;
@@ -200,6 +200,7 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
     v.k.restart = restart;
     v.k.strict = (flags & 1) != 0;
     v.k.inner = (flags & 2) != 0;
+    v.k.flexible = (flags & 4) != 0;
     v.callback = callback;
     v.progress = progress == Py_None ? NULL : progress;
     if (v.style != STYLE_NONE || v.progress) v.k.step = step;
