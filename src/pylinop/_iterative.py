@@ -93,6 +93,7 @@ class _Problem:
         self.working = 5 * math.sqrt(max(self.n, 1)) * self.eps
         self.bnorm = _norms(b)
         self.norm_a: float | None = None
+        self.light: bool | None = None  # do vectors take longer than a product?
         self.products = 0
 
     def residual(self, x: Any) -> Any:
@@ -176,7 +177,7 @@ def _pass(name: str, p: _Problem, r: Any, goals: Any, left: int, call: Any) -> A
 def _vectors(name: str, p: _Problem) -> tuple[int, int]:
     """How many columns of n a method keeps beside the checks' own, and how many at once."""
     M = p.M is not None
-    k = 1 if p.b.ndim == 1 or name in _ALONE else p.b.shape[1]
+    k = _width(name, p)
     wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
     count = {"cg": 3 + M, "block_cg": 7 + M, "minres": 7 + M, "bicgstab": 5 + 2 * M,
         "lsqr": 7 * wide, "lsmr": 8 * wide, "gmres": 3, "fgmres": 3}  # fmt: skip
@@ -335,30 +336,46 @@ def _order(method: str, p: _Problem, promise: str | None) -> tuple[tuple[str, ..
     return ("gmres", "bicgstab"), "A is not Hermitian, by a pair of vectors"
 
 
+def _width(name: str, p: _Problem) -> int:
+    """How many columns run together: all, where the product is what takes the time; as many as
+    fill a cache line, where it is the vectors, which leave the cache then; by gmres one."""
+    k = 1 if p.b.ndim == 1 else int(p.b.shape[1])
+    line = 64 // p.dtype.itemsize
+    if name in _ALONE:
+        return 1
+    if name == "block_cg" or k <= line or p.n * k < 1 << 16 or p.op._opaque:
+        return k
+    if p.options.get("callback") is not None:
+        return k
+    if p.light is None:
+        plan = p.op._explain(0, p.b, 0, 0)
+        p.light = plan["flops"] + plan["bytes"] < 16 * p.b.nbytes
+    return line if p.light else k
+
+
 def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
-    """All right sides: together, but for gmres, which takes one after the other."""
-    if name not in _ALONE or p.b.ndim == 1:
+    """All right sides, some at a time; why it ended."""
+    width = _width(name, p)
+    if p.b.ndim == 1 or width >= p.b.shape[1]:
         return _iterate(name, p, record)
-    why, parts = "", []
-    worst = SolveRecord(record.method, record.tolerance, record.working_accuracy)
-    worst.residual, worst.criterion = 0.0, "residual"
-    for j in range(p.b.shape[1]):
-        one = _Problem(p.op, p.M, p.b[:, j].copy(), p.x[:, j].copy(), p.options)
+    why, eta, parts = "", None, []
+    worst, by = 0.0, "residual"
+    for j in range(0, p.b.shape[1], width):
+        at = j if width == 1 else slice(j, j + width)
+        one = _Problem(p.op, p.M, p.b[:, at].copy(), p.x[:, at].copy(), p.options)
         one.norm_a = p.norm_a
         ends = _iterate(name, one, record)
         p.norm_a, p.products = one.norm_a, p.products + one.products
-        parts.append(one.x)
-        worst.residual = max(worst.residual, record.residual)
+        parts.append(one.x.reshape(p.n, -1))
+        worst = max(worst, record.residual)
         if record.backward_error is not None:
-            worst.backward_error = max(worst.backward_error or 0.0, record.backward_error)
+            eta = max(eta or 0.0, record.backward_error)
+        by = by if record.criterion == "residual" else record.criterion
         if not record.converged:
-            why = why or f"column {j}: {ends}"
-        worst.criterion = record.criterion if worst.criterion == "residual" else worst.criterion
-        if not record.converged:
-            worst.criterion = ""
-    p.x = np.stack(parts, axis=1) if parts else p.x
-    record.residual, record.backward_error = worst.residual, worst.backward_error
-    record.criterion = "" if why else worst.criterion
+            why = why or f"column {j}{'' if width == 1 else ' or after'}: {ends}"
+    p.x = np.concatenate(parts, axis=1)
+    record.residual, record.backward_error = worst, eta
+    record.criterion = "" if why else by
     return why
 
 

@@ -24,6 +24,7 @@ typedef struct minres {
     void *v, *t, *r1, *r2, *w, *w1, *w2, *my;
     void *y;            /* M r2: my, or r2 itself */
     double _Complex *c; /* k */
+    double _Complex *f; /* 4 k */
     double *norms;      /* k */
     column *col;        /* k */
     int64_t live;
@@ -165,15 +166,20 @@ static void advance(minres *m) {
     m->w1 = m->w2;
     m->w2 = m->w;
     m->w = w;
-    COEFS(m, 1 / q->gamma);
-    scale(m, m->v, m->w);
-    COEFS(m, -q->oldeps / q->gamma);
-    axpy(m, m->w1, m->w);
-    COEFS(m, -q->delta / q->gamma);
-    axpy(m, m->w2, m->w);
-    COEFS(m, q->phi);
-    axpy(m, m->w, s->x);
-    lop_krylov_norms(s, s->n, s->x, m->c, m->norms);
+    bool plain = true; /* no sum of squares that is near its ends */
+    for (int64_t j = 0; j < s->k; j++) {
+        const column *q = &m->col[j];
+        m->f[j] = q->live ? 1 / q->gamma : 0;
+        m->f[s->k + j] = q->live ? -q->oldeps / q->gamma : 0;
+        m->f[2 * s->k + j] = q->live ? -q->delta / q->gamma : 0;
+        m->f[3 * s->k + j] = q->live ? q->phi : 0;
+    }
+    lopk_vec_minres(s->dt, s->n, s->k, m->f, m->v, m->w1, m->w2, m->w, s->x, m->norms);
+    for (int64_t j = 0; j < s->k; j++) {
+        plain = plain && m->norms[j] > 1e-280 && m->norms[j] < 1e300;
+        m->norms[j] = sqrt(m->norms[j]);
+    }
+    if (!plain) lop_krylov_norms(s, s->n, s->x, m->c, m->norms);
     for (int64_t j = 0; j < s->k; j++) {
         column *q = &m->col[j];
         if (!q->live) continue;
@@ -248,14 +254,15 @@ done:
 lop_status lop_krylov_minres(lop_krylov *s) {
     minres m = {.s = s};
     void *vec[8], *behind, *block;
-    const int64_t each = (int64_t)(sizeof(double _Complex) + sizeof(double) + sizeof(column));
+    const int64_t each = (int64_t)(5 * sizeof(double _Complex) + sizeof(double) + sizeof(column));
     int64_t length, extra;
     if (!lop_mul_ok(s->n, s->k, &length) || !lop_mul_ok(s->k, each, &extra)) return LOP_OVERFLOW;
     lop_status st = lop_krylov_room(s, s->has_m ? 8 : 7, length, extra, vec, &behind, &block);
     if (st != LOP_OK) return st;
     memset(behind, 0, (size_t)extra);
     m.c = behind;
-    m.col = (column *)(m.c + s->k);
+    m.f = m.c + s->k;
+    m.col = (column *)(m.f + 4 * s->k);
     m.norms = (double *)(m.col + s->k);
     void **const to[] = {&m.v, &m.t, &m.r1, &m.r2, &m.w, &m.w1, &m.w2, &m.my};
     for (int i = 0; i < (s->has_m ? 8 : 7); i++) *to[i] = vec[i];
