@@ -356,7 +356,7 @@ def _width(name: str, p: _Problem) -> int:
 def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
     """All right sides, some at a time; why it ended."""
     width = _width(name, p)
-    if p.b.ndim == 1 or width >= p.b.shape[1]:
+    if p.b.ndim == 1 or (width >= p.b.shape[1] and name not in _ALONE):
         return _iterate(name, p, record)
     why, eta, parts = "", None, []
     worst, by = 0.0, "residual"
