@@ -194,7 +194,7 @@ def memory_of(name: str, p: _Problem, restart: int | None = None) -> int:
         restart = _restart(p, name) if restart is None else restart
         count += 1 + restart * (2 if name == "fgmres" and p.M is not None else 1)
     own = 1 if p.b.ndim == 1 else p.b.shape[1]
-    return (count * k + _CHECKS * own) * p.n * p.dtype.itemsize
+    return int((count * k + _CHECKS * own) * p.n * p.dtype.itemsize)
 
 
 def _restart(p: _Problem, name: str) -> int:
@@ -205,7 +205,7 @@ def _restart(p: _Problem, name: str) -> int:
     limit = limit if limit is not None else None if free is None else free // 2
     most = min(_RESTART, max(p.n, 1))
     if limit is None:
-        return most
+        return int(most)
     each = memory_of(name, p, 1) - memory_of(name, p, 0)
     fits = (limit - memory_of(name, p, 0)) // max(each, 1)
     return int(max(min(2, most), min(most, fits)))
@@ -527,7 +527,8 @@ def iterate(
     rtol = _default_rtol(dtype) if options["rtol"] is None else float(options["rtol"])
     own = {**options, "rtol": rtol, "atol": float(options["atol"] or 0.0), "working": working}
     promise = promise or getattr(op, "assume_a", None)
-    x, records = np.empty(shape, dtype), []
+    records: list[SolveRecord] = []
+    x = np.empty(shape, dtype)
     for part, side, start, at in elements:
         inverse = _krylov.preconditioner(M[at] if several else M, part)
         side = np.ascontiguousarray(side, dtype)
