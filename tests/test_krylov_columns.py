@@ -1,6 +1,9 @@
 """Several right-hand sides in one run, block conjugate gradients, flexible GMRES, promises, the
 memory limit, and what explaining() writes down."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -370,9 +373,47 @@ def test_the_memory_limit_counts_the_vectors(method):
     with pl.config(memory_limit=8 * n * k * 6):
         with pytest.raises(pl.MaterializationError, match=f"solve by {method} .* bytes"):
             pl.solve(a, b, method=method)
+    wide = a.astype(np.float32)
+    assert (
+        said.memory
+        < 2
+        * wide.explain(
+            "solve", b.astype("f"), method=method, M=None if method[0] == "l" else a
+        ).memory
+        + 2**20
+    )  # M's dtype counts
     with pl.config(memory_limit=stated):
         x = pl.solve(a, b, method=method)
     assert errors(np.diag(np.linspace(1, 2, n)[:4]), x[:4], b[:4]).max() <= 1e-9
+
+
+_PEAK = """
+import sys, numpy as np, pylinop as pl
+
+def status(name):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+n, k = 150_000, 4
+b = np.random.default_rng(0).standard_normal((n, k))
+for method in sys.argv[1:]:
+    a = pl.Diag(np.linspace(1, 2, n))
+    pl.solve(pl.Diag(np.linspace(1, 2, 99)), np.ones((99, k)), method=method)
+    stated = a.explain("solve", b, method=method).memory
+    before = status("VmRSS")
+    with open("/proc/self/clear_refs", "w") as f:
+        f.write("5")
+    pl.solve(a, b, method=method, rtol=1e-4)
+    peak = status("VmHWM") - before
+    assert 4 * b.nbytes < peak <= stated, (method, peak, stated)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="needs Linux's /proc")
+def test_the_stated_memory_is_kept():
+    methods = ["block_cg", "minres", "lsmr"]
+    ran = subprocess.run([sys.executable, "-c", _PEAK, *methods], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_explaining_writes_a_solve_down_as_one():

@@ -125,6 +125,9 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
     M = options["M"]
     if isinstance(M, str) and len(op.shape) == 2:  # which one "auto" takes is known once it is made
         M = options["M"] = _krylov.preconditioner(M, op)
+    if not isinstance(M, str):  # a name, of a batch
+        M = _krylov.operator_or_name(M, op)
+        x = x.astype(_krylov.work_dtype(op, x, M), copy=False)
     if M is not None:
         how = getattr(M, "proposal", None)
         parts.append(("preconditioned by\n", f"{how or repr(M)}\n"))
@@ -146,6 +149,7 @@ def _vectors_of(name: str, op: Any, M: Any, x: Any) -> int:
 
     x = x if x.ndim < 3 or len(op.shape) > 2 else it._columns_of(x)
     x = x.reshape(x.shape[-2:]) if x.ndim < 3 or not x.size else x[(0,) * (x.ndim - 2)]
+    M = None if isinstance(M, str) else M
     return it.memory_of(name, it._Problem(op, M, x, x, {}))
 
 
