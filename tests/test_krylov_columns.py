@@ -155,6 +155,49 @@ def test_right_sides_of_a_batch_are_columns():
     assert errors(a, x, b).max() <= 1e-10
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("method", ["lsmr", "lsqr"])
+def test_least_squares_of_several_columns(method, dtype):
+    g = rng()
+    a = g.standard_normal((60, 9)).astype(dtype)
+    b = g.standard_normal((60, 21)).astype(dtype)
+    b[:, 3] = a @ np.arange(9)  # consistent
+    b[:, 4] = 0
+    b[:, 5] *= 1e4
+    seen = []
+
+    def f(m):
+        return lambda v: (seen.append(v.shape), m @ v)[1]
+
+    op = pl.MatVec((60, 9), f(a), rmatvec=f(a.conj().T), matmat=f(a), rmatmat=f(a.conj().T),
+        dtype=dtype)  # fmt: skip
+    want = np.linalg.lstsq(a, b, rcond=None)[0]
+    tight = {"rtol": 1e-2 if dtype == "float32" else 1e-6, "atol": 1e-3}
+    found = pl.lstsq(op, b, method=method)
+    np.testing.assert_allclose(found[0], want, **tight)
+    assert max(s[1] for s in seen if len(s) == 2) == 64 // np.dtype(dtype).itemsize
+    assert len(found.iterations) == 21 and found.problem[3] == "consistent"
+    assert found.iterations[4] == 0
+    alone = pl.lstsq(op, b[:, 0], method=method)
+    np.testing.assert_allclose(found[0][:, 0], alone[0], **tight)
+    assert found[1][0] == pytest.approx(alone[1][0], rel=1e-3)
+    seen.clear()
+    np.testing.assert_allclose(pl.lstsq(op, b, method=method, callback=lambda x: None)[0], want,
+        **tight)  # fmt: skip
+    damped = pl.lstsq(a, sp.csr_array(b[:, :3]), method=method, damp=0.5, x0=np.ones((9, 3)))
+    full = np.concatenate([a, 0.5 * np.eye(9)])
+    side = np.concatenate([b[:, :3], np.zeros((9, 3))])
+    np.testing.assert_allclose(damped[0], np.linalg.lstsq(full, side, rcond=None)[0], **tight)
+    with pytest.raises(pl.ConvergenceError, match="in column 0 in 2 iterations"):
+        pl.lstsq(a, b, method=method, maxiter=2)
+    b[7, 2] = np.nan
+    with pytest.raises(pl.ConvergenceError, match="in column 2"):
+        pl.lstsq(a, b, method=method)
+    with pl.config(memory_limit=8000 * a.itemsize // 4):
+        with pytest.raises(pl.MaterializationError, match=f"lstsq by {method}"):
+            pl.lstsq(np.ones((5000, 2), dtype), np.ones((5000, 2)), method=method)
+
+
 # -- block conjugate gradients --
 
 
