@@ -198,6 +198,13 @@ def test_least_squares_of_several_columns(method, dtype):
             pl.lstsq(np.ones((5000, 2), dtype), np.ones((5000, 2)), method=method)
 
 
+def test_sgd_says_that_a_row_is_not_finite():
+    a = rng().standard_normal((40, 3))
+    a[7, 1] = np.nan
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        pl.lstsq(a, np.ones(40), method="sgd", rng=0)
+
+
 # -- block conjugate gradients --
 
 
