@@ -144,6 +144,15 @@ def test_breakdown_of_one_column_in_c():
     np.testing.assert_allclose(x[:2], [[1, 0], [1, 1]], atol=1e-9)
 
 
+def test_minres_begins_with_the_shifted_residual():
+    a = hermitian(30, "float64", indefinite=True)
+    b, x0 = rng().standard_normal((2, 30, 3))
+    for j in (slice(None), 0):
+        x, info = pl.minres(a, b[:, j], x0=x0[:, j], shift=0.2, rtol=1e-12)
+        assert info == 0
+        np.testing.assert_allclose((a - 0.2 * np.eye(30)) @ x, b[:, j], atol=1e-9)
+
+
 def test_right_sides_of_a_batch_are_columns():
     a = hermitian(30, "float64")
     op, seen = counted(a)

@@ -3,7 +3,7 @@
 O'Leary 1980, in Dubrulle's form (2001): the residuals are kept as Q C with orthonormal Q, so that
 nothing breaks down where they become dependent; directions that no column needs any more leave
 the block (Ji and Li 2017 do that with the search directions). An iteration takes one product with
-the block and about 12 n k^2 flops."""
+the block and about 16 n k^2 flops."""
 
 from __future__ import annotations
 

@@ -225,15 +225,17 @@ static lop_status run(minres *m) {
     memset(m->w1, 0, bytes);
     memset(m->w2, 0, bytes);
     LOP_TRY(lop_krylov_residual(s, m->r1));
+    m->live = s->k;
+    for (int64_t j = 0; j < s->k; j++) {
+        m->col[j].live = true;
+        m->c[j] = s->shift;
+    }
+    if (s->has_x0 && s->shift != 0) axpy(m, s->x, m->r1); /* SciPy's 1.17 leaves the shift out */
     memcpy(m->r2, m->r1, bytes);
     LOP_TRY(shaped(m));
     lop_krylov_norms(s, s->n, s->b, m->c, m->norms);
     dots(m, m->r1, m->y);
-    m->live = s->k;
-    for (int64_t j = 0; j < s->k; j++) {
-        m->col[j].live = true;
-        begin(m, j, creal(m->c[j]), m->norms[j]);
-    }
+    for (int64_t j = 0; j < s->k; j++) begin(m, j, creal(m->c[j]), m->norms[j]);
     LOP_TRY(lop_krylov_note(s, largest(m)));
     while (m->live && s->iterations < s->maxiter) {
         s->iterations++;
