@@ -114,6 +114,29 @@ def _(g, n):
     return each(csr, b), None, ways
 
 
+@iterations("solve-16-right-sides-kernel", 1000)
+def _(g, n):
+    """A Gaussian kernel and noise, to 1e-8: cg together, block cg, cg one by one, scipy's each."""
+    sl = peer("scipy.sparse.linalg")
+    A = pl.Kernel("rbf", g.random((n, 3)), length_scale=0.3) + pl.Diag(np.full(n, 0.1))
+    b = g.standard_normal((n, 16))
+    S = sl.LinearOperator((n, n), matvec=lambda x: A @ x, dtype=float)
+
+    def each(solve):
+        return np.stack([solve(b[:, j].copy()) for j in range(16)], axis=1)
+
+    names = {"solve": pl.solve, "A": A, "b": b}
+    one = {"each": each, "f": lambda v: pl.solve(A, v, method="cg", rtol=1e-8)}
+    scipys = {"each": each, "f": lambda v: sl.cg(S, v, rtol=1e-8)[0]}
+    ways = [
+        ("pylinop", "pylinop block_cg", "solve(A, b, method='block_cg', rtol=1e-8)", "_", names),
+        ("pylinop", "pylinop cg, together", "solve(A, b, method='cg', rtol=1e-8)", "_", names),
+        ("pylinop", "pylinop cg, each", "each(f)", "_", one),
+        ("peer", "scipy cg, each, our product", "each(f)", "_", scipys),
+    ]
+    return np.linalg.solve(A.toarray(), b), None, ways
+
+
 @iterations("gmres-100-iterations", 1000)
 def _(g, n):
     """Dense, cycles of 50."""

@@ -932,6 +932,7 @@ def _krylov(
     progress: Callable[[int, float], Any] | None,
     bnorm: float,
     var: _Array | None,
+    goals: _Array | None = None,
     /,
 ) -> tuple[Any, ...]: ...
 def _quasi_ldl(

@@ -10,19 +10,23 @@ that precision can better."""
 from __future__ import annotations
 
 import math
+import operator
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 
-from . import _config, _core, _errors, _krylov
-from ._explain import Explanation
-from ._forms import as_operator
+from . import _config, _core, _errors, _iterative_said, _krylov
 
-ITERATIVE = ("cg", "minres", "gmres", "bicgstab", "lsqr", "lsmr")
+ITERATIVE = ("cg", "block_cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", "lsmr")
 METHODS = ("auto", "direct", "iterative", *ITERATIVE)
 _PASSES = 12
 _RESTART = 60
+_ALONE = ("gmres", "fgmres")  # columns one by one
+_POSITIVE = ("pos", "positive definite")
+_HERMITIAN = ("her", "hermitian")
+_SYMMETRIC = ("sym", "symmetric")
 _USELESS = 1e-3  # of |b|: x that leaves more solves nothing, however large it is
 
 
@@ -48,9 +52,14 @@ class SolveRecord:
         What they are held against.
     passes : int
         Corrections.
+    memory : int
+        Bytes of the vectors, of this method and of the checks: known beforehand.
+    why : str
+        What this method was chosen by.
     """
 
     def __init__(self, method: str, tolerance: float, working: float) -> None:
+        self.memory, self.why = 0, "named"
         self.method, self.tolerance, self.working_accuracy = method, tolerance, working
         self.tried: list[tuple[str, str]] = []
         self.iterations = self.matvecs = self.passes = 0
@@ -84,6 +93,7 @@ class _Problem:
         self.working = 5 * math.sqrt(max(self.n, 1)) * self.eps
         self.bnorm = _norms(b)
         self.norm_a: float | None = None
+        self.light: bool | None = None  # do vectors take longer than a product?
         self.products = 0
 
     def residual(self, x: Any) -> Any:
@@ -137,43 +147,84 @@ def _power_of_two(x: float) -> float:
     return math.ldexp(1.0, -math.frexp(x)[1]) if x and math.isfinite(x) else 1.0
 
 
-# -- one pass of one method: d with A d = r, |r - A d| below `tol`, in the scale of r --
+# -- one pass of one method: d with A d = r, each column of r - A d below its goal --
 
 
-def _least_pass(name: str, p: _Problem, r: Any, tol: float, left: int, call: Any) -> Any:
-    size = max(_norm(r), np.finfo(np.float64).tiny)
-    big = r.astype(np.result_type(r.dtype, np.float64))
-    d = np.zeros(p.n, big.dtype)
-    answer = _krylov.run(name, p.op, None, big, d, False, left, rtol=tol / size, atol=p.eps / 4,
-        callback=call, progress=p.options["progress"])  # fmt: skip
-    return d.astype(p.dtype), answer
+def _pass(name: str, p: _Problem, r: Any, goals: Any, left: int, call: Any) -> Any:
+    if name == "block_cg":
+        from ._krylov_block import block_cg
 
-
-def _pass(name: str, p: _Problem, r: Any, tol: float, left: int, call: Any) -> Any:
-    if name in ("lsqr", "lsmr"):
-        return _least_pass(name, p, r, tol, left, call)
-    d = np.zeros(r.shape, p.dtype)
+        wide = r[:, None] if r.ndim == 1 else r
+        d = np.zeros(wide.shape, p.dtype)
+        tell = None if call is None else lambda v: call(v.reshape(r.shape))
+        answer = block_cg(p.op, p.M, wide, d, goals, left, tell, p.options["progress"])
+        return d.reshape(r.shape), answer
+    least = name in ("lsqr", "lsmr")
     more: dict[str, Any] = {"flags": _krylov.STRICT}
-    if name == "gmres":
-        more = {"flags": _krylov.INNER, "restart": _restart(p)}
-    answer = _krylov.run(name, p.op, p.M, r, d, False, left, atol=tol, callback=call,
-        progress=p.options["progress"], **more)  # fmt: skip
-    return d, answer
+    if least:
+        more = {"atol": p.eps / 4}
+        r = r.astype(np.result_type(r.dtype, np.float64))
+    elif name in _ALONE:
+        flags = _krylov.INNER | (_krylov.FLEXIBLE if name == "fgmres" else 0)
+        more = {"flags": flags, "restart": _restart(p, name)}
+    d = np.zeros(r.shape, r.dtype)
+    loop = "gmres" if name == "fgmres" else name
+    answer = _krylov.run(loop, p.op, None if least else p.M, r, d, False, left, goals=goals,
+        callback=call, progress=p.options["progress"], **more)  # fmt: skip
+    return d.astype(p.dtype, copy=False), answer
 
 
-def _restart(p: _Problem) -> int:
+def _vectors(name: str, p: _Problem) -> tuple[int, int]:
+    """How many columns of n a method keeps beside the checks' own, and how many at once."""
+    M = p.M is not None
+    k = _width(name, p)
+    wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
+    count = {"cg": 3 + M, "block_cg": 7 + M, "minres": 7 + M, "bicgstab": 5 + 2 * M,
+        "lsqr": 7 * wide, "lsmr": 8 * wide, "gmres": 3, "fgmres": 3}  # fmt: skip
+    return count[name], k
+
+
+_CHECKS = 8  # b, x, the residual, the correction, and what is made on the way
+
+
+def memory_of(name: str, p: _Problem, restart: int | None = None) -> int:
+    """Bytes of the vectors of a run, at most."""
+    count, k = _vectors(name, p)
+    if name in _ALONE:
+        restart = _restart(p, name) if restart is None else restart
+        count += 1 + restart * (2 if name == "fgmres" and p.M is not None else 1)
+    own = 1 if p.b.ndim == 1 else p.b.shape[1]
+    return int((count * k + _CHECKS * own) * p.n * p.dtype.itemsize)
+
+
+def _restart(p: _Problem, name: str) -> int:
     """As long a cycle as is usual, shorter where its vectors would pass the memory limit."""
     limit, free = _config.get("memory_limit"), None
     if limit is None and p.n > 10_000:  # asking the system takes longer than a small solve
         free = _config.free_memory()
     limit = limit if limit is not None else None if free is None else free // 2
-    fits = _RESTART if limit is None else limit // max(p.n * p.dtype.itemsize, 1) - 6
-    return int(max(2, min(_RESTART, fits, max(p.n, 1))))
+    most = min(_RESTART, max(p.n, 1))
+    if limit is None:
+        return int(most)
+    each = memory_of(name, p, 1) - memory_of(name, p, 0)
+    fits = (limit - memory_of(name, p, 0)) // max(each, 1)
+    return int(max(min(2, most), min(most, fits)))
 
 
-def _wrapped(call: Any, x: Any, scale: float) -> Any:
+def _wrapped(call: Any, x: Any, scale: float, on: Any) -> Any:
     """The user's callback with the whole iterate."""
-    return None if call is None else lambda d: call(x + d / scale)
+    if call is None:
+        return None
+
+    def tell(d: Any) -> None:
+        y = x.copy()
+        if on is None:
+            y += d / scale
+        else:
+            y[:, on] += d / scale
+        call(y)
+
+    return tell
 
 
 def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
@@ -187,15 +238,18 @@ def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
         goal = _goals(p, x)
         if _accepted(p, x, size, record, record.passes > 0) or used >= limit:
             break
-        most = float(np.max(size[size > goal], initial=0.0))
+        open_ = ~(size <= goal)  # not a number is not solved
+        most = float(np.max(size[open_], initial=0.0))
         scale = _power_of_two(most)
-        if not math.isfinite(most):
+        if not open_.any() or not math.isfinite(most):
             reason = "the residual is not finite"
             break
-        r = np.where(size <= goal, 0, r).astype(p.dtype) * p.dtype.type(scale)
-        tol = 0.5 * scale * float(np.min(goal[size > goal], initial=most))
-        tol = max(tol, 2 * p.eps * scale * most)  # what no pass can do the next one does
-        d, answer = _pass(name, p, r, tol, limit - used, _wrapped(p.options["callback"], x, scale))
+        on = None if open_.all() else np.flatnonzero(open_)  # columns that are done leave
+        part = r if on is None else np.ascontiguousarray(r[:, on])
+        # What no pass can do the next one does.
+        goals = scale * np.maximum(0.5 * goal[open_], 2 * p.eps * size[open_])
+        d, answer = _pass(name, p, part * p.dtype.type(scale), goals, limit - used,
+            _wrapped(p.options["callback"], x, scale, on))  # fmt: skip
         used += answer[1]
         record.iterations += answer[1]
         p.products += answer[2]
@@ -203,7 +257,11 @@ def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
         record.residuals = np.concatenate([record.residuals, answer[4] / scale])
         if answer[5]:
             reason = f"{answer[5]} ({answer[6]:.3g})"
-        y = x + d / p.dtype.type(scale)
+        y = x.copy()
+        if on is None:
+            y += d / p.dtype.type(scale)
+        else:
+            y[:, on] += d / p.dtype.type(scale)
         r_new = p.residual(y)
         new = _norms(r_new)
         gained = new <= 0.5 * size
@@ -235,9 +293,10 @@ def _accepted(p: _Problem, x: Any, size: Any, record: SolveRecord, deep: bool = 
         record.residual = float(np.max(np.where(size == 0, 0.0, size / p.bnorm), initial=0.0))
     record.backward_error = None
     record.criterion = ""
-    if not p.options["working"] and (size <= p.tolerances()).all():
+    finite = bool(np.isfinite(size).all())  # |b| may be infinite, and the tolerance with it
+    if not p.options["working"] and finite and (size <= p.tolerances()).all():
         record.criterion = "residual"
-    elif (deep or p.options["working"]) and np.isfinite(size).all():
+    elif (deep or p.options["working"]) and finite:
         eta = float(np.max(p.backward(x, size), initial=0.0))
         record.backward_error = eta
         if eta <= p.working and record.residual <= _USELESS:
@@ -261,47 +320,85 @@ def _looks_hermitian(p: _Problem) -> bool:
     return True
 
 
-def _order(method: str, p: _Problem) -> tuple[str, ...]:
+def _order(method: str, p: _Problem, promise: str | None) -> tuple[tuple[str, ...], str]:
+    """What to try, one after the other, and why."""
     if method != "iterative":
-        return (method,)
-    return ("cg", "minres", "gmres") if _looks_hermitian(p) else ("gmres", "bicgstab")
+        return (method,), "named"
+    real = p.dtype.kind != "c"
+    if promise in _POSITIVE:
+        return ("cg", "minres", "gmres"), f"A is said to be {promise!r}"
+    if promise in _HERMITIAN or (promise in _SYMMETRIC and real):
+        return ("minres", "gmres"), f"A is said to be {promise!r}"
+    if promise in _SYMMETRIC:
+        return ("gmres", "bicgstab"), f"A is said to be {promise!r}, and complex"
+    if _looks_hermitian(p):
+        return ("cg", "minres", "gmres"), "A looks Hermitian, by two pairs of vectors"
+    return ("gmres", "bicgstab"), "A is not Hermitian, by a pair of vectors"
+
+
+def _width(name: str, p: _Problem) -> int:
+    """How many columns run together: all, where the product is what takes the time; as many as
+    fill a cache line, where it is the vectors, which leave the cache then; by gmres one."""
+    k = 1 if p.b.ndim == 1 else int(p.b.shape[1])
+    line = 64 // p.dtype.itemsize
+    if name in _ALONE:
+        return 1
+    if name == "block_cg" or k <= line or p.n * k < 1 << 16 or p.op._opaque:
+        return k
+    if p.options.get("callback") is not None:
+        return k
+    if p.light is None:
+        plan = p.op._explain(0, p.b, 0, 0)
+        p.light = plan["flops"] + plan["bytes"] < 16 * p.b.nbytes
+    return line if p.light else k
 
 
 def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
-    """All right sides: together by cg, else one after the other."""
-    if name == "cg" or p.b.ndim == 1:
+    """All right sides, some at a time; why it ended."""
+    width = _width(name, p)
+    if p.b.ndim == 1 or (width >= p.b.shape[1] and name not in _ALONE):
         return _iterate(name, p, record)
-    why, parts = "", []
-    worst = SolveRecord(record.method, record.tolerance, record.working_accuracy)
-    worst.residual, worst.criterion = 0.0, "residual"
-    for j in range(p.b.shape[1]):
-        one = _Problem(p.op, p.M, p.b[:, j].copy(), p.x[:, j].copy(), p.options)
+    why, eta, parts = "", None, []
+    worst, by = 0.0, "residual"
+    for j in range(0, p.b.shape[1], width):
+        at = j if width == 1 else slice(j, j + width)
+        one = _Problem(p.op, p.M, p.b[:, at].copy(), p.x[:, at].copy(), p.options)
         one.norm_a = p.norm_a
         ends = _iterate(name, one, record)
         p.norm_a, p.products = one.norm_a, p.products + one.products
-        parts.append(one.x)
-        worst.residual = max(worst.residual, record.residual)
+        parts.append(one.x.reshape(p.n, -1))
+        worst = max(worst, record.residual)
         if record.backward_error is not None:
-            worst.backward_error = max(worst.backward_error or 0.0, record.backward_error)
+            eta = max(eta or 0.0, record.backward_error)
+        by = by if record.criterion == "residual" else record.criterion
         if not record.converged:
-            why = why or f"column {j}: {ends}"
-        worst.criterion = record.criterion if worst.criterion == "residual" else worst.criterion
-        if not record.converged:
-            worst.criterion = ""
-    p.x = np.stack(parts, axis=1) if parts else p.x
-    record.residual, record.backward_error = worst.residual, worst.backward_error
-    record.criterion = "" if why else worst.criterion
+            why = why or f"column {j}{'' if width == 1 else ' or after'}: {ends}"
+    p.x = np.concatenate(parts, axis=1)
+    record.residual, record.backward_error = worst, eta
+    record.criterion = "" if why else by
     return why
 
 
-def _solved(p: _Problem, method: str) -> SolveRecord:
+def _solved(p: _Problem, method: str, promise: str | None) -> SolveRecord:
     """Solves, or raises ConvergenceError."""
+    from ._precondition_parts import room
+
     begin = time.perf_counter()
     rtol = p.options["rtol"]
     record = SolveRecord(method, rtol, p.working)
-    best, least = p.x, math.inf
-    for name in _order(method, p):
+    best, least, used = p.x, math.inf, 0
+    order, record.why = _order(method, p, promise)
+    for name in order:
         record.method, p.x = name, best
+        record.memory = memory_of(name, p)
+        try:
+            room(p.op, record.memory, f"solve by {name}")
+        except _errors.MaterializationError as error:
+            if name == order[-1] and not used:
+                raise
+            record.tried.append((name, str(error).split("\n")[0]))
+            continue
+        used += 1
         why = _columns(name, p, record)
         record.tried.append((name, why))
         if record.residual < least:
@@ -310,6 +407,9 @@ def _solved(p: _Problem, method: str) -> SolveRecord:
             break
     record.matvecs, record.time = p.products, time.perf_counter() - begin
     if record.converged:
+        if promise in _POSITIVE and record.method == "minres":
+            text = f"assume_a={promise!r}, but {record.tried[0][1]}: solved by {record.method}"
+            warnings.warn(text, _errors.FallbackWarning, stacklevel=_errors.outside())
         return record
     p.x, record.residual = best, least
     raise _errors.ConvergenceError(_words(p, record, method), best, record)
@@ -347,6 +447,8 @@ def _refuse(method: str, given: dict[str, Any]) -> None:
 
 
 def _checked(method: Any, op: Any, b: Any, options: dict[str, Any]) -> None:
+    if b.dtype.kind not in "biufc":
+        raise TypeError(f"b of dtype {b.dtype}: method={method!r} takes numbers")
     if op.shape[-1] != op.shape[-2]:
         raise _errors.make_error(
             "LinAlgError",
@@ -362,27 +464,50 @@ def _checked(method: Any, op: Any, b: Any, options: dict[str, Any]) -> None:
         value = options[name]
         if value is not None and not value >= 0:
             raise ValueError(f"{name} must be 0 or more, got {value}")
+    if options["maxiter"] is not None and operator.index(options["maxiter"]) < 0:
+        raise ValueError(f"maxiter must be 0 or more, got {options['maxiter']}")
     if options["M"] is not None and method in ("lsqr", "lsmr"):
         raise TypeError(f"{method} takes no preconditioner M")
 
 
-def _elements(op: Any, b: Any, x0: Any) -> Any:
-    """Of a batch: (the operator, right side, x0, place) of each element, and the shape of x."""
+def _start(x0: Any, shape: Any) -> Any:
+    """x0 of the solution's shape; a word or None as it is."""
+    if x0 is None or isinstance(x0, str):
+        return x0
+    start = np.asarray(x0)
+    if len(shape) == 1 and start.shape == (*shape, 1):
+        start = start[:, 0]
+    try:
+        return np.broadcast_to(start, shape)
+    except ValueError:
+        raise ValueError(f"x0 has shape {start.shape}, the solution {shape}") from None
+
+
+def _elements(op: Any, b: Any, x0: Any, fold: bool) -> Any:
+    """Of a batch: (the operator, right side, x0, place) of each element, and the shape of x. One
+    operator with many right sides is one element, if they `fold`: all of them are its columns."""
     vec = b.ndim == 1
     own = 1 if vec else 2
     batch = np.broadcast_shapes(op.shape[:-2], b.shape[: b.ndim - own])
     whole = np.broadcast_to(b, (*batch, *b.shape[b.ndim - own :]))
-    word = x0 is None or isinstance(x0, str)
-    start = None if word else np.broadcast_to(np.asarray(x0), whole.shape)
+    begin = _start(x0, whole.shape)
+    word = begin is None or isinstance(begin, str)
     lead = len(batch) - len(op.shape) + 2
 
     def parts() -> Any:
+        if fold and len(op.shape) == 2 and whole.ndim > 2 and whole.size:
+            yield op, _columns_of(whole), begin if word else _columns_of(begin), None
+            return
         for at in np.ndindex(*batch):
             place = tuple(0 if size == 1 else i for size, i in zip(op.shape[:-2], at[lead:]))
-            begin = x0 if start is None else start[at]
-            yield op[place] if place else op, whole[at], begin, at
+            yield op[place] if place else op, whole[at], begin if word else begin[at], at
 
     return parts(), whole.shape
+
+
+def _columns_of(b: Any) -> Any:
+    """(..., n, k) as (n, all columns)."""
+    return np.moveaxis(b, -2, 0).reshape(b.shape[-2], -1)
 
 
 def iterate(
@@ -391,26 +516,32 @@ def iterate(
     """x, and a record for each element of the batch; ConvergenceError."""
     b = np.asarray(b)
     _checked(method, op, b, options)
-    x0 = options["x0"]
-    elements, shape = _elements(op, b, x0)
-    M = options["M"]
-    if M is not None and not isinstance(M, str):
-        M = as_operator(M)
+    x0, M, promise = options["x0"], options["M"], options.get("assume_a")
+    M = _krylov.operator_or_name(M, op)
+    word = isinstance(M, str)
+    several = M is not None and not word and len(M.shape) > 2
+    fold = options["callback"] is None and not several
+    elements, shape = _elements(op, b, x0, fold)
     extra = None if x0 is None or isinstance(x0, str) else np.asarray(x0)
-    dtype = _krylov.work_dtype(op, b, extra, None if isinstance(M, str) else M)
+    dtype = _krylov.work_dtype(op, b, extra, None if word else M)
     rtol = _default_rtol(dtype) if options["rtol"] is None else float(options["rtol"])
     own = {**options, "rtol": rtol, "atol": float(options["atol"] or 0.0), "working": working}
-    x, records = np.empty(shape, dtype), []
+    promise = promise or getattr(op, "assume_a", None)
+    records: list[SolveRecord] = []
+    x = np.empty(shape, dtype)
     for part, side, start, at in elements:
-        batched = M is not None and not isinstance(M, str) and len(M.shape) > 2
-        inverse = _krylov.preconditioner(M[at] if batched else M, part)
+        inverse = _krylov.preconditioner(M[at] if several else M, part)
         side = np.ascontiguousarray(side, dtype)
         begin = _krylov.first(start, side.shape, dtype, inverse, side)
         if not side.size:
             continue
         problem = _Problem(part, inverse, side, begin, own)
-        records.append(_solved(problem, method))
-        x[at] = problem.x
+        with _iterative_said.noted(problem, records):
+            records.append(_solved(problem, method, promise))
+        if at is None:
+            x[...] = np.moveaxis(problem.x.reshape(shape[-2], *shape[:-2], shape[-1]), 0, -2)
+        else:
+            x[at] = problem.x
     return x, records
 
 
@@ -440,12 +571,13 @@ def solve(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any
     lazy = _linalg._is_lazy(A) or _linalg._is_lazy(b)
     op = _krylov.operator_of(A)
     if assume_a is not None:
-        op = _linalg.promised(A, op, assume_a)
+        _core.Dense(np.empty((0, 0)), assume_a)  # is it one of the words?
+        if not isinstance(A, _core.Operator):
+            op = _linalg.promised(A, op, assume_a)
+        options["assume_a"] = assume_a
     if isinstance(b, _core.Operator):
         raise TypeError(f"method={method!r} takes an array b, got {type(b).__name__} {b.shape}")
-    if _scipy.issparse(b):
-        b = b.toarray()
-    x, _ = iterate(op, b, method, options)
+    x, _ = iterate(op, b.toarray() if _scipy.issparse(b) else b, method, options)
     return _lazy.lazy(x) if lazy else x
 
 
@@ -460,83 +592,3 @@ def instead(A: Any, b: Any, error: MemoryError) -> Any:
     except _errors.ConvergenceError as failed:
         text = f"{error}\nNor does an iterative method get there: {failed}"
         raise _errors.MaterializationError(text) from failed
-
-
-# -- explanations --
-
-
-def _said(method: str, dtype: Any, options: dict[str, Any]) -> str:
-    rtol = _default_rtol(dtype) if options.get("rtol") is None else options["rtol"]
-    atol = options.get("atol")
-    bound = f"{rtol:g} |b|" if not atol else f"max({rtol:g} |b|, {atol:g})"
-    name = "cg, minres, gmres where A looks Hermitian, else gmres, bicgstab"
-    return (
-        f"solve by {name if method == 'iterative' else method}: until |b - A x| <= {bound}, "
-        "recomputed, or the backward error is at working accuracy; each iteration:\n"
-    )
-
-
-def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options: Any) -> Any:
-    """How ``solve(op, b, method=method)`` goes; ``run``: with the record of the run."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
-    options = _options(options)
-    dtype = op.dtype or np.dtype(np.float64)
-    side = np.zeros(op.shape[-2], dtype) if b is None else np.asarray(b)
-    working = False
-    if method in ("auto", "direct"):
-        _refuse(method, options)
-        plan = None if op._opaque else Explanation._of(_inverse_plan(op, side))
-        working = method == "auto" and _too_large(op, plan)
-        if not working:
-            parts = [(f"solve directly, method={method!r}\n", plan or "by LU of the dense form\n")]
-            return _with_other(parts, "a product, as an iteration takes one", _product(op, side))
-    x = np.zeros(side.shape, _krylov.work_dtype(op, side))
-    one: Any = _product(op, x) or "the operator's own product\n"
-    title = _said("iterative" if working else method, x.dtype, options)
-    if working:
-        title = (
-            "method='auto': the dense form would pass the memory limit, so it is tried by cg, "
-            "minres, gmres where A looks Hermitian, else gmres, bicgstab, until the backward error "
-            "is at working accuracy, recomputed; each iteration:\n"
-        )
-    parts = [(title, one)]
-    if isinstance(options["M"], str):  # which one "auto" takes is known once it is made
-        from . import _precondition
-
-        options["M"] = _precondition.make(op, options["M"])
-    if options["M"] is not None:
-        how = getattr(options["M"], "proposal", None)
-        parts.append(("preconditioned by\n", f"{how or repr(options['M'])}\n"))
-    if run:
-        _, records = iterate(op, side, "iterative" if working else method, options, working)
-        parts.append(("it took\n", "".join(f"{r!r}\n" for r in records)))
-    plan = None if op._opaque else Explanation._of(_inverse_plan(op, side))
-    return _with_other(parts, "directly", plan)
-
-
-def _product(op: Any, x: Any) -> Explanation | None:
-    return None if op._opaque else Explanation._of(op._explain(0, x, 0, 0))
-
-
-def _with_other(parts: Any, text: str, plan: Explanation | None) -> Explanation:
-    """The parts, and what else there was, with its estimates."""
-    if plan is None:
-        return Explanation._joined(parts)
-    line = f"{text}: estimated {plan.seconds:.3g} s, {plan.memory:,} bytes at most\n"
-    made = Explanation._joined([*parts, ("instead\n", line)])
-    made._data["alternatives"].append({"text": text, "rule": None, "seconds": plan.seconds})
-    return made
-
-
-def _inverse_plan(op: Any, side: Any) -> Any:
-    return _core._build("inverse", op)._explain(0, side, 0, 0)
-
-
-def _too_large(op: Any, plan: Any) -> bool:
-    limit = _config.get("memory_limit")
-    free = _config.free_memory() if limit is None else limit
-    if free is None:
-        return False
-    dense = op.size * np.dtype(op.dtype or np.float64).itemsize
-    return bool(dense > free and (plan is None or plan.memory > free))

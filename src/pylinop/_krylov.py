@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["IterativeResult", "bicgstab", "cg", "gmres", "minres"]
 
 _CHARS = "fdFD"
-STRICT, INNER = 1, 2  # flags of _core._krylov
+STRICT, INNER, FLEXIBLE = 1, 2, 4  # flags of _core._krylov
 NO_CALL, CALL_X, CALL_NORM = 0, 1, 2  # styles of a callback
 
 
@@ -124,20 +124,38 @@ def first(x0: Any, shape: Any, dtype: Any, M: Any = None, b: Any = None) -> NDAr
     return x
 
 
+def operator_or_name(M: Any, A: Any) -> Any:
+    """M as an operator, a name or None as it is; a function v -> M v becomes an operator."""
+    if M is None or isinstance(M, str):
+        return M
+    if callable(M) and not hasattr(M, "shape") and not hasattr(M, "__array__"):
+        from ._operator import MatVec
+
+        return MatVec(A.shape[-2:], M, dtype=A.dtype)
+    return as_operator(M)
+
+
 def preconditioner(M: Any, A: Any) -> LinearOperator | None:
     """M as an operator of A's shape; a name goes to the preconditioners of that name."""
-    if M is None:
+    op = operator_or_name(M, A)
+    if op is None:
         return None
-    if isinstance(M, str):
-        try:
-            from . import _precondition  # type: ignore[attr-defined, unused-ignore]
-        except ImportError:
-            raise NotImplementedError(f"no preconditioners by name yet: M={M!r}") from None
-        M = _precondition.make(A, M)
-    op = as_operator(M)
+    if isinstance(op, str):
+        from . import _precondition
+
+        op = _precondition.make(A, op)
     if op.shape[-2:] != A.shape[-2:]:
         raise ValueError(f"matrix and preconditioner have different shapes: {A.shape}, {op.shape}")
-    return op
+    found: LinearOperator = op
+    return found
+
+
+def numbers(b: Any) -> NDArray[Any]:
+    """A right side as an array of numbers; a sparse column too."""
+    a = np.asarray(b.toarray() if hasattr(b, "toarray") and hasattr(b, "nnz") else b)
+    if a.dtype.kind not in "biufc":
+        raise TypeError(f"b of dtype {a.dtype}: numbers are wanted")
+    return a
 
 
 def _system(A: Any, M: Any, x0: Any, b: Any, many: bool = False) -> Any:
@@ -151,7 +169,7 @@ def _system(A: Any, M: Any, x0: Any, b: Any, many: bool = False) -> Any:
     if len(op.shape) != 2 or op.shape[0] != op.shape[1]:
         raise ValueError(f"expected square matrix, but got shape={op.shape}")
     n = op.shape[0]
-    b = np.asanyarray(b)
+    b = numbers(b)
     if b.shape != (n,) and b.shape != (n, 1) and not (many and b.ndim == 2 and len(b) == n):
         raise ValueError(f"shapes of A {op.shape} and b {b.shape} are incompatible")
     M = preconditioner(M, op)
@@ -193,6 +211,7 @@ def run(
     style: int = CALL_X,
     progress: Any = None,
     var: NDArray[Any] | None = None,
+    goals: NDArray[Any] | None = None,
 ) -> Any:
     """The loop in C: (info, iterations, matvecs, seconds, residuals, why, at, numbers)."""
     numbers = (rtol, atol, maxiter, restart, shift, damp, conlim)
@@ -200,7 +219,7 @@ def run(
         style = NO_CALL
     if progress is None and style != CALL_NORM:
         return _core._krylov(
-            name, op, M, b, x, has_x0, numbers, flags, callback, style, None, 0.0, var
+            name, op, M, b, x, has_x0, numbers, flags, callback, style, None, 0.0, var, goals
         )
     from ._progress import shown
 
@@ -208,7 +227,7 @@ def run(
     norm = float(np.linalg.norm(b))
     try:
         return _core._krylov(
-            name, op, M, b, x, has_x0, numbers, flags, callback, style, show, norm, var
+            name, op, M, b, x, has_x0, numbers, flags, callback, style, show, norm, var, goals
         )
     finally:
         if bar is not None:
@@ -221,6 +240,28 @@ def _info(answer: Any) -> int:
 
 
 # -- linear systems --
+
+
+def _linear(
+    name: str, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any, M: Any, callback: Any,
+    progress: Any,
+) -> IterativeResult:  # fmt: skip
+    """cg or bicgstab."""
+    rtol, atol = _tolerance(name, atol, rtol)
+    op, M, x, side, begun = _system(A, M, x0, b, True)
+    if begun and not side.any():
+        return _nothing(side, 0)
+    limit = 10 * len(side) if maxiter is None else int(maxiter)
+    if callback is None and progress is None:  # at once: a short run takes no longer than this
+        numbers = (rtol, atol, limit, 0, 0.0, 0.0, 0.0)
+        answer = _core._krylov(name, op, M, side, x, begun, numbers, 0, None, 0, None, 0.0, None)
+    else:
+        answer = run(
+            name, op, M, side, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
+            progress=progress,
+        )  # fmt: skip
+    info = _info(answer)
+    return made(answer, info == 0, x, info)
 
 
 def cg(
@@ -278,21 +319,7 @@ def cg(
     >>> x.round(6), info
     (array([2., 3., 3., 2.]), 0)
     """
-    rtol, atol = _tolerance("cg", atol, rtol)
-    op, M, x, side, begun = _system(A, M, x0, b, True)
-    if begun and not side.any():
-        return _nothing(side, 0)
-    limit = 10 * len(side) if maxiter is None else int(maxiter)
-    if callback is None and progress is None:  # at once: a short run takes no longer than this
-        numbers = (rtol, atol, limit, 0, 0.0, 0.0, 0.0)
-        answer = _core._krylov("cg", op, M, side, x, begun, numbers, 0, None, 0, None, 0.0, None)
-    else:
-        answer = run(
-            "cg", op, M, side, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
-            progress=progress,
-        )  # fmt: skip
-    info = _info(answer)
-    return made(answer, info == 0, x, info)
+    return _linear("cg", A, b, x0, rtol, atol, maxiter, M, callback, progress)
 
 
 def bicgstab(
@@ -312,7 +339,7 @@ def bicgstab(
     Parameters
     ----------
     A, b, x0, rtol, atol, maxiter, M, callback, progress
-        As of `cg`, with one column b and any M.
+        As of `cg`, with any M.
 
     Returns
     -------
@@ -337,26 +364,7 @@ def bicgstab(
     >>> x.round(6), info
     (array([0.208333, 0.083333, 0.229167]), 0)
     """
-    rtol, atol = _tolerance("bicgstab", atol, rtol)
-    op, M, x, side, begun = _system(A, M, x0, b)
-    if begun and not side.any():
-        return _nothing(side, 0)
-    limit = 10 * len(side) if maxiter is None else int(maxiter)
-    answer = run(
-        "bicgstab",
-        op,
-        M,
-        side,
-        x,
-        begun,
-        limit,
-        rtol=rtol,
-        atol=atol,
-        callback=callback,
-        progress=progress,
-    )
-    info = _info(answer)
-    return made(answer, info == 0, x, info)
+    return _linear("bicgstab", A, b, x0, rtol, atol, maxiter, M, callback, progress)
 
 
 _MINRES = {
@@ -388,7 +396,7 @@ def minres(
     Parameters
     ----------
     A, b, x0, M, callback, progress
-        As of `cg`, with one column b.
+        As of `cg`.
     rtol : float
         Converged when ``|r| <= rtol |A| |x|``, with estimates of the norms; or when
         ``|A r| <= rtol |A| |r|``, a least-squares solution of a singular system.
@@ -421,7 +429,7 @@ def minres(
     >>> x.round(6), info
     (array([ 1.  , -0.5 ,  0.25]), 0)
     """
-    op, M, x, side, begun = _system(A, M, x0, b)
+    op, M, x, side, begun = _system(A, M, x0, b, True)
     if check:
         _check_hermitian(op, M, side)
     limit = 5 * len(side) if maxiter is None else int(maxiter)

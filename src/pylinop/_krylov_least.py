@@ -12,6 +12,7 @@ from ._krylov import (
     columns,
     first,
     made,
+    numbers,
     operator_of,
     run,
     show_history,
@@ -39,15 +40,32 @@ def _least(A: Any, b: Any, x0: Any) -> Any:
     op = operator_of(A)
     if len(op.shape) != 2:
         raise ValueError(f"expected one matrix, but got shape={op.shape}")
-    b = np.atleast_1d(np.asarray(b))
-    b = b.squeeze() if b.ndim > 1 else b
-    b = np.atleast_1d(b)
+    b = np.atleast_1d(numbers(b).squeeze())
     if b.shape != op.shape[:1]:
         raise ValueError(f"shapes of A {op.shape} and b {b.shape} are incompatible")
     start = None if x0 is None else np.asarray(x0)
     dtype = np.result_type(work_dtype(op, b, start), np.float64)
     b = columns(b, dtype)
     return op, b, first(None if x0 is None else start, op.shape[1:], dtype)
+
+
+def _run(
+    name: str, A: Any, b: Any, x0: Any, show: bool, damp: Any, atol: Any, btol: Any, conlim: Any,
+    limit: Any, callback: Any, progress: Any, calc_var: bool = False,
+) -> Any:  # fmt: skip
+    """x, the loop's answer, and lsqr's variances."""
+    op, side, x = _least(A, b, x0)
+    if limit is None:
+        limit = 2 * op.shape[1] if name == "lsqr" else min(op.shape)
+    var = np.zeros(op.shape[1])
+    answer = run(
+        name, op, None, side, x, x0 is not None, int(limit), rtol=float(btol), atol=float(atol),
+        damp=float(damp), conlim=float(conlim), callback=callback, progress=progress,
+        var=var if calc_var else None,
+    )  # fmt: skip
+    if show:
+        show_history(name, answer, _LEAST[answer[0]])
+    return x, answer, var
 
 
 def lsqr(
@@ -108,29 +126,9 @@ def lsqr(
     >>> x.round(6), istop
     (array([ 1., -1.]), 1)
     """
-    op, side, x = _least(A, b, x0)
-    limit = 2 * op.shape[1] if iter_lim is None else int(iter_lim)
-    var = np.zeros(op.shape[1])
-    answer = run(
-        "lsqr",
-        op,
-        None,
-        side,
-        x,
-        x0 is not None,
-        limit,
-        rtol=float(btol),
-        atol=float(atol),
-        damp=float(damp),
-        conlim=float(conlim),
-        callback=callback,
-        progress=progress,
-        var=var if calc_var else None,
-    )
-    if show:
-        show_history("lsqr", answer, _LEAST[answer[0]])
-    istop, done = answer[0], answer[0] != 7
-    return made(answer, done, x, istop, answer[1], *answer[7], var)
+    how = (damp, atol, btol, conlim, iter_lim, callback, progress, calc_var)
+    x, answer, var = _run("lsqr", A, b, x0, show, *how)
+    return made(answer, answer[0] != 7, x, answer[0], answer[1], *answer[7], var)
 
 
 def lsmr(
@@ -178,23 +176,6 @@ def lsmr(
     >>> x.round(6), istop
     (array([ 1., -1.]), 1)
     """
-    op, side, x = _least(A, b, x0)
-    limit = min(op.shape) if maxiter is None else int(maxiter)
-    answer = run(
-        "lsmr",
-        op,
-        None,
-        side,
-        x,
-        x0 is not None,
-        limit,
-        rtol=float(btol),
-        atol=float(atol),
-        damp=float(damp),
-        conlim=float(conlim),
-        callback=callback,
-        progress=progress,
-    )
-    if show:
-        show_history("lsmr", answer, _LEAST[answer[0]])
+    how = (damp, atol, btol, conlim, maxiter, callback, progress)
+    x, answer, _ = _run("lsmr", A, b, x0, show, *how)
     return made(answer, answer[0] != 7, x, answer[0], answer[1], *answer[7][:5])

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _core, _errors
 from ._answers import inexact, real_of
+from ._least_columns import peak, together, width_of
 from ._least_random import block_kaczmarz, largest, measure, sgd
 from ._least_rows import Lines, Right, right_sides
 from ._precondition_parts import room
@@ -181,7 +182,9 @@ def solve(
     if not 0 < rtol < 1:
         raise ValueError(f"rtol must lie between 0 and 1, got {rtol}")
     n, k = A.shape[1], len(columns)
-    room(A, _peak(A, method, dtype, k), f"lstsq by {method}")
+    width = 1 if callback is not None or progress else width_of(A, method, dtype, k)
+    need = _peak(A, method, dtype, k) if width == 1 else peak(A, dtype, k, width)
+    room(A, need, f"lstsq by {method}")
     op, rights = (A, columns) if not damp else _stacked(A, columns, float(damp))
     x = _start(x0, n, k, dtype)
     tell, bar = _teller(callback, progress, method)
@@ -192,7 +195,10 @@ def solve(
             block = max(128, -(-A.shape[0] // 256))  # no more than 256 steps a pass
         lines = None if krylov else (Lines(op, dtype, block), Lines(op, dtype, None, wide=True))
         norm = _norm(op, dtype) if lines is None else largest(lines[1], n, dtype)
-        for c, right in enumerate(rights):
+        if width > 1:
+            runs = _groups(op, [Right(r, dtype) for r in rights], x, method, width, float(rtol),
+                           norm, maxiter)  # fmt: skip
+        for c, right in enumerate(rights if width == 1 else ()):
             watch = Watch(float(rtol), 0, norm, 0.0, tell)
             own = np.ascontiguousarray(x[:, c])
             generator = np.random.default_rng(rng)
@@ -219,6 +225,26 @@ def solve(
             found,
         )
     return found
+
+
+def _groups(
+    op: Any, rights: list[Right], x: Any, method: str, width: int, rtol: float, norm: float,
+    maxiter: Any,
+) -> list[tuple[Watch, int]]:  # fmt: skip
+    """LSMR or LSQR of all columns, `width` at a time; their watches and iterations."""
+    runs = []
+    m, n = op.shape
+    most = max(4 * min(m, n), 100) if maxiter is None else int(maxiter)
+    for j in range(0, len(rights), width):
+        some = rights[j : j + width]
+        watches = [Watch(rtol, most, norm, right.norm, None) for right in some]
+        B = np.stack([right.whole(m) for right in some], axis=1)
+        own = np.ascontiguousarray(x[:, j : j + width])
+        used = together(op, B, own, watches, method)
+        for i, watch in enumerate(watches):
+            x[:, j + i] = own[:, i] if watch.best is None else watch.best
+        runs += list(zip(watches, used))
+    return runs
 
 
 def _plain_residual(A: Any, lines: Any, right: Right, x: Any) -> float:

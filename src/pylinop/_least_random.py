@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _errors
 from ._least_rows import Lines, Right
 from ._precondition_parts import room
 
@@ -117,6 +118,10 @@ def _scales(lines: Lines, n: int) -> tuple[Any, Any]:
             for _, _, B in lines
         ]
     )
+    if not np.isfinite(share).all():
+        raise _errors.LinAlgError(
+            "sgd draws rows by their norms, and A has some that are not finite"
+        )
     return d, share / max(share.sum(), np.finfo(float).tiny)
 
 

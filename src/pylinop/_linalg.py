@@ -85,20 +85,22 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     b : array_like, shape (n,) or (..., n, k), or operator
         A vector only when it has one dimension, as in NumPy 2.
     assume_a : str, optional
-        What is promised of an array ``A``, in scipy.linalg.solve's words; as in `Dense`.
+        What is promised of an array ``A``, in scipy.linalg.solve's words; as in `Dense`. With an
+        iterative method of an operator too: 'pos' or 'her' choose for 'iterative'.
     method : str, optional
         'direct' factors, or uses a closed form; 'auto' does the same, and where the dense form
         would pass the memory limit tries an iterative method to working accuracy; 'iterative',
-        'cg', 'minres', 'gmres', 'bicgstab', 'lsqr', 'lsmr' iterate, with products alone
-        (docs/iterative.md says when which).
+        'cg', 'block_cg', 'minres', 'gmres', 'fgmres', 'bicgstab', 'lsqr', 'lsmr' iterate, with
+        products alone (docs/iterative.md says when which), for several columns together.
     rtol, atol : float, optional
         Iterative: converged when |b - A x| <= max(rtol |b|, atol), recomputed at the end, or when
         the backward error |b - A x| / (|A| |x| + |b|) is at working accuracy, 5 sqrt(n) eps. rtol
         is 1e-10 by default, 1e-5 in float32; atol is 0.
     maxiter : int, optional
         Iterations of a method; max(10 n, 50) by default.
-    M : operator, array_like or str, optional
-        A preconditioner: about the inverse of A; Hermitian positive definite for cg and minres.
+    M : operator, array_like, str or callable, optional
+        A preconditioner: about the inverse of A; Hermitian positive definite for cg and minres. A
+        callable v -> M v may change from call to call with fgmres.
     x0 : array_like or 'Mb', optional
         Where to begin; zeros by default.
     callback : callable, optional
@@ -119,6 +121,8 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     ConvergenceError
         When an iterative method does not get there; it carries the best iterate as ``best``, its
         ``residual``, ``iterations`` and the ``record`` of the run.
+    MaterializationError
+        When a dense form, or the vectors of an iterative method, would pass the memory limit.
 
     Notes
     -----

@@ -96,16 +96,22 @@ def explain(op, action, args, kwargs, run=False):
     if how is None:
         raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}, eigh")
     if how is _solve and "method" in kwargs:
-        from . import _iterative
+        from . import _iterative_said
 
-        return _iterative.explained(op, run, *args, **kwargs)
+        return _iterative_said.explained(op, run, *args, **kwargs)
     try:
         inspect.signature(how).bind(op, *args, **kwargs)
     except TypeError as error:
         words = str(inspect.signature(how)).replace("(op", f"({action!r}").replace("=None", "=...")
         raise TypeError(f"explain{words}: {error}") from None
+    asked = op
     op, *rest = how(op, *args, **kwargs)
     planned = _explain.Explanation._of(op._explain(*rest))
+    if how is _solve:
+        from . import _iterative_said
+
+        if _iterative_said.too_large(asked, planned):
+            return _iterative_said.explained(asked, run, *args, **kwargs)
     if not run:
         return planned
     with _explain.explaining() as e:

@@ -101,7 +101,8 @@ static double residual(problem *p, const void *b, const void *x, bool least) {
     return worst;
 }
 
-static void one(world *w, int which, lop_dtype dt, int64_t m, int64_t k, bool has_m) {
+static void one(world *w, int which, lop_dtype dt, int64_t m, int64_t k, bool has_m,
+                bool flexible) {
     static problem p;
     _Alignas(16) unsigned char b[2 * N * K * 16], x[N * K * 16];
     fill(&p, w, dt, m, k);
@@ -110,6 +111,7 @@ static void one(world *w, int which, lop_dtype dt, int64_t m, int64_t k, bool ha
     for (int64_t at = 0;; at++) { /* each allocation fails in turn, then none */
         lop_krylov s = solver(&p, w, b, x);
         s.has_m = has_m;
+        s.flexible = flexible;
         w->memory.count = 0;
         w->memory.fail_at = at;
         lop_status st = methods[which].run(&s);
@@ -131,6 +133,7 @@ static void one(world *w, int which, lop_dtype dt, int64_t m, int64_t k, bool ha
     for (int64_t at = 0; at < 12; at++) {
         lop_krylov s = solver(&p, w, b, x);
         s.has_m = has_m;
+        s.flexible = flexible;
         p.calls = p.steps = 0;
         p.fail_at = at % 2 ? at / 2 : -1;
         p.stop_at = at % 2 ? -1 : at / 2;
@@ -190,11 +193,16 @@ int main(void) {
     world_open(&w, 7);
     for (int t = 0; t < 4; t++)
         for (int i = 0; i < 6; i++) {
-            one(&w, i, dts[t], N, 1, false);
-            if (!methods[i].least) one(&w, i, dts[t], N, 1, true);
-            if (methods[i].least) one(&w, i, dts[t], 2 * N, 1, false);
-            if (i == 0) one(&w, i, dts[t], N, K, false);
-            if (i == 0) one(&w, i, dts[t], N, K, true);
+            one(&w, i, dts[t], N, 1, false, false);
+            if (!methods[i].least) one(&w, i, dts[t], N, 1, true, false);
+            if (methods[i].least) one(&w, i, dts[t], 2 * N, 1, false, false);
+            if (methods[i].run == lop_krylov_gmres) {
+                one(&w, i, dts[t], N, 1, true, true);
+                one(&w, i, dts[t], N, 1, false, true);
+                continue;
+            }
+            one(&w, i, dts[t], methods[i].least ? 2 * N : N, K, false, false);
+            if (!methods[i].least) one(&w, i, dts[t], N, K, true, false);
         }
     t_group("systems");
     for (int i = 0; i < 6; i++) {

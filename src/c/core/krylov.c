@@ -1,10 +1,8 @@
-/* krylov.c: what the iterative solvers share, and those of short recurrences: conjugate gradients
- * (Hestenes and Stiefel 1952), of several right-hand sides at once, and BiCGStab (van der Vorst
- * 1992).
+/* krylov.c: what the iterative solvers share, and conjugate gradients (Hestenes and Stiefel 1952).
  *
  * A block of k columns takes one product with A an iteration, for all; each column has its own
  * coefficients and stops changing when it has converged, or broken down. Memory: x and 3 vectors (4
- * with a preconditioner); BiCGStab 7. */
+ * with a preconditioner). */
 #include "krylov.h"
 
 #include "kernels/k_vec.h"
@@ -53,6 +51,21 @@ void lop_krylov_close(lop_krylov *s) {
 
 void lop_krylov_zero_x(lop_krylov *s) {
     memset(s->x, 0, (size_t)(s->n * s->k) * lop_dtype_size(s->dt));
+}
+
+void lop_krylov_norms(const lop_krylov *s, int64_t n, const void *x, double _Complex *work,
+                      double *out) {
+    if (s->k == 1) {
+        *out = lopk_vec_norm(s->dt, n, x);
+        return;
+    }
+    lopk_vec_dot(s->dt, n, s->k, x, x, work);
+    for (int64_t j = 0; j < s->k; j++) out[j] = sqrt(creal(work[j]));
+}
+
+void lop_krylov_clear(const lop_krylov *s, int64_t n, int64_t j, void *x) {
+    const size_t size = lop_dtype_size(s->dt);
+    for (int64_t i = 0; i < n; i++) memset((char *)x + (size_t)(i * s->k + j) * size, 0, size);
 }
 
 double lop_krylov_eps(const lop_krylov *s) {
@@ -213,7 +226,7 @@ static lop_status cg_run(cg *c) {
     lopk_vec_dot(s->dt, s->n, s->k, s->b, s->b, c->rr);
     for (int64_t j = 0; j < s->k; j++) {
         const double tol = s->rtol * sqrt(creal(c->rr[j]));
-        c->tol[j] = tol > s->atol ? tol : s->atol;
+        c->tol[j] = s->goals ? s->goals[j] : tol > s->atol ? tol : s->atol;
     }
     LOP_TRY(lop_krylov_residual(s, c->r));
     lopk_vec_dot(s->dt, s->n, s->k, c->r, c->r, c->rr);
@@ -254,132 +267,6 @@ lop_status lop_krylov_cg(lop_krylov *s) {
     c.z = s->has_m ? vec[3] : vec[0];
     s->iterations = 0;
     st = cg_run(&c);
-    lop_free(s->ctx, block);
-    return st;
-}
-
-/* -- BiCGStab */
-
-typedef struct stab {
-    lop_krylov *s;
-    void *r, *shadow, *p, *v, *t, *phat, *shat; /* the hats are p and r without M */
-    double _Complex rho, before, alpha, omega;
-    double tol;
-} stab;
-
-static void axpy(const lop_krylov *s, double _Complex a, const void *x, void *y) {
-    lopk_vec_axpy(s->dt, s->n, 1, &a, x, y);
-}
-static double _Complex dot(const lop_krylov *s, const void *x, const void *y) {
-    double _Complex v;
-    lopk_vec_dot(s->dt, s->n, 1, x, y, &v);
-    return v;
-}
-
-static void ended(lop_krylov *s, int info, const char *why, double at) {
-    s->info = info;
-    s->why = why;
-    s->at = at;
-}
-
-/* M x, or x itself. */
-static lop_status shaped(lop_krylov *s, const void *x, void *mx) {
-    return s->has_m ? s->apply(s->user, LOP_KRYLOV_M, x, mx) : LOP_OK;
-}
-
-/* One iteration; *over: it has converged at half, or broken down. */
-static lop_status stab_step(stab *b, bool *over) {
-    lop_krylov *s = b->s;
-    const double small = lop_krylov_eps(s) * lop_krylov_eps(s);
-    lop_status st = LOP_OK;
-    *over = true;
-    b->rho = dot(s, b->shadow, b->r);
-    if (!(cabs(b->rho) >= small)) {
-        ended(s, -10, "the residual is orthogonal to the first one", cabs(b->rho));
-        return LOP_OK;
-    }
-    if (s->iterations) {
-        if (!(cabs(b->omega) >= small)) {
-            ended(s, -11, "omega is 0", cabs(b->omega));
-            return LOP_OK;
-        }
-        double _Complex beta = (b->rho / b->before) * (b->alpha / b->omega);
-        axpy(s, -b->omega, b->v, b->p);
-        lopk_vec_xpby(s->dt, s->n, 1, b->r, &beta, b->p);
-    } else {
-        memcpy(b->p, b->r, (size_t)s->n * lop_dtype_size(s->dt));
-    }
-    LOP_TRY(shaped(s, b->p, b->phat));
-    LOP_TRY(s->apply(s->user, LOP_KRYLOV_A, b->phat, b->v));
-    const double _Complex rv = dot(s, b->shadow, b->v);
-    if (rv == 0 || !finite(rv)) {
-        ended(s, -11,
-              rv == 0 ? "A p is orthogonal to the first residual" : "a product is not finite",
-              creal(rv));
-        return LOP_OK;
-    }
-    b->alpha = b->rho / rv;
-    axpy(s, -b->alpha, b->v, b->r);
-    const double half = lopk_vec_norm(s->dt, s->n, b->r);
-    if (half < b->tol || half == 0) {
-        axpy(s, b->alpha, b->phat, s->x);
-        LOP_TRY(lop_krylov_note(s, half));
-        s->iterations++;
-        return LOP_OK;
-    }
-    LOP_TRY(shaped(s, b->r, b->shat));
-    LOP_TRY(s->apply(s->user, LOP_KRYLOV_A, b->shat, b->t));
-    const double _Complex tt = dot(s, b->t, b->t);
-    if (tt == 0 || !finite(tt)) {
-        axpy(s, b->alpha, b->phat, s->x);
-        ended(s, -11, tt == 0 ? "A s is 0" : "a product is not finite", creal(tt));
-        return LOP_OK;
-    }
-    b->omega = dot(s, b->t, b->r) / tt;
-    axpy(s, b->alpha, b->phat, s->x);
-    axpy(s, b->omega, b->shat, s->x);
-    axpy(s, -b->omega, b->t, b->r);
-    b->before = b->rho;
-    s->iterations++;
-    *over = false;
-done:
-    return st;
-}
-
-lop_status lop_krylov_bicgstab(lop_krylov *s) {
-    stab b = {.s = s};
-    void *vec[7], *block;
-    lop_status st = lop_krylov_room(s, s->has_m ? 7 : 5, s->n, 0, vec, NULL, &block);
-    if (st != LOP_OK) return st;
-    b.r = vec[0];
-    b.shadow = vec[1];
-    b.p = vec[2];
-    b.v = vec[3];
-    b.t = vec[4];
-    b.phat = s->has_m ? vec[5] : b.p;
-    b.shat = s->has_m ? vec[6] : b.r;
-    const double rtol = s->rtol * lopk_vec_norm(s->dt, s->n, s->b);
-    b.tol = rtol > s->atol ? rtol : s->atol;
-    s->info = 0;
-    s->iterations = 0;
-    LOP_TRY(lop_krylov_residual(s, b.r));
-    memcpy(b.shadow, b.r, (size_t)s->n * lop_dtype_size(s->dt));
-    for (bool over = false; !over;) {
-        const double norm = lopk_vec_norm(s->dt, s->n, b.r);
-        LOP_TRY(lop_krylov_note(s, norm));
-        if (s->iterations) LOP_TRY(lop_krylov_step(s, norm, s->x));
-        if (s->iterations >= s->maxiter) {
-            s->info = 1;
-            break;
-        }
-        if (norm < b.tol || norm == 0) break;
-        if (!isfinite(norm)) {
-            ended(s, 1, "the residual is not finite", norm);
-            break;
-        }
-        LOP_TRY(stab_step(&b, &over));
-    }
-done:
     lop_free(s->ctx, block);
     return st;
 }

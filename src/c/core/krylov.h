@@ -8,7 +8,9 @@
  * orthogonalises twice, breakdowns end the run before NaNs are made. Not to converge is no error.
  * Residuals are the recursive ones: who calls recomputes the true one.
  *
- * Vectors are contiguous, of dtype f32, f64, c64 or c128; blocks (n, k) in C order (cg alone). */
+ * Vectors are contiguous, of dtype f32, f64, c64 or c128. A block of k columns, (n, k) in C order,
+ * takes one product an iteration for all (not gmres, which has one column): each column has its own
+ * coefficients, stops alone, and its vectors are 0 from then on. */
 #ifndef LOP_KRYLOV_H
 #define LOP_KRYLOV_H
 
@@ -31,17 +33,21 @@ typedef struct lop_krylov {
     double *var; /* lsqr: n numbers that |w / rho|^2 is added to; NULL: not wanted */
     void *x;     /* (n, k): x0 on entry where has_x0, the last iterate on exit */
     double rtol, atol, shift, damp, conlim; /* lsqr, lsmr: rtol is their btol */
+    /* k numbers: a column ends where |r| is at most its own, whatever rtol and atol say (lsqr,
+     * lsmr: or by their tests); NULL: not wanted. */
+    const double *goals;
     int64_t maxiter, restart;
     /* strict: cg ends where p^H A p is not positive; minres where |r| <= max(atol, rtol |b|).
-     * inner: gmres's maxiter counts inner iterations. */
-    bool strict, inner;
+     * inner: gmres's maxiter counts inner iterations. flexible: gmres has M on the right, and M may
+     * be another one each time. */
+    bool strict, inner, flexible;
 
     int64_t iterations;
-    int info;          /* SciPy's; lsqr, lsmr: istop */
+    int info;          /* SciPy's; lsqr, lsmr: istop; of several columns the worst */
     const char *why;   /* static: what broke down; NULL */
     double at;         /* the number that did */
     double numbers[8]; /* lsqr: r1norm r2norm anorm acond arnorm xnorm; lsmr: normr normar normA
-                          condA normx */
+                          condA normx; of the first column */
     double *history;   /* owned: residual norms, the largest of the columns; lop_krylov_close */
     int64_t nhistory, room;
 } lop_krylov;
@@ -67,6 +73,11 @@ static inline lop_status lop_krylov_step(lop_krylov *s, double residual, const v
 /* r <- b - A x; x counts as 0 where there is no x0. */
 lop_status lop_krylov_residual(lop_krylov *s, void *r) LOP_MUST_CHECK;
 void lop_krylov_zero_x(lop_krylov *s);
+/* out[j] <- |x[:, j]|, of (n, k); `work`: k numbers. One column never over- nor underflows early.
+ */
+void lop_krylov_norms(const lop_krylov *s, int64_t n, const void *x, double _Complex *work,
+                      double *out);
+void lop_krylov_clear(const lop_krylov *s, int64_t n, int64_t j, void *x); /* x[:, j] <- 0 */
 /* c, s, r of the rotation that makes (a, b) to (r, 0): as SciPy's _sym_ortho. */
 void lop_krylov_rotation(double a, double b, double *c, double *s, double *r);
 double lop_krylov_eps(const lop_krylov *s);

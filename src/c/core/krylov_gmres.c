@@ -1,10 +1,11 @@
-/* krylov_gmres.c: GMRES with restarts (Saad and Schultz 1986), preconditioned from the left.
+/* krylov_gmres.c: GMRES with restarts (Saad and Schultz 1986), preconditioned from the left; or
+ * flexible (Saad 1993): from the right, by an M that may change from one iteration to the next.
  *
  * Each new vector is made orthogonal to the basis twice by classical Gram-Schmidt ("twice is
  * enough", Giraud, Langou, Rozloznik and van den Eshof 2005): two products of the basis with a
  * vector each, at the bandwidth of memory, and orthogonal to working accuracy. The tolerance of a
- * cycle follows the true residual of the one before, as in SciPy. Memory: x, restart + 4 vectors;
- * 4 n j flops for step j of a cycle beside the product. */
+ * cycle follows the true residual of the one before, as in SciPy. Memory: x, restart + 4 vectors,
+ * restart more where it is flexible; 8 n j flops for step j of a cycle beside the product. */
 #include "krylov.h"
 
 #include "kernels/k_blas.h"
@@ -16,13 +17,14 @@
 typedef struct gmres {
     lop_krylov *s;
     char *basis; /* restart + 1 rows of n */
+    char *moves; /* what x moves along: restart rows of n, M times the basis; or the basis */
     void *r, *w, *h1, *h2;
     int64_t restart, row; /* bytes of a row */
     /* r of the QR decomposition by columns (restart + 1 each), rotations, right side. */
     double _Complex *h, *sn, *g;
     double *cs;
     double tol, bnorm, ptol, factor, presid;
-    bool breakdown;
+    bool breakdown, left; /* left: M stands on the left */
 } gmres;
 
 static void *row_of(const gmres *m, int64_t i) { return m->basis + i * m->row; }
@@ -34,10 +36,10 @@ static void scale(const gmres *m, double a, const void *x, void *y) {
     lopk_vec_scale(m->s->dt, m->s->n, 1, &c, x, y);
 }
 
-/* M v, or v. */
+/* M v, or v where M does not stand on the left. */
 static lop_status shaped(gmres *m, const void *v, void *out) {
     lop_krylov *s = m->s;
-    if (s->has_m) return s->apply(s->user, LOP_KRYLOV_M, v, out);
+    if (m->left) return s->apply(s->user, LOP_KRYLOV_M, v, out);
     memcpy(out, v, (size_t)m->row);
     return LOP_OK;
 }
@@ -80,11 +82,13 @@ static lop_status column(gmres *m, int64_t j) {
     lop_status st = LOP_OK;
     double _Complex *h = m->h + j * (m->restart + 1);
     void *next = row_of(m, j + 1);
-    if (s->has_m) {
+    void *along = m->moves + j * m->row;
+    if (m->left) {
         LOP_TRY(s->apply(s->user, LOP_KRYLOV_A, row_of(m, j), m->w));
         LOP_TRY(s->apply(s->user, LOP_KRYLOV_M, m->w, next));
     } else {
-        LOP_TRY(s->apply(s->user, LOP_KRYLOV_A, row_of(m, j), next));
+        if (s->has_m) LOP_TRY(s->apply(s->user, LOP_KRYLOV_M, row_of(m, j), along));
+        LOP_TRY(s->apply(s->user, LOP_KRYLOV_A, along, next));
     }
     const double before = norm(m, next);
     for (int64_t i = 0; i <= j; i++) h[i] = 0;
@@ -116,7 +120,7 @@ done:
     return st;
 }
 
-/* x += V y, R y = g, with `count` columns; a zero on the diagonal gives a zero. */
+/* x += V y, or Z y, R y = g, with `count` columns; a zero on the diagonal gives a zero. */
 static void update_x(gmres *m, int64_t count) {
     const lop_krylov *s = m->s;
     if (count > 0 && m->h[(count - 1) * (m->restart + 1) + count - 1] == 0) m->g[count - 1] = 0;
@@ -126,7 +130,8 @@ static void update_x(gmres *m, int64_t count) {
         m->g[k] /= h[k];
         for (int64_t i = 0; i < k; i++) m->g[i] -= m->g[k] * h[i];
     }
-    for (int64_t k = 0; k < count; k++) lopk_vec_axpy(s->dt, s->n, 1, &m->g[k], row_of(m, k), s->x);
+    for (int64_t k = 0; k < count; k++)
+        lopk_vec_axpy(s->dt, s->n, 1, &m->g[k], m->moves + k * m->row, s->x);
 }
 
 /* A cycle from the residual in m->r, which is afterwards that of the new x; *rnorm its norm. */
@@ -167,7 +172,7 @@ static lop_status run(gmres *m) {
     const double eps = lop_krylov_eps(s);
     lop_status st = LOP_OK;
     m->bnorm = norm(m, s->b);
-    m->tol = fmax(s->atol, s->rtol * m->bnorm);
+    m->tol = s->goals ? s->goals[0] : fmax(s->atol, s->rtol * m->bnorm);
     LOP_TRY(shaped(m, s->b, m->w));
     m->factor = 1;
     m->ptol = norm(m, m->w) * fmin(1, m->tol / m->bnorm);
@@ -196,21 +201,26 @@ done:
 lop_status lop_krylov_gmres(lop_krylov *s) {
     gmres m = {.s = s, .restart = s->restart < s->n ? s->restart : s->n};
     if (m.restart < 1) m.restart = 1;
-    int64_t length, column_bytes, extra;
-    void *block = NULL, *small = NULL, *numbers = NULL, *vec[2], *basis[1], *hs[2];
+    int64_t length, along, column_bytes, extra;
+    void *block = NULL, *right = NULL, *small = NULL, *numbers = NULL, *vec[2], *basis[1],
+         *moves[1], *hs[2];
     lop_status st = LOP_OK;
     m.row = s->n * (int64_t)lop_dtype_size(s->dt);
     const int64_t one = (int64_t)sizeof(double _Complex);
-    if (!lop_mul_ok(m.restart + 1, s->n, &length) ||
+    m.left = s->has_m && !s->flexible;
+    if (!lop_mul_ok(m.restart + 1, s->n, &length) || !lop_mul_ok(m.restart, s->n, &along) ||
         !lop_mul_ok(m.restart + 1, m.restart + 4, &column_bytes) ||
         !lop_mul_ok(column_bytes, one, &extra))
         return LOP_OVERFLOW;
     s->iterations = 0;
     s->info = 0;
     LOP_TRY(lop_krylov_room(s, 1, length, 0, basis, NULL, &block));
+    moves[0] = basis[0];
+    if (s->has_m && s->flexible) LOP_TRY(lop_krylov_room(s, 1, along, 0, moves, NULL, &right));
     LOP_TRY(lop_krylov_room(s, 2, s->n, 0, vec, NULL, &small));
     LOP_TRY(lop_krylov_room(s, 2, m.restart + 1, extra, hs, (void **)&m.h, &numbers));
     m.basis = basis[0];
+    m.moves = moves[0];
     m.r = vec[0];
     m.w = vec[1];
     m.h1 = hs[0];
@@ -221,6 +231,7 @@ lop_status lop_krylov_gmres(lop_krylov *s) {
     st = run(&m);
 done:
     lop_free(s->ctx, block);
+    lop_free(s->ctx, right);
     lop_free(s->ctx, small);
     lop_free(s->ctx, numbers);
     return st;

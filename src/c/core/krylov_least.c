@@ -3,7 +3,8 @@
  *
  * Golub and Kahan's bidiagonalisation, a vector u of m and v of n elements; LSQR's residual falls
  * with each step, LSMR's |A^H r| too, so that LSMR may stop early. One product each way an
- * iteration. Memory: x, u (2 of m), v and 2 to 4 of n. Names of the scalars are SciPy's. */
+ * iteration, for all columns; each has its own numbers. Memory: x, u (2 of m), v and 2 to 4 of n.
+ * Names of the scalars are SciPy's. */
 #include "krylov.h"
 
 #include "kernels/k_vec.h"
@@ -12,43 +13,113 @@
 #include <math.h>
 #include <string.h>
 
+/* The numbers of a column, of both methods. */
+typedef struct column {
+    double alfa, beta, bnorm, before, normr, normar; /* before: the last alfa */
+    int istop;
+    bool live;
+    /* both, each its own */
+    double rhobar, rho;
+    /* LSQR */
+    double phibar, phi, theta, anorm, acond, ddnorm, res2, xnorm, xxnorm, z, cs2, sn2, r1norm;
+    /* LSMR */
+    double zetabar, alphabar, cbar, sbar, zeta, abc[3];
+    double betadd, betad, rhodold, tautildeold, thetatilde, d;
+    double norma2, maxrbar, minrbar, norma, conda, normx;
+} column;
+
 typedef struct least {
     lop_krylov *s;
     void *u, *au, *v, *av; /* au, av take the products */
-    void *w, *h, *hbar;
-    double alfa, beta, bnorm;
+    void *w[2];            /* LSQR: w; LSMR: h and h_bar */
+    column *col;           /* k */
+    double _Complex *c;    /* k */
+    double *norms;         /* k */
+    int many;              /* of w */
+    int64_t live;
 } least;
 
-static void scale(const lop_krylov *s, int64_t n, double a, const void *x, void *y) {
-    double _Complex c = a;
-    lopk_vec_scale(s->dt, n, 1, &c, x, y);
+/* c[j] <- `what` of the columns that go on, as `q`; 0 of the others. */
+#define COEFS(l, what)                                                                             \
+    for (int64_t j = 0; j < (l)->s->k; j++) {                                                      \
+        const column *q = &(l)->col[j];                                                            \
+        (l)->c[j] = q->live ? (what) : 0;                                                          \
+    }
+
+static void scale(const least *l, int64_t n, void *x) {
+    lopk_vec_scale(l->s->dt, n, l->s->k, l->c, x, x);
 }
-static void axpy(const lop_krylov *s, int64_t n, double a, const void *x, void *y) {
-    double _Complex c = a;
-    lopk_vec_axpy(s->dt, n, 1, &c, x, y);
+/* y <- x + c y */
+static void xpby(const least *l, int64_t n, const void *x, void *y) {
+    lopk_vec_xpby(l->s->dt, n, l->s->k, x, l->c, y);
 }
-/* y <- x + b y */
-static void xpby(const lop_krylov *s, int64_t n, const void *x, double b, void *y) {
-    double _Complex c = b;
-    lopk_vec_xpby(s->dt, n, 1, x, &c, y);
+static void norms(const least *l, int64_t n, const void *x) {
+    lop_krylov_norms(l->s, n, x, l->c, l->norms);
+}
+
+/* The column stays as it is from here on. */
+static void leave(least *l, int64_t j, int istop) {
+    const lop_krylov *s = l->s;
+    l->col[j].istop = istop;
+    l->col[j].live = false;
+    l->live--;
+    lop_krylov_clear(s, s->m, j, l->u);
+    lop_krylov_clear(s, s->m, j, l->au);
+    lop_krylov_clear(s, s->n, j, l->v);
+    lop_krylov_clear(s, s->n, j, l->av);
+    for (int i = 0; i < l->many; i++) lop_krylov_clear(s, s->n, j, l->w[i]);
+}
+
+/* alfa v = A^H u, or v - beta v; where u is 0 alfa stays as it was. */
+static lop_status turn(least *l, bool first) {
+    lop_krylov *s = l->s;
+    lop_status st = LOP_OK;
+    bool any = false;
+    COEFS(l, q->beta > 0 ? 1 / q->beta : 0);
+    for (int64_t j = 0; j < s->k; j++) any = any || (l->col[j].live && l->col[j].beta > 0);
+    if (!any) return st;
+    scale(l, s->m, l->u);
+    LOP_TRY(s->apply(s->user, LOP_KRYLOV_AH, l->u, first ? l->v : l->av));
+    if (!first) {
+        COEFS(l, -q->beta);
+        xpby(l, s->n, l->av, l->v);
+    }
+    norms(l, s->n, l->v);
+    for (int64_t j = 0; j < s->k; j++)
+        if (l->col[j].beta > 0) l->col[j].alfa = l->norms[j];
+    COEFS(l, q->beta > 0 && q->alfa > 0 ? 1 / q->alfa : 0);
+    scale(l, s->n, l->v);
+done:
+    return st;
 }
 
 /* beta u = b - A x, alfa v = A^H u. */
 static lop_status begin(least *l) {
     lop_krylov *s = l->s;
     lop_status st = LOP_OK;
-    l->bnorm = lopk_vec_norm(s->dt, s->m, s->b);
+    norms(l, s->m, s->b);
+    for (int64_t j = 0; j < s->k; j++) l->col[j].bnorm = l->norms[j];
     LOP_TRY(lop_krylov_residual(s, l->u));
-    l->beta = lopk_vec_norm(s->dt, s->m, l->u);
-    l->alfa = 0;
-    memset(l->v, 0, (size_t)s->n * lop_dtype_size(s->dt));
-    if (!(l->beta > 0)) return st;
-    scale(s, s->m, 1 / l->beta, l->u, l->u);
-    LOP_TRY(s->apply(s->user, LOP_KRYLOV_AH, l->u, l->v));
-    l->alfa = lopk_vec_norm(s->dt, s->n, l->v);
-    if (l->alfa > 0) scale(s, s->n, 1 / l->alfa, l->v, l->v);
+    norms(l, s->m, l->u);
+    l->live = s->k;
+    for (int64_t j = 0; j < s->k; j++) {
+        l->col[j].beta = l->norms[j];
+        l->col[j].live = true;
+    }
+    memset(l->v, 0, (size_t)(s->n * s->k) * lop_dtype_size(s->dt));
+    LOP_TRY(turn(l, true));
 done:
     return st;
+}
+
+static bool lost(least *l, int64_t j, double number) {
+    if (isfinite(number)) return false;
+    leave(l, j, 7);
+    if (!l->s->why) {
+        l->s->why = "a product is not finite";
+        l->s->at = number;
+    }
+    return true;
 }
 
 /* beta u = A v - alfa u, alfa v = A^H u - beta v. */
@@ -56,187 +127,195 @@ static lop_status bidiagonalise(least *l) {
     lop_krylov *s = l->s;
     lop_status st = LOP_OK;
     LOP_TRY(s->apply(s->user, LOP_KRYLOV_A, l->v, l->au));
-    xpby(s, s->m, l->au, -l->alfa, l->u);
-    l->beta = lopk_vec_norm(s->dt, s->m, l->u);
-    if (!(l->beta > 0)) return st;
-    scale(s, s->m, 1 / l->beta, l->u, l->u);
-    LOP_TRY(s->apply(s->user, LOP_KRYLOV_AH, l->u, l->av));
-    xpby(s, s->n, l->av, -l->beta, l->v);
-    l->alfa = lopk_vec_norm(s->dt, s->n, l->v);
-    if (l->alfa > 0) scale(s, s->n, 1 / l->alfa, l->v, l->v);
+    COEFS(l, -q->alfa);
+    xpby(l, s->m, l->au, l->u);
+    norms(l, s->m, l->u);
+    for (int64_t j = 0; j < s->k; j++) {
+        column *q = &l->col[j];
+        q->before = q->alfa;
+        q->beta = l->norms[j];
+        if (q->live) lost(l, j, q->beta);
+    }
+    LOP_TRY(turn(l, false));
 done:
     return st;
 }
 
-/* istop from the three tests; 0: go on. */
-static int judge(const lop_krylov *s, double test1, double test2, double test3, double t1,
-                 double rtol) {
+/* istop from the three tests; 0: go on. ratio: |A| |x| / |b|. */
+static int judge(const least *l, int64_t j, double test2, double test3, double ratio) {
+    const lop_krylov *s = l->s;
     const double ctol = s->conlim > 0 ? 1 / s->conlim : 0;
+    const double normr = l->col[j].normr, test1 = normr / l->col[j].bnorm;
     int istop = 0;
     if (s->iterations >= s->maxiter) istop = 7;
     if (1 + test3 <= 1) istop = 6;
     if (1 + test2 <= 1) istop = 5;
-    if (1 + t1 <= 1) istop = 4;
+    if (1 + test1 / (1 + ratio) <= 1) istop = 4;
     if (test3 <= ctol) istop = 3;
     if (test2 <= s->atol) istop = 2;
-    if (test1 <= rtol) istop = 1;
+    if (test1 <= s->rtol + s->atol * ratio || (s->goals && normr <= s->goals[j])) istop = 1;
     return istop;
 }
 
-static bool lost(lop_krylov *s, double number) {
-    if (isfinite(number)) return false;
-    s->why = "a product is not finite";
-    s->at = number;
-    s->info = 7;
-    return true;
+/* Notes and tells the largest residual norm. */
+static lop_status told(least *l, bool tell) {
+    lop_krylov *s = l->s;
+    lop_status st = LOP_OK;
+    double most = 0;
+    for (int64_t j = 0; j < s->k; j++)
+        if (!(l->col[j].normr <= most)) most = l->col[j].normr;
+    LOP_TRY(lop_krylov_note(s, most));
+    if (tell) LOP_TRY(lop_krylov_step(s, most, s->x));
+done:
+    return st;
 }
 
 /* -- LSQR */
 
-typedef struct lsqr {
-    least l;
-    double rhobar, phibar, anorm, acond, ddnorm, res2, xnorm, xxnorm, z, cs2, sn2;
-    double rnorm, r1norm, arnorm;
-} lsqr;
-
-/* The rotations of one iteration: x and w move. */
-static void lsqr_advance(lsqr *q) {
-    least *l = &q->l;
-    lop_krylov *s = l->s;
-    double rhobar1 = q->rhobar, psi = 0, cs, sn, rho;
+/* The rotations of a column's iteration; x and w move after it. */
+static void lsqr_rotate(const lop_krylov *s, column *q) {
+    double rhobar1 = q->rhobar, psi = 0, cs, sn;
+    if (q->beta > 0)
+        q->anorm = sqrt(q->anorm * q->anorm + q->before * q->before + q->beta * q->beta +
+                        s->damp * s->damp);
     if (s->damp > 0) {
         rhobar1 = hypot(q->rhobar, s->damp);
         psi = s->damp / rhobar1 * q->phibar;
         q->phibar = q->rhobar / rhobar1 * q->phibar;
     }
-    lop_krylov_rotation(rhobar1, l->beta, &cs, &sn, &rho);
-    const double theta = sn * l->alfa, phi = cs * q->phibar;
-    q->rhobar = -cs * l->alfa;
+    lop_krylov_rotation(rhobar1, q->beta, &cs, &sn, &q->rho);
+    q->theta = sn * q->alfa;
+    q->phi = cs * q->phibar;
+    q->rhobar = -cs * q->alfa;
     q->phibar = sn * q->phibar;
-    const double tau = sn * phi, wnorm = lopk_vec_norm(s->dt, s->n, l->w);
-    for (int64_t i = 0; s->var && i < s->n; i++) {
-        const double d = cabs(lop_get(s->dt, l->w, i)) / rho;
-        s->var[i] += d * d;
-    }
-    axpy(s, s->n, phi / rho, l->w, s->x);
-    xpby(s, s->n, l->v, -theta / rho, l->w);
-    q->ddnorm += (wnorm / rho) * (wnorm / rho);
+    const double tau = sn * q->phi;
 
-    const double delta = q->sn2 * rho, gambar = -q->cs2 * rho, rhs = phi - delta * q->z;
-    const double zbar = rhs / gambar, gamma = hypot(gambar, theta);
+    const double delta = q->sn2 * q->rho, gambar = -q->cs2 * q->rho, rhs = q->phi - delta * q->z;
+    const double zbar = rhs / gambar, gamma = hypot(gambar, q->theta);
     q->xnorm = sqrt(q->xxnorm + zbar * zbar);
     q->cs2 = gambar / gamma;
-    q->sn2 = theta / gamma;
+    q->sn2 = q->theta / gamma;
     q->z = rhs / gamma;
     q->xxnorm += q->z * q->z;
 
-    q->acond = q->anorm * sqrt(q->ddnorm);
     q->res2 += psi * psi;
-    q->rnorm = sqrt(q->phibar * q->phibar + q->res2);
-    q->arnorm = l->alfa * fabs(tau);
-    q->r1norm = q->rnorm;
+    q->normr = sqrt(q->phibar * q->phibar + q->res2);
+    q->normar = q->alfa * fabs(tau);
+    q->r1norm = q->normr;
     if (s->damp > 0) {
-        const double sq = q->rnorm * q->rnorm - s->damp * s->damp * q->xxnorm;
+        const double sq = q->normr * q->normr - s->damp * s->damp * q->xxnorm;
         q->r1norm = sq < 0 ? -sqrt(-sq) : sqrt(sq);
     }
 }
 
-static lop_status lsqr_run(lsqr *q) {
-    least *l = &q->l;
+/* One iteration's rotations, moves of x and w, and tests. */
+static void lsqr_advance(least *l) {
+    lop_krylov *s = l->s;
+    for (int64_t j = 0; j < s->k; j++)
+        if (l->col[j].live) lsqr_rotate(s, &l->col[j]);
+    norms(l, s->n, l->w[0]);
+    for (int64_t i = 0; s->var && i < s->n; i++) {
+        const double d = cabs(lop_get(s->dt, l->w[0], i)) / l->col[0].rho;
+        s->var[i] += d * d;
+    }
+    COEFS(l, q->phi / q->rho);
+    lopk_vec_axpy(s->dt, s->n, s->k, l->c, l->w[0], s->x);
+    COEFS(l, -q->theta / q->rho);
+    xpby(l, s->n, l->v, l->w[0]);
+    for (int64_t j = 0; j < s->k; j++) {
+        column *q = &l->col[j];
+        if (!q->live) continue;
+        const double step = l->norms[j] / q->rho;
+        q->ddnorm += step * step;
+        q->acond = q->anorm * sqrt(q->ddnorm);
+        const int istop = judge(l, j, q->normar / (q->anorm * q->normr + DBL_EPSILON),
+                                1 / (q->acond + DBL_EPSILON), q->anorm * q->xnorm / q->bnorm);
+        if (istop) leave(l, j, istop);
+    }
+}
+
+static lop_status lsqr_run(least *l) {
     lop_krylov *s = l->s;
     lop_status st = LOP_OK;
     LOP_TRY(begin(l));
-    memcpy(l->w, l->v, (size_t)s->n * lop_dtype_size(s->dt));
-    q->rhobar = l->alfa;
-    q->phibar = q->rnorm = q->r1norm = l->beta;
-    q->arnorm = l->alfa * l->beta;
-    q->cs2 = -1;
-    LOP_TRY(lop_krylov_note(s, q->rnorm));
-    if (q->arnorm == 0 || lost(s, q->arnorm)) goto done;
-    while (s->iterations < s->maxiter) {
-        s->iterations++;
-        const double alfa = l->alfa;
-        LOP_TRY(bidiagonalise(l));
-        if (lost(s, l->beta)) break;
-        if (l->beta > 0)
-            q->anorm =
-                sqrt(q->anorm * q->anorm + alfa * alfa + l->beta * l->beta + s->damp * s->damp);
-        lsqr_advance(q);
-        const double ratio = q->anorm * q->xnorm / l->bnorm, test1 = q->rnorm / l->bnorm;
-        s->info =
-            judge(s, test1, q->arnorm / (q->anorm * q->rnorm + DBL_EPSILON),
-                  1 / (q->acond + DBL_EPSILON), test1 / (1 + ratio), s->rtol + s->atol * ratio);
-        LOP_TRY(lop_krylov_note(s, q->rnorm));
-        LOP_TRY(lop_krylov_step(s, q->rnorm, s->x));
-        if (s->info) break;
+    memcpy(l->w[0], l->v, (size_t)(s->n * s->k) * lop_dtype_size(s->dt));
+    for (int64_t j = 0; j < s->k; j++) {
+        column *q = &l->col[j];
+        q->rhobar = q->alfa;
+        q->phibar = q->normr = q->r1norm = q->beta;
+        q->normar = q->alfa * q->beta;
+        q->cs2 = -1;
+        if (q->normar == 0)
+            leave(l, j, 0);
+        else
+            lost(l, j, q->normar);
     }
+    LOP_TRY(told(l, false));
+    while (l->live && s->iterations < s->maxiter) {
+        s->iterations++;
+        LOP_TRY(bidiagonalise(l));
+        if (!l->live) break;
+        lsqr_advance(l);
+        LOP_TRY(told(l, true));
+    }
+    const column *q = l->col;
+    const double numbers[6] = {q->r1norm, q->normr, q->anorm, q->acond, q->normar, q->xnorm};
+    for (int i = 0; s->k && i < 6; i++) s->numbers[i] = numbers[i];
 done:
-    s->numbers[0] = q->r1norm;
-    s->numbers[1] = q->rnorm;
-    s->numbers[2] = q->anorm;
-    s->numbers[3] = q->acond;
-    s->numbers[4] = q->arnorm;
-    s->numbers[5] = q->xnorm;
     return st;
 }
 
-/* Vectors of m and of n elements. */
-static lop_status open_vectors(lop_krylov *s, least *l, int more, void **more_vec,
-                               void **long_block, void **short_block) {
-    void *vec[2], *small[5];
-    *short_block = NULL;
-    lop_status st = lop_krylov_room(s, 2, s->m, 0, vec, NULL, long_block);
-    if (st == LOP_OK) st = lop_krylov_room(s, 2 + more, s->n, 0, small, NULL, short_block);
-    if (st != LOP_OK) return st;
-    l->s = s;
-    l->u = vec[0];
-    l->au = vec[1];
-    l->v = small[0];
-    l->av = small[1];
-    for (int i = 0; i < more; i++) more_vec[i] = small[2 + i];
+/* The vectors, of m and of n elements, and one run. */
+static lop_status with_vectors(lop_krylov *s, int many, lop_status (*run)(least *)) {
+    least l = {.s = s, .many = many};
+    void *vec[2], *small[4], *behind, *longs = NULL, *shorts = NULL;
+    const int64_t each = (int64_t)(sizeof(double _Complex) + sizeof(double) + sizeof(column));
+    int64_t rows, columns, extra;
+    if (!lop_mul_ok(s->m, s->k, &rows) || !lop_mul_ok(s->n, s->k, &columns) ||
+        !lop_mul_ok(s->k, each, &extra))
+        return LOP_OVERFLOW;
+    lop_status st = LOP_OK;
+    LOP_TRY(lop_krylov_room(s, 2, rows, extra, vec, &behind, &longs));
+    LOP_TRY(lop_krylov_room(s, 2 + many, columns, 0, small, NULL, &shorts));
+    memset(behind, 0, (size_t)extra);
+    l.c = behind;
+    l.col = (column *)(l.c + s->k);
+    l.norms = (double *)(l.col + s->k);
+    l.u = vec[0];
+    l.au = vec[1];
+    l.v = small[0];
+    l.av = small[1];
+    for (int i = 0; i < many; i++) l.w[i] = small[2 + i];
     s->iterations = 0;
     s->info = 0;
+    LOP_TRY(run(&l));
+    for (int64_t j = 0; j < s->k; j++)
+        if (l.col[j].istop > s->info) s->info = l.col[j].istop;
+done:
+    lop_free(s->ctx, longs);
+    lop_free(s->ctx, shorts);
     return st;
 }
 
-lop_status lop_krylov_lsqr(lop_krylov *s) {
-    lsqr q = {.rnorm = 0};
-    void *mb = NULL, *nb = NULL;
-    lop_status st = open_vectors(s, &q.l, 1, &q.l.w, &mb, &nb);
-    if (st == LOP_OK) st = lsqr_run(&q);
-    lop_free(s->ctx, mb);
-    lop_free(s->ctx, nb);
-    return st;
-}
+lop_status lop_krylov_lsqr(lop_krylov *s) { return with_vectors(s, 1, lsqr_run); }
 
 /* -- LSMR */
 
-typedef struct lsmr {
-    least l;
-    double zetabar, alphabar, rho, rhobar, cbar, sbar, zeta;
-    double betadd, betad, rhodold, tautildeold, thetatilde, d;
-    double norma2, maxrbar, minrbar, normr, normar, norma, conda, normx, rhotemp, rhobarold;
-} lsmr;
-
-/* The rotations of one iteration: x, h and h_bar move; |r| is estimated. */
-static void lsmr_advance(lsmr *q) {
-    least *l = &q->l;
-    lop_krylov *s = l->s;
+/* The rotations of a column's iteration; |r| is estimated. */
+static void lsmr_rotate(const lop_krylov *s, column *q) {
     double chat, shat, alphahat, c, sn, ctilde, stilde, rhotilde;
     lop_krylov_rotation(q->alphabar, s->damp, &chat, &shat, &alphahat);
-    const double rhoold = q->rho, zetaold = q->zeta;
-    lop_krylov_rotation(alphahat, l->beta, &c, &sn, &q->rho);
-    const double thetanew = sn * l->alfa;
-    q->alphabar = c * l->alfa;
-    q->rhobarold = q->rhobar;
-    const double thetabar = q->sbar * q->rho;
-    q->rhotemp = q->cbar * q->rho;
+    const double rhoold = q->rho, zetaold = q->zeta, rhobarold = q->rhobar;
+    lop_krylov_rotation(alphahat, q->beta, &c, &sn, &q->rho);
+    const double thetanew = sn * q->alfa;
+    q->alphabar = c * q->alfa;
+    const double thetabar = q->sbar * q->rho, rhotemp = q->cbar * q->rho;
     lop_krylov_rotation(q->cbar * q->rho, thetanew, &q->cbar, &q->sbar, &q->rhobar);
     q->zeta = q->cbar * q->zetabar;
     q->zetabar = -q->sbar * q->zetabar;
-    const double abc[3] = {-(thetabar * q->rho / (rhoold * q->rhobarold)),
-                           q->zeta / (q->rho * q->rhobar), -(thetanew / q->rho)};
-    q->normx = sqrt(lopk_vec_lsmr(s->dt, s->n, abc, l->v, l->h, l->hbar, s->x));
+    q->abc[0] = -(thetabar * q->rho / (rhoold * rhobarold));
+    q->abc[1] = q->zeta / (q->rho * q->rhobar);
+    q->abc[2] = -(thetanew / q->rho);
 
     const double betaacute = chat * q->betadd, betacheck = -shat * q->betadd;
     const double betahat = c * betaacute, thetatildeold = q->thetatilde;
@@ -250,66 +329,83 @@ static void lsmr_advance(lsmr *q) {
     q->d += betacheck * betacheck;
     q->normr = sqrt(q->d + (q->betad - taud) * (q->betad - taud) + q->betadd * q->betadd);
 
-    q->norma2 += l->beta * l->beta;
+    q->norma2 += q->beta * q->beta;
     q->norma = sqrt(q->norma2);
-    q->norma2 += l->alfa * l->alfa;
-    q->maxrbar = fmax(q->maxrbar, q->rhobarold);
-    if (s->iterations > 1) q->minrbar = fmin(q->minrbar, q->rhobarold);
-    q->conda = fmax(q->maxrbar, q->rhotemp) / fmin(q->minrbar, q->rhotemp);
+    q->norma2 += q->alfa * q->alfa;
+    q->maxrbar = fmax(q->maxrbar, rhobarold);
+    if (s->iterations > 1) q->minrbar = fmin(q->minrbar, rhobarold);
+    q->conda = fmax(q->maxrbar, rhotemp) / fmin(q->minrbar, rhotemp);
     q->normar = fabs(q->zetabar);
 }
 
-static lop_status lsmr_run(lsmr *q) {
-    least *l = &q->l;
+/* x, h and h_bar move; norms: |x|. */
+static void lsmr_move(least *l) {
     lop_krylov *s = l->s;
-    const size_t bytes = (size_t)s->n * lop_dtype_size(s->dt);
+    void *h = l->w[0], *hbar = l->w[1];
+    if (s->k == 1) {
+        l->norms[0] = sqrt(lopk_vec_lsmr(s->dt, s->n, l->col[0].abc, l->v, h, hbar, s->x));
+        return;
+    }
+    COEFS(l, q->abc[0]);
+    xpby(l, s->n, h, hbar);
+    COEFS(l, q->abc[1]);
+    lopk_vec_axpy(s->dt, s->n, s->k, l->c, hbar, s->x);
+    COEFS(l, q->abc[2]);
+    xpby(l, s->n, l->v, h);
+    norms(l, s->n, s->x);
+}
+
+static void lsmr_advance(least *l) {
+    lop_krylov *s = l->s;
+    for (int64_t j = 0; j < s->k; j++)
+        if (l->col[j].live) lsmr_rotate(s, &l->col[j]);
+    lsmr_move(l);
+    for (int64_t j = 0; j < s->k; j++) {
+        column *q = &l->col[j];
+        if (!q->live) continue;
+        q->normx = l->norms[j];
+        const double below = q->norma * q->normr;
+        const int istop = judge(l, j, below != 0 ? q->normar / below : INFINITY, 1 / q->conda,
+                                q->norma * q->normx / q->bnorm);
+        if (istop) leave(l, j, istop);
+    }
+}
+
+static lop_status lsmr_run(least *l) {
+    lop_krylov *s = l->s;
+    const size_t bytes = (size_t)(s->n * s->k) * lop_dtype_size(s->dt);
     lop_status st = LOP_OK;
     LOP_TRY(begin(l));
-    q->zetabar = q->normar = l->alfa * l->beta;
-    q->alphabar = l->alfa;
-    q->rho = q->rhobar = q->cbar = q->rhodold = q->conda = 1;
-    q->betadd = q->normr = l->beta;
-    q->norma2 = l->alfa * l->alfa;
-    q->norma = l->alfa;
-    q->minrbar = 1e100;
-    memcpy(l->h, l->v, bytes);
-    memset(l->hbar, 0, bytes);
-    LOP_TRY(lop_krylov_note(s, q->normr));
-    if (q->normar == 0 || lost(s, q->normar)) goto done;
-    if (l->bnorm == 0) {
-        lop_krylov_zero_x(s);
-        goto done;
+    memcpy(l->w[0], l->v, bytes);
+    memset(l->w[1], 0, bytes);
+    for (int64_t j = 0; j < s->k; j++) {
+        column *q = &l->col[j];
+        q->zetabar = q->normar = q->alfa * q->beta;
+        q->alphabar = q->norma = q->alfa;
+        q->rho = q->rhobar = q->cbar = q->rhodold = q->conda = 1;
+        q->betadd = q->normr = q->beta;
+        q->norma2 = q->alfa * q->alfa;
+        q->minrbar = 1e100;
+        if (q->bnorm == 0 && isfinite(q->normar) && q->normar != 0)
+            lop_krylov_clear(s, s->n, j, s->x);
+        if (q->normar == 0 || q->bnorm == 0)
+            leave(l, j, 0);
+        else
+            lost(l, j, q->normar);
     }
-    while (s->iterations < s->maxiter) {
+    LOP_TRY(told(l, false));
+    while (l->live && s->iterations < s->maxiter) {
         s->iterations++;
         LOP_TRY(bidiagonalise(l));
-        if (lost(s, l->beta)) break;
-        lsmr_advance(q);
-        const double ratio = q->norma * q->normx / l->bnorm, test1 = q->normr / l->bnorm;
-        const double below = q->norma * q->normr;
-        s->info = judge(s, test1, below != 0 ? q->normar / below : INFINITY, 1 / q->conda,
-                        test1 / (1 + ratio), s->rtol + s->atol * ratio);
-        LOP_TRY(lop_krylov_note(s, q->normr));
-        LOP_TRY(lop_krylov_step(s, q->normr, s->x));
-        if (s->info) break;
+        if (!l->live) break;
+        lsmr_advance(l);
+        LOP_TRY(told(l, true));
     }
+    const column *q = l->col;
+    const double numbers[5] = {q->normr, q->normar, q->norma, q->conda, q->normx};
+    for (int i = 0; s->k && i < 5; i++) s->numbers[i] = numbers[i];
 done:
-    s->numbers[0] = q->normr;
-    s->numbers[1] = q->normar;
-    s->numbers[2] = q->norma;
-    s->numbers[3] = q->conda;
-    s->numbers[4] = q->normx;
     return st;
 }
 
-lop_status lop_krylov_lsmr(lop_krylov *s) {
-    lsmr q = {.rho = 0};
-    void *more[2] = {NULL, NULL}, *mb = NULL, *nb = NULL;
-    lop_status st = open_vectors(s, &q.l, 2, more, &mb, &nb);
-    q.l.h = more[0];
-    q.l.hbar = more[1];
-    if (st == LOP_OK) st = lsmr_run(&q);
-    lop_free(s->ctx, mb);
-    lop_free(s->ctx, nb);
-    return st;
-}
+lop_status lop_krylov_lsmr(lop_krylov *s) { return with_vectors(s, 2, lsmr_run); }

@@ -51,11 +51,13 @@ typedef struct vec_table {
     void (*step)(int64_t n, int64_t k, int w, const double _Complex *a, const void *p,
                  const void *q, void *x, void *r, double *rr);
     double (*lsmr)(int64_t n, const double *abc, const void *v, void *h, void *h_bar, void *x);
+    void (*minres)(int64_t n, int64_t k, int wide, const double _Complex *f, const void *v,
+                   const void *w1, const void *w2, void *w, void *x, double *xx);
 } vec_table;
 
 #define ROW(dt, ctype)                                                                             \
-    {sizeof(ctype), 64 / sizeof(ctype), dot_##dt,  axpy_##dt,                                      \
-     xpby_##dt,     scale_##dt,         step_##dt, lsmr_##dt}
+    {sizeof(ctype), 64 / sizeof(ctype), dot_##dt,  axpy_##dt,  xpby_##dt,                          \
+     scale_##dt,    step_##dt,          lsmr_##dt, minres_##dt}
 static const vec_table rows[4] = {ROW(f32, elem_f32), ROW(f64, elem_f64), ROW(c64, elem_c64),
                                   ROW(c128, elem_c128)};
 #undef ROW
@@ -116,6 +118,18 @@ void lopk_vec_step(lop_dtype dt, int64_t n, int64_t k, const double _Complex *a,
 double lopk_vec_lsmr(lop_dtype dt, int64_t n, const double *abc, const void *v, void *h,
                      void *h_bar, void *x) {
     return table_of(dt)->lsmr(n, abc, v, h, h_bar, x);
+}
+
+void lopk_vec_minres(lop_dtype dt, int64_t n, int64_t k, const double _Complex *f, const void *v,
+                     const void *w1, const void *w2, void *w, void *x, double *xx) {
+    const vec_table *t = table_of(dt);
+    double sum[ACC];
+    for (int64_t j = 0, wide = 0; j < k; j += wide) {
+        wide = k - j < t->width ? k - j : t->width;
+        t->minres(n, k, (int)wide, f + j, at(t, v, j), at(t, w1, j), at(t, w2, j), to(t, w, j),
+                  to(t, x, j), sum);
+        memcpy(xx + j, sum, (size_t)wide * sizeof *xx);
+    }
 }
 
 double lopk_vec_norm(lop_dtype dt, int64_t n, const void *x) {

@@ -27,6 +27,10 @@ void lopk_vec_step(lop_dtype dt, int64_t n, int64_t k, const double _Complex *a,
  * column; gives |x|^2. */
 double lopk_vec_lsmr(lop_dtype dt, int64_t n, const double *abc, const void *v, void *h,
                      void *h_bar, void *x);
+/* w <- f0 v + f1 w1 + f2 w2; x += f3 w; xx[j] <- |x[:, j]|^2: MINRES's moves, one pass. f: four
+ * rows of k numbers. */
+void lopk_vec_minres(lop_dtype dt, int64_t n, int64_t k, const double _Complex *f, const void *v,
+                     const void *w1, const void *w2, void *w, void *x, double *xx);
 /* The 2-norm of one column, which never over- nor underflows early. NaN gives NaN. */
 double lopk_vec_norm(lop_dtype dt, int64_t n, const void *x);
 

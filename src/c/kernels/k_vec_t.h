@@ -200,6 +200,59 @@ LOPK_CLONES static double N_(lsmr)(int64_t n, const double *abc, const void *v_,
     return sum;
 }
 
+LOPK_CLONES static void N_(minres_line)(int64_t n, const EL *f, const EL *restrict v,
+                                        const EL *restrict w1, const EL *restrict w2,
+                                        EL *restrict w, EL *restrict x, double *xx) {
+    *xx = 0;
+    for (int64_t begin = 0; begin < n; begin += BLOCK) {
+        const int64_t end = n - begin < BLOCK ? n : begin + BLOCK;
+        double s[ACC] = {0};
+        for (int64_t i = begin; i < end; i += ACC)
+            for (int l = 0; l < ACC && i + l < end; l++) {
+                const EL a = N_(add)(TIMES(f[0], v[i + l]), TIMES(f[1], w1[i + l]));
+                const EL g = N_(add)(a, TIMES(f[2], w2[i + l]));
+                const EL y = N_(add)(x[i + l], TIMES(f[3], g));
+                w[i + l] = g;
+                x[i + l] = y;
+                s[l] += SQUARE(y);
+            }
+        *xx += fold(s);
+    }
+}
+
+LOPK_CLONES static void N_(minres_tile)(int64_t n, int64_t k, int wide, const EL *f,
+                                        const EL *restrict v, const EL *restrict w1,
+                                        const EL *restrict w2, EL *restrict w, EL *restrict x,
+                                        double *xx) {
+    for (int c = 0; c < wide; c++) xx[c] = 0;
+    for (int64_t begin = 0; begin < n; begin += BLOCK) {
+        const int64_t end = n - begin < BLOCK ? n : begin + BLOCK;
+        double s[ACC] = {0};
+        for (int64_t i = begin; i < end; i++)
+            for (int c = 0; c < wide; c++) {
+                const int64_t e = i * k + c;
+                const EL a = N_(add)(TIMES(f[c], v[e]), TIMES(f[ACC + c], w1[e]));
+                const EL g = N_(add)(a, TIMES(f[2 * ACC + c], w2[e]));
+                const EL y = N_(add)(x[e], TIMES(f[3 * ACC + c], g));
+                w[e] = g;
+                x[e] = y;
+                s[c] += SQUARE(y);
+            }
+        for (int c = 0; c < wide; c++) xx[c] += s[c];
+    }
+}
+
+static void N_(minres)(int64_t n, int64_t k, int wide, const double _Complex *f, const void *v,
+                       const void *w1, const void *w2, void *w, void *x, double *xx) {
+    EL g[4 * ACC];
+    for (int l = 0; l < 4; l++)
+        for (int c = 0; c < wide; c++) g[k == 1 ? l : l * ACC + c] = COEF(f[l * k + c]);
+    if (k == 1)
+        N_(minres_line)(n, g, v, w1, w2, w, x, xx);
+    else
+        N_(minres_tile)(n, k, wide, g, v, w1, w2, w, x, xx);
+}
+
 #undef RE
 #undef IM
 #undef COEF

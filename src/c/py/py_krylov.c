@@ -153,19 +153,19 @@ static lop_status go(solver *v, method run) {
 }
 
 /* _krylov(name, A, M, b, x, has_x0, (rtol, atol, maxiter, restart, shift, damp, conlim), flags,
- * callback, style, progress, bnorm, var): flags 1 strict, 2 inner. x is written to. Gives (info,
- * iterations, matvecs, seconds, residuals, why, at, numbers). */
+ * callback, style, progress, bnorm, var, goals=None): flags 1 strict, 2 inner, 4 flexible. x is
+ * written to. Gives (info, iterations, matvecs, seconds, residuals, why, at, numbers). */
 PyObject *py_krylov(py_state *s, PyObject *args) {
     const char *name;
-    PyObject *op, *m, *b, *x, *callback, *progress, *var;
+    PyObject *op, *m, *b, *x, *callback, *progress, *var, *goals = Py_None;
     solver v = {.s = s, .failed = -1};
     int has_x0, flags;
     long long maxiter, restart;
     bool both;
-    if (!PyArg_ParseTuple(args, "sOOO!O!p(ddLLddd)iOiOdO:_krylov", &name, &op, &m, &PyArray_Type,
+    if (!PyArg_ParseTuple(args, "sOOO!O!p(ddLLddd)iOiOdO|O:_krylov", &name, &op, &m, &PyArray_Type,
                           &b, &PyArray_Type, &x, &has_x0, &v.k.rtol, &v.k.atol, &maxiter, &restart,
                           &v.k.shift, &v.k.damp, &v.k.conlim, &flags, &callback, &v.style,
-                          &progress, &v.bnorm, &var))
+                          &progress, &v.bnorm, &var, &goals))
         return NULL;
     method run = method_of(name, &both);
     if (!run) return NULL;
@@ -179,10 +179,12 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
     v.k.k = nd == 2 ? PyArray_DIM((PyArrayObject *)x, 1) : 1;
     v.k.m = lop_rows(node);
     v.k.n = lop_cols(node);
-    const bool square = both || v.k.m == v.k.n, one = run == lop_krylov_cg || nd == 1;
-    if (!lop_is_blas(dt) || nd < 1 || nd > 2 || !square || !one || !fits(b, dt, nd, v.k.m, v.k.k) ||
-        !fits(x, dt, nd, v.k.n, v.k.k) || !PyArray_ISWRITEABLE((PyArrayObject *)x) ||
-        (var != Py_None && !(PyArray_Check(var) && fits(var, LOP_f64, 1, v.k.n, 1))))
+    const bool square = both || v.k.m == v.k.n, some = run != lop_krylov_gmres || nd == 1;
+    if (!lop_is_blas(dt) || nd < 1 || nd > 2 || !square || !some ||
+        !fits(b, dt, nd, v.k.m, v.k.k) || !fits(x, dt, nd, v.k.n, v.k.k) ||
+        !PyArray_ISWRITEABLE((PyArrayObject *)x) ||
+        (var != Py_None && !(nd == 1 && PyArray_Check(var) && fits(var, LOP_f64, 1, v.k.n, 1))) ||
+        (goals != Py_None && !(PyArray_Check(goals) && fits(goals, LOP_f64, 1, v.k.k, 1))))
         return PyErr_Format(PyExc_ValueError, "_krylov: these arrays do not fit %s", name);
     v.k.ctx = &s->ctx;
     v.k.dt = dt;
@@ -193,10 +195,12 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
     v.k.b = PyArray_DATA((PyArrayObject *)b);
     v.k.x = PyArray_DATA((PyArrayObject *)x);
     v.k.var = var == Py_None ? NULL : PyArray_DATA((PyArrayObject *)var);
+    v.k.goals = goals == Py_None ? NULL : PyArray_DATA((PyArrayObject *)goals);
     v.k.maxiter = maxiter;
     v.k.restart = restart;
     v.k.strict = (flags & 1) != 0;
     v.k.inner = (flags & 2) != 0;
+    v.k.flexible = (flags & 4) != 0;
     v.callback = callback;
     v.progress = progress == Py_None ? NULL : progress;
     if (v.style != STYLE_NONE || v.progress) v.k.step = step;
