@@ -24,10 +24,10 @@ class _Lines:
 
 
 class _Bar:
-    """A bar of tqdm's without an end: how many iterations there will be is not known."""
+    """A bar of tqdm's; without an end where it is not known how many iterations there may be."""
 
-    def __init__(self, name: str, tqdm: Any) -> None:
-        self._bar = tqdm(desc=name, unit="it")
+    def __init__(self, name: str, tqdm: Any, total: int | None) -> None:
+        self._bar = tqdm(desc=name, unit="it", total=total)
 
     def __call__(self, iteration: int, residual: float) -> None:
         self._bar.set_postfix_str(f"residual {residual:.3g}", refresh=False)
@@ -37,7 +37,9 @@ class _Bar:
         self._bar.close()
 
 
-def shown(progress: Any, name: str) -> tuple[Callable[[int, float], Any] | None, Any]:
+def shown(
+    progress: Any, name: str, total: int | None = None
+) -> tuple[Callable[..., Any] | None, Any]:
     """What the core calls as f(iteration, residual), ten times a second at most, and what is to be
     closed at the end; two times None where nothing is to be shown."""
     if progress is None or progress is False:
@@ -51,5 +53,5 @@ def shown(progress: Any, name: str) -> tuple[Callable[[int, float], Any] | None,
     except ImportError:
         made: Any = _Lines(name)
     else:
-        made = _Bar(name, tqdm)
+        made = _Bar(name, tqdm, total)
     return made, made

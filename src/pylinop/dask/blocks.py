@@ -73,6 +73,8 @@ class InMemory:
             self.nbytes = sum(int(p.nbytes) for p in parts)
             self.dtype = np.dtype(self.value.data.dtype)
         else:
+            if isinstance(array, np.ma.MaskedArray):
+                raise TypeError("masked arrays are not taken: fill them first")
             self.value = np.asarray(array)
             self.nbytes, self.dtype = int(self.value.nbytes), self.value.dtype
         self.shape: tuple[int, ...] = tuple(int(n) for n in self.value.shape)

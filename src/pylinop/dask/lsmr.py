@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .blocks import Npy
+from .arguments import all_due, damping, first, operator_of, resumed, right_side
 from .operator import BlockOperator
 from .part import scaled_norm
 from .record import Record, Result, Watch, load, save
@@ -197,7 +197,7 @@ class _Run:
     def _check(self, w: Any) -> None:
         if not (math.isfinite(self.beta) and math.isfinite(self.alpha)):
             raise np.linalg.LinAlgError(
-                f"lsmr: numbers are not finite at iteration {self.count}: A or b hold NaN or "
+                f"lsmr: numbers are not finite at iteration {self.count}: A, b or x0 hold NaN or "
                 f"infinity, or their scale overflows (|u| {self.beta:g}, |A^H u| {self.alpha:g})"
             )
 
@@ -288,9 +288,9 @@ class _Run:
         self.x0 = z["x0"] if "x0" in z.files else None
         self.tail = z["tail"] if "tail" in z.files else None
         self.engine.recover = self.recover
-        self.engine.gather(
-            "set_u", self.count, each=[(z[f"u{i}"],) for i in range(len(self.pieces))]
-        )
+        names = sorted((k for k in z.files if k[0] == "u"), key=lambda k: int(k[1:]))
+        u = np.concatenate([z[k] for k in names])  # cut anew: the blocks may be other ones
+        self.engine.gather("set_u", self.count, each=self.op._slices(u))
 
 
 def lsmr(
@@ -322,7 +322,8 @@ def lsmr(
     callback : callable, optional
         ``callback(x)`` after each iteration; x is the iterate itself, not to be kept or changed.
     progress : bool or callable
-        True: tqdm's bar where tqdm is there. A callable gets (iteration, |r|, |A^H r|).
+        True: tqdm's bar, a line now and then without tqdm. A callable gets (iteration, |r|,
+        |A^H r|).
     checkpoint : path, optional
         An ``.npz`` with all that the iteration needs, written whole or not at all.
     checkpoint_every : int or float
@@ -364,22 +365,17 @@ def lsmr(
     >>> abs(x - [1.0, 0.0]).max() < 1e-6, istop
     (np.True_, 1)
     """
-    if not isinstance(A, BlockOperator) or A.axis != 0:
-        raise ValueError("lsmr takes a BlockOperator of blocks of rows (axis=0)")
-    (m, n), rules = A.shape, _Rules(atol, btol, 1 / conlim if conlim > 0 else 0.0)
+    (m, n), damp = operator_of(A, "lsmr").shape, damping(damp)
+    rules = _Rules(atol, btol, 1 / conlim if conlim > 0 else 0.0)
     maxiter = min(m, n) if maxiter is None else int(maxiter)
-    values, b_dtype = _right_side(b, m)
-    if x0 is not None:
-        x0 = np.atleast_1d(np.asarray(x0))
-        if x0.shape != (n,):
-            raise ValueError(f"x0 has shape {x0.shape}, the operator {A.shape}")
+    values, b_dtype = right_side(b, m)
+    x0 = first(x0, A)
     dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
-    if resume is True:
-        resume = checkpoint if checkpoint is not None and os.path.exists(checkpoint) else None
-    said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": float(damp)}
-    found = load(os.fspath(resume), said) if resume else None
+    resume = resumed(resume, checkpoint)
+    said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": damp}
+    found = load(resume, said) if resume else None
     engine = A._use_parts(len([k for k in found.files if k[0] == "u"])) if found else A.engine
-    run = _Run(A, A._slices(values), None if x0 is None else x0.astype(dtype), dtype, float(damp))
+    run = _Run(A, A._slices(values), None if x0 is None else x0.astype(dtype), dtype, damp)
     watch = Watch(engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
     record = Record("lsmr", parts=len(run.pieces))
     try:
@@ -389,22 +385,6 @@ def lsmr(
         engine.recover = None
         if found:
             found.close()
-
-
-def _right_side(b: Any, m: int) -> tuple[Any, Any]:
-    """The values or the path, and the dtype."""
-    if isinstance(b, str | os.PathLike):
-        b = os.fspath(b)
-        block: Any = Npy(b)
-        shape, dtype = block.shape, block.dtype
-    else:
-        b = np.asarray(b)
-        if b.ndim == 2 and 1 in b.shape:
-            b = b.reshape(-1)
-        shape, dtype = b.shape, b.dtype
-    if shape != (m,):
-        raise ValueError(f"b has shape {shape}, the operator {m} rows")
-    return b, dtype
 
 
 def _iterate(
@@ -451,7 +431,7 @@ def _iterate(
                 break
         elif istop:
             break
-        if _all_due(watch, run.engine, itn):
+        if all_due(watch, run.engine, itn):
             _write(run, watch, record, said, itn, normb)
     return _finish(run, istop, itn, watch, record, losses)
 
@@ -471,14 +451,6 @@ def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:
     if istop in (3, 6):
         return True
     return rules.holds(istop, run.s, run.true(), scaled_norm(run.x), normb)
-
-
-def _all_due(watch: Watch, engine: Any, itn: int) -> bool:
-    """Is a checkpoint due? By rank 0's clock where there are several ranks."""
-    comm = getattr(engine, "comm", None)
-    if comm is None or isinstance(watch.every, int) or watch.path is None:
-        return watch.due(itn)
-    return any(comm.allgather(watch.due(itn)))
 
 
 def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: float) -> None:

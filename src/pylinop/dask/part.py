@@ -6,6 +6,7 @@ the sum has the same bits whichever worker holds which part and whoever answers 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -35,13 +36,16 @@ class Part:
         self._held = 0
         sizes = [b.shape[spec.axis] for b in spec.blocks]
         self._edges = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).tolist()
+        self._lock = threading.Lock()
         self._u: Any = None
         self._count: int | None = None
         self._last: Any = None
 
     def call(self, method: str, args: tuple[Any, ...]) -> Any:
-        """What an engine asks: a method by name."""
-        return getattr(self, method)(*(_aligned(a) for a in args))
+        """What an engine asks: a method by name. One after the other: of an interrupted question a
+        thread may still be at work."""
+        with self._lock:
+            return getattr(self, method)(*(_aligned(a) for a in args))
 
     def _works(self, dtype: Any = None) -> Iterator[tuple[slice, Any]]:
         """(rows or columns, block), read one after the other."""
@@ -147,11 +151,9 @@ class Part:
     # -- the whole ---------------------------------------------------------------------------------
 
     def diagonal(self, first: int, k: int) -> Any:
-        """Entries (i, i + k) of a matrix of which this part's first row is row ``first``."""
-        found = []
-        for at, work in self._works():
-            row = first + at.start
-            found.append(work.diagonal(k + row))
+        """Entries (i, i + k) of a matrix of which this part's first row or column is ``first``."""
+        turn = 1 if self.spec.axis == 0 else -1
+        found = [work.diagonal(k + turn * (first + at.start)) for at, work in self._works()]
         return np.concatenate(found)
 
     def squares(self) -> float:
