@@ -107,7 +107,7 @@ def constants(folder):
         start = time.process_time()
         for c in blocks:
             u = np.zeros(c.shape[0])
-            _core._csr_step("d", "i", *c.shape, *c[:3], 0.5, v, u, w)
+            _core._csr_step("d", "i", "d", *c.shape, *c[:3], 0.5, v, u, w)
         best = min(best, time.process_time() - start)
     size = sum(block.nbytes for block in op.blocks)
     return {"bytes_per_entry": size / entries, "ns_per_entry": 1e9 * best / entries}

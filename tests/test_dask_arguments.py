@@ -228,12 +228,36 @@ def test_a_part_answers_one_question_at_a_time(rng):
     assert len(together) == 4 and max(together) == 1
 
 
-def test_operators_of_sparse_dtypes(rng):
-    """float32 values and 32-bit indices go to the kernel as they are stored."""
-    A = sparse(rng, 200, 30, 0.2, "f")
-    op = pld.BlockOperator([A[:90], A[90:]], engine="serial")
-    assert op.dtype == np.float32
-    b = (A @ np.ones(30, "f")).astype("f")
-    close(pld.lsmr(op, b, **TIGHT)[0], np.ones(30), 1e-5)
-    kept = op.engine._parts[0]._kept[0]
-    assert kept.data.dtype == np.float32 and kept.index == "i"
+@pytest.mark.parametrize("kind", "fF")
+def test_narrow_entries_stay_narrow(rng, tmp_path, kind):
+    """float32 entries are widened as they are read; 32-bit indices stay too."""
+    wide = "d" if kind == "f" else "D"
+    A = sparse(rng, 200, 30, 0.2, kind)
+    pld.write_blocks([A[:90], A[90:].toarray()], tmp_path)
+    op = pld.open_blocks(tmp_path, engine="serial")
+    assert op.dtype == kind
+    b = A.astype(wide) @ np.ones(30)
+    close(pld.lsmr(op, b, **TIGHT)[0], np.ones(30), 1e-10)  # not those of a float32 product
+    kept = op.engine._parts[0]._kept
+    assert kept[0].data.dtype == kind and kept[0].index == "i" and kept[1].a.dtype == kind
+    both = pld.BlockOperator([A[:90], A[90:].astype(wide)])
+    for X in (np.ones(30), rng.standard_normal((30, 3)), np.ones((30, 2), "f")):
+        close(both @ X, A.astype(wide) @ X, 1e-14)
+        close(op @ X, A.astype(np.result_type(kind, X)) @ X, 1e-6 if X.dtype == "f" else 1e-14)
+        Y = A.astype(wide) @ X
+        close(both.H @ Y, A.astype(wide).conj().T @ Y, 1e-14)
+        close(op.H @ Y, A.astype(wide).conj().T @ Y, 1e-14)
+    close(pld.gram(both), (A.astype(wide).conj().T @ A.astype(wide)).toarray(), 1e-14)
+    exact = np.linalg.norm(A.astype(wide).toarray()) ** 2
+    assert pld.norm_squared(op) == pytest.approx(exact, rel=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", ">f8"])
+def test_later_writes_are_seen(dtype):
+    a = np.ones((4, 3), dtype)
+    s = sp.csr_array(a.astype(np.dtype(dtype).newbyteorder("=")))
+    op = pld.BlockOperator([a, s], workers=2)
+    assert (op @ np.ones(3)).tolist() == [3.0] * 8
+    a[1, 1], s.data[0] = 5, 7
+    assert (op @ np.ones(3)).tolist() == [3, 7, 3, 3, 9, 3, 3, 3]
+    assert (op.T @ np.ones(8)).tolist() == [14, 12, 8]

@@ -1002,6 +1002,7 @@ def _select(
 def _csr_step(
     letter: str,
     index: str,
+    vectors: str,
     m: int,
     n: int,
     indptr: _Array,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .blocks import InMemory
 from .work import worker_of
 
 __all__ = ["Part", "Spec"]
@@ -47,19 +48,15 @@ class Part:
         with self._lock:
             return getattr(self, method)(*(_aligned(a) for a in args))
 
-    def _works(self, dtype: Any = None) -> Iterator[tuple[slice, Any]]:
+    def _works(self) -> Iterator[tuple[slice, Any]]:
         """(rows or columns, block), read one after the other."""
-        own = self.spec.dtype
-        dtype = own if dtype is None else dtype
         for i, block in enumerate(self.spec.blocks):
             work = self._kept.get(i)
             if work is None:
-                work = worker_of(block.load(), block.shape, own if self._stays(block) else dtype)
-                if self._stays(block):
+                work = worker_of(block.load(), block.shape, self.spec.dtype)
+                if self._stays(block) and not isinstance(block, InMemory):  # those may change
                     self._kept[i] = work
                     self._held += work.nbytes
-            if dtype != own and i in self._kept:
-                work = worker_of(*_arrays(work), dtype)
             yield slice(self._edges[i], self._edges[i + 1]), work
 
     def _stays(self, block: Any) -> bool:
@@ -71,10 +68,10 @@ class Part:
     def apply(self, X: Any) -> Any:
         """A X of blocks above each other; the part's share of A X where they stand beside."""
         if self.spec.axis == 0:
-            rows = [work.matmat(X) for _, work in self._works(X.dtype)]
+            rows = [work.matmat(X) for _, work in self._works()]
             return np.concatenate(rows) if rows else np.zeros((0, X.shape[1]), X.dtype)
         total: Any = None
-        for at, work in self._works(X.dtype):
+        for at, work in self._works():
             share = work.matmat(X[at])
             total = share if total is None else total + share
         return total
@@ -82,10 +79,10 @@ class Part:
     def rapply(self, X: Any) -> Any:
         """A^H X, likewise."""
         if self.spec.axis == 1:
-            rows = [work.rmatmat(X) for _, work in self._works(X.dtype)]
+            rows = [work.rmatmat(X) for _, work in self._works()]
             return np.concatenate(rows) if rows else np.zeros((0, X.shape[1]), X.dtype)
         total: Any = None
-        for at, work in self._works(X.dtype):
+        for at, work in self._works():
             share = work.rmatmat(X[at])
             total = share if total is None else total + share
         return total
@@ -93,7 +90,7 @@ class Part:
     def normal(self, x: Any) -> Any:
         """(|A x|^2, A^H A x) in one sweep."""
         w, total = np.zeros_like(x), 0.0
-        for at, work in self._works(x.dtype):
+        for at, work in self._works():
             u = np.empty(at.stop - at.start, x.dtype)
             total += work.step(0.0, x, u, w)
         return total, w
@@ -105,7 +102,7 @@ class Part:
         u = _rows(b, self._edges[-1], g.dtype)
         self._count, self._u, self._last = None, u, None
         w, total = (np.zeros_like(g) if answers else None), 0.0
-        for at, work in self._works(g.dtype):
+        for at, work in self._works():
             total += work.step(-c, g, u[at], w)
         self._count, self._last = count, (total, w)
         return self._last if answers else None
@@ -118,7 +115,7 @@ class Part:
             raise RuntimeError(f"part {self.spec.number} is at step {self._count}, not {count - 1}")
         self._count, u = None, self._u  # until it is whole again
         w, total = np.zeros_like(v), 0.0
-        for at, work in self._works(v.dtype):
+        for at, work in self._works():
             total += work.step(alpha, v, u[at], w)
         self._count, self._last = count, (total, w)
         return self._last
@@ -128,7 +125,7 @@ class Part:
         r = _rows(b, self._edges[-1], x.dtype)
         r /= scale
         w, total, x = np.zeros_like(x), 0.0, x / -scale
-        for at, work in self._works(x.dtype):
+        for at, work in self._works():
             total += work.step(-1.0, x, r[at], w)
         return total, w
 
@@ -190,14 +187,6 @@ def _rows(b: Any, m: int, dtype: Any) -> Any:
     if values.shape != (m,):
         raise ValueError(f"a right-hand side of shape {values.shape} came where ({m},) was said")
     return np.array(values, dtype)
-
-
-def _arrays(work: Any) -> tuple[Any, tuple[int, ...]]:
-    from .blocks import Csr
-
-    if hasattr(work, "indptr"):
-        return Csr(work.indptr, work.indices, work.data, work.shape), work.shape
-    return work.a, work.shape
 
 
 def scaled_norm(u: Any) -> float:
