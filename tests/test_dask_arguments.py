@@ -174,6 +174,8 @@ def test_files_that_go(folder):
     for action, error, text in [
         (lambda: os.unlink(victim), FileNotFoundError, "000003.data.npy"),
         (lambda: np.save(victim, content[:-5]), ValueError, "sizes named|ascend|shape"),
+        (lambda: os.truncate(victim, 200), ValueError, "has 200 bytes; its header says float64"),
+        (lambda: os.truncate(victim, 20), ValueError, "EOF"),
         (lambda: np.save(victim, content * np.nan), pl.LinAlgError, "not finite"),
     ]:
         count.clear()
