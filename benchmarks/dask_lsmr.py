@@ -1,10 +1,10 @@
 """LSMR over blocks on disk: ``python benchmarks/dask_lsmr.py [--quick] [--folder D] [--json F]``.
 
 2e6 x 2e5 with 2e7 nonzeros in 16 blocks of files, on one thread, two threads, two processes, and
-two workers of dask, beside SciPy's lsmr and pl.lsmr in memory. The ways take turns; of each the
-fastest solve of 2 iterations is taken from the fastest of 22. All must give the same x. Prints milliseconds an iteration, and the constants that
-docs/larger_than_memory.md reckons with (dask_estimate.py): bytes and nanoseconds an entry, and a
-round trip.
+two workers of dask, beside SciPy's lsmr and pl.lsmr in memory. The ways take turns; an iteration is
+the fastest long solve less the fastest of 2 iterations. All must give the same x. Prints
+milliseconds an iteration, and the constants that docs/larger_than_memory.md reckons with
+(dask_estimate.py): bytes and nanoseconds an entry, and a round trip.
 
 Not part of run.py: it starts processes and takes minutes and 300 MB of disk. Needs scipy, dask and
 distributed.

@@ -82,7 +82,6 @@ def test_solvers_refuse(rng, tmp_path):
         (lambda: pld.lsmr(op, b[1:]), "b has shape"),
         (lambda: pld.lsmr(op, tmp_path / "short.npy"), "b has shape"),
         (lambda: pld.lsmr(op, b, x0=np.ones(3)), "x0 has shape"),
-        (lambda: pld.lsmr(wide, b), "axis=0"),
         (lambda: pld.cgls(wide, b), "axis=0"),
         (lambda: pld.cgls(op, b, x0=np.ones(3)), "x0 has shape"),
         (lambda: pld.cg(op, b), "square"),

@@ -153,8 +153,9 @@ class _Rules(NamedTuple):
 class _Run:
     """One LSMR iteration: the vectors here, the steps on the parts."""
 
-    def __init__(self, op: BlockOperator, pieces: Any, x0: Any, dtype: Any, damp: float) -> None:
-        self.op, self.engine, self.pieces = op, op.engine, pieces
+    def __init__(self, op: BlockOperator, b: Any, x0: Any, dtype: Any, damp: float) -> None:
+        self.op, self.engine = op, op.engine
+        self.pieces: Any = op._slices(b) if op.axis == 0 else b
         self.n, self.dtype, self.damp = op.shape[1], dtype, damp
         self.x0, self.x = x0, np.zeros(self.n, dtype) if x0 is None else x0.copy()
         self.known: tuple[int, tuple[float, float]] | None = None  # (count, true residuals)
@@ -185,6 +186,16 @@ class _Run:
         self.normA = self.alpha
         return self.alpha, self.beta
 
+    def norm_b(self) -> float:
+        """|b|: that of the first residual where x0 is zero."""
+        if self.x0 is None:
+            return self.first
+        self.engine.recover = None
+        zero, scale = np.zeros(self.n, self.dtype), power_of_two(self.first)
+        ssq, _ = self.engine.total("residual", zero, scale, each=self.pieces)
+        self.engine.recover = self.recover
+        return scale * math.sqrt(ssq)
+
     def _norm(self, ssq: float) -> float:
         """|u| from its square; from u itself where the square is out of range."""
         if 1e-280 < ssq < 1e280:
@@ -210,8 +221,8 @@ class _Run:
         b = self.pieces[number][0]
         return [("begin", (self.count, self.c, self.g, False, b))]
 
-    def step(self) -> None:
-        """The next alpha, beta, v; the next x."""
+    def advance(self) -> Any:
+        """The next alpha, beta, v; what was v before it had norm one."""
         ratio = self.alpha / self.beta if self.beta > 0 else 0.0
         ssq, w = self.engine.total("step", self.count + 1, self.v, ratio)
         if self.tail is not None:
@@ -230,7 +241,11 @@ class _Run:
             self.alpha = scaled_norm(w)
             if self.alpha > 0:
                 self.v /= self.alpha
-        self._check(w)
+        return w
+
+    def step(self) -> None:
+        """The next x."""
+        self._check(self.advance())
         try:
             of_hbar, of_x, of_h = self.s.turn(self.alpha, self.beta, self.count == 1)
         except ZeroDivisionError:
@@ -266,6 +281,7 @@ class _Run:
 
     def arrays(self) -> Any:
         """(name, array) of all that the iteration needs; shares of u one after the other."""
+        yield "parts", np.array(len(self.op._specs))
         yield "scalars", np.array([float(getattr(self, k)) for k in self._SCALARS])
         yield "rotations", np.array([getattr(self.s, k) for k in _Rotations.names])
         for k in self._VECTORS:
@@ -274,6 +290,23 @@ class _Run:
             yield "x0", self.x0
         if self.tail is not None:
             yield "tail", self.tail
+        yield from self.shares()
+
+    def shares(self) -> Any:
+        """(name, array) of what the parts keep."""
+        for i, u in enumerate(self.engine.gather("get_u")):
+            yield f"u{i}", u
+
+    def take_shares(self, z: Any) -> None:
+        """Put them back, cut anew: the blocks may be other ones."""
+        names = sorted((k for k in z.files if k[0] == "u"), key=lambda k: int(k[1:]))
+        u = np.concatenate([z[k] for k in names])
+        self.engine.recover = self.recover
+        self.engine.gather("set_u", self.count, each=self.op._slices(u))
+
+    def end(self) -> None:
+        """The parts need keep nothing any more."""
+        self.engine.gather("forget")
 
     def take(self, z: Any) -> None:
         """Put back what `arrays` gave."""
@@ -287,10 +320,7 @@ class _Run:
             setattr(self, k, z[k])
         self.x0 = z["x0"] if "x0" in z.files else None
         self.tail = z["tail"] if "tail" in z.files else None
-        self.engine.recover = self.recover
-        names = sorted((k for k in z.files if k[0] == "u"), key=lambda k: int(k[1:]))
-        u = np.concatenate([z[k] for k in names])  # cut anew: the blocks may be other ones
-        self.engine.gather("set_u", self.count, each=self.op._slices(u))
+        self.take_shares(z)
 
 
 def lsmr(
@@ -309,14 +339,14 @@ def lsmr(
     checkpoint_every: float = 300.0,
     resume: str | os.PathLike[str] | bool | None = None,
 ) -> Result:
-    """Least squares over blocks of rows: min |b - A x|^2 + damp^2 |x - x0|^2.
+    """Least squares over blocks of rows or of columns: min |b - A x|^2 + damp^2 |x - x0|^2.
 
     Parameters
     ----------
     A : BlockOperator
-        Of blocks of rows (``axis=0``).
+        Tall in blocks of rows (``axis=0``), or wide in blocks of columns (``axis=1``).
     b : array_like, shape (m,), or path of a ``.npy`` file
-        With a path each part reads its own rows.
+        With a path each part of a tall A reads its own rows.
     damp, atol, btol, conlim, maxiter, x0
         As in `scipy.sparse.linalg.lsmr`.
     callback : callable, optional
@@ -341,15 +371,20 @@ def lsmr(
     Raises
     ------
     ValueError
-        For shapes that do not fit, blocks of columns, a checkpoint of another problem.
+        For shapes that do not fit, a checkpoint of another problem.
+    TypeError
+        Where A is no BlockOperator, or b or x0 are not numbers of at most double precision.
     LinAlgError
         Where numbers are not finite.
 
     Notes
     -----
     One sweep an iteration makes u = A v - alpha u and A^H u, so that each block is read once and
-    of each part 2 n numbers travel; beside the blocks, a part keeps its rows of u and b. At the
-    end the residual is computed from x: where it does not confirm the rule that stopped the
+    of each part 2 n numbers travel; beside the blocks, a part keeps its rows of u and b. Of blocks
+    of columns one sweep makes w = A^H u - beta v and A w: of each part 2 m numbers travel and 2 of
+    each of its own columns, and it keeps nothing, nor any vector of all the columns.
+
+    At the end the residual is computed from x: where it does not confirm the rule that stopped the
     iteration, the iteration begins anew from x, at most three times (``record.restarts``).
 
     With the same parts the iterates have the same bits on every engine, and after a resumption,
@@ -365,19 +400,22 @@ def lsmr(
     >>> abs(x - [1.0, 0.0]).max() < 1e-6, istop
     (np.True_, 1)
     """
-    (m, n), damp = operator_of(A, "lsmr").shape, damping(damp)
+    (m, n), damp = operator_of(A, "lsmr", rows=False).shape, damping(damp)
     rules = _Rules(atol, btol, 1 / conlim if conlim > 0 else 0.0)
     maxiter = min(m, n) if maxiter is None else int(maxiter)
     values, b_dtype = right_side(b, m)
     x0 = first(x0, A)
     dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
     resume = resumed(resume, checkpoint)
-    said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": damp}
+    said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": damp, "axis": A.axis}
     found = load(resume, said) if resume else None
-    engine = A._use_parts(len([k for k in found.files if k[0] == "u"])) if found else A.engine
-    run = _Run(A, A._slices(values), None if x0 is None else x0.astype(dtype), dtype, damp)
+    engine = A._use_parts(int(found["parts"])) if found else A.engine
+    kind: Any = _Run
+    if A.axis == 1:
+        from .wide import Wide as kind
+    run = kind(A, values, None if x0 is None else x0.astype(dtype), dtype, damp)
     watch = Watch(engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
-    record = Record("lsmr", parts=len(run.pieces))
+    record = Record("lsmr", parts=len(A._specs))
     try:
         return _iterate(run, rules, maxiter, watch, record, said, found)
     finally:
@@ -400,7 +438,7 @@ def _iterate(
         record.restarts = int(found["restarts"])
     else:
         run.begin(False)
-        run.normb = normb = _norm_of(run)
+        run.normb = normb = run.norm_b()
     if found is None and (run.s.normar == 0 or normb == 0):
         if normb == 0:
             run.x[...] = 0
@@ -436,17 +474,6 @@ def _iterate(
     return _finish(run, istop, itn, watch, record, losses)
 
 
-def _norm_of(run: _Run) -> float:
-    """|b|: that of the first residual where x0 is zero."""
-    if run.x0 is None:
-        return run.first
-    run.engine.recover = None
-    zero, scale = np.zeros(run.n, run.dtype), power_of_two(run.first)
-    ssq, _ = run.engine.total("residual", zero, scale, each=run.pieces)
-    run.engine.recover = run.recover
-    return scale * math.sqrt(ssq)
-
-
 def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:
     if istop in (3, 6):
         return True
@@ -454,7 +481,7 @@ def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:
 
 
 def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: float) -> None:
-    shares = run.engine.gather("get_u")
+    state = list(run.arrays())  # asks the parts: on all ranks
 
     def arrays() -> Any:
         for name, value in {**said, "itn": itn, "normb": normb}.items():
@@ -462,9 +489,7 @@ def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: 
         yield "restarts", np.array(record.restarts)
         yield "residuals", np.array(record.residuals)
         yield "normal_residuals", np.array(record.normal_residuals)
-        yield from run.arrays()
-        for i, u in enumerate(shares):
-            yield f"u{i}", u
+        yield from state
 
     if watch.writes:
         assert watch.path is not None
@@ -474,7 +499,7 @@ def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: 
 
 def _finish(run: _Run, istop: int, itn: int, watch: Watch, record: Record, losses: int) -> Result:
     normr, normar = run.true()
-    run.engine.gather("forget")
+    run.end()
     record.iterations, record.losses = itn, run.engine.losses - losses
     record.true_residual, record.true_normal_residual = normr, normar
     record.seconds = watch.seconds()

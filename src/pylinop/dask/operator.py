@@ -55,7 +55,8 @@ class Plan:
                     "memory": vectors + kept + one,
                 }
             )
-        self.bytes_per_iteration = 2 * size * op.shape[1]
+        across = max((p["columns"] for p in self.parts), default=0) if op.axis == 1 else 0
+        self.bytes_per_iteration = 2 * size * (op.shape[1 - op.axis] + across)
 
     def __str__(self) -> str:
         lines = ["part      rows    blocks   bytes of blocks      kept   vectors    memory"]
@@ -246,9 +247,9 @@ class BlockOperator(LinearOperator):
         if engine.split == 1:
             share = int(limit) // -(-count // engine.workers)
         size = self._vector_dtype().itemsize
-        rows = sum(self.shape) if self.axis == 1 else -(-self.shape[0] // count) + self.shape[1]
+        each = [-(-k // count) if at == self.axis else k for at, k in enumerate(self.shape)]
         largest = max(b.nbytes for b in self.blocks)
-        return max(0, share - size * (2 * rows + self.shape[1]) - largest)
+        return max(0, share - size * (2 * each[0] + 3 * each[1]) - largest)
 
     def _within(self, specs: list[Spec], engine: Engine) -> None:
         """A MemoryError where even one block at a time does not fit."""

@@ -120,6 +120,14 @@ class Part:
         self._count, self._last = count, (total, w)
         return self._last
 
+    def across(self, u: Any, w: Any) -> Any:
+        """(w + A^H u, A of that): w is this part's columns', u and the second all rows'."""
+        w, t = w.copy(), np.zeros_like(u)
+        for at, work in self._works():
+            work.step(0.0, None, u, w[at])
+            work.step(-1.0, w[at], t, None)
+        return w, t
+
     def residual(self, x: Any, scale: float, b: Any) -> Any:
         """(|r|^2, A^H r) of r = (b - A x) / scale, whatever iteration is under way."""
         r = _rows(b, self._edges[-1], x.dtype)
