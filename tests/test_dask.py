@@ -200,6 +200,23 @@ def test_zarr(tmp_path, rng):
     A = pld.from_array(z, 600)
     assert len(A.blocks) > 2 and isinstance(A.blocks[0], pld.Zarr)
     close(A @ np.ones(4), a @ np.ones(4), 1e-14)
+    x = pickle.loads(pickle.dumps(A)).T @ (a @ np.ones(4))  # a path travels, not values
+    close(x, a.T @ a @ np.ones(4), 1e-14)
+    group = zarr.open_group(str(tmp_path / "g.zarr"), mode="w")
+    inner = group.create_array("deep/a", shape=a.shape, chunks=(50, 2), dtype="f4")
+    inner[...] = a
+    B = pld.from_array(inner, 300, engine="serial")
+    assert B.dtype == np.float32 and [b.shape for b in B.blocks] == [(50, 4)]
+    close(B @ np.ones(4, "f"), a @ np.ones(4), 1e-6)
+    memory = pld.from_array(zarr.array(a, chunks=(8, 4)), 600)
+    assert isinstance(memory.blocks[0], pld.InMemory)
+    close(memory @ np.ones(4), a @ np.ones(4), 1e-14)
+    with pytest.raises(ValueError, match="two dimensions"):
+        pld.from_array(zarr.array(np.ones(3)))
+    block = pld.Zarr(str(tmp_path / "a.zarr"), None, 40, 60)  # no more rows than there are
+    assert block.shape == (10, 4) and (block.load() == a[40:]).all()
+    with pytest.raises(FileNotFoundError):
+        pld.Zarr(str(tmp_path / "none.zarr"))
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -15,7 +15,7 @@ sp = pytest.importorskip("scipy.sparse")
 sl = pytest.importorskip("scipy.sparse.linalg")
 
 
-def wide(rng, m=40, n=600, dtype=float):
+def wide(rng, m=30, n=200, dtype=float):
     A = sparse(rng, m, n, dtype=dtype)
     return A, A @ np.ones(n) + 0.1 * rng.standard_normal(m)
 
@@ -40,7 +40,7 @@ def best(A, b, damp=0.0, x0=0.0):
 @pytest.mark.parametrize("start", [False, True])
 def test_lsmr(rng, dtype, damp, start):
     A, b = wide(rng, dtype=dtype)
-    x0 = rng.standard_normal(600) if start else None
+    x0 = rng.standard_normal(200) if start else None
     op = cut(A, workers=3)
     got = pld.lsmr(op, b, damp=damp, x0=x0, **TIGHT)
     double = A.astype("D" if dtype == "D" else "d")
@@ -109,7 +109,7 @@ def test_resume(rng, tmp_path, damp):
     A, b = wide(rng)
     np.save(tmp_path / "b.npy", b)
     op, saved = cut(A, engine="serial", parts=3), tmp_path / "c.npz"
-    options = {"damp": damp, "x0": np.ones(600), **TIGHT}
+    options = {"damp": damp, "x0": np.ones(200), **TIGHT}
     whole = pld.lsmr(op, tmp_path / "b.npy", **options)
     pld.lsmr(op, b, maxiter=8, checkpoint=saved, checkpoint_every=5, **options)
     again = pld.lsmr(cut(A, workers=2), b, resume=saved, **options)

@@ -30,6 +30,7 @@ __all__ = ["lsmr"]
 
 # What may be lost in a share of u that is had back; beyond it the iteration begins anew.
 _FAITHFUL = 1e-8
+_NEAR = 16384  # numbers: 128 kB of each vector
 _RESTARTS = 3  # because the true residual does not confirm the estimate
 
 
@@ -38,6 +39,11 @@ def power_of_two(x: float) -> float:
     if not 0 < x < math.inf:
         return 1.0
     return math.ldexp(1.0, min(1000, max(-1000, math.frexp(x)[1])))
+
+
+def near(n: int) -> Any:
+    """Ranges of n numbers, few enough that all vectors' are in a cache at once."""
+    return (slice(i, min(i + _NEAR, n)) for i in range(0, n, _NEAR))
 
 
 class _Restart(Exception):
@@ -179,7 +185,7 @@ class _Run:
             self.alpha = scaled_norm(w)
         else:
             self.alpha = 0.0
-        self._check(w)
+        self._check()
         self.v = w / self.alpha if self.alpha > 0 else w
         self.h, self.hbar = self.v.copy(), np.zeros(self.n, self.dtype)
         self.s = _Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
@@ -205,7 +211,7 @@ class _Run:
             parts.append(scaled_norm(self.tail))
         return math.hypot(*parts)
 
-    def _check(self, w: Any) -> None:
+    def _check(self) -> None:
         if not (math.isfinite(self.beta) and math.isfinite(self.alpha)):
             raise np.linalg.LinAlgError(
                 f"lsmr: numbers are not finite at iteration {self.count}: A, b or x0 hold NaN or "
@@ -221,8 +227,8 @@ class _Run:
         b = self.pieces[number][0]
         return [("begin", (self.count, self.c, self.g, False, b))]
 
-    def advance(self) -> Any:
-        """The next alpha, beta, v; what was v before it had norm one."""
+    def advance(self) -> float:
+        """The next alpha and beta, and v, which is still to be divided by the number returned."""
         ratio = self.alpha / self.beta if self.beta > 0 else 0.0
         ssq, w = self.engine.total("step", self.count + 1, self.v, ratio)
         if self.tail is not None:
@@ -231,21 +237,23 @@ class _Run:
             w += self.damp * self.tail
         self.count += 1
         self.c *= -ratio
-        self.g *= -ratio
-        self.g += self.v
         self.beta = self._norm(ssq)
-        if self.beta > 0:
-            w /= self.beta
-            w -= self.beta * self.v
-            self.v = w
-            self.alpha = scaled_norm(w)
-            if self.alpha > 0:
-                self.v /= self.alpha
-        return w
+        for at in near(self.n):
+            v, g = self.v[at], self.g[at]
+            g *= -ratio
+            g += v
+            if self.beta > 0:
+                w[at] /= self.beta
+                w[at] -= self.beta * v
+        if self.beta == 0:
+            return 1.0
+        self.v, self.alpha = w, scaled_norm(w)
+        return self.alpha if self.alpha > 0 else 1.0
 
     def step(self) -> None:
         """The next x."""
-        self._check(self.advance())
+        size = self.advance()
+        self._check()
         try:
             of_hbar, of_x, of_h = self.s.turn(self.alpha, self.beta, self.count == 1)
         except ZeroDivisionError:
@@ -253,11 +261,14 @@ class _Run:
                 f"lsmr: numbers underflow at iteration {self.count}: scale A up "
                 f"(|A| is about {self.s.normA:g})"
             ) from None
-        self.hbar *= of_hbar
-        self.hbar += self.h
-        self.x += of_x * self.hbar
-        self.h *= of_h
-        self.h += self.v
+        for at in near(self.n):
+            v, h, hbar = self.v[at], self.h[at], self.hbar[at]
+            v /= size
+            hbar *= of_hbar
+            hbar += h
+            self.x[at] += of_x * hbar
+            h *= of_h
+            h += v
 
     def true(self) -> tuple[float, float]:
         """(|r|, |A^H r|) of the damped problem, from x itself; one sweep, once an iteration."""

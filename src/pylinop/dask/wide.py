@@ -42,7 +42,9 @@ class Wide(_Run):
         self.alpha = 0.0
         self._beta()
         self.first = self.beta
-        self._check(self._alpha())
+        size = self._alpha()
+        self.v /= size
+        self._check()
         self.h, self.hbar = self.v.copy(), np.zeros(self.n, self.dtype)
         self.s = _Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
         return self.alpha, self.beta
@@ -60,33 +62,32 @@ class Wide(_Run):
             if self.tail is not None:
                 self.tail /= self.beta
 
-    def _alpha(self) -> Any:
-        """w = A^H u - beta v, of which v is made, and A v; one sweep."""
+    def _alpha(self) -> float:
+        """w = A^H u - beta v, which is v times the number returned, and A v; one sweep."""
         add = -self.beta * self.v
         if self.tail is not None:
             add += self.damp * self.tail
         each = [(piece,) for (piece,) in self.op._slices(add)]
         answers = self.engine.gather("across", self.u, each=each)
-        w = np.concatenate([piece for piece, _ in answers])
+        self.v = np.concatenate([piece for piece, _ in answers])
         self.t = np.zeros_like(self.u)
         for _, share in answers:
             self.t += share
-        self.alpha = scaled_norm(w)
-        self.v = w
-        if self.alpha > 0:
-            self.v /= self.alpha
-            self.t /= self.alpha
-        return w
+        self.alpha = scaled_norm(self.v)
+        if self.alpha == 0:
+            return 1.0
+        self.t /= self.alpha
+        return self.alpha
 
-    def advance(self) -> Any:
-        """The next alpha, beta, v."""
+    def advance(self) -> float:
+        """The next alpha and beta, and v, which is still to be divided by the number returned."""
         self.u *= -self.alpha
         self.u += self.t
         if self.tail is not None:
             self.tail = self.damp * self.v - self.alpha * self.tail
         self.count += 1
         self._beta()
-        return self._alpha() if self.beta > 0 else self.v
+        return self._alpha() if self.beta > 0 else 1.0
 
     def true(self) -> tuple[float, float]:
         """(|r|, |A^H r|) of the damped problem, from x itself."""

@@ -21,6 +21,8 @@ _HALVES = {("f", "d"), ("F", "D")}
 def worker_of(loaded: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """The loaded block in a dtype, with its products. A ValueError where it has another shape."""
     sparse = isinstance(loaded, Csr)
+    if isinstance(loaded, np.ma.MaskedArray):
+        raise TypeError("a masked block came: fill it first")
     if not sparse:
         if hasattr(loaded, "tocsr"):
             from .blocks import csr_of
@@ -32,6 +34,9 @@ def worker_of(loaded: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         raise ValueError(
             f"a block of shape {tuple(loaded.shape)} came where {tuple(shape)} was said"
         )
+    found = loaded.data.dtype if sparse else loaded.dtype
+    if found.kind not in "biufc" or (found.kind == "c" and dtype.kind != "c"):
+        raise TypeError(f"a block of dtype {found} came where {dtype} was said")
     return SparseWork(loaded, dtype) if sparse else DenseWork(loaded, dtype)
 
 
