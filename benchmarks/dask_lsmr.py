@@ -27,6 +27,7 @@ def arguments():
     p.add_argument("--blocks", type=int, default=16)
     p.add_argument("--iterations", type=int, default=20)
     p.add_argument("--rounds", type=int, default=4)
+    p.add_argument("--constants", action="store_true", help="no solves")
     p.add_argument("--folder", help="where the blocks go; a temporary folder when not given")
     p.add_argument("--json", help="append one line with the figures")
     return p.parse_args()
@@ -96,28 +97,46 @@ def ways(folder, stack):
 
 
 def constants(folder):
-    """Bytes and nanoseconds an entry of a sweep; the seconds of a round trip of dask's."""
+    """Bytes and nanoseconds an entry of a sweep, and of SciPy's two products with the same blocks.
+
+    The three take turns in this process, some 0.1 s each, and it is its own time that counts."""
     import numpy as np
+    import scipy.sparse
 
     import pylinop.dask as pld
     from pylinop import _core
 
     op = pld.open_blocks(os.path.join(folder, "A"), engine="serial")
     blocks = [block.load() for block in op.blocks]
+    there = [tuple(np.array(a) for a in c[:3]) for c in blocks]
     n, entries = op.shape[1], sum(len(c.data) for c in blocks)
-    v, w = np.ones(n), np.zeros(n)
-    best = np.inf
-    for _ in range(5):
-        start = time.process_time()
-        for c in blocks:
-            u = np.zeros(c.shape[0])
-            _core._csr_step("d", "i", "d", *c.shape, *c[:3], 0.5, v, u, w)
-        best = min(best, time.process_time() - start)
+    v, w, us = np.ones(n), np.zeros(n), [np.zeros(c.shape[0]) for c in blocks]
+
+    def sweep(arrays):
+        for c, three, u in zip(blocks, arrays, us, strict=True):
+            _core._csr_step("d", "i", "d", *c.shape, *three, 0.5, v, u, w)
+
+    def products():
+        for c, (ptr, index, data) in zip(blocks, there, strict=True):
+            A = scipy.sparse.csr_array((data, index, ptr), shape=c.shape)
+            A.T @ (A @ v)
+
+    ways = {
+        "ns_per_entry": lambda: sweep([c[:3] for c in blocks]),
+        "ns_per_entry_in_memory": lambda: sweep(there),
+        "ns_per_entry_scipy": products,
+    }
+    best = dict.fromkeys(ways, np.inf)
+    for _ in range(15):
+        for name, way in ways.items():
+            start = time.process_time()
+            way()
+            best[name] = min(best[name], time.process_time() - start)
     size = sum(block.nbytes for block in op.blocks)
     return {
         "bytes_per_entry": size / entries,
-        "ns_per_entry": 1e9 * best / entries,
-        "ns_per_number": 1e9 * vectors_here(4_000_000) / 4_000_000,
+        **{name: float(1e9 * took / entries) for name, took in best.items()},
+        "ns_per_number": float(1e9 * vectors_here(4_000_000) / 4_000_000),
     }
 
 
@@ -188,8 +207,12 @@ def main():
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
         folder = args.folder or temporary
         write(args, folder)
-        figures = {**constants(folder), "round_trip_ms": trips(folder)}
+        figures = constants(folder)
         print(figures)
+        if args.constants:
+            return 0
+        figures["round_trip_ms"] = trips(folder)
+        print(figures["round_trip_ms"])
         todo = list(ways(folder, stack))
         fastest, xs = {}, {}
         for _ in range(args.rounds):
