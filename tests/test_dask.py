@@ -35,7 +35,7 @@ def test_step(rng, dtype, index):
     v, u, w = (rng.standard_normal(k).astype(dtype) for k in (n, m, n))
     eps = np.finfo(dtype).eps
     new, w_new = u.copy(), w.copy()
-    got = pl._core._csr_step(dtype, index, m, n, ptr, ix, A.data, 0.7, v, new, w_new)
+    got = pl._core._csr_step(dtype, index, dtype, m, n, ptr, ix, A.data, 0.7, v, new, w_new)
     want = A.astype("D") @ v - 0.7 * u
     assert np.abs(new - want).max() <= 50 * eps * np.abs(want).max()
     want = w + A.astype("D").conj().T @ new.astype("D")
@@ -43,11 +43,36 @@ def test_step(rng, dtype, index):
     assert got == pytest.approx(np.linalg.norm(new.astype("D")) ** 2, rel=1e-12)
     # parts of it alone; with alpha = 0 u is not read
     alone = np.full(m, np.nan, dtype)
-    pl._core._csr_step(dtype, index, m, n, ptr, ix, A.data, 0.0, v, alone, None)
+    pl._core._csr_step(dtype, index, dtype, m, n, ptr, ix, A.data, 0.0, v, alone, None)
     assert np.abs(alone - A @ v).max() <= 50 * eps * np.abs(v).max() * n
     w_new[...] = 0
-    pl._core._csr_step(dtype, index, m, n, ptr, ix, A.data, 0.0, None, u, w_new)
+    pl._core._csr_step(dtype, index, dtype, m, n, ptr, ix, A.data, 0.0, None, u, w_new)
     assert np.abs(w_new - A.conj().T @ u).max() <= 500 * eps * m
+
+
+@pytest.mark.parametrize("dtype", ["fd", "FD"])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_step_of_narrow_entries(rng, dtype, index):
+    """Widened as they are read: the same bits as of entries that are wide already."""
+    A = sparse(rng, 3000, 500, 0.05, dtype[0])
+    ptr, ix, (m, n) = A.indptr.astype(index), A.indices.astype(index), A.shape
+    char = np.dtype(index).char if index is np.int32 else "q"
+    found = []
+    for entries in dtype:
+        v, u, w = (np.linspace(-1, 2, k).astype(dtype[1]) for k in (n, m, n))
+        data = A.data.astype(entries)
+        ssq = pl._core._csr_step(entries, char, dtype[1], m, n, ptr, ix, data, 0.7, v, u, w)
+        found.append((ssq, u, w))
+    assert found[0][0] == found[1][0]
+    assert (found[0][1] == found[1][1]).all() and (found[0][2] == found[1][2]).all()
+    with pytest.raises(ValueError, match="sizes named"):  # narrower vectors than entries
+        args = (m, n, ptr, ix, A.data.astype(dtype[1]), 0.0, v.astype(dtype[0]), u, w)
+        pl._core._csr_step(dtype[1], char, dtype[0], *args)
+    for bad in ("fF", "dD", "fD", "df"):
+        u, w = np.zeros(m, bad[1]), np.zeros(n, bad[1])
+        with pytest.raises(ValueError, match="sizes named"):
+            data = A.data.real.astype(bad[0])
+            pl._core._csr_step(bad[0], char, bad[1], m, n, ptr, ix, data, 0.0, w, u, None)
 
 
 def test_step_checks_memory(rng):
@@ -56,13 +81,13 @@ def test_step_checks_memory(rng):
     v, u, w = np.ones(4), np.ones(5), np.ones(4)
     ptr, ix, data = A.indptr, A.indices, A.data
 
-    def run(letter="d", index="i", m=5, n=4, p=ptr, i=ix, d=data, v=v, u=u, w=w):
-        return step(letter, index, m, n, p, i, d, 1.0, v, u, w)
+    def run(letter="d", index="i", vectors="d", m=5, n=4, p=ptr, i=ix, d=data, v=v, u=u, w=w):
+        return step(letter, index, vectors, m, n, p, i, d, 1.0, v, u, w)
 
     assert run() >= 0
     for bad in (
         {"letter": "i"},
-        {"letter": "f"},
+        {"letter": "F"},
         {"index": "d"},
         {"index": "q"},
         {"m": 4},
@@ -175,6 +200,23 @@ def test_zarr(tmp_path, rng):
     A = pld.from_array(z, 600)
     assert len(A.blocks) > 2 and isinstance(A.blocks[0], pld.Zarr)
     close(A @ np.ones(4), a @ np.ones(4), 1e-14)
+    x = pickle.loads(pickle.dumps(A)).T @ (a @ np.ones(4))  # a path travels, not values
+    close(x, a.T @ a @ np.ones(4), 1e-14)
+    group = zarr.open_group(str(tmp_path / "g.zarr"), mode="w")
+    inner = group.create_array("deep/a", shape=a.shape, chunks=(50, 2), dtype="f4")
+    inner[...] = a
+    B = pld.from_array(inner, 300, engine="serial")
+    assert B.dtype == np.float32 and [b.shape for b in B.blocks] == [(50, 4)]
+    close(B @ np.ones(4, "f"), a @ np.ones(4), 1e-6)
+    memory = pld.from_array(zarr.array(a, chunks=(8, 4)), 600)
+    assert isinstance(memory.blocks[0], pld.InMemory)
+    close(memory @ np.ones(4), a @ np.ones(4), 1e-14)
+    with pytest.raises(ValueError, match="two dimensions"):
+        pld.from_array(zarr.array(np.ones(3)))
+    block = pld.Zarr(str(tmp_path / "a.zarr"), None, 40, 60)  # no more rows than there are
+    assert block.shape == (10, 4) and (block.load() == a[40:]).all()
+    with pytest.raises(FileNotFoundError):
+        pld.Zarr(str(tmp_path / "none.zarr"))
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -1037,6 +1037,7 @@ def _select(
 def _csr_step(
     letter: str,
     index: str,
+    vectors: str,
     m: int,
     n: int,
     indptr: _Array,

@@ -24,11 +24,11 @@ class _Lines:
 
 
 class _Bar:
-    """A bar of tqdm's without an end: how many iterations there will be is not known."""
+    """A bar of tqdm's; without an end where it is not known how many iterations there may be."""
 
-    def __init__(self, name: str, what: str, tqdm: Any) -> None:
+    def __init__(self, name: str, what: str, tqdm: Any, total: int | None) -> None:
         self._what = what
-        self._bar = tqdm(desc=name, unit="it")
+        self._bar = tqdm(desc=name, unit="it", total=total)
 
     def __call__(self, iteration: int, residual: float) -> None:
         self._bar.set_postfix_str(f"{self._what} {residual:.3g}", refresh=False)
@@ -39,8 +39,8 @@ class _Bar:
 
 
 def shown(
-    progress: Any, name: str, what: str = "residual"
-) -> tuple[Callable[[int, float], Any] | None, Any]:
+    progress: Any, name: str, what: str = "residual", total: int | None = None
+) -> tuple[Callable[..., Any] | None, Any]:
     """What the core calls as f(iteration, residual), ten times a second at most, and what is to be
     closed at the end; two times None where nothing is to be shown. ``what``: the second number."""
     if progress is None or progress is False:
@@ -54,7 +54,7 @@ def shown(
     except ImportError:
         made: Any = _Lines(name, what)
     else:
-        made = _Bar(name, what, tqdm)
+        made = _Bar(name, what, tqdm, total)
     return made, made
 
 

@@ -27,21 +27,38 @@ enum { NEAR = 262144, ROWS = 65536 };
 
 typedef bool (*step_fn)(const step_args *g, double *sum);
 
+/* Which dtypes of vectors go with entries of half their width. */
+#define HALF_f32 0
+#define HALF_f64 1
+#define HALF_c64 0
+#define HALF_c128 1
+
+typedef struct __attribute__((may_alias)) step_pair {
+    float re, im;
+} step_pair;
+
 #define LOPK_TEMPLATE "k_sparse_step_t.h"
 #include "k_each.h"
 
-#define PAIR(dt) [LOP_##dt] = {step_##dt##_i32, step_##dt##_i64}
-static const step_fn step_table[LOP_NDTYPE][2] = {PAIR(f32), PAIR(f64), PAIR(c64), PAIR(c128)};
+/* By the vectors' dtype: entries of that dtype, with either index type; then of half its width. */
+#define OWN(dt) step_##dt##_i32, step_##dt##_i64
+static const step_fn step_table[LOP_NDTYPE][4] = {
+    [LOP_f32] = {OWN(f32)},
+    [LOP_f64] = {OWN(f64), step_f64_half_i32, step_f64_half_i64},
+    [LOP_c64] = {OWN(c64)},
+    [LOP_c128] = {OWN(c128), step_c128_half_i32, step_c128_half_i64},
+};
 
 lop_status lopk_csr_step(const lop_mat *indptr, const lop_mat *indices, const lop_mat *data,
                          double alpha, const lop_mat *v, const lop_mat *u, const lop_mat *w,
                          double *sum) {
-    LOP_ASSERT(data->dt == u->dt && (!v || v->dt == u->dt) && (!w || w->dt == u->dt));
+    LOP_ASSERT((!v || v->dt == u->dt) && (!w || w->dt == u->dt));
     LOP_ASSERT(!v || !w || v->m == w->m);
-    const bool narrow = indptr->dt == LOP_i32;
+    const bool narrow = indptr->dt == LOP_i32, half = data->dt != u->dt;
+    const lop_dtype halved = u->dt == LOP_c128 ? LOP_c64 : LOP_f32;
     *sum = 0;
     if (indptr->dt != indices->dt || (!narrow && indptr->dt != LOP_i64)) return LOP_DTYPE;
-    if (!lop_is_blas(u->dt)) return LOP_DTYPE;
+    if (!lop_is_blas(u->dt) || (half && (data->dt != halved || u->dt == LOP_c64))) return LOP_DTYPE;
     if (indptr->m < u->m + 1) return LOP_INDEX;
     step_args g = {
         .ptr = indptr->p,
@@ -57,5 +74,5 @@ lop_status lopk_csr_step(const lop_mat *indptr, const lop_mat *indices, const lo
         .u = u->p,
         .w = w ? w->p : NULL,
     };
-    return step_table[u->dt][narrow ? 0 : 1](&g, sum) ? LOP_OK : LOP_INDEX;
+    return step_table[u->dt][(narrow ? 0 : 1) + (half ? 2 : 0)](&g, sum) ? LOP_OK : LOP_INDEX;
 }

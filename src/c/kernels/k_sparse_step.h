@@ -6,8 +6,9 @@
 #include "../core/buf.h"
 
 /* A is m x n in CSR: indptr m + 1 entries, indices and data at least indptr[m]; the two index
- * arrays of one dtype, i32 or i64 (else LOP_DTYPE). All vectors contiguous and of data's dtype,
- * u of m elements, v and w of n.
+ * arrays of one dtype, i32 or i64 (else LOP_DTYPE). All vectors contiguous and of one dtype, which
+ * is data's, or twice as wide: f64 for f32, c128 for c64, with which entries are widened as they
+ * are read (else LOP_DTYPE). u has m elements, v and w n.
  *
  *   v:  u <- A v - alpha u     (without v, u stays; with alpha = 0 it is not read)
  *   w:  w <- w + A^H u         (of the new u; without w, left out)

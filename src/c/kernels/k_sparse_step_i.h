@@ -1,10 +1,12 @@
-/* k_sparse_step_i.h: the sweep of k_sparse_step.c for one dtype (k_elem.h) and one index type.
- * Macros: IX the index type, S_(name) the function's name. False at the first bad index. */
+/* k_sparse_step_i.h: the sweep of k_sparse_step.c for one dtype of vectors (k_elem.h), one of
+ * stored entries and one index type. Macros: ST an entry, WIDE(a) an entry as EL, IX the index
+ * type, S_(name) the function's name. False at the first bad index. */
 
 /* u <- A v - alpha u for rows first to last. */
 static bool S_(forth)(const step_args *g, int64_t first, int64_t last) {
     const IX *ptr = g->ptr, *ix = g->index;
-    const EL *data = g->data, *v = g->v;
+    const ST *data = g->data;
+    const EL *v = g->v;
     EL *restrict u = g->u;
     const uint64_t limit = (uint64_t)g->n;
     int64_t p = (int64_t)ptr[first];
@@ -16,7 +18,7 @@ static bool S_(forth)(const step_args *g, int64_t first, int64_t last) {
         for (; p < end; p++) {
             const int64_t j = (int64_t)ix[p];
             if ((uint64_t)j >= limit) return false;
-            s = N_(add)(s, N_(mul)(data[p], v[j]));
+            s = N_(add)(s, N_(mul)(WIDE(data[p]), v[j]));
         }
         u[i] = g->alpha != 0 ? N_(sub)(s, N_(step_times)(g->alpha, u[i])) : s;
     }
@@ -26,7 +28,8 @@ static bool S_(forth)(const step_args *g, int64_t first, int64_t last) {
 /* w <- w + A^H u for rows first to last. */
 static bool S_(back)(const step_args *g, int64_t first, int64_t last) {
     const IX *ptr = g->ptr, *ix = g->index;
-    const EL *data = g->data, *u = g->u;
+    const ST *data = g->data;
+    const EL *u = g->u;
     EL *restrict w = g->w;
     const uint64_t limit = (uint64_t)g->n;
     int64_t p = (int64_t)ptr[first];
@@ -38,7 +41,7 @@ static bool S_(back)(const step_args *g, int64_t first, int64_t last) {
         for (; p < end; p++) {
             const int64_t j = (int64_t)ix[p];
             if ((uint64_t)j >= limit) return false;
-            w[j] = N_(add)(w[j], N_(mulc)(data[p], s));
+            w[j] = N_(add)(w[j], N_(mulc)(WIDE(data[p]), s));
         }
     }
     return true;

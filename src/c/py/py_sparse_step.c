@@ -39,30 +39,33 @@ static bool take(sweep *s, int i, PyObject *o, bool writes) {
     return s->there[i] = true;
 }
 
-static bool fits(sweep *s, lop_dtype dt, lop_dtype it, int64_t m, int64_t n) {
-    for (int i = 0; i < 6; i++)
-        if (s->there[i] && !vector_of(&s->buffer[i], i < 2 ? it : dt, &s->a[i])) return false;
+static bool fits(sweep *s, const lop_dtype dt[3], int64_t m, int64_t n) {
+    for (int i = 0; i < 6; i++) /* indices, entries, vectors */
+        if (s->there[i] && !vector_of(&s->buffer[i], dt[i < 2 ? 1 : i == 2 ? 0 : 2], &s->a[i]))
+            return false;
     return m >= 0 && n >= 0 && s->a[0].m - 1 == m && s->a[4].m == m &&
            (!s->there[3] || s->a[3].m == n) && (!s->there[5] || s->a[5].m == n);
 }
 
-/* (letter, index letter, m, n, indptr, indices, data, alpha, v, u, w): |u|^2. */
+/* (letters of entries, indices and vectors, m, n, indptr, indices, data, alpha, v, u, w): |u|^2. */
 PyObject *py_csr_step(PyObject *module, PyObject *args) {
     PyObject *o[6];
-    int letter, index;
+    int letter[3];
     long long m, n;
     double alpha, sum = 0;
-    lop_dtype dt, it;
+    lop_dtype dt[3];
     lop_status st = LOP_DIM;
     sweep s = {0};
     (void)module;
-    if (!PyArg_ParseTuple(args, "CCLLOOOdOOO:_csr_step", &letter, &index, &m, &n, &o[0], &o[1],
-                          &o[2], &alpha, &o[3], &o[4], &o[5]))
+    if (!PyArg_ParseTuple(args, "CCCLLOOOdOOO:_csr_step", &letter[0], &letter[1], &letter[2], &m,
+                          &n, &o[0], &o[1], &o[2], &alpha, &o[3], &o[4], &o[5]))
         return NULL;
     bool ok = true;
     for (int i = 0; i < 6 && ok; i++) ok = take(&s, i, o[i], i >= 4);
-    if (ok && dtype_of(letter, &dt) && dtype_of(index, &it) && lop_is_blas(dt) &&
-        !lop_is_blas(it) && fits(&s, dt, it, m, n)) {
+    bool known = ok;
+    for (int i = 0; i < 3 && known; i++)
+        known = dtype_of(letter[i], &dt[i]) && lop_is_blas(dt[i]) == (i != 1);
+    if (known && fits(&s, dt, m, n)) {
         Py_BEGIN_ALLOW_THREADS;
         st = lopk_csr_step(&s.a[0], &s.a[1], &s.a[2], alpha, s.there[3] ? &s.a[3] : NULL, &s.a[4],
                            s.there[5] ? &s.a[5] : NULL, &sum);

@@ -5,6 +5,7 @@ ndarray or as `Csr`. Blocks are small descriptions: they are pickled to where th
 
 from __future__ import annotations
 
+import mmap
 import os
 import zipfile
 from collections.abc import Callable
@@ -50,6 +51,15 @@ def _size(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
     return count
 
 
+def _header(f: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, in Fortran's order?, dtype) of a .npy file; it then stands at the numbers."""
+    version = np.lib.format.read_magic(f)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read = np.lib.format.read_array_header_2_0
+    return read(f)
+
+
 def csr_of(matrix: Any) -> Csr:
     """The arrays of a scipy.sparse matrix, with indices that the kernels take."""
     A = matrix.tocsr()
@@ -73,6 +83,8 @@ class InMemory:
             self.nbytes = sum(int(p.nbytes) for p in parts)
             self.dtype = np.dtype(self.value.data.dtype)
         else:
+            if isinstance(array, np.ma.MaskedArray):
+                raise TypeError("masked arrays are not taken: fill them first")
             self.value = np.asarray(array)
             self.nbytes, self.dtype = int(self.value.nbytes), self.value.dtype
         self.shape: tuple[int, ...] = tuple(int(n) for n in self.value.shape)
@@ -91,6 +103,7 @@ class Npy:
         self, path: str | os.PathLike[str], start: int = 0, stop: int | None = None
     ) -> None:
         self.path = os.path.abspath(path)
+        self._known: Any = None  # what tells whether the file has changed, and what its header says
         whole = self._open()
         self.start, self.stop, _ = slice(start, stop).indices(whole.shape[0])
         self.shape: tuple[int, ...] = (max(self.stop - self.start, 0), *whole.shape[1:])
@@ -98,21 +111,28 @@ class Npy:
         self.nbytes = _size(self.shape, self.dtype)
 
     def _open(self) -> Any:
+        """The whole array, mapped. The header is read again where the file has changed."""
         with open(self.path, "rb") as f:
-            version = np.lib.format.read_magic(f)
-            read = np.lib.format.read_array_header_1_0
-            if version != (1, 0):
-                read = np.lib.format.read_array_header_2_0
-            shape, fortran, dtype = read(f)
-            offset = f.tell()
-        if not shape:
-            raise ValueError(f"{self.path} holds a single number, not rows")
-        if dtype.hasobject:
-            raise ValueError(f"{self.path} holds objects")
-        if 0 in shape:  # nothing that could be mapped
-            return np.zeros(shape, dtype)
-        order: Any = "F" if fortran else "C"
-        return np.memmap(self.path, dtype, "r", offset, shape, order)
+            stat = os.fstat(f.fileno())
+            stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            if self._known is None or self._known[0] != stamp:
+                said = _header(f)
+                if not said[0]:
+                    raise ValueError(f"{self.path} holds a single number, not rows")
+                if said[2].hasobject:
+                    raise ValueError(f"{self.path} holds objects")
+                self._known = (stamp, *said, f.tell())
+            _, shape, fortran, dtype, offset = self._known
+            end = offset + _size(shape, dtype)
+            if end > stat.st_size:
+                raise ValueError(
+                    f"{self.path} has {stat.st_size} bytes; its header says {dtype}{list(shape)}, "
+                    f"which ends at {end}"
+                )
+            if 0 in shape:  # nothing that could be mapped
+                return np.zeros(shape, dtype)
+            memory = mmap.mmap(f.fileno(), end, access=mmap.ACCESS_READ)
+        return np.ndarray(shape, dtype, memory, offset, order="F" if fortran else "C")
 
     def load(self) -> Any:
         """The rows, mapped."""
@@ -151,11 +171,7 @@ def _headers(path: str) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
     with zipfile.ZipFile(path) as z:
         for name in z.namelist():
             with z.open(name) as f:
-                version = np.lib.format.read_magic(f)
-                read = np.lib.format.read_array_header_1_0
-                if version != (1, 0):
-                    read = np.lib.format.read_array_header_2_0
-                shape, _, dtype = read(f)
+                shape, _, dtype = _header(f)
             found[name.removesuffix(".npy")] = (shape, dtype)
     return found
 
@@ -301,7 +317,7 @@ def _npy_rows(x: Any) -> Npy | None:
     top = x
     while isinstance(top.base, np.memmap):
         top = top.base
-    if top.shape != base.shape or top.offset != base.offset:
+    if top.shape != base.shape or top.offset != whole._known[4]:
         return None
     start, rest = divmod(x.ctypes.data - top.ctypes.data, row)
     return None if rest else Npy(whole.path, start, start + x.shape[0])

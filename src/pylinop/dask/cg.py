@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .lsmr import _all_due, _right_side
+from .arguments import all_due, damping, first, operator_of, resumed, right_side
 from .operator import BlockOperator
 from .part import scaled_norm
 from .record import Record, Result, Watch, load, save
@@ -87,7 +87,7 @@ class _State:
         curvature, q = self.system.product(self.p)
         if not math.isfinite(curvature) or not math.isfinite(self.rho):
             raise np.linalg.LinAlgError(
-                f"numbers are not finite: p^H A p is {curvature:g}, |r|^2 {self.rho:g}; A or b "
+                f"numbers are not finite: p^H A p is {curvature:g}, |r|^2 {self.rho:g}; A, b or x0 "
                 "hold NaN or infinity, or their scale overflows"
             )
         if curvature <= 0:
@@ -108,10 +108,10 @@ def _solve(
     tol: float,
     maxiter: int,
     watch: Watch,
-    resume: Any,
+    resume: str | None,
     said: dict[str, Any],
 ) -> Result:
-    found = load(os.fspath(resume), said) if resume else None
+    found = load(resume, said) if resume else None
     record = Record(method, parts=len(system.A._specs))
     losses, itn, info = system.engine.losses, 0, 0
     normal = method == "cgls"
@@ -148,7 +148,7 @@ def _solve(
             norm = scaled_norm(state.r)
             record.residuals.append(norm)
             watch.tell(itn, state.x, norm, norm if normal else None)
-            if _all_due(watch, system.engine, itn):
+            if all_due(watch, system.engine, itn):
                 _write(state, watch, record, said, itn)
         if info:
             state.begin()
@@ -171,21 +171,6 @@ def _write(state: _State, watch: Watch, record: Record, said: dict[str, Any], it
         assert watch.path is not None
         save(watch.path, ((name, np.array(value)) for name, value in values.items()))
     watch.saved()
-
-
-def _from(resume: Any, checkpoint: Any) -> Any:
-    if resume is True:
-        return checkpoint if checkpoint is not None and os.path.exists(checkpoint) else None
-    return resume
-
-
-def _start(x0: Any, n: int, dtype: Any) -> Any:
-    if x0 is None:
-        return np.zeros(n, dtype)
-    x = np.array(x0, dtype).reshape(-1)
-    if x.shape != (n,):
-        raise ValueError(f"x0 has shape {np.shape(x0)}, and there are {n} columns")
-    return x
 
 
 def cg(
@@ -237,18 +222,18 @@ def cg(
     >>> x.round(6), info
     (array([1., 1.]), 0)
     """
-    m, n = A.shape
+    m, n = operator_of(A, "cg", rows=False).shape
     if m != n:
         raise ValueError(f"cg takes a square operator, got shape {A.shape}")
-    b, b_dtype = _right_side(b, m)
-    dtype = A._vector_dtype(b_dtype)
+    (b, b_dtype), x0 = right_side(b, m), first(x0, A)
+    dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
     system = _System(A, b, dtype)
     maxiter = 10 * n if maxiter is None else int(maxiter)
     watch = Watch(A.engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
     said = {"method": "cg", "shape": [m, n], "dtype": dtype.str}
     tol = max(rtol * system.scale, atol)
-    x = _start(x0, n, dtype)
-    return _solve("cg", system, x, tol, maxiter, watch, _from(resume, checkpoint), said)
+    x = np.zeros(n, dtype) if x0 is None else x0.astype(dtype)
+    return _solve("cg", system, x, tol, maxiter, watch, resumed(resume, checkpoint), said)
 
 
 def cgls(
@@ -309,16 +294,14 @@ def cgls(
     >>> abs(x - [1.0, 0.0]).max() < 1e-6, info
     (np.True_, 0)
     """
-    if not isinstance(A, BlockOperator) or A.axis != 0:
-        raise ValueError("cgls takes a BlockOperator of blocks of rows (axis=0)")
-    m, n = A.shape
-    b, b_dtype = _right_side(b, m)
-    dtype = A._vector_dtype(b_dtype)
+    (m, n), damp = operator_of(A, "cgls").shape, damping(damp)
+    (b, b_dtype), x0 = right_side(b, m), first(x0, A)
+    dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
     A.engine  # noqa: B018  # the parts are placed before b is cut along them
-    system = _Normal(A, b, dtype, float(damp))
+    system = _Normal(A, b, dtype, damp)
     maxiter = 10 * n if maxiter is None else int(maxiter)
     watch = Watch(A.engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
-    said = {"method": "cgls", "shape": [m, n], "dtype": dtype.str, "damp": float(damp)}
+    said = {"method": "cgls", "shape": [m, n], "dtype": dtype.str, "damp": damp}
     tol = max(rtol * system.scale, atol)
-    x = _start(x0, n, dtype)
-    return _solve("cgls", system, x, tol, maxiter, watch, _from(resume, checkpoint), said)
+    x = np.zeros(n, dtype) if x0 is None else x0.astype(dtype)
+    return _solve("cgls", system, x, tol, maxiter, watch, resumed(resume, checkpoint), said)

@@ -153,7 +153,7 @@ class Dask(Remote):
 
     def close(self) -> None:
         """Give up the actors, and the cluster if it is its own."""
-        self._actors = {}
+        self._actors, self.placed = {}, None
         for thing in self._own:
             thing.close()
         self._own = []

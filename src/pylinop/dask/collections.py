@@ -110,8 +110,8 @@ class Triplets:
         from .blocks import csr_of
 
         frame = computed(self.delayed)
-        row, col, value = (np.asarray(frame[name]) for name in self.columns)
-        row = row - self.first
+        row, col = (_whole(frame[name], name) for name in self.columns[:2])
+        row, value = row - self.first, np.asarray(frame[self.columns[2]], self.dtype)
         (m, n) = self.shape
         for name, index, limit, base in ((0, row, m, self.first), (1, col, n, 0)):
             if len(index) and not (0 <= index.min() and index.max() < limit):
@@ -120,6 +120,21 @@ class Triplets:
                     f"{index.max() + base}; its block has {base} to {base + limit - 1}"
                 )
         return csr_of(scipy.sparse.coo_array((value, (row, col)), shape=(m, n)))
+
+
+def _whole(column: Any, name: str) -> Any:
+    """Indices as int64; a ValueError for what is no whole number."""
+    given = np.asarray(column)
+    if given.dtype.kind in "iu":
+        return given.astype(np.int64)
+    try:
+        index = np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"column {name!r} holds {given.dtype}, not whole numbers") from None
+    if not np.array_equal(index, np.rint(index)):
+        first = index[index != np.rint(index)][0]
+        raise ValueError(f"column {name!r} holds {first}: rows and columns are whole numbers")
+    return index.astype(np.int64)
 
 
 def _edges(frame: Any, row: str, m: int, rows: Any) -> tuple[list[int], int | None]:
@@ -136,10 +151,12 @@ def _edges(frame: Any, row: str, m: int, rows: Any) -> tuple[list[int], int | No
     import dask  # type: ignore[import-untyped, unused-ignore]
 
     column = frame[row]
-    ends = [dask.delayed(_ends)(p) for p in column.to_delayed()]
+    ends = [dask.delayed(_ends)(p, row) for p in column.to_delayed()]
     found = dask.compute(*ends)
     edges, last = [0], -1
     for low, high, length in found:
+        if length and low < 0:
+            raise ValueError(f"column {row!r} holds {low}: rows are numbered from 0 to {m - 1}")
         if length and low <= last:
             raise ValueError(f"partitions share rows: one ends at row {last}, the next has {low}")
         last = high if length else last
@@ -148,9 +165,10 @@ def _edges(frame: Any, row: str, m: int, rows: Any) -> tuple[list[int], int | No
     return edges, max((length for _, _, length in found), default=0)
 
 
-def _ends(rows: Any) -> tuple[int, int, int]:
+def _ends(rows: Any, name: str) -> tuple[int, int, int]:
     if not len(rows):
         return 0, -1, 0
+    rows = _whole(rows, name)
     return int(rows.min()), int(rows.max()), len(rows)
 
 
@@ -162,6 +180,13 @@ def blocks_of_frame(
     nbytes: int | None,
 ) -> list[Triplets]:
     """A block for each partition."""
+    if not hasattr(frame, "npartitions"):
+        raise TypeError(
+            f"from_triplets takes a dask DataFrame, got {type(frame).__name__}; "
+            "dask.dataframe.from_pandas makes one"
+        )
+    if len(shape) != 2:
+        raise ValueError(f"shape={shape}: rows and columns of a matrix")
     m, n = (int(k) for k in shape)
     if _futures(frame):
         raise ValueError("the frame lies on a cluster: give it before persist(), as it is read")
@@ -173,7 +198,11 @@ def blocks_of_frame(
     for name in columns:
         if name not in frame.columns:
             raise ValueError(f"the frame has the columns {list(frame.columns)}, not {name!r}")
-    dtype = np.dtype(frame.dtypes[value])
+    held = frame.dtypes[value]
+    held = getattr(held, "numpy_dtype", held)  # pandas' nullable numbers
+    if not (isinstance(held, np.dtype) and held.kind in "biufc"):
+        raise TypeError(f"column {value!r} holds {frame.dtypes[value]}, not numbers")
+    dtype = held
     edges, longest = _edges(frame, row, m, rows)
     if nbytes is None:
         if longest is None:

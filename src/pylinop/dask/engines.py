@@ -65,6 +65,7 @@ class Engine:
     split = 1
     writes = True
     losses = 0
+    placed: Any = None  # the list of Spec last started: an engine has the parts of one operator
     recover: Callable[[int], list[tuple[str, tuple[Any, ...]]]] | None = None
 
     def start(self, specs: Sequence[Spec]) -> None:
@@ -115,7 +116,7 @@ class Serial(Engine):
 
     def close(self) -> None:
         """Give up the parts."""
-        self._parts = []
+        self._parts, self.placed = [], None
 
 
 class Threads(Serial):
@@ -214,15 +215,16 @@ class Remote(Engine):
         return self._tried(number, method, attempt)
 
     def _tried(self, number: int, what: str, attempt: Callable[[], Any]) -> Any:
+        cause: BaseException | None = None
         for _ in range(self.retries):
             try:
                 return attempt()
-            except Gone:
-                continue
+            except Gone as gone:
+                cause = gone.__cause__
         raise WorkerLost(
             f"the worker of part {number} died {self.retries} times during {what!r}: perhaps its "
             "blocks do not fit into its memory (memory_limit=, smaller blocks)"
-        )
+        ) from cause
 
 
 class MPI(Engine):
@@ -303,7 +305,7 @@ class MPI(Engine):
 
     def close(self) -> None:
         """Give up this rank's parts."""
-        self._parts = []
+        self._parts, self.placed = [], None
 
 
 def engine_of(engine: Any, workers: int | None) -> Engine:

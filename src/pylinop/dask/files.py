@@ -76,7 +76,8 @@ def write_blocks(A: Any, folder: str | os.PathLike[str], block_bytes: int = 64 <
     columns: int | None = None
     for i, block in enumerate(_pieces(A, int(block_bytes))):
         if len(block.shape) != 2 or (columns is not None and block.shape[1] != columns):
-            raise ValueError(f"block {i} has shape {block.shape}, those before {columns} columns")
+            before = "" if columns is None else f", those before {columns} columns"
+            raise ValueError(f"block {i} has shape {block.shape}{before}: blocks are matrices")
         columns = int(block.shape[1])
         name = f"{i:06d}"
         entry: dict[str, Any] = {"name": name, "shape": [int(n) for n in block.shape]}
@@ -84,10 +85,10 @@ def write_blocks(A: Any, folder: str | os.PathLike[str], block_bytes: int = 64 <
             entry["kind"] = "csr"
             csr = csr_of(block)
             for part in ("indptr", "indices", "data"):
-                np.save(os.path.join(folder, f"{name}.{part}.npy"), getattr(csr, part))
+                np.save(os.path.join(folder, f"{name}.{part}.npy"), getattr(csr, part), False)
         else:
             entry["kind"] = "dense"
-            np.save(os.path.join(folder, f"{name}.npy"), np.ascontiguousarray(block))
+            np.save(os.path.join(folder, f"{name}.npy"), np.ascontiguousarray(block), False)
         rows.append(entry)
     if not rows:
         raise ValueError("there is no block to write")
@@ -96,12 +97,22 @@ def write_blocks(A: Any, folder: str | os.PathLike[str], block_bytes: int = 64 <
     os.replace(index + ".part", index)
 
 
+def _plain(block: Any) -> Any:
+    """An array of numbers."""
+    if isinstance(block, np.ma.MaskedArray):
+        raise TypeError("masked arrays are not taken: fill them first")
+    block = np.asarray(block)
+    if block.dtype.kind not in "biufc":
+        raise TypeError(f"a block of dtype {block.dtype} is not one of numbers")
+    return block
+
+
 def _pieces(A: Any, block_bytes: int) -> Iterable[Any]:
     if not hasattr(A, "shape"):
         for block in A:
-            yield block if hasattr(block, "tocsr") else np.asarray(block)
+            yield block if hasattr(block, "tocsr") else _plain(block)
         return
-    A = A.tocsr() if hasattr(A, "tocsr") else A if isinstance(A, np.ndarray) else np.asarray(A)
+    A = A.tocsr() if hasattr(A, "tocsr") else _plain(A)
     if A.ndim != 2:
         raise ValueError(f"a matrix has two dimensions, got shape {A.shape}")
     cuts = _cuts(A, block_bytes)
@@ -156,7 +167,7 @@ def from_array(x: Any, block_bytes: int = 64 << 20, **settings: Any) -> BlockOpe
 
     Parameters
     ----------
-    x : array
+    x : array, or scipy.sparse matrix
         Of a dask array the chunks along the rows are the blocks; columns in several chunks are
         joined as a block is made.
     block_bytes : int
@@ -173,6 +184,8 @@ def from_array(x: Any, block_bytes: int = 64 << 20, **settings: Any) -> BlockOpe
     ValueError
         Where the array has not two dimensions, or a dask array does not know its chunks.
     """
+    if not hasattr(x, "shape") or hasattr(x, "_computed"):  # lists, a LazyArray
+        x = np.asarray(x)
     if len(x.shape) != 2:
         raise ValueError(f"an operator is made of two dimensions, got shape {x.shape}")
     if hasattr(x, "dask") and hasattr(x, "chunks"):

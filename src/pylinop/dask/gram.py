@@ -9,6 +9,8 @@ import numpy as np
 
 from .. import _config
 from .._errors import MaterializationError
+from .._forms import as_operator
+from .arguments import operator_of
 from .blocks import Block
 from .operator import BlockOperator
 from .work import worker_of
@@ -26,11 +28,6 @@ def _room(n: int, itemsize: int, copies: int) -> None:
         raise MaterializationError(
             f"{copies} matrices of {n} x {n} need {need:,} bytes; there are {limit:,}"
         )
-
-
-def _rows_only(A: Any, name: str) -> None:
-    if not isinstance(A, BlockOperator) or A.axis != 0:
-        raise ValueError(f"{name} takes a BlockOperator of blocks of rows (axis=0)")
 
 
 def gram(A: BlockOperator) -> Any:
@@ -65,7 +62,7 @@ def gram(A: BlockOperator) -> Any:
     array([[2., 1.],
            [1., 2.]])
     """
-    _rows_only(A, "gram")
+    operator_of(A, "gram")
     engine = A.engine
     _room(A.shape[1], A.dtype.itemsize, engine.split + 1)
     return engine.total("gram")
@@ -163,7 +160,7 @@ def qr(A: BlockOperator, method: str = "auto") -> tuple[BlockOperator, Any]:
     array([[2.236068, 0.      ],
            [0.      , 2.236068]])
     """
-    _rows_only(A, "qr")
+    operator_of(A, "qr")
     m, n = A.shape
     if m < n:
         raise ValueError(f"qr takes a tall operator, got shape {A.shape}")
@@ -186,6 +183,8 @@ def qr(A: BlockOperator, method: str = "auto") -> tuple[BlockOperator, Any]:
             continue
         R2 = _triangle(G2)
         return _with(A, (R1, R2)), np.triu(R2 @ R1)
+    if not np.isfinite(norm_squared(A)):
+        raise np.linalg.LinAlgError(f"qr of {A.shape[0]} x {n}: numbers are not finite")
     raise np.linalg.LinAlgError(
         f"qr of {A.shape[0]} x {n} by {method!r}: the columns are dependent to working precision"
         + ("; method='tsqr' stands more" if method == "cholesky" else "")
@@ -210,7 +209,7 @@ def norm_squared(A: BlockOperator) -> float:
     >>> pld.norm_squared(pld.BlockOperator([np.eye(2), np.ones((1, 2))], engine="serial"))
     4.0
     """
-    return float(A.engine.total("squares"))
+    return float(operator_of(A, "norm_squared", rows=False).engine.total("squares"))
 
 
 class Estimate(NamedTuple):
@@ -228,7 +227,7 @@ def trace_estimate(
 
     Parameters
     ----------
-    A : BlockOperator
+    A : BlockOperator, or what `aslinearoperator` takes
         Square, unless ``normal``.
     samples : int
         At least two random vectors of signs.
@@ -264,6 +263,7 @@ def trace_estimate(
     samples, columns = int(samples), max(1, int(columns))
     if samples < 2:
         raise ValueError(f"samples={samples}: at least two, for the error")
+    A = as_operator(A)
     m, n = A.shape
     if m != n and not normal:
         raise ValueError(f"the trace is that of a square operator, got shape {A.shape}")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .blocks import Npy
+from .arguments import all_due, damping, first, operator_of, resumed, right_side
 from .operator import BlockOperator
 from .part import scaled_norm
 from .record import Record, Result, Watch, load, save
@@ -30,6 +30,7 @@ __all__ = ["lsmr"]
 
 # What may be lost in a share of u that is had back; beyond it the iteration begins anew.
 _FAITHFUL = 1e-8
+_NEAR = 16384  # numbers: 128 kB of each vector
 _RESTARTS = 3  # because the true residual does not confirm the estimate
 
 
@@ -38,6 +39,11 @@ def power_of_two(x: float) -> float:
     if not 0 < x < math.inf:
         return 1.0
     return math.ldexp(1.0, min(1000, max(-1000, math.frexp(x)[1])))
+
+
+def near(n: int) -> Any:
+    """Ranges of n numbers, few enough that all vectors' are in a cache at once."""
+    return (slice(i, min(i + _NEAR, n)) for i in range(0, n, _NEAR))
 
 
 class _Restart(Exception):
@@ -153,8 +159,9 @@ class _Rules(NamedTuple):
 class _Run:
     """One LSMR iteration: the vectors here, the steps on the parts."""
 
-    def __init__(self, op: BlockOperator, pieces: Any, x0: Any, dtype: Any, damp: float) -> None:
-        self.op, self.engine, self.pieces = op, op.engine, pieces
+    def __init__(self, op: BlockOperator, b: Any, x0: Any, dtype: Any, damp: float) -> None:
+        self.op, self.engine = op, op.engine
+        self.pieces: Any = op._slices(b) if op.axis == 0 else b
         self.n, self.dtype, self.damp = op.shape[1], dtype, damp
         self.x0, self.x = x0, np.zeros(self.n, dtype) if x0 is None else x0.copy()
         self.known: tuple[int, tuple[float, float]] | None = None  # (count, true residuals)
@@ -178,12 +185,22 @@ class _Run:
             self.alpha = scaled_norm(w)
         else:
             self.alpha = 0.0
-        self._check(w)
+        self._check()
         self.v = w / self.alpha if self.alpha > 0 else w
         self.h, self.hbar = self.v.copy(), np.zeros(self.n, self.dtype)
         self.s = _Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
         self.normA = self.alpha
         return self.alpha, self.beta
+
+    def norm_b(self) -> float:
+        """|b|: that of the first residual where x0 is zero."""
+        if self.x0 is None:
+            return self.first
+        self.engine.recover = None
+        zero, scale = np.zeros(self.n, self.dtype), power_of_two(self.first)
+        ssq, _ = self.engine.total("residual", zero, scale, each=self.pieces)
+        self.engine.recover = self.recover
+        return scale * math.sqrt(ssq)
 
     def _norm(self, ssq: float) -> float:
         """|u| from its square; from u itself where the square is out of range."""
@@ -194,10 +211,10 @@ class _Run:
             parts.append(scaled_norm(self.tail))
         return math.hypot(*parts)
 
-    def _check(self, w: Any) -> None:
+    def _check(self) -> None:
         if not (math.isfinite(self.beta) and math.isfinite(self.alpha)):
             raise np.linalg.LinAlgError(
-                f"lsmr: numbers are not finite at iteration {self.count}: A or b hold NaN or "
+                f"lsmr: numbers are not finite at iteration {self.count}: A, b or x0 hold NaN or "
                 f"infinity, or their scale overflows (|u| {self.beta:g}, |A^H u| {self.alpha:g})"
             )
 
@@ -210,8 +227,8 @@ class _Run:
         b = self.pieces[number][0]
         return [("begin", (self.count, self.c, self.g, False, b))]
 
-    def step(self) -> None:
-        """The next alpha, beta, v; the next x."""
+    def advance(self) -> float:
+        """The next alpha and beta, and v, which is still to be divided by the number returned."""
         ratio = self.alpha / self.beta if self.beta > 0 else 0.0
         ssq, w = self.engine.total("step", self.count + 1, self.v, ratio)
         if self.tail is not None:
@@ -220,17 +237,23 @@ class _Run:
             w += self.damp * self.tail
         self.count += 1
         self.c *= -ratio
-        self.g *= -ratio
-        self.g += self.v
         self.beta = self._norm(ssq)
-        if self.beta > 0:
-            w /= self.beta
-            w -= self.beta * self.v
-            self.v = w
-            self.alpha = scaled_norm(w)
-            if self.alpha > 0:
-                self.v /= self.alpha
-        self._check(w)
+        for at in near(self.n):
+            v, g = self.v[at], self.g[at]
+            g *= -ratio
+            g += v
+            if self.beta > 0:
+                w[at] /= self.beta
+                w[at] -= self.beta * v
+        if self.beta == 0:
+            return 1.0
+        self.v, self.alpha = w, scaled_norm(w)
+        return self.alpha if self.alpha > 0 else 1.0
+
+    def step(self) -> None:
+        """The next x."""
+        size = self.advance()
+        self._check()
         try:
             of_hbar, of_x, of_h = self.s.turn(self.alpha, self.beta, self.count == 1)
         except ZeroDivisionError:
@@ -238,11 +261,14 @@ class _Run:
                 f"lsmr: numbers underflow at iteration {self.count}: scale A up "
                 f"(|A| is about {self.s.normA:g})"
             ) from None
-        self.hbar *= of_hbar
-        self.hbar += self.h
-        self.x += of_x * self.hbar
-        self.h *= of_h
-        self.h += self.v
+        for at in near(self.n):
+            v, h, hbar = self.v[at], self.h[at], self.hbar[at]
+            v /= size
+            hbar *= of_hbar
+            hbar += h
+            self.x[at] += of_x * hbar
+            h *= of_h
+            h += v
 
     def true(self) -> tuple[float, float]:
         """(|r|, |A^H r|) of the damped problem, from x itself; one sweep, once an iteration."""
@@ -266,6 +292,7 @@ class _Run:
 
     def arrays(self) -> Any:
         """(name, array) of all that the iteration needs; shares of u one after the other."""
+        yield "parts", np.array(len(self.op._specs))
         yield "scalars", np.array([float(getattr(self, k)) for k in self._SCALARS])
         yield "rotations", np.array([getattr(self.s, k) for k in _Rotations.names])
         for k in self._VECTORS:
@@ -274,6 +301,23 @@ class _Run:
             yield "x0", self.x0
         if self.tail is not None:
             yield "tail", self.tail
+        yield from self.shares()
+
+    def shares(self) -> Any:
+        """(name, array) of what the parts keep."""
+        for i, u in enumerate(self.engine.gather("get_u")):
+            yield f"u{i}", u
+
+    def take_shares(self, z: Any) -> None:
+        """Put them back, cut anew: the blocks may be other ones."""
+        names = sorted((k for k in z.files if k[0] == "u"), key=lambda k: int(k[1:]))
+        u = np.concatenate([z[k] for k in names])
+        self.engine.recover = self.recover
+        self.engine.gather("set_u", self.count, each=self.op._slices(u))
+
+    def end(self) -> None:
+        """The parts need keep nothing any more."""
+        self.engine.gather("forget")
 
     def take(self, z: Any) -> None:
         """Put back what `arrays` gave."""
@@ -287,10 +331,7 @@ class _Run:
             setattr(self, k, z[k])
         self.x0 = z["x0"] if "x0" in z.files else None
         self.tail = z["tail"] if "tail" in z.files else None
-        self.engine.recover = self.recover
-        self.engine.gather(
-            "set_u", self.count, each=[(z[f"u{i}"],) for i in range(len(self.pieces))]
-        )
+        self.take_shares(z)
 
 
 def lsmr(
@@ -309,20 +350,21 @@ def lsmr(
     checkpoint_every: float = 300.0,
     resume: str | os.PathLike[str] | bool | None = None,
 ) -> Result:
-    """Least squares over blocks of rows: min |b - A x|^2 + damp^2 |x - x0|^2.
+    """Least squares over blocks of rows or of columns: min |b - A x|^2 + damp^2 |x - x0|^2.
 
     Parameters
     ----------
     A : BlockOperator
-        Of blocks of rows (``axis=0``).
+        Tall in blocks of rows (``axis=0``), or wide in blocks of columns (``axis=1``).
     b : array_like, shape (m,), or path of a ``.npy`` file
-        With a path each part reads its own rows.
+        With a path each part of a tall A reads its own rows.
     damp, atol, btol, conlim, maxiter, x0
         As in `scipy.sparse.linalg.lsmr`.
     callback : callable, optional
         ``callback(x)`` after each iteration; x is the iterate itself, not to be kept or changed.
     progress : bool or callable
-        True: tqdm's bar where tqdm is there. A callable gets (iteration, |r|, |A^H r|).
+        True: tqdm's bar, a line now and then without tqdm. A callable gets (iteration, |r|,
+        |A^H r|).
     checkpoint : path, optional
         An ``.npz`` with all that the iteration needs, written whole or not at all.
     checkpoint_every : int or float
@@ -340,15 +382,20 @@ def lsmr(
     Raises
     ------
     ValueError
-        For shapes that do not fit, blocks of columns, a checkpoint of another problem.
+        For shapes that do not fit, a checkpoint of another problem.
+    TypeError
+        Where A is no BlockOperator, or b or x0 are not numbers of at most double precision.
     LinAlgError
         Where numbers are not finite.
 
     Notes
     -----
     One sweep an iteration makes u = A v - alpha u and A^H u, so that each block is read once and
-    of each part 2 n numbers travel; beside the blocks, a part keeps its rows of u and b. At the
-    end the residual is computed from x: where it does not confirm the rule that stopped the
+    of each part 2 n numbers travel; beside the blocks, a part keeps its rows of u and b. Of blocks
+    of columns one sweep makes w = A^H u - beta v and A w: of each part 2 m numbers travel and 2 of
+    each of its own columns, and it keeps nothing, nor any vector of all the columns.
+
+    At the end the residual is computed from x: where it does not confirm the rule that stopped the
     iteration, the iteration begins anew from x, at most three times (``record.restarts``).
 
     With the same parts the iterates have the same bits on every engine, and after a resumption,
@@ -364,24 +411,22 @@ def lsmr(
     >>> abs(x - [1.0, 0.0]).max() < 1e-6, istop
     (np.True_, 1)
     """
-    if not isinstance(A, BlockOperator) or A.axis != 0:
-        raise ValueError("lsmr takes a BlockOperator of blocks of rows (axis=0)")
-    (m, n), rules = A.shape, _Rules(atol, btol, 1 / conlim if conlim > 0 else 0.0)
+    (m, n), damp = operator_of(A, "lsmr", rows=False).shape, damping(damp)
+    rules = _Rules(atol, btol, 1 / conlim if conlim > 0 else 0.0)
     maxiter = min(m, n) if maxiter is None else int(maxiter)
-    values, b_dtype = _right_side(b, m)
-    if x0 is not None:
-        x0 = np.atleast_1d(np.asarray(x0))
-        if x0.shape != (n,):
-            raise ValueError(f"x0 has shape {x0.shape}, the operator {A.shape}")
+    values, b_dtype = right_side(b, m)
+    x0 = first(x0, A)
     dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
-    if resume is True:
-        resume = checkpoint if checkpoint is not None and os.path.exists(checkpoint) else None
-    said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": float(damp)}
-    found = load(os.fspath(resume), said) if resume else None
-    engine = A._use_parts(len([k for k in found.files if k[0] == "u"])) if found else A.engine
-    run = _Run(A, A._slices(values), None if x0 is None else x0.astype(dtype), dtype, float(damp))
+    resume = resumed(resume, checkpoint)
+    said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": damp, "axis": A.axis}
+    found = load(resume, said) if resume else None
+    engine = A._use_parts(int(found["parts"])) if found else A.engine
+    kind: Any = _Run
+    if A.axis == 1:
+        from .wide import Wide as kind
+    run = kind(A, values, None if x0 is None else x0.astype(dtype), dtype, damp)
     watch = Watch(engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
-    record = Record("lsmr", parts=len(run.pieces))
+    record = Record("lsmr", parts=len(A._specs))
     try:
         return _iterate(run, rules, maxiter, watch, record, said, found)
     finally:
@@ -389,22 +434,6 @@ def lsmr(
         engine.recover = None
         if found:
             found.close()
-
-
-def _right_side(b: Any, m: int) -> tuple[Any, Any]:
-    """The values or the path, and the dtype."""
-    if isinstance(b, str | os.PathLike):
-        b = os.fspath(b)
-        block: Any = Npy(b)
-        shape, dtype = block.shape, block.dtype
-    else:
-        b = np.asarray(b)
-        if b.ndim == 2 and 1 in b.shape:
-            b = b.reshape(-1)
-        shape, dtype = b.shape, b.dtype
-    if shape != (m,):
-        raise ValueError(f"b has shape {shape}, the operator {m} rows")
-    return b, dtype
 
 
 def _iterate(
@@ -420,7 +449,7 @@ def _iterate(
         record.restarts = int(found["restarts"])
     else:
         run.begin(False)
-        run.normb = normb = _norm_of(run)
+        run.normb = normb = run.norm_b()
     if found is None and (run.s.normar == 0 or normb == 0):
         if normb == 0:
             run.x[...] = 0
@@ -451,20 +480,9 @@ def _iterate(
                 break
         elif istop:
             break
-        if _all_due(watch, run.engine, itn):
+        if all_due(watch, run.engine, itn):
             _write(run, watch, record, said, itn, normb)
     return _finish(run, istop, itn, watch, record, losses)
-
-
-def _norm_of(run: _Run) -> float:
-    """|b|: that of the first residual where x0 is zero."""
-    if run.x0 is None:
-        return run.first
-    run.engine.recover = None
-    zero, scale = np.zeros(run.n, run.dtype), power_of_two(run.first)
-    ssq, _ = run.engine.total("residual", zero, scale, each=run.pieces)
-    run.engine.recover = run.recover
-    return scale * math.sqrt(ssq)
 
 
 def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:
@@ -473,16 +491,8 @@ def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:
     return rules.holds(istop, run.s, run.true(), scaled_norm(run.x), normb)
 
 
-def _all_due(watch: Watch, engine: Any, itn: int) -> bool:
-    """Is a checkpoint due? By rank 0's clock where there are several ranks."""
-    comm = getattr(engine, "comm", None)
-    if comm is None or isinstance(watch.every, int) or watch.path is None:
-        return watch.due(itn)
-    return any(comm.allgather(watch.due(itn)))
-
-
 def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: float) -> None:
-    shares = run.engine.gather("get_u")
+    state = list(run.arrays())  # asks the parts: on all ranks
 
     def arrays() -> Any:
         for name, value in {**said, "itn": itn, "normb": normb}.items():
@@ -490,9 +500,7 @@ def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: 
         yield "restarts", np.array(record.restarts)
         yield "residuals", np.array(record.residuals)
         yield "normal_residuals", np.array(record.normal_residuals)
-        yield from run.arrays()
-        for i, u in enumerate(shares):
-            yield f"u{i}", u
+        yield from state
 
     if watch.writes:
         assert watch.path is not None
@@ -502,7 +510,7 @@ def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: 
 
 def _finish(run: _Run, istop: int, itn: int, watch: Watch, record: Record, losses: int) -> Result:
     normr, normar = run.true()
-    run.engine.gather("forget")
+    run.end()
     record.iterations, record.losses = itn, run.engine.losses - losses
     record.true_residual, record.true_normal_residual = normr, normar
     record.seconds = watch.seconds()

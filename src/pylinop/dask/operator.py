@@ -55,7 +55,8 @@ class Plan:
                     "memory": vectors + kept + one,
                 }
             )
-        self.bytes_per_iteration = 2 * size * op.shape[1]
+        across = max((p["columns"] for p in self.parts), default=0) if op.axis == 1 else 0
+        self.bytes_per_iteration = 2 * size * (op.shape[1 - op.axis] + across)
 
     def __str__(self) -> str:
         lines = ["part      rows    blocks   bytes of blocks      kept   vectors    memory"]
@@ -92,8 +93,8 @@ class BlockOperator(LinearOperator):
         How many threads, processes or dask workers.
     memory_limit : int, optional
         Bytes that a worker may use (of one process with threads: all together). Blocks beyond it
-        are read again in every sweep. None: all blocks stay where half of the free memory holds
-        them; that is asked of this machine.
+        are read again in every sweep. None: that of ``pl.config(memory_limit=...)`` at first use;
+        without one, all blocks stay where half of this machine's free memory holds them.
     parts : int, optional
         Into how many parts the blocks go, as many as workers when not given. Sums are made in the
         order of the parts: the same parts give the same bits, whatever the engine.
@@ -102,6 +103,9 @@ class BlockOperator(LinearOperator):
     ------
     ValueError
         Where shapes do not fit together.
+    TypeError
+        For dtypes wider than double precision unless ``dtype`` is given, complex blocks of a real
+        ``dtype``, objects, masked arrays.
     MemoryError
         At first use, where ``memory_limit`` does not hold the vectors and the largest block.
 
@@ -140,16 +144,14 @@ class BlockOperator(LinearOperator):
             raise ValueError("a BlockOperator has at least one block")
         across = self.blocks[0].shape[1 - self.axis] if len(self.blocks[0].shape) == 2 else -1
         for i, b in enumerate(self.blocks):
-            if len(b.shape) != 2 or b.shape[1 - self.axis] != across:
+            if len(b.shape) != 2:
+                raise ValueError(f"block {i} has shape {tuple(b.shape)}, not two dimensions")
+            if b.shape[1 - self.axis] != across:
                 raise ValueError(
                     f"block {i} has shape {tuple(b.shape)}, block 0 {tuple(self.blocks[0].shape)}: "
                     f"they need one number of {('columns', 'rows')[self.axis]}"
                 )
-        if dtype is None:
-            dtype = np.result_type(*(b.dtype for b in self.blocks))
-        dtype = np.dtype(dtype)
-        if dtype.char not in "fdFD":
-            dtype = np.dtype(complex if dtype.kind == "c" else float)
+        dtype = self._dtype_of(dtype)
         along = sum(b.shape[self.axis] for b in self.blocks)
         shape = (along, across) if self.axis == 0 else (across, along)
         super().__init__(dtype, shape)
@@ -160,6 +162,25 @@ class BlockOperator(LinearOperator):
         self._engine: Engine | None = None
         self._specs: list[Spec] = []
 
+    def _dtype_of(self, asked: Any) -> np.dtype[Any]:
+        """That of the products; a TypeError for blocks that it would not hold."""
+        dtype = None if asked is None else np.dtype(asked)
+        for i, b in enumerate(self.blocks):
+            d = b.dtype
+            if d.kind not in "biufc" or (d.char in "gG" and dtype is None):
+                raise TypeError(
+                    f"block {i} has dtype {d}: numbers of at most double precision are taken"
+                    + ("; dtype= rounds to others" if d.kind in "fc" else "")
+                )
+            if d.kind == "c" and dtype is not None and dtype.kind != "c":
+                raise TypeError(f"block {i} has dtype {d}, which dtype={dtype} does not hold")
+        found = np.result_type(*(b.dtype for b in self.blocks)) if dtype is None else dtype
+        if found.kind not in "biufc":
+            raise TypeError(f"dtype={found}: float32, float64, complex64 or complex128")
+        if found.char not in "fdFD":
+            found = np.dtype(complex if found.kind == "c" else float)
+        return found
+
     # -- where it runs -----------------------------------------------------------------------------
 
     @property
@@ -167,18 +188,20 @@ class BlockOperator(LinearOperator):
         """The engine with the parts placed; started at first use."""
         if self._engine is None:
             made = engine_of(self._settings[0], self._settings[1])
-            owned = not isinstance(self._settings[0], Engine)
             self._start(made)
-            if owned:
+            if not isinstance(self._settings[0], Engine):
                 weakref.finalize(self, made.close)
         assert self._engine is not None
+        if self._engine.placed is not self._specs:  # another operator has it, or it was closed
+            self._start(self._engine, len(self._specs))
         return self._engine
 
     def _start(self, engine: Engine, parts: int | None = None) -> None:
         specs = self._split(engine, parts)
         self._within(specs, engine)
+        engine.placed = None
         engine.start(specs)
-        self._engine, self._specs = engine, specs
+        self._engine, self._specs, engine.placed = engine, specs, specs
 
     def _use_parts(self, parts: int) -> Engine:
         """The engine with so many parts: a resumed iteration has those it began with."""
@@ -210,9 +233,13 @@ class BlockOperator(LinearOperator):
             for p in range(count)
         ]
 
+    def _limit(self) -> Any:
+        limit = self._settings[2]
+        return _config.get("memory_limit") if limit is None else limit
+
     def _budget(self, engine: Engine, count: int) -> int | None:
         """Bytes for blocks that a part keeps."""
-        limit = self._settings[2]
+        limit = self._limit()
         if limit is None:
             free = _config.free_memory()
             return None if free is None else int(free) // 2 // count
@@ -220,13 +247,13 @@ class BlockOperator(LinearOperator):
         if engine.split == 1:
             share = int(limit) // -(-count // engine.workers)
         size = self._vector_dtype().itemsize
-        rows = sum(self.shape) if self.axis == 1 else -(-self.shape[0] // count) + self.shape[1]
+        each = [-(-k // count) if at == self.axis else k for at, k in enumerate(self.shape)]
         largest = max(b.nbytes for b in self.blocks)
-        return max(0, share - size * (2 * rows + self.shape[1]) - largest)
+        return max(0, share - size * (2 * each[0] + 3 * each[1]) - largest)
 
     def _within(self, specs: list[Spec], engine: Engine) -> None:
         """A MemoryError where even one block at a time does not fit."""
-        limit = self._settings[2]
+        limit = self._limit()
         if limit is None:
             return
         plan = Plan(self, specs, limit)
@@ -252,12 +279,15 @@ class BlockOperator(LinearOperator):
         specs = self._specs or self._split(engine)
         if self._engine is None and engine is not self._settings[0]:
             engine.close()
-        return Plan(self, specs, self._settings[2])
+        return Plan(self, specs, self._limit())
 
     def close(self) -> None:
         """End what the engine started and forget what was read; the next use starts anew."""
-        if self._engine is not None:
+        if self._engine is not None and (
+            self._engine.placed is self._specs or not isinstance(self._settings[0], Engine)
+        ):
             self._engine.close()
+            self._engine.placed = None
         self._engine, self._specs = None, []
 
     def __enter__(self) -> BlockOperator:
@@ -325,8 +355,6 @@ class BlockOperator(LinearOperator):
         return self._rmatmat(np.asarray(x)[..., np.newaxis])[..., 0]
 
     def _diagonal(self, k: int = 0) -> Any:
-        if self.axis == 1:
-            raise NotImplementedError("the diagonal of blocks of columns")
         engine, k = self.engine, int(k)
         each = [(first, k) for first in self._edges()[:-1]]
         return np.concatenate(engine.gather("diagonal", each=each))

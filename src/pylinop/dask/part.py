@@ -6,11 +6,13 @@ the sum has the same bits whichever worker holds which part and whoever answers 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .blocks import InMemory
 from .work import worker_of
 
 __all__ = ["Part", "Spec"]
@@ -35,27 +37,26 @@ class Part:
         self._held = 0
         sizes = [b.shape[spec.axis] for b in spec.blocks]
         self._edges = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).tolist()
+        self._lock = threading.Lock()
         self._u: Any = None
         self._count: int | None = None
         self._last: Any = None
 
     def call(self, method: str, args: tuple[Any, ...]) -> Any:
-        """What an engine asks: a method by name."""
-        return getattr(self, method)(*(_aligned(a) for a in args))
+        """What an engine asks: a method by name. One after the other: of an interrupted question a
+        thread may still be at work."""
+        with self._lock:
+            return getattr(self, method)(*(_aligned(a) for a in args))
 
-    def _works(self, dtype: Any = None) -> Iterator[tuple[slice, Any]]:
+    def _works(self) -> Iterator[tuple[slice, Any]]:
         """(rows or columns, block), read one after the other."""
-        own = self.spec.dtype
-        dtype = own if dtype is None else dtype
         for i, block in enumerate(self.spec.blocks):
             work = self._kept.get(i)
             if work is None:
-                work = worker_of(block.load(), block.shape, own if self._stays(block) else dtype)
-                if self._stays(block):
+                work = worker_of(block.load(), block.shape, self.spec.dtype)
+                if self._stays(block) and not isinstance(block, InMemory):  # those may change
                     self._kept[i] = work
                     self._held += work.nbytes
-            if dtype != own and i in self._kept:
-                work = worker_of(*_arrays(work), dtype)
             yield slice(self._edges[i], self._edges[i + 1]), work
 
     def _stays(self, block: Any) -> bool:
@@ -67,10 +68,10 @@ class Part:
     def apply(self, X: Any) -> Any:
         """A X of blocks above each other; the part's share of A X where they stand beside."""
         if self.spec.axis == 0:
-            rows = [work.matmat(X) for _, work in self._works(X.dtype)]
+            rows = [work.matmat(X) for _, work in self._works()]
             return np.concatenate(rows) if rows else np.zeros((0, X.shape[1]), X.dtype)
         total: Any = None
-        for at, work in self._works(X.dtype):
+        for at, work in self._works():
             share = work.matmat(X[at])
             total = share if total is None else total + share
         return total
@@ -78,10 +79,10 @@ class Part:
     def rapply(self, X: Any) -> Any:
         """A^H X, likewise."""
         if self.spec.axis == 1:
-            rows = [work.rmatmat(X) for _, work in self._works(X.dtype)]
+            rows = [work.rmatmat(X) for _, work in self._works()]
             return np.concatenate(rows) if rows else np.zeros((0, X.shape[1]), X.dtype)
         total: Any = None
-        for at, work in self._works(X.dtype):
+        for at, work in self._works():
             share = work.rmatmat(X[at])
             total = share if total is None else total + share
         return total
@@ -89,7 +90,7 @@ class Part:
     def normal(self, x: Any) -> Any:
         """(|A x|^2, A^H A x) in one sweep."""
         w, total = np.zeros_like(x), 0.0
-        for at, work in self._works(x.dtype):
+        for at, work in self._works():
             u = np.empty(at.stop - at.start, x.dtype)
             total += work.step(0.0, x, u, w)
         return total, w
@@ -101,7 +102,7 @@ class Part:
         u = _rows(b, self._edges[-1], g.dtype)
         self._count, self._u, self._last = None, u, None
         w, total = (np.zeros_like(g) if answers else None), 0.0
-        for at, work in self._works(g.dtype):
+        for at, work in self._works():
             total += work.step(-c, g, u[at], w)
         self._count, self._last = count, (total, w)
         return self._last if answers else None
@@ -114,17 +115,25 @@ class Part:
             raise RuntimeError(f"part {self.spec.number} is at step {self._count}, not {count - 1}")
         self._count, u = None, self._u  # until it is whole again
         w, total = np.zeros_like(v), 0.0
-        for at, work in self._works(v.dtype):
+        for at, work in self._works():
             total += work.step(alpha, v, u[at], w)
         self._count, self._last = count, (total, w)
         return self._last
+
+    def across(self, u: Any, w: Any) -> Any:
+        """(w + A^H u, A of that): w is this part's columns', u and the second all rows'."""
+        w, t = w.copy(), np.zeros_like(u)
+        for at, work in self._works():
+            work.step(0.0, None, u, w[at])
+            work.step(-1.0, w[at], t, None)
+        return w, t
 
     def residual(self, x: Any, scale: float, b: Any) -> Any:
         """(|r|^2, A^H r) of r = (b - A x) / scale, whatever iteration is under way."""
         r = _rows(b, self._edges[-1], x.dtype)
         r /= scale
         w, total, x = np.zeros_like(x), 0.0, x / -scale
-        for at, work in self._works(x.dtype):
+        for at, work in self._works():
             total += work.step(-1.0, x, r[at], w)
         return total, w
 
@@ -147,11 +156,9 @@ class Part:
     # -- the whole ---------------------------------------------------------------------------------
 
     def diagonal(self, first: int, k: int) -> Any:
-        """Entries (i, i + k) of a matrix of which this part's first row is row ``first``."""
-        found = []
-        for at, work in self._works():
-            row = first + at.start
-            found.append(work.diagonal(k + row))
+        """Entries (i, i + k) of a matrix of which this part's first row or column is ``first``."""
+        turn = 1 if self.spec.axis == 0 else -1
+        found = [work.diagonal(k + turn * (first + at.start)) for at, work in self._works()]
         return np.concatenate(found)
 
     def squares(self) -> float:
@@ -188,14 +195,6 @@ def _rows(b: Any, m: int, dtype: Any) -> Any:
     if values.shape != (m,):
         raise ValueError(f"a right-hand side of shape {values.shape} came where ({m},) was said")
     return np.array(values, dtype)
-
-
-def _arrays(work: Any) -> tuple[Any, tuple[int, ...]]:
-    from .blocks import Csr
-
-    if hasattr(work, "indptr"):
-        return Csr(work.indptr, work.indices, work.data, work.shape), work.shape
-    return work.a, work.shape
 
 
 def scaled_norm(u: Any) -> float:

@@ -151,7 +151,7 @@ class Processes(Remote):
             worker.stop()
         for line in self._lines:
             line.shutdown()
-        self._workers, self._lines = [], []
+        self._workers, self._lines, self.placed = [], [], None
 
     def __del__(self) -> None:
         for worker in getattr(self, "_workers", []):

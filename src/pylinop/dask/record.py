@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .._progress import shown
+
 __all__ = ["Record", "Result", "Watch", "load", "save"]
 
 
@@ -85,7 +87,11 @@ def save(path: str, arrays: Iterator[tuple[str, Any]]) -> None:
 
 def load(path: str, expected: dict[str, Any]) -> Any:
     """The arrays of a checkpoint, read one by one; a ValueError where it is of another problem."""
-    z = np.load(path, allow_pickle=False)
+    try:
+        z = np.load(path, allow_pickle=False)
+        z.files  # noqa: B018  # a .npy file has none
+    except (zipfile.BadZipFile, EOFError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path} is not a checkpoint, or not a whole one: {error}") from error
     for name, value in expected.items():
         found = z[name] if name in z.files else None
         if found is None or found.tolist() != (
@@ -117,18 +123,14 @@ class Watch:
         self.callback = callback
         self.path = None if checkpoint is None else os.fspath(checkpoint)
         self.every, self.writes = every, writes
-        if self.path is not None and not every > 0:
-            raise ValueError(f"checkpoint_every={every!r} must be positive")
+        if self.path is not None:
+            if not float(every) > 0:
+                raise ValueError(f"checkpoint_every={every!r} must be positive")
+            home = os.path.dirname(os.path.abspath(self.path))
+            if not os.path.isdir(home):  # not only when the first one is due
+                raise FileNotFoundError(f"checkpoint={self.path!r}: there is no folder {home}")
         self.begun = self.last = time.monotonic()
-        self.bar: Any = None
-        self.progress: Any = progress if callable(progress) else None
-        if progress and writes and self.progress is None:
-            try:
-                from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
-            except ImportError:
-                pass
-            else:
-                self.bar = tqdm(total=maxiter, unit="it")
+        self.progress, self.bar = shown(progress if writes else None, "iteration", maxiter)
 
     def due(self, iteration: int) -> bool:
         """Is it time for a checkpoint?"""
@@ -146,11 +148,10 @@ class Watch:
         """After an iteration."""
         if self.callback is not None:
             self.callback(x)
-        if self.progress is not None and self.writes:
-            self.progress(iteration, residual, normal)
         if self.bar is not None:
-            self.bar.set_postfix_str(f"|r| {residual:.3g}", refresh=False)
-            self.bar.update(iteration - self.bar.n)
+            self.bar(iteration, residual)
+        elif self.progress is not None:
+            self.progress(iteration, residual, normal)
 
     def seconds(self) -> float:
         """Since the start."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,15 @@ __all__ = ["DenseWork", "SparseWork", "worker_of"]
 
 # Rows of a dense block are taken by so many bytes: both products then read them from the cache.
 _NEAR = 1 << 18
+# (entries, vectors): entries that kernels widen as they read them, so that they stay narrow.
+_HALVES = {("f", "d"), ("F", "D")}
 
 
 def worker_of(loaded: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """The loaded block in a dtype, with its products. A ValueError where it has another shape."""
     sparse = isinstance(loaded, Csr)
+    if isinstance(loaded, np.ma.MaskedArray):
+        raise TypeError("a masked block came: fill it first")
     if not sparse:
         if hasattr(loaded, "tocsr"):
             from .blocks import csr_of
@@ -29,15 +34,17 @@ def worker_of(loaded: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         raise ValueError(
             f"a block of shape {tuple(loaded.shape)} came where {tuple(shape)} was said"
         )
+    found = loaded.data.dtype if sparse else loaded.dtype
+    if found.kind not in "biufc" or (found.kind == "c" and dtype.kind != "c"):
+        raise TypeError(f"a block of dtype {found} came where {dtype} was said")
     return SparseWork(loaded, dtype) if sparse else DenseWork(loaded, dtype)
 
 
 class DenseWork:
-    """A dense block."""
+    """A dense block as it was loaded; pieces of it become of the dtype that is asked for."""
 
     def __init__(self, a: Any, dtype: np.dtype[Any]) -> None:
-        self.a = a.astype(dtype, copy=False)
-        self.shape = a.shape
+        self.a, self.own, self.shape = a, dtype, a.shape
 
     @property
     def nbytes(self) -> int:
@@ -46,12 +53,9 @@ class DenseWork:
 
     def step(self, alpha: float, v: Any, u: Any, w: Any) -> float:
         """See `pylinop._core._csr_step`: u <- A v - alpha u, w <- w + A^H u; |u|^2."""
-        a = self.a
-        m, n = a.shape
-        rows = max(1, _NEAR // max(1, n * a.itemsize))
         total = 0.0
-        for i in range(0, m, rows):
-            piece, out = a[i : i + rows], u[i : i + rows]
+        for at, piece in self._pieces(u.dtype):
+            out = u[at]
             if v is not None:
                 t = piece @ v
                 if alpha != 0:
@@ -64,28 +68,47 @@ class DenseWork:
 
     def matmat(self, X: Any) -> Any:
         """A X."""
-        return self.a @ X
+        if X.dtype == self.a.dtype:
+            return self.a @ X
+        Y = np.empty((self.shape[0], X.shape[1]), X.dtype)
+        for at, piece in self._pieces(X.dtype):
+            np.matmul(piece, X, out=Y[at])
+        return Y
 
     def rmatmat(self, X: Any) -> Any:
         """A^H X."""
-        return self.a.conj().T @ X
+        if X.dtype == self.a.dtype:
+            return self.a.conj().T @ X
+        Y = np.zeros((self.shape[1], X.shape[1]), X.dtype)
+        for at, piece in self._pieces(X.dtype):
+            Y += piece.conj().T @ X[at]
+        return Y
+
+    def _pieces(self, dtype: Any) -> Any:
+        """(rows, those of the block in a dtype), which fit into a cache."""
+        (m, n), size = self.shape, np.dtype(dtype).itemsize
+        rows = max(1, _NEAR // max(1, n * size))
+        for i in range(0, m, rows):
+            at = slice(i, min(i + rows, m))
+            yield at, self.a[at].astype(dtype, copy=False)
 
     def diagonal(self, k: int) -> Any:
         """The entries (i, i + k)."""
-        return np.diagonal(self.a, k).copy()
+        return np.diagonal(self.a, k).astype(self.own)
 
     def gram(self) -> Any:
         """A^H A."""
-        return self.a.conj().T @ self.a
+        a = self.dense()
+        return a.conj().T @ a
 
     def squares(self) -> float:
-        """The sum of |entries|^2."""
-        flat = np.ravel(self.a)
-        return float(np.vdot(flat, flat).real)
+        """The sum of |entries|^2, in double precision."""
+        wide = np.result_type(self.own, np.float64)
+        return math.fsum(float(np.vdot(p, p).real) for _, p in self._pieces(wide))
 
     def dense(self) -> Any:
         """The dense form."""
-        return self.a
+        return self.a.astype(self.own, copy=False)
 
 
 class SparseWork:
@@ -98,7 +121,10 @@ class SparseWork:
         self.index = "i" if kind == np.int32 else "q"
         self.indptr = np.require(a.indptr, kind, ["C", "A"])
         self.indices = np.require(a.indices, kind, ["C", "A"])
-        self.data = np.require(a.data, dtype, ["C", "A"])
+        self.own = dtype
+        given = a.data.dtype
+        kept = given if (given.char, dtype.char) in _HALVES and given.isnative else dtype
+        self.data = np.require(a.data, kept, ["C", "A"])
         self.shape = a.shape
 
     @property
@@ -108,13 +134,15 @@ class SparseWork:
 
     def step(self, alpha: float, v: Any, u: Any, w: Any) -> float:
         """u <- A v - alpha u (without v: u stays), w <- w + A^H u (if w is there); |u|^2."""
+        data = self.data if self._takes(u.dtype) else self.data.astype(u.dtype)
         return _core._csr_step(
-            self.data.dtype.char,
+            data.dtype.char,
             self.index,
+            u.dtype.char,
             *self.shape,
             self.indptr,
             self.indices,
-            self.data,
+            data,
             alpha,
             v,
             u,
@@ -129,9 +157,13 @@ class SparseWork:
         A.data, A.indices, A.indptr = self.data, self.indices, self.indptr
         return A
 
+    def _takes(self, dtype: np.dtype[Any]) -> bool:
+        own = self.data.dtype
+        return own == dtype or (own.char, dtype.char) in _HALVES
+
     def matmat(self, X: Any) -> Any:
         """A X."""
-        if X.shape[1] == 1 and X.dtype == self.data.dtype:
+        if X.shape[1] == 1 and self._takes(X.dtype):
             u = np.zeros(self.shape[0], X.dtype)
             self.step(0.0, np.ascontiguousarray(X[:, 0]), u, None)
             return u[:, np.newaxis]
@@ -139,7 +171,7 @@ class SparseWork:
 
     def rmatmat(self, X: Any) -> Any:
         """A^H X."""
-        if X.shape[1] == 1 and X.dtype == self.data.dtype:
+        if X.shape[1] == 1 and self._takes(X.dtype):
             w = np.zeros(self.shape[1], X.dtype)
             self.step(0.0, None, np.array(X[:, 0]), w)
             return w[:, np.newaxis]
@@ -148,7 +180,7 @@ class SparseWork:
     def _checked(self) -> Any:
         A = self._scipy()
         A.check_format(full_check=True)
-        return A
+        return A.astype(self.own, copy=False)
 
     def diagonal(self, k: int) -> Any:
         """The entries (i, i + k)."""
@@ -160,12 +192,12 @@ class SparseWork:
         return (A.conj().T @ A).toarray()
 
     def squares(self) -> float:
-        """The sum of |entries|^2, where no entry is stored twice."""
+        """The sum of |entries|^2 in double precision; entries of one place are added before."""
         A = self._checked()
         if not A.has_canonical_format:
             A = A.copy()
             A.sum_duplicates()
-        return float(np.vdot(A.data, A.data).real)
+        return DenseWork(A.data[:, np.newaxis], self.own).squares()
 
     def dense(self) -> Any:
         """The dense form."""
