@@ -93,10 +93,11 @@ static void test_kernel(lop_dtype dt, int word, int64_t m, int64_t n, int64_t d,
     memset(scratch, 0xff, bytes); /* NaN */
     poison(&out), poison(&whole), poison(&line);
     lopk_kernel_force = force;
-    lopk_kernel_apply(&out, k, two ? 2 : 1, twin, &v, scratch);
-    lopk_kernel_dense(&whole, k, two ? 2 : 1, scratch);
+    bool done = lopk_kernel_apply(&out, k, two ? 2 : 1, twin, &v, NULL, scratch);
+    done = lopk_kernel_dense(&whole, k, two ? 2 : 1, NULL, scratch) && done;
     lopk_kernel_diagonal(&line, k, two ? 2 : 1, 0, 0, scratch);
     lopk_kernel_force = 0;
+    check(done, "kernel runs to its end", dt, word, m, n);
     bool entries = true, products = true, diagonal = true;
     for (int64_t i = 0; i < m; i++)
         for (int64_t c = 0; c < columns; c++) {

@@ -55,6 +55,7 @@ typedef struct lop_frame {
     unsigned char *reserve; /* of second arms: had when one is entered */
     void *reserve_block;
     int64_t fallbacks; /* guarded branches taken */
+    lopk_team team;    /* that steps may use; `stop` is for the caller to set before a run */
     double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
     lop_mat inline_mat[LOP_FRAME_SLOTS];
     lop_buf inline_leaf[6];

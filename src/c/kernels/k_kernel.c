@@ -11,6 +11,7 @@
 #include "k_kernel.h"
 #include "k_clones.h"
 #include "k_small.h"
+#include "k_threads.h"
 #include "kernels.h"
 
 #include <float.h>
@@ -19,7 +20,7 @@
 
 #define INLINE inline __attribute__((always_inline))
 
-enum { FEW = 8, MANY = 64, WIDE = 256, NARROW = 64, NEAR = 16, CHUNK = 256 };
+enum { FEW = 8, MANY = 64, WIDE = 256, NARROW = 64, NEAR = 16, CHUNK = 256, SIDES = 63 };
 
 typedef struct tile_job {
     const void *x, *y, *w; /* packed points, weights */
@@ -145,6 +146,12 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static size_t round64(int64_t bytes) { return ((size_t)bytes + 63) & ~(size_t)63; }
 static int64_t block_of(int64_t d) { return d <= NEAR ? WIDE : NARROW; }
 
+static int64_t coordinates(const lopk_kernel *k, int n) {
+    int64_t d = 0;
+    for (int i = 0; i < n; i++) d += k[i].x.n;
+    return d;
+}
+
 static tile_room room_of(int64_t d, int64_t m, int64_t n, bool many) {
     const int64_t high = many ? MANY : FEW, wide = block_of(d);
     return (tile_room){least((m + 3) / 4 * 4, high), least((n + 15) / 16 * 16, wide)};
@@ -172,7 +179,7 @@ static inline double get(const work *w, const void *p, int64_t i) {
 static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, bool many,
                       void *scratch) {
     char *at = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-    int64_t d = 0;
+    int64_t d = coordinates(k, n);
     memset(w, 0, sizeof *w);
     w->k = k;
     w->n = n;
@@ -180,10 +187,7 @@ static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, 
     w->f = loops_of(w->is_double);
     w->size = w->is_double ? 8 : 4;
     w->variance = 1;
-    for (int i = 0; i < n; i++) {
-        d += k[i].x.n;
-        w->variance *= k[i].at[LOPK_VARIANCE];
-    }
+    for (int i = 0; i < n; i++) w->variance *= k[i].at[LOPK_VARIANCE];
     w->block = block_of(d);
     w->rows = many ? MANY : FEW;
     w->r = room_of(d, k[0].x.m, k[0].y.m, many);
@@ -379,37 +383,132 @@ static void use_tile(product *p, int64_t i, bool mirrored) {
     give(p, p->yi, i, w->m);
 }
 
-static void some_columns(product *p, int64_t m, int64_t n, bool same) {
+/* Rows from .. to against the columns j .. end. False: stopped. */
+static bool some_rows(product *p, const lopk_part *part, int64_t from, int64_t to, int64_t j,
+                      int64_t end) {
     work *w = &p->w;
-    for (int64_t j = 0; j < n; j += w->block) {
-        pack_columns(w, j, least(n - j, w->block));
+    for (; j < end; j += w->block) {
+        if (lopk_stopped(part)) return false;
+        pack_columns(w, j, least(end - j, w->block));
         take(p, p->vj, j, w->cols);
-        clear(p, p->yj, w->cols);
-        const int64_t end = same ? j + w->cols : m;
-        for (int64_t i = 0; i < end; i += w->rows) {
-            pack_rows(w, i, least(end - i, w->rows));
+        for (int64_t i = from; i < to; i += w->rows) {
+            pack_rows(w, i, least(to - i, w->rows));
             fill_tile(w);
-            use_tile(p, i, same && i < j);
+            use_tile(p, i, false);
         }
-        if (same && j > 0) give(p, p->yj, j, w->cols);
     }
+    return true;
 }
 
-void lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
-                       void *scratch) {
-    product p = {.v = real_of(v), .out = real_of(out)};
-    const int64_t columns = v->n * p.v.parts, chunk = least(columns, CHUNK);
-    lopk_zero(out);
-    if (out->m == 0 || out->n == 0 || v->m == 0) return;
-    open_work(&p.w, k, n, out, columns > 1, scratch);
-    p.vj = p.w.rest;
-    p.vi = p.vj + round64(p.w.r.wide * chunk * p.w.size);
-    p.yi = p.vi + round64(p.w.r.high * chunk * p.w.size);
-    p.yj = p.yi + round64(p.w.r.high * chunk * p.w.size);
-    for (p.from = 0; p.from < columns; p.from += chunk) {
-        p.count = least(columns - p.from, chunk);
-        some_columns(&p, out->m, v->m, same);
+/* The points from .. to against the points j .. end behind them, or themselves (from is j): tiles
+ * above the diagonal serve twice. */
+static bool some_twice(product *p, const lopk_part *part, int64_t from, int64_t to, int64_t j,
+                       int64_t end) {
+    work *w = &p->w;
+    const bool themselves = from == j;
+    for (; j < end; j += w->block) {
+        if (lopk_stopped(part)) return false;
+        pack_columns(w, j, least(end - j, w->block));
+        take(p, p->vj, j, w->cols);
+        clear(p, p->yj, w->cols);
+        const int64_t last = themselves ? j + w->cols : to;
+        for (int64_t i = from; i < last; i += w->rows) {
+            pack_rows(w, i, least(last - i, w->rows));
+            fill_tile(w);
+            use_tile(p, i, i < j);
+        }
+        if (from < j) give(p, p->yj, j, w->cols);
     }
+    return true;
+}
+
+/* -- on several threads */
+
+typedef struct apply_job {
+    const lop_mat *out, *v;
+    const lopk_kernel *k;
+    int n;
+    int64_t from, count; /* real columns at hand */
+    int64_t size;        /* points of a part; with `same`, of each of its two sides */
+    int sides, turn[SIDES];
+} apply_job;
+
+static void open_product(product *p, const apply_job *g, void *room) {
+    const int64_t columns = g->v->n * real_of(g->v).parts, chunk = least(columns, CHUNK);
+    *p = (product){.v = real_of(g->v), .out = real_of(g->out), .from = g->from, .count = g->count};
+    open_work(&p->w, g->k, g->n, g->out, columns > 1, room);
+    p->vj = p->w.rest;
+    p->vi = p->vj + round64(p->w.r.wide * chunk * p->w.size);
+    p->yi = p->vi + round64(p->w.r.high * chunk * p->w.size);
+    p->yj = p->yi + round64(p->w.r.high * chunk * p->w.size);
+}
+
+static void part_of_rows(void *job, const lopk_part *part) {
+    const apply_job *g = job;
+    const int64_t from = part->index * g->size;
+    product p;
+    open_product(&p, g, part->room);
+    (void)some_rows(&p, part, from, least(from + g->size, g->out->m), 0, g->v->m);
+}
+
+/* Where y is x, points go in an odd number of sides, which meet as in a tournament: in round r side
+ * r meets itself, and r + k meets r - k. So in a round no two parts write to one side, and sums are
+ * formed in the order of the rounds, whoever forms them. */
+static void part_of_pairs(void *job, const lopk_part *part) {
+    apply_job *g = job;
+    const int games = (g->sides + 1) / 2, round = (int)(part->index / games),
+              k = (int)(part->index % games), one = (round + k) % g->sides,
+              other = (round - k + g->sides) % g->sides;
+    const int a = one < other ? one : other, b = one < other ? other : one;
+    const int64_t n = g->v->m, i = a * g->size, j = b * g->size;
+    if (!lopk_turn_wait(part, &g->turn[a], round)) return;
+    if (a != b && !lopk_turn_wait(part, &g->turn[b], round)) return;
+    if (j < n) { /* the last side may be empty */
+        product p;
+        open_product(&p, g, part->room);
+        if (!some_twice(&p, part, i, least(i + g->size, n), j, least(j + g->size, n))) return;
+    }
+    lopk_turn_pass(part, &g->turn[a]);
+    if (a != b) lopk_turn_pass(part, &g->turn[b]);
+}
+
+/* How many threads are worth their start: each has a quarter of a millisecond to do. */
+static int64_t helpers(const lopk_kernel *k, int n, int64_t rows, int64_t cols, int64_t columns) {
+    double each = 2 * (double)columns;
+    for (int i = 0; i < n; i++) each += 30 + 3 * (double)k[i].x.n;
+    return (int64_t)fmin(each * (double)rows * (double)cols / 8e6, LOPK_MAXTHREADS) + 1;
+}
+/* Rows of a part: some for each thread, whole tiles, and few enough to be asked often. */
+static int64_t part_rows(const lopk_team *team, int64_t m) {
+    const int64_t threads = team && team->threads > 1 ? team->threads : 1,
+                  rows = (m / (8 * threads) + MANY - 1) / MANY * MANY;
+    return rows < MANY ? MANY : least(rows, 64 * MANY);
+}
+
+bool lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
+                       const lopk_team *team, void *scratch) {
+    const int64_t columns = v->n * real_of(v).parts, d = coordinates(k, n), block = block_of(d);
+    const lop_dtype dt = lop_dtype_real(out->dt);
+    const size_t room = lopk_kernel_scratch(d, dt, out->m, v->m, columns);
+    apply_job g = {.out = out, .v = v, .k = k, .n = n, .size = part_rows(team, out->m)};
+    void *own = (void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    lopk_zero(out);
+    if (out->m == 0 || out->n == 0 || v->m == 0) return true;
+    int64_t parts = (out->m - 1) / g.size + 1, rows = out->m;
+    if (same) {
+        g.size = ((out->m - 1) / (block * SIDES) + 1) * block;
+        g.sides = (int)((out->m - 1) / g.size + 1) | 1;
+        parts = (int64_t)g.sides * (g.sides + 1) / 2;
+        rows = out->m / 2;
+    }
+    for (; g.from < columns; g.from += CHUNK) {
+        g.count = least(columns - g.from, CHUNK);
+        memset(g.turn, 0, sizeof g.turn);
+        if (!lopk_parts(team, helpers(k, n, rows, v->m, g.count), parts, room, own,
+                        same ? part_of_pairs : part_of_rows, &g))
+            return false;
+    }
+    return true;
 }
 
 /* -- entries */
@@ -420,20 +519,34 @@ static void store(const work *w, const lop_mat *out, int64_t i, int64_t j, doubl
     if (o.parts == 2) put(w, out->p, place(&o, i, 2 * j + 1), 0);
 }
 
-void lopk_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, void *scratch) {
+static void part_of_entries(void *job, const lopk_part *part) {
+    const apply_job *g = job;
+    const lop_mat *out = g->out;
+    const int64_t from = part->index * g->size, to = least(from + g->size, out->m);
     work w;
-    if (out->m == 0 || out->n == 0) return;
-    open_work(&w, k, n, out, false, scratch);
+    open_work(&w, g->k, g->n, out, false, part->room);
     for (int64_t j = 0; j < out->n; j += w.block) {
+        if (lopk_stopped(part)) return;
         pack_columns(&w, j, least(out->n - j, w.block));
-        for (int64_t i = 0; i < out->m; i += w.rows) {
-            pack_rows(&w, i, least(out->m - i, w.rows));
+        for (int64_t i = from; i < to; i += w.rows) {
+            pack_rows(&w, i, least(to - i, w.rows));
             fill_tile(&w);
             for (int64_t r = 0; r < w.m; r++)
                 for (int64_t c = 0; c < w.cols; c++)
                     store(&w, out, i + r, j + c, w.variance * get(&w, w.tile, r * w.ld + c));
         }
     }
+}
+
+bool lopk_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, const lopk_team *team,
+                       void *scratch) {
+    apply_job g = {.out = out, .k = k, .n = n, .size = part_rows(team, out->m)};
+    void *own = (void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    if (out->m == 0 || out->n == 0) return true;
+    return lopk_parts(
+        team, helpers(k, n, out->m, out->n, 0), (out->m - 1) / g.size + 1,
+        lopk_kernel_scratch(coordinates(k, n), lop_dtype_real(out->dt), out->m, out->n, 0), own,
+        part_of_entries, &g);
 }
 
 void lopk_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64_t row,
