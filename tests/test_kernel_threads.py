@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import pylinop as pl
 from pylinop import _core
@@ -166,3 +167,49 @@ assert all(np.array_equal(y, quiet) for y in seen)
 print("done")
 """
     assert python(code).strip() == "done"
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sparse_bits(rng, threads, index):
+    A = sp.random_array((30_000, 20_000), density=2e-3, rng=rng, format="csr")
+    A.indices, A.indptr = A.indices.astype(index), A.indptr.astype(index)
+    assert A.nnz > 1_000_000
+    O, x = pl.Sparse(A), rng.standard_normal((20_000, 3))
+    C = pl.Sparse(A.T.tocsr())
+
+    def work():
+        z = x[:, 1:] + 1j * x[:, :2]
+        return [O @ x[:, 0], O @ x, O @ np.asfortranarray(x), O @ x[::-1], O @ z, C.T @ x]
+
+    got = on_each(threads, work)
+    assert np.array_equal(got[0], A @ np.ascontiguousarray(x[:, 0]))
+    assert np.allclose(got[5], A @ x)
+
+
+def test_sparse_of_other_shapes(rng, threads):
+    threads(4)
+    for shape in ((1, 400_000), (3, 400_000), (400_000, 1), (1_000_000, 2)):
+        A = sp.random_array(shape, density=0.9, rng=rng, format="csr")
+        x = rng.standard_normal((shape[1], 3))
+        assert np.array_equal(pl.Sparse(A) @ x, A @ x)
+
+
+def test_sparse_indices_are_checked_on_all_threads(rng, threads):
+    threads(3)
+    A = sp.random_array((10_000, 10_000), density=0.01, rng=rng, format="csr")
+    O, x = pl.Sparse(A), rng.standard_normal(10_000)
+    want = A @ x
+    for array, at, value in (
+        (A.indices, 0, 10_000),
+        (A.indices, A.nnz - 1, -1),
+        (A.indices, A.nnz // 2, 1 << 30),
+        (A.indptr, 5_000, A.nnz + 1),
+        (A.indptr, 0, -1),
+        (A.indptr, 7_500, 0),
+    ):
+        kept = array[at]
+        array[at] = value
+        with pytest.raises(IndexError, match="out of bounds"):
+            O @ x
+        array[at] = kept
+    assert np.array_equal(O @ x, want)
