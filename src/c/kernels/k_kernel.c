@@ -82,9 +82,19 @@ typedef struct kernel_loops {
 #pragma GCC pop_options
 #endif
 
+#ifdef LOPK_KERNEL_WIDE /* a test: AVX-512's loops, whose vectors the compiler takes apart */
+#pragma GCC diagnostic ignored "-Wpsabi"
+#define ISA wide
+#define BYTES 64
+#include "k_kernel_isa.h"
+#endif
+
 int lopk_kernel_force = 0;
 
 static const kernel_loops *loops_of(bool is_double) {
+#ifdef LOPK_KERNEL_WIDE
+    if (lopk_kernel_force == 3) return loops_wide[is_double];
+#endif
 #ifdef HAVE_WIDE
     if (lopk_kernel_force == 0 && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512dq"))

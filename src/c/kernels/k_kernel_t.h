@@ -52,6 +52,13 @@ static INLINE V X(poly)(const T *c, const int n, V x) {
     return p;
 }
 
+/* The square root where there is no instruction for a whole vector. */
+static INLINE V X(root)(V a) {
+    V root = {0};
+    UNROLL for (int i = 0; i < W; i++) root[i] = (T)(SINGLE ? sqrtf((float)a[i]) : sqrt(a[i]));
+    return root;
+}
+
 /* 2^x for x <= 0 (and up to BIAS): 2^n (1 + f q(f)), n the nearest integer, f in [-1/2, 1/2], q by
  * interpolation at Chebyshev's nodes: 2e-17, of floats 1e-8. At -BIAS and below 0. */
 static INLINE V X(exp2)(V x) {
