@@ -10,6 +10,7 @@
  */
 #include "k_kernel.h"
 #include "k_clones.h"
+#include "k_kernel_copy.h"
 #include "k_small.h"
 #include "k_threads.h"
 #include "kernels.h"
@@ -176,16 +177,6 @@ size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t m, int64_t n, int64_
            (size_t)lines * 64;
 }
 
-static inline void put(const work *w, void *p, int64_t i, double v) {
-    if (w->is_double)
-        ((double *)p)[i] = v;
-    else
-        ((float *)p)[i] = (float)v;
-}
-static inline double get(const work *w, const void *p, int64_t i) {
-    return w->is_double ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
-
 static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, bool many,
                       void *scratch) {
     char *at = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
@@ -215,13 +206,18 @@ static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, 
     w->rest = at;
     d = 0;
     for (int i = 0; i < n; i++)
-        for (int64_t q = 0; q < k[i].x.n; q++) put(w, w->weights, d++, k[i].at[LOPK_WEIGHTS + q]);
+        for (int64_t q = 0; q < k[i].x.n; q++)
+            put(w->is_double, w->weights, d++, k[i].at[LOPK_WEIGHTS + q]);
+}
+
+static char *place_of(const work *w, const void *p, int64_t at) {
+    return (char *)(uintptr_t)p + at * w->size;
 }
 
 /* -- packing */
 
 static inline double point(const work *w, const lop_mat *a, int64_t i, int64_t q) {
-    return get(w, a->p, i * a->rs + q * a->cs);
+    return get(w->is_double, a->p, i * a->rs + q * a->cs);
 }
 static bool is_dot(const lopk_kernel *k) { return k->word >= LOPK_POLYNOMIAL; }
 
@@ -232,11 +228,12 @@ static void pack_rows(work *w, int64_t i, int64_t m) {
         const lopk_kernel *k = &w->k[f];
         const int64_t d = k->x.n;
         const double *weight = k->at + LOPK_WEIGHTS, *power = weight + d;
-        for (int64_t r = 0; r < (m + 3) / 4 * 4; r++)
-            for (int64_t q = 0; q < d; q++) {
-                const double p = point(w, &k->x, i + (r < m ? r : m - 1), q) * power[q];
-                put(w, w->x[f], r * d + q, is_dot(k) ? p * weight[q] : p);
-            }
+        for (int64_t q = 0; q < d; q++) {
+            char *to = place_of(w, w->x[f], q), *last = place_of(w, to, (m - 1) * d);
+            scaled(w->is_double, to, d, place_of(w, k->x.p, i * k->x.rs + q * k->x.cs), k->x.rs, m,
+                   power[q], is_dot(k) ? weight[q] : 1);
+            scaled(w->is_double, place_of(w, last, d), d, last, 0, (m + 3) / 4 * 4 - m, 1, 1);
+        }
     }
 }
 /* Rows j .. j + n of the y, coordinate by coordinate, whole vectors. */
@@ -247,10 +244,12 @@ static void pack_columns(work *w, int64_t j, int64_t n) {
     for (int f = 0; f < w->n; f++) {
         const lopk_kernel *k = &w->k[f];
         const double *power = k->at + LOPK_WEIGHTS + k->x.n;
-        for (int64_t q = 0; q < k->x.n; q++)
-            for (int64_t c = 0; c < w->ld; c++)
-                put(w, w->y[f], q * w->ld + c,
-                    point(w, &k->y, j + (c < n ? c : n - 1), q) * power[q]);
+        for (int64_t q = 0; q < k->x.n; q++) {
+            char *to = place_of(w, w->y[f], q * w->ld), *last = place_of(w, to, n - 1);
+            scaled(w->is_double, to, 1, place_of(w, k->y.p, j * k->y.rs + q * k->y.cs), k->y.rs, n,
+                   power[q], 1);
+            scaled(w->is_double, place_of(w, last, 1), 1, last, 0, w->ld - n, 1, 1);
+        }
     }
 }
 /* x[row + i] and y[column + i] as one point each that is compared with none: their difference and
@@ -265,10 +264,11 @@ static void pack_pairs(work *w, int64_t row, int64_t column, int64_t n) {
         for (int64_t q = 0; q < d; q++) {
             for (int64_t c = 0; c < w->ld; c++) {
                 const double p = point(w, &k->x, row + (c < n ? c : n - 1), q) * power[q],
-                             y = get(w, w->y[f], q * w->ld + c);
-                put(w, w->y[f], q * w->ld + c, is_dot(k) ? y * (p * weight[q]) : y - p);
+                             y = get(w->is_double, w->y[f], q * w->ld + c);
+                put(w->is_double, w->y[f], q * w->ld + c, is_dot(k) ? y * (p * weight[q]) : y - p);
             }
-            for (int64_t r = 0; r < 4; r++) put(w, w->x[f], r * d + q, is_dot(k) ? 1 : 0);
+            for (int64_t r = 0; r < 4; r++)
+                put(w->is_double, w->x[f], r * d + q, is_dot(k) ? 1 : 0);
         }
     }
 }
@@ -348,20 +348,35 @@ typedef struct product {
     char *vj, *vi, *yi, *yj;
 } product;
 
+/* Number c of row `at`, of the columns at hand. */
+static char *number_of(const product *p, const real_view *a, int64_t at, int64_t c) {
+    return place_of(&p->w, a->p, place(a, at, p->from + c));
+}
 /* Rows at .. at + n of v, row by row. */
 static void take(const product *p, char *to, int64_t at, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < p->count; c++)
-            put(&p->w, to, i * p->count + c, get(&p->w, p->v.p, place(&p->v, at + i, p->from + c)));
+    const work *w = &p->w;
+    const int64_t k = p->count;
+    if (k > 1 && p->v.parts == 1)
+        for (int64_t i = 0; i < n; i++)
+            scaled(w->is_double, place_of(w, to, i * k), 1, number_of(p, &p->v, at + i, 0), p->v.cs,
+                   k, 1, 1);
+    else
+        for (int64_t c = 0; c < k; c++)
+            scaled(w->is_double, place_of(w, to, c), k, number_of(p, &p->v, at, c), p->v.rs, n, 1,
+                   1);
 }
 /* out += variance times rows of `from`, row by row. */
 static void give(const product *p, const char *from, int64_t at, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < p->count; c++) {
-            const int64_t to = place(&p->out, at + i, p->from + c);
-            put(&p->w, p->out.p, to,
-                get(&p->w, p->out.p, to) + p->w.variance * get(&p->w, from, i * p->count + c));
-        }
+    const work *w = &p->w;
+    const int64_t k = p->count;
+    if (k > 1 && p->out.parts == 1)
+        for (int64_t i = 0; i < n; i++)
+            add_scaled(w->is_double, number_of(p, &p->out, at + i, 0), p->out.cs,
+                       place_of(w, from, i * k), 1, k, w->variance);
+    else
+        for (int64_t c = 0; c < k; c++)
+            add_scaled(w->is_double, number_of(p, &p->out, at, c), p->out.rs, place_of(w, from, c),
+                       k, n, w->variance);
 }
 static void clear(const product *p, char *a, int64_t rows) {
     memset(a, 0, (size_t)(rows * p->count * p->w.size));
@@ -525,8 +540,19 @@ bool lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool sam
 
 static void store(const work *w, const lop_mat *out, int64_t i, int64_t j, double v) {
     const real_view o = real_of(out);
-    put(w, out->p, place(&o, i, o.parts * j), v);
-    if (o.parts == 2) put(w, out->p, place(&o, i, 2 * j + 1), 0);
+    put(w->is_double, out->p, place(&o, i, o.parts * j), v);
+    if (o.parts == 2) put(w->is_double, out->p, place(&o, i, 2 * j + 1), 0);
+}
+
+/* Row r of the tile, from out[i, j] on. */
+static void store_row(const work *w, const lop_mat *out, int64_t i, int64_t j, int64_t r) {
+    const real_view o = real_of(out);
+    if (o.parts == 1 && o.cs == 1)
+        scaled(w->is_double, place_of(w, o.p, i * o.rs + j), 1, place_of(w, w->tile, r * w->ld), 1,
+               w->cols, w->variance, 1);
+    else
+        for (int64_t c = 0; c < w->cols; c++)
+            store(w, out, i, j + c, w->variance * get(w->is_double, w->tile, r * w->ld + c));
 }
 
 static void part_of_entries(void *job, const lopk_part *part) {
@@ -541,9 +567,7 @@ static void part_of_entries(void *job, const lopk_part *part) {
         for (int64_t i = from; i < to; i += w.rows) {
             pack_rows(&w, i, least(to - i, w.rows));
             fill_tile(&w);
-            for (int64_t r = 0; r < w.m; r++)
-                for (int64_t c = 0; c < w.cols; c++)
-                    store(&w, out, i + r, j + c, w.variance * get(&w, w.tile, r * w.ld + c));
+            for (int64_t r = 0; r < w.m; r++) store_row(&w, out, i + r, j, r);
         }
     }
 }
@@ -568,6 +592,6 @@ void lopk_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64
         pack_pairs(&w, row + i, column + i, least(out->m - i, w.block));
         fill_tile(&w);
         for (int64_t c = 0; c < w.cols; c++)
-            store(&w, out, i + c, 0, w.variance * get(&w, w.tile, c));
+            store(&w, out, i + c, 0, w.variance * get(w.is_double, w.tile, c));
     }
 }
