@@ -22,6 +22,7 @@
 #define INLINE inline __attribute__((always_inline))
 
 enum { FEW = 8, MANY = 64, WIDE = 256, NARROW = 64, NEAR = 16, CHUNK = 256, SIDES = 63 };
+enum { ABREAST = 4 }; /* vectors whose exponentials are taken together */
 
 typedef struct tile_job {
     const void *x, *y, *w; /* packed points, weights */
