@@ -333,6 +333,8 @@ def test_callable(rng):
     v, u = rng.standard_normal(40), rng.standard_normal((300, 2))
     assert np.allclose(K @ v, R @ v) and np.allclose(K.T @ u, R.T @ u)
     assert np.allclose(K @ (v + 1j), R @ (v + 1j))
+    V, U = rng.standard_normal((3, 40, 2)), rng.standard_normal((2, 300, 1)) + 1j
+    assert np.allclose(K @ V, R @ V) and np.allclose(K.H @ U, R.T @ U)
     assert np.array_equal(K.toarray(), R)
     for k in (0, 3, -200):
         assert np.allclose(K.diagonal(k), np.diagonal(R, k))
@@ -380,6 +382,8 @@ def test_callable_errors(rng):
         pl.Kernel(lambda X, Y: 1 // 0, x) @ np.ones(6)
     with pytest.raises(TypeError, match="callable"):
         pl.CallableKernel("rbf", x)
+    with pytest.raises(TypeError, match="masked"):
+        pl.Kernel(laplace, np.ma.array(x))
 
 
 # -- structure
@@ -451,6 +455,8 @@ def test_nystrom_errors(rng):
         pl.nystrom(pl.Kernel("rbf", x, x[:3]), 2)
     with pytest.raises(TypeError, match="takes a Kernel"):
         pl.nystrom(np.eye(3), 2)
+    with pytest.raises(TypeError, match="integer"):
+        pl.nystrom(pl.Kernel("rbf", x), 2.5)
     part = pl.Kernel("rbf", x)[2:8, 2:8]
     close(pl.nystrom(part, 6, rng=0).toarray(), part.toarray(), [1e6])
     for K in (

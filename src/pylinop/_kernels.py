@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -51,7 +52,8 @@ class CallableKernel(LinearOperator):
         The points have not two dimensions, or not the same number of coordinates; when used: a
         block of another shape than (p, q).
     TypeError
-        `function` cannot be called; when used: a block of another kind of dtype.
+        `function` cannot be called; the points are masked; when used: a block of another
+        kind of dtype.
 
     Cost
     ----
@@ -85,7 +87,11 @@ class CallableKernel(LinearOperator):
         self.function = function
         self.x = np.array(x) if copy else np.asarray(x)
         self.y = self.x if y is None or y is x else np.array(y) if copy else np.asarray(y)
-        for name, points in (("x", self.x), ("y", self.y)):
+        for name, points, given in (("x", self.x, x), ("y", self.y, y)):
+            if isinstance(given, np.ma.MaskedArray):
+                raise TypeError(
+                    f"Kernel({name}=...): masked arrays are not taken; fill or select first"
+                )
             if points.ndim != 2:
                 raise ValueError(
                     f"Kernel({name}=...): expected points of shape (n, d), got {points.shape}"
@@ -126,16 +132,20 @@ class CallableKernel(LinearOperator):
             for columns in _blocks(n, wide):
                 yield rows, columns
 
+    def _zeros(self, m: int, X: Any) -> _Array:
+        shape = (*X.shape[:-2], m, X.shape[-1])
+        return np.zeros(shape, np.result_type(X.dtype, self.dtype))
+
     def _matmat(self, X: Any) -> Any:
-        y = np.zeros((self.shape[0], X.shape[1]), np.result_type(X.dtype, self.dtype))
+        y = self._zeros(self.shape[0], X)
         for rows, columns in self._tiles():
-            y[rows] += self.block(rows, columns) @ X[columns]
+            y[..., rows, :] += self.block(rows, columns) @ X[..., columns, :]
         return y
 
     def _rmatmat(self, X: Any) -> Any:
-        y = np.zeros((self.shape[1], X.shape[1]), np.result_type(X.dtype, self.dtype))
+        y = self._zeros(self.shape[1], X)
         for rows, columns in self._tiles():
-            y[columns] += self.block(rows, columns).conj().T @ X[rows]
+            y[..., columns, :] += self.block(rows, columns).conj().T @ X[..., rows, :]
         return y
 
     def _diagonal(self, k: int) -> _Array:
@@ -331,7 +341,7 @@ def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> A
     Raises
     ------
     TypeError
-        K is no Kernel.
+        K is no Kernel; k is no integer.
     ValueError
         K is not square, not symmetric or has batches, or k is out of range.
     LinAlgError
@@ -363,10 +373,10 @@ def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> A
         raise TypeError(f"nystrom takes a Kernel, got {type(K).__name__}")
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"nystrom takes one square kernel matrix, got shape {K.shape}")
-    n = K.shape[0]
+    n, k = K.shape[0], operator.index(k)
     if not 1 <= k <= n:
         raise ValueError(f"nystrom(k={k}): expected 1 to {n}, the number of points")
-    at = np.sort(np.random.default_rng(rng).choice(n, int(k), replace=False))
+    at = np.sort(np.random.default_rng(rng).choice(n, k, replace=False))
     C = _columns(K, at)
     values, vectors = np.linalg.eigh((C[at] + C[at].T) / 2)
     eps, top = np.finfo(C.dtype).eps, np.abs(values).max()

@@ -6,8 +6,8 @@
  * By itself, with W the folder of the package scipy_openblas32 (its include and lib):
  *
  * gcc -std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -DPYLINOP_BLAS_PREFIX
- *     -isystem $W/include tests/c/test_kernels.c src/c/kernels/k_*.c -o test_kernels
- *     -L$W/lib -lscipy_openblas -Wl,-rpath,$W/lib -lm
+ *     -isystem $W/include tests/c/test_kernels.c tests/c/wide_kernel.c src/c/kernels/k_*.c
+ *     -o test_kernels -L$W/lib -lscipy_openblas -Wl,-rpath,$W/lib -lm
  *
  * Sanitizers: add -g -fsanitize=address,undefined -fno-sanitize-recover=undefined. */
 #include "../../src/c/kernels/k_blas.h"

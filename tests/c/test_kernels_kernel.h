@@ -1,5 +1,15 @@
 /* test_kernels_kernel.h: part of test_kernels.c: kernel matrices, in every instruction set. */
 
+/* wide_kernel.c's: what is tested with `force` 3. */
+extern int wide_kernel_force;
+void wide_kernel_exp2(lop_dtype dt, void *y, const void *x, int64_t count);
+bool wide_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
+                       const lopk_team *team, void *scratch);
+bool wide_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, const lopk_team *team,
+                       void *scratch);
+void wide_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64_t row,
+                          int64_t column, void *scratch);
+
 /* 2^x against long double, in units in the last place. */
 static void test_exp2(lop_dtype dt, int force) {
     enum { N = 1 << 14 };
@@ -11,7 +21,9 @@ static void test_exp2(lop_dtype dt, int force) {
         const double u = (uniform() - 1) / 2, v = i % 2 ? u * -(double)least : u; /* (-1, 0] */
         lop_set(dt, x, i, i < 8 ? (double)(-i) / 2 : v);
     }
-    lopk_kernel_exp2(dt, y, x, N);
+    const bool any = force == 3;
+    lopk_kernel_force = wide_kernel_force = force;
+    (any ? wide_kernel_exp2 : lopk_kernel_exp2)(dt, y, x, N);
     for (int i = 0; i < N; i++) {
         const long double a = creal(lop_get(dt, x, i)), want = exp2l(a),
                           got = creal(lop_get(dt, y, i));
@@ -23,7 +35,8 @@ static void test_exp2(lop_dtype dt, int force) {
     check(worst <= 2, "exp2 within 2 units", dt, (int64_t)(worst * 100), force, 0);
     const double ends[] = {0, -INFINITY, NAN, least - 1, least - 0.6, least - 30, -1e30, least};
     for (int i = 0; i < 16; i++) lop_set(dt, x, i, ends[i % 8]);
-    lopk_kernel_exp2(dt, y, x, 16);
+    (any ? wide_kernel_exp2 : lopk_kernel_exp2)(dt, y, x, 16);
+    lopk_kernel_force = wide_kernel_force = 0;
     for (int i = 0; i < 16; i++) {
         const double got = creal(lop_get(dt, y, i));
         const bool zero = i % 8 == 1 || (i % 8 > 2 && i % 8 < 7);
@@ -92,11 +105,15 @@ static void test_kernel(lop_dtype dt, int word, int64_t m, int64_t n, int64_t d,
     if (!scratch) exit(2);
     memset(scratch, 0xff, bytes); /* NaN */
     poison(&out), poison(&whole), poison(&line);
-    lopk_kernel_force = force;
-    lopk_kernel_apply(&out, k, two ? 2 : 1, twin, &v, scratch);
-    lopk_kernel_dense(&whole, k, two ? 2 : 1, scratch);
-    lopk_kernel_diagonal(&line, k, two ? 2 : 1, 0, 0, scratch);
-    lopk_kernel_force = 0;
+    const bool any = force == 3;
+    const int factors = two ? 2 : 1;
+    lopk_kernel_force = wide_kernel_force = force;
+    bool done =
+        (any ? wide_kernel_apply : lopk_kernel_apply)(&out, k, factors, twin, &v, NULL, scratch);
+    done = (any ? wide_kernel_dense : lopk_kernel_dense)(&whole, k, factors, NULL, scratch) && done;
+    (any ? wide_kernel_diagonal : lopk_kernel_diagonal)(&line, k, factors, 0, 0, scratch);
+    lopk_kernel_force = wide_kernel_force = 0;
+    check(done, "kernel runs to its end", dt, word, m, n);
     bool entries = true, products = true, diagonal = true;
     for (int64_t i = 0; i < m; i++)
         for (int64_t c = 0; c < columns; c++) {
@@ -126,7 +143,7 @@ static void test_kernel_all(void) {
     static const int64_t m[] = {1, 1, 3, 9, 70, 65, 300, 130, 33},
                          n[] = {1, 5, 2, 9, 70, 130, 17, 130, 300};
     for (lop_dtype dt = LOP_f32; dt <= LOP_f64; dt++)
-        for (int force = 0; force < 3; force++) {
+        for (int force = 0; force < 4; force++) {
             test_exp2(dt, force);
             for (int word = 0; word < LOPK_NKERNEL; word++)
                 for (int i = 0; i < 9; i++)

@@ -5,6 +5,7 @@
 #ifndef LOP_EMIT_H
 #define LOP_EMIT_H
 
+#include "kernels/k_threads.h"
 #include "node.h"
 
 enum { LOP_MAXARG = 18 };
@@ -23,6 +24,7 @@ typedef struct lop_call {
      * a[0], a[1], a[2]. */
     int64_t more, y_step, x_step, z_step;
     unsigned char *failed; /* LOP_STEP_GROUP: `fail`'s flags of those elements, for run to set */
+    const lopk_team *team; /* threads for long loops, and who may stop them: CALLBACK then; NULL */
 } lop_call;
 /* One batch element to be run; its arguments are the caller's to fill in. */
 static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratch, lop_err *err) {
@@ -31,6 +33,7 @@ static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratc
     c->err = err;
     c->more = c->y_step = c->x_step = c->z_step = 0;
     c->failed = NULL;
+    c->team = NULL;
 }
 typedef lop_status (*lop_run)(const lop_call *call);
 

@@ -26,6 +26,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     }
     f->fallbacks = 0;
     f->times = NULL;
+    f->team = (lopk_team){.threads = lopk_threads()};
     f->leaf = f->inline_leaf;
     f->mat = f->inline_mat;
     f->blob = f->inline_blob;
@@ -300,6 +301,13 @@ static bool for_none(const lop_frame *f, const lop_step *s) {
     return true;
 }
 
+/* Between steps or batch elements: is the run to stop? Not asked at each of many small ones. */
+static bool stops(const lop_frame *f, const lop_step *s, int64_t number) {
+    const int64_t batch = f->plan->slot[s->arg[0]].batch;
+    if (!f->team.stop || ((number & 63) && s->flops < 1e6 * (double)batch)) return false;
+    return f->team.stop(f->team.user);
+}
+
 static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     sweep w;
     if (for_none(f, s)) return LOP_OK;
@@ -315,7 +323,9 @@ static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch
         call.a[j] = &mat[j];
     }
     merge_batch(s, &w, &call);
+    call.team = &f->team;
     for (;; element++) {
+        if (element && stops(f, s, element)) return LOP_CALLBACK;
         for (int j = 0; j < s->n; j++) {
             int64_t offset = 0;
             for (int d = 0; d < w.nb; d++) offset += at[d] * w.stride[j][d];
@@ -333,6 +343,7 @@ static lop_status run_step(const lop_frame *f, const lop_step *s, void *scratch,
     if (f->plan->batched) return run_batch(f, s, scratch, err);
     lop_call call;
     lop_call_open(&call, s, scratch, err);
+    call.team = &f->team;
     for (int j = 0; j < s->n; j++) {
         if (f->plan->slot[s->arg[j]].batch == 0) return LOP_OK;
         call.a[j] = &f->mat[s->arg[j]];
@@ -548,9 +559,9 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         const lop_step *s = &p->step[i];
         if (!s->run) continue; /* a transpose by strides */
         if (s->serves && !(s->serves & ~f->hit)) continue;
-        lop_status st = LOP_OK;
+        lop_status st = i && stops(f, s, i) ? LOP_CALLBACK : LOP_OK;
         bool skip = false;
-        if (s->late >= 0) st = enter_late(f, s, &skip, err);
+        if (st == LOP_OK && s->late >= 0) st = enter_late(f, s, &skip, err);
         if (skip) continue;
         const int level = s->later >= 0 ? 1 : 0;
         void *own = s->late >= 0 ? f->reserve[level] + p->reserve[level] : scratch;

@@ -59,6 +59,7 @@ typedef struct lop_frame {
     unsigned char *reserve[2]; /* of second arms, and those within: had when one is entered */
     void *reserve_block[2];
     int64_t fallbacks; /* guarded branches taken */
+    lopk_team team;    /* that steps may use; `stop` is for the caller to set before a run */
     double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
     lop_mat inline_mat[LOP_FRAME_SLOTS];
     lop_buf inline_leaf[6];

@@ -10,7 +10,9 @@
  */
 #include "k_kernel.h"
 #include "k_clones.h"
+#include "k_kernel_copy.h"
 #include "k_small.h"
+#include "k_threads.h"
 #include "kernels.h"
 
 #include <float.h>
@@ -19,7 +21,8 @@
 
 #define INLINE inline __attribute__((always_inline))
 
-enum { FEW = 8, MANY = 64, WIDE = 256, NARROW = 64, NEAR = 16, CHUNK = 256 };
+enum { FEW = 8, MANY = 64, WIDE = 256, NARROW = 64, NEAR = 16, CHUNK = 256, SIDES = 63 };
+enum { ABREAST = 4 }; /* vectors whose exponentials are taken together */
 
 typedef struct tile_job {
     const void *x, *y, *w; /* packed points, weights */
@@ -81,9 +84,19 @@ typedef struct kernel_loops {
 #pragma GCC pop_options
 #endif
 
+#ifdef LOPK_KERNEL_WIDE /* a test: AVX-512's loops, whose vectors the compiler takes apart */
+#pragma GCC diagnostic ignored "-Wpsabi"
+#define ISA wide
+#define BYTES 64
+#include "k_kernel_isa.h"
+#endif
+
 int lopk_kernel_force = 0;
 
 static const kernel_loops *loops_of(bool is_double) {
+#ifdef LOPK_KERNEL_WIDE
+    if (lopk_kernel_force == 3) return loops_wide[is_double];
+#endif
 #ifdef HAVE_WIDE
     if (lopk_kernel_force == 0 && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512dq"))
@@ -145,6 +158,12 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static size_t round64(int64_t bytes) { return ((size_t)bytes + 63) & ~(size_t)63; }
 static int64_t block_of(int64_t d) { return d <= NEAR ? WIDE : NARROW; }
 
+static int64_t coordinates(const lopk_kernel *k, int n) {
+    int64_t d = 0;
+    for (int i = 0; i < n; i++) d += k[i].x.n;
+    return d;
+}
+
 static tile_room room_of(int64_t d, int64_t m, int64_t n, bool many) {
     const int64_t high = many ? MANY : FEW, wide = block_of(d);
     return (tile_room){least((m + 3) / 4 * 4, high), least((n + 15) / 16 * 16, wide)};
@@ -159,20 +178,10 @@ size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t m, int64_t n, int64_
            (size_t)lines * 64;
 }
 
-static inline void put(const work *w, void *p, int64_t i, double v) {
-    if (w->is_double)
-        ((double *)p)[i] = v;
-    else
-        ((float *)p)[i] = (float)v;
-}
-static inline double get(const work *w, const void *p, int64_t i) {
-    return w->is_double ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
-
 static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, bool many,
                       void *scratch) {
     char *at = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-    int64_t d = 0;
+    int64_t d = coordinates(k, n);
     memset(w, 0, sizeof *w);
     w->k = k;
     w->n = n;
@@ -180,10 +189,7 @@ static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, 
     w->f = loops_of(w->is_double);
     w->size = w->is_double ? 8 : 4;
     w->variance = 1;
-    for (int i = 0; i < n; i++) {
-        d += k[i].x.n;
-        w->variance *= k[i].at[LOPK_VARIANCE];
-    }
+    for (int i = 0; i < n; i++) w->variance *= k[i].at[LOPK_VARIANCE];
     w->block = block_of(d);
     w->rows = many ? MANY : FEW;
     w->r = room_of(d, k[0].x.m, k[0].y.m, many);
@@ -201,13 +207,18 @@ static void open_work(work *w, const lopk_kernel *k, int n, const lop_mat *out, 
     w->rest = at;
     d = 0;
     for (int i = 0; i < n; i++)
-        for (int64_t q = 0; q < k[i].x.n; q++) put(w, w->weights, d++, k[i].at[LOPK_WEIGHTS + q]);
+        for (int64_t q = 0; q < k[i].x.n; q++)
+            put(w->is_double, w->weights, d++, k[i].at[LOPK_WEIGHTS + q]);
+}
+
+static char *place_of(const work *w, const void *p, int64_t at) {
+    return (char *)(uintptr_t)p + at * w->size;
 }
 
 /* -- packing */
 
 static inline double point(const work *w, const lop_mat *a, int64_t i, int64_t q) {
-    return get(w, a->p, i * a->rs + q * a->cs);
+    return get(w->is_double, a->p, i * a->rs + q * a->cs);
 }
 static bool is_dot(const lopk_kernel *k) { return k->word >= LOPK_POLYNOMIAL; }
 
@@ -218,11 +229,12 @@ static void pack_rows(work *w, int64_t i, int64_t m) {
         const lopk_kernel *k = &w->k[f];
         const int64_t d = k->x.n;
         const double *weight = k->at + LOPK_WEIGHTS, *power = weight + d;
-        for (int64_t r = 0; r < (m + 3) / 4 * 4; r++)
-            for (int64_t q = 0; q < d; q++) {
-                const double p = point(w, &k->x, i + (r < m ? r : m - 1), q) * power[q];
-                put(w, w->x[f], r * d + q, is_dot(k) ? p * weight[q] : p);
-            }
+        for (int64_t q = 0; q < d; q++) {
+            char *to = place_of(w, w->x[f], q), *last = place_of(w, to, (m - 1) * d);
+            scaled(w->is_double, to, d, place_of(w, k->x.p, i * k->x.rs + q * k->x.cs), k->x.rs, m,
+                   power[q], is_dot(k) ? weight[q] : 1);
+            scaled(w->is_double, place_of(w, last, d), d, last, 0, (m + 3) / 4 * 4 - m, 1, 1);
+        }
     }
 }
 /* Rows j .. j + n of the y, coordinate by coordinate, whole vectors. */
@@ -233,10 +245,12 @@ static void pack_columns(work *w, int64_t j, int64_t n) {
     for (int f = 0; f < w->n; f++) {
         const lopk_kernel *k = &w->k[f];
         const double *power = k->at + LOPK_WEIGHTS + k->x.n;
-        for (int64_t q = 0; q < k->x.n; q++)
-            for (int64_t c = 0; c < w->ld; c++)
-                put(w, w->y[f], q * w->ld + c,
-                    point(w, &k->y, j + (c < n ? c : n - 1), q) * power[q]);
+        for (int64_t q = 0; q < k->x.n; q++) {
+            char *to = place_of(w, w->y[f], q * w->ld), *last = place_of(w, to, n - 1);
+            scaled(w->is_double, to, 1, place_of(w, k->y.p, j * k->y.rs + q * k->y.cs), k->y.rs, n,
+                   power[q], 1);
+            scaled(w->is_double, place_of(w, last, 1), 1, last, 0, w->ld - n, 1, 1);
+        }
     }
 }
 /* x[row + i] and y[column + i] as one point each that is compared with none: their difference and
@@ -251,10 +265,11 @@ static void pack_pairs(work *w, int64_t row, int64_t column, int64_t n) {
         for (int64_t q = 0; q < d; q++) {
             for (int64_t c = 0; c < w->ld; c++) {
                 const double p = point(w, &k->x, row + (c < n ? c : n - 1), q) * power[q],
-                             y = get(w, w->y[f], q * w->ld + c);
-                put(w, w->y[f], q * w->ld + c, is_dot(k) ? y * (p * weight[q]) : y - p);
+                             y = get(w->is_double, w->y[f], q * w->ld + c);
+                put(w->is_double, w->y[f], q * w->ld + c, is_dot(k) ? y * (p * weight[q]) : y - p);
             }
-            for (int64_t r = 0; r < 4; r++) put(w, w->x[f], r * d + q, is_dot(k) ? 1 : 0);
+            for (int64_t r = 0; r < 4; r++)
+                put(w->is_double, w->x[f], r * d + q, is_dot(k) ? 1 : 0);
         }
     }
 }
@@ -334,20 +349,35 @@ typedef struct product {
     char *vj, *vi, *yi, *yj;
 } product;
 
+/* Number c of row `at`, of the columns at hand. */
+static char *number_of(const product *p, const real_view *a, int64_t at, int64_t c) {
+    return place_of(&p->w, a->p, place(a, at, p->from + c));
+}
 /* Rows at .. at + n of v, row by row. */
 static void take(const product *p, char *to, int64_t at, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < p->count; c++)
-            put(&p->w, to, i * p->count + c, get(&p->w, p->v.p, place(&p->v, at + i, p->from + c)));
+    const work *w = &p->w;
+    const int64_t k = p->count;
+    if (k > 1 && p->v.parts == 1)
+        for (int64_t i = 0; i < n; i++)
+            scaled(w->is_double, place_of(w, to, i * k), 1, number_of(p, &p->v, at + i, 0), p->v.cs,
+                   k, 1, 1);
+    else
+        for (int64_t c = 0; c < k; c++)
+            scaled(w->is_double, place_of(w, to, c), k, number_of(p, &p->v, at, c), p->v.rs, n, 1,
+                   1);
 }
 /* out += variance times rows of `from`, row by row. */
 static void give(const product *p, const char *from, int64_t at, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < p->count; c++) {
-            const int64_t to = place(&p->out, at + i, p->from + c);
-            put(&p->w, p->out.p, to,
-                get(&p->w, p->out.p, to) + p->w.variance * get(&p->w, from, i * p->count + c));
-        }
+    const work *w = &p->w;
+    const int64_t k = p->count;
+    if (k > 1 && p->out.parts == 1)
+        for (int64_t i = 0; i < n; i++)
+            add_scaled(w->is_double, number_of(p, &p->out, at + i, 0), p->out.cs,
+                       place_of(w, from, i * k), 1, k, w->variance);
+    else
+        for (int64_t c = 0; c < k; c++)
+            add_scaled(w->is_double, number_of(p, &p->out, at, c), p->out.rs, place_of(w, from, c),
+                       k, n, w->variance);
 }
 static void clear(const product *p, char *a, int64_t rows) {
     memset(a, 0, (size_t)(rows * p->count * p->w.size));
@@ -379,61 +409,179 @@ static void use_tile(product *p, int64_t i, bool mirrored) {
     give(p, p->yi, i, w->m);
 }
 
-static void some_columns(product *p, int64_t m, int64_t n, bool same) {
+/* Rows from .. to against the columns j .. end. False: stopped. */
+static bool some_rows(product *p, const lopk_part *part, int64_t from, int64_t to, int64_t j,
+                      int64_t end) {
     work *w = &p->w;
-    for (int64_t j = 0; j < n; j += w->block) {
-        pack_columns(w, j, least(n - j, w->block));
+    for (; j < end; j += w->block) {
+        if (lopk_stopped(part)) return false;
+        pack_columns(w, j, least(end - j, w->block));
         take(p, p->vj, j, w->cols);
-        clear(p, p->yj, w->cols);
-        const int64_t end = same ? j + w->cols : m;
-        for (int64_t i = 0; i < end; i += w->rows) {
-            pack_rows(w, i, least(end - i, w->rows));
+        for (int64_t i = from; i < to; i += w->rows) {
+            pack_rows(w, i, least(to - i, w->rows));
             fill_tile(w);
-            use_tile(p, i, same && i < j);
+            use_tile(p, i, false);
         }
-        if (same && j > 0) give(p, p->yj, j, w->cols);
     }
+    return true;
 }
 
-void lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
-                       void *scratch) {
-    product p = {.v = real_of(v), .out = real_of(out)};
-    const int64_t columns = v->n * p.v.parts, chunk = least(columns, CHUNK);
-    lopk_zero(out);
-    if (out->m == 0 || out->n == 0 || v->m == 0) return;
-    open_work(&p.w, k, n, out, columns > 1, scratch);
-    p.vj = p.w.rest;
-    p.vi = p.vj + round64(p.w.r.wide * chunk * p.w.size);
-    p.yi = p.vi + round64(p.w.r.high * chunk * p.w.size);
-    p.yj = p.yi + round64(p.w.r.high * chunk * p.w.size);
-    for (p.from = 0; p.from < columns; p.from += chunk) {
-        p.count = least(columns - p.from, chunk);
-        some_columns(&p, out->m, v->m, same);
+/* The points from .. to against the points j .. end behind them, or themselves (from is j): tiles
+ * above the diagonal serve twice. */
+static bool some_twice(product *p, const lopk_part *part, int64_t from, int64_t to, int64_t j,
+                       int64_t end) {
+    work *w = &p->w;
+    const bool themselves = from == j;
+    for (; j < end; j += w->block) {
+        if (lopk_stopped(part)) return false;
+        pack_columns(w, j, least(end - j, w->block));
+        take(p, p->vj, j, w->cols);
+        clear(p, p->yj, w->cols);
+        const int64_t last = themselves ? j + w->cols : to;
+        for (int64_t i = from; i < last; i += w->rows) {
+            pack_rows(w, i, least(last - i, w->rows));
+            fill_tile(w);
+            use_tile(p, i, i < j);
+        }
+        if (from < j) give(p, p->yj, j, w->cols);
     }
+    return true;
+}
+
+/* -- on several threads */
+
+typedef struct apply_job {
+    const lop_mat *out, *v;
+    const lopk_kernel *k;
+    int n;
+    int64_t from, count; /* real columns at hand */
+    int64_t size;        /* points of a part; with `same`, of each of its two sides */
+    int sides, turn[SIDES];
+} apply_job;
+
+static void open_product(product *p, const apply_job *g, void *room) {
+    const int64_t columns = g->v->n * real_of(g->v).parts, chunk = least(columns, CHUNK);
+    *p = (product){.v = real_of(g->v), .out = real_of(g->out), .from = g->from, .count = g->count};
+    open_work(&p->w, g->k, g->n, g->out, columns > 1, room);
+    p->vj = p->w.rest;
+    p->vi = p->vj + round64(p->w.r.wide * chunk * p->w.size);
+    p->yi = p->vi + round64(p->w.r.high * chunk * p->w.size);
+    p->yj = p->yi + round64(p->w.r.high * chunk * p->w.size);
+}
+
+static void part_of_rows(void *job, const lopk_part *part) {
+    const apply_job *g = job;
+    const int64_t from = part->index * g->size;
+    product p;
+    open_product(&p, g, part->room);
+    (void)some_rows(&p, part, from, least(from + g->size, g->out->m), 0, g->v->m);
+}
+
+/* Where y is x, points go in an odd number of sides, which meet as in a tournament: in round r side
+ * r meets itself, and r + k meets r - k. So in a round no two parts write to one side, and sums are
+ * formed in the order of the rounds, whoever forms them. */
+static void part_of_pairs(void *job, const lopk_part *part) {
+    apply_job *g = job;
+    const int games = (g->sides + 1) / 2, round = (int)(part->index / games),
+              k = (int)(part->index % games), one = (round + k) % g->sides,
+              other = (round - k + g->sides) % g->sides;
+    const int a = one < other ? one : other, b = one < other ? other : one;
+    const int64_t n = g->v->m, i = a * g->size, j = b * g->size;
+    if (!lopk_turn_wait(part, &g->turn[a], round)) return;
+    if (a != b && !lopk_turn_wait(part, &g->turn[b], round)) return;
+    if (j < n) { /* the last side may be empty */
+        product p;
+        open_product(&p, g, part->room);
+        if (!some_twice(&p, part, i, least(i + g->size, n), j, least(j + g->size, n))) return;
+    }
+    lopk_turn_pass(part, &g->turn[a]);
+    if (a != b) lopk_turn_pass(part, &g->turn[b]);
+}
+
+/* How many threads are worth their start: each has a quarter of a millisecond to do. */
+static int64_t helpers(const lopk_kernel *k, int n, int64_t rows, int64_t cols, int64_t columns) {
+    double each = 2 * (double)columns;
+    for (int i = 0; i < n; i++) each += 30 + 3 * (double)k[i].x.n;
+    return (int64_t)fmin(each * (double)rows * (double)cols / 8e6, LOPK_MAXTHREADS) + 1;
+}
+/* Rows of a part: some for each thread, whole tiles, and few enough to be asked often. */
+static int64_t part_rows(const lopk_team *team, int64_t m) {
+    const int64_t threads = team && team->threads > 1 ? team->threads : 1,
+                  rows = (m / (8 * threads) + MANY - 1) / MANY * MANY;
+    return rows < MANY ? MANY : least(rows, 64 * MANY);
+}
+
+bool lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
+                       const lopk_team *team, void *scratch) {
+    const int64_t columns = v->n * real_of(v).parts, d = coordinates(k, n), block = block_of(d);
+    const lop_dtype dt = lop_dtype_real(out->dt);
+    const size_t room = lopk_kernel_scratch(d, dt, out->m, v->m, columns);
+    apply_job g = {.out = out, .v = v, .k = k, .n = n, .size = part_rows(team, out->m)};
+    void *own = (void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    lopk_zero(out);
+    if (out->m == 0 || out->n == 0 || v->m == 0) return true;
+    int64_t parts = (out->m - 1) / g.size + 1, rows = out->m;
+    if (same) {
+        g.size = ((out->m - 1) / (block * SIDES) + 1) * block;
+        g.sides = (int)((out->m - 1) / g.size + 1) | 1;
+        parts = (int64_t)g.sides * (g.sides + 1) / 2;
+        rows = out->m / 2;
+    }
+    for (; g.from < columns; g.from += CHUNK) {
+        g.count = least(columns - g.from, CHUNK);
+        memset(g.turn, 0, sizeof g.turn);
+        if (!lopk_parts(team, helpers(k, n, rows, v->m, g.count), parts, room, own,
+                        same ? part_of_pairs : part_of_rows, &g))
+            return false;
+    }
+    return true;
 }
 
 /* -- entries */
 
 static void store(const work *w, const lop_mat *out, int64_t i, int64_t j, double v) {
     const real_view o = real_of(out);
-    put(w, out->p, place(&o, i, o.parts * j), v);
-    if (o.parts == 2) put(w, out->p, place(&o, i, 2 * j + 1), 0);
+    put(w->is_double, out->p, place(&o, i, o.parts * j), v);
+    if (o.parts == 2) put(w->is_double, out->p, place(&o, i, 2 * j + 1), 0);
 }
 
-void lopk_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, void *scratch) {
+/* Row r of the tile, from out[i, j] on. */
+static void store_row(const work *w, const lop_mat *out, int64_t i, int64_t j, int64_t r) {
+    const real_view o = real_of(out);
+    if (o.parts == 1 && o.cs == 1)
+        scaled(w->is_double, place_of(w, o.p, i * o.rs + j), 1, place_of(w, w->tile, r * w->ld), 1,
+               w->cols, w->variance, 1);
+    else
+        for (int64_t c = 0; c < w->cols; c++)
+            store(w, out, i, j + c, w->variance * get(w->is_double, w->tile, r * w->ld + c));
+}
+
+static void part_of_entries(void *job, const lopk_part *part) {
+    const apply_job *g = job;
+    const lop_mat *out = g->out;
+    const int64_t from = part->index * g->size, to = least(from + g->size, out->m);
     work w;
-    if (out->m == 0 || out->n == 0) return;
-    open_work(&w, k, n, out, false, scratch);
+    open_work(&w, g->k, g->n, out, false, part->room);
     for (int64_t j = 0; j < out->n; j += w.block) {
+        if (lopk_stopped(part)) return;
         pack_columns(&w, j, least(out->n - j, w.block));
-        for (int64_t i = 0; i < out->m; i += w.rows) {
-            pack_rows(&w, i, least(out->m - i, w.rows));
+        for (int64_t i = from; i < to; i += w.rows) {
+            pack_rows(&w, i, least(to - i, w.rows));
             fill_tile(&w);
-            for (int64_t r = 0; r < w.m; r++)
-                for (int64_t c = 0; c < w.cols; c++)
-                    store(&w, out, i + r, j + c, w.variance * get(&w, w.tile, r * w.ld + c));
+            for (int64_t r = 0; r < w.m; r++) store_row(&w, out, i + r, j, r);
         }
     }
+}
+
+bool lopk_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, const lopk_team *team,
+                       void *scratch) {
+    apply_job g = {.out = out, .k = k, .n = n, .size = part_rows(team, out->m)};
+    void *own = (void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    if (out->m == 0 || out->n == 0) return true;
+    return lopk_parts(
+        team, helpers(k, n, out->m, out->n, 0), (out->m - 1) / g.size + 1,
+        lopk_kernel_scratch(coordinates(k, n), lop_dtype_real(out->dt), out->m, out->n, 0), own,
+        part_of_entries, &g);
 }
 
 void lopk_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64_t row,
@@ -445,6 +593,6 @@ void lopk_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64
         pack_pairs(&w, row + i, column + i, least(out->m - i, w.block));
         fill_tile(&w);
         for (int64_t c = 0; c < w.cols; c++)
-            store(&w, out, i + c, 0, w.variance * get(&w, w.tile, c));
+            store(&w, out, i + c, 0, w.variance * get(w.is_double, w.tile, c));
     }
 }

@@ -8,7 +8,7 @@
 #ifndef LOPK_KERNEL_H
 #define LOPK_KERNEL_H
 
-#include "../core/buf.h"
+#include "k_threads.h"
 
 enum { LOPK_KERNELS = 5 };
 
@@ -49,11 +49,13 @@ void lopk_kernel_numbers(int word, double variance, double shape, const lop_mat 
 size_t lopk_kernel_scratch(int64_t d, lop_dtype dt, int64_t m, int64_t n, int64_t columns);
 
 /* out = K v. `same`: each factor's y is its x, so that half the tiles do. v and out of the working
- * dtype or its complex one, any strides, without overlap. */
-void lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
-                       void *scratch);
-/* out = K, of the working dtype or its complex one. */
-void lopk_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, void *scratch);
+ * dtype or its complex one, any strides, without overlap. The same bits whatever the team's number
+ * of threads; each of them has `scratch` anew, on its stack. False: stopped by the team. */
+bool lopk_kernel_apply(const lop_mat *out, const lopk_kernel *k, int n, bool same, const lop_mat *v,
+                       const lopk_team *team, void *scratch) LOP_MUST_CHECK;
+/* out = K, of the working dtype or its complex one. Likewise. */
+bool lopk_kernel_dense(const lop_mat *out, const lopk_kernel *k, int n, const lopk_team *team,
+                       void *scratch) LOP_MUST_CHECK;
 /* out[i] = K[i + row, i + column], out len x 1. */
 void lopk_kernel_diagonal(const lop_mat *out, const lopk_kernel *k, int n, int64_t row,
                           int64_t column, void *scratch);

@@ -16,7 +16,7 @@
     ((X(vec))(((X(bits))((a) < (b)) & (X(bits))(a)) | (~(X(bits))((a) < (b)) & (X(bits))(b))))
 #define HIGH_(a, b)                                                                                \
     ((X(vec))(((X(bits))((a) > (b)) & (X(bits))(a)) | (~(X(bits))((a) > (b)) & (X(bits))(b))))
-#define ROOT_(a) ((X(vec)){sqrt((a)[0]), sqrt((a)[1])})
+#define ROOT_(a) X(root)(a)
 #endif
 #include "k_kernel_t.h"
 #undef LOW_
@@ -40,7 +40,7 @@
     ((X(vec))(((X(bits))((a) < (b)) & (X(bits))(a)) | (~(X(bits))((a) < (b)) & (X(bits))(b))))
 #define HIGH_(a, b)                                                                                \
     ((X(vec))(((X(bits))((a) > (b)) & (X(bits))(a)) | (~(X(bits))((a) > (b)) & (X(bits))(b))))
-#define ROOT_(a) ((X(vec)){sqrtf((a)[0]), sqrtf((a)[1]), sqrtf((a)[2]), sqrtf((a)[3])})
+#define ROOT_(a) X(root)(a)
 #endif
 #include "k_kernel_t.h"
 #undef LOW_

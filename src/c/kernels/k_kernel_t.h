@@ -52,14 +52,32 @@ static INLINE V X(poly)(const T *c, const int n, V x) {
     return p;
 }
 
+/* The square root where there is no instruction for a whole vector. */
+static INLINE V X(root)(V a) {
+    V root = {0};
+    UNROLL for (int i = 0; i < W; i++) root[i] = (T)(SINGLE ? sqrtf((float)a[i]) : sqrt(a[i]));
+    return root;
+}
+
 /* 2^x for x <= 0 (and up to BIAS): 2^n (1 + f q(f)), n the nearest integer, f in [-1/2, 1/2], q by
- * interpolation at Chebyshev's nodes: 2e-17, of floats 1e-8. At -BIAS and below 0. */
+ * interpolation at Chebyshev's nodes: 2e-17, of floats 1e-8. At -BIAS and below 0. Of n vectors,
+ * at most ABREAST: a polynomial is one chain, and several fill the time that each step takes. */
+static INLINE void X(exp2s)(V *x, const int n) {
+    V f[ABREAST], p[ABREAST];
+    B power[ABREAST];
+    UNROLL for (int i = 0; i < n; i++) {
+        const V least = SMALLEST - (V){0}, within = HIGH_(least, x[i]), shifted = within + MAGIC;
+        f[i] = within - (shifted - MAGIC);
+        power[i] = ((B)shifted + BIAS) << MANTISSA;
+        p[i] = X(exp_c)[COUNT(X(exp_c)) - 1] - (V){0};
+    }
+    UNROLL for (int k = COUNT(X(exp_c)) - 2; k >= 0; k--) UNROLL for (int i = 0; i < n; i++) p[i] =
+        p[i] * f[i] + X(exp_c)[k];
+    UNROLL for (int i = 0; i < n; i++) x[i] = (f[i] * p[i] + (T)1) * (V)power[i];
+}
 static INLINE V X(exp2)(V x) {
-    const V least = SMALLEST - (V){0};
-    x = HIGH_(least, x);
-    const V shifted = x + MAGIC, f = x - (shifted - MAGIC);
-    const B power = ((B)shifted + BIAS) << MANTISSA;
-    return (f * X(poly)(X(exp_c), COUNT(X(exp_c)), f) + (T)1) * (V)power;
+    X(exp2s)(&x, 1);
+    return x;
 }
 
 /* log2(1 + t) for t >= 0: 1 + t = 2^e m, m in [sqrt(1/2), sqrt(2)), log m = 2 artanh z; what 1 + t
@@ -133,7 +151,6 @@ static INLINE void X(each)(const int word, const map_job *g) {
     T *p = g->tile;
     for (int64_t i = 0; i < g->count; i += W) {
         V v = *(const M *)(p + i);
-        if (word == LOPK_RBF) v = X(exp2)(v * a);
         if (word == LOPK_MATERN12 || word == LOPK_MATERN32 || word == LOPK_MATERN52) {
             const V most = (T)4096 - (V){0};
             V r = ROOT_(v) * a;
@@ -148,6 +165,18 @@ static INLINE void X(each)(const int word, const map_job *g) {
             v = X(exp2)(X(log2p)(t) * b + far);
         }
         *(M *)(p + i) = v;
+    }
+}
+/* exp alone: rows come in fours, so there are whole groups of vectors. Four at a time take 10 % off
+ * a product of three coordinates (AVX2, 2026-11). */
+static void X(gauss)(const map_job *g) {
+    const T a = (T)g->a;
+    T *p = g->tile;
+    for (int64_t i = 0; i < g->count; i += ABREAST * W) {
+        V v[ABREAST];
+        UNROLL for (int u = 0; u < ABREAST; u++) v[u] = *(const M *)(p + i + u * W) * a;
+        X(exp2s)(v, ABREAST);
+        UNROLL for (int u = 0; u < ABREAST; u++) * (M *)(p + i + u * W) = v[u];
     }
 }
 static void X(powers)(const map_job *g) {
@@ -165,7 +194,7 @@ static void X(powers)(const map_job *g) {
 static void X(map)(const map_job *g) {
     switch (g->word) {
     case LOPK_RBF:
-    case LOPK_PERIODIC: X(each)(LOPK_RBF, g); break;
+    case LOPK_PERIODIC: X(gauss)(g); break;
     case LOPK_MATERN12: X(each)(LOPK_MATERN12, g); break;
     case LOPK_MATERN32: X(each)(LOPK_MATERN32, g); break;
     case LOPK_MATERN52: X(each)(LOPK_MATERN52, g); break;

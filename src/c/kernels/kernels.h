@@ -15,7 +15,7 @@
 #ifndef LOPK_KERNELS_H
 #define LOPK_KERNELS_H
 
-#include "../core/buf.h"
+#include "k_threads.h"
 
 /* ---- copies and element-wise arithmetic (k_loops.c) ---- */
 
@@ -68,6 +68,11 @@ lop_status lopk_scatter_rows_add(const lop_mat *y, const lop_mat *index,
  * a dtype. The transpose of a CSR matrix is the CSC matrix of the same arrays. Duplicates add. */
 lop_status lopk_csr_mm(const lop_mat *y, const lop_mat *indptr, const lop_mat *indices,
                        const lop_mat *data, bool conj, const lop_mat *x) LOP_MUST_CHECK;
+/* The same, the rows in parts on the team's threads where there is enough to do; CALLBACK: stopped.
+ */
+lop_status lopk_csr_mm_parts(const lop_mat *y, const lop_mat *indptr, const lop_mat *indices,
+                             const lop_mat *data, bool conj, const lop_mat *x,
+                             const lopk_team *team) LOP_MUST_CHECK;
 lop_status lopk_csc_mm(const lop_mat *y, const lop_mat *indptr, const lop_mat *indices,
                        const lop_mat *data, bool conj, const lop_mat *x) LOP_MUST_CHECK;
 /* row, col, data of one length, contiguous. */

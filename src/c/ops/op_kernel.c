@@ -208,14 +208,14 @@ static int read_call(const lop_call *c, int first, bool swap, lopk_kernel *k) {
 static lop_status run_apply(const lop_call *c) {
     lopk_kernel k[LOPK_KERNELS];
     const int n = read_call(c, 2, c->step->attr.re != 0, k);
-    lopk_kernel_apply(c->a[0], k, n, (c->step->attr.i[2] & SAME) != 0, c->a[1], c->scratch);
-    return LOP_OK;
+    const bool same = (c->step->attr.i[2] & SAME) != 0;
+    return lopk_kernel_apply(c->a[0], k, n, same, c->a[1], c->team, c->scratch) ? LOP_OK
+                                                                                : LOP_CALLBACK;
 }
 static lop_status run_dense(const lop_call *c) {
     lopk_kernel k[LOPK_KERNELS];
     const int n = read_call(c, 1, false, k);
-    lopk_kernel_dense(c->a[0], k, n, c->scratch);
-    return LOP_OK;
+    return lopk_kernel_dense(c->a[0], k, n, c->team, c->scratch) ? LOP_OK : LOP_CALLBACK;
 }
 static lop_status run_diagonal(const lop_call *c) {
     lopk_kernel k[LOPK_KERNELS];

@@ -40,7 +40,7 @@ static lop_status run(const lop_call *c) {
     if (format == COO)
         st = trans ? lopk_coo_mm(y, i2, i1, data, conj, x) : lopk_coo_mm(y, i1, i2, data, conj, x);
     else if ((format == CSR) != trans)
-        st = lopk_csr_mm(y, i2, i1, data, conj, x);
+        st = lopk_csr_mm_parts(y, i2, i1, data, conj, x, c->team);
     else
         st = lopk_csc_mm(y, i2, i1, data, conj, x);
     if (st == LOP_INDEX)

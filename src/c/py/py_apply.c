@@ -15,7 +15,9 @@ static int64_t now(void) {
     return timespec_get(&t, TIME_UTC) ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : 0;
 }
 
-void py_gil_open(py_gil *g) { *g = (py_gil){NULL, 0, now()}; }
+enum { PAUSE = 30000000, LONGEST = 1000000000 }; /* ns */
+
+void py_gil_open(py_gil *g) { *g = (py_gil){NULL, 0, now(), PAUSE}; }
 
 void py_gil_leave(py_gil *g) {
     if (!g->saved) g->saved = PyEval_SaveThread();
@@ -27,17 +29,20 @@ void py_gil_enter(py_gil *g) {
 }
 
 lop_status py_gil_look(py_gil *g) {
-    const int64_t pause = 30000000; /* ns: a switch of threads may take 5 ms */
     g->work = 0;
     int64_t t = now();
-    if (t - g->last < pause && t >= g->last) return LOP_OK;
-    g->last = t;
+    if (t - g->last < g->pause && t >= g->last) return LOP_OK;
     bool taken = g->saved != NULL;
     py_gil_enter(g);
+    g->last = now();
+    const int64_t waited = 20 * (g->last - t); /* a switch of threads may take 5 ms */
+    g->pause = waited < PAUSE ? PAUSE : waited < LONGEST ? waited : LONGEST;
     int rc = PyErr_CheckSignals();
     if (taken) py_gil_leave(g);
     return rc < 0 ? LOP_CALLBACK : LOP_OK;
 }
+
+bool py_gil_stop(void *gil) { return py_gil_look(gil) != LOP_OK; }
 
 /* -- opening */
 
@@ -73,8 +78,11 @@ static int open_plan(py_bound *b, py_state *s) {
     if (rc == 0 && lop_frame_bind(&b->frame, p->nleaf, &y, &b->err) != LOP_OK) rc = -2;
     if (rc == 0) {
         const lop_step *step = p->step;
+        b->frame.team.stop = py_gil_stop;
+        b->frame.team.user = b->gil;
         if (b->direct) {
             lop_call_open(&b->call, step, NULL, &b->err);
+            b->call.team = &b->frame.team;
             b->x_at = &b->frame.mat[p->leaf[b->rhs].slot].p;
             b->y_at = &b->frame.mat[p->out].p;
         }

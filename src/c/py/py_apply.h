@@ -15,19 +15,23 @@
 /* Who holds the GIL while a solver runs. `saved` NULL: this thread does. */
 typedef struct py_gil {
     PyThreadState *saved;
-    double work;  /* flops and bytes since the clock was looked at */
-    int64_t last; /* when signals were looked for: ns */
+    double work;   /* flops and bytes since the clock was looked at */
+    int64_t last;  /* when signals were looked for: ns */
+    int64_t pause; /* ns from one look to the next */
 } py_gil;
 void py_gil_open(py_gil *g);
 void py_gil_leave(py_gil *g); /* lets the GIL go, unless it has */
 void py_gil_enter(py_gil *g); /* takes it back */
-/* Looks for signals when some 30 ms of work have passed since: LOP_CALLBACK with the exception of
- * a handler set (^C). `work`: flops and bytes done since the last call. With or without the GIL. */
+/* Looks for signals when 30 ms have passed since the last look (more where taking the GIL had to
+ * wait: that is to cost 5 % at most): LOP_CALLBACK with the exception of a handler set (^C).
+ * `work`: flops and bytes done since the last call. With or without the GIL. */
 lop_status py_gil_look(py_gil *g) LOP_MUST_CHECK;
 static inline lop_status py_gil_check(py_gil *g, double work) {
     g->work += work + 100;
     return g->work < 4e6 ? LOP_OK : py_gil_look(g); /* about a millisecond of work */
 }
+/* The same for a lopk_team whose `user` is the py_gil. */
+bool py_gil_stop(void *gil);
 
 /* mode(op) X for X of shape (cols, k), in C order; k = 1 with `vec`: vectors (cols,). Must not be
  * moved while open. */

@@ -2,7 +2,7 @@
  *
  *   shape and dtype of x --cache--> plan --arrays of the leaves, x, out--> frame --no GIL--> result
  */
-#include "py.h"
+#include "py_apply.h"
 
 /* -- running */
 
@@ -71,9 +71,13 @@ static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     if (rc == 0 && lop_frame_bind(&frame, r->plan->nleaf, out, &err) != LOP_OK) rc = -2;
     if (rc == 0) {
         if (r->plan->flops + r->plan->bytes > (double)r->s->nogil_work) {
-            Py_BEGIN_ALLOW_THREADS;
+            py_gil gil; /* ^C is looked for in its midst */
+            py_gil_open(&gil);
+            frame.team.stop = py_gil_stop;
+            frame.team.user = &gil;
+            py_gil_leave(&gil);
             st = lop_exec(&frame, &err);
-            Py_END_ALLOW_THREADS;
+            py_gil_enter(&gil);
         } else {
             st = lop_exec(&frame, &err);
         }
