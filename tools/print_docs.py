@@ -110,10 +110,20 @@ PARTS = {
         "sums of squares of the rows of D^-1/2 L^-1",
         "O(n J^2)",
     ),
+    "diagonal-inverse-blocktri": (
+        "`BlockTridiagonal`, the main diagonal",
+        "blocks of the inverse from the last one back (Takahashi)",
+        "O(n b^2), b rows a block",
+    ),
     "diagonal-inverse-sparse": (
         "`Sparse`, `Banded`, `Tridiagonal`, `Laplacian`, sums, products, ... of 400 rows or more",
         "entries of the inverse on the pattern of the factor (Takahashi)",
         r"4 sum of \|J\|^2, J the rows of a column of L; O(n w^2) of a band of w diagonals",
+    ),
+    "trace-inverse-blocktri": (
+        "trace(inv(A) @ B), either order, of `BlockTridiagonal` matrices of like blocks",
+        "likewise, with the blocks of B",
+        "O(n b^2)",
     ),
     "trace-inverse-sparse": (
         "trace(inv(A) @ B), either order, of such A and a sparse B",

@@ -64,7 +64,8 @@ static bool no_overlap(const lop_plan *p) {
         for (int j = 0; j < i; j++) {
             const lop_slot *a = &p->slot[i], *b = &p->slot[j];
             if (first[i] < 0 || first[j] < 0 || first[i] > last[j] || first[j] > last[i]) continue;
-            if (a->late != b->late) continue; /* workspace and reserve */
+            if (a->late != b->late) continue; /* workspace and reserves */
+            if (a->onto != b->onto) continue; /* in a derived value's memory */
             int64_t na = a->matbytes * a->batch, nb = b->matbytes * b->batch;
             if (a->offset >= b->offset + nb || b->offset >= a->offset + na) continue;
             int born = first[i] > first[j] ? i : j, died = born == i ? j : i, at = first[born];

@@ -130,9 +130,7 @@ class Watch:
             if not os.path.isdir(home):  # not only when the first one is due
                 raise FileNotFoundError(f"checkpoint={self.path!r}: there is no folder {home}")
         self.begun = self.last = time.monotonic()
-        self.progress, self.bar = shown(
-            progress if writes else None, "iteration", total=maxiter
-        )
+        self.progress, self.bar = shown(progress if writes else None, "iteration", total=maxiter)
 
     def due(self, iteration: int) -> bool:
         """Is it time for a checkpoint?"""
