@@ -550,6 +550,10 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") ||
         !strcmp(s, "ones") || !strcmp(s, "detconst") || !strcmp(s, "detclosed"))
         return constant(p, node, s);
+    if (!strcmp(s, "deficient")) {
+        p->singular = true;
+        return constant(p, node, "zeros");
+    }
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);
     if (!strcmp(s, "weave")) return weave(p, node);

@@ -41,6 +41,8 @@ static lop_status run_slice(const lop_call *c) {
 }
 static lop_status lower_slice(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
+    const bool rows = self->attr.i[3] == lop_cols(self->child[0]); /* in C order with the whole */
+    if (rows && lop_emit_part(e, out, in, self->attr.i[0], self->attr.i[2])) return LOP_OK;
     lop_step *s = lop_emit_step(e, "slice", run_slice, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;

@@ -100,13 +100,14 @@ static lop_status run_line(const lop_call *c) {
 }
 static lop_status lower_line(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
-    lop_step *s = lop_emit_step(e, self->attr.i[0] ? "column" : "row", run_line, out, 1, &in);
+    const int64_t *at = self->attr.i;
+    if (!at[0] && lop_emit_part(e, out, in, at[1], 0)) return LOP_OK;
+    lop_step *s = lop_emit_step(e, at[0] ? "column" : "row", run_line, out, 1, &in);
     if (!s) return LOP_NOMEM;
     int64_t m, n, batch;
     lop_slot_sizes(e, out, &m, &n, &batch);
     s->attr = self->attr;
     s->bytes = 2 * (double)m * (double)n * (double)batch * (double)lop_dtype_size(self->dtype);
-    const int64_t *at = self->attr.i;
     lop_emit_seen(e, out, in, at[0] ? 0 : at[1], at[0] ? at[1] : 0);
     return LOP_OK;
 }
