@@ -419,13 +419,13 @@ static bool spread_term(const lop_chain *ch, lop_chstate *st, lop_chgroup *root,
 }
 
 /* Sums within the terms multiplied out: (A + B) x as A x + B x, X + (I - S T) X as 2 X - S (T X),
- * so that parts are seen to be shared. Of a single product only where it is a sum applied at once.
+ * so that parts are seen to be shared. Of a single product only where it is a sum and one factor.
  */
 static bool spread(const lop_chain *ch, lop_chstate *st) {
     lop_chgroup *root = st->group;
     const lop_chterm *t = &st->term[root->term[0]];
     if (ch->nroot == 1 && root->n == 1 &&
-        (t->n != 2 || !lop_sym_is_group(t->f[0]) || t->re != 1 || t->im != 0))
+        (t->n != 2 || !(lop_sym_is_group(t->f[0]) || lop_sym_is_group(t->f[1]))))
         return false;
     bool any = false;
     for (; root < st->group + ch->nroot; root++)
