@@ -330,8 +330,7 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
         return t;
     }
     for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
-    if (!strcmp(what, "ones")) return t;
-    if (!strcmp(what, "zeros")) return t;
+    if (!strcmp(what, "ones") || !strcmp(what, "zeros")) return t;
     for (int64_t e = 0; e < t->nb; e++)
         for (int64_t i = 0; i < t->m; i++)
             for (int64_t j = 0; j < t->n; j++)
@@ -550,10 +549,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") ||
         !strcmp(s, "ones") || !strcmp(s, "detconst") || !strcmp(s, "detclosed"))
         return constant(p, node, s);
-    if (!strcmp(s, "deficient")) {
-        p->singular = true;
-        return constant(p, node, "zeros");
-    }
+    if (!strcmp(s, "deficient")) return p->singular = true, constant(p, node, "zeros");
     if (!strcmp(s, "sparse")) return sparse(p, node);
     if (!strcmp(s, "kron")) return kron(p, node);
     if (!strcmp(s, "weave")) return weave(p, node);
