@@ -322,3 +322,22 @@ def test_expm_multiply(name, columns):
     assert np.abs(got[0] - B).max() < 1e-12
     if name in ("KronSum", "Laplacian", "Diag"):
         assert _eigsh.run(_eigsh._small_parts, A)
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (15, 15)])
+def test_svds_of_callables(shape):
+    a = np.random.default_rng(0).standard_normal(shape)
+    op = pl.MatVec(shape, lambda x: a @ x, rmatvec=lambda x: a.T @ x, dtype=float)
+
+    class Mine(pl.LinearOperator):
+        def _matvec(self, x):
+            return a @ x
+
+        def _rmatvec(self, x):
+            return a.T @ x
+
+    want = np.linalg.svd(a, compute_uv=False)[:3]
+    for A, dense in ((op, a), (op.H, a.T), (Mine(np.dtype(float), shape), a), (pl.lazy(a), a)):
+        u, s, vh = pl.svds(A, k=3)
+        np.testing.assert_allclose(np.sort(s)[::-1], want, rtol=1e-10)
+        np.testing.assert_allclose((u.conj() * (dense @ vh.conj().T)).sum(0), s, rtol=1e-10)

@@ -145,7 +145,7 @@ def _lanczos(
 def _bound(op: Any, dtype: Any) -> Any:
     """Products with vectors, bound once where that can be."""
     if op._opaque or dtype.kind not in "fc" or op.ndim != 2:
-        return lambda x: np.asarray(op @ x).reshape(x.shape)
+        return lambda x: np.asarray(op @ x).reshape(op.shape[0], *x.shape[1:])
     return _core._Applied(op, dtype)
 
 
