@@ -126,7 +126,7 @@ check: $(VENV)/.tools
 asan: $(VENV)/.package
 	cmake --preset asan -DPYLINOP_WERROR=$(WERROR) -DPython_EXECUTABLE=$(PY) >/dev/null
 	cmake --build --preset asan -j $(JOBS)
-	ctest --preset asan --no-tests=error -j $(JOBS)
+	ctest --preset asan --no-tests=error -j $(JOBS) $(CTEST)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
