@@ -77,7 +77,7 @@ size_t lopk_conv_direct_bytes(const lopk_conv *c, lop_dtype dt) {
                   out = count(c->out, c->levels);
     int64_t all;
     if (g < 0 || in < 0 || out < 0 || !lop_add_ok(g, in, &all) || !lop_add_ok(all, out, &all) ||
-        !lop_mul_ok(all + 24, (int64_t)lop_dtype_size(dt), &all))
+        !lop_add_ok(all, 24, &all) || !lop_mul_ok(all, (int64_t)lop_dtype_size(dt), &all))
         return 0;
     return (size_t)all;
 }

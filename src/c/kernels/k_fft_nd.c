@@ -54,7 +54,7 @@ static bool layout(nd_plan *p, const int64_t *n, int64_t levels, lop_dtype dt) {
     p->count = all;
     const int64_t cell = (int64_t)lop_dtype_size(p->wide);
     int64_t bytes;
-    if (!lop_mul_ok(all + 8, 4 * cell, &bytes)) return false;
+    if (!lop_add_ok(all, 8, &bytes) || !lop_mul_ok(bytes, 4 * cell, &bytes)) return false;
     p->fft = up(p->fft);
     p->panel = up((size_t)(PANEL * longest * cell));
     p->stage = up((size_t)((all + 2) * cell));
