@@ -38,7 +38,7 @@ static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratc
 typedef lop_status (*lop_run)(const lop_call *call);
 
 enum {
-    LOP_STEP_COLUMNS = 1,  /* linear in columns: a batch of vectors may be run as one matrix */
+    LOP_STEP_COLUMNS = 1,  /* linear in argument 1: a batch of vectors may be run as one matrix */
     LOP_STEP_INPLACE = 2,  /* argument 1 may be argument 0 */
     LOP_STEP_QUIET = 8,    /* its `fail` is no broken promise: not counted as a fallback */
     LOP_STEP_GEMM = 16,    /* runs at gemm's rate */

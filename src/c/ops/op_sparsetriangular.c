@@ -43,12 +43,12 @@ static lop_status arrays(lop_emit *e, const lop_node *const *child, int out, int
 static lop_attr how_of(int64_t format, int64_t mode, int64_t lower, int64_t unit) {
     return (lop_attr){.i = {format, mode, (lower != 0) | (unit != 0) << 1, 0}};
 }
-static lopk_triangle triangle(const lop_call *c, int first) {
+static lopk_triangle triangle(const lop_call *c) {
     const int64_t *a = c->step->attr.i;
     const bool trans = (a[1] & LOP_T) != 0;
-    return (lopk_triangle){.data = c->a[first],
-                           .index = c->a[first + 1],
-                           .ptr = c->a[first + 2],
+    return (lopk_triangle){.data = c->a[2],
+                           .index = c->a[3],
+                           .ptr = c->a[4],
                            .csr = (a[0] == CSR) != trans,
                            .lower = ((a[2] & 1) != 0) != trans,
                            .unit = (a[2] & 2) != 0,
@@ -62,7 +62,7 @@ static lop_status bad_index(const lop_call *c, int64_t n) {
 }
 
 static lop_status run(const lop_call *c) {
-    const lopk_triangle t = triangle(c, 2);
+    const lopk_triangle t = triangle(c);
     const lop_status st = lopk_triangle_mm(c->a[0], &t, c->a[1]);
     return st == LOP_INDEX ? bad_index(c, c->a[0]->m) : st;
 }
@@ -216,10 +216,10 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 static lop_status run_solve(const lop_call *c) {
-    const lopk_triangle t = triangle(c, 1);
+    const lopk_triangle t = triangle(c);
     const int64_t n = c->a[0]->m;
     int64_t where = 0;
-    lopk_copy(c->a[0], c->a[4]);
+    lopk_copy(c->a[0], c->a[1]);
     const lop_status st = lopk_triangle_solve(c->a[0], &t, &where);
     if (st == LOP_INDEX) return bad_index(c, n);
     if (st != LOP_SINGULAR) return st;
@@ -229,10 +229,10 @@ static lop_status run_solve(const lop_call *c) {
 static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     int in[4];
     int64_t k, batch;
-    lop_status st = arrays(e, self->child, out, in);
+    lop_status st = arrays(e, self->child, out, in + 1);
     if (st != LOP_OK) return st;
-    in[3] = lop_emit_cast(e, lop_emit_value(e, self->child[3]), self->dtype, &st);
-    if (in[3] < 0) return st;
+    in[0] = lop_emit_cast(e, lop_emit_value(e, self->child[3]), self->dtype, &st);
+    if (in[0] < 0) return st;
     lop_slot_sizes(e, out, NULL, &k, &batch);
     lop_step *s = lop_emit_step(e, "sptrsv", run_solve, out, 4, in);
     if (!s) return LOP_NOMEM;

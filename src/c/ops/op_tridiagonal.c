@@ -209,25 +209,25 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
 
 static lop_status run_general(const lop_call *c) {
     int64_t where;
-    lopk_copy(c->a[0], c->a[4]);
-    lop_status st = lopk_gtsv(c->a[1], c->a[2], c->a[3], c->scratch, c->a[0], &where);
+    lopk_copy(c->a[0], c->a[1]);
+    lop_status st = lopk_gtsv(c->a[2], c->a[3], c->a[4], c->scratch, c->a[0], &where);
     if (st != LOP_SINGULAR) return st;
     return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
-                    (long long)where + 1, (long long)c->a[2]->m);
+                    (long long)where + 1, (long long)c->a[3]->m);
 }
 static lop_status run_positive(const lop_call *c) {
     int64_t where;
     const bool below = c->step->attr.i[1] != 0;
-    lopk_copy(c->a[0], c->a[4]);
-    return lopk_ptsv(c->a[2], c->a[below ? 1 : 3], !below, c->scratch, c->a[0], &where);
+    lopk_copy(c->a[0], c->a[1]);
+    return lopk_ptsv(c->a[3], c->a[below ? 2 : 4], !below, c->scratch, c->a[0], &where);
 }
 static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     int in[4], mask = -1;
     int64_t m, k;
-    lop_status st = cast_three(e, self, self->dtype, in);
+    lop_status st = cast_three(e, self, self->dtype, in + 1);
     if (st != LOP_OK) return st;
-    in[3] = lop_emit_cast(e, lop_emit_value(e, self->child[3]), self->dtype, &st);
-    if (in[3] < 0) return st;
+    in[0] = lop_emit_cast(e, lop_emit_value(e, self->child[3]), self->dtype, &st);
+    if (in[0] < 0) return st;
     lop_slot_sizes(e, out, &m, &k, NULL);
     size_t room = lopk_gtsv_bytes(m, self->dtype);
     if (self->attr.i[0] == LOP_ASSUME_POSITIVE) {
