@@ -12,6 +12,12 @@ typedef struct reader {
     lop_chain *ch;
     lop_chstate *st;
     int depth, nest;
+    bool keep; /* what undoes what stands before it is kept */
+    struct {
+        const lop_node *sum; /* of which it was read */
+        int terms;           /* before it was */
+        int uses;
+    } group[LOP_CH_GROUPS];
 } reader;
 
 /* -- symbols */
@@ -111,9 +117,45 @@ bool lop_chain_array(lop_chain *ch, const lop_node *x, lop_sym *out) { return at
 
 /* -- terms */
 
+/* Is a b the identity, by declaration or by how they are written? The same node, inverted or not,
+ * with an inverse; or unitary, beside its adjoint. */
+static bool undoes(const reader *r, lop_sym a, lop_sym b) {
+    const int g = lop_sym_is_group(a)   ? lop_sym_group(a)
+                  : lop_sym_is_group(b) ? lop_sym_group(b)
+                                        : -1;
+    const lop_sym whole = lop_sym_is_group(a) ? b : a;
+    if (r->keep || (g >= 0 && lop_sym_is_group(whole))) return false;
+    const lop_atom *of = &r->ch->atom[lop_sym_number(whole)];
+    if (of->array || lop_nbatch(of->node) > 0) return false;
+    if (g >= 0)
+        return lop_sym_inverse(whole) && lop_sym_mode(a) == lop_sym_mode(b) && r->group[g].sum &&
+               lop_node_alike(of->node, r->group[g].sum, 4) &&
+               lop_infer_regular(of->node) == LOP_TRUE;
+    if (lop_sym_number(a) != lop_sym_number(b)) return false;
+    if (lop_sym_inverse(a) != lop_sym_inverse(b))
+        return lop_sym_mode(a) == lop_sym_mode(b) && lop_infer_regular(of->node) == LOP_TRUE;
+    return !lop_sym_inverse(a) && lop_chain_canon(r->ch, r->st, (lop_sym)(a ^ LOP_H)) == b &&
+           lop_infer_unitary(of->node);
+}
+
+/* A sum that nothing else uses is forgotten. */
+static void forget(reader *r, lop_sym s) {
+    if (!lop_sym_is_group(s)) return;
+    const int g = lop_sym_group(s);
+    if (--r->group[g].uses > 0 || g != r->st->ngroup - 1) return;
+    r->st->ngroup = g;
+    r->st->nterm = r->group[g].terms;
+}
+
 static bool put(reader *r, lop_chterm *t, lop_sym s) {
+    s = lop_chain_canon(r->ch, r->st, s);
+    if (t->n > 0 && undoes(r, t->f[t->n - 1], s)) {
+        forget(r, t->f[--t->n]);
+        forget(r, s);
+        return true;
+    }
     if (t->n == LOP_CH_FACTORS) return false;
-    t->f[t->n++] = lop_chain_canon(r->ch, r->st, s);
+    t->f[t->n++] = s;
     return true;
 }
 
@@ -185,6 +227,9 @@ static bool read_group(reader *r, lop_chterm *t, const lop_node *node, int mode)
     int at = st->ngroup++, terms = st->nterm;
     lop_chgroup *g = &st->group[at];
     *g = (lop_chgroup){.rows = lop_rows(node), .cols = lop_cols(node)};
+    r->group[at].sum = node;
+    r->group[at].terms = terms;
+    r->group[at].uses = 0;
     r->nest++;
     bool ok = read_sum(r, g, node, 0, (lop_chterm){.re = 1});
     r->nest--;
@@ -196,6 +241,7 @@ static bool read_group(reader *r, lop_chterm *t, const lop_node *node, int mode)
             st->nterm = terms;
             at = i;
         }
+    r->group[at].uses++;
     return put(r, t, lop_sym_make(LOP_CH_ATOMS + at, false, mode));
 }
 
@@ -270,6 +316,12 @@ static bool read_sum(reader *r, lop_chgroup *g, const lop_node *node, int mode, 
         ok = term_new(r, g, &at);
         lop_chterm t = seed;
         ok = ok && read_term(r, &t, node, mode, false);
+        if (ok && t.n == 0 && !r->keep) { /* the identity, which is no factor: as written */
+            t = seed;
+            r->keep = true;
+            ok = read_term(r, &t, node, mode, false);
+            r->keep = false;
+        }
         if (ok) r->st->term[at] = t;
     }
     r->depth--;
@@ -338,7 +390,7 @@ int lop_chain_open(lop_chain *ch, lop_chstate *st, int atom) {
 }
 
 bool lop_chain_term(lop_chain *ch, const lop_node *op, bool inverse, lop_chterm *t) {
-    reader r = {.ch = ch, .st = &ch->state};
+    reader r = {.ch = ch, .st = &ch->state, .keep = true};
     return read_term(&r, t, op, 0, inverse);
 }
 

@@ -2,6 +2,9 @@
 
 #include "op.h"
 
+#include <float.h>
+#include <math.h>
+
 bool lop_node_alike(const lop_node *a, const lop_node *b, int depth) {
     if (a == b) return true;
     if (a->op != b->op || a->n != b->n || a->serial != b->serial || depth == 0 ||
@@ -165,4 +168,57 @@ static int64_t rank(look *w, const lop_node *a, int depth) {
 
 int64_t lop_infer_rank(const lop_node *a) {
     return rank(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+}
+
+/* -- has it an inverse? */
+
+/* Declared, and the test of it is on its way (check="full"): it is to be met, not left out. */
+static bool under_test(const lop_node *a) {
+    for (int i = 0; i < a->n; i++) {
+        const lop_op *op = a->child[i]->op;
+        if (op == &lop_op_promised || op == &lop_op_promisedband || op == &lop_op_promisedtri)
+            return true;
+    }
+    return false;
+}
+
+bool lop_infer_unitary(const lop_node *a) {
+    return lop_is_square(a) && lop_node_trait(a, LOP_ORTHOGONAL) == LOP_TRUE && !under_test(a);
+}
+
+static bool definite(look *w, const lop_node *a, int depth) {
+    const lop_op *op = a->op;
+    if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
+    if (op == &lop_op_sum) {
+        const lop_node *x = a->child[0], *y = a->child[1];
+        return (definite(w, x, depth - 1) && known(w, y, true, depth - 1)) ||
+               (definite(w, y, depth - 1) && known(w, x, true, depth - 1));
+    }
+    if (op == &lop_op_view || op == &lop_op_inverse || op == &lop_op_power)
+        return definite(w, a->child[0], depth - 1);
+    if (op == &lop_op_scaled)
+        return a->attr.im == 0 && a->attr.re > 0 && a->attr.re <= DBL_MAX &&
+               definite(w, a->child[0], depth - 1);
+    return (lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE ||
+            lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) &&
+           !under_test(a);
+}
+
+static bool regular(look *w, const lop_node *a, int depth) {
+    const lop_op *op = a->op;
+    if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
+    if (op == &lop_op_scaled && !(hypot(a->attr.re, a->attr.im) > 0)) return false;
+    if (op == &lop_op_prod || op == &lop_op_kron || op == &lop_op_blockdiag || op == &lop_op_view ||
+        op == &lop_op_inverse || op == &lop_op_power || op == &lop_op_scaled) {
+        for (int i = 0; i < a->n; i++)
+            if (!regular(w, a->child[i], depth - 1)) return false;
+        return true;
+    }
+    return lop_infer_unitary(a) || definite(w, a, depth);
+}
+
+lop_truth lop_infer_regular(const lop_node *a) {
+    if (regular(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH)) return LOP_TRUE;
+    if (!lop_is_square(a)) return LOP_FALSE;
+    return lop_infer_rank(a) < lop_rows(a) ? LOP_FALSE : LOP_UNKNOWN;
 }
