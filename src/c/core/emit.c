@@ -173,14 +173,14 @@ int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st) {
 
 enum { LOOK_BACK = 256 }; /* of values prepared already: long chains stay linear */
 
-/* The slot of a value that is prepared already, unconditionally so far. */
+/* The slot of a value that is prepared already, whatever failed before. */
 static int same_derived(const lop_plan *p, lop_run run, size_t bytes, int nin, const int *in,
                         const lop_attr *attr, const int64_t *data, int ndata) {
     static const lop_attr none = {.re = 0};
     for (int i = p->nderive - 1; i >= 0 && i >= p->nderive - LOOK_BACK; i--) {
         const lop_step *s = &p->step[p->derive[i].step];
         bool same = s->run == run && s->n == nin + 1 && s->when < 0 && s->escape < 0 &&
-                    p->derive[i].bytes >= (int64_t)bytes &&
+                    !p->derive[i].in_arm && p->derive[i].bytes >= (int64_t)bytes &&
                     lop_attr_equal(&s->attr, attr ? attr : &none) && s->ndata == ndata &&
                     (!ndata || !memcmp(s->data, data, (size_t)ndata * sizeof *data));
         for (int j = 0; same && j < nin; j++) same = s->arg[j + 1] == in[j];

@@ -88,12 +88,14 @@ static void find_servants(lop_plan *p, use *of) {
         lop_step *s = &p->step[i];
         use out = of[lop_slot_base(p, s->arg[0])], in;
         if (s->fail >= 0) add(&out, of[s->fail]);
+        out.always = out.always || !out.serves; /* read by none (0 X is 0): run all the same */
         in = out;
         if (s->derived >= 0) in = (use){s->derived >= LOP_KEEP, bit(s->derived)};
         s->serves = out.always ? 0 : out.serves;
         for (int j = 1; j < s->n; j++) add(&of[lop_slot_base(p, s->arg[j])], in);
         if (s->when >= 0) add(&of[s->when], out);
         if (s->late >= 0) add(&of[s->late], out);
+        if (s->later >= 0) add(&of[s->later], out);
     }
 }
 

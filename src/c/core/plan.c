@@ -113,6 +113,7 @@ static lop_status turn_arm(lop_emit *e) {
     for (int i = first; st == LOP_OK && i < p->nstep; i++) p->step[i].origin = arm->node;
     for (int i = arm->step; st == LOP_OK && i < p->nstep; i++) {
         lop_step *s = &p->step[i];
+        if (s->derived >= 0) p->derive[s->derived].in_arm = true;
         if (s->fail >= 0 || s->escape >= 0) continue;
         s->escape = arm->mask;
         s->escape_to = p->nstep;
