@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 KINDS = "Permutation OffDiag Tridiagonal Banded Triangular Full Householder Reflections".split()
 KINDS += ["FiniteDifference", "Laplacian", "SparseTriangular"]
+FLOATS = ["Reflections"]  # never integer
 CLASSES = {"OffDiag": "Diag"}
 WEAK = ("Permutation", "FiniteDifference", "Laplacian")
 SQUARE = ("Permutation", "Tridiagonal", "Banded", "Triangular", "Householder", "Laplacian")

@@ -25,9 +25,9 @@ PyObject *py_band_qr(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "CLLLLw*w*:_band_qr", &letter, &m, &n, &l, &u, &ab, &v))
         return NULL;
     const long long k = m < n ? m : n;
-    const bool fits = l >= 0 && u >= 0 && l < INT64_MAX / 4 && u < INT64_MAX / 4 &&
-                      py_float_of(letter, &dt) && holds(&ab, 2 * l + u + 1, n, lop_dtype_size(dt)) &&
-                      holds(&v, k, l + 1, lop_dtype_size(dt));
+    const bool fits =
+        l >= 0 && u >= 0 && l < INT64_MAX / 4 && u < INT64_MAX / 4 && py_float_of(letter, &dt) &&
+        holds(&ab, 2 * l + u + 1, n, lop_dtype_size(dt)) && holds(&v, k, l + 1, lop_dtype_size(dt));
     if (fits) {
         const lop_mat a = {ab.buf, 2 * l + u + 1, n, 1, 2 * l + u + 1, dt},
                       vectors = {v.buf, k, l + 1, l + 1, 1, dt};
