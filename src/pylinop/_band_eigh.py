@@ -1,10 +1,11 @@
-"""Some eigenvectors of a Hermitian band of more than three diagonals: its eigenvalues by LAPACK within
-the band, then inverse iteration on it, one LU of a band for each.
+"""Some eigenvectors of a Hermitian band of more than three diagonals: its eigenvalues by LAPACK
+within the band, then inverse iteration on it, one LU of a band for each.
 
 Vectors of eigenvalues closer than 1e-6 of the norm are made orthogonal to each other on the way, as
 LAPACK's stein does (Peters and Wilkinson 1979; Dhillon 1997 says where that is hard); the others by
-the Rayleigh-Ritz method in what they span, which also takes the rounding off the values. What is given back has been put to the test: residuals and
-orthogonality, else the caller takes the dense form."""
+the Rayleigh-Ritz method in what they span, which also takes the rounding off the values. What is
+given back has been put to the test, residuals and orthogonality; else the caller takes the dense
+form."""
 
 from typing import Any
 

@@ -378,7 +378,8 @@ def lstsq(
     Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular values of their
     parts, of any rank: what counts as zero is decided on those of the whole. Bands of full rank,
     also tall or wide parts of them (``A[:, :k]``), by QR within the band; their singular values
-    take O(n^2 w). All others by LAPACK's gelsd on the dense form. For the iterative methods see docs/preconditioners.md.
+    take O(n^2 w). All others by LAPACK's gelsd on the dense form. For the iterative methods see
+    docs/preconditioners.md.
 
     Examples
     --------

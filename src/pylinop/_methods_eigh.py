@@ -41,8 +41,8 @@ def _direct(op: Any, vectors: bool) -> dict[str, Any]:
 
 
 def _within_band(op: Any, k: int) -> dict[str, Any] | None:
-    """The price of all values and k vectors by inverse iteration within a band of more than three diagonals; None
-    of others, and where the dense form is cheaper."""
+    """The price of all values and k vectors by inverse iteration within a band of more than three
+    diagonals; None of others, and where the dense form is cheaper."""
     w = _band_eigh.width_of(op)
     if w < 2:
         return None
