@@ -5,9 +5,10 @@
  * of the steps still to do: those before its own step, and those after, do not touch it and run
  * apart for each index of it, on contiguous blocks; so on down until a block, with what comes of
  * it, fits the second cache. There one step at a time. A product is lopk_gemm_batch's: own register
- * blocks where they win, else BLAS. A
- * factor that is read from far for each block of few columns takes many such blocks side by side,
- * copied there and back: 28 -> 34 Gflop/s at 512 x 512 with 16 columns; measured 2026-11-22 on an
+ * blocks where they win, else BLAS.
+ *
+ * A factor that is read from far for each block of few columns takes many such blocks side by side,
+ * copied there and back: 28 -> 33 Gflop/s at 512 x 512 with 16 columns; measured 2026-11-22 on an
  * AMD EPYC (Zen 3), one thread. */
 #include "k_kron.h"
 #include "k_blas.h"
