@@ -35,28 +35,38 @@ def _part(bands: Bands, rows: tuple[int, int], columns: tuple[int, int]) -> Band
     return found
 
 
+def _taken(op: Any) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """(first, count) of the rows and columns that a Sliced keeps; None where those are none that
+    lie side by side."""
+    whole, steps = op._operands
+    found = {0: (0, whole.shape[-2]), 1: (0, whole.shape[-1])}
+    for axis, *step in steps:
+        if axis not in found or len(step) != 3 or step[1] != 1:
+            return None  # indices, or every other row
+        found[axis] = (step[0], step[2])
+    return (found[0], found[1]) if op.ndim == whole.ndim else None
+
+
 def bands_within(op: Any) -> Bands | None:
     """(offset, diagonal) of a band, of one that is turned, of a contiguous part of one; None of
     others, and of parts far off the diagonal."""
-    if op._head in KINDS:
-        return bands_of(op)
-    if op._head == "view":
-        found = bands_within(op._operands[0])
-        return None if found is None else _turned(found, op._mode)
-    if op._head != "sliced" or op._operands[0]._head not in (*KINDS, "view"):
-        return None
-    whole, steps = op._operands
-    found = bands_within(whole) if op.ndim == whole.ndim else None
-    taken = {0: (0, whole.shape[-2]), 1: (0, whole.shape[-1])}
-    for axis, *step in steps:
-        if axis not in taken or len(step) != 3 or step[1] != 1:
-            return None  # indices, or every other row
-        taken[axis] = (step[0], step[2])
+    path, base = [], op
+    while base._head in ("view", "sliced"):
+        path.append(base)
+        base = base._operands[0]
+    found = bands_of(base) if base._head in KINDS else None
     if found is None:
         return None
-    found = _part(found, taken[0], taken[1])
+    for seen in reversed(path):
+        if seen._head == "view":
+            found = _turned(found, seen._mode)
+            continue
+        taken = _taken(seen)
+        if taken is None:
+            return None
+        found = _part(found, *taken)
     low, up = _reach(found)
-    return found if 2 * low + up + 1 <= max(op.shape[-2:]) else None
+    return found if op._head in KINDS or 2 * low + up + 1 <= max(op.shape[-2:]) else None
 
 
 def _reach(bands: Bands) -> tuple[int, int]:
