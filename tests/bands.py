@@ -4,12 +4,13 @@ dense forms, for `samples` and `ref`."""
 import numpy as np
 import scipy.sparse as sp
 
-KINDS = "Permutation OffDiag Tridiagonal Banded Triangular Full Householder".split()
+KINDS = "Permutation OffDiag Tridiagonal Banded Triangular Full Householder Reflections".split()
 KINDS += ["FiniteDifference", "Laplacian", "SparseTriangular"]
+FLOATS = ["Reflections"]  # never integer
 CLASSES = {"OffDiag": "Diag"}
 WEAK = ("Permutation", "FiniteDifference", "Laplacian")
 SQUARE = ("Permutation", "Tridiagonal", "Banded", "Triangular", "Householder", "Laplacian")
-SQUARE += ("SparseTriangular",)
+SQUARE += ("SparseTriangular", "Reflections")
 
 
 def leaf(kind, rng, m, n, dtype, batch, layout, invertible):
@@ -82,6 +83,10 @@ def leaf(kind, rng, m, n, dtype, batch, layout, invertible):
         if tau is not None and invertible:
             tau = np.asarray(tau * 0 + 0.25 / n).astype(dtype)
         return kind, v(n), tau if tau is None else np.asarray(tau)
+    if kind == "Reflections":
+        if np.dtype(dtype).kind in "biu":
+            return None  # of integers it is of floats
+        return kind, v(int(rng.integers(0, n + 1)), int(rng.integers(1, 4))), n
     raise AssertionError(kind)
 
 
@@ -91,6 +96,18 @@ def on(d, k, w):
     n = d.shape[-1] + abs(k)
     out = np.zeros(d.shape[:-1] + (n, n), w)
     out[..., at + max(-k, 0), at + max(k, 0)] = d
+    return out
+
+
+def reflections(v, n, w, bound):
+    out = np.zeros(v.shape[:-2] + (n, n), w) + np.eye(n, dtype=w)
+    for j in range(v.shape[-2]):
+        u = np.zeros(v.shape[:-2] + (n, 1), w)
+        row = v[..., j, : n - j]
+        u[..., j : j + row.shape[-1], 0] = row
+        square = (np.abs(u) ** 2).sum(axis=(-2, -1), keepdims=True)
+        h = 2 / np.where(square > 0, square, 1) * (u * u.conj().swapaxes(-1, -2))
+        out = (out @ (np.eye(n) + h if bound else np.eye(n) - h)).astype(w)
     return out
 
 
@@ -167,6 +184,8 @@ def dense(head, p, get, w, bound):
         if w.kind == "b":
             return eye | both.astype(bool)
         return (eye + both if bound else eye - both).astype(w)
+    if head == "Reflections":
+        return reflections(get(p[0]), p[1], w, bound)
     if head == "Banded":
         (lower, upper), ab = p[0], get(p[1])
         n = ab.shape[-1]

@@ -22,13 +22,18 @@ KINDS = (
     "Dense MatVec Identity Zeros Diag Selection Kron Toeplitz LowRank Sparse "
     "Circulant Hankel MultilevelToeplitz Convolution"
 ).split()
-KINDS += bands.KINDS
+KINDS += [k for k in bands.KINDS if k not in bands.FLOATS]
 # kinds whose operands are operators
 COMPOSITES = (
     "Kron BlockDiag Block LowRankUpdate KronSum Congruence Root Eigen HadamardProduct KhatriRao"
 ).split()
 KINDS += COMPOSITES[1:]
-LEAVES = [*KINDS, "DFT", "DCT"]  # those of any dtype, and those that are never integer
+LEAVES = [
+    *KINDS,
+    "DFT",
+    "DCT",
+    *bands.FLOATS,
+]  # those of any dtype, and those that are never integer
 FLOATS = "float32 float64 complex64 complex128".split()
 INTS = "int8 int64 uint8 bool".split()
 

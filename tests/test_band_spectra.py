@@ -164,3 +164,76 @@ def test_singular_values_of_others():
     bad = pl.Banded((0, 1), np.full((2, 4), np.nan))
     with pytest.raises(np.linalg.LinAlgError):
         pl.svdvals(bad)
+
+
+# -- some eigenvectors of a band --
+
+
+def _hermitian(n, w, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    ab = rng.standard_normal((2 * w + 1, n))
+    if dtype[0] == "c":
+        ab = ab + 1j * rng.standard_normal(ab.shape)
+        ab[w] = ab[w].real
+    for k in range(1, w + 1):
+        ab[w + k, : n - k] = ab[w - k, k:].conj()
+    return pl.Banded((w, w), ab.astype(dtype))
+
+
+def _pairs_hold(A, k, **how):
+    a = A.toarray()
+    w, Q = pl.linalg.eigh(A, k=k, method="direct", **how)
+    q, eps = Q.toarray(), np.finfo(a.dtype).eps
+    size = np.abs(a).sum(0).max()
+    assert q.shape == (len(a), k) and q.dtype == a.dtype and w.dtype == a.real.dtype
+    np.testing.assert_allclose(a @ q, q * w, atol=100 * eps * size)
+    np.testing.assert_allclose(q.conj().T @ q, np.eye(k), atol=200 * eps)
+    return w, np.linalg.eigvalsh(a), 100 * eps * size
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize(
+    ("n", "width", "k"), [(2, 1, 1), (3, 2, 2), (60, 2, 59), (300, 5, 40), (300, 30, 10)]
+)
+def test_some_vectors_of_a_band(n, width, k, dtype):
+    A = _hermitian(n, width, dtype)
+    w, want, tol = _pairs_hold(A, k)
+    np.testing.assert_allclose(w, want[-k:], atol=tol)
+    w, want, tol = _pairs_hold(A, k, which="SA")
+    np.testing.assert_allclose(w, want[:k], atol=tol)
+    w, want, tol = _pairs_hold(A, 1, sigma=0.3)
+    np.testing.assert_allclose(w, want[np.argmax(1 / (want - 0.3))], atol=tol)
+
+
+def test_some_vectors_of_equal_and_close_values():
+    n = 300
+    close, same = np.zeros((5, n)), np.zeros((5, n))
+    close[2] = np.abs(np.arange(n) - n // 2 + 0.5)  # Wilkinson's: pairs that agree to rounding
+    close[0, 2:] = close[4, :-2] = 1
+    same[2] = 1
+    for ab in (close, same, 0 * same, 1e-200 * close, 1e200 * close):
+        A = pl.Banded((2, 2), ab)
+        for k in (1, 7, 90):
+            w, want, tol = _pairs_hold(A, k)
+            np.testing.assert_allclose(w, want[-k:], atol=tol)
+
+
+def test_some_vectors_read_one_triangle_and_hold_no_square():
+    pytest.importorskip("scipy")
+    A, n = _hermitian(1500, 3, "c16"), 1500
+    ab = A.ab.copy()
+    ab[:3] = 7  # the upper triangle is not read
+    B = pl.Banded((3, 3), ab)
+    with pl.config(memory_limit=24 << 20):  # the square takes 36 MB
+        w, Q = pl.linalg.eigh(B, k=20, method="direct")
+        again, _ = pl.linalg.eigh(B, k=20, method="direct")
+    np.testing.assert_array_equal(w, again)
+    np.testing.assert_allclose(A @ Q.toarray(), Q.toarray() * w, atol=1e-11)
+    blocks = pl.BlockTridiagonal(np.ones((n // 3 - 1, 3, 3)), np.ones((n // 3, 3, 3)))
+    w, Q = pl.linalg.eigh(blocks, k=5, method="direct")
+    np.testing.assert_allclose(blocks @ Q.toarray(), Q.toarray() * w, atol=1e-10)
+    assert pl.linalg.eigh(blocks, k=5)[0] == pytest.approx(w)
+    bad = A.ab.copy()
+    bad[3, 4] = np.nan
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.linalg.eigh(pl.Banded((3, 3), bad), k=2, method="direct")

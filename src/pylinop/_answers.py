@@ -166,7 +166,7 @@ class Question:
                 found = self._keep(op, args, lambda: row(op, *args), lambda: None)
             else:
                 found = row(op, *args)
-            if isinstance(found, types.GeneratorType):
+            if type(found) is types.GeneratorType:  # isinstance would ask operators for __class__
                 found = yield from found
             if found is not NotImplemented:
                 return found

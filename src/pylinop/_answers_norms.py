@@ -368,9 +368,9 @@ def _(op):
 
 
 @frobenius.row("permutation", "householder", "inverse", "offdiag", "eigen", "root", *TRANSFORMS)
-@frobenius.row("kronsum", "laplacian")
+@frobenius.row("kronsum", "laplacian", "reflections")
 def _(op):
-    known = op._head in ("permutation", "householder") or undoes_transform(op)
+    known = op._head in ("permutation", "householder", "reflections") or undoes_transform(op)
     if op._init is None and not known:
         return NotImplemented
     return _length(svdvals(op))
@@ -381,7 +381,7 @@ def _(op):
 VALUED: tuple[str, ...]
 VALUED = ("permutation", "householder", "dft", "dct", "hadamard", "circulant", "blockdiag", "full")
 VALUED += ("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", "lowrank", "tridiagonal")
-VALUED += ("banded", "blocktridiagonal")
+VALUED += ("banded", "blocktridiagonal", "reflections")
 SUMMED = ("block", "triangular", "sparse", "toeplitz")
 
 

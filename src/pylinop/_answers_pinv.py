@@ -45,6 +45,11 @@ def _(op, how):
     return op.T
 
 
+@pinv.row("reflections", how="the adjoint", cost="O(1)")
+def _(op, how):
+    return op.H
+
+
 @pinv.row("dft", "dct", "hadamard", how="the inverse", cost="O(1)")
 def _(op, how):
     return inv(op)

@@ -165,6 +165,11 @@ def _(op):
     return np.ones((*op.shape[:-2], op.shape[-1]))
 
 
+@svdvals.row("reflections", how="ones", cost="O(n)")
+def _(op):
+    return np.ones((*op.shape[:-2], op.shape[-1]), real_of(op.dtype))
+
+
 @svdvals.row("householder", how="1 and its determinant", cost="O(n)")
 def _(op):
     w = np.abs(reflection_of(op))

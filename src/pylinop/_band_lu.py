@@ -20,17 +20,14 @@ def _storage(bands: Any, n: int, low: int, up: int, dtype: Any) -> Any:
     return ab
 
 
-def _last_places(pivots: Any, n: int, low: int) -> Any:
-    """(n, low): the row in which the multiplier of row j + 1 + t, column j, ends up."""
-    where = np.arange(n + low)
-    rows = np.empty((n, low), np.int64)
-    exchanged = pivots != np.arange(n)
-    for j in range(n - 1, -1, -1):
-        rows[j] = where[j + 1 : j + 1 + low]
-        if exchanged[j]:
-            p = pivots[j]
-            where[j], where[p] = where[p], where[j]
-    return rows
+def _places(pivots: Any, low: int) -> tuple[Any, Any]:
+    """(n,): the order of the rows; (n, low): the row in which the multiplier of row j + 1 + t,
+    column j, ends up."""
+    n = pivots.size
+    order, rows = np.arange(n), np.empty((n, low), np.int64)
+    pivots = np.ascontiguousarray(pivots, np.int32)
+    _core._band_places(n, low, pivots, order, np.arange(n + low), rows)
+    return order, rows
 
 
 def lu(op: Any, bands: Any) -> Any:
@@ -48,15 +45,12 @@ def lu(op: Any, bands: Any) -> Any:
     factor, pivots, info = gbtrf(ab, low, up, overwrite_ab=1)
     if info < 0:
         raise ValueError(f"gbtrf refused its argument {-info}")
-    order = np.arange(n)
-    if (pivots == order).all():
+    if (pivots == np.arange(n)).all():
         below = np.concatenate([np.ones((1, n), dtype), factor[low + up + 1 :]])
         above = np.ascontiguousarray(factor[low : low + up + 1])
-        return order, _core.Banded((low, 0), below), _core.Banded((0, up), above)
-    for j, p in enumerate(pivots.tolist()):
-        if p != j:
-            order[j], order[p] = order[p], order[j]
-    rows, columns = _last_places(pivots, n, low), np.arange(n)[:, None]
+        return np.arange(n), _core.Banded((low, 0), below), _core.Banded((0, up), above)
+    order, rows = _places(pivots, low)
+    columns = np.arange(n)[:, None]
     inside = columns + 1 + np.arange(low) < n
     data = factor[low + up + 1 :].T[inside]
     at = rows[inside], np.broadcast_to(columns, inside.shape)[inside]

@@ -230,13 +230,15 @@ def _lower_half(bands, op, uplo):
     return half
 
 
-def _turned(half):
-    """The lower half seen from the right: element (j - t, j) at [..., j, w - t], conjugated."""
-    n, w = half.shape[-2], half.shape[-1] - 1
-    other = np.zeros_like(half)
-    for t in range(w + 1):
-        other[..., t:, w - t] = half[..., : n - t, t].conj()
-    return other
+def _adjoint(factor):
+    """Of a Banded, another."""
+    (low, up), ab = factor._init[:2]
+    n, other = ab.shape[-1], np.zeros_like(ab)
+    for k in range(-min(low, n - 1), min(up, n - 1) + 1):
+        other[..., low + k, max(-k, 0) : n - max(k, 0)] = ab[
+            ..., up - k, max(k, 0) : n + min(k, 0)
+        ].conj()
+    return _core.Banded((up, low), other)
 
 
 def _band_factor(half):
@@ -285,9 +287,7 @@ def _(op, uplo):
 def upper_of(factor):
     """The adjoint of a factor, a Banded for a Banded."""
     if factor._head == "banded" and factor._init is not None:
-        w = factor._init[0][0]
-        half = np.swapaxes(factor._init[1], -1, -2)
-        return _core.Banded((0, w), np.ascontiguousarray(np.swapaxes(_turned(half), -1, -2)))
+        return _adjoint(factor)
     if factor._head in ("kron", "blockdiag"):
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         return join(*map(upper_of, factors_of(factor)))

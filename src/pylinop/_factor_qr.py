@@ -15,6 +15,8 @@ from ._answers import (
     within,
 )
 from ._answers_values import check_permutation, is_unitary
+from ._band_qr import bands_within
+from ._band_qr import qr as banded
 
 
 def upper(r):
@@ -79,7 +81,7 @@ def _(op, mode):
 
 
 @qr.row(
-    *("permutation", "householder", "dft", "dct"),
+    *("permutation", "householder", "reflections", "dft", "dct"),
     how="Q is itself where it is unitary, R an Identity",
     cost="O(1); a Permutation's indices are read",
 )
@@ -103,6 +105,20 @@ def _(op, mode):
     return _of(mode, (1 / root) * (op if op.dtype == dtype else op.astype(dtype)), r)
 
 
+@qr.row(
+    "tridiagonal",
+    "banded",
+    "blocktridiagonal",
+    "sliced",
+    how="of bands and contiguous parts of them: Reflections and a Banded, in part where not square",
+    cost="4 n l (l + u)",
+    kept=True,
+)
+def _(op, mode):
+    bands = bands_within(op)
+    return NotImplemented if not bands else banded(op, bands, mode)
+
+
 @qr.row("scaled", how="A's Q, c times A's R", cost="A's")
 def _(op, mode):
     found = yield within(op), mode
@@ -116,6 +132,8 @@ def _(op, mode):
     if triangle and op._operands[0]._init[1] and op._mode & _T:
         return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)
     if op._mode & _T:
+        if (bands := bands_within(op)) is not None:
+            return banded(op, bands, mode)
         if not (op._head == "permutation" or is_unitary(op)):
             return NotImplemented
         return _of(mode, op, eye(op, op.shape[-1], op.shape[-1]))

@@ -6,7 +6,7 @@ the whole matrix's singular values, as NumPy does."""
 
 import numpy as np
 
-from . import _core
+from . import _band_qr, _core
 from ._answers import (
     _T,
     Question,
@@ -78,7 +78,7 @@ def _(op, want):
 
 
 @frames.row(
-    *("permutation", "householder", "dft", "dct"),
+    *("permutation", "householder", "reflections", "dft", "dct"),
     how="itself where it is unitary",
     cost="a product",
 )
@@ -206,6 +206,9 @@ def lstsq(op, b, rcond):
     """NumPy's four; b a matrix (..., m, k)."""
     if rcond is not None:
         tolerance_of("rcond", rcond)
+    found = _band_qr.least(op, b, lambda s: cut_of(op, s, rcond))
+    if found is not None:
+        return found
     if len(op.shape) == 2 and not _structured(op):
         return _gelsd(dense(op), b, rcond)
     m, n = op.shape[-2:]

@@ -208,7 +208,7 @@ def qr(A: "_OperatorLike", mode: str = "reduced") -> Any:
     -------
     QRResult, LinearOperator or (h, tau)
         Q and R keep structure: Krons of a Kron, BlockDiags of a BlockDiag, an Identity beside what
-        is unitary or upper triangular.
+        is unitary or upper triangular, Reflections and a Banded of a band.
 
     Raises
     ------
@@ -376,8 +376,10 @@ def lstsq(
     Notes
     -----
     Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular values of their
-    parts, of any rank: what counts as zero is decided on those of the whole. All others by
-    LAPACK's gelsd on the dense form. For the iterative methods see docs/preconditioners.md.
+    parts, of any rank: what counts as zero is decided on those of the whole. Bands of full rank,
+    also tall or wide parts of them (``A[:, :k]``), by QR within the band; their singular values
+    take O(n^2 w). All others by LAPACK's gelsd on the dense form. For the iterative methods see
+    docs/preconditioners.md.
 
     Examples
     --------

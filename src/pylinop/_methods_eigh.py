@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _config, _core, _eigsh, _errors, _explain, _methods, _restarted
+from . import _answers, _band_eigh, _config, _core, _eigsh, _errors, _explain, _methods, _restarted
 from ._eigs import eigsh
 from ._errors import FallbackWarning, LinAlgError
 from ._spectra_eigh import ascending
@@ -38,6 +38,21 @@ def _direct(op: Any, vectors: bool) -> dict[str, Any]:
         "seconds": dense.seconds + flops / costs["gemm_rate"] * 3,  # a third of gemm's rate
         "bytes": dense.bytes + 8.0 * n * n * item,
     }
+
+
+def _within_band(op: Any, k: int) -> dict[str, Any] | None:
+    """The price of all values and k vectors by inverse iteration within a band of more than three
+    diagonals; None of others, and where the dense form is cheaper."""
+    w = _band_eigh.width_of(op)
+    if w < 2:
+        return None
+    costs, n = _core._costs(), float(op.shape[-1])
+    flops, seconds = _band_eigh.price(op, k, costs)
+    if seconds > (9.0 if k else 4 / 3) * n**3 / costs["gemm_rate"] * 3:
+        return None
+    item, row = np.dtype(np.complex128).itemsize, _methods.row_of("direct")
+    memory = int(n) * (4 * w + 2 + 3 * k) * item
+    return row | {"flops": flops, "seconds": seconds, "memory": memory, "bytes": 8.0 * memory}
 
 
 def _iterative(op: Any, k: int, sigma: Any) -> dict[str, Any]:
@@ -67,6 +82,8 @@ def options(op: Any, method: Any, k: Any, vectors: bool, how: dict[str, Any]) ->
         if method == "iterative":
             raise ValueError("method='iterative' takes k=, the number of eigenpairs")
         return "direct", f"method={method!r}, all pairs", [direct]
+    if k < n and direct["text"] != "structure":
+        direct = _within_band(op, k if vectors else 0) or direct
     rows = [direct, _iterative(op, k, how.get("sigma"))]
     why = f"method={method!r}"
     if method == "auto":
@@ -118,6 +135,11 @@ def _some(op: Any, uplo: str, k: int, vectors: bool, how: dict[str, Any]) -> Any
     if not vectors:
         w = np.asarray(_answers.eigvalsh(op, uplo))
         return w[_picked(w, k, how)], None
+    if k < op.shape[-1] and _within_band(op, k) is not None:
+        values = np.asarray(_answers.eigvalsh(op, uplo))
+        found = _band_eigh.some(op, uplo, _picked(values, k, how), values)
+        if found is not None:
+            return found[0], _core.Dense(found[1])
     w, q = ascending(op, uplo)
     at = _picked(w, k, how)
     return w[at], q @ _core.Selection(at, op.shape[-1]).T

@@ -88,6 +88,19 @@ def _householder(op):
     return np.eye(v.shape[-1], dtype=dtype) - np.asarray(tau)[..., None, None] * both
 
 
+def _reflections(op):
+    v, n = op._init
+    v = v.astype(np.result_type(v, np.float32))
+    out = np.broadcast_to(np.eye(n, dtype=v.dtype), (*v.shape[:-2], n, n)).copy()
+    for j in range(v.shape[-2]):
+        u = v[..., j, : n - j, None]
+        at = slice(j, j + u.shape[-2])
+        square = (np.abs(u) ** 2).sum(axis=(-2, -1), keepdims=True)
+        u = u / np.sqrt(np.where(square > 0, square, 1) / 2)
+        out[..., at] -= (out[..., at] @ u) @ np.swapaxes(u, -1, -2).conj()
+    return out.astype(np.result_type(op._init[0], np.float16))
+
+
 def _of_weights(op, at):
     """A kind without numbers of its own: in float64, then in its dtype."""
     made = type(op)(*op._init[:at], "float64")
@@ -135,6 +148,7 @@ _DENSE = {
     "Triangular": _triangular,
     "Full": lambda op: np.full(op.shape, op._init[1]),
     "Householder": _householder,
+    "Reflections": _reflections,
     "Tridiagonal": _tridiagonal,
     "Banded": _banded,
     "BlockTridiagonal": _blocktridiagonal,

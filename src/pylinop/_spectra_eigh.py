@@ -305,8 +305,9 @@ def _phases(e):
 @eigenbasis.row(
     "tridiagonal",
     "banded",
-    how="of three diagonals: stemr (SciPy, else dense)",
-    cost="O(n^2)",
+    how="of three diagonals: stemr (SciPy, else dense); some vectors (`k=`) of wider ones: inverse "
+    "iteration",
+    cost="O(n^2); O(n^2 w + n k w^2)",
     kept=True,
 )
 def _(op, uplo):

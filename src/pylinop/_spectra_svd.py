@@ -230,6 +230,11 @@ def _(op, full):
     return _ones(op, op.copy())
 
 
+@singular.row("reflections", how="itself; ones", cost="O(n)")
+def _(op, full):
+    return _ones(op, op.copy())
+
+
 @singular.row("dft", "hadamard", how="itself, scaled to be unitary; all one value", cost="O(n)")
 def _(op, full):
     if op._init is None:

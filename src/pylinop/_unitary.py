@@ -37,6 +37,8 @@ def _unitary_leaf(q):
         return q._init[1] == "orthogonal"
     if q._head == "householder":
         return q._init[1] is None
+    if q._head == "reflections":
+        return True
     if q._head == "lowrankupdate":
         return _is_reflections(q)
     return q._head in ("dft", "dct") and q._init[-2] == "ortho"

@@ -118,9 +118,9 @@ static bool bring_inside(const lop_node *a, const lop_attr *attr, const lop_node
 
 /* Kinds whose parameters and attributes fit each other: drawn as a whole. */
 static bool fits_together(const lop_op *op) {
-    static const char *const names[] = {"permutation",      "offdiag",       "tridiagonal",
-                                        "banded",           "triangular",    "householder",
-                                        "sparsetriangular", "quasiseparable"};
+    static const char *const names[] = {"permutation",      "offdiag",        "tridiagonal",
+                                        "banded",           "triangular",     "householder",
+                                        "sparsetriangular", "quasiseparable", "reflections"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(op->name, names[i])) return true;
     return false;

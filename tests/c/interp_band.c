@@ -105,6 +105,40 @@ static void householder(ip *p, const lop_node *node, mv y, const mv *c) {
         }
 }
 
+/* H_0 H_1 ... on the unit matrix, one reflection after the other from the right. */
+static void reflections(ip *p, const lop_node *node, mv y, const mv *c) {
+    enum { MOST = 64 };
+    const val two = {2, 2, 0, 2}, minus = {0, -1, 0, 1};
+    val t[MOST];
+    (void)node;
+    if (y.m > MOST) {
+        p->why = "more rows than the interpreter reflects";
+        return;
+    }
+    for (int64_t i = 0; i < y.m; i++) *at(y, i, i) = unit();
+    for (int64_t j = 0; j < c[0].m; j++) {
+        const int64_t w = c[0].n < y.m - j ? c[0].n : y.m - j;
+        val sum = {0};
+        for (int64_t i = 0; i < w; i++) {
+            val h = *at(c[0], j, i);
+            h.im = -h.im;
+            sum = ip_add(p, sum, ip_mul(p, *at(c[0], j, i), h));
+        }
+        if (sum.re == 0) continue;
+        for (int64_t r = 0; r < y.m; r++) { /* row r times v tau, less that times v^H */
+            t[r] = (val){0};
+            for (int64_t i = 0; i < w; i++)
+                t[r] = ip_add(p, t[r], ip_mul(p, *at(y, r, j + i), *at(c[0], j, i)));
+            t[r] = ip_mul(p, ip_mul(p, minus, ip_quotient(two, sum)), t[r]);
+            for (int64_t i = 0; i < w; i++) {
+                val h = *at(c[0], j, i);
+                h.im = -h.im;
+                *at(y, r, j + i) = ip_add(p, *at(y, r, j + i), ip_mul(p, t[r], h));
+            }
+        }
+    }
+}
+
 /* Differences by repeated differencing: column j is what becomes of the j-th unit vector, on a line
  * long enough for whatever lies beyond the ends. */
 static void difference(ip *p, const lop_node *node, mv y, const mv *c) {
@@ -295,6 +329,9 @@ static void detband(ip *p, const lop_node *node, mv y, const mv *c) {
 static void dethouse(ip *p, const lop_node *node, mv y, const mv *c) {
     det_of(p, node, householder, c[0].m, c, y);
 }
+static void detreflect(ip *p, const lop_node *node, mv y, const mv *c) {
+    det_of(p, node, reflections, node->attr.i[0], c, y);
+}
 static void around(ip *p, const lop_node *node, mv y, const mv *c) {
     const lop_shape *s = &node->child[1]->shape;
     (void)p;
@@ -357,6 +394,8 @@ static const struct {
     HEAD(dettri),
     HEAD(detband),
     HEAD(dethouse),
+    HEAD(reflections),
+    HEAD(detreflect),
     HEAD(detcirc),
     HEAD(detgrid),
     HEAD(sparsetrisolve),

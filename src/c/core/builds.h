@@ -63,6 +63,7 @@ LOP_BUILD(unview_triangular);
 LOP_BUILD(triangular_solve);
 LOP_BUILD(sparsetri_solve);
 LOP_BUILD(view_householder);
+LOP_BUILD(solve_reflections);
 LOP_BUILD(view_full);
 LOP_BUILD(scaled_full);
 LOP_BUILD(no_view);

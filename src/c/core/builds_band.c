@@ -302,6 +302,21 @@ LOP_BUILD(view_householder) {
     return st;
 }
 
+/* (op(Q))^-1 = op(Q)^H. */
+LOP_BUILD(solve_reflections) {
+    const lop_node *q = m->root->child[0]->child[0], *seen;
+    const lop_attr mode = {.i = {m->root->child[0]->attr.i[0] ^ LOP_H, 0, 0, 0}};
+    lop_status st = LOP_OK;
+    if (mode.i[0] == LOP_N)
+        seen = lop_node_ref(q);
+    else
+        st = lop_make1(mk, &lop_op_view, &mode, q, &seen);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_apply, NULL, seen, m->root->child[1], out);
+    lop_node_unref(seen);
+    return st;
+}
+
 /* -- full */
 
 LOP_BUILD(view_full) {

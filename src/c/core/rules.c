@@ -455,6 +455,8 @@ const lop_rule lop_rule_table[] = {
      NULL, NULL, "det H = -1"},
     {"scaledet-householder-tau", LOP_PUSH, "(scaledet@k (householder ?v ?t))",
      "(dethouse (cast@k ?v) (cast@k ?t))", NULL, NULL, "det(I - t v v^H) = 1 - t v^H v"},
+    {"scaledet-reflections", LOP_PUSH, "(scaledet@k (reflections@n ?v))",
+     "(detreflect@n (cast@k ?v))", NULL, NULL, "det H = -1"},
     {"scaledet-circulant-conv", LOP_PUSH, "(scaledet@k (circulant (circconv ?a ?b ?s) ?s))",
      "(detmul (scaledet@k (circulant ?a ?s)) (scaledet@k (circulant ?b ?s)))", NULL, NULL,
      "det(A B) = det A det B"},

@@ -272,6 +272,10 @@ PyObject *py_sparse_makers(const lop_frame *f);
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
 PyObject *py_band_svd(PyObject *module, PyObject *args);
+/* The dtype of NumPy's character of a float one; false of others. */
+bool py_float_of(int letter, lop_dtype *dt);
+PyObject *py_band_qr(PyObject *module, PyObject *args);
+PyObject *py_band_places(PyObject *module, PyObject *args);
 PyObject *py_cholup(PyObject *module, PyObject *args);
 
 /* py_gauss.c: _gauss(n, d, e, z), nodes and weights of quadrature. */

@@ -8,7 +8,7 @@
 #include "kernels/k_blas.h"
 #include "kernels/k_cholesky.h"
 
-static bool float_of(int letter, lop_dtype *dt) {
+bool py_float_of(int letter, lop_dtype *dt) {
     switch (letter) {
     case 'f': return *dt = LOP_f32, true;
     case 'd': return *dt = LOP_f64, true;
@@ -22,7 +22,7 @@ static bool float_of(int letter, lop_dtype *dt) {
 static bool matrix_of(const Py_buffer *b, int letter, int64_t m, int64_t n, lop_mat *a) {
     int64_t count, bytes;
     lop_dtype dt;
-    if (m < 0 || n < 0 || !float_of(letter, &dt)) return false;
+    if (m < 0 || n < 0 || !py_float_of(letter, &dt)) return false;
     if (!lop_mul_ok(m, n, &count) || !lop_mul_ok(count, (int64_t)lop_dtype_size(dt), &bytes))
         return false;
     *a = (lop_mat){b->buf, m, n, 1, m > 1 ? m : 1, dt};

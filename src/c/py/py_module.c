@@ -308,6 +308,8 @@ static PyMethodDef functions[] = {
     {"_getrf", py_getrf, METH_VARARGS, NULL},
     {"_band_cholesky", py_band_cholesky, METH_VARARGS, NULL},
     {"_band_svd", py_band_svd, METH_VARARGS, NULL},
+    {"_band_qr", py_band_qr, METH_VARARGS, NULL},
+    {"_band_places", py_band_places, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
     {"_krylov", krylov, METH_VARARGS, NULL},
     {"_gauss", py_gauss, METH_VARARGS, NULL},
