@@ -109,12 +109,34 @@ def _lapack(a, uplo="L"):
     return adjoint(factor) if uplo == "U" else factor
 
 
+def _of_plans(op, uplo):
+    """The factor that solves keep, where they go by Cholesky: declared or written to be its own
+    adjoint, so that the triangle is theirs (the upper one)."""
+    if op.shape[-1] != op.shape[-2]:
+        return NotImplemented
+    found = op._factored(1)
+    if found is NotImplemented:
+        return found
+    if op.dtype.kind == "c":
+        real_diagonal(op.diagonal())
+    if isinstance(found, tuple):
+        flags, (triangle, _, _) = found
+        bad = flags != 0
+    else:
+        triangle = found
+        bad = np.isnan(found[..., 0, 0])
+    if bad.any():
+        raise not_definite(bad)
+    return _core.Triangular(triangle)
+
+
 cholesky = Question(
     lambda a, uplo: _core.Triangular(_lapack(a, uplo)),
     "cholesky",
     how="LAPACK's potrf, a Triangular",
     cost="n^3 / 3",
     kept="cholesky",
+    plans=_of_plans,
 )
 
 

@@ -56,7 +56,8 @@ def cholesky(
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian: one triangle of it is read, the one that is asked for.
+        Promised to be Hermitian: one triangle of it is read, the one that is asked for; of a Dense
+        declared positive definite the upper one, which solves read too.
     upper : bool, optional
         The upper factor U with A = U^H U; else the lower one with A = L L^H.
     jitter : float, optional
@@ -84,7 +85,8 @@ def cholesky(
     -----
     By structure where docs/factorisations.md says so, n^3 / 3 flops on the dense form else. The
     factors of a Kron must be Hermitian themselves. The factor is kept, as those of all functions
-    here are, until the matrix changes (docs/linalg.md); to solve with it, give it to `solve`.
+    here are, until the matrix changes (docs/linalg.md). Of what is declared positive definite, or
+    its own adjoint as it is written, it is the factor that `solve` and `logdet` keep.
 
     Examples
     --------
@@ -256,8 +258,9 @@ def lu(A: "_OperatorLike", permute_l: bool = False, *, p_indices: bool = False) 
 
     Notes
     -----
-    By structure where docs/factorisations.md says so, else LAPACK's getrf on the dense form. A
-    singular A has factors too, with zeros on U's diagonal.
+    By structure where docs/factorisations.md says so, else LAPACK's getrf on the dense form: the
+    factor that `solve` and `logdet` keep, where they go by LU. A singular A has factors too, with
+    zeros on U's diagonal.
 
     Examples
     --------
@@ -281,7 +284,8 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian, or symmetric; one triangle of a dense form is read.
+        Promised to be Hermitian, or symmetric; one triangle of a dense form is read, the upper one
+        of a Dense declared so, whose factor is the one that `solve` and `logdet` keep.
     lower : bool, optional
         Which one; of the upper one A = U D U^H.
     hermitian : bool, optional
