@@ -76,17 +76,18 @@ def hermitian(rng, n, dtype, batch):
     return pl.Dense(a + adjoint(a), "her")
 
 
+def plus_ones(rng, n, dtype, batch):
+    return pl.Dense(any_matrix(rng, n, dtype, batch)) + pl.Full((n, n), np.ones((), dtype)[()])
+
+
 CASES = {
     "cholesky, declared": (declared, cholesky_parts),
     "cholesky, written": (written, cholesky_parts),
     "lu": (lambda *how: pl.Dense(any_matrix(*how)), lu_parts),
-    "lu of a sum": (
-        lambda r, n, dt, b: pl.Dense(any_matrix(r, n, dt, b)) + pl.Full((n, n), np.ones((), dt)[()]),
-        lu_parts,
-    ),
+    "lu of a sum": (plus_ones, lu_parts),
     "ldl, symmetric": (symmetric, lambda A: ldl_parts(A, False)),
     "ldl, Hermitian": (hermitian, ldl_parts),
-}  # fmt: skip
+}
 
 
 def same_bits(one, other):
