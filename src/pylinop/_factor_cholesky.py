@@ -182,8 +182,8 @@ def multiple_of(op):
 @cholesky.row("scaled", how="sqrt(c) times A's, for c > 0; of -c times a Kron too", cost="A's")
 def _(op, uplo):
     c, inner = multiple_of(op)
-    if c is None:
-        return NotImplemented
+    if c is None:  # of -c times what is negative definite
+        return cholesky._keep(op, (uplo,), lambda: _of_sparse(op, uplo), lambda: None)
     return times(math.sqrt(c), (yield inner, uplo))
 
 
@@ -290,6 +290,21 @@ def _(op, uplo):
     real_diagonal(main)
     half = _band_factor(_lower_half(bands, op, uplo))
     return _core.Banded((half.shape[-1] - 1, 0), np.ascontiguousarray(np.swapaxes(half, -1, -2)))
+
+
+@cholesky.row(
+    "sparse",
+    "laplacian",
+    "sum",
+    how="sparse ones of 400 rows or more: SuperLU, rows as they stand; a SparseTriangular",
+    cost="its fill",
+    kept=True,
+)
+def _of_sparse(op, uplo):
+    from . import _factor_sparse
+
+    a = _factor_sparse.matrix_of(op)
+    return NotImplemented if a is None else _factor_sparse.cholesky(op, a, uplo)
 
 
 @cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)", kept=True)

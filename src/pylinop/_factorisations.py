@@ -68,13 +68,15 @@ def cholesky(
     -------
     LinearOperator
         A Diag of a Diag, a Kron of a Kron, a BlockDiag of a BlockDiag, a Banded of a Banded or
-        Tridiagonal, else a Triangular.
+        Tridiagonal, a SparseTriangular of a large sparse matrix, else a Triangular.
 
     Raises
     ------
     LinAlgError
         Not square, or not positive definite (the element of a batch is named); complex and
         symmetric instead of Hermitian.
+    MaterializationError
+        The dense form, or the fill of a sparse matrix in the order of its rows, might not fit.
 
     Warns
     -----
