@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pylinop as pl
+from pylinop import _core
 
 N = 30
 
@@ -61,7 +62,16 @@ def _bands(word, broken):
     if broken:
         low[7] += 0.5
         ab[4, 7] += 0.5
-    return pl.Tridiagonal(low, np.full(N, 4.0 + 0 * i), up, word), pl.Banded((2, 2), ab, word)
+    below, above = np.full((N // 2 - 1, 2, 2), 0.25 + i), np.full((N // 2 - 1, 2, 2), 0.25 - i)
+    on = np.tile(np.array([[9.0, 1 - i], [1 + i, 9.0]]), (N // 2, 1, 1))
+    if broken:
+        on[4, 0, 1] += 0.5  # element (8, 9)
+    return (
+        pl.Tridiagonal(low, np.full(N, 4.0 + 0 * i), up, word),
+        pl.Banded((2, 2), ab, word),
+        pl.BlockTridiagonal(below, on, above, assume_a=word),
+        pl.BlockTridiagonal(below, on, assume_a=word),
+    )
 
 
 @pytest.mark.parametrize("word", ["sym", "her", "pos"])
@@ -76,7 +86,7 @@ def test_full_tests_every_kind_that_is_declared(word):
         for A in _bands(word, True):
             for view in (A, A.T, A.H, A.conj()):
                 for f in (pl.logdet, pl.eigvalsh, pl.cholesky, lambda V: pl.solve(V, b)):
-                    with pytest.raises(ValueError, match=r"declared .*\(([89], 7|7, [89])\)"):
+                    with pytest.raises(ValueError, match=r"declared .*\(([89], 7|7, [89]|8, 9)\)"):
                         f(view)
     for A in _bands(word, True):
         assert "test-promise" not in [s["name"] for s in A.explain("solve", b).steps]
@@ -97,6 +107,35 @@ def test_full_tests_what_stands_within_expressions(word):
                 for f in (pl.logdet, lambda W: pl.solve(W, np.ones(W.shape[0])), pl.svdvals):
                     with pytest.raises(ValueError, match="declared"):
                         print(i, f(whole))
+
+
+def _kinds_that_take_a_promise():
+    return {k["name"] for k in _core.kinds() if any(p["name"] == "assume_a" for p in k["params"])}
+
+
+def test_no_kind_that_is_declared_goes_untested():
+    tested = {type(A).__name__ for A in _bands("sym", True)} | {"Dense"}
+    assert _kinds_that_take_a_promise() == tested
+
+
+def test_blocks_are_compared_above_and_below():
+    d = np.tile(np.eye(2), (3, 1, 1))
+    low = np.ones((2, 2, 2))
+    up = low.copy()
+    up[1, 0, 1] = 2  # element (2, 5), beside (5, 2)
+    with pl.config(check="full"):
+        with pytest.raises(ValueError, match=r"\(5, 2\) is 1.*\(2, 5\) is 2"):
+            pl.BlockTridiagonal(low, d, up, assume_a="pos") @ np.ones(6)
+        with pytest.raises(ValueError, match="declared symmetric"):  # the adjoints stand above
+            pl.BlockTridiagonal(low * 1j, d, assume_a="sym") @ np.ones(6)
+        for blocks in (0, 1):
+            A = pl.BlockTridiagonal(np.ones((0, 2, 2)), d[:blocks], assume_a="her")
+            np.testing.assert_array_equal(A @ np.ones(2 * blocks), np.ones(2 * blocks))
+        stacked = np.stack([low, low + np.eye(2)]), np.stack([d, d]), np.stack([low, low])
+        with pytest.raises(ValueError, match="declared"):
+            pl.BlockTridiagonal(*stacked, assume_a="sym") @ np.ones((6, 1))
+        T = pl.Tridiagonal([2.0], [0.0, 0.0], [0.5], "orthogonal")  # nothing relies on it
+        np.testing.assert_array_equal(T @ [1.0, 1.0], [0.5, 2.0])
 
 
 def test_what_follows_from_single_nodes_is_not_hurt_by_testing():

@@ -509,6 +509,28 @@ def test_pinv_cutoffs():
 # -- the module --
 
 
+NAMED = """
+solve lstsq inv pinv det slogdet logdet trace diagonal cholesky ldl lu qr eigh eigvalsh eig
+eigvals svd svdvals matrix_norm cond matrix_rank matrix_power null_space orth expm logm sqrtm
+fractional_matrix_power funm inv_quad_logdet sqrt_inv_matmul log_pdet cholesky_append
+cholesky_update sample
+"""
+
+
+@pytest.mark.parametrize("name", NAMED.split())
+def test_functions_stand_at_top_level_too(name):
+    assert getattr(pl, name).__name__ == getattr(pl.linalg, name).__name__ == name
+    assert name in pl.__all__ and name in pl.linalg.__all__
+
+
+def test_matrix_power_at_top_level():
+    np.testing.assert_allclose(pl.matrix_power(pl.Diag([2.0, 4.0]), -2).diagonal(), [0.25, 0.0625])
+    with pytest.raises(TypeError, match="integer"):
+        pl.matrix_power(pl.Diag([2.0]), 0.5)
+    with pytest.raises(np.linalg.LinAlgError, match="square"):
+        pl.matrix_power(np.ones((2, 3)), 2)
+
+
 @pytest.mark.parametrize("name", pl.linalg.__all__)
 def test_linalg_mirrors_numpy(name):
     ours, theirs = getattr(pl.linalg, name), getattr(np.linalg, name, None)

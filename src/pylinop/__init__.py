@@ -146,6 +146,8 @@ from ._estimates import (
 from ._explain import Explanation, explain, explaining
 from ._factorisations import (
     cholesky,
+    cholesky_append,
+    cholesky_update,
     ldl,
     lstsq,
     lu,
@@ -188,6 +190,7 @@ from ._spectra import (
     svd,
 )
 from ._spectral import spectral_bounds, spectral_density
+from .linalg import matrix_power
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -239,6 +242,8 @@ __all__ = [
     "cg",
     "check_adjoint",
     "cholesky",
+    "cholesky_append",
+    "cholesky_update",
     "cond",
     "config",
     "det",
@@ -280,6 +285,7 @@ __all__ = [
     "lstsq",
     "lu",
     "matrix_norm",
+    "matrix_power",
     "matrix_rank",
     "minres",
     "multiply",

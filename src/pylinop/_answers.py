@@ -127,11 +127,12 @@ class Question:
 
     With ``kept``, a name or a function that makes one of the arguments, the dense form's answers
     are kept between calls, and those of rows that say so. ``whole``: the dense form's answer is
-    that of (array, *args, op)."""
+    that of (array, *args, op). ``plans``: a function of (op, *args) that answers from the factor
+    that plans keep; NotImplemented where they keep none."""
 
-    def __init__(self, dense, name="", how="", cost="", kept="", whole=False):
+    def __init__(self, dense, name="", how="", cost="", kept="", whole=False, plans=None):
         self.rows, self.dense, self.kept_rows = {}, dense, set()
-        self.kept, self.whole = kept, whole
+        self.kept, self.whole, self.plans = kept, whole, plans
         self.texts, self.text = {}, (how, cost)
         if name:
             QUESTIONS[name] = self
@@ -183,6 +184,10 @@ class Question:
         """The answer of the dense form, which may be at hand."""
 
         def make():
+            if self.plans and array is None:
+                found = self.plans(op, *args)
+                if found is not NotImplemented:
+                    return found
             a = dense(op) if array is None else array
             return self.dense(a, *args, op) if self.whole else self.dense(a, *args)
 

@@ -109,12 +109,34 @@ def _lapack(a, uplo="L"):
     return adjoint(factor) if uplo == "U" else factor
 
 
+def _of_plans(op, uplo):
+    """The factor that solves keep, where they go by Cholesky: declared or written to be its own
+    adjoint, so that the triangle is theirs (the upper one)."""
+    if op.shape[-1] != op.shape[-2]:
+        return NotImplemented
+    found = op._factored(1)
+    if found is NotImplemented:
+        return found
+    if op.dtype.kind == "c":
+        real_diagonal(op.diagonal())
+    if isinstance(found, tuple):
+        flags, (triangle, _, _) = found
+        bad = flags != 0
+    else:
+        triangle = found
+        bad = np.isnan(found[..., 0, 0])
+    if bad.any():
+        raise not_definite(bad)
+    return _core.Triangular(triangle)
+
+
 cholesky = Question(
     lambda a, uplo: _core.Triangular(_lapack(a, uplo)),
     "cholesky",
     how="LAPACK's potrf, a Triangular",
     cost="n^3 / 3",
     kept="cholesky",
+    plans=_of_plans,
 )
 
 
@@ -160,8 +182,8 @@ def multiple_of(op):
 @cholesky.row("scaled", how="sqrt(c) times A's, for c > 0; of -c times a Kron too", cost="A's")
 def _(op, uplo):
     c, inner = multiple_of(op)
-    if c is None:
-        return NotImplemented
+    if c is None:  # of -c times what is negative definite
+        return cholesky._keep(op, (uplo,), lambda: _of_sparse(op, uplo), lambda: None)
     return times(math.sqrt(c), (yield inner, uplo))
 
 
@@ -270,6 +292,21 @@ def _(op, uplo):
     real_diagonal(main)
     half = _band_factor(_lower_half(bands, op, uplo))
     return _core.Banded((half.shape[-1] - 1, 0), np.ascontiguousarray(np.swapaxes(half, -1, -2)))
+
+
+@cholesky.row(
+    "sparse",
+    "laplacian",
+    "sum",
+    how="sparse ones of 400 rows or more: SuperLU, rows as they stand; a SparseTriangular",
+    cost="its fill",
+    kept=True,
+)
+def _of_sparse(op, uplo):
+    from . import _factor_sparse
+
+    a = _factor_sparse.matrix_of(op)
+    return NotImplemented if a is None else _factor_sparse.cholesky(op, a, uplo)
 
 
 @cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)", kept=True)

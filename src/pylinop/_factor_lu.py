@@ -37,6 +37,16 @@ def inverse_order(order):
     return np.argsort(order, axis=-1)
 
 
+def _of_plans(op):
+    """The factors that solves keep of square matrices."""
+    found = op._factored(0) if op.shape[-1] == op.shape[-2] else NotImplemented
+    if found is NotImplemented:
+        return found
+    both, pivots, _ = found[1]
+    p = _core.Permutation(inverse_order(_rows_of(pivots, op.shape[-1])), both.dtype)
+    return p, _core.Triangular(both, True, True), _core.Triangular(both, False)
+
+
 def _getrf(a):
     """Factors of an array, as operators."""
     a = np.asarray(a)
@@ -66,6 +76,7 @@ lu = Question(
     how="LAPACK's getrf, a Permutation and two Triangulars",
     cost="m n k, 2 n^3 / 3 square",
     kept="lu",
+    plans=_of_plans,
 )
 
 
@@ -194,11 +205,14 @@ def _scipy_ldl(a, lower, hermitian):
 
 def _permuted(turned, order, lower):
     """SciPy's outer factor: rows of a unit triangle, exchanged."""
-    n = order.shape[-1]
-    if (order == np.arange(n)).all():
-        return _core.Triangular(turned, lower, True)
-    triangle = np.take_along_axis(turned, order[..., :, None], -2)
-    rows = _core.Permutation(inverse_order(order), turned.dtype)
+    return _permuted_by(order, np.take_along_axis(turned, order[..., :, None], -2), lower)
+
+
+def _permuted_by(order, triangle, lower):
+    """The rows of a unit triangle in that order."""
+    if (order == np.arange(order.shape[-1])).all():
+        return _core.Triangular(triangle, lower, True)
+    rows = _core.Permutation(inverse_order(order), triangle.dtype)
     return rows @ _core.Triangular(triangle, lower, True)
 
 
@@ -210,12 +224,30 @@ def middle_of(d):
     return _core.Tridiagonal(low, main, up)
 
 
+def _ldl_of_plans(op, lower, hermitian):
+    """The factor that solves keep of a Dense declared symmetric or Hermitian, of its upper
+    triangle seen as the lower one."""
+    found = op._factored(3 if hermitian else 2) if lower else NotImplemented
+    if found is NotImplemented or found[0].any():  # a pivot is 0, or nothing but NaN
+        return NotImplemented
+    if hermitian and op.dtype.kind == "c":
+        real_diagonal(op.diagonal())
+    both, exchanges, beside = found[1]
+    order = _rows_of(np.abs(exchanges), op.shape[-1])
+    main, below = np.diagonal(both, axis1=-2, axis2=-1).copy(), beside[..., :-1].copy()
+    middle = _core.Diag(main)
+    if below.any():
+        middle = _core.Tridiagonal(below, main, below.conj() if hermitian else below)
+    return _permuted_by(order, both, lower), middle, order
+
+
 ldl = Question(
     _scipy_ldl,
     "ldl",
     how="LAPACK's sytrf, hetrf by SciPy; L a Triangular, its rows exchanged, D a Tridiagonal",
     cost="n^3 / 3",
     kept="ldl",
+    plans=_ldl_of_plans,
 )
 
 

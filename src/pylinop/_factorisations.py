@@ -56,7 +56,8 @@ def cholesky(
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian: one triangle of it is read, the one that is asked for.
+        Promised to be Hermitian: one triangle of it is read, the one that is asked for; of a Dense
+        declared positive definite the upper one, which solves read too.
     upper : bool, optional
         The upper factor U with A = U^H U; else the lower one with A = L L^H.
     jitter : float, optional
@@ -67,13 +68,15 @@ def cholesky(
     -------
     LinearOperator
         A Diag of a Diag, a Kron of a Kron, a BlockDiag of a BlockDiag, a Banded of a Banded or
-        Tridiagonal, else a Triangular.
+        Tridiagonal, a SparseTriangular of a large sparse matrix, else a Triangular.
 
     Raises
     ------
     LinAlgError
         Not square, or not positive definite (the element of a batch is named); complex and
         symmetric instead of Hermitian.
+    MaterializationError
+        The dense form, or the fill of a sparse matrix in the order of its rows, might not fit.
 
     Warns
     -----
@@ -84,7 +87,8 @@ def cholesky(
     -----
     By structure where docs/factorisations.md says so, n^3 / 3 flops on the dense form else. The
     factors of a Kron must be Hermitian themselves. The factor is kept, as those of all functions
-    here are, until the matrix changes (docs/linalg.md); to solve with it, give it to `solve`.
+    here are, until the matrix changes (docs/linalg.md). Of what is declared positive definite, or
+    its own adjoint as it is written, it is the factor that `solve` and `logdet` keep.
 
     Examples
     --------
@@ -256,8 +260,9 @@ def lu(A: "_OperatorLike", permute_l: bool = False, *, p_indices: bool = False) 
 
     Notes
     -----
-    By structure where docs/factorisations.md says so, else LAPACK's getrf on the dense form. A
-    singular A has factors too, with zeros on U's diagonal.
+    By structure where docs/factorisations.md says so, else LAPACK's getrf on the dense form: the
+    factor that `solve` and `logdet` keep, where they go by LU. A singular A has factors too, with
+    zeros on U's diagonal.
 
     Examples
     --------
@@ -281,7 +286,8 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian, or symmetric; one triangle of a dense form is read.
+        Promised to be Hermitian, or symmetric; one triangle of a dense form is read, the upper one
+        of a Dense declared so, whose factor is the one that `solve` and `logdet` keep.
     lower : bool, optional
         Which one; of the upper one A = U D U^H.
     hermitian : bool, optional

@@ -328,6 +328,21 @@ def _(op):
     return u if c is None else u @ (yield (as_operator(c),))
 
 
+@root.row(
+    "sparse", "laplacian", how="Cholesky, sparse; where that fails as a dense one", cost="its fill"
+)
+def _(op):
+    from . import _factor_sparse
+
+    a = _factor_sparse.matrix_of(op)
+    if a is None or not _factor_sparse.is_hermitian(a):
+        return NotImplemented
+    try:
+        return cholesky(op, "L")
+    except NotDefinite:
+        return NotImplemented
+
+
 def _beside(terms):
     """Roots of positive semidefinite terms beside each other, a root of their sum; NotImplemented
     where a term is not semidefinite."""

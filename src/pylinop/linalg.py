@@ -133,6 +133,28 @@ def matrix_transpose(A, /):
 def matrix_power(A, n):
     """The integer power of a square operator, lazy; negative powers are those of the inverse.
 
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+    n : int
+
+    Returns
+    -------
+    LinearOperator
+        ``A ** n``, or ``inv(A) ** -n``; a Diag of a Diag, a Kron of a Kron, ...
+
+    Raises
+    ------
+    LinAlgError
+        A is not square; when it is used, of a negative power of a singular A.
+    TypeError
+        The exponent is no integer (`fractional_matrix_power` takes others).
+
+    Notes
+    -----
+    Nothing is computed before it is used. A product with a vector is n products with A, of which
+    no power is formed where that would cost more.
+
     Examples
     --------
     >>> import numpy as np, pylinop as pl

@@ -460,3 +460,21 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
                     const lop_node *b, const lop_node **out) {
     return join(mk, op, attr, a, b, out);
 }
+
+lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *id = a->op == &lop_op_scaled ? a->child[0] : a, *ones;
+    if (a->op == &lop_op_diag) {
+        *out = lop_node_ref(a->child[0]);
+        return LOP_OK;
+    }
+    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
+    like.shape.ndim--;
+    lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
+    if (st != LOP_OK || id == a) {
+        *out = ones;
+        return st;
+    }
+    st = lop_make1(mk, &lop_op_scale, &a->attr, ones, out);
+    lop_node_unref(ones);
+    return st;
+}

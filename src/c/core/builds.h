@@ -49,6 +49,8 @@ LOP_BUILD(element_column);
 /* op of arrays a and b (b may be NULL), narrower expressions cast first. */
 lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
                     const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
+/* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
+lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* builds_band.c */
 LOP_BUILD(view_tridiagonal);
 LOP_BUILD(scaled_tridiagonal);

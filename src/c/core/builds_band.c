@@ -108,19 +108,6 @@ LOP_BUILD(sum_tridiagonal) {
     return tridiagonal(mk, &attr, v, st, out);
 }
 
-/* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
-static lop_status on_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out) {
-    if (a->op == &lop_op_diag) {
-        *out = lop_node_ref(a->child[0]);
-        return LOP_OK;
-    }
-    const lop_node *id = a->op == &lop_op_scaled ? a->child[0] : a;
-    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
-    like.shape.ndim--;
-    lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, out);
-    return st == LOP_OK && id != a ? wrap(mk, &lop_op_scale, &a->attr, *out, out) : st;
-}
-
 /* A tridiagonal and a diagonal of whatever sort, in either order. */
 LOP_BUILD(tridiagonal_plus) {
     const bool first = m->root->child[0]->op == &lop_op_tridiagonal;
@@ -129,7 +116,7 @@ LOP_BUILD(tridiagonal_plus) {
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
     lop_attr attr = promise(&a->attr, real, known && (!multiple || o->attr.re > 0));
-    lop_status st = on_diagonal(mk, o, &d);
+    lop_status st = lop_make_diagonal(mk, o, &d);
     if (st == LOP_OK)
         st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],
                       &v[1]);

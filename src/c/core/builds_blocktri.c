@@ -46,24 +46,6 @@ LOP_BUILD(blocktri_scaled) {
     return kind(mk, &attr, a->n, v, st, out);
 }
 
-/* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
-static lop_status on_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out) {
-    const lop_node *id = a->op == &lop_op_scaled ? a->child[0] : a, *ones;
-    if (a->op == &lop_op_diag) {
-        *out = lop_node_ref(a->child[0]);
-        return LOP_OK;
-    }
-    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
-    like.shape.ndim--;
-    lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
-    if (st != LOP_OK || id == a) {
-        *out = ones;
-        return st;
-    }
-    st = lop_make1(mk, &lop_op_scale, &a->attr, ones, out);
-    lop_node_unref(ones);
-    return st;
-}
 /* A and a diagonal of whatever sort, in either order. */
 LOP_BUILD(blocktri_plus) {
     const bool first = m->root->child[0]->op == &lop_op_blocktridiagonal;
@@ -73,7 +55,7 @@ LOP_BUILD(blocktri_plus) {
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
     const lop_attr attr = promise(a, real, known && (!multiple || o->attr.re > 0)),
                    size = {.i = {size_of(a), 0, 0, 0}};
-    lop_status st = on_diagonal(mk, o, &d);
+    lop_status st = lop_make_diagonal(mk, o, &d);
     if (st != LOP_OK) return st;
     for (int i = 0; i < a->n; i += 2) v[i] = lop_node_ref(a->child[i]);
     st = lop_join(mk, &lop_op_blockplus, &size, a->child[1], d, &v[1]);

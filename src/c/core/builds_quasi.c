@@ -85,24 +85,6 @@ LOP_BUILD(quasi_view) {
     return quasi(mk, &a->attr, v, st, out);
 }
 
-/* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
-static lop_status on_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out) {
-    const lop_node *id = a->op == &lop_op_scaled ? a->child[0] : a, *ones;
-    if (a->op == &lop_op_diag) {
-        *out = lop_node_ref(a->child[0]);
-        return LOP_OK;
-    }
-    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
-    like.shape.ndim--;
-    lop_status st = lop_make(mk, "ones", NULL, 0, NULL, &like, &ones);
-    if (st != LOP_OK || id == a) {
-        *out = ones;
-        return st;
-    }
-    st = lop_make1(mk, &lop_op_scale, &a->attr, ones, out);
-    lop_node_unref(ones);
-    return st;
-}
 /* A and a diagonal of whatever sort, in either order. */
 LOP_BUILD(quasi_plus) {
     const bool first = m->root->child[0]->op == &lop_op_quasiseparable;
@@ -112,7 +94,7 @@ LOP_BUILD(quasi_plus) {
                       : o->op == &lop_op_scaled ? o->attr.im == 0
                                                 : true;
     if (!of_floats(a) || (!real && !is_triangular(a))) return LOP_NOMATCH;
-    lop_status st = on_diagonal(mk, o, &d);
+    lop_status st = lop_make_diagonal(mk, o, &d);
     if (st != LOP_OK) return st;
     st = lop_join(mk, &lop_op_add, NULL, first ? a->child[0] : d, first ? d : a->child[0], &v[0]);
     lop_node_unref(d);

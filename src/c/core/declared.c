@@ -38,10 +38,14 @@ static int descend(walk *w, const lop_node *n) {
     return count;
 }
 
+/* What was declared of a node and may be used; of bands nothing relies on "orthogonal". */
 static int64_t word_of(const lop_node *n) {
-    const int64_t word = n->op == &lop_op_banded                                  ? n->attr.i[2]
-                         : n->op == &lop_op_dense || n->op == &lop_op_tridiagonal ? n->attr.i[0]
-                                                                                  : 0;
+    const bool dense = n->op == &lop_op_dense;
+    const int64_t word = dense || n->op == &lop_op_tridiagonal ? n->attr.i[0]
+                         : n->op == &lop_op_banded             ? n->attr.i[2]
+                         : n->op == &lop_op_blocktridiagonal   ? n->attr.i[1]
+                                                               : 0;
+    if (!dense && word == LOP_ASSUME_ORTHOGONAL) return 0;
     return word > LOP_ASSUME_GENERAL && word < LOP_ASSUME_TRIED ? word : 0;
 }
 
@@ -53,6 +57,8 @@ static lop_status tested(const lop_node *n, int64_t word, const lop_node *const 
         return lop_node_make(n->ctx, &lop_op_promised, &full, 1, child, NULL, out, err);
     if (n->op == &lop_op_banded)
         return lop_node_make(n->ctx, &lop_op_promisedband, &band, 1, child, NULL, out, err);
+    if (n->op == &lop_op_blocktridiagonal)
+        return lop_node_make(n->ctx, &lop_op_promisedblocks, &n->attr, n->n, child, NULL, out, err);
     const lop_node *three[3] = {child[1], child[0], child[2]};
     return lop_node_make(n->ctx, &lop_op_promisedtri, &full, 3, three, NULL, out, err);
 }
@@ -71,7 +77,7 @@ static lop_status rebuilt(walk *w, const lop_node *n, const lop_node **out, lop_
         same = same && child[i] == n->child[i];
     }
     if (word) {
-        const int place = n->op == &lop_op_tridiagonal ? 1 : 0;
+        const int place = n->op == &lop_op_dense || n->op == &lop_op_banded ? 0 : 1;
         st = tested(n, word, child, &test, err);
         if (st == LOP_OK) child[place] = test;
     }

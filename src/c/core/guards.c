@@ -221,11 +221,19 @@ lop_truth lop_when_own_view(const lop_match *m) {
                  (lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE ||
                   lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE));
 }
-/* Not for leaves: what a user declared is taken at its word elsewhere. */
+lop_truth lop_when_own_conj(const lop_match *m) {
+    const lop_node *a = m->root->child[0]->child[0];
+    return truth(lop_is_blas(m->root->dtype) && (lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE ||
+                                                 lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE));
+}
+/* Not of leaves: what a user declared is taken at its word elsewhere. */
+bool lop_is_tried(const lop_node *a) {
+    const lop_node *k = a->op == &lop_op_view ? a->child[0] : a;
+    return a->op->cls == LOP_OPERATOR && a->op->max != 0 && k->op != &lop_op_dense &&
+           lop_infer_hermitian(a);
+}
 lop_truth lop_when_hermitian(const lop_match *m) {
-    const lop_node *a = HOLE(m, 'a'), *k = a->op == &lop_op_view ? a->child[0] : a;
-    return truth(a->op->cls == LOP_OPERATOR && a->op->max != 0 && k->op != &lop_op_dense &&
-                 lop_is_blas(m->root->dtype) && lop_infer_hermitian(a));
+    return truth(lop_is_blas(m->root->dtype) && lop_is_tried(HOLE(m, 'a')));
 }
 
 lop_truth lop_when_leaf_kind(const lop_match *m) {

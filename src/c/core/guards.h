@@ -27,7 +27,10 @@ lop_truth
 lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
 lop_truth lop_when_positive(const lop_match *m); /* ?a is declared positive definite */
 lop_truth lop_when_shift(const lop_match *m); /* ?a has the root's shape and dtype, c is finite */
-lop_truth lop_when_own_view(const lop_match *m);  /* a transpose of what is declared symmetric */
+lop_truth lop_when_own_conj(const lop_match *m); /* a conjugate of such */
+lop_truth lop_when_own_view(const lop_match *m); /* a transpose of what is declared symmetric */
+/* Is Cholesky worth a try in solves? An operator that is its own adjoint as it is written. */
+bool lop_is_tried(const lop_node *a);
 lop_truth lop_when_hermitian(const lop_match *m); /* ?a is its own adjoint by how it is written */
 lop_truth lop_when_leaf_kind(const lop_match *m); /* ?a is no composite: a view on it stays */
 lop_truth lop_when_flat(const lop_match *m); /* the root has at most half as many rows as columns */

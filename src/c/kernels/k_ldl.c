@@ -1,6 +1,6 @@
-/* k_ldl.c: LAPACK's sytrf_rk and hetrf_rk, in which pivots of order one and two are chosen so that
- * the elements of L stay bounded (bounded Bunch-Kaufman, "rook" pivoting: Ashcraft, Grimes and
- * Lewis 1998), and solves with their factor by blocks. Cost: n^3 / 3 flops, then 2 n^2 a column. */
+/* k_ldl.c: LAPACK's sytrf and hetrf, which choose pivots of order one and two (Bunch and Kaufman
+ * 1977), and solves with their factor by blocks, in the form that sytrs_3 takes. Cost: n^3 / 3
+ * flops, then 2 n^2 a column. */
 #include "k_ldl.h"
 #include "kernels.h"
 

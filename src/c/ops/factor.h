@@ -29,6 +29,20 @@ int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
 /* hermitian: known to be, not only declared: then a temporary may be factored where it lies. */
 int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, bool hermitian, lop_status *st);
 
+/* The same of A = P L D L^H P^T, or of ^T; sizes as in op_ldl.c. */
+int lop_emit_ldl(lop_emit *e, int64_t n, lop_dtype dt, bool hermitian, int a, lop_status *st);
+/* L and the diagonal of D, what stands beside it, the exchanges, and ipiv[n]: 1 + the place of a
+ * pivot that is exactly zero, with which the rest has no meaning. */
+typedef struct lop_ldl {
+    lop_mat f;
+    void *beside;
+    int32_t *ipiv;
+} lop_ldl;
+lop_ldl lop_ldl_parts(void *p, int64_t n, lop_dtype dt);
+
+/* What op_factored.c is asked for. */
+enum { LOP_FACTOR_LU, LOP_FACTOR_CHOLESKY, LOP_FACTOR_LDLT, LOP_FACTOR_LDLH };
+
 /* `lower` of an op with `check`: the slot that check filled or, where it failed, the last child
  * (op_instead.c). */
 lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) LOP_MUST_CHECK;
@@ -44,5 +58,11 @@ lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int
  * with the status in *st. */
 int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int a, int mask, bool quiet,
                          lop_status *st);
+/* out <- the factors, lower triangles, NaN in the first place where there is none. */
+lop_status lop_emit_stack_triangles(lop_emit *e, int64_t n, lop_dtype dt, int a,
+                                    int out) LOP_MUST_CHECK;
+static inline bool lop_factor_interleaved(int64_t what, int64_t n, lop_dtype dt) {
+    return what == LOP_FACTOR_CHOLESKY && lop_stack_fits(n, dt);
+}
 
 #endif

@@ -15,39 +15,33 @@
 
 #include <complex.h>
 
-typedef struct parts {
-    lop_mat f;
-    void *beside;
-    int32_t *ipiv, *zero; /* `zero`: 1 + the place of the pivot */
-} parts;
 static size_t up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 static size_t bytes_of(int64_t n, lop_dtype dt) {
     return lop_factor_bytes(n, dt) + up((size_t)n * lop_dtype_size(dt)) + ((size_t)n + 1) * 4;
 }
-static parts parts_at(void *p, int64_t n, lop_dtype dt) {
+lop_ldl lop_ldl_parts(void *p, int64_t n, lop_dtype dt) {
     char *beside = (char *)p + lop_factor_bytes(n, dt);
     int32_t *ipiv = (int32_t *)(void *)(beside + up((size_t)n * lop_dtype_size(dt)));
-    return (parts){lop_factor_at(p, n, dt), beside, ipiv, ipiv + n};
+    return (lop_ldl){lop_factor_at(p, n, dt), beside, ipiv};
 }
 
 /* SciPy reads the upper triangle of what is declared so: its transpose is our lower one. */
 static lop_status run_factor(const lop_call *c) {
     const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     const bool hermitian = c->step->attr.i[0] != 0;
-    parts p = parts_at(c->a[0]->p, a->m, a->dt);
+    lop_ldl p = lop_ldl_parts(c->a[0]->p, a->m, a->dt);
     int64_t info = 0;
     if (hermitian)
         lopk_conj(&p.f, &t);
     else
         lopk_copy(&p.f, &t);
     lop_status st = lopk_ldl(&p.f, hermitian, p.beside, p.ipiv, c->scratch, &info);
-    *p.zero = (int32_t)info;
+    p.ipiv[a->m] = (int32_t)info;
     return st == LOP_OVERFLOW
                ? lop_fail(c->err, st, "LAPACK takes no matrix of %lld rows", (long long)a->m)
                : st;
 }
-static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool hermitian, int a,
-                       lop_status *st) {
+int lop_emit_ldl(lop_emit *e, int64_t n, lop_dtype dt, bool hermitian, int a, lop_status *st) {
     const lop_attr how = {.i = {hermitian && lop_is_complex(dt), 0, 0, 0}};
     int64_t all;
     if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all)) {
@@ -74,9 +68,9 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
 }
 static lop_status run_solve(const lop_call *c) {
     const lop_mat *y = c->a[0];
-    const parts p = parts_at(c->a[1]->p, y->m, y->dt);
+    const lop_ldl p = lop_ldl_parts(c->a[1]->p, y->m, y->dt);
     const lop_mat x = {c->scratch, y->m, y->n, 1, y->m > 0 ? y->m : 1, y->dt};
-    if (*p.zero) return lop_factor_singular(c->err, *p.zero, y->m);
+    if (p.ipiv[y->m]) return lop_factor_singular(c->err, p.ipiv[y->m], y->m);
     lopk_copy(&x, c->a[2]);
     lop_status st = lopk_ldl_solve(&p.f, c->step->attr.i[0] != 0, p.beside, p.ipiv, &x);
     if (st == LOP_OK) lopk_copy(y, &x);
@@ -90,7 +84,7 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    in[0] = emit_factor(e, lop_rows(self), self->dtype, self->attr.i[0] != 0, in[0], &st);
+    in[0] = lop_emit_ldl(e, lop_rows(self), self->dtype, self->attr.i[0] != 0, in[0], &st);
     if (in[0] < 0) return st;
     lop_slot_sizes(e, out, &m, &k, &batch);
     lop_step *s = lop_emit_step(e, "sytrs", run_solve, out, 2, in);
@@ -126,7 +120,7 @@ static lop_pair block_of(double _Complex d, double _Complex after, double _Compl
 static lop_status run_det(const lop_call *c) {
     const lop_attr *a = &c->step->attr;
     const lop_dtype dt = (lop_dtype)a->i[2];
-    const parts p = parts_at(c->a[1]->p, a->i[1], dt);
+    const lop_ldl p = lop_ldl_parts(c->a[1]->p, a->i[1], dt);
     const bool whole = lop_is_complex(dt);
     lop_pair all = lop_pair_one();
     for (int64_t k = 0; k < a->i[1]; k++) {
@@ -147,7 +141,7 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     const lop_node *a = self->child[0];
     const bool hermitian = self->attr.i[0] && lop_is_complex(a->dtype);
     lop_status st;
-    int f = emit_factor(e, lop_rows(a), a->dtype, hermitian, lop_emit_value(e, a), &st);
+    int f = lop_emit_ldl(e, lop_rows(a), a->dtype, hermitian, lop_emit_value(e, a), &st);
     if (f < 0) return st;
     lop_step *s = lop_emit_step(e, "detldl", run_det, out, 1, &f);
     if (!s) return LOP_NOMEM;

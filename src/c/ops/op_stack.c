@@ -10,6 +10,8 @@
 #include "kernels/k_stack.h"
 #include "kernels/kernels.h"
 
+#include <math.h>
+
 bool lop_stack_fits(int64_t n, lop_dtype dt) { return lopk_stack_takes(n, dt); }
 
 static int64_t group_bytes(int64_t n, lop_dtype dt) { return lopk_stack_bytes(n, dt) + 64; }
@@ -152,6 +154,45 @@ int lop_emit_stack_roots(lop_emit *e, int64_t n, lop_dtype dt, int a, int mask, 
     s->flags = LOP_STEP_GROUP | (quiet ? LOP_STEP_QUIET : 0);
     s->fail = mask;
     return out;
+}
+
+/* The triangle of each, zeros above it; zeros below a mark that there is none. */
+static lop_status run_triangles(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    const int64_t size = (int64_t)lop_dtype_size(y->dt), n = y->m;
+    for (int64_t from = 0; from <= c->more; from += LOPK_STACK) {
+        const int used = used_of(c, from);
+        char *group = group_at(c->a[1], c->x_step, from, n, y->dt);
+        const unsigned bad = *marks_of(group, n, y->dt);
+        for (int l = 0; l < used; l++) {
+            const lop_mat to = moved(y, from + l, c->y_step);
+            lopk_zero(&to);
+            if (bad >> l & 1) {
+                lop_set(y->dt, to.p, 0, NAN);
+                continue;
+            }
+            for (int64_t i = 0; i < n; i++) {
+                const lop_mat row = {(char *)to.p + i * to.rs * size, i + 1, 1, to.cs, 1, y->dt},
+                              lane = {group + (i * (i + 1) / 2 * LOPK_STACK + l) * size,
+                                      i + 1,
+                                      1,
+                                      LOPK_STACK,
+                                      1,
+                                      y->dt};
+                lopk_copy(&row, &lane);
+            }
+        }
+    }
+    return LOP_OK;
+}
+lop_status lop_emit_stack_triangles(lop_emit *e, int64_t n, lop_dtype dt, int a, int out) {
+    lop_status st;
+    const int f = emit_factor(e, n, dt, a, &st);
+    if (f < 0) return st;
+    lop_step *s = lop_emit_step(e, "triangles", run_triangles, out, 1, &f);
+    if (!s) return LOP_NOMEM;
+    s->flags = LOP_STEP_GROUP;
+    return LOP_OK;
 }
 
 /* -- pile */

@@ -94,7 +94,8 @@ enum {
     ACT_DIAGONAL,
     ACT_TRACE,
     ACT_ELEMENT,
-    ACT_DET
+    ACT_DET,
+    ACT_FACTOR /* py_factored.c */
 };
 
 typedef struct py_op {
@@ -238,11 +239,15 @@ typedef struct py_run {
     PyObject *leaves, *keys;                  /* retained */
     PyArrayObject *held_few[PY_HELD], **held; /* normalised arrays, alive during the run */
     int nheld;
+    int take;       /* a derived value wanted, by its number; -1: none */
+    lop_blob *blob; /* that one, after a run: retained */
 } py_run;
 void py_run_open(py_run *r, py_state *s, py_op *self, const py_plan *e);
 /* Binds all leaves but the result: 0; -1 with an exception; -2 with *err. */
 int py_run_bind(py_run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err);
 void py_run_close(py_run *r);
+/* Executes with everything bound but the result; 0, or -1 with an exception. */
+int py_run_exec(py_run *r, int rhs, const lop_buf *x, const lop_buf *out);
 PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* The same, of no dimensions a number. */
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
@@ -268,6 +273,11 @@ static inline void py_config_here(py_state *s) {
 void py_sparse_open(py_state *s);
 /* What made the foreign values of a frame that has run, by the number of the step. New. */
 PyObject *py_sparse_makers(const lop_frame *f);
+/* py_factored.c: _factored(what), the factor that solves keep. */
+lop_status py_factor_node(const lop_node *a, int64_t what, const lop_node **out,
+                          lop_err *err) LOP_MUST_CHECK; /* owned */
+int64_t py_factor_bytes(const lop_node *a); /* of the dense form to be factored; 0: it is there */
+PyObject *py_factored(PyObject *self, PyObject *what);
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);

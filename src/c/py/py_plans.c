@@ -217,6 +217,7 @@ static lop_status action(py_state *s, const lop_node *node, const py_plan *want,
                          uint64_t *rhs, const lop_node **out, lop_err *err) {
     lop_status st = LOP_OK;
     *rhs = 0;
+    if (want->act == ACT_FACTOR) return py_factor_node(node, want->i, out, err);
     if (want->act >= ACT_DENSE) {
         static const lop_op *const ops[] = {&lop_op_todense, &lop_op_diagonal, &lop_op_trace,
                                             &lop_op_element, &lop_op_scaledet};
@@ -257,7 +258,11 @@ static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_pla
         const lop_slot *o = &plan->slot[plan->out];
         if (!lop_mul_ok(o->matbytes, o->batch, &bytes)) bytes = INT64_MAX;
     }
-    if (bytes < (1 << 16)) return 0; /* never worth a word */
+    if (want->act == ACT_FACTOR)
+        bytes = py_factor_bytes(py_node(s, self));
+    else if (bytes < (1 << 16)) /* never worth a word */
+        return 0;
+    if (bytes == 0) return 0;
     PyObject *size = PyLong_FromLongLong(bytes), *asked = PyBool_FromLong(want->act == ACT_DENSE);
     PyObject *args[3] = {(PyObject *)self, size, asked};
     PyObject *r = size && asked ? py_call_hook(s, "materialising", args, 3) : NULL;
@@ -316,7 +321,8 @@ static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_s
 /* Borrowed: the plan, after a word about dense forms on its way. */
 py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
     py_plan *e = cached_plan(s, self, want, x);
-    if (!e || (want->act != ACT_DENSE && !e->plan->dense)) return e;
+    const bool whole = want->act == ACT_DENSE || want->act == ACT_FACTOR;
+    if (!e || (!whole && !e->plan->dense)) return e;
     lop_plan *plan = e->plan;
     plan->refs++; /* the hook may run anything, also this operator */
     int rc = announce(s, self, plan, want);

@@ -17,6 +17,8 @@ void py_run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
     r->keys = Py_XNewRef(e->keys);
     r->held = r->held_few;
     r->nheld = 0;
+    r->take = -1;
+    r->blob = NULL;
 }
 
 int py_run_bind(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
@@ -52,8 +54,7 @@ void py_run_close(run *r) {
     Py_XDECREF(r->keys);
 }
 
-/* Executes with everything bound but the result; 0, or -1 with an exception. */
-static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
+int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     lop_err err;
     lop_err_open(&err);
     lop_frame frame;
@@ -82,6 +83,10 @@ static int execute(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
             st = lop_exec(&frame, &err);
         }
         if (st != LOP_OK) rc = -2;
+    }
+    if (rc == 0 && r->take >= 0 && frame.blob[r->take]) {
+        r->blob = frame.blob[r->take];
+        r->blob->refs++;
     }
     int64_t fallbacks = frame.fallbacks;
     double *times = frame.times;
@@ -234,7 +239,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
                        : target(&r, &shape, o->dt, (PyArrayObject *)out, vec ? 1 : 2, o->need_c, x);
     if (made) {
         (void)rhs_buf(made, o->dt, flip && !fortran, vec, &obuf);
-        if (execute(&r, rhs, &xbuf, &obuf) < 0) Py_CLEAR(made);
+        if (py_run_exec(&r, rhs, &xbuf, &obuf) < 0) Py_CLEAR(made);
     }
     if (made && fortran) {
         PyArrayObject *back =
@@ -263,7 +268,7 @@ PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j
         made = target(&r, &o->shape, o->dt, (PyArrayObject *)out, o->core, true, NULL);
     if (made) {
         py_buf(made, o->dt, &obuf);
-        if (execute(&r, -1, NULL, &obuf) < 0) Py_CLEAR(made);
+        if (py_run_exec(&r, -1, NULL, &obuf) < 0) Py_CLEAR(made);
     }
     py_run_close(&r);
     return made ? deliver(made, out) : NULL;
