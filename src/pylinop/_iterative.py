@@ -23,7 +23,8 @@ ITERATIVE = ("cg", "block_cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", 
 METHODS = ("auto", "direct", "iterative", *ITERATIVE)
 _PASSES = 12
 _RESTART = 60
-_ALONE = ("gmres", "fgmres")  # columns one by one
+_CYCLES = ("gmres", "fgmres")  # which keep a basis for each column
+_BASES = 32  # columns at once, at most: more than that a product does not gain by
 _POSITIVE = ("pos", "positive definite")
 _HERMITIAN = ("her", "hermitian")
 _SYMMETRIC = ("sym", "symmetric")
@@ -94,6 +95,7 @@ class _Problem:
         self.bnorm = _norms(b)
         self.norm_a: float | None = None
         self.light: bool | None = None  # do vectors take longer than a product?
+        self.room: Any = ...  # bytes for its vectors, once it was asked
         self.products = 0
 
     def residual(self, x: Any) -> Any:
@@ -164,7 +166,7 @@ def _pass(name: str, p: _Problem, r: Any, goals: Any, left: int, call: Any) -> A
     if least:
         more = {"atol": p.eps / 4}
         r = r.astype(np.result_type(r.dtype, np.float64))
-    elif name in _ALONE:
+    elif name in _CYCLES:
         flags = _krylov.INNER | (_krylov.FLEXIBLE if name == "fgmres" else 0)
         more = {"flags": flags, "restart": _restart(p, name)}
     d = np.zeros(r.shape, r.dtype)
@@ -190,19 +192,27 @@ _CHECKS = 8  # b, x, the residual, the correction, and what is made on the way
 def memory_of(name: str, p: _Problem, restart: int | None = None) -> int:
     """Bytes of the vectors of a run, at most."""
     count, k = _vectors(name, p)
-    if name in _ALONE:
+    if name in _CYCLES:
         restart = _restart(p, name) if restart is None else restart
         count += 1 + restart * (2 if name == "fgmres" and p.M is not None else 1)
     own = 1 if p.b.ndim == 1 else p.b.shape[1]
     return int((count * k + _CHECKS * own) * p.n * p.dtype.itemsize)
 
 
+def _limit(p: _Problem) -> int | None:
+    """Bytes that all vectors may take: those of the memory limit, half of what is free."""
+    if p.room is ...:
+        p.room = _config.get("memory_limit")
+        if p.room is None and p.b.size > 10_000:  # asking takes longer than a small solve
+            free = _config.free_memory()
+            p.room = None if free is None else free // 2
+    room: int | None = p.room
+    return room
+
+
 def _restart(p: _Problem, name: str) -> int:
     """As long a cycle as is usual, shorter where its vectors would pass the memory limit."""
-    limit, free = _config.get("memory_limit"), None
-    if limit is None and p.n > 10_000:  # asking the system takes longer than a small solve
-        free = _config.free_memory()
-    limit = limit if limit is not None else None if free is None else free // 2
+    limit = _limit(p)
     most = min(_RESTART, max(p.n, 1))
     if limit is None:
         return int(most)
@@ -338,14 +348,21 @@ def _order(method: str, p: _Problem, promise: str | None) -> tuple[tuple[str, ..
 
 def _width(name: str, p: _Problem) -> int:
     """How many columns run together: all, where the product is what takes the time; as many as
-    fill a cache line, where it is the vectors, which leave the cache then; by gmres one."""
+    fill a cache line, where it is the vectors, which leave the cache then. By gmres as many as
+    there is memory for, and one where it is the vectors: each column has a basis of its own."""
     k = 1 if p.b.ndim == 1 else int(p.b.shape[1])
-    line = 64 // p.dtype.itemsize
-    if name in _ALONE:
-        return 1
-    if name == "block_cg" or k <= line or p.n * k < 1 << 16 or p.op._opaque:
+    if k == 1 or name == "block_cg" or p.options.get("callback") is not None:
         return k
-    if p.options.get("callback") is not None:
+    line = 64 // p.dtype.itemsize
+    if name in _CYCLES:
+        limit, k = _limit(p), min(k, _BASES)
+        if limit is not None:
+            cycle = min(_RESTART, p.n) * (2 if name == "fgmres" and p.M is not None else 1) + 4
+            k = max(
+                1, min(k, (limit // (p.n * p.dtype.itemsize) - _CHECKS * p.b.shape[1]) // cycle)
+            )
+        line = 1
+    if k <= line or p.n * k < 1 << 16 or p.op._opaque:
         return k
     if p.light is None:
         plan = p.op._explain(0, p.b, 0, 0)
@@ -356,7 +373,7 @@ def _width(name: str, p: _Problem) -> int:
 def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
     """All right sides, some at a time; why it ended."""
     width = _width(name, p)
-    if p.b.ndim == 1 or (width >= p.b.shape[1] and name not in _ALONE):
+    if p.b.ndim == 1 or width >= p.b.shape[1]:
         return _iterate(name, p, record)
     why, eta, parts = "", None, []
     worst, by = 0.0, "residual"
@@ -364,6 +381,8 @@ def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
         at = j if width == 1 else slice(j, j + width)
         one = _Problem(p.op, p.M, p.b[:, at].copy(), p.x[:, at].copy(), p.options)
         one.norm_a = p.norm_a
+        if p.room not in (..., None):  # the others' checks keep theirs
+            one.room = p.room - _CHECKS * (p.b.nbytes - one.b.nbytes)
         ends = _iterate(name, one, record)
         p.norm_a, p.products = one.norm_a, p.products + one.products
         parts.append(one.x.reshape(p.n, -1))

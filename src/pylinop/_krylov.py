@@ -158,7 +158,7 @@ def numbers(b: Any) -> NDArray[Any]:
     return a
 
 
-def _system(A: Any, M: Any, x0: Any, b: Any, many: bool = False) -> Any:
+def _system(A: Any, M: Any, x0: Any, b: Any) -> Any:
     """(A, M, x, b, is there an x0) as SciPy's make_system has them."""
     if x0 is None and M is None and type(b) is np.ndarray and b.ndim == 1:  # most calls, at once
         if isinstance(A, _core.Operator) and A.dtype is b.dtype and A.shape == b.shape * 2:
@@ -170,7 +170,7 @@ def _system(A: Any, M: Any, x0: Any, b: Any, many: bool = False) -> Any:
         raise ValueError(f"expected square matrix, but got shape={op.shape}")
     n = op.shape[0]
     b = numbers(b)
-    if b.shape != (n,) and b.shape != (n, 1) and not (many and b.ndim == 2 and len(b) == n):
+    if b.ndim not in (1, 2) or len(b) != n:
         raise ValueError(f"shapes of A {op.shape} and b {b.shape} are incompatible")
     M = preconditioner(M, op)
     start = None if x0 is None or isinstance(x0, str) else np.asarray(x0)
@@ -248,7 +248,7 @@ def _linear(
 ) -> IterativeResult:  # fmt: skip
     """cg or bicgstab."""
     rtol, atol = _tolerance(name, atol, rtol)
-    op, M, x, side, begun = _system(A, M, x0, b, True)
+    op, M, x, side, begun = _system(A, M, x0, b)
     if begun and not side.any():
         return _nothing(side, 0)
     limit = 10 * len(side) if maxiter is None else int(maxiter)
@@ -429,7 +429,7 @@ def minres(
     >>> x.round(6), info
     (array([ 1.  , -0.5 ,  0.25]), 0)
     """
-    op, M, x, side, begun = _system(A, M, x0, b, True)
+    op, M, x, side, begun = _system(A, M, x0, b)
     if check:
         _check_hermitian(op, M, side)
     limit = 5 * len(side) if maxiter is None else int(maxiter)
@@ -499,7 +499,7 @@ def gmres(
     Parameters
     ----------
     A, b, x0, rtol, atol, M, progress
-        As of `cg`, with one column b and any M, which stands on the left.
+        As of `cg`, with any M, which stands on the left.
     restart : int, optional
         Iterations of a cycle: 20 by default, n at most.
     maxiter : int, optional
@@ -507,7 +507,8 @@ def gmres(
     callback : callable, optional
     callback_type : {'x', 'pr_norm', 'legacy'}, optional
         'x': called with a copy of x after each cycle; 'pr_norm': with the relative preconditioned
-        residual norm after each iteration; 'legacy': the same, and it is what is meant by None.
+        residual norm after each iteration, of k columns the largest over |b|; 'legacy': the same,
+        and it is what is meant by None.
 
     Returns
     -------
@@ -522,8 +523,8 @@ def gmres(
     Notes
     -----
     Saad and Schultz 1986; orthogonal to working accuracy by two passes of Gram-Schmidt. A product
-    with A, and one with M, an iteration, 8 n j flops at step j of a cycle; memory restart + 4
-    vectors. The end is judged by the true residual.
+    with A, and one with M, an iteration, 8 n j flops at step j of a cycle; memory restart + 5
+    vectors a column. The end is judged by the true residual. Columns have cycles of their own.
 
     Examples
     --------

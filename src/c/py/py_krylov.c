@@ -179,10 +179,9 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
     v.k.k = nd == 2 ? PyArray_DIM((PyArrayObject *)x, 1) : 1;
     v.k.m = lop_rows(node);
     v.k.n = lop_cols(node);
-    const bool square = both || v.k.m == v.k.n, some = run != lop_krylov_gmres || nd == 1;
-    if (!lop_is_blas(dt) || nd < 1 || nd > 2 || !square || !some ||
-        !fits(b, dt, nd, v.k.m, v.k.k) || !fits(x, dt, nd, v.k.n, v.k.k) ||
-        !PyArray_ISWRITEABLE((PyArrayObject *)x) ||
+    const bool square = both || v.k.m == v.k.n;
+    if (!lop_is_blas(dt) || nd < 1 || nd > 2 || !square || !fits(b, dt, nd, v.k.m, v.k.k) ||
+        !fits(x, dt, nd, v.k.n, v.k.k) || !PyArray_ISWRITEABLE((PyArrayObject *)x) ||
         (var != Py_None && !(nd == 1 && PyArray_Check(var) && fits(var, LOP_f64, 1, v.k.n, 1))) ||
         (goals != Py_None && !(PyArray_Check(goals) && fits(goals, LOP_f64, 1, v.k.k, 1))))
         return PyErr_Format(PyExc_ValueError, "_krylov: these arrays do not fit %s", name);
