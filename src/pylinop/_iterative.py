@@ -362,7 +362,8 @@ def _width(name: str, p: _Problem) -> int:
                 1, min(k, (limit // (p.n * p.dtype.itemsize) - _CHECKS * p.b.shape[1]) // cycle)
             )
         line = 1
-    if k <= line or p.n * k < 1 << 16 or p.op._opaque:
+    small = 1 << (12 if name in _CYCLES else 16)
+    if k <= line or p.n * k < small or p.op._opaque:
         return k
     if p.light is None:
         plan = p.op._explain(0, p.b, 0, 0)
@@ -600,9 +601,9 @@ def solve(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any
     return _lazy.lazy(x) if lazy else x
 
 
-def instead(A: Any, b: Any, error: MemoryError) -> Any:
+def instead(A: Any, b: Any, error: MemoryError, assume_a: str | None = None) -> Any:
     """What ``auto`` does where the dense form is too large: x to working accuracy, or the error."""
-    nothing = _options({})
+    nothing = {**_options({}), "assume_a": assume_a}
     op = _krylov.operator_of(A)
     if isinstance(b, _core.Operator) or op.shape[-1] != op.shape[-2]:
         raise error

@@ -132,7 +132,9 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
         how = getattr(M, "proposal", None)
         parts.append(("preconditioned by\n", f"{how or repr(M)}\n"))
     names = ("cg", "minres", "gmres") if working or method == "iterative" else (method,)
-    vectors = max(_vectors_of(name, op, M, x) for name in names)
+    needed = [_vectors_of(name, op, M, x) for name in names]
+    limit = _config.get("memory_limit")  # what would pass it is not tried
+    vectors = max((n for n in needed if limit is None or n <= limit), default=min(needed))
     parts.append(("vectors\n", f"{vectors:,} bytes at most, beside a product's\n"))
     if run:
         _, records = it.iterate(op, side, "iterative" if working else method, options, working)
@@ -172,9 +174,12 @@ def _inverse_plan(op: Any, side: Any) -> Any:
 
 
 def too_large(op: Any, plan: Any) -> bool:
+    dense = op.size * np.dtype(op.dtype or np.float64).itemsize
+    return passes(dense if plan is None else min(dense, plan.memory))
+
+
+def passes(size: int) -> bool:
+    """Is it more than the memory limit, or what is free?"""
     limit = _config.get("memory_limit")
     free = _config.free_memory() if limit is None else limit
-    if free is None:
-        return False
-    dense = op.size * np.dtype(op.dtype or np.float64).itemsize
-    return bool(dense > free and (plan is None or plan.memory > free))
+    return free is not None and size > free
