@@ -1,5 +1,5 @@
 """Formulas with a solve whose dense form would pass the memory limit: ``inv(A) @ b`` is tried by
-iteration then, to working accuracy, as ``pl.solve``'s "auto" does; what stands around it follows."""
+iteration then, to working accuracy, as by ``pl.solve``'s "auto"; what stands around it follows."""
 
 from __future__ import annotations
 
