@@ -247,19 +247,21 @@ def _linear(
     progress: Any,
 ) -> IterativeResult:  # fmt: skip
     """cg or bicgstab."""
+    if x0 is None and M is None and callback is None and progress is None:  # most calls, at once
+        found = _core._krylov_plain(name, A, b, rtol, atol, maxiter)
+        if found is not None:
+            x, answer = found
+            info = _info(answer)
+            return made(answer, info == 0, x, info)
     rtol, atol = _tolerance(name, atol, rtol)
     op, M, x, side, begun = _system(A, M, x0, b)
     if begun and not side.any():
         return _nothing(side, 0)
     limit = 10 * len(side) if maxiter is None else int(maxiter)
-    if callback is None and progress is None:  # at once: a short run takes no longer than this
-        numbers = (rtol, atol, limit, 0, 0.0, 0.0, 0.0)
-        answer = _core._krylov(name, op, M, side, x, begun, numbers, 0, None, 0, None, 0.0, None)
-    else:
-        answer = run(
-            name, op, M, side, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
-            progress=progress,
-        )  # fmt: skip
+    answer = run(
+        name, op, M, side, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
+        progress=progress,
+    )  # fmt: skip
     info = _info(answer)
     return made(answer, info == 0, x, info)
 
