@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _config
+from . import _config, _krylov
 
 CYCLES = ("gmres", "fgmres")  # which keep a basis for each column
 CHECKS = 8  # vectors: b, x, the residual, the correction, and what is made on the way
@@ -17,9 +17,10 @@ def _vectors(name: str, p: Any) -> tuple[int, int]:
     M = p.M is not None
     k = width_of(name, p)
     wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
-    count = {"cg": 3 + M, "block_cg": 7 + M, "minres": 7 + M, "bicgstab": 5 + 2 * M,
-        "lsqr": 7 * wide, "lsmr": 8 * wide, "gmres": 3, "fgmres": 3}  # fmt: skip
-    return count[name], k
+    if name == "block_cg":
+        return 7 + M, k
+    count = sum(_krylov.vectors("gmres" if name in CYCLES else name, M))
+    return count * (wide if name in ("lsqr", "lsmr") else 1), k
 
 
 def memory_of(name: str, p: Any, restart: int | None = None) -> int:
@@ -27,7 +28,7 @@ def memory_of(name: str, p: Any, restart: int | None = None) -> int:
     count, k = _vectors(name, p)
     if name in CYCLES:
         restart = restart_of(p, name) if restart is None else restart
-        count += 1 + restart * (2 if name == "fgmres" and p.M is not None else 1)
+        count += restart * (2 if name == "fgmres" and p.M is not None else 1)
     own = 1 if p.b.ndim == 1 else p.b.shape[1]
     checks = CHECKS + 2 * p.batch  # a batch's product takes its columns apart
     return int((count * k + checks * own) * p.n * p.dtype.itemsize)

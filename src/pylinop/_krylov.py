@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core
+from . import _config, _core
 from ._forms import as_operator
 
 if TYPE_CHECKING:
@@ -191,6 +191,25 @@ def _tolerance(name: str, atol: Any, rtol: Any) -> tuple[float, float]:
     return float(rtol), float(atol)
 
 
+def vectors(name: str, M: bool) -> tuple[int, int]:
+    """How many columns of m and of n a method has beside b and x; gmres with no step in a cycle."""
+    return {"cg": (0, 3 + M), "minres": (0, 7 + M), "bicgstab": (0, 5 + 2 * M), "gmres": (0, 4),
+        "lsqr": (2, 5), "lsmr": (2, 6)}[name]  # fmt: skip
+
+
+def _room(name: str, op: Any, M: Any, b: Any, restart: int, flexible: bool) -> None:
+    """Raises where the vectors of a run would pass the memory limit, or what is free."""
+    m, n = op.shape
+    of_m, of_n = vectors(name, M is not None)
+    if name == "gmres":
+        of_n += max(min(restart, n), 1) * (2 if flexible and M is not None else 1)
+    size = (of_m * m + of_n * n) * (b.size // max(m, 1)) * b.itemsize
+    if size > 1 << 20 or _config.get("memory_limit") is not None:
+        from ._precondition_parts import room
+
+        room(op, size, name)
+
+
 def run(
     name: str,
     op: Any,
@@ -214,6 +233,7 @@ def run(
     goals: NDArray[Any] | None = None,
 ) -> Any:
     """The loop in C: (info, iterations, matvecs, seconds, residuals, why, at, numbers)."""
+    _room(name, op, M, b, restart, bool(flags & FLEXIBLE))
     numbers = (rtol, atol, maxiter, restart, shift, damp, conlim)
     if callback is None:
         style = NO_CALL
@@ -308,6 +328,8 @@ def cg(
     ------
     ValueError
         For shapes that do not fit, and a negative atol.
+    MaterializationError
+        When the vectors would pass the memory limit.
 
     Notes
     -----

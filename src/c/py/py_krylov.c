@@ -233,9 +233,13 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
 
 static bool is_real(PyObject *o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o); }
 
+enum {
+    PLAIN = 4096
+}; /* rows up to which what is done before a run takes time, and little memory */
+
 /* _krylov_plain(name, A, b, rtol, atol, maxiter): (x, what _krylov gives) of the plainest call, at
- * once: an operator and a vector of its dtype, nothing to be told, no M, no x0. None of any other.
- * A run of some iterations takes no longer than its arguments did in Python. */
+ * once: an operator and a short vector of its dtype, nothing to be told, no M, no x0. None of any
+ * other. A run of some iterations takes no longer than its arguments did in Python. */
 PyObject *py_krylov_plain(py_state *s, PyObject *const *args, Py_ssize_t nargs) {
     enum { NAME, A, B, RTOL, ATOL, MAXITER, ALL };
     if (nargs != ALL || !py_is_op(s, args[A]) || !PyArray_CheckExact(args[B]) ||
@@ -250,8 +254,9 @@ PyObject *py_krylov_plain(py_state *s, PyObject *const *args, Py_ssize_t nargs) 
     v.k.rtol = PyFloat_AsDouble(args[RTOL]);
     v.k.atol = PyFloat_AsDouble(args[ATOL]);
     if (PyErr_Occurred()) return NULL;
-    if (node->shape.ndim != 2 || node->dtype != dt || lop_rows(node) != lop_cols(node) ||
-        !lop_is_blas(dt) || !fits((PyObject *)b, dt, 1, lop_rows(node), 1) || !(v.k.atol >= 0))
+    if (node->shape.ndim != 2 || node->dtype != dt || lop_rows(node) > PLAIN ||
+        lop_rows(node) != lop_cols(node) || !lop_is_blas(dt) ||
+        !fits((PyObject *)b, dt, 1, lop_rows(node), 1) || !(v.k.atol >= 0))
         Py_RETURN_NONE;
     const char *name = PyUnicode_AsUTF8(args[NAME]);
     bool both;
