@@ -60,7 +60,8 @@ def instead(a: Any, error: Any) -> Any:
         return None
     given = sides(a)
     if given is not None:
-        x = _iterative.instead(*_system(a, given), error)
+        op, b = _system(a, given)
+        x = _iterative.instead(op, b, error)
         return np.ascontiguousarray(x.T) if given[2] else x
     parts = _below(a)
     if not parts:
