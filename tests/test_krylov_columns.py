@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import pylinop as pl
 
-TOGETHER = ("cg", "block_cg", "minres", "bicgstab", "lsqr", "lsmr")
+TOGETHER = ("cg", "block_cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", "lsmr")
 DTYPES = ("float32", "float64", "complex64", "complex128")
 
 
@@ -76,7 +76,7 @@ def test_columns_of_unlike_size_converge_each_alone(method, dtype):
     assert (errors(a, x[:, keep], b[:, keep]) <= 1.1 * tight).all()
 
 
-@pytest.mark.parametrize("name", ["cg", "minres", "bicgstab"])
+@pytest.mark.parametrize("name", ["cg", "minres", "gmres", "bicgstab"])
 def test_each_column_is_what_it_is_alone(name):
     a = laplacian(9)
     b = rng().standard_normal((81, 5))

@@ -77,6 +77,7 @@ _LAZY = {
     "over": _lazy_eval.over_form,
     "indexed": _lazy_eval.indexed,
     "failed": _lazy_eval.failed,
+    "instead": _lazy_eval.instead,
 }
 _core._setup(
     LinearOperator,

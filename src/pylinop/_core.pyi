@@ -950,6 +950,9 @@ def _krylov(
     goals: _Array | None = None,
     /,
 ) -> tuple[Any, ...]: ...
+def _krylov_plain(
+    name: str, A: Any, b: Any, rtol: Any, atol: Any, maxiter: Any, /
+) -> tuple[_Array, tuple[Any, ...]] | None: ...
 def _quasi_ldl(
     letter: str,
     J: int,

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _config, _core, _errors, _iterative_said, _krylov
+from . import _core, _errors, _iterative_batch, _iterative_said, _krylov
+from ._iterative_batch import columns_of
+from ._iterative_room import CHECKS, CYCLES, memory_of, restart_of, width_of
 
 ITERATIVE = ("cg", "block_cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", "lsmr")
 METHODS = ("auto", "direct", "iterative", *ITERATIVE)
 _PASSES = 12
-_RESTART = 60
-_ALONE = ("gmres", "fgmres")  # columns one by one
 _POSITIVE = ("pos", "positive definite")
 _HERMITIAN = ("her", "hermitian")
 _SYMMETRIC = ("sym", "symmetric")
@@ -92,8 +92,10 @@ class _Problem:
         self.eps = float(np.finfo(b.dtype).eps)
         self.working = 5 * math.sqrt(max(self.n, 1)) * self.eps
         self.bnorm = _norms(b)
-        self.norm_a: float | None = None
+        self.norm_a: Any = None
         self.light: bool | None = None  # do vectors take longer than a product?
+        self.room: Any = ...  # bytes for its vectors, once it was asked
+        self.said, self.batch = (op, b), False  # what is written down; are columns of a batch's?
         self.products = 0
 
     def residual(self, x: Any) -> Any:
@@ -107,20 +109,27 @@ class _Problem:
         rtol, atol = self.options["rtol"], self.options["atol"]
         return np.maximum(rtol * self.bnorm, atol)
 
-    def norm(self) -> float:
-        """A lower bound of |A|, the largest of |A v| / |v| over some steps of a power iteration."""
+    def norm(self) -> Any:
+        """A lower bound of |A|, the largest of |A v| / |v| over some steps of a power iteration; of
+        each column's A in a batch."""
         if self.norm_a is None:
             rng = np.random.default_rng(20)
-            v = rng.standard_normal(self.n).astype(self.dtype)
-            best = 0.0
+            shape = self.b.shape if self.batch else (self.n,)
+            v = rng.standard_normal(shape).astype(self.dtype)
+            best = np.zeros(_norms(v).shape)
             for _ in range(8):
-                size = _norm(v)
-                if not size or not math.isfinite(size):
+                size = _norms(v)
+                good = np.isfinite(size) & (size > 0)
+                if not good.any():
                     break
-                v = (self.op @ (v / v.dtype.type(size).real)).astype(self.dtype, copy=False)
+                size = np.where(good, size, 1).astype(v.real.dtype)
+                v = (self.op @ (v / (size if v.ndim > 1 else size[0]))).astype(
+                    self.dtype, copy=False
+                )
                 self.products += 1
-                best = max(best, _norm(v))
-            self.norm_a = best
+                new = _norms(v)
+                best = np.where(good & (new > best), new, best)
+            self.norm_a = best if self.batch else float(best[0])
         return self.norm_a
 
     def backward(self, x: Any, size: Any) -> Any:
@@ -164,51 +173,14 @@ def _pass(name: str, p: _Problem, r: Any, goals: Any, left: int, call: Any) -> A
     if least:
         more = {"atol": p.eps / 4}
         r = r.astype(np.result_type(r.dtype, np.float64))
-    elif name in _ALONE:
+    elif name in CYCLES:
         flags = _krylov.INNER | (_krylov.FLEXIBLE if name == "fgmres" else 0)
-        more = {"flags": flags, "restart": _restart(p, name)}
+        more = {"flags": flags, "restart": restart_of(p, name)}
     d = np.zeros(r.shape, r.dtype)
     loop = "gmres" if name == "fgmres" else name
     answer = _krylov.run(loop, p.op, None if least else p.M, r, d, False, left, goals=goals,
         callback=call, progress=p.options["progress"], **more)  # fmt: skip
     return d.astype(p.dtype, copy=False), answer
-
-
-def _vectors(name: str, p: _Problem) -> tuple[int, int]:
-    """How many columns of n a method keeps beside the checks' own, and how many at once."""
-    M = p.M is not None
-    k = _width(name, p)
-    wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
-    count = {"cg": 3 + M, "block_cg": 7 + M, "minres": 7 + M, "bicgstab": 5 + 2 * M,
-        "lsqr": 7 * wide, "lsmr": 8 * wide, "gmres": 3, "fgmres": 3}  # fmt: skip
-    return count[name], k
-
-
-_CHECKS = 8  # b, x, the residual, the correction, and what is made on the way
-
-
-def memory_of(name: str, p: _Problem, restart: int | None = None) -> int:
-    """Bytes of the vectors of a run, at most."""
-    count, k = _vectors(name, p)
-    if name in _ALONE:
-        restart = _restart(p, name) if restart is None else restart
-        count += 1 + restart * (2 if name == "fgmres" and p.M is not None else 1)
-    own = 1 if p.b.ndim == 1 else p.b.shape[1]
-    return int((count * k + _CHECKS * own) * p.n * p.dtype.itemsize)
-
-
-def _restart(p: _Problem, name: str) -> int:
-    """As long a cycle as is usual, shorter where its vectors would pass the memory limit."""
-    limit, free = _config.get("memory_limit"), None
-    if limit is None and p.n > 10_000:  # asking the system takes longer than a small solve
-        free = _config.free_memory()
-    limit = limit if limit is not None else None if free is None else free // 2
-    most = min(_RESTART, max(p.n, 1))
-    if limit is None:
-        return int(most)
-    each = memory_of(name, p, 1) - memory_of(name, p, 0)
-    fits = (limit - memory_of(name, p, 0)) // max(each, 1)
-    return int(max(min(2, most), min(most, fits)))
 
 
 def _wrapped(call: Any, x: Any, scale: float, on: Any) -> Any:
@@ -244,10 +216,14 @@ def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
         if not open_.any() or not math.isfinite(most):
             reason = "the residual is not finite"
             break
-        on = None if open_.all() else np.flatnonzero(open_)  # columns that are done leave
-        part = r if on is None else np.ascontiguousarray(r[:, on])
+        on = None if open_.all() or p.batch else np.flatnonzero(open_)  # who is done leaves
+        if on is not None:
+            part = np.ascontiguousarray(r[:, on])
+        else:
+            part = r if open_.all() else np.where(open_, r, 0)  # of a batch: each has its A
         # What no pass can do the next one does.
-        goals = scale * np.maximum(0.5 * goal[open_], 2 * p.eps * size[open_])
+        goals = scale * np.maximum(0.5 * goal, 2 * p.eps * size)
+        goals = goals if on is None else goals[on]
         d, answer = _pass(name, p, part * p.dtype.type(scale), goals, limit - used,
             _wrapped(p.options["callback"], x, scale, on))  # fmt: skip
         used += answer[1]
@@ -310,12 +286,14 @@ def _accepted(p: _Problem, x: Any, size: Any, record: SolveRecord, deep: bool = 
 def _looks_hermitian(p: _Problem) -> bool:
     """<A v, w> against <v, A w> for two pairs of vectors: what is not, is found but by accident."""
     rng = np.random.default_rng(21)
+    shape = p.b.shape if p.batch else (p.n,)
     for _ in range(2):
-        v, w = rng.standard_normal((2, p.n)).astype(p.dtype)
+        v, w = rng.standard_normal((2, *shape)).astype(p.dtype)
         av, aw = p.op @ v, p.op @ w
         p.products += 2
-        size = max(_norm(av) * _norm(w), _norm(v) * _norm(aw))
-        if not abs(np.vdot(av, w) - np.vdot(v, aw)) <= math.sqrt(p.eps) * 1e-2 * size:
+        size = np.maximum(_norms(av) * _norms(w), _norms(v) * _norms(aw))
+        apart = np.abs((av.conj() * w).sum(axis=0) - (v.conj() * aw).sum(axis=0))
+        if not (apart <= math.sqrt(p.eps) * 1e-2 * size).all():
             return False
     return True
 
@@ -336,27 +314,10 @@ def _order(method: str, p: _Problem, promise: str | None) -> tuple[tuple[str, ..
     return ("gmres", "bicgstab"), "A is not Hermitian, by a pair of vectors"
 
 
-def _width(name: str, p: _Problem) -> int:
-    """How many columns run together: all, where the product is what takes the time; as many as
-    fill a cache line, where it is the vectors, which leave the cache then; by gmres one."""
-    k = 1 if p.b.ndim == 1 else int(p.b.shape[1])
-    line = 64 // p.dtype.itemsize
-    if name in _ALONE:
-        return 1
-    if name == "block_cg" or k <= line or p.n * k < 1 << 16 or p.op._opaque:
-        return k
-    if p.options.get("callback") is not None:
-        return k
-    if p.light is None:
-        plan = p.op._explain(0, p.b, 0, 0)
-        p.light = plan["flops"] + plan["bytes"] < 16 * p.b.nbytes
-    return line if p.light else k
-
-
 def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
     """All right sides, some at a time; why it ended."""
-    width = _width(name, p)
-    if p.b.ndim == 1 or (width >= p.b.shape[1] and name not in _ALONE):
+    width = width_of(name, p)
+    if p.b.ndim == 1 or width >= p.b.shape[1]:
         return _iterate(name, p, record)
     why, eta, parts = "", None, []
     worst, by = 0.0, "residual"
@@ -364,6 +325,8 @@ def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
         at = j if width == 1 else slice(j, j + width)
         one = _Problem(p.op, p.M, p.b[:, at].copy(), p.x[:, at].copy(), p.options)
         one.norm_a = p.norm_a
+        if p.room not in (..., None):  # the others' checks keep theirs
+            one.room = p.room - CHECKS * (p.b.nbytes - one.b.nbytes)
         ends = _iterate(name, one, record)
         p.norm_a, p.products = one.norm_a, p.products + one.products
         parts.append(one.x.reshape(p.n, -1))
@@ -392,7 +355,7 @@ def _solved(p: _Problem, method: str, promise: str | None) -> SolveRecord:
         record.method, p.x = name, best
         record.memory = memory_of(name, p)
         try:
-            room(p.op, record.memory, f"solve by {name}")
+            room(p.said[0], record.memory, f"solve by {name}")
         except _errors.MaterializationError as error:
             if name == order[-1] and not used:
                 raise
@@ -425,7 +388,7 @@ def _words(p: _Problem, record: SolveRecord, method: str) -> str:
         f"solve(method={method!r}) did not converge in {record.iterations} iterations: {got}, "
         f"where {asked}a backward error of {p.working:.3g} was asked for ({tried}). Try more "
         "iterations (maxiter=), a preconditioner (M=), another method, or a larger rtol; the best "
-        f"iterate is the exception's .best\n  in: {_errors.describe(p.op)}"
+        f"iterate is the exception's .best\n  in: {_errors.describe(p.said[0])}"
     )
     return text
 
@@ -496,18 +459,14 @@ def _elements(op: Any, b: Any, x0: Any, fold: bool) -> Any:
 
     def parts() -> Any:
         if fold and len(op.shape) == 2 and whole.ndim > 2 and whole.size:
-            yield op, _columns_of(whole), begin if word else _columns_of(begin), None
+            own = begin if word else columns_of(begin)
+            yield op, columns_of(whole), own, None
             return
         for at in np.ndindex(*batch):
             place = tuple(0 if size == 1 else i for size, i in zip(op.shape[:-2], at[lead:]))
             yield op[place] if place else op, whole[at], begin if word else begin[at], at
 
     return parts(), whole.shape
-
-
-def _columns_of(b: Any) -> Any:
-    """(..., n, k) as (n, all columns)."""
-    return np.moveaxis(b, -2, 0).reshape(b.shape[-2], -1)
 
 
 def iterate(
@@ -528,6 +487,10 @@ def iterate(
     own = {**options, "rtol": rtol, "atol": float(options["atol"] or 0.0), "working": working}
     promise = promise or getattr(op, "assume_a", None)
     records: list[SolveRecord] = []
+    if len(op.shape) > 2:
+        together = _iterative_batch.solved(op, b, M, method, own, dtype, promise, records)
+        if together is not None:
+            return together, records
     x = np.empty(shape, dtype)
     for part, side, start, at in elements:
         inverse = _krylov.preconditioner(M[at] if several else M, part)
@@ -581,9 +544,9 @@ def solve(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any
     return _lazy.lazy(x) if lazy else x
 
 
-def instead(A: Any, b: Any, error: MemoryError) -> Any:
+def instead(A: Any, b: Any, error: MemoryError, assume_a: str | None = None) -> Any:
     """What ``auto`` does where the dense form is too large: x to working accuracy, or the error."""
-    nothing = _options({})
+    nothing = {**_options({}), "assume_a": assume_a}
     op = _krylov.operator_of(A)
     if isinstance(b, _core.Operator) or op.shape[-1] != op.shape[-2]:
         raise error

@@ -39,7 +39,7 @@ def noted(p: Any, records: list[Any]) -> Iterator[None]:
         run = None
         raise
     finally:
-        one = _product(p.op, p.b)
+        one = _product(*p.said)
         _config._local.reset(token)
         if run is not None:
             record.append(_data(p, run, one))
@@ -47,9 +47,10 @@ def noted(p: Any, records: list[Any]) -> Iterator[None]:
 
 def _data(p: Any, run: Any, one: Explanation | None) -> dict[str, Any]:
     """An explanation as the core gives it."""
-    kind, shape = type(p.op).__name__, p.op.shape
+    op, b = p.said
+    kind, shape = type(op).__name__, op.shape
     products = f"{run.matvecs} products"
-    lines = [("written", f"solve {kind} {shape}, b {p.b.shape}, {p.b.dtype}")]
+    lines = [("written", f"solve {kind} {shape}, b {b.shape}, {p.dtype}")]
     lines.append(("method", f"{run.method} ({run.why})"))
     lines += [("tried", f"{name}: {why}") for name, why in run.tried[:-1]]
     if p.M is not None:
@@ -97,6 +98,7 @@ def _said(method: str, dtype: Any, options: dict[str, Any]) -> str:
 def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options: Any) -> Any:
     """How ``solve(op, b, method=method)`` goes; ``run``: with the record of the run."""
     from . import _iterative as it
+    from . import _iterative_batch
 
     if not isinstance(method, str) or method not in it.METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(it.METHODS)}")
@@ -132,7 +134,16 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
         how = getattr(M, "proposal", None)
         parts.append(("preconditioned by\n", f"{how or repr(M)}\n"))
     names = ("cg", "minres", "gmres") if working or method == "iterative" else (method,)
-    vectors = max(_vectors_of(name, op, M, x) for name in names)
+    whole = None
+    if len(op.shape) > 2 and x.size:
+        start = np.empty(x.shape, x.dtype)
+        whole = _iterative_batch.problem_of(op, start, M, names[-1], options, x.dtype)
+    needed = [
+        _vectors_of(name, op, M, x) if whole is None else it.memory_of(name, whole)
+        for name in names
+    ]
+    limit = _config.get("memory_limit")  # what would pass it is not tried
+    vectors = max((n for n in needed if limit is None or n <= limit), default=min(needed))
     parts.append(("vectors\n", f"{vectors:,} bytes at most, beside a product's\n"))
     if run:
         _, records = it.iterate(op, side, "iterative" if working else method, options, working)
@@ -146,8 +157,9 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
 def _vectors_of(name: str, op: Any, M: Any, x: Any) -> int:
     """Bytes of the vectors of one run, as the limit counts them."""
     from . import _iterative as it
+    from . import _iterative_batch
 
-    x = x if x.ndim < 3 or len(op.shape) > 2 else it._columns_of(x)
+    x = x if x.ndim < 3 or len(op.shape) > 2 else _iterative_batch.columns_of(x)
     x = x.reshape(x.shape[-2:]) if x.ndim < 3 or not x.size else x[(0,) * (x.ndim - 2)]
     M = None if isinstance(M, str) else M
     return it.memory_of(name, it._Problem(op, M, x, x, {}))
@@ -172,9 +184,12 @@ def _inverse_plan(op: Any, side: Any) -> Any:
 
 
 def too_large(op: Any, plan: Any) -> bool:
+    dense = op.size * np.dtype(op.dtype or np.float64).itemsize
+    return passes(dense if plan is None else min(dense, plan.memory))
+
+
+def passes(size: int) -> bool:
+    """Is it more than the memory limit, or what is free?"""
     limit = _config.get("memory_limit")
     free = _config.free_memory() if limit is None else limit
-    if free is None:
-        return False
-    dense = op.size * np.dtype(op.dtype or np.float64).itemsize
-    return bool(dense > free and (plan is None or plan.memory > free))
+    return free is not None and size > free

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core
+from . import _config, _core
 from ._forms import as_operator
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def numbers(b: Any) -> NDArray[Any]:
     return a
 
 
-def _system(A: Any, M: Any, x0: Any, b: Any, many: bool = False) -> Any:
+def _system(A: Any, M: Any, x0: Any, b: Any) -> Any:
     """(A, M, x, b, is there an x0) as SciPy's make_system has them."""
     if x0 is None and M is None and type(b) is np.ndarray and b.ndim == 1:  # most calls, at once
         if isinstance(A, _core.Operator) and A.dtype is b.dtype and A.shape == b.shape * 2:
@@ -170,7 +170,7 @@ def _system(A: Any, M: Any, x0: Any, b: Any, many: bool = False) -> Any:
         raise ValueError(f"expected square matrix, but got shape={op.shape}")
     n = op.shape[0]
     b = numbers(b)
-    if b.shape != (n,) and b.shape != (n, 1) and not (many and b.ndim == 2 and len(b) == n):
+    if b.ndim not in (1, 2) or len(b) != n:
         raise ValueError(f"shapes of A {op.shape} and b {b.shape} are incompatible")
     M = preconditioner(M, op)
     start = None if x0 is None or isinstance(x0, str) else np.asarray(x0)
@@ -189,6 +189,25 @@ def _tolerance(name: str, atol: Any, rtol: Any) -> tuple[float, float]:
             "if set, `atol` must be a real, non-negative number."
         )
     return float(rtol), float(atol)
+
+
+def vectors(name: str, M: bool) -> tuple[int, int]:
+    """How many columns of m and of n a method has beside b and x; gmres with no step in a cycle."""
+    return {"cg": (0, 3 + M), "minres": (0, 7 + M), "bicgstab": (0, 5 + 2 * M), "gmres": (0, 4),
+        "lsqr": (2, 5), "lsmr": (2, 6)}[name]  # fmt: skip
+
+
+def _room(name: str, op: Any, M: Any, b: Any, restart: int, flexible: bool) -> None:
+    """Raises where the vectors of a run would pass the memory limit, or what is free."""
+    m, n = op.shape
+    of_m, of_n = vectors(name, M is not None)
+    if name == "gmres":
+        of_n += max(min(restart, n), 1) * (2 if flexible and M is not None else 1)
+    size = (of_m * m + of_n * n) * (b.size // max(m, 1)) * b.itemsize
+    if size > 1 << 20 or _config.get("memory_limit") is not None:
+        from ._precondition_parts import room
+
+        room(op, size, name)
 
 
 def run(
@@ -214,6 +233,7 @@ def run(
     goals: NDArray[Any] | None = None,
 ) -> Any:
     """The loop in C: (info, iterations, matvecs, seconds, residuals, why, at, numbers)."""
+    _room(name, op, M, b, restart, bool(flags & FLEXIBLE))
     numbers = (rtol, atol, maxiter, restart, shift, damp, conlim)
     if callback is None:
         style = NO_CALL
@@ -247,19 +267,21 @@ def _linear(
     progress: Any,
 ) -> IterativeResult:  # fmt: skip
     """cg or bicgstab."""
+    if x0 is None and M is None and callback is None and progress is None:  # most calls, at once
+        found = _core._krylov_plain(name, A, b, rtol, atol, maxiter)
+        if found is not None:
+            x, answer = found
+            info = _info(answer)
+            return made(answer, info == 0, x, info)
     rtol, atol = _tolerance(name, atol, rtol)
-    op, M, x, side, begun = _system(A, M, x0, b, True)
+    op, M, x, side, begun = _system(A, M, x0, b)
     if begun and not side.any():
         return _nothing(side, 0)
     limit = 10 * len(side) if maxiter is None else int(maxiter)
-    if callback is None and progress is None:  # at once: a short run takes no longer than this
-        numbers = (rtol, atol, limit, 0, 0.0, 0.0, 0.0)
-        answer = _core._krylov(name, op, M, side, x, begun, numbers, 0, None, 0, None, 0.0, None)
-    else:
-        answer = run(
-            name, op, M, side, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
-            progress=progress,
-        )  # fmt: skip
+    answer = run(
+        name, op, M, side, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
+        progress=progress,
+    )  # fmt: skip
     info = _info(answer)
     return made(answer, info == 0, x, info)
 
@@ -306,6 +328,8 @@ def cg(
     ------
     ValueError
         For shapes that do not fit, and a negative atol.
+    MaterializationError
+        When the vectors would pass the memory limit.
 
     Notes
     -----
@@ -429,7 +453,7 @@ def minres(
     >>> x.round(6), info
     (array([ 1.  , -0.5 ,  0.25]), 0)
     """
-    op, M, x, side, begun = _system(A, M, x0, b, True)
+    op, M, x, side, begun = _system(A, M, x0, b)
     if check:
         _check_hermitian(op, M, side)
     limit = 5 * len(side) if maxiter is None else int(maxiter)
@@ -499,7 +523,7 @@ def gmres(
     Parameters
     ----------
     A, b, x0, rtol, atol, M, progress
-        As of `cg`, with one column b and any M, which stands on the left.
+        As of `cg`, with any M, which stands on the left.
     restart : int, optional
         Iterations of a cycle: 20 by default, n at most.
     maxiter : int, optional
@@ -507,7 +531,8 @@ def gmres(
     callback : callable, optional
     callback_type : {'x', 'pr_norm', 'legacy'}, optional
         'x': called with a copy of x after each cycle; 'pr_norm': with the relative preconditioned
-        residual norm after each iteration; 'legacy': the same, and it is what is meant by None.
+        residual norm after each iteration, of k columns the largest over |b|; 'legacy': the same,
+        and it is what is meant by None.
 
     Returns
     -------
@@ -522,8 +547,8 @@ def gmres(
     Notes
     -----
     Saad and Schultz 1986; orthogonal to working accuracy by two passes of Gram-Schmidt. A product
-    with A, and one with M, an iteration, 8 n j flops at step j of a cycle; memory restart + 4
-    vectors. The end is judged by the true residual.
+    with A, and one with M, an iteration, 8 n j flops at step j of a cycle; memory restart + 5
+    vectors a column. The end is judged by the true residual. Columns have cycles of their own.
 
     Examples
     --------

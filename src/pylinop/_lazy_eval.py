@@ -62,6 +62,13 @@ def failed(a, error):
         error.add_note(f"in: {a!r}{_errors.built(a)}")
 
 
+def instead(a, error):
+    """The value of a where there was no memory for its plan, or None; a hook."""
+    from . import _iterative_lazy
+
+    return _iterative_lazy.instead(a, error)
+
+
 _MOST = 8  # results of one plan
 
 
@@ -156,7 +163,13 @@ def explain(root, run=False):
 
 
 def _plan(a):
-    """The plan of one linear part; None where NumPy runs."""
+    """How one linear part is computed; None where NumPy runs."""
+    from . import _iterative_lazy
+
+    return _iterative_lazy.explained(a, _direct_plan(a))
+
+
+def _direct_plan(a):
     args = a._args
     if _core._lazy_is_deep(a):
         column = _core._lazy_operator(a)

@@ -154,11 +154,11 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
                 return _core._build("solver", A) @ b
         return direct(A, b, assume_a)
     except _errors.MaterializationError as error:
-        if assume_a is not None or _is_lazy(A) or _is_lazy(b) or _scipy.issparse(b):
+        if _is_lazy(A) or _is_lazy(b) or _scipy.issparse(b):
             raise
         from . import _iterative
 
-        return _iterative.instead(A, b, error)
+        return _iterative.instead(A, b, error, assume_a)
 
 
 def _in_precision(A, b, assume_a, how):

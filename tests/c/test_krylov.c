@@ -199,7 +199,7 @@ int main(void) {
             if (methods[i].run == lop_krylov_gmres) {
                 one(&w, i, dts[t], N, 1, true, true);
                 one(&w, i, dts[t], N, 1, false, true);
-                continue;
+                one(&w, i, dts[t], N, K, true, true);
             }
             one(&w, i, dts[t], methods[i].least ? 2 * N : N, K, false, false);
             if (!methods[i].least) one(&w, i, dts[t], N, K, true, false);

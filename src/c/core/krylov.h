@@ -9,8 +9,8 @@
  * Residuals are the recursive ones: who calls recomputes the true one.
  *
  * Vectors are contiguous, of dtype f32, f64, c64 or c128. A block of k columns, (n, k) in C order,
- * takes one product an iteration for all (not gmres, which has one column): each column has its own
- * coefficients, stops alone, and its vectors are 0 from then on. */
+ * takes one product an iteration for all: each column has its own coefficients, stops alone, and
+ * its vectors are 0 from then on. */
 #ifndef LOP_KRYLOV_H
 #define LOP_KRYLOV_H
 
@@ -25,7 +25,8 @@ typedef struct lop_krylov {
     /* out <- A in, A^H in, M in (LOP_KRYLOV_*), k columns; they do not overlap. Any status but OK
      * ends the run with it. */
     lop_status (*apply)(void *user, int what, const void *in, void *out);
-    /* After each iteration; NULL: none. gmres: x is NULL within a cycle. Likewise ends the run. */
+    /* After each iteration; NULL: none. gmres: x is NULL but where a cycle is over. Likewise ends
+     * the run. */
     lop_status (*step)(void *user, int64_t iteration, double residual, const void *x);
     void *user;
     bool has_m, has_x0;

@@ -90,12 +90,20 @@ void lopk_vec_dot(lop_dtype dt, int64_t n, int64_t k, const void *x, const void 
 void lopk_vec_axpy(lop_dtype dt, int64_t n, int64_t k, const double _Complex *a, const void *x,
                    void *y) {
     const vec_table *t = table_of(dt);
+    if (k == 1) {
+        t->axpy(n, 1, 1, a, x, y);
+        return;
+    }
     TILES(t, k) t->axpy(n, k, (int)w, a + j, at(t, x, j), to(t, y, j));
 }
 
 void lopk_vec_xpby(lop_dtype dt, int64_t n, int64_t k, const void *x, const double _Complex *b,
                    void *y) {
     const vec_table *t = table_of(dt);
+    if (k == 1) {
+        t->xpby(n, 1, 1, x, b, y);
+        return;
+    }
     TILES(t, k) t->xpby(n, k, (int)w, at(t, x, j), b + j, to(t, y, j));
 }
 
@@ -109,6 +117,11 @@ void lopk_vec_step(lop_dtype dt, int64_t n, int64_t k, const double _Complex *a,
                    const void *q, void *x, void *r, double _Complex *rr) {
     const vec_table *t = table_of(dt);
     double sum[ACC];
+    if (k == 1) {
+        t->step(n, 1, 1, a, p, q, x, r, sum);
+        *rr = CMPLX(*sum, 0);
+        return;
+    }
     TILES(t, k) {
         t->step(n, k, (int)w, a + j, at(t, p, j), at(t, q, j), to(t, x, j), to(t, r, j), sum);
         for (int64_t c = 0; c < w; c++) rr[j + c] = CMPLX(sum[c], 0);

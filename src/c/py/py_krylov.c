@@ -152,6 +152,35 @@ static lop_status go(solver *v, method run) {
     return st;
 }
 
+/* Binds, runs, and gives what it came to; new. */
+static PyObject *ran(solver *v, PyObject *op, PyObject *m, bool vec, method run, bool both) {
+    lop_krylov *k = &v->k;
+    k->ctx = &v->s->ctx;
+    k->apply = apply;
+    k->user = v;
+    k->has_m = m != NULL;
+    v->work = 10 * (double)(k->m + k->n) * (double)k->k * (double)lop_dtype_size(k->dt);
+    v->bound = PyMem_Malloc(3 * sizeof *v->bound);
+    if (!v->bound) return PyErr_NoMemory();
+    for (int i = 0; i < 3; i++) v->bound[i].op = NULL;
+    py_gil_open(&v->gil);
+    const int64_t start = v->gil.last;
+    PyObject *made = NULL;
+    if (bind(v, op, m, k->dt, k->k, vec, both) == 0) {
+        lop_status st = go(v, run);
+        if (st == LOP_OK)
+            made = answer(v, 1e-9 * (double)(now() - start));
+        else
+            py_raise(v->s, st, v->failed < 0 ? NULL : &v->bound[v->failed].err,
+                     v->failed == LOP_KRYLOV_M ? m : op, "apply");
+    }
+    for (int i = 0; i < 3; i++)
+        if (py_bound_close(&v->bound[i]) < 0) Py_CLEAR(made);
+    PyMem_Free(v->bound);
+    lop_krylov_close(k);
+    return made;
+}
+
 /* _krylov(name, A, M, b, x, has_x0, (rtol, atol, maxiter, restart, shift, damp, conlim), flags,
  * callback, style, progress, bnorm, var, goals=None): flags 1 strict, 2 inner, 4 flexible. x is
  * written to. Gives (info, iterations, matvecs, seconds, residuals, why, at, numbers). */
@@ -179,18 +208,13 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
     v.k.k = nd == 2 ? PyArray_DIM((PyArrayObject *)x, 1) : 1;
     v.k.m = lop_rows(node);
     v.k.n = lop_cols(node);
-    const bool square = both || v.k.m == v.k.n, some = run != lop_krylov_gmres || nd == 1;
-    if (!lop_is_blas(dt) || nd < 1 || nd > 2 || !square || !some ||
-        !fits(b, dt, nd, v.k.m, v.k.k) || !fits(x, dt, nd, v.k.n, v.k.k) ||
-        !PyArray_ISWRITEABLE((PyArrayObject *)x) ||
+    const bool square = both || v.k.m == v.k.n;
+    if (!lop_is_blas(dt) || nd < 1 || nd > 2 || !square || !fits(b, dt, nd, v.k.m, v.k.k) ||
+        !fits(x, dt, nd, v.k.n, v.k.k) || !PyArray_ISWRITEABLE((PyArrayObject *)x) ||
         (var != Py_None && !(nd == 1 && PyArray_Check(var) && fits(var, LOP_f64, 1, v.k.n, 1))) ||
         (goals != Py_None && !(PyArray_Check(goals) && fits(goals, LOP_f64, 1, v.k.k, 1))))
         return PyErr_Format(PyExc_ValueError, "_krylov: these arrays do not fit %s", name);
-    v.k.ctx = &s->ctx;
     v.k.dt = dt;
-    v.k.apply = apply;
-    v.k.user = &v;
-    v.k.has_m = m != NULL;
     v.k.has_x0 = has_x0 != 0;
     v.k.b = PyArray_DATA((PyArrayObject *)b);
     v.k.x = PyArray_DATA((PyArrayObject *)x);
@@ -204,24 +228,53 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
     v.callback = callback;
     v.progress = progress == Py_None ? NULL : progress;
     if (v.style != STYLE_NONE || v.progress) v.k.step = step;
-    v.work = 10 * (double)(v.k.m + v.k.n) * (double)v.k.k * (double)lop_dtype_size(dt);
-    v.bound = PyMem_Malloc(3 * sizeof *v.bound);
-    if (!v.bound) return PyErr_NoMemory();
-    for (int i = 0; i < 3; i++) v.bound[i].op = NULL;
-    py_gil_open(&v.gil);
-    const int64_t start = v.gil.last;
-    PyObject *made = NULL;
-    if (bind(&v, op, m, dt, v.k.k, nd == 1, both) == 0) {
-        lop_status st = go(&v, run);
-        if (st == LOP_OK)
-            made = answer(&v, 1e-9 * (double)(now() - start));
-        else
-            py_raise(s, st, v.failed < 0 ? NULL : &v.bound[v.failed].err,
-                     v.failed == LOP_KRYLOV_M ? m : op, "apply");
-    }
-    for (int i = 0; i < 3; i++)
-        if (py_bound_close(&v.bound[i]) < 0) Py_CLEAR(made);
-    PyMem_Free(v.bound);
-    lop_krylov_close(&v.k);
-    return made;
+    return ran(&v, op, m, nd == 1, run, both);
+}
+
+static bool is_real(PyObject *o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o); }
+
+enum {
+    PLAIN = 4096
+}; /* rows up to which what is done before a run takes time, and little memory */
+
+/* _krylov_plain(name, A, b, rtol, atol, maxiter): (x, what _krylov gives) of the plainest call, at
+ * once: an operator and a short vector of its dtype, nothing to be told, no M, no x0. None of any
+ * other. A run of some iterations takes no longer than its arguments did in Python. */
+PyObject *py_krylov_plain(py_state *s, PyObject *const *args, Py_ssize_t nargs) {
+    enum { NAME, A, B, RTOL, ATOL, MAXITER, ALL };
+    if (nargs != ALL || !py_is_op(s, args[A]) || !PyArray_CheckExact(args[B]) ||
+        !is_real(args[RTOL]) || !is_real(args[ATOL]) ||
+        !(args[MAXITER] == Py_None || PyLong_CheckExact(args[MAXITER])))
+        Py_RETURN_NONE;
+    PyArrayObject *b = (PyArrayObject *)args[B];
+    const lop_node *node = py_node(s, (py_op *)args[A]);
+    if (!node) return NULL;
+    const lop_dtype dt = py_dtype(b);
+    solver v = {.s = s, .failed = -1};
+    v.k.rtol = PyFloat_AsDouble(args[RTOL]);
+    v.k.atol = PyFloat_AsDouble(args[ATOL]);
+    if (PyErr_Occurred()) return NULL;
+    if (node->shape.ndim != 2 || node->dtype != dt || lop_rows(node) > PLAIN ||
+        lop_rows(node) != lop_cols(node) || !lop_is_blas(dt) ||
+        !fits((PyObject *)b, dt, 1, lop_rows(node), 1) || !(v.k.atol >= 0))
+        Py_RETURN_NONE;
+    const char *name = PyUnicode_AsUTF8(args[NAME]);
+    bool both;
+    method run = name ? method_of(name, &both) : NULL;
+    if (!run) return NULL;
+    v.k.m = v.k.n = lop_rows(node);
+    v.k.k = 1;
+    v.k.maxiter = args[MAXITER] == Py_None ? 10 * v.k.n : PyLong_AsLongLong(args[MAXITER]);
+    if (v.k.maxiter == -1 && PyErr_Occurred()) return NULL;
+    npy_intp n = (npy_intp)v.k.n;
+    PyObject *x = PyArray_SimpleNew(1, &n, py_typenum(dt));
+    if (!x) return NULL;
+    v.k.dt = dt;
+    v.k.b = PyArray_DATA(b);
+    v.k.x = PyArray_DATA((PyArrayObject *)x);
+    PyObject *r = ran(&v, args[A], NULL, true, run, both), *pair = NULL;
+    if (r) pair = PyTuple_Pack(2, x, r);
+    Py_XDECREF(r);
+    Py_DECREF(x);
+    return pair;
 }

@@ -327,6 +327,24 @@ void py_lazy_failed(py_lazy *a) {
     PyErr_Restore(type, error, trace);
 }
 
+PyObject *py_lazy_instead(py_lazy *a) {
+    PyObject *type, *error, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return NULL;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *args[2] = {(PyObject *)a, error};
+    PyObject *value = error ? py_call_hook(a->s, "lazy_instead", args, 2) : NULL;
+    if (value == Py_None) {
+        Py_CLEAR(value);
+        PyErr_Restore(type, error, trace);
+        return NULL;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    return value;
+}
+
 static PyGetSetDef getset[] = {
     {"shape", (getter)get_shape, NULL, "The shape, a tuple.", NULL},
     {"dtype", (getter)get_dtype, NULL, "The dtype.", NULL},

@@ -89,6 +89,8 @@ py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd
 PyObject *py_lazy_leaf(py_state *s, PyObject *o);
 PyObject *py_lazy_shape(const py_lazy *self); /* new */
 void py_lazy_failed(py_lazy *a); /* adds the node's line to the exception that is set */
+/* The value where there was no memory for it (an exception is set): new; NULL with an exception. */
+PyObject *py_lazy_instead(py_lazy *a);
 
 /* py_lazy_arith.c. All new; NULL with an exception. */
 PyObject *py_lazy_matmul(PyObject *a, PyObject *b); /* the slot */

@@ -498,6 +498,7 @@ static int give_form(py_lazy *a) {
 
 static int give_value(py_lazy *a) {
     PyObject *value = make_value(a);
+    if (!value && PyErr_Occurred()) value = py_lazy_instead(a);
     if (!value) return PyErr_Occurred() ? -1 : 0;
     return keep(a, value) < 0 ? -1 : 1;
 }

@@ -266,6 +266,9 @@ static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
 }
 
 static PyObject *krylov(PyObject *module, PyObject *args) { return py_krylov(state(module), args); }
+static PyObject *krylov_plain(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    return py_krylov_plain(state(module), args, nargs);
+}
 
 static PyObject *kept(PyObject *module, PyObject *args) { return py_kept(state(module), args); }
 static PyObject *keep(PyObject *module, PyObject *args) { return py_keep(state(module), args); }
@@ -312,6 +315,7 @@ static PyMethodDef functions[] = {
     {"_band_places", py_band_places, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
     {"_krylov", krylov, METH_VARARGS, NULL},
+    {"_krylov_plain", (PyCFunction)(void (*)(void))krylov_plain, METH_FASTCALL, NULL},
     {"_gauss", py_gauss, METH_VARARGS, NULL},
     {"_ichol", py_ichol, METH_VARARGS, NULL},
     {"_spgemm_bound", py_spgemm_bound, METH_VARARGS, NULL},
