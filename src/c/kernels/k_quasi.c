@@ -12,30 +12,24 @@
  */
 #include "k_quasi.h"
 
-#include "k_clones.h"
 #include "k_kernel.h"
+#include "k_quasi_few.h"
+#include "k_quasi_number.h"
 #include "kernels.h"
 
-#include <math.h>
 #include <string.h>
 
-/* Products of complex numbers are the plain four multiplications. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("cx-limited-range", "no-math-errno", "fp-contract=fast")
-#elif defined(__clang__)
-#pragma STDC CX_LIMITED_RANGE ON
-#endif
-
-#define ALWAYS inline __attribute__((always_inline))
-#define N_(name) LOPK_CAT(LOPK_CAT(name, _), DT)
 enum { ROUNDS = 2 }; /* refinements */
 #define UNIT LOPK_QUASI_UNIT
 #define GOOD LOPK_QUASI_GOOD
 #define ENOUGH LOPK_QUASI_ENOUGH
-static const double LEAST = 1e-6, /* D_i / d_i of a factor whose solves are not checked */
-    FAR = 2000;                   /* exp(-FAR) is 0 */
+static const double FAR = 2000; /* exp(-FAR) is 0 */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+/* Columns at once, of `wide` in the loops below. */
+static int at_once(const lopk_quasi *g, int wide, int64_t left) {
+    return left < wide || (lop_is_complex(g->dt) && lopk_quasi_is_few(g)) ? 1 : wide;
+}
 /* What stands before D and W in a factor. */
 typedef struct head {
     double found, definite, trusted, largest;
@@ -49,29 +43,28 @@ static void *w_at(const void *factor, int64_t n) {
 
 #define DT f32
 #define EL float
-#define FEW 0
+#define WIDE 8
 #define CJ(c, v) ((void)(c), (v))
 #define RE(v) (v)
 #include "k_quasi_t.h"
 #undef DT
 #undef EL
-#undef FEW
+#undef WIDE
 #define DT f64
 #define EL double
-#define FEW 1
+#define WIDE 8
 #define IM(v) (0.0)
 #include "k_quasi_t.h"
-static inline double quotient_f64(double a, double b) { return a / b; }
 #include "k_quasi_solve_t.h"
 #undef DT
 #undef EL
-#undef FEW
+#undef WIDE
 #undef CJ
 #undef RE
 #undef IM
 #define DT c64
 #define EL float _Complex
-#define FEW 0
+#define WIDE 4
 #define CJ(c, v) ((c) ? conjf(v) : (v))
 #define RE(v) crealf(v)
 #include "k_quasi_t.h"
@@ -85,16 +78,6 @@ static inline double quotient_f64(double a, double b) { return a / b; }
 #define RE(v) creal(v)
 #define IM(v) cimag(v)
 #include "k_quasi_t.h"
-/* Smith's, that nothing over- or underflows early. */
-static inline double _Complex quotient_c128(double _Complex a, double _Complex b) {
-    const double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
-    if (fabs(br) >= fabs(bi)) {
-        const double q = bi / br, d = br + bi * q;
-        return CMPLX((ar + ai * q) / d, (ai - ar * q) / d);
-    }
-    const double q = br / bi, d = br * q + bi;
-    return CMPLX((ar * q + ai) / d, (ai * q - ar) / d);
-}
 #include "k_quasi_solve_t.h"
 
 #define BY_FLOAT(dt, f, ...)                                                                       \
@@ -104,19 +87,12 @@ static inline double _Complex quotient_c128(double _Complex a, double _Complex b
                        : f##_c128(__VA_ARGS__))
 #define BY_DOUBLE(dt, f, ...) ((dt) == LOP_f64 ? f##_f64(__VA_ARGS__) : f##_c128(__VA_ARGS__))
 
-/* Two states of eight columns. */
+/* Two states of eight columns, of complex ones four. */
 size_t lopk_quasi_mm_scratch(int64_t J) { return room((size_t)J * 16 * 16); }
 void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
                    void *scratch) {
     LOP_ASSERT(y->dt == g->dt && x->dt == g->dt && y->m == g->n && x->m == g->n && x->n == y->n);
-    const bool rows = (y->cs == 1 || y->n == 1) && (x->cs == 1 || x->n == 1);
-    if (g->n == 0) return;
-    if (!g->tri && rows && g->dt == LOP_f64)
-        multiplied_f64(g, y, x, false, scratch);
-    else if (!g->tri && rows && g->dt == LOP_c128)
-        multiplied_c128(g, y, x, ((mode & 1) != 0) != ((mode & 2) != 0), scratch);
-    else
-        BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
+    if (g->n > 0) BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
 }
 void lopk_quasi_dense(const lop_mat *y, const lopk_quasi *g, void *scratch) {
     BY_FLOAT(g->dt, dense, y, g, scratch);
@@ -139,7 +115,7 @@ size_t lopk_quasi_factor_scratch(int64_t n, int64_t J) {
     return room((size_t)n * 6 * 16) + states(J);
 }
 size_t lopk_quasi_solve_scratch(int64_t n, int64_t J, int64_t k) {
-    return room((size_t)n * (k >= 8 ? 34 : 6) * 16) + states(J);
+    return room((size_t)n * (k >= 8 ? 34 : k >= 4 ? 18 : 6) * 16) + states(J);
 }
 
 void lopk_quasi_factor(void *factor, const lopk_quasi *g, void *scratch) {

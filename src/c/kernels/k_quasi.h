@@ -16,6 +16,16 @@ typedef struct lopk_quasi {
     const void *d, *p, *q, *a;
 } lopk_quasi;
 
+/* The sweeps of mode(A) x: downwards over what lies below the diagonal, upwards over its transpose;
+ * which conjugate their generators. Of a Hermitian A the conjugate is the transpose. */
+typedef struct lopk_quasi_sweeps {
+    bool lower, upper, flip_lower, flip_upper;
+} lopk_quasi_sweeps;
+static inline lopk_quasi_sweeps lopk_quasi_sweeps_of(const lopk_quasi *g, int mode) {
+    const bool t = (mode & 1) != 0, c = (mode & 2) != 0;
+    return (lopk_quasi_sweeps){!g->tri || !t, !g->tri || t, g->tri ? c : t != c,
+                               g->tri ? c : t == c};
+}
 /* y <- mode(A) x; all of g's dtype. y overlaps nothing. O(n J k), full transitions O(n J^2 k). */
 size_t lopk_quasi_mm_scratch(int64_t J);
 void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
