@@ -12,7 +12,6 @@
  */
 #include "k_quasi.h"
 
-#include "k_kernel.h"
 #include "k_quasi_few.h"
 #include "k_quasi_number.h"
 #include "kernels.h"
@@ -23,7 +22,6 @@ enum { ROUNDS = 2 }; /* refinements */
 #define UNIT LOPK_QUASI_UNIT
 #define GOOD LOPK_QUASI_GOOD
 #define ENOUGH LOPK_QUASI_ENOUGH
-static const double FAR = 2000; /* exp(-FAR) is 0 */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 /* Columns at once, of `wide` in the loops below. */
@@ -190,80 +188,4 @@ lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode
         if (*where < g->n) return LOP_SINGULAR;
     }
     return LOP_OK;
-}
-
-/* The generators of some rows by x and e = exp(-x): exp(-x) times a polynomial, one Jordan block.
- */
-static ALWAYS void matern_rows(const int order, int rows, double variance, const double *x,
-                               const double *e, double *restrict d, double *restrict p,
-                               double *restrict q, double *restrict a) {
-    for (int i = 0; i < rows; i++) d[i] = variance;
-    if (order == 0) {
-        for (int i = 0; i < rows; i++) {
-            a[i] = p[i] = e[i];
-            q[i] = variance;
-        }
-    } else if (order == 1) {
-        for (int i = 0; i < 2 * rows; i++) q[i] = variance;
-        for (int i = 0; i < rows; i++) {
-            const double f = e[i] * x[i];
-            a[4 * i] = p[2 * i] = e[i];
-            a[4 * i + 1] = p[2 * i + 1] = f;
-            a[4 * i + 2] = 0;
-            a[4 * i + 3] = e[i];
-        }
-    } else {
-        for (int i = 0; i < rows; i++) {
-            const double f = e[i] * x[i], h = f * (x[i] / 2);
-            double *r = a + 9 * i;
-            q[3 * i] = q[3 * i + 1] = variance;
-            q[3 * i + 2] = variance * (2.0 / 3);
-            r[0] = r[4] = r[8] = p[3 * i] = e[i];
-            r[1] = r[5] = p[3 * i + 1] = f;
-            r[2] = p[3 * i + 2] = h;
-            r[3] = r[6] = r[7] = 0;
-        }
-    }
-}
-/* Powers of two in blocks, vectorised. */
-static ALWAYS int64_t matern(const int order, double rate, double variance, int64_t n,
-                             const double *t, double *d, double *p, double *q, double *a) {
-    enum { BLOCK = 128 };
-    static const double log2e = 0x1.71547652b82fep0;
-    _Alignas(64) double x[BLOCK], y[BLOCK], e[BLOCK];
-    const int J = order + 1;
-    double before = n > 0 ? t[0] : 0;
-    for (int64_t from = 0; from < n; from += BLOCK) {
-        const int rows = n - from < BLOCK ? (int)(n - from) : BLOCK;
-        bool sorted = true;
-        for (int i = 0; i < rows; i++) {
-            const double h = t[from + i] - (i > 0 ? t[from + i - 1] : before), v = rate * h;
-            sorted = sorted && h >= 0;
-            x[i] = v < FAR ? v : FAR;
-            y[i] = -log2e * x[i];
-        }
-        for (int i = rows; i < BLOCK && i % 16 != 0; i++) y[i] = 0;
-        if (!sorted) {
-            for (int64_t i = from > 0 ? from : 1; i < n; i++)
-                if (!(t[i] - t[i - 1] >= 0)) return i;
-            return 0;
-        }
-        before = t[from + rows - 1];
-        lopk_kernel_exp2(LOP_f64, e, y, (rows + 15) / 16 * 16);
-        matern_rows(order, rows, variance, x, e, d + from, p + from * J, q + from * J,
-                    a + from * J * J);
-    }
-    return n;
-}
-LOPK_CLONES static int64_t matern_any(int order, double rate, double variance, int64_t n,
-                                      const double *t, double *d, double *p, double *q, double *a) {
-    switch (order) {
-    case 0: return matern(0, rate, variance, n, t, d, p, q, a);
-    case 1: return matern(1, rate, variance, n, t, d, p, q, a);
-    default: return matern(2, rate, variance, n, t, d, p, q, a);
-    }
-}
-int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
-                          double *d, double *p, double *q, double *a) {
-    return matern_any(order, rate, variance, n, t, d, p, q, a);
 }

@@ -107,11 +107,17 @@ int64_t lopk_quasi_wide(const lopk_quasi *g, bool positive, double *D, double *W
 lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,
                                  void *scratch, int64_t *where) LOP_MUST_CHECK;
 
-/* The generators of a Matern covariance of smoothness order + 1/2 at n times: d (n), p and q (n x
- * (order + 1)), a (n x (order + 1)^2), rate sqrt(2 order + 1) over the length scale. The first row
- * whose time is not at or after the one before, n: none. Order 0 to 2. */
-int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
-                          double *d, double *p, double *q, double *a);
+/* ---- the generators of covariances at n times (k_quasi_covariance.c), float64 ----
+ * d (n), p and q (n x J) and a, from numbers c: Matern of smoothness `which` + 1/2, 0 to 2 (J =
+ * which + 1, full; c: variance, sqrt(2 which + 1) over the length scale), or one of these two, J =
+ * 2. The first row whose time is not at or after the one before, n: none. */
+enum {
+    LOPK_QUASI_ROTATING = 3, /* diagonal; exp(-c[2] r) (c[0] cos(c[3] r) + c[1] sin(c[3] r)) */
+    LOPK_QUASI_DAMPED        /* full; an oscillator of variance c[0] and decay c[3], c[1] twice its
+                              * quality, c[2] = sqrt(|1 - c[1]^2|) */
+};
+int64_t lopk_quasi_covariance(int which, const double *c, int64_t n, const double *t, double *d,
+                              double *p, double *q, double *a);
 
 /* ---- generators of sums and products (LOPK_QUASI_*): y from a (n x ja) and b (n x jb) ---- */
 enum {
