@@ -73,6 +73,41 @@ def test_halves_that_nearly_determine_each_other(rng):
             np.testing.assert_allclose(quad, y @ np.linalg.solve(a, y), rtol=allowed)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("full", [False, True])
+def test_ldl(full, dtype, rng):
+    """Of definite ones without a dense form; else LAPACK's, with exchanges."""
+    small = 1e-12 if np.finfo(dtype).eps < 1e-10 else 1e-5
+    for n in (1, 2, 30):
+        d, p, q, a = definite(rng, n, 2, dtype, full)
+        A = pl.QuasiSeparable(d, p, q, a)
+        outer, middle, order = pl.ldl(A)
+        assert type(outer).__name__ == "QuasiSeparable" and type(middle).__name__ == "Diag"
+        assert outer.dtype == middle.dtype == np.dtype(dtype)
+        np.testing.assert_array_equal(order, np.arange(n))
+        low = outer.toarray()
+        assert (np.triu(low, 1) == 0).all() and (np.diagonal(low) == 1).all()
+        found = low @ middle.toarray() @ low.conj().T
+        np.testing.assert_allclose(found, A.toarray(), rtol=0, atol=small * np.abs(d).max())
+    upper = pl.ldl(A, lower=False)[0]
+    assert (np.tril(upper.toarray(), -1) == 0).all()
+    outer, middle, _ = pl.ldl(A - 30 * pl.Identity(30))
+    low = outer.toarray()
+    found = low @ middle.toarray() @ low.conj().T
+    np.testing.assert_allclose(
+        found, A.toarray() - 30 * np.eye(30), rtol=0, atol=small * np.abs(d).max()
+    )
+
+
+def test_ldl_is_linear(rng):
+    n = 50_000
+    t = np.cumsum(rng.exponential(size=n))
+    K = pl.quasiseparable("matern32", t) + 0.1 * pl.Identity(n)
+    outer, middle, _ = pl.ldl(K)
+    b = rng.standard_normal(n)
+    np.testing.assert_allclose(outer @ (middle @ (outer.H @ b)), K @ b, rtol=0, atol=1e-11)
+
+
 # -- the band with the states --
 
 

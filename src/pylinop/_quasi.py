@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["quasiseparable"]
 
+_FLOAT, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
+
 
 # -- generators of what was closed --
 
@@ -124,12 +126,12 @@ def generators_of(op):
     """d, p, q, a of a QuasiSeparable, closed or not: C-contiguous, of one dtype, in double
     precision, each with the batch of the whole; of a Hermitian one d is real in value."""
     found = _plain_sum(op) or run(_steps, op)
-    dtype = np.dtype(np.complex128 if op.dtype.kind == "c" else np.float64)
+    dtype = _COMPLEX if op.dtype.kind == "c" else _FLOAT
     batch = op.shape[:-2]
     out = []
     for g, core in zip(found, (1, 2, 2, 2), strict=True):
-        shape = (*batch, *g.shape[g.ndim - core :])
-        if g.dtype != dtype or g.shape != shape or not g.flags.c_contiguous:
+        if g.dtype is not dtype or g.ndim != core or batch or not g.flags.c_contiguous:
+            shape = (*batch, *g.shape[g.ndim - core :])
             g = np.ascontiguousarray(np.broadcast_to(g, shape), dtype)
         out.append(g)
     return out
@@ -154,6 +156,15 @@ def factor_of(op):
     return pivots, w, p, a, bad
 
 
+def ldl_of(op):
+    """L, unit lower triangular, and D of A = L D L^H, of its dtype, and where they do not serve."""
+    pivots, w, p, a, bad = factor_of(op)
+    dtype = inexact(op.dtype)
+    parts = (np.ones(pivots.shape), p, w, a)
+    outer = _core.QuasiSeparable(*(g.astype(dtype, copy=False) for g in parts), True)
+    return outer, pivots.astype(dtype, copy=False), bad
+
+
 def cholesky_of(op):
     """The lower factor, and where there is none."""
     pivots, w, p, a, bad = factor_of(op)
@@ -166,16 +177,17 @@ def cholesky_of(op):
 def likelihood_of(op, b):
     """(b^H A^-1 b, log det A) of one matrix and vector, in one sweep that keeps nothing; None where
     solves that are checked are to say."""
-    if op.ndim != 2 or b.ndim != 1 or op.dtype.kind not in "fc" or is_triangular(op):
+    shape = op.shape
+    if len(shape) != 2 or b.shape != shape[1:] or not shape[0] or b.dtype.kind not in "biufc":
         return None
-    if b.shape != op.shape[-1:] or b.dtype.kind not in "biufc" or 0 in op.shape:
+    if op.dtype.kind not in "fc" or is_triangular(op):
         return None
     found = generators_of(op)
     dtype = found[0].dtype
     if b.dtype.kind == "c" and dtype.kind != "c":
-        dtype = np.dtype(np.complex128)
+        dtype = _COMPLEX
         found = [g.astype(dtype) for g in found]
-    right = b if b.dtype == dtype and b.flags.c_contiguous else np.ascontiguousarray(b, dtype)
+    right = b if b.dtype is dtype and b.flags.c_contiguous else np.ascontiguousarray(b, dtype)
     return _core._quasi_quad(dtype.char, found[1].shape[-1], *found, right)
 
 
@@ -212,16 +224,18 @@ def _rows(t, which, *numbers):
     n, J = t.size, which + 1 if which < 3 else 2
     moves = J if which == 3 else J * J
     room = np.empty(n * (1 + 2 * J + moves))  # one block: fewer page faults
-    at, found = 0, []
-    for core in ((), (J,), (J,), (moves,)):
-        end = at + n * math.prod(core)
-        found.append(room[at:end].reshape(*t.shape, *core))
-        at = end
+    shape, q, a = t.shape, n * (1 + J), n * (1 + 2 * J)
+    found = (
+        room[:n].reshape(shape),
+        room[n:q].reshape(*shape, J),
+        room[q:a].reshape(*shape, J),
+        room[a:].reshape(*shape, moves),
+    )
     if t.ndim == 1:
         return found if _core._quasi_covariance(which, *numbers, t, *found) == n else None
-    for i in np.ndindex(*t.shape[:-1]):
+    for i in np.ndindex(*shape[:-1]):
         part = (g[i] for g in found)
-        if _core._quasi_covariance(which, *numbers, t[i], *part) < t.shape[-1]:
+        if _core._quasi_covariance(which, *numbers, t[i], *part) < shape[-1]:
             return None
     return found
 
