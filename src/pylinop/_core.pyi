@@ -935,6 +935,19 @@ def _krylov(
     goals: _Array | None = None,
     /,
 ) -> tuple[Any, ...]: ...
+def _quasi_covariance(
+    which: int,
+    c0: float,
+    c1: float,
+    c2: float,
+    c3: float,
+    t: _Array,
+    d: _Array,
+    p: _Array,
+    q: _Array,
+    a: _Array,
+    /,
+) -> int: ...
 def _quasi_ldl(
     letter: str,
     J: int,
@@ -944,17 +957,6 @@ def _quasi_ldl(
     a: _Array,
     pivots: _Array,
     w: _Array,
-    /,
-) -> int: ...
-def _quasi_matern(
-    order: int,
-    rate: float,
-    variance: float,
-    t: _Array,
-    d: _Array,
-    p: _Array,
-    q: _Array,
-    a: _Array,
     /,
 ) -> int: ...
 def _quasi_quad(
