@@ -73,6 +73,41 @@ def test_halves_that_nearly_determine_each_other(rng):
             np.testing.assert_allclose(quad, y @ np.linalg.solve(a, y), rtol=allowed)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("full", [False, True])
+def test_ldl(full, dtype, rng):
+    """Of definite ones without a dense form; else LAPACK's, with exchanges."""
+    small = 1e-12 if np.finfo(dtype).eps < 1e-10 else 1e-5
+    for n in (1, 2, 30):
+        d, p, q, a = definite(rng, n, 2, dtype, full)
+        A = pl.QuasiSeparable(d, p, q, a)
+        outer, middle, order = pl.ldl(A)
+        assert type(outer).__name__ == "QuasiSeparable" and type(middle).__name__ == "Diag"
+        assert outer.dtype == middle.dtype == np.dtype(dtype)
+        np.testing.assert_array_equal(order, np.arange(n))
+        low = outer.toarray()
+        assert (np.triu(low, 1) == 0).all() and (np.diagonal(low) == 1).all()
+        found = low @ middle.toarray() @ low.conj().T
+        np.testing.assert_allclose(found, A.toarray(), rtol=0, atol=small * np.abs(d).max())
+    upper = pl.ldl(A, lower=False)[0]
+    assert (np.tril(upper.toarray(), -1) == 0).all()
+    outer, middle, _ = pl.ldl(A - 30 * pl.Identity(30))
+    low = outer.toarray()
+    found = low @ middle.toarray() @ low.conj().T
+    np.testing.assert_allclose(
+        found, A.toarray() - 30 * np.eye(30), rtol=0, atol=small * np.abs(d).max()
+    )
+
+
+def test_ldl_is_linear(rng):
+    n = 50_000
+    t = np.cumsum(rng.exponential(size=n))
+    K = pl.quasiseparable("matern32", t) + 0.1 * pl.Identity(n)
+    outer, middle, _ = pl.ldl(K)
+    b = rng.standard_normal(n)
+    np.testing.assert_allclose(outer @ (middle @ (outer.H @ b)), K @ b, rtol=0, atol=1e-11)
+
+
 # -- the band with the states --
 
 
@@ -130,6 +165,53 @@ def test_large_indefinite_without_dense_forms(rng):
     assert pl.logdet(K - K) == -np.inf
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("J", "full"), SHAPES)
+def test_inverse_diagonal_of_indefinite(J, full, dtype, rng):
+    n = 32 * J + 33
+    for units in (1.0, 10.0 ** rng.uniform(-8, 8, J)):
+        d, p, q, a = generators(rng, n, J, dtype, full)
+        d[::3] = 0
+        A = pl.QuasiSeparable(d, (p * units).astype(dtype), (q / units).astype(dtype), a)
+        wide = A.astype(np.result_type(dtype, np.float64)).toarray()
+        inverse = np.linalg.inv(wide)
+        found = pl.inv(A).diagonal()
+        assert found.dtype == np.dtype(dtype)
+        small = UNIT if np.finfo(dtype).eps < 1e-10 else 2.0**-24
+        allowed = 100 * n * small * np.linalg.norm(inverse, 2)
+        allowed *= max(1, UNIT / small * np.linalg.cond(wide))
+        np.testing.assert_allclose(found, np.diagonal(inverse), rtol=0, atol=allowed)
+        trace = pl.trace(pl.inv(A))
+        assert abs(trace - np.diagonal(inverse).sum()) <= n * allowed
+        assert "quasi-band-inverse-diagonal" in str(pl.inv(A).explain("diagonal"))
+
+
+def test_inverse_diagonal_of_indefinite_batches_and_writes(rng):
+    d, p, q, a = generators(rng, 80, 2, "float64", full=True, batch=(2,))
+    d[:] = 0
+    A = pl.QuasiSeparable(d, p, q, a)
+    for _ in range(2):
+        want = np.diagonal(np.linalg.inv(dense(d, p, q, a)), axis1=1, axis2=2)
+        np.testing.assert_allclose(pl.inv(A).diagonal(), want, rtol=1e-9)
+        p *= 0.5
+
+
+def test_large_inverse_diagonal_of_indefinite(rng):
+    """No dense form; against solves, in the middle of ill-conditioned leading blocks too."""
+    n = 60_000
+    t = np.cumsum(rng.exponential(0.1, n))
+    K = pl.quasiseparable("matern32", t)
+    for A in (K - pl.Diag(K.diagonal()), K - 0.9 * pl.Identity(n)):
+        found = pl.inv(A).diagonal()
+        for k in (0, 1, n // 3, n - 1):
+            unit = np.zeros(n)
+            unit[k] = 1
+            np.testing.assert_allclose(found[k], pl.solve(A, unit)[k], rtol=1e-9)
+        np.testing.assert_allclose(pl.trace(pl.inv(A)), found.sum(), rtol=1e-9)
+    with pytest.raises(np.linalg.LinAlgError, match="pivot"):
+        pl.inv(K - K).diagonal()
+
+
 def test_nan_in_the_band(rng):
     d, p, q, a = generators(rng, 100, 1, "float64")
     b = np.ones(100)
@@ -138,6 +220,7 @@ def test_nan_in_the_band(rng):
         place[50] = np.nan
         A = pl.QuasiSeparable(d, p, q, a)
         assert np.isnan(pl.solve(A, b)).all() and np.isnan(pl.logdet(A))
+        assert np.isnan(pl.inv(A).diagonal()).all()
         place[50] = kept
     d[:] = 0
     assert np.isnan(pl.solve(pl.QuasiSeparable(d, p, q, a), b * np.nan)).all()

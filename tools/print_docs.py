@@ -107,7 +107,8 @@ PARTS = {
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
     "diagonal-inverse-quasi": (
         "`QuasiSeparable`, Hermitian, the main diagonal",
-        "sums of squares of the rows of D^-1/2 L^-1",
+        "sums of squares of the rows of D^-1/2 L^-1; indefinite: a window of the inverse, moved up "
+        "a band's LU",
         "O(n J^2)",
     ),
     "diagonal-inverse-blocktri": (

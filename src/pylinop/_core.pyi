@@ -953,6 +953,19 @@ def _krylov(
 def _krylov_plain(
     name: str, A: Any, b: Any, rtol: Any, atol: Any, maxiter: Any, /
 ) -> tuple[_Array, tuple[Any, ...]] | None: ...
+def _quasi_covariance(
+    which: int,
+    c0: float,
+    c1: float,
+    c2: float,
+    c3: float,
+    t: _Array,
+    d: _Array,
+    p: _Array,
+    q: _Array,
+    a: _Array,
+    /,
+) -> int: ...
 def _quasi_ldl(
     letter: str,
     J: int,
@@ -962,17 +975,6 @@ def _quasi_ldl(
     a: _Array,
     pivots: _Array,
     w: _Array,
-    /,
-) -> int: ...
-def _quasi_matern(
-    order: int,
-    rate: float,
-    variance: float,
-    t: _Array,
-    d: _Array,
-    p: _Array,
-    q: _Array,
-    a: _Array,
     /,
 ) -> int: ...
 def _quasi_quad(

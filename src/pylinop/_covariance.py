@@ -11,6 +11,7 @@ from ._answers import inexact, real_of
 from ._factorisations import _asked, _precise
 from ._forms import as_operator
 from ._linalg import _number, _square, logdet, solve
+from ._quasi import likelihood_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -67,9 +68,7 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
         return InvQuadLogdet((b.H @ solve(op, b)).diagonal(), logdet(op))
     right = np.asarray(b)
     if op._head == "quasiseparable":
-        from . import _quasi
-
-        found = _quasi.likelihood_of(op, right)
+        found = likelihood_of(op, right)
         if found is not None:
             if op.dtype == right.dtype == np.float64:
                 return InvQuadLogdet(*map(np.float64, found))

@@ -267,6 +267,21 @@ def _(op, lower, hermitian):
     return *_band_lu.ldl(factor), np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
 
 
+@ldl.row(
+    "quasiseparable", how="of definite ones in O(n), L a QuasiSeparable, D a Diag", cost="O(n J^2)"
+)
+def _(op, lower, hermitian):
+    from . import _quasi
+
+    if not lower or not (hermitian or op.dtype.kind != "c") or _quasi.is_triangular(op):
+        return NotImplemented
+    outer, d, bad = _quasi.ldl_of(op)
+    if bad.any():
+        return NotImplemented
+    n = op.shape[-1]
+    return outer, _core.Diag(d), np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
+
+
 @ldl.row("diag", "identity", how="D is itself", cost="O(1)")
 def _(op, lower, hermitian):
     n = op.shape[-1]

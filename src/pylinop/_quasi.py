@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["quasiseparable"]
 
+_FLOAT, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
+
 
 # -- generators of what was closed --
 
@@ -124,12 +126,12 @@ def generators_of(op):
     """d, p, q, a of a QuasiSeparable, closed or not: C-contiguous, of one dtype, in double
     precision, each with the batch of the whole; of a Hermitian one d is real in value."""
     found = _plain_sum(op) or run(_steps, op)
-    dtype = np.dtype(np.complex128 if op.dtype.kind == "c" else np.float64)
+    dtype = _COMPLEX if op.dtype.kind == "c" else _FLOAT
     batch = op.shape[:-2]
     out = []
     for g, core in zip(found, (1, 2, 2, 2), strict=True):
-        shape = (*batch, *g.shape[g.ndim - core :])
-        if g.dtype != dtype or g.shape != shape or not g.flags.c_contiguous:
+        if g.dtype is not dtype or g.ndim != core or batch or not g.flags.c_contiguous:
+            shape = (*batch, *g.shape[g.ndim - core :])
             g = np.ascontiguousarray(np.broadcast_to(g, shape), dtype)
         out.append(g)
     return out
@@ -154,6 +156,15 @@ def factor_of(op):
     return pivots, w, p, a, bad
 
 
+def ldl_of(op):
+    """L, unit lower triangular, and D of A = L D L^H, of its dtype, and where they do not serve."""
+    pivots, w, p, a, bad = factor_of(op)
+    dtype = inexact(op.dtype)
+    parts = (np.ones(pivots.shape), p, w, a)
+    outer = _core.QuasiSeparable(*(g.astype(dtype, copy=False) for g in parts), True)
+    return outer, pivots.astype(dtype, copy=False), bad
+
+
 def cholesky_of(op):
     """The lower factor, and where there is none."""
     pivots, w, p, a, bad = factor_of(op)
@@ -166,60 +177,34 @@ def cholesky_of(op):
 def likelihood_of(op, b):
     """(b^H A^-1 b, log det A) of one matrix and vector, in one sweep that keeps nothing; None where
     solves that are checked are to say."""
-    if op.ndim != 2 or b.ndim != 1 or op.dtype.kind not in "fc" or is_triangular(op):
+    shape = op.shape
+    if len(shape) != 2 or b.shape != shape[1:] or not shape[0] or b.dtype.kind not in "biufc":
         return None
-    if b.shape != op.shape[-1:] or b.dtype.kind not in "biufc" or 0 in op.shape:
+    if op.dtype.kind not in "fc" or is_triangular(op):
         return None
     found = generators_of(op)
     dtype = found[0].dtype
     if b.dtype.kind == "c" and dtype.kind != "c":
-        dtype = np.dtype(np.complex128)
+        dtype = _COMPLEX
         found = [g.astype(dtype) for g in found]
-    right = b if b.dtype == dtype and b.flags.c_contiguous else np.ascontiguousarray(b, dtype)
+    right = b if b.dtype is dtype and b.flags.c_contiguous else np.ascontiguousarray(b, dtype)
     return _core._quasi_quad(dtype.char, found[1].shape[-1], *found, right)
 
 
 # -- covariances --
 
 
-def _matern(order, t, variance, length_scale):
-    """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block. None where
-    the times are not sorted."""
-    J, n = order + 1, t.size
-    room = np.empty(n * (1 + 2 * J + J * J))  # one block: fewer page faults
-    ends, found = (n, n + n * J, n + 2 * n * J, room.size), []
-    for from_, to, core in zip((0, *ends), ends, ((), (J,), (J,), (J * J,)), strict=False):
-        found.append(room[from_:to].reshape(*t.shape, *core))
-    d, p, q, a = found
-    rate = math.sqrt(2 * order + 1) / length_scale
-    for i in np.ndindex(*t.shape[:-1]) if t.ndim > 1 else ((),):
-        where = _core._quasi_matern(order, rate, variance, t[i], d[i], p[i], q[i], a[i])
-        if where < t.shape[-1]:
-            return None
-    return found
+def _matern(order, variance, length_scale):
+    """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block."""
+    return order, variance, math.sqrt(2 * order + 1) / length_scale, 0.0, 0.0
 
 
-def _celerite(t, a, b, c, d):
+def _celerite(a, b, c, d):
     """exp(-c |t - s|) (a cos(d |t - s|) + b sin(d |t - s|)); rotations stand in p and q."""
-    if d == 0:
-
-        def alone(dt):
-            e = np.exp(-c * dt)[..., None]
-            return e, e
-
-        return alone, a, np.array([a])
-    angle = d * (t - t[..., :1])
-    cos, sin = np.cos(angle), np.sin(angle)
-    out = np.stack([a * cos + b * sin, a * sin - b * cos], axis=-1)
-
-    def rows(dt):
-        e = np.exp(-c * dt)[..., None]
-        return out * e, np.repeat(e, 2, axis=-1)
-
-    return rows, a, np.stack([cos, sin], axis=-1)
+    return (3, a, b, c, d) if d != 0 else (0, a, c, 0.0, 0.0)
 
 
-def _oscillator(t, variance, frequency, quality):
+def _oscillator(variance, frequency, quality):
     """The covariance of a damped harmonic oscillator driven by white noise."""
     c = frequency / (2 * quality)
     if not math.isfinite(c):
@@ -229,23 +214,30 @@ def _oscillator(t, variance, frequency, quality):
         )
     if quality > 0.6:
         eta = math.sqrt(2 * quality - 1) * math.sqrt(2 * quality + 1)
-        return _celerite(t, variance, variance / eta, c, c * eta)
+        return 3, variance, variance / eta, c, c * eta
     f = 2 * quality
-    root = math.sqrt(abs((1 - f) * (1 + f)))
+    return 4, variance, f, math.sqrt(abs((1 - f) * (1 + f))), c
 
-    def rows(dt):
-        x = c * dt
-        if f > 1:
-            e = np.exp(-x)
-            even, odd = e * np.cos(root * x), e * np.sin(root * x) / root
-        else:  # the slower decay is 1 - root, without cancellation
-            e = np.exp(-x * (f * f / (1 + root)))
-            odd = e * (x if root == 0 else -np.expm1(-2 * root * x) / (2 * root))
-            even = e - root * odd
-        a = np.stack([even + odd, f * odd, -f * odd, even - odd], axis=-1)
-        return np.ascontiguousarray(a[..., :2]), a
 
-    return rows, variance, np.array([variance, 0.0])
+def _rows(t, which, *numbers):
+    """d, p, q, a at the times t. None where they are not sorted."""
+    n, J = t.size, which + 1 if which < 3 else 2
+    moves = J if which == 3 else J * J
+    room = np.empty(n * (1 + 2 * J + moves))  # one block: fewer page faults
+    shape, q, a = t.shape, n * (1 + J), n * (1 + 2 * J)
+    found = (
+        room[:n].reshape(shape),
+        room[n:q].reshape(*shape, J),
+        room[q:a].reshape(*shape, J),
+        room[a:].reshape(*shape, moves),
+    )
+    if t.ndim == 1:
+        return found if _core._quasi_covariance(which, *numbers, t, *found) == n else None
+    for i in np.ndindex(*shape[:-1]):
+        part = (g[i] for g in found)
+        if _core._quasi_covariance(which, *numbers, t[i], *part) < shape[-1]:
+            return None
+    return found
 
 
 _PARAMETERS = {
@@ -282,17 +274,14 @@ def _values(kernel, given):
     return {**known, **{name: float(value) for name, value in given.items()}}
 
 
-def _steps_of(t):
-    dt = np.diff(t)
-    bad = ~(dt >= 0)
-    if bad.any():
-        at = tuple(int(i) for i in np.argwhere(bad)[0])
-        i = at[-1]
-        raise ValueError(
-            f"the times of a quasi-separable covariance are to be sorted, but t[{i + 1}] = "
-            f"{t[(*at[:-1], i + 1)]} after t[{i}] = {t[at]}; sort them, and the data with them"
-        )
-    return dt
+def _unsorted(t):
+    """The error that says where."""
+    at = tuple(int(i) for i in np.argwhere(~(np.diff(t) >= 0))[0])
+    i = at[-1]
+    return ValueError(
+        f"the times of a quasi-separable covariance are to be sorted, but t[{i + 1}] = "
+        f"{t[(*at[:-1], i + 1)]} after t[{i}] = {t[at]}; sort them, and the data with them"
+    )
 
 
 def _times(t, name):
@@ -399,15 +388,13 @@ def quasiseparable(
         finite = not times.shape[-1] or np.isfinite(times[..., [0, -1]]).all()
     if not finite:
         raise ValueError("quasiseparable: the times are to be finite")
-    found = None
     if kernel.startswith("matern"):
-        found = _matern({"1": 0, "3": 1, "5": 2}[kernel[-2]], times, **values)
+        numbers = _matern({"1": 0, "3": 1, "5": 2}[kernel[-2]], **values)
+    else:
+        numbers = (_oscillator if kernel == "oscillator" else _celerite)(**values)
+    found = _rows(times, *numbers)
     if found is None:
-        steps = np.zeros_like(times)
-        if times.shape[-1]:
-            steps[..., 1:] = _steps_of(times)
-        rows, d, q = (_oscillator if kernel == "oscillator" else _celerite)(times, **values)
-        p, a = rows(steps)
-        found = (np.full(times.shape, d), p, np.broadcast_to(q, p.shape), a)
-    d, p, q, a = (np.ascontiguousarray(g, dtype) for g in found)
-    return _core.QuasiSeparable(d, p, q, a)
+        raise _unsorted(times)
+    if dtype is not np.float64:
+        found = (g.astype(dtype) for g in found)
+    return _core.QuasiSeparable(*found)

@@ -192,7 +192,9 @@ LOP_BUILD(quasi_inverse_diagonal) {
     if (st == LOP_OK) st = lop_make(mk, "eye", NULL, 0, NULL, &like, &eye);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, eye, &inverse);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_subdiag, NULL, inverse, &v[4]);
-    if (st == LOP_OK) st = lop_make(mk, "quasiinvdiag", NULL, GENERATORS + 1, v, NULL, out);
+    const lop_attr band = {.i = {1, 0, 0, 0}}, plain = {.i = {0, 0, 0, 0}};
+    if (st == LOP_OK && by_band(a)) st = between(mk, "quasiinvdiag", &band, GENERATORS, v);
+    if (st == LOP_OK) st = lop_make(mk, "quasiinvdiag", &plain, GENERATORS + 1, v, NULL, out);
     for (int i = 0; i < GENERATORS + 1; i++) lop_node_unref(v[i]);
     lop_node_unref(dense);
     lop_node_unref(inverse);

@@ -323,7 +323,7 @@ const lop_rule lop_rule_table[] = {
      lop_when_inverse_blocks, lop_build_inverse_blocks, "block by block"},
     {"diagonal-inverse-quasi", LOP_PUSH, "(diagonal@k (inverse (quasiseparable@a ?a ?b ?c ?d)))",
      NULL, lop_when_main, lop_build_quasi_inverse_diagonal,
-     "sums of squares of the rows of D^-1/2 L^-1, in O(n)"},
+     "sums of squares of the rows of D^-1/2 L^-1, else from a band's LU; O(n)"},
     {"diagonal-inverse-blocktri", LOP_PUSH, "(diagonal@k (inverse (blocktridiagonal)))", NULL, NULL,
      lop_build_blocktri_inverse_diagonal,
      "block by block from the last one; Takahashi et al. 1973"},

@@ -12,30 +12,22 @@
  */
 #include "k_quasi.h"
 
-#include "k_clones.h"
-#include "k_kernel.h"
+#include "k_quasi_few.h"
+#include "k_quasi_number.h"
 #include "kernels.h"
 
-#include <math.h>
 #include <string.h>
 
-/* Products of complex numbers are the plain four multiplications. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("cx-limited-range", "no-math-errno", "fp-contract=fast")
-#elif defined(__clang__)
-#pragma STDC CX_LIMITED_RANGE ON
-#endif
-
-#define ALWAYS inline __attribute__((always_inline))
-#define N_(name) LOPK_CAT(LOPK_CAT(name, _), DT)
 enum { ROUNDS = 2 }; /* refinements */
 #define UNIT LOPK_QUASI_UNIT
 #define GOOD LOPK_QUASI_GOOD
 #define ENOUGH LOPK_QUASI_ENOUGH
-static const double LEAST = 1e-6, /* D_i / d_i of a factor whose solves are not checked */
-    FAR = 2000;                   /* exp(-FAR) is 0 */
 
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+/* Columns at once, of `wide` in the loops below. */
+static int at_once(const lopk_quasi *g, int wide, int64_t left) {
+    return left < wide || (lop_is_complex(g->dt) && lopk_quasi_is_few(g)) ? 1 : wide;
+}
 /* What stands before D and W in a factor. */
 typedef struct head {
     double found, definite, trusted, largest;
@@ -49,29 +41,28 @@ static void *w_at(const void *factor, int64_t n) {
 
 #define DT f32
 #define EL float
-#define FEW 0
+#define WIDE 8
 #define CJ(c, v) ((void)(c), (v))
 #define RE(v) (v)
 #include "k_quasi_t.h"
 #undef DT
 #undef EL
-#undef FEW
+#undef WIDE
 #define DT f64
 #define EL double
-#define FEW 1
+#define WIDE 8
 #define IM(v) (0.0)
 #include "k_quasi_t.h"
-static inline double quotient_f64(double a, double b) { return a / b; }
 #include "k_quasi_solve_t.h"
 #undef DT
 #undef EL
-#undef FEW
+#undef WIDE
 #undef CJ
 #undef RE
 #undef IM
 #define DT c64
 #define EL float _Complex
-#define FEW 0
+#define WIDE 4
 #define CJ(c, v) ((c) ? conjf(v) : (v))
 #define RE(v) crealf(v)
 #include "k_quasi_t.h"
@@ -85,16 +76,6 @@ static inline double quotient_f64(double a, double b) { return a / b; }
 #define RE(v) creal(v)
 #define IM(v) cimag(v)
 #include "k_quasi_t.h"
-/* Smith's, that nothing over- or underflows early. */
-static inline double _Complex quotient_c128(double _Complex a, double _Complex b) {
-    const double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
-    if (fabs(br) >= fabs(bi)) {
-        const double q = bi / br, d = br + bi * q;
-        return CMPLX((ar + ai * q) / d, (ai - ar * q) / d);
-    }
-    const double q = br / bi, d = br * q + bi;
-    return CMPLX((ar * q + ai) / d, (ai * q - ar) / d);
-}
 #include "k_quasi_solve_t.h"
 
 #define BY_FLOAT(dt, f, ...)                                                                       \
@@ -104,19 +85,12 @@ static inline double _Complex quotient_c128(double _Complex a, double _Complex b
                        : f##_c128(__VA_ARGS__))
 #define BY_DOUBLE(dt, f, ...) ((dt) == LOP_f64 ? f##_f64(__VA_ARGS__) : f##_c128(__VA_ARGS__))
 
-/* Two states of eight columns. */
+/* Two states of eight columns, of complex ones four. */
 size_t lopk_quasi_mm_scratch(int64_t J) { return room((size_t)J * 16 * 16); }
 void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
                    void *scratch) {
     LOP_ASSERT(y->dt == g->dt && x->dt == g->dt && y->m == g->n && x->m == g->n && x->n == y->n);
-    const bool rows = (y->cs == 1 || y->n == 1) && (x->cs == 1 || x->n == 1);
-    if (g->n == 0) return;
-    if (!g->tri && rows && g->dt == LOP_f64)
-        multiplied_f64(g, y, x, false, scratch);
-    else if (!g->tri && rows && g->dt == LOP_c128)
-        multiplied_c128(g, y, x, ((mode & 1) != 0) != ((mode & 2) != 0), scratch);
-    else
-        BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
+    if (g->n > 0) BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
 }
 void lopk_quasi_dense(const lop_mat *y, const lopk_quasi *g, void *scratch) {
     BY_FLOAT(g->dt, dense, y, g, scratch);
@@ -139,7 +113,7 @@ size_t lopk_quasi_factor_scratch(int64_t n, int64_t J) {
     return room((size_t)n * 6 * 16) + states(J);
 }
 size_t lopk_quasi_solve_scratch(int64_t n, int64_t J, int64_t k) {
-    return room((size_t)n * (k >= 8 ? 34 : 6) * 16) + states(J);
+    return room((size_t)n * (k >= 8 ? 34 : k >= 4 ? 18 : 6) * 16) + states(J);
 }
 
 void lopk_quasi_factor(void *factor, const lopk_quasi *g, void *scratch) {
@@ -214,80 +188,4 @@ lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode
         if (*where < g->n) return LOP_SINGULAR;
     }
     return LOP_OK;
-}
-
-/* The generators of some rows by x and e = exp(-x): exp(-x) times a polynomial, one Jordan block.
- */
-static ALWAYS void matern_rows(const int order, int rows, double variance, const double *x,
-                               const double *e, double *restrict d, double *restrict p,
-                               double *restrict q, double *restrict a) {
-    for (int i = 0; i < rows; i++) d[i] = variance;
-    if (order == 0) {
-        for (int i = 0; i < rows; i++) {
-            a[i] = p[i] = e[i];
-            q[i] = variance;
-        }
-    } else if (order == 1) {
-        for (int i = 0; i < 2 * rows; i++) q[i] = variance;
-        for (int i = 0; i < rows; i++) {
-            const double f = e[i] * x[i];
-            a[4 * i] = p[2 * i] = e[i];
-            a[4 * i + 1] = p[2 * i + 1] = f;
-            a[4 * i + 2] = 0;
-            a[4 * i + 3] = e[i];
-        }
-    } else {
-        for (int i = 0; i < rows; i++) {
-            const double f = e[i] * x[i], h = f * (x[i] / 2);
-            double *r = a + 9 * i;
-            q[3 * i] = q[3 * i + 1] = variance;
-            q[3 * i + 2] = variance * (2.0 / 3);
-            r[0] = r[4] = r[8] = p[3 * i] = e[i];
-            r[1] = r[5] = p[3 * i + 1] = f;
-            r[2] = p[3 * i + 2] = h;
-            r[3] = r[6] = r[7] = 0;
-        }
-    }
-}
-/* Powers of two in blocks, vectorised. */
-static ALWAYS int64_t matern(const int order, double rate, double variance, int64_t n,
-                             const double *t, double *d, double *p, double *q, double *a) {
-    enum { BLOCK = 128 };
-    static const double log2e = 0x1.71547652b82fep0;
-    _Alignas(64) double x[BLOCK], y[BLOCK], e[BLOCK];
-    const int J = order + 1;
-    double before = n > 0 ? t[0] : 0;
-    for (int64_t from = 0; from < n; from += BLOCK) {
-        const int rows = n - from < BLOCK ? (int)(n - from) : BLOCK;
-        bool sorted = true;
-        for (int i = 0; i < rows; i++) {
-            const double h = t[from + i] - (i > 0 ? t[from + i - 1] : before), v = rate * h;
-            sorted = sorted && h >= 0;
-            x[i] = v < FAR ? v : FAR;
-            y[i] = -log2e * x[i];
-        }
-        for (int i = rows; i < BLOCK && i % 16 != 0; i++) y[i] = 0;
-        if (!sorted) {
-            for (int64_t i = from > 0 ? from : 1; i < n; i++)
-                if (!(t[i] - t[i - 1] >= 0)) return i;
-            return 0;
-        }
-        before = t[from + rows - 1];
-        lopk_kernel_exp2(LOP_f64, e, y, (rows + 15) / 16 * 16);
-        matern_rows(order, rows, variance, x, e, d + from, p + from * J, q + from * J,
-                    a + from * J * J);
-    }
-    return n;
-}
-LOPK_CLONES static int64_t matern_any(int order, double rate, double variance, int64_t n,
-                                      const double *t, double *d, double *p, double *q, double *a) {
-    switch (order) {
-    case 0: return matern(0, rate, variance, n, t, d, p, q, a);
-    case 1: return matern(1, rate, variance, n, t, d, p, q, a);
-    default: return matern(2, rate, variance, n, t, d, p, q, a);
-    }
-}
-int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
-                          double *d, double *p, double *q, double *a) {
-    return matern_any(order, rate, variance, n, t, d, p, q, a);
 }

@@ -16,6 +16,16 @@ typedef struct lopk_quasi {
     const void *d, *p, *q, *a;
 } lopk_quasi;
 
+/* The sweeps of mode(A) x: downwards over what lies below the diagonal, upwards over its transpose;
+ * which conjugate their generators. Of a Hermitian A the conjugate is the transpose. */
+typedef struct lopk_quasi_sweeps {
+    bool lower, upper, flip_lower, flip_upper;
+} lopk_quasi_sweeps;
+static inline lopk_quasi_sweeps lopk_quasi_sweeps_of(const lopk_quasi *g, int mode) {
+    const bool t = (mode & 1) != 0, c = (mode & 2) != 0;
+    return (lopk_quasi_sweeps){!g->tri || !t, !g->tri || t, g->tri ? c : t != c,
+                               g->tri ? c : t == c};
+}
 /* y <- mode(A) x; all of g's dtype. y overlaps nothing. O(n J k), full transitions O(n J^2 k). */
 size_t lopk_quasi_mm_scratch(int64_t J);
 void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
@@ -63,6 +73,11 @@ lop_status lopk_quasi_lu_solve(const lop_mat *y, const void *lu, const lopk_quas
 lop_status lopk_quasi_lu_det(const void *lu, const lopk_quasi *g, lop_mat *pivots, bool *odd,
                              int64_t *twos, void *scratch) LOP_MUST_CHECK;
 bool lopk_quasi_lu_is_zero(const void *lu);
+/* y <- the diagonal of A^-1, O(n J^3). LOP_RANK: pivot *pivot, from 1, is zero; LOP_SINGULAR: not
+ * to be believed, three of its elements being held against solves. */
+size_t lopk_quasi_lu_invdiag_scratch(int64_t n, int64_t J);
+lop_status lopk_quasi_lu_invdiag(const lop_mat *y, const void *lu, const lopk_quasi *g,
+                                 int64_t *pivot, void *scratch) LOP_MUST_CHECK;
 /* |A|_2 from below; scratch as a factor's. */
 double lopk_quasi_size(const lopk_quasi *g, void *scratch);
 
@@ -92,11 +107,17 @@ int64_t lopk_quasi_wide(const lopk_quasi *g, bool positive, double *D, double *W
 lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,
                                  void *scratch, int64_t *where) LOP_MUST_CHECK;
 
-/* The generators of a Matern covariance of smoothness order + 1/2 at n times: d (n), p and q (n x
- * (order + 1)), a (n x (order + 1)^2), rate sqrt(2 order + 1) over the length scale. The first row
- * whose time is not at or after the one before, n: none. Order 0 to 2. */
-int64_t lopk_quasi_matern(int order, double rate, double variance, int64_t n, const double *t,
-                          double *d, double *p, double *q, double *a);
+/* ---- the generators of covariances at n times (k_quasi_covariance.c), float64 ----
+ * d (n), p and q (n x J) and a, from numbers c: Matern of smoothness `which` + 1/2, 0 to 2 (J =
+ * which + 1, full; c: variance, sqrt(2 which + 1) over the length scale), or one of these two, J =
+ * 2. The first row whose time is not at or after the one before, n: none. */
+enum {
+    LOPK_QUASI_ROTATING = 3, /* diagonal; exp(-c[2] r) (c[0] cos(c[3] r) + c[1] sin(c[3] r)) */
+    LOPK_QUASI_DAMPED        /* full; an oscillator of variance c[0] and decay c[3], c[1] twice its
+                              * quality, c[2] = sqrt(|1 - c[1]^2|) */
+};
+int64_t lopk_quasi_covariance(int which, const double *c, int64_t n, const double *t, double *d,
+                              double *p, double *q, double *a);
 
 /* ---- generators of sums and products (LOPK_QUASI_*): y from a (n x ja) and b (n x jb) ---- */
 enum {

@@ -1,5 +1,6 @@
 /* k_quasi_few_t.h: the recursion of k_quasi.c for one small number of states, unrolled. Defined
- * before: J, FULL (full transitions), EL, CJ, RE, K_(name) and those of k_quasi_solve_t.h.
+ * before: J, FULL (full transitions), EL, CJ, RE, IM, WIDE (columns at once), K_(name), N_(name),
+ * N_(square) and N_(quotient).
  *
  * A likelihood keeps nothing, and is two recursions at once, of the first half of the rows
  * downwards and of the second upwards, each of which waits for a division a row: with A21 = P R
@@ -83,8 +84,7 @@ static ALWAYS bool K_(step)(K_(chain) * c, const EL di, const EL *p, const EL *q
     return true;
 }
 
-/* As N_(recursion). */
-LOPK_CLONES static int64_t K_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W) {
+LOPK_CLONES_SHORT static int64_t K_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W) {
     static const EL zero[J * J]; /* what is not read of the first row */
     const EL *p = g->p, *q = g->q, *a = g->a, *d = g->d;
     const int64_t n = g->n;
@@ -134,7 +134,7 @@ static bool K_(middle)(EL *M, const double *lost, EL *y, double *det) {
 }
 
 /* The two halves put together: see above. */
-static bool K_(joined)(const K_(chain) * c, const K_(chain) * e, N_(walk) * w) {
+static bool K_(joined)(const K_(chain) * c, const K_(chain) * e, lopk_quasi_walk *w) {
     EL M[J * J], h[J], y[J];
     double lost = 1, quad = c->quad + e->quad, det;
     for (int j = 0; j < J; j++) {
@@ -169,9 +169,9 @@ static bool K_(joined)(const K_(chain) * c, const K_(chain) * e, N_(walk) * w) {
 }
 
 /* False where one recursion alone is to say. */
-LOPK_CLONES static bool K_(twisted)(const lopk_quasi *g, N_(walk) * w) {
+LOPK_CLONES_SHORT static bool K_(twisted)(const lopk_quasi *g, const EL *b, lopk_quasi_walk *w) {
     static const EL zero[J * J];
-    const EL *p = g->p, *q = g->q, *a = g->a, *d = g->d, *b = w->b;
+    const EL *p = g->p, *q = g->q, *a = g->a, *d = g->d;
     const int64_t n = g->n;
     if (n < 2) return false;
     K_(chain) c = {.mantissa = 1, .least = INFINITY}, e = c;
@@ -208,7 +208,7 @@ static ALWAYS void K_(moved)(const EL *a, const int kb, const bool trans, const 
         for (int c = 0; c < kb; c++) s[j * kb + c] = t[j * kb + c];
     }
 }
-/* As N_(pass) of a Hermitian matrix, rows of x and y rx and ry elements apart. */
+/* As N_(pass), rows of x and y rx and ry elements apart. */
 static ALWAYS void K_(pass)(const lopk_quasi *g, const int kb, const bool trans, const bool flip,
                             const bool first, EL *restrict y, int64_t ry, const EL *restrict x,
                             int64_t rx) {
@@ -219,7 +219,12 @@ static ALWAYS void K_(pass)(const lopk_quasi *g, const int kb, const bool trans,
         const int64_t i = trans ? n - 1 - o : o;
         const EL *xi = x + i * rx;
         EL *yi = y + i * ry, sum[8];
-        for (int c = 0; c < kb; c++) sum[c] = first ? RE(d[i]) * xi[c] : yi[c];
+        if (first) {
+            const EL di = g->tri ? CJ(flip, d[i]) : RE(d[i]);
+            for (int c = 0; c < kb; c++) sum[c] = di * xi[c];
+        } else {
+            for (int c = 0; c < kb; c++) sum[c] = yi[c];
+        }
         if (o > 0) {
             EACH(j) {
                 const EL f = CJ(flip, from[i * J + j]);
@@ -235,19 +240,20 @@ static ALWAYS void K_(pass)(const lopk_quasi *g, const int kb, const bool trans,
         }
     }
 }
-/* y <- A x of a Hermitian A (flip: conj(A)), kb columns, 1 or 8. */
-LOPK_CLONES static void K_(product)(const lopk_quasi *g, int kb, bool flip, EL *y, int64_t ry,
-                                    const EL *x, int64_t rx) {
-    if (kb == 1) {
-        K_(pass)(g, 1, false, flip, true, y, ry, x, rx);
-        K_(pass)(g, 1, true, !flip, false, y, ry, x, rx);
-    } else {
-        K_(pass)(g, 8, false, flip, true, y, ry, x, rx);
-        K_(pass)(g, 8, true, !flip, false, y, ry, x, rx);
-    }
+static ALWAYS void K_(passes)(const lopk_quasi *g, const int kb, int mode, EL *y, int64_t ry,
+                              const EL *x, int64_t rx) {
+    const lopk_quasi_sweeps s = lopk_quasi_sweeps_of(g, mode);
+    if (s.lower) K_(pass)(g, kb, false, s.flip_lower, true, y, ry, x, rx);
+    if (s.upper) K_(pass)(g, kb, true, s.flip_upper, !s.lower, y, ry, x, rx);
+}
+LOPK_CLONES_SHORT static void K_(product)(const lopk_quasi *g, int kb, int mode, EL *y, int64_t ry,
+                                          const EL *x, int64_t rx) {
+    if (WIDE > 1 && kb == WIDE)
+        K_(passes)(g, WIDE, mode, y, ry, x, rx);
+    else
+        K_(passes)(g, 1, mode, y, ry, x, rx);
 }
 
-/* As N_(back). */
 static ALWAYS void K_(back_kb)(const lopk_quasi *g, const int kb, const double *D, const EL *W,
                                EL *restrict x) {
     const EL *p = g->p, *a = g->a;
@@ -285,11 +291,12 @@ static ALWAYS void K_(back_kb)(const lopk_quasi *g, const int kb, const double *
         }
     }
 }
-LOPK_CLONES static void K_(back)(const lopk_quasi *g, int kb, const double *D, const EL *W, EL *x) {
-    if (kb == 1)
-        K_(back_kb)(g, 1, D, W, x);
+LOPK_CLONES_SHORT static void K_(back)(const lopk_quasi *g, int kb, const double *D, const EL *W,
+                                       EL *x) {
+    if (WIDE > 1 && kb == WIDE)
+        K_(back_kb)(g, WIDE, D, W, x);
     else
-        K_(back_kb)(g, 8, D, W, x);
+        K_(back_kb)(g, 1, D, W, x);
 }
 #undef STEP
 #undef PACKED

@@ -9,14 +9,16 @@
  * triangular. LU with exchanges (gbtrf), after scaling by powers of two: of each state, so that its
  * p and q are of a size, and of the whole to about one. Solutions are refined at most twice and
  * refused where their backward error, that of A, stays large. Ambikasaran 2015, Numer. Linear
- * Algebra Appl. 22 (the embedding); Eidelman and Gohberg 1999. Memory: n (2 J + 1) (9 J + 1)
- * numbers; cost: O(n J^3). */
+ * Algebra Appl. 22 (the embedding); Eidelman and Gohberg 1999. The diagonal of A^-1: a window of
+ * the inverse moved up the band (k_quasi_inverse_t.h), three elements held against solves. Memory:
+ * n (2 J + 1) (9 J + 1) numbers; cost: O(n J^3). */
 #include "k_quasi.h"
 
 #include "k_band.h"
 #include "kernels.h"
 
-#include <math.h>
+#include "k_quasi_number.h"
+
 #include <string.h>
 
 enum { ROUNDS = 2 };
@@ -179,12 +181,30 @@ static double error_of(const head *h, const lopk_quasi *g, const double *b, doub
     return bound - bound != 0 ? INFINITY : left > 0 || left != left ? left / bound : 0;
 }
 
+/* x <- A^-1 b, refined at most twice; r and dx: n each. *left: the backward error. */
+static lop_status refined(const void *lu, const lopk_quasi *g, const double *b, double *x,
+                          double *z, double *left, void *s) {
+    const head *h = lu;
+    const int64_t count = g->n * parts(g);
+    double *r = x + count, *dx = r + count;
+    lop_status st = back(lu, g, b, x, z);
+    *left = st == LOP_OK ? error_of(h, g, b, x, r, s) : 0;
+    for (int round = 0; st == LOP_OK && *left > LOPK_QUASI_GOOD && round < ROUNDS; round++) {
+        st = back(lu, g, r, dx, z);
+        for (int64_t i = 0; i < count; i++) x[i] += dx[i];
+        if (st == LOP_OK) *left = error_of(h, g, b, x, r, s);
+    }
+    return st;
+}
+static double enough(const lopk_quasi *g) {
+    return fmax(LOPK_QUASI_ENOUGH, 10 * (double)g->n * LOPK_QUASI_UNIT);
+}
+
 lop_status lopk_quasi_lu_solve(const lop_mat *y, const void *lu, const lopk_quasi *g, bool conj,
                                const lop_mat *b, int64_t *pivot, void *scratch) {
     const head *h = lu;
     const int64_t n = g->n, count = n * parts(g);
-    double *z = scratch, *cb = z + states_of(g) * parts(g), *x = cb + count, *r = x + count,
-           *dx = r + count;
+    double *z = scratch, *cb = z + states_of(g) * parts(g), *x = cb + count, left;
     void *s = (char *)scratch + room((size_t)states_of(g) * 16) + room((size_t)n * 6 * 16);
     *pivot = h->singular;
     if (h->singular) return LOP_RANK;
@@ -202,16 +222,9 @@ lop_status lopk_quasi_lu_solve(const lop_mat *y, const void *lu, const lopk_quas
             lopk_copy(&out, &mx);
             continue;
         }
-        lop_status st = back(lu, g, cb, x, z);
-        double left = st == LOP_OK ? error_of(h, g, cb, x, r, s) : 0;
-        for (int round = 0; st == LOP_OK && left > LOPK_QUASI_GOOD && round < ROUNDS; round++) {
-            st = back(lu, g, r, dx, z);
-            for (int64_t i = 0; i < count; i++) x[i] += dx[i];
-            if (st == LOP_OK) left = error_of(h, g, cb, x, r, s);
-        }
+        lop_status st = refined(lu, g, cb, x, z, &left, s);
         if (st != LOP_OK) return st;
-        if (!(left <= fmax(LOPK_QUASI_ENOUGH, 10 * (double)n * LOPK_QUASI_UNIT)))
-            return LOP_SINGULAR;
+        if (!(left <= enough(g))) return LOP_SINGULAR;
         if (conj) lopk_conj(&mx, &mx);
         lopk_copy(&out, &mx);
     }
@@ -239,3 +252,65 @@ lop_status lopk_quasi_lu_det(const void *lu, const lopk_quasi *g, lop_mat *pivot
     return error_of(h, g, b, x, r, s) <= most ? LOP_OK : LOP_SINGULAR;
 }
 bool lopk_quasi_lu_is_zero(const void *lu) { return ((const head *)lu)->singular != 0; }
+
+#define DT f64
+#define EL double
+#define RE(v) (v)
+#include "k_quasi_inverse_t.h"
+#undef DT
+#undef EL
+#undef RE
+#define DT c128
+#define EL double _Complex
+#define RE(v) creal(v)
+#include "k_quasi_inverse_t.h"
+
+/* The window's rows and columns, and two vectors. */
+static size_t window(int64_t J) { return room((size_t)((6 * J + 8) * (3 * J + 12)) * 16); }
+size_t lopk_quasi_lu_invdiag_scratch(int64_t n, int64_t J) {
+    return lopk_quasi_lu_scratch(n, J) + room((size_t)n * sizeof(double)) + window(J);
+}
+/* Does element k of the diagonal, `found`, agree with a solve? most: the largest. */
+static lop_status agrees(const void *lu, const lopk_quasi *g, const double *found, int64_t k,
+                         double most, void *scratch) {
+    const head *h = lu;
+    const int64_t n = g->n, count = n * parts(g);
+    double *z = scratch, *b = z + states_of(g) * parts(g), *x = b + count, left;
+    void *s = (char *)scratch + room((size_t)states_of(g) * 16) + room((size_t)n * 6 * 16);
+    for (int64_t i = 0; i < count; i++) b[i] = i == k * parts(g) ? 1 : 0;
+    lop_status st = refined(lu, g, b, x, z, &left, s);
+    if (st != LOP_OK) return st;
+    const double size = norm(x, count), off = fabs(x[k * parts(g)] - found[k]),
+                 allowed = 10 * (double)n * LOPK_QUASI_UNIT * (1 + h->size * fmax(most, size));
+    return left <= enough(g) && off <= allowed * size ? LOP_OK : LOP_SINGULAR;
+}
+lop_status lopk_quasi_lu_invdiag(const lop_mat *y, const void *lu, const lopk_quasi *g,
+                                 int64_t *pivot, void *scratch) {
+    const head *h = lu;
+    const int64_t n = g->n;
+    double *found = (void *)((char *)scratch + lopk_quasi_lu_scratch(n, g->J));
+    void *work = (char *)found + room((size_t)n * sizeof(double));
+    const lop_mat from = {found, n, 1, 1, 1, LOP_f64};
+    int64_t high = 0, low = 0;
+    *pivot = h->singular;
+    if (h->singular) return LOP_RANK;
+    if (h->finite == 0)
+        for (int64_t i = 0; i < n; i++) found[i] = NAN;
+    else if (g->dt == LOP_f64)
+        selected_f64(found, lu, g, work);
+    else
+        selected_c128(found, lu, g, work);
+    for (int64_t i = 0; h->finite != 0 && i < n; i++) {
+        found[i] = ldexp(found[i], -2 * (int)h->beta);
+        if (found[i] - found[i] != 0) return LOP_SINGULAR;
+        if (fabs(found[i]) > fabs(found[high])) high = i;
+        if (fabs(found[i]) < fabs(found[low])) low = i;
+    }
+    const int64_t probe[3] = {0, high, low}; /* the recursion ends at 0 */
+    for (int i = 0; h->finite != 0 && i < 3 && n > 0; i++) {
+        lop_status st = agrees(lu, g, found, probe[i], fabs(found[high]), scratch);
+        if (st != LOP_OK) return st;
+    }
+    lopk_copy(y, &from);
+    return LOP_OK;
+}

@@ -1,7 +1,5 @@
 /* k_quasi_solve_t.h: factors and solves of k_quasi.c in double precision, real or complex. */
 
-static ALWAYS double N_(square)(EL v) { return RE(v) * RE(v) + IM(v) * IM(v); }
-
 /* num <- a_i v; S <- a_i S a_i^H, the half on and below the diagonal; t: J x J. */
 static ALWAYS void N_(step)(const EL *a, const int64_t J, const bool full, EL *restrict S,
                             const EL *v, EL *restrict num, EL *restrict t) {
@@ -34,12 +32,7 @@ static ALWAYS void N_(step)(const EL *a, const int64_t J, const bool full, EL *r
         }
 }
 
-/* What a likelihood needs of one vector b, found along with D and W, of which nothing is kept. */
-typedef struct N_(walk) {
-    const EL *b;
-    double quad, mantissa, exponent, least; /* b^H A^-1 b, det A, the least D_i / d_i */
-} N_(walk);
-static ALWAYS void N_(gather)(N_(walk) * w, EL z, double D, double d) {
+static ALWAYS void N_(gather)(lopk_quasi_walk *w, EL z, double D, double d) {
     const double before = w->mantissa;
     w->quad += N_(square)(z) / D;
     w->least = D < w->least * d ? D / d : w->least;
@@ -51,18 +44,20 @@ static ALWAYS void N_(gather)(N_(walk) * w, EL z, double D, double d) {
     }
 }
 
-/* D and W; the first row whose pivot is no number or 0 (positive: or negative), n: none. `w`: they
- * are not kept, D has room for one number and W for one row. */
-static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const bool full,
-                                    bool positive, double *D, EL *W, EL *S, N_(walk) * w) {
+/* D and W; the first row whose pivot is no number or 0 (positive: or negative), n: none. With b:
+ * what a likelihood gathers instead, D is not written and W has room for one row. */
+LOPK_CLONES_SHORT static int64_t N_(recursion)(const lopk_quasi *g, bool positive, double *D, EL *W,
+                                               EL *S, const EL *b, lopk_quasi_walk *w) {
     const EL *p = g->p, *q = g->q, *a = g->a, *d = g->d;
-    const int64_t n = g->n, step = full ? J * J : J;
+    const int64_t n = g->n, J = g->J;
+    const bool full = g->full;
+    const int64_t step = full ? J * J : J;
     EL *t = S + J * J, *v = t + J * J, *num = v + J, *f = num + J;
     for (int64_t j = 0; j < J * J; j++) S[j] = 0;
-    for (int64_t j = 0; w && j < J; j++) f[j] = 0;
+    for (int64_t j = 0; b && j < J; j++) f[j] = 0;
     for (int64_t i = 0; i < n; i++) {
         double left = RE(d[i]);
-        EL *Wi = w ? W : W + i * J, z = 0;
+        EL *Wi = b ? W : W + i * J, z = 0;
         if (i > 0) {
             double taken = 0;
             for (int64_t j = 0; j < J; j++) {
@@ -72,10 +67,10 @@ static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const 
             }
             left -= taken;
         }
-        if (!w) D[i] = left;
+        if (!b) D[i] = left;
         if (!(left > 0 || (left < 0 && !positive)) || left - left != 0) return i;
-        if (w) {
-            z = w->b[i];
+        if (b) {
+            z = b[i];
             for (int64_t j = 0; i > 0 && j < J; j++) z -= p[i * J + j] * f[j];
             N_(gather)(w, z, left, RE(d[i]));
         }
@@ -85,7 +80,7 @@ static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const 
             num[j] = i > 0 ? q[i * J + j] - num[j] : q[j];
             Wi[j] = num[j] / left;
         }
-        if (w) {
+        if (b) {
             if (i > 0) N_(move)(a + i * step, J, full, 1, false, false, f, t);
             for (int64_t j = 0; j < J; j++) f[j] += Wi[j] * z;
         }
@@ -95,97 +90,34 @@ static ALWAYS int64_t N_(recursion)(const lopk_quasi *g, const int64_t J, const 
                 S[l * J + j] = CJ(true, S[j * J + l]);
             }
     }
-    for (int64_t j = 0; !w && n > 0 && j < J; j++) W[(n - 1) * J + j] = 0;
+    for (int64_t j = 0; !b && n > 0 && j < J; j++) W[(n - 1) * J + j] = 0;
     return n;
 }
 
-/* Few states: unrolled loops. */
-#define UNROLLED _Pragma("GCC unroll 8")
-#define K_(name) N_(LOPK_CAT(LOPK_CAT(name, J), FULL))
-#define FULL 0
-#define J 1
-#include "k_quasi_few_t.h"
-#undef J
-#define J 2
-#include "k_quasi_few_t.h"
-#undef J
-#define J 3
-#include "k_quasi_few_t.h"
-#undef J
-#define J 4
-#include "k_quasi_few_t.h"
-#undef J
-#undef FULL
-#define FULL 1
-#define J 2
-#include "k_quasi_few_t.h"
-#undef J
-#define J 3
-#include "k_quasi_few_t.h"
-#undef J
-#undef FULL
-#undef K_
-#undef UNROLLED
-
-LOPK_CLONES static int64_t N_(ldl_any)(const lopk_quasi *g, bool positive, double *D, EL *W,
-                                       EL *work) {
-    return N_(recursion)(g, g->J, g->full, positive, D, W, work, NULL);
-}
 static int64_t N_(ldl)(const lopk_quasi *g, bool positive, double *D, EL *W, EL *work) {
-    switch (g->J * 2 + g->full) {
-    case 2: return N_(ldl10)(g, positive, D, W);
-    case 4: return N_(ldl20)(g, positive, D, W);
-    case 6: return N_(ldl30)(g, positive, D, W);
-    case 8: return N_(ldl40)(g, positive, D, W);
-    case 5: return N_(ldl21)(g, positive, D, W);
-    case 7: return N_(ldl31)(g, positive, D, W);
-    default: break;
-    }
+    if (lopk_quasi_is_few(g)) return lopk_quasi_few_ldl(g, positive, D, W);
     if (lopk_quasi_is_wide(g)) return lopk_quasi_wide(g, positive, D, (void *)W, NULL, NULL);
-    return N_(ldl_any)(g, positive, D, W, work);
+    return N_(recursion)(g, positive, D, W, work, NULL, NULL);
 }
-LOPK_CLONES static int64_t N_(walk_any)(const lopk_quasi *g, N_(walk) * to, EL *work) {
-    N_(walk) w = *to;
-    double *D = NULL;
-    const int64_t where = N_(recursion)(g, g->J, g->full, true, D, work, work + g->J, &w);
-    *to = w;
-    return where;
-}
-static int64_t N_(walked)(const lopk_quasi *g, N_(walk) * w, EL *work) {
-    bool done = false;
-    switch (g->J * 2 + g->full) {
-    case 2: done = N_(twisted10)(g, w); break;
-    case 4: done = N_(twisted20)(g, w); break;
-    case 6: done = N_(twisted30)(g, w); break;
-    case 8: done = N_(twisted40)(g, w); break;
-    case 5: done = N_(twisted21)(g, w); break;
-    case 7: done = N_(twisted31)(g, w); break;
-    default: break;
-    }
-    if (done) return g->n;
-    if (!lopk_quasi_is_wide(g)) return N_(walk_any)(g, w, work);
-    lopk_quasi_walk wide = {w->quad, w->mantissa, w->exponent, w->least};
-    const int64_t where = lopk_quasi_wide(g, true, NULL, NULL, (const void *)w->b, &wide);
-    w->quad = wide.quad;
-    w->mantissa = wide.mantissa;
-    w->exponent = wide.exponent;
-    w->least = wide.least;
-    return where;
-}
-static int64_t N_(quad)(const lopk_quasi *g, const void *b, double *out, void *work) {
-    N_(walk) w = {b, 0, 1, 0, INFINITY};
-    const int64_t where = N_(walked)(g, &w, work);
+static int64_t N_(quad)(const lopk_quasi *g, const void *b, double *out, EL *work) {
+    lopk_quasi_walk w = {0, 1, 0, INFINITY};
+    int64_t where = g->n;
+    if (!lopk_quasi_is_few(g) || !lopk_quasi_few_walk(g, b, &w))
+        where = lopk_quasi_is_wide(g) ? lopk_quasi_wide(g, true, NULL, NULL, b, &w)
+                                      : N_(recursion)(g, true, NULL, work, work + g->J, b, &w);
     out[0] = w.quad;
     out[1] = log(w.mantissa) + w.exponent * log(2);
     out[2] = w.least;
     return where;
 }
 
-/* x <- A^-1 x, kb columns side by side. */
-static ALWAYS void N_(back)(const lopk_quasi *g, const int64_t J, const bool full, const int kb,
-                            const double *D, const EL *W, EL *x, EL *s) {
+/* x <- A^-1 x, kb columns side by side, 1 or WIDE. */
+static ALWAYS void N_(back_kb)(const lopk_quasi *g, const int kb, const double *D, const EL *W,
+                               EL *x, EL *s) {
     const EL *p = g->p, *a = g->a;
-    const int64_t n = g->n, step = full ? J * J : J;
+    const int64_t n = g->n, J = g->J;
+    const bool full = g->full;
+    const int64_t step = full ? J * J : J;
     EL *t = s + J * kb;
     for (int64_t j = 0; j < J * kb; j++) s[j] = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -212,43 +144,19 @@ static ALWAYS void N_(back)(const lopk_quasi *g, const int64_t J, const bool ful
             for (int c = 0; c < kb; c++) s[j * kb + c] += CJ(true, p[i * J + j]) * z[c];
     }
 }
-LOPK_CLONES static void N_(back_any)(const lopk_quasi *g, int kb, const double *D, const EL *W,
-                                     EL *x, EL *s) {
-    if (kb == 1)
-        N_(back)(g, g->J, g->full, 1, D, W, x, s);
+LOPK_CLONES_SHORT static void N_(back)(const lopk_quasi *g, int kb, const double *D, const EL *W,
+                                       EL *x, EL *s) {
+    if (kb == WIDE)
+        N_(back_kb)(g, WIDE, D, W, x, s);
     else
-        N_(back)(g, g->J, g->full, 8, D, W, x, s);
+        N_(back_kb)(g, 1, D, W, x, s);
 }
 static void N_(substituted)(const lopk_quasi *g, int kb, const double *D, const EL *W, EL *x,
                             EL *s) {
-    switch (g->J * 2 + g->full) {
-    case 2: N_(back10)(g, kb, D, W, x); return;
-    case 4: N_(back20)(g, kb, D, W, x); return;
-    case 6: N_(back30)(g, kb, D, W, x); return;
-    case 8: N_(back40)(g, kb, D, W, x); return;
-    case 5: N_(back21)(g, kb, D, W, x); return;
-    case 7: N_(back31)(g, kb, D, W, x); return;
-    default: N_(back_any)(g, kb, D, W, x, s);
-    }
-}
-/* y <- A x of a Hermitian A; x and y of unit column stride. */
-static void N_(multiplied)(const lopk_quasi *g, const lop_mat *y, const lop_mat *x, bool flip,
-                           void *s) {
-    int64_t j = 0;
-    for (int kb; j < y->n; j += kb) {
-        EL *to = (EL *)y->p + j;
-        const EL *from = (const EL *)x->p + j;
-        kb = y->n - j >= 8 ? 8 : 1;
-        switch (g->J * 2 + g->full) {
-        case 2: N_(product10)(g, kb, flip, to, y->rs, from, x->rs); break;
-        case 4: N_(product20)(g, kb, flip, to, y->rs, from, x->rs); break;
-        case 6: N_(product30)(g, kb, flip, to, y->rs, from, x->rs); break;
-        case 8: N_(product40)(g, kb, flip, to, y->rs, from, x->rs); break;
-        case 5: N_(product21)(g, kb, flip, to, y->rs, from, x->rs); break;
-        case 7: N_(product31)(g, kb, flip, to, y->rs, from, x->rs); break;
-        default: N_(mm)(y, g, flip ? 2 : 0, x, s); return;
-        }
-    }
+    if (lopk_quasi_is_few(g))
+        lopk_quasi_few_back(g, kb, D, W, x);
+    else
+        N_(back)(g, kb, D, W, x, s);
 }
 
 /* Sums of squares of the columns of an n x kb. */
@@ -287,7 +195,7 @@ static double N_(size_of)(const lopk_quasi *g, int rounds, EL *v, EL *w, void *s
         const double before = N_(norm)(g->n, v);
         if (!(before > 0)) break;
         for (int64_t i = 0; i < g->n; i++) v[i] /= before;
-        N_(multiplied)(g, &mw, &mv, false, s);
+        lopk_quasi_mm(&mw, g, 0, &mv, s);
         const double now = N_(norm)(g->n, w);
         if (now > size) size = now;
         EL *other = v;
@@ -311,7 +219,7 @@ static bool N_(is_small)(const double *r, const double *b, const double *x, doub
 static void N_(residual)(const lopk_quasi *g, int kb, const EL *b, EL *x, EL *r, double *norm,
                          void *s) {
     const lop_mat mx = {x, g->n, kb, kb, 1, g->dt}, mr = {r, g->n, kb, kb, 1, g->dt};
-    N_(multiplied)(g, &mr, &mx, false, s);
+    lopk_quasi_mm(&mr, g, 0, &mx, s);
     for (int64_t i = 0; i < g->n * kb; i++) r[i] = b[i] - r[i];
     N_(norms)(g->n, kb, r, norm);
 }
@@ -344,7 +252,7 @@ static bool N_(solve)(const lop_mat *y, const lopk_quasi *g, const head *h, cons
                       const EL *W, bool flip, const lop_mat *b, char *work) {
     const int64_t n = g->n;
     for (int64_t j = 0; j < y->n;) {
-        const int kb = y->n - j >= 8 ? 8 : 1;
+        const int kb = at_once(g, WIDE, y->n - j);
         EL *to = (EL *)(void *)work, *x = to + n * kb, *r = x + n * kb;
         void *s = work + room((size_t)n * (size_t)(4 * kb + 2) * sizeof(EL));
         lop_mat part = *b, out = *y;

@@ -1,4 +1,5 @@
-/* k_quasi_t.h: products of k_quasi.c for one dtype: EL, N_, and CJ(c, v), v or its conjugate. */
+/* k_quasi_t.h: products of k_quasi.c for one dtype: EL, N_, WIDE (columns at once)
+ * and CJ(c, v), v or its conjugate. */
 
 /* s holds J x kb states; t as many more. s <- mode(a_i) s. */
 static ALWAYS void N_(move)(const EL *a, int64_t J, bool full, int kb, bool trans, bool flip,
@@ -22,11 +23,12 @@ static ALWAYS void N_(move)(const EL *a, int64_t J, bool full, int kb, bool tran
 
 /* y += the strictly lower part of A times x (trans: its transpose), kb columns; d: += D x before.
  */
-static ALWAYS void N_(pass)(const lopk_quasi *g, const int64_t J, const bool full, const int kb,
-                            bool trans, bool flip, bool first, char *yp, const lop_mat *y,
-                            const char *xp, const lop_mat *x, EL *s) {
+static ALWAYS void N_(pass)(const lopk_quasi *g, const int kb, bool trans, bool flip, bool first,
+                            char *yp, const lop_mat *y, const char *xp, const lop_mat *x, EL *s) {
     const EL *from = trans ? g->q : g->p, *to = trans ? g->p : g->q, *a = g->a, *d = g->d;
-    const int64_t n = g->n, step = full ? J * J : J;
+    const int64_t n = g->n, J = g->J;
+    const bool full = g->full;
+    const int64_t step = full ? J * J : J;
     EL *t = s + J * kb;
     for (int64_t j = 0; j < J * kb; j++) s[j] = 0;
     for (int64_t o = 0; o < n; o++) {
@@ -54,47 +56,28 @@ static ALWAYS void N_(pass)(const lopk_quasi *g, const int64_t J, const bool ful
     }
 }
 
-LOPK_CLONES static void N_(pass_one)(const lopk_quasi *g, bool trans, bool flip, bool first,
-                                     char *yp, const lop_mat *y, const char *xp, const lop_mat *x,
-                                     EL *s) {
-#define PASS(J, full, kb, s) N_(pass)(g, J, full, kb, trans, flip, first, yp, y, xp, x, s)
-    EL few[6]; /* states in registers, loops unrolled */
-    switch (FEW ? g->J * 2 + g->full : 0) {
-    case 2: PASS(1, false, 1, few); return;
-    case 4: PASS(2, false, 1, few); return;
-    case 5: PASS(2, true, 1, few); return;
-    case 7: PASS(3, true, 1, few); return;
-    default: PASS(g->J, g->full, 1, s);
-    }
+LOPK_CLONES_SHORT static void N_(pass_any)(const lopk_quasi *g, int kb, bool trans, bool flip,
+                                           bool first, char *yp, const lop_mat *y, const char *xp,
+                                           const lop_mat *x, EL *s) {
+    if (kb == WIDE)
+        N_(pass)(g, WIDE, trans, flip, first, yp, y, xp, x, s);
+    else
+        N_(pass)(g, 1, trans, flip, first, yp, y, xp, x, s);
 }
-LOPK_CLONES static void N_(pass_many)(const lopk_quasi *g, bool trans, bool flip, bool first,
-                                      char *yp, const lop_mat *y, const char *xp, const lop_mat *x,
-                                      EL *s) {
-    if (y->cs == 1 && x->cs == 1) {
-        lop_mat y1 = *y, x1 = *x;
-        y1.cs = x1.cs = 1;
-        N_(pass)(g, g->J, g->full, 8, trans, flip, first, yp, &y1, xp, &x1, s);
-    } else {
-        PASS(g->J, g->full, 8, s);
-    }
-}
-#undef PASS
 
-static void N_(mm)(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x, void *work) {
-    const bool t = (mode & 1) != 0, c = (mode & 2) != 0;
-    /* of a Hermitian A the conjugate is the transpose */
-    const bool turned = t != c, lower = !g->tri || !t, upper = !g->tri || t;
-    for (int64_t j = 0; j < y->n;) {
-        const bool many = y->n - j >= 8;
+static void N_(mm)(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x, void *s) {
+    const lopk_quasi_sweeps by = lopk_quasi_sweeps_of(g, mode);
+    const bool few = lopk_quasi_is_few(g), rows = y->cs == 1 && x->cs == 1;
+    for (int64_t j = 0, kb; j < y->n; j += kb) {
         char *yp = (char *)y->p + j * y->cs * (int64_t)sizeof(EL);
         const char *xp = (const char *)x->p + j * x->cs * (int64_t)sizeof(EL);
-        if (lower)
-            (many ? N_(pass_many) : N_(pass_one))(g, false, g->tri ? c : turned, true, yp, y, xp, x,
-                                                  work);
-        if (upper)
-            (many ? N_(pass_many) : N_(pass_one))(g, true, g->tri ? c : !turned, !lower, yp, y, xp,
-                                                  x, work);
-        j += many ? 8 : 1;
+        kb = at_once(g, WIDE, y->n - j);
+        if (few && (rows || kb == 1)) {
+            lopk_quasi_few_product(g, (int)kb, mode, yp, y->rs, xp, x->rs);
+            continue;
+        }
+        if (by.lower) N_(pass_any)(g, (int)kb, false, by.flip_lower, true, yp, y, xp, x, s);
+        if (by.upper) N_(pass_any)(g, (int)kb, true, by.flip_upper, !by.lower, yp, y, xp, x, s);
     }
 }
 

@@ -189,7 +189,7 @@ const lop_op lop_op_quasiseparable = {
              "and sums with diagonals are QuasiSeparable again, without computing.",
          .cost = "Build: O(1), no copy. Product with k columns: O(n J k), with full transitions "
                  "O(n J^2 k). Solve, determinant, diagonal of the inverse: O(n J^2) for a "
-                 "factor, O(n J^3) with full transitions.",
+                 "factor, O(n J^3) with full transitions or of an indefinite one.",
          .notes = "Solves by L D L^H without exchanges, in double precision, for positive "
                   "definite matrices; each column's backward error is checked, and where it "
                   "stays above max(1e-14, 10 n u) after two refinements, or a pivot vanishes, LU "

@@ -4,14 +4,16 @@
  *             attr.i[1]: 1: by the band, below.
  * quasitri    children d, p, q, a, b: mode(A)^-1 b of the triangular A; attr.i[0]: the mode.
  * detquasi    children d, p, q, a, alt: det A as a pair, of the Hermitian A; attr.i[0]: by the
- * band. quasiinvdiag children d, p, q, a, alt: the diagonal of A^-1, of the Hermitian A.
+ *             band.
+ * quasiinvdiag  children d, p, q, a, alt: the diagonal of A^-1, of the Hermitian A; attr.i[0]: by
+ *             the band.
  *
  * The factor, a derived value of O(n J) memory in double precision, is L D L^H (k_quasi.c): stable
  * where A is positive definite, tried where it is not. A solve is checked column by column; a
  * determinant is believed where all pivots are positive or a trial solve passes; the diagonal where
- * all pivots are positive. Else alt runs: of large ones (builds_quasi.c) solves and determinants by
- * LU with exchanges of a band (k_quasi_lu.c), checked likewise; then, and of small ones and
- * diagonals at once, the dense form. */
+ * all pivots are positive. Else alt runs: of large ones (builds_quasi.c) LU with exchanges of a
+ * band (k_quasi_lu.c), checked likewise; then, and of small ones at once, the dense form.
+ */
 #include "det.h"
 #include "factor.h"
 #include "kernels/kernels.h"
@@ -258,22 +260,37 @@ static lop_status run_invdiag(const lop_call *c) {
     if (st == LOP_OK) lopk_copy(c->a[0], &wide);
     return st;
 }
+static lop_status run_band_invdiag(const lop_call *c) {
+    const lopk_quasi g = lop_quasi_of(c->a + 2, false);
+    int64_t pivot;
+    lop_status st = lopk_quasi_lu_invdiag(c->a[0], c->a[1]->p, &g, &pivot, c->scratch);
+    return st == LOP_RANK ? singular(c->err, pivot) : st;
+}
 static lop_status check_invdiag(lop_emit *e, const lop_node *self, int value, int mask) {
     const lop_dtype dt = inner_dtype(self->dtype);
     const int64_t n = lop_rows(self->child[1]), J = lop_cols(self->child[1]);
     int in[5];
     lop_status st = lop_quasi_inputs(e, self, dt, in + 1);
     if (st != LOP_OK) return st;
-    in[0] = emit_factor(e, self, dt, in + 1, false, &st);
+    const bool by_band = self->attr.i[0] != 0;
+    in[0] = emit_factor(e, self, dt, in + 1, by_band, &st);
     if (in[0] < 0) return st;
-    lop_step *s = lop_emit_step(e, "quasi-inverse-diagonal", run_invdiag, value, 5, in);
+    lop_step *s =
+        lop_emit_step(e, by_band ? "quasi-band-inverse-diagonal" : "quasi-inverse-diagonal",
+                      by_band ? run_band_invdiag : run_invdiag, value, 5, in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
-    s->scratch = (((size_t)n * 16 + 63) & ~(size_t)63) + lopk_quasi_factor_scratch(0, J);
-    s->flops = 4 * (double)n * (double)J * (double)J * (double)(J + 1);
+    s->scratch = by_band ? lopk_quasi_lu_invdiag_scratch(n, J)
+                         : (((size_t)n * 16 + 63) & ~(size_t)63) + lopk_quasi_factor_scratch(0, J);
+    s->flops = (by_band ? 200 : 4) * (double)n * (double)J * (double)J * (double)(J + 1);
     return LOP_OK;
 }
-const lop_op lop_op_quasiinvdiag = {
-    LOP_NAMED(quasiinvdiag), .cls = LOP_ARRAY,      .min = 5, .max = 5, .infer = infer_invdiag,
-    .lower = lop_lower_arms, .check = check_invdiag};
+const lop_op lop_op_quasiinvdiag = {LOP_NAMED(quasiinvdiag),
+                                    .cls = LOP_ARRAY,
+                                    .min = 5,
+                                    .max = 5,
+                                    .ints = 1,
+                                    .infer = infer_invdiag,
+                                    .lower = lop_lower_arms,
+                                    .check = check_invdiag};

@@ -306,7 +306,7 @@ PyObject *py_select_rows(PyObject *module, PyObject *args);
 PyObject *py_select(PyObject *module, PyObject *args);
 PyObject *py_quasi_ldl(PyObject *module, PyObject *args);
 PyObject *py_quasi_quad(PyObject *module, PyObject *args);
-PyObject *py_quasi_matern(PyObject *module, PyObject *args);
+PyObject *py_quasi_covariance(PyObject *module, PyObject *args);
 /* py_sparse_step.c: likewise */
 PyObject *py_csr_step(PyObject *module, PyObject *args);
 PyObject *py_config_options(py_state *s, PyObject *args);

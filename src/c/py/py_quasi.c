@@ -1,5 +1,5 @@
-/* py_quasi.c: _quasi_ldl, _quasi_quad, _quasi_matern: the recursion of quasi-separable matrices for
- * _quasi.py, on C-contiguous memory of float64 ('d') or complex128 ('D'). The GIL is released
+/* py_quasi.c: _quasi_ldl, _quasi_quad, _quasi_covariance: the recursion of quasi-separable matrices
+ * for _quasi.py, on C-contiguous memory of float64 ('d') or complex128 ('D'). The GIL is released
  * around the work. */
 #include "py.h"
 
@@ -85,23 +85,23 @@ PyObject *py_quasi_quad(PyObject *module, PyObject *args) {
     return Py_BuildValue("dd", out[0], out[1]);
 }
 
-/* (order, rate, variance, t, d, p, q, a): see lopk_quasi_matern. */
-PyObject *py_quasi_matern(PyObject *module, PyObject *args) {
+/* (which, c0, c1, c2, c3, t, d, p, q, a): see lopk_quasi_covariance. */
+PyObject *py_quasi_covariance(PyObject *module, PyObject *args) {
     Py_buffer b[BUFFERS] = {{0}};
-    int order;
-    double rate, variance;
+    int which;
+    double c[4];
     (void)module;
-    if (!PyArg_ParseTuple(args, "iddy*w*w*w*w*:_quasi_matern", &order, &rate, &variance, &b[0],
-                          &b[1], &b[2], &b[3], &b[4]))
+    if (!PyArg_ParseTuple(args, "iddddy*w*w*w*w*:_quasi_covariance", &which, &c[0], &c[1], &c[2],
+                          &c[3], &b[0], &b[1], &b[2], &b[3], &b[4]))
         return NULL;
-    const int64_t J = order + 1, n = b[0].len / 8;
-    if (order < 0 || order > 2 || b[0].len != n * 8 || b[1].len != b[0].len ||
-        b[2].len != n * 8 * J || b[3].len != b[2].len || b[4].len != b[2].len * J)
-        return misfit(b, "_quasi_matern");
+    const int64_t J = which < LOPK_QUASI_ROTATING ? which + 1 : 2, n = b[0].len / 8;
+    const int64_t moves = which == LOPK_QUASI_ROTATING ? J : J * J;
+    if (which < 0 || which > LOPK_QUASI_DAMPED || b[0].len != n * 8 || b[1].len != b[0].len ||
+        b[2].len != n * 8 * J || b[3].len != b[2].len || b[4].len != n * 8 * moves)
+        return misfit(b, "_quasi_covariance");
     int64_t where;
     Py_BEGIN_ALLOW_THREADS;
-    where = lopk_quasi_matern(order, rate, variance, n, b[0].buf, b[1].buf, b[2].buf, b[3].buf,
-                              b[4].buf);
+    where = lopk_quasi_covariance(which, c, n, b[0].buf, b[1].buf, b[2].buf, b[3].buf, b[4].buf);
     Py_END_ALLOW_THREADS;
     release(b);
     return PyLong_FromLongLong(where);
