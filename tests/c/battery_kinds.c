@@ -215,14 +215,11 @@ static void all_kinds(void) {
     for (int id = 0; id < lop_nops(); id++) {
         const lop_op *op = lop_op_at(id);
         if (!op->random) continue;
-        double start = t_seconds();
         for (int d = 0; d < NDTYPES; d++)
             for (int i = 0; i < NSIZES; i++)
                 for (int j = 0; j < NSIZES; j++) instance(op, sizes[i], sizes[j], dtypes[d]);
         mixed(op);
-        char line[64];
-        snprintf(line, sizeof line, "%s (%.1f s)", op->name, t_seconds() - start);
-        t_group(line);
+        t_group(op->name);
     }
 }
 
@@ -283,7 +280,7 @@ static const lop_node *composite(int which, const lop_op *p, const lop_op *q, lo
     return out;
 }
 
-/* Every pair meets, in one of `share` of the composites; all of them with the argument 1. */
+/* Every pair meets, in one of `share` of the composites; `make sweep` asks for all of them. */
 static void composites(int share) {
     for (int i = 0; i < lop_nops(); i++)
         for (int j = 0; j < lop_nops(); j++) {
@@ -334,16 +331,10 @@ static void large_toeplitz(void) {
     t_group("large toeplitz");
 }
 
-#ifdef __SANITIZE_ADDRESS__
-static const double share_asked = 13;
-#else
-static const double share_asked = 3;
-#endif
-
 int main(int argc, char **argv) {
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 20261121));
     all_kinds();
-    composites((int)t_number(argc, argv, 2, share_asked));
+    composites((int)t_number(argc, argv, 2, 13));
     large_toeplitz();
     world_close(&w, "battery_kinds");
     t_group("memory");

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 extern int lopk_fft_force_plain;
 
@@ -37,7 +38,11 @@ static void check(bool ok, const char *what, int dt, int64_t a, int64_t b, int64
                (long long)c);
 }
 static void group(const char *name) {
-    printf("%-24s %s\n", name, group_failed ? "FAILED" : "ok");
+    static clock_t start;
+    printf("%-24s %6.1f s  %s\n", name, (double)(clock() - start) / CLOCKS_PER_SEC,
+           group_failed ? "FAILED" : "ok");
+    fflush(stdout);
+    start = clock();
     group_failed = 0;
 }
 
