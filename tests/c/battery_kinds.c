@@ -1,4 +1,4 @@
-/* battery_kinds.c: every kind with a `random` slot against the dense interpreter: products in the
+/* battery_kinds.c [seed [share [kind]]]: every kind with a `random` slot against the dense interpreter: products in the
  * four modes with 0, 1 and 3 columns, the adjoint identity, views of views, dense form, diagonals,
  * trace, elements, claimed properties; sizes 0 to 33, four BLAS dtypes, i64, i8, u8, b8; all memory
  * layouts. A kind joins by its line in kinds.def. */
@@ -211,10 +211,11 @@ static void mixed(const lop_op *op) {
         }
 }
 
-static void all_kinds(void) {
+/* `only`: the name of a kind; NULL for all. */
+static void all_kinds(const char *only) {
     for (int id = 0; id < lop_nops(); id++) {
         const lop_op *op = lop_op_at(id);
-        if (!op->random) continue;
+        if (!op->random || (only && strcmp(only, op->name) != 0)) continue;
         for (int d = 0; d < NDTYPES; d++)
             for (int i = 0; i < NSIZES; i++)
                 for (int j = 0; j < NSIZES; j++) instance(op, sizes[i], sizes[j], dtypes[d]);
@@ -332,10 +333,11 @@ static void large_toeplitz(void) {
 }
 
 int main(int argc, char **argv) {
+    const char *only = argc > 3 ? argv[3] : NULL;
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 20261121));
-    all_kinds();
-    composites((int)t_number(argc, argv, 2, 13));
-    large_toeplitz();
+    all_kinds(only);
+    if (!only) composites((int)t_number(argc, argv, 2, 13));
+    if (!only) large_toeplitz();
     world_close(&w, "battery_kinds");
     t_group("memory");
     return t_end();
