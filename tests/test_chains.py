@@ -1,4 +1,4 @@
-"""Chains of 15,000 to 100,000 terms are built, applied, printed, pickled and freed without recursion."""
+"""Chains of many terms are built, applied, printed, pickled and freed without recursion."""
 
 import os
 

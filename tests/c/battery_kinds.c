@@ -1,7 +1,7 @@
-/* battery_kinds.c [seed [share [kind]]]: every kind with a `random` slot against the dense interpreter: products in the
- * four modes with 0, 1 and 3 columns, the adjoint identity, views of views, dense form, diagonals,
- * trace, elements, claimed properties; sizes 0 to 33, four BLAS dtypes, i64, i8, u8, b8; all memory
- * layouts. A kind joins by its line in kinds.def. */
+/* battery_kinds.c [seed [share [kind]]]: every kind with a `random` slot against the dense
+ * interpreter: products in the four modes with 0, 1 and 3 columns, the adjoint identity, views of
+ * views, dense form, diagonals, trace, elements, claimed properties; sizes 0 to 33, four BLAS
+ * dtypes, i64, i8, u8, b8; all memory layouts. A kind joins by its line in kinds.def. */
 #include "support.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
-/* test_chains.c [terms]: long chains (`make sweep`: of 100,000 terms) are built, printed, read back,
- * rewritten, planned, run and released, on a stack of 256 KiB and in linear time: allocations and
- * rules are counted, and four times the terms may not take much more than four times the CPU time.
+/* test_chains.c [terms]: long chains (`make sweep`: of 100,000 terms) are built, printed, read
+ * back, rewritten, planned, run and released, on a stack of 256 KiB and in linear time: allocations
+ * and rules are counted, and four times the terms may not take much more than four times the CPU
+ * time.
  */
 #include "support.h"
 

@@ -1,8 +1,8 @@
 /* test_kernels.c [all]: src/c/kernels against naive references, 13 dtypes, odd strides, sizes 0 to
  * 100; the FFT at lengths 1 to 200 and some large ones, in both instruction sets. `all` (in `make
- * sweep`): all sizes of what takes longest. One line a group, then "N passed, M failed"; exit status
- * 1 when any failed. Integers must agree exactly (they wrap), floats within a multiple of u times
- * the sum of moduli.
+ * sweep`): all sizes of what takes longest. One line a group, then "N passed, M failed"; exit
+ * status 1 when any failed. Integers must agree exactly (they wrap), floats within a multiple of u
+ * times the sum of moduli.
  *
  * By itself, with W the folder of the package scipy_openblas32 (its include and lib):
  *
