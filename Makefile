@@ -16,6 +16,8 @@ WERROR ?= OFF
 T ?= 60
 PYTEST ?=
 PINS ?=
+FEW ?=
+CORE ?=
 
 BIN := $(abspath $(VENV))/bin
 PY := $(BIN)/python
@@ -44,7 +46,7 @@ help:
 	@echo "bench      benchmarks/run.py"
 	@echo "sparse-large  benchmarks/sparse_large.py: a product of 1.3e10 entries, streamed (minutes)"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
-	@echo "sweep      all composites of all pairs of kinds (make test takes a third); plans that are not the cheapest"
+	@echo "sweep      what make test takes a part of, whole: composites of kinds, kernels, cases of pytest; other plans"
 	@echo "long       what .ci/run leaves out: sanitizers over more of pytest, the other Pythons, NumPy 2.0, the sweep"
 	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
 	@echo "fmt        format C and Python (fmt-check only looks)"
@@ -73,11 +75,13 @@ $(VENV)/.tools: $(VENV)/.made
 	@touch $@
 
 # The package as a user gets it, built in a kept folder, so that only changed files compile. The C
-# tests of the same build lie in $(BUILD)/tests.
-$(VENV)/.package: $(VENV)/.tools $(SOURCES)
+# tests of the same build lie in $(BUILD)/tests. CORE=path/liblopcore.a links that one and makes the
+# extension module alone; FEW="pytest ..." installs these beside it, not all that the tests use.
+$(VENV)/.package $(VENV)/.package-few: $(VENV)/.tools $(SOURCES)
 	$(PIP) --no-build-isolation --config-settings=build-dir=$(BUILD) \
-		--config-settings=cmake.define.PYLINOP_BUILD_TESTS=ON \
-		--config-settings=cmake.define.PYLINOP_WERROR=$(WERROR) ".[test]" $(PINS)
+		--config-settings=cmake.define.PYLINOP_BUILD_TESTS=$(if $(CORE),OFF,ON) \
+		--config-settings=cmake.define.PYLINOP_CORE=$(CORE) \
+		--config-settings=cmake.define.PYLINOP_WERROR=$(WERROR) $(if $(FEW),. $(FEW),".[test]") $(PINS)
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.package
@@ -113,7 +117,7 @@ test: check-release pytest
 check-release: $(VENV)/.package
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
-pytest: $(VENV)/.package
+pytest: $(VENV)/.package$(if $(FEW),-few)
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST)
 
 check: $(VENV)/.tools
@@ -159,10 +163,13 @@ fuzz: $(VENV)/.tools
 	cmake --build build/fuzz -j $(JOBS) --target fuzz_expr
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 build/fuzz/tests/fuzz_expr $(T) $$(date +%s)
 
-# Every composite of every pair of kinds: more than a minute.
+# What the tests take a part of, whole: minutes.
 sweep: $(VENV)/.package
 	$(BUILD)/tests/battery_kinds 20261121 1
+	$(BUILD)/tests/test_chains 100000
+	$(BUILD)/tests/test_kernels all
 	$(VENV)/bin/python tests/oracle.py 20000
+	PYLINOP_FULL=1 $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m "sweep or slow"
 
 mutants: $(VENV)/.tools
 	$(PY) tools/mutants.py --jobs $(JOBS)
@@ -191,12 +198,12 @@ test-all-pythons:
 		if [ "$$v" = "$(SKIP)" ]; then continue; fi; \
 		if [ -z "$$p" ]; then echo "== Python $$v: not here"; continue; fi; \
 		echo "== Python $$v: $$p"; \
-		$(MAKE) PYTHON="$$p" VENV=.venvs/py$$v BUILD=build/py$$v pytest; \
+		$(MAKE) PYTHON="$$p" VENV=.venvs/py$$v BUILD=build/py$$v CORE="$(CORE)" FEW="$(FEW)" pytest; \
 	done
 
-# All but the one `make test` runs on.
-test-other-pythons: $(VENV)/.made
-	@$(MAKE) test-all-pythons \
+# All but the one `make test` runs on; with its core, which knows nothing of Python.
+test-other-pythons: $(VENV)/.package
+	@$(MAKE) test-all-pythons CORE=$(abspath $(BUILD)/liblopcore.a) \
 		SKIP=$$($(PY) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 test-oldest:
@@ -245,7 +252,7 @@ rules: $(VENV)/.package
 
 clean:
 	rm -rf build dist out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f .venv/.package .venvs/*/.package
+	rm -f .venv/.package .venvs/*/.package .venvs/*/.package-few
 	find src tests tools benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean

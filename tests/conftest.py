@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 
 import hypothesis
 import numpy as np
@@ -22,6 +23,34 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
 hypothesis.settings.load_profile("pylinop")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Of a test marked `sweep(n)` about one in n of its cases are run, the same ones every time;
+    every value of every parameter is met. PYLINOP_FULL=1 (`make long`) and tests named by
+    themselves (`file::test`) run all."""
+    if os.environ.get("PYLINOP_FULL") or any("::" in arg for arg in config.args):
+        return
+    met = set()
+    drawn = [zlib.crc32(item.nodeid.encode()) for item in items]
+    share = [next((m.args[0] for m in item.iter_markers("sweep")), 1) for item in items]
+    values = [case_of(item) if n > 1 else set() for item, n in zip(items, share)]
+    kept = [number % n == 0 for number, n in zip(drawn, share)]
+    for values_here, keep in zip(values, kept):
+        if keep:
+            met |= values_here
+    for i, values_here in enumerate(values):
+        if values_here - met:
+            kept[i] = True
+            met |= values_here
+    left = [item for item, keep in zip(items, kept) if not keep]
+    items[:] = [item for item, keep in zip(items, kept) if keep]
+    config.hook.pytest_deselected(items=left)
+
+
+def case_of(item):
+    test = item.nodeid.split("[")[0]
+    return {(test, name, repr(value)) for name, value in item.callspec.params.items()}
 
 
 @pytest.fixture

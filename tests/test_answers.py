@@ -72,6 +72,7 @@ def shapes(kind):
     return ((4, 4), (3, 5), (5, 3), (1, 1)) if kind != "Hadamard" else ((4, 4), (2, 2), (1, 1))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", ref.FLOATS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_against_numpy(kind, dtype, rng):

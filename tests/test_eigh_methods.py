@@ -27,6 +27,7 @@ CASES = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("which, sigma", [("LA", None), ("SA", None), ("BE", None), ("LM", 1.3)])
 @pytest.mark.parametrize("method", ["auto", "direct", "exact", "iterative"])
 @pytest.mark.parametrize("name", CASES)

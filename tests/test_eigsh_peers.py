@@ -42,6 +42,7 @@ def wanted(values, k, which, sigma=None):
     return np.sort(values[at])
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("which", ["LM", "LA", "SA", "BE", "SM"])
 @pytest.mark.parametrize("name", SPECTRA)

@@ -57,6 +57,7 @@ def test_gauss_rules_of_what_is_no_matrix():
         _core._gauss(3, *(np.ones(3, "f4") for _ in range(3)))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("name", SPECTRA)
 def test_bases_stay_orthogonal(name, dtype):

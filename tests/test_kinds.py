@@ -432,6 +432,7 @@ def test_booleans_are_logical(rng):
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.sweep(4)
 @each_kind
 @pytest.mark.parametrize("dtype", ["float64", "complex64", "int64"])
 @pytest.mark.parametrize("batch", [(), (3,), (2, 1), (0,), (1, 3)])
@@ -481,6 +482,7 @@ def test_batches(kind, dtype, batch, rng):
         )
 
 
+@pytest.mark.sweep(4)
 @each_kind
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int64"])

@@ -60,6 +60,7 @@ def test_of_hermitian(name, rng):
                 assert np.abs(X.toarray() - want).max() <= allowed, (label, dtype, type(A))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", ref.FLOATS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_all_kinds(kind, dtype, rng):

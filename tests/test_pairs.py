@@ -48,6 +48,7 @@ def agree(e, rng):
     ref.check(A[m - 1, 0], a[m - 1, 0], dt, tol[m - 1, 0])
 
 
+@pytest.mark.sweep(4)
 @pairs
 def test_products(left, right, rng):
     shapes = [((4, 6), (6, 5)), ((6, 6), (6, 4)), ((4, 6), (6, 6)), ((6, 6), (6, 6))]
@@ -58,6 +59,7 @@ def test_products(left, right, rng):
     assert tried >= len(DTYPES)
 
 
+@pytest.mark.sweep(4)
 @pairs
 def test_sums(left, right, rng):
     shapes = [((4, 6), (4, 6)), ((6, 6), (6, 6))]
@@ -69,6 +71,7 @@ def test_sums(left, right, rng):
     assert tried >= len(DTYPES)
 
 
+@pytest.mark.sweep(4)
 @pairs
 def test_turned_pairs(left, right, rng):
     """Transposes and adjoints inside; .T and .H swapped anywhere would show, all is complex."""
@@ -94,6 +97,7 @@ def test_pairs_that_do_not_fit_raise(left, right, rng):
     assert (a @ b).shape == (6, 6)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("left,right", [(p, q) for p, q in PAIRS if "Sparse" not in p + q])
 def test_batched_pairs(left, right, rng):
     for lb, rb in (((3,), ()), ((2, 1), (3,)), ((), (2,)), ((0,), (0,))):

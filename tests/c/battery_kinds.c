@@ -1,7 +1,7 @@
-/* battery_kinds.c: every kind with a `random` slot against the dense interpreter: products in the
- * four modes with 0, 1 and 3 columns, the adjoint identity, views of views, dense form, diagonals,
- * trace, elements, claimed properties; sizes 0 to 33, four BLAS dtypes, i64, i8, u8, b8; all memory
- * layouts. A kind joins by its line in kinds.def. */
+/* battery_kinds.c [seed [share [kind]]]: every kind with a `random` slot against the dense
+ * interpreter: products in the four modes with 0, 1 and 3 columns, the adjoint identity, views of
+ * views, dense form, diagonals, trace, elements, claimed properties; sizes 0 to 33, four BLAS
+ * dtypes, i64, i8, u8, b8; all memory layouts. A kind joins by its line in kinds.def. */
 #include "support.h"
 
 #include <math.h>
@@ -211,18 +211,16 @@ static void mixed(const lop_op *op) {
         }
 }
 
-static void all_kinds(void) {
+/* `only`: the name of a kind; NULL for all. */
+static void all_kinds(const char *only) {
     for (int id = 0; id < lop_nops(); id++) {
         const lop_op *op = lop_op_at(id);
-        if (!op->random) continue;
-        double start = t_seconds();
+        if (!op->random || (only && strcmp(only, op->name) != 0)) continue;
         for (int d = 0; d < NDTYPES; d++)
             for (int i = 0; i < NSIZES; i++)
                 for (int j = 0; j < NSIZES; j++) instance(op, sizes[i], sizes[j], dtypes[d]);
         mixed(op);
-        char line[64];
-        snprintf(line, sizeof line, "%s (%.1f s)", op->name, t_seconds() - start);
-        t_group(line);
+        t_group(op->name);
     }
 }
 
@@ -283,7 +281,7 @@ static const lop_node *composite(int which, const lop_op *p, const lop_op *q, lo
     return out;
 }
 
-/* Every pair meets, in one of `share` of the composites; all of them with the argument 1. */
+/* Every pair meets, in one of `share` of the composites; `make sweep` asks for all of them. */
 static void composites(int share) {
     for (int i = 0; i < lop_nops(); i++)
         for (int j = 0; j < lop_nops(); j++) {
@@ -334,17 +332,12 @@ static void large_toeplitz(void) {
     t_group("large toeplitz");
 }
 
-#ifdef __SANITIZE_ADDRESS__
-static const double share_asked = 13;
-#else
-static const double share_asked = 3;
-#endif
-
 int main(int argc, char **argv) {
+    const char *only = argc > 3 ? argv[3] : NULL;
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 20261121));
-    all_kinds();
-    composites((int)t_number(argc, argv, 2, share_asked));
-    large_toeplitz();
+    all_kinds(only);
+    if (!only) composites((int)t_number(argc, argv, 2, 13));
+    if (!only) large_toeplitz();
     world_close(&w, "battery_kinds");
     t_group("memory");
     return t_end();

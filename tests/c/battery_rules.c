@@ -218,11 +218,15 @@ static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool v
 
 /* -- one row */
 
-/* `first` rows act on the heads below an action or a view; here they act where they are put. */
-static lop_rule at_root(const lop_rule *rule) {
-    lop_rule row = *rule;
-    if (row.phase == LOP_FIRST) row.phase = LOP_PUSH;
-    return row;
+/* A table of this row alone (owned; NULL if it does not compile), with *row in it, and its left
+ * side parsed. `first` rows act on the heads below an action or a view; here where they are put. */
+static lop_rules *alone(const lop_rule *rule, lop_rule *row, lop_text *left) {
+    lop_rules *one = NULL;
+    *row = *rule;
+    if (row->phase == LOP_FIRST) row->phase = LOP_PUSH;
+    if (lop_text_parse(&w.ctx, rule->left, left, &w.err) != LOP_OK) return NULL;
+    if (lop_rules_new(&w.ctx, row, 1, &one, &w.err) != LOP_OK) lop_text_clear(left);
+    return one;
 }
 
 /* The left as the one rule leaves it: owned, NULL when it does not fire. */
@@ -231,13 +235,14 @@ static const lop_node *rewritten(const lop_rules *one, const lop_node *left, lop
     const lop_node *right = NULL;
     lop_trace trace = {.count = 0};
     int which;
+    const int64_t before = lop_rules_fired(one, 0);
     w.err = (lop_err){.step = -1};
     if (lop_rules_at(one, 0)->phase == LOP_CLOSE) {
         *st = lop_close(one, &w.ctx, left->op, &left->attr, left->n, left->child, &right, &which,
                         &w.err);
     } else {
         *st = lop_rewrite(one, tab, left, &right, &trace, &w.err);
-        if (*st == LOP_OK && lop_rules_fired(one, 0) == 0) *st = LOP_NOMATCH;
+        if (*st == LOP_OK && lop_rules_fired(one, 0) == before) *st = LOP_NOMATCH;
     }
     if (*st == LOP_OK) return right;
     lop_node_unref(right);
@@ -312,16 +317,14 @@ static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
     lop_text text;
     int good = 0;
     *agreed = true;
-    lop_rule row = at_root(rule);
-    if (lop_text_parse(&w.ctx, rule->left, &text, &w.err) != LOP_OK) return 0;
-    for (int i = 0; i < TRIES && good < WANTED && (!quiet || *agreed); i++) {
-        lop_rules *one = NULL;
+    lop_rule row;
+    lop_rules *one = alone(rule, &row, &text);
+    for (int i = 0; one && i < TRIES && good < WANTED && (!quiet || *agreed); i++) {
         lop_tab tab;
         lop_status st = LOP_NOMATCH;
         const lop_node *left = a_left(rule, &text, true), *right = NULL;
         lop_tab_init(&tab, &w.ctx);
-        if (left && lop_rules_new(&w.ctx, &row, 1, &one, &w.err) == LOP_OK)
-            right = rewritten(one, left, &tab, &st);
+        if (left) right = rewritten(one, left, &tab, &st);
         bool compared = false, same = true, type = true;
         if (right) {
             same = equal(left, right, &compared);
@@ -346,10 +349,10 @@ static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
         lop_node_unref(left);
         lop_node_unref(right);
         lop_tab_clear(&tab);
-        lop_rules_free(one);
         world_leaves(&w);
     }
-    lop_text_clear(&text);
+    if (one) lop_text_clear(&text);
+    lop_rules_free(one);
     return good;
 }
 
@@ -393,18 +396,16 @@ static bool notices(const lop_rule *rule, bool *made) {
     bool seen = false;
     int fired = 0;
     *made = false;
-    lop_rule row = at_root(rule);
-    if (lop_text_parse(&w.ctx, rule->left, &text, &w.err) != LOP_OK) return false;
-    for (int i = 0; i < 4000 && !seen && (*made || fired < 150); i++) {
-        lop_rules *one = NULL;
+    lop_rule row;
+    lop_rules *one = alone(rule, &row, &text);
+    for (int i = 0; one && i < 4000 && !seen && (*made || fired < 150); i++) {
         lop_tab tab;
         lop_status st;
         const lop_node *left = a_left(rule, &text, false), *right = NULL, *turned = NULL;
         int n = 0;
         bool compared = false;
         lop_tab_init(&tab, &w.ctx);
-        if (left && lop_rules_new(&w.ctx, &row, 1, &one, &w.err) == LOP_OK)
-            right = rewritten(one, left, &tab, &st);
+        if (left) right = rewritten(one, left, &tab, &st);
         if (right) turned = mutant(right, &n);
         fired += right != NULL;
         if (left && !lop_is_complex(left->dtype)) n = 0; /* .T is .H */
@@ -414,10 +415,10 @@ static bool notices(const lop_rule *rule, bool *made) {
         lop_node_unref(right);
         lop_node_unref(turned);
         lop_tab_clear(&tab);
-        lop_rules_free(one);
         world_leaves(&w);
     }
-    lop_text_clear(&text);
+    if (one) lop_text_clear(&text);
+    lop_rules_free(one);
     return seen;
 }
 

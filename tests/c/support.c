@@ -13,6 +13,7 @@
 /* -- counting */
 
 static int64_t passed, failed, group_passed, group_failed;
+static double group_start; /* CPU seconds */
 
 bool t_check(bool ok, const char *format, ...) {
     if (ok) {
@@ -30,10 +31,13 @@ bool t_check(bool ok, const char *format, ...) {
     return false;
 }
 
+double t_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
 void t_group(const char *name) {
-    printf("%-28s %9lld checks  %s\n", name, (long long)(group_passed + group_failed),
-           group_failed ? "FAILED" : "ok");
+    printf("%-28s %9lld checks %6.1f s  %s\n", name, (long long)(group_passed + group_failed),
+           t_seconds() - group_start, group_failed ? "FAILED" : "ok");
     fflush(stdout);
+    group_start = t_seconds();
     passed += group_passed;
     failed += group_failed;
     group_passed = group_failed = 0;
@@ -44,8 +48,6 @@ int t_end(void) {
     printf("%lld passed, %lld failed\n", (long long)passed, (long long)failed);
     return failed ? 1 : 0;
 }
-
-double t_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
 double t_number(int argc, char **argv, int i, double fallback) {
     return i < argc ? strtod(argv[i], NULL) : fallback;

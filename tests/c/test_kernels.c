@@ -1,7 +1,8 @@
-/* test_kernels.c: src/c/kernels against naive references, 13 dtypes, odd strides, sizes 0 to 100;
- * the FFT at lengths 1 to 200 and some large ones, in both instruction sets. One line a group, then
- * "N passed, M failed"; exit status 1 when any failed. Integers must agree exactly (they wrap),
- * floats within a multiple of u times the sum of moduli.
+/* test_kernels.c [all]: src/c/kernels against naive references, 13 dtypes, odd strides, sizes 0 to
+ * 100; the FFT at lengths 1 to 200 and some large ones, in both instruction sets. `all` (in `make
+ * sweep`): all sizes of what takes longest. One line a group, then "N passed, M failed"; exit
+ * status 1 when any failed. Integers must agree exactly (they wrap), floats within a multiple of u
+ * times the sum of moduli.
  *
  * By itself, with W the folder of the package scipy_openblas32 (its include and lib):
  *
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 extern int lopk_fft_force_plain;
 
@@ -37,9 +39,15 @@ static void check(bool ok, const char *what, int dt, int64_t a, int64_t b, int64
                (long long)c);
 }
 static void group(const char *name) {
-    printf("%-24s %s\n", name, group_failed ? "FAILED" : "ok");
+    static clock_t start;
+    printf("%-24s %6.1f s  %s\n", name, (double)(clock() - start) / CLOCKS_PER_SEC,
+           group_failed ? "FAILED" : "ok");
+    fflush(stdout);
+    start = clock();
     group_failed = 0;
 }
+
+static bool thorough; /* not a part of what takes longest */
 
 static uint64_t seed = 88172645463325252u;
 static uint64_t random_bits(void) {
@@ -362,7 +370,8 @@ static void test_toeplitz(lop_dtype dt, int64_t m, int64_t n, int layout) {
 #include "test_kernels_small.h"
 #include "test_kernels_cholesky.h"
 
-int main(void) {
+int main(int argc, char **argv) {
+    thorough = argc > 1 && !strcmp(argv[1], "all");
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++)
         for (int i = 0; i < NSIZE; i++)
             for (int j = 0; j < NSIZE; j++)

@@ -104,7 +104,7 @@ static void test_small_all(void) {
     for (int plain = 0; plain < 2; plain++) {
         lopk_small_force_plain = plain;
         for (lop_dtype dt = LOP_f32; dt <= LOP_c128; dt++) {
-            for (int t = 0; t < 1500; t++) {
+            for (int t = 0; t < (thorough ? 1500 : 300); t++) {
                 const int64_t m = size[random_bits() % NSMALL], k = size[random_bits() % NSMALL],
                               n = size[random_bits() % NSMALL];
                 const int64_t count = m * k * n > 20000 ? 1 : (int64_t)(random_bits() % 4);
