@@ -403,8 +403,7 @@ def svdvals(A: Any) -> Any:
     array([15.,  6.,  5.,  2.])
     """
     op = as_operator(A)
-    a = _answers.small_dense(op)
-    if a is not None:
+    if (a := _answers.small_dense(op)) is not None:
         return np.linalg.svdvals(a)
     return np.asarray(_answers.svdvals(op)).astype(_answers.real_of(op.dtype), copy=False)
 
@@ -556,8 +555,7 @@ def eigvalsh(
 
         values = _methods_eigh.pairs(op, uplo, method, k, False, how)[0]
         return np.asarray(values).astype(_answers.real_of(op.dtype), copy=False)
-    a = _answers.small_dense(op)
-    if a is not None:
+    if (a := _answers.small_dense(op)) is not None:
         return np.linalg.eigvalsh(a, uplo)
     return np.asarray(_answers.eigvalsh(op, uplo)).astype(_answers.real_of(op.dtype), copy=False)
 
