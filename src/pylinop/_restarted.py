@@ -130,14 +130,17 @@ def restarted(
     trusted: bool = False,
 ) -> Pairs:
     """k eigenpairs of the operator whose products ``apply`` gives; ``most`` restarts. ``watch`` is
-    told (values, residuals, products, restart) of what is wanted before each. ``trusted``: ``start``
-    is random, not a vector of the user's."""
+    told (values, residuals, products, restart) of what is wanted before each. ``trusted``: the
+    start is random, not a vector of the user's."""
     eps = float(np.finfo(dtype).eps)
     tol = max(tol, eps)
     basis, t = np.empty((m + 1, n), dtype), np.zeros((m, m))
     basis[0] = start / np.linalg.norm(start)
     kept, products, scale, end = 0, 0, 0.0, m
-    floor, looking = 1, False  # behind what has converged, for what the vectors so far could not show
+    floor, looking = (
+        1,
+        False,
+    )  # behind what has converged, for what the vectors so far could not show
     for restart in range(most + 1):
         beta, scale = _extended(apply, basis, t, kept, end, scale, rng)
         products += end - kept
