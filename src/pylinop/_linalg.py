@@ -404,7 +404,7 @@ def svdvals(A: Any) -> Any:
     """
     op = as_operator(A)
     if (a := _answers.small_dense(op)) is not None:
-        return np.linalg.svdvals(a)
+        return np.asarray(_answers.svdvals.dense(a))
     return np.asarray(_answers.svdvals(op)).astype(_answers.real_of(op.dtype), copy=False)
 
 
@@ -556,7 +556,7 @@ def eigvalsh(
         values = _methods_eigh.pairs(op, uplo, method, k, False, how)[0]
         return np.asarray(values).astype(_answers.real_of(op.dtype), copy=False)
     if (a := _answers.small_dense(op)) is not None:
-        return np.linalg.eigvalsh(a, uplo)
+        return np.asarray(_answers.eigvalsh.dense(a, uplo))
     return np.asarray(_answers.eigvalsh(op, uplo)).astype(_answers.real_of(op.dtype), copy=False)
 
 
