@@ -140,6 +140,7 @@ asan: $(VENV)/.package
 
 # Beside .ci/run, which is to stay short.
 long: sweep
+	PYLINOP_SEEDS=500 $(PY) -m pytest -q -n $(JOBS) tests/test_estimates_coverage.py
 	@$(MAKE) asan PYTEST="tests/test_errors.py tests/test_freshness.py tests/test_indexing.py tests/test_kinds_comp.py \
 		tests/test_kinds_band.py tests/test_subclass.py tests/test_linalg.py tests/test_lazy.py tests/test_gc.py \
 		tests/test_kron_diagonal.py tests/test_krylov.py tests/test_sparse_products.py tests/test_sparse_solve.py \

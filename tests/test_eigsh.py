@@ -119,6 +119,70 @@ def test_multiple_eigenvalues():
     assert np.abs(w - 1).max() < 1e-12
 
 
+def ring(n):
+    """Eigenvalues 2 - 2 cos(2 pi j / n): pairs, but for the ends."""
+    return pl.Sparse(
+        sp.csr_array(
+            sp.diags_array(
+                [2 * np.ones(n), -np.ones(n - 1), -np.ones(n - 1), [-1.0], [-1.0]],
+                offsets=[0, 1, -1, n - 1, 1 - n],
+            )
+        )
+    )
+
+
+def grid(n):
+    line = sp.diags_array([2 * np.ones(n), -np.ones(n - 1), -np.ones(n - 1)], offsets=[0, 1, -1])
+    return pl.Sparse(sp.csr_array(sp.kron(line, sp.eye_array(n)) + sp.kron(sp.eye_array(n), line)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("which", ["LA", "SA", "BE", "LM"])
+@pytest.mark.parametrize(("k", "make"), [(3, lambda: ring(200)), (6, lambda: grid(20))])
+def test_copies_that_one_vector_does_not_show(k, make, which, seed):
+    """A copy comes up slowly where the eigenvalues lie close: some steps from another vector did
+    not show it."""
+    A = make()
+    values = np.linalg.eigvalsh(A.toarray())
+    w, v = pl.eigsh(A, k, which=which, rng=seed)
+    assert np.abs(w - wanted(values, k, which, None)).max() < 1e-11
+    assert np.abs(v.T @ v - np.eye(k)).max() < 1e-9
+    assert np.abs(A @ v - v * w).max() < 1e-11
+
+
+@pytest.mark.parametrize("copies", [2, 5, 9])
+@pytest.mark.parametrize("which", ["LA", "BE", "LM"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+def test_many_copies_beside_close_values(copies, which, dtype):
+    tail = np.linspace(0, 2.9, 300 - 2 * copies)
+    d = np.random.default_rng(1).permutation(
+        np.concatenate([tail, np.full(copies, 3.0), np.full(copies, 3.1)])
+    )
+    A = pl.MatVec((300, 300), lambda x: (d * x.T).T.astype(dtype), dtype=dtype)
+    k = copies + 2
+    w, v = pl.eigsh(A, k, which=which)
+    off = 1e-4 if dtype == "float32" else 1e-11
+    assert np.abs(w - wanted(np.sort(d), k, which, None)).max() < off
+    assert np.abs(v.conj().T @ v - np.eye(k)).max() < 10 * off
+
+
+def test_a_start_without_what_is_wanted():
+    """Of a user's start nothing is taken for granted, one pair or more."""
+    d = np.concatenate([np.linspace(0, 1, 150), np.linspace(2, 3, 150)])
+    A = pl.MatVec((300, 300), lambda x: (d * x.T).T, dtype=float)
+    for k in (1, 3):
+        w = pl.eigsh(A, k, which="LA", v0=np.repeat([1.0, 0.0], 150))[0]
+        assert np.abs(w - d[-k:]).max() < 1e-11
+
+
+def test_singular_values_that_are_pairs():
+    n = 150
+    shift = sp.diags_array([np.full(n - 1, 1.0), [1.0]], offsets=[1, 1 - n])
+    A = pl.Sparse(sp.csr_array(sp.eye_array(n) - shift))  # moduli of 1 - exp(2 pi i j / n)
+    s = pl.svds(A, 4)[1]
+    assert np.abs(s - np.linalg.svdvals(A.toarray())[3::-1]).max() < 1e-11
+
+
 def test_same_bits_again():
     A = pl.Sparse(graph(200))
     first, second = pl.eigsh(A, 4), pl.eigsh(A, 4)

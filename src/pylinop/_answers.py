@@ -17,6 +17,7 @@ from ._functions import inv
 from ._steps import run
 
 _T = 1  # the bit of a view's mode that transposes
+_SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look at what is kept
 
 # -- operands --
 
@@ -55,6 +56,15 @@ def dense(op):
     if op._opaque or op._head in ("identity", "zeros", "selection", "sparse"):
         return _walk.toarray(op).astype(np.float64)
     return _walk.toarray(op @ _core.Identity(op.shape[-1], np.float64))
+
+
+def small_dense(op):
+    """The array of a Dense whose spectra are had at once, without asking what is kept; None of all
+    others."""
+    if op._head != "dense" or op._init is None or not 0 < op.size <= _SMALL:
+        return None
+    a, declared = op._init
+    return a if declared is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
 
 
 def announce(op):

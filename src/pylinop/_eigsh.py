@@ -138,7 +138,7 @@ def _lanczos(
     if most <= 0:
         raise ValueError(f"maxiter must be positive, maxiter={maxiter}")
     return _restarted.restarted(
-        apply, n, dtype, k, which, start.astype(dtype), m, most, float(tol), g, watch
+        apply, n, dtype, k, which, start.astype(dtype), m, most, float(tol), g, watch, v0 is None
     )
 
 

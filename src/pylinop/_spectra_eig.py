@@ -16,6 +16,7 @@ from ._answers import (
     inexact,
     outer,
     real_of,
+    small_dense,
     within,
 )
 from ._answers_values import (
@@ -31,6 +32,7 @@ from ._answers_values import (
 from ._forms import as_operator
 from ._spectra_eigh import (
     _C,
+    _dense_basis,
     _first,
     cycle_values,
     cycle_vectors,
@@ -43,12 +45,13 @@ from ._unitary import complex_of, fourier, is_unitary, reflector
 
 
 def _is_adjoint(a):
-    return np.array_equal(a, np.swapaxes(a, -1, -2).conj())
+    return bool((a == np.swapaxes(a, -1, -2).conj()).all())
 
 
 def _dense_pairs(a, op):
     if _is_adjoint(a):
-        return eigenbasis.of_dense(op, "L", array=a)
+        small = small_dense(op) is not None
+        return _dense_basis(a, "L") if small else eigenbasis.of_dense(op, "L", array=a)
     w, v = np.linalg.eig(a)
     return w, _core.Dense(v)
 
@@ -312,7 +315,8 @@ def _typed(w, op, vectors=None):
 
 def values_of(op):
     """What eigvals gives."""
-    w = np.asarray(eigvals(op))
+    a = small_dense(op)
+    w = _dense_values(a) if a is not None else np.asarray(eigvals(op))
     dtype = _typed(w, op)
     w = w if dtype.kind == "c" else w.real
     return np.broadcast_to(w, op.shape[:-1]).astype(dtype)
@@ -320,7 +324,8 @@ def values_of(op):
 
 def pairs_of(op):
     """What eig gives."""
-    w, v = pairs(op)
+    a = small_dense(op)
+    w, v = _dense_pairs(a, op) if a is not None else pairs(op)
     dtype = _typed(w, op, v)
     w = w if dtype.kind == "c" else w.real
     if v.shape != op.shape:

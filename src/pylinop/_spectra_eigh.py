@@ -17,6 +17,7 @@ from ._answers import (
     hermitian,
     inexact,
     real_of,
+    small_dense,
     within,
 )
 from ._answers_values import (
@@ -440,9 +441,16 @@ def in_order(q, order, shape, adjoint=False):
 
 def ascending(op, uplo):
     """What eigh gives: values in ascending order with their vectors."""
+    a = small_dense(op)
+    if a is not None:
+        return _dense_basis(a, uplo)
     w, q = eigenbasis(op, uplo)
-    w = np.broadcast_to(w, (*op.shape[:-2], op.shape[-1]))
-    order = np.argsort(w, axis=-1, kind="stable")
-    w = np.take_along_axis(w, order, axis=-1).astype(real_of(op.dtype), copy=False)
-    q = in_order(q, order, op.shape)
+    batch, n = op.shape[:-2], op.shape[-1]
+    if w.shape == (*batch, n) and q.shape[:-2] == batch and (w[..., 1:] >= w[..., :-1]).all():
+        w = np.array(w, real_of(op.dtype))  # in order already, as LAPACK's are
+    else:
+        w = np.broadcast_to(w, (*batch, n))
+        order = np.argsort(w, axis=-1, kind="stable")
+        w = np.take_along_axis(w, order, axis=-1).astype(real_of(op.dtype), copy=False)
+        q = in_order(q, order, op.shape)
     return w, q if q.dtype == inexact(op.dtype) else q.astype(inexact(op.dtype))

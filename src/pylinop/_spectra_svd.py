@@ -21,6 +21,7 @@ from ._answers import (
     modulus,
     outer,
     real_of,
+    small_dense,
     within,
 )
 from ._answers_values import (
@@ -349,22 +350,48 @@ def _(op, full):
 # -- in descending order --
 
 
+def _small(a, full):
+    """What svd gives of an array."""
+    u, s, vh = np.linalg.svd(a, full_matrices=full)
+    m, n = a.shape[-2:]
+    u = unitary(u) if full or m <= n else _core.Dense(u)
+    return u, s, unitary(vh) if full or n <= m else _core.Dense(vh)
+
+
 def _rest(size, taken):
     free = np.ones(size, bool)
     free[taken] = False
     return np.flatnonzero(free)
 
 
+def _in_order(op, found, full):
+    """Do columns and values stand as svd gives them, as LAPACK's do?"""
+    s, k, batch, dtype = found.s, min(op.shape[-2:]), op.shape[:-2], inexact(op.dtype)
+    return (
+        all(
+            q.shape == (*batch, size, size if full else k) and q.dtype == dtype
+            for q, size in ((found.u, op.shape[-2]), (found.v, op.shape[-1]))
+        )
+        and (s[..., 1:] <= s[..., :-1]).all()
+        and all((at == np.arange(k)).all() for at in (found.rows, found.cols))
+    )
+
+
 def descending(op, full_matrices, hermitian):
     """What svd gives: U, values in descending order, V^H."""
     m, n = op.shape[-2:]
     k = min(m, n)
+    a = None if hermitian else small_dense(op)
+    if a is not None:
+        return _small(a, full_matrices)
     found = of_basis(*eigenbasis(op, "L")) if hermitian else singular(op, full_matrices)
     if not full_matrices and min(found.u.shape[-1], found.v.shape[-1]) < k:
         found = singular(op, True)  # thin factors of both shapes leave too few columns
     batch = op.shape[:-2]
     s = np.broadcast_to(found.s, (*batch, found.s.shape[-1]))
     zeros = k - s.shape[-1]
+    if zeros == 0 and _in_order(op, found, full_matrices):
+        return found.u, np.array(s, real_of(op.dtype)), found.v.H
     s = np.concatenate([s, np.zeros((*batch, zeros), s.dtype)], axis=-1)
     order = np.argsort(-s, axis=-1, kind="stable")
     s = np.take_along_axis(s, order, axis=-1).astype(real_of(op.dtype), copy=False)

@@ -64,4 +64,15 @@ size_t lopk_toeplitz_work_bytes(int64_t n, lop_dtype dt); /* n = the plan's leng
 void lopk_toeplitz_fft(const lop_mat *y, const void *spectrum, const void *plan, const lop_mat *x,
                        int64_t offset, bool trans, bool conj, void *work);
 
+/* ---- columns that lie across each other ----
+ * Of a matrix in C order a column has one number in each cache line: some at a time are brought
+ * together, multiplied and put back, so that each line is fetched once for all of them. x and y may
+ * be the same matrix where the product takes that. */
+/* Bytes for products of k columns, m numbers from n: a multiple of 64; 0 where there is no need, or
+ * they are too long. With 0 bytes product(y, x, arg) is called once. */
+typedef void (*lopk_product_fn)(const lop_mat *y, const lop_mat *x, const void *arg);
+size_t lopk_panel_bytes(int64_t m, int64_t n, int64_t k, lop_dtype dt);
+void lopk_by_panels(const lop_mat *y, const lop_mat *x, void *panel, size_t bytes,
+                    lopk_product_fn product, const void *arg);
+
 #endif

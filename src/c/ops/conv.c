@@ -5,6 +5,8 @@
  * while the generator keeps its content. Error then C u log2(N) |spectrum| |x|, normwise. */
 #include "conv.h"
 
+#include "kernels/k_fft.h"
+
 #include <math.h>
 
 static size_t plan_room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
@@ -32,12 +34,18 @@ static lop_status run_spectrum(const lop_call *c) {
     return st;
 }
 
-static lop_status run_fft(const lop_call *c) {
+/* attr.i: mode, the spectrum's offset, bytes of the panel that the scratch begins with. */
+static void product(const lop_mat *y, const lop_mat *x, const void *arg) {
+    const lop_call *c = arg;
     const fft_data *d = (const fft_data *)(const void *)c->step->data;
-    const int64_t mode = c->step->attr.i[0];
+    const int64_t *at = c->step->attr.i;
     const char *plan = c->a[2]->p;
-    lopk_nd_product(c->a[0], &d->c, plan + c->step->attr.i[1], plan, (mode & LOP_T) != 0,
-                    (mode & LOP_C) != 0, c->a[1], c->scratch);
+    lopk_nd_product(y, &d->c, plan + at[1], plan, (at[0] & LOP_T) != 0, (at[0] & LOP_C) != 0, x,
+                    (char *)c->scratch + at[2]);
+}
+
+static lop_status run_fft(const lop_call *c) {
+    lopk_by_panels(c->a[0], c->a[1], c->scratch, (size_t)c->step->attr.i[2], product, c);
     return LOP_OK;
 }
 
@@ -70,8 +78,12 @@ static lop_status by_fft(lop_emit *e, fft_data *d, const lop_node *g, lop_mode m
     lop_step *s =
         lop_emit_step(e, invert ? "circulant-solve" : "convolve-fft", run_fft, out, 2, in);
     if (!s) return LOP_NOMEM;
-    s->attr = (lop_attr){.i = {mode, attr.i[0], 0, 0}};
-    s->scratch = work;
+    int64_t m, n;
+    lop_slot_sizes(e, out, &m, NULL, NULL);
+    lop_slot_sizes(e, x, &n, NULL, NULL);
+    const size_t panel = lopk_panel_bytes(m, n, k, dt);
+    s->attr = (lop_attr){.i = {mode, attr.i[0], (int64_t)panel, 0}};
+    s->scratch = panel + work;
     s->flags = LOP_STEP_COLUMNS;
     s->flops = 2 * flops * (double)k * (double)batch;
     return lop_emit_data(e, (const int64_t *)d, FFT_INTS);

@@ -49,13 +49,19 @@ static lop_status run_spectrum(const lop_call *c) {
     return LOP_OK;
 }
 
-static lop_status run_fft(const lop_call *c) {
+/* attr.i: mode, bytes of the panel that the scratch begins with. */
+static void product(const lop_mat *y, const lop_mat *x, const void *arg) {
+    const lop_call *c = arg;
     const void *plan = c->a[2]->p;
     int64_t mode = c->step->attr.i[0];
     const char *spectrum =
         (const char *)plan + plan_room(lopk_fft_length(plan), lopk_fft_dtype(plan));
-    lopk_toeplitz_fft(c->a[0], spectrum, plan, c->a[1], 0, (mode & LOP_T) != 0, (mode & LOP_C) != 0,
-                      c->scratch);
+    lopk_toeplitz_fft(y, spectrum, plan, x, 0, (mode & LOP_T) != 0, (mode & LOP_C) != 0,
+                      (char *)c->scratch + c->step->attr.i[1]);
+}
+
+static lop_status run_fft(const lop_call *c) {
+    lopk_by_panels(c->a[0], c->a[1], c->scratch, (size_t)c->step->attr.i[1], product, c);
     return LOP_OK;
 }
 
@@ -85,7 +91,8 @@ static lop_status apply_fft(lop_emit *e, const lop_node *self, const int *x_c_r,
     lop_step *s = lop_emit_step(e, "toeplitz-fft", run_fft, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = mode;
-    s->scratch = work;
+    s->attr.i[1] = (int64_t)lopk_panel_bytes(m, n, k, lop_slot_dtype(e, out));
+    s->scratch = (size_t)s->attr.i[1] + work;
     s->flags = LOP_STEP_COLUMNS;
     s->flops = flops * (double)k * (double)batch;
     return LOP_OK;
