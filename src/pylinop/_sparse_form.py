@@ -3,6 +3,7 @@
 The core's sparse.h says how: terms in post-order, eleven integers each, on the arrays that come
 with them. All is computed in float64 or complex128."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,14 @@ class _Term:
         self.shape = int(words[8]), int(words[9])
 
 
+@functools.cache
+def _heads():
+    return _core._heads()
+
+
 def form_of(program, arrays):
     """The matrix as CSR or CSC of float64 or complex128, its indices checked."""
-    heads = _core._heads()
+    heads = _heads()
     words = np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
     stack = []
     for w in words:
