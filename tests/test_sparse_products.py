@@ -469,7 +469,7 @@ def test_a_scaled_down_large_case(threads, rng):
         np.testing.assert_array_equal(best[[17]].indices, np.sort(i))
 
 
-# -- diagonals of products with other kinds, where their dense forms do not fit ---------------------
+# -- diagonals of products with other kinds, where their dense forms do not fit ------------------------------
 
 
 def other_kinds(n, rng):
@@ -516,3 +516,35 @@ def test_what_does_not_fit_in_blocks_raises(rng):
     A = pl.Toeplitz(rng.standard_normal(300)) @ pl.Hankel(rng.standard_normal(300))
     with pl.config(memory_limit=50_000), pytest.raises(pl.MaterializationError, match="90,000|720"):
         pl.diagonal(pl.inv(A + pl.Identity(300)))
+
+
+# -- element-wise products with other kinds -----------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int16"])
+def test_element_wise_products_as_sparse_arrays(dtype, rng):
+    n = 200
+    A = matrix(rng, n, n, 0.03, dtype)
+    S = pl.Sparse(A)
+    v = lambda *shape: rng.integers(-4, 5, shape).astype(dtype)  # noqa: E731
+    others = [pl.Toeplitz(v(n), v(n)), pl.Kron(v(10, 10), v(20, 20)), pl.Dense(v(n, n)).T, S.T]
+    others += [S @ S, pl.Banded((1, 2), v(4, n)), pl.LowRank(v(n, 2)), pl.Diag(v(n)), 2 * S]
+    for K in others:
+        for H in (pl.multiply(S, K), pl.multiply(K, S), pl.multiply(pl.multiply(S, K), S.T)):
+            want = H.toarray()
+            with pl.config(memory_limit=want.nbytes - 1):
+                got = H.tosparse()
+            assert got.dtype == H.dtype and got.nnz <= A.nnz
+            np.testing.assert_allclose(got.toarray(), want, rtol=1e-5, atol=1e-5)
+    assert np.array_equal(S.toarray(), A.toarray())  # as it was
+
+
+def test_element_wise_products_with_duplicates_and_none():
+    twice = sp.csr_array((np.array([1.0, 2.0, 5.0]), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    got = pl.multiply(pl.Sparse(twice), pl.Toeplitz([1.0, 3.0])).tosparse()
+    assert np.array_equal(got.toarray(), [[0, 9], [15, 0]])
+    assert np.array_equal(twice.data, [1, 2, 5])
+    none = pl.Sparse(sp.csr_array((0, 3)))
+    assert pl.multiply(none, pl.Dense(np.ones((0, 3)))).tosparse().shape == (0, 3)
+    with pl.config(memory_limit=1000), pytest.raises(pl.MaterializationError):
+        pl.multiply(pl.Toeplitz(np.ones(99)), pl.Hankel(np.ones(99))).tosparse()
