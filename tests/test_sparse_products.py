@@ -469,7 +469,7 @@ def test_a_scaled_down_large_case(threads, rng):
         np.testing.assert_array_equal(best[[17]].indices, np.sort(i))
 
 
-# -- diagonals of products with other kinds, where their dense forms do not fit ------------------------------
+# -- diagonals of products with other kinds, where their dense forms do not fit --------------------
 
 
 def other_kinds(n, rng):
