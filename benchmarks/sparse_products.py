@@ -23,6 +23,15 @@ def rows(g, m, n, each):
     return A
 
 
+def on_two(A):
+    before = pl._core._blas()["threads"]
+    pl.config(threads=2)
+    try:
+        return pl.sparse_matmul(A, A.T)
+    finally:
+        pl.config(threads=before)
+
+
 def transposes():
     for m, n, each in GRAMS:
 
@@ -32,6 +41,8 @@ def transposes():
             case = Case("", "", A @ (A.T @ x))
             names = {"A": A, "x": x, "pl": pl, "S": pl.Sparse(A)}
             case.add("pylinop", "pylinop", "pl.sparse_matmul(A, A.T)", "_ @ x", **names)
+            code = "two(A)"
+            case.add("pylinop", "pylinop, two threads", code, "_ @ x", two=on_two, **names)
             case.add("pylinop", "pylinop tosparse", "(S @ S.T).tosparse()", "_ @ x", **names)
             case.add("peer", "scipy A @ A.T", "A @ A.T", "_ @ x", **names)
             mkl = peer("sparse_dot_mkl")

@@ -142,6 +142,41 @@ def test_interrupted_in_the_midst(python, count):
     assert got == ["symmetric", "rows", "columns", "out", "sum", "cg", "lazy", "batch", "done"]
 
 
+SPARSE = """
+import os, signal, sys, threading
+import numpy as np, pylinop as pl, scipy.sparse as sp
+signal.signal(signal.SIGINT, signal.default_int_handler)
+pl.config(threads=int(sys.argv[1]))
+rng = np.random.default_rng(0)
+n = 60_000
+G = sp.csr_array((np.ones(n * 100), rng.integers(0, n, n * 100), np.arange(n + 1) * 100), (n, n))
+F = G.copy()
+F.indices[:] = np.repeat(np.arange(n) % 7, 100)  # rows that meet in a few columns: counted first
+calls = {
+    "size": lambda: pl.sparse_product_size(G, G),  # 6e8 products each
+    "whole": lambda: pl.sparse_matmul(F, G),
+    "block": lambda: pl.sparse_matmul(G, G, topk=1),
+}
+few = G[:50] @ G
+for name, call in calls.items():
+    alarm = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    alarm.start()
+    try:
+        call()
+    except KeyboardInterrupt:
+        got = pl.sparse_matmul(G[:50], G)
+        assert np.array_equal(got.data, few.sorted_indices().data)
+        print(name, end=" ")
+    alarm.join()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_sparse_products_are_interrupted(python, count):
+    assert python(SPARSE, count).split() == ["size", "whole", "block", "done"]
+
+
 def test_handlers_that_return_let_it_go_on(python):
     code = """
 import os, signal, threading
@@ -184,6 +219,52 @@ def test_sparse_bits(rng, threads, index):
     got = on_each(threads, work)
     assert np.array_equal(got[0], A @ np.ascontiguousarray(x[:, 0]))
     assert np.allclose(got[5], A @ x)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_scattered_sums(rng, threads, form, index):
+    """Products by columns and triplets: in parts where there are many entries a row of y."""
+    A = sp.random_array((30_000, 9_000), density=2e-3, rng=rng, format=form)
+    if form == "coo":
+        A.coords = tuple(at.astype(index) for at in A.coords)
+    else:
+        A.indices, A.indptr = A.indices.astype(index), A.indptr.astype(index)
+    tall, wide = rng.standard_normal((30_000, 9)), rng.standard_normal((9_000, 9))
+    O, Z = pl.Sparse(A), pl.Sparse(A * (1 + 2j))
+
+    def work():
+        some = [O.T @ tall[:, 0], O.T @ tall[:, :3], O.T @ tall, O.T @ np.asfortranarray(tall)]
+        some += [O @ wide[:, 0], O @ wide, O.T @ tall[::-1, 1], Z.H @ tall[:, 0]]
+        return some + [pl.Sparse(A.astype(np.float32)).T @ tall[:, 0].astype(np.float32)]
+
+    got = on_each(threads, work)
+    want = [A.T @ tall[:, 0], A.T @ tall[:, :3], A.T @ tall, A.T @ tall]
+    want += [A @ wide[:, 0], A @ wide, A.T @ tall[::-1, 1], (1 - 2j) * (A.T @ tall[:, 0])]
+    for y, z in zip(got, want, strict=False):
+        np.testing.assert_allclose(y, z, rtol=1e-13, atol=1e-11)
+    np.testing.assert_allclose(got[-1], want[0], rtol=1e-4, atol=1e-4)
+
+
+def test_scattered_sums_of_uneven_columns(rng, threads):
+    """All entries in one row, in the last one, and in none; integers wrap alike."""
+    for rows in (np.zeros(600_000, int), np.full(600_000, 49), np.arange(600_000) % 50):
+        at = np.sort(rows), rng.integers(0, 300, 600_000)
+        A = sp.csr_array(sp.coo_array((rng.integers(-9, 9, 600_000), at), shape=(50, 300)))
+        A = sp.csr_array((np.resize(A.data, 600_000), at[1], np.searchsorted(at[0], range(51))))
+        x = rng.integers(-9, 9, 50)
+        (got,) = on_each(threads, lambda A=A, x=x: [pl.Sparse(A).T @ x])
+        assert np.array_equal(got, A.T @ x)
+        batch = np.stack([x, x + 1, x - 1])[..., None]
+        (many,) = on_each(threads, lambda A=A, b=batch: [pl.Sparse(A).T @ b])
+        assert np.array_equal(many[0, :, 0], got)
+
+
+def test_room_for_scattered_sums_is_stated():
+    A = pl.Sparse(sp.random_array((20_000, 5_000), density=5e-3, format="csr", rng=0))
+    x = np.ones(20_000)
+    assert A.T.explain("apply", x).memory >= 2 * 5_000 * 8
+    assert A.explain("apply", x[:5_000]).memory == 20_000 * 8
 
 
 def test_sparse_of_other_shapes(rng, threads):

@@ -336,6 +336,33 @@ def test_kernels_refuse_memory_that_does_not_fit():
             _core._spgemm_fill(*args)
 
 
+@pytest.mark.parametrize("each", [2, 30])
+@pytest.mark.parametrize("dtype", ["float64", "int16"])
+def test_bits_on_any_number_of_threads(each, dtype, rng):
+    """Held and copied in turn, counted first, and one triangle: enough for several threads."""
+    A = sp.random_array((2000, 600), density=each / 600, format="csr", rng=rng) * 40
+    A = A.astype(dtype)
+    few = sp.csr_array((np.ones(50_000, dtype), np.tile(range(8), 6_250), range(0, 50_001, 100)))
+    few.resize(2000, 2000)
+    pairs = [(A.T.tocsr(), A), (A, A[:, ::-1].T.tocsr()), (A.T, A), (few, few), (few.T, A)]
+    found = []
+    before = _core._blas()["threads"]
+    for count in (1, 2, 5):
+        pl.config(threads=count)
+        found.append([pl.sparse_matmul(a, b) for a, b in pairs])
+    pl.config(threads=before)
+    for made in found[1:]:
+        for C, one in zip(made, found[0], strict=True):
+            assert_same(C, one)
+    for C, (a, b) in zip(found[0], pairs, strict=True):
+        assert np.array_equal(C.toarray(), (a @ b).toarray())
+
+
+def assert_same(C, D):
+    assert np.array_equal(C.indptr, D.indptr) and np.array_equal(C.indices, D.indices)
+    assert C.dtype == D.dtype and np.array_equal(C.data, D.data)
+
+
 # -- what the planner makes of products ------------------------------------------------------------
 
 
@@ -440,3 +467,84 @@ def test_a_scaled_down_large_case(threads, rng):
         best = pl.sparse_matmul(A, A.T, topk=3)
         i = np.abs(want[[17]].toarray()[0]).argsort()[-3:]
         np.testing.assert_array_equal(best[[17]].indices, np.sort(i))
+
+
+# -- diagonals of products with other kinds, where their dense forms do not fit --------------------
+
+
+def other_kinds(n, rng):
+    v = rng.standard_normal
+    yield pl.Toeplitz(v(n), v(n))
+    yield pl.Banded((1, 2), v((4, n)))
+    yield pl.Permutation(rng.permutation(n))
+    yield pl.Kron(v((n // 10, n // 10)), v((10, 10)))
+    yield pl.LowRankUpdate(pl.Diag(v(n)), v((n, 2)))
+    yield pl.Kernel("rbf", v((n, 2)))
+    yield pl.DFT(n)
+    yield pl.SparseTriangular(sp.eye_array(n, format="csr") * 2)
+
+
+def test_diagonals_beside_other_kinds_fit(rng):
+    n = 600
+    S = pl.Sparse(sp.random_array((n, n), density=0.01, format="csr", rng=rng))
+    for K in other_kinds(n, rng):
+        for A in (S @ K, K @ S, S @ K @ S.T, 2 * (S @ K) + S):
+            D = A.toarray()
+            with pl.config(memory_limit=n * n):
+                for k in (0, 3, -n + 1):
+                    np.testing.assert_allclose(pl.diagonal(A, k), np.diag(D, k), atol=1e-10)
+                np.testing.assert_allclose(pl.trace(A), np.trace(D), atol=1e-9)
+                assert pl.diagonal(A, n).size == 0
+        assert pl.diagonal(A).dtype == A.dtype
+
+
+def test_diagonals_of_integers_and_batches_fit(rng):
+    S = pl.Sparse(sp.csr_array(rng.integers(0, 3, (300, 300)).astype(np.int8)))
+    K = pl.Toeplitz(rng.integers(-9, 9, 300).astype(np.int8))
+    T = pl.Toeplitz(rng.standard_normal((2, 300)))
+    for A in (S @ K, S @ T):
+        want, total = pl.diagonal(A), pl.trace(A)
+        with pl.config(memory_limit=80_000):
+            got = pl.diagonal(A)
+            assert got.dtype == want.dtype and pl.trace(A).dtype == total.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(pl.trace(A), total, rtol=1e-12)
+
+
+def test_what_does_not_fit_in_blocks_raises(rng):
+    """The diagonal of an inverse that needs the dense form: as it was."""
+    A = pl.Toeplitz(rng.standard_normal(300)) @ pl.Hankel(rng.standard_normal(300))
+    with pl.config(memory_limit=50_000), pytest.raises(pl.MaterializationError, match="90,000|720"):
+        pl.diagonal(pl.inv(A + pl.Identity(300)))
+
+
+# -- element-wise products with other kinds -----------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int16"])
+def test_element_wise_products_as_sparse_arrays(dtype, rng):
+    n = 200
+    A = matrix(rng, n, n, 0.03, dtype)
+    S = pl.Sparse(A)
+    v = lambda *shape: rng.integers(-4, 5, shape).astype(dtype)  # noqa: E731
+    others = [pl.Toeplitz(v(n), v(n)), pl.Kron(v(10, 10), v(20, 20)), pl.Dense(v(n, n)).T, S.T]
+    others += [S @ S, pl.Banded((1, 2), v(4, n)), pl.LowRank(v(n, 2)), pl.Diag(v(n)), 2 * S]
+    for K in others:
+        for H in (pl.multiply(S, K), pl.multiply(K, S), pl.multiply(pl.multiply(S, K), S.T)):
+            want = H.toarray()
+            with pl.config(memory_limit=want.nbytes - 1):
+                got = H.tosparse()
+            assert got.dtype == H.dtype and got.nnz <= A.nnz
+            np.testing.assert_allclose(got.toarray(), want, rtol=1e-5, atol=1e-5)
+    assert np.array_equal(S.toarray(), A.toarray())  # as it was
+
+
+def test_element_wise_products_with_duplicates_and_none():
+    twice = sp.csr_array((np.array([1.0, 2.0, 5.0]), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    got = pl.multiply(pl.Sparse(twice), pl.Toeplitz([1.0, 3.0])).tosparse()
+    assert np.array_equal(got.toarray(), [[0, 9], [15, 0]])
+    assert np.array_equal(twice.data, [1, 2, 5])
+    none = pl.Sparse(sp.csr_array((0, 3)))
+    assert pl.multiply(none, pl.Dense(np.ones((0, 3)))).tosparse().shape == (0, 3)
+    with pl.config(memory_limit=1000), pytest.raises(pl.MaterializationError):
+        pl.multiply(pl.Toeplitz(np.ones(99)), pl.Hankel(np.ones(99))).tosparse()

@@ -1010,7 +1010,7 @@ def _ichol(
 ) -> int: ...
 def _spgemm_bound(a: _CSR, b: _CSR, upper: bool, lo: int, hi: int, /) -> _Array: ...
 def _spgemm_count(
-    a: _CSR, b: _CSR, upper: bool, lo: int, hi: int, bound: _Array, /
+    a: _CSR, b: _CSR, upper: bool, lo: int, hi: int, bound: _Array, threads: bool = False, /
 ) -> _Array: ...
 def _spgemm_fill(
     a: _CSR,
@@ -1022,6 +1022,7 @@ def _spgemm_fill(
     at: _Array,
     index: _Array,
     data: _Array,
+    threads: bool = False,
     /,
 ) -> _Array: ...
 def _spgemm_sampled(

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _config, _core
+from ._forms import as_operator
 from ._indexing import as_slice
 from ._steps import run
 
@@ -162,6 +163,67 @@ def _(op, dtype):
     for f in op._init:
         blocks.append((yield f, dtype))
     return _at(blocks, _corners(op.blocks), op.shape)
+
+
+_FEW = frozenset(
+    "sparse diag offdiag identity zeros banded tridiagonal permutation selection blocktridiagonal "
+    "sparsetriangular laplacian difference".split()
+)
+
+
+def _is_sparse(op):
+    """Is it made of kinds alone that hold few entries?"""
+    stack = [op]
+    while stack:
+        o = stack.pop()
+        if o._operands and o._by in _WRITTEN:
+            stack += o._operands[: 2 if o._by in ("sum", "prod") else 1]
+        elif o._head in ("kron", "kronsum", "blockdiag", "block") and o._init is not None:
+            stack += [as_operator(f) for f in o._init]
+        elif o._head not in _FEW:
+            return False
+    return True
+
+
+@_row("elementwise")
+def _(op, dtype):
+    """Of the factors that are sparse, times the others' entries at its places."""
+    factors, stack = [], [op]
+    while stack:  # products of products
+        f = as_operator(stack.pop())
+        if f._head == "elementwise" and f._init is not None:
+            stack += f._init[::-1]
+        else:
+            factors.append(f)
+    few = [f for f in factors if _is_sparse(f)]
+    if not few or dtype is None:
+        return _dense(op, dtype)
+    a = (yield few[0], dtype).copy()
+    for f in few[1:]:
+        b = yield f, dtype
+        a = _sp().csr_array(a.multiply(b))
+    a.sum_duplicates()
+    for f in factors:
+        if not any(f is other for other in few):
+            a.data *= _entries(f, a, dtype)
+    return a
+
+
+def _entries(op, a, dtype):
+    """Those of an operator at the places of a CSR array, from blocks of rows."""
+    limit = _config.get("memory_limit")
+    room = 1 << 25 if limit is None else limit // 4
+    m, n = op.shape
+    block = min(max(room // (np.dtype(dtype).itemsize * max(m, n, 1)), 1), 256)
+    found = np.empty(a.nnz, dtype)
+    for lo in range(0, m, block):
+        ptr = a.indptr[lo : lo + block + 1]
+        if ptr[0] == ptr[-1]:
+            continue
+        rows = op[lo : lo + block].toarray()
+        at = np.repeat(np.arange(ptr.size - 1), np.diff(ptr))
+        found[ptr[0] : ptr[-1]] = rows[at, a.indices[ptr[0] : ptr[-1]]]
+    return found
 
 
 def _corners(rows):

@@ -11,6 +11,7 @@ from . import _core
 
 _WORDS = 11
 _ROWS: dict[str, Any] = {}
+_HEADS: list[str] = []  # of the kinds, asked for once
 
 
 def _row(*heads):
@@ -39,7 +40,8 @@ class _Term:
 
 def form_of(program, arrays):
     """The matrix as CSR or CSC of float64 or complex128, its indices checked."""
-    heads = _core._heads()
+    if not _HEADS:
+        _HEADS.extend(_core._heads())
     words = np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
     stack = []
     for w in words:
@@ -48,7 +50,7 @@ def form_of(program, arrays):
             continue
         n = int(w[1])
         below, stack = stack[len(stack) - n :], stack[: len(stack) - n]
-        stack.append(_ROWS[heads[w[0]]](_Term(w), *below))
+        stack.append(_ROWS[_HEADS[w[0]]](_Term(w), *below))
     A = stack[0] if stack[0].format in ("csr", "csc") else _sp().csr_array(stack[0])
     return A.astype(np.result_type(A.dtype, np.float64), copy=False)
 

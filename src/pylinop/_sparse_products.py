@@ -1,8 +1,9 @@
 """Products of sparse matrices by the kernels of k_spgemm.c: whole, or in blocks of rows.
 
-A matrix goes to the kernels as (indptr, indices, data, rows, columns), CSR. Blocks are computed by
-Python threads side by side (the kernels release the GIL) and handed out in order; an entry is the
-same sum whatever the blocks and however many threads."""
+A matrix goes to the kernels as (indptr, indices, data, rows, columns), CSR. The whole product takes
+all threads in C, and ^C ends it; blocks are computed by Python threads side by side (the kernels
+release the GIL) and handed out in order. An entry is the same sum whatever the blocks and however
+many threads."""
 
 from __future__ import annotations
 
@@ -143,8 +144,8 @@ class Product:
         each: int = self.dtype.itemsize + index
         return int(nnz * each + (self.shape[0] + 1) * index)
 
-    def count(self, lo: int, hi: int, upper: bool = False) -> np.ndarray:
-        return _core._spgemm_count(self.a, self.b, upper, lo, hi, self.bound[lo:hi])
+    def count(self, lo: int, hi: int, upper: bool = False, threads: bool = False) -> np.ndarray:
+        return _core._spgemm_count(self.a, self.b, upper, lo, hi, self.bound[lo:hi], threads)
 
     def estimate(self, rows: int = 64) -> int:
         """About how many entries there are, from rows that lie evenly."""
@@ -235,13 +236,11 @@ def refuse(p: Product, nnz: int, exact: bool) -> None:
 
 def counted(p: Product, upper: bool = False) -> np.ndarray:
     """Where each row begins, exactly."""
-    jobs = [(lo, hi, upper) for lo, hi in p.blocks(None, max(_BLOCK // 4, p.most * p.each // 16))]
-    found = list(in_order(p.count, jobs))
-    return np.concatenate([[0], *found]).cumsum()
+    return _starts(p.count(0, p.shape[0], upper, True))
 
 
 def whole(p: Product) -> CSR:
-    """All of it. One thread alone needs no count where almost no products fall on one entry."""
+    """All of it. No count is needed where almost no products fall on one entry."""
     m, n = p.shape
     symmetry = p.symmetry()
     most = limit()
@@ -250,21 +249,15 @@ def whole(p: Product) -> CSR:
         if p.nbytes(guess) > 1.25 * most:  # no need to count
             refuse(p, guess, False)
         refuse(p, int(counted(p)[-1]), True)
-    if _threads() == 1 and (symmetry or p.most <= 1.25 * p.estimate()):
-        index, data = np.empty(p.most, p.a[1].dtype), np.empty(p.most, p.dtype)
-        args = (p.a, p.b, bool(symmetry), 0, m, p.bound, np.zeros(1, np.int64), index, data)
-        at = np.concatenate([[0], _core._spgemm_fill(*args)]).cumsum()
+    loose = symmetry or p.most <= 1.25 * p.estimate()
+    at = np.zeros(1, np.int64) if loose else counted(p)
+    room = p.most if loose else int(at[-1])
+    index, data = np.empty(room, p.a[1].dtype), np.empty(room, p.dtype)
+    args = (p.a, p.b, bool(symmetry), 0, m, p.bound, at, index, data, True)
+    found = _core._spgemm_fill(*args)
+    if loose:
+        at = _starts(found)
         index, data = index[: at[-1]], data[: at[-1]]
-    else:
-        at = counted(p, bool(symmetry))
-        index, data = np.empty(at[-1], p.a[1].dtype), np.empty(at[-1], p.dtype)
-
-        def fill(lo: int, hi: int) -> None:
-            rows = p.bound[lo:hi], at[lo : hi + 1], index, data
-            _core._spgemm_fill(p.a, p.b, bool(symmetry), lo, hi, *rows)
-
-        for _ in in_order(fill, p.blocks(None, max(_BLOCK // 4, p.most * p.each // 16))):
-            pass
     if symmetry:
         at, index, data = _core._csr_mirror(symmetry == 2, at, index, data)
     return at, index, data, m, n

@@ -35,6 +35,7 @@ class Factor:
         self.A = A
         self.n = A.shape[0]
         self.finite = bool(np.isfinite(A.data).all())
+        self.op = None  # A as an operator, for residuals
         self.lu = None  # SuperLU's, or what has the same members (_sparse_cholmod.Cholesky)
         self.band = None
         self.order = None  # of a band: the rows and columns taken in this order
@@ -70,9 +71,10 @@ class Factor:
     def _looked_at(self):
         """Is the pattern symmetric, and the matrix its own adjoint? Asked once."""
         A = self.A
-        T = A.tocsr()  # the arrays of its transpose by columns
-        self.alike = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
-        self.hermitian = self.alike and np.array_equal(A.data, T.data.conj())
+        arrays = A.indptr, A.indices, A.data  # by columns: of the transpose by rows
+        ptr, index, data = _core._csr_transpose((*arrays, self.n, self.n), False)
+        self.alike = np.array_equal(A.indptr, ptr) and np.array_equal(A.indices, index)
+        self.hermitian = self.alike and np.array_equal(A.data, data.conj())
 
     def _as_band(self, row, col):
         """A matrix of few diagonals, as it stands or in reverse Cuthill-McKee order."""
@@ -85,9 +87,10 @@ class Factor:
                 reverse_cuthill_mckee,
             )
 
-            ones = np.ones(A.nnz, np.int8)
-            pattern = _sp().csr_matrix((ones, A.indices, A.indptr), shape=A.shape)
+            pattern = A
             if not self.alike:
+                ones = np.ones(A.nnz, np.int8)
+                pattern = _sp().csr_matrix((ones, A.indices, A.indptr), shape=A.shape)
                 pattern = pattern + pattern.T
             order = reverse_cuthill_mckee(pattern, True)
             rank = np.empty(n, np.int64)
@@ -163,19 +166,20 @@ class Factor:
         return x.conj() if conj else x
 
     def _apply(self, x, mode):
-        A = self.A.T if mode & 1 else self.A
-        return (A.conj() if mode & 2 else A) @ x
+        if self.op is None:
+            self.op = _core.Sparse(self.A)
+        return (_core._build("view", self.op, None, mode) if mode else self.op) @ x
 
     def _solved(self, b, mode):
         """The solution by this factor after at most two refinements, and its backward error."""
         norm = self.norms[mode & 1]
-        x = self._raw(b, mode)
+        x, top = self._raw(b, mode), _top(b)
         for step in range(3):
             with np.errstate(all="ignore"):
                 r = b - self._apply(x, mode)
-                size = norm * _top(x) + _top(b)
-                eta = np.where(size > 0, _top(r) / np.where(size > 0, size, 1), 0)
-            worst = float(np.max(eta, initial=0))
+                size = norm * _top(x) + top
+                eta = _top(r) / np.where(size > 0, size, 1)  # r is 0 where all is
+            worst = float(eta.max(initial=0))
             if worst <= 4 * _EPS * np.sqrt(self.n) or step == 2 or np.isnan(worst):
                 return x, worst
             x = x + self._raw(r, mode)
@@ -186,13 +190,16 @@ class Factor:
             k = b.shape[1]
             x = self.solve(np.hstack([b.real, b.imag]), mode)
             return x if isinstance(x, bool) else x[:, :k] + 1j * x[:, k:]
-        b = b.astype(self.A.dtype)
+        b = b.astype(self.A.dtype, copy=False)
         if not self.finite or b.shape[1] == 0:
             return _DECLINED
-        good = np.isfinite(b).all(axis=0)
+        good = np.isfinite(b)
+        if good.all():
+            return self._accurate(b, mode)
+        good = good.all(axis=0)
         x = np.full(b.shape, np.nan, b.dtype)  # NaN and inf pass through
         if good.any():
-            part = self._accurate(b if good.all() else b[:, good], mode)
+            part = self._accurate(b[:, good], mode)
             if isinstance(part, bool):
                 return part
             x[:, good] = part
@@ -302,7 +309,9 @@ def _small_indices(A):
 
 
 def _top(x):
-    return np.abs(x).max(axis=0, initial=0)
+    """The largest modulus of each column."""
+    size = np.abs(x)
+    return size.max(initial=0) if x.shape[1] == 1 else size.max(axis=0, initial=0)
 
 
 def _product(v):

@@ -461,12 +461,16 @@ def diagonal(op, k):
     """The user's _diagonal where there is one; else by blocks of columns, never the dense form."""
     if hasattr(type(op), "_diagonal"):
         return np.asarray(op._diagonal(k))
+    return _by_columns(op, k, 1 << 25)
+
+
+def _by_columns(op, k, room):
+    """Products with unit vectors, as many at a time as take about `room` bytes."""
     m, n = op.shape[-2:]
     i0, j0 = max(-k, 0), max(k, 0)
     length = max(min(m - i0, n - j0), 0)
-    dtype = op.dtype if op.dtype is not None else np.float64
-    block = max(1, min(length, 1 << 22) // max(n, 1)) if n else 1
-    block = min(max(block, 16), 256)
+    dtype = np.dtype(op.dtype if op.dtype is not None else np.float64)
+    block = min(max(room // (dtype.itemsize * max(m, n, 1)), 1), 256)
     pieces = []
     for at in range(0, length, block):
         width = min(block, length - at)
@@ -481,6 +485,21 @@ def diagonal(op, k):
 
 def trace(op):
     return diagonal(op, 0).sum(axis=-1)
+
+
+def in_blocks(op, k, error):
+    """A diagonal (k None: the trace) whose dense factors do not fit, as `error` says, from products
+    that do; False: another error, or these need a dense form too."""
+    if not isinstance(error, _errors.MaterializationError):
+        return False
+    from . import _config
+
+    limit = _config.get("memory_limit")
+    try:
+        d = _by_columns(op, k or 0, 1 << 25 if limit is None else limit // 4)
+    except _errors.MaterializationError:
+        return False
+    return d if k is not None else d.sum(axis=-1)
 
 
 def materialising(op, nbytes, asked):

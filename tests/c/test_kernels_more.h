@@ -64,11 +64,11 @@ static void test_sparse(lop_dtype dt, lop_dtype idt, int64_t m, int64_t n, int64
         else if (q % 4 == 0)
             st = lopk_csr_mm(&y, &ptr, &col, &data, conj, &x);
         else if (q % 4 == 1)
-            st = lopk_csc_mm(&y, &ptr, &col, &data, conj, &x);
+            st = lopk_csc_mm(&y, &ptr, &col, &data, conj, &x, NULL, 0, NULL);
         else if (q % 4 == 2)
-            st = lopk_coo_mm(&y, &row, &col, &data, conj, &x);
+            st = lopk_coo_mm(&y, &row, &col, &data, conj, &x, NULL, 0, NULL);
         else
-            st = lopk_coo_mm(&y, &col, &row, &data, conj, &x);
+            st = lopk_coo_mm(&y, &col, &row, &data, conj, &x, NULL, 0, NULL);
         bool ok = st == LOP_OK;
         for (int64_t i = 0; i < rows; i++)
             for (int64_t j = 0; j < k; j++) {
@@ -86,11 +86,11 @@ static void test_sparse(lop_dtype dt, lop_dtype idt, int64_t m, int64_t n, int64
                     check(lopk_csr_mm(&y, &ptr, &col, &data, conj, &x) == LOP_INDEX, "bad csr", dt,
                           p, bad, 0);
                 if (q == 1)
-                    check(lopk_csc_mm(&y, &ptr, &col, &data, conj, &x) == LOP_INDEX, "bad csc", dt,
-                          p, bad, 0);
+                    check(lopk_csc_mm(&y, &ptr, &col, &data, conj, &x, NULL, 0, NULL) == LOP_INDEX,
+                          "bad csc", dt, p, bad, 0);
                 if (q == 2)
-                    check(lopk_coo_mm(&y, &row, &col, &data, conj, &x) == LOP_INDEX, "bad coo", dt,
-                          p, bad, 0);
+                    check(lopk_coo_mm(&y, &row, &col, &data, conj, &x, NULL, 0, NULL) == LOP_INDEX,
+                          "bad coo", dt, p, bad, 0);
                 if (q == 8)
                     check(lopk_take_rows(&y, &col, &x) == LOP_INDEX, "bad take", dt, p, bad, 0);
                 if (q == 9)

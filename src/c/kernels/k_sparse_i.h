@@ -163,6 +163,7 @@ static bool S_(csc)(const sparse_args *g, const lop_mat *x, const lop_mat *y) {
         for (; p < end; p++) {
             const int64_t i = (int64_t)ix[p];
             if ((uint64_t)i >= limit) return false;
+            if (y->n > 1) S_(ahead)(g, py, y->rs, y->n, ix, p);
             const EL v = conj ? N_(conj)(data[p]) : data[p];
             EL *t = py + i * y->rs;
             if (y->n == 1)

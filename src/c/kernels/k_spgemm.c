@@ -14,6 +14,7 @@
 #include "k_clones.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -151,20 +152,8 @@ lop_status lopk_spgemm_bound(const lopk_spgemm *g, int64_t lo, int64_t hi, int64
     return checked(wide(g->ix) ? bound_i64(g, lo, hi, bound) : bound_i32(g, lo, hi, bound));
 }
 
-lopk_spgemm_need lopk_spgemm_needs(const lopk_spgemm *g, int64_t rows, const int64_t *bound) {
-    lopk_spgemm_need need = {0, false};
-    for (int64_t i = 0; i < rows; i++) {
-        if (bound[i] <= 0) continue;
-        if (is_dense(g, bound[i]))
-            need.dense = true;
-        else if (at_most(bound[i], g->b.n) > need.hash)
-            need.hash = at_most(bound[i], g->b.n);
-    }
-    return need;
-}
-
 /* The parts of `work`, one after the other, each at a multiple of 64 bytes; their size. */
-static bool parts(const lopk_spgemm *g, const lopk_spgemm_need *need, char *work, work_parts *w,
+static bool parts(const lopk_spgemm *g, const lopk_spgemm_rows *need, char *work, work_parts *w,
                   int64_t *bytes) {
     const int64_t size = (int64_t)lop_dtype_size(g->dt), ix = (int64_t)lop_dtype_size(g->ix),
                   n = need->dense ? g->b.n : 0, table = need->hash ? 1 : 0,
@@ -185,29 +174,137 @@ static bool parts(const lopk_spgemm *g, const lopk_spgemm_need *need, char *work
     return true;
 }
 
-bool lopk_spgemm_work(const lopk_spgemm *g, const lopk_spgemm_need *need, int64_t *bytes) {
+/* -- rows in parts */
+
+enum { PART = 16384 };     /* products of a part: 0.1 ms */
+enum { WORTH = 4 * PART }; /* of a thread that is to be started */
+
+void lopk_spgemm_cut(const lopk_spgemm *g, lopk_spgemm_rows *r) {
+    int64_t products = 0, entries = 0;
+    double all = 0;
+    r->parts = r->entries = r->hash = 0;
+    r->dense = false;
+    r->edge[0] = 0;
+    for (int64_t i = 0; i < r->rows; i++) {
+        const int64_t some = r->bound[i] > 0 ? r->bound[i] : 0, room = at_most(some, g->b.n);
+        if (products > 0 && some > PART - products) {
+            r->edge[++r->parts] = i;
+            products = entries = 0;
+        }
+        products = some > PART ? PART : products + some;
+        entries += room;
+        all += (double)some;
+        if (entries > r->entries) r->entries = entries;
+        if (some && is_dense(g, some))
+            r->dense = true;
+        else if (room > r->hash)
+            r->hash = room;
+    }
+    if (r->rows > 0) r->edge[++r->parts] = r->rows;
+    r->enough = all / WORTH < LOPK_MAXTHREADS ? (int64_t)(all / WORTH) : LOPK_MAXTHREADS;
+}
+
+static inline int64_t round64(int64_t n) { return (n + 63) & ~(int64_t)63; }
+
+bool lopk_spgemm_work(const lopk_spgemm *g, const lopk_spgemm_rows *r, bool held, int64_t *bytes) {
     work_parts w;
-    return parts(g, need, NULL, &w, bytes);
+    int64_t index, data;
+    if (!parts(g, r, NULL, &w, bytes)) return false;
+    if (!held) return true;
+    return lop_mul_ok(r->entries, (int64_t)lop_dtype_size(g->ix), &index) &&
+           lop_mul_ok(r->entries, (int64_t)lop_dtype_size(g->dt), &data) &&
+           lop_add_ok(index, data, &index) && lop_add_ok(index, 128, &index) &&
+           lop_add_ok(*bytes, index, bytes);
 }
 
-lop_status lopk_spgemm_count(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_t *bound,
-                             const lopk_spgemm_need *need, void *work, int64_t *count) {
-    work_parts w = {0};
-    int64_t bytes;
-    if (!is_index(g->ix)) return LOP_DTYPE;
-    if (!parts(g, need, work, &w, &bytes)) return LOP_OVERFLOW;
-    return checked(wide(g->ix) ? count_i64(g, lo, hi, bound, &w, count)
-                               : count_i32(g, lo, hi, bound, &w, count));
+typedef struct rows_job {
+    const lopk_spgemm *g;
+    const lopk_spgemm_rows *r;
+    const int64_t *at;
+    char *index, *data; /* NULL: count */
+    int64_t *count;
+    int64_t bytes, next; /* next: where the part whose turn it is goes */
+    bool held;
+    int turn;
+    atomic_int status, rooms;
+    _Atomic(void *) room[LOPK_MAXTHREADS];
+} rows_job;
+
+/* A helper's memory holds anything when it comes to its first part. */
+static void clean(rows_job *j, const lopk_part *part) {
+    const int known = part->first ? 0 : atomic_load(&j->rooms);
+    if (part->first) return;
+    for (int i = 0; i < known; i++)
+        if (atomic_load(&j->room[i]) == part->room) return;
+    memset(part->room, 0, (size_t)j->bytes);
+    atomic_store(&j->room[atomic_fetch_add(&j->rooms, 1)], part->room);
 }
 
-lop_status lopk_spgemm_fill(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_t *bound,
-                            const lopk_spgemm_need *need, void *work, const int64_t *at,
-                            void *index, void *data, int64_t *count) {
+/* Rows of one part where they are to lie, or held; false: a bad index. */
+static bool some_rows(rows_job *j, const lopk_part *part, int64_t from, int64_t to, char *index,
+                      char *data) {
+    const lopk_spgemm *g = j->g;
+    const int64_t lo = j->r->lo + from, hi = j->r->lo + to, *bound = j->r->bound + from;
+    int64_t bytes, *count = j->count ? j->count + from : NULL;
     work_parts w = {0};
-    int64_t bytes;
-    if (!is_index(g->ix)) return LOP_DTYPE;
-    if (!parts(g, need, work, &w, &bytes)) return LOP_OVERFLOW;
-    return checked(fill_table[g->dt][wide(g->ix)](g, lo, hi, bound, &w, at, index, data, count));
+    if (!parts(g, j->r, part->room, &w, &bytes)) return false;
+    if (!j->index)
+        return wide(g->ix) ? count_i64(g, lo, hi, bound, &w, count)
+                           : count_i32(g, lo, hi, bound, &w, count);
+    const int64_t start = j->held ? 0 : j->next, *at = count ? &start : j->at + from;
+    return fill_table[g->dt][wide(g->ix)](g, lo, hi, bound, &w, at, index, data, count);
+}
+
+static void part_of_rows(void *job, const lopk_part *part) {
+    rows_job *j = job;
+    const int64_t from = j->r->edge[part->index], to = j->r->edge[part->index + 1],
+                  ix = (int64_t)lop_dtype_size(j->g->ix), el = (int64_t)lop_dtype_size(j->g->dt);
+    char *index = j->index, *data = j->data;
+    int64_t n = 0;
+    clean(j, part);
+    if (j->held) {
+        index = (char *)part->room + j->bytes;
+        data = index + round64(j->r->entries * ix);
+    }
+    if (atomic_load(&j->status) == LOP_OK && !some_rows(j, part, from, to, index, data))
+        atomic_store(&j->status, (int)LOP_INDEX);
+    if (!j->index || !j->count) return;
+    if (j->held && !lopk_turn_wait(part, &j->turn, (int)part->index)) return;
+    if (atomic_load(&j->status) == LOP_OK) {
+        for (int64_t i = from; i < to; i++) n += j->count[i];
+        if (j->held) {
+            memcpy(j->index + j->next * ix, index, (size_t)(n * ix));
+            memcpy(j->data + j->next * el, data, (size_t)(n * el));
+        }
+        j->next += n;
+    }
+    if (j->held) lopk_turn_pass(part, &j->turn);
+}
+
+static lop_status in_parts(rows_job *j, const lopk_team *team, void *work) {
+    int64_t room;
+    if (!is_index(j->g->ix)) return LOP_DTYPE;
+    j->held = j->index && j->count && team && team->threads > 1;
+    if (!lopk_spgemm_work(j->g, j->r, false, &j->bytes) ||
+        !lopk_spgemm_work(j->g, j->r, j->held, &room))
+        return LOP_OVERFLOW;
+    if (!lopk_parts(team, j->r->enough, j->r->parts, (size_t)room, work, part_of_rows, j))
+        return LOP_CALLBACK;
+    return (lop_status)atomic_load(&j->status);
+}
+
+lop_status lopk_spgemm_count(const lopk_spgemm *g, const lopk_spgemm_rows *r, const lopk_team *team,
+                             void *work, int64_t *count) {
+    rows_job j = {.g = g, .r = r, .count = count};
+    return in_parts(&j, team, work);
+}
+
+lop_status lopk_spgemm_fill(const lopk_spgemm *g, const lopk_spgemm_rows *r, const lopk_team *team,
+                            void *work, const int64_t *at, void *index, void *data,
+                            int64_t *count) {
+    rows_job j = {.g = g, .r = r, .at = at, .index = index, .data = data, .count = count};
+    j.next = count ? at[0] : 0;
+    return in_parts(&j, team, work);
 }
 
 bool lopk_sampled_work(const lopk_spgemm *g, int64_t *bytes) {

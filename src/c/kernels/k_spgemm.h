@@ -9,6 +9,7 @@
 #define LOPK_SPGEMM_H
 
 #include "../core/buf.h"
+#include "k_threads.h"
 
 typedef struct lopk_csr {
     const void *ptr, *index, *data;
@@ -21,29 +22,36 @@ typedef struct lopk_spgemm {
     bool upper; /* only entries with column >= row; rows of b must be sorted */
 } lopk_spgemm;
 
-/* What the rows looked at will need: the longest hashed row, and whether any goes dense. */
-typedef struct lopk_spgemm_need {
-    int64_t hash;
-    bool dense;
-} lopk_spgemm_need;
-
 /* bound[i - lo] <- products that row i takes, the most entries it can have (b.n bounds it too). */
 lop_status lopk_spgemm_bound(const lopk_spgemm *g, int64_t lo, int64_t hi,
                              int64_t *bound) LOP_MUST_CHECK;
-lopk_spgemm_need lopk_spgemm_needs(const lopk_spgemm *g, int64_t rows, const int64_t *bound);
-/* Bytes of `work` for these rows; false: more than 64 bits hold. */
-bool lopk_spgemm_work(const lopk_spgemm *g, const lopk_spgemm_need *need, int64_t *bytes);
+
+/* Rows lo .. lo + rows - 1 with their bounds, in parts for several threads. */
+typedef struct lopk_spgemm_rows {
+    int64_t lo, rows;
+    const int64_t *bound;
+    int64_t *edge;         /* rows + 1 places: part p has rows edge[p] .. edge[p + 1] - 1 from lo */
+    int64_t parts, enough; /* enough: threads that have something to do */
+    int64_t entries;       /* of the largest part at most */
+    int64_t hash;          /* the longest hashed row */
+    bool dense;            /* does any go to the array as long as a row? */
+} lopk_spgemm_rows;
+/* Fills in edge and what follows it. */
+void lopk_spgemm_cut(const lopk_spgemm *g, lopk_spgemm_rows *r);
+/* Bytes of `work` for these rows, with `held` also for the entries of one part; false: more than 64
+ * bits hold. Each thread of a team has as much on its own. */
+bool lopk_spgemm_work(const lopk_spgemm *g, const lopk_spgemm_rows *r, bool held, int64_t *bytes);
 /* count[i - lo] <- entries of row i. */
-lop_status lopk_spgemm_count(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_t *bound,
-                             const lopk_spgemm_need *need, void *work,
-                             int64_t *count) LOP_MUST_CHECK;
-/* Rows lo .. hi - 1, row i at at[i - lo] of index and data, which must be as long as counted;
- * columns increase. Entries that cancel to zero stay. With `count` nothing has been counted: the
- * rows follow each other from at[0] on, where there is room for all their bounds, and count[i - lo]
- * is how long each came out. */
-lop_status lopk_spgemm_fill(const lopk_spgemm *g, int64_t lo, int64_t hi, const int64_t *bound,
-                            const lopk_spgemm_need *need, void *work, const int64_t *at,
-                            void *index, void *data, int64_t *count) LOP_MUST_CHECK;
+lop_status lopk_spgemm_count(const lopk_spgemm *g, const lopk_spgemm_rows *r, const lopk_team *team,
+                             void *work, int64_t *count) LOP_MUST_CHECK;
+/* The rows, row i at at[i - lo] of index and data, which must be as long as counted; columns
+ * increase. Entries that cancel to zero stay. With `count` nothing has been counted: the rows
+ * follow each other from at[0] on, where there is room for all their bounds, and count[i - lo] is
+ * how long each came out; with a team of more than one, `work` is for held entries then, and
+ * parts are copied to their places in turn. CALLBACK, as of count: stopped. */
+lop_status lopk_spgemm_fill(const lopk_spgemm *g, const lopk_spgemm_rows *r, const lopk_team *team,
+                            void *work, const int64_t *at, void *index, void *data,
+                            int64_t *count) LOP_MUST_CHECK;
 
 /* The entries of A B at the places of a mask (ptr, index of mask->m == a.m rows): b is B^T here.
  * index, data and count have room for what the mask has; those of row i begin at at[i - lo].

@@ -73,11 +73,20 @@ lop_status lopk_csr_mm(const lop_mat *y, const lop_mat *indptr, const lop_mat *i
 lop_status lopk_csr_mm_parts(const lop_mat *y, const lop_mat *indptr, const lop_mat *indices,
                              const lop_mat *data, bool conj, const lop_mat *x,
                              const lopk_team *team) LOP_MUST_CHECK;
+/* `scratch`: `room` bytes, or NULL. Large ones that have lopk_scatter_room go in parts, which says
+ * the order of the sums; `team` only who takes the parts (or right-hand sides), NULL: the caller's
+ * thread. CALLBACK: stopped. */
 lop_status lopk_csc_mm(const lop_mat *y, const lop_mat *indptr, const lop_mat *indices,
-                       const lop_mat *data, bool conj, const lop_mat *x) LOP_MUST_CHECK;
+                       const lop_mat *data, bool conj, const lop_mat *x, const lopk_team *team,
+                       size_t room, void *scratch) LOP_MUST_CHECK;
 /* row, col, data of one length, contiguous. */
 lop_status lopk_coo_mm(const lop_mat *y, const lop_mat *row, const lop_mat *col,
-                       const lop_mat *data, bool conj, const lop_mat *x) LOP_MUST_CHECK;
+                       const lop_mat *data, bool conj, const lop_mat *x, const lopk_team *team,
+                       size_t room, void *scratch) LOP_MUST_CHECK;
+/* Bytes of scratch for nnz entries, m rows of y and k right-hand sides; 0: it goes in one part.
+ * False: more than 64 bits hold. */
+bool lopk_scatter_room(int64_t nnz, int64_t m, int64_t k, lop_dtype dt,
+                       int64_t *bytes) LOP_MUST_CHECK;
 
 /* ---- Toeplitz without FFT (k_toeplitz.c) ----
  * y <- op(T) x. T is c->m x r->m: T[i, j] = i >= j ? c[i - j] : r[j - i]; r[0] is not read. c and r

@@ -38,11 +38,12 @@ static lop_status run(const lop_call *c) {
     bool conj = (mode & LOP_C) != 0, trans = (mode & LOP_T) != 0;
     lop_status st;
     if (format == COO)
-        st = trans ? lopk_coo_mm(y, i2, i1, data, conj, x) : lopk_coo_mm(y, i1, i2, data, conj, x);
+        st = lopk_coo_mm(y, trans ? i2 : i1, trans ? i1 : i2, data, conj, x, c->team,
+                         c->step->scratch, c->scratch);
     else if ((format == CSR) != trans)
         st = lopk_csr_mm_parts(y, i2, i1, data, conj, x, c->team);
     else
-        st = lopk_csc_mm(y, i2, i1, data, conj, x);
+        st = lopk_csc_mm(y, i2, i1, data, conj, x, c->team, c->step->scratch, c->scratch);
     if (st == LOP_INDEX)
         return lop_fail(c->err, st,
                         "a sparse index is out of bounds for the %lld x %lld matrix, or indptr is "
@@ -66,9 +67,15 @@ static lop_status arrays(lop_emit *e, const lop_node *self, int out, int *in) {
 }
 
 static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out) {
-    int64_t k, batch;
+    const int64_t format = self->attr.i[0], nnz = lop_cols(self->child[0]);
+    const bool trans = (mode & LOP_T) != 0, by_rows = (format == CSR) != trans;
+    int64_t k, batch, m, all, room = 0;
     int in[4] = {x};
-    lop_slot_sizes(e, out, NULL, &k, &batch);
+    lop_slot_sizes(e, out, &m, &k, &batch);
+    if (!lop_mul_ok(k, batch > 0 ? batch : 1, &all)) all = k;
+    if ((format == COO || !by_rows) &&
+        !lopk_scatter_room(nnz, m, all, lop_slot_dtype(e, out), &room))
+        return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "too many columns");
     lop_status st = arrays(e, self, out, in + 1);
     if (st != LOP_OK) return st;
     lop_step *s = lop_emit_step(e, "spmm", run, out, 4, in);
@@ -76,7 +83,8 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     s->attr.i[0] = self->attr.i[0];
     s->attr.i[1] = mode;
     s->flags = LOP_STEP_COLUMNS;
-    s->flops = 2.0 * (double)lop_cols(self->child[0]) * (double)k * (double)batch;
+    s->scratch = (size_t)room;
+    s->flops = 2.0 * (double)nnz * (double)k * (double)batch;
     return LOP_OK;
 }
 

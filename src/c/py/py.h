@@ -251,6 +251,9 @@ int py_run_exec(py_run *r, int rhs, const lop_buf *x, const lop_buf *out);
 PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* The same, of no dimensions a number. */
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
+/* After an exception: where it is for want of memory, the diagonal (offset None: the trace) from
+ * blocks of columns; else NULL, and the exception stays. */
+PyObject *py_in_blocks(PyObject *self, PyObject *offset);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 /* What was run, into s->record; times: seconds of each step; makers: a dict of other names that

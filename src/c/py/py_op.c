@@ -435,12 +435,16 @@ static PyObject *op_diagonal(PyObject *self, PyObject *args, PyObject *kwargs) {
     long long k = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|L:diagonal", names, &k)) return NULL;
     py_config_here(py_state_of(self));
-    PyObject *r = py_value(py_state_of(self), (py_op *)self, ACT_DIAGONAL, k, 0, NULL);
-    if (r != Py_NotImplemented) return r;
-    Py_DECREF(r);
     PyObject *offset = PyLong_FromLongLong(k), *all[2] = {self, offset};
-    r = offset ? py_call_hook(py_state_of(self), "diagonal", all, 2) : NULL;
-    Py_XDECREF(offset);
+    if (!offset) return NULL;
+    PyObject *r = py_value(py_state_of(self), (py_op *)self, ACT_DIAGONAL, k, 0, NULL);
+    if (!r) {
+        r = py_in_blocks(self, offset);
+    } else if (r == Py_NotImplemented) {
+        Py_DECREF(r);
+        r = py_call_hook(py_state_of(self), "diagonal", all, 2);
+    }
+    Py_DECREF(offset);
     return r;
 }
 
@@ -448,6 +452,7 @@ static PyObject *op_trace(PyObject *self, PyObject *unused) {
     (void)unused;
     py_config_here(py_state_of(self));
     PyObject *r = py_value(py_state_of(self), (py_op *)self, ACT_TRACE, 0, 0, NULL);
+    if (!r) return py_in_blocks(self, Py_None);
     if (r != Py_NotImplemented) return r;
     Py_DECREF(r);
     return py_call_hook(py_state_of(self), "trace", &self, 1);

@@ -1,8 +1,9 @@
 /* py_spgemm.c: kernels for products of sparse matrices, for _sparse_products.py, which says what
  * they mean. A matrix comes as (indptr, indices, data, rows, columns): contiguous arrays, the two
  * of indices of one dtype, int32 or int64. The GIL is released around the work. */
-#include "py.h"
+#include "py_apply.h"
 
+#include "kernels/k_blas.h"
 #include "kernels/k_spgemm.h"
 
 /* What a call holds: borrowed arrays, seen as a product. */
@@ -46,6 +47,7 @@ static bool rows_fit(const lopk_csr *a, long long lo, long long hi) {
 static PyObject *done(lop_status st) {
     if (st == LOP_OK) Py_RETURN_NONE;
     if (st == LOP_NOMEM) return PyErr_NoMemory();
+    if (st == LOP_CALLBACK) return NULL; /* a signal's handler raised */
     if (st == LOP_OVERFLOW)
         return PyErr_Format(PyExc_ValueError, "the sizes of a sparse product pass 64 bits");
     return PyErr_Format(PyExc_IndexError,
@@ -92,40 +94,57 @@ PyObject *py_spgemm_bound(PyObject *module, PyObject *args) {
     return given(bound, st);
 }
 
-/* Zeroed memory for the rows with these bounds; NULL with *st set. */
-static void *work_for(const lopk_spgemm *g, const lopk_spgemm_need *need, lop_status *st) {
+/* Rows in parts, with memory for them; the GIL is let go from open to close. */
+typedef struct parted {
+    lopk_spgemm_rows rows;
+    py_gil gil;
+    lopk_team team;
+    void *work;
+} parted;
+
+/* `held`: several threads need room for entries. */
+static lop_status open_parts(parted *p, const lopk_spgemm *g, int64_t lo, PyArrayObject *bound,
+                             int threads, bool held) {
     int64_t bytes;
-    *st = LOP_OVERFLOW;
-    if (!lopk_spgemm_work(g, need, &bytes)) return NULL;
-    void *work = PyMem_RawCalloc((size_t)bytes + 1, 1);
-    *st = work ? LOP_OK : LOP_NOMEM;
-    return work;
+    *p = (parted){.rows = {.lo = lo, .rows = PyArray_DIM(bound, 0), .bound = PyArray_DATA(bound)}};
+    py_gil_open(&p->gil);
+    py_gil_leave(&p->gil);
+    p->team = (lopk_team){threads ? lopk_threads() : 1, py_gil_stop, &p->gil};
+    p->rows.edge = PyMem_RawMalloc(((size_t)p->rows.rows + 1) * sizeof *p->rows.edge);
+    if (!p->rows.edge) return LOP_NOMEM;
+    lopk_spgemm_cut(g, &p->rows);
+    if (p->rows.enough < 2) p->team.threads = 1;
+    if (!lopk_spgemm_work(g, &p->rows, held && p->team.threads > 1, &bytes)) return LOP_OVERFLOW;
+    p->work = PyMem_RawCalloc((size_t)bytes + 1, 1);
+    return p->work ? LOP_OK : LOP_NOMEM;
 }
 
-/* (a, b, upper, lo, hi, bound): entries of each row. */
+static void close_parts(parted *p) {
+    PyMem_RawFree(p->work);
+    PyMem_RawFree(p->rows.edge);
+    py_gil_enter(&p->gil);
+}
+
+/* (a, b, upper, lo, hi, bound, threads=False): entries of each row; on all threads, or on one. */
 PyObject *py_spgemm_count(PyObject *module, PyObject *args) {
     matrix a, b;
-    int upper;
+    int upper, threads = 0;
     long long lo, hi;
     lopk_spgemm g;
     PyArrayObject *bound;
-    lop_status st;
+    parted p;
     (void)module;
-    if (!PyArg_ParseTuple(args, "(" MATRIX ")(" MATRIX ")pLLO!:_spgemm_count", TO_MATRIX(a),
-                          TO_MATRIX(b), &upper, &lo, &hi, &PyArray_Type, &bound) ||
+    if (!PyArg_ParseTuple(args, "(" MATRIX ")(" MATRIX ")pLLO!|p:_spgemm_count", TO_MATRIX(a),
+                          TO_MATRIX(b), &upper, &lo, &hi, &PyArray_Type, &bound, &threads) ||
         !product_of(&a, &b, upper, &g) || !rows_fit(&g.a, lo, hi))
         return NULL;
-    if (g.a.n != g.b.m || !plain(bound, LOP_i64, hi - lo)) return done(LOP_INDEX);
+    if (g.a.n != g.b.m || !plain(bound, LOP_i64, hi - lo) || PyArray_DIM(bound, 0) != hi - lo)
+        return done(LOP_INDEX);
     PyObject *count = numbers(hi - lo);
     if (!count) return NULL;
-    int64_t *to = data_of(count);
-    const int64_t *most = PyArray_DATA(bound);
-    Py_BEGIN_ALLOW_THREADS;
-    lopk_spgemm_need need = lopk_spgemm_needs(&g, hi - lo, most);
-    void *work = work_for(&g, &need, &st);
-    if (work) st = lopk_spgemm_count(&g, lo, hi, most, &need, work, to);
-    PyMem_RawFree(work);
-    Py_END_ALLOW_THREADS;
+    lop_status st = open_parts(&p, &g, lo, bound, threads, false);
+    if (st == LOP_OK) st = lopk_spgemm_count(&g, &p.rows, &p.team, p.work, data_of(count));
+    close_parts(&p);
     return given(count, st);
 }
 
@@ -151,37 +170,35 @@ static bool holds(const int64_t *bound, int64_t rows, int64_t n, int64_t at, PyA
     return at <= PyArray_DIM(index, 0) && at <= PyArray_DIM(data, 0);
 }
 
-/* (a, b, upper, lo, hi, bound, at, index, data): the rows themselves at their places; where `at`
- * has one number alone, one after the other from there on, and how long each is. */
+/* (a, b, upper, lo, hi, bound, at, index, data, threads=False): the rows themselves at their
+ * places; where `at` has one number alone, one after the other from there on, and how long each is.
+ */
 PyObject *py_spgemm_fill(PyObject *module, PyObject *args) {
     matrix a, b;
-    int upper;
+    int upper, threads = 0;
     long long lo, hi;
     lopk_spgemm g;
     PyArrayObject *bound, *at, *index, *data;
-    lop_status st;
+    parted p;
     (void)module;
-    if (!PyArg_ParseTuple(args, "(" MATRIX ")(" MATRIX ")pLLO!O!O!O!:_spgemm_fill", TO_MATRIX(a),
+    if (!PyArg_ParseTuple(args, "(" MATRIX ")(" MATRIX ")pLLO!O!O!O!|p:_spgemm_fill", TO_MATRIX(a),
                           TO_MATRIX(b), &upper, &lo, &hi, &PyArray_Type, &bound, &PyArray_Type, &at,
-                          &PyArray_Type, &index, &PyArray_Type, &data) ||
+                          &PyArray_Type, &index, &PyArray_Type, &data, &threads) ||
         !product_of(&a, &b, upper, &g) || !rows_fit(&g.a, lo, hi))
         return NULL;
     const bool loose = PyArray_NDIM(at) == 1 && PyArray_DIM(at, 0) == 1;
-    if (g.a.n != g.b.m || !plain(bound, LOP_i64, hi - lo) ||
+    if (g.a.n != g.b.m || !plain(bound, LOP_i64, hi - lo) || PyArray_DIM(bound, 0) != hi - lo ||
         !places(at, index, data, loose ? 0 : hi - lo, g.dt, g.ix))
         return done(LOP_INDEX);
     const int64_t *most = PyArray_DATA(bound), *from = PyArray_DATA(at);
     if (loose && !holds(most, hi - lo, g.b.n, from[0], index, data)) return done(LOP_INDEX);
     PyObject *count = numbers(loose ? hi - lo : 0);
     if (!count) return NULL;
-    int64_t *to = loose ? data_of(count) : NULL;
-    void *ix = PyArray_DATA(index), *el = PyArray_DATA(data);
-    Py_BEGIN_ALLOW_THREADS;
-    lopk_spgemm_need need = lopk_spgemm_needs(&g, hi - lo, most);
-    void *work = work_for(&g, &need, &st);
-    if (work) st = lopk_spgemm_fill(&g, lo, hi, most, &need, work, from, ix, el, to);
-    PyMem_RawFree(work);
-    Py_END_ALLOW_THREADS;
+    lop_status st = open_parts(&p, &g, lo, bound, threads, loose);
+    if (st == LOP_OK)
+        st = lopk_spgemm_fill(&g, &p.rows, &p.team, p.work, from, PyArray_DATA(index),
+                              PyArray_DATA(data), loose ? data_of(count) : NULL);
+    close_parts(&p);
     return given(count, st);
 }
 
