@@ -16,10 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import all_due, damping, first, operator_of, resumed, right_side
+from .arguments import (
+    damping,
+    first,
+    held_right_side,
+    operator_of,
+    resumed,
+    right_side,
+    started,
+)
 from .operator import BlockOperator
-from .part import scaled_norm
-from .record import Record, Result, Watch, load, save
+from .record import Record, Result, Watch, load, stored
 
 __all__ = ["cg", "cgls"]
 
@@ -31,17 +38,21 @@ class _System:
 
     def __init__(self, A: BlockOperator, b: Any, dtype: Any) -> None:
         self.engine, self.A = A.engine, A
-        self.b = np.array(np.load(b) if isinstance(b, str) else b, dtype)
-        self.scale = scaled_norm(self.b)
+        self.held = A._held(A.axis)  # of rows and columns alike: along the parts
+        self.b = held_right_side(b, self.held, dtype)
+        self.scale = self.held.norm(self.b)
 
     def product(self, p: Any) -> tuple[float, Any]:
         """(p^H A p, A p)."""
-        q = self.A.matvec(p)
-        return float(np.vdot(p, q).real), q
+        q = self._times(p)
+        return self.held.dot(p, q), q
 
     def residual(self, x: Any) -> tuple[Any, float | None]:
         """b - A x; that of the least-squares problem is not of it."""
-        return self.b - self.A.matvec(x), None
+        return self.b - self._times(x), None
+
+    def _times(self, x: Any) -> Any:
+        return self.A._between(x, self.held, self.held)
 
 
 class _Normal(_System):
@@ -49,21 +60,27 @@ class _Normal(_System):
 
     def __init__(self, A: BlockOperator, b: Any, dtype: Any, damp: float) -> None:
         self.engine, self.A, self.damp = A.engine, A, damp
-        self.pieces = A._slices(b)
-        zero = np.zeros(A.shape[1], dtype)
-        self.scale = scaled_norm(self.engine.total("residual", zero, 1.0, each=self.pieces)[1])
+        self.held, self.pieces = A._held(1), A._slices(b)
+        self.scale = self.held.norm(self._sweep("residual", self.held.zeros(dtype), 1.0)[1])
+
+    def _sweep(self, method: str, x: Any, *scale: float) -> tuple[float, Any]:
+        """(|u|^2, what is here of A^H u), of all parts' answers."""
+        each = self.pieces if method == "residual" else None
+        answers = self.engine.here(method, self.held.whole(x), *scale, each=each)
+        w = self.held.add([share for _, share in answers], x.dtype)
+        return self.held.sum([ssq for ssq, _ in answers]), w
 
     def product(self, p: Any) -> tuple[float, Any]:
         """(|A p|^2 + damp^2 |p|^2, A^H A p + damp^2 p)."""
-        ssq, w = self.engine.total("normal", p)
+        ssq, w = self._sweep("normal", p)
         if self.damp:
-            ssq += self.damp**2 * float(np.vdot(p, p).real)
+            ssq += self.damp**2 * self.held.dot(p, p)
             w += self.damp**2 * p
         return ssq, w
 
     def residual(self, x: Any) -> tuple[Any, float | None]:
         """A^H (b - A x) - damp^2 x, and |b - A x|."""
-        ssq, w = self.engine.total("residual", x, 1.0, each=self.pieces)
+        ssq, w = self._sweep("residual", -x, 1.0)
         if self.damp:
             w -= self.damp**2 * x
         return w, math.sqrt(ssq)
@@ -80,7 +97,7 @@ class _State:
         """r and p from x."""
         self.r, self.short = self.system.residual(self.x)
         self.p = self.r.copy()
-        self.rho = float(np.vdot(self.r, self.r).real)
+        self.rho = self.system.held.dot(self.r, self.r)
 
     def step(self) -> bool:
         """The next x; False where p^H A p is not positive."""
@@ -95,7 +112,7 @@ class _State:
         alpha = self.rho / curvature
         self.x += alpha * self.p
         self.r -= alpha * q
-        before, self.rho = self.rho, float(np.vdot(self.r, self.r).real)
+        before, self.rho = self.rho, self.system.held.dot(self.r, self.r)
         self.p *= self.rho / before
         self.p += self.r
         return True
@@ -114,13 +131,12 @@ def _solve(
     found = load(resume, said) if resume else None
     record = Record(method, parts=len(system.A._specs))
     losses, itn, info = system.engine.losses, 0, 0
-    normal = method == "cgls"
+    normal, held = method == "cgls", system.held
     if found:
         with found:
-            x = found["x"].copy()
             state = _State.__new__(_State)
-            state.system, state.x, state.short = system, x, None
-            state.r, state.p, state.rho = found["r"].copy(), found["p"].copy(), float(found["rho"])
+            state.system, state.short, state.rho = system, None, float(found["rho"])
+            state.x, state.r, state.p = (stored(found, k, held.at) for k in "xrp")
             itn = record.resumed = int(found["itn"])
             record.residuals = found["residuals"].tolist()
             record.restarts = int(found["restarts"])
@@ -128,10 +144,10 @@ def _solve(
         state = _State(system, x)
     try:
         while True:
-            norm = scaled_norm(state.r)
+            norm = held.norm(state.r)
             if norm <= tol:  # so it says: x itself decides
                 state.begin()
-                norm = scaled_norm(state.r)
+                norm = held.norm(state.r)
                 if norm <= tol:
                     break
                 record.restarts += 1
@@ -145,32 +161,36 @@ def _solve(
                 info = -1
                 break
             itn += 1
-            norm = scaled_norm(state.r)
+            norm = held.norm(state.r)
             record.residuals.append(norm)
-            watch.tell(itn, state.x, norm, norm if normal else None)
-            if all_due(watch, system.engine, itn):
+            watch.tell(itn, held, state.x, norm, norm if normal else None)
+            if watch.due(itn):
                 _write(state, watch, record, said, itn)
         if info:
             state.begin()
     finally:
         watch.close()
     record.iterations, record.losses = itn, system.engine.losses - losses
-    true = scaled_norm(state.r)
+    true = held.norm(state.r)
     record.true_residual = state.short if normal else true
     record.true_normal_residual = true if normal else None
     if normal:
         record.normal_residuals, record.residuals = record.residuals, []
     record.seconds = watch.seconds()
-    return Result((state.x, info), record)
+    record.piece = held.piece
+    return Result((held.given(state.x), info), record)
 
 
 def _write(state: _State, watch: Watch, record: Record, said: dict[str, Any], itn: int) -> None:
-    values = {**said, "itn": itn, "rho": state.rho, "x": state.x, "r": state.r, "p": state.p}
-    values |= {"residuals": record.residuals, "restarts": record.restarts}
-    if watch.writes:
-        assert watch.path is not None
-        save(watch.path, ((name, np.array(value)) for name, value in values.items()))
-    watch.saved()
+    def arrays() -> Any:
+        values = {**said, "itn": itn, "rho": state.rho}
+        values |= {"residuals": record.residuals, "restarts": record.restarts}
+        for name, value in values.items():
+            yield name, np.array(value)
+        for name in "xrp":
+            yield name, state.system.held.stream(getattr(state, name))
+
+    watch.save(arrays())
 
 
 def cg(
@@ -229,10 +249,10 @@ def cg(
     dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
     system = _System(A, b, dtype)
     maxiter = 10 * n if maxiter is None else int(maxiter)
-    watch = Watch(A.engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
+    watch = Watch(A.engine, maxiter, callback, progress, checkpoint, checkpoint_every)
     said = {"method": "cg", "shape": [m, n], "dtype": dtype.str}
     tol = max(rtol * system.scale, atol)
-    x = np.zeros(n, dtype) if x0 is None else x0.astype(dtype)
+    x = system.held.zeros(dtype) if x0 is None else started(x0, system.held, dtype)
     return _solve("cg", system, x, tol, maxiter, watch, resumed(resume, checkpoint), said)
 
 
@@ -300,8 +320,8 @@ def cgls(
     A.engine  # noqa: B018  # the parts are placed before b is cut along them
     system = _Normal(A, b, dtype, damp)
     maxiter = 10 * n if maxiter is None else int(maxiter)
-    watch = Watch(A.engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
+    watch = Watch(A.engine, maxiter, callback, progress, checkpoint, checkpoint_every)
     said = {"method": "cgls", "shape": [m, n], "dtype": dtype.str, "damp": damp}
     tol = max(rtol * system.scale, atol)
-    x = np.zeros(n, dtype) if x0 is None else x0.astype(dtype)
+    x = system.held.zeros(dtype) if x0 is None else started(x0, system.held, dtype)
     return _solve("cgls", system, x, tol, maxiter, watch, resumed(resume, checkpoint), said)

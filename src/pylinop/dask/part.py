@@ -113,7 +113,7 @@ class Part:
             return self._last
         if self._count != count - 1:
             raise RuntimeError(f"part {self.spec.number} is at step {self._count}, not {count - 1}")
-        self._count, u = None, self._u  # until it is whole again
+        self._count, self._last, u = None, None, self._u  # until it is whole again
         w, total = np.zeros_like(v), 0.0
         for at, work in self._works():
             total += work.step(alpha, v, u[at], w)
@@ -128,13 +128,14 @@ class Part:
             work.step(-1.0, w[at], t, None)
         return w, t
 
-    def residual(self, x: Any, scale: float, b: Any) -> Any:
-        """(|r|^2, A^H r) of r = (b - A x) / scale, whatever iteration is under way."""
-        r = _rows(b, self._edges[-1], x.dtype)
+    def residual(self, minus: Any, scale: float, b: Any) -> Any:
+        """(|r|^2, A^H r) of r = b / scale + A minus, whatever iteration is under way."""
+        self._last = None  # nobody asks for that again
+        r = _rows(b, self._edges[-1], minus.dtype)
         r /= scale
-        w, total, x = np.zeros_like(x), 0.0, x / -scale
+        w, total = np.zeros_like(minus), 0.0
         for at, work in self._works():
-            total += work.step(-1.0, x, r[at], w)
+            total += work.step(-1.0, minus, r[at], w)
         return total, w
 
     def norm(self) -> float:
