@@ -61,12 +61,12 @@ def held_right_side(b: Any, held: Held, dtype: Any) -> Any:
     return np.array(Npy(b, *held.piece).load() if isinstance(b, str) else b[held.at], dtype)
 
 
-def first(x0: Any, A: BlockOperator) -> Any:
+def first(x0: Any, A: BlockOperator, grain: int = 1) -> Any:
     """The first iterate as given, or None: the values, a path, or this rank's piece of it."""
     if x0 is None:
         return None
     x0 = _numbers(Npy(x0).load() if isinstance(x0, str | os.PathLike) else x0, "x0")
-    if x0.shape != A.shape[1:] and not (A.engine.pieces and x0.shape == (A._held(1).size,)):
+    if x0.shape != A.shape[1:] and not (A.engine.pieces and x0.shape == (A._held(1, grain).size,)):
         raise ValueError(f"x0 has shape {x0.shape}, the operator {A.shape}")
     return x0
 

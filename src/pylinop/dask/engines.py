@@ -101,8 +101,9 @@ class Engine:
         """As `gather`, the answers of this process's parts: all that there are, but with MPI."""
         return self.gather(method, *common, each=each)
 
-    def held(self, n: int, edges: Sequence[int] | None = None) -> Held:
-        """How solvers hold vectors of n numbers; ``edges`` of the parts where they lie along."""
+    def held(self, n: int, edges: Sequence[int] | None = None, grain: int = 1) -> Held:
+        """How solvers hold vectors of n numbers: in pieces of the parts, whose ``edges`` they are,
+        or in any, multiples of ``grain`` long."""
         return Held(self, n, edges)
 
     def any(self, flag: bool) -> bool:
@@ -305,11 +306,12 @@ class MPI(Engine):
         """The numbers of this rank's parts."""
         return range(self._first(self.rank), self._first(self.rank + 1))
 
-    def held(self, n: int, edges: Sequence[int] | None = None) -> Held:
+    def held(self, n: int, edges: Sequence[int] | None = None, grain: int = 1) -> Held:
         """In pieces: those of the parts, or else of about one length."""
         ranks = range(self.workers + 1)
         if edges is None:
-            return Split(self, n, [n * r // self.workers for r in ranks])
+            grains = -(-n // grain)
+            return Split(self, n, [min(n, grains * r // self.workers * grain) for r in ranks])
         return Split(self, n, [edges[self._first(r)] for r in ranks], edges)
 
     def any(self, flag: bool) -> bool:

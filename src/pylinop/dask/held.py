@@ -11,6 +11,7 @@ Solvers are written on these few operations, so that they are the same on all en
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -52,6 +53,12 @@ class Held:
     def piece(self) -> tuple[int, int]:
         """The first number that is here, and the first that is not any more."""
         return self.at.start, self.at.stop
+
+    def times(self, k: int) -> Held:
+        """Of vectors with k numbers where these have one."""
+        made: Held = copy.copy(self)
+        made.n, made.at = self.n * k, slice(self.at.start * k, self.at.stop * k)
+        return made
 
     def zeros(self, dtype: Any) -> Any:
         """What is here of a vector of zeros."""
@@ -113,6 +120,13 @@ class Split(Held):
         self.rank = self.comm.Get_rank()
         self.counts = np.diff(cuts).tolist()
         self.at = slice(cuts[self.rank], cuts[self.rank + 1])
+
+    def times(self, k: int) -> Held:
+        """Of vectors with k numbers where these have one."""
+        made = super().times(k)
+        assert isinstance(made, Split)
+        made.counts = [k * count for count in self.counts]
+        return made
 
     def whole(self, x: Any) -> Any:
         """All numbers of it, on all ranks: Allgatherv."""

@@ -24,6 +24,8 @@ import numpy as np
 
 from .arguments import damping, first, operator_of, resumed, right_side, started
 from .operator import BlockOperator
+from .precondition import of_least_squares, parsed
+from .precondition import said as said_of
 from .record import Record, Result, Watch, load, stored
 
 __all__ = ["lsmr"]
@@ -140,10 +142,10 @@ class _Rules(NamedTuple):
         return found
 
     def holds(
-        self, istop: int, s: _Rotations, true: tuple[float, float], x: float, b: float
+        self, istop: int, s: _Rotations, true: tuple[float, float, float], x: float, b: float
     ) -> bool:
         """Do the true residuals confirm the rule that stopped it, to a factor of ten?"""
-        normr, normar = true
+        normr, _, normar = true
         eps = float(np.finfo(float).eps)
         if istop in (1, 4):
             rtol = self.btol + self.atol * s.normA * x / b
@@ -159,13 +161,15 @@ class _Rules(NamedTuple):
 class _Run:
     """One LSMR iteration: the vectors here, the steps on the parts."""
 
-    def __init__(self, op: BlockOperator, b: Any, x0: Any, dtype: Any, damp: float) -> None:
+    def __init__(self, op: BlockOperator, b: Any, x0: Any, dtype: Any, damp: float, M: Any) -> None:
         self.op, self.engine = op, op.engine
-        self.rows, self.columns = op._held(0), op._held(1)
+        self.rows, self.columns = op._held(0), op._held(1, M[1])
+        self.M = of_least_squares(op, M, self.columns, damp)
+        x0 = started(x0, self.columns, dtype)
         self.n, self.dtype, self.damp = self.columns.size, dtype, damp
         self.x0, self.x = x0, np.zeros(self.n, dtype) if x0 is None else x0.copy()
         self.take_b(b)
-        self.known: tuple[int, tuple[float, float]] | None = None  # (count, true residuals)
+        self.known: tuple[int, tuple[float, float, float]] | None = None  # (count, true residuals)
         self.normb = 1.0
         self.tail: Any = None  # the share of u below A, where a damped problem began anew
 
@@ -187,10 +191,12 @@ class _Run:
         g = self.columns.whole(self.g)
         ssq, w = self.sweep("begin", 0, 1.0, g, True, each=self.pieces)
         self.tail = None
-        if again and self.damp:
+        if self.damp and (again or self.M is not None):
             self.tail = -self.damp * (self.x if self.x0 is None else self.x - self.x0)
             ssq += self.columns.dot(self.tail, self.tail)
             w += self.damp * self.tail
+        if self.M is not None:
+            w = self.M.left(w)
         self.beta = self.first = self._norm(ssq)
         if self.beta > 0:
             w /= self.beta
@@ -199,10 +205,14 @@ class _Run:
             self.alpha = 0.0
         self._check()
         self.v = w / self.alpha if self.alpha > 0 else w
-        self.h, self.hbar = self.v.copy(), np.zeros(self.n, self.dtype)
+        self.turned()
+        self.h, self.hbar = self.p.copy(), np.zeros(self.n, self.dtype)
         self.s = _Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
-        self.normA = self.alpha
         return self.alpha, self.beta
+
+    def turned(self) -> None:
+        """The direction that v stands for in x: F v with a preconditioner."""
+        self.p = self.v if self.M is None else self.M.right(self.v)
 
     def norm_b(self) -> float:
         """|b|: that of the first residual where x0 is zero."""
@@ -242,18 +252,20 @@ class _Run:
     def advance(self) -> float:
         """The next alpha and beta, and v, which is still to be divided by the number returned."""
         ratio = self.alpha / self.beta if self.beta > 0 else 0.0
-        ssq, w = self.sweep("step", self.count + 1, self.columns.whole(self.v), ratio)
+        ssq, w = self.sweep("step", self.count + 1, self.columns.whole(self.p), ratio)
         if self.tail is not None:
-            self.tail = self.damp * self.v - ratio * self.tail
+            self.tail = self.damp * self.p - ratio * self.tail
             ssq += self.columns.dot(self.tail, self.tail)
             w += self.damp * self.tail
+        if self.M is not None:
+            w = self.M.left(w)
         self.count += 1
         self.c *= -ratio
         self.beta = self._norm(ssq)
         for at in near(self.n):
             v, g = self.v[at], self.g[at]
             g *= -ratio
-            g += v
+            g += self.p[at]
             if self.beta > 0:
                 w[at] /= self.beta
                 w[at] -= self.beta * v
@@ -273,8 +285,12 @@ class _Run:
                 f"lsmr: numbers underflow at iteration {self.count}: scale A up "
                 f"(|A| is about {self.s.normA:g})"
             ) from None
+        if self.M is not None:
+            self.v /= size
+            size = 1.0
+        self.turned()
         for at in near(self.n):
-            v, h, hbar = self.v[at], self.h[at], self.hbar[at]
+            v, h, hbar = self.p[at], self.h[at], self.hbar[at]
             v /= size
             hbar *= of_hbar
             hbar += h
@@ -282,8 +298,9 @@ class _Run:
             h *= of_h
             h += v
 
-    def true(self) -> tuple[float, float]:
-        """(|r|, |A^H r|) of the damped problem, from x itself; one sweep, once an iteration."""
+    def true(self) -> tuple[float, float, float]:
+        """(|r|, |A^H r|, |F^H A^H r|) of the damped problem, from x itself; one sweep, once an
+        iteration."""
         if self.known is not None and self.known[0] == self.count:
             return self.known[1]
         scale = power_of_two(self.normb)
@@ -292,8 +309,15 @@ class _Run:
             tail = self.damp / scale * (self.x if self.x0 is None else self.x - self.x0)
             normr = math.hypot(normr, self.columns.norm(tail))
             w -= self.damp * tail
-        self.known = (self.count, (scale * normr, scale * self.columns.norm(w)))
+        normar = turned = scale * self.columns.norm(w)
+        if self.M is not None:
+            turned = scale * self.columns.norm(self.M.left(w))
+        self.known = (self.count, (scale * normr, normar, turned))
         return self.known[1]
+
+    def norm_x(self) -> float:
+        """|x|, or that of what a preconditioner makes of it: what the rules speak of."""
+        return self.columns.norm(self.x if self.M is None else self.M.back(self.x))
 
     def residual(self, scale: float) -> tuple[float, Any]:
         """(|r|, A^H r) of r = (b - A x) / scale."""
@@ -345,6 +369,7 @@ class _Run:
             setattr(self, k, stored(z, k, self.columns.at))
         for k in ("x0", "tail"):
             setattr(self, k, stored(z, k, self.columns.at) if k in z.files else None)
+        self.turned()
         self.take_shares(z)
 
 
@@ -358,6 +383,7 @@ def lsmr(
     maxiter: int | None = None,
     x0: Any = None,
     *,
+    M: Any = None,
     callback: Callable[[Any], Any] | None = None,
     progress: Any = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -374,6 +400,9 @@ def lsmr(
         With a path each part of a tall A reads its own rows.
     damp, atol, btol, conlim, maxiter, x0
         As in `scipy.sparse.linalg.lsmr`.
+    M : {'jacobi', 'block_jacobi'}, ('block_jacobi', k) or array_like, shape (n,), optional
+        A preconditioner near (A^H A + damp^2)^-1, made in one more sweep: columns scaled to norm
+        one, or groups of k (8) columns next to each other made orthonormal. Or the diagonal of one.
     callback : callable, optional
         ``callback(x)`` after each iteration; x is the iterate itself, not to be kept or changed.
     progress : bool or callable
@@ -396,7 +425,8 @@ def lsmr(
     Raises
     ------
     ValueError
-        For shapes that do not fit, a checkpoint of another problem.
+        For shapes that do not fit, a checkpoint of another problem; for M with fewer rows than
+        columns and no damping, where the least solution is meant.
     TypeError
         Where A is no BlockOperator, or b or x0 are not numbers of at most double precision.
     LinAlgError
@@ -411,6 +441,12 @@ def lsmr(
 
     At the end the residual is computed from x: where it does not confirm the rule that stopped the
     iteration, the iteration begins anew from x, at most three times (``record.restarts``).
+
+    With M = F F^H it solves for y in x = F y: atol, btol, conlim, norma and conda are then those of
+    A F and y. Where columns depend on each other it finds the x of least |F^-1 (x - x0)|. A column
+    of zeros keeps x0. Block Jacobi holds k numbers for each column, as often as there are parts
+    here while it is made; a group that is dependent to 1e-5 is only scaled. Of blocks of columns a
+    group lies within one block, and F travels with each question.
 
     With the same parts the iterates have the same bits on every engine, and after a resumption,
     but for MPI's own order of sums. After a worker's death they differ by rounding.
@@ -429,19 +465,21 @@ def lsmr(
     rules = _Rules(atol, btol, 1 / conlim if conlim > 0 else 0.0)
     maxiter = min(m, n) if maxiter is None else int(maxiter)
     values, b_dtype = right_side(b, m)
-    engine = A.engine
-    x0 = first(x0, A)
+    A.engine  # noqa: B018  # the parts are placed
+    turn = parsed(M, n, "lsmr")
+    x0 = first(x0, A, turn[1])
     dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
     resume = resumed(resume, checkpoint)
     said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": damp, "axis": A.axis}
+    said["M"] = said_of(A, turn)
     found = load(resume, said) if resume else None
     if found:
         A._use_parts(int(found["parts"]))
     kind: Any = _Run
     if A.axis == 1:
         from .wide import Wide as kind
-    x0 = None if found else started(x0, A._held(1), dtype)  # a checkpoint has its own
-    run = kind(A, values, x0, dtype, damp)
+    run = kind(A, values, None if found else x0, dtype, damp, turn)  # a checkpoint has its own x0
+    engine = A.engine
     watch = Watch(engine, maxiter, callback, progress, checkpoint, checkpoint_every)
     record = Record("lsmr", parts=len(A._specs))
     try:
@@ -482,7 +520,7 @@ def _iterate(
         itn += 1
         record.residuals.append(run.s.normr)
         record.normal_residuals.append(run.s.normar)
-        normx = run.columns.norm(run.x)
+        normx = run.norm_x()
         istop = rules.stop(run.s, normx, normb, itn >= maxiter)
         watch.tell(itn, run.columns, run.x, run.s.normr, run.s.normar)
         if istop and istop != 7 and not _confirmed(run, rules, istop, normb):
@@ -505,7 +543,7 @@ def _iterate(
 def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:
     if istop in (3, 6):
         return True
-    return rules.holds(istop, run.s, run.true(), run.columns.norm(run.x), normb)
+    return rules.holds(istop, run.s, run.true(), run.norm_x(), normb)
 
 
 def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: float) -> None:
@@ -521,7 +559,7 @@ def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: 
 
 
 def _finish(run: _Run, istop: int, itn: int, watch: Watch, record: Record, losses: int) -> Result:
-    normr, normar = run.true()
+    normr, normar, _ = run.true()
     run.end()
     record.iterations, record.losses = itn, run.engine.losses - losses
     record.true_residual, record.true_normal_residual = normr, normar

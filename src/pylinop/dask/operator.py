@@ -338,10 +338,10 @@ class BlockOperator(LinearOperator):
     def _rmatmat(self, X: Any) -> Any:
         return self._any(np.asarray(X), True)
 
-    def _held(self, axis: int) -> Held:
+    def _held(self, axis: int, grain: int = 1) -> Held:
         """How solvers hold vectors of the rows' (0) or the columns' (1) length."""
         engine = self.engine
-        return engine.held(self.shape[axis], self._edges() if axis == self.axis else None)
+        return engine.held(self.shape[axis], self._edges() if axis == self.axis else None, grain)
 
     def _between(self, x: Any, given: Held, wanted: Held, adjoint: bool = False) -> Any:
         """A x or A^H x of a vector as solvers hold it."""

@@ -42,7 +42,7 @@ class Wide(_Run):
         else:
             self.u = self.b.copy()
         self.tail = None
-        if again and self.damp:
+        if self.damp and (again or self.M is not None):
             self.tail = -self.damp * (self.x if self.x0 is None else self.x - self.x0)
         self.v = np.zeros(self.n, self.dtype)
         self.alpha = 0.0
@@ -51,7 +51,8 @@ class Wide(_Run):
         size = self._alpha()
         self.v /= size
         self._check()
-        self.h, self.hbar = self.v.copy(), np.zeros(self.n, self.dtype)
+        self.turned()
+        self.h, self.hbar = self.p.copy(), np.zeros(self.n, self.dtype)
         self.s = _Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
         return self.alpha, self.beta
 
@@ -71,9 +72,14 @@ class Wide(_Run):
     def _alpha(self) -> float:
         """w = A^H u - beta v, which is v times the number returned, and A v; one sweep."""
         add = -self.beta * self.v
-        if self.tail is not None:
+        each: Any = self.columns.each(add)
+        if self.M is not None:
+            x = np.zeros_like(add) if self.tail is None else self.damp * self.tail
+            turns = self.columns.each(self.M)
+            each = {i: (*w, *turns[i], *each[i]) for i, w in self.columns.each(x).items()}
+        elif self.tail is not None:
             add += self.damp * self.tail
-        answers = self.engine.here("across", self.rows.whole(self.u), each=self.columns.each(add))
+        answers = self.engine.here("across", self.rows.whole(self.u), each=each)
         self.v = self.columns.joined([piece for piece, _ in answers], self.dtype)
         self.t = self.rows.add([share for _, share in answers], self.dtype)
         self.alpha = self.columns.norm(self.v)
@@ -87,7 +93,7 @@ class Wide(_Run):
         self.u *= -self.alpha
         self.u += self.t
         if self.tail is not None:
-            self.tail = self.damp * self.v - self.alpha * self.tail
+            self.tail = self.damp * self.p - self.alpha * self.tail
         self.count += 1
         self._beta()
         return self._alpha() if self.beta > 0 else 1.0
