@@ -1,9 +1,9 @@
 /* k_sparse_step.c: see k_sparse_step.h.
  *
  * Golub and Kahan's bidiagonalisation (1965) needs A v and then A^H of what comes of it. Some rows
- * at a time, both read the same entries: those are in the cache when the adjoint is applied. So the
- * matrix comes from memory, or from its file, once for both. The norm is summed by pieces of 65536
- * rows, then over the pieces.
+ * at a time, both read the same entries: those are still in memory, where the rows are few in the
+ * cache, when the adjoint is applied. So the matrix comes from its file once for both. The norm is
+ * summed by pieces of 65536 rows, then over the pieces.
  *
  * Cost: 4 nnz operations; bytes: the matrix once, v and w at random. Entries may
  * change between the two passes (arrays are borrowed), so indices are checked in both. */

@@ -34,7 +34,7 @@ def receive(pipe: Any) -> Any:
     head, sizes = pickle.loads(pipe.recv_bytes())
     buffers = [np.empty(size, np.uint8) for size in sizes]
     for buffer in buffers:
-        _fill(pipe, memoryview(buffer))
+        _fill(pipe, buffer.data)
     return pickle.loads(head, buffers=buffers)
 
 
