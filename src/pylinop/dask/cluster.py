@@ -21,14 +21,19 @@ class Host:
     """The actor: a part. Its errors come back as answers, so that they are not taken for losses."""
 
     def __init__(self, spec: Spec, held: list[int], chunks: list[Any]) -> None:
-        blocks = list(spec.blocks)
-        for i, beside in zip(held, chunks, strict=True):
-            blocks[i] = blocks[i].made(beside)
+        blocks, self.error = list(spec.blocks), None
+        try:
+            for i, beside in zip(held, chunks, strict=True):
+                blocks[i] = blocks[i].made(beside)
+        except Exception as error:
+            self.error = error
         self.part = Part(spec._replace(blocks=tuple(blocks)))
 
     def ask(self, method: str, args: tuple[Any, ...]) -> tuple[bool, Any]:
         """(True, the answer) or (False, the error)."""
         try:
+            if self.error is not None:
+                raise self.error
             return True, self.part.call(method, args)
         except Exception as error:
             return False, error

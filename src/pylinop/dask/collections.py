@@ -35,15 +35,15 @@ def _lying(collection: Any, keys: Any) -> Any:
     def find(key: Any) -> Any:
         if isinstance(key, list):
             return [find(k) for k in key]
-        while key not in by_key:
-            there = graph.get(key)
-            key = getattr(there, "target", getattr(there, "key", None))  # an alias of another key
-            if key is None or key not in graph and key not in by_key:
-                raise ValueError(
-                    f"the {type(collection).__name__} is to be computed from what lies on a "
-                    "cluster: persist() it too"
-                )
-        return by_key[key]
+        for _ in range(len(graph) + 1):  # a key may be an alias of another
+            there = by_key.get(key, graph.get(key))
+            if hasattr(there, "result"):
+                return there
+            key = getattr(there, "target", None)
+        raise ValueError(
+            f"the {type(collection).__name__.lower()} is to be computed from what lies on a "
+            "cluster: persist() it too"
+        )
 
     return find(keys)
 
