@@ -36,13 +36,14 @@ def estimate(a, by):
         kept, vectors = 2 * m / p * size, 3 * n * size
         there, back = n * size, n * size
         through = p * (there + back)
-        ring = 2 * n * size  # Allreduce: each rank sends and gets the vector twice, less 1/p
+        whole = 2 * n * size  # v and the sum, while a sweep needs them
     else:
         kept, vectors = 0, (2 * m + 3 * n / p) * size
         there = back = (m + n / p) * size
         through = p * (there + back)
         here += 3 * m * size  # u, the sum of t, b
-        ring = p * m * size + n * size  # every rank gets all shares
+        whole = 2 * m * size  # u and the sum
+    ring = whole  # Allgatherv of the one, Reduce_scatter of the other, less 1/p
     sweep = entries / p * a.entry_ns * 1e-9
     axpys = n * a.number_ns * 1e-9
     return {
@@ -52,7 +53,7 @@ def estimate(a, by):
         "memory, a worker (dask)": blocks + kept + vectors,
         "memory here (dask), answers that wait apart": here,
         "answers that may wait here (dask)": p * back,
-        "memory, a rank (MPI)": blocks + kept + vectors + here,
+        "memory, a rank (MPI)": blocks + kept + whole + here / p,
         "a checkpoint": here - n * size + (m * size if by == "rows" else 0),
         "bytes to a worker, an iteration": there,
         "bytes from a worker, an iteration": back,
@@ -63,7 +64,7 @@ def estimate(a, by):
         "s network (dask)": through / a.network,
         "s network (MPI)": ring / a.network,
         "s an iteration (dask)": sweep + axpys + through / a.network,
-        "s an iteration (MPI)": sweep + axpys + ring / a.network,
+        "s an iteration (MPI)": sweep + axpys / p + ring / a.network,
     }
 
 

@@ -1,9 +1,10 @@
 """LSMR over blocks on disk: ``python benchmarks/dask_lsmr.py [--quick] [--folder D] [--json F]``.
 
 2e6 x 2e5 with 2e7 nonzeros in 16 blocks of files, on one thread, two threads, two processes, and
-two workers of dask, beside SciPy's lsmr and pl.lsmr in memory. The ways take turns; an iteration is
-the fastest long solve less the fastest of 2 iterations. All must give the same x. Prints
-milliseconds an iteration, and the constants that docs/larger_than_memory.md reckons with
+two workers of dask, beside SciPy's lsmr and pl.lsmr in memory. The ways take turns until --minutes
+are over; an iteration is the fastest long solve less the fastest of 2 iterations, and the ratio to
+one process the median of the rounds'. All must give the same x. Prints milliseconds an iteration,
+and the constants that docs/larger_than_memory.md reckons with
 (dask_estimate.py): bytes and nanoseconds an entry, and a round trip.
 
 Not part of run.py: it starts processes and takes minutes and 300 MB of disk. Needs scipy, dask and
@@ -25,8 +26,9 @@ def arguments():
     p.add_argument("--columns", type=int, default=200_000)
     p.add_argument("--each", type=int, default=10, help="nonzeros a row")
     p.add_argument("--blocks", type=int, default=16)
-    p.add_argument("--iterations", type=int, default=20)
-    p.add_argument("--rounds", type=int, default=4)
+    p.add_argument("--iterations", type=int, default=10)
+    p.add_argument("--rounds", type=int, default=8, help="at most")
+    p.add_argument("--minutes", type=float, default=4, help="no round begins after")
     p.add_argument("--constants", action="store_true", help="no solves")
     p.add_argument("--folder", help="where the blocks go; a temporary folder when not given")
     p.add_argument("--json", help="append one line with the figures")
@@ -169,7 +171,8 @@ def vectors_here(n):
 
 
 def trips(folder):
-    """Milliseconds of a call to both workers with a vector there and one back, by its length."""
+    """Milliseconds of a call to both workers with a vector there and one back: by dask, by plain
+    processes, for three lengths of it."""
     import distributed
     import numpy as np
 
@@ -182,15 +185,18 @@ def trips(folder):
     ):
         for n in (1, 200_000, 4_000_000):
             empty = np.zeros((1, n)) if n == 1 else pld.Call(np.zeros, (0, n), args=((0, n),))
-            with pld.BlockOperator([empty, empty], engine=client) as op:
-                x = np.ones(n)
-                op.engine.total("normal", x)
-                best = np.inf
-                for _ in range(10):
-                    start = time.perf_counter()
-                    op.engine.total("normal", x)
-                    best = min(best, time.perf_counter() - start)
-            found[n] = 1e3 * best
+            x, best = np.ones(n), {}
+            with (
+                pld.BlockOperator([empty, empty], engine=client) as dask,
+                pld.BlockOperator([empty, empty], engine="processes", workers=2) as plain,
+            ):
+                for _ in range(8):
+                    for name, op in (("dask", dask), ("processes", plain)):
+                        start = time.perf_counter()
+                        op.engine.total("normal", x)
+                        took = 1e3 * (time.perf_counter() - start)
+                        best[name] = min(best.get(name, np.inf), took)
+            found[n] = best
     return found
 
 
@@ -200,6 +206,7 @@ def main():
         os.environ[name] = "1"
     if args.quick:
         args.rows, args.columns, args.rounds = args.rows // 10, args.columns // 10, 2
+    begun = time.monotonic()
     import contextlib
 
     import numpy as np
@@ -214,8 +221,11 @@ def main():
         figures["round_trip_ms"] = trips(folder)
         print(figures["round_trip_ms"])
         todo = list(ways(folder, stack))
-        fastest, xs = {}, {}
+        fastest, xs, rounds = {}, {}, []
         for _ in range(args.rounds):
+            if rounds and time.monotonic() - begun > 60 * args.minutes:
+                break
+            rounds.append({})
             for name, solve in todo:
                 for k in (2, 2 + args.iterations):
                     start = time.perf_counter(), time.process_time()
@@ -223,6 +233,7 @@ def main():
                     took = time.perf_counter() - start[0], time.process_time() - start[1]
                     before = fastest.get((name, k), took)
                     fastest[name, k] = tuple(map(min, before, took))
+                    rounds[-1][name, k] = took[0]
         # the fastest long solve less the fastest short one: the least of the differences would be
         # low by what a short one was held up
         best, here = (
@@ -234,17 +245,21 @@ def main():
             for i in (0, 1)
         )
         first = xs[todo[0][0]]
-        one = best["pylinop, serial, 1"]
+        one = "pylinop, serial, 1"
         for name, took in best.items():
+            ratio = np.median(
+                [(r[name, k] - r[name, 2]) / (r[one, k] - r[one, 2]) for r in rounds]
+            )  # k is the long one
             off = np.linalg.norm(xs[name] - first) / np.linalg.norm(first)
             print(
-                f"{name:30} {1e3 * took:8.1f} ms an iteration  {took / one:5.2f}  this process's "
+                f"{name:30} {1e3 * took:8.1f} ms an iteration  {ratio:5.2f}  this process's "
                 f"own time {1e3 * here[name]:8.1f} ms  off {off:.1e}"
             )
             assert off < 1e-8, name
         if args.json:
             figures["ms"] = {name: 1e3 * took for name, took in best.items()}
             figures["own_ms"] = {name: 1e3 * took for name, took in here.items()}
+            figures["rounds"], figures["load"] = len(rounds), os.getloadavg()
             figures["shape"] = [args.rows, args.columns, args.each]
             with open(args.json, "a", encoding="utf-8") as f:
                 print(json.dumps(figures), file=f)

@@ -333,7 +333,7 @@ def test_plan(folder):
 
 
 LARGER = """
-    import resource, sys
+    import resource, sys, threading
     import numpy as np
     import pylinop.dask as pld
 
@@ -342,6 +342,7 @@ LARGER = """
             if line.startswith(field):
                 return 1024 * int(line.split()[1])
 
+    threading.stack_size(1 << 18)  # a second thread may come later than the limit
     limit = 40 << 20
     A = pld.open_blocks(sys.argv[1], engine="threads", workers=2, memory_limit=limit)
     size = sum(b.nbytes for b in A.blocks)

@@ -1,9 +1,9 @@
 /* k_sparse_step.c: see k_sparse_step.h.
  *
  * Golub and Kahan's bidiagonalisation (1965) needs A v and then A^H of what comes of it. Some rows
- * at a time, both read the same entries: those are in the cache when the adjoint is applied. So the
- * matrix comes from memory, or from its file, once for both. The norm is summed by such pieces, at
- * most 65536 rows each, then over the pieces.
+ * at a time, both read the same entries: those are still in memory, where the rows are few in the
+ * cache, when the adjoint is applied. So the matrix comes from its file once for both. The norm is
+ * summed by pieces of 65536 rows, then over the pieces.
  *
  * Cost: 4 nnz operations; bytes: the matrix once, v and w at random. Entries may
  * change between the two passes (arrays are borrowed), so indices are checked in both. */
@@ -16,14 +16,17 @@ typedef struct step_args {
     const void *ptr, *index, *data;
     int64_t m, n, nnz;
     double alpha;
+    int64_t near;  /* entries of a turn */
     const void *v; /* or NULL */
     void *u, *w;   /* w or NULL */
 } step_args;
 
-/* Rows are taken until they have so many entries (3 MB in float64), which the adjoint then finds in
- * the cache. Row by row the second loop waits for the first one's sum; between 4096 entries and a
- * whole block nothing was to be told apart (2026-11, an AMD EPYC shared with other work). */
-enum { NEAR = 262144, ROWS = 65536 };
+/* Rows are taken until they have 16 entries a column, at least NEAR (3 MB in float64) and at most
+ * FAR (50 MB, still in memory where they came from a file). Each turn from A v to A^H u brings the
+ * other vector into the cache anew, which costs more than reading entries twice in order: of 2e5
+ * columns, 8 ns an entry in turns of 262144 entries, 5.6 of 3e6 or more; of 2e4 columns 2.5 in all
+ * from 65000 (2026-11, an AMD EPYC with 512 kB of L2 a core and a shared L3, other work beside). */
+enum { NEAR = 262144, FAR = 4194304, ROWS = 65536 };
 
 typedef bool (*step_fn)(const step_args *g, double *sum);
 
@@ -74,5 +77,6 @@ lop_status lopk_csr_step(const lop_mat *indptr, const lop_mat *indices, const lo
         .u = u->p,
         .w = w ? w->p : NULL,
     };
+    g.near = g.n > FAR / 16 ? FAR : g.n < NEAR / 16 ? NEAR : 16 * g.n;
     return step_table[u->dt][(narrow ? 0 : 1) + (half ? 2 : 0)](&g, sum) ? LOP_OK : LOP_INDEX;
 }

@@ -52,11 +52,14 @@ static bool S_(step)(const step_args *g, double *sum) {
     const EL *u = g->u;
     double total = 0;
     for (int64_t first = 0, last; first < g->m; first = last) {
-        const int64_t start = (int64_t)ptr[first];
+        const uint64_t start = (uint64_t)ptr[first]; /* not checked yet */
         last = first + 1;
-        while (last < g->m && last - first < ROWS && (int64_t)ptr[last] - start < NEAR) last++;
+        while (last < g->m && (uint64_t)ptr[last] - start < (uint64_t)g->near) last++;
         if (g->v && !S_(forth)(g, first, last)) return false;
         if (g->w && !S_(back)(g, first, last)) return false;
+    }
+    for (int64_t first = 0; first < g->m; first += ROWS) {
+        const int64_t last = g->m - first < ROWS ? g->m : first + ROWS;
         double part = 0;
         for (int64_t i = first; i < last; i++) part += N_(step_square)(u[i]);
         total += part;

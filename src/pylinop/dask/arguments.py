@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .blocks import Npy
+from .held import Held
 from .operator import BlockOperator
 
-__all__ = ["all_due", "damping", "first", "operator_of", "resumed", "right_side"]
+__all__ = ["damping", "first", "held_right_side", "operator_of", "resumed", "right_side", "started"]
 
 
 def operator_of(A: Any, name: str, rows: bool = True) -> BlockOperator:
@@ -55,14 +56,26 @@ def right_side(b: Any, m: int) -> tuple[Any, Any]:
     return b, dtype
 
 
-def first(x0: Any, A: BlockOperator) -> Any:
-    """The first iterate, or None."""
+def held_right_side(b: Any, held: Held, dtype: Any) -> Any:
+    """A copy of what is here of a right side, given as its values or its path."""
+    return np.array(Npy(b, *held.piece).load() if isinstance(b, str) else b[held.at], dtype)
+
+
+def first(x0: Any, A: BlockOperator, grain: int = 1) -> Any:
+    """The first iterate as given, or None: the values, a path, or this rank's piece of it."""
     if x0 is None:
         return None
-    x0 = _numbers(x0, "x0")
-    if x0.shape != A.shape[1:]:
+    x0 = _numbers(Npy(x0).load() if isinstance(x0, str | os.PathLike) else x0, "x0")
+    if x0.shape != A.shape[1:] and not (A.engine.pieces and x0.shape == (A._held(1, grain).size,)):
         raise ValueError(f"x0 has shape {x0.shape}, the operator {A.shape}")
     return x0
+
+
+def started(x0: Any, held: Held, dtype: Any) -> Any:
+    """A copy of what is here of the first iterate, or None."""
+    if x0 is None:
+        return None
+    return (x0 if len(x0) < held.n else x0[held.at]).astype(dtype)
 
 
 def damping(damp: Any) -> float:
@@ -78,11 +91,3 @@ def resumed(resume: Any, checkpoint: Any) -> str | None:
         there = checkpoint is not None and os.path.exists(checkpoint)
         return os.fspath(checkpoint) if there else None
     return os.fspath(resume) if resume else None
-
-
-def all_due(watch: Any, engine: Any, itn: int) -> bool:
-    """Is a checkpoint due? By rank 0's clock where there are several ranks."""
-    comm = getattr(engine, "comm", None)
-    if comm is None or isinstance(watch.every, int) or watch.path is None:
-        return bool(watch.due(itn))
-    return any(comm.allgather(watch.due(itn)))

@@ -16,10 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import all_due, damping, first, operator_of, resumed, right_side
+from .arguments import (
+    damping,
+    first,
+    held_right_side,
+    operator_of,
+    resumed,
+    right_side,
+    started,
+)
 from .operator import BlockOperator
-from .part import scaled_norm
-from .record import Record, Result, Watch, load, save
+from .precondition import of_least_squares, of_square, parsed
+from .precondition import said as said_of
+from .record import Record, Result, Watch, load, stored
 
 __all__ = ["cg", "cgls"]
 
@@ -29,48 +38,60 @@ _RESTARTS = 10
 class _System:
     """A x = b: the product with A, the residual."""
 
-    def __init__(self, A: BlockOperator, b: Any, dtype: Any) -> None:
+    def __init__(self, A: BlockOperator, b: Any, dtype: Any, M: Any) -> None:
         self.engine, self.A = A.engine, A
-        self.b = np.array(np.load(b) if isinstance(b, str) else b, dtype)
-        self.scale = scaled_norm(self.b)
+        self.held = A._held(A.axis)  # of rows and columns alike: along the parts
+        self.M = of_square(A, M, self.held)
+        self.b = held_right_side(b, self.held, dtype)
+        self.scale = self.held.norm(self.b)
 
     def product(self, p: Any) -> tuple[float, Any]:
         """(p^H A p, A p)."""
-        q = self.A.matvec(p)
-        return float(np.vdot(p, q).real), q
+        q = self._times(p)
+        return self.held.dot(p, q), q
 
     def residual(self, x: Any) -> tuple[Any, float | None]:
         """b - A x; that of the least-squares problem is not of it."""
-        return self.b - self.A.matvec(x), None
+        return self.b - self._times(x), None
+
+    def _times(self, x: Any) -> Any:
+        return self.A._between(x, self.held, self.held)
 
 
 class _Normal(_System):
     """(A^H A + damp^2) x = A^H b, by one sweep."""
 
-    def __init__(self, A: BlockOperator, b: Any, dtype: Any, damp: float) -> None:
+    def __init__(self, A: BlockOperator, b: Any, dtype: Any, M: Any, damp: float) -> None:
         self.engine, self.A, self.damp = A.engine, A, damp
-        self.pieces = A._slices(b)
-        zero = np.zeros(A.shape[1], dtype)
-        self.scale = scaled_norm(self.engine.total("residual", zero, 1.0, each=self.pieces)[1])
+        self.held, self.pieces = A._held(1, M[1]), A._slices(b)
+        self.M = of_least_squares(A, M, self.held, damp)
+        self.scale = self.held.norm(self._sweep("residual", self.held.zeros(dtype), 1.0)[1])
+
+    def _sweep(self, method: str, x: Any, *scale: float) -> tuple[float, Any]:
+        """(|u|^2, what is here of A^H u), of all parts' answers."""
+        each = self.pieces if method == "residual" else None
+        answers = self.engine.here(method, self.held.whole(x), *scale, each=each)
+        w = self.held.add([share for _, share in answers], x.dtype)
+        return self.held.sum([ssq for ssq, _ in answers]), w
 
     def product(self, p: Any) -> tuple[float, Any]:
         """(|A p|^2 + damp^2 |p|^2, A^H A p + damp^2 p)."""
-        ssq, w = self.engine.total("normal", p)
+        ssq, w = self._sweep("normal", p)
         if self.damp:
-            ssq += self.damp**2 * float(np.vdot(p, p).real)
+            ssq += self.damp**2 * self.held.dot(p, p)
             w += self.damp**2 * p
         return ssq, w
 
     def residual(self, x: Any) -> tuple[Any, float | None]:
         """A^H (b - A x) - damp^2 x, and |b - A x|."""
-        ssq, w = self.engine.total("residual", x, 1.0, each=self.pieces)
+        ssq, w = self._sweep("residual", -x, 1.0)
         if self.damp:
             w -= self.damp**2 * x
         return w, math.sqrt(ssq)
 
 
 class _State:
-    """x, r, p and |r|^2; what a checkpoint holds."""
+    """x, r, p and r^H M r; what a checkpoint holds."""
 
     def __init__(self, system: _System, x: Any) -> None:
         self.system, self.x = system, x
@@ -79,25 +100,34 @@ class _State:
     def begin(self) -> None:
         """r and p from x."""
         self.r, self.short = self.system.residual(self.x)
-        self.p = self.r.copy()
-        self.rho = float(np.vdot(self.r, self.r).real)
+        self.p = self._turned().copy()
+        self.rho = self.system.held.dot(self.r, self.p)
+
+    def _turned(self) -> Any:
+        """M r."""
+        return self.r if self.system.M is None else self.system.M.inverse(self.r)
 
     def step(self) -> bool:
-        """The next x; False where p^H A p is not positive."""
+        """The next x; False where p^H A p or r^H M r is not positive."""
         curvature, q = self.system.product(self.p)
         if not math.isfinite(curvature) or not math.isfinite(self.rho):
             raise np.linalg.LinAlgError(
-                f"numbers are not finite: p^H A p is {curvature:g}, |r|^2 {self.rho:g}; A, b or x0 "
-                "hold NaN or infinity, or their scale overflows"
+                f"numbers are not finite: p^H A p is {curvature:g}, r^H M r {self.rho:g}; A, b or "
+                "x0 hold NaN or infinity, or their scale overflows"
             )
-        if curvature <= 0:
+        if self.rho == 0:
+            raise np.linalg.LinAlgError(
+                f"r^H M r underflows where |r| is {self.system.held.norm(self.r):g}: scale b up"
+            )
+        if curvature <= 0 or self.rho < 0:
             return False
         alpha = self.rho / curvature
         self.x += alpha * self.p
         self.r -= alpha * q
-        before, self.rho = self.rho, float(np.vdot(self.r, self.r).real)
+        z = self._turned()
+        before, self.rho = self.rho, self.system.held.dot(self.r, z)
         self.p *= self.rho / before
-        self.p += self.r
+        self.p += z
         return True
 
 
@@ -114,13 +144,12 @@ def _solve(
     found = load(resume, said) if resume else None
     record = Record(method, parts=len(system.A._specs))
     losses, itn, info = system.engine.losses, 0, 0
-    normal = method == "cgls"
+    normal, held = method == "cgls", system.held
     if found:
         with found:
-            x = found["x"].copy()
             state = _State.__new__(_State)
-            state.system, state.x, state.short = system, x, None
-            state.r, state.p, state.rho = found["r"].copy(), found["p"].copy(), float(found["rho"])
+            state.system, state.short, state.rho = system, None, float(found["rho"])
+            state.x, state.r, state.p = (stored(found, k, held.at) for k in "xrp")
             itn = record.resumed = int(found["itn"])
             record.residuals = found["residuals"].tolist()
             record.restarts = int(found["restarts"])
@@ -128,10 +157,10 @@ def _solve(
         state = _State(system, x)
     try:
         while True:
-            norm = scaled_norm(state.r)
+            norm = held.norm(state.r)
             if norm <= tol:  # so it says: x itself decides
                 state.begin()
-                norm = scaled_norm(state.r)
+                norm = held.norm(state.r)
                 if norm <= tol:
                     break
                 record.restarts += 1
@@ -145,32 +174,36 @@ def _solve(
                 info = -1
                 break
             itn += 1
-            norm = scaled_norm(state.r)
+            norm = held.norm(state.r)
             record.residuals.append(norm)
-            watch.tell(itn, state.x, norm, norm if normal else None)
-            if all_due(watch, system.engine, itn):
+            watch.tell(itn, held, state.x, norm, norm if normal else None)
+            if watch.due(itn):
                 _write(state, watch, record, said, itn)
         if info:
             state.begin()
     finally:
         watch.close()
     record.iterations, record.losses = itn, system.engine.losses - losses
-    true = scaled_norm(state.r)
+    true = held.norm(state.r)
     record.true_residual = state.short if normal else true
     record.true_normal_residual = true if normal else None
     if normal:
         record.normal_residuals, record.residuals = record.residuals, []
     record.seconds = watch.seconds()
-    return Result((state.x, info), record)
+    record.piece = held.piece
+    return Result((held.given(state.x), info), record)
 
 
 def _write(state: _State, watch: Watch, record: Record, said: dict[str, Any], itn: int) -> None:
-    values = {**said, "itn": itn, "rho": state.rho, "x": state.x, "r": state.r, "p": state.p}
-    values |= {"residuals": record.residuals, "restarts": record.restarts}
-    if watch.writes:
-        assert watch.path is not None
-        save(watch.path, ((name, np.array(value)) for name, value in values.items()))
-    watch.saved()
+    def arrays() -> Any:
+        values = {**said, "itn": itn, "rho": state.rho}
+        values |= {"residuals": record.residuals, "restarts": record.restarts}
+        for name, value in values.items():
+            yield name, np.array(value)
+        for name in "xrp":
+            yield name, state.system.held.stream(getattr(state, name))
+
+    watch.save(arrays())
 
 
 def cg(
@@ -181,6 +214,7 @@ def cg(
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
+    M: Any = None,
     callback: Callable[[Any], Any] | None = None,
     progress: Any = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -196,6 +230,10 @@ def cg(
     b : array_like, shape (n,), or path of a ``.npy`` file
     x0, rtol, atol, maxiter, callback
         As in `scipy.sparse.linalg.cg`: it ends at |b - A x| <= max(rtol |b|, atol).
+    M : {'jacobi', 'block_jacobi'}, ('block_jacobi', k), array_like or operator, optional
+        A preconditioner near A^-1: of A's diagonal, or of k x k (8) blocks on it, read in one more
+        sweep, each beginning anew where a block of A does. Or its diagonal, shape (n,), or the
+        matrix itself or an operator, which acts here on whole vectors.
     progress, checkpoint, checkpoint_every, resume
         As in `lsmr`.
 
@@ -203,15 +241,15 @@ def cg(
     -------
     Result
         SciPy's (x, info), with ``record``: info is 0 where the true residual is small enough, the
-        number of iterations where it is not, -1 where p^H A p <= 0 shows that A is not positive
-        definite.
+        number of iterations where it is not, -1 where p^H A p <= 0 or r^H M r <= 0 shows that A or
+        M is not positive definite.
 
     Raises
     ------
     ValueError
         For shapes that do not fit, or a checkpoint of another problem.
     LinAlgError
-        Where numbers are not finite.
+        Where numbers are not finite; where a number on A's diagonal is not positive, for M by name.
 
     Examples
     --------
@@ -227,12 +265,15 @@ def cg(
         raise ValueError(f"cg takes a square operator, got shape {A.shape}")
     (b, b_dtype), x0 = right_side(b, m), first(x0, A)
     dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
-    system = _System(A, b, dtype)
+    turn = parsed(M, n, "cg")
+    if turn[2] is not None:
+        dtype = np.result_type(dtype, turn[2].dtype)
+    system = _System(A, b, dtype, turn)
     maxiter = 10 * n if maxiter is None else int(maxiter)
-    watch = Watch(A.engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
-    said = {"method": "cg", "shape": [m, n], "dtype": dtype.str}
+    watch = Watch(A.engine, maxiter, callback, progress, checkpoint, checkpoint_every)
+    said = {"method": "cg", "shape": [m, n], "dtype": dtype.str, "M": said_of(A, turn)}
     tol = max(rtol * system.scale, atol)
-    x = np.zeros(n, dtype) if x0 is None else x0.astype(dtype)
+    x = system.held.zeros(dtype) if x0 is None else started(x0, system.held, dtype)
     return _solve("cg", system, x, tol, maxiter, watch, resumed(resume, checkpoint), said)
 
 
@@ -245,6 +286,7 @@ def cgls(
     rtol: float = 1e-6,
     atol: float = 0.0,
     maxiter: int | None = None,
+    M: Any = None,
     callback: Callable[[Any], Any] | None = None,
     progress: Any = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -267,6 +309,8 @@ def cgls(
         Where to begin.
     rtol, atol : float
         It ends at |A^H (b - A x) - damp^2 x| <= max(rtol |A^H b|, atol).
+    M
+        As in `lsmr`.
     maxiter, callback
         As in `scipy.sparse.linalg.cg`.
     progress, checkpoint, checkpoint_every, resume
@@ -295,13 +339,14 @@ def cgls(
     (np.True_, 0)
     """
     (m, n), damp = operator_of(A, "cgls").shape, damping(damp)
-    (b, b_dtype), x0 = right_side(b, m), first(x0, A)
+    turn = parsed(M, n, "cgls")
+    (b, b_dtype), x0 = right_side(b, m), first(x0, A, turn[1])
     dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
-    A.engine  # noqa: B018  # the parts are placed before b is cut along them
-    system = _Normal(A, b, dtype, damp)
+    system = _Normal(A, b, dtype, turn, damp)
     maxiter = 10 * n if maxiter is None else int(maxiter)
-    watch = Watch(A.engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
+    watch = Watch(A.engine, maxiter, callback, progress, checkpoint, checkpoint_every)
     said = {"method": "cgls", "shape": [m, n], "dtype": dtype.str, "damp": damp}
+    said["M"] = said_of(A, turn)
     tol = max(rtol * system.scale, atol)
-    x = np.zeros(n, dtype) if x0 is None else x0.astype(dtype)
+    x = system.held.zeros(dtype) if x0 is None else started(x0, system.held, dtype)
     return _solve("cgls", system, x, tol, maxiter, watch, resumed(resume, checkpoint), said)

@@ -10,10 +10,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from .blocks import InMemory
-from .collections import Persisted
+from .collections import Lying
 from .engines import Gone, Remote, WorkerLost
 from .part import Part, Spec
 
@@ -24,14 +21,19 @@ class Host:
     """The actor: a part. Its errors come back as answers, so that they are not taken for losses."""
 
     def __init__(self, spec: Spec, held: list[int], chunks: list[Any]) -> None:
-        blocks = list(spec.blocks)
-        for i, beside in zip(held, chunks, strict=True):
-            blocks[i] = InMemory(np.concatenate(beside, axis=1))
+        blocks, self.error = list(spec.blocks), None
+        try:
+            for i, beside in zip(held, chunks, strict=True):
+                blocks[i] = blocks[i].made(beside)
+        except Exception as error:
+            self.error = error
         self.part = Part(spec._replace(blocks=tuple(blocks)))
 
     def ask(self, method: str, args: tuple[Any, ...]) -> tuple[bool, Any]:
         """(True, the answer) or (False, the error)."""
         try:
+            if self.error is not None:
+                raise self.error
             return True, self.part.call(method, args)
         except Exception as error:
             return False, error
@@ -106,7 +108,7 @@ class Dask(Remote):
         address = min(alive, key=lambda a: (load[a], a))
         self._actors.pop(spec.number, None)
         # blocks that lie on the cluster: dask brings their chunks to the worker
-        held = [i for i, b in enumerate(spec.blocks) if isinstance(b, Persisted)]
+        held = [i for i, b in enumerate(spec.blocks) if isinstance(b, Lying)]
         made = self.client.submit(
             Host,
             spec,
@@ -117,7 +119,8 @@ class Dask(Remote):
             pure=False,
             key=f"pylinop-part-{spec.number}-{uuid.uuid4().hex}",
         )
-        actor = self._wait_for(made, address)
+        with self.client.as_current():  # the actor talks to the client that it finds
+            actor = self._wait_for(made, address)
         self._actors[spec.number] = (actor, address)
 
     def _wait_for(self, future: Any, address: str) -> Any:

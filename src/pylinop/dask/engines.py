@@ -3,8 +3,10 @@
     start(specs)                     place the parts
     gather(method, *common, each=)   one answer a part, in their order
     total(method, *common, each=)    the answers' sum, in that order
+    here(method, *common, each=)     one answer a part of this process: all, but with MPI
+    held(n, edges)                   how solvers hold vectors of n numbers (held.py)
 
-All solvers are written on these three. An engine that can lose a worker makes the lost parts anew
+All solvers are written on these. An engine that can lose a worker makes the lost parts anew
 elsewhere, brings them to where they were by what `recover` says, and asks them again; so a solver
 sees complete answers or an exception."""
 
@@ -12,15 +14,19 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .held import Held, Split
 from .part import Part, Spec
 
 __all__ = ["Engine", "MPI", "Serial", "Threads", "WorkerLost", "engine_of"]
+
+# What each part gets beside what all get: a tuple a part, by its number.
+Each = Sequence[Any] | Mapping[int, Any] | None
 
 
 class WorkerLost(RuntimeError):
@@ -56,6 +62,8 @@ class Engine:
         Whether this process writes checkpoints and shows progress.
     losses : int
         How many parts were made anew since the start.
+    pieces : bool
+        Whether solvers take and give x as this process's piece of it.
     recover : callable or None
         ``recover(number)`` gives the (method, arguments) that bring a part made anew to where the
         lost one was.
@@ -65,6 +73,7 @@ class Engine:
     split = 1
     writes = True
     losses = 0
+    pieces = False
     placed: Any = None  # the list of Spec last started: an engine has the parts of one operator
     recover: Callable[[int], list[tuple[str, tuple[Any, ...]]]] | None = None
 
@@ -72,17 +81,39 @@ class Engine:
         """Place the parts; those of an earlier start are given up."""
         raise NotImplementedError
 
-    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+    def gather(self, method: str, *common: Any, each: Each = None) -> list[Any]:
         """Ask all parts ``method(*common)``, or ``method(*common, *each[i])``; their answers."""
         raise NotImplementedError
 
-    def total(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> Any:
+    def total(self, method: str, *common: Any, each: Each = None) -> Any:
         """The sum of the answers, part after part."""
         answers = self.gather(method, *common, each=each)
         total = own(answers[0])
         for answer in answers[1:]:
             total = add(total, answer)
         return total
+
+    def mine(self) -> range:
+        """The numbers of the parts that `here` asks."""
+        return range(len(self.placed))
+
+    def here(self, method: str, *common: Any, each: Each = None) -> list[Any]:
+        """As `gather`, the answers of this process's parts: all that there are, but with MPI."""
+        return self.gather(method, *common, each=each)
+
+    def held(self, n: int, edges: Sequence[int] | None = None, grain: int = 1) -> Held:
+        """How solvers hold vectors of n numbers: in pieces of the parts, whose ``edges`` they are,
+        or in any, multiples of ``grain`` long."""
+        return Held(self, n, edges)
+
+    def any(self, flag: bool) -> bool:
+        """Does one of the processes that run the solver say so?"""
+        return flag
+
+    def agree(self, error: Exception | None) -> None:
+        """Raise an error of one process in all."""
+        if error is not None:
+            raise error
 
     def close(self) -> None:
         """Give up the parts and what the engine started."""
@@ -94,7 +125,7 @@ class Engine:
         self.close()
 
 
-def arguments(i: int, common: tuple[Any, ...], each: Sequence[Any] | None) -> tuple[Any, ...]:
+def arguments(i: int, common: tuple[Any, ...], each: Each) -> tuple[Any, ...]:
     """What part i is called with."""
     return common if each is None else (*common, *each[i])
 
@@ -110,7 +141,7 @@ class Serial(Engine):
         """Make the parts."""
         self._parts = [Part(spec) for spec in specs]
 
-    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+    def gather(self, method: str, *common: Any, each: Each = None) -> list[Any]:
         """See `Engine.gather`."""
         return [p.call(method, arguments(i, common, each)) for i, p in enumerate(self._parts)]
 
@@ -132,7 +163,7 @@ class Threads(Serial):
         super().__init__(workers or len(os.sched_getaffinity(0)))
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
 
-    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+    def gather(self, method: str, *common: Any, each: Each = None) -> list[Any]:
         """See `Engine.gather`."""
         if len(self._parts) == 1:
             return super().gather(method, *common, each=each)
@@ -181,7 +212,7 @@ class Remote(Engine):
         for spec in self._specs:
             self._tried(spec.number, "start", partial(self._place, spec))
 
-    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+    def gather(self, method: str, *common: Any, each: Each = None) -> list[Any]:
         """See `Engine.gather`."""
         args = [arguments(i, common, each) for i in range(len(self._specs))]
         waits = [self._ask(i, method, a) for i, a in enumerate(args)]
@@ -233,61 +264,89 @@ class MPI(Engine):
     Parameters
     ----------
     comm : mpi4py communicator, optional
-        Anything with ``Get_rank``, ``Get_size``, ``allgather`` and ``Allreduce``; MPI.COMM_WORLD
-        when not given.
+        Anything with mpi4py's ``Get_rank``, ``Get_size``, ``allgather``, ``bcast``, ``Allreduce``,
+        ``Allgatherv`` and ``Reduce_scatter``; MPI.COMM_WORLD when not given.
+    pieces : bool, optional
+        True: each rank's x is its piece of the solution, numbers ``record.piece[0]`` to
+        ``record.piece[1]``, in results and callbacks, and x0 may be one. False: x is whole on
+        every rank, which is the only place where a rank has to hold it.
 
     Notes
     -----
-    Each rank makes the operator of the same blocks, reads only those of its own part, and holds
-    the vectors of the columns' length whole. Every rank gets the result; rank 0 writes
-    checkpoints. Sums are Allreduce's. A rank that dies takes the others with it, as MPI does:
-    resume from the checkpoint. Start with ``mpiexec -n 4 python program.py``.
+    Each rank makes the operator of the same blocks and reads only those of its own part. Solvers
+    split their vectors: a rank holds its piece of x and of all that the iteration carries along.
+    What a sweep needs whole is gathered for it (Allgatherv), and what it adds to is summed to
+    pieces (Reduce_scatter). The sums' order is MPI's. Rank 0 writes checkpoints, which the others
+    send it piece by piece. A rank that dies takes the others with it, as MPI does: resume from the
+    checkpoint, on as many ranks as there are then. Start with ``mpiexec -n 4 python program.py``.
     """
 
-    def __init__(self, comm: Any = None) -> None:
+    def __init__(self, comm: Any = None, pieces: bool = False) -> None:
         if comm is None:
             from mpi4py import MPI as mpi  # type: ignore[import-not-found, unused-ignore]
 
             comm = mpi.COMM_WORLD
-        self.comm = comm
+        self.comm, self.pieces = comm, bool(pieces)
         self.workers = int(comm.Get_size())
-        self.writes = comm.Get_rank() == 0
+        self.rank = int(comm.Get_rank())
+        self.writes = self.rank == 0
         self._parts: list[Part] = []
         self._count = 0
 
     def start(self, specs: Sequence[Spec]) -> None:
         """Make this rank's share of the parts."""
         self._count = len(specs)
-        rank = self.comm.Get_rank()
-        self._parts = [Part(s) for s in specs if s.number * self.workers // len(specs) == rank]
+        self._parts = [Part(specs[i]) for i in self.mine()]
 
-    def _here(self, method: str, common: Any, each: Any) -> list[Any]:
-        """This rank's answers. An error of one rank is raised by all, so that none waits."""
+    def _first(self, rank: int) -> int:
+        """The number of a rank's first part."""
+        return -(-rank * self._count // self.workers)
+
+    def mine(self) -> range:
+        """The numbers of this rank's parts."""
+        return range(self._first(self.rank), self._first(self.rank + 1))
+
+    def held(self, n: int, edges: Sequence[int] | None = None, grain: int = 1) -> Held:
+        """In pieces: those of the parts, or else of about one length."""
+        ranks = range(self.workers + 1)
+        if edges is None:
+            grains = -(-n // grain)
+            return Split(self, n, [min(n, grains * r // self.workers * grain) for r in ranks])
+        return Split(self, n, [edges[self._first(r)] for r in ranks], edges)
+
+    def any(self, flag: bool) -> bool:
+        """Does a rank say so?"""
+        return any(self.comm.allgather(bool(flag)))
+
+    def agree(self, error: Exception | None) -> None:
+        """Raise an error of one rank in all, so that none waits for it."""
+        for rank, said in enumerate(self.comm.allgather(None if error is None else repr(error))):
+            if said is not None:
+                raise error or RuntimeError(f"rank {rank} failed: {said}")
+
+    def here(self, method: str, *common: Any, each: Each = None) -> list[Any]:
+        """This rank's answers."""
         answers, error = [], None
         try:
             for part in self._parts:
                 answers.append(part.call(method, arguments(part.spec.number, common, each)))
         except Exception as raised:
             error = raised
-        for rank, said in enumerate(self.comm.allgather(None if error is None else repr(error))):
-            if said is not None:
-                if error is not None:
-                    raise error
-                raise RuntimeError(f"rank {rank} failed: {said}")
+        self.agree(error)
         return answers
 
-    def gather(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
+    def gather(self, method: str, *common: Any, each: Each = None) -> list[Any]:
         """See `Engine.gather`; on all ranks."""
-        answers = self._here(method, common, each)
+        answers = self.here(method, *common, each=each)
         return [a for rank in self.comm.allgather(answers) for a in rank]
 
-    def total(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> Any:
-        """See `Engine.total`; the order of the ranks' sums is the communicator's."""
-        answers = self._here(method, common, each)
+    def total(self, method: str, *common: Any, each: Each = None) -> Any:
+        """See `Engine.total`; on all ranks, the order of their sums is the communicator's."""
+        answers = self.here(method, *common, each=each)
         total = own(answers[0]) if answers else None
         for answer in answers[1:]:
             total = add(total, answer)
-        if min(self.comm.allgather(len(answers))) == 0:  # a rank without a part has no shape
+        if self._count < self.workers:  # a rank without a part has no shape
             found = [t for t in self.comm.allgather(total) if t is not None]
             total = own(found[0])
             for answer in found[1:]:

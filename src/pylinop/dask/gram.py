@@ -18,15 +18,15 @@ from .work import worker_of
 __all__ = ["Estimate", "gram", "norm_squared", "qr", "trace_estimate"]
 
 
-def _room(n: int, itemsize: int, copies: int) -> None:
-    """A MaterializationError where n x n matrices pass the memory limit."""
+def room(m: int, n: int, itemsize: int, copies: int) -> None:
+    """A MaterializationError where m x n matrices pass the memory limit."""
     limit = _config.get("memory_limit")
     if limit is None:
         limit = _config.free_memory()
-    need = n * n * itemsize * copies
+    need = m * n * itemsize * copies
     if limit is not None and need > limit:
         raise MaterializationError(
-            f"{copies} matrices of {n} x {n} need {need:,} bytes; there are {limit:,}"
+            f"{copies} matrices of {m} x {n} need {need:,} bytes; there are {limit:,}"
         )
 
 
@@ -64,7 +64,7 @@ def gram(A: BlockOperator) -> Any:
     """
     operator_of(A, "gram")
     engine = A.engine
-    _room(A.shape[1], A.dtype.itemsize, engine.split + 1)
+    room(A.shape[1], A.shape[1], A.dtype.itemsize, engine.split + 1)
     return engine.total("gram")
 
 
@@ -166,7 +166,7 @@ def qr(A: BlockOperator, method: str = "auto") -> tuple[BlockOperator, Any]:
         raise ValueError(f"qr takes a tall operator, got shape {A.shape}")
     if method not in ("auto", "cholesky", "tsqr"):
         raise ValueError(f"method={method!r}: 'auto', 'cholesky' or 'tsqr'")
-    _room(n, A.dtype.itemsize, 3 * A.engine.split + 3)
+    room(n, n, A.dtype.itemsize, 3 * A.engine.split + 3)
     for way in ("cholesky", "tsqr") if method == "auto" else (method,):
         if way == "cholesky":
             R1 = _triangle(gram(A))

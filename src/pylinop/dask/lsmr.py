@@ -1,8 +1,9 @@
 """LSMR over blocks: one sweep and one exchange of vectors an iteration.
 
 Fong and Saunders 2011, LSMR: An iterative algorithm for sparse least-squares problems, with the
-names and stopping rules of SciPy's function. What differs is where vectors live. With u not scaled
-to norm one, A^H of it is had in the same sweep that makes it:
+names and stopping rules of SciPy's function. What differs is where vectors live: those of the
+columns here, whole or a piece on each rank (held.py), those of the rows with the parts. With u not
+scaled to norm one, A^H of it is had in the same sweep that makes it:
 
     u' = A v - (alpha / beta) u,   beta' = |u'|,   w = A^H u',   alpha' v' = w / beta' - beta' v
 
@@ -21,10 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arguments import all_due, damping, first, operator_of, resumed, right_side
+from .arguments import damping, first, operator_of, resumed, right_side, started
 from .operator import BlockOperator
-from .part import scaled_norm
-from .record import Record, Result, Watch, load, save
+from .precondition import of_least_squares, parsed
+from .precondition import said as said_of
+from .record import Record, Result, Watch, load, stored
 
 __all__ = ["lsmr"]
 
@@ -140,10 +142,10 @@ class _Rules(NamedTuple):
         return found
 
     def holds(
-        self, istop: int, s: _Rotations, true: tuple[float, float], x: float, b: float
+        self, istop: int, s: _Rotations, true: tuple[float, float, float], x: float, b: float
     ) -> bool:
         """Do the true residuals confirm the rule that stopped it, to a factor of ten?"""
-        normr, normar = true
+        normr, _, normar = true
         eps = float(np.finfo(float).eps)
         if istop in (1, 4):
             rtol = self.btol + self.atol * s.normA * x / b
@@ -159,46 +161,66 @@ class _Rules(NamedTuple):
 class _Run:
     """One LSMR iteration: the vectors here, the steps on the parts."""
 
-    def __init__(self, op: BlockOperator, b: Any, x0: Any, dtype: Any, damp: float) -> None:
+    def __init__(self, op: BlockOperator, b: Any, x0: Any, dtype: Any, damp: float, M: Any) -> None:
         self.op, self.engine = op, op.engine
-        self.pieces: Any = op._slices(b) if op.axis == 0 else b
-        self.n, self.dtype, self.damp = op.shape[1], dtype, damp
+        self.rows, self.columns = op._held(0), op._held(1, M[1])
+        self.M = of_least_squares(op, M, self.columns, damp)
+        x0 = started(x0, self.columns, dtype)
+        self.n, self.dtype, self.damp = self.columns.size, dtype, damp
         self.x0, self.x = x0, np.zeros(self.n, dtype) if x0 is None else x0.copy()
-        self.known: tuple[int, tuple[float, float]] | None = None  # (count, true residuals)
+        self.take_b(b)
+        self.known: tuple[int, tuple[float, float, float]] | None = None  # (count, true residuals)
         self.normb = 1.0
         self.tail: Any = None  # the share of u below A, where a damped problem began anew
+
+    def take_b(self, b: Any) -> None:
+        """The right side: each part gets its rows of it."""
+        self.pieces = self.op._slices(b)
+
+    def sweep(self, method: str, *args: Any, each: Any = None) -> tuple[float, Any]:
+        """(|u|^2, what is here of A^H u), of all parts' answers."""
+        answers = self.engine.here(method, *args, each=each)
+        w = self.columns.add([share for _, share in answers], self.dtype)
+        return self.columns.sum([ssq for ssq, _ in answers]), w
 
     def begin(self, again: bool) -> tuple[float, float]:
         """u = b - A x, the first alpha and beta; ``again`` where damping is to be kept by rows."""
         self.count, self.known = 0, None
         self.c, self.g = 1.0, -self.x
         self.engine.recover = self.recover
-        ssq, w = self.engine.total("begin", 0, 1.0, self.g, True, each=self.pieces)
+        g = self.columns.whole(self.g)
+        ssq, w = self.sweep("begin", 0, 1.0, g, True, each=self.pieces)
         self.tail = None
-        if again and self.damp:
+        if self.damp and (again or self.M is not None):
             self.tail = -self.damp * (self.x if self.x0 is None else self.x - self.x0)
-            ssq += float(np.vdot(self.tail, self.tail).real)
-            w = w + self.damp * self.tail
+            ssq += self.columns.dot(self.tail, self.tail)
+            w += self.damp * self.tail
+        if self.M is not None:
+            w = self.M.left(w)
         self.beta = self.first = self._norm(ssq)
         if self.beta > 0:
             w /= self.beta
-            self.alpha = scaled_norm(w)
+            self.alpha = self.columns.norm(w)
         else:
             self.alpha = 0.0
         self._check()
         self.v = w / self.alpha if self.alpha > 0 else w
-        self.h, self.hbar = self.v.copy(), np.zeros(self.n, self.dtype)
+        self.turned()
+        self.h, self.hbar = self.p.copy(), np.zeros(self.n, self.dtype)
         self.s = _Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
-        self.normA = self.alpha
         return self.alpha, self.beta
+
+    def turned(self) -> None:
+        """The direction that v stands for in x: F v with a preconditioner."""
+        self.p = self.v if self.M is None else self.M.right(self.v)
 
     def norm_b(self) -> float:
         """|b|: that of the first residual where x0 is zero."""
         if self.x0 is None:
             return self.first
         self.engine.recover = None
-        zero, scale = np.zeros(self.n, self.dtype), power_of_two(self.first)
-        ssq, _ = self.engine.total("residual", zero, scale, each=self.pieces)
+        zero, scale = np.zeros(self.columns.n, self.dtype), power_of_two(self.first)
+        ssq, _ = self.sweep("residual", zero, scale, each=self.pieces)
         self.engine.recover = self.recover
         return scale * math.sqrt(ssq)
 
@@ -208,7 +230,7 @@ class _Run:
             return math.sqrt(ssq)
         parts = self.engine.gather("norm")
         if self.tail is not None:
-            parts.append(scaled_norm(self.tail))
+            parts.append(self.columns.norm(self.tail))
         return math.hypot(*parts)
 
     def _check(self) -> None:
@@ -221,7 +243,7 @@ class _Run:
     def recover(self, number: int) -> list[tuple[str, tuple[Any, ...]]]:
         """What brings a part made anew to this iteration: u = c b + A g."""
         if self.count > 0:
-            size = abs(self.c) * self.first + self.s.normA * scaled_norm(self.g)
+            size = abs(self.c) * self.first + self.s.normA * self.columns.norm(self.g)
             if not np.finfo(self.dtype).eps * size <= _FAITHFUL * self.beta:
                 raise _Restart
         b = self.pieces[number][0]
@@ -230,24 +252,26 @@ class _Run:
     def advance(self) -> float:
         """The next alpha and beta, and v, which is still to be divided by the number returned."""
         ratio = self.alpha / self.beta if self.beta > 0 else 0.0
-        ssq, w = self.engine.total("step", self.count + 1, self.v, ratio)
+        ssq, w = self.sweep("step", self.count + 1, self.columns.whole(self.p), ratio)
         if self.tail is not None:
-            self.tail = self.damp * self.v - ratio * self.tail
-            ssq += float(np.vdot(self.tail, self.tail).real)
+            self.tail = self.damp * self.p - ratio * self.tail
+            ssq += self.columns.dot(self.tail, self.tail)
             w += self.damp * self.tail
+        if self.M is not None:
+            w = self.M.left(w)
         self.count += 1
         self.c *= -ratio
         self.beta = self._norm(ssq)
         for at in near(self.n):
             v, g = self.v[at], self.g[at]
             g *= -ratio
-            g += v
+            g += self.p[at]
             if self.beta > 0:
                 w[at] /= self.beta
                 w[at] -= self.beta * v
         if self.beta == 0:
             return 1.0
-        self.v, self.alpha = w, scaled_norm(w)
+        self.v, self.alpha = w, self.columns.norm(w)
         return self.alpha if self.alpha > 0 else 1.0
 
     def step(self) -> None:
@@ -261,8 +285,12 @@ class _Run:
                 f"lsmr: numbers underflow at iteration {self.count}: scale A up "
                 f"(|A| is about {self.s.normA:g})"
             ) from None
+        if self.M is not None:
+            self.v /= size
+            size = 1.0
+        self.turned()
         for at in near(self.n):
-            v, h, hbar = self.v[at], self.h[at], self.hbar[at]
+            v, h, hbar = self.p[at], self.h[at], self.hbar[at]
             v /= size
             hbar *= of_hbar
             hbar += h
@@ -270,54 +298,64 @@ class _Run:
             h *= of_h
             h += v
 
-    def true(self) -> tuple[float, float]:
-        """(|r|, |A^H r|) of the damped problem, from x itself; one sweep, once an iteration."""
+    def true(self) -> tuple[float, float, float]:
+        """(|r|, |A^H r|, |F^H A^H r|) of the damped problem, from x itself; one sweep, once an
+        iteration."""
         if self.known is not None and self.known[0] == self.count:
             return self.known[1]
-        self.engine.recover = None
         scale = power_of_two(self.normb)
-        ssq, w = self.engine.total("residual", self.x, scale, each=self.pieces)
-        normr = math.sqrt(ssq)
+        normr, w = self.residual(scale)
         if self.damp:
             tail = self.damp / scale * (self.x if self.x0 is None else self.x - self.x0)
-            normr = math.hypot(normr, scaled_norm(tail))
+            normr = math.hypot(normr, self.columns.norm(tail))
             w -= self.damp * tail
-        self.known = (self.count, (scale * normr, scale * scaled_norm(w)))
+        normar = turned = scale * self.columns.norm(w)
+        if self.M is not None:
+            turned = scale * self.columns.norm(self.M.left(w))
+        self.known = (self.count, (scale * normr, normar, turned))
         return self.known[1]
+
+    def norm_x(self) -> float:
+        """|x|, or that of what a preconditioner makes of it: what the rules speak of."""
+        return self.columns.norm(self.x if self.M is None else self.M.back(self.x))
+
+    def residual(self, scale: float) -> tuple[float, Any]:
+        """(|r|, A^H r) of r = (b - A x) / scale."""
+        self.engine.recover = None
+        minus = self.columns.whole(self.x / -scale)
+        ssq, w = self.sweep("residual", minus, scale, each=self.pieces)
+        return math.sqrt(ssq), w
 
     # -- checkpoints -------------------------------------------------------------------------------
 
-    _SCALARS = ("alpha", "beta", "c", "first", "count")
-    _VECTORS = ("v", "h", "hbar", "x", "g")
+    _SCALARS: tuple[str, ...] = ("alpha", "beta", "c", "first", "count")
+    _VECTORS: tuple[str, ...] = ("v", "h", "hbar", "x", "g")
 
     def arrays(self) -> Any:
-        """(name, array) of all that the iteration needs; shares of u one after the other."""
+        """(name, array) of all that the iteration needs, u last."""
         yield "parts", np.array(len(self.op._specs))
         yield "scalars", np.array([float(getattr(self, k)) for k in self._SCALARS])
         yield "rotations", np.array([getattr(self.s, k) for k in _Rotations.names])
         for k in self._VECTORS:
-            yield k, getattr(self, k)
-        if self.x0 is not None:
-            yield "x0", self.x0
-        if self.tail is not None:
-            yield "tail", self.tail
+            yield k, self.columns.stream(getattr(self, k))
+        for k in ("x0", "tail"):
+            if getattr(self, k) is not None:
+                yield k, self.columns.stream(getattr(self, k))
         yield from self.shares()
 
     def shares(self) -> Any:
-        """(name, array) of what the parts keep."""
-        for i, u in enumerate(self.engine.gather("get_u")):
-            yield f"u{i}", u
+        """(name, array) of what is of the rows' length."""
+        yield "u", self.rows.stream(self.rows.joined(self.engine.here("get_u"), self.dtype))
 
     def take_shares(self, z: Any) -> None:
         """Put them back, cut anew: the blocks may be other ones."""
-        names = sorted((k for k in z.files if k[0] == "u"), key=lambda k: int(k[1:]))
-        u = np.concatenate([z[k] for k in names])
         self.engine.recover = self.recover
-        self.engine.gather("set_u", self.count, each=self.op._slices(u))
+        u = stored(z, "u", self.rows.at)
+        self.engine.here("set_u", self.count, each=self.rows.each(u))
 
     def end(self) -> None:
         """The parts need keep nothing any more."""
-        self.engine.gather("forget")
+        self.engine.here("forget")
 
     def take(self, z: Any) -> None:
         """Put back what `arrays` gave."""
@@ -328,9 +366,10 @@ class _Run:
         for k, value in zip(_Rotations.names, z["rotations"].tolist(), strict=True):
             setattr(self.s, k, value)
         for k in self._VECTORS:
-            setattr(self, k, z[k])
-        self.x0 = z["x0"] if "x0" in z.files else None
-        self.tail = z["tail"] if "tail" in z.files else None
+            setattr(self, k, stored(z, k, self.columns.at))
+        for k in ("x0", "tail"):
+            setattr(self, k, stored(z, k, self.columns.at) if k in z.files else None)
+        self.turned()
         self.take_shares(z)
 
 
@@ -344,6 +383,7 @@ def lsmr(
     maxiter: int | None = None,
     x0: Any = None,
     *,
+    M: Any = None,
     callback: Callable[[Any], Any] | None = None,
     progress: Any = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -360,6 +400,9 @@ def lsmr(
         With a path each part of a tall A reads its own rows.
     damp, atol, btol, conlim, maxiter, x0
         As in `scipy.sparse.linalg.lsmr`.
+    M : {'jacobi', 'block_jacobi'}, ('block_jacobi', k) or array_like, shape (n,), optional
+        A preconditioner near (A^H A + damp^2)^-1, made in one more sweep: columns scaled to norm
+        one, or groups of k (8) columns next to each other made orthonormal. Or the diagonal of one.
     callback : callable, optional
         ``callback(x)`` after each iteration; x is the iterate itself, not to be kept or changed.
     progress : bool or callable
@@ -382,7 +425,8 @@ def lsmr(
     Raises
     ------
     ValueError
-        For shapes that do not fit, a checkpoint of another problem.
+        For shapes that do not fit, a checkpoint of another problem; for M with fewer rows than
+        columns and no damping, where the least solution is meant.
     TypeError
         Where A is no BlockOperator, or b or x0 are not numbers of at most double precision.
     LinAlgError
@@ -397,6 +441,12 @@ def lsmr(
 
     At the end the residual is computed from x: where it does not confirm the rule that stopped the
     iteration, the iteration begins anew from x, at most three times (``record.restarts``).
+
+    With M = F F^H it solves for y in x = F y: atol, btol, conlim, norma and conda are then those of
+    A F and y. Where columns depend on each other it finds the x of least |F^-1 (x - x0)|. A column
+    of zeros keeps x0. Block Jacobi holds k numbers for each column, as often as there are parts
+    here while it is made; a group that is dependent to 1e-5 is only scaled. Of blocks of columns a
+    group lies within one block, and F travels with each question.
 
     With the same parts the iterates have the same bits on every engine, and after a resumption,
     but for MPI's own order of sums. After a worker's death they differ by rounding.
@@ -415,17 +465,22 @@ def lsmr(
     rules = _Rules(atol, btol, 1 / conlim if conlim > 0 else 0.0)
     maxiter = min(m, n) if maxiter is None else int(maxiter)
     values, b_dtype = right_side(b, m)
-    x0 = first(x0, A)
+    A.engine  # noqa: B018  # the parts are placed
+    turn = parsed(M, n, "lsmr")
+    x0 = first(x0, A, turn[1])
     dtype = A._vector_dtype(b_dtype, *(() if x0 is None else (x0.dtype,)))
     resume = resumed(resume, checkpoint)
     said = {"method": "lsmr", "shape": [m, n], "dtype": dtype.str, "damp": damp, "axis": A.axis}
+    said["M"] = said_of(A, turn)
     found = load(resume, said) if resume else None
-    engine = A._use_parts(int(found["parts"])) if found else A.engine
+    if found:
+        A._use_parts(int(found["parts"]))
     kind: Any = _Run
     if A.axis == 1:
         from .wide import Wide as kind
-    run = kind(A, values, None if x0 is None else x0.astype(dtype), dtype, damp)
-    watch = Watch(engine.writes, maxiter, callback, progress, checkpoint, checkpoint_every)
+    run = kind(A, values, None if found else x0, dtype, damp, turn)  # a checkpoint has its own x0
+    engine = A.engine
+    watch = Watch(engine, maxiter, callback, progress, checkpoint, checkpoint_every)
     record = Record("lsmr", parts=len(A._specs))
     try:
         return _iterate(run, rules, maxiter, watch, record, said, found)
@@ -465,9 +520,9 @@ def _iterate(
         itn += 1
         record.residuals.append(run.s.normr)
         record.normal_residuals.append(run.s.normar)
-        normx = scaled_norm(run.x)
+        normx = run.norm_x()
         istop = rules.stop(run.s, normx, normb, itn >= maxiter)
-        watch.tell(itn, run.x, run.s.normr, run.s.normar)
+        watch.tell(itn, run.columns, run.x, run.s.normr, run.s.normar)
         if istop and istop != 7 and not _confirmed(run, rules, istop, normb):
             istop = 0 if itn < maxiter and anew < _RESTARTS else 7
             if istop == 7:
@@ -480,7 +535,7 @@ def _iterate(
                 break
         elif istop:
             break
-        if all_due(watch, run.engine, itn):
+        if watch.due(itn):
             _write(run, watch, record, said, itn, normb)
     return _finish(run, istop, itn, watch, record, losses)
 
@@ -488,32 +543,28 @@ def _iterate(
 def _confirmed(run: _Run, rules: _Rules, istop: int, normb: float) -> bool:
     if istop in (3, 6):
         return True
-    return rules.holds(istop, run.s, run.true(), scaled_norm(run.x), normb)
+    return rules.holds(istop, run.s, run.true(), run.norm_x(), normb)
 
 
 def _write(run: _Run, watch: Watch, record: Record, said: Any, itn: int, normb: float) -> None:
-    state = list(run.arrays())  # asks the parts: on all ranks
-
     def arrays() -> Any:
         for name, value in {**said, "itn": itn, "normb": normb}.items():
             yield name, np.array(value)
         yield "restarts", np.array(record.restarts)
         yield "residuals", np.array(record.residuals)
         yield "normal_residuals", np.array(record.normal_residuals)
-        yield from state
+        yield from run.arrays()
 
-    if watch.writes:
-        assert watch.path is not None
-        save(watch.path, arrays())
-    watch.saved()
+    watch.save(arrays())
 
 
 def _finish(run: _Run, istop: int, itn: int, watch: Watch, record: Record, losses: int) -> Result:
-    normr, normar = run.true()
+    normr, normar, _ = run.true()
     run.end()
     record.iterations, record.losses = itn, run.engine.losses - losses
     record.true_residual, record.true_normal_residual = normr, normar
     record.seconds = watch.seconds()
-    s = run.s
-    values = (run.x, istop, itn, normr, normar, s.normA, s.condA, scaled_norm(run.x))
+    s, columns = run.s, run.columns
+    x, record.piece = columns.given(run.x), columns.piece
+    values = (x, istop, itn, normr, normar, s.normA, s.condA, columns.norm(run.x))
     return Result(values, record)

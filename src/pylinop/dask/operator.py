@@ -12,6 +12,7 @@ from .. import _config
 from .._operator import LinearOperator
 from .blocks import Block, Npy, as_block
 from .engines import Engine, engine_of
+from .held import Held
 from .part import Spec
 
 __all__ = ["BlockOperator", "Plan"]
@@ -336,6 +337,22 @@ class BlockOperator(LinearOperator):
 
     def _rmatmat(self, X: Any) -> Any:
         return self._any(np.asarray(X), True)
+
+    def _held(self, axis: int, grain: int = 1) -> Held:
+        """How solvers hold vectors of the rows' (0) or the columns' (1) length."""
+        engine = self.engine
+        return engine.held(self.shape[axis], self._edges() if axis == self.axis else None, grain)
+
+    def _between(self, x: Any, given: Held, wanted: Held, adjoint: bool = False) -> Any:
+        """A x or A^H x of a vector as solvers hold it."""
+        if not given.split:
+            return (self.rmatvec if adjoint else self.matvec)(x)
+        method, engine = "rapply" if adjoint else "apply", self.engine
+        if (self.axis == 0) is adjoint:
+            shares = engine.here(method, each=given.each(x[:, np.newaxis]))
+            return wanted.add([y[:, 0] for y in shares], x.dtype)
+        pieces = engine.here(method, given.whole(x)[:, np.newaxis])
+        return wanted.joined([y[:, 0] for y in pieces], x.dtype)
 
     def _any(self, X: Any, adjoint: bool) -> Any:
         """Batches of right-hand sides as more columns; numbers beyond float64 are refused."""

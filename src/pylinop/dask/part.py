@@ -113,28 +113,36 @@ class Part:
             return self._last
         if self._count != count - 1:
             raise RuntimeError(f"part {self.spec.number} is at step {self._count}, not {count - 1}")
-        self._count, u = None, self._u  # until it is whole again
+        self._count, self._last, u = None, None, self._u  # until it is whole again
         w, total = np.zeros_like(v), 0.0
         for at, work in self._works():
             total += work.step(alpha, v, u[at], w)
         self._count, self._last = count, (total, w)
         return self._last
 
-    def across(self, u: Any, w: Any) -> Any:
-        """(w + A^H u, A of that): w is this part's columns', u and the second all rows'."""
+    def across(self, u: Any, w: Any, M: Any = None, y: Any = None) -> Any:
+        """(w + A^H u, A of that): w is this part's columns', u and the second all rows'.
+
+        With a preconditioner F (`precondition`): (F^H (w + A^H u) + y, A F of that)."""
         w, t = w.copy(), np.zeros_like(u)
         for at, work in self._works():
             work.step(0.0, None, u, w[at])
-            work.step(-1.0, w[at], t, None)
+            if M is None:
+                work.step(-1.0, w[at], t, None)
+            else:
+                F = M[at]
+                w[at] = F.left(w[at]) + y[at]
+                work.step(-1.0, F.right(w[at]), t, None)
         return w, t
 
-    def residual(self, x: Any, scale: float, b: Any) -> Any:
-        """(|r|^2, A^H r) of r = (b - A x) / scale, whatever iteration is under way."""
-        r = _rows(b, self._edges[-1], x.dtype)
+    def residual(self, minus: Any, scale: float, b: Any) -> Any:
+        """(|r|^2, A^H r) of r = b / scale + A minus, whatever iteration is under way."""
+        self._last = None  # nobody asks for that again
+        r = _rows(b, self._edges[-1], minus.dtype)
         r /= scale
-        w, total, x = np.zeros_like(x), 0.0, x / -scale
+        w, total = np.zeros_like(minus), 0.0
         for at, work in self._works():
-            total += work.step(-1.0, x, r[at], w)
+            total += work.step(-1.0, minus, r[at], w)
         return total, w
 
     def norm(self) -> float:
@@ -164,6 +172,25 @@ class Part:
     def squares(self) -> float:
         """The sum of |entries|^2."""
         return float(sum(work.squares() for _, work in self._works()))
+
+    def column_grams(self, k: int) -> Any:
+        """Blocks of k columns on the diagonal of A^H A, side by side, flat; of blocks beside each
+        other each begins with a new one."""
+        grams = (work.column_grams(k) for _, work in self._works())
+        if self.spec.axis == 1:
+            return np.concatenate(list(grams)).reshape(-1)
+        total = next(grams)
+        for share in grams:
+            total += share
+        return total.reshape(-1)
+
+    def diagonal_blocks(self, first: int, k: int) -> Any:
+        """Blocks of k on the diagonal of a matrix of which this part's first row or column is
+        ``first``, side by side, flat; each of the part's blocks begins with a new one."""
+        found = [
+            work.diagonal_blocks(first + at.start, k, self.spec.axis) for at, work in self._works()
+        ]
+        return np.concatenate(found).reshape(-1)
 
     def gram(self) -> Any:
         """A^H A, summed over the blocks."""

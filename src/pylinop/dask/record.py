@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .._progress import shown
+from .held import Held, Streamed
 
-__all__ = ["Record", "Result", "Watch", "load", "save"]
+__all__ = ["Record", "Result", "Watch", "load", "save", "stored"]
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Record:
         Parts made anew because their worker died.
     parts : int
         Parts that sums were made of; the same number gives the same bits.
+    piece : (int, int)
+        Which numbers of x the result holds: all but where `MPI` says ``pieces``.
     resumed : int
         The iteration at which a checkpoint was taken up, or 0.
     seconds : float
@@ -51,6 +54,7 @@ class Record:
     restarts: int = 0
     losses: int = 0
     parts: int = 1
+    piece: tuple[int, int] = (0, 0)
     resumed: int = 0
     seconds: float = 0.0
 
@@ -76,7 +80,13 @@ def save(path: str, arrays: Iterator[tuple[str, Any]]) -> None:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as z:
             for name, array in arrays:
                 with z.open(f"{name}.npy", "w", force_zip64=True) as f:
-                    np.lib.format.write_array(f, np.asanyarray(array), allow_pickle=False)
+                    if not isinstance(array, Streamed):
+                        np.lib.format.write_array(f, np.asanyarray(array), allow_pickle=False)
+                        continue
+                    said = {"descr": array.dtype.str, "fortran_order": False, "shape": (array.n,)}
+                    np.lib.format.write_array_header_1_0(f, said)
+                    for chunk in array.chunks:
+                        f.write(chunk.tobytes())
         with open(partial, "rb+") as f:
             os.fsync(f.fileno())
         os.replace(partial, path)
@@ -106,6 +116,27 @@ def load(path: str, expected: dict[str, Any]) -> Any:
     return z
 
 
+def stored(z: Any, name: str, at: slice) -> Any:
+    """The numbers ``at`` of a vector in a checkpoint; no others are held."""
+    with z.zip.open(f"{name}.npy") as f:
+        np.lib.format.read_magic(f)
+        (n,), _, dtype = np.lib.format.read_array_header_1_0(f)
+        f.seek(at.start * dtype.itemsize, os.SEEK_CUR)
+        found = np.empty(at.stop - at.start, dtype)
+        if at.stop > n or f.readinto(found.view(np.uint8)) != found.nbytes:
+            raise ValueError(f"{name} has {n} numbers in the checkpoint, {at.stop} are needed")
+        return found
+
+
+def _drained(arrays: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The same; pieces that the one who asks leaves are made nevertheless: others send them."""
+    for name, array in arrays:
+        yield name, array
+        if isinstance(array, Streamed):
+            for _ in array.chunks:
+                pass
+
+
 class Watch:
     """callback=, progress=, checkpoint= of a solver.
 
@@ -113,16 +144,17 @@ class Watch:
 
     def __init__(
         self,
-        writes: bool,
+        engine: Any,
         maxiter: int,
         callback: Callable[[Any], Any] | None,
         progress: Any,
         checkpoint: str | os.PathLike[str] | None,
         every: float,
     ) -> None:
-        self.callback = callback
+        self.engine, self.callback = engine, callback
+        self.seen = engine.any(callback is not None)  # x is gathered for it on all ranks
         self.path = None if checkpoint is None else os.fspath(checkpoint)
-        self.every, self.writes = every, writes
+        self.every = every
         if self.path is not None:
             if not float(every) > 0:
                 raise ValueError(f"checkpoint_every={every!r} must be positive")
@@ -130,7 +162,9 @@ class Watch:
             if not os.path.isdir(home):  # not only when the first one is due
                 raise FileNotFoundError(f"checkpoint={self.path!r}: there is no folder {home}")
         self.begun = self.last = time.monotonic()
-        self.progress, self.bar = shown(progress if writes else None, "iteration", total=maxiter)
+        self.progress, self.bar = shown(
+            progress if engine.writes else None, "iteration", total=maxiter
+        )
 
     def due(self, iteration: int) -> bool:
         """Is it time for a checkpoint?"""
@@ -138,14 +172,29 @@ class Watch:
             return False
         if isinstance(self.every, int):
             return iteration % self.every == 0
-        return self.writes and time.monotonic() - self.last >= self.every
+        late = self.engine.writes and time.monotonic() - self.last >= self.every
+        return bool(self.engine.any(late))
 
-    def saved(self) -> None:
-        """A checkpoint was made."""
+    def save(self, arrays: Iterator[tuple[str, Any]]) -> None:
+        """A checkpoint: all ranks ask for the arrays, one writes them."""
+        assert self.path is not None
+        arrays, error = _drained(arrays), None
+        try:
+            if self.engine.writes:
+                save(self.path, arrays)
+        except Exception as raised:
+            error = raised
+        for _ in arrays:
+            pass
+        self.engine.agree(error)
         self.last = time.monotonic()
 
-    def tell(self, iteration: int, x: Any, residual: float, normal: float | None) -> None:
+    def tell(
+        self, iteration: int, held: Held, x: Any, residual: float, normal: float | None
+    ) -> None:
         """After an iteration."""
+        if self.seen:
+            x = held.given(x)
         if self.callback is not None:
             self.callback(x)
         if self.bar is not None:

@@ -10,6 +10,9 @@ import numpy as np
 from .. import _core
 from .blocks import Csr
 
+# Entries of a sparse block that are paired at once for a preconditioner.
+_PAIRED = 1 << 18
+
 __all__ = ["DenseWork", "SparseWork", "worker_of"]
 
 # Rows of a dense block are taken by so many bytes: both products then read them from the cache.
@@ -106,6 +109,31 @@ class DenseWork:
         wide = np.result_type(self.own, np.float64)
         return math.fsum(float(np.vdot(p, p).real) for _, p in self._pieces(wide))
 
+    def column_grams(self, k: int) -> Any:
+        """The blocks of k columns on the diagonal of A^H A, side by side in an (n, k) array."""
+        n, wide = self.shape[1], np.result_type(self.own, np.float64)
+        if k == 1:
+            squares = (np.einsum("ij,ij->j", p.conj(), p) for _, p in self._pieces(wide))
+            return sum(squares, np.zeros(n, wide))[:, np.newaxis]
+        groups = -(-n // k)
+        total = np.zeros((groups, k, k), wide)
+        for _, piece in self._pieces(wide):
+            if groups * k != n:
+                piece = np.pad(piece, ((0, 0), (0, groups * k - n)))
+            cut = piece.reshape(-1, groups, k)
+            total += np.matmul(cut.transpose(1, 2, 0).conj(), cut.transpose(1, 0, 2))
+        return total.reshape(groups * k, k)[:n]
+
+    def diagonal_blocks(self, first: int, k: int, axis: int) -> Any:
+        """Blocks of k on A's diagonal, of the entries that are here: see `SparseWork`."""
+        m = self.shape[axis]
+        square = self.a[:, first : first + m] if axis == 0 else self.a[first : first + m].T
+        found = np.zeros((m, k), np.result_type(self.own, np.float64))
+        for i in range(0, m, k):
+            block = square[i : i + k, i : i + k]
+            found[i : i + k, : len(block)] = block
+        return found
+
     def dense(self) -> Any:
         """The dense form."""
         return self.a.astype(self.own, copy=False)
@@ -193,11 +221,54 @@ class SparseWork:
 
     def squares(self) -> float:
         """The sum of |entries|^2 in double precision; entries of one place are added before."""
+        return DenseWork(self._canonical().data[:, np.newaxis], self.own).squares()
+
+    def _canonical(self) -> Any:
         A = self._checked()
         if not A.has_canonical_format:
             A = A.copy()
             A.sum_duplicates()
-        return DenseWork(A.data[:, np.newaxis], self.own).squares()
+        return A
+
+    def _triplets(self) -> Any:
+        """(row, column, entry), some rows after the other, each row's columns ascending."""
+        A = self._canonical()
+        wide, ptr = np.result_type(self.own, np.float64), A.indptr
+        first = 0
+        while first < A.shape[0]:
+            last = int(np.searchsorted(ptr, int(ptr[first]) + _PAIRED, "right")) - 1
+            last = max(first + 1, min(last, A.shape[0]))
+            at = slice(int(ptr[first]), int(ptr[last]))
+            row = np.repeat(np.arange(first, last), np.diff(ptr[first : last + 1]))
+            yield row, A.indices[at].astype(np.int64), A.data[at].astype(wide)
+            first = last
+
+    def column_grams(self, k: int) -> Any:
+        """The blocks of k columns on the diagonal of A^H A, side by side in an (n, k) array."""
+        n = self.shape[1]
+        total = np.zeros(n * k, np.result_type(self.own, np.float64))
+        for row, j, a in self._triplets():
+            np.add.at(total, j * k + j % k, a.conj() * a)
+            for d in range(1, min(k, len(a))):  # pairs d entries apart; in groups they lie together
+                pairs = np.flatnonzero((row[d:] == row[:-d]) & (j[d:] // k == j[:-d] // k))
+                if not len(pairs):
+                    break
+                p, q = pairs, pairs + d
+                np.add.at(total, j[p] * k + j[q] % k, a[p].conj() * a[q])
+                np.add.at(total, j[q] * k + j[p] % k, a[q].conj() * a[p])
+        return total.reshape(n, k)
+
+    def diagonal_blocks(self, first: int, k: int, axis: int) -> Any:
+        """Blocks of k on A's diagonal: row i (of a block of columns: column i) in row i.
+
+        ``first`` is the block's first row or column in A; there the first block begins."""
+        m = self.shape[axis]
+        found = np.zeros((m, k), np.result_type(self.own, np.float64))
+        for row, column, a in self._triplets():
+            i, j = (row, column - first) if axis == 0 else (column, row - first)
+            here = (j >= 0) & (j < m) & (i // k == j // k)
+            found[i[here], j[here] % k] = a[here]
+        return found
 
     def dense(self) -> Any:
         """The dense form."""
