@@ -97,10 +97,14 @@ static int64_t disturb(const scene *s, int layout) {
     return i;
 }
 
+/* The result of what is read again: text has lost what was shared, which other steps may use. */
 static void open_scene(scene *s, const lop_node *root, int layout) {
+    const lop_node *read = NULL;
     s->has_want = false;
     s->text = lop_dump(root, 0);
-    lop_status st = s->text ? t_run(&w, root, layout, &s->want) : LOP_NOMEM;
+    lop_status st = s->text ? lop_read(&w.ctx, s->text, &read, &w.err) : LOP_NOMEM;
+    if (st == LOP_OK) st = t_run(&w, read, layout, &s->want);
+    lop_node_unref(read);
     s->has_want = st == LOP_OK;
     if (!s->has_want) placed_free(&s->want);
     lop_store_clear(&w.store);
