@@ -489,16 +489,16 @@ def trace(op):
 
 def in_blocks(op, k, error):
     """A diagonal (k None: the trace) whose dense factors do not fit, as `error` says, from products
-    that do; False: another error, or these need a dense form too."""
+    that do; None: another error, or these need a dense form too."""
     if not isinstance(error, _errors.MaterializationError):
-        return False
+        return None
     from . import _config
 
     limit = _config.get("memory_limit")
     try:
         d = _by_columns(op, k or 0, 1 << 25 if limit is None else limit // 4)
     except _errors.MaterializationError:
-        return False
+        return None
     return d if k is not None else d.sum(axis=-1)
 
 

@@ -127,6 +127,9 @@ void py_state_unref(py_state *s);
 PyObject *py_hook(py_state *s, const char *name); /* borrowed; NULL with an exception */
 PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args,
                        Py_ssize_t n); /* new */
+/* What a hook has instead of the exception that is set, which it gets as the last of its arguments
+ * (left empty by the caller): new. NULL where it answers None, with that exception set again. */
+PyObject *py_instead(py_state *s, const char *name, PyObject **args, Py_ssize_t n);
 /* Sets the exception for `status`; `op` (may be NULL) is the offending operator. Returns NULL. */
 PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject *op,
                    const char *action);

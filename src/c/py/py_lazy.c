@@ -328,21 +328,9 @@ void py_lazy_failed(py_lazy *a) {
 }
 
 PyObject *py_lazy_instead(py_lazy *a) {
-    PyObject *type, *error, *trace;
-    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return NULL;
-    PyErr_Fetch(&type, &error, &trace);
-    PyErr_NormalizeException(&type, &error, &trace);
-    PyObject *args[2] = {(PyObject *)a, error};
-    PyObject *value = error ? py_call_hook(a->s, "lazy_instead", args, 2) : NULL;
-    if (value == Py_None) {
-        Py_CLEAR(value);
-        PyErr_Restore(type, error, trace);
-        return NULL;
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(error);
-    Py_XDECREF(trace);
-    return value;
+    PyObject *args[2] = {(PyObject *)a, NULL};
+    return PyErr_ExceptionMatches(PyExc_MemoryError) ? py_instead(a->s, "lazy_instead", args, 2)
+                                                     : NULL;
 }
 
 static PyGetSetDef getset[] = {

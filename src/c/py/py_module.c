@@ -42,6 +42,23 @@ PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args, Py_
     return r;
 }
 
+PyObject *py_instead(py_state *s, const char *name, PyObject **args, Py_ssize_t n) {
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    args[n - 1] = error;
+    PyObject *r = error ? py_call_hook(s, name, args, n) : NULL;
+    if (r == Py_None) {
+        Py_CLEAR(r);
+        PyErr_Restore(type, error, trace);
+        return NULL;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    return r;
+}
+
 PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject *op,
                    const char *action) {
     if (PyErr_Occurred()) return NULL;

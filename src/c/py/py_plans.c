@@ -331,18 +331,6 @@ py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *
 }
 
 PyObject *py_in_blocks(PyObject *self, PyObject *offset) {
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
-    PyErr_NormalizeException(&type, &error, &trace);
-    PyObject *all[3] = {self, offset, error};
-    PyObject *r = error ? py_call_hook(py_state_of(self), "in_blocks", all, 3) : NULL;
-    if (r == Py_False) {
-        Py_CLEAR(r);
-        PyErr_Restore(type, error, trace);
-        return NULL;
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(error);
-    Py_XDECREF(trace);
-    return r;
+    PyObject *args[3] = {self, offset, NULL};
+    return py_instead(py_state_of(self), "in_blocks", args, 3);
 }
