@@ -148,7 +148,8 @@ static lop_status sweep(explorer *x) {
     if (st == LOP_OK && !list_nodes(x, x->now, &map)) x->n = 0;
     for (int at = 0; st == LOP_OK && !taken && at < x->n; at++)
         for (int i = r->first[LOP_EXPLORE][lop_op_id(x->list[at]->op)];
-             st == LOP_OK && !taken && i >= 0 && x->nseen <= LOP_EXPLORE_PLANS; i = r->row[i].next)
+             st == LOP_OK && !taken && i >= 0 && x->nseen <= LOP_EXPLORE_PLANS;
+             i = r->quick[i].next)
             st = try_row(x, &map, at, i, &taken);
     lop_map_clear(&map, x->mk.ctx);
     return st;

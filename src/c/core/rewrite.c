@@ -196,7 +196,7 @@ static lop_status own_fits(const lop_maker *mk, const lop_node *node, lop_status
 }
 
 bool lop_rule_match(const lop_compiled *row, const lop_node *node, lop_match *m) {
-    if (!lop_may_match(row, node)) return false;
+    if (!lop_may_match(row->head, node)) return false;
     m->root = node; /* 1.5 KB: only what is tested is cleared; match fills the rest */
     memset(m->node, 0, sizeof m->node);
     return match(&row->left, row->left.n - 1, node, m);
@@ -226,8 +226,8 @@ lop_status lop_rule_at(const lop_rules *r, int i, const lop_node *node, const lo
 /* The first rule of the phase that fits `node` at its root. Owned in *out; NOMATCH. */
 static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_node *node,
                               const lop_maker *mk, const lop_node **out, int *which) {
-    for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->row[i].next) {
-        if (!lop_may_match(&r->row[i], node)) continue;
+    for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->quick[i].next) {
+        if (!lop_may_match(r->quick[i].head, node)) continue;
         lop_status st = lop_rule_at(r, i, node, mk, out);
         if (st == LOP_NOMATCH) continue;
         if (st == LOP_OK) {

@@ -61,13 +61,13 @@ static void append(lop_rules *r, int i) {
     lop_compiled *row = &r->row[i];
     const lop_term *root = &row->left.term[row->left.n - 1];
     int *at = &r->first[row->rule->phase][lop_op_id(root->op)];
-    while (*at >= 0) at = &r->row[*at].next;
+    while (*at >= 0) at = &r->quick[*at].next;
     *at = i;
+    r->quick[i] = (lop_quick){row->head, -1};
 }
 
 static lop_status compile(lop_rules *r, const lop_rule *rule, lop_compiled *row, lop_err *err) {
     row->rule = rule;
-    row->next = -1;
     lop_status st = lop_text_parse(r->ctx, rule->left, &row->left, err);
     if (st == LOP_OK && rule->right) {
         st = lop_text_parse(r->ctx, rule->right, &row->right, err);
@@ -96,9 +96,10 @@ lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rul
     r->ctx = ctx;
     r->nops = lop_nops();
     r->row = lop_calloc(ctx, (size_t)count, sizeof *r->row);
+    r->quick = lop_calloc(ctx, (size_t)count, sizeof *r->quick);
     r->room = count;
     r->close = lop_calloc(ctx, (size_t)(r->nops * r->nops * r->nops), 1);
-    lop_status st = r->row && r->close ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    lop_status st = r->row && r->quick && r->close ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
     for (int p = 0; p < LOP_NPHASE && st == LOP_OK; p++) {
         r->first[p] = lop_alloc(ctx, (size_t)r->nops * sizeof *r->first[p]);
         if (!r->first[p]) st = lop_fail(err, LOP_NOMEM, NULL);
@@ -129,6 +130,7 @@ void lop_rules_free(lop_rules *r) {
     if (!r) return;
     for (int i = 0; r->row && i < r->n; i++) clear(r, &r->row[i]);
     lop_free(r->ctx, r->row);
+    lop_free(r->ctx, r->quick);
     lop_free(r->ctx, r->close);
     for (int p = 0; p < LOP_NPHASE; p++) lop_free(r->ctx, r->first[p]);
     lop_free(r->ctx, r);
@@ -180,7 +182,10 @@ static lop_status place_for(lop_rules *r, const char *name, int *at, lop_err *er
     if (r->n == LOP_RULES_MOST)
         return lop_fail(err, LOP_DOMAIN, "no room for more than %d rules", LOP_RULES_MOST);
     if (r->n == r->room) {
-        lop_compiled *more = lop_realloc(r->ctx, r->row, (size_t)(r->room + 16) * sizeof *r->row);
+        const size_t room = (size_t)r->room + 16;
+        lop_quick *quick = lop_realloc(r->ctx, r->quick, room * sizeof *r->quick);
+        if (quick) r->quick = quick;
+        lop_compiled *more = quick ? lop_realloc(r->ctx, r->row, room * sizeof *r->row) : NULL;
         if (!more) return lop_fail(err, LOP_NOMEM, NULL);
         r->row = more;
         r->room += 16;
@@ -219,7 +224,7 @@ lop_status lop_rules_add(lop_rules *r, const lop_rule *rule, bool cheaper, int *
         append(r, at);
         r->explore++;
     } else {
-        r->row[at].next = *first;
+        r->quick[at] = (lop_quick){fresh.head, *first};
         *first = at;
     }
     if (index) *index = at;
@@ -230,9 +235,9 @@ void lop_rules_remove(lop_rules *r, int i) {
     lop_compiled *row = &r->row[i];
     if (row->gone || !row->own) return;
     int *at = &r->first[row->rule->phase][lop_op_id(row->left.term[row->left.n - 1].op)];
-    while (*at != i) at = &r->row[*at].next;
-    *at = row->next;
-    row->next = -1;
+    while (*at != i) at = &r->quick[*at].next;
+    *at = r->quick[i].next;
+    r->quick[i].next = -1;
     row->gone = true;
     r->explore -= row->rule->phase == LOP_EXPLORE;
 }

@@ -6,8 +6,7 @@
 #include "text.h"
 
 typedef struct lop_compiled {
-    const lop_op *head;   /* the first child's op on the left, NULL when a hole: the quick no */
-    int next;             /* the next rule with this root op and phase; -1: none */
+    const lop_op *head;   /* the first child's op on the left, NULL when a hole */
     bool has_right, gone; /* gone: unregistered; the place stays its name's */
     bool cheaper;         /* taken only where the plan is cheaper by it */
     const lop_rule *rule; /* a user's: in `own` */
@@ -15,6 +14,12 @@ typedef struct lop_compiled {
     int64_t fired;
     struct lop_own *own;
 } lop_compiled;
+
+/* What is asked of a row first, side by side with the others: most rows say no here. */
+typedef struct lop_quick {
+    const lop_op *head;
+    int next; /* the next row with this root op and phase; -1: none */
+} lop_quick;
 
 /* A user's rule and its texts. */
 typedef struct lop_own {
@@ -25,6 +30,7 @@ typedef struct lop_own {
 struct lop_rules {
     lop_ctx *ctx;
     lop_compiled *row;
+    lop_quick *quick;
     int n, room, nops, explore; /* explore: how many rows of that phase there are */
     int *first[LOP_NPHASE];     /* by phase and op id */
     unsigned char *close;       /* by op, left kind, right kind: is there a close row? */
@@ -36,8 +42,8 @@ static inline bool lop_is_off(const lop_rules *r, int i) {
     return i / 8 < r->noff && (r->off[i / 8] >> i % 8 & 1);
 }
 
-static inline bool lop_may_match(const lop_compiled *row, const lop_node *node) {
-    return !row->head || (node->n > 0 && node->child[0]->op == row->head);
+static inline bool lop_may_match(const lop_op *head, const lop_node *node) {
+    return !head || (node->n > 0 && node->child[0]->op == head);
 }
 
 /* rewrite.c: does the left side fit? Its guard is not asked. */
