@@ -1,8 +1,11 @@
-"""RESULTS.md and its plot from the lines of run.py: ``python benchmarks/report.py LINES``."""
+"""RESULTS.md and its plot from the lines of run.py: ``python benchmarks/report.py LINES``.
+
+Of several files of lines each contender has its least time of all runs."""
 
 import argparse
 import json
 import os
+import statistics
 import textwrap
 
 from harness import human
@@ -13,18 +16,42 @@ LOSS = 1.03  # a contender must be this much ahead to count as ahead
 ORDER = {"pylinop": 0, "hand": 1, "peer": 2, "floor": 3, "unit": 4}
 
 
-def read(path):
-    about, cases, goals = {}, {}, []
-    with open(path) as f:
-        for line in f:
-            row = json.loads(line)
-            if "about" in row:
-                about = row["about"]
-            elif "goal" in row:
-                goals.append(row)
-            else:
-                cases.setdefault((row["group"], row["case"]), []).append(row)
-    return about, cases, goals
+def read(paths):
+    about, cases, goals = {}, {}, {}
+    for path in paths:
+        with open(path) as f:
+            for line in f:
+                row = json.loads(line)
+                if "about" in row:
+                    about = about or row["about"]
+                elif "goal" in row:
+                    goals.setdefault((row["goal"], row["line"], row["said"]), []).append(row)
+                else:
+                    keep(cases.setdefault((row["group"], row["case"]), []), row)
+    return about, cases, [of_runs(runs) for runs in goals.values()]
+
+
+def keep(rows, row):
+    """The quicker of two runs of one contender, in the place of the first."""
+    for i, other in enumerate(rows):
+        if other["contender"] == row["contender"]:
+            if not row["problem"] and (other["problem"] or row["min"] < other["min"]):
+                rows[i] = row
+            return
+    rows.append(row)
+
+
+def of_runs(runs):
+    """A goal's line from those of several runs."""
+    if len(runs) == 1 or any(row["ratio"] is None for row in runs):
+        return runs[0]
+    us, them = (min(row[name] for row in runs) for name in ("seconds", "seconds_against"))
+    return runs[0] | {
+        "ratio": us / them,
+        "ratio_median": statistics.median(row["ratio_median"] for row in runs),
+        "seconds": us,
+        "seconds_against": them,
+    }
 
 
 def ours(rows):
@@ -45,7 +72,7 @@ def paragraph(text):
 # -- the parts -------------------------------------------------------------------------------------
 
 
-def part_head(about):
+def part_head(about, runs):
     m, v = about["machine"], about["versions"]
     text = paragraph(
         f"""{m["cpu"]} ({m["vectors"]}, {m["cpus"]} CPUs, virtual and shared with other work),
@@ -62,9 +89,11 @@ def part_head(about):
         checked before it is timed. Times are minima over the rounds, for one call, float64, the
         operators built beforehand unless the row says otherwise; the ratio is to pylinop's first
         row (above 1: pylinop is faster). With one thread the clock is the process's CPU time, which
-        leaves out what other processes take of a shared machine. Trust ratios, not times; between
+        leaves out what other processes take of a shared machine; with more it is the wall clock,
+        and threads of several BLAS libraries wait for each other. Trust ratios, not times; between
         runs on such a machine ratios move by 10 to 20 %, and those of work bound by memory by
         more."""
+        + (" Of several runs of a work each contender has its least time." if runs > 1 else "")
     )
     text += (
         "\nMade by `python benchmarks/run.py --json FILE` and `python benchmarks/report.py FILE`.\n"
@@ -281,25 +310,27 @@ def plot(cases, path):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("lines")
+    p.add_argument("lines", nargs="+")
     p.add_argument("--out", default=os.path.join(HERE, "RESULTS.md"))
+    p.add_argument("--no-plot", dest="plot", action="store_false")
     args = p.parse_args()
     about, cases, goals = read(args.lines)
     kinds = {key: rows for key, rows in cases.items() if key[0] == "kinds"}
     cases = {key: rows for key, rows in cases.items() if key[0] != "kinds"}
     picture = os.path.splitext(args.out)[0].lower() + ".svg"
+    figure = ""
     try:
-        plot(cases, picture)
-        figure = f"![time over pylinop's time, case by case]({os.path.basename(picture)})\n"
+        if args.plot:
+            plot(cases, picture)
+            figure = f"![time over pylinop's time, case by case]({os.path.basename(picture)})\n"
     except ImportError:
         figure = "(no plot: matplotlib is not installed)\n"
     parts = [
         "# Results\n",
-        part_head(about),
+        part_head(about, len(args.lines)),
         "## Goals of this stage\n",
         part_goals(goals),
-        "## Everything at a glance\n",
-        figure,
+        *(("## Everything at a glance\n", figure) if figure else ()),
         "## Where pylinop loses\n",
         part_losses(cases),
         "## Kind by kind\n",
