@@ -469,6 +469,7 @@ for method in sys.argv[1:]:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="needs Linux's /proc")
+@pytest.mark.no_asan  # peaks of the process
 def test_the_stated_memory_is_kept():
     methods = ["block_cg", "minres", "lsmr"]
     ran = subprocess.run([sys.executable, "-c", _PEAK, *methods], capture_output=True, text=True)
