@@ -147,6 +147,13 @@ def test_what_is_put_together_is_kept_where_it_is_small(name, kind, rng):
         np.testing.assert_allclose(np.sort(x, axis=None), np.sort(y, axis=None), atol=1e-12)
 
 
+def test_what_is_put_together_keeps_to_the_memory_limit():
+    op = pl.Kron(3 * np.eye(2), 2 * np.eye(3))
+    np.testing.assert_allclose(pl.svdvals(op), 6)
+    with pl.config(memory_limit=8), pytest.raises(MemoryError, match="needs 48 bytes"):
+        pl.svdvals(op)
+
+
 def test_sums_are_known_by_their_leaves(rng):
     x = rng.normal(size=(9, 5))
     X = pl.Dense(x)

@@ -68,6 +68,15 @@ def small_dense(op):
     return a if declared is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
 
 
+def _is_put_together(op):
+    """Is what is answered about it kept as a whole? A Kron or BlockDiag so small that making the
+    answer says nothing about dense forms, which a look at what is kept would leave out."""
+    if op._head not in ("kron", "blockdiag") or op.size > _LITTLE or op.dtype is None:
+        return False
+    bytes_ = op.size * inexact(op.dtype).itemsize
+    return _config.get("memory_limit") is None and bytes_ <= _config.get("warn_limit")
+
+
 def announce(op):
     """Says that the dense form is needed, where it is large."""
     if op._head != "dense" or op._init is None:
@@ -207,7 +216,7 @@ class Question:
     def __call__(self, op, *args):
         if _config.get("check") == "full" and not op._opaque:
             op @ np.zeros(op.shape[-1], op.dtype)  # tests what is declared of its parts
-        if op._head in ("kron", "blockdiag") and op.size <= _LITTLE and op.dtype is not None:
+        if _is_put_together(op):
             return self._keep(op, args, lambda: run(self._steps, op, *args), lambda: None)
         return run(self._steps, op, *args)
 

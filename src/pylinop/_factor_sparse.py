@@ -10,12 +10,9 @@ import numpy as np
 from . import _config, _core, _errors
 from ._answers import inexact
 from ._factor_cholesky import not_definite, real_diagonal
+from ._sparse import FEW
 
-_ROWS, _SHARE = 400, 16  # as where solves go by a sparse factor
-
-
-_HEADS = {"sparse", "laplacian", "difference", "diag", "identity", "banded", "tridiagonal"}
-_PARTS = 96
+_ROWS, _SHARE, _PARTS = 400, 16, 96  # as where solves go by a sparse factor
 
 
 def _is_written_sparse(op: Any) -> bool:
@@ -26,7 +23,7 @@ def _is_written_sparse(op: Any) -> bool:
         seen += 1
         if o._head in ("sum", "scaled", "view"):
             stack += [p for p in o._operands if isinstance(p, _core.Operator)]
-        elif o._head not in _HEADS:
+        elif o._head not in FEW:
             return False
     return not stack
 

@@ -23,19 +23,25 @@ _OPAQUE = 8  # rows over vectors of the basis from which a callable is not made 
 _WORDS = ("which", "sigma")
 
 
+def _reduction(n: int, vectors: bool) -> tuple[float, float]:
+    """(flops, seconds) of LAPACK on a dense form, at a third of gemm's rate."""
+    flops = (9.0 if vectors else 4 / 3) * float(n) ** 3
+    return flops, flops / _core._costs()["gemm_rate"] * 3
+
+
 def _direct(op: Any, vectors: bool) -> dict[str, Any]:
     row = _methods.row_of("direct")
     n = op.shape[-1]
     if run(_eigsh._small_parts, op):
         return row | {"text": "structure", "seconds": 0.0}
     item = _answers.inexact(op.dtype).itemsize
-    flops = (9.0 if vectors else 4 / 3) * float(n) ** 3
+    flops, seconds = _reduction(n, vectors)
     row |= {"flops": flops, "memory": (3 if vectors else 2) * n * n * item}
     if op._opaque:
         return row
-    dense, costs = op.explain("dense"), _core._costs()
+    dense = op.explain("dense")
     return row | {
-        "seconds": dense.seconds + flops / costs["gemm_rate"] * 3,  # a third of gemm's rate
+        "seconds": dense.seconds + seconds,
         "bytes": dense.bytes + 8.0 * n * n * item,
     }
 
@@ -46,12 +52,12 @@ def _within_band(op: Any, k: int) -> dict[str, Any] | None:
     w = _band_eigh.width_of(op)
     if w < 2:
         return None
-    costs, n = _core._costs(), float(op.shape[-1])
-    flops, seconds = _band_eigh.price(op, k, costs)
-    if seconds > (9.0 if k else 4 / 3) * n**3 / costs["gemm_rate"] * 3:
+    n = op.shape[-1]
+    flops, seconds = _band_eigh.price(op, k, _core._costs())
+    if seconds > _reduction(n, k > 0)[1]:
         return None
     item, row = np.dtype(np.complex128).itemsize, _methods.row_of("direct")
-    memory = int(n) * (4 * w + 2 + 3 * k) * item
+    memory = n * (4 * w + 2 + 3 * k) * item
     return row | {"flops": flops, "seconds": seconds, "memory": memory, "bytes": 8.0 * memory}
 
 

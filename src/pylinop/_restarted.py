@@ -137,10 +137,8 @@ def restarted(
     basis, t = np.empty((m + 1, n), dtype), np.zeros((m, m))
     basis[0] = start / np.linalg.norm(start)
     kept, products, scale, end = 0, 0, 0.0, m
-    floor, looking = (
-        1,
-        False,
-    )  # behind what has converged, for what the vectors so far could not show
+    looking = False  # behind what has converged, for what the vectors so far could not show
+    floor = 1  # of residuals, in eps |A|
     for restart in range(most + 1):
         beta, scale = _extended(apply, basis, t, kept, end, scale, rng)
         products += end - kept

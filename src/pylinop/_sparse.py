@@ -165,7 +165,7 @@ def _(op, dtype):
     return _at(blocks, _corners(op.blocks), op.shape)
 
 
-_FEW = frozenset(
+FEW = frozenset(  # heads that hold few entries
     "sparse diag offdiag identity zeros banded tridiagonal permutation selection blocktridiagonal "
     "sparsetriangular laplacian difference".split()
 )
@@ -180,7 +180,7 @@ def _is_sparse(op):
             stack += o._operands[: 2 if o._by in ("sum", "prod") else 1]
         elif o._head in ("kron", "kronsum", "blockdiag", "block") and o._init is not None:
             stack += [as_operator(f) for f in o._init]
-        elif o._head not in _FEW:
+        elif o._head not in FEW:
             return False
     return True
 
