@@ -2,8 +2,11 @@
 
 2e6 x 2e5 with 2e7 nonzeros in 16 blocks of files, on one thread, two threads, two processes, and
 two workers of dask, beside SciPy's lsmr and pl.lsmr in memory. The ways take turns until --minutes
-are over; an iteration is the fastest long solve less the fastest of 2 iterations, and the ratio to
-one process the median of the rounds'. All must give the same x. Prints milliseconds an iteration,
+are over; each tells when an iteration ends (SciPy's: when it asks for A v), and the time of one is
+the least and the median of what lies between, over all rounds; the ratio to one process is the
+median of the rounds' medians. (The difference of a long and a short solve is not the time of an
+iteration: where a solve's first vectors come from the system anew it comes out far too small.) All
+must give the same x. Prints milliseconds an iteration,
 and the constants that docs/larger_than_memory.md reckons with
 (dask_estimate.py): bytes and nanoseconds an entry, and a round trip.
 
@@ -61,7 +64,7 @@ def write(args, folder):
 
 
 def ways(folder, stack):
-    """(name, solve(iterations) -> x), each warmed up."""
+    """(name, solve(iterations, tell) -> x); tell is called once an iteration."""
     import distributed
     import numpy as np
     import scipy.sparse
@@ -80,10 +83,24 @@ def ways(folder, stack):
         format="csr",
     )
     values = np.load(b)
-    lsmr = scipy.sparse.linalg.lsmr
-    yield "scipy, in memory, 1 thread", lambda k: lsmr(whole, values, maxiter=k, **free)[0]
+    turned = whole.T  # as SciPy's own wrapper keeps it
+
+    def scipys(k, tell):
+        def product(v):
+            tell()
+            return whole @ v
+
+        wrapped = scipy.sparse.linalg.LinearOperator(
+            whole.shape, matvec=product, rmatvec=lambda u: turned @ u, dtype=whole.dtype
+        )
+        return scipy.sparse.linalg.lsmr(wrapped, values, maxiter=k, **free)[0]
+
+    yield "scipy, in memory, 1 thread", scipys
     ours = pl.Sparse(whole)
-    yield "pl.lsmr, in memory, 1 thread", lambda k: pl.lsmr(ours, values, maxiter=k, **free)[0]
+    yield (
+        "pl.lsmr, in memory, 1 thread",
+        lambda k, tell: pl.lsmr(ours, values, maxiter=k, callback=lambda x: tell(), **free)[0],
+    )
     engines = {
         "serial": ("serial", 1),
         "threads": ("threads", 2),
@@ -95,7 +112,10 @@ def ways(folder, stack):
     client = stack.enter_context(distributed.Client(cluster, direct_to_workers=True))
     for name, (engine, workers) in {**engines, "dask": (client, 2)}.items():
         op = stack.enter_context(pld.open_blocks(A, engine=engine, workers=workers, parts=2))
-        yield f"pylinop, {name}, {workers}", lambda k, op=op: pld.lsmr(op, b, maxiter=k, **free)[0]
+        yield (
+            f"pylinop, {name}, {workers}",
+            lambda k, tell, op=op: pld.lsmr(op, b, maxiter=k, callback=lambda x: tell(), **free)[0],
+        )
 
 
 def constants(folder):
@@ -221,44 +241,35 @@ def main():
         figures["round_trip_ms"] = trips(folder)
         print(figures["round_trip_ms"])
         todo = list(ways(folder, stack))
-        fastest, xs, rounds = {}, {}, []
+        xs, wall, own, rounds = {}, {}, {}, []
         for _ in range(args.rounds):
             if rounds and time.monotonic() - begun > 60 * args.minutes:
                 break
             rounds.append({})
             for name, solve in todo:
-                for k in (2, 2 + args.iterations):
-                    start = time.perf_counter(), time.process_time()
-                    xs[name] = solve(k)
-                    took = time.perf_counter() - start[0], time.process_time() - start[1]
-                    before = fastest.get((name, k), took)
-                    fastest[name, k] = tuple(map(min, before, took))
-                    rounds[-1][name, k] = took[0]
-        # the fastest long solve less the fastest short one: the least of the differences would be
-        # low by what a short one was held up
-        best, here = (
-            {
-                name: (fastest[name, 2 + args.iterations][i] - fastest[name, 2][i])
-                / args.iterations
-                for name in xs
-            }
-            for i in (0, 1)
-        )
-        first = xs[todo[0][0]]
-        one = "pylinop, serial, 1"
-        for name, took in best.items():
-            ratio = np.median(
-                [(r[name, k] - r[name, 2]) / (r[one, k] - r[one, 2]) for r in rounds]
-            )  # k is the long one
+                marks = []
+                xs[name] = solve(
+                    2 + args.iterations,
+                    lambda marks=marks: marks.append((time.perf_counter(), time.process_time())),
+                )
+                between = np.diff(np.array(marks), axis=0)[1:]  # the first pays for its memory
+                wall.setdefault(name, []).extend(between[:, 0])
+                own.setdefault(name, []).extend(between[:, 1])
+                rounds[-1][name] = np.median(between[:, 0])
+        first, one = xs[todo[0][0]], "pylinop, serial, 1"
+        for name, took in wall.items():
+            ratio = np.median([r[name] / r[one] for r in rounds])
             off = np.linalg.norm(xs[name] - first) / np.linalg.norm(first)
             print(
-                f"{name:30} {1e3 * took:8.1f} ms an iteration  {ratio:5.2f}  this process's "
-                f"own time {1e3 * here[name]:8.1f} ms  off {off:.1e}"
+                f"{name:30} {1e3 * min(took):8.1f} ms an iteration, median "
+                f"{1e3 * np.median(took):8.1f}  {ratio:5.2f}  this process's own time "
+                f"{1e3 * min(own[name]):8.1f} ms  off {off:.1e}"
             )
             assert off < 1e-8, name
         if args.json:
-            figures["ms"] = {name: 1e3 * took for name, took in best.items()}
-            figures["own_ms"] = {name: 1e3 * took for name, took in here.items()}
+            figures["ms"] = {name: 1e3 * min(took) for name, took in wall.items()}
+            figures["median_ms"] = {name: 1e3 * np.median(took) for name, took in wall.items()}
+            figures["own_ms"] = {name: 1e3 * min(took) for name, took in own.items()}
             figures["rounds"], figures["load"] = len(rounds), os.getloadavg()
             figures["shape"] = [args.rows, args.columns, args.each]
             with open(args.json, "a", encoding="utf-8") as f:

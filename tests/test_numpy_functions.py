@@ -163,7 +163,7 @@ def test_routes(rng):
     n = 3000
     A = pl.Diag(np.ones(n)) + pl.Identity(n)
     T = pl.Toeplitz(np.arange(n, dtype=float))
-    with warnings.catch_warnings(), pl.config(memory_limit=8 * n * 8, warn_limit=8 * n * 8):
+    with warnings.catch_warnings(), pl.config(memory_limit=20 * n * 8, warn_limit=8 * n * 8):
         warnings.simplefilter("error")
         for lazy in (
             np.transpose(T),

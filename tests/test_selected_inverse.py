@@ -132,7 +132,7 @@ def test_large_bands_need_no_dense_form(rng):
     ab = rng.standard_normal((5, n))
     ab[2] += 6
     op = pl.Banded((2, 2), ab)
-    with pl.config(memory_limit=1 << 20):
+    with pl.config(memory_limit=2 << 20):
         got = pl.inv(op).diagonal()
     for i in (0, 1, 777, n - 1):
         unit = np.zeros(n)

@@ -63,7 +63,7 @@ from ._operator import LinearOperator, MatVec
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace in_blocks materialising fell_back shaped apply"
+    "diagonal trace in_blocks materialising passes_limit fell_back shaped apply"
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator"

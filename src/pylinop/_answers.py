@@ -42,10 +42,34 @@ def real_of(dtype):
     return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
 
 
-def dense(op):
+def keep_within(op, arrays, *args):
+    """Raises where the dense form and so many arrays of op's size, as LAPACK takes them, would
+    pass the memory limit that is set: NumPy computes in double precision. ``arrays`` may be a
+    function of (m, n, *args)."""
+    limit = _config.get("memory_limit")
+    if limit is None or 0 in op.shape:
+        return
+    if callable(arrays):
+        arrays = arrays(*op.shape[-2:], *args)
+    dtype = inexact(op.dtype)
+    own = op.size * dtype.itemsize
+    wide = np.result_type(dtype, np.float64).itemsize
+    if wide > dtype.itemsize:
+        arrays += 1  # the cast
+    if op._head == "dense" and op._init is not None and dtype == op.dtype:
+        own = 0
+    needed = own + int(arrays * op.size * wide)
+    if needed > limit:
+        raise _walk.beyond(op, needed, f"{own:,} of them for the dense form")
+
+
+def dense(op, arrays=0.0):
     """The dense form for NumPy; integers are float64 from the leaves on, as in solves.
 
-    Warns when it is large, raises when memory would not do."""
+    Warns when it is large, raises when memory would not do: for it, and for so many ``arrays`` more
+    as `keep_within` has them."""
+    if arrays:
+        keep_within(op, arrays)
     if op._head == "dense" and op._init is not None:
         triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(op._init[1])
         a = np.asarray(op._init[0])
@@ -145,13 +169,18 @@ class Question:
     One with a ``name``, that of its function, is in the printed table of algorithms and costs:
     ``how`` and ``cost`` say what the dense form's answer is by, each row's own say its.
 
+    ``arrays``: as how many of m n entries the dense form's answer takes beside it at the most, its
+    result among them (measured 2026-11); or a function of (m, n, *args).
+
     With ``kept``, a name or a function that makes one of the arguments, the dense form's answers
     are kept between calls, and those of rows that say so. ``whole``: the dense form's answer is
     that of (array, *args, op). ``plans``: a function of (op, *args) that answers from the factor
     that plans keep; NotImplemented where they keep none."""
 
-    def __init__(self, dense, name="", how="", cost="", kept="", whole=False, plans=None):
-        self.rows, self.dense, self.kept_rows = {}, dense, set()
+    def __init__(
+        self, dense, name="", how="", cost="", kept="", whole=False, plans=None, arrays=1.5
+    ):
+        self.rows, self.dense, self.kept_rows, self.arrays = {}, dense, set(), arrays
         self.kept, self.whole, self.plans = kept, whole, plans
         self.texts, self.text = {}, (how, cost)
         if name:
@@ -208,6 +237,7 @@ class Question:
                 found = self.plans(op, *args)
                 if found is not NotImplemented:
                     return found
+            keep_within(op, self.arrays, *args)
             a = dense(op) if array is None else array
             return self.dense(a, *args, op) if self.whole else self.dense(a, *args)
 
@@ -341,6 +371,7 @@ cond = Question(
     how="from gesdd, or the inverse",
     cost="4 m n^2",
     kept="cond",
+    arrays=4,
 )
 
 
@@ -472,6 +503,7 @@ pinv = Question(
     how="SVD, a Dense",
     cost="as an SVD with vectors",
     kept="pinv",
+    arrays=9,
 )
 
 

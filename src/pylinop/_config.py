@@ -50,7 +50,7 @@ _DOC = {
     "provenance": "operators remember the line that built them (about 35 ns each)",
     "cache_limit": "bytes kept of derived values (spectra, factors), all operators together",
     "warn_limit": "bytes from which an unasked dense form warns",
-    "memory_limit": "bytes beyond which a dense form raises; None: what the machine has free",
+    "memory_limit": "bytes that a call may take; None: dense forms as the machine has free",
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
@@ -63,7 +63,7 @@ _PROCESS_ONLY = {
     "cache_limit": "the store of derived values is one for all threads",
     "threads": "OpenBLAS has one pool of threads for the process",
 }
-_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed"}
+_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"}
 _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
@@ -150,6 +150,7 @@ def _tell_core(threads: int | None = None) -> None:
         threads or 0,
         _CHECKS.index(_process["check"]),
         _process["precision"] == "mixed",
+        _process["memory_limit"],
         _process_in_core["_off"],
         _process_in_core["_costs"],
     )
@@ -244,9 +245,13 @@ class config:
         Do operators remember the line that built them?
     cache_limit : int
         Bytes kept of derived values (spectra, factors). Process-wide only.
-    warn_limit, memory_limit : int
-        Bytes from which an unasked dense form warns; beyond which any dense form raises (None: the
-        free memory of the machine).
+    warn_limit : int
+        Bytes from which an unasked dense form warns.
+    memory_limit : int
+        Bytes that one call may take beside its operands: dense forms, factors, workspace, results
+        that no ``out=`` is given for. What takes more raises `MaterializationError` beforehand,
+        with both numbers; "auto" takes another way where there is one; iterations and blocks of
+        rows are cut to fit. None: dense forms alone are held against the machine's free memory.
     threads : int
         Threads of OpenBLAS. Process-wide only.
     disable_rules : list of str

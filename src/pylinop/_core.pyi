@@ -889,6 +889,7 @@ def _options(
     threads: int,
     check: int,
     mixed: bool,
+    memory_limit: int | None,
     off: bytes | None,
     costs: bytes | None,
     /,

@@ -352,7 +352,7 @@ def eigsh(
 
 def _all_pairs(op: Any, k: int, which: str, sigma: Any) -> Any:
     """Of an array with as many pairs as rows: SciPy takes eigh."""
-    w, v = np.linalg.eigh(_answers.dense(op))
+    w, v = np.linalg.eigh(_answers.dense(op, 4.6))
     at = np.sort(_restarted.picked(w, min(k, w.size), which))
     return w[at], v[:, at], {"method": "eigh", "products": 0, "restarts": 0}
 

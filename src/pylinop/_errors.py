@@ -23,7 +23,8 @@ class MaterializationWarning(UserWarning):
 
 
 class MaterializationError(MemoryError):
-    """Making an operator dense would pass the memory limit (``pl.config(memory_limit=...)``)."""
+    """A call would take more than ``pl.config(memory_limit=...)`` allows, or a dense form more than
+    is free."""
 
 
 class FallbackWarning(UserWarning):

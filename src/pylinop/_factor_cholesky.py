@@ -137,6 +137,7 @@ cholesky = Question(
     cost="n^3 / 3",
     kept="cholesky",
     plans=_of_plans,
+    arrays=3,
 )
 
 

@@ -77,6 +77,7 @@ lu = Question(
     cost="m n k, 2 n^3 / 3 square",
     kept="lu",
     plans=_of_plans,
+    arrays=3,
 )
 
 
@@ -248,6 +249,7 @@ ldl = Question(
     cost="n^3 / 3",
     kept="ldl",
     plans=_ldl_of_plans,
+    arrays=3.3,
 )
 
 

@@ -35,12 +35,19 @@ def _lapack(a, mode):
     return orthonormal(q), upper(r)
 
 
+def _arrays(m, n, mode):
+    return (
+        2.6 if mode == "r" else 2.6 + (2.3 * m * (m if mode == "complete" else min(m, n))) / (m * n)
+    )
+
+
 qr = Question(
     _lapack,
     "qr",
     how="LAPACK's geqrf, a Dense and a Triangular",
     cost="2 m n^2, Q as much again",
     kept="qr",
+    arrays=_arrays,
 )
 
 
@@ -187,4 +194,4 @@ def _(op, mode):
 
 def raw(op):
     """NumPy's mode 'raw': the arrays (h, tau)."""
-    return np.linalg.qr(dense(op), mode="raw")
+    return np.linalg.qr(dense(op, 3), mode="raw")

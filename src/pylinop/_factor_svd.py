@@ -45,6 +45,10 @@ def _padded(s, n):
     return np.concatenate([s, rest], axis=-1)
 
 
+def _arrays(m, n, want):
+    return 8 + (2.5 * n / m if want == "null" and m < n else 0)
+
+
 # (op, want) -> (U, s, V), for a "solve", a "range" or a "null" space. What is not in s is zero. For
 # a null space V is square, s has a value for each of its columns, and U is not asked for. Bases of
 # real spaces are real.
@@ -54,6 +58,7 @@ frames = Question(
     how="LAPACK's gelsd; gesdd for spaces and batches",
     cost="4 m n^2 + 8 n^3",
     kept=lambda want: "frames null" if want == "null" else "frames",
+    arrays=_arrays,
 )
 
 
@@ -210,7 +215,7 @@ def lstsq(op, b, rcond):
     if found is not None:
         return found
     if len(op.shape) == 2 and not _structured(op):
-        return _gelsd(dense(op), b, rcond)
+        return _gelsd(dense(op, 2 + 3 * b.size / max(op.size, 1)), b, rcond)
     m, n = op.shape[-2:]
     u, s, v = frames(op, "solve")
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))

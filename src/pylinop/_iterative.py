@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _core, _errors, _iterative_batch, _iterative_said, _krylov
 from ._iterative_batch import columns_of
-from ._iterative_room import CHECKS, CYCLES, memory_of, restart_of, width_of
+from ._iterative_room import CHECKS, CYCLES, memory_of, product_of, restart_of, width_of
 
 ITERATIVE = ("cg", "block_cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", "lsmr")
 METHODS = ("auto", "direct", "iterative", *ITERATIVE)
@@ -355,7 +355,7 @@ def _solved(p: _Problem, method: str, promise: str | None) -> SolveRecord:
         record.method, p.x = name, best
         record.memory = memory_of(name, p)
         try:
-            room(p.said[0], record.memory, f"solve by {name}")
+            room(p.said[0], record.memory + product_of(p.op, p.b), f"solve by {name}")
         except _errors.MaterializationError as error:
             if name == order[-1] and not used:
                 raise

@@ -34,11 +34,22 @@ def memory_of(name: str, p: Any, restart: int | None = None) -> int:
     return int((count * k + checks * own) * p.n * p.dtype.itemsize)
 
 
+def product_of(op: Any, b: Any) -> int:
+    """Bytes that a product takes beside its vectors, where a memory limit is set."""
+    if op._opaque or _config.get("memory_limit") is None:
+        return 0
+    plan = op._explain(0, b, 0, 0)
+    return int(plan["memory"]) - b.nbytes
+
+
 def limit_of(p: Any) -> int | None:
-    """Bytes that all vectors may take: those of the memory limit, half of what is free."""
+    """Bytes that all vectors may take: those of the memory limit that a product leaves, half of
+    what is free."""
     if p.room is ...:
         p.room = _config.get("memory_limit")
-        if p.room is None and p.b.size > 10_000:  # asking takes longer than a small solve
+        if p.room is not None:
+            p.room -= product_of(p.op, p.b)
+        elif p.b.size > 10_000:  # asking takes longer than a small solve
             free = _config.free_memory()
             p.room = None if free is None else free // 2
     room: int | None = p.room

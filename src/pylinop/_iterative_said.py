@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _config, _core, _errors, _krylov
+from . import _config, _core, _errors, _iterative_room, _krylov
 from ._explain import Explanation
 
 if TYPE_CHECKING:
@@ -143,6 +143,8 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
         for name in names
     ]
     limit = _config.get("memory_limit")  # what would pass it is not tried
+    if limit is not None:
+        limit -= _iterative_room.product_of(op, x)
     vectors = max((n for n in needed if limit is None or n <= limit), default=min(needed))
     parts.append(("vectors\n", f"{vectors:,} bytes at most, beside a product's\n"))
     if run:

@@ -183,17 +183,18 @@ def solve(
         raise ValueError(f"rtol must lie between 0 and 1, got {rtol}")
     n, k = A.shape[1], len(columns)
     width = 1 if callback is not None or progress else width_of(A, method, dtype, k)
+    krylov = method in ("lsmr", "lsqr")
     need = _peak(A, method, dtype, k) if width == 1 else peak(A, dtype, k, width)
+    need += _of_right(columns, damp, n)
     room(A, need, f"lstsq by {method}")
     op, rights = (A, columns) if not damp else _stacked(A, columns, float(damp))
+    if method == "sgd" and block is None:
+        block = max(128, -(-A.shape[0] // 256))  # no more than 256 steps a pass
+    lines = None if krylov else _lines(op, dtype, block, need, method)
     x = _start(x0, n, k, dtype)
     tell, bar = _teller(callback, progress, method)
     runs = []
     try:
-        krylov = method in ("lsmr", "lsqr")
-        if method == "sgd" and block is None:
-            block = max(128, -(-A.shape[0] // 256))  # no more than 256 steps a pass
-        lines = None if krylov else (Lines(op, dtype, block), Lines(op, dtype, None, wide=True))
         norm = _norm(op, dtype) if lines is None else largest(lines[1], n, dtype)
         if width > 1:
             runs = _groups(op, [Right(r, dtype) for r in rights], x, method, width, float(rtol),
@@ -255,9 +256,34 @@ def _plain_residual(A: Any, lines: Any, right: Right, x: Any) -> float:
 
 
 def _peak(A: Any, method: str, dtype: Any, k: int) -> int:
-    """Bytes that are had at most, beside the operands: vectors of n, and of m for lsmr and lsqr."""
+    """Bytes of the vectors that are had at most: of n, and of m for lsmr and lsqr."""
     m, n = A.shape
-    return int(dtype.itemsize * (n * (k + 8) + (4 * m if method in ("lsmr", "lsqr") else 0)))
+    krylov = method in ("lsmr", "lsqr")
+    return int(dtype.itemsize * (n * (2 * k + (8 if krylov else 14)) + (4 * m if krylov else 0)))
+
+
+def _of_right(columns: list[Any], damp: Any, n: int) -> int:
+    """Bytes of copies of the right sides."""
+    most = total = 0
+    for b in columns:
+        if hasattr(b, "indices"):
+            total += 40 * b.nnz
+            continue
+        if b.dtype.kind not in "fc" or not b.flags.c_contiguous:
+            most = max(most, b.size * max(8, b.itemsize))  # for its norm
+        total += (b.size + n) * b.itemsize if damp else 0
+    return most + total
+
+
+def _lines(op: Any, dtype: Any, block: Any, need: int, method: str) -> tuple[Lines, Lines, int]:
+    """The blocks of rows that are projected onto or drawn, those that are only multiplied, and the
+    bytes of all, announced."""
+    small = Lines(op, dtype, block, held=need)
+    wide = Lines(op, dtype, None, wide=True, like=small)
+    kept = sum(piece.kept for piece in small.pieces)
+    need += kept + max(small.memory(method), wide.memory())
+    room(op, need, f"lstsq by {method}")
+    return small, wide, need
 
 
 def _norm(op: Any, dtype: Any) -> float:
@@ -289,7 +315,7 @@ def _one(op: Any, lines: Any, right: Right, x: Any, watch: Watch, method: str, r
     if watch.judge(x, *measure(lines[1], right, x)) <= watch.rtol:
         return 0
     if watch.most > 0 and method == "block_kaczmarz":
-        block_kaczmarz(op, lines[0], right, x, watch, rng, block, extended, lines[1])
+        block_kaczmarz(op, lines[0], right, x, watch, rng, block, extended, *lines[1:])
     elif watch.most > 0:
         sgd(lines[0], right, x, watch, rng, lines[1])
     return watch.passes

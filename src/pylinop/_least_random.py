@@ -84,7 +84,7 @@ def _columns_sweep(columns: Lines, z: Any, rng: Any) -> None:
 
 def block_kaczmarz(
     op: Any, lines: Lines, right: Right, x: Any, watch: Watch, rng: Any, size: Any, extended: Any,
-    wide: Lines,
+    wide: Lines, held: int,
 ) -> None:  # fmt: skip
     """Projections onto blocks of rows; where the system has no solution, the extended method
     (Zouzias and Freris 2013; Needell, Zhao and Zouzias 2015), with columns as well."""
@@ -93,8 +93,12 @@ def block_kaczmarz(
     before = np.inf
     while True:
         if extended and columns is None:
-            room(op, 2 * m * x.itemsize, "the extended block Kaczmarz method")
-            columns = Lines(op, x.dtype, size, axis=1)
+            needed = held + (3 if right.sparse else 2) * m * x.itemsize
+            room(op, needed, "the extended block Kaczmarz method")
+            columns = Lines(op, x.dtype, size, axis=1, held=needed)
+            needed += sum(piece.kept for piece in columns.pieces)
+            needed += columns.memory("block_kaczmarz")
+            room(op, needed, "the extended block Kaczmarz method")
             z = np.array(right.whole(m))
         if columns is not None:
             _columns_sweep(columns, z, rng)

@@ -6,10 +6,13 @@ rows alone."""
 
 from __future__ import annotations
 
+import bisect
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _config
 from ._answers import inexact
 from ._precondition_parts import room
 
@@ -19,12 +22,25 @@ if TYPE_CHECKING:
 _LIMIT = 8 << 20  # bytes of a block that is made for the purpose
 
 
+def _bytes() -> int:
+    """Of a block: few enough for the memory limit, where one is set."""
+    limit = _config.get("memory_limit")
+    return _LIMIT if limit is None else max(1024, min(_LIMIT, limit // 16))
+
+
 class _Csr:
     """Blocks of lines of a CSR array (or, of a CSC array, its columns)."""
 
     def __init__(self, S: Any, dtype: Any) -> None:
         self.S, self.dtype, self.length = S, dtype, len(S.indptr) - 1
-        self.per_line = S.nnz / max(self.length, 1)
+        self.per_line, self.kept = S.nnz / max(self.length, 1), 0
+
+    def made(self, step: int) -> tuple[int, int]:
+        """Bytes that the arrays of a block of so many lines take, and its entries, at the most."""
+        ends = np.append(self.S.indptr[: self.length : max(step, 1)], self.S.indptr[-1])
+        count = int(np.diff(ends).max(initial=0))
+        cast = count * self.dtype.itemsize if self.S.dtype != self.dtype else 0
+        return cast + (step + 1) * self.S.indptr.itemsize + 2 * ends.nbytes, count
 
     def block(self, i: int, j: int) -> Any:
         import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
@@ -42,7 +58,11 @@ class _Array:
 
     def __init__(self, a: Any, dtype: Any, axis: int) -> None:
         self.a, self.dtype, self.axis, self.length = a, dtype, axis, a.shape[axis]
-        self.per_line = a.shape[1 - axis]
+        self.per_line, self.kept = a.shape[1 - axis], 0
+
+    def made(self, step: int) -> tuple[int, int]:
+        count = step * self.per_line
+        return count * self.dtype.itemsize if self.a.dtype != self.dtype else 0, count
 
     def block(self, i: int, j: int) -> Any:
         part = self.a[i:j] if self.axis == 0 else self.a[:, i:j]
@@ -54,20 +74,26 @@ class _Sliced:
 
     def __init__(self, op: Any, dtype: Any, axis: int) -> None:
         self.op, self.dtype, self.axis, self.length = op, dtype, axis, op.shape[axis]
-        self.per_line = op.shape[1 - axis]
+        self.per_line, self.kept = op.shape[1 - axis], 0
+
+    def made(self, step: int) -> tuple[int, int]:
+        count = step * self.per_line
+        return 2 * count * self.dtype.itemsize, count
 
     def block(self, i: int, j: int) -> Any:
         part = self.op[i:j] if self.axis == 0 else self.op[:, i:j]
         return part.toarray().astype(self.dtype, copy=False)
 
 
-def _piece(op: Any, dtype: Any, axis: int) -> Any:
+def _piece(op: Any, dtype: Any, axis: int, held: int) -> Any:
     if op._head == "sparse" and op._init is not None:
         S, want = op._init[0], "csr" if axis == 0 else "csc"
         if S.format != want:
             nbytes = S.data.nbytes + S.nnz * 8 + 8 * (S.shape[axis] + 1)
-            room(op, nbytes, f"{want.upper()} of a {S.format.upper()} matrix")
-            S = S.asformat(want)
+            room(op, held + nbytes, f"{want.upper()} of a {S.format.upper()} matrix")
+            made = _Csr(S.asformat(want), dtype)
+            made.kept = nbytes
+            return made
         return _Csr(S, dtype)
     if op._head == "dense" and op._init is not None and op._init[1] is None:
         return _Array(op._init[0], dtype, axis)
@@ -84,35 +110,60 @@ def _diagonal(op: Any, dtype: Any) -> Any:
     return _Csr(sp.csr_array((data, np.arange(n), np.arange(n + 1)), shape=(n, n)), dtype)
 
 
+def _pieces(op: Any, dtype: Any, axis: int, held: int) -> list[Any]:
+    """What its lines lie in: those of stacked operators each for itself."""
+    stacked = axis == 0 and op._head == "block" and op._init is not None
+    made = []
+    for one in [row[0] for row in op.blocks] if stacked and len(op.blocks[0]) == 1 else [op]:
+        made.append(_piece(one, dtype, axis, held))
+        held += made[-1].kept
+    return made
+
+
 class Lines:
     """The rows (axis 0) or columns of an operator in blocks of `size`; None: of a size for Gram
-    matrices, or (wide) of what memory is good for."""
+    matrices, or (wide) of what memory is good for. ``like``: others of the same axis, whose pieces
+    serve; ``held``: bytes that are taken already."""
 
     def __init__(
-        self, op: Any, dtype: Any, size: int | None, axis: int = 0, wide: bool = False
-    ) -> None:
+        self, op: Any, dtype: Any, size: int | None, axis: int = 0, wide: bool = False,
+        like: Lines | None = None, held: int = 0,
+    ) -> None:  # fmt: skip
         self.shape, self.dtype, self.axis = op.shape, dtype, axis
-        stacked = axis == 0 and op._head == "block" and op._init is not None
-        stacked = stacked and len(op.blocks[0]) == 1
-        pieces = [r[0] for r in op.blocks] if stacked else [op]
-        self.bounds: list[tuple[int, int, Any, int]] = []
-        start = 0
-        for p in pieces:
-            piece = _piece(p, dtype, axis)
+        self.pieces: list[Any] = _pieces(op, dtype, axis, held) if like is None else like.pieces
+        self.steps: list[int] = []
+        self.first = [0]
+        for piece in self.pieces:
             most = _default_size(piece, op.shape, dtype, wide or size is not None)
-            step = most if size is None else min(size, most)
-            for i in range(0, piece.length, step):
-                j = min(i + step, piece.length)
-                self.bounds.append((start + i, start + j, piece, i))
-            start += piece.length
+            self.steps.append(most if size is None else min(size, most))
+            self.first.append(self.first[-1] - piece.length // -self.steps[-1])
+
+    def memory(self, method: str = "") -> int:
+        """Bytes of one block with what a step makes of it: four vectors, a Gram matrix, for sgd's
+        scales the squares; and of an order of the blocks."""
+        most, item = 0, self.dtype.itemsize
+        for piece, step in zip(self.pieces, self.steps, strict=True):
+            step = min(step, piece.length)
+            made, entries = piece.made(step)
+            made += 4 * step * item
+            if method == "block_kaczmarz":
+                made += 3 * step**2 * item
+            if method == "sgd":
+                made += 2 * entries * (item + 8)
+            most = max(most, made)
+        return int(most + 64 * len(self))
 
     def __len__(self) -> int:
-        return len(self.bounds)
+        return int(self.first[-1])
 
     def at(self, k: int) -> tuple[int, int, Any]:
         """Block k: where it begins and ends, and what it is."""
-        i, j, piece, own = self.bounds[k]
-        return i, j, piece.block(own, own + j - i)
+        at = bisect.bisect_right(self.first, k) - 1
+        piece, step = self.pieces[at], self.steps[at]
+        own = (k - self.first[at]) * step
+        end = min(own + step, piece.length)
+        start = sum(p.length for p in self.pieces[:at])
+        return start + own, start + end, piece.block(own, end)
 
     def __iter__(self) -> Iterator[tuple[int, int, Any]]:
         return (self.at(k) for k in range(len(self)))
@@ -120,8 +171,9 @@ class Lines:
 
 def _default_size(piece: Any, shape: Any, dtype: Any, wide: bool) -> int:
     """Lines enough to be worth a step, few enough for their Gram matrix and for memory."""
-    room_for = max(1, int(_LIMIT / dtype.itemsize / max(piece.per_line, 1)))
-    return room_for if wide else max(1, min(128, room_for, min(shape)))
+    room_for = max(1, int(_bytes() / dtype.itemsize / max(piece.per_line, 1)))
+    gram = max(1, math.isqrt(_bytes() // dtype.itemsize))
+    return room_for if wide else max(1, min(128, gram, room_for, min(shape)))
 
 
 class Right:

@@ -272,7 +272,7 @@ def det(A: Any) -> Any:
     op = as_operator(A)
     pair = _scaled(op)
     if pair is None:
-        return np.linalg.det(_answers.dense(op))
+        return np.linalg.det(_answers.dense(op, 1.5))
     m, e = pair
     dtype = _answers.inexact(op.dtype)
     if isinstance(m, float):
@@ -324,7 +324,7 @@ def slogdet(A: Any) -> Any:
     op = as_operator(A)
     pair = _scaled(op)
     if pair is None:
-        return np.linalg.slogdet(_answers.dense(op))
+        return np.linalg.slogdet(_answers.dense(op, 1.5))
     dtype = _answers.inexact(op.dtype)
     if isinstance(pair[0], np.ndarray):
         sign, log = _logs(*pair)

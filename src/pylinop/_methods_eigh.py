@@ -36,7 +36,7 @@ def _direct(op: Any, vectors: bool) -> dict[str, Any]:
         return row | {"text": "structure", "seconds": 0.0}
     item = _answers.inexact(op.dtype).itemsize
     flops, seconds = _reduction(n, vectors)
-    row |= {"flops": flops, "memory": (3 if vectors else 2) * n * n * item}
+    row |= {"flops": flops, "memory": int((4.6 if vectors else 1.5) * n * n * item)}
     if op._opaque:
         return row
     dense = op.explain("dense")

@@ -101,6 +101,7 @@ power = Question(
     how="LAPACK's syevd; Q f(w) Q^H b",
     cost="9 n^3",
     whole=True,
+    arrays=0,
 )
 
 
@@ -228,6 +229,7 @@ root = Question(
     how="Cholesky; where that fails Q w^1/2 of eigh, negative w clipped and told of",
     cost="n^3 / 3, or 9 n^3",
     whole=True,
+    arrays=0,
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _config, _core
+from . import _config, _core, _walk
 from ._forms import as_operator
 from ._indexing import as_slice
 from ._steps import run
@@ -216,13 +216,16 @@ def _entries(op, a, dtype):
     m, n = op.shape
     block = min(max(room // (np.dtype(dtype).itemsize * max(m, n, 1)), 1), 256)
     found = np.empty(a.nnz, dtype)
-    for lo in range(0, m, block):
-        ptr = a.indptr[lo : lo + block + 1]
+
+    def piece(lo, hi):
+        ptr = a.indptr[lo : hi + 1]
         if ptr[0] == ptr[-1]:
-            continue
-        rows = op[lo : lo + block].toarray()
-        at = np.repeat(np.arange(ptr.size - 1), np.diff(ptr))
+            return
+        rows = op[lo:hi].toarray()
+        at = np.repeat(np.arange(hi - lo), np.diff(ptr))
         found[ptr[0] : ptr[-1]] = rows[at, a.indices[ptr[0] : ptr[-1]]]
+
+    _walk.in_pieces(m, block, piece)
     return found
 
 

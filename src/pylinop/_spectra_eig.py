@@ -67,6 +67,7 @@ pairs = Question(
     cost="O(n^3)",
     kept="eig",
     whole=True,
+    arrays=7,
 )
 eigvals = Question(
     _dense_values,
@@ -74,6 +75,7 @@ eigvals = Question(
     how="geev, Hermitian: heevd (NumPy)",
     cost="O(n^3)",
     kept="eigvals",
+    arrays=2,
 )
 
 

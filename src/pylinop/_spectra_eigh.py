@@ -43,7 +43,9 @@ def _dense_basis(a, uplo):
     return w, unitary(q)
 
 
-eigenbasis = Question(_dense_basis, name="eigh", how="heevd (NumPy)", cost="O(n^3)", kept="eigh")
+eigenbasis = Question(
+    _dense_basis, name="eigh", how="heevd (NumPy)", cost="O(n^3)", kept="eigh", arrays=4.6
+)
 
 
 def eye(op):

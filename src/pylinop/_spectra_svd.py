@@ -78,7 +78,12 @@ def _dense_svd(a, full):
 
 
 singular = Question(
-    _dense_svd, name="svd", how="gesdd (NumPy)", cost="O(m n min(m, n))", kept="svd"
+    _dense_svd,
+    name="svd",
+    how="gesdd (NumPy)",
+    cost="O(m n min(m, n))",
+    kept="svd",
+    arrays=lambda m, n, full: 8 + full * 2 * max(m, n) / min(m, n),
 )
 
 

@@ -471,16 +471,34 @@ def _by_columns(op, k, room):
     length = max(min(m - i0, n - j0), 0)
     dtype = np.dtype(op.dtype if op.dtype is not None else np.float64)
     block = min(max(room // (dtype.itemsize * max(m, n, 1)), 1), 256)
-    pieces = []
-    for at in range(0, length, block):
-        width = min(block, length - at)
-        unit = np.zeros((n, width), dtype=dtype)
-        unit[np.arange(j0 + at, j0 + at + width), np.arange(width)] = 1
-        y = apply(op, unit, N, False)
-        pieces.append(y[..., np.arange(i0 + at, i0 + at + width), np.arange(width)])
+
+    def piece(lo, hi):
+        at = np.arange(hi - lo)
+        unit = np.zeros((n, hi - lo), dtype=dtype)
+        unit[j0 + lo + at, at] = 1
+        return apply(op, unit, N, False)[..., i0 + lo + at, at]
+
+    pieces = in_pieces(length, block, piece)
     if not pieces:
         return np.zeros((*op.shape[:-2], 0), dtype=dtype)
     return np.concatenate(pieces, axis=-1)
+
+
+def in_pieces(length, most, piece):
+    """What piece(lo, hi) gives for 0 to length, by `most` at a time, by fewer where these pass the
+    memory limit."""
+    lo, found = 0, []
+    while lo < length:
+        hi = min(lo + most, length)
+        try:
+            found.append(piece(lo, hi))
+        except _errors.MaterializationError:
+            if most == 1:
+                raise
+            most = max(min(most, length - lo) // 4, 1)
+        else:
+            lo = hi
+    return found
 
 
 def trace(op):
@@ -530,6 +548,28 @@ def materialising(op, nbytes, asked):
             _errors.MaterializationWarning,
             stacklevel=_errors.outside(),
         )
+
+
+def beyond(op, needed, of_it):
+    """The error of what takes more than the memory limit."""
+    from . import _config
+
+    return _errors.make_error(
+        "MaterializationError",
+        f"this needs {needed:,} bytes beside its operands, {of_it}; "
+        f"pl.config(memory_limit=...) allows {_config.get('memory_limit'):,}",
+        op,
+        "compute",
+        -1,
+    )
+
+
+def passes_limit(op, sizes):
+    """Called for a plan that takes more than the memory limit."""
+    needed, result, kept = sizes
+    raise beyond(
+        op, needed, f"{result:,} of them for the result, {kept:,} for what is kept (factors, ...)"
+    )
 
 
 def fell_back(op, count):

@@ -79,6 +79,7 @@ void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks) {
     atomic_init(&ctx->live, 0);
     ctx->next_serial = 1;
     ctx->costs = NULL;
+    ctx->memory_limit = INT64_MAX;
 }
 
 void *lop_alloc(lop_ctx *ctx, size_t bytes) {

@@ -85,6 +85,7 @@ typedef struct lop_ctx {
     const struct lop_costs *costs; /* borrowed: prices; NULL: the shipped ones (costs.h) */
     int check;                     /* of declared properties: LOP_CHECK_* */
     bool mixed;                    /* solves by factors of half the precision, refined */
+    int64_t memory_limit;          /* bytes that a plan may take; INT64_MAX: as many as there are */
     int toeplitz; /* from which size on Toeplitz solves go their own way; 0: by price */
     const struct lop_sparse
         *sparse; /* borrowed: the sparse solver outside; NULL: none (sparse.h) */

@@ -24,6 +24,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
         f->reserve[i] = NULL;
         f->reserve_block[i] = NULL;
     }
+    f->limit = plan->ctx->memory_limit;
     f->fallbacks = 0;
     f->times = NULL;
     f->team = (lopk_team){.threads = lopk_threads()};
@@ -505,6 +506,14 @@ static bool is_set(const lop_frame *f, int mask) {
         if (flag[i]) return true;
     return false;
 }
+/* May it take so many bytes more? */
+static bool fits(const lop_frame *f, size_t more) {
+    int64_t sum = lop_plan_memory(f->plan);
+    for (int i = 0; i < 2; i++)
+        if (f->reserve[i] && !lop_add_ok(sum, f->plan->reserve[i], &sum)) return false;
+    return more <= INT64_MAX && lop_add_ok(sum, (int64_t)more, &sum) && sum <= f->limit;
+}
+
 /* Is a second arm needed? Then its memory is had; of one within it likewise. */
 static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_err *err) {
     *skip = true;
@@ -516,6 +525,11 @@ static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_er
         if (f->reserve[i]) continue;
         const size_t scratch = f->plan->late_scratch[i],
                      room = (size_t)f->plan->reserve[i] + scratch;
+        if (f->limit < INT64_MAX && !fits(f, room))
+            return lop_fail(err, LOP_LIMIT,
+                            "the fast way was not accurate enough here, and the safe way needs "
+                            "%lld bytes more; pl.config(memory_limit=...) allows %lld",
+                            (long long)room, (long long)f->limit);
         f->reserve_block[i] = scratch > SIZE_MAX / 4 || room > SIZE_MAX / 2
                                   ? NULL
                                   : lop_alloc(f->plan->ctx, room + 64);

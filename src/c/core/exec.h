@@ -58,6 +58,7 @@ typedef struct lop_frame {
     void *block;               /* what was allocated, NULL when the inline room sufficed */
     unsigned char *reserve[2]; /* of second arms, and those within: had when one is entered */
     void *reserve_block[2];
+    int64_t limit;     /* of the context's memory when it was opened */
     int64_t fallbacks; /* guarded branches taken */
     lopk_team team;    /* that steps may use; `stop` is for the caller to set before a run */
     double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */

@@ -25,6 +25,7 @@ enum py_option {
     PY_RECORD,
     PY_CHECK,
     PY_MIXED,
+    PY_LIMIT,
     PY_OPTIONS
 };
 
@@ -57,6 +58,7 @@ typedef struct py_state {
     bool provenance;
     bool process_fft, process_provenance, process_mixed; /* outside `with` */
     int process_check;
+    int64_t process_limit;
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
     PyObject *process_off, *process_costs;      /* bytes, or NULL */
     PyObject *off, *costs; /* those in use, whose memory the rules and the context read */
@@ -211,7 +213,7 @@ bool py_overlap(PyArrayObject *a, PyArrayObject *b);
 
 /* py_plans.c. Borrowed, valid until the operator is used again; a word about dense forms has been
  * said. x: shape of the right-hand side as the plan sees it. NULL with an exception. */
-py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x);
+py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x, bool given);
 /* The action as a node over `node`: owned; the right-hand side's serial in *rhs. */
 lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
                      uint64_t *rhs, const lop_node **out, lop_err *err);

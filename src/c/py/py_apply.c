@@ -52,7 +52,7 @@ static int open_plan(py_bound *b, py_state *s) {
     want.dim[1] = b->k;
     lop_shape xs = {.ndim = 2, .dim = {b->cols, b->k}};
     py_config_here(s);
-    py_plan *e = py_find_plan(s, b->op, &want, &xs);
+    py_plan *e = py_find_plan(s, b->op, &want, &xs, true);
     if (!e) return -1;
     py_run_open(&b->run, s, b->op, e);
     b->rhs = e->rhs;

@@ -49,6 +49,7 @@ static int64_t version_of(const py_state *s) {
 typedef struct settings {
     bool fft, provenance, mixed;
     int check;
+    int64_t limit;
     PyObject *off, *costs, *record; /* borrowed; NULL: none */
 } settings;
 
@@ -57,6 +58,7 @@ static void use(py_state *s, const settings *set) {
     s->provenance = set->provenance;
     s->ctx.check = set->check;
     s->ctx.mixed = set->mixed;
+    s->ctx.memory_limit = set->limit;
     use_off(s, set->off);
     use_costs(s, set->costs);
     if (set->record != s->record) Py_XSETREF(s->record, Py_XNewRef(set->record));
@@ -71,15 +73,13 @@ static PyObject *local(py_state *s, PyObject *options, enum py_option which) {
 static bool is_mask(PyObject *o) { return PyBytes_CheckExact(o) && PyBytes_GET_SIZE(o) > 4; }
 static bool is_costs(PyObject *o) { return PyBytes_CheckExact(o) && PyBytes_GET_SIZE(o) == COSTS; }
 
+/* None: no limit. Python bounds it. */
+static int64_t limit_of(PyObject *o) { return o == Py_None ? INT64_MAX : PyLong_AsLongLong(o); }
+
 void py_config_read(py_state *s) {
     PyObject *options = NULL, *type, *value, *trace, *o;
-    settings set = {s->process_fft,
-                    s->process_provenance,
-                    s->process_mixed,
-                    s->process_check,
-                    s->process_off,
-                    s->process_costs,
-                    NULL};
+    settings set = {s->process_fft,   s->process_provenance, s->process_mixed, s->process_check,
+                    s->process_limit, s->process_off,        s->process_costs, NULL};
     PyErr_Fetch(&type, &value, &trace);
     if (s->config && PyContextVar_Get(s->config, NULL, &options) == 0 && options &&
         PyDict_Check(options)) {
@@ -87,6 +87,7 @@ void py_config_read(py_state *s) {
         if ((o = local(s, options, PY_PROVENANCE))) set.provenance = o == Py_True;
         if ((o = local(s, options, PY_CHECK))) set.check = (int)PyLong_AsLong(o);
         if ((o = local(s, options, PY_MIXED))) set.mixed = o == Py_True;
+        if ((o = local(s, options, PY_LIMIT))) set.limit = limit_of(o);
         if ((o = local(s, options, PY_OFF))) set.off = is_mask(o) ? o : NULL;
         if ((o = local(s, options, PY_COSTS))) set.costs = is_costs(o) ? o : NULL;
         if ((o = local(s, options, PY_RECORD))) set.record = PyList_CheckExact(o) ? o : NULL;
@@ -96,14 +97,14 @@ void py_config_read(py_state *s) {
     Py_XDECREF(options);
 }
 
-/* _options(fft, provenance, store_limit, threads, check, mixed, off, costs): the process's values;
- * threads 0: as they are; off, costs: bytes or None. */
+/* _options(fft, provenance, store_limit, threads, check, mixed, memory_limit, off, costs): the
+ * process's values; threads 0: as they are; off, costs: bytes or None. */
 PyObject *py_config_options(py_state *s, PyObject *args) {
     int fft, provenance, threads, check, mixed;
     long long limit;
-    PyObject *off, *costs;
-    if (!PyArg_ParseTuple(args, "ppLiipOO:_options", &fft, &provenance, &limit, &threads, &check,
-                          &mixed, &off, &costs))
+    PyObject *most, *off, *costs;
+    if (!PyArg_ParseTuple(args, "ppLiipOOO:_options", &fft, &provenance, &limit, &threads, &check,
+                          &mixed, &most, &off, &costs))
         return NULL;
     if ((off != Py_None && !is_mask(off)) || (costs != Py_None && !is_costs(costs)))
         return PyErr_Format(PyExc_ValueError, "_options takes bytes of another length");
@@ -111,6 +112,8 @@ PyObject *py_config_options(py_state *s, PyObject *args) {
     s->process_provenance = provenance != 0;
     s->process_check = check;
     s->process_mixed = mixed != 0;
+    s->process_limit = limit_of(most);
+    if (PyErr_Occurred()) return NULL;
     lop_store_bound(&s->store, limit);
     Py_XSETREF(s->process_off, off == Py_None ? NULL : Py_NewRef(off));
     Py_XSETREF(s->process_costs, costs == Py_None ? NULL : Py_NewRef(costs));
@@ -124,8 +127,8 @@ PyObject *py_config_watch(py_state *s, PyObject *args) {
     PyObject *variable;
     int change;
     if (!PyArg_ParseTuple(args, "Oi:_watch", &variable, &change)) return NULL;
-    static const char *const name[] = {"fft",     "provenance", "_off",  "_costs",
-                                       "_record", "_check",     "_mixed"};
+    static const char *const name[] = {"fft",     "provenance", "_off",   "_costs",
+                                       "_record", "_check",     "_mixed", "memory_limit"};
     for (int i = 0; i < PY_OPTIONS; i++)
         if (!s->option_name[i] && !(s->option_name[i] = PyUnicode_InternFromString(name[i])))
             return NULL;

@@ -162,6 +162,6 @@ PyObject *py_factored(PyObject *self, PyObject *arg) {
     const int64_t n = lop_rows(node);
     const lop_dtype dt = dtype_of(node);
     py_plan want = {.act = ACT_FACTOR, .i = what};
-    const py_plan *e = py_find_plan(s, op, &want, NULL);
+    const py_plan *e = py_find_plan(s, op, &want, NULL, false);
     return e ? run(s, op, e, what, n, dt) : NULL;
 }

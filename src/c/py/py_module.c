@@ -368,6 +368,7 @@ static int exec_module(PyObject *module) {
     lop_plans_init(&s->plans, &s->ctx);
     s->options.fft = s->process_fft = true;
     s->provenance = s->process_provenance = true;
+    s->process_limit = INT64_MAX;
     s->nogil_work = 200000;
     s->home = PyBytes_FromString("\1");
     s->matvec_name = PyUnicode_InternFromString("_matvec");

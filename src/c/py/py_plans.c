@@ -252,6 +252,26 @@ lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, con
     return st;
 }
 
+/* What a run takes beside its operands, and the result where that is `given`. */
+static int64_t bytes_of(const lop_plan *plan, bool given) {
+    return lop_plan_memory(plan) - (given ? lop_plan_result(plan) : 0);
+}
+
+static bool passes(py_state *s, const lop_plan *plan, bool given) {
+    return s->ctx.memory_limit < INT64_MAX && bytes_of(plan, given) > s->ctx.memory_limit;
+}
+
+static int refuse(py_state *s, py_op *self, const lop_plan *plan, bool given) {
+    const int64_t result = given ? 0 : lop_plan_result(plan), kept = lop_plan_kept(plan);
+    PyObject *sizes =
+        Py_BuildValue("LLL", (long long)bytes_of(plan, given), (long long)result, (long long)kept);
+    PyObject *args[2] = {(PyObject *)self, sizes};
+    PyObject *r = sizes ? py_call_hook(s, "passes_limit", args, 2) : NULL;
+    Py_XDECREF(sizes);
+    Py_XDECREF(r);
+    return r ? 0 : -1;
+}
+
 static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_plan *want) {
     int64_t bytes = plan->dense;
     if (want->act == ACT_DENSE) {
@@ -318,14 +338,15 @@ static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_s
     return make_plan(s, self, want, x);
 }
 
-/* Borrowed: the plan, after a word about dense forms on its way. */
-py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+/* Borrowed: the plan, after a word about dense forms on its way and a look at the memory limit. */
+py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x, bool given) {
     py_plan *e = cached_plan(s, self, want, x);
     const bool whole = want->act == ACT_DENSE || want->act == ACT_FACTOR;
-    if (!e || (!whole && !e->plan->dense)) return e;
+    if (!e || (!whole && !e->plan->dense && !passes(s, e->plan, given))) return e;
     lop_plan *plan = e->plan;
     plan->refs++; /* the hook may run anything, also this operator */
     int rc = announce(s, self, plan, want);
+    if (rc == 0 && passes(s, plan, given)) rc = refuse(s, self, plan, given);
     lop_plan_unref(plan);
     return rc < 0 ? NULL : cached_plan(s, self, want, x);
 }

@@ -196,7 +196,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
     PyArrayObject *xn = py_normal(x, vec ? 1 : 2, false);
     if (!xn) return NULL;
     (void)rhs_buf(xn, dt, right, vec, &xbuf);
-    py_plan *e = py_find_plan(s, self, &want, &xbuf.shape);
+    py_plan *e = py_find_plan(s, self, &want, &xbuf.shape, out != NULL);
     if (!e) {
         Py_DECREF(xn);
         return NULL;
@@ -257,7 +257,7 @@ PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
     if (node->opaque) Py_RETURN_NOTIMPLEMENTED;
-    py_plan *e = py_find_plan(s, self, &want, NULL);
+    py_plan *e = py_find_plan(s, self, &want, NULL, out != NULL);
     if (!e) return NULL;
     run r;
     py_run_open(&r, s, self, e);
