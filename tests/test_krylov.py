@@ -430,3 +430,81 @@ def test_nothing_is_left_behind():
             getattr(pl, name)(pl.Diag([1.0, 2.0, 4.0]), np.ones(3))
     _core._clear_store()
     assert _core.live() <= before
+
+
+# -- lsqr and lsmr of tall sparse matrices: one sweep for both products --
+
+
+def tall_sparse(dtype, index=np.int32, m=4000, n=25):
+    g = np.random.default_rng(0)
+    a = sp.random_array((m, n), density=0.5, rng=g, format="csr").astype(dtype)
+    if np.dtype(dtype).kind == "c":
+        a.data += 1j * g.standard_normal(a.nnz)
+    a.indices, a.indptr = a.indices.astype(index), a.indptr.astype(index)
+    b = g.standard_normal(m).astype(dtype)
+    return a, b
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", ["lsqr", "lsmr"])
+@pytest.mark.parametrize("form", ["csr", "transposed csc", "transposed csr", "adjoint"])
+def test_a_sweep_gives_what_two_products_do(name, dtype, index, form):
+    a, b = tall_sparse(dtype, index)
+    flipped = sp.csc_array((a.data, a.indices, a.indptr), shape=a.shape[::-1])
+    assert a.nnz >= 64 * a.shape[1]
+    op = {
+        "csr": pl.Sparse(a),
+        "transposed csc": pl.Sparse(flipped).T,
+        "transposed csr": pl.Sparse(sp.csr_array(a.T)).T,
+        "adjoint": pl.Sparse(sp.csc_array(a.conj().T)).H,
+    }[form]
+    np.testing.assert_allclose(op.toarray(), a.toarray())
+    want = np.linalg.lstsq(a.toarray(), b)[0]
+    for damp in (0.0, 30.0):
+        got = getattr(pl, name)(op, b, damp=damp, atol=1e-14, btol=1e-14)
+        plain = getattr(pl, name)(pl.MatVec(a.shape, a.dot, rmatvec=a.conj().T.dot, dtype=dtype),
+                                  b, damp=damp, atol=1e-14, btol=1e-14)  # fmt: skip
+        np.testing.assert_allclose(got[0], plain[0], rtol=0, atol=1e-12 * abs(want).max())
+        assert abs(int(got[2]) - int(plain[2])) <= 1
+        if not damp:
+            np.testing.assert_allclose(got[0], want, rtol=0, atol=1e-12 * abs(want).max())
+    again = pl.lstsq(op, b, method=name, rtol=1e-9)
+    np.testing.assert_allclose(again[0], want, rtol=0, atol=1e-7 * abs(want).max())
+
+
+def test_a_sweep_has_the_same_bits_on_any_number_of_threads():
+    a, b = tall_sparse("float64", m=60_000, n=100)
+    found = []
+    before = pl._core._blas()["threads"]
+    try:
+        for count in (1, 2, 5):
+            pl.config(threads=count)
+            found.append(pl.lsmr(pl.Sparse(a), b, maxiter=9)[0])
+    finally:
+        pl.config(threads=before)
+    assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
+
+
+def test_a_sweep_tells_bad_indices_and_what_is_not_finite():
+    a, b = tall_sparse("float64")
+    for at, wrong in ((5, 25), (-1, -1), (a.nnz // 2, 2**31 - 1)):
+        bad = a.copy()
+        bad.indices[at] = wrong
+        with pytest.raises(IndexError, match="out of bounds for the 4000 x 25"):
+            pl.lsmr(pl.Sparse(bad), b)
+    bad = a.copy()
+    bad.indptr[2000] = bad.indptr[-1] + 1
+    with pytest.raises(IndexError):
+        pl.lsqr(pl.Sparse(bad), b)
+    holed = a.copy()
+    holed.data[7] = np.nan
+    assert pl.lsmr(pl.Sparse(holed), b)[1] == 7
+    x = pl.lsmr(pl.Sparse(a), b, atol=1e-12, btol=1e-12)[0]  # and as usable as before
+    np.testing.assert_allclose(x, np.linalg.lstsq(a.toarray(), b)[0], atol=1e-9)
+    for scale in (1e120, 1e-120):  # as far as their tests let them go
+        big = a * scale
+        plain = pl.MatVec(a.shape, big.dot, rmatvec=big.T.dot, dtype=float)
+        y, z = (pl.lsmr(op, b * scale, maxiter=8)[0] for op in (pl.Sparse(big), plain))
+        np.testing.assert_allclose(y, z, rtol=1e-9)
+    assert (pl.lsmr(pl.Sparse(a), 0 * b)[0] == 0).all()

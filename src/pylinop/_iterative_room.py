@@ -19,7 +19,7 @@ def _vectors(name: str, p: Any) -> tuple[int, int]:
     wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
     if name == "block_cg":
         return 7 + M, k
-    count = sum(_krylov.vectors("gmres" if name in CYCLES else name, M))
+    count = sum(_krylov.vectors("gmres" if name in CYCLES else name, M)) + _krylov.parts(name, p.op)
     return count * (wide if name in ("lsqr", "lsmr") else 1), k
 
 

@@ -197,10 +197,18 @@ def vectors(name: str, M: bool) -> tuple[int, int]:
         "lsqr": (2, 5), "lsmr": (2, 6)}[name]  # fmt: skip
 
 
+def parts(name: str, op: Any) -> int:
+    """How many vectors of n lsqr and lsmr keep for their sweep over a tall sparse matrix."""
+    if name not in ("lsqr", "lsmr") or op._head != "sparse" or op._init is None:
+        return 0
+    return 7 if op._init[0].nnz >= 64 * op.shape[1] else 0
+
+
 def _room(name: str, op: Any, M: Any, b: Any, restart: int, flexible: bool) -> None:
     """Raises where the vectors of a run would pass the memory limit, or what is free."""
     m, n = op.shape
     of_m, of_n = vectors(name, M is not None)
+    of_n += parts(name, op)
     if name == "gmres":
         of_n += max(min(restart, n), 1) * (2 if flexible and M is not None else 1)
     size = (of_m * m + of_n * n) * (b.size // max(m, 1)) * b.itemsize

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _core, _errors
 from ._answers import inexact, real_of
+from ._krylov import parts
 from ._least_columns import peak, together, width_of
 from ._least_random import block_kaczmarz, largest, measure, sgd
 from ._least_rows import Lines, Right, right_sides
@@ -259,7 +260,8 @@ def _peak(A: Any, method: str, dtype: Any, k: int) -> int:
     """Bytes of the vectors that are had at most: of n, and of m for lsmr and lsqr."""
     m, n = A.shape
     krylov = method in ("lsmr", "lsqr")
-    return int(dtype.itemsize * (n * (2 * k + (8 if krylov else 14)) + (4 * m if krylov else 0)))
+    of_n = 2 * k + (8 + parts(method, A) if krylov else 14)
+    return int(dtype.itemsize * (n * of_n + (4 * m if krylov else 0)))
 
 
 def _of_right(columns: list[Any], damp: Any, n: int) -> int:

@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { N = 13, K = 3 };
@@ -99,6 +100,62 @@ static double residual(problem *p, const void *b, const void *x, bool least) {
         worst = fmax(worst, sqrt(sum / (of + 1e-300)));
     }
     return worst;
+}
+
+/* lop_krylov's both, of one column. */
+static lop_status both(void *user, double alpha, const void *v, void *u, void *w, double *norm) {
+    problem *p = user;
+    double _Complex au[2 * N];
+    double sum = 0;
+    if (p->calls++ == p->fail_at) return LOP_DOMAIN;
+    for (int64_t i = 0; i < p->m; i++) {
+        au[i] = alpha != 0 ? -alpha * lop_get(p->dt, u, i) : 0;
+        for (int64_t l = 0; l < p->n; l++) au[i] += p->a[i][l] * lop_get(p->dt, v, l);
+        lop_set(p->dt, u, i, au[i]);
+        sum += creal(au[i] * conj(au[i]));
+    }
+    for (int64_t l = 0; l < p->n; l++) {
+        double _Complex t = 0;
+        for (int64_t i = 0; i < p->m; i++) t += conj(p->a[i][l]) * au[i];
+        lop_set(p->dt, w, l, t);
+    }
+    *norm = sqrt(sum);
+    return LOP_OK;
+}
+
+/* One sweep for both products: what two products give, also where A^H u would not be a number. */
+static void in_one_sweep(world *w, int which, lop_dtype dt, double size) {
+    static problem p;
+    _Alignas(16) unsigned char b[2 * N * 16], x[N * 16], y[N * 16];
+    fill(&p, w, dt, 2 * N, 1);
+    for (int64_t i = 0; i < 2 * N; i++) {
+        lop_set(dt, b, i, size * lop_rng_normal(world_rng(w)));
+        for (int64_t l = 0; l < N; l++) p.a[i][l] *= size;
+    }
+    int64_t iterations[2];
+    for (int k = 0; k < 2; k++) {
+        lop_krylov s = solver(&p, w, b, k ? y : x);
+        s.rtol = s.atol = 1e-9;
+        if (k) s.both = both;
+        t_check(methods[which].run(&s) == LOP_OK && !s.why, "%s of size %g", methods[which].name,
+                size);
+        iterations[k] = s.iterations;
+        lop_krylov_close(&s);
+    }
+    t_check(llabs(iterations[0] - iterations[1]) < 2, "%s of size %g: iterations",
+            methods[which].name, size);
+    double off = 0, of = 0;
+    for (int64_t l = 0; l < N; l++) {
+        off = fmax(off, cabs(lop_get(dt, x, l) - lop_get(dt, y, l)));
+        of = fmax(of, cabs(lop_get(dt, x, l)));
+    }
+    t_check(off <= 1e-7 * of, "%s of size %g: %g of %g", methods[which].name, size, off, of);
+    lop_krylov s = solver(&p, w, b, x);
+    s.both = both;
+    p.calls = 0;
+    p.fail_at = 1;
+    t_check(methods[which].run(&s) == LOP_DOMAIN, "%s: a sweep that fails", methods[which].name);
+    lop_krylov_close(&s);
 }
 
 static void one(world *w, int which, lop_dtype dt, int64_t m, int64_t k, bool has_m,
@@ -204,6 +261,9 @@ int main(void) {
             one(&w, i, dts[t], methods[i].least ? 2 * N : N, K, false, false);
             if (!methods[i].least) one(&w, i, dts[t], N, K, true, false);
         }
+    for (int i = 4; i < 6; i++)
+        for (int t = 1; t < 4; t += 2)
+            for (int e = -120; e <= 120; e += 120) in_one_sweep(&w, i, dts[t], pow(10, e));
     t_group("systems");
     for (int i = 0; i < 6; i++) {
         breakdowns(&w, i, 0);

@@ -25,6 +25,9 @@ typedef struct lop_krylov {
     /* out <- A in, A^H in, M in (LOP_KRYLOV_*), k columns; they do not overlap. Any status but OK
      * ends the run with it. */
     lop_status (*apply)(void *user, int what, const void *in, void *out);
+    /* NULL, or for k = 1: u <- A v - alpha u, w <- A^H of that, *norm <- its norm, in one sweep
+     * over A; v, u and w do not overlap. */
+    lop_status (*both)(void *user, double alpha, const void *v, void *u, void *w, double *norm);
     /* After each iteration; NULL: none. gmres: x is NULL but where a cycle is over. Likewise ends
      * the run. */
     lop_status (*step)(void *user, int64_t iteration, double residual, const void *x);

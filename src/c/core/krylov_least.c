@@ -36,6 +36,7 @@ typedef struct least {
     double _Complex *c;    /* k */
     double *norms;         /* k */
     int many;              /* of w */
+    double unit;           /* u is that times what lies in it: 1 / beta, behind a sweep */
     int64_t live;
 } least;
 
@@ -70,6 +71,16 @@ static void leave(least *l, int64_t j, int istop) {
     for (int i = 0; i < l->many; i++) lop_krylov_clear(s, s->n, j, l->w[i]);
 }
 
+/* v is alfa v. */
+static void to_unit(const least *l) {
+    const lop_krylov *s = l->s;
+    norms(l, s->n, l->v);
+    for (int64_t j = 0; j < s->k; j++)
+        if (l->col[j].beta > 0) l->col[j].alfa = l->norms[j];
+    COEFS(l, q->beta > 0 && q->alfa > 0 ? 1 / q->alfa : 0);
+    scale(l, s->n, l->v);
+}
+
 /* alfa v = A^H u, or v - beta v; where u is 0 alfa stays as it was. */
 static lop_status turn(least *l, bool first) {
     lop_krylov *s = l->s;
@@ -84,11 +95,7 @@ static lop_status turn(least *l, bool first) {
         COEFS(l, -q->beta);
         xpby(l, s->n, l->av, l->v);
     }
-    norms(l, s->n, l->v);
-    for (int64_t j = 0; j < s->k; j++)
-        if (l->col[j].beta > 0) l->col[j].alfa = l->norms[j];
-    COEFS(l, q->beta > 0 && q->alfa > 0 ? 1 / q->alfa : 0);
-    scale(l, s->n, l->v);
+    to_unit(l);
 done:
     return st;
 }
@@ -122,10 +129,33 @@ static bool lost(least *l, int64_t j, double number) {
     return true;
 }
 
+/* The same of one column in one sweep: u stays as long as it came out, A^H of it is divided. */
+static lop_status sweep(least *l) {
+    lop_krylov *s = l->s;
+    lop_status st = LOP_OK;
+    column *one = l->col;
+    LOP_TRY(s->both(s->user, one->alfa * l->unit, l->v, l->u, l->av, &one->before));
+    const double beta = one->before;
+    one->before = one->alfa;
+    one->beta = beta;
+    l->unit = 1;
+    if (lost(l, 0, beta)) return st;
+    if (!(beta > 1e-100 && beta < 1e100)) return turn(l, false); /* A^H u might not be a number */
+    l->unit = 1 / beta;
+    COEFS(l, l->unit);
+    scale(l, s->n, l->av);
+    COEFS(l, -q->beta);
+    xpby(l, s->n, l->av, l->v);
+    to_unit(l);
+done:
+    return st;
+}
+
 /* beta u = A v - alfa u, alfa v = A^H u - beta v. */
 static lop_status bidiagonalise(least *l) {
     lop_krylov *s = l->s;
     lop_status st = LOP_OK;
+    if (s->both) return sweep(l);
     LOP_TRY(s->apply(s->user, LOP_KRYLOV_A, l->v, l->au));
     COEFS(l, -q->alfa);
     xpby(l, s->m, l->au, l->u);
@@ -267,7 +297,7 @@ done:
 
 /* The vectors, of m and of n elements, and one run. */
 static lop_status with_vectors(lop_krylov *s, int many, lop_status (*run)(least *)) {
-    least l = {.s = s, .many = many};
+    least l = {.s = s, .many = many, .unit = 1};
     void *vec[2], *small[4], *behind, *longs = NULL, *shorts = NULL;
     const int64_t each = (int64_t)(sizeof(double _Complex) + sizeof(double) + sizeof(column));
     int64_t rows, columns, extra;

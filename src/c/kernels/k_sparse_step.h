@@ -4,6 +4,7 @@
 #define LOPK_SPARSE_STEP_H
 
 #include "../core/buf.h"
+#include "k_threads.h"
 
 /* A is m x n in CSR: indptr m + 1 entries, indices and data at least indptr[m]; the two index
  * arrays of one dtype, i32 or i64 (else LOP_DTYPE). All vectors contiguous and of one dtype, which
@@ -18,5 +19,14 @@
 lop_status lopk_csr_step(const lop_mat *indptr, const lop_mat *indices, const lop_mat *data,
                          double alpha, const lop_mat *v, const lop_mat *u, const lop_mat *w,
                          double *sum) LOP_MUST_CHECK;
+
+/* u <- A v - alpha u, w <- A^H u, *sum <- |u|^2, all the rows in as many parts as the sizes say, by
+ * as many threads as there are: the same bits. `more`: lopk_csr_parts - 1 times w's memory. Where
+ * that is 0 it is not done. LOP_CALLBACK: stopped. */
+enum { LOPK_CSR_PARTS = 8 };
+int lopk_csr_parts(int64_t nnz, int64_t n, size_t size);
+lop_status lopk_csr_both(const lop_mat *indptr, const lop_mat *indices, const lop_mat *data,
+                         double alpha, const lop_mat *v, const lop_mat *u, const lop_mat *w,
+                         void *more, const lopk_team *team, double *sum) LOP_MUST_CHECK;
 
 #endif

@@ -5,6 +5,7 @@
  * Every index is checked on each call. Cost: 2 nnz k flops, bound by memory. */
 #include "core/rand.h"
 #include "kernels/kernels.h"
+#include "sparse.h"
 
 enum { CSR, CSC, COO };
 
@@ -50,6 +51,11 @@ static lop_status run(const lop_call *c) {
                         "not increasing",
                         (long long)(trans ? x->m : y->m), (long long)(trans ? y->m : x->m));
     return st;
+}
+
+bool lop_sparse_by_rows(const lop_call *c) {
+    const int64_t format = c->step->attr.i[0], mode = c->step->attr.i[1];
+    return c->step->run == run && format == ((mode & LOP_T) ? CSC : CSR) && !(mode & LOP_C);
 }
 
 /* The three arrays as the kernels want them: contiguous, data in the result's dtype, indices of

@@ -32,6 +32,8 @@ typedef struct lop_sparse {
     void *user;
 } lop_sparse;
 
+/* Is the call the product of rows in CSR with a matrix (out, in, data, indices, indptr)? */
+bool lop_sparse_by_rows(const lop_call *c);
 /* How many entries the operator has at most, going by how it is written; -1: it has a part that is
  * not sparse, batch dimensions, or more parts than a program takes. */
 double lop_sparse_entries(const lop_node *a);
