@@ -208,10 +208,9 @@ def _room(name: str, op: Any, M: Any, b: Any, restart: int, flexible: bool) -> N
     """Raises where the vectors of a run would pass the memory limit, or what is free."""
     m, n = op.shape
     of_m, of_n = vectors(name, M is not None)
-    of_n += parts(name, op)
     if name == "gmres":
         of_n += max(min(restart, n), 1) * (2 if flexible and M is not None else 1)
-    size = (of_m * m + of_n * n) * (b.size // max(m, 1)) * b.itemsize
+    size = (of_m * m + (of_n + parts(name, op)) * n) * (b.size // max(m, 1)) * b.itemsize
     if size > 1 << 20 or _config.get("memory_limit") is not None:
         from ._precondition_parts import room
 

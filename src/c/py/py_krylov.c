@@ -51,7 +51,8 @@ static lop_status apply(void *user, int what, const void *in, void *out) {
 }
 
 /* lop_krylov's both, of a plain sparse matrix. */
-static lop_status one_sweep(void *user, double alpha, const void *x, void *u, void *w, double *norm) {
+static lop_status one_sweep(void *user, double alpha, const void *x, void *u, void *w,
+                            double *norm) {
     solver *v = user;
     py_bound *b = &v->bound[LOP_KRYLOV_A];
     const lop_mat *const *a = (const lop_mat *const *)b->call.a;
