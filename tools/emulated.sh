@@ -48,7 +48,7 @@ xorriso -as mkisofs -quiet -o "$work/cd.iso" -b isolinux/isolinux.bin -c isolinu
 cat >"$work/rc" <<EOF
 config_interface: textconfig
 display_library: nogui
-memory: guest=768, host=768
+memory: guest=2048, host=2048
 romimage: file="$share/BIOS-bochs-latest"
 vgaromimage: file="$share/VGABIOS-lgpl-latest"
 cpu: model=${CPU:-corei7_skylake_x}, count=1, ips=50000000, reset_on_triple_fault=0, ignore_bad_msrs=1
