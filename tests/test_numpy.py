@@ -270,3 +270,19 @@ def test_equality_is_identity():
     A, B = pl.Identity(3), pl.Identity(3)
     assert A == A and A != B and hash(A) == hash(A) and len({A, B}) == 2
     assert A in [B, A]
+
+
+def test_astype_of_sparse_matrices_stays_sparse():
+    sp = pytest.importorskip("scipy.sparse")
+    twice = sp.csr_array((np.array([0.6, 0.6, 2.7]), [0, 0, 2], [0, 2, 3, 3]), shape=(3, 3))
+    for made in ("csr", "csc", "coo"):
+        S = pl.Sparse(twice if made == "csr" else twice.asformat(made))
+        for dtype in ("float32", "complex64", "int8", "bool", "complex128"):
+            for op, kind in ((S, pl.Sparse), (S.T, type(S.T)), (S.H, type(S.H))):
+                got = op.astype(dtype)
+                assert type(got) is kind and got.dtype == dtype
+                np.testing.assert_array_equal(got.toarray(), op.toarray().astype(dtype))
+    T = pl.SparseTriangular(sp.csr_array(np.tril(np.arange(1.0, 10).reshape(3, 3))))
+    got = T.astype("float32")
+    assert type(got) is pl.SparseTriangular and got.dtype == "float32"
+    np.testing.assert_array_equal(got.toarray(), T.toarray().astype("float32"))

@@ -99,7 +99,11 @@ def astype(op, dtype, copy):
     dtype = np.dtype(dtype)
     if op.dtype == dtype and not op._weak:
         return op.copy() if copy else op
-    if op._init is not None and op._head not in ("opaque", "sparse", "sparsetriangular"):
+    if op._init is not None and op._head == "sparse":
+        return _core.Sparse(_scipy.cast(op._init[0], dtype))
+    if op._head == "view" and op._by == "view" and not op._opaque:
+        return _core._build("view", astype(op._operands[0], dtype, copy), None, op._mode)
+    if op._init is not None and op._head != "opaque":
         from . import _pickle
 
         return _pickle.rebuilt(op, lambda a: a.astype(dtype), dtype)

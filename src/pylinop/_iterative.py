@@ -355,7 +355,10 @@ def _solved(p: _Problem, method: str, promise: str | None) -> SolveRecord:
         record.method, p.x = name, best
         record.memory = memory_of(name, p)
         try:
-            room(p.said[0], record.memory + product_of(p.op, p.b), f"solve by {name}")
+            products = product_of(p.op, p.b)
+            if name in ("lsqr", "lsmr"):
+                products += product_of(p.op.H, p.b)
+            room(p.said[0], record.memory + products, f"solve by {name}")
         except _errors.MaterializationError as error:
             if name == order[-1] and not used:
                 raise

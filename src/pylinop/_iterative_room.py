@@ -39,7 +39,8 @@ def product_of(op: Any, b: Any) -> int:
     if op._opaque or _config.get("memory_limit") is None:
         return 0
     plan = op._explain(0, b, 0, 0)
-    return int(plan["memory"]) - b.nbytes
+    result = op.shape[-2] * (b.size // max(op.shape[-1], 1))
+    return int(plan["memory"]) - int(result) * b.itemsize
 
 
 def limit_of(p: Any) -> int | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _core, _errors
 from ._answers import inexact, real_of
+from ._iterative_room import product_of
 from ._krylov import parts
 from ._least_columns import peak, together, width_of
 from ._least_random import block_kaczmarz, largest, measure, sgd
@@ -186,7 +187,7 @@ def solve(
     width = 1 if callback is not None or progress else width_of(A, method, dtype, k)
     krylov = method in ("lsmr", "lsqr")
     need = _peak(A, method, dtype, k) if width == 1 else peak(A, dtype, k, width)
-    need += _of_right(columns, damp, n)
+    need += _of_right(columns, damp, n) + (_of_products(A, dtype) if krylov else 0)
     room(A, need, f"lstsq by {method}")
     op, rights = (A, columns) if not damp else _stacked(A, columns, float(damp))
     if method == "sgd" and block is None:
@@ -261,7 +262,20 @@ def _peak(A: Any, method: str, dtype: Any, k: int) -> int:
     m, n = A.shape
     krylov = method in ("lsmr", "lsqr")
     of_n = 2 * k + (8 + parts(method, A) if krylov else 14)
-    return int(dtype.itemsize * (n * of_n + (4 * m if krylov else 0)))
+    item = _double(dtype).itemsize if krylov else dtype.itemsize
+    return int(item * (n * of_n + (4 * m if krylov else 0)))
+
+
+def _double(dtype: Any) -> Any:
+    """What lsmr and lsqr run in."""
+    return np.result_type(dtype, np.float64)
+
+
+def _of_products(A: Any, dtype: Any) -> int:
+    """Bytes that the products both ways take beside their vectors, where a memory limit is set."""
+    m, n = A.shape
+    v, u = np.empty(n, _double(dtype)), np.empty(m, _double(dtype))
+    return product_of(A, v) + product_of(A.H, u)
 
 
 def _of_right(columns: list[Any], damp: Any, n: int) -> int:

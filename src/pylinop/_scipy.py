@@ -58,6 +58,14 @@ def real_class(cls):
     return cls
 
 
+def cast(S, dtype):
+    """A scipy.sparse array in another dtype: entries that are there twice are added first."""
+    if not getattr(S, "has_canonical_format", True):
+        S = S.copy()
+        S.sum_duplicates()
+    return S.astype(dtype)
+
+
 def parts_of_sparse(A):
     """Arrays and numbers of a scipy.sparse matrix: (data, indices, indptr) or (data, row, col)."""
     if not issparse(A):

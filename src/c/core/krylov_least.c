@@ -134,8 +134,8 @@ static lop_status sweep(least *l) {
     lop_krylov *s = l->s;
     lop_status st = LOP_OK;
     column *one = l->col;
-    LOP_TRY(s->both(s->user, one->alfa * l->unit, l->v, l->u, l->av, &one->before));
-    const double beta = one->before;
+    double beta;
+    LOP_TRY(s->both(s->user, one->alfa * l->unit, l->v, l->u, l->av, &beta));
     one->before = one->alfa;
     one->beta = beta;
     l->unit = 1;
