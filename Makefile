@@ -18,6 +18,8 @@ PYTEST ?=
 PINS ?=
 FEW ?=
 CORE ?=
+PYTHONS ?= 3.11 3.12 3.13
+FIRST ?=
 
 BIN := $(abspath $(VENV))/bin
 PY := $(BIN)/python
@@ -194,15 +196,17 @@ endef
 
 test-all-pythons:
 	@set -e; $(FIND_PYTHON); \
-	for v in 3.11 3.12 3.13; do \
+	for v in $(PYTHONS); do \
 		p=$$(find_python $$v); \
 		if [ "$$v" = "$(SKIP)" ]; then continue; fi; \
 		if [ -z "$$p" ]; then echo "== Python $$v: not here"; continue; fi; \
 		echo "== Python $$v: $$p"; \
 		$(MAKE) PYTHON="$$p" VENV=.venvs/py$$v BUILD=build/py$$v CORE="$(CORE)" FEW="$(FEW)" pytest; \
+		if [ -n "$(FIRST)" ]; then break; fi; \
 	done
 
-# All but the one `make test` runs on; with its core, which knows nothing of Python.
+# All but the one `make test` runs on (FIRST=1: the first of PYTHONS that is here); with its core,
+# which knows nothing of Python.
 test-other-pythons: $(VENV)/.package
 	@$(MAKE) test-all-pythons CORE=$(abspath $(BUILD)/liblopcore.a) \
 		SKIP=$$($(PY) -c 'import sys; print("%d.%d" % sys.version_info[:2])')

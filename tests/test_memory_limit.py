@@ -94,7 +94,7 @@ def test_auto_iterates_where_the_factor_does_not_fit():
 
 
 def test_the_safer_way_is_not_entered_beyond_the_limit():
-    n = 300
+    n = 250
     t = pl.Toeplitz(np.cos(np.arange(n)))  # of rank 2
     b = np.ones(n)
     needed = pl.inv(t).explain("apply", b)
@@ -172,7 +172,7 @@ warnings.simplefilter("ignore")
 pl.config(cache_limit=0)
 n = 300
 rng = np.random.default_rng(0)
-tall = sp.random_array((100_000, 200), density=0.01, rng=rng, format="csr")
+tall = sp.random_array((60_000, 200), density=0.01, rng=rng, format="csr")
 right = tall @ np.ones(200)
 for name, f in (t.DENSE | t.GENERAL | t.LEAST).items():
     make = t.definite if name in t.DENSE else t.nearly
