@@ -248,12 +248,14 @@ class Counted:
     def __init__(self, meter: Meter, method: str) -> None:
         self._meter, self._method = meter, method
         self.products = 0
+        self.failed: list[BaseException] = []  # what a product raised
 
     def __call__(self, op: Any, counts: bool = True) -> Any:
         if op is None or not counts:
             return op
         shape, dtype = op.shape, getattr(op, "dtype", None)
         made = as_operator(op)
+        adjoint, failed = made.H, self.failed
 
         def times(x: Any) -> Any:
             y = made @ x
@@ -266,10 +268,24 @@ class Counted:
                 )  # fmt: skip
             return y
 
+        def once(product: Any) -> Any:
+            """PROPACK goes on with its callbacks after one has raised: they raise the same."""
+
+            def called(x: Any) -> Any:
+                if failed:
+                    raise failed[0]
+                try:
+                    return product(x)
+                except BaseException as error:
+                    failed.append(error)
+                    raise
+
+            return called
+
+        forth, back = once(times), once(lambda x: adjoint @ x)
         return _scipy().LinearOperator(
-            shape, matvec=times, matmat=times, rmatvec=lambda x: made.H @ x,
-            rmatmat=lambda x: made.H @ x, dtype=dtype,
-        )  # fmt: skip
+            shape, matvec=forth, matmat=forth, rmatvec=back, rmatmat=back, dtype=dtype
+        )
 
 
 def _arpack(
@@ -418,8 +434,10 @@ def _scipy_svds(op: Any, k: int, how: dict[str, Any], meter: Meter) -> Any:
     given = {name: value for name, value in how.items() if value is not None}
     try:
         found = sl.svds(counted(computable(op, "svds")), k, **given)
-    except SystemError as error:  # what a product raised, dressed by SciPy's PROPACK
-        raise error.__cause__ or error from None
+    except BaseException as error:  # what a product raised, dressed by SciPy's PROPACK
+        if not counted.failed or counted.failed[0] is error:
+            raise
+        raise counted.failed[0] from None
     record = {"method": f"{how['solver']} (SciPy)", "products": counted.products}
     return Found._with(found, record) if isinstance(found, tuple) else found
 
