@@ -31,7 +31,10 @@ LSTSQ = ("lsmr", "lsqr", "block_kaczmarz", "sgd")
 ALL = {
     **SCIPYS,
     **{f"solve {m}": lambda A, b, m=m, **how: pl.solve(A, b, method=m, **how) for m in SOLVE},
-    **{f"lstsq {m}": lambda A, b, m=m, **how: pl.lstsq(A, b, method=m, **how)[0] for m in LSTSQ},
+    **{
+        f"lstsq {m}": lambda A, b, m=m, **how: pl.lstsq(A, b, method=m, rng=0, **how)[0]
+        for m in LSTSQ
+    },
 }
 
 
