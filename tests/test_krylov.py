@@ -473,8 +473,28 @@ def test_a_sweep_gives_what_two_products_do(name, dtype, index, form):
     np.testing.assert_allclose(again[0], want, rtol=0, atol=1e-7 * abs(want).max())
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_sweep_over_empty_rows_and_few_columns(n):
+    a = sp.random_array((500, n), density=0.9, rng=np.random.default_rng(1), format="csr")
+    a = sp.csr_array(sp.vstack([sp.csr_array((300, n)), a, sp.csr_array((200, n))]))
+    assert a.nnz >= 64 * n
+    b = np.random.default_rng(2).standard_normal((1000, 2))[::-1, 0]  # strided, backwards
+    b.setflags(write=False)
+    a.data.setflags(write=False)
+    want = np.linalg.lstsq(a.toarray(), b)[0]
+    for x0 in (None, np.ones(n)):
+        for name in ("lsqr", "lsmr"):
+            x = getattr(pl, name)(pl.Sparse(a), b, x0=x0, atol=1e-14, btol=1e-14)[0]
+            np.testing.assert_allclose(x, want, rtol=0, atol=1e-13)
+    for dtype in (np.float32, np.int32):  # cast in each product: two of them
+        part = (10 * a).astype(dtype)
+        x = pl.lsmr(pl.Sparse(part), b, atol=1e-14, btol=1e-14)[0]
+        want = np.linalg.lstsq(part.toarray().astype(float), b)[0]
+        np.testing.assert_allclose(x, want, rtol=0, atol=1e-12)
+
+
 def test_a_sweep_has_the_same_bits_on_any_number_of_threads():
-    a, b = tall_sparse("float64", m=60_000, n=100)
+    a, b = tall_sparse("float64", m=60_000, n=100)  # enough for threads
     found = []
     before = pl._core._blas()["threads"]
     try:
@@ -495,6 +515,9 @@ def test_a_sweep_tells_bad_indices_and_what_is_not_finite():
             pl.lsmr(pl.Sparse(bad), b)
     bad = a.copy()
     bad.indptr[2000] = bad.indptr[-1] + 1
+    with pytest.raises(IndexError):
+        pl.lsqr(pl.Sparse(bad), b)
+    bad.indptr[1:-1] = bad.indptr[-2:0:-1].copy()  # descends: parts stay apart
     with pytest.raises(IndexError):
         pl.lsqr(pl.Sparse(bad), b)
     holed = a.copy()

@@ -177,6 +177,8 @@ right = tall @ np.ones(200)
 for name, f in (t.DENSE | t.GENERAL | t.LEAST).items():
     make = t.definite if name in t.DENSE else t.nearly
     a, b = (pl.Sparse(tall), right) if name in t.LEAST else (pl.Dense(make(n)), np.ones(n))
+    if "transpose" in name:
+        a = pl.Sparse(sp.csc_array(tall.T))
     if "float32" in name:
         a, b = a.astype("float32"), b.astype("float32")
     f(a, b)  # BLAS has its own buffers then
@@ -190,6 +192,7 @@ LEAST = {
     ),
     "sgd": lambda a, b: pl.lstsq(a, b, method="sgd", rtol=1e-3, rng=0),
     "lsmr": lambda a, b: pl.lstsq(a, b, method="lsmr", rtol=1e-3),
+    "lsmr of a transpose": lambda a, b: pl.lstsq(a.T, b, method="lsmr", rtol=1e-3),
     "lsmr of float32": lambda a, b: pl.lstsq(a, b, method="lsmr", rtol=1e-2),
 }
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _core, _errors, _iterative_batch, _iterative_said, _krylov
 from ._iterative_batch import columns_of
-from ._iterative_room import CHECKS, CYCLES, memory_of, product_of, restart_of, width_of
+from ._iterative_room import CHECKS, CYCLES, memory_of, products_of, restart_of, width_of
 
 ITERATIVE = ("cg", "block_cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", "lsmr")
 METHODS = ("auto", "direct", "iterative", *ITERATIVE)
@@ -94,6 +94,7 @@ class _Problem:
         self.bnorm = _norms(b)
         self.norm_a: Any = None
         self.light: bool | None = None  # do vectors take longer than a product?
+        self.product: int | None = None  # bytes that one takes, once it was asked
         self.room: Any = ...  # bytes for its vectors, once it was asked
         self.said, self.batch = (op, b), False  # what is written down; are columns of a batch's?
         self.products = 0
@@ -355,10 +356,7 @@ def _solved(p: _Problem, method: str, promise: str | None) -> SolveRecord:
         record.method, p.x = name, best
         record.memory = memory_of(name, p)
         try:
-            products = product_of(p.op, p.b)
-            if name in ("lsqr", "lsmr"):
-                products += product_of(p.op.H, p.b)
-            room(p.said[0], record.memory + products, f"solve by {name}")
+            room(p.said[0], record.memory + products_of(p, name), f"solve by {name}")
         except _errors.MaterializationError as error:
             if name == order[-1] and not used:
                 raise

@@ -43,13 +43,21 @@ def product_of(op: Any, b: Any) -> int:
     return int(plan["memory"]) - int(result) * b.itemsize
 
 
+def products_of(p: Any, name: str) -> int:
+    """The same of all products of a method."""
+    if p.product is None:
+        p.product = product_of(p.op, p.b)
+    back = product_of(p.op.H, p.b) if name in ("lsqr", "lsmr") else 0
+    return int(p.product + back)
+
+
 def limit_of(p: Any) -> int | None:
     """Bytes that all vectors may take: those of the memory limit that a product leaves, half of
     what is free."""
     if p.room is ...:
         p.room = _config.get("memory_limit")
         if p.room is not None:
-            p.room -= product_of(p.op, p.b)
+            p.room -= products_of(p, "")
         elif p.b.size > 10_000:  # asking takes longer than a small solve
             free = _config.free_memory()
             p.room = None if free is None else free // 2

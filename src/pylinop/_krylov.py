@@ -198,10 +198,10 @@ def vectors(name: str, M: bool) -> tuple[int, int]:
 
 
 def parts(name: str, op: Any) -> int:
-    """How many vectors of n lsqr and lsmr keep for their sweep over a tall sparse matrix."""
-    if name not in ("lsqr", "lsmr") or op._head != "sparse" or op._init is None:
-        return 0
-    return 7 if op._init[0].nnz >= 64 * op.shape[1] else 0
+    """How many vectors of n lsqr and lsmr keep for their sweep (k_sparse_step.h), at the most."""
+    of = op._operands[0] if op._head == "view" else op
+    tall = of._head == "sparse" and of._init is not None and of._init[0].nnz >= 64 * op.shape[1]
+    return 7 if tall and name in ("lsqr", "lsmr") else 0
 
 
 def _room(name: str, op: Any, M: Any, b: Any, restart: int, flexible: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _errors
+from . import _config, _core, _errors
 from ._answers import inexact, real_of
 from ._iterative_room import product_of
 from ._krylov import parts
@@ -187,7 +187,7 @@ def solve(
     width = 1 if callback is not None or progress else width_of(A, method, dtype, k)
     krylov = method in ("lsmr", "lsqr")
     need = _peak(A, method, dtype, k) if width == 1 else peak(A, dtype, k, width)
-    need += _of_right(columns, damp, n) + (_of_products(A, dtype) if krylov else 0)
+    need += _of_right(columns, damp, n) + (_of_products(A, dtype, width) if krylov else 0)
     room(A, need, f"lstsq by {method}")
     op, rights = (A, columns) if not damp else _stacked(A, columns, float(damp))
     if method == "sgd" and block is None:
@@ -271,10 +271,11 @@ def _double(dtype: Any) -> Any:
     return np.result_type(dtype, np.float64)
 
 
-def _of_products(A: Any, dtype: Any) -> int:
+def _of_products(A: Any, dtype: Any, width: int = 1) -> int:
     """Bytes that the products both ways take beside their vectors, where a memory limit is set."""
-    m, n = A.shape
-    v, u = np.empty(n, _double(dtype)), np.empty(m, _double(dtype))
+    if _config.get("memory_limit") is None:
+        return 0
+    v, u = (np.empty((n, width), _double(dtype)) for n in A.shape[::-1])  # for their shapes
     return product_of(A, v) + product_of(A.H, u)
 
 

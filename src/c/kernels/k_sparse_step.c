@@ -141,22 +141,26 @@ lop_status lopk_csr_both(const lop_mat *indptr, const lop_mat *indices, const lo
     const int64_t size = (int64_t)lop_dtype_size(u->dt), n = v->m;
     const int64_t index = (int64_t)lop_dtype_size(indptr->dt);
     const int parts = lopk_csr_parts(data->m, n, (size_t)size);
-    both_job b = {.run = loops_of(indptr, data, u), .bytes = (size_t)(n * size)};
+    const int64_t worth = 1 + data->m / 150000; /* threads, as in k_sparse.c: two products each */
+    int64_t first = 0;
     *sum = 0;
     if (!suits(indptr, indices, data, u) || parts == 0) return LOP_DTYPE;
     if (indptr->m < u->m + 1) return LOP_INDEX;
-    for (int i = 0; i < parts; i++) {
-        const int64_t first = i ? row_at(indptr, u->m, data->m / parts * i) : 0;
-        const int64_t last = i < parts - 1 ? row_at(indptr, u->m, data->m / parts * (i + 1)) : u->m;
+    both_job b = {.run = loops_of(indptr, data, u), .bytes = (size_t)(n * size)};
+    for (int i = 0; i < parts; i++) { /* none begins before the last ended, whatever indptr holds */
+        int64_t last = i < parts - 1 ? row_at(indptr, u->m, data->m / parts * (i + 1)) : u->m;
+        if (last < first) last = first;
         step_args *g = &b.g[i];
         *g = args_of(indptr, indices, data, alpha, u, n);
         g->ptr = (const char *)indptr->p + first * index;
         g->u = (char *)u->p + first * size;
-        g->m = last > first ? last - first : 0;
+        g->m = last - first;
         g->v = v->p;
         g->w = i ? (char *)more + (i - 1) * n * size : w->p;
+        first = last;
     }
-    if (!lopk_parts(team, parts, parts, 0, NULL, one_part, &b)) return LOP_CALLBACK;
+    if (!lopk_parts(team, worth < parts ? worth : parts, parts, 0, NULL, one_part, &b))
+        return LOP_CALLBACK;
     for (int i = 0; i < parts; i++) {
         const double _Complex one = 1;
         if (!b.good[i]) return LOP_INDEX;

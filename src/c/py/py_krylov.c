@@ -80,6 +80,7 @@ static int bind_both(solver *v) {
     const py_bound *b = &v->bound[LOP_KRYLOV_A];
     const lop_mat *const *a = (const lop_mat *const *)b->call.a;
     if (v->k.k != 1 || b->foreign || !b->direct || !lop_sparse_by_rows(&b->call)) return 0;
+    if (v->k.dt != LOP_f64 && v->k.dt != LOP_c128) return 0; /* 1 / beta might pass float's range */
     const size_t size = lop_dtype_size(v->k.dt);
     const int parts = lopk_csr_parts(a[2]->m, v->k.n, size);
     if (parts == 0 || a[2]->rs != 1 || a[3]->rs != 1 || a[4]->rs != 1) return 0;
