@@ -110,6 +110,8 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     start.bytes = 2 * (double)p->slot[out].matbytes;
     then.name = product->adds_name;
     then.run = product->adds;
+    then.adds = NULL;
+    then.adds_name = NULL;
     then.attr.re = scale ? scale->attr.re : 1;
     then.attr.im = scale ? scale->attr.im : 0;
     then.flags &= ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH);
@@ -131,6 +133,8 @@ static void minus(fuse *f, int *place, int sum, int x, const lop_step *scale) {
     f->drop[scale - f->p->step] = true;
     sub.name = sub.adds_name;
     sub.run = sub.adds;
+    sub.adds = NULL; /* what run is now: a difference is no product that accumulates */
+    sub.adds_name = NULL;
     sub.flags &= ~LOP_STEP_SUM;
     sub.arg[1] = x;
     sub.arg[2] = scale->arg[1];
