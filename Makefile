@@ -27,7 +27,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 export PATH := $(BIN):$(PATH)
 MAKEFLAGS += --no-print-directory
 
-BUILD_TOOLS := "scikit-build-core>=0.11" "cmake>=3.24" "ninja>=1.11" "numpy>=2.0" "scipy-openblas32>=0.3.29"
+BUILD_TOOLS := "scikit-build-core>=0.11" "cmake>=3.24" "ninja>=1.11" "numpy>=2.0" "scipy-openblas64>=0.3.29"
 # The formatters are pinned: another version formats differently.
 LINT_TOOLS := "clang-format==23.1.*" "ruff==0.17.*" "mypy>=2.0"
 C_FILES = $(shell find src/c tests/c -name '*.[ch]')

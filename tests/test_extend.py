@@ -86,7 +86,7 @@ def tree(tmp_path_factory):
             shutil.copy(ROOT / name, root / name)
     made = Tree(root)
     made.touched = [follow(root, *block) for block in blocks()]
-    blas = "wheel" if importlib.util.find_spec("scipy_openblas32") else "system"
+    blas = "wheel" if importlib.util.find_spec("scipy_openblas64") else "system"
     options = {
         "CMAKE_BUILD_TYPE": "Debug",
         "CMAKE_C_FLAGS_DEBUG": "-O0",

@@ -427,7 +427,7 @@ def test_every_answer_says_what_it_does():
 
 def test_memory_is_checked_in_c():
     core = pl._core
-    a, p = np.zeros((3, 2)), np.zeros(2, np.int32)
+    a, p = np.zeros((3, 2)), np.zeros(2, np.int64)
     for call in (
         lambda: core._getrf("d", 3, 3, a, p),
         lambda: core._getrf("d", 2, 3, a, p[:1]),

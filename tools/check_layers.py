@@ -1,8 +1,9 @@
 """Check the house rules of the C sources that a compiler does not check.
 
 Layers: a file includes only headers of its own layer or a lower one (LAYERS, lowest first).
-Python.h only in py/, NumPy's headers only in one file there, cblas and lapacke only in BLAS_FILES.
-The library lopcore needs no Python symbol and calls nothing that prints or ends the process. Sizes:
+Python.h only in py/, NumPy's headers only in one file there, cblas and lapacke nowhere: their
+functions come by the table of kernels/blas_table.h. The library lopcore needs no symbol of Python
+or BLAS and calls nothing that prints or ends the process; dlsym is for one file. Sizes:
 files of at most 600 lines, C functions of at most 80, lines of at most 100 columns.
 
     python tools/check_layers.py [--root DIR] [--lib liblopcore.a]
@@ -66,13 +67,7 @@ LAYERS: list[tuple[str, list[str]]] = [
 ]
 
 NUMPY_FILES = {"py/py_array.c", "py/py_numpy.h"}
-BLAS_FILES = (
-    "kernels/k_blas.c",
-    "kernels/k_band_lapack.c",
-    "kernels/k_eigen.c",
-    "kernels/k_ldl.c",
-    "kernels/k_qr.c",
-)
+LOADER = "kernels/blas_load.c"
 BLAS_HEADER = re.compile(r"(cblas|lapacke?|f77blas|openblas_config)\w*\.h$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 FORBIDDEN = {
@@ -140,8 +135,10 @@ def check_includes(name: str, lines: list[str], csrc: Path) -> Iterator[tuple[in
                     number,
                     f"{target}: NumPy's headers are for {' and '.join(sorted(NUMPY_FILES))}",
                 )
-            elif BLAS_HEADER.search(base) and name not in BLAS_FILES:
-                yield number, f"{target}: BLAS and LAPACKE headers are for {', '.join(BLAS_FILES)}"
+            elif BLAS_HEADER.search(base):
+                yield number, f"{target}: BLAS and LAPACK come by the table of kernels/blas_table.h"
+            elif base in {"dlfcn.h", "link.h"} and name != LOADER:
+                yield number, f"{target}: the dynamic linker is for {LOADER}"
             continue
         found = [p for p in ((csrc / name).parent / target, csrc / target) if p.is_file()]
         if not found:
@@ -238,7 +235,7 @@ def check_sources(root: Path) -> Iterator[Breach]:
 
 
 def check_library(lib: Path) -> Iterator[Breach]:
-    """What nm says of lopcore: no Python, no printing, BLAS from k_blas.o only, our prefixes."""
+    """What nm says of lopcore: no Python, no printing, no BLAS linked, our prefixes."""
     if not lib.is_file():
         yield Breach(str(lib), 0, "there is no such library")
         return
@@ -252,16 +249,14 @@ def check_library(lib: Path) -> Iterator[Breach]:
         if len(fields) < 2:
             continue
         kind, symbol = fields[-2], fields[-1]
-        source = f"kernels/{member.split('.')[0]}.c"
         if kind in "Uw":
             plain = symbol.removeprefix("scipy_")
             if symbol.startswith(("Py", "_Py")):
                 yield Breach(lib.name, 0, f"{member} needs the Python symbol {symbol}")
             elif symbol in FORBIDDEN:
                 yield Breach(lib.name, 0, f"{member} calls {symbol}()")
-            elif plain.startswith(("cblas_", "LAPACKE_", "openblas_")) and source not in BLAS_FILES:
-                allowed = " and ".join(Path(name).name for name in BLAS_FILES)
-                yield Breach(lib.name, 0, f"{member} calls {symbol}, which is for {allowed}")
+            elif plain.startswith(("cblas_", "LAPACKE_", "openblas_")):
+                yield Breach(lib.name, 0, f"{member} calls {symbol} past the table lop_blas")
         elif kind in "TDBRVW" and not symbol.startswith(("lop_", "lopk_")):
             yield Breach(lib.name, 0, f"{member} exports {symbol}, without prefix lop_ or lopk_")
 

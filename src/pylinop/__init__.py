@@ -1,37 +1,8 @@
 """pylinop: structured linear algebra for NumPy."""
 
+from . import _blas, _core
 
-def _load_core() -> None:
-    """Import _core; where its BLAS is not found by RPATH, load that first.
-
-    The RPATH covers packages side by side in one site directory. Elsewhere (--user, --target,
-    layered environments) the library of scipy-openblas32 is loaded here by path, for this module
-    alone: importing scipy_openblas32 would put its symbols before SciPy's own."""
-    try:
-        from . import _core  # noqa: F401
-
-        return
-    except ImportError as error:
-        if "libscipy_openblas" not in str(error):
-            raise
-        missing = error
-    import ctypes
-    import importlib.util
-    import os
-
-    spec = importlib.util.find_spec("scipy_openblas32")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = os.path.join(folder, "lib", "libscipy_openblas.so")
-        if os.path.exists(path):
-            ctypes.CDLL(path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
-            return
-    raise ImportError(
-        "pylinop needs the package scipy-openblas32, which is not installed for this Python: "
-        "pip install scipy-openblas32"
-    ) from missing
-
-
-_load_core()
+_blas.bind(_core)  # before anything calls
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -324,4 +295,4 @@ for _row in kinds():  # a kind added to the table is here without another line
     if _row["name"] not in __all__:
         __all__.append(_row["name"])
 
-del _load_core, _row
+del _row

@@ -360,7 +360,7 @@ class config:
 
 def show_config() -> None:
     """Print the options and what they mean."""
-    from . import _costs
+    from . import _blas, _costs
 
     for name in _DEFAULTS:
         value = get(name)
@@ -370,8 +370,8 @@ def show_config() -> None:
     print(f"{'rules':14} {len(_core.rules()):>12}  of them users': {', '.join(own) or 'none'}")
     for line in _costs.lines(get("costs")):
         print(line)
-    info = _core._blas()
-    print(f"{'blas':14} {info['threads']:>12}  threads in use; {info['config']}")
+    for line in _blas.lines(_core):
+        print(line)
 
 
 def free_memory() -> int | None:

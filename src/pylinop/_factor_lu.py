@@ -56,7 +56,7 @@ def _getrf(a):
     (m, n), k = a.shape[-2:], min(a.shape[-2:])
     work = np.empty((*a.shape[:-2], n, m), dtype)
     work[...] = np.swapaxes(a, -1, -2)
-    pivots = np.empty((*a.shape[:-2], k), np.int32)
+    pivots = np.empty((*a.shape[:-2], k), np.int64)
     for i in np.ndindex(*a.shape[:-2]):
         _core._getrf(dtype.char, m, n, work[i], pivots[i])
     both = np.swapaxes(work, -1, -2)

@@ -4,11 +4,12 @@
  * status 1 when any failed. Integers must agree exactly (they wrap), floats within a multiple of u
  * times the sum of moduli.
  *
- * By itself, with W the folder of the package scipy_openblas32 (its include and lib):
+ * By itself, to be run with PYLINOP_BLAS=/path/to/libopenblas.so (that of the package
+ * scipy_openblas64, say):
  *
- * gcc -std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -DPYLINOP_BLAS_PREFIX
- *     -isystem $W/include tests/c/test_kernels.c tests/c/wide_kernel.c src/c/kernels/k_*.c
- *     -o test_kernels -L$W/lib -lscipy_openblas -Wl,-rpath,$W/lib -lm
+ * gcc -std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror '-DPYLINOP_TEST_BLAS=""'
+ *     tests/c/test_kernels.c tests/c/blas.c tests/c/wide_kernel.c src/c/kernels/[bk]*.c
+ *     src/c/core/base.c -o test_kernels -lm -lpthread -ldl
  *
  * Sanitizers: add -g -fsanitize=address,undefined -fno-sanitize-recover=undefined. */
 #include "../../src/c/kernels/k_blas.h"

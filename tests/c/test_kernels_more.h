@@ -274,7 +274,7 @@ static void test_lapack(lop_dtype dt, int64_t n, int64_t k) {
     lop_mat g = make(dt, n, n, 1), a = make(dt, n, n, 1), b = make(dt, n, k, 1),
             x = make(dt, n, k, 1);
     lop_mat keep = make(dt, n, n, 1), y = make(dt, n, k, 1);
-    int32_t *ipiv = malloc((size_t)n * 4 + 4);
+    int64_t *ipiv = malloc((size_t)n * 8 + 8);
     void *work = malloc(lopk_gecon_bytes(n, dt));
     int64_t info;
     double rcond = -1;

@@ -56,10 +56,10 @@ lop_status lopk_pbsv(const lop_mat *ab, bool conj_a, void *work, const lop_mat *
 
 /* LU in place: ab (2 l + u + 1) x n, the matrix in rows l and below, rows 0 to l - 1 are filled in;
  * ipiv n. */
-lop_status lopk_gbtrf(const lop_mat *ab, int64_t l, int64_t u, int32_t *ipiv,
+lop_status lopk_gbtrf(const lop_mat *ab, int64_t l, int64_t u, int64_t *ipiv,
                       int64_t *info) LOP_MUST_CHECK;
 /* b <- op(A)^-1 b; trans 'N', 'T', 'C'; b column-major. */
-lop_status lopk_gbtrs(const lop_mat *ab, int64_t l, int64_t u, const int32_t *ipiv, char trans,
+lop_status lopk_gbtrs(const lop_mat *ab, int64_t l, int64_t u, const int64_t *ipiv, char trans,
                       const lop_mat *b) LOP_MUST_CHECK;
 /* Cholesky in place of the band's upper ('U') or lower ('L') half: ab (w + 1) x n; and the solve
  * with the upper one. */

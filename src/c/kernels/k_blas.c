@@ -1,12 +1,13 @@
-/* k_blas.c: products, factors and triangular solves by BLAS and LAPACK. The only file with cblas.h.
+/* k_blas.c: products, factors and triangular solves by BLAS and LAPACK (blas_table.h).
  *
  * A matrix with one unit stride is column-major or the transpose of such; CBLAS's order and
  * transpose flags cover every mix, so nothing is copied. With y column-major, a's transpose flag is
  * that of its own layout; with y row-major likewise in CblasRowMajor. Conjugation without
  * transposition is OpenBLAS's CblasConjNoTrans. Costs: 2 m n k flops (8 when complex); potrf n^3 /
  * 3, getrf 2 n^3 / 3, a solve 2 n^2 a column. LAPACK comes by LAPACKE_*_work in column-major order,
- * which never copies or allocates. BLAS's ints are 32 bits here: products are split, LAPACK calls
- * refused (LOP_OVERFLOW). Thresholds measured 2026-11. */
+ * which never copies or allocates. Where the library's integers have 32 bits, products of larger
+ * sizes run own loops, LAPACK calls are refused (LOP_OVERFLOW). Thresholds measured 2026-11. */
+#include "blas_table.h"
 #include "k_blas.h"
 #include "k_small.h"
 #include "kernels.h"
@@ -14,43 +15,26 @@
 #include <complex.h>
 #include <math.h>
 
-#define lapack_complex_float float _Complex
-#define lapack_complex_double double _Complex
-#include <cblas.h>
-#include <lapacke.h>
-
-#ifdef PYLINOP_BLAS_PREFIX
-#define BLAS(f) scipy_##f
-#else
-#define BLAS(f) f
-#endif
-
-enum { TINY = 12, PIECE = 1 << 30 };
+enum { TINY = 12, WHOLE = 4096 };
 
 static inline int64_t at_least_1(int64_t n) { return n > 1 ? n : 1; }
 static inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline bool is_col(const lop_mat *a) {
     return (a->rs == 1 || a->m <= 1) && (a->cs >= at_least_1(a->m) || a->n <= 1) &&
-           a->cs <= INT32_MAX;
+           lop_blas_fits(a->cs);
 }
 static inline bool is_row(const lop_mat *a) {
     return (a->cs == 1 || a->n <= 1) && (a->rs >= at_least_1(a->n) || a->m <= 1) &&
-           a->rs <= INT32_MAX;
+           lop_blas_fits(a->rs);
 }
 /* Leading dimension in the given order; BLAS wants at least the line's length even where unused. */
-static inline int ld_col(const lop_mat *a) { return (int)(a->n <= 1 ? at_least_1(a->m) : a->cs); }
-static inline int ld_row(const lop_mat *a) { return (int)(a->m <= 1 ? at_least_1(a->n) : a->rs); }
+static inline int64_t ld_col(const lop_mat *a) { return a->n <= 1 ? at_least_1(a->m) : a->cs; }
+static inline int64_t ld_row(const lop_mat *a) { return a->m <= 1 ? at_least_1(a->n) : a->rs; }
 static inline bool fits(const lop_mat *a) {
-    return a->m <= INT32_MAX && a->n <= INT32_MAX && a->rs <= INT32_MAX && a->cs <= INT32_MAX;
+    return lop_blas_fits(a->m) && lop_blas_fits(a->n) && lop_blas_fits(a->rs) &&
+           lop_blas_fits(a->cs);
 }
 static inline int64_t size_of(lop_dtype dt) { return dt == LOP_f32 ? 4 : dt == LOP_c128 ? 16 : 8; }
-static inline lop_mat part(const lop_mat *a, int64_t i, int64_t m, int64_t j, int64_t n) {
-    lop_mat b = *a;
-    b.p = (char *)a->p + (i * a->rs + j * a->cs) * size_of(a->dt);
-    b.m = m;
-    b.n = n;
-    return b;
-}
 static inline lop_mat flip(const lop_mat *a) {
     return (lop_mat){a->p, a->n, a->m, a->cs, a->rs, a->dt};
 }
@@ -61,9 +45,10 @@ static const float _Complex one_c = 1, zero_c = 0;
 static const double _Complex one_z = 1, zero_z = 0;
 
 /* y (m) = beta y + op(a) x for a of m x n, order and flag given; x and y at strides. */
-static void call_gemv(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE flag, const lop_mat *a, int ld,
-                      bool flipped, const void *x, int incx, void *y, int incy, bool add) {
-    const int m = (int)(flipped ? a->n : a->m), n = (int)(flipped ? a->m : a->n);
+static void call_gemv(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE flag, const lop_mat *a,
+                      int64_t ld, bool flipped, const void *x, int64_t incx, void *y, int64_t incy,
+                      bool add) {
+    const int64_t m = flipped ? a->n : a->m, n = flipped ? a->m : a->n;
     switch (a->dt) {
     case LOP_f32:
         BLAS(cblas_sgemv)(order, flag, m, n, one_f, a->p, ld, x, incx, add ? one_f : zero_f, y,
@@ -88,30 +73,29 @@ static bool try_gemv(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_
                      bool accumulate) {
     const bool col = is_col(a), row = is_row(a);
     const int64_t incx = b->m <= 1 ? 1 : b->rs, incy = y->m <= 1 ? 1 : y->rs;
-    if (!(col || row) || incx < 1 || incy < 1 || incx > INT32_MAX || incy > INT32_MAX) return false;
+    if (!(col || row) || incx < 1 || incy < 1 || !lop_blas_fits(incx) || !lop_blas_fits(incy))
+        return false;
     if (!accumulate) lopk_zero(y); /* gemv with beta 0 may scale NaN by 0 */
     if (conj_a) {                  /* ConjTrans of the stored transpose; ConjNoTrans otherwise */
         if (row)
-            call_gemv(CblasColMajor, CblasConjTrans, a, ld_row(a), true, b->p, (int)incx, y->p,
-                      (int)incy, true);
+            call_gemv(CblasColMajor, CblasConjTrans, a, ld_row(a), true, b->p, incx, y->p, incy,
+                      true);
         else
-            call_gemv(CblasColMajor, CblasConjNoTrans, a, ld_col(a), false, b->p, (int)incx, y->p,
-                      (int)incy, true);
+            call_gemv(CblasColMajor, CblasConjNoTrans, a, ld_col(a), false, b->p, incx, y->p, incy,
+                      true);
         return true;
     }
     if (col)
-        call_gemv(CblasColMajor, CblasNoTrans, a, ld_col(a), false, b->p, (int)incx, y->p,
-                  (int)incy, true);
+        call_gemv(CblasColMajor, CblasNoTrans, a, ld_col(a), false, b->p, incx, y->p, incy, true);
     else
-        call_gemv(CblasColMajor, CblasTrans, a, ld_row(a), true, b->p, (int)incx, y->p, (int)incy,
-                  true);
+        call_gemv(CblasColMajor, CblasTrans, a, ld_row(a), true, b->p, incx, y->p, incy, true);
     return true;
 }
 
 static void call_gemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE fa, enum CBLAS_TRANSPOSE fb,
-                      const lop_mat *y, int ldy, const lop_mat *a, int lda, const lop_mat *b,
-                      int ldb, double _Complex alpha, bool add) {
-    const int m = (int)y->m, n = (int)y->n, k = (int)a->n;
+                      const lop_mat *y, int64_t ldy, const lop_mat *a, int64_t lda,
+                      const lop_mat *b, int64_t ldb, double _Complex alpha, bool add) {
+    const int64_t m = y->m, n = y->n, k = a->n;
     const float _Complex alpha_c = (float _Complex)alpha;
     switch (y->dt) {
     case LOP_f32:
@@ -138,8 +122,8 @@ static bool try_gemm(const lop_mat *y, double _Complex alpha, const lop_mat *a, 
     if (!(ycol || yrow) || !(is_col(a) || is_row(a)) || !(is_col(b) || is_row(b))) return false;
     const bool col = ycol; /* the order to call in */
     const bool a_plain = col ? is_col(a) : is_row(a), b_plain = col ? is_col(b) : is_row(b);
-    const int lda = (col == a_plain) ? ld_col(a) : ld_row(a),
-              ldb = (col == b_plain) ? ld_col(b) : ld_row(b);
+    const int64_t lda = (col == a_plain) ? ld_col(a) : ld_row(a),
+                  ldb = (col == b_plain) ? ld_col(b) : ld_row(b);
     const enum CBLAS_TRANSPOSE fa = a_plain ? (conj_a ? CblasConjNoTrans : CblasNoTrans)
                                             : (conj_a ? CblasConjTrans : CblasTrans);
     call_gemm(col ? CblasColMajor : CblasRowMajor, fa, b_plain ? CblasNoTrans : CblasTrans, y,
@@ -147,11 +131,14 @@ static bool try_gemm(const lop_mat *y, double _Complex alpha, const lop_mat *a, 
     return true;
 }
 
-/* One piece whose sizes fit BLAS's ints. */
 static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                     bool accumulate) {
     if (lopk_small_suits(y, a, b, 1)) {
         lopk_small_gemm(y, 0, a, conj_a, b, 0, 1, accumulate);
+        return;
+    }
+    if (!fits(a) || !fits(y)) {
+        lopk_matmul_loop(y, a, conj_a, b, accumulate);
         return;
     }
     if (y->n == 1 && (y->m > TINY || a->n > TINY)) {
@@ -168,26 +155,13 @@ static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_m
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate) {
     LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && y->m == a->m && a->n == b->m && y->n == b->n);
     LOP_ASSERT(lop_is_blas(y->dt));
-    const int64_t m = y->m, n = y->n, k = a->n;
     conj_a = conj_a && lop_is_complex(a->dt);
-    if (m == 0 || n == 0) return;
-    if (k == 0) {
+    if (y->m == 0 || y->n == 0) return;
+    if (a->n == 0) {
         if (!accumulate) lopk_zero(y);
         return;
     }
-    if (m <= PIECE && n <= PIECE && k <= PIECE) {
-        product(y, a, conj_a, b, accumulate);
-        return;
-    }
-    for (int64_t i = 0; i < m; i += PIECE)
-        for (int64_t j = 0; j < n; j += PIECE)
-            for (int64_t l = 0; l < k; l += PIECE) {
-                const int64_t p = min_of(m - i, PIECE), q = min_of(n - j, PIECE),
-                              r = min_of(k - l, PIECE);
-                const lop_mat yy = part(y, i, p, j, q), aa = part(a, i, p, l, r),
-                              bb = part(b, l, r, j, q);
-                product(&yy, &aa, conj_a, &bb, accumulate || l > 0);
-            }
+    product(y, a, conj_a, b, accumulate);
 }
 
 bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
@@ -195,7 +169,7 @@ bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bo
     LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && y->m == a->m && a->n == b->m && y->n == b->n);
     LOP_ASSERT(lop_is_blas(y->dt) && (lop_is_complex(y->dt) || cimag(alpha) == 0));
     if (y->m == 0 || y->n == 0 || a->n == 0) return true;
-    if (y->m > PIECE || y->n > PIECE || a->n > PIECE) return false;
+    if (!fits(a) || !fits(y)) return false;
     return try_gemm(y, alpha, a, conj_a && lop_is_complex(a->dt), b, true);
 }
 
@@ -213,9 +187,9 @@ void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
     }
 }
 
-static void call_syrk(enum CBLAS_ORDER order, bool adjoint, const lop_mat *y, int ldy,
-                      const lop_mat *a, int lda) {
-    const int n = (int)y->n, k = (int)a->m;
+static void call_syrk(enum CBLAS_ORDER order, bool adjoint, const lop_mat *y, int64_t ldy,
+                      const lop_mat *a, int64_t lda) {
+    const int64_t n = y->n, k = a->m;
     const enum CBLAS_UPLO lo = CblasLower;
     switch (y->dt) {
     case LOP_f32:
@@ -273,7 +247,7 @@ void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint) {
         lopk_gemm(y, &t, adjoint, a, false);
         return;
     }
-    const int ldy = ycol ? ld_col(y) : ld_row(y);
+    const int64_t ldy = ycol ? ld_col(y) : ld_row(y);
     call_syrk(col ? CblasColMajor : CblasRowMajor, adjoint, y, ldy, a, col ? ld_col(a) : ld_row(a));
     mirror(y->p, y->n, col ? 1 : ldy, col ? ldy : 1, y->dt, adjoint, adjoint && col != ycol);
 }
@@ -296,21 +270,44 @@ void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_
 }
 
 /* LAPACK's info: negative is a bug in this file, positive is for the caller to read. */
-static lop_status status_of(int info, int64_t *out) {
+static lop_status status_of(int64_t info, int64_t *out) {
     if (out) *out = info;
-    return info == 0 ? LOP_OK : info > 0 ? LOP_SINGULAR : LOP_INTERNAL;
+    return info == 0 ? LOP_OK : info > 0 ? LOP_SINGULAR : lop_blas_status(info);
 }
 
 /* One LAPACKE call for four dtypes; each expands to the call with its letter. */
 #define BY_DTYPE(dt, S, D, C, Z)                                                                   \
     ((dt) == LOP_f32 ? (S) : (dt) == LOP_f64 ? (D) : (dt) == LOP_c64 ? (C) : (Z))
 
+/* Where the library's own fails on large ones (blas_table.c): the panels' diagonals by it, what is
+ * below and beside them by trsm and syrk. float64, which alone has such a fault. */
+lop_status lopk_potrf_steps(const lop_mat *a, int64_t many, int64_t *info) {
+    LOP_ASSERT(a->m == a->n && a->dt == LOP_f64 && many > 0);
+    const int64_t n = a->n, ld = ld_col(a);
+    double *p = a->p;
+    *info = 0;
+    for (int64_t j = 0; j < n; j += many) {
+        const int64_t width = min_of(many, n - j), rest = n - j - width;
+        double *at = p + j * (ld + 1), *below = at + width, *after = p + (j + width) * (ld + 1);
+        const int64_t bad = BLAS(LAPACKE_dpotrf_work)(LAPACK_COL_MAJOR, 'L', width, at, ld);
+        if (bad) return status_of(bad > 0 ? j + bad : bad, info);
+        if (!rest) break;
+        BLAS(cblas_dtrsm)(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rest,
+                          width, one_d, at, ld, below, ld);
+        BLAS(cblas_dsyrk)(CblasColMajor, CblasLower, CblasNoTrans, rest, width, -one_d, below, ld,
+                          one_d, after, ld);
+    }
+    return LOP_OK;
+}
+
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
     LOP_ASSERT(a->m == a->n && lop_is_blas(a->dt));
     *info = 0;
     if (a->n == 0) return LOP_OK;
     if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
-    const int n = (int)a->n, ld = ld_col(a);
+    if (lop_blas.fault & LOP_BLAS_FAULT_POTRF && a->dt == LOP_f64 && a->n > WHOLE)
+        return lopk_potrf_steps(a, WHOLE, info);
+    const int64_t n = a->n, ld = ld_col(a);
     return status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
                               BLAS(LAPACKE_dpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
                               BLAS(LAPACKE_cpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
@@ -323,7 +320,7 @@ lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {
     if (b->m == 0 || b->n == 0) return LOP_OK;
     if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
     if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
-    const int n = (int)a->n, k = (int)b->n, ld = ld_col(a), ldb = ld_col(b);
+    const int64_t n = a->n, k = b->n, ld = ld_col(a), ldb = ld_col(b);
     return status_of(
         BY_DTYPE(a->dt, BLAS(LAPACKE_spotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb),
                  BLAS(LAPACKE_dpotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb),
@@ -337,7 +334,7 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) {
     *info = 0;
     if (a->n == 0) return LOP_OK;
     if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
-    const int n = (int)a->n, ld = ld_col(a);
+    const int64_t n = a->n, ld = ld_col(a);
     lop_status st =
         status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
                            BLAS(LAPACKE_dpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
@@ -348,26 +345,26 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) {
     return st;
 }
 
-lop_status lopk_getri(const lop_mat *a, const int32_t *ipiv, void *work, int64_t size,
+lop_status lopk_getri(const lop_mat *a, const int64_t *ipiv, void *work, int64_t size,
                       int64_t *info) {
     LOP_ASSERT(a->m == a->n && size >= a->n);
     *info = 0;
     if (a->n == 0) return LOP_OK;
     if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
-    const int n = (int)a->n, ld = ld_col(a), lw = (int)min_of(size, INT32_MAX);
+    const int64_t n = a->n, ld = ld_col(a);
     return status_of(
-        BY_DTYPE(a->dt, BLAS(LAPACKE_sgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, lw),
-                 BLAS(LAPACKE_dgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, lw),
-                 BLAS(LAPACKE_cgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, lw),
-                 BLAS(LAPACKE_zgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, lw)),
+        BY_DTYPE(a->dt, BLAS(LAPACKE_sgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, size),
+                 BLAS(LAPACKE_dgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, size),
+                 BLAS(LAPACKE_cgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, size),
+                 BLAS(LAPACKE_zgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, size)),
         info);
 }
 
-lop_status lopk_getrf(const lop_mat *a, int32_t *ipiv, int64_t *info) {
+lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
     *info = 0;
     if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
     if (a->m == 0 || a->n == 0) return LOP_OK;
-    const int m = (int)a->m, n = (int)a->n, ld = ld_col(a);
+    const int64_t m = a->m, n = a->n, ld = ld_col(a);
     return status_of(BY_DTYPE(a->dt,
                               BLAS(LAPACKE_sgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
                               BLAS(LAPACKE_dgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
@@ -376,12 +373,12 @@ lop_status lopk_getrf(const lop_mat *a, int32_t *ipiv, int64_t *info) {
                      info);
 }
 
-lop_status lopk_getrs(const lop_mat *a, const int32_t *ipiv, char trans, const lop_mat *b) {
+lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans, const lop_mat *b) {
     LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
     if (b->m == 0 || b->n == 0) return LOP_OK;
     if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
     if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
-    const int n = (int)a->n, k = (int)b->n, ld = ld_col(a), ldb = ld_col(b);
+    const int64_t n = a->n, k = b->n, ld = ld_col(a), ldb = ld_col(b);
     return status_of(
         BY_DTYPE(
             a->dt,
@@ -397,7 +394,7 @@ typedef struct tri_args {
     enum CBLAS_UPLO uplo;
     enum CBLAS_TRANSPOSE trans;
     enum CBLAS_DIAG diag;
-    int m, n, lda, ldb;
+    int64_t m, n, lda, ldb;
 } tri_args;
 
 /* The order is b's; a in the other order is its transpose: uplo and trans change. 'C' of such a
@@ -418,8 +415,8 @@ static lop_status tri_of(tri_args *t, const lop_mat *a, bool lower, bool unit, c
         t->trans = trans == 'N' ? CblasTrans : trans == 'T' ? CblasNoTrans : CblasConjNoTrans;
     if (!lop_is_complex(a->dt) && t->trans == CblasConjNoTrans) t->trans = CblasNoTrans;
     t->diag = unit ? CblasUnit : CblasNonUnit;
-    t->m = (int)b->m;
-    t->n = (int)b->n;
+    t->m = b->m;
+    t->n = b->n;
     t->lda = col == same ? ld_col(a) : ld_row(a);
     t->ldb = col ? ld_col(b) : ld_row(b);
     return LOP_OK;
@@ -458,19 +455,19 @@ TRIANGULAR(static, trmm, cblas_strmm, cblas_dtrmm, cblas_ctrmm, cblas_ztrmm)
 static bool try_trmv(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
     const int64_t inc = b->m <= 1 ? 1 : b->rs;
     const bool col = is_col(a);
-    if (!fits(a) || !(col || is_row(a)) || inc < 1 || inc > INT32_MAX) return false;
+    if (!fits(a) || !(col || is_row(a)) || inc < 1 || !lop_blas_fits(inc)) return false;
     const enum CBLAS_ORDER order = col ? CblasColMajor : CblasRowMajor;
     const enum CBLAS_UPLO uplo = lower ? CblasLower : CblasUpper;
     const enum CBLAS_DIAG diag = unit ? CblasUnit : CblasNonUnit;
     const enum CBLAS_TRANSPOSE flag = trans == 'N'   ? CblasNoTrans
                                       : trans == 'T' ? CblasTrans
                                                      : CblasConjTrans;
-    const int n = (int)a->n, ld = col ? ld_col(a) : ld_row(a), step = (int)inc;
+    const int64_t n = a->n, ld = col ? ld_col(a) : ld_row(a);
     switch (a->dt) {
-    case LOP_f32: BLAS(cblas_strmv)(order, uplo, flag, diag, n, a->p, ld, b->p, step); break;
-    case LOP_f64: BLAS(cblas_dtrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, step); break;
-    case LOP_c64: BLAS(cblas_ctrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, step); break;
-    default: BLAS(cblas_ztrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, step);
+    case LOP_f32: BLAS(cblas_strmv)(order, uplo, flag, diag, n, a->p, ld, b->p, inc); break;
+    case LOP_f64: BLAS(cblas_dtrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, inc); break;
+    case LOP_c64: BLAS(cblas_ctrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, inc); break;
+    default: BLAS(cblas_ztrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, inc);
     }
     return true;
 }
@@ -513,10 +510,11 @@ double lopk_norm1(char uplo, const lop_mat *a) {
     return best;
 }
 
-/* gecon's work is 4 n reals and n ints (real), 2 n complex and 2 n reals (complex); pocon's less.
+/* gecon's work is 4 n reals and n integers (real), 2 n complex and 2 n reals (complex); pocon's
+ * less.
  */
 size_t lopk_gecon_bytes(int64_t n, lop_dtype dt) {
-    return (size_t)at_least_1(n) * (dt == LOP_f32 || dt == LOP_f64 ? 4 * (size_t)size_of(dt) + 4
+    return (size_t)at_least_1(n) * (dt == LOP_f32 || dt == LOP_f64 ? 4 * (size_t)size_of(dt) + 8
                                                                    : 3 * (size_t)size_of(dt)) +
            64;
 }
@@ -526,19 +524,19 @@ static lop_status con(bool chol, const lop_mat *a, double anorm, double *rcond, 
     *rcond = 1;
     if (a->n == 0) return LOP_OK;
     if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
-    const int n = (int)a->n, ld = ld_col(a);
+    const int64_t n = a->n, ld = ld_col(a);
     char *second = (char *)work + at_least_1(n) * size_of(a->dt) * (lop_is_complex(a->dt) ? 2 : 4);
     float rs = 0;
     double rd = 0;
-    int info = 0;
+    int64_t info = 0;
     const float fn = (float)anorm;
-#define CON(letter, norm, r, type)                                                                 \
+#define CON(letter, norm, r)                                                                       \
     (chol ? BLAS(LAPACKE_##letter##pocon_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld, norm, r, work,  \
-                                               (type *)(void *)second)                             \
+                                               second)                                             \
           : BLAS(LAPACKE_##letter##gecon_work)(LAPACK_COL_MAJOR, '1', n, a->p, ld, norm, r, work,  \
-                                               (type *)(void *)second))
-    info = BY_DTYPE(a->dt, CON(s, fn, &rs, int), CON(d, anorm, &rd, int), CON(c, fn, &rs, float),
-                    CON(z, anorm, &rd, double));
+                                               second))
+    info =
+        BY_DTYPE(a->dt, CON(s, fn, &rs), CON(d, anorm, &rd), CON(c, fn, &rs), CON(z, anorm, &rd));
 #undef CON
     *rcond = a->dt == LOP_f32 || a->dt == LOP_c64 ? (double)rs : rd;
     return info < 0 && anorm == anorm ? LOP_INTERNAL : LOP_OK; /* NaN in: info < 0, rcond 0 */

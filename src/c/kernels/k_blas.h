@@ -1,13 +1,12 @@
-/* k_blas.h: BLAS and LAPACK on lop_mat. k_blas.c is the only file that includes cblas.h or
- * lapacke.h.
+/* k_blas.h: BLAS and LAPACK on lop_mat, by the functions of blas_table.h.
  *
  * Only the four BLAS dtypes; all matrices of one call share one. All memory is *borrowed*, the work
  * memory too. OpenBLAS is thread-safe; every function here may run without the GIL.
  *
  * "Column-major" below: rs == 1 (or m <= 1) and cs >= max(1, m) (or n <= 1).
  * "Simple": column-major, or the transpose of that (cs == 1 or n <= 1, rs >= max(1, n) or m <= 1).
- * LAPACK's ints are 32 bits: its functions return LOP_OVERFLOW when a size or stride is 2^31 or
- * more; products split such sizes, and take the own loop for such strides. */
+ * Where the library's integers have 32 bits, LAPACK's functions return LOP_OVERFLOW when a size or
+ * stride is 2^31 or more; products of such take the own loop. */
 #ifndef LOPK_BLAS_H
 #define LOPK_BLAS_H
 
@@ -38,6 +37,8 @@ void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_
 /* Cholesky in place of the lower triangle (upper is not read, not written): a = L L^H. a n x n,
  * column-major. *info 0, or i > 0: the leading minor of order i is not positive (LOP_SINGULAR). */
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
+/* The same of float64 by steps of `many` columns, for libraries whose own fails on large ones. */
+lop_status lopk_potrf_steps(const lop_mat *a, int64_t many, int64_t *info) LOP_MUST_CHECK;
 /* b <- (L L^H)^-1 b; a from potrf; b n x k, column-major. */
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) LOP_MUST_CHECK;
 /* a <- its inverse, whole, from potrf's factor. */
@@ -45,12 +46,12 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
 
 /* LU with row exchanges in place, a m x n column-major; ipiv min(m, n), 1-based as LAPACK's. *info
  * i > 0: U[i-1, i-1] is exactly 0 (LOP_SINGULAR; the factors are complete all the same). */
-lop_status lopk_getrf(const lop_mat *a, int32_t *ipiv, int64_t *info) LOP_MUST_CHECK;
+lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) LOP_MUST_CHECK;
 /* a <- its inverse from getrf's factor; work has `size` elements, a->n at least. */
-lop_status lopk_getri(const lop_mat *a, const int32_t *ipiv, void *work, int64_t size,
+lop_status lopk_getri(const lop_mat *a, const int64_t *ipiv, void *work, int64_t size,
                       int64_t *info) LOP_MUST_CHECK;
 /* b <- op(A)^-1 b, trans 'N', 'T' or 'C'; b n x k, column-major. */
-lop_status lopk_getrs(const lop_mat *a, const int32_t *ipiv, char trans,
+lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans,
                       const lop_mat *b) LOP_MUST_CHECK;
 /* b <- op(A)^-1 b for triangular a (n x n, simple: only the named triangle is read, and not the
  * diagonal when unit); trans 'N', 'T' or 'C'; b n x k, simple. Zeros on the diagonal give inf or

@@ -204,8 +204,11 @@ static size_t round_up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 static size_t blocks_bytes(int64_t N, int64_t b, lop_dtype dt) {
     return round_up((size_t)N * (size_t)b * (size_t)b * lop_dtype_size(dt));
 }
+static size_t exchanges_bytes(int64_t N, int64_t b) {
+    return round_up((size_t)N * (size_t)b * sizeof(int64_t));
+}
 size_t lopk_blocktri_factor_bytes(int64_t N, int64_t b, lop_dtype dt) {
-    return HEAD + 2 * blocks_bytes(N, b, dt) + round_up((size_t)N * (size_t)b * 4) + (size_t)b * 8;
+    return HEAD + 2 * blocks_bytes(N, b, dt) + exchanges_bytes(N, b) + (size_t)b * 8;
 }
 static lop_mat S_of(const void *factor, const lopk_blocktri *A, int64_t k) {
     return columns((char *)(uintptr_t)factor + HEAD, A, k);
@@ -213,9 +216,9 @@ static lop_mat S_of(const void *factor, const lopk_blocktri *A, int64_t k) {
 static lop_mat W_of(const void *factor, const lopk_blocktri *A, int64_t k) {
     return columns((char *)(uintptr_t)factor + HEAD + blocks_bytes(A->N, A->b, A->dt), A, k);
 }
-static int32_t *exchanges(const void *factor, const lopk_blocktri *A, int64_t k) {
+static int64_t *exchanges(const void *factor, const lopk_blocktri *A, int64_t k) {
     char *p = (char *)(uintptr_t)factor + HEAD + 2 * blocks_bytes(A->N, A->b, A->dt);
-    return (int32_t *)(void *)p + k * A->b;
+    return (int64_t *)(void *)p + k * A->b;
 }
 int lopk_blocktri_state(const void *factor) { return (int)((const head *)factor)->state; }
 double lopk_blocktri_norm(const void *factor, bool trans) {
@@ -272,8 +275,7 @@ typedef struct sizes {
 } sizes;
 
 static bool factor_general(void *factor, const lopk_blocktri *A, head *h, sizes *most) {
-    double *sum =
-        (void *)((char *)exchanges(factor, A, 0) + round_up((size_t)A->N * (size_t)A->b * 4));
+    double *sum = (void *)((char *)exchanges(factor, A, 0) + exchanges_bytes(A->N, A->b));
     for (int64_t k = 0; k < A->N; k++) {
         const lop_mat S = S_of(factor, A, k), D = block(A->d, A, k);
         int64_t info;
@@ -318,12 +320,12 @@ void lopk_blocktri_factor(void *factor, const lopk_blocktri *A, bool positive) {
 
 void lopk_blocktri_pivots(const void *factor, const lopk_blocktri *A, int64_t k, lop_mat *pivots,
                           bool *odd) {
-    const int32_t *ipiv = exchanges(factor, A, k);
+    const int64_t *ipiv = exchanges(factor, A, k);
     *pivots = S_of(factor, A, k);
     pivots->rs += pivots->cs;
     pivots->n = 1;
     *odd = false;
-    for (int64_t i = 0; i < A->b; i++) *odd ^= ipiv[i] != (int32_t)(i + 1);
+    for (int64_t i = 0; i < A->b; i++) *odd ^= ipiv[i] != i + 1;
 }
 
 /* x -= op(a) y. */

@@ -1,19 +1,11 @@
 /* k_eigen.c: eigenvalues of Hermitian matrices and pencils, Schur forms and Sylvester equations by
- * LAPACK, column-major, through LAPACKE_*_work, which never copies or allocates. LAPACK's ints are
- * 32 bits: larger sizes are refused. */
+ * LAPACK, column-major, through LAPACKE_*_work, which never copies or allocates. Sizes that
+ * the library's integers do not hold are refused. */
+#include "blas_table.h"
 #include "k_eigen.h"
 
 #include <complex.h>
 
-#define lapack_complex_float float _Complex
-#define lapack_complex_double double _Complex
-#include <lapacke.h>
-
-#ifdef PYLINOP_BLAS_PREFIX
-#define LAPACK(f) scipy_##f
-#else
-#define LAPACK(f) f
-#endif
 #define CALL(f, ...) LAPACK(LAPACKE_##f##_work)(LAPACK_COL_MAJOR, __VA_ARGS__)
 
 /* gehrd and hseqr take blocks where there is room for so many columns. */
@@ -26,13 +18,14 @@ typedef struct room {
 static bool room_of(int64_t n, lop_dtype dt, room *r) {
     const bool whole = lop_is_complex(dt);
     int64_t square;
-    if (n > INT32_MAX / (COLUMNS + 6) || !lop_mul_ok(n, n, &square)) return false;
+    if (n > INT64_MAX / (COLUMNS + 6) || !lop_mul_ok(n, n, &square) || square > INT64_MAX / 128)
+        return false;
     r->own = whole ? 2 * n + square : 1 + 6 * n + 2 * square;
     if (r->own < (COLUMNS + 6) * n) r->own = (COLUMNS + 6) * n;
     if (r->own < 1) r->own = 1;
     r->real = whole ? 1 + 5 * n + 2 * square : 0;
     r->whole = 3 + 5 * n;
-    return r->own <= INT32_MAX && r->real <= INT32_MAX;
+    return lop_blas_fits(r->own) && lop_blas_fits(r->real);
 }
 static size_t up(int64_t count, size_t size) { return ((size_t)count * size + 63) & ~(size_t)63; }
 static size_t real_size(lop_dtype dt) { return dt == LOP_f32 || dt == LOP_c64 ? 4 : 8; }
@@ -40,35 +33,35 @@ static size_t real_size(lop_dtype dt) { return dt == LOP_f32 || dt == LOP_c64 ? 
 bool lopk_eigen_bytes(int64_t n, lop_dtype dt, size_t *bytes) {
     room r;
     if (!room_of(n, dt, &r)) return false;
-    *bytes = up(r.own, lop_dtype_size(dt)) + up(r.real, real_size(dt)) + up(r.whole, 4);
+    *bytes = up(r.own, lop_dtype_size(dt)) + up(r.real, real_size(dt)) + up(r.whole, 8);
     return true;
 }
 
 /* `work` in three parts. */
 typedef struct parts {
     void *own, *real, *whole;
-    int nown, nreal, nwhole;
+    int64_t nown, nreal, nwhole;
 } parts;
 static bool cut(int64_t n, lop_dtype dt, void *work, parts *p) {
     room r;
     if (!room_of(n, dt, &r)) return false;
     char *at = work;
-    *p = (parts){.own = at, .nown = (int)r.own, .nreal = (int)r.real, .nwhole = (int)r.whole};
+    *p = (parts){.own = at, .nown = r.own, .nreal = r.real, .nwhole = r.whole};
     p->real = at + up(r.own, lop_dtype_size(dt));
     p->whole = (char *)p->real + up(r.real, real_size(dt));
     return true;
 }
 
-static lop_status status_of(int info, int64_t *out) {
+static lop_status status_of(int64_t info, int64_t *out) {
     *out = info;
-    return info == 0 ? LOP_OK : info > 0 ? LOP_SINGULAR : LOP_INTERNAL;
+    return info == 0 ? LOP_OK : info > 0 ? LOP_SINGULAR : lop_blas_status(info);
 }
-static int ld(const lop_mat *a) { return (int)(a->m > 1 ? a->m : 1); }
+static int64_t ld(const lop_mat *a) { return a->m > 1 ? a->m : 1; }
 
 lop_status lopk_heevd(const lop_mat *a, void *w, void *work, int64_t *info) {
-    const int n = (int)a->n;
+    const int64_t n = a->n;
     parts p;
-    int got = 0;
+    int64_t got = 0;
     *info = 0;
     if (a->n == 0) return LOP_OK;
     if (!cut(a->n, a->dt, work, &p)) return LOP_OVERFLOW;
@@ -91,9 +84,9 @@ lop_status lopk_heevd(const lop_mat *a, void *w, void *work, int64_t *info) {
 }
 
 lop_status lopk_hegvd(const lop_mat *a, const lop_mat *b, void *w, void *work, int64_t *info) {
-    const int n = (int)a->n;
+    const int64_t n = a->n;
     parts p;
-    int got = 0;
+    int64_t got = 0;
     *info = 0;
     if (a->n == 0) return LOP_OK;
     if (!cut(a->n, a->dt, work, &p)) return LOP_OVERFLOW;
@@ -118,11 +111,11 @@ lop_status lopk_hegvd(const lop_mat *a, const lop_mat *b, void *w, void *work, i
 }
 
 lop_status lopk_gees(const lop_mat *a, const lop_mat *vs, void *w, void *work, int64_t *info) {
-    const int n = (int)a->n;
+    const int64_t n = a->n;
     const size_t half = (size_t)a->n * lop_dtype_size(a->dt);
     void *im = (char *)w + half;
     parts p;
-    int got = 0, none = 0;
+    int64_t got = 0, none = 0;
     *info = 0;
     if (a->n == 0) return LOP_OK;
     if (!cut(a->n, a->dt, work, &p)) return LOP_OVERFLOW;
@@ -148,14 +141,13 @@ lop_status lopk_gees(const lop_mat *a, const lop_mat *vs, void *w, void *work, i
 
 lop_status lopk_trsyl(const lop_mat *a, char op_a, const lop_mat *b, char op_b, const lop_mat *c,
                       double *scale) {
-    const int m = (int)c->m, n = (int)c->n;
-    const int64_t most = INT32_MAX;
-    int got = 0;
+    const int64_t m = c->m, n = c->n;
+    int64_t got = 0;
     int64_t info;
     float single = 1;
     *scale = 1;
     if (c->m == 0 || c->n == 0) return LOP_OK;
-    if (c->m > most || c->n > most) return LOP_OVERFLOW;
+    if (!lop_blas_fits(m) || !lop_blas_fits(n)) return LOP_OVERFLOW;
     switch (c->dt) {
     case LOP_f32:
         got = CALL(strsyl, op_a, op_b, 1, m, n, a->p, ld(a), b->p, ld(b), c->p, ld(c), &single);

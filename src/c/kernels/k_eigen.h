@@ -1,8 +1,8 @@
 /* k_eigen.h: eigenvalues and Schur forms by LAPACK, on lop_mat (k_eigen.c).
  *
  * Matrices are n x n, column-major, of one of the four BLAS dtypes, and *borrowed*, as is `work`
- * (aligned to 64). LOP_OVERFLOW where a size passes LAPACK's ints; *info > 0 (LOP_SINGULAR): it did
- * not converge, or as said. */
+ * (aligned to 64). LOP_OVERFLOW where the library's integers do not hold a size; *info > 0
+ * (LOP_SINGULAR): it did not converge, or as said. */
 #ifndef LOPK_EIGEN_H
 #define LOPK_EIGEN_H
 

@@ -3,6 +3,7 @@
  * Demmel and others 2012); the last block with column exchanges (geqp3). Backward stable as one QR
  * of R. Cost: 2 n^2 m flops for blocks of 4 n rows and more, up to a quarter more. */
 #include "k_qr.h"
+#include "blas_table.h"
 #include "k_blas.h"
 #include "kernels.h"
 
@@ -10,16 +11,6 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-#define lapack_complex_float float _Complex
-#define lapack_complex_double double _Complex
-#include <lapacke.h>
-
-#ifdef PYLINOP_BLAS_PREFIX
-#define LAPACK(f) scipy_##f
-#else
-#define LAPACK(f) f
-#endif
 
 enum { BLOCK = 64, MORE = 4224 }; /* LAPACK's blocks; the room unmqr takes beside them */
 
@@ -29,7 +20,7 @@ typedef struct qr {
     int64_t high, lwork;
     char *tau, *work;
     double *rwork, *scale;
-    int32_t *jpvt;
+    int64_t *jpvt;
 } qr;
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -67,13 +58,13 @@ static void lay_out(qr *q, int64_t m, int64_t n, int64_t k, lop_dtype dt, char *
     p += even(2 * (size_t)n * sizeof(double));
     q->scale = (double *)(void *)p;
     p += even((size_t)n * sizeof(double));
-    q->jpvt = (int32_t *)(void *)p;
+    q->jpvt = (int64_t *)(void *)p;
 }
 
 static lop_status factor(const qr *q, bool exchange) {
-    const int m = (int)q->a.m, n = (int)q->a.n, ld = (int)q->high, lwork = (int)q->lwork;
+    const int64_t m = q->a.m, n = q->a.n, ld = q->high, lwork = q->lwork;
     void *a = q->a.p, *tau = q->tau, *work = q->work;
-    int info = 0;
+    int64_t info = 0;
     if (exchange) memset(q->jpvt, 0, (size_t)n * sizeof *q->jpvt);
 #define CASE(dt, g, p3, ...)                                                                       \
     case dt:                                                                                       \
@@ -82,12 +73,12 @@ static lop_status factor(const qr *q, bool exchange) {
                                                  work, lwork __VA_ARGS__)                          \
                    : LAPACK(LAPACKE_##g##_work)(LAPACK_COL_MAJOR, m, n, a, ld, tau, work, lwork);  \
         break;
-#define RWORK(T) , (T *)(void *)q->rwork
+#define RWORK , q->rwork
     switch ((int)q->a.dt) {
         CASE(LOP_f32, sgeqrf, sgeqp3)
         CASE(LOP_f64, dgeqrf, dgeqp3)
-        CASE(LOP_c64, cgeqrf, cgeqp3, RWORK(float))
-        CASE(LOP_c128, zgeqrf, zgeqp3, RWORK(double))
+        CASE(LOP_c64, cgeqrf, cgeqp3, RWORK)
+        CASE(LOP_c128, zgeqrf, zgeqp3, RWORK)
     }
 #undef CASE
 #undef RWORK
@@ -96,10 +87,10 @@ static lop_status factor(const qr *q, bool exchange) {
 
 /* c <- Q^H c. */
 static lop_status rotate(const qr *q) {
-    const int m = (int)q->a.m, n = (int)q->a.n, k = (int)q->c.n, ld = (int)q->high,
-              lwork = (int)q->lwork, r = m < n ? m : n;
+    const int64_t m = q->a.m, n = q->a.n, k = q->c.n, ld = q->high, lwork = q->lwork,
+                  r = m < n ? m : n;
     void *a = q->a.p, *tau = q->tau, *work = q->work, *c = q->c.p;
-    int info = 0;
+    int64_t info = 0;
 #define CASE(dt, f, trans)                                                                         \
     case dt:                                                                                       \
         info = LAPACK(LAPACKE_##f##_work)(LAPACK_COL_MAJOR, 'L', trans, m, k, r, a, ld, tau, c,    \
@@ -186,13 +177,14 @@ static void exchange(const qr *q, const lop_mat *y, bool in) {
 
 lop_status lopk_qr_solve(const lop_mat *y, const lop_mat *r, const lop_mat *b, bool normal,
                          void *work, int64_t *rank) {
-    const int64_t m = r->m, n = r->n, k = b->n;
+    const int64_t m = r->m, n = r->n, k = b->n, wide = most(n, k);
     const bool single = r->dt == LOP_f32 || r->dt == LOP_c64;
     qr q;
     LOP_ASSERT(y->m == n && y->n == k && b->m == (normal ? n : m) && lop_is_blas(r->dt));
     *rank = n;
     if (n == 0 || k == 0) return LOP_OK;
-    if (m > INT32_MAX || n > INT32_MAX / 256 || k > INT32_MAX / 256) return LOP_OVERFLOW;
+    if (!lop_blas_fits(m) || wide > INT64_MAX / 256 || !lop_blas_fits(256 * wide))
+        return LOP_OVERFLOW;
     if (m < n) {
         *rank = m;
         return LOP_SINGULAR;

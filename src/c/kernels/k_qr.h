@@ -1,5 +1,5 @@
 /* k_qr.h: least squares by QR with column exchanges, in little memory. Only the four BLAS dtypes.
- * All memory is *borrowed*; sizes of 2^31 and more give LOP_OVERFLOW. */
+ * All memory is *borrowed*; sizes that the library's integers do not hold give LOP_OVERFLOW. */
 #ifndef LOPK_QR_H
 #define LOPK_QR_H
 

@@ -12,7 +12,7 @@
 static void N_(selected)(double *out, const void *lu, const lopk_quasi *g, void *work) {
     const lop_mat ab = band(lu, g);
     const int64_t N = ab.n, w = width(g->J, g->full), B = 2 * g->J + 1, rows = 2 * w, ld = w + 2;
-    const int32_t *swap = exchanges(lu);
+    const int64_t *swap = exchanges(lu);
     EL *Y = work, *down = Y + (rows + 1) * ld, *right = down + rows;
     for (int64_t i = 0; i < (rows + 1) * ld; i++) Y[i] = 0;
     for (int64_t k = N - 1; k >= 0; k--) {

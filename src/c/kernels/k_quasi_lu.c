@@ -14,6 +14,7 @@
  * n (2 J + 1) (9 J + 1) numbers; cost: O(n J^3). */
 #include "k_quasi.h"
 
+#include "blas_table.h"
 #include "k_band.h"
 #include "kernels.h"
 
@@ -30,22 +31,22 @@ typedef struct head {
 static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 static int64_t states_of(const lopk_quasi *g) { return g->n * (2 * g->J + 1); }
 static int64_t width(int64_t J, bool full) { return full ? 3 * J : 2 * J + 1; }
-static int32_t *exchanges(const void *lu) {
-    return (int32_t *)(uintptr_t)((const char *)lu + room(sizeof(head)));
+static int64_t *exchanges(const void *lu) {
+    return (int64_t *)(uintptr_t)((const char *)lu + room(sizeof(head)));
 }
 static lop_mat band(const void *lu, const lopk_quasi *g) {
     const int64_t rows = states_of(g), w = width(g->J, g->full);
-    char *p = (char *)exchanges(lu) + room((size_t)rows * sizeof(int32_t));
+    char *p = (char *)exchanges(lu) + room((size_t)rows * sizeof(int64_t));
     return (lop_mat){p, 3 * w + 1, rows, 1, 3 * w + 1, g->dt};
 }
 bool lopk_quasi_lu_fits(int64_t n, int64_t J) {
     int64_t rows, cells;
-    return J < INT32_MAX / 64 && lop_mul_ok(n, 2 * J + 1, &rows) && rows <= INT32_MAX &&
+    return J < INT32_MAX / 64 && lop_mul_ok(n, 2 * J + 1, &rows) && lop_blas_fits(rows) &&
            lop_mul_ok(rows, 16 * (9 * J + 16), &cells);
 }
 size_t lopk_quasi_lu_bytes(int64_t n, int64_t J, bool full, lop_dtype dt) {
     const size_t rows = (size_t)n * (size_t)(2 * J + 1);
-    return room(sizeof(head)) + room(rows * sizeof(int32_t)) +
+    return room(sizeof(head)) + room(rows * sizeof(int64_t)) +
            room(rows * (size_t)(3 * width(J, full) + 1) * lop_dtype_size(dt));
 }
 size_t lopk_quasi_lu_scratch(int64_t n, int64_t J) {
@@ -236,7 +237,7 @@ lop_status lopk_quasi_lu_det(const void *lu, const lopk_quasi *g, lop_mat *pivot
     const head *h = lu;
     const lop_mat ab = band(lu, g);
     const int64_t n = g->n, rows = states_of(g), count = n * parts(g);
-    const int32_t *swap = exchanges(lu);
+    const int64_t *swap = exchanges(lu);
     *pivots =
         (lop_mat){(double *)ab.p + 2 * width(g->J, g->full) * parts(g), rows, 1, ab.m, 1, g->dt};
     *odd = false;

@@ -17,8 +17,8 @@ static inline size_t lop_factor_bytes(int64_t n, lop_dtype dt) {
 static inline lop_mat lop_factor_at(void *p, int64_t n, lop_dtype dt) {
     return (lop_mat){p, n, n, 1, n > 0 ? n : 1, dt};
 }
-static inline int32_t *lop_factor_pivots(const lop_mat *f) {
-    return (int32_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
+static inline int64_t *lop_factor_pivots(const lop_mat *f) {
+    return (int64_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
 }
 static inline lop_status lop_factor_singular(lop_err *err, int64_t pivot, int64_t n) {
     return lop_fail(err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
@@ -36,7 +36,7 @@ int lop_emit_ldl(lop_emit *e, int64_t n, lop_dtype dt, bool hermitian, int a, lo
 typedef struct lop_ldl {
     lop_mat f;
     void *beside;
-    int32_t *ipiv;
+    int64_t *ipiv;
 } lop_ldl;
 lop_ldl lop_ldl_parts(void *p, int64_t n, lop_dtype dt);
 

@@ -234,7 +234,7 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool cholesky, int 
         return -1;
     }
     double cube = (double)n * (double)n * (double)n;
-    size_t bytes = lop_factor_bytes(n, dt) + ((size_t)n + 1) * 4;
+    size_t bytes = lop_factor_bytes(n, dt) + ((size_t)n + 1) * sizeof(int64_t);
     return lop_emit_derived(e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf,
                             bytes, 1, &a, NULL, cholesky ? (size_t)n * lop_dtype_size(dt) : 0,
                             cholesky ? cube / 3 : cube * 2 / 3, st);

@@ -222,7 +222,7 @@ static lop_status room_of(const lop_attr *a, int64_t n, lop_dtype dt, room *r, l
         return lop_fail(err, LOP_OVERFLOW, "the factor of a band of %lld rows is too large",
                         (long long)n);
     r->factor = ((size_t)r->rows * (size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63;
-    r->whole = r->factor + (((size_t)n * 4 + 63) & ~(size_t)63);
+    r->whole = r->factor + (((size_t)n * sizeof(int64_t) + 63) & ~(size_t)63);
     return LOP_OK;
 }
 
@@ -246,7 +246,7 @@ static lop_status run_gbtrf(const lop_call *c) {
     from.p = (char *)ab->p + (a->i[1] - r.u) * ab->rs * (int64_t)lop_dtype_size(f.dt);
     to.m = from.m = r.l + r.u + 1;
     lopk_copy(&to, &from);
-    st = lopk_gbtrf(&f, r.l, r.u, (int32_t *)(void *)((char *)f.p + r.factor), &info);
+    st = lopk_gbtrf(&f, r.l, r.u, (int64_t *)(void *)((char *)f.p + r.factor), &info);
     if (st == LOP_SINGULAR) return LOP_OK;
     return st == LOP_OVERFLOW
                ? lop_fail(c->err, st, "LAPACK takes no band of %lld columns", (long long)n)
@@ -284,7 +284,7 @@ static lop_status run_gbtrs(const lop_call *c) {
         return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)zero + 1, (long long)y->m);
     const lop_mat x = copy_in(c, 0, c->a[2], mode == LOP_C);
-    st = lopk_gbtrs(&f, r.l, r.u, (const int32_t *)(void *)((char *)f.p + r.factor), trans[mode],
+    st = lopk_gbtrs(&f, r.l, r.u, (const int64_t *)(void *)((char *)f.p + r.factor), trans[mode],
                     &x);
     if (st == LOP_OK) copy_out(y, &x, mode == LOP_C);
     return st;
@@ -402,10 +402,10 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
 
 static lop_pair of_factor(void *factor, const room *r, int64_t n, lop_dtype dt) {
     const lop_mat d = pivots_of(factor, r, n, dt);
-    const int32_t *ipiv = (const int32_t *)(void *)((char *)factor + r->factor);
+    const int64_t *ipiv = (const int64_t *)(void *)((char *)factor + r->factor);
     lop_pair a = lop_pair_product(&d);
     for (int64_t i = 0; i < n; i++)
-        if (ipiv[i] != (int32_t)(i + 1)) a = (lop_pair){-a.re, -a.im, a.e};
+        if (ipiv[i] != i + 1) a = (lop_pair){-a.re, -a.im, a.e};
     return a;
 }
 /* attr.i of these: l, u, dtype, size. */

@@ -200,11 +200,11 @@ const lop_op lop_op_detvec = {LOP_NAMED(detvec), .cls = LOP_ARRAY,        .min =
 static lop_mat diagonal_of(void *p, int64_t n, lop_dtype dt) {
     return (lop_mat){p, n, 1, n + 1, 1, dt};
 }
-static lop_pair of_lu(void *p, const int32_t *ipiv, int64_t n, lop_dtype dt) {
+static lop_pair of_lu(void *p, const int64_t *ipiv, int64_t n, lop_dtype dt) {
     lop_mat d = diagonal_of(p, n, dt);
     lop_pair a = lop_pair_product(&d);
     bool odd = false;
-    for (int64_t i = 0; i < n; i++) odd ^= ipiv[i] != (int32_t)(i + 1);
+    for (int64_t i = 0; i < n; i++) odd ^= ipiv[i] != i + 1;
     return odd ? (lop_pair){-a.re, -a.im, a.e} : a;
 }
 
@@ -213,7 +213,7 @@ static lop_status run_detlu(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
     char *f = c->a[1]->p;
-    lop_pair_store(c->a[0], of_lu(f, (int32_t *)(void *)(f + lop_factor_bytes(n, dt)), n, dt));
+    lop_pair_store(c->a[0], of_lu(f, (int64_t *)(void *)(f + lop_factor_bytes(n, dt)), n, dt));
     return LOP_OK;
 }
 
@@ -223,7 +223,7 @@ static lop_status run_detchol(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
     char *f = c->a[1]->p;
-    if (((int32_t *)(void *)(f + lop_factor_bytes(n, dt)))[n]) return LOP_SINGULAR;
+    if (((int64_t *)(void *)(f + lop_factor_bytes(n, dt)))[n]) return LOP_SINGULAR;
     lop_mat d = diagonal_of(f, n, dt);
     lop_pair l = lop_pair_product(&d);
     lop_pair_store(c->a[0], lop_pair_times(l, l, lop_is_complex(dt)));
@@ -261,7 +261,7 @@ static lop_status run_detroots(const lop_call *c) {
 static lop_status run_detlu_direct(const lop_call *c) {
     const lop_mat *a = c->a[1];
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
-    int32_t *ipiv = (int32_t *)(void *)((char *)c->scratch + lop_factor_bytes(a->m, a->dt));
+    int64_t *ipiv = (int64_t *)(void *)((char *)c->scratch + lop_factor_bytes(a->m, a->dt));
     int64_t info = 0;
     lopk_copy(&f, a);
     lop_status st = lopk_getrf(&f, ipiv, &info);
@@ -283,7 +283,7 @@ static lop_status lower_stack_det(lop_emit *e, const lop_node *self, int out) {
     if (!s) return LOP_NOMEM;
     s->when = mask;
     s->when_set = true;
-    s->scratch = lop_factor_bytes(lop_rows(a), a->dtype) + (size_t)lop_rows(a) * 4;
+    s->scratch = lop_factor_bytes(lop_rows(a), a->dtype) + (size_t)lop_rows(a) * sizeof(int64_t);
     return LOP_OK;
 }
 static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {

@@ -46,7 +46,7 @@ static lop_status run_getri(const lop_call *c) {
     const lop_mat *y = c->a[0];
     int64_t info;
     lop_mat f = lop_factor_at(c->a[1]->p, y->m, y->dt);
-    const int32_t *pivots = lop_factor_pivots(&f);
+    const int64_t *pivots = lop_factor_pivots(&f);
     int64_t zero = lopk_diag_has_zero(&f);
     if (zero >= 0) return lop_factor_singular(c->err, zero + 1, y->m);
     f = copy_of(c);

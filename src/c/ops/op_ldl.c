@@ -17,11 +17,12 @@
 
 static size_t up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 static size_t bytes_of(int64_t n, lop_dtype dt) {
-    return lop_factor_bytes(n, dt) + up((size_t)n * lop_dtype_size(dt)) + ((size_t)n + 1) * 4;
+    return lop_factor_bytes(n, dt) + up((size_t)n * lop_dtype_size(dt)) +
+           ((size_t)n + 1) * sizeof(int64_t);
 }
 lop_ldl lop_ldl_parts(void *p, int64_t n, lop_dtype dt) {
     char *beside = (char *)p + lop_factor_bytes(n, dt);
-    int32_t *ipiv = (int32_t *)(void *)(beside + up((size_t)n * lop_dtype_size(dt)));
+    int64_t *ipiv = (int64_t *)(void *)(beside + up((size_t)n * lop_dtype_size(dt)));
     return (lop_ldl){lop_factor_at(p, n, dt), beside, ipiv};
 }
 
@@ -36,7 +37,7 @@ static lop_status run_factor(const lop_call *c) {
     else
         lopk_copy(&p.f, &t);
     lop_status st = lopk_ldl(&p.f, hermitian, p.beside, p.ipiv, c->scratch, &info);
-    p.ipiv[a->m] = (int32_t)info;
+    p.ipiv[a->m] = info;
     return st == LOP_OVERFLOW
                ? lop_fail(c->err, st, "LAPACK takes no matrix of %lld rows", (long long)a->m)
                : st;

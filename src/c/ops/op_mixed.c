@@ -42,7 +42,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
 /* -- the factor */
 
 static size_t norms_at(int64_t n, lop_dtype low) {
-    return (lop_factor_bytes(n, low) + ((size_t)n + 1) * 4 + 7) & ~(size_t)7;
+    return (lop_factor_bytes(n, low) + ((size_t)n + 1) * sizeof(int64_t) + 7) & ~(size_t)7;
 }
 static lop_dtype single_of(lop_dtype dt) { return dt == LOP_c128 ? LOP_c64 : LOP_f32; }
 /* The largest sum of a line of the storage, then across; |re| + |im| for the modulus. `upper`: of
@@ -78,7 +78,7 @@ static lop_status run_factor(const lop_call *c) {
     const bool upper = c->step->attr.i[1] != 0;
     const lop_dtype low = single_of(a->dt);
     lop_mat f = lop_factor_at(c->a[0]->p, a->m, low), t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
-    int32_t *pivots = lop_factor_pivots(&f);
+    int64_t *pivots = lop_factor_pivots(&f);
     int64_t info = 0;
     norms(a, upper, c->scratch, (double *)(void *)((char *)f.p + norms_at(a->m, low)));
     lopk_copy(&f, upper ? &t : a);

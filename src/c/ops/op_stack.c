@@ -74,9 +74,9 @@ static lop_status run_gesv(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1];
     const size_t at = lop_factor_bytes(a->m, a->dt);
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m, a->dt};
-    int32_t *ipiv = (int32_t *)(void *)((char *)c->scratch + at);
+    int64_t *ipiv = (int64_t *)(void *)((char *)c->scratch + at);
     lop_mat x = {
-        (char *)c->scratch + at + lop_factor_bytes(a->m, LOP_f32), y->m, y->n, 1, y->m, y->dt};
+        (char *)c->scratch + at + lop_factor_bytes(a->m, LOP_i64), y->m, y->n, 1, y->m, y->dt};
     int64_t info = 0;
     lopk_copy(&f, a);
     lopk_copy(&x, c->a[2]);
@@ -108,7 +108,7 @@ lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int
     s->when = mask;
     s->when_set = true;
     s->flops = (2 * (double)n / 3 + 2 * (double)k) * (double)n * (double)n * (double)batch;
-    s->scratch = lop_factor_bytes(n, dt) + lop_factor_bytes(n, LOP_f32) +
+    s->scratch = lop_factor_bytes(n, dt) + lop_factor_bytes(n, LOP_i64) +
                  (size_t)n * (size_t)k * lop_dtype_size(dt);
     return LOP_OK;
 }

@@ -288,6 +288,10 @@ int64_t py_factor_bytes(const lop_node *a); /* of the dense form to be factored;
 PyObject *py_factored(PyObject *self, PyObject *what);
 /* py_lapack.c: factors in place, as module functions */
 PyObject *py_getrf(PyObject *module, PyObject *args);
+PyObject *py_blas_bind(PyObject *self, PyObject *args);
+PyObject *py_blas(PyObject *module, PyObject *unused);
+PyObject *py_blas_all(PyObject *module, PyObject *unused);
+PyObject *py_blas_linked(PyObject *module, PyObject *unused);
 PyObject *py_band_cholesky(PyObject *module, PyObject *args);
 PyObject *py_band_svd(PyObject *module, PyObject *args);
 /* The dtype of NumPy's character of a float one; false of others. */

@@ -98,7 +98,7 @@ static PyObject *views_of(PyObject *owner, const lop_blob *blob, const lop_slot 
     const size_t exchanges =
         what >= LOP_FACTOR_LDLT ? (size_t)((char *)parts.ipiv - (char *)blob->data) : after;
     PyObject *f = seen(owner, blob, slot, 0, 2, n, dt),
-             *p = f ? seen(owner, blob, slot, exchanges, 1, n, LOP_i32) : NULL,
+             *p = f ? seen(owner, blob, slot, exchanges, 1, n, LOP_i64) : NULL,
              *e = p ? seen(owner, blob, slot, after, 1, what >= LOP_FACTOR_LDLT ? n : 0, dt) : NULL;
     PyObject *all = e ? PyTuple_Pack(3, f, p, e) : NULL;
     Py_XDECREF(f);

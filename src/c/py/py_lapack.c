@@ -32,7 +32,8 @@ static bool matrix_of(const Py_buffer *b, int letter, int64_t m, int64_t n, lop_
 static PyObject *answer(lop_status st, int64_t info, const char *what) {
     if (st == LOP_OK || st == LOP_SINGULAR) return PyLong_FromLongLong(info);
     if (st == LOP_OVERFLOW)
-        return PyErr_Format(PyExc_ValueError, "%s: a size passes LAPACK's 32 bits", what);
+        return PyErr_Format(PyExc_ValueError, "%s: a size passes the integers of the BLAS library",
+                            what);
     return PyErr_Format(PyExc_ValueError, "%s: the memory does not have the sizes named", what);
 }
 
@@ -47,7 +48,7 @@ PyObject *py_getrf(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "CLLw*w*:_getrf", &letter, &m, &n, &a, &p)) return NULL;
     int64_t info = 0;
     const int64_t pivots = m < n ? m : n;
-    bool fits = matrix_of(&a, letter, m, n, &mat) && p.len / (Py_ssize_t)sizeof(int32_t) == pivots;
+    bool fits = matrix_of(&a, letter, m, n, &mat) && p.len / (Py_ssize_t)sizeof(int64_t) == pivots;
     Py_BEGIN_ALLOW_THREADS;
     if (fits) st = lopk_getrf(&mat, p.buf, &info);
     Py_END_ALLOW_THREADS;
@@ -84,7 +85,7 @@ PyObject *py_band_svd(PyObject *module, PyObject *args) {
     lop_status st = LOP_DIM;
     (void)module;
     if (!PyArg_ParseTuple(args, "CLLLw*w*:_band_svd", &letter, &l, &u, &n, &ab, &d)) return NULL;
-    bool fits = l >= 0 && u >= 0 && l <= INT32_MAX && u <= INT32_MAX &&
+    bool fits = l >= 0 && u >= 0 && l < INT64_MAX / 4 && u < INT64_MAX / 4 &&
                 matrix_of(&ab, letter, l + u + 1, n, &mat) &&
                 matrix_of(&d,
                           letter == 'F'   ? 'f'

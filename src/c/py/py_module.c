@@ -3,7 +3,6 @@
 #include "py_lazy.h"
 
 #include "kernels/k_band.h"
-#include "kernels/k_blas.h"
 
 /* The module's own memory is only the pointer. */
 static py_state *state(PyObject *module) { return *(py_state **)PyModule_GetState(module); }
@@ -179,12 +178,6 @@ static PyObject *sliced(PyObject *module, PyObject *args) {
     return py_sliced(s, op, key);
 }
 
-static PyObject *blas(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
-    return Py_BuildValue("{szsi}", "config", lopk_blas_config(), "threads", lopk_threads());
-}
-
 /* _heads(): names of all heads by number (ops/sparse.h). */
 static PyObject *heads(PyObject *module, PyObject *unused) {
     (void)module;
@@ -314,7 +307,10 @@ static PyMethodDef functions[] = {
     {"_forget", forget, METH_O, NULL},
     {"_build", build, METH_VARARGS, NULL},
     {"_sliced", sliced, METH_VARARGS, NULL},
-    {"_blas", blas, METH_NOARGS, NULL},
+    {"_blas", py_blas, METH_NOARGS, NULL},
+    {"_blas_all", py_blas_all, METH_NOARGS, NULL},
+    {"_blas_bind", py_blas_bind, METH_VARARGS, NULL},
+    {"_blas_linked", py_blas_linked, METH_NOARGS, NULL},
     {"_heads", heads, METH_NOARGS, NULL},
     {"_sterf", sterf, METH_VARARGS, NULL},
     {"_lazy_leaf", lazy_leaf, METH_O, NULL},
