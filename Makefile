@@ -35,7 +35,7 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep long build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
-	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest
+	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas
 .DELETE_ON_ERROR:
 
 help:
@@ -60,6 +60,7 @@ help:
 	@echo "build      install the package into $(VENV)"
 	@echo "test-all-pythons   pytest on 3.11, 3.12, 3.13, as far as they are here"
 	@echo "test-oldest        pytest with NumPy 2.0"
+	@echo "test-wheel-blas    pytest on the OpenBLAS of scipy-openblas64, not NumPy's"
 	@echo "clean      remove builds; distclean: environments too"
 
 # ---- environments: one stamp for each set of packages ------------------------------------------------
@@ -151,6 +152,10 @@ long: sweep
 		tests/test_lazy.py tests/test_gc.py tests/test_threads.py tests/test_fork.py tests/test_subclass.py \
 		tests/test_indexing.py tests/test_krylov.py tests/test_sparse_solve.py"
 	@$(MAKE) test-oldest PYTEST="tests/test_numpy.py tests/test_numpy_functions.py tests/test_subclass.py"
+
+# On the library of scipy-openblas64 in place of NumPy's: what crosses into BLAS and LAPACK.
+test-wheel-blas: $(VENV)/.package
+	PYLINOP_BLAS=wheel $(PY) -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST)
 
 cov: $(VENV)/.package $(VENV)/.cov
 	cmake --preset cov -DPython_EXECUTABLE=$(PY) >/dev/null

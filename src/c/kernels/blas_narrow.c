@@ -52,7 +52,6 @@ static struct {
 #define ON_TRSM(P) (order, side, uplo, trans, diag, cut(m), cut(n), alpha, a, cut(lda), b, cut(ldb))
 #define ON_TRMV(P) (order, uplo, trans, diag, cut(n), a, cut(lda), x, cut(incx))
 #define ON_POTRF(P) (order, uplo, cut(n), a, cut(lda))
-#define ON_POTRS(P) (order, uplo, cut(n), cut(k), a, cut(lda), b, cut(ldb))
 #define ON_GETRF(P) (order, cut(m), cut(n), a, cut(lda), P)
 #define ON_GETRS(P) (order, trans, cut(n), cut(k), a, cut(lda), P, b, cut(ldb))
 #define ON_GETRI(P) (order, cut(n), a, cut(lda), P, work, cut(lwork))

@@ -43,7 +43,6 @@ enum { LAPACK_ROW_MAJOR = 101, LAPACK_COL_MAJOR = 102 };
 #define LOP_TRMV(I, T)                                                                             \
     (int order, int uplo, int trans, int diag, I n, const void *a, I lda, void *x, I incx)
 #define LOP_POTRF(I, T) (int order, char uplo, I n, void *a, I lda)
-#define LOP_POTRS(I, T) (int order, char uplo, I n, I k, const void *a, I lda, void *b, I ldb)
 #define LOP_GETRF(I, T) (int order, I m, I n, void *a, I lda, I *ipiv)
 #define LOP_GETRS(I, T)                                                                            \
     (int order, char trans, I n, I k, const void *a, I lda, const I *ipiv, void *b, I ldb)

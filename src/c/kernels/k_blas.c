@@ -15,7 +15,7 @@
 #include <complex.h>
 #include <math.h>
 
-enum { TINY = 12, WHOLE = 4096 };
+enum { TINY = 12, WHOLE = 4096, ALONE = 1 << 18 };
 
 static inline int64_t at_least_1(int64_t n) { return n > 1 ? n : 1; }
 static inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -269,7 +269,7 @@ void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_
     if (many < n) mirror(y->p, n, y->rs, y->cs, y->dt, adjoint, false);
 }
 
-/* LAPACK's info: negative is a bug in this file, positive is for the caller to read. */
+/* LAPACK's info: positive is for the caller to read. */
 static lop_status status_of(int64_t info, int64_t *out) {
     if (out) *out = info;
     return info == 0 ? LOP_OK : info > 0 ? LOP_SINGULAR : lop_blas_status(info);
@@ -316,17 +316,8 @@ lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
 }
 
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {
-    LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
-    if (b->m == 0 || b->n == 0) return LOP_OK;
-    if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
-    if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
-    const int64_t n = a->n, k = b->n, ld = ld_col(a), ldb = ld_col(b);
-    return status_of(
-        BY_DTYPE(a->dt, BLAS(LAPACKE_spotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb),
-                 BLAS(LAPACKE_dpotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb),
-                 BLAS(LAPACKE_cpotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb),
-                 BLAS(LAPACKE_zpotrs_work)(LAPACK_COL_MAJOR, 'L', n, k, a->p, ld, b->p, ldb)),
-        NULL);
+    const lop_status st = lopk_trsm(a, true, false, 'N', b);
+    return st == LOP_OK ? lopk_trsm(a, true, false, 'C', b) : st;
 }
 
 lop_status lopk_potri(const lop_mat *a, int64_t *info) {
@@ -371,22 +362,6 @@ lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
                               BLAS(LAPACKE_cgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
                               BLAS(LAPACKE_zgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv)),
                      info);
-}
-
-lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans, const lop_mat *b) {
-    LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
-    if (b->m == 0 || b->n == 0) return LOP_OK;
-    if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
-    if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
-    const int64_t n = a->n, k = b->n, ld = ld_col(a), ldb = ld_col(b);
-    return status_of(
-        BY_DTYPE(
-            a->dt,
-            BLAS(LAPACKE_sgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
-            BLAS(LAPACKE_dgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
-            BLAS(LAPACKE_cgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
-            BLAS(LAPACKE_zgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb)),
-        NULL);
 }
 
 typedef struct tri_args {
@@ -447,9 +422,29 @@ static lop_status tri_of(tri_args *t, const lop_mat *a, bool lower, bool unit, c
         }                                                                                          \
         return LOP_OK;                                                                             \
     }
-TRIANGULAR(, lopk_trsm, cblas_strsm, cblas_dtrsm, cblas_ctrsm, cblas_ztrsm)
+TRIANGULAR(static, trsm, cblas_strsm, cblas_dtrsm, cblas_ctrsm, cblas_ztrsm)
 TRIANGULAR(static, trmm, cblas_strmm, cblas_dtrmm, cblas_ctrmm, cblas_ztrmm)
 #undef TRIANGULAR
+
+/* By so many columns at a time that OpenBLAS takes one thread (0.3.31: fewer than 8), where waking
+ * others costs more than there is to do. */
+static lop_status by_columns(lop_status (*f)(const lop_mat *, bool, bool, char, const lop_mat *),
+                             const lop_mat *a, bool lower, bool unit, char trans,
+                             const lop_mat *b) {
+    const double work = (double)a->n * (double)a->n * (double)b->n;
+    const int64_t many = a->n >= 8 && work <= ALONE ? 7 : at_least_1(b->n);
+    lop_status st = LOP_OK;
+    for (int64_t j = 0; st == LOP_OK && j < b->n; j += many) {
+        const int64_t size = size_of(b->dt);
+        const lop_mat some = {
+            (char *)b->p + j * b->cs * size, b->m, min_of(many, b->n - j), b->rs, b->cs, b->dt};
+        st = f(a, lower, unit, trans, &some);
+    }
+    return st;
+}
+lop_status lopk_trsm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
+    return by_columns(trsm, a, lower, unit, trans, b);
+}
 
 /* One column: trmv, a third of trmm's time (n = 1000, 2026-11). */
 static bool try_trmv(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
@@ -474,7 +469,58 @@ static bool try_trmv(const lop_mat *a, bool lower, bool unit, char trans, const 
 
 lop_status lopk_trmm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
     if (b->n == 1 && b->m > 0 && try_trmv(a, lower, unit, trans, b)) return LOP_OK;
-    return trmm(a, lower, unit, trans, b);
+    return by_columns(trmm, a, lower, unit, trans, b);
+}
+
+/* Rows i and ipiv[i] of column-major b exchanged, one after the other or, `back`, the last first.
+ */
+#define EXCHANGE(T)                                                                                \
+    for (int64_t j = 0; j < b->n; j++) {                                                           \
+        T *x = (T *)b->p + j * b->cs;                                                              \
+        for (int64_t t = 0; t < b->m; t++) {                                                       \
+            const int64_t i = back ? b->m - 1 - t : t, to = ipiv[i] - 1;                           \
+            const T v = x[i];                                                                      \
+            x[i] = x[to];                                                                          \
+            x[to] = v;                                                                             \
+        }                                                                                          \
+    }
+static void exchange_rows(const lop_mat *b, const int64_t *ipiv, bool back) {
+    switch (b->dt) {
+    case LOP_f32: EXCHANGE(float) break;
+    case LOP_f64: EXCHANGE(double) break;
+    case LOP_c64: EXCHANGE(float _Complex) break;
+    default: EXCHANGE(double _Complex)
+    }
+}
+#undef EXCHANGE
+
+/* Of several columns by trsm: OpenBLAS's getrs wakes all threads for 16 rows and 4 columns too
+ * (0.3.31), which costs more than a thousand such solves where the CPUs are busy. */
+static lop_status getrs_columns(const lop_mat *a, const int64_t *ipiv, char trans,
+                                const lop_mat *b) {
+    const bool plain = trans == 'N';
+    if (plain) exchange_rows(b, ipiv, false);
+    lop_status st = lopk_trsm(a, plain, plain, trans, b);
+    if (st == LOP_OK) st = lopk_trsm(a, !plain, !plain, trans, b);
+    if (st == LOP_OK && !plain) exchange_rows(b, ipiv, true);
+    return st;
+}
+
+lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans, const lop_mat *b) {
+    LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
+    if (b->m == 0 || b->n == 0) return LOP_OK;
+    if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
+    if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
+    if (b->n > 1) return getrs_columns(a, ipiv, trans, b);
+    const int64_t n = a->n, k = b->n, ld = ld_col(a), ldb = ld_col(b);
+    return status_of(
+        BY_DTYPE(
+            a->dt,
+            BLAS(LAPACKE_sgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_dgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_cgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_zgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb)),
+        NULL);
 }
 
 static inline double _Complex element(const lop_mat *a, int64_t i, int64_t j) {
