@@ -428,22 +428,20 @@ TRIANGULAR(static, trmm, cblas_strmm, cblas_dtrmm, cblas_ctrmm, cblas_ztrmm)
 
 /* By so many columns at a time that OpenBLAS takes one thread (0.3.31: fewer than 8), where waking
  * others costs more than there is to do. */
-static lop_status by_columns(lop_status (*f)(const lop_mat *, bool, bool, char, const lop_mat *),
-                             const lop_mat *a, bool lower, bool unit, char trans,
-                             const lop_mat *b) {
+lop_status lopk_trsm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
     const double work = (double)a->n * (double)a->n * (double)b->n;
     const int64_t many = a->n >= 8 && work <= ALONE ? 7 : at_least_1(b->n);
     lop_status st = LOP_OK;
     for (int64_t j = 0; st == LOP_OK && j < b->n; j += many) {
-        const int64_t size = size_of(b->dt);
-        const lop_mat some = {
-            (char *)b->p + j * b->cs * size, b->m, min_of(many, b->n - j), b->rs, b->cs, b->dt};
-        st = f(a, lower, unit, trans, &some);
+        const lop_mat some = {(char *)b->p + j * b->cs * size_of(b->dt),
+                              b->m,
+                              min_of(many, b->n - j),
+                              b->rs,
+                              b->cs,
+                              b->dt};
+        st = trsm(a, lower, unit, trans, &some);
     }
     return st;
-}
-lop_status lopk_trsm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
-    return by_columns(trsm, a, lower, unit, trans, b);
 }
 
 /* One column: trmv, a third of trmm's time (n = 1000, 2026-11). */
@@ -469,7 +467,7 @@ static bool try_trmv(const lop_mat *a, bool lower, bool unit, char trans, const 
 
 lop_status lopk_trmm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
     if (b->n == 1 && b->m > 0 && try_trmv(a, lower, unit, trans, b)) return LOP_OK;
-    return by_columns(trmm, a, lower, unit, trans, b);
+    return trmm(a, lower, unit, trans, b);
 }
 
 /* Rows i and ipiv[i] of column-major b exchanged, one after the other or, `back`, the last first.
