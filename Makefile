@@ -34,7 +34,7 @@ C_FILES = $(shell find src/c tests/c -name '*.[ch]')
 PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
-.PHONY: help sweep long build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
+.PHONY: help sweep formulas long build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
 	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest
 .DELETE_ON_ERROR:
 
@@ -48,6 +48,7 @@ help:
 	@echo "bench      benchmarks/run.py"
 	@echo "sparse-large  benchmarks/sparse_large.py: a product of 1.3e10 entries, streamed (minutes)"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
+	@echo "formulas   random formulas with fresh seeds for T=60 seconds; PYLINOP_SEED=... repeats one"
 	@echo "sweep      what make test takes a part of, whole: composites of kinds, kernels, cases of pytest; other plans"
 	@echo "long       what .ci/run leaves out: sanitizers over more of pytest, the other Pythons, NumPy 2.0, the sweep"
 	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
@@ -142,6 +143,7 @@ asan: $(VENV)/.package
 
 # Beside .ci/run, which is to stay short.
 long: sweep
+	@$(MAKE) formulas T=$${FORMULAS_T:-3600}
 	PYLINOP_SEEDS=500 $(PY) -m pytest -q -n $(JOBS) tests/test_estimates_coverage.py
 	@$(MAKE) asan PYTEST="tests/test_errors.py tests/test_freshness.py tests/test_indexing.py tests/test_kinds_comp.py \
 		tests/test_kinds_band.py tests/test_subclass.py tests/test_linalg.py tests/test_lazy.py tests/test_gc.py \
@@ -165,6 +167,9 @@ fuzz: $(VENV)/.tools
 	cmake --preset asan -DPYLINOP_BUILD_PYTHON=OFF -DPython_EXECUTABLE=$(PY) -B build/fuzz >/dev/null
 	cmake --build build/fuzz -j $(JOBS) --target fuzz_expr
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 build/fuzz/tests/fuzz_expr $(T) $$(date +%s)
+
+formulas: $(VENV)/.package
+	cd tests && $(PY) -m formulas.hunt $(T)
 
 # What the tests take a part of, whole: minutes.
 sweep: $(VENV)/.package

@@ -1,4 +1,5 @@
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -23,6 +24,13 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
 hypothesis.settings.load_profile("pylinop")
+
+# Of random formulas: fresh at every run, the same in all workers; PYLINOP_SEED=... repeats a run.
+os.environ.setdefault("PYLINOP_SEED", str(secrets.randbelow(1 << 40)))
+
+
+def pytest_report_header(config):
+    return f"random formulas: PYLINOP_SEED={os.environ['PYLINOP_SEED']}"
 
 
 def pytest_collection_modifyitems(config, items):
