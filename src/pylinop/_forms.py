@@ -91,7 +91,7 @@ def real_part(op):
 
 def imag_part(op):
     if _is_real(op):
-        return _core.Zeros(op.shape, op.dtype)
+        return _core.Zeros(op.shape, None if op._weak else op.dtype)
     return _core._build("part", op, None, 1)
 
 

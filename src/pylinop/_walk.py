@@ -46,12 +46,15 @@ def _steps(op, x, mode, vec):
         y = yield below[0], x, mode, vec
         return _multiple(below[1].conjugate() if mode & C else below[1], y)
     if head == "part":
+        mode &= T  # a part is real: its conjugate is itself
         y = yield below[0], x, mode, vec
         if np.iscomplexobj(x):
             z = yield below[0], x, mode ^ C, vec
             return (y - z) * -0.5j if op._mode else (y + z) * 0.5
         return y.imag if op._mode else y.real
     if head == "power":
+        if below[1] == 0:
+            return _identical(below[0], x, vec)
         for _ in range(below[1]):
             x = yield below[0], x, mode, vec
         return x
@@ -90,6 +93,14 @@ def _inverse(op, x, mode, vec):
         return (yield _core._build("inverse", below[0]), x, mode ^ op._mode, vec)
     a = _seen(toarray(op), mode)
     return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
+
+
+def _identical(op, x, vec):
+    """op^0 x: x in the dtype and with the batch dimensions that a product would give it."""
+    dtype = x.dtype if op.dtype is None else np.result_type(op.dtype, x.dtype)
+    core = 1 if vec else 2
+    batch = _broadcast(op.shape[:-2], x.shape[:-core])
+    return np.broadcast_to(x, (*batch, *x.shape[x.ndim - core :])).astype(dtype)
 
 
 def _broadcast(*shapes):

@@ -106,7 +106,7 @@ def placeable(tree):
 
 @functools.cache
 def rules():
-    """(name, pattern) of every rule that can be placed, after the fusions; a letter alone is none."""
+    """(name, pattern) of every rule that can be placed, after the fusions; no letter alone."""
     out = [(f"fusion {i}", placeable(read(text))) for i, text in enumerate(FUSIONS)]
     for row in pl.rules():
         tree = placeable(read(row["left"]))

@@ -406,6 +406,7 @@ def ask_lstsq(q):
 
 
 ASKS = {name[4:]: f for name, f in list(globals().items()) if name.startswith("ask_")}
+VALUES = ("toarray", "trace", "diagonal", "part")
 EXACT = ("toarray", "apply", "left", "adjoint", "transpose", "trace", "diagonal", "part")
 
 
@@ -486,6 +487,8 @@ def check_operators(program, operands):
             continue
         rng = np.random.default_rng(p[0])
         q = Asked(made[i], node, u, rng, p, exact is not None)
+        if exact and head in VALUES and reference.dtype_of(node.types) != exact:
+            continue  # weak alone: floats
         try:
             call, compare = ASKS[head](q)
         except Unsure:

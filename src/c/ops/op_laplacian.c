@@ -168,7 +168,9 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 static lop_band bands(const lop_node *self, const lop_band *child) {
     (void)child;
-    const lop_attr a = axis_of(self, 0);
+    int first = 0; /* axis of more than one point: the others' neighbours are nearer */
+    while (first + 1 < self->n && lop_rows(self->child[first]) <= 1) first++;
+    const lop_attr a = axis_of(self, first);
     int64_t wide = a.i[1] > 1 ? a.i[2] : 1;
     if (self->attr.i[0] == 2 && a.i[1] > 2) wide *= a.i[1] - 1; /* the ends meet */
     return (lop_band){wide, wide};

@@ -247,6 +247,15 @@ static PyObject *pair_form(const py_lazy *a, binaryfunc f) {
     return r;
 }
 
+/* A matrix over a number, by a hook: where the number was computed from the matrix's value, its form
+ * is gone. */
+static PyObject *over_form(py_lazy *a) {
+    PyObject *c = array_of(a->s, py_lazy_args(a)[1]);
+    const bool known = c && py_lazy_arg(a, 0)->form;
+    Py_XDECREF(c);
+    return known ? hook_of(a, "lazy_over") : NULL;
+}
+
 /* A multiple; the number of a 0-d LazyArray is its value's only entry. */
 static PyObject *scaled_form(const py_lazy *a) {
     PyObject *x = form_of(py_lazy_arg(a, 0)), *c = array_of(a->s, py_lazy_args(a)[1]);
@@ -278,7 +287,7 @@ static PyObject *make_form(py_lazy *a) {
     case PY_MATMUL: return pair_form(a, PyNumber_MatrixMultiply);
     case PY_ADD: return pair_form(a, PyNumber_Add);
     case PY_SCALE: return scaled_form(a);
-    case PY_OVER: return hook_of(a, "lazy_over");
+    case PY_OVER: return over_form(a);
     default: return one_form(a);
     }
 }
