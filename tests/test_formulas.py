@@ -14,7 +14,7 @@ from formulas.known import known
 
 import pylinop as pl
 
-CHUNKS, EACH = 40, 100
+CHUNKS, EACH = 40, 150
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

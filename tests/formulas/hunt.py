@@ -46,7 +46,11 @@ def main():
     rng, done, bad = np.random.default_rng(), 0, 0
     while time.monotonic() < until:
         seed = int(rng.integers(1 << 62))
-        found = one(seed)
+        try:
+            found = one(seed)
+        except Exception:
+            print(f"formula {seed}: no fault of the library", flush=True)
+            raise
         done += 1
         if found:
             bad += 1

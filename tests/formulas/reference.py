@@ -81,7 +81,7 @@ def times(a, b):
 
 def khatri(a, b):
     out = a[..., :, None, :] * b[..., None, :, :]
-    return out.reshape(*out.shape[:-3], -1, out.shape[-1])
+    return out.reshape(*out.shape[:-3], out.shape[-3] * out.shape[-2], out.shape[-1])
 
 
 def kron_sum(a, b):

@@ -247,13 +247,9 @@ static PyObject *pair_form(const py_lazy *a, binaryfunc f) {
     return r;
 }
 
-/* A matrix over a number, by a hook: where the number was computed from the matrix's value, its form
- * is gone. */
+/* A matrix over a number, which may be made of the matrix's value: then its form is gone again. */
 static PyObject *over_form(py_lazy *a) {
-    PyObject *c = array_of(a->s, py_lazy_args(a)[1]);
-    const bool known = c && py_lazy_arg(a, 0)->form;
-    Py_XDECREF(c);
-    return known ? hook_of(a, "lazy_over") : NULL;
+    return py_lazy_arg(a, 0)->form ? hook_of(a, "lazy_over") : NULL;
 }
 
 /* A multiple; the number of a 0-d LazyArray is its value's only entry. */
