@@ -34,7 +34,7 @@ C_FILES = $(shell find src/c tests/c -name '*.[ch]')
 PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
-.PHONY: help sweep formulas long build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
+.PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
 	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest
 .DELETE_ON_ERROR:
 
@@ -49,6 +49,7 @@ help:
 	@echo "sparse-large  benchmarks/sparse_large.py: a product of 1.3e10 entries, streamed (minutes)"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
 	@echo "formulas   random formulas with fresh seeds for T=60 seconds; PYLINOP_SEED=... repeats one"
+	@echo "exhaustive all pairs and triples of kinds in sums, products and solves"
 	@echo "sweep      what make test takes a part of, whole: composites of kinds, kernels, cases of pytest; other plans"
 	@echo "long       what .ci/run leaves out: sanitizers over more of pytest, the other Pythons, NumPy 2.0, the sweep"
 	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
@@ -170,6 +171,10 @@ fuzz: $(VENV)/.tools
 
 formulas: $(VENV)/.package
 	cd tests && $(PY) -m formulas.hunt $(T)
+
+# All pairs of kinds under +, - and @, inside solve and slogdet, all sums of three with signs: ten minutes.
+exhaustive: $(VENV)/.package
+	cd tests && $(PY) -m formulas.exhaustive pairs && $(PY) -m formulas.exhaustive triples
 
 # What the tests take a part of, whole: minutes.
 sweep: $(VENV)/.package

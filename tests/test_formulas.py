@@ -3,12 +3,25 @@
 The seed is in pytest's header; PYLINOP_SEED=... repeats a run. What fails says how to repeat it
 alone, and is printed as small as it could be made. `make formulas T=3600` looks for an hour."""
 
+import itertools
 import os
 import re
+import zlib
 
 import numpy as np
 import pytest
-from formulas import generate, hunt, leaves, patterns, program, reference, run, shrink, thresholds
+from formulas import (
+    exhaustive,
+    generate,
+    hunt,
+    leaves,
+    patterns,
+    program,
+    reference,
+    run,
+    shrink,
+    thresholds,
+)
 from formulas.kept import KEPT
 from formulas.known import known
 
@@ -166,3 +179,28 @@ def test_a_new_threshold_is_found(tmp_path):
     got = {v for _, v, _ in thresholds.of_c(tmp_path / "a.c")}
     assert got >= {3, 28, 512, 77, 37, 32}
     assert {v for _, v, _ in thresholds.of_python(tmp_path / "b.py")} >= {41, 256, 99}
+
+
+# -- all pairs, all triples (python -m formulas.exhaustive has all of them) --
+
+
+@pytest.mark.sweep(12)
+@pytest.mark.parametrize("n", [16, 17, 40])
+@pytest.mark.parametrize("first", leaves.kinds())
+def test_pairs_and_triples_of_kinds(first, n):
+    """Of the triples that begin with a kind about one in thirty, others for each kind and size."""
+    operands = exhaustive.Operands(n)
+    start = zlib.crc32(f"{first} {n}".encode()) % 31
+    few = itertools.islice(exhaustive.triples(operands, first), start, None, 31)
+    for cases in (exhaustive.pairs(operands, first), few):
+        for said, wrong in exhaustive.wrong_ones(operands, cases):
+            if wrong is not None:
+                pytest.fail(f"{said}\n{program.written(wrong)}", pytrace=False)
+
+
+def test_a_wrong_pair_is_found(monkeypatch):
+    """Here a wrong reference: every sum of it is."""
+    operands = exhaustive.Operands(5)
+    monkeypatch.setattr(operands.nodes["Dense"], "V", operands.nodes["Dense"].V + 1)
+    *found, (count, none) = exhaustive.wrong_ones(operands, exhaustive.pairs(operands, "Dense"))
+    assert none is None and len(found) > 0.8 * count

@@ -1,7 +1,5 @@
 """What random formulas (test_formulas.py) found, each by hand."""
 
-import itertools
-
 import numpy as np
 import pytest
 import ref
@@ -89,3 +87,15 @@ def test_a_lazy_matrix_over_a_number_made_of_its_value(n):
         np.testing.assert_allclose(np.asarray(f(v + 1j * v)), f(a + 1j * a), rtol=1e-13)
     w = v * v
     np.testing.assert_allclose(np.asarray(w / (2 + abs(w))), a * a / (2 + a * a))
+
+
+def test_inverses_that_closed_to_multiples(rng):
+    """inv(Hadamard) is a Scaled whose one operand is the Hadamard."""
+    A, a = pl.inv(pl.Hadamard(4)), np.linalg.inv(pl.Hadamard(4).toarray())
+    assert type(A) is pl.Scaled
+    w, Q = pl.eigh(A + A.H)
+    np.testing.assert_allclose((np.asarray(Q) * w) @ np.asarray(Q).T, 2 * a, atol=1e-14)
+    S, b = pl.Diag(np.arange(4.0) + 9) + A, np.diag(np.arange(4.0) + 9) + a
+    np.testing.assert_allclose(pl.preconditioner(S) @ (S @ np.ones(4)), np.ones(4), atol=0.2)
+    np.testing.assert_allclose(pl.eigsh(S, 2)[0], np.linalg.eigvalsh(b)[-2:], rtol=1e-12)
+    np.testing.assert_allclose(pl.expm(pl.logm(S)).toarray(), b, rtol=1e-12, atol=1e-13)

@@ -329,7 +329,7 @@ def upper_of(factor):
     if factor._head in ("kron", "blockdiag"):
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         return join(*map(upper_of, factors_of(factor)))
-    if factor._head == "scaled":  # by a real number
+    if factor._head == factor._by == "scaled":  # by a real number
         return times(factor._operands[1], upper_of(factor._operands[0]))
     return factor.H
 

@@ -101,7 +101,7 @@ def _low_rank_beside(op: Any) -> bool:
     if rest is None or d is None:
         return False
     base = rest
-    while base._head == "scaled":
+    while base._head == base._by == "scaled":
         base = base._operands[0]
     return base._head in ("dense", "kernel", "gram", "sum", "elementwise") and not base._opaque
 

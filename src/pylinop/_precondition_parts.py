@@ -89,7 +89,7 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
         c, a = stack.pop()
         if a._head == "sum":
             stack += [(c, a._operands[1]), (c, a._operands[0])]
-        elif a._head == "scaled":
+        elif a._head == a._by == "scaled":  # no inverse that closed to a multiple
             stack.append((c * a._operands[1], a._operands[0]))
         elif a._head == "toeplitz" and a._by == "sum" and is_diagonal(a._operands[1]):
             stack += [(c, a._operands[1]), (c, a._operands[0])]
@@ -104,7 +104,7 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
 
 
 def is_diagonal(op: Any) -> bool:
-    while op._head == "scaled":
+    while op._head == op._by == "scaled":
         op = op._operands[0]
     return op._head in ("diag", "identity")
 

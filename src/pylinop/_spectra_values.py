@@ -79,7 +79,7 @@ def _(op):
 def multiple_of_identity(op):
     """c where op is c I, by how it is written; None elsewhere."""
     c = 1
-    while op._head == "scaled" and op._operands:
+    while op._head == op._by == "scaled":  # an inverse may close to a multiple
         c, op = c * op._operands[1], op._operands[0]
     return c if op._head == "identity" and not op._operands else None
 
