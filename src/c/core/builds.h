@@ -52,7 +52,7 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* builds_power.c */
 LOP_BUILD(apply_power);
-LOP_BUILD(apply_power_dense);
+LOP_BUILD(apply_by_dense);
 LOP_BUILD(power_squared);
 LOP_BUILD(power_itself);
 LOP_BUILD(power_each);

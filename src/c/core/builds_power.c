@@ -15,8 +15,8 @@ enum { LONGEST = 1 << 16 }; /* products in a chain: some 600 bytes of plan each 
 
 static int64_t power_of(const lop_match *m) { return ATTR(m, 'p').i[0]; }
 
-/* A^p of an action's operand: a Dense of the power's dense form. */
-LOP_BUILD(apply_power_dense) {
+/* The product with an operator's dense form. */
+LOP_BUILD(apply_by_dense) {
     lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *array = NULL, *dense = NULL;
     lop_status st = lop_make1(mk, &lop_op_todense, &d, m->root->child[0], &array);
@@ -48,6 +48,7 @@ LOP_BUILD(power_squared) {
 
 /* A kind of one power: identity, zeros. */
 LOP_BUILD(power_itself) {
+    (void)mk;
     *out = lop_node_ref(m->root->child[0]);
     return LOP_OK;
 }

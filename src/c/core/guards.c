@@ -384,6 +384,15 @@ lop_truth lop_when_bordered(const lop_match *m) {
                  lop_is_blas(m->root->dtype));
 }
 
+/* A Khatri-Rao product of (m, n) and (p, n) times k columns holds n p k numbers, its dense form
+ * m p n; both take as many flops, but the latter in one product of matrices. */
+enum { WIDE = 4 };
+lop_truth lop_when_wide_khatri(const lop_match *m) {
+    const lop_node *x = HOLE(m, 'x');
+    return truth(x->core == 2 && lop_cols(x) / WIDE >= lop_rows(HOLE(m, 'a')) &&
+                 lop_is_blas(m->root->dtype));
+}
+
 /* Powers up to HIGH are chains, whose order is searched for; squaring holds at most ARRAYS arrays of
  * n x n at a time. */
 enum { HIGH = 8, ARRAYS = 6 };

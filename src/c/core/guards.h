@@ -89,6 +89,8 @@ lop_truth lop_when_symmetric(const lop_match *m);
 lop_truth lop_when_self_adjoint(const lop_match *m);
 lop_truth lop_when_unitary(const lop_match *m);
 
+/* x has WIDE times more columns than ?a rows. */
+lop_truth lop_when_wide_khatri(const lop_match *m);
 /* @p is high; and the root float or complex; and its child a Kron or BlockDiag of square ones. */
 lop_truth lop_when_high_power(const lop_match *m);
 lop_truth lop_when_high_power_floats(const lop_match *m);
