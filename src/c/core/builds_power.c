@@ -30,7 +30,8 @@ LOP_BUILD(apply_by_dense) {
 /* The dense form of A^p: that of A^(p/2), squared, and A times it where p is odd. */
 LOP_BUILD(power_squared) {
     lop_attr half = {.i = {power_of(m) / 2, 0, 0, 0}};
-    const lop_node *base = HOLE(m, 'a'), *power = NULL, *array = NULL, *dense = NULL, *square = NULL;
+    const lop_node *base = HOLE(m, 'a'), *power = NULL, *array = NULL, *dense = NULL,
+                   *square = NULL;
     lop_status st = lop_make1(mk, &lop_op_power, &half, base, &power);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, power, &array);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, array, &dense);

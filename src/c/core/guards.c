@@ -393,9 +393,10 @@ lop_truth lop_when_wide_khatri(const lop_match *m) {
                  lop_is_blas(m->root->dtype));
 }
 
-/* Powers up to HIGH are chains, whose order is searched for; squaring holds at most ARRAYS arrays of
- * n x n at a time. */
-enum { HIGH = 8, ARRAYS = 6 };
+/* Powers up to HIGH are chains, whose order is searched for; squaring holds at most ARRAYS arrays
+ * of n x n at a time, and is for those of MOST_BYTES together (not for what the memory limit is
+ * now: plans are kept). */
+enum { HIGH = 8, ARRAYS = 6, MOST_BYTES = 1 << 30 };
 
 lop_truth lop_when_high_power(const lop_match *m) {
     return truth(ATTR(m, 'p').i[0] > (m->root->ctx->alike ? 1 : HIGH));
@@ -421,8 +422,9 @@ lop_truth lop_when_power_squares(const lop_match *m) {
     int64_t bytes;
     double times = 1;
     for (int64_t p = ATTR(m, 'p').i[0]; p > 1; p >>= 1) times += 1 + (double)(p & 1);
-    if (!lop_mul_ok(n, n, &bytes) || !lop_mul_ok(bytes, ARRAYS * (int64_t)lop_dtype_size(dt), &bytes) ||
-        bytes > ctx->memory_limit)
+    if (!lop_mul_ok(n, n, &bytes) ||
+        !lop_mul_ok(bytes, ARRAYS * (int64_t)lop_dtype_size(dt), &bytes) ||
+        bytes > MOST_BYTES)
         return LOP_FALSE;
     const double square = lop_price_dense(c, dt, a, 1).seconds +
                           times * (lop_price_gemm(c, dt, n, n, n, 1).seconds + c->overhead);

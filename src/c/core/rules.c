@@ -70,8 +70,8 @@ const lop_rule lop_rule_table[] = {
      lop_when_high_power_floats, NULL, "D^p = diag(d^p)"},
     {"first-power-kron", LOP_FIRST, "(power@p (kron))", NULL, lop_when_high_power_factors,
      lop_build_power_each, "(A (x) B)^p = A^p (x) B^p"},
-    {"first-power-blockdiag", LOP_FIRST, "(power@p (blockdiag))", NULL,
-     lop_when_high_power_factors, lop_build_power_each, "block by block"},
+    {"first-power-blockdiag", LOP_FIRST, "(power@p (blockdiag))", NULL, lop_when_high_power_factors,
+     lop_build_power_each, "block by block"},
     {"first-cancel", LOP_FIRST, "(sum ?a (scaled@c ?a))", NULL, lop_when_coef_minus_one,
      lop_build_zeros, "A - A = 0"},
 
