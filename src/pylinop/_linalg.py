@@ -151,7 +151,7 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         if assume_a is None and type(b) is np.ndarray and b.ndim and isinstance(A, _core.Operator):
             *_, m, n = A.shape
             if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # what most calls are, at once
-                return _core._build("solver", A) @ b
+                return _core._build("solver", A) @ _inexact(A, b)
         return direct(A, b, assume_a)
     except _errors.MaterializationError as error:
         if _is_lazy(A) or _is_lazy(b) or _scipy.issparse(b):
@@ -201,7 +201,12 @@ def direct(A, b, assume_a=None):
     if x.ndim == 0 or x.shape[-1 if x.ndim == 1 else -2] != op.shape[-1]:
         n = op.shape[-1]
         raise _errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", x.shape)
-    return _core._build("solver", op) @ x
+    return _core._build("solver", op) @ _inexact(op, x)
+
+
+def _inexact(op, x):
+    """A right side whose solution is no integer: kinds without numbers take x's dtype."""
+    return x.astype(np.float64) if op._weak and x.dtype.kind in "iub" else x
 
 
 def _scaled(op):

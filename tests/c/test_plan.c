@@ -471,7 +471,8 @@ static void limits(void) {
         "(array:float64[4611686018427387904,0]#3))",
         "(apply (kron (zeros:float64[1,3037000500]) (zeros:float64[3037000500,1])) "
         "(array:float64[3037000500,3037000500]#1))",
-        "(apply (power:1000000000 (dense:0 (array:float64[2,2]#1))) (array:float64[2,1]#2))"};
+        "(apply (power:1000000000 (toeplitz (array:float64[4000000]#1/1) "
+        "(array:float64[4000000]#2/1))) (array:float64[4000000,1]#3))"};
     for (int i = 0; i < 5; i++) {
         const lop_node *y = NULL;
         lop_plan *plan = NULL;

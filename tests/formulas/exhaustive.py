@@ -1,4 +1,4 @@
-"""All pairs of kinds under +, - and @, inside solve and slogdet, and all triples under sums with signs:
+"""All pairs of kinds under +, - and @, inside solve and slogdet, and all sums of three with signs:
 
     python -m formulas.exhaustive [pairs|triples] [n ...]
 

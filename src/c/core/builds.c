@@ -147,30 +147,6 @@ LOP_BUILD(over_diag) {
     return st;
 }
 
-LOP_BUILD(apply_power) {
-    lop_attr less = ATTR(m, 'p');
-    if (less.i[0] == 0 && lop_nbatch(HOLE(m, 'a')) == 0) return lop_build_cast_x(m, mk, out);
-    if (less.i[0] == 0) { /* x broadcasts against A's batch */
-        lop_node like = {
-            .shape = HOLE(m, 'a')->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
-        const lop_node *eye;
-        lop_status st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
-        if (st != LOP_OK) return st;
-        st = lop_make2(mk, &lop_op_apply, NULL, eye, HOLE(m, 'x'), out);
-        lop_node_unref(eye);
-        return st;
-    }
-    if (less.i[0] == 1) return lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), HOLE(m, 'x'), out);
-    const lop_node *power = NULL, *inner = NULL;
-    less.i[0]--;
-    lop_status st = lop_make1(mk, &lop_op_power, &less, HOLE(m, 'a'), &power);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, power, HOLE(m, 'x'), &inner);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), inner, out);
-    lop_node_unref(power);
-    lop_node_unref(inner);
-    return st;
-}
-
 /* x / c, then A^-1: a power of two or not, one rounding. The coefficient keeps its dtype class. */
 LOP_BUILD(solve_scaled) {
     lop_attr c = ATTR(m, 'c'), r = c;

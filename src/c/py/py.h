@@ -126,6 +126,13 @@ extern struct PyModuleDef py_module_def;
 py_state *
 py_state_of_type(PyTypeObject *type); /* borrowed; NULL with an exception: no type of ours */
 void py_state_unref(py_state *s);
+/* Borrowed item of a dict; NULL: none, or with an exception where looking failed. */
+PyObject *py_item(PyObject *dict, const char *name);
+/* New attribute; NULL: none, or with an exception where asking failed otherwise. */
+PyObject *py_attribute(PyObject *o, const char *name);
+/* An exception that says no more than "not of that kind" is cleared, true. What must come out
+ * (MemoryError, KeyboardInterrupt and all that is no Exception) stays, false. */
+bool py_not_so(void);
 PyObject *py_hook(py_state *s, const char *name); /* borrowed; NULL with an exception */
 PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args,
                        Py_ssize_t n); /* new */

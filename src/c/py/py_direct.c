@@ -37,7 +37,8 @@ static inline bool mat_of(PyArrayObject *a, const lop_slot *s, lop_mat *m) {
 PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x) {
     const py_plan *e = self->cache;
     if (!e || !e->direct || e->act != ACT_APPLY || e->i != 1 || e->version != s->options_version ||
-        PyArray_NDIM(x) != 1 || PyArray_DIM(x, 0) != e->dim[0] || e->nd != 1 || s->record)
+        PyArray_NDIM(x) != 1 || PyArray_DIM(x, 0) != e->dim[0] || e->nd != 1 || s->record ||
+        (int)py_dtype(x) != e->dt) /* a plan of zeros does not read x, but its dtype counts */
         return NULL;
     const lop_plan *p = e->plan;
     const lop_step *step = &p->step[0];

@@ -34,11 +34,12 @@ static int fail(PyObject *type, const char *format, ...) {
 static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
     const int rank = param->rank < 0 ? p->levels : param->rank,
               most = rank > 2 ? LOP_MAXDIM - rank : LOP_MAXDIM - 2;
-    if (PyArray_Check(o) && !PyArray_CheckExact(o) && PyObject_HasAttrString(o, "mask"))
-        return fail(PyExc_TypeError,
-                    "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title,
-                    param->name),
-               NULL;
+    PyObject *mask = PyArray_Check(o) && !PyArray_CheckExact(o) ? py_attribute(o, "mask") : NULL;
+    if (mask)
+        fail(PyExc_TypeError, "%s(%s=...): masked arrays are not taken; fill or select first",
+             p->op->title, param->name);
+    Py_XDECREF(mask);
+    if (PyErr_Occurred()) return NULL;
     PyObject *taken = PyArray_CheckExact(o) ? Py_NewRef(o) : py_call_hook(p->s, "as_array", &o, 1);
     PyArrayObject *a = (PyArrayObject *)taken;
     if (!a) return NULL;
@@ -195,8 +196,9 @@ static int read_shape(parts *p, PyObject *o, bool square) {
 
 /* Borrowed node of operand `at`, which is wrapped, and copied before if asked; NULL: failed. */
 static const lop_node *take_operator(parts *p, Py_ssize_t at, PyObject *o) {
-    bool copy = p->copy && PyObject_HasAttrString(o, "copy");
-    PyObject *mine = copy ? PyObject_CallMethod(o, "copy", NULL) : Py_NewRef(o);
+    PyObject *copy = p->copy ? py_attribute(o, "copy") : NULL;
+    PyObject *mine = copy ? PyObject_CallNoArgs(copy) : PyErr_Occurred() ? NULL : Py_NewRef(o);
+    Py_XDECREF(copy);
     PyObject *op = mine ? py_as_operator(p->s, mine) : NULL;
     Py_XDECREF(mine);
     return set_init(p, at, op) < 0 ? NULL : py_node(p->s, (py_op *)op);
