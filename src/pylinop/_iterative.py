@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, _errors, _iterative_batch, _iterative_said, _krylov
+from . import _core, _errors, _iterative_batch, _iterative_said, _krylov, _sparse_arrays
 from ._iterative_batch import columns_of
 from ._iterative_room import CHECKS, CYCLES, memory_of, products_of, restart_of, width_of
 
@@ -541,7 +541,7 @@ def solve(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any
         options["assume_a"] = assume_a
     if isinstance(b, _core.Operator):
         raise TypeError(f"method={method!r} takes an array b, got {type(b).__name__} {b.shape}")
-    x, _ = iterate(op, b.toarray() if _scipy.issparse(b) else b, method, options)
+    x, _ = iterate(op, _sparse_arrays.as_dense(b) if _scipy.issparse(b) else b, method, options)
     return _lazy.lazy(x) if lazy else x
 
 

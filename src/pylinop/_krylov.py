@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _config, _core
+from . import _config, _core, _sparse_arrays
 from ._forms import as_operator
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def preconditioner(M: Any, A: Any) -> LinearOperator | None:
 
 def numbers(b: Any) -> NDArray[Any]:
     """A right side as an array of numbers; a sparse column too."""
-    a = np.asarray(b.toarray() if hasattr(b, "toarray") and hasattr(b, "nnz") else b)
+    a = np.asarray(_sparse_arrays.as_dense(b))
     if a.dtype.kind not in "biufc":
         raise TypeError(f"b of dtype {a.dtype}: numbers are wanted")
     return a

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _config
+from . import _config, _sparse_arrays
 from ._answers import inexact
 from ._precondition_parts import room
 
@@ -87,11 +87,13 @@ class _Sliced:
 
 def _piece(op: Any, dtype: Any, axis: int, held: int) -> Any:
     if op._head == "sparse" and op._init is not None:
-        S, want = op._init[0], "csr" if axis == 0 else "csc"
-        if S.format != want:
+        S, want = _sparse_arrays.matrix_of(op), "csr" if axis == 0 else "csc"
+        if S.format != want or not S.has_canonical_format:  # SciPy would sort parts of it in place
             nbytes = S.data.nbytes + S.nnz * 8 + 8 * (S.shape[axis] + 1)
             room(op, held + nbytes, f"{want.upper()} of a {S.format.upper()} matrix")
-            made = _Csr(S.asformat(want), dtype)
+            S = S.copy() if S.format == want else S.asformat(want)
+            S.sum_duplicates()
+            made = _Csr(S, dtype)
             made.kept = nbytes
             return made
         return _Csr(S, dtype)
@@ -210,6 +212,7 @@ def right_sides(b: Any, m: int, op: Any) -> tuple[list[Any], bool, Any]:
         import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
         vector = b.ndim == 1
+        b = _sparse_arrays.checked(b)
         b = sp.coo_array(b.reshape(-1, 1) if vector else b)
         if b.shape[0] != m and 1 in b.shape and b.shape[1] == m:
             b, vector = b.T, True

@@ -3,6 +3,8 @@ longdouble). One function a kind; a kind without one says so."""
 
 import numpy as np
 
+from . import _sparse_arrays
+
 
 def _diag(op):
     d, k = op._init[:2]
@@ -155,7 +157,7 @@ _DENSE = {
     "QuasiSeparable": _quasiseparable,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),
-    "Sparse": lambda op: op._init[0].toarray(),
+    "Sparse": lambda op: _sparse_arrays.matrix_of(op).toarray(),
 }
 
 

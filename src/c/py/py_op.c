@@ -284,6 +284,10 @@ static PyObject *get_init(py_op *self, void *unused) {
     (void)unused;
     return Py_NewRef(self->init ? self->init : Py_None);
 }
+static PyObject *get_arrays(py_op *self, void *unused) {
+    (void)unused;
+    return self->arrays ? Py_NewRef(self->arrays) : PyTuple_New(0);
+}
 static PyObject *get_operands(py_op *self, void *unused) {
     (void)unused;
     return self->b   ? PyTuple_Pack(2, self->a, self->b)
@@ -341,6 +345,7 @@ static PyGetSetDef op_getset[] = {
     {"H", (getter)get_view, NULL, "Adjoint (conjugate transpose), lazy.", (void *)LOP_H},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {"_init", (getter)get_init, NULL, NULL, NULL},
+    {"_arrays", (getter)get_arrays, NULL, NULL, NULL},
     {"_operands", (getter)get_operands, NULL, NULL, NULL},
     {"_head", (getter)get_head, NULL, NULL, NULL},
     {"_by", (getter)get_by, NULL, NULL, NULL},
