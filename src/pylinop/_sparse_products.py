@@ -152,7 +152,10 @@ class Product:
         return round(self.most * (found / seen)) if seen else 0
 
     def symmetry(self) -> int:
-        """1 where it is A A^T, 2 where A A^H, and one triangle pays; else 0."""
+        """1 where it is A A^T, 2 where A A^H, and one triangle pays; else 0.
+
+        B's rows are then sorted, as the kernel of one triangle needs them; an entry stays the same
+        sum."""
         m = self.shape[0]
         a = self.a
         if m != self.shape[1] or self.products < 8 * m * m or not m or a[2].size != self.b[2].size:
@@ -160,9 +163,10 @@ class Product:
         t = transposed(self.b)
         if not all(np.array_equal(x, y) for x, y in zip(t[:2], a[:2])):
             return 0
-        if np.array_equal(t[2], a[2]):
-            return 1
-        return 2 if np.array_equal(t[2].conj(), a[2]) else 0
+        how = next((k for k, v in ((1, t[2]), (2, t[2].conj())) if np.array_equal(v, a[2])), 0)
+        if how:
+            self.b = transposed(t)
+        return how
 
     def blocks(self, block_rows: int | None, share: int) -> list[tuple[int, int]]:
         """Blocks of rows: of a number each, or of at most so many bytes while computed."""
