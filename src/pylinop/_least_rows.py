@@ -34,12 +34,14 @@ class _Csr:
     def __init__(self, S: Any, dtype: Any) -> None:
         self.S, self.dtype, self.length = S, dtype, len(S.indptr) - 1
         self.per_line, self.kept = S.nnz / max(self.length, 1), 0
+        self.sorted = bool(_sparse_arrays.renewed(S).has_canonical_format)
 
     def made(self, step: int) -> tuple[int, int]:
         """Bytes that the arrays of a block of so many lines take, and its entries, at the most."""
         ends = np.append(self.S.indptr[: self.length : max(step, 1)], self.S.indptr[-1])
         count = int(np.diff(ends).max(initial=0))
-        cast = count * self.dtype.itemsize if self.S.dtype != self.dtype else 0
+        cast = count * self.dtype.itemsize if self.S.dtype != self.dtype or not self.sorted else 0
+        cast += 0 if self.sorted else count * self.S.indices.itemsize
         return cast + (step + 1) * self.S.indptr.itemsize + 2 * ends.nbytes, count
 
     def block(self, i: int, j: int) -> Any:
@@ -49,8 +51,12 @@ class _Csr:
         p, q = int(S.indptr[i]), int(S.indptr[j])
         parts = S.data[p:q].astype(self.dtype, copy=False), S.indices[p:q], S.indptr[i : j + 1] - p
         if S.format == "csc":
-            return sp.csc_array(parts, shape=(S.shape[0], j - i), copy=False)
-        return sp.csr_array(parts, shape=(j - i, S.shape[1]), copy=False)
+            B = sp.csc_array(parts, shape=(S.shape[0], j - i), copy=not self.sorted)
+        else:
+            B = sp.csr_array(parts, shape=(j - i, S.shape[1]), copy=not self.sorted)
+        if not self.sorted:  # as abs() and others of SciPy's would, in the user's own memory
+            B.sum_duplicates()
+        return B
 
 
 class _Array:
@@ -88,12 +94,10 @@ class _Sliced:
 def _piece(op: Any, dtype: Any, axis: int, held: int) -> Any:
     if op._head == "sparse" and op._init is not None:
         S, want = _sparse_arrays.matrix_of(op), "csr" if axis == 0 else "csc"
-        if S.format != want or not S.has_canonical_format:  # SciPy would sort parts of it in place
+        if S.format != want:
             nbytes = S.data.nbytes + S.nnz * 8 + 8 * (S.shape[axis] + 1)
             room(op, held + nbytes, f"{want.upper()} of a {S.format.upper()} matrix")
-            S = S.copy() if S.format == want else S.asformat(want)
-            S.sum_duplicates()
-            made = _Csr(S, dtype)
+            made = _Csr(S.asformat(want), dtype)
             made.kept = nbytes
             return made
         return _Csr(S, dtype)

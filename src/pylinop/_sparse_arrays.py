@@ -190,6 +190,11 @@ def matrix_of(op: Operator) -> Any:
     return checked(made(layout, held, shape))
 
 
+def renewed(S: Any) -> Any:
+    """A CSR or CSC of the same arrays that does not know yet whether they are sorted."""
+    return made(S.format, parts_of(S), S.shape)
+
+
 def as_dense(x: Any) -> Any:
     """The array of what may be a scipy.sparse matrix."""
     return checked(x).toarray() if hasattr(x, "toarray") and hasattr(x, "nnz") else np.asarray(x)
