@@ -350,9 +350,10 @@ def _(op, dtype):
 
 @_row("selection", "permutation")
 def _(op, dtype):
-    m, n = op.shape
-    index = np.asarray(op._init[0])
-    at = (np.arange(m), index % n if n else index)
+    from ._plain import index_of
+
+    m = op.shape[0]
+    at = (np.arange(m), index_of(op))
     return _sp().coo_array((np.ones(m, dtype), at), shape=op.shape)
 
 
