@@ -235,7 +235,7 @@ static PyObject *get_dtype(py_op *self, void *unused) {
         return NULL;
     }
     if (node->dtype != LOP_NO_DTYPE) return py_descr(node->dtype);
-    if (node->op == &lop_op_opaque) Py_RETURN_NONE;
+    if (node->op == &lop_op_opaque && !self->init) Py_RETURN_NONE;
     PyObject *me = (PyObject *)self;
     return self->dtype = py_call_hook(py_state_of(me), "foreign_dtype", &me, 1),
            Py_XNewRef(self->dtype);
