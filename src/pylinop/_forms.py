@@ -11,11 +11,9 @@ if TYPE_CHECKING:
 
 
 def as_array(x):
-    if isinstance(x, np.ndarray):
-        return x if type(x) is np.ndarray else np.asarray(x)
     if isinstance(x, _core.Operator):
         return _dense_parameter(x)
-    return _dlpack.taken(x) if _dlpack.given(x) else np.asarray(x)
+    return _dlpack.as_array(x)
 
 
 def _dense_parameter(x):

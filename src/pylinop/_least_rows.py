@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _config, _sparse_arrays
 from ._answers import inexact
+from ._dlpack import as_array
 from ._precondition_parts import room
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def right_sides(b: Any, m: int, op: Any) -> tuple[list[Any], bool, Any]:
         S.sum_duplicates()
         columns = [S[:, [k]] for k in range(S.shape[1])] if fits else []
     else:
-        b = np.asanyarray(b)
+        b = as_array(b)
         vector, shape = b.ndim == 1, b.shape
         fits = b.ndim in (1, 2) and shape[0] == m
         columns = ([b] if vector else [b[:, k] for k in range(shape[1])]) if fits else []

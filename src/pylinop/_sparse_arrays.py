@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._dlpack import as_array
+
 if TYPE_CHECKING:
     from ._core import Operator
 
@@ -197,4 +199,4 @@ def renewed(S: Any) -> Any:
 
 def as_dense(x: Any) -> Any:
     """The array of what may be a scipy.sparse matrix."""
-    return checked(x).toarray() if hasattr(x, "toarray") and hasattr(x, "nnz") else np.asarray(x)
+    return checked(x).toarray() if hasattr(x, "toarray") and hasattr(x, "nnz") else as_array(x)
