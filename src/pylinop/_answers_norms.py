@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from . import _scipy, _walk
+from . import _scipy, _sparse_arrays, _walk
 from ._answers import (
     _T,
     Question,
@@ -190,7 +190,7 @@ def _(op, axis):
 
 def _entries(op):
     """Rows, columns and values of a Sparse, each place once."""
-    a = op._init[0]
+    a = _sparse_arrays.matrix_of(op)
     parts = a.tocsr(copy=True) if a.format != "csr" else a.copy()
     parts.sum_duplicates()
     parts = parts.tocoo()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _core, _roots
+from . import _core, _dlpack, _roots
 from ._answers import inexact, real_of
 from ._factorisations import _asked, _precise
 from ._forms import as_operator
@@ -66,7 +66,7 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     op = as_operator(A)
     if isinstance(b, _core.Operator):
         return InvQuadLogdet((b.H @ solve(op, b)).diagonal(), logdet(op))
-    right = np.asarray(b)
+    right = _dlpack.as_array(b)
     if op._head == "quasiseparable":
         found = likelihood_of(op, right)
         if found is not None:
@@ -111,7 +111,7 @@ def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
     """
     op = as_operator(A)
     _square(op)
-    right = np.asarray(b)
+    right = _dlpack.as_array(b)
     dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
     return _asked(_roots.power, _precise(op, dtype), -0.5) @ right.astype(dtype, copy=False)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers
+from . import _answers, _dlpack
 from ._errors import LinAlgError
 from ._forms import as_operator
 from ._progress import Meter
@@ -346,7 +346,7 @@ def _begin(A: Any, v: Any, k: Any) -> tuple[Any, Any, int]:
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise LinAlgError(f"a Krylov basis is of one square matrix, not of shape {op.shape}")
     k, n = int(k.__index__()), op.shape[0]
-    x = np.asarray(v)
+    x = _dlpack.as_array(v)
     if x.shape != (n,):
         raise ValueError(f"v must be of shape ({n},), got {x.shape}")
     if not 0 < k <= n:
@@ -536,7 +536,7 @@ def expm_multiply(
     op = as_operator(A)
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise LinAlgError(f"expm_multiply takes one square matrix, not shape {op.shape}")
-    x = np.asarray(B)
+    x = _dlpack.as_array(B)
     if x.ndim not in (1, 2) or x.shape[0] != op.shape[0]:
         raise ValueError(f"B must be ({op.shape[0]},) or ({op.shape[0]}, k), got {x.shape}")
     times = (start, stop, num, endpoint)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _core, _errors, _restarted
+from . import _answers, _core, _dlpack, _errors, _restarted
 from ._errors import LinAlgError
 from ._forms import as_operator
 from ._functions import inv
@@ -129,7 +129,7 @@ def _lanczos(
     if not k < m <= n and n > k:
         raise ValueError(f"ncv must be k<ncv<=n, ncv={m}")
     g = np.random.default_rng(0 if rng is None else rng)
-    start = g.standard_normal(n) if v0 is None else np.asarray(v0).reshape(n)
+    start = g.standard_normal(n) if v0 is None else _dlpack.as_array(v0).reshape(n)
     if dtype.kind != "c" and np.iscomplexobj(start):
         raise ValueError("v0 is complex, the operator real")
     if not np.linalg.norm(start) > 0 or not np.isfinite(start).all():

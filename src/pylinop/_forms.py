@@ -4,18 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _dlpack, _scipy, _walk
+from . import _core, _dlpack, _scipy, _sparse_arrays, _walk
 
 if TYPE_CHECKING:
     from ._operator import LinearOperator
 
 
 def as_array(x):
-    if isinstance(x, np.ndarray):
-        return x if type(x) is np.ndarray else np.asarray(x)
     if isinstance(x, _core.Operator):
         return _dense_parameter(x)
-    return _dlpack.taken(x) if _dlpack.given(x) else np.asarray(x)
+    return _dlpack.as_array(x)
 
 
 def _dense_parameter(x):
@@ -55,7 +53,7 @@ def as_operator(A: Any) -> "LinearOperator":
     if isinstance(A, _core.Operator):
         return A  # type: ignore[return-value]  # LinearOperator is its one child
     if _scipy.issparse(A):
-        return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
+        return _core.Sparse(A) if A.ndim == 2 else _core.Dense(_sparse_arrays.as_dense(A))
     if _dlpack.given(A):
         a = _dlpack.taken(A)
         return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
@@ -100,7 +98,7 @@ def astype(op, dtype, copy):
     if op.dtype == dtype and not op._weak:
         return op.copy() if copy else op
     if op._init is not None and op._head == "sparse":
-        return _core.Sparse(_scipy.cast(op._init[0], dtype))
+        return _core.Sparse(_scipy.cast(_sparse_arrays.matrix_of(op), dtype))
     if op._head == "view" and op._by == "view" and not op._opaque:
         return _core._build("view", astype(op._operands[0], dtype, copy), None, op._mode)
     if op._init is not None and op._head != "opaque":
@@ -128,7 +126,7 @@ def arrays_of(op):
                     found.append(p)
             elif _scipy.issparse(p) and id(p) not in seen:
                 seen.add(id(p))
-                found += [v for v in _scipy.parts_of_sparse(p)[0] if isinstance(v, np.ndarray)]
+                found += o._arrays
     return found
 
 

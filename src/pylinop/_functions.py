@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _config, _core
+from . import _config, _core, _dlpack
 from ._forms import as_operator
 from ._lazy import LazyArray
 
@@ -192,7 +192,7 @@ def freeze(a: ArrayLike) -> NDArray[Any]:
     >>> pl.freeze(np.zeros(2)).flags.writeable
     False
     """
-    a = np.asarray(a)
+    a = _dlpack.as_array(a)
     if a.dtype.kind not in "biufc":
         raise TypeError(f"freeze takes arrays of numbers, got dtype {a.dtype}")
     root: Any = a

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 import numpy as np
 
 from . import _core, _walk
+from ._dlpack import as_array
 from ._errors import LinAlgError
 from ._operator import LinearOperator
 
@@ -85,8 +86,11 @@ class CallableKernel(LinearOperator):
         if not callable(function):
             raise TypeError(f"CallableKernel: function must be callable, got {function!r}")
         self.function = function
-        self.x = np.array(x) if copy else np.asarray(x)
-        self.y = self.x if y is None or y is x else np.array(y) if copy else np.asarray(y)
+        self.x = as_array(x)
+        self.y = self.x if y is None or y is x else as_array(y)
+        if copy:
+            same, self.x = self.y is self.x, self.x.copy()
+            self.y = self.x if same else self.y.copy()
         for name, points, given in (("x", self.x, x), ("y", self.y, y)):
             if isinstance(given, np.ma.MaskedArray):
                 raise TypeError(

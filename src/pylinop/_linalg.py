@@ -19,6 +19,7 @@ from . import (
     _lazy_build,
     _scipy,
 )
+from ._dlpack import as_array
 from ._forms import as_operator
 from ._functions import inv
 
@@ -197,7 +198,7 @@ def direct(A, b, assume_a=None):
     _square(op)
     if _scipy.issparse(b):
         return inv(op) @ b
-    x = b if isinstance(b, np.ndarray) else np.asarray(b)
+    x = as_array(b)
     if x.ndim == 0 or x.shape[-1 if x.ndim == 1 else -2] != op.shape[-1]:
         n = op.shape[-1]
         raise _errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", x.shape)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _config, _core, _errors
+from . import _config, _core, _errors, _sparse_arrays
 from ._answers import diagonal_of, inexact
 
 if TYPE_CHECKING:
@@ -140,11 +140,15 @@ def positive_part(d: Any) -> Any:
 
 
 def sparse_of(op: Any) -> Any:
-    """The operator as a CSR array of floats, by its own memory where it is one."""
+    """The operator as a CSR array of floats, each place once; by its own memory where it can be."""
     import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
-    S = op._init[0] if op._head == "sparse" and op._init is not None else op.tosparse()
-    S = S if S.format == "csr" else sp.csr_array(S)
+    written = op._head == "sparse" and op._init is not None
+    S = _sparse_arrays.matrix_of(op) if written else op.tosparse()
+    S = sp.csr_array(S)
+    if not S.has_canonical_format:  # abs() and others of SciPy's sort and shorten it in place
+        S = S.copy()
+        S.sum_duplicates()
     return S.astype(inexact(S.dtype), copy=False)
 
 

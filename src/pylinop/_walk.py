@@ -246,7 +246,7 @@ def apply(op, x, mode=N, vec=False, out=None):
 
 
 def _plain_array(op, x):
-    x = _dlpack.taken(x) if _dlpack.given(x) else np.asarray(x)
+    x = _dlpack.as_array(x)
     if x.dtype == object and not op._opaque:
         raise TypeError("arrays of dtype object go only to operators of callables")
     if x.dtype.fields is not None:

@@ -235,7 +235,7 @@ static PyObject *get_dtype(py_op *self, void *unused) {
         return NULL;
     }
     if (node->dtype != LOP_NO_DTYPE) return py_descr(node->dtype);
-    if (node->op == &lop_op_opaque) Py_RETURN_NONE;
+    if (node->op == &lop_op_opaque && !self->init) Py_RETURN_NONE;
     PyObject *me = (PyObject *)self;
     return self->dtype = py_call_hook(py_state_of(me), "foreign_dtype", &me, 1),
            Py_XNewRef(self->dtype);
@@ -283,6 +283,10 @@ static PyObject *get_view(py_op *self, void *mode) {
 static PyObject *get_init(py_op *self, void *unused) {
     (void)unused;
     return Py_NewRef(self->init ? self->init : Py_None);
+}
+static PyObject *get_arrays(py_op *self, void *unused) {
+    (void)unused;
+    return self->arrays ? Py_NewRef(self->arrays) : PyTuple_New(0);
 }
 static PyObject *get_operands(py_op *self, void *unused) {
     (void)unused;
@@ -341,6 +345,7 @@ static PyGetSetDef op_getset[] = {
     {"H", (getter)get_view, NULL, "Adjoint (conjugate transpose), lazy.", (void *)LOP_H},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {"_init", (getter)get_init, NULL, NULL, NULL},
+    {"_arrays", (getter)get_arrays, NULL, NULL, NULL},
     {"_operands", (getter)get_operands, NULL, NULL, NULL},
     {"_head", (getter)get_head, NULL, NULL, NULL},
     {"_by", (getter)get_by, NULL, NULL, NULL},

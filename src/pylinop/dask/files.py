@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._sparse_arrays import checked
 from .blocks import CsrFiles, InMemory, Npy, Zarr, as_block, csr_of
 from .operator import BlockOperator
 
@@ -112,7 +113,7 @@ def _pieces(A: Any, block_bytes: int) -> Iterable[Any]:
         for block in A:
             yield block if hasattr(block, "tocsr") else _plain(block)
         return
-    A = A.tocsr() if hasattr(A, "tocsr") else _plain(A)
+    A = checked(A).tocsr() if hasattr(A, "tocsr") else _plain(A)
     if A.ndim != 2:
         raise ValueError(f"a matrix has two dimensions, got shape {A.shape}")
     cuts = _cuts(A, block_bytes)
@@ -195,7 +196,7 @@ def from_array(x: Any, block_bytes: int = 64 << 20, **settings: Any) -> BlockOpe
     if hasattr(x, "store") and hasattr(x, "chunks"):
         return BlockOperator(_zarr_blocks(x, block_bytes), **settings)
     if hasattr(x, "tocsr"):
-        x = x.tocsr()
+        x = checked(x).tocsr()
     cuts = _cuts(x, block_bytes)
     pairs = list(zip(cuts[:-1], cuts[1:], strict=True)) or [(0, 0)]
     return BlockOperator([as_block(x[lo:hi]) for lo, hi in pairs], **settings)
