@@ -16,6 +16,7 @@ from . import _answers, _core, _errors, _restarted
 from ._errors import LinAlgError
 from ._forms import as_operator
 from ._functions import inv
+from ._parameters import written
 from ._progress import Meter
 from ._spectra_eigh import eigenbasis
 from ._spectra_values import shift_of
@@ -53,7 +54,7 @@ def _small_parts(op: Any) -> Any:
         return True
     if by in ("scaled", "view", "power", "inverse"):
         return (yield (op._operands[0],))
-    if head == "sum":
+    if written(op, "sum"):
         found = shift_of(op)
         return False if found is None else (yield (found[0],))
     if head in ("kron", "kronsum", "blockdiag"):
@@ -71,7 +72,7 @@ def _small_parts(op: Any) -> Any:
 def _structured(op: Any, k: int, which: str, sigma: Any) -> tuple[Any, Any, dict[str, Any]] | None:
     if not run(_small_parts, op):
         return None
-    if op._head != "sum" and not _answers.hermitian(op):
+    if not written(op, "sum") and not _answers.hermitian(op):
         return None  # factors may be skew
     w, q = eigenbasis(op, "L")
     w = np.broadcast_to(w, op.shape[:1])
