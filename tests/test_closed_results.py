@@ -92,8 +92,8 @@ def leaves(kind, rng, dtype):
 KINDS = (
     "Dense Diag Identity Zeros Full Kron Kron3 KronWide KronSum BlockDiag Block Toeplitz Circulant "
     "Circulant2 Hankel MultilevelToeplitz Convolution LowRank LowRankC LowRankUpdate Tridiagonal "
-    "Banded BlockTridiagonal OffDiag Triangular Permutation Selection DFT DFTs DCT DCT1 DCT3 DCT4 Hadamard Householder "
-    "Laplacian Congruence Root Eigen HadamardProduct KhatriRao Kernel QuasiSeparable Sparse"
+    "Banded BlockTridiagonal OffDiag Triangular Permutation Selection DFT DFTs DCT DCT1 DCT3 DCT4 "
+    "Hadamard Householder Laplacian Congruence Root Eigen HadamardProduct KhatriRao Kernel QuasiSeparable Sparse"
 ).split()
 
 WAYS = {
@@ -238,7 +238,7 @@ def test_functions(kind, way, dtype, rng):
         pytest.skip("singular")
     C = WAYS[way](A, B)
     c = DENSE.get(way, WAYS[way])(A.toarray(), B.toarray())
-    scale = max(1.0, np.abs(c).sum())
+    scale = max(1.0, float(np.abs(c).sum()))
     values(C, c, scale)
     if c.shape[0] == c.shape[1]:
         square_values(C, c, scale)
