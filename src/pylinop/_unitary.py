@@ -146,5 +146,7 @@ def _is_reflections(q):
         return False
     other = np.swapaxes(c, -1, -2).conj()
     gram = other @ (np.swapaxes(y, -1, -2).conj() @ y) @ c
-    size = np.abs(c).max(initial=0) * np.finfo(gram.dtype).eps * q.shape[-1]
+    given = [np.finfo(p.dtype).eps for p in (y, c) if p.dtype.kind in "fc"]
+    eps = max(given, default=np.finfo(np.float64).eps)
+    size = np.abs(c).max(initial=0) * eps * q.shape[-1]
     return bool((np.abs(c + other + gram) <= 4 * size).all())
