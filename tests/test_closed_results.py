@@ -93,7 +93,8 @@ KINDS = (
     "Dense Diag Identity Zeros Full Kron Kron3 KronWide KronSum BlockDiag Block Toeplitz Circulant "
     "Circulant2 Hankel MultilevelToeplitz Convolution LowRank LowRankC LowRankUpdate Tridiagonal "
     "Banded BlockTridiagonal OffDiag Triangular Permutation Selection DFT DFTs DCT DCT1 DCT3 DCT4 "
-    "Hadamard Householder Laplacian Congruence Root Eigen HadamardProduct KhatriRao Kernel QuasiSeparable Sparse"
+    "Hadamard Householder Laplacian Congruence Root Eigen HadamardProduct KhatriRao Kernel "
+    "QuasiSeparable Sparse"
 ).split()
 
 WAYS = {
