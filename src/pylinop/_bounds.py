@@ -16,6 +16,7 @@ import numpy as np
 from . import _answers, _answers_norms, _scipy, _sparse_arrays
 from ._answers_values import bands_of, eigenvalues_of, floats, toeplitz_of
 from ._forms import as_operator
+from ._parameters import written
 from ._steps import run
 
 EPS = 2.0**-52
@@ -217,7 +218,7 @@ def _chain(op: Any) -> list[Any]:
     stack = [op]
     while stack and len(factors) < 64:
         o = stack.pop()
-        if o._head == "prod" and o._init is None:
+        if written(o, "prod"):
             stack += [as_operator(p) for p in o._operands[::-1]]
         else:
             factors.append(o)

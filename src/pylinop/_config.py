@@ -132,6 +132,12 @@ _local: contextvars.ContextVar[_Local | None] = contextvars.ContextVar(
 )
 
 
+def recording() -> bool:
+    """Does pl.explaining() write down what is computed?"""
+    local = _local.get()
+    return local is not None and local.get("_record") is not None
+
+
 def get(name: str) -> Any:
     """The value of one option here and now."""
     local = _local.get()

@@ -85,10 +85,11 @@ def eigsh(
 
     Notes
     -----
-    By structure, exactly, where eigh of A comes from closed forms and small parts (Diag, Circulant,
-    Laplacian, Kron and KronSum of small factors, BlockDiag, LowRank, c I beside these). Else by our
-    thick-restart Lanczos (Wu and Simon, 2000), which takes 0.6 to 1 of the products of SciPy's
-    ARPACK and about its time where they are cheap. Pencils (M), OPinv and modes go to ARPACK.
+    By structure, exactly, where eigh of A comes from closed forms and parts (Diag, Circulant,
+    Laplacian, Kron, KronSum, BlockDiag, LowRank, c I beside these) and all of that is estimated to
+    take less than Lanczos does. Else by our thick-restart Lanczos (Wu and Simon, 2000), which takes
+    0.6 to 1 of the products of SciPy's ARPACK and about its time where they are cheap. Pencils (M),
+    OPinv and modes go to ARPACK.
 
     Examples
     --------

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _core, _dlpack, _errors, _restarted
+from . import _answers, _core, _dlpack, _eigh_price, _errors, _restarted
 from ._errors import LinAlgError
 from ._forms import as_operator
 from ._functions import inv
+from ._parameters import written
 from ._progress import Meter
 from ._spectra_eigh import eigenbasis
 from ._spectra_values import shift_of
-from ._steps import run
 
 _SMALL = 1000  # rows of a part up to which its dense form is decomposed
 _PLAIN = "fdFDbBhHiIlLqQ?"  # dtypes that ours computes in
@@ -53,7 +53,7 @@ def _small_parts(op: Any) -> Any:
         return True
     if by in ("scaled", "view", "power", "inverse"):
         return (yield (op._operands[0],))
-    if head == "sum":
+    if written(op, "sum"):
         found = shift_of(op)
         return False if found is None else (yield (found[0],))
     if head in ("kron", "kronsum", "blockdiag"):
@@ -68,10 +68,31 @@ def _small_parts(op: Any) -> Any:
     return False
 
 
+def is_slower_than_lanczos(op: Any, price: Any, seconds: float, how: dict[str, Any]) -> bool:
+    """Is that price of all pairs by structure above what Lanczos is priced at for some? Not of the
+    values nearest to 0 without ``sigma``, for which Lanczos takes many more restarts."""
+    slow = how.get("which") == "SM" and how.get("sigma") is None
+    return not slow and not op._opaque and bool(price.seconds > seconds)
+
+
+def _by_parts(op: Any) -> bool:
+    return bool(_eigh_price.direct(op, True).by == "structure")
+
+
+def _is_at_hand(op: Any, k: int, which: str, sigma: Any) -> bool:
+    """Are all pairs by structure the cheaper way to k of them?"""
+    if op._opaque or op.shape[0] != op.shape[1] or 0 in op.shape:
+        return False
+    price = _eigh_price.direct(op, True)
+    if price.by != "structure" or k >= op.shape[0]:
+        return bool(price.by == "structure")
+    inner = op if sigma is None else shifted_inverse(op, sigma, None)
+    seconds = _eigh_price.iterative(op, k, inner).seconds
+    return not is_slower_than_lanczos(op, price, seconds, {"which": which, "sigma": sigma})
+
+
 def _structured(op: Any, k: int, which: str, sigma: Any) -> tuple[Any, Any, dict[str, Any]] | None:
-    if not run(_small_parts, op):
-        return None
-    if op._head != "sum" and not _answers.hermitian(op):
+    if not written(op, "sum") and not _answers.hermitian(op):
         return None  # factors may be skew
     w, q = eigenbasis(op, "L")
     w = np.broadcast_to(w, op.shape[:1])
@@ -326,9 +347,9 @@ def _arpack(
 
 def eigsh(
     A: Any, k: int, sigma: Any, which: str, vectors: bool, how: dict[str, Any],
-    more: dict[str, Any], meter: Meter,
+    more: dict[str, Any], meter: Meter, structured: bool = True,
 ) -> Any:  # fmt: skip
-    """See `pylinop.eigsh`."""
+    """See `pylinop.eigsh`; without ``structured`` by Lanczos, whatever A is."""
     op = as_operator(A)
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise ValueError(f"expected square matrix (shape={op.shape})")
@@ -348,7 +369,8 @@ def eigsh(
     elif op.dtype is None or op.dtype.char not in _PLAIN:
         computable(op, "eigsh")  # which says why not
     elif k <= n:
-        found = _structured(op, k, which, sigma)
+        if structured and _is_at_hand(op, k, which, sigma):
+            found = _structured(op, k, which, sigma)
         if found is None and k >= n and not isinstance(A, _core.Operator):
             found = _all_pairs(op, k, which, sigma)
     if found is None and k >= n:
@@ -356,7 +378,15 @@ def eigsh(
             f"Cannot use eigsh for an operator with k >= N (k={k}, N={n}): use pl.eigh(A)"
         )
     if found is None:
-        found = _ours(op, k, sigma, which, how, meter)
+        try:
+            found = _ours(op, k, sigma, which, how, meter)
+        except (_errors.ConvergenceError, RuntimeError) as error:
+            words = ("ConvergenceError", "ArpackNoConvergence")
+            if not structured or type(error).__name__ not in words or not _by_parts(op):
+                raise
+            found = _structured(op, k, which, sigma)  # the dearer way, but a sure one
+            if found is None:
+                raise
     w, v, record = found
     real = _answers.real_of(op.dtype)
     w = np.asarray(w).astype(real, copy=False)

@@ -101,13 +101,31 @@ def astype(op, dtype, copy):
         return _core.Sparse(_scipy.cast(_sparse_arrays.matrix_of(op), dtype))
     if op._head == "view" and op._by == "view" and not op._opaque:
         return _core._build("view", astype(op._operands[0], dtype, copy), None, op._mode)
-    if op._init is not None and op._head != "opaque":
+    if op._head == "kernel" and dtype.kind == "c":  # its points stay real
+        return astype(op, np.dtype(dtype.char.lower()), False) @ _core.Identity(op.shape[-1], dtype)
+    if op._init is not None and op._head != "opaque" and _casts_in_place(op, dtype):
         from . import _pickle
 
+        if op._head == "dense" and op._init[1] == "orthogonal":  # to the rounding it was given in
+            return _core.Dense(op._init[0].astype(dtype))
         return _pickle.rebuilt(op, lambda a: a.astype(dtype), dtype)
     if np.can_cast(op.dtype, dtype, "same_kind") and np.result_type(op.dtype, dtype) == dtype:
         return op @ _core.Identity(op.shape[-1], dtype)
     return _core.Dense(_walk.toarray(op).astype(dtype))
+
+
+# Kinds of which each entry is a parameter, an entry of an operand, or 0.
+_ENTRIES = frozenset(
+    "dense diag offdiag identity zeros full toeplitz circulant hankel multitoeplitz convolution "
+    "tridiagonal banded blocktridiagonal triangular sparse sparsetriangular permutation selection "
+    "difference laplacian hadamard blockdiag block".split()
+)
+
+
+def _casts_in_place(op, dtype):
+    """Is the cast of a kind that of its parameters? Where fractions or imaginary parts are cut off,
+    not of products of them."""
+    return op._head in _ENTRIES or op.dtype is None or np.can_cast(op.dtype, dtype, "same_kind")
 
 
 def arrays_of(op):

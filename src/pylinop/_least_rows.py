@@ -15,6 +15,7 @@ import numpy as np
 from . import _config, _sparse_arrays
 from ._answers import inexact
 from ._dlpack import as_array
+from ._parameters import written
 from ._precondition_parts import room
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _piece(op: Any, dtype: Any, axis: int, held: int) -> Any:
         return _Csr(S, dtype)
     if op._head == "dense" and op._init is not None and op._init[1] is None:
         return _Array(op._init[0], dtype, axis)
-    if op._head == "scaled" and op._operands[0]._head == "identity":
+    if written(op, "scaled") and op._operands[0]._head == "identity":
         return _diagonal(op, dtype)
     return _Sliced(op, dtype, axis)
 

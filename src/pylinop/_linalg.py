@@ -556,7 +556,7 @@ def eigvalsh(
     if uplo not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
     _square(op)
-    if method != "auto" or k is not None or how:
+    if method != "auto" or k is not None or how or _config.recording():
         from . import _methods_eigh
 
         values = _methods_eigh.pairs(op, uplo, method, k, False, how)[0]

@@ -7,6 +7,7 @@ import numpy as np
 
 from . import _config, _core, _errors, _sparse_arrays
 from ._answers import diagonal_of, inexact
+from ._parameters import written
 
 if TYPE_CHECKING:
     from ._operator import LinearOperator
@@ -87,9 +88,9 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
     found, stack = [], [(1, op)]
     while stack:
         c, a = stack.pop()
-        if a._head == "sum":
+        if written(a, "sum"):
             stack += [(c, a._operands[1]), (c, a._operands[0])]
-        elif a._head == a._by == "scaled":  # no inverse that closed to a multiple
+        elif written(a, "scaled"):
             stack.append((c * a._operands[1], a._operands[0]))
         elif a._head == "toeplitz" and a._by == "sum" and is_diagonal(a._operands[1]):
             stack += [(c, a._operands[1]), (c, a._operands[0])]
@@ -104,7 +105,7 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
 
 
 def is_diagonal(op: Any) -> bool:
-    while op._head == op._by == "scaled":
+    while written(op, "scaled"):
         op = op._operands[0]
     return op._head in ("diag", "identity")
 

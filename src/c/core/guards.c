@@ -291,8 +291,9 @@ lop_truth lop_when_narrow(const lop_match *m) {
             role == LOP_P_INDEX || role == LOP_P_FOREIGN)
             return LOP_FALSE;
     }
+    const lop_dtype wide = lop_parameter_dtype(k, m->root->dtype);
     for (int i = 0; i < k->n; i++)
-        if (k->child[i]->n > 0 && widens(k->child[i]->dtype, m->root->dtype)) return LOP_TRUE;
+        if (k->child[i]->n > 0 && widens(k->child[i]->dtype, wide)) return LOP_TRUE;
     return LOP_FALSE;
 }
 lop_truth lop_when_same_sizes(const lop_match *m) {
