@@ -24,6 +24,11 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("pylinop")
 
+if os.environ.get("PYLINOP_CHECK_PLANS", "0") != "0":  # workers and child processes inherit it
+    import pylinop
+
+    pylinop.config(check_plans=True)
+
 
 def pytest_collection_modifyitems(config, items):
     """Of a test marked `sweep(n)` about one in n of its cases are run, the same ones every time;
