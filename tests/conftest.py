@@ -32,6 +32,11 @@ os.environ.setdefault("PYLINOP_SEED", str(secrets.randbelow(1 << 40)))
 def pytest_report_header(config):
     return f"random formulas: PYLINOP_SEED={os.environ['PYLINOP_SEED']}"
 
+if os.environ.get("PYLINOP_CHECK_PLANS", "0") != "0":  # workers and child processes inherit it
+    import pylinop
+
+    pylinop.config(check_plans=True)
+
 
 def pytest_collection_modifyitems(config, items):
     """Of a test marked `sweep(n)` about one in n of its cases are run, the same ones every time;

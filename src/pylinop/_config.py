@@ -29,6 +29,7 @@ class _Options(TypedDict, total=False):
     check: Literal["none", "cheap", "full"]
     precision: Literal["working", "mixed"]
     accuracy: Literal["exact", "estimate"]
+    check_plans: bool
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -43,6 +44,7 @@ _DEFAULTS: dict[str, Any] = {
     "check": "cheap",
     "precision": "working",
     "accuracy": "exact",
+    "check_plans": False,
 }
 _CHECKS = ("cheap", "none", "full")  # by number in the core
 _DOC = {
@@ -57,13 +59,17 @@ _DOC = {
     "check": "what is tested of declared properties: none, cheap (next to no cost), full",
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
+    "check_plans": "every plan is checked after each step of its making (for finding our bugs)",
 }
 # What one context cannot have for itself, and why.
 _PROCESS_ONLY = {
     "cache_limit": "the store of derived values is one for all threads",
     "threads": "OpenBLAS has one pool of threads for the process",
 }
-_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"}
+_IN_CORE = {
+    *("fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"),
+    "check_plans",
+}
 _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
@@ -159,6 +165,7 @@ def _tell_core(threads: int | None = None) -> None:
         _process["memory_limit"],
         _process_in_core["_off"],
         _process_in_core["_costs"],
+        _process["check_plans"],
     )
 
 
@@ -214,7 +221,7 @@ def _checked(name: str, value: Any) -> Any:
         if value not in ("exact", "estimate"):
             raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
         return str(value)
-    if name in ("fft", "provenance"):
+    if name in ("fft", "provenance", "check_plans"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
         return bool(value)
@@ -281,6 +288,12 @@ class config:
     accuracy : {'exact', 'estimate'}
         May ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` give an `Estimate` where that is
         estimated to be cheaper?
+    check_plans : bool
+        Is every plan checked after each pass that makes or changes it? That each value is written
+        before it is read, on every way through the plan, nothing is lost, memory is not shared by
+        what lives at once, kept values are found by all they rest on. A plan that is wrong is a
+        bug of this library: a RuntimeError then shows it, in place of a wrong result. Planning takes
+        about twice the time, running none; plans that are kept from before are made anew.
 
     Raises
     ------

@@ -285,7 +285,7 @@ lop_status t_run(world *w, const lop_node *root, int layout, placed *out) {
     *out = (placed){.block = NULL};
     w->err.text[0] = 0;
     lop_status st = lop_plan_make(&w->ctx, w->rules, &w->options, root, &plan, &w->err);
-    if (st == LOP_OK) st = lop_plan_check(plan, &w->err);
+    if (st == LOP_OK) st = lop_plan_check(plan, LOP_PASS_PLACE, &w->err);
     if (st == LOP_OK) st = t_exec(w, plan, layout, out, NULL);
     lop_plan_unref(plan);
     return st;

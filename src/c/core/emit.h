@@ -47,6 +47,11 @@ enum {
     LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
     LOP_STEP_FOREIGN = 256, /* a prepare step whose value begins with a lop_foreign */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
+    LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
+    /* Writes a block of argument 0 alone: what argument 1 has, at row attr.i[0], column attr.i[1]
+     * (where argument 0 is one column, row by row at element attr.i[0]); with LOP_STEP_BATCH its
+     * arguments 1 on are the batch elements attr.i[0] on. */
+    LOP_STEP_PLACES = 1024,
 };
 
 /* What a derived value begins with that owns something outside the core: zeroed before the step
@@ -64,10 +69,11 @@ struct lop_step {
     int arg[LOP_MAXARG]; /* slots */
     lop_attr attr;
     int flags;
-    /* NULL, or what instead adds attr.re + i attr.im times the product to argument 0; of a sum,
-     * what subtracts. With scratch for the product. Its name. See fuse.c. */
-    lop_run adds;
-    const char *adds_name;
+    /* Of a product: NULL, or what instead adds attr.re + i attr.im times it to argument 0, with
+     * scratch for it (such a step then ACCUMULATES); of a SUM alone: what subtracts. Their names.
+     * See fuse.c. */
+    lop_run adds, subs;
+    const char *adds_name, *subs_name;
     const int64_t *data; /* what attr has no room for: ndata numbers, the plan's own */
     int ndata;
     size_t scratch;

@@ -583,7 +583,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         if (st == LOP_OK) continue;
         if (st == LOP_SINGULAR && s->escape >= 0) {
             memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);
-            if (err) *err = (lop_err){.step = -1, .batch = -1};
+            if (err) lop_err_open(err);
             i = s->escape_to - 1;
             continue;
         }

@@ -423,6 +423,13 @@ static void price(lop_plan *p) {
 
 /* -- the pipeline */
 
+static lop_status checked(const lop_plan *p, lop_pass pass, lop_err *err) {
+#ifdef NDEBUG
+    if (!p->ctx->check_plans) return LOP_OK;
+#endif
+    return lop_plan_check(p, pass, err);
+}
+
 lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
                         const lop_node *root, lop_plan **out, lop_err *err) {
     lop_status st;
@@ -443,13 +450,14 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
         LOP_TRY(lop_fail(err, LOP_INTERNAL, "the rules changed the shape or dtype of the result"));
     LOP_TRY(lop_map_init(&e.map, ctx));
     LOP_TRY(lower_all(&e, p->root));
+    LOP_TRY(checked(p, LOP_PASS_LOWER, err));
     LOP_TRY(lop_fuse(p, err));
+    LOP_TRY(checked(p, LOP_PASS_FUSE, err));
     LOP_TRY(lop_keep_plan(p, err));
+    LOP_TRY(checked(p, LOP_PASS_KEEP, err));
     LOP_TRY(place(p, err));
     price(p);
-#ifndef NDEBUG
-    LOP_TRY(lop_plan_check(p, err));
-#endif
+    LOP_TRY(checked(p, LOP_PASS_PLACE, err));
 done:
     p->trace.trail = NULL;
     lop_free(ctx, e.arm);
@@ -486,38 +494,4 @@ void lop_plan_unref(lop_plan *p) {
     lop_free(p->ctx, p->derive);
     lop_free(p->ctx, p->key);
     lop_free(p->ctx, p);
-}
-
-lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
-    unsigned char *written = lop_calloc(p->ctx, (size_t)p->nslot, 1);
-    if (!written) return lop_fail(err, LOP_NOMEM, NULL);
-    lop_status st = LOP_OK;
-    for (int i = 0; i < p->nslot; i++) written[i] = p->slot[i].kind == LOP_S_LEAF;
-    for (int i = 0; i < p->nstep && st == LOP_OK; i++) {
-        const lop_step *s = &p->step[i];
-        for (int j = 1; j < s->n; j++)
-            if (!written[lop_slot_base(p, s->arg[j])])
-                st = lop_fail(err, LOP_INTERNAL, "step %d (%s) reads slot %d before it is written",
-                              i, s->name, s->arg[j]);
-        if (s->when >= 0 && !written[s->when])
-            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) branches on an unwritten mask", i,
-                          s->name);
-        if (!s->run) continue;
-        int out = lop_slot_base(p, s->arg[0]);
-        written[out] = 1;
-        if (s->fail >= 0) written[s->fail] = 1;
-        if (s->escape >= 0) written[s->escape] = 1;
-        if (s->escape >= 0 && (s->escape_to <= i || s->escape_to >= p->nstep))
-            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) does not escape forward", i, s->name);
-        const lop_slot *o = &p->slot[out];
-        int64_t bytes;
-        if (o->kind == LOP_S_LEAF)
-            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
-        if (o->kind == LOP_S_TEMP && o->onto < 0 &&
-            (!slot_bytes(o, &bytes) || o->offset < 0 ||
-             o->offset + bytes > (o->late ? p->reserve[o->late - 1] : p->workspace)))
-            st = lop_fail(err, LOP_INTERNAL, "slot %d lies outside the workspace", out);
-    }
-    lop_free(p->ctx, written);
-    return st;
 }

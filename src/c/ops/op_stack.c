@@ -225,7 +225,7 @@ static lop_status lower_pile(lop_emit *e, const lop_node *self, int out) {
         lop_step *s = lop_emit_step(e, "pile", run_pile, out, some, in);
         if (!s) return LOP_NOMEM;
         s->attr.i[0] = from;
-        s->flags = LOP_STEP_BATCH;
+        s->flags = LOP_STEP_BATCH | LOP_STEP_PLACES;
         s->bytes = 0;
         for (int j = 0; j < some; j++) s->bytes += 16 * lop_slot_elements(e, in[j]);
     }

@@ -26,6 +26,7 @@ enum py_option {
     PY_CHECK,
     PY_MIXED,
     PY_LIMIT,
+    PY_CHECK_PLANS,
     PY_OPTIONS
 };
 
@@ -56,7 +57,7 @@ typedef struct py_state {
     PyObject *matvec_name; /* "_matvec", interned */
     PyObject *home;        /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
-    bool process_fft, process_provenance, process_mixed; /* outside `with` */
+    bool process_fft, process_provenance, process_mixed, process_check_plans; /* outside `with` */
     int process_check;
     int64_t process_limit;
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
