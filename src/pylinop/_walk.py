@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from . import _composites, _core, _dlpack, _errors, _plain, _scipy
+from . import _composites, _core, _dlpack, _errors, _multiples, _plain, _scipy
 from ._lazy import LazyArray
 from ._steps import run
 
@@ -410,7 +410,7 @@ def scale(op, number):
 def divide(op, number):
     if not isinstance(op, _core.Operator) or not _is_scalar(number):
         raise ValueError("Can only divide a linear operator by a scalar.")
-    return op * (1.0 / number)
+    return _multiples.divide(op, number)
 
 
 def _addend(x):
