@@ -62,6 +62,10 @@ lop_status lopk_trmm(const lop_mat *a, bool lower, bool unit, char trans,
                      const lop_mat *b) LOP_MUST_CHECK;
 /* The 0-based index of the first exact zero on the diagonal of a, -1 if none. Any stride. */
 int64_t lopk_diag_has_zero(const lop_mat *a);
+/* k_substitute.c: does it hold numbers below the normal ones, whose reciprocals may be inf? Then
+ * x <- op(a)^-1 x by a division each, as lopk_trsm but slowly; a's diagonal counts. */
+bool lopk_diag_is_tiny(const lop_mat *a);
+void lopk_substitute(const lop_mat *a, bool lower, char trans, const lop_mat *x);
 
 /* Reciprocal condition number (1-norm) from getrf's or potrf's factor. anorm: the 1-norm of the
  * matrix before (lopk_norm1). work: lopk_gecon_bytes(n, dt) bytes, aligned to 16. */

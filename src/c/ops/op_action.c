@@ -307,7 +307,11 @@ static lop_status run_trisolve(const lop_call *c) {
         lopk_conj(&x, c->a[2]); /* conj(A)^-1 b = conj(A^-1 conj b) */
     else
         lopk_copy(&x, c->a[2]);
-    lop_status st = lopk_trsm(a, c->step->attr.i[0] != 0, unit, trans[mode], &x);
+    lop_status st = LOP_OK;
+    if (!unit && lopk_diag_is_tiny(a))
+        lopk_substitute(a, c->step->attr.i[0] != 0, trans[mode], &x);
+    else
+        st = lopk_trsm(a, c->step->attr.i[0] != 0, unit, trans[mode], &x);
     if (st != LOP_OK) return st;
     if (mode == LOP_C)
         lopk_conj(y, &x);
