@@ -1,5 +1,5 @@
-"""Numbers far from one: coefficients, determinants and substitution neither over- nor underflow where
-the formula as written does not."""
+"""Numbers far from one: coefficients, determinants and substitution over- and underflow only where
+the formula as written does."""
 
 import math
 

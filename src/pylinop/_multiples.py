@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
-
 _TINY = {kind: float(np.finfo(kind).tiny) for kind in "fFdD"}
 _PART = {kind: 2.0**60 if kind in "fF" else 2.0**600 for kind in "fFdD"}
 

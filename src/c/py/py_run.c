@@ -54,6 +54,15 @@ void py_run_close(run *r) {
     Py_XDECREF(r->keys);
 }
 
+/* A matrix that was solved with is singular to working precision. */
+static int warn_near(run *r, double rcond) {
+    PyObject *number = PyFloat_FromDouble(rcond), *args[2] = {(PyObject *)r->self, number};
+    PyObject *ok = number ? py_call_hook(r->s, "ill_conditioned", args, 2) : NULL;
+    Py_XDECREF(number);
+    Py_XDECREF(ok);
+    return ok ? 0 : -1;
+}
+
 int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     lop_err err;
     lop_err_open(&err);
@@ -88,7 +97,8 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         r->blob = frame.blob[r->take];
         r->blob->refs++;
     }
-    int64_t fallbacks = frame.fallbacks;
+    const int64_t fallbacks = frame.fallbacks;
+    const double near = frame.near;
     double *times = frame.times;
     PyObject *makers = rc == 0 && times ? py_sparse_makers(&frame) : NULL;
     lop_frame_close(&frame);
@@ -106,6 +116,7 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         Py_XDECREF(ok);
         if (!ok) rc = -1;
     }
+    if (rc == 0 && near < 1) rc = warn_near(r, near);
     return rc ? -1 : 0;
 }
 
