@@ -1,4 +1,5 @@
-"""The warning that a matrix was solved with that is singular to working precision."""
+"""What a solve or a determinant says of its matrix: singular to working precision, declared positive
+definite and not so."""
 
 import warnings
 from typing import Any
@@ -15,5 +16,26 @@ def ill_conditioned(op: Any, rcond: float) -> None:
         "solution may have no correct digit; pl.lstsq and pl.pinv give one of least norm\n"
         f"  in: {_errors.describe(culprit)}{_errors.built(culprit)}",
         _errors.IllConditionedWarning,
+        stacklevel=_errors.outside(),
+    )
+
+
+def fell_back(op: Any, count: int, determinant: bool = False) -> None:
+    """Tells that Cholesky has failed where a matrix was declared positive definite; a hook of the
+    core's. A solve goes on by LU, with a warning. A determinant would look like one that was meant."""
+    text = f"{_errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
+    if determinant:
+        raise _errors.make_error(
+            "LinAlgError",
+            text
+            + ": it has no log-determinant to rely on. Leave assume_a out, or take LU's number "
+            "under pl.config(check='none')",
+            op,
+            "compute",
+            -1,
+        )
+    warnings.warn(
+        text + (f" in {count} solves" if count > 1 else "") + ": solved by LU instead of Cholesky",
+        _errors.FallbackWarning,
         stacklevel=_errors.outside(),
     )

@@ -570,13 +570,3 @@ def passes_limit(op, sizes):
     raise beyond(
         op, needed, f"{result:,} of them for the result, {kept:,} for what is kept (factors, ...)"
     )
-
-
-def fell_back(op, count):
-    warnings.warn(
-        f"{_errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
-        + (f" in {count} solves" if count > 1 else "")
-        + ": solved by LU instead of Cholesky",
-        _errors.FallbackWarning,
-        stacklevel=_errors.outside(),
-    )

@@ -4,6 +4,8 @@
  */
 #include "py_apply.h"
 
+#include <math.h>
+
 /* -- running */
 
 typedef py_run run;
@@ -52,6 +54,21 @@ void py_run_close(run *r) {
     lop_plan_unref(r->plan);
     Py_XDECREF(r->leaves);
     Py_XDECREF(r->keys);
+}
+
+/* What was declared positive definite is not: a determinant then is an error, unless the user trusts
+ * what is declared. NaN passes through. */
+static int tell_fallbacks(run *r, int64_t fallbacks, const lop_buf *out) {
+    const bool one = r->plan->slot[r->plan->out].batch == 1, nan = one && isnan(*(double *)out->p),
+               det = r->plan->written->op == &lop_op_scaledet && !nan &&
+                     r->s->ctx.check != LOP_CHECK_NONE;
+    PyObject *count = PyLong_FromLongLong(fallbacks), *asked = PyBool_FromLong(det),
+             *args[3] = {(PyObject *)r->self, count, asked};
+    PyObject *ok = count ? py_call_hook(r->s, "fell_back", args, 3) : NULL;
+    Py_XDECREF(count);
+    Py_XDECREF(asked);
+    Py_XDECREF(ok);
+    return ok ? 0 : -1;
 }
 
 /* A matrix that was solved with is singular to working precision. */
@@ -109,13 +126,7 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     Py_XDECREF(makers);
     PyMem_Free(times);
     if (rc == -2) py_raise(r->s, err.status, &err, (PyObject *)r->self, "apply");
-    if (rc == 0 && fallbacks) {
-        PyObject *count = PyLong_FromLongLong(fallbacks), *args[2] = {(PyObject *)r->self, count};
-        PyObject *ok = count ? py_call_hook(r->s, "fell_back", args, 2) : NULL;
-        Py_XDECREF(count);
-        Py_XDECREF(ok);
-        if (!ok) rc = -1;
-    }
+    if (rc == 0 && fallbacks) rc = tell_fallbacks(r, fallbacks, out);
     if (rc == 0 && near < 1) rc = warn_near(r, near);
     return rc ? -1 : 0;
 }
