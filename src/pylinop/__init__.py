@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import (
     _assemble,
     _callables,
+    _conditioning,
     _core,
     _errors,
     _forms,
@@ -55,6 +56,7 @@ from ._costs import calibrate
 from ._errors import (
     ConvergenceError,
     FallbackWarning,
+    IllConditionedWarning,
     LinAlgError,
     MaterializationError,
     MaterializationWarning,
@@ -63,7 +65,7 @@ from ._operator import LinearOperator, MatVec
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace in_blocks materialising passes_limit fell_back shaped apply"
+    "diagonal trace in_blocks materialising passes_limit shaped apply"
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator"
@@ -86,6 +88,8 @@ _core._setup(
         **{name: getattr(_walk, name) for name in _HOOKS.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_forms, name) for name in _TAKING.split()},
+        "ill_conditioned": _conditioning.ill_conditioned,
+        "fell_back": _conditioning.fell_back,
         "array_ufunc": _numpy.array_ufunc,
         "getitem": _indexing.getitem,
         "rmatmul": lambda x, op: _walk.rmatmul(op, x),
@@ -208,6 +212,7 @@ __all__ = [
     "Estimate",
     "Explanation",
     "FallbackWarning",
+    "IllConditionedWarning",
     "Hadamard",
     "Hankel",
     "Identity",

@@ -6,11 +6,12 @@ all others. Rows that ask the same of an operand yield the request, so that no e
 deep. Here are the questions, with the rows of composites and diagonals; those of the other kinds
 are in _answers_values, _answers_norms and _answers_pinv."""
 
+import math
 import types
 
 import numpy as np
 
-from . import _config, _core, _factor_kept, _parameters, _walk
+from . import _config, _core, _factor_kept, _multiples, _parameters, _walk
 from ._steps import run
 
 _T = 1  # the bit of a view's mode that transposes
@@ -514,12 +515,10 @@ def _(op, how):
 @pinv.row("scaled", how="1/c times A's", cost="A's")
 def _(op, how):
     c = op._operands[1]
-    c = float(c) if np.asarray(c).dtype.kind in "biu" else c
-    with np.errstate(all="ignore"):
-        r = 1 / c if c else np.inf
-    if not np.isfinite(r):
+    size = modulus(c)
+    if not 0 < size < math.inf or math.isinf(1 / size):
         return NotImplemented
-    return r * (yield within(op), how)
+    return _multiples.divide((yield within(op), how), c)
 
 
 @pinv.row("view", how="A's, seen so", cost="A's")

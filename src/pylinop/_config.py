@@ -275,12 +275,13 @@ class config:
         same everywhere. A file of another version is a ValueError.
     check : {"none", "cheap", "full"}
         What is tested of properties that were declared by ``assume_a``, before a solve or a
-        determinant relies on them. "cheap": a failed Cholesky (a FallbackWarning, and LU), and
+        determinant relies on them. "cheap": a failed Cholesky (for a solve a FallbackWarning, and
+        LU; for a determinant, its logarithm and `inv_quad_logdet` a LinAlgError), and
         that an orthogonal matrix keeps lengths (else a ValueError). "full": also, wherever a
         declared matrix stands and whatever is asked, that the triangles of a symmetric, Hermitian
         or positive definite `Dense`, `Banded` or `Tridiagonal` agree, the other side of a
         triangular one is zero, Q^H Q is the identity; else a ValueError that shows an element.
-        "none": only what fails by itself.
+        "none": only what fails by itself; determinants too are then LU's, with a FallbackWarning.
     precision : {"working", "mixed"}
         "mixed": solves in double precision that go by LU or Cholesky of a dense form do so in
         single precision and refine the solution to the same backward error; where that does not

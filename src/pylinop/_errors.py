@@ -12,6 +12,7 @@ from . import _config
 __all__ = [
     "ConvergenceError",
     "FallbackWarning",
+    "IllConditionedWarning",
     "LinAlgError",
     "MaterializationError",
     "MaterializationWarning",
@@ -29,6 +30,11 @@ class MaterializationError(MemoryError):
 
 class FallbackWarning(UserWarning):
     """A declared property did not hold; the safer method was used instead."""
+
+
+class IllConditionedWarning(RuntimeWarning):
+    """A matrix that was solved with is singular to working precision: its reciprocal condition
+    number is below the rounding unit, as scipy.linalg.LinAlgWarning says of one."""
 
 
 class ConvergenceError(LinAlgError):

@@ -3,7 +3,7 @@ divided matrices, the words around an error, what several expressions share, exp
 
 import numpy as np
 
-from . import _core, _errors, _explain
+from . import _core, _errors, _explain, _multiples
 
 _LEAST = 2.0**-100  # whose reciprocal is in range in float32 too
 
@@ -42,7 +42,7 @@ def over_form(a):
     form, c = a._args[0]._form, a._args[1]
     c = _array(c)[()] if isinstance(c, _core.Lazy) else c
     if _LEAST < abs(c) < 1 / _LEAST:
-        return form * (1 / (a.dtype.type(c) if hasattr(c, "dtype") else c))
+        return _multiples.divide(form, c)
     return _core.Dense(form.toarray() / c)
 
 

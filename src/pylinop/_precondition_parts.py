@@ -7,6 +7,7 @@ import numpy as np
 
 from . import _config, _core, _errors, _sparse_arrays
 from ._answers import diagonal_of, inexact
+from ._multiples import product
 from ._parameters import written
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
         if written(a, "sum"):
             stack += [(c, a._operands[1]), (c, a._operands[0])]
         elif written(a, "scaled"):
-            stack.append((c * a._operands[1], a._operands[0]))
+            stack.append((product(c, a._operands[1]), a._operands[0]))
         elif a._head == "toeplitz" and a._by == "sum" and is_diagonal(a._operands[1]):
             stack += [(c, a._operands[1]), (c, a._operands[0])]
         elif a._head == "lowrankupdate" and a._by == "sum":

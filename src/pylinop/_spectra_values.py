@@ -18,6 +18,7 @@ from ._answers import (
 )
 from ._answers_values import bands_of, descending, determinant, undoes_transform
 from ._forms import as_operator
+from ._multiples import product
 from ._parameters import written
 
 # -- Hermitian by what it is made of --
@@ -81,7 +82,7 @@ def multiple_of_identity(op):
     """c where op is c I, by how it is written; None elsewhere."""
     c = 1
     while written(op, "scaled"):
-        c, op = c * op._operands[1], op._operands[0]
+        c, op = product(c, op._operands[1]), op._operands[0]
     return c if op._head == "identity" and not op._operands else None
 
 

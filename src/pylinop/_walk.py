@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from . import _composites, _core, _dlpack, _errors, _plain, _scipy
+from . import _composites, _core, _dlpack, _errors, _multiples, _plain, _scipy
 from ._lazy import LazyArray
 from ._steps import run
 
@@ -421,7 +421,7 @@ def scale(op, number):
 def divide(op, number):
     if not isinstance(op, _core.Operator) or not _is_scalar(number):
         raise ValueError("Can only divide a linear operator by a scalar.")
-    return op * (1.0 / number)
+    return _multiples.divide(op, number)
 
 
 def _addend(x):
@@ -580,14 +580,4 @@ def passes_limit(op, sizes):
     needed, result, kept = sizes
     raise beyond(
         op, needed, f"{result:,} of them for the result, {kept:,} for what is kept (factors, ...)"
-    )
-
-
-def fell_back(op, count):
-    warnings.warn(
-        f"{_errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
-        + (f" in {count} solves" if count > 1 else "")
-        + ": solved by LU instead of Cholesky",
-        _errors.FallbackWarning,
-        stacklevel=_errors.outside(),
     )

@@ -3,6 +3,8 @@
 #include "builds.h"
 #include "infer.h"
 
+#include <math.h>
+
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
@@ -150,15 +152,25 @@ LOP_BUILD(over_diag) {
 
 /* x / c, then A^-1: a power of two or not, one rounding. The coefficient keeps its dtype class. */
 LOP_BUILD(solve_scaled) {
-    lop_attr c = ATTR(m, 'c'), r = c;
-    double size = c.re * c.re + c.im * c.im;
-    if (!(size > 1e-290 && size < 1e290)) return LOP_NOMATCH;
+    lop_attr c = ATTR(m, 'c'), r = c, first;
+    int k = 0;
+    if (!isfinite(c.re) || !isfinite(c.im)) return LOP_NOMATCH;
+    (void)frexp(fmax(fabs(c.re), fabs(c.im)), &k);
+    /* c = d 2^k: 1 / d is near 1, 2^-k in two steps where c is far from it */
+    const bool far = k > 100 || k < -100; /* of float32 too */
+    c.re = far ? ldexp(c.re, -k) : c.re;
+    c.im = far ? ldexp(c.im, -k) : c.im;
+    const double size = c.re * c.re + c.im * c.im;
     r.re = c.im != 0 ? c.re / size : 1 / c.re;
     r.im = c.im != 0 ? -c.im / size : 0;
     if (r.i[1] > 0 && r.i[1] < LOP_WEAK_FLOAT) r.i[1] = LOP_WEAK_FLOAT;
     if (r.i[1] == 0) r.i[2] = (int64_t)lop_promote_weak(LOP_WEAK_FLOAT, (lop_dtype)r.i[2]);
+    first = lop_attr_coef(ldexp(1, -(k / 2)), 0);
+    r.re = far ? ldexp(r.re, -(k - k / 2)) : r.re;
+    r.im = far ? ldexp(r.im, -(k - k / 2)) : r.im;
     const lop_node *x;
     lop_status st = lop_make2(mk, &lop_op_solve, NULL, HOLE(m, 'a'), HOLE(m, 'x'), &x);
+    if (st == LOP_OK && far) st = wrap(mk, &lop_op_scale, &first, x, &x);
     return st == LOP_OK ? wrap(mk, &lop_op_scale, &r, x, out) : st;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "py_apply.h"
 
+#include <math.h>
+
 /* -- running */
 
 typedef py_run run;
@@ -54,6 +56,30 @@ void py_run_close(run *r) {
     Py_XDECREF(r->keys);
 }
 
+/* What was declared positive definite is not: a determinant then is an error, unless the user trusts
+ * what is declared. NaN passes through. */
+static int tell_fallbacks(run *r, int64_t fallbacks, const lop_buf *out) {
+    const bool one = r->plan->slot[r->plan->out].batch == 1, nan = one && isnan(*(double *)out->p),
+               det = r->plan->written->op == &lop_op_scaledet && !nan &&
+                     r->s->ctx.check != LOP_CHECK_NONE;
+    PyObject *count = PyLong_FromLongLong(fallbacks), *asked = PyBool_FromLong(det),
+             *args[3] = {(PyObject *)r->self, count, asked};
+    PyObject *ok = count ? py_call_hook(r->s, "fell_back", args, 3) : NULL;
+    Py_XDECREF(count);
+    Py_XDECREF(asked);
+    Py_XDECREF(ok);
+    return ok ? 0 : -1;
+}
+
+/* A matrix that was solved with is singular to working precision. */
+static int warn_near(run *r, double rcond) {
+    PyObject *number = PyFloat_FromDouble(rcond), *args[2] = {(PyObject *)r->self, number};
+    PyObject *ok = number ? py_call_hook(r->s, "ill_conditioned", args, 2) : NULL;
+    Py_XDECREF(number);
+    Py_XDECREF(ok);
+    return ok ? 0 : -1;
+}
+
 int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     lop_err err;
     lop_err_open(&err);
@@ -88,7 +114,8 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         r->blob = frame.blob[r->take];
         r->blob->refs++;
     }
-    int64_t fallbacks = frame.fallbacks;
+    const int64_t fallbacks = frame.fallbacks;
+    const double near = frame.near;
     double *times = frame.times;
     PyObject *makers = rc == 0 && times ? py_sparse_makers(&frame) : NULL;
     lop_frame_close(&frame);
@@ -99,13 +126,8 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     Py_XDECREF(makers);
     PyMem_Free(times);
     if (rc == -2) py_raise(r->s, err.status, &err, (PyObject *)r->self, "apply");
-    if (rc == 0 && fallbacks) {
-        PyObject *count = PyLong_FromLongLong(fallbacks), *args[2] = {(PyObject *)r->self, count};
-        PyObject *ok = count ? py_call_hook(r->s, "fell_back", args, 2) : NULL;
-        Py_XDECREF(count);
-        Py_XDECREF(ok);
-        if (!ok) rc = -1;
-    }
+    if (rc == 0 && fallbacks) rc = tell_fallbacks(r, fallbacks, out);
+    if (rc == 0 && near < 1) rc = warn_near(r, near);
     return rc ? -1 : 0;
 }
 
