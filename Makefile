@@ -34,7 +34,7 @@ C_FILES = $(shell find src/c tests/c -name '*.[ch]')
 PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
-.PHONY: help sweep long build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
+.PHONY: help sweep long build demo test pytest check check-release asan cov bench sparse-large large fuzz mutants fmt fmt-check lint \
 	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest
 .DELETE_ON_ERROR:
 
@@ -47,6 +47,7 @@ help:
 	@echo "cov        coverage of the C files by both (build/cov/coverage.html)"
 	@echo "bench      benchmarks/run.py"
 	@echo "sparse-large  benchmarks/sparse_large.py: a product of 1.3e10 entries, streamed (minutes)"
+	@echo "large      every routine of BLAS and LAPACK that is called, once, large, each in a process of its own"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
 	@echo "sweep      what make test takes a part of, whole: composites of kinds, kernels, cases of pytest; other plans"
 	@echo "long       what .ci/run leaves out: sanitizers over more of pytest, the other Pythons, NumPy 2.0, the sweep"
@@ -173,6 +174,11 @@ sweep: $(VENV)/.package
 	$(BUILD)/tests/test_kernels all
 	$(VENV)/bin/python tests/oracle.py 20000
 	PYLINOP_FULL=1 $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m "sweep or slow"
+
+# Every routine of BLAS and LAPACK that is called, once, at sizes where buffers and blocks change: up
+# to 3 GiB at a time, minutes. CORETYPE=SkylakeX names OpenBLAS's core, LARGE="potrf" some of them.
+large: $(VENV)/.package
+	OPENBLAS_CORETYPE=$${CORETYPE:-$$OPENBLAS_CORETYPE} $(PY) tools/large.py $(BUILD)/tests/test_large $(LARGE)
 
 mutants: $(VENV)/.tools
 	$(PY) tools/mutants.py --jobs $(JOBS)
