@@ -1,6 +1,6 @@
 """Run every routine of BLAS and LAPACK that we call once, large, each in a process of its own.
 
-    python tools/large.py PROGRAM [--threads 1,2] [name ...]
+    python tools/large.py PROGRAM [--threads 1,2] [part of a name, as "trsm float64" ...]
 
 PROGRAM is the built tests/c/test_large. It knows the cases and their sizes, where products of
 sizes pass 32 bits and the library's buffers and blocks change; complex ones run at three quarters,
@@ -64,7 +64,7 @@ def main() -> int:
     for threads in args.threads.split(","):
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
         for name, command in cases(os.path.abspath(args.program)):
-            if args.names and name.split()[0] not in args.names:
+            if args.names and not any(part in name for part in args.names):
                 continue
             start = time.perf_counter()
             done = subprocess.run(
