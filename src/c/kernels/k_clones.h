@@ -16,7 +16,7 @@
 #define LOPK_CLONES __attribute__((target("arch=x86-64-v3")))
 #elif LOPK_ONLY == 3
 #define LOPK_CLONES __attribute__((target("arch=x86-64-v4")))
-#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&       \
+#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&     \
     !defined(LOPK_NO_CLONES)
 #if __GNUC__ >= 12
 #define LOPK_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

@@ -12,7 +12,7 @@
 #define LOPK_CLONES_SHORT
 #elif LOPK_ONLY
 #define LOPK_CLONES_SHORT __attribute__((target("arch=x86-64-v3")))
-#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&       \
+#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&     \
     !defined(LOPK_NO_CLONES)
 #if __GNUC__ >= 12
 #define LOPK_CLONES_SHORT __attribute__((target_clones("arch=x86-64-v3", "default")))
