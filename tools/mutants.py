@@ -1,6 +1,6 @@
 """Plant each fault of tests/mutants in a copy of the sources; the tests must notice.
 
-    python tools/mutants.py [--jobs N] [--log FILE] [name ...]
+    python tools/mutants.py [--jobs N] [--log FILE] [--unchecked] [name ...]
 
 Faults are patches (as `git diff` writes them, paths from the repository's root) and the entries of
 engine.txt, one line of src/c/core each. The C tests run first, the quickest at the head, then a
@@ -23,20 +23,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TREE = ROOT / "build" / "mutants"
 DEBUG = TREE / "build" / "debug"
-# By their time, kills a second first (2026-11).
-C_TESTS = (
-    "test_core test_krylov test_plans test_chain test_ruleset test_plan battery_rules "
-    "test_chains battery_kinds oom fuzz_expr test_threads"
+# The quickest first; "pytest" is PYTEST, against the same build.
+STAGES = (
+    "test_core test_krylov test_plans test_chain test_plan test_ruleset pytest test_chains "
+    "battery_rules oom fuzz_expr battery_kinds test_threads"
 ).split()
 PYTEST = (
-    "tests/test_fused_sums.py tests/test_stacks.py tests/test_laab.py tests/test_rules.py "
-    "tests/test_factor_kept.py tests/test_shared_inverses.py tests/test_lazy.py "
-    "tests/test_freshness.py tests/test_explain.py tests/test_thin_sums.py "
-    "tests/test_kron_solves.py tests/test_quasi_arms.py tests/test_determinants.py "
-    "tests/test_normal.py tests/test_joint.py tests/test_accuracy.py tests/test_full_rank.py "
-    "tests/test_symmetric_solves.py"
+    "tests/test_fused_sums.py tests/test_stacks.py tests/test_laab.py tests/test_joint.py "
+    "tests/test_factor_kept.py tests/test_lazy.py tests/test_thin_sums.py "
+    "tests/test_determinants.py tests/test_normal.py tests/test_accuracy.py "
+    "tests/test_full_rank.py tests/test_freshness.py"
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute
+UNKNOWN = 90.0  # seconds of a stage, where that was not looked at
 
 
 @dataclass
@@ -131,7 +130,7 @@ class Stages:
         return run("cmake", "--build", str(DEBUG), "-j", self.jobs, "--target", target)
 
     def command(self, stage: str) -> list[str]:
-        if stage in C_TESTS:
+        if stage != "pytest":
             return [str(DEBUG / "tests" / stage)]
         return [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *PYTEST]
 
@@ -139,12 +138,12 @@ class Stages:
         """Who notices: "caught by ..." is the good end. Not `known`: to learn the times."""
         if status := self.build("lopcore")[0]:
             return "does not compile"
-        for stage in [*C_TESTS, "pytest"]:
-            status, output = self.build(stage if stage in C_TESTS else "_core")
+        for stage in STAGES:
+            status, output = self.build("_core" if stage == "pytest" else stage)
             if status:
                 return f"does not compile:\n{output[-2000:]}"
             start = time.perf_counter()
-            limit = HANGS * self.takes[stage] + 60 if known else None
+            limit = HANGS * self.takes.get(stage, UNKNOWN) + 60 if known else None
             status, output = run(*self.command(stage), timeout=limit)
             if not known:
                 self.takes[stage] = time.perf_counter() - start
@@ -168,6 +167,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", default="2")
     parser.add_argument("--log", type=Path)
+    parser.add_argument(
+        "--unchecked", action="store_true", help="believe that the tests pass as is"
+    )
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     todo = chosen([n.removesuffix(".patch") for n in args.names])
@@ -180,8 +182,10 @@ def main() -> int:
         mirror(ROOT / name, TREE / name)
     stages = Stages(args.jobs)
     status, output = run("cmake", "--preset", "debug", f"-DPython_EXECUTABLE={sys.executable}")
-    clean = output[-2000:] if status else stages.judge(known=False)
-    if clean != "SURVIVED":
+    clean = output[-2000:] if status else ""
+    if not clean and not args.unchecked:
+        clean = stages.judge(known=False).removeprefix("SURVIVED")
+    if clean:
         print(f"the sources without a fault do not pass:\n{clean}", file=sys.stderr)
         return 1
     for fault in todo:
