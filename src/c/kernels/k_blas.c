@@ -305,7 +305,7 @@ static lop_status status_of(int info, int64_t *out) {
 #define BY_DTYPE(dt, S, D, C, Z)                                                                   \
     ((dt) == LOP_f32 ? (S) : (dt) == LOP_f64 ? (D) : (dt) == LOP_c64 ? (C) : (Z))
 
-lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
+lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) {
     LOP_ASSERT(a->m == a->n && lop_is_blas(a->dt));
     *info = 0;
     if (a->n == 0) return LOP_OK;
@@ -316,6 +316,23 @@ lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
                               BLAS(LAPACKE_cpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
                               BLAS(LAPACKE_zpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld)),
                      info);
+}
+
+lop_status lopk_herk_less(const lop_mat *y, const lop_mat *a) {
+    LOP_ASSERT(y->m == y->n && y->n == a->m && y->dt == a->dt && lop_is_blas(y->dt));
+    if (!fits(a) || !fits(y)) return LOP_OVERFLOW;
+    if (!is_col(a) || !is_col(y)) return LOP_INTERNAL;
+    const int n = (int)y->n, k = (int)a->n, ld = ld_col(y), lda = ld_col(a);
+    const enum CBLAS_ORDER col = CblasColMajor;
+    const enum CBLAS_UPLO low = CblasLower;
+    const enum CBLAS_TRANSPOSE no = CblasNoTrans;
+    switch (y->dt) {
+    case LOP_f32: BLAS(cblas_ssyrk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    case LOP_f64: BLAS(cblas_dsyrk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    case LOP_c64: BLAS(cblas_cherk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    default: BLAS(cblas_zherk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld);
+    }
+    return LOP_OK;
 }
 
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {

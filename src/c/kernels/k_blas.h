@@ -38,6 +38,13 @@ void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_
 /* Cholesky in place of the lower triangle (upper is not read, not written): a = L L^H. a n x n,
  * column-major. *info 0, or i > 0: the leading minor of order i is not positive (LOP_SINGULAR). */
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
+/* Sizes above the first are factored in block columns of the second (k_large.c); tests set them. */
+extern int64_t lopk_potrf_largest, lopk_potrf_block;
+/* The same by one call of LAPACK, which crashes at some sizes: k_large.c calls it. */
+lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
+/* The lower triangle of y (n x n) <- y - a a^H; a n x k; both column-major, the upper triangle is
+ * not touched. */
+lop_status lopk_herk_less(const lop_mat *y, const lop_mat *a) LOP_MUST_CHECK;
 /* b <- (L L^H)^-1 b; a from potrf; b n x k, column-major. */
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) LOP_MUST_CHECK;
 /* a <- its inverse, whole, from potrf's factor. */
