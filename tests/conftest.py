@@ -25,6 +25,12 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("pylinop")
 
 
+if os.environ.get("PYLINOP_VERIFY") == "1":  # all answers are verified
+    import pylinop
+
+    pylinop.config(verify=True)
+
+
 def pytest_collection_modifyitems(config, items):
     """Of a test marked `sweep(n)` about one in n of its cases are run, the same ones every time;
     every value of every parameter is met. PYLINOP_FULL=1 (`make long`) and tests named by

@@ -29,6 +29,7 @@ class _Options(TypedDict, total=False):
     check: Literal["none", "cheap", "full"]
     precision: Literal["working", "mixed"]
     accuracy: Literal["exact", "estimate"]
+    verify: bool
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -43,6 +44,7 @@ _DEFAULTS: dict[str, Any] = {
     "check": "cheap",
     "precision": "working",
     "accuracy": "exact",
+    "verify": False,
 }
 _CHECKS = ("cheap", "none", "full")  # by number in the core
 _DOC = {
@@ -57,6 +59,7 @@ _DOC = {
     "check": "what is tested of declared properties: none, cheap (next to no cost), full",
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
+    "verify": "results are compared with the expression as written, else VerificationError",
 }
 # What one context cannot have for itself, and why.
 _PROCESS_ONLY = {
@@ -64,6 +67,7 @@ _PROCESS_ONLY = {
     "threads": "OpenBLAS has one pool of threads for the process",
 }
 _IN_CORE = {"fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"}
+_IN_CORE |= {"verify"}
 _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
@@ -153,6 +157,7 @@ def _tell_core(threads: int | None = None) -> None:
         _process["memory_limit"],
         _process_in_core["_off"],
         _process_in_core["_costs"],
+        _process["verify"],
     )
 
 
@@ -208,7 +213,7 @@ def _checked(name: str, value: Any) -> Any:
         if value not in ("exact", "estimate"):
             raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
         return str(value)
-    if name in ("fft", "provenance"):
+    if name in ("fft", "provenance", "verify"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
         return bool(value)
@@ -275,6 +280,11 @@ class config:
     accuracy : {'exact', 'estimate'}
         May ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` give an `Estimate` where that is
         estimated to be cheaper?
+    verify : bool
+        Is every result that a plan makes compared with the expression as written, by plain NumPy
+        and by none of the plan's rules or steps? One that is further off than the promised
+        accuracy raises `VerificationError`. What cannot be verified is said by
+        ``pl.explaining()``. Costs: docs/verified.md.
 
     Raises
     ------

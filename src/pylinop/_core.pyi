@@ -892,6 +892,7 @@ def _options(
     memory_limit: int | None,
     off: bytes | None,
     costs: bytes | None,
+    verify: bool,
     /,
 ) -> None: ...
 def _costs() -> dict[str, Any]: ...

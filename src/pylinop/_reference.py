@@ -1,0 +1,288 @@
+"""Expressions applied as they are written, node by node, by NumPy alone: what verified answers
+(`_verify`) are compared with. No plan, no rule, no kernel of ours.
+
+`Walk.apply` gives mode(A) x. With ``bound`` all numbers are taken by their absolute values and all
+differences are sums: |A| |x|, by which rounding errors are judged (a product's by |A| |B| |x|, an
+inverse's by |A^-1| |A| |A^-1|). A walk is a loop over generators: no depth limit."""
+
+import numpy as np
+
+from . import _composites, _core, _walk
+from ._reference_kinds import apply
+from ._reference_leaf import LARGEST, NotVerified
+from ._steps import run
+
+N, T, C, H = 0, 1, 2, 3
+LARGEST_INVERSE = 1024  # rows of an inverse within an expression, solved from its dense form
+_MOST_WORK = 1 << 33  # entries of operators that are met in one walk, times columns
+_MOST_NODES = 1 << 20
+_SHARED = {
+    "kron": _walk._kron,
+    "lowrank": _walk._lowrank,
+    "kronsum": _composites._kron_sum,
+    "blockdiag": _composites._block_diag,
+    "block": _composites._block,
+    "lowrankupdate": _composites._low_rank_update,
+    "congruence": _composites._sandwich,
+    "root": _composites._sandwich,
+}
+_LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
+
+
+def written(op):
+    """The head that a node was written with; a closed result goes by what it was closed from."""
+    return op._by if op._operands else op._head
+
+
+def below(op):
+    """The operators that a node is made of."""
+    known = op._operands or (op._init or ())
+    return [o for o in known if isinstance(o, _core.Operator)]
+
+
+def steps(root):
+    """How many roundings a result meets on its way, about: what a bound is multiplied by."""
+    known, stack = {}, [root]
+    while stack:
+        op = stack[-1]
+        if id(op) in known:
+            stack.pop()
+            continue
+        parts = below(op)
+        missing = [o for o in parts if id(o) not in known]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        counts = [known[id(o)] for o in parts]
+        head = written(op)
+        if not parts:
+            lean = head in _LEAN and head not in ("full", "householder")
+            known[id(op)] = 4 if lean else max(op.shape[-2:]) + 4
+        elif head in ("sum", "several"):
+            known[id(op)] = max(counts) + 1
+        elif head in ("view", "scaled", "part", "sliced", "blockdiag"):
+            known[id(op)] = max(counts) + 1
+        elif head == "power":
+            known[id(op)] = counts[0] * max(abs(int(op._operands[1])), 1) + 1
+        elif head == "inverse":
+            known[id(op)] = 2 * counts[0] + max(op.shape[-1], 1)
+        else:
+            known[id(op)] = sum(counts) + len(counts)
+    return known[id(root)]
+
+
+class Walk:
+    """One expression's reference; dense forms of inverses are kept as long as it lives."""
+
+    def __init__(self, work):
+        self.work, self.bound = np.dtype(work), False
+        self.forms, self.nodes, self.entries = {}, 0, 0
+
+    def apply(self, op, x, mode=N, bound=False):
+        """mode(op) x for x of shape (..., n, k); |op| x with ``bound``."""
+        before, self.bound = self.bound, bound
+        try:
+            with np.errstate(all="ignore"):
+                return run(self._steps, op, x, mode, False)
+        finally:
+            self.bound = before
+
+    def dense(self, op, bound=False):
+        """The dense form of an expression."""
+        if op.size > LARGEST:
+            raise NotVerified(f"the dense form of {type(op).__name__} {op.shape} is too large")
+        key = id(op), bound
+        if key not in self.forms:
+            dtype = float if bound else self.work
+            eye = np.eye(op.shape[-1], dtype=dtype)
+            if op._head == "dense" and not op._operands and op._init is not None:
+                a = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
+                form = np.abs(a) if bound else a
+            else:
+                form = self.apply(op, eye, N, bound)
+            self.forms[key] = op, form  # op: so that its id stays its own
+        return self.forms[key][1]
+
+    # -- one node
+
+    def _steps(self, op, x, mode, vec):
+        self.nodes += 1
+        if self.nodes > _MOST_NODES:
+            raise NotVerified("the expression as written has too many products")
+        parts = op._operands
+        head = written(op)
+        if op._opaque and not parts and not below(op):
+            raise NotVerified(f"{type(op).__name__} is a callable or a class of a user's")
+        if head == "sum":
+            left = yield parts[0], x, mode, vec
+            right = yield parts[1], x, mode, vec
+            return left + right
+        if head == "prod":
+            first, second = parts if mode & T else parts[::-1]
+            y = yield first, x, mode, vec
+            return (yield second, y, mode, vec)
+        if head == "scaled":
+            y = yield parts[0], x, mode, vec
+            return self._number(parts[1], mode, y) * y
+        if head == "view":
+            return (yield parts[0], x, mode ^ op._mode, vec)
+        if head == "power":
+            for _ in range(int(parts[1])):
+                x = yield parts[0], x, mode, vec
+            return x
+        if head == "inverse":
+            return (yield from self._inverse(parts[0], x, mode))
+        if head == "part":
+            return (yield from self._part(op, x, mode))
+        if head == "sliced":
+            return (yield from self._sliced(op, x, mode))
+        if head == "eigen":
+            return (yield from self._eigen(op, x, mode))
+        if head in ("elementwise", "khatrirao"):
+            return self._elements(op, head, mode) @ x
+        if head in _SHARED:
+            return (yield from _SHARED[head](op, x, mode, vec))
+        self.entries += (op.size if op._head not in _LEAN else op.shape[-1]) * x.shape[-1]
+        if self.entries > _MOST_WORK:
+            raise NotVerified("the expression as written takes too long")
+        return apply(op, x, mode, self.work, self.bound)
+
+    def _number(self, c, mode, y):
+        c = np.asarray(c)
+        if self.bound:
+            return np.abs(c.astype(complex)).item() if c.ndim == 0 else np.abs(c)
+        c = np.conjugate(c) if mode & C else c
+        return c.astype(np.result_type(self.work, complex) if c.dtype.kind == "c" else self.work)
+
+    def _part(self, op, x, mode):
+        """The real or imaginary part, of a real x and of i times a real x."""
+        y = yield op._operands[0], x, mode, False
+        if self.bound:
+            return y
+        if np.iscomplexobj(x):
+            z = yield op._operands[0], x, mode ^ C, False
+            return (y - z) * -0.5j if op._mode else (y + z) * 0.5
+        y = -y if mode & C and op._mode else y
+        return y.imag if op._mode else y.real
+
+    def _sliced(self, op, x, mode):
+        """Put where it was taken from, apply the whole, take."""
+        from . import _indexing
+
+        whole, taken = op._operands
+        if any(s[0] > 1 for s in taken):
+            a = _indexing.taken(self.dense(whole, self.bound), taken)
+            return self._seen(a, mode) @ x
+        take = {s[0]: s[1] if len(s) == 2 else _indexing.as_slice(s) for s in taken}
+        into, out = (0, 1) if mode & T else (1, 0)
+        if into in take:
+            full = np.zeros((*x.shape[:-2], whole.shape[-2 + into], x.shape[-1]), x.dtype)
+            np.add.at(full, (..., take[into], slice(None)), x)
+            x = full
+        y = yield whole, x, mode, False
+        return y[..., take[out], :] if out in take else y
+
+    def _eigen(self, op, x, mode):
+        a, b = op._init
+        flipped = mode in (C, T)
+        x = yield a, x, T if flipped else H, False
+        b = np.abs(b) if self.bound else np.conjugate(b) if mode & C else np.asarray(b)
+        dtype = float if self.bound else np.result_type(b, self.work)
+        x = b.astype(dtype)[..., None] * x
+        return (yield a, x, C if flipped else N, False)
+
+    def _elements(self, op, head, mode):
+        a, b = (self.dense(o, self.bound) for o in (op._init or op._operands))
+        if head == "elementwise":
+            return self._seen(a * b, mode)
+        both = a[..., :, None, :] * b[..., None, :, :]
+        rows = a.shape[-2] * b.shape[-2]
+        return self._seen(both.reshape(*both.shape[:-3], rows, both.shape[-1]), mode)
+
+    def _seen(self, a, mode):
+        a = np.swapaxes(a, -1, -2) if mode & T else a
+        return np.conjugate(a) if mode & C and not self.bound else a
+
+    # -- inverses within an expression, whose result is not at hand
+
+    def _inverse(self, op, x, mode):
+        parts, head = op._operands, written(op)
+        if head == "view":
+            return (yield from self._inverse(parts[0], x, mode ^ op._mode))
+        if head == "inverse":
+            return (yield parts[0], x, mode, False)
+        if op._head in ("diag", "identity") and not parts:
+            return self._over_diagonal(op, x, mode)
+        n = op.shape[-1]
+        batch = int(np.prod(op.shape[:-2], dtype=np.int64))
+        if n > LARGEST_INVERSE or n**3 * max(batch, 1) > LARGEST_INVERSE**3:
+            raise NotVerified(f"an inverse of {n} rows within an expression")
+        key = id(op), "inverse"
+        if key not in self.forms:
+            before, self.bound = self.bound, False
+            a = solved_form(op, self.dense(op))
+            self.bound = before
+            try:
+                self.forms[key] = op, (a, np.linalg.inv(a))
+            except np.linalg.LinAlgError:
+                raise NotVerified("an inverse that NumPy's LU found singular") from None
+        a, inverse = self.forms[key][1]
+        if not self.bound:
+            return np.linalg.solve(self._seen(a, mode), x)
+        inverse = self._seen(np.abs(inverse), mode)
+        size = self._seen(np.maximum(self.dense(op, True), np.abs(a)), mode)
+        y = inverse @ x
+        return y + inverse @ (size @ y)
+
+    def _over_diagonal(self, op, x, mode):
+        if op._head == "identity":
+            return x
+        d = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
+        d = 1 / (np.abs(d) if self.bound else np.conjugate(d) if mode & C else d)
+        return d[..., None] * x
+
+
+_LOWER, _UPPER = ("lower triangular", "lower"), ("upper triangular", "upper")
+
+
+def solved_form(op, a):
+    """The matrix that a solve sees: of a declared Dense the named triangle is read alone."""
+    if op._head != "dense" or op._operands or op._init is None or op._init[1] is None:
+        return a
+    word = op._init[1]
+    upper = np.triu(a, 1)
+    if word in _LOWER:
+        return np.tril(a)
+    if word in _UPPER:
+        return np.triu(a)
+    if word in ("sym", "symmetric"):
+        return np.triu(a) + np.swapaxes(upper, -1, -2)
+    if word in ("her", "hermitian", "pos", "positive definite"):
+        d = np.zeros_like(a)
+        at = np.arange(a.shape[-1])
+        d[..., at, at] = a[..., at, at].real
+        return upper + d + np.conjugate(np.swapaxes(upper, -1, -2))
+    return a
+
+
+def peeled(op, mode):
+    """mode(op) = c A_1^-1 ... A_p^-1 B_1 ... B_q as ([A], [B], c), each with its mode: what a
+    residual needs. A product of inverses in front is as far as it goes."""
+    left, right, c = [], [(op, mode)], []
+    while right:
+        first, how = right[0]
+        head, parts = written(first), first._operands
+        if head == "view":
+            right[0] = parts[0], how ^ first._mode
+        elif head == "scaled":
+            right[0] = parts[0], how
+            c.append((parts[1], how))
+        elif head == "prod":
+            right[:1] = [(o, how) for o in (parts[::-1] if how & T else parts)]
+        elif head == "inverse":
+            left.append((parts[0], how))
+            del right[0]
+        else:
+            break
+    return left, right, c

@@ -1,0 +1,400 @@
+"""Verified answers, ``pl.config(verify=True)``: results of plans compared with the expression as
+written.
+
+The road is another one: the written nodes, one by one, by NumPy (`_reference`). Matrices are
+compared on two Gaussian projections from the right (Freivalds 1977; Gaussian draws: Ji, Mascagni
+and Li 2017): an error whose norm in one row is t times what is allowed there is missed with
+probability at most (0.8 / t)^2. With them go the first and the last column and one that is drawn,
+entry by entry: faults like edges. Vectors and small matrices are compared in full, inverses in
+front by their residuals, determinants by a factorisation of their own. What is allowed is the
+promise of the docs (docs/verified.md): 10 u times the roundings on the way times |A| |x| as the
+walk carries it. Draws come from a generator of their own with a fixed seed: the same result is
+judged alike each time."""
+
+import collections
+
+import numpy as np
+
+from . import _config, _errors, _reference
+from ._reference import NotVerified, Walk
+from ._reference_leaf import LARGEST
+
+DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
+_DRAWS = 2
+_EDGES = 3  # columns that are compared entry by entry beside the projections
+_FULL = 1 << 20  # multiplications up to which all columns are compared
+_FULL_WHOLE = 1 << 18  # likewise of integers and truth values
+_SAMPLED = 32
+_COLUMNS = 256
+_DETERMINANT = 1024  # rows up to which a determinant is verified
+
+perturb = None  # for tests: a function of (action, result) that may change it in place
+tally: collections.Counter = collections.Counter()  # how many of which kind, for tests
+
+
+class Verdict:
+    """What was found of one result: the largest error as a part of what is allowed."""
+
+    def __init__(self, how, ratio=0.0, error=0.0, allowed=0.0):
+        self.how, self.ratio, self.error, self.allowed = how, ratio, error, allowed
+
+    def worse(self, other):
+        return other if other.ratio > self.ratio or other.ratio != other.ratio else self
+
+
+# -- how errors are judged --
+
+
+def _unit(dtype):
+    """u of a dtype."""
+    return np.finfo(dtype).eps / 2
+
+
+def _judged(how, found, wanted, size, steps, dtype):
+    """|found - wanted| against 10 u steps size, entry by entry."""
+    if dtype.kind in "biu":
+        found, wanted = np.broadcast_arrays(found, wanted)
+        bad = np.asarray(found != wanted)
+        if not bad.any():
+            return Verdict(how)
+        where = np.unravel_index(int(np.argmax(bad)), bad.shape)
+        gap = abs(int(found[where]) - int(wanted[where]))
+        return Verdict(how, np.inf, gap, 0.0)
+    info = np.finfo(dtype)
+    with np.errstate(all="ignore"):
+        allowed = 10 * _unit(dtype) * steps * size + info.tiny * steps
+        error = np.abs(found - wanted)
+        # as written: what is not finite there, or would overflow, is not judged
+        known = np.isfinite(wanted) & np.isfinite(allowed) & (size < info.max / 16)
+        error = np.where(known, error, 0)
+        error = np.where(np.isnan(error), np.inf, error)
+        ratio = np.where(error == 0, 0.0, error / np.where(known, allowed, 1))
+    if not ratio.size:
+        return Verdict(how)
+    at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    allowed = np.broadcast_to(allowed, ratio.shape)
+    return Verdict(how, float(ratio[at]), float(error[at]), float(allowed[at]))
+
+
+# -- products and dense forms: mode(op) x = y --
+
+
+def _draws(count, columns, dtype):
+    rng = np.random.default_rng(20261122)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, (count, columns), dtype=dtype, endpoint=True)
+    r = np.zeros((count, columns + _EDGES))
+    r[:, :columns] = rng.standard_normal((count, columns))
+    r[[0, -1, int(rng.integers(count))], columns + np.arange(_EDGES)] = 1
+    return r
+
+
+def _columns(x, y, n):
+    """(x, |x|, y, |y|, how) on the columns or projections that are compared."""
+    k, dtype = y.shape[-1], y.dtype
+    exact = dtype.kind in "biu"
+    work = dtype if exact else np.dtype(complex if dtype.kind == "c" else float)
+    small = _FULL_WHOLE if exact else _FULL
+    wide = np.dtype(complex) if x is not None and x.dtype.kind == "c" else work
+    if k <= _DRAWS + _EDGES or y.size * n <= small:
+        x = np.eye(n, dtype=work) if x is None else x.astype(wide, copy=False)
+        y = y.astype(work, copy=False)
+        how = "in full"
+        return x, np.abs(x), y, np.abs(y), how
+    if dtype.kind == "b":
+        at = np.sort(np.random.default_rng(20261122).permutation(k)[: 2 * _DRAWS])
+        x = np.eye(n, dtype=bool)[:, at] if x is None else x[..., at]
+        return x, x, y[..., at], y[..., at], f"by {len(at)} of {k} columns"
+    how = f"by {_DRAWS} projections" + ("" if exact else f" and {_EDGES} columns")
+    good = slice(None)
+    r = _draws(k, _DRAWS, dtype)
+    if not exact:
+        finite = np.isfinite(y).all(axis=tuple(range(y.ndim - 1))) if _is_broken(y, x) else None
+        if finite is not None:
+            if x is not None:
+                finite &= np.isfinite(x).all(axis=tuple(range(x.ndim - 1)))
+            good = np.flatnonzero(finite)
+            if not len(good):
+                raise NotVerified("no column of the result is finite")
+            r, how = r[good], f"{how} of {len(good)} finite columns of {k}"
+    size = np.abs(r) if not exact else r
+    with np.errstate(all="ignore"):
+        y = y[..., good]
+        right = _times(y, r, work), None if exact else _times(y, size, work, True)
+        if x is None:
+            unit, absolute = np.zeros((2, n, r.shape[1]), r.dtype)
+            unit[good], absolute[good] = r, size
+            return unit, absolute, *right, how
+        x = x[..., good]
+        return _times(x, r, wide), _times(x, size, wide, True), *right, how
+
+
+def _times(a, r, work, absolute=False):
+    """a r, or |a| r, in the working dtype by blocks of rows."""
+    if not absolute and a.dtype == work:
+        return a @ r
+    if a.ndim > 2 or a.size <= 1 << 17:
+        a = a.astype(work, copy=False)
+        return (np.abs(a) if absolute else a) @ r
+    step = max((1 << 17) // max(a.shape[-1], 1), 16)
+    parts = []
+    for lo in range(0, a.shape[0], step):
+        part = a[lo : lo + step].astype(work, copy=False)
+        parts.append((np.abs(part) if absolute else part) @ r)
+    return np.concatenate(parts)
+
+
+def _is_broken(y, x):
+    """Is there anything that is not finite?"""
+    with np.errstate(all="ignore"):
+        total = y.sum()
+        return not np.isfinite(total) or (x is not None and not np.isfinite(x.sum()))
+
+
+def _top(size):
+    """The largest entry of each column, in all rows: the norms of a backward error."""
+    return np.broadcast_to(size.max(-2, keepdims=True, initial=0), size.shape)
+
+
+def _compared(op, mode, x, y):
+    """The verdict on y = mode(op) x, x None for the identity; all of shape (..., rows, columns)."""
+    dtype = y.dtype
+    exact = dtype.kind in "biu"
+    n = op.shape[-2 if mode & 1 else -1]
+    count = _reference.steps(op)
+    left, right, c = _reference.peeled(op, mode)
+    if exact or not left:
+        left, right, c = [], [(op, mode)], []
+    xs, ax, ys, ay, how = _columns(x, y, n)
+    walk = Walk(dtype if exact else complex if dtype.kind == "c" or xs.dtype.kind == "c" else float)
+    if left:
+        try:
+            found = _by_residual(walk, left, right, c, (xs, ax, ys, ay), count, dtype, how)
+        except NotVerified:
+            if len(left) == 1 and not right:
+                raise
+        else:
+            if found.ratio <= 1 or (len(left) == 1 and not right):
+                return found
+        # a product in front of which an inverse stands may have been computed in another order
+    wanted = walk.apply(op, xs, mode)
+    if exact:
+        return _judged(how, ys, wanted.astype(dtype, copy=False), None, count, dtype)
+    return _judged(how, ys, wanted, walk.apply(op, ax, mode, True), count, dtype)
+
+
+def _by_residual(walk, left, right, c, arrays, count, dtype, how):
+    """A_p ... A_1 y against c B_1 ... B_q x, by |A| |y| + |B| |x| in the largest norm."""
+    xs, ax, ys, ay = arrays
+    for op, mode in reversed(right):
+        xs, ax = walk.apply(op, xs, mode), walk.apply(op, ax, mode, True)
+    for number, mode in c:
+        xs = walk._number(number, mode, xs) * xs
+        ax = np.abs(complex(number)) * ax
+    for op, mode in left:
+        form = solved(walk, op)
+        if form is None:
+            ys = walk.apply(op, ys, mode)
+        else:
+            ys = walk._seen(form, mode) @ ys
+        ay = _top(walk.apply(op, _top(ay), mode, True))
+    with np.errstate(all="ignore"):
+        size = ay + _top(np.broadcast_to(ax, np.broadcast_shapes(ax.shape, ay.shape)))
+    return _judged(f"{how}, by the residual", ys, xs, size, count, dtype)
+
+
+def solved(walk, op):
+    """The form of which a solve reads a triangle alone, or None."""
+    if op._head == "dense" and not op._operands and op._init is not None and op._init[1]:
+        return _reference.solved_form(op, np.asarray(op._init[0]).astype(walk.work))
+    return None
+
+
+# -- diagonals, traces, elements, determinants --
+
+
+def _diagonal(op, k, y):
+    m, n = op.shape[-2:]
+    i0, j0, length = max(-k, 0), max(k, 0), y.shape[-1]
+    dtype, exact = y.dtype, y.dtype.kind in "biu"
+    at = np.arange(length)
+    how = "in full"
+    if length > _SAMPLED and (op.size * length > _FULL << 10 or (exact and length > 128)):
+        at = np.sort(np.random.default_rng(20261122).permutation(length)[:_SAMPLED])
+        how = f"by {_SAMPLED} of {length} entries"
+    worst = Verdict(how)
+    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float)
+    count = _reference.steps(op)
+    for lo in range(0, len(at), _COLUMNS):
+        some = at[lo : lo + _COLUMNS]
+        unit = np.zeros((n, len(some)), walk.work)
+        unit[j0 + some, np.arange(len(some))] = 1
+        rows = i0 + some, np.arange(len(some))
+        wanted = walk.apply(op, unit)[(..., *rows)]
+        size = None if exact else walk.apply(op, np.abs(unit), 0, True)[(..., *rows)]
+        worst = worst.worse(_judged(how, y[..., some], wanted, size, count, dtype))
+    return worst
+
+
+def _trace(op, y):
+    n, dtype = min(op.shape[-2:]), y.dtype
+    exact = dtype.kind in "biu"
+    if op.size * n > _FULL << (6 if exact else 11):
+        raise NotVerified(f"a trace of {op.shape}, as written of too many products")
+    walk = Walk(op.dtype if exact else complex if dtype.kind == "c" else float)
+    total, size = np.zeros(op.shape[:-2], dtype if exact else walk.work), 0
+    for lo in range(0, n, _COLUMNS):
+        some = np.arange(lo, min(lo + _COLUMNS, n))
+        unit = np.zeros((op.shape[-1], len(some)), walk.work)
+        unit[some, some - lo] = 1
+        rows = some, some - lo
+        total = total + walk.apply(op, unit)[(..., *rows)].sum(-1, dtype=total.dtype)
+        if not exact:
+            size = size + walk.apply(op, np.abs(unit), 0, True)[(..., *rows)].sum(-1)
+    return _judged("in full", y, total, size, _reference.steps(op) + n, dtype)
+
+
+def _element(op, i, j, y):
+    dtype, exact = y.dtype, y.dtype.kind in "biu"
+    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float)
+    unit = np.zeros((op.shape[-1], 1), walk.work)
+    unit[j] = 1
+    wanted = walk.apply(op, unit)[..., i, 0]
+    size = None if exact else walk.apply(op, np.abs(unit), 0, True)[..., i, 0]
+    return _judged("in full", y, wanted, size, _reference.steps(op), dtype)
+
+
+def _determinant(op, y):
+    """Sign and logarithm of mantissa times 2^exponent against NumPy's of the dense form."""
+    n = op.shape[-1]
+    if n > _DETERMINANT or op.size > LARGEST:
+        raise NotVerified(f"a determinant of {n} rows: more than {_DETERMINANT}")
+    kind = op.dtype.kind if op.dtype is not None else "f"
+    walk = Walk(complex if kind == "c" else float)
+    a = _reference.solved_form(op, walk.dense(op))
+    with np.errstate(all="ignore"):
+        sign, log = np.linalg.slogdet(a)
+        mantissa, power = y[..., 0], y[..., 1].real
+        found = np.log(np.abs(mantissa)) + power * np.log(2.0)
+        direction = mantissa / np.abs(mantissa)
+    precision = op.dtype if kind in "fc" else np.dtype(float)
+    unit = _unit(precision)
+    if n and np.any(np.isneginf(log) != np.isneginf(found)):
+        raise NotVerified("a determinant of a singular matrix")
+    error = np.abs(np.where(np.isnan(found), np.inf, found) - log) + np.abs(direction - sign)
+    allowed = 10 * unit * _reference.steps(op) * (1 + np.abs(log))
+    known = np.isfinite(log)
+    if np.any(known & ~(error <= allowed)):  # of a nearby matrix: |A^-1| |A| more
+        size = walk.dense(op, True)
+        try:
+            inverse = np.abs(np.linalg.inv(a))
+        except np.linalg.LinAlgError:
+            raise NotVerified("a determinant of a singular matrix") from None
+        change = (np.swapaxes(inverse, -1, -2) * size).sum((-1, -2))
+        allowed = 10 * unit * _reference.steps(op) * (1 + np.abs(log) + change)
+    error = np.where(known, error, 0)
+    if not np.size(error):
+        return Verdict("by NumPy's LU")
+    ratio = np.atleast_1d(error / allowed).ravel()
+    at = int(np.argmax(ratio))
+    pick = [float(np.broadcast_to(v, np.shape(error)).ravel()[at]) for v in (error, allowed)]
+    return Verdict("by NumPy's LU", float(ratio[at]), *pick)
+
+
+# -- hooks of the core --
+
+
+def applied(op, x, mode, right, vec, made):
+    """y = mode(op) x, or x mode(op) from the right, has been computed."""
+    x, y = (x[..., None], made[..., None]) if vec else (x, made)
+    if right and not vec:
+        x, y = np.swapaxes(x, -1, -2), np.swapaxes(y, -1, -2)
+    mode = mode ^ 1 if right else mode
+    given = x if vec or not right else np.swapaxes(x, -1, -2)
+    explained = (mode, given if not vec else given[..., 0], 0, 0)
+    _asked(op, "apply", made, explained, lambda: _compared(op, mode, x, y))
+
+
+def valued(op, act, i, j, made):
+    """A dense form, diagonal, trace, element or determinant has been computed."""
+    name = {DENSE: "dense", DIAGONAL: "diagonal", TRACE: "trace", ELEMENT: "element", DET: "det"}
+    ways = {
+        DENSE: lambda: _dense(op, made),
+        DIAGONAL: lambda: _diagonal(op, i, made),
+        TRACE: lambda: _trace(op, made),
+        ELEMENT: lambda: _element(op, i, j, made),
+        DET: lambda: _determinant(op, made),
+    }
+    if act in ways:
+        _asked(op, name[act], made, (act, None, i, j), ways[act])
+
+
+def _dense(op, y):
+    """Of several in one column each of them."""
+    parts = []
+    while op._by == "several":
+        op, last = op._operands
+        parts.append(last)
+    parts.append(op)
+    if len(parts) == 1:
+        return _compared(op, 0, None, y)
+    worst, start = Verdict("in full"), 0
+    for part in parts[::-1]:
+        stop = start + part.shape[-2] * part.shape[-1]
+        worst = worst.worse(_compared(part, 0, None, y[start:stop].reshape(part.shape)))
+        start = stop
+    return worst
+
+
+def _asked(op, action, made, explained, way):
+    """Runs a verification, writes down what became of it, raises for a miss."""
+    if perturb is not None:
+        perturb(action, made)
+    try:
+        with np.errstate(all="ignore"):
+            verdict = way()
+    except NotVerified as why:
+        _note(action, f"not verified: {why}", None)
+        return
+    except MemoryError:
+        _note(action, "not verified: no memory for it", None)
+        return
+    if not verdict.ratio <= 1:
+        raise _miss(op, action, verdict, explained)
+    _note(action, f"verified {verdict.how}", verdict.ratio)
+
+
+def _note(action, text, ratio):
+    """Into the record of a `pl.explaining` block, with the plan that was run last."""
+    tally[action, text if ratio is None else "verified"] += 1
+    local = _config._local.get()
+    record = local.get("_record") if local else None
+    if record:
+        said = text if ratio is None else f"{text}, error at most {ratio:.2g} of what is allowed"
+        last = record[-1]
+        last["verified"] = {"text": said, "ratio": ratio}
+        last["text"] = last["text"].rstrip("\n") + f"\nverified  {said}\n"
+
+
+def _miss(op, action, verdict, explained):
+    act, x, i, j = explained
+    try:
+        if x is not None and x.ndim > 1 and act < DENSE:
+            x = np.ascontiguousarray(x)
+        plan = op._explain(act, x, i, j)["text"]
+    except Exception as error:  # the miss is what is to be said
+        plan = f"no plan to show: {error}"
+    made = f"\n  in: {_errors.describe(op)}{_errors.built(op)}"
+    text = (
+        f"the result of {action!r} is not that of the expression as written: an error of "
+        f"{verdict.error:.3g} where {verdict.allowed:.3g} is allowed (compared {verdict.how})"
+        f"{made}\n  the plan:\n    " + plan.rstrip("\n").replace("\n", "\n    ") + "\n"
+        "  This is a fault of pylinop, or a property that was declared (assume_a=...) does not "
+        "hold.\n  Please report it with this text, pl.show_config() and the operands' shapes and "
+        "dtypes;\n  pl.config(disable_rules=[...]) with the rules that the plan names may get you "
+        "on."
+    )
+    error = _errors.VerificationError(text)
+    error.error, error.allowed, error.plan = verdict.error, verdict.allowed, plan
+    return error
