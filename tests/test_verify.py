@@ -206,6 +206,113 @@ def test_single_precision_is_judged_by_its_own_unit(rng):
         A @ x
 
 
+# -- LazyArrays --
+
+
+def formulas(rng, dtype=float):
+    """(name, how to build a formula): of matrices, vectors and numbers."""
+    a, b, c = (samples.values(rng, (N, N), dtype) for _ in range(3))
+    x, y = (samples.values(rng, (N,), dtype) for _ in range(2))
+    A, B, C, u, v = (pl.lazy(z) for z in (a, b, c, x, y))
+    D = pl.Diag(abs(x) + 1)
+    yield "product", lambda: A @ B @ C
+    yield "sum", lambda: A - B + C
+    yield "gram", lambda: A.T @ A + 2 * B
+    yield "solve", lambda: pl.inv(A) @ B
+    yield "vector solve", lambda: pl.inv(A @ B) @ u
+    yield "from the left", lambda: u @ pl.inv(A)
+    yield "ridge", lambda: pl.inv(A.T @ A + 3.0 * np.eye(N)) @ A.T @ v
+    yield "deep", lambda: A @ (B @ u) + C @ (A @ v) - u
+    yield "dot", lambda: u @ (A @ B @ v)
+    yield "with an operator", lambda: A @ D + D @ B
+    yield "over a number", lambda: (A + B) / 3.0
+    yield "over a dot", lambda: (A + B) / (u @ u)
+    yield "multiple by a dot", lambda: (u @ v) * (A @ B)
+    yield "element", lambda: (A @ B)[3, 4]
+    yield "row", lambda: (A @ B)[3]
+    yield "inverse in a sum", lambda: A + pl.inv(B)
+    yield "view", lambda: (A @ B).conj().T @ C
+    yield "trace", lambda: (A @ B).trace()
+    yield "diagonal", lambda: (A @ B).diagonal()
+    yield "numpy within", lambda: np.exp(A / 9) @ B
+    yield "norm", lambda: np.sum((A @ u - v) ** 2)
+
+
+@pytest.mark.parametrize("dtype", ref.FLOATS)
+@pytest.mark.parametrize("name", [name for name, _ in formulas(np.random.default_rng(0))])
+def test_formulas_pass(name, dtype, rng):
+    dict(formulas(rng, dtype))[name]().toarray()
+    assert any(said == "verified" for _, said in _verify.tally), _verify.tally
+    assert not any("not verified" in said for _, said in _verify.tally), _verify.tally
+
+
+@pytest.mark.parametrize("fault", [scaled, negated, last_wrong])
+@pytest.mark.parametrize("name", [name for name, _ in formulas(np.random.default_rng(0))])
+def test_a_wrong_formula_is_found(name, fault, rng):
+    a = dict(formulas(rng))[name]()
+    _verify.perturb = lambda action, y: fault(y)
+    with pytest.raises(pl.VerificationError):
+        a.toarray()
+    _verify.perturb = None
+    a.toarray()  # nothing wrong was kept
+
+
+def test_a_wrong_form_of_a_formula_is_found(rng, monkeypatch):
+    """A formula is compared as it was written, not the operator that was made of it."""
+    A, B = (pl.lazy(v) for v in rng.standard_normal((2, 5, 5)))
+    e = A @ B
+    f = A - B
+    e._args[0]._form = pl.Dense(np.asarray(B))  # as if A's form were B's
+    with pytest.raises(pl.VerificationError, match=r"'evaluate'.*\n  in: A0 @ A1  \(5, 5\)"):
+        e.toarray()
+    with pytest.raises(pl.VerificationError):
+        f.toarray()
+
+
+def test_several_at_once_pass_and_are_found(rng):
+    a, b = rng.standard_normal((2, N, N))
+    A, B, u = pl.lazy(a), pl.lazy(b), pl.lazy(a[0])
+
+    def several():
+        S = A @ B
+        return S @ A, S + B, S @ u, pl.inv(S) @ u, S.trace(), np.exp(S @ u)
+
+    pl.evaluate(*several())
+    assert _verify.tally["evaluate", "verified"] >= 4
+    for fault in (scaled, negated, last_wrong):
+        _verify.perturb = lambda action, y, fault=fault: fault(y)
+        with pytest.raises(pl.VerificationError):
+            pl.evaluate(*several())
+    _verify.perturb = None
+
+
+def test_integer_formulas_pass(rng):
+    for dtype in ref.INTS:
+        a, b = (samples.values(rng, (7, 7), dtype) for _ in range(2))
+        A, B = pl.lazy(a), pl.lazy(b)
+        for e in (A @ B, A + B, (A @ B)[2, 3], A @ B @ pl.lazy(a[0]), (A @ B).trace()):
+            e.toarray()
+
+
+def test_stacks_and_long_formulas_pass(rng):
+    A, B = (pl.lazy(v) for v in rng.standard_normal((2, 3, 6, 6)))
+    x = rng.standard_normal(6)
+    for e in (A @ B, A + B @ A, pl.inv(A) @ B, A @ x, (A @ B)[1]):
+        e.toarray()
+    e = pl.lazy(rng.standard_normal((3, 3)))
+    for i in range(3000):
+        e = e + np.eye(3) if i % 2 else -e
+    e.toarray()
+
+
+def test_a_formula_says_what_was_verified(rng):
+    A = pl.lazy(rng.standard_normal((9, 9)))
+    with pl.explaining() as e:
+        (A @ A + A).toarray()
+    assert "verified in full" in str(e)
+    assert e.verified and e.verified[0]["ratio"] < 1
+
+
 # -- what the error and the explanation say --
 
 

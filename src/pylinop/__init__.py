@@ -99,6 +99,7 @@ _core._setup(
         "grid_of": _assemble.grid_of,
         "callable_kernel": _kernels.callable_kernel,
         "verify_apply": lambda *asked: _later.Later("_verify").applied(*asked),
+        "verify_lazy": lambda a: _later.Later("_verify").evaluated(a),
         "verify_value": lambda *asked: _later.Later("_verify").valued(*asked),
         **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },

@@ -29,13 +29,40 @@ _SHARED = {
 _LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
 
 
+def is_lazy(x):
+    """Is x a LazyArray? (isinstance asks operators for their __class__.)"""
+    return issubclass(type(x), _core.Lazy)
+
+
+_HEADS = {"matmul": "prod", "add": "sum", "scale": "scaled"}  # of LazyArrays, in operators' words
+
+
 def written(op):
     """The head that a node was written with; a closed result goes by what it was closed from."""
+    if is_lazy(op):
+        return _HEADS.get(op._head, op._head)
     return op._by if op._operands else op._head
 
 
+def operands(op):
+    """What a node was made of: operators, LazyArrays, numbers."""
+    return op._args if is_lazy(op) else op._operands
+
+
+def mode_of(op):
+    """Of a view."""
+    return op._more if is_lazy(op) else op._mode
+
+
+def is_operand(x):
+    """Is x to be walked, no array or number?"""
+    return isinstance(x, _core.Operator) or (is_lazy(x) and x._value is None and x._head != "leaf")
+
+
 def below(op):
-    """The operators that a node is made of."""
+    """The operators, or LazyArrays without a value, that a node is made of."""
+    if is_lazy(op):
+        return [x for x in op._args if is_operand(x)]
     known = op._operands or (op._init or ())
     return [o for o in known if isinstance(o, _core.Operator)]
 
@@ -58,25 +85,27 @@ def steps(root):
         head = written(op)
         if not parts:
             lean = head in _LEAN and head not in ("full", "householder")
-            known[id(op)] = 4 if lean else max(op.shape[-2:]) + 4
+            known[id(op)] = 4 if lean else max(op.shape[-2:], default=1) + 4
         elif head in ("sum", "several"):
             known[id(op)] = max(counts) + 1
-        elif head in ("view", "scaled", "part", "sliced", "blockdiag"):
+        elif head in ("view", "scaled", "over", "part", "sliced", "blockdiag", "operator", "index"):
             known[id(op)] = max(counts) + 1
         elif head == "power":
             known[id(op)] = counts[0] * max(abs(int(op._operands[1])), 1) + 1
         elif head == "inverse":
             known[id(op)] = 2 * counts[0] + max(op.shape[-1], 1)
-        else:
+        else:  # of a LazyArray's product the array on the other side counts too
             known[id(op)] = sum(counts) + len(counts)
+            if is_lazy(op) and len(parts) < len(op._args):
+                known[id(op)] += max((s for x in op._args for s in np.shape(x)), default=1)
     return known[id(root)]
 
 
 class Walk:
     """One expression's reference; dense forms of inverses are kept as long as it lives."""
 
-    def __init__(self, work):
-        self.work, self.bound = np.dtype(work), False
+    def __init__(self, work, root=None):
+        self.work, self.bound, self.root = np.dtype(work), False, root
         self.forms, self.nodes, self.entries = {}, 0, 0
 
     def apply(self, op, x, mode=N, bound=False):
@@ -90,13 +119,13 @@ class Walk:
 
     def dense(self, op, bound=False):
         """The dense form of an expression."""
-        if op.size > LARGEST:
+        if int(np.prod(op.shape, dtype=np.int64)) > LARGEST:
             raise NotVerified(f"the dense form of {type(op).__name__} {op.shape} is too large")
         key = id(op), bound
         if key not in self.forms:
             dtype = float if bound else self.work
             eye = np.eye(op.shape[-1], dtype=dtype)
-            if op._head == "dense" and not op._operands and op._init is not None:
+            if is_plain(op):
                 a = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
                 form = np.abs(a) if bound else a
             else:
@@ -110,6 +139,8 @@ class Walk:
         self.nodes += 1
         if self.nodes > _MOST_NODES:
             raise NotVerified("the expression as written has too many products")
+        if is_lazy(op):
+            return (yield from self._lazily(op, x, mode))
         parts = op._operands
         head = written(op)
         if op._opaque and not parts and not below(op):
@@ -204,12 +235,117 @@ class Walk:
         a = np.swapaxes(a, -1, -2) if mode & T else a
         return np.conjugate(a) if mode & C and not self.bound else a
 
+    # -- LazyArrays: a matrix is applied, a vector is a column, a number is one by one
+
+    def _lazily(self, a, x, mode):
+        if a is not self.root:
+            array = a._value if a._value is not None else a._args[0] if a._head == "leaf" else None
+            if array is not None:
+                return self._array(array, x, mode)
+        elif a._head == "leaf":
+            return self._array(a._args[0], x, mode)
+        return (yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode))
+
+    def _array(self, array, x, mode):
+        """What an array stands for: applied, or a column."""
+        a = np.asarray(array)
+        if a.dtype.char not in "?bBhHiIlLqQfdFD":
+            raise NotVerified(f"an array of dtype {a.dtype}")
+        a = a.astype(complex if a.dtype.kind == "c" and self.work.kind == "f" else self.work)
+        a = np.abs(a) if self.bound else a
+        if a.ndim < 2:
+            return a.reshape(-1, 1)
+        return self._seen(a, mode) @ x
+
+    def _matrix(self, a, x, mode):
+        head, args = a._head, a._args
+        if head == "operator":
+            return (yield args[0], x, mode, False)
+        if head == "matmul":
+            if min(v.ndim for v in args) < 2:
+                raise NotVerified("a stack of products with a vector")
+            first, second = args if mode & T else args[::-1]
+            y = yield first, x, mode, False
+            return (yield second, y, mode, False)
+        if head == "add":
+            left = yield args[0], x, mode, False
+            right = yield args[1], x, mode, False
+            return left + right
+        if head in ("scale", "over"):
+            y = yield args[0], x, mode, False
+            c = yield from self._scalar(args[1], mode, y)
+            return c * y if head == "scale" else y / c
+        if head == "view":
+            return (yield args[0], x, mode ^ a._more, False)
+        if head == "inverse":
+            return (yield from self._inverse(args[0], x, mode))
+        if head == "index" and a.ndim == 2 and args[0].ndim == 2:
+            whole = self.dense(args[0], self.bound)
+            return self._seen(whole[a._more], mode) @ x
+        raise NotVerified("a function of NumPy's within a formula")
+
+    def _scalar(self, c, mode, y):
+        """A number of Python's, or the value of a LazyArray of no dimensions."""
+        if is_lazy(c):
+            c = (yield c, None, N, False).ravel()[0]
+        return self._number(c, mode, y)
+
+    def _vector(self, a, x, mode):
+        """The column of a vector, or the one entry of a number."""
+        head, args = a._head, a._args
+        if head == "matmul":
+            left, right = args
+            if left.ndim == 1:
+                y = yield left, None, N, False
+                if right.ndim == 2:
+                    return (yield right, y, T, False)
+                return np.swapaxes(y, -1, -2) @ (yield right, None, N, False)
+            return (yield left, (yield right, None, N, False), N, False)
+        if head == "index":
+            return (yield from self._entry(a))
+        if head in ("scale", "over"):
+            y = yield args[0], None, N, False
+            c = yield from self._scalar(args[1], N, y)
+            return c * y if head == "scale" else y / c
+        if head != "call" or a._more[1]:
+            raise NotVerified("a function of NumPy's within a formula")
+        values = []
+        for v in args:
+            value = yield from self._argument(v)
+            values.append(value)
+        name = getattr(a._more[0], "__name__", "")
+        if name == "negative":
+            return values[0] if self.bound else -values[0]
+        if name in ("add", "subtract"):
+            return values[0] - values[1] if name == "subtract" and not self.bound else sum(values)
+        if name == "multiply":
+            return values[0] * values[1]
+        raise NotVerified(f"NumPy's {name} within a formula")
+
+    def _argument(self, v):
+        if is_lazy(v):
+            return (yield v, None, N, False)
+        if isinstance(v, np.ndarray):
+            return self._array(v, None, N)
+        return self._number(v, N, None)
+
+    def _entry(self, a):
+        """One element of a matrix, or a row or column as a column."""
+        whole, key = a._args[0], a._more
+        if whole.ndim != 2:
+            raise NotVerified("an index into a stack")
+        if isinstance(key, tuple) and len(key) == 2 and all(type(k) is int for k in key):
+            unit = np.zeros((whole.shape[1], 1), float if self.bound else self.work)
+            unit[key[1]] = 1
+            return (yield whole, unit, N, False)[[key[0]], :]
+        return self.dense(whole, self.bound)[key].reshape(-1, 1)
+
     # -- inverses within an expression, whose result is not at hand
 
     def _inverse(self, op, x, mode):
-        parts, head = op._operands, written(op)
+        parts, head = operands(op), written(op)
         if head == "view":
-            return (yield from self._inverse(parts[0], x, mode ^ op._mode))
+            return (yield from self._inverse(parts[0], x, mode ^ mode_of(op)))
         if head == "inverse":
             return (yield parts[0], x, mode, False)
         if op._head in ("diag", "identity") and not parts:
@@ -243,14 +379,27 @@ class Walk:
         return d[..., None] * x
 
 
+def is_plain(op):
+    """Is it a Dense as constructed?"""
+    lazy = is_lazy(op)
+    return not lazy and op._head == "dense" and not op._operands and op._init is not None
+
+
 _LOWER, _UPPER = ("lower triangular", "lower"), ("upper triangular", "upper")
+
+
+def declared(op):
+    """The word of a declared Dense, or of a LazyArray over an array; None."""
+    if is_lazy(op):
+        return op._more if op._head == "leaf" else None
+    return op._init[1] if is_plain(op) else None
 
 
 def solved_form(op, a):
     """The matrix that a solve sees: of a declared Dense the named triangle is read alone."""
-    if op._head != "dense" or op._operands or op._init is None or op._init[1] is None:
+    word = declared(op)
+    if word is None:
         return a
-    word = op._init[1]
     upper = np.triu(a, 1)
     if word in _LOWER:
         return np.tril(a)
@@ -272,10 +421,14 @@ def peeled(op, mode):
     left, right, c = [], [(op, mode)], []
     while right:
         first, how = right[0]
-        head, parts = written(first), first._operands
-        if head == "view":
-            right[0] = parts[0], how ^ first._mode
-        elif head == "scaled":
+        head, parts = written(first), operands(first)
+        if is_lazy(first) and first._value is not None and first is not op:
+            break
+        if head == "operator":
+            right[0] = parts[0], how
+        elif head == "view":
+            right[0] = parts[0], how ^ mode_of(first)
+        elif head == "scaled" and not is_lazy(parts[1]):
             right[0] = parts[0], how
             c.append((parts[1], how))
         elif head == "prod":

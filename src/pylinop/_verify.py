@@ -167,7 +167,8 @@ def _compared(op, mode, x, y):
     if exact or not left:
         left, right, c = [], [(op, mode)], []
     xs, ax, ys, ay, how = _columns(x, y, n)
-    walk = Walk(dtype if exact else complex if dtype.kind == "c" or xs.dtype.kind == "c" else float)
+    work = dtype if exact else complex if dtype.kind == "c" or xs.dtype.kind == "c" else float
+    walk = Walk(work, op)
     if left:
         try:
             found = _by_residual(walk, left, right, c, (xs, ax, ys, ay), count, dtype, how)
@@ -193,7 +194,7 @@ def _by_residual(walk, left, right, c, arrays, count, dtype, how):
         xs = walk._number(number, mode, xs) * xs
         ax = np.abs(complex(number)) * ax
     for op, mode in left:
-        form = solved(walk, op)
+        form = solved(walk, op)  # None: all of it is read
         if form is None:
             ys = walk.apply(op, ys, mode)
         else:
@@ -206,9 +207,10 @@ def _by_residual(walk, left, right, c, arrays, count, dtype, how):
 
 def solved(walk, op):
     """The form of which a solve reads a triangle alone, or None."""
-    if op._head == "dense" and not op._operands and op._init is not None and op._init[1]:
-        return _reference.solved_form(op, np.asarray(op._init[0]).astype(walk.work))
-    return None
+    if _reference.declared(op) is None:
+        return None
+    a = op._args[0] if _reference.is_lazy(op) else op._init[0]
+    return _reference.solved_form(op, np.asarray(a).astype(walk.work))
 
 
 # -- diagonals, traces, elements, determinants --
@@ -330,6 +332,52 @@ def valued(op, act, i, j, made):
         _asked(op, name[act], made, (act, None, i, j), ways[act])
 
 
+def evaluated(a):
+    """A LazyArray's value has been computed, by plans (not by NumPy on values)."""
+    value = a._value
+    if a._head in ("matmul", "add", "scale", "over", "view", "inverse", "index"):
+        _asked(a, "evaluate", None, None, lambda: _formula(a, value))
+
+
+def _formula(a, y):
+    """The formula as written against its value."""
+    if a.ndim >= 2:
+        if a._head == "matmul" and min(x.ndim for x in a._args) < 2:
+            raise NotVerified("a stack of products with a vector")
+        return _compared(a, 0, None, y)
+    dtype, exact = y.dtype, y.dtype.kind in "biu"
+    if dtype.char not in "?bBhHiIlLqQfdFD":
+        raise NotVerified(f"an array of dtype {dtype}")
+    found = y.reshape(-1, 1)
+    count = _reference.steps(a)
+    solve = _vector_solve(a)
+    walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, a)
+    if solve is not None:
+        A, b, mode = solve
+        form = solved(walk, A)
+        left = walk.apply(A, found, mode) if form is None else walk._seen(form, mode) @ found
+        right, size = walk.apply(b, None), walk.apply(b, None, 0, True)
+        size = _top(walk.apply(A, _top(np.abs(found)), mode, True)) + _top(size)
+        return _judged("in full, by the residual", left, right, size, count, dtype)
+    wanted = walk.apply(a, None)
+    if exact:
+        return _judged("in full", found, wanted.astype(dtype, copy=False), None, count, dtype)
+    return _judged("in full", found, wanted, walk.apply(a, None, 0, True), count, dtype)
+
+
+def _vector_solve(a):
+    """(A, b, mode) of a vector inv(A) @ b or b @ inv(A); None."""
+    if a._head != "matmul" or a.dtype.kind not in "fc":
+        return None
+    x, y = a._args
+    A, b, mode = (x, y, 0) if x.ndim == 2 else (y, x, 1)
+    while A.ndim == 2 and A._value is None and A._head == "view":
+        A, mode = A._args[0], mode ^ A._more
+    if A.ndim != 2 or A._value is not None or A._head != "inverse" or b.ndim != 1:
+        return None
+    return A._args[0], b, mode
+
+
 def _dense(op, y):
     """Of several in one column each of them."""
     parts = []
@@ -349,7 +397,7 @@ def _dense(op, y):
 
 def _asked(op, action, made, explained, way):
     """Runs a verification, writes down what became of it, raises for a miss."""
-    if perturb is not None:
+    if perturb is not None and made is not None:
         perturb(action, made)
     try:
         with np.errstate(all="ignore"):
@@ -373,19 +421,19 @@ def _note(action, text, ratio):
     if record:
         said = text if ratio is None else f"{text}, error at most {ratio:.2g} of what is allowed"
         last = record[-1]
-        last["verified"] = {"text": said, "ratio": ratio}
+        before = last.get("verified")
+        said = f"{said} ({action})" if before else said
+        if before is None or (ratio is not None and (before["ratio"] or 0) < ratio):
+            last["verified"] = {"text": said, "ratio": ratio}
         last["text"] = last["text"].rstrip("\n") + f"\nverified  {said}\n"
 
 
 def _miss(op, action, verdict, explained):
-    act, x, i, j = explained
     try:
-        if x is not None and x.ndim > 1 and act < DENSE:
-            x = np.ascontiguousarray(x)
-        plan = op._explain(act, x, i, j)["text"]
+        plan = _plan(op, explained)
     except Exception as error:  # the miss is what is to be said
         plan = f"no plan to show: {error}"
-    made = f"\n  in: {_errors.describe(op)}{_errors.built(op)}"
+    made = f"\n  in: {_described(op)}{_errors.built(op)}"
     text = (
         f"the result of {action!r} is not that of the expression as written: an error of "
         f"{verdict.error:.3g} where {verdict.allowed:.3g} is allowed (compared {verdict.how})"
@@ -398,3 +446,21 @@ def _miss(op, action, verdict, explained):
     error = _errors.VerificationError(text)
     error.error, error.allowed, error.plan = verdict.error, verdict.allowed, plan
     return error
+
+
+def _described(op):
+    if not _reference.is_lazy(op):
+        return _errors.describe(op)
+    from . import _lazy_text
+
+    return f"{_lazy_text.formula(op)}  {op.shape} {op.dtype}"
+
+
+def _plan(op, explained):
+    """The plan of what was asked, as text."""
+    if explained is None:
+        return str(op.explain())
+    act, x, i, j = explained
+    if x is not None and x.ndim > 1 and act < DENSE:
+        x = np.ascontiguousarray(x)
+    return op._explain(act, x, i, j)["text"]

@@ -267,6 +267,7 @@ PyObject *py_in_blocks(PyObject *self, PyObject *offset);
 int py_verify_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
                     PyArrayObject *made);
 int py_verify_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyArrayObject *made);
+int py_verify_lazy(py_state *s, PyObject *a);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 /* What was run, into s->record; times: seconds of each step; makers: a dict of other names that

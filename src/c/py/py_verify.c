@@ -24,3 +24,5 @@ int py_verify_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyA
         Py_BuildValue("OiLLO", (PyObject *)self, act, (long long)i, (long long)j, (PyObject *)made);
     return asked(s, "verify_value", args);
 }
+
+int py_verify_lazy(py_state *s, PyObject *a) { return asked(s, "verify_lazy", PyTuple_Pack(1, a)); }
