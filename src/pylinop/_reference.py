@@ -67,9 +67,11 @@ def below(op):
     return [o for o in known if isinstance(o, _core.Operator)]
 
 
-def steps(root):
-    """How many roundings a result meets on its way, about: what a bound is multiplied by."""
-    known, stack = {}, [root]
+def steps(root, dtype=None):
+    """How many roundings a result of that dtype meets on its way, about: what a bound is multiplied
+    by. Those of a kind that a result closed to are of the closed kind's dtype, which may be less
+    precise: its numbers are computed in that, whatever they are applied to."""
+    known, stack, coarse = {}, [root], 1.0
     while stack:
         op = stack[-1]
         if id(op) in known:
@@ -83,6 +85,9 @@ def steps(root):
         stack.pop()
         counts = [known[id(o)] for o in parts]
         head = written(op)
+        closed = not is_lazy(op) and op._operands and op._by != op._head
+        if closed and op.dtype is not None and op.dtype.char in "fF":
+            coarse = 2.0**29
         if not parts:
             lean = head in _LEAN and head not in ("full", "householder")
             known[id(op)] = 4 if lean else max(op.shape[-2:], default=1) + 4
@@ -98,7 +103,8 @@ def steps(root):
             known[id(op)] = sum(counts) + len(counts)
             if is_lazy(op) and len(parts) < len(op._args):
                 known[id(op)] += max((s for x in op._args for s in np.shape(x)), default=1)
-    return known[id(root)]
+    double = dtype is not None and dtype.char in "dD"
+    return known[id(root)] * (coarse if double else 1.0)
 
 
 class Walk:

@@ -162,7 +162,7 @@ def _compared(op, mode, x, y):
     dtype = y.dtype
     exact = dtype.kind in "biu"
     n = op.shape[-2 if mode & 1 else -1]
-    count = _reference.steps(op)
+    count = _reference.steps(op, dtype)
     left, right, c = _reference.peeled(op, mode)
     if exact or not left:
         left, right, c = [], [(op, mode)], []
@@ -227,7 +227,7 @@ def _diagonal(op, k, y):
         how = f"by {_SAMPLED} of {length} entries"
     worst = Verdict(how)
     walk = Walk(dtype if exact else complex if dtype.kind == "c" else float)
-    count = _reference.steps(op)
+    count = _reference.steps(op, dtype)
     for lo in range(0, len(at), _COLUMNS):
         some = at[lo : lo + _COLUMNS]
         unit = np.zeros((n, len(some)), walk.work)
@@ -254,7 +254,7 @@ def _trace(op, y):
         total = total + walk.apply(op, unit)[(..., *rows)].sum(-1, dtype=total.dtype)
         if not exact:
             size = size + walk.apply(op, np.abs(unit), 0, True)[(..., *rows)].sum(-1)
-    return _judged("in full", y, total, size, _reference.steps(op) + n, dtype)
+    return _judged("in full", y, total, size, _reference.steps(op, dtype) + n, dtype)
 
 
 def _element(op, i, j, y):
@@ -264,7 +264,7 @@ def _element(op, i, j, y):
     unit[j] = 1
     wanted = walk.apply(op, unit)[..., i, 0]
     size = None if exact else walk.apply(op, np.abs(unit), 0, True)[..., i, 0]
-    return _judged("in full", y, wanted, size, _reference.steps(op), dtype)
+    return _judged("in full", y, wanted, size, _reference.steps(op, dtype), dtype)
 
 
 def _determinant(op, y):
@@ -285,7 +285,8 @@ def _determinant(op, y):
     if n and np.any(np.isneginf(log) != np.isneginf(found)):
         raise NotVerified("a determinant of a singular matrix")
     error = np.abs(np.where(np.isnan(found), np.inf, found) - log) + np.abs(direction - sign)
-    allowed = 10 * unit * _reference.steps(op) * (1 + np.abs(log))
+    count = _reference.steps(op, precision)
+    allowed = 10 * unit * count * (1 + np.abs(log))
     known = np.isfinite(log)
     if np.any(known & ~(error <= allowed)):  # of a nearby matrix: |A^-1| |A| more
         size = walk.dense(op, True)
@@ -294,7 +295,7 @@ def _determinant(op, y):
         except np.linalg.LinAlgError:
             raise NotVerified("a determinant of a singular matrix") from None
         change = (np.swapaxes(inverse, -1, -2) * size).sum((-1, -2))
-        allowed = 10 * unit * _reference.steps(op) * (1 + np.abs(log) + change)
+        allowed = 10 * unit * count * (1 + np.abs(log) + change)
     error = np.where(known, error, 0)
     if not np.size(error):
         return Verdict("by NumPy's LU")
@@ -349,7 +350,7 @@ def _formula(a, y):
     if dtype.char not in "?bBhHiIlLqQfdFD":
         raise NotVerified(f"an array of dtype {dtype}")
     found = y.reshape(-1, 1)
-    count = _reference.steps(a)
+    count = _reference.steps(a, dtype)
     solve = _vector_solve(a)
     walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, a)
     if solve is not None:
