@@ -197,6 +197,25 @@ def test_wrong_integers_are_found(rng):
         _verify.perturb = None
 
 
+def test_integers_within_wrap_as_written(rng):
+    x = np.array([200, 100, 7], np.uint8)
+    op = 0.5 * pl.FiniteDifference(3, 1, "forward", "zero")
+    want = 0.5 * ((op / 0.5).toarray().astype(np.uint8) @ x)
+    np.testing.assert_array_equal(op @ x, want)
+    assert _verify.tally["apply", "verified"]
+
+
+def test_traces_of_large_products_take_one_pass(rng):
+    a, b = rng.standard_normal((2, 700, 700))
+    P = 2 * pl.Dense(a) @ pl.Dense(b) + pl.Dense(a).T - pl.Dense(b).T @ pl.Dense(a)
+    P.trace()
+    assert _verify.tally["trace", "verified"] == 1
+    for fault in (last_wrong, negated):
+        _verify.perturb = lambda action, y, fault=fault: fault(y)
+        with pytest.raises(pl.VerificationError):
+            P.trace()
+
+
 def test_single_precision_is_judged_by_its_own_unit(rng):
     A = pl.Dense(rng.standard_normal((50, 50)).astype("f4"))
     x = rng.standard_normal(50).astype("f4")

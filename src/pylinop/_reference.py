@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _composites, _core, _walk
 from ._reference_kinds import apply
-from ._reference_leaf import LARGEST, NotVerified
+from ._reference_leaf import LARGEST, NotVerified, sizes
 from ._steps import run
 
 N, T, C, H = 0, 1, 2, 3
@@ -112,6 +112,7 @@ class Walk:
 
     def __init__(self, work, root=None):
         self.work, self.bound, self.root = np.dtype(work), False, root
+        self.carry = False  # integers stay integers as far as they meet integers, and wrap
         self.forms, self.nodes, self.entries = {}, 0, 0
 
     def apply(self, op, x, mode=N, bound=False):
@@ -183,13 +184,20 @@ class Walk:
         self.entries += (op.size if op._head not in _LEAN else op.shape[-1]) * x.shape[-1]
         if self.entries > _MOST_WORK:
             raise NotVerified("the expression as written takes too long")
-        return apply(op, x, mode, self.work, self.bound)
+        work = self.work
+        if self.carry and x.dtype.kind in "biu" and not self.bound:
+            work = x.dtype if op._weak else np.result_type(op.dtype, x.dtype)
+            work = work if work.kind in "biu" else self.work
+            x = x.astype(work, copy=False)
+        return apply(op, x, mode, work, self.bound)
 
     def _number(self, c, mode, y):
         c = np.asarray(c)
         if self.bound:
             return np.abs(c.astype(complex)).item() if c.ndim == 0 else np.abs(c)
         c = np.conjugate(c) if mode & C else c
+        if self.carry and c.dtype.kind in "biu" and y.dtype.kind in "biu":
+            return c.astype(y.dtype)
         return c.astype(np.result_type(self.work, complex) if c.dtype.kind == "c" else self.work)
 
     def _part(self, op, x, mode):
@@ -257,7 +265,10 @@ class Walk:
         a = np.asarray(array)
         if a.dtype.char not in "?bBhHiIlLqQfdFD":
             raise NotVerified(f"an array of dtype {a.dtype}")
-        a = a.astype(complex if a.dtype.kind == "c" and self.work.kind == "f" else self.work)
+        if self.bound and a.ndim == 2 and x.ndim == 2:
+            return sizes(np.swapaxes(a, -1, -2) if mode & T else a, x)
+        kind = complex if a.dtype.kind == "c" and self.work.kind == "f" else self.work
+        a = a.astype(kind, copy=False)
         a = np.abs(a) if self.bound else a
         if a.ndim < 2:
             return a.reshape(-1, 1)
@@ -440,7 +451,10 @@ def peeled(op, mode):
         elif head == "prod":
             right[:1] = [(o, how) for o in (parts[::-1] if how & T else parts)]
         elif head == "inverse":
-            left.append((parts[0], how))
+            inner = parts[0]
+            while written(inner) == "view":
+                inner, how = operands(inner)[0], how ^ mode_of(inner)
+            left.append((inner, how))
             del right[0]
         else:
             break

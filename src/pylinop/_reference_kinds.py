@@ -9,7 +9,7 @@ that of x."""
 import numpy as np
 
 from . import _reference_fft as by_fft
-from ._reference_leaf import Leaf, NotVerified, fits, zeros
+from ._reference_leaf import Leaf, NotVerified, fits, sizes, zeros
 
 # -- kinds of few entries --
 
@@ -155,6 +155,8 @@ def _rows(leaf, x, piece):
 
 def _dense(leaf, x):
     a = np.asarray(leaf.init[0])
+    if leaf.bound and x.ndim == 2:
+        return sizes(np.swapaxes(a, -1, -2) if leaf.turned else a, x)
     if not leaf.bound and a.dtype == leaf.work and not leaf.conj:
         return (np.swapaxes(a, -1, -2) if leaf.turned else a) @ x
     return _rows(leaf, x, lambda lo, hi: leaf.get(a[..., lo:hi, :]))

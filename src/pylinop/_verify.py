@@ -17,7 +17,7 @@ import numpy as np
 
 from . import _config, _errors, _reference
 from ._reference import NotVerified, Walk
-from ._reference_leaf import LARGEST
+from ._reference_leaf import LARGEST, sizes
 
 DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
 _DRAWS = 2
@@ -107,49 +107,37 @@ def _columns(x, y, n):
         x = np.eye(n, dtype=bool)[:, at] if x is None else x[..., at]
         return x, x, y[..., at], y[..., at], f"by {len(at)} of {k} columns"
     how = f"by {_DRAWS} projections" + ("" if exact else f" and {_EDGES} columns")
-    good = slice(None)
     r = _draws(k, _DRAWS, dtype)
-    if not exact:
-        finite = np.isfinite(y).all(axis=tuple(range(y.ndim - 1))) if _is_broken(y, x) else None
-        if finite is not None:
-            if x is not None:
-                finite &= np.isfinite(x).all(axis=tuple(range(x.ndim - 1)))
-            good = np.flatnonzero(finite)
-            if not len(good):
-                raise NotVerified("no column of the result is finite")
-            r, how = r[good], f"{how} of {len(good)} finite columns of {k}"
-    size = np.abs(r) if not exact else r
-    with np.errstate(all="ignore"):
-        y = y[..., good]
-        right = _times(y, r, work), None if exact else _times(y, size, work, True)
+    if exact:
+        right = y @ r
+        return (r if x is None else x.astype(dtype, copy=False) @ r), None, right, None, how
+    right, left = _times(y, r, work), r if x is None else _times(x, r, wide)
+    good = slice(None)
+    if not (np.isfinite(right).all() and np.isfinite(left).all()):
+        finite = np.isfinite(y).all(axis=tuple(range(y.ndim - 1)))
+        if x is not None:
+            finite &= np.isfinite(x).all(axis=tuple(range(x.ndim - 1)))
+        good = np.flatnonzero(finite)
+        if not len(good):
+            raise NotVerified("no column of the result is finite")
+        how = f"{how} of {len(good)} finite columns of {k}"
+        y, x, r = y[..., good], x if x is None else x[..., good], r[good]
+        right = _times(y, r, work)
+        left = np.zeros((n, r.shape[1])) if x is None else _times(x, r, wide)
         if x is None:
-            unit, absolute = np.zeros((2, n, r.shape[1]), r.dtype)
-            unit[good], absolute[good] = r, size
-            return unit, absolute, *right, how
-        x = x[..., good]
-        return _times(x, r, wide), _times(x, size, wide, True), *right, how
+            left[good] = r
+    size = np.abs(left) if x is None else sizes(x, np.abs(r))
+    return left, size, right, sizes(y, np.abs(r)), how
 
 
-def _times(a, r, work, absolute=False):
-    """a r, or |a| r, in the working dtype by blocks of rows."""
-    if not absolute and a.dtype == work:
-        return a @ r
-    if a.ndim > 2 or a.size <= 1 << 17:
-        a = a.astype(work, copy=False)
-        return (np.abs(a) if absolute else a) @ r
-    step = max((1 << 17) // max(a.shape[-1], 1), 16)
-    parts = []
-    for lo in range(0, a.shape[0], step):
-        part = a[lo : lo + step].astype(work, copy=False)
-        parts.append((np.abs(part) if absolute else part) @ r)
-    return np.concatenate(parts)
-
-
-def _is_broken(y, x):
-    """Is there anything that is not finite?"""
-    with np.errstate(all="ignore"):
-        total = y.sum()
-        return not np.isfinite(total) or (x is not None and not np.isfinite(x.sum()))
+def _times(a, r, work):
+    """a r in the working dtype, by blocks of rows where that takes a copy."""
+    if a.dtype == work or a.ndim > 2 or a.size <= 1 << 17:
+        return a.astype(work, copy=False) @ r
+    step = max((1 << 15) // max(a.shape[-1], 1), 16)
+    return np.concatenate(
+        [a[lo : lo + step].astype(work) @ r for lo in range(0, a.shape[0], step)]
+    )
 
 
 def _top(size):
@@ -182,7 +170,15 @@ def _compared(op, mode, x, y):
     wanted = walk.apply(op, xs, mode)
     if exact:
         return _judged(how, ys, wanted.astype(dtype, copy=False), None, count, dtype)
-    return _judged(how, ys, wanted, walk.apply(op, ax, mode, True), count, dtype)
+    found = _judged(how, ys, wanted, walk.apply(op, ax, mode, True), count, dtype)
+    if found.ratio > 1 and x is not None and x.dtype.kind in "biu":  # integers may have wrapped
+        if x.shape != xs.shape:
+            raise NotVerified("integers that may have wrapped within")
+        walk = Walk(work, op)
+        walk.carry = True
+        wanted = walk.apply(op, x, mode)
+        found = _judged(how, ys, wanted, walk.apply(op, ax, mode, True), count, dtype)
+    return found
 
 
 def _by_residual(walk, left, right, c, arrays, count, dtype, how):
@@ -239,9 +235,60 @@ def _diagonal(op, k, y):
     return worst
 
 
+def _array(walk, op, mode, bound):
+    """The array that op is, seen as `mode` says, or None: nothing is computed."""
+    while op._operands and op._by == "view":
+        op, mode = op._operands[0], mode ^ op._mode
+    return walk._seen(walk.dense(op, bound), mode) if _reference.is_plain(op) else None
+
+
+def _short_diagonal(walk, op, bound):
+    """The main diagonal of a sum of arrays and of products of two arrays: by definition, in one
+    pass over them; None for all else."""
+    stack, total = [(op, 1, 0)], 0
+    while stack:
+        op, c, mode = stack.pop()
+        head, parts = _reference.written(op), op._operands
+        if head == "sum":
+            stack += [(o, c, mode) for o in parts]
+        elif head == "view":
+            stack.append((parts[0], c, mode ^ op._mode))
+        elif head == "scaled":
+            stack.append((parts[0], c * walk._number(parts[1], mode, None), mode))
+        elif head == "prod":
+            left, right = (_array(walk, o, mode, bound) for o in parts)
+            if left is None or right is None:
+                return None
+            if mode & 1:
+                left, right = right, left
+            total = total + c * np.einsum("...ij,...ji->...i", left, right)
+        elif _reference.is_plain(op):
+            a = walk.dense(op, bound)
+            a = np.conjugate(a) if mode & 2 and not bound else a
+            total = total + c * np.diagonal(a, axis1=-2, axis2=-1)
+        else:
+            return None
+    return total
+
+
+def _short_trace(op, y):
+    """The verdict on a trace from `_short_diagonal`; None."""
+    walk = Walk(complex if y.dtype.kind == "c" else float)
+    diagonal = _short_diagonal(walk, op, False)
+    if diagonal is None:
+        return None
+    walk.bound = True  # numbers and arrays by their absolute values from here on
+    size = _short_diagonal(walk, op, True).sum(-1)
+    count = _reference.steps(op, y.dtype) + op.shape[-1]
+    return _judged("in full", y, diagonal.sum(-1), size, count, y.dtype)
+
+
 def _trace(op, y):
     n, dtype = min(op.shape[-2:]), y.dtype
     exact = dtype.kind in "biu"
+    found = None if exact else _short_trace(op, y)
+    if found is not None:
+        return found
     if op.size * n > _FULL << (6 if exact else 11):
         raise NotVerified(f"a trace of {op.shape}, as written of too many products")
     walk = Walk(op.dtype if exact else complex if dtype.kind == "c" else float)
@@ -274,7 +321,10 @@ def _determinant(op, y):
         raise NotVerified(f"a determinant of {n} rows: more than {_DETERMINANT}")
     kind = op.dtype.kind if op.dtype is not None else "f"
     walk = Walk(complex if kind == "c" else float)
-    a = _reference.solved_form(op, walk.dense(op))
+    base, mode = op, 0
+    while _reference.written(base) == "view":
+        base, mode = base._operands[0], mode ^ base._mode
+    a = walk._seen(_reference.solved_form(base, walk.dense(base)), mode)
     with np.errstate(all="ignore"):
         sign, log = np.linalg.slogdet(a)
         mantissa, power = y[..., 0], y[..., 1].real
@@ -295,11 +345,14 @@ def _determinant(op, y):
         except np.linalg.LinAlgError:
             raise NotVerified("a determinant of a singular matrix") from None
         change = (np.swapaxes(inverse, -1, -2) * size).sum((-1, -2))
+        with np.errstate(all="ignore"):  # NumPy's LU sums up logarithms, which may cancel
+            logs = np.abs(np.log(np.abs(a)))
+        change = change + n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
         allowed = 10 * unit * count * (1 + np.abs(log) + change)
     error = np.where(known, error, 0)
     if not np.size(error):
         return Verdict("by NumPy's LU")
-    ratio = np.atleast_1d(error / allowed).ravel()
+    ratio = np.atleast_1d(np.where(error == 0, 0.0, error / allowed)).ravel()
     at = int(np.argmax(ratio))
     pick = [float(np.broadcast_to(v, np.shape(error)).ravel()[at]) for v in (error, allowed)]
     return Verdict("by NumPy's LU", float(ratio[at]), *pick)
