@@ -69,6 +69,37 @@ def test_larger_ones_pass_by_projections(kind, rng):
             pl.solve(op, rng.standard_normal((144, 3)))
 
 
+@pytest.mark.parametrize("n", [600, 5000])
+def test_large_kinds_pass_where_nothing_dense_is_made(n, rng):
+    x, k = rng.standard_normal(n), rng.standard_normal(n // 3)
+    kinds = [
+        pl.Toeplitz(x, np.r_[x[0], k]),
+        pl.Hankel(x, np.r_[x[-1], k]),
+        pl.Circulant(x),
+        pl.Circulant(x.reshape(-1, 8), 2),
+        pl.Convolution(k, n, "full"),
+        pl.Convolution(k, n, "same"),
+        pl.Convolution(k, n, "valid"),
+        pl.Convolution(k, n, "circular"),
+        pl.Diag(x),
+        pl.Tridiagonal(x[1:], x, x[1:]),
+        pl.Householder(x),
+        pl.Permutation(rng.permutation(n)),
+        pl.FiniteDifference(n, 2),
+        pl.Laplacian((8, n // 8), dtype="float64"),
+    ]
+    for op in [*kinds, pl.Toeplitz(x + 1j * x[::-1])]:
+        for A in (op, op.T, op.H, op.conj()):
+            A @ rng.standard_normal(A.shape[1])
+        op @ rng.standard_normal((op.shape[1], 7))
+    assert all(said == "verified" for _, said in _verify.tally), _verify.tally
+    for op in kinds[:8]:
+        _verify.perturb = lambda action, y: last_wrong(y)
+        with pytest.raises(pl.VerificationError):
+            op @ rng.standard_normal(op.shape[1])
+        _verify.perturb = None
+
+
 def operands(rng, n):
     a, b = rng.standard_normal((2, n, n))
     x = rng.standard_normal(n)

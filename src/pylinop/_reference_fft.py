@@ -102,20 +102,37 @@ def _opposite(c, levels):
     return c
 
 
+def _folded(table, n):
+    """The table wrapped round a box of sizes n."""
+    levels = len(n)
+    folded = np.zeros((*table.shape[: table.ndim - levels], *n), table.dtype)
+    for at in np.ndindex(*table.shape[table.ndim - levels :]):
+        folded[(..., *np.mod(at, n))] += table[(..., *at)]
+    return folded
+
+
+def _around(leaf, x, c):
+    """A large circulant of one level, of first column c."""
+    c = _opposite(c, 1) if leaf.turned else c
+    y = np.fft.ifft(np.fft.fft(c)[..., None] * np.fft.fft(x, axis=-2), axis=-2)
+    return y if np.iscomplexobj(c) or np.iscomplexobj(x) else y.real
+
+
 def _levels(leaf, x, table, m, n, shift, wrapped=False):
     """A[i, j] = table[i - j + shift] for multi-indices, zero outside of it or wrapped round."""
     levels = len(n)
     if leaf.bound:
         return _symbol(leaf, x, table, levels)
+    if levels == 1 and leaf.op.size > LARGEST // 16 and leaf.work.kind in "fc":
+        if not wrapped:
+            return _by_fft(leaf, x, table, int(shift[0]))
+        return _around(leaf, x, _folded(table, n))
     fits(leaf)
     i, j = _boxes(m), _boxes(n)
     d = i[:, :, None] - j[:, None, :] + np.reshape(shift, (-1, 1, 1))
     sizes = table.shape[table.ndim - levels :]
     if wrapped:
-        folded = np.zeros((*table.shape[: table.ndim - levels], *n), table.dtype)
-        for at in np.ndindex(*sizes):
-            folded[(..., *np.mod(at, n))] += table[(..., *at)]
-        a = folded[(..., *(d % np.reshape(n, (-1, 1, 1))))]
+        a = _folded(table, n)[(..., *(d % np.reshape(n, (-1, 1, 1))))]
     else:
         bounds = np.reshape(sizes, (-1, 1, 1))
         inside = ((d >= 0) & (d < bounds)).all(0)
