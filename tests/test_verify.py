@@ -460,6 +460,30 @@ def test_chains_of_any_length(rng):
     assert _verify.tally["apply", "verified"] == 1
 
 
+def test_declared_matrices_are_read_by_their_triangle(rng):
+    a = rng.standard_normal((30, 30))
+    s = a @ a.T + 30 * np.eye(30)
+    told = pl.Dense(np.triu(s) + np.tri(30, k=-1) * 7, assume_a="pos")
+    x = rng.standard_normal(30)
+    np.testing.assert_allclose(pl.solve(told, x), np.linalg.solve(s, x))
+    np.testing.assert_allclose(pl.solve(told.T, x), np.linalg.solve(s, x))
+    pl.logdet(told), pl.inv(told).toarray()
+    both = pl.Kron(told, pl.Identity(2)) + pl.Identity(60)
+    pl.solve(both, np.ones(60))
+    _verify.perturb = lambda action, y: last_wrong(y)
+    with pytest.raises(pl.VerificationError):
+        pl.solve(told, x)
+
+
+def test_sparse_arrays_with_room_behind_them(rng):
+    sp = pytest.importorskip("scipy.sparse")
+    a = sp.csr_array(rng.standard_normal((5, 5)))
+    a.indices = np.concatenate([a.indices, np.full(3, 1 << 30, a.indices.dtype)])
+    a.data = np.concatenate([a.data, np.full(3, np.nan)])
+    pl.Sparse(a) @ np.ones(5)
+    assert _verify.tally["apply", "verified"] == 1
+
+
 def test_threads_have_their_own_option(rng):
     A, found = pl.Dense(rng.standard_normal((30, 30))), []
     pl.config(verify=False)

@@ -85,8 +85,9 @@ def steps(root, dtype=None):
         stack.pop()
         counts = [known[id(o)] for o in parts]
         head = written(op)
-        closed = not is_lazy(op) and op._operands and op._by != op._head
-        if closed and op.dtype is not None and op.dtype.char in "fF":
+        # so are those of a LazyArray within another, as NumPy's would be
+        own = op._head != "leaf" if is_lazy(op) else op._operands and op._by != op._head
+        if own and op.dtype is not None and op.dtype.char in "fF":
             coarse = 2.0**29
         if not parts:
             lean = head in _LEAN and head not in ("full", "householder")
@@ -110,8 +111,9 @@ def steps(root, dtype=None):
 class Walk:
     """One expression's reference; dense forms of inverses are kept as long as it lives."""
 
-    def __init__(self, work, root=None):
+    def __init__(self, work, root=None, named=False):
         self.work, self.bound, self.root = np.dtype(work), False, root
+        self.named = named  # of what is declared the named triangle is read alone
         self.carry = False  # integers stay integers as far as they meet integers, and wrap
         self.forms, self.nodes, self.entries = {}, 0, 0
 
@@ -132,7 +134,7 @@ class Walk:
         if key not in self.forms:
             dtype = float if bound else self.work
             eye = np.eye(op.shape[-1], dtype=dtype)
-            if is_plain(op):
+            if is_plain(op) and not self.named:
                 a = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
                 form = np.abs(a) if bound else a
             else:
@@ -181,6 +183,10 @@ class Walk:
             return self._elements(op, head, mode) @ x
         if head in _SHARED:
             return (yield from _SHARED[head](op, x, mode, vec))
+        if self.named and declared(op) is not None:
+            kind = complex if op.dtype.kind == "c" and self.work.kind == "f" else self.work
+            a = solved_form(op, np.asarray(op._init[0]).astype(kind))
+            return self._seen(np.abs(a) if self.bound else a, mode) @ x
         self.entries += (op.size if op._head not in _LEAN else op.shape[-1]) * x.shape[-1]
         if self.entries > _MOST_WORK:
             raise NotVerified("the expression as written takes too long")
@@ -255,16 +261,18 @@ class Walk:
         if a is not self.root:
             array = a._value if a._value is not None else a._args[0] if a._head == "leaf" else None
             if array is not None:
-                return self._array(array, x, mode)
+                return self._array(array, x, mode, a if a._value is None else None)
         elif a._head == "leaf":
             return self._array(a._args[0], x, mode)
         return (yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode))
 
-    def _array(self, array, x, mode):
+    def _array(self, array, x, mode, leaf=None):
         """What an array stands for: applied, or a column."""
         a = np.asarray(array)
         if a.dtype.char not in "?bBhHiIlLqQfdFD":
             raise NotVerified(f"an array of dtype {a.dtype}")
+        if self.named and leaf is not None and declared(leaf) is not None:
+            a = solved_form(leaf, a)
         if self.bound and a.ndim == 2 and x.ndim == 2:
             return sizes(np.swapaxes(a, -1, -2) if mode & T else a, x)
         kind = complex if a.dtype.kind == "c" and self.work.kind == "f" else self.work
@@ -410,6 +418,24 @@ def declared(op):
     if is_lazy(op):
         return op._more if op._head == "leaf" else None
     return op._init[1] if is_plain(op) else None
+
+
+def has_named(root):
+    """Is there a declared matrix of which the named triangle is not all of it?"""
+    stack, seen = [root], set()
+    while stack:
+        op = stack.pop()
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        stack += below(op)
+        leaves = [op, *(x for x in op._args if is_lazy(x))] if is_lazy(op) else [op]
+        for x in leaves:
+            if declared(x) is not None:
+                a = np.asarray(x._args[0] if is_lazy(x) else x._init[0])
+                if not np.array_equal(solved_form(x, a), a):
+                    return True
+    return False
 
 
 def solved_form(op, a):

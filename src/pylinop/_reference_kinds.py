@@ -67,19 +67,29 @@ def _picked(leaf, x):
     return y
 
 
+def _entries(a):
+    """(rows, columns, numbers) of SciPy's sparse matrix; its arrays may have room behind them."""
+    if getattr(a, "format", "") == "coo" and hasattr(a, "row"):
+        return a.row, a.col, a.data
+    if getattr(a, "format", "") not in ("csr", "csc"):
+        raise NotVerified("a sparse matrix that is not SciPy's")
+    count = int(a.indptr[-1])
+    major = np.repeat(np.arange(len(a.indptr) - 1), np.diff(a.indptr))
+    pair = (major, a.indices[:count]) if a.format == "csr" else (a.indices[:count], major)
+    return *pair, a.data[:count]
+
+
 def _sparse(leaf, x):
     a = leaf.init[0]
     if getattr(a, "_head", "") == "sparse" and a._init is not None:
         a = a._init[0]
-    if not hasattr(a, "tocoo"):
-        raise NotVerified("a sparse matrix that is not SciPy's")
-    a = a.tocoo()
-    i, j = (a.col, a.row) if leaf.turned else (a.row, a.col)
-    y = zeros(leaf, x, v := leaf.get(a.data))
+    row, col, v = _entries(a)
+    i, j = (col, row) if leaf.turned else (row, col)
+    y = zeros(leaf, x, v := leaf.get(v))
     if leaf.op._head == "sparsetriangular":
         _, lower, unit = leaf.init[:3]
-        keep = (a.row > a.col) if lower else (a.row < a.col)
-        keep = keep if unit else keep | (a.row == a.col)
+        keep = (row > col) if lower else (row < col)
+        keep = keep if unit else keep | (row == col)
         i, j, v = i[keep], j[keep], v[keep]
         y = y + x if unit else y
     order = np.argsort(i, kind="stable")
