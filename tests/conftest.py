@@ -38,6 +38,24 @@ if os.environ.get("PYLINOP_CHECK_PLANS", "0") != "0":  # workers and child proce
     pylinop.config(check_plans=True)
 
 
+if os.environ.get("PYLINOP_VERIFY") == "1":  # all answers are verified
+    import pylinop
+
+    pylinop.config(verify=True)
+
+
+@pytest.fixture(autouse=True)
+def _answers(request):
+    """Verified answers (PYLINOP_VERIFY=1), but for tests marked `no_verify`."""
+    if request.node.get_closest_marker("no_verify") is None:
+        yield
+        return
+    import pylinop
+
+    with pylinop.config(verify=False):
+        yield
+
+
 def pytest_collection_modifyitems(config, items):
     """Of a test marked `sweep(n)` about one in n of its cases are run, the same ones every time;
     every value of every parameter is met. PYLINOP_FULL=1 (`make long`) and tests named by

@@ -44,6 +44,7 @@ from . import (
     _forms,
     _indexing,
     _kernels,
+    _later,
     _lazy,
     _lazy_build,
     _lazy_eval,
@@ -60,6 +61,7 @@ from ._errors import (
     LinAlgError,
     MaterializationError,
     MaterializationWarning,
+    VerificationError,
 )
 from ._operator import LinearOperator, MatVec
 
@@ -100,6 +102,9 @@ _core._setup(
         "sparse_ready": _scipy.sparse_ready,
         "grid_of": _assemble.grid_of,
         "callable_kernel": _kernels.callable_kernel,
+        "verify_apply": lambda *asked: _later.Later("_verify").applied(*asked),
+        "verify_lazy": lambda a: _later.Later("_verify").evaluated(a),
+        "verify_value": lambda *asked: _later.Later("_verify").valued(*asked),
         **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },
     __file__.rsplit("__init__", 1)[0].encode(),
@@ -237,6 +242,7 @@ __all__ = [
     "Sum",
     "Toeplitz",
     "Transpose",
+    "VerificationError",
     "Zeros",
     "arnoldi",
     "aslinearoperator",

@@ -30,6 +30,7 @@ class _Options(TypedDict, total=False):
     precision: Literal["working", "mixed"]
     accuracy: Literal["exact", "estimate"]
     check_plans: bool
+    verify: bool
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -45,6 +46,7 @@ _DEFAULTS: dict[str, Any] = {
     "precision": "working",
     "accuracy": "exact",
     "check_plans": False,
+    "verify": False,
 }
 _CHECKS = ("cheap", "none", "full")  # by number in the core
 _DOC = {
@@ -60,6 +62,7 @@ _DOC = {
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
     "check_plans": "every plan is checked after each step of its making (for finding our bugs)",
+    "verify": "results are compared with the expression as written, else VerificationError",
 }
 # What one context cannot have for itself, and why.
 _PROCESS_ONLY = {
@@ -68,7 +71,7 @@ _PROCESS_ONLY = {
 }
 _IN_CORE = {
     *("fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"),
-    "check_plans",
+    *("check_plans", "verify"),
 }
 _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
@@ -166,6 +169,7 @@ def _tell_core(threads: int | None = None) -> None:
         _process_in_core["_off"],
         _process_in_core["_costs"],
         _process["check_plans"],
+        _process["verify"],
     )
 
 
@@ -221,7 +225,7 @@ def _checked(name: str, value: Any) -> Any:
         if value not in ("exact", "estimate"):
             raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
         return str(value)
-    if name in ("fft", "provenance", "check_plans"):
+    if name in ("fft", "provenance", "check_plans", "verify"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
         return bool(value)
@@ -295,6 +299,11 @@ class config:
         what lives at once, kept values are found by all they rest on. A plan that is wrong is a
         bug of this library: a RuntimeError then shows it, in place of a wrong result. Planning takes
         about twice the time, running none; plans that are kept from before are made anew.
+    verify : bool
+        Is every result that a plan makes compared with the expression as written, by plain NumPy
+        and by none of the plan's rules or steps? One that is further off than the promised
+        accuracy raises `VerificationError`. What cannot be verified is said by
+        ``pl.explaining()``. Costs: docs/verified.md.
 
     Raises
     ------

@@ -16,6 +16,7 @@ __all__ = [
     "LinAlgError",
     "MaterializationError",
     "MaterializationWarning",
+    "VerificationError",
 ]
 
 
@@ -26,6 +27,22 @@ class MaterializationWarning(UserWarning):
 class MaterializationError(MemoryError):
     """A call would take more than ``pl.config(memory_limit=...)`` allows, or a dense form more than
     is free."""
+
+
+class VerificationError(ArithmeticError):
+    """A result is not that of the expression as written (``pl.config(verify=True)``).
+
+    Attributes
+    ----------
+    error, allowed : float
+        How far off it is, and what the promised accuracy allows, where it is worst.
+    plan : str
+        The plan that it was computed by.
+    """
+
+    error: float
+    allowed: float
+    plan: str
 
 
 class FallbackWarning(UserWarning):

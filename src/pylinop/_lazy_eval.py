@@ -3,7 +3,10 @@ divided matrices, the words around an error, what several expressions share, exp
 
 import numpy as np
 
-from . import _core, _errors, _explain, _multiples
+from . import _config, _core, _errors, _explain, _multiples
+from ._later import Later
+
+_VERIFY = Later("_verify")
 
 _LEAST = 2.0**-100  # whose reciprocal is in range in float32 too
 
@@ -106,6 +109,12 @@ def _compute_joint(group):
         part = values[start:stop].reshape(a.shape)
         part.setflags(write=False)
         a._value = part
+        if _config.get("verify"):
+            try:
+                _VERIFY.evaluated(a)
+            except Exception:
+                a._value = None
+                raise
         start = stop
 
 

@@ -27,6 +27,7 @@ enum py_option {
     PY_MIXED,
     PY_LIMIT,
     PY_CHECK_PLANS,
+    PY_VERIFY,
     PY_OPTIONS
 };
 
@@ -58,6 +59,7 @@ typedef struct py_state {
     PyObject *home;        /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
     bool process_fft, process_provenance, process_mixed, process_check_plans; /* outside `with` */
+    bool process_verify;
     int process_check;
     int64_t process_limit;
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
@@ -66,6 +68,8 @@ typedef struct py_state {
     lop_costs own_costs;
     int64_t generation; /* of the rules: how often users' were changed */
     PyObject *record;   /* list: what is computed is written down there; NULL: it is not */
+    bool verify;        /* results are compared with the expression as written */
+    bool watched;       /* a record, or verify: the direct roads are left */
     int64_t locals;     /* contexts with options of their own; 0: `options` holds for all */
     lop_sparse sparse;  /* py_sparse.c */
     int sparse_ready;   /* is SciPy there? 0: not asked yet, 1: no, 2: yes */
@@ -267,6 +271,12 @@ PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyOb
 /* After an exception: where it is for want of memory, the diagonal (offset None: the trace) from
  * blocks of columns; else NULL, and the exception stays. */
 PyObject *py_in_blocks(PyObject *self, PyObject *offset);
+/* py_verify.c: the result of a run compared with the expression as written, by Python
+ * (src/pylinop/_verify.py). 0, or -1 with an exception: VerificationError where they differ. */
+int py_verify_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
+                    PyArrayObject *made);
+int py_verify_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyArrayObject *made);
+int py_verify_lazy(py_state *s, PyObject *a);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 /* What was run, into s->record; times: seconds of each step; makers: a dict of other names that

@@ -48,7 +48,7 @@ static int64_t version_of(const py_state *s) {
 }
 
 typedef struct settings {
-    bool fft, provenance, mixed, check_plans;
+    bool fft, provenance, mixed, check_plans, verify;
     int check;
     int64_t limit;
     PyObject *off, *costs, *record; /* borrowed; NULL: none */
@@ -64,6 +64,8 @@ static void use(py_state *s, const settings *set) {
     use_off(s, set->off);
     use_costs(s, set->costs);
     if (set->record != s->record) Py_XSETREF(s->record, Py_XNewRef(set->record));
+    s->verify = set->verify;
+    s->watched = s->record || s->verify;
     s->options_version = version_of(s);
 }
 
@@ -80,9 +82,9 @@ static int64_t limit_of(PyObject *o) { return o == Py_None ? INT64_MAX : PyLong_
 
 void py_config_read(py_state *s) {
     PyObject *options = NULL, *type, *value, *trace, *o;
-    settings set = {s->process_fft,         s->process_provenance, s->process_mixed,
-                    s->process_check_plans, s->process_check,      s->process_limit,
-                    s->process_off,         s->process_costs,      NULL};
+    settings set = {s->process_fft,   s->process_provenance, s->process_mixed,
+                    s->process_check_plans, s->process_verify, s->process_check,
+                    s->process_limit, s->process_off,        s->process_costs, NULL};
     PyErr_Fetch(&type, &value, &trace);
     if (s->config && PyContextVar_Get(s->config, NULL, &options) == 0 && options &&
         PyDict_Check(options)) {
@@ -92,6 +94,7 @@ void py_config_read(py_state *s) {
         if ((o = local(s, options, PY_MIXED))) set.mixed = o == Py_True;
         if ((o = local(s, options, PY_CHECK_PLANS))) set.check_plans = o == Py_True;
         if ((o = local(s, options, PY_LIMIT))) set.limit = limit_of(o);
+        if ((o = local(s, options, PY_VERIFY))) set.verify = o == Py_True;
         if ((o = local(s, options, PY_OFF))) set.off = is_mask(o) ? o : NULL;
         if ((o = local(s, options, PY_COSTS))) set.costs = is_costs(o) ? o : NULL;
         if ((o = local(s, options, PY_RECORD))) set.record = PyList_CheckExact(o) ? o : NULL;
@@ -102,13 +105,13 @@ void py_config_read(py_state *s) {
 }
 
 /* _options(fft, provenance, store_limit, threads, check, mixed, memory_limit, off, costs,
- * check_plans): the process's values; threads 0: as they are; off, costs: bytes or None. */
+ * check_plans, verify): the process's values; threads 0: as they are; off, costs: bytes or None. */
 PyObject *py_config_options(py_state *s, PyObject *args) {
-    int fft, provenance, threads, check, mixed, check_plans;
+    int fft, provenance, threads, check, mixed, check_plans, verify;
     long long limit;
     PyObject *most, *off, *costs;
-    if (!PyArg_ParseTuple(args, "ppLiipOOOp:_options", &fft, &provenance, &limit, &threads, &check,
-                          &mixed, &most, &off, &costs, &check_plans))
+    if (!PyArg_ParseTuple(args, "ppLiipOOOpp:_options", &fft, &provenance, &limit, &threads, &check,
+                          &mixed, &most, &off, &costs, &check_plans, &verify))
         return NULL;
     if ((off != Py_None && !is_mask(off)) || (costs != Py_None && !is_costs(costs)))
         return PyErr_Format(PyExc_ValueError, "_options takes bytes of another length");
@@ -117,6 +120,7 @@ PyObject *py_config_options(py_state *s, PyObject *args) {
     s->process_check = check;
     s->process_mixed = mixed != 0;
     s->process_check_plans = check_plans != 0;
+    s->process_verify = verify != 0;
     s->process_limit = limit_of(most);
     if (PyErr_Occurred()) return NULL;
     lop_store_bound(&s->store, limit);
@@ -134,7 +138,7 @@ PyObject *py_config_watch(py_state *s, PyObject *args) {
     if (!PyArg_ParseTuple(args, "Oi:_watch", &variable, &change)) return NULL;
     static const char *const name[] = {"fft",     "provenance", "_off",   "_costs",
                                        "_record", "_check",     "_mixed", "memory_limit",
-                                       "check_plans"};
+                                       "check_plans", "verify"};
     for (int i = 0; i < PY_OPTIONS; i++)
         if (!s->option_name[i] && !(s->option_name[i] = PyUnicode_InternFromString(name[i])))
             return NULL;

@@ -505,7 +505,13 @@ static int give_value(py_lazy *a) {
     PyObject *value = make_value(a);
     if (!value && PyErr_Occurred()) value = py_lazy_instead(a);
     if (!value) return PyErr_Occurred() ? -1 : 0;
-    return keep(a, value) < 0 ? -1 : 1;
+    if (keep(a, value) < 0) return -1;
+    py_config_here(a->s);
+    if (!a->s->verify || a->head == PY_LEAF || a->head == PY_CALL || a->head == PY_OPERATOR)
+        return 1;
+    if (py_verify_lazy(a->s, (PyObject *)a) == 0) return 1;
+    Py_CLEAR(a->value);
+    return -1;
 }
 
 int py_lazy_value(py_lazy *a) {

@@ -224,6 +224,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         return NULL;
     }
     run r;
+    const bool verify = s->verify; /* the user's out stays as it is until then: x may lie in it */
     py_run_open(&r, s, self, e);
     int rhs = e->rhs;
     if (rhs >= 0 &&
@@ -257,8 +258,9 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         given.dim[shape.ndim - 2] = shape.dim[shape.ndim - 1];
     }
     if (!out || check_out(&r, out, &given, o->dt) == 0)
-        made = fortran ? py_empty(&shape, o->dt)
-                       : target(&r, &shape, o->dt, (PyArrayObject *)out, vec ? 1 : 2, o->need_c, x);
+        made = fortran || verify
+                   ? py_empty(&shape, o->dt)
+                   : target(&r, &shape, o->dt, (PyArrayObject *)out, vec ? 1 : 2, o->need_c, x);
     if (made) {
         (void)rhs_buf(made, o->dt, flip && !fortran, vec, &obuf);
         if (py_run_exec(&r, rhs, &xbuf, &obuf) < 0) Py_CLEAR(made);
@@ -271,6 +273,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
     }
     Py_DECREF(xn);
     py_run_close(&r);
+    if (made && verify && py_verify_apply(s, self, x, mode, right, vec, made) < 0) Py_CLEAR(made);
     return made ? deliver(made, out) : NULL;
 }
 
@@ -282,17 +285,19 @@ PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j
     py_plan *e = py_find_plan(s, self, &want, NULL, out != NULL);
     if (!e) return NULL;
     run r;
+    const bool verify = s->verify;
     py_run_open(&r, s, self, e);
     const lop_slot *o = &r.plan->slot[r.plan->out];
-    PyArrayObject *made = NULL;
+    PyArrayObject *made = NULL, *into = verify ? NULL : (PyArrayObject *)out;
     lop_buf obuf;
     if (!out || check_out(&r, out, &o->shape, o->dt) == 0)
-        made = target(&r, &o->shape, o->dt, (PyArrayObject *)out, o->core, true, NULL);
+        made = target(&r, &o->shape, o->dt, into, o->core, true, NULL);
     if (made) {
         py_buf(made, o->dt, &obuf);
         if (py_run_exec(&r, -1, NULL, &obuf) < 0) Py_CLEAR(made);
     }
     py_run_close(&r);
+    if (made && verify && py_verify_value(s, self, act, i, j, made) < 0) Py_CLEAR(made);
     return made ? deliver(made, out) : NULL;
 }
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out) {
