@@ -32,11 +32,11 @@ os.environ.setdefault("PYLINOP_SEED", str(secrets.randbelow(1 << 40)))
 def pytest_report_header(config):
     return f"random formulas: PYLINOP_SEED={os.environ['PYLINOP_SEED']}"
 
+
 if os.environ.get("PYLINOP_CHECK_PLANS", "0") != "0":  # workers and child processes inherit it
     import pylinop
 
     pylinop.config(check_plans=True)
-
 
 if os.environ.get("PYLINOP_VERIFY") == "1":  # all answers are verified
     import pylinop
