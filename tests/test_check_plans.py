@@ -1,6 +1,7 @@
 """``pl.config(check_plans=True)``: plans are checked as they are made.
 
-What the check finds is shown by tests/c/test_plan_check.c; here that it is asked, and changes nothing.
+What the check finds is shown by tests/c/test_plan_check.c; here that it is asked and changes
+nothing.
 """
 
 import numpy as np
