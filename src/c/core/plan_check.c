@@ -51,13 +51,14 @@ static bool in_plan(const lop_plan *p, int slot) { return slot >= 0 && slot < p-
 static lop_status check_sizes(const lop_checker *k, int i) {
     const lop_slot *s = &k->p->slot[i];
     const int nb = s->shape.ndim - s->core;
-    int64_t m = 1, n = 1, batch = 1, bytes = 0;
+    int64_t m = 1, n = 1, batch = 1, bytes = 0, all;
     bool fits = s->core >= 0 && s->core <= 2 && nb >= 0 && s->shape.ndim <= LOP_MAXDIM;
     if (fits && s->core >= 1) m = s->shape.dim[nb];
     if (fits && s->core == 2) n = s->shape.dim[nb + 1];
     for (int d = 0; fits && d < nb; d++) fits = lop_mul_ok(batch, s->shape.dim[d], &batch);
     fits = fits && lop_mul_ok(m, n, &bytes) &&
-           lop_mul_ok(bytes, (int64_t)lop_dtype_size(s->dt), &bytes);
+           lop_mul_ok(bytes, (int64_t)lop_dtype_size(s->dt), &bytes) &&
+           lop_mul_ok(bytes, batch, &all);
     if (!fits || s->m != m || s->n != n || s->batch != batch || s->matbytes != bytes)
         return lop_check_fault(k, -1, "the sizes of slot %d do not follow from its shape", i);
     return LOP_OK;
@@ -96,9 +97,9 @@ static lop_status check_alias(const lop_checker *k, int i) {
     if (s->kind != LOP_S_TEMP || w->kind == LOP_S_DERIVED || s->dt != w->dt ||
         s->part + s->window + s->flip > 1)
         return lop_check_fault(k, -1, "slot %d cannot be a name for slot %d", i, s->alias);
-    if (s->flip)
-        return s->m == w->n && s->n == w->m && s->core == w->core && same_batch(s, w) && !w->part &&
-                       !w->window
+    if (s->flip) /* of a window too: that has a C order of its own */
+        return s->m == w->n && s->n == w->m && s->core == w->core && same_batch(s, w) &&
+                       !w->part /* a window lies in C order of its own */
                    ? LOP_OK
                    : lop_check_fault(k, -1, "slot %d is no transpose of slot %d", i, s->alias);
     if (w->flip) return lop_check_fault(k, -1, "slot %d lies on the transpose %d", i, s->alias);
@@ -109,8 +110,8 @@ static lop_status check_alias(const lop_checker *k, int i) {
                    : lop_check_fault(k, -1,
                                      "slot %d, a block at (%lld, %lld), lies outside slot %d", i,
                                      (long long)s->row, (long long)s->col, s->alias);
-    if (!lop_mul_ok(s->m * s->n, s->batch, &count) || !lop_mul_ok(w->m * w->n, w->batch, &all))
-        return lop_check_fault(k, -1, "slot %d has too many elements", i);
+    count = s->m * s->n * s->batch; /* these fit: see check_sizes */
+    all = w->m * w->n * w->batch;
     if (s->window)
         return s->batch == 1 && w->batch == 1 && w->n == 1 && w->alias < 0 && w->need_c &&
                        s->shift >= 0 && lop_add_ok(s->shift, count, &end) && end <= all

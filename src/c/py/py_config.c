@@ -39,8 +39,9 @@ static void use_costs(py_state *s, PyObject *costs) {
 }
 
 /* What plans depend on as one number, so that plans of all settings are kept side by side: fft,
- * which rules are off (20 bits), which costs (12), what is tested (2), mixed precision, whether plans
- * are checked (those made before were not), how often the rules were changed. Python bounds them. */
+ * which rules are off (20 bits), which costs (12), what is tested (2), mixed precision, whether
+ * plans are checked (those made before were not), how often the rules were changed. Python bounds
+ * them. */
 static int64_t version_of(const py_state *s) {
     return (s->options.fft ? 0 : 1) | number_of(s->off) << 1 | number_of(s->costs) << 21 |
            (int64_t)s->ctx.check << 33 | (int64_t)s->ctx.mixed << 35 |
