@@ -307,6 +307,16 @@ def test_a_wrong_formula_is_found(name, fault, rng):
     a.toarray()  # nothing wrong was kept
 
 
+def test_the_error_of_a_formula_shows_its_plan(rng):
+    A, B = (pl.lazy(v) for v in rng.standard_normal((2, 5, 5)))
+    e = A @ B + A
+    e._args[0]._form = pl.Dense(np.eye(5))  # as if the product's form were wrong
+    with pytest.raises(pl.VerificationError, match="test_verify.py") as caught:
+        e.toarray()
+    assert "(A0 @ B1) + A0" in str(caught.value) or "A0 @ A1 + A0" in str(caught.value)
+    assert "gemm" in caught.value.plan or "add" in caught.value.plan
+
+
 def test_a_wrong_form_of_a_formula_is_found(rng, monkeypatch):
     """A formula is compared as it was written, not the operator that was made of it."""
     A, B = (pl.lazy(v) for v in rng.standard_normal((2, 5, 5)))

@@ -9,7 +9,7 @@ that of x."""
 import numpy as np
 
 from . import _reference_fft as by_fft
-from ._reference_leaf import Leaf, NotVerified, fits, sizes, zeros
+from ._reference_leaf import Leaf, NotVerified, fits, sizes, thin, zeros
 
 # -- kinds of few entries --
 
@@ -68,15 +68,15 @@ def _picked(leaf, x):
 
 
 def _entries(a):
-    """(rows, columns, numbers) of SciPy's sparse matrix; its arrays may have room behind them."""
+    """(rows, columns, numbers) of SciPy's sparse matrix; its arrays may have room at the ends."""
     if getattr(a, "format", "") == "coo" and hasattr(a, "row"):
         return a.row, a.col, a.data
     if getattr(a, "format", "") not in ("csr", "csc"):
         raise NotVerified("a sparse matrix that is not SciPy's")
-    count = int(a.indptr[-1])
+    used = slice(int(a.indptr[0]), int(a.indptr[-1]))
     major = np.repeat(np.arange(len(a.indptr) - 1), np.diff(a.indptr))
-    pair = (major, a.indices[:count]) if a.format == "csr" else (a.indices[:count], major)
-    return *pair, a.data[:count]
+    pair = (major, a.indices[used]) if a.format == "csr" else (a.indices[used], major)
+    return *pair, a.data[used]
 
 
 def _sparse(leaf, x):
@@ -168,7 +168,7 @@ def _dense(leaf, x):
     if leaf.bound and x.ndim == 2:
         return sizes(np.swapaxes(a, -1, -2) if leaf.turned else a, x)
     if not leaf.bound and a.dtype == leaf.work and not leaf.conj:
-        return (np.swapaxes(a, -1, -2) if leaf.turned else a) @ x
+        return thin(np.swapaxes(a, -1, -2) if leaf.turned else a, x)
     return _rows(leaf, x, lambda lo, hi: leaf.get(a[..., lo:hi, :]))
 
 

@@ -48,6 +48,13 @@ def sizes(a, x):
     return np.sqrt(square)[:, None] * np.sqrt((x * x).sum(-2))
 
 
+def thin(a, x):
+    """a x of a large a and few columns: by vectors, which is faster than OpenBLAS's gemm is."""
+    if a.ndim == x.ndim == 2 and x.shape[1] <= 6 and a.size > 1 << 15 and a.dtype.kind in "fc":
+        return np.stack([a @ x[:, j] for j in range(x.shape[1])], axis=1)
+    return a @ x
+
+
 def zeros(leaf, x, *parts):
     """Room for the result, of the right batch and dtype."""
     m = leaf.op.shape[-1 if leaf.turned else -2]
