@@ -59,7 +59,8 @@ def zeros(leaf, x, *parts):
     """Room for the result, of the right batch and dtype."""
     m = leaf.op.shape[-1 if leaf.turned else -2]
     batch = np.broadcast_shapes(x.shape[:-2], leaf.op.shape[:-2])
-    return np.zeros((*batch, m, x.shape[-1]), np.result_type(x, *parts))
+    dtype = np.dtype(float) if leaf.bound else np.result_type(x, *parts)
+    return np.zeros((*batch, m, x.shape[-1]), dtype)
 
 
 def fits(leaf):
