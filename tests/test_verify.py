@@ -18,6 +18,7 @@ DTYPES = ref.FLOATS + ref.INTS
 def verified():
     with pl.config(verify=True):
         _verify.tally.clear()
+        _verify.strict = True
         yield
         _verify.perturb = None
 
@@ -538,3 +539,18 @@ def test_memory_limit_holds(rng):
     with pl.config(memory_limit=1 << 20):
         (A @ A) @ np.ones((300, 20))
     assert _verify.tally["apply", "verified"] == 1
+
+
+def test_the_memory_limit_holds_for_the_comparison_too(rng):
+    A = pl.HadamardProduct(rng.standard_normal((300, 300)), rng.standard_normal((300, 300)))
+    with pl.config(memory_limit=1 << 20):
+        A @ np.ones(300)
+    assert "not verified" in next(said for _, said in _verify.tally)
+
+
+def test_a_failure_of_the_other_road_is_a_warning(rng, monkeypatch):
+    monkeypatch.setattr(_verify, "strict", False)
+    monkeypatch.setattr(_verify, "_compared", lambda *asked: 1 / 0)
+    with pytest.warns(RuntimeWarning, match="not verified: the other road failed, ZeroDivision"):
+        y = pl.Dense(np.eye(3)) @ np.ones(3)
+    assert (y == 1).all()

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _composites, _core, _walk
 from ._reference_kinds import apply
-from ._reference_leaf import LARGEST, NotVerified, sizes, thin
+from ._reference_leaf import NotVerified, has_room, sizes, thin
 from ._steps import run
 
 N, T, C, H = 0, 1, 2, 3
@@ -128,7 +128,7 @@ class Walk:
 
     def dense(self, op, bound=False):
         """The dense form of an expression."""
-        if int(np.prod(op.shape, dtype=np.int64)) > LARGEST:
+        if not has_room(int(np.prod(op.shape, dtype=np.int64))):
             raise NotVerified(f"the dense form of {type(op).__name__} {op.shape} is too large")
         key = id(op), bound
         if key not in self.forms:

@@ -3,6 +3,8 @@ looked at, and room for results."""
 
 import numpy as np
 
+from . import _config
+
 T, C = 1, 2
 LARGEST = 1 << 22  # entries of a dense form
 
@@ -63,6 +65,12 @@ def zeros(leaf, x, *parts):
     return np.zeros((*batch, m, x.shape[-1]), dtype)
 
 
+def has_room(entries):
+    """May so many numbers be formed for the comparison?"""
+    limit = _config.get("memory_limit")
+    return entries <= (LARGEST if limit is None else min(LARGEST, limit // 16))
+
+
 def fits(leaf):
-    if leaf.op.size > LARGEST:
+    if not has_room(leaf.op.size):
         raise NotVerified(f"{type(leaf.op).__name__} {leaf.op.shape} is too large for a dense form")
