@@ -1,3 +1,4 @@
+import importlib
 import os
 import secrets
 import signal
@@ -42,6 +43,7 @@ if os.environ.get("PYLINOP_VERIFY") == "1":  # all answers are verified
     import pylinop
 
     pylinop.config(verify=True)
+    importlib.import_module("pylinop._verify").strict = True
 
 
 @pytest.fixture(autouse=True)

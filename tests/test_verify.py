@@ -18,6 +18,7 @@ DTYPES = ref.FLOATS + ref.INTS
 def verified():
     with pl.config(verify=True):
         _verify.tally.clear()
+        _verify.strict = True
         yield
         _verify.perturb = None
 
@@ -307,6 +308,16 @@ def test_a_wrong_formula_is_found(name, fault, rng):
     a.toarray()  # nothing wrong was kept
 
 
+def test_the_error_of_a_formula_shows_its_plan(rng):
+    A, B = (pl.lazy(v) for v in rng.standard_normal((2, 5, 5)))
+    e = A @ B + A
+    e._args[0]._form = pl.Dense(np.eye(5))  # as if the product's form were wrong
+    with pytest.raises(pl.VerificationError, match="test_verify.py") as caught:
+        e.toarray()
+    assert "(A0 @ B1) + A0" in str(caught.value) or "A0 @ A1 + A0" in str(caught.value)
+    assert "gemm" in caught.value.plan or "add" in caught.value.plan
+
+
 def test_a_wrong_form_of_a_formula_is_found(rng, monkeypatch):
     """A formula is compared as it was written, not the operator that was made of it."""
     A, B = (pl.lazy(v) for v in rng.standard_normal((2, 5, 5)))
@@ -528,3 +539,18 @@ def test_memory_limit_holds(rng):
     with pl.config(memory_limit=1 << 20):
         (A @ A) @ np.ones((300, 20))
     assert _verify.tally["apply", "verified"] == 1
+
+
+def test_the_memory_limit_holds_for_the_comparison_too(rng):
+    A = pl.HadamardProduct(rng.standard_normal((300, 300)), rng.standard_normal((300, 300)))
+    with pl.config(memory_limit=1 << 20):
+        A @ np.ones(300)
+    assert "not verified" in next(said for _, said in _verify.tally)
+
+
+def test_a_failure_of_the_other_road_is_a_warning(rng, monkeypatch):
+    monkeypatch.setattr(_verify, "strict", False)
+    monkeypatch.setattr(_verify, "_compared", lambda *asked: 1 / 0)
+    with pytest.warns(RuntimeWarning, match="not verified: the other road failed, ZeroDivision"):
+        y = pl.Dense(np.eye(3)) @ np.ones(3)
+    assert (y == 1).all()

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _composites, _core, _walk
 from ._reference_kinds import apply
-from ._reference_leaf import LARGEST, NotVerified, sizes
+from ._reference_leaf import NotVerified, has_room, sizes, thin
 from ._steps import run
 
 N, T, C, H = 0, 1, 2, 3
@@ -128,7 +128,7 @@ class Walk:
 
     def dense(self, op, bound=False):
         """The dense form of an expression."""
-        if int(np.prod(op.shape, dtype=np.int64)) > LARGEST:
+        if not has_room(int(np.prod(op.shape, dtype=np.int64))):
             raise NotVerified(f"the dense form of {type(op).__name__} {op.shape} is too large")
         key = id(op), bound
         if key not in self.forms:
@@ -280,7 +280,7 @@ class Walk:
         a = np.abs(a) if self.bound else a
         if a.ndim < 2:
             return a.reshape(-1, 1)
-        return self._seen(a, mode) @ x
+        return thin(self._seen(a, mode), x)
 
     def _matrix(self, a, x, mode):
         head, args = a._head, a._args
@@ -382,7 +382,8 @@ class Walk:
         key = id(op), "inverse"
         if key not in self.forms:
             before, self.bound = self.bound, False
-            a = solved_form(op, self.dense(op))
+            a = self.dense(op)
+            a = solved_form(op, a) if self.named else a
             self.bound = before
             try:
                 self.forms[key] = op, (a, np.linalg.inv(a))

@@ -9,7 +9,7 @@ that of x."""
 import numpy as np
 
 from . import _reference_fft as by_fft
-from ._reference_leaf import Leaf, NotVerified, fits, sizes, zeros
+from ._reference_leaf import Leaf, NotVerified, fits, sizes, thin, zeros
 
 # -- kinds of few entries --
 
@@ -68,15 +68,15 @@ def _picked(leaf, x):
 
 
 def _entries(a):
-    """(rows, columns, numbers) of SciPy's sparse matrix; its arrays may have room behind them."""
+    """(rows, columns, numbers) of SciPy's sparse matrix; its arrays may have room at the ends."""
     if getattr(a, "format", "") == "coo" and hasattr(a, "row"):
         return a.row, a.col, a.data
     if getattr(a, "format", "") not in ("csr", "csc"):
         raise NotVerified("a sparse matrix that is not SciPy's")
-    count = int(a.indptr[-1])
+    used = slice(int(a.indptr[0]), int(a.indptr[-1]))
     major = np.repeat(np.arange(len(a.indptr) - 1), np.diff(a.indptr))
-    pair = (major, a.indices[:count]) if a.format == "csr" else (a.indices[:count], major)
-    return *pair, a.data[:count]
+    pair = (major, a.indices[used]) if a.format == "csr" else (a.indices[used], major)
+    return *pair, a.data[used]
 
 
 def _sparse(leaf, x):
@@ -168,7 +168,7 @@ def _dense(leaf, x):
     if leaf.bound and x.ndim == 2:
         return sizes(np.swapaxes(a, -1, -2) if leaf.turned else a, x)
     if not leaf.bound and a.dtype == leaf.work and not leaf.conj:
-        return (np.swapaxes(a, -1, -2) if leaf.turned else a) @ x
+        return thin(np.swapaxes(a, -1, -2) if leaf.turned else a, x)
     return _rows(leaf, x, lambda lo, hi: leaf.get(a[..., lo:hi, :]))
 
 
@@ -236,20 +236,22 @@ def _kernel_entries(leaf, lo, hi):
     word, x, y, variance, length, alpha, period, degree, offset = leaf.init
     x = np.asarray(x, float)
     y = x if y is None else np.asarray(y, float)
-    length = np.ones(()) if length is None else np.asarray(length, float)
-    length = length[..., None, None, :] if length.ndim and length.shape[-1] > 1 else length
-    variance = 1.0 if variance is None else np.asarray(variance, float)
+    length = np.ones(1) if length is None else np.atleast_1d(np.asarray(length, float))
+    length = length[..., None, None, :]
+    variance, alpha, period, offset = (
+        np.ones(()) if v is None else np.asarray(v, float)[..., None, None]
+        for v in (variance, alpha, period, offset)
+    )
     left, right = x[..., lo:hi, None, :], y[..., None, :, :]
     if word in ("polynomial", "linear"):
-        s = 0.0 if word == "linear" or offset is None else np.asarray(offset, float)
-        s = 1.0 if word == "polynomial" and offset is None else s
+        s = 0.0 if word == "linear" else offset
         power = 1 if word == "linear" else 3 if degree is None else int(degree)
         inner = (left * right / length**2).sum(-1)
         size = (np.abs(left * right) / length**2).sum(-1) + np.abs(s)
         return variance * (inner + s) ** power, np.abs(variance) * (power + 1) * size**power
     difference = left - right
     if word == "periodic":
-        difference = np.pi * difference / (1.0 if period is None else np.asarray(period, float))
+        difference = np.pi * difference / period[..., None]
         u = 2 * ((np.sin(difference) / length) ** 2).sum(-1)
         slope = u + (np.abs(np.sin(2 * difference) * difference) / length**2).sum(-1) * 2
         k = variance * np.exp(-u)
@@ -259,7 +261,7 @@ def _kernel_entries(leaf, lo, hi):
     if word == "rbf":
         k, slope = np.exp(-square / 2), square
     elif word == "rational_quadratic":
-        s = 1.0 if alpha is None else np.asarray(alpha, float)
+        s = alpha
         k, slope = (1 + square / (2 * s)) ** -s, s * np.log1p(square / (2 * s)) + square
     elif word in ("matern12", "matern32", "matern52"):
         b = r * {"1": 1.0, "3": np.sqrt(3), "5": np.sqrt(5)}[word[-2]]

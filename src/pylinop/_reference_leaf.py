@@ -3,6 +3,8 @@ looked at, and room for results."""
 
 import numpy as np
 
+from . import _config
+
 T, C = 1, 2
 LARGEST = 1 << 22  # entries of a dense form
 
@@ -48,13 +50,27 @@ def sizes(a, x):
     return np.sqrt(square)[:, None] * np.sqrt((x * x).sum(-2))
 
 
+def thin(a, x):
+    """a x of a large a and few columns: by vectors, which is faster than OpenBLAS's gemm is."""
+    if a.ndim == x.ndim == 2 and x.shape[1] <= 6 and a.size > 1 << 15 and a.dtype.kind in "fc":
+        return np.stack([a @ x[:, j] for j in range(x.shape[1])], axis=1)
+    return a @ x
+
+
 def zeros(leaf, x, *parts):
     """Room for the result, of the right batch and dtype."""
     m = leaf.op.shape[-1 if leaf.turned else -2]
     batch = np.broadcast_shapes(x.shape[:-2], leaf.op.shape[:-2])
-    return np.zeros((*batch, m, x.shape[-1]), np.result_type(x, *parts))
+    dtype = np.dtype(float) if leaf.bound else np.result_type(x, *parts)
+    return np.zeros((*batch, m, x.shape[-1]), dtype)
+
+
+def has_room(entries):
+    """May so many numbers be formed for the comparison?"""
+    limit = _config.get("memory_limit")
+    return entries <= (LARGEST if limit is None else min(LARGEST, limit // 16))
 
 
 def fits(leaf):
-    if leaf.op.size > LARGEST:
+    if not has_room(leaf.op.size):
         raise NotVerified(f"{type(leaf.op).__name__} {leaf.op.shape} is too large for a dense form")
