@@ -149,7 +149,8 @@ asan: $(VENV)/.package
 
 # What rounds otherwise on another CPU: OpenBLAS's loops, NumPy's and ours.
 SENSITIVE := tests/test_accuracy.py tests/test_band_qr.py tests/test_determinants.py tests/test_linalg.py \
-	tests/test_toeplitz_solve.py tests/test_symmetric_solves.py tests/test_eigh_methods.py
+	tests/test_toeplitz_solve.py tests/test_symmetric_solves.py tests/test_eigh_methods.py \
+	tests/test_band_spectra.py tests/test_factor_structure.py tests/test_quasiseparable.py
 
 # SENSITIVE (or PYTEST) under each of OpenBLAS's cores that this CPU can run; FIRST=1: the first of them
 # that the library would not choose by itself. One thread for one, two for the next.
