@@ -49,7 +49,7 @@ const lop_op lop_op_lowrank = {
     .cls = LOP_OPERATOR,
     .min = 2,
     .max = 3,
-    .param = {{"U", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, r); an array or an operator."},
+    .param = {{"U", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, r); an array or an operator. A vector is a column."},
               {"V", LOP_P_OPERATOR, 2, "None", "Shape (..., n, s); None means U."},
               {"C", LOP_P_OPERATOR, 2, "None",
                "The middle, shape (..., r, s); None means the identity."}},

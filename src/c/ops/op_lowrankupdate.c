@@ -65,7 +65,7 @@ const lop_op lop_op_lowrankupdate = {
     .min = 3,
     .max = 4,
     .param = {{"base", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, n); an array or an operator."},
-              {"U", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, r); an array or an operator."},
+              {"U", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, r); an array or an operator. A vector is a column."},
               {"V", LOP_P_OPERATOR, 2, "None", "Shape (..., n, s); None means U."},
               {"C", LOP_P_OPERATOR, 2, "None",
                "The middle, shape (..., r, s); None means the identity."}},

@@ -40,7 +40,7 @@ const lop_op lop_op_root = {
     .cls = LOP_OPERATOR,
     .min = 1,
     .max = 1,
-    .param = {{"L", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, n); an array or an operator."}},
+    .param = {{"L", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, n); an array or an operator. A vector is a column."}},
     .doc = {.brief = "An operator by its root, L L^H.",
             .extended = "Hermitian and positive semidefinite. Solves with square L are two solves.",
             .cost = "Build: O(1). Product: those of L^H and L.",

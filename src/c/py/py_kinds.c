@@ -197,7 +197,7 @@ static int read_shape(parts *p, PyObject *o, bool square) {
 static const lop_node *take_operator(parts *p, Py_ssize_t at, PyObject *o) {
     bool copy = p->copy && PyObject_HasAttrString(o, "copy");
     PyObject *mine = copy ? PyObject_CallMethod(o, "copy", NULL) : Py_NewRef(o);
-    PyObject *op = mine ? py_as_operator(p->s, mine) : NULL;
+    PyObject *op = mine ? py_operand(p->s, p->op, at, mine) : NULL;
     Py_XDECREF(mine);
     return set_init(p, at, op) < 0 ? NULL : py_node(p->s, (py_op *)op);
 }
@@ -534,6 +534,7 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (p.op == &lop_op_kernel && py_kernel_is_callable(args, kwargs))
         return py_kernel_callable(p.s, args, kwargs);
     PyObject *self = NULL;
+    if (!(args = py_operands(p.s, p.op, args))) return NULL;
     p.arrays = PyList_New(0);
     bool many = p.op->param[0].role == LOP_P_OPERATORS;
     int n = many ? sort_many(&p, args, kwargs) : sort_args(&p, args, kwargs);
@@ -559,6 +560,7 @@ done:
     PyMem_Free(p.many);
     Py_XDECREF(p.init);
     Py_XDECREF(p.arrays);
+    Py_DECREF(args);
     return self;
 }
 

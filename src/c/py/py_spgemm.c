@@ -5,6 +5,7 @@
 
 #include "kernels/k_blas.h"
 #include "kernels/k_spgemm.h"
+#include "kernels/kernels.h"
 
 /* What a call holds: borrowed arrays, seen as a product. */
 typedef struct matrix {
