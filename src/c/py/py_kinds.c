@@ -46,8 +46,7 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
     if (index && type == NPY_BOOL) {
         fail(PyExc_TypeError, "%s(%s=...): a mask is not taken; give np.flatnonzero(mask)",
              p->op->title, param->name);
-        Py_DECREF(a);
-        return NULL;
+        return py_drop(a);
     }
     if (index && PyArray_SIZE(a) == 0 && type == NPY_DOUBLE)
         Py_SETREF(a, (PyArrayObject *)PyArray_Cast(a, NPY_INT64));
@@ -55,14 +54,14 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
               PyTypeNum_ISDATETIME(type))) {
         fail(PyExc_TypeError, "%s(%s=...): arrays of dtype %R are not taken", p->op->title,
              param->name, PyArray_DESCR(a));
-        Py_CLEAR(a);
+        a = py_drop(a);
     }
     if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) > rank + most)) {
         fail(PyExc_ValueError,
              "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d",
              p->op->title, param->name, rank, rank == 1 ? "" : "s", most, rank == 1 ? "it" : "them",
              PyArray_NDIM(a));
-        Py_CLEAR(a);
+        a = py_drop(a);
     }
     if (a && p->copy && (PyObject *)a == o)
         Py_SETREF(a, (PyArrayObject *)PyArray_NewCopy(a, NPY_KEEPORDER));
@@ -558,8 +557,8 @@ done:
     for (int i = 0; i < LOP_MAXPARAM; i++) lop_node_unref(p.child[i]);
     for (int i = 0; p.many && i < p.n; i++) lop_node_unref(p.many[i]);
     PyMem_Free(p.many);
-    Py_XDECREF(p.init);
-    Py_XDECREF(p.arrays);
+    py_drop(p.init);
+    py_drop(p.arrays);
     Py_DECREF(args);
     return self;
 }

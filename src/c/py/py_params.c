@@ -164,6 +164,14 @@ int py_read_grid(lop_ctx *ctx, const lop_op *op, int i, PyObject *o, const lop_n
     return rc;
 }
 
+void *py_drop(void *object) {
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    Py_XDECREF((PyObject *)object);
+    PyErr_Restore(type, error, trace);
+    return NULL;
+}
+
 /* -- operands */
 
 /* Does the kind take operands as f(A, B, ...), two at the least where not any number? */
