@@ -79,7 +79,6 @@ class Result(tuple):  # type: ignore[type-arg]
 
 def save(path: str, arrays: Iterator[tuple[str, Any]]) -> None:
     """An .npz of arrays that are made one after the other; there whole, or as it was before."""
-    replaceable(path)
     with replacing(path, sync=True) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as z:
             for name, array in arrays:
@@ -196,6 +195,7 @@ class Watch:
         arrays, error = _drained(arrays), None
         try:
             if self.engine.writes:
+                replaceable(self.path)
                 save(self.path, arrays)
         except Exception as raised:
             error = raised
