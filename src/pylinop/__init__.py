@@ -70,7 +70,7 @@ _HOOKS = (
     "diagonal trace in_blocks materialising passes_limit shaped apply"
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
-_TAKING = "as_array as_shape kind_shape as_operator"
+_TAKING = "as_array as_shape kind_shape as_operator operand operands_of"
 _LAZY = {
     **{
         name: getattr(_lazy_build, name)

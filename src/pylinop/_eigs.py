@@ -331,12 +331,14 @@ def lobpcg(
     from . import _eigsh
 
     with Meter("lobpcg", "residual", callback, progress) as meter:
-        return sl.lobpcg(
-            _eigsh.Counted(meter, "lobpcg (SciPy)")(ops[0]), X, B=ops[1], M=ops[2], Y=Y, tol=tol,
-            maxiter=maxiter, largest=largest, verbosityLevel=verbosityLevel,
-            retLambdaHistory=retLambdaHistory, restartControl=restartControl,
-            retResidualNormsHistory=retResidualNormsHistory,
-        )  # fmt: skip
+        counted = _eigsh.Counted(meter, "lobpcg (SciPy)")
+        B, M = counted.watched(ops[1]), counted.watched(ops[2])
+        with counted.first_failure():
+            return sl.lobpcg(
+                counted(ops[0]), X, B=B, M=M, Y=Y, tol=tol, maxiter=maxiter, largest=largest,
+                verbosityLevel=verbosityLevel, retLambdaHistory=retLambdaHistory,
+                restartControl=restartControl, retResidualNormsHistory=retResidualNormsHistory,
+            )  # fmt: skip
 
 
 # -- bases --

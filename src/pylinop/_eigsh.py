@@ -7,7 +7,9 @@ of a diagonal matrix (SciPy 1.17's does)."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -272,14 +274,21 @@ class Counted:
         self.failed: list[BaseException] = []  # what a product raised
 
     def __call__(self, op: Any, counts: bool = True) -> Any:
-        if op is None or not counts:
-            return op
+        return self._made(op, True) if op is not None and counts else op
+
+    def watched(self, op: Any) -> Any:
+        """Not counted, but what it raises is kept."""
+        return None if op is None else self._made(op, False)
+
+    def _made(self, op: Any, counts: bool) -> Any:
         shape, dtype = op.shape, getattr(op, "dtype", None)
         made = as_operator(op)
         adjoint, failed = made.H, self.failed
 
         def times(x: Any) -> Any:
             y = made @ x
+            if not counts:
+                return y
             self.products += 1
             self._meter.count(self.products, float("nan"))
             if self._meter.callback is not None:
@@ -307,6 +316,18 @@ class Counted:
         return _scipy().LinearOperator(
             shape, matvec=forth, matmat=forth, rmatvec=back, rmatmat=back, dtype=dtype
         )
+
+    @contextlib.contextmanager
+    def first_failure(self) -> Iterator[None]:
+        """What a product raised comes out, whatever SciPy makes of it: PROPACK dresses it, lobpcg
+        goes on without the product."""
+        try:
+            yield
+        except BaseException as error:
+            if not self.failed or self.failed[0] is error:
+                raise
+        if self.failed:
+            raise self.failed[0]
 
 
 def _arpack(
@@ -462,12 +483,8 @@ def _scipy_svds(op: Any, k: int, how: dict[str, Any], meter: Meter) -> Any:
         raise ImportError(f"svds with solver={how['solver']!r} needs SciPy: pip install scipy")
     counted = Counted(meter, f"{how['solver']} (SciPy)")
     given = {name: value for name, value in how.items() if value is not None}
-    try:
+    with counted.first_failure():
         found = sl.svds(counted(computable(op, "svds")), k, **given)
-    except BaseException as error:  # what a product raised, dressed by SciPy's PROPACK
-        if not counted.failed or counted.failed[0] is error:
-            raise
-        raise counted.failed[0] from None
     record = {"method": f"{how['solver']} (SciPy)", "products": counted.products}
     return Found._with(found, record) if isinstance(found, tuple) else found
 

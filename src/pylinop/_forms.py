@@ -76,6 +76,50 @@ def as_operator(A: Any) -> "LinearOperator":
     )
 
 
+# -- operands of constructors --
+
+_COLUMNS = {"U", "V", "L"}  # parameters of which a vector is a column
+
+
+def _is_matrix(x: Any, least: int) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(isinstance(e, (list, tuple)) or len(getattr(e, "shape", ())) for e in x)
+    if isinstance(x, _core.Operator) or _scipy.issparse(x) or hasattr(x, "matvec"):
+        return True
+    return len(getattr(x, "shape", ())) >= least
+
+
+def _are_listed(x: Any, least: int) -> bool:
+    """Is x a list of matrices, not of the rows of one?"""
+    return isinstance(x, (list, tuple)) and any(_is_matrix(e, least) for e in x)
+
+
+def operands_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One list of matrices means these matrices."""
+    (only,) = args
+    return tuple(only) if len(only) == 0 or _are_listed(only, 1) else args
+
+
+def operand(A: Any, kind: str, name: str, several: bool) -> "LinearOperator":
+    """An operand of a kind. A vector is a column where the kind says so, nowhere a row."""
+    if several and _are_listed(A, 2):
+        raise ValueError(
+            f"{kind}: {name} is a list of {len(A)} matrices: give them as operands of their own, "
+            "or as one array (numpy.stack) where a batch is meant"
+        )
+    A = as_array(A) if isinstance(A, (list, tuple)) or _dlpack.given(A) else A
+    if len(getattr(A, "shape", ())) == 1:
+        A = _sparse_arrays.as_dense(A)
+        if name not in _COLUMNS:
+            n = A.shape[0]
+            raise ValueError(
+                f"{kind}: {name} is a vector of shape ({n},), not a matrix: give a[:, None] for a "
+                f"column ({n}, 1), a[None, :] for a row (1, {n}), or Diag(a)"
+            )
+        A = A[:, None]
+    return as_operator(A)
+
+
 # -- small forms --
 
 

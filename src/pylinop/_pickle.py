@@ -102,7 +102,9 @@ def nested(args, rows):
     """A constructor's arguments from those an operator keeps: Block's as a list of rows."""
     if not rows:
         return args
-    columns = len(args) // rows
+    columns, rest = divmod(len(args), rows) if rows > 0 else (0, 1)
+    if rest or not columns:
+        raise ValueError(f"{len(args)} blocks do not make {rows} rows")
     return [[list(args[i * columns : (i + 1) * columns]) for i in range(rows)]]
 
 

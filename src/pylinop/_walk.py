@@ -424,19 +424,26 @@ def divide(op, number):
     return _multiples.divide(op, number)
 
 
-def _addend(x):
+def _addend(x, to):
     """The operator to add for x, or None: numbers and strangers are not ours to add."""
     other = _as_other(x)
     if other is not None:
         return other
     if _is_scalar(x) or isinstance(x, (str, bytes, dict)) or x is None or _defers(x):
         return None
-    return _forms().as_operator(x)
+    op = _forms().as_operator(x)
+    if op.shape[-2:] != to.shape[-2:] and np.ndim(x) == 1:
+        n = op.shape[-1]
+        raise ValueError(
+            f"a vector of shape ({n},) is not added to an operator of shape {to.shape}: Diag(b) "
+            "adds it to the diagonal; pl.lazy(A) broadcasts it as NumPy does"
+        )
+    return op
 
 
 def add(a, b):
     left = isinstance(a, _core.Operator)
-    op = _addend(b if left else a)
+    op = _addend(*((b, a) if left else (a, b)))
     if op is None:
         return NotImplemented
     return a + op if left else op + b
@@ -444,7 +451,7 @@ def add(a, b):
 
 def subtract(a, b):
     left = isinstance(a, _core.Operator)
-    op = _addend(b if left else a)
+    op = _addend(*((b, a) if left else (a, b)))
     if op is None:
         return NotImplemented
     return a - op if left else op - b

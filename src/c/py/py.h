@@ -373,6 +373,13 @@ int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out); /
 int py_ravel(py_state *s, int levels, const lop_node **leaf);
 /* Is the array `a`, of three dimensions at least, one of square blocks, of *b rows as the others?
  * The `first` says how many. */
+/* Lets go of an object, which may run anyone's code, with the exception that is set kept: NULL. */
+void *py_drop(void *object);
+/* Arguments where a kind of several operands was given one list of them: new; `args` itself where
+ * it was not. */
+PyObject *py_operands(py_state *s, const lop_op *op, PyObject *args);
+/* Operand `at` of a kind as an operator, or an error that names it: new. */
+PyObject *py_operand(py_state *s, const lop_op *op, Py_ssize_t at, PyObject *o);
 int py_take_blocks(const lop_op *op, const lop_param *param, PyObject *a, bool first, int64_t *b);
 /* After an array and its sizes: those of a square Toeplitz matrix with such diagonals. */
 lop_status py_square(py_state *s, const lop_node **child, int *n, lop_err *err);

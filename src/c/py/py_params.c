@@ -160,3 +160,41 @@ int py_read_grid(lop_ctx *ctx, const lop_op *op, int i, PyObject *o, const lop_n
     Py_DECREF(sizes);
     return rc;
 }
+
+void *py_drop(void *object) {
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    Py_XDECREF((PyObject *)object);
+    PyErr_Restore(type, error, trace);
+    return NULL;
+}
+
+/* -- operands */
+
+/* Does the kind take operands as f(A, B, ...), two at the least where not any number? */
+static bool takes_several(const lop_op *op) {
+    const lop_param *p = op->param;
+    return p[0].role == LOP_P_OPERATORS ||
+           (p[0].role == LOP_P_OPERATOR && p[1].name && p[1].role == LOP_P_OPERATOR &&
+            !p[1].fallback && !p[2].name);
+}
+
+PyObject *py_operands(py_state *s, const lop_op *op, PyObject *args) {
+    PyObject *one = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
+    if (!one || !takes_several(op) || (!PyList_Check(one) && !PyTuple_Check(one)))
+        return Py_NewRef(args);
+    return py_call_hook(s, "operands_of", &args, 1);
+}
+
+PyObject *py_operand(py_state *s, const lop_op *op, Py_ssize_t at, PyObject *o) {
+    if (py_is_op(s, o)) return Py_NewRef(o);
+    const bool many = op->param[0].role == LOP_P_OPERATORS || op->param[0].role == LOP_P_BLOCKS;
+    PyObject *args[4] = {o, PyUnicode_FromString(op->title),
+                         many ? PyUnicode_FromFormat("operand %zd", at)
+                              : PyUnicode_FromString(op->param[at].name),
+                         takes_several(op) ? Py_True : Py_False};
+    PyObject *made = args[1] && args[2] ? py_call_hook(s, "operand", args, 4) : NULL;
+    Py_XDECREF(args[1]);
+    Py_XDECREF(args[2]);
+    return made;
+}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._replace import replacing
 from .._sparse_arrays import checked
 from .blocks import CsrFiles, InMemory, Npy, Zarr, as_block, csr_of
 from .operator import BlockOperator
@@ -86,16 +87,21 @@ def write_blocks(A: Any, folder: str | os.PathLike[str], block_bytes: int = 64 <
             entry["kind"] = "csr"
             csr = csr_of(block)
             for part in ("indptr", "indices", "data"):
-                np.save(os.path.join(folder, f"{name}.{part}.npy"), getattr(csr, part), False)
+                _save(os.path.join(folder, f"{name}.{part}.npy"), getattr(csr, part))
         else:
             entry["kind"] = "dense"
-            np.save(os.path.join(folder, f"{name}.npy"), np.ascontiguousarray(block), False)
+            _save(os.path.join(folder, f"{name}.npy"), np.ascontiguousarray(block))
         rows.append(entry)
     if not rows:
         raise ValueError("there is no block to write")
-    with open(index + ".part", "w", encoding="utf-8") as f:
-        json.dump({"version": 1, "blocks": rows}, f)
-    os.replace(index + ".part", index)
+    with replacing(index) as f:
+        f.write(json.dumps({"version": 1, "blocks": rows}).encode())
+
+
+def _save(path: str, array: Any) -> None:
+    """A .npy file in the place of one that may be mapped, by what is written too."""
+    with replacing(path) as f:
+        np.save(f, array, False)
 
 
 def _plain(block: Any) -> Any:
