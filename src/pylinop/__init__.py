@@ -76,6 +76,7 @@ _LAZY = {
     "part": _lazy_eval.part_form,
     "over": _lazy_eval.over_form,
     "indexed": _lazy_eval.indexed,
+    "beyond": _lazy_eval.beyond,
     "failed": _lazy_eval.failed,
     "instead": _lazy_eval.instead,
 }
@@ -175,6 +176,7 @@ from ._linalg import (
 )
 from ._look import check_adjoint
 from ._precondition import preconditioner
+from ._products import PseudoInverse, multi_dot
 from ._quasi import quasiseparable
 from ._rules import register_rule, unregister_rule
 from ._sparse_matmul import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
@@ -225,6 +227,7 @@ __all__ = [
     "Part",
     "Power",
     "Product",
+    "PseudoInverse",
     "Scaled",
     "Selection",
     "Sliced",
@@ -289,6 +292,7 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "minres",
+    "multi_dot",
     "multiply",
     "null_space",
     "nystrom",

@@ -65,6 +65,17 @@ PyObject *py_lazy_leaf(py_state *s, PyObject *o) {
                                    PyArray_DESCR(a));
 }
 
+bool py_lazy_beyond(const py_lazy *self) {
+    const bool linear = self->head >= PY_MATMUL && self->head <= PY_INVERSE;
+    if (!linear && self->head != PY_OF_FORM) return false;
+    bool beyond = self->nd > LOP_MAXDIM;
+    for (int i = 0; !beyond && i < self->nargs; i++) {
+        PyObject *x = py_lazy_args(self)[i];
+        beyond = py_is_lazy(self->s, x) && ((py_lazy *)x)->nd > LOP_MAXDIM;
+    }
+    return beyond;
+}
+
 static int lazy_traverse(py_lazy *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->a);

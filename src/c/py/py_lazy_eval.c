@@ -48,7 +48,7 @@ static bool is_product(const py_lazy *a) { /* of two matrices, or stacks of them
 
 /* Has it an operator form of its own, not only one made of its value? */
 static bool has_form(const py_lazy *a) {
-    if (a->nd < 2 || a->head > PY_INVERSE) return false;
+    if (a->nd < 2 || a->nd > LOP_MAXDIM || a->head > PY_INVERSE || py_lazy_beyond(a)) return false;
     return a->head == PY_MATMUL ? is_product(a) : true;
 }
 
@@ -191,6 +191,7 @@ static int push_for_form(stack *st, py_lazy *a) {
 
 static int push_for_value(stack *st, py_lazy *a) {
     if (py_lazy_is_deep(a)) return push_for_column(st, a->s, (PyObject *)a);
+    if (py_lazy_beyond(a)) return push_values(st, a, 0);
     switch ((py_head)a->head) {
     case PY_LEAF:
     case PY_OPERATOR:
@@ -441,6 +442,7 @@ static PyObject *index_value(py_lazy *a) {
 
 static PyObject *make_value(py_lazy *a) {
     if (py_lazy_is_deep(a)) return column_value(a);
+    if (py_lazy_beyond(a)) return hook_of(a, "lazy_beyond");
     switch ((py_head)a->head) {
     case PY_GONE: return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
     case PY_LEAF: return PyArray_NewCopy((PyArrayObject *)a->a, NPY_CORDER);
