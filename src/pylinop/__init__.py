@@ -63,7 +63,7 @@ from ._operator import LinearOperator, MatVec
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace in_blocks materialising passes_limit fell_back shaped apply"
+    "diagonal trace in_blocks materialising passes_limit copies_pass_limit fell_back shaped apply"
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator"
@@ -77,6 +77,7 @@ _LAZY = {
     "over": _lazy_eval.over_form,
     "indexed": _lazy_eval.indexed,
     "beyond": _lazy_eval.beyond,
+    "passes_limit": _lazy_eval.passes_limit,
     "failed": _lazy_eval.failed,
     "instead": _lazy_eval.instead,
 }

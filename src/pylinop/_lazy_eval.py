@@ -3,7 +3,7 @@ divided matrices, the words around an error, what several expressions share, exp
 
 import numpy as np
 
-from . import _core, _errors, _explain
+from . import _config, _core, _errors, _explain
 
 _LEAST = 2.0**-100  # whose reciprocal is in range in float32 too
 
@@ -59,6 +59,19 @@ def beyond(a):
     if a._head == "inverse":
         return np.linalg.inv(x)
     return _OF_ARRAYS[a._head](x, rest[0])
+
+
+def passes_limit(a, needed):
+    """Called for a value that passes the memory limit with those that it is made of; a hook."""
+    raise _errors.make_error(
+        "MaterializationError",
+        f"the value of shape {a.shape} and those that it is made of need {needed:,} bytes; "
+        f"pl.config(memory_limit=...) allows {_config.get('memory_limit'):,}: take it in parts, "
+        "x[i:j]",
+        None,
+        "evaluate",
+        -1,
+    )
 
 
 _OF_ARRAYS = {

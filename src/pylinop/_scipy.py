@@ -96,9 +96,23 @@ def _refuse(op):
     )
 
 
+def _product_room(op, A, B):
+    """Looks at the memory limit, where one is set, before two sparse matrices are multiplied."""
+    from . import _config
+
+    if _config.get("memory_limit") is None or A.ndim != 2 or B.ndim != 2:
+        return
+    if A.shape[1] == B.shape[0]:
+        from ._precondition_parts import room
+        from ._sparse_matmul import sparse_product_size
+
+        room(op, sparse_product_size(A, B).nbytes, "the product with a sparse matrix")
+
+
 def product(op, S):
     """op @ S for scipy.sparse S: sparse when op is Sparse, else a lazy operator."""
     if op._head == "sparse":
+        _product_room(op, op._init[0], S)
         return op._init[0] @ S
     if op._opaque and op._init is None and not op._operands:
         if _no_matmat(op):
@@ -114,6 +128,7 @@ def product(op, S):
 def rproduct(op, S):
     """S @ op."""
     if op._head == "sparse":
+        _product_room(op, S, op._init[0])
         return S @ op._init[0]
     if op._opaque and op._init is None and not op._operands and _no_matmat(op):
         _refuse(op)

@@ -572,6 +572,18 @@ def passes_limit(op, sizes):
     )
 
 
+def copies_pass_limit(op, sizes):
+    """Called for operands whose copies, made for each run, take more than the memory limit."""
+    needed, copied = sizes
+    raise beyond(
+        op,
+        needed,
+        f"{copied:,} of them for copies of operands that no kernel takes as they lie (overlapping, "
+        "with steps along both axes, unaligned or in another byte order): give "
+        "np.ascontiguousarray of them",
+    )
+
+
 def fell_back(op, count):
     warnings.warn(
         f"{_errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"

@@ -26,6 +26,7 @@ enum { FEW = 64 };
 typedef struct stack {
     want few[FEW], *at;
     size_t n, room;
+    int64_t bytes; /* of the values made */
 } stack;
 
 static int push(stack *st, py_lazy *a, bool form, bool ready) {
@@ -533,7 +534,8 @@ static int step(stack *st, PyObject *give) {
         if (push(st, a, w.form, true) < 0) return -1;
         return w.form ? push_for_form(st, a) : push_for_value(st, a);
     }
-    int rc = w.form ? give_form(a) : give ? give_by(a, give) : give_value(a);
+    int rc = w.form ? give_form(a) : py_lazy_room(a, &st->bytes);
+    if (!w.form && rc == 0) rc = give ? give_by(a, give) : give_value(a);
     if (rc == 0) return push(st, a, w.form, false);
     if (rc < 0) {
         py_lazy_failed(a);
@@ -548,6 +550,7 @@ static int run(py_lazy *root, PyObject *give) {
     st.at = st.few;
     st.n = 0;
     st.room = FEW;
+    st.bytes = 0;
     Py_INCREF((PyObject *)root);
     int rc = push(&st, root, false, false);
     while (rc == 0 && st.n > 0) rc = step(&st, give);
