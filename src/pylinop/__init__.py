@@ -67,7 +67,7 @@ from ._operator import LinearOperator, MatVec
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace in_blocks materialising passes_limit shaped apply"
+    "diagonal trace in_blocks materialising passes_limit copies_pass_limit shaped apply"
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator operand operands_of"
@@ -80,6 +80,8 @@ _LAZY = {
     "part": _lazy_eval.part_form,
     "over": _lazy_eval.over_form,
     "indexed": _lazy_eval.indexed,
+    "beyond": _lazy_eval.beyond,
+    "passes_limit": _lazy_eval.passes_limit,
     "failed": _lazy_eval.failed,
     "instead": _lazy_eval.instead,
 }
@@ -184,6 +186,7 @@ from ._linalg import (
 )
 from ._look import check_adjoint
 from ._precondition import preconditioner
+from ._products import PseudoInverse, multi_dot
 from ._quasi import quasiseparable
 from ._rules import register_rule, unregister_rule
 from ._sparse_matmul import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
@@ -235,6 +238,7 @@ __all__ = [
     "Part",
     "Power",
     "Product",
+    "PseudoInverse",
     "Scaled",
     "Selection",
     "Sliced",
@@ -300,6 +304,7 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "minres",
+    "multi_dot",
     "multiply",
     "null_space",
     "nystrom",

@@ -373,7 +373,10 @@ def _(op):
     known = op._head in ("permutation", "householder", "reflections") or undoes_transform(op)
     if op._init is None and not known:
         return NotImplemented
-    return _length(svdvals(op))
+    try:
+        return _length(svdvals(op))
+    except np.linalg.LinAlgError:  # of entries that are not finite: their norm is what they make it
+        return NotImplemented
 
 
 # -- norms and condition --

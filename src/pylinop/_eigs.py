@@ -238,7 +238,7 @@ def eigs(
     array([1.92 , 1.906])
     """
     sl = _needs_scipy("eigs")
-    from . import _eigsh
+    from . import _eigs_room, _eigsh
     from ._functions import inv
 
     op = _eigsh.computable(as_operator(A), "eigs")
@@ -246,6 +246,7 @@ def eigs(
         raise ValueError(f"expected square matrix (shape={op.shape})")
     if op.dtype is not None and op.dtype.kind != "c" and complex(sigma or 0).imag:
         op = op.astype(np.complex128)
+    _eigs_room.arpack(op, k, ncv, 4)
     if M is not None:
         M = as_operator(M)
     if sigma is not None and OPinv is None:
@@ -324,11 +325,14 @@ def lobpcg(
     """
     sl = _needs_scipy("lobpcg")
     ops: list[Any] = [as_operator(A), *(None if x is None else as_operator(x) for x in (B, M))]
-    X = np.array(X)  # SciPy's writes into it
+    X = np.asarray(X)
     n = ops[0].shape[-1]
     if X.ndim != 2 or X.shape[0] != n:
         raise ValueError(f"X must be ({n}, k), got {X.shape}")
-    from . import _eigsh
+    from . import _eigs_room, _eigsh
+
+    _eigs_room.lobpcg(ops[0], X.shape[1])
+    X = X.copy()  # SciPy's writes into it
 
     with Meter("lobpcg", "residual", callback, progress) as meter:
         counted = _eigsh.Counted(meter, "lobpcg (SciPy)")
@@ -556,6 +560,9 @@ def expm_multiply(
             raise ValueError("start and stop belong together")
         t = np.linspace(start, stop, count, endpoint=end)
         return np.stack([expm(float(s) * op) @ x for s in t])
+    from . import _eigs_room
+
+    _eigs_room.expm_multiply(op, x, None if start is None else 50 if num is None else int(num))
     sl = _needs_scipy("expm_multiply")
     if traceA is None:
         traceA = op.trace()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _core, _dlpack, _eigh_price, _errors, _restarted
+from . import _answers, _core, _dlpack, _eigh_price, _eigs_room, _errors, _restarted
 from ._errors import LinAlgError
 from ._forms import as_operator
 from ._functions import inv
@@ -192,9 +192,11 @@ def _ours(op: Any, k: int, sigma: Any, which: str, how: dict[str, Any], meter: M
     """(values, vectors, record) by our Lanczos, of A or of (A - sigma)^-1."""
     dtype = _answers.inexact(op.dtype)
     size = _basis_size(op, k, how["ncv"]) if sigma is None else min(2 * k + 20, op.shape[0])
-    how = how | {"ncv": size if how["ncv"] is None else how["ncv"]}
+    given = how["ncv"] is not None
+    size = int(how["ncv"]) if given else size
     method = "thick-restart Lanczos" + ("" if sigma is None else ", shift and invert")
     made = op if sigma is None else shifted_inverse(op, sigma, None)
+    how = how | {"ncv": _eigs_room.basis_within(op, op.shape[0], k, size, given, made)}
     pairs = _lanczos(op, _bound(made, dtype), k, which, **how, watch=_watch(meter, method))
     w = pairs.values
     if sigma is not None:
@@ -338,6 +340,7 @@ def _arpack(
     if sl is None:
         raise ImportError("eigsh with M, Minv, OPinv or mode needs SciPy: pip install scipy")
     op = computable(op, "eigsh")
+    _eigs_room.arpack(op, k, how["ncv"])
     how, more = dict(how), {name: x for name, x in more.items() if x is not None}
     M = more.get("M")
     if M is not None:
@@ -467,6 +470,8 @@ def svds(
         record = {"method": "structure", "products": 0}
     elif solver == "arpack" and op.dtype is not None and op.dtype.char in _PLAIN:
         size = min(_basis_size(op, k, how["ncv"], 2), least)
+        sides = (3 * k + 2) * max(op.shape) * _answers.inexact(op.dtype).itemsize
+        size = _eigs_room.basis_within(op, least, k, size, how["ncv"] is not None, op, sides)
         u, s, vh, record = _by_gram(op, k, which, how | {"ncv": size}, meter)
     else:
         how = how | {"which": which, "solver": solver, "options": options}

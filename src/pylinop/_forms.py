@@ -71,6 +71,8 @@ def as_operator(A: Any) -> "LinearOperator":
         from ._operator import make_matvec
 
         return make_matvec(A)
+    if hasattr(A, "__array__"):
+        return as_operator(np.asarray(A))
     raise TypeError(
         f"type not understood: {type(A).__name__} is no array, sparse matrix or operator"
     )

@@ -9,6 +9,7 @@ that precision can better."""
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import time
@@ -92,13 +93,16 @@ class _Problem:
         self.n, self.dtype = b.shape[0], b.dtype
         self.eps = float(np.finfo(b.dtype).eps)
         self.working = 5 * math.sqrt(max(self.n, 1)) * self.eps
-        self.bnorm = _norms(b)
         self.norm_a: Any = None
         self.light: bool | None = None  # do vectors take longer than a product?
         self.product: int | None = None  # bytes that one takes, once it was asked
         self.room: Any = ...  # bytes for its vectors, once it was asked
         self.said, self.batch = (op, b), False  # what is written down; are columns of a batch's?
         self.products = 0
+
+    @functools.cached_property
+    def bnorm(self) -> Any:
+        return _norms(self.b)
 
     def residual(self, x: Any) -> Any:
         """b - A x, or b where x is 0."""

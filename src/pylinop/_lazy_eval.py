@@ -49,6 +49,42 @@ def over_form(a):
     return _core.Dense(form.toarray() / c)
 
 
+def beyond(a):
+    """The value of a node of more dimensions than operators have, by NumPy; a hook."""
+    x, *rest = (_array(y) for y in a._args)
+    if a._head == "of form":
+        f, kwargs = a._more
+        found = f(_core.Dense(x.reshape(-1, *x.shape[-2:])), **kwargs)
+        return np.asarray(found).reshape(a.shape)
+    if a._head == "view":
+        seen = np.swapaxes(x, -1, -2) if a._more & 1 else x
+        return seen.conj() if a._more & 2 else seen
+    if a._head == "inverse":
+        return np.linalg.inv(x)
+    return _OF_ARRAYS[a._head](x, rest[0])
+
+
+def passes_limit(a, needed):
+    """Called for a value that passes the memory limit with those that it is made of; a hook."""
+    raise _errors.make_error(
+        "MaterializationError",
+        f"the value of shape {a.shape} and those that it is made of need {needed:,} bytes; "
+        f"pl.config(memory_limit=...) allows {_config.get('memory_limit'):,}: take it in parts, "
+        "x[i:j]",
+        None,
+        "evaluate",
+        -1,
+    )
+
+
+_OF_ARRAYS = {
+    "matmul": np.matmul,
+    "add": np.add,
+    "scale": np.multiply,
+    "over": np.true_divide,
+}
+
+
 def trace(form, offset=0):
     """The trace of an operator."""
     return form.trace() if offset == 0 else np.trace(form, offset)

@@ -19,6 +19,7 @@ from . import (
     _lazy_build,
     _scipy,
 )
+from ._answers_pinv import pinv_words
 from ._dlpack import as_array
 from ._forms import as_operator
 from ._functions import inv
@@ -592,14 +593,4 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
     >>> pl.pinv(pl.Diag([2.0, 0.0])).diagonal()
     array([0.5, 0. ])
     """
-    if set(rtol) - {"rtol"}:
-        raise TypeError(f"pinv() got an unexpected keyword argument {sorted(rtol)[0]!r}")
-    if rtol and rcond is not None:
-        raise ValueError("`rtol` and `rcond` can't be both set.")
-    how = dict(rtol) if rtol else {} if rcond is None else {"rcond": rcond}
-    for name, value in how.items():
-        if value is not None:
-            _answers.tolerance_of(name, value)
-    if hermitian:
-        how["hermitian"] = True
-    return _answers.pinv(as_operator(A), how)
+    return _answers.pinv(as_operator(A), pinv_words(rcond, hermitian, rtol))

@@ -92,10 +92,25 @@ def _refuse(op):
     )
 
 
+def _product_room(op, A, B):
+    """Looks at the memory limit, where one is set, before two sparse matrices are multiplied."""
+    from . import _config
+
+    if _config.get("memory_limit") is None or A.ndim != 2 or B.ndim != 2:
+        return
+    if A.shape[1] == B.shape[0]:
+        from ._precondition_parts import room
+        from ._sparse_matmul import sparse_product_size
+
+        room(op, sparse_product_size(A, B).nbytes, "the product with a sparse matrix")
+
+
 def product(op, S):
     """op @ S for scipy.sparse S: sparse when op is Sparse, else a lazy operator."""
     if op._head == "sparse":
-        return _sparse_arrays.matrix_of(op) @ _sparse_arrays.checked(S)
+        A, B = _sparse_arrays.matrix_of(op), _sparse_arrays.checked(S)
+        _product_room(op, A, B)
+        return A @ B
     if op._opaque and op._init is None and not op._operands:
         if _no_matmat(op):
             _refuse(op)
@@ -110,7 +125,9 @@ def product(op, S):
 def rproduct(op, S):
     """S @ op."""
     if op._head == "sparse":
-        return _sparse_arrays.checked(S) @ _sparse_arrays.matrix_of(op)
+        A, B = _sparse_arrays.checked(S), _sparse_arrays.matrix_of(op)
+        _product_room(op, A, B)
+        return A @ B
     if op._opaque and op._init is None and not op._operands and _no_matmat(op):
         _refuse(op)
     return _core.Sparse(S) @ op

@@ -134,8 +134,16 @@ def _(op, dtype):
     a = a.copy() if len(op._init) == 1 else a  # not the memory of a Sparse
     for f in op._init[1:]:
         b = yield f, dtype
+        _kron_room(op, int(a.nnz) * int(b.nnz), dtype)
         a = _sp().kron(a, b, format="csr")
     return a
+
+
+def _kron_room(op, count, dtype):
+    """Each entry's value and indices twice: in coordinates, as SciPy makes it, and as CSR."""
+    from ._precondition_parts import room
+
+    room(op, 2 * count * (np.dtype(dtype).itemsize + 8), "the sparse form")
 
 
 @_row("kronsum")
@@ -146,6 +154,8 @@ def _(op, dtype):
         b = yield f, dtype
         left = _sp().eye_array(total.shape[0], dtype=dtype)
         right = _sp().eye_array(b.shape[0], dtype=dtype)
+        both = int(total.nnz) * b.shape[0] + total.shape[0] * int(b.nnz)
+        _kron_room(op, both, dtype)
         total = _sp().kron(total, right, format="csr") + _sp().kron(left, b, format="csr")
     return total
 

@@ -588,3 +588,15 @@ def passes_limit(op, sizes):
     raise beyond(
         op, needed, f"{result:,} of them for the result, {kept:,} for what is kept (factors, ...)"
     )
+
+
+def copies_pass_limit(op, sizes):
+    """Called for operands whose copies, made for each run, take more than the memory limit."""
+    needed, copied = sizes
+    raise beyond(
+        op,
+        needed,
+        f"{copied:,} of them for copies of operands that no kernel takes as they lie (overlapping, "
+        "with steps along both axes, unaligned or in another byte order): give "
+        "np.ascontiguousarray of them",
+    )

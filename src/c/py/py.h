@@ -218,7 +218,8 @@ int py_typenum(lop_dtype dt);
 /* The array as kernels want it, `core` trailing dimensions its own: the same (new reference) or a
  * copy. */
 PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order);
-void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf); /* describes; borrowed */
+bool py_is_normal(PyArrayObject *a, int core, bool c_order); /* would that be no copy? */
+void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf);   /* describes; borrowed */
 void py_buf_transpose(lop_buf *buf);
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt);
 bool py_overlap(PyArrayObject *a, PyArrayObject *b);

@@ -23,12 +23,29 @@ void py_run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
     r->blob = NULL;
 }
 
+/* Raises where copies of operands that kernels do not take as they lie would, beside what the plan
+ * takes, pass the memory limit: 0, or -1 with an exception. *copied grows by a's. */
+static int room_for_copy(const run *r, PyArrayObject *a, const lop_slot *slot, int64_t *copied) {
+    const int64_t limit = r->s->ctx.memory_limit,
+                  own = lop_plan_memory(r->plan) - lop_plan_result(r->plan);
+    if (limit == INT64_MAX || py_is_normal(a, slot->core, slot->need_c)) return 0;
+    *copied += (int64_t)PyArray_SIZE(a) * PyArray_ITEMSIZE(a);
+    if (*copied <= limit - own) return 0;
+    PyObject *sizes = Py_BuildValue("LL", (long long)(*copied + own), (long long)*copied),
+             *args[2] = {(PyObject *)r->self, sizes},
+             *done = sizes ? py_call_hook(r->s, "copies_pass_limit", args, 2) : NULL;
+    Py_XDECREF(sizes);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 int py_run_bind(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
     const lop_plan *p = r->plan;
     if (p->nleaf > PY_HELD && !(r->held = PyMem_Calloc((size_t)p->nleaf, sizeof *r->held))) {
         PyErr_NoMemory();
         return -1;
     }
+    int64_t copied = 0;
     for (int i = 0; i < p->nleaf; i++) {
         lop_buf buf;
         const lop_slot *slot = &p->slot[p->leaf[i].slot];
@@ -39,6 +56,7 @@ int py_run_bind(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
         PyArrayObject *a = (PyArrayObject *)PyTuple_GET_ITEM(r->leaves, i);
         if (PyArray_NDIM(a) > LOP_MAXDIM)
             return lop_fail(err, LOP_DIM, "an operand now has %d dimensions", PyArray_NDIM(a)), -2;
+        if (room_for_copy(r, a, slot, &copied) < 0) return -1;
         a = py_normal(a, slot->core, slot->need_c);
         if (!a) return -1;
         r->held[r->nheld++] = a;
