@@ -1,5 +1,5 @@
 """What a solve or a determinant says of its matrix: singular to working precision, declared positive
-definite and not so."""
+definite and not so, made dense."""
 
 import warnings
 from typing import Any
@@ -39,3 +39,17 @@ def fell_back(op: Any, count: int, determinant: bool = False) -> None:
         _errors.FallbackWarning,
         stacklevel=_errors.outside(),
     )
+
+
+def instead_of_dense(op: Any, seconds: float, act: int | None) -> str:
+    """What a warning about a dense form adds: the time it takes, and what would do without one."""
+    text = f", about {seconds:.2g} s for all" if seconds else ""
+    inverse = any(o._head == "inverse" or o._by == "inverse" for o in _errors.parts(op, 100))
+    if inverse and act is not None and act < _DENSE:
+        return text + '; pl.solve(..., method="cg") or "gmres" needs products alone'
+    if act == _DETERMINANT:
+        return text + '; pl.logdet(..., method="slq") estimates it from products'
+    return text
+
+
+_DENSE, _DETERMINANT = 8, 12  # the core's numbers of actions; less: applied to an array
