@@ -1,6 +1,6 @@
 """Arrays that nobody asked for: whatever plan makes a matrix larger than all its operands says so.
 
-The plans' own texts tell what is written; the operands' arrays and the result are what was asked for."""
+The plans' own texts tell what is written; what was asked for are the operands and the result."""
 
 import itertools
 import re
@@ -55,8 +55,7 @@ ASKED = {
 
 
 def expressions():
-    for name, make in LEAVES.items():
-        yield name, make
+    yield from LEAVES.items()
     for i, ((a, f), (b, g)) in enumerate(itertools.combinations(LEAVES.items(), 2)):
         if i % 9 and "selected" not in (a, b):
             continue  # one in nine

@@ -1,5 +1,5 @@
-"""What a solve or a determinant says of its matrix: singular to working precision, declared positive
-definite and not so, made dense."""
+"""What a solve or a determinant says of its matrix: singular to working precision, declared
+positive definite and not so, made dense."""
 
 import warnings
 from typing import Any
@@ -22,7 +22,7 @@ def ill_conditioned(op: Any, rcond: float) -> None:
 
 def fell_back(op: Any, count: int, determinant: bool = False) -> None:
     """Tells that Cholesky has failed where a matrix was declared positive definite; a hook of the
-    core's. A solve goes on by LU, with a warning. A determinant would look like one that was meant."""
+    core's. A solve goes on by LU, with a warning. A determinant would look as if it were meant."""
     text = f"{_errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
     if determinant:
         raise _errors.make_error(

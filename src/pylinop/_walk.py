@@ -521,8 +521,8 @@ def in_blocks(op, k, error):
 
 
 def materialising(op, nbytes, asked, seconds=0.0, act=None):
-    """Called before a large dense form: warns when nobody asked, raises beyond the memory. Of a plan
-    it gets the seconds that all of it is estimated to take, and the core's number of the action."""
+    """Called before a large dense form: warns when nobody asked, raises beyond the memory. Of a
+    plan it gets the seconds that all of it is estimated to take, and the action's number."""
     from . import _config
 
     limit = _config.get("memory_limit")

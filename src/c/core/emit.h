@@ -53,7 +53,7 @@ enum {
     LOP_STEP_SUM = 64,     /* argument 0 is the sum of the two others, of one dtype */
     LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
     LOP_STEP_FOREIGN = 256, /* a prepare step whose value begins with a lop_foreign */
-    LOP_STEP_HUSHED = 512, /* of a first arm: what it solves with is not what was asked for */
+    LOP_STEP_HUSHED = 512,  /* of a first arm: what it solves with is not what was asked for */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
 };
 

@@ -436,7 +436,8 @@ static void note_dense(lop_plan *p, int64_t one, int64_t batch) {
 /* The largest matrix on the way that is larger than all the operands with the result and a few
  * vectors: a dense form of what was not given dense, whoever makes it, or a factor of one. What an
  * operator is applied to may grow between two factors, in as many columns: that is as written. Of
- * derived values only the bytes are known: 32 an element leave room for plans and complex spectra. */
+ * derived values only the bytes are known: 32 an element leave room for plans and complex spectra.
+ */
 static void find_unasked(lop_plan *p) {
     enum { VECTORS = 4, BYTES = 32 };
     const lop_node *asked = p->written, *a = asked->n > 0 ? asked->child[0] : NULL;
@@ -444,8 +445,8 @@ static void find_unasked(lop_plan *p) {
     double given = elements_of(&p->slot[p->out]);
     for (int i = 0; i < p->nleaf; i++) given += elements_of(&p->slot[p->leaf[i].slot]);
     if (a && a->shape.ndim >= 2)
-        given += VECTORS * ((double)lop_rows(a) + (double)lop_cols(a)) *
-                 (double)p->slot[p->out].batch;
+        given +=
+            VECTORS * ((double)lop_rows(a) + (double)lop_cols(a)) * (double)p->slot[p->out].batch;
     for (int i = 0; i < p->nstep; i++) /* a band, found by products with as many columns */
         if (p->step[i].origin && p->step[i].origin->op == &lop_op_bandprobe)
             given += 2 * elements_of(&p->slot[p->step[i].arg[0]]);

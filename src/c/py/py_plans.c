@@ -290,8 +290,7 @@ static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_pla
 static int announce_all(py_state *s, py_op *self, const lop_plan *plan, const py_plan *want) {
     if (want->act == ACT_FACTOR)
         return announce(s, self, plan, want, py_factor_bytes(py_node(s, self)), false);
-    if (want->act == ACT_DENSE &&
-        announce(s, self, plan, want, lop_plan_result(plan), true) < 0)
+    if (want->act == ACT_DENSE && announce(s, self, plan, want, lop_plan_result(plan), true) < 0)
         return -1;
     const bool much = want->act != ACT_DENSE || plan->dense / 2 > lop_plan_result(plan);
     return much ? announce(s, self, plan, want, plan->dense, false) : 0;
