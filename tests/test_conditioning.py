@@ -1,5 +1,5 @@
-"""Solves with a matrix that is singular to working precision warn, once a call, with SciPy's threshold;
-others do not."""
+"""Solves with a matrix that is singular to working precision warn, once a call, with SciPy's
+threshold; others do not."""
 
 import warnings
 

@@ -263,7 +263,8 @@ class config:
     cache_limit : int
         Bytes kept of derived values (spectra, factors). Process-wide only.
     warn_limit : int
-        Bytes from which an unasked dense form warns.
+        Bytes from which a dense form that nobody asked for warns: any matrix on the way that is
+        larger than all operands and the result together, whoever makes it.
     memory_limit : int
         Bytes that one call may take beside its operands: dense forms, factors, workspace, results
         that no ``out=`` is given for. What takes more raises `MaterializationError` beforehand,

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from . import _composites, _core, _dlpack, _errors, _multiples, _plain, _scipy
+from . import _composites, _conditioning, _core, _dlpack, _errors, _multiples, _plain, _scipy
 from ._lazy import LazyArray
 from ._steps import run
 
@@ -526,7 +526,7 @@ def trace(op):
 def in_blocks(op, k, error):
     """A diagonal (k None: the trace) whose dense factors do not fit, as `error` says, from products
     that do; None: another error, or these need a dense form too."""
-    if not isinstance(error, _errors.MaterializationError):
+    if not isinstance(error, MemoryError):
         return None
     from . import _config
 
@@ -538,8 +538,9 @@ def in_blocks(op, k, error):
     return d if k is not None else d.sum(axis=-1)
 
 
-def materialising(op, nbytes, asked):
-    """Called before a large dense form: warns when nobody asked, raises beyond the memory."""
+def materialising(op, nbytes, asked, seconds=0.0, act=None):
+    """Called before a large dense form: warns when nobody asked, raises beyond the memory. Of a
+    plan it gets the seconds that all of it is estimated to take, and the action's number."""
     from . import _config
 
     limit = _config.get("memory_limit")
@@ -562,7 +563,7 @@ def materialising(op, nbytes, asked):
     if not asked and nbytes > _config.get("warn_limit"):
         warnings.warn(
             f"{type(op).__name__} {op.shape} has no structured way here and is made dense: "
-            f"{nbytes:,} bytes",
+            f"{nbytes:,} bytes" + _conditioning.instead_of_dense(op, seconds, act),
             _errors.MaterializationWarning,
             stacklevel=_errors.outside(),
         )

@@ -155,7 +155,7 @@ static int64_t rank_of_all(look *w, const lop_node *a, int64_t most, bool produc
 static bool ends_constants(look *w, const lop_node *a, int depth) {
     const lop_op *op = a->op;
     if (depth == 0 || --w->left < 0) return false;
-    if (op == &lop_op_laplacian) return a->attr.i[0] != 0;                           /* Dirichlet */
+    if (op == &lop_op_laplacian) return a->attr.i[0] != 0;                      /* Dirichlet */
     if (op == &lop_op_difference) return a->attr.i[1] > 0 && a->attr.i[3] == 2; /* periodic */
     if (op == &lop_op_prod) return ends_constants(w, a->child[1], depth - 1);
     if (op == &lop_op_scaled || (op == &lop_op_power && a->attr.i[0] > 0))

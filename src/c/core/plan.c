@@ -422,6 +422,50 @@ static void price(lop_plan *p) {
     for (int i = 0; i < 2; i++) p->reserve[i] = (p->reserve[i] + 63) & ~(int64_t)63;
 }
 
+/* -- arrays that nobody asked for */
+
+static double elements_of(const lop_slot *s) {
+    return (double)s->m * (double)s->n * (double)s->batch;
+}
+static void note_dense(lop_plan *p, int64_t one, int64_t batch) {
+    int64_t bytes;
+    if (!lop_mul_ok(one, batch, &bytes)) bytes = INT64_MAX;
+    if (bytes > p->dense) p->dense = bytes;
+}
+
+/* The largest matrix on the way that is larger than all the operands with the result and a few
+ * vectors: a dense form of what was not given dense, whoever makes it, or a factor of one. What an
+ * operator is applied to may grow between two factors, in as many columns: that is as written. Of
+ * derived values only the bytes are known: 32 an element leave room for plans and complex spectra.
+ */
+static void find_unasked(lop_plan *p) {
+    enum { VECTORS = 4, BYTES = 32 };
+    const lop_node *asked = p->written, *a = asked->n > 0 ? asked->child[0] : NULL;
+    const int64_t k = asked->op == &lop_op_apply ? lop_cols(asked->child[1]) : 1;
+    double given = elements_of(&p->slot[p->out]);
+    for (int i = 0; i < p->nleaf; i++) given += elements_of(&p->slot[p->leaf[i].slot]);
+    if (a && a->shape.ndim >= 2)
+        given +=
+            VECTORS * ((double)lop_rows(a) + (double)lop_cols(a)) * (double)p->slot[p->out].batch;
+    for (int i = 0; i < p->nstep; i++) /* a band, found by products with as many columns */
+        if (p->step[i].origin && p->step[i].origin->op == &lop_op_bandprobe)
+            given += 2 * elements_of(&p->slot[p->step[i].arg[0]]);
+    for (int i = 0; i < p->nslot; i++) {
+        const lop_slot *s = &p->slot[i];
+        if (s->kind != LOP_S_TEMP || s->core != 2 || s->alias >= 0 || s->late || s->first < 0 ||
+            s->m <= k || s->n <= k || elements_of(s) <= given)
+            continue;
+        note_dense(p, s->matbytes, s->batch);
+    }
+    for (int i = 0; i < p->nderive; i++) {
+        const lop_step *s = &p->step[p->derive[i].step];
+        const lop_slot *to = &p->slot[s->arg[0]];
+        if (s->late >= 0 || (double)p->derive[i].bytes * (double)to->batch <= BYTES * given)
+            continue;
+        note_dense(p, p->derive[i].bytes, to->batch);
+    }
+}
+
 /* -- the pipeline */
 
 static lop_status checked(const lop_plan *p, lop_pass pass, lop_err *err) {
@@ -458,6 +502,7 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
     LOP_TRY(checked(p, LOP_PASS_KEEP, err));
     LOP_TRY(place(p, err));
     price(p);
+    find_unasked(p);
     LOP_TRY(checked(p, LOP_PASS_PLACE, err));
 done:
     p->trace.trail = NULL;

@@ -72,7 +72,7 @@ typedef struct lop_plan {
                                when one is needed */
     size_t scratch;         /* largest scratch of a step */
     size_t late_scratch[2]; /* of one in a second arm: behind its reserve */
-    int64_t dense;          /* bytes of the largest dense form made on the way, 0: none */
+    int64_t dense;          /* bytes of the largest dense form on the way that nobody asked for */
     double flops, bytes, seconds;
     lop_trace trace; /* rules that fired, in order */
 } lop_plan;

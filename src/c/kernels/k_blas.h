@@ -82,11 +82,11 @@ lop_status lopk_pocon(const lop_mat *a, double anorm, double *rcond, void *work)
 /* Largest column sum of |a[i, j]| (complex: true moduli); any strides; NaN gives NaN.
  * uplo 'L' / 'U': a is Hermitian and only that triangle is read; 'G': all of it. */
 double lopk_norm1(char uplo, const lop_mat *a);
-/* k_near.c: the reciprocal condition number (1-norm) by a factor: column-major, of getrf (L and U) or
- * potrf (the lower triangle). 1 where a pass over the triangle finds it far from lopk_eps, of what
- * holds a zero pivot, NaN or inf. `a` is the matrix (of Cholesky's its upper triangle is read); NULL
- * where it is gone: its 1-norm then, 0 where that of L L^H is to be found. work: lopk_near_bytes,
- * aligned to 16. */
+/* k_near.c: the reciprocal condition number (1-norm) by a factor: column-major, of getrf (L and U)
+ * or potrf (the lower triangle). 1 where a pass over the triangle finds it far from lopk_eps, of
+ * what holds a zero pivot, NaN or inf. `a` is the matrix (of Cholesky's its upper triangle is
+ * read); NULL where it is gone: its 1-norm then, 0 where that of L L^H is to be found. work:
+ * lopk_near_bytes, aligned to 16. */
 double lopk_near(const lop_mat *f, bool cholesky, const lop_mat *a, double norm, void *work);
 size_t lopk_near_bytes(int64_t n, lop_dtype dt);
 /* min |d| / max |d| over the diagonal of a, any strides: of a triangle no less than the reciprocal

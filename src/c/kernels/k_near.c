@@ -2,36 +2,36 @@
  *
  * First a look at the triangle T of the factor: T^T w = s is solved, each s of +-1 chosen so that w
  * grows (Cline, Moler, Stewart and Wilkinson 1979), so that max |w| bounds |T^-1| from below and
- * holds the reciprocal of every pivot. Where |T| max |w| is far from 1 / eps the matrix is not near a
- * singular one, and nothing more is done: n^2 flops, one pass over the triangle. Else LAPACK's
+ * holds the reciprocal of every pivot. Where |T| max |w| is far from 1 / eps the matrix is not near
+ * a singular one, and nothing more is done: n^2 flops, one pass over the triangle. Else LAPACK's
  * estimate (gecon, pocon), five solves or so.
  *
  * NaN and inf in the matrix are no matter of conditioning: 1. */
 #include "k_blas.h"
+#include "k_clones.h"
 #include "kernels.h"
 
 #include <complex.h>
 #include <float.h>
 #include <math.h>
 
-enum { LANES = 4 };
+enum { LANES = 8 };
 static const double far_off = 1e150; /* grown beyond any doubt; its square is a number still */
 
-static double size_f(float x) { return fabsf(x); }
-static double size_d(double x) { return fabs(x); }
-static double size_c(float _Complex x) { return fabsf(crealf(x)) + fabsf(cimagf(x)); }
-static double size_z(double _Complex x) { return fabs(creal(x)) + fabs(cimag(x)); }
+static inline float size_f(float x) { return fabsf(x); }
+static inline double size_d(double x) { return fabs(x); }
+static inline float size_c(float _Complex x) { return fabsf(crealf(x)) + fabsf(cimagf(x)); }
+static inline double size_z(double _Complex x) { return fabs(creal(x)) + fabs(cimag(x)); }
 
 /* |T|_1 max |w|, far_off where w passes it. f: column-major; w: room for n. */
-#define GROWN(T, name, size)                                                                       \
-    static double name(const T *f, int64_t n, int64_t ld, bool lower, T *w) {                      \
+#define GROWN(T, R, name, size)                                                                    \
+    LOPK_CLONES static double name(const T *f, int64_t n, int64_t ld, bool lower, T *w) {          \
         double most = 0, norm = 0;                                                                 \
         for (int64_t t = 0; t < n; t++) {                                                          \
-            const int64_t k = lower ? n - 1 - t : t, from = lower ? k + 1 : 0,                     \
-                          to = lower ? n : k;                                                      \
+            const int64_t k = lower ? n - 1 - t : t, from = lower ? k + 1 : 0, to = lower ? n : k; \
             const T *col = f + k * ld;                                                             \
             T dot[LANES] = {0};                                                                    \
-            double sum[LANES] = {0};                                                               \
+            R sum[LANES] = {0};                                                                    \
             int64_t i = from;                                                                      \
             for (; i + LANES <= to; i += LANES)                                                    \
                 for (int l = 0; l < LANES; l++) {                                                  \
@@ -42,10 +42,14 @@ static double size_z(double _Complex x) { return fabs(creal(x)) + fabs(cimag(x))
                 dot[0] += col[i] * w[i];                                                           \
                 sum[0] += size(col[i]);                                                            \
             }                                                                                      \
-            const T all = (dot[0] + dot[1]) + (dot[2] + dot[3]);                                   \
-            const double column = sum[0] + sum[1] + sum[2] + sum[3] + size(col[k]);                \
+            T all = 0;                                                                             \
+            double column = (double)size(col[k]);                                                  \
+            for (int l = 0; l < LANES; l++) {                                                      \
+                all += dot[l];                                                                     \
+                column += (double)sum[l];                                                          \
+            }                                                                                      \
             w[k] = ((creal(all) > 0 ? -1 : 1) - all) / col[k];                                     \
-            const double here = size(w[k]);                                                        \
+            const double here = (double)size(w[k]);                                                \
             if (here > far_off) return far_off;                                                    \
             most = here > most || here != here ? here : most;                                      \
             norm = column > norm || column != column ? column : norm;                              \
@@ -53,15 +57,13 @@ static double size_z(double _Complex x) { return fabs(creal(x)) + fabs(cimag(x))
         }                                                                                          \
         return most * norm;                                                                        \
     }
-GROWN(float, grown_f, size_f)
-GROWN(double, grown_d, size_d)
-GROWN(float _Complex, grown_c, size_c)
-GROWN(double _Complex, grown_z, size_z)
+GROWN(float, float, grown_f, size_f)
+GROWN(double, double, grown_d, size_d)
+GROWN(float _Complex, float, grown_c, size_c)
+GROWN(double _Complex, double, grown_z, size_z)
 #undef GROWN
 
-double lopk_eps(lop_dtype dt) {
-    return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON : DBL_EPSILON;
-}
+double lopk_eps(lop_dtype dt) { return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON : DBL_EPSILON; }
 
 double lopk_pivot_ratio(const lop_mat *a) {
     double low = INFINITY, high = 0;

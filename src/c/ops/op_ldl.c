@@ -78,8 +78,7 @@ static double pivot_ratio(const lop_ldl *p, int64_t n, lop_dtype dt, bool hermit
         double some = cabs(d), more = some;
         if (p->ipiv[k] < 0 && k + 1 < n) {
             const double _Complex b = lop_get(dt, p->f.p, (k + 1) * (p->f.cs + 1)),
-                                  e = lop_get(dt, p->beside, k),
-                                  ee = e * (hermitian ? conj(e) : e),
+                                  e = lop_get(dt, p->beside, k), ee = e * (hermitian ? conj(e) : e),
                                   root = csqrt((d - b) / 2 * ((d - b) / 2) + ee);
             some = cabs((d + b) / 2 + root);
             more = cabs((d + b) / 2 - root);

@@ -218,7 +218,8 @@ static lop_status run_general(const lop_call *c) {
     int64_t where;
     lopk_copy(c->a[0], c->a[1]);
     lop_status st = lopk_gtsv(c->a[2], c->a[3], c->a[4], c->scratch, c->a[0], &where);
-    if (st == LOP_OK) note_near(c, lopk_gtsv_pivots(c->scratch, c->a[3]->m, c->a[3]->dt), c->a[3]->dt);
+    if (st == LOP_OK)
+        note_near(c, lopk_gtsv_pivots(c->scratch, c->a[3]->m, c->a[3]->dt), c->a[3]->dt);
     if (st != LOP_SINGULAR) return st;
     return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
                     (long long)where + 1, (long long)c->a[3]->m);

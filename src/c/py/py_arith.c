@@ -142,8 +142,9 @@ static bool wholes_merge(const lop_attr *a, const lop_attr *b, lop_dtype dt) {
     return fabs(a->re) <= most && fabs(b->re) <= most && fabs(a->re * b->re) <= most;
 }
 
-/* May c2 (c1 A), of dtype dt, be (c2 c1) A? Integers where they are small enough; others unless the product over- or underflows where neither factor
- * does, or would be rounded to single precision. Kept apart they are right in any case. */
+/* May c2 (c1 A), of dtype dt, be (c2 c1) A? Integers where they are small enough; others unless the
+ * product over- or underflows where neither factor does, or would be rounded to single precision.
+ * Kept apart they are right in any case. */
 static bool coefficients_merge(const lop_attr *a, const lop_attr *b, lop_dtype dt) {
     if (is_whole(a) && is_whole(b)) return wholes_merge(a, b, dt);
     const double re = a->re * b->re - (a->im != 0 && b->im != 0 ? a->im * b->im : 0),
