@@ -405,6 +405,89 @@ def ask_lstsq(q):
     return lambda: pl.lstsq(q.A, b)[0], lambda got: agree(got, want, tol, "lstsq")
 
 
+def ask_svd(q):
+    V, M = q.node.V, q.node.M
+    if V.ndim > 2 or not V.size:
+        raise Unsure("of one matrix")
+
+    def call():
+        U, s, Vh = pl.svd(q.A, full_matrices=False)
+        return np.asarray(U), np.asarray(s), np.asarray(Vh)
+
+    def compare(got):
+        U, s, Vh = got
+        agree((U * s) @ Vh, V, q.tolerance(norm(M), more=sum(V.shape)), "U s V^H")
+
+    return call, compare
+
+
+def ask_lu(q):
+    V, M = q.node.V, q.node.M
+    if V.ndim > 2 or V.shape[0] != V.shape[1] or not V.size:
+        raise Unsure("of one square matrix")
+
+    def call():
+        return tuple(np.asarray(x) for x in pl.lu(q.A))
+
+    def compare(got):
+        P, L, U = got
+        allowed = q.tolerance(norm(M) * max(1.0, float(np.abs(L).max() * len(V))), more=len(V))
+        agree(P @ L @ U, V, allowed, "P L U")
+
+    return call, compare
+
+
+def ask_pinv(q):
+    V, M = q.node.V, q.node.M
+    if V.ndim > 2 or not V.size:
+        raise Unsure("of one matrix")
+    s = np.linalg.svd(V, compute_uv=False)
+    kappa = norm(M).max() / s[-1] if s[-1] else np.inf
+    if not 8 * (q.node.s + sum(V.shape)) * q.u * kappa < 1e-4:
+        raise Unsure("ill-conditioned")
+    tol = q.tolerance(kappa * (kappa + 1) / s[-1], more=sum(V.shape))
+
+    def call():
+        got = pl.pinv(q.A)
+        return got.toarray() if hasattr(got, "toarray") else np.asarray(got)
+
+    return call, lambda got: agree(got, np.linalg.pinv(V), tol, "pinv")
+
+
+def ask_expm(q):
+    """Of A / |A|, so that it is of the size of 1."""
+    V, M = q.node.V, q.node.M
+    if V.ndim > 2 or V.shape[0] != V.shape[1] or not V.size:
+        raise Unsure("of one square matrix")
+    c = float(2 ** np.ceil(np.log2(norm(M).max() + 1)))
+    want, more, term = np.eye(len(V)), np.eye(len(V)), np.eye(len(V))
+    for i in range(1, 24):
+        term, more = term @ V / (c * i), term @ V / (c * i)
+        want = want + more
+    return lambda: pl.expm(q.A / c).toarray(), lambda got: agree(
+        got, want, q.tolerance(8.0, more=len(V)), "expm"
+    )
+
+
+def ask_inverse_product(q):
+    """A^-1 (A + A^H) A^-1, and its trace and diagonal."""
+    X, _, rows = q.inverse()
+    V, M = q.node.V + t(q.node.V.conj()), q.node.M + t(q.node.M)
+    if V.ndim > 2:
+        raise Unsure("of one matrix")
+    inv = pl.inv(q.A)
+    B = inv @ (q.A + q.A.H) @ inv
+    want = X @ V @ X
+    first = norm(X)[0, 0]
+    tol = q.tolerance(
+        first**2 * norm(M)[0, 0] * (1 + 2 * first * norm(q.node.M)[0, 0]), more=len(V)
+    )
+    what = q.p[4] % 3
+    call = (lambda: B.toarray(), lambda: B.diagonal(), lambda: pl.trace(B))[what]
+    want = (want, np.diagonal(want), np.trace(want))[what]
+    return call, lambda got: agree(got, want, tol * (len(V) if what == 2 else 1), "A^-1 B A^-1")
+
+
 ASKS = {name[4:]: f for name, f in list(globals().items()) if name.startswith("ask_")}
 VALUES = ("toarray", "trace", "diagonal", "part")
 EXACT = ("toarray", "apply", "left", "adjoint", "transpose", "trace", "diagonal", "part")
