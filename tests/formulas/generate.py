@@ -2,9 +2,13 @@
 operands already there are used again as often as not, so that patterns are tied to what surrounds
 them; a rule's left side or a fusion's pattern is placed where a pattern fits (patterns.py)."""
 
+import functools
+
 import numpy as np
 import ref
 import samples
+
+import pylinop as pl
 
 from . import leaves, patterns, thresholds
 from .program import Program, size
@@ -450,6 +454,27 @@ def questions(drawing, roots):
     return out
 
 
+def configured(rng):
+    """Options under which every answer is the same, if it is not refused."""
+    some = [str(rng.choice(names())) for _ in range(3)]
+    choices = [
+        {"fft": False},
+        {"check": "full"},
+        {"check": "none"},
+        {"precision": "mixed"},
+        {"memory_limit": int(2 ** rng.integers(10, 22))},
+        {"disable_rules": some},
+        {"disable_rules": some[:1]},
+    ]
+    return choices[int(rng.integers(len(choices)))]
+
+
+@functools.cache
+def names():
+    """Of all rules."""
+    return [row["name"] for row in pl.rules()]
+
+
 def program(seed):
     """The program of a seed."""
     rng = np.random.default_rng(seed)
@@ -486,5 +511,7 @@ def program(seed):
         options["integer"] = integer
     if rng.random() < 0.3:
         options["anew"] = True
+    if rng.random() < 0.15:
+        options["config"] = configured(rng)
     asks = questions(drawing, [root])
     return Program(drawing.sizes, drawing.lines, asks, False, options)
