@@ -12,7 +12,6 @@ from . import generate, run, shrink
 from .known import known
 from .program import written
 
-
 LONGEST = 30  # seconds of the process's time that a formula may take; the largest take one or two
 
 
