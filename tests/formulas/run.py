@@ -1,5 +1,6 @@
 """Runs a program with pylinop, asks what it asks, and compares each answer with the reference."""
 
+import contextvars
 import pickle
 import re
 import threading
@@ -528,7 +529,8 @@ def repeated(call, first, how, what):
     if how == "again":
         got.append(call())
     elif how == "threads":
-        threads = [threading.Thread(target=lambda: got.append(call())) for _ in range(3)]
+        contexts = [contextvars.copy_context() for _ in range(3)]  # options are a context's
+        threads = [threading.Thread(target=lambda c=c: got.append(c.run(call))) for c in contexts]
         for thread in threads:
             thread.start()
         for thread in threads:
