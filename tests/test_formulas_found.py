@@ -99,3 +99,20 @@ def test_inverses_that_closed_to_multiples(rng):
     np.testing.assert_allclose(pl.preconditioner(S) @ (S @ np.ones(4)), np.ones(4), atol=0.2)
     np.testing.assert_allclose(pl.eigsh(S, 2)[0], np.linalg.eigvalsh(b)[-2:], rtol=1e-12)
     np.testing.assert_allclose(pl.expm(pl.logm(S)).toarray(), b, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["Dense", "Toeplitz", "Kron", "Circulant", "Hankel"])
+def test_svd_of_operands_that_need_a_cast(kind, rng):
+    """What astype makes of a sum is its product with an identity, which svd took apart for ever."""
+    a, b = (ref.build(leaf(kind, rng, 6, 6, t)) for t in ("complex64", "float32"))
+    for A in (
+        np.float64(1.5) * (a + b),
+        (a + b).astype("complex128"),
+        (a + b) @ pl.Permutation(np.arange(6)[::-1], np.float64),
+        (a @ b).astype("complex128").T,
+    ):
+        assert A.dtype == np.complex128
+        U, s, Vh = pl.svd(A)
+        w = A.toarray()
+        np.testing.assert_allclose((np.asarray(U) * s) @ np.asarray(Vh), w, atol=1e-5)
+        np.testing.assert_allclose(pl.svdvals(A), np.linalg.svd(w)[1], rtol=1e-4, atol=1e-5)

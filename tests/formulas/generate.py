@@ -2,15 +2,19 @@
 operands already there are used again as often as not, so that patterns are tied to what surrounds
 them; a rule's left side or a fusion's pattern is placed where a pattern fits (patterns.py)."""
 
+import functools
+
 import numpy as np
 import ref
 import samples
 
+import pylinop as pl
+
 from . import leaves, patterns, thresholds
+from .lazily import Lazily
 from .program import Program, size
 from .run import ASKS, EXACT
 
-LAYOUTS = [*samples.LAYOUTS, "broadcast"]
 PLAIN = [k for k in samples.LAYOUTS if k != "swapped"]
 SCALARS = [2, -1, 0.5, 3, 1 - 2j, -0.25, np.float64(1.5)]
 MOST_ENTRIES = 640 * 640
@@ -33,7 +37,7 @@ def sizes(rng):
     return {name: one() for name in "abc"[: int(rng.integers(1, 4))]}
 
 
-class Drawing:
+class Drawing(Lazily):
     """A program on its way."""
 
     def __init__(self, rng, lazy=False, integer=None):
@@ -244,103 +248,7 @@ class Drawing:
             return self.add(head, (op(d, k, depth),), (), (d, e)) if square else None
         raise ValueError(head)
 
-    # -- LazyArrays: dimensions may be "1", which broadcasts
 
-    def array(self, d, e, dominant=False):
-        dtype = self.pick(self.dtypes)
-        layout = self.pick(LAYOUTS) if self.layout is None else "C"
-        seed = int(self.rng.integers(1 << 30))
-        i = self.add("array", (), ((d, e), dtype, layout, (), seed, dominant), None)
-        return self.add("lazy", (i,), (), (d, e))
-
-    def lazily(self, d, e, depth):
-        rng, op = self.rng, self.lazily
-        same = [i for i, x in enumerate(self.dims) if x == (d, e)]
-        if same and rng.random() < 0.3:
-            return self.pick(same)
-        if depth <= 0:
-            return self.array(d, e)
-        real = all(np.dtype(x).kind == "f" for x in self.dtypes)
-        for _ in range(30):
-            stacks = ["hstack"] * ("+" in e) + ["vstack"] * ("+" in d)
-            head = self.pick(stacks if stacks and rng.random() < 0.3 else LAZY)
-            if head in REAL and not real:
-                continue
-            if head in ("add", "sub", "times", "over", "maximum", "minimum", "hypot", "where"):
-                f, g = (d, e)
-                wide = [(f, g)] * 3 + [("1", g), (f, "1"), ("1", "1")]
-                other = op(*self.pick(wide), depth - 1)
-                both = (op(d, e, depth - 1), other)
-                if rng.random() < 0.3 and head != "over":
-                    both = both[::-1]
-                return self.add(head, both, (), (d, e))
-            if head in ("matmul", "einsum"):
-                k = self.pick(self.names)
-                left = op(d, k, depth - 1)
-                if head == "matmul" and rng.random() < 0.2 and "1" not in (d, k):
-                    left = self.leaf(d, k)
-                    self.dims[left] = None
-                return self.add(head, (left, op(k, e, depth - 1)), (), (d, e))
-            if head in ("scale", "divide"):
-                return self.add(
-                    head, (op(d, e, depth - 1),), (self.pick([2, -1, 0.5, 3.0]),), (d, e)
-                )
-            if head in ("T", "H", "swap"):
-                return self.add(head, (op(e, d, depth - 1),), (), (d, e))
-            if head in ("sum0", "mean0", "max0") and d == "1":
-                f = self.pick(self.names)
-                if self.n(f) or head == "sum0":
-                    return self.add(head, (op(f, e, depth - 1),), (), (d, e))
-            if head in ("sum1", "mean1", "min1") and e == "1":
-                f = self.pick(self.names)
-                if self.n(f) or head == "sum1":
-                    return self.add(head, (op(d, f, depth - 1),), (), (d, e))
-            if head == "sum" and d == e == "1":
-                f, g = self.pick(self.names), self.pick(self.names)
-                return self.add(head, (op(f, g, depth - 1),), (), (d, e))
-            if head == "cut":
-                made = self.cut(d, e, depth - 1)
-                if made is None:
-                    continue
-                return made
-            if head in SINGLE:
-                return self.add(head, (op(d, e, depth - 1),), (), (d, e))
-            if head == "inv" and d == e != "1":
-                return self.add(head, (self.array(d, d, True),), (), (d, e))
-            if head == "solve" and d != "1":
-                a = self.array(d, d, True)
-                if rng.random() < 0.3:
-                    a = self.add("add", (a, op(d, d, 0)), (), (d, d))
-                return self.add(head, (a, op(d, e, depth - 1)), (), (d, e))
-            if head == "hstack" and "+" in e:
-                x, y = e.split("+", 1)
-                return self.add(head, (op(d, x, depth - 1), op(d, y, depth - 1)), (), (d, e))
-            if head == "vstack" and "+" in d:
-                x, y = d.split("+", 1)
-                return self.add(head, (op(x, e, depth - 1), op(y, e, depth - 1)), (), (d, e))
-        return self.array(d, e)
-
-
-REAL = ("sin", "cos", "tanh", "arctan", "maximum", "minimum", "hypot", "max0", "min1", "where")
-SINGLE = (
-    "neg",
-    "conj",
-    "real",
-    "imag",
-    "sin",
-    "cos",
-    "tanh",
-    "arctan",
-    "abs",
-    "square",
-    "cumsum",
-    "turn",
-)
-LAZY = ["add", "sub", "times", "matmul"] * 6 + [
-    "over", "matmul", "scale", "divide", "T", "H", "swap", "sum0", "mean0", "max0", "sum1", "mean1",
-    "min1", "sum", "inv", "solve", "solve", "cut", "einsum", "maximum", "minimum",
-    "hypot", "where", *SINGLE,
-]  # fmt: skip
 OFTEN = ["toarray", "toarray", "apply", "apply", "solve", "slogdet", "trace", "diagonal", "left"]
 
 
@@ -365,6 +273,27 @@ def questions(drawing, roots):
     return out
 
 
+def configured(rng):
+    """Options under which every answer is the same, if it is not refused."""
+    some = [str(rng.choice(names())) for _ in range(3)]
+    choices = [
+        {"fft": False},
+        {"check": "full"},
+        {"check": "none"},
+        {"precision": "mixed"},
+        {"memory_limit": int(2 ** rng.integers(10, 22))},
+        {"disable_rules": some},
+        {"disable_rules": some[:1]},
+    ]
+    return choices[int(rng.integers(len(choices)))]
+
+
+@functools.cache
+def names():
+    """Of all rules."""
+    return [row["name"] for row in pl.rules()]
+
+
 def program(seed):
     """The program of a seed."""
     rng = np.random.default_rng(seed)
@@ -381,10 +310,13 @@ def program(seed):
     options = {}
     if lazy:
         dims = [*drawing.names, *drawing.names, "1"]
-        roots = [
-            drawing.lazily(drawing.pick(dims), drawing.pick(dims), depth)
-            for _ in range(int(rng.choice([1, 2, 3], p=[0.6, 0.25, 0.15])))
-        ]
+        roots = []
+        for _ in range(int(rng.choice([1, 2, 3], p=[0.6, 0.25, 0.15]))):
+            d, e, what = drawing.pick(dims), drawing.pick(dims), rng.random()
+            if what < 0.65:
+                roots.append(drawing.lazily(d, e, depth))
+            else:
+                roots.append(drawing.vector(d, depth) if what < 0.87 else drawing.scalar(depth))
         options["together"] = bool(rng.random() < 0.6)
         options["again"] = bool(rng.random() < 0.3)
         asks = [("value", (i,), ()) for i in dict.fromkeys(roots)]
@@ -398,5 +330,7 @@ def program(seed):
         options["integer"] = integer
     if rng.random() < 0.3:
         options["anew"] = True
+    if rng.random() < 0.15:
+        options["config"] = configured(rng)
     asks = questions(drawing, [root])
     return Program(drawing.sizes, drawing.lines, asks, False, options)

@@ -1,30 +1,50 @@
 """Looks for failing formulas: python -m formulas.hunt SECONDS (PYLINOP_SEED=... repeats one)."""
 
+import contextlib
 import os
+import signal
 import sys
 import time
 
 import numpy as np
 
-from . import generate, shrink
+from . import generate, run, shrink
 from .known import known
 from .program import written
-from .run import Wrong, check
+
+LONGEST = 30  # seconds of the process's time that a formula may take; the largest take one or two
+
+
+@contextlib.contextmanager
+def limited():
+    """What runs for ever is wrong."""
+
+    def stop(number, frame):
+        raise run.Wrong(f"more than {LONGEST} s: Timeout")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def one(seed):
     """None, or (what was wrong, the program) of a seed."""
     program = generate.program(seed)
     try:
-        check(program)
-    except Wrong as e:
+        with limited():
+            run.check(program)
+    except run.Wrong as e:
         if known(str(e)) is None:
             return str(e), program
     return None
 
 
 def report(seed, said, program):
-    small, message = shrink.smallest(program, said)
+    small, message = (program, said) if "Timeout" in said else shrink.smallest(program, said)
     return "\n".join(
         [
             f"formula {seed}: {said}",

@@ -84,6 +84,37 @@ ARRAYS = {
     "einsum": "np.einsum('...ij,...jk->...ik', {0}, {1})",
     "swap": "np.swapaxes({0}, -1, -2)",
     "where": "np.where({0} > {1}, {0}, {1})",
+    # vectors (a dimension alone) and numbers (none)
+    "matvec": "{0} @ {1}",
+    "vecmat": "{0} @ {1}",
+    "vdot": "{0} @ {1}",
+    "quad": "{0} @ {1} @ {2}",
+    "vsolve": "np.linalg.solve({0}, {1})",
+    "vadd": "{0} + {1}",
+    "vsub": "{0} - {1}",
+    "vtimes": "{0} * {1}",
+    "multiple": "{0} * {1}",
+    "vscale": "{p} * {0}",
+    "vneg": "-{0}",
+    "vconj": "{0}.conj()",
+    "vreverse": "{0}[::-1]",
+    "row": "{0}[{i}]",
+    "column": "{0}[:, {i}]",
+    "vdiagonal": "np.diagonal({0})",
+    "rowsums": "{0}.sum(axis=1)",
+    "entry": "{0}[{i}, {i}]",
+    "ventry": "{0}[{i}]",
+    "vsum": "{0}.sum()",
+    "ntrace": "np.trace({0})",
+    "vnorm": "np.linalg.norm({0})",
+    "nadd": "{0} + {1}",
+    "ntimes": "{0} * {1}",
+    "outer": "np.outer({0}, {1})",
+    "upright": "{0}[:, None]",
+    "flat": "{0}[None, :]",
+    "single": "{0}[None, None]",
+    "rowscale": "{0}[:, None] * {1}",
+    "colscale": "{0} * {1}",
 }
 
 
@@ -154,7 +185,7 @@ def text(line, names, sizes, lazy=False):
     if head == "lazy":
         return f"pl.lazy({names[0]})"
     form = (ARRAYS if lazy else OPERATORS)[head]
-    values = {"p": repr(p[0]) if p else ""}
+    values = {"p": repr(p[0]) if p else "", "i": repr(p[0]) if p else ""}
     if head == "cut":
         for key, part in zip("rc", p, strict=True):
             dim, last = part

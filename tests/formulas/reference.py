@@ -123,10 +123,36 @@ ALIKE = {
     "cumsum": lambda a: np.cumsum(a, -1),
     "square": lambda a: a * a,
 }
+ALIKE |= {
+    "matvec": times,
+    "vecmat": times,
+    "vdot": times,
+    "quad": lambda v, a, w: v @ a @ w,
+    "vadd": lambda a, b: a + b,
+    "nadd": lambda a, b: a + b,
+    "vtimes": lambda a, b: a * b,
+    "ntimes": lambda a, b: a * b,
+    "multiple": lambda a, b: a * b,
+    "colscale": lambda a, b: a * b,
+    "rowscale": lambda a, b: a[:, None] * b,
+    "vreverse": lambda a: a[::-1],
+    "vdiagonal": np.diagonal,
+    "rowsums": lambda a: a.sum(1),
+    "vsum": lambda a: a.sum(),
+    "ntrace": np.trace,
+    "outer": np.outer,
+    "upright": lambda a: a[:, None],
+    "flat": lambda a: a[None, :],
+    "single": lambda a: np.asarray(a)[None, None],
+}
 # values; bounds are those of ALIKE["add"] or of the operand
 OTHERS = {
     "sub": lambda a, b: a - b,
     "neg": lambda a: -a,
+    "vsub": lambda a, b: a - b,
+    "vneg": lambda a: -a,
+    "vconj": np.conj,
+    "vnorm": np.linalg.norm,
     "conj": np.conj,
     "H": lambda a: t(a.conj()),
     "real": np.real,
@@ -145,6 +171,8 @@ OTHERS = {
 }
 ENLARGED = {
     "sub": lambda a, b: a + b,
+    "vsub": lambda a, b: a + b,
+    "vnorm": np.linalg.norm,
     "H": t,
     "max0": lambda a: a.max(-2, keepdims=True),
     "min1": lambda a: a.max(-1, keepdims=True),
@@ -171,7 +199,18 @@ def combine(head, p, x, u, sizes):
         size_of = np.sqrt((np.abs(value) ** 2).sum(-2, keepdims=True))
         right = np.sqrt((M[1] ** 2).sum(-2, keepdims=True))
         return Node(value, rows * (norm(M[0]) * size_of + right), 8 * s, types)
-    if head in ("scale", "divide"):
+    if head == "vsolve":
+        X, _, rows = inverse(x[0])
+        sure(x[0], X, u)
+        value = X @ V[1]
+        bound = rows[:, 0] * (norm(M[0])[0, 0] * np.linalg.norm(value) + np.linalg.norm(M[1]))
+        return Node(value, bound, 8 * s, types)
+    if head in ("row", "ventry"):
+        return Node(np.asarray(V[0][p[0]]), np.asarray(M[0][p[0]]), s, types)
+    if head in ("column", "entry"):
+        at = (slice(None), p[0]) if head == "column" else (p[0], p[0])
+        return Node(np.asarray(V[0][at]), np.asarray(M[0][at]), s, types)
+    if head in ("scale", "vscale", "divide"):
         w = V[0].dtype
         number = w.type(p[0]) if w.kind in "biu" else p[0]
         if head == "divide":
@@ -193,11 +232,12 @@ def combine(head, p, x, u, sizes):
         return Node(V[0][at], M[0][at], s, types)
     if head in ALIKE:
         s += sum(V[0].shape[-2:]) if head in SUMMING else 0
-        return Node(ALIKE[head](*V), ALIKE[head](*M), s, types)
+        return Node(np.asarray(ALIKE[head](*V)), np.asarray(ALIKE[head](*M)), s, types)
     if head in ("real", "imag"):
         types = [np.finfo(q).dtype if is_complex(q) else parted(q) for q in types]
     bound = ENLARGED.get(head, lambda *m: m[0])(*M)
-    return Node(OTHERS[head](*V), bound, s + 4, types)
+    s += V[0].size if head == "vnorm" else 4
+    return Node(np.asarray(OTHERS[head](*V)), np.asarray(bound), s, types)
 
 
 def is_complex(q):
@@ -219,6 +259,13 @@ SUMMING = (
     "root",
     "lowrank",
     "update",
+    "matvec",
+    "vecmat",
+    "vdot",
+    "quad",
+    "rowsums",
+    "vsum",
+    "ntrace",
 )
 
 
@@ -247,7 +294,7 @@ def evaluate(program, operands, dt=None):
         types += [None] if head is None else []
     for of in operands.values():
         types += of.types() if hasattr(of, "types") else [of.dtype.newbyteorder("=")]
-    types += [weak(p[0]) for head, _, p in program.lines if head in ("scale", "divide")]
+    types += [weak(p[0]) for head, _, p in program.lines if head in ("scale", "vscale", "divide")]
     u = width([x for x in types if isinstance(x, np.dtype)])
     wide = np.dtype(
         "c16"
