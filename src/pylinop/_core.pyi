@@ -918,6 +918,8 @@ def _options(
     memory_limit: int | None,
     off: bytes | None,
     costs: bytes | None,
+    check_plans: bool,
+    verify: bool,
     /,
 ) -> None: ...
 def _costs() -> dict[str, Any]: ...

@@ -3,12 +3,7 @@ counted. Each has its date and its fault's name; the list is emptied when they a
 
 import re
 
-KNOWN = [
-    ("2026-11-22", "E1: functions of aligned slices of a Kron",
-     r"'tuple' object has no attribute '_init'"),
-    ("2026-11-22", "E3: slices and multiples of a Kernel refuse complex neighbours",
-     r"Kernel: points and parameters are real"),
-]  # fmt: skip
+KNOWN: list[tuple[str, str, str]] = []
 
 
 def known(said):
