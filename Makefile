@@ -20,6 +20,8 @@ FEW ?=
 CORE ?=
 PYTHONS ?= 3.11 3.12 3.13
 FIRST ?=
+CORES ?= Prescott Nehalem Sandybridge Haswell SkylakeX
+SIMD ?= base avx2 avx512
 
 BIN := $(abspath $(VENV))/bin
 PY := $(BIN)/python
@@ -34,7 +36,7 @@ C_FILES = $(shell find src/c tests/c -name '*.[ch]')
 PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
-.PHONY: help sweep long build demo test pytest check check-release asan cov bench sparse-large fuzz mutants fmt fmt-check lint \
+.PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
 	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas
 .DELETE_ON_ERROR:
 
@@ -47,12 +49,17 @@ help:
 	@echo "cov        coverage of the C files by both (build/cov/coverage.html)"
 	@echo "bench      benchmarks/run.py"
 	@echo "sparse-large  benchmarks/sparse_large.py: a product of 1.3e10 entries, streamed (minutes)"
+	@echo "large      every routine of BLAS and LAPACK that is called, once, large, each in a process of its own"
 	@echo "fuzz       random text expressions for T=60 seconds, sanitized"
+	@echo "formulas   random formulas with fresh seeds for T=60 seconds; PYLINOP_SEED=... repeats one"
+	@echo "exhaustive all pairs and triples of kinds in sums, products and solves"
 	@echo "sweep      what make test takes a part of, whole: composites of kinds, kernels, cases of pytest; other plans"
 	@echo "long       what .ci/run leaves out: sanitizers over more of pytest, the other Pythons, NumPy 2.0, the sweep"
-	@echo "mutants    apply each tests/mutants/*.patch; the C tests must fail"
+	@echo "mutants    plant each fault of tests/mutants; the tests must fail (hours; NAMES='fuse plan' are some)"
 	@echo "fmt        format C and Python (fmt-check only looks)"
 	@echo "lint       ruff and the layer check (layers: only that)"
+	@echo "test-cores what rounds otherwise on other CPUs, under OpenBLAS's loops for them: CORES='Prescott SkylakeX'"
+	@echo "test-simd  the same with our own loops in one variant alone: SIMD='base avx2 avx512'"
 	@echo "stubs      print src/pylinop/_core.pyi (stubtest checks it)"
 	@echo "pages      print docs/kinds.md and docs/rules.md from the tables (a test looks that they are)"
 	@echo "docs       HTML in docs/_build/html"
@@ -141,8 +148,46 @@ asan: $(VENV)/.package
 	PYTHONPATH=$(CURDIR)/build/asan/site \
 	$(PY) -m pytest -s -q -n $(JOBS) --dist worksteal -p no:cacheprovider -m "not slow and not no_asan" $(PYTEST)
 
+# What rounds otherwise on another CPU: OpenBLAS's loops, NumPy's and ours.
+SENSITIVE := tests/test_accuracy.py tests/test_band_qr.py tests/test_determinants.py tests/test_linalg.py \
+	tests/test_toeplitz_solve.py tests/test_symmetric_solves.py tests/test_eigh_methods.py \
+	tests/test_band_spectra.py tests/test_factor_structure.py tests/test_quasiseparable.py
+
+# SENSITIVE (or PYTEST) under each of OpenBLAS's cores that this CPU can run; FIRST=1: the first of them
+# that the library would not choose by itself. One thread for one, two for the next.
+test-cores: $(VENV)/.package
+	@set -e; threads=1; own=$$($(PY) -c 'import pylinop; print(pylinop._core._blas()["config"])'); \
+	for core in $(CORES); do \
+		case $$core in SkylakeX) needs=avx512f;; Haswell|Zen) needs=avx2;; Sandybridge) needs=avx;; *) needs=sse2;; esac; \
+		if ! grep -qw $$needs /proc/cpuinfo 2>/dev/null; then echo "== $$core: not on this CPU"; continue; fi; \
+		if [ -n "$(FIRST)" ] && echo "$$own" | grep -qi "$$core"; then continue; fi; \
+		echo "== $$core, $$threads thread(s)"; \
+		OPENBLAS_CORETYPE=$$core OPENBLAS_NUM_THREADS=$$threads $(PY) -m pytest -q -n $(JOBS) --dist worksteal \
+			-p no:cacheprovider $(if $(PYTEST),$(PYTEST),$(SENSITIVE)); \
+		threads=$$((3 - threads)); \
+		if [ -n "$(FIRST)" ]; then break; fi; \
+	done
+
+# Likewise with our own loops in one variant alone, and NumPy's without AVX.
+test-simd: $(VENV)/.package
+	@set -e; for simd in $(SIMD); do \
+		needs=sse2; if [ $$simd = avx2 ]; then needs=avx2; fi; if [ $$simd = avx512 ]; then needs=avx512f; fi; \
+		if ! grep -qw $$needs /proc/cpuinfo 2>/dev/null; then echo "== $$simd: not on this CPU"; continue; fi; \
+		echo "== our loops: $$simd"; \
+		cmake --preset release -B build/simd-$$simd -DPYLINOP_SIMD=$$simd -DPython_EXECUTABLE=$(PY) >/dev/null; \
+		cmake --build build/simd-$$simd -j $(JOBS); \
+		build/simd-$$simd/tests/test_kernels; \
+		NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX2 FMA3 AVX512F AVX512CD AVX512_SKX" \
+		PYTHONPATH=$(CURDIR)/build/simd-$$simd/site $(PY) -m pytest -q -n $(JOBS) --dist worksteal \
+			-p no:cacheprovider $(if $(PYTEST),$(PYTEST),$(SENSITIVE) tests/test_kernel.py tests/test_kinds.py \
+			tests/test_kinds_fft.py tests/test_fft_panels.py tests/test_quasiseparable.py tests/test_sparse_products.py); \
+	done
+
 # Beside .ci/run, which is to stay short.
 long: sweep
+	@$(MAKE) formulas T=$${FORMULAS_T:-3600}
+	@$(MAKE) test-cores
+	@$(MAKE) test-simd
 	PYLINOP_SEEDS=500 $(PY) -m pytest -q -n $(JOBS) tests/test_estimates_coverage.py
 	@$(MAKE) asan PYTEST="tests/test_errors.py tests/test_freshness.py tests/test_indexing.py tests/test_kinds_comp.py \
 		tests/test_kinds_band.py tests/test_subclass.py tests/test_linalg.py tests/test_lazy.py tests/test_gc.py \
@@ -171,6 +216,13 @@ fuzz: $(VENV)/.tools
 	cmake --build build/fuzz -j $(JOBS) --target fuzz_expr
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 build/fuzz/tests/fuzz_expr $(T) $$(date +%s)
 
+formulas: $(VENV)/.package
+	cd tests && $(PY) -m formulas.hunt $(T)
+
+# All pairs of kinds under +, - and @, inside solve and slogdet, all sums of three with signs: ten minutes.
+exhaustive: $(VENV)/.package
+	cd tests && $(PY) -m formulas.exhaustive pairs && $(PY) -m formulas.exhaustive triples
+
 # What the tests take a part of, whole: minutes.
 sweep: $(VENV)/.package
 	$(BUILD)/tests/battery_kinds 20261121 1
@@ -179,8 +231,13 @@ sweep: $(VENV)/.package
 	$(VENV)/bin/python tests/oracle.py 20000
 	PYLINOP_FULL=1 $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m "sweep or slow"
 
-mutants: $(VENV)/.tools
-	$(PY) tools/mutants.py --jobs $(JOBS)
+# Every routine of BLAS and LAPACK that is called, once, at sizes where buffers and blocks change: up
+# to 3 GiB at a time, minutes. CORETYPE=SkylakeX names OpenBLAS's core, LARGE="potrf" some of them.
+large: $(VENV)/.package
+	OPENBLAS_CORETYPE=$${CORETYPE:-$$OPENBLAS_CORETYPE} $(PY) tools/large.py $(BUILD)/tests/test_large $(LARGE)
+
+mutants: $(VENV)/.package
+	$(PY) tools/mutants.py --jobs $(JOBS) $(NAMES)
 
 bench: $(VENV)/.package $(VENV)/.bench
 	$(PY) benchmarks/run.py

@@ -1,4 +1,6 @@
+import importlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -23,6 +25,37 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
 hypothesis.settings.load_profile("pylinop")
+
+# Of random formulas: fresh at every run, the same in all workers; PYLINOP_SEED=... repeats a run.
+os.environ.setdefault("PYLINOP_SEED", str(secrets.randbelow(1 << 40)))
+
+
+def pytest_report_header(config):
+    return f"random formulas: PYLINOP_SEED={os.environ['PYLINOP_SEED']}"
+
+
+if os.environ.get("PYLINOP_CHECK_PLANS", "0") != "0":  # workers and child processes inherit it
+    import pylinop
+
+    pylinop.config(check_plans=True)
+
+if os.environ.get("PYLINOP_VERIFY") == "1":  # all answers are verified
+    import pylinop
+
+    pylinop.config(verify=True)
+    importlib.import_module("pylinop._verify").strict = True
+
+
+@pytest.fixture(autouse=True)
+def _answers(request):
+    """Verified answers (PYLINOP_VERIFY=1), but for tests marked `no_verify`."""
+    if request.node.get_closest_marker("no_verify") is None:
+        yield
+        return
+    import pylinop
+
+    with pylinop.config(verify=False):
+        yield
 
 
 def pytest_collection_modifyitems(config, items):

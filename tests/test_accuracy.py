@@ -141,7 +141,10 @@ def test_backward_error_of_solves(dtype, log):
         for S, b in SOLVES:
             matrix, right = eval(S, {}, exact).a, eval(b, {}, exact).a
             formula = f"inv({S}) @ {b}"
-            written = eta(matrix, Exact(np.asarray(eval(formula, {}, plain))).a, right)
+            try:
+                written = eta(matrix, Exact(np.asarray(eval(formula, {}, plain))).a, right)
+            except np.linalg.LinAlgError:  # rounded, it is singular: what is left is 10 n u
+                written = 0
             got = np.asarray(eval(formula, {}, ops))
             assert got.dtype == dtype
             limit = max(10 * written, 10 * N * unit(dtype))

@@ -1,6 +1,10 @@
 """CPU arrays of other libraries are taken as they lie; dense results go back by DLPack. The small
 library written here has NumPy's protocol and no other; torch and JAX are tried where installed."""
 
+import ctypes
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -85,3 +89,145 @@ def test_jax(rng):
     with pytest.raises((TypeError, jax.errors.TracerArrayConversionError)):
         jax.jit(lambda v: A @ v)(x)
     np.testing.assert_allclose(jnp.from_dlpack(A @ x), np.asarray(a) @ np.asarray(x), rtol=1e-5)
+
+
+# -- what only looks like an array here ------------------------------------------------------------
+
+
+class _Tensor(ctypes.Structure):
+    """DLPack's DLManagedTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("dtype", ctypes.c_uint8 * 4),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.c_void_p),
+        ("offset", ctypes.c_uint64),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+class Fake:
+    """An array of float64 that exports a pointer to nothing, as torch's FakeTensor does."""
+
+    def __init__(self, *shape):
+        self.shape, self.dtype = shape, np.dtype(float)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **kwargs):
+        shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
+        self._kept = (
+            shape,
+            _Tensor(None, (1, 0), len(self.shape), (2, 64, 1, 0), shape, None, 0, None, None),
+        )
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = (
+            ctypes.py_object,
+            [ctypes.c_void_p, ctypes.c_char_p] + [ctypes.c_void_p],
+        )
+        return make(ctypes.byref(self._kept[1]), b"dltensor", None)
+
+
+TAKES = {
+    "Dense": pl.Dense,
+    "operator": pl.aslinearoperator,
+    "lazy": pl.lazy,
+    "product": lambda g: pl.Identity(3) @ g,
+    "lazy product": lambda g: pl.lazy(np.eye(3)) @ g,
+    "solve": lambda g: pl.solve(pl.Diag([1.0, 2, 3]), g),
+    "solve by cg": lambda g: pl.solve(pl.Diag([1.0, 2, 3]), g, method="cg"),
+    "cg": lambda g: pl.cg(pl.Diag([1.0, 2, 3]), g[0] if isinstance(g, np.ndarray) else g),
+    "lstsq": lambda g: pl.lstsq(np.eye(3), g),
+    "lsmr": lambda g: pl.lstsq(np.eye(3), g, method="lsmr"),
+    "expm_multiply": lambda g: pl.expm_multiply(pl.Diag([1.0, 2, 3]), g),
+    "sqrt_inv_matmul": lambda g: pl.sqrt_inv_matmul(pl.Diag([1.0, 2, 3]), g),
+    "inv_quad_logdet": lambda g: pl.inv_quad_logdet(pl.Diag([1.0, 2, 3]), g),
+    "kron": lambda g: pl.Kron(g, np.eye(2)),
+    "freeze": pl.freeze,
+}
+
+
+@pytest.mark.parametrize("take", TAKES)
+def test_no_memory_behind_it(take):
+    with pytest.raises(TypeError, match="no memory behind it"):
+        TAKES[take](Fake(3, 3))
+
+
+def test_nothing_needs_no_memory():
+    assert pl.Dense(Fake(0, 3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("take", TAKES)
+def test_other_devices_are_refused_everywhere(take, rng):
+    with pytest.raises(TypeError, match="only CPU memory"):
+        TAKES[take](Foreign(rng.standard_normal((3, 3)), (2, 0)))
+
+
+@pytest.mark.parametrize("take", TAKES)
+@pytest.mark.parametrize("device, refused", [("device1", True), ("cpu", False), ("cuda:0", True)])
+def test_a_device_that_dlpack_does_not_know(take, device, refused, rng):
+    """As array_api_strict's: its memory is the CPU's, its arrays say they are elsewhere."""
+    x = Foreign(np.eye(3))
+    x.device = device
+    if not refused:
+        TAKES[take](x)
+        return
+    with pytest.raises(TypeError, match=f"lies on {device}: only CPU memory"):
+        TAKES[take](x)
+
+
+class OnGpu:
+    """An array that knows no DLPack and no way to NumPy."""
+
+    shape, dtype = (3,), np.dtype(float)
+
+
+@pytest.mark.parametrize("take", ["solve", "cg", "lstsq", "product", "solve by cg", "lsmr"])
+def test_no_way_to_numpy(take):
+    with pytest.raises(TypeError, match=r"OnGpu of shape \(3,\) has no way to NumPy|OnGpu"):
+        TAKES[take](OnGpu())
+
+
+def test_tangents_are_refused(monkeypatch, rng):
+    """torch's dual numbers, by a module that has what is asked of torch's."""
+    x = Foreign(rng.standard_normal((3, 3)))
+    duals = {id(x)}
+
+    def unpack_dual(t):
+        return types.SimpleNamespace(tangent=t if id(t) in duals else None)
+
+    module = types.SimpleNamespace(_current_level=0, unpack_dual=unpack_dual)
+    monkeypatch.setitem(sys.modules, "torch.autograd.forward_ad", module)
+    for take in (pl.Dense, TAKES["solve"], TAKES["product"]):
+        with pytest.raises(TypeError, match="tangent"):
+            take(x)
+        take(Foreign(np.eye(3)))
+    module._current_level = -1  # outside a context there are none
+    pl.Dense(x)
+
+
+def test_torch_duals_and_fakes():
+    torch = pytest.importorskip("torch")
+    fake = pytest.importorskip("torch._subclasses.fake_tensor")
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(torch.ones(3, 3), torch.ones(3, 3))
+        with pytest.raises(TypeError, match="tangent"):
+            pl.Dense(dual)
+        pl.Dense(torch.ones(3, 3))
+    with fake.FakeTensorMode():
+        nothing = torch.ones(3, 3)
+    with pytest.raises((TypeError, RuntimeError)):
+        pl.Dense(nothing)
+
+
+def test_array_api_strict(rng):
+    xp = pytest.importorskip("array_api_strict")
+    a = rng.standard_normal((3, 3))
+    np.testing.assert_array_equal(pl.Dense(xp.asarray(a)).toarray(), a)
+    with pytest.raises(TypeError, match="device1"):
+        pl.Dense(xp.asarray(a, device=xp.Device("device1")))

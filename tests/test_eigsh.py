@@ -10,6 +10,7 @@ import scipy.sparse.linalg as sl
 
 import pylinop as pl
 from pylinop import _eigsh, _restarted
+from pylinop._steps import run
 
 rng0 = np.random.default_rng(0)
 
@@ -385,7 +386,7 @@ def test_expm_multiply(name, columns):
     assert got.shape == (3, *B.shape) and np.abs(got[2] - e @ B).max() < 1e-9
     assert np.abs(got[0] - B).max() < 1e-12
     if name in ("KronSum", "Laplacian", "Diag"):
-        assert _eigsh.run(_eigsh._small_parts, A)
+        assert run(_eigsh._small_parts, A)
 
 
 @pytest.mark.parametrize("shape", [(30, 12), (12, 30), (15, 15)])

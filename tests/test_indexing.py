@@ -487,21 +487,6 @@ def test_errors_are_numpys(key):
         assert str(ours.value).strip() == str(theirs.value).strip()
 
 
-@pytest.mark.parametrize(
-    "key", [None, np.s_[:, None], True, np.s_[[[0, 1], [1, 2]]], np.s_[np.True_, 0]], ids=str
-)
-def test_what_is_not_taken_says_so(key):
-    with pytest.raises(NotImplementedError, match=r"[a-z]+ [a-z]+ [a-z]+"):
-        A34[key]
-
-
-def test_axes_that_numpy_moves_are_refused():
-    B = pl.Dense(np.zeros((5, 3, 4)))
-    for key in [np.s_[0, :, [1, 2]], np.s_[[0, 1], :, 0], np.s_[:, [0], ..., [1]], np.s_[[0], [1]]]:
-        with pytest.raises(NotImplementedError, match="two steps"):
-            B[key]
-
-
 def test_indices_are_checked_again_on_each_call():
     S = pl.Sparse(__import__("scipy.sparse", fromlist=["x"]).eye_array(3, format="csr"))
     part = S[[0, 2]]

@@ -376,7 +376,7 @@ def test_callable_errors(rng):
         pl.Kernel(laplace, x, length_scale=2.0)
     with pytest.raises(ValueError, match="coordinates"):
         pl.Kernel(laplace, x, x[:, :1])
-    with pytest.raises(ValueError, match=r"shape \(n, d\)"):
+    with pytest.raises(ValueError, match=r"shape \(..., n, d\)"):
         pl.Kernel(laplace, x[0])
     with pytest.raises(ZeroDivisionError):
         pl.Kernel(lambda X, Y: 1 // 0, x) @ np.ones(6)

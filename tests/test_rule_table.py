@@ -34,6 +34,7 @@ MEASURE = {
     "scale": lambda a: a + 5,
     "cast": lambda a: 3 * a,
     "conjugate": lambda a: 2 * a + 3,
+    "diagpow": lambda d, *x: d + 1 if not x else (d + 1) * x[0],
     "invperm": lambda p: 2 * p + 5,
     "circconv": lambda a, b, s: a + b + 5,
     "circflip": lambda c, s: 2 * c + 5,

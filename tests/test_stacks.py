@@ -65,7 +65,7 @@ def test_false_promises_fall_back_one_by_one(dtype, rng):
     with pytest.warns(pl.FallbackWarning, match="3"):
         x = pl.solve(D, b)
     np.testing.assert_allclose(x, np.linalg.solve(s, b), rtol=tolerance(dtype) * 10)
-    with pytest.warns(pl.FallbackWarning):
+    with pl.config(check="none"), pytest.warns(pl.FallbackWarning):
         sign, log = pl.slogdet(D)
     want = np.linalg.slogdet(s)
     np.testing.assert_array_equal(sign, want[0])

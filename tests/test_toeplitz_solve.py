@@ -228,8 +228,16 @@ def test_batches_and_layouts(rng):
         a = sl.toeplitz(c[i, 0], r[i, 0])
         for j in range(2):
             assert backward_error(a, got[i, j], b[j]) < 1e-14
-    want = [np.linalg.slogdet(sl.toeplitz(c[i, 0], r[i, 0]))[1] for i in range(3)]
-    np.testing.assert_allclose(np.squeeze(pl.slogdet(T).logabsdet), want, atol=1e-9)
+    # The third one's condition is 1.6e15: no routine finds four digits of its determinant. With the
+    # row's end damped it is a few thousand, and u times it what LU's rounding may change.
+    r[2] /= 1 + np.arange(n)
+    log = np.squeeze(pl.slogdet(T).logabsdet)
+    for i in range(3):
+        a = sl.toeplitz(c[i, 0], r[i, 0])
+        with mpmath.workdps(40):
+            want = float(mpmath.log(abs(mpmath.det(mpmath.matrix(a.tolist())))))
+        assert (cond := np.linalg.cond(a)) < 1e5
+        assert abs(log[i] - want) <= n * UNIT * (cond + abs(want))
 
 
 def test_integers_and_mixed_dtypes(rng):

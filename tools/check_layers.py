@@ -57,12 +57,12 @@ LAYERS: list[tuple[str, list[str]]] = [
         "plan",
         [
             *("core/plan", "core/explore", "core/plans", "core/keep", "core/fuse"),
+            *("core/plan_check", "core/plan_check_flow", "core/plan_check_memory", "core/dump"),
             "core/emit.c",
             "core/emit_impl",
         ],
     ),
     ("exec", ["core/exec", "core/store", "core/trial"]),
-    ("dump", ["core/dump", "core/explain"]),
     ("py", ["py/*"]),
 ]
 

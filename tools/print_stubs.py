@@ -23,7 +23,7 @@ MARK = "# {kinds}\n"
 ROLES = {
     "array": ("ArrayLike", "_Array"),
     "operator": ("_OperatorLike", "LinearOperator"),
-    "operators": ("_OperatorLike", "tuple[LinearOperator, ...]"),
+    "operators": ("_OperatorLike | Sequence[_OperatorLike]", "tuple[LinearOperator, ...]"),
     "index": ("ArrayLike", "_Array"),
     "int": ("SupportsIndex", "SupportsIndex"),
     "offset": ("SupportsIndex", "SupportsIndex"),

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import (
     _assemble,
     _callables,
+    _conditioning,
     _core,
     _errors,
     _forms,
     _indexing,
     _kernels,
+    _later,
     _lazy,
     _lazy_build,
     _lazy_eval,
@@ -26,18 +28,20 @@ from ._costs import calibrate
 from ._errors import (
     ConvergenceError,
     FallbackWarning,
+    IllConditionedWarning,
     LinAlgError,
     MaterializationError,
     MaterializationWarning,
+    VerificationError,
 )
 from ._operator import LinearOperator, MatVec
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace in_blocks materialising passes_limit fell_back shaped apply"
+    "diagonal trace in_blocks materialising passes_limit copies_pass_limit shaped apply"
 )
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
-_TAKING = "as_array as_shape kind_shape as_operator"
+_TAKING = "as_array as_shape kind_shape as_operator operand operands_of"
 _LAZY = {
     **{
         name: getattr(_lazy_build, name)
@@ -47,6 +51,8 @@ _LAZY = {
     "part": _lazy_eval.part_form,
     "over": _lazy_eval.over_form,
     "indexed": _lazy_eval.indexed,
+    "beyond": _lazy_eval.beyond,
+    "passes_limit": _lazy_eval.passes_limit,
     "failed": _lazy_eval.failed,
     "instead": _lazy_eval.instead,
 }
@@ -57,6 +63,8 @@ _core._setup(
         **{name: getattr(_walk, name) for name in _HOOKS.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_forms, name) for name in _TAKING.split()},
+        "ill_conditioned": _conditioning.ill_conditioned,
+        "fell_back": _conditioning.fell_back,
         "array_ufunc": _numpy.array_ufunc,
         "getitem": _indexing.getitem,
         "rmatmul": lambda x, op: _walk.rmatmul(op, x),
@@ -67,6 +75,9 @@ _core._setup(
         "sparse_ready": _scipy.sparse_ready,
         "grid_of": _assemble.grid_of,
         "callable_kernel": _kernels.callable_kernel,
+        "verify_apply": lambda *asked: _later.Later("_verify").applied(*asked),
+        "verify_lazy": lambda a: _later.Later("_verify").evaluated(a),
+        "verify_value": lambda *asked: _later.Later("_verify").valued(*asked),
         **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },
     __file__.rsplit("__init__", 1)[0].encode(),
@@ -146,6 +157,7 @@ from ._linalg import (
 )
 from ._look import check_adjoint
 from ._precondition import preconditioner
+from ._products import PseudoInverse, multi_dot
 from ._quasi import quasiseparable
 from ._rules import register_rule, unregister_rule
 from ._sparse_matmul import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
@@ -179,6 +191,7 @@ __all__ = [
     "Estimate",
     "Explanation",
     "FallbackWarning",
+    "IllConditionedWarning",
     "Hadamard",
     "Hankel",
     "Identity",
@@ -196,6 +209,7 @@ __all__ = [
     "Part",
     "Power",
     "Product",
+    "PseudoInverse",
     "Scaled",
     "Selection",
     "Sliced",
@@ -203,6 +217,7 @@ __all__ = [
     "Sum",
     "Toeplitz",
     "Transpose",
+    "VerificationError",
     "Zeros",
     "arnoldi",
     "aslinearoperator",
@@ -260,6 +275,7 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "minres",
+    "multi_dot",
     "multiply",
     "null_space",
     "nystrom",

@@ -6,14 +6,12 @@ all others. Rows that ask the same of an operand yield the request, so that no e
 deep. Here are the questions, with the rows of composites and diagonals; those of the other kinds
 are in _answers_values, _answers_norms and _answers_pinv."""
 
-import operator
+import math
 import types
 
 import numpy as np
 
-from . import _config, _core, _factor_kept, _walk
-from ._forms import as_operator
-from ._functions import inv
+from . import _config, _core, _factor_kept, _multiples, _parameters, _walk
 from ._steps import run
 
 _T = 1  # the bit of a view's mode that transposes
@@ -139,25 +137,10 @@ def _view(op, mode):
     return _core._build("view", op, None, mode)
 
 
-def _factor_steps(op):
-    if op._init is not None:
-        return [as_operator(f) for f in op._init]
-    first = yield (op._operands[0],)
-    if op._by == "view":
-        return [_view(f, op._mode) for f in first]
-    if op._by == "inverse":
-        return [inv(f) for f in first]
-    if op._by == "scaled":
-        return [op._operands[1] * f for f in first]
-    second = yield (op._operands[1],)
-    join = operator.add if op._by == "sum" else operator.matmul
-    return [join(f, g) for f, g in zip(first, second, strict=True)]
-
-
 def factors_of(op):
-    """The factors of a Kron or the blocks of a BlockDiag, of one that products, views or inverses
-    closed to too."""
-    return [_as_precise(f, op) for f in run(_factor_steps, op)]
+    """The factors of a Kron or the blocks of a BlockDiag, of one that products, views, inverses or
+    slices closed to too."""
+    return [_as_precise(f, op) for f in _parameters.factors(op)]
 
 
 QUESTIONS: dict[str, "Question"] = {}  # those with a name, for docs/factorisations.md
@@ -532,12 +515,10 @@ def _(op, how):
 @pinv.row("scaled", how="1/c times A's", cost="A's")
 def _(op, how):
     c = op._operands[1]
-    c = float(c) if np.asarray(c).dtype.kind in "biu" else c
-    with np.errstate(all="ignore"):
-        r = 1 / c if c else np.inf
-    if not np.isfinite(r):
+    size = modulus(c)
+    if not 0 < size < math.inf or math.isinf(1 / size):
         return NotImplemented
-    return r * (yield within(op), how)
+    return _multiples.divide((yield within(op), how), c)
 
 
 @pinv.row("view", how="A's, seen so", cost="A's")

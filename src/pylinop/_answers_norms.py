@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from . import _scipy, _walk
+from . import _scipy, _sparse_arrays, _walk
 from ._answers import (
     _T,
     Question,
@@ -190,7 +190,7 @@ def _(op, axis):
 
 def _entries(op):
     """Rows, columns and values of a Sparse, each place once."""
-    a = op._init[0]
+    a = _sparse_arrays.matrix_of(op)
     parts = a.tocsr(copy=True) if a.format != "csr" else a.copy()
     parts.sum_duplicates()
     parts = parts.tocoo()
@@ -373,7 +373,10 @@ def _(op):
     known = op._head in ("permutation", "householder", "reflections") or undoes_transform(op)
     if op._init is None and not known:
         return NotImplemented
-    return _length(svdvals(op))
+    try:
+        return _length(svdvals(op))
+    except np.linalg.LinAlgError:  # of entries that are not finite: their norm is what they make it
+        return NotImplemented
 
 
 # -- norms and condition --

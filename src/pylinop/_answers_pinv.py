@@ -1,6 +1,7 @@
 """Pseudo-inverses of the kinds."""
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ._answers import (
     norm,
     pinv,
     real_of,
+    tolerance_of,
 )
 from ._answers_values import (
     check_permutation,
@@ -114,3 +116,21 @@ def _(op, how):
     d = floats(op._init[1])
     cut = _relative(how, op) * np.abs(d).max(axis=-1)
     return _core.Eigen(op._init[0], _reciprocals(d, np.asarray(cut)[..., None]))
+
+
+# -- arguments --
+
+
+def pinv_words(rcond: Any, hermitian: bool, rtol: dict[str, Any]) -> dict[str, Any]:
+    """What `pinv` was told, as numpy.linalg.pinv takes it."""
+    if set(rtol) - {"rtol"}:
+        raise TypeError(f"pinv() got an unexpected keyword argument {sorted(rtol)[0]!r}")
+    if rtol and rcond is not None:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    how = dict(rtol) if rtol else {} if rcond is None else {"rcond": rcond}
+    for name, value in how.items():
+        if value is not None:
+            tolerance_of(name, value)
+    if hermitian:
+        how["hermitian"] = True
+    return how

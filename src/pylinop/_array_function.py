@@ -281,16 +281,12 @@ def _dot(a, b, out=None):
 @_row(
     "structured",
     "linalg.multi_dot",
-    note="right to left, in the planner's order; lazy between operators",
+    note="in the planner's order; lazy between operators",
 )
 def _multi_dot(arrays, *, out=None):
-    arrays = list(arrays)
-    if len(arrays) < 2:
-        raise ValueError("Expecting at least two arrays.")
-    result = arrays[-1]
-    for a in arrays[-2::-1]:
-        result = a @ result
-    return _into(result, out)
+    from ._products import multi_dot
+
+    return multi_dot(arrays, out=out)
 
 
 @_row("structured", "inner", note="lazy between operators")

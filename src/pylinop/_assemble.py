@@ -16,9 +16,15 @@ def grid_of(blocks, copy=False):
         raise TypeError(f"expected nested lists of blocks, got {type(blocks).__name__}")
     rows = []
     for row in blocks:
-        if isinstance(row, _core.Operator) or not isinstance(row, (list, tuple, np.ndarray)):
+        here = isinstance(row, (list, tuple)) or (
+            isinstance(row, np.ndarray) and row.dtype == object and row.ndim == 1
+        )
+        if not here:
+            what = f"{type(row).__name__} of shape {row.shape}" if hasattr(row, "shape") else ""
             raise TypeError(
-                f"expected nested lists of blocks, row {len(rows)} is a {type(row).__name__}"
+                f"expected nested lists of blocks, row {len(rows)} is a "
+                f"{what or type(row).__name__}: [[A, B]] puts blocks side by side, [[A], [B]] one "
+                "above the other"
             )
         rows.append([None if b is None else as_operator(b) for b in row])
     r, c = len(rows), len(rows[0]) if rows else 0
@@ -100,6 +106,8 @@ def vstack(ops: Any) -> Any:
 
 def block_diag(*ops: Any) -> Any:
     """Operators along the diagonal, as ``scipy.linalg.block_diag``: a `BlockDiag`.
+
+    One list of them will do. Vectors are errors: SciPy's are rows.
 
     Examples
     --------

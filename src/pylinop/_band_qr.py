@@ -11,6 +11,7 @@ import numpy as np
 from . import _core
 from ._answers import _T, inexact
 from ._answers_values import bands_of
+from ._parameters import written
 
 KINDS = ("tridiagonal", "banded", "blocktridiagonal")
 _C = 2  # the bit of a view's mode that conjugates
@@ -51,7 +52,7 @@ def bands_within(op: Any) -> Bands | None:
     """(offset, diagonal) of a band, of one that is turned, of a contiguous part of one; None of
     others, and of parts far off the diagonal."""
     path, base = [], op
-    while base._head in ("view", "sliced"):
+    while written(base, "view", "sliced"):
         path.append(base)
         base = base._operands[0]
     found = bands_of(base) if base._head in KINDS else None

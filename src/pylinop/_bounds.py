@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _answers, _answers_norms, _scipy
+from . import _answers, _answers_norms, _scipy, _sparse_arrays
 from ._answers_values import bands_of, eigenvalues_of, floats, toeplitz_of
 from ._forms import as_operator
+from ._parameters import written
 from ._steps import run
 
 EPS = 2.0**-52
@@ -217,7 +218,7 @@ def _chain(op: Any) -> list[Any]:
     stack = [op]
     while stack and len(factors) < 64:
         o = stack.pop()
-        if o._head == "prod" and o._init is None:
+        if written(o, "prod"):
             stack += [as_operator(p) for p in o._operands[::-1]]
         else:
             factors.append(o)
@@ -295,7 +296,7 @@ def _(op: Any) -> Pair:
 def _(op: Any) -> Pair:
     if op._init is None or not _scipy.issparse(op._init[0]) or op.dtype.kind in "biu":
         return NOTHING
-    a = op._init[0]
+    a = _sparse_arrays.matrix_of(op)
     if (a != a.conj().T).nnz:
         return NOTHING
     return _gershgorin(op)

@@ -120,6 +120,25 @@ def infer_dtype(op):
     return y.dtype
 
 
+_ROLES: dict[str, list[str]] = {}  # class name -> role of each parameter
+
+
+def _dtypes_of_kind(op):
+    """What the dtype of a kind over arrays that C does not know comes from."""
+    if not _ROLES:
+        _ROLES.update({row["name"]: [p["role"] for p in row["params"]] for row in _core.kinds()})
+    roles = next((_ROLES[c.__name__] for c in type(op).__mro__ if c.__name__ in _ROLES), None)
+    if roles is None:  # a user's own class
+        return []
+    pairs = [(role, p) for role, p in zip(roles, op._init) if p is not None]
+    found = [np.dtype(p) for role, p in pairs if role == "dtype"]
+    found += [p.dtype for role, p in pairs if role in ("array", "foreign")]
+    found += [p for role, p in pairs if role == "scalar"]
+    if isinstance(op, _core.DFT):
+        found.append(np.dtype(np.complex64))
+    return found or [np.dtype(np.float64)]
+
+
 def foreign_dtype(op):
     """The dtype of an expression with parts C does not know; None when a callable has none."""
     found, stack, seen = [], [op], set()
@@ -135,7 +154,7 @@ def foreign_dtype(op):
         if below:
             stack += below
         elif o._init is not None and o._opaque:
-            found += [p for p in o._init if isinstance(p, np.ndarray)]
+            found += _dtypes_of_kind(o)
         elif not o._weak:
             if o.dtype is None:
                 return None

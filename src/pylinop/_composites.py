@@ -95,6 +95,8 @@ def _elements(op, x, mode, vec):
     else:
         a = a[..., :, None, :] * b[..., None, :, :]
         a = a.reshape(*a.shape[:-3], -1, a.shape[-1])
+    if op.dtype is not None:  # a weak operand's dense form is float64
+        a = a.astype(op.dtype, copy=False)
     a = _walk._seen(a, mode)
     return (a @ x[..., None])[..., 0] if vec else a @ x
     yield  # a walk is a generator

@@ -29,6 +29,8 @@ class _Options(TypedDict, total=False):
     check: Literal["none", "cheap", "full"]
     precision: Literal["working", "mixed"]
     accuracy: Literal["exact", "estimate"]
+    check_plans: bool
+    verify: bool
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -43,6 +45,8 @@ _DEFAULTS: dict[str, Any] = {
     "check": "cheap",
     "precision": "working",
     "accuracy": "exact",
+    "check_plans": False,
+    "verify": False,
 }
 _CHECKS = ("cheap", "none", "full")  # by number in the core
 _DOC = {
@@ -57,13 +61,18 @@ _DOC = {
     "check": "what is tested of declared properties: none, cheap (next to no cost), full",
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
+    "check_plans": "every plan is checked after each step of its making (for finding our bugs)",
+    "verify": "results are compared with the expression as written, else VerificationError",
 }
 # What one context cannot have for itself, and why.
 _PROCESS_ONLY = {
     "cache_limit": "the store of derived values is one for all threads",
     "threads": "OpenBLAS has one pool of threads for the process",
 }
-_IN_CORE = {"fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"}
+_IN_CORE = {
+    *("fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"),
+    *("check_plans", "verify"),
+}
 _process = dict(_DEFAULTS)
 _process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
 _setter: dict[str, "config"] = {}  # who set the process's value last
@@ -132,6 +141,12 @@ _local: contextvars.ContextVar[_Local | None] = contextvars.ContextVar(
 )
 
 
+def recording() -> bool:
+    """Does pl.explaining() write down what is computed?"""
+    local = _local.get()
+    return local is not None and local.get("_record") is not None
+
+
 def get(name: str) -> Any:
     """The value of one option here and now."""
     local = _local.get()
@@ -153,6 +168,8 @@ def _tell_core(threads: int | None = None) -> None:
         _process["memory_limit"],
         _process_in_core["_off"],
         _process_in_core["_costs"],
+        _process["check_plans"],
+        _process["verify"],
     )
 
 
@@ -208,7 +225,7 @@ def _checked(name: str, value: Any) -> Any:
         if value not in ("exact", "estimate"):
             raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
         return str(value)
-    if name in ("fft", "provenance"):
+    if name in ("fft", "provenance", "check_plans", "verify"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
         return bool(value)
@@ -246,7 +263,8 @@ class config:
     cache_limit : int
         Bytes kept of derived values (spectra, factors). Process-wide only.
     warn_limit : int
-        Bytes from which an unasked dense form warns.
+        Bytes from which a dense form that nobody asked for warns: any matrix on the way that is
+        larger than all operands and the result together, whoever makes it.
     memory_limit : int
         Bytes that one call may take beside its operands: dense forms, factors, workspace, results
         that no ``out=`` is given for. What takes more raises `MaterializationError` beforehand,
@@ -262,12 +280,13 @@ class config:
         same everywhere. A file of another version is a ValueError.
     check : {"none", "cheap", "full"}
         What is tested of properties that were declared by ``assume_a``, before a solve or a
-        determinant relies on them. "cheap": a failed Cholesky (a FallbackWarning, and LU), and
+        determinant relies on them. "cheap": a failed Cholesky (for a solve a FallbackWarning, and
+        LU; for a determinant, its logarithm and `inv_quad_logdet` a LinAlgError), and
         that an orthogonal matrix keeps lengths (else a ValueError). "full": also, wherever a
         declared matrix stands and whatever is asked, that the triangles of a symmetric, Hermitian
         or positive definite `Dense`, `Banded` or `Tridiagonal` agree, the other side of a
         triangular one is zero, Q^H Q is the identity; else a ValueError that shows an element.
-        "none": only what fails by itself.
+        "none": only what fails by itself; determinants too are then LU's, with a FallbackWarning.
     precision : {"working", "mixed"}
         "mixed": solves in double precision that go by LU or Cholesky of a dense form do so in
         single precision and refine the solution to the same backward error; where that does not
@@ -275,6 +294,18 @@ class config:
     accuracy : {'exact', 'estimate'}
         May ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` give an `Estimate` where that is
         estimated to be cheaper?
+    check_plans : bool
+        Is every plan checked after each pass that makes or changes it? That each value is written
+        before it is read, on every way through the plan, nothing is lost, memory is not shared by
+        what lives at once, kept values are found by all they rest on. A plan that is wrong is a
+        bug of this library: a RuntimeError then shows it, in place of a wrong result. Planning
+        takes some microseconds more (5 for a product of 10 operands), running none; plans that are
+        kept from before are made anew.
+    verify : bool
+        Is every result that a plan makes compared with the expression as written, by plain NumPy
+        and by none of the plan's rules or steps? One that is further off than the promised
+        accuracy raises `VerificationError`. What cannot be verified is said by
+        ``pl.explaining()``. Costs: docs/verified.md.
 
     Raises
     ------

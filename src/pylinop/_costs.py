@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _replace
 
 VERSION = 1  # of the file: which figures there are and what they mean
 _FIGURES = {
@@ -182,7 +182,6 @@ def calibrate(path: str | os.PathLike[str] | None = None) -> str:
         },
     }
     text = json.dumps(data, indent=2) + "\n"
-    fresh = target.with_name(target.name + ".new")  # never half a file
-    fresh.write_text(text, encoding="utf-8")
-    os.replace(fresh, target)
+    with _replace.replacing(str(target)) as file:  # never half a file
+        file.write(text.encode())
     return str(target)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _core, _roots
+from . import _core, _dlpack, _roots
 from ._answers import inexact, real_of
 from ._factorisations import _asked, _precise
 from ._forms import as_operator
@@ -28,6 +28,19 @@ class InvQuadLogdet(NamedTuple):
     logdet: Any
 
 
+def _is_vector_each(op: Any, b: Any) -> bool:
+    """Is b one vector for each matrix of a batch? ValueError where it may as well be columns."""
+    if op.ndim < 3 or b.shape != op.shape[:-1] or op.shape[-2] != op.shape[-1]:
+        return False
+    if b.shape[-2] == op.shape[-1]:
+        raise ValueError(
+            f"inv_quad_logdet: b of shape {b.shape} is a vector for each of the {b.shape[-2]} "
+            f"matrices of {op.shape}, or {b.shape[-1]} columns for all of them: write "
+            "b[..., None] for the first, b[None] for the second"
+        )
+    return True
+
+
 def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     """b^H A^-1 b, one number a column, and log det A, from one factor.
 
@@ -35,19 +48,25 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     ----------
     A : operator or array_like, shape (..., n, n)
         Give ``Dense(a, assume_a='pos')`` where it is positive definite.
-    b : array_like, shape (n,) or (..., n, k), or operator
-        A vector only when it has one dimension.
+    b : array_like, shape (n,), (..., n) or (..., n, k), or operator
+        A vector where it has one dimension, and one vector for each matrix where A has batches and
+        b is of shape ``A.shape[:-1]``, as residuals are. Columns else.
 
     Returns
     -------
     InvQuadLogdet
-        A named tuple: ``inv_quad``, a number or an array (..., k) of the dtype of A and b (complex
-        where one is); ``logdet``, as `logdet` gives it.
+        A named tuple: ``inv_quad``, a number (one for each matrix, of shape ``A.shape[:-2]``), or
+        an array (..., k), of the dtype of A and b (complex where one is); ``logdet``, as `logdet`
+        gives it.
 
     Raises
     ------
     LinAlgError
         A is not square, or singular.
+    ValueError
+        The shapes do not fit; or b has two meanings: of shape ``A.shape[:-1]`` with as many
+        matrices in the last batch dimension as they have rows. Say ``b[..., None]`` for a vector
+        for each, ``b[None]`` for the same columns for all.
 
     Notes
     -----
@@ -66,7 +85,10 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     op = as_operator(A)
     if isinstance(b, _core.Operator):
         return InvQuadLogdet((b.H @ solve(op, b)).diagonal(), logdet(op))
-    right = np.asarray(b)
+    right = _dlpack.as_array(b)
+    if _is_vector_each(op, right):
+        quad, log = inv_quad_logdet(op, right[..., None])
+        return InvQuadLogdet(quad[..., 0], log)
     if op._head == "quasiseparable":
         found = likelihood_of(op, right)
         if found is not None:
@@ -111,7 +133,7 @@ def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
     """
     op = as_operator(A)
     _square(op)
-    right = np.asarray(b)
+    right = _dlpack.as_array(b)
     dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
     return _asked(_roots.power, _precise(op, dtype), -0.5) @ right.astype(dtype, copy=False)
 

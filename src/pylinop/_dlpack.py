@@ -1,7 +1,10 @@
 """Arrays of other libraries, by DLPack: CPU memory is taken as it lies, never copied.
 
-What a pointer cannot say is refused by name: gradients would be lost without a word, conjugate and
-negative bits would be read as if they were not there."""
+What a pointer cannot say is refused by name: gradients and tangents would be lost without a word,
+conjugate and negative bits would be read as if they were not there, a device might only say that it
+is the CPU, and a tensor without memory would be whatever NumPy finds there."""
+
+import sys
 
 import numpy as np
 
@@ -17,8 +20,41 @@ def _refuse(x, why):
     raise TypeError(f"a {type(x).__module__}.{type(x).__name__} {why}")
 
 
+def _has_tangent(x):
+    """Is it a dual number of torch's forward mode? They live within its context alone."""
+    forward = sys.modules.get("torch.autograd.forward_ad")
+    if forward is None or getattr(forward, "_current_level", 0) < 0:
+        return False
+    try:
+        return forward.unpack_dual(x).tangent is not None
+    except Exception:
+        return False  # another library's
+
+
+def _elsewhere(x):
+    """The device, where it does not call itself a CPU: DLPack knows nothing of some."""
+    device = getattr(x, "device", None)
+    if device is None or callable(device):
+        return None
+    return None if "cpu" in str(device).lower() else device
+
+
+def as_array(x):
+    """An argument as an array: other libraries' as they lie, or refused with the reason."""
+    if isinstance(x, np.ndarray):
+        return x if type(x) is np.ndarray else np.asarray(x)
+    if given(x):
+        return taken(x)
+    a = np.asarray(x)
+    if a.ndim == 0 and a.dtype == object and getattr(x, "shape", ()) != ():
+        _refuse(x, f"of shape {x.shape} has no way to NumPy: bring it to CPU memory as an array")
+    return a
+
+
 def taken(x):
     """The array in x's own memory (read-only where x says so)."""
+    if _has_tangent(x):
+        _refuse(x, "with a tangent would lose it here: unpack_dual() it")
     if getattr(x, "requires_grad", False):
         _refuse(x, "with requires_grad would lose its gradient here: detach() it")
     for bit, cure in (("is_conj", "resolve_conj"), ("is_neg", "resolve_neg")):
@@ -31,10 +67,15 @@ def taken(x):
         return np.asarray(x)  # a tracer and the like: it says itself what is wrong
     if device not in _CPU:
         _refuse(x, f"lies on {getattr(x, 'device', device)}: only CPU memory is taken so far")
+    if (other := _elsewhere(x)) is not None:
+        _refuse(x, f"lies on {other}: only CPU memory is taken so far")
     try:
-        return np.from_dlpack(x)
+        a = np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         dtype = getattr(x, "dtype", "?")
         raise TypeError(
             f"a {type(x).__module__}.{type(x).__name__} of dtype {dtype} cannot be taken: {error}"
         ) from error
+    if a.size and a.flags.owndata:  # NumPy's own memory: what was exported pointed nowhere
+        _refuse(x, f"of shape {a.shape} has no memory behind it (is it a fake, or on 'meta'?)")
+    return a

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers
+from . import _answers, _dlpack
 from ._errors import LinAlgError
 from ._forms import as_operator
 from ._progress import Meter
@@ -85,10 +85,11 @@ def eigsh(
 
     Notes
     -----
-    By structure, exactly, where eigh of A comes from closed forms and small parts (Diag, Circulant,
-    Laplacian, Kron and KronSum of small factors, BlockDiag, LowRank, c I beside these). Else by our
-    thick-restart Lanczos (Wu and Simon, 2000), which takes 0.6 to 1 of the products of SciPy's
-    ARPACK and about its time where they are cheap. Pencils (M), OPinv and modes go to ARPACK.
+    By structure, exactly, where eigh of A comes from closed forms and parts (Diag, Circulant,
+    Laplacian, Kron, KronSum, BlockDiag, LowRank, c I beside these) and all of that is estimated to
+    take less than Lanczos does. Else by our thick-restart Lanczos (Wu and Simon, 2000), which takes
+    0.6 to 1 of the products of SciPy's ARPACK and about its time where they are cheap. Pencils (M),
+    OPinv and modes go to ARPACK.
 
     Examples
     --------
@@ -237,7 +238,7 @@ def eigs(
     array([1.92 , 1.906])
     """
     sl = _needs_scipy("eigs")
-    from . import _eigsh
+    from . import _eigs_room, _eigsh
     from ._functions import inv
 
     op = _eigsh.computable(as_operator(A), "eigs")
@@ -245,6 +246,7 @@ def eigs(
         raise ValueError(f"expected square matrix (shape={op.shape})")
     if op.dtype is not None and op.dtype.kind != "c" and complex(sigma or 0).imag:
         op = op.astype(np.complex128)
+    _eigs_room.arpack(op, k, ncv, 4)
     if M is not None:
         M = as_operator(M)
     if sigma is not None and OPinv is None:
@@ -323,19 +325,24 @@ def lobpcg(
     """
     sl = _needs_scipy("lobpcg")
     ops: list[Any] = [as_operator(A), *(None if x is None else as_operator(x) for x in (B, M))]
-    X = np.array(X)  # SciPy's writes into it
+    X = np.asarray(X)
     n = ops[0].shape[-1]
     if X.ndim != 2 or X.shape[0] != n:
         raise ValueError(f"X must be ({n}, k), got {X.shape}")
-    from . import _eigsh
+    from . import _eigs_room, _eigsh
+
+    _eigs_room.lobpcg(ops[0], X.shape[1])
+    X = X.copy()  # SciPy's writes into it
 
     with Meter("lobpcg", "residual", callback, progress) as meter:
-        return sl.lobpcg(
-            _eigsh.Counted(meter, "lobpcg (SciPy)")(ops[0]), X, B=ops[1], M=ops[2], Y=Y, tol=tol,
-            maxiter=maxiter, largest=largest, verbosityLevel=verbosityLevel,
-            retLambdaHistory=retLambdaHistory, restartControl=restartControl,
-            retResidualNormsHistory=retResidualNormsHistory,
-        )  # fmt: skip
+        counted = _eigsh.Counted(meter, "lobpcg (SciPy)")
+        B, M = counted.watched(ops[1]), counted.watched(ops[2])
+        with counted.first_failure():
+            return sl.lobpcg(
+                counted(ops[0]), X, B=B, M=M, Y=Y, tol=tol, maxiter=maxiter, largest=largest,
+                verbosityLevel=verbosityLevel, retLambdaHistory=retLambdaHistory,
+                restartControl=restartControl, retResidualNormsHistory=retResidualNormsHistory,
+            )  # fmt: skip
 
 
 # -- bases --
@@ -346,7 +353,7 @@ def _begin(A: Any, v: Any, k: Any) -> tuple[Any, Any, int]:
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise LinAlgError(f"a Krylov basis is of one square matrix, not of shape {op.shape}")
     k, n = int(k.__index__()), op.shape[0]
-    x = np.asarray(v)
+    x = _dlpack.as_array(v)
     if x.shape != (n,):
         raise ValueError(f"v must be of shape ({n},), got {x.shape}")
     if not 0 < k <= n:
@@ -536,7 +543,7 @@ def expm_multiply(
     op = as_operator(A)
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise LinAlgError(f"expm_multiply takes one square matrix, not shape {op.shape}")
-    x = np.asarray(B)
+    x = _dlpack.as_array(B)
     if x.ndim not in (1, 2) or x.shape[0] != op.shape[0]:
         raise ValueError(f"B must be ({op.shape[0]},) or ({op.shape[0]}, k), got {x.shape}")
     times = (start, stop, num, endpoint)
@@ -553,6 +560,9 @@ def expm_multiply(
             raise ValueError("start and stop belong together")
         t = np.linspace(start, stop, count, endpoint=end)
         return np.stack([expm(float(s) * op) @ x for s in t])
+    from . import _eigs_room
+
+    _eigs_room.expm_multiply(op, x, None if start is None else 50 if num is None else int(num))
     sl = _needs_scipy("expm_multiply")
     if traceA is None:
         traceA = op.trace()

@@ -7,19 +7,21 @@ of a diagonal matrix (SciPy 1.17's does)."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from . import _answers, _core, _errors, _restarted
+from . import _answers, _core, _dlpack, _eigh_price, _eigs_room, _errors, _restarted
 from ._errors import LinAlgError
 from ._forms import as_operator
 from ._functions import inv
+from ._parameters import written
 from ._progress import Meter
 from ._spectra_eigh import eigenbasis
 from ._spectra_values import shift_of
-from ._steps import run
 
 _SMALL = 1000  # rows of a part up to which its dense form is decomposed
 _PLAIN = "fdFDbBhHiIlLqQ?"  # dtypes that ours computes in
@@ -53,7 +55,7 @@ def _small_parts(op: Any) -> Any:
         return True
     if by in ("scaled", "view", "power", "inverse"):
         return (yield (op._operands[0],))
-    if head == "sum":
+    if written(op, "sum"):
         found = shift_of(op)
         return False if found is None else (yield (found[0],))
     if head in ("kron", "kronsum", "blockdiag"):
@@ -68,10 +70,31 @@ def _small_parts(op: Any) -> Any:
     return False
 
 
+def is_slower_than_lanczos(op: Any, price: Any, seconds: float, how: dict[str, Any]) -> bool:
+    """Is that price of all pairs by structure above what Lanczos is priced at for some? Not of the
+    values nearest to 0 without ``sigma``, for which Lanczos takes many more restarts."""
+    slow = how.get("which") == "SM" and how.get("sigma") is None
+    return not slow and not op._opaque and bool(price.seconds > seconds)
+
+
+def _by_parts(op: Any) -> bool:
+    return bool(_eigh_price.direct(op, True).by == "structure")
+
+
+def _is_at_hand(op: Any, k: int, which: str, sigma: Any) -> bool:
+    """Are all pairs by structure the cheaper way to k of them?"""
+    if op._opaque or op.shape[0] != op.shape[1] or 0 in op.shape:
+        return False
+    price = _eigh_price.direct(op, True)
+    if price.by != "structure" or k >= op.shape[0]:
+        return bool(price.by == "structure")
+    inner = op if sigma is None else shifted_inverse(op, sigma, None)
+    seconds = _eigh_price.iterative(op, k, inner).seconds
+    return not is_slower_than_lanczos(op, price, seconds, {"which": which, "sigma": sigma})
+
+
 def _structured(op: Any, k: int, which: str, sigma: Any) -> tuple[Any, Any, dict[str, Any]] | None:
-    if not run(_small_parts, op):
-        return None
-    if op._head != "sum" and not _answers.hermitian(op):
+    if not written(op, "sum") and not _answers.hermitian(op):
         return None  # factors may be skew
     w, q = eigenbasis(op, "L")
     w = np.broadcast_to(w, op.shape[:1])
@@ -129,7 +152,7 @@ def _lanczos(
     if not k < m <= n and n > k:
         raise ValueError(f"ncv must be k<ncv<=n, ncv={m}")
     g = np.random.default_rng(0 if rng is None else rng)
-    start = g.standard_normal(n) if v0 is None else np.asarray(v0).reshape(n)
+    start = g.standard_normal(n) if v0 is None else _dlpack.as_array(v0).reshape(n)
     if dtype.kind != "c" and np.iscomplexobj(start):
         raise ValueError("v0 is complex, the operator real")
     if not np.linalg.norm(start) > 0 or not np.isfinite(start).all():
@@ -169,9 +192,11 @@ def _ours(op: Any, k: int, sigma: Any, which: str, how: dict[str, Any], meter: M
     """(values, vectors, record) by our Lanczos, of A or of (A - sigma)^-1."""
     dtype = _answers.inexact(op.dtype)
     size = _basis_size(op, k, how["ncv"]) if sigma is None else min(2 * k + 20, op.shape[0])
-    how = how | {"ncv": size if how["ncv"] is None else how["ncv"]}
+    given = how["ncv"] is not None
+    size = int(how["ncv"]) if given else size
     method = "thick-restart Lanczos" + ("" if sigma is None else ", shift and invert")
     made = op if sigma is None else shifted_inverse(op, sigma, None)
+    how = how | {"ncv": _eigs_room.basis_within(op, op.shape[0], k, size, given, made)}
     pairs = _lanczos(op, _bound(made, dtype), k, which, **how, watch=_watch(meter, method))
     w = pairs.values
     if sigma is not None:
@@ -251,14 +276,21 @@ class Counted:
         self.failed: list[BaseException] = []  # what a product raised
 
     def __call__(self, op: Any, counts: bool = True) -> Any:
-        if op is None or not counts:
-            return op
+        return self._made(op, True) if op is not None and counts else op
+
+    def watched(self, op: Any) -> Any:
+        """Not counted, but what it raises is kept."""
+        return None if op is None else self._made(op, False)
+
+    def _made(self, op: Any, counts: bool) -> Any:
         shape, dtype = op.shape, getattr(op, "dtype", None)
         made = as_operator(op)
         adjoint, failed = made.H, self.failed
 
         def times(x: Any) -> Any:
             y = made @ x
+            if not counts:
+                return y
             self.products += 1
             self._meter.count(self.products, float("nan"))
             if self._meter.callback is not None:
@@ -287,6 +319,18 @@ class Counted:
             shape, matvec=forth, matmat=forth, rmatvec=back, rmatmat=back, dtype=dtype
         )
 
+    @contextlib.contextmanager
+    def first_failure(self) -> Iterator[None]:
+        """What a product raised comes out, whatever SciPy makes of it: PROPACK dresses it, lobpcg
+        goes on without the product."""
+        try:
+            yield
+        except BaseException as error:
+            if not self.failed or self.failed[0] is error:
+                raise
+        if self.failed:
+            raise self.failed[0]
+
 
 def _arpack(
     op: Any, k: int, sigma: Any, which: str, how: dict[str, Any], more: dict[str, Any], meter: Meter
@@ -296,6 +340,7 @@ def _arpack(
     if sl is None:
         raise ImportError("eigsh with M, Minv, OPinv or mode needs SciPy: pip install scipy")
     op = computable(op, "eigsh")
+    _eigs_room.arpack(op, k, how["ncv"])
     how, more = dict(how), {name: x for name, x in more.items() if x is not None}
     M = more.get("M")
     if M is not None:
@@ -326,9 +371,9 @@ def _arpack(
 
 def eigsh(
     A: Any, k: int, sigma: Any, which: str, vectors: bool, how: dict[str, Any],
-    more: dict[str, Any], meter: Meter,
+    more: dict[str, Any], meter: Meter, structured: bool = True,
 ) -> Any:  # fmt: skip
-    """See `pylinop.eigsh`."""
+    """See `pylinop.eigsh`; without ``structured`` by Lanczos, whatever A is."""
     op = as_operator(A)
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise ValueError(f"expected square matrix (shape={op.shape})")
@@ -348,7 +393,8 @@ def eigsh(
     elif op.dtype is None or op.dtype.char not in _PLAIN:
         computable(op, "eigsh")  # which says why not
     elif k <= n:
-        found = _structured(op, k, which, sigma)
+        if structured and _is_at_hand(op, k, which, sigma):
+            found = _structured(op, k, which, sigma)
         if found is None and k >= n and not isinstance(A, _core.Operator):
             found = _all_pairs(op, k, which, sigma)
     if found is None and k >= n:
@@ -356,7 +402,15 @@ def eigsh(
             f"Cannot use eigsh for an operator with k >= N (k={k}, N={n}): use pl.eigh(A)"
         )
     if found is None:
-        found = _ours(op, k, sigma, which, how, meter)
+        try:
+            found = _ours(op, k, sigma, which, how, meter)
+        except (_errors.ConvergenceError, RuntimeError) as error:
+            words = ("ConvergenceError", "ArpackNoConvergence")
+            if not structured or type(error).__name__ not in words or not _by_parts(op):
+                raise
+            found = _structured(op, k, which, sigma)  # the dearer way, but a sure one
+            if found is None:
+                raise
     w, v, record = found
     real = _answers.real_of(op.dtype)
     w = np.asarray(w).astype(real, copy=False)
@@ -416,6 +470,8 @@ def svds(
         record = {"method": "structure", "products": 0}
     elif solver == "arpack" and op.dtype is not None and op.dtype.char in _PLAIN:
         size = min(_basis_size(op, k, how["ncv"], 2), least)
+        sides = (3 * k + 2) * max(op.shape) * _answers.inexact(op.dtype).itemsize
+        size = _eigs_room.basis_within(op, least, k, size, how["ncv"] is not None, op, sides)
         u, s, vh, record = _by_gram(op, k, which, how | {"ncv": size}, meter)
     else:
         how = how | {"which": which, "solver": solver, "options": options}
@@ -432,12 +488,8 @@ def _scipy_svds(op: Any, k: int, how: dict[str, Any], meter: Meter) -> Any:
         raise ImportError(f"svds with solver={how['solver']!r} needs SciPy: pip install scipy")
     counted = Counted(meter, f"{how['solver']} (SciPy)")
     given = {name: value for name, value in how.items() if value is not None}
-    try:
+    with counted.first_failure():
         found = sl.svds(counted(computable(op, "svds")), k, **given)
-    except BaseException as error:  # what a product raised, dressed by SciPy's PROPACK
-        if not counted.failed or counted.failed[0] is error:
-            raise
-        raise counted.failed[0] from None
     record = {"method": f"{how['solver']} (SciPy)", "products": counted.products}
     return Found._with(found, record) if isinstance(found, tuple) else found
 

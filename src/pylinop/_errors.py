@@ -12,9 +12,11 @@ from . import _config
 __all__ = [
     "ConvergenceError",
     "FallbackWarning",
+    "IllConditionedWarning",
     "LinAlgError",
     "MaterializationError",
     "MaterializationWarning",
+    "VerificationError",
 ]
 
 
@@ -27,8 +29,29 @@ class MaterializationError(MemoryError):
     is free."""
 
 
+class VerificationError(ArithmeticError):
+    """A result is not that of the expression as written (``pl.config(verify=True)``).
+
+    Attributes
+    ----------
+    error, allowed : float
+        How far off it is, and what the promised accuracy allows, where it is worst.
+    plan : str
+        The plan that it was computed by.
+    """
+
+    error: float
+    allowed: float
+    plan: str
+
+
 class FallbackWarning(UserWarning):
     """A declared property did not hold; the safer method was used instead."""
+
+
+class IllConditionedWarning(RuntimeWarning):
+    """A matrix that was solved with is singular to working precision: its reciprocal condition
+    number is below the rounding unit, as scipy.linalg.LinAlgWarning says of one."""
 
 
 class ConvergenceError(LinAlgError):

@@ -43,6 +43,8 @@ class Explanation(str):
         What else was priced and not taken: text or rule, and the estimated seconds.
     plans : list of Explanation
         The parts, where several plans are run; else the explanation itself.
+    verified : list of dict
+        With ``pl.config(verify=True)``: text, and ratio, of the largest error to what is allowed.
     flops, bytes, seconds, memory, took
         Totals: estimated but for took, which is None where nothing was run. ``memory`` is the most
         of it at one time, arrays of yours apart.
@@ -77,6 +79,7 @@ class Explanation(str):
         took = [p._data["took"] for p in plans]
         sums["took"] = sum(took) if took and None not in took else None
         sums["memory"] = max((p._data["memory"] for p in plans), default=0)
+        sums["verified"] = [row for p in plans for row in p.verified]
         sums["text"] = text
         made._data = sums
         return made
@@ -134,6 +137,13 @@ class Explanation(str):
         value = self._data["took"]
         return None if value is None else float(value)
 
+    @property
+    def verified(self) -> list[dict[str, Any]]:
+        """What was verified, where ``pl.config(verify=True)`` was on: text, and ratio, the largest
+        error as a part of what is allowed (None: not verified, the text says why)."""
+        said = self._data.get("verified") or []
+        return [said] if isinstance(said, dict) else list(said)
+
     def _repr_html_(self) -> str:
         return "".join(map(_table, self.plans)) or f"<pre>{html.escape(str.__str__(self))}</pre>"
 
@@ -172,6 +182,7 @@ def _table(plan: Explanation) -> str:
     ]
     lines = [("planned", [data.get("order") or ""]), ("fired", fired), ("refused", refused)]
     lines += [("instead", other), ("memory", [f"{data['memory']} bytes at most"])]
+    lines += [("verified", [row["text"] for row in plan.verified])]
     said = "".join(
         f"<div><b>{name}</b> {html.escape(', '.join(words))}</div>"
         for name, words in lines
@@ -255,6 +266,11 @@ class explaining:
     def alternatives(self) -> list[dict[str, Any]]:
         """What else was priced."""
         return self.explanation.alternatives
+
+    @property
+    def verified(self) -> list[dict[str, Any]]:
+        """What was verified."""
+        return self.explanation.verified
 
     def __str__(self) -> str:
         return str(self.explanation)

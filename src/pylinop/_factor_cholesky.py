@@ -23,6 +23,7 @@ from ._answers import (
     within,
 )
 from ._answers_values import adjoint, bands_of
+from ._parameters import written
 
 _C = 2  # the bit of a view's mode that conjugates
 
@@ -329,7 +330,7 @@ def upper_of(factor):
     if factor._head in ("kron", "blockdiag"):
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         return join(*map(upper_of, factors_of(factor)))
-    if factor._head == "scaled":  # by a real number
+    if written(factor, "scaled"):  # by a real number
         return times(factor._operands[1], upper_of(factor._operands[0]))
     return factor.H
 

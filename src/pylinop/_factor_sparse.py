@@ -10,6 +10,7 @@ import numpy as np
 from . import _config, _core, _errors
 from ._answers import inexact
 from ._factor_cholesky import not_definite, real_diagonal
+from ._parameters import written
 from ._sparse import FEW
 
 _ROWS, _SHARE, _PARTS = 400, 16, 96  # as where solves go by a sparse factor
@@ -21,7 +22,7 @@ def _is_written_sparse(op: Any) -> bool:
     while stack and seen < _PARTS:
         o = stack.pop()
         seen += 1
-        if o._head in ("sum", "scaled", "view"):
+        if written(o, "sum", "scaled", "view"):
             stack += [p for p in o._operands if isinstance(p, _core.Operator)]
         elif o._head not in FEW:
             return False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _errors, _factor_cholesky, _factor_lu, _factor_qr, _factor_svd
+from . import _core, _dlpack, _errors, _factor_cholesky, _factor_lu, _factor_qr, _factor_svd
 from ._answers import dense, inexact, real_of
 from ._forms import as_operator
 from ._linalg import _number, _square
@@ -144,7 +144,7 @@ def cholesky_update(L: "_OperatorLike", v: "ArrayLike", downdate: bool = False) 
     array([[5., 0.],
            [0., 1.]])
     """
-    column = np.asarray(v)
+    column = _dlpack.as_array(v)
     column = column[:, None] if column.ndim == 1 else column
     op = as_operator(L)
     if column.ndim == 0 or column.shape[-2] != op.shape[-1]:
@@ -188,7 +188,7 @@ def cholesky_append(L: "_OperatorLike", B: "ArrayLike", C: "ArrayLike") -> "Line
            [1., 2.]])
     """
     op = as_operator(L)
-    b, c = np.asarray(B), np.asarray(C)
+    b, c = _dlpack.as_array(B), _dlpack.as_array(C)
     b = b[:, None] if b.ndim == 1 else b
     c = c.reshape(1, 1) if c.ndim == 0 else c
     n = op.shape[-1]
@@ -408,7 +408,7 @@ def lstsq(
         return _least.solve(op, b, method, **how)
     if asked := [k for k, v in how.items() if v is not None and not (k == "damp" and v == 0)]:
         raise TypeError(f"{asked} belong to an iterative method: give method=")
-    right = dense(b) if isinstance(b, _core.Operator) else np.asarray(b)
+    right = dense(b) if isinstance(b, _core.Operator) else _dlpack.as_array(b)
     rows = right.shape[-1 if right.ndim == 1 else -2] if right.ndim else 0
     if right.ndim == 0 or rows != op.shape[-2]:
         raise np.linalg.LinAlgError(

@@ -4,18 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _dlpack, _scipy, _walk
+from . import _core, _dlpack, _scipy, _sparse_arrays, _walk
 
 if TYPE_CHECKING:
     from ._operator import LinearOperator
 
 
 def as_array(x):
-    if isinstance(x, np.ndarray):
-        return x if type(x) is np.ndarray else np.asarray(x)
     if isinstance(x, _core.Operator):
         return _dense_parameter(x)
-    return _dlpack.taken(x) if _dlpack.given(x) else np.asarray(x)
+    return _dlpack.as_array(x)
 
 
 def _dense_parameter(x):
@@ -55,7 +53,7 @@ def as_operator(A: Any) -> "LinearOperator":
     if isinstance(A, _core.Operator):
         return A  # type: ignore[return-value]  # LinearOperator is its one child
     if _scipy.issparse(A):
-        return _core.Sparse(A) if A.ndim == 2 else _core.Dense(A.toarray())
+        return _core.Sparse(A) if A.ndim == 2 else _core.Dense(_sparse_arrays.as_dense(A))
     if _dlpack.given(A):
         a = _dlpack.taken(A)
         return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
@@ -73,9 +71,55 @@ def as_operator(A: Any) -> "LinearOperator":
         from ._operator import make_matvec
 
         return make_matvec(A)
+    if hasattr(A, "__array__"):
+        return as_operator(np.asarray(A))
     raise TypeError(
         f"type not understood: {type(A).__name__} is no array, sparse matrix or operator"
     )
+
+
+# -- operands of constructors --
+
+_COLUMNS = {"U", "V", "L"}  # parameters of which a vector is a column
+
+
+def _is_matrix(x: Any, least: int) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(isinstance(e, (list, tuple)) or len(getattr(e, "shape", ())) for e in x)
+    if isinstance(x, _core.Operator) or _scipy.issparse(x) or hasattr(x, "matvec"):
+        return True
+    return len(getattr(x, "shape", ())) >= least
+
+
+def _are_listed(x: Any, least: int) -> bool:
+    """Is x a list of matrices, not of the rows of one?"""
+    return isinstance(x, (list, tuple)) and any(_is_matrix(e, least) for e in x)
+
+
+def operands_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One list of matrices means these matrices."""
+    (only,) = args
+    return tuple(only) if len(only) == 0 or _are_listed(only, 1) else args
+
+
+def operand(A: Any, kind: str, name: str, several: bool) -> "LinearOperator":
+    """An operand of a kind. A vector is a column where the kind says so, nowhere a row."""
+    if several and _are_listed(A, 2):
+        raise ValueError(
+            f"{kind}: {name} is a list of {len(A)} matrices: give them as operands of their own, "
+            "or as one array (numpy.stack) where a batch is meant"
+        )
+    A = as_array(A) if isinstance(A, (list, tuple)) or _dlpack.given(A) else A
+    if len(getattr(A, "shape", ())) == 1:
+        A = _sparse_arrays.as_dense(A)
+        if name not in _COLUMNS:
+            n = A.shape[0]
+            raise ValueError(
+                f"{kind}: {name} is a vector of shape ({n},), not a matrix: give a[:, None] for a "
+                f"column ({n}, 1), a[None, :] for a row (1, {n}), or Diag(a)"
+            )
+        A = A[:, None]
+    return as_operator(A)
 
 
 # -- small forms --
@@ -91,7 +135,7 @@ def real_part(op):
 
 def imag_part(op):
     if _is_real(op):
-        return _core.Zeros(op.shape, op.dtype)
+        return _core.Zeros(op.shape, None if op._weak else op.dtype)
     return _core._build("part", op, None, 1)
 
 
@@ -100,16 +144,34 @@ def astype(op, dtype, copy):
     if op.dtype == dtype and not op._weak:
         return op.copy() if copy else op
     if op._init is not None and op._head == "sparse":
-        return _core.Sparse(_scipy.cast(op._init[0], dtype))
+        return _core.Sparse(_scipy.cast(_sparse_arrays.matrix_of(op), dtype))
     if op._head == "view" and op._by == "view" and not op._opaque:
         return _core._build("view", astype(op._operands[0], dtype, copy), None, op._mode)
-    if op._init is not None and op._head != "opaque":
+    if op._head == "kernel" and dtype.kind == "c":  # its points stay real
+        return astype(op, np.dtype(dtype.char.lower()), False) @ _core.Identity(op.shape[-1], dtype)
+    if op._init is not None and op._head != "opaque" and _casts_in_place(op, dtype):
         from . import _pickle
 
+        if op._head == "dense" and op._init[1] == "orthogonal":  # to the rounding it was given in
+            return _core.Dense(op._init[0].astype(dtype))
         return _pickle.rebuilt(op, lambda a: a.astype(dtype), dtype)
     if np.can_cast(op.dtype, dtype, "same_kind") and np.result_type(op.dtype, dtype) == dtype:
         return op @ _core.Identity(op.shape[-1], dtype)
     return _core.Dense(_walk.toarray(op).astype(dtype))
+
+
+# Kinds of which each entry is a parameter, an entry of an operand, or 0.
+_ENTRIES = frozenset(
+    "dense diag offdiag identity zeros full toeplitz circulant hankel multitoeplitz convolution "
+    "tridiagonal banded blocktridiagonal triangular sparse sparsetriangular permutation selection "
+    "difference laplacian hadamard blockdiag block".split()
+)
+
+
+def _casts_in_place(op, dtype):
+    """Is the cast of a kind that of its parameters? Where fractions or imaginary parts are cut off,
+    not of products of them."""
+    return op._head in _ENTRIES or op.dtype is None or np.can_cast(op.dtype, dtype, "same_kind")
 
 
 def arrays_of(op):
@@ -128,7 +190,7 @@ def arrays_of(op):
                     found.append(p)
             elif _scipy.issparse(p) and id(p) not in seen:
                 seen.add(id(p))
-                found += [v for v in _scipy.parts_of_sparse(p)[0] if isinstance(v, np.ndarray)]
+                found += o._arrays
     return found
 
 

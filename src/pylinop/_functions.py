@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _config, _core
+from . import _config, _core, _dlpack
 from ._forms import as_operator
 from ._lazy import LazyArray
 
@@ -81,6 +81,18 @@ def inv(A: _OperatorLike) -> LinearOperator:
     return form  # type: ignore[no-any-return]
 
 
+def _matrix(A: Any, what: str) -> Any:
+    """The operand of a function: a LazyArray itself, all else as an operator; never a vector."""
+    lazy = issubclass(type(A), LazyArray)
+    if lazy or not isinstance(A, _core.Operator):
+        ndim = getattr(A, "ndim", None)
+        if (np.ndim(A) if ndim is None and isinstance(A, (list, tuple)) else ndim) in (0, 1):
+            raise ValueError(
+                f"{what} takes a matrix or an operator, got an array of shape {np.shape(A)}"
+            )
+    return A if lazy else as_operator(A)
+
+
 def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     """The sum of the main diagonal, a number, computed now by the cheapest known way.
 
@@ -100,7 +112,7 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     Raises
     ------
     ValueError
-        For another method.
+        For another method, and for a vector.
     TypeError
         For ``how`` without an estimate.
 
@@ -114,7 +126,7 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     (100.0, 30, 'heuristic')
     """
     lazy = issubclass(type(A), LazyArray)
-    form: Any = A if lazy else as_operator(A)
+    form = _matrix(A, "trace")
     if method != "auto" or how or (_config.estimates and not lazy):
         from . import _methods
 
@@ -147,7 +159,7 @@ def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: 
     Raises
     ------
     ValueError
-        For another method, and an offset with an estimate.
+        For another method, a vector, and an offset with an estimate.
     TypeError
         For ``how`` without an estimate.
 
@@ -157,7 +169,7 @@ def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: 
     >>> pl.diagonal(pl.Toeplitz([1.0, 2.0, 3.0]), offset=1)
     array([2., 2.])
     """
-    form: Any = A if issubclass(type(A), LazyArray) else as_operator(A)
+    form = _matrix(A, "diagonal")
     if method != "auto" or how:
         from . import _methods
 
@@ -180,7 +192,7 @@ def freeze(a: ArrayLike) -> NDArray[Any]:
     >>> pl.freeze(np.zeros(2)).flags.writeable
     False
     """
-    a = np.asarray(a)
+    a = _dlpack.as_array(a)
     if a.dtype.kind not in "biufc":
         raise TypeError(f"freeze takes arrays of numbers, got dtype {a.dtype}")
     root: Any = a

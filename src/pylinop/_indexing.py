@@ -1,7 +1,8 @@
 """op[...] as NumPy defines it: numbers and 1-D arrays are computed now, two dimensions stay lazy.
 
 A key is read once into one entry an axis: an int, a range (what a slice takes) or an int64 array.
-What cannot be told apart from NumPy's meaning with certainty raises NotImplementedError."""
+Of keys that add axes or move them, NumPy takes the result from the part that they are about, at
+once (`_by_numpy`)."""
 
 import numpy as np
 
@@ -32,20 +33,21 @@ def _array(key):
     return a.astype(np.int64) if a.ndim else int(a)
 
 
+class _AddsAxes(Exception):
+    """The result of a key has axes that are added or moved."""
+
+
+def _is_bool(key):
+    return isinstance(key, (bool, np.bool_)) or (
+        isinstance(key, np.ndarray) and key.ndim == 0 and key.dtype == bool
+    )
+
+
 def _entry(key):
-    if key is None:
-        raise NotImplementedError(
-            "np.newaxis (None) is not taken: an operator's last two dimensions are its own; "
-            "index op.toarray()"
-        )
+    if key is None or _is_bool(key):
+        raise _AddsAxes
     if isinstance(key, slice) or key is Ellipsis:
         return key
-    if isinstance(key, (bool, np.bool_)) or (
-        isinstance(key, np.ndarray) and key.ndim == 0 and key.dtype == bool
-    ):
-        raise NotImplementedError(
-            "a single boolean as index adds an axis in NumPy; operators do not take it"
-        )
     if isinstance(key, (int, np.integer)):
         return int(key)
     if isinstance(key, (str, bytes, dict, set, _core.Operator)):
@@ -110,13 +112,6 @@ def _inside(e, n, axis):
 
 def _is_array(e):
     return isinstance(e, np.ndarray)
-
-
-def _in_two_steps(shape):
-    raise NotImplementedError(
-        f"NumPy's result of this index has its axes moved or more dimensions than {shape} tells; "
-        "index in two steps, or index op.toarray()"
-    )
 
 
 # -- what stays an operator --
@@ -285,6 +280,13 @@ def getitem(op, key):
         i, j = key
         if _is_number(i) and _is_number(j):
             return _element(op, _inside(int(i), shape[0], 0), _inside(int(j), shape[1], 1))
+    try:
+        return _taken_by(op, shape, key)
+    except _AddsAxes:
+        return _by_numpy(op, shape, key)
+
+
+def _taken_by(op, shape, key):
     spread, gap = _spread(shape, key)
     entries = [_inside(e, n, axis) for axis, (e, n) in enumerate(zip(spread, shape, strict=True))]
     _check_order(entries, gap, shape)
@@ -292,14 +294,14 @@ def getitem(op, key):
     arrays = [e for e in entries if _is_array(e)]
     if any(_is_array(e) for e in batch):
         if len(arrays) > 1 or arrays[0].ndim > 1:
-            _in_two_steps(shape)
+            raise _AddsAxes
     elif len(arrays) == 2 and not _is_open_mesh(r, c):
         return _pointwise(op, batch, r, c)
     elif len(arrays) == 2:
         r, c = r.ravel(), c.ravel()
     elif arrays and arrays[0].ndim > 1:
         if isinstance(r, range) or isinstance(c, range):
-            _in_two_steps(shape)
+            raise _AddsAxes
         flat = [e.ravel() if _is_array(e) else e for e in (r, c)]
         y = _line(op, batch, *flat)
         return y.reshape(*y.shape[:-1], *arrays[0].shape)
@@ -319,7 +321,7 @@ def _check_order(entries, gap, shape):
         return
     apart = at[-1] - at[0] != len(at) - 1
     if apart or at[0] < gap <= at[-1]:
-        _in_two_steps(shape)
+        raise _AddsAxes
 
 
 def _is_open_mesh(r, c):
@@ -336,3 +338,46 @@ def _pointwise(op, batch, r, c):
         ) from None
     y = _elements(op, batch, r.ravel(), c.ravel())
     return y.reshape(*y.shape[:-1], *r.shape)
+
+
+# -- axes that are added or moved --
+
+
+def _by_numpy(op, shape, key):
+    """What NumPy takes of the rows and columns that the key is about, as an array."""
+    key = key if isinstance(key, tuple) else (key,)
+    adding = [k if k is None or _is_bool(k) else _entry(k) for k in key]
+    rest = [k for k in adding if k is not None and not _is_bool(k)]
+    spread, gap = _spread(shape, tuple(rest))
+    entries = [_inside(e, n, axis) for axis, (e, n) in enumerate(zip(spread, shape, strict=True))]
+    steps, local = [], []
+    for i, e in enumerate(entries):
+        axis = i - len(shape) + 2 if i >= len(shape) - 2 else len(shape) - 1 - i
+        if _is_array(e):
+            e, at = np.unique(e, return_inverse=True)
+            local.append(at.reshape(spread[i].shape))
+        else:
+            local.append(0 if isinstance(e, int) else slice(None))
+            e = range(e, e + 1) if isinstance(e, int) else e
+        steps.append(_step(axis, e, shape[i]))
+    part = _values(sliced(op, steps))
+    return part[_with_added(adding, local, len(shape))]
+
+
+def _with_added(adding, local, ndim):
+    """The entries again in their places between those that add axes, an ellipsis spelled out."""
+    used = sum(1 if not _is_mask(k) else k.ndim for k in adding if _takes_axis(k))
+    spelled, at = [], 0
+    for k in adding:
+        count = ndim - used if k is Ellipsis else 0
+        if _takes_axis(k):
+            count = k.ndim if _is_mask(k) else 1
+        elif count == 0:  # an ellipsis of no axes parts index arrays too
+            spelled.append(k)
+        spelled += local[at : at + count]
+        at += count
+    return (*spelled, *local[at:])
+
+
+def _takes_axis(k):
+    return k is not None and k is not Ellipsis and not _is_bool(k)

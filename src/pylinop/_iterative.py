@@ -9,6 +9,7 @@ that precision can better."""
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import time
@@ -17,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, _errors, _iterative_batch, _iterative_said, _krylov
+from . import _core, _errors, _iterative_batch, _iterative_said, _krylov, _sparse_arrays
+from ._dlpack import as_array
 from ._iterative_batch import columns_of
 from ._iterative_room import CHECKS, CYCLES, memory_of, products_of, restart_of, width_of
 
@@ -91,13 +93,16 @@ class _Problem:
         self.n, self.dtype = b.shape[0], b.dtype
         self.eps = float(np.finfo(b.dtype).eps)
         self.working = 5 * math.sqrt(max(self.n, 1)) * self.eps
-        self.bnorm = _norms(b)
         self.norm_a: Any = None
         self.light: bool | None = None  # do vectors take longer than a product?
         self.product: int | None = None  # bytes that one takes, once it was asked
         self.room: Any = ...  # bytes for its vectors, once it was asked
         self.said, self.batch = (op, b), False  # what is written down; are columns of a batch's?
         self.products = 0
+
+    @functools.cached_property
+    def bnorm(self) -> Any:
+        return _norms(self.b)
 
     def residual(self, x: Any) -> Any:
         """b - A x, or b where x is 0."""
@@ -438,7 +443,7 @@ def _start(x0: Any, shape: Any) -> Any:
     """x0 of the solution's shape; a word or None as it is."""
     if x0 is None or isinstance(x0, str):
         return x0
-    start = np.asarray(x0)
+    start = as_array(x0)
     if len(shape) == 1 and start.shape == (*shape, 1):
         start = start[:, 0]
     try:
@@ -474,7 +479,7 @@ def iterate(
     op: Any, b: Any, method: str, options: dict[str, Any], working: bool = False
 ) -> tuple[Any, list[SolveRecord]]:
     """x, and a record for each element of the batch; ConvergenceError."""
-    b = np.asarray(b)
+    b = as_array(b)
     _checked(method, op, b, options)
     x0, M, promise = options["x0"], options["M"], options.get("assume_a")
     M = _krylov.operator_or_name(M, op)
@@ -482,7 +487,7 @@ def iterate(
     several = M is not None and not word and len(M.shape) > 2
     fold = options["callback"] is None and not several
     elements, shape = _elements(op, b, x0, fold)
-    extra = None if x0 is None or isinstance(x0, str) else np.asarray(x0)
+    extra = None if x0 is None or isinstance(x0, str) else as_array(x0)
     dtype = _krylov.work_dtype(op, b, extra, None if word else M)
     rtol = _default_rtol(dtype) if options["rtol"] is None else float(options["rtol"])
     own = {**options, "rtol": rtol, "atol": float(options["atol"] or 0.0), "working": working}
@@ -541,7 +546,7 @@ def solve(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any
         options["assume_a"] = assume_a
     if isinstance(b, _core.Operator):
         raise TypeError(f"method={method!r} takes an array b, got {type(b).__name__} {b.shape}")
-    x, _ = iterate(op, b.toarray() if _scipy.issparse(b) else b, method, options)
+    x, _ = iterate(op, _sparse_arrays.as_dense(b) if _scipy.issparse(b) else b, method, options)
     return _lazy.lazy(x) if lazy else x
 
 

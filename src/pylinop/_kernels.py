@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
 from . import _core, _walk
+from ._dlpack import as_array
 from ._errors import LinAlgError
 from ._operator import LinearOperator
 
@@ -35,11 +37,12 @@ class CallableKernel(LinearOperator):
     ----------
     function : callable
         f(X, Y) gives the block of shape (p, q) for points X (p, d) and Y (q, d). It is called
-        anew in each product and must not keep or change what it is given.
-    x : array_like, shape (m, d)
+        anew in each product, for one matrix of a batch at a time, and must not keep or change what
+        it is given.
+    x : array_like, shape (..., m, d)
         The points of the rows. Borrowed.
-    y : array_like, shape (n, d), optional
-        The points of the columns; those of the rows if None.
+    y : array_like, shape (..., n, d), optional
+        The points of the columns; those of the rows if None. Batches broadcast.
     dtype : dtype, optional
         Of the blocks, which must cast to it within their kind; None: that of the points, float64
         for integers.
@@ -49,8 +52,8 @@ class CallableKernel(LinearOperator):
     Raises
     ------
     ValueError
-        The points have not two dimensions, or not the same number of coordinates; when used: a
-        block of another shape than (p, q).
+        The points have fewer than two dimensions, not the same number of coordinates, or batches
+        that do not broadcast; when used: a block of another shape than (p, q).
     TypeError
         `function` cannot be called; the points are masked; when used: a block of another
         kind of dtype.
@@ -85,18 +88,21 @@ class CallableKernel(LinearOperator):
         if not callable(function):
             raise TypeError(f"CallableKernel: function must be callable, got {function!r}")
         self.function = function
-        self.x = np.array(x) if copy else np.asarray(x)
-        self.y = self.x if y is None or y is x else np.array(y) if copy else np.asarray(y)
+        self.x = as_array(x)
+        self.y = self.x if y is None or y is x else as_array(y)
+        if copy:
+            same, self.x = self.y is self.x, self.x.copy()
+            self.y = self.x if same else self.y.copy()
         for name, points, given in (("x", self.x, x), ("y", self.y, y)):
             if isinstance(given, np.ma.MaskedArray):
                 raise TypeError(
                     f"Kernel({name}=...): masked arrays are not taken; fill or select first"
                 )
-            if points.ndim != 2:
+            if points.ndim < 2:
                 raise ValueError(
-                    f"Kernel({name}=...): expected points of shape (n, d), got {points.shape}"
+                    f"Kernel({name}=...): expected points of shape (..., n, d), got {points.shape}"
                 )
-        if self.x.shape[1] != self.y.shape[1]:
+        if self.x.shape[-1] != self.y.shape[-1]:
             raise ValueError(
                 f"Kernel: points x of shape {self.x.shape} and y of shape {self.y.shape} have "
                 "different numbers of coordinates"
@@ -104,14 +110,33 @@ class CallableKernel(LinearOperator):
         if dtype is None:
             dtype = np.result_type(self.x, self.y)
             dtype = dtype if dtype.kind in "fc" else np.float64
-        LinearOperator.__init__(self, np.dtype(dtype), (len(self.x), len(self.y)))
+        try:
+            batch = np.broadcast_shapes(self.x.shape[:-2], self.y.shape[:-2])
+        except ValueError:
+            raise ValueError(
+                f"Kernel: the batches of points x of shape {self.x.shape} and y of shape "
+                f"{self.y.shape} do not broadcast"
+            ) from None
+        shape = (*batch, self.x.shape[-2], self.y.shape[-2])
+        LinearOperator.__init__(self, np.dtype(dtype), shape)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         return _core.Operator.__new__(cls)
 
     def block(self, rows: slice, columns: slice) -> _Array:
-        """The entries of these rows and columns, by one call of the function."""
-        X, Y = self.x[rows], self.y[columns]
+        """The entries of these rows and columns: by one call of the function, or one for each
+        matrix of a batch."""
+        X, Y = self.x[..., rows, :], self.y[..., columns, :]
+        batch = self.shape[:-2]
+        if not batch:
+            return self._one(X, Y)
+        X, Y = (np.broadcast_to(P, (*batch, *P.shape[-2:])) for P in (X, Y))
+        found = np.empty((*batch, X.shape[-2], Y.shape[-2]), self.dtype)
+        for at in np.ndindex(*batch):
+            found[at] = self._one(X[at], Y[at])
+        return found
+
+    def _one(self, X: _Array, Y: _Array) -> _Array:
         found = np.asarray(self.function(X, Y))
         if found.shape != (len(X), len(Y)):
             raise ValueError(
@@ -126,35 +151,40 @@ class CallableKernel(LinearOperator):
         return found.astype(self.dtype, copy=False)
 
     def _tiles(self) -> Iterator[tuple[slice, slice]]:
-        m, n = self.shape
+        *batch, m, n = self.shape
         wide = min(n, 4096) or 1
-        for rows in _blocks(m, max(1, _BLOCK // wide)):
+        high = max(1, _BLOCK // (wide * max(1, math.prod(batch))))
+        for rows in _blocks(m, high):
             for columns in _blocks(n, wide):
                 yield rows, columns
 
     def _zeros(self, m: int, X: Any) -> _Array:
-        shape = (*X.shape[:-2], m, X.shape[-1])
+        batch = np.broadcast_shapes(X.shape[:-2], self.shape[:-2])
+        shape = (*batch, m, X.shape[-1])
         return np.zeros(shape, np.result_type(X.dtype, self.dtype))
 
     def _matmat(self, X: Any) -> Any:
-        y = self._zeros(self.shape[0], X)
+        y = self._zeros(self.shape[-2], X)
         for rows, columns in self._tiles():
             y[..., rows, :] += self.block(rows, columns) @ X[..., columns, :]
         return y
 
     def _rmatmat(self, X: Any) -> Any:
-        y = self._zeros(self.shape[1], X)
+        y = self._zeros(self.shape[-1], X)
         for rows, columns in self._tiles():
-            y[..., columns, :] += self.block(rows, columns).conj().T @ X[..., rows, :]
+            y[..., columns, :] += (
+                np.swapaxes(self.block(rows, columns).conj(), -1, -2) @ X[..., rows, :]
+            )
         return y
 
     def _diagonal(self, k: int) -> _Array:
         i, j = max(-k, 0), max(k, 0)
-        count = max(0, min(self.shape[0] - i, self.shape[1] - j))
-        d = np.empty(count, self.dtype)
+        *batch, m, n = self.shape
+        count = max(0, min(m - i, n - j))
+        d = np.empty((*batch, count), self.dtype)
         for at in _blocks(count, 64):
             rows, columns = (slice(o + at.start, o + at.stop) for o in (i, j))
-            d[at] = self.block(rows, columns).diagonal()
+            d[..., at] = self.block(rows, columns).diagonal(axis1=-2, axis2=-1)
         return d
 
     def toarray(self, out: Any = None) -> Any:
@@ -164,7 +194,7 @@ class CallableKernel(LinearOperator):
         )
         y = np.empty(self.shape, self.dtype) if out is None else out
         for rows, columns in self._tiles():
-            y[rows, columns] = self.block(rows, columns)
+            y[..., rows, columns] = self.block(rows, columns)
         return y
 
     def _solve(self, b: Any) -> _Array:

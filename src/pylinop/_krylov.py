@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _config, _core
+from . import _config, _core, _dlpack, _sparse_arrays
 from ._forms import as_operator
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def preconditioner(M: Any, A: Any) -> LinearOperator | None:
 
 def numbers(b: Any) -> NDArray[Any]:
     """A right side as an array of numbers; a sparse column too."""
-    a = np.asarray(b.toarray() if hasattr(b, "toarray") and hasattr(b, "nnz") else b)
+    a = np.asarray(_sparse_arrays.as_dense(b))
     if a.dtype.kind not in "biufc":
         raise TypeError(f"b of dtype {a.dtype}: numbers are wanted")
     return a
@@ -173,7 +173,7 @@ def _system(A: Any, M: Any, x0: Any, b: Any) -> Any:
     if b.ndim not in (1, 2) or len(b) != n:
         raise ValueError(f"shapes of A {op.shape} and b {b.shape} are incompatible")
     M = preconditioner(M, op)
-    start = None if x0 is None or isinstance(x0, str) else np.asarray(x0)
+    start = None if x0 is None or isinstance(x0, str) else _dlpack.as_array(x0)
     if start is not None and start.dtype.kind != "c":
         start = None  # its precision does not count
     dtype = work_dtype(op, b, M, start)
@@ -199,7 +199,7 @@ def vectors(name: str, M: bool) -> tuple[int, int]:
 
 def parts(name: str, op: Any) -> int:
     """How many vectors of n lsqr and lsmr keep for their sweep (k_sparse_step.h), at the most."""
-    of = op._operands[0] if op._head == "view" else op
+    of = op._operands[0] if op._head == op._by == "view" else op
     tall = of._head == "sparse" and of._init is not None and of._init[0].nnz >= 64 * op.shape[1]
     return 7 if tall and name in ("lsqr", "lsmr") else 0
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._dlpack import as_array
 from ._krylov import (
     IterativeResult,
     columns,
@@ -43,7 +44,7 @@ def _least(A: Any, b: Any, x0: Any) -> Any:
     b = np.atleast_1d(numbers(b).squeeze())
     if b.shape != op.shape[:1]:
         raise ValueError(f"shapes of A {op.shape} and b {b.shape} are incompatible")
-    start = None if x0 is None else np.asarray(x0)
+    start = None if x0 is None else as_array(x0)
     dtype = np.result_type(work_dtype(op, b, start), np.float64)
     b = columns(b, dtype)
     return op, b, first(None if x0 is None else start, op.shape[1:], dtype)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, _errors
+from . import _core, _dlpack, _errors
 from ._lazy import LazyArray, lazy
 
 inverse = _core._lazy_inverse
@@ -25,6 +25,18 @@ def node(x):
     if isinstance(x, (_core.Operator, np.ndarray, list, tuple, np.generic)) or np.isscalar(x):
         return lazy(x)
     return lazy(x) if hasattr(x, "__dlpack__") or hasattr(x, "__array__") else None
+
+
+_OURS = (_core.Operator, np.ndarray, np.generic, list, tuple, bool, int, float, complex)
+
+
+def from_elsewhere(x):
+    """The NumPy array of another library's, in whose dtype NumPy finds no meaning; else x."""
+    if is_lazy(x) or isinstance(x, _OURS):
+        return x
+    if _dlpack.given(x):
+        return _dlpack.taken(x)
+    return np.asarray(x) if hasattr(x, "__array__") else x
 
 
 def _shape(x):
@@ -165,6 +177,7 @@ def _linear_ufunc(name, inputs):
 def apply_ufunc(ufunc, method, inputs, out=None, kwargs=None):
     """A ufunc or one of its methods, deferred."""
     kwargs = {k: v for k, v in (kwargs or {}).items() if v is not None}
+    inputs = tuple(map(from_elsewhere, inputs))
     name = ufunc.__name__
     if out is not None:
         values = tuple(x._computed() if is_lazy(x) else x for x in inputs)

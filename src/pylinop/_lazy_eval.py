@@ -3,7 +3,10 @@ divided matrices, the words around an error, what several expressions share, exp
 
 import numpy as np
 
-from . import _core, _errors, _explain
+from . import _config, _core, _errors, _explain, _multiples
+from ._later import Later
+
+_VERIFY = Later("_verify")
 
 _LEAST = 2.0**-100  # whose reciprocal is in range in float32 too
 
@@ -42,8 +45,44 @@ def over_form(a):
     form, c = a._args[0]._form, a._args[1]
     c = _array(c)[()] if isinstance(c, _core.Lazy) else c
     if _LEAST < abs(c) < 1 / _LEAST:
-        return form * (1 / (a.dtype.type(c) if hasattr(c, "dtype") else c))
+        return _multiples.divide(form, c)
     return _core.Dense(form.toarray() / c)
+
+
+def beyond(a):
+    """The value of a node of more dimensions than operators have, by NumPy; a hook."""
+    x, *rest = (_array(y) for y in a._args)
+    if a._head == "of form":
+        f, kwargs = a._more
+        found = f(_core.Dense(x.reshape(-1, *x.shape[-2:])), **kwargs)
+        return np.asarray(found).reshape(a.shape)
+    if a._head == "view":
+        seen = np.swapaxes(x, -1, -2) if a._more & 1 else x
+        return seen.conj() if a._more & 2 else seen
+    if a._head == "inverse":
+        return np.linalg.inv(x)
+    return _OF_ARRAYS[a._head](x, rest[0])
+
+
+def passes_limit(a, needed):
+    """Called for a value that passes the memory limit with those that it is made of; a hook."""
+    raise _errors.make_error(
+        "MaterializationError",
+        f"the value of shape {a.shape} and those that it is made of need {needed:,} bytes; "
+        f"pl.config(memory_limit=...) allows {_config.get('memory_limit'):,}: take it in parts, "
+        "x[i:j]",
+        None,
+        "evaluate",
+        -1,
+    )
+
+
+_OF_ARRAYS = {
+    "matmul": np.matmul,
+    "add": np.add,
+    "scale": np.multiply,
+    "over": np.true_divide,
+}
 
 
 def trace(form, offset=0):
@@ -106,6 +145,12 @@ def _compute_joint(group):
         part = values[start:stop].reshape(a.shape)
         part.setflags(write=False)
         a._value = part
+        if _config.get("verify"):
+            try:
+                _VERIFY.evaluated(a)
+            except Exception:
+                a._value = None
+                raise
         start = stop
 
 

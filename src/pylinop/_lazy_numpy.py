@@ -60,7 +60,7 @@ def _value(x):
 def deferred(func, a, shape, dtype, kwargs=None):
     """``func(a, **kwargs)`` later: of the operator form where a has two dimensions."""
     kwargs = kwargs or {}
-    form = a.ndim >= 2 and func in _OF_FORM
+    form = 2 <= a.ndim <= 8 and func in _OF_FORM  # operators have at most 8 dimensions
     if func in (np.sum, np.mean) and a.dtype.kind in "biu":
         form = False  # by products with ones, a narrow integer would not wrap before it is summed
     head = "of form" if form else "call"

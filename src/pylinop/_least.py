@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _config, _core, _errors
+from . import _config, _core, _errors, _sparse_arrays
 from ._answers import inexact, real_of
 from ._iterative_room import product_of
 from ._krylov import parts
@@ -150,7 +150,7 @@ def _start(x0: Any, n: int, k: int, dtype: Any) -> NDArray[Any]:
     """The first iterates, (n, k); sparse ones spread out."""
     x = np.zeros((n, k), dtype)
     if x0 is not None:
-        given = x0.toarray() if hasattr(x0, "toarray") else np.asarray(x0)
+        given = _sparse_arrays.as_dense(x0)
         given = given.reshape(-1, 1) if given.ndim == 1 or given.shape == (1, n) else given
         if given.shape != (n, k) and given.shape != (n, 1):
             raise ValueError(f"x0 must have shape ({n},) or ({n}, {k}), got {np.shape(x0)}")

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _config
+from . import _config, _sparse_arrays
 from ._answers import inexact
+from ._dlpack import as_array
+from ._parameters import written
 from ._precondition_parts import room
 
 if TYPE_CHECKING:
@@ -34,12 +36,14 @@ class _Csr:
     def __init__(self, S: Any, dtype: Any) -> None:
         self.S, self.dtype, self.length = S, dtype, len(S.indptr) - 1
         self.per_line, self.kept = S.nnz / max(self.length, 1), 0
+        self.sorted = bool(_sparse_arrays.renewed(S).has_canonical_format)
 
     def made(self, step: int) -> tuple[int, int]:
         """Bytes that the arrays of a block of so many lines take, and its entries, at the most."""
         ends = np.append(self.S.indptr[: self.length : max(step, 1)], self.S.indptr[-1])
         count = int(np.diff(ends).max(initial=0))
-        cast = count * self.dtype.itemsize if self.S.dtype != self.dtype else 0
+        cast = count * self.dtype.itemsize if self.S.dtype != self.dtype or not self.sorted else 0
+        cast += 0 if self.sorted else count * self.S.indices.itemsize
         return cast + (step + 1) * self.S.indptr.itemsize + 2 * ends.nbytes, count
 
     def block(self, i: int, j: int) -> Any:
@@ -49,8 +53,12 @@ class _Csr:
         p, q = int(S.indptr[i]), int(S.indptr[j])
         parts = S.data[p:q].astype(self.dtype, copy=False), S.indices[p:q], S.indptr[i : j + 1] - p
         if S.format == "csc":
-            return sp.csc_array(parts, shape=(S.shape[0], j - i), copy=False)
-        return sp.csr_array(parts, shape=(j - i, S.shape[1]), copy=False)
+            B = sp.csc_array(parts, shape=(S.shape[0], j - i), copy=not self.sorted)
+        else:
+            B = sp.csr_array(parts, shape=(j - i, S.shape[1]), copy=not self.sorted)
+        if not self.sorted:  # as abs() and others of SciPy's would, in the user's own memory
+            B.sum_duplicates()
+        return B
 
 
 class _Array:
@@ -87,7 +95,7 @@ class _Sliced:
 
 def _piece(op: Any, dtype: Any, axis: int, held: int) -> Any:
     if op._head == "sparse" and op._init is not None:
-        S, want = op._init[0], "csr" if axis == 0 else "csc"
+        S, want = _sparse_arrays.matrix_of(op), "csr" if axis == 0 else "csc"
         if S.format != want:
             nbytes = S.data.nbytes + S.nnz * 8 + 8 * (S.shape[axis] + 1)
             room(op, held + nbytes, f"{want.upper()} of a {S.format.upper()} matrix")
@@ -97,7 +105,7 @@ def _piece(op: Any, dtype: Any, axis: int, held: int) -> Any:
         return _Csr(S, dtype)
     if op._head == "dense" and op._init is not None and op._init[1] is None:
         return _Array(op._init[0], dtype, axis)
-    if op._head == "scaled" and op._operands[0]._head == "identity":
+    if written(op, "scaled") and op._operands[0]._head == "identity":
         return _diagonal(op, dtype)
     return _Sliced(op, dtype, axis)
 
@@ -210,6 +218,7 @@ def right_sides(b: Any, m: int, op: Any) -> tuple[list[Any], bool, Any]:
         import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
         vector = b.ndim == 1
+        b = _sparse_arrays.checked(b)
         b = sp.coo_array(b.reshape(-1, 1) if vector else b)
         if b.shape[0] != m and 1 in b.shape and b.shape[1] == m:
             b, vector = b.T, True
@@ -218,7 +227,7 @@ def right_sides(b: Any, m: int, op: Any) -> tuple[list[Any], bool, Any]:
         S.sum_duplicates()
         columns = [S[:, [k]] for k in range(S.shape[1])] if fits else []
     else:
-        b = np.asanyarray(b)
+        b = as_array(b)
         vector, shape = b.ndim == 1, b.shape
         fits = b.ndim in (1, 2) and shape[0] == m
         columns = ([b] if vector else [b[:, k] for k in range(shape[1])]) if fits else []

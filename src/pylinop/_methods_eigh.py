@@ -6,100 +6,64 @@ are exact. Where Lanczos does not converge, the dense form decides."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
 import numpy as np
 
-from . import _answers, _band_eigh, _config, _core, _eigsh, _errors, _explain, _methods, _restarted
+from . import (
+    _answers,
+    _band_eigh,
+    _config,
+    _core,
+    _eigh_price,
+    _eigsh,
+    _errors,
+    _explain,
+    _methods,
+    _restarted,
+)
 from ._eigs import eigsh
 from ._errors import FallbackWarning, LinAlgError
+from ._progress import Meter
 from ._spectra_eigh import ascending
-from ._steps import run
 
 NAMES = ("auto", "direct", "iterative")
-_RESTARTS = 8  # what Lanczos is priced at
 _OPAQUE = 8  # rows over vectors of the basis from which a callable is not made dense
 _WORDS = ("which", "sigma")
 
 
-def _reduction(n: int, vectors: bool) -> tuple[float, float]:
-    """(flops, seconds) of LAPACK on a dense form, at a third of gemm's rate."""
-    flops = (9.0 if vectors else 4 / 3) * float(n) ** 3
-    return flops, flops / _core._costs()["gemm_rate"] * 3
-
-
-def _direct(op: Any, vectors: bool) -> dict[str, Any]:
-    row = _methods.row_of("direct")
-    n = op.shape[-1]
-    if run(_eigsh._small_parts, op):
-        return row | {"text": "structure", "seconds": 0.0}
-    item = _answers.inexact(op.dtype).itemsize
-    flops, seconds = _reduction(n, vectors)
-    row |= {"flops": flops, "memory": int((4.6 if vectors else 1.5) * n * n * item)}
-    if op._opaque:
-        return row
-    dense = op.explain("dense")
-    return row | {
-        "seconds": dense.seconds + seconds,
-        "bytes": dense.bytes + 8.0 * n * n * item,
-    }
-
-
-def _within_band(op: Any, k: int) -> dict[str, Any] | None:
-    """The price of all values and k vectors by inverse iteration within a band of more than three
-    diagonals; None of others, and where the dense form is cheaper."""
-    w = _band_eigh.width_of(op)
-    if w < 2:
-        return None
-    n = op.shape[-1]
-    flops, seconds = _band_eigh.price(op, k, _core._costs())
-    if seconds > _reduction(n, k > 0)[1]:
-        return None
-    item, row = np.dtype(np.complex128).itemsize, _methods.row_of("direct")
-    memory = n * (4 * w + 2 + 3 * k) * item
-    return row | {"flops": flops, "seconds": seconds, "memory": memory, "bytes": 8.0 * memory}
-
-
-def _iterative(op: Any, k: int, sigma: Any) -> dict[str, Any]:
-    n, m = op.shape[-1], min(2 * k + 20, op.shape[-1])
-    item = _answers.inexact(op.dtype).itemsize
-    products = m + _RESTARTS * (m - k)
-    row = _methods.row_of("iterative") | {"memory": (2 * m + 4) * n * item}
-    if op._opaque:
-        return row
-    inner = op if sigma is None else _eigsh.shifted_inverse(op, sigma, None)
-    one = inner.explain("apply")
-    flops = products * (one.flops + 4.0 * m * n)
-    seconds = products * (one.seconds + 4.0 * m * n / _core._costs()["flop_rate"] / 2)
-    return row | {
-        "flops": flops,
-        "seconds": seconds,
-        "bytes": products * (one.bytes + m * n * item),
-    }
+def _row(price: _eigh_price.Price, text: str) -> dict[str, Any]:
+    return price._asdict() | {"text": text}
 
 
 def options(op: Any, method: Any, k: Any, vectors: bool, how: dict[str, Any]) -> Any:
     """(the way taken, why, all ways with their prices, that one first)."""
     method = _methods.canonical(method, NAMES)
     n = op.shape[-1]
-    direct = _direct(op, vectors)
+    price = _eigh_price.direct(op, vectors)
+    direct = _row(price, "structure" if price.by == "structure" else "direct")
     if k is None:
         if method == "iterative":
             raise ValueError("method='iterative' takes k=, the number of eigenpairs")
         return "direct", f"method={method!r}, all pairs", [direct]
-    if k < n and direct["text"] != "structure":
-        direct = _within_band(op, k if vectors else 0) or direct
-    rows = [direct, _iterative(op, k, how.get("sigma"))]
+    band = _eigh_price.within_band(op, k if vectors else 0) if k < n else None
+    if band is not None and price.by != "structure":
+        direct = _row(band, "direct")
+    sigma = how.get("sigma")
+    inner = op if sigma is None or op._opaque else _eigsh.shifted_inverse(op, sigma, None)
+    rows = [direct, _row(_eigh_price.iterative(op, k, inner), "iterative")]
     why = f"method={method!r}"
     if method == "auto":
         method, why = "direct", why + ", the cheaper"
         limit = _config.get("memory_limit")
-        if direct["text"] == "structure":
+        by_structure = direct["text"] == "structure"
+        if by_structure and not _eigsh.is_slower_than_lanczos(op, price, rows[1]["seconds"], how):
             why = "method='auto', by structure"
         elif k < n and limit is not None and direct["memory"] > limit >= rows[1]["memory"]:
             method, why = "iterative", "method='auto', the dense form passes the memory limit"
-        elif op._opaque:
+        elif op._opaque and not by_structure:
             method = "iterative" if n > _OPAQUE * (2 * k + 20) else "direct"
             why = "method='auto', of a callable"
         elif k < n and rows[1]["seconds"] < direct["seconds"]:
@@ -141,7 +105,7 @@ def _some(op: Any, uplo: str, k: int, vectors: bool, how: dict[str, Any]) -> Any
     if not vectors:
         w = np.asarray(_answers.eigvalsh(op, uplo))
         return w[_picked(w, k, how)], None
-    if k < op.shape[-1] and _within_band(op, k) is not None:
+    if k < op.shape[-1] and _eigh_price.within_band(op, k) is not None:
         values = np.asarray(_answers.eigvalsh(op, uplo))
         found = _band_eigh.some(op, uplo, _picked(values, k, how), values)
         if found is not None:
@@ -153,7 +117,16 @@ def _some(op: Any, uplo: str, k: int, vectors: bool, how: dict[str, Any]) -> Any
 
 def _by_lanczos(op: Any, k: int, vectors: bool, how: dict[str, Any]) -> Any:
     how = {"which": "LA"} | how
-    made = eigsh(op, k, return_eigenvectors=vectors, **how)
+    given = inspect.signature(eigsh).bind(op, k, return_eigenvectors=vectors, **how)
+    given.apply_defaults()
+    said = given.arguments
+    start, pencil = ("v0", "ncv", "maxiter", "tol", "rng"), ("M", "Minv", "OPinv", "mode")
+    with Meter("eigsh", "residual", said["callback"], said["progress"]) as meter:
+        made = _eigsh.eigsh(
+            op, k, said["sigma"], said["which"], said["return_eigenvectors"],
+            {name: said[name] for name in start}, {name: said[name] for name in pencil}, meter,
+            structured=False,
+        )  # fmt: skip
     return (made[0], _core.Dense(made[1])) if vectors else (made, None)
 
 

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from . import _core, _errors
+from . import _core, _dlpack, _errors
 
 
 def as_dense(op, dtype=None, copy=None):
@@ -44,14 +44,14 @@ def _linear(ufunc, a, b, out):
     if ufunc == "matvec":
         if not ours:
             return NotImplemented
-        b = np.asarray(b)
+        b = _dlpack.as_array(b)
         if b.ndim < 1 or b.shape[-1] != a.shape[-1]:
             raise _errors.shape_error(a, "matvec", f"(..., {a.shape[-1]})", b.shape)
         return _walk.apply(a, b, _walk.N, True, out)
     if ufunc == "vecmat":
         if ours:
             return NotImplemented
-        a = np.conjugate(np.asarray(a))
+        a = np.conjugate(_dlpack.as_array(a))
         if a.ndim < 1 or a.shape[-1] != b.shape[-2]:
             raise _errors.shape_error(b, "vecmat", f"(..., {b.shape[-2]})", a.shape)
         return _walk.apply(b, a, _walk.T, True, out)

@@ -8,7 +8,7 @@ import copyreg
 
 import numpy as np
 
-from . import _core, _scipy
+from . import _core, _scipy, _sparse_arrays
 
 
 def _state(op):
@@ -63,7 +63,8 @@ def _entry(o, number):
         return ("make", o._by, o._mode, _refs(o._operands, number), state)
     cls = _scipy.real_class(type(o))
     if o._init is not None:
-        return ("kind", cls, o._mode or None, _refs(o._init, number), state)
+        init = [_sparse_arrays.matrix_of(o) if _scipy.issparse(v) else v for v in o._init]
+        return ("kind", cls, o._mode or None, _refs(init, number), state)
     return ("user", cls, None, (("is", o.shape), ("is", o.dtype)), state)
 
 
@@ -101,7 +102,9 @@ def nested(args, rows):
     """A constructor's arguments from those an operator keeps: Block's as a list of rows."""
     if not rows:
         return args
-    columns = len(args) // rows
+    columns, rest = divmod(len(args), rows) if rows > 0 else (0, 1)
+    if rest or not columns:
+        raise ValueError(f"{len(args)} blocks do not make {rows} rows")
     return [[list(args[i * columns : (i + 1) * columns]) for i in range(rows)]]
 
 

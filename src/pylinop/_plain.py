@@ -3,6 +3,8 @@ longdouble). One function a kind; a kind without one says so."""
 
 import numpy as np
 
+from . import _core, _sparse_arrays
+
 
 def _diag(op):
     d, k = op._init[:2]
@@ -12,8 +14,34 @@ def _diag(op):
     return out
 
 
+def index_of(op):
+    """The index of a Permutation or Selection, counted from 0; checked as their products check
+    it, in the same words."""
+    given, n = np.asarray(op._init[0]), op.shape[-1]
+    wrong = (given < -n) | (given >= n)
+    if wrong.any():
+        at = np.argwhere(wrong)[0]
+        raise IndexError(
+            f"index {given[tuple(at)]} at position {at[-1]} is out of bounds for size {n}"
+        )
+    index = given.astype(np.int64)
+    index[index < 0] += n
+    if isinstance(op, _core.Permutation):
+        order = np.argsort(index, axis=-1, kind="stable")
+        there = np.take_along_axis(index, order, axis=-1)
+        twice = np.argwhere(there[..., 1:] == there[..., :-1])
+        if twice.size:
+            *batch, at = twice[0]
+            at = order[(*batch, at + 1)]
+            raise ValueError(
+                f"a permutation holds each index once; {given[(*batch, at)]} at position {at} is "
+                "there before (use Selection for repeated rows)"
+            )
+    return index
+
+
 def _permutation(op):
-    return np.eye(op.shape[-1], dtype=op._init[1])[op._init[0]]
+    return np.eye(op.shape[-1], dtype=op._init[1])[index_of(op)]
 
 
 def _on(d, k, n):
@@ -131,8 +159,7 @@ def _hankel(op):
 
 
 def _selection(op):
-    index, n = op._init[:2]
-    return np.eye(n, dtype=op._init[2])[index]
+    return np.eye(op.shape[-1], dtype=op._init[2])[index_of(op)]
 
 
 _DENSE = {
@@ -155,7 +182,7 @@ _DENSE = {
     "QuasiSeparable": _quasiseparable,
     "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
     "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),
-    "Sparse": lambda op: op._init[0].toarray(),
+    "Sparse": lambda op: _sparse_arrays.matrix_of(op).toarray(),
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._parameters import written
 from ._precondition_kinds import (
     block_jacobi,
     circulant,
@@ -83,12 +84,12 @@ _AT_ONCE += " dct hadamard householder eigen blocktridiagonal"
 
 
 def _at_once(op: Any) -> bool:
-    while op._head in ("scaled", "view"):
+    while written(op, "scaled", "view"):
         op = op._operands[0]
     if op._head == "lowrankupdate":
         parts = [a for _, a in terms(op)]
         return sum(is_diagonal(a) for a in parts) == 1 and len(parts) == 2
-    if op._head == "inverse":
+    if op._by == "inverse":
         return True
     if op._head in ("kron", "blockdiag") and op._init is not None:
         return all(f.shape[0] == f.shape[1] and f.shape[0] <= 512 for f in op._init)
@@ -101,7 +102,7 @@ def _low_rank_beside(op: Any) -> bool:
     if rest is None or d is None:
         return False
     base = rest
-    while base._head == "scaled":
+    while written(base, "scaled"):
         base = base._operands[0]
     return base._head in ("dense", "kernel", "gram", "sum", "elementwise") and not base._opaque
 

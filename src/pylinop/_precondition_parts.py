@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _config, _core, _errors
+from . import _config, _core, _errors, _sparse_arrays
 from ._answers import diagonal_of, inexact
+from ._multiples import product
+from ._parameters import written
 
 if TYPE_CHECKING:
     from ._operator import LinearOperator
@@ -87,10 +89,10 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
     found, stack = [], [(1, op)]
     while stack:
         c, a = stack.pop()
-        if a._head == "sum":
+        if written(a, "sum"):
             stack += [(c, a._operands[1]), (c, a._operands[0])]
-        elif a._head == "scaled":
-            stack.append((c * a._operands[1], a._operands[0]))
+        elif written(a, "scaled"):
+            stack.append((product(c, a._operands[1]), a._operands[0]))
         elif a._head == "toeplitz" and a._by == "sum" and is_diagonal(a._operands[1]):
             stack += [(c, a._operands[1]), (c, a._operands[0])]
         elif a._head == "lowrankupdate" and a._by == "sum":
@@ -104,7 +106,7 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
 
 
 def is_diagonal(op: Any) -> bool:
-    while op._head == "scaled":
+    while written(op, "scaled"):
         op = op._operands[0]
     return op._head in ("diag", "identity")
 
@@ -140,11 +142,15 @@ def positive_part(d: Any) -> Any:
 
 
 def sparse_of(op: Any) -> Any:
-    """The operator as a CSR array of floats, by its own memory where it is one."""
+    """The operator as a CSR array of floats, each place once; by its own memory where it can be."""
     import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
-    S = op._init[0] if op._head == "sparse" and op._init is not None else op.tosparse()
-    S = S if S.format == "csr" else sp.csr_array(S)
+    written = op._head == "sparse" and op._init is not None
+    S = _sparse_arrays.matrix_of(op) if written else op.tosparse()
+    S = sp.csr_array(S)
+    if not S.has_canonical_format:  # abs() and others of SciPy's sort and shorten it in place
+        S = S.copy()
+        S.sum_duplicates()
     return S.astype(inexact(S.dtype), copy=False)
 
 

@@ -39,6 +39,7 @@ from ._factor_cholesky import (
 )
 from ._factor_qr import orthonormal
 from ._forms import as_operator
+from ._parameters import written
 
 # -- eigenvalues --
 
@@ -368,11 +369,11 @@ def _terms(op):
     found, stack = [], [op]
     while stack:
         o = stack.pop()
-        if o._head == "sum" and len(found) + len(stack) < 16:
+        if written(o, "sum") and len(found) + len(stack) < 16:
             stack += o._operands[::-1]
             continue
         inner = o
-        while inner._head in ("view", "scaled"):
+        while written(inner, "view", "scaled"):
             inner = inner._operands[0]
         if o._head == "sum" or inner._head not in root.rows:
             return None

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from . import _core
+from . import _core, _sparse_arrays
 
 _FORMATS = {"csr": 0, "csc": 1, "coo": 2}
 
@@ -75,13 +75,9 @@ def parts_of_sparse(A):
     if A.ndim != 2:
         raise ValueError(f"Sparse takes a 2-dimensional matrix, got shape {A.shape}")
     if A.format not in _FORMATS:
-        A = A.tocsr()
+        A = _sparse_arrays.checked(A).tocsr()
     m, n = A.shape
-    if A.format == "coo":
-        row, col = A.coords if hasattr(A, "coords") else (A.row, A.col)
-        arrays = (A.data, row, col)
-    else:
-        arrays = (A.data, A.indices, A.indptr)
+    arrays = _sparse_arrays.parts_of(A)
     return tuple(np.asarray(v) for v in arrays), (_FORMATS[A.format], m, n)
 
 
@@ -96,16 +92,31 @@ def _refuse(op):
     )
 
 
+def _product_room(op, A, B):
+    """Looks at the memory limit, where one is set, before two sparse matrices are multiplied."""
+    from . import _config
+
+    if _config.get("memory_limit") is None or A.ndim != 2 or B.ndim != 2:
+        return
+    if A.shape[1] == B.shape[0]:
+        from ._precondition_parts import room
+        from ._sparse_matmul import sparse_product_size
+
+        room(op, sparse_product_size(A, B).nbytes, "the product with a sparse matrix")
+
+
 def product(op, S):
     """op @ S for scipy.sparse S: sparse when op is Sparse, else a lazy operator."""
     if op._head == "sparse":
-        return op._init[0] @ S
+        A, B = _sparse_arrays.matrix_of(op), _sparse_arrays.checked(S)
+        _product_room(op, A, B)
+        return A @ B
     if op._opaque and op._init is None and not op._operands:
         if _no_matmat(op):
             _refuse(op)
         if hasattr(op, "_callables"):
             try:
-                return op._callables[2](S)
+                return op._callables[2](_sparse_arrays.checked(S))
             except Exception:
                 _refuse(op)
     return op @ _core.Sparse(S)
@@ -114,7 +125,9 @@ def product(op, S):
 def rproduct(op, S):
     """S @ op."""
     if op._head == "sparse":
-        return S @ op._init[0]
+        A, B = _sparse_arrays.checked(S), _sparse_arrays.matrix_of(op)
+        _product_room(op, A, B)
+        return A @ B
     if op._opaque and op._init is None and not op._operands and _no_matmat(op):
         _refuse(op)
     return _core.Sparse(S) @ op

@@ -11,6 +11,7 @@ import numpy as np
 from . import _config, _core, _walk
 from ._forms import as_operator
 from ._indexing import as_slice
+from ._sparse_arrays import matrix_of
 from ._steps import run
 
 _ROWS: dict[str, Any] = {}
@@ -31,7 +32,8 @@ def tosparse(op, format="csr"):
     if op.ndim != 2:
         raise ValueError(f"scipy.sparse has no batches here; the operator has shape {op.shape}")
     if op._head == "sparse" and op._init is not None:
-        S = op._init[0]
+        S = matrix_of(op)
+        S = S.copy() if format in ("lil", "dok", "dia") else S  # SciPy sorts it in place for these
         return (_sp().csr_array(S) if format == "csr" else S).asformat(format)
     return run(_steps, op, op.dtype).asformat(format)
 
@@ -132,8 +134,16 @@ def _(op, dtype):
     a = a.copy() if len(op._init) == 1 else a  # not the memory of a Sparse
     for f in op._init[1:]:
         b = yield f, dtype
+        _kron_room(op, int(a.nnz) * int(b.nnz), dtype)
         a = _sp().kron(a, b, format="csr")
     return a
+
+
+def _kron_room(op, count, dtype):
+    """Each entry's value and indices twice: in coordinates, as SciPy makes it, and as CSR."""
+    from ._precondition_parts import room
+
+    room(op, 2 * count * (np.dtype(dtype).itemsize + 8), "the sparse form")
 
 
 @_row("kronsum")
@@ -144,6 +154,8 @@ def _(op, dtype):
         b = yield f, dtype
         left = _sp().eye_array(total.shape[0], dtype=dtype)
         right = _sp().eye_array(b.shape[0], dtype=dtype)
+        both = int(total.nnz) * b.shape[0] + total.shape[0] * int(b.nnz)
+        _kron_room(op, both, dtype)
         total = _sp().kron(total, right, format="csr") + _sp().kron(left, b, format="csr")
     return total
 
@@ -295,14 +307,14 @@ def _diagonals(op, dtype, offsets):
 
 @_row("sparse")
 def _(op, dtype):
-    return op._init[0]
+    return matrix_of(op)
 
 
 @_row("sparsetriangular")
 def _(op, dtype):
     below, lower, unit = op._init
     part = _sp().tril if lower else _sp().triu
-    found = part(below._init[0], (-1 if lower else 1) if unit else 0, format="csr")
+    found = part(matrix_of(below), (-1 if lower else 1) if unit else 0, format="csr")
     found.sum_duplicates()
     return found + _sp().eye_array(op.shape[0], dtype=dtype) if unit else found
 
@@ -348,9 +360,10 @@ def _(op, dtype):
 
 @_row("selection", "permutation")
 def _(op, dtype):
-    m, n = op.shape
-    index = np.asarray(op._init[0])
-    at = (np.arange(m), index % n if n else index)
+    from ._plain import index_of
+
+    m = op.shape[0]
+    at = (np.arange(m), index_of(op))
     return _sp().coo_array((np.ones(m, dtype), at), shape=op.shape)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import _errors
+from . import _errors, _replace
 from . import _sparse_products as _products
 from ._sparse_products import ProductSize
 
@@ -231,7 +232,8 @@ class _Npy:
     def __init__(self, path: str, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
         self.n = 0
-        self.file = open(path, "wb")
+        self.place = _replace.replacing(path)
+        self.file = self.place.__enter__()
         self._head()
         self.begin = self.file.tell()
 
@@ -243,12 +245,19 @@ class _Npy:
         np.ascontiguousarray(a, self.dtype).tofile(self.file)
         self.n += a.size
 
-    def close(self) -> None:
-        with self.file:
-            self.file.seek(0)
-            self._head()
-            if self.file.tell() != self.begin:
-                raise RuntimeError(f"the header of {self.file.name} has outgrown its room")
+    def __enter__(self) -> _Npy:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        if raised[0] is not None:
+            self.place.__exit__(*raised)
+            return
+        self.file.seek(0)
+        self._head()
+        if self.file.tell() != self.begin:
+            error = RuntimeError(f"the header of {self.file.name} has outgrown its room")
+            self.place.__exit__(RuntimeError, error, None)
+        self.place.__exit__(None, None, None)
 
 
 def _write(
@@ -260,22 +269,18 @@ def _write(
         os.remove(header)  # until all is written there is no matrix here
     most = p.most if k.most < 0 else min(p.most, p.shape[0] * k.most)
     ix = p.a[1].dtype if most <= _products._WIDE else np.int64  # SciPy wants one for both
-    files = [
-        _Npy(os.path.join(folder, "data.npy"), p.dtype),
-        _Npy(os.path.join(folder, "indices.npy"), ix),
-        _Npy(os.path.join(folder, "indptr.npy"), np.int64),
-    ]
-    nnz = 0
-    try:
+    parts, nnz = (("data", p.dtype), ("indices", ix), ("indptr", np.int64)), 0
+    with contextlib.ExitStack() as stack:  # A and B may be mapped from files of these names
+        files = [
+            stack.enter_context(_Npy(os.path.join(folder, f"{name}.npy"), dtype))
+            for name, dtype in parts
+        ]
         files[2].append(np.zeros(1, np.int64))
         for _, count, index, data in _products.streamed(p, k, block_rows, callback, progress):
             files[0].append(data)
             files[1].append(index)
             files[2].append(nnz + np.cumsum(count))
             nnz += index.size
-    finally:
-        for one in files:
-            one.close()
     about = {
         "format": "pylinop CSR",
         "version": _FORMAT,
@@ -283,8 +288,8 @@ def _write(
         "dtype": p.dtype.str,
         "nnz": nnz,
     }
-    with open(header, "w", encoding="ascii") as f:
-        json.dump(about, f)
+    with _replace.replacing(header) as f:
+        f.write(json.dumps(about).encode())
     return load_sparse(folder, mmap_mode="r")
 
 

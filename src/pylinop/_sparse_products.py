@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _config, _core, _errors, _scipy
+from . import _config, _core, _errors, _scipy, _sparse_arrays
 from ._forms import as_operator
 
 _BLOCK = 64 << 20  # bytes that the rows of a block take at most while it is computed
@@ -55,10 +55,10 @@ def sparse_form(X: Any) -> Any:
     if _scipy.issparse(X):  # type: ignore[no-untyped-call]
         if X.ndim != 2:
             raise ValueError(f"a sparse product takes matrices, got shape {X.shape}")
-        return X
+        return _sparse_arrays.checked(X)
     op = as_operator(X)
     if op._head == "sparse" and op._init is not None:
-        return op._init[0]
+        return _sparse_arrays.matrix_of(op)
     return op.tosparse()
 
 
@@ -74,10 +74,6 @@ def _narrowed(a: np.ndarray, ix: Any) -> np.ndarray:
 def as_csr(S: Any, dtype: Any, ix: Any) -> CSR:
     """The arrays of a scipy.sparse matrix; those of a CSR are borrowed where they fit."""
     if S.format not in ("csr", "csc"):
-        if S.format == "coo":
-            for at, size in zip(S.coords, S.shape):
-                if at.size and not (0 <= at.min() and at.max() < size):
-                    raise IndexError(f"a sparse index is out of bounds for shape {S.shape}")
         S = S.tocsr()
     m, n = S.shape
     data = np.ascontiguousarray(S.data, dtype=dtype)
@@ -156,7 +152,10 @@ class Product:
         return round(self.most * (found / seen)) if seen else 0
 
     def symmetry(self) -> int:
-        """1 where it is A A^T, 2 where A A^H, and one triangle pays; else 0."""
+        """1 where it is A A^T, 2 where A A^H, and one triangle pays; else 0.
+
+        B's rows are then sorted, as the kernel of one triangle needs them; an entry stays the same
+        sum."""
         m = self.shape[0]
         a = self.a
         if m != self.shape[1] or self.products < 8 * m * m or not m or a[2].size != self.b[2].size:
@@ -164,9 +163,10 @@ class Product:
         t = transposed(self.b)
         if not all(np.array_equal(x, y) for x, y in zip(t[:2], a[:2])):
             return 0
-        if np.array_equal(t[2], a[2]):
-            return 1
-        return 2 if np.array_equal(t[2].conj(), a[2]) else 0
+        how = next((k for k, v in ((1, t[2]), (2, t[2].conj())) if np.array_equal(v, a[2])), 0)
+        if how:
+            self.b = transposed(t)
+        return how
 
     def blocks(self, block_rows: int | None, share: int) -> list[tuple[int, int]]:
         """Blocks of rows: of a number each, or of at most so many bytes while computed."""
@@ -293,10 +293,13 @@ def kept(p: Product, mask: Any, threshold: float | None, topk: int | None) -> Ke
     most = -1 if topk is None else topk
     if mask is None:
         return Kept(None, None, least, most)
-    M = _sp().csr_array(sparse_form(mask)) != 0
+    M = _sp().csr_array(sparse_form(mask))
     if M.shape != p.shape:
         raise ValueError(f"mask has shape {M.shape}, the product {p.shape}")
-    M.sum_duplicates()
+    if not M.has_canonical_format:
+        M = M.copy()  # the user's own arrays are not sorted
+        M.sum_duplicates()
+    M = M != 0
     ix = p.a[1].dtype
     places = (_narrowed(M.indptr, ix), _narrowed(M.indices, ix), np.empty(M.nnz, p.dtype), *M.shape)
     right = transposed(p.b)

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from . import _answers, _core, _errors, _functions_of, _spectra_eig, _spectra_eigh, _spectra_svd
+from . import (
+    _answers,
+    _config,
+    _core,
+    _errors,
+    _functions_of,
+    _spectra_eig,
+    _spectra_eigh,
+    _spectra_svd,
+)
 from ._forms import as_operator
 from ._functions import inv
 
@@ -95,7 +104,7 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None,
     >>> w[[0, -1]], Q.shape
     (array([1., 3.]), (2000, 2000))
     """
-    if method != "auto" or k is not None or how:
+    if method != "auto" or k is not None or how or _config.recording():
         from . import _methods_eigh
 
         return _Eigh(*_methods_eigh.pairs(_square(A), _triangle(UPLO), method, k, True, how))

@@ -213,6 +213,8 @@ def _(op, full):
     if op._by != "prod" or op.dtype.kind in "biu":
         return NotImplemented
     a, b = (_as_precise(f, op) for f in op._operands)
+    if b._head == "identity" and a._by == "prod" and a._operands[0] is op._operands[0]:
+        return NotImplemented  # op is what astype makes of its left factor: it would be asked again
     if is_unitary(a):
         found = yield b, full
         return found._replace(u=a.copy() @ found.u)

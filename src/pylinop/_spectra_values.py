@@ -18,6 +18,8 @@ from ._answers import (
 )
 from ._answers_values import bands_of, descending, determinant, undoes_transform
 from ._forms import as_operator
+from ._multiples import product
+from ._parameters import written
 
 # -- Hermitian by what it is made of --
 from ._unitary import is_unitary
@@ -79,14 +81,14 @@ def _(op):
 def multiple_of_identity(op):
     """c where op is c I, by how it is written; None elsewhere."""
     c = 1
-    while op._head == "scaled" and op._operands:
-        c, op = c * op._operands[1], op._operands[0]
+    while written(op, "scaled"):
+        c, op = product(c, op._operands[1]), op._operands[0]
     return c if op._head == "identity" and not op._operands else None
 
 
 def shift_of(op):
     """(A, c) of a sum A + c I; None elsewhere."""
-    if op._head != "sum":
+    if not written(op, "sum"):
         return None
     for one, other in (op._operands, op._operands[::-1]):
         c = multiple_of_identity(other)

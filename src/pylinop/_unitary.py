@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from . import _core
+from ._parameters import written
 
 
 def complex_of(dtype):
@@ -66,14 +67,14 @@ def hartley(sizes, dtype):
 
 def _part_of(q, which):
     """What q is the real (0) or imaginary (1) part of; None elsewhere."""
-    return q._operands[0] if q._head == "part" and q._mode == which else None
+    return q._operands[0] if written(q, "part") and q._mode == which else None
 
 
 def _is_hartley(q):
-    if q._head != "sum":
+    if not written(q, "sum"):
         return False
     one, other = q._operands
-    if other._head != "scaled" or other._operands[1] != -1:
+    if not written(other, "scaled") or other._operands[1] != -1:
         return False
     real, imag = _part_of(one, 0), _part_of(other._operands[0], 1)
     return real is not None and real is imag and real._head == "dft" and is_unitary(real)
@@ -87,10 +88,10 @@ def sine(n, dtype):
 
 def _is_sine(q):
     n = q.shape[-1]
-    if q._head != "scaled" or q._operands[1] != -math.sqrt(2 / (n + 1)):
+    if not written(q, "scaled") or q._operands[1] != -math.sqrt(2 / (n + 1)):
         return False
     waves = _part_of(q._operands[0], 1)
-    if waves is None or waves._head != "sliced":
+    if waves is None or not written(waves, "sliced"):
         return False
     whole, steps = waves._operands
     init = whole._init if whole._head == "dft" else None
@@ -145,5 +146,7 @@ def _is_reflections(q):
         return False
     other = np.swapaxes(c, -1, -2).conj()
     gram = other @ (np.swapaxes(y, -1, -2).conj() @ y) @ c
-    size = np.abs(c).max(initial=0) * np.finfo(gram.dtype).eps * q.shape[-1]
+    given = [np.finfo(p.dtype).eps for p in (y, c) if p.dtype.kind in "fc"]
+    eps = max(given, default=np.finfo(np.float64).eps)
+    size = np.abs(c).max(initial=0) * eps * q.shape[-1]
     return bool((np.abs(c + other + gram) <= 4 * size).all())

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from . import _composites, _core, _dlpack, _errors, _plain, _scipy
+from . import _composites, _conditioning, _core, _dlpack, _errors, _multiples, _plain, _scipy
 from ._lazy import LazyArray
 from ._steps import run
 
@@ -46,12 +46,15 @@ def _steps(op, x, mode, vec):
         y = yield below[0], x, mode, vec
         return _multiple(below[1].conjugate() if mode & C else below[1], y)
     if head == "part":
+        mode &= T  # a part is real: its conjugate is itself
         y = yield below[0], x, mode, vec
         if np.iscomplexobj(x):
             z = yield below[0], x, mode ^ C, vec
             return (y - z) * -0.5j if op._mode else (y + z) * 0.5
         return y.imag if op._mode else y.real
     if head == "power":
+        if below[1] == 0:
+            return _identical(below[0], x, vec)
         for _ in range(below[1]):
             x = yield below[0], x, mode, vec
         return x
@@ -90,6 +93,14 @@ def _inverse(op, x, mode, vec):
         return (yield _core._build("inverse", below[0]), x, mode ^ op._mode, vec)
     a = _seen(toarray(op), mode)
     return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
+
+
+def _identical(op, x, vec):
+    """op^0 x: x in the dtype and with the batch dimensions that a product would give it."""
+    dtype = x.dtype if op.dtype is None else np.result_type(op.dtype, x.dtype)
+    core = 1 if vec else 2
+    batch = _broadcast(op.shape[:-2], x.shape[:-core])
+    return np.broadcast_to(x, (*batch, *x.shape[x.ndim - core :])).astype(dtype)
 
 
 def _broadcast(*shapes):
@@ -235,7 +246,7 @@ def apply(op, x, mode=N, vec=False, out=None):
 
 
 def _plain_array(op, x):
-    x = _dlpack.taken(x) if _dlpack.given(x) else np.asarray(x)
+    x = _dlpack.as_array(x)
     if x.dtype == object and not op._opaque:
         raise TypeError("arrays of dtype object go only to operators of callables")
     if x.dtype.fields is not None:
@@ -410,22 +421,29 @@ def scale(op, number):
 def divide(op, number):
     if not isinstance(op, _core.Operator) or not _is_scalar(number):
         raise ValueError("Can only divide a linear operator by a scalar.")
-    return op * (1.0 / number)
+    return _multiples.divide(op, number)
 
 
-def _addend(x):
+def _addend(x, to):
     """The operator to add for x, or None: numbers and strangers are not ours to add."""
     other = _as_other(x)
     if other is not None:
         return other
     if _is_scalar(x) or isinstance(x, (str, bytes, dict)) or x is None or _defers(x):
         return None
-    return _forms().as_operator(x)
+    op = _forms().as_operator(x)
+    if op.shape[-2:] != to.shape[-2:] and np.ndim(x) == 1:
+        n = op.shape[-1]
+        raise ValueError(
+            f"a vector of shape ({n},) is not added to an operator of shape {to.shape}: Diag(b) "
+            "adds it to the diagonal; pl.lazy(A) broadcasts it as NumPy does"
+        )
+    return op
 
 
 def add(a, b):
     left = isinstance(a, _core.Operator)
-    op = _addend(b if left else a)
+    op = _addend(*((b, a) if left else (a, b)))
     if op is None:
         return NotImplemented
     return a + op if left else op + b
@@ -433,7 +451,7 @@ def add(a, b):
 
 def subtract(a, b):
     left = isinstance(a, _core.Operator)
-    op = _addend(b if left else a)
+    op = _addend(*((b, a) if left else (a, b)))
     if op is None:
         return NotImplemented
     return a - op if left else op - b
@@ -508,7 +526,7 @@ def trace(op):
 def in_blocks(op, k, error):
     """A diagonal (k None: the trace) whose dense factors do not fit, as `error` says, from products
     that do; None: another error, or these need a dense form too."""
-    if not isinstance(error, _errors.MaterializationError):
+    if not isinstance(error, MemoryError):
         return None
     from . import _config
 
@@ -520,8 +538,9 @@ def in_blocks(op, k, error):
     return d if k is not None else d.sum(axis=-1)
 
 
-def materialising(op, nbytes, asked):
-    """Called before a large dense form: warns when nobody asked, raises beyond the memory."""
+def materialising(op, nbytes, asked, seconds=0.0, act=None):
+    """Called before a large dense form: warns when nobody asked, raises beyond the memory. Of a
+    plan it gets the seconds that all of it is estimated to take, and the action's number."""
     from . import _config
 
     limit = _config.get("memory_limit")
@@ -544,7 +563,7 @@ def materialising(op, nbytes, asked):
     if not asked and nbytes > _config.get("warn_limit"):
         warnings.warn(
             f"{type(op).__name__} {op.shape} has no structured way here and is made dense: "
-            f"{nbytes:,} bytes",
+            f"{nbytes:,} bytes" + _conditioning.instead_of_dense(op, seconds, act),
             _errors.MaterializationWarning,
             stacklevel=_errors.outside(),
         )
@@ -572,11 +591,13 @@ def passes_limit(op, sizes):
     )
 
 
-def fell_back(op, count):
-    warnings.warn(
-        f"{_errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
-        + (f" in {count} solves" if count > 1 else "")
-        + ": solved by LU instead of Cholesky",
-        _errors.FallbackWarning,
-        stacklevel=_errors.outside(),
+def copies_pass_limit(op, sizes):
+    """Called for operands whose copies, made for each run, take more than the memory limit."""
+    needed, copied = sizes
+    raise beyond(
+        op,
+        needed,
+        f"{copied:,} of them for copies of operands that no kernel takes as they lie (overlapping, "
+        "with steps along both axes, unaligned or in another byte order): give "
+        "np.ascontiguousarray of them",
     )

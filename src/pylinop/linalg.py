@@ -38,6 +38,7 @@ from ._linalg import (
     solve,
     svdvals,
 )
+from ._products import multi_dot
 from ._spectra import (
     eig,
     eigh,
@@ -89,6 +90,7 @@ __all__ = [
     "matrix_rank",
     "matrix_transpose",
     "minres",
+    "multi_dot",
     "norm",
     "null_space",
     "orth",

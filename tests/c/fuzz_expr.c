@@ -181,9 +181,10 @@ int main(int argc, char **argv) {
     world_open(&w, seed);
     w.ctx.toeplitz = 1;
     world_sparse(&w);
-    /* met before: a batch in one diagonal; a kept value that a step without a reader shares */
-    one_round(5495);
-    one_round(277594);
+    /* met before: a batch in one diagonal; a kept value that a step without a reader shares; labels
+     * behind fused steps; a value that rests on an escape; a Laplacian's band */
+    static const uint64_t met[] = {5495, 277594, 18816, 20152, 86748};
+    for (size_t i = 0; i < sizeof met / sizeof met[0]; i++) one_round(met[i]);
     do {
         one_round(seed + rounds++);
     } while (seconds > 0 && t_seconds() < end);

@@ -372,40 +372,30 @@ static void detgrid(ip *p, const lop_node *node, mv y, const mv *c) {
     det_of(p, node, grid, n, c, y);
 }
 
+/* d^p, or d^p x row by row. */
+static void diagpow(ip *p, const lop_node *node, mv y, const mv *c) {
+    const val one = {1, 1, 0, 1};
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++) {
+            val v = node->n > 1 ? c[1].v[i * y.n + j] : one;
+            for (int64_t t = 0; t < node->attr.i[0]; t++) v = ip_mul(p, c[0].v[i], v);
+            y.v[i * y.n + j] = v;
+        }
+}
+
 static const struct {
     const char *name;
     filler fill;
 } heads[] = {
 #define HEAD(name) {#name, name}
-    HEAD(permutation),
-    HEAD(invperm),
-    HEAD(compose),
-    HEAD(offdiag),
-    HEAD(tridiagonal),
-    HEAD(tridisolve),
-    HEAD(banded),
-    HEAD(bandsolve),
-    HEAD(triangular),
-    HEAD(full),
-    HEAD(householder),
-    HEAD(difference),
-    HEAD(laplacian),
-    HEAD(detperm),
-    HEAD(dettri),
-    HEAD(detband),
-    HEAD(dethouse),
-    HEAD(reflections),
-    HEAD(detreflect),
-    HEAD(detcirc),
-    HEAD(detgrid),
-    HEAD(sparsetrisolve),
-    {"sparsetriangular", triangular},
-    HEAD(quasiseparable),
-    HEAD(quasijoin),
-    HEAD(quasitri),
-    HEAD(blocktridiagonal),
-    HEAD(blockband),
-    HEAD(blockplus),
+    HEAD(permutation),    HEAD(invperm),    HEAD(compose),        HEAD(offdiag),
+    HEAD(tridiagonal),    HEAD(tridisolve), HEAD(banded),         HEAD(bandsolve),
+    HEAD(triangular),     HEAD(full),       HEAD(householder),    HEAD(difference),
+    HEAD(laplacian),      HEAD(detperm),    HEAD(dettri),         HEAD(diagpow),
+    HEAD(detband),        HEAD(dethouse),   HEAD(reflections),    HEAD(detreflect),
+    HEAD(detcirc),        HEAD(detgrid),    HEAD(sparsetrisolve), {"sparsetriangular", triangular},
+    HEAD(quasiseparable), HEAD(quasijoin),  HEAD(quasitri),       HEAD(blocktridiagonal),
+    HEAD(blockband),      HEAD(blockplus),
 #undef HEAD
 };
 

@@ -57,7 +57,7 @@ static lop_status play(const scene *s, int layout) {
     if (st == LOP_OK) st = close_all(root);
     if (st == LOP_OK) st = lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err);
     t_check((st == LOP_OK) == (plan != NULL), "no plan and no error, or both");
-    if (st == LOP_OK) st = lop_plan_check(plan, &w.err);
+    if (st == LOP_OK) st = lop_plan_check(plan, LOP_PASS_PLACE, &w.err);
     if (st == LOP_OK) st = dump_all(root, plan);
     for (int turn = 0; turn < 2 && st == LOP_OK; turn++) {
         st = t_exec(&w, plan, layout, &out, NULL);

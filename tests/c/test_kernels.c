@@ -14,6 +14,7 @@
  * Sanitizers: add -g -fsanitize=address,undefined -fno-sanitize-recover=undefined. */
 #include "../../src/c/kernels/k_blas.h"
 #include "../../src/c/kernels/k_cholesky.h"
+#include "../../src/c/kernels/k_eigen.h"
 #include "../../src/c/kernels/k_fft.h"
 #include "../../src/c/kernels/k_kernel.h"
 #include "../../src/c/kernels/k_small.h"

@@ -297,20 +297,6 @@ static void test_lapack(lop_dtype dt, int64_t n, int64_t k) {
     check(lopk_potrf(&a, &info) == LOP_OK && info == 0 && lopk_potrs(&a, &x) == LOP_OK, "potrf", dt,
           n, k, 0);
     RESIDUAL(keep, false, "potrs");
-    for (int64_t step = 1; n && dt == LOP_f64 && step <= n + 1; step += 1 + n / 3) {
-        lopk_copy(&a, &keep);
-        lopk_copy(&x, &b);
-        check(lopk_potrf_steps(&a, step, &info) == LOP_OK && info == 0 &&
-                  lopk_potrs(&a, &x) == LOP_OK,
-              "potrf by steps", dt, n, k, step);
-        RESIDUAL(keep, false, "potrs after steps");
-        lopk_copy(&a, &keep);
-        ((double *)a.p)[(n - 1) * (n + 1)] = -1; /* the last minor alone is not positive */
-        check(lopk_potrf_steps(&a, step, &info) == LOP_SINGULAR && info == n,
-              "not positive by steps", dt, n, k, step);
-        lopk_copy(&a, &keep);
-        check(lopk_potrf(&a, &info) == LOP_OK, "potrf again", dt, n, k, step);
-    }
     if (n)
         check(lopk_pocon(&a, lopk_norm1('L', &keep), &rcond, work) == LOP_OK && rcond > 0 &&
                   rcond < 1.0001,

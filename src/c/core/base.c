@@ -80,6 +80,7 @@ void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks) {
     ctx->next_serial = 1;
     ctx->costs = NULL;
     ctx->memory_limit = INT64_MAX;
+    ctx->check_plans = false;
 }
 
 void *lop_alloc(lop_ctx *ctx, size_t bytes) {

@@ -22,7 +22,7 @@ typedef enum lop_status {
 
 #define LOP_MUST_CHECK __attribute__((warn_unused_result))
 
-enum { LOP_ERR_TEXT = 512 };
+enum { LOP_ERR_TEXT = 2048 }; /* a faulty plan's steps are part of it */
 
 /* The caller's room for what went wrong. May be NULL everywhere. `step` is the plan step that
  * failed
@@ -85,6 +85,7 @@ typedef struct lop_ctx {
     const struct lop_costs *costs; /* borrowed: prices; NULL: the shipped ones (costs.h) */
     int check;                     /* of declared properties: LOP_CHECK_* */
     bool mixed;                    /* solves by factors of half the precision, refined */
+    bool check_plans;              /* every plan is checked after every pass (plan_check.c) */
     int64_t memory_limit;          /* bytes that a plan may take; INT64_MAX: as many as there are */
     int toeplitz; /* from which size on Toeplitz solves go their own way; 0: by price */
     const struct lop_sparse

@@ -3,6 +3,8 @@
 #include "builds.h"
 #include "infer.h"
 
+#include <math.h>
+
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
@@ -113,13 +115,14 @@ LOP_BUILD(cast_x) {
     return lop_make1(mk, &lop_op_cast, &a, HOLE(m, 'x'), out);
 }
 
-/* The kind with its parameters cast to the root's dtype: op(kind(cast a, ...), x...). */
+/* The kind with its parameters cast to the root's dtype, or what they take of it:
+ * op(kind(cast a, ...), x...). */
 LOP_BUILD(widen) {
     const lop_node *top = m->root->child[0], *k = top->op == &lop_op_view ? top->child[0] : top;
     const lop_node *p[4] = {0}, *kind = NULL, *seen = NULL,
                    *child[2] = {NULL, m->root->n > 1 ? m->root->child[1] : NULL};
     lop_status st = k->n <= 4 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
-    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr d = {.i = {0, 0, 0, (int64_t)lop_parameter_dtype(k, m->root->dtype) + 1}};
     for (int i = 0; st == LOP_OK && i < k->n; i++)
         if (k->child[i]->op == &lop_op_sizes)
             p[i] = lop_node_ref(k->child[i]);
@@ -147,41 +150,27 @@ LOP_BUILD(over_diag) {
     return st;
 }
 
-LOP_BUILD(apply_power) {
-    lop_attr less = ATTR(m, 'p');
-    if (less.i[0] == 0 && lop_nbatch(HOLE(m, 'a')) == 0) return lop_build_cast_x(m, mk, out);
-    if (less.i[0] == 0) { /* x broadcasts against A's batch */
-        lop_node like = {
-            .shape = HOLE(m, 'a')->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
-        const lop_node *eye;
-        lop_status st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
-        if (st != LOP_OK) return st;
-        st = lop_make2(mk, &lop_op_apply, NULL, eye, HOLE(m, 'x'), out);
-        lop_node_unref(eye);
-        return st;
-    }
-    if (less.i[0] == 1) return lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), HOLE(m, 'x'), out);
-    const lop_node *power = NULL, *inner = NULL;
-    less.i[0]--;
-    lop_status st = lop_make1(mk, &lop_op_power, &less, HOLE(m, 'a'), &power);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, power, HOLE(m, 'x'), &inner);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), inner, out);
-    lop_node_unref(power);
-    lop_node_unref(inner);
-    return st;
-}
-
 /* x / c, then A^-1: a power of two or not, one rounding. The coefficient keeps its dtype class. */
 LOP_BUILD(solve_scaled) {
-    lop_attr c = ATTR(m, 'c'), r = c;
-    double size = c.re * c.re + c.im * c.im;
-    if (!(size > 1e-290 && size < 1e290)) return LOP_NOMATCH;
+    lop_attr c = ATTR(m, 'c'), r = c, first;
+    int k = 0;
+    if (!isfinite(c.re) || !isfinite(c.im)) return LOP_NOMATCH;
+    (void)frexp(fmax(fabs(c.re), fabs(c.im)), &k);
+    /* c = d 2^k: 1 / d is near 1, 2^-k in two steps where c is far from it */
+    const bool far = k > 100 || k < -100; /* of float32 too */
+    c.re = far ? ldexp(c.re, -k) : c.re;
+    c.im = far ? ldexp(c.im, -k) : c.im;
+    const double size = c.re * c.re + c.im * c.im;
     r.re = c.im != 0 ? c.re / size : 1 / c.re;
     r.im = c.im != 0 ? -c.im / size : 0;
     if (r.i[1] > 0 && r.i[1] < LOP_WEAK_FLOAT) r.i[1] = LOP_WEAK_FLOAT;
     if (r.i[1] == 0) r.i[2] = (int64_t)lop_promote_weak(LOP_WEAK_FLOAT, (lop_dtype)r.i[2]);
+    first = lop_attr_coef(ldexp(1, -(k / 2)), 0);
+    r.re = far ? ldexp(r.re, -(k - k / 2)) : r.re;
+    r.im = far ? ldexp(r.im, -(k - k / 2)) : r.im;
     const lop_node *x;
     lop_status st = lop_make2(mk, &lop_op_solve, NULL, HOLE(m, 'a'), HOLE(m, 'x'), &x);
+    if (st == LOP_OK && far) st = wrap(mk, &lop_op_scale, &first, x, &x);
     return st == LOP_OK ? wrap(mk, &lop_op_scale, &r, x, out) : st;
 }
 

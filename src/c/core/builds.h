@@ -20,7 +20,6 @@ LOP_BUILD(zeros);
 LOP_BUILD(cast_x);
 LOP_BUILD(widen);
 LOP_BUILD(over_diag);
-LOP_BUILD(apply_power);
 LOP_BUILD(solve_scaled);
 LOP_BUILD(shift);
 LOP_BUILD(own_view);
@@ -51,6 +50,12 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
                     const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
 /* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
+/* builds_power.c */
+LOP_BUILD(apply_power);
+LOP_BUILD(apply_by_dense);
+LOP_BUILD(power_squared);
+LOP_BUILD(power_itself);
+LOP_BUILD(power_each);
 /* builds_band.c */
 LOP_BUILD(view_tridiagonal);
 LOP_BUILD(scaled_tridiagonal);

@@ -4,6 +4,9 @@
 #include "infer.h"
 #include "ops/sparse.h"
 
+#include <float.h>
+#include <math.h>
+
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
@@ -312,7 +315,8 @@ LOP_BUILD(view_full) {
     return lop_make(mk, "full", &c, 0, NULL, m->root, out);
 }
 
-/* The product of two numbers, in the dtype the multiple has. */
+/* The product of two numbers, of the dtype the multiple has; its digits are a double's, for what it
+ * is applied to. */
 LOP_BUILD(scaled_full) {
     const lop_attr *a = &m->root->child[0]->attr, *b = &m->root->attr;
     const lop_dtype dt = m->root->dtype;
@@ -321,11 +325,9 @@ LOP_BUILD(scaled_full) {
     if (dt == LOP_b8) c.i[0] = a->i[0] && b->i[0];
     c.re = a->re * b->re - (a->im != 0 && b->im != 0 ? a->im * b->im : 0);
     c.im = (b->im != 0 ? a->re * b->im : 0) + (a->im != 0 ? a->im * b->re : 0);
-    if (c.re - c.re != 0 || c.im - c.im != 0) return LOP_NOMATCH; /* inf and NaN: as written */
-    if (dt == LOP_f32 || dt == LOP_c64) {
-        c.re = lop_in_f32(c.re);
-        c.im = lop_in_f32(c.im);
-    }
+    const double size = fmax(fabs(c.re), fabs(c.im));
+    const bool zero = (a->re == 0 && a->im == 0) || (b->re == 0 && b->im == 0);
+    if (!(size <= DBL_MAX) || (size < DBL_MIN && !zero)) return LOP_NOMATCH; /* as written */
     return lop_make(mk, "full", &c, 0, NULL, m->root, out);
 }
 

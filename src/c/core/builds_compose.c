@@ -46,11 +46,17 @@ LOP_BUILD(khatrirao) {
     return joined(mk, m->root->child[0], &lop_op_todense, &lop_op_khatri, m->root->dtype, out);
 }
 
+/* Was the array given in single precision, whatever it was cast to since? */
+static bool given_in_single(const lop_node *a) {
+    while (a->n > 0 && a->dtype != LOP_f32 && a->dtype != LOP_c64) a = a->child[0];
+    return a->dtype == LOP_f32 || a->dtype == LOP_c64;
+}
+
 /* A^-1 = A^H. */
 LOP_BUILD(solve_orthogonal) {
     lop_attr h = {.i = {LOP_H, 0, 0, 0}};
-    const lop_node *adjoint, *a = HOLE(m, 'a'), *y;
-    const bool declared = (a->op == &lop_op_view ? a->child[0] : a)->op == &lop_op_dense;
+    const lop_node *adjoint, *a = HOLE(m, 'a'), *y, *base = a->op == &lop_op_view ? a->child[0] : a;
+    const bool declared = base->op == &lop_op_dense;
     lop_status st = lop_make1(mk, &lop_op_view, &h, HOLE(m, 'a'), &adjoint);
     if (st != LOP_OK) return st;
     st = lop_make2(mk, &lop_op_apply, NULL, adjoint, HOLE(m, 'x'), out);
@@ -59,7 +65,8 @@ LOP_BUILD(solve_orthogonal) {
         !lop_is_blas((*out)->dtype))
         return st;
     y = *out;
-    st = lop_make2(mk, &lop_op_isometry, NULL, y, HOLE(m, 'x'), out);
+    const lop_attr single = {.i = {given_in_single(base->child[0])}};
+    st = lop_make2(mk, &lop_op_isometry, &single, y, HOLE(m, 'x'), out);
     lop_node_unref(y);
     return st;
 }

@@ -53,6 +53,7 @@ static void put_step(sheet *out, const lop_plan *p, const double *times, int i) 
     const lop_step *s = &p->step[i];
     char name[160];
     put(out, "  %2d %-14s %s <-", i, s->name, lop_slot_text(p, s->arg[0], name, sizeof name));
+    if (s->flags & LOP_STEP_ACCUMULATES) put(out, " itself +");
     for (int j = 1; j < s->n; j++) put(out, " %s", lop_slot_text(p, s->arg[j], name, sizeof name));
     if (s->derived >= 0) put(out, "   [kept while its inputs keep their content]");
     if (s->fail >= 0) put(out, "   [on failure: step %d instead]", i + 1);
@@ -64,6 +65,40 @@ static void put_step(sheet *out, const lop_plan *p, const double *times, int i) 
         put(out, "     estimated %.3g s, did not run\n", lop_step_seconds(p, i));
     else if (times && s->run)
         put(out, "     estimated %.3g s, took %.3g s\n", lop_step_seconds(p, i), times[i]);
+}
+
+/* A slot of a plan that may be wrong, and whose memory it is. */
+static void put_slot(sheet *out, const lop_plan *p, const char *word, int slot) {
+    char name[160];
+    if (slot < 0 || slot >= p->nslot) {
+        put(out, "%sslot %d?", word, slot);
+        return;
+    }
+    const lop_slot *s = &p->slot[slot];
+    put(out, "%s%s", word, lop_slot_text(p, slot, name, sizeof name));
+    if (s->alias >= 0)
+        put(out, "(%s %d)", s->flip ? "transposed" : s->part ? "block of" : "in", s->alias);
+}
+
+char *lop_plan_steps(const lop_plan *p, int from, int to) {
+    sheet out = {.ctx = p->ctx};
+    put(&out, "%s", from > 0 ? "  ...\n" : "");
+    for (int i = from; i < to && i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        put(&out, "  %2d %-10s", i, s->name ? s->name : "?");
+        for (int j = 0; j < s->n && j < LOP_MAXARG; j++)
+            put_slot(&out, p, j == 1 ? (s->flags & LOP_STEP_ACCUMULATES ? " += " : " <- ") : " ",
+                     s->arg[j]);
+        if (s->fail >= 0) put_slot(&out, p, ", failure: ", s->fail);
+        if (s->when >= 0) put_slot(&out, p, s->when_set ? ", where " : ", unless ", s->when);
+        if (s->late >= 0) put_slot(&out, p, ", in the arm of ", s->late);
+        if (s->escape >= 0) put_slot(&out, p, ", escapes by ", s->escape);
+        put(&out, s->run ? "\n" : ", strides only\n");
+    }
+    if (to < p->nstep) put(&out, "  ...\n");
+    if (!out.failed) return out.text;
+    lop_free(p->ctx, out.text);
+    return NULL;
 }
 
 const char *lop_why_text(const lop_rule *rule, lop_why why) {

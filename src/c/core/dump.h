@@ -9,6 +9,9 @@
  * took) may be NULL. */
 char *lop_plan_dump(const lop_plan *plan, const lop_rules *rules, const lop_trail *trail,
                     const double *times, int limit);
+/* The steps from `from` up to `to` alone, a line each, of a plan that may be wrong (plan_check.c).
+ * Owned; NULL: out of memory. */
+char *lop_plan_steps(const lop_plan *plan, int from, int to);
 /* A slot as dump names it: a0(3, 4), t2, out(3). Gives `name`. */
 const char *lop_slot_text(const lop_plan *plan, int slot, char *name, size_t size);
 /* Why a rule was refused, as words; NULL where it fired. */

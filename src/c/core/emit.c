@@ -345,6 +345,7 @@ bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at) {
         s->dt != w->dt || s->batch != 1 || w->batch != 1)
         return false;
     s->alias = whole;
+    s->window = true;
     s->shift = at;
     return true;
 }

@@ -23,6 +23,7 @@ typedef struct lop_call {
     /* LOP_STEP_BATCH, LOP_STEP_GROUP: how many further batch elements, and the element strides of
      * a[0], a[1], a[2]. */
     int64_t more, y_step, x_step, z_step;
+    double *near; /* where solves note how near their matrix is to a singular one; NULL: nowhere */
     unsigned char *failed; /* LOP_STEP_GROUP: `fail`'s flags of those elements, for run to set */
     const lopk_team *team; /* threads for long loops, and who may stop them: CALLBACK then; NULL */
 } lop_call;
@@ -33,7 +34,13 @@ static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratc
     c->err = err;
     c->more = c->y_step = c->x_step = c->z_step = 0;
     c->failed = NULL;
+    c->near = NULL;
     c->team = NULL;
+}
+/* For one that solves: the reciprocal condition number of its matrix, where that is below the
+ * rounding unit `eps` of its dtype; the least of a run is told to the user. */
+static inline void lop_call_near(const lop_call *c, double rcond, double eps) {
+    if (c->near && rcond < eps && rcond < *c->near) *c->near = rcond;
 }
 typedef lop_status (*lop_run)(const lop_call *call);
 
@@ -46,7 +53,13 @@ enum {
     LOP_STEP_SUM = 64,     /* argument 0 is the sum of the two others, of one dtype */
     LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
     LOP_STEP_FOREIGN = 256, /* a prepare step whose value begins with a lop_foreign */
+    LOP_STEP_HUSHED = 2048, /* of a first arm: what it solves with is not what was asked for */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
+    LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
+    /* Writes a block of argument 0 alone: what argument 1 has, at row attr.i[0], column attr.i[1]
+     * (where argument 0 is one column, row by row at element attr.i[0]); with LOP_STEP_BATCH its
+     * arguments 1 on are the batch elements attr.i[0] on. */
+    LOP_STEP_PLACES = 1024,
 };
 
 /* What a derived value begins with that owns something outside the core: zeroed before the step
@@ -64,10 +77,11 @@ struct lop_step {
     int arg[LOP_MAXARG]; /* slots */
     lop_attr attr;
     int flags;
-    /* NULL, or what instead adds attr.re + i attr.im times the product to argument 0; of a sum,
-     * what subtracts. With scratch for the product. Its name. See fuse.c. */
-    lop_run adds;
-    const char *adds_name;
+    /* Of a product: NULL, or what instead adds attr.re + i attr.im times it to argument 0, with
+     * scratch for it (such a step then ACCUMULATES); of a SUM alone: what subtracts. Their names.
+     * See fuse.c. */
+    lop_run adds, subs;
+    const char *adds_name, *subs_name;
     const int64_t *data; /* what attr has no room for: ndata numbers, the plan's own */
     int ndata;
     size_t scratch;

@@ -9,6 +9,7 @@
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -26,6 +27,8 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     }
     f->limit = plan->ctx->memory_limit;
     f->fallbacks = 0;
+    f->near = INFINITY;
+    f->note = &f->near;
     f->times = NULL;
     f->team = (lopk_team){.threads = lopk_threads()};
     f->leaf = f->inline_leaf;
@@ -319,6 +322,7 @@ static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch
     lop_mat mat[LOP_MAXARG];
     lop_call call;
     lop_call_open(&call, s, scratch, err);
+    call.near = s->flags & LOP_STEP_HUSHED ? NULL : f->note;
     for (int j = 0; j < s->n; j++) {
         mat[j] = w.mat[j];
         call.a[j] = &mat[j];
@@ -344,6 +348,7 @@ static lop_status run_step(const lop_frame *f, const lop_step *s, void *scratch,
     if (f->plan->batched) return run_batch(f, s, scratch, err);
     lop_call call;
     lop_call_open(&call, s, scratch, err);
+    call.near = s->flags & LOP_STEP_HUSHED ? NULL : f->note;
     call.team = &f->team;
     for (int j = 0; j < s->n; j++) {
         if (f->plan->slot[s->arg[j]].batch == 0) return LOP_OK;
@@ -566,6 +571,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     for (int i = 0; f->times && i < p->nstep; i++) f->times[i] = -1;
     if (p->nderive && !f->again) find_hits(f);
     f->again = true;
+    f->near = INFINITY;
     lop_status room = p->nderive ? room_onto(f, err) : LOP_OK;
     if (room != LOP_OK) return room;
     mats_of_temps(f);
@@ -583,7 +589,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
         if (st == LOP_OK) continue;
         if (st == LOP_SINGULAR && s->escape >= 0) {
             memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);
-            if (err) *err = (lop_err){.step = -1, .batch = -1};
+            if (err) lop_err_open(err);
             i = s->escape_to - 1;
             continue;
         }

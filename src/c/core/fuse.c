@@ -87,7 +87,10 @@ static void drop_with_views(fuse *f, const lop_step *maker) {
     f->drop[maker - p->step] = true;
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
-        if (!s->run && lop_slot_base(p, s->arg[0]) == base) f->drop[i] = true;
+        if (s->run || lop_slot_base(p, s->arg[0]) != base) continue;
+        f->drop[i] = true;
+        for (int j = 0; j < s->n; j++) /* the step that would copy is no more */
+            if (p->slot[s->arg[j]].copy_step == i) p->slot[s->arg[j]].copy_step = -1;
     }
 }
 
@@ -102,7 +105,8 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     if (scale) drop_with_views(f, scale);
     start.name = "start";
     start.run = lop_run_start;
-    start.adds = NULL;
+    start.subs = NULL;
+    start.subs_name = NULL;
     start.n = 2;
     start.arg[1] = x;
     start.flags = LOP_STEP_INPLACE;
@@ -114,13 +118,13 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     then.adds_name = NULL;
     then.attr.re = scale ? scale->attr.re : 1;
     then.attr.im = scale ? scale->attr.im : 0;
-    then.flags &= ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH);
+    then.flags = (then.flags & ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH)) | LOP_STEP_ACCUMULATES;
     then.scratch = (size_t)p->slot[t].matbytes;
     then.bytes += (double)p->slot[out].matbytes;
     if (turned) {
         p->slot[t].alias = out;
         p->slot[t].flip = true;
-        p->slot[t].copy_step = sum;
+        p->slot[t].copy_step = -1; /* no step sees it so: the product writes it so */
     } else {
         then.arg[0] = out;
     }
@@ -131,10 +135,10 @@ static void minus(fuse *f, int *place, int sum, int x, const lop_step *scale) {
     lop_step sub = f->p->step[sum];
     memset(f->drop, 0, (size_t)f->p->nstep * sizeof *f->drop);
     f->drop[scale - f->p->step] = true;
-    sub.name = sub.adds_name;
-    sub.run = sub.adds;
-    sub.adds = NULL; /* what run is now: a difference is no product that accumulates */
-    sub.adds_name = NULL;
+    sub.name = sub.subs_name;
+    sub.run = sub.subs;
+    sub.subs = NULL; /* what run is now */
+    sub.subs_name = NULL;
     sub.flags &= ~LOP_STEP_SUM;
     sub.arg[1] = x;
     sub.arg[2] = scale->arg[1];
@@ -163,7 +167,7 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
             return true;
         }
     }
-    if (!by || !by->adds || (by->flags & LOP_STEP_SUM) || !large) return false;
+    if (!by || !by->adds || !large) return false;
     onto(f, place, sum, x, by, scale, turned);
     return true;
 }

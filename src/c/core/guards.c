@@ -2,6 +2,7 @@
 #include "guards.h"
 #include "ops/sparse.h"
 
+#include "costs.h"
 #include "infer.h"
 
 #include <string.h>
@@ -290,8 +291,9 @@ lop_truth lop_when_narrow(const lop_match *m) {
             role == LOP_P_INDEX || role == LOP_P_FOREIGN)
             return LOP_FALSE;
     }
+    const lop_dtype wide = lop_parameter_dtype(k, m->root->dtype);
     for (int i = 0; i < k->n; i++)
-        if (k->child[i]->n > 0 && widens(k->child[i]->dtype, m->root->dtype)) return LOP_TRUE;
+        if (k->child[i]->n > 0 && widens(k->child[i]->dtype, wide)) return LOP_TRUE;
     return LOP_FALSE;
 }
 lop_truth lop_when_same_sizes(const lop_match *m) {
@@ -381,6 +383,54 @@ lop_truth lop_when_bordered(const lop_match *m) {
     const bool large = lop_rows(a) >= BORDERED_ROWS || a->ctx->alike != 0;
     return truth(large && lop_bordered_pivot(a) >= 0 && floats_below(a, 12) &&
                  lop_is_blas(m->root->dtype));
+}
+
+/* A Khatri-Rao product of (m, n) and (p, n) times k columns holds n p k numbers, its dense form
+ * m p n; both take as many flops, but the latter in one product of matrices. */
+enum { WIDE = 4 };
+lop_truth lop_when_wide_khatri(const lop_match *m) {
+    const lop_node *x = HOLE(m, 'x');
+    return truth(x->core == 2 && lop_cols(x) / WIDE >= lop_rows(HOLE(m, 'a')) &&
+                 lop_is_blas(m->root->dtype));
+}
+
+/* Powers up to HIGH are chains, whose order is searched for; squaring holds at most ARRAYS arrays
+ * of n x n at a time, and is for those of MOST_BYTES together (not for what the memory limit is
+ * now: plans are kept). */
+enum { HIGH = 8, ARRAYS = 6, MOST_BYTES = 1 << 30 };
+
+lop_truth lop_when_high_power(const lop_match *m) {
+    return truth(ATTR(m, 'p').i[0] > (m->root->ctx->alike ? 1 : HIGH));
+}
+lop_truth lop_when_high_power_floats(const lop_match *m) {
+    return truth(lop_is_blas(m->root->dtype) && lop_when_high_power(m) == LOP_TRUE);
+}
+
+lop_truth lop_when_high_power_factors(const lop_match *m) {
+    return truth(square_factors(m->root->child[0]) && lop_when_high_power(m) == LOP_TRUE);
+}
+
+/* The root is an action on A^p: is the dense form by squaring the cheaper way, and is there room?
+ */
+lop_truth lop_when_power_squares(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a'), *root = m->root;
+    const lop_ctx *ctx = root->ctx;
+    if (lop_when_high_power(m) != LOP_TRUE || !lop_is_square(a)) return LOP_FALSE;
+    if (root->op == &lop_op_todense || ctx->alike) return LOP_TRUE;
+    const lop_costs *c = lop_costs_of(ctx);
+    const lop_dtype dt = root->dtype;
+    const int64_t n = lop_rows(a), k = root->core == 2 ? lop_cols(root) : 1;
+    int64_t bytes;
+    double times = 1;
+    for (int64_t p = ATTR(m, 'p').i[0]; p > 1; p >>= 1) times += 1 + (double)(p & 1);
+    if (!lop_mul_ok(n, n, &bytes) ||
+        !lop_mul_ok(bytes, ARRAYS * (int64_t)lop_dtype_size(dt), &bytes) ||
+        bytes > MOST_BYTES)
+        return LOP_FALSE;
+    const double square = lop_price_dense(c, dt, a, 1).seconds +
+                          times * (lop_price_gemm(c, dt, n, n, n, 1).seconds + c->overhead);
+    const double chain = lop_price_apply(c, dt, a, k, 1).seconds + c->overhead;
+    return truth(square < (double)ATTR(m, 'p').i[0] * chain);
 }
 
 /* -- by name */

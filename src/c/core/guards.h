@@ -89,6 +89,15 @@ lop_truth lop_when_symmetric(const lop_match *m);
 lop_truth lop_when_self_adjoint(const lop_match *m);
 lop_truth lop_when_unitary(const lop_match *m);
 
+/* x has WIDE times more columns than ?a rows. */
+lop_truth lop_when_wide_khatri(const lop_match *m);
+/* @p is high; and the root float or complex; and its child a Kron or BlockDiag of square ones. */
+lop_truth lop_when_high_power(const lop_match *m);
+lop_truth lop_when_high_power_floats(const lop_match *m);
+lop_truth lop_when_high_power_factors(const lop_match *m);
+/* An action on ?a^@p: the dense form by squaring is cheaper than @p products, and fits. */
+lop_truth lop_when_power_squares(const lop_match *m);
+
 /* Each guard by name (guards.def). */
 typedef struct lop_guard {
     const char *name, *needs, *doc;

@@ -151,10 +151,32 @@ static int64_t rank_of_all(look *w, const lop_node *a, int64_t most, bool produc
     return least(r, most);
 }
 
+/* Does it take constant vectors to zero, as differences do that see no edge? */
+static bool ends_constants(look *w, const lop_node *a, int depth) {
+    const lop_op *op = a->op;
+    if (depth == 0 || --w->left < 0) return false;
+    if (op == &lop_op_laplacian) return a->attr.i[0] != 0;                      /* Dirichlet */
+    if (op == &lop_op_difference) return a->attr.i[1] > 0 && a->attr.i[3] == 2; /* periodic */
+    if (op == &lop_op_prod) return ends_constants(w, a->child[1], depth - 1);
+    if (op == &lop_op_scaled || (op == &lop_op_power && a->attr.i[0] > 0))
+        return ends_constants(w, a->child[0], depth - 1);
+    const bool all = op == &lop_op_sum || op == &lop_op_kronsum || op == &lop_op_blockdiag,
+               one = op == &lop_op_kron;
+    if (!all && !one) return false;
+    for (int i = 0; i < a->n; i++)
+        if (ends_constants(w, a->child[i], depth - 1) == one) return one;
+    return all && a->n > 0;
+}
+
 static int64_t rank(look *w, const lop_node *a, int depth) {
-    const int64_t most = least(lop_rows(a), lop_cols(a));
+    int64_t most = least(lop_rows(a), lop_cols(a));
     const lop_op *op = a->op;
     if (depth == 0 || --w->left < 0 || most == 0) return most;
+    if (lop_rows(a) == lop_cols(a) && ends_constants(w, a, depth)) most--;
+    if (op == &lop_op_offdiag)
+        return least(most, lop_diag_length(lop_rows(a), lop_cols(a), a->attr.i[0]));
+    if (op == &lop_op_power && a->attr.i[0] == 0) return most;
+    if (op == &lop_op_power || op == &lop_op_inverse) return rank(w, a->child[0], depth - 1);
     if (op == &lop_op_zeros) return 0;
     if (op == &lop_op_full) return 1;
     if (op == &lop_op_prod) /* a thin factor shows in its own sizes */

@@ -115,7 +115,9 @@ static uint64_t leaves_of(const lop_plan *p, const lop_derive *d, bool *read) {
     bool made = false;
     for (int i = d->step - 1; i >= 0; i--) {
         const lop_step *s = &p->step[i];
-        if (!read[lop_slot_base(p, s->arg[0])] && !(s->fail >= 0 && read[s->fail])) continue;
+        if (!read[lop_slot_base(p, s->arg[0])] && !(s->fail >= 0 && read[s->fail]) &&
+            !(s->escape >= 0 && read[s->escape]))
+            continue;
         for (int j = 1; j < s->n; j++) read[lop_slot_base(p, s->arg[j])] = true;
         if (s->when >= 0) read[s->when] = true;
         steps += 2 * bytes_of(&p->slot[s->arg[0]]) + s->flops / 4;

@@ -80,6 +80,7 @@ struct lop_op {
     /* Which attributes the text form prints: number of ints, coefficient or not. */
     int ints;
     bool coef;
+    bool real; /* its arrays are real, and stay so beside complex ones */
 
     /* Shape, dtype, weak, core from children and attributes (all set before). */
     lop_status (*infer)(lop_node *self, lop_err *err);
@@ -107,6 +108,11 @@ struct lop_op {
 /* op_kron.c: are all factors plain matrices (or views of such), so that `apply` in dtype `dt` takes
  * them in one step? */
 bool lop_kron_is_plain(const lop_node *kron, lop_dtype dt);
+
+/* The dtype that an array parameter of `k` is widened to where the whole is computed in `wide`. */
+static inline lop_dtype lop_parameter_dtype(const lop_node *k, lop_dtype wide) {
+    return k->op->real ? lop_dtype_real(wide) : wide;
+}
 
 /* op_kernel.c: how many factors a kernel has, and where the points of each one's rows are among its
  * children (those of its columns follow); 0: attributes and children do not fit. The attributes of

@@ -114,6 +114,7 @@ static lop_status turn_arm(lop_emit *e) {
     for (int i = arm->step; st == LOP_OK && i < p->nstep; i++) {
         lop_step *s = &p->step[i];
         if (s->derived >= 0) p->derive[s->derived].in_arm = true;
+        s->flags |= LOP_STEP_HUSHED;
         if (s->fail >= 0 || s->escape >= 0) continue;
         s->escape = arm->mask;
         s->escape_to = p->nstep;
@@ -421,7 +422,58 @@ static void price(lop_plan *p) {
     for (int i = 0; i < 2; i++) p->reserve[i] = (p->reserve[i] + 63) & ~(int64_t)63;
 }
 
+/* -- arrays that nobody asked for */
+
+static double elements_of(const lop_slot *s) {
+    return (double)s->m * (double)s->n * (double)s->batch;
+}
+static void note_dense(lop_plan *p, int64_t one, int64_t batch) {
+    int64_t bytes;
+    if (!lop_mul_ok(one, batch, &bytes)) bytes = INT64_MAX;
+    if (bytes > p->dense) p->dense = bytes;
+}
+
+/* The largest matrix on the way that is larger than all the operands with the result and a few
+ * vectors: a dense form of what was not given dense, whoever makes it, or a factor of one. What an
+ * operator is applied to may grow between two factors, in as many columns: that is as written. Of
+ * derived values only the bytes are known: 32 an element leave room for plans and complex spectra.
+ */
+static void find_unasked(lop_plan *p) {
+    enum { VECTORS = 4, BYTES = 32 };
+    const lop_node *asked = p->written, *a = asked->n > 0 ? asked->child[0] : NULL;
+    const int64_t k = asked->op == &lop_op_apply ? lop_cols(asked->child[1]) : 1;
+    double given = elements_of(&p->slot[p->out]);
+    for (int i = 0; i < p->nleaf; i++) given += elements_of(&p->slot[p->leaf[i].slot]);
+    if (a && a->shape.ndim >= 2)
+        given +=
+            VECTORS * ((double)lop_rows(a) + (double)lop_cols(a)) * (double)p->slot[p->out].batch;
+    for (int i = 0; i < p->nstep; i++) /* a band, found by products with as many columns */
+        if (p->step[i].origin && p->step[i].origin->op == &lop_op_bandprobe)
+            given += 2 * elements_of(&p->slot[p->step[i].arg[0]]);
+    for (int i = 0; i < p->nslot; i++) {
+        const lop_slot *s = &p->slot[i];
+        if (s->kind != LOP_S_TEMP || s->core != 2 || s->alias >= 0 || s->late || s->first < 0 ||
+            s->m <= k || s->n <= k || elements_of(s) <= given)
+            continue;
+        note_dense(p, s->matbytes, s->batch);
+    }
+    for (int i = 0; i < p->nderive; i++) {
+        const lop_step *s = &p->step[p->derive[i].step];
+        const lop_slot *to = &p->slot[s->arg[0]];
+        if (s->late >= 0 || (double)p->derive[i].bytes * (double)to->batch <= BYTES * given)
+            continue;
+        note_dense(p, p->derive[i].bytes, to->batch);
+    }
+}
+
 /* -- the pipeline */
+
+static lop_status checked(const lop_plan *p, lop_pass pass, lop_err *err) {
+#ifdef NDEBUG
+    if (!p->ctx->check_plans) return LOP_OK;
+#endif
+    return lop_plan_check(p, pass, err);
+}
 
 lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
                         const lop_node *root, lop_plan **out, lop_err *err) {
@@ -443,13 +495,15 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
         LOP_TRY(lop_fail(err, LOP_INTERNAL, "the rules changed the shape or dtype of the result"));
     LOP_TRY(lop_map_init(&e.map, ctx));
     LOP_TRY(lower_all(&e, p->root));
+    LOP_TRY(checked(p, LOP_PASS_LOWER, err));
     LOP_TRY(lop_fuse(p, err));
+    LOP_TRY(checked(p, LOP_PASS_FUSE, err));
     LOP_TRY(lop_keep_plan(p, err));
+    LOP_TRY(checked(p, LOP_PASS_KEEP, err));
     LOP_TRY(place(p, err));
     price(p);
-#ifndef NDEBUG
-    LOP_TRY(lop_plan_check(p, err));
-#endif
+    find_unasked(p);
+    LOP_TRY(checked(p, LOP_PASS_PLACE, err));
 done:
     p->trace.trail = NULL;
     lop_free(ctx, e.arm);
@@ -486,38 +540,4 @@ void lop_plan_unref(lop_plan *p) {
     lop_free(p->ctx, p->derive);
     lop_free(p->ctx, p->key);
     lop_free(p->ctx, p);
-}
-
-lop_status lop_plan_check(const lop_plan *p, lop_err *err) {
-    unsigned char *written = lop_calloc(p->ctx, (size_t)p->nslot, 1);
-    if (!written) return lop_fail(err, LOP_NOMEM, NULL);
-    lop_status st = LOP_OK;
-    for (int i = 0; i < p->nslot; i++) written[i] = p->slot[i].kind == LOP_S_LEAF;
-    for (int i = 0; i < p->nstep && st == LOP_OK; i++) {
-        const lop_step *s = &p->step[i];
-        for (int j = 1; j < s->n; j++)
-            if (!written[lop_slot_base(p, s->arg[j])])
-                st = lop_fail(err, LOP_INTERNAL, "step %d (%s) reads slot %d before it is written",
-                              i, s->name, s->arg[j]);
-        if (s->when >= 0 && !written[s->when])
-            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) branches on an unwritten mask", i,
-                          s->name);
-        if (!s->run) continue;
-        int out = lop_slot_base(p, s->arg[0]);
-        written[out] = 1;
-        if (s->fail >= 0) written[s->fail] = 1;
-        if (s->escape >= 0) written[s->escape] = 1;
-        if (s->escape >= 0 && (s->escape_to <= i || s->escape_to >= p->nstep))
-            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) does not escape forward", i, s->name);
-        const lop_slot *o = &p->slot[out];
-        int64_t bytes;
-        if (o->kind == LOP_S_LEAF)
-            st = lop_fail(err, LOP_INTERNAL, "step %d (%s) writes a leaf", i, s->name);
-        if (o->kind == LOP_S_TEMP && o->onto < 0 &&
-            (!slot_bytes(o, &bytes) || o->offset < 0 ||
-             o->offset + bytes > (o->late ? p->reserve[o->late - 1] : p->workspace)))
-            st = lop_fail(err, LOP_INTERNAL, "slot %d lies outside the workspace", out);
-    }
-    lop_free(p->ctx, written);
-    return st;
 }

@@ -24,9 +24,10 @@ typedef struct lop_slot {
     int leaf;            /* LEAF: index of the leaf; DERIVED: index of the derived value */
     int alias;           /* the slot whose memory this is; -1: own */
     int late;            /* TEMP: in the reserve of that level: 1, 2 or, 0, none */
-    bool part, shared;   /* a block of that slot, at (row, col); other names lie on this one */
+    bool part, window;   /* a block of that slot, at (row, col); some of its elements */
+    bool shared;         /* other names lie on this one */
     int64_t row, col;
-    int64_t shift; /* alias only: begins so many elements further on */
+    int64_t shift; /* window only: begins so many elements further on */
     bool flip;     /* alias only: transposed */
     int copy_step; /* a transpose or a part: the step that copies, were it a copy; -1: none */
     lop_run copy;
@@ -71,7 +72,7 @@ typedef struct lop_plan {
                                when one is needed */
     size_t scratch;         /* largest scratch of a step */
     size_t late_scratch[2]; /* of one in a second arm: behind its reserve */
-    int64_t dense;          /* bytes of the largest dense form made on the way, 0: none */
+    int64_t dense;          /* bytes of the largest dense form on the way that nobody asked for */
     double flops, bytes, seconds;
     lop_trace trace; /* rules that fired, in order */
 } lop_plan;
@@ -111,7 +112,10 @@ double lop_step_seconds(const lop_plan *plan, int step);
 int64_t lop_plan_result(const lop_plan *plan);
 int64_t lop_plan_kept(const lop_plan *plan);
 int64_t lop_plan_memory(const lop_plan *plan);
-/* Debug: slots written before read, workspace within bounds, masks before branches. */
-lop_status lop_plan_check(const lop_plan *plan, lop_err *err);
+/* plan_check.c: is the plan sound, as that pass has left it? INTERNAL, with the pass, the step and
+ * the steps around it as text, where it is not. Each pass is followed by it in debug builds and
+ * where ctx->check_plans says so. */
+typedef enum lop_pass { LOP_PASS_LOWER, LOP_PASS_FUSE, LOP_PASS_KEEP, LOP_PASS_PLACE } lop_pass;
+lop_status lop_plan_check(const lop_plan *plan, lop_pass pass, lop_err *err);
 
 #endif

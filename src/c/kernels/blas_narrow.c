@@ -83,12 +83,6 @@ static struct {
 #define ON_HEEVD(P)                                                                                \
     (order, jobz, uplo, cut(n), a, cut(lda), w, work, cut(lwork), rwork, cut(lrwork), iwork,       \
      cut(liwork))
-#define ON_SYGVD(P)                                                                                \
-    (order, cut(itype), jobz, uplo, cut(n), a, cut(lda), b, cut(ldb), w, work, cut(lwork), iwork,  \
-     cut(liwork))
-#define ON_HEGVD(P)                                                                                \
-    (order, cut(itype), jobz, uplo, cut(n), a, cut(lda), b, cut(ldb), w, work, cut(lwork), rwork,  \
-     cut(lrwork), iwork, cut(liwork))
 #define ON_GEES(P)                                                                                 \
     (order, jobvs, sort, select, cut(n), a, cut(lda), sdim, wr, wi, vs, cut(ldvs), work,           \
      cut(lwork), bwork)

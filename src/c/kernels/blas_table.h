@@ -87,12 +87,6 @@ enum { LAPACK_ROW_MAJOR = 101, LAPACK_COL_MAJOR = 102 };
 #define LOP_HEEVD(I, T)                                                                            \
     (int order, char jobz, char uplo, I n, void *a, I lda, void *w, void *work, I lwork,           \
      void *rwork, I lrwork, void *iwork, I liwork)
-#define LOP_SYGVD(I, T)                                                                            \
-    (int order, I itype, char jobz, char uplo, I n, void *a, I lda, void *b, I ldb, void *w,       \
-     void *work, I lwork, void *iwork, I liwork)
-#define LOP_HEGVD(I, T)                                                                            \
-    (int order, I itype, char jobz, char uplo, I n, void *a, I lda, void *b, I ldb, void *w,       \
-     void *work, I lwork, void *rwork, I lrwork, void *iwork, I liwork)
 #define LOP_GEES(I, T)                                                                             \
     (int order, char jobvs, char sort, void *select, I n, void *a, I lda, void *sdim, void *wr,    \
      void *wi, void *vs, I ldvs, void *work, I lwork, void *bwork)

@@ -103,6 +103,7 @@ lop_status lopk_gtsv(const lop_mat *dl, const lop_mat *d, const lop_mat *du, voi
 static char *work_at(void *work, int64_t n, lop_dtype dt, int which) {
     return (char *)work + (size_t)which * (((size_t)n * lop_dtype_size(dt) + 63) & ~(size_t)63);
 }
+void *lopk_gtsv_pivots(void *work, int64_t n, lop_dtype dt) { return work_at(work, n, dt, 1); }
 lop_status lopk_gttrf(const lop_mat *dl, const lop_mat *d, const lop_mat *du, void *work,
                       lop_mat *pivots, bool *odd) {
     const int64_t n = d->m;

@@ -15,7 +15,7 @@
 #include <complex.h>
 #include <math.h>
 
-enum { TINY = 12, WHOLE = 4096, ALONE = 1 << 18 };
+enum { TINY = 12, ALONE = 1 << 18 };
 
 static inline int64_t at_least_1(int64_t n) { return n > 1 ? n : 1; }
 static inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -279,40 +279,34 @@ static lop_status status_of(int64_t info, int64_t *out) {
 #define BY_DTYPE(dt, S, D, C, Z)                                                                   \
     ((dt) == LOP_f32 ? (S) : (dt) == LOP_f64 ? (D) : (dt) == LOP_c64 ? (C) : (Z))
 
-/* Where the library's own fails on large ones (blas_table.c): the panels' diagonals by it, what is
- * below and beside them by trsm and syrk. float64, which alone has such a fault. */
-lop_status lopk_potrf_steps(const lop_mat *a, int64_t many, int64_t *info) {
-    LOP_ASSERT(a->m == a->n && a->dt == LOP_f64 && many > 0);
-    const int64_t n = a->n, ld = ld_col(a);
-    double *p = a->p;
-    *info = 0;
-    for (int64_t j = 0; j < n; j += many) {
-        const int64_t width = min_of(many, n - j), rest = n - j - width;
-        double *at = p + j * (ld + 1), *below = at + width, *after = p + (j + width) * (ld + 1);
-        const int64_t bad = BLAS(LAPACKE_dpotrf_work)(LAPACK_COL_MAJOR, 'L', width, at, ld);
-        if (bad) return status_of(bad > 0 ? j + bad : bad, info);
-        if (!rest) break;
-        BLAS(cblas_dtrsm)(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rest,
-                          width, one_d, at, ld, below, ld);
-        BLAS(cblas_dsyrk)(CblasColMajor, CblasLower, CblasNoTrans, rest, width, -one_d, below, ld,
-                          one_d, after, ld);
-    }
-    return LOP_OK;
-}
-
-lop_status lopk_potrf(const lop_mat *a, int64_t *info) {
+lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) {
     LOP_ASSERT(a->m == a->n && lop_is_blas(a->dt));
     *info = 0;
     if (a->n == 0) return LOP_OK;
     if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
-    if (lop_blas.fault & LOP_BLAS_FAULT_POTRF && a->dt == LOP_f64 && a->n > WHOLE)
-        return lopk_potrf_steps(a, WHOLE, info);
     const int64_t n = a->n, ld = ld_col(a);
     return status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
                               BLAS(LAPACKE_dpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
                               BLAS(LAPACKE_cpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
                               BLAS(LAPACKE_zpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld)),
                      info);
+}
+
+lop_status lopk_herk_less(const lop_mat *y, const lop_mat *a) {
+    LOP_ASSERT(y->m == y->n && y->n == a->m && y->dt == a->dt && lop_is_blas(y->dt));
+    if (!fits(a) || !fits(y)) return LOP_OVERFLOW;
+    if (!is_col(a) || !is_col(y)) return LOP_INTERNAL;
+    const int64_t n = y->n, k = a->n, ld = ld_col(y), lda = ld_col(a);
+    const enum CBLAS_ORDER col = CblasColMajor;
+    const enum CBLAS_UPLO low = CblasLower;
+    const enum CBLAS_TRANSPOSE no = CblasNoTrans;
+    switch (y->dt) {
+    case LOP_f32: BLAS(cblas_ssyrk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    case LOP_f64: BLAS(cblas_dsyrk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    case LOP_c64: BLAS(cblas_cherk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    default: BLAS(cblas_zherk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld);
+    }
+    return LOP_OK;
 }
 
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {

@@ -37,8 +37,13 @@ void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_
 /* Cholesky in place of the lower triangle (upper is not read, not written): a = L L^H. a n x n,
  * column-major. *info 0, or i > 0: the leading minor of order i is not positive (LOP_SINGULAR). */
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
-/* The same of float64 by steps of `many` columns, for libraries whose own fails on large ones. */
-lop_status lopk_potrf_steps(const lop_mat *a, int64_t many, int64_t *info) LOP_MUST_CHECK;
+/* Sizes above the first are factored in block columns of the second (k_large.c); tests set them. */
+extern int64_t lopk_potrf_largest, lopk_potrf_block;
+/* The same by one call of LAPACK, which crashes at some sizes: k_large.c calls it. */
+lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
+/* The lower triangle of y (n x n) <- y - a a^H; a n x k; both column-major, the upper triangle is
+ * not touched. */
+lop_status lopk_herk_less(const lop_mat *y, const lop_mat *a) LOP_MUST_CHECK;
 /* b <- (L L^H)^-1 b; a from potrf; b n x k, column-major. */
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) LOP_MUST_CHECK;
 /* a <- its inverse, whole, from potrf's factor. */
@@ -63,6 +68,10 @@ lop_status lopk_trmm(const lop_mat *a, bool lower, bool unit, char trans,
                      const lop_mat *b) LOP_MUST_CHECK;
 /* The 0-based index of the first exact zero on the diagonal of a, -1 if none. Any stride. */
 int64_t lopk_diag_has_zero(const lop_mat *a);
+/* k_substitute.c: does it hold numbers below the normal ones, whose reciprocals may be inf? Then
+ * x <- op(a)^-1 x by a division each, as lopk_trsm but slowly; a's diagonal counts. */
+bool lopk_diag_is_tiny(const lop_mat *a);
+void lopk_substitute(const lop_mat *a, bool lower, char trans, const lop_mat *x);
 
 /* Reciprocal condition number (1-norm) from getrf's or potrf's factor. anorm: the 1-norm of the
  * matrix before (lopk_norm1). work: lopk_gecon_bytes(n, dt) bytes, aligned to 16. */
@@ -72,6 +81,17 @@ lop_status lopk_pocon(const lop_mat *a, double anorm, double *rcond, void *work)
 /* Largest column sum of |a[i, j]| (complex: true moduli); any strides; NaN gives NaN.
  * uplo 'L' / 'U': a is Hermitian and only that triangle is read; 'G': all of it. */
 double lopk_norm1(char uplo, const lop_mat *a);
+/* k_near.c: the reciprocal condition number (1-norm) by a factor: column-major, of getrf (L and U)
+ * or potrf (the lower triangle). 1 where a pass over the triangle finds it far from lopk_eps, of
+ * what holds a zero pivot, NaN or inf. `a` is the matrix (of Cholesky's its upper triangle is
+ * read); NULL where it is gone: its 1-norm then, 0 where that of L L^H is to be found. work:
+ * lopk_near_bytes, aligned to 16. */
+double lopk_near(const lop_mat *f, bool cholesky, const lop_mat *a, double norm, void *work);
+size_t lopk_near_bytes(int64_t n, lop_dtype dt);
+/* min |d| / max |d| over the diagonal of a, any strides: of a triangle no less than the reciprocal
+ * condition number. 1 of NaN and inf, and where there is none. */
+double lopk_pivot_ratio(const lop_mat *a);
+double lopk_eps(lop_dtype dt); /* below which a matrix counts as singular to working precision */
 
 int lopk_threads(void);
 void lopk_set_threads(int n);       /* process-wide, OpenBLAS's pool */

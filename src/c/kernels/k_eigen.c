@@ -83,33 +83,6 @@ lop_status lopk_heevd(const lop_mat *a, void *w, void *work, int64_t *info) {
     return status_of(got, info);
 }
 
-lop_status lopk_hegvd(const lop_mat *a, const lop_mat *b, void *w, void *work, int64_t *info) {
-    const int64_t n = a->n;
-    parts p;
-    int64_t got = 0;
-    *info = 0;
-    if (a->n == 0) return LOP_OK;
-    if (!cut(a->n, a->dt, work, &p)) return LOP_OVERFLOW;
-    switch (a->dt) {
-    case LOP_f32:
-        got = CALL(ssygvd, 1, 'V', 'L', n, a->p, ld(a), b->p, ld(b), w, p.own, p.nown, p.whole,
-                   p.nwhole);
-        break;
-    case LOP_f64:
-        got = CALL(dsygvd, 1, 'V', 'L', n, a->p, ld(a), b->p, ld(b), w, p.own, p.nown, p.whole,
-                   p.nwhole);
-        break;
-    case LOP_c64:
-        got = CALL(chegvd, 1, 'V', 'L', n, a->p, ld(a), b->p, ld(b), w, p.own, p.nown, p.real,
-                   p.nreal, p.whole, p.nwhole);
-        break;
-    default:
-        got = CALL(zhegvd, 1, 'V', 'L', n, a->p, ld(a), b->p, ld(b), w, p.own, p.nown, p.real,
-                   p.nreal, p.whole, p.nwhole);
-    }
-    return status_of(got, info);
-}
-
 lop_status lopk_gees(const lop_mat *a, const lop_mat *vs, void *w, void *work, int64_t *info) {
     const int64_t n = a->n;
     const size_t half = (size_t)a->n * lop_dtype_size(a->dt);

@@ -14,7 +14,7 @@ bool lopk_eigen_bytes(int64_t n, lop_dtype dt, size_t *bytes);
  * ascending. Some 9 n^3 flops. */
 lop_status lopk_heevd(const lop_mat *a, void *w, void *work, int64_t *info) LOP_MUST_CHECK;
 /* a and b Hermitian, b positive definite, lower triangles read: a <- V with V^H A V = diag(w),
- * V^H B V = I; b <- its Cholesky factor. *info > n: b is not positive definite. */
+ * V^H B V = I; b <- its Cholesky factor. *info > n: b is not positive definite (k_large.c). */
 lop_status lopk_hegvd(const lop_mat *a, const lop_mat *b, void *w, void *work,
                       int64_t *info) LOP_MUST_CHECK;
 /* a <- T, vs <- Q with A = Q T Q^H: T upper triangular, of a real matrix with 2 x 2 blocks on the

@@ -31,7 +31,7 @@
 #define HAVE_AVX2 1
 #endif
 
-int lopk_fft_force_plain = 0;
+int lopk_fft_force_plain = LOPK_ONLY == 1;
 
 const fft_loops *lopk_fft_loops(void) {
 #ifdef HAVE_AVX2

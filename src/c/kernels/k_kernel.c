@@ -91,7 +91,7 @@ typedef struct kernel_loops {
 #include "k_kernel_isa.h"
 #endif
 
-int lopk_kernel_force = 0;
+int lopk_kernel_force = LOPK_ONLY == 3 ? 0 : LOPK_ONLY;
 
 static const kernel_loops *loops_of(bool is_double) {
 #ifdef LOPK_KERNEL_WIDE

@@ -111,7 +111,7 @@ lop_status lopk_triangle_mm(const lop_mat *y, const lopk_triangle *t, const lop_
     tri_args g;
     const int kind = args_of(&g, y, t);
     if (kind < 0) return LOP_DTYPE;
-    if (t->ptr->m < y->m + 1) return LOP_INDEX;
+    if (t->ptr->m < y->m + 1 || !lopk_indptr_begins(t->ptr)) return LOP_INDEX;
     lopk_zero(y);
     return (t->csr ? rows_table : columns_table)[y->dt][kind](&g, x, y) ? LOP_OK : LOP_INDEX;
 }
@@ -121,7 +121,7 @@ lop_status lopk_triangle_solve(const lop_mat *y, const lopk_triangle *t, int64_t
     const int kind = args_of(&g, y, t);
     LOP_ASSERT(lop_is_blas(y->dt));
     if (kind < 0) return LOP_DTYPE;
-    if (t->ptr->m < y->m + 1) return LOP_INDEX;
+    if (t->ptr->m < y->m + 1 || !lopk_indptr_begins(t->ptr)) return LOP_INDEX;
     if ((t->csr ? forward_table : outward_table)[y->dt][kind](&g, y)) return LOP_OK;
     *where = g.zero;
     return g.zero < 0 ? LOP_INDEX : LOP_SINGULAR;

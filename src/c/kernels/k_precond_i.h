@@ -141,8 +141,11 @@ static bool S_(tri_columns_solve)(tri_args *g, const lop_mat *y) {
         const int64_t j = g->lower ? t : g->n - 1 - t;
         if (!S_(tri_line)(g, j, &from, &to)) return false;
         EL d = N_(zero)(), *own = py + j * y->rs;
-        for (int64_t p = from; p < to && !g->unit; p++)
-            if ((int64_t)index[p] == j) d = N_(add)(d, S_(tri_value)(g, p));
+        for (int64_t p = from; p < to; p++) { /* a bad index is one before a zero is */
+            const int64_t i = (int64_t)index[p];
+            if ((uint64_t)i >= (uint64_t)g->n) return false;
+            if (i == j) d = N_(add)(d, S_(tri_value)(g, p));
+        }
         if (!g->unit) {
             if (N_(is_zero)(d)) {
                 g->zero = j;

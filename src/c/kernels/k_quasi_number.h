@@ -8,7 +8,11 @@
 #include <math.h>
 
 /* As LOPK_CLONES, at two levels: the loops here are too short for vectors of 512 bits. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&       \
+#if LOPK_ONLY == 1
+#define LOPK_CLONES_SHORT
+#elif LOPK_ONLY
+#define LOPK_CLONES_SHORT __attribute__((target("arch=x86-64-v3")))
+#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&     \
     !defined(LOPK_NO_CLONES)
 #if __GNUC__ >= 12
 #define LOPK_CLONES_SHORT __attribute__((target_clones("arch=x86-64-v3", "default")))

@@ -51,7 +51,7 @@ typedef struct small_loops {
 #define HAVE_AVX2 1
 #endif
 
-int lopk_small_force_plain = 0;
+int lopk_small_force_plain = LOPK_ONLY == 1;
 
 static int64_t size_of(lop_dtype dt) { return dt == LOP_f32 ? 4 : dt == LOP_c128 ? 16 : 8; }
 static const small_loops *loops_of(lop_dtype dt) {
@@ -152,8 +152,8 @@ void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
 /* These loops are as wide as the CPU's vectors, and BLAS would run on one thread too. */
 static bool equal_terms(void) {
 #ifdef HAVE_AVX2
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           !__builtin_cpu_supports("avx512f") && lopk_threads() == 1;
+    return LOPK_ONLY != 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           (LOPK_ONLY == 2 || !__builtin_cpu_supports("avx512f")) && lopk_threads() == 1;
 #else
     return false;
 #endif

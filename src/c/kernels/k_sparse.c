@@ -79,6 +79,12 @@ static bool args_of(sparse_args *g, const lop_mat *y, const lop_mat *ptr, const 
     return ptr->dt == index->dt && index_kind(ptr) >= 0;
 }
 
+bool lopk_indptr_begins(const lop_mat *indptr) {
+    if (indptr->m < 1) return false;
+    return indptr->dt == LOP_i32 ? *(const int32_t *)indptr->p == 0
+                                 : *(const int64_t *)indptr->p == 0;
+}
+
 lop_status lopk_csr_mm(const lop_mat *y, const lop_mat *indptr, const lop_mat *indices,
                        const lop_mat *data, bool conj, const lop_mat *x) {
     sparse_args g;

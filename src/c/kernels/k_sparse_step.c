@@ -89,7 +89,7 @@ lop_status lopk_csr_step(const lop_mat *indptr, const lop_mat *indices, const lo
     LOP_ASSERT(!v || !w || v->m == w->m);
     *sum = 0;
     if (!suits(indptr, indices, data, u)) return LOP_DTYPE;
-    if (indptr->m < u->m + 1) return LOP_INDEX;
+    if (indptr->m < u->m + 1 || !lopk_indptr_begins(indptr)) return LOP_INDEX;
     step_args g = args_of(indptr, indices, data, alpha, u, v ? v->m : w ? w->m : 0);
     if (v) g.v = v->p;
     if (w) g.w = w->p;
@@ -145,7 +145,7 @@ lop_status lopk_csr_both(const lop_mat *indptr, const lop_mat *indices, const lo
     int64_t first = 0;
     *sum = 0;
     if (!suits(indptr, indices, data, u) || parts == 0) return LOP_DTYPE;
-    if (indptr->m < u->m + 1) return LOP_INDEX;
+    if (indptr->m < u->m + 1 || !lopk_indptr_begins(indptr)) return LOP_INDEX;
     both_job b = {.run = loops_of(indptr, data, u), .bytes = (size_t)(n * size)};
     for (int i = 0; i < parts; i++) { /* none begins before the last ended, whatever indptr holds */
         int64_t last = i < parts - 1 ? row_at(indptr, u->m, data->m / parts * (i + 1)) : u->m;

@@ -63,6 +63,9 @@ lop_status lopk_take_rows(const lop_mat *y, const lop_mat *index, const lop_mat 
 lop_status lopk_scatter_rows_add(const lop_mat *y, const lop_mat *index,
                                  const lop_mat *x) LOP_MUST_CHECK;
 
+/* Does indptr begin with 0? One that was overwritten must not leave out entries in silence. */
+bool lopk_indptr_begins(const lop_mat *indptr);
+
 /* y <- op(A) x, A of y->m rows and x->m columns, op conjugates. indptr has y->m + 1 entries (CSR)
  * or x->m + 1 (CSC); indices and data at least indptr[last]. All three contiguous. data, x, y share
  * a dtype. The transpose of a CSR matrix is the CSC matrix of the same arrays. Duplicates add. */

@@ -20,6 +20,13 @@ static inline lop_mat lop_factor_at(void *p, int64_t n, lop_dtype dt) {
 static inline int64_t *lop_factor_pivots(const lop_mat *f) {
     return (int64_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
 }
+/* Behind them: the reciprocal condition number, as far as it matters (lopk_near). */
+static inline size_t lop_factor_near_at(int64_t n, lop_dtype dt) {
+    return lop_factor_bytes(n, dt) + ((size_t)n + 1) * sizeof(int64_t);
+}
+static inline double *lop_factor_near(const lop_mat *f) {
+    return (double *)(void *)((char *)f->p + lop_factor_near_at(f->m, f->dt));
+}
 static inline lop_status lop_factor_singular(lop_err *err, int64_t pivot, int64_t n) {
     return lop_fail(err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
                     (long long)pivot, (long long)n);

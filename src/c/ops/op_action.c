@@ -139,16 +139,19 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-static lop_status factor_in_place(const lop_mat *f) {
+/* `a`: what f is a copy of; NULL: it is the only one, of that 1-norm. */
+static lop_status factor_in_place(const lop_mat *f, const lop_mat *a, double norm, void *work) {
     int64_t info = 0;
     lop_status st = lopk_getrf(f, lop_factor_pivots(f), &info);
-    return st == LOP_SINGULAR ? LOP_OK : st; /* found when something is divided by it */
+    if (st != LOP_OK && st != LOP_SINGULAR) return st;
+    *lop_factor_near(f) = lopk_near(f, false, a, norm, work);
+    return LOP_OK; /* singular: found when something is divided by it */
 }
 static lop_status run_getrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
     lop_mat f = lop_factor_at(c->a[0]->p, a->m, a->dt);
     lopk_copy(&f, a);
-    return factor_in_place(&f);
+    return factor_in_place(&f, a, 0, c->scratch);
 }
 
 /* The Hermitian matrix of which a failed Cholesky has left the upper triangle, and `diag`. */
@@ -180,9 +183,12 @@ static lop_status run_potrf(const lop_call *c) {
         lopk_conj(&f, &f);
     lop_status st = lopk_potrf(&f, &info);
     lop_factor_pivots(&f)[a->m] = st == LOP_SINGULAR;
+    if (st == LOP_OK) *lop_factor_near(&f) = lopk_near(&f, true, own ? NULL : a, 0, c->scratch);
     if (st != LOP_SINGULAR) return st;
-    if (own) give_back(&f, &diag);
-    return own ? factor_in_place(&f) : run_getrf(c);
+    if (!own) return run_getrf(c);
+    give_back(&f, &diag);
+    const double norm = lopk_norm1('G', &f);
+    return factor_in_place(&f, NULL, norm, c->scratch);
 }
 
 /* y <- factor^-1 b through a column-major copy in scratch; attr.i[0]: of LU's, the mode in which
@@ -196,6 +202,7 @@ static lop_status solve_by(const lop_call *c, bool cholesky) {
     if (cholesky && lop_factor_pivots(&f)[y->m]) return LOP_SINGULAR;
     int64_t zero = cholesky ? -1 : lopk_diag_has_zero(&f);
     if (zero >= 0) return lop_factor_singular(c->err, zero + 1, y->m);
+    lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
     if (mode == LOP_C)
         lopk_conj(&x, b);
     else
@@ -234,9 +241,10 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool cholesky, int 
         return -1;
     }
     double cube = (double)n * (double)n * (double)n;
-    size_t bytes = lop_factor_bytes(n, dt) + ((size_t)n + 1) * sizeof(int64_t);
+    const size_t bytes = lop_factor_near_at(n, dt) + sizeof(double), work = lopk_near_bytes(n, dt),
+                 diag = (size_t)n * lop_dtype_size(dt);
     return lop_emit_derived(e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf,
-                            bytes, 1, &a, NULL, cholesky ? (size_t)n * lop_dtype_size(dt) : 0,
+                            bytes, 1, &a, NULL, work > diag ? work : diag,
                             cholesky ? cube / 3 : cube * 2 / 3, st);
 }
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
@@ -307,7 +315,12 @@ static lop_status run_trisolve(const lop_call *c) {
         lopk_conj(&x, c->a[2]); /* conj(A)^-1 b = conj(A^-1 conj b) */
     else
         lopk_copy(&x, c->a[2]);
-    lop_status st = lopk_trsm(a, c->step->attr.i[0] != 0, unit, trans[mode], &x);
+    lop_status st = LOP_OK;
+    if (!unit) lop_call_near(c, lopk_pivot_ratio(a), lopk_eps(a->dt));
+    if (!unit && lopk_diag_is_tiny(a))
+        lopk_substitute(a, c->step->attr.i[0] != 0, trans[mode], &x);
+    else
+        st = lopk_trsm(a, c->step->attr.i[0] != 0, unit, trans[mode], &x);
     if (st != LOP_OK) return st;
     if (mode == LOP_C)
         lopk_conj(y, &x);

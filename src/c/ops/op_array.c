@@ -100,8 +100,8 @@ static lop_status lower_add(lop_emit *e, const lop_node *self, int out) {
     lop_status st = lower_pair(e, self, out, "add", run_add, &s);
     if (st != LOP_OK || !lop_is_blas(self->dtype)) return st;
     s->flags |= LOP_STEP_SUM;
-    s->adds = run_sub;
-    s->adds_name = "sub";
+    s->subs = run_sub;
+    s->subs_name = "sub";
     return LOP_OK;
 }
 static lop_status lower_mul(lop_emit *e, const lop_node *self, int out) {

@@ -283,6 +283,7 @@ static lop_status run_gbtrs(const lop_call *c) {
     if (zero >= 0)
         return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)zero + 1, (long long)y->m);
+    lop_call_near(c, lopk_pivot_ratio(&d), lopk_eps(d.dt));
     const lop_mat x = copy_in(c, 0, c->a[2], mode == LOP_C);
     st = lopk_gbtrs(&f, r.l, r.u, (const int64_t *)(void *)((char *)f.p + r.factor), trans[mode],
                     &x);

@@ -69,7 +69,7 @@ const lop_op lop_op_blockdiag = {
     .min = 1,
     .max = -1,
     .param = {{"ops", LOP_P_OPERATORS, 0, NULL,
-               "The blocks, operators or arrays, of any shapes, also rectangular."}},
+               "The blocks, operators or arrays, of any shapes, also rectangular; or one list."}},
     .doc = {.brief = "Operators along the diagonal, zeros elsewhere.",
             .extended = "Products, solves, the diagonal and the dense form go block by block; each "
                         "block keeps its structure.",

@@ -125,6 +125,7 @@ static lop_status lower_all(lop_emit *e, const lop_node *self, int out) {
             if (!s) return LOP_NOMEM;
             s->attr.i[0] = row;
             s->attr.i[1] = col;
+            s->flags = LOP_STEP_PLACES;
         }
         bool last = !grid || (i + 1) % self->attr.i[1] == 0;
         col = grid && last ? 0 : col + width(a);

@@ -109,8 +109,10 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
         return LOP_OK;
     }
     s->attr.i[0] = mode;
-    s->adds = lop_is_blas(lop_slot_dtype(e, out)) ? run_gemm_add : NULL;
-    s->adds_name = "gemm-add";
+    if (lop_is_blas(lop_slot_dtype(e, out))) {
+        s->adds = run_gemm_add;
+        s->adds_name = "gemm-add";
+    }
     s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_GEMM;
     s->flops = 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k * (double)batch;
     return LOP_OK;

@@ -42,6 +42,7 @@ static lop_status run_by_cholesky(const lop_call *c) {
     int64_t n = r->m, ld = n > 0 ? n : 1;
     lop_mat f = lop_factor_at(c->a[1]->p, n, r->dt), z = {c->scratch, n, r->n, 1, ld, r->dt};
     if (lop_factor_pivots(&f)[n]) return LOP_SINGULAR;
+    lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
     lopk_copy(&z, r);
     lop_status st = lopk_trsm(&f, true, false, 'N', &z);
     if (st == LOP_OK && c->step->attr.i[1])
@@ -58,6 +59,7 @@ static lop_status run_by_lu(const lop_call *c) {
             rt = {r->p, r->n, r->m, r->cs, r->rs, r->dt};
     int64_t zero = lopk_diag_has_zero(&f);
     if (zero >= 0) return lop_factor_singular(c->err, zero + 1, n);
+    lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
     lopk_copy(&x, r);
     lop_status st = lopk_getrs(&f, lop_factor_pivots(&f), 'N', &x);
     if (st == LOP_OK && c->step->attr.i[1])

@@ -36,6 +36,7 @@ static lop_status run_potri(const lop_call *c) {
     int64_t info;
     lop_mat f = lop_factor_at(c->a[1]->p, y->m, y->dt);
     if (lop_factor_pivots(&f)[y->m]) return LOP_SINGULAR;
+    lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
     f = copy_of(c);
     lop_status st = lopk_potri(&f, &info);
     if (st == LOP_OK) lopk_copy(y, &f);
@@ -49,6 +50,7 @@ static lop_status run_getri(const lop_call *c) {
     const int64_t *pivots = lop_factor_pivots(&f);
     int64_t zero = lopk_diag_has_zero(&f);
     if (zero >= 0) return lop_factor_singular(c->err, zero + 1, y->m);
+    lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
     f = copy_of(c);
     char *work = (char *)c->scratch + lop_factor_bytes(y->m, y->dt);
     lop_status st = lopk_getri(&f, pivots, work, y->m * PANEL, &info);

@@ -349,6 +349,7 @@ const lop_op lop_op_kernel = {
     .min = 2,
     .max = 5 * LOPK_KERNELS,
     .ints = 3,
+    .real = true,
     .param =
         {{"function", LOP_P_WORD, 0, NULL,
           "'rbf', 'matern12', 'matern32', 'matern52', 'rational_quadratic', 'periodic', "

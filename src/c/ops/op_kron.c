@@ -148,7 +148,7 @@ const lop_op lop_op_kron = {
     .min = 1,
     .max = -1,
     .param = {{"ops", LOP_P_OPERATORS, 0, NULL,
-               "The factors, operators or arrays, of any shapes."}},
+               "The factors, operators or arrays, of any shapes; or one list of them."}},
     .doc = {.brief = "Kronecker product of any number of operators.",
             .extended = "Never forms the product: memory is that of the factors.",
             .cost = "Build: O(number of factors). Product: one product a factor, in the cheapest "

@@ -68,7 +68,8 @@ const lop_op lop_op_kronsum = {
     .cls = LOP_OPERATOR,
     .min = 1,
     .max = -1,
-    .param = {{"ops", LOP_P_OPERATORS, 0, NULL, "The operands, square operators or arrays."}},
+    .param = {{"ops", LOP_P_OPERATORS, 0, NULL,
+               "The operands, square operators or arrays; or one list of them."}},
     .doc = {.brief = "Kronecker sum of square operators, A (x) I + I (x) B.",
             .extended = "Of more than two: the sum over i of I (x) ... A_i ... (x) I. A Laplacian "
                         "on a grid is the KronSum of those along its axes.",

@@ -168,9 +168,13 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 
 static lop_band bands(const lop_node *self, const lop_band *child) {
     (void)child;
-    const lop_attr a = axis_of(self, 0);
-    int64_t wide = a.i[1] > 1 ? a.i[2] : 1;
-    if (self->attr.i[0] == 2 && a.i[1] > 2) wide *= a.i[1] - 1; /* the ends meet */
+    int64_t wide = 1;
+    for (int i = 0; i < self->n; i++) { /* an axis of one point has no neighbours: the next has */
+        const lop_attr a = axis_of(self, i);
+        int64_t far = a.i[1] > 1 ? a.i[2] : 0;
+        if (self->attr.i[0] == 2 && a.i[1] > 2) far *= a.i[1] - 1; /* the ends meet */
+        if (far > wide) wide = far;
+    }
     return (lop_band){wide, wide};
 }
 

@@ -3,9 +3,11 @@
  * promised   child A, an array; attr.i[0]: what was declared (LOP_ASSUME_*). The same array, where
  *            it holds; else a ValueError that shows an element. Symmetric, Hermitian, positive: the
  *            triangles agree to n u of the largest element (whether it is definite, Cholesky
- * finds). Triangular: exact zeros on the other side. Orthogonal: A^H A is I to 100 n u. isometry
- * children y = Q^H x and x: y, where its columns are as long as those of x to 100 n u, else a
- * ValueError: Q is not orthogonal. Finds most of what is false in O(n) a column.
+ *            finds). Triangular: exact zeros on the other side. Orthogonal: A^H A is I to 100 n u.
+ * isometry   children y = Q^H x and x: y, where its columns are as long as those of x to 100 n u,
+ *            else a ValueError: Q is not orthogonal. attr.i[0] 1: Q was given in single precision,
+ *            so that u is that one's, whatever x and y are in. Finds most of what is false in O(n)
+ *            a column.
  *
  * NaN and inf pass. Cost: n^2 reads; orthogonal 2 n^3 flops. */
 #include "core/op.h"
@@ -143,7 +145,8 @@ static void squares(const lop_mat *a, int64_t j, int count, double *sum) {
 }
 static lop_status run_isometry(const lop_call *c) {
     const lop_mat *y = c->a[1], *x = c->a[2];
-    const double bound = 100 * (double)(y->m + 1) * unit_of(y->dt);
+    const double u = c->step->attr.i[0] ? unit_of(LOP_f32) : unit_of(y->dt),
+                 bound = 100 * (double)(y->m + 1) * u;
     double after[TOGETHER], before[TOGETHER];
     for (int64_t j = 0; j < y->n; j += TOGETHER) {
         const int count = y->n - j < TOGETHER ? (int)(y->n - j) : TOGETHER;
@@ -160,7 +163,11 @@ static lop_status run_isometry(const lop_call *c) {
 }
 static lop_status lower_isometry(lop_emit *e, const lop_node *self, int out) {
     const int in[2] = {lop_emit_value(e, self->child[0]), lop_emit_value(e, self->child[1])};
-    return lop_emit_step(e, "isometry", run_isometry, out, 2, in) ? LOP_OK : LOP_NOMEM;
+    lop_step *s = lop_emit_step(e, "isometry", run_isometry, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    return LOP_OK;
 }
-const lop_op lop_op_isometry = {LOP_NAMED(isometry),     .cls = LOP_ARRAY,       .min = 2, .max = 2,
-                                .infer = infer_isometry, .lower = lower_isometry};
+const lop_op lop_op_isometry = {
+    LOP_NAMED(isometry),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 1,
+    .infer = infer_isometry, .lower = lower_isometry};

@@ -40,6 +40,7 @@ static lop_status lower_pack(lop_emit *e, const lop_node *self, int out) {
             lop_step *s = lop_emit_step(e, "place", run_place, out, 1, &in);
             if (!s) return LOP_NOMEM;
             s->attr.i[0] = at;
+            s->flags = LOP_STEP_PLACES;
         }
         at += lop_rows(a) * lop_cols(a);
     }

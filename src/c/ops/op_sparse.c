@@ -41,6 +41,8 @@ static lop_status run(const lop_call *c) {
     if (format == COO)
         st = lopk_coo_mm(y, trans ? i2 : i1, trans ? i1 : i2, data, conj, x, c->team,
                          c->step->scratch, c->scratch);
+    else if (!lopk_indptr_begins(i2))
+        st = LOP_INDEX;
     else if ((format == CSR) != trans)
         st = lopk_csr_mm_parts(y, i2, i1, data, conj, x, c->team);
     else

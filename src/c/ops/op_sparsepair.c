@@ -6,6 +6,7 @@
  * nnz A nnz B / inner size where they lie evenly. */
 #include "kernels/k_sparsepair.h"
 #include "core/op.h"
+#include "kernels/kernels.h"
 
 static const lop_node *peel(const lop_node *a, lop_mode *mode) {
     *mode = a->op == &lop_op_view ? (lop_mode)a->attr.i[0] : LOP_N;
@@ -62,11 +63,19 @@ static lopk_pair pair_of(const lop_step *s, const lop_mat *const *a) {
     return p;
 }
 
+/* Do the pointers of both factors, where they have such, begin with 0? */
+static bool begins(const lop_step *s, const lop_mat *const *a) {
+    const int64_t *size = s->data;
+    return ((size[3] & 3) == LOPK_TRIPLETS || lopk_indptr_begins(a[3])) &&
+           ((size[4] & 3) == LOPK_TRIPLETS || lopk_indptr_begins(a[6]));
+}
+
 static lop_status run(const lop_call *c) {
     const lopk_pair p = pair_of(c->step, c->a);
     const lop_mat *y = c->a[0];
-    lop_status st = c->step->attr.i[0] ? lopk_pair_diagonal(y, &p, c->step->attr.i[1], c->scratch)
-                                       : lopk_pair_dense(y, &p, c->scratch);
+    lop_status st = !begins(c->step, c->a) ? LOP_INDEX
+                    : c->step->attr.i[0] ? lopk_pair_diagonal(y, &p, c->step->attr.i[1], c->scratch)
+                                         : lopk_pair_dense(y, &p, c->scratch);
     if (st == LOP_INDEX)
         return lop_fail(c->err, st,
                         "a sparse index is out of bounds in a product of %lld x %lld and %lld x "

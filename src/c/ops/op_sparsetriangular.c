@@ -109,7 +109,7 @@ static lop_status run_entries(const lop_call *c) {
     lopk_zero(y);
     for (int64_t line = 0, last = 0; line < n; line++) {
         const int64_t from = index_at(ptr, line), to = index_at(ptr, line + 1);
-        if ((line && from != last) || from < 0 || to < from || to > data->m) return bad_index(c, n);
+        if (from != last || to < from || to > data->m) return bad_index(c, n);
         last = to;
         for (int64_t p = from; p < to; p++) {
             const int64_t other = index_at(index, p), i = a[1] == CSR ? line : other,

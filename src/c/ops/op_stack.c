@@ -56,6 +56,19 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *
     return lop_emit_derived_group(e, "potrf", run_factor, (size_t)bytes, a, cube / 3, st);
 }
 
+/* By the range of the pivots, squares of the factor's diagonal. */
+static void note_near(const lop_call *c, const char *group, int64_t n, lop_dtype dt, int lane) {
+    double low = INFINITY, high = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = i * (i + 3) / 2 * LOPK_STACK + lane;
+        const double d = dt == LOP_f64 ? ((const double *)(const void *)group)[at]
+                                       : (double)((const float *)(const void *)group)[at];
+        low = d < low ? d : low;
+        high = d > high ? d : high;
+    }
+    if (high > 0) lop_call_near(c, low / high * (low / high), lopk_eps(dt));
+}
+
 static lop_status run_solve(const lop_call *c) {
     const lop_mat *y = c->a[0], *b = c->a[2];
     for (int64_t from = 0; from <= c->more; from += LOPK_STACK) {
@@ -64,7 +77,10 @@ static lop_status run_solve(const lop_call *c) {
         const unsigned bad = *marks_of(group, y->m, y->dt);
         const lop_mat to = moved(y, from, c->y_step), of = moved(b, from, c->z_step);
         lopk_stack_solve(used, group, &to, c->y_step, &of, c->z_step);
-        for (int l = 0; l < used; l++) c->failed[from + l] = (bad >> l & 1) != 0;
+        for (int l = 0; l < used; l++) {
+            c->failed[from + l] = (bad >> l & 1) != 0;
+            if (!c->failed[from + l]) note_near(c, group, y->m, y->dt, l);
+        }
     }
     return LOP_OK;
 }
@@ -84,6 +100,7 @@ static lop_status run_gesv(const lop_call *c) {
     if (st == LOP_SINGULAR)
         return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)info, (long long)a->m);
+    lop_call_near(c, lopk_pivot_ratio(&f), lopk_eps(f.dt));
     if (st == LOP_OK) st = lopk_getrs(&f, ipiv, 'N', &x);
     if (st == LOP_OK) lopk_copy(y, &x);
     return st;
@@ -225,7 +242,7 @@ static lop_status lower_pile(lop_emit *e, const lop_node *self, int out) {
         lop_step *s = lop_emit_step(e, "pile", run_pile, out, some, in);
         if (!s) return LOP_NOMEM;
         s->attr.i[0] = from;
-        s->flags = LOP_STEP_BATCH;
+        s->flags = LOP_STEP_BATCH | LOP_STEP_PLACES;
         s->bytes = 0;
         for (int j = 0; j < some; j++) s->bytes += 16 * lop_slot_elements(e, in[j]);
     }

@@ -8,6 +8,7 @@
 #include "core/rand.h"
 #include "det.h"
 #include "kernels/k_band.h"
+#include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
 /* Batch and lengths of the three; n->shape without the core. */
@@ -207,10 +208,18 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
+/* By the pivots, which gtsv and ptsv have left in scratch. */
+static void note_near(const lop_call *c, void *pivots, lop_dtype dt) {
+    const int64_t n = c->a[3]->m;
+    const lop_mat d = {pivots, n, n, 1, 0, dt};
+    lop_call_near(c, lopk_pivot_ratio(&d), lopk_eps(dt));
+}
 static lop_status run_general(const lop_call *c) {
     int64_t where;
     lopk_copy(c->a[0], c->a[1]);
     lop_status st = lopk_gtsv(c->a[2], c->a[3], c->a[4], c->scratch, c->a[0], &where);
+    if (st == LOP_OK)
+        note_near(c, lopk_gtsv_pivots(c->scratch, c->a[3]->m, c->a[3]->dt), c->a[3]->dt);
     if (st != LOP_SINGULAR) return st;
     return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
                     (long long)where + 1, (long long)c->a[3]->m);
@@ -219,7 +228,9 @@ static lop_status run_positive(const lop_call *c) {
     int64_t where;
     const bool below = c->step->attr.i[1] != 0;
     lopk_copy(c->a[0], c->a[1]);
-    return lopk_ptsv(c->a[3], c->a[below ? 2 : 4], !below, c->scratch, c->a[0], &where);
+    lop_status st = lopk_ptsv(c->a[3], c->a[below ? 2 : 4], !below, c->scratch, c->a[0], &where);
+    if (st == LOP_OK) note_near(c, c->scratch, lop_dtype_real(c->a[3]->dt));
+    return st;
 }
 static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     int in[4], mask = -1;

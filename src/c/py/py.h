@@ -26,6 +26,8 @@ enum py_option {
     PY_CHECK,
     PY_MIXED,
     PY_LIMIT,
+    PY_CHECK_PLANS,
+    PY_VERIFY,
     PY_OPTIONS
 };
 
@@ -56,7 +58,8 @@ typedef struct py_state {
     PyObject *matvec_name; /* "_matvec", interned */
     PyObject *home;        /* bytes: the package's folder, whose frames are skipped */
     bool provenance;
-    bool process_fft, process_provenance, process_mixed; /* outside `with` */
+    bool process_fft, process_provenance, process_mixed, process_check_plans; /* outside `with` */
+    bool process_verify;
     int process_check;
     int64_t process_limit;
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
@@ -65,6 +68,8 @@ typedef struct py_state {
     lop_costs own_costs;
     int64_t generation; /* of the rules: how often users' were changed */
     PyObject *record;   /* list: what is computed is written down there; NULL: it is not */
+    bool verify;        /* results are compared with the expression as written */
+    bool watched;       /* a record, or verify: the direct roads are left */
     int64_t locals;     /* contexts with options of their own; 0: `options` holds for all */
     lop_sparse sparse;  /* py_sparse.c */
     int sparse_ready;   /* is SciPy there? 0: not asked yet, 1: no, 2: yes */
@@ -126,6 +131,13 @@ extern struct PyModuleDef py_module_def;
 py_state *
 py_state_of_type(PyTypeObject *type); /* borrowed; NULL with an exception: no type of ours */
 void py_state_unref(py_state *s);
+/* Borrowed item of a dict; NULL: none, or with an exception where looking failed. */
+PyObject *py_item(PyObject *dict, const char *name);
+/* New attribute; NULL: none, or with an exception where asking failed otherwise. */
+PyObject *py_attribute(PyObject *o, const char *name);
+/* An exception that says no more than "not of that kind" is cleared, true. What must come out
+ * (MemoryError, KeyboardInterrupt and all that is no Exception) stays, false. */
+bool py_not_so(void);
 PyObject *py_hook(py_state *s, const char *name); /* borrowed; NULL with an exception */
 PyObject *py_call_hook(py_state *s, const char *name, PyObject *const *args,
                        Py_ssize_t n); /* new */
@@ -206,7 +218,8 @@ int py_typenum(lop_dtype dt);
 /* The array as kernels want it, `core` trailing dimensions its own: the same (new reference) or a
  * copy. */
 PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order);
-void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf); /* describes; borrowed */
+bool py_is_normal(PyArrayObject *a, int core, bool c_order); /* would that be no copy? */
+void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf);   /* describes; borrowed */
 void py_buf_transpose(lop_buf *buf);
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt);
 bool py_overlap(PyArrayObject *a, PyArrayObject *b);
@@ -259,6 +272,12 @@ PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyOb
 /* After an exception: where it is for want of memory, the diagonal (offset None: the trace) from
  * blocks of columns; else NULL, and the exception stays. */
 PyObject *py_in_blocks(PyObject *self, PyObject *offset);
+/* py_verify.c: the result of a run compared with the expression as written, by Python
+ * (src/pylinop/_verify.py). 0, or -1 with an exception: VerificationError where they differ. */
+int py_verify_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
+                    PyArrayObject *made);
+int py_verify_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyArrayObject *made);
+int py_verify_lazy(py_state *s, PyObject *a);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 /* What was run, into s->record; times: seconds of each step; makers: a dict of other names that
@@ -359,6 +378,13 @@ int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out); /
 int py_ravel(py_state *s, int levels, const lop_node **leaf);
 /* Is the array `a`, of three dimensions at least, one of square blocks, of *b rows as the others?
  * The `first` says how many. */
+/* Lets go of an object, which may run anyone's code, with the exception that is set kept: NULL. */
+void *py_drop(void *object);
+/* Arguments where a kind of several operands was given one list of them: new; `args` itself where
+ * it was not. */
+PyObject *py_operands(py_state *s, const lop_op *op, PyObject *args);
+/* Operand `at` of a kind as an operator, or an error that names it: new. */
+PyObject *py_operand(py_state *s, const lop_op *op, Py_ssize_t at, PyObject *o);
 int py_take_blocks(const lop_op *op, const lop_param *param, PyObject *a, bool first, int64_t *b);
 /* After an array and its sizes: those of a square Toeplitz matrix with such diagonals. */
 lop_status py_square(py_state *s, const lop_node **child, int *n, lop_err *err);

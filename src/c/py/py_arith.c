@@ -1,6 +1,9 @@
 /* py_arith.c: building expressions: O(1), nothing computed, closed at once where a rule says so. */
 #include "py_lazy.h"
 
+#include <float.h>
+#include <math.h>
+
 static PyObject *build(py_state *s, const lop_op *op, const lop_attr *attr, PyObject *a,
                        PyObject *b, bool close) {
     lop_err err;
@@ -119,6 +122,43 @@ int py_coefficient(PyObject *number, lop_attr *attr) {
     return 0;
 }
 
+/* -- are two coefficients one? Where their product, as NumPy takes it, has all their digits. */
+
+static bool is_single(const lop_attr *c) {
+    return c->i[1] == LOP_STRONG && (c->i[2] == LOP_f32 || c->i[2] == LOP_c64);
+}
+static bool is_whole(const lop_attr *c) {
+    if (c->i[1] == LOP_STRONG) return !lop_is_blas((lop_dtype)c->i[2]);
+    return c->i[1] < LOP_WEAK_FLOAT;
+}
+/* A part of the product: exact in single precision where it will be such. */
+static bool part_fits(double x, bool exact) { return !exact || x == 0 || lop_in_f32(x) == x; }
+
+/* Integers in no more bits than those have that they meet. */
+static bool wholes_merge(const lop_attr *a, const lop_attr *b, lop_dtype dt) {
+    const bool weak = a->i[1] != LOP_STRONG && b->i[1] != LOP_STRONG,
+               wide = lop_is_blas(dt) || lop_dtype_size(dt) == 8;
+    const double most = weak && wide ? 0x1p53 : 127;
+    return fabs(a->re) <= most && fabs(b->re) <= most && fabs(a->re * b->re) <= most;
+}
+
+/* May c2 (c1 A), of dtype dt, be (c2 c1) A? Integers where they are small enough; others unless the
+ * product over- or underflows where neither factor does, or would be rounded to single precision.
+ * Kept apart they are right in any case. */
+static bool coefficients_merge(const lop_attr *a, const lop_attr *b, lop_dtype dt) {
+    if (is_whole(a) && is_whole(b)) return wholes_merge(a, b, dt);
+    const double re = a->re * b->re - (a->im != 0 && b->im != 0 ? a->im * b->im : 0),
+                 im = (b->im != 0 ? a->re * b->im : 0) + (a->im != 0 ? a->im * b->re : 0),
+                 size = fmax(fabs(re), fabs(im)), one = fmax(fabs(a->re), fabs(a->im)),
+                 two = fmax(fabs(b->re), fabs(b->im));
+    if (!(one > 0 && two > 0 && one <= DBL_MAX && two <= DBL_MAX)) return true; /* as written */
+    const bool narrow = dt == LOP_f32 || dt == LOP_c64, exact = is_single(a) || is_single(b);
+    if (!(size >= (narrow || exact ? FLT_MIN : DBL_MIN) &&
+          size <= (narrow || exact ? FLT_MAX : DBL_MAX)))
+        return false;
+    return part_fits(re, exact) && part_fits(im, exact);
+}
+
 /* operator * number as written; a number of a foreign kind goes the slow way. */
 static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
     lop_attr c;
@@ -132,7 +172,7 @@ static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
     if (node->op == &lop_op_scaled && self->a && self->b &&
-        !PyErr_Occurred()) { /* c2 (c1 A) is (c2 c1) A, as in SciPy */
+        coefficients_merge(&node->attr, &c, node->dtype)) { /* (c2 c1) A, as in SciPy */
         PyObject *both = PyNumber_Multiply(self->b, number);
         PyObject *r = both ? scale(s, self->a, both) : NULL;
         Py_XDECREF(both);

@@ -63,9 +63,13 @@ static bool legal(PyArrayObject *a, int core) {
     return unit;
 }
 
-PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order) {
+bool py_is_normal(PyArrayObject *a, int core, bool c_order) {
     if (core > PyArray_NDIM(a)) core = PyArray_NDIM(a);
-    if (legal(a, core) && (!c_order || PyArray_IS_C_CONTIGUOUS(a))) {
+    return legal(a, core) && (!c_order || PyArray_IS_C_CONTIGUOUS(a));
+}
+
+PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order) {
+    if (py_is_normal(a, core, c_order)) {
         Py_INCREF(a);
         return a;
     }

@@ -39,15 +39,17 @@ static void use_costs(py_state *s, PyObject *costs) {
 }
 
 /* What plans depend on as one number, so that plans of all settings are kept side by side: fft,
- * which rules are off (20 bits), which costs (12), what is tested (2), mixed precision, how often
- * the rules were changed. Python bounds them. */
+ * which rules are off (20 bits), which costs (12), what is tested (2), mixed precision, whether
+ * plans are checked (those made before were not), how often the rules were changed. Python bounds
+ * them. */
 static int64_t version_of(const py_state *s) {
     return (s->options.fft ? 0 : 1) | number_of(s->off) << 1 | number_of(s->costs) << 21 |
-           (int64_t)s->ctx.check << 33 | (int64_t)s->ctx.mixed << 35 | s->generation << 36;
+           (int64_t)s->ctx.check << 33 | (int64_t)s->ctx.mixed << 35 |
+           (int64_t)s->ctx.check_plans << 36 | s->generation << 37;
 }
 
 typedef struct settings {
-    bool fft, provenance, mixed;
+    bool fft, provenance, mixed, check_plans, verify;
     int check;
     int64_t limit;
     PyObject *off, *costs, *record; /* borrowed; NULL: none */
@@ -58,10 +60,13 @@ static void use(py_state *s, const settings *set) {
     s->provenance = set->provenance;
     s->ctx.check = set->check;
     s->ctx.mixed = set->mixed;
+    s->ctx.check_plans = set->check_plans;
     s->ctx.memory_limit = set->limit;
     use_off(s, set->off);
     use_costs(s, set->costs);
     if (set->record != s->record) Py_XSETREF(s->record, Py_XNewRef(set->record));
+    s->verify = set->verify;
+    s->watched = s->record || s->verify;
     s->options_version = version_of(s);
 }
 
@@ -78,7 +83,8 @@ static int64_t limit_of(PyObject *o) { return o == Py_None ? INT64_MAX : PyLong_
 
 void py_config_read(py_state *s) {
     PyObject *options = NULL, *type, *value, *trace, *o;
-    settings set = {s->process_fft,   s->process_provenance, s->process_mixed, s->process_check,
+    settings set = {s->process_fft,   s->process_provenance, s->process_mixed,
+                    s->process_check_plans, s->process_verify, s->process_check,
                     s->process_limit, s->process_off,        s->process_costs, NULL};
     PyErr_Fetch(&type, &value, &trace);
     if (s->config && PyContextVar_Get(s->config, NULL, &options) == 0 && options &&
@@ -87,7 +93,9 @@ void py_config_read(py_state *s) {
         if ((o = local(s, options, PY_PROVENANCE))) set.provenance = o == Py_True;
         if ((o = local(s, options, PY_CHECK))) set.check = (int)PyLong_AsLong(o);
         if ((o = local(s, options, PY_MIXED))) set.mixed = o == Py_True;
+        if ((o = local(s, options, PY_CHECK_PLANS))) set.check_plans = o == Py_True;
         if ((o = local(s, options, PY_LIMIT))) set.limit = limit_of(o);
+        if ((o = local(s, options, PY_VERIFY))) set.verify = o == Py_True;
         if ((o = local(s, options, PY_OFF))) set.off = is_mask(o) ? o : NULL;
         if ((o = local(s, options, PY_COSTS))) set.costs = is_costs(o) ? o : NULL;
         if ((o = local(s, options, PY_RECORD))) set.record = PyList_CheckExact(o) ? o : NULL;
@@ -97,14 +105,14 @@ void py_config_read(py_state *s) {
     Py_XDECREF(options);
 }
 
-/* _options(fft, provenance, store_limit, threads, check, mixed, memory_limit, off, costs): the
- * process's values; threads 0: as they are; off, costs: bytes or None. */
+/* _options(fft, provenance, store_limit, threads, check, mixed, memory_limit, off, costs,
+ * check_plans, verify): the process's values; threads 0: as they are; off, costs: bytes or None. */
 PyObject *py_config_options(py_state *s, PyObject *args) {
-    int fft, provenance, threads, check, mixed;
+    int fft, provenance, threads, check, mixed, check_plans, verify;
     long long limit;
     PyObject *most, *off, *costs;
-    if (!PyArg_ParseTuple(args, "ppLiipOOO:_options", &fft, &provenance, &limit, &threads, &check,
-                          &mixed, &most, &off, &costs))
+    if (!PyArg_ParseTuple(args, "ppLiipOOOpp:_options", &fft, &provenance, &limit, &threads, &check,
+                          &mixed, &most, &off, &costs, &check_plans, &verify))
         return NULL;
     if ((off != Py_None && !is_mask(off)) || (costs != Py_None && !is_costs(costs)))
         return PyErr_Format(PyExc_ValueError, "_options takes bytes of another length");
@@ -112,6 +120,8 @@ PyObject *py_config_options(py_state *s, PyObject *args) {
     s->process_provenance = provenance != 0;
     s->process_check = check;
     s->process_mixed = mixed != 0;
+    s->process_check_plans = check_plans != 0;
+    s->process_verify = verify != 0;
     s->process_limit = limit_of(most);
     if (PyErr_Occurred()) return NULL;
     lop_store_bound(&s->store, limit);
@@ -128,7 +138,8 @@ PyObject *py_config_watch(py_state *s, PyObject *args) {
     int change;
     if (!PyArg_ParseTuple(args, "Oi:_watch", &variable, &change)) return NULL;
     static const char *const name[] = {"fft",     "provenance", "_off",   "_costs",
-                                       "_record", "_check",     "_mixed", "memory_limit"};
+                                       "_record", "_check",     "_mixed", "memory_limit",
+                                       "check_plans", "verify"};
     for (int i = 0; i < PY_OPTIONS; i++)
         if (!s->option_name[i] && !(s->option_name[i] = PyUnicode_InternFromString(name[i])))
             return NULL;

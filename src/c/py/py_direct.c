@@ -37,7 +37,8 @@ static inline bool mat_of(PyArrayObject *a, const lop_slot *s, lop_mat *m) {
 PyObject *py_direct(py_state *s, py_op *self, PyArrayObject *x) {
     const py_plan *e = self->cache;
     if (!e || !e->direct || e->act != ACT_APPLY || e->i != 1 || e->version != s->options_version ||
-        PyArray_NDIM(x) != 1 || PyArray_DIM(x, 0) != e->dim[0] || e->nd != 1 || s->record)
+        PyArray_NDIM(x) != 1 || PyArray_DIM(x, 0) != e->dim[0] || e->nd != 1 || s->watched ||
+        (int)py_dtype(x) != e->dt) /* a plan of zeros does not read x, but its dtype counts */
         return NULL;
     const lop_plan *p = e->plan;
     const lop_step *step = &p->step[0];
@@ -156,7 +157,7 @@ PyObject *py_direct_lazy(const py_lazy *a) {
         !py_pair(a->more, x->dim[0], x->dim[1], at))
         return NULL;
     py_config_here(s);
-    if (s->record || s->generation) return NULL;
+    if (s->watched || s->generation) return NULL;
     const int type = a->dtype->type_num;
     const lop_dtype dt = type == NPY_FLOAT    ? LOP_f32
                          : type == NPY_DOUBLE ? LOP_f64
@@ -168,7 +169,7 @@ PyObject *py_direct_lazy(const py_lazy *a) {
 PyObject *py_direct_entry(py_op *self, const int64_t at[2]) {
     const lop_dtype dt = self->node->dtype;
     double _Complex v;
-    if (!lop_is_blas(dt) || self->s->record || self->s->generation ||
+    if (!lop_is_blas(dt) || self->s->watched || self->s->generation ||
         !entry_of(self, dt, at, DEEP, &v))
         return NULL;
     return number(dt, v);

@@ -63,7 +63,7 @@ lop_status py_kernel_finish(PyObject *const *arg, const lop_node **child, int *n
 
 static PyObject *function_of(PyObject *args, PyObject *kwargs) {
     if (PyTuple_GET_SIZE(args) > 0) return PyTuple_GET_ITEM(args, 0);
-    return kwargs ? PyDict_GetItemString(kwargs, "function") : NULL;
+    return kwargs ? py_item(kwargs, "function") : NULL;
 }
 bool py_kernel_is_callable(PyObject *args, PyObject *kwargs) {
     PyObject *f = function_of(args, kwargs);

@@ -34,11 +34,12 @@ static int fail(PyObject *type, const char *format, ...) {
 static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, bool index) {
     const int rank = param->rank < 0 ? p->levels : param->rank,
               most = rank > 2 ? LOP_MAXDIM - rank : LOP_MAXDIM - 2;
-    if (PyArray_Check(o) && !PyArray_CheckExact(o) && PyObject_HasAttrString(o, "mask"))
-        return fail(PyExc_TypeError,
-                    "%s(%s=...): masked arrays are not taken; fill or select first", p->op->title,
-                    param->name),
-               NULL;
+    PyObject *mask = PyArray_Check(o) && !PyArray_CheckExact(o) ? py_attribute(o, "mask") : NULL;
+    if (mask)
+        fail(PyExc_TypeError, "%s(%s=...): masked arrays are not taken; fill or select first",
+             p->op->title, param->name);
+    Py_XDECREF(mask);
+    if (PyErr_Occurred()) return NULL;
     PyObject *taken = PyArray_CheckExact(o) ? Py_NewRef(o) : py_call_hook(p->s, "as_array", &o, 1);
     PyArrayObject *a = (PyArrayObject *)taken;
     if (!a) return NULL;
@@ -46,8 +47,7 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
     if (index && type == NPY_BOOL) {
         fail(PyExc_TypeError, "%s(%s=...): a mask is not taken; give np.flatnonzero(mask)",
              p->op->title, param->name);
-        Py_DECREF(a);
-        return NULL;
+        return py_drop(a);
     }
     if (index && PyArray_SIZE(a) == 0 && type == NPY_DOUBLE)
         Py_SETREF(a, (PyArrayObject *)PyArray_Cast(a, NPY_INT64));
@@ -55,14 +55,14 @@ static PyArrayObject *take_array(parts *p, const lop_param *param, PyObject *o, 
               PyTypeNum_ISDATETIME(type))) {
         fail(PyExc_TypeError, "%s(%s=...): arrays of dtype %R are not taken", p->op->title,
              param->name, PyArray_DESCR(a));
-        Py_CLEAR(a);
+        a = py_drop(a);
     }
     if (a && (PyArray_NDIM(a) < rank || PyArray_NDIM(a) > rank + most)) {
         fail(PyExc_ValueError,
              "%s(%s=...): expected %d dimension%s (and at most %d of batch before %s), got %d",
              p->op->title, param->name, rank, rank == 1 ? "" : "s", most, rank == 1 ? "it" : "them",
              PyArray_NDIM(a));
-        Py_CLEAR(a);
+        a = py_drop(a);
     }
     if (a && p->copy && (PyObject *)a == o)
         Py_SETREF(a, (PyArrayObject *)PyArray_NewCopy(a, NPY_KEEPORDER));
@@ -195,9 +195,10 @@ static int read_shape(parts *p, PyObject *o, bool square) {
 
 /* Borrowed node of operand `at`, which is wrapped, and copied before if asked; NULL: failed. */
 static const lop_node *take_operator(parts *p, Py_ssize_t at, PyObject *o) {
-    bool copy = p->copy && PyObject_HasAttrString(o, "copy");
-    PyObject *mine = copy ? PyObject_CallMethod(o, "copy", NULL) : Py_NewRef(o);
-    PyObject *op = mine ? py_as_operator(p->s, mine) : NULL;
+    PyObject *copy = p->copy ? py_attribute(o, "copy") : NULL;
+    PyObject *mine = copy ? PyObject_CallNoArgs(copy) : PyErr_Occurred() ? NULL : Py_NewRef(o);
+    Py_XDECREF(copy);
+    PyObject *op = mine ? py_operand(p->s, p->op, at, mine) : NULL;
     Py_XDECREF(mine);
     return set_init(p, at, op) < 0 ? NULL : py_node(p->s, (py_op *)op);
 }
@@ -534,6 +535,7 @@ PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (p.op == &lop_op_kernel && py_kernel_is_callable(args, kwargs))
         return py_kernel_callable(p.s, args, kwargs);
     PyObject *self = NULL;
+    if (!(args = py_operands(p.s, p.op, args))) return NULL;
     p.arrays = PyList_New(0);
     bool many = p.op->param[0].role == LOP_P_OPERATORS;
     int n = many ? sort_many(&p, args, kwargs) : sort_args(&p, args, kwargs);
@@ -557,8 +559,9 @@ done:
     for (int i = 0; i < LOP_MAXPARAM; i++) lop_node_unref(p.child[i]);
     for (int i = 0; p.many && i < p.n; i++) lop_node_unref(p.many[i]);
     PyMem_Free(p.many);
-    Py_XDECREF(p.init);
-    Py_XDECREF(p.arrays);
+    py_drop(p.init);
+    py_drop(p.arrays);
+    Py_DECREF(args);
     return self;
 }
 

@@ -65,6 +65,32 @@ PyObject *py_lazy_leaf(py_state *s, PyObject *o) {
                                    PyArray_DESCR(a));
 }
 
+bool py_lazy_beyond(const py_lazy *self) {
+    const bool linear = self->head >= PY_MATMUL && self->head <= PY_INVERSE;
+    if (!linear && self->head != PY_OF_FORM) return false;
+    bool beyond = self->nd > LOP_MAXDIM;
+    for (int i = 0; !beyond && i < self->nargs; i++) {
+        PyObject *x = py_lazy_args(self)[i];
+        beyond = py_is_lazy(self->s, x) && ((py_lazy *)x)->nd > LOP_MAXDIM;
+    }
+    return beyond;
+}
+
+int py_lazy_room(py_lazy *self, int64_t *bytes) {
+    const int64_t limit = self->s->ctx.memory_limit;
+    int64_t own = PyDataType_ELSIZE(self->dtype);
+    if (limit == INT64_MAX || (self->head != PY_CALL && !py_lazy_beyond(self))) return 0;
+    for (int i = 0; i < self->nd; i++)
+        if (!lop_mul_ok(own, self->dim[i], &own)) own = INT64_MAX;
+    *bytes = own > INT64_MAX - *bytes ? INT64_MAX : *bytes + own;
+    if (*bytes <= limit) return 0;
+    PyObject *size = PyLong_FromLongLong(*bytes), *args[2] = {(PyObject *)self, size},
+             *done = size ? py_call_hook(self->s, "lazy_passes_limit", args, 2) : NULL;
+    Py_XDECREF(size);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 static int lazy_traverse(py_lazy *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->a);

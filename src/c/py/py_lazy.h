@@ -88,6 +88,12 @@ py_lazy *py_lazy_new(py_state *s, py_head head, PyObject *a, PyObject *b, int nd
 /* The leaf of a plain array of floats. New, NULL with an exception; Py_None (new): not one. */
 PyObject *py_lazy_leaf(py_state *s, PyObject *o);
 PyObject *py_lazy_shape(const py_lazy *self); /* new */
+/* Is it a linear node, or a function of a form, with more dimensions, itself or an argument, than
+ * operators have? NumPy computes those from the arguments' values. */
+bool py_lazy_beyond(const py_lazy *self);
+/* Adds what the value of a function of values takes to the bytes of one evaluation, which keeps all
+ * of them: 0; -1 with an exception where they pass the memory limit. */
+int py_lazy_room(py_lazy *self, int64_t *bytes);
 void py_lazy_failed(py_lazy *a); /* adds the node's line to the exception that is set */
 /* The value where there was no memory for it (an exception is set): new; NULL with an exception. */
 PyObject *py_lazy_instead(py_lazy *a);

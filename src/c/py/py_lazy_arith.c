@@ -453,7 +453,7 @@ PyObject *py_lazy_index(PyObject *self, PyObject *key) {
                          many ? PyTuple_GET_SIZE(key) : 1, dim);
     if (nd < 0) {
         PyObject *args[2] = {self, key};
-        PyErr_Clear(); /* NumPy words it */
+        if (!py_not_so()) return NULL; /* NumPy words it */
         return py_call_hook(a->s, "lazy_index", args, 2);
     }
     py_lazy *made = py_lazy_new(a->s, PY_INDEX, self, NULL, nd, dim, a->dtype);

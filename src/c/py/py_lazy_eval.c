@@ -26,6 +26,7 @@ enum { FEW = 64 };
 typedef struct stack {
     want few[FEW], *at;
     size_t n, room;
+    int64_t bytes; /* of the values made */
 } stack;
 
 static int push(stack *st, py_lazy *a, bool form, bool ready) {
@@ -48,7 +49,7 @@ static bool is_product(const py_lazy *a) { /* of two matrices, or stacks of them
 
 /* Has it an operator form of its own, not only one made of its value? */
 static bool has_form(const py_lazy *a) {
-    if (a->nd < 2 || a->head > PY_INVERSE) return false;
+    if (a->nd < 2 || a->nd > LOP_MAXDIM || a->head > PY_INVERSE || py_lazy_beyond(a)) return false;
     return a->head == PY_MATMUL ? is_product(a) : true;
 }
 
@@ -191,6 +192,7 @@ static int push_for_form(stack *st, py_lazy *a) {
 
 static int push_for_value(stack *st, py_lazy *a) {
     if (py_lazy_is_deep(a)) return push_for_column(st, a->s, (PyObject *)a);
+    if (py_lazy_beyond(a)) return push_values(st, a, 0);
     switch ((py_head)a->head) {
     case PY_LEAF:
     case PY_OPERATOR:
@@ -247,6 +249,11 @@ static PyObject *pair_form(const py_lazy *a, binaryfunc f) {
     return r;
 }
 
+/* A matrix over a number, which may be made of the matrix's value: then its form is gone again. */
+static PyObject *over_form(py_lazy *a) {
+    return py_lazy_arg(a, 0)->form ? hook_of(a, "lazy_over") : NULL;
+}
+
 /* A multiple; the number of a 0-d LazyArray is its value's only entry. */
 static PyObject *scaled_form(const py_lazy *a) {
     PyObject *x = form_of(py_lazy_arg(a, 0)), *c = array_of(a->s, py_lazy_args(a)[1]);
@@ -278,7 +285,7 @@ static PyObject *make_form(py_lazy *a) {
     case PY_MATMUL: return pair_form(a, PyNumber_MatrixMultiply);
     case PY_ADD: return pair_form(a, PyNumber_Add);
     case PY_SCALE: return scaled_form(a);
-    case PY_OVER: return hook_of(a, "lazy_over");
+    case PY_OVER: return over_form(a);
     default: return one_form(a);
     }
 }
@@ -441,6 +448,7 @@ static PyObject *index_value(py_lazy *a) {
 
 static PyObject *make_value(py_lazy *a) {
     if (py_lazy_is_deep(a)) return column_value(a);
+    if (py_lazy_beyond(a)) return hook_of(a, "lazy_beyond");
     switch ((py_head)a->head) {
     case PY_GONE: return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
     case PY_LEAF: return PyArray_NewCopy((PyArrayObject *)a->a, NPY_CORDER);
@@ -500,7 +508,13 @@ static int give_value(py_lazy *a) {
     PyObject *value = make_value(a);
     if (!value && PyErr_Occurred()) value = py_lazy_instead(a);
     if (!value) return PyErr_Occurred() ? -1 : 0;
-    return keep(a, value) < 0 ? -1 : 1;
+    if (keep(a, value) < 0) return -1;
+    py_config_here(a->s);
+    if (!a->s->verify || a->head == PY_LEAF || a->head == PY_CALL || a->head == PY_OPERATOR)
+        return 1;
+    if (py_verify_lazy(a->s, (PyObject *)a) == 0) return 1;
+    Py_CLEAR(a->value);
+    return -1;
 }
 
 int py_lazy_value(py_lazy *a) {
@@ -531,7 +545,8 @@ static int step(stack *st, PyObject *give) {
         if (push(st, a, w.form, true) < 0) return -1;
         return w.form ? push_for_form(st, a) : push_for_value(st, a);
     }
-    int rc = w.form ? give_form(a) : give ? give_by(a, give) : give_value(a);
+    int rc = w.form ? give_form(a) : py_lazy_room(a, &st->bytes);
+    if (!w.form && rc == 0) rc = give ? give_by(a, give) : give_value(a);
     if (rc == 0) return push(st, a, w.form, false);
     if (rc < 0) {
         py_lazy_failed(a);
@@ -546,6 +561,7 @@ static int run(py_lazy *root, PyObject *give) {
     st.at = st.few;
     st.n = 0;
     st.room = FEW;
+    st.bytes = 0;
     Py_INCREF((PyObject *)root);
     int rc = push(&st, root, false, false);
     while (rc == 0 && st.n > 0) rc = step(&st, give);

@@ -20,9 +20,30 @@ void py_state_unref(py_state *s) {
     PyMem_Free(s);
 }
 
+PyObject *py_item(PyObject *dict, const char *name) {
+    PyObject *key = PyUnicode_FromString(name);
+    PyObject *found = key ? PyDict_GetItemWithError(dict, key) : NULL;
+    Py_XDECREF(key);
+    return found;
+}
+
+PyObject *py_attribute(PyObject *o, const char *name) {
+    PyObject *found = PyObject_GetAttrString(o, name);
+    if (!found && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
+    return found;
+}
+
+bool py_not_so(void) {
+    if (!PyErr_Occurred()) return true;
+    if (PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception))
+        return false;
+    PyErr_Clear();
+    return true;
+}
+
 PyObject *py_hook(py_state *s, const char *name) {
-    PyObject *f = s->hooks ? PyDict_GetItemString(s->hooks, name) : NULL;
-    if (!f)
+    PyObject *f = s->hooks ? py_item(s->hooks, name) : NULL;
+    if (!f && !PyErr_Occurred())
         PyErr_Format(PyExc_RuntimeError,
                      "pylinop._core has no hook %s: import pylinop, not pylinop._core", name);
     return f;

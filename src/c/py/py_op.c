@@ -82,6 +82,8 @@ void py_op_dealloc(py_op *self) {
         s->dead = (PyObject *)self;
         return;
     }
+    PyObject *type, *error, *trace; /* what is set stays: an array's owner may run anyone's code */
+    PyErr_Fetch(&type, &error, &trace);
     s->refs++;
     s->freeing = true;
     free_one(self);
@@ -93,6 +95,7 @@ void py_op_dealloc(py_op *self) {
     }
     s->freeing = false;
     py_state_unref(s);
+    PyErr_Restore(type, error, trace);
 }
 
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
@@ -235,7 +238,7 @@ static PyObject *get_dtype(py_op *self, void *unused) {
         return NULL;
     }
     if (node->dtype != LOP_NO_DTYPE) return py_descr(node->dtype);
-    if (node->op == &lop_op_opaque) Py_RETURN_NONE;
+    if (node->op == &lop_op_opaque && !self->init) Py_RETURN_NONE;
     PyObject *me = (PyObject *)self;
     return self->dtype = py_call_hook(py_state_of(me), "foreign_dtype", &me, 1),
            Py_XNewRef(self->dtype);
@@ -280,8 +283,8 @@ static PyObject *get_view(py_op *self, void *mode) {
 }
 
 /* For Python's own side: what it was made of, and where. */
-static PyObject *get_init(py_op *self, void *unused) {
-    (void)unused;
+static PyObject *get_init(py_op *self, void *arrays) {
+    if (arrays) return self->arrays ? Py_NewRef(self->arrays) : PyTuple_New(0);
     return Py_NewRef(self->init ? self->init : Py_None);
 }
 static PyObject *get_operands(py_op *self, void *unused) {
@@ -341,6 +344,7 @@ static PyGetSetDef op_getset[] = {
     {"H", (getter)get_view, NULL, "Adjoint (conjugate transpose), lazy.", (void *)LOP_H},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {"_init", (getter)get_init, NULL, NULL, NULL},
+    {"_arrays", (getter)get_init, NULL, NULL, (void *)(intptr_t)1},
     {"_operands", (getter)get_operands, NULL, NULL, NULL},
     {"_head", (getter)get_head, NULL, NULL, NULL},
     {"_by", (getter)get_by, NULL, NULL, NULL},

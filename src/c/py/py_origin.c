@@ -11,6 +11,11 @@ static bool is_ours(const py_state *s, PyCodeObject *code) {
            !memcmp(PyUnicode_DATA(file), home, (size_t)n);
 }
 
+/* There is none, or no memory for its object: the line is not kept then, and all else goes on. */
+static void no_frame(bool pending) {
+    if (!pending) PyErr_Clear();
+}
+
 void py_here(py_state *s, PyCodeObject **at, int *lasti) {
     py_config_here(s);
     if (!s->provenance) return;
@@ -19,8 +24,9 @@ void py_here(py_state *s, PyCodeObject **at, int *lasti) {
         *lasti = s->lasti;
         return;
     }
+    const bool pending = PyErr_Occurred() != NULL;
     PyFrameObject *frame = PyEval_GetFrame(); /* borrowed */
-    if (!frame) return;
+    if (!frame) return no_frame(pending);
     PyCodeObject *code = PyFrame_GetCode(frame);
     if (!is_ours(s, code)) {
         *at = code;
@@ -35,6 +41,7 @@ void py_here(py_state *s, PyCodeObject **at, int *lasti) {
         frame = back;
         code = frame ? PyFrame_GetCode(frame) : NULL;
     }
+    if (!frame) no_frame(pending);
     if (frame) *lasti = PyFrame_GetLasti(frame);
     *at = code;
     Py_XDECREF(frame);

@@ -21,8 +21,7 @@ PyObject *py_default(const lop_param *param) {
 static int read_integer(const lop_op *op, const lop_param *param, PyObject *o, int64_t *out) {
     PyObject *i = PyBool_Check(o) ? NULL : PyNumber_Index(o);
     if (!i) {
-        PyErr_Clear();
-        return fail(PyExc_TypeError, op, param, o, "an integer");
+        return py_not_so() ? fail(PyExc_TypeError, op, param, o, "an integer") : -1;
     }
     *out = PyLong_AsLongLong(i);
     Py_DECREF(i);
@@ -41,7 +40,7 @@ static int read_flag(const lop_op *op, const lop_param *param, PyObject *o, int6
  */
 static int read_word(const lop_op *op, const lop_param *param, PyObject *o, int64_t *out) {
     const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
-    if (!text) PyErr_Clear();
+    if (!text && !py_not_so()) return -1;
     *out = 0;
     if (o == Py_None && param->fallback && !strcmp(param->fallback, "None")) return 0;
     for (const char *w = param->words; text; (*out)++) {
@@ -59,9 +58,8 @@ static int read_word(const lop_op *op, const lop_param *param, PyObject *o, int6
 static int read_bands(const lop_op *op, const lop_param *param, PyObject *o, lop_attr *attr) {
     PyObject *pair = PySequence_Tuple(o);
     if (!pair || PyTuple_GET_SIZE(pair) != 2) {
-        PyErr_Clear();
         Py_XDECREF(pair);
-        return fail(PyExc_TypeError, op, param, o, "a pair (l, u)");
+        return py_not_so() ? fail(PyExc_TypeError, op, param, o, "a pair (l, u)") : -1;
     }
     int rc = 0;
     for (int i = 0; rc == 0 && i < 2; i++)
@@ -134,8 +132,7 @@ int py_read_grid(lop_ctx *ctx, const lop_op *op, int i, PyObject *o, const lop_n
     const lop_param *param = &op->param[i];
     PyObject *sizes = PyIndex_Check(o) ? PyTuple_Pack(1, o) : PySequence_Tuple(o);
     if (!sizes) {
-        PyErr_Clear();
-        return fail(PyExc_TypeError, op, param, o, "a size or a tuple of sizes");
+        return py_not_so() ? fail(PyExc_TypeError, op, param, o, "a size or a tuple of sizes") : -1;
     }
     Py_ssize_t count = PyTuple_GET_SIZE(sizes);
     int rc = 0;
@@ -162,4 +159,42 @@ int py_read_grid(lop_ctx *ctx, const lop_op *op, int i, PyObject *o, const lop_n
     }
     Py_DECREF(sizes);
     return rc;
+}
+
+void *py_drop(void *object) {
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    Py_XDECREF((PyObject *)object);
+    PyErr_Restore(type, error, trace);
+    return NULL;
+}
+
+/* -- operands */
+
+/* Does the kind take operands as f(A, B, ...), two at the least where not any number? */
+static bool takes_several(const lop_op *op) {
+    const lop_param *p = op->param;
+    return p[0].role == LOP_P_OPERATORS ||
+           (p[0].role == LOP_P_OPERATOR && p[1].name && p[1].role == LOP_P_OPERATOR &&
+            !p[1].fallback && !p[2].name);
+}
+
+PyObject *py_operands(py_state *s, const lop_op *op, PyObject *args) {
+    PyObject *one = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
+    if (!one || !takes_several(op) || (!PyList_Check(one) && !PyTuple_Check(one)))
+        return Py_NewRef(args);
+    return py_call_hook(s, "operands_of", &args, 1);
+}
+
+PyObject *py_operand(py_state *s, const lop_op *op, Py_ssize_t at, PyObject *o) {
+    if (py_is_op(s, o)) return Py_NewRef(o);
+    const bool many = op->param[0].role == LOP_P_OPERATORS || op->param[0].role == LOP_P_BLOCKS;
+    PyObject *args[4] = {o, PyUnicode_FromString(op->title),
+                         many ? PyUnicode_FromFormat("operand %zd", at)
+                              : PyUnicode_FromString(op->param[at].name),
+                         takes_several(op) ? Py_True : Py_False};
+    PyObject *made = args[1] && args[2] ? py_call_hook(s, "operand", args, 4) : NULL;
+    Py_XDECREF(args[1]);
+    Py_XDECREF(args[2]);
+    return made;
 }

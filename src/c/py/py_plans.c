@@ -272,24 +272,28 @@ static int refuse(py_state *s, py_op *self, const lop_plan *plan, bool given) {
     return r ? 0 : -1;
 }
 
-static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_plan *want) {
-    int64_t bytes = plan->dense;
-    if (want->act == ACT_DENSE) {
-        const lop_slot *o = &plan->slot[plan->out];
-        if (!lop_mul_ok(o->matbytes, o->batch, &bytes)) bytes = INT64_MAX;
-    }
-    if (want->act == ACT_FACTOR)
-        bytes = py_factor_bytes(py_node(s, self));
-    else if (bytes < (1 << 16)) /* never worth a word */
-        return 0;
-    if (bytes == 0) return 0;
-    PyObject *size = PyLong_FromLongLong(bytes), *asked = PyBool_FromLong(want->act == ACT_DENSE);
-    PyObject *args[3] = {(PyObject *)self, size, asked};
-    PyObject *r = size && asked ? py_call_hook(s, "materialising", args, 3) : NULL;
-    Py_XDECREF(size);
-    Py_XDECREF(asked);
+/* A word about so many bytes of a dense form. */
+static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_plan *want,
+                    int64_t bytes, bool asked) {
+    if (bytes < (1 << 16) && (want->act != ACT_FACTOR || bytes == 0)) return 0; /* not worth it */
+    PyObject *all = Py_BuildValue("LOdi", (long long)bytes, asked ? Py_True : Py_False,
+                                  plan->seconds, want->act);
+    PyObject *args[5] = {(PyObject *)self}, *r = NULL;
+    for (int i = 0; all && i < 4; i++) args[i + 1] = PyTuple_GET_ITEM(all, i);
+    if (all) r = py_call_hook(s, "materialising", args, 5);
+    Py_XDECREF(all);
     Py_XDECREF(r);
     return r ? 0 : -1;
+}
+
+/* The result, where it is the dense form; what is made on the way, if that is much more. */
+static int announce_all(py_state *s, py_op *self, const lop_plan *plan, const py_plan *want) {
+    if (want->act == ACT_FACTOR)
+        return announce(s, self, plan, want, py_factor_bytes(py_node(s, self)), false);
+    if (want->act == ACT_DENSE && announce(s, self, plan, want, lop_plan_result(plan), true) < 0)
+        return -1;
+    const bool much = want->act != ACT_DENSE || plan->dense / 2 > lop_plan_result(plan);
+    return much ? announce(s, self, plan, want, plan->dense, false) : 0;
 }
 
 static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
@@ -345,7 +349,7 @@ py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *
     if (!e || (!whole && !e->plan->dense && !passes(s, e->plan, given))) return e;
     lop_plan *plan = e->plan;
     plan->refs++; /* the hook may run anything, also this operator */
-    int rc = announce(s, self, plan, want);
+    int rc = announce_all(s, self, plan, want);
     if (rc == 0 && passes(s, plan, given)) rc = refuse(s, self, plan, given);
     lop_plan_unref(plan);
     return rc < 0 ? NULL : cached_plan(s, self, want, x);

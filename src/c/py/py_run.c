@@ -4,6 +4,8 @@
  */
 #include "py_apply.h"
 
+#include <math.h>
+
 /* -- running */
 
 typedef py_run run;
@@ -21,12 +23,29 @@ void py_run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
     r->blob = NULL;
 }
 
+/* Raises where copies of operands that kernels do not take as they lie would, beside what the plan
+ * takes, pass the memory limit: 0, or -1 with an exception. *copied grows by a's. */
+static int room_for_copy(const run *r, PyArrayObject *a, const lop_slot *slot, int64_t *copied) {
+    const int64_t limit = r->s->ctx.memory_limit,
+                  own = lop_plan_memory(r->plan) - lop_plan_result(r->plan);
+    if (limit == INT64_MAX || py_is_normal(a, slot->core, slot->need_c)) return 0;
+    *copied += (int64_t)PyArray_SIZE(a) * PyArray_ITEMSIZE(a);
+    if (*copied <= limit - own) return 0;
+    PyObject *sizes = Py_BuildValue("LL", (long long)(*copied + own), (long long)*copied),
+             *args[2] = {(PyObject *)r->self, sizes},
+             *done = sizes ? py_call_hook(r->s, "copies_pass_limit", args, 2) : NULL;
+    Py_XDECREF(sizes);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 int py_run_bind(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
     const lop_plan *p = r->plan;
     if (p->nleaf > PY_HELD && !(r->held = PyMem_Calloc((size_t)p->nleaf, sizeof *r->held))) {
         PyErr_NoMemory();
         return -1;
     }
+    int64_t copied = 0;
     for (int i = 0; i < p->nleaf; i++) {
         lop_buf buf;
         const lop_slot *slot = &p->slot[p->leaf[i].slot];
@@ -37,6 +56,7 @@ int py_run_bind(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
         PyArrayObject *a = (PyArrayObject *)PyTuple_GET_ITEM(r->leaves, i);
         if (PyArray_NDIM(a) > LOP_MAXDIM)
             return lop_fail(err, LOP_DIM, "an operand now has %d dimensions", PyArray_NDIM(a)), -2;
+        if (room_for_copy(r, a, slot, &copied) < 0) return -1;
         a = py_normal(a, slot->core, slot->need_c);
         if (!a) return -1;
         r->held[r->nheld++] = a;
@@ -52,6 +72,30 @@ void py_run_close(run *r) {
     lop_plan_unref(r->plan);
     Py_XDECREF(r->leaves);
     Py_XDECREF(r->keys);
+}
+
+/* What was declared positive definite is not: a determinant then is an error, unless the user
+ * trusts what is declared. NaN passes through. */
+static int tell_fallbacks(run *r, int64_t fallbacks, const lop_buf *out) {
+    const bool one = r->plan->slot[r->plan->out].batch == 1, nan = one && isnan(*(double *)out->p),
+               det = r->plan->written->op == &lop_op_scaledet && !nan &&
+                     r->s->ctx.check != LOP_CHECK_NONE;
+    PyObject *count = PyLong_FromLongLong(fallbacks), *asked = PyBool_FromLong(det),
+             *args[3] = {(PyObject *)r->self, count, asked};
+    PyObject *ok = count ? py_call_hook(r->s, "fell_back", args, 3) : NULL;
+    Py_XDECREF(count);
+    Py_XDECREF(asked);
+    Py_XDECREF(ok);
+    return ok ? 0 : -1;
+}
+
+/* A matrix that was solved with is singular to working precision. */
+static int warn_near(run *r, double rcond) {
+    PyObject *number = PyFloat_FromDouble(rcond), *args[2] = {(PyObject *)r->self, number};
+    PyObject *ok = number ? py_call_hook(r->s, "ill_conditioned", args, 2) : NULL;
+    Py_XDECREF(number);
+    Py_XDECREF(ok);
+    return ok ? 0 : -1;
 }
 
 int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
@@ -88,7 +132,8 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         r->blob = frame.blob[r->take];
         r->blob->refs++;
     }
-    int64_t fallbacks = frame.fallbacks;
+    const int64_t fallbacks = frame.fallbacks;
+    const double near = frame.near;
     double *times = frame.times;
     PyObject *makers = rc == 0 && times ? py_sparse_makers(&frame) : NULL;
     lop_frame_close(&frame);
@@ -99,13 +144,8 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     Py_XDECREF(makers);
     PyMem_Free(times);
     if (rc == -2) py_raise(r->s, err.status, &err, (PyObject *)r->self, "apply");
-    if (rc == 0 && fallbacks) {
-        PyObject *count = PyLong_FromLongLong(fallbacks), *args[2] = {(PyObject *)r->self, count};
-        PyObject *ok = count ? py_call_hook(r->s, "fell_back", args, 2) : NULL;
-        Py_XDECREF(count);
-        Py_XDECREF(ok);
-        if (!ok) rc = -1;
-    }
+    if (rc == 0 && fallbacks) rc = tell_fallbacks(r, fallbacks, out);
+    if (rc == 0 && near < 1) rc = warn_near(r, near);
     return rc ? -1 : 0;
 }
 
@@ -202,6 +242,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         return NULL;
     }
     run r;
+    const bool verify = s->verify; /* the user's out stays as it is until then: x may lie in it */
     py_run_open(&r, s, self, e);
     int rhs = e->rhs;
     if (rhs >= 0 &&
@@ -235,8 +276,9 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         given.dim[shape.ndim - 2] = shape.dim[shape.ndim - 1];
     }
     if (!out || check_out(&r, out, &given, o->dt) == 0)
-        made = fortran ? py_empty(&shape, o->dt)
-                       : target(&r, &shape, o->dt, (PyArrayObject *)out, vec ? 1 : 2, o->need_c, x);
+        made = fortran || verify
+                   ? py_empty(&shape, o->dt)
+                   : target(&r, &shape, o->dt, (PyArrayObject *)out, vec ? 1 : 2, o->need_c, x);
     if (made) {
         (void)rhs_buf(made, o->dt, flip && !fortran, vec, &obuf);
         if (py_run_exec(&r, rhs, &xbuf, &obuf) < 0) Py_CLEAR(made);
@@ -249,6 +291,7 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
     }
     Py_DECREF(xn);
     py_run_close(&r);
+    if (made && verify && py_verify_apply(s, self, x, mode, right, vec, made) < 0) Py_CLEAR(made);
     return made ? deliver(made, out) : NULL;
 }
 
@@ -260,17 +303,19 @@ PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j
     py_plan *e = py_find_plan(s, self, &want, NULL, out != NULL);
     if (!e) return NULL;
     run r;
+    const bool verify = s->verify;
     py_run_open(&r, s, self, e);
     const lop_slot *o = &r.plan->slot[r.plan->out];
-    PyArrayObject *made = NULL;
+    PyArrayObject *made = NULL, *into = verify ? NULL : (PyArrayObject *)out;
     lop_buf obuf;
     if (!out || check_out(&r, out, &o->shape, o->dt) == 0)
-        made = target(&r, &o->shape, o->dt, (PyArrayObject *)out, o->core, true, NULL);
+        made = target(&r, &o->shape, o->dt, into, o->core, true, NULL);
     if (made) {
         py_buf(made, o->dt, &obuf);
         if (py_run_exec(&r, -1, NULL, &obuf) < 0) Py_CLEAR(made);
     }
     py_run_close(&r);
+    if (made && verify && py_verify_value(s, self, act, i, j, made) < 0) Py_CLEAR(made);
     return made ? deliver(made, out) : NULL;
 }
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out) {

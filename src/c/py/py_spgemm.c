@@ -5,6 +5,7 @@
 
 #include "kernels/k_blas.h"
 #include "kernels/k_spgemm.h"
+#include "kernels/kernels.h"
 
 /* What a call holds: borrowed arrays, seen as a product. */
 typedef struct matrix {
@@ -21,6 +22,9 @@ static bool is_matrix(const matrix *x, lop_dtype dt, lop_dtype ix, lopk_csr *out
     if (x->m < 0 || x->n < 0 || x->m == INT64_MAX || !plain(x->ptr, ix, x->m + 1) ||
         !plain(x->index, ix, 0) || !plain(x->data, dt, 0))
         return PyErr_Format(PyExc_ValueError, "these arrays do not make a CSR matrix"), false;
+    const lop_mat begin = {PyArray_DATA(x->ptr), x->m + 1, 1, 1, 1, ix};
+    if (!lopk_indptr_begins(&begin))
+        return PyErr_Format(PyExc_IndexError, "indptr does not begin with 0"), false;
     const npy_intp ni = PyArray_DIM(x->index, 0), nd = PyArray_DIM(x->data, 0);
     *out =
         (lopk_csr){PyArray_DATA(x->ptr), PyArray_DATA(x->index), PyArray_DATA(x->data), x->m, x->n,

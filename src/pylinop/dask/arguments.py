@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._sparse_arrays import as_dense
 from .blocks import Npy
 from .held import Held
 from .operator import BlockOperator
@@ -31,7 +32,7 @@ def _numbers(x: Any, name: str) -> Any:
     """An array, or a sparse vector's dense form, of numbers that fit into double precision."""
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{name} is masked: fill it first")
-    x = np.asarray(x.toarray() if hasattr(x, "tocsr") else x)
+    x = as_dense(x)
     _dtype(x.dtype, name)
     return x.reshape(-1) if x.ndim == 2 and 1 in x.shape else x
 

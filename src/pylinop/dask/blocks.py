@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from .._sparse_arrays import checked
+
 __all__ = ["Block", "Call", "Csr", "CsrFiles", "InMemory", "Npy", "Npz", "Zarr", "as_block"]
 
 _INDEX = (np.dtype(np.int32), np.dtype(np.int64))
@@ -62,7 +64,7 @@ def _header(f: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def csr_of(matrix: Any) -> Csr:
     """The arrays of a scipy.sparse matrix, with indices that the kernels take."""
-    A = matrix.tocsr()
+    A = checked(matrix).tocsr()
     kind = np.result_type(A.indptr.dtype, A.indices.dtype)
     if kind not in _INDEX:
         kind = np.dtype(np.int64)

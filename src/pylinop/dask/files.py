@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._replace import replacing
+from .._sparse_arrays import checked
 from .blocks import CsrFiles, InMemory, Npy, Zarr, as_block, csr_of
 from .operator import BlockOperator
 
@@ -85,16 +87,21 @@ def write_blocks(A: Any, folder: str | os.PathLike[str], block_bytes: int = 64 <
             entry["kind"] = "csr"
             csr = csr_of(block)
             for part in ("indptr", "indices", "data"):
-                np.save(os.path.join(folder, f"{name}.{part}.npy"), getattr(csr, part), False)
+                _save(os.path.join(folder, f"{name}.{part}.npy"), getattr(csr, part))
         else:
             entry["kind"] = "dense"
-            np.save(os.path.join(folder, f"{name}.npy"), np.ascontiguousarray(block), False)
+            _save(os.path.join(folder, f"{name}.npy"), np.ascontiguousarray(block))
         rows.append(entry)
     if not rows:
         raise ValueError("there is no block to write")
-    with open(index + ".part", "w", encoding="utf-8") as f:
-        json.dump({"version": 1, "blocks": rows}, f)
-    os.replace(index + ".part", index)
+    with replacing(index) as f:
+        f.write(json.dumps({"version": 1, "blocks": rows}).encode())
+
+
+def _save(path: str, array: Any) -> None:
+    """A .npy file in the place of one that may be mapped, by what is written too."""
+    with replacing(path) as f:
+        np.save(f, array, False)
 
 
 def _plain(block: Any) -> Any:
@@ -112,7 +119,7 @@ def _pieces(A: Any, block_bytes: int) -> Iterable[Any]:
         for block in A:
             yield block if hasattr(block, "tocsr") else _plain(block)
         return
-    A = A.tocsr() if hasattr(A, "tocsr") else _plain(A)
+    A = checked(A).tocsr() if hasattr(A, "tocsr") else _plain(A)
     if A.ndim != 2:
         raise ValueError(f"a matrix has two dimensions, got shape {A.shape}")
     cuts = _cuts(A, block_bytes)
@@ -195,7 +202,7 @@ def from_array(x: Any, block_bytes: int = 64 << 20, **settings: Any) -> BlockOpe
     if hasattr(x, "store") and hasattr(x, "chunks"):
         return BlockOperator(_zarr_blocks(x, block_bytes), **settings)
     if hasattr(x, "tocsr"):
-        x = x.tocsr()
+        x = checked(x).tocsr()
     cuts = _cuts(x, block_bytes)
     pairs = list(zip(cuts[:-1], cuts[1:], strict=True)) or [(0, 0)]
     return BlockOperator([as_block(x[lo:hi]) for lo, hi in pairs], **settings)

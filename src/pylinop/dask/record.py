@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 
 from .._progress import shown
+from .._replace import regular, replacing
 from .held import Held, Streamed
 
 __all__ = ["Record", "Result", "Watch", "load", "save", "stored"]
+
+
+_MARK = "method.npy"  # that of each solver's checkpoints
 
 
 @dataclass
@@ -75,9 +79,8 @@ class Result(tuple):  # type: ignore[type-arg]
 
 def save(path: str, arrays: Iterator[tuple[str, Any]]) -> None:
     """An .npz of arrays that are made one after the other; there whole, or as it was before."""
-    partial = f"{path}.{os.getpid()}.part"
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as z:
+    with replacing(path, sync=True) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as z:
             for name, array in arrays:
                 with z.open(f"{name}.npy", "w", force_zip64=True) as f:
                     if not isinstance(array, Streamed):
@@ -87,12 +90,22 @@ def save(path: str, arrays: Iterator[tuple[str, Any]]) -> None:
                     np.lib.format.write_array_header_1_0(f, said)
                     for chunk in array.chunks:
                         f.write(chunk.tobytes())
-        with open(partial, "rb+") as f:
-            os.fsync(f.fileno())
-        os.replace(partial, path)
-    finally:
-        if os.path.exists(partial):
-            os.unlink(partial)
+
+
+def replaceable(path: str) -> None:
+    """FileExistsError where the path names what is neither a checkpoint nor an empty file."""
+    if not regular(path) or os.path.getsize(path) == 0:
+        return
+    try:
+        with zipfile.ZipFile(path) as z:
+            if _MARK in z.namelist():
+                return
+    except zipfile.BadZipFile:
+        pass
+    raise FileExistsError(
+        f"checkpoint={path!r} is there and is no checkpoint: it is not replaced; name another "
+        "path, or remove it"
+    )
 
 
 def load(path: str, expected: dict[str, Any]) -> Any:
@@ -161,6 +174,7 @@ class Watch:
             home = os.path.dirname(os.path.abspath(self.path))
             if not os.path.isdir(home):  # not only when the first one is due
                 raise FileNotFoundError(f"checkpoint={self.path!r}: there is no folder {home}")
+            replaceable(self.path)
         self.begun = self.last = time.monotonic()
         self.progress, self.bar = shown(
             progress if engine.writes else None, "iteration", total=maxiter
@@ -181,6 +195,7 @@ class Watch:
         arrays, error = _drained(arrays), None
         try:
             if self.engine.writes:
+                replaceable(self.path)
                 save(self.path, arrays)
         except Exception as raised:
             error = raised

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._sparse_arrays import checked
 from .blocks import Csr
 
 # Entries of a sparse block that are paired at once for a preconditioner.
@@ -206,8 +207,7 @@ class SparseWork:
         return _core.Sparse(self._scipy()).H @ X
 
     def _checked(self) -> Any:
-        A = self._scipy()
-        A.check_format(full_check=True)
+        A = checked(self._scipy())
         return A.astype(self.own, copy=False)
 
     def diagonal(self, k: int) -> Any:

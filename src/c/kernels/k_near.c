@@ -1,0 +1,132 @@
+/* k_near.c: how near a factored matrix is to a singular one.
+ *
+ * First a look at the triangle T of the factor: T^T w = s is solved, each s of +-1 chosen so that w
+ * grows (Cline, Moler, Stewart and Wilkinson 1979), so that max |w| bounds |T^-1| from below and
+ * holds the reciprocal of every pivot. Where |T| max |w| is far from 1 / eps the matrix is not near
+ * a singular one, and nothing more is done: n^2 flops, one pass over the triangle. Else LAPACK's
+ * estimate (gecon, pocon), five solves or so.
+ *
+ * NaN and inf in the matrix are no matter of conditioning: 1. */
+#include "k_blas.h"
+#include "k_clones.h"
+#include "kernels.h"
+
+#include <complex.h>
+#include <float.h>
+#include <math.h>
+
+enum { LANES = 8 };
+static const double far_off = 1e150; /* grown beyond any doubt; its square is a number still */
+
+static inline float size_f(float x) { return fabsf(x); }
+static inline double size_d(double x) { return fabs(x); }
+static inline float size_c(float _Complex x) { return fabsf(crealf(x)) + fabsf(cimagf(x)); }
+static inline double size_z(double _Complex x) { return fabs(creal(x)) + fabs(cimag(x)); }
+
+/* |T|_1 max |w|, far_off where w passes it. f: column-major; w: room for n. */
+#define GROWN(T, R, name, size)                                                                    \
+    LOPK_CLONES static double name(const T *f, int64_t n, int64_t ld, bool lower, T *w) {          \
+        double most = 0, norm = 0;                                                                 \
+        for (int64_t t = 0; t < n; t++) {                                                          \
+            const int64_t k = lower ? n - 1 - t : t, from = lower ? k + 1 : 0, to = lower ? n : k; \
+            const T *col = f + k * ld;                                                             \
+            T dot[LANES] = {0};                                                                    \
+            R sum[LANES] = {0};                                                                    \
+            int64_t i = from;                                                                      \
+            for (; i + LANES <= to; i += LANES)                                                    \
+                for (int l = 0; l < LANES; l++) {                                                  \
+                    dot[l] += col[i + l] * w[i + l];                                               \
+                    sum[l] += size(col[i + l]);                                                    \
+                }                                                                                  \
+            for (; i < to; i++) {                                                                  \
+                dot[0] += col[i] * w[i];                                                           \
+                sum[0] += size(col[i]);                                                            \
+            }                                                                                      \
+            T all = 0;                                                                             \
+            double column = (double)size(col[k]);                                                  \
+            for (int l = 0; l < LANES; l++) {                                                      \
+                all += dot[l];                                                                     \
+                column += (double)sum[l];                                                          \
+            }                                                                                      \
+            w[k] = ((creal(all) > 0 ? -1 : 1) - all) / col[k];                                     \
+            const double here = (double)size(w[k]);                                                \
+            if (here > far_off) return far_off;                                                    \
+            most = here > most || here != here ? here : most;                                      \
+            norm = column > norm || column != column ? column : norm;                              \
+            if (most != most || norm != norm) return NAN;                                          \
+        }                                                                                          \
+        return most * norm;                                                                        \
+    }
+GROWN(float, float, grown_f, size_f)
+GROWN(double, double, grown_d, size_d)
+GROWN(float _Complex, float, grown_c, size_c)
+GROWN(double _Complex, double, grown_z, size_z)
+#undef GROWN
+
+double lopk_eps(lop_dtype dt) { return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON : DBL_EPSILON; }
+
+double lopk_pivot_ratio(const lop_mat *a) {
+    double low = INFINITY, high = 0;
+    for (int64_t i = 0; i < a->m && i < a->n; i++) {
+        const double _Complex d = lop_get(a->dt, a->p, i * (a->rs + a->cs));
+        const double size = lop_is_complex(a->dt) ? cabs(d) : fabs(creal(d));
+        if (!(size <= DBL_MAX)) return 1;
+        low = size < low ? size : low;
+        high = size > high ? size : high;
+    }
+    return high > 0 ? low / high : 1;
+}
+
+size_t lopk_near_bytes(int64_t n, lop_dtype dt) {
+    return lopk_gecon_bytes(n, dt) + (size_t)n * lop_dtype_size(dt);
+}
+
+/* May it be so near that the rest is worth it? */
+static bool suspicious(const lop_mat *f, bool cholesky, void *w) {
+    const int64_t n = f->n, ld = f->cs;
+    double grown;
+    switch (f->dt) {
+    case LOP_f32: grown = grown_f(f->p, n, ld, cholesky, w); break;
+    case LOP_f64: grown = grown_d(f->p, n, ld, cholesky, w); break;
+    case LOP_c64: grown = grown_c(f->p, n, ld, cholesky, w); break;
+    default: grown = grown_z(f->p, n, ld, cholesky, w);
+    }
+    const double doubt = lopk_eps(f->dt) == DBL_EPSILON ? 1e5 : 1e2;
+    return (cholesky ? grown * grown : grown) * doubt > 1 / lopk_eps(f->dt); /* not of NaN */
+}
+
+/* The 1-norm of column j of L L^H. */
+static double column_norm(const lop_mat *f, int64_t j, void *work) {
+    const lop_mat v = {work, f->n, 1, 1, f->n, f->dt};
+    double sum = 0;
+    for (int64_t i = 0; i < f->n; i++)
+        lop_set(f->dt, v.p, i, i <= j ? conj(lop_get(f->dt, f->p, j + i * f->cs)) : 0);
+    if (lopk_trmm(f, true, false, 'N', &v) != LOP_OK) return NAN;
+    for (int64_t i = 0; i < f->n; i++) sum += cabs(lop_get(f->dt, v.p, i));
+    return sum;
+}
+/* Of L L^H: the largest diagonal's column; every other is at most n times as long. */
+static double own_norm(const lop_mat *f, void *work) {
+    int64_t j = 0;
+    double most = -1;
+    for (int64_t i = 0; i < f->n; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k <= i; k++) {
+            const double x = cabs(lop_get(f->dt, f->p, i + k * f->cs));
+            sum += x * x;
+        }
+        if (sum > most) most = sum, j = i;
+    }
+    return column_norm(f, j, work);
+}
+
+double lopk_near(const lop_mat *f, bool cholesky, const lop_mat *a, double norm, void *work) {
+    double rcond = 1;
+    if (f->n == 0 || lopk_diag_has_zero(f) >= 0 || !suspicious(f, cholesky, work)) return 1;
+    if (a) norm = lopk_norm1(cholesky ? 'U' : 'G', a);
+    if (!a && norm == 0) norm = own_norm(f, work);
+    if (!(norm > 0 && norm <= DBL_MAX)) return 1;
+    lop_status st =
+        cholesky ? lopk_pocon(f, norm, &rcond, work) : lopk_gecon(f, norm, &rcond, work);
+    return st == LOP_OK && rcond == rcond ? rcond : 1;
+}

@@ -1,0 +1,50 @@
+"""Files that are written whole or not at all.
+
+What is written lies beside its place under a name of its own until it is whole: two writers share
+nothing, and who has the file that was there before mapped keeps what it was."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from typing import IO, Any
+
+_turn = itertools.count()
+
+
+def regular(path: str) -> bool:
+    """Is there a file? FileExistsError where something else is: a folder, a device, a pipe."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        if os.path.islink(path):
+            raise FileExistsError(f"{path} is a link to what is not there") from None
+        return False
+    if not stat.S_ISREG(mode):
+        raise FileExistsError(f"{path} is there and no regular file: it is not replaced")
+    return True
+
+
+@contextlib.contextmanager
+def replacing(path: str, sync: bool = False) -> Iterator[IO[Any]]:
+    """A new file, open for bytes, that takes the place of ``path`` when the block ends well;
+    ``sync``: on the disk by then."""
+    regular(path)
+    path = os.path.realpath(path)  # a link stays one
+    partial = f"{path}.{os.getpid()}-{threading.get_ident():x}-{next(_turn)}.part"
+    file = open(partial, "xb")
+    try:
+        with file:
+            yield file
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise

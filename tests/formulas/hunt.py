@@ -1,0 +1,83 @@
+"""Looks for failing formulas: python -m formulas.hunt SECONDS (PYLINOP_SEED=... repeats one)."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+from . import generate, run, shrink
+from .known import known
+from .program import written
+
+LONGEST = 30  # seconds of the process's time that a formula may take; the largest take one or two
+
+
+@contextlib.contextmanager
+def limited():
+    """What runs for ever is wrong."""
+
+    def stop(number, frame):
+        raise run.Wrong(f"more than {LONGEST} s: Timeout")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def one(seed):
+    """None, or (what was wrong, the program) of a seed."""
+    program = generate.program(seed)
+    try:
+        with limited():
+            run.check(program)
+    except run.Wrong as e:
+        if known(str(e)) is None:
+            return str(e), program
+    return None
+
+
+def report(seed, said, program):
+    small, message = (program, said) if "Timeout" in said else shrink.smallest(program, said)
+    return "\n".join(
+        [
+            f"formula {seed}: {said}",
+            f"again: PYLINOP_SEED={seed} python -m formulas.hunt   (in tests/)",
+            f"smallest: {message}",
+            written(small),
+            f"# kept as: {small!r}",
+        ]
+    )
+
+
+def main():
+    if "PYLINOP_SEED" in os.environ:
+        seed = int(os.environ["PYLINOP_SEED"])
+        found = one(seed)
+        print(report(seed, *found) if found else f"formula {seed} is right")
+        return
+    until = time.monotonic() + float(sys.argv[1])
+    rng, done, bad = np.random.default_rng(), 0, 0
+    while time.monotonic() < until:
+        seed = int(rng.integers(1 << 62))
+        try:
+            found = one(seed)
+        except Exception:
+            print(f"formula {seed}: no fault of the library", flush=True)
+            raise
+        done += 1
+        if found:
+            bad += 1
+            print(report(seed, *found), "\n", flush=True)
+    print(f"{done} formulas, {bad} wrong")
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""Formulas that were wrong once, as hunt.py printed them: `# kept as: Program(...)`."""
+
+from .program import Program
+
+KEPT = [
+    (
+        "2026-11-22 W1: a difference in a sum of three lost the third term",
+        Program(
+            {"a": 16},
+            [
+                ("leaf", (), ("Dense", "a", "a", "float64", "C", (), 0, False)),
+                ("leaf", (), ("Diag", "a", "a", "float64", "C", (), 1, False)),
+                ("leaf", (), ("Toeplitz", "a", "a", "float64", "C", (), 2, False)),
+                ("sub", (0, 1), ()),
+                ("add", (3, 2), ()),
+            ],
+            [("toarray", (4,), (0, 2, "float64", "C", 0, ""))],
+        ),
+    ),
+]

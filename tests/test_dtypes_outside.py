@@ -1,0 +1,51 @@
+"""Kinds over arrays whose dtype the core does not know: they say which it is, and keep it."""
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as sla
+
+import pylinop as pl
+
+OUTSIDE = [np.longdouble, np.clongdouble, np.float16]
+
+
+def kinds(dtype):
+    M = (np.eye(3) + np.arange(9).reshape(3, 3) / 8).astype(dtype)
+    v = M[0]
+    yield from (pl.Dense(M), pl.Dense(M[None]), pl.Diag(v), pl.Diag(v, k=1), pl.Toeplitz(v))
+    yield from (pl.Toeplitz(v, v), pl.Circulant(v), pl.Hankel(v), pl.Triangular(M), pl.Dense(M)[1:])
+    yield from (pl.Identity(3, dtype), pl.Zeros((3, 2), dtype), pl.Full((3, 2), dtype(2)))
+    yield from (pl.Permutation([2, 0, 1], dtype), pl.Selection([2, 0], 3, dtype))
+    yield from (pl.Banded((1, 1), M), pl.Tridiagonal(v[:2], v, v[:2]), pl.Householder(v))
+    yield from (pl.Laplacian((3,), dtype=dtype), pl.FiniteDifference(3, dtype=dtype))
+    yield from (pl.LowRank(M), pl.Kron(M, M), pl.BlockDiag(M, np.eye(2)), pl.Dense(M).real)
+
+
+@pytest.mark.parametrize("dtype", OUTSIDE)
+def test_dtype_is_the_dense_forms(dtype):
+    for A in kinds(dtype):
+        for B in (A, A.T, 2 * A):
+            assert B.dtype is not None and B.dtype == B.toarray().dtype, B
+        assert (A @ np.ones(A.shape[-1], dtype)).dtype == A.dtype, A
+
+
+@pytest.mark.parametrize(
+    "kind", [pl.Dense, lambda a: pl.Diag(np.diagonal(a))], ids=["Dense", "Diag"]
+)
+def test_expm_multiply_keeps_the_imaginary_part(kind, rng):
+    """SciPy's takes an operator without a dtype for a real one."""
+    a = np.diag(rng.standard_normal(5) + 1j * rng.standard_normal(5))
+    x = rng.standard_normal(5)
+    found = sla.expm_multiply(kind(a.astype(np.clongdouble)), x, traceA=np.trace(a))
+    np.testing.assert_allclose(found.astype(complex), np.exp(np.diagonal(a)) * x, rtol=1e-13)
+
+
+def test_callables_may_still_have_none():
+    class Some(pl.LinearOperator):
+        def __init__(self):
+            self.shape, self.dtype = (3, 3), None
+
+        def _matvec(self, x):
+            return 1j * x
+
+    assert Some().dtype is None

@@ -1,0 +1,96 @@
+"""Python's own allocations made to fail one after the other: the result, or MemoryError."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+FAIL_EACH = """
+import _testcapi
+import numpy as np
+import pylinop as pl
+
+a = np.eye(3) + 1.0
+x = np.ones(3)
+A = pl.Dense(a)
+
+def calls():
+    yield lambda: pl.Dense([[1.0, 2.0], [3.0, 4.0]])
+    yield lambda: pl.Diag(x) @ A
+    yield lambda: (A + pl.Diag(x)) @ x
+    yield lambda: A @ x
+    yield lambda: pl.Banded((1, 1), np.ones((3, 3)))
+    yield lambda: pl.solve(A, x)
+    yield lambda: pl.Kernel("rbf", x[:, None], length_scale=2.0)
+    yield lambda: pl.Kernel(lambda p, q: p @ q.T, x[:, None])
+    yield lambda: pl.trace(A)
+    yield lambda: A.diagonal()
+    yield lambda: (pl.lazy(a) @ x).toarray()
+    yield lambda: pl.lazy(a)[1]
+    yield lambda: A[1]
+    yield lambda: repr(pl.Kron(A, A))
+    yield lambda: pl.DFT((2, 3))
+
+def run(call, start):
+    _testcapi.set_nomemory(start, start + 1)
+    try:
+        return call(), None
+    except MemoryError as error:
+        return None, error
+    finally:
+        _testcapi.remove_mem_hooks()
+
+for number, call in enumerate(calls()):
+    want = call()
+    failed = 0
+    for start in range(300):
+        try:
+            got, error = run(call, start)
+        except BaseException as odd:
+            raise SystemExit(f"call {number}, allocation {start}: {type(odd).__name__}: {odd}")
+        failed += error is not None
+        if error is None and not isinstance(want, (pl.LinearOperator, pl.LazyArray, str)):
+            assert np.array_equal(got, want), (number, start)
+    assert failed, number
+    after = call()
+    if isinstance(want, np.ndarray):
+        assert np.array_equal(after, want), number
+print("ok")
+"""
+
+
+def test_each_allocation_of_python_fails_once(python):
+    pytest.importorskip("_testcapi")
+    assert python(FAIL_EACH).strip() == "ok"
+
+
+class Interrupting(np.ndarray):
+    @property
+    def mask(self):
+        raise KeyboardInterrupt
+
+    def __index__(self):
+        raise MemoryError
+
+
+class Odd:
+    def __init__(self, error):
+        self.error = error
+
+    def __index__(self):
+        raise self.error
+
+    def __iter__(self):
+        raise self.error
+
+
+def test_what_is_no_answer_comes_out():
+    with pytest.raises(KeyboardInterrupt):
+        pl.Dense(np.eye(2).view(Interrupting))
+    for error in (KeyboardInterrupt(), MemoryError()):
+        with pytest.raises(type(error)):
+            pl.Diag([1.0, 2.0], k=Odd(error))
+        with pytest.raises(type(error)):
+            pl.Banded(Odd(error), np.ones((3, 3)))
+    with pytest.raises(TypeError):
+        pl.Diag([1.0, 2.0], k=Odd(ValueError("no")))

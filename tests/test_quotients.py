@@ -1,0 +1,144 @@
+"""Quotients and products with numbers of NumPy's: the dtype is NumPy's, and the digits are those of
+double precision wherever the operands or the vector have them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+NUMBERS = "bBhHiIlLefdgFDG?"
+DTYPES = "bHlfdFD"
+
+
+def number_of(char, value=3):
+    return np.dtype(char).type(value)
+
+
+@pytest.mark.parametrize("op", DTYPES)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_quotient_has_the_dtype_of_numpy(op, number):
+    a, c = np.arange(1, 10).reshape(3, 3).astype(op), number_of(number)
+    assert (pl.Dense(a) / c).dtype == (a / c).dtype
+    assert (pl.Dense(a) / np.array(c)).dtype == (a / c).dtype
+
+
+@pytest.mark.parametrize("op", DTYPES)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_quotient_has_the_digits_of_numpy(op, number):
+    a, c = np.arange(1, 10).reshape(3, 3).astype(op), number_of(number)
+    got, want = (pl.Dense(a) / c).toarray(), a / c
+    assert got.dtype == want.dtype
+    eps = np.finfo(want.dtype).eps
+    np.testing.assert_allclose(got, want, rtol=2 * eps, atol=0)
+
+
+@pytest.mark.parametrize("number", "efdFDbl")
+@pytest.mark.parametrize("op", DTYPES)
+def test_a_quotient_applied_to_doubles_has_their_digits(op, number):
+    """Each leaf is cast to the promotion of operand and array: x / c in double precision."""
+    a, c, x = np.arange(1, 10).reshape(3, 3).astype(op), number_of(number), np.ones(3)
+    got, want = (pl.Dense(a) / c) @ x, (a @ x) / complex(3)
+    np.testing.assert_allclose(got, want, rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize("number", "efdFD")
+def test_quotients_of_operators_without_a_dtype_of_their_own(number):
+    q = pl.Identity(3) / number_of(number)
+    np.testing.assert_allclose(q @ np.ones(3), np.full(3, 1 / 3), rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["dense", "diag", "circulant", "kron", "kernel", "sum", "lazy"])
+def test_quotients_of_every_kind(kind):
+    d = np.array([3.0, 1, 2])
+    op = {
+        "dense": lambda: pl.Dense(np.outer(d, d)),
+        "diag": lambda: pl.Diag(d),
+        "circulant": lambda: pl.Circulant(d),
+        "kron": lambda: pl.Kron(np.outer(d, d), np.eye(2)),
+        "kernel": lambda: pl.Kernel("rbf", d[:, None]),
+        "sum": lambda: pl.Diag(d) + pl.Circulant(d),
+        "lazy": lambda: pl.lazy(np.outer(d, d)) + pl.lazy(np.eye(3)),
+    }[kind]()
+    c = np.float32(0.1)
+    want = np.asarray(op.toarray()) / c
+    np.testing.assert_allclose((op / c).toarray(), want, rtol=1e-14, atol=1e-15)
+    assert (op / c).toarray().dtype == want.dtype
+
+
+@pytest.mark.parametrize("c", [1e-310, 1.5e308, -1e-310, 1e-310j, 5e-324, np.float64(1e-310)])
+def test_a_quotient_whose_reciprocal_is_out_of_range(c):
+    a = np.array([[1.0, 2], [0, 3]]) * (1 if abs(c) < 1 else 0.25)
+    phase = -1j if isinstance(c, complex) else 1 if c > 0 else -1
+    got = (pl.Dense(a * abs(c)) / c).toarray()
+    np.testing.assert_allclose(got, a * phase, rtol=1e-14, atol=0)
+
+
+def test_a_single_quotient_whose_reciprocal_is_out_of_range():
+    a, c = np.full((2, 2), 2e-40, "f4"), np.float32(1e-40)
+    np.testing.assert_allclose((pl.Dense(a) / c).toarray(), a / c, rtol=1e-6, atol=0)
+
+
+def test_a_quotient_by_zero_is_as_that_of_one():
+    with pytest.raises(ZeroDivisionError):
+        pl.Identity(2) / 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert np.isinf((pl.Dense(np.ones((2, 2))) / np.float64(0)).toarray()).all()
+        assert np.isinf((pl.Dense(np.ones((2, 2))) / np.float32(0)).toarray()).all()
+
+
+@pytest.mark.parametrize("number", "efdFDbl")
+def test_pinv_of_a_multiple(number):
+    c = number_of(number) if number in "bl" else number_of(number, 0.1)
+    for op in (pl.Dense(np.eye(2)), pl.Diag([1.0, 2]), pl.Kron(np.eye(2), np.eye(2))):
+        want = np.linalg.pinv(op.toarray() * c)
+        np.testing.assert_allclose(pl.pinv(c * op).toarray(), want, rtol=1e-14, atol=1e-15)
+
+
+# -- multiples of multiples --
+
+COEFFICIENTS = [
+    *(np.float32(0.1), np.float32(3e-30), np.float16(0.1), np.complex64(0.1 + 0.7j)),
+    *(np.int8(100), np.int8(-3), np.uint8(200), np.int64(2**40), 2**40, 0.1, -1, 1e200, 1e-200),
+]
+
+
+@pytest.mark.parametrize("head", ["dense", "diag", "full", "identity", "circulant"])
+@pytest.mark.parametrize(
+    "a, b", list(itertools.product(COEFFICIENTS, COEFFICIENTS)), ids=lambda c: f"{c!r}"
+)
+def test_multiples_of_multiples(head, a, b):
+    """Coefficients become one only where that loses nothing: neither digits, nor bits of integers,
+    nor the range of numbers."""
+    op = {
+        "dense": lambda: pl.Dense(np.array([[1.0, 2], [3, 4]])),
+        "diag": lambda: pl.Diag([1.0, 2]),
+        "full": lambda: pl.Full((2, 2), 3.0),
+        "identity": lambda: pl.Identity(2, np.float64),
+        "circulant": lambda: pl.Circulant([1.0, 2]),
+    }[head]()
+    x = np.array([1.0, 2.0])
+    value = complex(a) * complex(b)
+    if not 1e-300 < abs(value) < 1e300:
+        return
+    want = value * (op.toarray() @ x)
+    np.testing.assert_allclose((a * (b * op)) @ x, want, rtol=1e-14, atol=0)
+    own = np.finfo((a * (b * op)).dtype)  # float32 where only the numbers have a dtype
+    if 100 * float(own.tiny) < abs(value) < float(own.max) / 100:
+        np.testing.assert_allclose((a * (b * op)).toarray() @ x, want, rtol=8 * own.eps, atol=0)
+
+
+def test_coefficients_still_merge():
+    a = pl.Dense(np.eye(2))
+    for c, d in ((2.0, 3.0), (2, 3), (1000, 1000), (-1, np.float32(0.1)), (1j, 2.0)):
+        both = d * (c * a)
+        assert both.args[0] is a
+        assert both.args[1] == c * d
+
+
+def test_a_multiple_keeps_its_digits_through_pickle():
+    import pickle
+
+    q = pickle.loads(pickle.dumps(pl.Dense(np.eye(2)) / np.float32(3)))
+    assert abs((q @ np.ones(2))[0] - 1 / 3) < 1e-16
