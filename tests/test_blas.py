@@ -228,7 +228,8 @@ def test_libraries_of_the_wrong_kind(tmp_path):
     )
     few = library("few", own + "void cblas_dgemm(void) {}\n")
     last = refused(wish=few)
-    assert re.search(r"it lacks 12\d of 1\d\d functions: cblas_sgemv, cblas_dgemv, ", last), last
+    lacks = f"it lacks {len(names()) - 5} of {len(names())} functions: cblas_sgemv, cblas_dgemv, "
+    assert lacks in last and len(last) < 700, last
     almost = [n for n in names() if n.startswith(("cblas_", "LAPACKE_"))][:-1]
     text = own + "".join(f"void {n}(void) {{}}\n" for n in almost)
     assert "it lacks 1 of" in refused(wish=library("almost", text))

@@ -69,6 +69,8 @@ static int spelling_of(lop_blas_find find, void *user) {
     return -1;
 }
 
+enum { NAMED = 6 }; /* of those that are missing */
+
 /* Fills the table; the text names what is missing, of much the first. */
 static int fill(lop_blas_table *table, lop_blas_find find, void *user, int how, char *text,
                 size_t room) {
@@ -80,7 +82,7 @@ static int fill(lop_blas_table *table, lop_blas_find find, void *user, int how, 
         put(table, entry[i].at, function);
         if (function) continue;
         missing++;
-        if (used + 80 >= room) continue;
+        if (missing > NAMED || used + 80 >= room) continue;
         const int n = snprintf(text + used, room - used, "%s%s%s%s", used ? ", " : "",
                                spelling[how].before, entry[i].name, spelling[how].after);
         if (n > 0) used += (size_t)n;
@@ -90,7 +92,7 @@ static int fill(lop_blas_table *table, lop_blas_find find, void *user, int how, 
 
 lop_status lop_blas_bind(lop_blas_find find, void *user, bool wide, lop_err *err) {
     lop_blas_table table;
-    char missing[LOP_ERR_TEXT - 120];
+    char missing[80 * (NAMED + 1)];
     const int how = spelling_of(find, user);
     if (how < 0) {
         for (int i = 0; i < SPELLINGS; i++)
@@ -102,7 +104,7 @@ lop_status lop_blas_bind(lop_blas_find find, void *user, bool wide, lop_err *err
     const int lacks = fill(&table, find, user, how, missing, sizeof missing);
     if (lacks)
         return lop_fail(err, LOP_MISSING, "it lacks %d of %d functions: %s%s", lacks, ENTRIES,
-                        missing, lacks > 4 && strlen(missing) + 200 > LOP_ERR_TEXT ? ", ..." : "");
+                        missing, lacks > NAMED ? ", ..." : "");
     const char *config = table.openblas_get_config();
     const bool has_wide = strstr(config, "USE64BITINT") != NULL;
     if (wide && !has_wide)
