@@ -49,9 +49,9 @@ WEAK = [
 def test_solutions_are_floats(i, dtype):
     A = WEAK[i]
     b = np.array([1, 0, 1, 1]).astype(dtype)
-    for b in (b, np.stack([b, b], axis=1)):
-        want = np.linalg.solve(A.toarray(), b.astype(float))
-        for got in (pl.solve(A, b), pl.solve(A, b.tolist()), np.linalg.solve(A, b)):
+    for x in (b, np.stack([b, b], axis=1)):
+        want = np.linalg.solve(A.toarray(), x.astype(float))
+        for got in (pl.solve(A, x), pl.solve(A, x.tolist()), np.linalg.solve(A, x)):
             assert got.dtype == np.float64
             np.testing.assert_allclose(got, want)
     assert pl.solve(pl.Identity(4), np.ones(4, "f4")).dtype == np.float32

@@ -515,7 +515,10 @@ def test_diagonals_of_integers_and_batches_fit(rng):
 def test_what_does_not_fit_in_blocks_raises(rng):
     """The diagonal of an inverse that needs the dense form: as it was."""
     A = pl.Toeplitz(rng.standard_normal(300)) @ pl.Hankel(rng.standard_normal(300))
-    with pl.config(memory_limit=50_000), pytest.raises(pl.MaterializationError, match="90,000|720"):
+    with (
+        pl.config(memory_limit=50_000),
+        pytest.raises(pl.MaterializationError, match="90,000|72[01],"),
+    ):
         pl.diagonal(pl.inv(A + pl.Identity(300)))
 
 

@@ -19,6 +19,7 @@ from . import (
     _lazy,
     _lazy_build,
     _lazy_eval,
+    _memory,
     _numpy,
     _scipy,
     _walk,
@@ -38,8 +39,9 @@ from ._operator import LinearOperator, MatVec
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace in_blocks materialising passes_limit copies_pass_limit shaped apply"
+    "diagonal trace in_blocks shaped apply"
 )
+_MEMORY = "materialising passes_limit copies_pass_limit"
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator operand operands_of"
 _LAZY = {
@@ -61,6 +63,7 @@ _core._setup(
     _lazy.LazyArray,
     {
         **{name: getattr(_walk, name) for name in _HOOKS.split()},
+        **{name: getattr(_memory, name) for name in _MEMORY.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_forms, name) for name in _TAKING.split()},
         "ill_conditioned": _conditioning.ill_conditioned,

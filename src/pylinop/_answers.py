@@ -11,7 +11,7 @@ import types
 
 import numpy as np
 
-from . import _config, _core, _factor_kept, _multiples, _parameters, _walk
+from . import _config, _core, _factor_kept, _memory, _multiples, _parameters, _walk
 from ._steps import run
 
 _T = 1  # the bit of a view's mode that transposes
@@ -58,7 +58,7 @@ def keep_within(op, arrays, *args):
         own = 0
     needed = own + int(arrays * op.size * wide)
     if needed > limit:
-        raise _walk.beyond(op, needed, f"{own:,} of them for the dense form")
+        raise _memory.beyond(op, needed, f"{own:,} of them for the dense form")
 
 
 def dense(op, arrays=0.0):
@@ -102,7 +102,7 @@ def _is_put_together(op):
 def announce(op):
     """Says that the dense form is needed, where it is large."""
     if op._head != "dense" or op._init is None:
-        _walk.materialising(op, op.size * inexact(op.dtype).itemsize, False)
+        _memory.materialising(op, op.size * inexact(op.dtype).itemsize, False)
 
 
 def diagonal_of(op):
@@ -275,7 +275,7 @@ def _(op):
 @svdvals.row("kron", how="all products of the factors', sorted", cost="the factors', n log n")
 def _(op):
     k = min(op.shape[-2:])
-    _walk.materialising(op, k * real_of(op.dtype).itemsize, False)
+    _memory.materialising(op, k * real_of(op.dtype).itemsize, False)
     s = np.ones(1)
     for f in factors_of(op):
         s = outer(s, (yield (f,)))

@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from . import _scipy, _sparse_arrays, _walk
+from . import _memory, _scipy, _sparse_arrays
 from ._answers import (
     _T,
     Question,
@@ -67,7 +67,7 @@ def _(op, axis):
 
 @sums.row("kron")
 def _(op, axis):
-    _walk.materialising(op, max(op.shape[-2:]) * real_of(op.dtype).itemsize, False)
+    _memory.materialising(op, max(op.shape[-2:]) * real_of(op.dtype).itemsize, False)
     s = np.ones(1)
     for f in factors_of(op):
         s = outer(s, (yield f, axis))

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from . import _core, _walk
+from . import _core, _memory
 from ._answers import (
     dense,
     eigvalsh,
@@ -32,7 +32,7 @@ def floats(a):
 
 def vector_room(op):
     """All eigenvalues at once: a vector, which the memory rule covers too."""
-    _walk.materialising(op, op.shape[-1] * real_of(op.dtype).itemsize, False)
+    _memory.materialising(op, op.shape[-1] * real_of(op.dtype).itemsize, False)
 
 
 def descending(s):

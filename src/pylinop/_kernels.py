@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
-from . import _core, _walk
+from . import _core, _memory
 from ._dlpack import as_array
 from ._errors import LinAlgError
 from ._operator import LinearOperator
@@ -189,7 +189,7 @@ class CallableKernel(LinearOperator):
 
     def toarray(self, out: Any = None) -> Any:
         """The dense form, block by block."""
-        _walk.materialising(  # type: ignore[no-untyped-call]
+        _memory.materialising(  # type: ignore[no-untyped-call]
             self, self.size * self.dtype.itemsize, True
         )
         y = np.empty(self.shape, self.dtype) if out is None else out

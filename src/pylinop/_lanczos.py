@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _config, _core, _walk
+from . import _config, _core, _memory
 from ._errors import LinAlgError
 
 _BLOCK = 16  # vectors of a basis that lie together
@@ -115,7 +115,7 @@ class Run:
     def __init__(self, op: Any, starts: Any, keep: bool, after: Run | None = None) -> None:
         shape = (*op.shape[:-2], *starts.shape[-2:])
         if not keep:
-            _walk.materialising(op, 3 * math.prod(shape) * double(op).itemsize, True)
+            _memory.materialising(op, 3 * math.prod(shape) * double(op).itemsize, True)
         self.op, self.keep, self.times = op, keep, Products(op)
         self.size2 = np.broadcast_to(np.vecdot(starts, starts).real, shape[:-1])
         size = np.sqrt(self.size2)

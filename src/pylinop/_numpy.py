@@ -24,7 +24,7 @@ def as_dense(op, dtype=None, copy=None):
 
 def dense_form(op):
     """The dense form that nobody asked for by name: under the memory rule, with a word if large."""
-    from ._walk import materialising
+    from ._memory import materialising
 
     materialising(op, op.size * (op.dtype.itemsize if op.dtype is not None else 8), False)
     return op.toarray()

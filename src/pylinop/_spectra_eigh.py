@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from . import _core, _walk
+from . import _core, _memory
 from ._answers import (
     _T,
     Question,
@@ -323,7 +323,7 @@ def _(op, uplo):
         from scipy.linalg import eigh_tridiagonal  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return NotImplemented
-    _walk.materialising(op, op.size * inexact(op.dtype).itemsize, False)
+    _memory.materialising(op, op.size * inexact(op.dtype).itemsize, False)
     batch, n = op.shape[:-2], op.shape[-1]
     none, at = np.zeros(n - 1, inexact(op.dtype)), dict(bands)
     lower, main, upper = at.get(-1, none), at.get(0, np.zeros(n)), at.get(1, none)

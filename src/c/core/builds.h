@@ -52,7 +52,7 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* builds_power.c */
 LOP_BUILD(apply_power);
-LOP_BUILD(apply_by_dense);
+LOP_BUILD(apply_power_squared);
 LOP_BUILD(power_squared);
 LOP_BUILD(power_itself);
 LOP_BUILD(power_each);
@@ -188,6 +188,7 @@ LOP_BUILD(det_update);
 LOP_BUILD(hadamard_diag);
 LOP_BUILD(apply_hadamard);
 LOP_BUILD(khatrirao);
+LOP_BUILD(apply_khatrirao_wide);
 /* builds_mix.c */
 LOP_BUILD(apply_khatrirao);
 LOP_BUILD(apply_khatrirao_view);

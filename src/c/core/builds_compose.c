@@ -46,6 +46,21 @@ LOP_BUILD(khatrirao) {
     return joined(mk, m->root->child[0], &lop_op_todense, &lop_op_khatri, m->root->dtype, out);
 }
 
+/* The product with the dense form, or with a view of it. */
+LOP_BUILD(apply_khatrirao_wide) {
+    const lop_node *a = m->root->child[0], *array = NULL, *seen = NULL, *dense = NULL;
+    const bool view = a->op == &lop_op_view;
+    const lop_node *kind = view ? a->child[0] : a;
+    lop_status st = joined(mk, kind, &lop_op_todense, &lop_op_khatri, kind->dtype, &array);
+    if (st == LOP_OK && view) st = lop_make1(mk, &lop_op_swap, &a->attr, array, &seen);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, seen ? seen : array, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);
+    lop_node_unref(array);
+    lop_node_unref(seen);
+    lop_node_unref(dense);
+    return st;
+}
+
 /* Was the array given in single precision, whatever it was cast to since? */
 static bool given_in_single(const lop_node *a) {
     while (a->n > 0 && a->dtype != LOP_f32 && a->dtype != LOP_c64) a = a->child[0];

@@ -15,25 +15,15 @@ enum { LONGEST = 1 << 16 }; /* products in a chain: some 600 bytes of plan each 
 
 static int64_t power_of(const lop_match *m) { return ATTR(m, 'p').i[0]; }
 
-/* The product with an operator's dense form. */
-LOP_BUILD(apply_by_dense) {
-    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
-    const lop_node *array = NULL, *dense = NULL;
-    lop_status st = lop_make1(mk, &lop_op_todense, &d, m->root->child[0], &array);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, array, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);
-    lop_node_unref(array);
-    lop_node_unref(dense);
-    return st;
-}
-
-/* The dense form of A^p: that of A^(p/2), squared, and A times it where p is odd. */
-LOP_BUILD(power_squared) {
+/* The dense form of A^p in the dtype that `form` names: that of A^(p/2), squared, and A times it
+ * where p is odd. */
+static lop_status squared(const lop_match *m, const lop_maker *mk, const lop_attr *form,
+                          const lop_node **out) {
     lop_attr half = {.i = {power_of(m) / 2, 0, 0, 0}};
     const lop_node *base = HOLE(m, 'a'), *power = NULL, *array = NULL, *dense = NULL,
                    *square = NULL;
     lop_status st = lop_make1(mk, &lop_op_power, &half, base, &power);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, power, &array);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, form, power, &array);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, array, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, dense, array, &square);
     if (st == LOP_OK && power_of(m) % 2)
@@ -44,6 +34,18 @@ LOP_BUILD(power_squared) {
     lop_node_unref(array);
     lop_node_unref(dense);
     lop_node_unref(square);
+    return st;
+}
+LOP_BUILD(power_squared) { return squared(m, mk, &m->root->attr, out); }
+
+LOP_BUILD(apply_power_squared) {
+    lop_attr form = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_node *array = NULL, *dense = NULL;
+    lop_status st = squared(m, mk, &form, &array);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, array, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);
+    lop_node_unref(array);
+    lop_node_unref(dense);
     return st;
 }
 

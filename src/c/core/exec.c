@@ -21,10 +21,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->key = key ? key : plan->key;
     f->store = store;
     f->block = NULL;
-    for (int i = 0; i < 2; i++) {
-        f->reserve[i] = NULL;
-        f->reserve_block[i] = NULL;
-    }
+    for (int i = 0; i < 2; i++) f->reserve[i] = f->reserve_block[i] = NULL;
     f->limit = plan->ctx->memory_limit;
     f->fallbacks = 0;
     f->near = INFINITY;

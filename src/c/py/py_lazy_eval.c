@@ -12,36 +12,7 @@
  * Forms carry the line that built their node. Another thread may find the same things meanwhile,
  * and drop forms that a value has replaced: a form is held while it is used, and looked for again
  * when it is gone. */
-#include "py_lazy.h"
-
-/* -- what is wanted */
-
-typedef struct want {
-    py_lazy *a; /* borrowed: kept alive by the root */
-    bool form, ready;
-} want;
-
-enum { FEW = 64 };
-
-typedef struct stack {
-    want few[FEW], *at;
-    size_t n, room;
-    int64_t bytes; /* of the values made */
-} stack;
-
-static int push(stack *st, py_lazy *a, bool form, bool ready) {
-    if (st->n == st->room) {
-        bool own = st->at != st->few;
-        if (st->room > SIZE_MAX / 2 / sizeof *st->at) return PyErr_NoMemory(), -1;
-        want *more = PyMem_Realloc(own ? st->at : NULL, 2 * st->room * sizeof *more);
-        if (!more) return PyErr_NoMemory(), -1;
-        if (!own) memcpy(more, st->few, sizeof st->few);
-        st->at = more;
-        st->room *= 2;
-    }
-    st->at[st->n++] = (want){a, form, ready};
-    return 0;
-}
+#include "py_lazy_wants.h"
 
 static bool is_product(const py_lazy *a) { /* of two matrices, or stacks of them */
     return a->head == PY_MATMUL && py_lazy_arg(a, 0)->nd >= 2 && py_lazy_arg(a, 1)->nd >= 2;
@@ -558,10 +529,7 @@ static int step(stack *st, PyObject *give) {
 
 static int run(py_lazy *root, PyObject *give) {
     stack st;
-    st.at = st.few;
-    st.n = 0;
-    st.room = FEW;
-    st.bytes = 0;
+    open_stack(&st);
     Py_INCREF((PyObject *)root);
     int rc = push(&st, root, false, false);
     while (rc == 0 && st.n > 0) rc = step(&st, give);
@@ -577,9 +545,7 @@ PyObject *py_lazy_operator(py_lazy *self) {
     if (!linear || self->value) Py_RETURN_NONE;
     for (int i = 0; i < TRIES && !form && !PyErr_Occurred(); i++) {
         stack st;
-        st.at = st.few;
-        st.n = 0;
-        st.room = FEW;
+        open_stack(&st);
         int rc = matrix ? push_form(&st, self) : push_for_column(&st, self->s, (PyObject *)self);
         while (rc == 0 && st.n > 0) rc = step(&st, NULL);
         if (st.at != st.few) PyMem_Free(st.at);
