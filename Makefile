@@ -37,12 +37,13 @@ PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas
+	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-verified
 .DELETE_ON_ERROR:
 
 help:
 	@echo "demo       build, install, run examples/mauna_loa.py on real data"
 	@echo "test       C tests (release build) and pytest"
+	@echo "test-verified  Python tests with plans checked and answers verified"
 	@echo "check      C tests only, with assertions"
 	@echo "pytest     Python tests only; PYTEST='-k kron -x' passes options"
 	@echo "asan       C tests and pytest under AddressSanitizer and UBSan"
@@ -129,6 +130,10 @@ check-release: $(VENV)/.package
 
 pytest: $(VENV)/.package$(if $(FEW),-few)
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST)
+
+# All plans checked after each pass, all answers compared with the formula as written.
+test-verified: $(VENV)/.package
+	PYLINOP_VERIFY=1 PYLINOP_CHECK_PLANS=1 $(PY) -m pytest -q -n $(JOBS) --dist worksteal -p no:cacheprovider $(PYTEST)
 
 check: $(VENV)/.tools
 	cmake --preset debug -DPYLINOP_BUILD_PYTHON=OFF -DPYLINOP_WERROR=$(WERROR) -DPython_EXECUTABLE=$(PY) >/dev/null

@@ -517,7 +517,7 @@ def test_what_does_not_fit_in_blocks_raises(rng):
     A = pl.Toeplitz(rng.standard_normal(300)) @ pl.Hankel(rng.standard_normal(300))
     with (
         pl.config(memory_limit=50_000),
-        pytest.raises(pl.MaterializationError, match="90,000|72[01],"),
+        pytest.raises(pl.MaterializationError, match=r"90,000|72\d,"),
     ):
         pl.diagonal(pl.inv(A + pl.Identity(300)))
 

@@ -6,9 +6,10 @@
 static int asked(py_state *s, const char *hook, PyObject *args) {
     PyObject *r = NULL;
     if (args) r = py_call_hook(s, hook, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
+    const int rc = r ? 0 : -1;
     Py_XDECREF(args);
     Py_XDECREF(r);
-    return r ? 0 : -1;
+    return rc;
 }
 
 int py_verify_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
