@@ -554,3 +554,48 @@ def test_a_failure_of_the_other_road_is_a_warning(rng, monkeypatch):
     with pytest.warns(RuntimeWarning, match="not verified: the other road failed, ZeroDivision"):
         y = pl.Dense(np.eye(3)) @ np.ones(3)
     assert (y == 1).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float64"])
+def test_adjoints_of_parts_of_complex_arrays(dtype, rng):
+    """The conjugate of an imaginary part is itself, of a complex right side too."""
+    a = samples.values(rng, (5, 5), dtype)
+    for part, w in ((np.imag(pl.Dense(a)), a.imag), (np.real(pl.Dense(a)), a.real)):
+        inner = part + 3 * pl.Identity(5)
+        for x in (samples.values(rng, (5, 2), dtype), samples.values(rng, (5,), "float32")):
+            for op, b in ((part.H, w.T), (part.conj(), w), (part.T, w.T), (part, w)):
+                np.testing.assert_allclose(op @ x, b @ x, rtol=1e-4, atol=1e-5)
+            pl.solve(inner.H, x)
+        for op in (pl.Congruence(part, pl.Dense(a)), pl.LowRank(part, pl.Dense(a)), part.H - a):
+            op.H @ samples.values(rng, (5, 2), dtype)
+            op.toarray()
+    assert not [k for k in _verify.tally if k[1] != "verified"]
+
+
+def test_an_array_of_single_precision_within_a_wide_expression(rng):
+    """Each operator is applied in the promotion of it and the array: wide at the end alone."""
+    a, b = rng.standard_normal((6, 6)), rng.standard_normal((6, 6)).astype("f4")
+    for op in (
+        np.float64(1.5) * pl.Dense(b),
+        pl.LowRank(pl.Dense(a), pl.Dense(b)),
+        pl.Dense(a) @ pl.Dense(b),
+        pl.Dense(a) + pl.Dense(b),
+        pl.inv(pl.Dense(a)) @ pl.Dense(b),
+    ):
+        for x in (rng.standard_normal((6, 3)).astype("f4"), np.arange(18, dtype="i2").reshape(6, 3)):
+            for y in (op @ x, op.H @ x, x.T @ op):
+                assert y.dtype == np.float64
+        assert _verify.perturb is None
+        off = _shifted(1e-10)
+        for ask in (lambda op=op: op @ rng.standard_normal((6, 3)), op.toarray):
+            _verify.perturb = off
+            with pytest.raises(pl.VerificationError):
+                ask()
+            _verify.perturb = None
+
+
+def _shifted(by):
+    def perturb(action, made):
+        made += by * np.abs(made).max()
+
+    return perturb

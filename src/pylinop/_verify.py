@@ -154,7 +154,7 @@ def _compared(op, mode, x, y, named=False):
     dtype = y.dtype
     exact = dtype.kind in "biu"
     n = op.shape[-2 if mode & 1 else -1]
-    count = _reference.steps(op, dtype)
+    count = _reference.steps(op, dtype, None if x is None else x.dtype)
     left, right, c = _reference.peeled(op, mode)
     if exact or not left:
         left, right, c = [], [(op, mode)], []
