@@ -116,3 +116,17 @@ def test_svd_of_operands_that_need_a_cast(kind, rng):
         w = A.toarray()
         np.testing.assert_allclose((np.asarray(U) * s) @ np.asarray(Vh), w, atol=1e-5)
         np.testing.assert_allclose(pl.svdvals(A), np.linalg.svd(w)[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [None, "int8", "int64", "float32"])
+@pytest.mark.parametrize("n", [1, 64, 128, 512])
+def test_inverses_of_hadamard_matrices_of_integers(n, dtype, rng):
+    """An inverse computes in its own dtype: the sums of integers, divided by n after, wrapped."""
+    H, h = pl.Hadamard(n, dtype), pl.Hadamard(n).toarray()
+    for x in (np.ones((n, 2), "int8"), rng.integers(0, 256, (n, 2), "uint8")):
+        w = h @ x.astype(float) / n
+        Inv = pl.inv(H)
+        for y in (Inv @ x, pl.solve(H, x), Inv.T @ x, (x.T @ Inv).T, pl.inv(H.T) @ x):
+            np.testing.assert_allclose(y, w, atol=1e-4)
+    single = dtype in (None, "float32")
+    assert (pl.inv(H) @ np.ones(n, "float32")).dtype == ("float32" if single else "float64")

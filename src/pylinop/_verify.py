@@ -357,8 +357,9 @@ def _determinant(op, y, named=False):
         change = (np.swapaxes(inverse, -1, -2) * size).sum((-1, -2))
         with np.errstate(all="ignore"):  # NumPy's LU sums up logarithms, which may cancel
             logs = np.abs(np.log(np.abs(a)))
-        change = change + n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
-        allowed = 10 * unit * count * (1 + np.abs(log) + change)
+        logs = n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
+        allowed = 10 * unit * count * (1 + np.abs(log) + change + logs)
+        allowed = allowed + n * _unit(np.dtype(float)) * logs
     error = np.where(known, error, 0)
     if not np.size(error):
         return Verdict("by NumPy's LU")
@@ -377,8 +378,7 @@ def applied(op, x, mode, right, vec, made):
     if right and not vec:
         x, y = np.swapaxes(x, -1, -2), np.swapaxes(y, -1, -2)
     mode = mode ^ 1 if right else mode
-    given = x if vec or not right else np.swapaxes(x, -1, -2)
-    explained = (mode, given if not vec else given[..., 0], 0, 0)
+    explained = (mode, x[..., 0] if vec else x, 0, 0)
     _asked(op, "apply", made, explained, lambda named: _compared(op, mode, x, y, named))
 
 
