@@ -130,3 +130,10 @@ def test_inverses_of_hadamard_matrices_of_integers(n, dtype, rng):
             np.testing.assert_allclose(y, w, atol=1e-4)
     single = dtype in (None, "float32")
     assert (pl.inv(H) @ np.ones(n, "float32")).dtype == ("float32" if single else "float64")
+
+
+def test_a_khatri_rao_product_of_a_callable_without_columns():
+    for m, k in ((0, 0), (2, 3)):
+        K = pl.KhatriRao(ref.build(("MatVec", np.zeros((m, 0)), False)), pl.Dense(np.zeros((k, 0))))
+        assert (np.zeros((3, m * k)) @ K).shape == (3, 0)
+        np.testing.assert_array_equal(K @ np.zeros((0, 2)), np.zeros((m * k, 2)))

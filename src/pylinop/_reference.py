@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _composites, _core, _walk
 from ._reference_kinds import apply
-from ._reference_leaf import NotVerified, has_room, sizes, thin
+from ._reference_leaf import NotVerified, has_room, sizes, thin, top
 from ._steps import run
 
 N, T, C, H = 0, 1, 2, 3
@@ -406,8 +406,8 @@ class Walk:
             return np.linalg.solve(self._seen(a, mode), x)
         inverse = self._seen(np.abs(inverse), mode)
         size = self._seen(np.maximum(self.dense(op, True), np.abs(a)), mode)
-        y = inverse @ x
-        return y + inverse @ (size @ y)
+        y = inverse @ x  # what a solve promises: by the largest entries, for LU fills what is zero
+        return y + inverse @ top(size @ y)
 
     def _over_diagonal(self, op, x, mode):
         if op._head == "identity":

@@ -213,6 +213,7 @@ def _cosines(n, kind):
 
 def dct(leaf, x):
     _, kind, norm = leaf.init[:3]
+    kind = 2 if kind is None else int(kind)
 
     def one(n):
         if not n:

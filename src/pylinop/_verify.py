@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _config, _errors, _reference
 from ._reference import NotVerified, Walk
-from ._reference_leaf import has_room, sizes, thin
+from ._reference_leaf import has_room, sizes, thin, top
 
 DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
 _DRAWS = 2
@@ -144,11 +144,6 @@ def _times(a, r, work):
     return np.concatenate([a[lo : lo + step].astype(work) @ r for lo in range(0, a.shape[0], step)])
 
 
-def _top(size):
-    """The largest entry of each column, in all rows: the norms of a backward error."""
-    return np.broadcast_to(size.max(-2, keepdims=True, initial=0), size.shape)
-
-
 def _compared(op, mode, x, y, named=False):
     """The verdict on y = mode(op) x, x None for the identity; all of shape (..., rows, columns)."""
     dtype = y.dtype
@@ -199,9 +194,9 @@ def _by_residual(walk, left, right, c, arrays, count, dtype, how):
             ys = walk.apply(op, ys, mode)
         else:
             ys = walk._seen(form, mode) @ ys
-        ay = _top(walk.apply(op, _top(ay), mode, True))
+        ay = top(walk.apply(op, top(ay), mode, True))
     with np.errstate(all="ignore"):
-        size = ay + _top(np.broadcast_to(ax, np.broadcast_shapes(ax.shape, ay.shape)))
+        size = ay + top(np.broadcast_to(ax, np.broadcast_shapes(ax.shape, ay.shape)))
     return _judged(f"{how}, by the residual", ys, xs, size, count, dtype)
 
 
@@ -421,7 +416,7 @@ def _formula(a, y, named=False):
         form = solved(walk, A)
         left = walk.apply(A, found, mode) if form is None else walk._seen(form, mode) @ found
         right, size = walk.apply(b, None), walk.apply(b, None, 0, True)
-        size = _top(walk.apply(A, _top(np.abs(found)), mode, True)) + _top(size)
+        size = top(walk.apply(A, top(np.abs(found)), mode, True)) + top(size)
         return _judged("in full, by the residual", left, right, size, count, dtype)
     wanted = walk.apply(a, None)
     if exact:
