@@ -54,8 +54,9 @@ def _answers(request):
         return
     import pylinop
 
-    with pylinop.config(verify=False):
-        yield
+    pylinop.config(verify=False)  # process-wide: the threads of a test do not see a `with` block's
+    yield
+    pylinop.config(verify=os.environ.get("PYLINOP_VERIFY") == "1")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -116,3 +116,24 @@ def test_svd_of_operands_that_need_a_cast(kind, rng):
         w = A.toarray()
         np.testing.assert_allclose((np.asarray(U) * s) @ np.asarray(Vh), w, atol=1e-5)
         np.testing.assert_allclose(pl.svdvals(A), np.linalg.svd(w)[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [None, "int8", "int64", "float32"])
+@pytest.mark.parametrize("n", [1, 64, 128, 512])
+def test_inverses_of_hadamard_matrices_of_integers(n, dtype, rng):
+    """An inverse computes in its own dtype: the sums of integers, divided by n after, wrapped."""
+    H, h = pl.Hadamard(n, dtype), pl.Hadamard(n).toarray()
+    for x in (np.ones((n, 2), "int8"), rng.integers(0, 256, (n, 2), "uint8")):
+        w = h @ x.astype(float) / n
+        Inv = pl.inv(H)
+        for y in (Inv @ x, pl.solve(H, x), Inv.T @ x, (x.T @ Inv).T, pl.inv(H.T) @ x):
+            np.testing.assert_allclose(y, w, atol=1e-4)
+    single = dtype in (None, "float32")
+    assert (pl.inv(H) @ np.ones(n, "float32")).dtype == ("float32" if single else "float64")
+
+
+def test_a_khatri_rao_product_of_a_callable_without_columns():
+    for m, k in ((0, 0), (2, 3)):
+        K = pl.KhatriRao(ref.build(("MatVec", np.zeros((m, 0)), False)), pl.Dense(np.zeros((k, 0))))
+        assert (np.zeros((3, m * k)) @ K).shape == (3, 0)
+        np.testing.assert_array_equal(K @ np.zeros((0, 2)), np.zeros((m * k, 2)))

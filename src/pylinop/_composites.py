@@ -94,7 +94,7 @@ def _elements(op, x, mode, vec):
         a = a * b
     else:
         a = a[..., :, None, :] * b[..., None, :, :]
-        a = a.reshape(*a.shape[:-3], -1, a.shape[-1])
+        a = a.reshape(*a.shape[:-3], a.shape[-3] * a.shape[-2], a.shape[-1])
     if op.dtype is not None:  # a weak operand's dense form is float64
         a = a.astype(op.dtype, copy=False)
     a = _walk._seen(a, mode)

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _composites, _core, _walk
 from ._reference_kinds import apply
-from ._reference_leaf import NotVerified, has_room, sizes, thin
+from ._reference_leaf import NotVerified, has_room, sizes, thin, top
 from ._steps import run
 
 N, T, C, H = 0, 1, 2, 3
@@ -67,10 +67,19 @@ def below(op):
     return [o for o in known if isinstance(o, _core.Operator)]
 
 
-def steps(root, dtype=None):
+def _is_single(op, given):
+    """Is an array of the dtype `given` multiplied by this leaf in single precision?"""
+    if given is None or op.dtype is None:
+        return False
+    return (given if op._weak else np.result_type(op.dtype, given)).char in "fF"
+
+
+def steps(root, dtype=None, given=None):
     """How many roundings a result of that dtype meets on its way, about: what a bound is multiplied
     by. Those of a kind that a result closed to are of the closed kind's dtype, which may be less
-    precise: its numbers are computed in that, whatever they are applied to."""
+    precise: its numbers are computed in that, whatever they are applied to. An array of the dtype
+    `given` goes through one operator after the other, each in the promotion of the two: what is
+    wide in the end may have been single on its way."""
     known, stack, coarse = {}, [root], 1.0
     while stack:
         op = stack[-1]
@@ -88,6 +97,8 @@ def steps(root, dtype=None):
         # so are those of a LazyArray within another, as NumPy's would be
         own = op._head != "leaf" if is_lazy(op) else op._operands and op._by != op._head
         if own and op.dtype is not None and op.dtype.char in "fF":
+            coarse = 2.0**29
+        if not parts and not is_lazy(op) and _is_single(op, given):
             coarse = 2.0**29
         if not parts:
             lean = head in _LEAN and head not in ("full", "householder")
@@ -213,7 +224,8 @@ class Walk:
             return y
         if np.iscomplexobj(x):
             z = yield op._operands[0], x, mode ^ C, False
-            return (y - z) * -0.5j if op._mode else (y + z) * 0.5
+            half = (0.5j if mode & C else -0.5j) if op._mode else 0.5
+            return (y - z) * half if op._mode else (y + z) * half
         y = -y if mode & C and op._mode else y
         return y.imag if op._mode else y.real
 
@@ -394,8 +406,8 @@ class Walk:
             return np.linalg.solve(self._seen(a, mode), x)
         inverse = self._seen(np.abs(inverse), mode)
         size = self._seen(np.maximum(self.dense(op, True), np.abs(a)), mode)
-        y = inverse @ x
-        return y + inverse @ (size @ y)
+        y = inverse @ x  # what a solve promises: by the largest entries, for LU fills what is zero
+        return y + inverse @ top(size @ y)
 
     def _over_diagonal(self, op, x, mode):
         if op._head == "identity":

@@ -44,10 +44,16 @@ def _shifted(leaf, x, table, shift, step=1):
     return (np.swapaxes(a, -1, -2) if leaf.turned else a) @ x
 
 
+def _joined(a, b):
+    """One behind the other, of batches that broadcast."""
+    batch = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    return np.concatenate([np.broadcast_to(v, (*batch, v.shape[-1])) for v in (a, b)], axis=-1)
+
+
 def toeplitz(leaf, x):
     c, r = (leaf.init[0], None) if len(leaf.init) == 1 else leaf.init[:2]
     c, r = leaf.plain(c), np.conjugate(leaf.plain(c)) if r is None else leaf.plain(r)
-    table = np.concatenate([np.flip(r[..., 1:], -1), c], axis=-1)
+    table = _joined(np.flip(r[..., 1:], -1), c)
     if leaf.bound:
         return _symbol(leaf, x, table, 1)
     table = np.conjugate(table) if leaf.conj else table
@@ -58,7 +64,7 @@ def hankel(leaf, x):
     c, r = (leaf.init[0], None) if len(leaf.init) == 1 else leaf.init[:2]
     c = leaf.get(c)
     r = np.zeros_like(c) if r is None else leaf.get(r)
-    table = np.concatenate([c, r[..., 1:]], axis=-1)
+    table = _joined(c, r[..., 1:])
     m, n = leaf.op.shape[-2:]
     table = np.concatenate(  # where c is empty, or r is
         [table, np.zeros((*table.shape[:-1], max(m + n - 1 - table.shape[-1], 0)), table.dtype)], -1
@@ -147,7 +153,8 @@ def _levels(leaf, x, table, m, n, shift, wrapped=False):
 def multitoeplitz(leaf, x):
     table = leaf.get(leaf.init[0])
     sizes = leaf.init[1]
-    n = np.atleast_1d(np.asarray((table.shape[-1] + 1) // 2 if sizes is None else sizes, int))
+    n = (np.array(table.shape) + 1) // 2 if sizes is None else sizes
+    n = np.atleast_1d(np.asarray(n, int))
     m = np.array(table.shape[table.ndim - len(n) :]) - n + 1
     return _levels(leaf, x, table, m, n, n - 1)
 
@@ -206,6 +213,7 @@ def _cosines(n, kind):
 
 def dct(leaf, x):
     _, kind, norm = leaf.init[:3]
+    kind = 2 if kind is None else int(kind)
 
     def one(n):
         if not n:
@@ -230,6 +238,8 @@ def dct(leaf, x):
 def hadamard(leaf, x):
     n, half = leaf.op.shape[-1], 1
     y = x
+    if x.dtype.kind == "b":  # -1 is True: each entry is
+        return np.broadcast_to(x.any(-2, keepdims=True), x.shape)
     while half < n:
         y = y.reshape(*x.shape[:-2], n // (2 * half), 2, half, x.shape[-1])
         up, down = y[..., 0, :, :], y[..., 1, :, :]

@@ -301,7 +301,9 @@ def _difference(leaf, x):
     y = zeros(leaf, x)
     rows = np.arange(m)
     for place, weight in enumerate(w.astype(leaf.work) if leaf.work.kind in "fc" else w):
-        weight = np.array(abs(weight) if leaf.bound else weight).astype(y.dtype)
+        weight = np.array(abs(weight) if leaf.bound else weight)
+        # of integers modulo 2^w, which a float's cast is not
+        weight = (weight.astype(np.int64) if y.dtype.kind in "iu" else weight).astype(y.dtype)
         j = rows + first + place
         inside = slice(None) if boundary == "periodic" else (j >= 0) & (j < n)
         j = j % max(n, 1) if boundary == "periodic" else j

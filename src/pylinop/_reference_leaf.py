@@ -50,6 +50,11 @@ def sizes(a, x):
     return np.sqrt(square)[:, None] * np.sqrt((x * x).sum(-2))
 
 
+def top(size):
+    """The largest entry of each column, in all rows: the norms of a backward error."""
+    return np.broadcast_to(size.max(-2, keepdims=True, initial=0), size.shape)
+
+
 def thin(a, x):
     """a x of a large a and few columns: by vectors, which is faster than OpenBLAS's gemm is."""
     if a.ndim == x.ndim == 2 and x.shape[1] <= 6 and a.size > 1 << 15 and a.dtype.kind in "fc":

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _config, _errors, _reference
 from ._reference import NotVerified, Walk
-from ._reference_leaf import has_room, sizes, thin
+from ._reference_leaf import has_room, sizes, thin, top
 
 DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
 _DRAWS = 2
@@ -144,17 +144,12 @@ def _times(a, r, work):
     return np.concatenate([a[lo : lo + step].astype(work) @ r for lo in range(0, a.shape[0], step)])
 
 
-def _top(size):
-    """The largest entry of each column, in all rows: the norms of a backward error."""
-    return np.broadcast_to(size.max(-2, keepdims=True, initial=0), size.shape)
-
-
 def _compared(op, mode, x, y, named=False):
     """The verdict on y = mode(op) x, x None for the identity; all of shape (..., rows, columns)."""
     dtype = y.dtype
     exact = dtype.kind in "biu"
     n = op.shape[-2 if mode & 1 else -1]
-    count = _reference.steps(op, dtype)
+    count = _reference.steps(op, dtype, None if x is None else x.dtype)
     left, right, c = _reference.peeled(op, mode)
     if exact or not left:
         left, right, c = [], [(op, mode)], []
@@ -199,9 +194,9 @@ def _by_residual(walk, left, right, c, arrays, count, dtype, how):
             ys = walk.apply(op, ys, mode)
         else:
             ys = walk._seen(form, mode) @ ys
-        ay = _top(walk.apply(op, _top(ay), mode, True))
+        ay = top(walk.apply(op, top(ay), mode, True))
     with np.errstate(all="ignore"):
-        size = ay + _top(np.broadcast_to(ax, np.broadcast_shapes(ax.shape, ay.shape)))
+        size = ay + top(np.broadcast_to(ax, np.broadcast_shapes(ax.shape, ay.shape)))
     return _judged(f"{how}, by the residual", ys, xs, size, count, dtype)
 
 
@@ -357,8 +352,9 @@ def _determinant(op, y, named=False):
         change = (np.swapaxes(inverse, -1, -2) * size).sum((-1, -2))
         with np.errstate(all="ignore"):  # NumPy's LU sums up logarithms, which may cancel
             logs = np.abs(np.log(np.abs(a)))
-        change = change + n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
-        allowed = 10 * unit * count * (1 + np.abs(log) + change)
+        logs = n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
+        allowed = 10 * unit * count * (1 + np.abs(log) + change + logs)
+        allowed = allowed + n * _unit(np.dtype(float)) * logs
     error = np.where(known, error, 0)
     if not np.size(error):
         return Verdict("by NumPy's LU")
@@ -377,8 +373,7 @@ def applied(op, x, mode, right, vec, made):
     if right and not vec:
         x, y = np.swapaxes(x, -1, -2), np.swapaxes(y, -1, -2)
     mode = mode ^ 1 if right else mode
-    given = x if vec or not right else np.swapaxes(x, -1, -2)
-    explained = (mode, given if not vec else given[..., 0], 0, 0)
+    explained = (mode, x[..., 0] if vec else x, 0, 0)
     _asked(op, "apply", made, explained, lambda named: _compared(op, mode, x, y, named))
 
 
@@ -421,7 +416,7 @@ def _formula(a, y, named=False):
         form = solved(walk, A)
         left = walk.apply(A, found, mode) if form is None else walk._seen(form, mode) @ found
         right, size = walk.apply(b, None), walk.apply(b, None, 0, True)
-        size = _top(walk.apply(A, _top(np.abs(found)), mode, True)) + _top(size)
+        size = top(walk.apply(A, top(np.abs(found)), mode, True)) + top(size)
         return _judged("in full, by the residual", left, right, size, count, dtype)
     wanted = walk.apply(a, None)
     if exact:

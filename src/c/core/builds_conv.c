@@ -135,10 +135,13 @@ LOP_BUILD(solve_dct) {
 
 LOP_BUILD(hadamard) { return lop_make(mk, "hadamard", NULL, 0, NULL, m->root, out); }
 
-LOP_BUILD(inverse_hadamard) {
-    const lop_node *h = m->root->child[0];
-    lop_attr c = lop_attr_coef(1.0 / (double)lop_rows(h), 0);
-    return lop_make1(mk, &lop_op_scaled, &c, h, out);
+LOP_BUILD(inverse_hadamard) { /* in the inverse's dtype: in that of integers the sums would wrap */
+    const lop_node *h = NULL;
+    lop_attr c = lop_attr_coef(1.0 / (double)lop_rows(m->root), 0);
+    lop_status st = lop_make(mk, "hadamard", NULL, 0, NULL, m->root, &h);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, &c, h, out);
+    lop_node_unref(h);
+    return st;
 }
 LOP_BUILD(solve_hadamard) {
     const lop_node *h = m->root->child[0], *x, *y = NULL;
