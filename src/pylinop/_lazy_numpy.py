@@ -342,6 +342,13 @@ def _solve(a, b):
     return solve(a, b)
 
 
+@_row("linalg.slogdet")
+def _slogdet(a):
+    from . import _linalg
+
+    return _linalg.slogdet(a)
+
+
 @_row("linalg.det")
 def _det(a):
     from . import _linalg

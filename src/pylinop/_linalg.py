@@ -328,6 +328,8 @@ def slogdet(A: Any) -> Any:
     >>> float(sign), round(float(logabsdet), 3)
     (1.0, -6907.755)
     """
+    if _is_lazy(A):
+        return _lazy_build.now(A, slogdet)
     op = as_operator(A)
     pair = _scaled(op)
     if pair is None:

@@ -482,7 +482,7 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
 static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     bool t = (node->attr.i[0] & LOP_T) != 0;
     if (!strcmp(s, "dense") || !strcmp(s, "todense") || !strcmp(s, "cast") ||
-        !strcmp(s, "promised") || !strcmp(s, "promisedband"))
+        !strcmp(s, "nearone") || !strcmp(s, "promised") || !strcmp(s, "promisedband"))
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
     if (!strcmp(s, "scale") || !strcmp(s, "scaled"))
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);

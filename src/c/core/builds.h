@@ -229,11 +229,11 @@ LOP_BUILD(det_sparse);
 LOP_BUILD(diagonal_sparse_inverse);
 LOP_BUILD(trace_sparse_inverse);
 
-/* builds_check.c. `a` is borrowed, v and q are made by open and given up by close. */
+/* builds_check.c. `a` is borrowed, the others are made by open and given up by close. */
 typedef struct lop_check {
     const lop_maker *mk;
     const lop_node *a;
-    const lop_node *q, *v; /* the probe's image under A^H A, the probe */
+    const lop_node *q, *u, *v; /* A^H u; A v times a power of two, near one; the probe */
 } lop_check;
 lop_status lop_check_open(lop_check *k, lop_dtype dt);
 void lop_check_close(lop_check *k);

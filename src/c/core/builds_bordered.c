@@ -133,7 +133,7 @@ LOP_BUILD(det_bordered) {
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &t.dt, t.b, &b);
     if (st == LOP_OK) st = above_zeros(&t, b, &u);
     if (st == LOP_OK) st = above_zeros(&t, t.w->child[0], &w);
-    const lop_node *child[9] = {det, x, r, k.v, k.q, k.v, w, u, alt};
+    const lop_node *child[9] = {det, x, r, k.v, k.q, k.u, w, u, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_detcheck, NULL, 9, child, NULL, out);
     const lop_node *gone[] = {base, small, det, x, r, dense, alt, b, u, w};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

@@ -20,8 +20,9 @@ lop_status lop_check_open(lop_check *k, lop_dtype dt) {
     const lop_node *av = NULL, *ah = NULL;
     lop_status st = lop_make(k->mk, "probe", NULL, 0, NULL, &column, &k->v);
     if (st == LOP_OK) st = lop_make2(k->mk, &lop_op_apply, NULL, k->a, k->v, &av);
+    if (st == LOP_OK) st = lop_make(k->mk, "nearone", NULL, 1, &av, NULL, &k->u);
     if (st == LOP_OK) st = lop_make1(k->mk, &lop_op_view, &adjoint, k->a, &ah);
-    if (st == LOP_OK) st = lop_make2(k->mk, &lop_op_apply, NULL, ah, av, &k->q);
+    if (st == LOP_OK) st = lop_make2(k->mk, &lop_op_apply, NULL, ah, k->u, &k->q);
     lop_node_unref(av);
     lop_node_unref(ah);
     return st;
@@ -29,8 +30,9 @@ lop_status lop_check_open(lop_check *k, lop_dtype dt) {
 
 void lop_check_close(lop_check *k) {
     lop_node_unref(k->q);
+    lop_node_unref(k->u);
     lop_node_unref(k->v);
-    k->q = k->v = NULL;
+    k->q = k->u = k->v = NULL;
 }
 
 lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_node *b,
@@ -45,7 +47,7 @@ lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_n
 
 lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r, const lop_node *b,
                         const lop_node *alt, const lop_node **out) {
-    const lop_node *child[6] = {x, r, b, k->q, k->v, alt};
+    const lop_node *child[6] = {x, r, b, k->q, k->u, alt};
     return lop_make(k->mk, "instead", NULL, 6, child, NULL, out);
 }
 

@@ -248,7 +248,7 @@ LOP_BUILD(det_update) {
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_detlu, NULL, dense, &alt);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.p.u, &u);
     const lop_node *w = s.w ? s.w->child[0] : NULL,
-                   *child[9] = {det, x, r, k.v, k.q, k.v, w, u, alt};
+                   *child[9] = {det, x, r, k.v, k.q, k.u, w, u, alt};
     if (st == LOP_OK) st = lop_make(mk, "detcheck", NULL, 9, child, NULL, out);
     const lop_node *gone[] = {base, small, det, x, r, dense, alt, u};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

@@ -551,7 +551,7 @@ LOP_BUILD(det_spectral) {
         st = lop_check_open(&k, dt);
         if (st == LOP_OK) st = by_spectrum(&s, k.v, &x);
         if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
-        const lop_node *child[9] = {sound, x, r, k.v, k.q, k.v, x, k.v, alt};
+        const lop_node *child[9] = {sound, x, r, k.v, k.q, k.u, x, k.v, alt};
         if (st == LOP_OK) st = lop_make_op(mk, &lop_op_detcheck, NULL, 9, child, NULL, out);
     }
     const lop_node *gone[] = {det, alt, sound, x, r};

@@ -360,7 +360,7 @@ static lop_status checked_beside(const update *s, const lop_node *x, const lop_n
     if (st == LOP_OK) st = multiple(s->mk, s->c, term, &all);
     k.a = all;
     if (st == LOP_OK) st = lop_check_open(&k, s->dt);
-    const lop_node *child[9] = {x, r, qx, k.q, k.v, f, g, y, alt};
+    const lop_node *child[9] = {x, r, qx, k.q, k.u, f, g, y, alt};
     if (st == LOP_OK) st = lop_make(s->mk, "instead", &beside, 9, child, NULL, out);
     lop_check_close(&k);
     const lop_node *gone[] = {qx, r, f, g, term, all};

@@ -204,6 +204,15 @@ lop_truth lop_when_triangular(const lop_match *m) {
                  (a->attr.i[0] == LOP_ASSUME_LOWER || a->attr.i[0] == LOP_ASSUME_UPPER));
 }
 lop_truth lop_when_positive(const lop_match *m) { return known(m, LOP_POSITIVE); }
+/* Or a sum of what was declared so and of semidefinite terms: where Cholesky fails, it is not. */
+lop_truth lop_when_definite(const lop_match *m) {
+    const lop_node *a = HOLE(m, 'a');
+    const bool part =
+        a->op == &lop_op_sum && (lop_node_trait(a->child[0], LOP_POSITIVE) == LOP_TRUE ||
+                                 lop_node_trait(a->child[1], LOP_POSITIVE) == LOP_TRUE);
+    if (part && lop_is_blas(m->root->dtype) && lop_infer_semidefinite(a)) return LOP_TRUE;
+    return known(m, LOP_POSITIVE);
+}
 
 lop_truth lop_when_shift(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a'),
@@ -424,8 +433,7 @@ lop_truth lop_when_power_squares(const lop_match *m) {
     double times = 1;
     for (int64_t p = ATTR(m, 'p').i[0]; p > 1; p >>= 1) times += 1 + (double)(p & 1);
     if (!lop_mul_ok(n, n, &bytes) ||
-        !lop_mul_ok(bytes, ARRAYS * (int64_t)lop_dtype_size(dt), &bytes) ||
-        bytes > MOST_BYTES)
+        !lop_mul_ok(bytes, ARRAYS * (int64_t)lop_dtype_size(dt), &bytes) || bytes > MOST_BYTES)
         return LOP_FALSE;
     const double square = lop_price_dense(c, dt, a, 1).seconds +
                           times * (lop_price_gemm(c, dt, n, n, n, 1).seconds + c->overhead);

@@ -26,6 +26,7 @@ lop_truth lop_when_coef_minus_one(const lop_match *m); /* @c is exactly -1 */
 lop_truth
 lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
 lop_truth lop_when_positive(const lop_match *m); /* ?a is declared positive definite */
+lop_truth lop_when_definite(const lop_match *m); /* or a sum of that and what is semidefinite */
 lop_truth lop_when_shift(const lop_match *m); /* ?a has the root's shape and dtype, c is finite */
 lop_truth lop_when_own_conj(const lop_match *m); /* a conjugate of such */
 lop_truth lop_when_own_view(const lop_match *m); /* a transpose of what is declared symmetric */

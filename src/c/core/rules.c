@@ -539,7 +539,7 @@ const lop_rule lop_rule_table[] = {
     {"scaledet-triangular", LOP_PUSH, "(scaledet@k ?a)", "(detvec (diagonal@k ?a))",
      lop_when_triangular, NULL, "the product of the diagonal; the other triangle is not read"},
     {"scaledet-positive", LOP_PUSH, "(scaledet@k ?a)", "(detchol (todense@k ?a))",
-     lop_when_positive, NULL, "Cholesky; LU where it fails"},
+     lop_when_definite, NULL, "Cholesky; LU where it fails"},
     {"scaledet-symmetric", LOP_PUSH, "(scaledet@k ?a)", NULL, lop_when_indefinite,
      lop_build_det_ldl, "the product of the blocks of D"},
     {"scaledet-hermitian", LOP_PUSH, "(scaledet@k ?a)", "(detchol:1 (todense@k ?a))",

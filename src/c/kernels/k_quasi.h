@@ -73,9 +73,10 @@ lop_status lopk_quasi_lu_solve(const lop_mat *y, const void *lu, const lopk_quas
 lop_status lopk_quasi_lu_det(const void *lu, const lopk_quasi *g, lop_mat *pivots, bool *odd,
                              int64_t *twos, void *scratch) LOP_MUST_CHECK;
 bool lopk_quasi_lu_is_zero(const void *lu);
-/* y <- the diagonal of A^-1, O(n J^3). LOP_RANK: pivot *pivot, from 1, is zero; LOP_SINGULAR: not
- * to be believed, three of its elements being held against solves. */
-size_t lopk_quasi_lu_invdiag_scratch(int64_t n, int64_t J);
+/* y <- the diagonal of A^-1, O(n J^3), and O(n J) times the elements found by solves, where the
+ * band is ill-conditioned and A is not. LOP_RANK: pivot *pivot, from 1, is zero; LOP_SINGULAR: a
+ * solve is not to be believed. */
+size_t lopk_quasi_lu_invdiag_scratch(int64_t n, int64_t J, bool full, lop_dtype dt);
 lop_status lopk_quasi_lu_invdiag(const lop_mat *y, const void *lu, const lopk_quasi *g,
                                  int64_t *pivot, void *scratch) LOP_MUST_CHECK;
 /* |A|_2 from below; scratch as a factor's. */

@@ -10,8 +10,8 @@
  * p and q are of a size, and of the whole to about one. Solutions are refined at most twice and
  * refused where their backward error, that of A, stays large. Ambikasaran 2015, Numer. Linear
  * Algebra Appl. 22 (the embedding); Eidelman and Gohberg 1999. The diagonal of A^-1: a window of
- * the inverse moved up the band (k_quasi_inverse_t.h), three elements held against solves. Memory:
- * n (2 J + 1) (9 J + 1) numbers; cost: O(n J^3). */
+ * the inverse moved up the band (k_quasi_inverse_t.h), from either end, and solves where they
+ * differ. Memory: n (2 J + 1) (9 J + 1) numbers; cost: O(n J^3). */
 #include "k_quasi.h"
 
 #include "blas_table.h"
@@ -51,7 +51,8 @@ size_t lopk_quasi_lu_bytes(int64_t n, int64_t J, bool full, lop_dtype dt) {
 }
 size_t lopk_quasi_lu_scratch(int64_t n, int64_t J) {
     return room((size_t)n * (size_t)(2 * J + 1) * 16) + room((size_t)n * 6 * 16) +
-           room((size_t)J * sizeof(int)) + lopk_quasi_factor_scratch(0, J);
+           room((size_t)J * sizeof(int)) + room((size_t)(J * (J + 2)) * sizeof(double)) +
+           lopk_quasi_factor_scratch(0, J);
 }
 
 /* Numbers as pairs (re, im) or alone. */
@@ -126,18 +127,44 @@ static void fill(const lopk_quasi *g, const lop_mat *ab, const int *e, int beta)
     }
 }
 
+/* How large states become, down[j] <- max over l of |a_jl| down[l] from q on, and how much of them
+ * is read, up[j] from p on: full transitions carry the size of one state to the others, and units
+ * taken from p and q alone would make the band's elements of very different size. Growth does not
+ * count. */
+static void carry(const lopk_quasi *g, double *down, double *up, double *most) {
+    const int64_t J = g->J;
+    const int w = parts(g);
+    const double *a = (const double *)g->a;
+    for (int64_t t = 0; t < J * J; t++) most[t] = 0;
+    for (int64_t i = 1; i + 1 < g->n; i++)
+        for (int64_t t = 0; t < J * J; t++)
+            most[t] = more(most[t], largest(a + (i * J * J + t) * w, w));
+    for (int64_t round = 1; round < J; round++)
+        for (int64_t j = 0; j < J; j++)
+            for (int64_t l = 0; l < J; l++) {
+                const double by = fmin(most[j * J + l], 1);
+                down[j] = more(down[j], by * down[l]);
+                up[l] = more(up[l], by * up[j]);
+            }
+}
+
 lop_status lopk_quasi_lu_factor(void *lu, const lopk_quasi *g, void *scratch) {
     head *h = lu;
     const int64_t n = g->n, J = g->J;
     int *e = scratch, beta = 0;
-    void *rest = (char *)scratch + room((size_t)J * sizeof(int));
-    double most = 0;
+    double *down = (void *)((char *)scratch + room((size_t)J * sizeof(int))), *up = down + J,
+           most = 0;
+    void *rest = (char *)down + room((size_t)(J * (J + 2)) * sizeof(double));
     *h = (head){0, 0, 0, 0};
     for (int64_t i = 0; i < n; i++) most = more(most, fabs(((const double *)g->d)[i * parts(g)]));
     for (int64_t j = 0; j < J; j++) {
-        const double p = n > 1 ? in_column(g, g->p, j, 1, n - 1) : 0,
-                     q = n > 1 ? in_column(g, g->q, j, 0, n - 1) : 0;
-        if (p - p != 0 || q - q != 0) return LOP_OK;
+        up[j] = n > 1 ? in_column(g, g->p, j, 1, n - 1) : 0;
+        down[j] = n > 1 ? in_column(g, g->q, j, 0, n - 1) : 0;
+        if (up[j] - up[j] != 0 || down[j] - down[j] != 0) return LOP_OK;
+    }
+    if (g->full) carry(g, down, up, up + J);
+    for (int64_t j = 0; j < J; j++) {
+        const double p = up[j], q = down[j];
         e[j] = p > 0 && q > 0 ? (ilogb(q) - ilogb(p)) / 2 : 0;
         if (p > 0 && q > 0) most = more(most, ldexp(p, e[j]) * ldexp(q, -e[j]));
     }
@@ -268,49 +295,92 @@ bool lopk_quasi_lu_is_zero(const void *lu) { return ((const head *)lu)->singular
 
 /* The window's rows and columns, and two vectors. */
 static size_t window(int64_t J) { return room((size_t)((6 * J + 8) * (3 * J + 12)) * 16); }
-size_t lopk_quasi_lu_invdiag_scratch(int64_t n, int64_t J) {
-    return lopk_quasi_lu_scratch(n, J) + room((size_t)n * sizeof(double)) + window(J);
+/* The generators in the other order. */
+static size_t turned_bytes(int64_t n, int64_t J, bool full) {
+    const size_t cells = (size_t)n * (size_t)(1 + (full ? J + 2 : 3) * J);
+    return room(cells * 16);
 }
-/* Does element k of the diagonal, `found`, agree with a solve? most: the largest. */
-static lop_status agrees(const void *lu, const lopk_quasi *g, const double *found, int64_t k,
-                         double most, void *scratch) {
+size_t lopk_quasi_lu_invdiag_scratch(int64_t n, int64_t J, bool full, lop_dtype dt) {
+    return lopk_quasi_lu_scratch(n, J) + 2 * room((size_t)n * sizeof(double)) + window(J) +
+           turned_bytes(n, J, full) + lopk_quasi_lu_bytes(n, J, full, dt);
+}
+/* A, or conj(A), with its rows and columns in the other order: p and q change places. */
+static lopk_quasi turned(const lopk_quasi *g, void *room_of) {
+    const int64_t n = g->n, J = g->J, size = g->full ? J * J : J;
+    const int w = parts(g);
+    double *d = room_of, *p = d + n * w, *q = p + n * J * w, *a = q + n * J * w;
+    lopk_quasi out = *g;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t k = n - 1 - i;
+        memcpy(d + i * w, (const double *)g->d + k * w, (size_t)w * sizeof(double));
+        memcpy(p + i * J * w, (const double *)g->q + k * J * w, (size_t)(J * w) * sizeof(double));
+        memcpy(q + i * J * w, (const double *)g->p + k * J * w, (size_t)(J * w) * sizeof(double));
+        for (int64_t t = 0; t < size; t++)
+            memcpy(a + (i * size + t) * w,
+                   (const double *)g->a + (k * size + (g->full ? t % J * J + t / J : t)) * w,
+                   (size_t)w * sizeof(double));
+    }
+    out.d = d;
+    out.p = p;
+    out.q = q;
+    out.a = a;
+    return out;
+}
+/* The diagonal by the window, all of it NaN where a pivot is 0. */
+static void swept(double *found, const void *lu, const lopk_quasi *g, void *work) {
     const head *h = lu;
+    if (h->finite == 0 || h->singular)
+        for (int64_t i = 0; i < g->n; i++) found[i] = NAN;
+    else if (g->dt == LOP_f64)
+        selected_f64(found, lu, g, work);
+    else
+        selected_c128(found, lu, g, work);
+    for (int64_t i = 0; i < g->n; i++) found[i] = ldexp(found[i], -2 * (int)h->beta);
+}
+/* Element k of the diagonal by a solve, where its backward error is small; *size: of the column. */
+static lop_status solved(const void *lu, const lopk_quasi *g, int64_t k, double *found,
+                         double *size, void *scratch) {
     const int64_t n = g->n, count = n * parts(g);
     double *z = scratch, *b = z + states_of(g) * parts(g), *x = b + count, left;
     void *s = (char *)scratch + room((size_t)states_of(g) * 16) + room((size_t)n * 6 * 16);
     for (int64_t i = 0; i < count; i++) b[i] = i == k * parts(g) ? 1 : 0;
     lop_status st = refined(lu, g, b, x, z, &left, s);
     if (st != LOP_OK) return st;
-    const double size = norm(x, count), off = fabs(x[k * parts(g)] - found[k]),
-                 allowed = 10 * (double)n * LOPK_QUASI_UNIT * (1 + h->size * fmax(most, size));
-    return left <= enough(g) && off <= allowed * size ? LOP_OK : LOP_SINGULAR;
+    *size = norm(x, count);
+    *found = x[k * parts(g)];
+    return left <= enough(g) ? LOP_OK : LOP_SINGULAR;
 }
+/* The window loses digits where the band is worse conditioned than A, and does so in single
+ * elements too: it goes over the matrix from either end, and where the two differ by more than the
+ * condition of A explains, a solve, refined against A itself, gives the element. */
 lop_status lopk_quasi_lu_invdiag(const lop_mat *y, const void *lu, const lopk_quasi *g,
                                  int64_t *pivot, void *scratch) {
     const head *h = lu;
     const int64_t n = g->n;
     double *found = (void *)((char *)scratch + lopk_quasi_lu_scratch(n, g->J));
-    void *work = (char *)found + room((size_t)n * sizeof(double));
+    double *other = (void *)((char *)found + room((size_t)n * sizeof(double)));
+    char *work = (char *)other + room((size_t)n * sizeof(double)), *back_to = work + window(g->J);
+    void *lu2 = back_to + turned_bytes(n, g->J, g->full);
     const lop_mat from = {found, n, 1, 1, 1, LOP_f64};
-    int64_t high = 0, low = 0;
+    double most = 0, value, size;
     *pivot = h->singular;
     if (h->singular) return LOP_RANK;
-    if (h->finite == 0)
-        for (int64_t i = 0; i < n; i++) found[i] = NAN;
-    else if (g->dt == LOP_f64)
-        selected_f64(found, lu, g, work);
-    else
-        selected_c128(found, lu, g, work);
-    for (int64_t i = 0; h->finite != 0 && i < n; i++) {
-        found[i] = ldexp(found[i], -2 * (int)h->beta);
-        if (found[i] - found[i] != 0) return LOP_SINGULAR;
-        if (fabs(found[i]) > fabs(found[high])) high = i;
-        if (fabs(found[i]) < fabs(found[low])) low = i;
-    }
-    const int64_t probe[3] = {0, high, low}; /* the recursion ends at 0 */
-    for (int i = 0; h->finite != 0 && i < 3 && n > 0; i++) {
-        lop_status st = agrees(lu, g, found, probe[i], fabs(found[high]), scratch);
+    swept(found, lu, g, work);
+    if (h->finite != 0 && n > 0) {
+        const lopk_quasi t = turned(g, back_to);
+        lop_status st = lopk_quasi_lu_factor(lu2, &t, scratch);
+        if (st == LOP_OK) swept(other, lu2, &t, work);
+        if (st == LOP_OK) st = solved(lu, g, 0, &value, &most, scratch);
         if (st != LOP_OK) return st;
+        for (int64_t i = 0; i < n; i++) /* |A^-1| from below */
+            most = fmax(most, fmin(fabs(found[i]), fabs(other[n - 1 - i])));
+    }
+    const double allowed = 10 * (double)n * LOPK_QUASI_UNIT * (1 + h->size * most) * most;
+    for (int64_t i = 0; h->finite != 0 && i < n; i++) {
+        if (fabs(found[i] - other[n - 1 - i]) <= allowed) continue;
+        lop_status st = solved(lu, g, i, &value, &size, scratch);
+        if (st != LOP_OK) return st;
+        found[i] = value;
     }
     lopk_copy(y, &from);
     return LOP_OK;

@@ -18,15 +18,39 @@ typedef struct fft_data {
 } fft_data;
 enum { FFT_INTS = sizeof(fft_data) / sizeof(int64_t) };
 
-/* Prepares [plan, spectrum]; attr.i[0]: the spectrum's offset, i[1]: reciprocals. */
+/* 2^-k g near one where numbers of its size have no reciprocals or its transform leaves the range;
+ * k, 0: as it is. */
+static int centred(const lop_mat *to, const lop_mat *g) {
+    const int limit = g->dt == LOP_f32 || g->dt == LOP_c64 ? 60 : 500;
+    double top = 0;
+    int k = 0;
+    for (int64_t i = 0; i < g->m; i++) {
+        const double _Complex z = lop_get(g->dt, g->p, i * g->rs);
+        top = fmax(top, fmax(fabs(creal(z)), fabs(cimag(z))));
+    }
+    if (!(top > 0 && isfinite(top))) return 0;
+    (void)frexp(top, &k);
+    if (k < limit && -k < limit) return 0;
+    lopk_copy(to, g);
+    lopk_scale(to, ldexp(1, -k / 2), 0, to); /* 2^-k alone may be out of range */
+    lopk_scale(to, ldexp(1, -k + k / 2), 0, to);
+    return k;
+}
+
+/* Prepares [plan, spectrum]; attr.i[0]: the spectrum's offset, i[1]: reciprocals, of 2^-k times the
+ * eigenvalues: k, a double, lies at i[1]; i[2]: the scratch's bytes before a copy of g. */
 static lop_status run_spectrum(const lop_call *c) {
     const fft_data *d = (const fft_data *)(const void *)c->step->data;
     char *plan = c->a[0]->p;
     const lop_mat *g = c->a[1];
+    const int64_t at = c->step->attr.i[1];
+    const lop_mat own = {(char *)c->scratch + c->step->attr.i[2], g->m, 1, 1, 1, g->dt};
+    const int k = at ? centred(&own, g) : 0;
+    if (at) *(double *)(void *)(plan + at) = k;
+    if (k) g = &own;
     lop_status st = lopk_nd_plan_init(plan, d->N, d->c.levels, g->dt);
     if (st != LOP_OK) return lop_fail(c->err, LOP_INTERNAL, "no such FFT");
-    st = lopk_nd_spectrum(plan, &d->c, g, c->step->attr.i[1] != 0, plan + c->step->attr.i[0],
-                          c->scratch);
+    st = lopk_nd_spectrum(plan, &d->c, g, at != 0, plan + c->step->attr.i[0], c->scratch);
     if (st == LOP_SINGULAR)
         return lop_fail(c->err, st,
                         "Singular matrix: an eigenvalue of the circulant is exactly "
@@ -34,7 +58,8 @@ static lop_status run_spectrum(const lop_call *c) {
     return st;
 }
 
-/* attr.i: mode, the spectrum's offset, bytes of the panel that the scratch begins with. */
+/* attr.i: mode, the spectrum's offset, bytes of the panel that the scratch begins with; of a solve,
+ * where k lies. */
 static void product(const lop_mat *y, const lop_mat *x, const void *arg) {
     const lop_call *c = arg;
     const fft_data *d = (const fft_data *)(const void *)c->step->data;
@@ -42,6 +67,10 @@ static void product(const lop_mat *y, const lop_mat *x, const void *arg) {
     const char *plan = c->a[2]->p;
     lopk_nd_product(y, &d->c, plan + at[1], plan, (at[0] & LOP_T) != 0, (at[0] & LOP_C) != 0, x,
                     (char *)c->scratch + at[2]);
+    const int k = at[3] ? (int)*(const double *)(const void *)(plan + at[3]) : 0;
+    if (!k) return;
+    lopk_scale(y, ldexp(1, -k / 2), 0, y);
+    lopk_scale(y, ldexp(1, -k + k / 2), 0, y);
 }
 
 static lop_status run_fft(const lop_call *c) {
@@ -67,10 +96,13 @@ static lop_status by_fft(lop_emit *e, fft_data *d, const lop_node *g, lop_mode m
     if (!plan || !work)
         return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "no FFT is as long as this product needs");
     double flops = lopk_conv_fft_flops(d->N, d->c.levels) * (lop_is_complex(pdt) ? 1 : 0.5);
-    lop_attr attr = {.i = {(int64_t)plan_room(plan), invert, 0, 0}};
+    const size_t where = invert ? plan_room(plan) + plan_room(spectrum) : 0,
+                 copy = invert ? (size_t)lop_cols(g) * lop_dtype_size(pdt) : 0;
+    lop_attr attr = {.i = {(int64_t)plan_room(plan), (int64_t)where, (int64_t)plan_room(work), 0}};
     int blob = lop_emit_derived_data(e, invert ? "eigenvalues" : "spectrum", run_spectrum,
-                                     plan_room(plan) + spectrum, 1, &in[1], &attr,
-                                     (const int64_t *)d, FFT_INTS, work, flops, &st);
+                                     (invert ? where + sizeof(double) : plan_room(plan) + spectrum),
+                                     1, &in[1], &attr, (const int64_t *)d, FFT_INTS,
+                                     plan_room(work) + copy, flops, &st);
     if (blob < 0) return st;
     in[1] = blob;
     if (mode & LOP_T) (void)lopk_conv_turn(&d->c);
@@ -82,7 +114,7 @@ static lop_status by_fft(lop_emit *e, fft_data *d, const lop_node *g, lop_mode m
     lop_slot_sizes(e, out, &m, NULL, NULL);
     lop_slot_sizes(e, x, &n, NULL, NULL);
     const size_t panel = lopk_panel_bytes(m, n, k, dt);
-    s->attr = (lop_attr){.i = {mode, attr.i[0], (int64_t)panel, 0}};
+    s->attr = (lop_attr){.i = {mode, attr.i[0], (int64_t)panel, attr.i[1]}};
     s->scratch = panel + work;
     s->flags = LOP_STEP_COLUMNS;
     s->flops = 2 * flops * (double)k * (double)batch;

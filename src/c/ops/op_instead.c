@@ -1,21 +1,22 @@
 /* op_instead.c: a solution by a fast way, or by a safe one where the fast one is not accurate.
  *
- * instead   children x, r, b, q, v, alt: x with residual r = b - A x, where
+ * instead   children x, r, b, q, u, alt: x with residual r = b - A x, where
  *             eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt.
- *           q = A^H A v bounds |A|^2 >= |q| / |v| from below, so that eta is never underestimated;
- *           the bound is kept while A stays.
+ *           q = A^H u bounds |A| >= |q| / |u| from below, so that eta is never underestimated, with
+ *           u = A v near one, of a probe v; the bound is kept while A stays.
  *           alt is lowered as a second arm: its steps run, and its memory is had, only where
  *           needed; a singular matrix met on the way to x leads there too.
  *
- *           attr.i[0] 1, children x, r, w, q, v, f, g, y, alt: A = Q^-1 + B, both
- *           semidefinite, q = B^H B v, x = (Q U) y, and w = U y stands for Q^-1 x in r; f and g
- *           are Q and U applied to signs, as long as their Frobenius norms. |A| |x| is at least
+ *           attr.i[0] 1, children x, r, w, q, u, f, g, y, alt: A = Q^-1 + B, both
+ *           semidefinite, q = B^H u, u = B v near one, x = (Q U) y, and w = U y stands for Q^-1 x
+ * in r; f and g are Q and U applied to signs, as long as their Frobenius norms. |A| |x| is at least
  *           |w| and |B| |x|, and what rounding left of x - Q w counts too:
  *             |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
  *
  * probe     v: n signs in an order of their own
+ * nearone   child x: 2^k x, its largest element near one, so that A^H A v stays in range
  *
- * detcheck  children det, x, r, b, q, v, w, u, alt: det = det B det(I + C V^H W), W = B^-1 U, of
+ * detcheck  children det, x, r, b, q, u', w, u, alt: det = det B det(I + C V^H W), W = B^-1 U, of
  *           A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and
  *             |w_j| / |u_j| <= 10 n |x| / |v|   for every column:
  *           B is not much nearer to a singular matrix than A, as far as U sees, so that the errors
@@ -92,7 +93,7 @@ static double rounding(lop_dtype dt) {
 /* The lower bound of |A|, kept: one number. */
 static lop_status run_bound(const lop_call *c) {
     const double length = norm(c->a[2], 0);
-    *(double *)c->a[0]->p = length > 0 ? sqrt(norm(c->a[1], 0) / length) : 0;
+    *(double *)c->a[0]->p = length > 0 ? norm(c->a[1], 0) / length : 0;
     return LOP_OK;
 }
 static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_status *st) {
@@ -187,7 +188,7 @@ static void squares(const lop_mat *a, double *sum) {
         }
 }
 static lop_status run_accept_det(const lop_call *c) {
-    const lop_mat *x = c->a[2], *v = c->a[6], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
+    const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double *grown = c->scratch, *from = grown + w->n;
     const double length = norm(v, 0),
                  most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
@@ -306,3 +307,30 @@ static lop_status lower_probe(lop_emit *e, const lop_node *self, int out) {
 }
 const lop_op lop_op_probe = {LOP_NAMED(probe), .cls = LOP_ARRAY, .infer = infer_probe,
                              .lower = lower_probe};
+
+static lop_status infer_nearone(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0];
+    if (x->core != 2 || !lop_is_blas(x->dtype))
+        return lop_fail(err, LOP_DIM, "nearone takes matrices of floats");
+    n->shape = x->shape;
+    n->dtype = x->dtype;
+    n->core = 2;
+    return LOP_OK;
+}
+static lop_status run_nearone(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    const double size = norm(c->a[1], 0);
+    int k = 0;
+    lopk_copy(y, c->a[1]);
+    if (!(size > 0 && isfinite(size))) return LOP_OK;
+    (void)frexp(size, &k);
+    lopk_scale(y, ldexp(1, -k / 2), 0, y); /* 2^-k alone may be out of range */
+    lopk_scale(y, ldexp(1, -k + k / 2), 0, y);
+    return LOP_OK;
+}
+static lop_status lower_nearone(lop_emit *e, const lop_node *self, int out) {
+    const int in = lop_emit_value(e, self->child[0]);
+    return lop_emit_step(e, "nearone", run_nearone, out, 1, &in) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_nearone = {LOP_NAMED(nearone), .cls = LOP_ARRAY,       .min = 1,
+                               .max = 1,           .infer = infer_nearone, .lower = lower_nearone};

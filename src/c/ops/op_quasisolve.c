@@ -281,9 +281,9 @@ static lop_status check_invdiag(lop_emit *e, const lop_node *self, int value, in
     if (!s) return LOP_NOMEM;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
-    s->scratch = by_band ? lopk_quasi_lu_invdiag_scratch(n, J)
+    s->scratch = by_band ? lopk_quasi_lu_invdiag_scratch(n, J, lop_cols(self->child[3]) != J, dt)
                          : (((size_t)n * 16 + 63) & ~(size_t)63) + lopk_quasi_factor_scratch(0, J);
-    s->flops = (by_band ? 200 : 4) * (double)n * (double)J * (double)J * (double)(J + 1);
+    s->flops = (by_band ? 400 : 4) * (double)n * (double)J * (double)J * (double)(J + 1);
     return LOP_OK;
 }
 const lop_op lop_op_quasiinvdiag = {LOP_NAMED(quasiinvdiag),
