@@ -25,8 +25,8 @@ TREE = ROOT / "build" / "mutants"
 DEBUG = TREE / "build" / "debug"
 # The quickest first; "pytest" is PYTEST, against the same build.
 STAGES = (
-    "test_core test_krylov test_plans test_chain test_plan test_ruleset pytest test_chains "
-    "battery_rules oom fuzz_expr battery_kinds test_threads"
+    "test_plan test_plan_check test_core test_chain test_plans test_ruleset test_chains oom "
+    "fuzz_expr battery_rules pytest test_krylov battery_kinds test_threads"
 ).split()
 PYTEST = (
     "tests/test_engine_plans.py tests/test_fused_sums.py tests/test_stacks.py tests/test_laab.py "
