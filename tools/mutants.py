@@ -29,7 +29,8 @@ STAGES = (
     "fuzz_expr battery_rules pytest test_krylov battery_kinds test_threads"
 ).split()
 PYTEST = (
-    "tests/test_engine_plans.py tests/test_fused_sums.py tests/test_stacks.py tests/test_laab.py "
+    "tests/test_engine_plans.py tests/test_engine_inference.py tests/test_fused_sums.py "
+    "tests/test_stacks.py tests/test_laab.py "
     "tests/test_joint.py tests/test_factor_kept.py tests/test_lazy.py tests/test_thin_sums.py "
     "tests/test_determinants.py tests/test_normal.py tests/test_accuracy.py "
     "tests/test_full_rank.py tests/test_freshness.py"
