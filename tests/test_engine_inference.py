@@ -16,9 +16,7 @@ def factorizations(plan):
     ("first", "second", "hermitian"),
     [(1, 1, True), (2, 2, True), (2, 3, False), (2, -2, False), (1, 3, False)],
 )
-def test_a_product_beside_its_transpose_is_symmetric_with_one_factor(
-    rng, first, second, hermitian
-):
+def test_a_product_beside_its_transpose_is_symmetric_with_one_factor(rng, first, second, hermitian):
     a, b = rng.standard_normal((2, 20, 20))
     c = rng.standard_normal((20, 3))
     whole = first * (pl.lazy(a) @ pl.lazy(b)) + second * (pl.lazy(b).T @ pl.lazy(a).T)
