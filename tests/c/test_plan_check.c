@@ -45,6 +45,8 @@ static const char *const scenes[] = {
     "(array:float64[20,2]#3) (array:float64[20,2]#4)))",
     /* blocks in place and placed, several results, axes, transposes, few of many equal blocks */
     "(todense:0,0,0,0 (block:2,2 (prod " A(1) A(2) ") " A(3) A(4) " (prod " A(5) A(6) ")))",
+    /* a product that accumulates, seen transposed */
+    "(add " X(1) " (swap:1 (apply " A(2) " " X(3) ")))",
     /* slot 0 is a temporary */
     "(add (todense:0,0,0,11 (full:2,0,2,3,0:float64[20,20]~3)) (mul " X(1) X(2) "))",
     "(todense:0,0,0,0 (blockdiag " A(1) A(2) "))",
