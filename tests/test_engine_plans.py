@@ -43,3 +43,13 @@ def test_a_product_of_another_dtype_or_size_is_the_right_one(rng, n):
     row = pl.lazy(a[:1]) @ pl.lazy(b)
     np.testing.assert_allclose((pl.lazy(c) + row).toarray(), c + a[:1] @ b, atol=1e-12)
     np.testing.assert_allclose((pl.lazy(c) - row).toarray(), c - a[:1] @ b, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 20, 60])
+def test_a_part_of_the_result_that_a_kept_value_is_made_of_is_written_each_time(rng, n):
+    a, b = rng.standard_normal((2, n, n))
+    part = pl.multiply(pl.lazy(a), pl.lazy(b))
+    want = np.vstack([a * b, np.linalg.inv(a * b)])
+    whole = pl.block([[part], [pl.inv(part)]])
+    for _ in range(3):  # the factors are found from the second time on
+        np.testing.assert_allclose(whole.toarray(), want, rtol=1e-7, atol=1e-7)

@@ -25,6 +25,7 @@ def test_every_entry_of_the_engines_list_is_read():
     assert len(ENGINE) == ENTRIES.count("\n- ") == ENTRIES.count("\n+ ") >= 100
     assert len({f.name for f in ENGINE}) == len(ENGINE)
     passes = {"fuse", "emit", "keep", "exec", "infer", "explore", "store", "plan", "rewrite"}
+    passes |= {"plan_check", "plan_check_flow", "plan_check_memory"}
     assert passes < {f.name.split()[0] for f in ENGINE}
 
 

@@ -25,11 +25,12 @@ TREE = ROOT / "build" / "mutants"
 DEBUG = TREE / "build" / "debug"
 # The quickest first; "pytest" is PYTEST, against the same build.
 STAGES = (
-    "test_core test_krylov test_plans test_chain test_plan test_ruleset pytest test_chains "
-    "battery_rules oom fuzz_expr battery_kinds test_threads"
+    "test_plan test_plan_check test_core test_chain test_plans test_ruleset test_chains oom "
+    "fuzz_expr battery_rules pytest test_krylov battery_kinds test_threads"
 ).split()
 PYTEST = (
-    "tests/test_engine_plans.py tests/test_fused_sums.py tests/test_stacks.py tests/test_laab.py "
+    "tests/test_engine_plans.py tests/test_engine_inference.py tests/test_fused_sums.py "
+    "tests/test_stacks.py tests/test_laab.py "
     "tests/test_joint.py tests/test_factor_kept.py tests/test_lazy.py tests/test_thin_sums.py "
     "tests/test_determinants.py tests/test_normal.py tests/test_accuracy.py "
     "tests/test_full_rank.py tests/test_freshness.py"

@@ -18,6 +18,7 @@ from pathlib import Path
 CORE = Path(__file__).resolve().parent.parent / "src" / "c" / "core"
 QUOTAS = {
     "fuse": 10, "emit": 10, "keep": 8, "exec": 12, "infer": 8, "explore": 6, "store": 4, "plan": 12,
+    "plan_check": 6, "plan_check_flow": 8, "plan_check_memory": 8,
     "rewrite": 10, "plans": 4, "guards": 6, "chain": 5, "chain_build": 4, "chain_read": 4,
     "chain_rows": 4, "chain_search": 6, "builds": 4, "builds_band": 3, "builds_blocks": 3,
     "builds_kron": 3, "builds_lowrank": 3, "builds_slice": 3, "builds_spectral": 3,

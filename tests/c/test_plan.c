@@ -385,7 +385,12 @@ static void store_limit(void) {
     t_check(made(plan[0], y[0]) == 0 && made(plan[2], y[2]) == 0 && made(plan[3], y[3]) == 0,
             "the younger three are there");
     t_check(made(plan[1], y[1]) == 1, "the least recently used went");
-    w.store.limit = one / 2;
+    lop_store_bound(&w.store, 2 * one + one / 2);
+    t_check(w.store.n == 2, "a lower bound drops what is above it: %d stay", w.store.n);
+    lop_store_bound(&w.store, 9 * one);
+    t_check(w.store.n == 2 && made(plan[1], y[1]) == 0, "a higher one drops nothing");
+    lop_store_bound(&w.store, one / 2);
+    t_check(w.store.n == 0, "nothing fits: %d stay", w.store.n);
     t_check(made(plan[0], y[0]) == 1, "too large to keep: runs all the same");
     lop_store_clear(&w.store);
     w.store.limit = limit;

@@ -45,7 +45,13 @@ static const char *const scenes[] = {
     "(array:float64[20,2]#3) (array:float64[20,2]#4)))",
     /* blocks in place and placed, several results, axes, transposes, few of many equal blocks */
     "(todense:0,0,0,0 (block:2,2 (prod " A(1) A(2) ") " A(3) A(4) " (prod " A(5) A(6) ")))",
+    /* a product that accumulates, seen transposed */
+    "(add " X(1) " (swap:1 (apply " A(2) " " X(3) ")))",
+    /* slot 0 is a temporary */
+    "(add (todense:0,0,0,11 (full:2,0,2,3,0:float64[20,20]~3)) (mul " X(1) X(2) "))",
     "(todense:0,0,0,0 (blockdiag " A(1) A(2) "))",
+    "(todense:0,0,0,0 (block:2,1 (elementwise " A(1) A(2) ") (inverse (elementwise " A(1)
+        A(2) "))))",
     "(todense:0,0,0,0 (several (several (prod " A(1) A(2) ") (prod " A(2)
         A(1) ")) " B(3, "20,7") "))",
     "(apply (kron " B(1, "3,4") B(2, "5,2") B(3, "2,2") ") (array:float64[16,3]#4))",

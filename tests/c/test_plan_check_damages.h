@@ -316,6 +316,8 @@ static const damage damages[] = {
     {"prepares no value", "derived values, and nothing else|what places", false,
      do_prepares_no_value},
     {"prepares a second time", "another value than", false, do_prepares_a_second_time},
+    {"prepared beyond the end", "is not what it says|no step copies", false,
+     do_prepared_beyond_the_end},
     {"an odd value", "whole number of lines", false, do_an_odd_value},
     {"does not run", "neither runs", false, do_does_not_run},
     {"another batch", "batch of argument", false, do_another_batch},

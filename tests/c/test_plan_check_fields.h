@@ -339,6 +339,11 @@ static bool do_prepares_a_second_time(lop_plan *p, int i) {
     s->arg[0] = p->step[p->derive[0].step].arg[0];
     return true;
 }
+static bool do_prepared_beyond_the_end(lop_plan *p, int i) {
+    if (p->step[i].derived < 0 || i == 0) return false;
+    p->nstep = i; /* what lies behind still looks right */
+    return true;
+}
 static bool do_an_odd_value(lop_plan *p, int i) {
     lop_step *s = &p->step[i];
     if (s->derived < 0) return false;

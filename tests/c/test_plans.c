@@ -147,6 +147,13 @@ static void edges(void) {
     const lop_node *tall = lop_node_ref(one);
     for (int i = 0; i < 200; i++) tall = t_two_of(&w, "add", tall, lop_node_ref(x));
     t_check(!signed_by(tall, &t), "too deep to be signed");
+    const lop_node *many = lop_node_ref(x);
+    for (int i = 1; i <= LOP_SIGN_LEAVES; i++) {
+        t_check(signed_by(many, &t) && t.leaves == i, "a sum of %d leaves is signed", i);
+        many = t_two_of(&w, "add", many, t_array(&w, LOP_f64, 2, 2, (int64_t[]){2, 2}));
+    }
+    t_check(!signed_by(many, &t), "a sum of more leaves than have a number is not");
+    lop_node_unref(many);
     lop_plan *plan = NULL;
     t_check(lop_plan_make(&w.ctx, w.rules, &w.options, two, &plan, &w.err) == LOP_OK, "plan");
     for (int64_t i = 0; i < 3 && plan; i++) {

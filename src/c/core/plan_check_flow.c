@@ -303,6 +303,16 @@ static lop_status places(flow *f, const lop_step *s) {
     return LOP_OK;
 }
 
+/* The slot whose store is covered where `holds`: i, or what i is a name for all of; -1: none. */
+static int covers(const flow *f, int i, const cube *holds) {
+    for (; i >= 0; i = f->p->slot[i].alias) {
+        const state *v = &f->slot[i];
+        if (v->stored >= 0 && within(&v->holds, holds)) return i;
+        if (f->p->slot[i].part || f->p->slot[i].window) return -1;
+    }
+    return -1;
+}
+
 static lop_status writes(flow *f, const lop_step *s) {
     const int i = s->arg[0];
     state *v = &f->slot[i], *base = &f->slot[f->k->base[i]];
@@ -321,11 +331,12 @@ static lop_status writes(flow *f, const lop_step *s) {
         v->stored = -1;
         if (s->flags & LOP_STEP_PLACES) st = places(f, s);
     } else {
-        if (v->stored >= 0 && within(&v->holds, &holds))
+        const int covered = covers(f, i, &holds);
+        if (covered >= 0)
             return lop_check_fault(f->k, f->at,
                                    "it covers what step %lld has put into slot %d, which nobody "
                                    "has read",
-                                   (long long)(v->stored / 2), i);
+                                   (long long)(f->slot[covered].stored / 2), covered);
         const cube before = v->holds;
         if (!whole)
             v->holds = holds;

@@ -247,7 +247,7 @@ static lop_status lay_out(memory *m) {
         m->edge[n++] = m->from[i];
         m->edge[n++] = m->to[i];
     }
-    if (st != LOP_OK || !n) return st;
+    if (st != LOP_OK) return st;
     qsort(m->edge, (size_t)n, sizeof *m->edge, by_place);
     for (int i = 0; i < n; i++)
         if (!m->nedge || m->edge[m->nedge - 1] != m->edge[i]) m->edge[m->nedge++] = m->edge[i];
