@@ -83,9 +83,11 @@ static int64_t limit_of(PyObject *o) { return o == Py_None ? INT64_MAX : PyLong_
 
 void py_config_read(py_state *s) {
     PyObject *options = NULL, *type, *value, *trace, *o;
-    settings set = {s->process_fft,   s->process_provenance, s->process_mixed,
-                    s->process_check_plans, s->process_verify, s->process_check,
-                    s->process_limit, s->process_off,        s->process_costs, NULL};
+    settings set = {s->process_fft,    s->process_provenance,
+                    s->process_mixed,  s->process_check_plans,
+                    s->process_verify, s->process_check,
+                    s->process_limit,  s->process_off,
+                    s->process_costs,  NULL};
     PyErr_Fetch(&type, &value, &trace);
     if (s->config && PyContextVar_Get(s->config, NULL, &options) == 0 && options &&
         PyDict_Check(options)) {
@@ -137,8 +139,8 @@ PyObject *py_config_watch(py_state *s, PyObject *args) {
     PyObject *variable;
     int change;
     if (!PyArg_ParseTuple(args, "Oi:_watch", &variable, &change)) return NULL;
-    static const char *const name[] = {"fft",     "provenance", "_off",   "_costs",
-                                       "_record", "_check",     "_mixed", "memory_limit",
+    static const char *const name[] = {"fft",         "provenance", "_off",   "_costs",
+                                       "_record",     "_check",     "_mixed", "memory_limit",
                                        "check_plans", "verify"};
     for (int i = 0; i < PY_OPTIONS; i++)
         if (!s->option_name[i] && !(s->option_name[i] = PyUnicode_InternFromString(name[i])))
