@@ -39,8 +39,13 @@ def _of_flops(by: str, flops: float, nbytes: float, memory: float) -> Price:
 
 
 def _joined(by: str, parts: list[Price]) -> Price:
-    sums = [sum(p[i] for p in parts) for i in range(1, 5)]
-    return Price(by, sums[0], sums[1], sums[2], int(sums[3]))
+    return Price(
+        by,
+        sum(p.flops for p in parts),
+        sum(p.seconds for p in parts),
+        sum(p.bytes for p in parts),
+        sum(p.memory for p in parts),
+    )
 
 
 def reduction(n: int, vectors: bool) -> tuple[float, float]:

@@ -511,9 +511,9 @@ def _miss(op, action, verdict, explained):
         "dtypes;\n  pl.config(disable_rules=[...]) with the rules that the plan names may get you "
         "on."
     )
-    error = _errors.VerificationError(text)
-    error.error, error.allowed, error.plan = verdict.error, verdict.allowed, plan
-    return error
+    missed = _errors.VerificationError(text)
+    missed.error, missed.allowed, missed.plan = verdict.error, verdict.allowed, plan
+    return missed
 
 
 def _described(op):
