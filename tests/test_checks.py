@@ -152,6 +152,7 @@ def test_what_follows_from_single_nodes_is_not_hurt_by_testing():
         assert pl.solve(t, np.ones((3, 1))).shape == (4, 3, 1)
 
 
+@pytest.mark.no_verify("what was declared does not hold, so the answers are no solutions")
 def test_cheap_finds_lengths_that_are_not_kept():
     b = np.random.default_rng(0).standard_normal((N, 2))
     good, bad = (pl.Dense(_matrix("orthogonal", broken), "orthogonal") for broken in (False, True))

@@ -20,6 +20,7 @@ def orthogonal(rng, n, dtype):
     return np.linalg.qr(a)[0].astype(dtype)
 
 
+@pytest.mark.no_verify("what is orthogonal to float32's rounding solves to that, not to double's")
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 @pytest.mark.parametrize("n", [1, 2, 20, 100])
 def test_single_precision_with_double(dtype, n, rng, check):

@@ -215,6 +215,7 @@ def test_materialising_warns_above_a_size_and_refuses_above_another(rng):
     )
 
 
+@pytest.mark.no_verify("the comparison makes vectors, which these sizes have no room for")
 @pytest.mark.parametrize("n", [10**6, 10**9, 2**40, 2**62])
 def test_huge_operators_do_not_take_the_machine(n):
     A = pl.Identity(n)

@@ -192,12 +192,13 @@ def freeze(a: ArrayLike) -> NDArray[Any]:
     >>> pl.freeze(np.zeros(2)).flags.writeable
     False
     """
-    a = _dlpack.as_array(a)
-    if a.dtype.kind not in "biufc":
-        raise TypeError(f"freeze takes arrays of numbers, got dtype {a.dtype}")
-    root: Any = a
+    array: NDArray[Any] = _dlpack.as_array(a)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"freeze takes arrays of numbers, got dtype {array.dtype}")
+    root: Any = array
     while isinstance(root, np.ndarray) and not root.flags.writeable:
         root = root.base
     if isinstance(root, bytes):
-        return a
-    return np.frombuffer(np.ascontiguousarray(a).tobytes(), dtype=a.dtype).reshape(a.shape)
+        return array
+    held = np.ascontiguousarray(array).tobytes()
+    return np.frombuffer(held, dtype=array.dtype).reshape(array.shape)

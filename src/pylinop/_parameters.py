@@ -99,7 +99,7 @@ def _view(f: Any, mode: int) -> Any:
     return _core._build("view", f, None, mode)
 
 
-_CLOSED = {
+_CLOSED: dict[str, Any] = {
     "sum": None,
     "prod": None,
     "view": lambda op, parts: [_view(f, op._mode) for f in parts],

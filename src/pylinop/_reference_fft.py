@@ -112,7 +112,7 @@ def _folded(table, n):
     """The table wrapped round a box of sizes n."""
     levels = len(n)
     folded = np.zeros((*table.shape[: table.ndim - levels], *n), table.dtype)
-    for at in np.ndindex(*table.shape[table.ndim - levels :]):
+    for at in np.ndindex(*table.shape[table.ndim - levels :]) if 0 not in n else ():
         folded[(..., *np.mod(at, n))] += table[(..., *at)]
     return folded
 

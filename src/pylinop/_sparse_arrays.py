@@ -184,7 +184,9 @@ def matrix_of(op: Operator) -> Any:
 
     That is the user's own matrix as long as it has these arrays; where others were put in their
     place, or its shape was changed, the operator still is what it was made of."""
-    S, held, shape = op._init[0], op._arrays, tuple(op.shape)
+    given: Any = op._init
+    S, held, (m, n) = given[0], op._arrays, op.shape
+    shape = (m, n)
     layout = S.format if S.format in _LAYOUTS else "csr"
     if layout == S.format and tuple(S.shape) == shape:
         if all(isinstance(a, np.ndarray) and _is(a, b) for a, b in zip(parts_of(S), held)):
