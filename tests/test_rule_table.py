@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
+from formulas.patterns import read
 
 import pylinop as pl
 
@@ -49,24 +50,6 @@ MEASURE = {
 }
 SIZES = {"circulant": 1, "circconv": 2, "circflip": 1}  # operands that no rule touches
 ROWS = [row for row in pl.rules() if row["right"]]
-
-
-def read(text):
-    """A nested tuple: (head, attributes, operands...), a letter as it is."""
-    stack = [[]]
-    for token in re.findall(r"\(|\)|[^\s()]+", text):
-        if token == "(":
-            stack.append([])
-        elif token == ")":
-            done = tuple(stack.pop())
-            stack[-1].append(done)
-        elif stack[-1] or token.startswith("?"):
-            stack[-1].append(token)
-        else:
-            head, attr = re.fullmatch(r"(\w+)([@:].*)?", token).groups()
-            stack[-1] += [head, attr]
-    (tree,) = stack[0]
-    return tree
 
 
 def letters(tree):
