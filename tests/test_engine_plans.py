@@ -53,3 +53,51 @@ def test_a_part_of_the_result_that_a_kept_value_is_made_of_is_written_each_time(
     whole = pl.block([[part], [pl.inv(part)]])
     for _ in range(3):  # the factors are found from the second time on
         np.testing.assert_allclose(whole.toarray(), want, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("c", [complex(1, np.inf), complex(np.nan, 1), complex(1, np.nan), 1 + 2j])
+def test_a_multiple_of_the_identity_that_is_not_finite_is_written_out(rng, c):
+    """c I has c * 0 beside its diagonal, which is no number there: it cannot go to a diagonal."""
+    a = rng.standard_normal((4, 4)) + 1j
+    made = pl.lazy(a) + c * pl.Identity(4)
+    assert ("add-shift" in made.explain().fired) == np.isfinite(c)
+    with np.errstate(invalid="ignore"):
+        want = a + c * np.eye(4)
+    np.testing.assert_array_equal(np.isnan(made.toarray()), np.isnan(want))
+    if np.isfinite(c):
+        np.testing.assert_allclose(made.toarray(), want, rtol=1e-15)
+
+
+@pytest.mark.parametrize("small", [0, 1, 12, 19, 20, 24, 30])
+def test_the_pivot_of_a_bordered_matrix_is_cheap_and_no_less_than_half_the_other(rng, small):
+    """A pivot block is solved for alone, the rest beside it: the dense block takes getrf there. A
+    cheap block of less than half the rows of the other does not pay, nor does a dense one."""
+    large = 40
+    b, c = rng.standard_normal((large, small)), rng.standard_normal((small, large))
+    wide, thin = pl.Diag(1 + rng.random(large)), pl.Diag(1 + rng.random(small))
+    dense = [pl.Dense(rng.standard_normal((n, n)) + 9 * np.eye(n)) for n in (large, small)]
+    x = rng.standard_normal(large + small)
+    for first, last, fires in (
+        (wide, dense[1], True),
+        (dense[0], thin, 2 * small >= large),
+        (dense[0], dense[1], False),
+    ):
+        for A in (pl.Block([[first, b], [c, last]]), pl.Block([[last, c], [b, first]])):
+            assert ("solve-bordered" in A.explain("solve", x).fired) == fires
+            got, want = pl.solve(A, x), np.linalg.solve(A.toarray(), x)
+            np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8 * abs(want).max())
+
+
+@pytest.mark.parametrize("sizes", [(9, 2, 9, 2, 9), (4, 4, 4, 4, 4), (60, 3, 50, 4, 70)])
+def test_halves_multiplied_by_one_another_are_told_with_their_price(rng, sizes):
+    """(A B) (C D), of which neither side is a factor, is the plan or an alternative to it."""
+    A, B, C, D = (pl.Dense(rng.standard_normal(s)) for s in zip(sizes, sizes[1:], strict=False))
+    told = (A @ B @ C @ D).explain("dense")
+    a, b, c, d, e = sizes
+    pairs = ((a, b, c), (c, d, e), (a, c, e))
+    seconds = 0.0
+    for m, k, n in pairs:
+        work = 2 * m * k * n * (1 + 8 / min(m, k, n)) / 4e10
+        seconds += max(work, 8 * (m * k + k * n + m * n) / 1.2e10) + 2e-8
+    found = {o["text"]: o["seconds"] for o in told.alternatives}
+    assert found["((A B) (C D))"] == pytest.approx(seconds, rel=1e-6)
