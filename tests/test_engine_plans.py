@@ -101,3 +101,26 @@ def test_halves_multiplied_by_one_another_are_told_with_their_price(rng, sizes):
         seconds += max(work, 8 * (m * k + k * n + m * n) / 1.2e10) + 2e-8
     found = {o["text"]: o["seconds"] for o in told.alternatives}
     assert found["((A B) (C D))"] == pytest.approx(seconds, rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_rows_of_a_power_are_rows_of_the_first_factor(rng, p):
+    """From the second power on: two rows of A^p are two rows of A times p - 1 times A."""
+    n = 30
+    A = pl.Dense(rng.standard_normal((n, n)))
+    want = np.linalg.matrix_power(A.toarray(), p)
+    for rows, columns in ((np.s_[3:5], np.s_[:]), (np.s_[:], np.s_[3:5])):
+        part = (A**p)[rows, columns]
+        assert part.explain("dense").flops == (p - 1) * 2 * 2 * n * n
+        np.testing.assert_allclose(part.toarray(), want[rows, columns], atol=1e-11)
+
+
+@pytest.mark.parametrize("factors", [7, 8, 9])
+def test_the_spectra_of_eight_factors_and_of_more(rng, factors):
+    """Of up to eight each turns into its own basis; nine are a dense matrix."""
+    a = rng.standard_normal((factors, 2, 2))
+    parts = [pl.Dense(x @ x.T + np.eye(2), assume_a="pos") for x in a]
+    S = pl.Kron(*parts) + 0.5 * pl.Identity(2**factors)
+    b = rng.standard_normal(2**factors)
+    assert ("solve-spectral-sum" in S.explain("solve", b).fired) == (factors <= 8)
+    np.testing.assert_allclose(S @ pl.solve(S, b), b, atol=1e-10)
