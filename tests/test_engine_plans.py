@@ -124,3 +124,53 @@ def test_the_spectra_of_eight_factors_and_of_more(rng, factors):
     b = rng.standard_normal(2**factors)
     assert ("solve-spectral-sum" in S.explain("solve", b).fired) == (factors <= 8)
     np.testing.assert_allclose(S @ pl.solve(S, b), b, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [39, 40, 95, 96])
+def test_a_toeplitz_solve_by_recursion_counts_half_where_it_is_hermitian(rng, n):
+    """Of a Hermitian one, seen by how it is written, from 40 rows on; of another from 96 on."""
+    c, r, b = rng.standard_normal((3, n))
+    c[0] = r[0] = 9 * np.sqrt(n)
+    hermitian = pl.Toeplitz(c), pl.Toeplitz(c + 0j * r), pl.Toeplitz(c) + pl.Toeplitz(r)
+    general = pl.Toeplitz(c, r), pl.Toeplitz(c + 0j * r, c + 1j * r), pl.Toeplitz(c, 2 * c)
+    for T, fewest in [(T, 40) for T in hermitian] + [(T, 96) for T in general]:
+        assert ("solve-toeplitz" in T.explain("solve", b).fired) == (n >= fewest)
+        want = np.linalg.solve(T.toarray(), b)
+        np.testing.assert_allclose(pl.solve(T, b), want, rtol=1e-10, atol=1e-12)
+
+
+def test_the_work_as_written_of_a_product_seen_transposed(rng):
+    """Each factor with k columns takes 2 m n k flops, on either side and either way."""
+    A, B = (pl.Dense(rng.standard_normal(s)) for s in ((30, 20), (20, 40)))
+    S, one = A @ B, 2 * 30 * 20 + 2 * 20 * 40
+    for op, flops in ((S, one), (S.T, one), (S.T @ S, 2 * one), (S @ S.T @ S, 3 * one)):
+        told = str(op.explain("apply", np.ones(op.shape[1])))
+        written = next(s for s in told.splitlines() if "as written" in s).split()[2]
+        assert float(written) == pytest.approx(flops, rel=1e-2)
+
+
+@pytest.mark.parametrize("given", range(4))
+def test_a_kernel_between_cut_points_is_computed_in_the_dtype_of_what_it_meets(rng, given):
+    """The points and up to three parameters of float32 with an array of float64."""
+    x, b = rng.standard_normal((12, 2)).astype("f4"), rng.standard_normal(7)
+    names = ("variance", "length_scale", "alpha")[:given]
+    more = {k: np.full(2 if k == "length_scale" else (), 0.7, "f4") for k in names}
+    K = pl.Kernel("rational_quadratic", x, **more)
+    wide = {k: v.astype("f8") for k, v in more.items()}
+    want = pl.Kernel("rational_quadratic", x.astype("f8"), **wide).toarray()[1:7, 2:9] @ b
+    got = K[1:7, 2:9] @ b
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+
+
+def test_a_quasiseparable_sum_is_added_in_the_dtype_of_what_it_meets(rng):
+    """Four parameters, each an expression: the diagonals are added in float64, not in float32."""
+    n, b = 9, rng.standard_normal(9)
+    d, e, p, q, a = rng.standard_normal((5, n, 2)).astype("f4")
+    terms = (d[:, 0], p, q, a), (e[:, 0], q, a, p)
+    one, two = (pl.QuasiSeparable(*t) for t in terms)
+    wide = [pl.QuasiSeparable(*(v.astype("f8") for v in t)) for t in terms]
+    made = one + two
+    assert type(made) is pl.QuasiSeparable and made.dtype == np.float32
+    want = (wide[0] + wide[1]) @ b
+    np.testing.assert_allclose(made @ b, want, rtol=1e-12, atol=1e-12)
