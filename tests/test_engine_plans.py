@@ -53,3 +53,124 @@ def test_a_part_of_the_result_that_a_kept_value_is_made_of_is_written_each_time(
     whole = pl.block([[part], [pl.inv(part)]])
     for _ in range(3):  # the factors are found from the second time on
         np.testing.assert_allclose(whole.toarray(), want, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("c", [complex(1, np.inf), complex(np.nan, 1), complex(1, np.nan), 1 + 2j])
+def test_a_multiple_of_the_identity_that_is_not_finite_is_written_out(rng, c):
+    """c I has c * 0 beside its diagonal, which is no number there: it cannot go to a diagonal."""
+    a = rng.standard_normal((4, 4)) + 1j
+    made = pl.lazy(a) + c * pl.Identity(4)
+    assert ("add-shift" in made.explain().fired) == np.isfinite(c)
+    with np.errstate(invalid="ignore"):
+        want = a + c * np.eye(4)
+    np.testing.assert_array_equal(np.isnan(made.toarray()), np.isnan(want))
+    if np.isfinite(c):
+        np.testing.assert_allclose(made.toarray(), want, rtol=1e-15)
+
+
+@pytest.mark.parametrize("small", [0, 1, 12, 19, 20, 24, 30])
+def test_the_pivot_of_a_bordered_matrix_is_cheap_and_no_less_than_half_the_other(rng, small):
+    """A pivot block is solved for alone, the rest beside it: the dense block takes getrf there. A
+    cheap block of less than half the rows of the other does not pay, nor does a dense one."""
+    large = 40
+    b, c = rng.standard_normal((large, small)), rng.standard_normal((small, large))
+    wide, thin = pl.Diag(1 + rng.random(large)), pl.Diag(1 + rng.random(small))
+    dense = [pl.Dense(rng.standard_normal((n, n)) + 9 * np.eye(n)) for n in (large, small)]
+    x = rng.standard_normal(large + small)
+    for first, last, fires in (
+        (wide, dense[1], True),
+        (dense[0], thin, 2 * small >= large),
+        (dense[0], dense[1], False),
+    ):
+        for A in (pl.Block([[first, b], [c, last]]), pl.Block([[last, c], [b, first]])):
+            assert ("solve-bordered" in A.explain("solve", x).fired) == fires
+            got, want = pl.solve(A, x), np.linalg.solve(A.toarray(), x)
+            np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8 * abs(want).max())
+
+
+@pytest.mark.parametrize("sizes", [(9, 2, 9, 2, 9), (4, 4, 4, 4, 4), (60, 3, 50, 4, 70)])
+def test_halves_multiplied_by_one_another_are_told_with_their_price(rng, sizes):
+    """(A B) (C D), of which neither side is a factor, is the plan or an alternative to it."""
+    A, B, C, D = (pl.Dense(rng.standard_normal(s)) for s in zip(sizes, sizes[1:], strict=False))
+    told = (A @ B @ C @ D).explain("dense")
+    a, b, c, d, e = sizes
+    pairs = ((a, b, c), (c, d, e), (a, c, e))
+    seconds = 0.0
+    for m, k, n in pairs:
+        work = 2 * m * k * n * (1 + 8 / min(m, k, n)) / 4e10
+        seconds += max(work, 8 * (m * k + k * n + m * n) / 1.2e10) + 2e-8
+    found = {o["text"]: o["seconds"] for o in told.alternatives}
+    assert found["((A B) (C D))"] == pytest.approx(seconds, rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_rows_of_a_power_are_rows_of_the_first_factor(rng, p):
+    """From the second power on: two rows of A^p are two rows of A times p - 1 times A."""
+    n = 30
+    A = pl.Dense(rng.standard_normal((n, n)))
+    want = np.linalg.matrix_power(A.toarray(), p)
+    for rows, columns in ((np.s_[3:5], np.s_[:]), (np.s_[:], np.s_[3:5])):
+        part = (A**p)[rows, columns]
+        assert part.explain("dense").flops == (p - 1) * 2 * 2 * n * n
+        np.testing.assert_allclose(part.toarray(), want[rows, columns], atol=1e-11)
+
+
+@pytest.mark.parametrize("factors", [7, 8, 9])
+def test_the_spectra_of_eight_factors_and_of_more(rng, factors):
+    """Of up to eight each turns into its own basis; nine are a dense matrix."""
+    a = rng.standard_normal((factors, 2, 2))
+    parts = [pl.Dense(x @ x.T + np.eye(2), assume_a="pos") for x in a]
+    S = pl.Kron(*parts) + 0.5 * pl.Identity(2**factors)
+    b = rng.standard_normal(2**factors)
+    assert ("solve-spectral-sum" in S.explain("solve", b).fired) == (factors <= 8)
+    np.testing.assert_allclose(S @ pl.solve(S, b), b, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [39, 40, 95, 96])
+def test_a_toeplitz_solve_by_recursion_counts_half_where_it_is_hermitian(rng, n):
+    """Of a Hermitian one, seen by how it is written, from 40 rows on; of another from 96 on."""
+    c, r, b = rng.standard_normal((3, n))
+    c[0] = r[0] = 9 * np.sqrt(n)
+    hermitian = pl.Toeplitz(c), pl.Toeplitz(c + 0j * r), pl.Toeplitz(c) + pl.Toeplitz(r)
+    general = pl.Toeplitz(c, r), pl.Toeplitz(c + 0j * r, c + 1j * r), pl.Toeplitz(c, 2 * c)
+    for T, fewest in [(T, 40) for T in hermitian] + [(T, 96) for T in general]:
+        assert ("solve-toeplitz" in T.explain("solve", b).fired) == (n >= fewest)
+        want = np.linalg.solve(T.toarray(), b)
+        np.testing.assert_allclose(pl.solve(T, b), want, rtol=1e-10, atol=1e-12)
+
+
+def test_the_work_as_written_of_a_product_seen_transposed(rng):
+    """Each factor with k columns takes 2 m n k flops, on either side and either way."""
+    A, B = (pl.Dense(rng.standard_normal(s)) for s in ((30, 20), (20, 40)))
+    S, one = A @ B, 2 * 30 * 20 + 2 * 20 * 40
+    for op, flops in ((S, one), (S.T, one), (S.T @ S, 2 * one), (S @ S.T @ S, 3 * one)):
+        told = str(op.explain("apply", np.ones(op.shape[1])))
+        written = next(s for s in told.splitlines() if "as written" in s).split()[2]
+        assert float(written) == pytest.approx(flops, rel=1e-2)
+
+
+@pytest.mark.parametrize("given", range(4))
+def test_a_kernel_between_cut_points_is_computed_in_the_dtype_of_what_it_meets(rng, given):
+    """The points and up to three parameters of float32 with an array of float64."""
+    x, b = rng.standard_normal((12, 2)).astype("f4"), rng.standard_normal(7)
+    names = ("variance", "length_scale", "alpha")[:given]
+    more = {k: np.full(2 if k == "length_scale" else (), 0.7, "f4") for k in names}
+    K = pl.Kernel("rational_quadratic", x, **more)
+    wide = {k: v.astype("f8") for k, v in more.items()}
+    want = pl.Kernel("rational_quadratic", x.astype("f8"), **wide).toarray()[1:7, 2:9] @ b
+    got = K[1:7, 2:9] @ b
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
+
+
+def test_a_quasiseparable_sum_is_added_in_the_dtype_of_what_it_meets(rng):
+    """Four parameters, each an expression: the diagonals are added in float64, not in float32."""
+    n, b = 9, rng.standard_normal(9)
+    d, e, p, q, a = rng.standard_normal((5, n, 2)).astype("f4")
+    terms = (d[:, 0], p, q, a), (e[:, 0], q, a, p)
+    one, two = (pl.QuasiSeparable(*t) for t in terms)
+    wide = [pl.QuasiSeparable(*(v.astype("f8") for v in t)) for t in terms]
+    made = one + two
+    assert type(made) is pl.QuasiSeparable and made.dtype == np.float32
+    want = (wide[0] + wide[1]) @ b
+    np.testing.assert_allclose(made @ b, want, rtol=1e-12, atol=1e-12)

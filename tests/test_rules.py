@@ -439,6 +439,28 @@ def test_wrong_arguments(more, error, match):
     assert rows() == before
 
 
+@pytest.mark.parametrize("cost", ["always", "cheaper"])
+def test_what_cannot_be_planned_is_no_variant(rng, cost):
+    """A row whose outcome other rows of the user's never bring to an end: planned as written."""
+    A, B = matrices(rng, (20, 20), (20, 20))
+    x = rng.standard_normal(20)
+    left = "(apply (prod (inverse ?b) ?a) ?x)"
+    right = "(apply (prod (inverse (inverse (inverse ?b))) ?a) ?x)"
+    pl.register_rule("grows", left, right, phase="push", guard="both_square")
+    with pytest.raises(ValueError, match="must come to an end"):
+        (pl.inv(B) @ A) @ x
+    left, right = "(inverse (prod ?a ?b))", "(prod (inverse ?b) (inverse ?a))"
+    pl.register_rule("splits", left, right, guard="both_square", cost=cost)
+    whole = A.toarray() @ B.toarray()
+    assert "splits" not in names(pl.inv(A @ B).explain("apply", x))
+    np.testing.assert_allclose(pl.inv(A @ B) @ x, np.linalg.solve(whole, x), rtol=1e-8)
+    null = pl.Dense(np.zeros((20, 20)))
+    with pytest.raises(np.linalg.LinAlgError, match="[Ss]ingular"):
+        pl.inv(A @ null) @ x
+    pl.unregister_rule("grows")
+    assert "splits" in names(pl.inv(A @ B).explain("apply", x)) or cost == "cheaper"
+
+
 def test_the_same_plan_again(rng):
     pl.register_rule("cancels", "(prod (inverse ?a) ?a)", "(power:0 ?a)", guard="square")
     A = matrices(rng, (20, 20))[0]

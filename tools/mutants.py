@@ -33,7 +33,8 @@ PYTEST = (
     "tests/test_stacks.py tests/test_laab.py "
     "tests/test_joint.py tests/test_factor_kept.py tests/test_lazy.py tests/test_thin_sums.py "
     "tests/test_determinants.py tests/test_normal.py tests/test_accuracy.py "
-    "tests/test_full_rank.py tests/test_freshness.py tests/test_rules.py"
+    "tests/test_full_rank.py tests/test_freshness.py tests/test_rules.py "
+    "tests/test_shared_inverses.py tests/test_indexing_axes.py"
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute
 UNKNOWN = 90.0  # seconds of a stage, where that was not looked at

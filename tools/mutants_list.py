@@ -42,7 +42,8 @@ TURNS = [
     ("two arguments swapped", r"\((\w+), (\w+)\)", r"(\2, \1)"),
 ]
 STATEMENT = re.compile(
-    r"^(?!return|break|continue|free|for|else|\w+ [\w*]+ =)[\w>.\[\]*-]+( [|&+-]?= |\().*;$"
+    r"^(?!return|break|continue|free|for|else|\w+ [\w*]+ =|\w+ = \{)"
+    r"[\w>.\[\]*-]+( [|&+-]?= |\().*;$"
 )
 LEFT_OUT = re.compile(
     r"^(#|\*|/\*|static|const|LOP_ASSERT|typedef|enum)|\bfree\(|_free\(|lop_fail|\""

@@ -68,6 +68,13 @@ static const char *const scenes[] = {
     "(solve (sparse:0,20,20 (array:float64[60]#1/1) (array:int32[60]#2/1) (array:int32[21]#3/1)) "
     "(array:float64[20,2]#4))",
 };
+/* Too long to be damaged everywhere: they pass. Solves within solves, each with another way. */
+static const char *const whole_scenes[] = {
+    "(diagonal:0,0,0,11 (power:3 (inverse (sum (lowrank " B(1, "3,1")
+        B(2, "3,1") ") (scaled:10,0,10,3,0 (identity:float64[3,3]))))))",
+    "(diagonal:2,0,0,11 (power:3 (view:2 (inverse (lowrankupdate (diag (array:float64[4]#1/1)) " B(
+        2, "4,2") B(3, "4,2") ")))))",
+};
 
 static lop_plan *planned(const char *text) {
     const lop_node *root = NULL;
@@ -210,6 +217,12 @@ int main(int argc, char **argv) {
             lop_free(&w.ctx, text);
         }
         damage_all(p, scenes[i]);
+        lop_plan_unref(p);
+    }
+    w.ctx.alike = 0; /* as outside of tests */
+    for (size_t i = 0; i < sizeof whole_scenes / sizeof whole_scenes[0]; i++) {
+        lop_plan *p = planned(whole_scenes[i]);
+        if (p) t_check(lop_plan_check(p, LOP_PASS_PLACE, &w.err) == LOP_OK, "%s", w.err.text);
         lop_plan_unref(p);
     }
     for (size_t k = 0; k < sizeof damages / sizeof damages[0]; k++)

@@ -1,377 +1,108 @@
-/* test_plan_check_fields.h: damage to one field of a slot or a step: see test_plan_check_damages.h.
- */
-static bool do_sizes(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->kind != LOP_S_TEMP) return false;
-    s->m++;
-    return true;
-}
-static bool do_leaf(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->kind != LOP_S_LEAF) return false;
-    s->leaf = -1;
-    return true;
-}
-static bool do_leaf_s_slot(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->kind != LOP_S_LEAF) return false;
-    p->leaf[s->leaf].slot = p->out;
-    return true;
-}
-static bool do_result(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (i != p->out) return false;
-    s->kind = LOP_S_TEMP;
-    return true;
-}
-static bool do_second_result(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!is_temp(p, i)) return false;
-    s->kind = LOP_S_OUT;
-    return true;
-}
-static bool do_part_and_transpose(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->alias < 0 || !s->flip) return false;
-    s->part = true;
-    return true;
-}
-static bool do_name_of_another_dtype(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->alias < 0 || s->dt != LOP_f64) return false;
-    s->dt = LOP_c64; /* as many bytes */
-    return true;
-}
-static bool do_no_transpose(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->alias < 0 || s->flip || s->part || s->window) return false;
-    const lop_slot *of = &p->slot[s->alias];
-    if (of->m == s->n && of->n == s->m) return false;
-    s->flip = true;
-    return true;
-}
-static bool do_transposed_otherwise(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!s->flip || s->m == s->n) return false;
-    s->alias = p->leaf[0].slot == s->alias ? p->leaf[p->nleaf - 1].slot : p->leaf[0].slot;
-    return p->slot[s->alias].m != s->n || p->slot[s->alias].n != s->m;
-}
-static bool do_on_a_transpose(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!is_temp(p, i) || s->dt != LOP_f64) return false;
-    for (int j = 0; j < p->nslot; j++)
-        if (p->slot[j].flip && base_of(p, j) != i && p->slot[j].dt == s->dt) {
-            s->alias = j;
-            return true;
-        }
-    return false;
-}
-static bool do_block_outside(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!s->part) return false;
-    s->row = p->slot[s->alias].m - s->m + 1;
-    return true;
-}
-static bool do_block_before(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!s->part) return false;
-    s->col = -1;
-    return true;
-}
-static bool do_blocks_overlap(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!s->part || s->copy_step >= 0 || !s->row) return false;
-    s->row--;
-    return true;
-}
-static bool do_window_outside(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!s->window) return false;
-    s->shift += p->slot[s->alias].m;
-    return true;
-}
-static bool do_windows_overlap(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!s->window || !s->shift) return false;
-    s->shift--;
-    return true;
-}
-static bool do_name_of_another_size(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->alias < 0 || s->flip || s->part || s->window) return false;
-    for (int j = 0; j < p->nslot; j++)
-        if (p->slot[j].kind == LOP_S_LEAF && p->slot[j].dt == s->dt &&
-            p->slot[j].m * p->slot[j].n * p->slot[j].batch != s->m * s->n * s->batch) {
-            s->alias = j;
-            return true;
-        }
-    return false;
-}
-static bool do_a_window_that_says_nothing(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!s->window || s->m * s->n == p->slot[s->alias].m) return false;
-    s->window = false;
-    return true;
-}
-static bool do_no_c_order(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->alias < 0 || s->flip || s->part || s->window ||
-        p->slot[base_of(p, i)].kind == LOP_S_TEMP)
-        return false;
-    p->slot[base_of(p, i)].need_c = false;
-    return true;
-}
-static bool do_a_ring_of_names(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->alias < 0) return false;
-    if (p->slot[base_of(p, i)].kind != LOP_S_TEMP) return false;
-    p->slot[base_of(p, i)].alias = i;
-    return true;
-}
-static bool do_part_of_none(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (!is_temp(p, i)) return false;
-    s->part = true;
-    return true;
-}
-static bool do_copied_elsewhere(lop_plan *p, int i) {
-    lop_slot *s = &p->slot[i];
-    if (s->copy_step < 0) return false;
-    s->copy_step = s->copy_step ? 0 : p->nstep - 1;
-    return true;
-}
-static bool do_no_arguments(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    s->n = 0;
-    return true;
-}
-static bool do_no_such_slot(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    s->arg[0] = p->nslot;
-    return true;
-}
-static bool do_no_name(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    s->name = NULL;
-    return true;
-}
-static bool do_writes_a_leaf(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!s->run || s->derived >= 0) return false;
-    s->arg[0] = p->leaf[0].slot;
-    return true;
-}
-static bool do_adds_without_a_name(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!s->adds) return false;
-    s->adds_name = NULL;
-    return true;
-}
-static bool do_data_lost(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    s->ndata = s->ndata ? 0 : 1;
-    return true;
-}
-static bool do_a_sum_no_more(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!s->subs) return false;
-    s->flags &= ~LOP_STEP_SUM;
-    return true;
-}
-static bool do_w1_what_subtracts_stays(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->subs || !s->run) return false;
-    s->subs = s->run;
-    s->subs_name = s->name;
-    return true;
-}
-static bool do_a_sum_of_one(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!(s->flags & LOP_STEP_SUM)) return false;
-    s->n = 2;
-    return true;
-}
-static bool do_a_multiple_of_two(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!(s->flags & LOP_STEP_SCALES)) return false;
-    s->arg[s->n++] = s->arg[1];
-    return true;
-}
-static bool do_a_block_that_accumulates(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!s->adds) return false;
-    s->flags |= LOP_STEP_PLACES;
-    return true;
-}
-static bool do_inf_times_a_product(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!(s->flags & LOP_STEP_ACCUMULATES)) return false;
-    s->attr.re = INFINITY;
-    return true;
-}
-static bool do_w1_what_accumulates_can_again(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!(s->flags & LOP_STEP_ACCUMULATES)) return false;
-    s->adds = s->run;
-    s->adds_name = s->name;
-    return true;
-}
-static bool do_accumulates_without_scratch(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!(s->flags & LOP_STEP_ACCUMULATES)) return false;
-    s->scratch = 0;
-    return true;
-}
-static bool do_columns_of_nothing(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->n > 1) return false;
-    s->flags |= LOP_STEP_COLUMNS;
-    return true;
-}
-static bool do_in_place_of_nothing(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->n > 1) return false;
-    s->flags |= LOP_STEP_INPLACE;
-    return true;
-}
-static bool do_a_batch_of_nothing(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->n > 1) return false;
-    s->flags |= LOP_STEP_BATCH;
-    return true;
-}
-static bool do_a_group_of_nothing(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->n > 1) return false;
-    s->flags |= LOP_STEP_GROUP;
-    return true;
-}
-static bool do_a_group_and_columns(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!(s->flags & LOP_STEP_GROUP)) return false;
-    s->flags |= LOP_STEP_COLUMNS;
-    return true;
-}
-static bool do_places_nothing(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!(s->flags & LOP_STEP_PLACES)) return false;
-    s->n = 1;
-    return true;
-}
-static bool do_quiet_about_nothing(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->fail >= 0) return false;
-    s->flags |= LOP_STEP_QUIET;
-    return true;
-}
-static bool do_foreign(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->derived >= 0) return false;
-    s->flags |= LOP_STEP_FOREIGN;
-    return true;
-}
-static bool do_no_mask(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!s->run) return false;
-    s->when = p->out;
-    return true;
-}
-static bool do_two_ways_out(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->fail < 0) return false;
-    s->escape = s->fail;
-    s->escape_to = i + 1;
-    return true;
-}
-static bool do_a_mask_of_another_batch(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->fail < 0) return false;
-    lop_slot *m = &p->slot[s->fail];
-    m->shape.dim[m->shape.ndim++] = 2;
-    m->batch *= 2;
-    return true;
-}
-static bool do_hangs_on_itself(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->fail < 0) return false;
-    s->when = s->fail;
-    return true;
-}
-static bool do_hangs_on_nothing(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->when >= 0) return false;
-    s->when_set = true;
-    return true;
-}
-static bool do_within_none(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->late >= 0 || some_mask(p) < 0 || s->fail >= 0) return false;
-    s->later = some_mask(p);
-    return true;
-}
-static bool do_escapes_backwards(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->escape < 0) return false;
-    s->escape_to = i;
-    return true;
-}
-static bool do_escapes_elsewhere(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->escape < 0 || i == 0 || p->step[i - 1].escape != s->escape ||
-        s->escape_to + 1 >= p->nstep || !s->run || !p->step[i - 1].run)
-        return false;
-    s->escape_to++;
-    return true;
-}
-static bool do_prepares_no_value(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->derived >= 0 || !p->nderive || !s->run) return false;
-    s->derived = 0;
-    return true;
-}
-static bool do_prepares_a_second_time(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->derived >= 0 || !p->nderive || !s->run || s->fail >= 0) return false;
-    s->derived = 0;
-    s->flags = 0;
-    s->subs = s->adds = NULL;
-    s->subs_name = s->adds_name = NULL;
-    s->arg[0] = p->step[p->derive[0].step].arg[0];
-    return true;
-}
-static bool do_prepared_beyond_the_end(lop_plan *p, int i) {
-    if (p->step[i].derived < 0 || i == 0) return false;
-    p->nstep = i; /* what lies behind still looks right */
-    return true;
-}
-static bool do_an_odd_value(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (s->derived < 0) return false;
-    lop_slot *o = &p->slot[s->arg[0]];
-    o->shape.dim[o->shape.ndim - 1]++;
-    o->m++;
-    o->matbytes++;
-    p->derive[s->derived].bytes++;
-    return true;
-}
-static bool do_does_not_run(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!s->run) return false;
-    s->run = NULL;
-    return true;
-}
-static bool do_another_batch(lop_plan *p, int i) {
-    lop_step *s = &p->step[i];
-    if (!s->run || s->n < 2 || (s->flags & LOP_STEP_PLACES)) return false;
-    lop_slot *in = &p->slot[s->arg[1]];
-    if (in->kind != LOP_S_LEAF || in->shape.ndim == in->core || in->shape.dim[0] < 2) return false;
-    in->batch = in->batch / in->shape.dim[0] * 7;
-    in->shape.dim[0] = 7;
-    p->leaf[in->leaf].shape = in->shape;
-    return true;
-}
-static bool do_no_batch_in_the_plan(lop_plan *p, int i) {
-    if (i || !p->batched) return false;
-    p->batched = false;
-    return true;
-}
+/* test_plan_check_fields.h: damage to a plan in a line each: SLOT or STEP(name, what the check is
+ * to say (one of these), where it fits, what is done), `s` being the slot or step `i` of plan `p`.
+ * Read twice by test_plan_check_damages.h: as functions and as rows. */
+SLOT(sizes, "the sizes of slot", s->kind == LOP_S_TEMP, s->m++)
+SLOT(leaf, "is not what it says|has no slot", s->kind == LOP_S_LEAF, s->leaf = -1)
+SLOT(leaf_s_slot, "has no slot|is not what it says", s->kind == LOP_S_LEAF,
+     p->leaf[s->leaf].slot = p->out)
+SLOT(result, "there is no result", i == p->out, s->kind = LOP_S_TEMP)
+SLOT(second_result, "is not what it says", is_temp(p, i), s->kind = LOP_S_OUT)
+SLOT(part_and_transpose, "cannot be a name for", s->alias >= 0 && s->flip, s->part = true)
+SLOT(name_of_another_dtype, "cannot be a name for", s->alias >= 0 && s->dt == LOP_f64,
+     s->dt = LOP_c64) /* as many bytes */
+SLOT(no_transpose, "is no transpose of",
+     s->alias >= 0 && !s->flip && !s->part && !s->window &&
+         (p->slot[s->alias].m != s->n || p->slot[s->alias].n != s->m),
+     s->flip = true)
+SLOT(block_outside, "a block at", s->part, s->row = p->slot[s->alias].m - s->m + 1)
+SLOT(block_before, "a block at", s->part, s->col = -1)
+SLOT(blocks_overlap, "overlap|not wholly written|has read already|it covers",
+     s->part && s->copy_step < 0 && s->row, s->row--)
+SLOT(window_outside, "elements from", s->window, s->shift += p->slot[s->alias].m)
+SLOT(windows_overlap, "overlap", s->window && s->shift, s->shift--)
+SLOT(a_window_that_says_nothing,
+     "elements, slot|cannot be a name|a block at|lies outside|is a part of none",
+     s->window && s->m * s->n != p->slot[s->alias].m, s->window = false)
+SLOT(no_c_order, "in C order",
+     s->alias >= 0 && !s->flip && !s->part && !s->window &&
+         p->slot[base_of(p, i)].kind != LOP_S_TEMP,
+     p->slot[base_of(p, i)].need_c = false)
+SLOT(a_ring_of_names, "names for each other",
+     s->alias >= 0 && p->slot[base_of(p, i)].kind == LOP_S_TEMP, p->slot[base_of(p, i)].alias = i)
+SLOT(part_of_none, "is a part of none", is_temp(p, i), s->part = true)
+SLOT(copied_elsewhere, "no step copies", s->copy_step >= 0,
+     s->copy_step = s->copy_step ? 0 : p->nstep - 1)
+STEP(no_arguments, "arguments|no step copies", true, s->n = 0)
+STEP(no_such_slot, "argument 0 is slot|is not what it says|no step copies", true,
+     s->arg[0] = p->nslot)
+STEP(no_name, "it has no name", true, s->name = NULL)
+STEP(writes_a_leaf, "writes a leaf", s->run && s->derived < 0, s->arg[0] = p->leaf[0].slot)
+STEP(adds_without_a_name, "a function or a name", s->adds, s->adds_name = NULL)
+STEP(data_lost, "its data is not", true, s->ndata = s->ndata ? 0 : 1)
+STEP(a_sum_no_more, "a sum, and nothing else", s->subs, s->flags &= ~LOP_STEP_SUM)
+STEP(w1_what_subtracts_stays, "a sum, and nothing else", !s->subs && s->run, s->subs = s->run,
+     s->subs_name = s->name)
+STEP(a_sum_of_one, "a sum has two", (s->flags & LOP_STEP_SUM), s->n = 2)
+STEP(a_multiple_of_two, "a multiple has one", (s->flags & LOP_STEP_SCALES),
+     s->arg[s->n++] = s->arg[1])
+STEP(a_block_that_accumulates, "a product alone", s->adds, s->flags |= LOP_STEP_PLACES)
+STEP(inf_times_a_product, "what accumulates is", (s->flags & LOP_STEP_ACCUMULATES),
+     s->attr.re = INFINITY)
+STEP(w1_what_accumulates_can_again, "what accumulates is", (s->flags & LOP_STEP_ACCUMULATES),
+     s->adds = s->run, s->adds_name = s->name)
+STEP(accumulates_without_scratch, "what accumulates is", (s->flags & LOP_STEP_ACCUMULATES),
+     s->scratch = 0)
+STEP(columns_of_nothing, "linear in its argument", s->n <= 1, s->flags |= LOP_STEP_COLUMNS)
+STEP(in_place_of_nothing, "run in place has", s->n <= 1, s->flags |= LOP_STEP_INPLACE)
+STEP(a_batch_of_nothing, "takes a batch has", s->n <= 1, s->flags |= LOP_STEP_BATCH)
+STEP(a_group_of_nothing, "a group has", s->n <= 1, s->flags |= LOP_STEP_GROUP)
+STEP(a_group_and_columns, "a group is no other", (s->flags & LOP_STEP_GROUP),
+     s->flags |= LOP_STEP_COLUMNS)
+STEP(places_nothing, "what places has|takes a batch", (s->flags & LOP_STEP_PLACES), s->n = 1)
+STEP(quiet_about_nothing, "it is quiet", s->fail < 0, s->flags |= LOP_STEP_QUIET)
+STEP(foreign, "only derived values own", s->derived < 0, s->flags |= LOP_STEP_FOREIGN)
+STEP(no_mask, "is no mask", s->run, s->when = p->out)
+STEP(two_ways_out, "leads to two ways", s->fail >= 0, s->escape = s->fail, s->escape_to = i + 1)
+STEP(hangs_on_itself, "its own failure", s->fail >= 0, s->when = s->fail)
+STEP(hangs_on_nothing, "a mask that is not there", s->when < 0, s->when_set = true)
+STEP(within_none, "within none", s->late < 0 && some_mask(p) >= 0 && s->fail < 0,
+     s->later = some_mask(p))
+STEP(escapes_backwards, "escape forward", s->escape >= 0, s->escape_to = i)
+STEP(escapes_elsewhere, "to another step",
+     s->escape >= 0 && i != 0 && p->step[i - 1].escape == s->escape &&
+         s->escape_to + 1 < p->nstep && s->run && p->step[i - 1].run,
+     s->escape_to++)
+STEP(prepares_no_value, "derived values, and nothing else|what places",
+     s->derived < 0 && p->nderive && s->run, s->derived = 0)
+STEP(prepared_beyond_the_end, "is not what it says|no step copies",
+     p->step[i].derived >= 0 && i != 0, p->nstep = i) /* what lies behind still looks right */
+STEP(does_not_run, "neither runs", s->run, s->run = NULL)
+STEP(no_batch_in_the_plan, "the plan has none", !i && p->batched, p->batched = false)
+STEP(w1_accumulates_unsaid, "it covers what step|has read already",
+     (s->flags & LOP_STEP_ACCUMULATES), s->flags &= ~LOP_STEP_ACCUMULATES)
+STEP(placed_beside, "goes beside", (s->flags & LOP_STEP_PLACES), s->attr.i[0] += 1000)
+STEP(the_other_side_of_a_mask,
+     "only where|has failed|is not written|never run|also where|it covers", s->when >= 0 && s->run,
+     s->when_set = !s->when_set)
+STEP(never, "can never run", s->late >= 0 && s->when == s->late, s->when_set = false)
+STEP(the_result_left_out, "the result may be left out|was left out",
+     s->run && p->nderive && s->arg[0] == p->out && !s->serves, s->serves = 1)
+STEP(another_key, "their keys name", !i && p->nderive, p->key[0] ^= 1)
+STEP(another_name, "their keys name", s->derived >= 0, s->name = "another")
+STEP(no_keys, "have no keys", !i && p->nderive, p->key = NULL)
+STEP(an_odd_workspace, "the workspace has", !i, p->workspace++)
+SLOT(made_where_no_value_is, "cannot lie where|for that alone",
+     is_temp(p, i) && s->onto < 0 && last_touch(p, i) >= 0, s->onto = p->nderive)
+SLOT(no_place, "has no place", is_temp(p, i) && s->onto < 0 && last_touch(p, i) >= 0,
+     s->offset = -64)
+SLOT(between_places, "has no place", is_temp(p, i) && s->onto < 0 && last_touch(p, i) >= 0,
+     s->offset += 8)
+SLOT(outside, "lies outside its memory",
+     is_temp(p, i) && s->onto < 0 && last_touch(p, i) >= 0 && s->matbytes,
+     s->offset = s->late ? p->reserve[s->late - 1] : p->workspace)
+STEP(too_little_scratch, "bytes of scratch", s->run && s->scratch,
+     s->scratch = 1 + (s->late >= 0 ? p->late_scratch[s->later >= 0] : p->scratch))
+STEP(not_for_a_value_alone, "for that alone|left out",
+     s->run && s->derived < 0 && p->slot[base_of(p, s->arg[0])].onto >= 0 &&
+         p->slot[base_of(p, s->arg[0])].kind == LOP_S_TEMP,
+     s->serves = 0)

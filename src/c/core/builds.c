@@ -121,7 +121,7 @@ LOP_BUILD(widen) {
     const lop_node *top = m->root->child[0], *k = top->op == &lop_op_view ? top->child[0] : top;
     const lop_node *p[4] = {0}, *kind = NULL, *seen = NULL,
                    *child[2] = {NULL, m->root->n > 1 ? m->root->child[1] : NULL};
-    lop_status st = k->n <= 4 && m->root->n <= 2 ? LOP_OK : LOP_NOMATCH;
+    lop_status st = k->n <= 4 ? LOP_OK : LOP_NOMATCH; /* more: kernels, whose points are cut */
     lop_attr d = {.i = {0, 0, 0, (int64_t)lop_parameter_dtype(k, m->root->dtype) + 1}};
     for (int i = 0; st == LOP_OK && i < k->n; i++)
         if (k->child[i]->op == &lop_op_sizes)

@@ -359,7 +359,7 @@ static double group_apply(lop_chmemo *m, int g, bool transposed, int64_t k) {
 }
 
 double lop_chain_cost(const lop_chain *ch, const lop_chstate *st, lop_chdp *keep) {
-    lop_chmemo m = {.ch = ch};
+    lop_chmemo m;
     lop_chmemo_open(&m, ch, st);
     double total = 0;
     if (ch->nroot == 1 && st->group[0].n == 1) m.keep = keep;

@@ -178,6 +178,6 @@ lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j);
 
 /* chain_search.c */
 void lop_chain_search(lop_chain *ch);
-bool lop_chain_tidy(const lop_chain *ch, lop_chstate *st); /* merges like terms */
+void lop_chain_tidy(const lop_chain *ch, lop_chstate *st); /* merges like terms */
 
 #endif

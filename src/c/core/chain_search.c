@@ -76,8 +76,8 @@ static bool inline_single(const lop_chain *ch, lop_chstate *st, lop_chterm *t) {
     return false;
 }
 
-bool lop_chain_tidy(const lop_chain *ch, lop_chstate *st) {
-    bool any = false, changed = true;
+void lop_chain_tidy(const lop_chain *ch, lop_chstate *st) {
+    bool changed = true;
     for (int round = 0; changed && round < 16; round++) {
         changed = false;
         for (int g = st->ngroup - 1; g >= 0; g--) {
@@ -85,9 +85,7 @@ bool lop_chain_tidy(const lop_chain *ch, lop_chstate *st) {
             for (int i = 0; i < st->group[g].n; i++)
                 changed |= inline_single(ch, st, &st->term[st->group[g].term[i]]);
         }
-        any |= changed;
     }
-    return any;
 }
 
 /* Terms and groups that nothing leads to any more, so that no move is tried on them. */

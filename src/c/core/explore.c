@@ -16,7 +16,6 @@ typedef struct explorer {
     const lop_options *options;
     lop_tab tab;
     lop_maker mk;
-    lop_err *err;
     const lop_node *now;                     /* owned */
     const lop_node *list[LOP_EXPLORE_NODES]; /* borrowed from now, children first */
     int n;
@@ -101,10 +100,10 @@ static lop_status consider(explorer *x, int rule, const lop_node *variant, bool 
     quiet.trail = NULL;
     x->seen[x->nseen++] = variant;
     *taken = false;
-    lop_status st = lop_plan_one(x->mk.ctx, x->rules, &quiet, variant, &p, x->err);
+    lop_status st = lop_plan_one(x->mk.ctx, x->rules, &quiet, variant, &p, x->mk.err);
     if (st == LOP_NOMEM) return st;
     if (st != LOP_OK) { /* what cannot be planned is no variant */
-        lop_err_open(x->err);
+        lop_err_open(x->mk.err);
         return LOP_OK;
     }
     bool cheaper = x->rules->row[rule].cheaper;
@@ -131,7 +130,7 @@ static lop_status try_row(explorer *x, const lop_map *map, int at, int rule, boo
     st = rebuilt(x, map, at, by, &variant);
     lop_node_unref(by);
     if (st != LOP_OK && st != LOP_NOMEM) { /* elsewhere the expression counts on what it was */
-        lop_err_open(x->err);
+        lop_err_open(x->mk.err);
         return LOP_OK;
     }
     if (st == LOP_OK && is_new(x, variant)) return consider(x, rule, variant, taken);
@@ -194,7 +193,6 @@ lop_status lop_explore(const lop_rules *rules, const lop_options *options, const
     if (!x) return lop_fail(err, LOP_NOMEM, NULL);
     x->rules = rules;
     x->options = options;
-    x->err = err;
     x->best = *best;
     lop_tab_init(&x->tab, root->ctx);
     x->mk = (lop_maker){root->ctx, &x->tab, err, &trace};

@@ -274,10 +274,9 @@ typedef struct driver {
     lop_trace *trace;
     int64_t budget;
     int own;               /* users' rules may fire so often */
-    lop_map memo;          /* node -> index into done */
+    lop_map memo;          /* node -> index into done; what it has as keys lives as long as tab */
     const lop_node **done; /* owned */
-    const lop_node **keep; /* owned: intermediate nodes the memo has as keys */
-    int ndone, room_done, nkeep, room_keep;
+    int ndone, room_done;
     spot *stack;
     int top, room;
 } driver;
@@ -296,6 +295,7 @@ static lop_status fire(driver *d, lop_phase phase, const lop_node *node, const l
     int which = -1;
     lop_status st = apply_rules(d->rules, phase, node, &d->mk, out, &which);
     if (st != LOP_OK) return st;
+    LOP_ASSERT((*out)->refs > 1); /* interned, or written: the memo may have it as a key */
     if (d->trace->count < LOP_TRACE) d->trace->rule[d->trace->count] = (int16_t)which;
     d->trace->count++;
     if (d->rules->row[which].own && --d->own < 0) {
@@ -411,17 +411,14 @@ static lop_status rebuild(driver *d, const lop_node *r, const lop_node **built) 
 /* All children are known: rebuild, intern, remember under both names. */
 static lop_status leave(driver *d, spot *s, bool *again) {
     const lop_node *r = s->reduced, *built = NULL;
-    lop_ctx *ctx = d->mk.ctx;
     lop_status st = rebuild(d, r, &built);
     if (st == LOP_OK) st = once_more(d, s, &built, again);
     if (st != LOP_OK || *again) return st;
-    if (!grow(ctx, (void **)&d->done, &d->room_done, d->ndone, sizeof *d->done) ||
-        !grow(ctx, (void **)&d->keep, &d->room_keep, d->nkeep, sizeof *d->keep)) {
+    if (!grow(d->mk.ctx, (void **)&d->done, &d->room_done, d->ndone, sizeof *d->done)) {
         lop_node_unref(built);
         return LOP_NOMEM;
     }
     d->done[d->ndone] = built;
-    d->keep[d->nkeep++] = lop_node_ref(r);
     st = lop_map_set(&d->memo, s->node, d->ndone);
     if (st == LOP_OK) st = lop_map_set(&d->memo, r, d->ndone);
     if (st == LOP_OK && built != r) st = lop_map_set(&d->memo, built, d->ndone);
@@ -437,11 +434,6 @@ static lop_status drive(driver *d, const lop_node *root) {
         if (s->next == 0 &&
             lop_map_get(&d->memo, s->reduced, &known)) { /* met before under another name */
             st = lop_map_set(&d->memo, s->node, known);
-            if (st == LOP_OK && s->node != s->reduced) {
-                if (!grow(d->mk.ctx, (void **)&d->keep, &d->room_keep, d->nkeep, sizeof *d->keep))
-                    return LOP_NOMEM;
-                d->keep[d->nkeep++] = lop_node_ref(s->node);
-            }
             lop_node_unref(d->stack[--d->top].reduced);
             continue;
         }
@@ -477,10 +469,8 @@ lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *roo
     }
     while (d.top > 0) lop_node_unref(d.stack[--d.top].reduced);
     for (int i = 0; i < d.ndone; i++) lop_node_unref(d.done[i]);
-    for (int i = 0; i < d.nkeep; i++) lop_node_unref(d.keep[i]);
     lop_free(root->ctx, d.stack);
     lop_free(root->ctx, (void *)d.done);
-    lop_free(root->ctx, (void *)d.keep);
     lop_map_clear(&d.memo, root->ctx);
     if (st == LOP_NOMEM) (void)lop_fail(err, st, NULL);
     return st;
