@@ -91,6 +91,12 @@ size_t lopk_near_bytes(int64_t n, lop_dtype dt);
 /* min |d| / max |d| over the diagonal of a, any strides: of a triangle no less than the reciprocal
  * condition number. 1 of NaN and inf, and where there is none. */
 double lopk_pivot_ratio(const lop_mat *a);
+/* The same of numbers known to lie between `least` and `most`, in modulus. */
+double lopk_range_ratio(double least, double most);
+/* What solutions x of A x = b say of A, of which `norm` bounds the 2-norm from below: the least
+ * |b| / (norm |x| sqrt(n)) of the first few columns, sqrt(n) for what an accidental b has of the
+ * direction that grows most (30 at most). 1 where that is no number or above 1. Any strides. */
+double lopk_outgrown(const lop_mat *x, const lop_mat *b, double norm);
 double lopk_eps(lop_dtype dt); /* below which a matrix counts as singular to working precision */
 
 int lopk_threads(void);

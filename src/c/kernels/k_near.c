@@ -15,6 +15,8 @@
 #include <float.h>
 #include <math.h>
 
+enum { COLUMNS = 8 }; /* of many right-hand sides so many are looked at */
+
 enum { LANES = 8 };
 static const double far_off = 1e150; /* grown beyond any doubt; its square is a number still */
 
@@ -74,7 +76,47 @@ double lopk_pivot_ratio(const lop_mat *a) {
         low = size < low ? size : low;
         high = size > high ? size : high;
     }
-    return high > 0 ? low / high : 1;
+    return lopk_range_ratio(low, high);
+}
+double lopk_range_ratio(double least, double most) {
+    const double ratio = least / most;
+    return most > 0 && most <= DBL_MAX && ratio < 1 ? ratio : 1;
+}
+
+#define LENGTH(T, modulus)                                                                                  \
+    for (int64_t i = 0; i < a->m; i++) {                                                           \
+        const double size = (double)modulus(((const T *)a->p)[i * a->rs + j * a->cs]) / top;       \
+        sum += size * size;                                                                        \
+    }
+/* |a_j|, of which `top` has the order. */
+static double length(const lop_mat *a, int64_t j, double top) {
+    double sum = 0;
+    switch (a->dt) {
+    case LOP_f32: LENGTH(float, fabsf) break;
+    case LOP_f64: LENGTH(double, fabs) break;
+    case LOP_c64: LENGTH(float _Complex, cabsf) break;
+    default: LENGTH(double _Complex, cabs)
+    }
+    return top * sqrt(sum);
+}
+#undef LENGTH
+static double safe_length(const lop_mat *a, int64_t j) {
+    double top = 0, once = length(a, j, 1);
+    if (once > 1e-140 && once <= 1e140) return once;
+    for (int64_t i = 0; i < a->m; i++)
+        top = fmax(top, cabs(lop_get(a->dt, a->p, i * a->rs + j * a->cs)));
+    return top > 0 ? length(a, j, top) : 0;
+}
+
+double lopk_outgrown(const lop_mat *x, const lop_mat *b, double norm) {
+    double least = 1;
+    const double spread = fmin(sqrt((double)x->m), 30);
+    for (int64_t j = 0; j < x->n && j < COLUMNS; j++) {
+        const double grown = safe_length(x, j) * norm * spread, from = safe_length(b, j);
+        const double ratio = grown > 0 && grown <= DBL_MAX ? from / grown : 1;
+        least = ratio < least ? ratio : least;
+    }
+    return least;
 }
 
 size_t lopk_near_bytes(int64_t n, lop_dtype dt) {

@@ -333,6 +333,28 @@ static bool N_(by_gko)(const toep *t, const EL *c, const EL *r, EL *a, EL *b, EL
     return true;
 }
 
+/* The 1-norm. */
+static double N_(sum)(int64_t n, const EL *a) {
+    double all = 0;
+    for (int64_t j = 0; j < n; j++) all += sqrt(SQUARE(a[j]));
+    return all;
+}
+/* |T|_1, the largest of its columns' sums: each has one of c's more and one of r's less than the
+ * one after it. */
+static double N_(columns)(int64_t n, const EL *c, const EL *r) {
+    double now = N_(sum)(n, c), most = now;
+    for (int64_t j = 1; j < n; j++) {
+        now += sqrt(SQUARE(r[j])) - sqrt(SQUARE(c[n - j]));
+        most = now > most ? now : most;
+    }
+    return most;
+}
+/* What a and b, the first and last columns of T^-1 times s, say of T. */
+static double N_(near)(int64_t n, double norm, const EL *a, const EL *b, EL s) {
+    const double longest = fmax(N_(sum)(n, a), N_(sum)(n, b));
+    return sqrt(SQUARE(s)) / (norm * longest);
+}
+
 /* Fills the spectra; by which way. c, r in range, and their room for what else is made. */
 static int N_(factor)(toep *t, const EL *c, const EL *r) {
     EL *turned = t->vector[5], *a = t->vector[6], *b = t->vector[7], *line = t->line, s;
@@ -342,6 +364,7 @@ static int N_(factor)(toep *t, const EL *c, const EL *r) {
     for (int64_t j = 1; j < n; j++) line[t->N - j] = r[j];
     N_(forward)(t, line, t->N, t->spectrum[WHOLE]);
     t->norm = N_(norm_of)(t, c);
+    const double norm = N_(columns)(n, c, r);
     const bool own = N_(hermitian)(n, c, r);
     const int steps = own ? most_steps(n, t->dt) : 0;
     bool definite = false, tame = false;
@@ -349,6 +372,7 @@ static int N_(factor)(toep *t, const EL *c, const EL *r) {
     if (steps > 0 && N_(gradients)(t, c, steps, a, &real_s, &tame)) {
         N_(turn)(n, b, a, true);
         N_(triangles)(t, a, b, N_(real)(real_s), true);
+        t->near = N_(near)(n, norm, a, b, N_(real)(real_s));
         if (tame || N_(goes_well)(t)) return BY_GRADIENTS;
     }
     N_(turn)(n, turned, c, false);
@@ -360,10 +384,12 @@ static int N_(factor)(toep *t, const EL *c, const EL *r) {
     }
     if (found) {
         N_(triangles)(t, a, b, s, own);
+        t->near = N_(near)(n, norm, a, b, s);
         if (definite || N_(goes_well)(t)) return BY_RECURSION;
     }
     if (!N_(by_gko)(t, c, r, a, b, &s)) return BY_NOTHING;
     N_(triangles)(t, a, b, s, false);
+    t->near = N_(near)(n, norm, a, b, s);
     return N_(goes_well)(t) ? BY_ELIMINATION : BY_NOTHING;
 }
 

@@ -13,6 +13,7 @@
 
 #include "det.h"
 #include "factor.h"
+#include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
 #include <complex.h>
@@ -150,7 +151,12 @@ static lop_status run_solve(const lop_call *c) {
         st = lopk_blocktri_solve(factor, &A, positive, mode, &all.r, all.block);
         lopk_add(&all.x, &all.x, &all.r);
     }
-    if (st == LOP_OK) (flip ? lopk_conj : lopk_copy)(y, &all.x);
+    if (st == LOP_OK) {
+        (flip ? lopk_conj : lopk_copy)(y, &all.x);
+        lop_call_near(c, lopk_blocktri_near(factor), lopk_eps(y->dt));
+        const double norm = lopk_blocktri_norm(factor, false) / sqrt(3 * (double)A.b); /* |A|_2 */
+        lop_call_near(c, lopk_outgrown(y, b, norm), lopk_eps(y->dt));
+    }
     return st == LOP_OVERFLOW ? LOP_SINGULAR : st;
 }
 static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int mask) {

@@ -133,7 +133,7 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         r->blob->refs++;
     }
     const int64_t fallbacks = frame.fallbacks;
-    const double near = frame.near;
+    const lop_near near = frame.near;
     double *times = frame.times;
     PyObject *makers = rc == 0 && times ? py_sparse_makers(&frame) : NULL;
     lop_frame_close(&frame);
@@ -145,7 +145,7 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     PyMem_Free(times);
     if (rc == -2) py_raise(r->s, err.status, &err, (PyObject *)r->self, "apply");
     if (rc == 0 && fallbacks) rc = tell_fallbacks(r, fallbacks, out);
-    if (rc == 0 && near < 1) rc = warn_near(r, near);
+    if (rc == 0 && near.told < 1) rc = warn_near(r, near.told);
     return rc ? -1 : 0;
 }
 
