@@ -7,7 +7,7 @@ pivoting, and where that does not help the core goes by the dense form."""
 
 import numpy as np
 
-from . import _config, _core, _errors, _sparse_cholmod, _sparse_form, _sparse_select
+from . import _conditioning, _config, _core, _errors, _sparse_cholmod, _sparse_form, _sparse_select
 
 _EPS = np.finfo(np.float64).eps
 _BAND = 16  # diagonals up to which the solver of bands is the quicker
@@ -42,6 +42,7 @@ class Factor:
         self.pivoted = False
         self.singular = False
         self.trusted = None
+        self.rcond = None
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
@@ -144,18 +145,34 @@ class Factor:
         if self.pivoted:
             return False
         self.pivoted = True
-        self.band = self.order = None
+        self.band = self.order = self.rcond = None
         self._factor()
         return True
 
     # -- solves
+
+    @property
+    def near(self):
+        """How near A is to a singular matrix, found once: the reciprocal condition number by this
+        factor, of a band by the range of its pivots; 1.0 where it is far."""
+        if self.rcond is None and self.lu is not None and self.n:
+            self.rcond = _conditioning.by_solves(
+                lambda b, adjoint: self._raw(b[:, None], 3 if adjoint else 0)[:, 0],
+                self.n,
+                self.A.dtype,
+                self.norms[1],
+                _EPS,
+            )
+        return 1.0 if self.rcond is None else self.rcond
 
     def _raw(self, b, mode):
         """mode(A)^-1 b without a check, b of A's dtype."""
         if self.band is not None:
             b = b if self.order is None else b[self.order]
             op = _core._build("view", self.band, None, mode) if mode else self.band
-            x = _core._build("solver", op) @ b
+            with _conditioning.collecting() as found:
+                x = _core._build("solver", op) @ b
+            self.rcond = min(found, default=1.0)
             if self.order is not None:
                 back = np.empty_like(x)
                 back[self.order] = x

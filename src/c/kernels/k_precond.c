@@ -12,6 +12,7 @@
  * 10.3). Sums run in storage order. */
 #include "k_precond.h"
 
+#include "k_blas.h"
 #include "k_clones.h"
 #include "kernels.h"
 
@@ -21,7 +22,8 @@ typedef struct tri_args {
     const void *ptr, *index, *data;
     int64_t n, nnz;
     bool lower, unit, conj;
-    int64_t zero; /* out: where the diagonal is zero; -1 */
+    int64_t zero;       /* out: where the diagonal is zero; -1 */
+    double least, most; /* out: the range of the diagonal */
 } tri_args;
 
 typedef bool (*product_fn)(const tri_args *g, const lop_mat *x, const lop_mat *y);
@@ -102,7 +104,8 @@ static int args_of(tri_args *g, const lop_mat *y, const lopk_triangle *t) {
                     .lower = t->lower,
                     .unit = t->unit,
                     .conj = t->conj && lop_is_complex(y->dt),
-                    .zero = -1};
+                    .zero = -1,
+                    .least = INFINITY};
     if (t->ptr->dt != t->index->dt) return -1;
     return t->ptr->dt == LOP_i32 ? 0 : t->ptr->dt == LOP_i64 ? 1 : -1;
 }
@@ -116,13 +119,18 @@ lop_status lopk_triangle_mm(const lop_mat *y, const lopk_triangle *t, const lop_
     return (t->csr ? rows_table : columns_table)[y->dt][kind](&g, x, y) ? LOP_OK : LOP_INDEX;
 }
 
-lop_status lopk_triangle_solve(const lop_mat *y, const lopk_triangle *t, int64_t *where) {
+lop_status lopk_triangle_solve(const lop_mat *y, const lopk_triangle *t, int64_t *where,
+                               double *near) {
     tri_args g;
+    *near = 1;
     const int kind = args_of(&g, y, t);
     LOP_ASSERT(lop_is_blas(y->dt));
     if (kind < 0) return LOP_DTYPE;
     if (t->ptr->m < y->m + 1 || !lopk_indptr_begins(t->ptr)) return LOP_INDEX;
-    if ((t->csr ? forward_table : outward_table)[y->dt][kind](&g, y)) return LOP_OK;
+    if ((t->csr ? forward_table : outward_table)[y->dt][kind](&g, y)) {
+        *near = lopk_range_ratio(g.least, g.most);
+        return LOP_OK;
+    }
     *where = g.zero;
     return g.zero < 0 ? LOP_INDEX : LOP_SINGULAR;
 }

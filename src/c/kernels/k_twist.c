@@ -44,3 +44,7 @@ lop_status lopk_pbsv(const lop_mat *ab, bool conj_a, void *work, const lop_mat *
     *where = b->m > 0 && b->n > 0 ? BY_FLOAT(b->dt, pbsv, ab, conj_a, work, b) : -1;
     return *where < 0 ? LOP_OK : LOP_SINGULAR;
 }
+
+lop_mat lopk_twist_pivots(void *work, int64_t n, int64_t u, lop_dtype dt) {
+    return (lop_mat){work, n, n, u + 1, 0, dt};
+}

@@ -309,11 +309,18 @@ static lop_status run_pbsv(const lop_call *c) {
     from.m = r.u + 1;
     if (r.u <= NARROW) {
         lopk_copy(y, c->a[2]);
-        return lopk_pbsv(&from, flip, c->scratch, y, &info);
+        st = lopk_pbsv(&from, flip, c->scratch, y, &info);
+        const lop_mat d = lopk_twist_pivots(c->scratch, y->m, r.u, y->dt);
+        if (st == LOP_OK && y->n > 0) lop_call_near(c, lopk_pivot_ratio(&d), lopk_eps(d.dt));
+        return st;
     }
     lopk_copy(&f, &from);
     st = lopk_pbtrf(&f, 'U', &info);
     if (st != LOP_OK) return st;
+    const lop_mat d = {(char *)f.p + r.u * (int64_t)lop_dtype_size(f.dt), y->m, y->m, f.cs, 0,
+                       f.dt};
+    const double root = lopk_pivot_ratio(&d);
+    lop_call_near(c, root * root, lopk_eps(d.dt));
     const lop_mat x = copy_in(c, r.factor, c->a[2], flip);
     st = lopk_pbtrs(&f, &x);
     if (st == LOP_OK) copy_out(y, &x, flip);
