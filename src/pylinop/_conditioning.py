@@ -74,9 +74,16 @@ def ill_conditioned(op: Any, rcond: float) -> None:
         return
     found = _errors.culprits("LinAlgError", op)
     culprit = found[0] if len(found) == 1 else op
+    solved = culprit._operands[0] if culprit._head == "inverse" else culprit
+    what = (
+        "the range of a diagonal; each component of its solution is right, sums of them may have "
+        "no correct digit"
+        if solved._head == "diag"
+        else "singular to working precision, so that the solution may have no correct digit"
+    )
     warnings.warn(
-        f"Ill-conditioned matrix (rcond={rcond:.6g}): singular to working precision, so that the "
-        "solution may have no correct digit; pl.lstsq and pl.pinv give one of least norm\n"
+        f"Ill-conditioned matrix (rcond={rcond:.6g}): {what}; pl.lstsq and pl.pinv give one of "
+        "least norm\n"
         f"  in: {_errors.describe(culprit)}{_errors.built(culprit)}",
         _errors.IllConditionedWarning,
         stacklevel=_errors.outside(),

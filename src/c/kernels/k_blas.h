@@ -91,6 +91,9 @@ size_t lopk_near_bytes(int64_t n, lop_dtype dt);
 /* min |d| / max |d| over the diagonal of a, any strides: of a triangle no less than the reciprocal
  * condition number. 1 of NaN and inf, and where there is none. */
 double lopk_pivot_ratio(const lop_mat *a);
+/* The same of a vector (a's first column), of complex numbers to a factor of sqrt(2), in one pass
+ * that knows whether there is a zero: 0 then, and only then. */
+double lopk_vector_ratio(const lop_mat *a);
 /* The same of numbers known to lie between `least` and `most`, in modulus. */
 double lopk_range_ratio(double least, double most);
 /* What solutions x of A x = b say of A, of which `norm` bounds the 2-norm from below: the least

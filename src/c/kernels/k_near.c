@@ -78,6 +78,49 @@ double lopk_pivot_ratio(const lop_mat *a) {
     }
     return lopk_range_ratio(low, high);
 }
+
+/* NaN is passed over: some comparison with each lane is false. */
+#define SPREAD(T, name, size)                                                                      \
+    LOPK_CLONES static void name(const T *v, int64_t n, int64_t step, double *least,               \
+                                 double *most) {                                                   \
+        double low[LANES], high[LANES];                                                            \
+        int64_t i = 0;                                                                             \
+        for (int l = 0; l < LANES; l++) low[l] = INFINITY, high[l] = 0;                            \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int l = 0; l < LANES; l++) {                                                      \
+                const double x = (double)size(v[(i + l) * step]);                                  \
+                low[l] = x < low[l] ? x : low[l];                                                  \
+                high[l] = x > high[l] ? x : high[l];                                               \
+            }                                                                                      \
+        for (; i < n; i++) {                                                                       \
+            const double x = (double)size(v[i * step]);                                            \
+            low[0] = x < low[0] ? x : low[0];                                                      \
+            high[0] = x > high[0] ? x : high[0];                                                   \
+        }                                                                                          \
+        for (int l = 0; l < LANES; l++) {                                                          \
+            *least = low[l] < *least ? low[l] : *least;                                            \
+            *most = high[l] > *most ? high[l] : *most;                                             \
+        }                                                                                          \
+    }
+SPREAD(float, spread_f, size_f)
+SPREAD(double, spread_d, size_d)
+SPREAD(float _Complex, spread_c, size_c)
+SPREAD(double _Complex, spread_z, size_z)
+#undef SPREAD
+
+double lopk_vector_ratio(const lop_mat *a) {
+    double least = INFINITY, most = 0;
+    switch (a->dt) {
+    case LOP_f32: spread_f(a->p, a->m, a->rs, &least, &most); break;
+    case LOP_f64: spread_d(a->p, a->m, a->rs, &least, &most); break;
+    case LOP_c64: spread_c(a->p, a->m, a->rs, &least, &most); break;
+    default: spread_z(a->p, a->m, a->rs, &least, &most);
+    }
+    if (least == 0) return 0;
+    const double ratio = lopk_range_ratio(least, most);
+    return ratio > 0 ? ratio : DBL_TRUE_MIN;
+}
+
 double lopk_range_ratio(double least, double most) {
     const double ratio = least / most;
     return most > 0 && most <= DBL_MAX && ratio < 1 ? ratio : 1;
