@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _errors
 
-_FAR = 1e5  # what a probe may fall short of the true growth
+_FAR = 1e5, 1e2  # what a probe may fall short of the true growth, in double and single precision
 
 # Where solves within another's factor leave their numbers, in place of a warning.
 _collected: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar(
@@ -39,7 +39,7 @@ def by_solves(
     signs = 1.0 - 2 * ((np.arange(n, dtype=np.uint64) * np.uint64(2654435761) >> np.uint64(16)) & 1)
     with np.errstate(all="ignore"):
         grown = float(np.abs(solve(signs.astype(dtype), False)).sum()) * norm
-        if np.isnan(grown) or not grown * _FAR > 1 / eps:
+        if np.isnan(grown) or not grown * _FAR[eps > 1e-10] > 1 / eps:
             return 1.0
         size = _inverse_norm(solve, n, dtype) * norm
     return 1.0 if np.isnan(size) else min(1.0, 1 / size) if size > 0 else 1.0

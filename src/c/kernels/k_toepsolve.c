@@ -246,6 +246,10 @@ void lopk_toep_factor(void *factor, lop_dtype dt, const lop_mat *c, const lop_ma
     h->norm = t.norm;
     h->near = t.near;
 }
+double lopk_toep_norm(const void *factor) {
+    const head *h = factor;
+    return ldexp(h->norm, (int)h->exponent);
+}
 double lopk_toep_near(const void *factor) {
     const double near = ((const head *)factor)->near;
     return near < 1 ? near : 1;

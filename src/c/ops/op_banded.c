@@ -6,6 +6,7 @@
  * LU where that fails. attr.i: l, u, what is promised (LOP_ASSUME_*). */
 #include "core/rand.h"
 #include "det.h"
+#include "factor.h"
 #include "kernels/k_band.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
@@ -283,17 +284,28 @@ static lop_status run_gbtrs(const lop_call *c) {
     if (zero >= 0)
         return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)zero + 1, (long long)y->m);
-    lop_call_near(c, lopk_pivot_ratio(&d), lopk_eps(d.dt));
     const lop_mat x = copy_in(c, 0, c->a[2], mode == LOP_C);
     st = lopk_gbtrs(&f, r.l, r.u, (const int64_t *)(void *)((char *)f.p + r.factor), trans[mode],
                     &x);
-    if (st == LOP_OK) copy_out(y, &x, mode == LOP_C);
-    return st;
+    if (st != LOP_OK) return st;
+    copy_out(y, &x, mode == LOP_C);
+    lop_note_pivots(c, &d, false, y, c->a[2]);
+    return LOP_OK;
 }
 
 /* Up to so many diagonals above the main one the own loop is faster than LAPACK's blocks; measured
  * 2026-11-21 at n = 1e5 on an AMD EPYC (Zen 3), one thread. */
 enum { NARROW = 16 };
+
+/* As lop_note_pivots, of what lies in d to that power: their reciprocals, or their roots. */
+static void note_definite(const lop_call *c, const lop_mat *d, int power, const lop_mat *b) {
+    double least, most;
+    const lop_dtype dt = d->dt;
+    lopk_pivot_range(d, &least, &most);
+    const double ratio = lopk_range_ratio(least, most), norm = power < 0 ? 1 / least : most * most;
+    lop_call_near(c, power < 0 ? ratio : ratio * ratio, lopk_eps(dt));
+    lop_call_near(c, lopk_outgrown(c->a[0], b, norm), lopk_eps(dt));
+}
 
 /* The upper half, its Cholesky factor, the solve; A^T is conj(A). */
 static lop_status run_pbsv(const lop_call *c) {
@@ -311,7 +323,7 @@ static lop_status run_pbsv(const lop_call *c) {
         lopk_copy(y, c->a[2]);
         st = lopk_pbsv(&from, flip, c->scratch, y, &info);
         const lop_mat d = lopk_twist_pivots(c->scratch, y->m, r.u, y->dt);
-        if (st == LOP_OK && y->n > 0) lop_call_near(c, lopk_pivot_ratio(&d), lopk_eps(d.dt));
+        if (st == LOP_OK && y->n > 0) note_definite(c, &d, -1, c->a[2]);
         return st;
     }
     lopk_copy(&f, &from);
@@ -319,12 +331,12 @@ static lop_status run_pbsv(const lop_call *c) {
     if (st != LOP_OK) return st;
     const lop_mat d = {(char *)f.p + r.u * (int64_t)lop_dtype_size(f.dt), y->m, y->m, f.cs, 0,
                        f.dt};
-    const double root = lopk_pivot_ratio(&d);
-    lop_call_near(c, root * root, lopk_eps(d.dt));
     const lop_mat x = copy_in(c, r.factor, c->a[2], flip);
     st = lopk_pbtrs(&f, &x);
-    if (st == LOP_OK) copy_out(y, &x, flip);
-    return st;
+    if (st != LOP_OK) return st;
+    copy_out(y, &x, flip);
+    note_definite(c, &d, 2, c->a[2]);
+    return LOP_OK;
 }
 
 /* The factor of all at once, where a Cholesky has failed. */

@@ -139,7 +139,7 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     lop_frame_close(&frame);
     if (rc == 0 && times) {
         py_config_here(r->s); /* another thread may have run since */
-        rc = makers ? py_record(r->s, r->self, r->plan, times, makers) : -1;
+        rc = makers ? py_record(r->s, r->self, r->plan, times, makers, near.known) : -1;
     }
     Py_XDECREF(makers);
     PyMem_Free(times);

@@ -93,11 +93,12 @@ static lop_status status_of(PyObject *r, const lop_call *c) {
 /* How near the matrix of a factor is to a singular one. */
 static int note_near(const lop_call *c, PyObject *factor) {
     if (!c->near) return 0;
-    PyObject *near = PyObject_GetAttrString(factor, "near");
+    const double eps = lopk_eps(c->a[0]->dt);
+    PyObject *near = PyObject_CallMethod(factor, "near", "d", eps);
     const double rcond = near ? PyFloat_AsDouble(near) : -1;
     Py_XDECREF(near);
     if (PyErr_Occurred()) return -1;
-    lop_call_near(c, rcond, lopk_eps(c->a[0]->dt));
+    lop_call_near(c, rcond, eps);
     return 0;
 }
 
