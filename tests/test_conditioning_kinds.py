@@ -173,3 +173,135 @@ def test_both_sides_of_the_threshold(kind, dtype):
     for f in solved(kind(dtype, 0)):
         with pytest.raises(np.linalg.LinAlgError):
             f()
+
+
+@pytest.mark.parametrize("kind", [blocks, positive_blocks, quasi, sparse, sparse_band, diag])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_diagonals_of_inverses(kind, dtype):
+    assert warned(lambda: pl.inv(kind(dtype, 1e4)).diagonal()) == []
+    assert len(warned(lambda: pl.inv(kind(dtype, 0.5)).diagonal())) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kept_factors_warn_again_and_give_the_same_bits(kind):
+    op = kind("d", 0.5)
+    b = np.random.default_rng(2).standard_normal(op.shape[0]) + 1
+    answers = []
+
+    def once():
+        answers.append(pl.solve(op, b))
+
+    first, second = warned(once), warned(once)
+    assert first == second and len(first) == 1
+    np.testing.assert_array_equal(*answers)
+
+
+def chain(n, b, by=2.0):
+    """L L^T, L of ones on the diagonal and -by below: the pivots say nothing of by^-2n."""
+    low = -by * np.eye(b)
+    D = np.array([np.eye(b) + (low @ low.T if i else 0) for i in range(n)])
+    return np.array([low] * (n - 1)), D
+
+
+@pytest.mark.parametrize("b", [1, 3, 16])
+@pytest.mark.parametrize("assume", [None, "pos"])
+def test_pivots_that_hide_it(b, assume):
+    for n, found in ((60, 1), (15, 0)):
+        L, D = chain(n, b)
+        U = () if assume else (L.transpose(0, 2, 1).copy(),)
+        op = pl.BlockTridiagonal(L, D, *(U or (None, assume)))
+        x = np.random.default_rng(3).standard_normal(n * b)
+        assert len(warned(lambda op=op, x=x: pl.solve(op, x))) == found
+
+
+@pytest.mark.parametrize("assume", [None, "pos"])
+def test_bands_and_triangles_whose_pivots_hide_it(assume):
+    for n, found in ((60, 1), (15, 0)):
+        x = np.random.default_rng(4).standard_normal(n)
+        ab = np.array([np.full(n, -2.0), np.full(n, 5.0), np.full(n, -2.0)])
+        ab[1, 0] = 1
+        low = np.tril(-2 * np.ones((n, n)), -1) + np.eye(n)
+        ops = [
+            pl.Tridiagonal(ab[0, 1:], ab[1], ab[0, 1:], *([assume] if assume else [])),
+            pl.Banded((1, 1), ab, *([assume] if assume else [])),
+            pl.Triangular(low),
+            pl.SparseTriangular(sp.csr_array(low)),
+        ]
+        for op in ops:
+            assert len(warned(lambda op=op, x=x: pl.solve(op, x))) == found, op
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [3, 6, 50])
+def test_zeros_beside_the_diagonal_are_no_pivots(dtype, n):
+    """An identity declared definite was said to have rcond 0."""
+    off, one = np.zeros(n - 1, dtype), np.ones(n, dtype)
+    assert warned(lambda: pl.solve(pl.Tridiagonal(off, one, off, "pos"), one)) == []
+    assert warned(lambda: pl.solve(pl.Tridiagonal(off + 1e-20, one, off + 1e-20, "pos"), one)) == []
+
+
+def test_what_is_nearly_singular_on_the_way_is_not_told():
+    """The base of an update is, the sum is not."""
+    rng = np.random.default_rng(5)
+    n = 300
+    d = np.ones(n)
+    d[-1] = 1e-17
+    u = rng.standard_normal((n, 4))
+    op = pl.LowRankUpdate(pl.Diag(d), u)
+    assert np.linalg.cond(op.toarray()) < 1e6
+    b = rng.standard_normal(n)
+    assert warned(lambda: pl.solve(op, b)) == []
+
+
+def test_a_formula_is_told_of_as_a_whole():
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((400, 10))
+    for c, found in ((1e-17, 1), (1e-8, 0)):
+        op = pl.Dense(x) @ pl.Dense(x).T + c * pl.Identity(400)
+        assert len(warned(lambda op=op: pl.solve(op, rng.standard_normal(400)))) == found
+
+
+def test_words_for_a_diagonal():
+    with pytest.warns(pl.IllConditionedWarning, match=r"range of a diagonal(.|\n)*Diag \(50, 50\)"):
+        pl.solve(diag("d", 0.5), np.ones(50))
+
+
+def test_nan_and_inf_are_no_matter_of_conditioning():
+    for value in (np.nan, np.inf):
+        d = np.ones(40)
+        d[3], d[5] = value, 1e-20
+        with np.errstate(all="ignore"):
+            for op in (pl.Diag(d), pl.Triangular(np.diag(d)), pl.Circulant(d)):
+                assert warned(lambda op=op: pl.solve(op, np.ones(40))) == []
+
+
+def test_explanations_show_it():
+    c = np.r_[3.0, 1, np.zeros(14)]
+    low, high = 2.0, 4.0  # of the moduli of 3 + w^k
+    for ask in (lambda A: pl.solve(A, np.ones(16)), lambda A: pl.inv(A) @ np.ones(16)):
+        with pl.explaining() as e:
+            ask(pl.Circulant(c))
+        assert e.rcond == pytest.approx(low / high)
+        assert "rcond     0.5 at most" in str(e) and "rcond" in e._repr_html_()
+    run = pl.explain(pl.Circulant(c), "solve", np.ones(16), run=True)
+    assert run.rcond == pytest.approx(low / high)
+    assert pl.explain(pl.Circulant(c), "solve", np.ones(16)).rcond is None  # Nothing was run.
+    with pl.explaining() as e:
+        pl.Circulant(c) @ np.ones(16)
+    assert e.rcond is None and "rcond" not in str(e)
+
+
+@pytest.mark.parametrize("assume", [None, "pos"])
+def test_determinants_show_it_and_do_not_warn(assume):
+    a = np.diag(np.r_[np.ones(40), 1e-20])
+    with pl.explaining() as e:
+        assert warned(lambda: pl.logdet(pl.Dense(a, assume))) == []
+    assert e.rcond == pytest.approx(1e-20)
+
+
+def test_the_least_of_several_is_shown():
+    with pl.explaining() as e:
+        pl.solve(pl.Diag(np.r_[np.ones(9), 0.25]), np.ones(10))
+        pl.solve(pl.Diag(np.r_[np.ones(9), 0.5]), np.ones(10))
+    assert e.rcond == pytest.approx(0.25)
+    assert [p.rcond for p in e.plans] == pytest.approx([0.25, 0.5])

@@ -12,7 +12,6 @@
  * 10.3). Sums run in storage order. */
 #include "k_precond.h"
 
-#include "k_blas.h"
 #include "k_clones.h"
 #include "kernels.h"
 
@@ -120,15 +119,15 @@ lop_status lopk_triangle_mm(const lop_mat *y, const lopk_triangle *t, const lop_
 }
 
 lop_status lopk_triangle_solve(const lop_mat *y, const lopk_triangle *t, int64_t *where,
-                               double *near) {
+                               double range[2]) {
     tri_args g;
-    *near = 1;
     const int kind = args_of(&g, y, t);
     LOP_ASSERT(lop_is_blas(y->dt));
     if (kind < 0) return LOP_DTYPE;
     if (t->ptr->m < y->m + 1 || !lopk_indptr_begins(t->ptr)) return LOP_INDEX;
     if ((t->csr ? forward_table : outward_table)[y->dt][kind](&g, y)) {
-        *near = lopk_range_ratio(g.least, g.most);
+        range[0] = g.unit ? 1 : g.least;
+        range[1] = g.unit ? 1 : g.most;
         return LOP_OK;
     }
     *where = g.zero;

@@ -271,7 +271,10 @@ static lop_status inverse_of(const lop_call *c, lopk_blocktri *A) {
     *A = lop_blocktri_of(c->a + 2, i[1], i[0]);
     const size_t all =
         3 * round_up((size_t)A->N * (size_t)A->b * (size_t)A->b * lop_dtype_size(A->dt));
-    return lopk_blocktri_inverse(c->scratch, c->a[1]->p, A, i[2] != 0, (char *)c->scratch + all);
+    lop_status st =
+        lopk_blocktri_inverse(c->scratch, c->a[1]->p, A, i[2] != 0, (char *)c->scratch + all);
+    if (st == LOP_OK) lop_call_near(c, lopk_blocktri_near(c->a[1]->p), lopk_eps(A->dt));
+    return st;
 }
 static lop_status run_invdiag(const lop_call *c) {
     lopk_blocktri A;

@@ -269,8 +269,10 @@ static lop_status run_invdiag(const lop_call *c) {
     const lop_mat wide = {c->scratch, g.n, 1, 1, 1, g.dt};
     char *states = (char *)c->scratch + (((size_t)g.n * 16 + 63) & ~(size_t)63);
     lop_status st = lopk_quasi_invdiag(&wide, c->a[1]->p, &g, states);
-    if (st == LOP_OK) lopk_copy(c->a[0], &wide);
-    return st;
+    if (st != LOP_OK) return st;
+    lopk_copy(c->a[0], &wide);
+    lop_call_near(c, lopk_quasi_near(c->a[1]->p), lopk_eps(c->a[0]->dt));
+    return LOP_OK;
 }
 static lop_status run_band_invdiag(const lop_call *c) {
     const lopk_quasi g = lop_quasi_of(c->a + 2, false);

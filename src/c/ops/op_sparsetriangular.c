@@ -221,9 +221,14 @@ static lop_status run_solve(const lop_call *c) {
     const int64_t n = c->a[0]->m;
     int64_t where = 0;
     lopk_copy(c->a[0], c->a[1]);
-    double near;
-    const lop_status st = lopk_triangle_solve(c->a[0], &t, &where, &near);
-    if (st == LOP_OK) lop_call_near(c, near, lopk_eps(c->a[0]->dt));
+    double range[2], from[LOPK_GROWTHS];
+    lopk_lengths(c->a[0], from);
+    const lop_status st = lopk_triangle_solve(c->a[0], &t, &where, range);
+    if (st == LOP_OK) {
+        const double eps = lopk_eps(c->a[0]->dt);
+        lop_call_near(c, lopk_range_ratio(range[0], range[1]), eps);
+        lop_call_near(c, lopk_outgrown_from(c->a[0], from, range[1]), eps);
+    }
     if (st == LOP_INDEX) return bad_index(c, n);
     if (st != LOP_SINGULAR) return st;
     return lop_fail(c->err, st, "Singular matrix: element %lld of the diagonal is exactly zero",
