@@ -94,6 +94,15 @@ SPREAD(float, spread_f, size_f)
 SPREAD(double, spread_d, size_d)
 SPREAD(float _Complex, spread_c, size_c)
 SPREAD(double _Complex, spread_z, size_z)
+static inline double whole_c(float _Complex x) {
+    const double re = (double)crealf(x), im = (double)cimagf(x);
+    return re * re + im * im;
+}
+static inline double whole_z(double _Complex x) {
+    return creal(x) * creal(x) + cimag(x) * cimag(x);
+}
+SPREAD(float _Complex, spread_whole_c, whole_c)
+SPREAD(double _Complex, spread_whole_z, whole_z)
 #undef SPREAD
 
 double lopk_vector_ratio(const lop_mat *a) {
@@ -115,7 +124,17 @@ void lopk_pivot_range(const lop_mat *a, double *least, double *most) {
     *most = 0;
     if (a->dt == LOP_f32) spread_f(a->p, n, step, least, most);
     if (a->dt == LOP_f64) spread_d(a->p, n, step, least, most);
-    for (int64_t i = 0; lop_is_complex(a->dt) && i < n; i++) {
+    if (!lop_is_complex(a->dt)) return;
+    if (a->dt == LOP_c64) spread_whole_c(a->p, n, step, least, most);
+    if (a->dt == LOP_c128) spread_whole_z(a->p, n, step, least, most);
+    if (*least > 1e-280 && *most < 1e280) {
+        *least = sqrt(*least);
+        *most = sqrt(*most);
+        return;
+    }
+    *least = INFINITY;
+    *most = 0;
+    for (int64_t i = 0; i < n; i++) {
         const double size = cabs(lop_get(a->dt, a->p, i * step));
         *least = size < *least ? size : *least;
         *most = !(size <= *most) ? size : *most;

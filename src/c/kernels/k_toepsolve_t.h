@@ -6,6 +6,7 @@ enum { LANES_c128 = 8 };
 static inline EL N_(real)(double a) { return (EL){a, 0}; }
 static inline EL N_(over)(EL a, double b) { return (EL){a.re / b, a.im / b}; }
 static inline double N_(largest)(EL a) { return fabs(a.re) + fabs(a.im); }
+static inline double N_(modulus)(EL a) { return sqrt(a.re * a.re + a.im * a.im); }
 static inline EL N_(scaled)(EL a, power k) {
     return (EL){a.re * k.half * k.rest, a.im * k.half * k.rest};
 }
@@ -24,6 +25,7 @@ enum { LANES_f64 = 32 };
 static inline EL N_(real)(double a) { return a; }
 static inline EL N_(over)(EL a, double b) { return a / b; }
 static inline double N_(largest)(EL a) { return fabs(a); }
+static inline double N_(modulus)(EL a) { return fabs(a); }
 static inline EL N_(scaled)(EL a, power k) { return a * k.half * k.rest; }
 static inline EL N_(quotient)(EL a, EL b) { return a / b; }
 #endif
@@ -335,16 +337,19 @@ static bool N_(by_gko)(const toep *t, const EL *c, const EL *r, EL *a, EL *b, EL
 
 /* The 1-norm. */
 static double N_(sum)(int64_t n, const EL *a) {
-    double all = 0;
-    for (int64_t j = 0; j < n; j++) all += sqrt(SQUARE(a[j]));
-    return all;
+    double all[4] = {0};
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (int l = 0; l < 4; l++) all[l] += N_(modulus)(a[j + l]);
+    for (; j < n; j++) all[0] += N_(modulus)(a[j]);
+    return all[0] + all[1] + (all[2] + all[3]);
 }
 /* |T|_1, the largest of its columns' sums: each has one of c's more and one of r's less than the
  * one after it. */
 static double N_(columns)(int64_t n, const EL *c, const EL *r) {
     double now = N_(sum)(n, c), most = now;
     for (int64_t j = 1; j < n; j++) {
-        now += sqrt(SQUARE(r[j])) - sqrt(SQUARE(c[n - j]));
+        now += N_(modulus)(r[j]) - N_(modulus)(c[n - j]);
         most = now > most ? now : most;
     }
     return most;
@@ -352,7 +357,7 @@ static double N_(columns)(int64_t n, const EL *c, const EL *r) {
 /* What a and b, the first and last columns of T^-1 times s, say of T. */
 static double N_(near)(int64_t n, double norm, const EL *a, const EL *b, EL s) {
     const double longest = fmax(N_(sum)(n, a), N_(sum)(n, b));
-    return sqrt(SQUARE(s)) / (norm * longest);
+    return N_(modulus)(s) / (norm * longest);
 }
 
 /* Fills the spectra; by which way. c, r in range, and their room for what else is made. */

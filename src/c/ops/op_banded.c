@@ -297,14 +297,11 @@ static lop_status run_gbtrs(const lop_call *c) {
  * 2026-11-21 at n = 1e5 on an AMD EPYC (Zen 3), one thread. */
 enum { NARROW = 16 };
 
-/* As lop_note_pivots, of what lies in d to that power: their reciprocals, or their roots. */
-static void note_definite(const lop_call *c, const lop_mat *d, int power, const lop_mat *b) {
-    double least, most;
-    const lop_dtype dt = d->dt;
-    lopk_pivot_range(d, &least, &most);
-    const double ratio = lopk_range_ratio(least, most), norm = power < 0 ? 1 / least : most * most;
-    lop_call_near(c, power < 0 ? ratio : ratio * ratio, lopk_eps(dt));
-    lop_call_near(c, lopk_outgrown(c->a[0], b, norm), lopk_eps(dt));
+/* By the range of the pivots of L D L^H, and by what b has grown to. */
+static void note_definite(const lop_call *c, double least, double most, const lop_mat *b) {
+    const double eps = lopk_eps(c->a[0]->dt);
+    lop_call_near(c, lopk_range_ratio(least, most), eps);
+    lop_call_near(c, lopk_outgrown(c->a[0], b, most), eps);
 }
 
 /* The upper half, its Cholesky factor, the solve; A^T is conj(A). */
@@ -312,6 +309,7 @@ static lop_status run_pbsv(const lop_call *c) {
     const lop_mat *y = c->a[0], *ab = c->a[1];
     const lop_attr *a = &c->step->attr;
     const bool flip = a->i[3] == LOP_T || a->i[3] == LOP_C;
+    double least, most;
     room r;
     int64_t info;
     lop_status st = room_of(a, y->m, y->dt, &r, c->err);
@@ -322,9 +320,10 @@ static lop_status run_pbsv(const lop_call *c) {
     if (r.u <= NARROW) {
         lopk_copy(y, c->a[2]);
         st = lopk_pbsv(&from, flip, c->scratch, y, &info);
-        const lop_mat d = lopk_twist_pivots(c->scratch, y->m, r.u, y->dt);
-        if (st == LOP_OK && y->n > 0) note_definite(c, &d, -1, c->a[2]);
-        return st;
+        if (st != LOP_OK || y->n == 0) return st;
+        lopk_twist_range(c->scratch, y->m, r.u, y->dt, &least, &most);
+        note_definite(c, least, most, c->a[2]);
+        return LOP_OK;
     }
     lopk_copy(&f, &from);
     st = lopk_pbtrf(&f, 'U', &info);
@@ -335,7 +334,8 @@ static lop_status run_pbsv(const lop_call *c) {
     st = lopk_pbtrs(&f, &x);
     if (st != LOP_OK) return st;
     copy_out(y, &x, flip);
-    note_definite(c, &d, 2, c->a[2]);
+    lopk_pivot_range(&d, &least, &most); /* roots */
+    note_definite(c, least * least, most * most, c->a[2]);
     return LOP_OK;
 }
 
