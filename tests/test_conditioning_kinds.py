@@ -1,5 +1,5 @@
 """Direct solves by structure warn of a matrix that is singular to working precision, kind by kind:
-on either side of the threshold, and LinAlgError where it is singular; explanations show the number."""
+on either side of the threshold, and LinAlgError where it is singular; explanations show it."""
 
 import numpy as np
 import pytest

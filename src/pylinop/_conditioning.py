@@ -33,9 +33,10 @@ def collecting() -> Iterator[list[float]]:
 def by_solves(
     solve: Callable[[np.ndarray, bool], np.ndarray], n: int, dtype: Any, norm: float, eps: float
 ) -> float:
-    """The reciprocal condition number in the 1-norm, as far as it matters: by solve(b, adjoint) with
-    a factor of the matrix, whose 1-norm is `norm`. One solve with signs tells whether it can be
-    near eps: 1.0 where it is not. Else LAPACK's estimate (Hager 1984, Higham 1988), five or so."""
+    """The reciprocal condition number in the 1-norm, as far as it matters: by solve(b, adjoint)
+    with a factor of the matrix, whose 1-norm is `norm`. One solve with signs tells whether it can
+    be near eps: 1.0 where it is not. Else LAPACK's estimate (Hager 1984, Higham 1988) by some five
+    more."""
     signs = 1.0 - 2 * ((np.arange(n, dtype=np.uint64) * np.uint64(2654435761) >> np.uint64(16)) & 1)
     with np.errstate(all="ignore"):
         grown = float(np.abs(solve(signs.astype(dtype), False)).sum()) * norm

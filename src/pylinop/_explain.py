@@ -59,7 +59,8 @@ class Explanation(str):
     @classmethod
     def _of(cls, data: dict[str, Any]) -> "Explanation":
         if data.get("rcond") is not None and "\nrcond " not in data["text"]:
-            data["text"] += f"rcond     {data['rcond']:.3g} at most, by the factors and spectra at hand\n"
+            known = f"rcond     {data['rcond']:.3g} at most"
+            data["text"] += f"{known}, by the factors and spectra at hand\n"
         made = cls(_wrapped(data["text"]))
         made._data = data
         made.plans = [made]

@@ -153,8 +153,8 @@ class Factor:
     # -- solves
 
     def near(self, eps):
-        """How near A is to a singular matrix, by this factor, found once for each rounding unit: the
-        reciprocal condition number, of a band by its pivots; 1.0 where it is far from eps."""
+        """How near A is to a singular matrix, by this factor, found once for each rounding unit:
+        the reciprocal condition number, of a band by its pivots; 1.0 where it is far from eps."""
         made = self.lu is not None or (self.band is not None and eps > _EPS)
         if eps not in self.rcond and made and self.n:
             self.rcond[eps] = _conditioning.by_solves(

@@ -29,7 +29,8 @@ typedef struct lop_call {
     /* LOP_STEP_BATCH, LOP_STEP_GROUP: how many further batch elements, and the element strides of
      * a[0], a[1], a[2]. */
     int64_t more, y_step, x_step, z_step;
-    lop_near *near; /* where solves note how near their matrix is to a singular one; NULL: nowhere */
+    lop_near
+        *near; /* where solves note how near their matrix is to a singular one; NULL: nowhere */
     unsigned char *failed; /* LOP_STEP_GROUP: `fail`'s flags of those elements, for run to set */
     const lopk_team *team; /* threads for long loops, and who may stop them: CALLBACK then; NULL */
 } lop_call;

@@ -60,7 +60,7 @@ static lop_status run_spectrum(const lop_call *c) {
     if (st == LOP_OK && at) {
         const int64_t count = (int64_t)(lopk_nd_spectrum_bytes(d->N, d->c.levels, g->dt) /
                                         lop_dtype_size(lop_promote(g->dt, LOP_c64)));
-        const lop_mat all = {plan + c->step->attr.i[0], count, count, 1, 0,
+        const lop_mat all = {plan + c->step->attr.i[0],  count, count, 1, 0,
                              lop_promote(g->dt, LOP_c64)};
         ((double *)(void *)(plan + at))[1] = lopk_pivot_ratio(&all);
     }
@@ -112,10 +112,10 @@ static lop_status by_fft(lop_emit *e, fft_data *d, const lop_node *g, lop_mode m
     const size_t where = invert ? plan_room(plan) + plan_room(spectrum) : 0,
                  copy = invert ? (size_t)lop_cols(g) * lop_dtype_size(pdt) : 0;
     lop_attr attr = {.i = {(int64_t)plan_room(plan), (int64_t)where, (int64_t)plan_room(work), 0}};
-    int blob = lop_emit_derived_data(e, invert ? "eigenvalues" : "spectrum", run_spectrum,
-                                     (invert ? where + 2 * sizeof(double) : plan_room(plan) + spectrum),
-                                     1, &in[1], &attr, (const int64_t *)d, FFT_INTS,
-                                     plan_room(work) + copy, flops, &st);
+    int blob = lop_emit_derived_data(
+        e, invert ? "eigenvalues" : "spectrum", run_spectrum,
+        (invert ? where + 2 * sizeof(double) : plan_room(plan) + spectrum), 1, &in[1], &attr,
+        (const int64_t *)d, FFT_INTS, plan_room(work) + copy, flops, &st);
     if (blob < 0) return st;
     in[1] = blob;
     if (mode & LOP_T) (void)lopk_conv_turn(&d->c);

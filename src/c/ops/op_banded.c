@@ -328,8 +328,8 @@ static lop_status run_pbsv(const lop_call *c) {
     lopk_copy(&f, &from);
     st = lopk_pbtrf(&f, 'U', &info);
     if (st != LOP_OK) return st;
-    const lop_mat d = {(char *)f.p + r.u * (int64_t)lop_dtype_size(f.dt), y->m, y->m, f.cs, 0,
-                       f.dt};
+    const lop_mat d = {
+        (char *)f.p + r.u * (int64_t)lop_dtype_size(f.dt), y->m, y->m, f.cs, 0, f.dt};
     const lop_mat x = copy_in(c, r.factor, c->a[2], flip);
     st = lopk_pbtrs(&f, &x);
     if (st != LOP_OK) return st;

@@ -144,8 +144,8 @@ PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_
     return d;
 }
 
-int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times,
-              PyObject *makers, double rcond) {
+int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times, PyObject *makers,
+              double rcond) {
     PyObject *list = s->record;
     if (!list) return 0;
     Py_INCREF(list);
