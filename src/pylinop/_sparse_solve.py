@@ -173,7 +173,7 @@ class Factor:
             op = _core._build("view", self.band, None, mode) if mode else self.band
             with _conditioning.collecting() as found:
                 x = _core._build("solver", op) @ b
-            self.rcond[_EPS] = min(found, default=1.0)
+            self.rcond[_EPS] = min([*found, self.rcond.get(_EPS, 1.0)])
             if self.order is not None:
                 back = np.empty_like(x)
                 back[self.order] = x
