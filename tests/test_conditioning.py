@@ -99,10 +99,24 @@ def test_every_direct_way(n):
         assert found[0] < 1e-15, name
 
 
-def test_what_is_exact_at_any_condition_does_not_warn():
-    d = np.geomspace(1, 1e-30, 20)
-    for op in (pl.Diag(d), 1e-30 * pl.Identity(20), pl.Permutation(np.arange(20)[::-1])):
+def test_what_is_of_condition_one_does_not_warn():
+    for op in (
+        pl.Diag(np.full(20, 1e-300)),
+        1e-30 * pl.Identity(20),
+        pl.Permutation(np.arange(20)[::-1]),
+    ):
         assert warned(lambda op=op: pl.solve(op, np.ones(20))) == []
+
+
+def test_diagonals_as_scipy():
+    """SciPy takes the range of a diagonal for its condition, though each component is right."""
+    for last in (1e-30, 1e-17, 1e-13, 1.0):
+        d = np.geomspace(1, last, 20)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            scipy.linalg.solve(np.diag(d), np.ones(20))
+        ours = warned(lambda d=d: pl.solve(pl.Diag(d), np.ones(20)))
+        assert bool(ours) == bool(caught), last
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

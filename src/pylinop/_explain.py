@@ -45,6 +45,9 @@ class Explanation(str):
         The parts, where several plans are run; else the explanation itself.
     verified : list of dict
         With ``pl.config(verify=True)``: text, and ratio, of the largest error to what is allowed.
+    rcond : float or None
+        Of what was run: the least reciprocal condition number that its factors and spectra know of,
+        an estimate.
     flops, bytes, seconds, memory, took
         Totals: estimated but for took, which is None where nothing was run. ``memory`` is the most
         of it at one time, arrays of yours apart.
@@ -55,6 +58,9 @@ class Explanation(str):
 
     @classmethod
     def _of(cls, data: dict[str, Any]) -> "Explanation":
+        if data.get("rcond") is not None and "\nrcond " not in data["text"]:
+            known = f"rcond     {data['rcond']:.3g} at most"
+            data["text"] += f"{known}, by the factors and spectra at hand\n"
         made = cls(_wrapped(data["text"]))
         made._data = data
         made.plans = [made]
@@ -78,6 +84,8 @@ class Explanation(str):
             sums[key] = sum((p._data[key] for p in plans), 0.0)
         took = [p._data["took"] for p in plans]
         sums["took"] = sum(took) if took and None not in took else None
+        known = [p.rcond for p in plans if p.rcond is not None]
+        sums["rcond"] = min(known, default=None)
         sums["memory"] = max((p._data["memory"] for p in plans), default=0)
         sums["verified"] = [row for p in plans for row in p.verified]
         sums["text"] = text
@@ -138,6 +146,14 @@ class Explanation(str):
         return None if value is None else float(value)
 
     @property
+    def rcond(self) -> float | None:
+        """The least reciprocal condition number that a factor or a spectrum has shown; None where
+        nothing was run, and where none is known: a look that finds it far from the rounding unit
+        ends there."""
+        value = self._data.get("rcond")
+        return None if value is None else float(value)
+
+    @property
     def verified(self) -> list[dict[str, Any]]:
         """What was verified, where ``pl.config(verify=True)`` was on: text, and ratio, the largest
         error as a part of what is allowed (None: not verified, the text says why)."""
@@ -182,6 +198,7 @@ def _table(plan: Explanation) -> str:
     ]
     lines = [("planned", [data.get("order") or ""]), ("fired", fired), ("refused", refused)]
     lines += [("instead", other), ("memory", [f"{data['memory']} bytes at most"])]
+    lines += [("rcond", [] if plan.rcond is None else [f"{plan.rcond:.3g}"])]
     lines += [("verified", [row["text"] for row in plan.verified])]
     said = "".join(
         f"<div><b>{name}</b> {html.escape(', '.join(words))}</div>"
@@ -266,6 +283,11 @@ class explaining:
     def alternatives(self) -> list[dict[str, Any]]:
         """What else was priced."""
         return self.explanation.alternatives
+
+    @property
+    def rcond(self) -> float | None:
+        """The least reciprocal condition number known."""
+        return self.explanation.rcond
 
     @property
     def verified(self) -> list[dict[str, Any]]:

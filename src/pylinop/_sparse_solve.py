@@ -7,9 +7,9 @@ pivoting, and where that does not help the core goes by the dense form."""
 
 import numpy as np
 
-from . import _config, _core, _errors, _sparse_cholmod, _sparse_form, _sparse_select
+from . import _conditioning, _config, _core, _errors, _sparse_cholmod, _sparse_form, _sparse_select
 
-_EPS = np.finfo(np.float64).eps
+_EPS = float(np.finfo(np.float64).eps)
 _BAND = 16  # diagonals up to which the solver of bands is the quicker
 _DECLINED, _SINGULAR = False, True  # what the core takes for "no answer", "there is none"
 
@@ -42,6 +42,7 @@ class Factor:
         self.pivoted = False
         self.singular = False
         self.trusted = None
+        self.rcond = {}
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
@@ -145,17 +146,34 @@ class Factor:
             return False
         self.pivoted = True
         self.band = self.order = None
+        self.rcond = {}
         self._factor()
         return True
 
     # -- solves
+
+    def near(self, eps):
+        """How near A is to a singular matrix, by this factor, found once for each rounding unit:
+        the reciprocal condition number, of a band by its pivots; 1.0 where it is far from eps."""
+        made = self.lu is not None or (self.band is not None and eps > _EPS)
+        if eps not in self.rcond and made and self.n:
+            self.rcond[eps] = _conditioning.by_solves(
+                lambda b, adjoint: self._raw(b[:, None], 3 if adjoint else 0)[:, 0],
+                self.n,
+                self.A.dtype,
+                self.norms[1],
+                eps,
+            )
+        return self.rcond.get(eps, 1.0)
 
     def _raw(self, b, mode):
         """mode(A)^-1 b without a check, b of A's dtype."""
         if self.band is not None:
             b = b if self.order is None else b[self.order]
             op = _core._build("view", self.band, None, mode) if mode else self.band
-            x = _core._build("solver", op) @ b
+            with _conditioning.collecting() as found:
+                x = _core._build("solver", op) @ b
+            self.rcond[_EPS] = min([*found, self.rcond.get(_EPS, 1.0)])
             if self.order is not None:
                 back = np.empty_like(x)
                 back[self.order] = x

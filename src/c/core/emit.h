@@ -13,6 +13,12 @@ enum { LOP_MAXARG = 18 };
 typedef struct lop_emit lop_emit;
 typedef struct lop_step lop_step;
 
+/* The least reciprocal condition number that the solves of a run have noted (INFINITY: none), and
+ * the least of those that are below the rounding unit of their dtype. */
+typedef struct lop_near {
+    double known, told;
+} lop_near;
+
 /* One kernel call: argument 0 is the output; the inputs follow. `scratch` has the bytes asked for
  * and is 64-byte aligned. Temporaries' content on entry is undefined. */
 typedef struct lop_call {
@@ -23,7 +29,8 @@ typedef struct lop_call {
     /* LOP_STEP_BATCH, LOP_STEP_GROUP: how many further batch elements, and the element strides of
      * a[0], a[1], a[2]. */
     int64_t more, y_step, x_step, z_step;
-    double *near; /* where solves note how near their matrix is to a singular one; NULL: nowhere */
+    lop_near
+        *near; /* where solves note how near their matrix is to a singular one; NULL: nowhere */
     unsigned char *failed; /* LOP_STEP_GROUP: `fail`'s flags of those elements, for run to set */
     const lopk_team *team; /* threads for long loops, and who may stop them: CALLBACK then; NULL */
 } lop_call;
@@ -37,10 +44,13 @@ static inline void lop_call_open(lop_call *c, const lop_step *step, void *scratc
     c->near = NULL;
     c->team = NULL;
 }
-/* For one that solves: the reciprocal condition number of its matrix, where that is below the
- * rounding unit `eps` of its dtype; the least of a run is told to the user. */
+/* For one that solves: the reciprocal condition number of its matrix, as far as it is known (1 and
+ * NaN: it is not). The least of a run that is below the rounding unit `eps` of its dtype is told to
+ * the user; the least of all stands in explanations. */
 static inline void lop_call_near(const lop_call *c, double rcond, double eps) {
-    if (c->near && rcond < eps && rcond < *c->near) *c->near = rcond;
+    if (!c->near || !(rcond < 1)) return;
+    if (rcond < c->near->known) c->near->known = rcond;
+    if (rcond < eps && rcond < c->near->told) c->near->told = rcond;
 }
 typedef lop_status (*lop_run)(const lop_call *call);
 

@@ -24,8 +24,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     for (int i = 0; i < 2; i++) f->reserve[i] = f->reserve_block[i] = NULL;
     f->limit = plan->ctx->memory_limit;
     f->fallbacks = 0;
-    f->near = INFINITY;
-    f->note = &f->near;
+    f->near = (lop_near){INFINITY, INFINITY};
     f->times = NULL;
     f->team = (lopk_team){.threads = lopk_threads()};
     f->leaf = f->inline_leaf;
@@ -309,7 +308,7 @@ static bool stops(const lop_frame *f, const lop_step *s, int64_t number) {
     return f->team.stop(f->team.user);
 }
 
-static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+static lop_status run_batch(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     sweep w;
     if (for_none(f, s)) return LOP_OK;
     sweep_open(f, s, &w);
@@ -319,7 +318,7 @@ static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch
     lop_mat mat[LOP_MAXARG];
     lop_call call;
     lop_call_open(&call, s, scratch, err);
-    call.near = s->flags & LOP_STEP_HUSHED ? NULL : f->note;
+    call.near = s->flags & LOP_STEP_HUSHED ? NULL : &f->near;
     for (int j = 0; j < s->n; j++) {
         mat[j] = w.mat[j];
         call.a[j] = &mat[j];
@@ -341,11 +340,11 @@ static lop_status run_batch(const lop_frame *f, const lop_step *s, void *scratch
     }
 }
 
-static lop_status run_step(const lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+static lop_status run_step(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     if (f->plan->batched) return run_batch(f, s, scratch, err);
     lop_call call;
     lop_call_open(&call, s, scratch, err);
-    call.near = s->flags & LOP_STEP_HUSHED ? NULL : f->note;
+    call.near = s->flags & LOP_STEP_HUSHED ? NULL : &f->near;
     call.team = &f->team;
     for (int j = 0; j < s->n; j++) {
         if (f->plan->slot[s->arg[j]].batch == 0) return LOP_OK;
@@ -568,7 +567,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     for (int i = 0; f->times && i < p->nstep; i++) f->times[i] = -1;
     if (p->nderive && !f->again) find_hits(f);
     f->again = true;
-    f->near = INFINITY;
+    f->near = (lop_near){INFINITY, INFINITY};
     lop_status room = p->nderive ? room_onto(f, err) : LOP_OK;
     if (room != LOP_OK) return room;
     mats_of_temps(f);

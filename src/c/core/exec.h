@@ -60,8 +60,7 @@ typedef struct lop_frame {
     void *reserve_block[2];
     int64_t limit;     /* of the context's memory when it was opened */
     int64_t fallbacks; /* guarded branches taken */
-    double near;       /* the least that was noted by lop_call_near; INFINITY: nothing */
-    double *note;      /* there */
+    lop_near near;     /* of the last run */
     lopk_team team;    /* that steps may use; `stop` is for the caller to set before a run */
     double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
     lop_mat inline_mat[LOP_FRAME_SLOTS];

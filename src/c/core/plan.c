@@ -114,7 +114,7 @@ static lop_status turn_arm(lop_emit *e) {
     for (int i = arm->step; st == LOP_OK && i < p->nstep; i++) {
         lop_step *s = &p->step[i];
         if (s->derived >= 0) p->derive[s->derived].in_arm = true;
-        s->flags |= LOP_STEP_HUSHED;
+        if (i < first) s->flags |= LOP_STEP_HUSHED; /* the check itself knows of what was asked */
         if (s->fail >= 0 || s->escape >= 0) continue;
         s->escape = arm->mask;
         s->escape_to = p->nstep;

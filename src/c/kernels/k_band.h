@@ -28,8 +28,11 @@ void lopk_laplace_axis(const lop_mat *y, int64_t left, int64_t n, int64_t right,
  * work: lopk_gtsv_bytes(n, dt), aligned to 64. LOP_SINGULAR: *where is the 0-based row whose pivot
  * is exactly zero; b is kept then. */
 size_t lopk_gtsv_bytes(int64_t n, lop_dtype dt);
-/* After gtsv: where the n pivots lie in its work. Those of ptsv lie at the start, real ones. */
+/* After gtsv: where the n pivots lie in its work. */
 void *lopk_gtsv_pivots(void *work, int64_t n, lop_dtype dt);
+/* After ptsv (u = 1) or pbsv, where there was a right-hand side: the range of the pivots. */
+void lopk_twist_range(const void *work, int64_t n, int64_t u, lop_dtype dt, double *least,
+                      double *most);
 /* LU with row exchanges; normwise backward stable. 9 n + 5 n k flops or so. */
 lop_status lopk_gtsv(const lop_mat *dl, const lop_mat *d, const lop_mat *du, void *work,
                      const lop_mat *b, int64_t *where) LOP_MUST_CHECK;

@@ -91,6 +91,20 @@ size_t lopk_near_bytes(int64_t n, lop_dtype dt);
 /* min |d| / max |d| over the diagonal of a, any strides: of a triangle no less than the reciprocal
  * condition number. 1 of NaN and inf, and where there is none. */
 double lopk_pivot_ratio(const lop_mat *a);
+void lopk_pivot_range(const lop_mat *a, double *least, double *most);
+/* The same of a vector (a's first column), of complex numbers to a factor of sqrt(2), in one pass
+ * that knows whether there is a zero: 0 then, and only then. */
+double lopk_vector_ratio(const lop_mat *a);
+/* The same of numbers known to lie between `least` and `most`, in modulus. */
+double lopk_range_ratio(double least, double most);
+/* What solutions x of A x = b say of A, of which `norm` bounds the 2-norm from below: the least
+ * |b| / (norm |x| sqrt(n)) of the first few columns, sqrt(n) for what an accidental b has of the
+ * direction that grows most (30 at most). 1 where that is no number or above 1. Any strides. */
+double lopk_outgrown(const lop_mat *x, const lop_mat *b, double norm);
+/* The same where x is to lie in b's place: |b| of so many columns before. */
+enum { LOPK_GROWTHS = 8 };
+void lopk_lengths(const lop_mat *b, double *out);
+double lopk_outgrown_from(const lop_mat *x, const double *from, double norm);
 double lopk_eps(lop_dtype dt); /* below which a matrix counts as singular to working precision */
 
 int lopk_threads(void);

@@ -196,7 +196,7 @@ void lopk_blocktri_plus(const lop_mat *d, int64_t b, const lop_mat *v) {
 
 typedef struct head {
     int64_t state;
-    double norm, norm_t;
+    double norm, norm_t, near;
 } head;
 enum { HEAD = 64 };
 
@@ -224,6 +224,8 @@ int lopk_blocktri_state(const void *factor) { return (int)((const head *)factor)
 double lopk_blocktri_norm(const void *factor, bool trans) {
     return trans ? ((const head *)factor)->norm_t : ((const head *)factor)->norm;
 }
+
+double lopk_blocktri_near(const void *factor) { return ((const head *)factor)->near; }
 
 /* The largest sums of moduli of the rows and columns of a block in C order (columns and rows of one
  * in Fortran's); of complex numbers the sum of their parts. */
@@ -303,18 +305,39 @@ static bool factor_general(void *factor, const lopk_blocktri *A, head *h, sizes 
     return true;
 }
 
+/* The range of the pivots. */
+static void range_of(const void *factor, const lopk_blocktri *A, bool positive, head *h) {
+    double least = INFINITY, most = 0;
+    for (int64_t k = 0; k < A->N; k++) {
+        const lop_mat S = S_of(factor, A, k);
+        for (int64_t i = 0; i < A->b; i++) {
+            const double size = cabs(lop_get(S.dt, S.p, i * (S.rs + S.cs)));
+            if (!(size >= least)) least = size;
+            grow(&most, size);
+        }
+    }
+    h->near = lopk_range_ratio(least, most);
+    if (!positive) return;
+    h->near *= h->near;
+    h->norm = h->norm_t = most * most;
+}
+
 void lopk_blocktri_factor(void *factor, const lopk_blocktri *A, bool positive) {
-    head h = {LOPK_BLOCKTRI_SOUND, 0, 0};
+    head h = {LOPK_BLOCKTRI_SOUND, 0, 0, 1};
     sizes most = {0, 0, 0, 0};
     const bool done = positive ? factor_positive(factor, A) : factor_general(factor, A, &h, &most);
     const double grown = (most.S + most.low) * (1 + most.W),
                  modulus = lop_is_complex(A->dt) ? sqrt(0.5) : 1; /* at least, beside its parts */
     h.norm *= modulus;
     h.norm_t *= modulus;
-    if (!done || !isfinite(grown))
+    const double norm = h.norm;
+    if (done) range_of(factor, A, positive, &h);
+    if (!done || !isfinite(grown)) {
         h.state = LOPK_BLOCKTRI_FAILED;
-    else if (grown > SOUND * h.norm)
+    } else if (grown > SOUND * norm) {
         h.state = LOPK_BLOCKTRI_GROWN;
+        h.near = 1;
+    }
     memcpy(factor, &h, sizeof h);
 }
 

@@ -37,8 +37,12 @@ size_t lopk_blocktri_factor_bytes(int64_t N, int64_t b, lop_dtype dt);
  * diagonal block is singular, not positive, or has NaN. 14/3 N b^3 flops; positive 7/3. */
 void lopk_blocktri_factor(void *factor, const lopk_blocktri *A, bool positive);
 int lopk_blocktri_state(const void *factor);
-/* A bound from below of |op(A)| (rows' sums), of a factor that is no Cholesky factor. */
+/* A bound from below of |op(A)| (rows' sums), of a factor that is no Cholesky factor; of one, of
+ * the largest element. */
 double lopk_blocktri_norm(const void *factor, bool trans);
+/* The range of the pivots, of R^H R of their squares: there it is no less than the reciprocal
+ * condition number. 1 of a factor that is not sound: its growth makes pivots small and large. */
+double lopk_blocktri_near(const void *factor);
 /* x <- op(A)^-1 x, x column-major; mode 0, 1 (transposed) or 3 (the adjoint), 0 when positive. t:
  * b x x->n elements. Only where the state is not FAILED. */
 lop_status lopk_blocktri_solve(const void *factor, const lopk_blocktri *A, bool positive, int mode,

@@ -65,16 +65,149 @@ GROWN(double _Complex, double, grown_z, size_z)
 
 double lopk_eps(lop_dtype dt) { return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON : DBL_EPSILON; }
 
-double lopk_pivot_ratio(const lop_mat *a) {
-    double low = INFINITY, high = 0;
-    for (int64_t i = 0; i < a->m && i < a->n; i++) {
-        const double _Complex d = lop_get(a->dt, a->p, i * (a->rs + a->cs));
-        const double size = lop_is_complex(a->dt) ? cabs(d) : fabs(creal(d));
-        if (!(size <= DBL_MAX)) return 1;
-        low = size < low ? size : low;
-        high = size > high ? size : high;
+/* min and max |v|; where there is NaN or inf the maximum is that. */
+#define SPREAD(T, name, size)                                                                      \
+    LOPK_CLONES static void name(const T *v, int64_t n, int64_t step, double *least,               \
+                                 double *most) {                                                   \
+        double low[LANES], high[LANES], odd[LANES] = {0};                                          \
+        int64_t i = 0;                                                                             \
+        for (int l = 0; l < LANES; l++) low[l] = INFINITY, high[l] = 0;                            \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int l = 0; l < LANES; l++) {                                                      \
+                const double x = (double)size(v[(i + l) * step]);                                  \
+                low[l] = x < low[l] ? x : low[l];                                                  \
+                high[l] = x > high[l] ? x : high[l];                                               \
+                odd[l] += x - x;                                                                   \
+            }                                                                                      \
+        for (; i < n; i++) {                                                                       \
+            const double x = (double)size(v[i * step]);                                            \
+            low[0] = x < low[0] ? x : low[0];                                                      \
+            high[0] = x > high[0] ? x : high[0];                                                   \
+            odd[0] += x - x;                                                                       \
+        }                                                                                          \
+        for (int l = 0; l < LANES; l++) {                                                          \
+            *least = low[l] < *least ? low[l] : *least;                                            \
+            *most = high[l] > *most || odd[l] != 0 ? high[l] + odd[l] : *most;                     \
+        }                                                                                          \
     }
-    return high > 0 ? low / high : 1;
+SPREAD(float, spread_f, size_f)
+SPREAD(double, spread_d, size_d)
+SPREAD(float _Complex, spread_c, size_c)
+SPREAD(double _Complex, spread_z, size_z)
+static inline double whole_c(float _Complex x) {
+    const double re = (double)crealf(x), im = (double)cimagf(x);
+    return re * re + im * im;
+}
+static inline double whole_z(double _Complex x) {
+    return creal(x) * creal(x) + cimag(x) * cimag(x);
+}
+SPREAD(float _Complex, spread_whole_c, whole_c)
+SPREAD(double _Complex, spread_whole_z, whole_z)
+#undef SPREAD
+
+double lopk_vector_ratio(const lop_mat *a) {
+    double least = INFINITY, most = 0;
+    switch (a->dt) {
+    case LOP_f32: spread_f(a->p, a->m, a->rs, &least, &most); break;
+    case LOP_f64: spread_d(a->p, a->m, a->rs, &least, &most); break;
+    case LOP_c64: spread_c(a->p, a->m, a->rs, &least, &most); break;
+    default: spread_z(a->p, a->m, a->rs, &least, &most);
+    }
+    if (least == 0) return 0;
+    const double ratio = lopk_range_ratio(least, most);
+    return ratio > 0 ? ratio : DBL_TRUE_MIN;
+}
+
+void lopk_pivot_range(const lop_mat *a, double *least, double *most) {
+    const int64_t n = a->m < a->n ? a->m : a->n, step = a->rs + a->cs;
+    *least = INFINITY;
+    *most = 0;
+    if (a->dt == LOP_f32) spread_f(a->p, n, step, least, most);
+    if (a->dt == LOP_f64) spread_d(a->p, n, step, least, most);
+    if (!lop_is_complex(a->dt)) return;
+    if (a->dt == LOP_c64) spread_whole_c(a->p, n, step, least, most);
+    if (a->dt == LOP_c128) spread_whole_z(a->p, n, step, least, most);
+    if (*least > 1e-280 && *most < 1e280) {
+        *least = sqrt(*least);
+        *most = sqrt(*most);
+        return;
+    }
+    *least = INFINITY;
+    *most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double size = cabs(lop_get(a->dt, a->p, i * step));
+        *least = size < *least ? size : *least;
+        *most = !(size <= *most) ? size : *most;
+        if (!(size <= DBL_MAX)) break;
+    }
+}
+double lopk_pivot_ratio(const lop_mat *a) {
+    double least, most;
+    lopk_pivot_range(a, &least, &most);
+    return lopk_range_ratio(least, most);
+}
+
+double lopk_range_ratio(double least, double most) {
+    const double ratio = least / most;
+    return most > 0 && most <= DBL_MAX && ratio < 1 ? ratio : 1;
+}
+
+/* |v| over `top`, which has the order of v. */
+#define LENGTH(T, name, part)                                                                      \
+    LOPK_CLONES static double name(const T *v, int64_t n, int64_t step, double over) {             \
+        double sum[LANES] = {0};                                                                   \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int l = 0; l < LANES; l++) sum[l] += part(v[(i + l) * step], over);               \
+        for (; i < n; i++) sum[0] += part(v[i * step], over);                                      \
+        for (int l = 1; l < LANES; l++) sum[0] += sum[l];                                          \
+        return sqrt(sum[0]);                                                                       \
+    }
+static inline double square(double x, double over) { return x * over * (x * over); }
+static inline double squares(double _Complex x, double over) {
+    return square(creal(x), over) + square(cimag(x), over);
+}
+LENGTH(float, length_f, square)
+LENGTH(double, length_d, square)
+LENGTH(float _Complex, length_c, squares)
+LENGTH(double _Complex, length_z, squares)
+#undef LENGTH
+/* |a_j|, of which `top` has the order. */
+static double length(const lop_mat *a, int64_t j, double top) {
+    const char *p = (const char *)a->p + j * a->cs * (int64_t)lop_dtype_size(a->dt);
+    const double over = 1 / top;
+    switch (a->dt) {
+    case LOP_f32: return top * length_f((const float *)(const void *)p, a->m, a->rs, over);
+    case LOP_f64: return top * length_d((const double *)(const void *)p, a->m, a->rs, over);
+    case LOP_c64: return top * length_c((const void *)p, a->m, a->rs, over);
+    default: return top * length_z((const void *)p, a->m, a->rs, over);
+    }
+}
+static double safe_length(const lop_mat *a, int64_t j) {
+    double top = 0, once = length(a, j, 1);
+    if (once > 1e-140 && once <= 1e140) return once;
+    for (int64_t i = 0; i < a->m; i++)
+        top = fmax(top, cabs(lop_get(a->dt, a->p, i * a->rs + j * a->cs)));
+    return top > 0 ? length(a, j, top) : 0;
+}
+
+void lopk_lengths(const lop_mat *b, double *out) {
+    for (int64_t j = 0; j < b->n && j < LOPK_GROWTHS; j++) out[j] = safe_length(b, j);
+}
+double lopk_outgrown_from(const lop_mat *x, const double *from, double norm) {
+    double least = 1;
+    const double spread = fmin(sqrt((double)x->m), 30);
+    for (int64_t j = 0; j < x->n && j < LOPK_GROWTHS; j++) {
+        const double grown = safe_length(x, j) * norm * spread,
+                     ratio = grown > 0 && grown <= DBL_MAX ? from[j] / grown : 1;
+        least = ratio < least ? ratio : least;
+    }
+    return least;
+}
+double lopk_outgrown(const lop_mat *x, const lop_mat *b, double norm) {
+    double from[LOPK_GROWTHS];
+    lopk_lengths(b, from);
+    return lopk_outgrown_from(x, from, norm);
 }
 
 size_t lopk_near_bytes(int64_t n, lop_dtype dt) {

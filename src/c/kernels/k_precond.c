@@ -21,7 +21,8 @@ typedef struct tri_args {
     const void *ptr, *index, *data;
     int64_t n, nnz;
     bool lower, unit, conj;
-    int64_t zero; /* out: where the diagonal is zero; -1 */
+    int64_t zero;       /* out: where the diagonal is zero; -1 */
+    double least, most; /* out: the range of the diagonal */
 } tri_args;
 
 typedef bool (*product_fn)(const tri_args *g, const lop_mat *x, const lop_mat *y);
@@ -102,7 +103,8 @@ static int args_of(tri_args *g, const lop_mat *y, const lopk_triangle *t) {
                     .lower = t->lower,
                     .unit = t->unit,
                     .conj = t->conj && lop_is_complex(y->dt),
-                    .zero = -1};
+                    .zero = -1,
+                    .least = INFINITY};
     if (t->ptr->dt != t->index->dt) return -1;
     return t->ptr->dt == LOP_i32 ? 0 : t->ptr->dt == LOP_i64 ? 1 : -1;
 }
@@ -116,13 +118,18 @@ lop_status lopk_triangle_mm(const lop_mat *y, const lopk_triangle *t, const lop_
     return (t->csr ? rows_table : columns_table)[y->dt][kind](&g, x, y) ? LOP_OK : LOP_INDEX;
 }
 
-lop_status lopk_triangle_solve(const lop_mat *y, const lopk_triangle *t, int64_t *where) {
+lop_status lopk_triangle_solve(const lop_mat *y, const lopk_triangle *t, int64_t *where,
+                               double range[2]) {
     tri_args g;
     const int kind = args_of(&g, y, t);
     LOP_ASSERT(lop_is_blas(y->dt));
     if (kind < 0) return LOP_DTYPE;
     if (t->ptr->m < y->m + 1 || !lopk_indptr_begins(t->ptr)) return LOP_INDEX;
-    if ((t->csr ? forward_table : outward_table)[y->dt][kind](&g, y)) return LOP_OK;
+    if ((t->csr ? forward_table : outward_table)[y->dt][kind](&g, y)) {
+        range[0] = g.unit ? 1 : g.least;
+        range[1] = g.unit ? 1 : g.most;
+        return LOP_OK;
+    }
     *where = g.zero;
     return g.zero < 0 ? LOP_INDEX : LOP_SINGULAR;
 }

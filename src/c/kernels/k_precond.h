@@ -18,9 +18,10 @@ lop_status lopk_triangle_mm(const lop_mat *y, const lopk_triangle *t,
                             const lop_mat *x) LOP_MUST_CHECK;
 
 /* y <- T^-1 y, floats only, by substitution. LOP_SINGULAR: the diagonal's element *where is zero
- * (or is not stored). 2 nnz k operations. */
-lop_status lopk_triangle_solve(const lop_mat *y, const lopk_triangle *t,
-                               int64_t *where) LOP_MUST_CHECK;
+ * (or is not stored). range: the least and the largest modulus on the diagonal. 2 nnz k
+ * operations. */
+lop_status lopk_triangle_solve(const lop_mat *y, const lopk_triangle *t, int64_t *where,
+                               double range[2]) LOP_MUST_CHECK;
 
 /* Incomplete Cholesky of the Hermitian A whose lower triangle is given by columns (CSC; rows of a
  * column increasing, the diagonal first). */

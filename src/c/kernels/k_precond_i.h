@@ -95,10 +95,7 @@ static inline __attribute__((always_inline)) bool S_(tri_one)(tri_args *g, EL *y
             else if (j == i)
                 d = N_(add)(d, v);
         }
-        if (!g->unit && N_(is_zero)(d)) {
-            g->zero = i;
-            return false;
-        }
+        if (!g->unit && !N_(is_pivot)(g, i, d)) return false;
         y[i] = g->unit ? s : N_(over)(s, d);
     }
     return true;
@@ -125,10 +122,7 @@ static bool S_(tri_rows_solve)(tri_args *g, const lop_mat *y) {
                 d = N_(add)(d, v);
         }
         if (g->unit) continue;
-        if (N_(is_zero)(d)) {
-            g->zero = i;
-            return false;
-        }
+        if (!N_(is_pivot)(g, i, d)) return false;
         N_(tri_over)(y->n, row, y->cs, d);
     }
     return true;
@@ -147,10 +141,7 @@ static bool S_(tri_columns_solve)(tri_args *g, const lop_mat *y) {
             if (i == j) d = N_(add)(d, S_(tri_value)(g, p));
         }
         if (!g->unit) {
-            if (N_(is_zero)(d)) {
-                g->zero = j;
-                return false;
-            }
+            if (!N_(is_pivot)(g, j, d)) return false;
             N_(tri_over)(y->n, own, y->cs, d);
         }
         for (int64_t p = from; p < to; p++) {

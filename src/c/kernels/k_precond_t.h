@@ -24,6 +24,18 @@ static inline EL N_(times)(EL a, double s) {
 static inline EL N_(of_real)(double a) { return (EL){(R)a, 0}; }
 #endif
 
+#if FAM == FAM_F || FAM == FAM_C
+/* Element i of the diagonal; false: it is zero. */
+static inline bool N_(is_pivot)(tri_args *g, int64_t i, EL d) {
+    const double size = N_(size)(d);
+    g->least = size < g->least ? size : g->least;
+    g->most = size > g->most ? size : g->most;
+    if (!N_(is_zero)(d)) return true;
+    g->zero = i;
+    return false;
+}
+#endif
+
 /* y += v x, or y -= v x, over k elements at any strides. */
 static inline __attribute__((always_inline)) void N_(tri_add)(int64_t k, EL *y, int64_t ys, EL v,
                                                               const EL *x, int64_t xs) {

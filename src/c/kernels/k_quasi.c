@@ -12,6 +12,7 @@
  */
 #include "k_quasi.h"
 
+#include "k_blas.h"
 #include "k_quasi_few.h"
 #include "k_quasi_number.h"
 #include "kernels.h"
@@ -30,7 +31,7 @@ static int at_once(const lopk_quasi *g, int wide, int64_t left) {
 }
 /* What stands before D and W in a factor. */
 typedef struct head {
-    double found, definite, trusted, largest;
+    double found, definite, trusted, largest, least;
 } head;
 static double *pivots_at(const void *factor) {
     return (double *)(uintptr_t)((const char *)factor + room(sizeof(head)));
@@ -120,7 +121,7 @@ void lopk_quasi_factor(void *factor, const lopk_quasi *g, void *scratch) {
     head *h = factor;
     double *D = pivots_at(factor), least = INFINITY;
     void *W = w_at(factor, g->n);
-    *h = (head){0, 0, 0, 0};
+    *h = (head){0, 0, 0, 0, 0};
     const int64_t where = BY_DOUBLE(g->dt, ldl, g, false, D, W, scratch);
     if (where < g->n) return;
     for (int64_t i = 0; i < g->n; i++) {
@@ -130,6 +131,7 @@ void lopk_quasi_factor(void *factor, const lopk_quasi *g, void *scratch) {
         h->largest = fabs(d) > h->largest ? fabs(d) : h->largest;
     }
     h->found = 1;
+    h->least = least;
     h->definite = least > 0;
     h->trusted = least > 0 || BY_DOUBLE(g->dt, trial, g, h, D, W, scratch);
 }
@@ -154,6 +156,11 @@ double lopk_quasi_size(const lopk_quasi *g, void *scratch) {
     return fmax(most, g->dt == LOP_f64
                           ? size_of_f64(g, 3, scratch, (double *)scratch + g->n, s)
                           : size_of_c128(g, 3, scratch, (double _Complex *)scratch + g->n, s));
+}
+double lopk_quasi_norm(const void *factor) { return ((const head *)factor)->largest; }
+double lopk_quasi_near(const void *factor) {
+    const head *h = factor;
+    return h->definite != 0 ? lopk_range_ratio(h->least, h->largest) : 1;
 }
 const double *lopk_quasi_pivots(const void *factor) {
     const head *h = factor;

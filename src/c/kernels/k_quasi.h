@@ -47,6 +47,10 @@ void lopk_quasi_factor(void *factor, const lopk_quasi *g, void *scratch);
 size_t lopk_quasi_solve_scratch(int64_t n, int64_t J, int64_t k);
 lop_status lopk_quasi_solve(const lop_mat *y, const void *factor, const lopk_quasi *g, bool conj,
                             const lop_mat *b, void *scratch) LOP_MUST_CHECK;
+/* |A|_2 from below; the least pivot over the largest element of the diagonal, no less than the
+ * reciprocal condition number of a definite A (1 of others). */
+double lopk_quasi_norm(const void *factor);
+double lopk_quasi_near(const void *factor);
 /* The n pivots of a factor; NULL where they are not believed. */
 const double *lopk_quasi_pivots(const void *factor);
 /* y <- the diagonal of A^-1, by sums of squares. LOP_SINGULAR where A is not positive definite. */
@@ -73,6 +77,7 @@ lop_status lopk_quasi_lu_solve(const lop_mat *y, const void *lu, const lopk_quas
 lop_status lopk_quasi_lu_det(const void *lu, const lopk_quasi *g, lop_mat *pivots, bool *odd,
                              int64_t *twos, void *scratch) LOP_MUST_CHECK;
 bool lopk_quasi_lu_is_zero(const void *lu);
+double lopk_quasi_lu_norm(const void *lu); /* |A|_2 from below */
 /* y <- the diagonal of A^-1, O(n J^3), and O(n J) times the elements found by solves, where the
  * band is ill-conditioned and A is not. LOP_RANK: pivot *pivot, from 1, is zero; LOP_SINGULAR: a
  * solve is not to be believed. */

@@ -183,6 +183,8 @@ lop_status lopk_quasi_lu_factor(void *lu, const lopk_quasi *g, void *scratch) {
     return LOP_OK;
 }
 
+double lopk_quasi_lu_norm(const void *lu) { return ((const head *)lu)->size; }
+
 /* x <- A^-1 b by the factor alone; z: the band's rows. */
 static lop_status back(const void *lu, const lopk_quasi *g, const double *b, double *x, double *z) {
     const head *h = lu;

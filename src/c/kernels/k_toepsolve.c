@@ -53,13 +53,14 @@ typedef struct __attribute__((may_alias)) cell {
 /* What lies in a factor, and the places within it and in scratch. */
 typedef struct head {
     int64_t n, N, way, exponent, dt;
-    double norm;
+    double norm, near;
 } head;
 typedef struct toep {
     lop_dtype dt;
     int64_t n, N, count; /* cells of a spectrum */
     int exponent;        /* T lies here times 2^-exponent */
     double norm;         /* of that, from below */
+    double near;         /* 1 / (|T| |column of T^-1|), the first or last, in 1-norms */
     char *plan;
     cell *spectrum[SPECTRA];
     char *work, *chan, *gko_plan, *gko_room;
@@ -243,6 +244,15 @@ void lopk_toep_factor(void *factor, lop_dtype dt, const lop_mat *c, const lop_ma
     h->way = BY_DTYPE(dt, factor, &t, t.vector[FIRST_C], t.vector[FIRST_R]);
     h->exponent = t.exponent;
     h->norm = t.norm;
+    h->near = t.near;
+}
+double lopk_toep_norm(const void *factor) {
+    const head *h = factor;
+    return ldexp(h->norm, (int)h->exponent);
+}
+double lopk_toep_near(const void *factor) {
+    const double near = ((const head *)factor)->near;
+    return near < 1 ? near : 1;
 }
 
 lop_status lopk_toep_solve(const lop_mat *y, const void *factor, bool trans, bool conj, bool flip,

@@ -16,6 +16,9 @@ size_t lopk_toep_det_scratch(int64_t n, lop_dtype dt);
  * the factor says so, and solves with it are LOP_SINGULAR. */
 void lopk_toep_factor(void *factor, lop_dtype dt, const lop_mat *c, const lop_mat *r,
                       void *scratch);
+/* No less than the reciprocal condition number of T, by the two columns of T^-1 that are known. */
+double lopk_toep_near(const void *factor);
+double lopk_toep_norm(const void *factor); /* |T|_2 from below */
 /* y <- op(T)^-1 b, or with `flip` J op(T)^-1 b (J turns the rows round), column by column; y and b
  * of any float dtype (complex ones with a real factor too: their parts apart), not overlapping.
  * LOP_SINGULAR where a column's backward error is not small: y then holds anything. */

@@ -6,6 +6,7 @@ enum { LANES_c128 = 8 };
 static inline EL N_(real)(double a) { return (EL){a, 0}; }
 static inline EL N_(over)(EL a, double b) { return (EL){a.re / b, a.im / b}; }
 static inline double N_(largest)(EL a) { return fabs(a.re) + fabs(a.im); }
+static inline double N_(modulus)(EL a) { return sqrt(a.re * a.re + a.im * a.im); }
 static inline EL N_(scaled)(EL a, power k) {
     return (EL){a.re * k.half * k.rest, a.im * k.half * k.rest};
 }
@@ -24,6 +25,7 @@ enum { LANES_f64 = 32 };
 static inline EL N_(real)(double a) { return a; }
 static inline EL N_(over)(EL a, double b) { return a / b; }
 static inline double N_(largest)(EL a) { return fabs(a); }
+static inline double N_(modulus)(EL a) { return fabs(a); }
 static inline EL N_(scaled)(EL a, power k) { return a * k.half * k.rest; }
 static inline EL N_(quotient)(EL a, EL b) { return a / b; }
 #endif
@@ -333,6 +335,31 @@ static bool N_(by_gko)(const toep *t, const EL *c, const EL *r, EL *a, EL *b, EL
     return true;
 }
 
+/* The 1-norm. */
+static double N_(sum)(int64_t n, const EL *a) {
+    double all[4] = {0};
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (int l = 0; l < 4; l++) all[l] += N_(modulus)(a[j + l]);
+    for (; j < n; j++) all[0] += N_(modulus)(a[j]);
+    return all[0] + all[1] + (all[2] + all[3]);
+}
+/* |T|_1, the largest of its columns' sums: each has one of c's more and one of r's less than the
+ * one after it. */
+static double N_(columns)(int64_t n, const EL *c, const EL *r) {
+    double now = N_(sum)(n, c), most = now;
+    for (int64_t j = 1; j < n; j++) {
+        now += N_(modulus)(r[j]) - N_(modulus)(c[n - j]);
+        most = now > most ? now : most;
+    }
+    return most;
+}
+/* What a and b, the first and last columns of T^-1 times s, say of T. */
+static double N_(near)(int64_t n, double norm, const EL *a, const EL *b, EL s) {
+    const double longest = fmax(N_(sum)(n, a), N_(sum)(n, b));
+    return N_(modulus)(s) / (norm * longest);
+}
+
 /* Fills the spectra; by which way. c, r in range, and their room for what else is made. */
 static int N_(factor)(toep *t, const EL *c, const EL *r) {
     EL *turned = t->vector[5], *a = t->vector[6], *b = t->vector[7], *line = t->line, s;
@@ -342,6 +369,7 @@ static int N_(factor)(toep *t, const EL *c, const EL *r) {
     for (int64_t j = 1; j < n; j++) line[t->N - j] = r[j];
     N_(forward)(t, line, t->N, t->spectrum[WHOLE]);
     t->norm = N_(norm_of)(t, c);
+    const double norm = N_(columns)(n, c, r);
     const bool own = N_(hermitian)(n, c, r);
     const int steps = own ? most_steps(n, t->dt) : 0;
     bool definite = false, tame = false;
@@ -349,6 +377,7 @@ static int N_(factor)(toep *t, const EL *c, const EL *r) {
     if (steps > 0 && N_(gradients)(t, c, steps, a, &real_s, &tame)) {
         N_(turn)(n, b, a, true);
         N_(triangles)(t, a, b, N_(real)(real_s), true);
+        t->near = N_(near)(n, norm, a, b, N_(real)(real_s));
         if (tame || N_(goes_well)(t)) return BY_GRADIENTS;
     }
     N_(turn)(n, turned, c, false);
@@ -360,10 +389,12 @@ static int N_(factor)(toep *t, const EL *c, const EL *r) {
     }
     if (found) {
         N_(triangles)(t, a, b, s, own);
+        t->near = N_(near)(n, norm, a, b, s);
         if (definite || N_(goes_well)(t)) return BY_RECURSION;
     }
     if (!N_(by_gko)(t, c, r, a, b, &s)) return BY_NOTHING;
     N_(triangles)(t, a, b, s, false);
+    t->near = N_(near)(n, norm, a, b, s);
     return N_(goes_well)(t) ? BY_ELIMINATION : BY_NOTHING;
 }
 

@@ -44,3 +44,11 @@ lop_status lopk_pbsv(const lop_mat *ab, bool conj_a, void *work, const lop_mat *
     *where = b->m > 0 && b->n > 0 ? BY_FLOAT(b->dt, pbsv, ab, conj_a, work, b) : -1;
     return *where < 0 ? LOP_OK : LOP_SINGULAR;
 }
+
+void lopk_twist_range(const void *work, int64_t n, int64_t u, lop_dtype dt, double *least,
+                      double *most) {
+    double low = 1, high = 1; /* of the reciprocals */
+    if (n > 0) BY_FLOAT(dt, twist_range, n, u + 1, work, &low, &high);
+    *least = 1 / high;
+    *most = 1 / low;
+}

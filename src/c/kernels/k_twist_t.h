@@ -300,6 +300,20 @@ static int64_t N_(twist)(int w, const SIDE *s, const lop_mat *b) {
 }
 #undef AT
 
+/* The range of the reciprocals that lie w + 1 apart: positive numbers, two chains of each. */
+static void N_(twist_range)(int64_t n, int64_t step, const EL *f, double *least, double *most) {
+    REAL_TYPE low[2], high[2];
+    low[0] = low[1] = high[0] = high[1] = N_(real)(f[0]);
+    for (int64_t i = n % 2; i < n; i += 2)
+        for (int l = 0; l < 2; l++) {
+            const REAL_TYPE x = N_(real)(f[(i + l) * step]);
+            low[l] = x < low[l] ? x : low[l];
+            high[l] = x > high[l] ? x : high[l];
+        }
+    *least = (double)(low[0] < low[1] ? low[0] : low[1]);
+    *most = (double)(high[0] > high[1] ? high[0] : high[1]);
+}
+
 static int64_t N_(ptsv)(const lop_mat *d, const lop_mat *e, bool conj_e, void *work,
                         const lop_mat *b) {
     const SIDE s = {.at = {d->p, e->p},

@@ -5,6 +5,7 @@
  * while the generator keeps its content. Error then C u log2(N) |spectrum| |x|, normwise. */
 #include "conv.h"
 
+#include "kernels/k_blas.h"
 #include "kernels/k_fft.h"
 
 #include <math.h>
@@ -38,7 +39,8 @@ static int centred(const lop_mat *to, const lop_mat *g) {
 }
 
 /* Prepares [plan, spectrum]; attr.i[0]: the spectrum's offset, i[1]: reciprocals, of 2^-k times the
- * eigenvalues: k, a double, lies at i[1]; i[2]: the scratch's bytes before a copy of g. */
+ * eigenvalues: k, a double, lies at i[1], behind it the least modulus over the largest; i[2]: the
+ * scratch's bytes before a copy of g. */
 static lop_status run_spectrum(const lop_call *c) {
     const fft_data *d = (const fft_data *)(const void *)c->step->data;
     char *plan = c->a[0]->p;
@@ -55,6 +57,13 @@ static lop_status run_spectrum(const lop_call *c) {
         return lop_fail(c->err, st,
                         "Singular matrix: an eigenvalue of the circulant is exactly "
                         "zero");
+    if (st == LOP_OK && at) {
+        const int64_t count = (int64_t)(lopk_nd_spectrum_bytes(d->N, d->c.levels, g->dt) /
+                                        lop_dtype_size(lop_promote(g->dt, LOP_c64)));
+        const lop_mat all = {plan + c->step->attr.i[0],  count, count, 1, 0,
+                             lop_promote(g->dt, LOP_c64)};
+        ((double *)(void *)(plan + at))[1] = lopk_pivot_ratio(&all);
+    }
     return st;
 }
 
@@ -74,6 +83,10 @@ static void product(const lop_mat *y, const lop_mat *x, const void *arg) {
 }
 
 static lop_status run_fft(const lop_call *c) {
+    const int64_t at = c->step->attr.i[3];
+    if (at)
+        lop_call_near(c, ((const double *)(const void *)((const char *)c->a[2]->p + at))[1],
+                      lopk_eps(c->a[0]->dt));
     lopk_by_panels(c->a[0], c->a[1], c->scratch, (size_t)c->step->attr.i[2], product, c);
     return LOP_OK;
 }
@@ -99,10 +112,10 @@ static lop_status by_fft(lop_emit *e, fft_data *d, const lop_node *g, lop_mode m
     const size_t where = invert ? plan_room(plan) + plan_room(spectrum) : 0,
                  copy = invert ? (size_t)lop_cols(g) * lop_dtype_size(pdt) : 0;
     lop_attr attr = {.i = {(int64_t)plan_room(plan), (int64_t)where, (int64_t)plan_room(work), 0}};
-    int blob = lop_emit_derived_data(e, invert ? "eigenvalues" : "spectrum", run_spectrum,
-                                     (invert ? where + sizeof(double) : plan_room(plan) + spectrum),
-                                     1, &in[1], &attr, (const int64_t *)d, FFT_INTS,
-                                     plan_room(work) + copy, flops, &st);
+    int blob = lop_emit_derived_data(
+        e, invert ? "eigenvalues" : "spectrum", run_spectrum,
+        (invert ? where + 2 * sizeof(double) : plan_room(plan) + spectrum), 1, &in[1], &attr,
+        (const int64_t *)d, FFT_INTS, plan_room(work) + copy, flops, &st);
     if (blob < 0) return st;
     in[1] = blob;
     if (mode & LOP_T) (void)lopk_conv_turn(&d->c);

@@ -31,6 +31,10 @@ static inline lop_status lop_factor_singular(lop_err *err, int64_t pivot, int64_
     return lop_fail(err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
                     (long long)pivot, (long long)n);
 }
+/* Of a solve y = A^-1 b where |A| is no less than the largest of A's pivots, the diagonal of `d`
+ * (`unit`: ones): by their range, and by what b has grown to. */
+void lop_note_pivots(const lop_call *c, const lop_mat *d, bool unit, const lop_mat *y,
+                     const lop_mat *b);
 /* The slot of the factor of slot `a`, n x n of dtype dt; -1 with the status in *st. */
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
 /* hermitian: known to be, not only declared: then a temporary may be factored where it lies. */

@@ -299,6 +299,14 @@ static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
     s->when_set = true;
     return LOP_OK;
 }
+void lop_note_pivots(const lop_call *c, const lop_mat *d, bool unit, const lop_mat *y,
+                     const lop_mat *b) {
+    double least = 1, most = 1;
+    if (!c->near) return;
+    if (!unit) lopk_pivot_range(d, &least, &most);
+    lop_call_near(c, lopk_range_ratio(least, most), lopk_eps(y->dt));
+    lop_call_near(c, lopk_outgrown(y, b, most), lopk_eps(y->dt));
+}
 /* Substitution with one triangle of the array as it lies. attr.i[0]: lower, attr.i[1]: mode,
  * attr.i[2]: ones on the diagonal. */
 static lop_status run_trisolve(const lop_call *c) {
@@ -316,7 +324,6 @@ static lop_status run_trisolve(const lop_call *c) {
     else
         lopk_copy(&x, c->a[2]);
     lop_status st = LOP_OK;
-    if (!unit) lop_call_near(c, lopk_pivot_ratio(a), lopk_eps(a->dt));
     if (!unit && lopk_diag_is_tiny(a))
         lopk_substitute(a, c->step->attr.i[0] != 0, trans[mode], &x);
     else
@@ -326,6 +333,7 @@ static lop_status run_trisolve(const lop_call *c) {
         lopk_conj(y, &x);
     else
         lopk_copy(y, &x);
+    lop_note_pivots(c, a, unit, y, c->a[2]);
     return LOP_OK;
 }
 static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {

@@ -46,27 +46,15 @@ static lop_status run_mul(const lop_call *c) {
     lopk_mul(c->a[0], c->a[1], c->a[2]);
     return LOP_OK;
 }
-/* The first exact zero of a vector; -1: none. */
-#define FIND(T)                                                                                    \
-    for (int64_t i = 0; i < d->m; i++)                                                             \
-        if (((const T *)d->p)[i * d->rs] == 0) return i;                                           \
-    return -1
-static int64_t first_zero(const lop_mat *d) {
-    switch (d->dt) {
-    case LOP_f32: FIND(float);
-    case LOP_f64: FIND(double);
-    case LOP_c64: FIND(float _Complex);
-    default: FIND(double _Complex);
-    }
-}
-#undef FIND
+/* By the elements of a diagonal; a zero among them is an error. */
 static lop_status run_div(const lop_call *c) {
-    const lop_mat *d = c->a[2];
-    const int64_t zero = first_zero(d);
-    if (zero >= 0)
+    const lop_mat *d = c->a[2], lies = {d->p, d->m, d->m, d->rs, 0, d->dt};
+    const double ratio = lopk_vector_ratio(d);
+    if (ratio == 0)
         return lop_fail(c->err, LOP_SINGULAR,
                         "Singular matrix: element %lld of the diagonal is exactly zero",
-                        (long long)zero);
+                        (long long)lopk_diag_has_zero(&lies));
+    lop_call_near(c, ratio, lopk_eps(d->dt));
     lopk_div(c->a[0], c->a[1], c->a[2]);
     return LOP_OK;
 }

@@ -6,6 +6,7 @@
  * LU where that fails. attr.i: l, u, what is promised (LOP_ASSUME_*). */
 #include "core/rand.h"
 #include "det.h"
+#include "factor.h"
 #include "kernels/k_band.h"
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
@@ -283,23 +284,32 @@ static lop_status run_gbtrs(const lop_call *c) {
     if (zero >= 0)
         return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)zero + 1, (long long)y->m);
-    lop_call_near(c, lopk_pivot_ratio(&d), lopk_eps(d.dt));
     const lop_mat x = copy_in(c, 0, c->a[2], mode == LOP_C);
     st = lopk_gbtrs(&f, r.l, r.u, (const int64_t *)(void *)((char *)f.p + r.factor), trans[mode],
                     &x);
-    if (st == LOP_OK) copy_out(y, &x, mode == LOP_C);
-    return st;
+    if (st != LOP_OK) return st;
+    copy_out(y, &x, mode == LOP_C);
+    lop_note_pivots(c, &d, false, y, c->a[2]);
+    return LOP_OK;
 }
 
 /* Up to so many diagonals above the main one the own loop is faster than LAPACK's blocks; measured
  * 2026-11-21 at n = 1e5 on an AMD EPYC (Zen 3), one thread. */
 enum { NARROW = 16 };
 
+/* By the range of the pivots of L D L^H, and by what b has grown to. */
+static void note_definite(const lop_call *c, double least, double most, const lop_mat *b) {
+    const double eps = lopk_eps(c->a[0]->dt);
+    lop_call_near(c, lopk_range_ratio(least, most), eps);
+    lop_call_near(c, lopk_outgrown(c->a[0], b, most), eps);
+}
+
 /* The upper half, its Cholesky factor, the solve; A^T is conj(A). */
 static lop_status run_pbsv(const lop_call *c) {
     const lop_mat *y = c->a[0], *ab = c->a[1];
     const lop_attr *a = &c->step->attr;
     const bool flip = a->i[3] == LOP_T || a->i[3] == LOP_C;
+    double least, most;
     room r;
     int64_t info;
     lop_status st = room_of(a, y->m, y->dt, &r, c->err);
@@ -309,15 +319,24 @@ static lop_status run_pbsv(const lop_call *c) {
     from.m = r.u + 1;
     if (r.u <= NARROW) {
         lopk_copy(y, c->a[2]);
-        return lopk_pbsv(&from, flip, c->scratch, y, &info);
+        st = lopk_pbsv(&from, flip, c->scratch, y, &info);
+        if (st != LOP_OK || y->n == 0) return st;
+        lopk_twist_range(c->scratch, y->m, r.u, y->dt, &least, &most);
+        note_definite(c, least, most, c->a[2]);
+        return LOP_OK;
     }
     lopk_copy(&f, &from);
     st = lopk_pbtrf(&f, 'U', &info);
     if (st != LOP_OK) return st;
+    const lop_mat d = {
+        (char *)f.p + r.u * (int64_t)lop_dtype_size(f.dt), y->m, y->m, f.cs, 0, f.dt};
     const lop_mat x = copy_in(c, r.factor, c->a[2], flip);
     st = lopk_pbtrs(&f, &x);
-    if (st == LOP_OK) copy_out(y, &x, flip);
-    return st;
+    if (st != LOP_OK) return st;
+    copy_out(y, &x, flip);
+    lopk_pivot_range(&d, &least, &most); /* roots */
+    note_definite(c, least * least, most * most, c->a[2]);
+    return LOP_OK;
 }
 
 /* The factor of all at once, where a Cholesky has failed. */

@@ -13,6 +13,7 @@
 
 #include "det.h"
 #include "factor.h"
+#include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
 #include <complex.h>
@@ -150,7 +151,12 @@ static lop_status run_solve(const lop_call *c) {
         st = lopk_blocktri_solve(factor, &A, positive, mode, &all.r, all.block);
         lopk_add(&all.x, &all.x, &all.r);
     }
-    if (st == LOP_OK) (flip ? lopk_conj : lopk_copy)(y, &all.x);
+    if (st == LOP_OK) {
+        (flip ? lopk_conj : lopk_copy)(y, &all.x);
+        lop_call_near(c, lopk_blocktri_near(factor), lopk_eps(y->dt));
+        const double norm = lopk_blocktri_norm(factor, false) / sqrt(3 * (double)A.b); /* |A|_2 */
+        lop_call_near(c, lopk_outgrown(y, b, norm), lopk_eps(y->dt));
+    }
     return st == LOP_OVERFLOW ? LOP_SINGULAR : st;
 }
 static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int mask) {
@@ -265,7 +271,10 @@ static lop_status inverse_of(const lop_call *c, lopk_blocktri *A) {
     *A = lop_blocktri_of(c->a + 2, i[1], i[0]);
     const size_t all =
         3 * round_up((size_t)A->N * (size_t)A->b * (size_t)A->b * lop_dtype_size(A->dt));
-    return lopk_blocktri_inverse(c->scratch, c->a[1]->p, A, i[2] != 0, (char *)c->scratch + all);
+    lop_status st =
+        lopk_blocktri_inverse(c->scratch, c->a[1]->p, A, i[2] != 0, (char *)c->scratch + all);
+    if (st == LOP_OK) lop_call_near(c, lopk_blocktri_near(c->a[1]->p), lopk_eps(A->dt));
+    return st;
 }
 static lop_status run_invdiag(const lop_call *c) {
     lopk_blocktri A;

@@ -208,11 +208,17 @@ static lop_pair of_lu(void *p, const int64_t *ipiv, int64_t n, lop_dtype dt) {
     return odd ? (lop_pair){-a.re, -a.im, a.e} : a;
 }
 
+/* For explanations alone: a determinant of what is nearly singular is as good as of anything. */
+static void note_known(const lop_call *c, void *factor, int64_t n, lop_dtype dt) {
+    const lop_mat f = lop_factor_at(factor, n, dt);
+    lop_call_near(c, *lop_factor_near(&f), 0);
+}
 /* detlu: by LU with row exchanges. attr of the step: n, dtype. */
 static lop_status run_detlu(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
     char *f = c->a[1]->p;
+    note_known(c, f, n, dt);
     lop_pair_store(c->a[0], of_lu(f, (int64_t *)(void *)(f + lop_factor_bytes(n, dt)), n, dt));
     return LOP_OK;
 }
@@ -224,6 +230,7 @@ static lop_status run_detchol(const lop_call *c) {
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
     char *f = c->a[1]->p;
     if (((int64_t *)(void *)(f + lop_factor_bytes(n, dt)))[n]) return LOP_SINGULAR;
+    note_known(c, f, n, dt);
     lop_mat d = diagonal_of(f, n, dt);
     lop_pair l = lop_pair_product(&d);
     lop_pair_store(c->a[0], lop_pair_times(l, l, lop_is_complex(dt)));

@@ -34,6 +34,7 @@
 #include "core/op.h"
 #include "det.h"
 #include "factor.h"
+#include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
 #include <complex.h>
@@ -124,9 +125,15 @@ static lop_status small_enough_beside(const lop_mat *const *in) {
     }
     return LOP_OK;
 }
+/* What is accepted says of A itself how near it is to a singular matrix, where b is had. */
 static lop_status run_accept(const lop_call *c) {
-    lopk_copy(c->a[0], c->a[1]);
-    return c->step->attr.i[0] ? small_enough_beside(c->a + 1) : small_enough(c->a + 1);
+    const lop_mat *x = c->a[1], *b = c->a[3];
+    lopk_copy(c->a[0], x);
+    if (c->step->attr.i[0]) return small_enough_beside(c->a + 1);
+    lop_status st = small_enough(c->a + 1);
+    if (st == LOP_OK && b->p != c->a[2]->p && b->n == x->n)
+        lop_call_near(c, lopk_outgrown(x, b, *(const double *)c->a[4]->p), lopk_eps(x->dt));
+    return st;
 }
 
 static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {

@@ -16,6 +16,7 @@
  */
 #include "det.h"
 #include "factor.h"
+#include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 #include "quasi.h"
 
@@ -91,7 +92,13 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
 /* a: y, factor, d, p, q, a, b. */
 static lop_status run_solve(const lop_call *c) {
     const lopk_quasi g = lop_quasi_of(c->a + 2, false);
-    return lopk_quasi_solve(c->a[0], c->a[1]->p, &g, c->step->attr.i[0] != 0, c->a[6], c->scratch);
+    const void *factor = c->a[1]->p;
+    const lop_mat *y = c->a[0], *b = c->a[6];
+    lop_status st = lopk_quasi_solve(y, factor, &g, c->step->attr.i[0] != 0, b, c->scratch);
+    if (st != LOP_OK) return st;
+    lop_call_near(c, lopk_quasi_near(factor), lopk_eps(y->dt));
+    lop_call_near(c, lopk_outgrown(y, b, lopk_quasi_norm(factor)), lopk_eps(y->dt));
+    return LOP_OK;
 }
 static lop_status singular(lop_err *err, int64_t pivot) {
     return lop_fail(err, LOP_RANK,
@@ -104,6 +111,9 @@ static lop_status run_band_solve(const lop_call *c) {
     int64_t pivot;
     lop_status st = lopk_quasi_lu_solve(c->a[0], c->a[1]->p, &g, c->step->attr.i[0] != 0, c->a[6],
                                         &pivot, c->scratch);
+    if (st == LOP_OK)
+        lop_call_near(c, lopk_outgrown(c->a[0], c->a[6], lopk_quasi_lu_norm(c->a[1]->p)),
+                      lopk_eps(c->a[0]->dt));
     return st == LOP_RANK ? singular(c->err, pivot) : st;
 }
 static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int mask) {
@@ -152,6 +162,8 @@ static lop_status run_tri(const lop_call *c) {
         lopk_quasi_substitute(&wide, &g, (int)c->step->attr.i[0], c->a[5], states, &where);
     if (st != LOP_OK) return lop_factor_singular(c->err, where + 1, y->m);
     if (y->dt != g.dt) lopk_copy(y, &wide);
+    const lop_mat d = {(void *)(uintptr_t)g.d, g.n, g.n, 1, 0, g.dt};
+    lop_call_near(c, lopk_pivot_ratio(&d), lopk_eps(y->dt));
     return LOP_OK;
 }
 static lop_status lower_tri(lop_emit *e, const lop_node *self, int out) {
@@ -257,8 +269,10 @@ static lop_status run_invdiag(const lop_call *c) {
     const lop_mat wide = {c->scratch, g.n, 1, 1, 1, g.dt};
     char *states = (char *)c->scratch + (((size_t)g.n * 16 + 63) & ~(size_t)63);
     lop_status st = lopk_quasi_invdiag(&wide, c->a[1]->p, &g, states);
-    if (st == LOP_OK) lopk_copy(c->a[0], &wide);
-    return st;
+    if (st != LOP_OK) return st;
+    lopk_copy(c->a[0], &wide);
+    lop_call_near(c, lopk_quasi_near(c->a[1]->p), lopk_eps(c->a[0]->dt));
+    return LOP_OK;
 }
 static lop_status run_band_invdiag(const lop_call *c) {
     const lopk_quasi g = lop_quasi_of(c->a + 2, false);

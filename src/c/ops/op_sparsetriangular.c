@@ -5,6 +5,7 @@
  * the elements within a line asked for, duplicates add. Every index is checked on each call.
  * Cost: 2 nnz k flops, product or solve, of which the other triangle is read over. */
 #include "core/rand.h"
+#include "kernels/k_blas.h"
 #include "kernels/k_precond.h"
 #include "kernels/kernels.h"
 
@@ -220,7 +221,14 @@ static lop_status run_solve(const lop_call *c) {
     const int64_t n = c->a[0]->m;
     int64_t where = 0;
     lopk_copy(c->a[0], c->a[1]);
-    const lop_status st = lopk_triangle_solve(c->a[0], &t, &where);
+    double range[2], from[LOPK_GROWTHS];
+    lopk_lengths(c->a[0], from);
+    const lop_status st = lopk_triangle_solve(c->a[0], &t, &where, range);
+    if (st == LOP_OK) {
+        const double eps = lopk_eps(c->a[0]->dt);
+        lop_call_near(c, lopk_range_ratio(range[0], range[1]), eps);
+        lop_call_near(c, lopk_outgrown_from(c->a[0], from, range[1]), eps);
+    }
     if (st == LOP_INDEX) return bad_index(c, n);
     if (st != LOP_SINGULAR) return st;
     return lop_fail(c->err, st, "Singular matrix: element %lld of the diagonal is exactly zero",

@@ -14,6 +14,7 @@
 #include "core/op.h"
 #include "det.h"
 #include "factor.h"
+#include "kernels/k_blas.h"
 #include "kernels/k_toepsolve.h"
 #include "kernels/kernels.h"
 
@@ -81,8 +82,13 @@ static lop_status run_factor(const lop_call *call) {
 }
 static lop_status run_solve(const lop_call *c) {
     const int64_t mode = c->step->attr.i[0], hankel = c->step->attr.i[1];
-    return lopk_toep_solve(c->a[0], c->a[1]->p, (mode & LOP_T) && !hankel, (mode & LOP_C) != 0,
-                           hankel != 0, c->a[2], c->scratch);
+    lop_status st = lopk_toep_solve(c->a[0], c->a[1]->p, (mode & LOP_T) && !hankel,
+                                    (mode & LOP_C) != 0, hankel != 0, c->a[2], c->scratch);
+    if (st != LOP_OK) return st;
+    const lop_mat *y = c->a[0];
+    lop_call_near(c, lopk_toep_near(c->a[1]->p), lopk_eps(y->dt));
+    lop_call_near(c, lopk_outgrown(y, c->a[2], lopk_toep_norm(c->a[1]->p)), lopk_eps(y->dt));
+    return LOP_OK;
 }
 /* Without the FFT there is no fast way. */
 static lop_status run_refuse(const lop_call *c) {

@@ -208,28 +208,40 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-/* By the pivots, which gtsv and ptsv have left in scratch. */
-static void note_near(const lop_call *c, void *pivots, lop_dtype dt) {
-    const int64_t n = c->a[3]->m;
-    const lop_mat d = {pivots, n, n, 1, 0, dt};
-    lop_call_near(c, lopk_pivot_ratio(&d), lopk_eps(dt));
+/* By the range of the pivots, and by what has become of right-hand sides of these lengths. */
+static void note_near(const lop_call *c, double least, double most, const double *from) {
+    const lop_mat *y = c->a[0];
+    lop_call_near(c, lopk_range_ratio(least, most), lopk_eps(y->dt));
+    lop_call_near(c, lopk_outgrown_from(y, from, most), lopk_eps(y->dt));
 }
 static lop_status run_general(const lop_call *c) {
     int64_t where;
+    double from[LOPK_GROWTHS], least, most;
     lopk_copy(c->a[0], c->a[1]);
+    lopk_lengths(c->a[0], from);
     lop_status st = lopk_gtsv(c->a[2], c->a[3], c->a[4], c->scratch, c->a[0], &where);
-    if (st == LOP_OK)
-        note_near(c, lopk_gtsv_pivots(c->scratch, c->a[3]->m, c->a[3]->dt), c->a[3]->dt);
+    const int64_t n = c->a[3]->m;
+    const lop_dtype dt = c->a[3]->dt;
+    const lop_mat pivots = {lopk_gtsv_pivots(c->scratch, n, dt), n, n, 1, 0, dt};
+    if (st == LOP_OK && c->a[0]->n > 0) {
+        lopk_pivot_range(&pivots, &least, &most);
+        note_near(c, least, most, from);
+    }
     if (st != LOP_SINGULAR) return st;
     return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
                     (long long)where + 1, (long long)c->a[3]->m);
 }
 static lop_status run_positive(const lop_call *c) {
     int64_t where;
+    double from[LOPK_GROWTHS], least, most;
     const bool below = c->step->attr.i[1] != 0;
     lopk_copy(c->a[0], c->a[1]);
+    lopk_lengths(c->a[0], from);
     lop_status st = lopk_ptsv(c->a[3], c->a[below ? 2 : 4], !below, c->scratch, c->a[0], &where);
-    if (st == LOP_OK) note_near(c, c->scratch, lop_dtype_real(c->a[3]->dt));
+    if (st == LOP_OK && c->a[0]->n > 0) {
+        lopk_twist_range(c->scratch, c->a[3]->m, 1, c->a[3]->dt, &least, &most);
+        note_near(c, least, most, from);
+    }
     return st;
 }
 static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {

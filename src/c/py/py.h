@@ -281,9 +281,10 @@ int py_verify_lazy(py_state *s, PyObject *a);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 /* What was run, into s->record; times: seconds of each step; makers: a dict of other names that
- * steps go by. 0, or -1 with an exception. */
-int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times,
-              PyObject *makers);
+ * steps go by; rcond: the least that its solves know of, above 1 where they know of none. 0, or -1
+ * with an exception. */
+int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times, PyObject *makers,
+              double rcond);
 /* py_rules.c */
 PyObject *py_rules(py_state *s);
 PyObject *py_places(py_state *s); /* name -> number, of removed rules too */

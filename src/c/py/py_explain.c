@@ -144,13 +144,17 @@ PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_
     return d;
 }
 
-int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times,
-              PyObject *makers) {
+int py_record(py_state *s, py_op *self, const lop_plan *plan, const double *times, PyObject *makers,
+              double rcond) {
     PyObject *list = s->record;
     if (!list) return 0;
     Py_INCREF(list);
-    PyObject *d = dict_of(s, self, plan->written, times, plan->nstep, makers);
-    int rc = d ? PyList_Append(list, d) : -1;
+    PyObject *d = dict_of(s, self, plan->written, times, plan->nstep, makers),
+             *known = d && rcond <= 1 ? PyFloat_FromDouble(rcond) : NULL;
+    int rc = d ? 0 : -1;
+    if (known || PyErr_Occurred()) rc = known ? PyDict_SetItemString(d, "rcond", known) : -1;
+    if (rc == 0) rc = PyList_Append(list, d);
+    Py_XDECREF(known);
     Py_XDECREF(d);
     Py_DECREF(list);
     return rc;

@@ -133,19 +133,19 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         r->blob->refs++;
     }
     const int64_t fallbacks = frame.fallbacks;
-    const double near = frame.near;
+    const lop_near near = frame.near;
     double *times = frame.times;
     PyObject *makers = rc == 0 && times ? py_sparse_makers(&frame) : NULL;
     lop_frame_close(&frame);
     if (rc == 0 && times) {
         py_config_here(r->s); /* another thread may have run since */
-        rc = makers ? py_record(r->s, r->self, r->plan, times, makers) : -1;
+        rc = makers ? py_record(r->s, r->self, r->plan, times, makers, near.known) : -1;
     }
     Py_XDECREF(makers);
     PyMem_Free(times);
     if (rc == -2) py_raise(r->s, err.status, &err, (PyObject *)r->self, "apply");
     if (rc == 0 && fallbacks) rc = tell_fallbacks(r, fallbacks, out);
-    if (rc == 0 && near < 1) rc = warn_near(r, near);
+    if (rc == 0 && near.told < 1) rc = warn_near(r, near.told);
     return rc ? -1 : 0;
 }
 

@@ -5,6 +5,7 @@
  * object that the derived value owns; the store drops it under the GIL. */
 #include "py.h"
 
+#include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 #include "ops/det.h"
 #include "ops/sparse.h"
@@ -89,6 +90,18 @@ static lop_status status_of(PyObject *r, const lop_call *c) {
     return lop_fail(c->err, LOP_RANK, "Singular matrix: a pivot of its sparse factor is zero");
 }
 
+/* How near the matrix of a factor is to a singular one. */
+static int note_near(const lop_call *c, PyObject *factor) {
+    if (!c->near) return 0;
+    const double eps = lopk_eps(c->a[0]->dt);
+    PyObject *near = PyObject_CallMethod(factor, "near", "d", eps);
+    const double rcond = near ? PyFloat_AsDouble(near) : -1;
+    Py_XDECREF(near);
+    if (PyErr_Occurred()) return -1;
+    lop_call_near(c, rcond, eps);
+    return 0;
+}
+
 static lop_status run_locked(py_state *s, const lop_call *c, lop_asked what) {
     static const char *const names[] = {"factor", "solve", "det", "diagonal", "trace"};
     const lop_foreign *f = what == LOP_SPARSE_FACTOR ? NULL : c->a[1]->p;
@@ -116,6 +129,7 @@ static lop_status run_locked(py_state *s, const lop_call *c, lop_asked what) {
         rc = what == LOP_SPARSE_FACTOR ? keep(r, c->a[0])
              : what == LOP_SPARSE_DET  ? give_pair(r, c->a[0])
                                        : give(r, c->a[0]);
+        if (rc == 0 && f && what != LOP_SPARSE_DET) rc = note_near(c, f->object);
         if (rc < 0) st = LOP_CALLBACK;
     }
     if (st == LOP_CALLBACK) (void)lop_fail(c->err, st, NULL);
