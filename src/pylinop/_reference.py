@@ -26,7 +26,7 @@ _SHARED = {
     "congruence": _composites._sandwich,
     "root": _composites._sandwich,
 }
-_LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
+LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
 
 
 def is_lazy(x):
@@ -101,7 +101,7 @@ def steps(root, dtype=None, given=None):
         if not parts and not is_lazy(op) and _is_single(op, given):
             coarse = 2.0**29
         if not parts:
-            lean = head in _LEAN and head not in ("full", "householder")
+            lean = head in LEAN and head not in ("full", "householder")
             known[id(op)] = 4 if lean else max(op.shape[-2:], default=1) + 4
         elif head in ("sum", "several"):
             known[id(op)] = max(counts) + 1
@@ -126,7 +126,7 @@ class Walk:
         self.work, self.bound, self.root = np.dtype(work), False, root
         self.named = named  # of what is declared the named triangle is read alone
         self.carry = False  # integers stay integers as far as they meet integers, and wrap
-        self.forms, self.nodes, self.entries = {}, 0, 0
+        self.forms, self.nodes, self.entries, self.most = {}, 0, 0, _MOST_WORK
 
     def apply(self, op, x, mode=N, bound=False):
         """mode(op) x for x of shape (..., n, k); |op| x with ``bound``."""
@@ -196,10 +196,13 @@ class Walk:
             return (yield from _SHARED[head](op, x, mode, vec))
         if self.named and declared(op) is not None:
             kind = complex if op.dtype.kind == "c" and self.work.kind == "f" else self.work
-            a = solved_form(op, np.asarray(op._init[0]).astype(kind))
+            key = id(op), kind
+            if key not in self.forms:
+                self.forms[key] = op, solved_form(op, np.asarray(op._init[0]).astype(kind))
+            a = self.forms[key][1]
             return self._seen(np.abs(a) if self.bound else a, mode) @ x
-        self.entries += (op.size if op._head not in _LEAN else op.shape[-1]) * x.shape[-1]
-        if self.entries > _MOST_WORK:
+        self.entries += (op.size if op._head not in LEAN else op.shape[-1]) * x.shape[-1]
+        if self.entries > self.most:
             raise NotVerified("the expression as written takes too long")
         work = self.work
         if self.carry and x.dtype.kind in "biu" and not self.bound:

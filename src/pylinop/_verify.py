@@ -6,10 +6,10 @@ compared on two Gaussian projections from the right (Freivalds 1977; Gaussian dr
 and Li 2017): an error whose norm in one row is t times what is allowed there is missed with
 probability at most (0.8 / t)^2. With them go the first and the last column and one that is drawn,
 entry by entry: faults like edges. Vectors and small matrices are compared in full, inverses in
-front by their residuals, determinants by a factorisation of their own. What is allowed is the
-promise of the docs (docs/verified.md): 10 u times the roundings on the way times |A| |x| as the
-walk carries it. Draws come from a generator of their own with a fixed seed: the same result is
-judged alike each time."""
+front by their residuals, determinants by a factorisation of their own or an estimate with error
+bars (`_verify_det`). What is allowed is the promise of the docs (docs/verified.md): 10 u times the
+roundings on the way times |A| |x| as the walk carries it. Draws come from a generator of their own
+with a fixed seed: the same result is judged alike each time."""
 
 import collections
 import warnings
@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _config, _errors, _reference
 from ._reference import NotVerified, Walk
-from ._reference_leaf import has_room, sizes, thin, top
+from ._reference_leaf import sizes, thin, top
 
 DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
 _DRAWS = 2
@@ -27,7 +27,6 @@ _FULL = 1 << 20  # multiplications up to which all columns are compared
 _FULL_WHOLE = 1 << 18  # likewise of integers and truth values
 _SAMPLED = 32
 _COLUMNS = 256
-_DETERMINANT = 1024  # rows up to which a determinant is verified
 
 perturb = None  # for tests: a function of (action, result) that may change it in place
 strict = False  # for tests: is a failure of the other road itself an error?
@@ -319,49 +318,17 @@ def _element(op, i, j, y, named=False):
 
 
 def _determinant(op, y, named=False):
-    """Sign and logarithm of mantissa times 2^exponent against NumPy's of the dense form."""
-    n = op.shape[-1]
-    if n > _DETERMINANT or not has_room(op.size):
-        raise NotVerified(f"a determinant of {n} rows: more than {_DETERMINANT}")
-    kind = op.dtype.kind if op.dtype is not None else "f"
-    walk = Walk(complex if kind == "c" else float, None, named)
-    base, mode = op, 0
-    while _reference.written(base) == "view":
-        base, mode = base._operands[0], mode ^ base._mode
-    a = walk.dense(base)
-    a = walk._seen(_reference.solved_form(base, a) if named else a, mode)
+    """Sign and logarithm of mantissa times 2^exponent."""
+    from . import _verify_det
+
     with np.errstate(all="ignore"):
-        sign, log = np.linalg.slogdet(a)
-        mantissa, power = y[..., 0], y[..., 1].real
-        found = np.log(np.abs(mantissa)) + power * np.log(2.0)
-        direction = mantissa / np.abs(mantissa)
-    precision = op.dtype if kind in "fc" else np.dtype(float)
-    unit = _unit(precision)
-    if n and np.any(np.isneginf(log) != np.isneginf(found)):
-        raise NotVerified("a determinant of a singular matrix")
-    error = np.abs(np.where(np.isnan(found), np.inf, found) - log) + np.abs(direction - sign)
-    count = _reference.steps(op, precision)
-    allowed = 10 * unit * count * (1 + np.abs(log))
-    known = np.isfinite(log)
-    if np.any(known & ~(error <= allowed)):  # of a nearby matrix: |A^-1| |A| more
-        size = walk.dense(op, True)
-        try:
-            inverse = np.abs(np.linalg.inv(a))
-        except np.linalg.LinAlgError:
-            raise NotVerified("a determinant of a singular matrix") from None
-        change = (np.swapaxes(inverse, -1, -2) * size).sum((-1, -2))
-        with np.errstate(all="ignore"):  # NumPy's LU sums up logarithms, which may cancel
-            logs = np.abs(np.log(np.abs(a)))
-        logs = n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
-        allowed = 10 * unit * count * (1 + np.abs(log) + change + logs)
-        allowed = allowed + n * _unit(np.dtype(float)) * logs
-    error = np.where(known, error, 0)
-    if not np.size(error):
-        return Verdict("by NumPy's LU")
-    ratio = np.atleast_1d(np.where(error == 0, 0.0, error / allowed)).ravel()
-    at = int(np.argmax(ratio))
-    pick = [float(np.broadcast_to(v, np.shape(error)).ravel()[at]) for v in (error, allowed)]
-    return Verdict("by NumPy's LU", float(ratio[at]), *pick)
+        how, error, allowed = _verify_det.compared(op, y, named)
+        error, allowed = np.broadcast_arrays(error, allowed)
+        ratio = np.where(error == 0, 0.0, error / allowed)
+    if not ratio.size:
+        return Verdict(how)
+    at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    return Verdict(how, float(ratio[at]), float(error[at]), float(allowed[at]))
 
 
 # -- hooks of the core --

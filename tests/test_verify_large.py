@@ -1,0 +1,154 @@
+"""Verified answers of more rows than are made dense: determinants by an estimate with error bars,
+inverses within formulas by their residuals, entries of what has no room for a vector."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+from pylinop import _verify, _verify_det
+
+
+@pytest.fixture(autouse=True)
+def verified():
+    with pl.config(verify=True):
+        _verify.tally.clear()
+        _verify.strict = True
+        yield
+        _verify.perturb = None
+
+
+def said():
+    assert len(_verify.tally) == 1
+    return next(text for _, text in _verify.tally)
+
+
+# -- determinants --
+
+
+def definite(rng, n):
+    """(name, operator whose logarithm of the determinant is known, that logarithm)."""
+    d = np.exp(rng.uniform(0, 5, n))
+    yield "diagonal", pl.Diag(d), np.log(d).sum()
+    H = pl.Householder(rng.standard_normal(n))
+    yield "turned", H @ pl.Diag(d) @ H.T, np.log(d).sum()
+    few = np.ones(n)
+    few[:3] = 1e-5, 1e5, 3
+    yield "few eigenvalues", pl.Diag(few), np.log(3)
+    u = rng.standard_normal((n, 2))
+    yield "update", pl.Identity(n) + pl.Root(u), np.linalg.slogdet(np.eye(2) + u.T @ u)[1]
+    k = n // 60
+    a = np.eye(k) + 0.3
+    yield "kron", pl.Kron(a, np.diag(d[:60])), 60 * np.log(1 + 0.3 * k) + k * np.log(d[:60]).sum()
+    v = rng.standard_normal(n) + 1j * rng.standard_normal(n)
+    H = pl.Householder(v)
+    yield "complex", H @ pl.Diag(d) @ H.H, np.log(d).sum()
+    yield "multiple", 3.0 * pl.Identity(n), n * np.log(3.0)
+
+
+NAMES = [name for name, *_ in definite(np.random.default_rng(0), 1200)]
+
+
+@pytest.mark.parametrize("n", [1080, 2100])
+@pytest.mark.parametrize("name", NAMES)
+def test_error_bars_hold_the_logarithm(name, n, rng):
+    op, log = {name: more for name, *more in definite(rng, n)}[name]
+    low, high, steps, _ = _verify_det._interval(op, 2.0**-53, False)
+    assert low - 1e-9 <= log <= high + 1e-9
+    assert high - low < 0.6 * n and 1 <= steps <= _verify_det._STEPS
+
+
+@pytest.mark.parametrize("n", [1080, 2100])
+@pytest.mark.parametrize("name", NAMES)
+def test_determinants_of_many_rows_pass_and_wrong_ones_are_found(name, n, rng):
+    op, log = {name: more for name, *more in definite(rng, n)}[name]
+    np.testing.assert_allclose(pl.logdet(op), log, rtol=1e-9, atol=1e-9)
+    assert _verify.tally["det", "verified"] == 1
+
+    def negative(y):
+        y[..., 0] *= -1
+
+    def far(y):
+        y[..., 1] += n
+
+    def inverted(y):
+        y[...] = 1 / y[..., 0], -y[..., 1]
+
+    def nothing(y):
+        y[...] = np.nan
+
+    for fault in (negative, far, nothing, *([inverted] if log > n / 2 else [])):
+        _verify.perturb = lambda action, y, fault=fault: fault(y)
+        with pytest.raises(pl.VerificationError):
+            pl.slogdet(op)
+
+
+def test_error_bars_grow_no_wider_than_they_must(rng):
+    """Of eigenvalues within [1, 2] the logarithms are 0.2 apart: a tenth of n is found."""
+    n = 4000
+    H = pl.Householder(rng.standard_normal(n))
+    op = H @ pl.Diag(1 + rng.random(n)) @ H.T
+    pl.logdet(op)
+
+    def off(action, y):
+        y[..., 1] += 0.1 * n / np.log(2)
+
+    _verify.perturb = off
+    with pytest.raises(pl.VerificationError, match="32 probes of Lanczos"):
+        pl.logdet(op)
+
+
+def test_many_draws_stay_within_the_error_bars(rng, monkeypatch):
+    """Each is within a third of what is allowed: the bound is of six deviations and more."""
+    n = 1100
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        d = np.exp(rng.uniform(0, 4, n)) if seed % 2 else 1 + 300.0 * (rng.random(n) < 0.02)
+        H = pl.Householder(rng.standard_normal(n))
+        z = rng.standard_normal((n, 32))
+        monkeypatch.setattr(_verify_det, "_probes", lambda op, work, z=z: z)
+        low, high, *_ = _verify_det._interval(H @ pl.Diag(d) @ H.T, 2.0**-53, False)
+        assert abs(np.log(d).sum() - (low + high) / 2) < 0.5 * (high - low) / 2
+
+
+def test_what_no_estimate_is_made_of_is_said(rng):
+    n = 2100
+    d = 1 + rng.random(n)
+    bad = np.exp(rng.uniform(-20, 20, n))
+    H = pl.Householder(rng.standard_normal(n))
+    for op, why in (
+        (pl.Tridiagonal(0.1 * d[1:], d, 0.2 * d[1:]), "it is not symmetric as written"),
+        (pl.Diag(np.r_[-1.0, d[1:]]), "it is not positive definite"),
+        (H @ pl.Diag(bad) @ H.T, "ill-conditioned"),
+    ):
+        _verify.tally.clear()
+        pl.slogdet(op)
+        assert said().startswith("not verified: a determinant of 2100 rows") and why in said()
+
+
+def test_rows_up_to_which_it_is_by_lu(rng):
+    """Where the other way is no way, or no cheaper one, up to what has room for a dense form."""
+    for n in (1025, 1500):
+        a = rng.standard_normal((n, n))
+        d = rng.standard_normal(n)
+        for op in (pl.Dense(a), pl.Diag(d), pl.Triangular(np.tril(a))):
+            _verify.tally.clear()
+            _verify.perturb = None
+            with pl.explaining() as e:
+                pl.slogdet(op)
+            assert "by NumPy's LU" in str(e)
+            _verify.perturb = lambda action, y: y.__imul__(1 + 1e-6)
+            with pytest.raises(pl.VerificationError):
+                pl.slogdet(op)
+
+
+def test_batches_of_determinants(rng):
+    d = np.exp(rng.uniform(0, 3, (3, 2100)))
+    pl.slogdet(pl.Diag(d))
+    assert said() == "verified"
+
+    def last(action, y):
+        y[-1, 1] -= 2100
+
+    _verify.perturb = last
+    with pytest.raises(pl.VerificationError):
+        pl.slogdet(pl.Diag(d))
