@@ -152,3 +152,82 @@ def test_batches_of_determinants(rng):
     _verify.perturb = last
     with pytest.raises(pl.VerificationError):
         pl.slogdet(pl.Diag(d))
+
+
+# -- inverses within formulas --
+
+N = 1100
+
+
+def formulas(rng):
+    """(name, formula, is its inverse well-conditioned?)"""
+    a, b = rng.standard_normal((2, N, N))
+    x = rng.standard_normal(N)
+    A, B, D = pl.Dense(a), pl.Dense(b), pl.Diag(abs(x) + 1)
+    s = b @ b.T + N * np.eye(N)
+    S = pl.Dense(s, assume_a="pos")
+    upper = pl.Dense(np.triu(s), assume_a="pos")
+    T = pl.Toeplitz(np.r_[4.0, x[1:] / N])
+    L = pl.Laplacian((20, 60), dtype=float) - 10 * pl.Identity(1200)
+    yield "product", lambda: (A @ pl.inv(S)) @ x, True
+    yield "of any matrix", lambda: (A @ pl.inv(B)) @ x, False
+    yield "sum", lambda: (D + pl.inv(S)) @ x, True
+    yield "named triangle", lambda: (D + pl.inv(upper)) @ x, True
+    yield "adjoint", lambda: (D + 1j * pl.inv(T)).H @ (x + 1j * x[::-1]), True
+    yield "dense form", lambda: (A + pl.inv(S)).toarray(), True
+    yield "many rows", lambda: (L @ pl.inv(2 * L @ L)) @ np.arange(1200.0), True
+    yield "within an inverse", lambda: (A @ pl.inv(pl.inv(S) + D)) @ x, True
+    yield "diagonal", lambda: (A @ pl.inv(S)).diagonal(), True
+    yield "element", lambda: (A @ pl.inv(S))[3, 4], True
+    yield "lazy", lambda: (pl.lazy(a) @ pl.inv(pl.lazy(s)) @ pl.lazy(x)).toarray(), True
+    yield "lazy sum", lambda: (pl.lazy(a) + pl.inv(pl.lazy(b) + N * np.eye(N))).toarray(), True
+    single = pl.Dense(s.astype("f4") / N)
+    yield "single", lambda: (A @ pl.inv(single)) @ x, True
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in formulas(np.random.default_rng(0))])
+def test_inverses_of_many_rows_pass_and_wrong_ones_are_found(name, rng):
+    compute, good = {name: more for name, *more in formulas(rng)}[name]
+    with pl.explaining() as e:
+        compute()
+    assert all(text == "verified" for _, text in _verify.tally), _verify.tally
+    assert len(e.plans) <= 2  # the solve that its residual judges is none of the user's
+
+    def scaled(y):
+        y *= 1 + (1e-6 if good else 1e-2)
+
+    def edge(y):
+        y[(..., -1) if y.ndim else ()] += abs(y).max() * (1e-5 if good else 1)
+
+    for fault in (scaled, edge):
+        _verify.perturb = lambda action, y, fault=fault: fault(y)
+        with pytest.raises(pl.VerificationError):
+            compute()
+
+
+def test_an_inverse_is_judged_by_its_residual_whatever_solved_it(rng, monkeypatch):
+    """A solver that is wrong in the same way as the plan does not verify it."""
+    from pylinop import _reference_inverse
+
+    b = rng.standard_normal((N, N)) + N * np.eye(N)
+    op, x = pl.Diag(np.ones(N)) + pl.inv(pl.Dense(b)), rng.standard_normal(N)
+    op @ x
+    solve = _reference_inverse._solve
+
+    def off(A, mode, z):
+        y = solve(A, mode, z).copy()
+        y[5] = 0
+        return y
+
+    monkeypatch.setattr(_reference_inverse, "_solve", off)
+    _verify.tally.clear()
+    op @ x
+    assert "no solution has a residual as small as is promised" in said()
+
+
+@pytest.mark.filterwarnings("ignore::pylinop.IllConditionedWarning")
+def test_inverses_that_cannot_be_judged_are_said(rng):
+    b = rng.standard_normal((N, N)) * 10.0 ** np.linspace(0, -12, N)
+    with np.errstate(all="ignore"):
+        (pl.Diag(np.ones(N)) + pl.inv(pl.Dense(b))) @ np.ones(N)
+    assert said().startswith(f"not verified: an inverse of {N} rows within an expression: its cond")

@@ -26,6 +26,8 @@ _SHARED = {
     "congruence": _composites._sandwich,
     "root": _composites._sandwich,
 }
+_FEW = 64  # what kinds of few numbers take of each row, FFT among them
+_OF_FEW = ("tridiagonal", "toeplitz", "circulant", "hankel", "difference", "laplacian")
 LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
 
 
@@ -65,6 +67,16 @@ def below(op):
         return [x for x in op._args if is_operand(x)]
     known = op._operands or (op._init or ())
     return [o for o in known if isinstance(o, _core.Operator)]
+
+
+def entries(leaf):
+    """What a product with a vector multiplies by, about."""
+    n = leaf.size // max(min(leaf.shape[-2:]), 1)
+    if leaf._head in LEAN:
+        return n
+    if leaf._head in ("sparse", "sparsetriangular"):
+        return n + getattr(leaf._init[0], "nnz", n)
+    return min(leaf.size, _FEW * n) if leaf._head in _OF_FEW else leaf.size
 
 
 def _is_single(op, given):
@@ -201,7 +213,7 @@ class Walk:
                 self.forms[key] = op, solved_form(op, np.asarray(op._init[0]).astype(kind))
             a = self.forms[key][1]
             return self._seen(np.abs(a) if self.bound else a, mode) @ x
-        self.entries += (op.size if op._head not in LEAN else op.shape[-1]) * x.shape[-1]
+        self.entries += entries(op) * x.shape[-1]
         if self.entries > self.most:
             raise NotVerified("the expression as written takes too long")
         work = self.work
@@ -393,7 +405,17 @@ class Walk:
         n = op.shape[-1]
         batch = int(np.prod(op.shape[:-2], dtype=np.int64))
         if n > LARGEST_INVERSE or n**3 * max(batch, 1) > LARGEST_INVERSE**3:
-            raise NotVerified(f"an inverse of {n} rows within an expression")
+            return self._by_residual(op, x, mode)
+        a, inverse = self._written_out(op)
+        if not self.bound:
+            return np.linalg.solve(self._seen(a, mode), x)
+        inverse = self._seen(np.abs(inverse), mode)
+        size = self._seen(np.maximum(self.dense(op, True), np.abs(a)), mode)
+        y = inverse @ x  # what a solve promises: by the largest entries, for LU fills what is zero
+        return y + inverse @ top(size @ y)
+
+    def _written_out(self, op):
+        """The dense form and its inverse."""
         key = id(op), "inverse"
         if key not in self.forms:
             before, self.bound = self.bound, False
@@ -404,13 +426,18 @@ class Walk:
                 self.forms[key] = op, (a, np.linalg.inv(a))
             except np.linalg.LinAlgError:
                 raise NotVerified("an inverse that NumPy's LU found singular") from None
-        a, inverse = self.forms[key][1]
-        if not self.bound:
-            return np.linalg.solve(self._seen(a, mode), x)
-        inverse = self._seen(np.abs(inverse), mode)
-        size = self._seen(np.maximum(self.dense(op, True), np.abs(a)), mode)
-        y = inverse @ x  # what a solve promises: by the largest entries, for LU fills what is zero
-        return y + inverse @ top(size @ y)
+        return self.forms[key][1]
+
+    def _by_residual(self, op, x, mode):
+        from ._reference_inverse import Inverse
+
+        key = id(op), "residual"
+        if key not in self.forms:
+            self.forms[key] = op, Inverse(self, op, steps(op, np.dtype(float)))
+        known = self.forms[key][1]
+        if self.bound:
+            return known.bound(x)
+        return known.solved(x, mode)
 
     def _over_diagonal(self, op, x, mode):
         if op._head == "identity":

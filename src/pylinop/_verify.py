@@ -427,9 +427,7 @@ def _asked(op, action, made, explained, way):
         perturb(action, made)
     try:
         with np.errstate(all="ignore"):
-            verdict = way(False)
-            if not verdict.ratio <= 1 and _reference.has_named(op):
-                verdict = way(True)  # solves read the named triangle alone
+            verdict = _either(op, way)
     except NotVerified as why:
         _note(action, f"not verified: {why}", None)
         return
@@ -446,6 +444,18 @@ def _asked(op, action, made, explained, way):
     if not verdict.ratio <= 1:
         raise _miss(op, action, verdict, explained)
     _note(action, f"verified {verdict.how}", verdict.ratio)
+
+
+def _either(op, way):
+    """The verdict with declared matrices as they are; where that fails with their named triangles
+    alone, which is what solves read."""
+    try:
+        verdict = way(False)
+    except NotVerified:
+        if not _reference.has_named(op):
+            raise
+        return way(True)
+    return way(True) if not verdict.ratio <= 1 and _reference.has_named(op) else verdict
 
 
 def _note(action, text, ratio):

@@ -65,7 +65,7 @@ def _entries(op):
         inner = _reference.below(part)
         stack += inner
         if not inner:
-            total += part.shape[-1] if part._head in _reference.LEAN else part.size
+            total += _reference.entries(part)
     return total
 
 
@@ -140,8 +140,6 @@ def _by_quadrature(op, found, direction, unit, named):
     try:
         low, high, steps, size = _interval(op, unit, named)
     except NotVerified as why:
-        if not named and _reference.has_named(op):
-            return _by_quadrature(op, found, direction, unit, True)
         raise NotVerified(f"a determinant of {n} rows, too many for LU, and {why}") from None
     count = _reference.steps(op, op.dtype)
     middle, half = (low + high) / 2, (high - low) / 2
