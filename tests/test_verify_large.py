@@ -231,3 +231,25 @@ def test_inverses_that_cannot_be_judged_are_said(rng):
     with np.errstate(all="ignore"):
         (pl.Diag(np.ones(N)) + pl.inv(pl.Dense(b))) @ np.ones(N)
     assert said().startswith(f"not verified: an inverse of {N} rows within an expression: its cond")
+
+
+# -- entries of what has no room for a vector --
+
+
+def test_entries_of_huge_operators_are_said_not_to_be_verified():
+    for n, known in ((10**5, True), (10**9, False), (2**61, False)):
+        op = pl.Identity(n) * 2.0
+        asks = [lambda op=op: op[3, 3], lambda op=op: op[:4, :4].toarray()]
+        for ask in asks:
+            _verify.tally.clear()
+            assert np.max(ask()) == 2
+            assert said() == "verified" if known else "no room for that" in said()
+
+
+def test_entries_keep_to_the_memory_limit():
+    op = pl.Identity(10**6) * 2.0
+    with pl.config(memory_limit=1 << 20):
+        assert op[3, 3] == 2
+    assert said() == (
+        "not verified: a vector of 1,000,000 entries on the way as written: no room for that"
+    )

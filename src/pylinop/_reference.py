@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _composites, _core, _walk
 from ._reference_kinds import apply
-from ._reference_leaf import NotVerified, has_room, sizes, thin, top
+from ._reference_leaf import NotVerified, check_length, has_room, sizes, thin, top, units
 from ._steps import run
 
 N, T, C, H = 0, 1, 2, 3
@@ -171,6 +171,8 @@ class Walk:
         self.nodes += 1
         if self.nodes > _MOST_NODES:
             raise NotVerified("the expression as written has too many products")
+        if x is not None and op.ndim >= 2:
+            check_length(max(op.shape[-2:]), x.shape[-1])
         if is_lazy(op):
             return (yield from self._lazily(op, x, mode))
         parts = op._operands
@@ -255,6 +257,7 @@ class Walk:
         take = {s[0]: s[1] if len(s) == 2 else _indexing.as_slice(s) for s in taken}
         into, out = (0, 1) if mode & T else (1, 0)
         if into in take:
+            check_length(whole.shape[-2 + into], x.shape[-1])
             full = np.zeros((*x.shape[:-2], whole.shape[-2 + into], x.shape[-1]), x.dtype)
             np.add.at(full, (..., take[into], slice(None)), x)
             x = full
@@ -387,8 +390,7 @@ class Walk:
         if whole.ndim != 2:
             raise NotVerified("an index into a stack")
         if isinstance(key, tuple) and len(key) == 2 and all(type(k) is int for k in key):
-            unit = np.zeros((whole.shape[1], 1), float if self.bound else self.work)
-            unit[key[1]] = 1
+            unit = units(whole.shape[1], [key[1]], float if self.bound else self.work)
             return (yield whole, unit, N, False)[[key[0]], :]
         return self.dense(whole, self.bound)[key].reshape(-1, 1)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _config, _errors, _reference
 from ._reference import NotVerified, Walk
-from ._reference_leaf import sizes, thin, top
+from ._reference_leaf import sizes, thin, top, units
 
 DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
 _DRAWS = 2
@@ -227,8 +227,7 @@ def _diagonal(op, k, y, named=False):
     count = _reference.steps(op, dtype)
     for lo in range(0, len(at), _COLUMNS):
         some = at[lo : lo + _COLUMNS]
-        unit = np.zeros((n, len(some)), walk.work)
-        unit[j0 + some, np.arange(len(some))] = 1
+        unit = units(n, j0 + some, walk.work)
         rows = i0 + some, np.arange(len(some))
         wanted = walk.apply(op, unit)[(..., *rows)]
         size = None if exact else walk.apply(op, np.abs(unit), 0, True)[(..., *rows)]
@@ -298,8 +297,7 @@ def _trace(op, y, named=False):
     total, size = np.zeros(op.shape[:-2], dtype if exact else walk.work), 0
     for lo in range(0, n, _COLUMNS):
         some = np.arange(lo, min(lo + _COLUMNS, n))
-        unit = np.zeros((op.shape[-1], len(some)), walk.work)
-        unit[some, some - lo] = 1
+        unit = units(op.shape[-1], some, walk.work)
         rows = some, some - lo
         total = total + walk.apply(op, unit)[(..., *rows)].sum(-1, dtype=total.dtype)
         if not exact:
@@ -310,8 +308,7 @@ def _trace(op, y, named=False):
 def _element(op, i, j, y, named=False):
     dtype, exact = y.dtype, y.dtype.kind in "biu"
     walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, None, named)
-    unit = np.zeros((op.shape[-1], 1), walk.work)
-    unit[j] = 1
+    unit = units(op.shape[-1], [j], walk.work)
     wanted = walk.apply(op, unit)[..., i, 0]
     size = None if exact else walk.apply(op, np.abs(unit), 0, True)[..., i, 0]
     return _judged("in full", y, wanted, size, _reference.steps(op, dtype), dtype)
