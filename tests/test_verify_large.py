@@ -253,3 +253,66 @@ def test_entries_keep_to_the_memory_limit():
     assert said() == (
         "not verified: a vector of 1,000,000 entries on the way as written: no room for that"
     )
+
+
+# -- LazyArrays are compared once --
+
+
+def test_lazy_arrays_are_compared_once(rng):
+    a, x = rng.standard_normal((30, 30)), rng.standard_normal(30)
+    A, u = pl.lazy(a), pl.lazy(x)
+    for ask in (
+        lambda: (A @ A).toarray(),
+        lambda: (A @ u).toarray(),
+        lambda: (A + pl.inv(A)).toarray(),
+        lambda: (A @ A)[3, 4].toarray(),
+        lambda: pl.evaluate(A @ A, A + A),
+    ):
+        _verify.tally.clear()
+        ask()
+        assert set(_verify.tally) == {("evaluate", "verified")}
+        assert _verify.tally["evaluate", "verified"] <= 2
+
+
+def test_what_is_no_formula_is_compared_by_its_plans(rng):
+    """Where the whole cannot be compared the results of its plans are, as they were made."""
+    calls = []
+    a = rng.standard_normal((8, 8))
+
+    def matvec(x):
+        calls.append(1)
+        return a @ x
+
+    part = pl.MatVec((8, 8), matvec, dtype=float) + pl.Dense(a) @ pl.Dense(a)
+    y = (pl.lazy(a) @ (pl.lazy(part) @ a[0])).toarray()
+    np.testing.assert_allclose(y, a @ (a @ a[0] + a @ (a @ a[0])), rtol=1e-10, atol=1e-10)
+    assert len(calls) == 1
+    assert any(action == "apply" and text == "verified" for action, text in _verify.tally)
+    assert any(action == "evaluate" and text != "verified" for action, text in _verify.tally)
+    assert not _verify._held.lists
+
+    def wrong(action, made):
+        made *= 1.01
+
+    _verify.perturb = wrong
+    with pytest.raises(pl.VerificationError, match="'apply'"):
+        (pl.lazy(a) @ (pl.lazy(part) @ a[0])).toarray()
+    assert not _verify._held.lists
+    trace = (pl.lazy(a) @ pl.lazy(a)).trace()  # a function of a form: by its plan alone
+    with pytest.raises(pl.VerificationError, match="'trace'"):
+        trace.toarray()
+
+
+def test_values_that_fail_leave_nothing_held(rng):
+    A = pl.lazy(np.zeros((5, 5)))
+    for ask in (
+        lambda: (pl.inv(A) @ A).toarray(),
+        lambda: pl.evaluate(pl.inv(A) @ A, pl.inv(A) + A),
+    ):
+        with pytest.raises(np.linalg.LinAlgError):
+            ask()
+        assert not _verify._held.lists
+    with pytest.raises(np.linalg.LinAlgError):
+        pl.solve(pl.Dense(np.zeros((5, 5))), np.ones(5))
+    pl.Dense(np.eye(5)) @ np.ones(5)
+    assert _verify.tally["apply", "verified"] == 1

@@ -12,6 +12,8 @@ roundings on the way times |A| |x| as the walk carries it. Draws come from a gen
 with a fixed seed: the same result is judged alike each time."""
 
 import collections
+import functools
+import threading
 import warnings
 
 import numpy as np
@@ -355,11 +357,45 @@ def valued(op, act, i, j, made):
         _asked(op, name[act], made, (act, None, i, j), ways[act])
 
 
+class _Held(threading.local):
+    """Results of the plans that values of LazyArrays take, one list for each that is computed."""
+
+    def __init__(self):
+        self.lists = []
+
+
+_held = _Held()
+
+
 def evaluated(a):
-    """A LazyArray's value has been computed, by plans (not by NumPy on values)."""
-    value = a._value
-    if a._head in ("matmul", "add", "scale", "over", "view", "inverse", "index"):
-        _asked(a, "evaluate", None, None, lambda named: _formula(a, value, named))
+    """A LazyArray's value has been computed, by plans (not by NumPy on values). None: it will be;
+    False: it could not be."""
+    if a is None:
+        _held.lists.append([])
+        return
+    held = _held.lists.pop()
+    if a is not False:
+        compared([a], held)
+
+
+def released():
+    """What the plans made since `evaluated(None)`."""
+    return _held.lists.pop()
+
+
+def compared(arrays, held):
+    """LazyArrays with their formulas; where one of them is not verified, the plans' results by
+    themselves."""
+    whole = True
+    for a in arrays:
+        if a._head in ("matmul", "add", "scale", "over", "view", "inverse", "index"):
+            value = a._value
+            way = functools.partial(_formula, a, value)
+            whole &= _judge(a, "evaluate", None, way)
+        else:
+            whole = False
+    for asked in () if whole else held:
+        _judge(*asked)
 
 
 def _formula(a, y, named=False):
@@ -419,28 +455,37 @@ def _dense(op, y, named=False):
 
 
 def _asked(op, action, made, explained, way):
-    """Runs a verification, writes down what became of it, raises for a miss."""
-    if perturb is not None and made is not None:
+    """Runs a verification, or keeps it until a LazyArray's value has been compared as a whole."""
+    if perturb is not None:
         perturb(action, made)
+    if _held.lists:
+        _held.lists[-1].append((op, action, explained, way))
+    else:
+        _judge(op, action, explained, way)
+
+
+def _judge(op, action, explained, way):
+    """Runs a verification, writes down what became of it, raises for a miss. Is it verified?"""
     try:
         with np.errstate(all="ignore"):
             verdict = _either(op, way)
     except NotVerified as why:
         _note(action, f"not verified: {why}", None)
-        return
+        return False
     except MemoryError:
         _note(action, "not verified: no memory for it", None)
-        return
+        return False
     except Exception as error:
         if strict:
             raise
         said = f"not verified: the other road failed, {type(error).__name__}: {error}"
         warnings.warn(f"{action} {said}", RuntimeWarning, stacklevel=_errors.outside())
         _note(action, said, None)
-        return
+        return False
     if not verdict.ratio <= 1:
         raise _miss(op, action, verdict, explained)
     _note(action, f"verified {verdict.how}", verdict.ratio)
+    return True
 
 
 def _either(op, way):
