@@ -139,19 +139,32 @@ def _compute_joint(group):
     column = forms[0][1]
     for _, f in forms[1:]:
         column = _core._build("several", column, f)
-    values, start = column.toarray(), 0
+    verify, held = _config.get("verify"), []
+    if verify:
+        _VERIFY.evaluated(None)
+    try:
+        values, start = column.toarray(), 0
+    finally:
+        if verify:
+            held = _VERIFY.released()
     for a, f in forms:
         stop = start + f.shape[0] * f.shape[1]
         part = values[start:stop].reshape(a.shape)
         part.setflags(write=False)
         a._value = part
-        if _config.get("verify"):
-            try:
-                _VERIFY.evaluated(a)
-            except Exception:
-                a._value = None
-                raise
         start = stop
+    if verify:
+        _compare([a for a, _ in forms], held)
+
+
+def _compare(arrays, held):
+    """Verifies values; what is wrong is not kept."""
+    try:
+        _VERIFY.compared(arrays, held)
+    except Exception:
+        for a in arrays:
+            a._value = None
+        raise
 
 
 def _joins(a, form):

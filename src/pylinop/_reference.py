@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _composites, _core, _walk
 from ._reference_kinds import apply
-from ._reference_leaf import NotVerified, has_room, sizes, thin, top
+from ._reference_leaf import NotVerified, check_length, has_room, sizes, thin, top, units
 from ._steps import run
 
 N, T, C, H = 0, 1, 2, 3
@@ -26,7 +26,9 @@ _SHARED = {
     "congruence": _composites._sandwich,
     "root": _composites._sandwich,
 }
-_LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
+_FEW = 64  # what kinds of few numbers take of each row, FFT among them
+_OF_FEW = ("tridiagonal", "toeplitz", "circulant", "hankel", "difference", "laplacian")
+LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
 
 
 def is_lazy(x):
@@ -67,6 +69,16 @@ def below(op):
     return [o for o in known if isinstance(o, _core.Operator)]
 
 
+def entries(leaf):
+    """What a product with a vector multiplies by, about."""
+    n = leaf.size // max(min(leaf.shape[-2:]), 1)
+    if leaf._head in LEAN:
+        return n
+    if leaf._head in ("sparse", "sparsetriangular"):
+        return n + getattr(leaf._init[0], "nnz", n)
+    return min(leaf.size, _FEW * n) if leaf._head in _OF_FEW else leaf.size
+
+
 def _is_single(op, given):
     """Is an array of the dtype `given` multiplied by this leaf in single precision?"""
     if given is None or op.dtype is None:
@@ -101,7 +113,7 @@ def steps(root, dtype=None, given=None):
         if not parts and not is_lazy(op) and _is_single(op, given):
             coarse = 2.0**29
         if not parts:
-            lean = head in _LEAN and head not in ("full", "householder")
+            lean = head in LEAN and head not in ("full", "householder")
             known[id(op)] = 4 if lean else max(op.shape[-2:], default=1) + 4
         elif head in ("sum", "several"):
             known[id(op)] = max(counts) + 1
@@ -126,7 +138,7 @@ class Walk:
         self.work, self.bound, self.root = np.dtype(work), False, root
         self.named = named  # of what is declared the named triangle is read alone
         self.carry = False  # integers stay integers as far as they meet integers, and wrap
-        self.forms, self.nodes, self.entries = {}, 0, 0
+        self.forms, self.nodes, self.entries, self.most = {}, 0, 0, _MOST_WORK
 
     def apply(self, op, x, mode=N, bound=False):
         """mode(op) x for x of shape (..., n, k); |op| x with ``bound``."""
@@ -159,6 +171,8 @@ class Walk:
         self.nodes += 1
         if self.nodes > _MOST_NODES:
             raise NotVerified("the expression as written has too many products")
+        if x is not None and op.ndim >= 2:
+            check_length(max(op.shape[-2:]), x.shape[-1])
         if is_lazy(op):
             return (yield from self._lazily(op, x, mode))
         parts = op._operands
@@ -196,10 +210,13 @@ class Walk:
             return (yield from _SHARED[head](op, x, mode, vec))
         if self.named and declared(op) is not None:
             kind = complex if op.dtype.kind == "c" and self.work.kind == "f" else self.work
-            a = solved_form(op, np.asarray(op._init[0]).astype(kind))
+            key = id(op), kind
+            if key not in self.forms:
+                self.forms[key] = op, solved_form(op, np.asarray(op._init[0]).astype(kind))
+            a = self.forms[key][1]
             return self._seen(np.abs(a) if self.bound else a, mode) @ x
-        self.entries += (op.size if op._head not in _LEAN else op.shape[-1]) * x.shape[-1]
-        if self.entries > _MOST_WORK:
+        self.entries += entries(op) * x.shape[-1]
+        if self.entries > self.most:
             raise NotVerified("the expression as written takes too long")
         work = self.work
         if self.carry and x.dtype.kind in "biu" and not self.bound:
@@ -240,6 +257,7 @@ class Walk:
         take = {s[0]: s[1] if len(s) == 2 else _indexing.as_slice(s) for s in taken}
         into, out = (0, 1) if mode & T else (1, 0)
         if into in take:
+            check_length(whole.shape[-2 + into], x.shape[-1])
             full = np.zeros((*x.shape[:-2], whole.shape[-2 + into], x.shape[-1]), x.dtype)
             np.add.at(full, (..., take[into], slice(None)), x)
             x = full
@@ -372,8 +390,7 @@ class Walk:
         if whole.ndim != 2:
             raise NotVerified("an index into a stack")
         if isinstance(key, tuple) and len(key) == 2 and all(type(k) is int for k in key):
-            unit = np.zeros((whole.shape[1], 1), float if self.bound else self.work)
-            unit[key[1]] = 1
+            unit = units(whole.shape[1], [key[1]], float if self.bound else self.work)
             return (yield whole, unit, N, False)[[key[0]], :]
         return self.dense(whole, self.bound)[key].reshape(-1, 1)
 
@@ -390,7 +407,17 @@ class Walk:
         n = op.shape[-1]
         batch = int(np.prod(op.shape[:-2], dtype=np.int64))
         if n > LARGEST_INVERSE or n**3 * max(batch, 1) > LARGEST_INVERSE**3:
-            raise NotVerified(f"an inverse of {n} rows within an expression")
+            return self._by_residual(op, x, mode)
+        a, inverse = self._written_out(op)
+        if not self.bound:
+            return np.linalg.solve(self._seen(a, mode), x)
+        inverse = self._seen(np.abs(inverse), mode)
+        size = self._seen(np.maximum(self.dense(op, True), np.abs(a)), mode)
+        y = inverse @ x  # what a solve promises: by the largest entries, for LU fills what is zero
+        return y + inverse @ top(size @ y)
+
+    def _written_out(self, op):
+        """The dense form and its inverse."""
         key = id(op), "inverse"
         if key not in self.forms:
             before, self.bound = self.bound, False
@@ -401,13 +428,18 @@ class Walk:
                 self.forms[key] = op, (a, np.linalg.inv(a))
             except np.linalg.LinAlgError:
                 raise NotVerified("an inverse that NumPy's LU found singular") from None
-        a, inverse = self.forms[key][1]
-        if not self.bound:
-            return np.linalg.solve(self._seen(a, mode), x)
-        inverse = self._seen(np.abs(inverse), mode)
-        size = self._seen(np.maximum(self.dense(op, True), np.abs(a)), mode)
-        y = inverse @ x  # what a solve promises: by the largest entries, for LU fills what is zero
-        return y + inverse @ top(size @ y)
+        return self.forms[key][1]
+
+    def _by_residual(self, op, x, mode):
+        from ._reference_inverse import Inverse
+
+        key = id(op), "residual"
+        if key not in self.forms:
+            self.forms[key] = op, Inverse(self, op, steps(op, np.dtype(float)))
+        known = self.forms[key][1]
+        if self.bound:
+            return known.bound(x)
+        return known.solved(x, mode)
 
     def _over_diagonal(self, op, x, mode):
         if op._head == "identity":

@@ -7,6 +7,7 @@ from . import _config
 
 T, C = 1, 2
 LARGEST = 1 << 22  # entries of a dense form
+LONGEST = 1 << 28  # of vectors on the way
 
 
 class NotVerified(Exception):
@@ -74,6 +75,22 @@ def has_room(entries):
     """May so many numbers be formed for the comparison?"""
     limit = _config.get("memory_limit")
     return entries <= (LARGEST if limit is None else min(LARGEST, limit // 16))
+
+
+def check_length(rows, columns):
+    """Raises where so many vectors are too long to be made for the comparison."""
+    limit = _config.get("memory_limit")
+    if rows * columns > (LONGEST if limit is None else min(LONGEST, limit // 8)):
+        many = "a vector" if columns == 1 else f"{columns} vectors"
+        raise NotVerified(f"{many} of {rows:,} entries on the way as written: no room for that")
+
+
+def units(n, at, dtype):
+    """Columns of the identity."""
+    check_length(n, len(at))
+    unit = np.zeros((n, len(at)), dtype)
+    unit[at, np.arange(len(at))] = 1
+    return unit
 
 
 def fits(leaf):

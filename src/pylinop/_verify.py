@@ -6,19 +6,21 @@ compared on two Gaussian projections from the right (Freivalds 1977; Gaussian dr
 and Li 2017): an error whose norm in one row is t times what is allowed there is missed with
 probability at most (0.8 / t)^2. With them go the first and the last column and one that is drawn,
 entry by entry: faults like edges. Vectors and small matrices are compared in full, inverses in
-front by their residuals, determinants by a factorisation of their own. What is allowed is the
-promise of the docs (docs/verified.md): 10 u times the roundings on the way times |A| |x| as the
-walk carries it. Draws come from a generator of their own with a fixed seed: the same result is
-judged alike each time."""
+front by their residuals, determinants by a factorisation of their own or an estimate with error
+bars (`_verify_det`). What is allowed is the promise of the docs (docs/verified.md): 10 u times the
+roundings on the way times |A| |x| as the walk carries it. Draws come from a generator of their own
+with a fixed seed: the same result is judged alike each time."""
 
 import collections
+import functools
+import threading
 import warnings
 
 import numpy as np
 
 from . import _config, _errors, _reference
 from ._reference import NotVerified, Walk
-from ._reference_leaf import has_room, sizes, thin, top
+from ._reference_leaf import sizes, thin, top, units
 
 DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
 _DRAWS = 2
@@ -27,7 +29,6 @@ _FULL = 1 << 20  # multiplications up to which all columns are compared
 _FULL_WHOLE = 1 << 18  # likewise of integers and truth values
 _SAMPLED = 32
 _COLUMNS = 256
-_DETERMINANT = 1024  # rows up to which a determinant is verified
 
 perturb = None  # for tests: a function of (action, result) that may change it in place
 strict = False  # for tests: is a failure of the other road itself an error?
@@ -228,8 +229,7 @@ def _diagonal(op, k, y, named=False):
     count = _reference.steps(op, dtype)
     for lo in range(0, len(at), _COLUMNS):
         some = at[lo : lo + _COLUMNS]
-        unit = np.zeros((n, len(some)), walk.work)
-        unit[j0 + some, np.arange(len(some))] = 1
+        unit = units(n, j0 + some, walk.work)
         rows = i0 + some, np.arange(len(some))
         wanted = walk.apply(op, unit)[(..., *rows)]
         size = None if exact else walk.apply(op, np.abs(unit), 0, True)[(..., *rows)]
@@ -299,8 +299,7 @@ def _trace(op, y, named=False):
     total, size = np.zeros(op.shape[:-2], dtype if exact else walk.work), 0
     for lo in range(0, n, _COLUMNS):
         some = np.arange(lo, min(lo + _COLUMNS, n))
-        unit = np.zeros((op.shape[-1], len(some)), walk.work)
-        unit[some, some - lo] = 1
+        unit = units(op.shape[-1], some, walk.work)
         rows = some, some - lo
         total = total + walk.apply(op, unit)[(..., *rows)].sum(-1, dtype=total.dtype)
         if not exact:
@@ -311,57 +310,24 @@ def _trace(op, y, named=False):
 def _element(op, i, j, y, named=False):
     dtype, exact = y.dtype, y.dtype.kind in "biu"
     walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, None, named)
-    unit = np.zeros((op.shape[-1], 1), walk.work)
-    unit[j] = 1
+    unit = units(op.shape[-1], [j], walk.work)
     wanted = walk.apply(op, unit)[..., i, 0]
     size = None if exact else walk.apply(op, np.abs(unit), 0, True)[..., i, 0]
     return _judged("in full", y, wanted, size, _reference.steps(op, dtype), dtype)
 
 
 def _determinant(op, y, named=False):
-    """Sign and logarithm of mantissa times 2^exponent against NumPy's of the dense form."""
-    n = op.shape[-1]
-    if n > _DETERMINANT or not has_room(op.size):
-        raise NotVerified(f"a determinant of {n} rows: more than {_DETERMINANT}")
-    kind = op.dtype.kind if op.dtype is not None else "f"
-    walk = Walk(complex if kind == "c" else float, None, named)
-    base, mode = op, 0
-    while _reference.written(base) == "view":
-        base, mode = base._operands[0], mode ^ base._mode
-    a = walk.dense(base)
-    a = walk._seen(_reference.solved_form(base, a) if named else a, mode)
+    """Sign and logarithm of mantissa times 2^exponent."""
+    from . import _verify_det
+
     with np.errstate(all="ignore"):
-        sign, log = np.linalg.slogdet(a)
-        mantissa, power = y[..., 0], y[..., 1].real
-        found = np.log(np.abs(mantissa)) + power * np.log(2.0)
-        direction = mantissa / np.abs(mantissa)
-    precision = op.dtype if kind in "fc" else np.dtype(float)
-    unit = _unit(precision)
-    if n and np.any(np.isneginf(log) != np.isneginf(found)):
-        raise NotVerified("a determinant of a singular matrix")
-    error = np.abs(np.where(np.isnan(found), np.inf, found) - log) + np.abs(direction - sign)
-    count = _reference.steps(op, precision)
-    allowed = 10 * unit * count * (1 + np.abs(log))
-    known = np.isfinite(log)
-    if np.any(known & ~(error <= allowed)):  # of a nearby matrix: |A^-1| |A| more
-        size = walk.dense(op, True)
-        try:
-            inverse = np.abs(np.linalg.inv(a))
-        except np.linalg.LinAlgError:
-            raise NotVerified("a determinant of a singular matrix") from None
-        change = (np.swapaxes(inverse, -1, -2) * size).sum((-1, -2))
-        with np.errstate(all="ignore"):  # NumPy's LU sums up logarithms, which may cancel
-            logs = np.abs(np.log(np.abs(a)))
-        logs = n * np.where(np.isfinite(logs), logs, 0).max((-1, -2), initial=0)
-        allowed = 10 * unit * count * (1 + np.abs(log) + change + logs)
-        allowed = allowed + n * _unit(np.dtype(float)) * logs
-    error = np.where(known, error, 0)
-    if not np.size(error):
-        return Verdict("by NumPy's LU")
-    ratio = np.atleast_1d(np.where(error == 0, 0.0, error / allowed)).ravel()
-    at = int(np.argmax(ratio))
-    pick = [float(np.broadcast_to(v, np.shape(error)).ravel()[at]) for v in (error, allowed)]
-    return Verdict("by NumPy's LU", float(ratio[at]), *pick)
+        how, error, allowed = _verify_det.compared(op, y, named)
+        error, allowed = np.broadcast_arrays(error, allowed)
+        ratio = np.where(error == 0, 0.0, error / allowed)
+    if not ratio.size:
+        return Verdict(how)
+    at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    return Verdict(how, float(ratio[at]), float(error[at]), float(allowed[at]))
 
 
 # -- hooks of the core --
@@ -391,11 +357,45 @@ def valued(op, act, i, j, made):
         _asked(op, name[act], made, (act, None, i, j), ways[act])
 
 
+class _Held(threading.local):
+    """Results of the plans that values of LazyArrays take, one list for each that is computed."""
+
+    def __init__(self):
+        self.lists = []
+
+
+_held = _Held()
+
+
 def evaluated(a):
-    """A LazyArray's value has been computed, by plans (not by NumPy on values)."""
-    value = a._value
-    if a._head in ("matmul", "add", "scale", "over", "view", "inverse", "index"):
-        _asked(a, "evaluate", None, None, lambda named: _formula(a, value, named))
+    """A LazyArray's value has been computed, by plans (not by NumPy on values). None: it will be;
+    False: it could not be."""
+    if a is None:
+        _held.lists.append([])
+        return
+    held = _held.lists.pop()
+    if a is not False:
+        compared([a], held)
+
+
+def released():
+    """What the plans made since `evaluated(None)`."""
+    return _held.lists.pop()
+
+
+def compared(arrays, held):
+    """LazyArrays with their formulas; where one of them is not verified, the plans' results by
+    themselves."""
+    whole = True
+    for a in arrays:
+        if a._head in ("matmul", "add", "scale", "over", "view", "inverse", "index"):
+            value = a._value
+            way = functools.partial(_formula, a, value)
+            whole &= _judge(a, "evaluate", None, way)
+        else:
+            whole = False
+    for asked in () if whole else held:
+        _judge(*asked)
 
 
 def _formula(a, y, named=False):
@@ -455,30 +455,49 @@ def _dense(op, y, named=False):
 
 
 def _asked(op, action, made, explained, way):
-    """Runs a verification, writes down what became of it, raises for a miss."""
-    if perturb is not None and made is not None:
+    """Runs a verification, or keeps it until a LazyArray's value has been compared as a whole."""
+    if perturb is not None:
         perturb(action, made)
+    if _held.lists:
+        _held.lists[-1].append((op, action, explained, way))
+    else:
+        _judge(op, action, explained, way)
+
+
+def _judge(op, action, explained, way):
+    """Runs a verification, writes down what became of it, raises for a miss. Is it verified?"""
     try:
         with np.errstate(all="ignore"):
-            verdict = way(False)
-            if not verdict.ratio <= 1 and _reference.has_named(op):
-                verdict = way(True)  # solves read the named triangle alone
+            verdict = _either(op, way)
     except NotVerified as why:
         _note(action, f"not verified: {why}", None)
-        return
+        return False
     except MemoryError:
         _note(action, "not verified: no memory for it", None)
-        return
+        return False
     except Exception as error:
         if strict:
             raise
         said = f"not verified: the other road failed, {type(error).__name__}: {error}"
         warnings.warn(f"{action} {said}", RuntimeWarning, stacklevel=_errors.outside())
         _note(action, said, None)
-        return
+        return False
     if not verdict.ratio <= 1:
         raise _miss(op, action, verdict, explained)
     _note(action, f"verified {verdict.how}", verdict.ratio)
+    return True
+
+
+def _either(op, way):
+    """The verdict with declared matrices as they are; where that fails with their named triangles
+    alone, which is what solves read."""
+    try:
+        verdict = way(False)
+    except NotVerified:
+        if not _reference.has_named(op):
+            raise
+        return way(True)
+    return way(True) if not verdict.ratio <= 1 and _reference.has_named(op) else verdict
 
 
 def _note(action, text, ratio):

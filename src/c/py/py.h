@@ -277,7 +277,10 @@ PyObject *py_in_blocks(PyObject *self, PyObject *offset);
 int py_verify_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool right, bool vec,
                     PyArrayObject *made);
 int py_verify_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyArrayObject *made);
+/* Of a LazyArray: with None before its value is computed, so that the results of its plans are not
+ * compared by themselves; then with the array, or the drop, which keeps the exception. */
 int py_verify_lazy(py_state *s, PyObject *a);
+void py_verify_drop(py_state *s);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 /* What was run, into s->record; times: seconds of each step; makers: a dict of other names that

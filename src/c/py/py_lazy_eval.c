@@ -475,17 +475,26 @@ static int give_form(py_lazy *a) {
     return 1;
 }
 
-static int give_value(py_lazy *a) {
+static int make_and_keep(py_lazy *a) {
     PyObject *value = make_value(a);
     if (!value && PyErr_Occurred()) value = py_lazy_instead(a);
     if (!value) return PyErr_Occurred() ? -1 : 0;
-    if (keep(a, value) < 0) return -1;
+    return keep(a, value) < 0 ? -1 : 1;
+}
+
+static int give_value(py_lazy *a) {
     py_config_here(a->s);
     if (!a->s->verify || a->head == PY_LEAF || a->head == PY_CALL || a->head == PY_OPERATOR)
-        return 1;
-    if (py_verify_lazy(a->s, (PyObject *)a) == 0) return 1;
-    Py_CLEAR(a->value);
-    return -1;
+        return make_and_keep(a);
+    if (py_verify_lazy(a->s, Py_None) < 0) return -1;
+    const int rc = make_and_keep(a);
+    if (rc <= 0) {
+        py_verify_drop(a->s);
+    } else if (py_verify_lazy(a->s, (PyObject *)a) < 0) {
+        Py_CLEAR(a->value);
+        return -1;
+    }
+    return rc;
 }
 
 int py_lazy_value(py_lazy *a) {
