@@ -17,4 +17,17 @@ KEPT = [
             [("toarray", (4,), (0, 2, "float64", "C", 0, ""))],
         ),
     ),
+    (
+        "2026-11-22 element-wise products of weak kinds made their dense form in float64",
+        Program(
+            {"a": 14, "b": 3},
+            [
+                ("leaf", (), ("FiniteDifference", "a", "a*b", "uint8", "C", (), 0, False)),
+                ("multiply", (0, 0), ()),
+            ],
+            [("transpose", (1,), (0, 2, "uint8", "C", -3, ""))],
+            False,
+            {"integer": "uint8"},
+        ),
+    ),
 ]
