@@ -1,5 +1,5 @@
-"""Products of kinds without a dtype of their own, element by element and column by column: they adopt
-the dtype of what they meet, and wrap around in it, also where they go by a dense form."""
+"""Products of kinds without a dtype of their own, element by element and column by column: they
+adopt the dtype of what they meet, and wrap around in it, also where they go by a dense form."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_integers_wrap_as_written(n, kind, dtype, rng):
 
 @pytest.mark.parametrize("join", [pl.multiply, pl.KhatriRao])
 def test_each_factor_is_cast_to_the_dtype_of_the_product(join, rng):
-    """1 + 2^-12 squared has more digits than single precision: an array of double precision has them."""
+    """1 + 2^-12 squared has more digits than single precision has."""
     a = pl.Dense(np.full((5, 5), 1 + 2.0**-12, np.float32))
     x = rng.integers(1, 9, size=(5, 3)).astype(float)
     y = join(a, a) @ x
