@@ -542,8 +542,8 @@ const lop_rule lop_rule_table[] = {
      lop_when_definite, NULL, "Cholesky; LU where it fails"},
     {"scaledet-symmetric", LOP_PUSH, "(scaledet@k ?a)", NULL, lop_when_indefinite,
      lop_build_det_ldl, "the product of the blocks of D"},
-    {"scaledet-hermitian", LOP_PUSH, "(scaledet@k ?a)", "(detchol:1 (todense@k ?a))",
-     lop_when_hermitian, NULL, "likewise"},
+    {"scaledet-hermitian", LOP_PUSH, "(scaledet@k ?a)", NULL, lop_when_hermitian,
+     lop_build_det_tried, "likewise"},
     {"scaledet-dense", LOP_PUSH, "(scaledet@k ?a)", "(detlu (todense@k ?a))", NULL, NULL,
      "LU of the dense form"},
 
