@@ -30,4 +30,20 @@ KEPT = [
             {"integer": "uint8"},
         ),
     ),
+    (
+        "2026-11-22 verified: a part in single precision that had got its value with the whole",
+        Program(
+            {"a": 1},
+            [
+                ("array", (), (("a", "a"), "float32", "C", (), 50979130, False)),
+                ("lazy", (0,), ()),
+                ("scale", (1,), (3.0,)),
+                ("array", (), (("1", "1"), "float64", "C", (), 0, False)),
+                ("times", (3, 2), ()),
+            ],
+            [("value", (2,), ()), ("value", (4,), ())],
+            True,
+            {"together": True},
+        ),
+    ),
 ]
