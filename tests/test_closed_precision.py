@@ -27,6 +27,7 @@ def leaves(rng, dtype):
     def square(n):
         return (2 * n * np.eye(n) + v(n, n)).astype(dtype)
 
+    dtype_of = np.dtype(dtype).type
     first = np.r_[[9], v(N - 1)].astype(dtype)
     return {
         "Identity": pl.Identity(N),
@@ -46,6 +47,10 @@ def leaves(rng, dtype):
         "LowRankUpdate": pl.LowRankUpdate(pl.Diag(first), v(N, 2), v(N, 2)),
         "Convolution": pl.Convolution(first[:3], N, "same"),
         "Householder": pl.Householder(v(N)),
+        "QuasiSeparable": pl.QuasiSeparable(first.real, v(N, 2), v(N, 2), v(N, 2) * dtype_of(0.25)),
+        "BlockTridiagonal": pl.BlockTridiagonal(
+            v(N // 2 - 1, 2, 2), v(N // 2, 2, 2) + first[0] * np.eye(2, dtype=dtype), v(2, 2, 2)
+        ),
         "Sparse": pl.Sparse(scipy.sparse.csr_array(np.triu(square(N)))),
     }
 
