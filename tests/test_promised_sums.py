@@ -16,3 +16,77 @@ def test_sums_of_what_is_not_positive(n, rng):
                 f(A)
     sign = pl.slogdet(P - 0.5 * pl.Identity(n)).sign  # nothing was promised of a difference
     assert sign == (-1) ** (n // 2)
+
+
+def broken(n, dtype="float64"):
+    """Declared positive definite, and of n // 2 negative eigenvalues: its determinant is positive
+    for the sizes used here."""
+    return pl.Dense(np.diag(np.where(np.arange(n) % 2, -3.0, 2.0)).astype(dtype), assume_a="pos")
+
+
+DETERMINANTS = (
+    pl.logdet,
+    pl.slogdet,
+    pl.det,
+    lambda A: pl.inv_quad_logdet(A, np.ones(A.shape[-1])),
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("n", [4, 32, 120])
+def test_beside_terms_of_unknown_signs(n, dtype, rng):
+    """P + D: where Cholesky of the sum fails, P itself is factored, and that says whose fault it
+    is."""
+    P, d = broken(n, dtype), 0.1 + rng.random(n)
+    X, F = rng.standard_normal((n, 2)), rng.standard_normal((n + 1, n))
+    points = rng.random((n, 1))
+    for A in (
+        P + pl.Diag(d),
+        pl.Diag(d) + P,
+        3 * (P + pl.Diag(d)),
+        pl.inv(P + pl.Diag(d)),
+        P + pl.LowRank(X),
+        P + pl.Diag(d) + pl.Dense(X) @ pl.Dense(X).T,
+        P + pl.Kernel("rbf", points),
+        pl.Kron(P + pl.Diag(d), np.eye(2)),
+        pl.Diag(np.r_[d, 1]) + pl.Dense(F) @ P @ pl.Dense(F).T,
+    ):
+        for f in DETERMINANTS:
+            with pytest.raises(np.linalg.LinAlgError, match="declared positive definite"):
+                f(A)
+        with pl.config(check="none"), pytest.warns(pl.FallbackWarning):
+            assert np.isfinite(pl.slogdet(A).logabsdet)
+
+
+@pytest.mark.parametrize("n", [4, 32, 120])
+def test_a_kept_promise_beside_what_is_negative(n, rng):
+    """Of a true P the sum's determinant is the number that it is."""
+    a = rng.standard_normal((n, n))
+    a = a @ a.T + n * np.eye(n)
+    d = -40.0 * n * (np.arange(n) == 1)
+    P = pl.Dense(a, assume_a="pos")
+    for A in (P + pl.Diag(d), P + pl.Diag(d) + pl.Dense(a[:1]).T @ pl.Dense(a[:1])):
+        want = np.linalg.slogdet(A.toarray())
+        assert want[0] == -1
+        found = pl.slogdet(A)
+        assert found.sign == -1
+        np.testing.assert_allclose(found.logabsdet, want[1], rtol=1e-12)
+        assert np.isnan(pl.logdet(A))
+    A = P + pl.Diag(np.where(np.arange(n) == 1, np.nan, 1.0))
+    assert np.isnan(pl.logdet(A))
+
+
+@pytest.mark.parametrize("n", [4, 32])
+def test_one_of_a_batch(n, rng):
+    good = np.eye(n)
+    bad = broken(n).toarray()
+    d = 0.1 + rng.random((3, n))
+    with pytest.raises(np.linalg.LinAlgError, match="declared positive definite"):
+        pl.logdet(pl.Dense(np.stack([good, bad, good]), assume_a="pos") + pl.Diag(d))
+    with pytest.raises(np.linalg.LinAlgError, match="declared positive definite"):
+        pl.logdet(broken(n) + pl.Diag(d))
+    d[1] -= 2 + d[1]  # one sum is indefinite, and what is declared holds
+    A = pl.Dense(np.stack([good, good, good]), assume_a="pos") + pl.Diag(d)
+    want = np.linalg.slogdet(A.toarray())
+    np.testing.assert_array_equal(pl.slogdet(A).sign, want[0])
+    np.testing.assert_allclose(pl.slogdet(A).logabsdet, want[1], rtol=1e-12)

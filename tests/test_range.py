@@ -65,3 +65,20 @@ def test_triangles_with_pivots_below_the_normal_numbers(dtype, lower, view, n, k
     got = pl.solve(seen, (right * small).astype(dtype))
     rtol = 1e3 * n * np.finfo(dtype).eps
     np.testing.assert_allclose(got, x, rtol=rtol, atol=rtol * 10 ** (n / 10))
+
+
+@pytest.mark.parametrize("head", [h for h in LEAVES if h != "diag"])  # that is a Diag again
+@pytest.mark.parametrize("first, second", [(1e200, 1e-200), (1e-200, 1e200), (1e305, -1e-307)])
+def test_krons_of_multiples_far_from_one(head, first, second):
+    """The numbers of all factors meet before they meet the array."""
+    one, other = LEAVES[head](2), LEAVES[head](20)
+    A = pl.Kron(first * one, second * other)
+    both = first * second
+    for c in (1e150, 1e-150, 1e300, 1e-300):
+        x = np.full((40, 3), c)
+        np.testing.assert_allclose(A @ x, both * x, rtol=1e-14)
+        np.testing.assert_allclose(A.T @ x[:, 0], both * x[:, 0], rtol=1e-14)
+        np.testing.assert_allclose(pl.solve(A, x), x / both, rtol=1e-13)
+    B = pl.Kron(1e200 * one, 1e200 * other)
+    np.testing.assert_allclose(B @ np.full(40, 1e-300), np.full(40, 1e100), rtol=1e-14)
+    assert (B @ np.full(40, 1.0) == np.inf).all()

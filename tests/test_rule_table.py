@@ -106,7 +106,7 @@ def test_every_guard_has_a_name():
     core = Path(__file__).resolve().parent.parent / "src" / "c" / "core"
     text = "".join(
         (core / name).read_text("utf-8")
-        for name in ("rules.c", "rules_close.def", "rules_solve.def")
+        for name in ("rules.c", "rules_close.def", "rules_solve.def", "rules_cast.def")
     )
     rows = re.findall(r'\{"([\w-]+)",\s*LOP_(?:CLOSE|FIRST|PUSH),(.*?)\},\n', text, re.DOTALL)
     assert len(rows) == len([row for row in pl.rules() if row["origin"] == "table"])

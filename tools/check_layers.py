@@ -43,6 +43,7 @@ LAYERS: list[tuple[str, list[str]]] = [
                 "core/rules",
                 "core/rules_close.def",
                 "core/rules_solve.def",
+                "core/rules_cast.def",
                 "core/ruleset",
                 "core/guards",
                 "core/rewrite",

@@ -86,12 +86,16 @@ def _is_single(op, given):
     return (given if op._weak else np.result_type(op.dtype, given)).char in "fF"
 
 
+def _is_single_part(x):
+    """Has a LazyArray within another single precision, as NumPy's array would have? With a value
+    too: it may be younger than the plan that is verified."""
+    return is_lazy(x) and x._head != "leaf" and x.dtype is not None and x.dtype.char in "fF"
+
+
 def steps(root, dtype=None, given=None):
     """How many roundings a result of that dtype meets on its way, about: what a bound is multiplied
-    by. Those of a kind that a result closed to are of the closed kind's dtype, which may be less
-    precise: its numbers are computed in that, whatever they are applied to. An array of the dtype
-    `given` goes through one operator after the other, each in the promotion of the two: what is
-    wide in the end may have been single on its way."""
+    by. An array of the dtype `given` goes through one operator after the other, each in the
+    promotion of the two: what is wide in the end may have been single on its way."""
     known, stack, coarse = {}, [root], 1.0
     while stack:
         op = stack[-1]
@@ -106,9 +110,7 @@ def steps(root, dtype=None, given=None):
         stack.pop()
         counts = [known[id(o)] for o in parts]
         head = written(op)
-        # so are those of a LazyArray within another, as NumPy's would be
-        own = op._head != "leaf" if is_lazy(op) else op._operands and op._by != op._head
-        if own and op.dtype is not None and op.dtype.char in "fF":
+        if is_lazy(op) and any(_is_single_part(x) for x in op._args):
             coarse = 2.0**29
         if not parts and not is_lazy(op) and _is_single(op, given):
             coarse = 2.0**29

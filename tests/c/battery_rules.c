@@ -398,7 +398,7 @@ static bool notices(const lop_rule *rule, bool *made) {
     *made = false;
     lop_rule row;
     lop_rules *one = alone(rule, &row, &text);
-    for (int i = 0; one && i < 4000 && !seen && (*made || fired < 150); i++) {
+    for (int i = 0; one && i < 20000 && !seen && (*made || fired < 150); i++) {
         lop_tab tab;
         lop_status st;
         const lop_node *left = a_left(rule, &text, false), *right = NULL, *turned = NULL;

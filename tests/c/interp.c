@@ -442,7 +442,6 @@ val ip_coef(const ip *p, const lop_attr *a) { return coef(p, a); }
 #include "interp_compose.h"
 
 /* -- dispatch */
-
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
     bool fits = a->core == b->core && a->m == b->m && a->n == b->n;
     if (!strcmp(s, "add") || !strcmp(s, "sum"))
@@ -466,7 +465,8 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (!strcmp(s, "diagrun")) return zip(p, node, a, b, 1, node->attr.i[2], 1, do_diagrun);
     if (!strcmp(s, "kronarray"))
         return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
-    if (!strcmp(s, "detmul")) return zip(p, node, a, b, 1, 2, 1, do_det);
+    if (!strcmp(s, "detmul") || !strcmp(s, "detchol")) /* b of detchol was declared, no more */
+        return zip(p, node, a, s[3] == 'm' ? b : NULL, 1, 2, 1, do_det);
     if (!strcmp(s, "sparsepair")) return sparse_pair(p, node, a, b);
     if (!strcmp(s, "pairdiag")) {
         const tv *ab = matmul(p, a, b);

@@ -30,6 +30,7 @@ LOP_BUILD(lusolve);
 LOP_BUILD(lusolve_view);
 LOP_BUILD(ldlsolve);
 LOP_BUILD(det_ldl);
+LOP_BUILD(det_tried);
 LOP_BUILD(trisolve);
 LOP_BUILD(diag_plus_identity);
 LOP_BUILD(scaled_value);

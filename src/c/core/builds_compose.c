@@ -32,8 +32,7 @@ LOP_BUILD(hadamard_diag) {
 
 LOP_BUILD(apply_hadamard) {
     const lop_node *d, *dense;
-    lop_status st =
-        joined(mk, m->root->child[0], &lop_op_todense, &lop_op_mul, m->root->child[0]->dtype, &d);
+    lop_status st = joined(mk, m->root->child[0], &lop_op_todense, &lop_op_mul, m->root->dtype, &d);
     if (st == LOP_OK) st = wrapped(mk, &lop_op_dense, d, &dense);
     if (st != LOP_OK) return st;
     st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);
@@ -51,7 +50,7 @@ LOP_BUILD(apply_khatrirao_wide) {
     const lop_node *a = m->root->child[0], *array = NULL, *seen = NULL, *dense = NULL;
     const bool view = a->op == &lop_op_view;
     const lop_node *kind = view ? a->child[0] : a;
-    lop_status st = joined(mk, kind, &lop_op_todense, &lop_op_khatri, kind->dtype, &array);
+    lop_status st = joined(mk, kind, &lop_op_todense, &lop_op_khatri, m->root->dtype, &array);
     if (st == LOP_OK && view) st = lop_make1(mk, &lop_op_swap, &a->attr, array, &seen);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, seen ? seen : array, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);

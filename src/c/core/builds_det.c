@@ -1,5 +1,6 @@
 /* builds_det.c: computed right sides of determinants: pairs of mantissa and exponent (op_det.c). */
 #include "builds.h"
+#include "infer.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
@@ -217,4 +218,52 @@ LOP_BUILD(det_difference) {
     if (boundary == 0) return LOP_NOMATCH;
     if (kind < 2) return closed(m, mk, kind == 0 && order % 2 && n % 2 ? 2 : 0, 1, 0, 0, out);
     return order == 2 ? closed(m, mk, n % 2 * 2, n + 1, 2, 0, out) : LOP_NOMATCH;
+}
+
+/* -- Cholesky, worth a try: what was declared positive definite among the terms of a sum goes with
+ * it. Where the sum is not definite, and no term is known to be negative, either another term took
+ * that away or the promise is broken: the term says which, and there alone it is factored. */
+
+typedef struct declared {
+    const lop_node *at[LOP_DECLARED]; /* borrowed */
+    int n, left;                      /* left: nodes that may still be looked at */
+    bool minus;                       /* something semidefinite is taken away */
+} declared;
+
+static void gather(declared *d, const lop_node *a) {
+    if (--d->left < 0) return;
+    if (a->op == &lop_op_dense && a->attr.i[0] == LOP_ASSUME_POSITIVE) {
+        for (int i = 0; i < d->n; i++)
+            if (d->at[i] == a) return;
+        if (d->n < LOP_DECLARED) d->at[d->n++] = a;
+        return;
+    }
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i]->op->cls == LOP_OPERATOR) gather(d, a->child[i]);
+}
+
+static void gather_terms(declared *d, const lop_node *a) {
+    if (--d->left < 0) return;
+    if (a->op == &lop_op_sum) {
+        gather_terms(d, a->child[0]);
+        gather_terms(d, a->child[1]);
+    } else if (a->op == &lop_op_scaled && a->attr.im == 0 && a->attr.re < 0) {
+        d->minus |= lop_infer_semidefinite(a->child[0]);
+    } else if (lop_infer_semidefinite(a)) {
+        gather(d, a);
+    }
+}
+
+LOP_BUILD(det_tried) {
+    const lop_node *a = HOLE(m, 'a'), *child[1 + LOP_DECLARED] = {NULL};
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    declared d = {.left = LOP_INFER_NODES};
+    if (a->op == &lop_op_sum) gather_terms(&d, a);
+    if (d.minus) d.n = 0;
+    lop_status st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), a, &child[0]);
+    for (int i = 0; st == LOP_OK && i < d.n; i++)
+        st = lop_make1(mk, &lop_op_todense, NULL, d.at[i], &child[i + 1]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_detchol, &tried, 1 + d.n, child, NULL, out);
+    for (int i = 0; i <= d.n; i++) lop_node_unref(child[i]);
+    return st;
 }

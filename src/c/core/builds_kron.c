@@ -1,6 +1,8 @@
 /* builds_kron.c: computed right sides for Kron: factor by factor. */
 #include "builds.h"
 
+#include <math.h>
+
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
 
@@ -91,8 +93,61 @@ static lop_status one_factor(const lop_maker *mk, const lop_node *f, int64_t L, 
     return st;
 }
 
+/* Takes over *x: op of it. */
+static lop_status upon(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
+                       const lop_node **x) {
+    const lop_node *inner = *x;
+    lop_status st = lop_make1(mk, op, attr, inner, x);
+    lop_node_unref(inner);
+    return st;
+}
+
+/* A multiple of a factor, or a view or the inverse of one, by a number far from one waits for those
+ * of the others: x times one of them may leave the range that x times all is in. *out: the factor
+ * without its number, which goes into *mantissa 2^*power. */
+static lop_status without_far_number(const lop_maker *mk, const lop_node *f, lop_dtype dt,
+                                     double *mantissa, int64_t *power, const lop_node **out) {
+    const lop_node *over[4], *a = f;
+    int n = 0, p = 0, q = 0;
+    bool inverse = false;
+    for (; n < 4 && (a->op == &lop_op_view || a->op == &lop_op_inverse); a = a->child[0]) {
+        inverse ^= a->op == &lop_op_inverse;
+        over[n++] = a;
+    }
+    const double c = frexp(a->attr.re, &p);
+    *out = lop_node_ref(f);
+    if (a->op != &lop_op_scaled || lop_dtype_real(dt) != LOP_f64 || a->attr.im != 0 || c == 0 ||
+        !isfinite(c) || (p > -100 && p < 100))
+        return LOP_OK;
+    *mantissa = frexp(inverse ? *mantissa / c : *mantissa * c, &q);
+    *power += q + (inverse ? -p : p);
+    lop_node_unref(*out);
+    *out = lop_node_ref(a->child[0]);
+    lop_status st = LOP_OK;
+    while (st == LOP_OK && n-- > 0) st = upon(mk, over[n]->op, &over[n]->attr, out);
+    return st;
+}
+
+/* Takes over *x: x times mantissa 2^power, in two steps where that has no number. */
+static lop_status times_far(const lop_maker *mk, double mantissa, int64_t power,
+                            const lop_node **x) {
+    const int64_t most = power > 4000    ? 4000
+                         : power < -4000 ? -4000
+                                         : power,
+                  first = most > 1000 || most < -1000 ? most / 2 : most;
+    const double part[2] = {ldexp(mantissa, (int)first), ldexp(1, (int)(most - first))};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        const lop_attr c = lop_attr_coef(part[i], 0);
+        if (part[i] != 1) st = upon(mk, &lop_op_scale, &c, x);
+    }
+    return st;
+}
+
 LOP_BUILD(apply_kron) {
     const lop_node *k = m->root->child[0], *x;
+    double mantissa = 1;
+    int64_t power = 0;
     bool *done = lop_calloc(mk->ctx, (size_t)k->n, sizeof *done);
     if (!done) return lop_fail(mk->err, LOP_NOMEM, NULL);
     lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
@@ -106,15 +161,19 @@ LOP_BUILD(apply_kron) {
                 st = lop_fail(mk->err, LOP_OVERFLOW,
                               "an intermediate of this Kronecker product does not fit 64 bits");
         }
-        const lop_node *y = NULL;
+        const lop_node *y = NULL, *f = NULL;
         if (st == LOP_OK)
-            st = one_factor(mk, k->child[i], L, R, x, &y);
+            st = without_far_number(mk, k->child[i], m->root->dtype, &mantissa, &power, &f);
+        if (st == LOP_OK)
+            st = one_factor(mk, f, L, R, x, &y);
         else
             lop_node_unref(x);
+        lop_node_unref(f);
         x = y;
         done[i] = true;
     }
     lop_free(mk->ctx, done);
+    if (st == LOP_OK) st = times_far(mk, mantissa, power, &x);
     if (st == LOP_OK) *out = x;
     return st;
 }

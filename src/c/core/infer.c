@@ -109,6 +109,7 @@ static bool known(look *w, const lop_node *a, bool positive, int depth) {
     if (op == &lop_op_prod || op == &lop_op_scaled || op == &lop_op_view || op == &lop_op_inverse)
         return palindrome(w, a, positive, depth);
     if (op == &lop_op_power) return known(w, a->child[0], positive, depth - 1);
+    if (op == &lop_op_lowrank) return a->n == 2 && lop_node_alike(a->child[0], a->child[1], depth);
     return !positive && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
 }
 

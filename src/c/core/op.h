@@ -55,6 +55,9 @@ enum {
     LOP_ASSUME_TRIED /* of a bandsolve: its own adjoint, so that a Cholesky is worth a try */
 };
 
+/* How many terms that were declared positive definite are put to the test where a sum is not. */
+enum { LOP_DECLARED = 4 };
+
 typedef struct lop_doc {
     const char *brief, *extended, *cost, *notes, *example;
 } lop_doc;

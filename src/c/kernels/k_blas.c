@@ -490,10 +490,16 @@ static void exchange_rows(const lop_mat *b, const int64_t *ipiv, bool back) {
  * (0.3.31), which costs more than a thousand such solves where the CPUs are busy. */
 static lop_status getrs_columns(const lop_mat *a, const int64_t *ipiv, char trans,
                                 const lop_mat *b) {
-    const bool plain = trans == 'N';
+    const bool plain = trans == 'N', tiny = lopk_diag_is_tiny(a); /* U's pivots */
+    lop_status st = LOP_OK;
     if (plain) exchange_rows(b, ipiv, false);
-    lop_status st = lopk_trsm(a, plain, plain, trans, b);
-    if (st == LOP_OK) st = lopk_trsm(a, !plain, !plain, trans, b);
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        const bool lower = plain == (i == 0);
+        if (tiny && !lower)
+            lopk_substitute(a, lower, trans, b);
+        else
+            st = lopk_trsm(a, lower, lower, trans, b);
+    }
     if (st == LOP_OK && !plain) exchange_rows(b, ipiv, true);
     return st;
 }
@@ -503,7 +509,7 @@ lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans, const l
     if (b->m == 0 || b->n == 0) return LOP_OK;
     if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
     if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
-    if (b->n > 1) return getrs_columns(a, ipiv, trans, b);
+    if (b->n > 1 || lopk_diag_is_tiny(a)) return getrs_columns(a, ipiv, trans, b);
     const int64_t n = a->n, k = b->n, ld = ld_col(a), ldb = ld_col(b);
     return status_of(
         BY_DTYPE(

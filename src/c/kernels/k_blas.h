@@ -71,6 +71,8 @@ int64_t lopk_diag_has_zero(const lop_mat *a);
 /* k_substitute.c: does it hold numbers below the normal ones, whose reciprocals may be inf? Then
  * x <- op(a)^-1 x by a division each, as lopk_trsm but slowly; a's diagonal counts. */
 bool lopk_diag_is_tiny(const lop_mat *a);
+double lopk_top(const lop_mat *a);                  /* the largest |part| of an element; no NaN */
+void lopk_shift_range(const lop_mat *a, int power); /* all elements times 2^power */
 void lopk_substitute(const lop_mat *a, bool lower, char trans, const lop_mat *x);
 
 /* Reciprocal condition number (1-norm) from getrf's or potrf's factor. anorm: the 1-norm of the

@@ -18,6 +18,25 @@ bool lopk_diag_is_tiny(const lop_mat *a) {
     return false;
 }
 
+double lopk_top(const lop_mat *a) {
+    double top = 0;
+    for (int64_t j = 0; j < a->n; j++)
+        for (int64_t i = 0; i < a->m; i++) {
+            const double _Complex v = lop_get(a->dt, a->p, i * a->rs + j * a->cs);
+            top = fmax(top, fmax(fabs(creal(v)), fabs(cimag(v))));
+        }
+    return top;
+}
+
+void lopk_shift_range(const lop_mat *a, int power) {
+    for (int64_t j = 0; j < a->n; j++)
+        for (int64_t i = 0; i < a->m; i++) {
+            const int64_t at = i * a->rs + j * a->cs;
+            const double _Complex v = lop_get(a->dt, a->p, at);
+            lop_set(a->dt, a->p, at, CMPLX(ldexp(creal(v), power), ldexp(cimag(v), power)));
+        }
+}
+
 /* No complex arithmetic on real numbers: inf times an imaginary zero is NaN. */
 static double _Complex less(double _Complex s, double _Complex a, double _Complex x, bool real) {
     return real ? creal(s) - creal(a) * creal(x) : s - a * x;

@@ -11,6 +11,8 @@
 #include "kernels/k_blas.h"
 #include "kernels/kernels.h"
 
+#include <math.h>
+
 static lop_status check(const lop_node *n, const lop_node *ab, lop_err *err) {
     const int64_t l = n->attr.i[0], u = n->attr.i[1];
     if (ab->op->cls == LOP_OPERATOR || ab->core != 2)
@@ -233,7 +235,38 @@ static lop_mat pivots_of(void *factor, const room *r, int64_t n, lop_dtype dt) {
     return (lop_mat){first, n, n, r->rows, 0, dt};
 }
 
-/* A zero pivot is no failure here: whoever divides by it looks. */
+/* The power of two that brings the largest element of the band near one; 0 where it is no less. */
+static int below_one(const lop_mat *ab, int64_t u) {
+    double top = 0;
+    int power = 0;
+    for (int64_t j = 0; j < ab->n; j++) { /* what lies outside the matrix may be anything */
+        const int64_t first = j < u ? u - j : 0, past = ab->n + u - j;
+        lop_mat part = *ab;
+        part.p = (char *)ab->p + (first * ab->rs + j * ab->cs) * (int64_t)lop_dtype_size(ab->dt);
+        part.m = (past < ab->m ? past : ab->m) - first;
+        part.n = 1;
+        top = fmax(top, lopk_top(&part));
+    }
+    (void)frexp(top, &power);
+    return power < 0 ? -power : 0;
+}
+
+/* f <- the factor of 2^up times ab, ipiv behind it. */
+static lop_status factor_band(const lop_mat *f, const lop_mat *ab, const lop_attr *a, const room *r,
+                              int up, int64_t *info) {
+    lop_mat to = *f, from = *ab;
+    lopk_zero(f);
+    to.p = (char *)f->p + r->l * (int64_t)lop_dtype_size(f->dt);
+    from.p = (char *)ab->p + (a->i[1] - r->u) * ab->rs * (int64_t)lop_dtype_size(f->dt);
+    to.m = from.m = r->l + r->u + 1;
+    lopk_copy(&to, &from);
+    if (up) lopk_shift_range(&to, up);
+    return lopk_gbtrf(f, r->l, r->u, (int64_t *)(void *)((char *)f->p + r->factor), info);
+}
+
+/* A zero pivot is no failure here: whoever divides by it looks. LAPACK multiplies by the pivots'
+ * reciprocals, which are inf below the normal numbers: there it is given the band near one, and
+ * the rows of U are brought back. */
 static lop_status run_gbtrf(const lop_call *c) {
     const lop_mat *ab = c->a[1];
     const lop_attr *a = &c->step->attr;
@@ -241,13 +274,15 @@ static lop_status run_gbtrf(const lop_call *c) {
     int64_t n = ab->n, info = 0;
     lop_status st = room_of(a, n, ab->dt, &r, c->err);
     if (st != LOP_OK) return st;
-    lop_mat f = {c->a[0]->p, r.rows, n, 1, r.rows, ab->dt}, to = f, from = *ab;
-    lopk_zero(&f);
-    to.p = (char *)f.p + r.l * (int64_t)lop_dtype_size(f.dt);
-    from.p = (char *)ab->p + (a->i[1] - r.u) * ab->rs * (int64_t)lop_dtype_size(f.dt);
-    to.m = from.m = r.l + r.u + 1;
-    lopk_copy(&to, &from);
-    st = lopk_gbtrf(&f, r.l, r.u, (int64_t *)(void *)((char *)f.p + r.factor), &info);
+    lop_mat f = {c->a[0]->p, r.rows, n, 1, r.rows, ab->dt}, upper = f,
+            d = pivots_of(f.p, &r, n, f.dt);
+    st = factor_band(&f, ab, a, &r, 0, &info);
+    const int up = st == LOP_OK && lopk_diag_is_tiny(&d) ? below_one(ab, a->i[1]) : 0;
+    if (up > 0) {
+        st = factor_band(&f, ab, a, &r, up, &info);
+        upper.m = r.l + r.u + 1;
+        lopk_shift_range(&upper, -up);
+    }
     if (st == LOP_SINGULAR) return LOP_OK;
     return st == LOP_OVERFLOW
                ? lop_fail(c->err, st, "LAPACK takes no band of %lld columns", (long long)n)

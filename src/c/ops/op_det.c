@@ -176,6 +176,10 @@ static lop_status infer_of_array(lop_node *n, lop_err *err) {
     if (a->core != (vector ? 1 : 2) || !lop_is_blas(a->dtype) || (!vector && !lop_is_square(a)))
         return lop_fail(err, LOP_DIM, "%s takes %s of floats", n->op->name,
                         vector ? "a vector" : "a square matrix");
+    for (int i = 1; i < n->n; i++)
+        if (n->child[i]->core != 2 || !lop_is_blas(n->child[i]->dtype) ||
+            !lop_is_square(n->child[i]))
+            return lop_fail(err, LOP_DIM, "%s takes square matrices of floats", n->op->name);
     return lop_pair_infer(n, &a->shape, a->core, a->dtype);
 }
 
@@ -224,7 +228,8 @@ static lop_status run_detlu(const lop_call *c) {
 }
 
 /* detchol: declared positive definite, or (attr.i[0]) worth a try, so Cholesky; where that fails,
- * element by element, LU. The factor is the one that solves keep. */
+ * element by element, LU. The factor is the one that solves keep. Children after the first are
+ * terms of it that were declared positive definite: they are put to the test where it fails. */
 static lop_status run_detchol(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
@@ -276,44 +281,84 @@ static lop_status run_detlu_direct(const lop_call *c) {
     lop_pair_store(c->a[0], of_lu(f.p, ipiv, a->m, a->dt));
     return LOP_OK;
 }
-static lop_status lower_stack_det(lop_emit *e, const lop_node *self, int out) {
+/* Is what was declared positive definite so? SciPy reads the upper triangle, our lower one. */
+static lop_status keeps_promise(const lop_mat *a, void *scratch) {
+    lop_mat f = {scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt},
+            t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    int64_t info = 0;
+    lopk_conj(&f, &t);
+    return lopk_potrf(&f, &info);
+}
+/* LU's, unless what was declared does not hold. attr.i[2]: of the matrix itself. */
+static lop_status run_detlu_tested(const lop_call *c) {
+    lop_status st = LOP_OK;
+    for (int i = 2; st == LOP_OK && i < c->step->n; i++) st = keeps_promise(c->a[i], c->scratch);
+    if (st != LOP_OK) return st;
+    return c->step->attr.i[2] ? run_detlu_direct(c) : run_detlu(c);
+}
+/* Where the mask is set: LU, of in[0], a factor or (direct) the matrix. */
+static lop_status emit_otherwise(lop_emit *e, const lop_node *self, bool direct, int *in, int mask,
+                                 int out) {
+    const lop_node *a = self->child[0];
+    const int64_t n = lop_rows(a);
+    const int failed = mask;
+    const size_t own = direct ? lop_factor_bytes(n, a->dtype) + (size_t)n * sizeof(int64_t) : 0;
+    for (int last = self->n == 1; last < 2; last++) {
+        lop_status st = LOP_OK;
+        const int broken = last ? -1 : lop_emit_mask(e, out, &st);
+        if (st != LOP_OK) return st;
+        lop_step *s = lop_emit_step(e, "detlu",
+                                    !last    ? run_detlu_tested
+                                    : direct ? run_detlu_direct
+                                             : run_detlu,
+                                    out, last ? 1 : self->n, in);
+        if (!s) return LOP_NOMEM;
+        s->attr = (lop_attr){.i = {n, (int64_t)a->dtype, direct, 0}};
+        s->when = mask;
+        s->when_set = true;
+        s->scratch = own;
+        if (self->n > 1) s->late = failed;
+        if (last) break;
+        for (int i = 1; i < self->n; i++) {
+            const lop_node *p = self->child[i];
+            const size_t need = lop_factor_bytes(lop_rows(p), p->dtype);
+            if (need > s->scratch) s->scratch = need;
+        }
+        s->fail = mask = broken;
+    }
+    return LOP_OK;
+}
+static lop_status lower_stack_det(lop_emit *e, const lop_node *self, int *in, int out) {
     lop_status st;
     const lop_node *a = self->child[0];
-    int in = lop_emit_value(e, a), mask = lop_emit_mask(e, out, &st);
+    int mask = lop_emit_mask(e, out, &st);
     if (mask < 0) return st;
-    int roots = lop_emit_stack_roots(e, lop_rows(a), a->dtype, in, mask, self->attr.i[0] != 0, &st);
+    int roots =
+        lop_emit_stack_roots(e, lop_rows(a), a->dtype, in[0], mask, self->attr.i[0] != 0, &st);
     if (roots < 0) return st;
     lop_step *s = lop_emit_step(e, "detchol", run_detroots, out, 1, &roots);
     if (!s) return LOP_NOMEM;
     s->flags = LOP_STEP_GROUP;
-    s = lop_emit_step(e, "detlu", run_detlu_direct, out, 1, &in);
-    if (!s) return LOP_NOMEM;
-    s->when = mask;
-    s->when_set = true;
-    s->scratch = lop_factor_bytes(lop_rows(a), a->dtype) + (size_t)lop_rows(a) * sizeof(int64_t);
-    return LOP_OK;
+    return emit_otherwise(e, self, true, in, mask, out);
 }
 static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     const lop_node *a = self->child[0];
-    if (lop_stack_fits(lop_rows(a), a->dtype)) return lower_stack_det(e, self, out);
-    int f = lop_emit_cholesky(e, lop_rows(a), a->dtype, lop_emit_value(e, a), self->attr.i[0] != 0,
-                              &st);
-    int mask = f >= 0 ? lop_emit_mask(e, out, &st) : -1;
+    int in[LOP_MAXARG] = {0};
+    for (int i = 0; i < self->n; i++) in[i] = lop_emit_value(e, self->child[i]);
+    if (lop_stack_fits(lop_rows(a), a->dtype)) return lower_stack_det(e, self, in, out);
+    in[0] = lop_emit_cholesky(e, lop_rows(a), a->dtype, in[0], self->attr.i[0] != 0, &st);
+    int mask = in[0] >= 0 ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
-    lop_step *s = emit_det(e, a, true, f, out);
+    lop_step *s = emit_det(e, a, true, in[0], out);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
     if (self->attr.i[0]) s->flags |= LOP_STEP_QUIET;
-    s = emit_det(e, a, false, f, out);
-    if (!s) return LOP_NOMEM;
-    s->when = mask;
-    s->when_set = true;
-    return LOP_OK;
+    return emit_otherwise(e, self, false, in, mask, out);
 }
-const lop_op lop_op_detchol = {
-    LOP_NAMED(detchol),      .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
-    .infer = infer_of_array, .lower = lower_detchol};
+const lop_op lop_op_detchol = {LOP_NAMED(detchol),      .cls = LOP_ARRAY, .min = 1,
+                               .max = 1 + LOP_DECLARED, .ints = 1,        .infer = infer_of_array,
+                               .lower = lower_detchol};
 
 /* detall: the product of the pairs along the last batch dimension. */
 static lop_status infer_detall(lop_node *n, lop_err *err) {
