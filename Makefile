@@ -154,9 +154,9 @@ asan: $(VENV)/.package
 	$(PY) -m pytest -s -q -n $(JOBS) --dist worksteal -p no:cacheprovider -m "not slow and not no_asan" $(PYTEST)
 
 # What rounds otherwise on another CPU: OpenBLAS's loops, NumPy's and ours.
-SENSITIVE := tests/test_accuracy.py tests/test_band_qr.py tests/test_determinants.py tests/test_linalg.py \
-	tests/test_toeplitz_solve.py tests/test_symmetric_solves.py tests/test_eigh_methods.py \
-	tests/test_band_spectra.py tests/test_factor_structure.py tests/test_quasiseparable.py
+SENSITIVE := tests/contract/test_accuracy.py tests/linalg/test_band_qr.py tests/linalg/test_determinants.py tests/linalg/test_linalg.py \
+	tests/linalg/test_toeplitz_solve.py tests/linalg/test_symmetric_solves.py tests/eigen/test_eigh_methods.py \
+	tests/linalg/test_band_spectra.py tests/linalg/test_factor_structure.py tests/kinds/test_quasiseparable.py
 
 # SENSITIVE (or PYTEST) under each of OpenBLAS's cores that this CPU can run; FIRST=1: the first of them
 # that the library would not choose by itself. One thread for one, two for the next.
@@ -184,8 +184,8 @@ test-simd: $(VENV)/.package
 		build/simd-$$simd/tests/test_kernels; \
 		NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX2 FMA3 AVX512F AVX512CD AVX512_SKX" \
 		PYTHONPATH=$(CURDIR)/build/simd-$$simd/site $(PY) -m pytest -q -n $(JOBS) --dist worksteal \
-			-p no:cacheprovider $(if $(PYTEST),$(PYTEST),$(SENSITIVE) tests/test_kernel.py tests/test_kinds.py \
-			tests/test_kinds_fft.py tests/test_fft_panels.py tests/test_quasiseparable.py tests/test_sparse_products.py); \
+			-p no:cacheprovider $(if $(PYTEST),$(PYTEST),$(SENSITIVE) tests/kinds/test_kernel.py tests/kinds/test_kinds.py \
+			tests/kinds/test_kinds_fft.py tests/kinds/test_fft_panels.py tests/kinds/test_quasiseparable.py tests/sparse/test_sparse_products.py); \
 	done
 
 # Beside .ci/run, which is to stay short.
@@ -193,15 +193,15 @@ long: sweep
 	@$(MAKE) formulas T=$${FORMULAS_T:-3600}
 	@$(MAKE) test-cores
 	@$(MAKE) test-simd
-	PYLINOP_SEEDS=500 $(PY) -m pytest -q -n $(JOBS) tests/test_estimates_coverage.py
-	@$(MAKE) asan PYTEST="tests/test_errors.py tests/test_freshness.py tests/test_indexing.py tests/test_kinds_comp.py \
-		tests/test_kinds_band.py tests/test_subclass.py tests/test_linalg.py tests/test_lazy.py tests/test_gc.py \
-		tests/test_kron_diagonal.py tests/test_krylov.py tests/test_sparse_products.py tests/test_sparse_solve.py \
-		tests/test_quasiseparable.py tests/test_kernel.py tests/test_precondition.py tests/test_bound.py"
-	@$(MAKE) test-other-pythons PYTEST="tests/test_scipy_interface.py tests/test_scipy_solvers.py tests/test_numpy.py \
-		tests/test_lazy.py tests/test_gc.py tests/test_threads.py tests/test_fork.py tests/test_subclass.py \
-		tests/test_indexing.py tests/test_krylov.py tests/test_sparse_solve.py"
-	@$(MAKE) test-oldest PYTEST="tests/test_numpy.py tests/test_numpy_functions.py tests/test_subclass.py"
+	PYLINOP_SEEDS=500 $(PY) -m pytest -q -n $(JOBS) tests/eigen/test_estimates_coverage.py
+	@$(MAKE) asan PYTEST="tests/contract/test_errors.py tests/contract/test_freshness.py tests/kinds/test_indexing.py tests/kinds/test_kinds_comp.py \
+		tests/kinds/test_kinds_band.py tests/contract/test_subclass.py tests/linalg/test_linalg.py tests/lazy/test_lazy.py tests/contract/test_gc.py \
+		tests/kinds/test_kron_diagonal.py tests/iterative/test_krylov.py tests/sparse/test_sparse_products.py tests/sparse/test_sparse_solve.py \
+		tests/kinds/test_quasiseparable.py tests/kinds/test_kernel.py tests/iterative/test_precondition.py tests/contract/test_bound_products.py"
+	@$(MAKE) test-other-pythons PYTEST="tests/protocols/test_scipy_interface.py tests/protocols/test_scipy_solvers.py tests/protocols/test_numpy.py \
+		tests/lazy/test_lazy.py tests/contract/test_gc.py tests/contract/test_threads.py tests/contract/test_fork.py tests/contract/test_subclass.py \
+		tests/kinds/test_indexing.py tests/iterative/test_krylov.py tests/sparse/test_sparse_solve.py"
+	@$(MAKE) test-oldest PYTEST="tests/protocols/test_numpy.py tests/protocols/test_numpy_functions.py tests/contract/test_subclass.py"
 
 # On the library of scipy-openblas64 in place of NumPy's: what crosses into BLAS and LAPACK.
 test-wheel-blas: $(VENV)/.package

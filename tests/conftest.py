@@ -43,7 +43,7 @@ if os.environ.get("PYLINOP_VERIFY") == "1":  # all answers are verified
     import pylinop
 
     pylinop.config(verify=True)
-    importlib.import_module("pylinop._verify").strict = True
+    importlib.import_module("pylinop._verify.compare").strict = True
 
 
 @pytest.fixture(autouse=True)

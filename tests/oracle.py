@@ -4,7 +4,7 @@ An expression is a sum of terms, a term a word of factors (name, transposed, inv
 stand within products are multiplied out or kept as factors of their own. Tried are all orders of
 products, a factor taken out on either side, products of sums, P = Q + Q', spans shared (two of them
 at most, up to transposition), solves from either side. Scalings cost nothing here. Prices are those
-of src/c/core/costs.c, by the table that is shipped.
+of src/c/rewrite/costs.c, by the table that is shipped.
 """
 
 import functools

@@ -1,9 +1,11 @@
-"""Check the house rules of the C sources that a compiler does not check.
+"""Check the house rules that no compiler checks, of the C and the Python sources.
 
-Layers: a file includes only headers of its own layer or a lower one (LAYERS, lowest first).
+Layers: a folder is a layer; a file includes or imports only from its own folder or a lower one
+(C_LAYERS, PYTHON_LAYERS, lowest first). What still imports upward is listed in UPWARD, which may
+only shrink.
 Python.h only in py/, NumPy's headers only in one file there, cblas and lapacke nowhere: their
-functions come by the table of kernels/blas_table.h. The library lopcore needs no symbol of Python
-or BLAS and calls nothing that prints or ends the process; dlsym is for one file. Sizes:
+functions come by the table of kernels/dense/blas_table.h. The library lopcore needs no symbol of
+Python or BLAS and calls nothing that prints or ends the process; dlsym is for one file. Sizes:
 files of at most 600 lines, C functions of at most 80, lines of at most 100 columns.
 
     python tools/check_layers.py [--root DIR] [--lib liblopcore.a]
@@ -12,6 +14,7 @@ Prints one line a breach, "file:line: what is wrong", and exits with 1 if there 
 """
 
 import argparse
+import ast
 import re
 import subprocess
 import sys
@@ -21,54 +24,42 @@ from typing import NamedTuple
 
 MAX_LINES, MAX_FUNCTION, MAX_COLUMNS = 600, 80, 100
 
-# Lowest first. A file of core/ is named by its stem, or in full where the header lies lower than
-# the source behind it: kinds see emit.h, never plan.h. A new file of core/ needs a place here.
-LAYERS: list[tuple[str, list[str]]] = [
-    ("base", ["core/base", "core/status", "core/dtype"]),
-    ("buf", ["core/buf"]),
-    ("kernels", ["kernels/*"]),
-    (
-        "node",
-        ["core/node", "core/map", "core/op.h", "core/emit.h", "core/kinds.def", "core/rand.h"],
-    ),
-    ("ops", ["ops/*"]),
-    ("solvers", ["core/krylov*"]),
-    ("kinds", ["core/kinds", "core/rand.c"]),
-    ("text", ["core/text"]),
-    ("costs", ["core/costs"]),
-    (
-        "rewrite",
-        [
-            *(
-                "core/rules",
-                "core/rules_close.def",
-                "core/rules_solve.def",
-                "core/rules_cast.def",
-                "core/ruleset",
-                "core/guards",
-                "core/rewrite",
-                "core/builds*",
-            ),
-            "core/chain*",
-            "core/infer",
-            "core/declared",
-        ],
-    ),
-    (
-        "plan",
-        [
-            *("core/plan", "core/explore", "core/plans", "core/keep", "core/fuse"),
-            *("core/plan_check", "core/plan_check_flow", "core/plan_check_memory", "core/dump"),
-            "core/emit.c",
-            "core/emit_impl",
-        ],
-    ),
-    ("exec", ["core/exec", "core/store", "core/trial"]),
-    ("py", ["py/*"]),
-]
+# Lowest first. A folder is a layer; a file includes and imports from its own folder or a lower one.
+C_LAYERS = "base kernels expr ops solvers rewrite planner rules plan exec py".split()
+PYTHON_LAYERS = (
+    "_base _fallback _operators _sparse _structured _lazy _precondition _iterative _stochastic "
+    "_eigen _api _verify dask"
+).split()
 
-NUMPY_FILES = {"py/py_array.c", "py/py_numpy.h"}
-LOADER = "kernels/blas_load.c"
+# Imports that still point up, each to be moved: file -> what it imports.
+UPWARD = {
+    "_base/explanation.py": {"_lazy.array", "_operators.repr"},
+    "_base/scipy_bridge.py": {"_precondition.terms", "_sparse.factor", "_sparse.matmul_api"},
+    "_eigen/eigsh.py": {"_api.basic", "_api.spectra"},
+    "_eigen/scipy_api.py": {"_api.basic", "_api.spectra"},
+    "_fallback/interpreter.py": {"_lazy.array", "_operators.convert", "_operators.indexing"},
+    "_iterative/solve.py": {"_api.solve_det_norm"},
+    "_lazy/evaluate.py": {"_api.lazy_iterative"},
+    "_lazy/numpy_functions.py": {"_api.solve_det_norm"},
+    "_operators/linear_operator.py": {"_api.numpy_functions", "_sparse.tosparse"},
+    "_operators/parameters.py": {"_api.basic"},
+    "_operators/quasiseparable.py": {"_structured.dispatch"},
+    "_operators/repr.py": {
+        "_eigen.choose_method",
+        "_iterative.explain",
+        "_stochastic.choose_method",
+    },
+    "_precondition/incomplete.py": {"_api.basic"},
+    "_precondition/structured.py": {"_api.basic"},
+    "_sparse/tosparse.py": {"_precondition.terms"},
+    "_structured/norms.py": {"_api.basic"},
+    "_structured/pinv.py": {"_api.basic"},
+    "_structured/singular_values.py": {"_api.solve_det_norm"},
+    "_structured/square_roots.py": {"_api.basic"},
+}
+
+NUMPY_FILES = {"py/module/py_array.c", "py/module/py_numpy.h"}
+LOADER = "kernels/dense/blas_load.c"
 BLAS_HEADER = re.compile(r"(cblas|lapacke?|f77blas|openblas_config)\w*\.h$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 FORBIDDEN = {
@@ -91,15 +82,10 @@ class Breach(NamedTuple):
         return f"{self.path}:{self.line}: {self.text}"
 
 
-def layer_of(name: str) -> int | None:
-    """The layer of a file named relative to src/c, or None when it has no place."""
-    folder, _, file = name.partition("/")
-    stem = f"{folder}/{file.split('.')[0]}"
-    for keys in ((name,), (stem, stem.split("_")[0] + "*", f"{folder}/*")):
-        for rank, (_, members) in enumerate(LAYERS):
-            if any(key in members for key in keys):
-                return rank
-    return None
+def layer_of(name: str, layers: list[str]) -> int | None:
+    """The layer of a file named relative to its root, or None when its folder is none."""
+    folder = name.split("/")[0] if "/" in name else ""
+    return layers.index(folder) if folder in layers else None
 
 
 def blank(text: str) -> str:
@@ -118,9 +104,9 @@ def blank(text: str) -> str:
 
 
 def check_includes(name: str, lines: list[str], csrc: Path) -> Iterator[tuple[int, str]]:
-    rank = layer_of(name)
+    rank = layer_of(name, C_LAYERS)
     if rank is None:
-        yield 1, f"{name} has no layer: give it a place in LAYERS of tools/check_layers.py"
+        yield 1, f"{name} has no layer: its folder is not in C_LAYERS of tools/check_layers.py"
         return
     for number, line in enumerate(lines, 1):
         match = INCLUDE.match(line)
@@ -137,7 +123,7 @@ def check_includes(name: str, lines: list[str], csrc: Path) -> Iterator[tuple[in
                     f"{target}: NumPy's headers are for {' and '.join(sorted(NUMPY_FILES))}",
                 )
             elif BLAS_HEADER.search(base):
-                yield number, f"{target}: BLAS and LAPACK come by the table of kernels/blas_table.h"
+                yield number, f"{target}: BLAS and LAPACK come by the table of blas_table.h"
             elif base in {"dlfcn.h", "link.h"} and name != LOADER:
                 yield number, f"{target}: the dynamic linker is for {LOADER}"
             continue
@@ -146,11 +132,11 @@ def check_includes(name: str, lines: list[str], csrc: Path) -> Iterator[tuple[in
             yield number, f'"{target}" lies neither beside {name} nor under src/c'
             continue
         header = found[0].resolve().relative_to(csrc.resolve()).as_posix()
-        there = layer_of(header)
+        there = layer_of(header, C_LAYERS)
         if there is not None and there > rank:
             yield (
                 number,
-                f"{name} (layer {LAYERS[rank][0]}) includes {header} (layer {LAYERS[there][0]}), "
+                f"{name} (layer {C_LAYERS[rank]}) includes {header} (layer {C_LAYERS[there]}), "
                 "which lies above it",
             )
 
@@ -218,6 +204,44 @@ def check_file(path: Path, name: str, csrc: Path | None) -> Iterator[tuple[int, 
             yield 1, f"braces do not pair, so functions cannot be measured: {error}"
 
 
+def imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """(line, "folder.module") of each import from this package, relative or not."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        base = package[: len(package) - node.level + 1] if node.level else ()
+        base += tuple((node.module or "").split(".")) if node.module else ()
+        if base[:1] != ("pylinop",):
+            continue
+        for alias in node.names:
+            yield node.lineno, ".".join((*base, alias.name)[1:3])
+
+
+def check_imports(root: Path) -> Iterator[Breach]:
+    package = root / "src" / "pylinop"
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        rank, found = layer_of(name, PYTHON_LAYERS), set()
+        if "/" not in name:
+            continue
+        where = path.relative_to(root).as_posix()
+        if rank is None:
+            yield Breach(where, 1, f"{name} has no layer: its folder is not in PYTHON_LAYERS")
+            continue
+        parts = ("pylinop", *name.split("/")[:-1])
+        for line, target in imported(ast.parse(path.read_text(encoding="utf-8")), parts):
+            there = layer_of(target.replace(".", "/"), PYTHON_LAYERS)
+            if there is None or there <= rank:
+                continue
+            found.add(target)
+            if target not in UPWARD.get(name, ()):
+                text = f"layer {PYTHON_LAYERS[rank]} imports {target}, which lies above it"
+                yield Breach(where, line, text)
+        for target in sorted(UPWARD.get(name, set()) - found):
+            text = f"{target} is not imported any more: strike it from UPWARD in tools/"
+            yield Breach(where, 1, text)
+
+
 def check_sources(root: Path) -> Iterator[Breach]:
     csrc = root / "src" / "c"
     for folder in (csrc, root / "tests" / "c"):
@@ -267,7 +291,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     parser.add_argument("--lib", type=Path, help="a built liblopcore.a to look into")
     args = parser.parse_args()
-    breaches = list(check_sources(args.root))
+    breaches = [*check_sources(args.root), *check_imports(args.root)]
     if args.lib:
         breaches += check_library(args.lib)
     for breach in breaches:

@@ -3,7 +3,7 @@
     python tools/mutants.py [--jobs N] [--log FILE] [--unchecked] [name ...]
 
 Faults are patches (as `git diff` writes them, paths from the repository's root) and the entries of
-engine.txt, one line of src/c/core each. The C tests run first, the quickest at the head, then a
+engine.txt, one line of src/c each. The C tests run first, the quickest at the head, then a
 chosen few files of pytest against the same build; each stage is built when it is reached. A fault
 that passes all has survived: the tests need mending. Names select: "fuse" is all of that file,
 "fuse 3" one, "stale-spectrum" a patch. A log that exists is continued: what it names is not run
@@ -29,12 +29,14 @@ STAGES = (
     "fuzz_expr battery_rules pytest test_krylov battery_kinds test_threads"
 ).split()
 PYTEST = (
-    "tests/test_engine_plans.py tests/test_engine_inference.py tests/test_fused_sums.py "
-    "tests/test_stacks.py tests/test_laab.py "
-    "tests/test_joint.py tests/test_factor_kept.py tests/test_lazy.py tests/test_thin_sums.py "
-    "tests/test_determinants.py tests/test_normal.py tests/test_accuracy.py "
-    "tests/test_full_rank.py tests/test_freshness.py tests/test_rules.py "
-    "tests/test_shared_inverses.py tests/test_indexing_axes.py"
+    "tests/rewriting/test_engine_plans.py tests/rewriting/test_engine_inference.py "
+    "tests/rewriting/test_fused_sums.py tests/kinds/test_stacks.py tests/rewriting/test_laab.py "
+    "tests/rewriting/test_several_results.py tests/linalg/test_factor_kept.py "
+    "tests/lazy/test_lazy.py tests/rewriting/test_woodbury_sums.py "
+    "tests/linalg/test_determinants.py tests/rewriting/test_normal_equations.py "
+    "tests/contract/test_accuracy.py tests/rewriting/test_structural_inverse.py "
+    "tests/contract/test_freshness.py tests/rewriting/test_rules.py "
+    "tests/rewriting/test_shared_inverses.py tests/kinds/test_indexing_axes.py "
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute
 UNKNOWN = 90.0  # seconds of a stage, where that was not looked at
@@ -80,9 +82,9 @@ def turn(path: Path, line: str, turned: str) -> str:
 def engine(text: str) -> list[Fault]:
     """The entries of engine.txt."""
     found = []
-    pattern = r"^\[(\w+) (\d+)\] (.+)\n- (.+)\n\+ (.*)\n(?:= (.+)\n)?"
+    pattern = r"^\[([\w/]+) (\d+)\] (.+)\n- (.+)\n\+ (.*)\n(?:= (.+)\n)?"
     for m in re.finditer(pattern, text, re.MULTILINE):
-        file = f"src/c/core/{m[1]}.c"
+        file = f"src/c/{m[1]}.c"
         found.append(Fault(f"{m[1]} {m[2]}", m[3], None, file, m[4], m[5], m[6] or ""))
     return found
 

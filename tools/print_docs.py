@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 import pylinop as pl
-from pylinop import _answers, _array_function, _core
+from pylinop import _core
+from pylinop._api import numpy_functions as _numpy_functions
+from pylinop._structured import dispatch
 
 MADE = "<!-- Printed by tools/print_docs.py from the library's tables: do not edit. -->"
 
@@ -203,7 +205,7 @@ GENERIC = {
     "scaledet": "dense",
 }
 
-# builds_slice.c: what a slice of it is again.
+# slices.c: what a slice of it is again.
 SLICED = ("Dense", "Zeros", "Toeplitz", "LowRank", "Kron", "Identity", "Selection", "Diag")
 
 OPERATION_TABLE = """\
@@ -271,7 +273,7 @@ def rules() -> str:
 
 
 def numpy_functions() -> str:
-    rows = _array_function.table()
+    rows = _numpy_functions.table()
     return NUMPY + "".join(f"| `np.{name}` | {route} | {note} |\n" for name, route, note in rows)
 
 
@@ -290,7 +292,7 @@ FORMS = {
 def factorisations() -> str:
     """An overview, then a table a function: what is not in it goes by the dense form."""
     names = {row["head"]: f"`{row['name']}`" for row in pl.kinds() if row["signature"]}
-    questions = _answers.QUESTIONS
+    questions = dispatch.QUESTIONS
     text = FACTORISATIONS + f"| kind | {' | '.join(questions)} |\n"
     text += "|---" * (len(questions) + 1) + "|\n"
     for head, name in {**names, **FORMS}.items():

@@ -1,32 +1,21 @@
 """pylinop: structured linear algebra for NumPy."""
 
-from . import _blas, _core
+from . import _core
+from ._base import blas as _blas
 
 _blas.bind(_core)  # before anything calls
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import (
-    _assemble,
-    _callables,
-    _conditioning,
-    _core,
-    _errors,
-    _forms,
-    _indexing,
-    _kernels,
-    _later,
-    _lazy,
-    _lazy_build,
-    _lazy_eval,
-    _memory,
-    _numpy,
-    _scipy,
-    _walk,
-)
-from ._config import config, show_config
-from ._costs import calibrate
-from ._errors import (
+from . import _core
+from ._base import conditioning as _conditioning
+from ._base import errors as _errors
+from ._base import lazy_import as _lazy_import
+from ._base import memory as _memory
+from ._base import scipy_bridge as _scipy_bridge
+from ._base.config import config, show_config
+from ._base.cost_table import calibrate
+from ._base.errors import (
     ConvergenceError,
     FallbackWarning,
     IllConditionedWarning,
@@ -35,7 +24,17 @@ from ._errors import (
     MaterializationWarning,
     VerificationError,
 )
-from ._operator import LinearOperator, MatVec
+from ._fallback import interpreter as _interpreter
+from ._lazy import array as _array
+from ._lazy import build as _build
+from ._lazy import evaluate as _evaluate
+from ._operators import block_constructors as _block_constructors
+from ._operators import callables as _callables
+from ._operators import convert as _convert
+from ._operators import indexing as _indexing
+from ._operators import kernel_matrices as _kernel_matrices
+from ._operators import numpy_protocols as _numpy_protocols
+from ._operators.linear_operator import LinearOperator, MatVec
 
 _HOOKS = (
     "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
@@ -46,48 +45,47 @@ _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator operand operands_of"
 _LAZY = {
     **{
-        name: getattr(_lazy_build, name)
+        name: getattr(_build, name)
         for name in "array_ufunc binary index inverse_dtype mismatch not_square unary".split()
     },
-    "dtype": _lazy_build.ufunc_dtype,
-    "part": _lazy_eval.part_form,
-    "over": _lazy_eval.over_form,
-    "indexed": _lazy_eval.indexed,
-    "beyond": _lazy_eval.beyond,
-    "passes_limit": _lazy_eval.passes_limit,
-    "failed": _lazy_eval.failed,
-    "instead": _lazy_eval.instead,
+    "dtype": _build.ufunc_dtype,
+    "part": _evaluate.part_form,
+    "over": _evaluate.over_form,
+    "indexed": _evaluate.indexed,
+    "beyond": _evaluate.beyond,
+    "passes_limit": _evaluate.passes_limit,
+    "failed": _evaluate.failed,
+    "instead": _evaluate.instead,
 }
 _core._setup(
     LinearOperator,
-    _lazy.LazyArray,
+    _array.LazyArray,
     {
-        **{name: getattr(_walk, name) for name in _HOOKS.split()},
+        **{name: getattr(_interpreter, name) for name in _HOOKS.split()},
         **{name: getattr(_memory, name) for name in _MEMORY.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
-        **{name: getattr(_forms, name) for name in _TAKING.split()},
+        **{name: getattr(_convert, name) for name in _TAKING.split()},
         "ill_conditioned": _conditioning.ill_conditioned,
         "fell_back": _conditioning.fell_back,
-        "array_ufunc": _numpy.array_ufunc,
+        "array_ufunc": _numpy_protocols.array_ufunc,
         "getitem": _indexing.getitem,
-        "rmatmul": lambda x, op: _walk.rmatmul(op, x),
-        "rmultiply": _walk.rmultiply,
+        "rmatmul": lambda x, op: _interpreter.rmatmul(op, x),
+        "rmultiply": _interpreter.rmultiply,
         "make_error": _errors.make_error,
-        "parts_of_sparse": _scipy.parts_of_sparse,
-        "sparse": _scipy.sparse_solver,
-        "sparse_ready": _scipy.sparse_ready,
-        "grid_of": _assemble.grid_of,
-        "callable_kernel": _kernels.callable_kernel,
-        "verify_apply": lambda *asked: _later.Later("_verify").applied(*asked),
-        "verify_lazy": lambda a: _later.Later("_verify").evaluated(a),
-        "verify_value": lambda *asked: _later.Later("_verify").valued(*asked),
+        "parts_of_sparse": _scipy_bridge.parts_of_sparse,
+        "sparse": _scipy_bridge.sparse_solver,
+        "sparse_ready": _scipy_bridge.sparse_ready,
+        "grid_of": _block_constructors.grid_of,
+        "callable_kernel": _kernel_matrices.callable_kernel,
+        "verify_apply": lambda *asked: _lazy_import.Later("_verify.compare").applied(*asked),
+        "verify_lazy": lambda a: _lazy_import.Later("_verify.compare").evaluated(a),
+        "verify_value": lambda *asked: _lazy_import.Later("_verify.compare").valued(*asked),
         **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },
     __file__.rsplit("__init__", 1)[0].encode(),
 )
 
 from . import linalg
-from ._assemble import block, block_diag, block_tridiag, hstack, multiply, vstack
 from ._core import (
     DCT,
     DFT,
@@ -118,19 +116,20 @@ from ._core import (
     kinds,
     rules,
 )
+from ._operators.block_constructors import (
+    block,
+    block_diag,
+    block_tridiag,
+    hstack,
+    multiply,
+    vstack,
+)
 
 if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
-from ._covariance import inv_quad_logdet, sample, sqrt_inv_matmul
-from ._eigs import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
-from ._estimates import (
-    Estimate,
-    estimate_diagonal,
-    estimate_logdet,
-    estimate_trace,
-)
-from ._explain import Explanation, explain, explaining
-from ._factorisations import (
+from ._api.basic import aslinearoperator, diagonal, freeze, inv, trace
+from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
+from ._api.factorizations import (
     cholesky,
     cholesky_append,
     cholesky_update,
@@ -141,12 +140,8 @@ from ._factorisations import (
     orth,
     qr,
 )
-from ._functions import aslinearoperator, diagonal, freeze, inv, trace
-from ._kernels import CallableKernel, kernel_structure, nystrom, random_features
-from ._krylov import IterativeResult, bicgstab, cg, gmres, minres
-from ._krylov_least import lsmr, lsqr
-from ._lazy import LazyArray, evaluate, lazy
-from ._linalg import (
+from ._api.products import PseudoInverse, multi_dot
+from ._api.solve_det_norm import (
     cond,
     det,
     eigvalsh,
@@ -158,13 +153,7 @@ from ._linalg import (
     solve,
     svdvals,
 )
-from ._look import check_adjoint
-from ._precondition import preconditioner
-from ._products import PseudoInverse, multi_dot
-from ._quasi import quasiseparable
-from ._rules import register_rule, unregister_rule
-from ._sparse_matmul import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
-from ._spectra import (
+from ._api.spectra import (
     eig,
     eigh,
     eigvals,
@@ -176,7 +165,19 @@ from ._spectra import (
     sqrtm,
     svd,
 )
-from ._spectral import spectral_bounds, spectral_density
+from ._api.user_rules import register_rule, unregister_rule
+from ._base.explanation import Explanation, explain, explaining
+from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
+from ._iterative.scipy_api import IterativeResult, bicgstab, cg, gmres, minres
+from ._iterative.scipy_api_least_squares import lsmr, lsqr
+from ._lazy.array import LazyArray, evaluate, lazy
+from ._operators.draw import check_adjoint
+from ._operators.kernel_matrices import CallableKernel, kernel_structure, nystrom, random_features
+from ._operators.quasiseparable import quasiseparable
+from ._precondition.api import preconditioner
+from ._sparse.matmul_api import load_sparse, sparse_matmul, sparse_product_size, sparse_row_blocks
+from ._stochastic.estimators import Estimate, estimate_diagonal, estimate_logdet, estimate_trace
+from ._stochastic.spectral_density import spectral_bounds, spectral_density
 from .linalg import matrix_power
 
 __version__ = "0.1.0.dev0"

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import disjoint_base
 
-from pylinop._lazy import LazyArray
-from pylinop._operator import LinearOperator
+from pylinop._lazy.array import LazyArray
+from pylinop._operators.linear_operator import LinearOperator
 
 # What aslinearoperator takes besides arrays and our own operators.
 class _HasMatvec(Protocol):

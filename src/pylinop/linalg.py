@@ -9,9 +9,9 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from . import _core
-from ._covariance import inv_quad_logdet, sample, sqrt_inv_matmul
-from ._eigs import eigs, eigsh, expm_multiply, lobpcg, svds
-from ._factorisations import (
+from ._api.basic import diagonal, inv
+from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
+from ._api.factorizations import (
     cholesky,
     cholesky_append,
     cholesky_update,
@@ -22,11 +22,8 @@ from ._factorisations import (
     orth,
     qr,
 )
-from ._forms import as_operator
-from ._functions import diagonal, inv
-from ._krylov import bicgstab, cg, gmres, minres
-from ._krylov_least import lsmr, lsqr
-from ._linalg import (
+from ._api.products import multi_dot
+from ._api.solve_det_norm import (
     cond,
     det,
     eigvalsh,
@@ -38,8 +35,7 @@ from ._linalg import (
     solve,
     svdvals,
 )
-from ._products import multi_dot
-from ._spectra import (
+from ._api.spectra import (
     eig,
     eigh,
     eigvals,
@@ -51,6 +47,10 @@ from ._spectra import (
     sqrtm,
     svd,
 )
+from ._eigen.scipy_api import eigs, eigsh, expm_multiply, lobpcg, svds
+from ._iterative.scipy_api import bicgstab, cg, gmres, minres
+from ._iterative.scipy_api_least_squares import lsmr, lsqr
+from ._operators.convert import as_operator
 
 __all__ = [
     "LinAlgError",

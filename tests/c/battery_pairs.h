@@ -6,7 +6,7 @@
  * other row makes of it must be equal, and the whole table must lead from there to a plan that
  * gives the same value. Where both ways end in one canonical form they are joined as expressions;
  * else, as the first row that fits wins, as values. */
-#include "core/ruleset.h"
+#include "rewrite/ruleset.h"
 
 #include <stdlib.h>
 

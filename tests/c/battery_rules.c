@@ -6,7 +6,7 @@
  *
  * And the battery watches itself: with .T and .H swapped in what a row makes, in its text and in
  * the nodes it builds, a row that makes views must fail. */
-#include "core/guards.h"
+#include "rewrite/guards.h"
 #include "gen.h"
 
 #include <stdio.h>

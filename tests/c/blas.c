@@ -1,6 +1,6 @@
 /* blas.c: a source of each test program: the BLAS library is loaded before main, that of the
  * environment's PYLINOP_BLAS, of PYLINOP_TEST_BLAS (CMake), or what the program is linked with. */
-#include "../../src/c/kernels/blas_table.h"
+#include "../../src/c/kernels/dense/blas_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #ifndef INTERP_H
 #define INTERP_H
 
-#include "core/rand.h"
+#include "expr/random_instance.h"
 
 typedef struct val {
     uint64_t i; /* integers, modulo 2^64; bool 0 or 1 */

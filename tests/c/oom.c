@@ -5,8 +5,8 @@
  * A scenario runs from the first allocation to the last release: rules, text, nodes, closing,
  * rewriting, planning, frames, prepare steps, the store. Leaves' and results' memory is the test's
  * own. */
-#include "core/declared.h"
-#include "core/dump.h"
+#include "rewrite/assumption_tests.h"
+#include "plan/plan_print.h"
 #include "gen.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* support.c: see support.h. Everything random follows from a world's seed. */
 #include "support.h"
 
-#include "ops/sparse.h"
+#include "ops/shared/sparse_solver.h"
 
 #include <math.h>
 #include <stdarg.h>

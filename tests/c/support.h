@@ -6,9 +6,9 @@
 #ifndef SUPPORT_H
 #define SUPPORT_H
 
-#include "core/exec.h"
-#include "core/rand.h"
-#include "core/text.h"
+#include "exec/exec.h"
+#include "expr/random_instance.h"
+#include "expr/sexpr.h"
 #include "interp.h"
 
 /* -- counting */

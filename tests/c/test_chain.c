@@ -2,7 +2,7 @@
  * association of small chains, priced one by one; the best forms of known formulas by their flops;
  * random chains and sums of rectangular complex operands by value; the same plan twice; how long
  * planning takes (printed, not judged). */
-#include "core/chain.h"
+#include "planner/chain.h"
 #include "gen.h"
 
 #include <math.h>

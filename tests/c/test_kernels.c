@@ -9,16 +9,16 @@
  *
  * gcc -std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror '-DPYLINOP_TEST_BLAS=""'
  *     tests/c/test_kernels.c tests/c/blas.c tests/c/wide_kernel.c src/c/kernels/[bk]*.c
- *     src/c/core/base.c -o test_kernels -lm -lpthread -ldl
+ *     src/c/base/base.c -o test_kernels -lm -lpthread -ldl
  *
  * Sanitizers: add -g -fsanitize=address,undefined -fno-sanitize-recover=undefined. */
-#include "../../src/c/kernels/k_blas.h"
-#include "../../src/c/kernels/k_cholesky.h"
-#include "../../src/c/kernels/k_eigen.h"
-#include "../../src/c/kernels/k_fft.h"
-#include "../../src/c/kernels/k_kernel.h"
-#include "../../src/c/kernels/k_small.h"
-#include "../../src/c/kernels/kernels.h"
+#include "../../src/c/kernels/dense/k_blas.h"
+#include "../../src/c/kernels/dense/k_cholesky_update.h"
+#include "../../src/c/kernels/dense/k_eigen.h"
+#include "../../src/c/kernels/fft/k_fft.h"
+#include "../../src/c/kernels/kernel_matrix/k_kernel_matrix.h"
+#include "../../src/c/kernels/dense/k_small_gemm.h"
+#include "../../src/c/kernels/common/kernels.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_kernels_kron.h: lopk_kron_run against one factor after the other by the definition, in
  * double, with the sum of moduli beside; any order of the factors, any layout, odd sizes, blocks
  * near and far; scratch of the very bytes that were planned. Included by test_kernels.c. */
-#include "../../src/c/kernels/k_kron.h"
+#include "../../src/c/kernels/kron/k_kron.h"
 
 #include <complex.h>
 

@@ -1,8 +1,8 @@
 /* test_krylov.c: the iterative solvers on small systems of each dtype: the true residual, each
  * allocation made to fail, a product that fails at each place, a step that asks to stop,
  * breakdowns and NaN. */
-#include "core/krylov.h"
-#include "kernels/k_vec.h"
+#include "solvers/krylov.h"
+#include "kernels/common/k_vectors.h"
 #include "support.h"
 
 #include <math.h>

@@ -3,13 +3,13 @@
  * right; `make large` (tools/large.py) runs each at its own size, where products of sizes pass 32
  * bits and buffers change, in a process of its own, so that a crash is told by name. The matrix is
  * 2 I + J / 4 with J the exchange of rows: its eigenvalues are 1.75 and 2.25, A 1 = 2.25. */
-#include "../../src/c/kernels/k_band.h"
-#include "../../src/c/kernels/k_blas.h"
-#include "../../src/c/kernels/k_cholesky.h"
-#include "../../src/c/kernels/k_eigen.h"
-#include "../../src/c/kernels/k_ldl.h"
-#include "../../src/c/kernels/k_qr.h"
-#include "../../src/c/kernels/kernels.h"
+#include "../../src/c/kernels/band/k_band.h"
+#include "../../src/c/kernels/dense/k_blas.h"
+#include "../../src/c/kernels/dense/k_cholesky_update.h"
+#include "../../src/c/kernels/dense/k_eigen.h"
+#include "../../src/c/kernels/dense/k_ldl.h"
+#include "../../src/c/kernels/dense/k_qr.h"
+#include "../../src/c/kernels/common/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>

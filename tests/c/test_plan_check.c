@@ -5,7 +5,7 @@
  * scene is a failure too. */
 #include "gen.h"
 
-#include "core/dump.h"
+#include "plan/plan_print.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* test_plans.c: plans by structure. Two expressions have one signature exactly when their texts
  * agree with the leaves numbered by first appearance; the plan of one run on the leaves of the
  * other gives the bits and the keys that the other's own plan gives. */
-#include "core/dump.h"
-#include "core/plans.h"
+#include "plan/plan_print.h"
+#include "plan/plan_cache.h"
 #include "gen.h"
 
 #include <stdio.h>

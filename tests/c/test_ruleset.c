@@ -1,8 +1,8 @@
 /* test_ruleset.c: users' rules: added, tried, switched off, removed; variants of an expression
  * planned and priced; each allocation made to fail on the way. */
-#include "core/explore.h"
-#include "core/guards.h"
-#include "core/trial.h"
+#include "plan/user_rule_search.h"
+#include "rewrite/guards.h"
+#include "exec/rule_trial.h"
 #include "support.h"
 
 #include <stdio.h>

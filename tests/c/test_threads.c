@@ -2,9 +2,9 @@
  * asked for; and the kernels that use them: the same bits on any number of threads.
  *
  * By hand under ThreadSanitizer: gcc -g -O1 -fsanitize=thread, see test_kernels.c for the rest. */
-#include "kernels/k_kernel.h"
-#include "kernels/k_threads.h"
-#include "kernels/kernels.h"
+#include "kernels/kernel_matrix/k_kernel_matrix.h"
+#include "kernels/common/k_threads.h"
+#include "kernels/common/kernels.h"
 #include "support.h"
 
 #include <stdatomic.h>

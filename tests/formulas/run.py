@@ -85,7 +85,7 @@ QUIET = (pl.MaterializationWarning, RuntimeWarning, FutureWarning)
 
 
 # On in every program, as far as the library has them.
-WATCHED = {k: True for k in ("verify", "check_plans") if k in pl._config._DEFAULTS}
+WATCHED = {k: True for k in ("verify", "check_plans") if k in pl._base.config._DEFAULTS}
 MAY_REFUSE = ("disable_rules", "memory_limit")  # under these what cannot be done is refused
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._sparse_arrays import as_dense
+from .._base.sparse_arrays import as_dense
 from .blocks import Npy
 from .held import Held
 from .operator import BlockOperator

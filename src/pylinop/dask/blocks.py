@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._sparse_arrays import checked
+from .._base.sparse_arrays import checked
 
 __all__ = ["Block", "Call", "Csr", "CsrFiles", "InMemory", "Npy", "Npz", "Zarr", "as_block"]
 

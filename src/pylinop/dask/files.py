@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._replace import replacing
-from .._sparse_arrays import checked
+from .._base.replace_file import replacing
+from .._base.sparse_arrays import checked
 from .blocks import CsrFiles, InMemory, Npy, Zarr, as_block, csr_of
 from .operator import BlockOperator
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _config
-from .._errors import MaterializationError
-from .._forms import as_operator
+from .._base import config
+from .._base.errors import MaterializationError
+from .._operators.convert import as_operator
 from .arguments import operator_of
 from .blocks import Block
 from .operator import BlockOperator
@@ -20,9 +20,9 @@ __all__ = ["Estimate", "gram", "norm_squared", "qr", "trace_estimate"]
 
 def room(m: int, n: int, itemsize: int, copies: int) -> None:
     """A MaterializationError where m x n matrices pass the memory limit."""
-    limit = _config.get("memory_limit")
+    limit = config.get("memory_limit")
     if limit is None:
-        limit = _config.free_memory()
+        limit = config.free_memory()
     need = m * n * itemsize * copies
     if limit is not None and need > limit:
         raise MaterializationError(

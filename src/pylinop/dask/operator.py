@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _config
-from .._operator import LinearOperator
+from .._base import config
+from .._operators.linear_operator import LinearOperator
 from .blocks import Block, Npy, as_block
 from .engines import Engine, engine_of
 from .held import Held
@@ -236,13 +236,13 @@ class BlockOperator(LinearOperator):
 
     def _limit(self) -> Any:
         limit = self._settings[2]
-        return _config.get("memory_limit") if limit is None else limit
+        return config.get("memory_limit") if limit is None else limit
 
     def _budget(self, engine: Engine, count: int) -> int | None:
         """Bytes for blocks that a part keeps."""
         limit = self._limit()
         if limit is None:
-            free = _config.free_memory()
+            free = config.free_memory()
             return None if free is None else int(free) // 2 // count
         share = int(limit) // min(engine.split, count)
         if engine.split == 1:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._forms import as_operator
+from .._operators.convert import as_operator
 from .gram import room
 
 __all__ = ["of_least_squares", "of_square", "parsed", "said"]

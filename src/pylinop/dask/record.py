@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .._progress import shown
-from .._replace import regular, replacing
+from .._base.progress import shown
+from .._base.replace_file import regular, replacing
 from .held import Held, Streamed
 
 __all__ = ["Record", "Result", "Watch", "load", "save", "stored"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._sparse_arrays import checked
+from .._base.sparse_arrays import checked
 from .blocks import Csr
 
 # Entries of a sparse block that are paired at once for a preconditioner.

@@ -1,0 +1,599 @@
+/* exec.c: frames, the loop over steps. Derived values lie in derived_cache.c.
+ *
+ * A step runs once per batch element of its output; inputs broadcast (stride 0). A vector batch of
+ * a step that is linear in columns runs as one matrix. Prepare steps first fingerprint their
+ * inputs: the retained value serves again when 128 bits over all the bytes agree, else it is made
+ * anew. */
+#include "exec.h"
+
+#include "kernels/dense/k_blas.h"
+#include "kernels/common/kernels.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* -- frames */
+
+lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *key, lop_store *store,
+                          lop_err *err) {
+    f->plan = plan;
+    f->key = key ? key : plan->key;
+    f->store = store;
+    f->block = NULL;
+    for (int i = 0; i < 2; i++) f->reserve[i] = f->reserve_block[i] = NULL;
+    f->limit = plan->ctx->memory_limit;
+    f->fallbacks = 0;
+    f->near = (lop_near){INFINITY, INFINITY};
+    f->times = NULL;
+    f->team = (lopk_team){.threads = lopk_threads()};
+    f->leaf = f->inline_leaf;
+    f->mat = f->inline_mat;
+    f->blob = f->inline_blob;
+    f->print = f->inline_print;
+    f->onto = f->inline_onto;
+    f->printed = f->hit = 0;
+    f->again = false;
+    f->work = f->inline_work;
+    size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf,
+           mats = (size_t)plan->nslot * sizeof *f->mat,
+           ontos = (size_t)plan->nderive * sizeof *f->onto;
+    size_t blobs = 2 * (size_t)plan->nderive * sizeof *f->blob,
+           prints = (size_t)lop_plan_nkeys(plan) * sizeof *f->print;
+    if ((uint64_t)plan->workspace > SIZE_MAX / 4 || plan->scratch > SIZE_MAX / 4)
+        return lop_fail(err, LOP_NOMEM, NULL);
+    size_t work = (size_t)plan->workspace + plan->scratch, all = 0;
+    bool small = plan->nleaf < 6 && plan->nslot <= LOP_FRAME_SLOTS && plan->nderive <= 4;
+    if (!small) all = leaves + mats + blobs + ontos + prints + 64;
+    if (work > LOP_FRAME_BYTES) all += work + 128;
+    if (all) {
+        unsigned char *p = f->block = lop_alloc(plan->ctx, all);
+        if (!p)
+            return lop_fail(err, LOP_NOMEM,
+                            "the workspace of %lld bytes that this needs could not be had",
+                            (long long)all);
+        if (!small) {
+            f->leaf = (lop_buf *)(void *)p;
+            f->mat = (lop_mat *)(void *)(p + leaves);
+            f->blob = (lop_blob **)(void *)(p + leaves + mats);
+            f->onto = (void **)(void *)(p + leaves + mats + blobs);
+            f->print = (lop_print128 *)(void *)(p + leaves + mats + blobs + ontos);
+            p += leaves + mats + blobs + ontos + prints;
+        }
+        if (work > LOP_FRAME_BYTES)
+            f->work = (unsigned char *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
+    }
+    f->stale = f->blob + plan->nderive;
+    for (int i = 0; i < plan->nderive; i++) f->stale[i] = f->onto[i] = NULL;
+    for (int i = 0; i < plan->nderive; i++)
+        f->blob[i] = store ? lop_store_get(store, f->key[i]) : NULL;
+    return LOP_OK;
+}
+
+static void mat_of_buf(lop_mat *m, const lop_slot *s, const lop_buf *b) {
+    int nd = b->shape.ndim;
+    m->p = b->p;
+    m->m = s->m;
+    m->n = s->n;
+    m->dt = s->dt;
+    m->cs = s->core == 2 ? b->stride[nd - 1] : 1;
+    m->rs = s->core == 2 ? b->stride[nd - 2] : s->core == 1 ? b->stride[nd - 1] : 1;
+}
+
+static bool in_c_order(const lop_buf *b) {
+    int64_t stride = 1;
+    bool fits = true, empty = false;
+    for (int i = b->shape.ndim - 1; i >= 0; i--) {
+        fits = fits && (b->shape.dim[i] <= 1 || b->stride[i] == stride);
+        empty = empty || b->shape.dim[i] == 0;
+        stride *= b->shape.dim[i];
+    }
+    return fits || empty;
+}
+
+lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) {
+    const lop_plan *p = f->plan;
+    const lop_slot *s = &p->slot[i < p->nleaf ? p->leaf[i].slot : p->out];
+    if (buf->dt != s->dt)
+        return lop_fail(err, LOP_DTYPE,
+                        "the dtype of an operand changed from %s to %s after it was wrapped",
+                        lop_dtype_name(s->dt), lop_dtype_name(buf->dt));
+    if (!lop_shape_equal(&buf->shape, &s->shape)) {
+        char was[128], is[128];
+        return lop_fail(
+            err, LOP_DIM, "the shape of an operand changed from %s to %s after it was wrapped",
+            lop_shape_text(&s->shape, was, sizeof was), lop_shape_text(&buf->shape, is, sizeof is));
+    }
+    if (s->need_c && !in_c_order(buf))
+        return lop_fail(err, LOP_INTERNAL, "operand %d of the plan must be bound in C order", i);
+    f->leaf[i] = *buf;
+    mat_of_buf(&f->mat[s - p->slot], s, buf);
+    return LOP_OK;
+}
+
+void lop_frame_close(lop_frame *f) {
+    for (int i = 0; i < f->plan->nderive; i++) {
+        lop_blob *b = f->blob[i];
+        lop_free(f->plan->ctx, f->onto[i]);
+        lop_blob_unref(f->plan->ctx, f->stale[i]); /* counts change under the lock only */
+        if (!b) continue;
+        if (f->store && !b->published) {
+            f->store->misses++;
+            lop_store_put(f->store, b);
+        } else if (f->store) {
+            f->store->hits++;
+        }
+        lop_blob_unref(f->plan->ctx, b);
+    }
+    for (int i = 0; i < 2; i++) lop_free(f->plan->ctx, f->reserve_block[i]);
+    lop_free(f->plan->ctx, f->block);
+    f->block = NULL;
+}
+
+/* -- running */
+
+/* The slot whose block this is (itself where it is none), and where in it. */
+static int whole_of(const lop_plan *p, int slot, int64_t *row, int64_t *col) {
+    for (*row = *col = 0; p->slot[slot].part; slot = p->slot[slot].alias) {
+        *row += p->slot[slot].row;
+        *col += p->slot[slot].col;
+    }
+    return slot;
+}
+
+static lop_mat mat_of_temp(const lop_frame *f, int slot) {
+    const lop_plan *p = f->plan;
+    int64_t row, col;
+    int whole = whole_of(p, slot, &row, &col), base = whole;
+    const lop_slot *w = &p->slot[whole];
+    int64_t shift = 0;
+    for (; p->slot[base].alias >= 0; base = p->slot[base].alias) shift += p->slot[base].shift;
+    const lop_slot *b = &p->slot[base];
+    lop_mat m = {NULL, w->m, w->n, w->n, 1, w->dt};
+    if (b->kind != LOP_S_TEMP)
+        m.p = f->mat[base].p;
+    else if (b->onto >= 0)
+        m.p = f->onto[b->onto];
+    else if (b->offset >= 0 && (!b->late || f->reserve[b->late - 1]))
+        m.p = (b->late ? f->reserve[b->late - 1] : f->work) + b->offset;
+    if (base == whole && b->kind != LOP_S_TEMP) m = f->mat[base];
+    if (m.p) m.p = (char *)m.p + (shift + row * m.rs + col * m.cs) * (int64_t)lop_dtype_size(m.dt);
+    m.m = p->slot[slot].m;
+    m.n = p->slot[slot].n;
+    return m;
+}
+
+static void mats_of_temps(lop_frame *f) {
+    const lop_plan *p = f->plan;
+    for (int i = 0; i < p->nslot; i++) {
+        if (p->slot[i].flip) continue;
+        if (p->slot[i].alias >= 0 || p->slot[i].kind == LOP_S_TEMP) f->mat[i] = mat_of_temp(f, i);
+    }
+    for (int i = 0; i < p->nslot; i++) { /* all others are known: only flips see flips */
+        if (!p->slot[i].flip) continue;
+        int base = i, turns = 0;
+        for (; p->slot[base].flip; base = p->slot[base].alias) turns++;
+        const lop_mat b = f->mat[base];
+        f->mat[i] = turns & 1 ? (lop_mat){b.p, b.n, b.m, b.cs, b.rs, b.dt} : b;
+    }
+}
+
+/* Element stride of batch dimension `d` (of `nb` output dimensions) of a slot; 0 where it
+ * broadcasts. */
+static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
+    int64_t row, col;
+    const lop_slot *s = &f->plan->slot[whole_of(f->plan, slot, &row, &col)];
+    int own = s->shape.ndim - s->core, at = d - (nb - own);
+    if (at < 0 || s->shape.dim[at] == 1) return 0;
+    for (; s->flip; s = &f->plan->slot[slot]) slot = s->alias;
+    if (s->alias < 0 && s->kind != LOP_S_TEMP && s->kind != LOP_S_DERIVED) {
+        const lop_buf *b = &f->leaf[s->kind == LOP_S_OUT ? f->plan->nleaf : s->leaf];
+        return b->stride[at];
+    }
+    int64_t stride = s->m * s->n;
+    for (int i = own - 1; i > at; i--) stride *= s->shape.dim[i];
+    return stride;
+}
+
+typedef struct sweep {
+    int nb, nargs;
+    int64_t dim[LOP_MAXDIM], stride[LOP_MAXARG][LOP_MAXDIM];
+    lop_mat mat[LOP_MAXARG];
+} sweep;
+
+/* A batch of vectors as one matrix: the last batch dimension becomes the columns. */
+static void merge_columns(const lop_step *s, sweep *w) {
+    int d = w->nb - 1;
+    if (!(s->flags & LOP_STEP_COLUMNS) || d < 0 || s->when >= 0 || s->fail >= 0) return;
+    int64_t len = w->dim[d];
+    if (len < 2 || w->mat[0].n != 1 || w->mat[1].n != 1) return;
+    for (int j = 2; j < w->nargs; j++)
+        if (w->stride[j][d]) return;
+    for (int j = 0; j < 2; j++) {
+        const lop_mat *m = &w->mat[j];
+        int64_t stride = w->stride[j][d];
+        if (stride < 1 || (stride < m->m * m->rs && m->rs < len * stride)) return;
+    }
+    for (int j = 0; j < 2; j++) {
+        w->mat[j].n = len;
+        w->mat[j].cs = w->stride[j][d];
+    }
+    w->nb = d;
+}
+
+static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
+    const lop_slot *out = &f->plan->slot[s->arg[0]];
+    w->nb = out->shape.ndim - out->core;
+    w->nargs = s->n;
+    for (int d = 0; d < w->nb; d++) w->dim[d] = out->shape.dim[d];
+    for (int j = 0; j < s->n; j++) {
+        w->mat[j] = f->mat[s->arg[j]];
+        for (int d = 0; d < w->nb; d++) w->stride[j][d] = batch_stride(f, s->arg[j], d, w->nb);
+    }
+    merge_columns(s, w);
+}
+
+/* Does the step's mask forbid this batch element? A mask of another batch counts as a whole. */
+static bool forbidden(const lop_frame *f, const lop_step *s, int64_t element) {
+    if (s->when < 0) return false;
+    const lop_slot *mask = &f->plan->slot[s->when], *out = &f->plan->slot[s->arg[0]];
+    const unsigned char *flag = f->mat[s->when].p;
+    bool alike = mask->shape.ndim == out->shape.ndim - out->core;
+    for (int i = 0; alike && i < mask->shape.ndim; i++)
+        alike = mask->shape.dim[i] == out->shape.dim[i];
+    if (alike && s->derived < 0) return (flag[element] != 0) != s->when_set;
+    for (int64_t i = 0; i < mask->batch; i++)
+        if ((flag[i] != 0) == s->when_set) return false;
+    return true;
+}
+
+static void count_fallbacks(const lop_frame *f, const lop_step *s, const unsigned char *flag,
+                            int64_t n) {
+    for (int64_t i = 0; i < n && !(s->flags & LOP_STEP_QUIET); i++)
+        ((lop_frame *)(uintptr_t)f)->fallbacks += flag[i] != 0;
+}
+
+static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call, int64_t element,
+                          lop_err *err) {
+    if (forbidden(f, s, element)) { /* its own mask is read all the same */
+        if (s->fail >= 0) ((unsigned char *)f->mat[s->fail].p)[element] = 0;
+        return LOP_OK;
+    }
+    unsigned char *flag = s->fail >= 0 ? f->mat[s->fail].p : NULL;
+    int64_t some = 1;
+    if (s->flags & LOP_STEP_GROUP) {
+        some = call->more + 1;
+        element *= some;
+        call->failed = flag ? flag + element : NULL;
+    }
+    lop_status st = s->run(call);
+    if (flag) {
+        if (!call->failed) flag[element] = st == LOP_SINGULAR;
+        count_fallbacks(f, s, flag + element, some);
+        if (st == LOP_SINGULAR) st = LOP_OK;
+    }
+    if (st < 0 && err) err->batch = element;
+    return st;
+}
+
+/* The last batch dimension as one call, where only arguments 0 and 1 move along it, or the step has
+ * asked for it. */
+static void merge_batch(const lop_step *s, sweep *w, lop_call *call) {
+    int d = w->nb - 1;
+    const bool group = (s->flags & LOP_STEP_GROUP) != 0;
+    if (!group && (!(s->flags & LOP_STEP_BATCH) || s->when >= 0 || s->fail >= 0)) return;
+    if (d < 0) return;
+    for (int j = 2; j < w->nargs && !group; j++)
+        if (w->stride[j][d]) return;
+    call->z_step = group && w->nargs > 2 ? w->stride[2][d] : 0;
+    call->more = w->dim[d] - 1;
+    call->y_step = w->stride[0][d];
+    call->x_step = w->stride[1][d];
+    w->nb = d;
+}
+
+/* Is this step for the elements of a mask that has none? */
+static bool for_none(const lop_frame *f, const lop_step *s) {
+    if (s->when < 0 || !s->when_set || s->fail >= 0) return false;
+    const unsigned char *flag = f->mat[s->when].p;
+    for (int64_t i = 0; i < f->plan->slot[s->when].batch; i++)
+        if (flag[i]) return false;
+    return true;
+}
+
+/* Between steps or batch elements: is the run to stop? Not asked at each of many small ones. */
+static bool stops(const lop_frame *f, const lop_step *s, int64_t number) {
+    const int64_t batch = f->plan->slot[s->arg[0]].batch;
+    if (!f->team.stop || ((number & 63) && s->flops < 1e6 * (double)batch)) return false;
+    return f->team.stop(f->team.user);
+}
+
+static lop_status run_batch(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    sweep w;
+    if (for_none(f, s)) return LOP_OK;
+    sweep_open(f, s, &w);
+    int64_t at[LOP_MAXDIM] = {0}, element = 0;
+    for (int d = 0; d < w.nb; d++)
+        if (w.dim[d] == 0) return LOP_OK;
+    lop_mat mat[LOP_MAXARG];
+    lop_call call;
+    lop_call_open(&call, s, scratch, err);
+    call.near = s->flags & LOP_STEP_HUSHED ? NULL : &f->near;
+    for (int j = 0; j < s->n; j++) {
+        mat[j] = w.mat[j];
+        call.a[j] = &mat[j];
+    }
+    merge_batch(s, &w, &call);
+    call.team = &f->team;
+    for (;; element++) {
+        if (element && stops(f, s, element)) return LOP_CALLBACK;
+        for (int j = 0; j < s->n; j++) {
+            int64_t offset = 0;
+            for (int d = 0; d < w.nb; d++) offset += at[d] * w.stride[j][d];
+            mat[j].p = (char *)w.mat[j].p + offset * (int64_t)lop_dtype_size(mat[j].dt);
+        }
+        lop_status st = guarded(f, s, &call, element, err);
+        if (st != LOP_OK) return st;
+        int d = w.nb - 1;
+        while (d >= 0 && ++at[d] == w.dim[d]) at[d--] = 0;
+        if (d < 0) return LOP_OK;
+    }
+}
+
+static lop_status run_step(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    if (f->plan->batched) return run_batch(f, s, scratch, err);
+    lop_call call;
+    lop_call_open(&call, s, scratch, err);
+    call.near = s->flags & LOP_STEP_HUSHED ? NULL : &f->near;
+    call.team = &f->team;
+    for (int j = 0; j < s->n; j++) {
+        if (f->plan->slot[s->arg[j]].batch == 0) return LOP_OK;
+        call.a[j] = &f->mat[s->arg[j]];
+    }
+    if (s->fail >= 0 || s->when >= 0) return guarded(f, s, &call, 0, err);
+    return s->run(&call);
+}
+
+static lop_print128 print_slot(const lop_frame *f, int number, lop_print128 print) {
+    const lop_slot *slot = &f->plan->slot[number];
+    int nb = slot->shape.ndim - slot->core;
+    int64_t at[LOP_MAXDIM] = {0};
+    for (int64_t e = 0; e < slot->batch; e++) {
+        lop_mat m = f->mat[number];
+        int64_t offset = 0;
+        for (int d = 0; d < nb; d++) offset += at[d] * batch_stride(f, number, d, nb);
+        m.p = (char *)m.p + offset * (int64_t)lop_dtype_size(m.dt);
+        print = lopk_fingerprint(print, &m);
+        for (int d = nb - 1; d >= 0 && ++at[d] == slot->shape.dim[d]; d--) at[d] = 0;
+    }
+    return print;
+}
+
+static const lop_print128 first_print = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
+
+static uint64_t scramble(uint64_t h) {
+    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+    return h ^ (h >> 32);
+}
+
+/* The content that derived value i rests on. Of leaves, in any order, each with its name; with
+ * other threads the steps between may round otherwise. */
+static lop_print128 content(lop_frame *f, int i) {
+    const lop_plan *p = f->plan;
+    const lop_step *s = &p->step[p->derive[i].step];
+    lop_print128 print = first_print, *of = f->print + p->nderive;
+    if (!p->derive[i].leaves) {
+        for (int j = 1; j < s->n; j++) print = print_slot(f, s->arg[j], print);
+        return print;
+    }
+    print.lo ^= (uint64_t)lopk_threads();
+    for (int k = 0; k < p->nleaf && k < LOP_KEEP; k++) {
+        uint64_t bit = (uint64_t)1 << k, name = f->key[p->nderive + k];
+        if (!(p->derive[i].leaves & bit)) continue;
+        if (!(f->printed & bit)) of[k] = print_slot(f, p->leaf[k].slot, first_print);
+        f->printed |= bit;
+        print.lo += scramble(of[k].lo + name);
+        print.hi += scramble(of[k].hi ^ scramble(name));
+    }
+    return print;
+}
+
+static bool same_content(const lop_blob *b, lop_print128 print) {
+    return b && b->print.lo == print.lo && b->print.hi == print.hi;
+}
+
+/* Which derived values are there, as far as the leaves tell: before anything runs. */
+static void find_hits(lop_frame *f) {
+    const lop_plan *p = f->plan;
+    for (int i = 0; i < p->nderive && i < LOP_KEEP; i++) {
+        if (!f->blob[i] || !p->derive[i].leaves) continue;
+        f->print[i] = content(f, i);
+        if (same_content(f->blob[i], f->print[i])) f->hit |= (uint64_t)1 << i;
+    }
+}
+
+/* One just made in this call by another step, of the same key and content: in this frame alone, so
+ * that it may be counted here. */
+static lop_blob *made_before(const lop_frame *f, int derived, lop_print128 print) {
+    for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
+        lop_blob *b = f->blob[i];
+        if (i == derived || !b || b->published || b->key != f->key[derived]) continue;
+        if (!same_content(b, print)) continue;
+        b->refs++;
+        return b;
+    }
+    return NULL;
+}
+
+static lop_status no_room(const lop_step *s, int64_t bytes, lop_err *err) {
+    return lop_fail(err, LOP_NOMEM, "the %lld bytes that %s needs could not be had",
+                    (long long)bytes, s->name);
+}
+
+/* Memory for what will be made where its input lies; once a frame. */
+static lop_status room_onto(lop_frame *f, lop_err *err) {
+    const lop_plan *p = f->plan;
+    for (int i = 0; i < p->nslot; i++) {
+        const int d = p->slot[i].onto;
+        if (d < 0 || f->onto[d] || (f->hit >> d & 1)) continue;
+        f->onto[d] = lop_alloc(p->ctx, (size_t)p->derive[d].bytes);
+        if (!f->onto[d]) return no_room(&p->step[p->derive[d].step], p->derive[d].bytes, err);
+    }
+    return LOP_OK;
+}
+
+/* Finds or makes the derived value of a prepare step; afterwards its slot points to the data. */
+static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    const lop_derive *d = &f->plan->derive[s->derived];
+    const lop_slot *slot = &f->plan->slot[s->arg[0]];
+    lop_blob **blob = &f->blob[s->derived];
+    if (forbidden(f, s, 0)) return LOP_OK;
+    lop_mat *m = &f->mat[s->arg[0]];
+    bool hit = s->derived < LOP_KEEP && (f->hit >> s->derived & 1) != 0;
+    *m = (lop_mat){NULL, d->bytes, 1, 1, 1, LOP_u8};
+    lop_print128 print = {0, 0};
+    if (!hit) print = content(f, s->derived);
+    if (hit || same_content(*blob, print)) {
+        m->p = (*blob)->data;
+        if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
+        return LOP_OK;
+    }
+    lop_blob *same = made_before(f, s->derived, print);
+    if (same) {
+        m->p = same->data;
+        f->stale[s->derived] = *blob;
+        *blob = same;
+        return LOP_OK;
+    }
+    int64_t bytes;
+    if (!lop_mul_ok(d->bytes, slot->batch, &bytes)) return lop_fail(err, LOP_OVERFLOW, NULL);
+    lop_blob *fresh = lop_calloc(f->plan->ctx, 1, sizeof *fresh);
+    void *data = f->onto[s->derived];
+    if (fresh && !data) data = lop_alloc(f->plan->ctx, (size_t)bytes);
+    if (!fresh || !data) {
+        lop_free(f->plan->ctx, fresh);
+        return no_room(s, bytes, err);
+    }
+    f->onto[s->derived] = NULL;
+    *fresh = (lop_blob){
+        .refs = 1, .bytes = bytes, .key = f->key[s->derived], .print = print, .data = data};
+    for (int i = 0; i < f->plan->nleaf; i++)
+        fresh->mask |= lop_leaf_bit(f->key[f->plan->nderive + i]);
+    m->p = data;
+    fresh->foreign = (s->flags & LOP_STEP_FOREIGN) != 0;
+    if (fresh->foreign) memset(data, 0, (size_t)bytes);
+    lop_status st = run_step(f, s, scratch, err);
+    if (st != LOP_OK) { /* a step that failed has made nothing foreign */
+        lop_free(f->plan->ctx, data);
+        lop_free(f->plan->ctx, fresh);
+        return st;
+    }
+    if (fresh->foreign) fresh->bytes += ((const lop_foreign *)data)->bytes;
+    /* A promise broken on the way here is to be told at each call: not found by leaves. */
+    if (d->leaves && f->fallbacks) fresh->print.lo = ~fresh->print.lo;
+    if (f->stale[s->derived]) /* made anew by a frame that runs again: the one before is its own */
+        lop_blob_unref(f->plan->ctx, *blob);
+    else
+        f->stale[s->derived] = *blob;
+    *blob = fresh;
+    if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
+    return st;
+}
+
+static bool is_set(const lop_frame *f, int mask) {
+    const unsigned char *flag = f->mat[mask].p;
+    for (int64_t i = 0; i < f->plan->slot[mask].batch; i++)
+        if (flag[i]) return true;
+    return false;
+}
+/* May it take so many bytes more? */
+static bool fits(const lop_frame *f, size_t more) {
+    int64_t sum = lop_plan_memory(f->plan);
+    for (int i = 0; i < 2; i++)
+        if (f->reserve[i] && !lop_add_ok(sum, f->plan->reserve[i], &sum)) return false;
+    return more <= INT64_MAX && lop_add_ok(sum, (int64_t)more, &sum) && sum <= f->limit;
+}
+
+/* Is a second arm needed? Then its memory is had; of one within it likewise. */
+static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_err *err) {
+    *skip = true;
+    for (int i = 0; i < 2; i++) {
+        const int mask = i ? s->later : s->late;
+        if (mask < 0) break;
+        *skip = !is_set(f, mask);
+        if (*skip) break;
+        if (f->reserve[i]) continue;
+        const size_t scratch = f->plan->late_scratch[i],
+                     room = (size_t)f->plan->reserve[i] + scratch;
+        if (f->limit < INT64_MAX && !fits(f, room))
+            return lop_fail(err, LOP_LIMIT,
+                            "the fast way was not accurate enough here, and the safe way needs "
+                            "%lld bytes more; pl.config(memory_limit=...) allows %lld",
+                            (long long)room, (long long)f->limit);
+        f->reserve_block[i] = scratch > SIZE_MAX / 4 || room > SIZE_MAX / 2
+                                  ? NULL
+                                  : lop_alloc(f->plan->ctx, room + 64);
+        if (!f->reserve_block[i])
+            return lop_fail(err, LOP_NOMEM,
+                            "the fast way was not accurate enough here, and the %lld bytes that "
+                            "the safe way needs could not be had",
+                            (long long)room);
+        f->reserve[i] = (unsigned char *)(((uintptr_t)f->reserve_block[i] + 63) & ~(uintptr_t)63);
+        mats_of_temps(f);
+    }
+    return LOP_OK;
+}
+
+static double seconds(void) {
+    struct timespec t;
+    return timespec_get(&t, TIME_UTC) ? (double)t.tv_sec + 1e-9 * (double)t.tv_nsec : 0;
+}
+
+static lop_status do_step(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    return s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
+}
+
+static lop_status timed(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    double start = seconds();
+    lop_status st = do_step(f, s, scratch, err);
+    f->times[s - f->plan->step] = seconds() - start;
+    return st;
+}
+
+lop_status lop_exec(lop_frame *f, lop_err *err) {
+    const lop_plan *p = f->plan;
+    void *scratch = f->work + p->workspace;
+    for (int i = 0; f->times && i < p->nstep; i++) f->times[i] = -1;
+    if (p->nderive && !f->again) find_hits(f);
+    f->again = true;
+    f->near = (lop_near){INFINITY, INFINITY};
+    lop_status room = p->nderive ? room_onto(f, err) : LOP_OK;
+    if (room != LOP_OK) return room;
+    mats_of_temps(f);
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        if (!s->run) continue; /* a transpose by strides */
+        if (s->serves && !(s->serves & ~f->hit)) continue;
+        lop_status st = i && stops(f, s, i) ? LOP_CALLBACK : LOP_OK;
+        bool skip = false;
+        if (st == LOP_OK && s->late >= 0) st = enter_late(f, s, &skip, err);
+        if (skip) continue;
+        const int level = s->later >= 0 ? 1 : 0;
+        void *own = s->late >= 0 ? f->reserve[level] + p->reserve[level] : scratch;
+        if (st == LOP_OK) st = (f->times ? timed : do_step)(f, s, own, err);
+        if (st == LOP_OK) continue;
+        if (st == LOP_SINGULAR && s->escape >= 0) {
+            memset(f->mat[s->escape].p, 1, (size_t)p->slot[s->escape].batch);
+            if (err) lop_err_open(err);
+            i = s->escape_to - 1;
+            continue;
+        }
+        if (err) {
+            err->step = i;
+            if (err->status == LOP_OK) (void)lop_fail(err, st, NULL);
+        }
+        return st;
+    }
+    return LOP_OK;
+}

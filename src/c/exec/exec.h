@@ -1,0 +1,91 @@
+/* exec.h: runs a plan. One loop over steps; no decisions but the plan's own branches.
+ *
+ *   lop_frame_open   under the lock: memory, and the derived values that may still hold (retained)
+ *   lop_frame_bind   under the lock: one array a leaf, then the result
+ *   lop_exec         without it: fingerprints, prepare steps whose inputs changed, run steps
+ *   lop_frame_close  under the lock: publishes what was derived, frees
+ */
+#ifndef LOP_EXEC_H
+#define LOP_EXEC_H
+
+#include "plan/plan.h"
+
+/* A derived value: counted, immutable once published. */
+typedef struct lop_blob {
+    int64_t refs, bytes;
+    uint64_t key, mask;      /* mask: lop_leaf_bit of the leaves in its plan */
+    bool published, foreign; /* foreign: `data` begins with a lop_foreign */
+    lop_print128 print;
+    void *data;
+    struct lop_blob *chain, *newer, *older; /* in the store: of one bucket; by last use */
+} lop_blob;
+
+/* All derived values of a context by key, bounded in bytes, least recently used out first. */
+typedef struct lop_store {
+    lop_ctx *ctx;
+    lop_blob **bucket; /* room of them, a power of two */
+    lop_blob *newest, *oldest;
+    int n, room;
+    int64_t bytes, limit;
+    uint64_t hits, misses;
+} lop_store;
+void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit);
+void lop_store_clear(lop_store *store);
+void lop_store_bound(lop_store *store, int64_t limit);   /* drops what is above it */
+lop_blob *lop_store_get(lop_store *store, uint64_t key); /* retained; NULL: not there */
+/* Publishes (retains) a value; an older one of the same key goes, then the least recently used
+ * until the bound holds. */
+void lop_store_put(lop_store *store, lop_blob *b);
+/* Drops all whose mask meets this one: those of some leaves, and a few others. */
+void lop_store_drop(lop_store *store, uint64_t mask);
+void lop_blob_unref(lop_ctx *ctx, lop_blob *b); /* takes NULL */
+
+enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };
+
+typedef struct lop_frame {
+    const lop_plan *plan;
+    const uint64_t *key; /* lop_plan_keys */
+    lop_store *store;
+    lop_buf *leaf;   /* nleaf + 1: the result is the last */
+    lop_mat *mat;    /* nslot */
+    lop_blob **blob; /* nderive in use, then nderive that were found stale */
+    lop_blob **stale;
+    lop_print128 *print;       /* nderive of the derived values, nleaf of the leaves */
+    void **onto;               /* nderive: memory had before its derived value is made, or NULL */
+    uint64_t printed, hit;     /* leaves that are fingerprinted; derived values that are there */
+    bool again;                /* it has run: what was derived then serves, nothing is read anew */
+    unsigned char *work;       /* workspace then scratch */
+    void *block;               /* what was allocated, NULL when the inline room sufficed */
+    unsigned char *reserve[2]; /* of second arms, and those within: had when one is entered */
+    void *reserve_block[2];
+    int64_t limit;     /* of the context's memory when it was opened */
+    int64_t fallbacks; /* guarded branches taken */
+    lop_near near;     /* of the last run */
+    lopk_team team;    /* that steps may use; `stop` is for the caller to set before a run */
+    double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
+    lop_mat inline_mat[LOP_FRAME_SLOTS];
+    lop_buf inline_leaf[6];
+    lop_blob *inline_blob[8];
+    void *inline_onto[4];
+    lop_print128 inline_print[10];
+    _Alignas(64) unsigned char inline_work[LOP_FRAME_BYTES];
+} lop_frame;
+
+/* `key` (borrowed until the frame is closed): lop_plan_keys of the leaves to be bound; NULL: those
+ * the plan was made with. */
+lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *key, lop_store *store,
+                          lop_err *err) LOP_MUST_CHECK;
+/* `i` == nleaf binds the result. The buf is checked against the plan's dtype and shape: DIM or
+ * DTYPE; where the slot says need_c it must lie in C order. */
+lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) LOP_MUST_CHECK;
+/* May be called again, with the right-hand side or the result at another place (lop_frame_point,
+ * the layout that was bound): the leaves are taken to be what they were at the first run. */
+lop_status lop_exec(lop_frame *f, lop_err *err) LOP_MUST_CHECK;
+static inline void lop_frame_point(lop_frame *f, int i, void *p) {
+    const lop_plan *plan = f->plan;
+    f->leaf[i].p = p;
+    f->mat[i < plan->nleaf ? plan->leaf[i].slot : plan->out].p = p;
+}
+void lop_frame_close(lop_frame *f);
+
+#endif

@@ -1,0 +1,248 @@
+#include "properties.h"
+
+#include "op.h"
+
+#include <float.h>
+#include <math.h>
+
+bool lop_node_alike(const lop_node *a, const lop_node *b, int depth) {
+    if (a == b) return true;
+    if (a->op != b->op || a->n != b->n || a->serial != b->serial || depth == 0 ||
+        !lop_attr_equal(&a->attr, &b->attr))
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!lop_node_alike(a->child[i], b->child[i], depth - 1)) return false;
+    return a->n > 0 || (a->dtype == b->dtype && a->weak == b->weak && a->core == b->core &&
+                        lop_shape_equal(&a->shape, &b->shape));
+}
+
+/* -- a product as a list of factors */
+
+typedef struct factor {
+    const lop_node *node;
+    int mode;
+    bool inverse;
+} factor;
+typedef struct factors {
+    factor f[LOP_INFER_FACTORS];
+    int n;
+    double re, im; /* the coefficients' product */
+} factors;
+
+static bool flatten(factors *list, const lop_node *a, int mode, bool inverse, int depth) {
+    if (depth == 0) return false;
+    if (a->op == &lop_op_view)
+        return flatten(list, a->child[0], mode ^ (int)a->attr.i[0], inverse, depth - 1);
+    if (a->op == &lop_op_inverse) return flatten(list, a->child[0], mode, !inverse, depth - 1);
+    if (a->op == &lop_op_scaled) {
+        double re = a->attr.re, im = (mode & LOP_C) ? -a->attr.im : a->attr.im, size;
+        if (inverse) {
+            size = re * re + im * im;
+            re /= size;
+            im /= -size;
+        }
+        size = list->re * re - list->im * im;
+        list->im = list->re * im + list->im * re;
+        list->re = size;
+        return flatten(list, a->child[0], mode, inverse, depth - 1);
+    }
+    if (a->op == &lop_op_prod &&
+        (!inverse || (lop_is_square(a->child[0]) && lop_is_square(a->child[1])))) {
+        int first = ((mode & LOP_T) != 0) != inverse;
+        return flatten(list, a->child[first], mode, inverse, depth - 1) &&
+               flatten(list, a->child[!first], mode, inverse, depth - 1);
+    }
+    if (list->n == LOP_INFER_FACTORS) return false;
+    if (!lop_is_complex(a->dtype)) mode &= LOP_T;
+    list->f[list->n++] = (factor){a, mode, inverse};
+    return true;
+}
+
+/* -- one analysis for both questions */
+
+typedef struct look {
+    int left; /* nodes that may still be looked at: a part that stands in many places is met in each
+               */
+} look;
+
+static bool known(look *w, const lop_node *a, bool positive, int depth);
+
+/* b is the adjoint of a. */
+static bool mirrored(look *w, const factor *a, const factor *b, int depth) {
+    if (a->inverse != b->inverse || !lop_node_alike(a->node, b->node, depth)) return false;
+    int turn = a->mode ^ b->mode, adjoint = lop_is_complex(a->node->dtype) ? LOP_H : LOP_T;
+    return turn == adjoint || (turn == 0 && known(w, a->node, false, depth));
+}
+
+static bool palindrome(look *w, const lop_node *a, bool positive, int depth) {
+    factors list = {.re = 1};
+    if (!flatten(&list, a, 0, false, depth)) return false;
+    if (list.im != 0 || (positive && !(list.re >= 0))) return false;
+    int i = 0, j = list.n - 1;
+    for (; i < j; i++, j--)
+        if (!mirrored(w, &list.f[i], &list.f[j], depth - 1)) return false;
+    return i > j || (list.f[i].node != a && known(w, list.f[i].node, positive, depth - 1));
+}
+
+/* The terms of a sum, each its own adjoint or one that stands beside its adjoint. */
+static bool of_terms(look *w, const lop_node *a, bool positive, int depth) {
+    const lop_node *x = a->child[0], *y = a->child[1];
+    if (known(w, x, positive, depth - 1) && known(w, y, positive, depth - 1)) return true;
+    if (positive) return false;
+    factors p = {.re = 1}, q = {.re = 1};
+    if (!flatten(&p, x, 0, false, depth) || !flatten(&q, y, LOP_H, false, depth) || p.n != q.n ||
+        p.re != q.re || p.im != q.im)
+        return false;
+    for (int i = 0; i < p.n; i++)
+        if (p.f[i].mode != q.f[i].mode || p.f[i].inverse != q.f[i].inverse ||
+            !lop_node_alike(p.f[i].node, q.f[i].node, depth))
+            return false;
+    return true;
+}
+
+static bool known(look *w, const lop_node *a, bool positive, int depth) {
+    if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
+    if (lop_node_trait(a, positive ? LOP_POSITIVE : LOP_HERMITIAN) == LOP_TRUE) return true;
+    if (positive && lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) return true;
+    const lop_op *op = a->op;
+    if (op == &lop_op_sum) return of_terms(w, a, positive, depth);
+    if (op == &lop_op_prod || op == &lop_op_scaled || op == &lop_op_view || op == &lop_op_inverse)
+        return palindrome(w, a, positive, depth);
+    if (op == &lop_op_power) return known(w, a->child[0], positive, depth - 1);
+    if (op == &lop_op_lowrank) return a->n == 2 && lop_node_alike(a->child[0], a->child[1], depth);
+    return !positive && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
+}
+
+bool lop_infer_hermitian(const lop_node *a) {
+    return known(&(look){LOP_INFER_NODES}, a, false, LOP_INFER_DEPTH);
+}
+bool lop_infer_semidefinite(const lop_node *a) {
+    return known(&(look){LOP_INFER_NODES}, a, true, LOP_INFER_DEPTH);
+}
+
+/* -- bands */
+
+static lop_band bands(look *w, const lop_node *a, int depth) {
+    const int64_t last = lop_rows(a) > 0 ? lop_rows(a) - 1 : 0,
+                  right = lop_cols(a) > 0 ? lop_cols(a) - 1 : 0;
+    lop_band part[LOP_INFER_FACTORS], own = {last, right};
+    if (!a->op->bands || depth == 0 || --w->left < 0 || a->n > LOP_INFER_FACTORS) return own;
+    for (int i = 0; i < a->n; i++)
+        part[i] = a->child[i]->op->cls == LOP_OPERATOR ? bands(w, a->child[i], depth - 1)
+                                                       : (lop_band){0, 0};
+    own = a->op->bands(a, part);
+    return (lop_band){own.l < last ? own.l : last, own.u < right ? own.u : right};
+}
+lop_band lop_infer_bands(const lop_node *a) {
+    return bands(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+}
+
+/* -- a bound of the rank */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t rank(look *w, const lop_node *a, int depth);
+
+static int64_t rank_of_all(look *w, const lop_node *a, int64_t most, bool product, int depth) {
+    int64_t r = product;
+    for (int i = 0; i < a->n && r < most; i++) {
+        const int64_t x = rank(w, a->child[i], depth - 1);
+        if (product ? !lop_mul_ok(r, x, &r) : !lop_add_ok(r, x, &r)) return most;
+        if (product && r == 0) return 0;
+    }
+    return least(r, most);
+}
+
+/* Does it take constant vectors to zero, as differences do that see no edge? */
+static bool ends_constants(look *w, const lop_node *a, int depth) {
+    const lop_op *op = a->op;
+    if (depth == 0 || --w->left < 0) return false;
+    if (op == &lop_op_laplacian) return a->attr.i[0] != 0;                      /* Dirichlet */
+    if (op == &lop_op_difference) return a->attr.i[1] > 0 && a->attr.i[3] == 2; /* periodic */
+    if (op == &lop_op_prod) return ends_constants(w, a->child[1], depth - 1);
+    if (op == &lop_op_scaled || (op == &lop_op_power && a->attr.i[0] > 0))
+        return ends_constants(w, a->child[0], depth - 1);
+    const bool all = op == &lop_op_sum || op == &lop_op_kronsum || op == &lop_op_blockdiag,
+               one = op == &lop_op_kron;
+    if (!all && !one) return false;
+    for (int i = 0; i < a->n; i++)
+        if (ends_constants(w, a->child[i], depth - 1) == one) return one;
+    return all && a->n > 0;
+}
+
+static int64_t rank(look *w, const lop_node *a, int depth) {
+    int64_t most = least(lop_rows(a), lop_cols(a));
+    const lop_op *op = a->op;
+    if (depth == 0 || --w->left < 0 || most == 0) return most;
+    if (lop_rows(a) == lop_cols(a) && ends_constants(w, a, depth)) most--;
+    if (op == &lop_op_offdiag)
+        return least(most, lop_diag_length(lop_rows(a), lop_cols(a), a->attr.i[0]));
+    if (op == &lop_op_power && a->attr.i[0] == 0) return most;
+    if (op == &lop_op_power || op == &lop_op_inverse) return rank(w, a->child[0], depth - 1);
+    if (op == &lop_op_zeros) return 0;
+    if (op == &lop_op_full) return 1;
+    if (op == &lop_op_prod) /* a thin factor shows in its own sizes */
+        return least(least(rank(w, a->child[0], depth - 1), rank(w, a->child[1], depth - 1)), most);
+    if (op == &lop_op_lowrank) return least(lop_cols(a->child[0]), most);
+    if (op == &lop_op_sum || op == &lop_op_blockdiag) return rank_of_all(w, a, most, false, depth);
+    if (op == &lop_op_kron) return rank_of_all(w, a, most, true, depth);
+    if (op == &lop_op_view || op == &lop_op_scaled) return rank(w, a->child[0], depth - 1);
+    return most;
+}
+
+int64_t lop_infer_rank(const lop_node *a) {
+    return rank(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH);
+}
+
+/* -- has it an inverse? */
+
+/* Declared, and the test of it is on its way (check="full"): it is to be met, not left out. */
+static bool under_test(const lop_node *a) {
+    for (int i = 0; i < a->n; i++) {
+        const lop_op *op = a->child[i]->op;
+        if (op == &lop_op_promised || op == &lop_op_promisedband || op == &lop_op_promisedtri ||
+            op == &lop_op_promisedblocks)
+            return true;
+    }
+    return false;
+}
+
+bool lop_infer_unitary(const lop_node *a) {
+    return lop_is_square(a) && lop_node_trait(a, LOP_ORTHOGONAL) == LOP_TRUE && !under_test(a);
+}
+
+static bool definite(look *w, const lop_node *a, int depth) {
+    const lop_op *op = a->op;
+    if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
+    if (op == &lop_op_sum) {
+        const lop_node *x = a->child[0], *y = a->child[1];
+        return (definite(w, x, depth - 1) && known(w, y, true, depth - 1)) ||
+               (definite(w, y, depth - 1) && known(w, x, true, depth - 1));
+    }
+    if (op == &lop_op_view || op == &lop_op_inverse || op == &lop_op_power)
+        return definite(w, a->child[0], depth - 1);
+    if (op == &lop_op_scaled)
+        return a->attr.im == 0 && a->attr.re > 0 && a->attr.re <= DBL_MAX &&
+               definite(w, a->child[0], depth - 1);
+    return (lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE ||
+            lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) &&
+           !under_test(a);
+}
+
+static bool regular(look *w, const lop_node *a, int depth) {
+    const lop_op *op = a->op;
+    if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
+    if (op == &lop_op_scaled && !(hypot(a->attr.re, a->attr.im) > 0)) return false;
+    if (op == &lop_op_prod || op == &lop_op_kron || op == &lop_op_blockdiag || op == &lop_op_view ||
+        op == &lop_op_inverse || op == &lop_op_power || op == &lop_op_scaled) {
+        for (int i = 0; i < a->n; i++)
+            if (!regular(w, a->child[i], depth - 1)) return false;
+        return true;
+    }
+    return lop_infer_unitary(a) || definite(w, a, depth);
+}
+
+lop_truth lop_infer_regular(const lop_node *a) {
+    if (regular(&(look){LOP_INFER_NODES}, a, LOP_INFER_DEPTH)) return LOP_TRUE;
+    if (!lop_is_square(a)) return LOP_FALSE;
+    return lop_infer_rank(a) < lop_rows(a) ? LOP_FALSE : LOP_UNKNOWN;
+}

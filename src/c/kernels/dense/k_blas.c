@@ -1,0 +1,598 @@
+/* k_blas.c: products, factors and triangular solves by BLAS and LAPACK (blas_table.h).
+ *
+ * A matrix with one unit stride is column-major or the transpose of such; CBLAS's order and
+ * transpose flags cover every mix, so nothing is copied. With y column-major, a's transpose flag is
+ * that of its own layout; with y row-major likewise in CblasRowMajor. Conjugation without
+ * transposition is OpenBLAS's CblasConjNoTrans. Costs: 2 m n k flops (8 when complex); potrf n^3 /
+ * 3, getrf 2 n^3 / 3, a solve 2 n^2 a column. LAPACK comes by LAPACKE_*_work in column-major order,
+ * which never copies or allocates. Where the library's integers have 32 bits, products of larger
+ * sizes run own loops, LAPACK calls are refused (LOP_OVERFLOW). Thresholds measured 2026-11. */
+#include "blas_table.h"
+#include "k_blas.h"
+#include "k_small_gemm.h"
+#include "kernels/common/kernels.h"
+
+#include <complex.h>
+#include <math.h>
+
+enum { TINY = 12, ALONE = 1 << 18 };
+
+static inline int64_t at_least_1(int64_t n) { return n > 1 ? n : 1; }
+static inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline bool is_col(const lop_mat *a) {
+    return (a->rs == 1 || a->m <= 1) && (a->cs >= at_least_1(a->m) || a->n <= 1) &&
+           lop_blas_fits(a->cs);
+}
+static inline bool is_row(const lop_mat *a) {
+    return (a->cs == 1 || a->n <= 1) && (a->rs >= at_least_1(a->n) || a->m <= 1) &&
+           lop_blas_fits(a->rs);
+}
+/* Leading dimension in the given order; BLAS wants at least the line's length even where unused. */
+static inline int64_t ld_col(const lop_mat *a) { return a->n <= 1 ? at_least_1(a->m) : a->cs; }
+static inline int64_t ld_row(const lop_mat *a) { return a->m <= 1 ? at_least_1(a->n) : a->rs; }
+static inline bool fits(const lop_mat *a) {
+    return lop_blas_fits(a->m) && lop_blas_fits(a->n) && lop_blas_fits(a->rs) &&
+           lop_blas_fits(a->cs);
+}
+static inline int64_t size_of(lop_dtype dt) { return dt == LOP_f32 ? 4 : dt == LOP_c128 ? 16 : 8; }
+static inline lop_mat flip(const lop_mat *a) {
+    return (lop_mat){a->p, a->n, a->m, a->cs, a->rs, a->dt};
+}
+
+static const float one_f = 1, zero_f = 0;
+static const double one_d = 1, zero_d = 0;
+static const float _Complex one_c = 1, zero_c = 0;
+static const double _Complex one_z = 1, zero_z = 0;
+
+/* y (m) = beta y + op(a) x for a of m x n, order and flag given; x and y at strides. */
+static void call_gemv(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE flag, const lop_mat *a,
+                      int64_t ld, bool flipped, const void *x, int64_t incx, void *y, int64_t incy,
+                      bool add) {
+    const int64_t m = flipped ? a->n : a->m, n = flipped ? a->m : a->n;
+    switch (a->dt) {
+    case LOP_f32:
+        BLAS(cblas_sgemv)(order, flag, m, n, one_f, a->p, ld, x, incx, add ? one_f : zero_f, y,
+                          incy);
+        break;
+    case LOP_f64:
+        BLAS(cblas_dgemv)(order, flag, m, n, one_d, a->p, ld, x, incx, add ? one_d : zero_d, y,
+                          incy);
+        break;
+    case LOP_c64:
+        BLAS(cblas_cgemv)(order, flag, m, n, &one_c, a->p, ld, x, incx, add ? &one_c : &zero_c, y,
+                          incy);
+        break;
+    default:
+        BLAS(cblas_zgemv)(order, flag, m, n, &one_z, a->p, ld, x, incx, add ? &one_z : &zero_z, y,
+                          incy);
+    }
+}
+
+/* n == 1. False when layouts are not BLAS's. */
+static bool try_gemv(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                     bool accumulate) {
+    const bool col = is_col(a), row = is_row(a);
+    const int64_t incx = b->m <= 1 ? 1 : b->rs, incy = y->m <= 1 ? 1 : y->rs;
+    if (!(col || row) || incx < 1 || incy < 1 || !lop_blas_fits(incx) || !lop_blas_fits(incy))
+        return false;
+    if (!accumulate) lopk_zero(y); /* gemv with beta 0 may scale NaN by 0 */
+    if (conj_a) {                  /* ConjTrans of the stored transpose; ConjNoTrans otherwise */
+        if (row)
+            call_gemv(CblasColMajor, CblasConjTrans, a, ld_row(a), true, b->p, incx, y->p, incy,
+                      true);
+        else
+            call_gemv(CblasColMajor, CblasConjNoTrans, a, ld_col(a), false, b->p, incx, y->p, incy,
+                      true);
+        return true;
+    }
+    if (col)
+        call_gemv(CblasColMajor, CblasNoTrans, a, ld_col(a), false, b->p, incx, y->p, incy, true);
+    else
+        call_gemv(CblasColMajor, CblasTrans, a, ld_row(a), true, b->p, incx, y->p, incy, true);
+    return true;
+}
+
+static void call_gemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE fa, enum CBLAS_TRANSPOSE fb,
+                      const lop_mat *y, int64_t ldy, const lop_mat *a, int64_t lda,
+                      const lop_mat *b, int64_t ldb, double _Complex alpha, bool add) {
+    const int64_t m = y->m, n = y->n, k = a->n;
+    const float _Complex alpha_c = (float _Complex)alpha;
+    switch (y->dt) {
+    case LOP_f32:
+        BLAS(cblas_sgemm)(order, fa, fb, m, n, k, crealf(alpha_c), a->p, lda, b->p, ldb,
+                          add ? one_f : zero_f, y->p, ldy);
+        break;
+    case LOP_f64:
+        BLAS(cblas_dgemm)(order, fa, fb, m, n, k, creal(alpha), a->p, lda, b->p, ldb,
+                          add ? one_d : zero_d, y->p, ldy);
+        break;
+    case LOP_c64:
+        BLAS(cblas_cgemm)(order, fa, fb, m, n, k, &alpha_c, a->p, lda, b->p, ldb,
+                          add ? &one_c : &zero_c, y->p, ldy);
+        break;
+    default:
+        BLAS(cblas_zgemm)(order, fa, fb, m, n, k, &alpha, a->p, lda, b->p, ldb,
+                          add ? &one_z : &zero_z, y->p, ldy);
+    }
+}
+
+static bool try_gemm(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
+                     const lop_mat *b, bool accumulate) {
+    const bool ycol = is_col(y), yrow = is_row(y);
+    if (!(ycol || yrow) || !(is_col(a) || is_row(a)) || !(is_col(b) || is_row(b))) return false;
+    const bool col = ycol; /* the order to call in */
+    const bool a_plain = col ? is_col(a) : is_row(a), b_plain = col ? is_col(b) : is_row(b);
+    const int64_t lda = (col == a_plain) ? ld_col(a) : ld_row(a),
+                  ldb = (col == b_plain) ? ld_col(b) : ld_row(b);
+    const enum CBLAS_TRANSPOSE fa = a_plain ? (conj_a ? CblasConjNoTrans : CblasNoTrans)
+                                            : (conj_a ? CblasConjTrans : CblasTrans);
+    call_gemm(col ? CblasColMajor : CblasRowMajor, fa, b_plain ? CblasNoTrans : CblasTrans, y,
+              col ? ld_col(y) : ld_row(y), a, lda, b, ldb, alpha, accumulate);
+    return true;
+}
+
+static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                    bool accumulate) {
+    if (lopk_small_suits(y, a, b, 1)) {
+        lopk_small_gemm(y, 0, a, conj_a, b, 0, 1, accumulate);
+        return;
+    }
+    if (!fits(a) || !fits(y)) {
+        lopk_matmul_loop(y, a, conj_a, b, accumulate);
+        return;
+    }
+    if (y->n == 1 && (y->m > TINY || a->n > TINY)) {
+        if (try_gemv(y, a, conj_a, b, accumulate)) return;
+    } else if (y->m == 1 && !conj_a && (y->n > TINY || a->n > TINY)) {
+        const lop_mat yt = flip(y), at = flip(a), bt = flip(b); /* y^T = b^T a^T */
+        if (try_gemv(&yt, &bt, false, &at, accumulate)) return;
+    } else if (y->m > TINY || y->n > TINY || a->n > TINY) {
+        if (try_gemm(y, 1, a, conj_a, b, accumulate)) return;
+    }
+    lopk_matmul_loop(y, a, conj_a, b, accumulate);
+}
+
+void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate) {
+    LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && y->m == a->m && a->n == b->m && y->n == b->n);
+    LOP_ASSERT(lop_is_blas(y->dt));
+    conj_a = conj_a && lop_is_complex(a->dt);
+    if (y->m == 0 || y->n == 0) return;
+    if (a->n == 0) {
+        if (!accumulate) lopk_zero(y);
+        return;
+    }
+    product(y, a, conj_a, b, accumulate);
+}
+
+bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
+                   const lop_mat *b) {
+    LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && y->m == a->m && a->n == b->m && y->n == b->n);
+    LOP_ASSERT(lop_is_blas(y->dt) && (lop_is_complex(y->dt) || cimag(alpha) == 0));
+    if (y->m == 0 || y->n == 0 || a->n == 0) return true;
+    if (!fits(a) || !fits(y)) return false;
+    return try_gemm(y, alpha, a, conj_a && lop_is_complex(a->dt), b, true);
+}
+
+void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
+                     const lop_mat *b, int64_t b_step, int64_t count) {
+    if (lopk_small_suits(y, a, b, count)) {
+        lopk_small_gemm(y, y_step, a, conj_a, b, b_step, count, false);
+        return;
+    }
+    lop_mat yy = *y, bb = *b;
+    for (int64_t e = 0; e < count; e++) {
+        lopk_gemm(&yy, a, conj_a, &bb, false);
+        yy.p = (char *)yy.p + y_step * size_of(y->dt);
+        bb.p = (char *)bb.p + b_step * size_of(b->dt);
+    }
+}
+
+static void call_syrk(enum CBLAS_ORDER order, bool adjoint, const lop_mat *y, int64_t ldy,
+                      const lop_mat *a, int64_t lda) {
+    const int64_t n = y->n, k = a->m;
+    const enum CBLAS_UPLO lo = CblasLower;
+    switch (y->dt) {
+    case LOP_f32:
+        BLAS(cblas_ssyrk)(order, lo, CblasTrans, n, k, one_f, a->p, lda, zero_f, y->p, ldy);
+        break;
+    case LOP_f64:
+        BLAS(cblas_dsyrk)(order, lo, CblasTrans, n, k, one_d, a->p, lda, zero_d, y->p, ldy);
+        break;
+    case LOP_c64:
+        if (adjoint)
+            BLAS(cblas_cherk)(order, lo, CblasConjTrans, n, k, one_f, a->p, lda, zero_f, y->p, ldy);
+        else
+            BLAS(cblas_csyrk)(order, lo, CblasTrans, n, k, &one_c, a->p, lda, &zero_c, y->p, ldy);
+        break;
+    default:
+        if (adjoint)
+            BLAS(cblas_zherk)(order, lo, CblasConjTrans, n, k, one_d, a->p, lda, zero_d, y->p, ldy);
+        else
+            BLAS(cblas_zsyrk)(order, lo, CblasTrans, n, k, &one_z, a->p, lda, &zero_z, y->p, ldy);
+    }
+}
+
+/* Writes one triangle of the matrix at p (leading strides r, c) over the other; `swap`: conjugates
+ * the one and leaves the other as it was read. Blocks for the cache. */
+#define MIRROR(T, conjugate)                                                                       \
+    for (int64_t ib = 0; ib < n; ib += 32)                                                         \
+        for (int64_t jb = 0; jb <= ib; jb += 32)                                                   \
+            for (int64_t i = ib; i < min_of(n, ib + 32); i++)                                      \
+                for (int64_t j = jb; j < min_of(i + 1, jb + 32); j++) {                            \
+                    T *from = (T *)p + i * r + j * c, *to = (T *)p + j * r + i * c, v = *from;     \
+                    if (swap) *from = conjugate(v);                                                \
+                    if (i != j) *to = adjoint && !swap ? conjugate(v) : v;                         \
+                }
+static inline float same_f(float v) { return v; }
+static inline double same_d(double v) { return v; }
+static void mirror(void *p, int64_t n, int64_t r, int64_t c, lop_dtype dt, bool adjoint,
+                   bool swap) {
+    switch (dt) {
+    case LOP_f32: MIRROR(float, same_f) break;
+    case LOP_f64: MIRROR(double, same_d) break;
+    case LOP_c64: MIRROR(float _Complex, conjf) break;
+    default: MIRROR(double _Complex, conj)
+    }
+}
+#undef MIRROR
+
+/* Called in a's order; where y is in the other one the result comes out transposed, that is
+ * conjugated. Below 64 columns the mirroring costs what the half saves (2026-11, EPYC). */
+void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint) {
+    LOP_ASSERT(y->m == y->n && y->n == a->n && y->dt == a->dt && lop_is_blas(y->dt));
+    adjoint = adjoint && lop_is_complex(y->dt);
+    const bool col = is_col(a), ycol = is_col(y), small = y->n < 64 || a->m < 8;
+    if (small || !fits(a) || !fits(y) || !(col || is_row(a)) || !(ycol || is_row(y))) {
+        const lop_mat t = flip(a);
+        lopk_gemm(y, &t, adjoint, a, false);
+        return;
+    }
+    const int64_t ldy = ycol ? ld_col(y) : ld_row(y);
+    call_syrk(col ? CblasColMajor : CblasRowMajor, adjoint, y, ldy, a, col ? ld_col(a) : ld_row(a));
+    mirror(y->p, y->n, col ? 1 : ldy, col ? ldy : 1, y->dt, adjoint, adjoint && col != ycol);
+}
+
+void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b) {
+    LOP_ASSERT(y->m == y->n && y->n == a->n && a->m == b->m && b->n == a->n && y->dt == a->dt);
+    const int64_t n = y->n, size = (int64_t)lop_dtype_size(y->dt), eighth = (n + 7) / 8,
+                  many = n < 64        ? n
+                         : eighth < 48 ? 48
+                                       : eighth; /* thinner panels are slow */
+    adjoint = adjoint && lop_is_complex(y->dt);
+    for (int64_t i = 0; i < n; i += many) {
+        const int64_t to = min_of(n, i + many);
+        const lop_mat at = {(char *)a->p + i * a->cs * size, to - i, a->m, a->cs, a->rs, a->dt},
+                      bt = {b->p, b->m, to, b->rs, b->cs, b->dt},
+                      yt = {(char *)y->p + i * y->rs * size, to - i, to, y->rs, y->cs, y->dt};
+        lopk_gemm(&yt, &at, adjoint, &bt, false);
+    }
+    if (many < n) mirror(y->p, n, y->rs, y->cs, y->dt, adjoint, false);
+}
+
+/* LAPACK's info: positive is for the caller to read. */
+static lop_status status_of(int64_t info, int64_t *out) {
+    if (out) *out = info;
+    return info == 0 ? LOP_OK : info > 0 ? LOP_SINGULAR : lop_blas_status(info);
+}
+
+/* One LAPACKE call for four dtypes; each expands to the call with its letter. */
+#define BY_DTYPE(dt, S, D, C, Z)                                                                   \
+    ((dt) == LOP_f32 ? (S) : (dt) == LOP_f64 ? (D) : (dt) == LOP_c64 ? (C) : (Z))
+
+lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) {
+    LOP_ASSERT(a->m == a->n && lop_is_blas(a->dt));
+    *info = 0;
+    if (a->n == 0) return LOP_OK;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    const int64_t n = a->n, ld = ld_col(a);
+    return status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_dpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_cpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                              BLAS(LAPACKE_zpotrf_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld)),
+                     info);
+}
+
+lop_status lopk_herk_less(const lop_mat *y, const lop_mat *a) {
+    LOP_ASSERT(y->m == y->n && y->n == a->m && y->dt == a->dt && lop_is_blas(y->dt));
+    if (!fits(a) || !fits(y)) return LOP_OVERFLOW;
+    if (!is_col(a) || !is_col(y)) return LOP_INTERNAL;
+    const int64_t n = y->n, k = a->n, ld = ld_col(y), lda = ld_col(a);
+    const enum CBLAS_ORDER col = CblasColMajor;
+    const enum CBLAS_UPLO low = CblasLower;
+    const enum CBLAS_TRANSPOSE no = CblasNoTrans;
+    switch (y->dt) {
+    case LOP_f32: BLAS(cblas_ssyrk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    case LOP_f64: BLAS(cblas_dsyrk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    case LOP_c64: BLAS(cblas_cherk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld); break;
+    default: BLAS(cblas_zherk)(col, low, no, n, k, -1, a->p, lda, 1, y->p, ld);
+    }
+    return LOP_OK;
+}
+
+lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {
+    const lop_status st = lopk_trsm(a, true, false, 'N', b);
+    return st == LOP_OK ? lopk_trsm(a, true, false, 'C', b) : st;
+}
+
+lop_status lopk_potri(const lop_mat *a, int64_t *info) {
+    LOP_ASSERT(a->m == a->n);
+    *info = 0;
+    if (a->n == 0) return LOP_OK;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    const int64_t n = a->n, ld = ld_col(a);
+    lop_status st =
+        status_of(BY_DTYPE(a->dt, BLAS(LAPACKE_spotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                           BLAS(LAPACKE_dpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                           BLAS(LAPACKE_cpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld),
+                           BLAS(LAPACKE_zpotri_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld)),
+                  info);
+    if (st == LOP_OK) mirror(a->p, n, 1, ld, a->dt, lop_is_complex(a->dt), false);
+    return st;
+}
+
+lop_status lopk_getri(const lop_mat *a, const int64_t *ipiv, void *work, int64_t size,
+                      int64_t *info) {
+    LOP_ASSERT(a->m == a->n && size >= a->n);
+    *info = 0;
+    if (a->n == 0) return LOP_OK;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    const int64_t n = a->n, ld = ld_col(a);
+    return status_of(
+        BY_DTYPE(a->dt, BLAS(LAPACKE_sgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, size),
+                 BLAS(LAPACKE_dgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, size),
+                 BLAS(LAPACKE_cgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, size),
+                 BLAS(LAPACKE_zgetri_work)(LAPACK_COL_MAJOR, n, a->p, ld, ipiv, work, size)),
+        info);
+}
+
+lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
+    *info = 0;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    if (a->m == 0 || a->n == 0) return LOP_OK;
+    const int64_t m = a->m, n = a->n, ld = ld_col(a);
+    return status_of(BY_DTYPE(a->dt,
+                              BLAS(LAPACKE_sgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
+                              BLAS(LAPACKE_dgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
+                              BLAS(LAPACKE_cgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv),
+                              BLAS(LAPACKE_zgetrf_work)(LAPACK_COL_MAJOR, m, n, a->p, ld, ipiv)),
+                     info);
+}
+
+typedef struct tri_args {
+    enum CBLAS_ORDER order;
+    enum CBLAS_UPLO uplo;
+    enum CBLAS_TRANSPOSE trans;
+    enum CBLAS_DIAG diag;
+    int64_t m, n, lda, ldb;
+} tri_args;
+
+/* The order is b's; a in the other order is its transpose: uplo and trans change. 'C' of such a
+ * matrix is a plain conjugate, which BLAS calls ConjNoTrans (OpenBLAS has it for triangular calls
+ * too). */
+static lop_status tri_of(tri_args *t, const lop_mat *a, bool lower, bool unit, char trans,
+                         const lop_mat *b) {
+    LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
+    if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
+    const bool col = is_col(b);
+    if (!(col || is_row(b)) || !(is_col(a) || is_row(a))) return LOP_INTERNAL;
+    const bool same = col ? is_col(a) : is_row(a);
+    t->order = col ? CblasColMajor : CblasRowMajor;
+    t->uplo = lower == same ? CblasLower : CblasUpper;
+    if (same)
+        t->trans = trans == 'N' ? CblasNoTrans : trans == 'T' ? CblasTrans : CblasConjTrans;
+    else
+        t->trans = trans == 'N' ? CblasTrans : trans == 'T' ? CblasNoTrans : CblasConjNoTrans;
+    if (!lop_is_complex(a->dt) && t->trans == CblasConjNoTrans) t->trans = CblasNoTrans;
+    t->diag = unit ? CblasUnit : CblasNonUnit;
+    t->m = b->m;
+    t->n = b->n;
+    t->lda = col == same ? ld_col(a) : ld_row(a);
+    t->ldb = col ? ld_col(b) : ld_row(b);
+    return LOP_OK;
+}
+
+#define TRIANGULAR(how, name, s, d, c, z)                                                          \
+    how lop_status name(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {   \
+        tri_args t;                                                                                \
+        if (b->m == 0 || b->n == 0) return LOP_OK;                                                 \
+        const lop_status st = tri_of(&t, a, lower, unit, trans, b);                                \
+        if (st != LOP_OK) return st;                                                               \
+        switch (a->dt) {                                                                           \
+        case LOP_f32:                                                                              \
+            BLAS(s)(t.order, CblasLeft, t.uplo, t.trans, t.diag, t.m, t.n, one_f, a->p, t.lda,     \
+                    b->p, t.ldb);                                                                  \
+            break;                                                                                 \
+        case LOP_f64:                                                                              \
+            BLAS(d)(t.order, CblasLeft, t.uplo, t.trans, t.diag, t.m, t.n, one_d, a->p, t.lda,     \
+                    b->p, t.ldb);                                                                  \
+            break;                                                                                 \
+        case LOP_c64:                                                                              \
+            BLAS(c)(t.order, CblasLeft, t.uplo, t.trans, t.diag, t.m, t.n, &one_c, a->p, t.lda,    \
+                    b->p, t.ldb);                                                                  \
+            break;                                                                                 \
+        default:                                                                                   \
+            BLAS(z)(t.order, CblasLeft, t.uplo, t.trans, t.diag, t.m, t.n, &one_z, a->p, t.lda,    \
+                    b->p, t.ldb);                                                                  \
+        }                                                                                          \
+        return LOP_OK;                                                                             \
+    }
+TRIANGULAR(static, trsm, cblas_strsm, cblas_dtrsm, cblas_ctrsm, cblas_ztrsm)
+TRIANGULAR(static, trmm, cblas_strmm, cblas_dtrmm, cblas_ctrmm, cblas_ztrmm)
+#undef TRIANGULAR
+
+/* By so many columns at a time that OpenBLAS takes one thread (0.3.31: fewer than 8), where waking
+ * others costs more than there is to do. */
+lop_status lopk_trsm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
+    const double work = (double)a->n * (double)a->n * (double)b->n;
+    const int64_t many = a->n >= 8 && work <= ALONE ? 7 : at_least_1(b->n);
+    lop_status st = LOP_OK;
+    for (int64_t j = 0; st == LOP_OK && j < b->n; j += many) {
+        const lop_mat some = {(char *)b->p + j * b->cs * size_of(b->dt),
+                              b->m,
+                              min_of(many, b->n - j),
+                              b->rs,
+                              b->cs,
+                              b->dt};
+        st = trsm(a, lower, unit, trans, &some);
+    }
+    return st;
+}
+
+/* One column: trmv, a third of trmm's time (n = 1000, 2026-11). */
+static bool try_trmv(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
+    const int64_t inc = b->m <= 1 ? 1 : b->rs;
+    const bool col = is_col(a);
+    if (!fits(a) || !(col || is_row(a)) || inc < 1 || !lop_blas_fits(inc)) return false;
+    const enum CBLAS_ORDER order = col ? CblasColMajor : CblasRowMajor;
+    const enum CBLAS_UPLO uplo = lower ? CblasLower : CblasUpper;
+    const enum CBLAS_DIAG diag = unit ? CblasUnit : CblasNonUnit;
+    const enum CBLAS_TRANSPOSE flag = trans == 'N'   ? CblasNoTrans
+                                      : trans == 'T' ? CblasTrans
+                                                     : CblasConjTrans;
+    const int64_t n = a->n, ld = col ? ld_col(a) : ld_row(a);
+    switch (a->dt) {
+    case LOP_f32: BLAS(cblas_strmv)(order, uplo, flag, diag, n, a->p, ld, b->p, inc); break;
+    case LOP_f64: BLAS(cblas_dtrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, inc); break;
+    case LOP_c64: BLAS(cblas_ctrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, inc); break;
+    default: BLAS(cblas_ztrmv)(order, uplo, flag, diag, n, a->p, ld, b->p, inc);
+    }
+    return true;
+}
+
+lop_status lopk_trmm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
+    if (b->n == 1 && b->m > 0 && try_trmv(a, lower, unit, trans, b)) return LOP_OK;
+    return trmm(a, lower, unit, trans, b);
+}
+
+/* Rows i and ipiv[i] of column-major b exchanged, one after the other or, `back`, the last first.
+ */
+#define EXCHANGE(T)                                                                                \
+    for (int64_t j = 0; j < b->n; j++) {                                                           \
+        T *x = (T *)b->p + j * b->cs;                                                              \
+        for (int64_t t = 0; t < b->m; t++) {                                                       \
+            const int64_t i = back ? b->m - 1 - t : t, to = ipiv[i] - 1;                           \
+            const T v = x[i];                                                                      \
+            x[i] = x[to];                                                                          \
+            x[to] = v;                                                                             \
+        }                                                                                          \
+    }
+static void exchange_rows(const lop_mat *b, const int64_t *ipiv, bool back) {
+    switch (b->dt) {
+    case LOP_f32: EXCHANGE(float) break;
+    case LOP_f64: EXCHANGE(double) break;
+    case LOP_c64: EXCHANGE(float _Complex) break;
+    default: EXCHANGE(double _Complex)
+    }
+}
+#undef EXCHANGE
+
+/* Of several columns by trsm: OpenBLAS's getrs wakes all threads for 16 rows and 4 columns too
+ * (0.3.31), which costs more than a thousand such solves where the CPUs are busy. */
+static lop_status getrs_columns(const lop_mat *a, const int64_t *ipiv, char trans,
+                                const lop_mat *b) {
+    const bool plain = trans == 'N', tiny = lopk_diag_is_tiny(a); /* U's pivots */
+    lop_status st = LOP_OK;
+    if (plain) exchange_rows(b, ipiv, false);
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        const bool lower = plain == (i == 0);
+        if (tiny && !lower)
+            lopk_substitute(a, lower, trans, b);
+        else
+            st = lopk_trsm(a, lower, lower, trans, b);
+    }
+    if (st == LOP_OK && !plain) exchange_rows(b, ipiv, true);
+    return st;
+}
+
+lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans, const lop_mat *b) {
+    LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt);
+    if (b->m == 0 || b->n == 0) return LOP_OK;
+    if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
+    if (!is_col(a) || !is_col(b)) return LOP_INTERNAL;
+    if (b->n > 1 || lopk_diag_is_tiny(a)) return getrs_columns(a, ipiv, trans, b);
+    const int64_t n = a->n, k = b->n, ld = ld_col(a), ldb = ld_col(b);
+    return status_of(
+        BY_DTYPE(
+            a->dt,
+            BLAS(LAPACKE_sgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_dgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_cgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb),
+            BLAS(LAPACKE_zgetrs_work)(LAPACK_COL_MAJOR, trans, n, k, a->p, ld, ipiv, b->p, ldb)),
+        NULL);
+}
+
+static inline double _Complex element(const lop_mat *a, int64_t i, int64_t j) {
+    const int64_t at = i * a->rs + j * a->cs;
+    switch (a->dt) {
+    case LOP_f32: return (double)((const float *)a->p)[at];
+    case LOP_f64: return ((const double *)a->p)[at];
+    case LOP_c64: return ((const float _Complex *)a->p)[at];
+    default: return ((const double _Complex *)a->p)[at];
+    }
+}
+
+int64_t lopk_diag_has_zero(const lop_mat *a) {
+    for (int64_t i = 0; i < min_of(a->m, a->n); i++) {
+        const double _Complex v = element(a, i, i);
+        if (creal(v) == 0 && cimag(v) == 0) return i;
+    }
+    return -1;
+}
+
+double lopk_norm1(char uplo, const lop_mat *a) {
+    double best = 0;
+    for (int64_t j = 0; j < a->n; j++) {
+        double s = 0;
+        for (int64_t i = 0; i < a->m; i++) {
+            const bool mirror = (uplo == 'L' && i < j) || (uplo == 'U' && i > j);
+            const double _Complex v = mirror ? element(a, j, i) : element(a, i, j);
+            s += lop_is_complex(a->dt) ? hypot(creal(v), cimag(v)) : fabs(creal(v));
+        }
+        if (!(s <= best)) best = s; /* NaN sticks: no comparison with it holds */
+        if (best != best) return best;
+    }
+    return best;
+}
+
+/* gecon's work is 4 n reals and n integers (real), 2 n complex and 2 n reals (complex); pocon's
+ * less.
+ */
+size_t lopk_gecon_bytes(int64_t n, lop_dtype dt) {
+    return (size_t)at_least_1(n) * (dt == LOP_f32 || dt == LOP_f64 ? 4 * (size_t)size_of(dt) + 8
+                                                                   : 3 * (size_t)size_of(dt)) +
+           64;
+}
+
+static lop_status con(bool chol, const lop_mat *a, double anorm, double *rcond, void *work) {
+    LOP_ASSERT(a->m == a->n);
+    *rcond = 1;
+    if (a->n == 0) return LOP_OK;
+    if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
+    const int64_t n = a->n, ld = ld_col(a);
+    char *second = (char *)work + at_least_1(n) * size_of(a->dt) * (lop_is_complex(a->dt) ? 2 : 4);
+    float rs = 0;
+    double rd = 0;
+    int64_t info = 0;
+    const float fn = (float)anorm;
+#define CON(letter, norm, r)                                                                       \
+    (chol ? BLAS(LAPACKE_##letter##pocon_work)(LAPACK_COL_MAJOR, 'L', n, a->p, ld, norm, r, work,  \
+                                               second)                                             \
+          : BLAS(LAPACKE_##letter##gecon_work)(LAPACK_COL_MAJOR, '1', n, a->p, ld, norm, r, work,  \
+                                               second))
+    info =
+        BY_DTYPE(a->dt, CON(s, fn, &rs), CON(d, anorm, &rd), CON(c, fn, &rs), CON(z, anorm, &rd));
+#undef CON
+    *rcond = a->dt == LOP_f32 || a->dt == LOP_c64 ? (double)rs : rd;
+    return info < 0 && anorm == anorm ? LOP_INTERNAL : LOP_OK; /* NaN in: info < 0, rcond 0 */
+}
+
+lop_status lopk_gecon(const lop_mat *a, double anorm, double *rcond, void *work) {
+    return con(false, a, anorm, rcond, work);
+}
+lop_status lopk_pocon(const lop_mat *a, double anorm, double *rcond, void *work) {
+    return con(true, a, anorm, rcond, work);
+}
+
+int lopk_threads(void) { return BLAS(openblas_get_num_threads)(); }
+void lopk_set_threads(int n) { BLAS(openblas_set_num_threads)(n < 1 ? 1 : n); }
+const char *lopk_blas_config(void) { return BLAS(openblas_get_config)(); }

@@ -1,0 +1,198 @@
+/* k_quasi.c: products, factors and solves of quasi-separable matrices in O(n).
+ *
+ * A product is two sweeps that carry J numbers a column: s <- a_i s + q_i x_i downwards, and its
+ * transpose upwards. The factor is A = L D L^H, L unit lower with generators p, W, a:
+ *   D_i = d_i - p_i^T S conj(p_i),  W_i = (q_i - a_i S conj(p_i)) / D_i,
+ *   S <- a_i S a_i^H + D_i W_i W_i^H
+ * (Eidelman and Gohberg 1999, Integral Equations Oper. Theory 34; Foreman-Mackey et al. 2017,
+ * Astron. J. 154, for diagonal a; for covariances it is the Kalman filter's recursion). There are
+ * no exchanges: that is stable for positive definite A; a solve is checked, refined at most twice,
+ * and refused where its backward error stays large. Solves and factors are in double precision.
+ * Cost: O(n J k) with diagonal transitions, O(n J^2 k) with full ones; a factor O(n J^2), O(n J^3).
+ */
+#include "k_quasi.h"
+
+#include "kernels/dense/k_blas.h"
+#include "k_quasi_unrolled.h"
+#include "k_quasi_arithmetic.h"
+#include "kernels/common/kernels.h"
+
+#include <string.h>
+
+enum { ROUNDS = 2 }; /* refinements */
+#define UNIT LOPK_QUASI_UNIT
+#define GOOD LOPK_QUASI_GOOD
+#define ENOUGH LOPK_QUASI_ENOUGH
+
+static size_t room(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+/* Columns at once, of `wide` in the loops below. */
+static int at_once(const lopk_quasi *g, int wide, int64_t left) {
+    return left < wide || (lop_is_complex(g->dt) && lopk_quasi_is_few(g)) ? 1 : wide;
+}
+/* What stands before D and W in a factor. */
+typedef struct head {
+    double found, definite, trusted, largest, least;
+} head;
+static double *pivots_at(const void *factor) {
+    return (double *)(uintptr_t)((const char *)factor + room(sizeof(head)));
+}
+static void *w_at(const void *factor, int64_t n) {
+    return (char *)pivots_at(factor) + room((size_t)n * sizeof(double));
+}
+
+#define DT f32
+#define EL float
+#define WIDE 8
+#define CJ(c, v) ((void)(c), (v))
+#define RE(v) (v)
+#include "k_quasi_per_dtype.h"
+#undef DT
+#undef EL
+#undef WIDE
+#define DT f64
+#define EL double
+#define WIDE 8
+#define IM(v) (0.0)
+#include "k_quasi_per_dtype.h"
+#include "k_quasi_solve_per_dtype.h"
+#undef DT
+#undef EL
+#undef WIDE
+#undef CJ
+#undef RE
+#undef IM
+#define DT c64
+#define EL float _Complex
+#define WIDE 4
+#define CJ(c, v) ((c) ? conjf(v) : (v))
+#define RE(v) crealf(v)
+#include "k_quasi_per_dtype.h"
+#undef DT
+#undef EL
+#undef CJ
+#undef RE
+#define DT c128
+#define EL double _Complex
+#define CJ(c, v) ((c) ? conj(v) : (v))
+#define RE(v) creal(v)
+#define IM(v) cimag(v)
+#include "k_quasi_per_dtype.h"
+#include "k_quasi_solve_per_dtype.h"
+
+#define BY_FLOAT(dt, f, ...)                                                                       \
+    ((dt) == LOP_f32   ? f##_f32(__VA_ARGS__)                                                      \
+     : (dt) == LOP_f64 ? f##_f64(__VA_ARGS__)                                                      \
+     : (dt) == LOP_c64 ? f##_c64(__VA_ARGS__)                                                      \
+                       : f##_c128(__VA_ARGS__))
+#define BY_DOUBLE(dt, f, ...) ((dt) == LOP_f64 ? f##_f64(__VA_ARGS__) : f##_c128(__VA_ARGS__))
+
+/* Two states of eight columns, of complex ones four. */
+size_t lopk_quasi_mm_scratch(int64_t J) { return room((size_t)J * 16 * 16); }
+void lopk_quasi_mm(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *x,
+                   void *scratch) {
+    LOP_ASSERT(y->dt == g->dt && x->dt == g->dt && y->m == g->n && x->m == g->n && x->n == y->n);
+    if (g->n > 0) BY_FLOAT(g->dt, mm, y, g, mode, x, scratch);
+}
+void lopk_quasi_dense(const lop_mat *y, const lopk_quasi *g, void *scratch) {
+    BY_FLOAT(g->dt, dense, y, g, scratch);
+}
+void lopk_quasi_diagonal(const lop_mat *y, const lopk_quasi *g, int64_t k, int64_t from,
+                         void *scratch) {
+    BY_FLOAT(g->dt, diagonal, y, g, k, from, scratch);
+}
+void lopk_quasi_join(const lop_mat *y, int how, int64_t ja, const lop_mat *a, int64_t jb,
+                     const lop_mat *b) {
+    BY_FLOAT(y->dt, join, y, how, ja, a, jb, b);
+}
+
+size_t lopk_quasi_factor_bytes(int64_t n, int64_t J, lop_dtype dt) {
+    return room(sizeof(head)) + room((size_t)n * sizeof(double)) +
+           room((size_t)n * (size_t)J * lop_dtype_size(dt));
+}
+static size_t states(int64_t J) { return room((3 * (size_t)J + 18) * (size_t)J * 16); }
+size_t lopk_quasi_factor_scratch(int64_t n, int64_t J) {
+    return room((size_t)n * 6 * 16) + states(J);
+}
+size_t lopk_quasi_solve_scratch(int64_t n, int64_t J, int64_t k) {
+    return room((size_t)n * (k >= 8 ? 34 : k >= 4 ? 18 : 6) * 16) + states(J);
+}
+
+void lopk_quasi_factor(void *factor, const lopk_quasi *g, void *scratch) {
+    head *h = factor;
+    double *D = pivots_at(factor), least = INFINITY;
+    void *W = w_at(factor, g->n);
+    *h = (head){0, 0, 0, 0, 0};
+    const int64_t where = BY_DOUBLE(g->dt, ldl, g, false, D, W, scratch);
+    if (where < g->n) return;
+    for (int64_t i = 0; i < g->n; i++) {
+        const double d = g->dt == LOP_f64 ? ((const double *)g->d)[i]
+                                          : creal(((const double _Complex *)g->d)[i]);
+        least = D[i] < least ? D[i] : least;
+        h->largest = fabs(d) > h->largest ? fabs(d) : h->largest;
+    }
+    h->found = 1;
+    h->least = least;
+    h->definite = least > 0;
+    h->trusted = least > 0 || BY_DOUBLE(g->dt, trial, g, h, D, W, scratch);
+}
+
+lop_status lopk_quasi_solve(const lop_mat *y, const void *factor, const lopk_quasi *g, bool conj,
+                            const lop_mat *b, void *scratch) {
+    const head *h = factor;
+    const double *D = pivots_at(factor);
+    const void *W = w_at(factor, g->n);
+    if (h->found == 0) return LOP_SINGULAR;
+    if (g->n == 0 || y->n == 0) return LOP_OK;
+    return BY_DOUBLE(g->dt, solve, y, g, h, D, W, conj, b, scratch) ? LOP_OK : LOP_SINGULAR;
+}
+double lopk_quasi_size(const lopk_quasi *g, void *scratch) {
+    double most = 0;
+    char *s = (char *)scratch + room((size_t)g->n * 2 * 16);
+    for (int64_t i = 0; i < g->n; i++) {
+        const double d = g->dt == LOP_f64 ? ((const double *)g->d)[i]
+                                          : creal(((const double _Complex *)g->d)[i]);
+        most = fmax(most, fabs(d));
+    }
+    return fmax(most, g->dt == LOP_f64
+                          ? size_of_f64(g, 3, scratch, (double *)scratch + g->n, s)
+                          : size_of_c128(g, 3, scratch, (double _Complex *)scratch + g->n, s));
+}
+double lopk_quasi_norm(const void *factor) { return ((const head *)factor)->largest; }
+double lopk_quasi_near(const void *factor) {
+    const head *h = factor;
+    return h->definite != 0 ? lopk_range_ratio(h->least, h->largest) : 1;
+}
+const double *lopk_quasi_pivots(const void *factor) {
+    const head *h = factor;
+    return h->found != 0 && h->trusted != 0 ? pivots_at(factor) : NULL;
+}
+lop_status lopk_quasi_invdiag(const lop_mat *y, const void *factor, const lopk_quasi *g,
+                              void *scratch) {
+    const head *h = factor;
+    const double *D = pivots_at(factor);
+    const void *W = w_at(factor, g->n);
+    if (h->definite == 0) return LOP_SINGULAR;
+    BY_DOUBLE(g->dt, invdiag, y->p, y->rs, g, D, W, scratch);
+    return LOP_OK;
+}
+lop_status lopk_quasi_ldl(double *D, void *W, const lopk_quasi *g, void *scratch, int64_t *where) {
+    *where = BY_DOUBLE(g->dt, ldl, g, true, D, W, scratch);
+    return *where == g->n ? LOP_OK : LOP_SINGULAR;
+}
+
+lop_status lopk_quasi_quad(double *out, const lopk_quasi *g, const void *b, void *scratch) {
+    const int64_t where = BY_DOUBLE(g->dt, quad, g, b, out, scratch);
+    return where == g->n && out[2] >= LEAST ? LOP_OK : LOP_SINGULAR;
+}
+
+lop_status lopk_quasi_substitute(const lop_mat *y, const lopk_quasi *g, int mode, const lop_mat *b,
+                                 void *scratch, int64_t *where) {
+    lopk_copy(y, b);
+    for (int64_t j = 0; j < y->n; j++) {
+        void *column = (char *)y->p + j * y->cs * (int64_t)lop_dtype_size(y->dt);
+        *where = BY_DOUBLE(g->dt, substitute, column, y->rs, g, (mode & 1) != 0, (mode & 2) != 0,
+                           scratch);
+        if (*where < g->n) return LOP_SINGULAR;
+    }
+    return LOP_OK;
+}

@@ -1,0 +1,344 @@
+/* op_checked_or_fallback.c: a solution by a fast way, or by a safe one where the fast one is not
+ * accurate.
+ *
+ * instead   children x, r, b, q, u, alt: x with residual r = b - A x, where
+ *             eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt.
+ *           q = A^H u bounds |A| >= |q| / |u| from below, so that eta is never underestimated, with
+ *           u = A v near one, of a probe v; the bound is kept while A stays.
+ *           alt is lowered as a second arm: its steps run, and its memory is had, only where
+ *           needed; a singular matrix met on the way to x leads there too.
+ *
+ *           attr.i[0] 1, children x, r, w, q, u, f, g, y, alt: A = Q^-1 + B, both
+ *           semidefinite, q = B^H u, u = B v near one, x = (Q U) y, and w = U y stands for Q^-1 x
+ * in r; f and g are Q and U applied to signs, as long as their Frobenius norms. |A| |x| is at least
+ *           |w| and |B| |x|, and what rounding left of x - Q w counts too:
+ *             |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
+ *
+ * probe     v: n signs in an order of their own
+ * nearone   child x: 2^k x, its largest element near one, so that A^H A v stays in range
+ *
+ * detcheck  children det, x, r, b, q, u', w, u, alt: det = det B det(I + C V^H W), W = B^-1 U, of
+ *           A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and
+ *             |w_j| / |u_j| <= 10 n |x| / |v|   for every column:
+ *           B is not much nearer to a singular matrix than A, as far as U sees, so that the errors
+ *           of det B and W (some u cond(B)) are those that LU of A has. Else, or where det is 0,
+ *           alt.
+ *
+ * spectral  children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
+ *           constant), where
+ *             sum over t of max |t| <= g max |d|   and   min |d| > 8 u max |t|, |d|
+ *           with g = attr.i[0]: the eigenvalues carry errors of some u |t|, so that none is lost
+ *           beside the whole and none is a mere error; else alt, also where a spectrum could not
+ *           be had. x is a matrix or a determinant; without d and t only the latter counts.
+ *
+ * Cost: one pass over x, r and b; over d and t. */
+#include "expr/op.h"
+#include "ops/shared/scaled_pair.h"
+#include "ops/shared/factor.h"
+#include "kernels/dense/k_blas.h"
+#include "kernels/common/kernels.h"
+
+#include <complex.h>
+#include <float.h>
+#include <math.h>
+
+static lop_status infer_instead(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
+    if (n->n != (n->attr.i[0] ? 9 : 6)) return lop_fail(err, LOP_DIM, "instead takes 6 or 9");
+    for (int i = 0; i < n->n; i++)
+        if (n->n == 9 && i == 7 ? lop_cols(n->child[i]) != lop_cols(x)
+                                : n->child[i]->core != 2 || n->child[i]->dtype != x->dtype ||
+                                      n->child[i]->weak || lop_rows(n->child[i]) != lop_rows(x))
+            return lop_fail(err, LOP_DIM, "instead takes matrices of as many rows and one dtype");
+    for (int i = 0; i < n->n; i++)
+        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype)
+            return lop_fail(err, LOP_DIM, "instead takes matrices of one dtype");
+    if (!lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) ||
+        !lop_shape_equal(&x->shape, &n->child[1]->shape))
+        return lop_fail(err, LOP_DIM, "the arms of instead differ");
+    n->shape = x->shape;
+    n->dtype = x->dtype;
+    return LOP_OK;
+}
+
+/* The 2-norm of column j, scaled so that it neither over- nor underflows; NaN stays. */
+static double scaled_norm(const lop_mat *a, int64_t j) {
+    double top = 0, sum = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < a->m; i++) {
+            double _Complex v = lop_get(a->dt, a->p, i * a->rs + j * a->cs);
+            double re = fabs(creal(v)), im = fabs(cimag(v)), big = re > im ? re : im;
+            if (isnan(re) || isnan(im)) return NAN;
+            if (pass == 0 && big > top) top = big;
+            if (pass == 1 && top > 0) sum += re / top * (re / top) + im / top * (im / top);
+        }
+    return top * sqrt(sum);
+}
+
+/* Likewise by plain squares where those are in range. */
+static double norm(const lop_mat *a, int64_t j) {
+    double sum = 0;
+    if (a->dt == LOP_f64) {
+        const double *p = (const double *)a->p + j * a->cs;
+        for (int64_t i = 0; i < a->m; i++) sum += p[i * a->rs] * p[i * a->rs];
+    } else if (a->dt == LOP_f32) {
+        const float *p = (const float *)a->p + j * a->cs;
+        for (int64_t i = 0; i < a->m; i++) sum += (double)p[i * a->rs] * (double)p[i * a->rs];
+    }
+    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
+}
+
+static double rounding(lop_dtype dt) {
+    return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+}
+
+/* The lower bound of |A|, kept: one number. */
+static lop_status run_bound(const lop_call *c) {
+    const double length = norm(c->a[2], 0);
+    *(double *)c->a[0]->p = length > 0 ? norm(c->a[1], 0) / length : 0;
+    return LOP_OK;
+}
+static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_status *st) {
+    const int in[2] = {lop_emit_value(e, q), lop_emit_value(e, v)};
+    return lop_emit_derived(e, "bound", run_bound, sizeof(double), 2, in, NULL, 0,
+                            2 * (double)lop_rows(q), st);
+}
+
+/* in: x, r, b, the bound. */
+static lop_status small_enough(const lop_mat *const *in) {
+    const lop_mat *x = in[0], *r = in[1], *b = in[2];
+    const double u = rounding(x->dt), a = *(const double *)in[3]->p;
+    for (int64_t j = 0; j < x->n; j++) {
+        double left = norm(r, j), size = a * norm(x, j) + norm(b, j < b->n ? j : 0);
+        if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
+    }
+    return LOP_OK;
+}
+/* in: x, r, w, the bound of |B|, f, g, y. */
+static lop_status small_enough_beside(const lop_mat *const *in) {
+    const lop_mat *x = in[0];
+    const double u = rounding(x->dt), both = norm(in[4], 0) * norm(in[5], 0),
+                 b = *(const double *)in[3]->p;
+    for (int64_t j = 0; j < x->n; j++) {
+        double left = norm(in[1], j), size = norm(x, j), w = norm(in[2], j);
+        double ax = b * size > w ? b * size : w, lost = 3 * u * both * norm(in[6], j);
+        if (!(left * size + lost * ax <= 10 * (double)x->m * u * ax * size)) return LOP_SINGULAR;
+    }
+    return LOP_OK;
+}
+/* What is accepted says of A itself how near it is to a singular matrix, where b is had. */
+static lop_status run_accept(const lop_call *c) {
+    const lop_mat *x = c->a[1], *b = c->a[3];
+    lopk_copy(c->a[0], x);
+    if (c->step->attr.i[0]) return small_enough_beside(c->a + 1);
+    lop_status st = small_enough(c->a + 1);
+    if (st == LOP_OK && b->p != c->a[2]->p && b->n == x->n)
+        lop_call_near(c, lopk_outgrown(x, b, *(const double *)c->a[4]->p), lopk_eps(x->dt));
+    return st;
+}
+
+static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[7], n = self->n - 2; /* two of the children make the bound */
+    lop_status st;
+    for (int i = 0; i < n; i++) in[i] = lop_emit_value(e, self->child[i < 3 ? i : i + 1]);
+    in[3] = emit_bound(e, self->child[3], self->child[4], &st);
+    if (in[3] < 0) return st;
+    lop_step *s = lop_emit_step(e, "accept", run_accept, value, n, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+
+static lop_status run_copy(const lop_call *c) {
+    lopk_copy(c->a[0], c->a[1]);
+    return LOP_OK;
+}
+lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
+    int arm[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
+    lop_emit_checked(e, &arm[0], &mask);
+    for (int i = 0; i < 2; i++) {
+        lop_step *s = lop_emit_step(e, i ? "instead" : "accepted", run_copy, out, 1, &arm[i]);
+        if (!s) return LOP_NOMEM;
+        s->when = mask;
+        s->when_set = i != 0;
+    }
+    return LOP_OK;
+}
+const lop_op lop_op_instead = {
+    LOP_NAMED(instead),     .cls = LOP_ARRAY,        .min = 6,      .max = 9, .ints = 1,
+    .infer = infer_instead, .lower = lop_lower_arms, .check = check};
+
+static lop_status infer_detcheck(lop_node *n, lop_err *err) {
+    const lop_node *det = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
+    for (int i = 1; i < 8; i++)
+        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
+            lop_rows(n->child[i]) != lop_rows(x))
+            return lop_fail(err, LOP_DIM, "detcheck takes matrices of as many rows and one dtype");
+    bool same = lop_nbatch(x) == lop_nbatch(det) && lop_cols(w) == lop_cols(n->child[7]);
+    for (int i = 0; same && i < lop_nbatch(x); i++) same = x->shape.dim[i] == det->shape.dim[i];
+    if (!same || !lop_is_blas(x->dtype) || !lop_node_is_pair(det) || !lop_node_is_pair(alt) ||
+        det->dtype != alt->dtype || !lop_shape_equal(&det->shape, &alt->shape))
+        return lop_fail(err, LOP_DIM, "the arms of detcheck differ");
+    return lop_pair_infer(n, &det->shape, 1, det->dtype);
+}
+
+/* The sum of squares of each column, row by row. */
+static void squares(const lop_mat *a, double *sum) {
+    for (int64_t j = 0; j < a->n; j++) sum[j] = 0;
+    for (int64_t i = 0; i < a->m; i++)
+        for (int64_t j = 0; j < a->n; j++) {
+            const int64_t at = i * a->rs + j * a->cs;
+            const double _Complex v =
+                a->dt == LOP_f64 ? ((const double *)a->p)[at] : lop_get(a->dt, a->p, at);
+            sum[j] += creal(v) * creal(v) + cimag(v) * cimag(v);
+        }
+}
+static lop_status run_accept_det(const lop_call *c) {
+    const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
+    double *grown = c->scratch, *from = grown + w->n;
+    const double length = norm(v, 0),
+                 most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
+    lopk_copy(c->a[0], c->a[1]);
+    if (lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
+    squares(w, grown);
+    squares(u, from);
+    for (int64_t j = 0; j < w->n; j++)
+        if (!(sqrt(grown[j]) <= most * sqrt(from[j])) || !isfinite(grown[j])) return LOP_SINGULAR;
+    return small_enough(c->a + 2);
+}
+static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[8];
+    lop_status st;
+    for (int i = 0; i < 8; i++) in[i] = lop_emit_value(e, self->child[i]);
+    in[4] = emit_bound(e, self->child[4], self->child[5], &st);
+    if (in[4] < 0) return st;
+    lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 8, in);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    s->scratch = 2 * (size_t)lop_cols(self->child[6]) * sizeof(double);
+    return LOP_OK;
+}
+const lop_op lop_op_detcheck = {
+    LOP_NAMED(detcheck),     .cls = LOP_ARRAY,        .min = 9,          .max = 9,
+    .infer = infer_detcheck, .lower = lop_lower_arms, .check = check_det};
+
+/* -- spectral */
+
+static lop_status infer_spectral(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
+    for (int i = 1; i < n->n - 1; i++)
+        if (n->child[i]->core != 1 || !lop_is_blas(n->child[i]->dtype) ||
+            lop_cols(n->child[i]) != lop_cols(n->child[1]))
+            return lop_fail(err, LOP_DIM, "spectral takes vectors of one length");
+    if (x->core < 1 || x->core != alt->core || x->dtype != alt->dtype || x->weak || alt->weak ||
+        !lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) || n->n > LOP_MAXARG)
+        return lop_fail(err, LOP_DIM, "the arms of spectral differ");
+    n->shape = x->shape;
+    n->core = x->core;
+    n->dtype = x->dtype;
+    return LOP_OK;
+}
+
+#define RANGE(T, modulus)                                                                          \
+    for (int64_t i = 0; i < v->m; i++) {                                                           \
+        const double size = (double)modulus(((const T *)v->p)[i * v->rs]);                         \
+        low = size < low ? size : low;                                                             \
+        high = size > high ? size : high;                                                          \
+        rest += size - size;                                                                       \
+    }
+/* NaN and inf give NaN. */
+static void range_of(const lop_mat *v, double *least, double *most) {
+    double low = INFINITY, high = 0, rest = 0;
+    switch (v->dt) {
+    case LOP_f32: RANGE(float, fabsf) break;
+    case LOP_f64: RANGE(double, fabs) break;
+    case LOP_c64: RANGE(float _Complex, cabsf) break;
+    default: RANGE(double _Complex, cabs)
+    }
+    *least = low + rest;
+    *most = high + rest;
+}
+#undef RANGE
+static lop_status run_accept_spectrum(const lop_call *c) {
+    const int n = c->step->n;
+    lopk_copy(c->a[0], c->a[1]);
+    if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
+    const lop_mat *d = c->a[n - 1];
+    const double u = d->dt == LOP_f32 || d->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    double least, most, low, high, all = 0;
+    range_of(d, &least, &most);
+    for (int i = 2; i < n - 1; i++) {
+        range_of(c->a[i], &low, &high);
+        all += high;
+    }
+    if (!isfinite(all) || !isfinite(most)) return LOP_SINGULAR;
+    if (!(all <= (double)c->step->attr.i[0] * most)) return LOP_SINGULAR;
+    return least > 8 * u * (all > most ? all : most) ? LOP_OK : LOP_SINGULAR;
+}
+static lop_status check_spectral(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[LOP_MAXARG];
+    for (int i = 0; i < self->n - 1; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_spectrum, value, self->n - 1, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+const lop_op lop_op_spectral = {LOP_NAMED(spectral),
+                                .cls = LOP_ARRAY,
+                                .min = 2,
+                                .max = -1,
+                                .ints = 1,
+                                .infer = infer_spectral,
+                                .lower = lop_lower_arms,
+                                .check = check_spectral};
+
+static lop_status infer_probe(lop_node *n, lop_err *err) {
+    return n->core == 2 && n->shape.ndim == 2 && n->shape.dim[1] == 1 && !n->weak
+               ? LOP_OK
+               : lop_fail(err, LOP_DIM, "a probe is a column");
+}
+static lop_status run_probe(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    lop_rng rng = {.state = 17};
+    for (int64_t i = 0; i < y->m; i++)
+        lop_set(y->dt, y->p, i * y->rs, lop_rng_next(&rng) & 1 ? 1 : -1);
+    return LOP_OK;
+}
+static lop_status lower_probe(lop_emit *e, const lop_node *self, int out) {
+    (void)self;
+    return lop_emit_step(e, "probe", run_probe, out, 0, NULL) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_probe = {LOP_NAMED(probe), .cls = LOP_ARRAY, .infer = infer_probe,
+                             .lower = lower_probe};
+
+static lop_status infer_nearone(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0];
+    if (x->core != 2 || !lop_is_blas(x->dtype))
+        return lop_fail(err, LOP_DIM, "nearone takes matrices of floats");
+    n->shape = x->shape;
+    n->dtype = x->dtype;
+    n->core = 2;
+    return LOP_OK;
+}
+static lop_status run_nearone(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    const double size = norm(c->a[1], 0);
+    int k = 0;
+    lopk_copy(y, c->a[1]);
+    if (!(size > 0 && isfinite(size))) return LOP_OK;
+    (void)frexp(size, &k);
+    lopk_scale(y, ldexp(1, -k / 2), 0, y); /* 2^-k alone may be out of range */
+    lopk_scale(y, ldexp(1, -k + k / 2), 0, y);
+    return LOP_OK;
+}
+static lop_status lower_nearone(lop_emit *e, const lop_node *self, int out) {
+    const int in = lop_emit_value(e, self->child[0]);
+    return lop_emit_step(e, "nearone", run_nearone, out, 1, &in) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_nearone = {LOP_NAMED(nearone), .cls = LOP_ARRAY,       .min = 1,
+                               .max = 1,           .infer = infer_nearone, .lower = lower_nearone};

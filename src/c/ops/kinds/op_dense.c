@@ -1,0 +1,158 @@
+/* op_dense.c: a matrix held as an array.
+ *
+ * y = A x by BLAS (gemm, gemv), own loops below the measured size and for integers.
+ * Storage: the user's array, borrowed, any strides. Cost: 2 m n k flops, m n elements read.
+ * attr.i[0]: what the user declared (LOP_ASSUME_*). */
+#include "expr/random_instance.h"
+#include "kernels/dense/k_blas.h"
+#include "kernels/common/kernels.h"
+
+static lop_status infer(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0];
+    if (a->op->cls == LOP_OPERATOR || a->core != 2)
+        return lop_fail(err, LOP_DIM, "dense takes a matrix");
+    n->shape = a->shape;
+    n->dtype = a->dtype;
+    if (n->attr.i[0] && !lop_is_square(n)) {
+        char t[128];
+        return lop_fail(err, LOP_DIM, "assume_a needs a square matrix, got shape %s",
+                        lop_shape_text(&n->shape, t, sizeof t));
+    }
+    return LOP_OK;
+}
+
+static lop_truth trait(const lop_node *n, lop_trait t) {
+    int64_t a = n->attr.i[0];
+    bool real = !lop_is_complex(n->dtype),
+         adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE;
+    if (t == LOP_ORTHOGONAL) return a == LOP_ASSUME_ORTHOGONAL ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_POSITIVE) return a == LOP_ASSUME_POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_HERMITIAN)
+        return adjoint || (a == LOP_ASSUME_SYMMETRIC && real) ? LOP_TRUE : LOP_UNKNOWN;
+    if (t == LOP_SYMMETRIC)
+        return a == LOP_ASSUME_SYMMETRIC || (adjoint && real) ? LOP_TRUE : LOP_UNKNOWN;
+    return LOP_UNKNOWN;
+}
+
+static lop_status run_gemm(const lop_call *c) {
+    lop_mat a = *c->a[2];
+    int64_t mode = c->step->attr.i[0];
+    if (mode & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (lop_is_blas(a.dt)) {
+        lopk_gemm_batch(c->a[0], c->y_step, &a, (mode & LOP_C) != 0, c->a[1], c->x_step,
+                        c->more + 1);
+        return LOP_OK;
+    }
+    lop_mat y = *c->a[0], x = *c->a[1];
+    int64_t size = (int64_t)lop_dtype_size(a.dt);
+    for (int64_t e = 0; e <= c->more; e++) {
+        lopk_matmul_loop(&y, &a, false, &x, false);
+        y.p = (char *)y.p + c->y_step * size;
+        x.p = (char *)x.p + c->x_step * size;
+    }
+    return LOP_OK;
+}
+
+/* y += c A x. */
+static lop_status run_gemm_add(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    const lop_attr *attr = &c->step->attr;
+    double _Complex alpha = attr->re + attr->im * I;
+    lop_mat a = *c->a[2], t = {c->scratch, y->m, y->n, y->n, 1, y->dt};
+    bool conj = (attr->i[0] & LOP_C) != 0;
+    if (attr->i[0] & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (lopk_gemm_add(y, alpha, &a, conj, c->a[1])) return LOP_OK;
+    lopk_gemm(&t, &a, conj, c->a[1], false);
+    lopk_scale(&t, alpha, 0, &t);
+    lopk_add(y, y, &t);
+    return LOP_OK;
+}
+
+/* A declared triangle: the other one is not read. attr.i[0] mode, attr.i[1] lower. */
+static lop_status run_trmm(const lop_call *c) {
+    static const char trans[4] = {'N', 'T', 'N', 'C'};
+    const lop_mat *y = c->a[0];
+    int64_t mode = c->step->attr.i[0];
+    if (mode == LOP_C) /* conj(A) x = conj(A conj x) */
+        lopk_conj(y, c->a[1]);
+    else
+        lopk_copy(y, c->a[1]);
+    lop_status st = lopk_trmm(c->a[2], c->step->attr.i[1] != 0, false, trans[mode], y);
+    if (st == LOP_OK && mode == LOP_C) lopk_conj(y, y);
+    return st;
+}
+
+static bool triangular(const lop_node *self) {
+    return self->attr.i[0] == LOP_ASSUME_LOWER || self->attr.i[0] == LOP_ASSUME_UPPER;
+}
+
+static double flops(const lop_node *self, int64_t k) {
+    return (triangular(self) ? 1.0 : 2.0) * (double)lop_rows(self) * (double)lop_cols(self) *
+           (double)k;
+}
+
+static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out) {
+    lop_status st;
+    int64_t k, batch;
+    lop_slot_sizes(e, out, NULL, &k, &batch);
+    int in[2] = {x,
+                 lop_emit_cast(e, lop_emit_value(e, self->child[0]), lop_slot_dtype(e, out), &st)};
+    if (in[1] < 0) return st;
+    bool trmm = triangular(self) && lop_is_blas(lop_slot_dtype(e, out));
+    lop_step *s = lop_emit_step(e, trmm ? "trmm" : "gemm", trmm ? run_trmm : run_gemm, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    if (trmm) {
+        s->attr.i[0] = mode;
+        s->attr.i[1] = self->attr.i[0] == LOP_ASSUME_LOWER;
+        s->flags = LOP_STEP_COLUMNS | LOP_STEP_GEMM;
+        s->flops = flops(self, k) * (double)batch;
+        return LOP_OK;
+    }
+    s->attr.i[0] = mode;
+    if (lop_is_blas(lop_slot_dtype(e, out))) {
+        s->adds = run_gemm_add;
+        s->adds_name = "gemm-add";
+    }
+    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_GEMM;
+    s->flops = 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k * (double)batch;
+    return LOP_OK;
+}
+
+static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype dt,
+                                  const lop_node **out) {
+    return lop_rand_dense(r, m, n, dt, out);
+}
+
+static lop_band bands(const lop_node *self, const lop_band *child) {
+    (void)child;
+    const int64_t a = self->attr.i[0];
+    return (lop_band){a == LOP_ASSUME_UPPER ? 0 : INT64_MAX, a == LOP_ASSUME_LOWER ? 0 : INT64_MAX};
+}
+
+const lop_op lop_op_dense = {
+    LOP_NAMED(dense),
+    .title = "Dense",
+    .cls = LOP_OPERATOR,
+    .min = 1,
+    .max = 1,
+    .ints = 1,
+    .param =
+        {{"a", LOP_P_ARRAY, 2, NULL,
+          "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
+         {"assume_a", LOP_P_ASSUME, 0, "None",
+          "What is promised of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
+          "'lower triangular', 'upper triangular', ... Solves read the named triangle alone."}},
+    .doc =
+        {.brief = "A matrix held as an array.",
+         .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap "
+                     "arrays by themselves.",
+         .cost = "Build: O(1), no copy. Product with k columns: 2 m n k flops.",
+         .notes = "BLAS gemm and gemv; own loops for small sizes and for integers.",
+         .example =
+             ">>> pl.Dense(np.array([[1., 2.], [3., 4.]])) @ np.array([1., 1.])\narray([3., 7.])"},
+    .bands = bands,
+    .infer = infer,
+    .trait = trait,
+    .apply = apply,
+    .flops = flops,
+    .random = random_instance};

@@ -1,0 +1,29 @@
+/* convolution.h: what the kinds of convolution type share: circulant, Hankel, multilevel Toeplitz,
+ * convolution. Each says its geometry; products, dense form, diagonals and elements follow. */
+#ifndef LOP_CONV_H
+#define LOP_CONV_H
+
+#include "expr/random_instance.h"
+#include "kernels/fft/k_convolution.h"
+#include "kernels/common/kernels.h"
+
+/* out = mode(T) x; T has that geometry and the generator `g`, an array node of one dimension. */
+lop_status lop_conv_apply(lop_emit *e, const lopk_conv *c, const lop_node *g, lop_mode mode, int x,
+                          int out);
+/* out = mode(T)^-1 x of a circulant, by its eigenvalues. */
+lop_status lop_conv_solve(lop_emit *e, const lopk_conv *c, const lop_node *g, lop_mode mode, int x,
+                          int out);
+lop_status lop_conv_dense(lop_emit *e, const lopk_conv *c, const lop_node *g, int out);
+lop_status lop_conv_diagonal(lop_emit *e, const lopk_conv *c, const lop_node *g, int64_t k,
+                             int out);
+lop_status lop_conv_element(lop_emit *e, const lopk_conv *c, const lop_node *g, int64_t i,
+                            int64_t j, int out);
+double lop_conv_flops(const lopk_conv *c, int64_t k);
+
+/* Checks that `g` is a vector of as many numbers as `sizes` says and fills the batch of *n. */
+lop_status lop_conv_infer(lop_node *n, const lop_node *g, const lop_node *sizes, lop_err *err);
+/* Owned sizes node. */
+lop_status lop_sizes_make(lop_ctx *ctx, int levels, const int64_t *n, const lop_node **out,
+                          lop_err *err);
+
+#endif

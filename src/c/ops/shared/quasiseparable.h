@@ -1,0 +1,16 @@
+/* quasiseparable.h: what op_quasiseparable.c and op_quasiseparable_solve.c share. */
+#ifndef LOP_QUASI_H
+#define LOP_QUASI_H
+
+#include "expr/op.h"
+#include "kernels/quasiseparable/k_quasi.h"
+
+/* Shape (..., n, n), dtype and core of *n from its first four children d, p, q, a. */
+lop_status lop_quasi_shape(lop_node *n, lop_err *err) LOP_MUST_CHECK;
+/* The four in dtype `dt` and C order, as inputs in[0] to in[3]. */
+lop_status lop_quasi_inputs(lop_emit *e, const lop_node *self, lop_dtype dt,
+                            int *in) LOP_MUST_CHECK;
+/* The kernels' view of four matrices d, p, q, a. */
+lopk_quasi lop_quasi_of(const lop_mat *const *a, bool tri);
+
+#endif

@@ -1,0 +1,113 @@
+/* op_half_solve.c: R^H A^-1 R for positive definite A: with A = L L^H and Z = L^-1 R it is Z^H Z,
+ * one substitution instead of two and half a product. Where Cholesky fails, by LU.
+ *
+ * halfsolve   children a, r. attr.i[0]: only tried, a failure breaks no promise; attr.i[1]: of the
+ *             result its diagonal alone, the columns of Z in squares.
+ *
+ * Cost: n^3 / 3 once, then n^2 k + n k^2 flops for R of n x k. */
+#include "expr/op.h"
+#include "ops/shared/factor.h"
+#include "kernels/dense/k_blas.h"
+#include "kernels/common/kernels.h"
+
+static lop_status infer_halfsolve(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *r = n->child[1];
+    if (a->core != 2 || r->core != 2 || lop_rows(a) != lop_cols(a) || lop_rows(a) != lop_rows(r))
+        return lop_fail(err, LOP_DIM, "halfsolve takes a square matrix and one of as many rows");
+    lop_status st = lop_shape_batch(&a->shape, 2, &r->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = lop_cols(r);
+    if (n->attr.i[1])
+        n->core = 1;
+    else
+        n->shape.dim[n->shape.ndim++] = lop_cols(r);
+    lop_node_promote_inverse(n, a, r);
+    return LOP_OK;
+}
+
+/* y_j = a_j^H b_j, column by column. */
+static void columns(const lop_mat *y, const lop_mat *a, const lop_mat *b) {
+    const int64_t size = (int64_t)lop_dtype_size(y->dt);
+    for (int64_t j = 0; j < y->m; j++) {
+        const lop_mat out = {(char *)y->p + j * y->rs * size, 1, 1, 1, 1, y->dt},
+                      row = {(char *)a->p + j * a->cs * size, 1, a->m, a->rs, a->rs, a->dt},
+                      column = {(char *)b->p + j * b->cs * size, b->m, 1, b->rs, b->rs, b->dt};
+        lopk_gemm(&out, &row, lop_is_complex(a->dt), &column, false);
+    }
+}
+
+/* Arguments: the result, the factor, R. */
+static lop_status run_by_cholesky(const lop_call *c) {
+    const lop_mat *r = c->a[2];
+    int64_t n = r->m, ld = n > 0 ? n : 1;
+    lop_mat f = lop_factor_at(c->a[1]->p, n, r->dt), z = {c->scratch, n, r->n, 1, ld, r->dt};
+    if (lop_factor_pivots(&f)[n]) return LOP_SINGULAR;
+    lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
+    lopk_copy(&z, r);
+    lop_status st = lopk_trsm(&f, true, false, 'N', &z);
+    if (st == LOP_OK && c->step->attr.i[1])
+        columns(c->a[0], &z, &z);
+    else if (st == LOP_OK)
+        lopk_gram(c->a[0], &z, lop_is_complex(r->dt));
+    return st;
+}
+
+static lop_status run_by_lu(const lop_call *c) {
+    const lop_mat *r = c->a[2];
+    int64_t n = r->m, ld = n > 0 ? n : 1;
+    lop_mat f = lop_factor_at(c->a[1]->p, n, r->dt), x = {c->scratch, n, r->n, 1, ld, r->dt},
+            rt = {r->p, r->n, r->m, r->cs, r->rs, r->dt};
+    int64_t zero = lopk_diag_has_zero(&f);
+    if (zero >= 0) return lop_factor_singular(c->err, zero + 1, n);
+    lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
+    lopk_copy(&x, r);
+    lop_status st = lopk_getrs(&f, lop_factor_pivots(&f), 'N', &x);
+    if (st == LOP_OK && c->step->attr.i[1])
+        columns(c->a[0], r, &x);
+    else if (st == LOP_OK)
+        lopk_gemm(c->a[0], &rt, lop_is_complex(r->dt), &x, false);
+    return st;
+}
+
+static lop_step *emit_half(lop_emit *e, const lop_node *self, bool cholesky, const int *in,
+                           int out) {
+    int64_t n = lop_rows(self->child[1]), k = lop_cols(self->child[1]), batch;
+    lop_slot_sizes(e, out, NULL, NULL, &batch);
+    lop_step *s =
+        lop_emit_step(e, cholesky ? self->attr.i[1] ? "trsm-squares" : "trsm-syrk" : "getrs-gemm",
+                      cholesky ? run_by_cholesky : run_by_lu, out, 2, in);
+    if (!s) return NULL;
+    double work = (double)n * (double)n * (double)k + (double)n * (double)k * (double)k;
+    s->attr = self->attr;
+    s->scratch = (size_t)n * (size_t)k * lop_dtype_size(self->dtype);
+    if (self->attr.i[1]) work = (double)n * (double)n * (double)k + 2 * (double)n * (double)k;
+    s->flops = (cholesky ? 1 : 2) * work * (double)batch;
+    s->flags = LOP_STEP_GEMM;
+    return s;
+}
+
+static lop_status lower_halfsolve(lop_emit *e, const lop_node *self, int out) {
+    int in[2];
+    lop_status st;
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        if (in[i] < 0) return st;
+    }
+    in[0] = lop_emit_cholesky(e, lop_rows(self->child[0]), self->dtype, in[0], self->attr.i[0] != 0,
+                              &st);
+    int mask = in[0] >= 0 ? lop_emit_mask(e, out, &st) : -1;
+    if (mask < 0) return st;
+    lop_step *s = emit_half(e, self, true, in, out);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    if (self->attr.i[0]) s->flags |= LOP_STEP_QUIET;
+    s = emit_half(e, self, false, in, out);
+    if (!s) return LOP_NOMEM;
+    s->when = mask;
+    s->when_set = true;
+    return LOP_OK;
+}
+
+const lop_op lop_op_halfsolve = {
+    LOP_NAMED(halfsolve),     .cls = LOP_ARRAY,        .min = 2, .max = 2, .ints = 2,
+    .infer = infer_halfsolve, .lower = lower_halfsolve};

@@ -1,0 +1,171 @@
+/* op_normal_equations.c: normal equations, x = (R^H R)^-1 b: by Cholesky, or where R^H R is
+ * numerically not definite by QR of R with column exchanges.
+ *
+ * normalsolve   children R^H R, b, R, and w where b = R^H w: then x is the least-squares solution
+ *               of R x = w, whose error grows by cond(R), not by its square. Else x = P T^-1 T^-H
+ *               P^T b by the triangle T alone. R without full column rank is singular, as R^H R.
+ *
+ * Numerically not definite: Cholesky fails, or, with the columns of R scaled to length 1, so that
+ * scales do not matter, |(R^H R)^-1 v| sqrt(n) >= |v| / (1000 u) for signs v: then R has a
+ * condition of about 3e6 (130 in single precision), and Cholesky would leave 3 digits or less.
+ *
+ * Cost: n^3 / 3 and 5 n^2 once, 2 n^2 k for k columns; 2 m n^2 more where that fails. */
+#include "expr/op.h"
+#include "ops/shared/factor.h"
+#include "kernels/dense/k_blas.h"
+#include "kernels/dense/k_qr.h"
+#include "kernels/common/kernels.h"
+
+#include <float.h>
+#include <math.h>
+
+static lop_status infer_normalsolve(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *b = n->child[1], *r = n->child[2],
+                   *w = n->n == 4 ? n->child[3] : NULL;
+    bool fits = a->core == 2 && b->core == 2 && r->core == 2 && lop_is_square(a) &&
+                lop_rows(a) == lop_rows(b) && lop_rows(a) == lop_cols(r);
+    if (fits && w) fits = w->core == 2 && lop_rows(w) == lop_rows(r) && lop_cols(w) == lop_cols(b);
+    if (!fits) return lop_fail(err, LOP_DIM, "normalsolve takes R^H R, b, R and w that fit");
+    lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = lop_rows(b);
+    n->shape.dim[n->shape.ndim++] = lop_cols(b);
+    lop_node_promote_inverse(n, a, b);
+    if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "normalsolve takes floats");
+    for (int i = 2; i < n->n; i++) { /* R and w bring no batch and no dtype of their own */
+        lop_shape own = n->child[i]->shape, all = n->shape, both;
+        own.ndim -= 2;
+        all.ndim -= 2;
+        st = lop_shape_batch(&own, 0, &all, 0, &both, err);
+        if (st != LOP_OK) return st;
+        if (!lop_shape_equal(&both, &all) || n->child[i]->weak ||
+            lop_promote(n->dtype, n->child[i]->dtype) != n->dtype)
+            return lop_fail(err, LOP_DIM, "normalsolve: R and w have another batch or dtype");
+    }
+    return LOP_OK;
+}
+
+/* The derived value: the column-major factor, then a number: not 0 where it is of no use. */
+static int32_t *useless(const lop_mat *f) {
+    return (int32_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
+}
+static lop_mat factor_at(void *p, int64_t n, lop_dtype dt) {
+    return (lop_mat){p, n, n, 1, n > 0 ? n : 1, dt};
+}
+
+static void scale_by(const lop_mat *x, const double *d, double c) {
+    for (int64_t i = 0; i < x->m; i++) lop_set(x->dt, x->p, i, c * d[i] * lop_get(x->dt, x->p, i));
+}
+
+/* The norm of D (L L^H)^-1 D by two steps of its power from signs, never too large; D^2 is
+ * the diagonal of a = L L^H. `work`: n elements, then n doubles. */
+static lop_status inverse_at_least(const lop_mat *a, const lop_mat *f, void *work, double *out) {
+    const int64_t n = f->n;
+    lop_mat x = {work, n, 1, 1, n > 0 ? n : 1, f->dt};
+    double *d = (double *)(void *)((char *)work + (size_t)n * 16);
+    lop_rng rng = {.state = 17};
+    for (int64_t i = 0; i < n; i++) {
+        d[i] = sqrt(creal(lop_get(a->dt, a->p, i * (a->rs + a->cs))));
+        lop_set(x.dt, x.p, i, lop_rng_next(&rng) & 1 ? 1 : -1);
+    }
+    *out = sqrt((double)n);
+    for (int turn = 0; turn < 2; turn++) {
+        const double was = *out;
+        double sum = 0;
+        scale_by(&x, d, 1 / was);
+        lop_status st = lopk_potrs(f, &x);
+        if (st != LOP_OK) return st;
+        scale_by(&x, d, 1);
+        for (int64_t i = 0; i < n; i++) sum += pow(cabs(lop_get(x.dt, x.p, i)), 2);
+        *out = sqrt(sum);
+    }
+    return LOP_OK;
+}
+
+static lop_status run_potrf(const lop_call *c) {
+    const lop_mat *a = c->a[1];
+    const double u = a->dt == LOP_f32 || a->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    lop_mat f = factor_at(c->a[0]->p, a->m, a->dt), t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    int64_t info = 0;
+    double grown = 0;
+    lopk_conj(&f, &t);
+    lop_status st = lopk_potrf(&f, &info);
+    *useless(&f) = st == LOP_SINGULAR;
+    if (st != LOP_OK) return st == LOP_SINGULAR ? LOP_OK : st;
+    st = inverse_at_least(a, &f, c->scratch, &grown);
+    *useless(&f) = !(grown < 1e-3 / u);
+    return st;
+}
+
+/* Arguments: the result, the factor, b. */
+static lop_status run_potrs(const lop_call *c) {
+    const lop_mat *y = c->a[0];
+    lop_mat f = factor_at(c->a[1]->p, y->m, y->dt), x = {c->scratch, y->m, y->n, 1, f.cs, y->dt};
+    if (*useless(&f)) return LOP_SINGULAR;
+    lopk_copy(&x, c->a[2]);
+    lop_status st = lopk_potrs(&f, &x);
+    if (st == LOP_OK) lopk_copy(y, &x);
+    return st;
+}
+
+/* Arguments: the result, R, w (attr.i[0] 0) or b. */
+static lop_status run_qr(const lop_call *c) {
+    const lop_mat *y = c->a[0], *r = c->a[1];
+    int64_t rank = 0;
+    lop_status st = lopk_qr_solve(y, r, c->a[2], c->step->attr.i[0] != 0, c->scratch, &rank);
+    if (st != LOP_SINGULAR) return st;
+    return lop_fail(c->err, st,
+                    "Singular matrix: X^H X, where X of %lld rows has numerical rank %lld of %lld",
+                    (long long)r->m, (long long)rank, (long long)r->n);
+}
+
+static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
+    int64_t all;
+    const lop_attr normal = {.i = {1, 0, 0, 0}};
+    if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all)) {
+        *st =
+            lop_fail(lop_emit_err(e), LOP_OVERFLOW,
+                     "the factor of a %lld x %lld matrix is too large", (long long)n, (long long)n);
+        return -1;
+    }
+    double cube = (double)n * (double)n * (double)n;
+    return lop_emit_derived(e, "potrf", run_potrf, lop_factor_bytes(n, dt) + 4, 1, &a, &normal,
+                            (size_t)n * 24, cube / 3, st);
+}
+
+static lop_status lower_normalsolve(lop_emit *e, const lop_node *self, int out) {
+    int in[4], with_w = self->n == 4;
+    int64_t n, k, batch, m = lop_rows(self->child[2]);
+    lop_status st = LOP_OK;
+    for (int i = 0; i < self->n; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        if (in[i] < 0) return st;
+    }
+    lop_slot_sizes(e, out, &n, &k, &batch);
+    size_t bytes = lopk_qr_bytes(m, n, k, self->dtype);
+    if (!bytes)
+        return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "least squares of %lld x %lld are too large",
+                        (long long)m, (long long)n);
+    in[0] = emit_factor(e, n, self->dtype, in[0], &st);
+    int mask = in[0] >= 0 ? lop_emit_mask(e, out, &st) : -1;
+    if (mask < 0) return st;
+    lop_step *s = lop_emit_step(e, "potrs", run_potrs, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    s->scratch = (size_t)n * (size_t)k * lop_dtype_size(self->dtype);
+    s->flops = 2.0 * (double)n * (double)n * (double)k * (double)batch;
+    const int by[2] = {in[2], in[with_w ? 3 : 1]};
+    s = lop_emit_step(e, "geqp3", run_qr, out, 2, by);
+    if (!s) return LOP_NOMEM;
+    s->when = mask;
+    s->when_set = true;
+    s->attr.i[0] = !with_w;
+    s->scratch = bytes;
+    s->flops = 2.0 * (double)m * (double)n * (double)(n + 2 * k) * (double)batch;
+    return LOP_OK;
+}
+
+const lop_op lop_op_normalsolve = {
+    LOP_NAMED(normalsolve),     .cls = LOP_ARRAY,          .min = 3, .max = 4,
+    .infer = infer_normalsolve, .lower = lower_normalsolve};

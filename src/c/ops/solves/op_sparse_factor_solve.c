@@ -1,0 +1,337 @@
+/* op_sparse_factor_solve.c: what is solved by a sparse factor made outside the core
+ * (sparse_solver.h).
+ *
+ * sparsesolve   children A (an operator), b, alt: mode(A)^-1 b, mode = attr.i[0]
+ * detsparse     children A, alt: det A as a pair
+ * sparsediag    children A, alt: diagonal attr.i[0] of A^-1, by selected inversion
+ * sparsetrace   children A, B, alt: tr(A^-1 B), from the entries of A^-1 where B^T has some
+ *
+ * The factor is kept while the arrays of A keep their content, and is one for all of these. alt
+ * goes by the dense form: it runs where the solver declines, or its answer has a backward error
+ * beyond the bound. Cost: the factor's flops depend on the fill; a solve is 4 nnz(L) k. */
+#include "ops/shared/sparse_solver.h"
+
+#include "ops/shared/scaled_pair.h"
+#include "ops/shared/factor.h"
+
+#include <string.h>
+
+/* -- what is sparse */
+
+static double sum_of(const lop_node *a, double (*of)(const lop_node *, int *), int *terms) {
+    double all = 0;
+    for (int i = 0; i < a->n; i++) {
+        const double one = of(a->child[i], terms);
+        if (one < 0) return -1;
+        all += one;
+    }
+    return all;
+}
+static double product_of(const lop_node *a, double (*of)(const lop_node *, int *), int *terms) {
+    double all = 1;
+    for (int i = 0; i < a->n; i++) {
+        const double one = of(a->child[i], terms);
+        if (one < 0) return -1;
+        all *= one;
+    }
+    return all;
+}
+
+static double entries(const lop_node *a, int *terms);
+
+static double of_composite(const lop_node *a, int *terms) {
+    const double n = (double)lop_rows(a);
+    if (a->op == &lop_op_sum || a->op == &lop_op_blockdiag || a->op == &lop_op_block)
+        return sum_of(a, entries, terms);
+    if (a->op == &lop_op_view || a->op == &lop_op_scaled) return entries(a->child[0], terms);
+    if (a->op == &lop_op_kron) return product_of(a, entries, terms);
+    if (a->op == &lop_op_prod) { /* each entry meets the mean row */
+        const double both = product_of(a, entries, terms), inner = (double)lop_cols(a->child[0]);
+        return both < 0 || inner == 0 ? both : both / inner;
+    }
+    if (a->op != &lop_op_kronsum) return -1;
+    double all = 0;
+    for (int i = 0; i < a->n; i++) {
+        const double one = entries(a->child[i], terms), m = (double)lop_rows(a->child[i]);
+        if (one < 0) return -1;
+        all += m > 0 ? one * (n / m) : 0;
+    }
+    return all;
+}
+
+static bool is_composite(const lop_op *op) {
+    return op == &lop_op_sum || op == &lop_op_blockdiag || op == &lop_op_block ||
+           op == &lop_op_view || op == &lop_op_scaled || op == &lop_op_kron || op == &lop_op_prod ||
+           op == &lop_op_kronsum;
+}
+
+static double of_kind(const lop_node *a) {
+    const double m = (double)lop_rows(a), n = (double)lop_cols(a);
+    if (a->op == &lop_op_sparse) return (double)lop_cols(a->child[0]);
+    if (a->op == &lop_op_diag || a->op == &lop_op_identity || a->op == &lop_op_permutation ||
+        a->op == &lop_op_selection || a->op == &lop_op_offdiag)
+        return m < n ? m : n;
+    if (a->op == &lop_op_zeros) return 0;
+    if (a->op == &lop_op_tridiagonal) return 3 * n;
+    if (a->op == &lop_op_banded) return (double)(a->attr.i[0] + a->attr.i[1] + 1) * n;
+    if (a->op == &lop_op_blocktridiagonal)
+        return (double)lop_cols(a->child[1]) + 2 * (double)lop_cols(a->child[0]);
+    if (a->op == &lop_op_dense && a->attr.i[0] == LOP_ASSUME_GENERAL) return m * n;
+    if (a->op == &lop_op_laplacian) return (2 * (double)a->n + 1) * n;
+    return -1;
+}
+
+/* Depth is bounded with the number of terms. */
+static double entries(const lop_node *a, int *terms) {
+    if (++*terms > LOP_SPARSE_TERMS || a->op->cls != LOP_OPERATOR || lop_nbatch(a)) return -1;
+    if (is_composite(a->op)) return of_composite(a, terms);
+    *terms += a->n;
+    return *terms > LOP_SPARSE_TERMS ? -1 : of_kind(a);
+}
+double lop_sparse_entries(const lop_node *a) {
+    int terms = 0;
+    return entries(a, &terms);
+}
+
+/* From so many rows on a factor made outside is quicker than LU of the dense form, whose n^3 is
+ * little there; and fuller matrices fill in. Measured 2026-11-21 on an AMD EPYC (Zen 3), one
+ * thread, by benchmarks/sparse.py. */
+enum { FEWEST = 400, ROOM = 16 };
+
+static bool only_diagonal(const lop_node *a) {
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    return a->op != &lop_op_sparse && a->op != &lop_op_laplacian && !is_composite(a->op);
+}
+/* Integers wrap where they stand: only one matrix of such is taken. */
+static bool floats(const lop_node *a) {
+    if (is_composite(a->op) && !a->weak && !lop_is_blas(a->dtype)) return false;
+    if (a->op == &lop_op_sparse || a->n == 0) return a->weak || lop_is_blas(a->dtype);
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i]->op->cls == LOP_OPERATOR
+                ? !floats(a->child[i])
+                : !lop_is_blas(a->child[i]->dtype) && a->op != &lop_op_permutation &&
+                      a->op != &lop_op_selection)
+            return false;
+    return true;
+}
+static bool pays(const lop_node *a) {
+    const lop_sparse *s = a->ctx->sparse;
+    if (!s || a->op->cls != LOP_OPERATOR || a->core != 2 || !lop_is_square(a)) return false;
+    if (lop_rows(a) < (s->fewest ? s->fewest : FEWEST)) return false;
+    const double n = (double)lop_rows(a), some = lop_sparse_entries(a);
+    const lop_node *in = a->op == &lop_op_view ? a->child[0] : a;
+    if (some < 0 || (!s->fewest && some * ROOM > n * n)) return false;
+    return (in->op == &lop_op_sparse || floats(a)) && s->ready(s);
+}
+
+bool lop_sparse_pays(const lop_node *a) { return !only_diagonal(a) && pays(a); }
+
+static bool has_own_inverse(const lop_node *a) {
+    while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_diag || a->op == &lop_op_identity || a->op == &lop_op_permutation ||
+           a->op == &lop_op_kron || a->op == &lop_op_blockdiag || a->op == &lop_op_zeros;
+}
+bool lop_sparse_selects(const lop_node *a) { return !has_own_inverse(a) && pays(a); }
+
+/* -- the program */
+
+typedef struct program {
+    int64_t word[LOP_SPARSE_TERMS * LOP_SPARSE_WORDS];
+    int n, in[LOP_MAXARG], nin, most;
+} program;
+
+static int64_t bits(double v) {
+    int64_t out;
+    memcpy(&out, &v, sizeof out);
+    return out;
+}
+
+/* False: it is none, or takes more inputs than a step has. */
+static bool write_term(lop_emit *e, const lop_node *a, program *p) {
+    int64_t w[LOP_SPARSE_WORDS] = {-1, 0};
+    if (a->op->cls != LOP_OPERATOR) {
+        const int slot = lop_emit_value(e, a);
+        int at = 0;
+        while (at < p->nin && p->in[at] != slot) at++;
+        if (at == p->most || lop_nbatch(a)) return false;
+        if (at == p->nin) p->in[p->nin++] = slot;
+        w[1] = at;
+    } else {
+        const int64_t own[LOP_SPARSE_WORDS] = {
+            a->op->id,    a->n,         a->attr.i[0],     a->attr.i[1],
+            a->attr.i[2], a->attr.i[3], bits(a->attr.re), bits(a->attr.im),
+            lop_rows(a),  lop_cols(a),  a->dtype};
+        for (int i = 0; i < a->n; i++)
+            if (!write_term(e, a->child[i], p)) return false;
+        memcpy(w, own, sizeof w);
+    }
+    if (p->n == LOP_SPARSE_TERMS) return false;
+    memcpy(p->word + p->n++ * LOP_SPARSE_WORDS, w, sizeof w);
+    return true;
+}
+
+/* -- steps */
+
+static const lop_sparse *solver(const lop_call *c) { return c->step->origin->ctx->sparse; }
+
+static lop_status run_factor(const lop_call *c) {
+    const lop_sparse *s = solver(c);
+    return s ? s->run(s, c, LOP_SPARSE_FACTOR) : LOP_OK;
+}
+/* Where no factor could be had the dense form serves. */
+static lop_status ask(const lop_call *c, lop_asked what) {
+    const lop_sparse *s = solver(c);
+    const lop_foreign *f = c->a[1]->p;
+    lop_status st = s && f->object ? s->run(s, c, what) : LOP_SINGULAR;
+    if (st != LOP_OK) lopk_zero(c->a[0]);
+    return st;
+}
+static lop_status run_solve(const lop_call *c) { return ask(c, LOP_SPARSE_SOLVE); }
+static lop_status run_det(const lop_call *c) { return ask(c, LOP_SPARSE_DET); }
+static lop_status run_diagonal(const lop_call *c) { return ask(c, LOP_SPARSE_DIAGONAL); }
+static lop_status run_trace(const lop_call *c) { return ask(c, LOP_SPARSE_TRACE); }
+
+static lop_status run_refuse(const lop_call *c) {
+    lopk_zero(c->a[0]);
+    return LOP_SINGULAR;
+}
+
+/* The slot of A's factor; -1 with UNABLE in *st where it has no program here. */
+static int emit_factor(lop_emit *e, const lop_node *a, lop_status *st) {
+    program p = {.most = LOP_MAXARG - 1};
+    const double some = lop_sparse_entries(a);
+    *st = LOP_UNABLE;
+    if (some < 0 || !a->ctx->sparse || !write_term(e, a, &p)) return -1;
+    const int out =
+        lop_emit_derived_data(e, a->ctx->sparse->name, run_factor, sizeof(lop_foreign), p.nin, p.in,
+                              NULL, p.word, p.n * LOP_SPARSE_WORDS, 0, 100 * some, st);
+    if (out >= 0) lop_emit_foreign(e, out);
+    return out;
+}
+
+static lop_status emit_answer(lop_emit *e, const lop_node *self, const char *name, lop_run run,
+                              int value, int mask, int nin, const int *in, double flops) {
+    lop_step *s = lop_emit_step(e, name, run, value, nin, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    s->flops = flops;
+    return LOP_OK;
+}
+static lop_status refuse(lop_emit *e, const lop_node *self, int value, int mask) {
+    return emit_answer(e, self, "no-sparse", run_refuse, value, mask, 0, NULL, 0);
+}
+
+/* -- sparsesolve */
+
+static lop_status infer_solve(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *b = n->child[1], *alt = n->child[2];
+    if (a->op->cls != LOP_OPERATOR || a->core != 2 || lop_nbatch(a) || !lop_is_square(a) ||
+        b->core != 2 || lop_rows(b) != lop_rows(a) || !lop_is_blas(alt->dtype) ||
+        !lop_shape_equal(&b->shape, &alt->shape))
+        return lop_fail(err, LOP_DIM, "sparsesolve takes a square operator and what it fits");
+    n->shape = alt->shape;
+    n->dtype = alt->dtype;
+    return LOP_OK;
+}
+static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int mask) {
+    lop_status st;
+    int in[2] = {emit_factor(e, self->child[0], &st), -1};
+    if (in[0] < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
+    in[1] = lop_emit_cast(e, lop_emit_value(e, self->child[1]), self->dtype, &st);
+    if (in[1] < 0) return st;
+    const double some = lop_sparse_entries(self->child[0]);
+    int64_t k, batch;
+    lop_slot_sizes(e, value, NULL, &k, &batch);
+    return emit_answer(e, self, "sparse-solve", run_solve, value, mask, 2, in,
+                       20 * some * (double)k * (double)batch);
+}
+const lop_op lop_op_sparsesolve = {LOP_NAMED(sparsesolve),
+                                   .cls = LOP_ACTION,
+                                   .min = 3,
+                                   .max = 3,
+                                   .ints = 1,
+                                   .infer = infer_solve,
+                                   .lower = lop_lower_arms,
+                                   .check = check_solve};
+
+/* -- detsparse */
+
+static lop_status infer_det(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0], *alt = n->child[1];
+    if (a->op->cls != LOP_OPERATOR || a->core != 2 || lop_nbatch(a) || !lop_is_square(a) ||
+        !lop_node_is_pair(alt) || lop_nbatch(alt))
+        return lop_fail(err, LOP_DIM, "detsparse takes a square operator and a pair");
+    n->shape = alt->shape;
+    n->core = alt->core;
+    n->dtype = alt->dtype;
+    return LOP_OK;
+}
+static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
+    lop_status st;
+    const int in = emit_factor(e, self->child[0], &st);
+    if (in < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
+    return emit_answer(e, self, "sparse-det", run_det, value, mask, 1, &in,
+                       (double)lop_rows(self->child[0]));
+}
+const lop_op lop_op_detsparse = {
+    LOP_NAMED(detsparse), .cls = LOP_ACTION,       .min = 2,          .max = 2,
+    .infer = infer_det,   .lower = lop_lower_arms, .check = check_det};
+
+/* -- sparsediag, sparsetrace */
+
+static lop_status infer_part(lop_node *n, lop_err *err) {
+    const lop_node *alt = n->child[n->n - 1];
+    for (int i = 0; i < n->n - 1; i++)
+        if (n->child[i]->op->cls != LOP_OPERATOR || n->child[i]->core != 2 ||
+            lop_nbatch(n->child[i]) || !lop_is_square(n->child[i]) ||
+            lop_rows(n->child[i]) != lop_rows(n->child[0]))
+            return lop_fail(err, LOP_DIM, "%s takes square operators of one size", n->op->name);
+    if (lop_nbatch(alt) || alt->core != 3 - n->n || !lop_is_blas(alt->dtype) ||
+        (alt->core && lop_cols(alt) != lop_diag_length(lop_rows(n->child[0]), lop_cols(n->child[0]),
+                                                       n->attr.i[0])))
+        return lop_fail(err, LOP_DIM, "the arms of %s differ", n->op->name);
+    n->shape = alt->shape;
+    n->core = alt->core;
+    n->dtype = alt->dtype;
+    return LOP_OK;
+}
+/* Some 20 flops for each pair of entries in a column of L. */
+static double selected(const lop_node *a) { return 500 * lop_sparse_entries(a); }
+
+static lop_status check_diagonal(lop_emit *e, const lop_node *self, int value, int mask) {
+    lop_status st;
+    const int in = emit_factor(e, self->child[0], &st);
+    if (in < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
+    return emit_answer(e, self, "selected-inverse", run_diagonal, value, mask, 1, &in,
+                       selected(self->child[0]));
+}
+const lop_op lop_op_sparsediag = {LOP_NAMED(sparsediag),
+                                  .cls = LOP_ACTION,
+                                  .min = 2,
+                                  .max = 2,
+                                  .ints = 1,
+                                  .infer = infer_part,
+                                  .lower = lop_lower_arms,
+                                  .check = check_diagonal};
+
+static lop_status check_trace(lop_emit *e, const lop_node *self, int value, int mask) {
+    lop_status st;
+    program p = {.most = LOP_MAXARG - 2};
+    int in[LOP_MAXARG] = {emit_factor(e, self->child[0], &st)};
+    if (in[0] < 0) return st == LOP_UNABLE ? refuse(e, self, value, mask) : st;
+    if (!write_term(e, self->child[1], &p)) return refuse(e, self, value, mask);
+    memcpy(in + 1, p.in, (size_t)p.nin * sizeof *in);
+    st = emit_answer(e, self, "selected-inverse", run_trace, value, mask, p.nin + 1, in,
+                     selected(self->child[0]));
+    return st == LOP_OK ? lop_emit_data(e, p.word, p.n * LOP_SPARSE_WORDS) : st;
+}
+const lop_op lop_op_sparsetrace = {LOP_NAMED(sparsetrace),
+                                   .cls = LOP_ACTION,
+                                   .min = 3,
+                                   .max = 3,
+                                   .infer = infer_part,
+                                   .operators = 2,
+                                   .lower = lop_lower_arms,
+                                   .check = check_trace};

@@ -1,0 +1,233 @@
+/* op_toeplitz_solve.c: solves and determinants of square Toeplitz and Hankel matrices in O(n^2) or
+ * less.
+ *
+ * toepsolve   children c, r, b, alt: T^-1 b for T of first column c and row r. attr.i[0]: the mode
+ *             of the view on T; attr.i[1]: a Hankel matrix' h stands for c and r, H = T J.
+ * dettoep     children c, r, alt: det T as a pair; attr.i[0] as toepsolve's attr.i[1], attr.i[1]
+ *             the size.
+ * tip         a vector with 1 before zeros: what an identity adds to c.
+ *
+ * The factor, a derived value of O(n) memory, is the inverse's generator: k_toeplitz_solve.c says
+ * how it is found. Each column's backward error is checked; where it is above 1e-14 after two
+ * refinements, alt runs: the dense form. A determinant is the product of Durbin's pivots where T is
+ * proven positive definite, else of those of an elimination whose own solution passes a check, else
+ * alt.
+ */
+#include "expr/op.h"
+#include "ops/shared/scaled_pair.h"
+#include "ops/shared/factor.h"
+#include "kernels/dense/k_blas.h"
+#include "kernels/toeplitz/k_toeplitz_solve.h"
+#include "kernels/common/kernels.h"
+
+#include <string.h>
+
+static lop_dtype inner_dtype(const lop_node *c, const lop_node *r) {
+    return lop_is_complex(c->dtype) || lop_is_complex(r->dtype) ? LOP_c128 : LOP_f64;
+}
+static bool vectors_fit(const lop_node *c, const lop_node *r, int64_t n, bool hankel) {
+    return c->core == 1 && r->core == 1 && c->op->cls == LOP_ARRAY && r->op->cls == LOP_ARRAY &&
+           c->dtype < LOP_NDTYPE && r->dtype < LOP_NDTYPE && n >= 1 && n <= INT64_MAX / 2 &&
+           (hankel ? lop_cols(c) == lop_cols(r) : lop_cols(c) == n && lop_cols(r) == n);
+}
+
+static lop_status infer_solve(lop_node *n, lop_err *err) {
+    const lop_node *c = n->child[0], *r = n->child[1], *b = n->child[2], *alt = n->child[3];
+    if (b->core != 2 || n->attr.i[0] < 0 || n->attr.i[0] > 3 ||
+        !vectors_fit(c, r, lop_rows(b), n->attr.i[1] != 0))
+        return lop_fail(err, LOP_DIM, "toepsolve takes two vectors and right-hand sides that fit");
+    lop_shape both;
+    lop_status st = lop_shape_batch(&c->shape, 1, &r->shape, 1, &both, err);
+    if (st != LOP_OK) return st;
+    both.dim[both.ndim++] = 1;
+    st = lop_shape_batch(&both, 1, &b->shape, 2, &n->shape, err);
+    if (st != LOP_OK) return st;
+    n->shape.dim[n->shape.ndim++] = lop_rows(b);
+    n->shape.dim[n->shape.ndim++] = lop_cols(b);
+    n->core = 2;
+    lop_node wide = {.dtype = LOP_f32};
+    lop_node_promote(&wide, c, r);
+    wide.weak = LOP_STRONG;
+    lop_node_promote_inverse(n, &wide, b);
+    if (!lop_is_blas(n->dtype) || alt->dtype != n->dtype || alt->core != 2 ||
+        !lop_shape_equal(&alt->shape, &n->shape))
+        return lop_fail(err, LOP_DIM, "the arms of toepsolve differ");
+    return LOP_OK;
+}
+
+/* h as first column and row of T = H J, zeros beyond its end, at `at`. */
+static void unfold(const lop_mat *h, int64_t n, char *at, lop_mat *c, lop_mat *r) {
+    const size_t size = lop_dtype_size(h->dt), bytes = ((size_t)n * size + 63) & ~(size_t)63;
+    *c = (lop_mat){at, n, 1, 1, 1, h->dt};
+    *r = (lop_mat){at + bytes, n, 1, 1, 1, h->dt};
+    memset(at, 0, 2 * bytes);
+    for (int64_t i = 0; i < n; i++) {
+        const char *low = (const char *)h->p + (n - 1 + i) * h->rs * (int64_t)size,
+                   *high = (const char *)h->p + (n - 1 - i) * h->rs * (int64_t)size;
+        if (n - 1 + i < h->m) memcpy((char *)c->p + (size_t)i * size, low, size);
+        if (n - 1 - i < h->m) memcpy((char *)r->p + (size_t)i * size, high, size);
+    }
+}
+static size_t unfolded(int64_t n) { return 2 * (((size_t)n * 16 + 63) & ~(size_t)63); }
+
+/* attr.i of the prepare steps: the inner dtype, Hankel or not, the size. */
+static lop_status run_factor(const lop_call *call) {
+    const int64_t *i = call->step->attr.i;
+    lop_mat c = *call->a[1], r = *call->a[2];
+    char *rest = call->scratch;
+    if (i[1]) {
+        unfold(call->a[1], i[2], rest, &c, &r);
+        rest += unfolded(i[2]);
+    }
+    lopk_toep_factor(call->a[0]->p, (lop_dtype)i[0], &c, &r, rest);
+    return LOP_OK;
+}
+static lop_status run_solve(const lop_call *c) {
+    const int64_t mode = c->step->attr.i[0], hankel = c->step->attr.i[1];
+    lop_status st = lopk_toep_solve(c->a[0], c->a[1]->p, (mode & LOP_T) && !hankel,
+                                    (mode & LOP_C) != 0, hankel != 0, c->a[2], c->scratch);
+    if (st != LOP_OK) return st;
+    const lop_mat *y = c->a[0];
+    lop_call_near(c, lopk_toep_near(c->a[1]->p), lopk_eps(y->dt));
+    lop_call_near(c, lopk_outgrown(y, c->a[2], lopk_toep_norm(c->a[1]->p)), lopk_eps(y->dt));
+    return LOP_OK;
+}
+/* Without the FFT there is no fast way. */
+static lop_status run_refuse(const lop_call *c) {
+    lopk_zero(c->a[0]);
+    return LOP_SINGULAR;
+}
+static lop_status refuse(lop_emit *e, int value, int mask) {
+    lop_step *s = lop_emit_step(e, "no-fft", run_refuse, value, 0, NULL);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+static lop_status too_long(lop_emit *e, int64_t n) {
+    return lop_fail(lop_emit_err(e), LOP_OVERFLOW,
+                    "no FFT is as long as a Toeplitz solve of size %lld needs", (long long)n);
+}
+
+static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int mask) {
+    lop_status st;
+    const int64_t n = lop_rows(self), hankel = self->attr.i[1];
+    const lop_dtype dt = inner_dtype(self->child[0], self->child[1]);
+    const int cr[2] = {lop_emit_value(e, self->child[0]), lop_emit_value(e, self->child[1])};
+    int64_t k, batch;
+    if (!lop_emit_fft(e)) return refuse(e, value, mask);
+    int in[2] = {-1, lop_emit_cast(e, lop_emit_value(e, self->child[2]), self->dtype, &st)};
+    if (in[1] < 0) return st;
+    const size_t bytes = lopk_toep_bytes(n, dt);
+    if (!bytes) return too_long(e, n);
+    const lop_attr attr = {.i = {dt, hankel, n, 0}};
+    in[0] = lop_emit_derived(e, "toeplitz-factor", run_factor, bytes, 2, cr, &attr,
+                             lopk_toep_factor_scratch(n, dt) + (hankel ? unfolded(n) : 0),
+                             lopk_toep_factor_flops(n, dt), &st);
+    if (in[0] < 0) return st;
+    lop_slot_sizes(e, value, NULL, &k, &batch);
+    lop_step *s = lop_emit_step(e, "toeplitz-solve", run_solve, value, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    s->scratch = lopk_toep_solve_scratch(n, dt);
+    s->flops = lopk_toep_solve_flops(n, dt) * (double)k * (double)batch;
+    return LOP_OK;
+}
+
+const lop_op lop_op_toepsolve = {LOP_NAMED(toepsolve),
+                                 .cls = LOP_ARRAY,
+                                 .min = 4,
+                                 .max = 4,
+                                 .ints = 2,
+                                 .infer = infer_solve,
+                                 .lower = lop_lower_arms,
+                                 .check = check_solve};
+
+/* -- dettoep */
+
+static lop_status infer_det(lop_node *n, lop_err *err) {
+    const lop_node *c = n->child[0], *r = n->child[1], *alt = n->child[2];
+    lop_shape both;
+    if (!vectors_fit(c, r, n->attr.i[1], n->attr.i[0] != 0) || !lop_node_is_pair(alt))
+        return lop_fail(err, LOP_DIM, "dettoep takes two vectors and a pair");
+    lop_status st = lop_shape_batch(&c->shape, 1, &r->shape, 1, &both, err);
+    if (st != LOP_OK) return st;
+    both.dim[both.ndim++] = 2;
+    if (!lop_shape_equal(&both, &alt->shape) ||
+        lop_is_complex(alt->dtype) != lop_is_complex(inner_dtype(c, r)))
+        return lop_fail(err, LOP_DIM, "the arms of dettoep differ");
+    return lop_pair_infer(n, &both, 1, alt->dtype);
+}
+
+/* The derived value: re, im, exponent, and whether they are believed. */
+static lop_status run_pair(const lop_call *call) {
+    const int64_t *i = call->step->attr.i, n = i[2];
+    const lop_dtype dt = (lop_dtype)i[0];
+    const size_t size = lop_dtype_size(dt);
+    double *out = call->a[0]->p;
+    lop_mat c = *call->a[1], r = *call->a[2];
+    char *pivots = call->scratch, *rest = pivots + ((((size_t)n + 1) * size + 63) & ~(size_t)63);
+    int64_t exponent = 0;
+    memset(out, 0, 4 * sizeof *out);
+    if (i[1]) {
+        unfold(call->a[1], n, rest, &c, &r);
+        rest += unfolded(n);
+    }
+    if (lopk_toep_det(pivots, &exponent, dt, &c, &r, rest) != LOP_OK) return LOP_OK;
+    const lop_mat all = {pivots, n + 1, 1, 1, 1, dt};
+    const lop_pair det = lop_pair_product(&all);
+    const bool odd = i[1] && n / 2 % 2; /* the rows turned round */
+    if (lop_pair_is_zero(det)) return LOP_OK;
+    out[0] = odd ? -det.re : det.re;
+    out[1] = odd ? -det.im : det.im;
+    out[2] = det.e + (double)exponent * (double)n;
+    out[3] = 1;
+    return LOP_OK;
+}
+static lop_status run_det(const lop_call *c) {
+    const double *d = c->a[1]->p;
+    lop_pair_store(c->a[0], (lop_pair){d[0], d[1], d[2]});
+    return d[3] != 0 ? LOP_OK : LOP_SINGULAR;
+}
+static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
+    lop_status st;
+    const lop_node *c = self->child[0], *r = self->child[1];
+    const int64_t n = self->attr.i[1], hankel = self->attr.i[0];
+    const lop_dtype dt = inner_dtype(c, r);
+    const int cr[2] = {lop_emit_value(e, c), lop_emit_value(e, r)};
+    if (!lop_emit_fft(e)) return refuse(e, value, mask);
+    const size_t bytes = lopk_toep_det_scratch(n, dt);
+    if (!bytes) return too_long(e, n);
+    const lop_attr attr = {.i = {dt, hankel, n, 0}};
+    int in = lop_emit_derived(e, "toeplitz-pivots", run_pair, 4 * sizeof(double), 2, cr, &attr,
+                              bytes + ((size_t)n + 8) * 16 + (hankel ? unfolded(n) : 0),
+                              lopk_toep_factor_flops(n, dt), &st);
+    if (in < 0) return st;
+    lop_step *s = lop_emit_step(e, "dettoep", run_det, value, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+const lop_op lop_op_dettoep = {
+    LOP_NAMED(dettoep), .cls = LOP_ARRAY,        .min = 3,          .max = 3, .ints = 2,
+    .infer = infer_det, .lower = lop_lower_arms, .check = check_det};
+
+/* -- tip */
+
+static lop_status infer_tip(lop_node *n, lop_err *err) {
+    return n->core == 1 ? LOP_OK : lop_fail(err, LOP_DIM, "tip is a vector");
+}
+static lop_status run_tip(const lop_call *c) {
+    lopk_zero(c->a[0]);
+    if (c->a[0]->m > 0) lop_set(c->a[0]->dt, c->a[0]->p, 0, 1);
+    return LOP_OK;
+}
+static lop_status lower_tip(lop_emit *e, const lop_node *self, int out) {
+    (void)self;
+    return lop_emit_step(e, "tip", run_tip, out, 0, NULL) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_tip = {LOP_NAMED(tip), .cls = LOP_ARRAY, .infer = infer_tip,
+                           .lower = lower_tip};

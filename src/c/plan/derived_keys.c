@@ -1,0 +1,146 @@
+/* derived_keys.c: what a plan keeps between calls: the keys of derived values, and which steps need
+ * not run where they are kept.
+ *
+ * A derived value is made of leaves by steps. Where reading the leaves' bytes costs no more than
+ * running those steps, it is the leaves that are fingerprinted, and steps that serve nothing but
+ * values found in the store are left out: inv(X^T X) b forms X^T X once. Else what goes into the
+ * prepare step itself is. One forward pass, one backward; per derived value one more backward. */
+#include "plan.h"
+
+#include <string.h>
+
+/* -- keys */
+
+static uint64_t mix(uint64_t h, uint64_t v) {
+    h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    h = (h ^ (h >> 31)) * 0x7fb5d329728ea185u;
+    return h ^ (h >> 27);
+}
+
+uint64_t lop_leaf_key(uint64_t serial) { return mix(1, serial); }
+
+static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
+    h = mix(h, (uint64_t)s->dt + (s->flip ? 256 : 0));
+    for (int i = 0; i < s->shape.ndim; i++) h = mix(h, (uint64_t)s->shape.dim[i]);
+    if (s->shift) h = mix(h, (uint64_t)s->shift);
+    return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
+}
+
+/* What each derived value is made of: step names, attributes, shapes, leaf serials. Then one a
+ * leaf.
+ */
+lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, uint64_t *key) {
+    enum { FEW = 64 };
+    uint64_t few[FEW] = {0}, *line = few;
+    if (p->nslot > FEW && !(line = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *line)))
+        return LOP_NOMEM;
+    for (int i = 0; i < p->nleaf; i++) line[p->leaf[i].slot] = lop_leaf_key(serial[i]);
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        uint64_t h = 7;
+        for (const char *c = s->name; *c; c++) h = mix(h, (uint64_t)*c);
+        for (int k = 0; k < 4; k++) h = mix(h, (uint64_t)s->attr.i[k]);
+        uint64_t bits[2];
+        memcpy(bits, &s->attr.re, 8);
+        memcpy(bits + 1, &s->attr.im, 8);
+        h = mix(mix(h, bits[0]), bits[1]);
+        for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
+        for (int j = 1; j < s->n; j++)
+            h = mix_slot(mix(h, line[lop_slot_base(p, s->arg[j])]), &p->slot[s->arg[j]]);
+        int out = lop_slot_base(p, s->arg[0]);
+        line[out] = mix(line[out], h);
+        if (s->derived >= 0)
+            key[s->derived] = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
+    }
+    for (int i = 0; p->nderive && i < p->nleaf; i++) key[p->nderive + i] = lop_leaf_key(serial[i]);
+    if (line != few) lop_free(p->ctx, line);
+    return LOP_OK;
+}
+
+static lop_status name_derived(lop_plan *p, lop_err *err) {
+    p->key = lop_calloc(p->ctx, (size_t)lop_plan_nkeys(p), sizeof *p->key);
+    uint64_t *serial = lop_calloc(p->ctx, (size_t)p->nleaf, sizeof *serial);
+    for (int i = 0; serial && i < p->nleaf; i++) serial[i] = p->leaf[i].serial;
+    lop_status st = p->key && serial ? lop_plan_keys(p, serial, p->key) : LOP_NOMEM;
+    lop_free(p->ctx, serial);
+    return st == LOP_OK ? st : lop_fail(err, st, NULL);
+}
+
+/* -- what saves what */
+
+/* Who reads a slot: what is always run, and derived values (one bit each). */
+typedef struct use {
+    bool always;
+    uint64_t serves;
+} use;
+
+static void add(use *u, use more) {
+    u->always |= more.always;
+    u->serves |= more.serves;
+}
+
+static uint64_t bit(int i) { return i < LOP_KEEP ? (uint64_t)1 << i : 0; }
+
+/* Steps whose results nothing but derived values reads. */
+static void find_servants(lop_plan *p, use *of) {
+    of[lop_slot_base(p, p->out)].always = true;
+    for (int i = p->nstep - 1; i >= 0; i--) {
+        lop_step *s = &p->step[i];
+        use out = of[lop_slot_base(p, s->arg[0])], in;
+        if (s->fail >= 0) add(&out, of[s->fail]);
+        out.always = out.always || !out.serves; /* read by none (0 X is 0): run all the same */
+        in = out;
+        if (s->derived >= 0) in = (use){s->derived >= LOP_KEEP, bit(s->derived)};
+        s->serves = out.always ? 0 : out.serves;
+        for (int j = 1; j < s->n; j++) add(&of[lop_slot_base(p, s->arg[j])], in);
+        if (s->when >= 0) add(&of[s->when], out);
+        if (s->late >= 0) add(&of[s->late], out);
+        if (s->later >= 0) add(&of[s->later], out);
+    }
+}
+
+static double bytes_of(const lop_slot *s) { return (double)s->matbytes * (double)s->batch; }
+
+/* The leaves that the derived value is made of, where they are what to fingerprint; else 0. Marks
+ * what is read, backwards from its step. */
+static uint64_t leaves_of(const lop_plan *p, const lop_derive *d, bool *read) {
+    const lop_step *last = &p->step[d->step];
+    double steps = 0, leaves = 0;
+    uint64_t found = 0;
+    memset(read, 0, (size_t)p->nslot);
+    for (int j = 1; j < last->n; j++) {
+        read[lop_slot_base(p, last->arg[j])] = true;
+        steps += bytes_of(&p->slot[last->arg[j]]);
+    }
+    bool made = false;
+    for (int i = d->step - 1; i >= 0; i--) {
+        const lop_step *s = &p->step[i];
+        if (!read[lop_slot_base(p, s->arg[0])] && !(s->fail >= 0 && read[s->fail]) &&
+            !(s->escape >= 0 && read[s->escape]))
+            continue;
+        for (int j = 1; j < s->n; j++) read[lop_slot_base(p, s->arg[j])] = true;
+        if (s->when >= 0) read[s->when] = true;
+        steps += 2 * bytes_of(&p->slot[s->arg[0]]) + s->flops / 4;
+        made = made || s->run;
+    }
+    for (int i = 0; i < p->nleaf; i++) {
+        if (!read[p->leaf[i].slot]) continue;
+        if (i >= LOP_KEEP) return 0;
+        found |= bit(i);
+        leaves += bytes_of(&p->slot[p->leaf[i].slot]);
+    }
+    return made && leaves <= steps ? found : 0;
+}
+
+lop_status lop_keep_plan(lop_plan *p, lop_err *err) {
+    if (!p->nderive) return LOP_OK;
+    use *of = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *of);
+    bool *read = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *read);
+    lop_status st = of && read ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    if (st == LOP_OK) find_servants(p, of);
+    for (int i = 0; st == LOP_OK && i < p->nderive && i < LOP_KEEP; i++)
+        p->derive[i].leaves = leaves_of(p, &p->derive[i], read);
+    lop_free(p->ctx, of);
+    lop_free(p->ctx, read);
+    return st == LOP_OK ? name_derived(p, err) : st;
+}

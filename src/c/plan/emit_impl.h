@@ -1,0 +1,37 @@
+/* emit_impl.h: the planner's own view of lop_emit; for plan.c and emit.c alone. */
+#ifndef LOP_EMIT_IMPL_H
+#define LOP_EMIT_IMPL_H
+
+#include "expr/node_map.h"
+#include "plan.h"
+
+struct lop_emit {
+    lop_plan *plan;
+    lop_err *err;
+    const lop_options *options;
+    lop_map map;
+    int room_slot, room_step, room_leaf, room_derive;
+    /* Arms that are being lowered: what is lowered in one is known there only. */
+    struct lop_arm *arm;
+    int narm, room_arm, second; /* second: how many of them are in the second */
+    const lop_node **fresh;     /* borrowed: lowered in the open arms, in order */
+    int nfresh, room_fresh;
+    int value, mask; /* of the arms just closed: see lop_emit_checked */
+};
+
+typedef struct lop_arm {
+    const lop_node *node;
+    int fresh, step; /* where the arm begins */
+    int value, mask;
+} lop_arm;
+
+int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape,
+                  lop_status *st);
+int lop_emit_leaf_slot(lop_emit *e, const lop_node *leaf, lop_status *st);
+lop_status lop_run_copy(const lop_call *c);  /* argument 0 <- cast(argument 1) */
+lop_status lop_run_start(const lop_call *c); /* the same, where they may be one */
+lop_status lop_fuse(lop_plan *p,
+                    lop_err *err) LOP_MUST_CHECK; /* fuse_sums.c; before the slots' places */
+lop_status lop_run_flip(const lop_call *c);       /* argument 0 <- argument 1 transposed */
+
+#endif

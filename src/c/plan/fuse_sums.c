@@ -1,0 +1,195 @@
+/* fuse_sums.c: sums without the passes over memory between their parts, once all steps are there.
+ *
+ *   t = A B, u = c t, out = x + u    becomes    out = x (nothing where x dies here), out += c A B
+ *   u = -t, out = x + u              becomes    out = x - t
+ *
+ * where t and u are read there alone, whatever transposes (changes of strides) stand between. Steps
+ * of guarded branches and batches stay as they are, plans of more than MANY steps too. */
+#include "emit_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    LEAST = 16, /* rows and columns of a product worth a call of its own */
+    MANY = 256, /* steps; longer plans stay as they are, so that they take linear time */
+};
+
+typedef struct fuse {
+    lop_plan *p;
+    int *reads, *writes; /* of a slot's memory: how many steps' arguments */
+    int *maker;          /* the step that wrote last */
+    bool *drop;
+} fuse;
+
+static void count(fuse *f) {
+    const lop_plan *p = f->p;
+    memset(f->reads, 0, (size_t)p->nslot * sizeof *f->reads);
+    memset(f->writes, 0, (size_t)p->nslot * sizeof *f->writes);
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        if (!s->run) continue; /* changes of strides */
+        int out = lop_slot_base(p, s->arg[0]);
+        f->writes[out]++;
+        f->maker[out] = i;
+        for (int j = 1; j < s->n; j++) f->reads[lop_slot_base(p, s->arg[j])]++;
+    }
+}
+
+/* Not guarded, no batch. */
+static bool plain(const lop_plan *p, const lop_step *s) {
+    return s->fail < 0 && s->when < 0 && s->escape < 0 && s->late < 0 && s->derived < 0 &&
+           p->slot[s->arg[0]].batch == 1;
+}
+
+static bool same_sizes(const lop_slot *a, const lop_slot *b) {
+    return a->m == b->m && a->n == b->n && a->batch == b->batch && a->dt == b->dt &&
+           a->core == b->core;
+}
+
+/* The step that made what `slot` names, read by nobody else; *turned: it is seen transposed. */
+static const lop_step *made_for(const fuse *f, int slot, bool *turned) {
+    const lop_plan *p = f->p;
+    for (; p->slot[slot].alias >= 0; slot = p->slot[slot].alias) {
+        if (!p->slot[slot].flip) return NULL;
+        *turned = !*turned;
+    }
+    const lop_slot *s = &p->slot[slot];
+    if (s->kind != LOP_S_TEMP || s->need_c || f->reads[slot] != 1 || f->writes[slot] != 1)
+        return NULL;
+    const lop_step *by = &p->step[f->maker[slot]];
+    return plain(p, by) && by->arg[0] == slot ? by : NULL;
+}
+
+/* The steps without those dropped, `first` (NULL: none) and `second` in the place of `sum`; what
+ * counts steps follows. */
+static void rebuild(fuse *f, int *place, int sum, const lop_step *first, const lop_step *second) {
+    lop_plan *p = f->p;
+    int n = 0;
+    for (int i = 0; i < p->nstep; i++) {
+        place[i] = n;
+        if (f->drop[i]) continue;
+        if (i == sum && first) p->step[n++] = *first;
+        p->step[n++] = i == sum ? *second : p->step[i];
+    }
+    for (int i = 0; i < p->nslot; i++)
+        if (p->slot[i].copy_step >= 0) p->slot[i].copy_step = place[p->slot[i].copy_step];
+    for (int i = 0; i < p->nderive; i++) p->derive[i].step = place[p->derive[i].step];
+    for (int i = 0; i < n; i++)
+        if (p->step[i].escape >= 0) p->step[i].escape_to = place[p->step[i].escape_to];
+    p->nstep = n;
+}
+
+/* Drops the maker and the changes of strides of what it made. */
+static void drop_with_views(fuse *f, const lop_step *maker) {
+    lop_plan *p = f->p;
+    int base = maker->arg[0];
+    f->drop[maker - p->step] = true;
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *s = &p->step[i];
+        if (s->run || lop_slot_base(p, s->arg[0]) != base) continue;
+        f->drop[i] = true;
+        for (int j = 0; j < s->n; j++) /* the step that would copy is no more */
+            if (p->slot[s->arg[j]].copy_step == i) p->slot[s->arg[j]].copy_step = -1;
+    }
+}
+
+static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
+                 const lop_step *scale, bool turned) {
+    lop_plan *p = f->p;
+    const lop_step *add = &p->step[sum];
+    int out = add->arg[0], t = product->arg[0];
+    lop_step start = *add, then = *product;
+    memset(f->drop, 0, (size_t)p->nstep * sizeof *f->drop);
+    drop_with_views(f, product);
+    if (scale) drop_with_views(f, scale);
+    start.name = "start";
+    start.run = lop_run_start;
+    start.subs = NULL;
+    start.subs_name = NULL;
+    start.n = 2;
+    start.arg[1] = x;
+    start.flags = LOP_STEP_INPLACE;
+    start.flops = 0;
+    start.bytes = 2 * (double)p->slot[out].matbytes;
+    then.name = product->adds_name;
+    then.run = product->adds;
+    then.adds = NULL;
+    then.adds_name = NULL;
+    then.attr.re = scale ? scale->attr.re : 1;
+    then.attr.im = scale ? scale->attr.im : 0;
+    then.flags = (then.flags & ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH)) | LOP_STEP_ACCUMULATES;
+    then.scratch = (size_t)p->slot[t].matbytes;
+    then.bytes += (double)p->slot[out].matbytes;
+    if (turned) {
+        p->slot[t].alias = out;
+        p->slot[t].flip = true;
+        p->slot[t].copy_step = -1; /* no step sees it so: the product writes it so */
+    } else {
+        then.arg[0] = out;
+    }
+    rebuild(f, place, sum, &start, &then);
+}
+
+static void minus(fuse *f, int *place, int sum, int x, const lop_step *scale) {
+    lop_step sub = f->p->step[sum];
+    memset(f->drop, 0, (size_t)f->p->nstep * sizeof *f->drop);
+    f->drop[scale - f->p->step] = true;
+    sub.name = sub.subs_name;
+    sub.run = sub.subs;
+    sub.subs = NULL; /* what run is now */
+    sub.subs_name = NULL;
+    sub.flags &= ~LOP_STEP_SUM;
+    sub.arg[1] = x;
+    sub.arg[2] = scale->arg[1];
+    rebuild(f, place, sum, NULL, &sub);
+}
+
+/* out = x + argument k of step `sum`. True: the steps are others now. */
+static bool try_one(fuse *f, int *place, int sum, int k) {
+    lop_plan *p = f->p;
+    lop_step *add = &p->step[sum];
+    const lop_slot *out = &p->slot[add->arg[0]];
+    int x = add->arg[3 - k], y = add->arg[k];
+    bool turned = false, upright, large = out->m >= LEAST && out->n >= LEAST;
+    if (!same_sizes(out, &p->slot[x]) || !same_sizes(out, &p->slot[y])) return false;
+    const lop_step *by = made_for(f, y, &turned), *scale = NULL;
+    if (!by) return false;
+    if (by->flags & LOP_STEP_SCALES) {
+        scale = by;
+        upright = !turned;
+        by = made_for(f, scale->arg[1], &turned);
+        if (!isfinite(scale->attr.re) || !isfinite(scale->attr.im) ||
+            p->slot[scale->arg[1]].dt != out->dt)
+            return false;
+        if (!(by && by->adds && large) && upright && scale->attr.re == -1 && scale->attr.im == 0) {
+            minus(f, place, sum, x, scale);
+            return true;
+        }
+    }
+    if (!by || !by->adds || !large) return false;
+    onto(f, place, sum, x, by, scale, turned);
+    return true;
+}
+
+lop_status lop_fuse(lop_plan *p, lop_err *err) {
+    bool any = false;
+    for (int i = 0; i < p->nstep && !any; i++) any = (p->step[i].flags & LOP_STEP_SUM) != 0;
+    if (!any || p->nstep > MANY) return LOP_OK;
+    size_t slots = (size_t)p->nslot, steps = (size_t)p->nstep;
+    fuse f = {.p = p};
+    int *block = lop_calloc(p->ctx, 3 * slots + steps, sizeof *block);
+    f.drop = lop_calloc(p->ctx, steps, sizeof *f.drop);
+    lop_status st = block && f.drop ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    f.reads = block;
+    f.writes = block + slots;
+    f.maker = block + 2 * slots;
+    for (int i = 0; st == LOP_OK && i < p->nstep; i++) {
+        if (!(p->step[i].flags & LOP_STEP_SUM) || !plain(p, &p->step[i])) continue;
+        count(&f);
+        if (try_one(&f, block + 3 * slots, i, 2) || try_one(&f, block + 3 * slots, i, 1)) i = -1;
+    }
+    lop_free(p->ctx, f.drop);
+    lop_free(p->ctx, block);
+    return st;
+}

@@ -1,0 +1,121 @@
+/* plan.h: from a canonical root to a flat list of steps.
+ *
+ *   written root --rewrite--> canonical DAG --lower, in post-order--> steps and slots
+ *                --liveness--> one workspace of known size; cost from the table
+ *
+ * A plan is immutable once made and may be run by several threads at once. */
+#ifndef LOP_PLAN_H
+#define LOP_PLAN_H
+
+#include "rewrite/costs.h"
+#include "expr/emit.h"
+#include "expr/op.h"
+#include "rewrite/rewrite.h"
+
+typedef enum lop_slot_kind { LOP_S_LEAF, LOP_S_TEMP, LOP_S_OUT, LOP_S_DERIVED } lop_slot_kind;
+
+typedef struct lop_slot {
+    lop_slot_kind kind;
+    lop_dtype dt;
+    int core;
+    lop_shape shape;
+    int64_t m, n, batch; /* core as a matrix; number of batch elements */
+    int64_t matbytes;    /* one batch element */
+    int leaf;            /* LEAF: index of the leaf; DERIVED: index of the derived value */
+    int alias;           /* the slot whose memory this is; -1: own */
+    int late;            /* TEMP: in the reserve of that level: 1, 2 or, 0, none */
+    bool part, window;   /* a block of that slot, at (row, col); some of its elements */
+    bool shared;         /* other names lie on this one */
+    int64_t row, col;
+    int64_t shift; /* window only: begins so many elements further on */
+    bool flip;     /* alias only: transposed */
+    int copy_step; /* a transpose or a part: the step that copies, were it a copy; -1: none */
+    lop_run copy;
+    bool need_c;     /* a kernel counts on C order: LEAF, OUT are bound so */
+    int64_t offset;  /* TEMP: in the workspace */
+    int onto;        /* TEMP: lies where this derived value is to be; -1 */
+    int first, last; /* steps; -1: none */
+} lop_slot;
+
+typedef struct lop_leaf {
+    uint64_t serial;
+    lop_dtype dt;
+    lop_shape shape;
+    int slot;
+} lop_leaf;
+
+/* What a prepare step makes. Its key names step, parameters and leaves; the content is checked
+ * apart.
+ */
+typedef struct lop_derive {
+    int step;
+    int64_t bytes;   /* one batch element */
+    uint64_t leaves; /* whose content is checked, one bit each; 0: that of the step's arguments */
+    bool in_arm;     /* of a first arm that is closed: a failure there may have led past it */
+} lop_derive;
+enum { LOP_KEEP = 64 }; /* derived values and leaves with a bit of their own */
+
+typedef struct lop_plan {
+    lop_ctx *ctx;
+    int64_t refs; /* under the caller's lock */
+    const lop_node *root, *written;
+    lop_slot *slot;
+    lop_step *step;
+    lop_leaf *leaf;
+    lop_derive *derive;
+    uint64_t *key; /* lop_plan_keys, for the leaves the plan was made with */
+    int nslot, nstep, nleaf, nderive;
+    int out; /* the slot of the result */
+    bool batched;
+    int64_t workspace;      /* bytes of temporaries and masks */
+    int64_t reserve[2];     /* of those in second arms, of those in second arms of these: had only
+                               when one is needed */
+    size_t scratch;         /* largest scratch of a step */
+    size_t late_scratch[2]; /* of one in a second arm: behind its reserve */
+    int64_t dense;          /* bytes of the largest dense form on the way that nobody asked for */
+    double flops, bytes, seconds;
+    lop_trace trace; /* rules that fired, in order */
+} lop_plan;
+
+typedef struct lop_options {
+    bool fft;
+    int64_t fft_min; /* override of the measured crossover; 0: as measured (tests set small ones) */
+    lop_trail *trail; /* NULL, or where what happens is written down */
+} lop_options;
+
+/* The slot whose memory this one's is. */
+static inline int lop_slot_base(const lop_plan *p, int slot) {
+    while (p->slot[slot].alias >= 0) slot = p->slot[slot].alias;
+    return slot;
+}
+
+/* Owned. `root` is an array or action node. */
+lop_status lop_plan_make(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                         const lop_node *root, lop_plan **out, lop_err *err) LOP_MUST_CHECK;
+/* The same without rules of the phase `explore`. */
+lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                        const lop_node *root, lop_plan **out, lop_err *err) LOP_MUST_CHECK;
+void lop_plan_unref(lop_plan *plan); /* takes NULL */
+/* derived_keys.c; lop_keep_plan once the slots have places. The keys of the derived values and of
+ * the leaves, lop_plan_nkeys of them, for other leaves: one serial a leaf of the plan. */
+static inline int lop_plan_nkeys(const lop_plan *p) {
+    return p->nderive ? p->nderive + p->nleaf : 0;
+}
+lop_status lop_keep_plan(lop_plan *p, lop_err *err) LOP_MUST_CHECK;
+lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial,
+                         uint64_t *key) LOP_MUST_CHECK;
+uint64_t lop_leaf_key(uint64_t serial); /* of a leaf of that serial */
+static inline uint64_t lop_leaf_bit(uint64_t key) { return (uint64_t)1 << (key >> 58); }
+/* For explanations: what a step is thought to cost; bytes of the result, of the derived values, of
+ * all together with the workspace, the second arms' reserve apart. */
+double lop_step_seconds(const lop_plan *plan, int step);
+int64_t lop_plan_result(const lop_plan *plan);
+int64_t lop_plan_kept(const lop_plan *plan);
+int64_t lop_plan_memory(const lop_plan *plan);
+/* plan_check.c: is the plan sound, as that pass has left it? INTERNAL, with the pass, the step and
+ * the steps around it as text, where it is not. Each pass is followed by it in debug builds and
+ * where ctx->check_plans says so. */
+typedef enum lop_pass { LOP_PASS_LOWER, LOP_PASS_FUSE, LOP_PASS_KEEP, LOP_PASS_PLACE } lop_pass;
+lop_status lop_plan_check(const lop_plan *plan, lop_pass pass, lop_err *err);
+
+#endif

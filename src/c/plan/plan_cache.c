@@ -1,0 +1,103 @@
+/* plan_cache.c: signatures of written nodes, and the table of plans by signature. */
+#include "plan_cache.h"
+
+#include <string.h>
+
+bool lop_sign_word(lop_sign *s, uint64_t word) {
+    if (s->n == LOP_SIGN_WORDS) return false;
+    s->word[s->n++] = word;
+    uint64_t h = (s->hash ^ word) * 0xff51afd7ed558ccdu;
+    s->hash = h ^ (h >> 29);
+    return true;
+}
+
+static bool sign_attr(lop_sign *s, const lop_attr *a) {
+    uint64_t re, im;
+    memcpy(&re, &a->re, 8);
+    memcpy(&im, &a->im, 8);
+    bool fits = lop_sign_word(s, re) && lop_sign_word(s, im);
+    for (int i = 0; i < 4; i++) fits = fits && lop_sign_word(s, (uint64_t)a->i[i]);
+    return fits;
+}
+
+static bool sign_shape(lop_sign *s, const lop_shape *shape) {
+    bool fits = true;
+    for (int i = 0; i < shape->ndim; i++) fits = fits && lop_sign_word(s, (uint64_t)shape->dim[i]);
+    return fits;
+}
+
+/* The leaf's number by first appearance, or -1. */
+static int number_of(lop_sign *s, uint64_t serial) {
+    int i = 0;
+    while (i < s->leaves && s->serial[i] != serial) i++;
+    if (i == LOP_SIGN_LEAVES) return -1;
+    if (i == s->leaves) s->serial[s->leaves++] = serial;
+    return i;
+}
+
+static bool sign_one(lop_sign *s, const lop_node *n) {
+    static const lop_attr none;
+    bool plain = lop_attr_equal(&n->attr, &none);
+    int leaf = n->op == &lop_op_array ? number_of(s, n->serial) : 0;
+    if (leaf < 0 || n->n > 255) return false;
+    uint64_t head = (uint64_t)lop_op_id(n->op) | (uint64_t)n->n << 16 | (uint64_t)n->dtype << 24 |
+                    (uint64_t)n->weak << 32 | (uint64_t)n->core << 40 | (uint64_t)plain << 44 |
+                    (uint64_t)n->shape.ndim << 45 | (uint64_t)leaf << 52;
+    return lop_sign_word(s, head) && (plain || sign_attr(s, &n->attr)) &&
+           (n->n > 0 || sign_shape(s, &n->shape));
+}
+
+bool lop_sign_node(lop_sign *s, const lop_node *root) {
+    enum { DEEP = 128 };
+    const lop_node *stack[DEEP];
+    int top = 0;
+    stack[top++] = root;
+    while (top > 0) {
+        const lop_node *n = stack[--top];
+        if (!sign_one(s, n) || top + n->n > DEEP) return false;
+        for (int i = n->n - 1; i >= 0; i--) stack[top++] = n->child[i];
+    }
+    return true;
+}
+
+void lop_plans_init(lop_plans *plans, lop_ctx *ctx) {
+    memset(plans, 0, sizeof *plans);
+    plans->ctx = ctx;
+}
+
+static void drop(lop_plans *plans, lop_shared *e) {
+    lop_plan_unref(e->plan);
+    lop_free(plans->ctx, e->word);
+    memset(e, 0, sizeof *e);
+}
+
+void lop_plans_clear(lop_plans *plans) {
+    for (int i = 0; plans->slot && i < LOP_PLANS; i++) drop(plans, &plans->slot[i]);
+    lop_free(plans->ctx, plans->slot);
+    plans->slot = NULL;
+}
+
+const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *s) {
+    const lop_shared *e = plans->slot ? &plans->slot[s->hash % LOP_PLANS] : NULL;
+    bool fits = e && e->plan && e->hash == s->hash && e->n == s->n &&
+                memcmp(e->word, s->word, (size_t)s->n * sizeof *s->word) == 0;
+    *(fits ? &plans->hits : &plans->misses) += 1;
+    return fits ? e : NULL;
+}
+
+void lop_plans_put(lop_plans *plans, const lop_sign *s, lop_plan *plan) {
+    lop_shared fresh = {.hash = s->hash, .n = s->n, .plan = plan};
+    if (plan->nleaf > LOP_SIGN_LEAVES + 1) return;
+    for (int i = 0; i < plan->nleaf; i++) {
+        int number = 0;
+        while (number < s->leaves && s->serial[number] != plan->leaf[i].serial) number++;
+        fresh.number[i] = (signed char)(number < s->leaves ? number : -1);
+    }
+    if (!plans->slot) plans->slot = lop_calloc(plans->ctx, LOP_PLANS, sizeof *plans->slot);
+    fresh.word = plans->slot ? lop_alloc(plans->ctx, (size_t)s->n * sizeof *s->word) : NULL;
+    if (!fresh.word) return;
+    memcpy(fresh.word, s->word, (size_t)s->n * sizeof *s->word);
+    plan->refs++;
+    drop(plans, &plans->slot[s->hash % LOP_PLANS]);
+    plans->slot[s->hash % LOP_PLANS] = fresh;
+}

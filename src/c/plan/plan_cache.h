@@ -1,0 +1,53 @@
+/* plan_cache.h: plans by structure: an expression built anew finds the plan of one built the same
+ * way.
+ *
+ *   written node --sign--> words (kinds, sizes, dtypes, coefficients; leaves by first appearance)
+ *   words --get--> plan, and which leaf of the expression each leaf of the plan is
+ *
+ * Whole signatures are compared, not their hashes. An expression larger than a signature is planned
+ * anew each time. Under the caller's lock. */
+#ifndef LOP_PLANS_H
+#define LOP_PLANS_H
+
+#include "plan.h"
+
+enum { LOP_SIGN_WORDS = 512, LOP_SIGN_LEAVES = 32, LOP_PLANS = 256 };
+
+typedef struct lop_sign {
+    uint64_t hash;
+    int n, leaves;
+    uint64_t serial[LOP_SIGN_LEAVES]; /* of the array leaves, by first appearance */
+    uint64_t word[LOP_SIGN_WORDS];
+} lop_sign;
+
+static inline void lop_sign_open(lop_sign *s) {
+    s->hash = 0x9e3779b97f4a7c15u;
+    s->n = s->leaves = 0;
+}
+/* False: no room. Words that the caller adds (what is asked for, the config) come first. */
+bool lop_sign_word(lop_sign *s, uint64_t word);
+bool lop_sign_node(lop_sign *s, const lop_node *root);
+
+/* A plan and its leaves: number[i] is the leaf of the expression, -1 one that is not in it (the
+ * right-hand side). */
+typedef struct lop_shared {
+    uint64_t hash;
+    int n;
+    lop_plan *plan;
+    uint64_t *word;
+    signed char number[LOP_SIGN_LEAVES + 1];
+} lop_shared;
+
+typedef struct lop_plans {
+    lop_ctx *ctx;
+    lop_shared *slot; /* LOP_PLANS of them, by hash; the newer plan takes the place */
+    uint64_t hits, misses;
+} lop_plans;
+void lop_plans_init(lop_plans *plans, lop_ctx *ctx);
+void lop_plans_clear(lop_plans *plans);
+const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *sign); /* borrowed; NULL: none */
+/* Retains the plan. What does not fit, or memory that could not be had, leaves the table as it is.
+ */
+void lop_plans_put(lop_plans *plans, const lop_sign *sign, lop_plan *plan);
+
+#endif

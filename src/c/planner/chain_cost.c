@@ -1,0 +1,369 @@
+/* chain_cost.c: the generalised matrix-chain dynamic program, and the price of a state.
+ *
+ *   cost(i, j) = min over  factor i applied to (i + 1, j)          a kind's own product, or a solve
+ *                          (i, j - 1) times factor j              the same from the right,
+ * transposed (i, k) times (k + 1, j)                gemm R^T R, R^H R of the right half syrk, herk:
+ * where the span is its own transpose or adjoint
+ *
+ * O(n^3) prices for n factors; ties go to the form as written, right to left. A group within a
+ * chain is applied term by term, or made dense and multiplied; a shared one is there. */
+#include "chain.h"
+
+#include <math.h>
+
+void lop_chmemo_open(lop_chmemo *m, const lop_chain *ch, const lop_chstate *st) {
+    m->ch = ch;
+    m->st = st;
+    m->n = m->depth = 0;
+    m->keep = NULL;
+    for (int i = 0; i < st->ngroup; i++) m->dense[i] = -1;
+}
+
+static double elements(const lop_chain *ch, const lop_chdp *d, int i, int j) {
+    if (!ch->batched) return 1;
+    lop_shape all = {0}, both;
+    for (int t = i; t <= j; t++) {
+        const lop_shape *s = &ch->batch;
+        int core = 0;
+        if (d->s[t] != LOP_CH_PROXY && !lop_sym_is_group(d->s[t])) {
+            const lop_node *a = ch->atom[lop_sym_number(d->s[t])].node;
+            s = &a->shape;
+            core = a->core;
+        }
+        if (lop_shape_batch(&all, 0, s, core, &both, NULL) == LOP_OK) all = both;
+    }
+    double count = 1;
+    for (int t = 0; t < all.ndim; t++) count *= (double)all.dim[t];
+    return count;
+}
+
+static lop_price free_of_charge(void) { return (lop_price){0, 0}; }
+static lop_price seconds(double s) { return (lop_price){s, 0}; }
+
+static double group_dense(lop_chmemo *m, int g);
+static double group_apply(lop_chmemo *m, int g, bool transposed, int64_t k);
+
+bool lop_chain_lean(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
+    if (s == LOP_CH_PROXY) return false;
+    if (lop_sym_inverse(s)) return true;
+    if (!lop_sym_is_group(s)) {
+        const lop_atom *a = &ch->atom[lop_sym_number(s)];
+        return !(a->array || a->node->op == &lop_op_dense);
+    }
+    const lop_chgroup *g = &st->group[lop_sym_group(s)];
+    if (g->shared) return false;
+    for (int i = 0; i < g->n; i++) {
+        const lop_chterm *t = &st->term[g->term[i]];
+        int j = 0;
+        while (j < t->n && lop_chain_lean(ch, st, t->f[j])) j++;
+        if (j == t->n) return true;
+    }
+    return false;
+}
+
+/* Factor i as a dense array. */
+static lop_price leaf_price(lop_chmemo *m, const lop_chdp *d, int i, double batch) {
+    const lop_chain *ch = m->ch;
+    lop_sym s = d->s[i];
+    if (s == LOP_CH_PROXY) return free_of_charge();
+    double count = (double)d->p[i] * (double)d->p[i + 1] * batch;
+    lop_price turn =
+        (lop_sym_mode(s) & LOP_C) ? lop_price_pass(ch->costs, ch->dt, count, 1) : free_of_charge();
+    if (lop_sym_inverse(s)) {
+        const lop_atom *of = lop_chain_atom(ch, m->st, s);
+        return lop_price_invert(ch->costs, ch->dt, of->node, of->positive, batch);
+    }
+    if (lop_sym_is_group(s)) {
+        int g = lop_sym_group(s);
+        return m->st->group[g].shared ? turn : lop_price_add(turn, seconds(group_dense(m, g)));
+    }
+    const lop_atom *a = &ch->atom[lop_sym_number(s)];
+    if (a->array)
+        return a->node->dtype == ch->dt
+                   ? turn
+                   : lop_price_add(turn, lop_price_pass(ch->costs, ch->dt, count, 1));
+    return lop_price_add(turn, lop_price_dense(ch->costs, ch->dt, a->node, batch));
+}
+
+/* Factor s, seen through `mode` more, applied to k columns. Negative: an array, which gemm takes.
+ */
+static lop_price apply_price(lop_chmemo *m, lop_sym s, int mode, int64_t k, double batch) {
+    const lop_chain *ch = m->ch;
+    if (s == LOP_CH_PROXY) return seconds(-1);
+    if (lop_sym_inverse(s))
+        return lop_price_solve(ch->costs, ch->dt, lop_chain_atom(ch, m->st, s)->node, k, batch);
+    if (lop_sym_is_group(s)) {
+        int g = lop_sym_group(s);
+        bool t = ((lop_sym_mode(s) ^ mode) & LOP_T) != 0;
+        return m->st->group[g].shared ? seconds(-1) : seconds(group_apply(m, g, t, k));
+    }
+    const lop_atom *a = &ch->atom[lop_sym_number(s)];
+    return a->array ? seconds(-1) : lop_price_apply(ch->costs, ch->dt, a->node, k, batch);
+}
+
+/* Is the span its own transpose (mode T) or adjoint (H), but for a factor in the middle? */
+static bool reflected(const lop_chmemo *m, const lop_chdp *d, int i, int j, int mode) {
+    for (; i < j; i++, j--)
+        if (d->s[i] == LOP_CH_PROXY || lop_chain_seen(m->ch, m->st, d->s[j], mode) != d->s[i])
+            return false;
+    return true;
+}
+/* Likewise, of an even number of factors. */
+static bool mirrored(const lop_chmemo *m, const lop_chdp *d, int i, int j, int mode) {
+    return (j - i) % 2 != 0 && reflected(m, d, i, j, mode);
+}
+
+/* R^H A^-1 R with A positive definite. */
+static bool halved(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
+    lop_sym s = d->s[(i + j) / 2];
+    if (i == j || (j - i) % 2 != 0 || s == LOP_CH_PROXY || !lop_sym_inverse(s)) return false;
+    return lop_chain_atom(m->ch, m->st, s)->positive && reflected(m, d, i, j, LOP_H);
+}
+/* R^H M R with M Hermitian, large enough that a triangle is worth the mirroring. */
+static bool hermitian_middle(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
+    lop_sym s = d->s[(i + j) / 2];
+    if (i == j || (j - i) % 2 != 0 || s == LOP_CH_PROXY || lop_sym_is_group(s)) return false;
+    const lop_atom *a = &m->ch->atom[lop_sym_number(s)];
+    return a->hermitian && !a->array && d->p[j + 1] >= 64 && reflected(m, d, i, j, LOP_H);
+}
+static lop_price mirror_price(const lop_chmemo *m, const lop_chdp *d, int mid, int64_t n,
+                              double batch) {
+    lop_price p = lop_price_gemm(m->ch->costs, m->ch->dt, n, n, d->p[mid], batch * 0.62);
+    return lop_price_add(p,
+                         lop_price_pass(m->ch->costs, m->ch->dt, (double)n * (double)n * batch, 1));
+}
+static double half_price(const lop_costs *c, lop_dtype dt, int64_t n, int64_t k, double batch) {
+    return lop_price_gemm(c, dt, n, k, n, batch / 2).seconds +
+           lop_price_gram(c, dt, k, n, batch).seconds;
+}
+
+double lop_chain_half(const lop_chmemo *m, const lop_chdp *d) {
+    int j = d->n - 1, mid = j / 2;
+    if (!halved(m, d, 0, j)) return INFINITY;
+    const lop_chain *ch = m->ch;
+    int64_t n = d->p[mid + 1], k = d->p[d->n];
+    double batch = elements(ch, d, 0, j);
+    return d->cost[mid + 1][j] + lop_price_gemm(ch->costs, ch->dt, n, k, n, batch / 2).seconds +
+           lop_price_pass(ch->costs, ch->dt, (double)n * (double)k * batch, 1).seconds;
+}
+
+typedef struct choice {
+    double cost;
+    uint8_t how, at;
+} choice;
+
+static void offer(choice *best, double cost, lop_chhow how, int at) {
+    if (cost < best->cost * (1 - 1e-9)) *best = (choice){cost, (uint8_t)how, (uint8_t)at};
+}
+
+/* Are factors i..j all structured? */
+static bool lean(const lop_chdp *d, int i, int j) { return d->lean[j + 1] - d->lean[i] > j - i; }
+/* May they be one dense array on the way? Only where there is nothing else. */
+static bool barred(const lop_chdp *d, int i, int j) {
+    return !d->loose && lean(d, i, j) && !lean(d, 0, d->n - 1);
+}
+
+static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
+    choice best = {INFINITY, LOP_CH_LEFT, (uint8_t)i};
+    const lop_chain *ch = m->ch;
+    if (barred(d, i, j)) return best;
+    double batch = elements(ch, d, i, j);
+    int64_t rows = d->p[i], cols = d->p[j + 1];
+    lop_price p = apply_price(m, d->s[i], 0, cols, batch);
+    if (p.seconds >= 0) offer(&best, d->cost[i + 1][j] + p.seconds, LOP_CH_LEFT, i);
+    int mid = (i + j - 1) / 2;
+    for (int mode = LOP_T; mode <= LOP_H && j > i; mode += 2)
+        if (mirrored(m, d, i, j, mode) && (mode == LOP_T || lop_is_complex(ch->dt)))
+            offer(&best,
+                  d->cost[mid + 1][j] +
+                      lop_price_gram(ch->costs, ch->dt, cols, d->p[mid + 1], batch).seconds,
+                  mode == LOP_T ? LOP_CH_GRAM_T : LOP_CH_GRAM_H, mid);
+    mid = (i + j) / 2;
+    if (halved(m, d, i, j))
+        offer(&best,
+              d->cost[mid + 1][j] + half_price(ch->costs, ch->dt, d->p[mid + 1], cols, batch),
+              LOP_CH_HALF, mid);
+    if (hermitian_middle(m, d, i, j)) {
+        p = apply_price(m, d->s[mid], 0, cols, batch);
+        if (p.seconds >= 0)
+            offer(&best,
+                  d->cost[mid + 1][j] + p.seconds + mirror_price(m, d, mid, cols, batch).seconds,
+                  LOP_CH_MIRROR, mid);
+    }
+    p = apply_price(m, d->s[j], LOP_T, rows, batch);
+    if (p.seconds >= 0) offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, j - 1);
+    for (int k = i; k < j; k++) {
+        double parts = d->cost[i][k] + d->cost[k + 1][j];
+        if (!(parts < best.cost) || (!d->loose && (lean(d, i, k) || lean(d, k + 1, j)))) continue;
+        if ((k == i && d->matrix[i]) || (k == j - 1 && d->matrix[j])) continue; /* offered above */
+        parts += lop_price_gemm(ch->costs, ch->dt, rows, cols, d->p[k + 1], batch).seconds;
+        offer(&best, parts, LOP_CH_GEMM, k);
+    }
+    return best;
+}
+
+static bool is_matrix(const lop_chain *ch, lop_sym s) {
+    if (s == LOP_CH_PROXY || lop_sym_inverse(s) || lop_sym_is_group(s)) return false;
+    const lop_atom *a = &ch->atom[lop_sym_number(s)];
+    return !a->array && a->node->op == &lop_op_dense;
+}
+
+void lop_chain_dp(lop_chmemo *m, lop_chdp *d) {
+    d->lean[0] = 0;
+    for (int i = 0; i < d->n; i++)
+        d->lean[i + 1] = (uint8_t)(d->lean[i] + lop_chain_lean(m->ch, m->st, d->s[i]));
+    for (int i = 0; i < d->n; i++) {
+        d->matrix[i] = is_matrix(m->ch, d->s[i]);
+        d->cost[i][i] =
+            barred(d, i, i) ? INFINITY : leaf_price(m, d, i, elements(m->ch, d, i, i)).seconds;
+        d->how[i][i] = LOP_CH_LEAF;
+    }
+    for (int len = 1; len < d->n; len++)
+        for (int i = 0; i + len < d->n; i++) {
+            choice c = cell(m, d, i, i + len);
+            d->cost[i][i + len] = c.cost;
+            d->how[i][i + len] = c.how;
+            d->at[i][i + len] = c.at;
+        }
+}
+
+/* Span i..j split after k, in the cheapest way to join the parts. */
+static double split_cost(lop_chmemo *m, const lop_chdp *d, int i, int j, int k) {
+    const lop_chain *ch = m->ch;
+    double batch = elements(ch, d, i, j);
+    choice best = {INFINITY, LOP_CH_GEMM, (uint8_t)k};
+    lop_price p;
+    if (k == i && (p = apply_price(m, d->s[i], 0, d->p[j + 1], batch)).seconds >= 0)
+        offer(&best, d->cost[i + 1][j] + p.seconds, LOP_CH_LEFT, k);
+    if (k == j - 1 && (p = apply_price(m, d->s[j], LOP_T, d->p[i], batch)).seconds >= 0)
+        offer(&best, d->cost[i][j - 1] + p.seconds, LOP_CH_RIGHT, k);
+    if (d->loose || !(lean(d, i, k) || lean(d, k + 1, j))) {
+        p = lop_price_gemm(ch->costs, ch->dt, d->p[i], d->p[j + 1], d->p[k + 1], batch);
+        offer(&best, d->cost[i][k] + d->cost[k + 1][j] + p.seconds, LOP_CH_GEMM, k);
+    }
+    return best.cost;
+}
+
+int lop_chain_others(lop_chmemo *m, const lop_chdp *d, lop_chother *out, int room) {
+    struct {
+        int i, j;
+    } stack[2 * LOP_CH_ITEMS];
+    int top = 0, n = 0;
+    stack[top].i = 0;
+    stack[top++].j = d->n - 1;
+    while (top > 0) {
+        int i = stack[--top].i, j = stack[top].j, at = d->at[i][j];
+        for (int k = i; k < j; k++) {
+            double cost = k == at ? INFINITY : split_cost(m, d, i, j, k);
+            if (!isfinite(cost)) continue;
+            cost += d->cost[0][d->n - 1] - d->cost[i][j];
+            int place = n < room ? n++ : room;
+            while (place > 0 && out[place - 1].cost > cost) {
+                if (place < room) out[place] = out[place - 1];
+                place--;
+            }
+            if (place < room) out[place] = (lop_chother){cost, i, j, k};
+        }
+        if (i == j) continue;
+        stack[top].i = at + 1;
+        stack[top++].j = j;
+        stack[top].i = i;
+        stack[top++].j = at;
+    }
+    return n;
+}
+
+lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j) {
+    double batch = elements(m->ch, d, i, j);
+    int64_t rows = d->p[i], cols = d->p[j + 1];
+    switch (d->how[i][j]) {
+    case LOP_CH_LEAF: return leaf_price(m, d, i, batch);
+    case LOP_CH_LEFT: return apply_price(m, d->s[i], 0, cols, batch);
+    case LOP_CH_RIGHT: return apply_price(m, d->s[j], LOP_T, rows, batch);
+    case LOP_CH_GEMM:
+        return lop_price_gemm(m->ch->costs, m->ch->dt, rows, cols, d->p[d->at[i][j] + 1], batch);
+    case LOP_CH_MIRROR: {
+        int mid = d->at[i][j];
+        return lop_price_add(apply_price(m, d->s[mid], 0, cols, batch),
+                             mirror_price(m, d, mid, cols, batch));
+    }
+    case LOP_CH_HALF:
+        return lop_price_add(
+            lop_price_gemm(m->ch->costs, m->ch->dt, d->p[d->at[i][j] + 1], cols,
+                           d->p[d->at[i][j] + 1], batch / 2),
+            lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch));
+    default: return lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch);
+    }
+}
+
+void lop_chain_items(const lop_chmemo *m, const lop_chterm *t, int mode, int64_t k, lop_chdp *d) {
+    const lop_chain *ch = m->ch;
+    bool back = (mode & LOP_T) != 0;
+    d->n = 0;
+    d->loose = false;
+    for (int i = 0; i < t->n; i++) {
+        lop_sym s = lop_chain_seen(ch, m->st, t->f[back ? t->n - 1 - i : i], mode);
+        d->p[d->n] = lop_chain_rows(ch, m->st, s);
+        d->p[d->n + 1] = lop_chain_cols(ch, m->st, s);
+        d->s[d->n++] = s;
+    }
+    if (k < 0) return;
+    d->s[d->n++] = LOP_CH_PROXY;
+    d->p[d->n] = k;
+}
+
+/* The terms of a group one by one, under a view, applied to k columns (k < 0: as they are). */
+static double terms_cost(lop_chmemo *m, int g, int mode, int64_t k) {
+    const lop_chgroup *group = &m->st->group[g];
+    double total = 0, count;
+    bool back = (mode & LOP_T) != 0;
+    count = (double)(back ? group->cols : group->rows) * (double)(k >= 0 ? k
+                                                                  : back ? group->rows
+                                                                         : group->cols);
+    for (int i = 0; m->ch->batched && i < m->ch->batch.ndim; i++)
+        count *= (double)m->ch->batch.dim[i];
+    if (++m->depth > LOP_CH_NEST) {
+        m->depth--;
+        return INFINITY;
+    }
+    for (int i = 0; i < group->n; i++) {
+        const lop_chterm *t = &m->st->term[group->term[i]];
+        lop_chdp own, *d = m->keep && g == 0 ? m->keep : &own;
+        lop_chain_items(m, t, mode, k, d);
+        lop_chain_dp(m, d);
+        total += d->cost[0][d->n - 1];
+        if (i > 0) total += lop_price_pass(m->ch->costs, m->ch->dt, count, 2).seconds;
+        if (t->re != 1 || t->im != 0)
+            total += lop_price_pass(m->ch->costs, m->ch->dt, count, 1).seconds;
+    }
+    m->depth--;
+    return total;
+}
+
+static double group_dense(lop_chmemo *m, int g) {
+    if (m->dense[g] < 0) m->dense[g] = terms_cost(m, g, 0, -1);
+    return m->dense[g];
+}
+
+static double group_apply(lop_chmemo *m, int g, bool transposed, int64_t k) {
+    int key = 2 * g + transposed;
+    for (int i = 0; i < m->n; i++)
+        if (m->apply[i].key == key && m->apply[i].k == k) return m->apply[i].cost;
+    double cost = terms_cost(m, g, transposed ? LOP_T : 0, k);
+    if (m->n < LOP_CH_MEMO) {
+        m->apply[m->n].key = key;
+        m->apply[m->n].k = k;
+        m->apply[m->n++].cost = cost;
+    }
+    return cost;
+}
+
+double lop_chain_cost(const lop_chain *ch, const lop_chstate *st, lop_chdp *keep) {
+    lop_chmemo m;
+    lop_chmemo_open(&m, ch, st);
+    double total = 0;
+    if (ch->nroot == 1 && st->group[0].n == 1) m.keep = keep;
+    for (int g = 0; g < st->ngroup; g++)
+        if (g < ch->nroot || st->group[g].shared) total += group_dense(&m, g);
+    return total;
+}

@@ -1,0 +1,88 @@
+/* py_index.c: op[...] that stays an operator: nodes only, nothing computed, closed where a rule
+ * says so. The indices are arrays of the new operator's own, made by _operators/indexing.py and
+ * never written. */
+#include "py/module/py.h"
+
+enum { MAXSTEP = 2 * LOP_MAXDIM };
+
+/* One step of the key: attributes, and the index array (borrowed) where there is one. */
+static int read_step(PyObject *step, lop_attr *attr, PyArrayObject **index) {
+    *attr = (lop_attr){0};
+    *index = NULL;
+    Py_ssize_t n = PyTuple_Check(step) ? PyTuple_GET_SIZE(step) : 0;
+    if (n != 2 && n != 4) {
+        PyErr_SetString(PyExc_TypeError, "a step is (axis, start, step, count) or (axis, index)");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < (n == 2 ? 1 : 4); i++)
+        attr->i[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(step, i));
+    if (PyErr_Occurred()) return -1;
+    if (n == 4) return 0;
+    PyObject *a = PyTuple_GET_ITEM(step, 1);
+    if (!PyArray_CheckExact(a) || PyArray_NDIM((PyArrayObject *)a) != 1 ||
+        py_dtype((PyArrayObject *)a) != LOP_i64) {
+        PyErr_SetString(PyExc_TypeError, "an index is a vector of int64");
+        return -1;
+    }
+    *index = (PyArrayObject *)a;
+    return 0;
+}
+
+/* The nodes of all steps over `node`: owned in *out. Index leaves get serials in a row. */
+static lop_status chain(py_state *s, const lop_node *node, int n, const lop_attr *attr,
+                        const lop_node *const *leaf, const lop_node **out, lop_err *err) {
+    const lop_op *op = &lop_op_sliced;
+    const lop_node *now = lop_node_ref(node);
+    lop_status st = LOP_OK;
+    py_config_here(s);
+    for (int i = 0; st == LOP_OK && i < n; i++) {
+        const lop_node *child[2] = {now, leaf[i]}, *next = NULL;
+        int k = leaf[i] ? 2 : 1, rule;
+        st = lop_close(s->rules, &s->ctx, op, &attr[i], k, child, &next, &rule, err);
+        if (st == LOP_NOMATCH)
+            st = lop_node_make(&s->ctx, op, &attr[i], k, child, NULL, &next, err);
+        lop_node_unref(now);
+        now = next;
+    }
+    *out = now;
+    return st;
+}
+
+PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key) {
+    lop_err err;
+    lop_err_open(&err);
+    lop_attr attr[MAXSTEP];
+    PyArrayObject *index[MAXSTEP];
+    const lop_node *leaf[MAXSTEP] = {0}, *node = py_node(s, (py_op *)op), *made = NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(key);
+    if (!node) return NULL;
+    if (n > MAXSTEP) return PyErr_Format(PyExc_ValueError, "at most %d steps", MAXSTEP);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (read_step(PyTuple_GET_ITEM(key, i), &attr[i], &index[i]) < 0) return NULL;
+    PyObject *arrays = PyList_New(0), *self = NULL;
+    if (!arrays) return NULL;
+    uint64_t serial = 0;
+    lop_status st = LOP_OK;
+    for (Py_ssize_t i = 0; st == LOP_OK && i < n; i++) {
+        if (!index[i]) continue;
+        lop_shape shape = {.ndim = 1, .dim = {PyArray_DIM(index[i], 0)}};
+        st = lop_node_leaf(&s->ctx, LOP_i64, 1, &shape, &leaf[i], &err);
+        if (st == LOP_OK && PyList_GET_SIZE(arrays) == 0) serial = leaf[i]->serial;
+        if (st == LOP_OK && PyList_Append(arrays, (PyObject *)index[i]) < 0) goto done;
+    }
+    if (st == LOP_OK) st = chain(s, node, (int)n, attr, leaf, &made, &err);
+    if (st != LOP_OK) {
+        py_raise(s, st, &err, op, "index");
+        goto done;
+    }
+    self = py_wrap(s, made, &lop_op_sliced, 0, op, key);
+    if (self && PyList_GET_SIZE(arrays)) {
+        ((py_op *)self)->serial = serial;
+        ((py_op *)self)->arrays = PyList_AsTuple(arrays);
+        if (!((py_op *)self)->arrays) Py_CLEAR(self);
+    }
+done:
+    for (Py_ssize_t i = 0; i < n; i++) lop_node_unref(leaf[i]);
+    Py_DECREF(arrays);
+    return self;
+}

@@ -1,0 +1,120 @@
+/* assumption_tests.c: one walk in post-order with a stack, each node once. Linear in nodes and
+ * links. */
+#include "assumption_tests.h"
+
+#include "expr/node_map.h"
+
+typedef struct walk {
+    lop_ctx *ctx;
+    lop_map known;          /* node -> its place in made */
+    const lop_node **made;  /* owned */
+    const lop_node **stack; /* borrowed */
+    int nmade, room_made, top, room;
+} walk;
+
+static lop_status grow(lop_ctx *ctx, const lop_node ***block, int n, int *room) {
+    if (n < *room) return LOP_OK;
+    const int wider = *room ? 2 * *room : 64;
+    void *more = lop_realloc(ctx, (void *)*block, (size_t)wider * sizeof **block);
+    if (!more) return LOP_NOMEM;
+    *block = more;
+    *room = wider;
+    return LOP_OK;
+}
+
+static lop_status push(walk *w, const lop_node *n) {
+    lop_status st = grow(w->ctx, &w->stack, w->top, &w->room);
+    if (st == LOP_OK) w->stack[w->top++] = n;
+    return st;
+}
+
+/* Children that are not known yet go on the stack; their number, or -1: no memory. */
+static int descend(walk *w, const lop_node *n) {
+    int at, count = 0;
+    for (int i = n->n - 1; i >= 0; i--) {
+        if (lop_map_get(&w->known, n->child[i], &at)) continue;
+        if (push(w, n->child[i]) != LOP_OK) return -1;
+        count++;
+    }
+    return count;
+}
+
+/* What was declared of a node and may be used; of bands nothing relies on "orthogonal". */
+static int64_t word_of(const lop_node *n) {
+    const bool dense = n->op == &lop_op_dense;
+    const int64_t word = dense || n->op == &lop_op_tridiagonal ? n->attr.i[0]
+                         : n->op == &lop_op_banded             ? n->attr.i[2]
+                         : n->op == &lop_op_blocktridiagonal   ? n->attr.i[1]
+                                                               : 0;
+    if (!dense && word == LOP_ASSUME_ORTHOGONAL) return 0;
+    return word > LOP_ASSUME_GENERAL && word < LOP_ASSUME_TRIED ? word : 0;
+}
+
+/* The child of a declared kind that stands for all of it, behind the test: owned. */
+static lop_status tested(const lop_node *n, int64_t word, const lop_node *const *child,
+                         const lop_node **out, lop_err *err) {
+    const lop_attr full = {.i = {word, 0, 0, 0}}, band = {.i = {word, n->attr.i[0], 0, 0}};
+    if (n->op == &lop_op_dense)
+        return lop_node_make(n->ctx, &lop_op_promised, &full, 1, child, NULL, out, err);
+    if (n->op == &lop_op_banded)
+        return lop_node_make(n->ctx, &lop_op_promisedband, &band, 1, child, NULL, out, err);
+    if (n->op == &lop_op_blocktridiagonal)
+        return lop_node_make(n->ctx, &lop_op_promisedblocks, &n->attr, n->n, child, NULL, out, err);
+    const lop_node *three[3] = {child[1], child[0], child[2]};
+    return lop_node_make(n->ctx, &lop_op_promisedtri, &full, 3, three, NULL, out, err);
+}
+
+/* The node over what its children became: owned. */
+static lop_status rebuilt(walk *w, const lop_node *n, const lop_node **out, lop_err *err) {
+    const lop_node *few[8], **child = few, *test = NULL;
+    const int64_t word = word_of(n);
+    lop_status st = LOP_OK;
+    bool same = word == 0;
+    if (n->n > 8 && !(child = lop_calloc(w->ctx, (size_t)n->n, sizeof *child))) return LOP_NOMEM;
+    for (int i = 0; i < n->n; i++) {
+        int at = -1;
+        (void)lop_map_get(&w->known, n->child[i], &at);
+        child[i] = w->made[at];
+        same = same && child[i] == n->child[i];
+    }
+    if (word) {
+        const int place = n->op == &lop_op_dense || n->op == &lop_op_banded ? 0 : 1;
+        st = tested(n, word, child, &test, err);
+        if (st == LOP_OK) child[place] = test;
+    }
+    if (st == LOP_OK && same)
+        *out = lop_node_ref(n);
+    else if (st == LOP_OK)
+        st = lop_node_make(w->ctx, n->op, &n->attr, n->n, child, NULL, out, err);
+    lop_node_unref(test);
+    if (child != few) lop_free(w->ctx, (void *)child);
+    return st;
+}
+
+static lop_status visit(walk *w, lop_err *err) {
+    const lop_node *n = w->stack[w->top - 1], *out;
+    int at;
+    if (lop_map_get(&w->known, n, &at)) return w->top--, LOP_OK;
+    const int more = descend(w, n);
+    if (more) return more < 0 ? LOP_NOMEM : LOP_OK;
+    lop_status st = grow(w->ctx, &w->made, w->nmade, &w->room_made);
+    if (st == LOP_OK) st = rebuilt(w, n, &out, err);
+    if (st != LOP_OK) return st;
+    w->made[w->nmade] = out;
+    w->top--;
+    return lop_map_set(&w->known, n, w->nmade++);
+}
+
+lop_status lop_declared_tested(const lop_node *root, const lop_node **out, lop_err *err) {
+    walk w = {.ctx = root->ctx};
+    lop_status st = lop_map_init(&w.known, w.ctx);
+    if (st == LOP_OK) st = push(&w, root);
+    while (st == LOP_OK && w.top > 0) st = visit(&w, err);
+    if (st == LOP_OK) *out = lop_node_ref(w.made[w.nmade - 1]);
+    if (st == LOP_NOMEM) (void)lop_fail(err, st, NULL);
+    for (int i = 0; i < w.nmade; i++) lop_node_unref(w.made[i]);
+    lop_free(w.ctx, (void *)w.made);
+    lop_free(w.ctx, (void *)w.stack);
+    lop_map_clear(&w.known, w.ctx);
+    return st;
+}

@@ -1,0 +1,59 @@
+/* ruleset.h: the rule table compiled; for ruleset.c, rewrite.c, user_rule_search.c and rule_trial.c
+ * alone. */
+#ifndef LOP_RULESET_H
+#define LOP_RULESET_H
+
+#include "rewrite.h"
+#include "expr/sexpr.h"
+
+typedef struct lop_compiled {
+    const lop_op *head;   /* the first child's op on the left, NULL when a hole */
+    bool has_right, gone; /* gone: unregistered; the place stays its name's */
+    bool cheaper;         /* taken only where the plan is cheaper by it */
+    const lop_rule *rule; /* a user's: in `own` */
+    lop_text left, right;
+    int64_t fired;
+    struct lop_own *own;
+} lop_compiled;
+
+/* What is asked of a row first, side by side with the others: most rows say no here. */
+typedef struct lop_quick {
+    const lop_op *head;
+    int next; /* the next row with this root op and phase; -1: none */
+} lop_quick;
+
+/* A user's rule and its texts. */
+typedef struct lop_own {
+    lop_rule rule;
+    char text[];
+} lop_own;
+
+struct lop_rules {
+    lop_ctx *ctx;
+    lop_compiled *row;
+    lop_quick *quick;
+    int n, room, nops, explore; /* explore: how many rows of that phase there are */
+    int *first[LOP_NPHASE];     /* by phase and op id */
+    unsigned char *close;       /* by op, left kind, right kind: is there a close row? */
+    const unsigned char *off;   /* borrowed: a bit a row; those set are switched off */
+    int noff;                   /* bytes of it */
+};
+
+static inline bool lop_is_off(const lop_rules *r, int i) {
+    return i / 8 < r->noff && (r->off[i / 8] >> i % 8 & 1);
+}
+
+static inline bool lop_may_match(const lop_op *head, const lop_node *node) {
+    return !head || (node->n > 0 && node->child[0]->op == head);
+}
+
+/* rewrite.c: does the left side fit? Its guard is not asked. */
+bool lop_rule_match(const lop_compiled *row, const lop_node *node, lop_match *m);
+/* Row i alone, at the root of `node`. Owned in *out; NOMATCH with a note why. */
+lop_status lop_rule_at(const lop_rules *r, int i, const lop_node *node, const lop_maker *mk,
+                       const lop_node **out) LOP_MUST_CHECK;
+/* The right side's text with what the left side bound. Owned. */
+lop_status lop_instantiate(const lop_text *t, int id, const lop_match *m, const lop_maker *mk,
+                           const lop_node **out) LOP_MUST_CHECK;
+
+#endif

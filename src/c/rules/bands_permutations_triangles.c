@@ -1,0 +1,339 @@
+/* bands_permutations_triangles.c: computed right sides for permutations, diagonals off the middle,
+ * bands, triangles and the other small kinds. */
+#include "builds.h"
+#include "expr/properties.h"
+#include "ops/shared/sparse_solver.h"
+
+#include <float.h>
+#include <math.h>
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+#define ATTR(m, c) ((m)->attr[(c) - 'a'])
+
+/* Gives away `inner`. */
+static lop_status wrap(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
+                       const lop_node *inner, const lop_node **out) {
+    lop_status st = lop_make1(mk, op, attr, inner, out);
+    lop_node_unref(inner);
+    return st;
+}
+
+/* A view of what is real whatever its dtype. */
+LOP_BUILD(drop_conj) {
+    const lop_node *a = m->root->child[0];
+    lop_attr mode = {.i = {ATTR(m, 'm').i[0] & LOP_T, 0, 0, 0}};
+    if (mode.i[0]) return lop_make1(mk, &lop_op_view, &mode, a, out);
+    *out = lop_node_ref(a);
+    return LOP_OK;
+}
+
+/* `a`, conjugated where the mode says so and it is complex. Owned. */
+static lop_status conj_of(const lop_maker *mk, int64_t mode, const lop_node *a,
+                          const lop_node **out) {
+    if ((mode & LOP_C) && lop_is_complex(a->dtype))
+        return lop_make1(mk, &lop_op_conjugate, NULL, a, out);
+    *out = lop_node_ref(a);
+    return LOP_OK;
+}
+
+LOP_BUILD(view_offdiag) {
+    int64_t mode = ATTR(m, 'm').i[0];
+    lop_attr a = ATTR(m, 'a'), t = {.i = {-a.i[0], a.i[2], a.i[1], 0}};
+    const lop_node *d;
+    lop_status st = conj_of(mk, mode, HOLE(m, 'a'), &d);
+    return st == LOP_OK ? wrap(mk, &lop_op_offdiag, mode & LOP_T ? &t : &a, d, out) : st;
+}
+
+LOP_BUILD(compose) {
+    lop_attr a = {.i = {0, m->root->weak, (int64_t)m->root->dtype, 0}};
+    const lop_node *p;
+    if (m->root->dtype >= LOP_NDTYPE) return LOP_NOMATCH;
+    lop_status st = lop_make2(mk, &lop_op_compose, NULL, HOLE(m, 'q'), HOLE(m, 'p'), &p);
+    return st == LOP_OK ? wrap(mk, &lop_op_permutation, &a, p, out) : st;
+}
+
+LOP_BUILD(view_permutation) {
+    if (!(ATTR(m, 'm').i[0] & LOP_T)) {
+        *out = lop_node_ref(m->root->child[0]);
+        return LOP_OK;
+    }
+    const lop_node *p;
+    lop_status st = lop_make1(mk, &lop_op_invperm, NULL, HOLE(m, 'p'), &p);
+    return st == LOP_OK ? wrap(mk, &lop_op_permutation, &ATTR(m, 'a'), p, out) : st;
+}
+
+/* -- tridiagonal */
+
+/* Three owned vectors become the kind, or go. */
+static lop_status tridiagonal(const lop_maker *mk, const lop_attr *attr, const lop_node **v,
+                              lop_status st, const lop_node **out) {
+    if (st == LOP_OK) st = lop_make(mk, "tridiagonal", attr, 3, v, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    return st;
+}
+
+LOP_BUILD(view_tridiagonal) {
+    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
+    int64_t mode = m->root->attr.i[0];
+    lop_attr attr = a->attr;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = conj_of(mk, mode, a->child[mode & LOP_T ? 2 - i : i], &v[i]);
+    if ((mode & LOP_T) && attr.i[0]) attr.i[1] ^= 1;
+    return tridiagonal(mk, &attr, v, st, out);
+}
+
+/* What is left of a promise when a real (or complex) number comes in; `positive`: it is > 0. */
+static lop_attr promise(const lop_attr *a, bool real, bool positive) {
+    lop_attr left = *a;
+    if (a->i[0] == LOP_ASSUME_POSITIVE && !positive) left.i[0] = LOP_ASSUME_HERMITIAN;
+    if (a->i[0] != LOP_ASSUME_SYMMETRIC && !real) left.i[0] = LOP_ASSUME_GENERAL;
+    if (left.i[0] == LOP_ASSUME_GENERAL) left.i[1] = 0;
+    return left;
+}
+
+LOP_BUILD(scaled_tridiagonal) {
+    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
+    const lop_attr *c = &m->root->attr, attr = promise(&a->attr, c->im == 0, c->re > 0);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
+    return tridiagonal(mk, &attr, v, st, out);
+}
+
+LOP_BUILD(sum_tridiagonal) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1], *v[3] = {NULL, NULL, NULL};
+    lop_attr attr = {.i = {0, 0, 0, 0}};
+    lop_status st = LOP_OK;
+    if (lop_attr_equal(&a->attr, &b->attr)) attr = a->attr;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = lop_join(mk, &lop_op_add, NULL, a->child[i], b->child[i], &v[i]);
+    return tridiagonal(mk, &attr, v, st, out);
+}
+
+/* A tridiagonal and a diagonal of whatever sort, in either order. */
+LOP_BUILD(tridiagonal_plus) {
+    const bool first = m->root->child[0]->op == &lop_op_tridiagonal;
+    const lop_node *a = m->root->child[first ? 0 : 1], *o = m->root->child[first ? 1 : 0],
+                   *v[3] = {lop_node_ref(a->child[0]), NULL, lop_node_ref(a->child[2])}, *d = NULL;
+    const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
+               real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
+    lop_attr attr = promise(&a->attr, real, known && (!multiple || o->attr.re > 0));
+    lop_status st = lop_make_diagonal(mk, o, &d);
+    if (st == LOP_OK)
+        st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],
+                      &v[1]);
+    lop_node_unref(d);
+    return tridiagonal(mk, &attr, v, st, out);
+}
+
+/* -- solves: the parameters in the dtype of the quotient from their leaves on */
+
+LOP_BUILD(tridisolve) {
+    const lop_node *a = m->root->child[0], *v[4] = {NULL, NULL, NULL, m->root->child[1]};
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = lop_make1(mk, &lop_op_cast, &d, a->child[i], &v[i]);
+    if (st == LOP_OK) st = lop_make(mk, "tridisolve", &a->attr, 4, v, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    return st;
+}
+
+LOP_BUILD(bandsolve) {
+    const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top,
+                   *ab;
+    lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}}, how = a->attr;
+    how.i[3] = a == top ? LOP_N : top->attr.i[0];
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, a->child[0], &ab);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_bandsolve, &how, ab, m->root->child[1], out);
+    lop_node_unref(ab);
+    return st;
+}
+
+/* -- bands and triangles that are seen from how the matrix is written */
+
+/* The band of `a` in dtype dt, as bandsolve takes it. Owned. */
+static lop_status band_of(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
+                          const lop_node **out) {
+    const lop_node like = {
+        .shape = {.ndim = 2, .dim = {lop_rows(a), b.l + b.u + 1}}, .dtype = dt, .core = 2};
+    const lop_attr how = {.i = {b.l, b.u, 0, 0}};
+    const lop_node *probe, *few;
+    lop_status st = lop_make(mk, "bandprobe", NULL, 0, NULL, &like, &probe);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_apply, NULL, a, probe, &few);
+    lop_node_unref(probe);
+    return st == LOP_OK ? wrap(mk, &lop_op_bandform, &how, few, out) : st;
+}
+
+/* Diagonals up to which a band is better than a factor that keeps to what is stored; measured
+ * 2026-11-22 with Laplacians of grids. */
+enum { BEST_AS_BAND = 128 };
+
+/* Is the factor of that band at most half as large as that of the dense form? */
+static bool is_narrow(const lop_node *a, lop_band b) {
+    if (b.l + b.u > BEST_AS_BAND && lop_sparse_pays(a)) return false;
+    return 2 * b.l + b.u + 1 <= lop_rows(a) / 2;
+}
+
+static lop_attr promised(const lop_node *a, lop_band b) {
+    const bool own = b.l == b.u && lop_infer_hermitian(a);
+    return (lop_attr){.i = {b.l, b.u, own ? LOP_ASSUME_TRIED : LOP_ASSUME_GENERAL, 0}};
+}
+
+LOP_BUILD(solve_inferred) {
+    const lop_node *a = m->root->child[0], *x = m->root->child[1], *in = NULL;
+    const lop_band b = lop_infer_bands(a);
+    const lop_dtype dt = m->root->dtype;
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    lop_status st;
+    if (!lop_is_blas(dt)) return LOP_NOMATCH;
+    if (b.l == 0 && b.u == 0) {
+        st = lop_make1(mk, &lop_op_diagonal, &d, a, &in);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, x, in, out);
+    } else if (is_narrow(a, b)) {
+        const lop_attr how = promised(a, b);
+        st = band_of(mk, a, b, dt, &in);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_bandsolve, &how, in, x, out);
+    } else if (b.l == 0 || b.u == 0) {
+        const lop_attr how = {.i = {b.u == 0, LOP_N, 0, 0}};
+        st = lop_make1(mk, &lop_op_todense, &d, a, &in);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_trisolve, &how, in, x, out);
+    } else {
+        return LOP_NOMATCH;
+    }
+    lop_node_unref(in);
+    return st;
+}
+
+LOP_BUILD(det_inferred) {
+    const lop_node *a = m->root->child[0], *in;
+    const lop_band b = lop_infer_bands(a);
+    const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
+    if (!lop_is_blas(dt)) return LOP_NOMATCH;
+    if (b.l == 0 || b.u == 0) {
+        lop_status st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, a, &in);
+        return st == LOP_OK ? wrap(mk, &lop_op_detvec, NULL, in, out) : st;
+    }
+    if (!is_narrow(a, b)) return LOP_NOMATCH;
+    const lop_attr how = promised(a, b);
+    lop_status st = band_of(mk, a, b, dt, &in);
+    return st == LOP_OK ? wrap(mk, &lop_op_detband, &how, in, out) : st;
+}
+
+/* -- triangular: the transpose is the same array, turned */
+
+static lop_attr other_side(const lop_attr *a, int64_t mode) {
+    lop_attr how = *a;
+    if (mode & LOP_T) how.i[0] = !how.i[0];
+    return how;
+}
+LOP_BUILD(view_triangular) {
+    const lop_node *tri = m->root->child[0], *a;
+    lop_attr mode = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    if (!lop_is_complex(tri->dtype)) mode.i[0] &= LOP_T;
+    if (!mode.i[0]) {
+        *out = lop_node_ref(tri);
+        return LOP_OK;
+    }
+    const lop_attr how = other_side(&tri->attr, mode.i[0]);
+    lop_status st = lop_make1(mk, &lop_op_swap, &mode, tri->child[0], &a);
+    return st == LOP_OK ? wrap(mk, &lop_op_triangular, &how, a, out) : st;
+}
+LOP_BUILD(unview_triangular) {
+    const lop_node *swap = m->root->child[0], *tri;
+    const lop_attr how = other_side(&m->root->attr, swap->attr.i[0]);
+    lop_status st = lop_make1(mk, &lop_op_triangular, &how, swap->child[0], &tri);
+    return st == LOP_OK ? wrap(mk, &lop_op_view, &swap->attr, tri, out) : st;
+}
+LOP_BUILD(triangular_solve) {
+    const lop_node *top = m->root->child[0], *t = top->op == &lop_op_view ? top->child[0] : top,
+                   *a = t->child[0], *cast;
+    lop_attr side = t->attr, d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    int64_t mode = t == top ? LOP_N : top->attr.i[0];
+    if (a->op == &lop_op_swap) { /* read where it lies */
+        side = other_side(&side, a->attr.i[0]);
+        mode ^= a->attr.i[0];
+        a = a->child[0];
+    }
+    const lop_attr how = {.i = {side.i[0], mode, side.i[1], 0}};
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, a, &cast);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_trisolve, &how, cast, m->root->child[1], out);
+    lop_node_unref(cast);
+    return st;
+}
+
+/* One triangle of a Sparse: data in the dtype of the quotient from the leaf on. */
+LOP_BUILD(sparsetri_solve) {
+    const lop_node *top = m->root->child[0], *t = top->op == &lop_op_view ? top->child[0] : top,
+                   *a = t->child[0], *v[4] = {NULL, a->child[1], a->child[2], m->root->child[1]};
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}},
+                   how = {.i = {a->attr.i[0], t == top ? LOP_N : top->attr.i[0],
+                                (t->attr.i[0] != 0) | (t->attr.i[1] != 0) << 1, 0}};
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, a->child[0], &v[0]);
+    if (st != LOP_OK) return st;
+    st = lop_make(mk, "sparsetrisolve", &how, 4, v, NULL, out);
+    lop_node_unref(v[0]);
+    return st;
+}
+
+/* H^H: conj(tau); H^T: conj(v); conj(H): both. */
+LOP_BUILD(view_householder) {
+    const lop_node *h = m->root->child[0], *p[2] = {NULL, NULL};
+    const int64_t mode = m->root->attr.i[0];
+    lop_status st = conj_of(mk, mode == LOP_H ? LOP_N : LOP_C, h->child[0], &p[0]);
+    if (st == LOP_OK && h->n > 1) st = conj_of(mk, mode, h->child[1], &p[1]);
+    if (st == LOP_OK) st = lop_make(mk, "householder", NULL, h->n, p, NULL, out);
+    lop_node_unref(p[0]);
+    lop_node_unref(p[1]);
+    return st;
+}
+
+/* (op(Q))^-1 = op(Q)^H. */
+LOP_BUILD(solve_reflections) {
+    const lop_node *q = m->root->child[0]->child[0], *seen;
+    const lop_attr mode = {.i = {m->root->child[0]->attr.i[0] ^ LOP_H, 0, 0, 0}};
+    lop_status st = LOP_OK;
+    if (mode.i[0] == LOP_N)
+        seen = lop_node_ref(q);
+    else
+        st = lop_make1(mk, &lop_op_view, &mode, q, &seen);
+    if (st != LOP_OK) return st;
+    st = lop_make2(mk, &lop_op_apply, NULL, seen, m->root->child[1], out);
+    lop_node_unref(seen);
+    return st;
+}
+
+/* -- full */
+
+LOP_BUILD(view_full) {
+    lop_attr c = m->root->child[0]->attr;
+    if (m->root->attr.i[0] & LOP_C) c.im = c.im != 0 ? -c.im : c.im;
+    return lop_make(mk, "full", &c, 0, NULL, m->root, out);
+}
+
+/* The product of two numbers, of the dtype the multiple has; its digits are a double's, for what it
+ * is applied to. */
+LOP_BUILD(scaled_full) {
+    const lop_attr *a = &m->root->child[0]->attr, *b = &m->root->attr;
+    const lop_dtype dt = m->root->dtype;
+    lop_attr c = {.i = {(int64_t)((uint64_t)a->i[0] * (uint64_t)b->i[0]), m->root->weak,
+                        dt < LOP_NDTYPE ? (int64_t)dt : 0, 0}};
+    if (dt == LOP_b8) c.i[0] = a->i[0] && b->i[0];
+    c.re = a->re * b->re - (a->im != 0 && b->im != 0 ? a->im * b->im : 0);
+    c.im = (b->im != 0 ? a->re * b->im : 0) + (a->im != 0 ? a->im * b->re : 0);
+    const double size = fmax(fabs(c.re), fabs(c.im));
+    const bool zero = (a->re == 0 && a->im == 0) || (b->re == 0 && b->im == 0);
+    if (!(size <= DBL_MAX) || (size < DBL_MIN && !zero)) return LOP_NOMATCH; /* as written */
+    return lop_make(mk, "full", &c, 0, NULL, m->root, out);
+}
+
+/* A view of what is real and symmetric whatever its dtype. */
+LOP_BUILD(no_view) {
+    (void)mk;
+    *out = lop_node_ref(m->root->child[0]);
+    return LOP_OK;
+}

@@ -1,0 +1,242 @@
+/* builds.h: right sides that are computed. Each makes the node that replaces the match: owned in
+ * *out. */
+#ifndef LOP_BUILDS_H
+#define LOP_BUILDS_H
+
+#include "planner/chain_rules.h"
+
+/* views_scalars_elements.c */
+LOP_BUILD(view_view);
+LOP_BUILD(sparse_pair);
+LOP_BUILD(swap_swap);
+LOP_BUILD(view_real);
+LOP_BUILD(view_diag);
+LOP_BUILD(view_scaled);
+LOP_BUILD(closed);
+LOP_BUILD(one_kind);
+LOP_BUILD(zeros);
+LOP_BUILD(cast_x);
+LOP_BUILD(widen);
+LOP_BUILD(over_diag);
+LOP_BUILD(solve_scaled);
+LOP_BUILD(shift);
+LOP_BUILD(own_view);
+LOP_BUILD(solve_own_view);
+LOP_BUILD(cholsolve);
+LOP_BUILD(cholsolve_tried);
+LOP_BUILD(lusolve);
+LOP_BUILD(lusolve_view);
+LOP_BUILD(ldlsolve);
+LOP_BUILD(det_ldl);
+LOP_BUILD(det_tried);
+LOP_BUILD(trisolve);
+LOP_BUILD(diag_plus_identity);
+LOP_BUILD(scaled_value);
+LOP_BUILD(apply_part);
+LOP_BUILD(part_value);
+LOP_BUILD(eye);
+LOP_BUILD(apply_eye);
+LOP_BUILD(diagonal_view);
+LOP_BUILD(diagonal_prod);
+LOP_BUILD(diagonal_dense);
+LOP_BUILD(trace_diagonal);
+LOP_BUILD(element_view);
+LOP_BUILD(element_dense);
+LOP_BUILD(element_eye);
+LOP_BUILD(element_column);
+/* op of arrays a and b (b may be NULL), narrower expressions cast first. */
+lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                    const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
+/* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
+lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
+/* powers.c */
+LOP_BUILD(apply_power);
+LOP_BUILD(apply_power_squared);
+LOP_BUILD(power_squared);
+LOP_BUILD(power_itself);
+LOP_BUILD(power_each);
+/* bands_permutations_triangles.c */
+LOP_BUILD(view_tridiagonal);
+LOP_BUILD(scaled_tridiagonal);
+LOP_BUILD(sum_tridiagonal);
+LOP_BUILD(tridiagonal_plus);
+LOP_BUILD(tridisolve);
+LOP_BUILD(bandsolve);
+LOP_BUILD(solve_inferred);
+LOP_BUILD(det_inferred);
+LOP_BUILD(view_triangular);
+LOP_BUILD(unview_triangular);
+LOP_BUILD(triangular_solve);
+LOP_BUILD(sparsetri_solve);
+LOP_BUILD(view_householder);
+LOP_BUILD(solve_reflections);
+LOP_BUILD(view_full);
+LOP_BUILD(scaled_full);
+LOP_BUILD(no_view);
+LOP_BUILD(compose);
+LOP_BUILD(view_permutation);
+LOP_BUILD(drop_conj);
+LOP_BUILD(view_offdiag);
+/* kron.c */
+LOP_BUILD(kron_kron);
+LOP_BUILD(view_kron);
+LOP_BUILD(inverse_kron);
+LOP_BUILD(apply_kron);
+LOP_BUILD(solve_kron);
+LOP_BUILD(dense_kron);
+LOP_BUILD(diagonal_kron);
+LOP_BUILD(diagonal_kron_off);
+LOP_BUILD(trace_kron);
+LOP_BUILD(element_kron);
+/* determinants.c */
+LOP_BUILD(det_const);
+LOP_BUILD(det_view);
+LOP_BUILD(det_scaled);
+LOP_BUILD(det_kron);
+LOP_BUILD(det_blockdiag);
+LOP_BUILD(det_permutation);
+LOP_BUILD(det_offdiag);
+LOP_BUILD(det_full);
+LOP_BUILD(det_tridiagonal);
+LOP_BUILD(det_dft);
+LOP_BUILD(det_dct);
+LOP_BUILD(det_hadamard);
+LOP_BUILD(det_laplacian);
+LOP_BUILD(det_difference);
+/* slices.c */
+LOP_BUILD(slice_close);
+LOP_BUILD(slice_in);
+LOP_BUILD(view_slice);
+LOP_BUILD(apply_slice);
+LOP_BUILD(dense_slice);
+LOP_BUILD(element_slice);
+LOP_BUILD(diagonal_slice);
+/* circulant_transforms.c */
+LOP_BUILD(circulant_product);
+LOP_BUILD(circulant_view);
+LOP_BUILD(circulant_solve);
+LOP_BUILD(view_circulant_flip);
+LOP_BUILD(view_circulant_conj);
+LOP_BUILD(inverse_dft);
+LOP_BUILD(inverse_dct);
+LOP_BUILD(view_dct);
+LOP_BUILD(hadamard);
+LOP_BUILD(inverse_hadamard);
+LOP_BUILD(solve_dft);
+LOP_BUILD(solve_dct);
+LOP_BUILD(solve_hadamard);
+LOP_BUILD(apply_kronsum);
+LOP_BUILD(view_kronsum);
+LOP_BUILD(diagonal_kronsum);
+LOP_BUILD(trace_kronsum);
+LOP_BUILD(element_kronsum);
+/* toeplitz_hankel.c */
+LOP_BUILD(toeplitz_solve);
+LOP_BUILD(hankel_solve);
+LOP_BUILD(toeplitz_det);
+LOP_BUILD(hankel_det);
+LOP_BUILD(toeplitz_plus);
+/* quasiseparable.c */
+LOP_BUILD(quasi_sum);
+LOP_BUILD(quasi_elementwise);
+LOP_BUILD(quasi_scaled);
+LOP_BUILD(quasi_view);
+LOP_BUILD(quasi_plus);
+LOP_BUILD(quasi_solve);
+LOP_BUILD(quasi_det);
+LOP_BUILD(quasi_inverse_diagonal);
+/* block_tridiagonal.c */
+LOP_BUILD(blocktri_sum);
+LOP_BUILD(blocktri_scaled);
+LOP_BUILD(blocktri_plus);
+LOP_BUILD(blocktri_solve);
+LOP_BUILD(blocktri_det);
+LOP_BUILD(blocktri_inverse_diagonal);
+LOP_BUILD(blocktri_inverse_trace);
+/* blocks.c */
+LOP_BUILD(blockdiag_pairs);
+LOP_BUILD(blockdiag_each);
+LOP_BUILD(blockdiag_rows);
+LOP_BUILD(blocks_dense);
+LOP_BUILD(blocks_diagonal);
+LOP_BUILD(blocks_element);
+LOP_BUILD(inverse_blocks);
+LOP_BUILD(solve_alike);
+LOP_BUILD(apply_inverses_alike);
+LOP_BUILD(det_alike);
+LOP_BUILD(apply_block);
+LOP_BUILD(solve_block);
+LOP_BUILD(det_block);
+LOP_BUILD(view_block);
+/* low_rank.c */
+LOP_BUILD(view_update);
+LOP_BUILD(update_value);
+LOP_BUILD(scaled_lowrank);
+LOP_BUILD(lowrank_plus);
+LOP_BUILD(plus_lowrank);
+LOP_BUILD(solve_update);
+LOP_BUILD(det_update);
+/* elementwise.c */
+LOP_BUILD(hadamard_diag);
+LOP_BUILD(apply_hadamard);
+LOP_BUILD(khatrirao);
+LOP_BUILD(apply_khatrirao_wide);
+/* khatri_rao.c */
+LOP_BUILD(apply_khatrirao);
+LOP_BUILD(apply_khatrirao_view);
+LOP_BUILD(element_khatrirao);
+LOP_BUILD(apply_lowrank_elementwise);
+LOP_BUILD(lowrank_elementwise);
+/* kernel_matrices.c */
+LOP_BUILD(view_kernel);
+LOP_BUILD(kernel_elementwise);
+/* The kernel of some of the points of its rows, or (`of_y`) of its columns: `rows` as `cut` takes
+ * it, `index` NULL or which. Owned in *out. */
+lop_status lop_kernel_cut(const lop_maker *mk, const lop_node *k, const lop_attr *rows,
+                          const lop_node *index, bool of_y, const lop_node **out) LOP_MUST_CHECK;
+LOP_BUILD(full_elementwise);
+/* elementwise.c */
+LOP_BUILD(cast_value);
+LOP_BUILD(solve_orthogonal);
+
+/* solve_woodbury.c */
+LOP_BUILD(solve_thin_sum);
+LOP_BUILD(solve_deficient);
+LOP_BUILD(det_thin_sum);
+/* solve_eigenbasis.c */
+enum { LOP_SPECTRAL_ROWS = 40 }; /* smaller sums are quicker by the dense form */
+LOP_BUILD(solve_spectral);
+LOP_BUILD(det_spectral);
+
+/* solve_schur_complement.c */
+LOP_BUILD(solve_bordered);
+LOP_BUILD(det_bordered);
+
+/* solve_normal_equations.c */
+LOP_BUILD(solve_normal);
+
+/* solve_sparse.c */
+LOP_BUILD(solve_sparse);
+LOP_BUILD(det_sparse);
+LOP_BUILD(diagonal_sparse_inverse);
+LOP_BUILD(trace_sparse_inverse);
+
+/* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */
+typedef struct lop_check {
+    const lop_maker *mk;
+    const lop_node *a;
+    const lop_node *q, *u, *v; /* A^H u; A v times a power of two, near one; the probe */
+} lop_check;
+lop_status lop_check_open(lop_check *k, lop_dtype dt);
+void lop_check_close(lop_check *k);
+lop_status lop_check_residual(const lop_check *k, const lop_node *x, const lop_node *b,
+                              const lop_node **out);
+/* x where its backward error is small enough, else alt; `by` with a residual that is there. */
+lop_status lop_check_by(const lop_check *k, const lop_node *x, const lop_node *r, const lop_node *b,
+                        const lop_node *alt, const lop_node **out);
+lop_status lop_check_instead(const lop_check *k, const lop_node *x, const lop_node *b,
+                             const lop_node *alt, const lop_node **out);
+lop_status lop_build_minus(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                           const lop_node **out);
+
+#endif

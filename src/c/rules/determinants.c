@@ -1,0 +1,270 @@
+/* determinants.c: computed right sides of determinants: pairs of mantissa and exponent (op_det.c).
+ */
+#include "builds.h"
+#include "expr/properties.h"
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+#define ATTR(m, c) ((m)->attr[(c) - 'a'])
+
+/* 1 of an identity and of nothing, 0 of zeros. */
+LOP_BUILD(det_const) {
+    const lop_node *a = m->root->child[0], *root = m->root;
+    lop_attr which = {.i = {a->op == &lop_op_identity || lop_rows(a) == 0, 0, 0, 0}};
+    lop_node like = {.shape = root->shape, .dtype = root->dtype, .core = 1};
+    return lop_make(mk, "detconst", &which, 0, NULL, &like, out);
+}
+
+LOP_BUILD(det_view) {
+    const lop_node *d;
+    lop_status st = lop_make1(mk, &lop_op_scaledet, &ATTR(m, 'k'), HOLE(m, 'a'), &d);
+    if (st != LOP_OK) return st;
+    if (!(ATTR(m, 'm').i[0] & LOP_C)) {
+        *out = d;
+        return LOP_OK;
+    }
+    st = lop_make1(mk, &lop_op_conjugate, NULL, d, out);
+    lop_node_unref(d);
+    return st;
+}
+
+LOP_BUILD(det_scaled) {
+    lop_attr c = ATTR(m, 'c');
+    c.i[3] = lop_rows(HOLE(m, 'a'));
+    const lop_node *d;
+    lop_status st = lop_make1(mk, &lop_op_scaledet, &ATTR(m, 'k'), HOLE(m, 'a'), &d);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_detscale, &c, d, out);
+    lop_node_unref(d);
+    return st;
+}
+
+/* Each factor to the power of the other sizes' product. */
+LOP_BUILD(det_kron) {
+    const lop_node *k = m->root->child[0], *all = NULL;
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < k->n; i++) {
+        const lop_node *one = NULL, *raised = NULL, *both = NULL;
+        lop_attr p = {.i = {1, 0, 0, 0}};
+        for (int j = 0; st == LOP_OK && j < k->n; j++)
+            if (j != i && !lop_mul_ok(p.i[0], lop_rows(k->child[j]), &p.i[0]))
+                st = lop_fail(mk->err, LOP_OVERFLOW, NULL);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, k->child[i], &one);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_detpow, &p, one, &raised);
+        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_detmul, NULL, all, raised, &both);
+        if (st == LOP_OK && !all) both = lop_node_ref(raised);
+        lop_node_unref(one);
+        lop_node_unref(raised);
+        lop_node_unref(all);
+        all = both;
+    }
+    *out = all;
+    return st;
+}
+
+/* The product of `n` owned pairs, two by two so that the tree is flat. Takes over all of them. */
+static lop_status product_of(const lop_maker *mk, const lop_node **f, int n, lop_status st,
+                             const lop_node **out) {
+    for (int left = n; st == LOP_OK && left > 1; left = (left + 1) / 2)
+        for (int i = 0; st == LOP_OK && i < left; i += 2) {
+            const lop_node *a = f[i], *b = i + 1 < left ? f[i + 1] : NULL, *both = NULL;
+            f[i] = NULL;
+            if (b) {
+                f[i + 1] = NULL;
+                st = lop_make2(mk, &lop_op_detmul, NULL, a, b, &both);
+                lop_node_unref(a);
+                lop_node_unref(b);
+                a = both;
+            }
+            f[i / 2] = a;
+        }
+    *out = st == LOP_OK ? f[0] : NULL;
+    for (int i = st == LOP_OK; i < n; i++) lop_node_unref(f[i]);
+    return st;
+}
+LOP_BUILD(det_blockdiag) {
+    const lop_node *k = m->root->child[0];
+    const lop_node **f = lop_calloc(mk->ctx, (size_t)k->n, sizeof *f);
+    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < k->n; i++)
+        st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, k->child[i], &f[i]);
+    st = product_of(mk, f, k->n, st, out);
+    lop_free(mk->ctx, (void *)f);
+    return st;
+}
+
+/* -- kinds whose determinant is known */
+
+static lop_status zero_or_one(const lop_match *m, const lop_maker *mk, bool one,
+                              const lop_node **out) {
+    lop_attr which = {.i = {one, 0, 0, 0}};
+    lop_node like = {.shape = m->root->shape, .dtype = m->root->dtype, .core = 1};
+    return lop_make(mk, "detconst", &which, 0, NULL, &like, out);
+}
+/* i^turns base^(halves / 2) 2^(twos / 2). */
+static lop_status closed(const lop_match *m, const lop_maker *mk, int64_t turns, int64_t base,
+                         int64_t halves, int64_t twos, const lop_node **out) {
+    lop_attr how = {.i = {turns, base, halves, twos}};
+    lop_node like = {.shape = m->root->shape, .dtype = m->root->dtype, .core = 1};
+    return lop_make(mk, "detclosed", &how, 0, NULL, &like, out);
+}
+
+LOP_BUILD(det_permutation) {
+    lop_attr dt = {.i = {(int64_t)m->root->dtype, 0, 0, 0}};
+    return lop_make1(mk, &lop_op_detperm, &dt, HOLE(m, 'p'), out);
+}
+/* On the main diagonal as Diag; elsewhere rows of zeros. */
+LOP_BUILD(det_offdiag) {
+    const lop_node *k = m->root->child[0], *d;
+    if (k->attr.i[0] != 0 || lop_rows(k) == 0) return zero_or_one(m, mk, lop_rows(k) == 0, out);
+    lop_status st = lop_make1(mk, &lop_op_cast, &ATTR(m, 'k'), HOLE(m, 'a'), &d);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_detvec, NULL, d, out);
+    lop_node_unref(d);
+    return st;
+}
+/* Of rank one: 0, but for 1 x 1. */
+LOP_BUILD(det_full) {
+    const lop_node *a = m->root->child[0], *one;
+    lop_attr c = a->attr;
+    if (lop_rows(a) != 1) return zero_or_one(m, mk, lop_rows(a) == 0, out);
+    lop_status st = zero_or_one(m, mk, true, &one);
+    if (st != LOP_OK) return st;
+    c.i[3] = 1;
+    st = lop_make1(mk, &lop_op_detscale, &c, one, out);
+    lop_node_unref(one);
+    return st;
+}
+LOP_BUILD(det_tridiagonal) {
+    const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 3; i++)
+        st = lop_make1(mk, &lop_op_cast, &ATTR(m, 'k'), a->child[i], &v[i]);
+    if (st == LOP_OK) st = lop_make(mk, "dettri", &a->attr, 3, v, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    return st;
+}
+
+/* A product of transforms, one a level, each to the power of the other sizes' product. */
+typedef lop_status (*level_fn)(const lop_match *m, const lop_maker *mk, int64_t n,
+                               const lop_node **out);
+static lop_status level_by_level(const lop_match *m, const lop_maker *mk, level_fn level,
+                                 const lop_node **out) {
+    const lop_shape *s = &HOLE(m, 's')->shape;
+    const lop_node *f[LOP_MAXDIM] = {NULL};
+    const int64_t all = lop_rows(m->root->child[0]);
+    lop_status st = LOP_OK;
+    if (all == 0) return zero_or_one(m, mk, true, out);
+    for (int l = 0; st == LOP_OK && l < s->ndim; l++) {
+        const lop_node *one = NULL;
+        lop_attr p = {.i = {all / s->dim[l], 0, 0, 0}};
+        st = level(m, mk, s->dim[l], &one);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_detpow, &p, one, &f[l]);
+        lop_node_unref(one);
+    }
+    return product_of(mk, f, s->ndim, st, out);
+}
+/* Norms are backward, ortho, forward: times 1, N^-1/2, N^-1 a row. */
+static int64_t halves_of(int64_t norm, int64_t n) { return (1 - norm) * n; }
+
+/* The multiplicities of the eigenvalues 1, -1, -i, i: McClellan and Parks 1972. */
+static lop_status one_dft(const lop_match *m, const lop_maker *mk, int64_t n,
+                          const lop_node **out) {
+    static const int turns[8] = {3, 0, 2, 1, 1, 2, 0, 3};
+    return closed(m, mk, turns[n % 8], n, halves_of(ATTR(m, 't').i[0], n), 0, out);
+}
+LOP_BUILD(det_dft) { return level_by_level(m, mk, one_dft, out); }
+
+/* With orthogonal rows and columns but for the ends, which count sqrt 2 in type 2 and its inverse
+ * in type 3: Strang 1999. */
+static lop_status one_dct(const lop_match *m, const lop_maker *mk, int64_t n,
+                          const lop_node **out) {
+    const lop_attr *t = &ATTR(m, 't');
+    const int64_t type = t->i[0], norm = t->i[3] % 3, N = type == 1 ? 2 * (n - 1) : 2 * n;
+    const int64_t twos = norm == 1 ? 0 : type == 2 ? 1 : type == 3 ? -1 : 0;
+    return closed(m, mk, n / 2 % 2 * 2, N, halves_of(norm, n), twos, out);
+}
+LOP_BUILD(det_dct) { return level_by_level(m, mk, one_dct, out); }
+
+LOP_BUILD(det_hadamard) {
+    const int64_t n = lop_rows(m->root->child[0]);
+    return closed(m, mk, n == 2 ? 2 : 0, n, n, 0, out);
+}
+
+/* Singular but where there are zeros beyond the ends. */
+LOP_BUILD(det_laplacian) {
+    const lop_node *k = m->root->child[0], *sizes;
+    lop_node like = {.shape = {.ndim = k->n}, .dtype = LOP_f64, .weak = LOP_WEAK};
+    lop_attr dt = {.i = {(int64_t)m->root->dtype, 0, 0, 0}};
+    const int64_t n = lop_rows(k);
+    if (k->attr.i[0] != 0 || n == 0) return zero_or_one(m, mk, n == 0, out);
+    if (k->n == 1) return closed(m, mk, n % 2 * 2, n + 1, 2, 0, out);
+    if (k->n > LOP_MAXDIM) return LOP_NOMATCH;
+    for (int i = 0; i < k->n; i++) like.shape.dim[i] = lop_rows(k->child[i]);
+    lop_status st = lop_make(mk, "sizes", NULL, 0, NULL, &like, &sizes);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_detgrid, &dt, sizes, out);
+    lop_node_unref(sizes);
+    return st;
+}
+
+/* Order 0 is the identity; on a ring constants vanish; forward and backward it is triangular; the
+ * second central one is a Laplacian. */
+LOP_BUILD(det_difference) {
+    const lop_node *k = m->root->child[0];
+    const int64_t n = lop_rows(k), order = k->attr.i[1], kind = k->attr.i[2],
+                  boundary = k->attr.i[3];
+    if (n == 0 || order == 0) return zero_or_one(m, mk, true, out);
+    if (boundary == 2) return zero_or_one(m, mk, false, out);
+    if (boundary == 0) return LOP_NOMATCH;
+    if (kind < 2) return closed(m, mk, kind == 0 && order % 2 && n % 2 ? 2 : 0, 1, 0, 0, out);
+    return order == 2 ? closed(m, mk, n % 2 * 2, n + 1, 2, 0, out) : LOP_NOMATCH;
+}
+
+/* -- Cholesky, worth a try: what was declared positive definite among the terms of a sum goes with
+ * it. Where the sum is not definite, and no term is known to be negative, either another term took
+ * that away or the promise is broken: the term says which, and there alone it is factored. */
+
+typedef struct declared {
+    const lop_node *at[LOP_DECLARED]; /* borrowed */
+    int n, left;                      /* left: nodes that may still be looked at */
+    bool minus;                       /* something semidefinite is taken away */
+} declared;
+
+static void gather(declared *d, const lop_node *a) {
+    if (--d->left < 0) return;
+    if (a->op == &lop_op_dense && a->attr.i[0] == LOP_ASSUME_POSITIVE) {
+        for (int i = 0; i < d->n; i++)
+            if (d->at[i] == a) return;
+        if (d->n < LOP_DECLARED) d->at[d->n++] = a;
+        return;
+    }
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i]->op->cls == LOP_OPERATOR) gather(d, a->child[i]);
+}
+
+static void gather_terms(declared *d, const lop_node *a) {
+    if (--d->left < 0) return;
+    if (a->op == &lop_op_sum) {
+        gather_terms(d, a->child[0]);
+        gather_terms(d, a->child[1]);
+    } else if (a->op == &lop_op_scaled && a->attr.im == 0 && a->attr.re < 0) {
+        d->minus |= lop_infer_semidefinite(a->child[0]);
+    } else if (lop_infer_semidefinite(a)) {
+        gather(d, a);
+    }
+}
+
+LOP_BUILD(det_tried) {
+    const lop_node *a = HOLE(m, 'a'), *child[1 + LOP_DECLARED] = {NULL};
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    declared d = {.left = LOP_INFER_NODES};
+    if (a->op == &lop_op_sum) gather_terms(&d, a);
+    if (d.minus) d.n = 0;
+    lop_status st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), a, &child[0]);
+    for (int i = 0; st == LOP_OK && i < d.n; i++)
+        st = lop_make1(mk, &lop_op_todense, NULL, d.at[i], &child[i + 1]);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_detchol, &tried, 1 + d.n, child, NULL, out);
+    for (int i = 0; i <= d.n; i++) lop_node_unref(child[i]);
+    return st;
+}

@@ -1,0 +1,258 @@
+/* low_rank.c: computed right sides for LowRank and LowRankUpdate. */
+#include "builds.h"
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+#define ATTR(m, c) ((m)->attr[(c) - 'a'])
+
+/* base + U C V^H in parts, borrowed; base NULL of a lowrank, c NULL where there is none. */
+typedef struct parts {
+    const lop_node *base, *u, *v, *c;
+} parts;
+
+static parts parts_of(const lop_node *a) {
+    int i = a->op == &lop_op_lowrankupdate;
+    return (parts){i ? a->child[0] : NULL, a->child[i], a->child[i + 1],
+                   a->n > i + 2 ? a->child[i + 2] : NULL};
+}
+
+static lop_status from_parts(const lop_maker *mk, const parts *p, const lop_node **out) {
+    const lop_node *child[4];
+    int n = 0;
+    if (p->base) child[n++] = p->base;
+    child[n++] = p->u;
+    child[n++] = p->v;
+    if (p->c) child[n++] = p->c;
+    return lop_make(mk, p->base ? "lowrankupdate" : "lowrank", NULL, n, child, NULL, out);
+}
+
+static void release(parts *p) {
+    lop_node_unref(p->base);
+    lop_node_unref(p->u);
+    lop_node_unref(p->v);
+    lop_node_unref(p->c);
+}
+
+/* mode(a); NULL stays. */
+static lop_status seen(const lop_maker *mk, int64_t mode, const lop_node *a, const lop_node **out) {
+    lop_attr m = {.i = {mode, 0, 0, 0}};
+    *out = lop_node_ref(a);
+    return mode && a ? (lop_node_unref(a), lop_make1(mk, &lop_op_view, &m, a, out)) : LOP_OK;
+}
+
+/* What is one operand stays one, so that U C U^H is known to be Hermitian. */
+LOP_BUILD(view_update) {
+    parts a = parts_of(m->root->child[0]), b = {0};
+    int64_t mode = m->root->attr.i[0];
+    bool turn = (mode & LOP_T) != 0, conj = mode == LOP_T || mode == LOP_C;
+    lop_status st = seen(mk, mode, a.base, &b.base);
+    if (st == LOP_OK) st = seen(mk, conj ? LOP_C : LOP_N, turn ? a.v : a.u, &b.u);
+    if (st == LOP_OK && a.u == a.v) b.v = lop_node_ref(b.u);
+    if (st == LOP_OK && a.u != a.v) st = seen(mk, conj ? LOP_C : LOP_N, turn ? a.u : a.v, &b.v);
+    if (st == LOP_OK) st = seen(mk, mode, a.c, &b.c);
+    if (st == LOP_OK) st = from_parts(mk, &b, out);
+    release(&b);
+    return st;
+}
+
+/* apply, todense, diagonal, element: that of base plus that of the rest. */
+LOP_BUILD(update_value) {
+    parts all = parts_of(m->root->child[0]), rest = all;
+    const lop_node *low = NULL, *x = NULL, *one = NULL, *two = NULL;
+    lop_attr d = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
+    bool apply = m->root->op == &lop_op_apply;
+    rest.base = NULL;
+    lop_status st = from_parts(mk, &rest, &low);
+    if (st == LOP_OK && apply) st = lop_make1(mk, &lop_op_cast, &d, m->root->child[1], &x);
+    for (int i = 0; st == LOP_OK && i < 2; i++) {
+        const lop_node *child[2] = {i ? low : all.base, x};
+        st = lop_make(mk, m->root->op->name, &m->root->attr, apply ? 2 : 1, child, NULL,
+                      i ? &two : &one);
+    }
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, one, two, out);
+    lop_node_unref(low);
+    lop_node_unref(x);
+    lop_node_unref(one);
+    lop_node_unref(two);
+    return st;
+}
+
+/* -- closing */
+
+/* c (B + U C V^H): the factor goes to the middle. */
+LOP_BUILD(scaled_lowrank) {
+    parts a = parts_of(m->root->child[0]), b = {.u = lop_node_ref(a.u), .v = lop_node_ref(a.v)};
+    const lop_attr *c = &m->root->attr;
+    const lop_node *eye = NULL;
+    lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(a.u), lop_cols(a.u)}},
+                     .dtype = LOP_f64,
+                     .weak = LOP_WEAK,
+                     .core = 2};
+    lop_status st = LOP_OK;
+    if (!a.c) st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaled, c, a.c ? a.c : eye, &b.c);
+    if (st == LOP_OK && a.base) st = lop_make1(mk, &lop_op_scaled, c, a.base, &b.base);
+    if (st == LOP_OK) st = from_parts(mk, &b, out);
+    lop_node_unref(eye);
+    release(&b);
+    return st;
+}
+
+static lop_status side_by_side(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                               const lop_node **out) {
+    lop_attr row = {.i = {1, 2, 0, 0}};
+    return lop_make2(mk, &lop_op_block, &row, a, b, out);
+}
+
+/* The middle, or an identity in its place: owned. */
+static lop_status middle(const lop_maker *mk, const parts *p, const lop_node **out) {
+    lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(p->u), lop_cols(p->u)}},
+                     .dtype = LOP_f64,
+                     .weak = LOP_WEAK,
+                     .core = 2};
+    *out = lop_node_ref(p->c);
+    return p->c ? LOP_OK : lop_make(mk, "identity", NULL, 0, NULL, &like, out);
+}
+
+/* Sums of lowrank and lowrankupdate (one of them at most): columns side by side. */
+LOP_BUILD(lowrank_plus) {
+    parts a = parts_of(m->root->child[0]), b = parts_of(m->root->child[1]);
+    parts all = {.base = lop_node_ref(a.base ? a.base : b.base)};
+    const lop_node *mid[2] = {NULL, NULL};
+    lop_status st = a.base && b.base ? LOP_NOMATCH : side_by_side(mk, a.u, b.u, &all.u);
+    if (st == LOP_OK && a.u == a.v && b.u == b.v) all.v = lop_node_ref(all.u);
+    if (st == LOP_OK && !all.v) st = side_by_side(mk, a.v, b.v, &all.v);
+    if (st == LOP_OK && (a.c || b.c)) {
+        st = middle(mk, &a, &mid[0]);
+        if (st == LOP_OK) st = middle(mk, &b, &mid[1]);
+        if (st == LOP_OK) st = lop_make(mk, "blockdiag", NULL, 2, mid, NULL, &all.c);
+    }
+    if (st == LOP_OK) st = from_parts(mk, &all, out);
+    lop_node_unref(mid[0]);
+    lop_node_unref(mid[1]);
+    release(&all);
+    return st;
+}
+
+/* base + lowrank, in either order: the sum is the root, or what the root acts on. */
+LOP_BUILD(plus_lowrank) {
+    bool acts = m->root->op != &lop_op_sum;
+    const lop_node *sum = acts ? m->root->child[0] : m->root, *update = NULL, *child[2] = {NULL};
+    bool last = sum->child[1]->op == &lop_op_lowrank;
+    parts p = parts_of(sum->child[last ? 1 : 0]);
+    p.base = sum->child[last ? 0 : 1];
+    lop_status st = from_parts(mk, &p, acts ? &update : out);
+    if (st != LOP_OK || !acts) return st;
+    child[0] = update;
+    if (m->root->n > 1) child[1] = m->root->child[1];
+    st = lop_make(mk, m->root->op->name, &m->root->attr, m->root->n, child, NULL, out);
+    lop_node_unref(update);
+    return st;
+}
+
+/* -- Woodbury */
+
+typedef struct woodbury {
+    const lop_maker *mk;
+    const lop_node *a;            /* borrowed: the update */
+    parts p;                      /* borrowed */
+    lop_attr dt;                  /* the dtype, as an attribute */
+    const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
+} woodbury;
+
+/* C V^H x (C left out where there is none). */
+static lop_status through(const woodbury *s, const lop_node *x, const lop_node **out) {
+    const lop_node *t = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, s->vh, x, s->p.c ? &t : out);
+    if (st != LOP_OK || !s->p.c) return st;
+    st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, t, out);
+    lop_node_unref(t);
+    return st;
+}
+
+static lop_status woodbury_open(woodbury *s) {
+    const lop_node *u = NULL, *w = NULL, *t = NULL, *eye = NULL;
+    lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
+    int64_t r = lop_cols(s->p.u);
+    lop_node square = {.shape = {.ndim = 2, .dim = {r, r}}, .dtype = dt, .core = 2};
+    lop_status st = seen(s->mk, LOP_H, s->p.v, &s->vh);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &u);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, u, &w);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, w, &s->w);
+    if (st == LOP_OK) st = through(s, w, &t);
+    if (st == LOP_OK) st = lop_make(s->mk, "eye", NULL, 0, NULL, &square, &eye);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_add, NULL, eye, t, &s->cap);
+    const lop_node *gone[] = {u, w, t, eye};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+static void woodbury_close(woodbury *s) {
+    const lop_node *gone[] = {s->w, s->cap, s->vh};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+}
+
+/* z - W (cap^-1 (C V^H z)), z = B^-1 b. */
+static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop_node **out) {
+    const lop_node *z = NULL, *t = NULL, *y = NULL, *wy = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
+    if (st == LOP_OK) st = through(s, z, &t);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lusolve, NULL, s->cap, t, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, &wy);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, z, wy, out);
+    const lop_node *gone[] = {z, t, y, wy};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+LOP_BUILD(solve_update) {
+    woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
+    lop_check k = {.mk = mk, .a = s.a};
+    const lop_node *b = NULL, *x = NULL, *r = NULL, *dx = NULL, *x2 = NULL, *dense = NULL,
+                   *alt = NULL, *second = NULL;
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    lop_attr cast = {.i = {1, 0, 0, s.dt.i[3]}};
+    lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = lop_check_open(&k, m->root->dtype);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    if (st == LOP_OK) st = woodbury_solve(&s, b, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, b, &r);
+    if (st == LOP_OK) st = woodbury_solve(&s, r, &dx);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
+    if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
+    const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    woodbury_close(&s);
+    return st;
+}
+
+/* det(B + U C V^H) = det B det(I + C V^H B^-1 U), where B^-1 and the small matrix solve A x = v for
+ * the probe v with a small residual, and B is not much worse than A; else LU of the dense form. */
+LOP_BUILD(det_update) {
+    woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
+    lop_check k = {.mk = mk, .a = s.a};
+    const lop_node *base = NULL, *small = NULL, *det = NULL, *x = NULL, *r = NULL, *dense = NULL,
+                   *alt = NULL, *u = NULL;
+    s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
+    lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = lop_check_open(&k, (lop_dtype)(s.dt.i[3] - 1));
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_detlu, NULL, s.cap, &small);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_detmul, NULL, base, small, &det);
+    if (st == LOP_OK) st = woodbury_solve(&s, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_detlu, NULL, dense, &alt);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.p.u, &u);
+    const lop_node *w = s.w ? s.w->child[0] : NULL,
+                   *child[9] = {det, x, r, k.v, k.q, k.u, w, u, alt};
+    if (st == LOP_OK) st = lop_make(mk, "detcheck", NULL, 9, child, NULL, out);
+    const lop_node *gone[] = {base, small, det, x, r, dense, alt, u};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    woodbury_close(&s);
+    return st;
+}

@@ -1,0 +1,102 @@
+/* powers.c: A^p for large p without p products.
+ *
+ *   diag(d)^p = diag(d^p), I^p = I, 0^p = 0, (A (x) B)^p = A^p (x) B^p, block by block
+ *   A^p = (A^(p/2))^2, times A where p is odd: dense, where log2(p) products of matrices cost less
+ *         than p with the right side, and fit the memory limit
+ *
+ * Both keep the error of p products, p n u |A|^p |x| (Higham 2002, sec. 3.5 and 18). What is left
+ * is the chain of p products. */
+#include "builds.h"
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+#define ATTR(m, c) ((m)->attr[(c) - 'a'])
+
+enum { LONGEST = 1 << 16 }; /* products in a chain: some 600 bytes of plan each */
+
+static int64_t power_of(const lop_match *m) { return ATTR(m, 'p').i[0]; }
+
+/* The dense form of A^p in the dtype that `form` names: that of A^(p/2), squared, and A times it
+ * where p is odd. */
+static lop_status squared(const lop_match *m, const lop_maker *mk, const lop_attr *form,
+                          const lop_node **out) {
+    lop_attr half = {.i = {power_of(m) / 2, 0, 0, 0}};
+    const lop_node *base = HOLE(m, 'a'), *power = NULL, *array = NULL, *dense = NULL,
+                   *square = NULL;
+    lop_status st = lop_make1(mk, &lop_op_power, &half, base, &power);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, form, power, &array);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, array, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, dense, array, &square);
+    if (st == LOP_OK && power_of(m) % 2)
+        st = lop_make2(mk, &lop_op_apply, NULL, base, square, out);
+    else if (st == LOP_OK)
+        *out = lop_node_ref(square);
+    lop_node_unref(power);
+    lop_node_unref(array);
+    lop_node_unref(dense);
+    lop_node_unref(square);
+    return st;
+}
+LOP_BUILD(power_squared) { return squared(m, mk, &m->root->attr, out); }
+
+LOP_BUILD(apply_power_squared) {
+    lop_attr form = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_node *array = NULL, *dense = NULL;
+    lop_status st = squared(m, mk, &form, &array);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, array, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);
+    lop_node_unref(array);
+    lop_node_unref(dense);
+    return st;
+}
+
+/* A kind of one power: identity, zeros. */
+LOP_BUILD(power_itself) {
+    (void)mk;
+    *out = lop_node_ref(m->root->child[0]);
+    return LOP_OK;
+}
+
+/* Factor by factor, block by block. */
+LOP_BUILD(power_each) {
+    const lop_node *kind = m->root->child[0];
+    const lop_node **part = lop_calloc(mk->ctx, (size_t)kind->n + 1, sizeof *part);
+    if (!part) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < kind->n; i++)
+        st = lop_make1(mk, &lop_op_power, &m->root->attr, kind->child[i], &part[i]);
+    if (st == LOP_OK) st = lop_make(mk, kind->op->name, &kind->attr, kind->n, part, NULL, out);
+    for (int i = 0; i < kind->n; i++) lop_node_unref(part[i]);
+    lop_free(mk->ctx, (void *)part);
+    return st;
+}
+
+/* The chain A (A^(p-1) x). */
+LOP_BUILD(apply_power) {
+    lop_attr less = ATTR(m, 'p');
+    if (less.i[0] == 0 && lop_nbatch(HOLE(m, 'a')) == 0) return lop_build_cast_x(m, mk, out);
+    if (less.i[0] == 0) { /* x broadcasts against A's batch */
+        lop_node like = {
+            .shape = HOLE(m, 'a')->shape, .dtype = LOP_f64, .weak = LOP_WEAK, .core = 2};
+        const lop_node *eye;
+        lop_status st = lop_make(mk, "identity", NULL, 0, NULL, &like, &eye);
+        if (st != LOP_OK) return st;
+        st = lop_make2(mk, &lop_op_apply, NULL, eye, HOLE(m, 'x'), out);
+        lop_node_unref(eye);
+        return st;
+    }
+    if (less.i[0] == 1) return lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), HOLE(m, 'x'), out);
+    if (less.i[0] > LONGEST)
+        return lop_fail(mk->err, LOP_LIMIT,
+                        "A ** %lld of %lld rows would take that many products one after the other, "
+                        "and its dense form by squaring more time or memory than allowed: apply a "
+                        "lower power (up to %d) several times",
+                        (long long)less.i[0], (long long)lop_rows(HOLE(m, 'a')), LONGEST);
+    const lop_node *power = NULL, *inner = NULL;
+    less.i[0]--;
+    lop_status st = lop_make1(mk, &lop_op_power, &less, HOLE(m, 'a'), &power);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, power, HOLE(m, 'x'), &inner);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), inner, out);
+    lop_node_unref(power);
+    lop_node_unref(inner);
+    return st;
+}

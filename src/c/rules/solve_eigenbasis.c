@@ -1,0 +1,564 @@
+/* solve_eigenbasis.c: solves and determinants of sums of Krons that one basis makes diagonal.
+ *
+ *   S = sum over t of c_t F_t1 (x) F_t2 (x) ... + c I
+ *
+ * where at each place i every F_ti is A_i or the identity, A_i Hermitian: S = V D V^H with V the
+ * Kron of the A_i's eigenvectors; or A_i or B_i, one of them positive definite (Van Loan 2000,
+ * section 4): S = V^-H D V^-1; or a Diag. D is the same sum of Krons of eigenvalues. Kron + c I,
+ * KronSum + c I, Kron + Kron. What the factors are is found when they are taken
+ * (op_eigen_factor.c).
+ *
+ * With V unitary the solve is backward stable but for what the eigenvalues lose beside one another
+ * in D, which costs one pass over D to see (op_checked_or_fallback.c, spectral); else the residual
+ * is checked. What fails goes by the dense form. A Kronecker sum of two that are not known to be
+ * Hermitian goes by Schur forms (op_kronsum_schur.c). Cost: 9 n_i^3 a factor, kept, and two
+ * products with a Kron. */
+#include "builds.h"
+#include "expr/properties.h"
+
+enum { PLACES = 8, TERMS = 8, DEPTH = 12 };
+
+typedef struct factor {
+    const lop_node *node; /* borrowed; NULL: the identity */
+    int mode;
+} factor;
+typedef struct term {
+    double re, im;
+    int n;
+    factor f[PLACES];
+    int64_t size[PLACES];
+} term;
+typedef struct place {
+    const lop_node *a, *b; /* borrowed: the pencil; NULL: none there */
+    bool diagonal, flip;   /* all Diag or identities; the conjugate of what a and b are */
+    const lop_node *va, *vb, *v, *vh; /* owned: the dense forms, V and V^H as operators */
+} place;
+typedef struct spec {
+    const lop_maker *mk;
+    lop_dtype dt;
+    const lop_node *sum;
+    int n, nt;
+    int64_t rows;
+    term t[TERMS];
+    double re, im; /* the identity's */
+    bool eye, unitary;
+    place at[PLACES];
+    const lop_node *part[TERMS], *d; /* owned: c_t times the Kron of eigenvalues, their sum */
+} spec;
+
+/* -- reading */
+
+static void times(double *re, double *im, const lop_attr *c, int mode) {
+    const double x = c->re, y = mode & LOP_C ? -c->im : c->im, old = *re;
+    *re = old * x - *im * y;
+    *im = old * y + *im * x;
+}
+
+/* Views off, multiples to the coefficient. */
+static const lop_node *peel(const lop_node *a, int *mode, double *re, double *im) {
+    for (;; a = a->child[0]) {
+        if (a->op == &lop_op_view)
+            *mode ^= (int)a->attr.i[0];
+        else if (a->op == &lop_op_scaled)
+            times(re, im, &a->attr, *mode);
+        else
+            return a;
+    }
+}
+
+/* What is its own adjoint is seen plainly or conjugated. */
+static factor as_factor(const lop_node *a, int mode) {
+    if (a->op == &lop_op_identity && lop_nbatch(a) == 0) return (factor){NULL, 0};
+    if (!lop_is_complex(a->dtype)) mode &= LOP_T;
+    if ((mode & LOP_T) && lop_infer_hermitian(a)) mode ^= lop_is_complex(a->dtype) ? LOP_H : LOP_T;
+    if (a->op == &lop_op_diag) mode &= LOP_C;
+    return (factor){a, mode};
+}
+
+static bool add_factor(term *t, const lop_node *a, int mode, int depth) {
+    a = peel(a, &mode, &t->re, &t->im);
+    if (a->op == &lop_op_kron) {
+        bool all = depth > 0;
+        for (int i = 0; all && i < a->n; i++) all = add_factor(t, a->child[i], mode, depth - 1);
+        return all;
+    }
+    if (t->n == PLACES || !lop_is_square(a)) return false;
+    t->size[t->n] = lop_rows(a);
+    t->f[t->n++] = as_factor(a, mode);
+    return true;
+}
+
+static term *new_term(spec *s, double re, double im) {
+    if (s->nt == TERMS) return NULL;
+    s->t[s->nt] = (term){.re = re, .im = im};
+    return &s->t[s->nt++];
+}
+
+static bool add_kronsum(spec *s, const lop_node *k, int mode, double re, double im) {
+    for (int i = 0; i < k->n; i++) {
+        term *t = k->n <= PLACES ? new_term(s, re, im) : NULL;
+        if (!t) return false;
+        for (int j = 0; j < k->n; j++) {
+            int own = mode;
+            const lop_node *a = k->child[j];
+            if (j == i) a = peel(a, &own, &t->re, &t->im);
+            t->size[j] = lop_rows(a);
+            t->f[j] = j == i ? as_factor(a, own) : (factor){NULL, 0};
+        }
+        t->n = k->n;
+    }
+    return true;
+}
+
+static bool read_sum(spec *s, const lop_node *a, int mode, double re, double im, int depth) {
+    a = peel(a, &mode, &re, &im);
+    if (depth == 0) return false;
+    if (a->op == &lop_op_sum)
+        return read_sum(s, a->child[0], mode, re, im, depth - 1) &&
+               read_sum(s, a->child[1], mode, re, im, depth - 1);
+    if (a->op == &lop_op_identity && lop_nbatch(a) == 0) {
+        s->re += re;
+        s->im += im;
+        s->eye = true;
+        return true;
+    }
+    if (a->op == &lop_op_kronsum) return add_kronsum(s, a, mode, re, im);
+    term *t = a->op == &lop_op_kron ? new_term(s, re, im) : NULL;
+    return t && add_factor(t, a, mode, depth);
+}
+
+static bool same(const lop_node *a, const lop_node *b) {
+    return lop_node_alike(a, b, LOP_INFER_DEPTH);
+}
+
+/* What stands at place i: at most two matrices, and no identity beside two. */
+static bool read_place(spec *s, int i) {
+    place *p = &s->at[i];
+    bool eye = s->eye, flip[2] = {false, false};
+    p->diagonal = true;
+    for (int t = 0; t < s->nt; t++) {
+        const factor *f = &s->t[t].f[i];
+        eye = eye || !f->node;
+        if (f->node && f->node->op != &lop_op_diag) p->diagonal = false;
+    }
+    for (int t = 0; t < s->nt && !p->diagonal; t++) {
+        const factor *f = &s->t[t].f[i];
+        /* of a Hermitian matrix T and conj are one, and so are H and nothing */
+        const bool turn =
+            f->node && lop_is_complex(f->node->dtype) && (f->mode == LOP_T || f->mode == LOP_C);
+        if (!f->node || (p->a && same(f->node, p->a) && turn == flip[0]) ||
+            (p->b && same(f->node, p->b) && turn == flip[1]))
+            continue;
+        if (p->a && p->b) return false;
+        flip[p->a != NULL] = turn;
+        *(p->a ? &p->b : &p->a) = f->node;
+    }
+    if (!p->b) flip[1] = flip[0];
+    const bool real[2] = {p->a && !lop_is_complex(p->a->dtype),
+                          p->b && !lop_is_complex(p->b->dtype)};
+    if (flip[0] != flip[1] && !real[0] && !real[1]) return false;
+    p->flip = flip[0] || flip[1];
+    /* The metric is tried first as the second. */
+    if (p->b && lop_infer_semidefinite(p->a) && !lop_infer_semidefinite(p->b)) {
+        const lop_node *b = p->b;
+        p->b = p->a;
+        p->a = b;
+    }
+    if (p->b) s->unitary = false;
+    return !(p->b && eye);
+}
+
+/* What eigenvectors and a Schur form of n rows cost beside a third of n^3 flops of a large
+ * Cholesky, the slower rates counted in; 2026-11-21, AMD EPYC, one thread. */
+enum { EIGENVECTORS = 25, SCHUR_FORM = 75 };
+static bool pays(const spec *s, double each) {
+    const double rows = (double)s->rows;
+    double cubes = 0;
+    for (int i = 0; i < s->n; i++) {
+        const double n = (double)s->t[0].size[i];
+        if (!s->at[i].diagonal) cubes += n * n * n;
+    }
+    return s->mk->ctx->alike != 0 ||
+           (s->rows >= LOP_SPECTRAL_ROWS && each * cubes <= rows * rows * rows);
+}
+
+/* S as such a sum; false: it is none, or of one place only. */
+static bool read_spec(spec *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum) {
+    *s = (spec){.mk = mk, .dt = dt, .sum = sum, .unitary = true, .rows = lop_rows(sum)};
+    if (!read_sum(s, sum, LOP_N, 1, 0, DEPTH) || s->nt == 0 || s->rows == 0) return false;
+    s->n = s->t[0].n;
+    for (int t = 0; t < s->nt; t++) {
+        if (s->t[t].n != s->n) return false;
+        for (int i = 0; i < s->n; i++)
+            if (s->t[t].size[i] != s->t[0].size[i]) return false;
+    }
+    bool some = false;
+    for (int i = 0; i < s->n; i++) {
+        if (!read_place(s, i)) return false;
+        some = some || !s->at[i].diagonal;
+    }
+    return some && s->n > 1 && pays(s, EIGENVECTORS);
+}
+
+/* -- what is made of it */
+
+static lop_attr value_attr(const spec *s) { return (lop_attr){.i = {0, 0, 0, (int64_t)s->dt + 1}}; }
+static lop_dtype real_of(lop_dtype dt) {
+    return dt == LOP_c64 ? LOP_f32 : dt == LOP_c128 ? LOP_f64 : dt;
+}
+
+static int64_t known_of(const place *p) {
+    return (lop_infer_hermitian(p->a) ? 1 : 0) | (p->b && lop_infer_hermitian(p->b) ? 2 : 0);
+}
+
+/* eigval, eigvec or eigmetric of a place. */
+static lop_status spectrum_of(const spec *s, int i, const lop_op *what, int64_t which,
+                              const lop_node **out) {
+    const place *p = &s->at[i];
+    const lop_attr how = {.i = {known_of(p), which, 0, 0}};
+    const lop_node *child[2] = {p->va, p->vb};
+    return lop_make_op(s->mk, what, &how, p->b ? 2 : 1, child, NULL, out);
+}
+
+static lop_status open_place(spec *s, int i) {
+    place *p = &s->at[i];
+    const lop_attr d = value_attr(s);
+    const int64_t n = s->t[0].size[i];
+    lop_status st = LOP_OK;
+    if (p->diagonal) {
+        const lop_node like = {
+            .shape = {.ndim = 2, .dim = {n, n}}, .dtype = s->dt, .weak = LOP_STRONG, .core = 2};
+        st = lop_make(s->mk, "identity", NULL, 0, NULL, &like, &p->v);
+        if (st == LOP_OK) p->vh = lop_node_ref(p->v);
+        return st;
+    }
+    st = lop_make1(s->mk, &lop_op_todense, &d, p->a, &p->va);
+    if (st == LOP_OK && p->b) st = lop_make1(s->mk, &lop_op_todense, &d, p->b, &p->vb);
+    if (!lop_is_complex(s->dt) && st == LOP_OK) { /* LAPACK's columns are V^T's rows: one copy */
+        const lop_attr turn = {.i = {LOP_T, 0, 0, 0}};
+        const lop_node *vt = NULL, *v = NULL;
+        st = spectrum_of(s, i, &lop_op_eigvec, LOP_T, &vt);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, vt, &p->vh);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_swap, &turn, vt, &v);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, v, &p->v);
+        lop_node_unref(vt);
+        lop_node_unref(v);
+        return st;
+    }
+    for (int back = 0; st == LOP_OK && back < 2; back++) {
+        const lop_node *v = NULL;
+        st = spectrum_of(s, i, &lop_op_eigvec, (back ? LOP_H : LOP_N) ^ (p->flip ? LOP_C : LOP_N),
+                         &v);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, v, back ? &p->vh : &p->v);
+        lop_node_unref(v);
+    }
+    return st;
+}
+
+static lop_status ones_of(const spec *s, int64_t n, const lop_node **out) {
+    const lop_node like = {.shape = {.ndim = 1, .dim = {n}}, .dtype = real_of(s->dt), .core = 1};
+    return lop_make(s->mk, "ones", NULL, 0, NULL, &like, out);
+}
+
+/* The eigenvalues of term t's factor at place i. */
+static lop_status values_of(const spec *s, int t, int i, const lop_node **out) {
+    const place *p = &s->at[i];
+    const factor *f = &s->t[t].f[i];
+    const lop_attr cast = {.i = {0, 0, 0, (int64_t)s->dt + 1}};
+    const lop_node *d;
+    if (!f->node) return ones_of(s, s->t[0].size[i], out);
+    if (!p->diagonal) return spectrum_of(s, i, &lop_op_eigval, p->b && same(f->node, p->b), out);
+    lop_status st = lop_make1(s->mk, &lop_op_cast, &cast, f->node->child[0], &d);
+    if (st != LOP_OK || !(f->mode & LOP_C)) {
+        *out = d;
+        return st;
+    }
+    st = lop_make1(s->mk, &lop_op_conjugate, NULL, d, out);
+    lop_node_unref(d);
+    return st;
+}
+
+/* c a; takes over a. */
+static lop_status multiple(const spec *s, double re, double im, const lop_node *a,
+                           const lop_node **out) {
+    const lop_attr c = lop_attr_coef(re, im);
+    *out = a;
+    if (re == 1 && im == 0) return LOP_OK;
+    lop_status st = lop_make1(s->mk, &lop_op_scale, &c, a, out);
+    lop_node_unref(a);
+    return st;
+}
+
+/* op(*all, a), or `a` alone at first. Takes over both. */
+static lop_status join(const spec *s, const lop_op *op, const lop_node **all, const lop_node *a) {
+    const lop_node *both = a;
+    lop_status st = LOP_OK;
+    if (*all) {
+        st = lop_make2(s->mk, op, NULL, *all, a, &both);
+        lop_node_unref(*all);
+        lop_node_unref(a);
+    }
+    *all = st == LOP_OK ? both : NULL;
+    return st;
+}
+
+static lop_status open_values(spec *s) {
+    lop_status st = LOP_OK;
+    for (int t = 0; st == LOP_OK && t < s->nt; t++) {
+        const lop_node *all = NULL, *one = NULL;
+        for (int i = 0; st == LOP_OK && i < s->n; i++) {
+            st = values_of(s, t, i, &one);
+            if (st == LOP_OK) st = join(s, &lop_op_kronarray, &all, one);
+        }
+        if (st != LOP_OK) {
+            lop_node_unref(all);
+            return st;
+        }
+        st = multiple(s, s->t[t].re, s->t[t].im, all, &s->part[t]);
+        if (st == LOP_OK) st = join(s, &lop_op_add, &s->d, lop_node_ref(s->part[t]));
+    }
+    if (st == LOP_OK && s->eye) {
+        const lop_node *one = NULL, *c = NULL;
+        st = ones_of(s, s->rows, &one);
+        if (st == LOP_OK) st = multiple(s, s->re, s->im, one, &c);
+        if (st == LOP_OK) st = join(s, &lop_op_add, &s->d, c);
+    }
+    return st;
+}
+
+static lop_status open(spec *s) {
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < s->n; i++) st = open_place(s, i);
+    return st == LOP_OK ? open_values(s) : st;
+}
+
+static void close(spec *s) {
+    for (int i = 0; i < s->n; i++) {
+        const lop_node *gone[] = {s->at[i].va, s->at[i].vb, s->at[i].v, s->at[i].vh};
+        for (size_t j = 0; j < sizeof gone / sizeof gone[0]; j++) lop_node_unref(gone[j]);
+    }
+    for (int t = 0; t < s->nt; t++) lop_node_unref(s->part[t]);
+    lop_node_unref(s->d);
+}
+
+/* Kron(V) b or Kron(V^H) b. */
+static lop_status turned(const spec *s, bool back, const lop_node *b, const lop_node **out) {
+    const lop_node *f[PLACES], *kron;
+    for (int i = 0; i < s->n; i++) f[i] = back ? s->at[i].vh : s->at[i].v;
+    lop_status st = lop_make(s->mk, "kron", NULL, s->n, f, NULL, &kron);
+    if (st != LOP_OK) return st;
+    st = lop_make2(s->mk, &lop_op_apply, NULL, kron, b, out);
+    lop_node_unref(kron);
+    return st;
+}
+
+/* V D^-1 V^H b. */
+static lop_status by_spectrum(const spec *s, const lop_node *b, const lop_node **out) {
+    const lop_node *y = NULL, *z = NULL;
+    lop_status st = turned(s, true, b, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_div, NULL, y, s->d, &z);
+    if (st == LOP_OK) st = turned(s, false, z, out);
+    lop_node_unref(y);
+    lop_node_unref(z);
+    return st;
+}
+
+/* x where the spectrum holds, else alt. With V unitary the eigenvalues may lose N / sum n_i of
+ * their own bound beside each other: what is left is the promise's. */
+static lop_status if_sound(const spec *s, const lop_node *x, const lop_node *alt,
+                           const lop_node **out) {
+    const lop_node *child[TERMS + 3] = {x};
+    int64_t sizes = 0;
+    int n = 1;
+    for (int i = 0; i < s->n; i++) sizes += s->t[0].size[i];
+    const int64_t grown = s->rows / sizes;
+    lop_attr most = {.i = {s->unitary ? (grown > 2 ? grown : 2) : INT64_MAX, 0, 0, 0}};
+    for (int t = 0; t < s->nt; t++) child[n++] = s->part[t];
+    child[n++] = s->d;
+    child[n++] = alt;
+    return lop_make_op(s->mk, &lop_op_spectral, &most, n, child, NULL, out);
+}
+
+/* By Cholesky or LU of the dense form; b NULL: its determinant. */
+static lop_status directly(const spec *s, const lop_node *b, const lop_node **out) {
+    const lop_attr d = value_attr(s), tried = {.i = {1, 0, 0, 0}};
+    const lop_node *dense;
+    const bool cholesky = lop_infer_hermitian(s->sum);
+    lop_status st = lop_make1(s->mk, &lop_op_todense, &d, s->sum, &dense);
+    if (st != LOP_OK) return st;
+    if (b)
+        st = lop_make2(s->mk, cholesky ? &lop_op_cholsolve : &lop_op_lusolve,
+                       cholesky ? &tried : NULL, dense, b, out);
+    else
+        st = lop_make1(s->mk, cholesky ? &lop_op_detchol : &lop_op_detlu, cholesky ? &tried : NULL,
+                       dense, out);
+    lop_node_unref(dense);
+    return st;
+}
+
+/* -- the sum of two, a A (x) I + b I (x) B + c I, with A or B not known to be Hermitian */
+
+typedef struct sylvester {
+    double re[2], im[2];
+    factor f[2];
+    int64_t turn[2];      /* 1: the adjoint of what is factored */
+    bool flip;            /* all of it conjugated */
+    const lop_node *a[2]; /* owned: the dense forms, c with the first */
+} sylvester;
+
+static bool read_sylvester(const spec *s, sylvester *y) {
+    bool known = true, mixed;
+    *y = (sylvester){.flip = false};
+    if (s->n != 2) return false;
+    for (int t = 0; t < s->nt; t++) {
+        const factor *f = s->t[t].f;
+        const int i = f[0].node ? 0 : 1;
+        if (!f[i].node || f[1 - i].node) return false;
+        if (y->f[i].node && (!same(y->f[i].node, f[i].node) || y->f[i].mode != f[i].mode))
+            return false;
+        y->f[i] = f[i];
+        y->re[i] += s->t[t].re;
+        y->im[i] += s->t[t].im;
+        known = known && (lop_infer_hermitian(f[i].node) || s->at[i].diagonal);
+    }
+    if (known || !y->f[0].node || !y->f[1].node) return false;
+    if (!pays(s, SCHUR_FORM)) return false;
+    const bool whole[2] = {lop_is_complex(y->f[0].node->dtype),
+                           lop_is_complex(y->f[1].node->dtype)};
+    bool flip[2];
+    for (int i = 0; i < 2; i++) flip[i] = y->f[i].mode == LOP_T || y->f[i].mode == LOP_C;
+    mixed = whole[0] && whole[1] && flip[0] != flip[1];
+    y->flip = !mixed && ((whole[0] && flip[0]) || (whole[1] && flip[1]));
+    for (int i = 0; i < 2 && !mixed; i++) y->turn[i] = (y->f[i].mode & LOP_T) != 0;
+    for (int i = 0; i < 2 && !mixed; i++) y->f[i].mode = LOP_N;
+    return true;
+}
+
+/* The dense form of a_i A_i (+ c I): factored as it is, before it is turned and conjugated. */
+static lop_status open_sylvester(const spec *s, sylvester *y, int i) {
+    const bool conj = y->flip != (y->turn[i] != 0);
+    const double sign = conj ? -1 : 1;
+    const lop_attr view = {.i = {y->f[i].mode, 0, 0, 0}}, d = value_attr(s),
+                   by = lop_attr_coef(y->re[i], sign * y->im[i]),
+                   c = lop_attr_coef(s->re, sign * s->im);
+    const lop_node *a = NULL, *aa = NULL, *eye = NULL, *ce = NULL, *sum = NULL;
+    const lop_node like = {.shape = {.ndim = 2, .dim = {s->t[0].size[0], s->t[0].size[0]}},
+                           .dtype = LOP_f64,
+                           .weak = LOP_WEAK,
+                           .core = 2};
+    const bool shifted = i == 0 && s->eye && (s->re != 0 || s->im != 0);
+    lop_status st = LOP_OK;
+    if (y->f[i].mode)
+        st = lop_make1(s->mk, &lop_op_view, &view, y->f[i].node, &a);
+    else
+        a = lop_node_ref(y->f[i].node);
+    if (st == LOP_OK && (y->re[i] != 1 || y->im[i] != 0)) {
+        st = lop_make1(s->mk, &lop_op_scaled, &by, a, &aa);
+    } else {
+        aa = lop_node_ref(a);
+    }
+    if (st == LOP_OK && shifted) st = lop_make(s->mk, "identity", NULL, 0, NULL, &like, &eye);
+    if (st == LOP_OK && shifted) st = lop_make1(s->mk, &lop_op_scaled, &c, eye, &ce);
+    if (st == LOP_OK && shifted) st = lop_make2(s->mk, &lop_op_sum, NULL, aa, ce, &sum);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &d, sum ? sum : aa, &y->a[i]);
+    const lop_node *gone[] = {a, aa, eye, ce, sum};
+    for (size_t j = 0; j < sizeof gone / sizeof gone[0]; j++) lop_node_unref(gone[j]);
+    return st;
+}
+
+/* By Schur forms, else directly; b NULL: the determinant. */
+static lop_status by_schur(const spec *s, sylvester *y, const lop_node *b, const lop_node **out) {
+    lop_check k = {.mk = s->mk, .a = s->sum};
+    const lop_attr how = {.i = {y->turn[0], y->turn[1], y->flip, 0}},
+                   det = {.i = {y->flip != (y->turn[0] != 0), y->flip != (y->turn[1] != 0), 0, 0}};
+    const lop_node *x = NULL, *sound = NULL, *alt = NULL;
+    lop_status st = open_sylvester(s, y, 0);
+    if (st == LOP_OK) st = open_sylvester(s, y, 1);
+    if (st == LOP_OK) st = directly(s, b, &alt);
+    const lop_node *child[3] = {y->a[0], y->a[1], b}, *arms[2] = {NULL, alt};
+    if (st == LOP_OK)
+        st = lop_make_op(s->mk, b ? &lop_op_schursolve : &lop_op_schurdet, b ? &how : &det,
+                         b ? 3 : 2, child, NULL, &x);
+    arms[0] = x;
+    if (st == LOP_OK)
+        st = lop_make_op(s->mk, &lop_op_spectral, NULL, 2, arms, NULL, b ? &sound : out);
+    if (st == LOP_OK && b) st = lop_check_open(&k, s->dt);
+    if (st == LOP_OK && b) st = lop_check_instead(&k, sound, b, alt, out);
+    const lop_node *gone[] = {x, sound, alt, y->a[0], y->a[1]};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    return st;
+}
+
+LOP_BUILD(solve_spectral) {
+    spec s;
+    lop_check k = {.mk = mk, .a = m->root->child[0]};
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_node *b = NULL, *x = NULL, *alt = NULL, *sound = NULL;
+    sylvester y;
+    if (!read_spec(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_cast, &cast, m->root->child[1], &b);
+    if (st == LOP_OK && read_sylvester(&s, &y)) {
+        st = by_schur(&s, &y, b, out);
+        lop_node_unref(b);
+        return st;
+    }
+    if (st == LOP_OK) st = open(&s);
+    if (st == LOP_OK) st = by_spectrum(&s, b, &x);
+    if (st == LOP_OK) st = directly(&s, b, &alt);
+    if (st == LOP_OK) st = if_sound(&s, x, alt, s.unitary ? out : &sound);
+    if (st == LOP_OK && !s.unitary) st = lop_check_open(&k, s.dt);
+    if (st == LOP_OK && !s.unitary) st = lop_check_instead(&k, sound, b, alt, out);
+    const lop_node *gone[] = {b, x, alt, sound};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    close(&s);
+    return st;
+}
+
+/* det D times the metrics' determinants, each to the power of the other sizes' product. */
+static lop_status det_of(const spec *s, const lop_node **out) {
+    const lop_attr cast = {.i = {0, 0, 0, (int64_t)s->dt + 1}};
+    const lop_node *d = NULL, *all = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_cast, &cast, s->d, &d);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_detvec, NULL, d, &all);
+    for (int i = 0; st == LOP_OK && i < s->n; i++) {
+        const lop_attr power = {.i = {s->rows / s->t[0].size[i], 0, 0, 0}};
+        const lop_node *one = NULL, *raised = NULL;
+        if (!s->at[i].b) continue;
+        st = spectrum_of(s, i, &lop_op_eigmetric, 0, &one);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_detpow, &power, one, &raised);
+        if (st == LOP_OK) st = join(s, &lop_op_detmul, &all, raised);
+        lop_node_unref(one);
+    }
+    lop_node_unref(d);
+    *out = all;
+    return st;
+}
+
+LOP_BUILD(det_spectral) {
+    spec s;
+    const lop_node *sum = m->root->child[0], *det = NULL, *alt = NULL, *sound = NULL, *x = NULL,
+                   *r = NULL;
+    const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
+    lop_check k = {.mk = mk, .a = sum};
+    sylvester y;
+    if (!read_spec(&s, mk, dt, sum)) return LOP_NOMATCH;
+    if (read_sylvester(&s, &y)) return by_schur(&s, &y, NULL, out);
+    lop_status st = open(&s);
+    if (st == LOP_OK) st = det_of(&s, &det);
+    if (st == LOP_OK) st = directly(&s, NULL, &alt);
+    if (st == LOP_OK) st = if_sound(&s, det, alt, s.unitary ? out : &sound);
+    if (st == LOP_OK && !s.unitary) { /* the same V solves for a probe with a small residual */
+        st = lop_check_open(&k, dt);
+        if (st == LOP_OK) st = by_spectrum(&s, k.v, &x);
+        if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+        const lop_node *child[9] = {sound, x, r, k.v, k.q, k.u, x, k.v, alt};
+        if (st == LOP_OK) st = lop_make_op(mk, &lop_op_detcheck, NULL, 9, child, NULL, out);
+    }
+    const lop_node *gone[] = {det, alt, sound, x, r};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    close(&s);
+    return st;
+}

@@ -1,0 +1,143 @@
+/* toeplitz_hankel.c: solves and determinants of Toeplitz and Hankel matrices (op_toeplitz_solve.c),
+ * and Toeplitz + c I.
+ *
+ * The dense form stays where it is thought to be cheaper: for small sizes, and for so many right
+ * sides that its rate makes up for its factor. */
+#include "builds.h"
+#include "rewrite/costs.h"
+
+#include <math.h>
+
+#define HOLE(m, c) ((m)->node[(c) - 'a'])
+
+static lop_status widened(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                          const lop_node **out) {
+    if (!lop_is_complex(a->dtype)) dt = lop_dtype_real(dt);
+    lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    if (a->n > 0 && a->dtype != dt) return lop_make1(mk, &lop_op_cast, &d, a, out);
+    *out = lop_node_ref(a);
+    return LOP_OK;
+}
+
+static bool is_tip(const lop_node *a) {
+    while (a->op == &lop_op_scale || a->op == &lop_op_cast) a = a->child[0];
+    return a->op == &lop_op_tip;
+}
+/* One expression, written twice; false where it is deep. */
+static bool alike(const lop_node *a, const lop_node *b, int depth) {
+    if (a == b) return true;
+    if (depth == 0 || a->op != b->op || a->serial != b->serial || a->n != b->n || a->n == 0 ||
+        a->dtype != b->dtype || !lop_attr_equal(&a->attr, &b->attr))
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!alike(a->child[i], b->child[i], depth - 1)) return false;
+    return true;
+}
+/* Is r the adjoint of c by how it is written, and its solve found by half the work? c[0] counts
+ * for little: the kernel looks itself. */
+static bool hermitian(const lop_node *c, const lop_node *r) {
+    while (c->op == &lop_op_add && (is_tip(c->child[0]) || is_tip(c->child[1]))) /* T + c I */
+        c = c->child[is_tip(c->child[0]) ? 1 : 0];
+    while (c->op == &lop_op_scale && r->op == &lop_op_scale && c->attr.im == 0 &&
+           lop_attr_equal(&c->attr, &r->attr)) {
+        c = c->child[0];
+        r = r->child[0];
+    }
+    return lop_is_complex(c->dtype) ? r->op == &lop_op_conjugate && alike(r->child[0], c, 4)
+                                    : alike(c, r, 4);
+}
+
+/* Below these sizes LAPACK is as fast on arrays it has not seen, and faster on those it has. */
+enum { FEWEST = 40, FEWEST_GENERAL = 96 };
+
+/* Seconds, in the units of the cost table: a factor by recursion, n^2 / 4 ns, and k columns, 6 n
+ * log2(2 n) ns each; the dense way is priced as all others. What is left out on both sides, some 15
+ * us for plans here and for LAPACK there, is about the same. Measured 2026-11-21 on an AMD EPYC
+ * (Zen 3), one thread, by benchmarks/kind_solves.py. */
+static double fast_seconds(const lop_node *op, bool own, bool is_complex, int64_t k) {
+    const double n = (double)lop_rows(op), by = is_complex ? 4 : 1;
+    return 1e-9 * (n * n / (own ? 4 : 2) * by + 6 * n * log2(2 * n) * sqrt(by) * (double)k);
+}
+static bool pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own, int64_t k) {
+    const lop_costs *c = lop_costs_of(mk->ctx);
+    if (mk->ctx->toeplitz) return lop_rows(op) >= mk->ctx->toeplitz;
+    const lop_price factor = lop_price_factor(c, dt, op, 1),
+                    back = lop_price_solve(c, dt, op, k, 1);
+    return lop_rows(op) >= (own ? FEWEST : FEWEST_GENERAL) &&
+           fast_seconds(op, own, lop_is_complex(op->dtype), k) < factor.seconds + back.seconds;
+}
+/* A determinant of what is not known to be Hermitian is an elimination's: 8 n^2 ns. */
+static bool det_pays(const lop_maker *mk, const lop_node *op, lop_dtype dt, bool own) {
+    const double n = (double)lop_rows(op);
+    if (mk->ctx->toeplitz) return lop_rows(op) >= mk->ctx->toeplitz;
+    const lop_price factor = lop_price_factor(lop_costs_of(mk->ctx), dt, op, 1);
+    return lop_rows(op) >= FEWEST && 1e-9 * n * n * (own ? 0.25 : 8) < factor.seconds;
+}
+
+static lop_status solve(const lop_match *m, const lop_maker *mk, bool hankel,
+                        const lop_node **out) {
+    const lop_node *top = m->root->child[0], *a = top->op == &lop_op_view ? top->child[0] : top,
+                   *x = m->root->child[1], *dense = NULL, *child[4] = {NULL};
+    const lop_dtype dt = m->root->dtype;
+    const bool own = !hankel && hermitian(a->child[0], a->child[1]);
+    lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}},
+             how = {.i = {top == a ? LOP_N : top->attr.i[0], hankel, 0, 0}};
+    if (!lop_is_square(a) || !lop_is_blas(dt) || !pays(mk, a, dt, own, lop_cols(x)))
+        return LOP_NOMATCH;
+    lop_status st = widened(mk, a->child[0], dt, &child[0]);
+    if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
+    if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &d, top, &dense);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, x, &child[3]);
+    child[2] = lop_node_ref(x);
+    if (st == LOP_OK) st = lop_make(mk, "toepsolve", &how, 4, child, NULL, out);
+    for (int i = 0; i < 4; i++) lop_node_unref(child[i]);
+    lop_node_unref(dense);
+    return st;
+}
+LOP_BUILD(toeplitz_solve) { return solve(m, mk, false, out); }
+LOP_BUILD(hankel_solve) { return solve(m, mk, true, out); }
+
+static lop_status det(const lop_match *m, const lop_maker *mk, bool hankel, const lop_node **out) {
+    const lop_node *a = m->root->child[0], *dense = NULL, *child[3] = {NULL};
+    const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] ? m->root->attr.i[3] - 1 : a->dtype);
+    const lop_attr how = {.i = {hankel, lop_rows(a), 0, 0}};
+    const bool own = !hankel && hermitian(a->child[0], a->child[1]);
+    if (!lop_is_square(a) || !lop_is_blas(dt) || lop_is_complex(dt) != lop_is_complex(a->dtype) ||
+        !det_pays(mk, a, dt, own))
+        return LOP_NOMATCH;
+    lop_status st = widened(mk, a->child[0], dt, &child[0]);
+    if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
+    if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, a, &dense);
+    if (st == LOP_OK) st = lop_make(mk, "detlu", NULL, 1, &dense, NULL, &child[2]);
+    if (st == LOP_OK) st = lop_make(mk, "dettoep", &how, 3, child, NULL, out);
+    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    lop_node_unref(dense);
+    return st;
+}
+LOP_BUILD(toeplitz_det) { return det(m, mk, false, out); }
+LOP_BUILD(hankel_det) { return det(m, mk, true, out); }
+
+/* T + c I, in either order: c is added to the first column's first. */
+LOP_BUILD(toeplitz_plus) {
+    const lop_node *root = m->root, *tip = NULL, *scaled = NULL, *column = NULL;
+    const bool last = root->child[0]->op == &lop_op_toeplitz;
+    const lop_node *t = root->child[last ? 0 : 1], *id = root->child[last ? 1 : 0];
+    const lop_attr *c = id->op == &lop_op_scaled ? &id->attr : NULL;
+    if (c) id = id->child[0];
+    if (!lop_is_square(t)) return LOP_NOMATCH;
+    lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
+    like.shape.ndim--;
+    lop_status st = lop_make(mk, "tip", NULL, 0, NULL, &like, &tip);
+    if (st == LOP_OK && c) st = lop_make1(mk, &lop_op_scale, c, tip, &scaled);
+    const lop_node *by = c ? scaled : tip;
+    if (st == LOP_OK)
+        st = lop_join(mk, &lop_op_add, NULL, last ? t->child[0] : by, last ? by : t->child[0],
+                      &column);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_toeplitz, NULL, column, t->child[1], out);
+    lop_node_unref(tip);
+    lop_node_unref(scaled);
+    lop_node_unref(column);
+    return st;
+}

@@ -1,0 +1,1 @@
+"""Public functions: docstrings, argument checks, one call down."""

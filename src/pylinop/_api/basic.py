@@ -1,0 +1,205 @@
+"""Functions at top level."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+
+from .. import _core
+from .._base import config, dlpack
+from .._lazy.array import LazyArray
+from .._operators.convert import as_operator
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from .._core import _OperatorLike
+    from .._operators.linear_operator import LinearOperator
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+__all__ = ["aslinearoperator", "diagonal", "freeze", "inv", "trace"]
+
+
+def aslinearoperator(A: _OperatorLike) -> LinearOperator:
+    """``A`` as a `LinearOperator`, without copying.
+
+    Parameters
+    ----------
+    A : array_like, sparse matrix, operator
+        Arrays become `Dense`, scipy.sparse matrices `Sparse`, operators of ours stay the same
+        object; anything with ``shape`` and ``matvec`` becomes a `MatVec`.
+
+    Returns
+    -------
+    LinearOperator
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.aslinearoperator(np.eye(2))
+    <2x2 Dense with dtype=float64>
+    """
+    return as_operator(A)
+
+
+def inv(A: _OperatorLike) -> LinearOperator:
+    """The inverse of a square operator, lazy.
+
+    Nothing is computed before it is applied; then Diag, Identity and Kron of square factors in
+    closed form, everything else by LU of the dense form (kept while its content stays the same).
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    LinearOperator
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square; when it is used and A is exactly singular.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.inv(pl.Diag([2.0, 4.0])) @ np.ones(2)
+    array([0.5 , 0.25])
+    """
+    form: Any = A
+    if issubclass(type(A), LazyArray):  # isinstance asks operators for their __class__: slow
+        form = _core._lazy_inverse(form)
+    else:
+        form = _core._build("inverse", as_operator(A))
+    return form  # type: ignore[no-any-return]
+
+
+def _matrix(A: Any, what: str) -> Any:
+    """The operand of a function: a LazyArray itself, all else as an operator; never a vector."""
+    lazy = issubclass(type(A), LazyArray)
+    if lazy or not isinstance(A, _core.Operator):
+        ndim = getattr(A, "ndim", None)
+        if (np.ndim(A) if ndim is None and isinstance(A, (list, tuple)) else ndim) in (0, 1):
+            raise ValueError(
+                f"{what} takes a matrix or an operator, got an array of shape {np.shape(A)}"
+            )
+    return A if lazy else as_operator(A)
+
+
+def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
+    """The sum of the main diagonal, a number, computed now by the cheapest known way.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+    method : {'auto', 'direct', 'hutchinson', 'hutch++', 'xtrace'}
+        The last three give an `Estimate` from products with random vectors (`estimate_trace`).
+        'auto' is 'direct', unless ``pl.config(accuracy="estimate")`` allows an estimate.
+    **how
+        What `estimate_trace` takes: ``num_samples``, ``rtol``, ``rng`` and so on.
+
+    Returns
+    -------
+    number, ndarray or Estimate
+
+    Raises
+    ------
+    ValueError
+        For another method, and for a vector.
+    TypeError
+        For ``how`` without an estimate.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.trace(pl.Kron(np.eye(2), np.ones((3, 3)))))
+    6.0
+    >>> e = pl.trace(pl.Toeplitz(np.ones(100)), method="xtrace", rng=0)
+    >>> round(e.value, 6), e.samples, e.error_kind
+    (100.0, 30, 'heuristic')
+    """
+    lazy = issubclass(type(A), LazyArray)
+    form = _matrix(A, "trace")
+    if method != "auto" or how or (config.estimates and not lazy):
+        from .._stochastic import choose_method
+
+        return choose_method.number(form, "trace", method, how, lambda op: op.trace())
+    return form.trace()
+
+
+@overload
+def diagonal(A: _OperatorLike, offset: int = 0) -> NDArray[Any]: ...
+@overload
+def diagonal(A: _OperatorLike, offset: int = 0, *, method: str, **how: Any) -> Any: ...
+def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: Any) -> Any:
+    """The diagonal at an offset, a vector, computed now by the cheapest known way.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    offset : int
+        0 the main one, 1 the one above it, -1 below.
+    method : {'auto', 'direct', 'hutchinson', 'hutch++'}
+        The last two give an `Estimate` of the main one from products with random vectors
+        (`estimate_diagonal`); 'auto' is 'direct'.
+    **how
+        What `estimate_diagonal` takes: ``num_samples``, ``rtol``, ``rng`` and so on.
+
+    Returns
+    -------
+    ndarray or Estimate
+
+    Raises
+    ------
+    ValueError
+        For another method, a vector, and an offset with an estimate.
+    TypeError
+        For ``how`` without an estimate.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.diagonal(pl.Toeplitz([1.0, 2.0, 3.0]), offset=1)
+    array([2., 2.])
+    """
+    form = _matrix(A, "diagonal")
+    if method != "auto" or how:
+        from .._stochastic import choose_method
+
+        if offset and method not in ("auto", "direct", "exact"):
+            raise ValueError(f"an estimate is of the main diagonal, not of offset {offset}")
+        return choose_method.number(form, "diagonal", method, how, lambda op: op.diagonal(offset))
+    return form.diagonal(offset)
+
+
+@overload
+def freeze(a: NDArray[_Scalar]) -> NDArray[_Scalar]: ...
+@overload
+def freeze(a: ArrayLike) -> NDArray[Any]: ...
+def freeze(a: ArrayLike) -> NDArray[Any]:
+    """A read-only copy of an array that nobody can write to.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.freeze(np.zeros(2)).flags.writeable
+    False
+    """
+    array: NDArray[Any] = dlpack.as_array(a)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"freeze takes arrays of numbers, got dtype {array.dtype}")
+    root: Any = array
+    while isinstance(root, np.ndarray) and not root.flags.writeable:
+        root = root.base
+    if isinstance(root, bytes):
+        return array
+    held = np.ascontiguousarray(array).tobytes()
+    return np.frombuffer(held, dtype=array.dtype).reshape(array.shape)

@@ -1,0 +1,202 @@
+"""What is made of a covariance: quadratic forms with its determinant, its root's inverse applied,
+draws. The tables of kinds are in _roots and _factor_cholesky."""
+
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base import dlpack
+from .._operators.convert import as_operator
+from .._operators.quasiseparable import likelihood_of
+from .._structured import square_roots
+from .._structured.dispatch import inexact, real_of
+from .factorizations import _asked, _precise
+from .solve_det_norm import _number, _square, logdet, solve
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from .._core import _OperatorLike
+
+__all__ = ["inv_quad_logdet", "sample", "sqrt_inv_matmul"]
+
+
+class InvQuadLogdet(NamedTuple):
+    """What `inv_quad_logdet` gives."""
+
+    inv_quad: Any
+    logdet: Any
+
+
+def _is_vector_each(op: Any, b: Any) -> bool:
+    """Is b one vector for each matrix of a batch? ValueError where it may as well be columns."""
+    if op.ndim < 3 or b.shape != op.shape[:-1] or op.shape[-2] != op.shape[-1]:
+        return False
+    if b.shape[-2] == op.shape[-1]:
+        raise ValueError(
+            f"inv_quad_logdet: b of shape {b.shape} is a vector for each of the {b.shape[-2]} "
+            f"matrices of {op.shape}, or {b.shape[-1]} columns for all of them: write "
+            "b[..., None] for the first, b[None] for the second"
+        )
+    return True
+
+
+def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
+    """b^H A^-1 b, one number a column, and log det A, from one factor.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Give ``Dense(a, assume_a='pos')`` where it is positive definite.
+    b : array_like, shape (n,), (..., n) or (..., n, k), or operator
+        A vector where it has one dimension, and one vector for each matrix where A has batches and
+        b is of shape ``A.shape[:-1]``, as residuals are. Columns else.
+
+    Returns
+    -------
+    InvQuadLogdet
+        A named tuple: ``inv_quad``, a number (one for each matrix, of shape ``A.shape[:-2]``), or
+        an array (..., k), of the dtype of A and b (complex where one is); ``logdet``, as `logdet`
+        gives it.
+
+    Raises
+    ------
+    LinAlgError
+        A is not square, or singular.
+    ValueError
+        The shapes do not fit; or b has two meanings: of shape ``A.shape[:-1]`` with as many
+        matrices in the last batch dimension as they have rows. Say ``b[..., None]`` for a vector
+        for each, ``b[None]`` for the same columns for all.
+
+    Notes
+    -----
+    The plans of `solve` and `logdet`, which share what they derive: one factor for both, kept for
+    later calls. A `QuasiSeparable` and one vector go in one sweep that keeps nothing, where all
+    pivots are well above rounding. The log-likelihood of a Gaussian y is
+    ``-(inv_quad + logdet + n log(2 pi)) / 2``.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> q, log = pl.inv_quad_logdet(pl.Diag([1.0, 4.0]), [3.0, 2.0])
+    >>> float(q), round(float(log), 3)
+    (10.0, 1.386)
+    """
+    op = as_operator(A)
+    if isinstance(b, _core.Operator):
+        return InvQuadLogdet((b.H @ solve(op, b)).diagonal(), logdet(op))
+    right = dlpack.as_array(b)
+    if _is_vector_each(op, right):
+        quad, log = inv_quad_logdet(op, right[..., None])
+        return InvQuadLogdet(quad[..., 0], log)
+    if op._head == "quasiseparable":
+        found = likelihood_of(op, right)
+        if found is not None:
+            if op.dtype == right.dtype == np.float64:
+                return InvQuadLogdet(*map(np.float64, found))
+            real = np.result_type(real_of(op.dtype), real_of(inexact(right.dtype)))
+            dtype = np.result_type(inexact(op.dtype), inexact(right.dtype))
+            return InvQuadLogdet(dtype.type(found[0]), real.type(found[1]))
+    x = solve(op, right)
+    axis = -1 if right.ndim == 1 else -2
+    return InvQuadLogdet(_number((np.conj(right) * x).sum(axis=axis)), logdet(op))
+
+
+def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
+    """A^-1/2 b, of the Hermitian root of a positive definite operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+    b : array_like, shape (n,) or (..., n, k)
+
+    Returns
+    -------
+    ndarray
+        Whitened: where the columns of b are draws from N(0, A), these are from N(0, I).
+
+    Raises
+    ------
+    LinAlgError
+        A is not Hermitian, or not positive definite within rounding.
+
+    Notes
+    -----
+    By the eigenvalues of the parts where docs/factorisations.md says so, else by LAPACK's on the
+    dense form: 9 n^3 flops, and as accurate as the condition number's square root allows.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.sqrt_inv_matmul(pl.Kron(pl.Diag([4.0, 1.0]), pl.Diag([1.0, 25.0])), np.ones(4))
+    array([0.5, 0.1, 1. , 0.2])
+    """
+    op = as_operator(A)
+    _square(op)
+    right = dlpack.as_array(b)
+    dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
+    return _asked(square_roots.power, _precise(op, dtype), -0.5) @ right.astype(dtype, copy=False)
+
+
+def _sizes(size: Any) -> tuple[Any, ...]:
+    return tuple(size) if isinstance(size, (tuple, list, np.ndarray)) and np.ndim(size) else (size,)
+
+
+def sample(
+    A: "_OperatorLike",
+    size: int | tuple[int, ...] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> "NDArray[Any]":
+    """Draws from the normal distribution with mean 0 and covariance A.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Hermitian positive semidefinite. Complex A: circular draws, E[x x^H] = A.
+    size : int or tuple of int, optional
+        How many; one when None.
+    rng : numpy.random.Generator or int, optional
+        Where the numbers come from, or its seed; a new one from the system when None.
+
+    Returns
+    -------
+    ndarray, shape (\\*size, ..., n)
+
+    Raises
+    ------
+    LinAlgError
+        A is not Hermitian, or has an eigenvalue that is negative by more than rounding.
+
+    Warns
+    -----
+    FallbackWarning
+        Eigenvalues negative by rounding were taken as 0; it says how many and how large they were.
+
+    Notes
+    -----
+    R z with R R^H = A and standard normal z. Which R is fixed by the kind (the table of `sample`
+    in docs/factorisations.md), never by cost: a Kron of the factors', a Circulant's Hermitian
+    root, rows of one for a Toeplitz, L of a Root, Cholesky's factor where there is nothing better,
+    and where that fails the eigenvectors' root. ``sample(A, k)`` begins as ``sample(A, j)`` does
+    for j < k, with the same seed.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.sample(pl.Kron(pl.Identity(100), np.ones((3, 3)) + np.eye(3)), 5, rng=0).shape
+    (5, 300)
+    """
+    op = as_operator(A)
+    _square(op)
+    try:
+        shape = () if size is None else tuple(map(operator.index, _sizes(size)))
+    except TypeError:
+        text = f"size must be an integer or a tuple of integers, got {size!r}"
+        raise TypeError(text) from None
+    if any(k < 0 for k in shape):
+        raise ValueError(f"size must not be negative, got {size}")
+    count = int(np.prod(shape, dtype=np.int64))
+    found = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
+    return found.reshape(*shape, *found.shape[1:])

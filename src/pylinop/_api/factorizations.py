@@ -1,0 +1,484 @@
+"""Matrix factorisations: the functions; their tables of kinds are in
+_factor_cholesky, _factor_qr, _factor_lu and _factor_svd."""
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .._base import dlpack, errors
+from .._operators.convert import as_operator
+from .._structured import cholesky as _cholesky
+from .._structured import least_squares
+from .._structured import lu as _lu
+from .._structured import qr as _qr
+from .._structured.dispatch import dense, inexact, real_of
+from .solve_det_norm import _number, _square
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .._core import _OperatorLike
+    from .._operators.linear_operator import LinearOperator
+
+__all__ = [
+    "cholesky",
+    "cholesky_append",
+    "cholesky_update",
+    "ldl",
+    "lstsq",
+    "lu",
+    "null_space",
+    "orth",
+    "qr",
+]
+
+_QR = type(np.linalg.qr(np.ones((1, 1))))
+
+
+def _asked(question, op, *args):
+    """A question's answer; what is not definite names the operator and the line that built it."""
+    try:
+        return question(op, *args)
+    except _cholesky.NotDefinite as error:
+        text = str(error)
+    raise errors.make_error("LinAlgError", text, op, "factor", -1)
+
+
+def _precise(op, dtype):
+    """The operator in at least that precision."""
+    if op.dtype is None or real_of(op.dtype).itemsize >= real_of(dtype).itemsize:
+        return op
+    return op.astype(np.result_type(op.dtype, real_of(dtype)))
+
+
+def cholesky(
+    A: "_OperatorLike", /, *, upper: bool = False, jitter: float | None = None
+) -> "LinearOperator":
+    """The Cholesky factor of a Hermitian positive definite operator, an operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Promised to be Hermitian: one triangle of it is read, the one that is asked for; of a Dense
+        declared positive definite the upper one, which solves read too.
+    upper : bool, optional
+        The upper factor U with A = U^H U; else the lower one with A = L L^H.
+    jitter : float, optional
+        Where A is not positive definite, add this much of the mean of its diagonal to the diagonal
+        and try again, then ten and a hundred times as much. None: that is an error.
+
+    Returns
+    -------
+    LinearOperator
+        A Diag of a Diag, a Kron of a Kron, a BlockDiag of a BlockDiag, a Banded of a Banded or
+        Tridiagonal, a SparseTriangular of a large sparse matrix, else a Triangular.
+
+    Raises
+    ------
+    LinAlgError
+        Not square, or not positive definite (the element of a batch is named); complex and
+        symmetric instead of Hermitian.
+    MaterializationError
+        The dense form, or the fill of a sparse matrix in the order of its rows, might not fit.
+
+    Warns
+    -----
+    FallbackWarning
+        Jitter was needed; it says how much was added.
+
+    Notes
+    -----
+    By structure where docs/factorisations.md says so, n^3 / 3 flops on the dense form else. The
+    factors of a Kron must be Hermitian themselves. The factor is kept, as those of all functions
+    here are, until the matrix changes (docs/linalg.md). Of what is declared positive definite, or
+    its own adjoint as it is written, it is the factor that `solve` and `logdet` keep.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> a = np.array([[4.0, 2.0], [2.0, 5.0]])
+    >>> L = pl.cholesky(pl.Kron(a, pl.Diag([1.0, 9.0])))
+    >>> L
+    <4x4 Kron with dtype=float64>
+    >>> L.diagonal()
+    array([2., 6., 2., 6.])
+    """
+    op = as_operator(A)
+    _square(op)
+    ask = functools.partial(_asked, _cholesky.cholesky)
+    factor = _cholesky.jittered(ask, op, "U" if upper else "L", jitter)
+    return _cholesky.upper_of(factor) if upper else factor
+
+
+def cholesky_update(L: "_OperatorLike", v: "ArrayLike", downdate: bool = False) -> "LinearOperator":
+    """The Cholesky factor of L L^H + v v^H, or of L L^H - v v^H, from L, an operator.
+
+    Parameters
+    ----------
+    L : operator or array_like, shape (..., n, n)
+        A lower factor with a positive diagonal, as `cholesky` gives it.
+    v : array_like, shape (n,) or (..., n, k)
+        One vector, or k columns, added or taken away one after the other.
+    downdate : bool, optional
+        Take away instead of add.
+
+    Returns
+    -------
+    Triangular
+
+    Raises
+    ------
+    LinAlgError
+        L L^H - v v^H is not positive definite, as far as rounding lets one see.
+    ValueError
+        An operator L that is not lower triangular; of an array the lower triangle is read.
+
+    Notes
+    -----
+    4 n^2 flops a column up, 6 n^2 down, where a new factor takes n^3 / 3. Rotations (Gill, Golub,
+    Murray and Saunders 1974; LINPACK's chud and chdd). Going down is as accurate as the problem
+    allows: what was nearly all of the matrix leaves few digits behind.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> L = pl.linalg.cholesky_update(pl.Diag([4.0, 1.0]), [3.0, 0.0])
+    >>> L.toarray()
+    array([[5., 0.],
+           [0., 1.]])
+    """
+    column = dlpack.as_array(v)
+    column = column[:, None] if column.ndim == 1 else column
+    op = as_operator(L)
+    if column.ndim == 0 or column.shape[-2] != op.shape[-1]:
+        n = op.shape[-1]
+        raise errors.shape_error(op, "cholesky_update", f"({n},) or (..., {n}, k)", np.shape(v))
+    return _asked(_cholesky.updated, op, column, bool(downdate))
+
+
+def cholesky_append(L: "_OperatorLike", B: "ArrayLike", C: "ArrayLike") -> "LinearOperator":
+    """The Cholesky factor of [[A, B], [B^H, C]] from the factor L of A, an operator.
+
+    Parameters
+    ----------
+    L : operator or array_like, shape (..., n, n)
+        The lower factor of A.
+    B : array_like, shape (n,) or (..., n, k)
+        The new columns beside A.
+    C : array_like, shape () or (..., k, k)
+        What they meet; of it the lower triangle is read.
+
+    Returns
+    -------
+    Triangular
+        Of n + k rows.
+
+    Raises
+    ------
+    LinAlgError
+        The larger matrix is not positive definite.
+
+    Notes
+    -----
+    n^2 k + n k^2 + k^3 / 3 flops and a copy of L.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> L = pl.cholesky([[4.0]])
+    >>> pl.linalg.cholesky_append(L, [2.0], 5.0).toarray()
+    array([[2., 0.],
+           [1., 2.]])
+    """
+    op = as_operator(L)
+    b, c = dlpack.as_array(B), dlpack.as_array(C)
+    b = b[:, None] if b.ndim == 1 else b
+    c = c.reshape(1, 1) if c.ndim == 0 else c
+    n = op.shape[-1]
+    if b.ndim < 2 or b.shape[-2] != n or c.shape[-2:] != (b.shape[-1],) * 2:
+        want = f"({n},) and (), or (..., {n}, k) and (..., k, k)"
+        got = f"{np.shape(B)} and {np.shape(C)}"
+        raise errors.shape_error(op, "cholesky_append", want, got)
+    return _asked(_cholesky.appended, op, b, c)
+
+
+def qr(A: "_OperatorLike", mode: str = "reduced") -> Any:
+    """The QR factors A = Q R, operators.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    mode : {'reduced', 'complete', 'r', 'raw'}, optional
+        As numpy.linalg.qr's: Q is m x k, k = min(m, n), or m x m; R alone; LAPACK's arrays.
+
+    Returns
+    -------
+    QRResult, LinearOperator or (h, tau)
+        Q and R keep structure: Krons of a Kron, BlockDiags of a BlockDiag, an Identity beside what
+        is unitary or upper triangular, Reflections and a Banded of a band.
+
+    Raises
+    ------
+    ValueError
+        No such mode.
+
+    Notes
+    -----
+    By structure where docs/factorisations.md says so, else LAPACK on the dense form. As in NumPy
+    the signs of R's diagonal are not fixed.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> Q, R = pl.qr(pl.Kron(pl.Permutation([1, 0]), np.ones((3, 2))))
+    >>> Q, R
+    (<6x4 Kron with dtype=float64>, <4x4 Kron with dtype=float64>)
+    """
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"Unrecognized mode '{mode}'")
+    op = as_operator(A)
+    if mode == "raw":
+        return _qr.raw(op)
+    found = _qr.qr(op, mode)
+    return found if mode == "r" else _QR(*found)
+
+
+def lu(A: "_OperatorLike", permute_l: bool = False, *, p_indices: bool = False) -> Any:
+    """The LU factors A = P L U with row exchanges, operators.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    permute_l : bool, optional
+        Give (P L, U) instead.
+    p_indices : bool, optional
+        Give P as indices, an array p with ``A = (L @ U)[p]``.
+
+    Returns
+    -------
+    (P, L, U)
+        As scipy.linalg.lu: P a Permutation, L unit lower triangular m x k, U upper triangular
+        k x n, k = min(m, n); Krons of a Kron, BlockDiags of a BlockDiag. Of a band U is a Banded,
+        L too or, where rows were exchanged, a SparseTriangular.
+
+    Notes
+    -----
+    By structure where docs/factorisations.md says so, else LAPACK's getrf on the dense form: the
+    factor that `solve` and `logdet` keep, where they go by LU. A singular A has factors too, with
+    zeros on U's diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> P, L, U = pl.lu(np.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> U.toarray()
+    array([[4., 4.],
+           [0., 1.]])
+    """
+    p, low, up = _lu.lu(as_operator(A))
+    if permute_l:
+        return p @ low, up
+    if p_indices:
+        return np.rint(np.real(p @ np.arange(p.shape[-1], dtype=float))).astype(np.intp), low, up
+    return p, low, up
+
+
+def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
+    """The factors A = L D L^H (L^T where ``hermitian`` is False) of an indefinite operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Promised to be Hermitian, or symmetric; one triangle of a dense form is read, the upper one
+        of a Dense declared so, whose factor is the one that `solve` and `logdet` keep.
+    lower : bool, optional
+        Which one; of the upper one A = U D U^H.
+    hermitian : bool, optional
+        Of a complex A: Hermitian, or complex symmetric.
+
+    Returns
+    -------
+    (L, D, perm)
+        As scipy.linalg.ldl: ``L[perm]`` is unit triangular; D is a Diag, or a Tridiagonal with
+        blocks of 2 x 2; perm an array of indices. BlockDiags of a BlockDiag; a Banded and a Diag
+        of a definite band, of its lower triangle.
+
+    Raises
+    ------
+    LinAlgError
+        Not square; a diagonal that is not real, where ``hermitian``.
+    ImportError
+        A dense form is factored by SciPy, which is not installed.
+
+    Notes
+    -----
+    Bunch and Kaufman's pivoting (LAPACK's sytrf, hetrf): n^3 / 3 flops.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> L, D, perm = pl.ldl(pl.Diag([2.0, -3.0]))
+    >>> L, D.diagonal(), perm
+    (<2x2 Identity with dtype=float64>, array([ 2., -3.]), array([0, 1]))
+    """
+    op = as_operator(A)
+    _square(op)
+    return _asked(_lu.ldl, op, bool(lower), bool(hermitian))
+
+
+def lstsq(
+    A: "_OperatorLike",
+    b: Any,
+    rcond: float | None = None,
+    *,
+    method: str | None = None,
+    rtol: float | None = None,
+    maxiter: int | None = None,
+    damp: float = 0.0,
+    x0: Any = None,
+    rng: Any = None,
+    block: int | None = None,
+    extended: bool | None = None,
+    callback: Any = None,
+    progress: Any = None,
+) -> Any:
+    """The x of least norm that makes |b - A x| least.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    b : array_like, shape (m,) or (..., m, k)
+        A vector only with one dimension. Operators are made dense; with a method scipy.sparse too.
+    rcond : float, optional
+        Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
+    method : {None, 'lsmr', 'lsqr', 'block_kaczmarz', 'sgd'}, optional
+        None: by factors. Else iterative, without a dense form: by Krylov spaces, by projections
+        onto random blocks of rows, by stochastic gradients.
+    rtol : float, optional
+        |A^H r| <= rtol |A| |r| or |r| <= rtol |b|, r recomputed; 1e-6, in single precision 1e-4.
+    maxiter : int, optional
+        Iterations, by default 4 min(m, n); of the random methods passes over A, 100.
+    damp, x0 : optional
+        |b - A x|^2 + damp^2 |x|^2 is made least; where to begin, (n,) or (n, k), also sparse.
+    rng, block, extended : optional
+        Of the random ones: Generator or seed; rows in a block; of block_kaczmarz, whether to take
+        columns too, for the least squares (None: where it comes no nearer without).
+    callback, progress : optional
+        Called as callback(x), progress(iteration, error); True: a bar of tqdm's.
+
+    Returns
+    -------
+    (x, residuals, rank, s)
+        As numpy.linalg.lstsq: x of shape (n,) or (..., n, k); the squares |b - A x|^2 of the
+        columns, empty where the rank is below n or m <= n; the rank; the singular values,
+        descending. Batches give arrays of ranks. With a ``method`` rank and s are None, and the
+        tuple has attributes: method, problem ("consistent" or "least squares"), error, residual,
+        iterations.
+
+    Raises
+    ------
+    LinAlgError
+        b has another number of rows than A.
+    ConvergenceError
+        An iterative method did not come to rtol; its attribute ``x`` has the best iterate.
+
+    Notes
+    -----
+    Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular values of their
+    parts, of any rank: what counts as zero is decided on those of the whole. Bands of full rank,
+    also tall or wide parts of them (``A[:, :k]``), by QR within the band; their singular values
+    take O(n^2 w). All others by LAPACK's gelsd on the dense form. For the iterative methods see
+    docs/preconditioners.md.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.Kron(pl.Identity(1000), np.ones((3, 1)))
+    >>> x, residuals, rank, s = pl.lstsq(A, np.ones(3000))
+    >>> x.shape, int(rank)
+    ((1000,), 1000)
+    >>> pl.lstsq(A, np.ones(3000), method="lsmr").problem
+    'consistent'
+    """
+    op = as_operator(A)
+    how = {"rtol": rtol, "maxiter": maxiter, "damp": damp, "x0": x0, "rng": rng, "block": block}
+    how |= {"extended": extended, "callback": callback, "progress": progress}
+    if method is not None:
+        from .._iterative import lstsq as _lstsq
+
+        if rcond is not None:
+            raise TypeError(f"rcond= belongs to method=None, got method={method!r}")
+        return _lstsq.solve(op, b, method, **how)
+    if asked := [k for k, v in how.items() if v is not None and not (k == "damp" and v == 0)]:
+        raise TypeError(f"{asked} belong to an iterative method: give method=")
+    right = dense(b) if isinstance(b, _core.Operator) else dlpack.as_array(b)
+    rows = right.shape[-1 if right.ndim == 1 else -2] if right.ndim else 0
+    if right.ndim == 0 or rows != op.shape[-2]:
+        raise np.linalg.LinAlgError(
+            f"Incompatible dimensions: an operator of shape {op.shape} takes ({op.shape[-2]},) or "
+            f"(..., {op.shape[-2]}, k), got shape {right.shape}"
+        )
+    dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
+    right = right.astype(dtype, copy=False)
+    vector = right.ndim == 1
+    x, rest, rank, s = least_squares.lstsq(
+        _precise(op, dtype), right[:, None] if vector else right, rcond
+    )
+    return x[..., 0] if vector else x, rest, _number(np.asarray(rank)), s
+
+
+def null_space(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":
+    """An orthonormal basis of the x with A x = 0, the columns of an operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    rcond : float, optional
+        Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
+
+    Returns
+    -------
+    LinearOperator, shape (..., n, k)
+        Columns of a Kron of the factors' for a Kron, and so on.
+
+    Raises
+    ------
+    ValueError
+        The elements of a batch have null spaces of different dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.null_space(pl.Kron(np.ones((2, 2)), pl.Identity(100)))
+    <200x100 Product with dtype=float64>
+    """
+    return least_squares.null_space(as_operator(A), rcond)
+
+
+def orth(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":
+    """An orthonormal basis of the range of A, the columns of an operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    rcond : float, optional
+        Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
+
+    Returns
+    -------
+    LinearOperator, shape (..., m, k)
+
+    Raises
+    ------
+    ValueError
+        The elements of a batch have ranges of different dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.orth(pl.LowRank(np.ones((1000, 1)))).shape
+    (1000, 1)
+    """
+    return least_squares.orth(as_operator(A), rcond)

@@ -1,0 +1,492 @@
+"""NumPy's functions on operators: ``__array_function__``.
+
+One table: the function, the route it takes, what runs. *structured*: a number or an array, computed
+from the structure. *lazy*: an operator, nothing computed. *operators*: computed, on the dense form
+where the note says nothing else, the matrices handed out as operators. Every other function
+materialises: the dense form is made, with a MaterializationWarning above a size, and NumPy runs on
+it."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base import errors
+from .._operators import numpy_protocols
+
+_TABLE: dict[Any, Any] = {}
+
+
+def _row(route, *functions, note=""):
+    """Registers what is decorated for NumPy's ``functions``; those a NumPy lacks are skipped."""
+
+    def register(run):
+        for name in functions:
+            owner, f = np, None
+            for part in name.split("."):
+                f = getattr(owner, part, None)
+                owner = f
+            if f is not None:
+                _TABLE[f] = (name, route, run, note)
+        return run
+
+    return register
+
+
+def table():
+    """Rows (function, route, note) for the docs, by name."""
+    return sorted((name, route, note) for name, route, _, note in _TABLE.values())
+
+
+def array_function(self, func, types, args, kwargs):
+    """``np.func(*args, **kwargs)`` with an operator somewhere in it."""
+    row = _TABLE.get(func)
+    if row:
+        result = row[2](*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    return materialised(func, args, kwargs)
+
+
+def materialised(func, args, kwargs):
+    """NumPy's own function on the dense forms, under the memory rule."""
+    return func(*(_dense(a) for a in args), **{k: _dense(v) for k, v in kwargs.items()})
+
+
+def _dense(x):
+    if isinstance(x, _core.Operator):
+        return numpy_protocols.dense_form(x)
+    if type(x) in (list, tuple):
+        return type(x)(_dense(y) for y in x)
+    if type(x) is dict:
+        return {k: _dense(v) for k, v in x.items()}
+    return x
+
+
+def _ours(x):
+    return isinstance(x, _core.Operator)
+
+
+def _op(x):
+    from .._operators.convert import as_operator
+
+    return as_operator(x)
+
+
+def _into(result, out):
+    """``result``, or written into the caller's ``out``."""
+    if out is None:
+        return result
+    np.copyto(out, result, casting="same_kind")
+    return out
+
+
+def _last_two(a, axis1, axis2):
+    """Are these the two dimensions of the matrix? 1 in order, -1 exchanged, 0 not."""
+    axes = tuple(k + a.ndim if k < 0 else k for k in (axis1, axis2))
+    if axes == (a.ndim - 2, a.ndim - 1):
+        return 1
+    return -1 if axes == (a.ndim - 1, a.ndim - 2) else 0
+
+
+# -- what is known without looking at values -------------------------------------------------------
+
+
+@_row("structured", "shape")
+def _shape(a):
+    return a.shape
+
+
+@_row("structured", "ndim")
+def _ndim(a):
+    return a.ndim
+
+
+@_row("structured", "size")
+def _size(a, axis=None):
+    if axis is None:
+        return a.size
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    n = 1
+    for k in axes:
+        n *= a.shape[k]
+    return n
+
+
+@_row("structured", "iscomplexobj")
+def _iscomplexobj(x):
+    return x.dtype.kind == "c"
+
+
+@_row("structured", "isrealobj")
+def _isrealobj(x):
+    return x.dtype.kind != "c"
+
+
+@_row("structured", "result_type")
+def _result_type(*args):
+    return np.result_type(*(a.dtype if _ours(a) else a for a in args))
+
+
+@_row("structured", "can_cast")
+def _can_cast(from_, to, casting="safe"):
+    return np.can_cast(from_.dtype if _ours(from_) else from_, to, casting)
+
+
+@_row("structured", "common_type")
+def _common_type(*arrays):
+    return np.common_type(*(np.empty(0, a.dtype) if _ours(a) else a for a in arrays))
+
+
+@_row("structured", "may_share_memory", "shares_memory", note="the arrays it is made of")
+def _shares(a, b, max_work=None):
+    from .._operators.convert import arrays_of
+
+    mine = arrays_of(a) if _ours(a) else [a]
+    other = arrays_of(b) if _ours(b) else [b]
+    return any(np.shares_memory(x, y) for x in mine for y in other)
+
+
+# -- operators out of operators --------------------------------------------------------------------
+
+
+@_row("lazy", "transpose", "permute_dims", note="of the last two axes")
+def _transpose(a, axes=None):
+    axes = tuple(axes) if axes is not None else tuple(range(a.ndim))[::-1]
+    axes = tuple(k + a.ndim if k < 0 else k for k in axes)
+    batch = tuple(range(a.ndim - 2))
+    if axes == batch + (a.ndim - 1, a.ndim - 2):
+        return a.T
+    return a if axes == tuple(range(a.ndim)) else NotImplemented
+
+
+@_row("lazy", "matrix_transpose", "linalg.matrix_transpose")
+def _matrix_transpose(x, /):
+    return x.T
+
+
+@_row("lazy", "swapaxes", note="of the last two axes")
+def _swapaxes(a, axis1, axis2):
+    if _last_two(a, axis1, axis2):
+        return a.T
+    return NotImplemented
+
+
+@_row("lazy", "moveaxis", note="of the last two axes")
+def _moveaxis(a, source, destination):
+    if isinstance(source, int) and isinstance(destination, int):
+        return _swapaxes(a, source, destination)
+    return NotImplemented
+
+
+@_row("lazy", "real")
+def _real(val):
+    return val.real
+
+
+@_row("lazy", "imag")
+def _imag(val):
+    return val.imag
+
+
+@_row("lazy", "copy", note="the arrays are copied")
+def _copy(a, order="K", subok=False):
+    return a.copy()
+
+
+@_row("lazy", "astype")
+def _astype(x, dtype, /, *, copy=True, device=None):
+    return x.astype(dtype, copy)
+
+
+@_row("lazy", "zeros_like", note="`Zeros`")
+def _zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    if not subok:
+        return np.zeros(a.shape if shape is None else shape, dtype or a.dtype)
+    return _core.Zeros(a.shape if shape is None else shape, np.dtype(dtype or a.dtype))
+
+
+@_row("lazy", "kron", note="of two matrices, no batches")
+def _kron(a, b):
+    if np.ndim(a) != 2 or np.ndim(b) != 2:
+        return NotImplemented
+    return _core.Kron(a, b)
+
+
+@_row("lazy", "linalg.matrix_power", note="a negative power through `inv`")
+def _matrix_power(a, n):
+    import operator as _operator
+
+    n = _operator.index(n)
+    if a.shape[-1] != a.shape[-2]:
+        raise errors.LinAlgError("Last 2 dimensions of the array must be square")
+    if n < 0:
+        return _core._build("inverse", a) ** -n
+    return a**n
+
+
+def _join(f):
+    """hstack, vstack and kin as `Block` operators, where each part has two dimensions."""
+
+    def run(parts, **more):
+        from .._operators import block_constructors
+
+        parts = list(parts)
+        if any(v is not None and v != "same_kind" for v in more.values()):
+            return NotImplemented
+        if any(np.ndim(p) != 2 for p in parts):
+            return NotImplemented
+        return f(block_constructors, parts)
+
+    return run
+
+
+_row("lazy", "hstack", "column_stack", note="`Block`")(_join(lambda m, parts: m.hstack(parts)))
+_row("lazy", "vstack", note="`Block`")(_join(lambda m, parts: m.vstack(parts)))
+
+
+@_row("lazy", "concatenate", "concat", note="`Block`; of two-dimensional parts along 0 or 1")
+def _concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    from .._operators import block_constructors
+
+    if out is not None or dtype is not None or axis not in (0, 1, -1, -2):
+        return NotImplemented
+    if any(np.ndim(p) != 2 for p in arrays):
+        return NotImplemented
+    return (block_constructors.vstack if axis in (0, -2) else block_constructors.hstack)(
+        list(arrays)
+    )
+
+
+@_row("lazy", "block", note="`Block`; of a nested list of matrices")
+def _block(arrays):
+    from .._operators import block_constructors
+
+    if not isinstance(arrays, list):
+        return arrays
+    rows = arrays if all(isinstance(r, list) for r in arrays) else [arrays]
+    if any(np.ndim(p) != 2 for row in rows for p in row):
+        return NotImplemented
+    return block_constructors.block(rows)
+
+
+# -- products --------------------------------------------------------------------------------------
+
+
+@_row("structured", "dot", "linalg.matmul", note="lazy between operators; a number scales")
+def _dot(a, b, out=None):
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return _into(a * b, out)
+    if out is not None:
+        return np.matmul(a, b, out=out)
+    return a @ b
+
+
+@_row(
+    "structured",
+    "linalg.multi_dot",
+    note="in the planner's order; lazy between operators",
+)
+def _multi_dot(arrays, *, out=None):
+    from .products import multi_dot
+
+    return multi_dot(arrays, out=out)
+
+
+@_row("structured", "inner", note="lazy between operators")
+def _inner(a, b, /):
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return a * b
+    return a @ (b if np.ndim(b) == 1 else b.T)
+
+
+@_row("structured", "vdot", note="of two operators by the trace of A^H B")
+def _vdot(a, b, /):
+    if np.ndim(a) == 2 and np.ndim(b) == 2 and a.shape == b.shape:
+        return (_op(a).H @ _op(b)).trace()
+    return NotImplemented
+
+
+@_row("structured", "tensordot", "linalg.tensordot", note="matrix products; lazy between operators")
+def _tensordot(a, b, /, axes=2):
+    if np.ndim(a) > 2 or np.ndim(b) > 2:
+        return NotImplemented
+    if isinstance(axes, int):
+        if axes == 0:
+            return NotImplemented
+        if axes == 1:
+            return a @ b
+        first, second = [0, 1], [0, 1]
+    else:
+        first, second = ([k] if isinstance(k, int) else list(k) for k in axes)
+    first = [k % np.ndim(a) for k in first]
+    second = [k % np.ndim(b) for k in second]
+    if len(first) == len(second) == 2:
+        return _vdot(a.conj(), b if first == second else b.T)
+    if len(first) != 1 or len(second) != 1:
+        return NotImplemented
+    left = a if first[0] == np.ndim(a) - 1 else a.T
+    right = b if second[0] == 0 else b.T
+    return left @ right
+
+
+@_row("structured", "einsum", note="the patterns of products, traces and diagonals of matrices")
+def _einsum(*operands, out=None, optimize=False, **kwargs):
+    from . import einsum as patterns
+
+    if kwargs or not isinstance(operands[0], str):
+        return NotImplemented
+    result = patterns.run(operands[0], operands[1:])
+    return result if result is NotImplemented or out is None else _into(np.asarray(result), out)
+
+
+# -- numbers and vectors ---------------------------------------------------------------------------
+
+
+@_row("structured", "trace", note="of the last two axes, without `dtype=`")
+def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    if dtype is not None or _last_two(a, axis1, axis2) == 0:
+        return NotImplemented
+    k = offset * _last_two(a, axis1, axis2)
+    return _into(a.trace() if k == 0 else a.diagonal(k).sum(axis=-1), out)
+
+
+@_row("structured", "linalg.trace")
+def _linalg_trace(x, /, *, offset=0, dtype=None):
+    return _trace(x, offset, -2, -1, dtype)
+
+
+@_row("structured", "diagonal", note="of the last two axes")
+def _diagonal(a, offset=0, axis1=0, axis2=1):
+    order = _last_two(a, axis1, axis2)
+    return a.diagonal(offset * order) if order else NotImplemented
+
+
+@_row("structured", "linalg.diagonal")
+def _linalg_diagonal(x, /, *, offset=0):
+    return x.diagonal(offset)
+
+
+@_row("structured", "diag", note="of a matrix: its diagonal")
+def _diag(v, k=0):
+    return v.diagonal(k) if v.ndim == 2 else NotImplemented
+
+
+def _given(*values):
+    """Was any of these keywords given?"""
+    return any(v is not None and v is not np._NoValue for v in values)
+
+
+@_row(
+    "structured",
+    "sum",
+    note="a product with ones; no batches, without `dtype=`, `where=`, `initial=`",
+)
+def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    if a.ndim != 2 or a.dtype is None or _given(dtype, initial, where):
+        return NotImplemented
+    if a.dtype.kind in "biu":  # as np.sum: small integers are added in the machine's
+        a = a.astype(np.uint64 if a.dtype.kind == "u" else np.int64)
+    axes = (0, 1) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axes, 2, "axis")))
+    if axes == (0,):
+        y = a.T @ np.ones(a.shape[0], a.dtype)
+    elif axes == (1,):
+        y = a @ np.ones(a.shape[1], a.dtype)
+    elif axes == (0, 1):
+        y = np.sum(a @ np.ones(a.shape[1], a.dtype))
+    else:
+        return NotImplemented
+    if keepdims is True:
+        y = np.expand_dims(y, axes)
+    return _into(y, out)
+
+
+@_row("structured", "mean", note="a product with ones; no batches, without `dtype=`, `where=`")
+def _mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    if a.dtype is None:
+        return NotImplemented
+    if a.dtype.kind not in "fc":
+        a = a.astype(np.float64)
+    y = _sum(a, axis, dtype, None, keepdims, where=where)
+    if y is NotImplemented:
+        return y
+    n = a.size if axis is None else _size(a, axis)
+    return _into(y / np.asarray(n, a.real.dtype), out)
+
+
+@_row("structured", "array_equal", "array_equiv", note="the same object at once; else row by row")
+def _array_equal(a1, a2, equal_nan=False):
+    if np.shape(a1) != np.shape(a2):
+        return False
+    return all(np.array_equal(x, y, equal_nan=equal_nan) for x, y in zip(_strips(a1), _strips(a2)))
+
+
+@_row("structured", "allclose", note="row by row, in strips")
+def _allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if np.shape(a) != np.shape(b):
+        return NotImplemented
+    return all(np.allclose(x, y, rtol, atol, equal_nan) for x, y in zip(_strips(a), _strips(b)))
+
+
+@_row("structured", "any", note="in strips of rows; of all elements")
+def _any(a, axis=None, out=None, keepdims=False, *, where=None):
+    if _given(axis, out, where) or keepdims is True:
+        return NotImplemented
+    return np.bool_(any(x.any() for x in _strips(a)))
+
+
+@_row("structured", "all", note="in strips of rows; of all elements")
+def _all(a, axis=None, out=None, keepdims=False, *, where=None):
+    if _given(axis, out, where) or keepdims is True:
+        return NotImplemented
+    return np.bool_(all(x.all() for x in _strips(a)))
+
+
+def _strips(a):
+    """The rows of a matrix, some at a time, as arrays: memory for about 2^16 numbers."""
+    if np.ndim(a) != 2:
+        yield a.toarray() if _ours(a) else np.asarray(a)
+        return
+    a = a if _ours(a) else np.asarray(a)
+    m, n = a.shape
+    some = max(1, (1 << 16) // max(1, n))
+    for i in range(0, m, some):
+        rows = a if some >= m else a[i : i + some]
+        yield rows.toarray() if _ours(rows) else rows
+
+
+# -- numpy.linalg ----------------------------------------------------------------------------------
+
+
+def _from_linalg(name):
+    def run(*args, **kwargs):
+        from .. import linalg
+        from . import solve_det_norm
+
+        return getattr(solve_det_norm if name == "direct" else linalg, name)(*args, **kwargs)
+
+    return run
+
+
+_IN_PART = "of the kinds in [the table](linalg.md), multiples and views; else the dense form"
+_FUNCTIONS = "kind by kind as in [the table](factorisations.md), vectors as operators"
+_WHERE_CLOSED = "where the kind has a closed form; else LU of the dense form, kept"
+_row("structured", "linalg.solve", note=_WHERE_CLOSED)(_from_linalg("direct"))
+for _name in "det slogdet".split():
+    _row("structured", f"linalg.{_name}", note=_WHERE_CLOSED)(_from_linalg(_name))
+for _name in "cond matrix_rank eigvalsh norm matrix_norm".split():
+    _row("structured", f"linalg.{_name}", note=_IN_PART)(_from_linalg(_name))
+_FACTORS = (
+    "of the kinds in [the table](factorisations.md), multiples and views; else the dense form"
+)
+for _name in "cholesky qr".split():
+    _row("operators", f"linalg.{_name}", note=_FACTORS)(_from_linalg(_name))
+_row("structured", "linalg.lstsq", note=_FACTORS)(_from_linalg("lstsq"))
+_row("lazy", "linalg.inv", note="used, it goes as `solve`")(_from_linalg("inv"))
+_row("lazy", "linalg.pinv", note=_IN_PART + ", at once")(_from_linalg("pinv"))
+
+
+for _name in "eigvals svd eigh eig".split():
+    _row("structured", f"linalg.{_name}", note=_FUNCTIONS)(_from_linalg(_name))
+del _name

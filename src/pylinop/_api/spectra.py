@@ -1,0 +1,466 @@
+"""Eigenvalues, singular values and their vectors; functions of operators: what users call.
+
+The rows of each kind are in _spectra_eigh, _spectra_eig, _spectra_svd and _functions_of."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base import config, errors
+from .._operators.convert import as_operator
+from .._structured import dispatch, matrix_functions
+from .._structured import eig as _eig
+from .._structured import eigh as _eigh
+from .._structured import svd as _svd
+from .basic import inv
+
+__all__ = [
+    "eig",
+    "eigh",
+    "eigvals",
+    "expm",
+    "fractional_matrix_power",
+    "funm",
+    "log_pdet",
+    "logm",
+    "sqrtm",
+    "svd",
+]
+
+_ONE = np.ones((1, 1))
+_Eigh, _Eig, _Svd = (type(f(_ONE)) for f in (np.linalg.eigh, np.linalg.eig, np.linalg.svd))
+
+
+def _square(A):
+    op = as_operator(A)
+    if op.shape[-1] != op.shape[-2]:
+        raise errors.make_error(
+            "LinAlgError",
+            f"Last 2 dimensions of the array must be square: {op.shape}",
+            op,
+            "compute",
+            -1,
+        )
+    return op
+
+
+def _triangle(UPLO):
+    uplo = str(UPLO).upper()
+    if uplo not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return uplo
+
+
+def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Any) -> Any:
+    """Eigenvalues and eigenvectors of a Hermitian operator, the values ascending.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Promised to be Hermitian; of a dense form one triangle is read.
+    UPLO : {'L', 'U'}, optional
+        Which one.
+    method : {'auto', 'direct', 'iterative'}
+        'direct' computes all pairs, by structure or the dense form; 'iterative' ``k`` of them by
+        Lanczos (`eigsh`); 'auto' the cheaper by estimate where ``k`` is given, all else direct.
+    k : int, optional
+        So many pairs: the largest, unless ``how`` says others.
+    **how
+        With ``k``: ``which`` and ``sigma`` as in `eigsh`; of an iterative one all that it takes.
+
+    Returns
+    -------
+    EighResult
+        NumPy's named tuple: ``eigenvalues``, an array (..., n), and ``eigenvectors``, an operator
+        (..., n, n) whose columns are orthonormal, real where A is. With ``k`` so many.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or LAPACK does not converge.
+    ValueError
+        For names that do not exist, and a k not from 1 to n.
+    scipy.sparse.linalg.ArpackNoConvergence
+        When 'iterative' does not converge.
+
+    Notes
+    -----
+    By structure where the kind has it (docs/factorisations.md has the table): the vectors of a Kron
+    are a Kron, of a BlockDiag a BlockDiag, of a circulant the Fourier or Hartley transform, of a
+    thin matrix k reflections, times a `Permutation` where the order asks for it. Else NumPy on the
+    dense form.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> w, Q = pl.eigh(pl.Kron(np.array([[2.0, 1.0], [1.0, 2.0]]), pl.Identity(1000)))
+    >>> w[[0, -1]], Q.shape
+    (array([1., 3.]), (2000, 2000))
+    """
+    if method != "auto" or k is not None or how or config.recording():
+        from .._eigen import choose_method
+
+        return _Eigh(*choose_method.pairs(_square(A), _triangle(UPLO), method, k, True, how))
+    return _Eigh(*_eigh.ascending(_square(A), _triangle(UPLO)))
+
+
+def eig(A: Any) -> Any:
+    """Eigenvalues and eigenvectors of a square operator, in no order.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    EigResult
+        NumPy's named tuple: ``eigenvalues``, an array (..., n), and ``eigenvectors``, an operator
+        (..., n, n) with columns of length 1. Both real where A, all values and the vectors are.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or LAPACK does not converge.
+
+    Notes
+    -----
+    By structure where the kind has it; what is Hermitian in all its entries as by `eigh`; else
+    NumPy on the dense form.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> w, V = pl.eig(pl.Circulant([0.0, 1.0, 0.0, 0.0]))
+    >>> np.allclose(pl.Circulant([0.0, 1.0, 0.0, 0.0]) @ V.toarray(), V.toarray() * w)
+    True
+    """
+    return _Eig(*_eig.pairs_of(_square(A)))
+
+
+def eigvals(A: Any) -> Any:
+    """The eigenvalues of a square operator, in no order.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+        Real where A and all values are.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or LAPACK does not converge.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.eigvals(pl.Kron(pl.Triangular([[2.0, 0.0], [5.0, 3.0]]), pl.Diag([1.0, 10.0])))
+    array([ 2., 20.,  3., 30.])
+    """
+    return _eig.values_of(_square(A))
+
+
+def svd(
+    A: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """The singular value decomposition, A = U diag(S) Vh, the values descending.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    full_matrices : bool, optional
+        U and Vh square; else of min(m, n) columns and rows.
+    compute_uv : bool, optional
+        When False the values alone, as `svdvals`.
+    hermitian : bool, optional
+        Promises that A is Hermitian: by `eigh`.
+
+    Returns
+    -------
+    SVDResult
+        NumPy's named tuple: ``U`` and ``Vh``, operators, real where A is, and ``S``, an array
+        (..., min(m, n)).
+
+    Raises
+    ------
+    LinAlgError
+        When LAPACK does not converge.
+
+    Notes
+    -----
+    By structure where the kind has it (docs/factorisations.md has the table), with a `Permutation`
+    or a `Selection` where the order asks for it. Full matrices of a low rank are reflections held
+    as m k and n k numbers. Else NumPy on the dense form.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> U, S, Vh = pl.svd(pl.LowRank(np.ones((1000, 1)), 2 * np.ones((4, 1))))
+    >>> S.round(3), U.shape
+    (array([126.491,   0.   ,   0.   ,   0.   ]), (1000, 1000))
+    """
+    op = as_operator(A)
+    if hermitian:
+        _square(op)
+    if not compute_uv:
+        from .solve_det_norm import svdvals
+
+        if hermitian:
+            return np.sort(np.abs(dispatch.eigvalsh(op, "L")), axis=-1)[..., ::-1]
+        return svdvals(op)
+    return _Svd(*_svd.descending(op, full_matrices, hermitian))
+
+
+def log_pdet(A: Any, *, rtol: Any = None) -> Any:
+    """The logarithm of the pseudo-determinant of a Hermitian operator: of the product of its
+    eigenvalues that are not zero.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Promised to be Hermitian; of a dense form the lower triangle is read.
+    rtol : array_like, optional
+        Eigenvalues up to ``rtol`` times the largest in modulus count as zero; n eps when None, as
+        in `matrix_rank`.
+
+    Returns
+    -------
+    number or ndarray, shape (...)
+        Real; nan where the product is negative, 0 where all values are zero.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or LAPACK does not converge.
+
+    Notes
+    -----
+    From `eigvalsh`. The name is that of scipy.stats.Covariance.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.log_pdet(pl.Kron(np.ones((2, 2)), pl.Identity(100))).round(3))
+    69.315
+    """
+    from .solve_det_norm import eigvalsh
+
+    w = eigvalsh(A)
+    size = np.abs(w)
+    r = w.shape[-1] * np.finfo(w.dtype).eps if rtol is None else rtol
+    r = dispatch.tolerance_of("rtol", r)[..., None]
+    kept = ~(size <= r * size.max(axis=-1, keepdims=True, initial=0))
+    log = np.log(np.where(kept, size, 1)).sum(axis=-1)
+    odd = (kept & (w < 0)).sum(axis=-1) % 2 == 1
+    return np.where(odd, np.nan, log).astype(w.dtype)[()]
+
+
+# -- functions of matrices --
+
+
+def _function(question, A, f):
+    """f(A) in the precision of A, complex where A or the result is."""
+    op = _square(A)
+    if 0 in op.shape[-2:]:
+        return _core.Dense(np.zeros(op.shape, dispatch.inexact(op.dtype)))
+    found = question(op, f)
+    dtype = dispatch.inexact(op.dtype)
+    dtype = np.result_type(dtype, np.complex64) if found.dtype.kind == "c" else dtype
+    return found if found.dtype == dtype else found.astype(dtype)
+
+
+def expm(A: Any) -> Any:
+    """The exponential of a square operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    LinearOperator
+        Computed now, real where A is: Diag, Circulant, BlockDiag, Triangular where A is, a Kron of
+        exponentials where it is a KronSum, an Eigen where it is Hermitian; else Dense.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square.
+    ImportError
+        When SciPy is needed and not there: A not Hermitian, of a kind without a way of its own.
+
+    Notes
+    -----
+    Not element by element: that is ``np.exp(A)``. A multiple or a multiple of the identity beside A
+    stays within the function, so ``pl.expm(t * A)`` costs what ``pl.expm(A)`` does. Otherwise by
+    scipy.linalg.expm (Al-Mohy and Higham, 2009).
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> L = pl.KronSum(pl.Diag([0.0, 1.0]), pl.Diag([0.0, 2.0]))
+    >>> type(pl.expm(L)).__name__, pl.expm(-L).diagonal().round(4)
+    ('Kron', array([1.    , 0.1353, 0.3679, 0.0498]))
+    """
+    return _function(matrix_functions.expm, A, matrix_functions.Function("exp"))
+
+
+def logm(A: Any) -> Any:
+    """The principal logarithm of a square operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Regular.
+
+    Returns
+    -------
+    LinearOperator
+        Computed now: Diag, Circulant, BlockDiag, Triangular where A is, a KronSum of logarithms
+        where it is a Kron whose branches add up, an Eigen where it is Hermitian; else Dense.
+        Complex where A has negative eigenvalues.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or singular (to working precision where its eigenvalues are computed),
+        or the result fails expm(logm(A)) = A.
+    ImportError
+        When SciPy is needed and not there.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> K = pl.logm(pl.Kron(np.array([[2.0, 1.0], [1.0, 2.0]]), pl.Diag([1.0, 4.0])))
+    >>> type(K).__name__, round(float(K.trace()), 6), round(float(np.log(9 * 16)), 6)
+    ('KronSum', 4.969813, 4.969813)
+    """
+    return _function(matrix_functions.logm, A, matrix_functions.Function("log"))
+
+
+def sqrtm(A: Any) -> Any:
+    """The principal square root of a square operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    LinearOperator
+        Computed now: Diag, Circulant, BlockDiag, Triangular where A is, a Kron of roots where it is
+        a Kron whose branches add up, low rank and shifted low rank where it is thin, an Eigen where
+        it is Hermitian; else Dense. Complex where A has negative eigenvalues; those that are
+        negative by rounding alone (n eps times the largest) count as zero.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or has no square root that squares to it.
+    ImportError
+        When SciPy is needed and not there.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> R = pl.sqrtm(pl.Kron(np.array([[2.0, 1.0], [1.0, 2.0]]), pl.Diag([1.0, 4.0])))
+    >>> type(R).__name__, (R @ (R @ np.ones(4))).round(6)
+    ('Kron', array([ 3., 12.,  3., 12.]))
+    """
+    return _function(matrix_functions.power, A, matrix_functions.Function("power", 0.5))
+
+
+def fractional_matrix_power(A: Any, t: Any) -> Any:
+    """The principal power of a square operator, for any real exponent.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Regular where ``t`` is negative.
+    t : float
+        The exponent; of an integer one the result is ``pl.linalg.matrix_power(A, t)``, lazy.
+
+    Returns
+    -------
+    LinearOperator
+        As by `sqrtm`.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or singular (to working precision) and ``t`` negative.
+    TypeError
+        When ``t`` is not a real number.
+    ImportError
+        When SciPy is needed and not there.
+
+    Notes
+    -----
+    ``A ** 0.5`` raises, as with numpy.matrix: it could be taken for that of an array's elements.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.fractional_matrix_power(pl.Diag([4.0, 9.0]), -0.5).diagonal().round(6)
+    array([0.5     , 0.333333])
+    """
+    op = _square(A)
+    if np.ndim(t) != 0 or np.asarray(t).dtype.kind not in "biuf":
+        raise TypeError(f"the exponent is a real number, not {t!r}")
+    p = float(t)
+    if p == int(p) if np.isfinite(p) else False:
+        n = operator.index(int(p))
+        return op**n if n >= 0 else inv(op) ** -n
+    if not np.isfinite(p):
+        raise ValueError(f"the exponent is a finite number, not {t!r}")
+    return _function(matrix_functions.power, op, matrix_functions.Function("power", p))
+
+
+def funm(A: Any, func: Callable[[Any], Any]) -> Any:
+    """A function of a square operator, given as one of its eigenvalues.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+    func : callable
+        Takes an array of eigenvalues, real ones where A is Hermitian, and gives as many values; one
+        that gives NaN for real ones is asked again with complex ones.
+
+    Returns
+    -------
+    LinearOperator
+        Computed now: Diag, Circulant, BlockDiag where A is, an Eigen where it is Hermitian; else
+        Dense.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or so near to a matrix with multiple eigenvalues, and not Hermitian,
+        that more than half the digits could be lost (no derivatives are known).
+    ValueError
+        When ``func`` gives another number of values.
+    ImportError
+        When SciPy is needed and not there.
+
+    Notes
+    -----
+    What is not Hermitian goes by Schur's form and Parlett's recurrence (as scipy.linalg.funm does,
+    which prints its doubts where this raises).
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> clipped = pl.funm(pl.Toeplitz([1.0, 2.0]), lambda w: np.maximum(w, 0))
+    >>> clipped.toarray().round(6)
+    array([[1.5, 1.5],
+           [1.5, 1.5]])
+    """
+    if not callable(func):
+        raise TypeError(f"func takes an array of eigenvalues: it must be callable, got {func!r}")
+    return _function(matrix_functions.funm, A, matrix_functions.Function("any", call=func))

@@ -1,0 +1,1 @@
+"""What knows `_core` and NumPy only."""

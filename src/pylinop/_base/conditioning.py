@@ -1,0 +1,126 @@
+"""What a solve or a determinant says of its matrix: singular to working precision, declared
+positive definite and not so, made dense."""
+
+import contextlib
+import contextvars
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from . import errors
+
+_FAR = 1e5, 1e2  # what a probe may fall short of the true growth, in double and single precision
+
+# Where solves within another's factor leave their numbers, in place of a warning.
+_collected: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar(
+    "collected", default=None
+)
+
+
+@contextlib.contextmanager
+def collecting() -> Iterator[list[float]]:
+    """The reciprocal condition numbers of the solves within, which do not warn."""
+    found: list[float] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
+def by_solves(
+    solve: Callable[[np.ndarray, bool], np.ndarray], n: int, dtype: Any, norm: float, eps: float
+) -> float:
+    """The reciprocal condition number in the 1-norm, as far as it matters: by solve(b, adjoint)
+    with a factor of the matrix, whose 1-norm is `norm`. One solve with signs tells whether it can
+    be near eps: 1.0 where it is not. Else LAPACK's estimate (Hager 1984, Higham 1988) by some five
+    more."""
+    signs = 1.0 - 2 * ((np.arange(n, dtype=np.uint64) * np.uint64(2654435761) >> np.uint64(16)) & 1)
+    with np.errstate(all="ignore"):
+        grown = float(np.abs(solve(signs.astype(dtype), False)).sum()) * norm
+        if np.isnan(grown) or not grown * _FAR[eps > 1e-10] > 1 / eps:
+            return 1.0
+        size = _inverse_norm(solve, n, dtype) * norm
+    return 1.0 if np.isnan(size) else min(1.0, 1 / size) if size > 0 else 1.0
+
+
+def _inverse_norm(solve: Callable[[np.ndarray, bool], np.ndarray], n: int, dtype: Any) -> float:
+    """|A^-1|_1 from below, by LAPACK's xLACN2."""
+    v = solve(np.full(n, 1 / n, dtype), False)
+    found = float(np.abs(v).sum())
+    for _ in range(4):
+        size = np.abs(v)
+        z = np.abs(solve(np.where(size > 0, v / np.where(size > 0, size, 1), 1), True))
+        if not np.isfinite(z).all():
+            break
+        v = np.zeros(n, dtype)
+        v[z.argmax()] = 1
+        v = solve(v, False)
+        now = float(np.abs(v).sum())
+        if not now > found:
+            break
+        found = now
+    slope = (1 + np.arange(n) / max(n - 1, 1)) * (1 - 2.0 * (np.arange(n) % 2))
+    other = 2 * float(np.abs(solve(slope.astype(dtype), False)).sum()) / (3 * n)
+    return other if other > found else found
+
+
+def ill_conditioned(op: Any, rcond: float) -> None:
+    """Warns of the least reciprocal condition number of a call; a hook of the core's."""
+    within = _collected.get()
+    if within is not None:
+        within.append(rcond)
+        return
+    found = errors.culprits("LinAlgError", op)
+    culprit = found[0] if len(found) == 1 else op
+    solved = culprit._operands[0] if culprit._head == "inverse" else culprit
+    what = (
+        "the range of a diagonal; each component of its solution is right, sums of them may have "
+        "no correct digit"
+        if solved._head == "diag"
+        else "singular to working precision, so that the solution may have no correct digit"
+    )
+    warnings.warn(
+        f"Ill-conditioned matrix (rcond={rcond:.6g}): {what}; pl.lstsq and pl.pinv give one of "
+        "least norm\n"
+        f"  in: {errors.describe(culprit)}{errors.built(culprit)}",
+        errors.IllConditionedWarning,
+        stacklevel=errors.outside(),
+    )
+
+
+def fell_back(op: Any, count: int, determinant: bool = False) -> None:
+    """Tells that Cholesky has failed where a matrix was declared positive definite; a hook of the
+    core's. A solve goes on by LU, with a warning. A determinant would look as if it were meant."""
+    text = f"{errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
+    if determinant:
+        raise errors.make_error(
+            "LinAlgError",
+            text
+            + ": it has no log-determinant to rely on. Leave assume_a out, or take LU's number "
+            "under pl.config(check='none')",
+            op,
+            "compute",
+            -1,
+        )
+    warnings.warn(
+        text + (f" in {count} solves" if count > 1 else "") + ": solved by LU instead of Cholesky",
+        errors.FallbackWarning,
+        stacklevel=errors.outside(),
+    )
+
+
+def instead_of_dense(op: Any, seconds: float, act: int | None) -> str:
+    """What a warning about a dense form adds: the time it takes, and what would do without one."""
+    text = f", about {seconds:.2g} s for all" if seconds else ""
+    inverse = any(o._head == "inverse" or o._by == "inverse" for o in errors.parts(op, 100))
+    if inverse and act is not None and act < _DENSE:
+        return text + '; pl.solve(..., method="cg") or "gmres" needs products alone'
+    if act == _DETERMINANT:
+        return text + '; pl.logdet(..., method="slq") estimates it from products'
+    return text
+
+
+_DENSE, _DETERMINANT = 8, 12  # the core's numbers of actions; less: applied to an array

@@ -1,0 +1,420 @@
+"""``pl.config``: options, process-wide as a statement, for one context as ``with``."""
+
+import contextvars
+import difflib
+import dis
+import operator
+import os
+import struct
+import sys
+import threading
+from collections.abc import Iterable
+from types import FrameType, TracebackType
+from typing import Any, Literal, Self, TypedDict, Unpack
+
+import numpy as np
+
+from .. import _core
+
+
+class _Options(TypedDict, total=False):
+    fft: bool
+    provenance: bool
+    cache_limit: int
+    warn_limit: int
+    memory_limit: int | None
+    threads: int | None
+    disable_rules: Iterable[str]
+    costs: str | os.PathLike[str] | None
+    check: Literal["none", "cheap", "full"]
+    precision: Literal["working", "mixed"]
+    accuracy: Literal["exact", "estimate"]
+    check_plans: bool
+    verify: bool
+
+
+_DEFAULTS: dict[str, Any] = {
+    "fft": True,
+    "provenance": True,
+    "cache_limit": 256 << 20,
+    "warn_limit": 64 << 20,
+    "memory_limit": None,
+    "threads": None,
+    "disable_rules": (),
+    "costs": None,
+    "check": "cheap",
+    "precision": "working",
+    "accuracy": "exact",
+    "check_plans": False,
+    "verify": False,
+}
+_CHECKS = ("cheap", "none", "full")  # by number in the core
+_DOC = {
+    "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
+    "provenance": "operators remember the line that built them (about 35 ns each)",
+    "cache_limit": "bytes kept of derived values (spectra, factors), all operators together",
+    "warn_limit": "bytes from which an unasked dense form warns",
+    "memory_limit": "bytes that a call may take; None: dense forms as the machine has free",
+    "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
+    "disable_rules": "names of rules that do not act",
+    "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
+    "check": "what is tested of declared properties: none, cheap (next to no cost), full",
+    "precision": "of the factors that solves go by; mixed: half of it, refined",
+    "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
+    "check_plans": "every plan is checked after each step of its making (for finding our bugs)",
+    "verify": "results are compared with the expression as written, else VerificationError",
+}
+# What one context cannot have for itself, and why.
+_PROCESS_ONLY = {
+    "cache_limit": "the store of derived values is one for all threads",
+    "threads": "OpenBLAS has one pool of threads for the process",
+}
+_IN_CORE = {
+    *("fft", "provenance", "_off", "_costs", "_record", "_check", "_mixed", "memory_limit"),
+    *("check_plans", "verify"),
+}
+_process = dict(_DEFAULTS)
+_process_in_core: dict[str, bytes | None] = {"_off": None, "_costs": None}
+_setter: dict[str, "config"] = {}  # who set the process's value last
+_lock = threading.RLock()
+estimates = False  # was accuracy= ever set? Else nobody needs to look
+
+
+class _Local(dict[str, Any]):
+    """The options of a context. The core looks for them as long as one with its options lives."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        self.in_core = not _IN_CORE.isdisjoint(options)
+        if self.in_core:
+            _core._watch(_local, 1)
+
+    def __del__(self) -> None:
+        if self.in_core:
+            _core._watch(_local, -1)
+
+
+# What the core takes for these two: bytes that begin with a number, one number for each content,
+# since plans are kept by it. "_off" is a bit a rule, "_costs" a table.
+_numbers: dict[tuple[str, Any], bytes] = {}
+_MOST = {"_off": 2**20 - 1, "_costs": 2**12 - 1}
+
+
+def _numbered(name: str, content: bytes) -> bytes:
+    with _lock:
+        known = _numbers.get((name, content))
+        if known is None:
+            number = 1 + sum(kind == name for kind, _ in _numbers)
+            if number > _MOST[name]:
+                raise ValueError(f"more than {_MOST[name]} different {name[1:]} in one process")
+            known = _numbers[name, content] = struct.pack("=i", number) + content
+        return known
+
+
+def _off(names: tuple[str, ...]) -> bytes | None:
+    if not names:
+        return None
+    places = _core._places()
+    at = [places[name] for name in names]
+    mask = bytearray(max(at) // 8 + 1)
+    for i in at:
+        mask[i // 8] |= 1 << i % 8
+    return _numbered("_off", bytes(mask))
+
+
+def _in_core(options: dict[str, Any]) -> dict[str, Any]:
+    """The options and what the core takes for them."""
+    made = dict(options)
+    if "disable_rules" in options:
+        made["_off"] = _off(options["disable_rules"])
+    if "costs" in options:
+        made["_costs"] = options["costs"] and _numbered("_costs", options["costs"].packed)
+    if "check" in options:
+        made["_check"] = _CHECKS.index(options["check"])
+    if "precision" in options:
+        made["_mixed"] = options["precision"] == "mixed"
+    return made
+
+
+_local: contextvars.ContextVar[_Local | None] = contextvars.ContextVar(
+    "pylinop.config", default=None
+)
+
+
+def recording() -> bool:
+    """Does pl.explaining() write down what is computed?"""
+    local = _local.get()
+    return local is not None and local.get("_record") is not None
+
+
+def get(name: str) -> Any:
+    """The value of one option here and now."""
+    local = _local.get()
+    return local[name] if local and name in local else _process[name]
+
+
+def _threads() -> int:
+    return int(_core._blas()["threads"])
+
+
+def _tell_core(threads: int | None = None) -> None:
+    _core._options(
+        _process["fft"],
+        _process["provenance"],
+        _process["cache_limit"],
+        threads or 0,
+        _CHECKS.index(_process["check"]),
+        _process["precision"] == "mixed",
+        _process["memory_limit"],
+        _process_in_core["_off"],
+        _process_in_core["_costs"],
+        _process["check_plans"],
+        _process["verify"],
+    )
+
+
+def _number(name: str, value: Any, what: str, low: int, high: int) -> int:
+    try:
+        if isinstance(value, bool | np.bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be {what}, got {value!r}") from None
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be {what} from {low} to {high}, got {value!r}")
+    return number
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """The end of a sentence that says which names come close."""
+    close = difflib.get_close_matches(name, list(names), 3, 0.5)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def _rules(value: Any) -> tuple[str, ...]:
+    wrong = TypeError(f"disable_rules must be a list of names of rules, got {value!r}")
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise wrong
+    names = list(value)
+    if not all(isinstance(name, str) for name in names):
+        raise wrong
+    known = [row["name"] for row in _core.rules()]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no rule {name!r}: pl.rules() lists them{near(name, known)}")
+    return tuple(sorted(set(names)))
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value of an option, or a TypeError or ValueError that shows it."""
+    if name == "disable_rules":
+        return _rules(value)
+    if name == "costs":
+        from . import cost_table
+
+        return cost_table.table(value)
+    if name == "check":
+        if value not in _CHECKS:
+            raise ValueError(f"check must be one of 'none', 'cheap', 'full', got {value!r}")
+        return value
+    if name == "precision":
+        if value not in ("working", "mixed"):
+            raise ValueError(f"precision must be 'working' or 'mixed', got {value!r}")
+        return str(value)
+    if name == "accuracy":
+        if value not in ("exact", "estimate"):
+            raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
+        return str(value)
+    if name in ("fft", "provenance", "check_plans", "verify"):
+        if not isinstance(value, bool | np.bool):
+            raise TypeError(f"{name} must be True or False, got {value!r}")
+        return bool(value)
+    if value is None and _DEFAULTS[name] is None:
+        return None
+    if name == "threads":
+        return _number(name, value, "a number of threads", 1, 1024)
+    return _number(name, value, "a number of bytes", 0, 2**63 - 1)
+
+
+_CACHE = dis.opmap.get("CACHE", -1)
+_WITH = dis.opmap.get("BEFORE_WITH", -1)
+
+
+def _heads_with(frame: FrameType) -> bool:
+    """Is the call that runs in ``frame`` the head of a ``with``?
+
+    Then nothing needs to be set for the process, where other threads would see it until the block
+    is entered. (ExitStack and the like set it for that moment.)"""
+    code, at = frame.f_code.co_code, frame.f_lasti + 2
+    while at < len(code) and code[at] == _CACHE:
+        at += 2
+    return at < len(code) and code[at] == _WITH
+
+
+class config:
+    """Set options: ``pl.config(fft=False)`` for the process, ``with pl.config(...):`` for a block.
+
+    Parameters
+    ----------
+    fft : bool
+        May products go through the FFT? False gives the direct loops with a componentwise bound.
+    provenance : bool
+        Do operators remember the line that built them?
+    cache_limit : int
+        Bytes kept of derived values (spectra, factors). Process-wide only.
+    warn_limit : int
+        Bytes from which a dense form that nobody asked for warns: any matrix on the way that is
+        larger than all operands and the result together, whoever makes it.
+    memory_limit : int
+        Bytes that one call may take beside its operands: dense forms, factors, workspace, results
+        that no ``out=`` is given for. What takes more raises `MaterializationError` beforehand,
+        with both numbers; "auto" takes another way where there is one; iterations and blocks of
+        rows are cut to fit. None: dense forms alone are held against the machine's free memory.
+    threads : int
+        Threads of OpenBLAS. Process-wide only.
+    disable_rules : list of str
+        Rules that do not act, by the names that ``pl.rules()`` and explanations show. ``[]``: all
+        act. Without a row that nothing stands in for, what needs it raises.
+    costs : path
+        A file that ``pl.calibrate()`` wrote: plans are priced by it. None: the shipped table, the
+        same everywhere. A file of another version is a ValueError.
+    check : {"none", "cheap", "full"}
+        What is tested of properties that were declared by ``assume_a``, before a solve or a
+        determinant relies on them. "cheap": a failed Cholesky (for a solve a FallbackWarning, and
+        LU; for a determinant, its logarithm and `inv_quad_logdet` a LinAlgError), and
+        that an orthogonal matrix keeps lengths (else a ValueError). "full": also, wherever a
+        declared matrix stands and whatever is asked, that the triangles of a symmetric, Hermitian
+        or positive definite `Dense`, `Banded` or `Tridiagonal` agree, the other side of a
+        triangular one is zero, Q^H Q is the identity; else a ValueError that shows an element.
+        "none": only what fails by itself; determinants too are then LU's, with a FallbackWarning.
+    precision : {"working", "mixed"}
+        "mixed": solves in double precision that go by LU or Cholesky of a dense form do so in
+        single precision and refine the solution to the same backward error; where that does not
+        converge, by a factor in double precision as ever.
+    accuracy : {'exact', 'estimate'}
+        May ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` give an `Estimate` where that is
+        estimated to be cheaper?
+    check_plans : bool
+        Is every plan checked after each pass that makes or changes it? That each value is written
+        before it is read, on every way through the plan, nothing is lost, memory is not shared by
+        what lives at once, kept values are found by all they rest on. A plan that is wrong is a
+        bug of this library: a RuntimeError then shows it, in place of a wrong result. Planning
+        takes some microseconds more (5 for a product of 10 operands), running none; plans that are
+        kept from before are made anew.
+    verify : bool
+        Is every result that a plan makes compared with the expression as written, by plain NumPy
+        and by none of the plan's rules or steps? One that is further off than the promised
+        accuracy raises `VerificationError`. What cannot be verified is said by
+        ``pl.explaining()``. Costs: docs/verified.md.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For options that do not exist and values that do not fit; then nothing is changed. For
+        ``cache_limit`` and ``threads`` in a ``with``: they cannot be one block's.
+
+    Notes
+    -----
+    In a ``with`` block the options hold for its context (`contextvars`): other threads and other
+    asyncio tasks do not see them, tasks made in the block do. Inside, they win over a statement.
+
+    Examples
+    --------
+    >>> import pylinop as pl
+    >>> with pl.config(fft=False):
+    ...     y = pl.Toeplitz([2.0, 1.0, 0.0]) @ [1.0, 1.0, 1.0]
+    >>> y
+    array([3., 4., 3.])
+    """
+
+    def __init__(self, **options: Unpack[_Options]) -> None:
+        unknown = set(options) - set(_DEFAULTS)
+        if unknown:
+            raise TypeError(f"no option {sorted(unknown)}; there are {sorted(_DEFAULTS)}")
+        self._options = {name: _checked(name, value) for name, value in options.items()}
+        if "accuracy" in self._options:
+            global estimates
+            estimates = True
+        self._before: dict[str, Any] = {}
+        self._threads = 0
+        self._tokens: list[contextvars.Token[_Local | None]] = []
+        if not _heads_with(sys._getframe(1)):
+            self._set_process()
+
+    @staticmethod
+    def _tell(threads: int | None) -> None:
+        made = _in_core({name: _process[name] for name in ("disable_rules", "costs")})
+        _process_in_core.update({name: made[name] for name in _process_in_core})
+        _tell_core(threads)
+
+    def _set_process(self) -> None:
+        with _lock:
+            threads = self._options.get("threads")
+            self._threads = _threads()
+            for name, value in self._options.items():
+                self._before[name] = _process[name]
+                _process[name] = value
+                _setter[name] = self
+            self._tell(threads)
+
+    def _reset_process(self) -> None:
+        with _lock:
+            threads = self._threads if _setter.get("threads") is self else None
+            for name, value in self._before.items():
+                if _setter.get(name) is self:  # nobody has set it since
+                    _process[name] = value
+                    del _setter[name]
+            self._before = {}
+            self._tell(threads)
+
+    def __enter__(self) -> Self:
+        if self._before:  # it was taken for a statement
+            self._reset_process()
+        for name in self._options:
+            if name in _PROCESS_ONLY:
+                raise ValueError(
+                    f"{name} holds for the whole process and cannot be set in a with block "
+                    f"({_PROCESS_ONLY[name]}): use the statement pl.config({name}=...)"
+                )
+        self._tokens.append(_local.set(_Local({**(_local.get() or {}), **_in_core(self._options)})))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> Literal[False]:
+        _local.reset(self._tokens.pop())
+        return False
+
+
+def show_config() -> None:
+    """Print the options and what they mean."""
+    from . import blas, cost_table
+
+    for name in _DEFAULTS:
+        value = get(name)
+        shown = ", ".join(value) or "none" if isinstance(value, tuple) else str(value)
+        print(f"{name:14} {shown:>12}  {_DOC[name]}")
+    own = [row["name"] for row in _core.rules() if row["origin"] == "user"]
+    print(f"{'rules':14} {len(_core.rules()):>12}  of them users': {', '.join(own) or 'none'}")
+    for line in cost_table.lines(get("costs")):
+        print(line)
+    for line in blas.lines(_core):
+        print(line)
+
+
+def free_memory() -> int | None:
+    """Bytes that can still be had, or None where the system does not say."""
+    try:
+        with open("/proc/meminfo") as f:
+            for line in f:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None

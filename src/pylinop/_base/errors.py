@@ -1,0 +1,191 @@
+"""Exceptions, warnings, and the words around an error of the core."""
+
+import linecache
+import os
+import sys
+from typing import Any
+
+from numpy.linalg import LinAlgError
+
+from . import config
+
+__all__ = [
+    "ConvergenceError",
+    "FallbackWarning",
+    "IllConditionedWarning",
+    "LinAlgError",
+    "MaterializationError",
+    "MaterializationWarning",
+    "VerificationError",
+]
+
+
+class MaterializationWarning(UserWarning):
+    """An operator without a structured route was made dense, and it was large."""
+
+
+class MaterializationError(MemoryError):
+    """A call would take more than ``pl.config(memory_limit=...)`` allows, or a dense form more than
+    is free."""
+
+
+class VerificationError(ArithmeticError):
+    """A result is not that of the expression as written (``pl.config(verify=True)``).
+
+    Attributes
+    ----------
+    error, allowed : float
+        How far off it is, and what the promised accuracy allows, where it is worst.
+    plan : str
+        The plan that it was computed by.
+    """
+
+    error: float
+    allowed: float
+    plan: str
+
+
+class FallbackWarning(UserWarning):
+    """A declared property did not hold; the safer method was used instead."""
+
+
+class IllConditionedWarning(RuntimeWarning):
+    """A matrix that was solved with is singular to working precision: its reciprocal condition
+    number is below the rounding unit, as scipy.linalg.LinAlgWarning says of one."""
+
+
+class ConvergenceError(LinAlgError):
+    """An iterative solver did not reach its tolerance.
+
+    Attributes
+    ----------
+    best : ndarray
+        The iterate with the least residual; also as ``x``.
+    residual : float
+        Its |b - A x| / |b|.
+    iterations : int
+    record : object
+        How the run went.
+    """
+
+    def __init__(self, message: str, x: Any = None, record: Any = None) -> None:
+        super().__init__(message)
+        self.x = self.best = x
+        self.record = record
+        self.residual = getattr(record, "residual", None)
+        self.iterations = getattr(record, "iterations", None)
+
+
+_CLASSES = {
+    "ValueError": ValueError,
+    "TypeError": TypeError,
+    "IndexError": IndexError,
+    "MemoryError": MemoryError,
+    "RuntimeError": RuntimeError,
+    "NotImplementedError": NotImplementedError,
+    "LinAlgError": LinAlgError,
+    "MaterializationError": MaterializationError,
+}
+
+
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def outside():
+    """The ``stacklevel`` that names the first line outside this package."""
+    frame, level = sys._getframe(1), 1
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HOME):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def where(op):
+    """'file.py:12: source line' of the line that built ``op``, or None."""
+    origin = op._origin
+    if origin is None:
+        return None
+    file, line = origin
+    source = linecache.getline(file, line).strip()
+    return (
+        f"{os.path.relpath(file) if os.path.isabs(file) and os.path.exists(file) else file}:{line}"
+        + (f": {source}" if source else "")
+    )
+
+
+def built(x):
+    """A line of text that says where x was built, with its type and shape; empty if not known."""
+    line = where(x)
+    return f"\n  {type(x).__name__} {x.shape} built at {line}" if line else ""
+
+
+def describe(op, depth=3):
+    """The expression with shapes, a few levels deep: 'Sum (3, 3) of [Diag (3, 3), Kron (3, 3)]'."""
+    name = f"{type(op).__name__} {op.shape}"
+    below = [o for o in op._operands if hasattr(o, "_operands")]
+    if not below or depth == 0:
+        return name
+    return f"{name} of [{', '.join(describe(o, depth - 1) for o in below[:4])}]"
+
+
+def parts(op, limit=10000):
+    """The operators an expression is made of, itself first, each once."""
+    stack, seen = [op], set()
+    while stack and len(seen) < limit:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        yield o
+        stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
+
+
+def declared_positive(op):
+    """Who was declared positive definite in an expression: 'Dense (3, 3), built at ..., was'."""
+    words = ("pos", "positive definite")
+    found = [
+        o for o in parts(op) if o._init and isinstance(o._init[-1], str) and o._init[-1] in words
+    ]
+    names = []
+    for o in found[:4]:
+        built = where(o)
+        names.append(f"{type(o).__name__} {o.shape}" + (f", built at {built}," if built else ""))
+    if len(names) > 1:
+        return f"one of {' '.join(names[:-1])} and {names[-1]} was"
+    return f"{names[0] if names else type(op).__name__} was"
+
+
+_CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
+
+
+def culprits(name, op):
+    """The parts of an expression that can raise such an error: inverses, index-driven kinds."""
+    heads = _CULPRITS.get(name, ())
+    found = [o for o in parts(op) if o._head in heads or o._by in heads]
+    return found[:4] or [op]
+
+
+def make_error(name, text, op, action, batch):
+    """The exception for a status of the core: what was wrong, where, in which expression."""
+    if batch >= 0 and op is not None and len(op.shape) > 2:
+        text += f" (batch element {batch})"
+    off = config.get("disable_rules") if name == "NotImplementedError" else ()
+    if off:
+        text += f" (rules switched off here: {', '.join(off)})"
+    if op is not None:
+        text += f"\n  in: {describe(op)}"
+        lines = set()
+        for part in culprits(name, op):
+            inside = part._operands[:1] if part._head == "inverse" else ()
+            for o in (part, *inside):
+                built = where(o)
+                if built and built not in lines:
+                    text += f"\n  {type(o).__name__} {o.shape} built at {built}"
+                    lines.add(built)
+    return _CLASSES.get(name, RuntimeError)(text)
+
+
+def shape_error(op, what, want, got):
+    """A ValueError in SciPy's words, with ours: shapes, expression, line."""
+    text = f"Dimension mismatch: {what} of an operator of shape {op.shape} takes {want}, "
+    text += f"got shape {got}"
+    return make_error("ValueError", text, op, "apply", -1)

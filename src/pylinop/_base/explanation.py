@@ -1,0 +1,350 @@
+"""Explanations: how something is computed, as text, as data and as a table in a notebook."""
+
+import html
+import textwrap
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from .. import _core
+from . import config
+
+WIDTH = 100
+
+
+def _wrapped(text: str, width: int = WIDTH) -> str:
+    lines = []
+    for line in text.rstrip("\n").split("\n"):
+        if len(line) <= width:
+            lines.append(line)
+            continue
+        hang = " " * (10 if line[:1].strip() else len(line) - len(line.lstrip()) + 4)
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=hang, drop_whitespace=True, break_on_hyphens=False
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _full(part: str) -> str:
+    """The text before it was wrapped."""
+    return str(part._data["text"]) if isinstance(part, Explanation) else part
+
+
+class Explanation(str):
+    """How something is computed: text, and the same as data.
+
+    Attributes
+    ----------
+    rules : list of dict
+        Rules that fired or were refused, in order: name, outcome ('fired' or 'refused'), by
+        ('guard', 'right side', 'cost', 'config'), guard, why, count. ``fired``: names alone.
+    steps : list of dict
+        The steps: name, writes, reads, flops, bytes, seconds (estimated), took (measured; None if
+        it did not run: a transpose by strides, a branch not taken, what serves a value kept).
+    alternatives : list of dict
+        What else was priced and not taken: text or rule, and the estimated seconds.
+    plans : list of Explanation
+        The parts, where several plans are run; else the explanation itself.
+    verified : list of dict
+        With ``pl.config(verify=True)``: text, and ratio, of the largest error to what is allowed.
+    rcond : float or None
+        Of what was run: the least reciprocal condition number that its factors and spectra know of,
+        an estimate.
+    flops, bytes, seconds, memory, took
+        Totals: estimated but for took, which is None where nothing was run. ``memory`` is the most
+        of it at one time, arrays of yours apart.
+    """
+
+    _data: dict[str, Any]
+    plans: "list[Explanation]"
+
+    @classmethod
+    def _of(cls, data: dict[str, Any]) -> "Explanation":
+        if data.get("rcond") is not None and "\nrcond " not in data["text"]:
+            known = f"rcond     {data['rcond']:.3g} at most"
+            data["text"] += f"{known}, by the factors and spectra at hand\n"
+        made = cls(_wrapped(data["text"]))
+        made._data = data
+        made.plans = [made]
+        return made
+
+    @classmethod
+    def _joined(cls, parts: "list[tuple[str, Explanation | str]]") -> "Explanation":
+        """Several plans, or calls of NumPy's, each under a line of its own."""
+        text = "".join(
+            _wrapped(title) + textwrap.indent(_wrapped(_full(part), WIDTH - 2), "  ")
+            for title, part in parts
+        )
+        made = cls(text or "nothing was computed\n")
+        plans = [p for _, part in parts if isinstance(part, Explanation) for p in part.plans]
+        made.plans = plans
+        sums: dict[str, Any] = {
+            key: [row for p in plans for row in p._data[key]]
+            for key in ("rules", "steps", "alternatives")
+        }
+        for key in ("flops", "bytes", "seconds"):
+            sums[key] = sum((p._data[key] for p in plans), 0.0)
+        took = [p._data["took"] for p in plans]
+        sums["took"] = sum(took) if took and None not in took else None
+        known = [p.rcond for p in plans if p.rcond is not None]
+        sums["rcond"] = min(known, default=None)
+        sums["memory"] = max((p._data["memory"] for p in plans), default=0)
+        sums["verified"] = [row for p in plans for row in p.verified]
+        sums["text"] = text
+        made._data = sums
+        return made
+
+    def __repr__(self) -> str:
+        return str.__str__(self)
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (str.__str__(self), self._data, [] if self.plans == [self] else self.plans)
+
+    @property
+    def rules(self) -> list[dict[str, Any]]:
+        """Rules that fired or were refused, in the order of their first mention."""
+        return list(self._data["rules"])
+
+    @property
+    def fired(self) -> list[str]:
+        """Names of the rules that fired, each once."""
+        names = [row["name"] for row in self._data["rules"] if row["outcome"] == "fired"]
+        return list(dict.fromkeys(names))
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """The steps."""
+        return list(self._data["steps"])
+
+    @property
+    def alternatives(self) -> list[dict[str, Any]]:
+        """What else was priced."""
+        return list(self._data["alternatives"])
+
+    @property
+    def flops(self) -> float:
+        """Flops of all steps."""
+        return float(self._data["flops"])
+
+    @property
+    def bytes(self) -> float:
+        """Bytes that all steps move."""
+        return float(self._data["bytes"])
+
+    @property
+    def seconds(self) -> float:
+        """The estimated time."""
+        return float(self._data["seconds"])
+
+    @property
+    def memory(self) -> int:
+        """The most bytes at one time, arrays of yours apart."""
+        return int(self._data["memory"])
+
+    @property
+    def took(self) -> float | None:
+        """The measured time; None where nothing was run."""
+        value = self._data["took"]
+        return None if value is None else float(value)
+
+    @property
+    def rcond(self) -> float | None:
+        """The least reciprocal condition number that a factor or a spectrum has shown; None where
+        nothing was run, and where none is known: a look that finds it far from the rounding unit
+        ends there."""
+        value = self._data.get("rcond")
+        return None if value is None else float(value)
+
+    @property
+    def verified(self) -> list[dict[str, Any]]:
+        """What was verified, where ``pl.config(verify=True)`` was on: text, and ratio, the largest
+        error as a part of what is allowed (None: not verified, the text says why)."""
+        said = self._data.get("verified") or []
+        return [said] if isinstance(said, dict) else list(said)
+
+    def _repr_html_(self) -> str:
+        return "".join(map(_table, self.plans)) or f"<pre>{html.escape(str.__str__(self))}</pre>"
+
+
+def _rebuild(text: str, data: dict[str, Any], plans: list[Explanation]) -> Explanation:
+    made = Explanation(text)
+    made._data = data
+    made.plans = plans or [made]
+    return made
+
+
+def _cells(tag: str, values: Any) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values) + "</tr>"
+
+
+def _table(plan: Explanation) -> str:
+    """One plan: its steps as a table, the rest above and below."""
+    data = plan._data
+    timed = data["took"] is not None
+    head = ["", "step", "writes", "reads", "flops", "bytes", "estimated s"]
+    rows = []
+    for i, s in enumerate(data["steps"]):
+        row = [i, s["name"], s["writes"], " ".join(s["reads"]), f"{s['flops']:.3g}"]
+        row += [f"{s['bytes']:.3g}", f"{s['seconds']:.3g}"]
+        if timed:
+            row.append("" if s["took"] is None else f"{s['took']:.3g}")
+        rows.append(_cells("td", row))
+    total = ["", "total", "", "", *(f"{data[key]:.3g}" for key in ("flops", "bytes", "seconds"))]
+    if timed:
+        head.append("took s")
+        total.append(f"{data['took']:.3g}")
+    fired = [r["name"] for r in data["rules"] if r["outcome"] == "fired"]
+    refused = [f"{r['name']} ({r['why']})" for r in data["rules"] if r["outcome"] == "refused"]
+    other = [
+        f"{o['text'] or 'by ' + o['rule']}: {o['seconds']:.3g} s" for o in data["alternatives"]
+    ]
+    lines = [("planned", [data.get("order") or ""]), ("fired", fired), ("refused", refused)]
+    lines += [("instead", other), ("memory", [f"{data['memory']} bytes at most"])]
+    lines += [("rcond", [] if plan.rcond is None else [f"{plan.rcond:.3g}"])]
+    lines += [("verified", [row["text"] for row in plan.verified])]
+    said = "".join(
+        f"<div><b>{name}</b> {html.escape(', '.join(words))}</div>"
+        for name, words in lines
+        if any(words)
+    )
+    return (
+        f"<div><b>{html.escape(data['action'])}</b></div><table>{_cells('th', head)}"
+        f"{''.join(rows)}{_cells('th', total)}</table>{said}"
+    )
+
+
+class explaining:
+    """Write down how all is computed in a block: ``with pl.explaining() as e:``.
+
+    After the block (and in it) ``e`` is what has been computed so far in its context, other threads
+    apart: text when printed, with the time that each step took; ``e.plans``, ``e.rules``,
+    ``e.steps``, ``e.alternatives`` as data. Every computation is planned once more for it, which
+    takes a while. What runs as callables or by NumPy alone is not written down.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.Dense(np.ones((3, 3)))
+    >>> with pl.explaining() as e:
+    ...     t = (A @ A).trace()
+    ...     y = A @ np.ones(3)
+    >>> len(e.plans), [step["name"] for step in e.plans[1].steps]
+    (2, ['gemm'])
+    """
+
+    def __init__(self) -> None:
+        self._record: list[dict[str, Any]] = []
+        self._made: list[Explanation] = []
+        self._tokens: list[Any] = []
+
+    def __enter__(self) -> Self:
+        local = config._local
+        made = config._Local({**(local.get() or {}), "_record": self._record})
+        self._tokens.append(local.set(made))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> Literal[False]:
+        config._local.reset(self._tokens.pop())
+        local = config._local.get()
+        outer = local.get("_record") if local else None
+        if outer is not None:  # a block within a block
+            outer += self._record
+        return False
+
+    @property
+    def plans(self) -> list[Explanation]:
+        """One explanation a plan that was run, in order."""
+        for data in self._record[len(self._made) :]:
+            self._made.append(Explanation._of(data))
+        return list(self._made)
+
+    @property
+    def explanation(self) -> Explanation:
+        """All of it as one."""
+        plans = self.plans
+        if len(plans) == 1:
+            return plans[0]
+        return Explanation._joined([(f"{i}. {p._data['action']}", p) for i, p in enumerate(plans)])
+
+    @property
+    def rules(self) -> list[dict[str, Any]]:
+        """Rules that fired or were refused, in the order of their first mention."""
+        return self.explanation.rules
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """The steps."""
+        return self.explanation.steps
+
+    @property
+    def alternatives(self) -> list[dict[str, Any]]:
+        """What else was priced."""
+        return self.explanation.alternatives
+
+    @property
+    def rcond(self) -> float | None:
+        """The least reciprocal condition number known."""
+        return self.explanation.rcond
+
+    @property
+    def verified(self) -> list[dict[str, Any]]:
+        """What was verified."""
+        return self.explanation.verified
+
+    def __str__(self) -> str:
+        return str(self.explanation)
+
+    def _repr_html_(self) -> str:
+        return self.explanation._repr_html_()
+
+
+def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any) -> Any:
+    """How ``x`` is computed: the plan, its estimates, what was refused and what else was priced.
+
+    Parameters
+    ----------
+    x : LazyArray or operator
+        Of an operator an action is explained.
+    action : str
+        Of an operator: ``explain(A, "apply", x)``, ``explain(A, "solve", b)``, ``"dense"``,
+        ``"diagonal"``, ``"trace"``, ``"element"``, ``"det"``; see ``A.explain``.
+    *args, **kwargs
+        What the action takes.
+    run : bool
+        Run it, once, and show the time that each step took beside the estimate. Else nothing is
+        computed.
+
+    Returns
+    -------
+    Explanation
+        Text; ``.rules``, ``.steps``, ``.alternatives``, ``.memory`` and more as data; a table in a
+        notebook.
+
+    Raises
+    ------
+    TypeError
+        For anything else: an array is there already.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.Dense(np.ones((50, 3)))
+    >>> e = pl.explain(A @ A.T, "apply", np.ones(50))
+    >>> e.alternatives[0]["text"], e.took
+    ("((A A') b)", None)
+    """
+    from .._lazy.array import LazyArray
+
+    if isinstance(x, LazyArray):
+        if action != "apply" or args or kwargs:
+            raise TypeError("a LazyArray is explained as it is: pl.explain(x)")
+        return x.explain(run=run)
+    if isinstance(x, _core.Operator):
+        from .._operators import repr
+
+        return repr.explain(x, action, args, kwargs, run)
+    raise TypeError(f"explain takes a LazyArray or an operator, got {type(x).__name__}")

@@ -1,0 +1,150 @@
+"""SciPy: its sparse matrices, its operators, its isinstance. Never imports SciPy by itself."""
+
+import sys
+
+import numpy as np
+
+from .. import _core
+from . import sparse_arrays
+
+_FORMATS = {"csr": 0, "csc": 1, "coo": 2}
+
+
+def issparse(x):
+    """Is x a scipy.sparse matrix or array? (False as long as scipy.sparse is not loaded.)"""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and hasattr(sparse, "issparse") and sparse.issparse(x)
+
+
+def is_scipy_operator(x):
+    base = _scipy_class()
+    return base is not None and isinstance(x, base) and not isinstance(x, _core.Operator)
+
+
+def _scipy_class():
+    interface = sys.modules.get("scipy.sparse.linalg._interface")
+    return getattr(interface, "LinearOperator", None)
+
+
+_shadows: dict = {}
+
+
+def shadow(cls):
+    """The class ``op.__class__`` answers with: ``cls``, and SciPy's too once that is loaded.
+
+    Name and module are ours, calling it builds ours, and it is made once a class."""
+    base = _scipy_class()
+    if base is None:
+        return cls
+    found = _shadows.get(cls)
+    if found is None:
+        if issubclass(cls, base):
+            return cls
+
+        def __new__(shadow_cls, *args, **kwargs):
+            return cls(*args, **kwargs)
+
+        found = type(cls.__name__, (cls, base), {"__new__": __new__, "__doc__": cls.__doc__})
+        found.__module__ = cls.__module__
+        found.__qualname__ = cls.__qualname__
+        _shadows[cls] = found
+    return found
+
+
+def real_class(cls):
+    """The class behind a shadow."""
+    for real, made in _shadows.items():
+        if made is cls:
+            return real
+    return cls
+
+
+def cast(S, dtype):
+    """A scipy.sparse array in another dtype: entries that are there twice are added first."""
+    if not getattr(S, "has_canonical_format", True):
+        S = S.copy()
+        S.sum_duplicates()
+    return S.astype(dtype)
+
+
+def parts_of_sparse(A):
+    """Arrays and numbers of a scipy.sparse matrix: (data, indices, indptr) or (data, row, col)."""
+    if not issparse(A):
+        raise TypeError(
+            f"Sparse takes a scipy.sparse matrix, got {type(A).__name__}; arrays go to Dense"
+        )
+    if A.ndim != 2:
+        raise ValueError(f"Sparse takes a 2-dimensional matrix, got shape {A.shape}")
+    if A.format not in _FORMATS:
+        A = sparse_arrays.checked(A).tocsr()
+    m, n = A.shape
+    arrays = sparse_arrays.parts_of(A)
+    return tuple(np.asarray(v) for v in arrays), (_FORMATS[A.format], m, n)
+
+
+def _no_matmat(op):
+    return hasattr(op, "_callables") and op._callables[2] is None
+
+
+def _refuse(op):
+    raise TypeError(
+        "Unable to multiply a LinearOperator with a sparse matrix. "
+        "Try wrapping the matrix with `aslinearoperator` first."
+    )
+
+
+def _product_room(op, A, B):
+    """Looks at the memory limit, where one is set, before two sparse matrices are multiplied."""
+    from . import config
+
+    if config.get("memory_limit") is None or A.ndim != 2 or B.ndim != 2:
+        return
+    if A.shape[1] == B.shape[0]:
+        from .._precondition.terms import room
+        from .._sparse.matmul_api import sparse_product_size
+
+        room(op, sparse_product_size(A, B).nbytes, "the product with a sparse matrix")
+
+
+def product(op, S):
+    """op @ S for scipy.sparse S: sparse when op is Sparse, else a lazy operator."""
+    if op._head == "sparse":
+        A, B = sparse_arrays.matrix_of(op), sparse_arrays.checked(S)
+        _product_room(op, A, B)
+        return A @ B
+    if op._opaque and op._init is None and not op._operands:
+        if _no_matmat(op):
+            _refuse(op)
+        if hasattr(op, "_callables"):
+            try:
+                return op._callables[2](sparse_arrays.checked(S))
+            except Exception:
+                _refuse(op)
+    return op @ _core.Sparse(S)
+
+
+def rproduct(op, S):
+    """S @ op."""
+    if op._head == "sparse":
+        A, B = sparse_arrays.checked(S), sparse_arrays.matrix_of(op)
+        _product_room(op, A, B)
+        return A @ B
+    if op._opaque and op._init is None and not op._operands and _no_matmat(op):
+        _refuse(op)
+    return _core.Sparse(S) @ op
+
+
+def sparse_ready():
+    """Which solvers can be had: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Asked once."""
+    from importlib.util import find_spec
+
+    if find_spec("scipy") is None:
+        return 0
+    return 2 if find_spec("sksparse") is not None else 1
+
+
+def sparse_solver(what, *args):
+    """What the core asks of the sparse solver (_sparse/factor.py)."""
+    from .._sparse import factor
+
+    return factor.CALLS[what](*args)

@@ -1,0 +1,1 @@
+"""A few eigenpairs or singular triplets."""

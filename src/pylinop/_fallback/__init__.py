@@ -1,0 +1,1 @@
+"""Runs expressions that C cannot (callables, foreign dtypes), as they are written."""

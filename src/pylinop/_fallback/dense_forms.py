@@ -1,0 +1,197 @@
+"""Dense forms by NumPy's own means, for kinds whose arrays have a dtype C does not know (float16,
+longdouble). One function a kind; a kind without one says so."""
+
+import numpy as np
+
+from .. import _core
+from .._base import sparse_arrays
+
+
+def _diag(op):
+    d, k = op._init[:2]
+    out = np.zeros(op.shape, d.dtype)
+    at = np.arange(d.shape[-1])
+    out[..., at + max(-k, 0), at + max(k, 0)] = d
+    return out
+
+
+def index_of(op):
+    """The index of a Permutation or Selection, counted from 0; checked as their products check
+    it, in the same words."""
+    given, n = np.asarray(op._init[0]), op.shape[-1]
+    wrong = (given < -n) | (given >= n)
+    if wrong.any():
+        at = np.argwhere(wrong)[0]
+        raise IndexError(
+            f"index {given[tuple(at)]} at position {at[-1]} is out of bounds for size {n}"
+        )
+    index = given.astype(np.int64)
+    index[index < 0] += n
+    if isinstance(op, _core.Permutation):
+        order = np.argsort(index, axis=-1, kind="stable")
+        there = np.take_along_axis(index, order, axis=-1)
+        twice = np.argwhere(there[..., 1:] == there[..., :-1])
+        if twice.size:
+            *batch, at = twice[0]
+            at = order[(*batch, at + 1)]
+            raise ValueError(
+                f"a permutation holds each index once; {given[(*batch, at)]} at position {at} is "
+                "there before (use Selection for repeated rows)"
+            )
+    return index
+
+
+def _permutation(op):
+    return np.eye(op.shape[-1], dtype=op._init[1])[index_of(op)]
+
+
+def _on(d, k, n):
+    out = np.zeros((*d.shape[:-1], n, n), d.dtype)
+    at = np.arange(n - abs(k))
+    out[..., at + max(-k, 0), at + max(k, 0)] = d
+    return out
+
+
+def _tridiagonal(op):
+    n = op.shape[-1]
+    dl, d, du = op._init[:3]
+    return (_on(dl, -1, n) + _on(du, 1, n) if n > 1 else 0) + _on(d, 0, n)
+
+
+def _banded(op):
+    (low, up), ab = op._init[:2]
+    n = op.shape[-1]
+    out = np.zeros(op.shape, ab.dtype)
+    for k in range(-min(low, n - 1), min(up, n - 1) + 1):
+        out += _on(ab[..., up - k, max(k, 0) : n + min(k, 0)], k, n)
+    return out
+
+
+def _blocktridiagonal(op):
+    low, d, up = op._init[:3]
+    up = np.conjugate(low).swapaxes(-1, -2) if up is None else up
+    N, b = d.shape[-3], d.shape[-1]
+    out = np.zeros(op.shape, np.result_type(low, d, up))
+    for i in range(N):
+        here, after = slice(i * b, (i + 1) * b), slice((i + 1) * b, (i + 2) * b)
+        out[..., here, here] = d[..., i, :, :]
+        if i + 1 < N:
+            out[..., after, here] = low[..., i, :, :]
+            out[..., here, after] = up[..., i, :, :]
+    return out
+
+
+def _quasiseparable(op):
+    d, p, q, a = op._init[:4]
+    n, J = d.shape[-1], p.shape[-1]
+    batch = np.broadcast_shapes(d.shape[:-1], p.shape[:-2], q.shape[:-2], a.shape[:-2])
+    diagonal = np.asarray(d if op._init[4] else np.real(d))
+    out = np.zeros((*batch, n, n), np.result_type(d, p, q, a, np.float32))
+    out[..., np.arange(n), np.arange(n)] = diagonal
+    full = np.zeros((*a.shape[:-1], J, J), a.dtype)
+    if a.shape[-1] == J:
+        full[..., np.arange(J), np.arange(J)] = a
+    else:
+        full = a.reshape(*a.shape[:-1], J, J)
+    for j in range(n - 1):
+        s = q[..., j, :]
+        for i in range(j + 1, n):
+            s = s if i == j + 1 else (full[..., i - 1, :, :] * s[..., None, :]).sum(-1)
+            out[..., i, j] = (p[..., i, :] * s).sum(-1)
+            out[..., j, i] = 0 if op._init[4] else np.conj(out[..., i, j])
+    return out
+
+
+def _triangular(op):
+    a, lower, unit = op._init
+    out = (np.tril if lower else np.triu)(a, (-1 if lower else 1) if unit else 0)
+    return out + np.eye(a.shape[-1], dtype=a.dtype) if unit else out
+
+
+def _householder(op):
+    v, tau = op._init
+    dtype = np.result_type(v, 1.0) if tau is None else np.result_type(v, tau)
+    v = v.astype(dtype)
+    tau = 2 / np.sum(abs(v) ** 2, -1) if tau is None else tau
+    both = v[..., :, None] * np.conjugate(v)[..., None, :]
+    return np.eye(v.shape[-1], dtype=dtype) - np.asarray(tau)[..., None, None] * both
+
+
+def _reflections(op):
+    v, n = op._init
+    v = v.astype(np.result_type(v, np.float32))
+    out = np.broadcast_to(np.eye(n, dtype=v.dtype), (*v.shape[:-2], n, n)).copy()
+    for j in range(v.shape[-2]):
+        u = v[..., j, : n - j, None]
+        at = slice(j, j + u.shape[-2])
+        square = (np.abs(u) ** 2).sum(axis=(-2, -1), keepdims=True)
+        u = u / np.sqrt(np.where(square > 0, square, 1) / 2)
+        out[..., at] -= (out[..., at] @ u) @ np.swapaxes(u, -1, -2).conj()
+    return out.astype(np.result_type(op._init[0], np.float16))
+
+
+def _of_weights(op, at):
+    """A kind without numbers of its own: in float64, then in its dtype."""
+    made = type(op)(*op._init[:at], "float64")
+    return made.toarray().astype(op._init[at])
+
+
+def _toeplitz(op):
+    c, r = op._init if len(op._init) == 2 else (op._init[0], None)
+    r = np.conjugate(c) if r is None else r
+    m, n = c.shape[-1], r.shape[-1]
+    both = np.concatenate([np.flip(r[..., 1:], -1), c], axis=-1)
+    return both[..., (n - 1) + np.arange(m)[:, None] - np.arange(n)]
+
+
+def _circulant(op):
+    c, levels = op._init[0], op._init[1] if len(op._init) == 2 else None
+    n = c.shape[-(levels or 1) :]
+    index = np.indices(n).reshape(len(n), -1)
+    d = (index[:, :, None] - index[:, None, :]) % np.reshape(n, (-1, 1, 1))
+    return c[(..., *d)]
+
+
+def _hankel(op):
+    c, r = op._init if len(op._init) == 2 else (op._init[0], None)
+    r = np.zeros_like(c) if r is None else r
+    both = np.concatenate([c, r[..., 1:]], axis=-1)
+    return both[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
+
+
+def _selection(op):
+    return np.eye(op.shape[-1], dtype=op._init[2])[index_of(op)]
+
+
+_DENSE = {
+    "Dense": lambda op: op._init[0],
+    "Diag": _diag,
+    "Toeplitz": _toeplitz,
+    "Circulant": _circulant,
+    "Hankel": _hankel,
+    "Selection": _selection,
+    "Permutation": _permutation,
+    "FiniteDifference": lambda op: _of_weights(op, 4),
+    "Laplacian": lambda op: _of_weights(op, 2),
+    "Triangular": _triangular,
+    "Full": lambda op: np.full(op.shape, op._init[1]),
+    "Householder": _householder,
+    "Reflections": _reflections,
+    "Tridiagonal": _tridiagonal,
+    "Banded": _banded,
+    "BlockTridiagonal": _blocktridiagonal,
+    "QuasiSeparable": _quasiseparable,
+    "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
+    "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),
+    "Sparse": lambda op: sparse_arrays.matrix_of(op).toarray(),
+}
+
+
+def dense(op):
+    """The dense form of a leaf kind with foreign arrays."""
+    for cls in type(op).__mro__:
+        if cls.__name__ in _DENSE:
+            return _DENSE[cls.__name__](op)
+    raise NotImplementedError(
+        f"{type(op).__name__} has no form for dtypes outside float32/64, complex64/128, integers"
+    )

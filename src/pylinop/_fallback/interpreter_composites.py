@@ -1,0 +1,115 @@
+"""The plain walk through composites of several operands: as written, with NumPy's operators.
+
+Each is a generator that yields requests (op, x, mode, vec) and returns the product."""
+
+import numpy as np
+
+N, T, C, H = 0, 1, 2, 3
+
+
+def _joined(parts, vec):
+    """Pieces of a result on top of each other, their batches broadcast."""
+    axis = -1 if vec else -2
+    batch = np.broadcast_shapes(*(p.shape[:axis] for p in parts))
+    parts = [np.broadcast_to(p, (*batch, *p.shape[axis:])) for p in parts]
+    return np.concatenate(parts, axis=axis)
+
+
+def _piece(x, start, count, vec):
+    return x[..., start : start + count] if vec else x[..., start : start + count, :]
+
+
+def _block_diag(op, x, mode, vec):
+    at, out = 0, []
+    for block in op._init:
+        count = block.shape[-2 if mode & T else -1]
+        out.append((yield block, _piece(x, at, count, vec), mode, vec))
+        at += count
+    return _joined(out, vec)
+
+
+def _block(op, x, mode, vec):
+    rows = op.blocks
+    rows = [list(row) for row in zip(*rows)] if mode & T else rows
+    out = []
+    for row in rows:
+        at, total = 0, None
+        for block in row:
+            count = block.shape[-2 if mode & T else -1]
+            y = yield block, _piece(x, at, count, vec), mode, vec
+            total = y if total is None else total + y
+            at += count
+        out.append(total)
+    return _joined(out, vec)
+
+
+def _low_rank_update(op, x, mode, vec):
+    base, u, v, c = (*op._init, None, None)[:4]
+    v = u if v is None else v
+    y = yield base, x, mode, vec
+    if mode & T:
+        u, v = v, u
+    conj = C if mode in (C, T) else N  # U* and V* stand where T or C is asked
+    x = yield v, x, H ^ conj, vec
+    if c is not None:
+        x = yield c, x, mode, vec
+    return y + (yield u, x, conj, vec)
+
+
+def _kron_sum(op, x, mode, vec):
+    """Each operand on the axis of x that is its own."""
+    x = x[..., None] if vec else x
+    k, total = x.shape[-1], 0
+    sizes = [f.shape[-1] for f in op._init]
+    for i, f in enumerate(op._init):
+        lead = int(np.prod(sizes[:i], dtype=np.int64))
+        after = int(np.prod(sizes[i + 1 :], dtype=np.int64)) * k
+        y = np.moveaxis(x.reshape(*x.shape[:-2], lead, sizes[i], after), -3, -2)
+        y = yield f, y.reshape(*y.shape[:-3], sizes[i], lead * after), mode, False
+        y = np.moveaxis(y.reshape(*y.shape[:-1], lead, after), -2, -3)
+        y = y.reshape(*y.shape[:-3], x.shape[-2], k)
+        total = y if i == 0 else total + y
+    return total[..., 0] if vec else total
+
+
+def _sandwich(op, x, mode, vec):
+    """A B A^H; B may be missing (Root) or a vector (Eigen)."""
+    a, b = (*op._init, None)[:2]
+    conj = mode in (C, T)
+    x = yield a, x, T if conj else H, vec
+    if isinstance(b, np.ndarray):
+        b = np.conjugate(b) if mode & C else b
+        x = (b if vec else b[..., None]) * x
+    elif b is not None:
+        x = yield b, x, mode, vec
+    return (yield a, x, C if conj else N, vec)
+
+
+def _elements(op, x, mode, vec):
+    """HadamardProduct and KhatriRao by their dense forms."""
+    from . import interpreter
+
+    a, b = (interpreter.toarray(o) for o in op._init or op._operands)  # closed: its operands
+    if op._head != "khatrirao":
+        a = a * b
+    else:
+        a = a[..., :, None, :] * b[..., None, :, :]
+        a = a.reshape(*a.shape[:-3], a.shape[-3] * a.shape[-2], a.shape[-1])
+    if op.dtype is not None:  # a weak operand's dense form is float64
+        a = a.astype(op.dtype, copy=False)
+    a = interpreter._seen(a, mode)
+    return (a @ x[..., None])[..., 0] if vec else a @ x
+    yield  # a walk is a generator
+
+
+WALKS = {
+    "blockdiag": _block_diag,
+    "block": _block,
+    "kronsum": _kron_sum,
+    "lowrankupdate": _low_rank_update,
+    "congruence": _sandwich,
+    "root": _sandwich,
+    "eigen": _sandwich,
+    "elementwise": _elements,
+    "khatrirao": _elements,
+}

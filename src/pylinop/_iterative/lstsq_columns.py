@@ -1,0 +1,57 @@
+"""LSMR and LSQR of several right-hand sides at once: one product each way an iteration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._base import config
+from . import scipy_api
+
+
+def width_of(A: Any, method: str, dtype: Any, k: int) -> int:
+    """How many columns run together: as many as fill a cache line, one where memory is short."""
+    width = min(k, 64 // dtype.itemsize)
+    limit = config.get("memory_limit")
+    if method not in ("lsmr", "lsqr") or width < 2:
+        return 1
+    return 1 if limit is not None and peak(A, dtype, k, width) > limit else width
+
+
+def peak(A: Any, dtype: Any, k: int, width: int) -> int:
+    """Bytes that are had at most, beside the operands, by so many columns at a time."""
+    m, n = A.shape
+    double = max(dtype.itemsize, 16 if dtype.kind == "c" else 8)
+    return int(dtype.itemsize * n * k + double * width * (8 * n + 6 * m))
+
+
+def together(op: Any, B: Any, X: Any, watches: list[Any], method: str) -> list[int]:
+    """Improves the columns of X, begun again where they stopped as long as their recomputed
+    residuals ask; the iterations of each. Who is done leaves."""
+    used = np.zeros(len(watches), np.int64)
+    on, target = np.arange(len(watches)), watches[0].rtol
+    while len(on):
+        R = B[:, on] - op @ X[:, on]
+        G = op.H @ R
+        keep = []
+        for i, c in enumerate(on):
+            watch = watches[c]
+            watch.judge(X[:, c], float(np.linalg.norm(R[:, i])), G[:, i])
+            if not watch.error <= watch.rtol and used[c] < watch.most:
+                keep.append(i)
+        if not keep:
+            break
+        on = on[keep]
+        right = np.ascontiguousarray(R[:, keep], np.result_type(R.dtype, np.float64))
+        D = np.zeros((X.shape[0], len(keep)), right.dtype)
+        left = int(min(watches[c].most - used[c] for c in on))
+        answer = scipy_api.run(method, op, None, right, D, False, left, rtol=target, atol=target)
+        good = np.isfinite(D).all(axis=0)
+        if answer[1] == 0 or not good.any():
+            break
+        on, D = on[good], D[:, good]
+        used[on] += answer[1]
+        X[:, on] += D.astype(X.dtype)
+        target = max(target / 10, float(np.finfo(X.dtype).eps))
+    return [int(i) for i in used]

@@ -1,0 +1,102 @@
+"""How many columns an iterative solve takes at once, how long a cycle, and what memory that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._base import config
+from . import scipy_api
+
+CYCLES = ("gmres", "fgmres")  # which keep a basis for each column
+CHECKS = 8  # vectors: b, x, the residual, the correction, and what is made on the way
+_BASES = 32  # columns at once, at most: more than that a product does not gain by
+RESTART = 60
+
+
+def _vectors(name: str, p: Any) -> tuple[int, int]:
+    """How many columns of n a method keeps beside the checks' own, and how many at once."""
+    M = p.M is not None
+    k = width_of(name, p)
+    wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
+    if name == "block_cg":
+        return 7 + M, k
+    count = sum(scipy_api.vectors("gmres" if name in CYCLES else name, M)) + scipy_api.parts(
+        name, p.op
+    )
+    return count * (wide if name in ("lsqr", "lsmr") else 1), k
+
+
+def memory_of(name: str, p: Any, restart: int | None = None) -> int:
+    """Bytes of the vectors of a run, at most."""
+    count, k = _vectors(name, p)
+    if name in CYCLES:
+        restart = restart_of(p, name) if restart is None else restart
+        count += restart * (2 if name == "fgmres" and p.M is not None else 1)
+    own = 1 if p.b.ndim == 1 else p.b.shape[1]
+    checks = CHECKS + 2 * p.batch  # a batch's product takes its columns apart
+    return int((count * k + checks * own) * p.n * p.dtype.itemsize)
+
+
+def product_of(op: Any, b: Any) -> int:
+    """Bytes that a product takes beside its vectors, where a memory limit is set."""
+    if op._opaque or config.get("memory_limit") is None:
+        return 0
+    plan = op._explain(0, b, 0, 0)
+    result = op.shape[-2] * (b.size // max(op.shape[-1], 1))
+    return int(plan["memory"]) - int(result) * b.itemsize
+
+
+def products_of(p: Any, name: str) -> int:
+    """The same of all products of a method."""
+    if p.product is None:
+        p.product = product_of(p.op, p.b)
+    back = product_of(p.op.H, p.b) if name in ("lsqr", "lsmr") else 0
+    return int(p.product + back)
+
+
+def limit_of(p: Any) -> int | None:
+    """Bytes that all vectors may take: those of the memory limit that a product leaves, half of
+    what is free."""
+    if p.room is ...:
+        p.room = config.get("memory_limit")
+        if p.room is not None:
+            p.room -= products_of(p, "")
+        elif p.b.size > 10_000:  # asking takes longer than a small solve
+            free = config.free_memory()
+            p.room = None if free is None else free // 2
+    room: int | None = p.room
+    return room
+
+
+def restart_of(p: Any, name: str) -> int:
+    """As long a cycle as is usual, shorter where its vectors would pass the memory limit."""
+    limit = limit_of(p)
+    most = min(RESTART, max(p.n, 1))
+    if limit is None:
+        return int(most)
+    each = memory_of(name, p, 1) - memory_of(name, p, 0)
+    fits = (limit - memory_of(name, p, 0)) // max(each, 1)
+    return int(max(min(2, most), min(most, fits)))
+
+
+def width_of(name: str, p: Any) -> int:
+    """How many columns run together: all, where the product is what takes the time; as many as
+    fill a cache line, where it is the vectors, which leave the cache then. By gmres as many as
+    there is memory for, and one where it is the vectors: each column has a basis of its own."""
+    k = 1 if p.b.ndim == 1 else int(p.b.shape[1])
+    if k == 1 or p.batch or name == "block_cg" or p.options.get("callback") is not None:
+        return k
+    line = 64 // p.dtype.itemsize
+    if name in CYCLES:
+        limit, k = limit_of(p), min(k, _BASES)
+        if limit is not None:
+            cycle = min(RESTART, p.n) * (2 if name == "fgmres" and p.M is not None else 1) + 4
+            k = max(1, min(k, (limit // (p.n * p.dtype.itemsize) - CHECKS * p.b.shape[1]) // cycle))
+        line = 1
+    small = 1 << (12 if name in CYCLES else 16)
+    if k <= line or p.n * k < small or p.op._opaque:
+        return k
+    if p.light is None:
+        plan = p.op._explain(0, p.b, 0, 0)
+        p.light = plan["flops"] + plan["bytes"] < 16 * p.b.nbytes
+    return line if p.light else k

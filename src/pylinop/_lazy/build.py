@@ -1,0 +1,298 @@
+"""LazyArrays that the core does not make by itself: of integers, mixed dtypes, lists, keywords, of
+ufuncs without a row in py_lazy_arith.c, of indices by arrays; and the words of their errors."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base import dlpack, errors
+from .array import LazyArray, lazy
+
+inverse = _core._lazy_inverse
+scaled = _core._lazy_scaled
+view = _core._lazy_view
+
+
+def is_lazy(x):
+    """Is x a LazyArray? (isinstance asks operators for their __class__: slow.)"""
+    return issubclass(type(x), LazyArray)
+
+
+def node(x):
+    """x as a LazyArray; None for what cannot be one."""
+    if is_lazy(x):
+        return x
+    if isinstance(x, (_core.Operator, np.ndarray, list, tuple, np.generic)) or np.isscalar(x):
+        return lazy(x)
+    return lazy(x) if hasattr(x, "__dlpack__") or hasattr(x, "__array__") else None
+
+
+_OURS = (_core.Operator, np.ndarray, np.generic, list, tuple, bool, int, float, complex)
+
+
+def from_elsewhere(x):
+    """The NumPy array of another library's, in whose dtype NumPy finds no meaning; else x."""
+    if is_lazy(x) or isinstance(x, _OURS):
+        return x
+    if dlpack.given(x):
+        return dlpack.taken(x)
+    return np.asarray(x) if hasattr(x, "__array__") else x
+
+
+def _shape(x):
+    """The shape of a LazyArray or of what NumPy takes."""
+    return x.shape if is_lazy(x) else np.shape(x)
+
+
+def _promoted(a, b):
+    for x, y in ((a, b), (b, a)):
+        if x._adopts and not y._adopts and y.dtype.kind in "fc":
+            return y.dtype
+    same = a.dtype is b.dtype and a.dtype.isnative
+    return a.dtype if same else np.result_type(a.dtype, b.dtype)
+
+
+# -- products --------------------------------------------------------------------------------------
+
+
+def matmul(a, b):
+    """``a @ b``, deferred."""
+    a, b = node(a), node(b)
+    return NotImplemented if a is None or b is None else a @ b
+
+
+def solve(a, b):
+    """``solve(a, b)``, deferred: a vector b only if it is 1-D."""
+    return matmul(inverse(node(a)), b)
+
+
+def mismatch(a, b):
+    """Raises what is wrong with a product; a hook."""
+    left, right = a.shape, b.shape
+    if not left or not right:
+        text = "matmul: scalar operands are not allowed, use '*' instead"
+    else:
+        inner = right[-2] if len(right) > 1 else right[0]
+        if left[-1] == inner:
+            text = f"matmul: the batch dimensions do not broadcast, {left} @ {right}"
+        else:
+            text = f"matmul: the inner dimensions differ, {left} @ {right}: {left[-1]} and {inner}"
+    raise ValueError(text + "".join(errors.built(x) for x in (a, b)))
+
+
+def not_square(a):
+    """Raises what is wrong with an inverse; a hook."""
+    raise errors.LinAlgError(f"inv needs a square matrix, got shape {a.shape}" + errors.built(a))
+
+
+def inverse_dtype(a):
+    """The dtype of an inverse of other than float32, float64 and their complex kin; a hook."""
+    dtype = a.dtype
+    if dtype.char in "fdFD":
+        return dtype
+    return np.result_type(dtype, np.float32 if dtype.kind in "fc" else np.float64)
+
+
+# -- multiples -------------------------------------------------------------------------------------
+
+
+def over(a, c):
+    """``a / c`` for a matrix and a number: a multiple where 1 / c is in range."""
+    return LazyArray("over", (a, c), a.shape, ufunc_dtype(np.true_divide, a, c))
+
+
+def as_dtype(x):
+    """What resolve_dtypes takes: a dtype, or Python's type for a weak number."""
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        return type(x) if not isinstance(x, bool) else np.dtype(bool)
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+
+
+_known: dict[Any, Any] = {}  # dtypes of ufuncs: NumPy takes 2 us to find one
+_MOST = 256
+
+
+def ufunc_dtype(ufunc, *args):
+    """The dtype of what a ufunc with one result gives; also a hook."""
+    key = (ufunc, *map(as_dtype, args))
+    dtype = _known.get(key)
+    if dtype is None:
+        dtype = ufunc.resolve_dtypes((*key[1:], None))[-1]
+        if len(_known) < _MOST:
+            _known[key] = dtype
+    return dtype
+
+
+def _is_single(x, ndim):
+    """Is x one number, of at most ndim dimensions?"""
+    if isinstance(x, _core.Operator):
+        return False
+    shape = _shape(x)
+    return len(shape) <= ndim and all(n == 1 for n in shape)
+
+
+def _as_number(x):
+    """The number that x holds, of no dimensions."""
+    if is_lazy(x):
+        return x[(0,) * x.ndim] if x.ndim else x
+    return np.asarray(x).reshape(())[()] if np.ndim(x) or isinstance(x, np.ndarray) else x
+
+
+def _is_matrix_form(x):
+    """A matrix or stack of floats that a formula makes, not one that is there."""
+    made = is_lazy(x) and x._head not in ("leaf", "call", "operator")
+    return made and x.ndim >= 2 and x.dtype.kind in "fc"
+
+
+# -- ufuncs ----------------------------------------------------------------------------------------
+
+
+def _linear_ufunc(name, inputs):
+    """The linear form of a ufunc on matrices; None where there is none."""
+    if name == "matmul":
+        return matmul(*inputs)
+    if name == "conjugate" and inputs[0].ndim >= 2:
+        return view(inputs[0], 2)
+    if name == "negative" and inputs[0].ndim >= 2:
+        return scaled(inputs[0], -1)
+    if name == "multiply":
+        a, b = inputs
+        if _is_single(a, 0 if isinstance(b, _core.Operator) else len(_shape(b))):
+            a, b = b, a
+        if is_lazy(a) and a.ndim >= 2 and _is_single(b, a.ndim):
+            return scaled(a, _as_number(b))
+    if name == "divide" and _is_matrix_form(inputs[0]) and _is_single(inputs[1], inputs[0].ndim):
+        return over(inputs[0], _as_number(inputs[1]))
+    if name in ("add", "subtract"):
+        a, b = (node(x) for x in inputs)
+        if a is not None and b is not None and a.ndim >= 2 and a.shape == b.shape:
+            if name == "subtract" and b.dtype.kind in "biu" and _promoted(a, b) != b.dtype:
+                return None  # -b would wrap before it meets a wider a
+            b = b if name == "add" else scaled(b, -1)
+            if _promoted(a, b).kind != "b":
+                return LazyArray("add", (a, b), a.shape, _promoted(a, b))
+    return None
+
+
+def apply_ufunc(ufunc, method, inputs, out=None, kwargs=None):
+    """A ufunc or one of its methods, deferred."""
+    kwargs = {k: v for k, v in (kwargs or {}).items() if v is not None}
+    inputs = tuple(map(from_elsewhere, inputs))
+    name = ufunc.__name__
+    if out is not None:
+        values = tuple(x._computed() if is_lazy(x) else x for x in inputs)
+        if any(is_lazy(o) for o in (out if isinstance(out, tuple) else (out,))):
+            raise TypeError("a LazyArray cannot be the out= of a ufunc: its value never changes")
+        return getattr(ufunc, method)(*values, out=out, **kwargs)
+    if method == "__call__" and name == "multiply":
+        _refuse_operators(*inputs)
+    if method == "__call__" and not kwargs:
+        linear = _linear_ufunc(name, inputs)
+        if linear is not None:
+            return linear
+    return _elementwise(ufunc, method, inputs, kwargs)
+
+
+def _refuse_operators(a, b):
+    for x, other in ((a, b), (b, a)):
+        if isinstance(x, _core.Operator) and (
+            isinstance(other, _core.Operator) or _shape(other) != ()
+        ):
+            raise TypeError(
+                "LazyArray * operator: element-wise or the product? "
+                "write @ for the product, pl.multiply for element-wise"
+            )
+
+
+def array_ufunc(ufunc, method, *inputs, out=None, **kwargs):
+    """``__array_ufunc__`` of what the core leaves; a hook."""
+    if len(inputs) == 1 and method == "__call__" and out is None and not kwargs:
+        return unary(ufunc, inputs[0])
+    return apply_ufunc(ufunc, method, inputs, out, kwargs)
+
+
+def binary(ufunc, a, b):
+    """An operator of Python's between a LazyArray and anything; a hook."""
+    if node(a) is None or node(b) is None:
+        return NotImplemented
+    return apply_ufunc(ufunc, "__call__", (a, b))
+
+
+def unary(ufunc, a):
+    """A ufunc of one LazyArray; a hook."""
+    if ufunc.nout > 1 or ufunc.signature is not None or ufunc in (np.negative, np.conjugate):
+        return apply_ufunc(ufunc, "__call__", (a,))
+    return LazyArray("call", (a,), a.shape, ufunc_dtype(ufunc, a), (ufunc, {}))
+
+
+def _elementwise(ufunc, method, inputs, kwargs):
+    args = tuple(lazy(x) if isinstance(x, _core.Operator) else x for x in inputs)
+    plain = method == "__call__" and ufunc.nout == 1 and ufunc.signature is None
+    if not plain or set(kwargs) - {"dtype", "casting"}:
+        from . import numpy_functions
+
+        return numpy_functions.by_value(getattr(ufunc, method), args, kwargs)
+    dtype = np.dtype(kwargs["dtype"]) if "dtype" in kwargs else ufunc_dtype(ufunc, *args)
+    return LazyArray("call", args, together(ufunc, args), dtype, (ufunc, kwargs))
+
+
+def together(ufunc, args):
+    """The shape of arguments broadcast together."""
+    shapes = [_shape(x) for x in args]
+    widest = max(shapes, key=len)
+    if all(shape in (widest, ()) for shape in shapes):
+        return widest
+    try:
+        return np.broadcast_shapes(*shapes)  # 5 us
+    except ValueError:
+        text = f"{ufunc.__name__}: the shapes do not broadcast, {' and '.join(map(str, shapes))}"
+        lines = "".join(errors.built(x) for x in args if is_lazy(x))
+        raise ValueError(text + lines) from None
+
+
+def cast(a, dtype):
+    """``a.astype(dtype)``."""
+    if a.dtype == dtype:
+        return a
+    return LazyArray("call", (a,), a.shape, dtype, (_astype, {"dtype": dtype}))
+
+
+def _astype(x, dtype):
+    return np.asarray(x).astype(dtype)
+
+
+# -- indices and numbers ---------------------------------------------------------------------------
+
+
+def index(a, key):
+    """``a[key]``, deferred; the shape is NumPy's, found on an array without memory. A hook."""
+    parts = key if isinstance(key, tuple) else (key,)
+    hollow = np.broadcast_to(np.zeros((), bool), a.shape)
+    if any(is_lazy(k) for k in parts):
+        parts = tuple(k._computed() if is_lazy(k) else k for k in parts)
+        key = parts if isinstance(key, tuple) else parts[0]
+    return LazyArray("index", (a,), np.shape(hollow[key]), a.dtype, key)
+
+
+def number_of(a, f):
+    """``f`` of a square matrix, a number, deferred; of the operator form."""
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise errors.LinAlgError(
+            f"Last 2 dimensions of the array must be square: {a.shape}" + errors.built(a)
+        )
+    dtype = a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
+    return LazyArray("of form", (a,), a.shape[:-2], dtype, (f, {}))
+
+
+def now(a, f):
+    """``f``, a named tuple of numbers, of the operator form, which keeps what was promised."""
+    found = []
+
+    def of_form(op):
+        found[:] = [f(op)]
+        return found[0][-1]
+
+    number_of(a, of_form)._computed()
+    shape = a.shape[:-2]
+    return type(found[0])(*(x.reshape(shape) if shape else x for x in found[0]))

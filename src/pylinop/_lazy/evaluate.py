@@ -1,0 +1,247 @@
+"""What the core's evaluator of LazyArrays (src/c/py/lazy/py_lazy_eval.c) leaves to Python: parts,
+divided matrices, the words around an error, what several expressions share, explanations."""
+
+import numpy as np
+
+from .. import _core
+from .._base import config, errors, explanation, multiples
+from .._base.lazy_import import Later
+
+_VERIFY = Later("_verify.compare")
+
+_LEAST = 2.0**-100  # whose reciprocal is in range in float32 too
+
+
+def _array(x):
+    """The value of an argument, for NumPy's functions."""
+    if not isinstance(x, _core.Lazy):
+        return x
+    return x._args[0] if x._value is None and x._head == "leaf" else x._value
+
+
+def _part(form, key):
+    """``form[key]``, of the dense form where operators do not take such a key."""
+    try:
+        return form[key]
+    except NotImplementedError:
+        return form.toarray()[key]
+
+
+def part_form(a):
+    """The form of an index into a form; a hook."""
+    part = _part(a._args[0]._form, a._more)
+    return part if isinstance(part, _core.Operator) else _core.Dense(part)
+
+
+def indexed(a):
+    """The value of an index, into the argument's value where it is at hand; a hook."""
+    x = a._args[0]
+    array = _array(x)
+    part = _part(x._form, a._more) if array is None else array[a._more]
+    return part.toarray() if isinstance(part, _core.Operator) else part
+
+
+def over_form(a):
+    """The form of a matrix over a number; a hook."""
+    form, c = a._args[0]._form, a._args[1]
+    c = _array(c)[()] if isinstance(c, _core.Lazy) else c
+    if _LEAST < abs(c) < 1 / _LEAST:
+        return multiples.divide(form, c)
+    return _core.Dense(form.toarray() / c)
+
+
+def beyond(a):
+    """The value of a node of more dimensions than operators have, by NumPy; a hook."""
+    x, *rest = (_array(y) for y in a._args)
+    if a._head == "of form":
+        f, kwargs = a._more
+        found = f(_core.Dense(x.reshape(-1, *x.shape[-2:])), **kwargs)
+        return np.asarray(found).reshape(a.shape)
+    if a._head == "view":
+        seen = np.swapaxes(x, -1, -2) if a._more & 1 else x
+        return seen.conj() if a._more & 2 else seen
+    if a._head == "inverse":
+        return np.linalg.inv(x)
+    return _OF_ARRAYS[a._head](x, rest[0])
+
+
+def passes_limit(a, needed):
+    """Called for a value that passes the memory limit with those that it is made of; a hook."""
+    raise errors.make_error(
+        "MaterializationError",
+        f"the value of shape {a.shape} and those that it is made of need {needed:,} bytes; "
+        f"pl.config(memory_limit=...) allows {config.get('memory_limit'):,}: take it in parts, "
+        "x[i:j]",
+        None,
+        "evaluate",
+        -1,
+    )
+
+
+_OF_ARRAYS = {
+    "matmul": np.matmul,
+    "add": np.add,
+    "scale": np.multiply,
+    "over": np.true_divide,
+}
+
+
+def trace(form, offset=0):
+    """The trace of an operator."""
+    return form.trace() if offset == 0 else np.trace(form, offset)
+
+
+def diagonal(form, offset=0):
+    """A diagonal of an operator."""
+    return form.diagonal(offset)
+
+
+def failed(a, error):
+    """Adds to an error the line that built the node it is from; a hook."""
+    if isinstance(error, Exception) and "built at" not in str(error):
+        error.add_note(f"in: {a!r}{errors.built(a)}")
+
+
+def instead(a, error):
+    """The value of a where there was no memory for its plan, or None; a hook."""
+    from .._api import lazy_iterative
+
+    return lazy_iterative.instead(a, error)
+
+
+_MOST = 8  # results of one plan
+
+
+def together(roots):
+    """Computes several LazyArrays, what they share once. Linear ones of one dtype are one plan."""
+    linear, rest = {}, []
+    for a in {id(a): a for a in roots}.values():
+        if a._value is None:
+            joins = a._head in _JOINS or _core._lazy_is_deep(a)
+            joins = joins and a.ndim <= 2 and a.dtype.char in "fdFD"
+            (linear.setdefault(a.dtype, []) if joins else rest).append(a)
+    _core._lazy_run(_shared(rest, sum(linear.values(), [])), None)
+    for group in linear.values():
+        for i in range(0, len(group), _MOST):
+            _compute_joint(group[i : i + _MOST])
+    for a in roots:
+        a._computed()
+
+
+_JOINS = ("matmul", "add", "scale", "view", "inverse")
+
+
+def _compute_joint(group):
+    """Values of linear LazyArrays by one plan, of those whose forms allow it."""
+    forms = [(a, _core._lazy_operator(a)) for a in group]
+    forms = [(a, f) for a, f in forms if f is not None and _joins(a, f)]
+    if len(forms) < 2:
+        return
+    column = forms[0][1]
+    for _, f in forms[1:]:
+        column = _core._build("several", column, f)
+    verify, held = config.get("verify"), []
+    if verify:
+        _VERIFY.evaluated(None)
+    try:
+        values, start = column.toarray(), 0
+    finally:
+        if verify:
+            held = _VERIFY.released()
+    for a, f in forms:
+        stop = start + f.shape[0] * f.shape[1]
+        part = values[start:stop].reshape(a.shape)
+        part.setflags(write=False)
+        a._value = part
+        start = stop
+    if verify:
+        _compare([a for a, _ in forms], held)
+
+
+def _compare(arrays, held):
+    """Verifies values; what is wrong is not kept."""
+    try:
+        _VERIFY.compared(arrays, held)
+    except Exception:
+        for a in arrays:
+            a._value = None
+        raise
+
+
+def _joins(a, form):
+    return form.ndim == 2 and form.dtype == a.dtype and not (form._opaque or form._weak)
+
+
+def _shared(rest, linear):
+    """Products, inverses and calls below one of `rest` and another root: what several of `linear`
+    alone share is for their plan."""
+    first, found = set(), {}
+    for i, root in enumerate(rest + linear):
+        stack, seen = [root], set()
+        while stack:
+            a = stack.pop()
+            if id(a) in seen or id(a) in found:
+                continue
+            seen.add(id(a))
+            if id(a) in first and a._head in ("matmul", "call", "of form"):
+                found[id(a)] = a
+            else:
+                stack += [x for x in a._args if isinstance(x, _core.Lazy)]
+        if i < len(rest):
+            first |= seen
+    return list(found.values())
+
+
+# -- explain ---------------------------------------------------------------------------------------
+
+
+def explain(root, run=False):
+    """How the value of root is computed, on a copy whose values are arrays without memory; with
+    ``run`` on a copy that is computed."""
+    from . import text
+
+    parts = []
+
+    def title(a):
+        return f"{text.formula(a)}  {a.shape} {a.dtype}"
+
+    def pretend(a):
+        if a._head != "leaf":
+            parts.append((title(a), _plan(a) or "by NumPy"))
+        a._value = np.broadcast_to(np.ones((), a.dtype), a.shape)
+
+    def compute(a):
+        with explanation.explaining() as e:
+            _core._lazy_value(a)
+        if a._head != "leaf":
+            parts.append((title(a), e.explanation if e.plans else "by NumPy"))
+
+    copy = text.rebuild(text.program(root))
+    _core._lazy_run([copy], compute if run else pretend)
+    return explanation.Explanation._joined(parts)
+
+
+def _plan(a):
+    """How one linear part is computed; None where NumPy runs."""
+    from .._api import lazy_iterative
+
+    return lazy_iterative.explained(a, _direct_plan(a))
+
+
+def _direct_plan(a):
+    args = a._args
+    if _core._lazy_is_deep(a):
+        column = _core._lazy_operator(a)
+        return column.explain("dense") if column is not None else None
+    if a._head == "matmul" and min(x.ndim for x in args) < 2:
+        x, y = args
+        if x.ndim >= 2:
+            return x._form.explain("apply", _array(y))
+        return y._form.T.explain("apply", _array(x)) if y.ndim >= 2 else None
+    if a._head == "of form" and a._more[0] in (trace, diagonal):
+        name = "trace" if a._more[0] is trace else "diagonal"
+        return args[0]._form.explain(name)
+    linear = ("operator", "matmul", "add", "scale", "over", "view", "inverse")
+    if a.ndim < 2 or a._head not in linear:
+        return None
+    return (args[0] if a._head == "operator" else a._form).explain("dense")

@@ -1,0 +1,362 @@
+"""NumPy's functions on LazyArrays: ``__array_function__``. What has no row computes the arguments
+and calls NumPy: an array comes out."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from . import evaluate
+from .array import LazyArray, lazy
+from .build import apply_ufunc, inverse, matmul, node, solve, together, ufunc_dtype, view
+
+_TABLE: dict[Any, Any] = {}
+
+
+def _row(*functions):
+    def register(run):
+        for name in functions:
+            f = np
+            for part in name.split("."):
+                f = getattr(f, part, None)
+            if f is not None:
+                _TABLE[f] = run
+        return run
+
+    return register
+
+
+def call(func, args, kwargs):
+    """``func(*args, **kwargs)`` with a LazyArray in it."""
+    run = _TABLE.get(func)
+    if run is not None:
+        result = run(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    return by_value(func, args, kwargs)
+
+
+def by_value(func, args, kwargs):
+    """NumPy's own function, now, on the values."""
+    return func(*(_value(a) for a in args), **{k: _value(v) for k, v in kwargs.items()})
+
+
+def _value(x):
+    if isinstance(x, LazyArray):
+        return x._computed()
+    if type(x) in (list, tuple):
+        return type(x)(_value(y) for y in x)
+    return x
+
+
+def deferred(func, a, shape, dtype, kwargs=None):
+    """``func(a, **kwargs)`` later: of the operator form where a has two dimensions."""
+    kwargs = kwargs or {}
+    form = 2 <= a.ndim <= 8 and func in _OF_FORM  # operators have at most 8 dimensions
+    if func in (np.sum, np.mean) and a.dtype.kind in "biu":
+        form = False  # by products with ones, a narrow integer would not wrap before it is summed
+    head = "of form" if form else "call"
+    return LazyArray(head, (a,), shape, dtype, (func, kwargs))
+
+
+_OF_FORM = {evaluate.trace, evaluate.diagonal, np.sum, np.mean}
+
+
+def _axes(a, axis):
+    if axis is None:
+        return tuple(range(a.ndim))
+    return np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, "axis")
+
+
+def _reduced(a, axis, keepdims):
+    axes = _axes(a, axis)
+    if keepdims:
+        return tuple(1 if i in axes else d for i, d in enumerate(a.shape))
+    return tuple(d for i, d in enumerate(a.shape) if i not in axes)
+
+
+def _reduction(func, dtype_of):
+    def run(a, axis=None, dtype=None, out=None, keepdims=np._NoValue, **more):
+        a = node(a)
+        if a is None or out is not None or more:
+            return NotImplemented
+        kept = keepdims is True
+        given = {"dtype": np.dtype(dtype)} if dtype is not None else {}
+        kwargs = {"axis": axis, **given, **({"keepdims": True} if kept else {})}
+        made = given.get("dtype") or dtype_of(a.dtype)
+        return deferred(func, a, _reduced(a, axis, kept), made, kwargs)
+
+    return run
+
+
+def _summed(dtype):
+    if dtype.char in "fdFD":
+        return dtype
+    return np.add.resolve_dtypes((None, dtype, None), reduction=True)[-1]
+
+
+def _averaged(dtype):
+    return dtype.newbyteorder("=") if dtype.kind in "fc" else np.dtype(np.float64)
+
+
+_TABLE[np.sum] = _reduction(np.sum, _summed)
+_TABLE[np.mean] = _reduction(np.mean, _averaged)
+_TABLE[np.prod] = _reduction(np.prod, _summed)
+
+
+def _extreme(func, dtype_of):
+    def run(a, axis=None, out=None, keepdims=np._NoValue, **more):
+        a = node(a)
+        if a is None or out is not None or more:
+            return NotImplemented
+        kept = keepdims is True
+        kwargs = {"axis": axis, **({"keepdims": True} if kept else {})}
+        return deferred(func, a, _reduced(a, axis, kept), dtype_of(a.dtype), kwargs)
+
+    return run
+
+
+for _f, _dtype in (
+    (np.max, lambda d: d),
+    (np.min, lambda d: d),
+    (np.any, lambda d: np.dtype(bool)),
+    (np.all, lambda d: np.dtype(bool)),
+):
+    _TABLE[_f] = _extreme(_f, _dtype)
+
+
+@_row("shape")
+def _shape_of(a):
+    return a.shape
+
+
+@_row("ndim")
+def _ndim(a):
+    return a.ndim
+
+
+@_row("size")
+def _size(a, axis=None):
+    return a.size if axis is None else a.shape[axis]
+
+
+@_row("iscomplexobj")
+def _iscomplexobj(x):
+    return x.dtype.kind == "c"
+
+
+@_row("isrealobj")
+def _isrealobj(x):
+    return x.dtype.kind != "c"
+
+
+@_row("result_type")
+def _result_type(*args):
+    return np.result_type(*(a.dtype if isinstance(a, LazyArray) else a for a in args))
+
+
+@_row("transpose", "permute_dims")
+def _transpose(a, axes=None):
+    axes = tuple(range(a.ndim))[::-1] if axes is None else _axes(a, tuple(axes))
+    if axes == tuple(range(a.ndim)):
+        return a
+    if axes == (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2):
+        return view(a, 1)
+    return deferred(np.transpose, a, tuple(a.shape[k] for k in axes), a.dtype, {"axes": axes})
+
+
+@_row("matrix_transpose", "linalg.matrix_transpose")
+def _matrix_transpose(x, /):
+    return x.mT
+
+
+@_row("real")
+def _real(a):
+    return (
+        a if a.dtype.kind != "c" else deferred(np.real, a, a.shape, np.empty(0, a.dtype).real.dtype)
+    )
+
+
+@_row("imag")
+def _imag(a):
+    return deferred(np.imag, a, a.shape, np.empty(0, a.dtype).real.dtype)
+
+
+@_row("reshape")
+def _reshape(a, /, shape=None, order="C", **more):
+    if order != "C" or shape is None or more:
+        return NotImplemented
+    hollow = np.broadcast_to(np.zeros((), bool), a.shape)
+    shape = np.reshape(hollow, shape).shape
+    return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
+
+
+@_row("ravel")
+def _ravel(a, order="C"):
+    return _reshape(a, (-1,), order)
+
+
+@_row("expand_dims")
+def _expand_dims(a, axis):
+    hollow = np.broadcast_to(np.zeros((), bool), a.shape)
+    shape = np.expand_dims(hollow, axis).shape
+    return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
+
+
+@_row("squeeze")
+def _squeeze(a, axis=None):
+    hollow = np.broadcast_to(np.zeros((), bool), a.shape)
+    shape = np.squeeze(hollow, axis).shape
+    return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
+
+
+def trace(a, offset=0):
+    """The trace of a matrix, deferred."""
+    return deferred(evaluate.trace, a, (), _summed(a.dtype), {"offset": offset})
+
+
+@_row("trace")
+def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    if a.ndim != 2 or (axis1, axis2) != (0, 1) or dtype is not None or out is not None:
+        return NotImplemented
+    return trace(a, offset)
+
+
+@_row("linalg.trace")
+def _linalg_trace(x, /, *, offset=0, dtype=None):
+    return _trace(x, offset, dtype=dtype)
+
+
+def diagonal(a, offset=0):
+    """A diagonal of a matrix, deferred."""
+    m, n = a.shape
+    length = max(0, min(m + min(offset, 0), n - max(offset, 0)))
+    return deferred(evaluate.diagonal, a, (length,), a.dtype, {"offset": offset})
+
+
+@_row("diagonal")
+def _diagonal(a, offset=0, axis1=0, axis2=1):
+    return diagonal(a, offset) if a.ndim == 2 and (axis1, axis2) == (0, 1) else NotImplemented
+
+
+@_row("linalg.diagonal")
+def _linalg_diagonal(x, /, *, offset=0):
+    return _diagonal(x, offset)
+
+
+@_row("diag")
+def _diag(v, k=0):
+    return _diagonal(v, k) if v.ndim == 2 else NotImplemented
+
+
+@_row("dot")
+def _dot(a, b, out=None):
+    a, b = node(a), node(b)
+    if out is not None or a is None or b is None:
+        return NotImplemented
+    if a.ndim == 0 or b.ndim == 0:
+        return apply_ufunc(np.multiply, "__call__", (a, b))
+    return matmul(a, b) if b.ndim <= 2 and a.ndim <= 2 else NotImplemented
+
+
+@_row("vdot")
+def _vdot(a, b, /):
+    a, b = node(a), node(b)
+    if a.ndim == b.ndim == 1:
+        return matmul(a.conj(), b)
+    if a.ndim == b.ndim == 2 and a.shape == b.shape:
+        return np.trace(matmul(a.H, b))
+    return NotImplemented
+
+
+@_row("inner")
+def _inner(a, b, /):
+    a, b = node(a), node(b)
+    if a.ndim == 0 or b.ndim == 0 or b.ndim > 2 or a.ndim > 2:
+        return NotImplemented
+    return matmul(a, b if b.ndim == 1 else b.T)
+
+
+@_row("outer", "linalg.outer")
+def _outer(a, b, out=None):
+    a, b = node(a), node(b)
+    if out is not None or a.ndim != 1 or b.ndim != 1:
+        return NotImplemented
+    return matmul(_reshape(a, (-1, 1)), _reshape(b, (1, -1)))
+
+
+@_row("round", "around")
+def _round(a, decimals=0, out=None):
+    if out is not None or a.dtype.kind not in "fc":
+        return NotImplemented
+    return LazyArray("call", (a,), a.shape, a.dtype, (np.round, {"decimals": decimals}))
+
+
+@_row("clip")
+def _clip(a, a_min=None, a_max=None, out=None, **more):
+    if out is not None or more:
+        return NotImplemented
+    low = a if a_min is None else np.maximum(a, a_min)
+    return low if a_max is None else np.minimum(low, a_max)
+
+
+@_row("where")
+def _where(condition, *choices):
+    if len(choices) != 2:
+        return NotImplemented
+    shape = together(np.where, (condition, *choices))
+    dtype = ufunc_dtype(np.add, *choices)
+    return LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))
+
+
+@_row("linalg.matmul")
+def _matmul(a, b, /):
+    return matmul(a, b)
+
+
+@_row("linalg.multi_dot")
+def _multi_dot(arrays, *, out=None):
+    if out is not None or len(arrays) < 2:
+        return NotImplemented
+    result = node(arrays[0])
+    for a in arrays[1:]:
+        result = matmul(result, a)
+    return result
+
+
+@_row("linalg.inv")
+def _inv(a):
+    return inverse(a)
+
+
+@_row("linalg.solve")
+def _solve(a, b):
+    return solve(a, b)
+
+
+@_row("linalg.slogdet")
+def _slogdet(a):
+    from .._api import solve_det_norm
+
+    return solve_det_norm.slogdet(a)
+
+
+@_row("linalg.det")
+def _det(a):
+    from .._api import solve_det_norm
+
+    return solve_det_norm.det(a)
+
+
+@_row("linalg.matrix_power")
+def _matrix_power(a, n):
+    import operator
+
+    n = operator.index(n)
+    base, result = (inverse(a), None) if n < 0 else (a, None)
+    for _ in range(abs(n)):
+        result = base if result is None else matmul(result, base)
+    return lazy(_core.Identity(a.shape[-1], a.dtype)) if result is None else result
+
+
+del _f, _dtype

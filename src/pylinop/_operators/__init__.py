@@ -1,0 +1,1 @@
+"""What a LinearOperator is in Python."""

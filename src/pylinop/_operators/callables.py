@@ -1,0 +1,163 @@
+"""Callables and user subclasses: what SciPy's hooks mean when a class leaves them out."""
+
+import numpy as np
+
+from .. import _core
+from .._fallback import interpreter
+
+
+def _of_kind(op):
+    """The operator without its class's overrides: what super()._matvec means in a kind's child."""
+    if op._init is None and not op._operands:
+        return None
+    if not op._opaque or op._operands:
+        return op
+    for cls in type(op).__mro__:
+        if cls.__module__ == "pylinop" and cls.__name__ != "LinearOperator":
+            from . import pickling
+
+            return cls(*pickling.nested(op._init, op._mode))
+    return None
+
+
+def default_matvec(op, x):
+    kind = _of_kind(op)
+    if kind is not None:
+        return interpreter.apply(kind, np.asarray(x), interpreter.N, True)
+    if type(op)._matmat is _base()._matmat:
+        raise NotImplementedError(f"{type(op).__name__} defines neither _matvec nor _matmat")
+    return op._matmat(x[..., np.newaxis])[..., 0]
+
+
+def default_matmat(op, X):
+    kind = _of_kind(op) if type(op)._matvec is _base()._matvec else None
+    if kind is not None:
+        return interpreter.apply(kind, np.asarray(X), interpreter.N, False)
+    if X.shape[-1] == 0:
+        batch = interpreter._broadcast(op.shape[:-2], X.shape[:-2])
+        return np.zeros((*batch, op.shape[-2], 0), dtype=np.result_type(X, op.dtype or X.dtype))
+    columns = [np.asarray(op._matvec(X[..., :, j])) for j in range(X.shape[-1])]
+    m = op.shape[-2]
+    columns = [c.reshape(*interpreter._broadcast(op.shape[:-2], X.shape[:-2]), m) for c in columns]
+    return np.stack(columns, axis=-1)
+
+
+def default_rmatvec(op, x):
+    kind = _of_kind(op)
+    if kind is not None:
+        return interpreter.apply(kind, np.asarray(x), interpreter.H, True)
+    if type(op)._adjoint is not _base()._adjoint:
+        return op._adjoint()._matvec(x) if not _is_core(op) else op._adjoint().matvec(x)
+    if type(op)._rmatmat is _base()._rmatmat or (_is_matvec(op) and op._callables[3] is None):
+        raise NotImplementedError(
+            f"the adjoint of {type(op).__name__} is not known: "
+            "define _rmatvec, _rmatmat or _adjoint"
+        )
+    return op._rmatmat(x[..., np.newaxis])[..., 0]
+
+
+def default_rmatmat(op, X):
+    kind = _of_kind(op) if type(op)._rmatvec is _base()._rmatvec else None
+    if kind is not None:
+        return interpreter.apply(kind, np.asarray(X), interpreter.H, False)
+    if type(op)._adjoint is not _base()._adjoint:
+        return op._adjoint().matmat(X)
+    m = op.shape[-1]
+    batch = interpreter._broadcast(op.shape[:-2], X.shape[:-2])
+    if X.shape[-1] == 0:
+        return np.zeros((*batch, m, 0), dtype=np.result_type(X, op.dtype or X.dtype))
+    return np.stack(
+        [np.asarray(op._rmatvec(X[..., :, j])).reshape(*batch, m) for j in range(X.shape[-1])],
+        axis=-1,
+    )
+
+
+def _base():
+    from .linear_operator import LinearOperator
+
+    return LinearOperator
+
+
+def _is_core(op):
+    return type(op).__module__ == "pylinop"
+
+
+def _is_matvec(op):
+    return hasattr(op, "_callables")
+
+
+def user_view(op, mode):
+    """A user's own _adjoint or _transpose, called for .H and .T; None where there is none."""
+    base = _base()
+    kind = type(op)
+    if mode == interpreter.H and kind._adjoint is not base._adjoint:
+        return op._adjoint()
+    if mode == interpreter.T and kind._transpose is not base._transpose:
+        return op._transpose()
+    return None
+
+
+def user_attribute(op, name):
+    """A shape or dtype that a user's class defines itself (a property); None where it does not."""
+    for cls in type(op).__mro__:
+        if name in vars(cls):
+            return None if cls is _core.Operator else getattr(op, name)
+    return None
+
+
+def overrides_hooks(cls):
+    """Does a subclass of a kind bring products of its own?"""
+    base = _base()
+    names = ("_matvec", "_matmat", "_rmatvec", "_rmatmat", "_adjoint", "_transpose")
+    return any(getattr(cls, name) is not getattr(base, name) for name in names)
+
+
+def infer_dtype(op):
+    """The dtype of a callable: that of its result on int8 zeros; called exactly once."""
+    try:
+        y = np.asarray(op._matvec(np.zeros(op.shape[-1], dtype=np.int8)))
+    except (OverflowError, TypeError, RuntimeError):
+        return np.dtype(int)
+    return y.dtype
+
+
+_ROLES: dict[str, list[str]] = {}  # class name -> role of each parameter
+
+
+def _dtypes_of_kind(op):
+    """What the dtype of a kind over arrays that C does not know comes from."""
+    if not _ROLES:
+        _ROLES.update({row["name"]: [p["role"] for p in row["params"]] for row in _core.kinds()})
+    roles = next((_ROLES[c.__name__] for c in type(op).__mro__ if c.__name__ in _ROLES), None)
+    if roles is None:  # a user's own class
+        return []
+    pairs = [(role, p) for role, p in zip(roles, op._init) if p is not None]
+    found = [np.dtype(p) for role, p in pairs if role == "dtype"]
+    found += [p.dtype for role, p in pairs if role in ("array", "foreign")]
+    found += [p for role, p in pairs if role == "scalar"]
+    if isinstance(op, _core.DFT):
+        found.append(np.dtype(np.complex64))
+    return found or [np.dtype(np.float64)]
+
+
+def foreign_dtype(op):
+    """The dtype of an expression with parts C does not know; None when a callable has none."""
+    found, stack, seen = [], [op], set()
+    while stack:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        below = [p for p in (*o._operands, *(o._init or ())) if isinstance(p, _core.Operator)]
+        numbers = [p for p in o._operands if not isinstance(p, _core.Operator)]
+        if o._head == "scaled":
+            found += numbers  # Python's stay weak
+        if below:
+            stack += below
+        elif o._init is not None and o._opaque:
+            found += _dtypes_of_kind(o)
+        elif not o._weak:
+            if o.dtype is None:
+                return None
+            found.append(o.dtype)
+    return np.result_type(*found) if found else None

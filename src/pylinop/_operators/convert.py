@@ -1,0 +1,212 @@
+"""Taking things in, and small forms: operators from anything, shapes, parts, other dtypes."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .._base import dlpack, scipy_bridge, sparse_arrays
+from .._fallback import interpreter
+
+if TYPE_CHECKING:
+    from .linear_operator import LinearOperator
+
+
+def as_array(x):
+    if isinstance(x, _core.Operator):
+        return _dense_parameter(x)
+    return dlpack.as_array(x)
+
+
+def _dense_parameter(x):
+    raise TypeError(f"an array is due here, not an operator ({type(x).__name__} {x.shape})")
+
+
+def as_shape(shape):
+    """A shape a user sets: a tuple of at least two integers, as SciPy words it."""
+    try:
+        shape = tuple(int(np.asarray(d).__index__()) for d in tuple(shape))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"invalid shape {shape!r} (must be a tuple of at least two integers)"
+        ) from None
+    if len(shape) < 2 or min(shape) < 0:
+        raise ValueError(f"invalid shape {shape!r} (must be at least 2-d, sizes not negative)")
+    return shape
+
+
+def kind_shape(shape, square):
+    """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n).
+
+    ``square`` is the name of a kind that must be square, or None."""
+    if isinstance(shape, (bool, np.bool_)) or not hasattr(shape, "__index__"):
+        shape = as_shape(shape)
+    else:
+        shape = as_shape((shape, shape))
+    if square and shape[-1] != shape[-2]:
+        raise ValueError(f"{square} is square, got shape {shape}")
+    if len(shape) > 8:
+        raise ValueError(f"at most 8 dimensions, got {len(shape)}")
+    return shape
+
+
+def as_operator(A: Any) -> "LinearOperator":
+    """``A`` as an operator of ours: itself, or wrapped without copying."""
+    if isinstance(A, _core.Operator):
+        return A  # type: ignore[return-value]  # LinearOperator is its one child
+    if scipy_bridge.issparse(A):
+        return _core.Sparse(A) if A.ndim == 2 else _core.Dense(sparse_arrays.as_dense(A))
+    if dlpack.given(A):
+        a = dlpack.taken(A)
+        return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
+    if (
+        isinstance(A, np.ndarray)
+        or hasattr(A, "__array_interface__")
+        or hasattr(A, "_computed")  # a LazyArray
+        or isinstance(A, (list, tuple))
+    ):
+        if isinstance(A, np.ma.MaskedArray):
+            raise TypeError("masked arrays are not taken: fill them first")
+        if getattr(A, "_head", None) == "leaf" and A._form is not None:
+            return A._form  # with what it was promised to be
+        a = np.asarray(A)
+        return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
+    if hasattr(A, "shape") and hasattr(A, "matvec"):
+        from .linear_operator import make_matvec
+
+        return make_matvec(A)
+    if hasattr(A, "__array__"):
+        return as_operator(np.asarray(A))
+    raise TypeError(
+        f"type not understood: {type(A).__name__} is no array, sparse matrix or operator"
+    )
+
+
+# -- operands of constructors --
+
+_COLUMNS = {"U", "V", "L"}  # parameters of which a vector is a column
+
+
+def _is_matrix(x: Any, least: int) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(isinstance(e, (list, tuple)) or len(getattr(e, "shape", ())) for e in x)
+    if isinstance(x, _core.Operator) or scipy_bridge.issparse(x) or hasattr(x, "matvec"):
+        return True
+    return len(getattr(x, "shape", ())) >= least
+
+
+def _are_listed(x: Any, least: int) -> bool:
+    """Is x a list of matrices, not of the rows of one?"""
+    return isinstance(x, (list, tuple)) and any(_is_matrix(e, least) for e in x)
+
+
+def operands_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One list of matrices means these matrices."""
+    (only,) = args
+    return tuple(only) if len(only) == 0 or _are_listed(only, 1) else args
+
+
+def operand(A: Any, kind: str, name: str, several: bool) -> "LinearOperator":
+    """An operand of a kind. A vector is a column where the kind says so, nowhere a row."""
+    if several and _are_listed(A, 2):
+        raise ValueError(
+            f"{kind}: {name} is a list of {len(A)} matrices: give them as operands of their own, "
+            "or as one array (numpy.stack) where a batch is meant"
+        )
+    A = as_array(A) if isinstance(A, (list, tuple)) or dlpack.given(A) else A
+    if len(getattr(A, "shape", ())) == 1:
+        A = sparse_arrays.as_dense(A)
+        if name not in _COLUMNS:
+            n = A.shape[0]
+            raise ValueError(
+                f"{kind}: {name} is a vector of shape ({n},), not a matrix: give a[:, None] for a "
+                f"column ({n}, 1), a[None, :] for a row (1, {n}), or Diag(a)"
+            )
+        A = A[:, None]
+    return as_operator(A)
+
+
+# -- small forms --
+
+
+def _is_real(op):
+    return op.dtype is not None and op.dtype.kind != "c"
+
+
+def real_part(op):
+    return op if _is_real(op) else _core._build("part", op, None, 0)
+
+
+def imag_part(op):
+    if _is_real(op):
+        return _core.Zeros(op.shape, None if op._weak else op.dtype)
+    return _core._build("part", op, None, 1)
+
+
+def astype(op, dtype, copy):
+    dtype = np.dtype(dtype)
+    if op.dtype == dtype and not op._weak:
+        return op.copy() if copy else op
+    if op._init is not None and op._head == "sparse":
+        return _core.Sparse(scipy_bridge.cast(sparse_arrays.matrix_of(op), dtype))
+    if op._head == "view" and op._by == "view" and not op._opaque:
+        return _core._build("view", astype(op._operands[0], dtype, copy), None, op._mode)
+    if op._head == "kernel" and dtype.kind == "c":  # its points stay real
+        return astype(op, np.dtype(dtype.char.lower()), False) @ _core.Identity(op.shape[-1], dtype)
+    if op._init is not None and op._head != "opaque" and _casts_in_place(op, dtype):
+        from . import pickling
+
+        if op._head == "dense" and op._init[1] == "orthogonal":  # to the rounding it was given in
+            return _core.Dense(op._init[0].astype(dtype))
+        return pickling.rebuilt(op, lambda a: a.astype(dtype), dtype)
+    if np.can_cast(op.dtype, dtype, "same_kind") and np.result_type(op.dtype, dtype) == dtype:
+        return op @ _core.Identity(op.shape[-1], dtype)
+    return _core.Dense(interpreter.toarray(op).astype(dtype))
+
+
+# Kinds of which each entry is a parameter, an entry of an operand, or 0.
+_ENTRIES = frozenset(
+    "dense diag offdiag identity zeros full toeplitz circulant hankel multitoeplitz convolution "
+    "tridiagonal banded blocktridiagonal triangular sparse sparsetriangular permutation selection "
+    "difference laplacian hadamard blockdiag block".split()
+)
+
+
+def _casts_in_place(op, dtype):
+    """Is the cast of a kind that of its parameters? Where fractions or imaginary parts are cut off,
+    not of products of them."""
+    return op._head in _ENTRIES or op.dtype is None or np.can_cast(op.dtype, dtype, "same_kind")
+
+
+def arrays_of(op):
+    found, stack, seen = [], [op], set()
+    while stack:
+        o = stack.pop()
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        for p in (*o._operands, *(o._init or ())):
+            if isinstance(p, _core.Operator):
+                stack.append(p)
+            elif isinstance(p, np.ndarray):
+                if id(p) not in seen:
+                    seen.add(id(p))
+                    found.append(p)
+            elif scipy_bridge.issparse(p) and id(p) not in seen:
+                seen.add(id(p))
+                found += o._arrays
+    return found
+
+
+def nbytes(op):
+    return sum(a.nbytes for a in arrays_of(op))
+
+
+def bounded(op, i, j):
+    """Indices of one element, counted from 0."""
+    for at, size in ((i, op.shape[-2]), (j, op.shape[-1])):
+        if not -size <= at < size:
+            raise IndexError(
+                f"index {at} is out of bounds for size {size} (operator of shape {op.shape})"
+            )
+    return i % op.shape[-2], j % op.shape[-1]

@@ -1,0 +1,384 @@
+"""op[...] as NumPy defines it: numbers and 1-D arrays are computed now, two dimensions stay lazy.
+
+A key is read once into one entry an axis: an int, a range (what a slice takes) or an int64 array.
+Of keys that add axes or move them, NumPy takes the result from the part that they are about, at
+once (`_by_numpy`)."""
+
+import numpy as np
+
+from .. import _core
+from .._fallback import interpreter
+
+_WORDS = (
+    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+    "arrays are valid indices"
+)
+_BLOCK = 256  # columns (or rows) of which elements are read at a time
+_FEW = 8  # elements that are read one by one
+
+# -- reading a key --
+
+
+def _array(key):
+    """An index array of a key's entry: booleans as they are, the rest a copy in int64."""
+    given = isinstance(key, np.ndarray)
+    a = np.asarray(key)
+    if a.size == 0 and not given:
+        a = a.astype(np.int64)
+    if a.dtype == bool and a.ndim:
+        return a.copy()
+    if a.dtype.kind not in "iu":
+        raise IndexError(
+            "arrays used as indices must be of integer (or boolean) type" if given else _WORDS
+        )
+    return a.astype(np.int64) if a.ndim else int(a)
+
+
+class _AddsAxes(Exception):
+    """The result of a key has axes that are added or moved."""
+
+
+def _is_bool(key):
+    return isinstance(key, (bool, np.bool_)) or (
+        isinstance(key, np.ndarray) and key.ndim == 0 and key.dtype == bool
+    )
+
+
+def _entry(key):
+    if key is None or _is_bool(key):
+        raise _AddsAxes
+    if isinstance(key, slice) or key is Ellipsis:
+        return key
+    if isinstance(key, (int, np.integer)):
+        return int(key)
+    if isinstance(key, (str, bytes, dict, set, _core.Operator)):
+        raise IndexError(_WORDS)
+    if isinstance(key, (list, tuple, range, np.ndarray)) or hasattr(key, "__array__"):
+        return _array(key)
+    if hasattr(key, "__index__"):
+        return key.__index__()
+    raise IndexError(_WORDS)
+
+
+def _spread(shape, key):
+    """One entry an axis, masks as index arrays; and the axis where an ellipsis stood, or -1."""
+    key = key if isinstance(key, tuple) else (key,)
+    entries = [_entry(k) for k in key]
+    dots = [i for i, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    used = sum(e.ndim if _is_mask(e) else 1 for e in entries if e is not Ellipsis)
+    if used > len(shape):
+        raise IndexError(
+            f"too many indices for array: array is {len(shape)}-dimensional, "
+            f"but {used} were indexed"
+        )
+    rest = [slice(None)] * (len(shape) - used)
+    if not dots:
+        entries += rest
+    spread, gap = [], -1
+    for e in entries:
+        axis = len(spread)
+        if e is Ellipsis:
+            gap = axis
+            spread += rest
+        elif _is_mask(e):
+            for i, (n, size) in enumerate(zip(shape[axis:], e.shape, strict=False)):
+                if size and n != size:  # as NumPy, which passes over empty masks
+                    raise IndexError(
+                        f"boolean index did not match indexed array along axis {axis + i}; size "
+                        f"of axis is {n} but size of corresponding boolean axis is {size}"
+                    )
+            spread += [a.astype(np.int64) for a in e.nonzero()]
+        else:
+            spread.append(e)
+    return spread, gap
+
+
+def _is_mask(e):
+    return isinstance(e, np.ndarray) and e.dtype == bool
+
+
+def _inside(e, n, axis):
+    """The entry for an axis of n: in bounds, none negative."""
+    if isinstance(e, slice):
+        return range(*e.indices(n))
+    bad = e[(e < -n) | (e >= n)] if isinstance(e, np.ndarray) else [] if -n <= e < n else [e]
+    if len(bad):
+        raise IndexError(f"index {bad[0]} is out of bounds for axis {axis} with size {n}")
+    if isinstance(e, np.ndarray):
+        return np.where(e < 0, e + n, e)
+    return e + n if e < 0 else e
+
+
+def _is_array(e):
+    return isinstance(e, np.ndarray)
+
+
+# -- what stays an operator --
+
+
+def _step(axis, e, n):
+    """One step for the core; None where all is taken."""
+    if isinstance(e, int):
+        return (axis, e, 1, -1)
+    if _is_array(e):
+        return (axis, e)
+    if e == range(n):
+        return None
+    return (axis, e.start if len(e) else 0, e.step, len(e))
+
+
+def _merged(inner, outer):
+    """Two keys of rows and columns as one; None where batches are concerned."""
+    if any(s[0] > 1 for s in inner + outer):
+        return None
+    steps = {s[0]: s for s in inner}
+    for s in outer:
+        was = steps.get(s[0])
+        if was is None:
+            steps[s[0]] = s
+        elif len(was) == 2:
+            steps[s[0]] = (s[0], was[1][s[1] if len(s) == 2 else as_slice(s)])
+        elif len(s) == 2:
+            steps[s[0]] = (s[0], was[1] + was[2] * s[1])
+        else:
+            start = was[1] + was[2] * s[1] if s[3] else 0
+            steps[s[0]] = (s[0], start, was[2] * s[2], s[3])
+    return tuple(steps[axis] for axis in sorted(steps))
+
+
+def as_slice(step):
+    """A step along an axis as a slice."""
+    _, start, by, count = step
+    stop = start + by * count
+    return slice(start, None if stop < 0 else stop, by)
+
+
+def taken(a, steps):
+    """The steps taken of the dense form."""
+    for s in steps:
+        axis = a.ndim - 2 + s[0] if s[0] < 2 else a.ndim - 1 - s[0]
+        what = s[1] if len(s) == 2 or s[3] < 0 else as_slice(s)
+        a = a[(slice(None),) * axis + (what,)]
+    return a
+
+
+def _of_dense(op, steps):
+    """A Dense of a view of the same memory."""
+    a = op._init[0]
+    view = taken(a, steps)
+    core = [s[1:] for s in steps if s[0] < 2]
+    word = op._init[1] if len(op._init) > 1 else None
+    principal = not core or (len(core) == 2 and core[0] == core[1] and core[0][1] > 0)
+    return _core.Dense(view, word if principal and word != "orthogonal" else None)
+
+
+def sliced(op, steps):
+    """The operator of what the steps take: see py_index.c."""
+    steps = tuple(s for s in steps if s is not None)
+    if not steps:
+        return op
+    if type(op) is _core.Dense and op._init is not None and all(len(s) == 4 for s in steps):
+        return _of_dense(op, steps)
+    if op._by == "sliced":
+        both = _merged(op._operands[1], steps)
+        if both is not None:
+            op, steps = op._operands[0], both
+            m, n = op.shape[-2:]
+            whole = ((0, 0, 1, m), (1, 0, 1, n))
+            steps = tuple(s for s in steps if len(s) == 2 or s not in whole)
+            if not steps:
+                return op
+    return _core._sliced(op, steps)
+
+
+def _operator(op, batch, r, c):
+    m, n = op.shape[-2:]
+    steps = [
+        _step(len(batch) - i + 1, e, op.shape[i]) for i, e in enumerate(batch)
+    ]  # from the left: an axis that is dropped leaves the numbers to its right alone
+    return sliced(op, [*steps, _step(0, r, m), _step(1, c, n)])
+
+
+# -- what is computed now --
+
+
+def _element(op, i, j):
+    y = op._element(i, j)
+    if y is NotImplemented:
+        unit = np.zeros(op.shape[-1], dtype=op.dtype)
+        unit[j] = 1
+        y = interpreter.apply(op, unit, interpreter.N, True)[..., i][()]
+    return y
+
+
+def _opaque_row(op, i):
+    """Row i by a product from the left; None where the operator has none."""
+    unit = np.zeros(op.shape[-2], dtype=op.dtype)
+    unit[i] = 1
+    try:
+        return interpreter.apply(op, unit, interpreter.T, True)
+    except NotImplementedError:
+        return None
+
+
+def _line(op, batch, r, c):
+    """A row or column (of each batch element), the other entry a range or a vector of indices."""
+    if isinstance(r, int):
+        if op._opaque and op._head == "opaque" and op._init is None and not batch:
+            y = _opaque_row(op, r)
+            if y is not None:
+                return y[c if _is_array(c) else as_slice(_numbers(c))]
+        return _values(_operator(op, batch, range(r, r + 1), c))[..., 0, :]
+    return _values(_operator(op, batch, r, range(c, c + 1)))[..., 0]
+
+
+def _values(op):
+    """The dense form: of a Dense a copy, without a plan."""
+    if type(op) is _core.Dense and op._init is not None:
+        return op._init[0].astype(op._init[0].dtype.newbyteorder("="))
+    return interpreter.toarray(op)
+
+
+def _numbers(e):
+    return (0, e.start, e.step, len(e))
+
+
+def _elements(op, batch, r, c):
+    """Elements (r[t], c[t]), blocks of the columns or rows that are asked for at a time."""
+    op = _operator(op, batch, range(op.shape[-2]), range(op.shape[-1]))
+    if type(op) is _core.Dense and op._init is not None:
+        return op._init[0][..., r, c].astype(op._init[0].dtype.newbyteorder("="), copy=False)
+    if len(r) <= _FEW and not op._opaque:
+        each = [op._element(int(i), int(j)) for i, j in zip(r, c, strict=True)]
+        return np.stack(each, axis=-1) if each else np.zeros((*op.shape[:-2], 0), op.dtype)
+    by_row = len(np.unique(r)) < len(np.unique(c))
+    first, second = (r, c) if by_row else (c, r)
+    lines, place = np.unique(first, return_inverse=True)
+    out = np.empty((*op.shape[:-2], len(r)), op.dtype)
+    for at in range(0, len(lines), _BLOCK):
+        mine = (place >= at) & (place < at + _BLOCK)
+        other, where = np.unique(second[mine], return_inverse=True)
+        pair = (lines[at : at + _BLOCK], other)
+        i, j = (place[mine] - at, where) if by_row else (where, place[mine] - at)
+        block = interpreter.toarray(_operator(op, (), *(pair if by_row else pair[::-1])))
+        out[..., mine] = block[..., i, j]
+    return out
+
+
+# -- op[key] --
+
+
+def _is_number(k):
+    return type(k) is int or isinstance(k, np.integer)
+
+
+def getitem(op, key):
+    """op[key]: see docs/tutorial for what is a number, an array, an operator, and at what cost."""
+    shape = op.shape
+    if type(key) is tuple and len(key) == len(shape) == 2:
+        i, j = key
+        if _is_number(i) and _is_number(j):
+            return _element(op, _inside(int(i), shape[0], 0), _inside(int(j), shape[1], 1))
+    try:
+        return _taken_by(op, shape, key)
+    except _AddsAxes:
+        return _by_numpy(op, shape, key)
+
+
+def _taken_by(op, shape, key):
+    spread, gap = _spread(shape, key)
+    entries = [_inside(e, n, axis) for axis, (e, n) in enumerate(zip(spread, shape, strict=True))]
+    _check_order(entries, gap, shape)
+    batch, (r, c) = entries[:-2], entries[-2:]
+    arrays = [e for e in entries if _is_array(e)]
+    if any(_is_array(e) for e in batch):
+        if len(arrays) > 1 or arrays[0].ndim > 1:
+            raise _AddsAxes
+    elif len(arrays) == 2 and not _is_open_mesh(r, c):
+        return _pointwise(op, batch, r, c)
+    elif len(arrays) == 2:
+        r, c = r.ravel(), c.ravel()
+    elif arrays and arrays[0].ndim > 1:
+        if isinstance(r, range) or isinstance(c, range):
+            raise _AddsAxes
+        flat = [e.ravel() if _is_array(e) else e for e in (r, c)]
+        y = _line(op, batch, *flat)
+        return y.reshape(*y.shape[:-1], *arrays[0].shape)
+    if isinstance(r, int) and isinstance(c, int):
+        if batch:
+            op = _operator(op, batch, *map(range, shape[-2:]))
+        return _element(op, r, c)
+    if isinstance(r, int) or isinstance(c, int):
+        return _line(op, batch, r, c)
+    return _operator(op, batch, r, c)
+
+
+def _check_order(entries, gap, shape):
+    """With index arrays integers count as such; apart from one another they move to the front."""
+    at = [i for i, e in enumerate(entries) if not isinstance(e, range)]
+    if not any(_is_array(e) for e in entries) or len(at) == len(entries):
+        return
+    apart = at[-1] - at[0] != len(at) - 1
+    if apart or at[0] < gap <= at[-1]:
+        raise _AddsAxes
+
+
+def _is_open_mesh(r, c):
+    return r.ndim == c.ndim == 2 and r.shape[1] == c.shape[0] == 1
+
+
+def _pointwise(op, batch, r, c):
+    try:
+        r, c = np.broadcast_arrays(r, c)
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing arrays could not be broadcast together with shapes "
+            f"{r.shape} {c.shape}"
+        ) from None
+    y = _elements(op, batch, r.ravel(), c.ravel())
+    return y.reshape(*y.shape[:-1], *r.shape)
+
+
+# -- axes that are added or moved --
+
+
+def _by_numpy(op, shape, key):
+    """What NumPy takes of the rows and columns that the key is about, as an array."""
+    key = key if isinstance(key, tuple) else (key,)
+    adding = [k if k is None or _is_bool(k) else _entry(k) for k in key]
+    rest = [k for k in adding if k is not None and not _is_bool(k)]
+    spread, gap = _spread(shape, tuple(rest))
+    entries = [_inside(e, n, axis) for axis, (e, n) in enumerate(zip(spread, shape, strict=True))]
+    steps, local = [], []
+    for i, e in enumerate(entries):
+        axis = i - len(shape) + 2 if i >= len(shape) - 2 else len(shape) - 1 - i
+        if _is_array(e):
+            e, at = np.unique(e, return_inverse=True)
+            local.append(at.reshape(spread[i].shape))
+        else:
+            local.append(0 if isinstance(e, int) else slice(None))
+            e = range(e, e + 1) if isinstance(e, int) else e
+        steps.append(_step(axis, e, shape[i]))
+    part = _values(sliced(op, steps))
+    return part[_with_added(adding, local, len(shape))]
+
+
+def _with_added(adding, local, ndim):
+    """The entries again in their places between those that add axes, an ellipsis spelled out."""
+    used = sum(1 if not _is_mask(k) else k.ndim for k in adding if _takes_axis(k))
+    spelled, at = [], 0
+    for k in adding:
+        count = ndim - used if k is Ellipsis else 0
+        if _takes_axis(k):
+            count = k.ndim if _is_mask(k) else 1
+        elif count == 0:  # an ellipsis of no axes parts index arrays too
+            spelled.append(k)
+        spelled += local[at : at + count]
+        at += count
+    return (*spelled, *local[at:])
+
+
+def _takes_axis(k):
+    return k is not None and k is not Ellipsis and not _is_bool(k)

@@ -1,0 +1,365 @@
+"""LinearOperator: SciPy's class with our core beneath; and MatVec, the operator of callables.
+
+Fast paths live in C (py_operator.c, py_expressions.c); here are SciPy's manners: what is a vector, what is a
+column, which error, what a user's subclass may leave out."""
+
+from __future__ import annotations
+
+import copy as _copy
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
+
+import numpy as np
+
+from .. import _core
+from .._api import numpy_functions
+from .._base import scipy_bridge
+from .._fallback import interpreter
+from . import callables, convert, draw, numpy_protocols, pickling, repr
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from .._base import explanation
+
+__all__ = ["LinearOperator", "make_matvec"]
+
+
+class LinearOperator(_core.Operator):
+    """A linear operator: the base of all kinds, and a drop-in for SciPy's class of that name.
+
+    ``LinearOperator(shape, matvec, rmatvec=None, matmat=None, dtype=None, rmatmat=None)`` makes an
+    operator of callables (a `MatVec`). Subclasses define ``_matvec`` or ``_matmat`` and, if they
+    can, ``_rmatvec``, ``_rmatmat`` or ``_adjoint``; they set ``shape`` and ``dtype`` or call
+    ``super().__init__(dtype, shape)``. Optional ``_solve(b)``, ``_diagonal(k)`` and ``_logdet()``
+    are used where they are there.
+
+    Notes
+    -----
+    ``A @ x`` computes an array now; ``A @ B``, ``A + B``, ``c * A``, ``A.T``, ``A.H`` are operators
+    and compute nothing. Whatever an operator is made of, later writes to its arrays are seen.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.LinearOperator((2, 2), matvec=lambda x: np.array([2 * x[0], 3 * x[1]]), dtype=float)
+    >>> A @ np.array([1.0, 1.0])
+    array([2., 3.])
+    """
+
+    __slots__ = ()
+    __array_priority__ = 20.0
+    __class_getitem__: Any = classmethod(types.GenericAlias)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if cls is LinearOperator:  # type.__call__ runs its __init__, once
+            return _core.Operator.__new__(MatVec)  # type: ignore[return-value]
+        self = _core.Operator.__new__(cls)
+        if cls._matvec is LinearOperator._matvec and cls._matmat is LinearOperator._matmat:
+            warnings.warn(
+                "LinearOperator subclass should implement at least one of _matvec and _matmat.",
+                category=RuntimeWarning,
+                stacklevel=2,
+            )
+        return self
+
+    # Of subclasses: super().__init__(dtype, shape); of the class itself: MatVec's.
+    @overload
+    def __init__(
+        self, dtype: DTypeLike | None, shape: Sequence[SupportsIndex], xp: Any = None
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        shape: Sequence[SupportsIndex],
+        matvec: Callable[[Any], Any],
+        rmatvec: Callable[[Any], Any] | None = None,
+        matmat: Callable[[Any], Any] | None = None,
+        dtype: DTypeLike | None = None,
+        rmatmat: Callable[[Any], Any] | None = None,
+        xp: Any = None,
+    ) -> None: ...
+    def __init__(self, dtype: Any, shape: Any, xp: Any = None) -> None:  # type: ignore[misc]
+        if (
+            xp is not None
+            and xp is not np
+            and getattr(xp, "__name__", "").split(".")[-1] not in ("numpy",)
+        ):
+            raise NotImplementedError(f"xp={xp!r}: only NumPy's namespace is supported so far")
+        self.dtype = dtype
+        self.shape = shape
+
+    @property  # type: ignore[misc]  # object's can be set
+    def __class__(self) -> Any:
+        # What isinstance sees where the type alone does not answer: SciPy's class too, once loaded.
+        return scipy_bridge.shadow(type(self))
+
+    # -- SciPy's hooks -----------------------------------------------------------------------------
+
+    def _matvec(self, x: Any) -> Any:
+        return callables.default_matvec(self, x)
+
+    def _matmat(self, X: Any) -> Any:
+        return callables.default_matmat(self, X)
+
+    def _rmatvec(self, x: Any) -> Any:
+        return callables.default_rmatvec(self, x)
+
+    def _rmatmat(self, X: Any) -> Any:
+        return callables.default_rmatmat(self, X)
+
+    def _adjoint(self) -> Any:
+        return _core._build("view", self, None, 3)
+
+    def _transpose(self) -> Any:
+        return _core._build("view", self, None, 1)
+
+    # -- products ----------------------------------------------------------------------------------
+
+    def dot(self, x: Any, out: NDArray[Any] | None = None) -> Any:
+        """Product: with an operator, a number or an array, as ``@`` and ``*`` (SciPy's ``dot``)."""
+        if np.isscalar(x):
+            return self * x
+        return self @ x if out is None else np.matmul(self, x, out=out)
+
+    def rdot(self, x: Any) -> Any:
+        """Product from the right, ``x @ self``."""
+        if isinstance(x, _core.Operator):
+            return x @ self
+        return interpreter.rmatmul(self, x)
+
+    def __call__(self, x: Any) -> Any:
+        return self.dot(x)
+
+    # -- other forms -------------------------------------------------------------------------------
+
+    def todense(self, *, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The dense form as an ndarray; same as `toarray`."""
+        return self.toarray(out=out)
+
+    def tosparse(self, format: str = "csr") -> Any:
+        """The operator as a scipy.sparse array; structure is used where it is sparse."""
+        from .._sparse import tosparse as _tosparse
+
+        return _tosparse.tosparse(self, format)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return numpy_protocols.as_dense(self, dtype, copy)
+
+    __array_function__ = numpy_functions.array_function
+
+    @property
+    def real(self) -> LinearOperator:
+        """The real part, lazy; the operator itself when it is real."""
+        return convert.real_part(self)
+
+    @property
+    def imag(self) -> LinearOperator:
+        """The imaginary part, lazy; zeros for a real operator."""
+        return convert.imag_part(self)
+
+    @property
+    def size(self) -> int:
+        """Number of entries of the dense form."""
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays it is made of, each counted once."""
+        return convert.nbytes(self)
+
+    def astype(self, dtype: DTypeLike, copy: bool = False) -> LinearOperator:
+        """The operator in another dtype; itself when it has that already and not ``copy``."""
+        return convert.astype(self, dtype, copy)
+
+    def copy(self) -> Self:
+        """A deep copy: the arrays are copied, later writes to the originals are not seen."""
+        return _copy.deepcopy(self)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return pickling.deepcopy(self, memo)
+
+    def __copy__(self) -> Self:
+        return self if type(self).__module__ == "pylinop" else pickling.shallow(self)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return pickling.reduce(self, protocol)
+
+    def clear_cache(self) -> None:
+        """Forget what is kept of the operator: factors, spectra, functions of it.
+
+        Notes
+        -----
+        Only time is lost: what is asked for again is computed again, with the same bits. What is
+        kept of expressions that share an array with it goes too, and sometimes a little more.
+        ``pl.config(cache_limit=...)`` bounds what all operators keep together.
+
+        Examples
+        --------
+        >>> import numpy as np, pylinop as pl
+        >>> A = pl.Dense(2 * np.eye(3))
+        >>> w = pl.eigvalsh(A)  # kept
+        >>> A.clear_cache()
+        """
+        _core._forget(self)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    __iter__: Any = None
+
+    def explain(
+        self, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any
+    ) -> explanation.Explanation:
+        """The plan for an action: rules, steps, flops, bytes, memory; text, and data.
+
+        Parameters
+        ----------
+        action : {'apply', 'solve', 'dense', 'diagonal', 'trace', 'element', 'det'}
+            ``explain("apply", x)``, or ``"matvec"``: the product with ``x``;
+            ``explain("solve", b)``: ``pl.inv(self) @ b``; ``explain("diagonal", offset)``;
+            ``explain("element", i, j)``.
+        *args, **kwargs
+            What the action takes. ``x`` and ``b`` may be left out: a vector of the operator's
+            dtype then; only their shape and dtype are looked at.
+        run : bool
+            Run it, once, and show the time that each step took. Else nothing is computed.
+
+        Returns
+        -------
+        Explanation
+            Text; ``.rules``, ``.steps``, ``.alternatives`` and totals as data (``pl.explain``).
+
+        Raises
+        ------
+        ValueError
+            For an action that does not exist.
+
+        Examples
+        --------
+        >>> import numpy as np, pylinop as pl
+        >>> print(pl.Diag(np.ones(3)).explain("trace"))  # doctest: +ELLIPSIS
+        written   (trace:... (diag (array:float64[3]#...)))
+        ...
+        """
+        return repr.explain(self, action, args, kwargs, run)
+
+    def spy(self, ax: Any = None, precision: float = 0, **kwargs: Any) -> Any:
+        """Draw where the entries are, with matplotlib; returns the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            The current ones when not given.
+        precision : float
+            Entries of at most this modulus count as zero.
+        **kwargs
+            Passed on to matplotlib's ``Axes.spy``.
+
+        Notes
+        -----
+        Computes the entries, some rows at a time; of a matrix with more than 400 rows or columns
+        each point stands for several entries.
+        """
+        return draw.spy(self, ax, precision, **kwargs)
+
+    def to_dot(self) -> str:
+        """The expression as Graphviz text; computes nothing."""
+        return draw.to_dot(self)
+
+    def __repr__(self) -> str:
+        return repr.text(self)
+
+    def _repr_html_(self) -> str:
+        return draw.html(self)
+
+
+class MatVec(LinearOperator):
+    """An operator of callables, as SciPy's ``LinearOperator(shape, matvec, ...)``.
+
+    Parameters
+    ----------
+    shape : tuple
+        (m, n), with leading batch dimensions if the callables broadcast.
+    matvec : callable
+        A x for x of shape (n,) or (..., n).
+    rmatvec, matmat, rmatmat : callable, optional
+        A^H x, A X, A^H X.
+    dtype : dtype, optional
+        When None, matvec is called once on zeros of int8 to find it.
+
+    Notes
+    -----
+    Never closes, never rewritten; the callables see what SciPy's would (columns as 1-D arrays).
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.MatVec((2, 2), lambda x: 2 * x, dtype=float) @ np.ones(2)
+    array([2., 2.])
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[SupportsIndex],
+        matvec: Callable[[Any], Any],
+        rmatvec: Callable[[Any], Any] | None = None,
+        matmat: Callable[[Any], Any] | None = None,
+        dtype: DTypeLike | None = None,
+        rmatmat: Callable[[Any], Any] | None = None,
+        xp: Any = None,
+    ) -> None:
+        LinearOperator.__init__(self, dtype, shape, xp)
+        for name, f in (("rmatvec", rmatvec), ("matmat", matmat), ("rmatmat", rmatmat)):
+            if f is not None and not callable(f):
+                raise TypeError(f"{name} must be callable, got {type(f).__name__}")
+        if not callable(matvec):
+            raise TypeError(f"matvec must be callable, got {type(matvec).__name__}")
+        self._callables = (matvec, rmatvec, matmat, rmatmat)
+        if dtype is None:
+            self.dtype = callables.infer_dtype(self)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        return _core.Operator.__new__(cls)
+
+    def _matvec(self, x: Any) -> Any:
+        return self._callables[0](x)
+
+    def _matmat(self, X: Any) -> Any:
+        f = self._callables[2]
+        return callables.default_matmat(self, X) if f is None else f(X)
+
+    def _rmatvec(self, x: Any) -> Any:
+        f = self._callables[1]
+        if f is None:
+            if self._callables[3] is not None:
+                return callables.default_rmatvec(self, x)
+            raise NotImplementedError(
+                "rmatvec is not defined: give rmatvec= (or rmatmat=) to the operator"
+            )
+        return f(x)
+
+    def _rmatmat(self, X: Any) -> Any:
+        f = self._callables[3]
+        return callables.default_rmatmat(self, X) if f is None else f(X)
+
+
+LinearOperator.__module__ = MatVec.__module__ = "pylinop"
+
+
+def make_matvec(A: Any) -> MatVec:
+    """An operator around any object with ``shape`` and ``matvec``; its ``matmat`` is used too."""
+    dtype = getattr(A, "dtype", None)
+    return MatVec(
+        A.shape,
+        A.matvec,
+        rmatvec=getattr(A, "rmatvec", None),
+        matmat=getattr(A, "matmat", None),
+        rmatmat=getattr(A, "rmatmat", None),
+        dtype=dtype,
+    )

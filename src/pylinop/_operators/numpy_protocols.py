@@ -1,0 +1,128 @@
+"""NumPy's protocols: __array__, __array_ufunc__."""
+
+import sys
+import warnings
+
+import numpy as np
+
+from .. import _core
+from .._base import dlpack, errors
+
+
+def as_dense(op, dtype=None, copy=None):
+    """op.__array__: the dense form; to scipy.sparse's dispatch a 0-d object, so that it defers."""
+    if sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse._"):
+        hidden = np.empty((), dtype=object)
+        hidden[()] = op
+        return hidden
+    if copy is False:
+        raise ValueError(
+            "an operator has no array to hand out without copying; use copy=None or toarray()"
+        )
+    a = dense_form(op)
+    return a if dtype is None else a.astype(dtype, copy=False)
+
+
+def dense_form(op):
+    """The dense form that nobody asked for by name: under the memory rule, with a word if large."""
+    from .._base.memory import materialising
+
+    materialising(op, op.size * (op.dtype.itemsize if op.dtype is not None else 8), False)
+    return op.toarray()
+
+
+def _first_out(out):
+    return out[0] if isinstance(out, tuple) else out
+
+
+def _linear(ufunc, a, b, out):
+    """matmul, matvec, vecmat with an operator on either side."""
+    from .._fallback import interpreter
+
+    ours = isinstance(a, _core.Operator)
+    if ours and isinstance(b, _core.Operator):
+        return a @ b
+    if ufunc == "matvec":
+        if not ours:
+            return NotImplemented
+        b = dlpack.as_array(b)
+        if b.ndim < 1 or b.shape[-1] != a.shape[-1]:
+            raise errors.shape_error(a, "matvec", f"(..., {a.shape[-1]})", b.shape)
+        return interpreter.apply(a, b, interpreter.N, True, out)
+    if ufunc == "vecmat":
+        if ours:
+            return NotImplemented
+        a = np.conjugate(dlpack.as_array(a))
+        if a.ndim < 1 or a.shape[-1] != b.shape[-2]:
+            raise errors.shape_error(b, "vecmat", f"(..., {b.shape[-2]})", a.shape)
+        return interpreter.apply(b, a, interpreter.T, True, out)
+    if ours:
+        return interpreter.matmul(a, b, out)
+    return interpreter.rmatmul(b, a, out)
+
+
+_BINARY = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "true_divide": lambda a, b: a / b,
+    "divide": lambda a, b: a / b,
+}
+_UNARY = {
+    "negative": lambda a: -a,
+    "positive": lambda a: a,
+    "conjugate": lambda a: a.conj(),
+}
+
+
+def _reflected(name, a, b):
+    """a <op> b with at least one operator; arrays go through our own slots."""
+    from .._fallback import interpreter
+
+    if isinstance(a, _core.Operator):
+        return _BINARY[name](a, b)
+    if name == "add":
+        return interpreter.add(a, b)
+    if name == "subtract":
+        return interpreter.subtract(a, b)
+    if name == "multiply":
+        return interpreter.rmultiply(a, b)
+    raise ValueError("Can only divide a linear operator by a scalar.")
+
+
+def array_ufunc(self, ufunc, method, *inputs, out=None, **kwargs):
+    """NumPy's operators on operators; what has no operator form is made dense, with a word."""
+    name = ufunc.__name__
+    target = _first_out(out)
+    if any(isinstance(o, _core.Operator) for o in (out if isinstance(out, tuple) else (out,))):
+        raise TypeError("an operator cannot be the out= of a ufunc")
+    if method == "__call__" and not kwargs:
+        if name in ("matmul", "matvec", "vecmat"):
+            return _linear(name, *inputs, target)
+        if out is None and name in _BINARY:
+            result = _reflected(name, *inputs)
+            if result is NotImplemented and _is_number(inputs):
+                return _dense_call(ufunc, method, inputs, out, kwargs)
+            return result
+        if out is None and name in _UNARY:
+            return _UNARY[name](*inputs)
+        if out is None and name == "power" and isinstance(inputs[0], _core.Operator):
+            return inputs[0] ** inputs[1]
+    return _dense_call(ufunc, method, inputs, out, kwargs)
+
+
+def _is_number(inputs):
+    return any(np.isscalar(x) or (isinstance(x, np.ndarray) and x.ndim == 0) for x in inputs)
+
+
+def _dense_call(ufunc, method, inputs, out, kwargs):
+    if out is not None:
+        kwargs["out"] = out
+    if ufunc.__name__ not in ("equal", "not_equal"):
+        warnings.warn(
+            f"np.{ufunc.__name__} has no form for operators: the dense form is used",
+            errors.MaterializationWarning,
+            stacklevel=errors.outside(),
+        )
+    dense = [as_dense(x) if isinstance(x, _core.Operator) else x for x in inputs]
+    return getattr(ufunc, method)(*dense, **kwargs)

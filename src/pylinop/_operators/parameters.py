@@ -1,0 +1,109 @@
+"""A kind's own parameters, also of what an operation closed to.
+
+What a constructor was given is in ``_init``. A result that closed to a kind (a slice of a Kron, a
+product of two) has none: its ``_operands`` are what was written, as SciPy's ``args``. Whoever needs
+a list of factors, or takes operands for those of the kind, asks here."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from .. import _core
+from .._api.basic import inv
+from .._base.trampoline import run
+from .convert import as_operator
+
+_LISTS = ("kron", "blockdiag", "kronsum")  # kinds with a list of operators, which close as such
+
+
+def written(op: Any, *operations: str) -> bool:
+    """Is ``op`` one of these operations on its operands, and not what another one closed to? Of
+    what is, ``_operands`` are the operation's own; the inverse of a Hadamard is a multiple too, but
+    of none of its operands."""
+    return op._by in operations and op._head == op._by
+
+
+def factors(op: Any) -> list[Any]:
+    """The factors of a Kron or KronSum, or the blocks of a BlockDiag, whatever operation closed to
+    it: operators, each in its own precision."""
+    return list(run(_factor_steps, op))
+
+
+def _factor_steps(op: Any) -> Any:
+    if op._init is not None:
+        return [as_operator(f) for f in op._init]
+    if op._head not in _LISTS or op._by not in _CLOSED:
+        raise NotImplementedError(f"the factors of a {op._head} by {op._by or 'nothing'}")
+    first = yield (op._operands[0],)
+    if op._by in ("sum", "prod"):
+        second = yield (op._operands[1],)
+        join = operator.add if op._by == "sum" else operator.matmul
+        return [join(f, g) for f, g in zip(first, second, strict=True)]
+    return _CLOSED[op._by](op, first)
+
+
+def _sliced(op: Any, parts: list[Any]) -> list[Any]:
+    """Of a slice that is a Kron again: the core's own steps, one after the other."""
+    batch = list(op._operands[0].shape[:-2])
+    for step in op._operands[1]:
+        parts = _of_batch(step, batch, parts) if step[0] > 1 else _of_lines(step, parts)
+    return parts
+
+
+def _of_lines(step: Any, parts: list[Any]) -> list[Any]:
+    """Whole blocks are blocks of the first factor, lines within one block lines of the others."""
+    axis, start, by, count = step
+    first, rest = parts[0], parts[1:]
+    joined = rest if len(rest) < 2 else [_core.Kron(*rest)]  # as the core leaves them
+    each = 1
+    for f in rest:
+        each *= f.shape[-2 + axis]
+    if by == 1 and start % each == 0 and count % each == 0:
+        return [_line(first, axis, start // each, 1, count // each), *joined]
+    inner = [_line(f, axis, start % each, by, count) for f in joined]
+    return [_line(first, axis, start // each, 1, 1), *inner]
+
+
+def _line(f: Any, axis: int, start: int, by: int, count: int) -> Any:
+    from .indexing import sliced
+
+    whole = (start, by, count) == (0, 1, f.shape[-2 + axis])
+    return f if whole else sliced(f, [(axis, start, by, count)])
+
+
+def _of_batch(step: Any, batch: list[int], parts: list[Any]) -> list[Any]:
+    """Batches broadcast: each factor is taken from along the axis that it has, if it has it."""
+    from .indexing import sliced
+
+    at = step[0] - 1  # from the right
+    drops = len(step) == 4 and step[3] < 0
+    one = batch[-at] == 1
+    found = []
+    for f in parts:
+        mine = f.shape[:-2]
+        if len(mine) < at:
+            found.append(f)
+        elif mine[-at] == 1 and not one:
+            found.append(sliced(f, [(step[0], 0, 1, -1 if drops else 1)]))
+        else:
+            found.append(sliced(f, [step]))
+    if drops:
+        del batch[-at]
+    else:
+        batch[-at] = len(step[1]) if len(step) == 2 else step[3]
+    return found
+
+
+def _view(f: Any, mode: int) -> Any:
+    return _core._build("view", f, None, mode)
+
+
+_CLOSED: dict[str, Any] = {
+    "sum": None,
+    "prod": None,
+    "view": lambda op, parts: [_view(f, op._mode) for f in parts],
+    "inverse": lambda op, parts: [inv(f) for f in parts],
+    "scaled": lambda op, parts: [op._operands[1] * f for f in parts],
+    "sliced": _sliced,
+}

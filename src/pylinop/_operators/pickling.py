@@ -1,0 +1,164 @@
+"""Pickling, copying, rebuilding: an operator as a flat program over its leaves.
+
+The root pickles a list in post-order, each entry one object; so chains of any length pickle without
+recursion, shared parts once, and nothing derived travels along."""
+
+import copy as _copy
+import copyreg
+
+import numpy as np
+
+from .. import _core
+from .._base import scipy_bridge, sparse_arrays
+
+
+def _state(op):
+    """What the user's class keeps: __dict__ and slots."""
+    state = dict(op.__dict__)
+    for name in copyreg._slotnames(type(op)):
+        if hasattr(op, name):
+            state[name] = getattr(op, name)
+    return state
+
+
+def _set_state(op, state):
+    for name, value in state.items():
+        setattr(op, name, value)
+
+
+def _bare(cls, shape, dtype):
+    """An instance without __init__; shape and dtype that its class defines are left to it."""
+    op = _core.Operator.__new__(cls)
+    for name, value in (("shape", shape), ("dtype", dtype)):
+        if not isinstance(getattr(cls, name), property):
+            setattr(op, name, value)
+    return op
+
+
+def program(op):
+    """Entries (kind, ...) in post-order; operands are numbers of earlier entries."""
+    entries, number, stack = [], {}, [(op, False)]
+    while stack:
+        o, done = stack.pop()
+        if id(o) in number:
+            continue
+        below = [p for p in (*o._operands, *(o._init or ())) if isinstance(p, _core.Operator)]
+        if not done and below:
+            stack.append((o, True))
+            stack += [(p, False) for p in reversed(below)]
+            continue
+        number[id(o)] = len(entries)
+        entries.append(_entry(o, number))
+    return entries
+
+
+def _refs(values, number):
+    return tuple(
+        ("op", number[id(v)]) if isinstance(v, _core.Operator) else ("is", v) for v in values
+    )
+
+
+def _entry(o, number):
+    state = _state(o)
+    if o._operands:
+        return ("make", o._by, o._mode, _refs(o._operands, number), state)
+    cls = scipy_bridge.real_class(type(o))
+    if o._init is not None:
+        init = [sparse_arrays.matrix_of(o) if scipy_bridge.issparse(v) else v for v in o._init]
+        return ("kind", cls, o._mode or None, _refs(init, number), state)
+    return ("user", cls, None, (("is", o.shape), ("is", o.dtype)), state)
+
+
+def build(entries):
+    """Runs a program."""
+    made = []
+    for kind, what, mode, refs, state in entries:
+        args = [made[v] if tag == "op" else v for tag, v in refs]
+        if kind == "make":
+            op = _make(what, mode, args)
+        elif kind == "kind":
+            op = what(*nested(args, mode))
+        else:
+            op = _bare(what, *args)
+        _set_state(op, state)
+        made.append(op)
+    return made[-1]
+
+
+def _make(what, mode, args):
+    if what == "sum":
+        return args[0] + args[1]
+    if what == "prod":
+        return args[0] @ args[1]
+    if what == "scaled":
+        return args[0] * args[1]
+    if what == "power":
+        return args[0] ** args[1]
+    if what == "sliced":
+        return _core._sliced(*args)
+    return _core._build(what, args[0], args[1] if len(args) > 1 else None, mode)
+
+
+def nested(args, rows):
+    """A constructor's arguments from those an operator keeps: Block's as a list of rows."""
+    if not rows:
+        return args
+    columns, rest = divmod(len(args), rows) if rows > 0 else (0, 1)
+    if rest or not columns:
+        raise ValueError(f"{len(args)} blocks do not make {rows} rows")
+    return [[list(args[i * columns : (i + 1) * columns]) for i in range(rows)]]
+
+
+def reduce(op, protocol):
+    return build, (program(op),)
+
+
+def _copied(value, memo):
+    if scipy_bridge.issparse(value):
+        return value.copy()
+    return _copy.deepcopy(value, memo)
+
+
+def deepcopy(op, memo):
+    entries = [
+        (
+            kind,
+            what,
+            mode,
+            tuple((tag, v if tag == "op" else _copied(v, memo)) for tag, v in refs),
+            _copy.deepcopy(state, memo),
+        )
+        for kind, what, mode, refs, state in program(op)
+    ]
+    made = build(entries)
+    memo[id(op)] = made
+    return made
+
+
+def shallow(op):
+    if op._operands or op._init is not None:
+        return op
+    made = _bare(scipy_bridge.real_class(type(op)), op.shape, op.dtype)
+    _set_state(made, _state(op))
+    return made
+
+
+def rebuilt(op, change, dtype):
+    """The same leaf kind over changed arrays and factors; a dtype argument is replaced."""
+    head = {"offdiag": "diag"}.get(op._head, op._head)  # one class for both
+    params = [p for row in _core.kinds() if row["head"] == head for p in row["params"]]
+    names = [p["name"] for p in params]
+    index = {p["name"] for p in params if p["role"] == "index"}
+    args = []
+    for i, value in enumerate(op._init):
+        name = names[min(i, len(names) - 1)]
+        if head == "full" and name == "c":
+            value = change(np.asarray(value))[()]
+        elif isinstance(value, np.ndarray) and name not in index:
+            value = change(value)
+        elif isinstance(value, _core.Operator):
+            value = value.astype(dtype)
+        elif name == "dtype":
+            value = dtype
+        args.append(value)
+    return type(op)(*nested(args, op._mode))

@@ -1,0 +1,112 @@
+"""Preconditioners by name. What makes them is imported when it is asked for."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from .._base import errors
+from .._base.config import near
+from .._operators.convert import as_operator
+
+if TYPE_CHECKING:
+    from .._core import _OperatorLike
+    from .._operators.linear_operator import LinearOperator
+
+__all__ = ["make", "preconditioner"]
+
+
+def make(A: Any, name: Any = "auto", **options: Any) -> Any:
+    """The preconditioner of that name for A; an operator as it is, None as it is."""
+    if name is None or not isinstance(name, str):
+        if options:
+            raise TypeError(f"options {sorted(options)} belong to a preconditioner named by a str")
+        return None if name is None else as_operator(name)
+    from .choose import KINDS, auto
+    from .terms import NotFit
+
+    op: Any = as_operator(A)
+    if op.shape[-1] != op.shape[-2]:
+        raise errors.make_error(
+            "LinAlgError", f"preconditioner takes a square matrix, got {op.shape}", op, "solve", -1
+        )
+    plain = name.lower().replace("-", "_").replace(" ", "_")
+    plain = {"incomplete_cholesky": "ic", "none": "identity"}.get(plain, plain)
+    if plain == "auto":
+        if options:
+            raise TypeError(f"kind='auto' takes no options, got {sorted(options)}: name a kind")
+        return auto(op)
+    if plain not in KINDS:
+        known = ["auto", *KINDS]
+        raise ValueError(f"no preconditioner {name!r}; there are {known}{near(plain, known)}")
+    way = KINDS[plain]
+    takes = list(inspect.signature(way).parameters)[1:]
+    if set(options) - set(takes):
+        raise TypeError(f"{plain} takes {takes or 'no options'}, got {sorted(options)}")
+    if len(op.shape) > 2 and plain not in ("jacobi", "identity", "exact"):
+        raise ValueError(f"{plain} takes one matrix, got a batch of shape {op.shape}")
+    try:
+        return way(op, **options)
+    except NotFit as error:
+        text = str(error)
+    raise errors.make_error("LinAlgError", text, op, "solve", -1)
+
+
+def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> LinearOperator:
+    """An operator that approximates the inverse of A, for iterative solvers (their ``M=``).
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (n, n)
+        Read now: later writes to it are not followed. Batches by "jacobi" only.
+    kind : str, optional
+        "auto": what A's structure proposes. Or by name, with its options:
+
+        - "jacobi": 1 / diagonal;
+        - "block_jacobi": the inverses of blocks on the diagonal (``block``: their size, 32, or a
+          list of sizes; of a Block, its own);
+        - "ssor": a sweep forward and one back (``omega``, 1), of Hermitian sparse matrices;
+        - "ic", "ict": incomplete Cholesky on A's pattern, or dropping what is small (``drop``,
+          1e-3, beside its column) and keeping ``fill``, 10, elements a column beyond A's;
+          ``shift`` to begin with;
+        - "circulant", "strang", "chan": circulants near a Toeplitz matrix, of several levels too;
+        - "kronecker": the nearest Kronecker product, or Kron + Kron for Kron + Diag;
+        - "pivoted_cholesky": of X + noise, from X's diagonal and ``rank`` of its columns, 100,
+          until ``rtol``, 1e-8, of the trace is left (``noise``: where the sum does not show it);
+        - "nystrom": of X + mu I, by ``rank`` products with random vectors (None: 16, doubled to at
+          most 256 until the last eigenvalue is below 10 mu), ``mu``, ``rng``;
+        - "exact": the inverse itself; "identity": none.
+
+    Returns
+    -------
+    LinearOperator
+        Structured where it can be (a Diag, a BlockDiag, a Circulant, a Kron, a LowRankUpdate, a
+        product with triangular solves). Its attribute ``proposal`` says which kind it is and why,
+        whether it is positive definite by construction, and what it holds in bytes.
+
+    Raises
+    ------
+    LinAlgError
+        A is not square, or this kind cannot be made of it (not Hermitian, a zero on the diagonal,
+        no definite circulant). "auto" goes on to the next then, and says so.
+    ValueError, TypeError
+        No such kind; options of another.
+    MaterializationError
+        It would hold more than ``pl.config(memory_limit=...)`` or the machine allows.
+
+    Notes
+    -----
+    docs/preconditioners.md has costs, memory and sources. "auto" proposes nothing stochastic, and
+    nothing for callables.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> M = pl.preconditioner(pl.Toeplitz(0.5 ** np.arange(100)))
+    >>> M
+    <100x100 Circulant with dtype=float64>
+    >>> M.proposal.kind, M.proposal.positive
+    ('strang', True)
+    """
+    made: LinearOperator = make(A, kind, **options)
+    return made

@@ -1,0 +1,1 @@
+"""scipy.sparse in and out; sparse factors and products."""

@@ -1,0 +1,240 @@
+"""What the core writes down of a sparse expression, as one scipy.sparse matrix.
+
+The core's sparse_solver.h says how: terms in post-order, eleven integers each, on the arrays that come
+with them. All is computed in float64 or complex128."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+
+_WORDS = 11
+_ROWS: dict[str, Any] = {}
+_HEADS: list[str] = []  # of the kinds, asked for once
+
+
+def _row(*heads):
+    def add(run):
+        _ROWS.update(dict.fromkeys(heads, run))
+        return run
+
+    return add
+
+
+def _sp():
+    import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
+
+    return scipy.sparse
+
+
+class _Term:
+    """One operator of a program: its integers, and its number where it has one."""
+
+    def __init__(self, words):
+        self.attr = [int(v) for v in words[2:6]]
+        re, im = np.ascontiguousarray(words[6:8]).view(np.float64)
+        self.number = complex(re, im) if im else float(re)
+        self.shape = int(words[8]), int(words[9])
+
+
+def form_of(program, arrays):
+    """The matrix as CSR or CSC of float64 or complex128, its indices checked."""
+    if not _HEADS:
+        _HEADS.extend(_core._heads())
+    words = np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
+    stack = []
+    for w in words:
+        if w[0] < 0:
+            stack.append(arrays[w[1]])
+            continue
+        n = int(w[1])
+        below, stack = stack[len(stack) - n :], stack[: len(stack) - n]
+        stack.append(_ROWS[_HEADS[w[0]]](_Term(w), *below))
+    A = stack[0] if stack[0].format in ("csr", "csc") else _sp().csr_array(stack[0])
+    return A.astype(np.result_type(A.dtype, np.float64), copy=False)
+
+
+# -- composites ------------------------------------------------------------------------------------
+
+
+@_row("sum")
+def _(t, a, b):
+    return a + b
+
+
+@_row("prod")
+def _(t, a, b):
+    return _sp().csr_array(a) @ _sp().csr_array(b)
+
+
+@_row("scaled")
+def _(t, a):
+    return a * t.number
+
+
+@_row("view")
+def _(t, a):
+    a = a.T if t.attr[0] & 1 else a
+    return a.conj() if t.attr[0] & 2 else a
+
+
+@_row("kron")
+def _(t, *factors):
+    a = factors[0]
+    for b in factors[1:]:
+        a = _sp().kron(a, b, format="csr")
+    return a
+
+
+@_row("kronsum")
+def _(t, *parts):
+    total = parts[0]
+    for b in parts[1:]:
+        left, right = _eye(total.shape[0]), _eye(b.shape[0])
+        total = _sp().kron(total, right, format="csr") + _sp().kron(left, b, format="csr")
+    return total
+
+
+@_row("blockdiag")
+def _(t, *blocks):
+    return _sp().block_diag([_sp().coo_array(b) for b in blocks], format="csr")
+
+
+@_row("block")
+def _(t, *blocks):
+    c = t.attr[1]
+    rows = [[_sp().coo_array(b) for b in blocks[i : i + c]] for i in range(0, len(blocks), c)]
+    return _sp().block_array(rows, format="csr")
+
+
+# -- kinds -----------------------------------------------------------------------------------------
+
+
+def _eye(n):
+    return _sp().eye_array(n, format="csr")
+
+
+def _checked(index, size, shape):
+    index = index.ravel().astype(np.int64, copy=False)
+    if index.size and (index.min() < 0 or index.max() >= size):
+        raise IndexError(f"a sparse index is out of bounds for the {shape[0]} x {shape[1]} matrix")
+    return index
+
+
+@_row("sparse")
+def _(t, data, first, second):
+    layout, m, n = t.attr[:3]
+    data = data.ravel()
+    if data.dtype.kind not in "fc":
+        data = data.astype(np.float64)
+    if layout == 2:
+        at = _checked(first, m, (m, n)), _checked(second, n, (m, n))
+        return _sp().coo_array((data, at), shape=(m, n))
+    major, minor = (m, n) if layout == 0 else (n, m)
+    pointers = second.ravel().astype(np.int64, copy=False)
+    index = _checked(first, minor, (m, n))
+    if pointers[0] < 0 or pointers[-1] > len(data) or (np.diff(pointers) < 0).any():
+        raise IndexError(f"indptr is not ascending within the {len(data)} elements of the matrix")
+    begin, end = int(pointers[0]), int(pointers[-1])
+    ix = np.int32 if max(m, n, end) < 2**31 else np.int64
+    form = _sp().csr_array if layout == 0 else _sp().csc_array
+    parts = data[begin:end], index[begin:end].astype(ix), (pointers - begin).astype(ix)
+    return form(parts, shape=(m, n))
+
+
+@_row("diag")
+def _(t, d):
+    return _diagonals(t.shape, [d.ravel()], [0])
+
+
+@_row("offdiag")
+def _(t, d):
+    return _diagonals(t.shape, [d.ravel()], [t.attr[0]])
+
+
+def _diagonals(shape, values, offsets):
+    """scipy.sparse.diags_array, of any sizes."""
+    row, col = [], []
+    for v, k in zip(values, offsets):
+        at = np.arange(len(v))
+        row.append(at + max(-k, 0))
+        col.append(at + max(k, 0))
+    at = np.concatenate(row), np.concatenate(col)
+    return _sp().coo_array((np.concatenate(values), at), shape=shape)
+
+
+@_row("dense")
+def _(t, a):
+    return _sp().coo_array(a)
+
+
+@_row("identity")
+def _(t):
+    return _eye(t.shape[0])
+
+
+@_row("zeros")
+def _(t):
+    return _sp().coo_array(t.shape)
+
+
+@_row("tridiagonal")
+def _(t, low, middle, up):
+    return _diagonals(t.shape, [low.ravel(), middle.ravel(), up.ravel()], [-1, 0, 1])
+
+
+@_row("banded")
+def _(t, ab):
+    up, n = t.attr[1], t.shape[0]
+    offsets = [k for k in range(-t.attr[0], up + 1) if abs(k) < n]
+    lines = [ab[up - k, max(k, 0) : n + min(k, 0)] for k in offsets]
+    return _diagonals(t.shape, lines, offsets)
+
+
+@_row("blocktridiagonal")
+def _(t, low, diag, up=None):
+    b = t.attr[0]
+    low, diag = low.reshape(-1, b, b), diag.reshape(-1, b, b)
+    up = low.conj().swapaxes(-1, -2) if up is None else up.reshape(-1, b, b)
+    parts = []
+    for k, blocks in ((-1, low), (0, diag), (1, up)):
+        at = np.arange(len(blocks))[:, None, None] * b
+        row, col = at + max(-k, 0) * b + np.arange(b)[:, None], at + max(k, 0) * b + np.arange(b)
+        row, col = np.broadcast_arrays(row, col)
+        parts.append((blocks.ravel(), row.ravel(), col.ravel()))
+    data, row, col = (np.concatenate(one) for one in zip(*parts, strict=True))
+    return _sp().coo_array((data, (row, col)), shape=t.shape)
+
+
+@_row("permutation", "selection")
+def _(t, index):
+    m, n = t.shape
+    index = index.ravel().astype(np.int64)
+    index = _checked(np.where(index < 0, index + n, index), n, t.shape)
+    return _sp().coo_array((np.ones(m), (np.arange(m), index)), shape=t.shape)
+
+
+@_row("laplacian")
+def _(t, *axes):
+    sizes = [a.shape[0] for a in axes]
+    total = _sp().csr_array(t.shape)
+    for i, n in enumerate(sizes):
+        line = _second_difference(n, t.attr[0])
+        left = _eye(int(np.prod(sizes[:i], dtype=np.int64)))
+        right = _eye(int(np.prod(sizes[i + 1 :], dtype=np.int64)))
+        total = total + _sp().kron(_sp().kron(left, line), right, format="csr")
+    return total
+
+
+def _second_difference(n, boundary):
+    """Zeros beyond the ends (0), no flux (1), or a ring (2)."""
+    ones = np.ones(max(n - 1, 0))
+    line = _diagonals((n, n), [ones, np.full(n, -2.0), ones], [-1, 0, 1]).tolil()
+    if boundary == 1 and n:
+        line[0, 0] += 1
+        line[n - 1, n - 1] += 1
+    if boundary == 2 and n:
+        line[0, n - 1] += 1
+        line[n - 1, 0] += 1
+    return _sp().csr_array(line)

@@ -1,0 +1,388 @@
+"""Sparse direct solves behind the core's sparse_solver.h: a narrow band, CHOLMOD or SciPy's SuperLU.
+
+A `Factor` is a derived value of the core: made when the arrays of the matrix are new, kept within
+`pl.config(cache_limit=...)`, dropped when they were written to. Its answers are checked: where the
+backward error is beyond the bound after two refinements the matrix is factored again with full
+pivoting, and where that does not help the core goes by the dense form."""
+
+import numpy as np
+
+from .. import _core
+from .._base import conditioning, config, errors
+from . import assemble_program, cholmod, selected_inverse
+
+_EPS = float(np.finfo(np.float64).eps)
+_BAND = 16  # diagonals up to which the solver of bands is the quicker
+_DECLINED, _SINGULAR = False, True  # what the core takes for "no answer", "there is none"
+
+
+def _sp():
+    import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
+
+    return scipy.sparse
+
+
+def _sla():
+    import scipy.sparse.linalg  # type: ignore[import-untyped, unused-ignore]
+
+    return scipy.sparse.linalg
+
+
+class Factor:
+    """A square sparse matrix and what it is solved by, made at first need."""
+
+    def __init__(self, A):
+        A = _sp().csc_array(A)
+        A.sum_duplicates()
+        self.A = A
+        self.n = A.shape[0]
+        self.finite = bool(np.isfinite(A.data).all())
+        self.op = None  # A as an operator, for residuals
+        self.lu = None  # SuperLU's, or what has the same members (_sparse_cholmod.Cholesky)
+        self.band = None
+        self.order = None  # of a band: the rows and columns taken in this order
+        self.pivoted = False
+        self.singular = False
+        self.trusted = None
+        self.rcond = {}
+        self._looked_at()
+        at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
+        size = np.abs(A.data)
+        self.norms = [float(np.bincount(i, size).max(initial=0)) for i in at]  # inf, 1
+        if self.finite and not self._as_band(*at):
+            self._factor()
+
+    @property
+    def nbytes(self):
+        A = self.A
+        kept = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes
+        if self.lu is not None:
+            kept += self.lu.nnz * (A.dtype.itemsize + 4)
+        if self.band is not None:
+            kept += self.band.nbytes
+        return int(kept)
+
+    @property
+    def how(self):
+        """What it is solved by, for explanations."""
+        if self.band is not None:
+            return "band"
+        return "CHOLMOD" if isinstance(self.lu, cholmod.Cholesky) else "SuperLU"
+
+    # -- making it
+
+    def _looked_at(self):
+        """Is the pattern symmetric, and the matrix its own adjoint? Asked once."""
+        A = self.A
+        arrays = A.indptr, A.indices, A.data  # by columns: of the transpose by rows
+        ptr, index, data = _core._csr_transpose((*arrays, self.n, self.n), False)
+        self.alike = np.array_equal(A.indptr, ptr) and np.array_equal(A.indices, index)
+        self.hermitian = self.alike and np.array_equal(A.data, data.conj())
+
+    def _as_band(self, row, col):
+        """A matrix of few diagonals, as it stands or in reverse Cuthill-McKee order."""
+        n, A = self.n, self.A
+        if A.nnz > _BAND * n:
+            return False
+        low, up = _widths(row, col)
+        if low + up + 1 > _BAND:
+            from scipy.sparse.csgraph import (  # type: ignore[import-untyped, unused-ignore]
+                reverse_cuthill_mckee,
+            )
+
+            pattern = A
+            if not self.alike:
+                ones = np.ones(A.nnz, np.int8)
+                pattern = _sp().csr_matrix((ones, A.indices, A.indptr), shape=A.shape)
+                pattern = pattern + pattern.T
+            order = reverse_cuthill_mckee(pattern, True)
+            rank = np.empty(n, np.int64)
+            rank[order] = np.arange(n)
+            row, col = rank[row], rank[col]
+            low, up = _widths(row, col)
+            if low + up + 1 > _BAND:
+                return False
+            self.order = order
+        ab = np.zeros((low + up + 1, n), A.dtype)
+        ab[up + row - col, col] = A.data
+        self.band = _core.Banded((low, up), ab)
+        return True
+
+    def _factor(self):
+        """Cholesky's where it can be, else LU; with diagonal pivots where the pattern is symmetric,
+        which keeps the fill small."""
+        A = self.A
+        d = A.diagonal()
+        symmetric = not self.pivoted and self.alike and bool(np.all(d != 0))
+        if symmetric:
+            up, down = bool(np.all(d.real > 0)), bool(np.all(d.real < 0))
+            definite = self.hermitian and (up or down)
+            if definite:
+                self.lu = cholmod.factor(_small_indices(A), 1 if up else -1)
+                if self.lu is not None:
+                    self.singular = False
+                    return
+            how = {
+                "permc_spec": "MMD_AT_PLUS_A",
+                "diag_pivot_thresh": 0.0 if definite else 0.1,
+                "options": {"SymmetricMode": True},
+            }
+        else:
+            self.pivoted = True
+            how = {"permc_spec": "COLAMD", "diag_pivot_thresh": 1.0}
+        try:
+            self.lu = _sla().splu(_small_indices(A), **how)
+            self.singular = False
+        except RuntimeError as error:
+            if "singular" not in str(error).lower():
+                raise MemoryError(f"sparse LU of {A.shape} failed: {error}") from None
+            self.lu = None
+            if symmetric:
+                self._again()
+            else:
+                self.singular = True
+
+    def _again(self):
+        """Once more, with full pivoting. False: that had been done."""
+        if self.pivoted:
+            return False
+        self.pivoted = True
+        self.band = self.order = None
+        self.rcond = {}
+        self._factor()
+        return True
+
+    # -- solves
+
+    def near(self, eps):
+        """How near A is to a singular matrix, by this factor, found once for each rounding unit:
+        the reciprocal condition number, of a band by its pivots; 1.0 where it is far from eps."""
+        made = self.lu is not None or (self.band is not None and eps > _EPS)
+        if eps not in self.rcond and made and self.n:
+            self.rcond[eps] = conditioning.by_solves(
+                lambda b, adjoint: self._raw(b[:, None], 3 if adjoint else 0)[:, 0],
+                self.n,
+                self.A.dtype,
+                self.norms[1],
+                eps,
+            )
+        return self.rcond.get(eps, 1.0)
+
+    def _raw(self, b, mode):
+        """mode(A)^-1 b without a check, b of A's dtype."""
+        if self.band is not None:
+            b = b if self.order is None else b[self.order]
+            op = _core._build("view", self.band, None, mode) if mode else self.band
+            with conditioning.collecting() as found:
+                x = _core._build("solver", op) @ b
+            self.rcond[_EPS] = min([*found, self.rcond.get(_EPS, 1.0)])
+            if self.order is not None:
+                back = np.empty_like(x)
+                back[self.order] = x
+                x = back
+            return x
+        conj = mode == 2
+        x = self.lu.solve(np.asfortranarray(b.conj() if conj else b), ("N", "T", "N", "H")[mode])
+        return x.conj() if conj else x
+
+    def _apply(self, x, mode):
+        if self.op is None:
+            self.op = _core.Sparse(self.A)
+        return (_core._build("view", self.op, None, mode) if mode else self.op) @ x
+
+    def _solved(self, b, mode):
+        """The solution by this factor after at most two refinements, and its backward error."""
+        norm = self.norms[mode & 1]
+        x, top = self._raw(b, mode), _top(b)
+        for step in range(3):
+            with np.errstate(all="ignore"):
+                r = b - self._apply(x, mode)
+                size = norm * _top(x) + top
+                eta = _top(r) / np.where(size > 0, size, 1)  # r is 0 where all is
+            worst = float(eta.max(initial=0))
+            if worst <= 4 * _EPS * np.sqrt(self.n) or step == 2 or np.isnan(worst):
+                return x, worst
+            x = x + self._raw(r, mode)
+
+    def solve(self, b, mode):
+        """mode(A)^-1 b for b of shape (n, k)."""
+        if b.dtype.kind == "c" and self.A.dtype.kind != "c":
+            k = b.shape[1]
+            x = self.solve(np.hstack([b.real, b.imag]), mode)
+            return x if isinstance(x, bool) else x[:, :k] + 1j * x[:, k:]
+        b = b.astype(self.A.dtype, copy=False)
+        if not self.finite or b.shape[1] == 0:
+            return _DECLINED
+        good = np.isfinite(b)
+        if good.all():
+            return self._accurate(b, mode)
+        good = good.all(axis=0)
+        x = np.full(b.shape, np.nan, b.dtype)  # NaN and inf pass through
+        if good.any():
+            part = self._accurate(b[:, good], mode)
+            if isinstance(part, bool):
+                return part
+            x[:, good] = part
+        return x
+
+    def _accurate(self, b, mode):
+        best = None
+        while not self.singular:
+            try:
+                x, eta = self._solved(b, mode)
+            except np.linalg.LinAlgError:  # of a band
+                self.singular = True
+                break
+            if eta <= 4 * _EPS * np.sqrt(self.n):
+                return x
+            if best is None or eta < best[1]:
+                best = x, eta
+            if not self._again():
+                return best[0] if best[1] <= 5 * self.n * _EPS else self._decline()
+        return _SINGULAR
+
+    def _decline(self):
+        """The dense form is to serve, where there is room for it."""
+        need = self.n * self.n * self.A.dtype.itemsize
+        limit = config.get("memory_limit")
+        free = config.free_memory() if limit is None else limit
+        if free is not None and need > free:
+            raise errors.MaterializationError(
+                f"sparse LU of the {self.A.shape} matrix was not accurate enough, and its dense "
+                f"form needs {need:,} bytes; {free:,} are free or allowed "
+                "(pl.config(memory_limit=...))"
+            )
+        return _DECLINED
+
+    def believed(self):
+        """Does a solve with this factor pass the check? Asked once; it may be made anew for it."""
+        if self.trusted is None:
+            probe = 1 - 2 * (np.arange(self.n) * 7 // 5 % 2).astype(self.A.dtype)
+            x = self._accurate(probe[:, None], 0)
+            self.trusted = not isinstance(x, bool)
+        return self.trusted
+
+    # -- determinants
+
+    def det(self):
+        """(re, im, exponent of 2)."""
+        if not self.finite:
+            return _DECLINED
+        if self.singular:
+            return 0.0, 0.0, 0.0
+        if self.band is not None:
+            m, e = self.band._scaledet().tolist()
+            m, e = complex(m), e.real
+            return m.real, m.imag, float(e)
+        if not self.believed():
+            return (0.0, 0.0, 0.0) if self.singular else _DECLINED
+        if self.band is not None or self.lu is None:
+            return self.det()
+        m, e = _product(self.lu.U.diagonal())
+        sign = _parity(self.lu.perm_r) * _parity(self.lu.perm_c)
+        return sign * m.real, sign * m.imag, float(e)
+
+    # -- parts of the inverse
+
+    def diagonal(self, k):
+        """Diagonal k of the inverse."""
+        n = self.n
+        at = np.arange(max(n - abs(k), 0))
+        return self.entries(at + max(-k, 0), at + max(k, 0))
+
+    def trace(self, program, arrays):
+        """tr(A^-1 B)."""
+        B = _sp().coo_array(assemble_program.form_of(program, arrays))
+        B.sum_duplicates()
+        row, col = B.coords
+        x = self.entries(col, row)
+        return x if isinstance(x, bool) else np.asarray(np.sum(x * B.data))
+
+    def entries(self, row, col):
+        """Entries of the inverse."""
+        if not self.finite:
+            return _DECLINED
+        if not self.believed():
+            return _SINGULAR if self.singular else _DECLINED
+        return selected_inverse.entries(self, row, col)
+
+    def pivots(self):
+        """The factor, made now where a band was solved."""
+        if self.lu is None and not self.singular:
+            self.pivoted = False
+            self._factor()
+        return self.lu
+
+
+def _widths(row, col):
+    gap = row.astype(np.int64) - col
+    return int(gap.max(initial=0)), int((-gap).max(initial=0))
+
+
+def _small_indices(A):
+    if A.indices.dtype == np.int32:
+        return A
+    if A.nnz >= 2**31 - 1 or A.shape[0] >= 2**31 - 1:
+        raise MemoryError(f"SuperLU takes fewer than 2^31 entries, got {A.nnz}")
+    parts = A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)
+    return _sp().csc_array(parts, shape=A.shape)
+
+
+def _top(x):
+    """The largest modulus of each column."""
+    size = np.abs(x)
+    return size.max(initial=0) if x.shape[1] == 1 else size.max(axis=0, initial=0)
+
+
+def _product(v):
+    """The product as (mantissa, exponent of 2): none over- or underflows."""
+    _, e = np.frexp(np.maximum(np.abs(v.real), np.abs(v.imag)))
+    m, total = v * np.ldexp(1.0, -e), int(e.sum())
+    m = m.astype(np.complex128)
+    while len(m) > 1:
+        m = np.append(m, 1.0) if len(m) % 2 else m
+        m = m[::2] * m[1::2]
+        _, e = np.frexp(np.maximum(np.abs(m.real), np.abs(m.imag)))
+        m, total = m * np.ldexp(1.0, -e), total + int(e.sum())
+    return (complex(m[0]) if len(m) else 1.0 + 0j), total
+
+
+def _parity(p):
+    """The sign of a permutation: (-1)^(n - cycles)."""
+    from scipy.sparse.csgraph import (  # type: ignore[import-untyped, unused-ignore]
+        connected_components,
+    )
+
+    n = len(p)
+    if n == 0:
+        return 1
+    graph = _sp().csr_matrix((np.ones(n, np.int8), p, np.arange(n + 1)), shape=(n, n))
+    cycles = connected_components(graph, directed=False, return_labels=False)
+    return -1 if (n - cycles) % 2 else 1
+
+
+# -- what the core asks for ------------------------------------------------------------------------
+
+
+def _made(program, arrays):
+    factor = Factor(assemble_program.form_of(program, arrays))
+    return factor, factor.nbytes
+
+
+def _solve(factor, mode, b):
+    return factor.solve(b, mode)
+
+
+def _det(factor):
+    return factor.det()
+
+
+def _diagonal(factor, k):
+    return factor.diagonal(k)
+
+
+def _trace(factor, program, arrays):
+    return factor.trace(program, arrays)
+
+
+CALLS = {"factor": _made, "solve": _solve, "det": _det, "diagonal": _diagonal, "trace": _trace}

@@ -1,0 +1,119 @@
+"""Entries of the inverse of a sparse matrix from its LU factor, without the inverse.
+
+With P A Q = L D U the entries of (L D U)^-1 on the pattern of L + U follow from the last column to
+the first (the core's k_selected_inverse.c); a pattern that has the places asked for gives those too. Places
+far from it fill it in: then columns of the inverse are solved for, in blocks."""
+
+import numpy as np
+
+from .. import _core
+
+_EPS = np.finfo(np.float64).eps
+_COLUMNS = 64  # of the inverse at once
+_GROWTH = 4  # times its own size that the pattern may grow by the places asked for
+
+
+def entries(factor, row, col):
+    """A^-1[row, col] for arrays of places; what the core takes where there is no good answer."""
+    if len(row) == 0:
+        return np.zeros(0, factor.A.dtype)
+    for _ in range(2):
+        lu = factor.pivots()
+        if lu is None:
+            return True
+        found = _selected(factor, lu, row, col)
+        if found is not None:
+            return found
+        if not factor._again():
+            break
+    return _by_columns(factor, row, col)
+
+
+def _selected(factor, lu, row, col):
+    """By the recurrence; None where the pattern would grow too far or the check fails."""
+    A, n = factor.A, factor.n
+    at_row, at_col = lu.perm_c.astype(np.int64), lu.perm_r.astype(np.int64)
+    C = A.tocoo()  # A^-1 is needed where A^T has entries: for the check
+    i = np.concatenate([at_row[row], at_row[C.coords[1]]])
+    j = np.concatenate([at_col[col], at_col[C.coords[0]]])
+    pattern = _Pattern(lu, i, j)
+    if pattern.n_rows > _GROWTH * lu.nnz + 64 * n:
+        return None
+    values = pattern.inverse(i, j)
+    found, own = values[: len(row)], values[len(row) :]
+    if not np.isfinite(values).all():
+        return None
+    # the diagonal of A A^-1
+    terms = C.data * own
+    sums = np.zeros(n, terms.dtype)
+    sizes = np.zeros(n)
+    np.add.at(sums, C.coords[0], terms)
+    np.add.at(sizes, C.coords[0], np.abs(terms))
+    if np.any(np.abs(sums - 1) > 64 * _EPS * np.sqrt(n) * sizes):
+        return None
+    return found
+
+
+class _Pattern:
+    """That of L + U, symmetric, with further places (i, j), closed under elimination."""
+
+    def __init__(self, lu, i, j):
+        import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
+
+        self.n = n = lu.shape[0]
+        self.L, self.U = lu.L.tocoo(), lu.U.tocoo()
+        row = np.concatenate([self.L.coords[0], self.U.coords[1], np.maximum(i, j)])
+        col = np.concatenate([self.L.coords[1], self.U.coords[0], np.minimum(i, j)])
+        below = row > col
+        row, col = row[below], col[below]
+        lower = sp.csr_array((np.ones(len(row), np.int8), (row, col)), shape=(n, n))
+        start, self.col = lower.indptr.astype(np.int64), lower.indices.astype(np.int64)
+        self.parent, self.at = np.empty(n, np.int64), np.empty(n + 1, np.int64)
+        _core._select_counts(n, start, self.col, self.parent, self.at)
+        self.start, self.n_rows = start, int(self.at[-1])
+
+    def inverse(self, i, j):
+        """Entries (i, j) of (L U)^-1."""
+        n, at = self.n, self.at
+        rows = np.empty(self.n_rows, np.int64)
+        _core._select_rows(n, self.start, self.col, self.parent, at, rows)
+        keys = np.repeat(np.arange(n), np.diff(at)) * n + rows
+        dtype = self.L.data.dtype
+        d = np.zeros(n, dtype)
+        lo, up = np.zeros(self.n_rows, dtype), np.zeros(self.n_rows, dtype)
+        for M, out, turned in ((self.L, lo, False), (self.U, up, True)):
+            r, c = M.coords[::-1] if turned else M.coords
+            on = r == c
+            if turned:
+                d[r[on]] = M.data[on]
+            off = ~on
+            out[np.searchsorted(keys, c[off].astype(np.int64) * n + r[off])] = M.data[off]
+        with np.errstate(all="ignore"):
+            d = 1 / d
+            up *= np.repeat(d, np.diff(at))
+        _core._select(dtype.char, n, at, rows, lo, up, d)
+        high, low = np.maximum(i, j), np.minimum(i, j)
+        place = np.searchsorted(keys, low * n + high) if len(keys) else np.zeros(len(i), np.int64)
+        place = np.minimum(place, max(len(keys) - 1, 0))
+        found = d[np.minimum(i, n - 1)]
+        if len(keys):
+            found = np.where(i > j, lo[place], np.where(i < j, up[place], found))
+        return found
+
+
+def _by_columns(factor, row, col):
+    """Solves with unit vectors, a block at a time, for the columns that are asked for."""
+    asked, which = np.unique(col, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    ends = np.searchsorted(which[order], np.arange(0, len(asked) + _COLUMNS, _COLUMNS))
+    out = np.empty(len(row), factor.A.dtype)
+    for k, first in enumerate(range(0, len(asked), _COLUMNS)):
+        part = asked[first : first + _COLUMNS]
+        unit = np.zeros((factor.n, len(part)), factor.A.dtype)
+        unit[part, np.arange(len(part))] = 1
+        x = factor.solve(unit, 0)
+        if isinstance(x, bool):
+            return x
+        mine = order[ends[k] : ends[k + 1]]
+        out[mine] = x[row[mine], which[mine] - first]
+    return out

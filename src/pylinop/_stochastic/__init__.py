@@ -1,0 +1,1 @@
+"""Estimates of traces, determinants and spectral densities."""

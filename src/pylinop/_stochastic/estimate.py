@@ -1,0 +1,180 @@
+"""What an estimate says: the value, its statistical error, a bound of its bias, the interval of
+both.
+
+Samples x_1, ..., x_N that are independent and alike have the mean m and the standard error s /
+N^(1/2); within t s / N^(1/2) of m lies the expected value at the stated confidence, t being
+Student's quantile of N - 1 degrees of freedom. The bias is what more samples do not take away: of
+a quadrature its brackets, and rounding."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+LEAST = 10  # probes: with fewer the quantile stands on too little
+
+
+def _student_cdf(t: float, df: int) -> float:
+    """P(|T| <= t), the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    angle = math.atan2(t, math.sqrt(df))
+    c2, s = math.cos(angle) ** 2, math.sin(angle)
+    term, total = 1.0, 1.0
+    if df % 2 == 0:
+        for i in range(1, df // 2):
+            term *= c2 * (2 * i - 1) / (2 * i)
+            total += term
+        return s * total
+    for i in range(1, (df - 1) // 2):
+        term *= c2 * (2 * i) / (2 * i + 1)
+        total += term
+    rest = s * math.cos(angle) * total if df > 1 else 0.0
+    return 2 / math.pi * (angle + rest)
+
+
+def quantile(confidence: float, df: int) -> float:
+    """The t with P(|T| <= t) = confidence, of Student's distribution.
+
+    By its expansion in 1 / df (Abramowitz and Stegun, 26.7.5), then Newton's steps."""
+    from statistics import NormalDist  # which takes a while to import
+
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    t = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
+    t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * df**3)
+    if df > 2000:  # what is left out is below 1e-12 there
+        return t
+    log = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    for _ in range(8):
+        density = math.exp(log - (df + 1) / 2 * math.log1p(t * t / df))
+        step = (_student_cdf(t, df) - confidence) / (2 * density)
+        t -= step
+        if abs(step) <= 1e-12 * t:
+            break
+    return t
+
+
+def spread(samples: Any) -> tuple[Any, Any]:
+    """Mean and standard error of samples along the last axis, of complex ones the larger of the two
+    parts' errors."""
+    n = samples.shape[-1]
+    mean = samples.mean(axis=-1)
+    off = samples - mean[..., None]
+    if np.iscomplexobj(off):
+        s2 = np.maximum((off.real**2).sum(axis=-1), (off.imag**2).sum(axis=-1))
+    else:
+        s2 = (off**2).sum(axis=-1)
+    return mean, np.sqrt(s2 / (max(n - 1, 1) * n))
+
+
+def _figures(x: Any, digits: int) -> str:
+    if isinstance(x, complex):
+        return f"{x.real:.{digits}g}{x.imag:+.{digits}g}j"
+    return f"{x:.{digits}g}"
+
+
+class Estimate:
+    """A number (or array of numbers) estimated from random probes, and how good it is.
+
+    `pylinop.estimate_trace` and its kin return it. ``float(e)`` is the value.
+
+    Attributes
+    ----------
+    value : number or ndarray
+        The estimate.
+    error : float or ndarray
+        The statistical error: the half-width of the interval that holds the mean of infinitely many
+        probes at the stated confidence. Of complex values that of either part.
+    confidence : float
+        Of each number for itself, where there are several.
+    error_kind : {'t', 'heuristic', 'exact'}
+        By Student's quantile from independent samples; of samples that are not independent
+        (XTrace); nothing was random.
+    bias : float, ndarray or None
+        A bound of what more probes would not take away; None: unknown.
+    interval : tuple
+        (low, high): value, error and bias together. Where the bias is not known it is infinite on
+        the sides where nothing is known. Of complex values two corners of a rectangle.
+    samples, matvecs : int
+        Random probes, products with one vector.
+    steps : int
+        Steps of Lanczos a probe, at most; 0 where there are none.
+    bounds : tuple or None
+        (low, high) of the spectrum that were used; None in it where not known.
+    method : str
+    met : bool or None
+        Was the tolerance that was asked for met? None: none was asked for.
+    points : ndarray or None
+        Where values are those of a function (`spectral_density`).
+    info : dict
+        What else there is to say: why a method was chosen, and the alternatives.
+    """
+
+    def __init__(self, value: Any, error: Any, **more: Any) -> None:
+        self.value, self.error = value, error
+        self.confidence: float = more.get("confidence", 0.95)
+        self.error_kind: str = more.get("error_kind", "t")
+        self.bias: Any = more.get("bias")
+        self.samples: int = more.get("samples", 0)
+        self.matvecs: int = more.get("matvecs", 0)
+        self.steps: int = more.get("steps", 0)
+        self.bounds: Any = more.get("bounds")
+        self.method: str = more.get("method", "")
+        self.met: bool | None = more.get("met")
+        self.points: Any = more.get("points")
+        self.info: dict[str, Any] = more.get("info") or {}
+        known = more.get("sides")
+        self.interval: tuple[Any, Any] = self._interval() if known is None else known
+
+    def _interval(self) -> tuple[Any, Any]:
+        off = self.error + (np.inf if self.bias is None else self.bias)
+        if np.iscomplexobj(self.value):
+            off = off + 1j * off
+        return self.value - off, self.value + off
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __complex__(self) -> complex:
+        return complex(self.value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.value, dtype=dtype)
+
+    def __repr__(self) -> str:
+        if np.ndim(self.value):
+            shape = np.shape(self.value)
+            text = f"Estimate(array of shape {shape} ± up to {np.max(self.error, initial=0):.2g}"
+        else:
+            digits = 6
+            size, error = abs(self.value), float(self.error)
+            if 0 < error < size < math.inf:
+                digits = min(16, max(3, int(math.log10(size / error)) + 3))
+            text = f"Estimate({_figures(self.value, digits)} ± {error:.2g}"
+        if self.error_kind == "exact":
+            text += " (nothing random)"
+        elif self.error_kind == "heuristic":
+            text += f" (heuristic, {self.samples} probes)"
+        else:
+            text += f" (at {100 * self.confidence:g} %, {self.samples} probes)"
+        bias = None if self.bias is None else np.max(self.bias, initial=0)
+        text += ", bias unknown" if bias is None else f", bias at most {bias:.2g}"
+        if self.met is not None:
+            text += ", tolerance met" if self.met else ", TOLERANCE NOT MET"
+        return f"{text}; {self.method}, {self.matvecs} products)"
+
+
+def say_unmet(e: Estimate, wanted: Any) -> None:
+    """A warning where a tolerance was asked for and not met."""
+    if e.met is not False:
+        return
+    from .._base import errors
+
+    why = "the bias is not known" if e.bias is None else f"bias at most {np.max(e.bias):.2g}"
+    warnings.warn(
+        f"{e.method}: the tolerance {np.min(wanted):.3g} was not met with {e.samples} probes: "
+        f"statistical error {np.max(e.error):.3g}, {why}",
+        RuntimeWarning,
+        stacklevel=errors.outside(),
+    )

@@ -1,0 +1,1 @@
+"""Decompositions and functions of operators by their structure."""

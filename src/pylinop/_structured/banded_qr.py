@@ -1,0 +1,143 @@
+"""QR of bands within the band, and least squares by it.
+
+Column by column a Householder reflection of the rows that the column reaches: Q is a `Reflections`,
+R gains as many diagonals above as the matrix has below (src/c/kernels/band/k_band_qr.c). Bands are those
+of the kinds, also turned, and contiguous parts of them: so they may be tall or wide."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._operators.parameters import written
+from .dispatch import _T, inexact
+from .singular_values import bands_of
+
+KINDS = ("tridiagonal", "banded", "blocktridiagonal")
+_C = 2  # the bit of a view's mode that conjugates
+
+Bands = list[tuple[int, Any]]
+
+
+def _turned(bands: Bands, mode: int) -> Bands:
+    sign = -1 if mode & _T else 1
+    return [(sign * k, np.conj(d) if mode & _C else d) for k, d in bands]
+
+
+def _part(bands: Bands, rows: tuple[int, int], columns: tuple[int, int]) -> Bands:
+    """Of the block of these rows and columns, (first, count) each."""
+    (r, m), (c, n), found = rows, columns, []
+    for k, d in bands:
+        row, column = max(-k, 0), max(k, 0)  # of d's first element
+        first = max(r - row, c - column, 0)
+        last = min(r + m - row, c + n - column, d.shape[-1])
+        if first < last:
+            found.append((k + r - c, d[..., first:last]))
+    return found
+
+
+def _taken(op: Any) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """(first, count) of the rows and columns that a Sliced keeps; None where those are none that
+    lie side by side."""
+    whole, steps = op._operands
+    found = {0: (0, whole.shape[-2]), 1: (0, whole.shape[-1])}
+    for axis, *step in steps:
+        if axis not in found or len(step) != 3 or step[1] != 1:
+            return None  # indices, or every other row
+        found[axis] = (step[0], step[2])
+    return (found[0], found[1]) if op.ndim == whole.ndim else None
+
+
+def bands_within(op: Any) -> Bands | None:
+    """(offset, diagonal) of a band, of one that is turned, of a contiguous part of one; None of
+    others, and of parts far off the diagonal."""
+    path, base = [], op
+    while written(base, "view", "sliced"):
+        path.append(base)
+        base = base._operands[0]
+    found = bands_of(base) if base._head in KINDS else None
+    if found is None:
+        return None
+    for seen in reversed(path):
+        if seen._head == "view":
+            found = _turned(found, seen._mode)
+            continue
+        taken = _taken(seen)
+        if taken is None:
+            return None
+        found = _part(found, *taken)
+    low, up = _reach(found)
+    return found if op._head in KINDS or 2 * low + up + 1 <= max(op.shape[-2:]) else None
+
+
+def _reach(bands: Bands) -> tuple[int, int]:
+    """Diagonals below and above the main one."""
+    offsets = [k for k, _ in bands]
+    return max(0, -min(offsets, default=0)), max(0, *offsets, 0)
+
+
+def _factored(bands: Bands, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any, int]:
+    """Vectors of the reflections, the diagonals of R by column, how many lie above the main one."""
+    *batch, m, n = shape
+    low, up = _reach(bands)
+    width = 2 * low + up + 1
+    by_column = np.zeros((*batch, n, width), dtype)
+    for k, d in bands:
+        at = max(k, 0)
+        by_column[..., at : at + d.shape[-1], low + up - k] = d
+    v = np.empty((*batch, min(m, n), low + 1), dtype)
+    for i in np.ndindex(*batch):
+        _core._band_qr(dtype.char, m, n, low, up, by_column[i], v[i])
+    return v, by_column, low + up
+
+
+def _upper(by_column: Any, above: int) -> Any:
+    """R of n rows: those beyond the matrix' hold nothing of it."""
+    n = by_column.shape[-2]
+    w = min(above, n - 1)
+    rows = np.swapaxes(by_column[..., above - w : above + 1], -1, -2)
+    return _core.Banded((0, w), np.ascontiguousarray(rows))
+
+
+def qr(op: Any, bands: Bands, mode: str) -> Any:
+    """(Q, R), or R: as NumPy's modes, of an operator of these bands."""
+    m, n = op.shape[-2:]
+    dtype = inexact(op.dtype)
+    v, by_column, above = _factored(bands, op.shape, dtype)
+    r = _upper(by_column, above)
+    if m < n:
+        r = r[..., :m, :]
+    if mode == "complete" and m > n:
+        r = _core.Diag(np.ones((*op.shape[:-2], n), dtype), 0, (m, n)) @ r
+    if mode == "r":
+        return r
+    q = _core.Reflections(v, m)
+    return (q if m <= n or mode == "complete" else q[..., :, :n]), r
+
+
+def least(op: Any, b: Any, cut: Any) -> Any:
+    """numpy.linalg.lstsq's four for a band of full rank, b (..., m, k); None of others. ``cut``
+    says which singular values count."""
+    from . import qr as _qr
+    from .dispatch import svdvals
+
+    if op._head not in (*KINDS, "view", "sliced") or 0 in op.shape[-2:]:
+        return None
+    bands = bands_within(op)
+    if not bands or not all(np.isfinite(d).all() for _, d in bands) or not np.isfinite(b).all():
+        return None
+    m, n = op.shape[-2:]
+    tall = op if m >= n else op.H
+    q, r = _qr.qr(tall, "reduced")
+    s = svdvals(r)
+    if not (s > cut(s)).all():
+        return None
+    if m >= n:
+        x = _core._build("solver", r) @ (q.H @ b)
+    else:
+        x = q @ (_core._build("solver", r.H) @ b)
+    rest = np.empty(0, s.dtype)
+    if m > n and b.shape[-1]:
+        rest = (np.abs(b - op @ x) ** 2).sum(axis=-2)
+    rank = np.full(op.shape[:-2], n if m >= n else m)
+    return x, rest, rank, np.broadcast_to(s, (*op.shape[:-2], s.shape[-1])).copy()

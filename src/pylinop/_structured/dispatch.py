@@ -1,0 +1,538 @@
+"""Questions about operators that have immediate answers: singular values, norms, condition numbers,
+Hermitian eigenvalues, pseudo-inverses.
+
+A question is a table: a row for each head that answers by structure, NumPy on the dense form for
+all others. Rows that ask the same of an operand yield the request, so that no expression is too
+deep. Here are the questions, with the rows of composites and diagonals; those of the other kinds
+are in _answers_values, _answers_norms and _answers_pinv."""
+
+import math
+import types
+
+import numpy as np
+
+from .. import _core
+from .._base import config, memory, multiples
+from .._base.trampoline import run
+from .._fallback import interpreter
+from .._operators import parameters
+from . import result_cache
+
+_T = 1  # the bit of a view's mode that transposes
+_LITTLE = 1 << 14  # entries up to which an answer put together from those of factors is kept too
+_SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look at what is kept
+
+# -- operands --
+
+
+def tolerance_of(name, value):
+    """What users give as a tolerance: numbers, as an array."""
+    a = np.asarray(value)
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a number or an array of such, got {value!r}")
+    return a
+
+
+def inexact(dtype):
+    """What np.linalg computes in: integers are float64."""
+    return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
+
+
+def real_of(dtype):
+    """The dtype of norms."""
+    dtype = inexact(dtype)
+    return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
+
+
+def keep_within(op, arrays, *args):
+    """Raises where the dense form and so many arrays of op's size, as LAPACK takes them, would
+    pass the memory limit that is set: NumPy computes in double precision. ``arrays`` may be a
+    function of (m, n, *args)."""
+    limit = config.get("memory_limit")
+    if limit is None or 0 in op.shape:
+        return
+    if callable(arrays):
+        arrays = arrays(*op.shape[-2:], *args)
+    dtype = inexact(op.dtype)
+    own = op.size * dtype.itemsize
+    wide = np.result_type(dtype, np.float64).itemsize
+    if wide > dtype.itemsize:
+        arrays += 1  # the cast
+    if op._head == "dense" and op._init is not None and dtype == op.dtype:
+        own = 0
+    needed = own + int(arrays * op.size * wide)
+    if needed > limit:
+        raise memory.beyond(op, needed, f"{own:,} of them for the dense form")
+
+
+def dense(op, arrays=0.0):
+    """The dense form for NumPy; integers are float64 from the leaves on, as in solves.
+
+    Warns when it is large, raises when memory would not do: for it, and for so many ``arrays`` more
+    as `keep_within` has them."""
+    if arrays:
+        keep_within(op, arrays)
+    if op._head == "dense" and op._init is not None:
+        triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(op._init[1])
+        a = np.asarray(op._init[0])
+        a = a.astype(np.float64) if a.dtype.kind in "biu" else a
+        return triangle(a) if triangle else a
+    announce(op)
+    if op.dtype is None or op.dtype.kind not in "biu":
+        return interpreter.toarray(op)
+    if op._opaque or op._head in ("identity", "zeros", "selection", "sparse"):
+        return interpreter.toarray(op).astype(np.float64)
+    return interpreter.toarray(op @ _core.Identity(op.shape[-1], np.float64))
+
+
+def small_dense(op):
+    """The array of a Dense whose spectra are had at once, without asking what is kept; None of all
+    others."""
+    if op._head != "dense" or op._init is None or not 0 < op.size <= _SMALL:
+        return None
+    a, declared = op._init
+    return a if declared is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
+
+
+def _is_put_together(op):
+    """Is what is answered about it kept as a whole? A Kron or BlockDiag so small that making the
+    answer says nothing about dense forms, which a look at what is kept would leave out."""
+    if op._head not in ("kron", "blockdiag") or op.size > _LITTLE or op.dtype is None:
+        return False
+    bytes_ = op.size * inexact(op.dtype).itemsize
+    return config.get("memory_limit") is None and bytes_ <= config.get("warn_limit")
+
+
+def announce(op):
+    """Says that the dense form is needed, where it is large."""
+    if op._head != "dense" or op._init is None:
+        memory.materialising(op, op.size * inexact(op.dtype).itemsize, False)
+
+
+def diagonal_of(op):
+    """The main diagonal of a Diag or Identity, inexact."""
+    if op.dtype.kind not in "biu":
+        return op.diagonal()
+    if op._init is None and op._head == "diag":
+        op = op @ _core.Diag(np.ones(op.shape[-1]))
+    return op.diagonal().astype(np.float64)
+
+
+def within(op):
+    """The operand of a multiple or a view, in the precision of the whole."""
+    return _as_precise(op._operands[0], op)
+
+
+def _as_precise(f, op):
+    real = real_of(op.dtype)
+    if f.dtype is None or real_of(f.dtype).itemsize >= real.itemsize:
+        return f
+    dtype = np.result_type(f.dtype, real)
+    if f._init is None and f._head == "diag":
+        return f @ _core.Diag(np.ones(f.shape[-1], dtype))
+    return f.astype(dtype)
+
+
+def modulus(c):
+    return abs(complex(c))
+
+
+def _view(op, mode):
+    return _core._build("view", op, None, mode)
+
+
+def factors_of(op):
+    """The factors of a Kron or the blocks of a BlockDiag, of one that products, views, inverses or
+    slices closed to too."""
+    return [_as_precise(f, op) for f in parameters.factors(op)]
+
+
+QUESTIONS: dict[str, "Question"] = {}  # those with a name, for docs/factorisations.md
+
+
+class Question:
+    """One question of an operator: ``rows`` by head, ``dense`` for all others.
+
+    One with a ``name``, that of its function, is in the printed table of algorithms and costs:
+    ``how`` and ``cost`` say what the dense form's answer is by, each row's own say its.
+
+    ``arrays``: as how many of m n entries the dense form's answer takes beside it at the most, its
+    result among them (measured 2026-11); or a function of (m, n, *args).
+
+    With ``kept``, a name or a function that makes one of the arguments, the dense form's answers
+    are kept between calls, and those of rows that say so. ``whole``: the dense form's answer is
+    that of (array, *args, op). ``plans``: a function of (op, *args) that answers from the factor
+    that plans keep; NotImplemented where they keep none."""
+
+    def __init__(
+        self, dense, name="", how="", cost="", kept="", whole=False, plans=None, arrays=1.5
+    ):
+        self.rows, self.dense, self.kept_rows, self.arrays = {}, dense, set(), arrays
+        self.kept, self.whole, self.plans = kept, whole, plans
+        self.texts, self.text = {}, (how, cost)
+        if name:
+            QUESTIONS[name] = self
+
+    def row(self, *heads, how="", cost="", kept=False):
+        """Registers an answer: a function of (op, *args), or a generator that yields
+        (operand, *args) and gets its answer; NotImplemented sends op to the dense form."""
+
+        def add(answer):
+            if kept:  # of a function, not of a generator
+                self.kept_rows.add(answer)
+            self.rows.update(dict.fromkeys(heads, answer))
+            self.texts.update(dict.fromkeys(heads, (how, cost)))
+            return answer
+
+        return add
+
+    def _row_of(self, op):
+        """A kind that is a view or multiple of another answers as those do; what an inverse closed
+        to, as an inverse."""
+        by = op._by if op._init is None else ""
+        if by in ("view", "scaled") and op._head not in ("diag", "identity", "zeros", "kron"):
+            return self.rows.get(by)
+        if by == "inverse" and op._head in ("view", "scaled"):
+            return self.rows.get(by)
+        return self.rows.get(op._head)
+
+    def _steps(self, op, *args):
+        row = self._row_of(op)
+        if row is not None and 0 not in op.shape[-2:]:
+            if row in self.kept_rows:
+                found = self._keep(op, args, lambda: row(op, *args), lambda: None)
+            else:
+                found = row(op, *args)
+            if type(found) is types.GeneratorType:  # isinstance would ask operators for __class__
+                found = yield from found
+            if found is not NotImplemented:
+                return found
+        return self.of_dense(op, *args)
+
+    def _keep(self, op, args, make, announce):
+        name = self.kept(*args) if callable(self.kept) else self.kept
+        word = result_cache.word_of(name, () if callable(self.kept) else args) if name else None
+        if word is None or 0 in op.shape:
+            return make()
+        return result_cache.answer(word, op, make, announce)
+
+    def of_dense(self, op, *args, array=None):
+        """The answer of the dense form, which may be at hand."""
+
+        def make():
+            if self.plans and array is None:
+                found = self.plans(op, *args)
+                if found is not NotImplemented:
+                    return found
+            keep_within(op, self.arrays, *args)
+            a = dense(op) if array is None else array
+            return self.dense(a, *args, op) if self.whole else self.dense(a, *args)
+
+        return self._keep(op, args, make, lambda: announce(op))
+
+    def __call__(self, op, *args):
+        if config.get("check") == "full" and not op._opaque:
+            op @ np.zeros(op.shape[-1], op.dtype)  # tests what is declared of its parts
+        if _is_put_together(op):
+            return self._keep(op, args, lambda: run(self._steps, op, *args), lambda: None)
+        return run(self._steps, op, *args)
+
+
+# -- singular values --
+
+
+def outer(a, b):
+    """All products of an element of a and one of b, in a row."""
+    both = a[..., :, None] * b[..., None, :]
+    return both.reshape(*both.shape[:-2], a.shape[-1] * b.shape[-1])
+
+
+svdvals = Question(
+    lambda a: np.linalg.svdvals(a),
+    "svdvals",
+    how="LAPACK's gesdd",
+    cost="4 m n^2",
+    kept="svdvals",
+)
+
+
+@svdvals.row("diag", "identity", how="moduli, sorted", cost="O(n log n)")
+def _(op):
+    return np.sort(np.abs(diagonal_of(op)), axis=-1)[..., ::-1]
+
+
+@svdvals.row("zeros", how="zeros", cost="O(n)")
+def _(op):
+    return np.zeros((*op.shape[:-2], min(op.shape[-2:])), real_of(op.dtype))
+
+
+@svdvals.row("scaled", how="|c| times A's", cost="A's")
+def _(op):
+    return modulus(op._operands[1]) * (yield (within(op),))
+
+
+@svdvals.row("view", how="A's", cost="A's")
+def _(op):
+    return (yield (op._operands[0],))
+
+
+@svdvals.row("kron", how="all products of the factors', sorted", cost="the factors', n log n")
+def _(op):
+    k = min(op.shape[-2:])
+    memory.materialising(op, k * real_of(op.dtype).itemsize, False)
+    s = np.ones(1)
+    for f in factors_of(op):
+        s = outer(s, (yield (f,)))
+    rest = np.zeros((*s.shape[:-1], k - s.shape[-1]))  # tall and wide factors together
+    return np.concatenate([np.sort(s, axis=-1)[..., ::-1], rest], axis=-1)
+
+
+# -- norms --
+
+ORDERS = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+norm = Question(
+    lambda a, ord: np.linalg.matrix_norm(a, ord=ord),
+    "matrix_norm",
+    how="from all elements, 2, -2 and nuc by gesdd",
+    cost="m n, or 4 m n^2",
+    kept=lambda ord: f"norm {ord}" if ord in (2, -2, "nuc") else "",
+)
+
+
+def _turned(ord, mode):
+    """The order that the transpose has for this one."""
+    other = {1: np.inf, np.inf: 1, -1: -np.inf, -np.inf: -1}
+    return other.get(ord, ord) if mode & _T else ord
+
+
+def norm_of_values(s, ord):
+    """The norm of diag(s), s not negative."""
+    if ord == "fro":
+        return np.linalg.norm(s, axis=-1)
+    if ord == "nuc":
+        return s.sum(axis=-1)
+    return s.max(axis=-1) if ord > 0 else s.min(axis=-1)
+
+
+@norm.row("diag", "identity", how="of the vector", cost="O(n)")
+def _(op, ord):
+    return norm_of_values(np.abs(diagonal_of(op)), ord)
+
+
+@norm.row("zeros", how="0", cost="O(1)")
+def _(op, ord):
+    return np.zeros(op.shape[:-2])
+
+
+@norm.row("scaled", how="|c| times A's", cost="A's")
+def _(op, ord):
+    return modulus(op._operands[1]) * (yield within(op), ord)
+
+
+@norm.row("view", how="A's, 1 and inf exchanged for a transpose", cost="A's")
+def _(op, ord):
+    return (yield op._operands[0], _turned(ord, op._mode))
+
+
+@norm.row("kron", how="product of the factors'", cost="sum of the factors'")
+def _(op, ord):
+    if ord == -2 and not _full_rank_possible(op):
+        return np.zeros(op.shape[:-2])
+    whole = np.ones(())
+    for f in factors_of(op):
+        whole = whole * (yield f, ord)
+    return whole
+
+
+def _full_rank_possible(op):
+    """Are all factors of a Kron tall, or all wide? Else the least singular value is 0."""
+    shapes = [f.shape[-2:] for f in factors_of(op)]
+    return all(m >= n for m, n in shapes) or all(m <= n for m, n in shapes)
+
+
+# -- condition, rank --
+
+cond = Question(
+    lambda a, p: np.linalg.cond(a, p),
+    "cond",
+    how="from gesdd, or the inverse",
+    cost="4 m n^2",
+    kept="cond",
+    arrays=4,
+)
+
+
+@cond.row("diag", "identity", how="of the vector", cost="O(n)")
+def _(op, p):
+    s = np.abs(diagonal_of(op))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if p in (2, -2):
+            c = norm_of_values(s, p) / norm_of_values(s, -p)
+        else:
+            c = norm_of_values(s, p) * norm_of_values(1 / s, p)
+    return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
+
+
+@cond.row("zeros", how="inf", cost="O(1)")
+def _(op, p):
+    return np.full(op.shape[:-2], np.inf)
+
+
+@cond.row("scaled", how="A's", cost="A's")
+def _(op, p):
+    if not 0 < modulus(op._operands[1]) < np.inf:
+        return NotImplemented
+    return (yield within(op), p)
+
+
+@cond.row("view", how="A's, 1 and inf exchanged for a transpose", cost="A's")
+def _(op, p):
+    return (yield op._operands[0], _turned(p, op._mode))
+
+
+@cond.row(
+    "kron",
+    how="product of the factors'; inf where some are tall, some wide",
+    cost="sum of the factors'",
+)
+def _(op, p):
+    if not _full_rank_possible(op):
+        return np.full(op.shape[:-2], 0.0 if p == -2 else np.inf)
+    whole = np.ones(())
+    for f in factors_of(op):
+        whole = whole * (yield f, p)
+    return whole
+
+
+# -- eigenvalues of Hermitian operators --
+
+
+hermitian = Question(lambda a: bool(np.array_equal(a, np.swapaxes(a, -1, -2).conj())))
+
+
+@hermitian.row("diag", "identity")
+def _(op):
+    return not np.iscomplexobj(d := diagonal_of(op)) or not d.imag.any()
+
+
+@hermitian.row("zeros")
+def _(op):
+    return op.shape[-1] == op.shape[-2]
+
+
+@hermitian.row("scaled")
+def _(op):
+    return complex(op._operands[1]).imag == 0 and (yield (op._operands[0],))
+
+
+@hermitian.row("view")
+def _(op):
+    return (yield (op._operands[0],))
+
+
+@hermitian.row("kron")
+def _(op):
+    for f in factors_of(op):
+        if f.shape[-1] != f.shape[-2] or not (yield (f,)):
+            return False
+    return True
+
+
+eigvalsh = Question(
+    lambda a, uplo: np.linalg.eigvalsh(a, uplo),
+    "eigvalsh",
+    how="LAPACK's syevd",
+    cost="4 n^3 / 3",
+    kept="eigvalsh",
+)
+
+
+@eigvalsh.row("diag", "identity", how="sorted", cost="O(n log n)")
+def _(op, uplo):
+    return np.sort(diagonal_of(op).real, axis=-1)
+
+
+@eigvalsh.row("zeros", how="zeros", cost="O(n)")
+def _(op, uplo):
+    return np.zeros(op.shape[:-1], real_of(op.dtype))
+
+
+@eigvalsh.row("scaled", how="c times A's, c real", cost="A's")
+def _(op, uplo):
+    c = complex(op._operands[1])
+    if c.imag:
+        return NotImplemented
+    return np.sort(c.real * (yield within(op), uplo), axis=-1)
+
+
+@eigvalsh.row("view", how="A's", cost="A's")
+def _(op, uplo):
+    return (yield op._operands[0], {"L": "U", "U": "L"}[uplo] if op._mode & _T else uplo)
+
+
+@eigvalsh.row(
+    "kron", how="all products of the factors', Hermitian ones, sorted", cost="the factors', n log n"
+)
+def _(op, uplo):
+    if not hermitian(op):  # (iA) (x) (-iB) may be Hermitian, its factors are not
+        return NotImplemented
+    w = np.ones(1)
+    for f in factors_of(op):
+        w = outer(w, (yield f, uplo))
+    return np.sort(w, axis=-1)
+
+
+# -- pseudo-inverse --
+
+pinv = Question(
+    lambda a, how: _core.Dense(np.linalg.pinv(a, **how)),
+    "pinv",
+    how="SVD, a Dense",
+    cost="as an SVD with vectors",
+    kept="pinv",
+    arrays=9,
+)
+
+
+@pinv.row("diag", how="reciprocals, a Diag", cost="O(n)")
+def _(op, how):
+    d = diagonal_of(op)
+    s = np.abs(d)
+    r = how.get("rtol", how.get("rcond"))
+    r = 1e-15 if r is None and "rtol" not in how else r
+    r = d.shape[-1] * np.finfo(s.dtype).eps if r is None else np.asarray(r)[..., None]
+    keep = s > r * s.max(axis=-1, keepdims=True)
+    return _core.Diag(np.divide(1, d, where=keep, out=np.zeros_like(d)))
+
+
+@pinv.row("identity", how="itself", cost="O(1)")
+def _(op, how):
+    return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
+
+
+@pinv.row("zeros", how="Zeros", cost="O(1)")
+def _(op, how):
+    dtype = None if op._weak else inexact(op.dtype)
+    return _core.Zeros((*op.shape[:-2], op.shape[-1], op.shape[-2]), dtype)
+
+
+@pinv.row("scaled", how="1/c times A's", cost="A's")
+def _(op, how):
+    c = op._operands[1]
+    size = modulus(c)
+    if not 0 < size < math.inf or math.isinf(1 / size):
+        return NotImplemented
+    return multiples.divide((yield within(op), how), c)
+
+
+@pinv.row("view", how="A's, seen so", cost="A's")
+def _(op, how):
+    return _view((yield op._operands[0], how), op._mode)
+
+
+@pinv.row("kron", how="a Kron of the factors', each with its own cut", cost="sum of the factors'")
+def _(op, how):
+    found = []
+    for f in factors_of(op):
+        found.append((yield f, how))
+    return _core.Kron(*found)

@@ -1,0 +1,266 @@
+"""Least squares, null spaces and ranges from frames: A = U diag(s) V^H with U and V operators of
+orthonormal columns and s in any order.
+
+The frames of a Kron are Krons, its s all products, in one row: so what counts as zero is decided on
+the whole matrix's singular values, as NumPy does."""
+
+import numpy as np
+
+from .. import _core
+from . import banded_qr
+from .dispatch import (
+    _T,
+    Question,
+    dense,
+    diagonal_of,
+    factors_of,
+    inexact,
+    modulus,
+    outer,
+    real_of,
+    tolerance_of,
+    within,
+)
+from .qr import eye, orthonormal
+from .singular_values import (
+    check_permutation,
+    core_of,
+    eigenvalues_of,
+    floats,
+    is_unitary,
+    joined,
+    vector_room,
+)
+
+
+def _lapack(a, want):
+    m, n = a.shape[-2:]
+    u, s, vh = np.linalg.svd(a, full_matrices=want == "null" and m < n)
+    v = orthonormal(np.swapaxes(vh, -1, -2).conj())
+    return (None, _padded(s, n), v) if want == "null" else (orthonormal(u), s, v)
+
+
+def _padded(s, n):
+    """With zeros up to n values."""
+    rest = np.zeros((*s.shape[:-1], n - s.shape[-1]), s.dtype)
+    return np.concatenate([s, rest], axis=-1)
+
+
+def _arrays(m, n, want):
+    return 8 + (2.5 * n / m if want == "null" and m < n else 0)
+
+
+# (op, want) -> (U, s, V), for a "solve", a "range" or a "null" space. What is not in s is zero. For
+# a null space V is square, s has a value for each of its columns, and U is not asked for. Bases of
+# real spaces are real.
+frames = Question(
+    _lapack,
+    "lstsq, null_space, orth",
+    how="LAPACK's gelsd; gesdd for spaces and batches",
+    cost="4 m n^2 + 8 n^3",
+    kept=lambda want: "frames null" if want == "null" else "frames",
+    arrays=_arrays,
+)
+
+
+def phases(d):
+    size = np.abs(d)
+    return np.divide(d, size, where=size != 0, out=np.ones_like(d)), size
+
+
+@frames.row("diag", "identity", how="element by element", cost="O(n)")
+def _(op, want):
+    d = diagonal_of(op)
+    phase, size = phases(d)
+    return _core.Diag(phase), size, eye(op, d.shape[-1], d.shape[-1])
+
+
+@frames.row("zeros", how="an Identity, no values", cost="O(n)")
+def _(op, want):
+    m, n = op.shape[-2:]
+    vector_room(op)
+    k = n if want == "null" else min(m, n)
+    return eye(op, m, min(m, n)), np.zeros((*op.shape[:-2], k), real_of(op.dtype)), eye(op, n, k)
+
+
+@frames.row(
+    *("permutation", "householder", "reflections", "dft", "dct"),
+    how="itself where it is unitary",
+    cost="a product",
+)
+def _(op, want):
+    if not is_unitary(op):
+        return NotImplemented
+    if op._head == "permutation":
+        check_permutation(op)
+    n = op.shape[-1]
+    return op, np.ones((*op.shape[:-2], n), real_of(op.dtype)), eye(op, n, n)
+
+
+@frames.row(
+    "circulant",
+    how="a DFT and the spectrum, of one level; bases of real ones are dense",
+    cost="O(n log n)",
+)
+def _(op, want):
+    if op._init is None or (op._init[1] or 1) != 1:
+        return NotImplemented
+    if want != "solve" and op.dtype.kind != "c":
+        return NotImplemented
+    phase, size = phases(eigenvalues_of(op))
+    f = _core.DFT(op.shape[-1], "ortho", phase.dtype)
+    return f.H @ _core.Diag(phase), size, f.H
+
+
+@frames.row("scaled", how="A's", cost="A's")
+def _(op, want):
+    c = op._operands[1]
+    size = modulus(c)
+    if not 0 < size < np.inf:
+        return NotImplemented
+    u, s, v = yield within(op), want
+    if want != "null" and c != size:
+        u = (c / size) * u
+    return u, size * s, v
+
+
+@frames.row("view", how="A's, exchanged for a transpose", cost="A's")
+def _(op, want):
+    if want == "null" and op._mode & _T:
+        return NotImplemented
+    u, s, v = yield op._operands[0], want
+    u, v = (v, u) if op._mode & _T else (u, v)
+    if op._mode in (_T, 2):
+        u, v = None if want == "null" else u.conj(), v.conj()
+    return u, s, v
+
+
+def _joined(join, found, want):
+    """U and V of a Kron or BlockDiag from its parts'."""
+    u = None if want == "null" else join(*(one[0] for one in found))
+    return u, join(*(one[2] for one in found))
+
+
+@frames.row("kron", how="Krons of the factors', of any rank", cost="sum of the factors'")
+def _(op, want):
+    vector_room(op)
+    found, s = [], np.ones(1, real_of(op.dtype))
+    for f in factors_of(op):
+        found.append((yield f, want))
+        s = outer(s, found[-1][1])
+    u, v = _joined(_core.Kron, found, want)
+    return u, s, v
+
+
+@frames.row("blockdiag", how="BlockDiags of the blocks', of any rank", cost="sum of the blocks'")
+def _(op, want):
+    found = []
+    for f in factors_of(op):
+        found.append((yield f, want))
+    u, v = _joined(_core.BlockDiag, found, want)
+    return u, joined(op, [one[1] for one in found]), v
+
+
+@frames.row(
+    "lowrank", how="QR of U and V, SVD of what is between; not null spaces", cost="O((m + n) k^2)"
+)
+def _(op, want):
+    found = None if want == "null" else core_of(op)
+    if found is None:
+        return NotImplemented
+    q, middle, p = found
+    u, s, vh = np.linalg.svd(middle)
+    return _core.Dense(q @ u), s, _core.Dense(p @ np.swapaxes(vh, -1, -2).conj())
+
+
+@frames.row("eigen", how="Q and d where Q is known to be unitary", cost="two products")
+def _(op, want):
+    if op._init is None or not is_unitary(op._init[0]):
+        return NotImplemented
+    phase, size = phases(floats(op._init[1]))
+    return op._init[0] @ _core.Diag(phase), size, op._init[0]
+
+
+# -- least squares --
+
+
+def cut_of(op, s, rcond):
+    """What singular values must pass to count, as an array beside s."""
+    eps = np.finfo(s.dtype).eps
+    rcond = tolerance_of("rcond", max(op.shape[-2:]) * eps if rcond is None else rcond)
+    rcond = np.where(rcond < 0, eps, rcond)[..., None]
+    return rcond * s.max(axis=-1, keepdims=True, initial=0)
+
+
+def _gelsd(a, b, rcond):
+    if b.ndim == 2:
+        return np.linalg.lstsq(a, b, rcond=rcond)
+    columns = np.moveaxis(b, -2, 0).reshape(b.shape[-2], -1)  # one factor for all
+    x, rest, rank, s = np.linalg.lstsq(a, columns, rcond=rcond)
+    x = np.moveaxis(x.reshape(-1, *b.shape[:-2], b.shape[-1]), 0, -2)
+    return x, rest.reshape(*b.shape[:-2], b.shape[-1]) if rest.size else rest, rank, s
+
+
+def _structured(op):
+    """Has the operand below views and multiples frames of its own?"""
+    while op._by in ("view", "scaled") and op._head in ("view", "scaled"):
+        op = op._operands[0]
+    return op._head in frames.rows
+
+
+def lstsq(op, b, rcond):
+    """NumPy's four; b a matrix (..., m, k)."""
+    if rcond is not None:
+        tolerance_of("rcond", rcond)
+    found = banded_qr.least(op, b, lambda s: cut_of(op, s, rcond))
+    if found is not None:
+        return found
+    if len(op.shape) == 2 and not _structured(op):
+        return _gelsd(dense(op, 2 + 3 * b.size / max(op.size, 1)), b, rcond)
+    m, n = op.shape[-2:]
+    u, s, v = frames(op, "solve")
+    s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
+    keep = s > cut_of(op, s, rcond)
+    with np.errstate(divide="ignore"):
+        x = v @ (np.where(keep, 1 / s, 0)[..., None] * (u.H @ b))
+    if np.iscomplexobj(x) and not (np.iscomplexobj(b) or op.dtype.kind == "c"):
+        x = np.ascontiguousarray(x.real)
+    rank = keep.sum(axis=-1)
+    rest = np.empty((*np.shape(rank), 0), s.dtype)
+    if m > n and (rank == n).all() and 0 not in b.shape[-1:]:
+        rest = (np.abs(b - op @ x) ** 2).sum(axis=-2)
+    return x, rest, rank, _padded(np.sort(s, axis=-1)[..., ::-1], min(m, n))
+
+
+# -- null space, range --
+
+
+def _columns(q, keep, what):
+    """The columns of an operator that are marked, as many in each element of a batch."""
+    count = keep.sum(axis=-1)
+    if count.size and (count != count.flat[0]).any():
+        raise ValueError(
+            f"the {what}s of a batch have different dimensions, {count.min()} to {count.max()}: "
+            "take one element after the other"
+        )
+    n, k = q.shape[-1], int(count.flat[0]) if count.size else 0
+    if k == n:
+        return q
+    if k == 0:
+        return _core.Zeros((*q.shape[:-1], 0), inexact(q.dtype))
+    at = np.argsort(~keep, axis=-1, kind="stable")[..., :k]
+    if q._head == "dense" and q._init is not None:
+        return _core.Dense(np.take_along_axis(np.asarray(q._init[0]), at[..., None, :], -1))
+    return q @ _core.Selection(at, n, inexact(q.dtype)).T
+
+
+def null_space(op, rcond):
+    _, s, v = frames(op, "null")
+    s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
+    return _columns(v, ~(s > cut_of(op, s, rcond)), "null space")
+
+
+def orth(op, rcond):
+    u, s, _ = frames(op, "range")
+    s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
+    return _columns(u, s > cut_of(op, s, rcond), "range")

@@ -1,0 +1,344 @@
+"""LU and LDL factors: of the kinds by their structure, of all others by LAPACK on the dense form.
+
+LU answers are triples (P, L, U) with A = P L U, LDL's (L, D, perm) with A = L D L^H (or L^T), as
+SciPy has them."""
+
+import numpy as np
+
+from .. import _core
+from .cholesky import NotDefinite, cholesky, is_hermitian, nearly, real_diagonal
+from .dispatch import _T, Question, dense, diagonal_of, factors_of, inexact, within
+from .qr import alike, eye, upper
+from .singular_values import bands_of, check_permutation
+
+# -- LU --
+
+
+def _rows_of(pivots, m):
+    """The order of the rows after LAPACK's exchanges (1-based), in a batch."""
+    order = np.empty((*pivots.shape[:-1], m), np.intp)
+    for i in np.ndindex(*pivots.shape[:-1]):
+        rows = list(range(m))
+        for j, other in enumerate(pivots[i].tolist()):
+            rows[j], rows[other - 1] = rows[other - 1], rows[j]
+        order[i] = rows
+    return order
+
+
+def inverse_order(order):
+    return np.argsort(order, axis=-1)
+
+
+def _of_plans(op):
+    """The factors that solves keep of square matrices."""
+    found = op._factored(0) if op.shape[-1] == op.shape[-2] else NotImplemented
+    if found is NotImplemented:
+        return found
+    both, pivots, _ = found[1]
+    p = _core.Permutation(inverse_order(_rows_of(pivots, op.shape[-1])), both.dtype)
+    return p, _core.Triangular(both, True, True), _core.Triangular(both, False)
+
+
+def _getrf(a):
+    """Factors of an array, as operators."""
+    a = np.asarray(a)
+    dtype = inexact(a.dtype)
+    if dtype.char not in "fdFD":
+        raise TypeError(f"array type {a.dtype} is unsupported in linalg")
+    (m, n), k = a.shape[-2:], min(a.shape[-2:])
+    work = np.empty((*a.shape[:-2], n, m), dtype)
+    work[...] = np.swapaxes(a, -1, -2)
+    pivots = np.empty((*a.shape[:-2], k), np.int64)
+    for i in np.ndindex(*a.shape[:-2]):
+        _core._getrf(dtype.char, m, n, work[i], pivots[i])
+    both = np.swapaxes(work, -1, -2)
+    order = _rows_of(pivots, m)
+    p = _core.Permutation(inverse_order(order), dtype)
+    if m == n:
+        return p, _core.Triangular(both, True, True), _core.Triangular(both, False)
+    low = np.tril(both[..., :k], -1)
+    low[..., np.arange(k), np.arange(k)] = 1
+    lower = _core.Triangular(low, True, True) if m <= n else _core.Dense(low)
+    return p, lower, upper(np.triu(both[..., :k, :]))
+
+
+lu = Question(
+    _getrf,
+    "lu",
+    how="LAPACK's getrf, a Permutation and two Triangulars",
+    cost="m n k, 2 n^3 / 3 square",
+    kept="lu",
+    plans=_of_plans,
+    arrays=3,
+)
+
+
+@lu.row("diag", "identity", how="U is itself", cost="O(1)")
+def _(op):
+    one = eye(op, op.shape[-1], op.shape[-1])
+    if op._head == "identity":
+        return one, one, one
+    return one, one, op if op.dtype.kind in "fc" else _core.Diag(diagonal_of(op))
+
+
+@lu.row("zeros", how="Identities and Zeros", cost="O(1)")
+def _(op):
+    m, n = op.shape[-2:]
+    k = min(m, n)
+    shape = (*op.shape[:-2], k, n)
+    return eye(op, m, m), eye(op, m, k), _core.Zeros(shape, inexact(op.dtype))
+
+
+@lu.row("permutation", how="P is itself", cost="O(n), its indices are read")
+def _(op):
+    check_permutation(op)
+    one = eye(op, op.shape[-1], op.shape[-1])
+    return op, one, one
+
+
+@lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)")
+def _(op):
+    lower = op._init is None or op._init[1]
+    return NotImplemented if lower or op.dtype.kind not in "fc" else _itself(op)
+
+
+def _itself(op):
+    one = eye(op, op.shape[-1], op.shape[-1])
+    return one, one, op
+
+
+@lu.row("scaled", how="A's, U times c", cost="A's")
+def _(op):
+    p, low, up = yield (within(op),)
+    return p, low, op._operands[1] * up
+
+
+@lu.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
+def _(op):
+    if op._mode & _T:
+        below = op._operands[0]
+        if op._head == "permutation":
+            check_permutation(op)
+            one = eye(op, op.shape[-1], op.shape[-1])
+            return op, one, one
+        if op._head != "triangular" or below._init is None or not below._init[1]:
+            return NotImplemented
+        return _itself(op) if op.dtype.kind in "fc" else NotImplemented
+    p, low, up = yield (op._operands[0],)
+    return p, low.conj(), up.conj()
+
+
+def _joined(join, factors):
+    found = []
+    for f in factors:
+        found.append((yield (f,)))
+    return tuple(join(*one) for one in zip(*found, strict=True))
+
+
+@lu.row("kron", how="Krons of the factors', all tall or all wide", cost="sum of the factors'")
+def _(op):
+    factors = factors_of(op)
+    if not alike(factors, "reduced"):
+        return NotImplemented
+    return (yield from _joined(_core.Kron, factors))
+
+
+@lu.row(
+    "blockdiag", how="BlockDiags of the blocks', all tall or all wide", cost="sum of the blocks'"
+)
+def _(op):
+    blocks = factors_of(op)
+    if not alike(blocks, "reduced"):
+        return NotImplemented
+    return (yield from _joined(_core.BlockDiag, blocks))
+
+
+BANDS = ("tridiagonal", "banded", "blocktridiagonal")
+
+
+@lu.row(
+    *BANDS,
+    how="gbtrf (SciPy); U a Banded, L one too or, where rows were exchanged, a SparseTriangular",
+    cost="2 n l (l + u)",
+)
+def _(op):
+    from . import banded_lu
+
+    bands = bands_of(op)
+    if bands is None or op.ndim != 2 or not bands:
+        return NotImplemented
+    found = banded_lu.lu(op, bands)
+    if found is None:
+        return NotImplemented
+    order, low, up = found
+    return _core.Permutation(inverse_order(order), inexact(op.dtype)), low, up
+
+
+# -- L D L^H --
+
+
+def _scipy_ldl(a, lower, hermitian):
+    try:
+        import scipy.linalg  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise ImportError(
+            "ldl of a dense form is SciPy's: pip install scipy (Diag and kin need none)"
+        ) from None
+    a = np.asarray(a)
+    if hermitian and np.iscomplexobj(a):
+        main, a = real_diagonal(np.diagonal(a, axis1=-2, axis2=-1)), a.copy()
+        a[..., np.arange(a.shape[-1]), np.arange(a.shape[-1])] = main
+    batch, n, dtype = a.shape[:-2], a.shape[-1], inexact(a.dtype)
+    turned, middle = np.empty(a.shape, dtype), np.empty(a.shape, dtype)
+    order = np.empty((*batch, n), np.intp)
+    for i in np.ndindex(*batch):
+        turned[i], middle[i], order[i] = scipy.linalg.ldl(a[i], lower=lower, hermitian=hermitian)
+    return _permuted(turned, order, lower), middle_of(middle), order
+
+
+def _permuted(turned, order, lower):
+    """SciPy's outer factor: rows of a unit triangle, exchanged."""
+    return _permuted_by(order, np.take_along_axis(turned, order[..., :, None], -2), lower)
+
+
+def _permuted_by(order, triangle, lower):
+    """The rows of a unit triangle in that order."""
+    if (order == np.arange(order.shape[-1])).all():
+        return _core.Triangular(triangle, lower, True)
+    rows = _core.Permutation(inverse_order(order), triangle.dtype)
+    return rows @ _core.Triangular(triangle, lower, True)
+
+
+def middle_of(d):
+    """Blocks of 1 x 1 and 2 x 2 on the diagonal: a Diag where none is 2 x 2."""
+    low, main, up = (np.diagonal(d, k, axis1=-2, axis2=-1).copy() for k in (-1, 0, 1))
+    if not low.any() and not up.any():
+        return _core.Diag(main)
+    return _core.Tridiagonal(low, main, up)
+
+
+def _ldl_of_plans(op, lower, hermitian):
+    """The factor that solves keep of a Dense declared symmetric or Hermitian, of its upper
+    triangle seen as the lower one."""
+    found = op._factored(3 if hermitian else 2) if lower else NotImplemented
+    if found is NotImplemented or found[0].any():  # a pivot is 0, or nothing but NaN
+        return NotImplemented
+    if hermitian and op.dtype.kind == "c":
+        real_diagonal(op.diagonal())
+    both, exchanges, beside = found[1]
+    order = _rows_of(np.abs(exchanges), op.shape[-1])
+    main, below = np.diagonal(both, axis1=-2, axis2=-1).copy(), beside[..., :-1].copy()
+    middle = _core.Diag(main)
+    if below.any():
+        middle = _core.Tridiagonal(below, main, below.conj() if hermitian else below)
+    return _permuted_by(order, both, lower), middle, order
+
+
+ldl = Question(
+    _scipy_ldl,
+    "ldl",
+    how="LAPACK's sytrf, hetrf by SciPy; L a Triangular, its rows exchanged, D a Tridiagonal",
+    cost="n^3 / 3",
+    kept="ldl",
+    plans=_ldl_of_plans,
+    arrays=3.3,
+)
+
+
+@ldl.row(*BANDS, how="of definite ones within the band, L a Banded, D a Diag", cost="n w^2")
+def _(op, lower, hermitian):
+    from . import banded_lu
+
+    if not lower or not (hermitian or op.dtype.kind != "c"):
+        return NotImplemented
+    try:
+        factor = cholesky(op, "L")
+    except NotDefinite:
+        return NotImplemented
+    if factor._head != "banded" or factor._init is None:
+        return NotImplemented
+    n = op.shape[-1]
+    return *banded_lu.ldl(factor), np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
+
+
+@ldl.row(
+    "quasiseparable", how="of definite ones in O(n), L a QuasiSeparable, D a Diag", cost="O(n J^2)"
+)
+def _(op, lower, hermitian):
+    from .._operators import quasiseparable
+
+    if not lower or not (hermitian or op.dtype.kind != "c") or quasiseparable.is_triangular(op):
+        return NotImplemented
+    outer, d, bad = quasiseparable.ldl_of(op)
+    if bad.any():
+        return NotImplemented
+    n = op.shape[-1]
+    return outer, _core.Diag(d), np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
+
+
+@ldl.row("diag", "identity", how="D is itself", cost="O(1)")
+def _(op, lower, hermitian):
+    n = op.shape[-1]
+    d = diagonal_of(op)
+    order = np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
+    d = real_diagonal(d).astype(d.dtype) if hermitian else d
+    return eye(op, n, n), _core.Diag(d), order
+
+
+@ldl.row("scaled", how="A's, D times c; c real", cost="A's")
+def _(op, lower, hermitian):
+    c = complex(op._operands[1])
+    if hermitian and c.imag:
+        return NotImplemented
+    outer, middle, order = yield within(op), lower, hermitian
+    return outer, (c if c.imag else c.real) * middle, order
+
+
+@ldl.row("view", how="of `.conj()` A's, conjugated", cost="A's")
+def _(op, lower, hermitian):
+    if op._mode & _T:
+        return NotImplemented
+    outer, middle, order = yield op._operands[0], lower, hermitian
+    return outer.conj(), middle.conj(), order
+
+
+@ldl.row("blockdiag", how="BlockDiags of the blocks'", cost="sum of the blocks'")
+def _(op, lower, hermitian):
+    blocks = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented
+    outer, middle, orders, at = [], [], [], 0
+    for f in blocks:
+        one, d, order = yield f, lower, hermitian
+        outer.append(one)
+        middle.append(d)
+        orders.append(np.broadcast_to(order, (*op.shape[:-2], f.shape[-1])) + at)
+        at += f.shape[-1]
+    return _core.BlockDiag(*outer), _core.BlockDiag(*middle), np.concatenate(orders, axis=-1)
+
+
+@ldl.row(
+    "kron", how="Krons of the factors', where each has a diagonal D", cost="sum of the factors'"
+)
+def _(op, lower, hermitian):
+    factors = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] or not symmetric(f, hermitian) for f in factors):
+        return NotImplemented
+    outer, middle, order = [], [], np.zeros(1, np.intp)
+    for f in factors:
+        one, d, own = yield f, lower, hermitian
+        if d._head not in ("diag", "identity"):
+            return NotImplemented
+        outer.append(one)
+        middle.append(d)
+        both = order[..., :, None] * f.shape[-1] + own[..., None, :]
+        order = both.reshape(*both.shape[:-2], order.shape[-1] * f.shape[-1])
+    order = np.broadcast_to(order, (*op.shape[:-2], op.shape[-1])).copy()
+    return _core.Kron(*outer), _core.Kron(*middle), order
+
+
+def symmetric(f, hermitian):
+    """Is a factor its own adjoint, or transpose, but for rounding?"""
+    if hermitian or f.dtype.kind != "c":
+        return is_hermitian(f)
+    return f._head in ("diag", "identity") or (f.size <= 1 << 24 and nearly(dense(f), False))

@@ -1,0 +1,526 @@
+"""Functions of operators, f(c A + s I), kind by kind.
+
+Four questions share most rows: exp, log, powers, and functions of the caller's own. What is
+Hermitian goes by its eigenvectors and comes out as an Eigen, whose products, powers, solves and
+determinants are cheap; factors, blocks, circulants, triangles and thin matrices stay what they are.
+Logarithms and powers are the principal ones."""
+
+import math
+
+import numpy as np
+
+from .. import _core
+from .._operators.convert import as_operator
+from .cholesky import element_text
+from .dispatch import (
+    _T,
+    Question,
+    _as_precise,
+    dense,
+    diagonal_of,
+    eigvalsh,
+    factors_of,
+    hermitian,
+    inexact,
+    keep_within,
+    real_of,
+    within,
+)
+from .eig import eigvals
+from .eigenvalues_hermitian import multiple_of_identity, shift_of, shifted_thin
+from .eigh import _C, by_cycles, cycles_of, eigenbasis, reflection_parts, thin_hermitian
+from .matrix_functions_dense import general
+from .singular_values import circulant_of, floats, spectrum_of
+from .unitary import complex_of, is_unitary
+
+
+class Function:
+    """A scalar function with what stands within it: x -> f(scale x + shift)."""
+
+    __slots__ = ("call", "name", "p", "scale", "shift")
+
+    def __init__(self, name, p=None, call=None, scale=1, shift=0):
+        self.name, self.p, self.call, self.scale, self.shift = name, p, call, scale, shift
+
+    @property
+    def arrays(self):
+        """As many of n^2 entries the dense answer takes, by what it goes by in _functions_dense."""
+        if self.name == "power":
+            return 6.2 if self.p == 0.5 else 21
+        return {"exp": 10, "log": 21}.get(self.name, 12)
+
+    def scaled(self, c):
+        return Function(self.name, self.p, self.call, self.scale * c, self.shift)
+
+    def shifted(self, c):
+        return Function(self.name, self.p, self.call, self.scale, self.shift + self.scale * c)
+
+    def conj(self):
+        scale, shift = self.scale.conjugate(), self.shift.conjugate()
+        return Function(self.name, self.p, self.call, scale, shift)
+
+    @property
+    def word(self):
+        """The function written down; None of a caller's own."""
+        return None if self.call else f"{self.name} {self.p} {self.scale!r} {self.shift!r}"
+
+    @property
+    def needs_inverse(self):
+        return self.name == "log" or (self.name == "power" and self.p < 0)
+
+    @property
+    def plain(self):
+        """Nothing but a positive factor stands within."""
+        c = complex(self.scale)
+        return self.shift == 0 and c.imag == 0 and c.real > 0
+
+    def inner(self, x):
+        return self.scale * x + self.shift
+
+    def __call__(self, x):
+        """f of exact numbers: those of a diagonal."""
+        return self._of(self.inner(x))
+
+    def of_spectrum(self, w, terms=None):
+        """f of eigenvalues that were computed, each to about n u times the largest: what lies below
+        that is zero where its sign or its inverse would count."""
+        x = self.inner(w)
+        if self.name not in ("log", "power") or not x.size:
+            return self._of(x)
+        terms = w.shape[-1] if terms is None else terms
+        top = np.abs(self.scale * w).max(axis=-1, keepdims=True) + abs(self.shift)
+        small = np.abs(x) <= terms * np.finfo(w.dtype).eps * top
+        if self.needs_inverse:
+            if small.any():
+                raise np.linalg.LinAlgError(
+                    f"Singular matrix: {self.words} needs a regular one, and an eigenvalue is "
+                    f"{np.abs(x)[small].min():.1e} beside one of {np.max(top):.1e}"
+                    f"{element_text(small.any(axis=-1))}"
+                )
+        elif not np.iscomplexobj(x):
+            x = np.where(small & (x < 0), 0, x)
+        return self._of(x)
+
+    @property
+    def words(self):
+        return "the logarithm" if self.name == "log" else f"the power {self.p}"
+
+    def _of(self, x):
+        if self.name == "exp":
+            return np.exp(x)
+        if self.name == "any":
+            return self._called(x)
+        if self.needs_inverse and (x == 0).any():
+            raise np.linalg.LinAlgError(f"Singular matrix: {self.words} needs a regular one")
+        if np.iscomplexobj(x):
+            x = x + 0  # -0 is +0: arguments lie in (-pi, pi]
+        elif (x < 0).any():
+            x = x.astype(complex_of(x.dtype))
+        if self.name == "log":
+            return np.log(x)
+        return np.sqrt(x) if self.p == 0.5 else x**self.p
+
+    def _called(self, x):
+        """The caller's function; a real one that gives NaN is asked with complex numbers."""
+        with np.errstate(invalid="ignore"):
+            y = floats(self.call(x))
+        if y.shape != x.shape:
+            raise ValueError(f"the function gave shape {y.shape} for eigenvalues of {x.shape}")
+        if not np.iscomplexobj(x) and (np.isnan(y) & ~np.isnan(x)).any():
+            y = floats(self.call(x.astype(complex_of(x.dtype))))
+        return y
+
+
+def _is_adjoint(a):
+    """Is a its own adjoint, but for what rounding did to a product that is? As far as that goes it
+    would decide on which side of a branch cut the negative eigenvalues lie."""
+    other = np.swapaxes(a, -1, -2).conj()
+    if np.array_equal(a, other):
+        return True
+    d = np.sqrt(np.maximum(np.diagonal(a, 0, -2, -1).real, 0))
+    off = a.shape[-1] * np.finfo(a.dtype).eps
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool((np.abs(a - other) <= off * d[..., :, None] * d[..., None, :]).all())
+
+
+def _dense_function(a, f, op):
+    if _is_adjoint(a):
+        w, q = eigenbasis.of_dense(op, "L", array=a)
+        return _core.Eigen(q, f.of_spectrum(w))
+    keep_within(op, f.arrays)
+    return _core.Dense(general(a, f))
+
+
+def _question(name, how, cost="O(n^3)"):
+    return Question(
+        _dense_function, name=name, how=how, cost=cost, kept="function", whole=True, arrays=5.1
+    )
+
+
+expm = _question("expm", "Hermitian: heevd and an Eigen; else scipy.linalg.expm")
+logm = _question("logm", "Hermitian: heevd and an Eigen; else scipy.linalg.logm, checked by expm")
+power = _question(
+    "sqrtm, fractional_matrix_power",
+    "Hermitian: heevd and an Eigen; else scipy.linalg.sqrtm, checked, or fractional_matrix_power",
+)
+funm = _question(
+    "funm", "Hermitian: heevd and an Eigen; else Schur and Parlett, with an estimate of the error"
+)
+ALL = (expm, logm, power, funm)
+
+
+def _rows(*heads, of=ALL, how="", cost=""):
+    def add(answer):
+        for question in of:
+            question.row(*heads, how=how, cost=cost)(answer)
+        return answer
+
+    return add
+
+
+def _by_basis(op, f):
+    """f(A) from the eigenvectors of a Hermitian A."""
+    w, q = eigenbasis(op, "L")
+    return _core.Eigen(q, f.of_spectrum(w.astype(real_of(op.dtype), copy=False)))
+
+
+def _hermitian_only(op, f):
+    """What is Hermitian by what it is made of is taken so, whatever rounding does to its entries:
+    beside a branch cut it would decide."""
+    return _by_basis(op, f) if hermitian(op) else NotImplemented
+
+
+def _identity_times(c, op):
+    """c I in op's size and precision: c is a number, or an array over the batch."""
+    c = np.asarray(c)
+    precision = real_of(op.dtype)
+    c = c.astype(complex_of(precision) if np.iscomplexobj(c) else precision)
+    return _core.Diag(np.broadcast_to(c[..., None], (*c.shape, op.shape[-1])).copy())
+
+
+# -- diagonals, multiples, views, shifts --
+
+
+@_rows("diag", how="of the diagonal", cost="O(n)")
+def _(op, f):
+    return _core.Diag(f(diagonal_of(op)))
+
+
+@_rows("identity", how="f(1) I", cost="O(1)")
+def _(op, f):
+    one = _core.Identity(op.shape, None if op._weak else inexact(op.dtype))
+    c = f(np.ones(1, None if op._weak else real_of(op.dtype))).tolist()[0]
+    return one if c == 1 else c * one
+
+
+@_rows("zeros", how="f(0) I", cost="O(n)")
+def _(op, f):
+    return _core.Diag(f(np.zeros(op.shape[:-1], real_of(op.dtype))))
+
+
+@_rows("scaled", how="of A, the multiple within the function", cost="that of A")
+def _(op, f):
+    return (yield within(op), f.scaled(op._operands[1]))
+
+
+@_rows("sum", how="of A + c I: of A, the shift within the function", cost="that of A")
+def _(op, f):
+    found = shift_of(op)
+    if found is None:
+        return NotImplemented
+    return (yield found[0], f.shifted(found[1]))
+
+
+@_rows("view", how="of A, seen so; .conj() beside a branch cut only of Hermitian A", cost="A's")
+def _(op, f):
+    mode, below = op._mode, op._operands[0]
+    if mode & _C and f.name != "exp":
+        if not hermitian(below):
+            return NotImplemented
+        mode ^= _T | _C  # A^H is A
+    elif mode & _C:
+        f = f.conj()
+    found = yield below, f
+    return _core._build("view", found, None, mode) if mode else found
+
+
+@_rows("inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh(A)")
+def _(op, f):
+    if op._init is not None or op._by not in ("inverse", "power") or not hermitian(op):
+        return NotImplemented
+    return _by_basis(op, f)
+
+
+# -- factors and blocks --
+
+
+@_rows("blockdiag", how="block by block, square ones", cost="sum of the blocks'")
+def _(op, f):
+    blocks, found = factors_of(op), []
+    if any(b.shape[-1] != b.shape[-2] for b in blocks):
+        return NotImplemented
+    for block in blocks:
+        found.append((yield block, f) if block.shape[-1] else block)
+    return _core.BlockDiag(*found)
+
+
+def _principal(factors):
+    """Do the principal functions of the factors make that of their product? So if the arguments
+    of any choice of eigenvalues add up to less than pi, or all but one have only positive ones."""
+    total, others = 0.0, 0
+    for factor in factors:
+        if hermitian(factor):
+            w = eigvalsh(factor, "L")
+            floor = -w.shape[-1] * np.finfo(w.dtype).eps * np.abs(w).max(axis=-1, keepdims=True)
+            widest = 0.0 if (w >= floor).all() else math.pi
+        else:
+            w = eigvals(factor)
+            widest = float(np.abs(np.angle(w)).max())
+        total, others = total + widest, others + (widest > 0)
+    return others <= 1 or total < math.pi * (1 - 1e-8)
+
+
+def _square(factors):
+    return all(a.shape[-1] == a.shape[-2] for a in factors)
+
+
+def _kron_parts(op, f):
+    """The factors, where f goes factor by factor; None elsewhere."""
+    factors = factors_of(op)
+    return factors if f.plain and _square(factors) and _principal(factors) else None
+
+
+def _kron_otherwise(op, f):
+    """Beside identities: f of the one other factor; Hermitian: by vectors of the factors."""
+    factors = factors_of(op)
+    multiples = [multiple_of_identity(a) for a in factors]
+    others = [i for i, c in enumerate(multiples) if c is None]
+    if len(others) == 1 and _square(factors):
+        at = others[0]
+        inside = f.scaled(math.prod(c for c in multiples if c is not None))
+        found = [_core.Identity(a.shape) for a in factors]
+        found[at] = yield factors[at], inside
+        return _core.Kron(*found)
+    return _by_basis(op, f) if hermitian(op) else NotImplemented
+
+
+@power.row(
+    "kron",
+    how="factor by factor where the branches add up, or all but one are c I; Hermitian: by eigh",
+    cost="sum of the factors'",
+)
+def _(op, f):
+    factors = _kron_parts(op, f)
+    if factors is None:
+        return (yield from _kron_otherwise(op, f))
+    found = []
+    for factor in factors:
+        found.append((yield factor, f if not found else Function("power", f.p)))
+    return _core.Kron(*found)
+
+
+@logm.row(
+    "kron",
+    how="KronSum of the factors' where the branches add up, else as `funm`",
+    cost="sum of the factors'",
+)
+def _(op, f):
+    factors = _kron_parts(op, f)
+    if factors is None:
+        return (yield from _kron_otherwise(op, f))
+    found = []
+    for factor in factors:
+        found.append((yield factor, f if not found else Function("log")))
+    return _core.KronSum(*found)
+
+
+@_rows(
+    "kron",
+    of=(expm, funm),
+    how="all factors but one are c I: of that one; Hermitian: by eigh, a Kron of vectors",
+    cost="sum of the factors'",
+)
+def _(op, f):
+    return _kron_otherwise(op, f)
+
+
+@expm.row("kronsum", how="Kron of the operands'", cost="sum of the operands'")
+def _(op, f):
+    if op._init is None:
+        return NotImplemented
+    found = []
+    for operand in factors_of(op):
+        inside = f if not found else Function("exp", scale=f.scale)
+        found.append((yield operand, inside))
+    return _core.Kron(*found)
+
+
+@_rows(
+    "kronsum", of=(logm, power, funm), how="Hermitian: by eigh, a Kron of vectors", cost="eigh's"
+)
+def _(op, f):
+    return _by_basis(op, f) if op._init is not None and hermitian(op) else NotImplemented
+
+
+# -- by spectra --
+
+
+def _mirrored(w, axes):
+    """conj(w[-k])"""
+    return np.roll(np.flip(w, axes), 1, axes).conj()
+
+
+@_rows("circulant", how="of the spectrum, a Circulant", cost="O(n log n)")
+def _(op, f):
+    own, w = hermitian(op), spectrum_of(op)
+    levels = w.ndim - (op.ndim - 2)
+    axes = tuple(range(-levels, 0))
+    if op.dtype.kind != "c":
+        w = (w + _mirrored(w, axes)) / 2  # what is its own mirror image is real
+    flat = w.reshape(*op.shape[:-2], op.shape[-1])
+    flat = flat.real if own else flat
+    y = f.of_spectrum(flat, math.log2(op.shape[-1]) + 1)
+    x = f.inner(flat)
+    keeps = op.dtype.kind != "c" and not np.iscomplexobj(f.scale) and not np.iscomplexobj(f.shift)
+    if keeps and own:
+        keeps = not np.iscomplexobj(y)  # the spectrum is even, and so is f of it
+    elif keeps and f.name in ("log", "power"):
+        keeps = not ((x.imag == 0) & (x.real < 0)).any()
+    elif keeps and f.name == "any":
+        other = _mirrored(y.reshape(w.shape), axes).reshape(y.shape)
+        keeps = np.allclose(y, other, rtol=1e3 * np.finfo(y.dtype).eps, atol=0)
+    y = y.reshape(w.shape)
+    if keeps:
+        return circulant_of(y, op)
+    c = np.fft.ifftn(y, axes=axes)
+    return _core.Circulant(c.astype(complex_of(real_of(op.dtype)), copy=False), levels)
+
+
+@_rows("permutation", how="a circulant a cycle length", cost="O(n log n)")
+def _(op, f):
+    if op.ndim != 2:
+        return NotImplemented
+    op.diagonal()  # each index once
+    dtype, found = inexact(op.dtype), {}
+    for k in cycles_of(op)[1]:
+        first = np.zeros(k, dtype)
+        first[-1] = 1
+        found[k] = yield _core.Circulant(first), f
+    return by_cycles(op, lambda k: found[k])
+
+
+@_rows("eigen", how="of d, where Q is known to be unitary", cost="O(n)")
+def _(op, f):
+    if op._init is None or not is_unitary(as_operator(op._init[0])):
+        return _hermitian_only(op, f)
+    return _core.Eigen(op._init[0].copy(), f(floats(op._init[1])))
+
+
+@_rows("householder", how="f(1) I and one rank", cost="O(n)")
+def _(op, f):
+    found = reflection_parts(op)
+    if found is None or op.shape[-1] == 1:
+        return _hermitian_only(op, f)
+    v, value = found
+    v = v / np.abs(v).max(axis=-1, keepdims=True)
+    v = v / np.linalg.norm(v, axis=-1, keepdims=True)
+    return _one_apart(op, f, np.concatenate([np.ones_like(value), value], axis=-1), v)
+
+
+def _one_apart(op, f, w, v):
+    """f of a matrix with the eigenvalues w_0 everywhere but for w_1 at the unit vector v."""
+    both = f.of_spectrum(w, op.shape[-1])
+    more = both[..., 1:, None] - both[..., :1, None]
+    if not both[..., 0].any():
+        return _core.LowRank(v[..., :, None], None, more)
+    return _core.LowRankUpdate(_identity_times(both[..., 0], op), v[..., :, None], None, more)
+
+
+@_rows("full", how="f(0) I and one rank", cost="O(n)")
+def _(op, f):
+    n, dtype = op.shape[-1], inexact(op.dtype)
+    if op._init is None or n == 1:
+        return NotImplemented
+    c = np.asarray(op._init[1]).astype(dtype)
+    w = np.broadcast_to(np.stack([0 * c, n * c], axis=-1), (*op.shape[:-2], 2))
+    return _one_apart(op, f, w, np.full(n, n**-0.5, dtype))
+
+
+@_rows("laplacian", "hadamard", "tridiagonal", how="Hermitian: by eigh", cost="that of eigh")
+def _(op, f):
+    return _hermitian_only(op, f)
+
+
+@_rows("congruence", how="A f(B) A^H where A is known to be unitary", cost="that of B")
+def _(op, f):
+    if op._init is None or not is_unitary(op._init[0]):
+        return _hermitian_only(op, f)
+    inner = yield _as_precise(as_operator(op._init[1]), op), f
+    return _core.Congruence(op._init[0].copy(), inner)
+
+
+# -- thin matrices --
+
+
+def _thin(op, f, c=0):
+    """f(c I + U C U^H) = f(c) I + Q (f(c + w) - f(c)) Q^H, Q of k orthonormal columns."""
+    found = thin_hermitian(op)
+    if found is None:
+        return NotImplemented if c else _hermitian_only(op, f)
+    q, m = found
+    values, vectors = np.linalg.eigh(m)
+    at = np.zeros((*values.shape[:-1], 1), values.dtype)
+    both = f.shifted(c).of_spectrum(np.concatenate([at, values], axis=-1), op.shape[-1])
+    base, more = both[..., 0], both[..., 1:] - both[..., :1]
+    q = q @ vectors
+    if not base.any():
+        return _core.LowRank(q, None, _core.Diag(more))
+    return _core.LowRankUpdate(_identity_times(base, op), q, None, _core.Diag(more))
+
+
+@_rows("lowrank", how="of k x k, QR of U", cost="O(n k^2)")
+def _(op, f):
+    return _thin(op, f)
+
+
+@_rows("root", how="as the low rank it is, L thin; by the svd of L", cost="O(n k^2)")
+def _(op, f):
+    if op._init is None:
+        return NotImplemented
+    root = _as_precise(as_operator(op._init[0]), op)
+    if root._head == "dense" and 2 * root.shape[-1] <= root.shape[-2]:
+        return _thin(_core.LowRank(root), f)
+    return _by_basis(op, f)
+
+
+@_rows("lowrankupdate", how="of c I + U C U^H: f(c) I and a low rank", cost="O(n k^2)")
+def _(op, f):
+    found = shifted_thin(op)
+    answer = NotImplemented if found is None else _thin(found[0], f, found[1])
+    return _hermitian_only(op, f) if answer is NotImplemented else answer
+
+
+# -- triangles, declared matrices --
+
+PROMISED = ("her", "hermitian", "pos", "positive definite")
+SYMMETRIC = ("sym", "symmetric")
+
+
+@_rows("triangular", how="SciPy on the triangle; Triangular", cost="O(n^3)")
+def _(op, f):
+    if op._init is None:
+        return NotImplemented
+    a, lower = dense(op, f.arrays), op._init[1]
+    if not lower:
+        return _core.Triangular(general(a, f), False)
+    turned = general(np.ascontiguousarray(np.swapaxes(a, -1, -2)), f)
+    return _core.Triangular(np.swapaxes(turned, -1, -2))
+
+
+@_rows("dense", how="declared Hermitian: heevd of its upper triangle, an Eigen", cost="O(n^3)")
+def _(op, f):
+    word = op._init[1] if op._init is not None else None
+    if word not in PROMISED and not (word in SYMMETRIC and op.dtype.kind != "c"):
+        return NotImplemented
+    w, q = eigenbasis.of_dense(op, "U", array=floats(op._init[0]))
+    return _core.Eigen(q, f.of_spectrum(w))

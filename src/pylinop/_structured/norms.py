@@ -1,0 +1,445 @@
+"""Norms and condition numbers of the kinds.
+
+Two questions more serve them: the sums of moduli along rows or columns, and the Frobenius norm."""
+
+import functools
+import math
+import operator
+
+import numpy as np
+
+from .._api.basic import inv
+from .._base import memory, scipy_bridge, sparse_arrays
+from .dispatch import (
+    _T,
+    Question,
+    cond,
+    diagonal_of,
+    factors_of,
+    modulus,
+    norm,
+    norm_of_values,
+    outer,
+    real_of,
+    svdvals,
+    within,
+)
+from .singular_values import (
+    TRANSFORMS,
+    axes_of,
+    bands_of,
+    check_permutation,
+    circulant_of,
+    core_of,
+    eigenvalues_of,
+    floats,
+    joined,
+    spectrum_of,
+    toeplitz_of,
+    undoes_transform,
+    vector_room,
+)
+
+# -- sums of moduli: axis -2 of columns, -1 of rows --
+
+sums = Question(lambda a, axis: np.abs(a).sum(axis=axis))
+
+
+@sums.row("diag", "identity")
+def _(op, axis):
+    return np.abs(diagonal_of(op))
+
+
+@sums.row("zeros")
+def _(op, axis):
+    return np.zeros((*op.shape[:-2], op.shape[-1 if axis == -2 else -2]))
+
+
+@sums.row("scaled")
+def _(op, axis):
+    return modulus(op._operands[1]) * (yield within(op), axis)
+
+
+@sums.row("view")
+def _(op, axis):
+    return (yield op._operands[0], -3 - axis if op._mode & _T else axis)
+
+
+@sums.row("kron")
+def _(op, axis):
+    memory.materialising(op, max(op.shape[-2:]) * real_of(op.dtype).itemsize, False)
+    s = np.ones(1)
+    for f in factors_of(op):
+        s = outer(s, (yield f, axis))
+    return s
+
+
+@sums.row("blockdiag")
+def _(op, axis):
+    parts = []
+    for block in factors_of(op):
+        parts.append((yield block, axis))
+    return joined(op, parts)
+
+
+@sums.row("block")
+def _(op, axis):
+    if op._init is None:
+        return NotImplemented
+    rows = op.blocks if axis == -1 else list(zip(*op.blocks, strict=True))
+    parts = []
+    for line in rows:
+        total = 0.0
+        for block in line:
+            total = total + (yield block, axis)
+        parts.append(total)
+    return joined(op, parts)
+
+
+@sums.row("permutation")
+def _(op, axis):
+    check_permutation(op)
+    return np.ones((*op.shape[:-2], op.shape[-1]))
+
+
+@sums.row("full")
+def _(op, axis):
+    if op._init is None:
+        return NotImplemented
+    other, own = (-2, -1) if axis == -2 else (-1, -2)
+    return np.full((*op.shape[:-2], op.shape[own]), modulus(op._init[1]) * op.shape[other])
+
+
+@sums.row("inverse", "dft", "hadamard")
+def _(op, axis):
+    if op._init is None:
+        if op._by != "inverse" or op._operands[0]._head not in ("dft", "hadamard"):
+            return NotImplemented
+        return op.shape[-1] / (yield op._operands[0], axis)  # moduli are all the same
+    n, norm = op.shape[-1], op._init[-2] if op._head == "dft" else None
+    return np.full(n, {"ortho": math.sqrt(n), "forward": 1.0}.get(norm, float(n)))
+
+
+@sums.row("circulant")
+def _(op, axis):
+    if op._init is None:
+        return NotImplemented
+    s = (
+        np.abs(floats(op._init[0]))
+        .reshape(*op.shape[:-2], op.shape[-1])
+        .sum(axis=-1, keepdims=True)
+    )
+    return np.broadcast_to(s, (*op.shape[:-2], op.shape[-1]))
+
+
+@sums.row("householder")
+def _(op, axis):
+    if op._init is None:
+        return NotImplemented
+    v, tau = floats(op._init[0]), op._init[1]
+    if tau is None:
+        top = np.abs(v).max(axis=-1, keepdims=True)
+        if not (np.isfinite(top) & (top > 0)).all():
+            return NotImplemented
+        v = v / top
+        tau = 2 / (np.abs(v) ** 2).sum(axis=-1)
+    tau = floats(tau)[..., None]
+    size = np.abs(v)
+    rest = size.sum(axis=-1, keepdims=True) - size
+    return np.abs(1 - tau * size**2) + np.abs(tau) * size * rest
+
+
+@sums.row("tridiagonal", "banded", "blocktridiagonal")
+def _(op, axis):
+    bands = bands_of(op)
+    if bands is None:
+        return NotImplemented
+    total = np.zeros((*op.shape[:-2], op.shape[-1]), real_of(op.dtype))
+    for k, d in bands:
+        at = max(k, 0) if axis == -2 else max(-k, 0)
+        total[..., at : at + d.shape[-1]] += np.abs(d)
+    return total
+
+
+def _row_blocks(op):
+    """The triangle, some rows at a time: (first row, rows)."""
+    a, lower, unit = op._init
+    n = a.shape[-1]
+    for at in range(0, n, 256):
+        end = min(at + 256, n)
+        rows, keep = floats(a[..., at:end, :]), np.arange(at, end)[:, None] - np.arange(n)
+        inside = keep >= (1 if unit else 0) if lower else keep <= (-1 if unit else 0)
+        rows = np.where(inside, rows, 0)
+        if unit:
+            rows[..., np.arange(end - at), np.arange(at, end)] = 1
+        yield at, rows
+
+
+@sums.row("triangular")
+def _(op, axis):
+    if op._init is None:
+        return NotImplemented
+    total = np.zeros((*op.shape[:-2], op.shape[-1]), real_of(op.dtype))
+    for at, rows in _row_blocks(op):
+        if axis == -2:
+            total += np.abs(rows).sum(axis=-2)
+        else:
+            total[..., at : at + rows.shape[-2]] = np.abs(rows).sum(axis=-1)
+    return total
+
+
+def _entries(op):
+    """Rows, columns and values of a Sparse, each place once."""
+    a = sparse_arrays.matrix_of(op)
+    parts = a.tocsr(copy=True) if a.format != "csr" else a.copy()
+    parts.sum_duplicates()
+    parts = parts.tocoo()
+    return parts.row, parts.col, floats(parts.data)
+
+
+@sums.row("sparse")
+def _(op, axis):
+    if (
+        op._init is None
+        or not scipy_bridge.issparse(op._init[0])
+        or op._init[0].dtype.kind in "bui"
+    ):
+        return NotImplemented
+    i, j, v = _entries(op)
+    own = -1 if axis == -2 else -2
+    return np.bincount(j if axis == -2 else i, weights=np.abs(v), minlength=op.shape[own])
+
+
+def _windows(line, width, count):
+    """Sums of ``width`` neighbours, ``count`` of them, by sums from both sides of each multiple of
+    the width: nothing is subtracted."""
+    blocks = -(-(count + width - 1) // width)
+    padded = np.zeros((*line.shape[:-1], blocks * width), line.dtype)
+    padded[..., : line.shape[-1]] = line
+    cells = padded.reshape(*line.shape[:-1], blocks, width)
+    before = np.cumsum(cells, axis=-1).reshape(padded.shape)
+    after = np.cumsum(cells[..., ::-1], axis=-1)[..., ::-1].reshape(padded.shape)
+    start = np.arange(count)
+    return after[..., start] + np.where(start % width, before[..., start + width - 1], 0)
+
+
+@sums.row("toeplitz")
+def _(op, axis):
+    found = toeplitz_of(op)
+    if found is None:
+        return NotImplemented
+    c, r = np.abs(found[0]), np.abs(found[1])
+    batch = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    c, r = np.broadcast_to(c, (*batch, c.shape[-1])), np.broadcast_to(r, (*batch, r.shape[-1]))
+    line = np.concatenate([c[..., ::-1], r[..., 1:]], axis=-1)  # a column moves along it
+    if axis == -2:
+        return _windows(line, c.shape[-1], r.shape[-1])
+    return _windows(line, r.shape[-1], c.shape[-1])[..., ::-1]
+
+
+@sums.row("laplacian")
+def _(op, axis):
+    if op._init is None:
+        return NotImplemented
+    vector_room(op)
+    s = np.zeros(1)
+    for n, bc in axes_of(op):
+        one = np.full(n, 4.0 if n > 1 or bc == "dirichlet" else 0.0)
+        less = {"dirichlet": 1.0, "neumann": 2.0 if n > 1 else 0.0, "periodic": 0.0}[bc]
+        one[:1] -= less
+        one[-1:] -= less
+        s = np.add.outer(s, one).ravel()
+    return s
+
+
+# -- Frobenius norms --
+
+frobenius = Question(lambda a: np.linalg.norm(a, axis=(-2, -1)))
+
+
+def _root_of_squares(parts):
+    """sqrt of a sum of squares that neither over- nor underflows."""
+    return functools.reduce(np.hypot, parts, np.zeros(()))
+
+
+def _length(v):
+    """The 2-norm along the last axis, likewise."""
+    top = np.abs(v).max(axis=-1, keepdims=True, initial=0)
+    scale = np.where((top > 0) & np.isfinite(top), top, 1)
+    return scale[..., 0] * np.linalg.norm(v / scale, axis=-1)
+
+
+@frobenius.row("diag", "identity")
+def _(op):
+    return _length(diagonal_of(op))
+
+
+@frobenius.row("zeros")
+def _(op):
+    return np.zeros(op.shape[:-2])
+
+
+@frobenius.row("scaled")
+def _(op):
+    return modulus(op._operands[1]) * (yield (within(op),))
+
+
+@frobenius.row("view")
+def _(op):
+    return (yield (op._operands[0],))
+
+
+@frobenius.row("kron")
+def _(op):
+    parts = []
+    for f in factors_of(op):
+        parts.append((yield (f,)))
+    return functools.reduce(operator.mul, parts)
+
+
+@frobenius.row("blockdiag")
+def _(op):
+    parts = []
+    for block in factors_of(op):
+        parts.append((yield (block,)))
+    return _root_of_squares(parts) + np.zeros(op.shape[:-2])
+
+
+@frobenius.row("block")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    parts = []
+    for line in op.blocks:
+        for block in line:
+            parts.append((yield (block,)))
+    return _root_of_squares(parts) + np.zeros(op.shape[:-2])
+
+
+@frobenius.row("tridiagonal", "banded", "blocktridiagonal")
+def _(op):
+    bands = bands_of(op)
+    if bands is None:
+        return NotImplemented
+    return _root_of_squares([_length(d) for _, d in bands]) + np.zeros(op.shape[:-2])
+
+
+@frobenius.row("triangular")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    return _root_of_squares([_length(_length(rows)) for _, rows in _row_blocks(op)])
+
+
+@frobenius.row("sparse")
+def _(op):
+    if (
+        op._init is None
+        or not scipy_bridge.issparse(op._init[0])
+        or op._init[0].dtype.kind in "bui"
+    ):
+        return NotImplemented
+    return _length(_entries(op)[2])
+
+
+@frobenius.row("toeplitz")
+def _(op):
+    found = toeplitz_of(op)
+    if found is None:
+        return NotImplemented
+    (c, r), (m, n) = found, op.shape[-2:]
+    down = np.minimum(m - np.arange(m), n)  # how often each stands there
+    across = np.minimum(n - np.arange(1, n), m)
+    return np.hypot(_length(c * np.sqrt(down)), _length(r[..., 1:] * np.sqrt(across)))
+
+
+@frobenius.row("circulant")
+def _(op):
+    if op._init is None:
+        return _length(eigenvalues_of(op))  # it is normal
+    c = floats(op._init[0]).reshape(*op.shape[:-2], op.shape[-1])
+    return math.sqrt(op.shape[-1]) * _length(c)
+
+
+@frobenius.row("full")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    size = modulus(op._init[1]) * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2])
+    return np.full(op.shape[:-2], size)
+
+
+@frobenius.row("lowrank")
+def _(op):
+    found = core_of(op)
+    return NotImplemented if found is None else np.linalg.norm(found[1], axis=(-2, -1))
+
+
+@frobenius.row("permutation", "householder", "inverse", "offdiag", "eigen", "root", *TRANSFORMS)
+@frobenius.row("kronsum", "laplacian", "reflections")
+def _(op):
+    known = op._head in ("permutation", "householder", "reflections") or undoes_transform(op)
+    if op._init is None and not known:
+        return NotImplemented
+    try:
+        return _length(svdvals(op))
+    except np.linalg.LinAlgError:  # of entries that are not finite: their norm is what they make it
+        return NotImplemented
+
+
+# -- norms and condition --
+
+VALUED: tuple[str, ...]
+VALUED = ("permutation", "householder", "dft", "dct", "hadamard", "circulant", "blockdiag", "full")
+VALUED += ("inverse", "offdiag", "eigen", "root", "kronsum", "laplacian", "lowrank", "tridiagonal")
+VALUED += ("banded", "blocktridiagonal", "reflections")
+SUMMED = ("block", "triangular", "sparse", "toeplitz")
+
+
+@norm.row(
+    *VALUED,
+    *SUMMED,
+    how="from `svdvals` or by the parameters ([which](linalg.md))",
+    cost="the parameters or `svdvals`",
+)
+def _(op, ord):
+    if ord == "fro":
+        return frobenius(op)
+    if ord in (1, -1, np.inf, -np.inf):
+        s = sums(op, -2 if abs(ord) == 1 else -1)
+        return s.max(axis=-1) if ord > 0 else s.min(axis=-1)
+    return NotImplemented if op._head in SUMMED else norm_of_values(svdvals(op), ord)
+
+
+def _of_inverse(op, p):
+    """The norm of a structured inverse; None where there is none, inf where op is singular."""
+    if op._head == "circulant":
+        w = spectrum_of(op)
+        if (w == 0).any():
+            return None if op.shape[:-2] else np.inf
+        return norm(circulant_of(1 / w, op), p)
+    if op._head == "blockdiag" and any(f.shape[-1] != f.shape[-2] for f in factors_of(op)):
+        return None
+    try:
+        return norm(inv(op), p)
+    except np.linalg.LinAlgError:
+        return None if op.shape[:-2] else np.inf
+
+
+@cond.row(
+    *VALUED,
+    how="from `svdvals` (2, -2), or by norms of it and of its inverse ([which](linalg.md))",
+    cost="`svdvals`",
+)
+def _(op, p):
+    if p in (2, -2):
+        s = svdvals(op)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            c = s[..., 0] / s[..., -1] if p == 2 else s[..., -1] / s[..., 0]
+        return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
+    if op._head == "householder" and op._init is not None and op._init[1] is None:
+        return norm(op, p) ** 2
+    if op._head not in ("permutation", "circulant", "blockdiag", *TRANSFORMS):
+        return NotImplemented
+    other = _of_inverse(op, p)
+    return NotImplemented if other is None else norm(op, p) * other

@@ -1,0 +1,129 @@
+"""Pseudo-inverses of the kinds."""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._api.basic import inv
+from .dispatch import factors_of, inexact, norm, pinv, real_of, tolerance_of
+from .singular_values import (
+    check_permutation,
+    circulant_of,
+    core_of,
+    eigenvalues_of,
+    floats,
+    is_unitary,
+    reflection_of,
+    spectrum_of,
+)
+
+# -- pseudo-inverses --
+
+
+def _relative(how, op):
+    """The relative cut-off that NumPy takes."""
+    r = how.get("rtol", how.get("rcond"))
+    if r is None and "rtol" in how:
+        return max(op.shape[-2:]) * np.finfo(real_of(op.dtype)).eps
+    return 1e-15 if r is None else np.asarray(r)
+
+
+def _reciprocals(d, cut):
+    return np.divide(1, d, where=np.abs(d) > cut, out=np.zeros_like(d))
+
+
+@pinv.row("permutation", how="the transpose", cost="O(n), its indices are read")
+def _(op, how):
+    check_permutation(op)
+    return op.T
+
+
+@pinv.row("reflections", how="the adjoint", cost="O(1)")
+def _(op, how):
+    return op.H
+
+
+@pinv.row("dft", "dct", "hadamard", how="the inverse", cost="O(1)")
+def _(op, how):
+    return inv(op)
+
+
+@pinv.row("householder", how="itself, with its own tau", cost="O(n)")
+def _(op, how):
+    if op._init is None or op._init[1] is not None or np.isnan(reflection_of(op)).any():
+        return NotImplemented
+    return op
+
+
+@pinv.row("circulant", how="a Circulant, by the spectrum", cost="O(n log n)")
+def _(op, how):
+    w = spectrum_of(op)
+    top = np.abs(eigenvalues_of(op)).max(axis=-1)
+    cut = np.asarray(_relative(how, op) * top)
+    cut = cut.reshape(*cut.shape, *[1] * (w.ndim - cut.ndim))
+    return circulant_of(_reciprocals(w, cut), op)
+
+
+@pinv.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+def _(op, how):
+    blocks = factors_of(op)
+    if any(f.shape[:-2] != op.shape[:-2] for f in blocks):  # each batch element has its own cut-off
+        return NotImplemented
+    tops = [np.zeros(()) if 0 in f.shape[-2:] else norm(f, 2) for f in blocks]
+    cut = _relative(how, op) * functools.reduce(np.maximum, tops)
+    parts = []
+    for f, top in zip(blocks, tops, strict=True):
+        if 0 in f.shape[-2:]:
+            parts.append(_core.Zeros((*f.shape[:-2], f.shape[-1], f.shape[-2]), inexact(f.dtype)))
+            continue
+        own = np.divide(cut, top, where=np.asarray(top) > 0, out=np.ones(np.shape(cut + top)))
+        hermitian_too = {"hermitian": True} if how.get("hermitian") else {}
+        parts.append((yield f, {"rcond": own} | hermitian_too))
+    return _core.BlockDiag(*parts)
+
+
+@pinv.row("full", how="a Full", cost="O(1)")
+def _(op, how):
+    if op._init is None:
+        return NotImplemented
+    c, (m, n) = op._init[1], op.shape[-2:]
+    shape = (*op.shape[:-2], n, m)
+    return _core.Full(shape, 1 / c / m / n) if c else _core.Zeros(shape, inexact(op.dtype))
+
+
+@pinv.row("lowrank", how="a LowRank, by QR of U and V", cost="O((m + n) k^2)")
+def _(op, how):
+    found = core_of(op)
+    if found is None:
+        return NotImplemented
+    q, middle, p = found
+    return _core.LowRank(p, q, np.linalg.pinv(middle, rcond=_relative(how, op)))
+
+
+@pinv.row("eigen", how="an Eigen where Q is known to be unitary", cost="O(n)")
+def _(op, how):
+    if op._init is None or not is_unitary(op._init[0]):
+        return NotImplemented
+    d = floats(op._init[1])
+    cut = _relative(how, op) * np.abs(d).max(axis=-1)
+    return _core.Eigen(op._init[0], _reciprocals(d, np.asarray(cut)[..., None]))
+
+
+# -- arguments --
+
+
+def pinv_words(rcond: Any, hermitian: bool, rtol: dict[str, Any]) -> dict[str, Any]:
+    """What `pinv` was told, as numpy.linalg.pinv takes it."""
+    if set(rtol) - {"rtol"}:
+        raise TypeError(f"pinv() got an unexpected keyword argument {sorted(rtol)[0]!r}")
+    if rtol and rcond is not None:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    how = dict(rtol) if rtol else {} if rcond is None else {"rcond": rcond}
+    for name, value in how.items():
+        if value is not None:
+            tolerance_of(name, value)
+    if hermitian:
+        how["hermitian"] = True
+    return how

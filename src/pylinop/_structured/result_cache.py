@@ -1,0 +1,76 @@
+"""Answers that are kept between calls: factors, spectra, functions of matrices.
+
+They lie in the store of derived values, beside those of plans (src/c/py/run/py_result_cache.c): found by what
+was asked and of which operator, used again only where the bytes of all its arrays are what they
+were, the least recently used out first."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._operators.convert import arrays_of
+
+_WRITABLE = (str, int, float, complex, tuple, type(None), np.generic)
+
+
+def word_of(name: str, args: tuple[Any, ...]) -> str | None:
+    """What is asked as text; None where an argument is none that can be written down."""
+    parts = [name]
+    for arg in args:
+        if isinstance(arg, dict):
+            if not all(isinstance(v, _WRITABLE) for v in arg.values()):
+                return None
+            parts.append(repr(sorted(arg.items())))
+        elif isinstance(arg, _WRITABLE):
+            parts.append(repr(arg))
+        elif word := getattr(arg, "word", None):
+            parts.append(word)
+        else:
+            return None
+    return " ".join(parts)
+
+
+def _arrays(value: Any, found: list[Any]) -> list[Any]:
+    if isinstance(value, np.ndarray):
+        found.append(value)
+    elif isinstance(value, _core.Operator):
+        found += arrays_of(value)
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            _arrays(part, found)
+    return found
+
+
+def _handed(value: Any) -> Any:
+    """What the caller gets: arrays of its own, the operators that are kept."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, tuple):
+        parts = map(_handed, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
+
+
+def answer(word: str, op: Any, make: Callable[[], Any], announce: Callable[[], None]) -> Any:
+    """``make()``, or what it gave when this was asked of ``op`` with these numbers before; then
+    ``announce()`` says what making it would have said."""
+    found = _core._kept(op, word)
+    if found is None:
+        return make()
+    token, value = found
+    if value is not None:
+        announce()
+        return _handed(value)
+    value = make()
+    if value is NotImplemented:
+        return value
+    arrays = _arrays(value, [])
+    own = arrays_of(op)
+    if any(np.may_share_memory(a, b) for a in arrays for b in own):
+        return value  # it would change with the operand
+    for a in arrays:
+        a.setflags(write=False)
+    _core._keep(token, value, sum(a.nbytes for a in arrays))
+    return _handed(value)

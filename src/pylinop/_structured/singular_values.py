@@ -1,0 +1,513 @@
+"""Singular values, and eigenvalues of Hermitian operators, of the kinds that know theirs.
+
+What is not immediate (NotImplemented) goes by the dense form."""
+
+import functools
+import math
+
+import numpy as np
+
+from .. import _core
+from .._base import memory
+from .._operators.convert import as_operator
+from .dispatch import (
+    dense,
+    eigvalsh,
+    factors_of,
+    hermitian,
+    inexact,
+    modulus,
+    outer,
+    real_of,
+    svdvals,
+)
+from .unitary import is_unitary
+
+# -- values --
+
+
+def floats(a):
+    a = np.asarray(a)
+    return a.astype(inexact(a.dtype), copy=False)
+
+
+def vector_room(op):
+    """All eigenvalues at once: a vector, which the memory rule covers too."""
+    memory.materialising(op, op.shape[-1] * real_of(op.dtype).itemsize, False)
+
+
+def descending(s):
+    return np.sort(s, axis=-1)[..., ::-1]
+
+
+def _padded(s, op):
+    """With zeros up to min(m, n) values."""
+    rest = min(op.shape[-2:]) - s.shape[-1]
+    s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
+    return np.concatenate([s, np.zeros((*s.shape[:-1], rest), s.dtype)], axis=-1)
+
+
+def joined(op, parts):
+    """Vectors of the blocks one behind the other, over the whole batch."""
+    batch = op.shape[:-2]
+    return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
+
+
+def determinant(op):
+    from .._api import solve_det_norm
+
+    return np.asarray(solve_det_norm.det(op))
+
+
+def reflection_of(op):
+    """The one eigenvalue of a Householder that is not 1: its determinant."""
+    return determinant(op)[..., None]
+
+
+def _with_ones(value, op):
+    return np.concatenate([value, np.ones((*value.shape[:-1], op.shape[-1] - 1))], axis=-1)
+
+
+def check_permutation(op):
+    op.diagonal()  # reads the indices: each once, within bounds
+
+
+# -- circulants --
+
+
+def _levels_of(op):
+    """The sizes of a circulant's levels, of one that sums or products closed to too."""
+    while op._init is None:
+        op = next(f for f in op._operands if getattr(f, "_head", None) == "circulant")
+    c, levels = op._init
+    return c.shape[c.ndim - (levels or 1) :]
+
+
+def spectrum_of(op):
+    """The eigenvalues of a circulant in the order of its frequencies, level by level."""
+    sizes = _levels_of(op)
+    if op._init is not None:
+        c = floats(op._init[0])
+    else:
+        first = np.zeros(op.shape[-1], inexact(op.dtype))
+        first[0] = 1
+        c = op @ first
+    c = c.reshape(*op.shape[:-2], *sizes)
+    return np.fft.fftn(c, axes=tuple(range(-len(sizes), 0)))
+
+
+def eigenvalues_of(op):
+    w = spectrum_of(op)
+    return w.reshape(*op.shape[:-2], op.shape[-1])
+
+
+def circulant_of(spectrum, op):
+    """The circulant with those eigenvalues, real where ``op`` is."""
+    axes = tuple(range(len(op.shape) - 2 - spectrum.ndim, 0))
+    c = np.fft.ifftn(spectrum, axes=axes)
+    c = c if op.dtype.kind == "c" else np.ascontiguousarray(c.real)
+    return _core.Circulant(c.astype(inexact(op.dtype), copy=False), len(axes))
+
+
+# -- transforms --
+
+
+def _level_values(head, n, type_, norm):
+    """Singular values of one level of a transform; None where they are not known."""
+    if head == "dct":
+        ends = {2: 2.0, 3: 0.5, 4: 1.0}.get(
+            type_, 1.0
+        )  # squared, that of one vector by the others'
+        if type_ == 1 and norm != "ortho":
+            return None
+        size = 2 * (n - 1) if type_ == 1 else 2 * n
+    else:
+        ends, size = 1.0, n
+    if norm == "ortho":
+        return np.ones(n)
+    s = np.full(n, math.sqrt(size) if norm in (None, "backward") else 1 / math.sqrt(size))
+    s[0] *= math.sqrt(ends)
+    return s
+
+
+TRANSFORMS = ("dft", "dct", "hadamard")
+
+
+def undoes_transform(op):
+    return op._by == "inverse" and op._operands[0]._head in TRANSFORMS
+
+
+@svdvals.row(
+    "inverse", *TRANSFORMS, how="closed forms; the inverse's reciprocals", cost="O(n log n)"
+)
+def _(op):
+    if op._init is None:
+        if not undoes_transform(op):
+            return NotImplemented
+        return (1 / (yield (op._operands[0],)))[..., ::-1]
+    if op._head == "hadamard":
+        return np.full(op.shape[-1], math.sqrt(op.shape[-1]))
+    sizes = op._init[0]
+    sizes = tuple(sizes) if np.iterable(sizes) else (int(sizes),)
+    type_ = op._init[1] if op._head == "dct" else 0
+    parts = [_level_values(op._head, n, 2 if type_ is None else type_, op._init[-2]) for n in sizes]
+    if any(p is None for p in parts):
+        return NotImplemented
+    vector_room(op)
+    return descending(functools.reduce(outer, parts))
+
+
+# -- singular values --
+
+
+@svdvals.row("permutation", how="ones; its indices are read", cost="O(n)")
+def _(op):
+    check_permutation(op)
+    return np.ones((*op.shape[:-2], op.shape[-1]))
+
+
+@svdvals.row("reflections", how="ones", cost="O(n)")
+def _(op):
+    return np.ones((*op.shape[:-2], op.shape[-1]), real_of(op.dtype))
+
+
+@svdvals.row("householder", how="1 and its determinant", cost="O(n)")
+def _(op):
+    w = np.abs(reflection_of(op))
+    return NotImplemented if np.isnan(w).any() else descending(_with_ones(w, op))
+
+
+@svdvals.row("circulant", how="moduli of the spectrum", cost="O(n log n)")
+def _(op):
+    return descending(np.abs(eigenvalues_of(op)))
+
+
+@svdvals.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
+def _(op):
+    parts = []
+    for block in factors_of(op):
+        if 0 not in block.shape[-2:]:
+            parts.append((yield (block,)))
+    if not parts:
+        return np.zeros((*op.shape[:-2], min(op.shape[-2:])))
+    return _padded(descending(joined(op, parts)), op)
+
+
+@svdvals.row("offdiag", how="moduli, sorted", cost="O(n log n)")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    return _padded(descending(np.abs(floats(op._init[0]))), op)
+
+
+@svdvals.row("full", how="one", cost="O(n)")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    one = np.full((*op.shape[:-2], 1), modulus(op._init[1]))
+    return _padded(one * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2]), op)
+
+
+@svdvals.row("eigen", how="moduli of d where Q is known to be unitary", cost="O(n log n)")
+def _(op):
+    if op._init is None or not is_unitary(op._init[0]):
+        return NotImplemented
+    return _padded(descending(np.abs(floats(op._init[1]))), op)
+
+
+@svdvals.row("root", how="squares of L's", cost="L's")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    return _padded((yield (op._init[0],)) ** 2, op)
+
+
+@svdvals.row("kronsum", how="moduli of its eigenvalues, Hermitian", cost="the factors', n log n")
+def _(op):
+    if not hermitian(op):  # else not normal
+        return NotImplemented
+    return descending(np.abs(eigvalsh(op, "L")))
+
+
+@svdvals.row("laplacian", how="moduli of its eigenvalues", cost="O(n log n)")
+def _(op):
+    return descending(np.abs(eigvalsh(op, "L")))
+
+
+@svdvals.row("lowrank", how="QR of U and V, SVD of what is between", cost="O((m + n) k^2)")
+def _(op):
+    found = core_of(op)
+    if found is None:
+        return NotImplemented
+    return _padded(np.linalg.svdvals(found[1]), op)
+
+
+# -- low rank: U C V^H by QR of U and V --
+
+
+def _low_rank(op):
+    """U, C, V as arrays in the dtype of the whole; None where products closed to it."""
+    if op._init is None or op._head != "lowrank":
+        return None
+    u, v, c = (*op._init, None, None)[:3]
+    dtype = inexact(op.dtype)
+    u = dense(u).astype(dtype, copy=False)
+    v = u if v is None else dense(v).astype(dtype, copy=False)
+    return u, None if c is None else dense(c).astype(dtype, copy=False), v
+
+
+def adjoint(a):
+    return np.swapaxes(a, -1, -2).conj()
+
+
+def core_of(op):
+    """(Q, M, P) with U C V^H = Q M P^H, Q and P of orthonormal columns; None where that is no
+    smaller."""
+    if op._init is None or as_operator(op._init[0]).shape[-1] >= min(op.shape[-2:]):
+        return None
+    u, c, v = _low_rank(op)
+    q, r = np.linalg.qr(u)
+    p, s = (q, r) if v is u else np.linalg.qr(v)
+    return q, (r if c is None else r @ c) @ adjoint(s), p
+
+
+# -- parameters --
+
+
+def bands_of(op):
+    """(offset, diagonal) of a band, floats; None where they cannot be had."""
+    if op._head == "tridiagonal":
+        if op._init is None and op.dtype.kind in "biu":
+            return None  # may wrap
+        return [(k, floats(op.diagonal(k))) for k in (-1, 0, 1)]
+    if op._head == "blocktridiagonal":
+        if op._init is None and op.dtype.kind in "biu":
+            return None
+        w = min(2 * op._attrs[0], op.shape[-1]) - 1
+        return [(k, floats(op.diagonal(k))) for k in range(-w, w + 1)]
+    if op._init is None:
+        return None
+    (lower, upper), ab = op._init[0], op._init[1]
+    n = ab.shape[-1]
+    return [
+        (k, floats(ab[..., upper - k, max(k, 0) : n + min(k, 0)]))
+        for k in range(-min(lower, n - 1), min(upper, n - 1) + 1)
+    ]
+
+
+def toeplitz_of(op):
+    """First column and first row, floats; None where they cannot be had."""
+    if op._init is None:
+        return None
+    c, r = op._init
+    c = floats(c)
+    return c, c.conj() if r is None else floats(r)
+
+
+# -- eigenvalues of Hermitian operators --
+
+
+@hermitian.row("permutation")
+def _(op):
+    at = np.arange(op.shape[-1], dtype=float)[:, None]
+    return bool((op @ (op @ at) == at).all())
+
+
+@hermitian.row("householder")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    return op._init[1] is None or not np.imag(op._init[1]).any()
+
+
+@hermitian.row("hadamard", "laplacian")
+def _(op):
+    return True
+
+
+@hermitian.row("circulant")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    sizes = _levels_of(op)
+    c = floats(op._init[0])
+    axes = tuple(range(-len(sizes), 0))
+    turned = np.roll(np.flip(c, axes), 1, axes)  # c[-k]
+    return bool(np.array_equal(turned.conj(), c))
+
+
+@hermitian.row("blockdiag", "kronsum")
+def _(op):
+    if op._head == "kronsum" and op._init is None:
+        return NotImplemented
+    for f in factors_of(op):
+        if f.shape[-1] != f.shape[-2] or (f.shape[-1] and not (yield (f,))):
+            return False
+    return True
+
+
+@hermitian.row("tridiagonal", "banded", "blocktridiagonal")
+def _(op):
+    bands = bands_of(op)
+    if bands is None:
+        return NotImplemented
+    d = dict(bands)
+    return all(np.array_equal(d.get(-k, np.zeros_like(v)), v.conj()) for k, v in d.items())
+
+
+@hermitian.row("toeplitz")
+def _(op):
+    found = toeplitz_of(op)
+    if found is None:
+        return NotImplemented
+    c, r = found
+    square = op.shape[-1] == op.shape[-2]
+    return square and not np.imag(c[..., 0]).any() and np.array_equal(c[..., 1:].conj(), r[..., 1:])
+
+
+@hermitian.row("eigen")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    return not np.imag(op._init[1]).any() or NotImplemented
+
+
+@hermitian.row("root")
+def _(op):
+    return True
+
+
+@eigvalsh.row("permutation", how="-1 and 1, where it is its own inverse", cost="O(n)")
+def _(op, uplo):
+    if not hermitian(op):
+        return NotImplemented
+    n = op.shape[-1]
+    minus = np.round((n - np.asarray(op.trace().real, float)) / 2)
+    return np.where(np.arange(n) < minus[..., None], -1.0, 1.0)
+
+
+@eigvalsh.row("householder", how="1 and its determinant", cost="O(n)")
+def _(op, uplo):
+    if op._init is None or not hermitian(op):
+        return NotImplemented
+    w = reflection_of(op).real
+    return NotImplemented if np.isnan(w).any() else np.sort(_with_ones(w, op), axis=-1)
+
+
+@eigvalsh.row("hadamard", how="half of them sqrt(n), half -sqrt(n)", cost="O(n)")
+def _(op, uplo):
+    if op._init is None:
+        return NotImplemented
+    n = op.shape[-1]
+    return np.where(np.arange(n) < n // 2, -1.0, 1.0) * math.sqrt(n)
+
+
+@eigvalsh.row("circulant", how="the spectrum, Hermitian", cost="O(n log n)")
+def _(op, uplo):
+    return np.sort(eigenvalues_of(op).real, axis=-1) if hermitian(op) else NotImplemented
+
+
+@eigvalsh.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
+def _(op, uplo):
+    parts = []
+    for block in factors_of(op):
+        if block.shape[-1] != block.shape[-2]:
+            return NotImplemented
+        if block.shape[-1]:
+            parts.append((yield block, uplo))
+    return np.sort(joined(op, parts), axis=-1)
+
+
+@eigvalsh.row("kronsum", how="all sums of the factors'", cost="the factors', n log n")
+def _(op, uplo):
+    if op._init is None:
+        return NotImplemented
+    vector_room(op)
+    w = np.zeros(1)
+    for f in factors_of(op):
+        one = yield f, uplo
+        both = w[..., :, None] + one[..., None, :]
+        w = both.reshape(*both.shape[:-2], w.shape[-1] * one.shape[-1])
+    return np.sort(w, axis=-1)
+
+
+def axes_of(op):
+    """(size, boundary condition) of each axis of a Laplacian."""
+    grid, bc = op._init[:2]
+    sizes = tuple(grid) if np.iterable(grid) else (int(grid),)
+    return [(n, "neumann" if bc is None else bc) for n in sizes]
+
+
+def _axis_values(n, bc):
+    """Eigenvalues of second differences on an axis, as scipy.sparse.linalg.LaplacianNd has them."""
+    k = np.arange(n)
+    if bc == "dirichlet":
+        angle = np.pi * (k + 1) / (2 * (n + 1))
+    elif bc == "neumann":
+        angle = np.pi * k / (2 * n)
+    else:
+        angle = np.pi * ((k + 1) // 2) / n
+    return -4 * np.sin(angle) ** 2
+
+
+@eigvalsh.row("laplacian", how="sums over the axes", cost="O(n log n)")
+def _(op, uplo):
+    if op._init is None:
+        return NotImplemented
+    vector_room(op)
+    w = np.zeros(1)
+    for n, bc in axes_of(op):
+        w = np.add.outer(w, _axis_values(n, bc)).ravel()
+    return np.sort(w)
+
+
+@eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="O(n^2)")
+def _(op, uplo):
+    bands = bands_of(op)
+    if bands is None or not all(np.isfinite(d).all() for _, d in bands):
+        return NotImplemented
+    lower, main, upper = (d for _, d in bands)
+    batch, n = op.shape[:-2], op.shape[-1]
+    d = np.broadcast_to(main.real, (*batch, n)).astype(np.float64)
+    e = np.abs(lower if uplo == "L" else upper)  # a diagonal unitary makes them real
+    e = np.broadcast_to(e, (*batch, n - 1)).astype(np.float64)
+    for i in np.ndindex(*batch):
+        if not _core._sterf(d[i], e[i]):
+            raise np.linalg.LinAlgError("Eigenvalues did not converge")
+    return d
+
+
+@eigvalsh.row("eigen", how="d, sorted, where Q is known to be unitary", cost="O(n log n)")
+def _(op, uplo):
+    if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
+        return NotImplemented
+    w = np.sort(floats(op._init[1]).real, axis=-1)
+    return np.broadcast_to(w, (*op.shape[:-2], op.shape[-1]))
+
+
+@eigvalsh.row("root", how="squares of L's singular values", cost="L's")
+def _(op, uplo):
+    return NotImplemented if op._init is None else svdvals(op)[..., ::-1]
+
+
+@eigvalsh.row("full", how="n c and zeros", cost="O(n)")
+def _(op, uplo):
+    if op._init is None or complex(op._init[1]).imag:
+        return NotImplemented
+    c = complex(op._init[1]).real
+    w = np.zeros((*op.shape[:-2], op.shape[-1]))
+    w[..., 0 if c < 0 else -1] = c * op.shape[-1]
+    return w
+
+
+@eigvalsh.row("lowrank", how="QR of U, of what is between; V left out", cost="O(n k^2)")
+def _(op, uplo):
+    found = None
+    if op._init is not None and (len(op._init) < 2 or op._init[1] is None):
+        found = core_of(op)
+    if found is None or not np.array_equal(found[1], found[1]):
+        return NotImplemented
+    if len(op._init) > 2 and op._init[2] is not None and not hermitian(as_operator(op._init[2])):
+        return NotImplemented
+    w = np.linalg.eigvalsh((found[1] + adjoint(found[1])) / 2)
+    return np.sort(_padded(w, op), axis=-1)

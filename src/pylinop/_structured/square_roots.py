@@ -1,0 +1,445 @@
+"""Square roots of positive semidefinite operators, and what they are for: A^-1/2 b and draws from
+N(0, A).
+
+Two questions. ``power``: the Hermitian A^p, for p of +-1/2, an operator. ``root``: some R with
+R R^H = A, chosen by the kind and never by cost, so that a seed gives the same draws again."""
+
+import math
+import warnings
+
+import numpy as np
+
+from .. import _core
+from .._base import errors
+from .._operators.convert import as_operator
+from .._operators.parameters import written
+from .cholesky import (
+    NotDefinite,
+    cholesky,
+    is_hermitian,
+    multiple_of,
+    nearly,
+    not_definite,
+    real_diagonal,
+    rounding,
+)
+from .dispatch import _T, Question, dense, diagonal_of, factors_of, hermitian, inexact
+from .qr import orthonormal
+from .singular_values import adjoint, circulant_of, floats, is_unitary, spectrum_of, toeplitz_of
+
+# -- eigenvalues --
+
+
+def nonnegative(w, singular=True, axes=(-1,), exact=False):
+    """Eigenvalues of a positive (semi)definite matrix: what is negative by no more than rounding
+    is set to 0, with a warning that says how much; what is more negative raises. Where the matrix
+    may not be ``singular``, what is no more than rounding raises, unless w is ``exact``."""
+    n = math.prod(w.shape[k] for k in axes)
+    top = np.abs(w).max(axis=axes, initial=0)
+    least = w.min(axis=axes, initial=np.inf)
+    allowed = n * np.finfo(w.dtype).eps * top
+    bad = ~(least >= -16 * allowed) if singular else ~(least > (0 if exact else allowed))
+    if bad.any():
+        where = np.unravel_index(np.argmax(bad), bad.shape)
+        words = "not positive semidefinite" if singular else "not positive definite"
+        raise not_definite(
+            bad,
+            f"is {words}: its least eigenvalue is {least[where]:.3g}, its largest {top[where]:.3g}",
+        )
+    if (least < 0).any():
+        worst = np.max(-least / np.where(top > 0, top, 1))
+        warnings.warn(
+            f"{np.count_nonzero(w < 0)} eigenvalues of {w.size} were negative by rounding, at most "
+            f"{worst:.2g} of the largest, and are taken as 0",
+            errors.FallbackWarning,
+            stacklevel=errors.outside(),
+        )
+        w = np.maximum(w, 0)
+    return w
+
+
+def require_hermitian(a):
+    if not nearly(a):
+        gap = np.abs(a - adjoint(a)).max(axis=(-2, -1))
+        raise not_definite(
+            gap > rounding(a) * np.abs(a).max(axis=(-2, -1)),
+            f"is not Hermitian: elements differ from those of its adjoint by up to {gap.max():.3g}",
+        )
+
+
+def _powers(w, p):
+    return w**p if p > 0 else 1 / np.sqrt(w)
+
+
+# -- A^p --
+
+
+def _by_eigenvectors(a, p, op):
+    from .eigh import eigenbasis
+
+    require_hermitian(a)
+    w, q = eigenbasis.of_dense(op, "L", array=a)
+    return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
+
+
+power = Question(
+    _by_eigenvectors,
+    "sqrt_inv_matmul",
+    how="LAPACK's syevd; Q f(w) Q^H b",
+    cost="9 n^3",
+    whole=True,
+    arrays=0,
+)
+
+
+@power.row("diag", how="element by element", cost="O(n)")
+def _(op, p):
+    d = diagonal_of(op)
+    w = nonnegative(real_diagonal(d), p > 0, exact=True)
+    return _core.Diag(_powers(w, p).astype(d.dtype, copy=False))
+
+
+@power.row("identity", how="itself", cost="O(1)")
+def _(op, p):
+    return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
+
+
+@power.row("scaled", how="c^-1/2 times A's, for c > 0; of -c times a Kron too", cost="A's")
+def _(op, p):
+    c, inner = multiple_of(op)
+    return NotImplemented if c is None else c**p * (yield inner, p)
+
+
+@power.row("view", how="A's, seen so", cost="A's")
+def _(op, p):
+    return _core._build("view", (yield op._operands[0], p), None, op._mode)
+
+
+def _semidefinite_factors(op):
+    """Hermitian factors, those with a negative trace turned; None where that does not do."""
+    factors = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
+        return None
+    negative = [np.real(f.trace()) < 0 for f in factors]
+    if any(np.any(s) != np.all(s) for s in negative) or sum(bool(np.all(s)) for s in negative) % 2:
+        return None
+    return [-f if np.all(s) else f for f, s in zip(factors, negative, strict=True)]
+
+
+@power.row("kron", how="a Kron of the factors', Hermitian ones", cost="sum of the factors'")
+def _(op, p):
+    factors = _semidefinite_factors(op)
+    if factors is None:
+        return NotImplemented
+    found = []
+    for f in factors:
+        found.append((yield f, p))
+    return _core.Kron(*found)
+
+
+@power.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+def _(op, p):
+    blocks = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented
+    found = []
+    for f in blocks:
+        found.append((yield f, p))
+    return _core.BlockDiag(*found)
+
+
+@power.row("circulant", how="a Circulant, by the spectrum", cost="O(n log n)")
+def _(op, p):
+    w = spectrum_of(op)
+    axes = tuple(range(len(op.shape) - 2 - w.ndim, 0))
+    size = 16 * math.log2(2 * op.shape[-1]) * np.finfo(w.dtype).eps * np.abs(w).max(axis=axes)
+    bad = np.abs(w.imag).max(axis=axes) > size
+    if bad.any():
+        raise not_definite(bad, "is not Hermitian: its spectrum is not real")
+    return circulant_of(_powers(nonnegative(w.real, p > 0, axes), p), op)
+
+
+@power.row("eigen", how="Q f(d) Q^H where Q is known to be unitary", cost="O(n)")
+def _(op, p):
+    if op._init is None or not is_unitary(op._init[0]):
+        return NotImplemented
+    w = nonnegative(real_diagonal(floats(op._init[1])), p > 0, exact=True)
+    return _core.Eigen(op._init[0], _powers(w, p))
+
+
+@power.row("root", how="SVD of L, which nothing squares", cost="SVD's")
+def _(op, p):
+    if op._init is None:
+        return NotImplemented
+    n, k = op._init[0].shape[-2:]
+    if n > k and p < 0:
+        raise not_definite(np.ones(op.shape[:-2], bool), f"has rank {k} at most")
+    q, s, _ = np.linalg.svd(dense(op._init[0]), full_matrices=False)
+    s = nonnegative(s, p > 0)
+    return _core.Eigen(orthonormal(q), s if p > 0 else 1 / s)
+
+
+@power.row("kronsum", how="eigenvectors of the factors, a Kron", cost="sum of the factors'")
+def _(op, p):
+    if op._init is None:
+        return NotImplemented
+    bases, w = [], np.zeros(1)
+    for f in factors_of(op):
+        a = dense(f)
+        require_hermitian(a)
+        one, q = np.linalg.eigh(a)
+        bases.append(orthonormal(q))
+        both = w[..., :, None] + one[..., None, :]
+        w = both.reshape(*both.shape[:-2], w.shape[-1] * one.shape[-1])
+    w = nonnegative(w, p > 0)
+    return _core.Eigen(_core.Kron(*bases), _powers(w, p))
+
+
+# -- R with R R^H = A --
+
+
+def _lower_or_symmetric(a, op):
+    """Cholesky where it is definite, else the symmetric root with what is negative clipped."""
+    from .eigh import eigenbasis
+
+    require_hermitian(a)
+    try:
+        return cholesky.of_dense(op, "L", array=a)
+    except NotDefinite:
+        w, q = eigenbasis.of_dense(op, "L", array=a)
+        return q @ _core.Diag(np.sqrt(nonnegative(w)))
+
+
+root = Question(
+    _lower_or_symmetric,
+    "sample",
+    how="Cholesky; where that fails Q w^1/2 of eigh, negative w clipped and told of",
+    cost="n^3 / 3, or 9 n^3",
+    whole=True,
+    arrays=0,
+)
+
+
+@root.row("diag", "identity", how="square roots", cost="O(n)")
+def _(op):
+    return power(op, 0.5)
+
+
+@root.row("zeros", how="itself", cost="O(1)")
+def _(op):
+    square = op.shape[-1] == op.shape[-2]
+    return _core.Zeros(op.shape, inexact(op.dtype)) if square else NotImplemented
+
+
+@root.row("scaled", how="c^1/2 times A's, for c > 0; of -c times a Kron too", cost="A's")
+def _(op):
+    c, inner = multiple_of(op)
+    return NotImplemented if c is None else math.sqrt(c) * (yield (inner,))
+
+
+@root.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
+def _(op):
+    found = yield (op._operands[0],)
+    return found.conj() if op._mode in (_T, 2) else found
+
+
+@root.row("kron", how="a Kron of the factors', Hermitian ones", cost="sum of the factors'")
+def _(op):
+    factors = _semidefinite_factors(op)
+    if factors is None:
+        return NotImplemented
+    found = []
+    for f in factors:
+        found.append((yield (f,)))
+    return _core.Kron(*found)
+
+
+@root.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
+def _(op):
+    blocks = factors_of(op)
+    if any(f.shape[-1] != f.shape[-2] for f in blocks):
+        return NotImplemented
+    found = []
+    for f in blocks:
+        found.append((yield (f,)))
+    return _core.BlockDiag(*found)
+
+
+@root.row("circulant", how="the Hermitian root, a Circulant", cost="O(n log n)")
+@root.row("kronsum", how="the Hermitian root, by eigenvectors of the factors", cost="the factors'")
+def _(op):
+    return power(op, 0.5)
+
+
+@root.row(
+    "tridiagonal",
+    "banded",
+    "blocktridiagonal",
+    how="Cholesky within the band; where that fails as a dense one",
+    cost="O(n w^2)",
+)
+def _(op):
+    if not hermitian(op):
+        return NotImplemented
+    try:
+        return cholesky(op, "L")
+    except NotDefinite:
+        return NotImplemented
+
+
+@root.row(
+    "quasiseparable",
+    how="Cholesky, a QuasiSeparable; where that fails as a dense one",
+    cost="O(n J^2)",
+)
+def _(op):
+    from .._operators import quasiseparable
+
+    if quasiseparable.is_triangular(op):
+        return NotImplemented
+    factor, bad = quasiseparable.cholesky_of(op)
+    return NotImplemented if bad.any() else factor
+
+
+@root.row("root", how="L itself", cost="O(1)")
+def _(op):
+    return NotImplemented if op._init is None else op._init[0]
+
+
+@root.row("lowrank", how="U times C's, V left out", cost="O(k^3)")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    u, v, c = (*op._init, None, None)[:3]
+    if v is not None and v is not u:
+        return NotImplemented
+    u = as_operator(u)
+    return u if c is None else u @ (yield (as_operator(c),))
+
+
+@root.row(
+    "sparse", "laplacian", how="Cholesky, sparse; where that fails as a dense one", cost="its fill"
+)
+def _(op):
+    from . import cholesky_sparse
+
+    a = cholesky_sparse.matrix_of(op)
+    if a is None or not cholesky_sparse.is_hermitian(a):
+        return NotImplemented
+    try:
+        return cholesky(op, "L")
+    except NotDefinite:
+        return NotImplemented
+
+
+def _beside(terms):
+    """Roots of positive semidefinite terms beside each other, a root of their sum; NotImplemented
+    where a term is not semidefinite."""
+    try:
+        return _core.Block([[root(as_operator(t)) for t in terms]])
+    except NotDefinite:
+        return NotImplemented
+
+
+@root.row("lowrankupdate", how="the base's beside U times C's, V left out", cost="both roots'")
+def _(op):
+    if op._init is None:
+        return _beside(op._operands) if op._by == "sum" else NotImplemented
+    base, u, v, c = (*op._init, None, None)[:4]
+    thin = _core.LowRank(u, v, c)
+    return _beside((base, thin)) if v is None or v is u else NotImplemented
+
+
+def _terms(op):
+    """The terms of a sum, at most 16 and all of kinds with a root of their own; else None."""
+    found, stack = [], [op]
+    while stack:
+        o = stack.pop()
+        if written(o, "sum") and len(found) + len(stack) < 16:
+            stack += o._operands[::-1]
+            continue
+        inner = o
+        while written(inner, "view", "scaled"):
+            inner = inner._operands[0]
+        if o._head == "sum" or inner._head not in root.rows:
+            return None
+        found.append(o)
+    return found
+
+
+@root.row("sum", how="roots beside each other, of semidefinite terms in this table", cost="theirs")
+def _(op):
+    terms = _terms(op)
+    return NotImplemented if terms is None else _beside(terms)
+
+
+@root.row("congruence", how="A times B's", cost="B's")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    inner = _beside([op._init[1]])
+    return inner if inner is NotImplemented else as_operator(op._init[0]) @ inner
+
+
+@root.row("eigen", how="Q d^1/2", cost="O(n)")
+def _(op):
+    if op._init is None:
+        return NotImplemented
+    w = real_diagonal(floats(op._init[1]))
+    if (w < 0).any() and not is_unitary(op._init[0]):
+        return NotImplemented
+    return as_operator(op._init[0]) @ _core.Diag(np.sqrt(nonnegative(w)))
+
+
+@root.row("inverse", how="the inverse of L^H of A's Cholesky", cost="A's")
+def _(op):
+    from .._api.basic import inv
+
+    if op._init is not None or op._by != "inverse":
+        return NotImplemented
+    inner = op._operands[0]
+    if not is_hermitian(inner):
+        return NotImplemented
+    return inv(cholesky(inner, "L").H)
+
+
+def _embedding(c):
+    """The spectrum of the circulant around a Hermitian Toeplitz matrix with first column c; the
+    smallest: of size 2 n - 2, where c is complex 2 n - 1."""
+    last = -1 if np.iscomplexobj(c) else -2
+    ring = np.concatenate([c, c[..., last:0:-1].conj()], axis=-1)
+    return np.fft.fft(ring, axis=-1).real
+
+
+@root.row(
+    "toeplitz",
+    how="n rows of the root of the Circulant around it (size 2 n - 2) where that is semidefinite",
+    cost="O(n log n)",
+)
+def _(op):
+    found = toeplitz_of(op)
+    n = op.shape[-1]
+    if found is None or not hermitian(op) or n < 3:
+        return NotImplemented
+    c = np.broadcast_to(found[0], (*op.shape[:-2], n))
+    w = _embedding(c)
+    least, top = w.min(axis=-1), w.max(axis=-1)
+    if not (least >= -4 * math.log2(2 * n) * np.finfo(w.dtype).eps * top).all():
+        return NotImplemented
+    half = np.fft.ifft(np.sqrt(np.maximum(w, 0)), axis=-1)
+    half = half if np.iscomplexobj(c) else half.real
+    rows = _core.Selection(np.arange(n), w.shape[-1], inexact(op.dtype))
+    return rows @ _core.Circulant(np.ascontiguousarray(half.astype(c.dtype, copy=False)))
+
+
+def draws(op, count, rng):
+    """``count`` draws from N(0, A): (count, ..., n)."""
+    found = root(op)
+    dtype, batch = inexact(op.dtype), op.shape[:-2]
+    shape = (count, *batch, found.shape[-1])
+    if dtype.kind == "c":
+        z = rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0] * math.sqrt(0.5)
+    else:
+        z = rng.standard_normal(shape)
+    y = found @ np.moveaxis(z.astype(dtype, copy=False), 0, -1)
+    return np.moveaxis(y, -1, 0)

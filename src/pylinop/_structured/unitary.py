@@ -1,0 +1,152 @@
+"""What is known to be unitary, by how it is written; and the unitary operators that spectra need
+and that are no kinds: Hartley's transform, the sine transform, products of reflections."""
+
+import math
+
+import numpy as np
+
+from .. import _core
+from .._operators.parameters import written
+
+
+def complex_of(dtype):
+    return np.result_type(dtype, np.complex64)
+
+
+def is_unitary(Q):
+    """Is Q known to be square and unitary?"""
+    stack = [Q]
+    while stack:
+        q = stack.pop()
+        if q.shape[-1] != q.shape[-2]:
+            return False
+        if q._head in ("identity", "permutation"):
+            continue
+        if q._init is None and q._by in ("view", "prod", "inverse"):
+            stack += q._operands
+        elif q._init is not None and q._head in ("kron", "blockdiag"):
+            stack += q._init
+        elif not _unitary_leaf(q):
+            return False
+    return True
+
+
+def _unitary_leaf(q):
+    if q._init is None:
+        return _is_hartley(q) or _is_sine(q)
+    if q._head == "dense":
+        return q._init[1] == "orthogonal"
+    if q._head == "householder":
+        return q._init[1] is None
+    if q._head == "reflections":
+        return True
+    if q._head == "lowrankupdate":
+        return _is_reflections(q)
+    return q._head in ("dft", "dct") and q._init[-2] == "ortho"
+
+
+def unitary(q):
+    """An array of orthonormal columns and rows, as what it is."""
+    return _core.Dense(q, "orthogonal")
+
+
+# -- transforms --
+
+
+def fourier(sizes, dtype):
+    """The unitary matrix whose columns are the waves."""
+    return _core.DFT(tuple(sizes), "ortho", complex_of(dtype)).H
+
+
+def hartley(sizes, dtype):
+    """The orthogonal symmetric matrix of cos + sin, level by level together: a real basis in which
+    real symmetric circulants are diagonal."""
+    transform = _core.DFT(tuple(sizes), "ortho", complex_of(dtype))
+    return transform.real - transform.imag
+
+
+def _part_of(q, which):
+    """What q is the real (0) or imaginary (1) part of; None elsewhere."""
+    return q._operands[0] if written(q, "part") and q._mode == which else None
+
+
+def _is_hartley(q):
+    if not written(q, "sum"):
+        return False
+    one, other = q._operands
+    if not written(other, "scaled") or other._operands[1] != -1:
+        return False
+    real, imag = _part_of(one, 0), _part_of(other._operands[0], 1)
+    return real is not None and real is imag and real._head == "dft" and is_unitary(real)
+
+
+def sine(n, dtype):
+    """The orthogonal symmetric matrix of sin(pi (i + 1) (j + 1) / (n + 1)) sqrt(2 / (n + 1))."""
+    waves = _core.DFT(2 * n + 2, None, complex_of(dtype))[1 : n + 1, 1 : n + 1].imag
+    return -math.sqrt(2 / (n + 1)) * waves
+
+
+def _is_sine(q):
+    n = q.shape[-1]
+    if not written(q, "scaled") or q._operands[1] != -math.sqrt(2 / (n + 1)):
+        return False
+    waves = _part_of(q._operands[0], 1)
+    if waves is None or not written(waves, "sliced"):
+        return False
+    whole, steps = waves._operands
+    init = whole._init if whole._head == "dft" else None
+    taken = {s[0]: s[1:] for s in steps}
+    return init is not None and (
+        init[0] == 2 * n + 2
+        and init[-2] in (None, "backward")
+        and [taken.get(k) for k in (0, 1)] == [(1, 1, n)] * 2
+    )
+
+
+# -- products of reflections --
+
+
+def reflector(v):
+    """The Householder reflection whose first column is along v; v (..., n) is not zero."""
+    v = v / np.abs(v).max(axis=-1, keepdims=True)
+    size, first = np.linalg.norm(v, axis=-1), v[..., 0]
+    lead = np.abs(first)
+    turn = np.where(lead > 0, first, 1) / np.where(lead > 0, lead, 1)
+    u = v.copy()
+    u[..., 0] += turn * size
+    return _core.Householder(u)
+
+
+def completed(u):
+    """(Q, R) with u = Q[:, :r] R and a unitary Q of n x n, held as n x r numbers:
+    I - Y T Y^H (Schreiber and Van Loan, 1989)."""
+    h, tau = np.linalg.qr(u, mode="raw")
+    h = np.swapaxes(h, -1, -2)
+    n, r = h.shape[-2:]
+    y = np.tril(h, -1)
+    y[..., np.arange(r), np.arange(r)] = 1
+    g = np.swapaxes(y, -1, -2).conj() @ y
+    t = np.zeros_like(g)
+    for i in range(r):
+        t[..., i, i] = tau[..., i]
+        before = (t[..., :i, :i] @ g[..., :i, i, None])[..., 0]
+        t[..., :i, i] = -tau[..., i, None] * before
+    base = _core.Identity(n, y.dtype)
+    return _core.LowRankUpdate(base, y, y, -t), np.triu(h[..., :r, :])
+
+
+def _is_reflections(q):
+    """Is I + Y C Y^H unitary? By C + C^H + C^H (Y^H Y) C = 0, to rounding."""
+    base, u, v, c = (*q._init, None, None)[:4]
+    parts = [p for p in (u, v, c) if p is not None]
+    if base._head != "identity" or base._operands or any(p._head != "dense" for p in parts):
+        return False
+    y, c = u.a, None if c is None else c.a
+    if c is None or (v is not None and v.a is not y and not np.array_equal(v.a, y)):
+        return False
+    other = np.swapaxes(c, -1, -2).conj()
+    gram = other @ (np.swapaxes(y, -1, -2).conj() @ y) @ c
+    given = [np.finfo(p.dtype).eps for p in (y, c) if p.dtype.kind in "fc"]
+    eps = max(given, default=np.finfo(np.float64).eps)
+    size = np.abs(c).max(initial=0) * eps * q.shape[-1]
+    return bool((np.abs(c + other + gram) <= 4 * size).all())

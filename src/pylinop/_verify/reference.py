@@ -1,0 +1,535 @@
+"""Expressions applied as they are written, node by node, by NumPy alone: what verified answers
+(`_verify`) are compared with. No plan, no rule, no kernel of ours.
+
+`Walk.apply` gives mode(A) x. With ``bound`` all numbers are taken by their absolute values and all
+differences are sums: |A| |x|, by which rounding errors are judged (a product's by |A| |B| |x|, an
+inverse's by |A^-1| |A| |A^-1|). A walk is a loop over generators: no depth limit."""
+
+import numpy as np
+
+from .. import _core
+from .._base.trampoline import run
+from .._fallback import interpreter, interpreter_composites
+from .reference_kinds import apply
+from .reference_leaf import NotVerified, check_length, has_room, sizes, thin, top, units
+
+N, T, C, H = 0, 1, 2, 3
+LARGEST_INVERSE = 1024  # rows of an inverse within an expression, solved from its dense form
+_MOST_WORK = 1 << 33  # entries of operators that are met in one walk, times columns
+_MOST_NODES = 1 << 20
+_SHARED = {
+    "kron": interpreter._kron,
+    "lowrank": interpreter._lowrank,
+    "kronsum": interpreter_composites._kron_sum,
+    "blockdiag": interpreter_composites._block_diag,
+    "block": interpreter_composites._block,
+    "lowrankupdate": interpreter_composites._low_rank_update,
+    "congruence": interpreter_composites._sandwich,
+    "root": interpreter_composites._sandwich,
+}
+_FEW = 64  # what kinds of few numbers take of each row, FFT among them
+_OF_FEW = ("tridiagonal", "toeplitz", "circulant", "hankel", "difference", "laplacian")
+LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
+
+
+def is_lazy(x):
+    """Is x a LazyArray? (isinstance asks operators for their __class__.)"""
+    return issubclass(type(x), _core.Lazy)
+
+
+_HEADS = {"matmul": "prod", "add": "sum", "scale": "scaled"}  # of LazyArrays, in operators' words
+
+
+def written(op):
+    """The head that a node was written with; a closed result goes by what it was closed from."""
+    if is_lazy(op):
+        return _HEADS.get(op._head, op._head)
+    return op._by if op._operands else op._head
+
+
+def operands(op):
+    """What a node was made of: operators, LazyArrays, numbers."""
+    return op._args if is_lazy(op) else op._operands
+
+
+def mode_of(op):
+    """Of a view."""
+    return op._more if is_lazy(op) else op._mode
+
+
+def is_operand(x):
+    """Is x to be walked, no array or number?"""
+    return isinstance(x, _core.Operator) or (is_lazy(x) and x._value is None and x._head != "leaf")
+
+
+def below(op):
+    """The operators, or LazyArrays without a value, that a node is made of."""
+    if is_lazy(op):
+        return [x for x in op._args if is_operand(x)]
+    known = op._operands or (op._init or ())
+    return [o for o in known if isinstance(o, _core.Operator)]
+
+
+def entries(leaf):
+    """What a product with a vector multiplies by, about."""
+    n = leaf.size // max(min(leaf.shape[-2:]), 1)
+    if leaf._head in LEAN:
+        return n
+    if leaf._head in ("sparse", "sparsetriangular"):
+        return n + getattr(leaf._init[0], "nnz", n)
+    return min(leaf.size, _FEW * n) if leaf._head in _OF_FEW else leaf.size
+
+
+def _is_single(op, given):
+    """Is an array of the dtype `given` multiplied by this leaf in single precision?"""
+    if given is None or op.dtype is None:
+        return False
+    return (given if op._weak else np.result_type(op.dtype, given)).char in "fF"
+
+
+def _is_single_part(x):
+    """Has a LazyArray within another single precision, as NumPy's array would have? With a value
+    too: it may be younger than the plan that is verified."""
+    return is_lazy(x) and x._head != "leaf" and x.dtype is not None and x.dtype.char in "fF"
+
+
+def steps(root, dtype=None, given=None):
+    """How many roundings a result of that dtype meets on its way, about: what a bound is multiplied
+    by. An array of the dtype `given` goes through one operator after the other, each in the
+    promotion of the two: what is wide in the end may have been single on its way."""
+    known, stack, coarse = {}, [root], 1.0
+    while stack:
+        op = stack[-1]
+        if id(op) in known:
+            stack.pop()
+            continue
+        parts = below(op)
+        missing = [o for o in parts if id(o) not in known]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        counts = [known[id(o)] for o in parts]
+        head = written(op)
+        if is_lazy(op) and any(_is_single_part(x) for x in op._args):
+            coarse = 2.0**29
+        if not parts and not is_lazy(op) and _is_single(op, given):
+            coarse = 2.0**29
+        if not parts:
+            lean = head in LEAN and head not in ("full", "householder")
+            known[id(op)] = 4 if lean else max(op.shape[-2:], default=1) + 4
+        elif head in ("sum", "several"):
+            known[id(op)] = max(counts) + 1
+        elif head in ("view", "scaled", "over", "part", "sliced", "blockdiag", "operator", "index"):
+            known[id(op)] = max(counts) + 1
+        elif head == "power":
+            known[id(op)] = counts[0] * max(abs(int(op._operands[1])), 1) + 1
+        elif head == "inverse":
+            known[id(op)] = 2 * counts[0] + max(op.shape[-1], 1)
+        else:  # of a LazyArray's product the array on the other side counts too
+            known[id(op)] = sum(counts) + len(counts)
+            if is_lazy(op) and len(parts) < len(op._args):
+                known[id(op)] += max((s for x in op._args for s in np.shape(x)), default=1)
+    double = dtype is not None and dtype.char in "dD"
+    return known[id(root)] * (coarse if double else 1.0)
+
+
+class Walk:
+    """One expression's reference; dense forms of inverses are kept as long as it lives."""
+
+    def __init__(self, work, root=None, named=False):
+        self.work, self.bound, self.root = np.dtype(work), False, root
+        self.named = named  # of what is declared the named triangle is read alone
+        self.carry = False  # integers stay integers as far as they meet integers, and wrap
+        self.forms, self.nodes, self.entries, self.most = {}, 0, 0, _MOST_WORK
+
+    def apply(self, op, x, mode=N, bound=False):
+        """mode(op) x for x of shape (..., n, k); |op| x with ``bound``."""
+        before, self.bound = self.bound, bound
+        try:
+            with np.errstate(all="ignore"):
+                return run(self._steps, op, x, mode, False)
+        finally:
+            self.bound = before
+
+    def dense(self, op, bound=False):
+        """The dense form of an expression."""
+        if not has_room(int(np.prod(op.shape, dtype=np.int64))):
+            raise NotVerified(f"the dense form of {type(op).__name__} {op.shape} is too large")
+        key = id(op), bound
+        if key not in self.forms:
+            dtype = float if bound else self.work
+            eye = np.eye(op.shape[-1], dtype=dtype)
+            if is_plain(op) and not self.named:
+                a = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
+                form = np.abs(a) if bound else a
+            else:
+                form = self.apply(op, eye, N, bound)
+            self.forms[key] = op, form  # op: so that its id stays its own
+        return self.forms[key][1]
+
+    # -- one node
+
+    def _steps(self, op, x, mode, vec):
+        self.nodes += 1
+        if self.nodes > _MOST_NODES:
+            raise NotVerified("the expression as written has too many products")
+        if x is not None and op.ndim >= 2:
+            check_length(max(op.shape[-2:]), x.shape[-1])
+        if is_lazy(op):
+            return (yield from self._lazily(op, x, mode))
+        parts = op._operands
+        head = written(op)
+        if op._opaque and not parts and not below(op):
+            raise NotVerified(f"{type(op).__name__} is a callable or a class of a user's")
+        if head == "sum":
+            left = yield parts[0], x, mode, vec
+            right = yield parts[1], x, mode, vec
+            return left + right
+        if head == "prod":
+            first, second = parts if mode & T else parts[::-1]
+            y = yield first, x, mode, vec
+            return (yield second, y, mode, vec)
+        if head == "scaled":
+            y = yield parts[0], x, mode, vec
+            return self._number(parts[1], mode, y) * y
+        if head == "view":
+            return (yield parts[0], x, mode ^ op._mode, vec)
+        if head == "power":
+            for _ in range(int(parts[1])):
+                x = yield parts[0], x, mode, vec
+            return x
+        if head == "inverse":
+            return (yield from self._inverse(parts[0], x, mode))
+        if head == "part":
+            return (yield from self._part(op, x, mode))
+        if head == "sliced":
+            return (yield from self._sliced(op, x, mode))
+        if head == "eigen":
+            return (yield from self._eigen(op, x, mode))
+        if head in ("elementwise", "khatrirao"):
+            return self._elements(op, head, mode) @ x
+        if head in _SHARED:
+            return (yield from _SHARED[head](op, x, mode, vec))
+        if self.named and declared(op) is not None:
+            kind = complex if op.dtype.kind == "c" and self.work.kind == "f" else self.work
+            key = id(op), kind
+            if key not in self.forms:
+                self.forms[key] = op, solved_form(op, np.asarray(op._init[0]).astype(kind))
+            a = self.forms[key][1]
+            return self._seen(np.abs(a) if self.bound else a, mode) @ x
+        self.entries += entries(op) * x.shape[-1]
+        if self.entries > self.most:
+            raise NotVerified("the expression as written takes too long")
+        work = self.work
+        if self.carry and x.dtype.kind in "biu" and not self.bound:
+            work = x.dtype if op._weak else np.result_type(op.dtype, x.dtype)
+            work = work if work.kind in "biu" else self.work
+            x = x.astype(work, copy=False)
+        return apply(op, x, mode, work, self.bound)
+
+    def _number(self, c, mode, y):
+        c = np.asarray(c)
+        if self.bound:
+            return np.abs(c.astype(complex)).item() if c.ndim == 0 else np.abs(c)
+        c = np.conjugate(c) if mode & C else c
+        if self.carry and c.dtype.kind in "biu" and y.dtype.kind in "biu":
+            return c.astype(y.dtype)
+        return c.astype(np.result_type(self.work, complex) if c.dtype.kind == "c" else self.work)
+
+    def _part(self, op, x, mode):
+        """The real or imaginary part, of a real x and of i times a real x."""
+        y = yield op._operands[0], x, mode, False
+        if self.bound:
+            return y
+        if np.iscomplexobj(x):
+            z = yield op._operands[0], x, mode ^ C, False
+            half = (0.5j if mode & C else -0.5j) if op._mode else 0.5
+            return (y - z) * half if op._mode else (y + z) * half
+        y = -y if mode & C and op._mode else y
+        return y.imag if op._mode else y.real
+
+    def _sliced(self, op, x, mode):
+        """Put where it was taken from, apply the whole, take."""
+        from .._operators import indexing
+
+        whole, taken = op._operands
+        if any(s[0] > 1 for s in taken):
+            a = indexing.taken(self.dense(whole, self.bound), taken)
+            return self._seen(a, mode) @ x
+        take = {s[0]: s[1] if len(s) == 2 else indexing.as_slice(s) for s in taken}
+        into, out = (0, 1) if mode & T else (1, 0)
+        if into in take:
+            check_length(whole.shape[-2 + into], x.shape[-1])
+            full = np.zeros((*x.shape[:-2], whole.shape[-2 + into], x.shape[-1]), x.dtype)
+            np.add.at(full, (..., take[into], slice(None)), x)
+            x = full
+        y = yield whole, x, mode, False
+        return y[..., take[out], :] if out in take else y
+
+    def _eigen(self, op, x, mode):
+        a, b = op._init
+        flipped = mode in (C, T)
+        x = yield a, x, T if flipped else H, False
+        b = np.abs(b) if self.bound else np.conjugate(b) if mode & C else np.asarray(b)
+        dtype = float if self.bound else np.result_type(b, self.work)
+        x = b.astype(dtype)[..., None] * x
+        return (yield a, x, C if flipped else N, False)
+
+    def _elements(self, op, head, mode):
+        a, b = (self.dense(o, self.bound) for o in (op._init or op._operands))
+        if head == "elementwise":
+            return self._seen(a * b, mode)
+        both = a[..., :, None, :] * b[..., None, :, :]
+        rows = a.shape[-2] * b.shape[-2]
+        return self._seen(both.reshape(*both.shape[:-3], rows, both.shape[-1]), mode)
+
+    def _seen(self, a, mode):
+        a = np.swapaxes(a, -1, -2) if mode & T else a
+        return np.conjugate(a) if mode & C and not self.bound else a
+
+    # -- LazyArrays: a matrix is applied, a vector is a column, a number is one by one
+
+    def _lazily(self, a, x, mode):
+        if a is not self.root:
+            array = a._value if a._value is not None else a._args[0] if a._head == "leaf" else None
+            if array is not None:
+                return self._array(array, x, mode, a if a._value is None else None)
+        elif a._head == "leaf":
+            return self._array(a._args[0], x, mode)
+        return (yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode))
+
+    def _array(self, array, x, mode, leaf=None):
+        """What an array stands for: applied, or a column."""
+        a = np.asarray(array)
+        if a.dtype.char not in "?bBhHiIlLqQfdFD":
+            raise NotVerified(f"an array of dtype {a.dtype}")
+        if self.named and leaf is not None and declared(leaf) is not None:
+            a = solved_form(leaf, a)
+        if self.bound and a.ndim == 2 and x.ndim == 2:
+            return sizes(np.swapaxes(a, -1, -2) if mode & T else a, x)
+        kind = complex if a.dtype.kind == "c" and self.work.kind == "f" else self.work
+        a = a.astype(kind, copy=False)
+        a = np.abs(a) if self.bound else a
+        if a.ndim < 2:
+            return a.reshape(-1, 1)
+        return thin(self._seen(a, mode), x)
+
+    def _matrix(self, a, x, mode):
+        head, args = a._head, a._args
+        if head == "operator":
+            return (yield args[0], x, mode, False)
+        if head == "matmul":
+            if min(v.ndim for v in args) < 2:
+                raise NotVerified("a stack of products with a vector")
+            first, second = args if mode & T else args[::-1]
+            y = yield first, x, mode, False
+            return (yield second, y, mode, False)
+        if head == "add":
+            left = yield args[0], x, mode, False
+            right = yield args[1], x, mode, False
+            return left + right
+        if head in ("scale", "over"):
+            y = yield args[0], x, mode, False
+            c = yield from self._scalar(args[1], mode, y)
+            return c * y if head == "scale" else y / c
+        if head == "view":
+            return (yield args[0], x, mode ^ a._more, False)
+        if head == "inverse":
+            return (yield from self._inverse(args[0], x, mode))
+        if head == "index" and a.ndim == 2 and args[0].ndim == 2:
+            whole = self.dense(args[0], self.bound)
+            return self._seen(whole[a._more], mode) @ x
+        raise NotVerified("a function of NumPy's within a formula")
+
+    def _scalar(self, c, mode, y):
+        """A number of Python's, or the value of a LazyArray of no dimensions."""
+        if is_lazy(c):
+            c = (yield c, None, N, False).ravel()[0]
+        return self._number(c, mode, y)
+
+    def _vector(self, a, x, mode):
+        """The column of a vector, or the one entry of a number."""
+        head, args = a._head, a._args
+        if head == "matmul":
+            left, right = args
+            if left.ndim == 1:
+                y = yield left, None, N, False
+                if right.ndim == 2:
+                    return (yield right, y, T, False)
+                return np.swapaxes(y, -1, -2) @ (yield right, None, N, False)
+            return (yield left, (yield right, None, N, False), N, False)
+        if head == "index":
+            return (yield from self._entry(a))
+        if head in ("scale", "over"):
+            y = yield args[0], None, N, False
+            c = yield from self._scalar(args[1], N, y)
+            return c * y if head == "scale" else y / c
+        if head != "call" or a._more[1]:
+            raise NotVerified("a function of NumPy's within a formula")
+        values = []
+        for v in args:
+            value = yield from self._argument(v)
+            values.append(value)
+        name = getattr(a._more[0], "__name__", "")
+        if name == "negative":
+            return values[0] if self.bound else -values[0]
+        if name in ("add", "subtract"):
+            return values[0] - values[1] if name == "subtract" and not self.bound else sum(values)
+        if name == "multiply":
+            return values[0] * values[1]
+        raise NotVerified(f"NumPy's {name} within a formula")
+
+    def _argument(self, v):
+        if is_lazy(v):
+            return (yield v, None, N, False)
+        if isinstance(v, np.ndarray):
+            return self._array(v, None, N)
+        return self._number(v, N, None)
+
+    def _entry(self, a):
+        """One element of a matrix, or a row or column as a column."""
+        whole, key = a._args[0], a._more
+        if whole.ndim != 2:
+            raise NotVerified("an index into a stack")
+        if isinstance(key, tuple) and len(key) == 2 and all(type(k) is int for k in key):
+            unit = units(whole.shape[1], [key[1]], float if self.bound else self.work)
+            return (yield whole, unit, N, False)[[key[0]], :]
+        return self.dense(whole, self.bound)[key].reshape(-1, 1)
+
+    # -- inverses within an expression, whose result is not at hand
+
+    def _inverse(self, op, x, mode):
+        parts, head = operands(op), written(op)
+        if head == "view":
+            return (yield from self._inverse(parts[0], x, mode ^ mode_of(op)))
+        if head == "inverse":
+            return (yield parts[0], x, mode, False)
+        if op._head in ("diag", "identity") and not parts:
+            return self._over_diagonal(op, x, mode)
+        n = op.shape[-1]
+        batch = int(np.prod(op.shape[:-2], dtype=np.int64))
+        if n > LARGEST_INVERSE or n**3 * max(batch, 1) > LARGEST_INVERSE**3:
+            return self._by_residual(op, x, mode)
+        a, inverse = self._written_out(op)
+        if not self.bound:
+            return np.linalg.solve(self._seen(a, mode), x)
+        inverse = self._seen(np.abs(inverse), mode)
+        size = self._seen(np.maximum(self.dense(op, True), np.abs(a)), mode)
+        y = inverse @ x  # what a solve promises: by the largest entries, for LU fills what is zero
+        return y + inverse @ top(size @ y)
+
+    def _written_out(self, op):
+        """The dense form and its inverse."""
+        key = id(op), "inverse"
+        if key not in self.forms:
+            before, self.bound = self.bound, False
+            a = self.dense(op)
+            a = solved_form(op, a) if self.named else a
+            self.bound = before
+            try:
+                self.forms[key] = op, (a, np.linalg.inv(a))
+            except np.linalg.LinAlgError:
+                raise NotVerified("an inverse that NumPy's LU found singular") from None
+        return self.forms[key][1]
+
+    def _by_residual(self, op, x, mode):
+        from .reference_inverse import Inverse
+
+        key = id(op), "residual"
+        if key not in self.forms:
+            self.forms[key] = op, Inverse(self, op, steps(op, np.dtype(float)))
+        known = self.forms[key][1]
+        if self.bound:
+            return known.bound(x)
+        return known.solved(x, mode)
+
+    def _over_diagonal(self, op, x, mode):
+        if op._head == "identity":
+            return x
+        d = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
+        d = 1 / (np.abs(d) if self.bound else np.conjugate(d) if mode & C else d)
+        return d[..., None] * x
+
+
+def is_plain(op):
+    """Is it a Dense as constructed?"""
+    lazy = is_lazy(op)
+    return not lazy and op._head == "dense" and not op._operands and op._init is not None
+
+
+_LOWER, _UPPER = ("lower triangular", "lower"), ("upper triangular", "upper")
+
+
+def declared(op):
+    """The word of a declared Dense, or of a LazyArray over an array; None."""
+    if is_lazy(op):
+        return op._more if op._head == "leaf" else None
+    return op._init[1] if is_plain(op) else None
+
+
+def has_named(root):
+    """Is there a declared matrix of which the named triangle is not all of it?"""
+    stack, seen = [root], set()
+    while stack:
+        op = stack.pop()
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        stack += below(op)
+        leaves = [op, *(x for x in op._args if is_lazy(x))] if is_lazy(op) else [op]
+        for x in leaves:
+            if declared(x) is not None:
+                a = np.asarray(x._args[0] if is_lazy(x) else x._init[0])
+                if not np.array_equal(solved_form(x, a), a):
+                    return True
+    return False
+
+
+def solved_form(op, a):
+    """The matrix that a solve sees: of a declared Dense the named triangle is read alone."""
+    word = declared(op)
+    if word is None:
+        return a
+    upper = np.triu(a, 1)
+    if word in _LOWER:
+        return np.tril(a)
+    if word in _UPPER:
+        return np.triu(a)
+    if word in ("sym", "symmetric"):
+        return np.triu(a) + np.swapaxes(upper, -1, -2)
+    if word in ("her", "hermitian", "pos", "positive definite"):
+        d = np.zeros_like(a)
+        at = np.arange(a.shape[-1])
+        d[..., at, at] = a[..., at, at].real
+        return upper + d + np.conjugate(np.swapaxes(upper, -1, -2))
+    return a
+
+
+def peeled(op, mode):
+    """mode(op) = c A_1^-1 ... A_p^-1 B_1 ... B_q as ([A], [B], c), each with its mode: what a
+    residual needs. A product of inverses in front is as far as it goes."""
+    left, right, c = [], [(op, mode)], []
+    while right:
+        first, how = right[0]
+        head, parts = written(first), operands(first)
+        if is_lazy(first) and first._value is not None and first is not op:
+            break
+        if head == "operator":
+            right[0] = parts[0], how
+        elif head == "view":
+            right[0] = parts[0], how ^ mode_of(first)
+        elif head == "scaled" and not is_lazy(parts[1]):
+            right[0] = parts[0], how
+            c.append((parts[1], how))
+        elif head == "prod":
+            right[:1] = [(o, how) for o in (parts[::-1] if how & T else parts)]
+        elif head == "inverse":
+            inner = parts[0]
+            while written(inner) == "view":
+                inner, how = operands(inner)[0], how ^ mode_of(inner)
+            left.append((inner, how))
+            del right[0]
+        else:
+            break
+    return left, right, c

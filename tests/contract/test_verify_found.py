@@ -1,0 +1,120 @@
+"""What was wrong with verified answers' own road once: right results pass, wrong ones are found."""
+
+import numpy as np
+import pytest
+import samples
+import scipy.sparse
+
+import pylinop as pl
+from pylinop._verify import compare
+
+
+@pytest.fixture(autouse=True)
+def verified():
+    with pl.config(verify=True):
+        compare.tally.clear()
+        compare.strict = True
+        yield
+        compare.perturb = None
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float64"])
+def test_adjoints_of_parts_of_complex_arrays(dtype, rng):
+    """The conjugate of an imaginary part is itself, of a complex right side too."""
+    a = samples.values(rng, (5, 5), dtype)
+    for part, w in ((np.imag(pl.Dense(a)), a.imag), (np.real(pl.Dense(a)), a.real)):
+        inner = part + 3 * pl.Identity(5)
+        for x in (samples.values(rng, (5, 2), dtype), samples.values(rng, (5,), "float32")):
+            for op, b in ((part.H, w.T), (part.conj(), w), (part.T, w.T), (part, w)):
+                np.testing.assert_allclose(op @ x, b @ x, rtol=1e-4, atol=1e-5)
+            pl.solve(inner.H, x)
+        for op in (pl.Congruence(part, pl.Dense(a)), pl.LowRank(part, pl.Dense(a)), part.H - a):
+            op.H @ samples.values(rng, (5, 2), dtype)
+            op.toarray()
+    assert not [k for k in compare.tally if k[1] != "verified"]
+
+
+def test_an_array_of_single_precision_within_a_wide_expression(rng):
+    """Each operator is applied in the promotion of it and the array: wide at the end alone."""
+    a, b = rng.standard_normal((6, 6)), rng.standard_normal((6, 6)).astype("f4")
+    for op in (
+        np.float64(1.5) * pl.Dense(b),
+        pl.LowRank(pl.Dense(a), pl.Dense(b)),
+        pl.Dense(a) @ pl.Dense(b),
+        pl.Dense(a) + pl.Dense(b),
+        pl.inv(pl.Dense(a)) @ pl.Dense(b),
+    ):
+        whole = np.arange(18, dtype="i2").reshape(6, 3)
+        for x in (rng.standard_normal((6, 3)).astype("f4"), whole):
+            for y in (op @ x, op.H @ x, x.T @ op):
+                assert y.dtype == np.float64
+        assert compare.perturb is None
+        off = _shifted(1e-10)
+        for ask in (lambda op=op: op @ rng.standard_normal((6, 3)), op.toarray):
+            compare.perturb = off
+            with pytest.raises(pl.VerificationError):
+                ask()
+            compare.perturb = None
+
+
+def _shifted(by):
+    def perturb(action, made):
+        made += by * np.abs(made).max()
+
+    return perturb
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int64"])
+def test_differences_of_high_order_wrap(dtype, rng):
+    """Binomial coefficients beyond the dtype are those modulo 2^w."""
+    for order in (9, 34):
+        D = pl.FiniteDifference(order + 2, order=order, boundary="valid", dtype=dtype)
+        x = samples.values(rng, (order + 2, 2), dtype)
+        for ask in (lambda: D @ x, lambda: x[:2].T @ D, D.toarray):
+            ask()
+    assert not [k for k in compare.tally if k[1] != "verified"]
+
+
+def test_batches_that_broadcast_and_sizes_that_are_left_out(rng):
+    c, r = rng.standard_normal((3, 1, 9)), rng.standard_normal((2, 12))
+    for kind in (pl.Hankel, pl.Toeplitz):
+        A = kind(c, r)
+        A @ rng.standard_normal((12, 2))
+        A.toarray()
+    M = pl.MultilevelToeplitz([[0, 1, 0], [1, -4, 1], [0, 1, 0]])
+    M @ rng.standard_normal(4)
+    M.toarray()
+    H = pl.Hadamard(8, "bool")
+    H @ np.zeros(8, bool)
+    H @ np.eye(8, dtype=bool)
+    assert not [k for k in compare.tally if k[1] != "verified"]
+
+
+def test_determinants_whose_logarithms_round_alike():
+    """NumPy sums up a thousand logarithms, each rounded the same way."""
+    sign, log = pl.slogdet(pl.Diag(np.full(1000, -0.001)))
+    assert sign == 1 and abs(log + 1000 * np.log(1000)) < 1e-11
+    compare.perturb = lambda action, made: made.__imul__(1 + 1e-6)
+    with pytest.raises(pl.VerificationError):
+        pl.slogdet(pl.Diag(np.full(1000, -0.001)))
+
+
+def test_the_plan_of_a_product_from_the_right_is_shown(rng):
+    A, x = pl.Dense(rng.standard_normal((3, 5))), rng.standard_normal((2, 3))
+    compare.perturb = lambda action, made: made.__iadd__(1)
+    with pytest.raises(pl.VerificationError, match="gemm"):
+        x @ A
+    with pytest.raises(pl.VerificationError, match="gem[mv]"):
+        x[0] @ A
+
+
+def test_inverses_whose_zeros_are_filled_in(rng):
+    """LU with pivoting leaves rounding where a triangular inverse has zeros."""
+    a = rng.standard_normal((8, 8))
+    for op in (pl.Triangular(np.tril(a)), pl.Sparse(scipy.sparse.csr_array(np.triu(a)))):
+        inverse = pl.inv(op)
+        for part in (inverse[:, 7:], inverse[:, :1], inverse[4:], inverse[:4]):
+            part.toarray()
+    D = pl.DCT(8)  # of the second kind, which is left out
+    D.toarray(), D.T @ np.ones(8)
+    assert not [k for k in compare.tally if k[1] != "verified"]
