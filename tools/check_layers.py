@@ -1,8 +1,8 @@
 """Check the house rules that no compiler checks, of the C and the Python sources.
 
 Layers: a folder is a layer; a file includes or imports only from its own folder or a lower one
-(C_LAYERS, PYTHON_LAYERS, lowest first). What still imports upward is listed in UPWARD, which may
-only shrink.
+(C_LAYERS, PYTHON_LAYERS, lowest first). Python modules import at their head, and no module is in a
+cycle of imports; what is `Later` than that is in LATE, or lies lower.
 Python.h only in py/, NumPy's headers only in one file there, cblas and lapacke nowhere: their
 functions come by the table of kernels/dense/blas_table.h. The library lopcore needs no symbol of
 Python or BLAS and calls nothing that prints or ends the process; dlsym is for one file. Sizes:
@@ -31,31 +31,19 @@ PYTHON_LAYERS = (
     "_eigen _api _verify dask"
 ).split()
 
-# Imports that still point up, each to be moved: file -> what it imports.
-UPWARD = {
-    "_base/explanation.py": {"_lazy.array", "_operators.repr"},
-    "_base/scipy_bridge.py": {"_precondition.terms", "_sparse.factor", "_sparse.matmul_api"},
-    "_eigen/eigsh.py": {"_api.basic", "_api.spectra"},
-    "_eigen/scipy_api.py": {"_api.basic", "_api.spectra"},
-    "_fallback/interpreter.py": {"_lazy.array", "_operators.convert", "_operators.indexing"},
-    "_iterative/solve.py": {"_api.solve_det_norm"},
-    "_lazy/evaluate.py": {"_api.lazy_iterative"},
-    "_lazy/numpy_functions.py": {"_api.solve_det_norm"},
-    "_operators/linear_operator.py": {"_api.numpy_functions", "_sparse.tosparse"},
-    "_operators/parameters.py": {"_api.basic"},
-    "_operators/quasiseparable.py": {"_structured.dispatch"},
-    "_operators/repr.py": {
-        "_eigen.choose_method",
-        "_iterative.explain",
-        "_stochastic.choose_method",
-    },
-    "_precondition/incomplete.py": {"_api.basic"},
-    "_precondition/structured.py": {"_api.basic"},
-    "_sparse/tosparse.py": {"_precondition.terms"},
-    "_structured/norms.py": {"_api.basic"},
-    "_structured/pinv.py": {"_api.basic"},
-    "_structured/singular_values.py": {"_api.solve_det_norm"},
-    "_structured/square_roots.py": {"_api.basic"},
+# What may be reached from below, by `Later` alone: methods and protocols that are functions of a
+# layer above, and the comparison of answers, which nothing needs before it is switched on.
+LATE = {
+    "_api.explain",
+    "_api.numpy_functions",
+    "_sparse.matmul_api",
+    "_sparse.tosparse",
+    "_verify.compare",
+}
+# What may be imported when a function first runs: it takes long, or need not be installed.
+HEAVY = {
+    *("scipy", "sksparse", "dask", "distributed", "mpi4py", "zarr", "matplotlib", "tqdm"),
+    "statistics",
 }
 
 NUMPY_FILES = {"py/module/py_array.c", "py/module/py_numpy.h"}
@@ -204,42 +192,102 @@ def check_file(path: Path, name: str, csrc: Path | None) -> Iterator[tuple[int, 
             yield 1, f"braces do not pair, so functions cannot be measured: {error}"
 
 
-def imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """(line, "folder.module") of each import from this package, relative or not."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom):
+class Import(NamedTuple):
+    line: int
+    target: str  # "folder.module" of this package, "" of what is not
+    name: str  # the head of what is not of this package
+    inside: bool  # a function
+    late: bool  # by Later
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """The modules of the package by name: "_base.errors", "linalg"."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).with_suffix("").as_posix().replace("/", ".")
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imported(
+    node: ast.AST, parts: tuple[str, ...], known: set[str], inside: bool
+) -> Iterator[Import]:
+    """The imports of a module of the package `parts`, but for those that only type checkers see."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
             continue
-        base = package[: len(package) - node.level + 1] if node.level else ()
-        base += tuple((node.module or "").split(".")) if node.module else ()
-        if base[:1] != ("pylinop",):
-            continue
-        for alias in node.names:
-            yield node.lineno, ".".join((*base, alias.name)[1:3])
+        if isinstance(child, ast.Import):
+            for alias in child.names:
+                yield Import(child.lineno, "", alias.name.split(".")[0], inside, False)
+        elif isinstance(child, ast.ImportFrom):
+            base = parts[: len(parts) - child.level + 1] if child.level else ()
+            base += tuple((child.module or "").split(".")) if child.module else ()
+            for alias in child.names:
+                whole, module = ".".join((*base[1:], alias.name)), ".".join(base[1:])
+                ours = base[:1] == ("pylinop",)
+                target = whole if whole in known else module
+                yield Import(child.lineno, target if ours else "", base[0], inside, False)
+        elif isinstance(child, ast.Call) and ast.unparse(child.func).split(".")[-1] == "Later":
+            yield Import(child.lineno, ast.literal_eval(child.args[0]), "pylinop", inside, True)
+        function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        yield from imported(child, parts, known, inside or function)
+
+
+def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that import each other, by Tarjan's algorithm."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found = []
+
+    def visit(v: str) -> None:
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in sorted(edges.get(v, ())):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            group = stack[stack.index(v) :]
+            del stack[stack.index(v) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for v in sorted(edges):
+        if v not in index:
+            visit(v)
+    return found
 
 
 def check_imports(root: Path) -> Iterator[Breach]:
     package = root / "src" / "pylinop"
-    for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package).as_posix()
-        rank, found = layer_of(name, PYTHON_LAYERS), set()
-        if "/" not in name:
-            continue
-        where = path.relative_to(root).as_posix()
-        if rank is None:
+    known = modules(package)
+    edges: dict[str, set[str]] = {}
+    for module, path in known.items():
+        name, where = path.relative_to(package).as_posix(), path.relative_to(root).as_posix()
+        rank = layer_of(name, PYTHON_LAYERS)
+        if rank is None and "/" in name:
             yield Breach(where, 1, f"{name} has no layer: its folder is not in PYTHON_LAYERS")
             continue
         parts = ("pylinop", *name.split("/")[:-1])
-        for line, target in imported(ast.parse(path.read_text(encoding="utf-8")), parts):
-            there = layer_of(target.replace(".", "/"), PYTHON_LAYERS)
-            if there is None or there <= rank:
-                continue
-            found.add(target)
-            if target not in UPWARD.get(name, ()):
-                text = f"layer {PYTHON_LAYERS[rank]} imports {target}, which lies above it"
-                yield Breach(where, line, text)
-        for target in sorted(UPWARD.get(name, set()) - found):
-            text = f"{target} is not imported any more: strike it from UPWARD in tools/"
-            yield Breach(where, 1, text)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for i in imported(tree, parts, set(known), False):
+            there = layer_of(i.target.replace(".", "/"), PYTHON_LAYERS)
+            above = rank is not None and there is not None and there > rank
+            if i.late and i.target not in known:
+                yield Breach(where, i.line, f"Later({i.target!r}): there is no such module")
+            elif above and not (i.late and i.target in LATE):
+                text = f"layer {PYTHON_LAYERS[rank or 0]} imports {i.target}, which lies above it"
+                yield Breach(where, i.line, text)
+            elif i.inside and not i.late and (i.target or i.name not in HEAVY):
+                text = f"{i.target or i.name} is imported in a function: import it at the head"
+                yield Breach(where, i.line, text)
+            if module and i.target in known and i.target and not above:
+                edges.setdefault(module, set()).add(i.target)
+    for group in cycles(edges):
+        yield Breach("src/pylinop", 1, f"modules that import each other: {', '.join(group)}")
 
 
 def check_sources(root: Path) -> Iterator[Breach]:

@@ -13,8 +13,8 @@ from ._base import errors as _errors
 from ._base import lazy_import as _lazy_import
 from ._base import memory as _memory
 from ._base import scipy_bridge as _scipy_bridge
+from ._base.calibration import calibrate
 from ._base.config import config, show_config
-from ._base.cost_table import calibrate
 from ._base.errors import (
     ConvergenceError,
     FallbackWarning,
@@ -28,6 +28,7 @@ from ._fallback import interpreter as _interpreter
 from ._lazy import array as _array
 from ._lazy import build as _build
 from ._lazy import evaluate as _evaluate
+from ._operators import array_arguments as _array_arguments
 from ._operators import block_constructors as _block_constructors
 from ._operators import callables as _callables
 from ._operators import convert as _convert
@@ -36,10 +37,8 @@ from ._operators import kernel_matrices as _kernel_matrices
 from ._operators import numpy_protocols as _numpy_protocols
 from ._operators.linear_operator import LinearOperator, MatVec
 
-_HOOKS = (
-    "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract toarray "
-    "diagonal trace in_blocks shaped apply"
-)
+_ARGUMENTS = "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract"
+_WALK = "toarray diagonal trace in_blocks shaped apply"
 _MEMORY = "materialising passes_limit copies_pass_limit"
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator operand operands_of"
@@ -55,13 +54,14 @@ _LAZY = {
     "beyond": _evaluate.beyond,
     "passes_limit": _evaluate.passes_limit,
     "failed": _evaluate.failed,
-    "instead": _evaluate.instead,
+    "instead": lambda *asked: _lazy_import.Later("_api.lazy_iterative").instead(*asked),
 }
 _core._setup(
     LinearOperator,
     _array.LazyArray,
     {
-        **{name: getattr(_interpreter, name) for name in _HOOKS.split()},
+        **{name: getattr(_array_arguments, name) for name in _ARGUMENTS.split()},
+        **{name: getattr(_interpreter, name) for name in _WALK.split()},
         **{name: getattr(_memory, name) for name in _MEMORY.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_convert, name) for name in _TAKING.split()},
@@ -69,11 +69,11 @@ _core._setup(
         "fell_back": _conditioning.fell_back,
         "array_ufunc": _numpy_protocols.array_ufunc,
         "getitem": _indexing.getitem,
-        "rmatmul": lambda x, op: _interpreter.rmatmul(op, x),
-        "rmultiply": _interpreter.rmultiply,
+        "rmatmul": lambda x, op: _array_arguments.rmatmul(op, x),
+        "rmultiply": _array_arguments.rmultiply,
         "make_error": _errors.make_error,
         "parts_of_sparse": _scipy_bridge.parts_of_sparse,
-        "sparse": _scipy_bridge.sparse_solver,
+        "sparse": lambda *asked: _lazy_import.Later("_sparse.factor").solver(*asked),
         "sparse_ready": _scipy_bridge.sparse_ready,
         "grid_of": _block_constructors.grid_of,
         "callable_kernel": _kernel_matrices.callable_kernel,
@@ -129,6 +129,8 @@ if _TYPE_CHECKING:
     from ._core import *  # every kind of the table
 from ._api.basic import aslinearoperator, diagonal, freeze, inv, trace
 from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
+from ._api.determinants import det, logdet, slogdet
+from ._api.explain import explain
 from ._api.factorizations import (
     cholesky,
     cholesky_append,
@@ -140,19 +142,9 @@ from ._api.factorizations import (
     orth,
     qr,
 )
+from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
 from ._api.products import PseudoInverse, multi_dot
-from ._api.solve_det_norm import (
-    cond,
-    det,
-    eigvalsh,
-    logdet,
-    matrix_norm,
-    matrix_rank,
-    pinv,
-    slogdet,
-    solve,
-    svdvals,
-)
+from ._api.solve import solve
 from ._api.spectra import (
     eig,
     eigh,
@@ -166,11 +158,13 @@ from ._api.spectra import (
     svd,
 )
 from ._api.user_rules import register_rule, unregister_rule
-from ._base.explanation import Explanation, explain, explaining
+from ._base.explanation import Explanation, explaining
 from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
 from ._iterative.scipy_api import IterativeResult, bicgstab, cg, gmres, minres
 from ._iterative.scipy_api_least_squares import lsmr, lsqr
-from ._lazy.array import LazyArray, evaluate, lazy
+from ._lazy.array import LazyArray
+from ._lazy.evaluate import evaluate
+from ._lazy.leaves import lazy
 from ._operators.draw import check_adjoint
 from ._operators.kernel_matrices import CallableKernel, kernel_structure, nystrom, random_features
 from ._operators.quasiseparable import quasiseparable

@@ -11,6 +11,7 @@ from numpy.linalg import LinAlgError
 from . import _core
 from ._api.basic import diagonal, inv
 from ._api.covariance import inv_quad_logdet, sample, sqrt_inv_matmul
+from ._api.determinants import det, logdet, slogdet
 from ._api.factorizations import (
     cholesky,
     cholesky_append,
@@ -22,19 +23,9 @@ from ._api.factorizations import (
     orth,
     qr,
 )
+from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
 from ._api.products import multi_dot
-from ._api.solve_det_norm import (
-    cond,
-    det,
-    eigvalsh,
-    logdet,
-    matrix_norm,
-    matrix_rank,
-    pinv,
-    slogdet,
-    solve,
-    svdvals,
-)
+from ._api.solve import solve
 from ._api.spectra import (
     eig,
     eigh,

@@ -8,7 +8,7 @@ import pytest
 
 import pylinop as pl
 from pylinop import _core
-from pylinop._base import config, cost_table
+from pylinop._base import calibration, config, cost_table
 
 FIGURES = {"flop_rate": 2e9, "gemm_rate": 4e10, "bandwidth": 1.2e10, "overhead": 2e-8}
 
@@ -101,7 +101,7 @@ def test_calibrate_writes_a_file_and_changes_nothing(tmp_path, monkeypatch):
     with pl.config(costs=path):
         assert pl.Dense(np.ones((50, 50))).explain("apply", np.ones(50)).seconds > 0
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    assert cost_table._folder().parts[-2:] == (".config", "pylinop")
+    assert calibration._folder().parts[-2:] == (".config", "pylinop")
     assert list((tmp_path / "pylinop").iterdir()) == [tmp_path / "pylinop" / "costs.json"]
 
 

@@ -9,7 +9,7 @@ import pylinop as pl
 
 from . import leaves
 
-# What plan/fuse_sums.c, planner/chain_cost.c and plan/derived_keys.c look for, in the language of rules.
+# What plan/fuse_sums.c, planner/chain_cost.c and plan/derived_keys.c look for, as rules say it.
 FUSIONS = """
 (sum ?x (prod ?a ?b))
 (sum (prod ?a ?b) ?x)

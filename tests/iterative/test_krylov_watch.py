@@ -166,7 +166,7 @@ for method in sys.argv[1:]:
 """
 _TALL = """
 import scipy.sparse as sp
-from pylinop import _least
+from pylinop._iterative import lstsq as _least
 m, n = 400_000, 4_000
 g = np.random.default_rng(0)
 rows = np.arange(m)

@@ -147,7 +147,9 @@ def test_a_kind_says_all(row):
         "diagonal",
         "freeze",
         "config",
-        *pl._api.solve_det_norm.__all__,
+        *pl._api.determinants.__all__,
+        *pl._api.norms.__all__,
+        "solve",
     ],
 )
 def test_a_function_has_an_example(name):

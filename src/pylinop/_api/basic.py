@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core
 from .._base import config, dlpack
+from .._base.lazy_import import Later
 from .._lazy.array import LazyArray
 from .._operators.convert import as_operator
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 __all__ = ["aslinearoperator", "diagonal", "freeze", "inv", "trace"]
+_estimates = Later("_stochastic.choose_method")
 
 
 def aslinearoperator(A: _OperatorLike) -> LinearOperator:
@@ -129,9 +131,7 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     lazy = issubclass(type(A), LazyArray)
     form = _matrix(A, "trace")
     if method != "auto" or how or (config.estimates and not lazy):
-        from .._stochastic import choose_method
-
-        return choose_method.number(form, "trace", method, how, lambda op: op.trace())
+        return _estimates.number(form, "trace", method, how, lambda op: op.trace())
     return form.trace()
 
 
@@ -172,11 +172,9 @@ def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: 
     """
     form = _matrix(A, "diagonal")
     if method != "auto" or how:
-        from .._stochastic import choose_method
-
         if offset and method not in ("auto", "direct", "exact"):
             raise ValueError(f"an estimate is of the main diagonal, not of offset {offset}")
-        return choose_method.number(form, "diagonal", method, how, lambda op: op.diagonal(offset))
+        return _estimates.number(form, "diagonal", method, how, lambda op: op.diagonal(offset))
     return form.diagonal(offset)
 
 

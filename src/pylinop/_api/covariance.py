@@ -8,12 +8,14 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack
+from .._base.checks import number, square
+from .._base.dtypes import inexact, real_of
 from .._operators.convert import as_operator
 from .._operators.quasiseparable import likelihood_of
 from .._structured import square_roots
-from .._structured.dispatch import inexact, real_of
+from .determinants import logdet
 from .factorizations import _asked, _precise
-from .solve_det_norm import _number, _square, logdet, solve
+from .solve import solve
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -101,7 +103,7 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
             return InvQuadLogdet(dtype.type(found[0]), real.type(found[1]))
     x = solve(op, right)
     axis = -1 if right.ndim == 1 else -2
-    return InvQuadLogdet(_number((np.conj(right) * x).sum(axis=axis)), logdet(op))
+    return InvQuadLogdet(number((np.conj(right) * x).sum(axis=axis)), logdet(op))
 
 
 def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
@@ -134,7 +136,7 @@ def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
     array([0.5, 0.1, 1. , 0.2])
     """
     op = as_operator(A)
-    _square(op)
+    square(op)
     right = dlpack.as_array(b)
     dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
     return _asked(square_roots.power, _precise(op, dtype), -0.5) @ right.astype(dtype, copy=False)
@@ -189,7 +191,7 @@ def sample(
     (5, 300)
     """
     op = as_operator(A)
-    _square(op)
+    square(op)
     try:
         shape = () if size is None else tuple(map(operator.index, _sizes(size)))
     except TypeError:

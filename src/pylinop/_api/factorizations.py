@@ -8,13 +8,15 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack, errors
+from .._base.checks import number, square
+from .._base.dtypes import inexact, real_of
+from .._base.lazy_import import Later
 from .._operators.convert import as_operator
 from .._structured import cholesky as _cholesky
 from .._structured import least_squares
 from .._structured import lu as _lu
 from .._structured import qr as _qr
-from .._structured.dispatch import dense, inexact, real_of
-from .solve_det_norm import _number, _square
+from .._structured.dispatch import dense
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -33,6 +35,7 @@ __all__ = [
     "orth",
     "qr",
 ]
+_lstsq = Later("_iterative.lstsq")
 
 _QR = type(np.linalg.qr(np.ones((1, 1))))
 
@@ -106,7 +109,7 @@ def cholesky(
     array([2., 6., 2., 6.])
     """
     op = as_operator(A)
-    _square(op)
+    square(op)
     ask = functools.partial(_asked, _cholesky.cholesky)
     factor = _cholesky.jittered(ask, op, "U" if upper else "L", jitter)
     return _cholesky.upper_of(factor) if upper else factor
@@ -324,7 +327,7 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
     (<2x2 Identity with dtype=float64>, array([ 2., -3.]), array([0, 1]))
     """
     op = as_operator(A)
-    _square(op)
+    square(op)
     return _asked(_lu.ldl, op, bool(lower), bool(hermitian))
 
 
@@ -406,8 +409,6 @@ def lstsq(
     how = {"rtol": rtol, "maxiter": maxiter, "damp": damp, "x0": x0, "rng": rng, "block": block}
     how |= {"extended": extended, "callback": callback, "progress": progress}
     if method is not None:
-        from .._iterative import lstsq as _lstsq
-
         if rcond is not None:
             raise TypeError(f"rcond= belongs to method=None, got method={method!r}")
         return _lstsq.solve(op, b, method, **how)
@@ -426,7 +427,7 @@ def lstsq(
     x, rest, rank, s = least_squares.lstsq(
         _precise(op, dtype), right[:, None] if vector else right, rcond
     )
-    return x[..., 0] if vector else x, rest, _number(np.asarray(rank)), s
+    return x[..., 0] if vector else x, rest, number(np.asarray(rank)), s
 
 
 def null_space(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":

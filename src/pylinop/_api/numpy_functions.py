@@ -6,13 +6,18 @@ where the note says nothing else, the matrices handed out as operators. Every ot
 materialises: the dense form is made, with a MaterializationWarning above a size, and NumPy runs on
 it."""
 
+import operator as _operator
 from typing import Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, linalg
 from .._base import errors
-from .._operators import numpy_protocols
+from .._operators import block_constructors, numpy_protocols
+from .._operators.convert import arrays_of, as_operator
+from . import einsum as patterns
+from . import solve
+from .products import multi_dot
 
 _TABLE: dict[Any, Any] = {}
 
@@ -68,8 +73,6 @@ def _ours(x):
 
 
 def _op(x):
-    from .._operators.convert import as_operator
-
     return as_operator(x)
 
 
@@ -140,8 +143,6 @@ def _common_type(*arrays):
 
 @_row("structured", "may_share_memory", "shares_memory", note="the arrays it is made of")
 def _shares(a, b, max_work=None):
-    from .._operators.convert import arrays_of
-
     mine = arrays_of(a) if _ours(a) else [a]
     other = arrays_of(b) if _ours(b) else [b]
     return any(np.shares_memory(x, y) for x in mine for y in other)
@@ -215,8 +216,6 @@ def _kron(a, b):
 
 @_row("lazy", "linalg.matrix_power", note="a negative power through `inv`")
 def _matrix_power(a, n):
-    import operator as _operator
-
     n = _operator.index(n)
     if a.shape[-1] != a.shape[-2]:
         raise errors.LinAlgError("Last 2 dimensions of the array must be square")
@@ -229,8 +228,6 @@ def _join(f):
     """hstack, vstack and kin as `Block` operators, where each part has two dimensions."""
 
     def run(parts, **more):
-        from .._operators import block_constructors
-
         parts = list(parts)
         if any(v is not None and v != "same_kind" for v in more.values()):
             return NotImplemented
@@ -247,8 +244,6 @@ _row("lazy", "vstack", note="`Block`")(_join(lambda m, parts: m.vstack(parts)))
 
 @_row("lazy", "concatenate", "concat", note="`Block`; of two-dimensional parts along 0 or 1")
 def _concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    from .._operators import block_constructors
-
     if out is not None or dtype is not None or axis not in (0, 1, -1, -2):
         return NotImplemented
     if any(np.ndim(p) != 2 for p in arrays):
@@ -260,8 +255,6 @@ def _concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"
 
 @_row("lazy", "block", note="`Block`; of a nested list of matrices")
 def _block(arrays):
-    from .._operators import block_constructors
-
     if not isinstance(arrays, list):
         return arrays
     rows = arrays if all(isinstance(r, list) for r in arrays) else [arrays]
@@ -288,8 +281,6 @@ def _dot(a, b, out=None):
     note="in the planner's order; lazy between operators",
 )
 def _multi_dot(arrays, *, out=None):
-    from .products import multi_dot
-
     return multi_dot(arrays, out=out)
 
 
@@ -332,8 +323,6 @@ def _tensordot(a, b, /, axes=2):
 
 @_row("structured", "einsum", note="the patterns of products, traces and diagonals of matrices")
 def _einsum(*operands, out=None, optimize=False, **kwargs):
-    from . import einsum as patterns
-
     if kwargs or not isinstance(operands[0], str):
         return NotImplemented
     result = patterns.run(operands[0], operands[1:])
@@ -461,10 +450,7 @@ def _strips(a):
 
 def _from_linalg(name):
     def run(*args, **kwargs):
-        from .. import linalg
-        from . import solve_det_norm
-
-        return getattr(solve_det_norm if name == "direct" else linalg, name)(*args, **kwargs)
+        return getattr(solve if name == "direct" else linalg, name)(*args, **kwargs)
 
     return run
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import inexact
 from .._base.errors import LinAlgError
-from .._lazy.array import LazyArray, lazy
+from .._lazy.array import LazyArray
+from .._lazy.leaves import lazy
 from .._operators.convert import as_operator
 from .._operators.linear_operator import LinearOperator
 from .._structured import dispatch
+from .._structured.pinv import pinv_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,11 +120,9 @@ class PseudoInverse(LinearOperator):
 
     def __init__(self, A: _OperatorLike, rcond: Any = None, hermitian: bool = False,
                  **rtol: Any) -> None:  # fmt: skip
-        from .._structured.pinv import pinv_words
-
         self.A, self._how = as_operator(A), pinv_words(rcond, hermitian, rtol)
         *batch, m, n = self.A.shape
-        LinearOperator.__init__(self, dispatch.inexact(self.A.dtype), (*batch, n, m))
+        LinearOperator.__init__(self, inexact(self.A.dtype), (*batch, n, m))
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         return _core.Operator.__new__(cls)

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
-from .._base import config, errors
+from .._base import config
+from .._base.checks import square, triangle
+from .._base.lazy_import import Later
 from .._operators.convert import as_operator
 from .._structured import dispatch, matrix_functions
 from .._structured import eig as _eig
 from .._structured import eigh as _eigh
 from .._structured import svd as _svd
 from .basic import inv
+from .norms import eigvalsh, svdvals
 
 __all__ = [
     "eig",
@@ -29,29 +31,10 @@ __all__ = [
     "sqrtm",
     "svd",
 ]
+_eigenpairs = Later("_eigen.choose_method")
 
 _ONE = np.ones((1, 1))
 _Eigh, _Eig, _Svd = (type(f(_ONE)) for f in (np.linalg.eigh, np.linalg.eig, np.linalg.svd))
-
-
-def _square(A):
-    op = as_operator(A)
-    if op.shape[-1] != op.shape[-2]:
-        raise errors.make_error(
-            "LinAlgError",
-            f"Last 2 dimensions of the array must be square: {op.shape}",
-            op,
-            "compute",
-            -1,
-        )
-    return op
-
-
-def _triangle(UPLO):
-    uplo = str(UPLO).upper()
-    if uplo not in ("L", "U"):
-        raise ValueError("UPLO argument must be 'L' or 'U'")
-    return uplo
 
 
 def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Any) -> Any:
@@ -101,10 +84,10 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None,
     (array([1., 3.]), (2000, 2000))
     """
     if method != "auto" or k is not None or how or config.recording():
-        from .._eigen import choose_method
-
-        return _Eigh(*choose_method.pairs(_square(A), _triangle(UPLO), method, k, True, how))
-    return _Eigh(*_eigh.ascending(_square(A), _triangle(UPLO)))
+        return _Eigh(
+            *_eigenpairs.pairs(square(as_operator(A)), triangle(UPLO), method, k, True, how)
+        )
+    return _Eigh(*_eigh.ascending(square(as_operator(A)), triangle(UPLO)))
 
 
 def eig(A: Any) -> Any:
@@ -137,7 +120,7 @@ def eig(A: Any) -> Any:
     >>> np.allclose(pl.Circulant([0.0, 1.0, 0.0, 0.0]) @ V.toarray(), V.toarray() * w)
     True
     """
-    return _Eig(*_eig.pairs_of(_square(A)))
+    return _Eig(*_eig.pairs_of(square(as_operator(A))))
 
 
 def eigvals(A: Any) -> Any:
@@ -163,7 +146,7 @@ def eigvals(A: Any) -> Any:
     >>> pl.eigvals(pl.Kron(pl.Triangular([[2.0, 0.0], [5.0, 3.0]]), pl.Diag([1.0, 10.0])))
     array([ 2., 20.,  3., 30.])
     """
-    return _eig.values_of(_square(A))
+    return _eig.values_of(square(as_operator(A)))
 
 
 def svd(
@@ -207,10 +190,8 @@ def svd(
     """
     op = as_operator(A)
     if hermitian:
-        _square(op)
+        square(op)
     if not compute_uv:
-        from .solve_det_norm import svdvals
-
         if hermitian:
             return np.sort(np.abs(dispatch.eigvalsh(op, "L")), axis=-1)[..., ::-1]
         return svdvals(op)
@@ -249,8 +230,6 @@ def log_pdet(A: Any, *, rtol: Any = None) -> Any:
     >>> float(pl.log_pdet(pl.Kron(np.ones((2, 2)), pl.Identity(100))).round(3))
     69.315
     """
-    from .solve_det_norm import eigvalsh
-
     w = eigvalsh(A)
     size = np.abs(w)
     r = w.shape[-1] * np.finfo(w.dtype).eps if rtol is None else rtol
@@ -262,17 +241,6 @@ def log_pdet(A: Any, *, rtol: Any = None) -> Any:
 
 
 # -- functions of matrices --
-
-
-def _function(question, A, f):
-    """f(A) in the precision of A, complex where A or the result is."""
-    op = _square(A)
-    if 0 in op.shape[-2:]:
-        return _core.Dense(np.zeros(op.shape, dispatch.inexact(op.dtype)))
-    found = question(op, f)
-    dtype = dispatch.inexact(op.dtype)
-    dtype = np.result_type(dtype, np.complex64) if found.dtype.kind == "c" else dtype
-    return found if found.dtype == dtype else found.astype(dtype)
 
 
 def expm(A: Any) -> Any:
@@ -308,7 +276,7 @@ def expm(A: Any) -> Any:
     >>> type(pl.expm(L)).__name__, pl.expm(-L).diagonal().round(4)
     ('Kron', array([1.    , 0.1353, 0.3679, 0.0498]))
     """
-    return _function(matrix_functions.expm, A, matrix_functions.Function("exp"))
+    return matrix_functions.exponential(A)
 
 
 def logm(A: Any) -> Any:
@@ -341,7 +309,7 @@ def logm(A: Any) -> Any:
     >>> type(K).__name__, round(float(K.trace()), 6), round(float(np.log(9 * 16)), 6)
     ('KronSum', 4.969813, 4.969813)
     """
-    return _function(matrix_functions.logm, A, matrix_functions.Function("log"))
+    return matrix_functions.applied(matrix_functions.logm, A, matrix_functions.Function("log"))
 
 
 def sqrtm(A: Any) -> Any:
@@ -373,7 +341,9 @@ def sqrtm(A: Any) -> Any:
     >>> type(R).__name__, (R @ (R @ np.ones(4))).round(6)
     ('Kron', array([ 3., 12.,  3., 12.]))
     """
-    return _function(matrix_functions.power, A, matrix_functions.Function("power", 0.5))
+    return matrix_functions.applied(
+        matrix_functions.power, A, matrix_functions.Function("power", 0.5)
+    )
 
 
 def fractional_matrix_power(A: Any, t: Any) -> Any:
@@ -410,7 +380,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     >>> pl.fractional_matrix_power(pl.Diag([4.0, 9.0]), -0.5).diagonal().round(6)
     array([0.5     , 0.333333])
     """
-    op = _square(A)
+    op = square(as_operator(A))
     if np.ndim(t) != 0 or np.asarray(t).dtype.kind not in "biuf":
         raise TypeError(f"the exponent is a real number, not {t!r}")
     p = float(t)
@@ -419,7 +389,9 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
         return op**n if n >= 0 else inv(op) ** -n
     if not np.isfinite(p):
         raise ValueError(f"the exponent is a finite number, not {t!r}")
-    return _function(matrix_functions.power, op, matrix_functions.Function("power", p))
+    return matrix_functions.applied(
+        matrix_functions.power, op, matrix_functions.Function("power", p)
+    )
 
 
 def funm(A: Any, func: Callable[[Any], Any]) -> Any:
@@ -463,4 +435,6 @@ def funm(A: Any, func: Callable[[Any], Any]) -> Any:
     """
     if not callable(func):
         raise TypeError(f"func takes an array of eigenvalues: it must be callable, got {func!r}")
-    return _function(matrix_functions.funm, A, matrix_functions.Function("any", call=func))
+    return matrix_functions.applied(
+        matrix_functions.funm, A, matrix_functions.Function("any", call=func)
+    )

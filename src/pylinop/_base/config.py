@@ -15,6 +15,7 @@ from typing import Any, Literal, Self, TypedDict, Unpack
 import numpy as np
 
 from .. import _core
+from . import blas, cost_table
 
 
 class _Options(TypedDict, total=False):
@@ -210,8 +211,6 @@ def _checked(name: str, value: Any) -> Any:
     if name == "disable_rules":
         return _rules(value)
     if name == "costs":
-        from . import cost_table
-
         return cost_table.table(value)
     if name == "check":
         if value not in _CHECKS:
@@ -391,8 +390,6 @@ class config:
 
 def show_config() -> None:
     """Print the options and what they mean."""
-    from . import blas, cost_table
-
     for name in _DEFAULTS:
         value = get(name)
         shown = ", ".join(value) or "none" if isinstance(value, tuple) else str(value)

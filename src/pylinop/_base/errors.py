@@ -189,3 +189,7 @@ def shape_error(op, what, want, got):
     text = f"Dimension mismatch: {what} of an operator of shape {op.shape} takes {want}, "
     text += f"got shape {got}"
     return make_error("ValueError", text, op, "apply", -1)
+
+
+class NotFit(LinAlgError):
+    """This preconditioner cannot be made of this operator."""

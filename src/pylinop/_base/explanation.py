@@ -5,7 +5,6 @@ import textwrap
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from .. import _core
 from . import config
 
 WIDTH = 100
@@ -300,51 +299,3 @@ class explaining:
 
     def _repr_html_(self) -> str:
         return self.explanation._repr_html_()
-
-
-def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any) -> Any:
-    """How ``x`` is computed: the plan, its estimates, what was refused and what else was priced.
-
-    Parameters
-    ----------
-    x : LazyArray or operator
-        Of an operator an action is explained.
-    action : str
-        Of an operator: ``explain(A, "apply", x)``, ``explain(A, "solve", b)``, ``"dense"``,
-        ``"diagonal"``, ``"trace"``, ``"element"``, ``"det"``; see ``A.explain``.
-    *args, **kwargs
-        What the action takes.
-    run : bool
-        Run it, once, and show the time that each step took beside the estimate. Else nothing is
-        computed.
-
-    Returns
-    -------
-    Explanation
-        Text; ``.rules``, ``.steps``, ``.alternatives``, ``.memory`` and more as data; a table in a
-        notebook.
-
-    Raises
-    ------
-    TypeError
-        For anything else: an array is there already.
-
-    Examples
-    --------
-    >>> import numpy as np, pylinop as pl
-    >>> A = pl.Dense(np.ones((50, 3)))
-    >>> e = pl.explain(A @ A.T, "apply", np.ones(50))
-    >>> e.alternatives[0]["text"], e.took
-    ("((A A') b)", None)
-    """
-    from .._lazy.array import LazyArray
-
-    if isinstance(x, LazyArray):
-        if action != "apply" or args or kwargs:
-            raise TypeError("a LazyArray is explained as it is: pl.explain(x)")
-        return x.explain(run=run)
-    if isinstance(x, _core.Operator):
-        from .._operators import repr
-
-        return repr.explain(x, action, args, kwargs, run)
-    raise TypeError(f"explain takes a LazyArray or an operator, got {type(x).__name__}")

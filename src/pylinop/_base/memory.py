@@ -64,3 +64,15 @@ def copies_pass_limit(op, sizes):
         "with steps along both axes, unaligned or in another byte order): give "
         "np.ascontiguousarray of them",
     )
+
+
+def room(op, nbytes, what):
+    """Raises where that much memory would pass the limit; the peak is stated beforehand."""
+    limit = config.get("memory_limit")
+    free = limit
+    if limit is None and nbytes > 1 << 20:
+        free = config.free_memory()
+    if free is not None and nbytes > free:
+        text = f"{what} of {op.shape} needs {nbytes:,} bytes; "
+        text += "pl.config(memory_limit=...) allows" if limit is not None else "free are"
+        raise errors.make_error("MaterializationError", f"{text} {free:,}", op, "solve", -1)

@@ -1,6 +1,7 @@
 """SciPy: its sparse matrices, its operators, its isinstance. Never imports SciPy by itself."""
 
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -82,69 +83,8 @@ def parts_of_sparse(A):
     return tuple(np.asarray(v) for v in arrays), (_FORMATS[A.format], m, n)
 
 
-def _no_matmat(op):
-    return hasattr(op, "_callables") and op._callables[2] is None
-
-
-def _refuse(op):
-    raise TypeError(
-        "Unable to multiply a LinearOperator with a sparse matrix. "
-        "Try wrapping the matrix with `aslinearoperator` first."
-    )
-
-
-def _product_room(op, A, B):
-    """Looks at the memory limit, where one is set, before two sparse matrices are multiplied."""
-    from . import config
-
-    if config.get("memory_limit") is None or A.ndim != 2 or B.ndim != 2:
-        return
-    if A.shape[1] == B.shape[0]:
-        from .._precondition.terms import room
-        from .._sparse.matmul_api import sparse_product_size
-
-        room(op, sparse_product_size(A, B).nbytes, "the product with a sparse matrix")
-
-
-def product(op, S):
-    """op @ S for scipy.sparse S: sparse when op is Sparse, else a lazy operator."""
-    if op._head == "sparse":
-        A, B = sparse_arrays.matrix_of(op), sparse_arrays.checked(S)
-        _product_room(op, A, B)
-        return A @ B
-    if op._opaque and op._init is None and not op._operands:
-        if _no_matmat(op):
-            _refuse(op)
-        if hasattr(op, "_callables"):
-            try:
-                return op._callables[2](sparse_arrays.checked(S))
-            except Exception:
-                _refuse(op)
-    return op @ _core.Sparse(S)
-
-
-def rproduct(op, S):
-    """S @ op."""
-    if op._head == "sparse":
-        A, B = sparse_arrays.checked(S), sparse_arrays.matrix_of(op)
-        _product_room(op, A, B)
-        return A @ B
-    if op._opaque and op._init is None and not op._operands and _no_matmat(op):
-        _refuse(op)
-    return _core.Sparse(S) @ op
-
-
 def sparse_ready():
     """Which solvers can be had: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Asked once."""
-    from importlib.util import find_spec
-
     if find_spec("scipy") is None:
         return 0
     return 2 if find_spec("sksparse") is not None else 1
-
-
-def sparse_solver(what, *args):
-    """What the core asks of the sparse solver (_sparse/factor.py)."""
-    from .._sparse import factor
-
-    return factor.CALLS[what](*args)

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._api.basic import inv
 from .._base import dlpack, errors
+from .._base.dtypes import inexact, real_of
 from .._base.errors import LinAlgError
 from .._base.progress import Meter
-from .._operators.convert import as_operator
+from .._iterative.scipy_api_least_squares import lsmr
+from .._operators.convert import as_operator, inverse
 from .._operators.parameters import written
-from .._structured import dispatch, eigh_price
+from .._structured import dispatch, eigh_price, svd
 from .._structured.eigenvalues_hermitian import shift_of
 from .._structured.eigh import eigenbasis
 from . import memory, thick_restart_lanczos
@@ -150,7 +151,7 @@ def _lanczos(
     watch: Any,
 ) -> Any:  # fmt: skip
     """Pairs of the operator whose products `apply` gives, in op's dtype."""
-    n, dtype = op.shape[0], dispatch.inexact(op.dtype)
+    n, dtype = op.shape[0], inexact(op.dtype)
     m = int(ncv)
     if not k < m <= n and n > k:
         raise ValueError(f"ncv must be k<ncv<=n, ncv={m}")
@@ -193,7 +194,7 @@ def _watch(meter: Meter, method: str, each: int = 1) -> Any:
 
 def _ours(op: Any, k: int, sigma: Any, which: str, how: dict[str, Any], meter: Meter) -> Any:
     """(values, vectors, record) by our Lanczos, of A or of (A - sigma)^-1."""
-    dtype = dispatch.inexact(op.dtype)
+    dtype = inexact(op.dtype)
     size = _basis_size(op, k, how["ncv"]) if sigma is None else min(2 * k + 20, op.shape[0])
     given = how["ncv"] is not None
     size = int(how["ncv"]) if given else size
@@ -222,7 +223,7 @@ def _checked(op: Any, w: Any, v: Any, sigma: Any, tol: float, scale: float, M: A
     about ``scale`` where there is no sigma."""
     av, mv = op @ v, v if M is None else M @ v
     off = np.linalg.norm(av - mv * w, axis=0)
-    eps = float(np.finfo(dispatch.inexact(op.dtype)).eps)
+    eps = float(np.finfo(inexact(op.dtype)).eps)
     size = np.linalg.norm(av, axis=0).max(initial=0)
     if sigma is None:
         size = max(size, scale)
@@ -257,7 +258,7 @@ def shifted_inverse(op: Any, sigma: Any, M: Any) -> Any:
     """(A - sigma M)^-1 by its structure; M None: I."""
     real = op.dtype is None or op.dtype.kind != "c"
     sigma = complex(sigma).real if real else complex(sigma)
-    return inv(op - sigma * (_core.Identity(op.shape[0]) if M is None else M))
+    return inverse(op - sigma * (_core.Identity(op.shape[0]) if M is None else M))
 
 
 def no_basis(op: Any, error: Any) -> Any:
@@ -351,7 +352,7 @@ def _arpack(
     if sigma is not None and "OPinv" not in more:
         more["OPinv"] = shifted_inverse(op, sigma, M)
     elif sigma is None and M is not None and "Minv" not in more:
-        more["Minv"] = inv(M)
+        more["Minv"] = inverse(M)
     if how["v0"] is None:
         g = np.random.default_rng(0 if how["rng"] is None else how["rng"])
         how["v0"] = g.standard_normal(op.shape[0]).astype(op.dtype)
@@ -415,11 +416,11 @@ def eigsh(
             if found is None:
                 raise
     w, v, record = found
-    real = dispatch.real_of(op.dtype)
+    real = real_of(op.dtype)
     w = np.asarray(w).astype(real, copy=False)
     if not vectors:
         return w
-    v = np.asarray(v).astype(dispatch.inexact(op.dtype), copy=False)
+    v = np.asarray(v).astype(inexact(op.dtype), copy=False)
     return Found._with((w, v), {"residuals": None} | record)
 
 
@@ -462,9 +463,7 @@ def svds(
         raise ValueError(f"`return_singular_vectors` must be in {words}.")
     record: dict[str, Any]
     if solver == "arpack" and _thin(op):
-        from .._api.spectra import svd
-
-        U, s, Vh = svd(op, full_matrices=False)
+        U, s, Vh = svd.descending(op, False, False)
         at = np.arange(k) if which == "LM" else np.arange(s.size - k, s.size)
         at = at[::-1]  # ascending, as SciPy's ARPACK
         units = np.zeros((s.size, k))
@@ -473,7 +472,7 @@ def svds(
         record = {"method": "structure", "products": 0}
     elif solver == "arpack" and op.dtype is not None and op.dtype.char in _PLAIN:
         size = min(_basis_size(op, k, how["ncv"], 2), least)
-        sides = (3 * k + 2) * max(op.shape) * dispatch.inexact(op.dtype).itemsize
+        sides = (3 * k + 2) * max(op.shape) * inexact(op.dtype).itemsize
         size = memory.basis_within(op, least, k, size, how["ncv"] is not None, op, sides)
         u, s, vh, record = _by_gram(op, k, which, how | {"ncv": size}, meter)
     else:
@@ -509,8 +508,6 @@ def _left(one: Any, u: Any, s: Any, v: Any) -> Any:
     off = np.linalg.norm(one.H @ u - v * s, axis=0)
     bad = off > allowed
     if bad.any():
-        from .._iterative.scipy_api_least_squares import lsmr
-
         rng, others = np.random.default_rng(0), u[:, ~bad]
         for _ in range(int(bad.sum())):
             x = rng.standard_normal(u.shape[0]).astype(u.dtype)
@@ -534,7 +531,7 @@ def _by_gram(op: Any, k: int, which: str, how: dict[str, Any], meter: Meter) -> 
     """Eigenvectors V of the smaller of A^H A and A A^H; then the svd of A V, as SciPy's."""
     wide = op.shape[0] < op.shape[1]
     one = op.H if wide else op  # tall
-    dtype = dispatch.inexact(op.dtype)
+    dtype = inexact(op.dtype)
     first, second = _bound(one, dtype), _bound(one.H, dtype)
     gram = one.H @ one
     method = "thick-restart Lanczos on A^H A"

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from .._base import config
+from .._base.dtypes import inexact
+from .._base.memory import room
 from .._iterative.memory import product_of
-from .._precondition.terms import room
-from .._structured.dispatch import inexact
 
 _TERMS = 56  # vectors that SciPy's expm_multiply keeps for a grid of times, at the most
 _LOBPCG = 15  # blocks of SciPy's lobpcg; measured 2026-11 at 14
 
 
 def _lanczos(k: int, m: int) -> int:
-    """Vectors of _eigen/thick_restart_lanczos.py: the basis, those it is turned into, the pairs and their check."""
+    """Vectors of thick_restart_lanczos.py: the basis, those it is turned into, the pairs and their
+    check."""
     turned = k + k // 2 + max((m - k) // 3, 0)
     return max(m + 4 + turned, 6 * k)
 

@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 
 from .._base import dlpack
+from .._base.dtypes import inexact
 from .._base.errors import LinAlgError
+from .._base.lazy_import import Later
 from .._base.progress import Meter
-from .._operators.convert import as_operator
-from .._structured import dispatch
+from .._base.trampoline import run
+from .._operators.convert import as_operator, inverse
+from .._structured import matrix_functions
 
 _Call = Callable[[dict[str, Any]], Any] | None
 _Show = bool | Callable[[int, float], Any] | None
 
 __all__ = ["arnoldi", "eigs", "eigsh", "expm_multiply", "lanczos", "lobpcg", "svds"]
+_memory = Later("_eigen.memory")
+_eigsh = Later("_eigen.eigsh")
 
 
 def eigsh(
@@ -99,8 +104,6 @@ def eigsh(
     >>> w.round(6)
     array([0.00017 , 0.000354, 0.000497])
     """
-    from . import eigsh as _eigsh
-
     how = {"v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol, "rng": rng}
     more = {"M": M, "Minv": Minv, "OPinv": OPinv, "mode": mode}
     with Meter("eigsh", "residual", callback, progress) as meter:
@@ -169,8 +172,6 @@ def svds(
     >>> s.round(6), vh.shape
     (array([2., 3.]), (2, 500))
     """
-    from . import eigsh as _eigsh
-
     how = {"v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol, "rng": rng}
     with Meter("svds", "residual", callback, progress) as meter:
         return _eigsh.svds(A, k, which, return_singular_vectors, solver, options, how, meter)
@@ -239,25 +240,21 @@ def eigs(
     array([1.92 , 1.906])
     """
     sl = _needs_scipy("eigs")
-    from .._api.basic import inv
-    from . import eigsh as _eigsh
-    from . import memory
-
     op = _eigsh.computable(as_operator(A), "eigs")
     if op.ndim != 2 or op.shape[0] != op.shape[1]:
         raise ValueError(f"expected square matrix (shape={op.shape})")
     if op.dtype is not None and op.dtype.kind != "c" and complex(sigma or 0).imag:
         op = op.astype(np.complex128)
-    memory.arpack(op, k, ncv, 4)
+    _memory.arpack(op, k, ncv, 4)
     if M is not None:
         M = as_operator(M)
     if sigma is not None and OPinv is None:
         OPinv = _eigsh.shifted_inverse(op, sigma, M)
     elif M is not None and Minv is None and OPinv is None:
-        Minv = inv(M)
+        Minv = inverse(M)
     if v0 is None:
         v0 = np.random.default_rng(0 if rng is None else rng).standard_normal(op.shape[0])
-        v0 = v0.astype(dispatch.inexact(op.dtype))
+        v0 = v0.astype(inexact(op.dtype))
     with Meter("eigs", "residual", callback, progress) as meter:
         watched = _eigsh.Counted(meter, "ARPACK (SciPy)")
         try:
@@ -331,10 +328,7 @@ def lobpcg(
     n = ops[0].shape[-1]
     if X.ndim != 2 or X.shape[0] != n:
         raise ValueError(f"X must be ({n}, k), got {X.shape}")
-    from . import eigsh as _eigsh
-    from . import memory
-
-    memory.lobpcg(ops[0], X.shape[1])
+    _memory.lobpcg(ops[0], X.shape[1])
     X = X.copy()  # SciPy's writes into it
 
     with Meter("lobpcg", "residual", callback, progress) as meter:
@@ -361,7 +355,7 @@ def _begin(A: Any, v: Any, k: Any) -> tuple[Any, Any, int]:
         raise ValueError(f"v must be of shape ({n},), got {x.shape}")
     if not 0 < k <= n:
         raise ValueError(f"k must be from 1 to {n}, got {k}")
-    dtype = np.result_type(dispatch.inexact(op.dtype), dispatch.inexact(x.dtype))
+    dtype = np.result_type(inexact(op.dtype), inexact(x.dtype))
     size = np.linalg.norm(x)
     if not (np.isfinite(size) and size > 0):
         raise ValueError("v must be finite and not all zero")
@@ -462,11 +456,9 @@ def arnoldi(A: Any, v: Any, k: int) -> tuple[Any, Any]:
 
 def _basis(op: Any, x: Any, k: int, hermitian: bool) -> tuple[Any, Any, float]:
     """(V, H, the last off-diagonal), V of j columns, H (j, j)."""
-    from .eigsh import _bound
-
     n, dtype = x.shape[0], x.dtype
     eps = float(np.finfo(dtype).eps)
-    apply = _bound(op, dtype)
+    apply = _eigsh._bound(op, dtype)
     rows, H = np.empty((k, n), dtype), np.zeros((k, k), dtype)
     rows[0], last, scale, used = x, 0.0, 0.0, k
     for j in range(k):
@@ -550,22 +542,15 @@ def expm_multiply(
     if x.ndim not in (1, 2) or x.shape[0] != op.shape[0]:
         raise ValueError(f"B must be ({op.shape[0]},) or ({op.shape[0]}, k), got {x.shape}")
     times = (start, stop, num, endpoint)
-    from .._base.trampoline import run
-    from .eigsh import _small_parts
-
-    if run(_small_parts, op) and 0 not in op.shape:
-        from .._api.spectra import expm
-
+    if run(_eigsh._small_parts, op) and 0 not in op.shape:
         if start is None and stop is None and num is None and endpoint is None:
-            return expm(op) @ x
+            return matrix_functions.exponential(op) @ x
         count, end = 50 if num is None else num, True if endpoint is None else endpoint
         if start is None or stop is None:
             raise ValueError("start and stop belong together")
         t = np.linspace(start, stop, count, endpoint=end)
-        return np.stack([expm(float(s) * op) @ x for s in t])
-    from . import memory
-
-    memory.expm_multiply(op, x, None if start is None else 50 if num is None else int(num))
+        return np.stack([matrix_functions.exponential(float(s) * op) @ x for s in t])
+    _memory.expm_multiply(op, x, None if start is None else 50 if num is None else int(num))
     sl = _needs_scipy("expm_multiply")
     if traceA is None:
         traceA = op.trace()

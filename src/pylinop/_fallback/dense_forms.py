@@ -5,6 +5,17 @@ import numpy as np
 
 from .. import _core
 from .._base import sparse_arrays
+from .._base.dtypes import C, T
+
+
+def conjugated(a):
+    return np.conjugate(a) if np.iscomplexobj(a) else a
+
+
+def seen(a, mode):
+    """An array as a view of this mode shows it."""
+    a = np.swapaxes(a, -1, -2) if mode & T else a
+    return conjugated(a) if mode & C else a
 
 
 def _diag(op):

@@ -4,7 +4,9 @@ Each is a generator that yields requests (op, x, mode, vec) and returns the prod
 
 import numpy as np
 
-N, T, C, H = 0, 1, 2, 3
+from .._base import memory
+from .._base.dtypes import C, H, N, T
+from . import dense_forms
 
 
 def _joined(parts, vec):
@@ -85,11 +87,21 @@ def _sandwich(op, x, mode, vec):
     return (yield a, x, C if conj else N, vec)
 
 
+def _dense(op):
+    """The dense form, by requests where the core cannot make it."""
+    if not op._opaque:
+        return op.toarray()
+    dtype = np.dtype(np.float64 if op.dtype is None else op.dtype)
+    memory.materialising(op, op.size * dtype.itemsize, True)
+    y = yield op, np.eye(op.shape[-1], dtype=dtype), N, False
+    return np.broadcast_to(y, (*op.shape[:-2], *y.shape[-2:]))
+
+
 def _elements(op, x, mode, vec):
     """HadamardProduct and KhatriRao by their dense forms."""
-    from . import interpreter
-
-    a, b = (interpreter.toarray(o) for o in op._init or op._operands)  # closed: its operands
+    a, b = op._init or op._operands  # closed: its operands
+    a = yield from _dense(a)
+    b = yield from _dense(b)
     if op._head != "khatrirao":
         a = a * b
     else:
@@ -97,9 +109,8 @@ def _elements(op, x, mode, vec):
         a = a.reshape(*a.shape[:-3], a.shape[-3] * a.shape[-2], a.shape[-1])
     if op.dtype is not None:  # a weak operand's dense form is float64
         a = a.astype(op.dtype, copy=False)
-    a = interpreter._seen(a, mode)
+    a = dense_forms.seen(a, mode)
     return (a @ x[..., None])[..., 0] if vec else a @ x
-    yield  # a walk is a generator
 
 
 WALKS = {

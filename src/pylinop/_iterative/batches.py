@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._base import errors
-from . import explain, scipy_api
+from .._operators.linear_operator import MatVec
+from . import record, scipy_api
 from .memory import RESTART, limit_of, memory_of
+from .problem import Problem, start_of
 
 
 def columns_of(b: Any) -> Any:
@@ -23,8 +25,6 @@ def _joined(op: Any, shape: Any, dtype: Any) -> Any:
     takes all columns as it is."""
     if op is None or len(op.shape) == 2:
         return op
-    from .._operators.linear_operator import MatVec
-
     n, batch, k = shape[-2], shape[:-2], shape[-1]
 
     def by(f: Any) -> Any:
@@ -59,8 +59,6 @@ def problem_of(op: Any, b: Any, M: Any, method: str, own: Any, dtype: Any) -> An
     """All systems as the columns of one; None where they go one by one: callables, callbacks,
     block_cg, M by a name but "jacobi", x0 by a word, elements that fill the cache alone, and where
     there is no memory for all."""
-    from . import solve as it
-
     side = b[:, None] if b.ndim == 1 else b
     batch = np.broadcast_shapes(op.shape[:-2], side.shape[:-2])
     shape = (*batch, *side.shape[-2:])
@@ -74,22 +72,20 @@ def problem_of(op: Any, b: Any, M: Any, method: str, own: Any, dtype: Any) -> An
         return None
     begin = None
     if own["x0"] is not None:
-        start = it._start(own["x0"], shape[:-1] if b.ndim == 1 else shape)
+        start = start_of(own["x0"], shape[:-1] if b.ndim == 1 else shape)
         begin = columns_of(start.reshape(shape))
     right = np.ascontiguousarray(columns_of(np.broadcast_to(side, shape)), dtype)
     inverse = _joined(scipy_api.preconditioner(M, op), shape, dtype)
     x = scipy_api.first(begin, right.shape, dtype)
-    problem = it._Problem(_joined(op, shape, dtype), inverse, right, x, own)
+    problem = Problem(_joined(op, shape, dtype), inverse, right, x, own)
     problem.said, problem.batch = (op, b), True
     return problem if _fits(problem, method) else None
 
 
 def solved(
-    op: Any, b: Any, M: Any, method: str, own: Any, dtype: Any, promise: Any, records: list[Any]
+    op: Any, b: Any, M: Any, method: str, own: Any, dtype: Any, records: list[Any], one: Any
 ) -> Any:
-    """x, all systems together, or None."""
-    from . import solve as it
-
+    """x, all systems together by ``one(problem)``, or None."""
     problem = problem_of(op, b, M, method, own, dtype)
     if problem is None:
         return None
@@ -101,8 +97,8 @@ def solved(
         return np.ascontiguousarray(out[..., 0] if b.ndim == 1 else out)
 
     try:
-        with explain.noted(problem, records):
-            records.append(it._solved(problem, method, promise))
+        with record.noted(problem, records):
+            records.append(one(problem))
     except errors.ConvergenceError as error:
         error.x = error.best = apart(error.best)
         raise

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.progress import shown
 
 
 class _Broken(Exception):
@@ -143,8 +144,6 @@ def block_cg(
 ) -> Any:
     """d <- A^-1 r of (n, k), d being 0, until each column's recursive residual norm is at most its
     goal; the record of the run as _core._krylov gives it."""
-    from .._base.progress import shown
-
     begin, iterations, why, at = time.perf_counter(), 0, None, 0.0
     show, bar = shown(progress, "block_cg")
     sizes = np.linalg.norm(r.astype(np.result_type(r.dtype, np.float64)), axis=0)

@@ -3,92 +3,27 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from .._base import config, errors
+from .._base import config
 from .._base.explanation import Explanation
+from . import batches, scipy_api, solve
 from . import memory as _memory
-from . import scipy_api
+from .problem import METHODS, Problem, default_rtol, options_of, refuse
+from .record import product_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-# -- while it is explained --
-
-
-@contextlib.contextmanager
-def noted(p: Any, records: list[Any]) -> Iterator[None]:
-    """Writes down a solve within ``with pl.explaining()``, as one, in place of its products."""
-    local = config._local.get()
-    record = local.get("_record") if local else None
-    if local is None or record is None:
-        yield
-        return
-    quiet = config._Local({k: v for k, v in local.items() if k != "_record"})
-    known = len(records)
-    token = config._local.set(quiet)
-    try:
-        yield
-        run = records[-1] if len(records) > known else None
-    except errors.ConvergenceError as error:
-        run = error.record
-        raise
-    except BaseException:
-        run = None
-        raise
-    finally:
-        one = _product(*p.said)
-        config._local.reset(token)
-        if run is not None:
-            record.append(_data(p, run, one))
-
-
-def _data(p: Any, run: Any, one: Explanation | None) -> dict[str, Any]:
-    """An explanation as the core gives it."""
-    op, b = p.said
-    kind, shape = type(op).__name__, op.shape
-    products = f"{run.matvecs} products"
-    lines = [("written", f"solve {kind} {shape}, b {b.shape}, {p.dtype}")]
-    lines.append(("method", f"{run.method} ({run.why})"))
-    lines += [("tried", f"{name}: {why}") for name, why in run.tried[:-1]]
-    if p.M is not None:
-        how = getattr(p.M, "proposal", None)
-        lines.append(("M", f"{how or repr(p.M)}"))
-    lines.append(("took", f"{run.iterations} iterations, {products}, {run.passes} passes"))
-    ends = f"by the {run.criterion}" if run.criterion else "not converged"
-    lines.append(("residual", f"{run.residual:.3g} |b|, recomputed: {ends}"))
-    if run.backward_error is not None:
-        lines.append(("backward", f"error {run.backward_error:.3g}"))
-    flops, moved, seconds, memory = (
-        (one.flops, one.bytes, one.seconds, one.memory) if one else (0.0, 0.0, 0.0, 0)
-    )
-    memory += run.memory
-    total = {"flops": flops * run.matvecs, "bytes": moved * run.matvecs}
-    total["seconds"] = seconds * run.matvecs
-    lines.append(("total", f"{total['flops']:.3g} flops, estimated {total['seconds']:.3g} s, "
-        f"took {run.time:.3g} s"))  # fmt: skip
-    lines.append(("memory", f"{memory} bytes at most"))
-    step = {"name": run.method, "writes": "x", "reads": [kind, "b"], "took": run.time, **total}
-    return {
-        "text": "".join(f"{name:9} {text}\n" for name, text in lines), "action": "solve",
-        "rules": [], "steps": [step], "order": None, "alternatives": [], **total,
-        "memory": memory, "reserve": 0, "took": run.time,
-        "iterations": run.iterations, "residual": run.residual, "method": run.method,
-    }  # fmt: skip
+    pass
 
 
 # -- explanations --
 
 
 def _said(method: str, dtype: Any, options: dict[str, Any]) -> str:
-    from .solve import _default_rtol
-
-    rtol = _default_rtol(dtype) if options.get("rtol") is None else options["rtol"]
+    rtol = default_rtol(dtype) if options.get("rtol") is None else options["rtol"]
     atol = options.get("atol")
     bound = f"{rtol:g} |b|" if not atol else f"max({rtol:g} |b|, {atol:g})"
     name = "cg, minres, gmres where A looks Hermitian, else gmres, bicgstab"
@@ -100,25 +35,24 @@ def _said(method: str, dtype: Any, options: dict[str, Any]) -> str:
 
 def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options: Any) -> Any:
     """How ``solve(op, b, method=method)`` goes; ``run``: with the record of the run."""
-    from . import batches
-    from . import solve as it
-
-    if not isinstance(method, str) or method not in it.METHODS:
-        raise ValueError(f"no method {method!r}; there are {', '.join(it.METHODS)}")
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
     promise = options.pop("assume_a", None)
-    options = {**it._options(options), "assume_a": promise}
+    options = {**options_of(options), "assume_a": promise}
     dtype = op.dtype or np.dtype(np.float64)
     side = np.zeros(op.shape[-2], dtype) if b is None else np.asarray(b)
     working = False
     if method in ("auto", "direct"):
-        it._refuse(method, {k: v for k, v in options.items() if k != "assume_a"})
+        refuse(method, {k: v for k, v in options.items() if k != "assume_a"})
         plan = None if op._opaque else Explanation._of(_inverse_plan(op, side))
         working = method == "auto" and too_large(op, plan)
         if not working:
             parts = [(f"solve directly, method={method!r}\n", plan or "by LU of the dense form\n")]
-            return _with_other(parts, "a product, as an iteration takes one", _product(op, side))
+            return _with_other(
+                parts, "a product, as an iteration takes one", product_plan(op, side)
+            )
     x = np.zeros(side.shape, scipy_api.work_dtype(op, side))
-    one: Any = _product(op, x) or "the operator's own product\n"
+    one: Any = product_plan(op, x) or "the operator's own product\n"
     title = _said("iterative" if working else method, x.dtype, options)
     if working:
         title = (
@@ -142,7 +76,7 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
         start = np.empty(x.shape, x.dtype)
         whole = batches.problem_of(op, start, M, names[-1], options, x.dtype)
     needed = [
-        _vectors_of(name, op, M, x) if whole is None else it.memory_of(name, whole)
+        _vectors_of(name, op, M, x) if whole is None else _memory.memory_of(name, whole)
         for name in names
     ]
     limit = config.get("memory_limit")  # what would pass it is not tried
@@ -151,7 +85,7 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
     vectors = max((n for n in needed if limit is None or n <= limit), default=min(needed))
     parts.append(("vectors\n", f"{vectors:,} bytes at most, beside a product's\n"))
     if run:
-        _, records = it.iterate(op, side, "iterative" if working else method, options, working)
+        _, records = solve.iterate(op, side, "iterative" if working else method, options, working)
         parts.append(("it took\n", "".join(f"{r!r} ({r.why})\n" for r in records)))
     plan = None if op._opaque else Explanation._of(_inverse_plan(op, side))
     made = _with_other(parts, "directly", plan)
@@ -161,17 +95,10 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
 
 def _vectors_of(name: str, op: Any, M: Any, x: Any) -> int:
     """Bytes of the vectors of one run, as the limit counts them."""
-    from . import batches
-    from . import solve as it
-
     x = x if x.ndim < 3 or len(op.shape) > 2 else batches.columns_of(x)
     x = x.reshape(x.shape[-2:]) if x.ndim < 3 or not x.size else x[(0,) * (x.ndim - 2)]
     M = None if isinstance(M, str) else M
-    return it.memory_of(name, it._Problem(op, M, x, x, {}))
-
-
-def _product(op: Any, x: Any) -> Explanation | None:
-    return None if op._opaque else Explanation._of(op._explain(0, x, 0, 0))
+    return _memory.memory_of(name, Problem(op, M, x, x, {}))
 
 
 def _with_other(parts: Any, text: str, plan: Explanation | None) -> Explanation:

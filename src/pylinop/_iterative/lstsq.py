@@ -9,8 +9,10 @@ import numpy as np
 
 from .. import _core
 from .._base import config, errors, sparse_arrays
-from .._precondition.terms import room
-from .._structured.dispatch import inexact, real_of
+from .._base.config import near
+from .._base.dtypes import inexact, real_of
+from .._base.memory import room
+from .._base.progress import shown
 from .lstsq_columns import peak, together, width_of
 from .lstsq_kaczmarz_sgd import block_kaczmarz, largest, measure, sgd
 from .memory import product_of
@@ -80,12 +82,7 @@ def _teller(callback: Any, progress: Any, name: str) -> tuple[Any, Any]:
     show: Any = progress if callable(progress) else None
     bar: Any = None
     if progress is True:
-        try:
-            from .._base.progress import shown  # type: ignore[import-not-found, unused-ignore]
-        except ImportError:
-            pass
-        else:
-            show, bar = shown(True, name)
+        show, bar = shown(True, name)
 
     def tell(x: Any, k: int, error: float) -> None:
         if show is not None:
@@ -165,8 +162,6 @@ def solve(
 ) -> LeastSquares:  # fmt: skip
     """`lstsq` by an iterative method."""
     if method not in METHODS:
-        from .._base.config import near
-
         raise ValueError(f"no method {method!r}; there are {METHODS}{near(str(method), METHODS)}")
     if A.ndim != 2:
         raise ValueError(f"method={method!r} takes one matrix, got a batch of shape {A.shape}")

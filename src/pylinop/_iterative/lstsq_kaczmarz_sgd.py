@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._base import errors
-from .._precondition.terms import room
+from .._base.memory import room
 from .row_blocks import Lines, Right
 
 if TYPE_CHECKING:

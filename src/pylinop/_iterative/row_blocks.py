@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._base import config, sparse_arrays
+from .._base import config, scipy_bridge, sparse_arrays
 from .._base.dlpack import as_array
+from .._base.dtypes import inexact
+from .._base.memory import room
 from .._operators.parameters import written
-from .._precondition.terms import room
-from .._structured.dispatch import inexact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,8 +212,6 @@ class Right:
 def right_sides(b: Any, m: int, op: Any) -> tuple[list[Any], bool, Any]:
     """The columns of b (one column of a CSC array each, where it is sparse), whether it is one
     vector, and its dtype."""
-    from .._base import scipy_bridge
-
     if scipy_bridge.issparse(b):
         import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 

@@ -12,6 +12,9 @@ import numpy as np
 
 from .. import _core
 from .._base import config, dlpack, sparse_arrays
+from .._base.lazy_import import Later
+from .._base.memory import room
+from .._base.progress import shown
 from .._operators.convert import as_operator
 from .._operators.linear_operator import LinearOperator, MatVec
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["IterativeResult", "bicgstab", "cg", "gmres", "minres"]
+_preconditioners = Later("_precondition.api")
 
 _CHARS = "fdFD"
 STRICT, INNER, FLEXIBLE = 1, 2, 4  # flags of _core._krylov
@@ -139,9 +143,7 @@ def preconditioner(M: Any, A: Any) -> LinearOperator | None:
     if op is None:
         return None
     if isinstance(op, str):
-        from .._precondition import api
-
-        op = api.make(A, op)
+        op = _preconditioners.make(A, op)
     if op.shape[-2:] != A.shape[-2:]:
         raise ValueError(f"matrix and preconditioner have different shapes: {A.shape}, {op.shape}")
     found: LinearOperator = op
@@ -210,8 +212,6 @@ def _room(name: str, op: Any, M: Any, b: Any, restart: int, flexible: bool) -> N
         of_n += max(min(restart, n), 1) * (2 if flexible and M is not None else 1)
     size = (of_m * m + (of_n + parts(name, op)) * n) * (b.size // max(m, 1)) * b.itemsize
     if size > 1 << 20 or config.get("memory_limit") is not None:
-        from .._precondition.terms import room
-
         room(op, size, name)
 
 
@@ -246,8 +246,6 @@ def run(
         return _core._krylov(
             name, op, M, b, x, has_x0, numbers, flags, callback, style, None, 0.0, var, goals
         )
-    from .._base.progress import shown
-
     show, bar = shown(progress, name)
     norm = float(np.linalg.norm(b))
     try:

@@ -9,7 +9,6 @@ that precision can better."""
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 import time
@@ -19,14 +18,15 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import errors, sparse_arrays
+from .._base import errors
 from .._base.dlpack import as_array
-from . import batches, explain, scipy_api
+from .._base.memory import room
+from . import batches, record, scipy_api
 from .batches import columns_of
+from .block_cg import block_cg
 from .memory import CHECKS, CYCLES, memory_of, products_of, restart_of, width_of
+from .problem import Problem, default_rtol, norms, options_of, power_of_two, start_of
 
-ITERATIVE = ("cg", "block_cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", "lsmr")
-METHODS = ("auto", "direct", "iterative", *ITERATIVE)
 _PASSES = 12
 _POSITIVE = ("pos", "positive definite")
 _HERMITIAN = ("her", "hermitian")
@@ -87,90 +87,8 @@ class SolveRecord:
         )
 
 
-class _Problem:
-    """One A, right sides (n,) or (n, k), and what is asked of x."""
-
-    def __init__(self, op: Any, M: Any, b: Any, x: Any, options: dict[str, Any]) -> None:
-        self.op, self.M, self.b, self.x, self.options = op, M, b, x, options
-        self.n, self.dtype = b.shape[0], b.dtype
-        self.eps = float(np.finfo(b.dtype).eps)
-        self.working = 5 * math.sqrt(max(self.n, 1)) * self.eps
-        self.norm_a: Any = None
-        self.light: bool | None = None  # do vectors take longer than a product?
-        self.product: int | None = None  # bytes that one takes, once it was asked
-        self.room: Any = ...  # bytes for its vectors, once it was asked
-        self.said, self.batch = (op, b), False  # what is written down; are columns of a batch's?
-        self.products = 0
-
-    @functools.cached_property
-    def bnorm(self) -> Any:
-        return _norms(self.b)
-
-    def residual(self, x: Any) -> Any:
-        """b - A x, or b where x is 0."""
-        if not x.any():
-            return self.b.copy()
-        self.products += 1
-        return self.b - (self.op @ x).astype(self.dtype, copy=False)
-
-    def tolerances(self) -> Any:
-        rtol, atol = self.options["rtol"], self.options["atol"]
-        return np.maximum(rtol * self.bnorm, atol)
-
-    def norm(self) -> Any:
-        """A lower bound of |A|, the largest of |A v| / |v| over some steps of a power iteration; of
-        each column's A in a batch."""
-        if self.norm_a is None:
-            rng = np.random.default_rng(20)
-            shape = self.b.shape if self.batch else (self.n,)
-            v = rng.standard_normal(shape).astype(self.dtype)
-            best = np.zeros(_norms(v).shape)
-            for _ in range(8):
-                size = _norms(v)
-                good = np.isfinite(size) & (size > 0)
-                if not good.any():
-                    break
-                size = np.where(good, size, 1).astype(v.real.dtype)
-                v = (self.op @ (v / (size if v.ndim > 1 else size[0]))).astype(
-                    self.dtype, copy=False
-                )
-                self.products += 1
-                new = _norms(v)
-                best = np.where(good & (new > best), new, best)
-            self.norm_a = best if self.batch else float(best[0])
-        return self.norm_a
-
-    def backward(self, x: Any, size: Any) -> Any:
-        below = self.norm() * _norms(x) + self.bnorm
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(size == 0, 0.0, size / below)
-
-
-def _norm(v: Any) -> float:
-    most = float(np.abs(v).max(initial=0.0))
-    if most == 0 or not math.isfinite(most):
-        return most
-    return most * float(np.linalg.norm((v / most).astype(np.result_type(v.dtype, np.float64))))
-
-
-def _norms(b: Any) -> Any:
-    """The norms of the columns, as float64."""
-    if b.ndim == 1:
-        return np.array([_norm(b)])
-    return np.array([_norm(b[:, j]) for j in range(b.shape[1])])
-
-
-def _power_of_two(x: float) -> float:
-    return math.ldexp(1.0, -math.frexp(x)[1]) if x and math.isfinite(x) else 1.0
-
-
-# -- one pass of one method: d with A d = r, each column of r - A d below its goal --
-
-
-def _pass(name: str, p: _Problem, r: Any, goals: Any, left: int, call: Any) -> Any:
+def _pass(name: str, p: Problem, r: Any, goals: Any, left: int, call: Any) -> Any:
     if name == "block_cg":
-        from .block_cg import block_cg
-
         wide = r[:, None] if r.ndim == 1 else r
         d = np.zeros(wide.shape, p.dtype)
         tell = None if call is None else lambda v: call(v.reshape(r.shape))
@@ -207,20 +125,20 @@ def _wrapped(call: Any, x: Any, scale: float, on: Any) -> Any:
     return tell
 
 
-def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
+def _iterate(name: str, p: Problem, record: SolveRecord) -> str:
     """Improves p.x until it is accepted or the method is at its end; why it ended."""
     limit = p.options["maxiter"]
     limit = max(10 * p.n, 50) if limit is None else limit
     used, reason, x = 0, "", p.x
     r = p.residual(x)
-    size = _norms(r)
+    size = norms(r)
     for _ in range(_PASSES):
         goal = _goals(p, x)
         if _accepted(p, x, size, record, record.passes > 0) or used >= limit:
             break
         open_ = ~(size <= goal)  # not a number is not solved
         most = float(np.max(size[open_], initial=0.0))
-        scale = _power_of_two(most)
+        scale = power_of_two(most)
         if not open_.any() or not math.isfinite(most):
             reason = "the residual is not finite"
             break
@@ -247,7 +165,7 @@ def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
         else:
             y[:, on] += d / p.dtype.type(scale)
         r_new = p.residual(y)
-        new = _norms(r_new)
+        new = norms(r_new)
         gained = new <= 0.5 * size
         better = new < size
         x = np.where(better, y, x).astype(p.dtype)
@@ -264,14 +182,14 @@ def _iterate(name: str, p: _Problem, record: SolveRecord) -> str:
     return reason
 
 
-def _goals(p: _Problem, x: Any) -> Any:
+def _goals(p: Problem, x: Any) -> Any:
     """What each column's residual norm is to come down to."""
     if not p.options["working"]:
         return p.tolerances()
-    return p.working * (p.norm() * _norms(x) + p.bnorm)
+    return p.working * (p.norm() * norms(x) + p.bnorm)
 
 
-def _accepted(p: _Problem, x: Any, size: Any, record: SolveRecord, deep: bool = True) -> bool:
+def _accepted(p: Problem, x: Any, size: Any, record: SolveRecord, deep: bool = True) -> bool:
     """Is x good enough? Not `deep`: by the residual alone, which costs no product."""
     with np.errstate(divide="ignore", invalid="ignore"):
         record.residual = float(np.max(np.where(size == 0, 0.0, size / p.bnorm), initial=0.0))
@@ -291,7 +209,7 @@ def _accepted(p: _Problem, x: Any, size: Any, record: SolveRecord, deep: bool = 
 # -- methods by name --
 
 
-def _looks_hermitian(p: _Problem) -> bool:
+def _looks_hermitian(p: Problem) -> bool:
     """<A v, w> against <v, A w> for two pairs of vectors: what is not, is found but by accident."""
     rng = np.random.default_rng(21)
     shape = p.b.shape if p.batch else (p.n,)
@@ -299,14 +217,14 @@ def _looks_hermitian(p: _Problem) -> bool:
         v, w = rng.standard_normal((2, *shape)).astype(p.dtype)
         av, aw = p.op @ v, p.op @ w
         p.products += 2
-        size = np.maximum(_norms(av) * _norms(w), _norms(v) * _norms(aw))
+        size = np.maximum(norms(av) * norms(w), norms(v) * norms(aw))
         apart = np.abs((av.conj() * w).sum(axis=0) - (v.conj() * aw).sum(axis=0))
         if not (apart <= math.sqrt(p.eps) * 1e-2 * size).all():
             return False
     return True
 
 
-def _order(method: str, p: _Problem, promise: str | None) -> tuple[tuple[str, ...], str]:
+def _order(method: str, p: Problem, promise: str | None) -> tuple[tuple[str, ...], str]:
     """What to try, one after the other, and why."""
     if method != "iterative":
         return (method,), "named"
@@ -322,7 +240,7 @@ def _order(method: str, p: _Problem, promise: str | None) -> tuple[tuple[str, ..
     return ("gmres", "bicgstab"), "A is not Hermitian, by a pair of vectors"
 
 
-def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
+def _columns(name: str, p: Problem, record: SolveRecord) -> str:
     """All right sides, some at a time; why it ended."""
     width = width_of(name, p)
     if p.b.ndim == 1 or width >= p.b.shape[1]:
@@ -331,7 +249,7 @@ def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
     worst, by = 0.0, "residual"
     for j in range(0, p.b.shape[1], width):
         at = j if width == 1 else slice(j, j + width)
-        one = _Problem(p.op, p.M, p.b[:, at].copy(), p.x[:, at].copy(), p.options)
+        one = Problem(p.op, p.M, p.b[:, at].copy(), p.x[:, at].copy(), p.options)
         one.norm_a = p.norm_a
         if p.room not in (..., None):  # the others' checks keep theirs
             one.room = p.room - CHECKS * (p.b.nbytes - one.b.nbytes)
@@ -350,10 +268,8 @@ def _columns(name: str, p: _Problem, record: SolveRecord) -> str:
     return why
 
 
-def _solved(p: _Problem, method: str, promise: str | None) -> SolveRecord:
+def _solved(p: Problem, method: str, promise: str | None) -> SolveRecord:
     """Solves, or raises ConvergenceError."""
-    from .._precondition.terms import room
-
     begin = time.perf_counter()
     rtol = p.options["rtol"]
     record = SolveRecord(method, rtol, p.working)
@@ -386,7 +302,7 @@ def _solved(p: _Problem, method: str, promise: str | None) -> SolveRecord:
     raise errors.ConvergenceError(_words(p, record, method), best, record)
 
 
-def _words(p: _Problem, record: SolveRecord, method: str) -> str:
+def _words(p: Problem, record: SolveRecord, method: str) -> str:
     tried = "; ".join(f"{name}: {why or 'no convergence'}" for name, why in record.tried)
     asked = "" if p.options["working"] else f"|b - A x| <= {record.tolerance:.3g} |b| or "
     got = f"the residual is {record.residual:.3g} |b|"
@@ -402,19 +318,6 @@ def _words(p: _Problem, record: SolveRecord, method: str) -> str:
 
 
 # -- solve --
-
-
-def _default_rtol(dtype: Any) -> float:
-    return 1e-5 if np.finfo(dtype).eps > 1e-10 else 1e-10
-
-
-def _refuse(method: str, given: dict[str, Any]) -> None:
-    said = [name for name, value in given.items() if value is not None]
-    if said:
-        raise TypeError(
-            f"{', '.join(said)} is for iterative methods, and method={method!r}: say which, "
-            f"one of {', '.join(METHODS[2:])}"
-        )
 
 
 def _checked(method: Any, op: Any, b: Any, options: dict[str, Any]) -> None:
@@ -441,19 +344,6 @@ def _checked(method: Any, op: Any, b: Any, options: dict[str, Any]) -> None:
         raise TypeError(f"{method} takes no preconditioner M")
 
 
-def _start(x0: Any, shape: Any) -> Any:
-    """x0 of the solution's shape; a word or None as it is."""
-    if x0 is None or isinstance(x0, str):
-        return x0
-    start = as_array(x0)
-    if len(shape) == 1 and start.shape == (*shape, 1):
-        start = start[:, 0]
-    try:
-        return np.broadcast_to(start, shape)
-    except ValueError:
-        raise ValueError(f"x0 has shape {start.shape}, the solution {shape}") from None
-
-
 def _elements(op: Any, b: Any, x0: Any, fold: bool) -> Any:
     """Of a batch: (the operator, right side, x0, place) of each element, and the shape of x. One
     operator with many right sides is one element, if they `fold`: all of them are its columns."""
@@ -461,7 +351,7 @@ def _elements(op: Any, b: Any, x0: Any, fold: bool) -> Any:
     own = 1 if vec else 2
     batch = np.broadcast_shapes(op.shape[:-2], b.shape[: b.ndim - own])
     whole = np.broadcast_to(b, (*batch, *b.shape[b.ndim - own :]))
-    begin = _start(x0, whole.shape)
+    begin = start_of(x0, whole.shape)
     word = begin is None or isinstance(begin, str)
     lead = len(batch) - len(op.shape) + 2
 
@@ -491,12 +381,14 @@ def iterate(
     elements, shape = _elements(op, b, x0, fold)
     extra = None if x0 is None or isinstance(x0, str) else as_array(x0)
     dtype = scipy_api.work_dtype(op, b, extra, None if word else M)
-    rtol = _default_rtol(dtype) if options["rtol"] is None else float(options["rtol"])
+    rtol = default_rtol(dtype) if options["rtol"] is None else float(options["rtol"])
     own = {**options, "rtol": rtol, "atol": float(options["atol"] or 0.0), "working": working}
     promise = promise or getattr(op, "assume_a", None)
     records: list[SolveRecord] = []
     if len(op.shape) > 2:
-        together = batches.solved(op, b, M, method, own, dtype, promise, records)
+        together = batches.solved(
+            op, b, M, method, own, dtype, records, lambda p: _solved(p, method, promise)
+        )
         if together is not None:
             return together, records
     x = np.empty(shape, dtype)
@@ -506,8 +398,8 @@ def iterate(
         begin = scipy_api.first(start, side.shape, dtype, inverse, side)
         if not side.size:
             continue
-        problem = _Problem(part, inverse, side, begin, own)
-        with explain.noted(problem, records):
+        problem = Problem(part, inverse, side, begin, own)
+        with record.noted(problem, records):
             records.append(_solved(problem, method, promise))
         if at is None:
             x[...] = np.moveaxis(problem.x.reshape(shape[-2], *shape[:-2], shape[-1]), 0, -2)
@@ -516,49 +408,9 @@ def iterate(
     return x, records
 
 
-_OPTIONS = ("rtol", "atol", "maxiter", "M", "x0", "callback", "progress")
-
-
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    unknown = sorted(set(given) - set(_OPTIONS))
-    if unknown:
-        raise TypeError(
-            f"solve() got an unexpected keyword argument {unknown[0]!r}; there are assume_a, "
-            f"method, {', '.join(_OPTIONS)}"
-        )
-    return {name: given.get(name) for name in _OPTIONS}
-
-
-def solve(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any) -> Any:
-    """``pl.solve`` with keywords."""
-    from .._api import solve_det_norm
-    from .._base import scipy_bridge
-    from .._lazy import array
-
-    options = _options(how)
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
-    if method in ("auto", "direct"):
-        _refuse(method, options)
-        return (solve_det_norm.solve if method == "auto" else solve_det_norm.direct)(A, b, assume_a)
-    lazy = solve_det_norm._is_lazy(A) or solve_det_norm._is_lazy(b)
-    op = scipy_api.operator_of(A)
-    if assume_a is not None:
-        _core.Dense(np.empty((0, 0)), assume_a)  # is it one of the words?
-        if not isinstance(A, _core.Operator):
-            op = solve_det_norm.promised(A, op, assume_a)
-        options["assume_a"] = assume_a
-    if isinstance(b, _core.Operator):
-        raise TypeError(f"method={method!r} takes an array b, got {type(b).__name__} {b.shape}")
-    x, _ = iterate(
-        op, sparse_arrays.as_dense(b) if scipy_bridge.issparse(b) else b, method, options
-    )
-    return array.lazy(x) if lazy else x
-
-
 def instead(A: Any, b: Any, error: MemoryError, assume_a: str | None = None) -> Any:
     """What ``auto`` does where the dense form is too large: x to working accuracy, or the error."""
-    nothing = {**_options({}), "assume_a": assume_a}
+    nothing = {**options_of({}), "assume_a": assume_a}
     op = scipy_api.operator_of(A)
     if isinstance(b, _core.Operator) or op.shape[-1] != op.shape[-2]:
         raise error

@@ -7,16 +7,12 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack, errors
-from .array import LazyArray, lazy
+from .._base.checks import is_lazy
+from .leaves import lazy
 
 inverse = _core._lazy_inverse
 scaled = _core._lazy_scaled
 view = _core._lazy_view
-
-
-def is_lazy(x):
-    """Is x a LazyArray? (isinstance asks operators for their __class__: slow.)"""
-    return issubclass(type(x), LazyArray)
 
 
 def node(x):
@@ -99,7 +95,7 @@ def inverse_dtype(a):
 
 def over(a, c):
     """``a / c`` for a matrix and a number: a multiple where 1 / c is in range."""
-    return LazyArray("over", (a, c), a.shape, ufunc_dtype(np.true_divide, a, c))
+    return _core._LazyArray("over", (a, c), a.shape, ufunc_dtype(np.true_divide, a, c))
 
 
 def as_dtype(x):
@@ -171,7 +167,7 @@ def _linear_ufunc(name, inputs):
                 return None  # -b would wrap before it meets a wider a
             b = b if name == "add" else scaled(b, -1)
             if _promoted(a, b).kind != "b":
-                return LazyArray("add", (a, b), a.shape, _promoted(a, b))
+                return _core._LazyArray("add", (a, b), a.shape, _promoted(a, b))
     return None
 
 
@@ -223,18 +219,29 @@ def unary(ufunc, a):
     """A ufunc of one LazyArray; a hook."""
     if ufunc.nout > 1 or ufunc.signature is not None or ufunc in (np.negative, np.conjugate):
         return apply_ufunc(ufunc, "__call__", (a,))
-    return LazyArray("call", (a,), a.shape, ufunc_dtype(ufunc, a), (ufunc, {}))
+    return _core._LazyArray("call", (a,), a.shape, ufunc_dtype(ufunc, a), (ufunc, {}))
+
+
+def value_of(x):
+    if isinstance(x, _core.Lazy):
+        return x._computed()
+    if type(x) in (list, tuple):
+        return type(x)(value_of(y) for y in x)
+    return x
+
+
+def by_value(func, args, kwargs):
+    """NumPy's own function, now, on the values."""
+    return func(*(value_of(a) for a in args), **{k: value_of(v) for k, v in kwargs.items()})
 
 
 def _elementwise(ufunc, method, inputs, kwargs):
     args = tuple(lazy(x) if isinstance(x, _core.Operator) else x for x in inputs)
     plain = method == "__call__" and ufunc.nout == 1 and ufunc.signature is None
     if not plain or set(kwargs) - {"dtype", "casting"}:
-        from . import numpy_functions
-
-        return numpy_functions.by_value(getattr(ufunc, method), args, kwargs)
+        return by_value(getattr(ufunc, method), args, kwargs)
     dtype = np.dtype(kwargs["dtype"]) if "dtype" in kwargs else ufunc_dtype(ufunc, *args)
-    return LazyArray("call", args, together(ufunc, args), dtype, (ufunc, kwargs))
+    return _core._LazyArray("call", args, together(ufunc, args), dtype, (ufunc, kwargs))
 
 
 def together(ufunc, args):
@@ -255,7 +262,7 @@ def cast(a, dtype):
     """``a.astype(dtype)``."""
     if a.dtype == dtype:
         return a
-    return LazyArray("call", (a,), a.shape, dtype, (_astype, {"dtype": dtype}))
+    return _core._LazyArray("call", (a,), a.shape, dtype, (_astype, {"dtype": dtype}))
 
 
 def _astype(x, dtype):
@@ -272,7 +279,7 @@ def index(a, key):
     if any(is_lazy(k) for k in parts):
         parts = tuple(k._computed() if is_lazy(k) else k for k in parts)
         key = parts if isinstance(key, tuple) else parts[0]
-    return LazyArray("index", (a,), np.shape(hollow[key]), a.dtype, key)
+    return _core._LazyArray("index", (a,), np.shape(hollow[key]), a.dtype, key)
 
 
 def number_of(a, f):
@@ -282,7 +289,7 @@ def number_of(a, f):
             f"Last 2 dimensions of the array must be square: {a.shape}" + errors.built(a)
         )
     dtype = a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
-    return LazyArray("of form", (a,), a.shape[:-2], dtype, (f, {}))
+    return _core._LazyArray("of form", (a,), a.shape[:-2], dtype, (f, {}))
 
 
 def now(a, f):

@@ -1,18 +1,21 @@
 """What the core's evaluator of LazyArrays (src/c/py/lazy/py_lazy_eval.c) leaves to Python: parts,
 divided matrices, the words around an error, what several expressions share, explanations."""
 
+from typing import Any
+
 import numpy as np
 
 from .. import _core
-from .._base import config, errors, explanation, multiples
+from .._base import config, errors, multiples
 from .._base.lazy_import import Later
+from .leaves import lazy
 
 _VERIFY = Later("_verify.compare")
 
 _LEAST = 2.0**-100  # whose reciprocal is in range in float32 too
 
 
-def _array(x):
+def array_of(x):
     """The value of an argument, for NumPy's functions."""
     if not isinstance(x, _core.Lazy):
         return x
@@ -36,7 +39,7 @@ def part_form(a):
 def indexed(a):
     """The value of an index, into the argument's value where it is at hand; a hook."""
     x = a._args[0]
-    array = _array(x)
+    array = array_of(x)
     part = _part(x._form, a._more) if array is None else array[a._more]
     return part.toarray() if isinstance(part, _core.Operator) else part
 
@@ -44,7 +47,7 @@ def indexed(a):
 def over_form(a):
     """The form of a matrix over a number; a hook."""
     form, c = a._args[0]._form, a._args[1]
-    c = _array(c)[()] if isinstance(c, _core.Lazy) else c
+    c = array_of(c)[()] if isinstance(c, _core.Lazy) else c
     if _LEAST < abs(c) < 1 / _LEAST:
         return multiples.divide(form, c)
     return _core.Dense(form.toarray() / c)
@@ -52,7 +55,7 @@ def over_form(a):
 
 def beyond(a):
     """The value of a node of more dimensions than operators have, by NumPy; a hook."""
-    x, *rest = (_array(y) for y in a._args)
+    x, *rest = (array_of(y) for y in a._args)
     if a._head == "of form":
         f, kwargs = a._more
         found = f(_core.Dense(x.reshape(-1, *x.shape[-2:])), **kwargs)
@@ -100,13 +103,6 @@ def failed(a, error):
     """Adds to an error the line that built the node it is from; a hook."""
     if isinstance(error, Exception) and "built at" not in str(error):
         error.add_note(f"in: {a!r}{errors.built(a)}")
-
-
-def instead(a, error):
-    """The value of a where there was no memory for its plan, or None; a hook."""
-    from .._api import lazy_iterative
-
-    return lazy_iterative.instead(a, error)
 
 
 _MOST = 8  # results of one plan
@@ -192,56 +188,34 @@ def _shared(rest, linear):
     return list(found.values())
 
 
-# -- explain ---------------------------------------------------------------------------------------
+def evaluate(*expressions: Any) -> Any:
+    """Compute several expressions together; parts they share are computed once.
 
+    Parameters
+    ----------
+    *expressions : LazyArray
 
-def explain(root, run=False):
-    """How the value of root is computed, on a copy whose values are arrays without memory; with
-    ``run`` on a copy that is computed."""
-    from . import text
+    Returns
+    -------
+    ndarray or tuple of ndarray
+        One array for one expression, else a tuple. Read-only: they are what the expressions keep;
+        results of one plan lie in one block of memory, which lives as long as one of them.
 
-    parts = []
+    Notes
+    -----
+    Linear expressions of one dtype are one plan, at most 8 of them: what they share is chosen by
+    cost for all together.
 
-    def title(a):
-        return f"{text.formula(a)}  {a.shape} {a.dtype}"
-
-    def pretend(a):
-        if a._head != "leaf":
-            parts.append((title(a), _plan(a) or "by NumPy"))
-        a._value = np.broadcast_to(np.ones((), a.dtype), a.shape)
-
-    def compute(a):
-        with explanation.explaining() as e:
-            _core._lazy_value(a)
-        if a._head != "leaf":
-            parts.append((title(a), e.explanation if e.plans else "by NumPy"))
-
-    copy = text.rebuild(text.program(root))
-    _core._lazy_run([copy], compute if run else pretend)
-    return explanation.Explanation._joined(parts)
-
-
-def _plan(a):
-    """How one linear part is computed; None where NumPy runs."""
-    from .._api import lazy_iterative
-
-    return lazy_iterative.explained(a, _direct_plan(a))
-
-
-def _direct_plan(a):
-    args = a._args
-    if _core._lazy_is_deep(a):
-        column = _core._lazy_operator(a)
-        return column.explain("dense") if column is not None else None
-    if a._head == "matmul" and min(x.ndim for x in args) < 2:
-        x, y = args
-        if x.ndim >= 2:
-            return x._form.explain("apply", _array(y))
-        return y._form.T.explain("apply", _array(x)) if y.ndim >= 2 else None
-    if a._head == "of form" and a._more[0] in (trace, diagonal):
-        name = "trace" if a._more[0] is trace else "diagonal"
-        return args[0]._form.explain(name)
-    linear = ("operator", "matmul", "add", "scale", "over", "view", "inverse")
-    if a.ndim < 2 or a._head not in linear:
-        return None
-    return (args[0] if a._head == "operator" else a._form).explain("dense")
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.lazy(np.eye(2))
+    >>> S = A @ A.T
+    >>> pl.evaluate(S, S.trace())[1]
+    array(2.)
+    """
+    roots = [lazy(e) for e in expressions]
+    if len(roots) > 1:
+        together(roots)
+    values = tuple(r._computed() for r in roots)
+    return values[0] if len(values) == 1 else values

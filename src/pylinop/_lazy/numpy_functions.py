@@ -1,14 +1,28 @@
 """NumPy's functions on LazyArrays: ``__array_function__``. What has no row computes the arguments
 and calls NumPy: an array comes out."""
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from .._structured import determinants
 from . import evaluate
-from .array import LazyArray, lazy
-from .build import apply_ufunc, inverse, matmul, node, solve, together, ufunc_dtype, view
+from .build import (
+    apply_ufunc,
+    by_value,
+    inverse,
+    matmul,
+    node,
+    now,
+    number_of,
+    solve,
+    together,
+    ufunc_dtype,
+    view,
+)
+from .leaves import lazy
 
 _TABLE: dict[Any, Any] = {}
 
@@ -36,19 +50,6 @@ def call(func, args, kwargs):
     return by_value(func, args, kwargs)
 
 
-def by_value(func, args, kwargs):
-    """NumPy's own function, now, on the values."""
-    return func(*(_value(a) for a in args), **{k: _value(v) for k, v in kwargs.items()})
-
-
-def _value(x):
-    if isinstance(x, LazyArray):
-        return x._computed()
-    if type(x) in (list, tuple):
-        return type(x)(_value(y) for y in x)
-    return x
-
-
 def deferred(func, a, shape, dtype, kwargs=None):
     """``func(a, **kwargs)`` later: of the operator form where a has two dimensions."""
     kwargs = kwargs or {}
@@ -56,7 +57,7 @@ def deferred(func, a, shape, dtype, kwargs=None):
     if func in (np.sum, np.mean) and a.dtype.kind in "biu":
         form = False  # by products with ones, a narrow integer would not wrap before it is summed
     head = "of form" if form else "call"
-    return LazyArray(head, (a,), shape, dtype, (func, kwargs))
+    return _core._LazyArray(head, (a,), shape, dtype, (func, kwargs))
 
 
 _OF_FORM = {evaluate.trace, evaluate.diagonal, np.sum, np.mean}
@@ -152,7 +153,7 @@ def _isrealobj(x):
 
 @_row("result_type")
 def _result_type(*args):
-    return np.result_type(*(a.dtype if isinstance(a, LazyArray) else a for a in args))
+    return np.result_type(*(a.dtype if isinstance(a, _core.Lazy) else a for a in args))
 
 
 @_row("transpose", "permute_dims")
@@ -289,7 +290,7 @@ def _outer(a, b, out=None):
 def _round(a, decimals=0, out=None):
     if out is not None or a.dtype.kind not in "fc":
         return NotImplemented
-    return LazyArray("call", (a,), a.shape, a.dtype, (np.round, {"decimals": decimals}))
+    return _core._LazyArray("call", (a,), a.shape, a.dtype, (np.round, {"decimals": decimals}))
 
 
 @_row("clip")
@@ -306,7 +307,7 @@ def _where(condition, *choices):
         return NotImplemented
     shape = together(np.where, (condition, *choices))
     dtype = ufunc_dtype(np.add, *choices)
-    return LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))
+    return _core._LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))
 
 
 @_row("linalg.matmul")
@@ -336,22 +337,16 @@ def _solve(a, b):
 
 @_row("linalg.slogdet")
 def _slogdet(a):
-    from .._api import solve_det_norm
-
-    return solve_det_norm.slogdet(a)
+    return now(a, determinants.slogdet)
 
 
 @_row("linalg.det")
 def _det(a):
-    from .._api import solve_det_norm
-
-    return solve_det_norm.det(a)
+    return number_of(a, determinants.det)
 
 
 @_row("linalg.matrix_power")
 def _matrix_power(a, n):
-    import operator
-
     n = operator.index(n)
     base, result = (inverse(a), None) if n < 0 else (a, None)
     for _ in range(abs(n)):

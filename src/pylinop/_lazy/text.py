@@ -5,7 +5,6 @@ import string
 import numpy as np
 
 from .. import _core
-from .array import LazyArray
 
 _LIMIT = 80  # characters of a formula shown
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " * ", "divide": " / "}
@@ -21,7 +20,7 @@ def postorder(root):
         elif id(a) not in seen:
             seen.add(id(a))
             stack.append((a, True))
-            stack += [(x, False) for x in reversed(a._args) if isinstance(x, LazyArray)]
+            stack += [(x, False) for x in reversed(a._args) if isinstance(x, _core.Lazy)]
     return order
 
 
@@ -60,7 +59,7 @@ def _bare(shown, head):
 
 def _one(a, text, names):
     def shown(x):
-        if isinstance(x, LazyArray):
+        if isinstance(x, _core.Lazy):
             return text[id(x)]
         if isinstance(x, np.ndarray):
             return _name(x, x.ndim, names)
@@ -122,7 +121,7 @@ def program(root):
     """Rows (head, arguments, shape, dtype, more, value); arguments ("#", i) are earlier rows."""
     rows, at = [], {}
     for a in postorder(root):
-        args = tuple(("#", at[id(x)]) if isinstance(x, LazyArray) else x for x in a._args)
+        args = tuple(("#", at[id(x)]) if isinstance(x, _core.Lazy) else x for x in a._args)
         at[id(a)] = len(rows)
         rows.append((a._head, args, a.shape, a.dtype, a._more, a._value))
     return rows
@@ -133,7 +132,7 @@ def rebuild(rows):
     made = []
     for head, args, shape, dtype, more, value in rows:
         known = tuple(made[x[1]] if type(x) is tuple and x[:1] == ("#",) else x for x in args)
-        a = LazyArray(head, known, shape, dtype, more)
+        a = _core._LazyArray(head, known, shape, dtype, more)
         if value is not None:
             value.flags.writeable = False
             a._value = value

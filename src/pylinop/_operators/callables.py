@@ -3,7 +3,9 @@
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import H, N, T
 from .._fallback import interpreter
+from . import pickling
 
 
 def _of_kind(op):
@@ -14,8 +16,6 @@ def _of_kind(op):
         return op
     for cls in type(op).__mro__:
         if cls.__module__ == "pylinop" and cls.__name__ != "LinearOperator":
-            from . import pickling
-
             return cls(*pickling.nested(op._init, op._mode))
     return None
 
@@ -23,7 +23,7 @@ def _of_kind(op):
 def default_matvec(op, x):
     kind = _of_kind(op)
     if kind is not None:
-        return interpreter.apply(kind, np.asarray(x), interpreter.N, True)
+        return interpreter.apply(kind, np.asarray(x), N, True)
     if type(op)._matmat is _base()._matmat:
         raise NotImplementedError(f"{type(op).__name__} defines neither _matvec nor _matmat")
     return op._matmat(x[..., np.newaxis])[..., 0]
@@ -32,7 +32,7 @@ def default_matvec(op, x):
 def default_matmat(op, X):
     kind = _of_kind(op) if type(op)._matvec is _base()._matvec else None
     if kind is not None:
-        return interpreter.apply(kind, np.asarray(X), interpreter.N, False)
+        return interpreter.apply(kind, np.asarray(X), N, False)
     if X.shape[-1] == 0:
         batch = interpreter._broadcast(op.shape[:-2], X.shape[:-2])
         return np.zeros((*batch, op.shape[-2], 0), dtype=np.result_type(X, op.dtype or X.dtype))
@@ -45,7 +45,7 @@ def default_matmat(op, X):
 def default_rmatvec(op, x):
     kind = _of_kind(op)
     if kind is not None:
-        return interpreter.apply(kind, np.asarray(x), interpreter.H, True)
+        return interpreter.apply(kind, np.asarray(x), H, True)
     if type(op)._adjoint is not _base()._adjoint:
         return op._adjoint()._matvec(x) if not _is_core(op) else op._adjoint().matvec(x)
     if type(op)._rmatmat is _base()._rmatmat or (_is_matvec(op) and op._callables[3] is None):
@@ -59,7 +59,7 @@ def default_rmatvec(op, x):
 def default_rmatmat(op, X):
     kind = _of_kind(op) if type(op)._rmatvec is _base()._rmatvec else None
     if kind is not None:
-        return interpreter.apply(kind, np.asarray(X), interpreter.H, False)
+        return interpreter.apply(kind, np.asarray(X), H, False)
     if type(op)._adjoint is not _base()._adjoint:
         return op._adjoint().matmat(X)
     m = op.shape[-1]
@@ -73,9 +73,7 @@ def default_rmatmat(op, X):
 
 
 def _base():
-    from .linear_operator import LinearOperator
-
-    return LinearOperator
+    return _core._LinearOperator
 
 
 def _is_core(op):
@@ -90,9 +88,9 @@ def user_view(op, mode):
     """A user's own _adjoint or _transpose, called for .H and .T; None where there is none."""
     base = _base()
     kind = type(op)
-    if mode == interpreter.H and kind._adjoint is not base._adjoint:
+    if mode == H and kind._adjoint is not base._adjoint:
         return op._adjoint()
-    if mode == interpreter.T and kind._transpose is not base._transpose:
+    if mode == T and kind._transpose is not base._transpose:
         return op._transpose()
     return None
 

@@ -7,9 +7,10 @@ import numpy as np
 from .. import _core
 from .._base import dlpack, scipy_bridge, sparse_arrays
 from .._fallback import interpreter
+from . import pickling
 
 if TYPE_CHECKING:
-    from .linear_operator import LinearOperator
+    from .linear_operator import LinearOperator, MatVec
 
 
 def as_array(x):
@@ -72,14 +73,17 @@ def as_operator(A: Any) -> "LinearOperator":
         a = np.asarray(A)
         return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
     if hasattr(A, "shape") and hasattr(A, "matvec"):
-        from .linear_operator import make_matvec
-
         return make_matvec(A)
     if hasattr(A, "__array__"):
         return as_operator(np.asarray(A))
     raise TypeError(
         f"type not understood: {type(A).__name__} is no array, sparse matrix or operator"
     )
+
+
+def inverse(A: Any) -> "LinearOperator":
+    """The inverse of a square operator, lazy."""
+    return _core._build("inverse", as_operator(A))
 
 
 # -- operands of constructors --
@@ -126,6 +130,18 @@ def operand(A: Any, kind: str, name: str, several: bool) -> "LinearOperator":
     return as_operator(A)
 
 
+def make_matvec(A: Any) -> "MatVec":
+    """An operator around any object with ``shape`` and ``matvec``; its ``matmat`` is used too."""
+    return _core._LinearOperator(  # makes a MatVec
+        A.shape,
+        A.matvec,
+        rmatvec=getattr(A, "rmatvec", None),
+        matmat=getattr(A, "matmat", None),
+        rmatmat=getattr(A, "rmatmat", None),
+        dtype=getattr(A, "dtype", None),
+    )
+
+
 # -- small forms --
 
 
@@ -154,8 +170,6 @@ def astype(op, dtype, copy):
     if op._head == "kernel" and dtype.kind == "c":  # its points stay real
         return astype(op, np.dtype(dtype.char.lower()), False) @ _core.Identity(op.shape[-1], dtype)
     if op._init is not None and op._head != "opaque" and _casts_in_place(op, dtype):
-        from . import pickling
-
         if op._head == "dense" and op._init[1] == "orthogonal":  # to the rounding it was given in
             return _core.Dense(op._init[0].astype(dtype))
         return pickling.rebuilt(op, lambda a: a.astype(dtype), dtype)

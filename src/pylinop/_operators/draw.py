@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .convert import as_operator
+from .repr import text
 
 _INK, _PALE = "#30618c", "#c9d9e8"
 
@@ -236,8 +238,6 @@ def check_adjoint(
     ValueError: A.H is not the adjoint of A: y^H (A x) = -0.0582247 and (A^H y)^H x = -0.156017, \
 relative difference 0.23
     """
-    from .convert import as_operator
-
     A = as_operator(A)
     if A.ndim != 2:
         raise ValueError(f"the dot test takes one matrix, got shape {A.shape}")
@@ -275,8 +275,6 @@ def _draw(rng, shape, dtype):
 
 def html(op):
     """The notebook's view: the picture, then a small table."""
-    from .repr import text
-
     rows = [("kind", type(op).__name__), ("shape", str(op.shape)), ("dtype", str(op.dtype))]
     below = _operands(op)
     if below:

@@ -7,6 +7,8 @@ once (`_by_numpy`)."""
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import N, T
+from .._base.index_steps import as_slice, taken
 from .._fallback import interpreter
 
 _WORDS = (
@@ -148,22 +150,6 @@ def _merged(inner, outer):
     return tuple(steps[axis] for axis in sorted(steps))
 
 
-def as_slice(step):
-    """A step along an axis as a slice."""
-    _, start, by, count = step
-    stop = start + by * count
-    return slice(start, None if stop < 0 else stop, by)
-
-
-def taken(a, steps):
-    """The steps taken of the dense form."""
-    for s in steps:
-        axis = a.ndim - 2 + s[0] if s[0] < 2 else a.ndim - 1 - s[0]
-        what = s[1] if len(s) == 2 or s[3] < 0 else as_slice(s)
-        a = a[(slice(None),) * axis + (what,)]
-    return a
-
-
 def _of_dense(op, steps):
     """A Dense of a view of the same memory."""
     a = op._init[0]
@@ -209,7 +195,7 @@ def _element(op, i, j):
     if y is NotImplemented:
         unit = np.zeros(op.shape[-1], dtype=op.dtype)
         unit[j] = 1
-        y = interpreter.apply(op, unit, interpreter.N, True)[..., i][()]
+        y = interpreter.apply(op, unit, N, True)[..., i][()]
     return y
 
 
@@ -218,7 +204,7 @@ def _opaque_row(op, i):
     unit = np.zeros(op.shape[-2], dtype=op.dtype)
     unit[i] = 1
     try:
-        return interpreter.apply(op, unit, interpreter.T, True)
+        return interpreter.apply(op, unit, T, True)
     except NotImplementedError:
         return None
 

@@ -1,7 +1,7 @@
 """LinearOperator: SciPy's class with our core beneath; and MatVec, the operator of callables.
 
-Fast paths live in C (py_operator.c, py_expressions.c); here are SciPy's manners: what is a vector, what is a
-column, which error, what a user's subclass may leave out."""
+Fast paths live in C (py_operator.c, py_expressions.c). The hooks that a user's subclass may leave
+out are in callables.py, what the methods take in array_arguments.py."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 import numpy as np
 
 from .. import _core
-from .._api import numpy_functions
 from .._base import scipy_bridge
-from .._fallback import interpreter
+from .._base.lazy_import import Later
 from . import callables, convert, draw, numpy_protocols, pickling, repr
+from .array_arguments import rmatmul
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from .._base import explanation
 
-__all__ = ["LinearOperator", "make_matvec"]
+__all__ = ["LinearOperator", "MatVec"]
+
+# Methods that are functions of layers above.
+_explain, _numpy_functions = Later("_api.explain"), Later("_api.numpy_functions")
+_tosparse = Later("_sparse.tosparse")
 
 
 class LinearOperator(_core.Operator):
@@ -128,7 +132,7 @@ class LinearOperator(_core.Operator):
         """Product from the right, ``x @ self``."""
         if isinstance(x, _core.Operator):
             return x @ self
-        return interpreter.rmatmul(self, x)
+        return rmatmul(self, x)
 
     def __call__(self, x: Any) -> Any:
         return self.dot(x)
@@ -141,14 +145,15 @@ class LinearOperator(_core.Operator):
 
     def tosparse(self, format: str = "csr") -> Any:
         """The operator as a scipy.sparse array; structure is used where it is sparse."""
-        from .._sparse import tosparse as _tosparse
-
         return _tosparse.tosparse(self, format)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return numpy_protocols.as_dense(self, dtype, copy)
 
-    __array_function__ = numpy_functions.array_function
+    def __array_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return _numpy_functions.array_function(self, func, types, args, kwargs)
 
     @property
     def real(self) -> LinearOperator:
@@ -247,7 +252,7 @@ class LinearOperator(_core.Operator):
         written   (trace:... (diag (array:float64[3]#...)))
         ...
         """
-        return repr.explain(self, action, args, kwargs, run)
+        return _explain.of_operator(self, action, args, kwargs, run)
 
     def spy(self, ax: Any = None, precision: float = 0, **kwargs: Any) -> Any:
         """Draw where the entries are, with matplotlib; returns the axes.
@@ -350,16 +355,3 @@ class MatVec(LinearOperator):
 
 
 LinearOperator.__module__ = MatVec.__module__ = "pylinop"
-
-
-def make_matvec(A: Any) -> MatVec:
-    """An operator around any object with ``shape`` and ``matvec``; its ``matmat`` is used too."""
-    dtype = getattr(A, "dtype", None)
-    return MatVec(
-        A.shape,
-        A.matvec,
-        rmatvec=getattr(A, "rmatvec", None),
-        matmat=getattr(A, "matmat", None),
-        rmatmat=getattr(A, "rmatmat", None),
-        dtype=dtype,
-    )

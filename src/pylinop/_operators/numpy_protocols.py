@@ -7,6 +7,10 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack, errors
+from .._base.dtypes import N, T
+from .._base.memory import materialising
+from .._fallback import interpreter
+from .array_arguments import add, matmul, rmatmul, rmultiply, subtract
 
 
 def as_dense(op, dtype=None, copy=None):
@@ -25,8 +29,6 @@ def as_dense(op, dtype=None, copy=None):
 
 def dense_form(op):
     """The dense form that nobody asked for by name: under the memory rule, with a word if large."""
-    from .._base.memory import materialising
-
     materialising(op, op.size * (op.dtype.itemsize if op.dtype is not None else 8), False)
     return op.toarray()
 
@@ -37,8 +39,6 @@ def _first_out(out):
 
 def _linear(ufunc, a, b, out):
     """matmul, matvec, vecmat with an operator on either side."""
-    from .._fallback import interpreter
-
     ours = isinstance(a, _core.Operator)
     if ours and isinstance(b, _core.Operator):
         return a @ b
@@ -48,17 +48,17 @@ def _linear(ufunc, a, b, out):
         b = dlpack.as_array(b)
         if b.ndim < 1 or b.shape[-1] != a.shape[-1]:
             raise errors.shape_error(a, "matvec", f"(..., {a.shape[-1]})", b.shape)
-        return interpreter.apply(a, b, interpreter.N, True, out)
+        return interpreter.apply(a, b, N, True, out)
     if ufunc == "vecmat":
         if ours:
             return NotImplemented
         a = np.conjugate(dlpack.as_array(a))
         if a.ndim < 1 or a.shape[-1] != b.shape[-2]:
             raise errors.shape_error(b, "vecmat", f"(..., {b.shape[-2]})", a.shape)
-        return interpreter.apply(b, a, interpreter.T, True, out)
+        return interpreter.apply(b, a, T, True, out)
     if ours:
-        return interpreter.matmul(a, b, out)
-    return interpreter.rmatmul(b, a, out)
+        return matmul(a, b, out)
+    return rmatmul(b, a, out)
 
 
 _BINARY = {
@@ -77,16 +77,14 @@ _UNARY = {
 
 def _reflected(name, a, b):
     """a <op> b with at least one operator; arrays go through our own slots."""
-    from .._fallback import interpreter
-
     if isinstance(a, _core.Operator):
         return _BINARY[name](a, b)
     if name == "add":
-        return interpreter.add(a, b)
+        return add(a, b)
     if name == "subtract":
-        return interpreter.subtract(a, b)
+        return subtract(a, b)
     if name == "multiply":
-        return interpreter.rmultiply(a, b)
+        return rmultiply(a, b)
     raise ValueError("Can only divide a linear operator by a scalar.")
 
 

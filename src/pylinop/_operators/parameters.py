@@ -10,9 +10,9 @@ import operator
 from typing import Any
 
 from .. import _core
-from .._api.basic import inv
 from .._base.trampoline import run
-from .convert import as_operator
+from .convert import as_operator, inverse
+from .indexing import sliced
 
 _LISTS = ("kron", "blockdiag", "kronsum")  # kinds with a list of operators, which close as such
 
@@ -66,16 +66,12 @@ def _of_lines(step: Any, parts: list[Any]) -> list[Any]:
 
 
 def _line(f: Any, axis: int, start: int, by: int, count: int) -> Any:
-    from .indexing import sliced
-
     whole = (start, by, count) == (0, 1, f.shape[-2 + axis])
     return f if whole else sliced(f, [(axis, start, by, count)])
 
 
 def _of_batch(step: Any, batch: list[int], parts: list[Any]) -> list[Any]:
     """Batches broadcast: each factor is taken from along the axis that it has, if it has it."""
-    from .indexing import sliced
-
     at = step[0] - 1  # from the right
     drops = len(step) == 4 and step[3] < 0
     one = batch[-at] == 1
@@ -103,7 +99,7 @@ _CLOSED: dict[str, Any] = {
     "sum": None,
     "prod": None,
     "view": lambda op, parts: [_view(f, op._mode) for f in parts],
-    "inverse": lambda op, parts: [inv(f) for f in parts],
+    "inverse": lambda op, parts: [inverse(f) for f in parts],
     "scaled": lambda op, parts: [op._operands[1] * f for f in parts],
     "sliced": _sliced,
 }

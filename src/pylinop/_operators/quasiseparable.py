@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import inexact
 from .._base.trampoline import run
-from .._structured.dispatch import inexact
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

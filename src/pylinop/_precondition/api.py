@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._base import errors
 from .._base.config import near
+from .._base.errors import NotFit
+from .._base.lazy_import import Later
 from .._operators.convert import as_operator
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from .._operators.linear_operator import LinearOperator
 
 __all__ = ["make", "preconditioner"]
+_choose = Later("_precondition.choose")
 
 
 def make(A: Any, name: Any = "auto", **options: Any) -> Any:
@@ -22,9 +25,6 @@ def make(A: Any, name: Any = "auto", **options: Any) -> Any:
         if options:
             raise TypeError(f"options {sorted(options)} belong to a preconditioner named by a str")
         return None if name is None else as_operator(name)
-    from .choose import KINDS, auto
-    from .terms import NotFit
-
     op: Any = as_operator(A)
     if op.shape[-1] != op.shape[-2]:
         raise errors.make_error(
@@ -35,11 +35,11 @@ def make(A: Any, name: Any = "auto", **options: Any) -> Any:
     if plain == "auto":
         if options:
             raise TypeError(f"kind='auto' takes no options, got {sorted(options)}: name a kind")
-        return auto(op)
-    if plain not in KINDS:
-        known = ["auto", *KINDS]
+        return _choose.auto(op)
+    if plain not in _choose.KINDS:
+        known = ["auto", *_choose.KINDS]
         raise ValueError(f"no preconditioner {name!r}; there are {known}{near(plain, known)}")
-    way = KINDS[plain]
+    way = _choose.KINDS[plain]
     takes = list(inspect.signature(way).parameters)[1:]
     if set(options) - set(takes):
         raise TypeError(f"{plain} takes {takes or 'no options'}, got {sorted(options)}")

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._base.errors import NotFit
 from .._operators.parameters import written
 from .incomplete import incomplete_cholesky, ssor
 from .low_rank import nystrom, pivoted_cholesky
 from .structured import block_jacobi, circulant, exact, identity, jacobi, kronecker, toeplitz_parts
-from .terms import NotFit, Proposal, is_diagonal, is_sparse, split, terms
+from .terms import Proposal, is_diagonal, is_sparse, split, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable

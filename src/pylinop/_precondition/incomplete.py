@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._api.basic import inv
-from .terms import NotFit, is_hermitian, positive_part, room, sparse_of, told
+from .._base.errors import NotFit
+from .._base.memory import room
+from .._operators.convert import inverse
+from .terms import is_hermitian, positive_part, sparse_of, told
 
 if TYPE_CHECKING:
     from .._operators.linear_operator import LinearOperator
@@ -44,7 +46,7 @@ def ssor(op: Any, omega: float = 1.0) -> LinearOperator:
     A = _core.Sparse(S)
     below, above = _core.SparseTriangular(A), _core.SparseTriangular(A, False)
     middle = _core.Diag((d * ((2 - omega) / omega)).astype(d.dtype))
-    M = inv(above) @ middle @ inv(below)
+    M = inverse(above) @ middle @ inverse(below)
     return told(M, op, "ssor", f"a sweep forward and one back, omega {omega}", True, nbytes)
 
 
@@ -90,7 +92,7 @@ def incomplete_cholesky(
     small = np.int32 if max(kept, n) < 2**31 else np.int64
     arrays = out[2][:kept].copy(), out[1][:kept].astype(small), out[0].astype(small)
     L = _core.SparseTriangular(_core.Sparse(sp.csc_array(arrays, shape=(n, n))))
-    M = inv(L.H) @ inv(L)
+    M = inverse(L.H) @ inverse(L)
     why = why or ("incomplete Cholesky" + ("" if dual else " on A's own pattern"))
     if tries:
         why += f"; pivot {broke} was not positive: shifted"

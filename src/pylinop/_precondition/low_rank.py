@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._structured.dispatch import inexact, real_of
-from .terms import NotFit, main_diagonal, positive_part, room, split, told
+from .._base.dtypes import inexact, real_of
+from .._base.errors import NotFit
+from .._base.memory import room
+from .terms import main_diagonal, positive_part, split, told
 
 if TYPE_CHECKING:
     from .._operators.linear_operator import LinearOperator

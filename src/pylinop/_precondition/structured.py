@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._api.basic import inv
-from .._structured.dispatch import dense, factors_of, inexact
+from .._base.dtypes import inexact
+from .._base.errors import NotFit
+from .._base.memory import room
+from .._operators.convert import inverse
+from .._structured.dispatch import dense, factors_of
 from .terms import (
-    NotFit,
     is_diagonal,
     is_sparse,
     main_diagonal,
     positive_part,
-    room,
     sparse_of,
     split,
     terms,
@@ -38,7 +39,7 @@ def identity(op: Any, why: str = "asked for") -> LinearOperator:
 
 def exact(op: Any, why: str = "its inverse costs about as much as a product") -> LinearOperator:
     """The inverse itself."""
-    return told(inv(op), op, "exact", f"{why}; definite if A is", True)
+    return told(inverse(op), op, "exact", f"{why}; definite if A is", True)
 
 
 def jacobi(op: Any, why: str = "the diagonal is known") -> LinearOperator:
@@ -292,7 +293,7 @@ def kronecker(op: Any) -> LinearOperator:
     if len(krons) == 1 and d is not None:
         return _by_pencils(op, krons[0], d, sizes)
     if len(krons) == 1:
-        M = _core.Kron(*(inv(f) for f in krons[0]))
+        M = _core.Kron(*(inverse(f) for f in krons[0]))
         return told(M, op, "kronecker", "the inverses of the factors; definite if A is", True)
     if len(sizes) != 2:
         raise NotFit(f"kronecker: sums of Krons take two factors, got {len(sizes)}")

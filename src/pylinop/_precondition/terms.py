@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._base import config, errors, sparse_arrays
+from .._base import errors, sparse_arrays
+from .._base.dtypes import inexact
 from .._base.multiples import product
 from .._operators.parameters import written
-from .._structured.dispatch import diagonal_of, inexact
+from .._structured.dispatch import diagonal_of
 
 if TYPE_CHECKING:
     from .._operators.linear_operator import LinearOperator
@@ -53,10 +54,6 @@ class Proposal:
         return f"{self.kind} ({self.reason}); {sort}; {self.nbytes:,} bytes{more}"
 
 
-class NotFit(errors.LinAlgError):
-    """This preconditioner cannot be made of this operator."""
-
-
 def told(
     M: "LinearOperator",
     op: Any,
@@ -71,18 +68,6 @@ def told(
         M = 1 * M
     vars(M)["proposal"] = Proposal(kind, reason, positive, nbytes, details)
     return M
-
-
-def room(op: Any, nbytes: int, what: str) -> None:
-    """Raises where that much memory would pass the limit; the peak is stated beforehand."""
-    limit = config.get("memory_limit")
-    free = limit
-    if limit is None and nbytes > 1 << 20:
-        free = config.free_memory()
-    if free is not None and nbytes > free:
-        text = f"{what} of {op.shape} needs {nbytes:,} bytes; "
-        text += "pl.config(memory_limit=...) allows" if limit is not None else "free are"
-        raise errors.make_error("MaterializationError", f"{text} {free:,}", op, "solve", -1)
 
 
 def terms(op: Any) -> list[tuple[Any, Any]]:
@@ -131,7 +116,7 @@ def main_diagonal(op: Any) -> Any:
     try:
         d = np.asarray(op.diagonal())
     except errors.MaterializationError as error:
-        raise NotFit(f"its diagonal takes a dense form: {error}") from None
+        raise errors.NotFit(f"its diagonal takes a dense form: {error}") from None
     return d.astype(inexact(d.dtype), copy=False)
 
 

@@ -1,7 +1,7 @@
 """What the core writes down of a sparse expression, as one scipy.sparse matrix.
 
-The core's sparse_solver.h says how: terms in post-order, eleven integers each, on the arrays that come
-with them. All is computed in float64 or complex128."""
+The core's sparse_solver.h says how: terms in post-order, eleven integers each, on the arrays that
+come with them. All is computed in float64 or complex128."""
 
 from typing import Any
 

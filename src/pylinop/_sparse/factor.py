@@ -1,4 +1,4 @@
-"""Sparse direct solves behind the core's sparse_solver.h: a narrow band, CHOLMOD or SciPy's SuperLU.
+"""Sparse direct solves for the core (sparse_solver.h): a narrow band, CHOLMOD or SciPy's SuperLU.
 
 A `Factor` is a derived value of the core: made when the arrays of the matrix are new, kept within
 `pl.config(cache_limit=...)`, dropped when they were written to. Its answers are checked: where the
@@ -386,3 +386,8 @@ def _trace(factor, program, arrays):
 
 
 CALLS = {"factor": _made, "solve": _solve, "det": _det, "diagonal": _diagonal, "trace": _trace}
+
+
+def solver(what, *args):
+    """What the core asks of the sparse solver; a hook."""
+    return CALLS[what](*args)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._base import errors, replace_file
-from . import spgemm as _products
-from .spgemm import ProductSize
+from .._base import config, errors, replace_file
+from .._base.lazy_import import Later
 
 if TYPE_CHECKING:
     from .._core import _OperatorLike
+    from .spgemm import ProductSize
 
 __all__ = ["load_sparse", "sparse_matmul", "sparse_product_size", "sparse_row_blocks"]
+_products = Later("_sparse.spgemm")
 
 _FORMAT = 1
 _HEADER = "sparse.json"
@@ -61,7 +62,7 @@ def sparse_product_size(A: _OperatorLike, B: _OperatorLike, *, exact: bool = Tru
     p = _products.Product(A, B)
     exact = exact or p.shape[0] <= 64
     nnz = int(_products.counted(p)[-1]) if exact else p.estimate()
-    return ProductSize(p.shape, p.dtype, nnz, p.nbytes(nnz), p.products, exact)
+    return _products.ProductSize(p.shape, p.dtype, nnz, p.nbytes(nnz), p.products, exact)
 
 
 def sparse_row_blocks(
@@ -213,8 +214,6 @@ def sparse_matmul(
 
 def _within(p: _products.Product, nnz: int) -> None:
     """What was kept so far, twice: it is put together in the end."""
-    from .._base import config
-
     most = config.get("memory_limit")
     if most is not None and 2 * p.nbytes(nnz) > most:
         raise errors.MaterializationError(

@@ -1,7 +1,7 @@
 """Entries of the inverse of a sparse matrix from its LU factor, without the inverse.
 
 With P A Q = L D U the entries of (L D U)^-1 on the pattern of L + U follow from the last column to
-the first (the core's k_selected_inverse.c); a pattern that has the places asked for gives those too. Places
+the first (k_selected_inverse.c); a pattern that has the places asked for gives those too. Places
 far from it fill it in: then columns of the inverse are solved for, in blocks."""
 
 import numpy as np

@@ -8,6 +8,7 @@ many threads."""
 from __future__ import annotations
 
 import collections
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,8 +197,6 @@ def in_order(work: Any, jobs: list[Any], ahead: int = 2) -> Any:
         for job in jobs:
             yield work(*job)
         return
-    from concurrent.futures import ThreadPoolExecutor
-
     pool = ThreadPoolExecutor(threads)
     waiting: collections.deque[Any] = collections.deque()
     try:

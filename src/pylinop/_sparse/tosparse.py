@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import config
+from .._base import config, memory
+from .._base.index_steps import as_slice
+from .._base.lazy_import import Later
 from .._base.sparse_arrays import matrix_of
 from .._base.trampoline import run
 from .._fallback import interpreter
+from .._fallback.dense_forms import index_of
 from .._operators.convert import as_operator
-from .._operators.indexing import as_slice
+
+_products = Later("_sparse.spgemm")
 
 _ROWS: dict[str, Any] = {}
 
@@ -82,9 +86,7 @@ def _(op, dtype):
 
 def _product(a, b):
     """By our kernel where it knows the dtype (not float16, longdouble)."""
-    from . import spgemm as products
-
-    return products.product(a, b) if a.dtype.name in products.DTYPES else a @ b
+    return _products.product(a, b) if a.dtype.name in _products.DTYPES else a @ b
 
 
 @_row("scaled")
@@ -143,9 +145,7 @@ def _(op, dtype):
 
 def _kron_room(op, count, dtype):
     """Each entry's value and indices twice: in coordinates, as SciPy makes it, and as CSR."""
-    from .._precondition.terms import room
-
-    room(op, 2 * count * (np.dtype(dtype).itemsize + 8), "the sparse form")
+    memory.room(op, 2 * count * (np.dtype(dtype).itemsize + 8), "the sparse form")
 
 
 @_row("kronsum")
@@ -362,8 +362,6 @@ def _(op, dtype):
 
 @_row("selection", "permutation")
 def _(op, dtype):
-    from .._fallback.dense_forms import index_of
-
     m = op.shape[0]
     at = (np.arange(m), index_of(op))
     return _sp().coo_array((np.ones(m, dtype), at), shape=op.shape)

@@ -1,5 +1,5 @@
 """``method=`` of trace, logdet and diagonal: which way was asked for, which the accuracy that is
-allowed leaves open, and what each is estimated to take. (_eigen/choose_method.py: of eigh and eigvalsh.)
+allowed leaves open, and what each is estimated to take. (_eigen/choose_method.py has eigh's.)
 
 "auto" is the direct way. Only where the user says ``pl.config(accuracy="estimate")`` may it be an
 estimate, and then it is one where that is estimated to be cheaper."""
@@ -13,6 +13,7 @@ import numpy as np
 
 from .._base import config, explanation
 from .._operators.convert import as_operator
+from . import estimators
 
 NAMES = {
     "trace": ("auto", "direct", "hutchinson", "hutch++", "xtrace"),
@@ -119,8 +120,6 @@ def number(
     A: Any, action: str, method: str, how: dict[str, Any], exact: Callable[[Any], Any]
 ) -> Any:
     """Trace, log-determinant or diagonal by a method; ``how``: what the estimates take."""
-    from . import estimators
-
     op = as_operator(A)
     local = config._local.get()
     record = local.get("_record") if local else None

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .._base import errors
+
 LEAST = 10  # probes: with fewer the quantile stands on too little
 
 
@@ -169,8 +171,6 @@ def say_unmet(e: Estimate, wanted: Any) -> None:
     """A warning where a tolerance was asked for and not met."""
     if e.met is not False:
         return
-    from .._base import errors
-
     why = "the bias is not known" if e.bias is None else f"bias at most {np.max(e.bias):.2g}"
     warnings.warn(
         f"{e.method}: the tolerance {np.min(wanted):.3g} was not met with {e.samples} probes: "

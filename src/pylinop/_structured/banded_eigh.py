@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .dispatch import inexact
+from .._base.dtypes import inexact
 from .singular_values import bands_of
 
 KINDS = ("banded", "blocktridiagonal")

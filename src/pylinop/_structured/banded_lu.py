@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .dispatch import inexact
+from .._base.dtypes import inexact
 
 
 def _storage(bands: Any, n: int, low: int, up: int, dtype: Any) -> Any:

@@ -1,27 +1,26 @@
 """QR of bands within the band, and least squares by it.
 
 Column by column a Householder reflection of the rows that the column reaches: Q is a `Reflections`,
-R gains as many diagonals above as the matrix has below (src/c/kernels/band/k_band_qr.c). Bands are those
-of the kinds, also turned, and contiguous parts of them: so they may be tall or wide."""
+R gains as many diagonals above as the matrix has below (k_band_qr.c). Bands are those of the
+kinds, also turned, and contiguous parts of them: so they may be tall or wide."""
 
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact
 from .._operators.parameters import written
-from .dispatch import _T, inexact
 from .singular_values import bands_of
 
 KINDS = ("tridiagonal", "banded", "blocktridiagonal")
-_C = 2  # the bit of a view's mode that conjugates
 
 Bands = list[tuple[int, Any]]
 
 
 def _turned(bands: Bands, mode: int) -> Bands:
-    sign = -1 if mode & _T else 1
-    return [(sign * k, np.conj(d) if mode & _C else d) for k, d in bands]
+    sign = -1 if mode & TRANSPOSED else 1
+    return [(sign * k, np.conj(d) if mode & CONJUGATED else d) for k, d in bands]
 
 
 def _part(bands: Bands, rows: tuple[int, int], columns: tuple[int, int]) -> Bands:
@@ -113,31 +112,3 @@ def qr(op: Any, bands: Bands, mode: str) -> Any:
         return r
     q = _core.Reflections(v, m)
     return (q if m <= n or mode == "complete" else q[..., :, :n]), r
-
-
-def least(op: Any, b: Any, cut: Any) -> Any:
-    """numpy.linalg.lstsq's four for a band of full rank, b (..., m, k); None of others. ``cut``
-    says which singular values count."""
-    from . import qr as _qr
-    from .dispatch import svdvals
-
-    if op._head not in (*KINDS, "view", "sliced") or 0 in op.shape[-2:]:
-        return None
-    bands = bands_within(op)
-    if not bands or not all(np.isfinite(d).all() for _, d in bands) or not np.isfinite(b).all():
-        return None
-    m, n = op.shape[-2:]
-    tall = op if m >= n else op.H
-    q, r = _qr.qr(tall, "reduced")
-    s = svdvals(r)
-    if not (s > cut(s)).all():
-        return None
-    if m >= n:
-        x = _core._build("solver", r) @ (q.H @ b)
-    else:
-        x = q @ (_core._build("solver", r.H) @ b)
-    rest = np.empty(0, s.dtype)
-    if m > n and b.shape[-1]:
-        rest = (np.abs(b - op @ x) ** 2).sum(axis=-2)
-    rank = np.full(op.shape[:-2], n if m >= n else m)
-    return x, rest, rank, np.broadcast_to(s, (*op.shape[:-2], s.shape[-1])).copy()

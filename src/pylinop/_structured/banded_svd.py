@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .dispatch import inexact, real_of
+from .._base.dtypes import inexact, real_of
 
 
 def values(op: Any, bands: Any) -> Any:

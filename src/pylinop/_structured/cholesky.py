@@ -13,11 +13,12 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
+from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact
+from .._operators import quasiseparable
 from .._operators.parameters import written
-from .dispatch import _T, Question, dense, diagonal_of, factors_of, hermitian, inexact, within
+from . import qr
+from .dispatch import Question, dense, diagonal_of, factors_of, hermitian, within
 from .singular_values import adjoint, bands_of
-
-_C = 2  # the bit of a view's mode that conjugates
 
 
 class NotDefinite(np.linalg.LinAlgError):
@@ -177,15 +178,15 @@ def multiple_of(op):
 def _(op, uplo):
     c, inner = multiple_of(op)
     if c is None:  # of -c times what is negative definite
-        return cholesky._keep(op, (uplo,), lambda: _of_sparse(op, uplo), lambda: None)
+        return cholesky._keep(op, (uplo,), lambda: cholesky.rows["sparse"](op, uplo), lambda: None)
     return times(math.sqrt(c), (yield inner, uplo))
 
 
 @cholesky.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
 def _(op, uplo):
-    other = {"L": "U", "U": "L"}[uplo] if op._mode & _T else uplo
+    other = {"L": "U", "U": "L"}[uplo] if op._mode & TRANSPOSED else uplo
     factor = yield op._operands[0], other
-    return conjugate(factor) if op._mode in (_T, _C) else factor
+    return conjugate(factor) if op._mode in (TRANSPOSED, CONJUGATED) else factor
 
 
 def conjugate(factor):
@@ -288,25 +289,8 @@ def _(op, uplo):
     return _core.Banded((half.shape[-1] - 1, 0), np.ascontiguousarray(np.swapaxes(half, -1, -2)))
 
 
-@cholesky.row(
-    "sparse",
-    "laplacian",
-    "sum",
-    how="sparse ones of 400 rows or more: SuperLU, rows as they stand; a SparseTriangular",
-    cost="its fill",
-    kept=True,
-)
-def _of_sparse(op, uplo):
-    from . import cholesky_sparse
-
-    a = cholesky_sparse.matrix_of(op)
-    return NotImplemented if a is None else cholesky_sparse.cholesky(op, a, uplo)
-
-
 @cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)", kept=True)
 def _(op, uplo):
-    from .._operators import quasiseparable
-
     if quasiseparable.is_triangular(op):
         return NotImplemented
     factor, bad = quasiseparable.cholesky_of(op)
@@ -335,7 +319,7 @@ def is_lower(op):
     if op._head != "triangular" or (op._init is None and op._by != "view"):
         return False
     lower = (op._init or op._operands[0]._init)[1]
-    return lower if op._init is not None or not op._mode & _T else not lower
+    return lower if op._init is not None or not op._mode & TRANSPOSED else not lower
 
 
 def positive(factor):
@@ -367,8 +351,6 @@ def positive(factor):
     cost="QR's",
 )
 def _(op, uplo):
-    from . import qr
-
     if op._init is None or op._init[0].shape[-1] < op.shape[-1]:
         return NotImplemented
     inner = op._init[0]

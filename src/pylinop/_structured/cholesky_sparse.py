@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import _core
 from .._base import config, errors
+from .._base.dtypes import inexact
 from .._operators.parameters import written
 from .._sparse.tosparse import FEW
-from .cholesky import not_definite, real_diagonal
-from .dispatch import inexact
+from .cholesky import cholesky, not_definite, real_diagonal
 
 _ROWS, _SHARE, _PARTS = 400, 16, 96  # as where solves go by a sparse factor
 
@@ -67,7 +67,7 @@ def is_hermitian(a: Any) -> bool:
     return bool(abs(a - a.conj().T).max() == 0)
 
 
-def cholesky(op: Any, a: Any, uplo: str) -> Any:
+def factor_of(op: Any, a: Any, uplo: str) -> Any:
     """The lower factor of what one triangle of ``a`` stands for."""
     import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
     from scipy.sparse.linalg import splu  # type: ignore[import-untyped, unused-ignore]
@@ -101,3 +101,16 @@ def cholesky(op: Any, a: Any, uplo: str) -> Any:
     low.data = low.data * np.repeat(np.sqrt(pivots.real), np.diff(low.indptr)).astype(dtype)
     low.sort_indices()
     return _core.SparseTriangular(low, True)
+
+
+@cholesky.row(
+    "sparse",
+    "laplacian",
+    "sum",
+    how="sparse ones of 400 rows or more: SuperLU, rows as they stand; a SparseTriangular",
+    cost="its fill",
+    kept=True,
+)
+def _of_sparse(op, uplo):
+    a = matrix_of(op)
+    return NotImplemented if a is None else factor_of(op, a, uplo)

@@ -13,12 +13,12 @@ import numpy as np
 
 from .. import _core
 from .._base import config, memory, multiples
+from .._base.dtypes import TRANSPOSED, inexact, real_of
 from .._base.trampoline import run
 from .._fallback import interpreter
 from .._operators import parameters
 from . import result_cache
 
-_T = 1  # the bit of a view's mode that transposes
 _LITTLE = 1 << 14  # entries up to which an answer put together from those of factors is kept too
 _SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look at what is kept
 
@@ -31,17 +31,6 @@ def tolerance_of(name, value):
     if a.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be a number or an array of such, got {value!r}")
     return a
-
-
-def inexact(dtype):
-    """What np.linalg computes in: integers are float64."""
-    return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
-
-
-def real_of(dtype):
-    """The dtype of norms."""
-    dtype = inexact(dtype)
-    return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
 
 
 def keep_within(op, arrays, *args):
@@ -302,7 +291,7 @@ norm = Question(
 def _turned(ord, mode):
     """The order that the transpose has for this one."""
     other = {1: np.inf, np.inf: 1, -1: -np.inf, -np.inf: -1}
-    return other.get(ord, ord) if mode & _T else ord
+    return other.get(ord, ord) if mode & TRANSPOSED else ord
 
 
 def norm_of_values(s, ord):
@@ -467,7 +456,7 @@ def _(op, uplo):
 
 @eigvalsh.row("view", how="A's", cost="A's")
 def _(op, uplo):
-    return (yield op._operands[0], {"L": "U", "U": "L"}[uplo] if op._mode & _T else uplo)
+    return (yield op._operands[0], {"L": "U", "U": "L"}[uplo] if op._mode & TRANSPOSED else uplo)
 
 
 @eigvalsh.row(

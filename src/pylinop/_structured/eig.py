@@ -6,23 +6,20 @@ exactly real."""
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
 from .dispatch import (
-    _T,
     Question,
     diagonal_of,
     eigvalsh,
     factors_of,
     hermitian,
-    inexact,
     outer,
-    real_of,
     small_dense,
     within,
 )
 from .eigenvalues_hermitian import constant_of, reciprocal, shift_of, update_parts
 from .eigh import (
-    _C,
     _dense_basis,
     _first,
     cycle_values,
@@ -126,15 +123,15 @@ def _(op, vectors):
 def _(op):
     w, v = yield (op._operands[0],)
     mode = op._mode
-    if mode & _T and not is_unitary(v):
+    if mode & TRANSPOSED and not is_unitary(v):
         return NotImplemented
-    return w.conj() if mode & _C else w, v.conj() if mode in (_T, _C) else v
+    return w.conj() if mode & CONJUGATED else w, v.conj() if mode in (TRANSPOSED, CONJUGATED) else v
 
 
 @eigvals.row("view", how="A's, conjugated", cost="that of A")
 def _(op):
     w = yield (op._operands[0],)
-    return w.conj() if op._mode & _C else w
+    return w.conj() if op._mode & CONJUGATED else w
 
 
 @_both("sum", how="of A + c I: A's V, c added to its values", cost="that of A")

@@ -6,19 +6,13 @@ them."""
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import inexact, real_of
 from .._base.multiples import product
 from .._operators.convert import as_operator
 from .._operators.parameters import written
-from .dispatch import (
-    _as_precise,
-    dense,
-    diagonal_of,
-    eigvalsh,
-    hermitian,
-    inexact,
-    real_of,
-    svdvals,
-)
+from . import banded_svd
+from .centrohermitian import is_centrohermitian, values
+from .dispatch import _as_precise, dense, diagonal_of, eigvalsh, hermitian, svdvals
 from .singular_values import bands_of, descending, determinant, undoes_transform
 
 # -- Hermitian by what it is made of --
@@ -163,8 +157,6 @@ def _(op, uplo):
 
 def halves(op, question, found, uplo):
     """What ``found`` says of a Hermitian Toeplitz matrix, else the question's dense answer."""
-    from .centrohermitian import is_centrohermitian
-
     if op.shape[-1] < 2 or (op._head == "toeplitz" and not hermitian(op)):
         return NotImplemented
     a = dense(op)
@@ -180,8 +172,6 @@ def halves(op, question, found, uplo):
     kept=True,
 )
 def _(op, uplo):
-    from .centrohermitian import values
-
     return halves(op, eigvalsh, values, uplo)
 
 
@@ -243,8 +233,6 @@ def _(op, uplo):
     kept=True,
 )
 def _(op):
-    from . import banded_svd
-
     if hermitian(op):
         return descending(np.abs(eigvalsh(op, "L")))
     bands = bands_of(op)

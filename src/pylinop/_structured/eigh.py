@@ -10,18 +10,10 @@ import numpy as np
 
 from .. import _core
 from .._base import memory
+from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
-from .dispatch import (
-    _T,
-    Question,
-    diagonal_of,
-    factors_of,
-    hermitian,
-    inexact,
-    real_of,
-    small_dense,
-    within,
-)
+from . import centrohermitian
+from .dispatch import Question, diagonal_of, factors_of, hermitian, small_dense, within
 from .eigenvalues_hermitian import halves, reciprocal, shift_of, shifted_thin
 from .singular_values import (
     _levels_of,
@@ -35,8 +27,6 @@ from .singular_values import (
     vector_room,
 )
 from .unitary import completed, fourier, hartley, is_unitary, reflector, sine, unitary
-
-_C = 2  # the bit of a view's mode that conjugates
 
 
 def _dense_basis(a, uplo):
@@ -79,10 +69,10 @@ def _(op, uplo):
 @eigenbasis.row("view", how="A's Q, conjugated where one of .T, .conj() stands", cost="that of A")
 def _(op, uplo):
     mode = op._mode
-    if mode & _T:
+    if mode & TRANSPOSED:
         uplo = {"L": "U", "U": "L"}[uplo]
     w, q = yield op._operands[0], uplo
-    return w, q if mode in (0, _T | _C) else q.conj()
+    return w, q if mode in (0, TRANSPOSED | CONJUGATED) else q.conj()
 
 
 @eigenbasis.row("sum", how="of A + c I: A's Q, c added to its values", cost="that of A")
@@ -342,10 +332,8 @@ def _(op, uplo):
     *("toeplitz", "multitoeplitz"), how="Hermitian: heevd of halves", cost="O(n^3)", kept=True
 )
 def _(op, uplo):
-    from .centrohermitian import basis
-
     def found(a):
-        w, q = basis(a)
+        w, q = centrohermitian.basis(a)
         return w, unitary(q)
 
     return halves(op, eigenbasis, found, uplo)
@@ -409,18 +397,6 @@ def _(op, uplo):
         return NotImplemented
     w, q = yield as_operator(op._init[1]), uplo
     return w, op._init[0].copy() @ q
-
-
-@eigenbasis.row("root", how="by the svd of L, all of its U", cost="that of svd(L)")
-def _(op, uplo):
-    from .svd import singular
-
-    if op._init is None:
-        return NotImplemented
-    found = singular(op._init[0], True)
-    w = np.zeros((*found.s.shape[:-1], op.shape[-1]), found.s.dtype)
-    w[..., found.rows] = found.s**2
-    return w, found.u
 
 
 # -- in ascending order --

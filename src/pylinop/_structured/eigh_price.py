@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import inexact
 from .._base.trampoline import run
 from .._operators import parameters
 from .._operators.convert import as_operator
 from .._operators.parameters import written
-from . import banded_eigh, dispatch
+from . import banded_eigh
 from .eigenvalues_hermitian import shift_of
 
 _RESTARTS = 8  # what Lanczos is priced at
@@ -57,7 +58,7 @@ def reduction(n: int, vectors: bool) -> tuple[float, float]:
 
 
 def _dense(op: Any, vectors: bool) -> Price:
-    n, item = op.shape[-1], dispatch.inexact(op.dtype).itemsize
+    n, item = op.shape[-1], inexact(op.dtype).itemsize
     count = math.prod(op.shape[:-2])
     flops, seconds = reduction(n, vectors)
     made = [Price("dense", count * flops, count * seconds, 8.0 * count * n * n * item,
@@ -72,13 +73,13 @@ def _dense(op: Any, vectors: bool) -> Price:
 def _vector(op: Any, each: float) -> Price:
     """Of a closed form, or a sort: so many flops a value."""
     n = math.prod(op.shape[:-1])
-    item = dispatch.inexact(op.dtype).itemsize
+    item = inexact(op.dtype).itemsize
     return _of_flops("structure", each * n * math.log2(n + 2), 4.0 * n * item, 3 * n * item)
 
 
 def _thin(op: Any, k: int) -> Price:
     """Of low rank: QR of n x k and an eigh of k x k."""
-    n, item = math.prod(op.shape[:-1]), dispatch.inexact(op.dtype).itemsize
+    n, item = math.prod(op.shape[:-1]), inexact(op.dtype).itemsize
     flops = 8.0 * n * k * k + 9.0 * k**3
     return _of_flops("structure", flops, 4.0 * n * k * item, 3 * n * k * item)
 
@@ -86,7 +87,7 @@ def _thin(op: Any, k: int) -> Price:
 def _three(op: Any, vectors: bool) -> Price:
     """Of three diagonals: 60 ns an entry of the vectors (stemr), 10 ns without (sterf), at
     2 Gflop/s; measured 2026-11-22 on two cores of an AMD EPYC, n = 500 to 3000."""
-    n, item = op.shape[-1], dispatch.inexact(op.dtype).itemsize
+    n, item = op.shape[-1], inexact(op.dtype).itemsize
     count = math.prod(op.shape[:-2]) * n
     width = n if vectors else 4
     flops = count * n * (120.0 if vectors else 20.0)
@@ -139,7 +140,7 @@ def iterative(op: Any, k: int, inner: Any) -> Price:
     """k pairs by Lanczos, of products with ``inner``: op, or a shifted inverse of it. Without a
     price for a callable."""
     n, m = op.shape[-1], min(2 * k + 20, op.shape[-1])
-    item = dispatch.inexact(op.dtype).itemsize
+    item = inexact(op.dtype).itemsize
     products, memory = m + _RESTARTS * (m - k), (2 * m + 4) * n * item
     if op._opaque:
         return Price("iterative", 0.0, math.inf, 0.0, memory)

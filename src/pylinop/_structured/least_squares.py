@@ -4,24 +4,25 @@ orthonormal columns and s in any order.
 The frames of a Kron are Krons, its s all products, in one row: so what counts as zero is decided on
 the whole matrix's singular values, as NumPy does."""
 
+from typing import Any
+
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import TRANSPOSED, inexact, real_of
 from . import banded_qr
 from .dispatch import (
-    _T,
     Question,
     dense,
     diagonal_of,
     factors_of,
-    inexact,
     modulus,
     outer,
-    real_of,
+    svdvals,
     tolerance_of,
     within,
 )
-from .qr import eye, orthonormal
+from .qr import eye, orthonormal, qr
 from .singular_values import (
     check_permutation,
     core_of,
@@ -126,11 +127,11 @@ def _(op, want):
 
 @frames.row("view", how="A's, exchanged for a transpose", cost="A's")
 def _(op, want):
-    if want == "null" and op._mode & _T:
+    if want == "null" and op._mode & TRANSPOSED:
         return NotImplemented
     u, s, v = yield op._operands[0], want
-    u, v = (v, u) if op._mode & _T else (u, v)
-    if op._mode in (_T, 2):
+    u, v = (v, u) if op._mode & TRANSPOSED else (u, v)
+    if op._mode in (TRANSPOSED, 2):
         u, v = None if want == "null" else u.conj(), v.conj()
     return u, s, v
 
@@ -208,11 +209,36 @@ def _structured(op):
     return op._head in frames.rows
 
 
+def _of_band(op: Any, b: Any, cut: Any) -> Any:
+    """numpy.linalg.lstsq's four for a band of full rank, b (..., m, k); None of others. ``cut``
+    says which singular values count."""
+    if op._head not in (*banded_qr.KINDS, "view", "sliced") or 0 in op.shape[-2:]:
+        return None
+    bands = banded_qr.bands_within(op)
+    if not bands or not all(np.isfinite(d).all() for _, d in bands) or not np.isfinite(b).all():
+        return None
+    m, n = op.shape[-2:]
+    tall = op if m >= n else op.H
+    q, r = qr(tall, "reduced")
+    s = svdvals(r)
+    if not (s > cut(s)).all():
+        return None
+    if m >= n:
+        x = _core._build("solver", r) @ (q.H @ b)
+    else:
+        x = q @ (_core._build("solver", r.H) @ b)
+    rest = np.empty(0, s.dtype)
+    if m > n and b.shape[-1]:
+        rest = (np.abs(b - op @ x) ** 2).sum(axis=-2)
+    rank = np.full(op.shape[:-2], n if m >= n else m)
+    return x, rest, rank, np.broadcast_to(s, (*op.shape[:-2], s.shape[-1])).copy()
+
+
 def lstsq(op, b, rcond):
     """NumPy's four; b a matrix (..., m, k)."""
     if rcond is not None:
         tolerance_of("rcond", rcond)
-    found = banded_qr.least(op, b, lambda s: cut_of(op, s, rcond))
+    found = _of_band(op, b, lambda s: cut_of(op, s, rcond))
     if found is not None:
         return found
     if len(op.shape) == 2 and not _structured(op):

@@ -6,8 +6,11 @@ SciPy has them."""
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import TRANSPOSED, inexact
+from .._operators import quasiseparable
+from . import banded_lu
 from .cholesky import NotDefinite, cholesky, is_hermitian, nearly, real_diagonal
-from .dispatch import _T, Question, dense, diagonal_of, factors_of, inexact, within
+from .dispatch import Question, dense, diagonal_of, factors_of, within
 from .qr import alike, eye, upper
 from .singular_values import bands_of, check_permutation
 
@@ -115,7 +118,7 @@ def _(op):
 
 @lu.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
 def _(op):
-    if op._mode & _T:
+    if op._mode & TRANSPOSED:
         below = op._operands[0]
         if op._head == "permutation":
             check_permutation(op)
@@ -162,8 +165,6 @@ BANDS = ("tridiagonal", "banded", "blocktridiagonal")
     cost="2 n l (l + u)",
 )
 def _(op):
-    from . import banded_lu
-
     bands = bands_of(op)
     if bands is None or op.ndim != 2 or not bands:
         return NotImplemented
@@ -247,8 +248,6 @@ ldl = Question(
 
 @ldl.row(*BANDS, how="of definite ones within the band, L a Banded, D a Diag", cost="n w^2")
 def _(op, lower, hermitian):
-    from . import banded_lu
-
     if not lower or not (hermitian or op.dtype.kind != "c"):
         return NotImplemented
     try:
@@ -265,8 +264,6 @@ def _(op, lower, hermitian):
     "quasiseparable", how="of definite ones in O(n), L a QuasiSeparable, D a Diag", cost="O(n J^2)"
 )
 def _(op, lower, hermitian):
-    from .._operators import quasiseparable
-
     if not lower or not (hermitian or op.dtype.kind != "c") or quasiseparable.is_triangular(op):
         return NotImplemented
     outer, d, bad = quasiseparable.ldl_of(op)
@@ -296,7 +293,7 @@ def _(op, lower, hermitian):
 
 @ldl.row("view", how="of `.conj()` A's, conjugated", cost="A's")
 def _(op, lower, hermitian):
-    if op._mode & _T:
+    if op._mode & TRANSPOSED:
         return NotImplemented
     outer, middle, order = yield op._operands[0], lower, hermitian
     return outer.conj(), middle.conj(), order

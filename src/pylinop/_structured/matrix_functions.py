@@ -10,10 +10,11 @@ import math
 import numpy as np
 
 from .. import _core
+from .._base.checks import square
+from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
 from .cholesky import element_text
 from .dispatch import (
-    _T,
     Question,
     _as_precise,
     dense,
@@ -21,14 +22,12 @@ from .dispatch import (
     eigvalsh,
     factors_of,
     hermitian,
-    inexact,
     keep_within,
-    real_of,
     within,
 )
 from .eig import eigvals
 from .eigenvalues_hermitian import multiple_of_identity, shift_of, shifted_thin
-from .eigh import _C, by_cycles, cycles_of, eigenbasis, reflection_parts, thin_hermitian
+from .eigh import by_cycles, cycles_of, eigenbasis, reflection_parts, thin_hermitian
 from .matrix_functions_dense import general
 from .singular_values import circulant_of, floats, spectrum_of
 from .unitary import complex_of, is_unitary
@@ -234,11 +233,11 @@ def _(op, f):
 @_rows("view", how="of A, seen so; .conj() beside a branch cut only of Hermitian A", cost="A's")
 def _(op, f):
     mode, below = op._mode, op._operands[0]
-    if mode & _C and f.name != "exp":
+    if mode & CONJUGATED and f.name != "exp":
         if not hermitian(below):
             return NotImplemented
-        mode ^= _T | _C  # A^H is A
-    elif mode & _C:
+        mode ^= TRANSPOSED | CONJUGATED  # A^H is A
+    elif mode & CONJUGATED:
         f = f.conj()
     found = yield below, f
     return _core._build("view", found, None, mode) if mode else found
@@ -524,3 +523,19 @@ def _(op, f):
         return NotImplemented
     w, q = eigenbasis.of_dense(op, "U", array=floats(op._init[0]))
     return _core.Eigen(q, f.of_spectrum(w))
+
+
+def applied(question, A, f):
+    """f(A) in the precision of A, complex where A or the result is."""
+    op = square(as_operator(A))
+    if 0 in op.shape[-2:]:
+        return _core.Dense(np.zeros(op.shape, inexact(op.dtype)))
+    found = question(op, f)
+    dtype = inexact(op.dtype)
+    dtype = np.result_type(dtype, np.complex64) if found.dtype.kind == "c" else dtype
+    return found if found.dtype == dtype else found.astype(dtype)
+
+
+def exponential(op):
+    """exp(op), in the precision of op."""
+    return applied(expm, op, Function("exp"))

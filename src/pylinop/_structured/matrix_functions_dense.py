@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from .dispatch import inexact, real_of
+from .._base.dtypes import inexact, real_of
 
 _EPS = float(np.finfo(np.float64).eps)
 _HALF = 1e-8  # half the digits: what a function of the caller's own may lose

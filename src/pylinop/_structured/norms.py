@@ -8,10 +8,10 @@ import operator
 
 import numpy as np
 
-from .._api.basic import inv
 from .._base import memory, scipy_bridge, sparse_arrays
+from .._base.dtypes import TRANSPOSED, real_of
+from .._operators.convert import inverse
 from .dispatch import (
-    _T,
     Question,
     cond,
     diagonal_of,
@@ -20,7 +20,6 @@ from .dispatch import (
     norm,
     norm_of_values,
     outer,
-    real_of,
     svdvals,
     within,
 )
@@ -62,7 +61,7 @@ def _(op, axis):
 
 @sums.row("view")
 def _(op, axis):
-    return (yield op._operands[0], -3 - axis if op._mode & _T else axis)
+    return (yield op._operands[0], -3 - axis if op._mode & TRANSPOSED else axis)
 
 
 @sums.row("kron")
@@ -421,7 +420,7 @@ def _of_inverse(op, p):
     if op._head == "blockdiag" and any(f.shape[-1] != f.shape[-2] for f in factors_of(op)):
         return None
     try:
-        return norm(inv(op), p)
+        return norm(inverse(op), p)
     except np.linalg.LinAlgError:
         return None if op.shape[:-2] else np.inf
 

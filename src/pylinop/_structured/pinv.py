@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._api.basic import inv
-from .dispatch import factors_of, inexact, norm, pinv, real_of, tolerance_of
+from .._base.dtypes import inexact, real_of
+from .._operators.convert import inverse
+from .dispatch import factors_of, norm, pinv, tolerance_of
 from .singular_values import (
     check_permutation,
     circulant_of,
@@ -47,7 +48,7 @@ def _(op, how):
 
 @pinv.row("dft", "dct", "hadamard", how="the inverse", cost="O(1)")
 def _(op, how):
-    return inv(op)
+    return inverse(op)
 
 
 @pinv.row("householder", how="itself, with its own tau", cost="O(n)")

@@ -5,9 +5,10 @@ Answers are pairs (Q, R) of operators, or R alone."""
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import TRANSPOSED, inexact
 from .banded_qr import bands_within
 from .banded_qr import qr as banded
-from .dispatch import _T, Question, dense, diagonal_of, factors_of, inexact, within
+from .dispatch import Question, dense, diagonal_of, factors_of, within
 from .singular_values import check_permutation, is_unitary
 
 
@@ -128,9 +129,9 @@ def _(op, mode):
 @qr.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
 def _(op, mode):
     triangle = op._head == "triangular" and op._operands[0]._init is not None
-    if triangle and op._operands[0]._init[1] and op._mode & _T:
+    if triangle and op._operands[0]._init[1] and op._mode & TRANSPOSED:
         return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)
-    if op._mode & _T:
+    if op._mode & TRANSPOSED:
         if (bands := bands_within(op)) is not None:
             return banded(op, bands, mode)
         if not (op._head == "permutation" or is_unitary(op)):

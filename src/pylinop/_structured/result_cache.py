@@ -1,6 +1,6 @@
 """Answers that are kept between calls: factors, spectra, functions of matrices.
 
-They lie in the store of derived values, beside those of plans (src/c/py/run/py_result_cache.c): found by what
+They lie in the store of derived values, beside those of plans (py_result_cache.c): found by what
 was asked and of which operator, used again only where the bytes of all its arrays are what they
 were, the least recently used out first."""
 

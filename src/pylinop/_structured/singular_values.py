@@ -9,18 +9,10 @@ import numpy as np
 
 from .. import _core
 from .._base import memory
+from .._base.dtypes import inexact, real_of
 from .._operators.convert import as_operator
-from .dispatch import (
-    dense,
-    eigvalsh,
-    factors_of,
-    hermitian,
-    inexact,
-    modulus,
-    outer,
-    real_of,
-    svdvals,
-)
+from . import determinants
+from .dispatch import dense, eigvalsh, factors_of, hermitian, modulus, outer, svdvals
 from .unitary import is_unitary
 
 # -- values --
@@ -54,9 +46,7 @@ def joined(op, parts):
 
 
 def determinant(op):
-    from .._api import solve_det_norm
-
-    return np.asarray(solve_det_norm.det(op))
+    return np.asarray(determinants.det(op))
 
 
 def reflection_of(op):

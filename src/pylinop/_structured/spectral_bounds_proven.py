@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _core
 from .._base import scipy_bridge, sparse_arrays
 from .._base.trampoline import run
 from .._operators.convert import as_operator
@@ -370,8 +371,6 @@ def _(op: Any) -> Any:
         for part in op._operands:
             pairs.append((yield (as_operator(part),)))
         return _summed(pairs) if op._by == "sum" else NOTHING
-    from .. import _core
-
     base = yield (as_operator(op._init[0]),)
     update = yield (_core.LowRank(*op._init[1:]),)
     return _summed([base, update])

@@ -11,8 +11,11 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
-from .._operators.convert import as_operator
+from .._base.dtypes import TRANSPOSED, inexact
+from .._operators import quasiseparable
+from .._operators.convert import as_operator, inverse
 from .._operators.parameters import written
+from . import cholesky_sparse
 from .cholesky import (
     NotDefinite,
     cholesky,
@@ -23,7 +26,8 @@ from .cholesky import (
     real_diagonal,
     rounding,
 )
-from .dispatch import _T, Question, dense, diagonal_of, factors_of, hermitian, inexact
+from .dispatch import Question, dense, diagonal_of, factors_of, hermitian
+from .eigh import eigenbasis
 from .qr import orthonormal
 from .singular_values import adjoint, circulant_of, floats, is_unitary, spectrum_of, toeplitz_of
 
@@ -75,8 +79,6 @@ def _powers(w, p):
 
 
 def _by_eigenvectors(a, p, op):
-    from .eigh import eigenbasis
-
     require_hermitian(a)
     w, q = eigenbasis.of_dense(op, "L", array=a)
     return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
@@ -200,8 +202,6 @@ def _(op, p):
 
 def _lower_or_symmetric(a, op):
     """Cholesky where it is definite, else the symmetric root with what is negative clipped."""
-    from .eigh import eigenbasis
-
     require_hermitian(a)
     try:
         return cholesky.of_dense(op, "L", array=a)
@@ -240,7 +240,7 @@ def _(op):
 @root.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
 def _(op):
     found = yield (op._operands[0],)
-    return found.conj() if op._mode in (_T, 2) else found
+    return found.conj() if op._mode in (TRANSPOSED, 2) else found
 
 
 @root.row("kron", how="a Kron of the factors', Hermitian ones", cost="sum of the factors'")
@@ -293,8 +293,6 @@ def _(op):
     cost="O(n J^2)",
 )
 def _(op):
-    from .._operators import quasiseparable
-
     if quasiseparable.is_triangular(op):
         return NotImplemented
     factor, bad = quasiseparable.cholesky_of(op)
@@ -321,8 +319,6 @@ def _(op):
     "sparse", "laplacian", how="Cholesky, sparse; where that fails as a dense one", cost="its fill"
 )
 def _(op):
-    from . import cholesky_sparse
-
     a = cholesky_sparse.matrix_of(op)
     if a is None or not cholesky_sparse.is_hermitian(a):
         return NotImplemented
@@ -393,14 +389,12 @@ def _(op):
 
 @root.row("inverse", how="the inverse of L^H of A's Cholesky", cost="A's")
 def _(op):
-    from .._api.basic import inv
-
     if op._init is not None or op._by != "inverse":
         return NotImplemented
     inner = op._operands[0]
     if not is_hermitian(inner):
         return NotImplemented
-    return inv(cholesky(inner, "L").H)
+    return inverse(cholesky(inner, "L").H)
 
 
 def _embedding(c):

@@ -10,23 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import CONJUGATED, TRANSPOSED, inexact, real_of
 from .._operators.convert import as_operator
 from .dispatch import (
-    _T,
     Question,
     _as_precise,
     diagonal_of,
     factors_of,
     hermitian,
-    inexact,
     modulus,
     outer,
-    real_of,
     small_dense,
     within,
 )
 from .eigenvalues_hermitian import reciprocal, shift_of
-from .eigh import _C, eigenbasis, eye, in_order
+from .eigh import eigenbasis, eye, in_order
 from .singular_values import (
     _level_values,
     _levels_of,
@@ -142,9 +140,9 @@ def _(op, full):
 def _(op, full):
     found, mode = (yield op._operands[0], full), op._mode
     u, v, rows, cols = found.u, found.v, found.rows, found.cols
-    if mode & _T:
+    if mode & TRANSPOSED:
         u, v, rows, cols = v, u, cols, rows
-    if mode in (_T, _C):
+    if mode in (TRANSPOSED, CONJUGATED):
         u, v = u.conj(), v.conj()
     return Matched(u, found.s, v, rows, cols)
 
@@ -407,3 +405,16 @@ def descending(op, full_matrices, hermitian):
         q = in_order(q, every, op.shape, adjoint)
         sides.append(q if q.dtype == inexact(op.dtype) else q.astype(inexact(op.dtype)))
     return sides[0], s, sides[1]
+
+
+# -- eigenvalues by singular values --
+
+
+@eigenbasis.row("root", how="by the svd of L, all of its U", cost="that of svd(L)")
+def _(op, uplo):
+    if op._init is None:
+        return NotImplemented
+    found = singular(op._init[0], True)
+    w = np.zeros((*found.s.shape[:-1], op.shape[-1]), found.s.dtype)
+    w[..., found.rows] = found.s**2
+    return w, found.u

@@ -19,7 +19,8 @@ import warnings
 import numpy as np
 
 from .._base import config, errors
-from . import reference
+from .._lazy import text as _text
+from . import determinants, reference
 from .reference import NotVerified, Walk
 from .reference_leaf import sizes, thin, top, units
 
@@ -319,8 +320,6 @@ def _element(op, i, j, y, named=False):
 
 def _determinant(op, y, named=False):
     """Sign and logarithm of mantissa times 2^exponent."""
-    from . import determinants
-
     with np.errstate(all="ignore"):
         how, error, allowed = determinants.compared(op, y, named)
         error, allowed = np.broadcast_arrays(error, allowed)
@@ -539,8 +538,6 @@ def _miss(op, action, verdict, explained):
 def _described(op):
     if not reference.is_lazy(op):
         return errors.describe(op)
-    from .._lazy import text as _text
-
     return f"{_text.formula(op)}  {op.shape} {op.dtype}"
 
 

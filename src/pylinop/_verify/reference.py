@@ -8,12 +8,14 @@ inverse's by |A^-1| |A| |A^-1|). A walk is a loop over generators: no depth limi
 import numpy as np
 
 from .. import _core
+from .._base.dtypes import C, H, N, T
+from .._base.index_steps import as_slice, taken
 from .._base.trampoline import run
 from .._fallback import interpreter, interpreter_composites
+from .reference_inverse import Inverse
 from .reference_kinds import apply
 from .reference_leaf import NotVerified, check_length, has_room, sizes, thin, top, units
 
-N, T, C, H = 0, 1, 2, 3
 LARGEST_INVERSE = 1024  # rows of an inverse within an expression, solved from its dense form
 _MOST_WORK = 1 << 33  # entries of operators that are met in one walk, times columns
 _MOST_NODES = 1 << 20
@@ -251,13 +253,11 @@ class Walk:
 
     def _sliced(self, op, x, mode):
         """Put where it was taken from, apply the whole, take."""
-        from .._operators import indexing
-
-        whole, taken = op._operands
-        if any(s[0] > 1 for s in taken):
-            a = indexing.taken(self.dense(whole, self.bound), taken)
+        whole, steps = op._operands
+        if any(s[0] > 1 for s in steps):
+            a = taken(self.dense(whole, self.bound), steps)
             return self._seen(a, mode) @ x
-        take = {s[0]: s[1] if len(s) == 2 else indexing.as_slice(s) for s in taken}
+        take = {s[0]: s[1] if len(s) == 2 else as_slice(s) for s in steps}
         into, out = (0, 1) if mode & T else (1, 0)
         if into in take:
             check_length(whole.shape[-2 + into], x.shape[-1])
@@ -434,8 +434,6 @@ class Walk:
         return self.forms[key][1]
 
     def _by_residual(self, op, x, mode):
-        from .reference_inverse import Inverse
-
         key = id(op), "residual"
         if key not in self.forms:
             self.forms[key] = op, Inverse(self, op, steps(op, np.dtype(float)))

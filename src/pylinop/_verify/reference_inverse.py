@@ -12,19 +12,18 @@ import numpy as np
 
 from .. import _core
 from .._base import config
+from .._base.dtypes import C, H, T
+from .._api.solve import solve
 from .reference_leaf import NotVerified
 
 _DRAWS = 8
 _REFINED = 2
 _WORST = 1e-3  # relative error that is allowed: beyond it a comparison says nothing
 _UNIT = np.finfo(float).eps / 2
-T, C, H = 1, 2, 3
 
 
 def _solve(op, mode, x):
     """mode(A)^-1 x by the library, unseen: neither recorded nor verified."""
-    from .._api.solve_det_norm import solve
-
     if not isinstance(op, _core.Operator):
         op = _core._lazy_operator(op) or _core.Dense(np.asarray(op))
     op = op.T if mode & T else op

@@ -23,7 +23,7 @@ import numpy as np
 from .held import Held, Split
 from .part import Part, Spec
 
-__all__ = ["Engine", "MPI", "Serial", "Threads", "WorkerLost", "engine_of"]
+__all__ = ["Engine", "MPI", "Serial", "Threads", "WorkerLost"]
 
 # What each part gets beside what all get: a tuple a part, by its number.
 Each = Sequence[Any] | Mapping[int, Any] | None
@@ -365,29 +365,3 @@ class MPI(Engine):
     def close(self) -> None:
         """Give up this rank's parts."""
         self._parts, self.placed = [], None
-
-
-def engine_of(engine: Any, workers: int | None) -> Engine:
-    """The engine that a word, a dask client or an engine stands for."""
-    if isinstance(engine, Engine):
-        return engine
-    if engine == "serial":
-        return Serial(1)
-    if engine == "threads":
-        return Threads(workers)
-    if engine == "processes":
-        from .processes import Processes
-
-        return Processes(workers)
-    if engine == "mpi":
-        return MPI()
-    from .cluster import Dask
-
-    if engine == "dask":
-        return Dask(None, workers)
-    if hasattr(engine, "scheduler_info") or hasattr(engine, "submit"):
-        return Dask(engine, workers)
-    raise ValueError(
-        f"engine={engine!r}: 'serial', 'threads', 'processes', 'dask', 'mpi', a dask client or an "
-        "Engine"
-    )

@@ -12,6 +12,7 @@ import numpy as np
 from .._base.replace_file import replacing
 from .._base.sparse_arrays import checked
 from .blocks import CsrFiles, InMemory, Npy, Zarr, as_block, csr_of
+from .collections import blocks_of_array, blocks_of_frame
 from .operator import BlockOperator
 
 __all__ = ["from_array", "from_triplets", "open_blocks", "write_blocks"]
@@ -196,8 +197,6 @@ def from_array(x: Any, block_bytes: int = 64 << 20, **settings: Any) -> BlockOpe
     if len(x.shape) != 2:
         raise ValueError(f"an operator is made of two dimensions, got shape {x.shape}")
     if hasattr(x, "dask") and hasattr(x, "chunks"):
-        from .collections import blocks_of_array
-
         return BlockOperator(blocks_of_array(x), **settings)
     if hasattr(x, "store") and hasattr(x, "chunks"):
         return BlockOperator(_zarr_blocks(x, block_bytes), **settings)
@@ -255,6 +254,4 @@ def from_triplets(
         Where partitions share rows or are not in their order; at a product, where a triplet lies
         outside its partition's rows or the columns.
     """
-    from .collections import blocks_of_frame
-
     return BlockOperator(blocks_of_frame(frame, shape, columns, rows, nbytes), **settings)

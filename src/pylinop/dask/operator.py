@@ -11,7 +11,8 @@ import numpy as np
 from .._base import config
 from .._operators.linear_operator import LinearOperator
 from .blocks import Block, Npy, as_block
-from .engines import Engine, engine_of
+from .choose_engine import engine_of
+from .engines import Engine
 from .held import Held
 from .part import Spec
 

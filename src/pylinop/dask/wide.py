@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from .arguments import held_right_side
-from .lsmr import _Rotations, _Run
+from .bidiagonalization import Rotations, Run
 from .record import stored
 
 __all__ = ["Wide"]
 
 
-class Wide(_Run):
+class Wide(Run):
     """One LSMR iteration over blocks of columns."""
 
     _SCALARS = ("alpha", "beta", "first", "count")
@@ -53,7 +53,7 @@ class Wide(_Run):
         self._check()
         self.turned()
         self.h, self.hbar = self.p.copy(), np.zeros(self.n, self.dtype)
-        self.s = _Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
+        self.s = Rotations(self.alpha, self.beta, 0.0 if self.tail is not None else self.damp)
         return self.alpha, self.beta
 
     def norm_b(self) -> float:

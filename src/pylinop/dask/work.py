@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._base.sparse_arrays import checked
-from .blocks import Csr
+from .blocks import Csr, csr_of
 
 # Entries of a sparse block that are paired at once for a preconditioner.
 _PAIRED = 1 << 18
@@ -29,8 +29,6 @@ def worker_of(loaded: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         raise TypeError("a masked block came: fill it first")
     if not sparse:
         if hasattr(loaded, "tocsr"):
-            from .blocks import csr_of
-
             loaded, sparse = csr_of(loaded), True
         else:
             loaded = np.asarray(loaded)

@@ -100,7 +100,8 @@ PyObject *py_raise(py_state *s, lop_status status, const lop_err *err, PyObject 
 
 /* -- functions */
 
-/* _setup(LinearOperator, LazyArray, hooks, home): called once by the package. */
+/* _setup(LinearOperator, LazyArray, hooks, home): called once by the package. Python modules below
+ * those of the two classes find them as attributes here. */
 static PyObject *setup(PyObject *module, PyObject *args) {
     PyObject *root, *lazy, *hooks, *home;
     py_state *s = state(module);
@@ -110,7 +111,10 @@ static PyObject *setup(PyObject *module, PyObject *args) {
     Py_XSETREF(s->lazy, (PyTypeObject *)Py_NewRef(lazy));
     Py_XSETREF(s->hooks, Py_NewRef(hooks));
     Py_XSETREF(s->home, Py_NewRef(home));
-    if (py_make_types(s, module, root) < 0) return NULL;
+    if (PyModule_AddObjectRef(module, "_LinearOperator", root) < 0 ||
+        PyModule_AddObjectRef(module, "_LazyArray", lazy) < 0 ||
+        py_make_types(s, module, root) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 

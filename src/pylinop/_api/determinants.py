@@ -1,0 +1,120 @@
+"""Determinants: numbers, computed now."""
+
+from typing import Any
+
+from .._base import config
+from .._base.checks import is_lazy
+from .._base.lazy_import import Later
+from .._lazy import build
+from .._operators.convert import as_operator
+from .._structured import determinants
+
+__all__ = ["det", "logdet", "slogdet"]
+_estimates = Later("_stochastic.choose_method")
+
+
+def det(A: Any) -> Any:
+    """The determinant, a number (an array for batches), computed now by structure or LU.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    number or ndarray, shape (...)
+        Of A's dtype; float64 for integers. Over- and underflows only where the determinant itself
+        does: see `slogdet`.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.det(pl.Kron(2 * np.eye(2), pl.Diag([1.0, 3.0, 1.0]))))
+    576.0
+    """
+    if is_lazy(A):
+        return build.number_of(A, determinants.det)
+    return determinants.det(as_operator(A))
+
+
+def slogdet(A: Any) -> Any:
+    """Sign and logarithm of the modulus of the determinant, which never over- or underflows.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+
+    Returns
+    -------
+    SlogdetResult
+        NumPy's named tuple: ``sign`` (a number of modulus 1, or 0 for a singular A) and
+        ``logabsdet`` (real; -inf for a singular A).
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square.
+
+    Notes
+    -----
+    Diagonals, Kronecker and other products, block diagonals, powers, inverses, multiples,
+    permutations, transforms and triangles exactly as far as rounding goes: with p factors met on
+    the way (np for A^p) the absolute error of ``logabsdet`` is at most (p + 2 |logabsdet|) u. By
+    LU or Cholesky (within the band where there is one), by a spectrum or the determinant lemma it
+    is that of a nearby matrix: about n u cond(A) more.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> sign, logabsdet = pl.slogdet(pl.Diag(np.full(1000, -0.001)))
+    >>> float(sign), round(float(logabsdet), 3)
+    (1.0, -6907.755)
+    """
+    if is_lazy(A):
+        return build.now(A, determinants.slogdet)
+    return determinants.slogdet(as_operator(A))
+
+
+def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
+    """The logarithm of the determinant, as torch has it.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+    method : {'auto', 'direct', 'slq'}
+        'direct' is by structure or a factor; 'slq' gives an `Estimate` by stochastic Lanczos
+        quadrature (`estimate_logdet`). 'auto' is direct, unless
+        ``pl.config(accuracy="estimate")`` allows an estimate.
+    **how
+        What `estimate_logdet` takes: ``num_samples``, ``rtol``, ``bounds``, ``rng`` and so on.
+
+    Returns
+    -------
+    number or ndarray, shape (...), or Estimate
+        Real A: nan for a negative determinant, -inf for zero. Complex A: the complex logarithm.
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square; with 'slq' when it is seen not to be positive definite.
+    ValueError
+        For another method.
+    TypeError
+        For ``how`` without an estimate.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> round(float(pl.logdet(pl.Kron(3 * np.eye(20), pl.Identity(50)))), 3)
+    1098.612
+    """
+    if method != "auto" or how or (config.estimates and not is_lazy(A)):
+        return _estimates.number(A, "logdet", method, how, determinants.logdet)
+    if is_lazy(A):
+        return build.number_of(A, determinants.logdet)
+    return determinants.logdet(as_operator(A))

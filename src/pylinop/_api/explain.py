@@ -1,0 +1,204 @@
+"""``pl.explain`` and the methods of its name: how something is computed, without computing it."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base import explanation
+from .._base.lazy_import import Later
+from .._lazy import evaluate, text
+from .._operators import convert
+
+__all__ = ["explain"]
+_estimates = Later("_stochastic.choose_method")
+_iterative = Later("_iterative.explain")
+_lazily = Later("_api.lazy_iterative")
+_eigenpairs = Later("_eigen.choose_method")
+
+
+def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any) -> Any:
+    """How ``x`` is computed: the plan, its estimates, what was refused and what else was priced.
+
+    Parameters
+    ----------
+    x : LazyArray or operator
+        Of an operator an action is explained.
+    action : str
+        Of an operator: ``explain(A, "apply", x)``, ``explain(A, "solve", b)``, ``"dense"``,
+        ``"diagonal"``, ``"trace"``, ``"element"``, ``"det"``; see ``A.explain``.
+    *args, **kwargs
+        What the action takes.
+    run : bool
+        Run it, once, and show the time that each step took beside the estimate. Else nothing is
+        computed.
+
+    Returns
+    -------
+    Explanation
+        Text; ``.rules``, ``.steps``, ``.alternatives``, ``.memory`` and more as data; a table in a
+        notebook.
+
+    Raises
+    ------
+    TypeError
+        For anything else: an array is there already.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.Dense(np.ones((50, 3)))
+    >>> e = pl.explain(A @ A.T, "apply", np.ones(50))
+    >>> e.alternatives[0]["text"], e.took
+    ("((A A') b)", None)
+    """
+    if isinstance(x, _core.Lazy):
+        if action != "apply" or args or kwargs:
+            raise TypeError("a LazyArray is explained as it is: pl.explain(x)")
+        return of_lazy(x, run)
+    if isinstance(x, _core.Operator):
+        return of_operator(x, action, args, kwargs, run)
+    raise TypeError(f"explain takes a LazyArray or an operator, got {type(x).__name__}")
+
+
+# -- explain: an action's arguments -> (number of the action, right-hand side, i, j) --
+
+
+def _rhs(op, x, n):
+    return np.zeros(n, op.dtype or np.float64) if x is None else np.asarray(x)
+
+
+def _apply(op, x=None):
+    return op, 0, _rhs(op, x, op.shape[-1]), 0, 0
+
+
+def _solve(op, b=None):
+    return _core._build("inverse", op), 0, _rhs(op, b, op.shape[-2]), 0, 0
+
+
+def _dense(op):
+    return op, 8, None, 0, 0
+
+
+def _diagonal(op, offset=0):
+    return op, 9, None, operator.index(offset), 0
+
+
+def _trace(op):
+    return op, 10, None, 0, 0
+
+
+def _element(op, i, j):
+    return op, 11, None, *convert.bounded(op, operator.index(i), operator.index(j))
+
+
+def _det(op):
+    return op, 12, None, 0, 0
+
+
+_ACTIONS = {
+    "apply": _apply,
+    "matvec": _apply,
+    "solve": _solve,
+    "dense": _dense,
+    "diagonal": _diagonal,
+    "trace": _trace,
+    "element": _element,
+    "det": _det,
+    "slogdet": _det,
+    "logdet": _det,
+}
+
+
+_RUNS = {
+    0: lambda op, x, i, j: op @ x,
+    8: lambda op, x, i, j: op.toarray(),
+    9: lambda op, x, i, j: op.diagonal(i),
+    10: lambda op, x, i, j: op.trace(),
+    11: lambda op, x, i, j: op._element(i, j),
+    12: lambda op, x, i, j: op._scaledet(),
+}
+
+
+def of_operator(op, action, args, kwargs, run=False):
+    """The plan of an action; ``run``: with the times it took."""
+    if action in ("trace", "logdet", "diagonal") and "method" in kwargs:
+        return _estimates.explained(op, action, kwargs["method"], kwargs)
+    if action in ("eigh", "eigvalsh"):
+        return _eigenpairs.explained(op, action, *args, **kwargs)
+    how = _ACTIONS.get(action) if isinstance(action, str) else None
+    if how is None:
+        raise ValueError(f"no action {action!r} to explain; there are {', '.join(_ACTIONS)}, eigh")
+    if how is _solve and "method" in kwargs:
+        return _iterative.explained(op, run, *args, **kwargs)
+    try:
+        inspect.signature(how).bind(op, *args, **kwargs)
+    except TypeError as error:
+        words = str(inspect.signature(how)).replace("(op", f"({action!r}").replace("=None", "=...")
+        raise TypeError(f"explain{words}: {error}") from None
+    asked = op
+    op, *rest = how(op, *args, **kwargs)
+    planned = explanation.Explanation._of(op._explain(*rest))
+    if how is _solve:
+        if _iterative.too_large(asked, planned):
+            return _iterative.explained(asked, run, *args, **kwargs)
+    if not run:
+        return planned
+    with explanation.explaining() as e:
+        _RUNS[rest[0]](op, *rest[1:])
+    return e.explanation
+
+
+# -- explain ---------------------------------------------------------------------------------------
+
+
+def of_lazy(root, run=False):
+    """How the value of root is computed, on a copy whose values are arrays without memory; with
+    ``run`` on a copy that is computed."""
+    parts = []
+
+    def title(a):
+        return f"{text.formula(a)}  {a.shape} {a.dtype}"
+
+    def pretend(a):
+        if a._head != "leaf":
+            parts.append((title(a), _plan(a) or "by NumPy"))
+        a._value = np.broadcast_to(np.ones((), a.dtype), a.shape)
+
+    def compute(a):
+        with explanation.explaining() as e:
+            _core._lazy_value(a)
+        if a._head != "leaf":
+            parts.append((title(a), e.explanation if e.plans else "by NumPy"))
+
+    copy = text.rebuild(text.program(root))
+    _core._lazy_run([copy], compute if run else pretend)
+    return explanation.Explanation._joined(parts)
+
+
+def _plan(a):
+    """How one linear part is computed; None where NumPy runs."""
+    return _lazily.explained(a, _direct_plan(a))
+
+
+def _direct_plan(a):
+    args = a._args
+    if _core._lazy_is_deep(a):
+        column = _core._lazy_operator(a)
+        return column.explain("dense") if column is not None else None
+    if a._head == "matmul" and min(x.ndim for x in args) < 2:
+        x, y = args
+        if x.ndim >= 2:
+            return x._form.explain("apply", evaluate.array_of(y))
+        return y._form.T.explain("apply", evaluate.array_of(x)) if y.ndim >= 2 else None
+    if a._head == "of form" and a._more[0] in (evaluate.trace, evaluate.diagonal):
+        name = "trace" if a._more[0] is evaluate.trace else "diagonal"
+        return args[0]._form.explain(name)
+    linear = ("operator", "matmul", "add", "scale", "over", "view", "inverse")
+    if a.ndim < 2 or a._head not in linear:
+        return None
+    return (args[0] if a._head == "operator" else a._form).explain("dense")

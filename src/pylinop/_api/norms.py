@@ -1,0 +1,219 @@
+"""Norms, condition numbers, ranks, singular and Hermitian eigenvalues, pseudo-inverses.
+
+Each is a question with a table (_structured/dispatch.py)."""
+
+from typing import Any
+
+import numpy as np
+
+from .._base import config
+from .._base.checks import number, square, triangle
+from .._base.dtypes import real_of
+from .._base.lazy_import import Later
+from .._operators.convert import as_operator
+from .._structured import dispatch, norms
+from .._structured import pinv as _pinv
+from .._structured.pinv import pinv_words
+
+__all__ = ["cond", "eigvalsh", "matrix_norm", "matrix_rank", "pinv", "svdvals"]
+_eigenpairs = Later("_eigen.choose_method")
+
+_ROWS = (norms, _pinv)  # imported for the rows they add to the questions
+
+
+def svdvals(A: Any) -> Any:
+    """The singular values, descending: those of Diag, Kron, Circulant, ... by structure.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+
+    Returns
+    -------
+    ndarray, shape (..., min(m, n))
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.svdvals(pl.Kron(pl.Diag([1.0, -3.0]), pl.Diag([2.0, 5.0])))
+    array([15.,  6.,  5.,  2.])
+    """
+    op = as_operator(A)
+    if (a := dispatch.small_dense(op)) is not None:
+        return np.asarray(dispatch.svdvals.dense(a))
+    return np.asarray(dispatch.svdvals(op)).astype(real_of(op.dtype), copy=False)
+
+
+def _order(ord):
+    if ord is None or ord == "f":
+        return "fro"
+    if isinstance(ord, np.ndarray) or ord not in dispatch.ORDERS:
+        raise ValueError(f"Invalid norm order for matrices: {ord!r}; there are {dispatch.ORDERS}")
+    return ord
+
+
+def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
+    """A norm of the matrix, with NumPy's orders.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    ord : {'fro', 'nuc', 1, -1, 2, -2, inf, -inf}, optional
+        Frobenius, sum of singular values, largest (least) column sum, singular value, row sum.
+    keepdims : bool, optional
+        Keep the last two dimensions, as ones.
+
+    Returns
+    -------
+    number or ndarray, shape (...) or (..., 1, 1)
+
+    Notes
+    -----
+    By the parameters, or from `svdvals`, where a kind has an immediate answer (docs/linalg.md has
+    the table); all others by NumPy on the dense form.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.matrix_norm(pl.Kron(np.ones((2, 2)), pl.Diag([3.0, -4.0])), 2))
+    8.0
+    """
+    op = as_operator(A)
+    value = np.asarray(dispatch.norm(op, _order(ord))).astype(real_of(op.dtype), copy=False)
+    return value[..., None, None] if keepdims else number(value)
+
+
+def cond(A: Any, p: Any = None) -> Any:
+    """The condition number in a norm of `matrix_norm`; the 2-norm when ``p`` is None.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+        Square unless ``p`` is None, 2 or -2.
+    p : {None, 'fro', 'nuc', 1, -1, 2, -2, inf, -inf}, optional
+
+    Returns
+    -------
+    number or ndarray, shape (...)
+        inf for a singular A.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> float(pl.cond(pl.Kron(pl.Diag([1.0, 2.0]), pl.Diag([5.0, 1.0]))))
+    10.0
+    """
+    op = as_operator(A)
+    p = 2 if p is None else _order(p)
+    if 0 in op.shape[-2:]:
+        raise np.linalg.LinAlgError("cond is not defined on empty arrays")
+    if p not in (2, -2):
+        square(op)
+    return number(np.asarray(dispatch.cond(op, p)).astype(real_of(op.dtype), copy=False))
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """The number of singular values above a tolerance.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    tol : array_like, optional
+        Absolute; when None ``rtol`` times the largest singular value.
+    hermitian : bool, optional
+        Promises that A is Hermitian: eigenvalues are used.
+    rtol : array_like, optional
+        Relative; max(m, n) eps when None.
+
+    Returns
+    -------
+    int or ndarray of int, shape (...)
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> int(pl.matrix_rank(pl.Kron(np.ones((2, 2)), pl.Identity(5))))
+    5
+    """
+    if tol is not None and rtol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    op = as_operator(A)
+    s = np.abs(eigvalsh(op)) if hermitian else svdvals(op)
+    if tol is None:
+        rtol = max(op.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
+        rtol = dispatch.tolerance_of("rtol", rtol)[..., None]
+        tol = s.max(axis=-1, keepdims=True, initial=0) * rtol
+    else:
+        tol = dispatch.tolerance_of("tol", tol)[..., None]
+    return np.count_nonzero(s > tol, axis=-1)
+
+
+def eigvalsh(
+    A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None, **how: Any
+) -> Any:
+    """The eigenvalues of a Hermitian operator, ascending.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., n, n)
+        Promised to be Hermitian; of a dense form one triangle is read.
+    UPLO : {'L', 'U'}, optional
+        Which one.
+    method, k, **how
+        As in `eigh`: all of them, or ``k`` of them, by a direct or an iterative way.
+
+    Returns
+    -------
+    ndarray, shape (..., n) or (k,)
+
+    Raises
+    ------
+    LinAlgError
+        When A is not square, or LAPACK does not converge.
+    ValueError
+        For names that do not exist, and a k not from 1 to n.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.eigvalsh(-2 * pl.Kron(pl.Diag([1.0, 3.0]), pl.Identity(2)))
+    array([-6., -6., -2., -2.])
+    """
+    op = as_operator(A)
+    uplo = triangle(UPLO)
+    square(op)
+    if method != "auto" or k is not None or how or config.recording():
+        values = _eigenpairs.pairs(op, uplo, method, k, False, how)[0]
+        return np.asarray(values).astype(real_of(op.dtype), copy=False)
+    if (a := dispatch.small_dense(op)) is not None:
+        return np.asarray(dispatch.eigvalsh.dense(a, uplo))
+    return np.asarray(dispatch.eigvalsh(op, uplo)).astype(real_of(op.dtype), copy=False)
+
+
+def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any:
+    """The pseudo-inverse (Moore and Penrose), an operator.
+
+    Parameters
+    ----------
+    A : operator or array_like, shape (..., m, n)
+    rcond : array_like, optional
+        Singular values up to ``rcond`` times the largest count as zero; 1e-15 when None.
+    hermitian : bool, optional
+        Promises that A is Hermitian (a dense form goes by eigenvalues).
+    rtol : array_like, optional
+        Same as ``rcond``, with max(m, n) eps when None is given.
+
+    Returns
+    -------
+    LinearOperator
+        Diag, Kron, Circulant, BlockDiag, LowRank, ... again where A is one (a Kron factor by
+        factor: what counts as zero is decided in each), their multiples and transposes; otherwise
+        a Dense, computed now.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.pinv(pl.Diag([2.0, 0.0])).diagonal()
+    array([0.5, 0. ])
+    """
+    return dispatch.pinv(as_operator(A), pinv_words(rcond, hermitian, rtol))

@@ -1,0 +1,37 @@
+"""Looks at arguments that many functions share."""
+
+import numpy as np
+
+from .. import _core
+from . import errors
+
+
+def square(op):
+    """The operator, which must be square."""
+    if op.shape[-1] != op.shape[-2]:
+        raise errors.make_error(
+            "LinAlgError",
+            f"Last 2 dimensions of the array must be square: {op.shape}",
+            op,
+            "compute",
+            -1,
+        )
+    return op
+
+
+def triangle(UPLO):
+    """ "L" or "U", as NumPy's keyword has it."""
+    uplo = str(UPLO).upper()
+    if uplo not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return uplo
+
+
+def is_lazy(x):
+    """Is x a LazyArray? (isinstance asks operators for their __class__: slower than a solve.)"""
+    return issubclass(type(x), _core.Lazy)
+
+
+def number(x):
+    """A scalar instead of an array without dimensions."""
+    return x[()] if isinstance(x, np.ndarray) else x

@@ -1,0 +1,19 @@
+"""Indices as the core keeps them: steps (axis, start, step, count) or (axis, array of indices).
+
+Axis 0 is that of the rows, 1 of the columns, those above of the batch, counted from the last."""
+
+
+def as_slice(step):
+    """A step along an axis as a slice."""
+    _, start, by, count = step
+    stop = start + by * count
+    return slice(start, None if stop < 0 else stop, by)
+
+
+def taken(a, steps):
+    """The steps taken of the dense form."""
+    for s in steps:
+        axis = a.ndim - 2 + s[0] if s[0] < 2 else a.ndim - 1 - s[0]
+        what = s[1] if len(s) == 2 or s[3] < 0 else as_slice(s)
+        a = a[(slice(None),) * axis + (what,)]
+    return a

@@ -1,0 +1,77 @@
+"""An iterative solve within ``with pl.explaining()``, written down as one."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from .._base import config, errors
+from .._base.explanation import Explanation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def product_plan(op: Any, x: Any) -> Explanation | None:
+    return None if op._opaque else Explanation._of(op._explain(0, x, 0, 0))
+
+
+@contextlib.contextmanager
+def noted(p: Any, records: list[Any]) -> Iterator[None]:
+    """Writes down a solve within ``with pl.explaining()``, as one, in place of its products."""
+    local = config._local.get()
+    record = local.get("_record") if local else None
+    if local is None or record is None:
+        yield
+        return
+    quiet = config._Local({k: v for k, v in local.items() if k != "_record"})
+    known = len(records)
+    token = config._local.set(quiet)
+    try:
+        yield
+        run = records[-1] if len(records) > known else None
+    except errors.ConvergenceError as error:
+        run = error.record
+        raise
+    except BaseException:
+        run = None
+        raise
+    finally:
+        one = product_plan(*p.said)
+        config._local.reset(token)
+        if run is not None:
+            record.append(_data(p, run, one))
+
+
+def _data(p: Any, run: Any, one: Explanation | None) -> dict[str, Any]:
+    """An explanation as the core gives it."""
+    op, b = p.said
+    kind, shape = type(op).__name__, op.shape
+    products = f"{run.matvecs} products"
+    lines = [("written", f"solve {kind} {shape}, b {b.shape}, {p.dtype}")]
+    lines.append(("method", f"{run.method} ({run.why})"))
+    lines += [("tried", f"{name}: {why}") for name, why in run.tried[:-1]]
+    if p.M is not None:
+        how = getattr(p.M, "proposal", None)
+        lines.append(("M", f"{how or repr(p.M)}"))
+    lines.append(("took", f"{run.iterations} iterations, {products}, {run.passes} passes"))
+    ends = f"by the {run.criterion}" if run.criterion else "not converged"
+    lines.append(("residual", f"{run.residual:.3g} |b|, recomputed: {ends}"))
+    if run.backward_error is not None:
+        lines.append(("backward", f"error {run.backward_error:.3g}"))
+    flops, moved, seconds, memory = (
+        (one.flops, one.bytes, one.seconds, one.memory) if one else (0.0, 0.0, 0.0, 0)
+    )
+    memory += run.memory
+    total = {"flops": flops * run.matvecs, "bytes": moved * run.matvecs}
+    total["seconds"] = seconds * run.matvecs
+    lines.append(("total", f"{total['flops']:.3g} flops, estimated {total['seconds']:.3g} s, "
+        f"took {run.time:.3g} s"))  # fmt: skip
+    lines.append(("memory", f"{memory} bytes at most"))
+    step = {"name": run.method, "writes": "x", "reads": [kind, "b"], "took": run.time, **total}
+    return {
+        "text": "".join(f"{name:9} {text}\n" for name, text in lines), "action": "solve",
+        "rules": [], "steps": [step], "order": None, "alternatives": [], **total,
+        "memory": memory, "reserve": 0, "took": run.time,
+        "iterations": run.iterations, "residual": run.residual, "method": run.method,
+    }  # fmt: skip

@@ -1,0 +1,73 @@
+"""`lazy`: LazyArrays of arrays and operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .._operators.convert import arrays_of, as_array
+
+if TYPE_CHECKING:
+    from .array import LazyArray
+
+__all__ = ["lazy"]
+
+
+def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
+    """A `LazyArray` of an array or an operator: what is done with it is computed when needed.
+
+    Parameters
+    ----------
+    x : array_like or operator
+        Borrowed, not copied.
+    assume_a : str, optional
+        A promise about a square matrix in scipy.linalg.solve's words: 'sym', 'her', 'pos',
+        'lower triangular', 'upper triangular'.
+
+    Returns
+    -------
+    LazyArray
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> X = pl.lazy(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]))
+    >>> b = pl.inv(X.T @ X) @ X.T @ np.array([1.0, 3.0, 5.0])
+    >>> np.round(b, 12).toarray()
+    array([1., 2.])
+    """
+    plain: LazyArray | None = _core._lazy_leaf(x) if assume_a is None else None
+    if plain is not None:
+        return plain
+    if issubclass(type(x), _core.Lazy):  # isinstance asks operators for their __class__: slow
+        if assume_a is None:
+            return x
+        x = x._computed()
+    if isinstance(x, _core.Operator):
+        if assume_a is not None:
+            raise ValueError("assume_a is for arrays: an operator knows its properties")
+        return _core._LazyArray("operator", (x,), x.shape, x.dtype or _dtype_of_arrays(x))
+    a = as_array(x)
+    if a.dtype.kind not in "biufc":
+        raise TypeError(f"lazy takes arrays of numbers, got dtype {a.dtype}")
+    if assume_a is not None and (a.ndim < 2 or a.shape[-1] != a.shape[-2]):
+        raise ValueError(f"assume_a={assume_a!r} is for square matrices, got shape {a.shape}")
+    if assume_a is not None:
+        form = _core.Dense(a, assume_a=assume_a)  # says now what is wrong with the word
+        made = _core._LazyArray("leaf", (a,), a.shape, a.dtype, assume_a)
+        made._form = form
+        return made
+    return _core._LazyArray("leaf", (a,), a.shape, a.dtype)
+
+
+def _dtype_of_arrays(op):
+    """The dtype of an operator that does not say it: of its arrays together."""
+    arrays = arrays_of(op)
+    if not arrays:
+        raise TypeError(
+            f"lazy takes operators that say their dtype, this {type(op).__name__} "
+            f"{op.shape} does not: give it dtype="
+        )
+    return np.result_type(*arrays)

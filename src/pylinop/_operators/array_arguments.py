@@ -1,0 +1,227 @@
+"""What SciPy's methods, @, * and + take beside an operator: vectors, columns, matrices, sparse
+matrices and numbers; and the error that each other argument gets."""
+
+import warnings
+
+import numpy as np
+
+from .. import _core
+from .._base import dlpack, errors, multiples, scipy_bridge
+from .._base.dtypes import H, N, T
+from .._fallback import interpreter
+from . import convert
+from .sparse_products import product, rproduct
+
+# -- matvec and kin --
+
+
+def _plain_array(op, x):
+    x = dlpack.as_array(x)
+    if x.dtype == object and not op._opaque:
+        raise TypeError("arrays of dtype object go only to operators of callables")
+    if x.dtype.fields is not None:
+        raise TypeError(f"structured arrays are not taken, got dtype {x.dtype}")
+    return x
+
+
+def _refuse_masked(x):
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("masked arrays are not taken: fill them first")
+
+
+def _vector(op, x, out, mode, name):
+    n = op.shape[-2] if mode & T else op.shape[-1]
+    m = op.shape[-1] if mode & T else op.shape[-2]
+    _refuse_masked(x)
+    matrix = isinstance(x, np.matrix)
+    x = _plain_array(op, x)
+    column = x.ndim == 2 and x.shape == (n, 1)
+    if column:
+        if not matrix:
+            warnings.warn(
+                f"Calling `{name}` on 'column vectors' of shape (N, 1) is deprecated; "
+                "use `matmat`, or a vector (N,)",
+                FutureWarning,
+                stacklevel=3,
+            )
+        y = interpreter.apply(op, x[:, 0], mode, True).reshape(*op.shape[:-2], m, 1)
+    elif x.ndim < 1 or x.shape[-1] != n:
+        raise errors.shape_error(op, name, f"({n},) or (..., {n})", x.shape)
+    else:
+        y = interpreter.apply(op, x, mode, True, out)
+    if matrix:
+        y = np.asmatrix(y.reshape(m, 1) if column else y)
+    if out is not None and y is not out:
+        np.copyto(out, y.reshape(out.shape), casting="same_kind")
+        return out
+    return y
+
+
+def _matrix(op, X, out, mode, name):
+    n = op.shape[-2] if mode & T else op.shape[-1]
+    if scipy_bridge.issparse(X):
+        return product(op if mode == N else op.H, X)
+    _refuse_masked(X)
+    matrix = isinstance(X, np.matrix)
+    X = _plain_array(op, X)
+    if X.ndim < 2:
+        raise ValueError(f"Expected at least 2-d ndarray or matrix, not {X.ndim}-d")
+    if X.shape[-2] != n:
+        raise errors.shape_error(op, name, f"(..., {n}, k)", X.shape)
+    y = interpreter.apply(op, X, mode, False, out)
+    return np.asmatrix(y) if matrix else y
+
+
+def matvec(op, x, out):
+    return _vector(op, x, out, N, "matvec")
+
+
+def rmatvec(op, x, out):
+    return _vector(op, x, out, H, "rmatvec")
+
+
+def matmat(op, X, out):
+    return _matrix(op, X, out, N, "matmat")
+
+
+def rmatmat(op, X, out):
+    return _matrix(op, X, out, H, "rmatmat")
+
+
+# -- @ and * with what is not an operator --
+
+
+def _is_scalar(x):
+    return np.isscalar(x) or (isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != object)
+
+
+def _as_other(x):
+    """An operator for sparse matrices and SciPy's operators; None for everything else."""
+    if scipy_bridge.issparse(x) or scipy_bridge.is_scipy_operator(x):
+        return convert.as_operator(x)
+    return None
+
+
+def matmul(op, x, out=None):
+    if isinstance(x, _core.Operator):
+        return op @ x
+    if _is_scalar(x):
+        raise ValueError("Scalar operands are not allowed, use '*' instead")
+    if scipy_bridge.issparse(x):
+        return product(op, x)
+    other = _as_other(x)
+    if other is not None:
+        return op @ other
+    if _defers(x):
+        return NotImplemented
+    _refuse_masked(x)
+    x = _plain_array(op, x)
+    n = op.shape[-1]
+    vec = x.ndim == 1
+    if x.ndim == 0 or x.shape[-1 if vec else -2] != n:
+        raise errors.shape_error(op, "@", f"({n},) or (..., {n}, k)", x.shape)
+    return interpreter.apply(op, x, N, vec, out)
+
+
+def rmatmul(op, x, out=None):
+    if _is_scalar(x):
+        raise ValueError("Scalar operands are not allowed, use '*' instead")
+    if scipy_bridge.issparse(x):
+        return rproduct(op, x)
+    other = _as_other(x)
+    if other is not None:
+        return other @ op
+    if _defers(x):
+        return NotImplemented
+    _refuse_masked(x)
+    x = _plain_array(op, x)
+    m = op.shape[-2]
+    if x.ndim == 0 or x.shape[-1] != m:
+        raise errors.shape_error(op, "x @", f"({m},) or (..., k, {m})", x.shape)
+    if x.ndim == 1:
+        return interpreter.apply(op, x, T, True, out)
+    if not op._opaque:
+        y = op._apply(x, N, True, False, out)
+        if y is not NotImplemented:
+            return y
+    y = np.swapaxes(interpreter.run_plain((op, np.swapaxes(x, -1, -2), T, False)), -1, -2)
+    if out is not None:
+        np.copyto(out, y, casting="same_kind")
+        return out
+    return y
+
+
+def _defers(x):
+    """Objects that speak for themselves under @ and +: not arrays, with a reflected method."""
+    return isinstance(x, _core.Lazy) or (
+        not isinstance(x, (np.ndarray, list, tuple))
+        and getattr(x, "__array_ufunc__", 0) is None
+        and not hasattr(x, "__array__")
+    )
+
+
+def multiply(op, x):
+    if isinstance(x, _core.Lazy):
+        return NotImplemented
+    return _times(op, x) if _is_scalar(x) else matmul(op, x)
+
+
+def rmultiply(x, op):
+    """x * op; the hook gets the operands as they stood."""
+    if isinstance(x, _core.Lazy):
+        return NotImplemented
+    return _times(op, x) if _is_scalar(x) else rmatmul(op, x)
+
+
+def _times(op, x):
+    if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
+        raise TypeError(
+            f"an operator is scaled by numbers of Python and NumPy, got {type(x).__name__}"
+        )
+    return op * (x[()] if isinstance(x, np.ndarray) else x)
+
+
+def scale(op, number):
+    """c * op for numbers C does not know: longdouble and float16 through a Diag of that dtype."""
+    if isinstance(number, (np.longdouble, np.clongdouble, np.float16)):
+        return op @ _core.Diag(np.full(op.shape[-1], number))
+    return NotImplemented
+
+
+def divide(op, number):
+    if not isinstance(op, _core.Operator) or not _is_scalar(number):
+        raise ValueError("Can only divide a linear operator by a scalar.")
+    return multiples.divide(op, number)
+
+
+def _addend(x, to):
+    """The operator to add for x, or None: numbers and strangers are not ours to add."""
+    other = _as_other(x)
+    if other is not None:
+        return other
+    if _is_scalar(x) or isinstance(x, (str, bytes, dict)) or x is None or _defers(x):
+        return None
+    op = convert.as_operator(x)
+    if op.shape[-2:] != to.shape[-2:] and np.ndim(x) == 1:
+        n = op.shape[-1]
+        raise ValueError(
+            f"a vector of shape ({n},) is not added to an operator of shape {to.shape}: Diag(b) "
+            "adds it to the diagonal; pl.lazy(A) broadcasts it as NumPy does"
+        )
+    return op
+
+
+def add(a, b):
+    left = isinstance(a, _core.Operator)
+    op = _addend(*((b, a) if left else (a, b)))
+    if op is None:
+        return NotImplemented
+    return a + op if left else op + b
+
+
+def subtract(a, b):
+    left = isinstance(a, _core.Operator)
+    op = _addend(*((b, a) if left else (a, b)))
+    if op is None:
+        return NotImplemented
+    return a - op if left else op - b
