@@ -88,11 +88,11 @@ FACTORISATIONS = f"""\
 
 {MADE}
 
-What each function does of each kind, and what it costs. **dense**: LAPACK, through NumPy or SciPy,
-on the dense form, under the memory rule: large ones warn, those beyond the memory limit raise. A
-kind that does not find in an operand what its line needs goes by the dense form too; the line says
-what that is. Products, solves and determinants are in the table of [kinds](kinds.md). `matrix_rank`
-is from `svdvals`. **own**: one of the lines below. Costs are flops: an operator is m x n,
+What each function does of each kind, and what it costs. A dot: by structure, in the way that one of
+the lines below says. A blank: by LAPACK on the dense form, under the memory rule (large ones warn,
+those beyond the memory limit raise). A kind that does not find in an operand what its line needs
+goes by the dense form too; the line says what that is. Products, solves and determinants are in the
+table of [kinds](kinds.md). `matrix_rank` is from `svdvals`. Costs are flops: an operator is m x n,
 its Kronecker factors or blocks n_i, its rank k.
 
 """
@@ -296,7 +296,7 @@ def factorisations() -> str:
     text = FACTORISATIONS + f"| kind | {' | '.join(questions)} |\n"
     text += "|---" * (len(questions) + 1) + "|\n"
     for head, name in {**names, **FORMS}.items():
-        line = ("own" if head in q.texts else "**dense**" for q in questions.values())
+        line = ("•" if head in q.texts else "" for q in questions.values())
         text += f"| {name} | {' | '.join(line)} |\n"
     for name, question in questions.items():
         text += FUNCTION.format(name=name)

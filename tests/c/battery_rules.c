@@ -49,7 +49,7 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     if (op->cls == LOP_ACTION && world_pick(&w, 0, 2))
         a.i[3] = (world_pick(&w, 0, 2) ? dt : LOP_c128) + 1;
     if (op == &lop_op_sliced ||
-        op == &lop_op_cut) { /* most drawn do not fit: there are many tries */
+        op == &lop_op_array_slice) { /* most drawn do not fit: there are many tries */
         a = t_ints(world_pick(&w, 0, 8) ? world_pick(&w, 0, 2) : 2, world_pick(&w, 0, 3),
                    world_pick(&w, 0, 2) ? 1 : world_pick(&w, -2, 3), world_pick(&w, 0, 4));
         if (a.i[0] == 2 && world_pick(&w, 0, 2)) a.i[3] = -1;
@@ -74,12 +74,12 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     int64_t m = a_size(d), n = a_size(d);
     gen floats = d->g; /* with mixed integers every step of a chain wraps in its own dtype */
     if (floats.dtype == LOP_NO_DTYPE) floats.dtype = LOP_f64;
-    if (place == 1 && (parent == &lop_op_sliced || parent == &lop_op_cut)) {
+    if (place == 1 && (parent == &lop_op_sliced || parent == &lop_op_array_slice)) {
         const lop_node *index = NULL;
         return lop_rand_index(&w.rand, m, 0, n > 0 ? n : 1, &index) == LOP_OK ? index : NULL;
     }
     if (!strncmp(parent->name, "circ", 4)) { /* vectors, sizes, right-hand sides */
-        int sizes = parent == &lop_op_circconv ? 2 : 1;
+        int sizes = parent == &lop_op_circular_convolution ? 2 : 1;
         if (place == sizes) return gen_sizes(&d->g, m);
         return gen_array(&d->g, place < sizes ? 1 : 2, m, n);
     }
@@ -93,7 +93,7 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     if (parent->cls == LOP_ACTION)
         return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
                           : gen_array(&floats, 2, m, n);
-    if (parent == t_op("invperm") || parent == t_op("compose")) {
+    if (parent == t_op("inverse_permutation") || parent == t_op("compose")) {
         const lop_node *p = NULL;
         return lop_rand_permutation(&w.rand, m, &p) == LOP_OK ? p : NULL;
     }
@@ -107,7 +107,8 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
 /* Indices modulo the size of the axis; false where there is no such axis or nothing on it. */
 static bool bring_inside(const lop_node *a, const lop_attr *attr, const lop_node *index) {
     lop_attr first = t_ints(attr->i[0], 0, 1, 1);
-    const lop_node *one = t_node(&w, a->op->cls == LOP_OPERATOR ? "sliced" : "cut", &first, 1, &a);
+    const lop_node *one =
+        t_node(&w, a->op->cls == LOP_OPERATOR ? "sliced" : "array_slice", &first, 1, &a);
     if (!one) return false;
     lop_node_unref(one);
     int at = attr->i[0] < 2 ? lop_nbatch(a) + (int)attr->i[0] : lop_nbatch(a) + 1 - (int)attr->i[0];
@@ -174,7 +175,7 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
     bool all = t->n <= 4;
     for (int i = 0; all && i < t->n; i++)
         all = (child[i] = fill(d, d->text->index[t->first + i], t->op, i)) != NULL;
-    if (all && t->n == 2 && (t->op == &lop_op_sliced || t->op == &lop_op_cut))
+    if (all && t->n == 2 && (t->op == &lop_op_sliced || t->op == &lop_op_array_slice))
         all = bring_inside(child[0], &attr, child[1]);
     if (all) out = t_node(&w, t->op->name, &attr, t->n, child);
     for (int i = 0; i < t->n && i < 4; i++) lop_node_unref(child[i]);
@@ -255,7 +256,7 @@ static bool equal(const lop_node *left, const lop_node *right, bool *compared) {
     ip p;
     ip_open(&p, &w.rand, left->dtype, false);
     const tv *a = ip_eval(&p, left);
-    const bool told = right->op == &lop_op_deficient, alone = p.singular || (a && a->nb == 0);
+    const bool told = right->op == &lop_op_rank_deficient, alone = p.singular || (a && a->nb == 0);
     const tv *b = ip_eval(&p, right);
     *compared = a && (told || !p.singular);
     bool same =

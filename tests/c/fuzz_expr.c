@@ -85,7 +85,7 @@ static void damage(char *text, size_t room) {
                                         "(identity:int8[3,3]~1)",
                                         "nan",
                                         "1e400",
-                                        "(fold:2,2,2,2 "};
+                                        "(kron_unfold:2,2,2,2 "};
     for (int edits = 1 + (int)world_pick(&w, 0, 4); edits > 0; edits--) {
         size_t n = strlen(text), at = (size_t)world_pick(&w, 0, (int64_t)n + 1),
                len = (size_t)world_pick(&w, 1, 12);

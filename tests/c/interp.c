@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define IS(head) (!strcmp(s, head))
+
 typedef struct block {
     struct block *next;
     max_align_t room[];
@@ -321,11 +323,11 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
     batch.ndim -= node->core;
     tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim],
                   node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
-    if (!strcmp(what, "detclosed")) {
+    if (!strcmp(what, "closed_det")) {
         t->v[0] = ip_detclosed(node);
         return t;
     }
-    if (!strcmp(what, "detconst")) {
+    if (!strcmp(what, "const_det")) {
         for (int64_t e = 0; e < t->nb; e++) t->v[2 * e] = node->attr.i[0] ? one() : (val){0};
         return t;
     }
@@ -444,35 +446,32 @@ val ip_coef(const ip *p, const lop_attr *a) { return coef(p, a); }
 /* -- dispatch */
 static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, const tv *b) {
     bool fits = a->core == b->core && a->m == b->m && a->n == b->n;
-    if (!strcmp(s, "add") || !strcmp(s, "sum"))
+    if (IS("add") || IS("sum"))
         return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_add)
                     : fail(p, "a sum does not fit");
-    if (!strcmp(s, "mul"))
-        return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_mul) : fail(p, "mul");
-    if (!strcmp(s, "prod") || !strcmp(s, "apply")) return matmul(p, a, b);
-    if (!strcmp(s, "isometry")) return a;
-    if (!strcmp(s, "solve") || !strcmp(s, "cholsolve")) return solve(p, a, b);
-    if (!strcmp(s, "lusolve")) return solve(p, transposed(p, a, (lop_mode)node->attr.i[0]), b);
-    if (!strcmp(s, "ldlsolve")) return solve(p, zip(p, node, a, NULL, 2, a->m, a->n, do_mirror), b);
-    if (!strcmp(s, "halfsolve")) return halfsolve(p, node, a, b);
-    if (!strcmp(s, "several") || !strcmp(s, "pack")) return in_a_row(p, node);
-    if (!strcmp(s, "trisolve")) return trisolve(p, node, a, b);
-    if (!strcmp(s, "div"))
-        return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");
-    if (!strcmp(s, "toeplitz")) return zip(p, node, a, b, 2, a->m, b->m, do_toeplitz);
-    if (!strcmp(s, "sliced") || !strcmp(s, "cut")) return sliced(p, node, a, b);
-    if (!strcmp(s, "putback")) return zip(p, node, a, b, 2, node->attr.i[0], a->n, do_putback);
-    if (!strcmp(s, "diagrun")) return zip(p, node, a, b, 1, node->attr.i[2], 1, do_diagrun);
-    if (!strcmp(s, "kronarray"))
-        return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
-    if (!strcmp(s, "detmul") || !strcmp(s, "detchol")) /* b of detchol was declared, no more */
+    if (IS("mul")) return fits ? zip(p, node, a, b, a->core, a->m, a->n, do_mul) : fail(p, "mul");
+    if (IS("prod") || IS("apply")) return matmul(p, a, b);
+    if (IS("check_isometry")) return a;
+    if (IS("solve") || IS("cholesky_solve")) return solve(p, a, b);
+    if (IS("lu_solve")) return solve(p, transposed(p, a, (lop_mode)node->attr.i[0]), b);
+    if (IS("ldl_solve")) return solve(p, zip(p, node, a, NULL, 2, a->m, a->n, do_mirror), b);
+    if (IS("half_solve")) return halfsolve(p, node, a, b);
+    if (IS("joint") || IS("joint_array")) return in_a_row(p, node);
+    if (IS("triangular_solve")) return trisolve(p, node, a, b);
+    if (IS("div")) return a->m == b->m ? zip(p, node, a, b, 2, a->m, a->n, do_div) : fail(p, "div");
+    if (IS("toeplitz")) return zip(p, node, a, b, 2, a->m, b->m, do_toeplitz);
+    if (IS("sliced") || IS("array_slice")) return sliced(p, node, a, b);
+    if (IS("scatter_slice")) return zip(p, node, a, b, 2, node->attr.i[0], a->n, do_putback);
+    if (IS("diagrun")) return zip(p, node, a, b, 1, node->attr.i[2], 1, do_diagrun);
+    if (IS("kronarray")) return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
+    if (IS("mul_det") || IS("cholesky_det")) /* b of cholesky_det was declared, no more */
         return zip(p, node, a, s[3] == 'm' ? b : NULL, 1, 2, 1, do_det);
-    if (!strcmp(s, "sparsepair")) return sparse_pair(p, node, a, b);
-    if (!strcmp(s, "pairdiag")) {
+    if (IS("sparsepair")) return sparse_pair(p, node, a, b);
+    if (IS("product_diagonal")) {
         const tv *ab = matmul(p, a, b);
         return ab ? diagonal(p, node, ab) : NULL;
     }
-    if (!strcmp(s, "lowrank")) {
+    if (IS("lowrank")) {
         const tv *c = node->n > 2 ? ip_eval(p, node->child[2]) : NULL;
         return node->n > 2 && !c ? NULL : lowrank(p, a, b, c);
     }
@@ -481,44 +480,40 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
 
 static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     bool t = (node->attr.i[0] & LOP_T) != 0;
-    if (!strcmp(s, "dense") || !strcmp(s, "todense") || !strcmp(s, "cast") ||
-        !strcmp(s, "nearone") || !strcmp(s, "promised") || !strcmp(s, "promisedband"))
+    if (IS("dense") || IS("todense") || IS("cast") || IS("nearone") || IS("assume") ||
+        IS("assume_band"))
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
-    if (!strcmp(s, "scale") || !strcmp(s, "scaled"))
-        return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
-    if (!strcmp(s, "slice"))
-        return zip(p, node, a, NULL, 2, node->attr.i[1], node->attr.i[3], do_slice);
-    if (!strcmp(s, "recip")) return zip(p, node, a, NULL, 1, a->m, 1, do_recip);
-    if (!strcmp(s, "conjugate")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_conj);
-    if (!strcmp(s, "view") || !strcmp(s, "swap"))
+    if (IS("scale") || IS("scaled")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
+    if (IS("slice")) return zip(p, node, a, NULL, 2, node->attr.i[1], node->attr.i[3], do_slice);
+    if (IS("recip")) return zip(p, node, a, NULL, 1, a->m, 1, do_recip);
+    if (IS("conjugate")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_conj);
+    if (IS("view") || IS("swap"))
         return zip(p, node, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
-    if (!strcmp(s, "part")) return zip(p, node, a, NULL, 2, a->m, a->n, do_part);
-    if (!strcmp(s, "diag")) return zip(p, node, a, NULL, 2, a->m, a->m, do_diag);
-    if (!strcmp(s, "selection"))
-        return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
-    if (!strcmp(s, "sliced") || !strcmp(s, "cut")) return sliced(p, node, a, NULL);
-    if (!strcmp(s, "putback")) return zip(p, node, a, NULL, 2, node->attr.i[0], a->n, do_putback);
-    if (!strcmp(s, "power")) return power(p, node, a);
-    if (!strcmp(s, "diagonal") || !strcmp(s, "subdiag")) return diagonal(p, node, a);
-    if (!strcmp(s, "element") || !strcmp(s, "pick")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
-    if (!strcmp(s, "comb")) return zip(p, node, a, NULL, 1, node->attr.i[3], 1, do_comb);
-    if (!strncmp(s, "det", 3) || !strcmp(s, "scaledet"))
-        return zip(p, node, a, NULL, 1, 2, 1, do_det);
-    if (!strcmp(s, "gram")) {
+    if (IS("part")) return zip(p, node, a, NULL, 2, a->m, a->n, do_part);
+    if (IS("diag")) return zip(p, node, a, NULL, 2, a->m, a->m, do_diag);
+    if (IS("selection")) return zip(p, node, a, NULL, 2, a->m, node->attr.i[0], do_selection);
+    if (IS("sliced") || IS("array_slice")) return sliced(p, node, a, NULL);
+    if (IS("scatter_slice")) return zip(p, node, a, NULL, 2, node->attr.i[0], a->n, do_putback);
+    if (IS("power")) return power(p, node, a);
+    if (IS("diagonal") || IS("array_diagonal")) return diagonal(p, node, a);
+    if (IS("element") || IS("array_element")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
+    if (IS("kron_diag_gather")) return zip(p, node, a, NULL, 1, node->attr.i[3], 1, do_comb);
+    if (!strncmp(s, "det", 3) || IS("scaledet")) return zip(p, node, a, NULL, 1, 2, 1, do_det);
+    if (IS("gram")) {
         const tv *at = zip(p, node, a, NULL, 2, a->n, a->m, do_mode);
         return at ? matmul(p, at, a) : NULL;
     }
-    if (!strcmp(s, "line"))
+    if (IS("matvec_row"))
         return zip(p, node, a, NULL, 2, node->attr.i[0] ? a->m : 1, node->attr.i[0] ? 1 : a->n,
                    do_line);
-    if (!strcmp(s, "sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
+    if (IS("sumall")) return zip(p, node, a, NULL, 0, 1, 1, do_sum);
     if (!strncmp(s, "inver", 5)) { /* inverse, invert */
         lop_shape none = {0};
         tv *eye = blank(p, &none, 2, a->m, a->m);
         for (int64_t i = 0; i < a->m; i++) eye->v[i * a->m + i] = one();
         return solve(p, a, eye);
     }
-    if (!strcmp(s, "fold") || !strcmp(s, "unfold") || !strcmp(s, "gather") || !strcmp(s, "spread"))
+    if (IS("kron_unfold") || IS("kron_fold") || IS("gather") || IS("spread"))
         return refold(p, node, a);
     return fail(p, node->op->name);
 }
@@ -546,18 +541,18 @@ static lop_dtype working(const lop_node *node) {
 static const tv *dispatch(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     if (node->op == &lop_op_array) return leaf(p, node);
-    if (!strcmp(s, "identity") || !strcmp(s, "zeros") || !strcmp(s, "eye") || !strcmp(s, "unit") ||
-        !strcmp(s, "ones") || !strcmp(s, "detconst") || !strcmp(s, "detclosed"))
+    if (IS("identity") || IS("zeros") || IS("eye") || IS("unit") || IS("ones") || IS("const_det") ||
+        IS("closed_det"))
         return constant(p, node, s);
-    if (!strcmp(s, "deficient")) return p->singular = true, constant(p, node, "zeros");
-    if (!strcmp(s, "sparse")) return sparse(p, node);
-    if (!strcmp(s, "kron")) return kron(p, node);
-    if (!strcmp(s, "weave")) return weave(p, node);
+    if (IS("rank_deficient")) return p->singular = true, constant(p, node, "zeros");
+    if (IS("sparse")) return sparse(p, node);
+    if (IS("kron")) return kron(p, node);
+    if (IS("kron_diag_scatter")) return weave(p, node);
     if (ip_band_knows(s)) return ip_band(p, node);
     if (ip_is_conv(node)) return ip_conv(p, node);
-    if (!strcmp(s, "kernel")) return ip_kernel(p, node);
+    if (IS("kernel")) return ip_kernel(p, node);
     if (is_composed(s)) return composed(p, node, s);
-    if (!strcmp(s, "probe")) return constant(p, node, "ones"); /* any numbers do */
+    if (IS("probe")) return constant(p, node, "ones"); /* any numbers do */
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
     if (node->op->cls == LOP_ACTION) {
@@ -571,7 +566,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     const tv *a = ip_eval(p, node->child[0]);
     p->bools = bools;
     p->inside = inside;
-    if (a && !strcmp(s, "trace")) {
+    if (a && IS("trace")) {
         lop_node main = {.n = 0};
         const tv *d = diagonal(p, &main, a);
         if (!lop_is_blas(working(node))) narrow(d, working(node));

@@ -42,7 +42,7 @@ const tv *ip_eval(ip *p, const lop_node *node);
 void ip_close(ip *p);
 /* interp_det.c: the determinant of a, n x n in C order. */
 val ip_determinant(const val *a, int64_t n);
-/* i^t b^(h/2) 2^(s/2), as `detclosed` has it. */
+/* i^t b^(h/2) 2^(s/2), as `closed_det` has it. */
 val ip_detclosed(const lop_node *node);
 /* The same file: y[0] <- the determinant that head `node->op->name` makes of a (n x n, a vector of
  * n, or a determinant) and b; y[1] stays 0. The library's pair (mantissa, exponent) is (det, 0)

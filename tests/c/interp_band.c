@@ -70,7 +70,7 @@ static void triangular(ip *p, const lop_node *node, mv y, const mv *c) {
             if (node->attr.i[0] ? i >= j : i <= j)
                 *at(y, i, j) = i == j && node->attr.i[1] ? unit() : *at(c[0], i, j);
 }
-/* As (sparsetrisolve) has it: the elements of one triangle, those stored twice added. */
+/* As (sparse_triangular_solve) has it: the elements of one triangle, those stored twice added. */
 static void sparse_triangle(ip *p, const lop_node *node, mv y, const mv *c) {
     const int64_t *a = node->attr.i;
     for (int64_t line = 0; line < y.m; line++)
@@ -388,14 +388,36 @@ static const struct {
     filler fill;
 } heads[] = {
 #define HEAD(name) {#name, name}
-    HEAD(permutation),    HEAD(invperm),    HEAD(compose),        HEAD(offdiag),
-    HEAD(tridiagonal),    HEAD(tridisolve), HEAD(banded),         HEAD(bandsolve),
-    HEAD(triangular),     HEAD(full),       HEAD(householder),    HEAD(difference),
-    HEAD(laplacian),      HEAD(detperm),    HEAD(dettri),         HEAD(diagpow),
-    HEAD(detband),        HEAD(dethouse),   HEAD(reflections),    HEAD(detreflect),
-    HEAD(detcirc),        HEAD(detgrid),    HEAD(sparsetrisolve), {"sparsetriangular", triangular},
-    HEAD(quasiseparable), HEAD(quasijoin),  HEAD(quasitri),       HEAD(blocktridiagonal),
-    HEAD(blockband),      HEAD(blockplus),
+    HEAD(permutation),
+    {"inverse_permutation", invperm},
+    HEAD(compose),
+    HEAD(offdiag),
+    HEAD(tridiagonal),
+    {"tridiagonal_solve", tridisolve},
+    HEAD(banded),
+    {"band_solve", bandsolve},
+    HEAD(triangular),
+    HEAD(full),
+    HEAD(householder),
+    HEAD(difference),
+    HEAD(laplacian),
+    {"permutation_det", detperm},
+    {"triangular_det", dettri},
+    HEAD(diagpow),
+    {"banded_det", detband},
+    {"householder_det", dethouse},
+    HEAD(reflections),
+    {"reflections_det", detreflect},
+    {"circulant_det", detcirc},
+    {"grid_det", detgrid},
+    {"sparse_triangular_solve", sparsetrisolve},
+    {"sparsetriangular", triangular},
+    HEAD(quasiseparable),
+    HEAD(quasijoin),
+    HEAD(quasitri),
+    HEAD(blocktridiagonal),
+    HEAD(blockband),
+    HEAD(blockplus),
 #undef HEAD
 };
 

@@ -146,13 +146,40 @@ static bool bounds_norm(ip *p, const lop_node *q_node) {
 }
 
 static bool is_composed(const char *s) {
-    static const char *const heads[] = {
-        "blockdiag",     "blocks",      "block",        "grid",         "instead",  "detcheck",
-        "lowrankupdate", "kronsum",     "congruence",   "root",         "eigen",    "elementwise",
-        "khatri",        "khatrirao",   "pile",         "detall",       "rowmix",   "shift",
-        "spectral",      "normalsolve", "toepsolve",    "dettoep",      "tip",      "sparsesolve",
-        "detsparse",     "sparsediag",  "sparsetrace",  "quasisolve",   "detquasi", "quasiinvdiag",
-        "blocksolve",    "blockdet",    "blockinvdiag", "blockinvtrace"};
+    static const char *const heads[] = {"blockdiag",
+                                        "blocks",
+                                        "block",
+                                        "grid",
+                                        "checked",
+                                        "checked_det",
+                                        "lowrankupdate",
+                                        "kronsum",
+                                        "congruence",
+                                        "root",
+                                        "eigen",
+                                        "elementwise",
+                                        "khatri_rao_array",
+                                        "khatrirao",
+                                        "cholesky_batch",
+                                        "joint_det",
+                                        "rowmix",
+                                        "shift",
+                                        "spectral",
+                                        "normal_equations_solve",
+                                        "toeplitz_solve",
+                                        "toeplitz_det",
+                                        "first_unit",
+                                        "sparse_solve",
+                                        "sparse_det",
+                                        "sparsediag",
+                                        "sparsetrace",
+                                        "quasiseparable_solve",
+                                        "quasiseparable_det",
+                                        "quasiinvdiag",
+                                        "block_tridiagonal_solve",
+                                        "block_det",
+                                        "blockinvdiag",
+                                        "blockinvtrace"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
     return false;
@@ -166,25 +193,26 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
     /* the first arm; of a wrong bound something else, that it does not go unseen */
-    if (!strcmp(s, "instead") || !strcmp(s, "detcheck")) {
+    if (!strcmp(s, "checked") || !strcmp(s, "checked_det")) {
         const bool bound = s[0] == 'd' || node->attr.i[0] || bounds_norm(p, node->child[3]);
         return ip_eval(p, node->child[bound ? 0 : 1]);
     }
     /* eigenvectors are not known here: the second */
     if (!strcmp(s, "spectral")) return ip_eval(p, node->child[node->n - 1]);
-    if (!strcmp(s, "normalsolve")) {
+    if (!strcmp(s, "normal_equations_solve")) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? solve(p, a, b) : NULL;
     }
-    if (!strcmp(s, "sparsesolve")) {
+    if (!strcmp(s, "sparse_solve")) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? ip_solve(p, a, (lop_mode)node->attr.i[0], b) : NULL;
     }
-    if (!strcmp(s, "toepsolve") || !strcmp(s, "dettoep") || strstr(s, "sparse") ||
-        !strcmp(s, "quasisolve") || !strcmp(s, "detquasi") || !strcmp(s, "quasiinvdiag") ||
-        !strcmp(s, "blocksolve") || !strcmp(s, "blockdet") || strstr(s, "blockinv"))
+    if (!strcmp(s, "toeplitz_solve") || !strcmp(s, "toeplitz_det") || strstr(s, "sparse") ||
+        !strcmp(s, "quasiseparable_solve") || !strcmp(s, "quasiseparable_det") ||
+        !strcmp(s, "quasiinvdiag") || !strcmp(s, "block_tridiagonal_solve") ||
+        !strcmp(s, "block_det") || strstr(s, "blockinv"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
-    if (!strcmp(s, "tip")) {
+    if (!strcmp(s, "first_unit")) {
         lop_shape batch = node->shape;
         batch.ndim--;
         tv *t = blank(p, &batch, 1, lop_cols(node), 1);
@@ -194,13 +222,13 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
     if (!strcmp(s, "congruence") || !strcmp(s, "root") || !strcmp(s, "eigen"))
         return sandwich(p, node);
     if (!strcmp(s, "elementwise")) return pair_of(p, node, false);
-    if (!strcmp(s, "khatri") || !strcmp(s, "khatrirao")) return pair_of(p, node, true);
+    if (!strcmp(s, "khatri_rao_array") || !strcmp(s, "khatrirao")) return pair_of(p, node, true);
     if (!strcmp(s, "rowmix")) {
         const tv *w = ip_eval(p, node->child[0]), *g = ip_eval(p, node->child[1]);
         return w && g ? zip(p, node, w, g, 2, w->m, node->attr.i[0], do_rowmix) : NULL;
     }
-    if (!strcmp(s, "detall")) return detall(p, node);
-    if (!strcmp(s, "halfgemm")) {
+    if (!strcmp(s, "joint_det")) return detall(p, node);
+    if (!strcmp(s, "gemm_triangle")) {
         const lop_node adjoint = {.attr = {.i = {LOP_H, 0, 0, 0}}};
         const tv *r = ip_eval(p, node->child[0]), *t = ip_eval(p, node->child[1]);
         const tv *rh = r ? zip(p, &adjoint, r, NULL, 2, r->n, r->m, do_mode) : NULL;
@@ -210,7 +238,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         const tv *a = ip_eval(p, node->child[0]);
         return a ? zip(p, node, a, NULL, 2, a->m, a->n, do_shift) : NULL;
     }
-    if (!strcmp(s, "pile")) return pile(p, node);
+    if (!strcmp(s, "cholesky_batch")) return pile(p, node);
     if (!strcmp(s, "kronsum")) return kronsum(p, node);
     if (!strcmp(s, "lowrankupdate")) return update(p, node);
     if (!strcmp(s, "blockdiag") || !strcmp(s, "blocks")) return pasted(p, node, 0);

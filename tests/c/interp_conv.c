@@ -4,9 +4,19 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const heads[] = {
-    "sizes",  "ravel",         "circulant",   "circflip", "circconv", "circsolve", "splice",
-    "hankel", "multitoeplitz", "convolution", "dft",      "dct",      "hadamard"};
+static const char *const heads[] = {"sizes",
+                                    "ravel",
+                                    "circulant",
+                                    "circulant_flip",
+                                    "circular_convolution",
+                                    "circulant_solve",
+                                    "concat",
+                                    "hankel",
+                                    "multitoeplitz",
+                                    "convolution",
+                                    "dft",
+                                    "dct",
+                                    "hadamard"};
 
 bool ip_is_conv(const lop_node *node) {
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
@@ -173,21 +183,21 @@ const tv *ip_conv(ip *p, const lop_node *node) {
     if (!a) return NULL;
     if (!strcmp(s, "ravel")) return raveled(p, node, a);
     if (!strcmp(s, "circulant")) return ip_zip(p, node, a, NULL, 2, a->m, a->m, do_circulant);
-    if (!strcmp(s, "circflip")) return ip_zip(p, node, a, NULL, 1, a->m, 1, do_flip);
+    if (!strcmp(s, "circulant_flip")) return ip_zip(p, node, a, NULL, 1, a->m, 1, do_flip);
     if (!strcmp(s, "hankel"))
         return ip_zip(p, node, a, NULL, 2, lop_rows(node), lop_cols(node), do_hankel);
     if (!strcmp(s, "multitoeplitz") || !strcmp(s, "convolution"))
         return ip_zip(p, node, a, NULL, 2, lop_rows(node), lop_cols(node), do_toeplitz);
-    if (!strcmp(s, "splice")) {
+    if (!strcmp(s, "concat")) {
         const tv *b = ip_eval(p, node->child[1]);
         return b ? ip_zip(p, node, a, b, 1, node->shape.dim[node->shape.ndim - 1], 1, do_splice)
                  : NULL;
     }
-    if (!strcmp(s, "circconv")) {
+    if (!strcmp(s, "circular_convolution")) {
         const tv *b = ip_eval(p, node->child[1]);
         return b ? ip_zip(p, node, a, b, 1, a->m, 1, do_conv) : NULL;
     }
-    const tv *b = ip_eval(p, node->child[2]); /* circsolve */
+    const tv *b = ip_eval(p, node->child[2]); /* circulant_solve */
     if (!b) return NULL;
     const lop_node *own = NULL;
     if (lop_node_make(node->ctx, lop_op_find("circulant", 9), NULL, 2, node->child, NULL, &own,

@@ -54,14 +54,14 @@ static val power(ip *p, val a, int64_t k) {
 
 void ip_det(ip *p, const lop_node *node, val *y, const val *a, int64_t n, const val *b) {
     const char *s = node->op->name;
-    if (!strcmp(s, "detmul")) {
+    if (!strcmp(s, "mul_det")) {
         *y = times(a[0], b[0]);
-    } else if (!strcmp(s, "detpow")) {
+    } else if (!strcmp(s, "pow_det")) {
         *y = power(p, a[0], node->attr.i[0]);
-    } else if (!strcmp(s, "detscale")) {
+    } else if (!strcmp(s, "scale_det")) {
         number c = CMPLXL((long double)node->attr.re, (long double)node->attr.im);
         *y = times(power(p, made(c, cabsl(c)), node->attr.i[3]), a[0]);
-    } else if (!strcmp(s, "detvec")) {
+    } else if (!strcmp(s, "vector_det")) {
         *y = (val){0, 1, 0, 1};
         for (int64_t i = 0; i < n; i++) *y = times(*y, a[i]);
     } else {

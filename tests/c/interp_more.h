@@ -17,7 +17,7 @@ static void do_gather(ip *p, const lop_node *node, mv y, mv a, mv b) {
 static const tv *refold(ip *p, const lop_node *node, const tv *a) {
     const int64_t *t = node->attr.i;
     int64_t L = t[0], n = t[1], R = t[2], k = t[3];
-    bool wide = !strcmp(node->op->name, "fold") || !strcmp(node->op->name, "gather");
+    bool wide = !strcmp(node->op->name, "kron_unfold") || !strcmp(node->op->name, "gather");
     bool copy = !strcmp(node->op->name, "gather") || !strcmp(node->op->name, "spread");
     if (copy)
         return zip(p, node, a, NULL, 2, wide ? n : L * n * R, wide ? L * R * k : k, do_gather);
@@ -38,7 +38,7 @@ static const tv *weave(ip *p, const lop_node *node) {
         lop_shape both;
         v[i] = ip_eval(p, node->child[i]);
         if (!v[i]) return NULL;
-        if (!broadcast(&batch, &v[i]->batch, &both)) return fail(p, "weave");
+        if (!broadcast(&batch, &v[i]->batch, &both)) return fail(p, "kron_diag_scatter");
         batch = both;
     }
     int64_t k = node->attr.i[0], n = node->attr.i[1], d = 0, row0 = k < 0 ? -k : 0;

@@ -240,8 +240,8 @@ static void tests_of_promises(void) {
                 (long long)(w.ctx.live - alive));
     }
     char *text = lop_dump(tested, 0);
-    t_check(text && strstr(text, "promisedband") && strstr(text, "promisedtri") &&
-                strstr(text, "(promised:"),
+    t_check(text && strstr(text, "assume_band") && strstr(text, "assume_tridiagonal") &&
+                strstr(text, "(assume:"),
             "not tested: %s", text ? text : "");
     lop_free(&w.ctx, text);
     scene s;

@@ -199,7 +199,7 @@ static void nodes(void) {
     refuses("(solve " A23 " (array:float64[2,2]#9))", LOP_SINGULAR);
     refuses("(element:3,0,0,0 " A33 ")", LOP_INDEX);
     refuses("(element:0,-1,0,0 " A33 ")", LOP_INDEX);
-    refuses("(pick:0,3 (array:float64[3,3]#1))", LOP_INDEX);
+    refuses("(array_element:0,3 (array:float64[3,3]#1))", LOP_INDEX);
     refuses("(todense:0,0,0,10 (dense:0 (array:complex128[2,2]#2)))", LOP_DTYPE);
     refuses("(todense:0,0,0,99 " A33 ")", LOP_DTYPE);
     refuses("(cast:0,0,0,0 " V3 ")", LOP_DTYPE);
@@ -211,8 +211,8 @@ static void nodes(void) {
     refuses("(lowrank " A33 " " A23 " " A23 ")", LOP_DIM);
     refuses("(sum (dense:0 (array:float64[2,3,3]#1)) (dense:0 (array:float64[4,3,3]#2)))", LOP_DIM);
     refuses("(kron (zeros:float64[4611686018427387904,1]) (zeros:float64[4,1]))", LOP_OVERFLOW);
-    refuses("(fold:2,2,1,1 (array:float64[3,1]#1))", LOP_DIM);
-    refuses("(fold:-1,2,1,1 (array:float64[3,1]#1))", LOP_OVERFLOW);
+    refuses("(kron_unfold:2,2,1,1 (array:float64[3,1]#1))", LOP_DIM);
+    refuses("(kron_unfold:-1,2,1,1 (array:float64[3,1]#1))", LOP_OVERFLOW);
     refuses("(identity:float64[2,3])", LOP_DIM);
     refuses("(zeros:float64[2,3]/1)", LOP_DIM);
     refuses("(zeros:float64[2]/1)", LOP_DIM);

@@ -66,10 +66,10 @@ def steps(text):
 def test_explain_counts_every_step():
     a, b = np.ones((20, 30)), np.ones((30, 20))
     got = steps((pl.Dense(a) @ pl.Dense(b)).explain("trace"))
-    assert got["pairdiag"] == (2 * 20 * 30, 8 * (2 * 20 * 30 + 20))
+    assert got["product_diagonal"] == (2 * 20 * 30, 8 * (2 * 20 * 30 + 20))
     assert got["sumall"] == (20, 8 * 21)
     got = steps(pl.Dense(a).explain("diagonal"))
-    assert got["subdiag"] == (0, 2 * 8 * 20)
+    assert got["array_diagonal"] == (0, 2 * 8 * 20)
     got = steps(pl.Dense(a).T.explain("dense"))
     assert got["swap"] == (0, 2 * 8 * 600)  # moves only
     got = steps(pl.Dense(a * 1j).H.explain("dense"))
@@ -130,7 +130,7 @@ def test_explain_solve_shows_the_solver_and_computes_nothing():
     assert "(4, 9)" in pl.Dense(a).explain("solve", b=np.ones((4, 9)))
     assert "trsm" in pl.Dense(a, assume_a="lower triangular").explain("solve")
     assert "gemm" in pl.Dense(a).explain(x=np.ones((4, 9)))
-    assert "pick" in pl.Dense(a).explain("element", i=0, j=3)
+    assert "array_element" in pl.Dense(a).explain("element", i=0, j=3)
 
 
 def test_explain_refuses_clearly():

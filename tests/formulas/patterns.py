@@ -51,10 +51,10 @@ PARAMETERS = {
     ("diag", "mul"): "(prod (diag) (diag))",
     ("diag", "recip"): "(inverse (diag))",
     ("diag", "scale"): "(scaled@c (diag))",
-    ("circulant", "circconv"): "(prod (circulant) (circulant))",
-    ("circulant", "circflip"): "(view:1 (circulant))",
+    ("circulant", "circular_convolution"): "(prod (circulant) (circulant))",
+    ("circulant", "circulant_flip"): "(view:1 (circulant))",
     ("circulant", "conjugate"): "(view:2 (circulant))",
-    ("permutation", "invperm"): "(inverse (permutation))",
+    ("permutation", "inverse_permutation"): "(inverse (permutation))",
     ("triangular", "swap"): "(view:1 (triangular))",
 }
 OPERATIONS = {

@@ -76,7 +76,7 @@ def test_bands_are_solved_within(name):
     A = {**BANDS, **OWN}[name]()
     told = _agrees(A)
     names = [step["name"] for step in told.steps]
-    assert "bandform" in names and "solve-inferred" in told.fired
+    assert "band_from_products" in names and "solve-inferred" in told.fired
     assert ("pbsv" if name in OWN else "gbtrf") in names
     assert "scaledet-inferred" in A.explain("logdet").fired
 
@@ -133,4 +133,4 @@ def test_no_warning_where_cholesky_was_only_tried(recwarn):
 
 def test_what_is_wide_stays_dense():
     A = _band(12, 12) + T
-    assert "bandform" not in [step["name"] for step in A.explain("solve", np.ones(N)).steps]
+    assert "band_from_products" not in [step["name"] for step in A.explain("solve", np.ones(N)).steps]

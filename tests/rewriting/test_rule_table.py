@@ -36,9 +36,9 @@ MEASURE = {
     "cast": lambda a: 3 * a,
     "conjugate": lambda a: 2 * a + 3,
     "diagpow": lambda d, *x: d + 1 if not x else (d + 1) * x[0],
-    "invperm": lambda p: 2 * p + 5,
-    "circconv": lambda a, b, s: a + b + 5,
-    "circflip": lambda c, s: 2 * c + 5,
+    "inverse_permutation": lambda p: 2 * p + 5,
+    "circular_convolution": lambda a, b, s: a + b + 5,
+    "circulant_flip": lambda c, s: 2 * c + 5,
     # actions: a product of operators becomes a chain of applications, so exponents
     "apply": lambda a, x: 2**a * x,
     "solve": lambda a, x: 2 ** (2 * a + 2) * x,
@@ -48,7 +48,7 @@ MEASURE = {
     "trace": lambda a: 2 ** (4 * a),
     "scaledet": lambda a: 2 ** (4 * a),
 }
-SIZES = {"circulant": 1, "circconv": 2, "circflip": 1}  # operands that no rule touches
+SIZES = {"circulant": 1, "circular_convolution": 2, "circulant_flip": 1}  # operands that no rule touches
 ROWS = [row for row in pl.rules() if row["right"]]
 
 

@@ -381,7 +381,7 @@ RIGHT = {
     "symmetric": ("(view:1 ?a)", "?a", "symmetric"),
     "unitary": ("(inverse ?a)", "(view:3 ?a)", "unitary"),
     "positive": ("(view:3 (inverse ?a))", "(inverse ?a)", "positive"),
-    "determinant": ("(scaledet@k (inverse ?a))", "(detpow:-1 (scaledet@k ?a))", None),
+    "determinant": ("(scaledet@k (inverse ?a))", "(pow_det:-1 (scaledet@k ?a))", None),
     "push-through": (
         "(prod (inverse (sum ?a (prod ?b ?c))) ?b)",
         "(prod (prod (inverse ?a) ?b) (inverse (sum (power:0 (prod ?c ?b)) "

@@ -158,7 +158,7 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 }
 
 static bool mentions_solves(const lop_rule *rule) {
-    static const char *const words[] = {"(inverse", "(solve", "(lusolve", "(detpow:-"};
+    static const char *const words[] = {"(inverse", "(solve", "(lu_solve", "(pow_det:-"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strstr(rule->left, words[i]) || strstr(rule->right, words[i])) return true;
     return false;

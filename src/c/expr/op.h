@@ -52,7 +52,7 @@ enum {
     LOP_ASSUME_LOWER,
     LOP_ASSUME_UPPER,
     LOP_ASSUME_ORTHOGONAL,
-    LOP_ASSUME_TRIED /* of a bandsolve: its own adjoint, so that a Cholesky is worth a try */
+    LOP_ASSUME_TRIED /* of a band_solve: its own adjoint, so that a Cholesky is worth a try */
 };
 
 /* How many terms that were declared positive definite are put to the test where a sum is not. */

@@ -199,8 +199,8 @@ int64_t lop_infer_rank(const lop_node *a) {
 static bool under_test(const lop_node *a) {
     for (int i = 0; i < a->n; i++) {
         const lop_op *op = a->child[i]->op;
-        if (op == &lop_op_promised || op == &lop_op_promisedband || op == &lop_op_promisedtri ||
-            op == &lop_op_promisedblocks)
+        if (op == &lop_op_assume || op == &lop_op_assume_band || op == &lop_op_assume_tridiagonal ||
+            op == &lop_op_assume_blocks)
             return true;
     }
     return false;

@@ -125,9 +125,9 @@ static lop_status solve_group(lop_builder *b, lop_sym s, int mode, const lop_nod
     if (st == LOP_OK && !x)
         st = lop_make1(b->mk, &lop_op_invert, &how, sum, out);
     else if (st == LOP_OK && a->hermitian)
-        st = lop_make2(b->mk, &lop_op_cholsolve, &tried, sum, x, out);
+        st = lop_make2(b->mk, &lop_op_cholesky_solve, &tried, sum, x, out);
     else if (st == LOP_OK)
-        st = lop_make2(b->mk, &lop_op_lusolve, NULL, sum, x, out);
+        st = lop_make2(b->mk, &lop_op_lu_solve, NULL, sum, x, out);
     lop_node_unref(sum);
     lop_node_unref(x);
     return st;
@@ -224,7 +224,7 @@ lop_status lop_chmake_half(lop_builder *b, const lop_chdp *d, int k, int j, bool
     if (st != LOP_OK) return st;
     st = lop_chmake_span(b, d, k + 1, j, proxy, &r);
     if (st == LOP_OK) {
-        st = lop_make2(b->mk, &lop_op_halfsolve, &tried, a, r, out);
+        st = lop_make2(b->mk, &lop_op_half_solve, &tried, a, r, out);
         lop_node_unref(r);
     }
     lop_node_unref(a);
@@ -238,7 +238,7 @@ static lop_status mirrored(lop_builder *b, const lop_chdp *d, int k, int j, cons
     lop_status st = lop_chmake_span(b, d, k + 1, j, proxy, &r);
     if (st != LOP_OK) return st;
     st = lop_chmake_factor_on(b, d->s[k], 0, lop_node_ref(r), &t);
-    if (st == LOP_OK) st = lop_make2(b->mk, &lop_op_halfgemm, NULL, r, t, out);
+    if (st == LOP_OK) st = lop_make2(b->mk, &lop_op_gemm_triangle, NULL, r, t, out);
     lop_node_unref(r);
     lop_node_unref(t);
     return st;

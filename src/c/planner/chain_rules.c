@@ -44,7 +44,7 @@ enum { SEVERAL = 8 };
 /* Of nested pairs the parts, in order; false: too many. */
 static bool parts_of(const lop_node *a, const lop_node **part, int *n) {
     *n = 0;
-    for (; a->op == &lop_op_several; a = a->child[0]) {
+    for (; a->op == &lop_op_joint; a = a->child[0]) {
         if (*n == SEVERAL - 1) return false;
         part[(*n)++] = a->child[1];
     }
@@ -89,7 +89,7 @@ LOP_BUILD(dense_several) {
     if (!parts_of(m->root->child[0], part, &n))
         return lop_fail(mk->err, LOP_LIMIT, "more than %d results in one plan", SEVERAL);
     lop_status st = make_parts(m, mk, n, part, made);
-    if (st == LOP_OK) st = lop_make(mk, "pack", NULL, n, made, NULL, out);
+    if (st == LOP_OK) st = lop_make(mk, "joint_array", NULL, n, made, NULL, out);
     for (int i = 0; i < n; i++) lop_node_unref(made[i]);
     return st;
 }
@@ -107,7 +107,7 @@ static double pair_cost(const lop_chain *ch, int64_t m, int64_t n) {
     return lop_price_pass(ch->costs, ch->dt, 2 * (double)m * (double)n, 1).seconds;
 }
 
-/* pairdiag of the spans i..k and k + 1..j. */
+/* product_diagonal of the spans i..k and k + 1..j. */
 static lop_status pair(lop_builder *b, const lop_chdp *d, int i, int k, int j, int64_t offset,
                        const lop_node **out) {
     const lop_node *left, *right;
@@ -120,7 +120,7 @@ static lop_status pair(lop_builder *b, const lop_chdp *d, int i, int k, int j, i
     st = lop_chmake_span(b, d, k + 1, j, NULL, &right);
     if (st == LOP_OK) {
         const lop_node *child[2] = {left, right};
-        st = lop_make(b->mk, "pairdiag", &at, 2, child, NULL, out);
+        st = lop_make(b->mk, "product_diagonal", &at, 2, child, NULL, out);
         lop_node_unref(right);
     }
     lop_node_unref(left);
@@ -213,7 +213,7 @@ static lop_status line_of(lop_builder *b, lop_sym s, bool column, int64_t at,
         lop_attr d = {.i = {0, 0, 0, (int64_t)b->ch->dt + 1}},
                  line = {.i = {column != other, at, 0, 0}};
         st = lop_make1(b->mk, &lop_op_todense, &d, node, out);
-        if (st == LOP_OK) st = lop_chmake_wrap(b, &lop_op_line, &line, *out, out);
+        if (st == LOP_OK) st = lop_chmake_wrap(b, &lop_op_matvec_row, &line, *out, out);
         return st == LOP_OK ? lop_chmake_swapped(b, mode, *out, out) : st;
     }
     int64_t length =
@@ -249,7 +249,7 @@ LOP_BUILD(chain_element) {
         lop_chain_items(&b.memo, t, 0, -1, &d);
         lop_chain_dp(&b.memo, &d);
         st = lop_chmake_span(&b, &d, 0, d.n - 1, NULL, out);
-        if (st == LOP_OK) st = lop_chmake_wrap(&b, &lop_op_pick, &origin, *out, out);
+        if (st == LOP_OK) st = lop_chmake_wrap(&b, &lop_op_array_element, &origin, *out, out);
         if (st == LOP_OK) st = lop_chmake_scaled(&b, t, *out, out);
     }
     lop_node_unref(row);

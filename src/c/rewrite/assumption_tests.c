@@ -55,13 +55,13 @@ static lop_status tested(const lop_node *n, int64_t word, const lop_node *const 
                          const lop_node **out, lop_err *err) {
     const lop_attr full = {.i = {word, 0, 0, 0}}, band = {.i = {word, n->attr.i[0], 0, 0}};
     if (n->op == &lop_op_dense)
-        return lop_node_make(n->ctx, &lop_op_promised, &full, 1, child, NULL, out, err);
+        return lop_node_make(n->ctx, &lop_op_assume, &full, 1, child, NULL, out, err);
     if (n->op == &lop_op_banded)
-        return lop_node_make(n->ctx, &lop_op_promisedband, &band, 1, child, NULL, out, err);
+        return lop_node_make(n->ctx, &lop_op_assume_band, &band, 1, child, NULL, out, err);
     if (n->op == &lop_op_blocktridiagonal)
-        return lop_node_make(n->ctx, &lop_op_promisedblocks, &n->attr, n->n, child, NULL, out, err);
+        return lop_node_make(n->ctx, &lop_op_assume_blocks, &n->attr, n->n, child, NULL, out, err);
     const lop_node *three[3] = {child[1], child[0], child[2]};
-    return lop_node_make(n->ctx, &lop_op_promisedtri, &full, 3, three, NULL, out, err);
+    return lop_node_make(n->ctx, &lop_op_assume_tridiagonal, &full, 3, three, NULL, out, err);
 }
 
 /* The node over what its children became: owned. */

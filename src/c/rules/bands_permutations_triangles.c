@@ -58,7 +58,7 @@ LOP_BUILD(view_permutation) {
         return LOP_OK;
     }
     const lop_node *p;
-    lop_status st = lop_make1(mk, &lop_op_invperm, NULL, HOLE(m, 'p'), &p);
+    lop_status st = lop_make1(mk, &lop_op_inverse_permutation, NULL, HOLE(m, 'p'), &p);
     return st == LOP_OK ? wrap(mk, &lop_op_permutation, &ATTR(m, 'a'), p, out) : st;
 }
 
@@ -135,7 +135,7 @@ LOP_BUILD(tridisolve) {
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_make1(mk, &lop_op_cast, &d, a->child[i], &v[i]);
-    if (st == LOP_OK) st = lop_make(mk, "tridisolve", &a->attr, 4, v, NULL, out);
+    if (st == LOP_OK) st = lop_make(mk, "tridiagonal_solve", &a->attr, 4, v, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
     return st;
 }
@@ -147,14 +147,14 @@ LOP_BUILD(bandsolve) {
     how.i[3] = a == top ? LOP_N : top->attr.i[0];
     lop_status st = lop_make1(mk, &lop_op_cast, &d, a->child[0], &ab);
     if (st != LOP_OK) return st;
-    st = lop_make2(mk, &lop_op_bandsolve, &how, ab, m->root->child[1], out);
+    st = lop_make2(mk, &lop_op_band_solve, &how, ab, m->root->child[1], out);
     lop_node_unref(ab);
     return st;
 }
 
 /* -- bands and triangles that are seen from how the matrix is written */
 
-/* The band of `a` in dtype dt, as bandsolve takes it. Owned. */
+/* The band of `a` in dtype dt, as band_solve takes it. Owned. */
 static lop_status band_of(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
                           const lop_node **out) {
     const lop_node like = {
@@ -165,7 +165,7 @@ static lop_status band_of(const lop_maker *mk, const lop_node *a, lop_band b, lo
     if (st != LOP_OK) return st;
     st = lop_make2(mk, &lop_op_apply, NULL, a, probe, &few);
     lop_node_unref(probe);
-    return st == LOP_OK ? wrap(mk, &lop_op_bandform, &how, few, out) : st;
+    return st == LOP_OK ? wrap(mk, &lop_op_band_from_products, &how, few, out) : st;
 }
 
 /* Diagonals up to which a band is better than a factor that keeps to what is stored; measured
@@ -196,11 +196,11 @@ LOP_BUILD(solve_inferred) {
     } else if (is_narrow(a, b)) {
         const lop_attr how = promised(a, b);
         st = band_of(mk, a, b, dt, &in);
-        if (st == LOP_OK) st = lop_make2(mk, &lop_op_bandsolve, &how, in, x, out);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_band_solve, &how, in, x, out);
     } else if (b.l == 0 || b.u == 0) {
         const lop_attr how = {.i = {b.u == 0, LOP_N, 0, 0}};
         st = lop_make1(mk, &lop_op_todense, &d, a, &in);
-        if (st == LOP_OK) st = lop_make2(mk, &lop_op_trisolve, &how, in, x, out);
+        if (st == LOP_OK) st = lop_make2(mk, &lop_op_triangular_solve, &how, in, x, out);
     } else {
         return LOP_NOMATCH;
     }
@@ -215,12 +215,12 @@ LOP_BUILD(det_inferred) {
     if (!lop_is_blas(dt)) return LOP_NOMATCH;
     if (b.l == 0 || b.u == 0) {
         lop_status st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, a, &in);
-        return st == LOP_OK ? wrap(mk, &lop_op_detvec, NULL, in, out) : st;
+        return st == LOP_OK ? wrap(mk, &lop_op_vector_det, NULL, in, out) : st;
     }
     if (!is_narrow(a, b)) return LOP_NOMATCH;
     const lop_attr how = promised(a, b);
     lop_status st = band_of(mk, a, b, dt, &in);
-    return st == LOP_OK ? wrap(mk, &lop_op_detband, &how, in, out) : st;
+    return st == LOP_OK ? wrap(mk, &lop_op_banded_det, &how, in, out) : st;
 }
 
 /* -- triangular: the transpose is the same array, turned */
@@ -261,7 +261,7 @@ LOP_BUILD(triangular_solve) {
     const lop_attr how = {.i = {side.i[0], mode, side.i[1], 0}};
     lop_status st = lop_make1(mk, &lop_op_cast, &d, a, &cast);
     if (st != LOP_OK) return st;
-    st = lop_make2(mk, &lop_op_trisolve, &how, cast, m->root->child[1], out);
+    st = lop_make2(mk, &lop_op_triangular_solve, &how, cast, m->root->child[1], out);
     lop_node_unref(cast);
     return st;
 }
@@ -275,7 +275,7 @@ LOP_BUILD(sparsetri_solve) {
                                 (t->attr.i[0] != 0) | (t->attr.i[1] != 0) << 1, 0}};
     lop_status st = lop_make1(mk, &lop_op_cast, &d, a->child[0], &v[0]);
     if (st != LOP_OK) return st;
-    st = lop_make(mk, "sparsetrisolve", &how, 4, v, NULL, out);
+    st = lop_make(mk, "sparse_triangular_solve", &how, 4, v, NULL, out);
     lop_node_unref(v[0]);
     return st;
 }

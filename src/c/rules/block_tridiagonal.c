@@ -103,7 +103,8 @@ LOP_BUILD(blocktri_solve) {
     else
         seen = lop_node_ref(band);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, seen, v[n], wide ? &v[n + 1] : out);
-    if (st == LOP_OK && wide) st = lop_make_op(mk, &lop_op_blocksolve, &how, n + 2, v, NULL, out);
+    if (st == LOP_OK && wide)
+        st = lop_make_op(mk, &lop_op_block_tridiagonal_solve, &how, n + 2, v, NULL, out);
     for (int i = 0; i < n + 2; i++) lop_node_unref(v[i]);
     lop_node_unref(band);
     lop_node_unref(seen);
@@ -120,7 +121,8 @@ LOP_BUILD(blocktri_det) {
     if (st == LOP_OK) st = banded(mk, a, n, v, !wide, &band);
     if (st == LOP_OK)
         st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, band, wide ? &v[n] : out);
-    if (st == LOP_OK && wide) st = lop_make_op(mk, &lop_op_blockdet, &a->attr, n + 1, v, NULL, out);
+    if (st == LOP_OK && wide)
+        st = lop_make_op(mk, &lop_op_block_det, &a->attr, n + 1, v, NULL, out);
     for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
     lop_node_unref(band);
     return st;

@@ -190,7 +190,7 @@ static lop_status batch_of(const lop_maker *mk, const lop_node *kind, const lop_
         const lop_node *a = view ? kind->child[i]->child[0] : kind->child[i];
         st = list_add(&l, st, lop_node_ref(a->child[0]));
     }
-    if (st == LOP_OK) st = list_make(&l, mk, &lop_op_pile, NULL, &pile);
+    if (st == LOP_OK) st = list_make(&l, mk, &lop_op_cholesky_batch, NULL, &pile);
     if (st == LOP_OK)
         st = lop_make1(mk, &lop_op_dense, view ? &first->child[0]->attr : &first->attr, pile,
                        &dense);
@@ -206,9 +206,9 @@ LOP_BUILD(solve_alike) {
     lop_attr shape = {.i = {kind->n, lop_rows(kind->child[0]), 1, lop_cols(HOLE(m, 'x'))}};
     lop_status st = batch_of(mk, kind, &batch);
     if (st == LOP_OK) st = cast_x(m, mk, &x);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_fold, &shape, x, &folded);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_unfold, &shape, x, &folded);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, batch, folded, &y);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_unfold, &shape, y, out);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_fold, &shape, y, out);
     const lop_node *gone[] = {batch, x, folded, y};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
@@ -229,7 +229,7 @@ LOP_BUILD(det_alike) {
     const lop_node *batch = NULL, *pairs = NULL;
     lop_status st = batch_of(mk, m->root->child[0], &batch);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, batch, &pairs);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_detall, NULL, pairs, out);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_joint_det, NULL, pairs, out);
     lop_node_unref(batch);
     lop_node_unref(pairs);
     return st;
@@ -405,7 +405,7 @@ LOP_BUILD(det_block) {
     for (int64_t i = 0; st == LOP_OK && i < r; i++) {
         const lop_node *one = NULL, *both = NULL;
         st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, kind->child[i * r + i], &one);
-        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_detmul, NULL, all, one, &both);
+        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_mul_det, NULL, all, one, &both);
         if (st == LOP_OK && !all) both = lop_node_ref(one);
         lop_node_unref(one);
         lop_node_unref(all);

@@ -17,7 +17,7 @@ LOP_BUILD(circulant_product) {
     const lop_node *p[3] = {NULL, NULL, HOLE(m, 's')}, *c[2] = {NULL, HOLE(m, 's')};
     lop_status st = widened(mk, HOLE(m, 'a'), m->root->dtype, &p[0]);
     if (st == LOP_OK) st = widened(mk, HOLE(m, 'b'), m->root->dtype, &p[1]);
-    if (st == LOP_OK) st = lop_make(mk, "circconv", NULL, 3, p, NULL, &c[0]);
+    if (st == LOP_OK) st = lop_make(mk, "circular_convolution", NULL, 3, p, NULL, &c[0]);
     if (st == LOP_OK) st = lop_make(mk, "circulant", NULL, 2, c, NULL, out);
     lop_node_unref(p[0]);
     lop_node_unref(p[1]);
@@ -35,7 +35,7 @@ LOP_BUILD(circulant_view) {
         c = next;
     }
     if (st == LOP_OK && (mode & LOP_T)) {
-        st = lop_make2(mk, &lop_op_circflip, NULL, c, HOLE(m, 's'), &next);
+        st = lop_make2(mk, &lop_op_circulant_flip, NULL, c, HOLE(m, 's'), &next);
         lop_node_unref(c);
         c = next;
     }
@@ -66,7 +66,7 @@ LOP_BUILD(circulant_solve) {
     lop_attr mode = {.i = {a->op == &lop_op_view ? a->attr.i[0] : 0, 0, 0, 0}};
     const lop_node *p[3] = {NULL, HOLE(m, 's'), HOLE(m, 'x')};
     lop_status st = widened(mk, HOLE(m, 'a'), m->root->dtype, &p[0]);
-    if (st == LOP_OK) st = lop_make(mk, "circsolve", &mode, 3, p, NULL, out);
+    if (st == LOP_OK) st = lop_make(mk, "circulant_solve", &mode, 3, p, NULL, out);
     lop_node_unref(p[0]);
     return st;
 }

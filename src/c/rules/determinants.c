@@ -11,7 +11,7 @@ LOP_BUILD(det_const) {
     const lop_node *a = m->root->child[0], *root = m->root;
     lop_attr which = {.i = {a->op == &lop_op_identity || lop_rows(a) == 0, 0, 0, 0}};
     lop_node like = {.shape = root->shape, .dtype = root->dtype, .core = 1};
-    return lop_make(mk, "detconst", &which, 0, NULL, &like, out);
+    return lop_make(mk, "const_det", &which, 0, NULL, &like, out);
 }
 
 LOP_BUILD(det_view) {
@@ -33,7 +33,7 @@ LOP_BUILD(det_scaled) {
     const lop_node *d;
     lop_status st = lop_make1(mk, &lop_op_scaledet, &ATTR(m, 'k'), HOLE(m, 'a'), &d);
     if (st != LOP_OK) return st;
-    st = lop_make1(mk, &lop_op_detscale, &c, d, out);
+    st = lop_make1(mk, &lop_op_scale_det, &c, d, out);
     lop_node_unref(d);
     return st;
 }
@@ -49,8 +49,8 @@ LOP_BUILD(det_kron) {
             if (j != i && !lop_mul_ok(p.i[0], lop_rows(k->child[j]), &p.i[0]))
                 st = lop_fail(mk->err, LOP_OVERFLOW, NULL);
         if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, k->child[i], &one);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_detpow, &p, one, &raised);
-        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_detmul, NULL, all, raised, &both);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_pow_det, &p, one, &raised);
+        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_mul_det, NULL, all, raised, &both);
         if (st == LOP_OK && !all) both = lop_node_ref(raised);
         lop_node_unref(one);
         lop_node_unref(raised);
@@ -70,7 +70,7 @@ static lop_status product_of(const lop_maker *mk, const lop_node **f, int n, lop
             f[i] = NULL;
             if (b) {
                 f[i + 1] = NULL;
-                st = lop_make2(mk, &lop_op_detmul, NULL, a, b, &both);
+                st = lop_make2(mk, &lop_op_mul_det, NULL, a, b, &both);
                 lop_node_unref(a);
                 lop_node_unref(b);
                 a = both;
@@ -99,19 +99,19 @@ static lop_status zero_or_one(const lop_match *m, const lop_maker *mk, bool one,
                               const lop_node **out) {
     lop_attr which = {.i = {one, 0, 0, 0}};
     lop_node like = {.shape = m->root->shape, .dtype = m->root->dtype, .core = 1};
-    return lop_make(mk, "detconst", &which, 0, NULL, &like, out);
+    return lop_make(mk, "const_det", &which, 0, NULL, &like, out);
 }
 /* i^turns base^(halves / 2) 2^(twos / 2). */
 static lop_status closed(const lop_match *m, const lop_maker *mk, int64_t turns, int64_t base,
                          int64_t halves, int64_t twos, const lop_node **out) {
     lop_attr how = {.i = {turns, base, halves, twos}};
     lop_node like = {.shape = m->root->shape, .dtype = m->root->dtype, .core = 1};
-    return lop_make(mk, "detclosed", &how, 0, NULL, &like, out);
+    return lop_make(mk, "closed_det", &how, 0, NULL, &like, out);
 }
 
 LOP_BUILD(det_permutation) {
     lop_attr dt = {.i = {(int64_t)m->root->dtype, 0, 0, 0}};
-    return lop_make1(mk, &lop_op_detperm, &dt, HOLE(m, 'p'), out);
+    return lop_make1(mk, &lop_op_permutation_det, &dt, HOLE(m, 'p'), out);
 }
 /* On the main diagonal as Diag; elsewhere rows of zeros. */
 LOP_BUILD(det_offdiag) {
@@ -119,7 +119,7 @@ LOP_BUILD(det_offdiag) {
     if (k->attr.i[0] != 0 || lop_rows(k) == 0) return zero_or_one(m, mk, lop_rows(k) == 0, out);
     lop_status st = lop_make1(mk, &lop_op_cast, &ATTR(m, 'k'), HOLE(m, 'a'), &d);
     if (st != LOP_OK) return st;
-    st = lop_make1(mk, &lop_op_detvec, NULL, d, out);
+    st = lop_make1(mk, &lop_op_vector_det, NULL, d, out);
     lop_node_unref(d);
     return st;
 }
@@ -131,7 +131,7 @@ LOP_BUILD(det_full) {
     lop_status st = zero_or_one(m, mk, true, &one);
     if (st != LOP_OK) return st;
     c.i[3] = 1;
-    st = lop_make1(mk, &lop_op_detscale, &c, one, out);
+    st = lop_make1(mk, &lop_op_scale_det, &c, one, out);
     lop_node_unref(one);
     return st;
 }
@@ -140,7 +140,7 @@ LOP_BUILD(det_tridiagonal) {
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_make1(mk, &lop_op_cast, &ATTR(m, 'k'), a->child[i], &v[i]);
-    if (st == LOP_OK) st = lop_make(mk, "dettri", &a->attr, 3, v, NULL, out);
+    if (st == LOP_OK) st = lop_make(mk, "triangular_det", &a->attr, 3, v, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
     return st;
 }
@@ -159,7 +159,7 @@ static lop_status level_by_level(const lop_match *m, const lop_maker *mk, level_
         const lop_node *one = NULL;
         lop_attr p = {.i = {all / s->dim[l], 0, 0, 0}};
         st = level(m, mk, s->dim[l], &one);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_detpow, &p, one, &f[l]);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_pow_det, &p, one, &f[l]);
         lop_node_unref(one);
     }
     return product_of(mk, f, s->ndim, st, out);
@@ -203,7 +203,7 @@ LOP_BUILD(det_laplacian) {
     for (int i = 0; i < k->n; i++) like.shape.dim[i] = lop_rows(k->child[i]);
     lop_status st = lop_make(mk, "sizes", NULL, 0, NULL, &like, &sizes);
     if (st != LOP_OK) return st;
-    st = lop_make1(mk, &lop_op_detgrid, &dt, sizes, out);
+    st = lop_make1(mk, &lop_op_grid_det, &dt, sizes, out);
     lop_node_unref(sizes);
     return st;
 }
@@ -264,7 +264,7 @@ LOP_BUILD(det_tried) {
     lop_status st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), a, &child[0]);
     for (int i = 0; st == LOP_OK && i < d.n; i++)
         st = lop_make1(mk, &lop_op_todense, NULL, d.at[i], &child[i + 1]);
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_detchol, &tried, 1 + d.n, child, NULL, out);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_cholesky_det, &tried, 1 + d.n, child, NULL, out);
     for (int i = 0; i <= d.n; i++) lop_node_unref(child[i]);
     return st;
 }

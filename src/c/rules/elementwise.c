@@ -42,7 +42,8 @@ LOP_BUILD(apply_hadamard) {
 
 /* The dense form: columns a_j (x) b_j. */
 LOP_BUILD(khatrirao) {
-    return joined(mk, m->root->child[0], &lop_op_todense, &lop_op_khatri, m->root->dtype, out);
+    return joined(mk, m->root->child[0], &lop_op_todense, &lop_op_khatri_rao_array, m->root->dtype,
+                  out);
 }
 
 /* The product with the dense form, or with a view of it. */
@@ -50,7 +51,8 @@ LOP_BUILD(apply_khatrirao_wide) {
     const lop_node *a = m->root->child[0], *array = NULL, *seen = NULL, *dense = NULL;
     const bool view = a->op == &lop_op_view;
     const lop_node *kind = view ? a->child[0] : a;
-    lop_status st = joined(mk, kind, &lop_op_todense, &lop_op_khatri, m->root->dtype, &array);
+    lop_status st =
+        joined(mk, kind, &lop_op_todense, &lop_op_khatri_rao_array, m->root->dtype, &array);
     if (st == LOP_OK && view) st = lop_make1(mk, &lop_op_swap, &a->attr, array, &seen);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, seen ? seen : array, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, dense, HOLE(m, 'x'), out);
@@ -80,7 +82,7 @@ LOP_BUILD(solve_orthogonal) {
         return st;
     y = *out;
     const lop_attr single = {.i = {given_in_single(base->child[0])}};
-    st = lop_make2(mk, &lop_op_isometry, &single, y, HOLE(m, 'x'), out);
+    st = lop_make2(mk, &lop_op_check_isometry, &single, y, HOLE(m, 'x'), out);
     lop_node_unref(y);
     return st;
 }

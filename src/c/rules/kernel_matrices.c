@@ -45,8 +45,8 @@ lop_status lop_kernel_cut(const lop_maker *mk, const lop_node *k, const lop_attr
     for (int i = 0; i < k->n; i++) child[i] = k->child[i];
     for (int f = 0; st == LOP_OK && f < n; f++) {
         const int i = at[f] + of_y;
-        st = index ? lop_make2(mk, &lop_op_cut, rows, child[i], index, &part[f])
-                   : lop_make1(mk, &lop_op_cut, rows, child[i], &part[f]);
+        st = index ? lop_make2(mk, &lop_op_array_slice, rows, child[i], index, &part[f])
+                   : lop_make1(mk, &lop_op_array_slice, rows, child[i], &part[f]);
         child[i] = part[f];
     }
     if (st == LOP_OK) st = lop_make(mk, "kernel", &k->attr, k->n, child, NULL, out);

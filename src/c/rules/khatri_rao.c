@@ -31,7 +31,7 @@ static lop_status spread_rows(const lop_maker *mk, const lop_node *w, const lop_
                               const lop_node **out) {
     const lop_node *turned = NULL, *both = NULL;
     lop_status st = one(mk, &lop_op_swap, LOP_T, x, &turned);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_khatri, NULL, w, turned, &both);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_khatri_rao_array, NULL, w, turned, &both);
     if (st == LOP_OK) st = one(mk, &lop_op_swap, LOP_T, both, out);
     lop_node_unref(turned);
     lop_node_unref(both);
@@ -47,7 +47,7 @@ LOP_BUILD(apply_khatrirao) {
     if (st == LOP_OK) st = dense_of(m, mk, k->child[1], LOP_N, &b);
     if (st == LOP_OK) st = spread_rows(mk, b, x, &wide);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, k->child[0], wide, &y);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_unfold, &back, y, out);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_fold, &back, y, out);
     const lop_node *gone[] = {x, b, wide, y};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
@@ -68,7 +68,7 @@ LOP_BUILD(apply_khatrirao_view) {
     } else {
         const lop_node *folded = NULL;
         if (st == LOP_OK) st = cast_x(m, mk, &x);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_fold, &to, x, &folded);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_unfold, &to, x, &folded);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, va, folded, &y);
         if (st == LOP_OK) st = dense_of(m, mk, b, mode, &w);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_rowmix, &k_of, w, y, out);

@@ -83,11 +83,11 @@ static lop_status one_factor(const lop_maker *mk, const lop_node *f, int64_t L, 
         lop_node_unref(x);
         return st;
     }
-    st = lop_make1(mk, own_batch ? &lop_op_gather : &lop_op_fold, &to, x, &folded);
+    st = lop_make1(mk, own_batch ? &lop_op_gather : &lop_op_kron_unfold, &to, x, &folded);
     lop_node_unref(x);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, f, folded, &applied);
     if (st == LOP_OK)
-        st = lop_make1(mk, own_batch ? &lop_op_spread : &lop_op_unfold, &back, applied, out);
+        st = lop_make1(mk, own_batch ? &lop_op_spread : &lop_op_kron_fold, &back, applied, out);
     lop_node_unref(folded);
     lop_node_unref(applied);
     return st;
@@ -229,7 +229,7 @@ static lop_status woven(const lop_match *m, const lop_maker *mk, int split, int6
     }
     lop_attr how = {.i = {offset, n, m->root->shape.dim[m->root->shape.ndim - 1], 0}};
     if (st == LOP_OK)
-        st = r ? lop_make(mk, "weave", &how, 4, v, NULL, out)
+        st = r ? lop_make(mk, "kron_diag_scatter", &how, 4, v, NULL, out)
                : lop_make2(mk, &lop_op_kronarray, NULL, v[0], v[1], out);
     for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
     lop_node_unref(half[0]);
@@ -246,7 +246,7 @@ static lop_status combed(const lop_match *m, const lop_maker *mk, const lop_node
     for (int i = k->n - 1; st == LOP_OK && i >= 0; i--) {
         const lop_node *f = k->child[i], *dense = NULL, *one = NULL, *both = NULL;
         st = lop_make1(mk, &lop_op_todense, &d, f, &dense);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_comb, &at, dense, &one);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_diag_gather, &at, dense, &one);
         if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_mul, NULL, one, all, &both);
         if (st == LOP_OK && !all) both = lop_node_ref(one);
         lop_node_unref(dense);

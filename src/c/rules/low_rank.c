@@ -196,7 +196,7 @@ static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop
     const lop_node *z = NULL, *t = NULL, *y = NULL, *wy = NULL;
     lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
     if (st == LOP_OK) st = through(s, z, &t);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lusolve, NULL, s->cap, t, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, &wy);
     if (st == LOP_OK) st = lop_build_minus(s->mk, z, wy, out);
     const lop_node *gone[] = {z, t, y, wy};
@@ -219,7 +219,7 @@ LOP_BUILD(solve_update) {
     if (st == LOP_OK) st = woodbury_solve(&s, r, &dx);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_add, NULL, x, dx, &x2);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, b, &alt);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
     if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
     if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
     const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
@@ -240,16 +240,16 @@ LOP_BUILD(det_update) {
     lop_status st = woodbury_open(&s);
     if (st == LOP_OK) st = lop_check_open(&k, (lop_dtype)(s.dt.i[3] - 1));
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_detlu, NULL, s.cap, &small);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_detmul, NULL, base, small, &det);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, s.cap, &small);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
     if (st == LOP_OK) st = woodbury_solve(&s, k.v, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_detlu, NULL, dense, &alt);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.p.u, &u);
     const lop_node *w = s.w ? s.w->child[0] : NULL,
                    *child[9] = {det, x, r, k.v, k.q, k.u, w, u, alt};
-    if (st == LOP_OK) st = lop_make(mk, "detcheck", NULL, 9, child, NULL, out);
+    if (st == LOP_OK) st = lop_make(mk, "checked_det", NULL, 9, child, NULL, out);
     const lop_node *gone[] = {base, small, det, x, r, dense, alt, u};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);

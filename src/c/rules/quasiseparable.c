@@ -147,11 +147,12 @@ LOP_BUILD(quasi_solve) {
     lop_status st = widened(mk, a, dt, v);
     v[4] = lop_node_ref(x);
     if (st == LOP_OK && !tri) st = lop_make1(mk, &lop_op_todense, &d, top, &dense);
-    if (st == LOP_OK && !tri) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, x, &v[5]);
+    if (st == LOP_OK && !tri) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, x, &v[5]);
     const lop_attr band = {.i = {how.i[0], 1, 0, 0}};
-    if (st == LOP_OK && !tri && by_band(a)) st = between(mk, "quasisolve", &band, 5, v);
+    if (st == LOP_OK && !tri && by_band(a)) st = between(mk, "quasiseparable_solve", &band, 5, v);
     if (st == LOP_OK)
-        st = lop_make(mk, tri ? "quasitri" : "quasisolve", &how, tri ? 5 : 6, v, NULL, out);
+        st = lop_make(mk, tri ? "quasitri" : "quasiseparable_solve", &how, tri ? 5 : 6, v, NULL,
+                      out);
     for (int i = 0; i < GENERATORS + 2; i++) lop_node_unref(v[i]);
     lop_node_unref(dense);
     return st;
@@ -164,16 +165,16 @@ LOP_BUILD(quasi_det) {
     if (!lop_is_blas(dt) || lop_is_complex(dt) != lop_is_complex(a->dtype)) return LOP_NOMATCH;
     if (is_triangular(a)) {
         lop_status st = lop_make1(mk, &lop_op_diagonal, &k, a, &dense);
-        if (st == LOP_OK) st = lop_make1(mk, &lop_op_detvec, NULL, dense, out);
+        if (st == LOP_OK) st = lop_make1(mk, &lop_op_vector_det, NULL, dense, out);
         lop_node_unref(dense);
         return st;
     }
     lop_status st = widened(mk, a, dt, v);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, a, &dense);
-    if (st == LOP_OK) st = lop_make(mk, "detlu", NULL, 1, &dense, NULL, &v[4]);
+    if (st == LOP_OK) st = lop_make(mk, "lu_det", NULL, 1, &dense, NULL, &v[4]);
     const lop_attr band = {.i = {1, 0, 0, 0}}, plain = {.i = {0, 0, 0, 0}};
-    if (st == LOP_OK && by_band(a)) st = between(mk, "detquasi", &band, GENERATORS, v);
-    if (st == LOP_OK) st = lop_make(mk, "detquasi", &plain, GENERATORS + 1, v, NULL, out);
+    if (st == LOP_OK && by_band(a)) st = between(mk, "quasiseparable_det", &band, GENERATORS, v);
+    if (st == LOP_OK) st = lop_make(mk, "quasiseparable_det", &plain, GENERATORS + 1, v, NULL, out);
     for (int i = 0; i < GENERATORS + 1; i++) lop_node_unref(v[i]);
     lop_node_unref(dense);
     return st;
@@ -191,8 +192,8 @@ LOP_BUILD(quasi_inverse_diagonal) {
     lop_status st = widened(mk, a, dt, v);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &k, a, &dense);
     if (st == LOP_OK) st = lop_make(mk, "eye", NULL, 0, NULL, &like, &eye);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, eye, &inverse);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_subdiag, NULL, inverse, &v[4]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, eye, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, NULL, inverse, &v[4]);
     const lop_attr band = {.i = {1, 0, 0, 0}}, plain = {.i = {0, 0, 0, 0}};
     if (st == LOP_OK && by_band(a)) st = between(mk, "quasiinvdiag", &band, GENERATORS, v);
     if (st == LOP_OK) st = lop_make(mk, "quasiinvdiag", &plain, GENERATORS + 1, v, NULL, out);

@@ -40,7 +40,7 @@ static lop_status slice(const lop_maker *mk, const taking *t, const lop_node *a,
 static lop_status cut(const lop_maker *mk, const taking *t, int64_t axis, const lop_node *a,
                       const lop_node **out) {
     taking u = along(t, axis);
-    return take(mk, &lop_op_cut, &u, a, out);
+    return take(mk, &lop_op_array_slice, &u, a, out);
 }
 
 /* Gives away *node: the caller's reference becomes *node through one more make. */
@@ -98,7 +98,7 @@ static lop_status of_batch(const lop_maker *mk, const taking *t, const lop_node 
         if (nb < b || c->op == &lop_op_sizes)
             part[i] = lop_node_ref(c);
         else
-            st = take(mk, c->op->cls == LOP_OPERATOR ? &lop_op_sliced : &lop_op_cut,
+            st = take(mk, c->op->cls == LOP_OPERATOR ? &lop_op_sliced : &lop_op_array_slice,
                       spread ? &only : t, c, &part[i]);
     }
     if (st == LOP_OK) st = lop_make(mk, a->op->name, &a->attr, a->n, part, NULL, out);
@@ -336,10 +336,10 @@ static lop_status put_back(const lop_maker *mk, const taking *t, int64_t size, l
                            const lop_node *x, const lop_node **out) {
     taking u = along(t, size);
     lop_attr d = {.i = {1, 0, 0, (int64_t)dt + 1}};
-    if (!t->index) return take(mk, &lop_op_putback, &u, x, out);
+    if (!t->index) return take(mk, &lop_op_scatter_slice, &u, x, out);
     const lop_node *wide;
     lop_status st = lop_make1(mk, &lop_op_cast, &d, x, &wide);
-    if (st == LOP_OK) st = take(mk, &lop_op_putback, &u, wide, out);
+    if (st == LOP_OK) st = take(mk, &lop_op_scatter_slice, &u, wide, out);
     lop_node_unref(wide);
     return st;
 }

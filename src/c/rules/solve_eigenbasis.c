@@ -387,11 +387,11 @@ static lop_status directly(const spec *s, const lop_node *b, const lop_node **ou
     lop_status st = lop_make1(s->mk, &lop_op_todense, &d, s->sum, &dense);
     if (st != LOP_OK) return st;
     if (b)
-        st = lop_make2(s->mk, cholesky ? &lop_op_cholsolve : &lop_op_lusolve,
+        st = lop_make2(s->mk, cholesky ? &lop_op_cholesky_solve : &lop_op_lu_solve,
                        cholesky ? &tried : NULL, dense, b, out);
     else
-        st = lop_make1(s->mk, cholesky ? &lop_op_detchol : &lop_op_detlu, cholesky ? &tried : NULL,
-                       dense, out);
+        st = lop_make1(s->mk, cholesky ? &lop_op_cholesky_det : &lop_op_lu_det,
+                       cholesky ? &tried : NULL, dense, out);
     lop_node_unref(dense);
     return st;
 }
@@ -477,7 +477,7 @@ static lop_status by_schur(const spec *s, sylvester *y, const lop_node *b, const
     if (st == LOP_OK) st = directly(s, b, &alt);
     const lop_node *child[3] = {y->a[0], y->a[1], b}, *arms[2] = {NULL, alt};
     if (st == LOP_OK)
-        st = lop_make_op(s->mk, b ? &lop_op_schursolve : &lop_op_schurdet, b ? &how : &det,
+        st = lop_make_op(s->mk, b ? &lop_op_schur_solve : &lop_op_schur_det, b ? &how : &det,
                          b ? 3 : 2, child, NULL, &x);
     arms[0] = x;
     if (st == LOP_OK)
@@ -521,14 +521,14 @@ static lop_status det_of(const spec *s, const lop_node **out) {
     const lop_attr cast = {.i = {0, 0, 0, (int64_t)s->dt + 1}};
     const lop_node *d = NULL, *all = NULL;
     lop_status st = lop_make1(s->mk, &lop_op_cast, &cast, s->d, &d);
-    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_detvec, NULL, d, &all);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_vector_det, NULL, d, &all);
     for (int i = 0; st == LOP_OK && i < s->n; i++) {
         const lop_attr power = {.i = {s->rows / s->t[0].size[i], 0, 0, 0}};
         const lop_node *one = NULL, *raised = NULL;
         if (!s->at[i].b) continue;
         st = spectrum_of(s, i, &lop_op_eigmetric, 0, &one);
-        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_detpow, &power, one, &raised);
-        if (st == LOP_OK) st = join(s, &lop_op_detmul, &all, raised);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_pow_det, &power, one, &raised);
+        if (st == LOP_OK) st = join(s, &lop_op_mul_det, &all, raised);
         lop_node_unref(one);
     }
     lop_node_unref(d);
@@ -554,7 +554,7 @@ LOP_BUILD(det_spectral) {
         if (st == LOP_OK) st = by_spectrum(&s, k.v, &x);
         if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
         const lop_node *child[9] = {sound, x, r, k.v, k.q, k.u, x, k.v, alt};
-        if (st == LOP_OK) st = lop_make_op(mk, &lop_op_detcheck, NULL, 9, child, NULL, out);
+        if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_det, NULL, 9, child, NULL, out);
     }
     const lop_node *gone[] = {det, alt, sound, x, r};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

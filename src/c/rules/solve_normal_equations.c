@@ -49,7 +49,7 @@ static lop_status solve_for(const lop_maker *mk, const lop_node *op, lop_dtype d
     if (st == LOP_OK && !b) st = lop_make2(mk, &lop_op_apply, NULL, oph, w, &rhw);
     if (st == LOP_OK) {
         const lop_node *child[4] = {gram, b ? b : rhw, r, w};
-        st = lop_make(mk, "normalsolve", NULL, b ? 3 : 4, child, NULL, out);
+        st = lop_make(mk, "normal_equations_solve", NULL, b ? 3 : 4, child, NULL, out);
     }
     const lop_node *gone[] = {oph, square, gram, r, rhw};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

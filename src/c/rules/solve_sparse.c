@@ -16,9 +16,9 @@ LOP_BUILD(solve_sparse) {
                    how = {.i = {a == top ? LOP_N : top->attr.i[0], 0, 0, 0}};
     lop_status st = lop_make1(mk, &lop_op_todense, &d, top, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_cast, &cast, b, &x);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, x, &alt);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, x, &alt);
     const lop_node *child[3] = {a, x, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsesolve, &how, 3, child, NULL, out);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparse_solve, &how, 3, child, NULL, out);
     lop_node_unref(dense);
     lop_node_unref(x);
     lop_node_unref(alt);
@@ -29,9 +29,9 @@ LOP_BUILD(det_sparse) {
     const lop_node *a = m->root->child[0], *dense = NULL, *alt = NULL;
     if (!lop_sparse_pays(a)) return LOP_NOMATCH;
     lop_status st = lop_make1(mk, &lop_op_todense, &m->root->attr, a, &dense);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_detlu, NULL, dense, &alt);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
     const lop_node *child[2] = {a, alt};
-    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_detsparse, NULL, 2, child, NULL, out);
+    if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparse_det, NULL, 2, child, NULL, out);
     lop_node_unref(dense);
     lop_node_unref(alt);
     return st;
@@ -48,8 +48,8 @@ LOP_BUILD(diagonal_sparse_inverse) {
     /* not `invert`, whose scratch would be had in any case */
     const lop_node like = {.shape = a->shape, .dtype = dt, .core = 2};
     if (st == LOP_OK) st = lop_make(mk, "eye", NULL, 0, NULL, &like, &unit);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, unit, &inverse);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_subdiag, &at, inverse, &alt);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, unit, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &at, inverse, &alt);
     const lop_node *child[2] = {a, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsediag, &at, 2, child, NULL, out);
     lop_node_unref(dense);
@@ -75,8 +75,8 @@ LOP_BUILD(trace_sparse_inverse) {
     if (!lop_sparse_selects(a) || some < 0 || full) return LOP_NOMATCH;
     lop_status st = lop_make1(mk, &lop_op_todense, &to, a, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &to, b, &right);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, right, &x);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_subdiag, &main, x, &d);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, right, &x);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &main, x, &d);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, d, &alt);
     const lop_node *child[3] = {a, b, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsetrace, NULL, 3, child, NULL, out);

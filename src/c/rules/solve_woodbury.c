@@ -244,8 +244,8 @@ static lop_status small_value(const update *s, const lop_node **out) {
 static lop_status solve_dense(const update *s, const lop_node *op, const lop_node *a,
                               const lop_node *b, const lop_node **out) {
     lop_attr tried = {.i = {1, 0, 0, 0}};
-    return lop_infer_hermitian(op) ? lop_make2(s->mk, &lop_op_cholsolve, &tried, a, b, out)
-                                   : lop_make2(s->mk, &lop_op_lusolve, NULL, a, b, out);
+    return lop_infer_hermitian(op) ? lop_make2(s->mk, &lop_op_cholesky_solve, &tried, a, b, out)
+                                   : lop_make2(s->mk, &lop_op_lu_solve, NULL, a, b, out);
 }
 
 /* small^-1 y. */
@@ -361,7 +361,7 @@ static lop_status checked_beside(const update *s, const lop_node *x, const lop_n
     k.a = all;
     if (st == LOP_OK) st = lop_check_open(&k, s->dt);
     const lop_node *child[9] = {x, r, qx, k.q, k.u, f, g, y, alt};
-    if (st == LOP_OK) st = lop_make(s->mk, "instead", &beside, 9, child, NULL, out);
+    if (st == LOP_OK) st = lop_make(s->mk, "checked", &beside, 9, child, NULL, out);
     lop_check_close(&k);
     const lop_node *gone[] = {qx, r, f, g, term, all};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

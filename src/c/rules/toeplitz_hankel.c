@@ -21,7 +21,7 @@ static lop_status widened(const lop_maker *mk, const lop_node *a, lop_dtype dt,
 
 static bool is_tip(const lop_node *a) {
     while (a->op == &lop_op_scale || a->op == &lop_op_cast) a = a->child[0];
-    return a->op == &lop_op_tip;
+    return a->op == &lop_op_first_unit;
 }
 /* One expression, written twice; false where it is deep. */
 static bool alike(const lop_node *a, const lop_node *b, int depth) {
@@ -88,9 +88,9 @@ static lop_status solve(const lop_match *m, const lop_maker *mk, bool hankel,
     if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
     if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &d, top, &dense);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lusolve, NULL, dense, x, &child[3]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, x, &child[3]);
     child[2] = lop_node_ref(x);
-    if (st == LOP_OK) st = lop_make(mk, "toepsolve", &how, 4, child, NULL, out);
+    if (st == LOP_OK) st = lop_make(mk, "toeplitz_solve", &how, 4, child, NULL, out);
     for (int i = 0; i < 4; i++) lop_node_unref(child[i]);
     lop_node_unref(dense);
     return st;
@@ -110,8 +110,8 @@ static lop_status det(const lop_match *m, const lop_maker *mk, bool hankel, cons
     if (st == LOP_OK && hankel) child[1] = lop_node_ref(child[0]);
     if (st == LOP_OK && !hankel) st = widened(mk, a->child[1], dt, &child[1]);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &m->root->attr, a, &dense);
-    if (st == LOP_OK) st = lop_make(mk, "detlu", NULL, 1, &dense, NULL, &child[2]);
-    if (st == LOP_OK) st = lop_make(mk, "dettoep", &how, 3, child, NULL, out);
+    if (st == LOP_OK) st = lop_make(mk, "lu_det", NULL, 1, &dense, NULL, &child[2]);
+    if (st == LOP_OK) st = lop_make(mk, "toeplitz_det", &how, 3, child, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
     lop_node_unref(dense);
     return st;
@@ -129,7 +129,7 @@ LOP_BUILD(toeplitz_plus) {
     if (!lop_is_square(t)) return LOP_NOMATCH;
     lop_node like = {.shape = id->shape, .dtype = id->dtype, .weak = id->weak, .core = 1};
     like.shape.ndim--;
-    lop_status st = lop_make(mk, "tip", NULL, 0, NULL, &like, &tip);
+    lop_status st = lop_make(mk, "first_unit", NULL, 0, NULL, &like, &tip);
     if (st == LOP_OK && c) st = lop_make1(mk, &lop_op_scale, c, tip, &scaled);
     const lop_node *by = c ? scaled : tip;
     if (st == LOP_OK)

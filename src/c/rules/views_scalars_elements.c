@@ -107,7 +107,7 @@ LOP_BUILD(zeros) { return lop_make(mk, "zeros", NULL, 0, NULL, m->root, out); }
 LOP_BUILD(solve_deficient) {
     const lop_node *a = m->root->child[0];
     const lop_attr how = {.i = {lop_infer_rank(a), lop_rows(a), 0, 0}};
-    return lop_make(mk, "deficient", &how, 0, NULL, m->root, out);
+    return lop_make(mk, "rank_deficient", &how, 0, NULL, m->root, out);
 }
 
 LOP_BUILD(cast_x) {
@@ -180,10 +180,10 @@ enum { LEAST_INVERSE = 64 }; /* rows from which the inverse is made as such */
 static lop_status mixed(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
                         const lop_node *dense, const lop_node *x, const lop_node **out) {
     const lop_node *safe = *out, *child[3] = {dense, x, safe};
-    const bool cholesky = op == &lop_op_cholsolve;
+    const bool cholesky = op == &lop_op_cholesky_solve;
     const lop_attr how = {.i = {!cholesky && attr ? attr->i[0] : LOP_N, cholesky, 0, 0}};
     if (safe->dtype != LOP_f64 && safe->dtype != LOP_c128) return LOP_OK;
-    lop_status st = lop_make_op(mk, &lop_op_mixedsolve, &how, 3, child, NULL, out);
+    lop_status st = lop_make_op(mk, &lop_op_mixed_precision_solve, &how, 3, child, NULL, out);
     lop_node_unref(safe);
     return st;
 }
@@ -196,7 +196,7 @@ static lop_status by_factor(const lop_match *m, const lop_maker *mk, const lop_o
     if (st != LOP_OK) return st;
     if (x->op == &lop_op_eye && lop_rows(x) >= LEAST_INVERSE &&
         lop_shape_equal(&x->shape, &m->root->shape)) {
-        lop_attr how = {.i = {op == &lop_op_lusolve ? 0 : attr ? 2 : 1, 0, 0, 0}};
+        lop_attr how = {.i = {op == &lop_op_lu_solve ? 0 : attr ? 2 : 1, 0, 0, 0}};
         st = lop_make1(mk, &lop_op_invert, &how, dense, out);
     } else {
         st = lop_make2(mk, op, attr, dense, x, out);
@@ -234,12 +234,12 @@ LOP_BUILD(solve_own_view) {
     return st;
 }
 
-LOP_BUILD(cholsolve) { return by_factor(m, mk, &lop_op_cholsolve, NULL, out); }
+LOP_BUILD(cholsolve) { return by_factor(m, mk, &lop_op_cholesky_solve, NULL, out); }
 LOP_BUILD(cholsolve_tried) {
     lop_attr tried = {.i = {1, 0, 0, 0}};
-    return by_factor(m, mk, &lop_op_cholsolve, &tried, out);
+    return by_factor(m, mk, &lop_op_cholesky_solve, &tried, out);
 }
-LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lusolve, NULL, out); }
+LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lu_solve, NULL, out); }
 /* What a Dense is declared to be; in a dtype that is complex a real one stays symmetric. */
 static lop_attr own_adjoint(const lop_node *a) {
     return (lop_attr){
@@ -251,7 +251,7 @@ LOP_BUILD(ldlsolve) {
     const lop_node *dense;
     lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
     if (st != LOP_OK) return st;
-    st = lop_make2(mk, &lop_op_ldlsolve, &how, dense, HOLE(m, 'x'), out);
+    st = lop_make2(mk, &lop_op_ldl_solve, &how, dense, HOLE(m, 'x'), out);
     lop_node_unref(dense);
     return st;
 }
@@ -260,11 +260,11 @@ LOP_BUILD(det_ldl) {
     const lop_node *dense;
     lop_status st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), HOLE(m, 'a'), &dense);
     if (st != LOP_OK) return st;
-    return wrap(mk, &lop_op_detldl, &how, dense, out);
+    return wrap(mk, &lop_op_ldl_det, &how, dense, out);
 }
 LOP_BUILD(lusolve_view) {
     if (HOLE(m, 'x')->op == &lop_op_eye) return LOP_NOMATCH;
-    return by_factor(m, mk, &lop_op_lusolve, &ATTR(m, 'm'), out);
+    return by_factor(m, mk, &lop_op_lu_solve, &ATTR(m, 'm'), out);
 }
 
 /* attr.i[0]: lower or not, attr.i[1]: mode; the triangle is read where it lies. */
@@ -273,7 +273,7 @@ LOP_BUILD(trisolve) {
     lop_attr how = {.i = {0, a->op == &lop_op_view ? a->attr.i[0] : 0, 0, 0}};
     if (a->op == &lop_op_view) a = a->child[0];
     how.i[0] = a->attr.i[0] == LOP_ASSUME_LOWER;
-    return lop_make2(mk, &lop_op_trisolve, &how, a->child[0], HOLE(m, 'x'), out);
+    return lop_make2(mk, &lop_op_triangular_solve, &how, a->child[0], HOLE(m, 'x'), out);
 }
 
 /* D + c I, either order: the diagonal plus a vector of c in the identity's dtype. */
@@ -377,7 +377,7 @@ LOP_BUILD(diagonal_prod) {
         lop_make1(mk, &lop_op_todense, &(lop_attr){.i = {0, 0, 0, k.i[3]}}, HOLE(m, 'a'), &a);
     if (st == LOP_OK)
         st = lop_make1(mk, &lop_op_todense, &(lop_attr){.i = {0, 0, 0, k.i[3]}}, HOLE(m, 'b'), &b);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_pairdiag, &only, a, b, out);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_product_diagonal, &only, a, b, out);
     lop_node_unref(a);
     lop_node_unref(b);
     return st;
@@ -386,7 +386,7 @@ LOP_BUILD(diagonal_dense) {
     lop_attr d = {.i = {0, 0, 0, ATTR(m, 'k').i[3]}}, k = {.i = {ATTR(m, 'k').i[0], 0, 0, 0}};
     const lop_node *dense;
     lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
-    return st == LOP_OK ? wrap(mk, &lop_op_subdiag, &k, dense, out) : st;
+    return st == LOP_OK ? wrap(mk, &lop_op_array_diagonal, &k, dense, out) : st;
 }
 
 /* The diagonal in the operator's dtype, summed in the trace's (integers: 64 bits, as np.trace). */
@@ -419,9 +419,10 @@ LOP_BUILD(element_dense) {
              d = {.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     const lop_node *e, *a = HOLE(m, 'a');
     bool sum = a->op != &lop_op_array; /* an expression is computed in the wider dtype */
-    lop_status st = lop_make1(mk, sum ? &lop_op_cast : &lop_op_pick, sum ? &d : &at, a, &e);
+    lop_status st =
+        lop_make1(mk, sum ? &lop_op_cast : &lop_op_array_element, sum ? &d : &at, a, &e);
     if (st != LOP_OK) return st;
-    return sum ? wrap(mk, &lop_op_pick, &at, e, out) : wrap(mk, &lop_op_cast, &d, e, out);
+    return sum ? wrap(mk, &lop_op_array_element, &at, e, out) : wrap(mk, &lop_op_cast, &d, e, out);
 }
 LOP_BUILD(element_eye) {
     lop_attr at = {.i = {ATTR(m, 'k').i[0] == ATTR(m, 'k').i[1] ? 0 : 1, 0, 0, 0}};
@@ -430,7 +431,7 @@ LOP_BUILD(element_eye) {
     like.shape.dim[like.shape.ndim++] = 2;
     const lop_node *eye; /* one element of a 2 x 2 unit matrix */
     lop_status st = lop_make(mk, "eye", NULL, 0, NULL, &like, &eye);
-    return st == LOP_OK ? wrap(mk, &lop_op_pick, &at, eye, out) : st;
+    return st == LOP_OK ? wrap(mk, &lop_op_array_element, &at, eye, out) : st;
 }
 LOP_BUILD(element_column) {
     lop_attr k = ATTR(m, 'k'), row = {.i = {k.i[0], 0, 0, 0}}, one = {.i = {k.i[1], 0, 0, 0}};
@@ -442,7 +443,7 @@ LOP_BUILD(element_column) {
     if (st != LOP_OK) return st;
     st = lop_make2(mk, &lop_op_apply, NULL, HOLE(m, 'a'), unit, &column);
     lop_node_unref(unit);
-    return st == LOP_OK ? wrap(mk, &lop_op_pick, &row, column, out) : st;
+    return st == LOP_OK ? wrap(mk, &lop_op_array_element, &row, column, out) : st;
 }
 
 lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr, const lop_node *a,

@@ -135,7 +135,7 @@ def _compute_joint(group):
         return
     column = forms[0][1]
     for _, f in forms[1:]:
-        column = _core._build("several", column, f)
+        column = _core._build("joint", column, f)
     verify, held = config.get("verify"), []
     if verify:
         _VERIFY.evaluated(None)

@@ -440,7 +440,7 @@ def _vector_solve(a):
 def _dense(op, y, named=False):
     """Of several in one column each of them."""
     parts = []
-    while op._by == "several":
+    while op._by == "joint":
         op, last = op._operands
         parts.append(last)
     parts.append(op)

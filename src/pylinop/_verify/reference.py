@@ -120,7 +120,7 @@ def steps(root, dtype=None, given=None):
         if not parts:
             lean = head in LEAN and head not in ("full", "householder")
             known[id(op)] = 4 if lean else max(op.shape[-2:], default=1) + 4
-        elif head in ("sum", "several"):
+        elif head in ("sum", "joint"):
             known[id(op)] = max(counts) + 1
         elif head in ("view", "scaled", "over", "part", "sliced", "blockdiag", "operator", "index"):
             known[id(op)] = max(counts) + 1

@@ -287,7 +287,7 @@ static lop_status emit_casts(lop_emit *e, const lop_node *self, int *in) {
     return st;
 }
 /* attr.i[0]: the mode in which the matrix is seen. */
-static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
+static lop_status lower_lu_solve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
     lop_status st = emit_casts(e, self, in);
     if (st == LOP_OK) in[0] = lop_emit_lu(e, lop_rows(self), self->dtype, in[0], &st);
@@ -300,7 +300,7 @@ static lop_status lower_lusolve(lop_emit *e, const lop_node *self, int out) {
 
 /* Each batch element for itself: by Cholesky, or where that failed by LU. attr.i[0]: only tried, so
  * that a failure breaks no promise. */
-static lop_status lower_cholsolve(lop_emit *e, const lop_node *self, int out) {
+static lop_status lower_cholesky_solve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
     lop_status st = emit_casts(e, self, in);
     if (st == LOP_OK && lop_stack_fits(lop_rows(self), self->dtype))
@@ -368,12 +368,12 @@ static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {
     s->flops = (double)lop_rows(self) * lop_slot_elements(e, out);
     return LOP_OK;
 }
-const lop_op lop_op_trisolve = {
-    LOP_NAMED(trisolve),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
-    .infer = infer_factored, .lower = lower_trisolve};
+const lop_op lop_op_triangular_solve = {
+    LOP_NAMED(triangular_solve), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
+    .infer = infer_factored,     .lower = lower_trisolve};
 #define FACTORED(head, count)                                                                      \
     const lop_op lop_op_##head = {                                                                 \
         LOP_NAMED(head),         .cls = LOP_ARRAY,     .min = 2, .max = 2, .ints = count,          \
         .infer = infer_factored, .lower = lower_##head}
-FACTORED(lusolve, 1);
-FACTORED(cholsolve, 1);
+FACTORED(lu_solve, 1);
+FACTORED(cholesky_solve, 1);

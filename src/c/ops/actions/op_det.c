@@ -59,7 +59,7 @@ static lop_status two_pairs(const lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-/* detmul: of two pairs. */
+/* mul_det: of two pairs. */
 static lop_status infer_detmul(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     lop_shape batch;
@@ -75,10 +75,10 @@ static lop_status run_detmul(const lop_call *c) {
 static lop_status lower_detmul(lop_emit *e, const lop_node *self, int out) {
     return emit_pair(e, self, out, run_detmul);
 }
-const lop_op lop_op_detmul = {LOP_NAMED(detmul), .cls = LOP_ARRAY,      .min = 2,
-                              .max = 2,          .infer = infer_detmul, .lower = lower_detmul};
+const lop_op lop_op_mul_det = {LOP_NAMED(mul_det), .cls = LOP_ARRAY,      .min = 2,
+                               .max = 2,           .infer = infer_detmul, .lower = lower_detmul};
 
-/* detpow: to the power attr.i[0]; a negative one of zero is a singular inverse. */
+/* pow_det: to the power attr.i[0]; a negative one of zero is a singular inverse. */
 static lop_status infer_detpow(lop_node *n, lop_err *err) {
     lop_status st = two_pairs(n, err);
     if (n->attr.i[0] < -INT64_MAX) return lop_fail(err, LOP_OVERFLOW, NULL);
@@ -97,11 +97,11 @@ static lop_status run_detpow(const lop_call *c) {
 static lop_status lower_detpow(lop_emit *e, const lop_node *self, int out) {
     return emit_pair(e, self, out, run_detpow);
 }
-const lop_op lop_op_detpow = {
-    LOP_NAMED(detpow),     .cls = LOP_ARRAY,     .min = 1, .max = 1, .ints = 1,
+const lop_op lop_op_pow_det = {
+    LOP_NAMED(pow_det),    .cls = LOP_ARRAY,     .min = 1, .max = 1, .ints = 1,
     .infer = infer_detpow, .lower = lower_detpow};
 
-/* detscale: c^n times a pair, c the coefficient, n attr.i[3]. */
+/* scale_det: c^n times a pair, c the coefficient, n attr.i[3]. */
 static lop_status infer_detscale(lop_node *n, lop_err *err) {
     lop_status st = two_pairs(n, err);
     if (st != LOP_OK) return st;
@@ -120,11 +120,11 @@ static lop_status run_detscale(const lop_call *c) {
 static lop_status lower_detscale(lop_emit *e, const lop_node *self, int out) {
     return emit_pair(e, self, out, run_detscale);
 }
-const lop_op lop_op_detscale = {
-    LOP_NAMED(detscale),     .cls = LOP_ARRAY,       .min = 1, .max = 1, .coef = true,
+const lop_op lop_op_scale_det = {
+    LOP_NAMED(scale_det),    .cls = LOP_ARRAY,       .min = 1, .max = 1, .coef = true,
     .infer = infer_detscale, .lower = lower_detscale};
 
-/* detconst: 0 or 1 (attr.i[0]), no children. */
+/* const_det: 0 or 1 (attr.i[0]), no children. */
 static lop_status infer_detconst(lop_node *n, lop_err *err) {
     return lop_node_is_pair(n) && !n->weak ? LOP_OK
                                            : lop_fail(err, LOP_DIM, "%s is a pair", n->op->name);
@@ -136,10 +136,10 @@ static lop_status run_detconst(const lop_call *c) {
 static lop_status lower_detconst(lop_emit *e, const lop_node *self, int out) {
     return emit_pair(e, self, out, run_detconst);
 }
-const lop_op lop_op_detconst = {LOP_NAMED(detconst), .cls = LOP_ARRAY, .ints = 1,
-                                .infer = infer_detconst, .lower = lower_detconst};
+const lop_op lop_op_const_det = {LOP_NAMED(const_det), .cls = LOP_ARRAY, .ints = 1,
+                                 .infer = infer_detconst, .lower = lower_detconst};
 
-/* detclosed: i^t b^(h/2) 2^(s/2) with t, b, h, s = attr.i, no children: transforms have such. */
+/* closed_det: i^t b^(h/2) 2^(s/2) with t, b, h, s = attr.i, no children: transforms have such. */
 static lop_status infer_detclosed(lop_node *n, lop_err *err) {
     const int64_t *i = n->attr.i, most = INT64_MAX / 2;
     if (i[1] < 1 || i[2] < -most || i[2] > most || i[3] < -most || i[3] > most ||
@@ -165,14 +165,14 @@ static lop_status run_detclosed(const lop_call *c) {
 static lop_status lower_detclosed(lop_emit *e, const lop_node *self, int out) {
     return emit_pair(e, self, out, run_detclosed);
 }
-const lop_op lop_op_detclosed = {LOP_NAMED(detclosed), .cls = LOP_ARRAY, .ints = 4,
-                                 .infer = infer_detclosed, .lower = lower_detclosed};
+const lop_op lop_op_closed_det = {LOP_NAMED(closed_det), .cls = LOP_ARRAY, .ints = 4,
+                                  .infer = infer_detclosed, .lower = lower_detclosed};
 
 /* -- pairs made of vectors and matrices */
 
 static lop_status infer_of_array(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
-    bool vector = n->op == &lop_op_detvec;
+    bool vector = n->op == &lop_op_vector_det;
     if (a->core != (vector ? 1 : 2) || !lop_is_blas(a->dtype) || (!vector && !lop_is_square(a)))
         return lop_fail(err, LOP_DIM, "%s takes %s of floats", n->op->name,
                         vector ? "a vector" : "a square matrix");
@@ -183,22 +183,22 @@ static lop_status infer_of_array(lop_node *n, lop_err *err) {
     return lop_pair_infer(n, &a->shape, a->core, a->dtype);
 }
 
-/* detvec: the product of a vector's elements. */
+/* vector_det: the product of a vector's elements. */
 static lop_status run_detvec(const lop_call *c) {
     lop_pair_store(c->a[0], lop_pair_product(c->a[1]));
     return LOP_OK;
 }
 static lop_status lower_detvec(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
-    lop_step *s = lop_emit_step(e, "detvec", run_detvec, out, 1, &in);
+    lop_step *s = lop_emit_step(e, "vector_det", run_detvec, out, 1, &in);
     if (!s) return LOP_NOMEM;
     int64_t n, batch;
     lop_slot_sizes(e, in, &n, NULL, &batch);
     s->flops = (double)n * (double)batch;
     return LOP_OK;
 }
-const lop_op lop_op_detvec = {LOP_NAMED(detvec), .cls = LOP_ARRAY,        .min = 1,
-                              .max = 1,          .infer = infer_of_array, .lower = lower_detvec};
+const lop_op lop_op_vector_det = {LOP_NAMED(vector_det),   .cls = LOP_ARRAY,     .min = 1, .max = 1,
+                                  .infer = infer_of_array, .lower = lower_detvec};
 
 /* The diagonal of a column-major n x n matrix, as a vector. */
 static lop_mat diagonal_of(void *p, int64_t n, lop_dtype dt) {
@@ -217,7 +217,7 @@ static void note_known(const lop_call *c, void *factor, int64_t n, lop_dtype dt)
     const lop_mat f = lop_factor_at(factor, n, dt);
     lop_call_near(c, *lop_factor_near(&f), 0);
 }
-/* detlu: by LU with row exchanges. attr of the step: n, dtype. */
+/* lu_det: by LU with row exchanges. attr of the step: n, dtype. */
 static lop_status run_detlu(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
@@ -227,9 +227,9 @@ static lop_status run_detlu(const lop_call *c) {
     return LOP_OK;
 }
 
-/* detchol: declared positive definite, or (attr.i[0]) worth a try, so Cholesky; where that fails,
- * element by element, LU. The factor is the one that solves keep. Children after the first are
- * terms of it that were declared positive definite: they are put to the test where it fails. */
+/* cholesky_det: declared positive definite, or (attr.i[0]) worth a try, so Cholesky; where that
+ * fails, element by element, LU. The factor is the one that solves keep. Children after the first
+ * are terms of it that were declared positive definite: they are put to the test where it fails. */
 static lop_status run_detchol(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
@@ -242,7 +242,7 @@ static lop_status run_detchol(const lop_call *c) {
     return LOP_OK;
 }
 static lop_step *emit_det(lop_emit *e, const lop_node *a, bool cholesky, int f, int out) {
-    lop_step *s = lop_emit_step(e, cholesky ? "detchol" : "detlu",
+    lop_step *s = lop_emit_step(e, cholesky ? "cholesky_det" : "lu_det",
                                 cholesky ? run_detchol : run_detlu, out, 1, &f);
     if (!s) return NULL;
     s->attr.i[0] = lop_rows(a);
@@ -256,8 +256,8 @@ static lop_status lower_detlu(lop_emit *e, const lop_node *self, int out) {
     if (f < 0) return st;
     return emit_det(e, a, false, f, out) ? LOP_OK : LOP_NOMEM;
 }
-const lop_op lop_op_detlu = {LOP_NAMED(detlu), .cls = LOP_ARRAY,        .min = 1,
-                             .max = 1,         .infer = infer_of_array, .lower = lower_detlu};
+const lop_op lop_op_lu_det = {LOP_NAMED(lu_det), .cls = LOP_ARRAY,        .min = 1,
+                              .max = 1,          .infer = infer_of_array, .lower = lower_detlu};
 
 /* Of many small ones: the diagonal of L is known. */
 static lop_status run_detroots(const lop_call *c) {
@@ -307,7 +307,7 @@ static lop_status emit_otherwise(lop_emit *e, const lop_node *self, bool direct,
         lop_status st = LOP_OK;
         const int broken = last ? -1 : lop_emit_mask(e, out, &st);
         if (st != LOP_OK) return st;
-        lop_step *s = lop_emit_step(e, "detlu",
+        lop_step *s = lop_emit_step(e, "lu_det",
                                     !last    ? run_detlu_tested
                                     : direct ? run_detlu_direct
                                              : run_detlu,
@@ -336,7 +336,7 @@ static lop_status lower_stack_det(lop_emit *e, const lop_node *self, int *in, in
     int roots =
         lop_emit_stack_roots(e, lop_rows(a), a->dtype, in[0], mask, self->attr.i[0] != 0, &st);
     if (roots < 0) return st;
-    lop_step *s = lop_emit_step(e, "detchol", run_detroots, out, 1, &roots);
+    lop_step *s = lop_emit_step(e, "cholesky_det", run_detroots, out, 1, &roots);
     if (!s) return LOP_NOMEM;
     s->flags = LOP_STEP_GROUP;
     return emit_otherwise(e, self, true, in, mask, out);
@@ -356,11 +356,11 @@ static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     if (self->attr.i[0]) s->flags |= LOP_STEP_QUIET;
     return emit_otherwise(e, self, false, in, mask, out);
 }
-const lop_op lop_op_detchol = {LOP_NAMED(detchol),      .cls = LOP_ARRAY, .min = 1,
-                               .max = 1 + LOP_DECLARED, .ints = 1,        .infer = infer_of_array,
-                               .lower = lower_detchol};
+const lop_op lop_op_cholesky_det = {
+    LOP_NAMED(cholesky_det), .cls = LOP_ARRAY,      .min = 1, .max = 1 + LOP_DECLARED, .ints = 1,
+    .infer = infer_of_array, .lower = lower_detchol};
 
-/* detall: the product of the pairs along the last batch dimension. */
+/* joint_det: the product of the pairs along the last batch dimension. */
 static lop_status infer_detall(lop_node *n, lop_err *err) {
     lop_status st = two_pairs(n, err);
     lop_shape shape = n->child[0]->shape;
@@ -388,7 +388,7 @@ static lop_status lower_detall(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, a), seen = lop_emit_temp(e, a->dtype, 2, &a->shape, &st);
     if (seen < 0) return st;
     if (!lop_emit_alias(e, seen, in)) return LOP_INTERNAL;
-    return lop_emit_step(e, "detall", run_detall, out, 1, &seen) ? LOP_OK : LOP_NOMEM;
+    return lop_emit_step(e, "joint_det", run_detall, out, 1, &seen) ? LOP_OK : LOP_NOMEM;
 }
-const lop_op lop_op_detall = {LOP_NAMED(detall), .cls = LOP_ARRAY,      .min = 1,
-                              .max = 1,          .infer = infer_detall, .lower = lower_detall};
+const lop_op lop_op_joint_det = {LOP_NAMED(joint_det),  .cls = LOP_ARRAY,     .min = 1, .max = 1,
+                                 .infer = infer_detall, .lower = lower_detall};

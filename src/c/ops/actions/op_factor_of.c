@@ -5,9 +5,9 @@
  *           Cholesky, a is known to be Hermitian, not only declared.
  *
  * One number a matrix: 0, or 1 where there is no such factor. The factor is what the step reads,
- * the derived value of lusolve, cholsolve or ldlsolve: made by whoever asks first. Of small real
- * matrices, whose Cholesky factors lie interleaved (op_batched_cholesky.c), the lower triangles
- * instead, with NaN in the first place where there is none. */
+ * the derived value of lu_solve, cholesky_solve or ldl_solve: made by whoever asks first. Of small
+ * real matrices, whose Cholesky factors lie interleaved (op_batched_cholesky.c), the lower
+ * triangles instead, with NaN in the first place where there is none. */
 #include "ops/shared/factor.h"
 #include "kernels/common/kernels.h"
 

@@ -54,7 +54,7 @@ static lop_status dense(lop_emit *e, const lop_node *self, int out) {
     (void)out;
     return LOP_UNABLE;
 }
-const lop_op lop_op_several = {LOP_NAMED(several), .cls = LOP_OPERATOR,   .min = 2,
-                               .max = 2,           .infer = infer_column, .dense = dense};
-const lop_op lop_op_pack = {LOP_NAMED(pack), .cls = LOP_ARRAY,      .min = 1,
-                            .max = -1,       .infer = infer_column, .lower = lower_pack};
+const lop_op lop_op_joint = {LOP_NAMED(joint), .cls = LOP_OPERATOR,   .min = 2,
+                             .max = 2,         .infer = infer_column, .dense = dense};
+const lop_op lop_op_joint_array = {LOP_NAMED(joint_array), .cls = LOP_ARRAY,   .min = 1, .max = -1,
+                                   .infer = infer_column,  .lower = lower_pack};

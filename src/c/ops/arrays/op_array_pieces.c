@@ -107,10 +107,11 @@ static lop_status run_pick(const lop_call *c) {
 static lop_status lower_pick(lop_emit *e, const lop_node *self, int out) {
     return emit1(e, self, out, run_pick);
 }
-const lop_op lop_op_pick = {LOP_NAMED(pick), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
-                            .ints = 2,       .infer = infer_pick, .lower = lower_pick};
+const lop_op lop_op_array_element = {
+    LOP_NAMED(array_element), .cls = LOP_ARRAY,   .min = 1, .max = 1, .ints = 2,
+    .infer = infer_pick,      .lower = lower_pick};
 
-/* subdiag: the diagonal of a matrix, offset attr.i[0]. */
+/* array_diagonal: the diagonal of a matrix, offset attr.i[0]. */
 static lop_status infer_subdiag(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
     if (a->core != 2) return lop_fail(err, LOP_DIM, "subdiag takes a matrix");
@@ -127,11 +128,12 @@ static lop_status run_subdiag(const lop_call *c) {
 static lop_status lower_subdiag(lop_emit *e, const lop_node *self, int out) {
     return emit1(e, self, out, run_subdiag);
 }
-const lop_op lop_op_subdiag = {
-    LOP_NAMED(subdiag),     .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
-    .infer = infer_subdiag, .lower = lower_subdiag};
+const lop_op lop_op_array_diagonal = {
+    LOP_NAMED(array_diagonal), .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
+    .infer = infer_subdiag,    .lower = lower_subdiag};
 
-/* pairdiag: the diagonal of A B without the product, offset attr.i[0]: sum_t A[i, t] B[t, j]. */
+/* product_diagonal: the diagonal of A B without the product, offset attr.i[0]: sum_t A[i, t] B[t,
+ * j]. */
 static lop_status infer_pairdiag(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     if (a->core != 2 || b->core != 2 || lop_cols(a) != lop_rows(b))
@@ -164,7 +166,7 @@ static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    lop_step *s = lop_emit_step(e, "pairdiag", run_pairdiag, out, 2, in);
+    lop_step *s = lop_emit_step(e, "product_diagonal", run_pairdiag, out, 2, in);
     if (!s) return LOP_NOMEM;
     double inner = (double)lop_cols(self->child[0]); /* a row and a column for each element */
     s->flops = 2 * inner * lop_slot_elements(e, out);
@@ -172,9 +174,9 @@ static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {
     s->attr = self->attr;
     return LOP_OK;
 }
-const lop_op lop_op_pairdiag = {
-    LOP_NAMED(pairdiag),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 1,
-    .infer = infer_pairdiag, .lower = lower_pairdiag};
+const lop_op lop_op_product_diagonal = {
+    LOP_NAMED(product_diagonal), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 1,
+    .infer = infer_pairdiag,     .lower = lower_pairdiag};
 
 /* sumall: the sum over the core. */
 static lop_status infer_sumall(lop_node *n, lop_err *err) {

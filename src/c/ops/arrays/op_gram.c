@@ -43,7 +43,7 @@ static lop_status lower_gram(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_gram = {LOP_NAMED(gram), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
                             .ints = 1,       .infer = infer_gram, .lower = lower_gram};
 
-/* halfgemm: R^H T for R and T of one shape, where that is known to be Hermitian: T = M R. */
+/* gemm_triangle: R^H T for R and T of one shape, where that is known to be Hermitian: T = M R. */
 static lop_status infer_halfgemm(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     if (a->core != 2 || b->core != 2 || lop_rows(a) != lop_rows(b) || lop_cols(a) != lop_cols(b))
@@ -75,8 +75,9 @@ static lop_status lower_halfgemm(lop_emit *e, const lop_node *self, int out) {
     s->flops = 1.2 * (double)n * (double)n * (double)k * (double)batch;
     return LOP_OK;
 }
-const lop_op lop_op_halfgemm = {LOP_NAMED(halfgemm),     .cls = LOP_ARRAY,       .min = 2, .max = 2,
-                                .infer = infer_halfgemm, .lower = lower_halfgemm};
+const lop_op lop_op_gemm_triangle = {
+    LOP_NAMED(gemm_triangle), .cls = LOP_ARRAY,       .min = 2, .max = 2,
+    .infer = infer_halfgemm,  .lower = lower_halfgemm};
 
 /* line: row (attr.i[0] 0) or column (1) number attr.i[1] of a matrix, still a matrix. */
 static lop_status infer_line(lop_node *n, lop_err *err) {
@@ -111,5 +112,6 @@ static lop_status lower_line(lop_emit *e, const lop_node *self, int out) {
     lop_emit_seen(e, out, in, at[0] ? 0 : at[1], at[0] ? at[1] : 0);
     return LOP_OK;
 }
-const lop_op lop_op_line = {LOP_NAMED(line), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
-                            .ints = 2,       .infer = infer_line, .lower = lower_line};
+const lop_op lop_op_matvec_row = {
+    LOP_NAMED(matvec_row), .cls = LOP_ARRAY,   .min = 1, .max = 1, .ints = 2,
+    .infer = infer_line,   .lower = lower_line};

@@ -1,10 +1,8 @@
 /* op_kron_reshape.c: a matrix of N = L * n * R rows seen along its middle axis, for Kron.
  *
- * fold    (..., L n R, k) -> (..., L, n, R k)   no copy; the L dimension is left out when L == 1
- * unfold  the way back
- * gather  (..., L n R, k) -> (..., n, L R k)    a copy, for factors that have batches of their own
- * spread  the way back
- * attr.i = L, n, R, k. */
+ * kron_unfold (..., L n R, k) -> (..., L, n, R k)   no copy; the L dimension is left out when L ==
+ * 1 kron_fold   the way back gather  (..., L n R, k) -> (..., n, L R k)    a copy, for factors that
+ * have batches of their own spread  the way back attr.i = L, n, R, k. */
 #include "expr/op.h"
 #include "kernels/common/kernels.h"
 
@@ -44,8 +42,8 @@ static lop_status infer(lop_node *self, lop_err *err, int what) {
     return LOP_OK;
 }
 
-static lop_status infer_fold(lop_node *n, lop_err *err) { return infer(n, err, FOLD); }
-static lop_status infer_unfold(lop_node *n, lop_err *err) { return infer(n, err, UNFOLD); }
+static lop_status infer_kron_unfold(lop_node *n, lop_err *err) { return infer(n, err, FOLD); }
+static lop_status infer_kron_fold(lop_node *n, lop_err *err) { return infer(n, err, UNFOLD); }
 static lop_status infer_gather(lop_node *n, lop_err *err) { return infer(n, err, GATHER); }
 static lop_status infer_spread(lop_node *n, lop_err *err) { return infer(n, err, SPREAD); }
 
@@ -91,7 +89,7 @@ static lop_status lower_alias(lop_emit *e, const lop_node *self, int out) {
     if (!lop_emit_step(e, "copy", run_copy, copy, 1, &in)) return LOP_NOMEM;
     return lop_emit_alias(e, out, copy)
                ? LOP_OK
-               : lop_fail(lop_emit_err(e), LOP_INTERNAL, "fold of a fresh copy");
+               : lop_fail(lop_emit_err(e), LOP_INTERNAL, "kron_unfold of a fresh copy");
 }
 static lop_status lower_move(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
@@ -105,7 +103,7 @@ static lop_status lower_move(lop_emit *e, const lop_node *self, int out) {
 #define ROW(head, how)                                                                             \
     const lop_op lop_op_##head = {LOP_NAMED(head), .cls = LOP_ARRAY,      .min = 1,    .max = 1,   \
                                   .ints = 4,       .infer = infer_##head, .lower = how}
-ROW(fold, lower_alias);
-ROW(unfold, lower_alias);
+ROW(kron_unfold, lower_alias);
+ROW(kron_fold, lower_alias);
 ROW(gather, lower_move);
 ROW(spread, lower_move);

@@ -1,7 +1,7 @@
 /* op_krondiag.c: a diagonal of A (x) B from the parts of A and B, for the rule diagonal-kron-off.
  *
- * weave  B is n x n; with k = d n + r, 0 <= r < n, element (i, i + k) in row i = a n + b is
- *        A[a, a + d] B[b, b + r] where b < n - r, A[a, a + d + 1] B[b, b + r - n] elsewhere: four
+ * kron_diag_scatter  B is n x n; with k = d n + r, 0 <= r < n, element (i, i + k) in row i = a n +
+ * b is A[a, a + d] B[b, b + r] where b < n - r, A[a, a + d + 1] B[b, b + r - n] elsewhere: four
  *        diagonals (children, in this order). attr.i = k, n, length. Cost: length products.
  * comb   no factor square: element (x / s mod m, y / t mod n) of one dense factor, x and y running
  *        down diagonal k. attr.i = k, s, t, length. */
@@ -80,16 +80,16 @@ static lop_status lower_weave(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    lop_step *s = lop_emit_step(e, "weave", run_weave, out, 4, in);
+    lop_step *s = lop_emit_step(e, "kron_diag_scatter", run_weave, out, 4, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->flops = lop_slot_elements(e, out);
     return LOP_OK;
 }
 
-const lop_op lop_op_weave = {
-    LOP_NAMED(weave),     .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 3,
-    .infer = infer_weave, .lower = lower_weave};
+const lop_op lop_op_kron_diag_scatter = {
+    LOP_NAMED(kron_diag_scatter), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 3,
+    .infer = infer_weave,         .lower = lower_weave};
 
 static lop_status infer_comb(lop_node *self, lop_err *err) {
     const lop_node *f = self->child[0];
@@ -122,12 +122,13 @@ static lop_status run_comb(const lop_call *c) {
 
 static lop_status lower_comb(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
-    lop_step *s = lop_emit_step(e, "comb", run_comb, out, 1, &in);
+    lop_step *s = lop_emit_step(e, "kron_diag_gather", run_comb, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->bytes = 2 * lop_slot_elements(e, out) * (double)lop_dtype_size(self->dtype);
     return LOP_OK;
 }
 
-const lop_op lop_op_comb = {LOP_NAMED(comb), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
-                            .ints = 4,       .infer = infer_comb, .lower = lower_comb};
+const lop_op lop_op_kron_diag_gather = {
+    LOP_NAMED(kron_diag_gather), .cls = LOP_ARRAY,   .min = 1, .max = 1, .ints = 4,
+    .infer = infer_comb,         .lower = lower_comb};

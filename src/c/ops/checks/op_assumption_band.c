@@ -1,12 +1,12 @@
 /* op_assumption_band.c: what was declared of bands, put to the test (pl.config(check="full")), as
  * op_assumption_dense.c does for full matrices.
  *
- * promisedband  child ab, the diagonals of a Banded with l = u; attr.i: what was declared
+ * assume_band  child ab, the diagonals of a Banded with l = u; attr.i: what was declared
  *               (LOP_ASSUME_*), l. The same array, where it holds; else a ValueError that shows an
  *               element.
- * promisedtri   children d, dl, du of a Tridiagonal; attr.i[0]: what was declared. d, likewise.
- * promisedblocks  children L, D, (U) of a BlockTridiagonal; attr.i: b, what was declared. D,
- *               likewise.
+ * assume_tridiagonal   children d, dl, du of a Tridiagonal; attr.i[0]: what was declared. d,
+ * likewise. assume_blocks  children L, D, (U) of a BlockTridiagonal; attr.i: b, what was declared.
+ * D, likewise.
  *
  * The halves agree to n u of the largest element (whether it is definite, Cholesky finds). NaN and
  * inf pass. Cost: what is stored is read. */
@@ -145,9 +145,9 @@ static lop_status infer_blocks(lop_node *n, lop_err *err) {
 }
 
 static lop_status lower(lop_emit *e, const lop_node *self, int out) {
-    const lop_run run = self->op == &lop_op_promisedband  ? run_band
-                        : self->op == &lop_op_promisedtri ? run_three
-                                                          : run_blocks;
+    const lop_run run = self->op == &lop_op_assume_band          ? run_band
+                        : self->op == &lop_op_assume_tridiagonal ? run_three
+                                                                 : run_blocks;
     int in[3];
     for (int i = 0; i < self->n; i++) in[i] = lop_emit_value(e, self->child[i]);
     if (run == run_blocks) { /* what is tested first, as in the others */
@@ -162,12 +162,12 @@ static lop_status lower(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 
-const lop_op lop_op_promisedband = {
-    LOP_NAMED(promisedband), .cls = LOP_ARRAY, .min = 1, .max = 1, .ints = 2,
-    .infer = infer_band,     .lower = lower};
-const lop_op lop_op_promisedtri = {
-    LOP_NAMED(promisedtri), .cls = LOP_ARRAY, .min = 3, .max = 3, .ints = 1,
-    .infer = infer_three,   .lower = lower};
-const lop_op lop_op_promisedblocks = {
-    LOP_NAMED(promisedblocks), .cls = LOP_ARRAY, .min = 2, .max = 3, .ints = 2,
-    .infer = infer_blocks,     .lower = lower};
+const lop_op lop_op_assume_band = {
+    LOP_NAMED(assume_band), .cls = LOP_ARRAY, .min = 1, .max = 1, .ints = 2,
+    .infer = infer_band,    .lower = lower};
+const lop_op lop_op_assume_tridiagonal = {
+    LOP_NAMED(assume_tridiagonal), .cls = LOP_ARRAY, .min = 3, .max = 3, .ints = 1,
+    .infer = infer_three,          .lower = lower};
+const lop_op lop_op_assume_blocks = {
+    LOP_NAMED(assume_blocks), .cls = LOP_ARRAY, .min = 2, .max = 3, .ints = 2,
+    .infer = infer_blocks,    .lower = lower};

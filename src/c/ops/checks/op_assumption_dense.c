@@ -107,8 +107,8 @@ static lop_status lower_promised(lop_emit *e, const lop_node *self, int out) {
     s->flops = 2 * pow((double)lop_rows(self), 3);
     return LOP_OK;
 }
-const lop_op lop_op_promised = {
-    LOP_NAMED(promised),     .cls = LOP_ARRAY,       .min = 1, .max = 1, .ints = 1,
+const lop_op lop_op_assume = {
+    LOP_NAMED(assume),       .cls = LOP_ARRAY,       .min = 1, .max = 1, .ints = 1,
     .infer = infer_promised, .lower = lower_promised};
 
 static lop_status infer_isometry(lop_node *n, lop_err *err) {
@@ -163,11 +163,11 @@ static lop_status run_isometry(const lop_call *c) {
 }
 static lop_status lower_isometry(lop_emit *e, const lop_node *self, int out) {
     const int in[2] = {lop_emit_value(e, self->child[0]), lop_emit_value(e, self->child[1])};
-    lop_step *s = lop_emit_step(e, "isometry", run_isometry, out, 2, in);
+    lop_step *s = lop_emit_step(e, "check_isometry", run_isometry, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     return LOP_OK;
 }
-const lop_op lop_op_isometry = {
-    LOP_NAMED(isometry),     .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 1,
-    .infer = infer_isometry, .lower = lower_isometry};
+const lop_op lop_op_check_isometry = {
+    LOP_NAMED(check_isometry), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 1,
+    .infer = infer_isometry,   .lower = lower_isometry};

@@ -17,12 +17,11 @@
  * probe     v: n signs in an order of their own
  * nearone   child x: 2^k x, its largest element near one, so that A^H A v stays in range
  *
- * detcheck  children det, x, r, b, q, u', w, u, alt: det = det B det(I + C V^H W), W = B^-1 U, of
- *           A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and
- *             |w_j| / |u_j| <= 10 n |x| / |v|   for every column:
- *           B is not much nearer to a singular matrix than A, as far as U sees, so that the errors
- *           of det B and W (some u cond(B)) are those that LU of A has. Else, or where det is 0,
- *           alt.
+ * checked_det  children det, x, r, b, q, u', w, u, alt: det = det B det(I + C V^H W), W = B^-1 U,
+ * of A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and |w_j| / |u_j| <= 10
+ * n |x| / |v|   for every column: B is not much nearer to a singular matrix than A, as far as U
+ * sees, so that the errors of det B and W (some u cond(B)) are those that LU of A has. Else, or
+ * where det is 0, alt.
  *
  * spectral  children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
  *           constant), where
@@ -159,15 +158,15 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
     int arm[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
     lop_emit_checked(e, &arm[0], &mask);
     for (int i = 0; i < 2; i++) {
-        lop_step *s = lop_emit_step(e, i ? "instead" : "accepted", run_copy, out, 1, &arm[i]);
+        lop_step *s = lop_emit_step(e, i ? "checked" : "accepted", run_copy, out, 1, &arm[i]);
         if (!s) return LOP_NOMEM;
         s->when = mask;
         s->when_set = i != 0;
     }
     return LOP_OK;
 }
-const lop_op lop_op_instead = {
-    LOP_NAMED(instead),     .cls = LOP_ARRAY,        .min = 6,      .max = 9, .ints = 1,
+const lop_op lop_op_checked = {
+    LOP_NAMED(checked),     .cls = LOP_ARRAY,        .min = 6,      .max = 9, .ints = 1,
     .infer = infer_instead, .lower = lop_lower_arms, .check = check};
 
 static lop_status infer_detcheck(lop_node *n, lop_err *err) {
@@ -221,8 +220,8 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     s->scratch = 2 * (size_t)lop_cols(self->child[6]) * sizeof(double);
     return LOP_OK;
 }
-const lop_op lop_op_detcheck = {
-    LOP_NAMED(detcheck),     .cls = LOP_ARRAY,        .min = 9,          .max = 9,
+const lop_op lop_op_checked_det = {
+    LOP_NAMED(checked_det),  .cls = LOP_ARRAY,        .min = 9,          .max = 9,
     .infer = infer_detcheck, .lower = lop_lower_arms, .check = check_det};
 
 /* -- spectral */

@@ -18,10 +18,10 @@ static lop_status run_deficient(const lop_call *c) {
                     (long long)at[0], (long long)at[1]);
 }
 static lop_status lower_deficient(lop_emit *e, const lop_node *self, int out) {
-    lop_step *s = lop_emit_step(e, "deficient", run_deficient, out, 0, NULL);
+    lop_step *s = lop_emit_step(e, "rank_deficient", run_deficient, out, 0, NULL);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     return LOP_OK;
 }
-const lop_op lop_op_deficient = {LOP_NAMED(deficient), .cls = LOP_ARRAY, .ints = 2,
-                                 .infer = infer_deficient, .lower = lower_deficient};
+const lop_op lop_op_rank_deficient = {LOP_NAMED(rank_deficient), .cls = LOP_ARRAY, .ints = 2,
+                                      .infer = infer_deficient, .lower = lower_deficient};

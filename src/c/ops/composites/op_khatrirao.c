@@ -1,6 +1,6 @@
 /* op_khatrirao.c: the column-wise Kronecker product: column j is A[:, j] (x) B[:, j].
  *
- * khatri     of two arrays: the dense form
+ * khatri_rao_array     of two arrays: the dense form
  * rowmix     rows summed up, for the transpose (rules/khatri_rao.c)
  * A product reads x's rows times B's columns as p k columns and multiplies them by A: its cost is
  * that of A. */
@@ -46,13 +46,14 @@ static lop_status lower_khatri(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    lop_step *s = lop_emit_step(e, "khatri", run_khatri, out, 2, in);
+    lop_step *s = lop_emit_step(e, "khatri_rao_array", run_khatri, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->flops = (double)lop_rows(self) * (double)lop_cols(self);
     return LOP_OK;
 }
-const lop_op lop_op_khatri = {LOP_NAMED(khatri), .cls = LOP_ARRAY, .min = 2,
-                              .max = 2,          .infer = infer,   .lower = lower_khatri};
+const lop_op lop_op_khatri_rao_array = {
+    LOP_NAMED(khatri_rao_array), .cls = LOP_ARRAY, .min = 2, .max = 2, .infer = infer,
+    .lower = lower_khatri};
 
 /* -- rowmix: of w (n x r) and g (n x r k) the rows w_l^T g_l, g_l read as r x k: n x k */
 

@@ -3,7 +3,7 @@
  * sliced    attr.i = axis, start, step, count: what A[start : : step] takes of an axis; with a
  * second child, a vector of int64, what A[index] takes (only attr.i[0] counts then). Axis 0 is the
  *           rows, 1 the columns, 2 the last batch dimension, 3 the one before. Of a batch axis
- * count -1 takes one element and drops the axis. cut       the same of an array putback   the
+ * count -1 takes one element and drops the axis. cut       the same of an array scatter_slice   the
  * transpose of cut along rows: attr.i = rows of the result, start, step, count; what is not hit is
  * zero, what is hit twice adds diagrun   of a Toeplitz matrix's c and r the numbers of the
  * diagonals start, start + step, ...
@@ -127,7 +127,7 @@ static lop_status run_cut(const lop_call *c) {
 
 static lop_status emit_cut(lop_emit *e, const lop_node *self, int in, int64_t axis, int out) {
     int from[2] = {in, self->n > 1 ? lop_emit_value(e, self->child[1]) : -1};
-    lop_step *s = lop_emit_step(e, "cut", run_cut, out, self->n, from);
+    lop_step *s = lop_emit_step(e, "array_slice", run_cut, out, self->n, from);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->attr.i[0] = axis;
@@ -158,7 +158,7 @@ static lop_status lower_cut(lop_emit *e, const lop_node *self, int out) {
                                      : lop_fail(lop_emit_err(e), LOP_INTERNAL, "cut of batches");
 }
 
-/* -- putback */
+/* -- scatter_slice */
 
 static lop_status infer_putback(lop_node *n, lop_err *err) {
     const lop_node *x = n->child[0];
@@ -185,7 +185,7 @@ static lop_status run_putback(const lop_call *c) {
 static lop_status lower_putback(lop_emit *e, const lop_node *self, int out) {
     int in[2] = {lop_emit_value(e, self->child[0]),
                  self->n > 1 ? lop_emit_value(e, self->child[1]) : -1};
-    lop_step *s = lop_emit_step(e, "putback", run_putback, out, self->n, in);
+    lop_step *s = lop_emit_step(e, "scatter_slice", run_putback, out, self->n, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->flags = LOP_STEP_COLUMNS;
@@ -266,11 +266,12 @@ const lop_op lop_op_sliced = {
     .doc = {.brief =
                 "Rows, columns or batch elements of an operator, from ``op[...]``; ``args`` are "
                 "the operator and what was taken."}};
-const lop_op lop_op_cut = {LOP_NAMED(cut), .cls = LOP_ARRAY, .min = 1,          .max = 2,
-                           .ints = 4,      .infer = infer,   .lower = lower_cut};
-const lop_op lop_op_putback = {
-    LOP_NAMED(putback),     .cls = LOP_ARRAY,      .min = 1, .max = 2, .ints = 4,
-    .infer = infer_putback, .lower = lower_putback};
+const lop_op lop_op_array_slice = {
+    LOP_NAMED(array_slice), .cls = LOP_ARRAY,  .min = 1, .max = 2, .ints = 4,
+    .infer = infer,         .lower = lower_cut};
+const lop_op lop_op_scatter_slice = {
+    LOP_NAMED(scatter_slice), .cls = LOP_ARRAY,      .min = 1, .max = 2, .ints = 4,
+    .infer = infer_putback,   .lower = lower_putback};
 const lop_op lop_op_diagrun = {
     LOP_NAMED(diagrun),     .cls = LOP_ARRAY,      .min = 2, .max = 2, .ints = 3,
     .infer = infer_diagrun, .lower = lower_diagrun};

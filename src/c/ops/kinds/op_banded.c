@@ -192,7 +192,7 @@ const lop_op lop_op_banded = {
     .flops = flops,
     .random = random_instance};
 
-/* -- bandsolve: children ab, b; attr.i: l, u, promise, mode of the view on A */
+/* -- band_solve: children ab, b; attr.i: l, u, promise, mode of the view on A */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *ab = n->child[0], *b = n->child[1];
@@ -441,11 +441,11 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     if (in[0] < 0) return st;
     return one_step(e, self, "gbtrs", run_gbtrs, out, in, x) ? LOP_OK : LOP_NOMEM;
 }
-const lop_op lop_op_bandsolve = {
-    LOP_NAMED(bandsolve), .cls = LOP_ARRAY,    .min = 2, .max = 2, .ints = 4,
-    .infer = infer_solve, .lower = lower_solve};
+const lop_op lop_op_band_solve = {
+    LOP_NAMED(band_solve), .cls = LOP_ARRAY,    .min = 2, .max = 2, .ints = 4,
+    .infer = infer_solve,  .lower = lower_solve};
 
-/* -- detband: child ab; attributes as the kind's. The factor is the one of the solves. */
+/* -- banded_det: child ab; attributes as the kind's. The factor is the one of the solves. */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *ab = n->child[0];
@@ -522,7 +522,7 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
         in = emit_factor(e, self, &r, in, &st);
         if (in < 0) return st;
     }
-    lop_step *s = lop_emit_step(e, "detband", positive ? run_det_direct : run_det, out, 1, &in);
+    lop_step *s = lop_emit_step(e, "banded_det", positive ? run_det_direct : run_det, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = how;
     s->when = mask;
@@ -530,5 +530,6 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     s->scratch = positive ? r.whole : 0;
     return LOP_OK;
 }
-const lop_op lop_op_detband = {LOP_NAMED(detband), .cls = LOP_ARRAY,   .min = 1,          .max = 1,
-                               .ints = 3,          .infer = infer_det, .lower = lower_det};
+const lop_op lop_op_banded_det = {
+    LOP_NAMED(banded_det), .cls = LOP_ARRAY,  .min = 1, .max = 1, .ints = 3,
+    .infer = infer_det,    .lower = lower_det};

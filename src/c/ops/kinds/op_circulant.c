@@ -108,7 +108,7 @@ const lop_op lop_op_circulant = {
 
 /* -- array expressions of first columns */
 
-/* circflip: the first column of the transpose, c[-k mod n] on every level. */
+/* circulant_flip: the first column of the transpose, c[-k mod n] on every level. */
 static lop_status infer_flip(lop_node *n, lop_err *err) {
     lop_status st = lop_conv_infer(n, n->child[0], n->child[1], err);
     n->core = 1;
@@ -134,13 +134,14 @@ static lop_status run_flip(const lop_call *c) {
 static lop_status lower_flip(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
     const lop_shape *s = &self->child[1]->shape;
-    if (!lop_emit_step(e, "circflip", run_flip, out, 1, &in)) return LOP_NOMEM;
+    if (!lop_emit_step(e, "circulant_flip", run_flip, out, 1, &in)) return LOP_NOMEM;
     return lop_emit_data(e, s->dim, s->ndim);
 }
-const lop_op lop_op_circflip = {LOP_NAMED(circflip), .cls = LOP_ARRAY,   .min = 2, .max = 2,
-                                .infer = infer_flip, .lower = lower_flip};
+const lop_op lop_op_circulant_flip = {
+    LOP_NAMED(circulant_flip), .cls = LOP_ARRAY,   .min = 2, .max = 2,
+    .infer = infer_flip,       .lower = lower_flip};
 
-/* circconv: the first column of a product, the circular convolution of the two. */
+/* circular_convolution: the first column of a product, the circular convolution of the two. */
 static lop_status infer_conv(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     lop_status st = lop_conv_infer(n, a, n->child[2], err);
@@ -159,10 +160,14 @@ static lop_status lower_conv(lop_emit *e, const lop_node *self, int out) {
     int x = lop_emit_cast(e, lop_emit_value(e, self->child[1]), self->dtype, &st);
     return x < 0 ? st : lop_conv_apply(e, &c, self->child[0], LOP_N, x, out);
 }
-const lop_op lop_op_circconv = {LOP_NAMED(circconv), .cls = LOP_ARRAY,   .min = 3, .max = 3,
-                                .infer = infer_conv, .lower = lower_conv};
+const lop_op lop_op_circular_convolution = {LOP_NAMED(circular_convolution),
+                                            .cls = LOP_ARRAY,
+                                            .min = 3,
+                                            .max = 3,
+                                            .infer = infer_conv,
+                                            .lower = lower_conv};
 
-/* circsolve: mode(C)^-1 b; children c, sizes, b; attr.i[0] the mode. */
+/* circulant_solve: mode(C)^-1 b; children c, sizes, b; attr.i[0] the mode. */
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *c = n->child[0], *b = n->child[2];
     lop_status st = lop_conv_infer(n, c, n->child[1], err);
@@ -184,11 +189,11 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     int x = lop_emit_cast(e, lop_emit_value(e, self->child[2]), self->dtype, &st);
     return x < 0 ? st : lop_conv_solve(e, &c, self->child[0], (lop_mode)self->attr.i[0], x, out);
 }
-const lop_op lop_op_circsolve = {
-    LOP_NAMED(circsolve), .cls = LOP_ARRAY,    .min = 3, .max = 3, .ints = 1,
-    .infer = infer_solve, .lower = lower_solve};
+const lop_op lop_op_circulant_solve = {
+    LOP_NAMED(circulant_solve), .cls = LOP_ARRAY,    .min = 3, .max = 3, .ints = 1,
+    .infer = infer_solve,       .lower = lower_solve};
 
-/* -- detcirc: the product of the eigenvalues; children c, sizes -- */
+/* -- circulant_det: the product of the eigenvalues; children c, sizes -- */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *c = n->child[0];
@@ -291,11 +296,12 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
                   rounded((size_t)lop_cols(v) * lop_dtype_size(v->dtype)) +
                   lopk_nd_work_bytes(N, c.levels, v->dtype);
     }
-    lop_step *s = lop_emit_step(e, "detcirc", run_det, out, scratch ? 2 : 1, in);
+    lop_step *s = lop_emit_step(e, "circulant_det", run_det, out, scratch ? 2 : 1, in);
     if (!s) return LOP_NOMEM;
     s->scratch = scratch;
     s->flops = scratch ? lopk_conv_fft_flops(N, c.levels) : 0;
     return lop_emit_data(e, (const int64_t *)&c, LOPK_CONV_INTS);
 }
-const lop_op lop_op_detcirc = {LOP_NAMED(detcirc), .cls = LOP_ARRAY,   .min = 2,
-                               .max = 2,           .infer = infer_det, .lower = lower_det};
+const lop_op lop_op_circulant_det = {
+    LOP_NAMED(circulant_det), .cls = LOP_ARRAY,  .min = 2, .max = 2,
+    .infer = infer_det,       .lower = lower_det};

@@ -81,7 +81,7 @@ static lop_status run_element(const lop_call *c) {
 static lop_status element(lop_emit *e, const lop_node *self, int64_t i, int64_t j, int out) {
     if (i != j) return lop_emit_step(e, "zero", run_zero, out, 0, NULL) ? LOP_OK : LOP_NOMEM;
     int d = lop_emit_value(e, self->child[0]);
-    lop_step *s = lop_emit_step(e, "pick", run_element, out, 1, &d);
+    lop_step *s = lop_emit_step(e, "array_element", run_element, out, 1, &d);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = i;
     return LOP_OK;

@@ -142,7 +142,7 @@ static lop_status lower_splice(lop_emit *e, const lop_node *self, int out) {
         in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
         if (in[i] < 0) return st;
     }
-    return lop_emit_step(e, "splice", run_splice, out, 2, in) ? LOP_OK : LOP_NOMEM;
+    return lop_emit_step(e, "concat", run_splice, out, 2, in) ? LOP_OK : LOP_NOMEM;
 }
-const lop_op lop_op_splice = {LOP_NAMED(splice), .cls = LOP_ARRAY,      .min = 2,
+const lop_op lop_op_concat = {LOP_NAMED(concat), .cls = LOP_ARRAY,      .min = 2,
                               .max = 2,          .infer = infer_splice, .lower = lower_splice};

@@ -233,7 +233,7 @@ const lop_op lop_op_householder = {
     .flops = flops,
     .random = random_instance};
 
-/* -- dethouse: 1 - tau v^H v of v and tau; -1 where there is no tau */
+/* -- householder_det: 1 - tau v^H v of v and tau; -1 where there is no tau */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *v = n->child[0], *tau = n->n > 1 ? n->child[1] : NULL;
@@ -300,10 +300,11 @@ static lop_status run_det(const lop_call *c) {
 static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     int in[2] = {-1, -1};
     for (int i = 0; i < self->n; i++) in[i] = lop_emit_value(e, self->child[i]);
-    lop_step *s = lop_emit_step(e, "dethouse", run_det, out, self->n, in);
+    lop_step *s = lop_emit_step(e, "householder_det", run_det, out, self->n, in);
     if (!s) return LOP_NOMEM;
     s->flops = 4.0 * (double)lop_cols(self->child[0]);
     return LOP_OK;
 }
-const lop_op lop_op_dethouse = {LOP_NAMED(dethouse), .cls = LOP_ARRAY,  .min = 1, .max = 2,
-                                .infer = infer_det,  .lower = lower_det};
+const lop_op lop_op_householder_det = {
+    LOP_NAMED(householder_det), .cls = LOP_ARRAY,  .min = 1, .max = 2,
+    .infer = infer_det,         .lower = lower_det};

@@ -210,8 +210,8 @@ const lop_op lop_op_laplacian = {
     .flops = flops,
     .random = random_instance};
 
-/* -- detgrid: the determinant with zeros beyond the ends, of a grid of child's sizes; attr.i[0] the
- * dtype. Eigenvalues are sums over the axes of -4 sin^2(pi k / (2 (n + 1))), k = 1 to n. */
+/* -- grid_det: the determinant with zeros beyond the ends, of a grid of child's sizes; attr.i[0]
+ * the dtype. Eigenvalues are sums over the axes of -4 sin^2(pi k / (2 (n + 1))), k = 1 to n. */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_shape none = {0};
@@ -251,10 +251,11 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     for (int a = 0; a < n->ndim; a++)
         if (!lop_add_ok(all, n->dim[a], &all) || all > INT64_MAX / 64)
             return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
-    lop_step *s = lop_emit_step(e, "detgrid", run_det, out, 0, NULL);
+    lop_step *s = lop_emit_step(e, "grid_det", run_det, out, 0, NULL);
     if (!s) return LOP_NOMEM;
     s->scratch = (size_t)all * sizeof(double);
     return lop_emit_data(e, n->dim, n->ndim);
 }
-const lop_op lop_op_detgrid = {LOP_NAMED(detgrid), .cls = LOP_ARRAY,   .min = 1,          .max = 1,
-                               .ints = 1,          .infer = infer_det, .lower = lower_det};
+const lop_op lop_op_grid_det = {
+    LOP_NAMED(grid_det), .cls = LOP_ARRAY,   .min = 1,          .max = 1,
+    .ints = 1,           .infer = infer_det, .lower = lower_det};

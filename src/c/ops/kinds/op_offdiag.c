@@ -98,7 +98,8 @@ static lop_status run_part(const lop_call *c) {
 }
 static lop_status part(lop_emit *e, const lop_node *self, int64_t i, int out) {
     int d = lop_emit_value(e, self->child[0]);
-    lop_step *s = lop_emit_step(e, i == -1 ? "zero" : "pick", run_part, out, i == -1 ? 0 : 1, &d);
+    lop_step *s =
+        lop_emit_step(e, i == -1 ? "zero" : "array_element", run_part, out, i == -1 ? 0 : 1, &d);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = i;
     return LOP_OK;

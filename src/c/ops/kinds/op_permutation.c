@@ -4,7 +4,7 @@
  * and P^H put the rows back. That p holds each index once is checked on each call, since it may be
  * written to between calls: n marks beside the n k copies. attr.i[1] weakness, i[2] dtype.
  *
- * invperm p: q with q[p[i]] = i. compose (p, q): p[q[i]]; P_q P_p = P_compose(p, q). */
+ * inverse_permutation p: q with q[p[i]] = i. compose (p, q): p[q[i]]; P_q P_p = P_compose(p, q). */
 #include "expr/random_instance.h"
 #include "ops/shared/scaled_pair.h"
 #include "kernels/common/kernels.h"
@@ -204,12 +204,13 @@ static lop_status lower_indices(lop_emit *e, const lop_node *self, int out) {
     s->scratch = (size_t)self->n * index_bytes(self->child[0]);
     return LOP_OK;
 }
-const lop_op lop_op_invperm = {LOP_NAMED(invperm), .cls = LOP_ARRAY,       .min = 1,
-                               .max = 1,           .infer = infer_indices, .lower = lower_indices};
+const lop_op lop_op_inverse_permutation = {
+    LOP_NAMED(inverse_permutation), .cls = LOP_ARRAY,      .min = 1, .max = 1,
+    .infer = infer_indices,         .lower = lower_indices};
 const lop_op lop_op_compose = {LOP_NAMED(compose), .cls = LOP_ARRAY,       .min = 2,
                                .max = 2,           .infer = infer_indices, .lower = lower_indices};
 
-/* -- detperm: the sign of the order, by its cycles; attr.i[0] the dtype */
+/* -- permutation_det: the sign of the order, by its cycles; attr.i[0] the dtype */
 
 static lop_status infer_detperm(lop_node *n, lop_err *err) {
     lop_status st = index_vector(n, n->child[0], err);
@@ -237,11 +238,11 @@ static lop_status lower_detperm(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     int in = lop_emit_cast(e, lop_emit_value(e, self->child[0]), LOP_i64, &st);
     if (in < 0) return st;
-    lop_step *s = lop_emit_step(e, "detperm", run_detperm, out, 1, &in);
+    lop_step *s = lop_emit_step(e, "permutation_det", run_detperm, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->scratch = index_bytes(self->child[0]);
     return LOP_OK;
 }
-const lop_op lop_op_detperm = {
-    LOP_NAMED(detperm),     .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
-    .infer = infer_detperm, .lower = lower_detperm};
+const lop_op lop_op_permutation_det = {
+    LOP_NAMED(permutation_det), .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
+    .infer = infer_detperm,     .lower = lower_detperm};

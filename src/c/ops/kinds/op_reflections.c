@@ -99,7 +99,7 @@ const lop_op lop_op_reflections = {
     .flops = flops,
     .random = random_instance};
 
-/* -- detreflect: -1 for each v_j that is not zero; attr.i[0]: n */
+/* -- reflections_det: -1 for each v_j that is not zero; attr.i[0]: n */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *v = n->child[0];
@@ -119,12 +119,12 @@ static lop_status run_det(const lop_call *c) {
 }
 static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
-    lop_step *s = lop_emit_step(e, "detreflect", run_det, out, 1, &in);
+    lop_step *s = lop_emit_step(e, "reflections_det", run_det, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = self->attr.i[0];
     s->flops = (double)lop_rows(self->child[0]) * (double)lop_cols(self->child[0]);
     return LOP_OK;
 }
-const lop_op lop_op_detreflect = {
-    LOP_NAMED(detreflect), .cls = LOP_ARRAY,  .min = 1, .max = 1, .ints = 1,
-    .infer = infer_det,    .lower = lower_det};
+const lop_op lop_op_reflections_det = {
+    LOP_NAMED(reflections_det), .cls = LOP_ARRAY,  .min = 1, .max = 1, .ints = 1,
+    .infer = infer_det,         .lower = lower_det};

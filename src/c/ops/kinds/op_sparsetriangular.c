@@ -197,7 +197,7 @@ const lop_op lop_op_sparsetriangular = {
     .flops = flops,
     .random = random_instance};
 
-/* -- sparsetrisolve: children data, indices, indptr, b; attr.i: format, mode, bits */
+/* -- sparse_triangular_solve: children data, indices, indptr, b; attr.i: format, mode, bits */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *const *c = n->child, *b = c[3];
@@ -249,6 +249,10 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     s->flops = 2.0 * (double)lop_cols(self->child[0]) * (double)k * (double)batch;
     return LOP_OK;
 }
-const lop_op lop_op_sparsetrisolve = {
-    LOP_NAMED(sparsetrisolve), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 3,
-    .infer = infer_solve,      .lower = lower_solve};
+const lop_op lop_op_sparse_triangular_solve = {LOP_NAMED(sparse_triangular_solve),
+                                               .cls = LOP_ARRAY,
+                                               .min = 4,
+                                               .max = 4,
+                                               .ints = 3,
+                                               .infer = infer_solve,
+                                               .lower = lower_solve};

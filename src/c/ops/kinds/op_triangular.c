@@ -1,8 +1,9 @@
 /* op_triangular.c: one triangle of an array; what lies in the other is never read.
  *
  * Products by blocks of rows: the rectangle beside the diagonal block by gemm, the block itself by
- * trmm; own loops for integers. Solves by trsm (op_action.c: trisolve). Storage: the user's array.
- * Cost: n^2 k flops each. attr.i[0]: lower; i[1]: ones on the diagonal, which is not read then. */
+ * trmm; own loops for integers. Solves by trsm (op_action.c: triangular_solve). Storage: the user's
+ * array. Cost: n^2 k flops each. attr.i[0]: lower; i[1]: ones on the diagonal, which is not read
+ * then. */
 #include "expr/random_instance.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"

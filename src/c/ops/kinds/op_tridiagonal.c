@@ -189,7 +189,7 @@ const lop_op lop_op_tridiagonal = {
     .flops = flops,
     .random = random_instance};
 
-/* -- tridisolve: children dl, d, du, b; attributes as the kind's */
+/* -- tridiagonal_solve: children dl, d, du, b; attributes as the kind's */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     lop_status st = three(n, err);
@@ -272,11 +272,11 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     s->flops = mask >= 0 ? 0 : (double)m * (6 + 6 * (double)k);
     return LOP_OK;
 }
-const lop_op lop_op_tridisolve = {
-    LOP_NAMED(tridisolve), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 2,
-    .infer = infer_solve,  .lower = lower_solve};
+const lop_op lop_op_tridiagonal_solve = {
+    LOP_NAMED(tridiagonal_solve), .cls = LOP_ARRAY,    .min = 4, .max = 4, .ints = 2,
+    .infer = infer_solve,         .lower = lower_solve};
 
-/* -- dettri: children dl, d, du; attributes as the kind's */
+/* -- triangular_det: children dl, d, du; attributes as the kind's */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     lop_status st = three(n, err);
@@ -327,5 +327,6 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     s->flops = mask >= 0 ? 0 : 6.0 * (double)m;
     return LOP_OK;
 }
-const lop_op lop_op_dettri = {LOP_NAMED(dettri), .cls = LOP_ARRAY,   .min = 3,          .max = 3,
-                              .ints = 2,         .infer = infer_det, .lower = lower_det};
+const lop_op lop_op_triangular_det = {
+    LOP_NAMED(triangular_det), .cls = LOP_ARRAY,  .min = 3, .max = 3, .ints = 2,
+    .infer = infer_det,        .lower = lower_det};

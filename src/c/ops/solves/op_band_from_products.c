@@ -6,7 +6,7 @@
  * Reid 1974). Cost: one product with w columns, and one pass.
  *
  * bandprobe  E, n x w; no children, shape and dtype as given
- * bandform   child A E, n x w; attr.i: l, u. w x n as scipy.linalg.solve_banded's ab */
+ * band_from_products   child A E, n x w; attr.i: l, u. w x n as scipy.linalg.solve_banded's ab */
 #include "expr/op.h"
 #include "kernels/common/kernels.h"
 
@@ -68,11 +68,11 @@ static lop_status run_form(const lop_call *c) {
 }
 static lop_status lower_form(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
-    lop_step *s = lop_emit_step(e, "bandform", run_form, out, 1, &in);
+    lop_step *s = lop_emit_step(e, "band_from_products", run_form, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     return LOP_OK;
 }
-const lop_op lop_op_bandform = {
-    LOP_NAMED(bandform), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
-    .ints = 2,           .infer = infer_form, .lower = lower_form};
+const lop_op lop_op_band_from_products = {
+    LOP_NAMED(band_from_products), .cls = LOP_ARRAY,   .min = 1, .max = 1, .ints = 2,
+    .infer = infer_form,           .lower = lower_form};

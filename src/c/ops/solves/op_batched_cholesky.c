@@ -239,7 +239,7 @@ static lop_status lower_pile(lop_emit *e, const lop_node *self, int out) {
     for (int from = 0, some; from < self->n; from += some) {
         some = self->n - from < LOP_MAXARG - 1 ? self->n - from : LOP_MAXARG - 1;
         for (int j = 0; j < some; j++) in[j] = lop_emit_value(e, self->child[from + j]);
-        lop_step *s = lop_emit_step(e, "pile", run_pile, out, some, in);
+        lop_step *s = lop_emit_step(e, "cholesky_batch", run_pile, out, some, in);
         if (!s) return LOP_NOMEM;
         s->attr.i[0] = from;
         s->flags = LOP_STEP_BATCH | LOP_STEP_PLACES;
@@ -248,5 +248,6 @@ static lop_status lower_pile(lop_emit *e, const lop_node *self, int out) {
     }
     return LOP_OK;
 }
-const lop_op lop_op_pile = {LOP_NAMED(pile), .cls = LOP_ARRAY,    .min = 1,
-                            .max = -1,       .infer = infer_pile, .lower = lower_pile};
+const lop_op lop_op_cholesky_batch = {
+    LOP_NAMED(cholesky_batch), .cls = LOP_ARRAY,   .min = 1, .max = -1,
+    .infer = infer_pile,       .lower = lower_pile};

@@ -1,8 +1,8 @@
 /* op_blocktridiagonal_solve.c: solves, determinants and parts of inverses of block tridiagonal
  * matrices.
  *
- * blocksolve    children L, D, (U), x, alt: mode(A)^-1 x; attr.i: b, promise, mode
- * blockdet      children L, D, (U), alt: det A as a pair; attr.i: b, promise
+ * block_tridiagonal_solve    children L, D, (U), x, alt: mode(A)^-1 x; attr.i: b, promise, mode
+ * block_det      children L, D, (U), alt: det A as a pair; attr.i: b, promise
  * blockinvdiag  children L, D, (U), alt: the diagonal of A^-1; attr.i: b, promise
  * blockinvtrace children L, D, (U), L', D', (U'), alt: tr(A^-1 B); attr.i: b, promise, vectors of A
  *
@@ -67,7 +67,7 @@ static lop_step *checked_step(lop_emit *e, const lop_node *self, const char *nam
     return s;
 }
 
-/* -- blocksolve */
+/* -- block_tridiagonal_solve */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *x = n->child[n->n - 2], *alt = n->child[n->n - 1];
@@ -181,16 +181,16 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     s->flops = 6 * (double)m * (double)b * (double)k * (double)batch;
     return LOP_OK;
 }
-const lop_op lop_op_blocksolve = {LOP_NAMED(blocksolve),
-                                  .cls = LOP_ARRAY,
-                                  .min = 4,
-                                  .max = 5,
-                                  .ints = 3,
-                                  .infer = infer_solve,
-                                  .lower = lop_lower_arms,
-                                  .check = check_solve};
+const lop_op lop_op_block_tridiagonal_solve = {LOP_NAMED(block_tridiagonal_solve),
+                                               .cls = LOP_ARRAY,
+                                               .min = 4,
+                                               .max = 5,
+                                               .ints = 3,
+                                               .infer = infer_solve,
+                                               .lower = lop_lower_arms,
+                                               .check = check_solve};
 
-/* -- blockdet */
+/* -- block_det */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *alt = n->child[n->n - 1];
@@ -248,9 +248,9 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     s->scratch = round_up((size_t)blocks_rows(self) * lop_dtype_size(dt));
     return LOP_OK;
 }
-const lop_op lop_op_blockdet = {
-    LOP_NAMED(blockdet), .cls = LOP_ARRAY,        .min = 3,          .max = 4, .ints = 2,
-    .infer = infer_det,  .lower = lop_lower_arms, .check = check_det};
+const lop_op lop_op_block_det = {
+    LOP_NAMED(block_det), .cls = LOP_ARRAY,        .min = 3,          .max = 4, .ints = 2,
+    .infer = infer_det,   .lower = lop_lower_arms, .check = check_det};
 
 /* -- blockinvdiag, blockinvtrace */
 

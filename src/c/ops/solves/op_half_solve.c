@@ -1,7 +1,7 @@
 /* op_half_solve.c: R^H A^-1 R for positive definite A: with A = L L^H and Z = L^-1 R it is Z^H Z,
  * one substitution instead of two and half a product. Where Cholesky fails, by LU.
  *
- * halfsolve   children a, r. attr.i[0]: only tried, a failure breaks no promise; attr.i[1]: of the
+ * half_solve   children a, r. attr.i[0]: only tried, a failure breaks no promise; attr.i[1]: of the
  *             result its diagonal alone, the columns of Z in squares.
  *
  * Cost: n^3 / 3 once, then n^2 k + n k^2 flops for R of n x k. */
@@ -108,6 +108,6 @@ static lop_status lower_halfsolve(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 
-const lop_op lop_op_halfsolve = {
-    LOP_NAMED(halfsolve),     .cls = LOP_ARRAY,        .min = 2, .max = 2, .ints = 2,
+const lop_op lop_op_half_solve = {
+    LOP_NAMED(half_solve),    .cls = LOP_ARRAY,        .min = 2, .max = 2, .ints = 2,
     .infer = infer_halfsolve, .lower = lower_halfsolve};

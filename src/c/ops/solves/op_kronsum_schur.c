@@ -5,9 +5,9 @@
  *
  * (Bartels and Stewart 1972; Golub and Van Loan, 7.6.3).
  *
- * schursolve  children A, B, c. attr.i: 1 where A, where B stands for its adjoint; 1 where all is
+ * schur_solve  children A, B, c. attr.i: 1 where A, where B stands for its adjoint; 1 where all is
  *             conjugated
- * schurdet    children A, B: the product of the sums of eigenvalues, a pair (scaled_pair.h).
+ * schur_det    children A, B: the product of the sums of eigenvalues, a pair (scaled_pair.h).
  * attr.i: 1 where A's, where B's eigenvalues are conjugated A Hermitian matrix, entry by entry, has
  * its eigenvectors for P and a diagonal T; of two such ones Y is a division. Where A and -B share
  * an eigenvalue, or nearly, or a form could not be had, the steps say SINGULAR: an arm of
@@ -261,7 +261,7 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
         in[i] = emit_form(e, self->child[i], &st);
         if (in[i] < 0) return st;
     }
-    lop_step *s = lop_emit_step(e, "schurdet", run_schurdet, out, 2, in);
+    lop_step *s = lop_emit_step(e, "schur_det", run_schurdet, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->attr = (lop_attr){
         .i = {self->attr.i[0], self->attr.i[1], lop_rows(self->child[0]), lop_rows(self->child[1])},
@@ -269,9 +269,9 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 
-const lop_op lop_op_schursolve = {
-    LOP_NAMED(schursolve), .cls = LOP_ARRAY,    .min = 3, .max = 3, .ints = 3,
-    .infer = infer_solve,  .lower = lower_solve};
-const lop_op lop_op_schurdet = {
-    LOP_NAMED(schurdet), .cls = LOP_ARRAY,   .min = 2,          .max = 2,
-    .ints = 2,           .infer = infer_det, .lower = lower_det};
+const lop_op lop_op_schur_solve = {
+    LOP_NAMED(schur_solve), .cls = LOP_ARRAY,    .min = 3, .max = 3, .ints = 3,
+    .infer = infer_solve,   .lower = lower_solve};
+const lop_op lop_op_schur_det = {
+    LOP_NAMED(schur_det), .cls = LOP_ARRAY,  .min = 2, .max = 2, .ints = 2,
+    .infer = infer_det,   .lower = lower_det};

@@ -1,8 +1,8 @@
 /* op_ldl.c: solves with what is declared symmetric or Hermitian, and its determinant, by
  * A = P L D L^H P^T, half the work of LU. The upper triangle alone is read, as SciPy does.
  *
- * ldlsolve  children A, b; attr.i[0]: Hermitian, else symmetric
- * detldl    child A; likewise
+ * ldl_solve  children A, b; attr.i[0]: Hermitian, else symmetric
+ * ldl_det    child A; likewise
  *
  * The derived value: the column-major factor, what stands beside the diagonal of D, the exchanges,
  * and where a pivot is exactly zero. Cost: n^3 / 3 flops once, 2 n^2 a column, n for determinants.
@@ -120,8 +120,8 @@ static lop_status lower_solve(lop_emit *e, const lop_node *self, int out) {
     s->flops = 2.0 * (double)m * (double)m * (double)k * (double)batch;
     return LOP_OK;
 }
-const lop_op lop_op_ldlsolve = {
-    LOP_NAMED(ldlsolve),  .cls = LOP_ARRAY,    .min = 2, .max = 2, .ints = 1,
+const lop_op lop_op_ldl_solve = {
+    LOP_NAMED(ldl_solve), .cls = LOP_ARRAY,    .min = 2, .max = 2, .ints = 1,
     .infer = infer_solve, .lower = lower_solve};
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
@@ -169,10 +169,10 @@ static lop_status lower_det(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
     int f = lop_emit_ldl(e, lop_rows(a), a->dtype, hermitian, lop_emit_value(e, a), &st);
     if (f < 0) return st;
-    lop_step *s = lop_emit_step(e, "detldl", run_det, out, 1, &f);
+    lop_step *s = lop_emit_step(e, "ldl_det", run_det, out, 1, &f);
     if (!s) return LOP_NOMEM;
     s->attr = (lop_attr){.i = {hermitian, lop_rows(a), a->dtype, 0}};
     return LOP_OK;
 }
-const lop_op lop_op_detldl = {LOP_NAMED(detldl), .cls = LOP_ARRAY,   .min = 1,          .max = 1,
-                              .ints = 1,         .infer = infer_det, .lower = lower_det};
+const lop_op lop_op_ldl_det = {LOP_NAMED(ldl_det), .cls = LOP_ARRAY,   .min = 1,          .max = 1,
+                               .ints = 1,          .infer = infer_det, .lower = lower_det};

@@ -1,8 +1,8 @@
 /* op_mixed_precision.c: solves by a factor in single precision, refined to double
  * (pl.config(precision= "mixed")).
  *
- * mixedsolve   children a, b, alt: a^-1 b. attr.i[0]: the mode in which a is seen; attr.i[1]: by
- *              Cholesky of the upper triangle, the other one is not read.
+ * mixed_precision_solve   children a, b, alt: a^-1 b. attr.i[0]: the mode in which a is seen;
+ * attr.i[1]: by Cholesky of the upper triangle, the other one is not read.
  *
  * x grows by what the single factor makes of the residual, until in every column
  *     |b - A x| <= 2 u sqrt(n) |A| |x|   (maximum norms)
@@ -236,6 +236,11 @@ static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) 
     return LOP_OK;
 }
 
-const lop_op lop_op_mixedsolve = {
-    LOP_NAMED(mixedsolve), .cls = LOP_ARRAY,        .min = 3,      .max = 3, .ints = 2,
-    .infer = infer,        .lower = lop_lower_arms, .check = check};
+const lop_op lop_op_mixed_precision_solve = {LOP_NAMED(mixed_precision_solve),
+                                             .cls = LOP_ARRAY,
+                                             .min = 3,
+                                             .max = 3,
+                                             .ints = 2,
+                                             .infer = infer,
+                                             .lower = lop_lower_arms,
+                                             .check = check};

@@ -1,9 +1,9 @@
 /* op_normal_equations.c: normal equations, x = (R^H R)^-1 b: by Cholesky, or where R^H R is
  * numerically not definite by QR of R with column exchanges.
  *
- * normalsolve   children R^H R, b, R, and w where b = R^H w: then x is the least-squares solution
- *               of R x = w, whose error grows by cond(R), not by its square. Else x = P T^-1 T^-H
- *               P^T b by the triangle T alone. R without full column rank is singular, as R^H R.
+ * normal_equations_solve   children R^H R, b, R, and w where b = R^H w: then x is the least-squares
+ * solution of R x = w, whose error grows by cond(R), not by its square. Else x = P T^-1 T^-H P^T b
+ * by the triangle T alone. R without full column rank is singular, as R^H R.
  *
  * Numerically not definite: Cholesky fails, or, with the columns of R scaled to length 1, so that
  * scales do not matter, |(R^H R)^-1 v| sqrt(n) >= |v| / (1000 u) for signs v: then R has a
@@ -166,6 +166,6 @@ static lop_status lower_normalsolve(lop_emit *e, const lop_node *self, int out) 
     return LOP_OK;
 }
 
-const lop_op lop_op_normalsolve = {
-    LOP_NAMED(normalsolve),     .cls = LOP_ARRAY,          .min = 3, .max = 4,
-    .infer = infer_normalsolve, .lower = lower_normalsolve};
+const lop_op lop_op_normal_equations_solve = {
+    LOP_NAMED(normal_equations_solve), .cls = LOP_ARRAY,          .min = 3, .max = 4,
+    .infer = infer_normalsolve,        .lower = lower_normalsolve};

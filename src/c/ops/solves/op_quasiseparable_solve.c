@@ -1,13 +1,11 @@
 /* op_quasiseparable_solve.c: solves, determinants and diagonals of inverses of quasi-separable
  * matrices.
  *
- * quasisolve  children d, p, q, a, b, alt: A^-1 b of the Hermitian A; attr.i[0]: 1 for conj(A);
- *             attr.i[1]: 1: by the band, below.
- * quasitri    children d, p, q, a, b: mode(A)^-1 b of the triangular A; attr.i[0]: the mode.
- * detquasi    children d, p, q, a, alt: det A as a pair, of the Hermitian A; attr.i[0]: by the
- *             band.
- * quasiinvdiag  children d, p, q, a, alt: the diagonal of A^-1, of the Hermitian A; attr.i[0]: by
- *             the band.
+ * quasiseparable_solve  children d, p, q, a, b, alt: A^-1 b of the Hermitian A; attr.i[0]: 1 for
+ * conj(A); attr.i[1]: 1: by the band, below. quasitri    children d, p, q, a, b: mode(A)^-1 b of
+ * the triangular A; attr.i[0]: the mode. quasiseparable_det    children d, p, q, a, alt: det A as a
+ * pair, of the Hermitian A; attr.i[0]: by the band. quasiinvdiag  children d, p, q, a, alt: the
+ * diagonal of A^-1, of the Hermitian A; attr.i[0]: by the band.
  *
  * The factor, a derived value of O(n J) memory in double precision, is L D L^H (k_quasi.c): stable
  * where A is positive definite, tried where it is not. A solve is checked column by column; a
@@ -67,7 +65,7 @@ static int emit_factor(lop_emit *e, const lop_node *self, lop_dtype dt, const in
     return lop_emit_derived(e, "quasi-factor", run_factor, lopk_quasi_factor_bytes(n, J, dt), 4, in,
                             &attr, lopk_quasi_factor_scratch(n, J), work, st);
 }
-/* -- quasisolve, quasitri */
+/* -- quasiseparable_solve, quasitri */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     lop_status st = lop_quasi_shape(n, err);
@@ -141,14 +139,14 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
         4 * (double)n * (double)(lop_cols(self->child[3]) + 2 * J) * (double)k * (double)batch;
     return LOP_OK;
 }
-const lop_op lop_op_quasisolve = {LOP_NAMED(quasisolve),
-                                  .cls = LOP_ARRAY,
-                                  .min = 6,
-                                  .max = 6,
-                                  .ints = 2,
-                                  .infer = infer_solve,
-                                  .lower = lop_lower_arms,
-                                  .check = check_solve};
+const lop_op lop_op_quasiseparable_solve = {LOP_NAMED(quasiseparable_solve),
+                                            .cls = LOP_ARRAY,
+                                            .min = 6,
+                                            .max = 6,
+                                            .ints = 2,
+                                            .infer = infer_solve,
+                                            .lower = lop_lower_arms,
+                                            .check = check_solve};
 
 /* a: y, d, p, q, a, b; in double precision: y is n x k scratch first where it is single. */
 static lop_status run_tri(const lop_call *c) {
@@ -188,7 +186,7 @@ const lop_op lop_op_quasitri = {
     LOP_NAMED(quasitri), .cls = LOP_ARRAY,     .min = 5,          .max = 5,
     .ints = 1,           .infer = infer_solve, .lower = lower_tri};
 
-/* -- detquasi */
+/* -- quasiseparable_det */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     lop_status st = lop_quasi_shape(n, err);
@@ -237,7 +235,7 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     if (st != LOP_OK) return st;
     in[0] = emit_factor(e, self, dt, in + 1, by_band, &st);
     if (in[0] < 0) return st;
-    lop_step *s = lop_emit_step(e, by_band ? "quasi-band-det" : "detquasi",
+    lop_step *s = lop_emit_step(e, by_band ? "quasi-band-det" : "quasiseparable_det",
                                 by_band ? run_band_det : run_det, value, by_band ? 5 : 1, in);
     if (!s) return LOP_NOMEM;
     if (by_band)
@@ -247,9 +245,14 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
 }
-const lop_op lop_op_detquasi = {
-    LOP_NAMED(detquasi), .cls = LOP_ARRAY,        .min = 5,          .max = 5, .ints = 1,
-    .infer = infer_det,  .lower = lop_lower_arms, .check = check_det};
+const lop_op lop_op_quasiseparable_det = {LOP_NAMED(quasiseparable_det),
+                                          .cls = LOP_ARRAY,
+                                          .min = 5,
+                                          .max = 5,
+                                          .ints = 1,
+                                          .infer = infer_det,
+                                          .lower = lop_lower_arms,
+                                          .check = check_det};
 
 /* -- quasiinvdiag */
 

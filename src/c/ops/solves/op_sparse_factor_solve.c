@@ -1,8 +1,8 @@
 /* op_sparse_factor_solve.c: what is solved by a sparse factor made outside the core
  * (sparse_solver.h).
  *
- * sparsesolve   children A (an operator), b, alt: mode(A)^-1 b, mode = attr.i[0]
- * detsparse     children A, alt: det A as a pair
+ * sparse_solve   children A (an operator), b, alt: mode(A)^-1 b, mode = attr.i[0]
+ * sparse_det     children A, alt: det A as a pair
  * sparsediag    children A, alt: diagonal attr.i[0] of A^-1, by selected inversion
  * sparsetrace   children A, B, alt: tr(A^-1 B), from the entries of A^-1 where B^T has some
  *
@@ -223,7 +223,7 @@ static lop_status refuse(lop_emit *e, const lop_node *self, int value, int mask)
     return emit_answer(e, self, "no-sparse", run_refuse, value, mask, 0, NULL, 0);
 }
 
-/* -- sparsesolve */
+/* -- sparse_solve */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1], *alt = n->child[2];
@@ -247,16 +247,16 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     return emit_answer(e, self, "sparse-solve", run_solve, value, mask, 2, in,
                        20 * some * (double)k * (double)batch);
 }
-const lop_op lop_op_sparsesolve = {LOP_NAMED(sparsesolve),
-                                   .cls = LOP_ACTION,
-                                   .min = 3,
-                                   .max = 3,
-                                   .ints = 1,
-                                   .infer = infer_solve,
-                                   .lower = lop_lower_arms,
-                                   .check = check_solve};
+const lop_op lop_op_sparse_solve = {LOP_NAMED(sparse_solve),
+                                    .cls = LOP_ACTION,
+                                    .min = 3,
+                                    .max = 3,
+                                    .ints = 1,
+                                    .infer = infer_solve,
+                                    .lower = lop_lower_arms,
+                                    .check = check_solve};
 
-/* -- detsparse */
+/* -- sparse_det */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *alt = n->child[1];
@@ -275,9 +275,9 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     return emit_answer(e, self, "sparse-det", run_det, value, mask, 1, &in,
                        (double)lop_rows(self->child[0]));
 }
-const lop_op lop_op_detsparse = {
-    LOP_NAMED(detsparse), .cls = LOP_ACTION,       .min = 2,          .max = 2,
-    .infer = infer_det,   .lower = lop_lower_arms, .check = check_det};
+const lop_op lop_op_sparse_det = {
+    LOP_NAMED(sparse_det), .cls = LOP_ACTION,       .min = 2,          .max = 2,
+    .infer = infer_det,    .lower = lop_lower_arms, .check = check_det};
 
 /* -- sparsediag, sparsetrace */
 

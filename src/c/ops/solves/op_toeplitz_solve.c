@@ -1,10 +1,9 @@
 /* op_toeplitz_solve.c: solves and determinants of square Toeplitz and Hankel matrices in O(n^2) or
  * less.
  *
- * toepsolve   children c, r, b, alt: T^-1 b for T of first column c and row r. attr.i[0]: the mode
- *             of the view on T; attr.i[1]: a Hankel matrix' h stands for c and r, H = T J.
- * dettoep     children c, r, alt: det T as a pair; attr.i[0] as toepsolve's attr.i[1], attr.i[1]
- *             the size.
+ * toeplitz_solve   children c, r, b, alt: T^-1 b for T of first column c and row r. attr.i[0]: the
+ * mode of the view on T; attr.i[1]: a Hankel matrix' h stands for c and r, H = T J. toeplitz_det
+ * children c, r, alt: det T as a pair; attr.i[0] as toeplitz_solve's attr.i[1], attr.i[1] the size.
  * tip         a vector with 1 before zeros: what an identity adds to c.
  *
  * The factor, a derived value of O(n) memory, is the inverse's generator: k_toeplitz_solve.c says
@@ -136,16 +135,16 @@ static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int 
     return LOP_OK;
 }
 
-const lop_op lop_op_toepsolve = {LOP_NAMED(toepsolve),
-                                 .cls = LOP_ARRAY,
-                                 .min = 4,
-                                 .max = 4,
-                                 .ints = 2,
-                                 .infer = infer_solve,
-                                 .lower = lop_lower_arms,
-                                 .check = check_solve};
+const lop_op lop_op_toeplitz_solve = {LOP_NAMED(toeplitz_solve),
+                                      .cls = LOP_ARRAY,
+                                      .min = 4,
+                                      .max = 4,
+                                      .ints = 2,
+                                      .infer = infer_solve,
+                                      .lower = lop_lower_arms,
+                                      .check = check_solve};
 
-/* -- dettoep */
+/* -- toeplitz_det */
 
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *c = n->child[0], *r = n->child[1], *alt = n->child[2];
@@ -205,15 +204,15 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
                               bytes + ((size_t)n + 8) * 16 + (hankel ? unfolded(n) : 0),
                               lopk_toep_factor_flops(n, dt), &st);
     if (in < 0) return st;
-    lop_step *s = lop_emit_step(e, "dettoep", run_det, value, 1, &in);
+    lop_step *s = lop_emit_step(e, "toeplitz_det", run_det, value, 1, &in);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
 }
-const lop_op lop_op_dettoep = {
-    LOP_NAMED(dettoep), .cls = LOP_ARRAY,        .min = 3,          .max = 3, .ints = 2,
-    .infer = infer_det, .lower = lop_lower_arms, .check = check_det};
+const lop_op lop_op_toeplitz_det = {
+    LOP_NAMED(toeplitz_det), .cls = LOP_ARRAY,        .min = 3,          .max = 3, .ints = 2,
+    .infer = infer_det,      .lower = lop_lower_arms, .check = check_det};
 
 /* -- tip */
 
@@ -227,7 +226,7 @@ static lop_status run_tip(const lop_call *c) {
 }
 static lop_status lower_tip(lop_emit *e, const lop_node *self, int out) {
     (void)self;
-    return lop_emit_step(e, "tip", run_tip, out, 0, NULL) ? LOP_OK : LOP_NOMEM;
+    return lop_emit_step(e, "first_unit", run_tip, out, 0, NULL) ? LOP_OK : LOP_NOMEM;
 }
-const lop_op lop_op_tip = {LOP_NAMED(tip), .cls = LOP_ARRAY, .infer = infer_tip,
-                           .lower = lower_tip};
+const lop_op lop_op_first_unit = {LOP_NAMED(first_unit), .cls = LOP_ARRAY, .infer = infer_tip,
+                                  .lower = lower_tip};

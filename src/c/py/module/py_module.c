@@ -112,8 +112,7 @@ static PyObject *setup(PyObject *module, PyObject *args) {
     Py_XSETREF(s->hooks, Py_NewRef(hooks));
     Py_XSETREF(s->home, Py_NewRef(home));
     if (PyModule_AddObjectRef(module, "_LinearOperator", root) < 0 ||
-        PyModule_AddObjectRef(module, "_LazyArray", lazy) < 0 ||
-        py_make_types(s, module, root) < 0)
+        PyModule_AddObjectRef(module, "_LazyArray", lazy) < 0 || py_make_types(s, module, root) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

@@ -427,7 +427,7 @@ static lop_status fill_defaults(parts *p, lop_err *err) {
         lop_status st = LOP_OK;
         if (p->n == 2) {
             const lop_node *pair[2] = {p->child[0], p->child[1]};
-            st = lop_node_make(&p->s->ctx, &lop_op_splice, NULL, 2, pair, NULL, &p->child[0], err);
+            st = lop_node_make(&p->s->ctx, &lop_op_concat, NULL, 2, pair, NULL, &p->child[0], err);
             lop_node_unref(pair[0]);
             lop_node_unref(pair[1]);
         }
