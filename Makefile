@@ -185,7 +185,7 @@ test-simd: $(VENV)/.package
 		NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX2 FMA3 AVX512F AVX512CD AVX512_SKX" \
 		PYTHONPATH=$(CURDIR)/build/simd-$$simd/site $(PY) -m pytest -q -n $(JOBS) --dist worksteal \
 			-p no:cacheprovider $(if $(PYTEST),$(PYTEST),$(SENSITIVE) tests/kinds/test_kernel.py tests/kinds/test_kinds.py \
-			tests/kinds/test_kinds_fft.py tests/kinds/test_fft_panels.py tests/kinds/test_quasiseparable.py tests/sparse/test_sparse_products.py); \
+			tests/kinds/test_kinds_fft.py tests/kinds/test_fft_panels.py tests/kinds/test_quasiseparable.py tests/sparse_arrays/test_sparse_products.py); \
 	done
 
 # Beside .ci/run, which is to stay short.
@@ -196,11 +196,11 @@ long: sweep
 	PYLINOP_SEEDS=500 $(PY) -m pytest -q -n $(JOBS) tests/eigen/test_estimates_coverage.py
 	@$(MAKE) asan PYTEST="tests/contract/test_errors.py tests/contract/test_freshness.py tests/kinds/test_indexing.py tests/kinds/test_kinds_comp.py \
 		tests/kinds/test_kinds_band.py tests/contract/test_subclass.py tests/linalg/test_linalg.py tests/lazy/test_lazy.py tests/contract/test_gc.py \
-		tests/kinds/test_kron_diagonal.py tests/iterative/test_krylov.py tests/sparse/test_sparse_products.py tests/sparse/test_sparse_solve.py \
+		tests/kinds/test_kron_diagonal.py tests/iterative/test_krylov.py tests/sparse_arrays/test_sparse_products.py tests/sparse_arrays/test_sparse_solve.py \
 		tests/kinds/test_quasiseparable.py tests/kinds/test_kernel.py tests/iterative/test_precondition.py tests/contract/test_bound_products.py"
 	@$(MAKE) test-other-pythons PYTEST="tests/protocols/test_scipy_interface.py tests/protocols/test_scipy_solvers.py tests/protocols/test_numpy.py \
 		tests/lazy/test_lazy.py tests/contract/test_gc.py tests/contract/test_threads.py tests/contract/test_fork.py tests/contract/test_subclass.py \
-		tests/kinds/test_indexing.py tests/iterative/test_krylov.py tests/sparse/test_sparse_solve.py"
+		tests/kinds/test_indexing.py tests/iterative/test_krylov.py tests/sparse_arrays/test_sparse_solve.py"
 	@$(MAKE) test-oldest PYTEST="tests/protocols/test_numpy.py tests/protocols/test_numpy_functions.py tests/contract/test_subclass.py"
 
 # On the library of scipy-openblas64 in place of NumPy's: what crosses into BLAS and LAPACK.

@@ -101,4 +101,6 @@ def test_large_ones_have_no_dense_form():
         assert not K.diagonal(2).any()
         K = pl.Kron(np.arange(6.0).reshape(2, 3), pl.Toeplitz(np.arange(40_000.0)))
         assert K.diagonal(40_001)[1] == 1.0 and K.diagonal(40_001).shape == (79_999,)
-    assert "kron_diag_scatter" in K.explain("diagonal", 3) and "todense" not in K.explain("diagonal", 40_000)
+    assert "kron_diag_scatter" in K.explain("diagonal", 3) and "todense" not in K.explain(
+        "diagonal", 40_000
+    )

@@ -32,7 +32,7 @@ def test_every_entry_of_the_engines_list_is_read():
         "expr/properties",
         "plan/user_rule_search",
         "exec/derived_cache",
-        "plan/plan",
+        "plan/lower",
         "rewrite/rewrite",
     }
     passes |= {"plan/plan_check", "plan/plan_check_flow", "plan/plan_check_memory"}

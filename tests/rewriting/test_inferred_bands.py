@@ -133,4 +133,6 @@ def test_no_warning_where_cholesky_was_only_tried(recwarn):
 
 def test_what_is_wide_stays_dense():
     A = _band(12, 12) + T
-    assert "band_from_products" not in [step["name"] for step in A.explain("solve", np.ones(N)).steps]
+    assert "band_from_products" not in [
+        step["name"] for step in A.explain("solve", np.ones(N)).steps
+    ]

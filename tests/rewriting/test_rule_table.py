@@ -48,7 +48,11 @@ MEASURE = {
     "trace": lambda a: 2 ** (4 * a),
     "scaledet": lambda a: 2 ** (4 * a),
 }
-SIZES = {"circulant": 1, "circular_convolution": 2, "circulant_flip": 1}  # operands that no rule touches
+SIZES = {
+    "circulant": 1,
+    "circular_convolution": 2,
+    "circulant_flip": 1,
+}  # operands that no rule touches
 ROWS = [row for row in pl.rules() if row["right"]]
 
 

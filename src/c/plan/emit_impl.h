@@ -1,4 +1,4 @@
-/* emit_impl.h: the planner's own view of lop_emit; for plan.c and emit.c alone. */
+/* emit_impl.h: the planner's own view of lop_emit; for the passes of plan/ alone. */
 #ifndef LOP_EMIT_IMPL_H
 #define LOP_EMIT_IMPL_H
 
@@ -30,8 +30,6 @@ int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const
 int lop_emit_leaf_slot(lop_emit *e, const lop_node *leaf, lop_status *st);
 lop_status lop_run_copy(const lop_call *c);  /* argument 0 <- cast(argument 1) */
 lop_status lop_run_start(const lop_call *c); /* the same, where they may be one */
-lop_status lop_fuse(lop_plan *p,
-                    lop_err *err) LOP_MUST_CHECK; /* fuse_sums.c; before the slots' places */
-lop_status lop_run_flip(const lop_call *c);       /* argument 0 <- argument 1 transposed */
+lop_status lop_run_flip(const lop_call *c);  /* argument 0 <- argument 1 transposed */
 
 #endif

@@ -6,6 +6,7 @@
  * where t and u are read there alone, whatever transposes (changes of strides) stand between. Steps
  * of guarded branches and batches stay as they are, plans of more than MANY steps too. */
 #include "emit_impl.h"
+#include "passes.h"
 
 #include <math.h>
 #include <string.h>

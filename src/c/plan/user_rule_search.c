@@ -14,6 +14,7 @@
 typedef struct explorer {
     const lop_rules *rules;
     const lop_options *options;
+    lop_compile compile;
     lop_tab tab;
     lop_maker mk;
     const lop_node *now;                     /* owned */
@@ -100,7 +101,7 @@ static lop_status consider(explorer *x, int rule, const lop_node *variant, bool 
     quiet.trail = NULL;
     x->seen[x->nseen++] = variant;
     *taken = false;
-    lop_status st = lop_plan_one(x->mk.ctx, x->rules, &quiet, variant, &p, x->mk.err);
+    lop_status st = x->compile(x->mk.ctx, x->rules, &quiet, variant, &p, x->mk.err);
     if (st == LOP_NOMEM) return st;
     if (st != LOP_OK) { /* what cannot be planned is no variant */
         lop_err_open(x->mk.err);
@@ -186,13 +187,14 @@ static lop_status climb(explorer *x) {
 }
 
 lop_status lop_explore(const lop_rules *rules, const lop_options *options, const lop_node *root,
-                       lop_plan **best, lop_err *err) {
+                       lop_compile compile, lop_plan **best, lop_err *err) {
     explorer *x = lop_calloc(root->ctx, 1, sizeof *x);
     lop_trace trace = {.trail = options->trail};
     lop_map map = {0};
     if (!x) return lop_fail(err, LOP_NOMEM, NULL);
     x->rules = rules;
     x->options = options;
+    x->compile = compile;
     x->best = *best;
     lop_tab_init(&x->tab, root->ctx);
     x->mk = (lop_maker){root->ctx, &x->tab, err, &trace};
@@ -208,7 +210,7 @@ lop_status lop_explore(const lop_rules *rules, const lop_options *options, const
         if (options->trail) { /* once more, with all of it written down */
             lop_plan_unref(x->best);
             x->best = NULL;
-            st = lop_plan_one(root->ctx, rules, options, x->now, &x->best, err);
+            st = compile(root->ctx, rules, options, x->now, &x->best, err);
         }
         if (st == LOP_OK) {
             put_first(x, &x->best->trace);

@@ -11,8 +11,12 @@
 
 enum { LOP_EXPLORE_NODES = 256, LOP_EXPLORE_PLANS = 32 };
 
+/* How a variant is planned: as lop_plan_one does. */
+typedef lop_status (*lop_compile)(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                                  const lop_node *root, lop_plan **out, lop_err *err);
+
 /* *best (the plan of `root` as written) is replaced, and released, where another is better. */
 lop_status lop_explore(const lop_rules *rules, const lop_options *options, const lop_node *root,
-                       lop_plan **best, lop_err *err) LOP_MUST_CHECK;
+                       lop_compile compile, lop_plan **best, lop_err *err) LOP_MUST_CHECK;
 
 #endif

@@ -11,9 +11,9 @@ import warnings
 import numpy as np
 
 from .. import _core
+from .._api.solve import solve
 from .._base import config
 from .._base.dtypes import C, H, T
-from .._api.solve import solve
 from .reference_leaf import NotVerified
 
 _DRAWS = 8

@@ -15,7 +15,6 @@ from .record import stored
 # What may be lost in a share of u that is had back; beyond it the iteration begins anew.
 _FAITHFUL = 1e-8
 _NEAR = 16384  # numbers: 128 kB of each vector
-_RESTARTS = 3  # because the true residual does not confirm the estimate
 
 
 def power_of_two(x: float) -> float:

@@ -328,7 +328,7 @@ def test_processes(folder, tmp_path):
 def test_a_loss_that_cannot_be_had_back(folder, monkeypatch, damp):
     """Then the iteration begins anew from x, damping and all."""
     path, A, b = folder
-    monkeypatch.setattr(sys.modules["pylinop.dask.lsmr"], "_FAITHFUL", 0.0)
+    monkeypatch.setattr(sys.modules["pylinop.dask.bidiagonalization"], "_FAITHFUL", 0.0)
     op = pld.open_blocks(path / "A", engine="serial", parts=2)
     serial = op.engine
 

@@ -59,7 +59,9 @@ def says(op, b):
 
 def agrees(op, b, tolerance=1e-13):
     a = op.toarray()
-    assert "SuperLU" in says(op, b) or "band_from_products" in says(op, b)  # bands seen without SciPy
+    assert "SuperLU" in says(op, b) or "band_from_products" in says(
+        op, b
+    )  # bands seen without SciPy
     x = pl.solve(op, b)
     assert eta(a, x, b) < tolerance
     assert np.array_equal(x, pl.inv(op) @ b)
