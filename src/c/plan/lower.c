@@ -145,42 +145,97 @@ static lop_status close_arm(lop_emit *e) {
     return st;
 }
 
-lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
-    lop_ctx *ctx = e->plan->ctx;
-    int64_t room = 64, top = 0;
-    walk *stack = lop_alloc(ctx, (size_t)room * sizeof *stack);
-    if (!stack) return lop_fail(e->err, LOP_NOMEM, NULL);
-    lop_status st = LOP_OK;
-    stack[top++] = (walk){root, 0};
-    while (top > 0) {
-        walk *w = &stack[top - 1];
-        int known;
-        if (w->next == 0 && lop_map_get(&e->map, w->node, &known) && known != FORGOTTEN) {
-            top--;
-            continue;
-        }
-        bool arms = w->node->op->check != NULL;
-        if (arms && w->next == 0) st = open_arm(e, w->node);
-        if (arms && w->next == w->node->n - 1) st = turn_arm(e);
-        if (st != LOP_OK) break;
-        if (w->next < w->node->n) {
-            const lop_node *child = w->node->child[w->next++];
-            if (top == room) {
-                walk *more = lop_realloc(ctx, stack, (size_t)(2 * room) * sizeof *stack);
-                if (!more) {
-                    st = lop_fail(e->err, LOP_NOMEM, NULL);
-                    break;
-                }
-                stack = more;
-                room *= 2;
-            }
-            stack[top++] = (walk){child, 0};
-            continue;
-        }
-        st = arms ? close_arm(e) : lower_node(e, w->node);
-        if (st != LOP_OK) break;
-        top--;
+/* -- the walk over the DAG */
+
+typedef struct walks {
+    lop_ctx *ctx;
+    walk *at;
+    int64_t n, room;
+} walks;
+
+static lop_status push(walks *w, const lop_node *node) {
+    if (w->n == w->room) {
+        int64_t room = w->room ? 2 * w->room : 64;
+        walk *more = lop_realloc(w->ctx, w->at, (size_t)room * sizeof *more);
+        if (!more) return LOP_NOMEM;
+        w->at = more;
+        w->room = room;
     }
-    lop_free(ctx, stack);
+    w->at[w->n++] = (walk){node, 0};
+    return LOP_OK;
+}
+
+static bool is_lowered(const lop_emit *e, const lop_node *node) {
+    int known;
+    return lop_map_get(&e->map, node, &known) && known != FORGOTTEN;
+}
+
+/* Marks in `seen` what lies below the nodes on the stack and is not lowered; of nodes with arms
+ * that are in `both`, the first that is met goes to *found and nothing below it is looked at. */
+static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_map *both,
+                       const lop_node **found) {
+    lop_status st = LOP_OK;
+    int known;
+    while (st == LOP_OK && todo->n > 0) {
+        const lop_node *node = todo->at[--todo->n].node;
+        if (is_lowered(e, node) || lop_map_get(seen, node, &known)) continue;
+        if (both && node->op->check && lop_map_get(both, node, &known)) {
+            *found = node;
+            return LOP_OK;
+        }
+        st = lop_map_set(seen, node, 1);
+        for (int i = 0; st == LOP_OK && i < node->n; i++) st = push(todo, node->child[i]);
+    }
     return st;
+}
+
+/* A node with arms of its own, not lowered yet, that both arms of `node` need; NULL: none. Lowered
+ * in each of them it would be there twice, what it needs likewise four times, and so on. */
+static lop_status common(const lop_emit *e, const lop_node *node, const lop_node **found) {
+    lop_ctx *ctx = e->plan->ctx;
+    walks todo = {.ctx = ctx};
+    lop_map second = {0}, first = {0};
+    *found = NULL;
+    lop_status st = lop_map_init(&second, ctx);
+    if (st == LOP_OK) st = lop_map_init(&first, ctx);
+    if (st == LOP_OK) st = push(&todo, node->child[node->n - 1]);
+    if (st == LOP_OK) st = mark(e, &todo, &second, NULL, found);
+    for (int i = 0; st == LOP_OK && i < node->n - 1; i++) st = push(&todo, node->child[i]);
+    if (st == LOP_OK) st = mark(e, &todo, &first, &second, found);
+    lop_map_clear(&second, ctx);
+    lop_map_clear(&first, ctx);
+    lop_free(ctx, todo.at);
+    return st;
+}
+
+lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
+    walks stack = {.ctx = e->plan->ctx};
+    lop_status st = push(&stack, root);
+    while (st == LOP_OK && stack.n > 0) {
+        walk *w = &stack.at[stack.n - 1];
+        const lop_node *node = w->node, *before = NULL;
+        if (w->next == 0 && is_lowered(e, node)) {
+            stack.n--;
+            continue;
+        }
+        bool arms = node->op->check != NULL;
+        if (arms && w->next == 0) {
+            st = common(e, node, &before);
+            if (st == LOP_OK && before) {
+                st = push(&stack, before);
+                continue;
+            }
+            if (st == LOP_OK) st = open_arm(e, node);
+        }
+        if (arms && st == LOP_OK && w->next == node->n - 1) st = turn_arm(e);
+        if (st != LOP_OK) break;
+        if (w->next < node->n) {
+            st = push(&stack, node->child[w->next++]);
+            continue;
+        }
+        st = arms ? close_arm(e) : lower_node(e, node);
+        stack.n--;
+    }
+    lop_free(e->plan->ctx, stack.at);
+    return st == LOP_NOMEM ? lop_fail(e->err, st, NULL) : st;
 }

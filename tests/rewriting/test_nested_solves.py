@@ -1,0 +1,93 @@
+"""Solves within solves: what both arms of a checked solve need is computed once, before them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+N = 6
+
+
+def good(rng):
+    return pl.LowRankUpdate(pl.Diag(6 + rng.random(N)), rng.random((N, 2)), rng.random((N, 2)))
+
+
+def bad(rng):
+    """Regular, of a base that is nearly singular: Woodbury's formula loses all digits, so that the
+    fallback branch runs."""
+    d, u = 6 + rng.random(N), np.zeros((N, 1))
+    d[2], u[2] = 1e-17, 1.0
+    return pl.LowRankUpdate(pl.Diag(d), u + 0.1 * rng.random((N, 1)), u)
+
+
+def chain(matrices):
+    A = pl.inv(matrices[0])
+    for M in matrices[1:]:
+        A = pl.inv(M) @ A
+    return A
+
+
+def wanted(matrices, x):
+    for M in matrices:
+        x = np.linalg.solve(M.toarray(), x)
+    return x
+
+
+@pytest.mark.parametrize("kinds", itertools.product((good, bad), repeat=4), ids=lambda k: "".join(
+    f.__name__[0] for f in k))  # fmt: skip
+def test_each_solve_of_a_chain_may_need_its_fallback(kinds, rng):
+    matrices = [make(rng) for make in kinds]
+    x = rng.standard_normal(N)
+    with pl.config(check_plans=True):
+        y = chain(matrices) @ x
+    np.testing.assert_allclose(y, wanted(matrices, x), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 9, 14])
+def test_plans_grow_with_the_number_of_solves_alone(n, rng):
+    matrices = [good(rng) for _ in range(n)]
+    x = rng.standard_normal(N)
+    one = len(pl.inv(matrices[0]).explain("apply", x).steps)
+    A = chain(matrices)
+    assert len(A.explain("apply", x).steps) <= n * one
+    with pl.config(check_plans=True):
+        np.testing.assert_allclose(A @ x, wanted(matrices, x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", range(1, 10))
+def test_powers_of_an_inverse(p, rng):
+    A, x = good(rng), rng.standard_normal(N)
+    with pl.config(check_plans=True):
+        y = (pl.inv(A) ** p) @ x
+    np.testing.assert_allclose(y, wanted([A] * p, x), rtol=1e-11)
+
+
+@pytest.mark.parametrize("order", itertools.permutations(range(4)), ids=str)
+def test_chains_of_several_kinds(order, rng):
+    """Toeplitz, quasi-separable and bordered solves are checked too, each in its own way."""
+    n = 100
+    t = 0.3 ** np.arange(n)
+    kinds = [
+        pl.LowRankUpdate(pl.Diag(6 + rng.random(n)), rng.random((n, 2)), rng.random((n, 2))),
+        pl.Toeplitz(4 * t, np.r_[4, 0.5 * t[1:]]),
+        pl.quasiseparable("matern12", np.sort(rng.random(n))) + pl.Diag(1 + rng.random(n)),
+        pl.Block([[pl.Diag(5 + rng.random(n - 2)), rng.random((n - 2, 2))],
+                  [rng.random((2, n - 2)), 9 * np.eye(2)]]),
+    ]  # fmt: skip
+    matrices = [kinds[i] for i in order]
+    x = rng.standard_normal((n, 3))
+    with pl.config(check_plans=True):
+        y = chain(matrices) @ x
+    np.testing.assert_allclose(y, wanted(matrices, x), rtol=1e-9)
+
+
+def test_determinants_of_what_holds_solves(rng):
+    A, B = good(rng), good(rng)
+    S = pl.Diag(np.full(2, 3.0)) - pl.LowRank(
+        np.eye(2), (pl.inv(A) @ pl.inv(B) @ np.ones((N, 2)))[:2].T.copy()
+    )
+    with pl.config(check_plans=True):
+        got = pl.slogdet(S)[1]
+    assert abs(got - np.linalg.slogdet(S.toarray())[1]) < 1e-12
