@@ -253,7 +253,7 @@ def _(op, axis):
 
 # -- Frobenius norms --
 
-frobenius = Question(lambda a: np.linalg.norm(a, axis=(-2, -1)))
+frobenius = Question(lambda a: norm.dense(a, "fro"))
 
 
 def _root_of_squares(parts):
