@@ -79,7 +79,7 @@ KEPT = [
         ),
     ),
     (
-        "2026-11-22 what an identity adds to float32 bands had float32's digits in double precision",
+        "2026-11-22 what an identity adds to bands in float32 had float32's digits in float64",
         Program(
             {"a": 1, "b": 1},
             [
