@@ -279,6 +279,8 @@ def _(op):
 # -- norms --
 
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+
+
 def _norm_of_array(a, ord):
     """NumPy's norm; where only its squares leave the range, of the array scaled to one."""
     with np.errstate(over="ignore", under="ignore"):

@@ -403,13 +403,18 @@ class Walk:
         parts, head = operands(op), written(op)
         if head == "view":
             return (yield from self._inverse(parts[0], x, mode ^ mode_of(op)))
-        if head == "inverse":
-            return (yield parts[0], x, mode, False)
-        if op._head in ("diag", "identity") and not parts:
-            return self._over_diagonal(op, x, mode)
         n = op.shape[-1]
         batch = int(np.prod(op.shape[:-2], dtype=np.int64))
-        if n > LARGEST_INVERSE or n**3 * max(batch, 1) > LARGEST_INVERSE**3:
+        large = n > LARGEST_INVERSE or n**3 * max(batch, 1) > LARGEST_INVERSE**3
+        if head == "inverse":
+            y = yield parts[0], x, mode, False
+            if not self.bound or large:
+                return y
+            a, inverse = self._written_out(parts[0])  # twice inverted: what both lose
+            return y + self._seen(np.abs(a), mode) @ top(self._seen(np.abs(inverse), mode) @ y)
+        if op._head in ("diag", "identity") and not parts:
+            return self._over_diagonal(op, x, mode)
+        if large:
             return self._by_residual(op, x, mode)
         a, inverse = self._written_out(op)
         if not self.bound:
