@@ -46,8 +46,10 @@ def wanted(matrices, x):
     return x
 
 
-@pytest.mark.parametrize("kinds", itertools.product((good, bad, singular), repeat=3), ids=lambda k: "".join(
-    f.__name__[0] for f in k))  # fmt: skip
+KINDS = list(itertools.product((good, bad, singular), repeat=3))
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=lambda k: "".join(f.__name__[0] for f in k))
 def test_each_solve_of_a_chain_may_need_its_fallback(kinds, rng):
     matrices = [make(rng) for make in kinds]
     x = rng.standard_normal(N)
