@@ -5,6 +5,10 @@ made of operators alone give an operator. What has no immediate form goes by Num
 form, under the memory rule.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from numpy.linalg import LinAlgError
 
@@ -99,7 +103,7 @@ __all__ = [
 ]
 
 
-def matmul(A, B, /):
+def matmul(A: Any, B: Any, /) -> Any:
     """The product ``A @ B``, with at least one of them an operator.
 
     Examples
@@ -111,7 +115,7 @@ def matmul(A, B, /):
     return A @ B
 
 
-def matrix_transpose(A, /):
+def matrix_transpose(A: Any, /) -> Any:
     """The transpose, lazy; same as ``A.T``.
 
     Examples
@@ -123,7 +127,7 @@ def matrix_transpose(A, /):
     return as_operator(A).T
 
 
-def matrix_power(A, n):
+def matrix_power(A: Any, n: Any) -> Any:
     """The integer power of a square operator, lazy; negative powers are those of the inverse.
 
     Parameters
@@ -164,7 +168,7 @@ def matrix_power(A, n):
     return op**n if n >= 0 else inv(op) ** -n
 
 
-def trace(A, /, *, offset=0, dtype=None):
+def trace(A: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sum of a diagonal, computed now.
 
     Examples
@@ -179,7 +183,7 @@ def trace(A, /, *, offset=0, dtype=None):
     return op.diagonal(offset).sum(axis=-1, dtype=dtype)
 
 
-def norm(A, ord=None, axis=None, keepdims=False):
+def norm(A: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of a matrix, as `matrix_norm`; numpy.linalg.norm for plain arrays.
 
     Parameters
