@@ -7,7 +7,7 @@ form, under the memory rule.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -46,6 +46,9 @@ from ._eigen.scipy_api import eigs, eigsh, expm_multiply, lobpcg, svds
 from ._iterative.scipy_api import bicgstab, cg, gmres, minres
 from ._iterative.scipy_api_least_squares import lsmr, lsqr
 from ._operators.convert import as_operator
+
+if TYPE_CHECKING:
+    from ._operators.linear_operator import LinearOperator
 
 __all__ = [
     "LinAlgError",
@@ -115,7 +118,7 @@ def matmul(A: Any, B: Any, /) -> Any:
     return A @ B
 
 
-def matrix_transpose(A: Any, /) -> Any:
+def matrix_transpose(A: Any, /) -> LinearOperator:
     """The transpose, lazy; same as ``A.T``.
 
     Examples
@@ -127,7 +130,7 @@ def matrix_transpose(A: Any, /) -> Any:
     return as_operator(A).T
 
 
-def matrix_power(A: Any, n: Any) -> Any:
+def matrix_power(A: Any, n: Any) -> LinearOperator:
     """The integer power of a square operator, lazy; negative powers are those of the inverse.
 
     Parameters
@@ -165,7 +168,8 @@ def matrix_power(A: Any, n: Any) -> Any:
         n = n.__index__()
     except AttributeError:
         raise TypeError("exponent must be an integer") from None
-    return op**n if n >= 0 else inv(op) ** -n
+    power: LinearOperator = op**n if n >= 0 else inv(op) ** -n
+    return power
 
 
 def trace(A: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:

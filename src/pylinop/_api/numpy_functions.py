@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TABLE: dict[Any, Any] = {}
 
 
-def _row(route: str, *functions: Any, note: str = "") -> Callable[[Registered], Registered]:
+def _row(route: str, *functions: str, note: str = "") -> Callable[[Registered], Registered]:
     """Registers what is decorated for NumPy's ``functions``; those a NumPy lacks are skipped."""
 
     def register(run: Registered) -> Registered:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _TABLE: dict[Any, Any] = {}
 
 
-def _row(*functions: Any) -> Callable[[Registered], Registered]:
+def _row(*functions: str) -> Callable[[Registered], Registered]:
     def register(run: Registered) -> Registered:
         for name in functions:
             f: Any = np
