@@ -1,5 +1,7 @@
 """``solve``: by factors, by closed forms, by iteration."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -31,7 +33,7 @@ class _How(TypedDict, total=False):
     maxiter: int | None
     M: Any
     x0: Any
-    callback: Callable[["NDArray[Any]"], Any] | None
+    callback: Callable[[NDArray[Any]], Any] | None
     progress: bool | Callable[[int, float], Any] | None
     precision: str | None
 
@@ -117,9 +119,9 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         return _iterative.instead(A, b, error, assume_a)
 
 
-def _in_precision(A, b, assume_a, how):
+def _in_precision(A: Any, b: Any, assume_a: str | None, how: _How) -> Any:
     """``solve`` where its factor's precision was named."""
-    precision = how.pop("precision")
+    precision: Any = how.pop("precision")
     if how:
         raise TypeError(f"precision= goes with factors, not with {', '.join(sorted(how))}=")
     if is_lazy(A) or is_lazy(b) or isinstance(b, _core.Operator):
@@ -131,7 +133,7 @@ def _in_precision(A, b, assume_a, how):
         return solve(A, b, assume_a)
 
 
-def promised(A, op, assume_a):
+def promised(A: Any, op: Any, assume_a: str | None) -> Any:
     """An array with what is promised of it, as an operator."""
     if isinstance(A, _core.Operator) and not (op._head == "dense" and op._init is not None):
         raise ValueError(
@@ -141,7 +143,7 @@ def promised(A, op, assume_a):
     return _core.Dense(dispatch.dense(op), assume_a)
 
 
-def direct(A, b, assume_a=None):
+def direct(A: Any, b: Any, assume_a: str | None = None) -> Any:
     """``solve`` by factors or a closed form."""
     if is_lazy(A) or is_lazy(b):
         return build.solve(A if assume_a is None else lazy(A, assume_a), b)
@@ -160,7 +162,7 @@ def direct(A, b, assume_a=None):
     return _core._build("solver", op) @ _inexact(op, x)
 
 
-def _inexact(op, x):
+def _inexact(op: Any, x: Any) -> Any:
     """A right side whose solution is no integer: kinds without numbers take x's dtype."""
     return x.astype(np.float64) if op._weak and x.dtype.kind in "iub" else x
 

@@ -4,23 +4,26 @@ What a pointer cannot say is refused by name: gradients and tangents would be lo
 conjugate and negative bits would be read as if they were not there, a device might only say that it
 is the CPU, and a tensor without memory would be whatever NumPy finds there."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any, NoReturn
 
 import numpy as np
 
 _CPU = (1, 3, 11)  # kDLCPU, and host memory pinned for CUDA and ROCm
 
 
-def given(x):
+def given(x: Any) -> bool:
     """Is x an array of another library?"""
     return not isinstance(x, (np.ndarray, np.generic)) and hasattr(type(x), "__dlpack__")
 
 
-def _refuse(x, why):
+def _refuse(x: Any, why: str) -> NoReturn:
     raise TypeError(f"a {type(x).__module__}.{type(x).__name__} {why}")
 
 
-def _has_tangent(x):
+def _has_tangent(x: Any) -> bool:
     """Is it a dual number of torch's forward mode? They live within its context alone."""
     forward = sys.modules.get("torch.autograd.forward_ad")
     if forward is None or getattr(forward, "_current_level", 0) < 0:
@@ -31,7 +34,7 @@ def _has_tangent(x):
         return False  # another library's
 
 
-def _elsewhere(x):
+def _elsewhere(x: Any) -> Any:
     """The device, where it does not call itself a CPU: DLPack knows nothing of some."""
     device = getattr(x, "device", None)
     if device is None or callable(device):
@@ -39,7 +42,7 @@ def _elsewhere(x):
     return None if "cpu" in str(device).lower() else device
 
 
-def as_array(x):
+def as_array(x: Any) -> Any:
     """An argument as an array: other libraries' as they lie, or refused with the reason."""
     if isinstance(x, np.ndarray):
         return x if type(x) is np.ndarray else np.asarray(x)
@@ -51,7 +54,7 @@ def as_array(x):
     return a
 
 
-def taken(x):
+def taken(x: Any) -> Any:
     """The array in x's own memory (read-only where x says so)."""
     if _has_tangent(x):
         _refuse(x, "with a tangent would lose it here: unpack_dual() it")

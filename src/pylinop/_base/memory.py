@@ -1,11 +1,16 @@
 """The memory limit: what is refused before it is made, and what warns as nobody asked for it."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 from . import conditioning, config, errors
 
 
-def materialising(op, nbytes, asked, seconds=0.0, act=None):
+def materialising(
+    op: Any, nbytes: int, asked: bool, seconds: float = 0.0, act: int | None = None
+) -> None:
     """Called before a large dense form: warns when nobody asked, raises beyond the memory. Of a
     plan it gets the seconds that all of it is estimated to take, and the action's number."""
     limit = config.get("memory_limit")
@@ -34,7 +39,7 @@ def materialising(op, nbytes, asked, seconds=0.0, act=None):
         )
 
 
-def beyond(op, needed, of_it):
+def beyond(op: Any, needed: int, of_it: str) -> Exception:
     """The error of what takes more than the memory limit."""
     return errors.make_error(
         "MaterializationError",
@@ -46,7 +51,7 @@ def beyond(op, needed, of_it):
     )
 
 
-def passes_limit(op, sizes):
+def passes_limit(op: Any, sizes: tuple[int, ...]) -> None:
     """Called for a plan that takes more than the memory limit."""
     needed, result, kept = sizes
     raise beyond(
@@ -54,7 +59,7 @@ def passes_limit(op, sizes):
     )
 
 
-def copies_pass_limit(op, sizes):
+def copies_pass_limit(op: Any, sizes: tuple[int, ...]) -> None:
     """Called for operands whose copies, made for each run, take more than the memory limit."""
     needed, copied = sizes
     raise beyond(
@@ -66,7 +71,7 @@ def copies_pass_limit(op, sizes):
     )
 
 
-def room(op, nbytes, what):
+def room(op: Any, nbytes: int, what: str) -> None:
     """Raises where that much memory would pass the limit; the peak is stated beforehand."""
     limit = config.get("memory_limit")
     free = limit

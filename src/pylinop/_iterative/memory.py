@@ -43,7 +43,7 @@ def product_of(op: Any, b: Any) -> int:
         return 0
     plan = op._explain(0, b, 0, 0)
     result = op.shape[-2] * (b.size // max(op.shape[-1], 1))
-    return int(plan["memory"]) - int(result) * b.itemsize
+    return int(plan["memory"]) - int(result) * int(b.itemsize)
 
 
 def products_of(p: Any, name: str) -> int:

@@ -4,6 +4,10 @@ With P A Q = L D U the entries of (L D U)^-1 on the pattern of L + U follow from
 the first (k_selected_inverse.c); a pattern that has the places asked for gives those too. Places
 far from it fill it in: then columns of the inverse are solved for, in blocks."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -13,7 +17,7 @@ _COLUMNS = 64  # of the inverse at once
 _GROWTH = 4  # times its own size that the pattern may grow by the places asked for
 
 
-def entries(factor, row, col):
+def entries(factor: Any, row: Any, col: Any) -> Any:
     """A^-1[row, col] for arrays of places; what the core takes where there is no good answer."""
     if len(row) == 0:
         return np.zeros(0, factor.A.dtype)
@@ -29,7 +33,7 @@ def entries(factor, row, col):
     return _by_columns(factor, row, col)
 
 
-def _selected(factor, lu, row, col):
+def _selected(factor: Any, lu: Any, row: Any, col: Any) -> Any:
     """By the recurrence; None where the pattern would grow too far or the check fails."""
     A, n = factor.A, factor.n
     at_row, at_col = lu.perm_c.astype(np.int64), lu.perm_r.astype(np.int64)
@@ -57,7 +61,7 @@ def _selected(factor, lu, row, col):
 class _Pattern:
     """That of L + U, symmetric, with further places (i, j), closed under elimination."""
 
-    def __init__(self, lu, i, j):
+    def __init__(self, lu: Any, i: Any, j: Any) -> None:
         import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
         self.n = n = lu.shape[0]
@@ -72,7 +76,7 @@ class _Pattern:
         _core._select_counts(n, start, self.col, self.parent, self.at)
         self.start, self.n_rows = start, int(self.at[-1])
 
-    def inverse(self, i, j):
+    def inverse(self, i: Any, j: Any) -> Any:
         """Entries (i, j) of (L U)^-1."""
         n, at = self.n, self.at
         rows = np.empty(self.n_rows, np.int64)
@@ -101,7 +105,7 @@ class _Pattern:
         return found
 
 
-def _by_columns(factor, row, col):
+def _by_columns(factor: Any, row: Any, col: Any) -> Any:
     """Solves with unit vectors, a block at a time, for the columns that are asked for."""
     asked, which = np.unique(col, return_inverse=True)
     order = np.argsort(which, kind="stable")

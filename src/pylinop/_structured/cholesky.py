@@ -4,10 +4,14 @@ changes of a factor at hand.
 As NumPy, the factorisation trusts one triangle and reads no other; answers are lower factors,
 whichever triangle was read."""
 
+from __future__ import annotations
+
 import functools
 import math
 import numbers
 import warnings
+from collections.abc import Callable, Generator
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +29,7 @@ class NotDefinite(np.linalg.LinAlgError):
     """No Cholesky factor; the public function adds which operator it was."""
 
 
-def element_text(bad):
+def element_text(bad: Any) -> str:
     """' (batch element 3)' for the first True of a batch, '' where there is none."""
     if np.ndim(bad) == 0:
         return ""
@@ -33,27 +37,27 @@ def element_text(bad):
     return f" (batch element {at[0] if len(at) == 1 else at})"
 
 
-def not_definite(bad, why="is not positive definite"):
+def not_definite(bad: Any, why: str = "is not positive definite") -> Any:
     return NotDefinite(f"The matrix {why}{element_text(bad)}")
 
 
-def rounding(op_or_array):
+def rounding(op_or_array: Any) -> Any:
     """How far apart two elements may be that should be equal, relative to the largest."""
     a = op_or_array
     return 16 * max(a.shape[-1], 1) * np.finfo(inexact(a.dtype)).eps
 
 
-def _largest(a):
+def _largest(a: Any) -> Any:
     return np.abs(a).max(axis=(-2, -1), initial=0)
 
 
-def nearly(a, hermitian=True):
+def nearly(a: Any, hermitian: bool = True) -> bool:
     """Is the array its own adjoint, or its own transpose, but for rounding?"""
     other = adjoint(a) if hermitian else np.swapaxes(a, -1, -2)
     return bool((_largest(a - other) <= rounding(a) * _largest(a)).all())
 
 
-def is_hermitian(f):
+def is_hermitian(f: Any) -> Any:
     """Likewise of a factor."""
     if f._head == "dense" and f._init is not None:
         a = dense(f)
@@ -63,7 +67,7 @@ def is_hermitian(f):
     return f.size <= 1 << 24 and nearly(dense(f))
 
 
-def refuse_symmetric(a):
+def refuse_symmetric(a: Any) -> None:
     """Raises where a complex matrix is symmetric, not Hermitian: no triangle was meant then."""
     if not np.iscomplexobj(a) or 0 in a.shape:
         return
@@ -74,7 +78,7 @@ def refuse_symmetric(a):
         raise not_definite(bad, "is complex symmetric, not Hermitian")
 
 
-def real_diagonal(d):
+def real_diagonal(d: Any) -> Any:
     """The real part of a Hermitian operator's diagonal."""
     if np.iscomplexobj(d):
         size = 16 * np.finfo(d.dtype).eps * np.abs(d).max(axis=-1, initial=0)
@@ -84,7 +88,7 @@ def real_diagonal(d):
     return d.real
 
 
-def _lapack(a, uplo="L"):
+def _lapack(a: Any, uplo: str = "L") -> Any:
     """The lower factor of an array."""
     refuse_symmetric(a)
     try:
@@ -103,7 +107,7 @@ def _lapack(a, uplo="L"):
     return adjoint(factor) if uplo == "U" else factor
 
 
-def _of_plans(op, uplo):
+def _of_plans(op: Any, uplo: str) -> Any:
     """The factor that solves keep, where they go by Cholesky: declared or written to be its own
     adjoint, so that the triangle is theirs (the upper one)."""
     if op.shape[-1] != op.shape[-2]:
@@ -136,7 +140,7 @@ cholesky = Question(
 
 
 @cholesky.row("diag", how="square roots, a Diag", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     d = diagonal_of(op)
     w = real_diagonal(d)
     bad = ~(w > 0).all(axis=-1)
@@ -146,11 +150,11 @@ def _(op, uplo):
 
 
 @cholesky.row("identity", how="itself", cost="O(1)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
-def times(c, factor):
+def times(c: Any, factor: Any) -> Any:
     """c factor, within the kind where that is an array."""
     if factor._init is not None and factor._head == "triangular" and not factor._init[2]:
         return _core.Triangular(c * factor._init[0], factor._init[1])
@@ -162,7 +166,7 @@ def times(c, factor):
     return c * factor
 
 
-def multiple_of(op):
+def multiple_of(op: Any) -> tuple[Any, Any]:
     """(c, A) for a c A with a positive c; of a negative one the sign goes into a Kron's first
     factor. None for others."""
     c, inner = complex(op._operands[1]), within(op)
@@ -175,7 +179,7 @@ def multiple_of(op):
 
 
 @cholesky.row("scaled", how="sqrt(c) times A's, for c > 0; of -c times a Kron too", cost="A's")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
     if c is None:  # of -c times what is negative definite
         return cholesky._keep(op, (uplo,), lambda: cholesky.rows["sparse"](op, uplo), lambda: None)
@@ -183,20 +187,20 @@ def _(op, uplo):
 
 
 @cholesky.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     other = {"L": "U", "U": "L"}[uplo] if op._mode & TRANSPOSED else uplo
     factor = yield op._operands[0], other
     return conjugate(factor) if op._mode in (TRANSPOSED, CONJUGATED) else factor
 
 
-def conjugate(factor):
+def conjugate(factor: Any) -> Any:
     """The conjugate of a factor, a Banded for a Banded."""
     if factor._head == "banded" and factor._init is not None:
         return _core.Banded(factor._init[0], np.conj(factor._init[1]))
     return factor.conj()
 
 
-def _first(f):
+def _first(f: Any) -> Any:
     """The first element of each matrix of a batch, real."""
     held = f._head == "dense" and f._init is not None
     return np.real(dense(f)[..., 0, 0] if held else f.diagonal()[..., 0])
@@ -207,7 +211,7 @@ def _first(f):
     how="a Kron of the factors', of Hermitian factors, all definite, an even number negative",
     cost="sum of the factors'",
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
         return NotImplemented  # (iA) (x) (-iB) may be definite
@@ -224,7 +228,7 @@ def _(op, uplo):
 
 
 @cholesky.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] for f in blocks):
         return NotImplemented
@@ -237,7 +241,7 @@ def _(op, uplo):
 # -- bands --
 
 
-def _lower_half(bands, op, uplo):
+def _lower_half(bands: Any, op: Any, uplo: str) -> Any:
     """The half that is read as the lower one: element (j + t, j) at [..., j, t]."""
     n, sign = op.shape[-1], -1 if uplo == "L" else 1
     wanted = {sign * k: d for k, d in bands if sign * k >= 0}
@@ -247,7 +251,7 @@ def _lower_half(bands, op, uplo):
     return half
 
 
-def _adjoint(factor):
+def _adjoint(factor: Any) -> Any:
     """Of a Banded, another."""
     (low, up), ab = factor._init[:2]
     n, other = ab.shape[-1], np.zeros_like(ab)
@@ -258,7 +262,7 @@ def _adjoint(factor):
     return _core.Banded((up, low), other)
 
 
-def _band_factor(half):
+def _band_factor(half: Any) -> Any:
     """Cholesky of bands, in place."""
     n, rows = half.shape[-2:]
     bad = np.zeros(half.shape[:-2], bool)
@@ -277,7 +281,7 @@ def _band_factor(half):
     cost="n w^2 with w diagonals below",
     kept=True,
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
     if bands is None or op.shape[-1] != op.shape[-2]:
         return NotImplemented
@@ -290,7 +294,7 @@ def _(op, uplo):
 
 
 @cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)", kept=True)
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if quasiseparable.is_triangular(op):
         return NotImplemented
     factor, bad = quasiseparable.cholesky_of(op)
@@ -299,7 +303,7 @@ def _(op, uplo):
     return factor
 
 
-def upper_of(factor):
+def upper_of(factor: Any) -> Any:
     """The adjoint of a factor, a Banded for a Banded."""
     if factor._head == "banded" and factor._init is not None:
         return _adjoint(factor)
@@ -314,7 +318,7 @@ def upper_of(factor):
 # -- L L^H --
 
 
-def is_lower(op):
+def is_lower(op: Any) -> Any:
     """Is it a Triangular, and the lower one?"""
     if op._head != "triangular" or (op._init is None and op._by != "view"):
         return False
@@ -322,7 +326,7 @@ def is_lower(op):
     return lower if op._init is not None or not op._mode & TRANSPOSED else not lower
 
 
-def positive(factor):
+def positive(factor: Any) -> Any:
     """A lower triangular operator, its columns times what makes its diagonal real and positive;
     None where it is of no kind known to be triangular, or its diagonal has zeros."""
     if factor._head in ("kron", "blockdiag"):
@@ -350,7 +354,7 @@ def positive(factor):
     how="L itself where it is lower triangular, else by QR of L^H, which nothing squares",
     cost="QR's",
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._init is None or op._init[0].shape[-1] < op.shape[-1]:
         return NotImplemented
     inner = op._init[0]
@@ -364,7 +368,7 @@ def _(op, uplo):
 # -- changes of a factor --
 
 
-def lower_array(factor):
+def lower_array(factor: Any) -> Any:
     """A factor as an array of which the lower triangle counts."""
     op = factor
     if op.shape[-1] != op.shape[-2]:
@@ -379,7 +383,7 @@ def lower_array(factor):
     return a
 
 
-def updated(factor, v, down):
+def updated(factor: Any, v: Any, down: bool) -> Any:
     """The factor of L L^H + V V^H, or - where ``down``, for V of columns (..., n, k)."""
     a = lower_array(factor)
     dtype = inexact(np.result_type(a.dtype, v.dtype))
@@ -405,7 +409,7 @@ def updated(factor, v, down):
     return _core.Triangular(np.swapaxes(work, -1, -2))
 
 
-def appended(factor, b, c):
+def appended(factor: Any, b: Any, c: Any) -> Any:
     """The factor of [[L L^H, B], [B^H, C]]."""
     a = lower_array(factor)
     n, k = b.shape[-2:]
@@ -419,7 +423,7 @@ def appended(factor, b, c):
     return _core.Triangular(whole)
 
 
-def jittered(ask, op, side, jitter):
+def jittered(ask: Callable[..., Any], op: Any, side: str, jitter: Any) -> Any:
     """The factor of op, or with a warning of op plus a multiple of the identity."""
     real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
     if jitter is not None and not real:

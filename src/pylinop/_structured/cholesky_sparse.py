@@ -3,6 +3,8 @@
 SuperLU in the order that the rows have, without exchanges: L D L^H with D real and positive. No
 reordering, since a triangle in another order is no Cholesky factor of A."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -48,7 +50,7 @@ def _envelope(a: Any) -> int:
     first = np.arange(n)
     rows, columns = a.nonzero()
     np.minimum.at(first, rows, columns)
-    return int((np.arange(n) - first).sum()) + n
+    return int((np.arange(n) - first).sum()) + int(n)
 
 
 def _refuse_fill(op: Any, most: int) -> None:
@@ -111,6 +113,6 @@ def factor_of(op: Any, a: Any, uplo: str) -> Any:
     cost="its fill",
     kept=True,
 )
-def _of_sparse(op, uplo):
+def _of_sparse(op: Any, uplo: str) -> Any:
     a = matrix_of(op)
     return NotImplemented if a is None else factor_of(op, a, uplo)
