@@ -164,7 +164,7 @@ def kind(row: dict) -> str:
     text = f"## {row['name']}\n\n`pl.{row['name']}{row['signature']}`\n\n{code(part[''])}\n\n"
     for p in row["params"]:
         text += f"- `{p['name']}`: {code(p['doc'])}\n"
-    for name in ("Cost", "Notes"):
+    for name in ("Cost", "Limits", "Notes"):
         if name in part:
             text += f"\n*{name}.* {code(part[name])}\n"
     if "Examples" in part:

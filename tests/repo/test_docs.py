@@ -136,6 +136,16 @@ def test_a_kind_says_all(row):
     for p in row["params"]:
         assert f"{p['name']} : " in cls.__doc__ and p["doc"] in cls.__doc__
         assert p["name"] in ("shape", "dtype") or getattr(cls, p["name"]).__doc__ == p["doc"]
+    assert cls.__doc__.count(">>> ") >= 2, f"{row['name']}: its example was cut off"
+
+
+@pytest.mark.parametrize("name", ["MultilevelToeplitz", "QuasiSeparable", "Kron"])
+def test_a_kind_says_what_it_cannot(name):
+    """In its docstring, between its cost and its notes, and so on its page."""
+    doc = getattr(pl, name).__doc__
+    limits = doc.partition("\nLimits\n------\n")[2].partition("\n\n")[0]
+    assert "dense form" in limits and doc.index("\nCost\n") < doc.index("\nLimits\n")
+    assert f"*Limits.* {limits}" in (ROOT / "docs" / "kinds.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
