@@ -87,13 +87,6 @@ def test_printed_pages_are_fresh():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_limits_are_still_limits():
-    text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
-    for sentence in re.findall(r"Not there: (.*?)\. ", text.replace("\n", " ")):
-        for name in re.findall(r"`(\w+)`", sentence):
-            assert not hasattr(pl, name), f"docs/limits.md says that {name} is not there"
-
-
 # -- docstrings ---------------------------------------------------------------------------------
 
 
