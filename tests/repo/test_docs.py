@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "_build" not in page.parts]
 FENCE = re.compile(
-    r"^(?P<mark><!-- session -->\n)?```(?P<language>\w*).*?\n(?P<code>.*?)^```$", re.M | re.S
+    r"^(?P<mark><!-- (?:session|new file|last line|before).*?-->\n)?```(?P<language>\w*).*?\n(?P<code>.*?)^```$",
+    re.M | re.S,
 )
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 FLAGS = doctest.ELLIPSIS
@@ -28,8 +29,8 @@ def name_of(path):
 
 
 def python_of(text):
-    """The page with all but its Python blocks blank, so that line numbers stay. Sessions that need
-    a kind which is not there are marked, and run by test_extend.py."""
+    """The page with all but its Python blocks blank, so that line numbers stay. What pages on
+    additions mark is followed by test_extend.py and test_extend_python.py."""
     keep = [""] * text.count("\n")
     for match in FENCE.finditer(text):
         if match["language"] == "python" and not match["mark"]:
