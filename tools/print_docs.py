@@ -245,7 +245,7 @@ WORDS = {
 
 def asked(name: str, operation: str) -> str:
     """The way that a solve or a determinant of a large operator of the kind goes."""
-    if name == "Dense":
+    if name not in ASKED:
         return "dense"
     op, action = ASKED[name](440), {"solve": "solve", "scaledet": "det"}[operation]
     args = (np.ones(op.shape[-1]),) if action == "solve" else ()

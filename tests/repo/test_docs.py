@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "_build" not in page.parts]
 FENCE = re.compile(
-    r"^(?P<mark><!-- (?:session|new file|last line|before).*?-->\n)?```(?P<language>\w*).*?\n(?P<code>.*?)^```$",
+    r"^(?P<mark><!-- (?:session|new file|last line|before)[^\n]*-->\n)?"
+    r"```(?P<language>\w*).*?\n(?P<code>.*?)^```$",
     re.M | re.S,
 )
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
