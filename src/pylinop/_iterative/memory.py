@@ -6,6 +6,7 @@ from typing import Any
 
 from .._base import config
 from . import scipy_api
+from .loops import IN_PYTHON
 
 CYCLES = ("gmres", "fgmres")  # which keep a basis for each column
 CHECKS = 8  # vectors: b, x, the residual, the correction, and what is made on the way
@@ -18,8 +19,8 @@ def _vectors(name: str, p: Any) -> tuple[int, int]:
     M = p.M is not None
     k = width_of(name, p)
     wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
-    if name == "block_cg":
-        return 7 + M, k
+    if name in IN_PYTHON:
+        return IN_PYTHON[name].vectors + M, k
     count = sum(scipy_api.vectors("gmres" if name in CYCLES else name, M)) + scipy_api.parts(
         name, p.op
     )
@@ -84,7 +85,7 @@ def width_of(name: str, p: Any) -> int:
     fill a cache line, where it is the vectors, which leave the cache then. By gmres as many as
     there is memory for, and one where it is the vectors: each column has a basis of its own."""
     k = 1 if p.b.ndim == 1 else int(p.b.shape[1])
-    if k == 1 or p.batch or name == "block_cg" or p.options.get("callback") is not None:
+    if k == 1 or p.batch or name in IN_PYTHON or p.options.get("callback") is not None:
         return k
     line = 64 // p.dtype.itemsize
     if name in CYCLES:
