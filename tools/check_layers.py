@@ -6,7 +6,8 @@ cycle of imports; what is `Later` than that is in LATE, or lies lower.
 Python.h only in py/, NumPy's headers only in one file there, cblas and lapacke nowhere: their
 functions come by the table of kernels/dense/blas_table.h. The library lopcore needs no symbol of
 Python or BLAS and calls nothing that prints or ends the process; dlsym is for one file. Sizes:
-files of at most 600 lines, C functions of at most 80, lines of at most 100 columns.
+files of at most 600 lines, C functions of at most 80, lines of at most 100 columns. Python reads
+the parameters of an operator by name.
 
     python tools/check_layers.py [--root DIR] [--lib liblopcore.a]
 
@@ -290,6 +291,38 @@ def check_imports(root: Path) -> Iterator[Breach]:
         yield Breach("src/pylinop", 1, f"modules that import each other: {', '.join(group)}")
 
 
+def by_position(node: ast.AST) -> bool:
+    """Does it reach into ``op._init``, the parameters of an operator, but for comparing or passing
+    them on?"""
+    if isinstance(node, ast.Attribute) and node.attr == "_init":
+        return True
+    if isinstance(node, (ast.Call, ast.Compare)):
+        return False
+    return any(map(by_position, ast.iter_child_nodes(node)))
+
+
+def check_parameters(root: Path) -> Iterator[Breach]:
+    """What a constructor was given is read by name, ``op._given("ab")``: no item is taken from
+    ``op._init``, which is not unpacked and gets no other name. What treats all parameters alike
+    (pickling, casts, graphs, whatever looks for arrays or operands) loops over it, or passes it on;
+    and it may be compared with None, which it is of the result of an expression."""
+    for path in sorted((root / "src" / "pylinop").rglob("*.py")):
+        where = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Subscript):
+                found = by_position(node.value)
+            elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                named = isinstance(node.value, ast.Attribute) and node.value.attr == "_init"
+                several = any(isinstance(t, (ast.Tuple, ast.List)) for t in targets)
+                found = named or (several and by_position(node.value))
+            else:
+                continue
+            if found:
+                text = 'parameters are read by position: name them, as in op._given("ab")'
+                yield Breach(where, node.lineno, text)
+
+
 def check_sources(root: Path) -> Iterator[Breach]:
     csrc = root / "src" / "c"
     for folder in (csrc, root / "tests" / "c"):
@@ -340,6 +373,7 @@ def main() -> int:
     parser.add_argument("--lib", type=Path, help="a built liblopcore.a to look into")
     args = parser.parse_args()
     breaches = [*check_sources(args.root), *check_imports(args.root)]
+    breaches += check_parameters(args.root)
     if args.lib:
         breaches += check_library(args.lib)
     for breach in breaches:

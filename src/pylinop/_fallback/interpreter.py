@@ -160,7 +160,7 @@ def _kron(op, x, mode, vec):
 
 
 def _lowrank(op, x, mode, vec):
-    u, v, c = op._init if len(op._init) == 3 else (*op._init, None)
+    u, v, c = op._given("U", "V", "C")
     v = u if v is None else v
     if mode & T:
         u, v = v, u

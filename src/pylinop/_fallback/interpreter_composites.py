@@ -31,7 +31,7 @@ def _block_diag(op, x, mode, vec):
 
 
 def _block(op, x, mode, vec):
-    rows = op.blocks
+    rows = op._given("blocks")
     rows = [list(row) for row in zip(*rows)] if mode & T else rows
     out = []
     for row in rows:
@@ -46,7 +46,7 @@ def _block(op, x, mode, vec):
 
 
 def _low_rank_update(op, x, mode, vec):
-    base, u, v, c = (*op._init, None, None)[:4]
+    base, u, v, c = op._given("base", "U", "V", "C")
     v = u if v is None else v
     y = yield base, x, mode, vec
     if mode & T:
@@ -74,9 +74,17 @@ def _kron_sum(op, x, mode, vec):
     return total[..., 0] if vec else total
 
 
+def sandwiched(op):
+    """(A, B) of a kind that is A B A^H: a Congruence, a Root, which has no B, or an Eigen, whose B
+    is the vector of a diagonal."""
+    if op._head == "root":
+        return op._given("L"), None
+    return op._given("Q", "d") if op._head == "eigen" else op._given("A", "B")
+
+
 def _sandwich(op, x, mode, vec):
     """A B A^H; B may be missing (Root) or a vector (Eigen)."""
-    a, b = (*op._init, None)[:2]
+    a, b = sandwiched(op)
     conj = mode in (C, T)
     x = yield a, x, T if conj else H, vec
     if isinstance(b, np.ndarray):
@@ -99,7 +107,7 @@ def _dense(op):
 
 def _elements(op, x, mode, vec):
     """HadamardProduct and KhatriRao by their dense forms."""
-    a, b = op._init or op._operands  # closed: its operands
+    a, b = op._operands if op._init is None else op._given("A", "B")
     a = yield from _dense(a)
     b = yield from _dense(b)
     if op._head != "khatrirao":

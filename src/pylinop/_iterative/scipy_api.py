@@ -200,7 +200,7 @@ def vectors(name: str, M: bool) -> tuple[int, int]:
 def parts(name: str, op: Any) -> int:
     """How many vectors of n lsqr and lsmr keep for their sweep (k_csr_sweep.h), at the most."""
     of = op._operands[0] if op._head == op._by == "view" else op
-    tall = of._head == "sparse" and of._init is not None and of._init[0].nnz >= 64 * op.shape[1]
+    tall = of._head == "sparse" and of._init is not None and of._given("A").nnz >= 64 * op.shape[1]
     return 7 if tall and name in ("lsqr", "lsmr") else 0
 
 

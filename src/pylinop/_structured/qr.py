@@ -129,7 +129,7 @@ def _(op, mode):
 @qr.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
 def _(op, mode):
     triangle = op._head == "triangular" and op._operands[0]._init is not None
-    if triangle and op._operands[0]._init[1] and op._mode & TRANSPOSED:
+    if triangle and op._operands[0]._given("lower") and op._mode & TRANSPOSED:
         return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)
     if op._mode & TRANSPOSED:
         if (bands := bands_within(op)) is not None:
@@ -143,7 +143,7 @@ def _(op, mode):
 
 @qr.row("triangular", how="an upper one itself: Q is an Identity", cost="O(1)")
 def _(op, mode):
-    if op._init is None or op._init[1]:
+    if op._init is None or op._given("lower"):
         return NotImplemented
     if op.dtype.kind not in "fc":
         return NotImplemented

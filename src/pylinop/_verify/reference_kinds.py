@@ -25,17 +25,18 @@ def _diagonals(leaf, x, diagonals):
 
 
 def _diag(leaf, x):
-    return _diagonals(leaf, x, [(int(leaf.init[1]), leaf.get(leaf.init[0]))])
+    d, k = leaf.given("d", "k")
+    return _diagonals(leaf, x, [(int(k), leaf.get(d))])
 
 
 def _tridiagonal(leaf, x):
-    dl, d, du = (leaf.get(a) for a in leaf.init[:3])
+    dl, d, du = (leaf.get(a) for a in leaf.given("dl", "d", "du"))
     return _diagonals(leaf, x, [(-1, dl), (0, d), (1, du)] if d.shape[-1] > 1 else [(0, d)])
 
 
 def _banded(leaf, x):
-    (low, up), n = leaf.init[0], leaf.op.shape[-1]
-    ab = leaf.get(leaf.init[1])
+    (low, up), ab = leaf.given("l_and_u", "ab")
+    n, ab = leaf.op.shape[-1], leaf.get(ab)
     ks = range(-min(low, n - 1), min(up, n - 1) + 1)
     return _diagonals(leaf, x, [(k, ab[..., up - k, max(k, 0) : n + min(k, 0)]) for k in ks])
 
@@ -49,7 +50,7 @@ def _nothing(leaf, x):
 
 
 def _full(leaf, x):
-    c = leaf.get(leaf.init[1])
+    c = leaf.get(leaf.given("c"))
     y = zeros(leaf, x, c)
     y[...] = c * x.sum(-2, keepdims=True, dtype=y.dtype)
     return y
@@ -57,7 +58,8 @@ def _full(leaf, x):
 
 def _picked(leaf, x):
     """Row i of the matrix has its one at index[i]."""
-    index = np.asarray(leaf.init[0]).astype(np.int64)
+    name = "p" if leaf.op._head == "permutation" else "index"
+    index = np.asarray(leaf.given(name)).astype(np.int64)
     if index.ndim > 1:
         return leaf.seen(np.eye(leaf.op.shape[-1], dtype=leaf.work)[index]) @ x
     if not leaf.turned:
@@ -80,14 +82,14 @@ def _entries(a):
 
 
 def _sparse(leaf, x):
-    a = leaf.init[0]
+    a = leaf.given("A")
     if getattr(a, "_head", "") == "sparse" and a._init is not None:
-        a = a._init[0]
+        a = a._given("A")
     row, col, v = _entries(a)
     i, j = (col, row) if leaf.turned else (row, col)
     y = zeros(leaf, x, v := leaf.get(v))
     if leaf.op._head == "sparsetriangular":
-        _, lower, unit = leaf.init[:3]
+        lower, unit = leaf.given("lower", "unit_diagonal")
         keep = (row > col) if lower else (row < col)
         keep = keep if unit else keep | (row == col)
         i, j, v = i[keep], j[keep], v[keep]
@@ -104,15 +106,16 @@ def _sparse(leaf, x):
 
 def _householder(leaf, x):
     """x - v tau (v^H x); with the absolute values of all parts their sum."""
-    v = leaf.plain(leaf.init[0])
-    if leaf.init[1] is None:
+    v, tau = leaf.given("v", "tau")
+    v = leaf.plain(v)
+    if tau is None:
         square = (np.abs(v) ** 2).sum(-1)
         if v.shape[-1] and not np.all((square > 1e-280) & (square < 1e280)):
             v = v / np.abs(v).max(-1, keepdims=True)
             square = (np.abs(v) ** 2).sum(-1)
         tau = 2 / np.where(square > 0, square, np.inf)
     else:
-        tau = leaf.plain(leaf.init[1])
+        tau = leaf.plain(tau)
     v, tau = v[..., None], np.asarray(tau)[..., None, None]
     if leaf.bound:
         v, tau = np.abs(v), np.abs(tau)
@@ -127,7 +130,7 @@ def _householder(leaf, x):
 
 def _reflections(leaf, x):
     """One reflection after the other, on the rows that are its own."""
-    rows, n = leaf.plain(leaf.init[0]), leaf.op.shape[-1]
+    rows, n = leaf.plain(leaf.given("v")), leaf.op.shape[-1]
     rows = np.abs(rows) if leaf.bound else rows
     y = zeros(leaf, x, rows)
     y[...] = x
@@ -164,7 +167,7 @@ def _rows(leaf, x, piece):
 
 
 def _dense(leaf, x):
-    a = np.asarray(leaf.init[0])
+    a = np.asarray(leaf.given("a"))
     if leaf.bound and x.ndim == 2:
         return sizes(np.swapaxes(a, -1, -2) if leaf.turned else a, x)
     if not leaf.bound and a.dtype == leaf.work and not leaf.conj:
@@ -173,7 +176,7 @@ def _dense(leaf, x):
 
 
 def _triangular(leaf, x):
-    a, lower, unit = leaf.init
+    a, lower, unit = leaf.given("a", "lower", "unit_diagonal")
     a = np.asarray(a)
 
     def piece(lo, hi):
@@ -187,7 +190,8 @@ def _triangular(leaf, x):
 
 
 def _blocktridiagonal(leaf, x):
-    low, d, up = (None if a is None else leaf.plain(a) for a in leaf.init[:3])
+    blocks = leaf.given("lower", "diag", "upper")
+    low, d, up = (None if a is None else leaf.plain(a) for a in blocks)
     up = np.conjugate(np.swapaxes(low, -1, -2)) if up is None else up
     size, b = d.shape[-3], d.shape[-1]
     y = zeros(leaf, x, low, d, up)
@@ -203,8 +207,8 @@ def _blocktridiagonal(leaf, x):
 
 def _quasiseparable(leaf, x):
     """The dense form below the diagonal column by column: d, p^T a ... a q."""
-    d, p, q, a = (leaf.plain(v) for v in leaf.init[:4])
-    triangular = leaf.init[4]
+    d, p, q, a = (leaf.plain(v) for v in leaf.given("d", "p", "q", "a"))
+    triangular = leaf.given("triangular")
     if leaf.bound:
         d, p, q, a = (np.abs(v) for v in (d, p, q, a))
     n, size = d.shape[-1], p.shape[-1]
@@ -233,7 +237,8 @@ def _quasiseparable(leaf, x):
 
 def _kernel_entries(leaf, lo, hi):
     """Rows of k(x_i, y_j), and of a bound on the errors of the formula in units of rounding."""
-    word, x, y, variance, length, alpha, period, degree, offset = leaf.init
+    word, x, y, variance, length = leaf.given("function", "x", "y", "variance", "length_scale")
+    alpha, period, degree, offset = leaf.given("alpha", "period", "degree", "offset")
     x = np.asarray(x, float)
     y = x if y is None else np.asarray(y, float)
     length = np.ones(1) if length is None else np.atleast_1d(np.asarray(length, float))
@@ -292,7 +297,7 @@ def _weights(order, kind):
 
 
 def _difference(leaf, x):
-    n, order, kind, boundary = leaf.init[:4]
+    n, order, kind, boundary = leaf.given("n", "order", "kind", "boundary")
     n = int(n)
     w, first = _weights(int(order), kind)
     m = leaf.op.shape[-2]
@@ -314,8 +319,8 @@ def _difference(leaf, x):
 
 
 def _laplacian(leaf, x):
-    grid = tuple(int(v) for v in np.atleast_1d(np.asarray(leaf.init[0], int)))
-    boundary, k = leaf.init[1], x.shape[-1]
+    grid, boundary = leaf.given("grid_shape", "boundary_conditions")
+    grid, k = tuple(int(v) for v in np.atleast_1d(np.asarray(grid, int))), x.shape[-1]
     y = np.zeros_like(x) if x.size else zeros(leaf, x)
     box = x.reshape(*x.shape[:-2], *grid, k)
     total = np.zeros_like(box)

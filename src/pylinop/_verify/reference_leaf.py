@@ -20,7 +20,7 @@ class Leaf:
     def __init__(self, op, work, mode, bound):
         self.op, self.work, self.bound = op, work, bound
         self.turned, self.conj = bool(mode & T), bool(mode & C)
-        self.init = op._init
+        self.given = op._given  # (*names): what the kind was constructed of
 
     def get(self, a):
         """An argument as an array to compute with."""

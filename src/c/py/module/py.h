@@ -368,7 +368,8 @@ PyObject *py_kinds(py_state *s); /* the table as Python sees it: new */
 int py_make_types(py_state *s, PyObject *module, PyObject *root);
 bool py_holds_arrays(const lop_op *op); /* its own or its operands': takes copy= */
 /* _given(*names): what the constructor was given as the parameters of these names, one of them or a
- * tuple of several. Attributes of the same names are the user's, whose subclass may redefine them. */
+ * tuple of several. Attributes of the same names are the user's, whose subclass may redefine them.
+ */
 PyObject *py_given(PyObject *self, PyObject *const *names, Py_ssize_t n); /* new */
 
 /* py_constructors.c */

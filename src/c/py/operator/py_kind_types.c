@@ -34,8 +34,8 @@ static PyObject *rows_of(const py_op *op) {
     return rows;
 }
 
-/* The kind that `op` was made as, by its constructor; NULL with AttributeError for what is the result
- * of an expression, which has operands and no parameters. */
+/* The kind that `op` was made as, by its constructor; NULL with AttributeError for what is the
+ * result of an expression, which has operands and no parameters. */
 static const lop_op *made_as(py_op *op) {
     const lop_op *kind = NULL;
     if (op->node && op->init) {
