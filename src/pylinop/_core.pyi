@@ -885,6 +885,12 @@ class Reflections(LinearOperator):
     @property
     def n(self) -> SupportsIndex: ...
 
+class _LinearOperator(LinearOperator):
+    def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
+
+class _LazyArray(LinearOperator):
+    def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
+
 class Transpose(LinearOperator):
     def __new__(cls, *args: Never, **kwargs: Never) -> NoReturn: ...
 
@@ -967,21 +973,29 @@ def _band_places(
     n: int, low: int, pivots: _Array, order: _Array, where: _Array, rows: _Array, /
 ) -> None: ...
 def _krylov(
+    *,
     name: str,
     op: Operator,
     M: Operator | None,
     b: _Array,
     x: _Array,
+    maxiter: int,
     has_x0: bool,
-    numbers: tuple[float, float, int, int, float, float, float],
-    flags: int,
+    rtol: float,
+    atol: float,
+    restart: int,
+    shift: float,
+    damp: float,
+    conlim: float,
+    strict: bool,
+    inner: bool,
+    flexible: bool,
     callback: Callable[..., Any] | None,
     style: int,
     progress: Callable[[int, float], Any] | None,
     bnorm: float,
     var: _Array | None,
-    goals: _Array | None = None,
-    /,
+    goals: _Array | None,
 ) -> tuple[Any, ...]: ...
 def _krylov_plain(
     name: str, A: Any, b: Any, rtol: Any, atol: Any, maxiter: Any, /

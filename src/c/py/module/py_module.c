@@ -299,7 +299,9 @@ static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
     return a ? PyBool_FromLong(py_lazy_is_deep(a)) : NULL;
 }
 
-static PyObject *krylov(PyObject *module, PyObject *args) { return py_krylov(state(module), args); }
+static PyObject *krylov(PyObject *module, PyObject *args, PyObject *kwargs) {
+    return py_krylov(state(module), args, kwargs);
+}
 static PyObject *krylov_plain(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     return py_krylov_plain(state(module), args, nargs);
 }
@@ -351,7 +353,7 @@ static PyMethodDef functions[] = {
     {"_band_qr", py_band_qr, METH_VARARGS, NULL},
     {"_band_places", py_band_places, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
-    {"_krylov", krylov, METH_VARARGS, NULL},
+    {"_krylov", (PyCFunction)(void (*)(void))krylov, METH_VARARGS | METH_KEYWORDS, NULL},
     {"_krylov_plain", (PyCFunction)(void (*)(void))krylov_plain, METH_FASTCALL, NULL},
     {"_gauss", py_gauss, METH_VARARGS, NULL},
     {"_ichol", py_ichol, METH_VARARGS, NULL},

@@ -230,20 +230,24 @@ static PyObject *ran(solver *v, PyObject *op, PyObject *m, bool vec, method run,
     return made;
 }
 
-/* _krylov(name, A, M, b, x, has_x0, (rtol, atol, maxiter, restart, shift, damp, conlim), flags,
- * callback, style, progress, bnorm, var, goals=None): flags 1 strict, 2 inner, 4 flexible. x is
- * written to. Gives (info, iterations, matvecs, seconds, residuals, why, at, numbers). */
-PyObject *py_krylov(py_state *s, PyObject *args) {
+/* _krylov(*, name, op, M, ...): the fields of _iterative/krylov_run.py's Run. x is written to.
+ * Gives (info, iterations, matvecs, seconds, residuals, why, at, numbers). */
+PyObject *py_krylov(py_state *s, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"name",     "op",     "M",     "b",        "x",        "maxiter",
+                            "has_x0",   "rtol",   "atol",  "restart",  "shift",    "damp",
+                            "conlim",   "strict", "inner", "flexible", "callback", "style",
+                            "progress", "bnorm",  "var",   "goals",    NULL};
     const char *name;
-    PyObject *op, *m, *b, *x, *callback, *progress, *var, *goals = Py_None;
+    PyObject *op, *m, *b, *x, *callback, *progress, *var, *goals;
     solver v = {.s = s, .failed = -1};
-    int has_x0, flags;
+    int has_x0, strict, inner, flexible;
     long long maxiter, restart;
     bool both;
-    if (!PyArg_ParseTuple(args, "sOOO!O!p(ddLLddd)iOiOdO|O:_krylov", &name, &op, &m, &PyArray_Type,
-                          &b, &PyArray_Type, &x, &has_x0, &v.k.rtol, &v.k.atol, &maxiter, &restart,
-                          &v.k.shift, &v.k.damp, &v.k.conlim, &flags, &callback, &v.style,
-                          &progress, &v.bnorm, &var, &goals))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$sOOO!O!LpddLdddpppOiOdOO:_krylov", names,
+                                     &name, &op, &m, &PyArray_Type, &b, &PyArray_Type, &x, &maxiter,
+                                     &has_x0, &v.k.rtol, &v.k.atol, &restart, &v.k.shift, &v.k.damp,
+                                     &v.k.conlim, &strict, &inner, &flexible, &callback, &v.style,
+                                     &progress, &v.bnorm, &var, &goals))
         return NULL;
     method run = method_of(name, &both);
     if (!run) return NULL;
@@ -271,9 +275,9 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
     v.k.goals = goals == Py_None ? NULL : PyArray_DATA((PyArrayObject *)goals);
     v.k.maxiter = maxiter;
     v.k.restart = restart;
-    v.k.strict = (flags & 1) != 0;
-    v.k.inner = (flags & 2) != 0;
-    v.k.flexible = (flags & 4) != 0;
+    v.k.strict = strict != 0;
+    v.k.inner = inner != 0;
+    v.k.flexible = flexible != 0;
     v.callback = callback;
     v.progress = progress == Py_None ? NULL : progress;
     if (v.style != STYLE_NONE || v.progress) v.k.step = step;
