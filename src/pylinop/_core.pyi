@@ -972,31 +972,7 @@ def _band_qr(
 def _band_places(
     n: int, low: int, pivots: _Array, order: _Array, where: _Array, rows: _Array, /
 ) -> None: ...
-def _krylov(
-    *,
-    name: str,
-    op: Operator,
-    M: Operator | None,
-    b: _Array,
-    x: _Array,
-    maxiter: int,
-    has_x0: bool,
-    rtol: float,
-    atol: float,
-    restart: int,
-    shift: float,
-    damp: float,
-    conlim: float,
-    strict: bool,
-    inner: bool,
-    flexible: bool,
-    callback: Callable[..., Any] | None,
-    style: int,
-    progress: Callable[[int, float], Any] | None,
-    bnorm: float,
-    var: _Array | None,
-    goals: _Array | None,
-) -> tuple[Any, ...]: ...
+def _krylov(fields: dict[str, Any], /) -> tuple[Any, ...]: ...  # of a Run
 def _krylov_plain(
     name: str, A: Any, b: Any, rtol: Any, atol: Any, maxiter: Any, /
 ) -> tuple[_Array, tuple[Any, ...]] | None: ...

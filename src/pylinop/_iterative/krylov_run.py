@@ -86,11 +86,11 @@ def run(asked: Run) -> Any:
     if asked.callback is None:
         asked.style = NO_CALL
     if asked.progress is None and asked.style != CALL_NORM:
-        return _core._krylov(**vars(asked))
+        return _core._krylov(vars(asked))
     asked.progress, bar = shown(asked.progress, asked.name)
     asked.bnorm = float(np.linalg.norm(asked.b))
     try:
-        return _core._krylov(**vars(asked))
+        return _core._krylov(vars(asked))
     finally:
         if bar is not None:
             bar.close()
