@@ -54,17 +54,30 @@ class Run:
     goals: NDArray[Any] | None = None
 
 
+# Columns of m, of n, and of n for M.
+_VECTORS = {
+    "cg": (0, 3, 1),
+    "minres": (0, 7, 1),
+    "bicgstab": (0, 5, 2),
+    "gmres": (0, 4, 0),
+    "lsqr": (2, 5, 0),
+    "lsmr": (2, 6, 0),
+}
+
+
 def vectors(name: str, M: bool) -> tuple[int, int]:
     """How many columns of m and of n a method has beside b and x; gmres with no step in a cycle."""
-    return {"cg": (0, 3 + M), "minres": (0, 7 + M), "bicgstab": (0, 5 + 2 * M), "gmres": (0, 4),
-        "lsqr": (2, 5), "lsmr": (2, 6)}[name]  # fmt: skip
+    of_m, of_n, with_m = _VECTORS[name]
+    return of_m, of_n + with_m * M
 
 
 def parts(name: str, op: Any) -> int:
     """How many vectors of n lsqr and lsmr keep for their sweep (k_csr_sweep.h), at the most."""
+    if name not in ("lsqr", "lsmr"):
+        return 0
     of = op._operands[0] if op._head == op._by == "view" else op
     tall = of._head == "sparse" and of._init is not None and of._given("A").nnz >= 64 * op.shape[1]
-    return 7 if tall and name in ("lsqr", "lsmr") else 0
+    return 7 if tall else 0
 
 
 def _check_room(asked: Run) -> None:
