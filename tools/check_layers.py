@@ -6,7 +6,8 @@ cycle of imports; what is `Later` than that is in LATE, or lies lower.
 Python.h only in py/, NumPy's headers only in one file there, cblas and lapacke nowhere: their
 functions come by the table of kernels/dense/blas_table.h. The library lopcore needs no symbol of
 Python or BLAS and calls nothing that prints or ends the process; dlsym is for one file. Sizes:
-files of at most 600 lines, C functions of at most 80, lines of at most 100 columns.
+files of at most 600 lines, C functions of at most 80, lines of at most 100 columns, calls of at
+most 13 positional arguments. Python reads the parameters of an operator by name.
 
     python tools/check_layers.py [--root DIR] [--lib liblopcore.a]
 
@@ -23,6 +24,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_LINES, MAX_FUNCTION, MAX_COLUMNS = 600, 80, 100
+MAX_ARGUMENTS = 13  # of a call, by position; more are the fields of a struct or a dataclass
+# Whose signatures are not ours: Python's, and LAPACK's, which are called by CALL.
+LONG_CALLS = {"PyArg_ParseTuple", "PyArg_ParseTupleAndKeywords", "Py_BuildValue", "CALL"}
 
 # Lowest first. A folder is a layer; a file includes and imports from its own folder or a lower one.
 C_LAYERS = "base kernels expr ops solvers rewrite planner rules plan exec py".split()
@@ -166,6 +170,22 @@ def functions(text: str) -> Iterator[tuple[str, int, int]]:
         raise ValueError("an opening brace without a closing one")
 
 
+def long_calls(code: str) -> Iterator[tuple[int, str]]:
+    """Calls in C with too many arguments, of `blank` code; a list of parameters counts as one."""
+    for match in re.finditer(r"\b([A-Za-z_]\w*)\s*\(", code):
+        depth, commas = 0, 0
+        for at in range(match.end() - 1, len(code)):
+            depth += (code[at] in "([{") - (code[at] in ")]}")
+            commas += depth == 1 and code[at] == ","
+            if depth == 0:
+                break
+        if commas >= MAX_ARGUMENTS and match[1] not in LONG_CALLS:
+            text = (
+                f"{match[1]}() with {commas + 1} arguments, at most {MAX_ARGUMENTS}: use a struct"
+            )
+            yield code.count("\n", 0, match.start()) + 1, text
+
+
 def check_file(path: Path, name: str, csrc: Path | None) -> Iterator[tuple[int, str]]:
     """Breaches of one C file; csrc is None for a test."""
     text = path.read_text(encoding="utf-8")
@@ -179,6 +199,7 @@ def check_file(path: Path, name: str, csrc: Path | None) -> Iterator[tuple[int, 
     lines = code.splitlines()
     if csrc is not None:
         yield from check_includes(name, lines, csrc)
+        yield from long_calls(code)
         if not name.startswith("py/"):
             for number, line in enumerate(lines, 1):
                 for match in CALL.finditer(line):
@@ -290,6 +311,48 @@ def check_imports(root: Path) -> Iterator[Breach]:
         yield Breach("src/pylinop", 1, f"modules that import each other: {', '.join(group)}")
 
 
+def by_position(node: ast.AST) -> bool:
+    """Does it reach into ``op._init``, the parameters of an operator, but for comparing or passing
+    them on?"""
+    if isinstance(node, ast.Attribute) and node.attr == "_init":
+        return True
+    if isinstance(node, (ast.Call, ast.Compare)):
+        return False
+    return any(map(by_position, ast.iter_child_nodes(node)))
+
+
+def check_calls(root: Path) -> Iterator[Breach]:
+    """Nobody counts to the fourteenth argument: what takes as many takes a dataclass, or names."""
+    for path in sorted((root / "src" / "pylinop").rglob("*.py")):
+        where = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and len(node.args) > MAX_ARGUMENTS:
+                text = f"{len(node.args)} positional arguments, at most {MAX_ARGUMENTS} are allowed"
+                yield Breach(where, node.lineno, text)
+
+
+def check_parameters(root: Path) -> Iterator[Breach]:
+    """What a constructor was given is read by name, ``op._given("ab")``: no item is taken from
+    ``op._init``, which is not unpacked and gets no other name. What treats all parameters alike
+    (pickling, casts, graphs, whatever looks for arrays or operands) loops over it, or passes it on;
+    and it may be compared with None, which it is of the result of an expression."""
+    for path in sorted((root / "src" / "pylinop").rglob("*.py")):
+        where = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Subscript):
+                found = by_position(node.value)
+            elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                named = isinstance(node.value, ast.Attribute) and node.value.attr == "_init"
+                several = any(isinstance(t, (ast.Tuple, ast.List)) for t in targets)
+                found = named or (several and by_position(node.value))
+            else:
+                continue
+            if found:
+                text = 'parameters are read by position: name them, as in op._given("ab")'
+                yield Breach(where, node.lineno, text)
+
+
 def check_sources(root: Path) -> Iterator[Breach]:
     csrc = root / "src" / "c"
     for folder in (csrc, root / "tests" / "c"):
@@ -340,6 +403,7 @@ def main() -> int:
     parser.add_argument("--lib", type=Path, help="a built liblopcore.a to look into")
     args = parser.parse_args()
     breaches = [*check_sources(args.root), *check_imports(args.root)]
+    breaches += [*check_calls(args.root), *check_parameters(args.root)]
     if args.lib:
         breaches += check_library(args.lib)
     for breach in breaches:

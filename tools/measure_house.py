@@ -1,10 +1,10 @@
-"""Print how the sources are laid out: cycles and upward edges of imports, files by the size limit, and
-how a call walks through them.
+"""Print how the sources are laid out: cycles and upward edges of imports, files by the size limit,
+and how a call walks through them.
 
     python tools/measure_house.py
 
-For docs/decisions.md, before and after something moves. The walk counts calls of Python functions of
-the package, as sys.setprofile sees them, in `cholesky(Kron)` of a 2 x 2 and a Toeplitz matrix.
+For docs/decisions.md, before and after something moves. The walk counts calls of Python functions
+of the package, as sys.setprofile sees them, in `cholesky(Kron)` of a 2 x 2 and a Toeplitz matrix.
 """
 
 import ast

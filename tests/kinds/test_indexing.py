@@ -325,9 +325,9 @@ def test_args_and_copies():
 
 def test_promises_stay_with_principal_parts():
     a = np.array([[4.0, 1, 0], [1, 5, 2], [0, 2, 6]])
-    assert pl.Dense(a, "pos")[1:, 1:]._init[1] == "pos"
-    assert pl.Dense(a, "pos")[1:, :2]._init[1] is None
-    assert pl.Dense(np.eye(3), "orthogonal")[1:, 1:]._init[1] is None
+    assert pl.Dense(a, "pos")[1:, 1:].assume_a == "pos"
+    assert pl.Dense(a, "pos")[1:, :2].assume_a is None
+    assert pl.Dense(np.eye(3), "orthogonal")[1:, 1:].assume_a is None
 
 
 def steps_of(op, action="apply"):

@@ -51,7 +51,7 @@ def test_square(n, low, up, batch, dtype):
         assert not np.triu(R.toarray(), low + up + 1).any()
     Q, R = pl.qr(A)
     assert (type(Q), type(R)) == (pl.Reflections, pl.Banded)
-    assert R._init[0] == (0, min(low + up, n - 1))
+    assert R.l_and_u == (0, min(low + up, n - 1))
 
 
 @pytest.mark.parametrize("mode", ["reduced", "complete"])

@@ -165,14 +165,14 @@ def test_the_factor_outlives_the_store(rng):
         np.testing.assert_array_equal(L.toarray(), want)
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(L)).toarray(), want)
         with pytest.raises(ValueError, match="read-only"):
-            L._init[0][0, 0] = 1.0
+            L.a[0, 0] = 1.0
 
 
 def test_the_interpreter_ends_with_a_factor_seen():
     code = (
         "import builtins, numpy as np, pylinop as pl\n"
         "builtins.kept = pl.cholesky(pl.Dense(np.eye(40) + 1, 'pos'))\n"
-        "builtins.array = builtins.kept._init[0]\n"
+        "builtins.array = builtins.kept.a\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0 and not run.stderr, run.stderr

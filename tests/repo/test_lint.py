@@ -91,6 +91,7 @@ def test_clean_tree_passes(tree):
             "long_one: 83 lines",
         ),
         ("ops/kinds/op_new.c", "int f(void) {\n", 1, "braces do not pair"),
+        ("plan/plan.c", f"\nint a = f({'g(1),' * 13} 3);\n", 2, r"f\(\) with 14 arg"),
     ],
 )
 def test_breach_is_found(tree, name, text, line, message):
@@ -128,6 +129,59 @@ def test_python_imports_point_down(tree, name, text, message):
     done = check(tree)
     assert done.returncode == 1
     assert message in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = op._init[0]",
+        "x = op._operands[0]._init[-2] == 'ortho'",
+        "x = f(op._init[1:])",
+        "x = (op._init or op._operands)[0]",
+        "u, v, c = op._init",
+        "u, v = (*op._init, None)[:2]",
+        "u, v = op._init if op._init else (1, 2)",
+        "given = op._init",
+        "given: Any = op._init",
+    ],
+)
+def test_parameters_by_position_are_found(tree, line):
+    path = tree / "src" / "pylinop" / "_base" / "new.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"\n{line}\n")
+    done = check(tree)
+    assert done.returncode == 1
+    assert "_base/new.py:2: parameters are read by position" in done.stdout, done.stdout
+
+
+def test_long_calls_of_python_are_found(tree):
+    path = tree / "src" / "pylinop" / "_base" / "new.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"f({'g(1, 2), ' * 13})\n\nf({'x, ' * 14})\n")
+    done = check(tree)
+    assert done.returncode == 1
+    found = "_base/new.py:3: 14 positional arguments"
+    assert found in done.stdout and len(done.stdout.splitlines()) == 1, done.stdout
+
+
+def test_long_calls_of_others_signatures_pass(tree):
+    path = tree / "src" / "c" / "ops" / "kinds" / "op_new.c"
+    path.write_text(f"int a = CALL({'1,' * 19}2), b = f({'1,' * 12}2);\n")
+    assert check(tree).returncode == 0
+
+
+def test_parameters_by_name_and_all_alike_pass(tree):
+    path = tree / "src" / "pylinop" / "_base" / "new.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "u, v = op._given('U', 'V')\n"
+        "made, by = op._init is not None, op._by if op._init is None else ''\n"
+        "below = [p for p in (*op._operands, *(op._init or ())) if hasattr(p, '_operands')]\n"
+        "again, state = rebuilt(op._init), 1\n"
+        "x = rebuilt(op._init)[0]\n"
+    )
+    done = check(tree)
+    assert done.returncode == 0, done.stdout
 
 
 def test_python_of_lower_layers_passes(tree):

@@ -146,12 +146,18 @@ def parts(op: Any, limit: int = 10000) -> Iterator[Any]:
         stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
 
 
+def _declared(op):
+    """The word that a matrix was declared by, None where there is none."""
+    try:
+        return op._given("assume_a")
+    except AttributeError:  # its kind has no such parameter, or it is an expression's result
+        return None
+
+
 def declared_positive(op: Any) -> str:
     """Who was declared positive definite in an expression: 'Dense (3, 3), built at ..., was'."""
     words = ("pos", "positive definite")
-    found = [
-        o for o in parts(op) if o._init and isinstance(o._init[-1], str) and o._init[-1] in words
-    ]
+    found = [o for o in parts(op) if _declared(o) in words]
     names = []
     for o in found[:4]:
         built = where(o)

@@ -184,8 +184,7 @@ def matrix_of(op: Operator) -> Any:
 
     That is the user's own matrix as long as it has these arrays; where others were put in their
     place, or its shape was changed, the operator still is what it was made of."""
-    given: Any = op._init
-    S, held, (m, n) = given[0], op._arrays, op.shape
+    S, held, (m, n) = op._given("A"), op._arrays, op.shape
     shape = (m, n)
     layout = S.format if S.format in _LAYOUTS else "csr"
     if layout == S.format and tuple(S.shape) == shape:

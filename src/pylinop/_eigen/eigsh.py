@@ -70,7 +70,7 @@ def _small_parts(op: Any) -> Any:
                 return False
         return True
     if head == "lowrank" and op._init is not None:
-        return bool(as_operator(op._init[0]).shape[-1] <= _SMALL)
+        return bool(as_operator(op._given("U")).shape[-1] <= _SMALL)
     return False
 
 
@@ -439,7 +439,7 @@ def _thin(op: Any) -> bool:
     if op._opaque or op.ndim != 2:
         return False
     if op._head in ("lowrank",) and op._init is not None:
-        return bool(as_operator(op._init[0]).shape[-1] <= _SMALL)
+        return bool(as_operator(op._given("U")).shape[-1] <= _SMALL)
     if op._head == "kron" and op._init is not None:
         return all(max(f.shape) <= min(_SMALL, max(op.shape) // 2) for f in dispatch.factors_of(op))
     return op._head in ("diag", "identity", "circulant", "permutation", "zeros", "hadamard")

@@ -24,7 +24,7 @@ def seen(a: Any, mode: int) -> Any:
 
 
 def _diag(op: Any) -> Any:
-    d, k = op._init[:2]
+    d, k = op._given("d", "k")
     out = np.zeros(op.shape, d.dtype)
     at = np.arange(d.shape[-1])
     out[..., at + max(-k, 0), at + max(k, 0)] = d
@@ -34,7 +34,8 @@ def _diag(op: Any) -> Any:
 def index_of(op: Any) -> Any:
     """The index of a Permutation or Selection, counted from 0; checked as their products check
     it, in the same words."""
-    given, n = np.asarray(op._init[0]), op.shape[-1]
+    name = "p" if isinstance(op, _core.Permutation) else "index"
+    given, n = np.asarray(op._given(name)), op.shape[-1]
     wrong = (given < -n) | (given >= n)
     if wrong.any():
         at = np.argwhere(wrong)[0]
@@ -58,7 +59,7 @@ def index_of(op: Any) -> Any:
 
 
 def _permutation(op: Any) -> Any:
-    return np.eye(op.shape[-1], dtype=op._init[1])[index_of(op)]
+    return np.eye(op.shape[-1], dtype=op._given("dtype"))[index_of(op)]
 
 
 def _on(d: Any, k: int, n: int) -> Any:
@@ -70,12 +71,12 @@ def _on(d: Any, k: int, n: int) -> Any:
 
 def _tridiagonal(op: Any) -> Any:
     n = op.shape[-1]
-    dl, d, du = op._init[:3]
+    dl, d, du = op._given("dl", "d", "du")
     return (_on(dl, -1, n) + _on(du, 1, n) if n > 1 else 0) + _on(d, 0, n)
 
 
 def _banded(op: Any) -> Any:
-    (low, up), ab = op._init[:2]
+    (low, up), ab = op._given("l_and_u", "ab")
     n = op.shape[-1]
     out = np.zeros(op.shape, ab.dtype)
     for k in range(-min(low, n - 1), min(up, n - 1) + 1):
@@ -84,7 +85,7 @@ def _banded(op: Any) -> Any:
 
 
 def _blocktridiagonal(op: Any) -> Any:
-    low, d, up = op._init[:3]
+    low, d, up = op._given("lower", "diag", "upper")
     up = np.conjugate(low).swapaxes(-1, -2) if up is None else up
     N, b = d.shape[-3], d.shape[-1]
     out = np.zeros(op.shape, np.result_type(low, d, up))
@@ -98,10 +99,10 @@ def _blocktridiagonal(op: Any) -> Any:
 
 
 def _quasiseparable(op: Any) -> Any:
-    d, p, q, a = op._init[:4]
+    d, p, q, a, triangular = op._given("d", "p", "q", "a", "triangular")
     n, J = d.shape[-1], p.shape[-1]
     batch = np.broadcast_shapes(d.shape[:-1], p.shape[:-2], q.shape[:-2], a.shape[:-2])
-    diagonal = np.asarray(d if op._init[4] else np.real(d))
+    diagonal = np.asarray(d if triangular else np.real(d))
     out = np.zeros((*batch, n, n), np.result_type(d, p, q, a, np.float32))
     out[..., np.arange(n), np.arange(n)] = diagonal
     full = np.zeros((*a.shape[:-1], J, J), a.dtype)
@@ -114,18 +115,18 @@ def _quasiseparable(op: Any) -> Any:
         for i in range(j + 1, n):
             s = s if i == j + 1 else (full[..., i - 1, :, :] * s[..., None, :]).sum(-1)
             out[..., i, j] = (p[..., i, :] * s).sum(-1)
-            out[..., j, i] = 0 if op._init[4] else np.conj(out[..., i, j])
+            out[..., j, i] = 0 if triangular else np.conj(out[..., i, j])
     return out
 
 
 def _triangular(op: Any) -> Any:
-    a, lower, unit = op._init
+    a, lower, unit = op._given("a", "lower", "unit_diagonal")
     out = (np.tril if lower else np.triu)(a, (-1 if lower else 1) if unit else 0)
     return out + np.eye(a.shape[-1], dtype=a.dtype) if unit else out
 
 
 def _householder(op: Any) -> Any:
-    v, tau = op._init
+    v, tau = op._given("v", "tau")
     dtype = np.result_type(v, 1.0) if tau is None else np.result_type(v, tau)
     v = v.astype(dtype)
     tau = 2 / np.sum(abs(v) ** 2, -1) if tau is None else tau
@@ -134,7 +135,7 @@ def _householder(op: Any) -> Any:
 
 
 def _reflections(op: Any) -> Any:
-    v, n = op._init
+    v, n = op._given("v", "n")
     v = v.astype(np.result_type(v, np.float32))
     out = np.broadcast_to(np.eye(n, dtype=v.dtype), (*v.shape[:-2], n, n)).copy()
     for j in range(v.shape[-2]):
@@ -143,17 +144,17 @@ def _reflections(op: Any) -> Any:
         square = (np.abs(u) ** 2).sum(axis=(-2, -1), keepdims=True)
         u = u / np.sqrt(np.where(square > 0, square, 1) / 2)
         out[..., at] -= (out[..., at] @ u) @ np.swapaxes(u, -1, -2).conj()
-    return out.astype(np.result_type(op._init[0], np.float16))
+    return out.astype(np.result_type(op._given("v"), np.float16))
 
 
-def _of_weights(op: Any, at: int) -> Any:
+def _of_weights(op: Any, *names: str) -> Any:
     """A kind without numbers of its own: in float64, then in its dtype."""
-    made = type(op)(*op._init[:at], "float64")
-    return made.toarray().astype(op._init[at])
+    made = type(op)(*op._given(*names), "float64")
+    return made.toarray().astype(op._given("dtype"))
 
 
 def _toeplitz(op: Any) -> Any:
-    c, r = op._init if len(op._init) == 2 else (op._init[0], None)
+    c, r = op._given("c", "r")
     r = np.conjugate(c) if r is None else r
     m, n = c.shape[-1], r.shape[-1]
     both = np.concatenate([np.flip(r[..., 1:], -1), c], axis=-1)
@@ -161,7 +162,7 @@ def _toeplitz(op: Any) -> Any:
 
 
 def _circulant(op: Any) -> Any:
-    c, levels = op._init[0], op._init[1] if len(op._init) == 2 else None
+    c, levels = op._given("c", "levels")
     n = c.shape[-(levels or 1) :]
     index = np.indices(n).reshape(len(n), -1)
     d = (index[:, :, None] - index[:, None, :]) % np.reshape(n, (-1, 1, 1))
@@ -169,36 +170,36 @@ def _circulant(op: Any) -> Any:
 
 
 def _hankel(op: Any) -> Any:
-    c, r = op._init if len(op._init) == 2 else (op._init[0], None)
+    c, r = op._given("c", "r")
     r = np.zeros_like(c) if r is None else r
     both = np.concatenate([c, r[..., 1:]], axis=-1)
     return both[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
 
 
 def _selection(op: Any) -> Any:
-    return np.eye(op.shape[-1], dtype=op._init[2])[index_of(op)]
+    return np.eye(op.shape[-1], dtype=op._given("dtype"))[index_of(op)]
 
 
 _DENSE: dict[str, Callable[[Any], Any]] = {
-    "Dense": lambda op: op._init[0],
+    "Dense": lambda op: op._given("a"),
     "Diag": _diag,
     "Toeplitz": _toeplitz,
     "Circulant": _circulant,
     "Hankel": _hankel,
     "Selection": _selection,
     "Permutation": _permutation,
-    "FiniteDifference": lambda op: _of_weights(op, 4),
-    "Laplacian": lambda op: _of_weights(op, 2),
+    "FiniteDifference": lambda op: _of_weights(op, "n", "order", "kind", "boundary"),
+    "Laplacian": lambda op: _of_weights(op, "grid_shape", "boundary_conditions"),
     "Triangular": _triangular,
-    "Full": lambda op: np.full(op.shape, op._init[1]),
+    "Full": lambda op: np.full(op.shape, op._given("c")),
     "Householder": _householder,
     "Reflections": _reflections,
     "Tridiagonal": _tridiagonal,
     "Banded": _banded,
     "BlockTridiagonal": _blocktridiagonal,
     "QuasiSeparable": _quasiseparable,
-    "Identity": lambda op: np.eye(op.shape[-1], dtype=op._init[1]),
-    "Zeros": lambda op: np.zeros(op.shape, dtype=op._init[1]),
+    "Identity": lambda op: np.eye(op.shape[-1], dtype=op._given("dtype")),
+    "Zeros": lambda op: np.zeros(op.shape, dtype=op._given("dtype")),
     "Sparse": lambda op: sparse_arrays.matrix_of(op).toarray(),
 }
 

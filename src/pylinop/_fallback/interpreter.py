@@ -165,7 +165,7 @@ def _kron(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
 
 
 def _lowrank(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    u, v, c = op._init if len(op._init) == 3 else (*op._init, None)
+    u, v, c = op._given("U", "V", "C")
     v = u if v is None else v
     if mode & T:
         u, v = v, u

@@ -36,7 +36,7 @@ def _block_diag(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, An
 
 
 def _block(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    rows = op.blocks
+    rows = op._given("blocks")
     rows = [list(row) for row in zip(*rows)] if mode & T else rows
     out = []
     for row in rows:
@@ -51,7 +51,7 @@ def _block(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
 
 
 def _low_rank_update(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    base, u, v, c = (*op._init, None, None)[:4]
+    base, u, v, c = op._given("base", "U", "V", "C")
     v = u if v is None else v
     y = yield base, x, mode, vec
     if mode & T:
@@ -80,9 +80,17 @@ def _kron_sum(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]
     return total[..., 0] if vec else total
 
 
+def sandwiched(op):
+    """(A, B) of a kind that is A B A^H: a Congruence, a Root, which has no B, or an Eigen, whose B
+    is the vector of a diagonal."""
+    if op._head == "root":
+        return op._given("L"), None
+    return op._given("Q", "d") if op._head == "eigen" else op._given("A", "B")
+
+
 def _sandwich(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """A B A^H; B may be missing (Root) or a vector (Eigen)."""
-    a, b = (*op._init, None)[:2]
+    a, b = sandwiched(op)
     conj = mode in (C, T)
     x = yield a, x, T if conj else H, vec
     if isinstance(b, np.ndarray):
@@ -105,7 +113,7 @@ def _dense(op: Any) -> Generator[Any, Any, Any]:
 
 def _elements(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """HadamardProduct and KhatriRao by their dense forms."""
-    a, b = op._init or op._operands  # closed: its operands
+    a, b = op._operands if op._init is None else op._given("A", "B")
     a = yield from _dense(a)
     b = yield from _dense(b)
     if op._head != "khatrirao":

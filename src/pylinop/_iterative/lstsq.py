@@ -13,11 +13,11 @@ from .._base.config import near
 from .._base.dtypes import inexact, real_of
 from .._base.memory import room
 from .._base.progress import shown
+from .krylov_run import parts
 from .lstsq_columns import peak, together, width_of
 from .lstsq_kaczmarz_sgd import block_kaczmarz, largest, measure, sgd
 from .memory import product_of
 from .row_blocks import Lines, Right, right_sides
-from .scipy_api import parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._base import config
-from . import scipy_api
+from .krylov_run import Run, run
 
 
 def width_of(A: Any, method: str, dtype: Any, k: int) -> int:
@@ -46,7 +46,9 @@ def together(op: Any, B: Any, X: Any, watches: list[Any], method: str) -> list[i
         right = np.ascontiguousarray(R[:, keep], np.result_type(R.dtype, np.float64))
         D = np.zeros((X.shape[0], len(keep)), right.dtype)
         left = int(min(watches[c].most - used[c] for c in on))
-        answer = scipy_api.run(method, op, None, right, D, False, left, rtol=target, atol=target)
+        answer = run(
+            Run(name=method, op=op, M=None, b=right, x=D, maxiter=left, rtol=target, atol=target)
+        )
         good = np.isfinite(D).all(axis=0)
         if answer[1] == 0 or not good.any():
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._base import config
-from . import scipy_api
+from . import krylov_run
 from .loops import IN_PYTHON
 
 CYCLES = ("gmres", "fgmres")  # which keep a basis for each column
@@ -21,7 +21,7 @@ def _vectors(name: str, p: Any) -> tuple[int, int]:
     wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
     if name in IN_PYTHON:
         return IN_PYTHON[name].vectors + M, k
-    count = sum(scipy_api.vectors("gmres" if name in CYCLES else name, M)) + scipy_api.parts(
+    count = sum(krylov_run.vectors("gmres" if name in CYCLES else name, M)) + krylov_run.parts(
         name, p.op
     )
     return count * (wide if name in ("lsqr", "lsmr") else 1), k

@@ -103,8 +103,8 @@ def _piece(op: Any, dtype: Any, axis: int, held: int) -> Any:
             made.kept = nbytes
             return made
         return _Csr(S, dtype)
-    if op._head == "dense" and op._init is not None and op._init[1] is None:
-        return _Array(op._init[0], dtype, axis)
+    if op._head == "dense" and op._init is not None and op._given("assume_a") is None:
+        return _Array(op._given("a"), dtype, axis)
     if written(op, "scaled") and op._operands[0]._head == "identity":
         return _diagonal(op, dtype)
     return _Sliced(op, dtype, axis)
@@ -121,8 +121,9 @@ def _diagonal(op: Any, dtype: Any) -> Any:
 def _pieces(op: Any, dtype: Any, axis: int, held: int) -> list[Any]:
     """What its lines lie in: those of stacked operators each for itself."""
     stacked = axis == 0 and op._head == "block" and op._init is not None
+    rows = op._given("blocks") if stacked else [[op]]
     made = []
-    for one in [row[0] for row in op.blocks] if stacked and len(op.blocks[0]) == 1 else [op]:
+    for one in [row[0] for row in rows] if len(rows[0]) == 1 else [op]:
         made.append(_piece(one, dtype, axis, held))
         held += made[-1].kept
     return made

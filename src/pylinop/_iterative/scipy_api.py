@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._base import config, dlpack, sparse_arrays
+from .._base import dlpack, sparse_arrays
 from .._base.lazy_import import Later
-from .._base.memory import room
-from .._base.progress import shown
 from .._operators.convert import as_operator
 from .._operators.linear_operator import LinearOperator, MatVec
+from .krylov_run import CALL_NORM, CALL_X, Run, run
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -25,8 +24,6 @@ __all__ = ["IterativeResult", "bicgstab", "cg", "gmres", "minres"]
 _preconditioners = Later("_precondition.api")
 
 _CHARS = "fdFD"
-STRICT, INNER, FLEXIBLE = 1, 2, 4  # flags of _core._krylov
-NO_CALL, CALL_X, CALL_NORM = 0, 1, 2  # styles of a callback
 
 
 class IterativeResult(tuple[Any, ...]):
@@ -191,72 +188,6 @@ def _tolerance(name: str, atol: Any, rtol: Any) -> tuple[float, float]:
     return float(rtol), float(atol)
 
 
-def vectors(name: str, M: bool) -> tuple[int, int]:
-    """How many columns of m and of n a method has beside b and x; gmres with no step in a cycle."""
-    return {"cg": (0, 3 + M), "minres": (0, 7 + M), "bicgstab": (0, 5 + 2 * M), "gmres": (0, 4),
-        "lsqr": (2, 5), "lsmr": (2, 6)}[name]  # fmt: skip
-
-
-def parts(name: str, op: Any) -> int:
-    """How many vectors of n lsqr and lsmr keep for their sweep (k_csr_sweep.h), at the most."""
-    of = op._operands[0] if op._head == op._by == "view" else op
-    tall = of._head == "sparse" and of._init is not None and of._init[0].nnz >= 64 * op.shape[1]
-    return 7 if tall and name in ("lsqr", "lsmr") else 0
-
-
-def _room(name: str, op: Any, M: Any, b: Any, restart: int, flexible: bool) -> None:
-    """Raises where the vectors of a run would pass the memory limit, or what is free."""
-    m, n = op.shape
-    of_m, of_n = vectors(name, M is not None)
-    if name == "gmres":
-        of_n += max(min(restart, n), 1) * (2 if flexible and M is not None else 1)
-    size = (of_m * m + (of_n + parts(name, op)) * n) * (b.size // max(m, 1)) * b.itemsize
-    if size > 1 << 20 or config.get("memory_limit") is not None:
-        room(op, size, name)
-
-
-def run(
-    name: str,
-    op: Any,
-    M: Any,
-    b: NDArray[Any],
-    x: NDArray[Any],
-    has_x0: bool,
-    maxiter: int,
-    *,
-    rtol: float = 0.0,
-    atol: float = 0.0,
-    restart: int = 0,
-    shift: float = 0.0,
-    damp: float = 0.0,
-    conlim: float = 0.0,
-    flags: int = 0,
-    callback: Callable[..., Any] | None = None,
-    style: int = CALL_X,
-    progress: Any = None,
-    var: NDArray[Any] | None = None,
-    goals: NDArray[Any] | None = None,
-) -> Any:
-    """The loop in C: (info, iterations, matvecs, seconds, residuals, why, at, numbers)."""
-    _room(name, op, M, b, restart, bool(flags & FLEXIBLE))
-    numbers = (rtol, atol, maxiter, restart, shift, damp, conlim)
-    if callback is None:
-        style = NO_CALL
-    if progress is None and style != CALL_NORM:
-        return _core._krylov(
-            name, op, M, b, x, has_x0, numbers, flags, callback, style, None, 0.0, var, goals
-        )
-    show, bar = shown(progress, name)
-    norm = float(np.linalg.norm(b))
-    try:
-        return _core._krylov(
-            name, op, M, b, x, has_x0, numbers, flags, callback, style, show, norm, var, goals
-        )
-    finally:
-        if bar is not None:
-            bar.close()
-
-
 def _info(answer: Any) -> int:
     """0, or the number of iterations that were not enough."""
     return max(1, int(answer[1])) if answer[0] == 1 else int(answer[0])
@@ -282,8 +213,10 @@ def _linear(
         return _nothing(side, 0)
     limit = 10 * len(side) if maxiter is None else int(maxiter)
     answer = run(
-        name, op, M, side, x, begun, limit, rtol=rtol, atol=atol, callback=callback,
-        progress=progress,
+        Run(
+            name=name, op=op, M=M, b=side, x=x, has_x0=begun, maxiter=limit, rtol=rtol, atol=atol,
+            callback=callback, progress=progress,
+        )
     )  # fmt: skip
     info = _info(answer)
     return made(answer, info == 0, x, info)
@@ -461,18 +394,11 @@ def minres(
         _check_hermitian(op, M, side)
     limit = 5 * len(side) if maxiter is None else int(maxiter)
     answer = run(
-        "minres",
-        op,
-        M,
-        side,
-        x,
-        begun,
-        limit,
-        rtol=float(rtol),
-        shift=float(shift),
-        callback=callback,
-        progress=progress,
-    )
+        Run(
+            name="minres", op=op, M=M, b=side, x=x, has_x0=begun, maxiter=limit, rtol=float(rtol),
+            shift=float(shift), callback=callback, progress=progress,
+        )
+    )  # fmt: skip
     istop = answer[0]
     if istop == 9:
         raise ValueError(
@@ -575,22 +501,13 @@ def gmres(
     if not side.any():
         return _nothing(side, 0)
     limit = 10 * len(side) if maxiter is None else int(maxiter)
-    flags = INNER if callback is not None and kind == "legacy" else 0
     answer = run(
-        "gmres",
-        op,
-        M,
-        side,
-        x,
-        begun,
-        limit,
-        rtol=rtol,
-        atol=atol,
-        restart=20 if restart is None else int(restart),
-        flags=flags,
-        callback=callback,
-        style=CALL_X if kind == "x" else CALL_NORM,
-        progress=progress,
-    )
+        Run(
+            name="gmres", op=op, M=M, b=side, x=x, has_x0=begun, maxiter=limit, rtol=rtol,
+            atol=atol, restart=20 if restart is None else int(restart),
+            inner=callback is not None and kind == "legacy", callback=callback,
+            style=CALL_X if kind == "x" else CALL_NORM, progress=progress,
+        )
+    )  # fmt: skip
     info = max(1, limit) if answer[0] else 0
     return made(answer, info == 0, x, info)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._base.dlpack import as_array
+from .krylov_run import Run, run
 from .scipy_api import (
     IterativeResult,
     columns,
@@ -15,7 +16,6 @@ from .scipy_api import (
     made,
     numbers,
     operator_of,
-    run,
     show_history,
     work_dtype,
 )
@@ -60,9 +60,11 @@ def _run(
         limit = 2 * op.shape[1] if name == "lsqr" else min(op.shape)
     var = np.zeros(op.shape[1])
     answer = run(
-        name, op, None, side, x, x0 is not None, int(limit), rtol=float(btol), atol=float(atol),
-        damp=float(damp), conlim=float(conlim), callback=callback, progress=progress,
-        var=var if calc_var else None,
+        Run(
+            name=name, op=op, M=None, b=side, x=x, has_x0=x0 is not None, maxiter=int(limit),
+            rtol=float(btol), atol=float(atol), damp=float(damp), conlim=float(conlim),
+            callback=callback, progress=progress, var=var if calc_var else None,
+        )
     )  # fmt: skip
     if show:
         show_history(name, answer, _LEAST[answer[0]])

@@ -23,6 +23,7 @@ from .._base.dlpack import as_array
 from .._base.memory import room
 from . import batches, record, scipy_api
 from .batches import columns_of
+from .krylov_run import Run, run
 from .loops import IN_PYTHON
 from .memory import CHECKS, CYCLES, memory_of, products_of, restart_of, width_of
 from .problem import Problem, default_rtol, norms, options_of, power_of_two, start_of
@@ -96,17 +97,21 @@ def _pass(name: str, p: Problem, r: Any, goals: Any, left: int, call: Any) -> An
         answer = loop(p.op, p.M, wide, d, goals, left, tell, p.options["progress"])
         return d.reshape(r.shape), answer
     least = name in ("lsqr", "lsmr")
-    more: dict[str, Any] = {"flags": scipy_api.STRICT}
     if least:
-        more = {"atol": p.eps / 4}
         r = r.astype(np.result_type(r.dtype, np.float64))
-    elif name in CYCLES:
-        flags = scipy_api.INNER | (scipy_api.FLEXIBLE if name == "fgmres" else 0)
-        more = {"flags": flags, "restart": restart_of(p, name)}
     d = np.zeros(r.shape, r.dtype)
-    in_c = "gmres" if name == "fgmres" else name
-    answer = scipy_api.run(in_c, p.op, None if least else p.M, r, d, False, left, goals=goals,
-        callback=call, progress=p.options["progress"], **more)  # fmt: skip
+    asked = Run(
+        name=name, op=p.op, M=None if least else p.M, b=r, x=d, maxiter=left, goals=goals,
+        callback=call, progress=p.options["progress"],
+    )  # fmt: skip
+    if least:
+        asked.atol = p.eps / 4
+    elif name in CYCLES:
+        asked.name, asked.restart = "gmres", restart_of(p, name)
+        asked.inner, asked.flexible = True, name == "fgmres"
+    else:
+        asked.strict = True
+    answer = run(asked)
     return d.astype(p.dtype, copy=False), answer
 
 

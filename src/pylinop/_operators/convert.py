@@ -175,8 +175,10 @@ def astype(op: Any, dtype: Any, copy: bool) -> LinearOperator:
     if op._head == "kernel" and dtype.kind == "c":  # its points stay real
         return astype(op, np.dtype(dtype.char.lower()), False) @ _core.Identity(op.shape[-1], dtype)
     if op._init is not None and op._head != "opaque" and _casts_in_place(op, dtype):
-        if op._head == "dense" and op._init[1] == "orthogonal":  # to the rounding it was given in
-            return _core.Dense(op._init[0].astype(dtype))
+        if (
+            op._head == "dense" and op._given("assume_a") == "orthogonal"
+        ):  # to the rounding it was given in
+            return _core.Dense(op._given("a").astype(dtype))
         made = pickling.rebuilt(op, lambda a: a.astype(dtype), dtype)
         return made
     if np.can_cast(op.dtype, dtype, "same_kind") and np.result_type(op.dtype, dtype) == dtype:

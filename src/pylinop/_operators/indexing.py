@@ -157,10 +157,9 @@ def _merged(inner: Any, outer: Any) -> tuple[Any, ...] | None:
 
 def _of_dense(op: Any, steps: Any) -> Any:
     """A Dense of a view of the same memory."""
-    a = op._init[0]
+    a, word = op._given("a", "assume_a")
     view = taken(a, steps)
     core = [s[1:] for s in steps if s[0] < 2]
-    word = op._init[1] if len(op._init) > 1 else None
     principal = not core or (len(core) == 2 and core[0] == core[1] and core[0][1] > 0)
     return _core.Dense(view, word if principal and word != "orthogonal" else None)
 
@@ -228,7 +227,8 @@ def _line(op: Any, batch: Any, r: Any, c: Any) -> Any:
 def _values(op: Any) -> Any:
     """The dense form: of a Dense a copy, without a plan."""
     if type(op) is _core.Dense and op._init is not None:
-        return op._init[0].astype(op._init[0].dtype.newbyteorder("="))
+        a = op._given("a")
+        return a.astype(a.dtype.newbyteorder("="))
     return interpreter.toarray(op)
 
 
@@ -240,7 +240,8 @@ def _elements(op: Any, batch: Any, r: Any, c: Any) -> Any:
     """Elements (r[t], c[t]), blocks of the columns or rows that are asked for at a time."""
     op = _operator(op, batch, range(op.shape[-2]), range(op.shape[-1]))
     if type(op) is _core.Dense and op._init is not None:
-        return op._init[0][..., r, c].astype(op._init[0].dtype.newbyteorder("="), copy=False)
+        a = op._given("a")
+        return a[..., r, c].astype(a.dtype.newbyteorder("="), copy=False)
     if len(r) <= _FEW and not op._opaque:
         each = [op._element(int(i), int(j)) for i, j in zip(r, c, strict=True)]
         return np.stack(each, axis=-1) if each else np.zeros((*op.shape[:-2], 0), op.dtype)

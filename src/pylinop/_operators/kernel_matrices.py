@@ -223,7 +223,7 @@ def _said(K: Any, what: str) -> dict[str, Any]:
             + (" of an expression" if getattr(K, "_head", None) == "kernel" else "")
         )
     names = "function x y variance length_scale alpha period degree offset".split()
-    return {k: v for k, v in zip(names, K._init, strict=True) if v is not None}
+    return {k: v for k, v in zip(names, K._given(*names), strict=True) if v is not None}
 
 
 def _square(said: dict[str, Any], what: str) -> _Array:
@@ -429,7 +429,7 @@ def _columns(K: Any, at: _Array) -> _Array:
         rows = CallableKernel(K.function, K.x[at], K.y, dtype=K.dtype).toarray()
     else:
         C = np.asarray(K[:, at].toarray())
-        if K._init is not None and K._init[2] is None:
+        if K._init is not None and K._given("y") is None:
             return C
         rows = K[at, :].toarray()
     far = np.abs(C - rows.T.conj()).max(initial=0)

@@ -1,8 +1,10 @@
 """A kind's own parameters, also of what an operation closed to.
 
-What a constructor was given is in ``_init``. A result that closed to a kind (a slice of a Kron, a
-product of two) has none: its ``_operands`` are what was written, as SciPy's ``args``. Whoever needs
-a list of factors, or takes operands for those of the kind, asks here."""
+What a constructor was given is asked for by name: ``op._given("l_and_u", "ab")``. ``_init`` holds
+all of it, for what treats all parameters alike (pickling, casts, `arrays_of`). A result that closed
+to a kind (a slice of a Kron, a product of two) has no parameters, and its ``_init`` is None: its
+``_operands`` are what was written, as SciPy's ``args``. Whoever needs a list of factors, or takes
+operands for those of the kind, asks here."""
 
 from __future__ import annotations
 

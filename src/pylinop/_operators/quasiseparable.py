@@ -93,12 +93,16 @@ def _terms(op: Any) -> list[Any]:
     return found
 
 
+def _generators(leaf):
+    return tuple(map(np.asarray, leaf._given("d", "p", "q", "a")))
+
+
 def _steps(op: Any) -> Generator[Any, Any, Any]:
     """d, p, q, a; of a diagonal operand d alone."""
     if op._head != "quasiseparable":
         return (op.diagonal(),)
     if op._init is not None:
-        return tuple(np.asarray(g) for g in op._init[:4])
+        return _generators(op)
     if op._by == "view":
         found = yield (op._operands[0],)
         return tuple(map(np.conj, found)) if op._mode in (1, 2) else found
@@ -114,14 +118,14 @@ def _steps(op: Any) -> Generator[Any, Any, Any]:
 def _plain_sum(op: Any) -> tuple[Any, ...] | None:
     """Those of a leaf, or of a leaf plus a diagonal, as likelihoods have it, without a stack."""
     if op._init is not None:
-        return tuple(np.asarray(g) for g in op._init[:4])
+        return _generators(op)
     if op._by != "sum":
         return None
     leaf, other = op._operands
     if leaf._head != "quasiseparable" or leaf._init is None or other._head == leaf._head:
         return None
-    d, *rest = (np.asarray(g) for g in leaf._init[:4])
-    noise = other._init[0] if other._head == "diag" and other._init is not None else None
+    d, *rest = _generators(leaf)
+    noise = other._given("d") if other._head == "diag" and other._init is not None else None
     return d + (other.diagonal() if noise is None or noise.dtype != d.dtype else noise), *rest
 
 
@@ -145,7 +149,7 @@ def is_triangular(op: Any) -> bool:
     while op._init is None:
         left, right = (*op._operands, None)[:2]
         op = right if left._head != "quasiseparable" else left
-    return bool(op._init[4])
+    return bool(op._given("triangular"))
 
 
 def factor_of(op: Any) -> Any:

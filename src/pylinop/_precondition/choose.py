@@ -85,7 +85,7 @@ def _at_once(op: Any) -> bool:
     if op._by == "inverse":
         return True
     if op._head in ("kron", "blockdiag") and op._init is not None:
-        return all(f.shape[0] == f.shape[1] and f.shape[0] <= 512 for f in op._init)
+        return all(f.shape[0] == f.shape[1] and f.shape[0] <= 512 for f in op._given("ops"))
     return op._head in _AT_ONCE.split()
 
 

@@ -59,8 +59,9 @@ def jacobi(op: Any, why: str = "the diagonal is known") -> LinearOperator:
 def _bounds(op: Any, block: int | Sequence[int] | None) -> tuple[Any, str]:
     n = op.shape[-1]
     if block is None and op._head == "block" and op._init is not None:
-        rows = [r[0].shape[0] for r in op.blocks]
-        if rows == [b.shape[1] for b in op.blocks[0]]:
+        blocks = op._given("blocks")
+        rows = [r[0].shape[0] for r in blocks]
+        if rows == [b.shape[1] for b in blocks[0]]:
             return np.cumsum([0, *rows]), "the blocks on the diagonal of the Block"
         raise NotFit("block_jacobi: the Block has no square blocks on its diagonal: give block=")
     if block is None:
@@ -161,7 +162,7 @@ def _lags(op: Any) -> tuple[Any, tuple[int, ...]] | None:
             return np.zeros(0, inexact(op.dtype)), (0,)
         return np.concatenate([op[0, :][:0:-1], op[:, 0]]), (n,)
     if op._head == "multitoeplitz" and op._init is not None:
-        t = np.asarray(op._init[0])
+        t = np.asarray(op._given("t"))
         sizes = tuple((s + 1) // 2 for s in t.shape)
         odd = t.shape == tuple(2 * s - 1 for s in sizes)
         # Levels m_i x n_i have m_i + n_i - 1 lags: the means multiply to the size where m_i is n_i.

@@ -84,7 +84,7 @@ def terms(op: Any) -> list[tuple[Any, Any]]:
         elif a._head == "lowrankupdate" and a._by == "sum":
             stack += [(c, a._operands[1]), (c, a._operands[0])]
         elif a._head == "lowrankupdate" and a._init is not None:
-            base, u, v, m = a._init
+            base, u, v, m = a._given("base", "U", "V", "C")
             stack += [(c, base), (c, _core.LowRank(u, v, m))]
         else:
             found.append((c, a))

@@ -19,6 +19,7 @@ from .._base.sparse_arrays import matrix_of
 from .._base.trampoline import run
 from .._fallback import interpreter
 from .._fallback.dense_forms import index_of
+from .._fallback.interpreter_composites import sandwiched
 from .._operators.convert import as_operator
 
 if TYPE_CHECKING:
@@ -142,9 +143,10 @@ def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
 
 @_row("kron")
 def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
-    a = yield op._init[0], dtype
-    a = a.copy() if len(op._init) == 1 else a  # not the memory of a Sparse
-    for f in op._init[1:]:
+    first, *rest = op._given("ops")
+    a = yield first, dtype
+    a = a if rest else a.copy()  # not the memory of a Sparse
+    for f in rest:
         b = yield f, dtype
         _kron_room(op, int(a.nnz) * int(b.nnz), dtype)
         a = _sp().kron(a, b, format="csr")
@@ -158,9 +160,10 @@ def _kron_room(op: Any, count: int, dtype: Any) -> None:
 
 @_row("kronsum")
 def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
-    total = yield op._init[0], dtype
-    total = total.copy() if len(op._init) == 1 else total
-    for f in op._init[1:]:
+    first, *rest = op._given("ops")
+    total = yield first, dtype
+    total = total if rest else total.copy()
+    for f in rest:
         b = yield f, dtype
         left = _sp().eye_array(total.shape[0], dtype=dtype)
         right = _sp().eye_array(b.shape[0], dtype=dtype)
@@ -173,7 +176,7 @@ def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
 @_row("blockdiag")
 def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     blocks = []
-    for f in op._init:
+    for f in op._given("ops"):
         blocks.append((yield f, dtype))
     ends = np.cumsum([(0, 0), *(b.shape for b in blocks)], axis=0)
     return _at(blocks, ends.tolist(), op.shape)
@@ -181,10 +184,10 @@ def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
 
 @_row("block")
 def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
-    blocks = []
-    for f in op._init:
+    blocks, rows = [], op._given("blocks")
+    for f in (f for row in rows for f in row):
         blocks.append((yield f, dtype))
-    return _at(blocks, _corners(op.blocks), op.shape)
+    return _at(blocks, _corners(rows), op.shape)
 
 
 FEW = frozenset(  # heads that hold few entries
@@ -214,7 +217,7 @@ def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     while stack:  # products of products
         f = as_operator(stack.pop())
         if f._head == "elementwise" and f._init is not None:
-            stack += f._init[::-1]
+            stack += f._given("B", "A")
         else:
             factors.append(f)
     few = [f for f in factors if _is_sparse(f)]
@@ -278,7 +281,7 @@ def _at(blocks: Any, corners: Any, shape: tuple[int, ...]) -> Any:
 
 @_row("congruence", "root", "eigen")
 def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
-    a, b = (*op._init, None)[:2]
+    a, b = sandwiched(op)
     a = yield a, dtype
     right = a.conj().T
     if isinstance(b, np.ndarray):
@@ -322,7 +325,7 @@ def _(op: Any, dtype: Any) -> Any:
 
 @_row("sparsetriangular")
 def _(op: Any, dtype: Any) -> Any:
-    below, lower, unit = op._init
+    below, lower, unit = op._given("A", "lower", "unit_diagonal")
     part = _sp().tril if lower else _sp().triu
     found = part(matrix_of(below), (-1 if lower else 1) if unit else 0, format="csr")
     found.sum_duplicates()
@@ -377,7 +380,7 @@ def _(op: Any, dtype: Any) -> Any:
 
 @_row("difference")
 def _(op: Any, dtype: Any) -> Any:
-    n, reach = op.shape[1], op.order + 1
+    n, reach = op.shape[1], op._given("order") + 1
     near = range(-reach, reach + 1)
     round_again = [s * (n - j) for j in range(reach + 1) for s in (1, -1)]
     return _diagonals(op, dtype, [*near, *round_again])
@@ -385,7 +388,7 @@ def _(op: Any, dtype: Any) -> Any:
 
 @_row("laplacian")
 def _(op: Any, dtype: Any) -> Any:
-    grid = op.grid_shape
+    grid = op._given("grid_shape")
     offsets, stride = [0], 1
     for g in reversed(grid if isinstance(grid, tuple) else (grid,)):
         offsets += [stride, -stride, stride * (g - 1), -stride * (g - 1)]

@@ -28,7 +28,7 @@ def width_of(op: Any) -> int:
     if op._head == "banded":
         if op._init is None:
             return 0
-        return int(min(max(op._init[0]), op.shape[-1] - 1))
+        return int(min(max(op._given("l_and_u")), op.shape[-1] - 1))
     return int(min(2 * op._attrs[0], op.shape[-1])) - 1
 
 

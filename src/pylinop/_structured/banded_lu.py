@@ -61,7 +61,7 @@ def lu(op: Any, bands: Any) -> Any:
 
 def ldl(factor: Any) -> tuple[Any, Any]:
     """(L, D) of a Cholesky factor that is a Banded."""
-    (low, _), ab = factor._init[:2]
+    (low, _), ab = factor._given("l_and_u", "ab")
     d = ab[..., :1, :].real
     unit = ab / d
     unit[..., 0, :] = 1  # complex division rounds

@@ -156,10 +156,13 @@ def _(op: Any, uplo: str) -> Any:
 
 def times(c: Any, factor: Any) -> Any:
     """c factor, within the kind where that is an array."""
-    if factor._init is not None and factor._head == "triangular" and not factor._init[2]:
-        return _core.Triangular(c * factor._init[0], factor._init[1])
+    if factor._init is not None and factor._head == "triangular":
+        a, lower, unit = factor._given("a", "lower", "unit_diagonal")
+        if not unit:
+            return _core.Triangular(c * a, lower)
     if factor._init is not None and factor._head == "banded":
-        return _core.Banded(factor._init[0], c * factor._init[1])
+        widths, ab = factor._given("l_and_u", "ab")
+        return _core.Banded(widths, c * ab)
     if factor._head == "kron":
         first, *rest = factors_of(factor)
         return _core.Kron(times(c, first), *rest)
@@ -196,7 +199,8 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 def conjugate(factor: Any) -> Any:
     """The conjugate of a factor, a Banded for a Banded."""
     if factor._head == "banded" and factor._init is not None:
-        return _core.Banded(factor._init[0], np.conj(factor._init[1]))
+        widths, ab = factor._given("l_and_u", "ab")
+        return _core.Banded(widths, np.conj(ab))
     return factor.conj()
 
 
@@ -253,7 +257,7 @@ def _lower_half(bands: Any, op: Any, uplo: str) -> Any:
 
 def _adjoint(factor: Any) -> Any:
     """Of a Banded, another."""
-    (low, up), ab = factor._init[:2]
+    (low, up), ab = factor._given("l_and_u", "ab")
     n, other = ab.shape[-1], np.zeros_like(ab)
     for k in range(-min(low, n - 1), min(up, n - 1) + 1):
         other[..., low + k, max(-k, 0) : n - max(k, 0)] = ab[
@@ -322,7 +326,7 @@ def is_lower(op: Any) -> Any:
     """Is it a Triangular, and the lower one?"""
     if op._head != "triangular" or (op._init is None and op._by != "view"):
         return False
-    lower = (op._init or op._operands[0]._init)[1]
+    lower = (op if op._init is not None else op._operands[0])._given("lower")
     return lower if op._init is not None or not op._mode & TRANSPOSED else not lower
 
 
@@ -333,7 +337,8 @@ def positive(factor: Any) -> Any:
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         found = [positive(f) for f in factors_of(factor)]
         return None if any(f is None for f in found) else join(*found)
-    banded = factor._head == "banded" and factor._init is not None and factor._init[0][1] == 0
+    banded = factor._head == "banded" and factor._init is not None
+    banded = banded and factor._given("l_and_u")[1] == 0
     if not (banded or is_lower(factor) or factor._head in ("diag", "identity")):
         return None
     d = diagonal_of(factor) if factor._head in ("diag", "identity") else factor.diagonal()
@@ -345,7 +350,8 @@ def positive(factor: Any) -> Any:
     if factor._head == "triangular":
         return _core.Triangular(dense(factor) * phase[..., None, :])
     if banded:
-        return _core.Banded(factor._init[0], factor._init[1] * phase[..., None, :])
+        widths, ab = factor._given("l_and_u", "ab")
+        return _core.Banded(widths, ab * phase[..., None, :])
     return _core.Diag(np.abs(d).astype(d.dtype, copy=False))
 
 
@@ -355,9 +361,9 @@ def positive(factor: Any) -> Any:
     cost="QR's",
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._init is None or op._init[0].shape[-1] < op.shape[-1]:
+    if op._init is None or op._given("L").shape[-1] < op.shape[-1]:
         return NotImplemented
-    inner = op._init[0]
+    inner = op._given("L")
     found = positive(inner) if inner.shape[-1] == inner.shape[-2] else None
     if found is None:
         found = positive(upper_of(qr.qr(inner.H, "r")))
@@ -373,8 +379,8 @@ def lower_array(factor: Any) -> Any:
     op = factor
     if op.shape[-1] != op.shape[-2]:
         raise ValueError(f"a Cholesky factor is square, got shape {op.shape}")
-    if op._init is not None and is_lower(op) and not op._init[2]:
-        return np.asarray(op._init[0])
+    if op._init is not None and is_lower(op) and not op._given("unit_diagonal"):
+        return np.asarray(op._given("a"))
     a = dense(op)
     if op._init is not None and op._head == "dense":
         return a

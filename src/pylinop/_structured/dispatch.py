@@ -69,8 +69,9 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
     if arrays:
         keep_within(op, arrays)
     if op._head == "dense" and op._init is not None:
-        triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(op._init[1])
-        a = np.asarray(op._init[0])
+        a, declared = op._given("a", "assume_a")
+        triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(declared)
+        a = np.asarray(a)
         a = a.astype(np.float64) if a.dtype.kind in "biu" else a
         return triangle(a) if triangle else a
     announce(op)
@@ -86,7 +87,7 @@ def small_dense(op: Any) -> Any:
     others."""
     if op._head != "dense" or op._init is None or not 0 < op.size <= _SMALL:
         return None
-    a, declared = op._init
+    a, declared = op._given("a", "assume_a")
     return a if declared is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
 
 

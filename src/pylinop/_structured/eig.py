@@ -244,17 +244,17 @@ def _(op: Any, vectors: bool) -> Any:
 
 @_both("eigen", how="its own, where Q is known to be unitary", cost="O(n)")
 def _(op: Any, vectors: bool) -> Any:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("Q")):
         return NotImplemented
-    return _pair(floats(op._init[1]), lambda: op._init[0].copy(), vectors)
+    return _pair(floats(op._given("d")), lambda: op._given("Q").copy(), vectors)
 
 
 @_both("congruence", how="A V of B's, where A is known to be unitary", cost="that of B")
 def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("A")):
         return NotImplemented
-    w, v = _split((yield (as_operator(op._init[1]),)), vectors)
-    return _pair(w, lambda: op._init[0].copy() @ v, vectors)
+    w, v = _split((yield (as_operator(op._given("B")),)), vectors)
+    return _pair(w, lambda: op._given("A").copy() @ v, vectors)
 
 
 @_both(
@@ -278,7 +278,7 @@ def _(op: Any) -> Any:
 def _(op: Any, vectors: bool) -> Any:
     if op._init is None or op.shape[-1] != op.shape[-2]:
         return NotImplemented
-    c = np.asarray(op._init[1]).astype(inexact(op.dtype))
+    c = np.asarray(op._given("c")).astype(inexact(op.dtype))
     w = np.zeros(op.shape[:-1], inexact(op.dtype))
     w[..., 0] = c * op.shape[-1]
     return _pair(w, lambda: reflector(np.ones(op.shape[-1], inexact(op.dtype))), vectors)

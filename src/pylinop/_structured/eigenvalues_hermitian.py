@@ -28,7 +28,7 @@ from .unitary import is_unitary
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    u, v, c = (*op._init, None, None)[:3]
+    u, v, c = op._given("U", "V", "C")
     if v is not None and v is not u and not np.array_equal(dense(u), dense(v)):
         return False  # not by its factors
     return c is None or hermitian(as_operator(c)) or NotImplemented
@@ -49,14 +49,14 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    return complex(op._init[1]).imag == 0 and op.shape[-1] == op.shape[-2]
+    return complex(op._given("c")).imag == 0 and op.shape[-1] == op.shape[-2]
 
 
 @hermitian.row("congruence")
 def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
-    return (yield (as_operator(op._init[1]),)) or NotImplemented
+    return (yield (as_operator(op._given("B")),)) or NotImplemented
 
 
 @hermitian.row("inverse", "power")
@@ -100,7 +100,8 @@ def update_parts(op: Any) -> tuple[Any, Any] | None:
     """(base, U C V^H) of a LowRankUpdate, in the precision of the whole; None where they cannot be
     had."""
     if op._init is not None:
-        base, thin = op._init[0], _core.LowRank(*op._init[1:])
+        base, *given = op._given("base", "U", "V", "C")
+        thin = _core.LowRank(*given)
     elif op._by == "sum" and {p._head for p in op._operands} == {"diag", "lowrank"}:
         base, thin = sorted(op._operands, key=lambda p: p._head)
     else:
@@ -216,9 +217,9 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     """As with the vectors, without them."""
     if op._head == "congruence":
-        if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
+        if op._init is None or not is_unitary(op._given("A")) or not hermitian(op):
             return NotImplemented
-        return (yield as_operator(op._init[1]), uplo)
+        return (yield as_operator(op._given("B")), uplo)
     if op._init is not None or op._by not in ("inverse", "power") or op.dtype.kind in "biu":
         return NotImplemented
     if not hermitian(op._operands[0]):

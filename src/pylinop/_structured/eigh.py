@@ -266,7 +266,7 @@ def reflection_parts(op: Any) -> tuple[Any, Any] | None:
     vector."""
     if op._init is None:
         return None
-    v, value = floats(op._init[0]), reflection_of(op)
+    v, value = floats(op._given("v")), reflection_of(op)
     top = np.abs(v).max(axis=-1)
     good = np.isfinite(top) & (top > 0) & np.isfinite(value[..., 0])
     return (v, value) if np.all(good) else None
@@ -283,10 +283,10 @@ def _(op: Any, uplo: str) -> Any:
 
 @eigenbasis.row("full", how="one value; Q is a Householder", cost="O(n)")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or complex(op._init[1]).imag or op.shape[-1] != op.shape[-2]:
+    if op._init is None or complex(op._given("c")).imag or op.shape[-1] != op.shape[-2]:
         return NotImplemented
     w = np.zeros(op.shape[:-1])
-    w[..., 0] = complex(op._init[1]).real * op.shape[-1]
+    w[..., 0] = complex(op._given("c")).real * op.shape[-1]
     return w, reflector(np.ones(op.shape[-1], inexact(op.dtype)))
 
 
@@ -389,19 +389,19 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 @eigenbasis.row("eigen", how="its own, where Q is known to be unitary", cost="O(1)")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
+    if op._init is None or not is_unitary(op._given("Q")) or not hermitian(op):
         return NotImplemented
-    return floats(op._init[1]).real, op._init[0].copy()
+    return floats(op._given("d")).real, op._given("Q").copy()
 
 
 @eigenbasis.row("congruence", how="A Q of B's, where A is known to be unitary", cost="that of B")
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("A")):
         return NotImplemented
-    if not hermitian(as_operator(op._init[1])):
+    if not hermitian(as_operator(op._given("B"))):
         return NotImplemented
-    w, q = yield as_operator(op._init[1]), uplo
-    return w, op._init[0].copy() @ q
+    w, q = yield as_operator(op._given("B")), uplo
+    return w, op._given("A").copy() @ q
 
 
 # -- in ascending order --

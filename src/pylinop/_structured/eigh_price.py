@@ -110,7 +110,7 @@ def _steps(op: Any, vectors: bool) -> Any:
             parts.append((yield f, vectors))
         return _joined("structure", [*parts, _vector(op, 1.0)])
     if head == "lowrank" and op._init is not None:
-        return _thin(op, as_operator(op._init[0]).shape[-1])
+        return _thin(op, as_operator(op._given("U")).shape[-1])
     if head == "tridiagonal":
         return _three(op, vectors)
     return _dense(op, vectors)

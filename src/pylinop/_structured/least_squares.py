@@ -107,7 +107,7 @@ def _(op: Any, want: str) -> Any:
     cost="O(n log n)",
 )
 def _(op: Any, want: str) -> Any:
-    if op._init is None or (op._init[1] or 1) != 1:
+    if op._init is None or (op._given("levels") or 1) != 1:
         return NotImplemented
     if want != "solve" and op.dtype.kind != "c":
         return NotImplemented
@@ -179,10 +179,10 @@ def _(op: Any, want: str) -> Any:
 
 @frames.row("eigen", how="Q and d where Q is known to be unitary", cost="two products")
 def _(op: Any, want: str) -> Any:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("Q")):
         return NotImplemented
-    phase, size = phases(floats(op._init[1]))
-    return op._init[0] @ _core.Diag(phase), size, op._init[0]
+    phase, size = phases(floats(op._given("d")))
+    return op._given("Q") @ _core.Diag(phase), size, op._given("Q")
 
 
 # -- least squares --
@@ -279,7 +279,7 @@ def _columns(q: Any, keep: Any, what: str) -> Any:
         return _core.Zeros((*q.shape[:-1], 0), inexact(q.dtype))
     at = np.argsort(~keep, axis=-1, kind="stable")[..., :k]
     if q._head == "dense" and q._init is not None:
-        return _core.Dense(np.take_along_axis(np.asarray(q._init[0]), at[..., None, :], -1))
+        return _core.Dense(np.take_along_axis(np.asarray(q._given("a")), at[..., None, :], -1))
     return q @ _core.Selection(at, n, inexact(q.dtype)).T
 
 

@@ -106,7 +106,7 @@ def _(op: Any) -> tuple[Any, Any, Any]:
 
 @lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)")
 def _(op: Any) -> Any:
-    lower = op._init is None or op._init[1]
+    lower = op._init is None or op._given("lower")
     return NotImplemented if lower or op.dtype.kind not in "fc" else _itself(op)
 
 
@@ -129,7 +129,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
             check_permutation(op)
             one = eye(op, op.shape[-1], op.shape[-1])
             return op, one, one
-        if op._head != "triangular" or below._init is None or not below._init[1]:
+        if op._head != "triangular" or below._init is None or not below._given("lower"):
             return NotImplemented
         return _itself(op) if op.dtype.kind in "fc" else NotImplemented
     p, low, up = yield (op._operands[0],)

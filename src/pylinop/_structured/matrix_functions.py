@@ -421,9 +421,9 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 
 @_rows("eigen", how="of d, where Q is known to be unitary", cost="O(n)")
 def _(op: Any, f: Any) -> Any:
-    if op._init is None or not is_unitary(as_operator(op._init[0])):
+    if op._init is None or not is_unitary(as_operator(op._given("Q"))):
         return _hermitian_only(op, f)
-    return _core.Eigen(op._init[0].copy(), f(floats(op._init[1])))
+    return _core.Eigen(op._given("Q").copy(), f(floats(op._given("d"))))
 
 
 @_rows("householder", how="f(1) I and one rank", cost="O(n)")
@@ -451,7 +451,7 @@ def _(op: Any, f: Any) -> Any:
     n, dtype = op.shape[-1], inexact(op.dtype)
     if op._init is None or n == 1:
         return NotImplemented
-    c = np.asarray(op._init[1]).astype(dtype)
+    c = np.asarray(op._given("c")).astype(dtype)
     w = np.broadcast_to(np.stack([0 * c, n * c], axis=-1), (*op.shape[:-2], 2))
     return _one_apart(op, f, w, np.full(n, n**-0.5, dtype))
 
@@ -463,10 +463,10 @@ def _(op: Any, f: Any) -> Any:
 
 @_rows("congruence", how="A f(B) A^H where A is known to be unitary", cost="that of B")
 def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("A")):
         return _hermitian_only(op, f)
-    inner = yield _as_precise(as_operator(op._init[1]), op), f
-    return _core.Congruence(op._init[0].copy(), inner)
+    inner = yield _as_precise(as_operator(op._given("B")), op), f
+    return _core.Congruence(op._given("A").copy(), inner)
 
 
 # -- thin matrices --
@@ -497,7 +497,7 @@ def _(op: Any, f: Any) -> Any:
 def _(op: Any, f: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    root = _as_precise(as_operator(op._init[0]), op)
+    root = _as_precise(as_operator(op._given("L")), op)
     if root._head == "dense" and 2 * root.shape[-1] <= root.shape[-2]:
         return _thin(_core.LowRank(root), f)
     return _by_basis(op, f)
@@ -520,7 +520,7 @@ SYMMETRIC = ("sym", "symmetric")
 def _(op: Any, f: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    a, lower = dense(op, f.arrays), op._init[1]
+    a, lower = dense(op, f.arrays), op._given("lower")
     if not lower:
         return _core.Triangular(general(a, f), False)
     turned = general(np.ascontiguousarray(np.swapaxes(a, -1, -2)), f)
@@ -529,10 +529,10 @@ def _(op: Any, f: Any) -> Any:
 
 @_rows("dense", how="declared Hermitian: heevd of its upper triangle, an Eigen", cost="O(n^3)")
 def _(op: Any, f: Any) -> Any:
-    word = op._init[1] if op._init is not None else None
+    word = op._given("assume_a") if op._init is not None else None
     if word not in PROMISED and not (word in SYMMETRIC and op.dtype.kind != "c"):
         return NotImplemented
-    w, q = eigenbasis.of_dense(op, "U", array=floats(op._init[0]))
+    w, q = eigenbasis.of_dense(op, "U", array=floats(op._given("a")))
     return _core.Eigen(q, f.of_spectrum(w))
 
 

@@ -89,7 +89,8 @@ def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
 def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
-    rows = op.blocks if axis == -1 else list(zip(*op.blocks, strict=True))
+    rows = op._given("blocks")
+    rows = rows if axis == -1 else list(zip(*rows, strict=True))
     parts = []
     for line in rows:
         total = 0.0
@@ -110,7 +111,7 @@ def _(op: Any, axis: int) -> Any:
     if op._init is None:
         return NotImplemented
     other, own = (-2, -1) if axis == -2 else (-1, -2)
-    return np.full((*op.shape[:-2], op.shape[own]), modulus(op._init[1]) * op.shape[other])
+    return np.full((*op.shape[:-2], op.shape[own]), modulus(op._given("c")) * op.shape[other])
 
 
 @sums.row("inverse", "dft", "hadamard")
@@ -120,7 +121,7 @@ def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
             return NotImplemented
         return op.shape[-1] / (yield op._operands[0], axis)  # moduli are all the same
     n = op.shape[-1]
-    norm: Any = op._init[-2] if op._head == "dft" else None
+    norm: Any = op._given("norm") if op._head == "dft" else None
     return np.full(n, {"ortho": math.sqrt(n), "forward": 1.0}.get(norm, float(n)))
 
 
@@ -129,7 +130,7 @@ def _(op: Any, axis: int) -> Any:
     if op._init is None:
         return NotImplemented
     s = (
-        np.abs(floats(op._init[0]))
+        np.abs(floats(op._given("c")))
         .reshape(*op.shape[:-2], op.shape[-1])
         .sum(axis=-1, keepdims=True)
     )
@@ -140,7 +141,8 @@ def _(op: Any, axis: int) -> Any:
 def _(op: Any, axis: int) -> Any:
     if op._init is None:
         return NotImplemented
-    v, tau = floats(op._init[0]), op._init[1]
+    v, tau = op._given("v", "tau")
+    v = floats(v)
     if tau is None:
         top = np.abs(v).max(axis=-1, keepdims=True)
         if not (np.isfinite(top) & (top > 0)).all():
@@ -167,7 +169,7 @@ def _(op: Any, axis: int) -> Any:
 
 def _row_blocks(op: Any) -> Iterator[Any]:
     """The triangle, some rows at a time: (first row, rows)."""
-    a, lower, unit = op._init
+    a, lower, unit = op._given("a", "lower", "unit_diagonal")
     n = a.shape[-1]
     for at in range(0, n, 256):
         end = min(at + 256, n)
@@ -205,8 +207,8 @@ def _entries(op: Any) -> tuple[Any, Any, Any]:
 def _(op: Any, axis: int) -> Any:
     if (
         op._init is None
-        or not scipy_bridge.issparse(op._init[0])
-        or op._init[0].dtype.kind in "bui"
+        or not scipy_bridge.issparse(op._given("A"))
+        or op._given("A").dtype.kind in "bui"
     ):
         return NotImplemented
     i, j, v = _entries(op)
@@ -314,7 +316,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     parts = []
-    for line in op.blocks:
+    for line in op._given("blocks"):
         for block in line:
             parts.append((yield (block,)))
     return _root_of_squares(parts) + np.zeros(op.shape[:-2])
@@ -339,8 +341,8 @@ def _(op: Any) -> Any:
 def _(op: Any) -> Any:
     if (
         op._init is None
-        or not scipy_bridge.issparse(op._init[0])
-        or op._init[0].dtype.kind in "bui"
+        or not scipy_bridge.issparse(op._given("A"))
+        or op._given("A").dtype.kind in "bui"
     ):
         return NotImplemented
     return _length(_entries(op)[2])
@@ -361,7 +363,7 @@ def _(op: Any) -> Any:
 def _(op: Any) -> Any:
     if op._init is None:
         return _length(eigenvalues_of(op))  # it is normal
-    c = floats(op._init[0]).reshape(*op.shape[:-2], op.shape[-1])
+    c = floats(op._given("c")).reshape(*op.shape[:-2], op.shape[-1])
     return math.sqrt(op.shape[-1]) * _length(c)
 
 
@@ -369,7 +371,7 @@ def _(op: Any) -> Any:
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    size = modulus(op._init[1]) * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2])
+    size = modulus(op._given("c")) * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2])
     return np.full(op.shape[:-2], size)
 
 
@@ -441,7 +443,7 @@ def _(op: Any, p: Any) -> Any:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             c = s[..., 0] / s[..., -1] if p == 2 else s[..., -1] / s[..., 0]
         return np.where(np.isnan(c) & ~np.isnan(s).any(axis=-1), np.inf, c)  # 0/0: singular
-    if op._head == "householder" and op._init is not None and op._init[1] is None:
+    if op._head == "householder" and op._init is not None and op._given("tau") is None:
         return norm(op, p) ** 2
     if op._head not in ("permutation", "circulant", "blockdiag", *TRANSFORMS):
         return NotImplemented

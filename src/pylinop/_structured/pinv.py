@@ -56,7 +56,7 @@ def _(op: Any, how: Any) -> Any:
 
 @pinv.row("householder", how="itself, with its own tau", cost="O(n)")
 def _(op: Any, how: Any) -> Any:
-    if op._init is None or op._init[1] is not None or np.isnan(reflection_of(op)).any():
+    if op._init is None or op._given("tau") is not None or np.isnan(reflection_of(op)).any():
         return NotImplemented
     return op
 
@@ -92,7 +92,7 @@ def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
 def _(op: Any, how: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    c, (m, n) = op._init[1], op.shape[-2:]
+    c, (m, n) = op._given("c"), op.shape[-2:]
     shape = (*op.shape[:-2], n, m)
     return _core.Full(shape, 1 / c / m / n) if c else _core.Zeros(shape, inexact(op.dtype))
 
@@ -108,11 +108,11 @@ def _(op: Any, how: Any) -> Any:
 
 @pinv.row("eigen", how="an Eigen where Q is known to be unitary", cost="O(n)")
 def _(op: Any, how: Any) -> Any:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("Q")):
         return NotImplemented
-    d = floats(op._init[1])
+    d = floats(op._given("d"))
     cut = _relative(how, op) * np.abs(d).max(axis=-1)
-    return _core.Eigen(op._init[0], _reciprocals(d, np.asarray(cut)[..., None]))
+    return _core.Eigen(op._given("Q"), _reciprocals(d, np.asarray(cut)[..., None]))
 
 
 # -- arguments --

@@ -135,7 +135,7 @@ def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
 @qr.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
 def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
     triangle = op._head == "triangular" and op._operands[0]._init is not None
-    if triangle and op._operands[0]._init[1] and op._mode & TRANSPOSED:
+    if triangle and op._operands[0]._given("lower") and op._mode & TRANSPOSED:
         return _of(mode, eye(op, op.shape[-1], op.shape[-1]), op)
     if op._mode & TRANSPOSED:
         if (bands := bands_within(op)) is not None:
@@ -149,7 +149,7 @@ def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
 
 @qr.row("triangular", how="an upper one itself: Q is an Identity", cost="O(1)")
 def _(op: Any, mode: str) -> Any:
-    if op._init is None or op._init[1]:
+    if op._init is None or op._given("lower"):
         return NotImplemented
     if op.dtype.kind not in "fc":
         return NotImplemented

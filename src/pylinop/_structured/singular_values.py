@@ -73,7 +73,7 @@ def _levels_of(op: Any) -> Any:
     """The sizes of a circulant's levels, of one that sums or products closed to too."""
     while op._init is None:
         op = next(f for f in op._operands if getattr(f, "_head", None) == "circulant")
-    c, levels = op._init
+    c, levels = op._given("c", "levels")
     return c.shape[c.ndim - (levels or 1) :]
 
 
@@ -81,7 +81,7 @@ def spectrum_of(op: Any) -> Any:
     """The eigenvalues of a circulant in the order of its frequencies, level by level."""
     sizes = _levels_of(op)
     if op._init is not None:
-        c = floats(op._init[0])
+        c = floats(op._given("c"))
     else:
         first = np.zeros(op.shape[-1], inexact(op.dtype))
         first[0] = 1
@@ -141,10 +141,10 @@ def _(op: Any) -> Generator[Any, Any, Any]:
         return (1 / (yield (op._operands[0],)))[..., ::-1]
     if op._head == "hadamard":
         return np.full(op.shape[-1], math.sqrt(op.shape[-1]))
-    sizes = op._init[0]
+    sizes, norm = op._given("n", "norm")
     sizes = tuple(sizes) if np.iterable(sizes) else (int(sizes),)
-    type_ = op._init[1] if op._head == "dct" else 0
-    parts = [_level_values(op._head, n, 2 if type_ is None else type_, op._init[-2]) for n in sizes]
+    type_ = op._given("type") if op._head == "dct" else 0
+    parts = [_level_values(op._head, n, 2 if type_ is None else type_, norm) for n in sizes]
     if any(p is None for p in parts):
         return NotImplemented
     vector_room(op)
@@ -191,29 +191,29 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    return _padded(descending(np.abs(floats(op._init[0]))), op)
+    return _padded(descending(np.abs(floats(op._given("d")))), op)
 
 
 @svdvals.row("full", how="one", cost="O(n)")
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    one = np.full((*op.shape[:-2], 1), modulus(op._init[1]))
+    one = np.full((*op.shape[:-2], 1), modulus(op._given("c")))
     return _padded(one * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2]), op)
 
 
 @svdvals.row("eigen", how="moduli of d where Q is known to be unitary", cost="O(n log n)")
 def _(op: Any) -> Any:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("Q")):
         return NotImplemented
-    return _padded(descending(np.abs(floats(op._init[1]))), op)
+    return _padded(descending(np.abs(floats(op._given("d")))), op)
 
 
 @svdvals.row("root", how="squares of L's", cost="L's")
 def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
-    return _padded((yield (op._init[0],)) ** 2, op)
+    return _padded((yield (op._given("L"),)) ** 2, op)
 
 
 @svdvals.row("kronsum", how="moduli of its eigenvalues, Hermitian", cost="the factors', n log n")
@@ -243,7 +243,7 @@ def _low_rank(op: Any) -> tuple[Any, Any, Any] | None:
     """U, C, V as arrays in the dtype of the whole; None where products closed to it."""
     if op._init is None or op._head != "lowrank":
         return None
-    u, v, c = (*op._init, None, None)[:3]
+    u, v, c = op._given("U", "V", "C")
     dtype = inexact(op.dtype)
     u = dense(u).astype(dtype, copy=False)
     v = u if v is None else dense(v).astype(dtype, copy=False)
@@ -257,7 +257,7 @@ def adjoint(a: Any) -> Any:
 def core_of(op: Any) -> Any:
     """(Q, M, P) with U C V^H = Q M P^H, Q and P of orthonormal columns; None where that is no
     smaller."""
-    if op._init is None or as_operator(op._init[0]).shape[-1] >= min(op.shape[-2:]):
+    if op._init is None or as_operator(op._given("U")).shape[-1] >= min(op.shape[-2:]):
         return None
     parts = _low_rank(op)
     if parts is None:
@@ -284,7 +284,7 @@ def bands_of(op: Any) -> list[Any] | None:
         return [(k, floats(op.diagonal(k))) for k in range(-w, w + 1)]
     if op._init is None:
         return None
-    (lower, upper), ab = op._init[0], op._init[1]
+    (lower, upper), ab = op._given("l_and_u", "ab")
     n = ab.shape[-1]
     return [
         (k, floats(ab[..., upper - k, max(k, 0) : n + min(k, 0)]))
@@ -296,7 +296,7 @@ def toeplitz_of(op: Any) -> tuple[Any, Any] | None:
     """First column and first row, floats; None where they cannot be had."""
     if op._init is None:
         return None
-    c, r = op._init
+    c, r = op._given("c", "r")
     c = floats(c)
     return c, c.conj() if r is None else floats(r)
 
@@ -314,7 +314,7 @@ def _(op: Any) -> bool:
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    return op._init[1] is None or not np.imag(op._init[1]).any()
+    return op._given("tau") is None or not np.imag(op._given("tau")).any()
 
 
 @hermitian.row("hadamard", "laplacian")
@@ -327,7 +327,7 @@ def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     sizes = _levels_of(op)
-    c = floats(op._init[0])
+    c = floats(op._given("c"))
     axes = tuple(range(-len(sizes), 0))
     turned = np.roll(np.flip(c, axes), 1, axes)  # c[-k]
     return bool(np.array_equal(turned.conj(), c))
@@ -366,7 +366,7 @@ def _(op: Any) -> Any:
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    return not np.imag(op._init[1]).any() or NotImplemented
+    return not np.imag(op._given("d")).any() or NotImplemented
 
 
 @hermitian.row("root")
@@ -430,7 +430,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 def axes_of(op: Any) -> list[Any]:
     """(size, boundary condition) of each axis of a Laplacian."""
-    grid, bc = op._init[:2]
+    grid, bc = op._given("grid_shape", "boundary_conditions")
     sizes = tuple(grid) if np.iterable(grid) else (int(grid),)
     return [(n, "neumann" if bc is None else bc) for n in sizes]
 
@@ -476,9 +476,9 @@ def _(op: Any, uplo: str) -> Any:
 
 @eigvalsh.row("eigen", how="d, sorted, where Q is known to be unitary", cost="O(n log n)")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
+    if op._init is None or not is_unitary(op._given("Q")) or not hermitian(op):
         return NotImplemented
-    w = np.sort(floats(op._init[1]).real, axis=-1)
+    w = np.sort(floats(op._given("d")).real, axis=-1)
     return np.broadcast_to(w, (*op.shape[:-2], op.shape[-1]))
 
 
@@ -489,9 +489,9 @@ def _(op: Any, uplo: str) -> Any:
 
 @eigvalsh.row("full", how="n c and zeros", cost="O(n)")
 def _(op: Any, uplo: str) -> Any:
-    if op._init is None or complex(op._init[1]).imag:
+    if op._init is None or complex(op._given("c")).imag:
         return NotImplemented
-    c = complex(op._init[1]).real
+    c = complex(op._given("c")).real
     w = np.zeros((*op.shape[:-2], op.shape[-1]))
     w[..., 0 if c < 0 else -1] = c * op.shape[-1]
     return w
@@ -500,11 +500,12 @@ def _(op: Any, uplo: str) -> Any:
 @eigvalsh.row("lowrank", how="QR of U, of what is between; V left out", cost="O(n k^2)")
 def _(op: Any, uplo: str) -> Any:
     found = None
-    if op._init is not None and (len(op._init) < 2 or op._init[1] is None):
+    if op._init is not None and op._given("V") is None:
         found = core_of(op)
     if found is None or not np.array_equal(found[1], found[1]):
         return NotImplemented
-    if len(op._init) > 2 and op._init[2] is not None and not hermitian(as_operator(op._init[2])):
+    inner = op._given("C")
+    if inner is not None and not hermitian(as_operator(inner)):
         return NotImplemented
     w = np.linalg.eigvalsh((found[1] + adjoint(found[1])) / 2)
     return np.sort(_padded(w, op), axis=-1)

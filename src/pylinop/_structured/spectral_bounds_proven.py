@@ -230,7 +230,9 @@ def _chain(op: Any) -> list[Any]:
 def _same(a: Any, b: Any) -> bool:
     """One operator, or one array."""
     return a is b or (
-        a._head == b._head == "dense" and bool(a._init and b._init) and a._init[0] is b._init[0]
+        a._head == b._head == "dense"
+        and bool(a._init and b._init)
+        and a._given("a") is b._given("a")
     )
 
 
@@ -296,7 +298,7 @@ def _(op: Any) -> Pair:
 
 @_row("sparse")
 def _(op: Any) -> Pair:
-    if op._init is None or not scipy_bridge.issparse(op._init[0]) or op.dtype.kind in "biu":
+    if op._init is None or not scipy_bridge.issparse(op._given("A")) or op.dtype.kind in "biu":
         return NOTHING
     a = sparse_arrays.matrix_of(op)
     if (a != a.conj().T).nnz:
@@ -306,9 +308,10 @@ def _(op: Any) -> Pair:
 
 @_row("dense")
 def _(op: Any) -> Pair:
-    if op._init is None or not np.isfinite(op._init[0]).all():
+    if op._init is None or not np.isfinite(op._given("a")).all():
         return NOTHING
-    a, declared = np.asarray(op._init[0]), op._init[1]
+    a, declared = op._given("a", "assume_a")
+    a = np.asarray(a)
     if not np.array_equal(a, np.swapaxes(a, -1, -2).conj()):
         return (0.0, None) if declared in _WORDS else NOTHING
     if op.shape[-1] <= _EXACT and op.ndim == 2:
@@ -349,15 +352,15 @@ def _(op: Any) -> Pair:
     if op._head in ("lowrank", "full") and op._init is None:
         return NOTHING
     if op._head == "lowrank":
-        u, v, c = op._init
+        v, c = op._given("V", "C")
         if v is not None or (c is not None and not dispatch.hermitian(as_operator(c))):
             return NOTHING
-    elif op._head == "full" and complex(op._init[1]).imag:
+    elif op._head == "full" and complex(op._given("c")).imag:
         return NOTHING
     elif op._head in ("householder", "permutation") and not dispatch.hermitian(op):
         return NOTHING
     low, high = _ends(dispatch.eigvalsh(op, "L"), 4 * op.shape[-1])
-    if op._head == "lowrank" and op._init[2] is None:
+    if op._head == "lowrank" and op._given("C") is None:
         low = 0.0  # U U^H
     if op._head == "laplacian":
         high = min(high or 0.0, 0.0) if high is not None else None
@@ -371,8 +374,8 @@ def _(op: Any) -> Any:
         for part in op._operands:
             pairs.append((yield (as_operator(part),)))
         return _summed(pairs) if op._by == "sum" else NOTHING
-    base = yield (as_operator(op._init[0]),)
-    update = yield (_core.LowRank(*op._init[1:]),)
+    base = yield (as_operator(op._given("base")),)
+    update = yield (_core.LowRank(*op._given("U", "V", "C")),)
     return _summed([base, update])
 
 

@@ -170,20 +170,20 @@ def _(op: Any, p: Any) -> Any:
 
 @power.row("eigen", how="Q f(d) Q^H where Q is known to be unitary", cost="O(n)")
 def _(op: Any, p: Any) -> Any:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("Q")):
         return NotImplemented
-    w = nonnegative(real_diagonal(floats(op._init[1])), p > 0, exact=True)
-    return _core.Eigen(op._init[0], _powers(w, p))
+    w = nonnegative(real_diagonal(floats(op._given("d"))), p > 0, exact=True)
+    return _core.Eigen(op._given("Q"), _powers(w, p))
 
 
 @power.row("root", how="SVD of L, which nothing squares", cost="SVD's")
 def _(op: Any, p: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    n, k = op._init[0].shape[-2:]
+    n, k = op._given("L").shape[-2:]
     if n > k and p < 0:
         raise not_definite(np.ones(op.shape[:-2], bool), f"has rank {k} at most")
-    q, s, _ = np.linalg.svd(dense(op._init[0]), full_matrices=False)
+    q, s, _ = np.linalg.svd(dense(op._given("L")), full_matrices=False)
     s = nonnegative(s, p > 0)
     return _core.Eigen(orthonormal(q), s if p > 0 else 1 / s)
 
@@ -308,14 +308,14 @@ def _(op: Any) -> Any:
 
 @root.row("root", how="L itself", cost="O(1)")
 def _(op: Any) -> Any:
-    return NotImplemented if op._init is None else op._init[0]
+    return NotImplemented if op._init is None else op._given("L")
 
 
 @root.row("lowrank", how="U times C's, V left out", cost="O(k^3)")
 def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
-    u, v, c = (*op._init, None, None)[:3]
+    u, v, c = op._given("U", "V", "C")
     if v is not None and v is not u:
         return NotImplemented
     u = as_operator(u)
@@ -348,7 +348,7 @@ def _beside(terms: Any) -> Any:
 def _(op: Any) -> Any:
     if op._init is None:
         return _beside(op._operands) if op._by == "sum" else NotImplemented
-    base, u, v, c = (*op._init, None, None)[:4]
+    base, u, v, c = op._given("base", "U", "V", "C")
     thin = _core.LowRank(u, v, c)
     return _beside((base, thin)) if v is None or v is u else NotImplemented
 
@@ -381,18 +381,18 @@ def _(op: Any) -> Any:
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    inner = _beside([op._init[1]])
-    return inner if inner is NotImplemented else as_operator(op._init[0]) @ inner
+    inner = _beside([op._given("B")])
+    return inner if inner is NotImplemented else as_operator(op._given("A")) @ inner
 
 
 @root.row("eigen", how="Q d^1/2", cost="O(n)")
 def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
-    w = real_diagonal(floats(op._init[1]))
-    if (w < 0).any() and not is_unitary(op._init[0]):
+    w = real_diagonal(floats(op._given("d")))
+    if (w < 0).any() and not is_unitary(op._given("Q")):
         return NotImplemented
-    return as_operator(op._init[0]) @ _core.Diag(np.sqrt(nonnegative(w)))
+    return as_operator(op._given("Q")) @ _core.Diag(np.sqrt(nonnegative(w)))
 
 
 @root.row("inverse", how="the inverse of L^H of A's Cholesky", cost="A's")

@@ -111,7 +111,8 @@ def _(op: Any, full: bool) -> Any:
 def _(op: Any, full: bool) -> Any:
     if op._init is None:
         return NotImplemented
-    d, k = floats(op._init[0]), int(op._init[1])
+    d, k = op._given("d", "k")
+    d, k = floats(d), int(k)
     m, n = op.shape[-2:]
     at, dtype = np.arange(d.shape[-1]), inexact(op.dtype)
     signs = np.ones((*d.shape[:-1], m), dtype)
@@ -247,7 +248,7 @@ def _(op: Any, full: bool) -> Any:
     n = op.shape[-1]
     if op._head == "hadamard":
         return _ones(op, n**-0.5 * op, n**0.5)
-    size, norm = op._init[0], op._init[-2]
+    size, norm = op._given("n", "norm")
     unit = _core.DFT(size, "ortho", None if op._weak else op.dtype)
     return _ones(op, unit, {"ortho": 1.0, "forward": n**-0.5}.get(norm, n**0.5))
 
@@ -256,7 +257,8 @@ def _(op: Any, full: bool) -> Any:
 def _(op: Any, full: bool) -> Any:
     if op._init is None:
         return NotImplemented
-    sizes, type_, norm = op._init[0], op._init[1] or 2, op._init[-2]
+    sizes, type_, norm = op._given("n", "type", "norm")
+    type_ = type_ or 2
     sizes = tuple(sizes) if np.iterable(sizes) else (int(sizes),)
     s = np.ones(1)
     vector_room(op)
@@ -307,7 +309,7 @@ def _(op: Any, full: bool) -> Any:
         return NotImplemented
     m, n = op.shape[-2:]
     dtype = inexact(op.dtype)
-    c = np.asarray(op._init[1]).astype(dtype)
+    c = np.asarray(op._given("c")).astype(dtype)
     u, v = (reflector(np.ones(k, dtype)) for k in (m, n))
     sign = phases(c)  # both first columns are -1, scaled
     s = np.full((*op.shape[:-2], 1), np.abs(c) * float(m) ** 0.5 * float(n) ** 0.5)
@@ -325,16 +327,16 @@ def of_basis(w: Any, q: Any) -> Any:
 
 @singular.row("eigen", how="moduli of d, where Q is known to be unitary", cost="O(n)")
 def _(op: Any, full: bool) -> Any:
-    if op._init is None or not is_unitary(op._init[0]):
+    if op._init is None or not is_unitary(op._given("Q")):
         return NotImplemented
-    return of_basis(floats(op._init[1]), op._init[0].copy())
+    return of_basis(floats(op._given("d")), op._given("Q").copy())
 
 
 @singular.row("root", how="squares of L's; U is L's", cost="that of L")
 def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
-    found = yield _as_precise(as_operator(op._init[0]), op), True
+    found = yield _as_precise(as_operator(op._given("L")), op), True
     return Matched(found.u, found.s**2, found.u, found.rows, found.rows)
 
 
@@ -345,7 +347,7 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 def _(op: Any, full: bool) -> Any:
     if op._head == "sum" and shift_of(op) is None:
         return NotImplemented
-    if op._head == "congruence" and (op._init is None or not is_unitary(op._init[0])):
+    if op._head == "congruence" and (op._init is None or not is_unitary(op._given("A"))):
         return NotImplemented
     return of_basis(*eigenbasis(op, "L")) if hermitian(op) else NotImplemented
 
@@ -418,7 +420,7 @@ def descending(op: Any, full_matrices: bool, hermitian: bool) -> Any:
 def _(op: Any, uplo: str) -> Any:
     if op._init is None:
         return NotImplemented
-    found = singular(op._init[0], True)
+    found = singular(op._given("L"), True)
     w = np.zeros((*found.s.shape[:-1], op.shape[-1]), found.s.dtype)
     w[..., found.rows] = found.s**2
     return w, found.u

@@ -28,7 +28,7 @@ def is_unitary(Q: Any) -> bool:
         if q._init is None and q._by in ("view", "prod", "inverse"):
             stack += q._operands
         elif q._init is not None and q._head in ("kron", "blockdiag"):
-            stack += q._init
+            stack += q._given("ops")
         elif not _unitary_leaf(q):
             return False
     return True
@@ -38,14 +38,14 @@ def _unitary_leaf(q: Any) -> Any:
     if q._init is None:
         return _is_hartley(q) or _is_sine(q)
     if q._head == "dense":
-        return q._init[1] == "orthogonal"
+        return q._given("assume_a") == "orthogonal"
     if q._head == "householder":
-        return q._init[1] is None
+        return q._given("tau") is None
     if q._head == "reflections":
         return True
     if q._head == "lowrankupdate":
         return _is_reflections(q)
-    return q._head in ("dft", "dct") and q._init[-2] == "ortho"
+    return q._head in ("dft", "dct") and q._given("norm") == "ortho"
 
 
 def unitary(q: Any) -> Any:
@@ -97,11 +97,13 @@ def _is_sine(q: Any) -> Any:
     if waves is None or not written(waves, "sliced"):
         return False
     whole, steps = waves._operands
-    init = whole._init if whole._head == "dft" else None
+    if whole._head != "dft" or whole._init is None:
+        return False
+    size, norm = whole._given("n", "norm")
     taken = {s[0]: s[1:] for s in steps}
-    return init is not None and (
-        init[0] == 2 * n + 2
-        and init[-2] in (None, "backward")
+    return (
+        size == 2 * n + 2
+        and norm in (None, "backward")
         and [taken.get(k) for k in (0, 1)] == [(1, 1, n)] * 2
     )
 
@@ -140,12 +142,15 @@ def completed(u: Any) -> Any:
 
 def _is_reflections(q: Any) -> bool:
     """Is I + Y C Y^H unitary? By C + C^H + C^H (Y^H Y) C = 0, to rounding."""
-    base, u, v, c = (*q._init, None, None)[:4]
+    base, u, v, c = q._given("base", "U", "V", "C")
     parts = [p for p in (u, v, c) if p is not None]
-    if base._head != "identity" or base._operands or any(p._head != "dense" for p in parts):
+    if base._head != "identity" or base._operands or c is None:
         return False
-    y, c = u.a, None if c is None else c.a
-    if c is None or (v is not None and v.a is not y and not np.array_equal(v.a, y)):
+    if any(p._head != "dense" or p._init is None for p in parts):
+        return False
+    y, c = u._given("a"), c._given("a")
+    right = y if v is None else v._given("a")
+    if right is not y and not np.array_equal(right, y):
         return False
     other = np.swapaxes(c, -1, -2).conj()
     gram = other @ (np.swapaxes(y, -1, -2).conj() @ y) @ c

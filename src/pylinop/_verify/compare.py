@@ -232,7 +232,7 @@ def solved(walk: Any, op: Any) -> Any:
     """The form of which a solve reads a triangle alone, or None."""
     if not walk.named or reference.declared(op) is None:
         return None
-    a = op._args[0] if reference.is_lazy(op) else op._init[0]
+    a = op._args[0] if reference.is_lazy(op) else op._given("a")
     return reference.solved_form(op, np.asarray(a).astype(walk.work))
 
 

@@ -83,7 +83,7 @@ def entries(leaf: Any) -> Any:
     if leaf._head in LEAN:
         return n
     if leaf._head in ("sparse", "sparsetriangular"):
-        return n + getattr(leaf._init[0], "nnz", n)
+        return n + getattr(leaf._given("A"), "nnz", n)
     return min(leaf.size, _FEW * n) if leaf._head in _OF_FEW else leaf.size
 
 
@@ -170,7 +170,9 @@ class Walk:
             dtype = float if bound else self.work
             eye = np.eye(op.shape[-1], dtype=dtype)
             if is_plain(op) and not self.named:
-                a = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
+                a = np.asarray(op._given("a")).astype(
+                    self.work if op.dtype.kind != "c" else complex
+                )
                 form = np.abs(a) if bound else a
             else:
                 form = self.apply(op, eye, N, bound)
@@ -224,7 +226,7 @@ class Walk:
             kind = complex if op.dtype.kind == "c" and self.work.kind == "f" else self.work
             key = id(op), kind
             if key not in self.forms:
-                self.forms[key] = op, solved_form(op, np.asarray(op._init[0]).astype(kind))
+                self.forms[key] = op, solved_form(op, np.asarray(op._given("a")).astype(kind))
             a = self.forms[key][1]
             return self._seen(np.abs(a) if self.bound else a, mode) @ x
         self.entries += entries(op) * x.shape[-1]
@@ -276,7 +278,7 @@ class Walk:
         return y[..., take[out], :] if out in take else y
 
     def _eigen(self, op: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
-        a, b = op._init
+        a, b = op._given("Q", "d")
         flipped = mode in (C, T)
         x = yield a, x, T if flipped else H, False
         b = np.abs(b) if self.bound else np.conjugate(b) if mode & C else np.asarray(b)
@@ -285,7 +287,8 @@ class Walk:
         return (yield a, x, C if flipped else N, False)
 
     def _elements(self, op: Any, head: str, mode: int) -> Any:
-        a, b = (self.dense(o, self.bound) for o in (op._init or op._operands))
+        pair = op._operands if op._init is None else op._given("A", "B")
+        a, b = (self.dense(o, self.bound) for o in pair)
         if head == "elementwise":
             return self._seen(a * b, mode)
         both = a[..., :, None, :] * b[..., None, :, :]
@@ -458,7 +461,7 @@ class Walk:
     def _over_diagonal(self, op: Any, x: Any, mode: int) -> Any:
         if op._head == "identity":
             return x
-        d = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
+        d = np.asarray(op._given("d")).astype(self.work if op.dtype.kind != "c" else complex)
         d = 1 / (np.abs(d) if self.bound else np.conjugate(d) if mode & C else d)
         return d[..., None] * x
 
@@ -476,7 +479,7 @@ def declared(op: Any) -> Any:
     """The word of a declared Dense, or of a LazyArray over an array; None."""
     if is_lazy(op):
         return op._more if op._head == "leaf" else None
-    return op._init[1] if is_plain(op) else None
+    return op._given("assume_a") if is_plain(op) else None
 
 
 def has_named(root: Any) -> bool:
@@ -491,7 +494,7 @@ def has_named(root: Any) -> bool:
         leaves = [op, *(x for x in op._args if is_lazy(x))] if is_lazy(op) else [op]
         for x in leaves:
             if declared(x) is not None:
-                a = np.asarray(x._args[0] if is_lazy(x) else x._init[0])
+                a = np.asarray(x._args[0] if is_lazy(x) else x._given("a"))
                 if not np.array_equal(solved_form(x, a), a):
                     return True
     return False

@@ -55,7 +55,7 @@ def _joined(a: Any, b: Any) -> Any:
 
 
 def toeplitz(leaf: Any, x: Any) -> Any:
-    c, r = (leaf.init[0], None) if len(leaf.init) == 1 else leaf.init[:2]
+    c, r = leaf.given("c", "r")
     c, r = leaf.plain(c), np.conjugate(leaf.plain(c)) if r is None else leaf.plain(r)
     table = _joined(np.flip(r[..., 1:], -1), c)
     if leaf.bound:
@@ -65,7 +65,7 @@ def toeplitz(leaf: Any, x: Any) -> Any:
 
 
 def hankel(leaf: Any, x: Any) -> Any:
-    c, r = (leaf.init[0], None) if len(leaf.init) == 1 else leaf.init[:2]
+    c, r = leaf.given("c", "r")
     c = leaf.get(c)
     r = np.zeros_like(c) if r is None else leaf.get(r)
     table = _joined(c, r[..., 1:])
@@ -81,8 +81,8 @@ def _boxes(sizes: Any) -> Any:
 
 
 def circulant(leaf: Any, x: Any) -> Any:
-    c = leaf.get(leaf.init[0])
-    levels = int(leaf.init[1]) if len(leaf.init) > 1 and leaf.init[1] is not None else 1
+    c, levels = leaf.given("c", "levels")
+    c, levels = leaf.get(c), 1 if levels is None else int(levels)
     if leaf.bound:
         return _symbol(leaf, x, c, levels)
     sizes = c.shape[c.ndim - levels :]
@@ -157,8 +157,8 @@ def _levels(
 
 
 def multitoeplitz(leaf: Any, x: Any) -> Any:
-    table = leaf.get(leaf.init[0])
-    sizes = leaf.init[1]
+    table, sizes = leaf.given("t", "n")
+    table = leaf.get(table)
     n = (np.array(table.shape) + 1) // 2 if sizes is None else sizes
     n = np.atleast_1d(np.asarray(n, int))
     m = np.array(table.shape[table.ndim - len(n) :]) - n + 1
@@ -166,8 +166,8 @@ def multitoeplitz(leaf: Any, x: Any) -> Any:
 
 
 def convolution(leaf: Any, x: Any) -> Any:
-    kernel, mode = leaf.get(leaf.init[0]), leaf.init[2]
-    n = np.atleast_1d(np.asarray(leaf.init[1], int))
+    kernel, n, mode = leaf.given("kernel", "n", "mode")
+    kernel, n = leaf.get(kernel), np.atleast_1d(np.asarray(n, int))
     k = np.array(kernel.shape[kernel.ndim - len(n) :])
     less = np.minimum(k, n)
     m = {"full": n + k - 1, "valid": np.abs(n - k) + 1}.get(mode, n)
@@ -177,7 +177,7 @@ def convolution(leaf: Any, x: Any) -> Any:
 
 def _transformed(leaf: Any, x: Any, one: Any) -> Any:
     """A transform as the product of those of its axes, `one(n)`."""
-    sizes = tuple(int(v) for v in np.atleast_1d(np.asarray(leaf.init[0], int)))
+    sizes = tuple(int(v) for v in np.atleast_1d(np.asarray(leaf.given("n"), int)))
     if max(sizes, default=0) > 2048:
         raise NotVerified(f"a transform of {max(sizes)} points")
     k = x.shape[-1]
@@ -194,9 +194,11 @@ def _transformed(leaf: Any, x: Any, one: Any) -> Any:
 
 
 def dft(leaf: Any, x: Any) -> Any:
+    norm = leaf.given("norm")
+
     def one(n: int) -> Any:
         turn = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
-        scale = {"ortho": max(n, 1) ** -0.5, "forward": 1 / max(n, 1)}.get(leaf.init[1], 1.0)
+        scale = {"ortho": max(n, 1) ** -0.5, "forward": 1 / max(n, 1)}.get(norm, 1.0)
         return scale * np.exp(-2j * np.pi * turn / max(n, 1))
 
     return _transformed(leaf, x, one)
@@ -218,7 +220,7 @@ def _cosines(n: int, kind: int) -> Any:
 
 
 def dct(leaf: Any, x: Any) -> Any:
-    _, kind, norm = leaf.init[:3]
+    kind, norm = leaf.given("type", "norm")
     kind = 2 if kind is None else int(kind)
 
     def one(n: int) -> Any:

@@ -29,17 +29,18 @@ def _diagonals(leaf: Any, x: Any, diagonals: Any) -> Any:
 
 
 def _diag(leaf: Any, x: Any) -> Any:
-    return _diagonals(leaf, x, [(int(leaf.init[1]), leaf.get(leaf.init[0]))])
+    d, k = leaf.given("d", "k")
+    return _diagonals(leaf, x, [(int(k), leaf.get(d))])
 
 
 def _tridiagonal(leaf: Any, x: Any) -> Any:
-    dl, d, du = (leaf.get(a) for a in leaf.init[:3])
+    dl, d, du = (leaf.get(a) for a in leaf.given("dl", "d", "du"))
     return _diagonals(leaf, x, [(-1, dl), (0, d), (1, du)] if d.shape[-1] > 1 else [(0, d)])
 
 
 def _banded(leaf: Any, x: Any) -> Any:
-    (low, up), n = leaf.init[0], leaf.op.shape[-1]
-    ab = leaf.get(leaf.init[1])
+    (low, up), ab = leaf.given("l_and_u", "ab")
+    n, ab = leaf.op.shape[-1], leaf.get(ab)
     ks = range(-min(low, n - 1), min(up, n - 1) + 1)
     return _diagonals(leaf, x, [(k, ab[..., up - k, max(k, 0) : n + min(k, 0)]) for k in ks])
 
@@ -53,7 +54,7 @@ def _nothing(leaf: Any, x: Any) -> Any:
 
 
 def _full(leaf: Any, x: Any) -> Any:
-    c = leaf.get(leaf.init[1])
+    c = leaf.get(leaf.given("c"))
     y = zeros(leaf, x, c)
     y[...] = c * x.sum(-2, keepdims=True, dtype=y.dtype)
     return y
@@ -61,7 +62,8 @@ def _full(leaf: Any, x: Any) -> Any:
 
 def _picked(leaf: Any, x: Any) -> Any:
     """Row i of the matrix has its one at index[i]."""
-    index = np.asarray(leaf.init[0]).astype(np.int64)
+    name = "p" if leaf.op._head == "permutation" else "index"
+    index = np.asarray(leaf.given(name)).astype(np.int64)
     if index.ndim > 1:
         return leaf.seen(np.eye(leaf.op.shape[-1], dtype=leaf.work)[index]) @ x
     if not leaf.turned:
@@ -85,14 +87,14 @@ def _entries(a: Any) -> tuple[Any, ...]:
 
 
 def _sparse(leaf: Any, x: Any) -> Any:
-    a = leaf.init[0]
+    a = leaf.given("A")
     if getattr(a, "_head", "") == "sparse" and a._init is not None:
-        a = a._init[0]
+        a = a._given("A")
     row, col, v = _entries(a)
     i, j = (col, row) if leaf.turned else (row, col)
     y = zeros(leaf, x, v := leaf.get(v))
     if leaf.op._head == "sparsetriangular":
-        _, lower, unit = leaf.init[:3]
+        lower, unit = leaf.given("lower", "unit_diagonal")
         keep = (row > col) if lower else (row < col)
         keep = keep if unit else keep | (row == col)
         i, j, v = i[keep], j[keep], v[keep]
@@ -110,15 +112,16 @@ def _sparse(leaf: Any, x: Any) -> Any:
 
 def _householder(leaf: Any, x: Any) -> Any:
     """x - v tau (v^H x); with the absolute values of all parts their sum."""
-    v = leaf.plain(leaf.init[0])
-    if leaf.init[1] is None:
+    v, tau = leaf.given("v", "tau")
+    v = leaf.plain(v)
+    if tau is None:
         square = (np.abs(v) ** 2).sum(-1)
         if v.shape[-1] and not np.all((square > 1e-280) & (square < 1e280)):
             v = v / np.abs(v).max(-1, keepdims=True)
             square = (np.abs(v) ** 2).sum(-1)
         tau = 2 / np.where(square > 0, square, np.inf)
     else:
-        tau = leaf.plain(leaf.init[1])
+        tau = leaf.plain(tau)
     v, tau = v[..., None], np.asarray(tau)[..., None, None]
     if leaf.bound:
         v, tau = np.abs(v), np.abs(tau)
@@ -133,7 +136,7 @@ def _householder(leaf: Any, x: Any) -> Any:
 
 def _reflections(leaf: Any, x: Any) -> Any:
     """One reflection after the other, on the rows that are its own."""
-    rows, n = leaf.plain(leaf.init[0]), leaf.op.shape[-1]
+    rows, n = leaf.plain(leaf.given("v")), leaf.op.shape[-1]
     rows = np.abs(rows) if leaf.bound else rows
     y = zeros(leaf, x, rows)
     y[...] = x
@@ -170,7 +173,7 @@ def _rows(leaf: Any, x: Any, piece: Any) -> Any:
 
 
 def _dense(leaf: Any, x: Any) -> Any:
-    a = np.asarray(leaf.init[0])
+    a = np.asarray(leaf.given("a"))
     if leaf.bound and x.ndim == 2:
         return sizes(np.swapaxes(a, -1, -2) if leaf.turned else a, x)
     if not leaf.bound and a.dtype == leaf.work and not leaf.conj:
@@ -179,7 +182,7 @@ def _dense(leaf: Any, x: Any) -> Any:
 
 
 def _triangular(leaf: Any, x: Any) -> Any:
-    a, lower, unit = leaf.init
+    a, lower, unit = leaf.given("a", "lower", "unit_diagonal")
     a = np.asarray(a)
 
     def piece(lo: int, hi: int) -> Any:
@@ -193,7 +196,8 @@ def _triangular(leaf: Any, x: Any) -> Any:
 
 
 def _blocktridiagonal(leaf: Any, x: Any) -> Any:
-    parts: Any = (None if a is None else leaf.plain(a) for a in leaf.init[:3])
+    blocks = leaf.given("lower", "diag", "upper")
+    parts: Any = (None if a is None else leaf.plain(a) for a in blocks)
     low, d, up = parts
     up = np.conjugate(np.swapaxes(low, -1, -2)) if up is None else up
     size, b = d.shape[-3], d.shape[-1]
@@ -210,8 +214,8 @@ def _blocktridiagonal(leaf: Any, x: Any) -> Any:
 
 def _quasiseparable(leaf: Any, x: Any) -> Any:
     """The dense form below the diagonal column by column: d, p^T a ... a q."""
-    d, p, q, a = (leaf.plain(v) for v in leaf.init[:4])
-    triangular = leaf.init[4]
+    d, p, q, a = (leaf.plain(v) for v in leaf.given("d", "p", "q", "a"))
+    triangular = leaf.given("triangular")
     if leaf.bound:
         d, p, q, a = (np.abs(v) for v in (d, p, q, a))
     n, size = d.shape[-1], p.shape[-1]
@@ -240,7 +244,8 @@ def _quasiseparable(leaf: Any, x: Any) -> Any:
 
 def _kernel_entries(leaf: Any, lo: int, hi: int) -> tuple[Any, Any]:
     """Rows of k(x_i, y_j), and of a bound on the errors of the formula in units of rounding."""
-    word, x, y, variance, length, alpha, period, degree, offset = leaf.init
+    word, x, y, variance, length = leaf.given("function", "x", "y", "variance", "length_scale")
+    alpha, period, degree, offset = leaf.given("alpha", "period", "degree", "offset")
     x = np.asarray(x, float)
     y = x if y is None else np.asarray(y, float)
     length = np.ones(1) if length is None else np.atleast_1d(np.asarray(length, float))
@@ -299,7 +304,7 @@ def _weights(order: Any, kind: str) -> Any:
 
 
 def _difference(leaf: Any, x: Any) -> Any:
-    n, order, kind, boundary = leaf.init[:4]
+    n, order, kind, boundary = leaf.given("n", "order", "kind", "boundary")
     n = int(n)
     w, first = _weights(int(order), kind)
     m = leaf.op.shape[-2]
@@ -322,8 +327,8 @@ def _difference(leaf: Any, x: Any) -> Any:
 
 
 def _laplacian(leaf: Any, x: Any) -> Any:
-    grid = tuple(int(v) for v in np.atleast_1d(np.asarray(leaf.init[0], int)))
-    boundary, k = leaf.init[1], x.shape[-1]
+    grid, boundary = leaf.given("grid_shape", "boundary_conditions")
+    grid, k = tuple(int(v) for v in np.atleast_1d(np.asarray(grid, int))), x.shape[-1]
     y = np.zeros_like(x) if x.size else zeros(leaf, x)
     box = x.reshape(*x.shape[:-2], *grid, k)
     total = np.zeros_like(box)

@@ -24,7 +24,7 @@ class Leaf:
     def __init__(self, op: Any, work: Any, mode: int, bound: Any) -> None:
         self.op, self.work, self.bound = op, work, bound
         self.turned, self.conj = bool(mode & T), bool(mode & C)
-        self.init = op._init
+        self.given = op._given  # (*names): what the kind was constructed of
 
     def get(self, a: Any) -> Any:
         """An argument as an array to compute with."""

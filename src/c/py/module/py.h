@@ -31,6 +31,14 @@ enum py_option {
     PY_OPTIONS
 };
 
+/* The fields of a Run (_iterative/krylov_run.py), by their names. */
+#define PY_RUN(X)                                                                                  \
+    X(name), X(op), X(M), X(b), X(x), X(maxiter), X(has_x0), X(rtol), X(atol), X(restart),         \
+        X(shift), X(damp), X(conlim), X(strict), X(inner), X(flexible), X(callback), X(style),     \
+        X(progress), X(bnorm), X(var), X(goals)
+#define PY_RUN_ID(id) PY_RUN_##id
+enum { PY_RUN(PY_RUN_ID), PY_RUN_FIELDS };
+
 /* One block a module, counted: the module and each operator hold it, so that operators alive at the
  * end of the interpreter still find the core they belong to. */
 typedef struct py_state {
@@ -63,6 +71,7 @@ typedef struct py_state {
     int process_check;
     int64_t process_limit;
     PyObject *config, *option_name[PY_OPTIONS]; /* context variable; keys of its value */
+    PyObject *run_field[PY_RUN_FIELDS];         /* their names, interned; NULL: not asked for yet */
     PyObject *process_off, *process_costs;      /* bytes, or NULL */
     PyObject *off, *costs; /* those in use, whose memory the rules and the context read */
     lop_costs own_costs;
@@ -367,6 +376,10 @@ PyObject *py_call_matvec(py_state *s, py_op *self, PyArrayObject *x);
 PyObject *py_kinds(py_state *s); /* the table as Python sees it: new */
 int py_make_types(py_state *s, PyObject *module, PyObject *root);
 bool py_holds_arrays(const lop_op *op); /* its own or its operands': takes copy= */
+/* _given(*names): what the constructor was given as the parameters of these names, one of them or a
+ * tuple of several. Attributes of the same names are the user's, whose subclass may redefine them.
+ */
+PyObject *py_given(PyObject *self, PyObject *const *names, Py_ssize_t n); /* new */
 
 /* py_constructors.c */
 const lop_op *py_op_of_type(py_state *s, PyTypeObject *type); /* the kind whose class it is */

@@ -299,7 +299,10 @@ static PyObject *lazy_is_deep(PyObject *module, PyObject *o) {
     return a ? PyBool_FromLong(py_lazy_is_deep(a)) : NULL;
 }
 
-static PyObject *krylov(PyObject *module, PyObject *args) { return py_krylov(state(module), args); }
+static PyObject *krylov(PyObject *module, PyObject *fields) {
+    if (!PyDict_Check(fields)) return PyErr_Format(PyExc_TypeError, "_krylov takes a dict");
+    return py_krylov(state(module), fields);
+}
 static PyObject *krylov_plain(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     return py_krylov_plain(state(module), args, nargs);
 }
@@ -351,7 +354,7 @@ static PyMethodDef functions[] = {
     {"_band_qr", py_band_qr, METH_VARARGS, NULL},
     {"_band_places", py_band_places, METH_VARARGS, NULL},
     {"_cholup", py_cholup, METH_VARARGS, NULL},
-    {"_krylov", krylov, METH_VARARGS, NULL},
+    {"_krylov", krylov, METH_O, NULL},
     {"_krylov_plain", (PyCFunction)(void (*)(void))krylov_plain, METH_FASTCALL, NULL},
     {"_gauss", py_gauss, METH_VARARGS, NULL},
     {"_ichol", py_ichol, METH_VARARGS, NULL},
@@ -449,6 +452,7 @@ static int clear_module(PyObject *module) {
         Py_CLEAR(s->call[i]);
     }
     for (int i = 0; i < PY_OPTIONS; i++) Py_CLEAR(s->option_name[i]);
+    for (int i = 0; i < PY_RUN_FIELDS; i++) Py_CLEAR(s->run_field[i]);
     lop_rules_switch(s->rules, NULL, 0); /* their memory goes; operators may still be alive */
     s->ctx.costs = NULL;
     Py_CLEAR(s->process_off);

@@ -34,20 +34,52 @@ static PyObject *rows_of(const py_op *op) {
     return rows;
 }
 
-static PyObject *get_param(PyObject *self, void *index) {
-    py_op *op = (py_op *)self;
-    Py_ssize_t i = (Py_ssize_t)(intptr_t)index;
-    const lop_op *kind =
-        op->node && op->init ? py_op_of_type(py_state_of(self), Py_TYPE(self)) : NULL;
-    if (!kind) {
+/* The kind that `op` was made as, by its constructor; NULL with AttributeError for what is the
+ * result of an expression, which has operands and no parameters. */
+static const lop_op *made_as(py_op *op) {
+    const lop_op *kind = NULL;
+    if (op->node && op->init) {
+        kind = op->node->op;
+        if (!kind->title || op->s->type[lop_op_id(kind)] != Py_TYPE(op))
+            kind = py_op_of_type(op->s, Py_TYPE(op));
+    }
+    if (!kind)
         PyErr_Format(PyExc_AttributeError,
                      "this %.100s is the result of an expression; its operands are in .args",
-                     Py_TYPE(self)->tp_name);
-        return NULL;
-    }
+                     Py_TYPE(op)->tp_name);
+    return kind;
+}
+
+static PyObject *param_at(const py_op *op, const lop_op *kind, Py_ssize_t i) {
     if (kind->param[0].role == LOP_P_OPERATORS) return Py_NewRef(op->init);
     if (kind->param[0].role == LOP_P_BLOCKS) return rows_of(op);
     return Py_NewRef(PyTuple_GET_ITEM(op->init, i));
+}
+
+static PyObject *get_param(PyObject *self, void *index) {
+    const lop_op *kind = made_as((py_op *)self);
+    return kind ? param_at((py_op *)self, kind, (Py_ssize_t)(intptr_t)index) : NULL;
+}
+
+static PyObject *param_named(py_op *op, const lop_op *kind, PyObject *name) {
+    for (int i = 0; PyUnicode_Check(name) && i < LOP_MAXPARAM && kind->param[i].name; i++)
+        if (PyUnicode_CompareWithASCIIString(name, kind->param[i].name) == 0)
+            return param_at(op, kind, i);
+    return PyErr_Format(PyExc_AttributeError, "%s has no parameter %R", kind->title, name);
+}
+
+PyObject *py_given(PyObject *self, PyObject *const *names, Py_ssize_t n) {
+    const lop_op *kind = made_as((py_op *)self);
+    if (!kind || n == 1) return kind ? param_named((py_op *)self, kind, names[0]) : NULL;
+    PyObject *all = PyTuple_New(n);
+    for (Py_ssize_t i = 0; all && i < n; i++) {
+        PyObject *one = param_named((py_op *)self, kind, names[i]);
+        if (one)
+            PyTuple_SET_ITEM(all, i, one);
+        else
+            Py_CLEAR(all);
+    }
+    return all;
 }
 
 typedef struct text {

@@ -565,6 +565,7 @@ static PyMethodDef op_methods[] = {
     {"conjugate", op_conj, METH_NOARGS, "conjugate($self)\n--\n\nThe complex conjugate, lazy."},
     {"__array_ufunc__", (PyCFunction)(void (*)(void))py_array_ufunc, METH_FASTCALL | METH_KEYWORDS,
      NULL},
+    {"_given", (PyCFunction)(void (*)(void))py_given, METH_FASTCALL, NULL},
     {"_element", op_element, METH_VARARGS, NULL},
     {"_scaledet", op_scaledet, METH_NOARGS, NULL},
     {"_factored", py_factored, METH_O, NULL},

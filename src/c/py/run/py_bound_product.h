@@ -65,7 +65,7 @@ int py_bound_close(py_bound *b);
 
 int py_applied_make_type(PyObject *module); /* _core._Applied, the same from Python */
 /* py_krylov.c: a run of an iterative solver, from checked arguments. New. */
-PyObject *py_krylov(py_state *s, PyObject *args);
+PyObject *py_krylov(py_state *s, PyObject *fields);
 PyObject *py_krylov_plain(py_state *s, PyObject *const *args, Py_ssize_t nargs);
 
 #endif

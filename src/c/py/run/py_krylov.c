@@ -230,26 +230,59 @@ static PyObject *ran(solver *v, PyObject *op, PyObject *m, bool vec, method run,
     return made;
 }
 
-/* _krylov(name, A, M, b, x, has_x0, (rtol, atol, maxiter, restart, shift, damp, conlim), flags,
- * callback, style, progress, bnorm, var, goals=None): flags 1 strict, 2 inner, 4 flexible. x is
- * written to. Gives (info, iterations, matvecs, seconds, residuals, why, at, numbers). */
-PyObject *py_krylov(py_state *s, PyObject *args) {
-    const char *name;
-    PyObject *op, *m, *b, *x, *callback, *progress, *var, *goals = Py_None;
+/* Borrowed values of the fields of a Run, by name. */
+static bool fields_of(py_state *s, PyObject *run, PyObject **field) {
+#define NAME(id) #id
+    static const char *const name[PY_RUN_FIELDS] = {PY_RUN(NAME)};
+#undef NAME
+    for (int i = 0; i < PY_RUN_FIELDS; i++) {
+        if (!s->run_field[i] && !(s->run_field[i] = PyUnicode_InternFromString(name[i])))
+            return false;
+        field[i] = PyDict_GetItemWithError(run, s->run_field[i]);
+        if (!field[i] && !PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "_krylov: there is no field %s", name[i]);
+        if (!field[i]) return false;
+    }
+    return true;
+}
+
+/* What is no array and no operator; with an exception set where a field is of another type. */
+static void read_numbers(solver *v, PyObject *const *field) {
+    v->k.rtol = PyFloat_AsDouble(field[PY_RUN_rtol]);
+    v->k.atol = PyFloat_AsDouble(field[PY_RUN_atol]);
+    v->k.shift = PyFloat_AsDouble(field[PY_RUN_shift]);
+    v->k.damp = PyFloat_AsDouble(field[PY_RUN_damp]);
+    v->k.conlim = PyFloat_AsDouble(field[PY_RUN_conlim]);
+    v->bnorm = PyFloat_AsDouble(field[PY_RUN_bnorm]);
+    v->k.maxiter = PyLong_AsLongLong(field[PY_RUN_maxiter]);
+    v->k.restart = PyLong_AsLongLong(field[PY_RUN_restart]);
+    v->style = (int)PyLong_AsLong(field[PY_RUN_style]);
+    v->k.has_x0 = PyObject_IsTrue(field[PY_RUN_has_x0]) > 0;
+    v->k.strict = PyObject_IsTrue(field[PY_RUN_strict]) > 0;
+    v->k.inner = PyObject_IsTrue(field[PY_RUN_inner]) > 0;
+    v->k.flexible = PyObject_IsTrue(field[PY_RUN_flexible]) > 0;
+    v->callback = field[PY_RUN_callback];
+    v->progress = field[PY_RUN_progress] == Py_None ? NULL : field[PY_RUN_progress];
+}
+
+/* _krylov(fields): a dict, that of the Run of _iterative/krylov_run.py. x is written to. Gives
+ * (info, iterations, matvecs, seconds, residuals, why, at, numbers). */
+PyObject *py_krylov(py_state *s, PyObject *run_fields) {
+    PyObject *field[PY_RUN_FIELDS];
+    if (!fields_of(s, run_fields, field)) return NULL;
     solver v = {.s = s, .failed = -1};
-    int has_x0, flags;
-    long long maxiter, restart;
+    read_numbers(&v, field);
     bool both;
-    if (!PyArg_ParseTuple(args, "sOOO!O!p(ddLLddd)iOiOdO|O:_krylov", &name, &op, &m, &PyArray_Type,
-                          &b, &PyArray_Type, &x, &has_x0, &v.k.rtol, &v.k.atol, &maxiter, &restart,
-                          &v.k.shift, &v.k.damp, &v.k.conlim, &flags, &callback, &v.style,
-                          &progress, &v.bnorm, &var, &goals))
-        return NULL;
-    method run = method_of(name, &both);
+    const char *name = PyUnicode_AsUTF8(field[PY_RUN_name]);
+    method run = PyErr_Occurred() ? NULL : method_of(name, &both);
     if (!run) return NULL;
-    if (m == Py_None) m = NULL;
+    PyObject *op = field[PY_RUN_op], *m = field[PY_RUN_M] == Py_None ? NULL : field[PY_RUN_M],
+             *b = field[PY_RUN_b], *x = field[PY_RUN_x], *var = field[PY_RUN_var],
+             *goals = field[PY_RUN_goals];
     if (!py_is_op(s, op) || (m && !py_is_op(s, m)))
         return PyErr_Format(PyExc_TypeError, "not an operator");
+    if (!PyArray_Check(b) || !PyArray_Check(x))
+        return PyErr_Format(PyExc_TypeError, "_krylov: b and x are arrays");
     const lop_node *node = py_node(s, (py_op *)op);
     if (!node) return NULL;
     const lop_dtype dt = py_dtype((PyArrayObject *)x);
@@ -264,18 +297,10 @@ PyObject *py_krylov(py_state *s, PyObject *args) {
         (goals != Py_None && !(PyArray_Check(goals) && fits(goals, LOP_f64, 1, v.k.k, 1))))
         return PyErr_Format(PyExc_ValueError, "_krylov: these arrays do not fit %s", name);
     v.k.dt = dt;
-    v.k.has_x0 = has_x0 != 0;
     v.k.b = PyArray_DATA((PyArrayObject *)b);
     v.k.x = PyArray_DATA((PyArrayObject *)x);
     v.k.var = var == Py_None ? NULL : PyArray_DATA((PyArrayObject *)var);
     v.k.goals = goals == Py_None ? NULL : PyArray_DATA((PyArrayObject *)goals);
-    v.k.maxiter = maxiter;
-    v.k.restart = restart;
-    v.k.strict = (flags & 1) != 0;
-    v.k.inner = (flags & 2) != 0;
-    v.k.flexible = (flags & 4) != 0;
-    v.callback = callback;
-    v.progress = progress == Py_None ? NULL : progress;
     if (v.style != STYLE_NONE || v.progress) v.k.step = step;
     return ran(&v, op, m, nd == 1, run, both);
 }
