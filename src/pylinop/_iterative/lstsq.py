@@ -78,7 +78,8 @@ class Watch:
 
 
 def _teller(callback: Any, progress: Any, name: str) -> tuple[Any, Any]:
-    """What is called as f(x, iteration, error), and what is to be closed."""
+    """Returns (tell, bar): tell(x, iteration, error) is called each iteration, bar is closed at the
+    end."""
     show: Any = progress if callable(progress) else None
     bar: Any = None
     if progress is True:

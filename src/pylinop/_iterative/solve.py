@@ -142,7 +142,7 @@ def _iterate(name: str, p: Problem, record: SolveRecord) -> str:
         if not open_.any() or not math.isfinite(most):
             reason = "the residual is not finite"
             break
-        on = None if open_.all() or p.batch else np.flatnonzero(open_)  # who is done leaves
+        on = None if open_.all() or p.batch else np.flatnonzero(open_)  # converged ones are dropped
         if on is not None:
             part = np.ascontiguousarray(r[:, on])
         else:

@@ -175,7 +175,7 @@ def in_two_stages(ask: Ask, count: int, take: Callable[[int, Any], Any]) -> Any:
 
 
 def _root_mean(half: Any) -> Any:
-    """What the spread of the true samples may exceed that of the middles of their brackets by."""
+    """An upper bound on std(true samples) - std(bracket midpoints)."""
     n = half.shape[-1]
     return np.sqrt((half**2).sum(axis=-1) / max(n - 1, 1))
 

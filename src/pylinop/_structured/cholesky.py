@@ -248,7 +248,7 @@ def _lower_half(bands, op, uplo):
 
 
 def _adjoint(factor):
-    """Of a Banded, another."""
+    """The adjoint of a Banded factor, as a Banded."""
     (low, up), ab = factor._init[:2]
     n, other = ab.shape[-1], np.zeros_like(ab)
     for k in range(-min(low, n - 1), min(up, n - 1) + 1):

@@ -176,8 +176,9 @@ class Question:
         return add
 
     def _row_of(self, op):
-        """A kind that is a view or multiple of another answers as those do; what an inverse closed
-        to, as an inverse."""
+        """The row that answers. A view or multiple uses the row "view" or "scaled", whatever kind
+        it closed to (but Diag, Identity, Zeros and Kron); a closed inverse uses the row
+        "inverse"."""
         by = op._by if op._init is None else ""
         if by in ("view", "scaled") and op._head not in ("diag", "identity", "zeros", "kron"):
             return self.rows.get(by)

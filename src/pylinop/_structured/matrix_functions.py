@@ -131,8 +131,8 @@ class Function:
 
 
 def _is_adjoint(a):
-    """Is a its own adjoint, but for what rounding did to a product that is? As far as that goes it
-    would decide on which side of a branch cut the negative eigenvalues lie."""
+    """True if `a` is Hermitian up to the rounding of forming X^H X; otherwise rounding alone would
+    decide on which side of a branch cut its tiny negative eigenvalues lie."""
     other = np.swapaxes(a, -1, -2).conj()
     if np.array_equal(a, other):
         return True
