@@ -1,4 +1,5 @@
-"""``pl.explain`` and the methods of its name: how something is computed, without computing it."""
+"""``pl.explain`` and the methods of that name say how something is computed, without computing
+it."""
 
 from __future__ import annotations
 
@@ -22,20 +23,21 @@ _eigenpairs = Later("_eigen.choose_method")
 
 
 def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any) -> Any:
-    """How ``x`` is computed: the plan, its estimates, what was refused and what else was priced.
+    """Say how ``x`` is computed: the plan, its estimates, what was refused and what else was
+    priced.
 
     Parameters
     ----------
     x : LazyArray or operator
-        Of an operator an action is explained.
+        For an operator, one action is explained.
     action : str
-        Of an operator: ``explain(A, "apply", x)``, ``explain(A, "solve", b)``, ``"dense"``,
+        For an operator: ``explain(A, "apply", x)``, ``explain(A, "solve", b)``, ``"dense"``,
         ``"diagonal"``, ``"trace"``, ``"element"``, ``"det"``; see ``A.explain``.
     *args, **kwargs
-        What the action takes.
+        The arguments of the action.
     run : bool
-        Run it, once, and show the time that each step took beside the estimate. Else nothing is
-        computed.
+        Run the plan once, and show the time that each step took beside the estimate. Otherwise
+        nothing is computed.
 
     Returns
     -------
@@ -46,7 +48,7 @@ def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwar
     Raises
     ------
     TypeError
-        For anything else: an array is there already.
+        For anything else: an array is computed already.
 
     Examples
     --------
@@ -125,7 +127,7 @@ _RUNS = {
 
 
 def of_operator(op, action, args, kwargs, run=False):
-    """The plan of an action; ``run``: with the times it took."""
+    """The plan of an action; with ``run``, the times that its steps took too."""
     if action in ("trace", "logdet", "diagonal") and "method" in kwargs:
         return _estimates.explained(op, action, kwargs["method"], kwargs)
     if action in ("eigh", "eigvalsh"):
@@ -157,8 +159,8 @@ def of_operator(op, action, args, kwargs, run=False):
 
 
 def of_lazy(root, run=False):
-    """How the value of root is computed, on a copy whose values are arrays without memory; with
-    ``run`` on a copy that is computed."""
+    """Explains how the value of root is computed, on a copy whose values are arrays without memory;
+    with ``run`` on a copy that is computed."""
     parts = []
 
     def title(a):
@@ -181,7 +183,7 @@ def of_lazy(root, run=False):
 
 
 def _plan(a):
-    """How one linear part is computed; None where NumPy runs."""
+    """The plan of one linear part; None where NumPy computes it."""
     return _lazily.explained(a, _direct_plan(a))
 
 

@@ -1,4 +1,4 @@
-"""Looks at arguments that many functions share."""
+"""Checks of arguments that many functions share."""
 
 import numpy as np
 
@@ -33,5 +33,5 @@ def is_lazy(x):
 
 
 def number(x):
-    """A scalar instead of an array without dimensions."""
+    """Returns a scalar in place of an array without dimensions."""
     return x[()] if isinstance(x, np.ndarray) else x

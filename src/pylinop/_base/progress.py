@@ -1,4 +1,4 @@
-"""What ``progress=`` shows: a bar of tqdm where it is there, else a line now and then."""
+"""What ``progress=`` shows: a bar of tqdm if that is installed, otherwise a line now and then."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ __all__ = ["Meter", "shown"]
 
 
 class _Lines:
-    """A line a second on stderr."""
+    """Prints a line a second on stderr."""
 
     def __init__(self, name: str, what: str) -> None:
         self._name, self._what, self._last = name, what, time.monotonic()
@@ -24,7 +24,7 @@ class _Lines:
 
 
 class _Bar:
-    """A bar of tqdm's; without an end where it is not known how many iterations there may be."""
+    """A bar of tqdm's, without an end where the number of iterations is not known."""
 
     def __init__(self, name: str, what: str, tqdm: Any, total: int | None) -> None:
         self._what = what

@@ -1,4 +1,5 @@
-"""SciPy: its sparse matrices, its operators, its isinstance. Never imports SciPy by itself."""
+"""Deals with SciPy's sparse matrices, operators and isinstance, without importing SciPy by
+itself."""
 
 import sys
 from importlib.util import find_spec
@@ -33,7 +34,7 @@ _shadows: dict = {}
 def shadow(cls):
     """The class ``op.__class__`` answers with: ``cls``, and SciPy's too once that is loaded.
 
-    Name and module are ours, calling it builds ours, and it is made once a class."""
+    It has our name and module, calling it builds our class, and each class has one."""
     base = _scipy_class()
     if base is None:
         return cls
@@ -61,7 +62,7 @@ def real_class(cls):
 
 
 def cast(S, dtype):
-    """A scipy.sparse array in another dtype: entries that are there twice are added first."""
+    """Casts a scipy.sparse array to a dtype; duplicate entries are added first."""
     if not getattr(S, "has_canonical_format", True):
         S = S.copy()
         S.sum_duplicates()
@@ -84,7 +85,8 @@ def parts_of_sparse(A):
 
 
 def sparse_ready():
-    """Which solvers can be had: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Asked once."""
+    """Which sparse solvers are installed: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Looked up
+    once."""
     if find_spec("scipy") is None:
         return 0
     return 2 if find_spec("sksparse") is not None else 1

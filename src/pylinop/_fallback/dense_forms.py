@@ -1,5 +1,5 @@
-"""Dense forms by NumPy's own means, for kinds whose arrays have a dtype C does not know (float16,
-longdouble). One function a kind; a kind without one says so."""
+"""Dense forms by plain NumPy, for kinds whose arrays have a dtype that C does not know (float16,
+longdouble). There is one function for each kind; a kind without one raises."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def conjugated(a):
 
 
 def seen(a, mode):
-    """An array as a view of this mode shows it."""
+    """An array transposed and conjugated as the mode of a view says."""
     a = np.swapaxes(a, -1, -2) if mode & T else a
     return conjugated(a) if mode & C else a
 
@@ -27,8 +27,8 @@ def _diag(op):
 
 
 def index_of(op):
-    """The index of a Permutation or Selection, counted from 0; checked as their products check
-    it, in the same words."""
+    """The index of a Permutation or Selection, counted from 0; checked as in their products, with
+    the same messages."""
     given, n = np.asarray(op._init[0]), op.shape[-1]
     wrong = (given < -n) | (given >= n)
     if wrong.any():
@@ -142,7 +142,8 @@ def _reflections(op):
 
 
 def _of_weights(op, at):
-    """A kind without numbers of its own: in float64, then in its dtype."""
+    """The dense form of a kind without numbers of its own: made in float64, then cast to its
+    dtype."""
     made = type(op)(*op._init[:at], "float64")
     return made.toarray().astype(op._init[at])
 

@@ -1,7 +1,7 @@
-"""The plain walk.
+"""The plain walk runs an expression node by node, without a plan.
 
-Expressions with callables, user subclasses or foreign dtypes run as written: right to left, node
-by node, with NumPy's operators and no rules. The walk is a loop over generators: no depth limit."""
+Expressions with callables, user subclasses or foreign dtypes run as written: right to left, with
+NumPy's operators and no rules. The walk is a loop over generators, so there is no depth limit."""
 
 import numpy as np
 
@@ -75,7 +75,8 @@ def _steps(op, x, mode, vec):
 
 
 def _inverse(op, x, mode, vec):
-    """The solve: by a _solve, also of factors and multiples; else by LU of the dense form."""
+    """Solves by the user's _solve, also for factors and multiples; otherwise by LU of the dense
+    form."""
     if hasattr(type(op), "_solve") and not mode & T:
         y = np.asarray(op._solve(dense_forms.conjugated(x) if mode & C else x))
         return dense_forms.conjugated(y) if mode & C else y
@@ -102,7 +103,7 @@ def _identical(op, x, vec):
 
 
 def _broadcast(*shapes):
-    """np.broadcast_shapes with the words of np.matmul."""
+    """np.broadcast_shapes with the error message of np.matmul."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -118,7 +119,7 @@ def _multiple(c, y):
 
 
 def _sliced(op, x, mode, vec):
-    """Put back where it was taken from, apply the whole, take."""
+    """Scatters x to where it was taken from, applies the whole operator, takes the slice."""
     below, steps = op._operands
     if any(s[0] > 1 for s in steps):
         a = dense_forms.seen(taken(toarray(below), steps), mode)
@@ -140,7 +141,7 @@ def _sliced(op, x, mode, vec):
 
 
 def _kron(op, x, mode, vec):
-    """Factor by factor on the axis of x that is the factor's own."""
+    """Applies each factor along its own axis of x."""
     x = x[..., None] if vec else x
     batch, k = x.shape[:-2], x.shape[-1]
     factors = op._init if op._init is not None else op._operands
@@ -172,7 +173,7 @@ def _lowrank(op, x, mode, vec):
 
 
 def shaped(op, x, y, m=None, vec=True):
-    """What a callable gave, as the array that is due: reshaped if need be, sparse as it is."""
+    """The result of a callable as the expected array: reshaped if needed; sparse stays sparse."""
     m = op.shape[-2] if m is None else m
     if y is NotImplemented:
         raise NotImplementedError(f"{type(op).__name__} gave NotImplemented")
@@ -194,7 +195,7 @@ def shaped(op, x, y, m=None, vec=True):
 
 
 def _call(op, x, mode, vec):
-    """A user's operator: by its hooks; transposes through conjugates."""
+    """Calls the hooks of a user's operator; transposes go through conjugates."""
     flip = mode in (T, C)
     x = dense_forms.conjugated(x) if flip else x
     m = op.shape[-1] if mode & T else op.shape[-2]
@@ -207,7 +208,7 @@ def _call(op, x, mode, vec):
 
 
 def apply(op, x, mode=N, vec=False, out=None):
-    """mode(op) x for an array that fits; C when it can, the walk otherwise."""
+    """mode(op) x for an array that fits: by C where possible, otherwise by the walk."""
     y = NotImplemented
     if not op._opaque:
         y = op._apply(x, mode, False, vec, out)
@@ -219,7 +220,7 @@ def apply(op, x, mode=N, vec=False, out=None):
     return y
 
 
-# -- dense forms, diagonals of what C cannot --
+# -- dense forms and diagonals of expressions that C cannot run --
 
 
 def toarray(op, out=None):
@@ -238,14 +239,15 @@ def toarray(op, out=None):
 
 
 def diagonal(op, k):
-    """The user's _diagonal where there is one; else by blocks of columns, never the dense form."""
+    """The user's _diagonal where there is one; otherwise by blocks of columns, never by the dense
+    form."""
     if hasattr(type(op), "_diagonal"):
         return np.asarray(op._diagonal(k))
     return _by_columns(op, k, 1 << 25)
 
 
 def _by_columns(op, k, room):
-    """Products with unit vectors, as many at a time as take about `room` bytes."""
+    """Products with unit vectors, at a time as many as take about `room` bytes."""
     m, n = op.shape[-2:]
     i0, j0 = max(-k, 0), max(k, 0)
     length = max(min(m - i0, n - j0), 0)
@@ -265,8 +267,8 @@ def _by_columns(op, k, room):
 
 
 def in_pieces(length, most, piece):
-    """What piece(lo, hi) gives for 0 to length, by `most` at a time, by fewer where these pass the
-    memory limit."""
+    """Joins piece(lo, hi) over 0 to length, `most` at a time, or fewer where these pass the memory
+    limit."""
     lo, found = 0, []
     while lo < length:
         hi = min(lo + most, length)
@@ -286,8 +288,8 @@ def trace(op):
 
 
 def in_blocks(op, k, error):
-    """A diagonal (k None: the trace) whose dense factors do not fit, as `error` says, from products
-    that do; None: another error, or these need a dense form too."""
+    """A diagonal (k None: the trace) from products in blocks, where the dense factors do not fit,
+    as `error` says. None if the error is a different one, or the blocks need a dense form too."""
     if not isinstance(error, MemoryError):
         return None
     limit = config.get("memory_limit")

@@ -1,6 +1,6 @@
 """The plain walk through composites of several operands: as written, with NumPy's operators.
 
-Each is a generator that yields requests (op, x, mode, vec) and returns the product."""
+Each function is a generator that yields requests (op, x, mode, vec) and returns the product."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from . import dense_forms
 
 
 def _joined(parts, vec):
-    """Pieces of a result on top of each other, their batches broadcast."""
+    """Stacks the pieces of a result on top of each other; their batches broadcast."""
     axis = -1 if vec else -2
     batch = np.broadcast_shapes(*(p.shape[:axis] for p in parts))
     parts = [np.broadcast_to(p, (*batch, *p.shape[axis:])) for p in parts]
@@ -59,7 +59,7 @@ def _low_rank_update(op, x, mode, vec):
 
 
 def _kron_sum(op, x, mode, vec):
-    """Each operand on the axis of x that is its own."""
+    """Applies each operand along its own axis of x, and adds the results."""
     x = x[..., None] if vec else x
     k, total = x.shape[-1], 0
     sizes = [f.shape[-1] for f in op._init]
@@ -75,7 +75,7 @@ def _kron_sum(op, x, mode, vec):
 
 
 def _sandwich(op, x, mode, vec):
-    """A B A^H; B may be missing (Root) or a vector (Eigen)."""
+    """Applies A B A^H; B may be missing (Root) or a vector (Eigen)."""
     a, b = (*op._init, None)[:2]
     conj = mode in (C, T)
     x = yield a, x, T if conj else H, vec
@@ -98,7 +98,7 @@ def _dense(op):
 
 
 def _elements(op, x, mode, vec):
-    """HadamardProduct and KhatriRao by their dense forms."""
+    """Applies HadamardProduct and KhatriRao by their dense forms."""
     a, b = op._init or op._operands  # closed: its operands
     a = yield from _dense(a)
     b = yield from _dense(b)

@@ -1,5 +1,5 @@
-"""NumPy's functions on LazyArrays: ``__array_function__``. What has no row computes the arguments
-and calls NumPy: an array comes out."""
+"""NumPy's functions on LazyArrays: ``__array_function__``. A function without a row computes the
+arguments and calls NumPy, which returns an array."""
 
 import operator
 from typing import Any
@@ -51,7 +51,8 @@ def call(func, args, kwargs):
 
 
 def deferred(func, a, shape, dtype, kwargs=None):
-    """``func(a, **kwargs)`` later: of the operator form where a has two dimensions."""
+    """``func(a, **kwargs)``, deferred: computed from the operator form where a has two
+    dimensions."""
     kwargs = kwargs or {}
     form = 2 <= a.ndim <= 8 and func in _OF_FORM  # operators have at most 8 dimensions
     if func in (np.sum, np.mean) and a.dtype.kind in "biu":

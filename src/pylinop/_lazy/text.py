@@ -1,4 +1,4 @@
-"""LazyArrays as text and as flat programs: neither computes, neither recurses."""
+"""LazyArrays as text and as flat programs; neither computes or recurses."""
 
 import string
 
@@ -36,7 +36,7 @@ def formula(root):
 
 
 def _wrapped(text):
-    """Is the whole of it in one pair of parentheses?"""
+    """Is the whole text in one pair of parentheses?"""
     if not text.startswith("("):
         return False
     depth = 0
@@ -48,7 +48,7 @@ def _wrapped(text):
 
 
 def _bare(shown, head):
-    """``shown`` without the parentheses round that head: it binds more tightly."""
+    """``shown`` without outer parentheses round that head, which binds more tightly here."""
 
     def bare(x):
         text = shown(x)
