@@ -76,8 +76,7 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     -----
     The plans of `solve` and `logdet` run, and share one factor, which is cached for later calls. A
     `QuasiSeparable` with one vector takes one sweep that keeps nothing, where all pivots are well
-    above rounding. The log-likelihood of a Gaussian y is ``-(inv_quad + logdet + n log(2 pi)) /
-    2``.
+    above rounding. The log-likelihood of a Gaussian y is ``-(inv_quad+logdet+n*log(2*pi))/2``.
 
     Examples
     --------

@@ -1,5 +1,4 @@
-"""``pl.explain`` and the methods of that name say how something is computed, without computing
-it."""
+"""``pl.explain`` and the methods of that name: they say how something would be computed."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ _eigenpairs = Later("_eigen.choose_method")
 
 
 def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any) -> Any:
-    """Say how ``x`` is computed: the plan, its estimates, what was refused and what else was
-    priced.
+    """Say how ``x`` is computed: the plan, its estimates, what was refused, what else was priced.
 
     Parameters
     ----------

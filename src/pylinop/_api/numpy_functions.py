@@ -23,8 +23,7 @@ _TABLE: dict[Any, Any] = {}
 
 
 def _row(route, *functions, note=""):
-    """Registers the decorated function for NumPy's ``functions``; names that a NumPy lacks are
-    skipped."""
+    """Registers what it decorates for NumPy's ``functions``; those a NumPy lacks are skipped."""
 
     def register(run):
         for name in functions:

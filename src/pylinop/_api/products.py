@@ -101,7 +101,7 @@ class PseudoInverse(LinearOperator):
 
     Cost
     ----
-    It is built in O(1). Each use costs what `pinv` costs; the factors are cached while A stays the
+    It is built in O(1). Each use costs what `pinv` costs; factors are cached while A stays the
     same.
 
     Notes

@@ -201,8 +201,7 @@ def svd(
 
 
 def log_pdet(A: Any, *, rtol: Any = None) -> Any:
-    """The logarithm of the pseudo-determinant of a Hermitian operator, the product of its nonzero
-    eigenvalues.
+    """The logarithm of the product of a Hermitian operator's nonzero eigenvalues.
 
     Parameters
     ----------

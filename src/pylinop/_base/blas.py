@@ -60,7 +60,7 @@ _NAMES = {
 
 
 def _asked(core: Any, wish: str) -> str:
-    """Binds the library that PYLINOP_BLAS names, whatever its integers; returns how it was
+    """Binds the library that PYLINOP_BLAS names, with integers of any size; says how it was
     found."""
     if wish in _WAYS:
         why = _WAYS[wish](core, False)

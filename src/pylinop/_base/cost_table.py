@@ -1,4 +1,4 @@
-"""The cost table, by which plans are priced: the shipped one, or one measured here and read from a
+"""The cost table, which prices plans: the shipped one, or one measured here and read from a
 file."""
 
 import json

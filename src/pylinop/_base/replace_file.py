@@ -17,8 +17,7 @@ _turn = itertools.count()
 
 
 def regular(path: str) -> bool:
-    """Is there a regular file? FileExistsError where there is something else: a folder, a device, a
-    pipe."""
+    """Is there a regular file? FileExistsError for anything else: a folder, a device, a pipe."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:

@@ -1,5 +1,4 @@
-"""Deals with SciPy's sparse matrices, operators and isinstance, without importing SciPy by
-itself."""
+"""SciPy's sparse matrices, operators and isinstance. This module never imports SciPy itself."""
 
 import sys
 from importlib.util import find_spec
@@ -85,8 +84,7 @@ def parts_of_sparse(A):
 
 
 def sparse_ready():
-    """Which sparse solvers are installed: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Looked up
-    once."""
+    """Which sparse solvers there are: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Looked up once."""
     if find_spec("scipy") is None:
         return 0
     return 2 if find_spec("sksparse") is not None else 1

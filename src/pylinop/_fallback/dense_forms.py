@@ -142,8 +142,7 @@ def _reflections(op):
 
 
 def _of_weights(op, at):
-    """The dense form of a kind without numbers of its own: made in float64, then cast to its
-    dtype."""
+    """The dense form of a kind without numbers of its own: in float64, then cast to its dtype."""
     made = type(op)(*op._init[:at], "float64")
     return made.toarray().astype(op._init[at])
 

@@ -75,8 +75,7 @@ def _steps(op, x, mode, vec):
 
 
 def _inverse(op, x, mode, vec):
-    """Solves by the user's _solve, also for factors and multiples; otherwise by LU of the dense
-    form."""
+    """Solves by the user's _solve, also for factors and multiples; else by LU of the dense form."""
     if hasattr(type(op), "_solve") and not mode & T:
         y = np.asarray(op._solve(dense_forms.conjugated(x) if mode & C else x))
         return dense_forms.conjugated(y) if mode & C else y
@@ -239,8 +238,7 @@ def toarray(op, out=None):
 
 
 def diagonal(op, k):
-    """The user's _diagonal where there is one; otherwise by blocks of columns, never by the dense
-    form."""
+    """The user's _diagonal if there is one; else by blocks of columns, never by the dense form."""
     if hasattr(type(op), "_diagonal"):
         return np.asarray(op._diagonal(k))
     return _by_columns(op, k, 1 << 25)
@@ -267,8 +265,7 @@ def _by_columns(op, k, room):
 
 
 def in_pieces(length, most, piece):
-    """Joins piece(lo, hi) over 0 to length, `most` at a time, or fewer where these pass the memory
-    limit."""
+    """Joins piece(lo, hi) over 0 to length, `most` at a time, or fewer under a memory limit."""
     lo, found = 0, []
     while lo < length:
         hi = min(lo + most, length)

@@ -110,8 +110,7 @@ _MOST = 8  # results of one plan
 
 
 def together(roots):
-    """Computes several LazyArrays, and shared parts once. Linear ones of one dtype make one
-    plan."""
+    """Computes several LazyArrays, shared parts once. Linear ones of one dtype make one plan."""
     linear, rest = {}, []
     for a in {id(a): a for a in roots}.values():
         if a._value is None:

@@ -1,5 +1,5 @@
-"""What SciPy's methods, @, * and + take beside an operator: vectors, columns, matrices, sparse
-matrices and numbers; and the error that each other argument gets."""
+"""What SciPy's methods, @, * and + accept beside an operator: vectors, columns, matrices, sparse
+matrices and numbers; and the errors for anything else."""
 
 import warnings
 
@@ -152,7 +152,7 @@ def rmatmul(op, x, out=None):
 
 
 def _defers(x):
-    """Objects that speak for themselves under @ and +: not arrays, with a reflected method."""
+    """Does x handle @ and + itself: is it no array, and has it a reflected method?"""
     return isinstance(x, _core.Lazy) or (
         not isinstance(x, (np.ndarray, list, tuple))
         and getattr(x, "__array_ufunc__", 0) is None
@@ -167,7 +167,7 @@ def multiply(op, x):
 
 
 def rmultiply(x, op):
-    """x * op; the hook gets the operands as they stood."""
+    """x * op; the hook gets the operands in the order written."""
     if isinstance(x, _core.Lazy):
         return NotImplemented
     return _times(op, x) if _is_scalar(x) else rmatmul(op, x)
@@ -182,7 +182,8 @@ def _times(op, x):
 
 
 def scale(op, number):
-    """c * op for numbers C does not know: longdouble and float16 through a Diag of that dtype."""
+    """c * op for numbers that C does not know: longdouble and float16 go through a Diag of that
+    dtype."""
     if isinstance(number, (np.longdouble, np.clongdouble, np.float16)):
         return op @ _core.Diag(np.full(op.shape[-1], number))
     return NotImplemented
@@ -195,7 +196,7 @@ def divide(op, number):
 
 
 def _addend(x, to):
-    """The operator to add for x, or None: numbers and strangers are not ours to add."""
+    """The operator to add for x, or None: numbers and unknown objects are not added."""
     other = _as_other(x)
     if other is not None:
         return other
