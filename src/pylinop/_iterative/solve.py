@@ -3,8 +3,8 @@
     b - A x, recomputed --> a correction d with A d = r by the method --> x + d --> again
 
 Corrections continue as long as they help (iterative refinement): a recursive residual that has
-drifted from the true one costs a restart, not a wrong answer. x has converged if ``|b - A x| <=
-max(rtol |b|, atol)``, or if its backward error is at working accuracy, which no method in that
+drifted from the true one costs a restart, not a wrong answer. x has converged if |b - A x| <=
+max(rtol |b|, atol), or if its backward error is at working accuracy, which no method in that
 precision can improve on."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Operators as scipy.sparse arrays: no dense form is made of what is sparse by structure.
+"""Operators as scipy.sparse arrays, without a dense form where they are sparse by structure.
 
-One row a head. A row yields (operand, dtype) and gets the operand as a CSR array of that dtype, so
-that no expression is too deep; what has no row is made dense. All is computed in the dtype of the
-whole, as dense forms are."""
+Each head has one row. A row yields (operand, dtype) and gets the operand as a CSR array of that
+dtype, so that no expression is too deep; a head without a row is made dense. Everything is computed
+in the dtype of the whole, as dense forms are."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _ROWS: dict[str, Any] = {}
 
 
 def _row(*heads):
-    """Registers what is decorated: a function (op, dtype), or a generator."""
+    """Registers what it decorates: a function (op, dtype), or a generator."""
 
     def add(run):
         _ROWS.update(dict.fromkeys(heads, run))
@@ -85,7 +85,7 @@ def _(op, dtype):
 
 
 def _product(a, b):
-    """By our kernel where it knows the dtype (not float16, longdouble)."""
+    """Multiplies by our kernel where it knows the dtype (not float16, longdouble)."""
     return _products.product(a, b) if a.dtype.name in _products.DTYPES else a @ b
 
 
@@ -144,7 +144,8 @@ def _(op, dtype):
 
 
 def _kron_room(op, count, dtype):
-    """Each entry's value and indices twice: in coordinates, as SciPy makes it, and as CSR."""
+    """Checks the memory of each entry's value and indices twice: in SciPy's coordinates, and as
+    CSR."""
     memory.room(op, 2 * count * (np.dtype(dtype).itemsize + 8), "the sparse form")
 
 
@@ -186,7 +187,7 @@ FEW = frozenset(  # heads that hold few entries
 
 
 def _is_sparse(op):
-    """Is it made of kinds alone that hold few entries?"""
+    """Is op made only of kinds that hold few entries?"""
     stack = [op]
     while stack:
         o = stack.pop()
@@ -201,7 +202,7 @@ def _is_sparse(op):
 
 @_row("elementwise")
 def _(op, dtype):
-    """Of the factors that are sparse, times the others' entries at its places."""
+    """The product of the sparse factors, times the other factors' entries at its places."""
     factors, stack = [], [op]
     while stack:  # products of products
         f = as_operator(stack.pop())
@@ -224,7 +225,7 @@ def _(op, dtype):
 
 
 def _entries(op, a, dtype):
-    """Those of an operator at the places of a CSR array, from blocks of rows."""
+    """The entries of an operator at the places of a CSR array, from blocks of rows."""
     limit = config.get("memory_limit")
     room = 1 << 25 if limit is None else limit // 4
     m, n = op.shape
@@ -256,7 +257,7 @@ def _corners(rows):
 
 
 def _at(blocks, corners, shape):
-    """Blocks at their corners; of any size, 0 too."""
+    """Puts blocks at their corners; they may have any size, even 0."""
     parts = [_sp().coo_array(b) for b in blocks]
     row, col, data = [], [], []
     for p, (i, j) in zip(parts, corners):
@@ -291,7 +292,7 @@ def _dense(op, dtype):
 
 
 def _diagonals(op, dtype, offsets):
-    """Of a matrix with nothing but zeros off these diagonals."""
+    """A matrix that is zero off these diagonals."""
     m, n = op.shape
     row, col, data = [], [], []
     for k in sorted({k for k in offsets if -m < k < n}):
