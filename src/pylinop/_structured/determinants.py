@@ -1,4 +1,4 @@
-"""Determinants of operators, from the core's m 2^e; by NumPy on the dense form where it has
+"""Determinants of operators, from the core's m 2^e; by NumPy on the dense form where the core has
 none."""
 
 import math
@@ -33,7 +33,7 @@ def _ldexp(x, e):
 
 
 def _log(m, e):
-    """Sign and logarithm of one m 2^e; small where that is near 1."""
+    """Sign and logarithm of one m 2^e; accurate where the number is near 1."""
     size = abs(m)
     if size == 0:
         return 0.0, -math.inf
@@ -44,7 +44,7 @@ def _log(m, e):
 
 
 def _logs(m, e):
-    """Likewise of arrays."""
+    """Signs and logarithms of arrays of m 2^e."""
     size = np.abs(m)
     low = size < _SQRT_HALF
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,7 +1,7 @@
 """Eigenvalues and eigenvectors of operators that need not be Hermitian, kind by kind.
 
-What is Hermitian in all its entries goes by eigh: its vectors are orthonormal then, and its values
-exactly real."""
+An operator that is Hermitian in all its entries goes by eigh: then its vectors are orthonormal, and
+its values exactly real."""
 
 import numpy as np
 
@@ -77,7 +77,7 @@ eigvals = Question(
 
 
 def _both(*heads, how="", cost=""):
-    """Registers a row of both questions; it gets which one it is in ``vectors``."""
+    """Registers a row of both questions; ``vectors`` tells it which one is asked."""
 
     def add(answer):
         pairs.row(*heads, how=how, cost=cost)(lambda op: answer(op, True))
@@ -88,7 +88,7 @@ def _both(*heads, how="", cost=""):
 
 
 def _pair(w, v, vectors):
-    """The answer due: (w, v()) or w alone."""
+    """The answer that is asked for: (w, v()) or w alone."""
     return (w, v()) if vectors else w
 
 
@@ -304,7 +304,7 @@ def _(op, vectors):
 
 
 def _typed(w, op, vectors=None):
-    """The dtype of NumPy's answer: complex where the operator, a value or the basis is."""
+    """Casts to the dtype of NumPy's answer: complex where the operator, a value or the basis is."""
     dtype = real_of(op.dtype)
     complex_ = inexact(op.dtype).kind == "c" or (np.iscomplexobj(w) and w.imag.any())
     if complex_ or (vectors is not None and vectors.dtype.kind == "c"):
@@ -313,7 +313,7 @@ def _typed(w, op, vectors=None):
 
 
 def values_of(op):
-    """What eigvals gives."""
+    """The result of eigvals."""
     a = small_dense(op)
     w = _dense_values(a) if a is not None else np.asarray(eigvals(op))
     dtype = _typed(w, op)
@@ -322,7 +322,7 @@ def values_of(op):
 
 
 def pairs_of(op):
-    """What eig gives."""
+    """The result of eig."""
     a = small_dense(op)
     w, v = _dense_pairs(a, op) if a is not None else pairs(op)
     dtype = _typed(w, op, v)

@@ -1,8 +1,8 @@
 """Functions of operators, f(c A + s I), kind by kind.
 
-Four questions share most rows: exp, log, powers, and functions of the caller's own. What is
-Hermitian goes by its eigenvectors and comes out as an Eigen, whose products, powers, solves and
-determinants are cheap; factors, blocks, circulants, triangles and thin matrices stay what they are.
+Four questions share most rows: exp, log, powers, and the caller's own functions. A Hermitian
+operator goes by its eigenvectors, and the result is an Eigen, whose products, powers, solves and
+determinants are cheap; factors, blocks, circulants, triangles and thin matrices keep their kind.
 Logarithms and powers are the principal ones."""
 
 import math
@@ -34,7 +34,7 @@ from .unitary import complex_of, is_unitary
 
 
 class Function:
-    """A scalar function with what stands within it: x -> f(scale x + shift)."""
+    """A scalar function with its inner scale and shift: x -> f(scale x + shift)."""
 
     __slots__ = ("call", "name", "p", "scale", "shift")
 
@@ -43,7 +43,8 @@ class Function:
 
     @property
     def arrays(self):
-        """As many of n^2 entries the dense answer takes, by what it goes by in _functions_dense."""
+        """How many arrays of n^2 entries the dense answer takes, by its method in
+        matrix_functions_dense.py."""
         if self.name == "power":
             return 6.2 if self.p == 0.5 else 21
         return {"exp": 10, "log": 21}.get(self.name, 12)
@@ -60,7 +61,7 @@ class Function:
 
     @property
     def word(self):
-        """The function written down; None of a caller's own."""
+        """The function as text; None for a caller's own."""
         return None if self.call else f"{self.name} {self.p} {self.scale!r} {self.shift!r}"
 
     @property
@@ -69,7 +70,7 @@ class Function:
 
     @property
     def plain(self):
-        """Nothing but a positive factor stands within."""
+        """Is there no shift, and only a positive scale?"""
         c = complex(self.scale)
         return self.shift == 0 and c.imag == 0 and c.real > 0
 
@@ -77,12 +78,12 @@ class Function:
         return self.scale * x + self.shift
 
     def __call__(self, x):
-        """f of exact numbers: those of a diagonal."""
+        """f of exact numbers, those of a diagonal."""
         return self._of(self.inner(x))
 
     def of_spectrum(self, w, terms=None):
-        """f of eigenvalues that were computed, each to about n u times the largest: what lies below
-        that is zero where its sign or its inverse would count."""
+        """f of computed eigenvalues, which are accurate to about n u times the largest: values
+        below that are zero where their sign or their inverse would count."""
         x = self.inner(w)
         if self.name not in ("log", "power") or not x.size:
             return self._of(x)
@@ -120,7 +121,8 @@ class Function:
         return np.sqrt(x) if self.p == 0.5 else x**self.p
 
     def _called(self, x):
-        """The caller's function; a real one that gives NaN is asked with complex numbers."""
+        """Calls the caller's function; if it returns NaN for real numbers, it is called with
+        complex ones."""
         with np.errstate(invalid="ignore"):
             y = floats(self.call(x))
         if y.shape != x.shape:
@@ -178,19 +180,19 @@ def _rows(*heads, of=ALL, how="", cost=""):
 
 
 def _by_basis(op, f):
-    """f(A) from the eigenvectors of a Hermitian A."""
+    """Makes f(A) from the eigenvectors of a Hermitian A."""
     w, q = eigenbasis(op, "L")
     return _core.Eigen(q, f.of_spectrum(w.astype(real_of(op.dtype), copy=False)))
 
 
 def _hermitian_only(op, f):
-    """What is Hermitian by what it is made of is taken so, whatever rounding does to its entries:
-    beside a branch cut it would decide."""
+    """Takes operators that are Hermitian because of their parts as Hermitian, whatever rounding
+    does to their entries: beside a branch cut rounding would decide."""
     return _by_basis(op, f) if hermitian(op) else NotImplemented
 
 
 def _identity_times(c, op):
-    """c I in op's size and precision: c is a number, or an array over the batch."""
+    """c I in op's size and precision; c is a number, or an array over the batch."""
     c = np.asarray(c)
     precision = real_of(op.dtype)
     c = c.astype(complex_of(precision) if np.iscomplexobj(c) else precision)
@@ -264,8 +266,9 @@ def _(op, f):
 
 
 def _principal(factors):
-    """Do the principal functions of the factors make that of their product? So if the arguments
-    of any choice of eigenvalues add up to less than pi, or all but one have only positive ones."""
+    """Is the principal function of the product that of the factors? It is if the arguments of any
+    choice of eigenvalues add up to less than pi, or if all factors but one have only positive
+    eigenvalues."""
     total, others = 0.0, 0
     for factor in factors:
         if hermitian(factor):
@@ -284,13 +287,14 @@ def _square(factors):
 
 
 def _kron_parts(op, f):
-    """The factors, where f goes factor by factor; None elsewhere."""
+    """The factors, where f can be applied factor by factor; else None."""
     factors = factors_of(op)
     return factors if f.plain and _square(factors) and _principal(factors) else None
 
 
 def _kron_otherwise(op, f):
-    """Beside identities: f of the one other factor; Hermitian: by vectors of the factors."""
+    """If all factors but one are identities, f of that one; if Hermitian, by the factors'
+    vectors."""
     factors = factors_of(op)
     multiples = [multiple_of_identity(a) for a in factors]
     others = [i for i, c in enumerate(multiples) if c is None]
@@ -375,7 +379,7 @@ def _(op, f):
     levels = w.ndim - (op.ndim - 2)
     axes = tuple(range(-levels, 0))
     if op.dtype.kind != "c":
-        w = (w + _mirrored(w, axes)) / 2  # what is its own mirror image is real
+        w = (w + _mirrored(w, axes)) / 2  # a spectrum that is its own mirror image is real
     flat = w.reshape(*op.shape[:-2], op.shape[-1])
     flat = flat.real if own else flat
     y = f.of_spectrum(flat, math.log2(op.shape[-1]) + 1)
@@ -427,7 +431,7 @@ def _(op, f):
 
 
 def _one_apart(op, f, w, v):
-    """f of a matrix with the eigenvalues w_0 everywhere but for w_1 at the unit vector v."""
+    """f of a matrix with the eigenvalue w_1 at the unit vector v, and w_0 everywhere else."""
     both = f.of_spectrum(w, op.shape[-1])
     more = both[..., 1:, None] - both[..., :1, None]
     if not both[..., 0].any():
@@ -462,7 +466,7 @@ def _(op, f):
 
 
 def _thin(op, f, c=0):
-    """f(c I + U C U^H) = f(c) I + Q (f(c + w) - f(c)) Q^H, Q of k orthonormal columns."""
+    """f(c I + U C U^H) = f(c) I + Q (f(c + w) - f(c)) Q^H, where Q has k orthonormal columns."""
     found = thin_hermitian(op)
     if found is None:
         return NotImplemented if c else _hermitian_only(op, f)
@@ -499,7 +503,7 @@ def _(op, f):
     return _hermitian_only(op, f) if answer is NotImplemented else answer
 
 
-# -- triangles, declared matrices --
+# -- triangles, matrices with assumptions --
 
 PROMISED = ("her", "hermitian", "pos", "positive definite")
 SYMMETRIC = ("sym", "symmetric")
@@ -526,7 +530,7 @@ def _(op, f):
 
 
 def applied(question, A, f):
-    """f(A) in the precision of A, complex where A or the result is."""
+    """f(A) in the precision of A; complex where A or the result is."""
     op = square(as_operator(A))
     if 0 in op.shape[-2:]:
         return _core.Dense(np.zeros(op.shape, inexact(op.dtype)))

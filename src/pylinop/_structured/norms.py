@@ -1,6 +1,6 @@
 """Norms and condition numbers of the kinds.
 
-Two questions more serve them: the sums of moduli along rows or columns, and the Frobenius norm."""
+Two more questions serve them: the sums of moduli along rows or columns, and the Frobenius norm."""
 
 import functools
 import math
@@ -161,7 +161,7 @@ def _(op, axis):
 
 
 def _row_blocks(op):
-    """The triangle, some rows at a time: (first row, rows)."""
+    """Yields the triangle some rows at a time, as (first row, rows)."""
     a, lower, unit = op._init
     n = a.shape[-1]
     for at in range(0, n, 256):
@@ -188,7 +188,7 @@ def _(op, axis):
 
 
 def _entries(op):
-    """Rows, columns and values of a Sparse, each place once."""
+    """Rows, columns and values of a Sparse, without duplicates."""
     a = sparse_arrays.matrix_of(op)
     parts = a.tocsr(copy=True) if a.format != "csr" else a.copy()
     parts.sum_duplicates()
@@ -262,7 +262,7 @@ def _root_of_squares(parts):
 
 
 def _length(v):
-    """The 2-norm along the last axis, likewise."""
+    """The 2-norm along the last axis, which neither over- nor underflows."""
     top = np.abs(v).max(axis=-1, keepdims=True, initial=0)
     scale = np.where((top > 0) & np.isfinite(top), top, 1)
     return scale[..., 0] * np.linalg.norm(v / scale, axis=-1)
@@ -347,7 +347,7 @@ def _(op):
     if found is None:
         return NotImplemented
     (c, r), (m, n) = found, op.shape[-2:]
-    down = np.minimum(m - np.arange(m), n)  # how often each stands there
+    down = np.minimum(m - np.arange(m), n)  # how often each occurs
     across = np.minimum(n - np.arange(1, n), m)
     return np.hypot(_length(c * np.sqrt(down)), _length(r[..., 1:] * np.sqrt(across)))
 
@@ -382,7 +382,7 @@ def _(op):
         return NotImplemented
     try:
         return _length(svdvals(op))
-    except np.linalg.LinAlgError:  # of entries that are not finite: their norm is what they make it
+    except np.linalg.LinAlgError:  # of entries that are not finite: so is their norm
         return NotImplemented
 
 

@@ -1,4 +1,4 @@
-"""QR factors: of the kinds by their structure, of all others by NumPy on the dense form.
+"""QR factors, of the kinds by their structure, of all others by NumPy on the dense form.
 
 Answers are pairs (Q, R) of operators, or R alone."""
 
@@ -13,7 +13,7 @@ from .singular_values import check_permutation, is_unitary
 
 
 def upper(r):
-    """R of an array: Triangular where it is square."""
+    """R from an array: a Triangular where it is square."""
     return _core.Triangular(r, False) if r.shape[-1] == r.shape[-2] else _core.Dense(r)
 
 
@@ -151,8 +151,8 @@ def _(op, mode):
 
 
 def alike(factors, mode):
-    """Are all tall, or all wide? Then products and diagonals of the factors' factors have the
-    shapes that they should have. Complete ones only where they are the reduced ones."""
+    """Are all tall, or all wide? Then Krons and block diagonals of the parts' factors have the
+    right shapes. Complete factors only where they equal the reduced ones."""
     shapes = [f.shape[-2:] for f in factors]
     wide = all(m <= n for m, n in shapes)
     return wide or (mode != "complete" and all(m >= n for m, n in shapes))
@@ -186,5 +186,5 @@ def _(op, mode):
 
 
 def raw(op):
-    """NumPy's mode 'raw': the arrays (h, tau)."""
+    """The arrays (h, tau) of NumPy's mode 'raw'."""
     return np.linalg.qr(dense(op, 3), mode="raw")

@@ -1,6 +1,6 @@
-"""Singular values, and eigenvalues of Hermitian operators, of the kinds that know theirs.
+"""Singular values, and eigenvalues of Hermitian operators, for the kinds that know theirs.
 
-What is not immediate (NotImplemented) goes by the dense form."""
+Kinds without an immediate answer (NotImplemented) go by the dense form."""
 
 import functools
 import math
@@ -24,7 +24,7 @@ def floats(a):
 
 
 def vector_room(op):
-    """All eigenvalues at once: a vector, which the memory rule covers too."""
+    """Checks the memory of all eigenvalues at once: a vector, which the memory rule covers too."""
     memory.materialising(op, op.shape[-1] * real_of(op.dtype).itemsize, False)
 
 
@@ -33,14 +33,14 @@ def descending(s):
 
 
 def _padded(s, op):
-    """With zeros up to min(m, n) values."""
+    """Pads with zeros to min(m, n) values."""
     rest = min(op.shape[-2:]) - s.shape[-1]
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     return np.concatenate([s, np.zeros((*s.shape[:-1], rest), s.dtype)], axis=-1)
 
 
 def joined(op, parts):
-    """Vectors of the blocks one behind the other, over the whole batch."""
+    """Joins the vectors of the blocks, over the whole batch."""
     batch = op.shape[:-2]
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
 
@@ -50,7 +50,7 @@ def determinant(op):
 
 
 def reflection_of(op):
-    """The one eigenvalue of a Householder that is not 1: its determinant."""
+    """The only eigenvalue of a Householder that is not 1, which is its determinant."""
     return determinant(op)[..., None]
 
 
@@ -66,7 +66,7 @@ def check_permutation(op):
 
 
 def _levels_of(op):
-    """The sizes of a circulant's levels, of one that sums or products closed to too."""
+    """The sizes of a circulant's levels, also of one that sums or products closed to."""
     while op._init is None:
         op = next(f for f in op._operands if getattr(f, "_head", None) == "circulant")
     c, levels = op._init
@@ -107,7 +107,7 @@ def _level_values(head, n, type_, norm):
     if head == "dct":
         ends = {2: 2.0, 3: 0.5, 4: 1.0}.get(
             type_, 1.0
-        )  # squared, that of one vector by the others'
+        )  # squared, one vector's by the others'
         if type_ == 1 and norm != "ortho":
             return None
         size = 2 * (n - 1) if type_ == 1 else 2 * n
@@ -236,7 +236,7 @@ def _(op):
 
 
 def _low_rank(op):
-    """U, C, V as arrays in the dtype of the whole; None where products closed to it."""
+    """U, C, V as arrays in the dtype of the whole; None for one that products closed to."""
     if op._init is None or op._head != "lowrank":
         return None
     u, v, c = (*op._init, None, None)[:3]
@@ -251,8 +251,8 @@ def adjoint(a):
 
 
 def core_of(op):
-    """(Q, M, P) with U C V^H = Q M P^H, Q and P of orthonormal columns; None where that is no
-    smaller."""
+    """(Q, M, P) with U C V^H = Q M P^H, where Q and P have orthonormal columns; None where that is
+    not smaller."""
     if op._init is None or as_operator(op._init[0]).shape[-1] >= min(op.shape[-2:]):
         return None
     u, c, v = _low_rank(op)
@@ -265,7 +265,7 @@ def core_of(op):
 
 
 def bands_of(op):
-    """(offset, diagonal) of a band, floats; None where they cannot be had."""
+    """(offset, diagonal) of a band, as floats; None where they are not available."""
     if op._head == "tridiagonal":
         if op._init is None and op.dtype.kind in "biu":
             return None  # may wrap
@@ -286,7 +286,7 @@ def bands_of(op):
 
 
 def toeplitz_of(op):
-    """First column and first row, floats; None where they cannot be had."""
+    """The first column and first row, as floats; None where they are not available."""
     if op._init is None:
         return None
     c, r = op._init
@@ -429,7 +429,7 @@ def axes_of(op):
 
 
 def _axis_values(n, bc):
-    """Eigenvalues of second differences on an axis, as scipy.sparse.linalg.LaplacianNd has them."""
+    """Eigenvalues of second differences on an axis, as in scipy.sparse.linalg.LaplacianNd."""
     k = np.arange(n)
     if bc == "dirichlet":
         angle = np.pi * (k + 1) / (2 * (n + 1))

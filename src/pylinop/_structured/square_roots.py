@@ -1,8 +1,8 @@
-"""Square roots of positive semidefinite operators, and what they are for: A^-1/2 b and draws from
-N(0, A).
+"""Square roots of positive semidefinite operators, for A^-1/2 b and draws from N(0, A).
 
-Two questions. ``power``: the Hermitian A^p, for p of +-1/2, an operator. ``root``: some R with
-R R^H = A, chosen by the kind and never by cost, so that a seed gives the same draws again."""
+There are two questions. ``power`` gives the Hermitian A^p for p = 1/2 or -1/2, as an operator.
+``root`` gives some R with R R^H = A, chosen by the kind and never by cost, so that a seed gives the
+same draws again."""
 
 import math
 import warnings
@@ -35,9 +35,9 @@ from .singular_values import adjoint, circulant_of, floats, is_unitary, spectrum
 
 
 def nonnegative(w, singular=True, axes=(-1,), exact=False):
-    """Eigenvalues of a positive (semi)definite matrix: what is negative by no more than rounding
-    is set to 0, with a warning that says how much; what is more negative raises. Where the matrix
-    may not be ``singular``, what is no more than rounding raises, unless w is ``exact``."""
+    """Checks the eigenvalues of a positive (semi)definite matrix: those negative by no more than
+    rounding are set to 0, with a warning that says how much; more negative ones raise. If the
+    matrix may not be ``singular``, values no larger than rounding raise, unless w is ``exact``."""
     n = math.prod(w.shape[k] for k in axes)
     top = np.abs(w).max(axis=axes, initial=0)
     least = w.min(axis=axes, initial=np.inf)
@@ -118,7 +118,8 @@ def _(op, p):
 
 
 def _semidefinite_factors(op):
-    """Hermitian factors, those with a negative trace turned; None where that does not do."""
+    """Hermitian factors, where those with a negative trace are negated; None where that does not
+    make them semidefinite."""
     factors = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
         return None
@@ -201,7 +202,8 @@ def _(op, p):
 
 
 def _lower_or_symmetric(a, op):
-    """Cholesky where it is definite, else the symmetric root with what is negative clipped."""
+    """The Cholesky factor if op is definite, else the symmetric root with negative values
+    clipped."""
     require_hermitian(a)
     try:
         return cholesky.of_dense(op, "L", array=a)
@@ -329,8 +331,8 @@ def _(op):
 
 
 def _beside(terms):
-    """Roots of positive semidefinite terms beside each other, a root of their sum; NotImplemented
-    where a term is not semidefinite."""
+    """The roots of positive semidefinite terms side by side, which are a root of their sum;
+    NotImplemented where a term is not semidefinite."""
     try:
         return _core.Block([[root(as_operator(t)) for t in terms]])
     except NotDefinite:
@@ -347,7 +349,8 @@ def _(op):
 
 
 def _terms(op):
-    """The terms of a sum, at most 16 and all of kinds with a root of their own; else None."""
+    """The terms of a sum, if there are at most 16, all of kinds with a root of their own; else
+    None."""
     found, stack = [], [op]
     while stack:
         o = stack.pop()
@@ -398,8 +401,8 @@ def _(op):
 
 
 def _embedding(c):
-    """The spectrum of the circulant around a Hermitian Toeplitz matrix with first column c; the
-    smallest: of size 2 n - 2, where c is complex 2 n - 1."""
+    """The spectrum of the smallest circulant around a Hermitian Toeplitz matrix with first column
+    c: of size 2 n - 2, or 2 n - 1 if c is complex."""
     last = -1 if np.iscomplexobj(c) else -2
     ring = np.concatenate([c, c[..., last:0:-1].conj()], axis=-1)
     return np.fft.fft(ring, axis=-1).real
