@@ -107,7 +107,7 @@ def _level_values(head, n, type_, norm):
     if head == "dct":
         ends = {2: 2.0, 3: 0.5, 4: 1.0}.get(
             type_, 1.0
-        )  # squared, one vector's by the others'
+        )  # squared, that of one vector by the others'
         if type_ == 1 and norm != "ortho":
             return None
         size = 2 * (n - 1) if type_ == 1 else 2 * n

@@ -2,8 +2,8 @@
  *
  * Storage: ab of l + u + 1 rows, as scipy.linalg.solve_banded's; entries outside the matrix are not
  * used. Products by own loops, 2 (l + u + 1) n k flops. Solves by LAPACK: gbtrf's factor is kept
- * while ab keeps its content, for determinants too; declared positive definite pbtrf and pbtrs, and
- * LU where that fails. attr.i: l, u, what is promised (LOP_ASSUME_*). */
+ * while ab keeps its content, for determinants too; assumed positive definite pbtrf and pbtrs, and
+ * LU where that fails. attr.i: l, u, the assumption (LOP_ASSUME_*). */
 #include "expr/random_instance.h"
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
