@@ -390,7 +390,7 @@ def lstsq(
     Raises
     ------
     LinAlgError
-        b has another number of rows than A.
+        b and A have different numbers of rows.
     ConvergenceError
         An iterative method did not reach rtol; the error's attribute ``x`` is the best iterate.
 

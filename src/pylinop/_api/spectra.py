@@ -43,7 +43,7 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None,
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian; of a dense form one triangle is read.
+        Assumed to be Hermitian; one triangle of a dense form is read.
     UPLO : {'L', 'U'}, optional
         Which triangle.
     method : {'auto', 'direct', 'iterative'}

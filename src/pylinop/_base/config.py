@@ -59,7 +59,7 @@ _DOC = {
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
-    "check": "what is tested of declared properties: none, cheap (next to no cost), full",
+    "check": "what is tested of assumptions: none, cheap (next to no cost), full",
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
     "check_plans": "every plan is checked after each step of its making (for finding our bugs)",

@@ -368,7 +368,7 @@ def lanczos(A: Any, v: Any, k: int) -> tuple[Any, Any, Any]:
     Parameters
     ----------
     A : operator or array_like, shape (n, n)
-        Promised to be Hermitian.
+        Assumed to be Hermitian.
     v : array_like, shape (n,)
     k : int
         Steps.

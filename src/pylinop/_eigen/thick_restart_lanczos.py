@@ -201,7 +201,7 @@ def _extended(
         if not (math.isfinite(beta) and math.isfinite(t[j, j])):
             raise LinAlgError(f"a product with the operator of {n} rows is not finite")
         scale = max(scale, abs(t[j, j]) + beta)
-        if beta <= 4 * eps * math.sqrt(n) * scale:  # an invariant subspace: begin another
+        if beta <= 4 * eps * math.sqrt(n) * scale:  # an invariant subspace: begin a new one
             beta = 0.0
             if j + 1 < n:
                 w = _fresh(basis[: j + 1], n, dtype, rng)

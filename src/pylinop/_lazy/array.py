@@ -106,7 +106,7 @@ class LazyArray(_core.Lazy):
         return np.imag(self)
 
     def transpose(self, *axes):
-        """The axes in another order."""
+        """The axes in a new order."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0]
         return np.transpose(self, axes or None)

@@ -55,7 +55,7 @@ class CallableKernel(LinearOperator):
     ------
     ValueError
         The points have fewer than two dimensions, not the same number of coordinates, or batches
-        that do not broadcast; when used: a block of another shape than (p, q).
+        that do not broadcast; when used: a block whose shape is not (p, q).
     TypeError
         `function` cannot be called; the points are masked; when used: a block of another
         kind of dtype.

@@ -112,7 +112,7 @@ def split(op: Any) -> tuple[Any, Any]:
 
 
 def main_diagonal(op: Any) -> Any:
-    """The diagonal as floats; NotFit where it cannot be had."""
+    """The diagonal as floats; NotFit where it is not available."""
     try:
         d = np.asarray(op.diagonal())
     except errors.MaterializationError as error:

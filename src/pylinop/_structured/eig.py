@@ -226,7 +226,7 @@ def _(op, vectors):
     return _pair(cycle_values(op), basis, vectors)
 
 
-@_both("householder", how="another Householder", cost="O(n)")
+@_both("householder", how="a Householder", cost="O(n)")
 def _(op, vectors):
     found = reflection_parts(op)
     if found is None:

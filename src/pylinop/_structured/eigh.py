@@ -267,7 +267,7 @@ def reflection_parts(op):
     return (v, value) if np.all(good) else None
 
 
-@eigenbasis.row("householder", how="another Householder", cost="O(n)")
+@eigenbasis.row("householder", how="a Householder", cost="O(n)")
 def _(op, uplo):
     found = reflection_parts(op)
     if found is None or not hermitian(op):

@@ -520,7 +520,7 @@ def _(op, f):
     return _core.Triangular(np.swapaxes(turned, -1, -2))
 
 
-@_rows("dense", how="declared Hermitian: heevd of its upper triangle, an Eigen", cost="O(n^3)")
+@_rows("dense", how="assumed Hermitian: heevd of its upper triangle, an Eigen", cost="O(n^3)")
 def _(op, f):
     word = op._init[1] if op._init is not None else None
     if word not in PROMISED and not (word in SYMMETRIC and op.dtype.kind != "c"):

@@ -177,7 +177,7 @@ const lop_op lop_op_banded = {
     .doc = {.brief = "A square matrix with few diagonals.",
             .cost = "Build: O(1), no copy. Product with k columns: 2 (l + u + 1) n k flops. Solve: "
                     "about 2 l (l + u) n flops for the factor, which is kept, and 2 (2 l + u) n k.",
-            .notes = "Solves by LAPACK's gbtrf, or pbtrf where declared positive definite (LU "
+            .notes = "Solves by LAPACK's gbtrf, or pbtrf where assumed positive definite (LU "
                      "where that fails). Elements of ab outside the matrix are not used.",
             .example = ">>> B = pl.Banded((1, 0), [[2., 2., 2.], [1., 1., 0.]])\n>>> "
                        "B.toarray()\narray([[2., 0., 0.],\n       [1., 2., 0.],\n       [0., 1., "

@@ -206,14 +206,14 @@ const lop_op lop_op_blocktridiagonal = {
             .cost =
                 "Build: O(1), no copy where the blocks lie in C order. Product with k columns: 2 "
                 "(3 N - 2) b^2 k flops. Solve: 14/3 N b^3 flops for the factor (7/3 where "
-                "declared positive definite), which is kept, and 6 N b^2 k (4); entries of the "
+                "assumed positive definite), which is kept, and 6 N b^2 k (4); entries of the "
                 "inverse within the blocks 12 N b^3.",
             .notes =
-                "Solves sweep block by block: Cholesky where declared positive definite (LU where "
+                "Solves sweep block by block: Cholesky where assumed positive definite (LU where "
                 "that fails), else LU with exchanges of rows within the diagonal blocks. "
                 "Where the growth of those factors could cost digits, each column's backward "
                 "error is checked and refined twice; what stays above 10 n u, and "
-                "determinants and entries of the inverse of such, go as those of a `Banded`. "
+                "determinants and entries of the inverse there, use the form of a `Banded`. "
                 "Blocks of fewer than 8 rows are solved as a band at once.",
             .example = ">>> A = pl.BlockTridiagonal(-np.ones((2, 1, 1)), 2 * np.ones((3, 1, 1)))\n"
                        ">>> pl.solve(A, [1., 0., 1.])\narray([1., 1., 1.])"},

@@ -173,7 +173,7 @@ const lop_op lop_op_tridiagonal = {
             .cost =
                 "Build: O(1), no copy. Product with k columns: 5 n k flops; solve: about 10 n + "
                 "5 n k.",
-            .notes = "Solves eliminate with exchanges of rows; declared positive definite, without "
+            .notes = "Solves eliminate with exchanges of rows; assumed positive definite, without "
                      "(and with them after all where a pivot is not positive). Singular: "
                      "LinAlgError.",
             .example = ">>> T = pl.Tridiagonal(np.ones(2), np.full(3, 2.0), np.ones(2))\n>>> T @ "
