@@ -30,14 +30,14 @@ export PATH := $(BIN):$(PATH)
 MAKEFLAGS += --no-print-directory
 
 BUILD_TOOLS := "scikit-build-core>=0.11" "cmake>=3.24" "ninja>=1.11" "numpy>=2.0" "scipy-openblas64>=0.3.29"
-# The formatters are pinned: another version formats differently.
-LINT_TOOLS := "clang-format==23.1.*" "ruff==0.17.*" "mypy>=2.0"
+# All are pinned: another version formats differently, or finds other faults.
+LINT_TOOLS := "clang-format==23.1.*" "ruff==0.17.*" "mypy==2.4.*"
 C_FILES = $(shell find src/c tests/c -name '*.[ch]')
 PY_DIRS = $(wildcard src tests tools benchmarks examples docs)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find src tests/c -not -name '__pycache__' -not -name '*.pyc')
 
 .PHONY: help sweep formulas exhaustive long build demo test pytest check check-release asan cov bench sparse-large large test-cores test-simd fuzz mutants fmt fmt-check lint \
-	layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-verified
+	types layers stubs stubtest pages docs rules clean distclean test-all-pythons test-other-pythons test-oldest test-wheel-blas test-verified
 .DELETE_ON_ERROR:
 
 help:
@@ -59,6 +59,7 @@ help:
 	@echo "mutants    plant each fault of tests/mutants; the tests must fail (hours; NAMES='fuse plan' are some)"
 	@echo "fmt        format C and Python (fmt-check only looks)"
 	@echo "lint       ruff and the layer check (layers: only that)"
+	@echo "types      mypy --strict on all of src/pylinop"
 	@echo "test-cores what rounds otherwise on other CPUs, under OpenBLAS's loops for them: CORES='Prescott SkylakeX'"
 	@echo "test-simd  the same with our own loops in one variant alone: SIMD='base avx2 avx512'"
 	@echo "stubs      print src/pylinop/_core.pyi (stubtest checks it)"
@@ -300,6 +301,10 @@ lint: layers $(VENV)/.lint
 
 layers: $(VENV)/.package
 	$(PY) tools/check_layers.py --lib $(BUILD)/liblopcore.a
+
+# All of the package, by the stub of the core: nothing is built for it. The cache is its own.
+types: $(VENV)/.tools $(VENV)/.lint
+	$(BIN)/mypy --cache-dir=$(BUILD)/mypy src/pylinop
 
 stubs: $(VENV)/.package
 	$(PY) tools/print_stubs.py > $(BUILD)/_core.pyi

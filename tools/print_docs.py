@@ -12,6 +12,9 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
+from scipy import sparse
+
 import pylinop as pl
 from pylinop import _core
 from pylinop._api import numpy_functions as _numpy_functions
@@ -164,7 +167,7 @@ def kind(row: dict) -> str:
     text = f"## {row['name']}\n\n`pl.{row['name']}{row['signature']}`\n\n{code(part[''])}\n\n"
     for p in row["params"]:
         text += f"- `{p['name']}`: {code(p['doc'])}\n"
-    for name in ("Cost", "Notes"):
+    for name in ("Cost", "Limits", "Notes"):
         if name in part:
             text += f"\n*{name}.* {code(part[name])}\n"
     if "Examples" in part:
@@ -197,12 +200,10 @@ OPERATIONS = {
     "prod": "@",
 }
 GENERIC = {
-    "solve": "dense",
     "todense": "columns",
     "diagonal": "dense",
     "element": "column",
     "trace": "diagonal",
-    "scaledet": "dense",
 }
 
 # slices.c: what a slice of it is again.
@@ -214,9 +215,43 @@ OPERATION_TABLE = """\
 **own**: a method of the kind. **rule**: rows of [the table](rules.md) take it apart. **closes**: at
 once the same or another kind, nothing computed. Else the generic way: *dense* by the dense form,
 *columns* by products with unit vectors, *column* by one of them, *diagonal* from the diagonal,
-*lazy* an expression.
+*lazy* an expression. *sparse*: by a factor of the entries (SuperLU, CHOLMOD, or within a band) from
+400 rows on, fewer by the dense form. *band*, *singular*: what the formula shows it to be.
 
 """
+
+# Rules for any operator that look at how it is written decide more than the tables of heads say. So
+# where these say `dense`, one operator of the kind, of more than 400 rows, is asked.
+ASKED = {
+    "Zeros": lambda n: pl.Zeros((n, n)),
+    "Selection": lambda n: pl.Selection(np.arange(n)[::-1], n),
+    "Sparse": lambda n: pl.Sparse(sparse.diags_array([4.0, 1.0], offsets=[0, 40], shape=(n, n))),
+    "Full": lambda n: pl.Full((n, n), 2.0),
+    "FiniteDifference": lambda n: pl.FiniteDifference(n, boundary="zero"),
+    "Laplacian": lambda n: pl.Laplacian((n // 20, 20), "dirichlet"),
+    "MultilevelToeplitz": lambda n: pl.MultilevelToeplitz(np.ones((2 * n // 20 - 1, 39))),
+    "Convolution": lambda n: pl.Convolution(np.array([1.0, 4.0, 1.0]), n, mode="same"),
+    "KhatriRao": lambda n: pl.KhatriRao(np.ones((1, n)), np.eye(n)),
+    "Kernel": lambda n: pl.Kernel("rbf", np.linspace(0, 1, n)[:, None]),
+}
+WORDS = {
+    "dense": "dense",
+    "hermitian": "dense",
+    "sparse": "sparse",
+    "deficient": "singular",
+    "inferred": "band",
+}
+
+
+def asked(name: str, operation: str) -> str:
+    """The way that a solve or a determinant of a large operator of the kind goes."""
+    if name not in ASKED:
+        return "dense"
+    op, action = ASKED[name](440), {"solve": "solve", "scaledet": "det"}[operation]
+    args = (np.ones(op.shape[-1]),) if action == "solve" else ()
+    fired = [row["name"] for row in op.explain(action, *args).rules if row["outcome"] == "fired"]
+    rule = next(name for name in fired if name.startswith(f"{operation}-"))
+    return WORDS[rule.partition("-")[2]]
 
 
 def operations() -> str:
@@ -247,8 +282,10 @@ def operations() -> str:
                 line.append("rule")
             elif row["own"].get(op):
                 line.append("own")
-            elif row["head"] in rewritten and op in ("apply", *GENERIC):
+            elif row["head"] in rewritten and op in ("apply", "solve", "scaledet", *GENERIC):
                 line.append("rule")
+            elif op in ("solve", "scaledet"):
+                line.append(asked(row["name"], op))
             else:
                 line.append(GENERIC.get(op, "lazy"))
         text += f"| `{row['name']}` | {' | '.join(line)} |\n"

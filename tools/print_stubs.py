@@ -116,10 +116,13 @@ def class_of(kind: dict[str, Any]) -> str:
 
 
 def all_kinds() -> list[dict[str, Any]]:
-    """The rows of kinds(), then the classes without a row (Transpose and its kin)."""
+    """The rows of kinds(), then the classes without a row (Transpose and its kin).
+
+    The module has Python's own classes too, under names that are not theirs (_LinearOperator)."""
     rows = _core.kinds()
     named = {row["name"] for row in rows} | {"Operator", "Lazy", "_Applied"}
-    rest = [name for name, value in vars(_core).items() if isinstance(value, type)]
+    found = [name for name, value in vars(_core).items() if isinstance(value, type)]
+    rest = [name for name in found if getattr(_core, name).__name__ == name]
     rows += [{"name": name, "signature": None} for name in rest if name not in named]
     return rows
 

@@ -129,6 +129,8 @@ class Operator:
     @property
     def _arrays(self) -> tuple[NDArray[Any], ...]: ...
     @property
+    def _attrs(self) -> tuple[int, int, int, int]: ...
+    @property
     def _operands(self) -> tuple[Any, ...]: ...
     @property
     def _origin(self) -> tuple[str, int] | None: ...
@@ -898,6 +900,9 @@ def rules() -> list[dict[str, Any]]: ...
 def live() -> int: ...
 
 # For the package alone.
+_LinearOperator: type[LinearOperator]
+_LazyArray: type[LazyArray]
+
 def _setup(
     root: type[LinearOperator],
     lazy: type[LazyArray],
@@ -908,6 +913,7 @@ def _setup(
 def _build(
     head: str, a: Operator, b: Operator | None = None, mode: int = 0, /
 ) -> LinearOperator: ...
+def _sliced(op: Operator, steps: tuple[tuple[Any, ...], ...], /) -> LinearOperator: ...
 def _options(
     fft: bool,
     provenance: bool,

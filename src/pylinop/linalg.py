@@ -5,6 +5,10 @@ made of operators alone returns an operator. A function without a structured for
 the dense form, under the memory rule.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.linalg import LinAlgError
 
@@ -42,6 +46,9 @@ from ._eigen.scipy_api import eigs, eigsh, expm_multiply, lobpcg, svds
 from ._iterative.scipy_api import bicgstab, cg, gmres, minres
 from ._iterative.scipy_api_least_squares import lsmr, lsqr
 from ._operators.convert import as_operator
+
+if TYPE_CHECKING:
+    from ._operators.linear_operator import LinearOperator
 
 __all__ = [
     "LinAlgError",
@@ -99,7 +106,7 @@ __all__ = [
 ]
 
 
-def matmul(A, B, /):
+def matmul(A: Any, B: Any, /) -> Any:
     """The product ``A @ B``, with at least one of them an operator.
 
     Examples
@@ -111,7 +118,7 @@ def matmul(A, B, /):
     return A @ B
 
 
-def matrix_transpose(A, /):
+def matrix_transpose(A: Any, /) -> LinearOperator:
     """The transpose, lazy; same as ``A.T``.
 
     Examples
@@ -123,7 +130,7 @@ def matrix_transpose(A, /):
     return as_operator(A).T
 
 
-def matrix_power(A, n):
+def matrix_power(A: Any, n: Any) -> LinearOperator:
     """The integer power of a square operator, lazy; a negative power is a power of the inverse.
 
     Parameters
@@ -161,10 +168,11 @@ def matrix_power(A, n):
         n = n.__index__()
     except AttributeError:
         raise TypeError("exponent must be an integer") from None
-    return op**n if n >= 0 else inv(op) ** -n
+    power: LinearOperator = op**n if n >= 0 else inv(op) ** -n
+    return power
 
 
-def trace(A, /, *, offset=0, dtype=None):
+def trace(A: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sum of a diagonal, computed now.
 
     Examples
@@ -179,7 +187,7 @@ def trace(A, /, *, offset=0, dtype=None):
     return op.diagonal(offset).sum(axis=-1, dtype=dtype)
 
 
-def norm(A, ord=None, axis=None, keepdims=False):
+def norm(A: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of a matrix, as `matrix_norm`; numpy.linalg.norm for plain arrays.
 
     Parameters

@@ -78,7 +78,8 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
         const lop_node *index = NULL;
         return lop_rand_index(&w.rand, m, 0, n > 0 ? n : 1, &index) == LOP_OK ? index : NULL;
     }
-    if (!strncmp(parent->name, "circ", 4)) { /* vectors, sizes, right-hand sides */
+    if (!strncmp(parent->name, "circ", 4) &&
+        strcmp(parent->name, "circulant_det")) { /* vectors, sizes, right-hand sides */
         int sizes = parent == &lop_op_circular_convolution ? 2 : 1;
         if (place == sizes) return gen_sizes(&d->g, m);
         return gen_array(&d->g, place < sizes ? 1 : 2, m, n);

@@ -8,6 +8,11 @@
 
 #define IS(head) (!strcmp(s, head))
 
+static bool ends(const char *s, const char *with) {
+    size_t n = strlen(s), k = strlen(with);
+    return n >= k && !strcmp(s + n - k, with);
+}
+
 typedef struct block {
     struct block *next;
     max_align_t room[];
@@ -465,7 +470,7 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (IS("diagrun")) return zip(p, node, a, b, 1, node->attr.i[2], 1, do_diagrun);
     if (IS("kronarray")) return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
     if (IS("mul_det") || IS("cholesky_det")) /* b of cholesky_det was declared, no more */
-        return zip(p, node, a, s[3] == 'm' ? b : NULL, 1, 2, 1, do_det);
+        return zip(p, node, a, IS("mul_det") ? b : NULL, 1, 2, 1, do_det);
     if (IS("sparsepair")) return sparse_pair(p, node, a, b);
     if (IS("product_diagonal")) {
         const tv *ab = matmul(p, a, b);
@@ -498,7 +503,7 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
     if (IS("diagonal") || IS("array_diagonal")) return diagonal(p, node, a);
     if (IS("element") || IS("array_element")) return zip(p, node, a, NULL, 0, 1, 1, do_pick);
     if (IS("kron_diag_gather")) return zip(p, node, a, NULL, 1, node->attr.i[3], 1, do_comb);
-    if (!strncmp(s, "det", 3) || IS("scaledet")) return zip(p, node, a, NULL, 1, 2, 1, do_det);
+    if (ends(s, "_det") || IS("scaledet")) return zip(p, node, a, NULL, 1, 2, 1, do_det);
     if (IS("gram")) {
         const tv *at = zip(p, node, a, NULL, 2, a->n, a->m, do_mode);
         return at ? matmul(p, at, a) : NULL;

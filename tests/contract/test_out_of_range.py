@@ -102,3 +102,17 @@ def test_bands_of_subnormal_numbers(dtype, n, lower, upper, rng):
             np.testing.assert_allclose(got, x, rtol=0, atol=1e-7 if SMALL[dtype] < -500 else 0.03)
     want = np.linalg.slogdet(a.astype(float))[1] + n * SMALL[dtype] * np.log(2)
     np.testing.assert_allclose(pl.slogdet(A).logabsdet, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("power", [0.7, -0.7])
+def test_frobenius_norms_of_numbers_whose_squares_leave_the_range(dtype, power):
+    far = float(np.finfo(dtype).max) ** power
+    a = np.arange(6.0).reshape(2, 3)
+    A = pl.Dense((a * far).astype(dtype))
+    want = np.linalg.norm(a)
+    for op in (A, A.T, A @ pl.Identity(3), pl.Dense(np.stack([A.toarray()] * 2))):
+        np.testing.assert_allclose(pl.matrix_norm(op) / far, want, rtol=1e-6)
+    assert pl.matrix_norm(pl.Dense(np.zeros((2, 3), dtype))) == 0
+    assert np.isinf(pl.matrix_norm(pl.Dense(np.full((2, 3), np.inf, dtype))))
+    assert np.isnan(pl.matrix_norm(pl.Dense(np.full((2, 3), np.nan, dtype))))

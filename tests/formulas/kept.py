@@ -1,5 +1,7 @@
 """Formulas that were wrong once, as hunt.py printed them: `# kept as: Program(...)`."""
 
+import numpy as np
+
 from .program import Program
 
 KEPT = [
@@ -44,6 +46,67 @@ KEPT = [
             [("value", (2,), ()), ("value", (4,), ())],
             True,
             {"together": True},
+        ),
+    ),
+    (
+        "2026-11-22 a singular factor of a Kron beside one of no rows",
+        Program(
+            {"a": 0, "b": 1},
+            [
+                ("leaf", (), ("Dense", "b", "a", "float64", "C", (), 0, False)),
+                ("H", (0,), ()),
+                ("matmul", (0, 1), ()),
+                ("leaf", (), ("Dense", "a", "a", "float64", "C", (), 0, True)),
+                ("kron", (2, 3), ()),
+            ],
+            [("solve_adjoint", (4,), (0, 2, "float64", "C", 0, ""))],
+            False,
+            {},
+        ),
+    ),
+    (
+        "2026-11-22 a float64 number times a complex multiple lost its dtype",
+        Program(
+            {"a": 1},
+            [
+                ("leaf", (), ("Dense", "a", "a", "float32", "C", (), 0, False)),
+                ("scale", (0,), ((1 - 2j),)),
+                ("scale", (1,), (np.float64(1.5),)),
+            ],
+            [("apply", (2,), (0, 2, "float32", "C", -1, ""))],
+            False,
+            {},
+        ),
+    ),
+    (
+        "2026-11-22 what an identity adds to bands in float32 had float32's digits in float64",
+        Program(
+            {"a": 1, "b": 1},
+            [
+                ("leaf", (), ("Tridiagonal", "b", "b", "float32", "C", (), 0, False)),
+                ("leaf", (), ("Identity", "b", "b", "float64", "C", (), 0, False)),
+                ("divide", (1,), ((1 - 2j),)),
+                ("sub", (0, 2), ()),
+            ],
+            [("lstsq", (3,), (0, 2, "float64", "C", -2, ""))],
+            False,
+            {},
+        ),
+    ),
+    (
+        "2026-11-22 squares of a norm left the range of float32",
+        Program(
+            {"a": 7, "b": 1},
+            [
+                ("leaf", (), ("FiniteDifference", "a", "a*a", "float64", "C", (), 0, False)),
+                ("leaf", (), ("Dense", "a", "a*a", "float32", "C", (), 0, False)),
+                ("sub", (0, 1), ()),
+                ("H", (0,), ()),
+                ("matmul", (2, 3), ()),
+            ],
+            [("norm", (4,), (0, 2, "float64", "C", -3, ""))],
+            False,
+            {},
         ),
     ),
 ]

@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "_build" not in page.parts]
 FENCE = re.compile(
-    r"^(?P<mark><!-- session -->\n)?```(?P<language>\w*).*?\n(?P<code>.*?)^```$", re.M | re.S
+    r"^(?P<mark><!-- (?:session|new file|last line|before)[^\n]*-->\n)?"
+    r"```(?P<language>\w*).*?\n(?P<code>.*?)^```$",
+    re.M | re.S,
 )
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 FLAGS = doctest.ELLIPSIS
@@ -28,8 +30,8 @@ def name_of(path):
 
 
 def python_of(text):
-    """The page with all but its Python blocks blank, so that line numbers stay. Sessions that need
-    a kind which is not there are marked, and run by test_extend.py."""
+    """The page with all but its Python blocks blank, so that line numbers stay. What pages on
+    additions mark is followed by test_extend.py and test_extend_python.py."""
     keep = [""] * text.count("\n")
     for match in FENCE.finditer(text):
         if match["language"] == "python" and not match["mark"]:
@@ -87,13 +89,6 @@ def test_printed_pages_are_fresh():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_limits_are_still_limits():
-    text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
-    for sentence in re.findall(r"Not there: (.*?)\. ", text.replace("\n", " ")):
-        for name in re.findall(r"`(\w+)`", sentence):
-            assert not hasattr(pl, name), f"docs/limits.md says that {name} is not there"
-
-
 # -- docstrings ---------------------------------------------------------------------------------
 
 
@@ -136,6 +131,16 @@ def test_a_kind_says_all(row):
     for p in row["params"]:
         assert f"{p['name']} : " in cls.__doc__ and p["doc"] in cls.__doc__
         assert p["name"] in ("shape", "dtype") or getattr(cls, p["name"]).__doc__ == p["doc"]
+    assert cls.__doc__.count(">>> ") >= 2, f"{row['name']}: its example was cut off"
+
+
+@pytest.mark.parametrize("name", ["MultilevelToeplitz", "QuasiSeparable", "Kron"])
+def test_a_kind_says_what_it_cannot(name):
+    """In its docstring, between its cost and its notes, and so on its page."""
+    doc = getattr(pl, name).__doc__
+    limits = doc.partition("\nLimits\n------\n")[2].partition("\n\n")[0]
+    assert "dense form" in limits and doc.index("\nCost\n") < doc.index("\nLimits\n")
+    assert f"*Limits.* {limits}" in (ROOT / "docs" / "kinds.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """docs/add-operator.md and docs/add-rule.md are true: done literally on a copy of the tree.
 
-The pages mark what goes where (``<!-- new file: ... -->``, ``<!-- last line: ... -->``,
-``<!-- before "...": ... -->``); sessions marked ``<!-- session -->`` run against the build."""
+The pages that need no C are in test_extend_python.py; how pages mark what goes where, in
+marked_pages.py. Sessions run against the build."""
 
 import difflib
 import importlib.util
@@ -13,51 +13,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from marked_pages import SESSION, blocks, follow, run, session, tool
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / name for name in ("add-operator.md", "add-rule.md")]
 COPIED = ["CMakeLists.txt", "src", "tests/c", "tools"]
 BATTERIES = ["battery_kinds", "battery_rules"]
-MARKED = re.compile(r"<!-- (.+?) -->\n```\w+\n(.*?)```\n", re.DOTALL)
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_asan]
-
-
-def blocks():
-    return [match for page in PAGES for match in MARKED.findall(page.read_text(encoding="utf-8"))]
-
-
-def follow(root, mark, code):
-    """Does one step of a page; gives the file it touched, or None for a session."""
-    if mark == "session":
-        return None
-    how, name = re.fullmatch(r"(new file|last line|before \".*\"): (\S+)", mark).groups()
-    path = root / name
-    if how == "new file":
-        assert not path.exists()
-        path.write_text(code, encoding="utf-8")
-        return name
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    at = len(lines)
-    if how != "last line":
-        found = [i for i, line in enumerate(lines) if how[len('before "') : -1] in line]
-        assert len(found) == 1, f"{name} has {len(found)} lines with {how}"
-        at = found[0]
-    path.write_text("".join(lines[:at]) + code + "".join(lines[at:]), encoding="utf-8")
-    return name
-
-
-def tool(name):
-    here = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return shutil.which(name, path=here)
-
-
-def run(*command, **more):
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=600, **more
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
-    return done.stdout + done.stderr
 
 
 class Tree:
@@ -85,7 +48,7 @@ def tree(tmp_path_factory):
             root.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
     made = Tree(root)
-    made.touched = [follow(root, *block) for block in blocks()]
+    made.touched = [follow(root, *block) for block in blocks(PAGES)]
     blas = "wheel" if importlib.util.find_spec("scipy_openblas64") else "system"
     options = {
         "CMAKE_BUILD_TYPE": "Debug",
@@ -138,15 +101,8 @@ def test_house_rules(tree):
 
 
 def test_sessions_of_the_pages(tree):
-    code = (
-        "import doctest, sys\n"
-        "test = doctest.DocTestParser().get_doctest(sys.stdin.read(), {}, 'page', 'page', 0)\n"
-        "sys.exit(doctest.DocTestRunner().run(test).failed)\n"
-    )
     for page in PAGES:
-        text = "".join(c for mark, c in MARKED.findall(page.read_text()) if mark == "session")
-        assert ">>> " in text
-        tree.python("-c", code, input=text)
+        tree.python("-c", SESSION, input=session(page))
 
 
 CHECKS = r"""

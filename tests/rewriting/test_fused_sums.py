@@ -53,3 +53,23 @@ def test_parts_of_other_expressions(rng, n):
     x = pl.solve(A - D @ B + E, np.ones(n))
     np.testing.assert_allclose(system @ x, np.ones(n), atol=1e-9)
     np.testing.assert_allclose(pl.slogdet(A - D @ B + E), np.linalg.slogdet(system), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [15, 16, 17, 40])
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_a_transposed_product_in_a_sum_that_is_a_block(n, batch, rng):
+    """The product is made turned; a block of a larger array cannot be written so."""
+    U, d = rng.standard_normal((*batch, n, 2)), rng.standard_normal((*batch, 2))
+    A, B = rng.standard_normal((2, *batch, n, n))
+    E = pl.Eigen(U, d)
+    e = (U * d[..., None, :]) @ np.swapaxes(U, -1, -2)
+    for op, want in (
+        (pl.Block([[E + pl.Dense(A) @ E], [pl.Dense(B)]]), np.concatenate([e + A @ e, B], -2)),
+        (pl.Block([[pl.Dense(B), E - pl.Dense(A) @ E]]), np.concatenate([B, e - A @ e], -1)),
+        (pl.BlockDiag(E + 2 * pl.Dense(A) @ E, pl.Dense(B)), None),
+    ):
+        with pl.config(check_plans=True):
+            got = op.toarray()
+        if want is None:
+            got, want = got[..., :n, :n], e + 2 * A @ e
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)

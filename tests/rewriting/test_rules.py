@@ -482,3 +482,11 @@ def test_large_expressions_are_planned_as_written(rng):
     for _ in range(300):
         E = E + D
     np.testing.assert_allclose(E @ np.ones(2), [301.0, 150.5])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 17, 10**12])
+def test_the_trace_of_an_identity_makes_no_vector(n):
+    assert pl.Identity(n).trace() == n
+    assert (2.5 * pl.Identity(n)).trace() == 2.5 * n
+    assert pl.Identity((2, n, n)).trace().tolist() == [n, n]
+    assert pl.Identity(min(n, 17), np.int32).trace() == min(n, 17)

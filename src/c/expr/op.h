@@ -58,8 +58,9 @@ enum {
 /* How many terms that were declared positive definite are put to the test where a sum is not. */
 enum { LOP_DECLARED = 4 };
 
+/* What help(pl.Kind) and docs/kinds.md say; `limits` says what the kind cannot, or not yet, do. */
 typedef struct lop_doc {
-    const char *brief, *extended, *cost, *notes, *example;
+    const char *brief, *extended, *cost, *notes, *limits, *example;
 } lop_doc;
 
 /* How many diagonals below and above the main one may hold something other than structural zeros;

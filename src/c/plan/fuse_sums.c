@@ -169,6 +169,8 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
         }
     }
     if (!by || !by->adds || !large) return false;
+    for (int i = add->arg[0]; turned && i >= 0; i = p->slot[i].alias)
+        if (p->slot[i].part) return false; /* a block has no transpose of its own: its strides */
     onto(f, place, sum, x, by, scale, turned);
     return true;
 }

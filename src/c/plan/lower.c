@@ -170,8 +170,32 @@ static bool is_lowered(const lop_emit *e, const lop_node *node) {
     return lop_map_get(&e->map, node, &known) && known != FORGOTTEN;
 }
 
-/* Marks in `seen` what lies below the nodes on the stack and is not lowered; of nodes with arms
- * that are in `both`, the first that is met goes to *found and nothing below it is looked at. */
+/* Is `wanted` below `node`, with no other node with arms between? */
+static lop_status reaches(const lop_emit *e, const lop_node *node, const lop_node *wanted,
+                          bool *yes) {
+    lop_ctx *ctx = e->plan->ctx;
+    walks todo = {.ctx = ctx};
+    lop_map seen = {0};
+    int known;
+    *yes = false;
+    lop_status st = lop_map_init(&seen, ctx);
+    if (st == LOP_OK) st = push(&todo, node);
+    while (st == LOP_OK && todo.n > 0 && !*yes) {
+        const lop_node *at = todo.at[--todo.n].node;
+        *yes = at == wanted;
+        if (*yes || at->op->check || is_lowered(e, at) || lop_map_get(&seen, at, &known)) continue;
+        st = lop_map_set(&seen, at, 1);
+        for (int i = 0; st == LOP_OK && i < at->n; i++) st = push(&todo, at->child[i]);
+    }
+    lop_map_clear(&seen, ctx);
+    lop_free(ctx, todo.at);
+    return st;
+}
+
+/* Marks in `seen` what the nodes on the stack are sure to need and is not lowered: of a node with
+ * arms the node itself, and which of its children with arms its fallback needs too; either arm may
+ * be left early, or not be entered. Of nodes with arms that are in `both`, the first that is met
+ * goes to *found. */
 static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_map *both,
                        const lop_node **found) {
     lop_status st = LOP_OK;
@@ -179,18 +203,25 @@ static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_
     while (st == LOP_OK && todo->n > 0) {
         const lop_node *node = todo->at[--todo->n].node;
         if (is_lowered(e, node) || lop_map_get(seen, node, &known)) continue;
-        if (both && node->op->check && lop_map_get(both, node, &known)) {
+        const bool arms = node->op->check != NULL;
+        if (both && arms && lop_map_get(both, node, &known)) {
             *found = node;
             return LOP_OK;
         }
         st = lop_map_set(seen, node, 1);
-        for (int i = 0; st == LOP_OK && i < node->n; i++) st = push(todo, node->child[i]);
+        for (int i = 0; st == LOP_OK && i < node->n - (arms ? 1 : 0); i++) {
+            bool sure = !arms;
+            if (arms && node->child[i]->op->check)
+                st = reaches(e, node->child[node->n - 1], node->child[i], &sure);
+            if (st == LOP_OK && sure) st = push(todo, node->child[i]);
+        }
     }
     return st;
 }
 
-/* A node with arms of its own, not lowered yet, that both arms of `node` need; NULL: none. Lowered
- * in each of them it would be there twice, what it needs likewise four times, and so on. */
+/* A node with arms of its own, not lowered yet, that both arms of `node` are sure to need; NULL:
+ * none. Lowered in each of them it would be there twice, what it needs likewise four times, and so
+ * on. */
 static lop_status common(const lop_emit *e, const lop_node *node, const lop_node **found) {
     lop_ctx *ctx = e->plan->ctx;
     walks todo = {.ctx = ctx};

@@ -102,7 +102,8 @@ static bool square_factors(const lop_node *k) {
     return true;
 }
 lop_truth lop_when_square_factors(const lop_match *m) {
-    return truth(square_factors(m->root->child[0]));
+    const lop_node *a = m->root->child[0]; /* beside one of no rows a singular factor is none */
+    return truth(square_factors(a) && lop_rows(a) > 0);
 }
 
 /* So few blocks, or so large ones, go one by one: there is nothing to gain. */
@@ -174,6 +175,11 @@ static lop_truth known(const lop_match *m, lop_trait trait) {
 lop_truth lop_when_symmetric(const lop_match *m) { return known(m, LOP_SYMMETRIC); }
 lop_truth lop_when_self_adjoint(const lop_match *m) { return known(m, LOP_HERMITIAN); }
 lop_truth lop_when_unitary(const lop_match *m) { return known(m, LOP_ORTHOGONAL); }
+lop_truth lop_when_no_rows(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *x = m->root->child[1];
+    return truth(lop_is_square(a) && lop_rows(a) == 0 &&
+                 lop_shape_equal(&m->root->shape, &x->shape));
+}
 lop_truth lop_when_deficient(const lop_match *m) {
     const lop_node *a = m->root->child[0];
     return truth(lop_is_square(a) && lop_infer_rank(a) < lop_rows(a));
@@ -286,8 +292,9 @@ lop_truth lop_when_inner_widens(const lop_match *m) {
 lop_truth lop_when_cast_widens(const lop_match *m) {
     const lop_node *inner = m->root->child[0];
     lop_dtype from = inner->child[0]->dtype;
-    bool same = inner->attr.i[0] == m->root->attr.i[0] || lop_is_blas(from);
-    return truth(same && lop_promote(from, inner->dtype) == inner->dtype &&
+    bool same = inner->attr.i[0] == m->root->attr.i[0] || lop_is_blas(from),
+         weak = inner->child[0]->weak && lop_is_blas(inner->dtype); /* of no digits of its own */
+    return truth(same && (weak || lop_promote(from, inner->dtype) == inner->dtype) &&
                  lop_promote(inner->dtype, m->root->dtype) == m->root->dtype);
 }
 lop_truth lop_when_narrow(const lop_match *m) {

@@ -58,6 +58,7 @@ lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
 lop_truth lop_when_composed(const lop_match *m); /* a sum, a product or a stencil, a view of one */
 lop_truth lop_when_indefinite(const lop_match *m); /* a Dense declared symmetric or Hermitian */
+lop_truth lop_when_no_rows(const lop_match *m);    /* of no rows, the result of ?x's shape */
 lop_truth lop_when_deficient(const lop_match *m);  /* of rank below its size, as it is written */
 lop_truth lop_when_same_sizes(const lop_match *m); /* the root's two children have the same sizes */
 lop_truth lop_when_low_update(

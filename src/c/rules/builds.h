@@ -40,6 +40,7 @@ LOP_BUILD(diagonal_view);
 LOP_BUILD(diagonal_prod);
 LOP_BUILD(diagonal_dense);
 LOP_BUILD(trace_diagonal);
+LOP_BUILD(trace_identity);
 LOP_BUILD(element_view);
 LOP_BUILD(element_dense);
 LOP_BUILD(element_eye);

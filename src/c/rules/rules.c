@@ -375,6 +375,8 @@ const lop_rule lop_rule_table[] = {
      "part by part"},
     {"trace-scaled", LOP_PUSH, "(trace@k (scaled@c ?a))", NULL, lop_when_inexact,
      lop_build_scaled_value, "linear"},
+    {"trace-identity", LOP_PUSH, "(trace@k (identity))", NULL, lop_when_inexact,
+     lop_build_trace_identity, "n times one of its ones"},
     {"trace-kron", LOP_PUSH, "(trace@k (kron))", NULL, lop_when_inexact_square_factors,
      lop_build_trace_kron, "tr(A (x) B) = tr A tr B"},
     {"trace-kronsum", LOP_PUSH, "(trace@k (kronsum))", NULL, lop_when_inexact,

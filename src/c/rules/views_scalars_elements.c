@@ -402,6 +402,16 @@ LOP_BUILD(trace_diagonal) {
     return st;
 }
 
+LOP_BUILD(trace_identity) {
+    const lop_node *a = m->root->child[0], *one = NULL;
+    if (lop_rows(a) == 0) return lop_build_trace_diagonal(m, mk, out);
+    lop_attr at = {.i = {0, 0, 0, m->root->attr.i[3]}}, n = lop_attr_coef((double)lop_rows(a), 0);
+    lop_status st = lop_make1(mk, &lop_op_element, &at, a, &one);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scale, &n, one, out);
+    lop_node_unref(one);
+    return st;
+}
+
 LOP_BUILD(element_view) {
     lop_attr k = ATTR(m, 'k');
     int64_t mode = ATTR(m, 'm').i[0];

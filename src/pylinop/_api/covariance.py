@@ -139,7 +139,9 @@ def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
     square(op)
     right = dlpack.as_array(b)
     dtype = inexact(np.result_type(inexact(op.dtype), right.dtype))
-    return _asked(square_roots.power, _precise(op, dtype), -0.5) @ right.astype(dtype, copy=False)
+    root = _asked(square_roots.power, _precise(op, dtype), -0.5)
+    y: NDArray[Any] = root @ right.astype(dtype, copy=False)
+    return y
 
 
 def _sizes(size: Any) -> tuple[Any, ...]:
@@ -201,5 +203,5 @@ def sample(
     if any(k < 0 for k in shape):
         raise ValueError(f"size must not be negative, got {size}")
     count = int(np.prod(shape, dtype=np.int64))
-    found = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
+    found: NDArray[Any] = _asked(square_roots.draws, op, count, np.random.default_rng(rng))
     return found.reshape(*shape, *found.shape[1:])

@@ -1,9 +1,14 @@
 """np.einsum's patterns that are linear algebra: products, transposes, diagonals, traces."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 
-def parse(subscripts, operands):
+def parse(subscripts: str, operands: Sequence[Any]) -> tuple[list[str], str] | None:
     """([labels of each operand], labels of the result); None where NumPy is to handle it."""
     text = subscripts.replace(" ", "")
     if "." in text:
@@ -19,7 +24,7 @@ def parse(subscripts, operands):
         out = "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
     if any(c not in left for c in out) or len(set(out)) < len(out):
         return None
-    sizes = {}
+    sizes: dict[str, int] = {}
     for term, a in zip(terms, operands):
         for label, n in zip(term, np.shape(a)):
             if sizes.setdefault(label, n) != n:
@@ -27,7 +32,7 @@ def parse(subscripts, operands):
     return terms, out
 
 
-def one(term, a, out):
+def one(term: str, a: Any, out: str) -> Any:
     """A single operand: transposed, its diagonal, its trace, its sums."""
     if len(term) == 2 and term[0] == term[1]:
         if out == "":
@@ -41,7 +46,7 @@ def one(term, a, out):
     return np.sum(a, axis=axes)
 
 
-def product(p, a, q, b, free):
+def product(p: str, a: Any, q: str, b: Any, free: str) -> Any:
     """(labels, value) of the contraction over what p and q share and `free` does not keep."""
     shared = [c for c in p if c in q]
     gone = [c for c in shared if c not in free]
@@ -62,7 +67,7 @@ def product(p, a, q, b, free):
     return p.replace(c, "") + q.replace(c, ""), x @ y
 
 
-def next_pair(terms):
+def next_pair(terms: Any) -> tuple[int, int] | None:
     """The two operands to contract first: with a vector if there is one, else the last ones."""
     found = None
     for i in range(len(terms)):
@@ -74,7 +79,7 @@ def next_pair(terms):
     return found
 
 
-def run(subscripts, operands):
+def run(subscripts: str, operands: Sequence[Any]) -> Any:
     """The result, or NotImplemented where the pattern is not one of linear algebra."""
     parsed = parse(subscripts, operands)
     if parsed is None:

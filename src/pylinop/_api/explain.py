@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .._base import explanation
 from .._base.lazy_import import Later
 from .._lazy import evaluate, text
 from .._operators import convert
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["explain"]
 _estimates = Later("_stochastic.choose_method")
@@ -68,39 +71,39 @@ def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwar
 # -- explain: an action's arguments -> (number of the action, right-hand side, i, j) --
 
 
-def _rhs(op, x, n):
+def _rhs(op: Any, x: Any, n: Any) -> Any:
     return np.zeros(n, op.dtype or np.float64) if x is None else np.asarray(x)
 
 
-def _apply(op, x=None):
+def _apply(op: Any, x: Any = None) -> tuple[Any, int, Any, int, int]:
     return op, 0, _rhs(op, x, op.shape[-1]), 0, 0
 
 
-def _solve(op, b=None):
+def _solve(op: Any, b: Any = None) -> Any:
     return _core._build("inverse", op), 0, _rhs(op, b, op.shape[-2]), 0, 0
 
 
-def _dense(op):
+def _dense(op: Any) -> tuple[Any, int, None, int, int]:
     return op, 8, None, 0, 0
 
 
-def _diagonal(op, offset=0):
+def _diagonal(op: Any, offset: int = 0) -> tuple[Any, int, None, int, int]:
     return op, 9, None, operator.index(offset), 0
 
 
-def _trace(op):
+def _trace(op: Any) -> tuple[Any, int, None, int, int]:
     return op, 10, None, 0, 0
 
 
-def _element(op, i, j):
+def _element(op: Any, i: int, j: int) -> tuple[Any, int, None, int, int]:
     return op, 11, None, *convert.bounded(op, operator.index(i), operator.index(j))
 
 
-def _det(op):
+def _det(op: Any) -> tuple[Any, int, None, int, int]:
     return op, 12, None, 0, 0
 
 
-_ACTIONS = {
+_ACTIONS: dict[str, Callable[..., Any]] = {
     "apply": _apply,
     "matvec": _apply,
     "solve": _solve,
@@ -124,7 +127,16 @@ _RUNS = {
 }
 
 
-def of_operator(op, action, args, kwargs, run=False):
+def _words(how: Callable[..., Any]) -> str:
+    """The arguments of a function without their types."""
+    signature = inspect.signature(how)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+
+
+def of_operator(
+    op: Any, action: str, args: tuple[Any, ...], kwargs: dict[str, Any], run: bool = False
+) -> Any:
     """The plan of an action; with ``run``, the times that its steps took too."""
     if action in ("trace", "logdet", "diagonal") and "method" in kwargs:
         return _estimates.explained(op, action, kwargs["method"], kwargs)
@@ -138,7 +150,7 @@ def of_operator(op, action, args, kwargs, run=False):
     try:
         inspect.signature(how).bind(op, *args, **kwargs)
     except TypeError as error:
-        words = str(inspect.signature(how)).replace("(op", f"({action!r}").replace("=None", "=...")
+        words = _words(how).replace("(op", f"({action!r}").replace("=None", "=...")
         raise TypeError(f"explain{words}: {error}") from None
     asked = op
     op, *rest = how(op, *args, **kwargs)
@@ -156,20 +168,20 @@ def of_operator(op, action, args, kwargs, run=False):
 # -- explain ---------------------------------------------------------------------------------------
 
 
-def of_lazy(root, run=False):
+def of_lazy(root: Any, run: bool = False) -> Any:
     """Explains how the value of root is computed, on a copy whose values are arrays without memory;
     with ``run`` on a copy that is computed."""
     parts = []
 
-    def title(a):
+    def title(a: Any) -> str:
         return f"{text.formula(a)}  {a.shape} {a.dtype}"
 
-    def pretend(a):
+    def pretend(a: Any) -> None:
         if a._head != "leaf":
             parts.append((title(a), _plan(a) or "by NumPy"))
         a._value = np.broadcast_to(np.ones((), a.dtype), a.shape)
 
-    def compute(a):
+    def compute(a: Any) -> None:
         with explanation.explaining() as e:
             _core._lazy_value(a)
         if a._head != "leaf":
@@ -180,12 +192,12 @@ def of_lazy(root, run=False):
     return explanation.Explanation._joined(parts)
 
 
-def _plan(a):
+def _plan(a: Any) -> Any:
     """The plan of one linear part; None where NumPy computes it."""
     return _lazily.explained(a, _direct_plan(a))
 
 
-def _direct_plan(a):
+def _direct_plan(a: Any) -> Any:
     args = a._args
     if _core._lazy_is_deep(a):
         column = _core._lazy_operator(a)

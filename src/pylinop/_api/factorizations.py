@@ -1,7 +1,10 @@
 """Matrix factorisations: the public functions. Their tables of kinds are in _structured:
 cholesky.py, qr.py, lu.py and svd.py."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +43,7 @@ _lstsq = Later("_iterative.lstsq")
 _QR = type(np.linalg.qr(np.ones((1, 1))))
 
 
-def _asked(question, op, *args):
+def _asked(question: Callable[..., Any], op: Any, *args: Any) -> Any:
     """A question's answer; the error of a matrix that is not definite names the operator and the
     line that built it."""
     try:
@@ -50,7 +53,7 @@ def _asked(question, op, *args):
     raise errors.make_error("LinAlgError", text, op, "factor", -1)
 
 
-def _precise(op, dtype):
+def _precise(op: Any, dtype: Any) -> Any:
     """The operator in at least that precision."""
     if op.dtype is None or real_of(op.dtype).itemsize >= real_of(dtype).itemsize:
         return op
@@ -58,8 +61,8 @@ def _precise(op, dtype):
 
 
 def cholesky(
-    A: "_OperatorLike", /, *, upper: bool = False, jitter: float | None = None
-) -> "LinearOperator":
+    A: _OperatorLike, /, *, upper: bool = False, jitter: float | None = None
+) -> LinearOperator:
     """The Cholesky factor of a Hermitian positive definite operator, an operator.
 
     Parameters
@@ -115,10 +118,11 @@ def cholesky(
     square(op)
     ask = functools.partial(_asked, _cholesky.cholesky)
     factor = _cholesky.jittered(ask, op, "U" if upper else "L", jitter)
-    return _cholesky.upper_of(factor) if upper else factor
+    made: LinearOperator = _cholesky.upper_of(factor) if upper else factor
+    return made
 
 
-def cholesky_update(L: "_OperatorLike", v: "ArrayLike", downdate: bool = False) -> "LinearOperator":
+def cholesky_update(L: _OperatorLike, v: ArrayLike, downdate: bool = False) -> LinearOperator:
     """The Cholesky factor of L L^H + v v^H, or of L L^H - v v^H, from L, an operator.
 
     Parameters
@@ -161,10 +165,11 @@ def cholesky_update(L: "_OperatorLike", v: "ArrayLike", downdate: bool = False) 
     if column.ndim == 0 or column.shape[-2] != op.shape[-1]:
         n = op.shape[-1]
         raise errors.shape_error(op, "cholesky_update", f"({n},) or (..., {n}, k)", np.shape(v))
-    return _asked(_cholesky.updated, op, column, bool(downdate))
+    updated: LinearOperator = _asked(_cholesky.updated, op, column, bool(downdate))
+    return updated
 
 
-def cholesky_append(L: "_OperatorLike", B: "ArrayLike", C: "ArrayLike") -> "LinearOperator":
+def cholesky_append(L: _OperatorLike, B: ArrayLike, C: ArrayLike) -> LinearOperator:
     """The Cholesky factor of [[A, B], [B^H, C]] from the factor L of A, an operator.
 
     Parameters
@@ -207,10 +212,11 @@ def cholesky_append(L: "_OperatorLike", B: "ArrayLike", C: "ArrayLike") -> "Line
         want = f"({n},) and (), or (..., {n}, k) and (..., k, k)"
         got = f"{np.shape(B)} and {np.shape(C)}"
         raise errors.shape_error(op, "cholesky_append", want, got)
-    return _asked(_cholesky.appended, op, b, c)
+    appended: LinearOperator = _asked(_cholesky.appended, op, b, c)
+    return appended
 
 
-def qr(A: "_OperatorLike", mode: str = "reduced") -> Any:
+def qr(A: _OperatorLike, mode: str = "reduced") -> Any:
     """The QR factors A = Q R, operators.
 
     Parameters
@@ -252,7 +258,7 @@ def qr(A: "_OperatorLike", mode: str = "reduced") -> Any:
     return found if mode == "r" else _QR(*found)
 
 
-def lu(A: "_OperatorLike", permute_l: bool = False, *, p_indices: bool = False) -> Any:
+def lu(A: _OperatorLike, permute_l: bool = False, *, p_indices: bool = False) -> Any:
     """The LU factors A = P L U with row exchanges, operators.
 
     Parameters
@@ -292,7 +298,7 @@ def lu(A: "_OperatorLike", permute_l: bool = False, *, p_indices: bool = False) 
     return p, low, up
 
 
-def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
+def ldl(A: _OperatorLike, lower: bool = True, hermitian: bool = True) -> Any:
     """The factors A = L D L^H (L^T where ``hermitian`` is False) of an indefinite operator.
 
     Parameters
@@ -336,7 +342,7 @@ def ldl(A: "_OperatorLike", lower: bool = True, hermitian: bool = True) -> Any:
 
 
 def lstsq(
-    A: "_OperatorLike",
+    A: _OperatorLike,
     b: Any,
     rcond: float | None = None,
     *,
@@ -437,7 +443,7 @@ def lstsq(
     return x[..., 0] if vector else x, rest, number(np.asarray(rank)), s
 
 
-def null_space(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":
+def null_space(A: _OperatorLike, rcond: float | None = None) -> LinearOperator:
     """An orthonormal basis of the x with A x = 0, the columns of an operator.
 
     Parameters
@@ -462,10 +468,11 @@ def null_space(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperato
     >>> pl.null_space(pl.Kron(np.ones((2, 2)), pl.Identity(100)))
     <200x100 Product with dtype=float64>
     """
-    return least_squares.null_space(as_operator(A), rcond)
+    basis: LinearOperator = least_squares.null_space(as_operator(A), rcond)
+    return basis
 
 
-def orth(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":
+def orth(A: _OperatorLike, rcond: float | None = None) -> LinearOperator:
     """An orthonormal basis of the range of A, the columns of an operator.
 
     Parameters
@@ -489,4 +496,5 @@ def orth(A: "_OperatorLike", rcond: float | None = None) -> "LinearOperator":
     >>> pl.orth(pl.LowRank(np.ones((1000, 1)))).shape
     (1000, 1)
     """
-    return least_squares.orth(as_operator(A), rcond)
+    basis: LinearOperator = least_squares.orth(as_operator(A), rcond)
+    return basis

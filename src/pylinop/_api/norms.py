@@ -2,6 +2,8 @@
 
 Each is a question with a table (_structured/dispatch.py)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -44,7 +46,7 @@ def svdvals(A: Any) -> Any:
     return np.asarray(dispatch.svdvals(op)).astype(real_of(op.dtype), copy=False)
 
 
-def _order(ord):
+def _order(ord: Any) -> Any:
     if ord is None or ord == "f":
         return "fro"
     if isinstance(ord, np.ndarray) or ord not in dispatch.ORDERS:

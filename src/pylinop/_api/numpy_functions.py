@@ -6,8 +6,11 @@ computes, on the dense form unless the note says otherwise, and returns the matr
 Every other function materialises: the dense form is made, with a MaterializationWarning above a
 size, and NumPy runs on it."""
 
+from __future__ import annotations
+
 import operator as _operator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,15 +22,19 @@ from . import einsum as patterns
 from . import solve
 from .products import multi_dot
 
+if TYPE_CHECKING:
+    from .._base.type_variables import Registered
+
 _TABLE: dict[Any, Any] = {}
 
 
-def _row(route, *functions, note=""):
+def _row(route: str, *functions: str, note: str = "") -> Callable[[Registered], Registered]:
     """Registers what it decorates for NumPy's ``functions``; those a NumPy lacks are skipped."""
 
-    def register(run):
+    def register(run: Registered) -> Registered:
         for name in functions:
-            owner, f = np, None
+            owner: Any = np
+            f: Any = None
             for part in name.split("."):
                 f = getattr(owner, part, None)
                 owner = f
@@ -38,12 +45,14 @@ def _row(route, *functions, note=""):
     return register
 
 
-def table():
+def table() -> list[tuple[str, str, str]]:
     """Rows (function, route, note) for the docs, by name."""
     return sorted((name, route, note) for name, route, _, note in _TABLE.values())
 
 
-def array_function(self, func, types, args, kwargs):
+def array_function(
+    self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """``np.func(*args, **kwargs)`` with an operator somewhere in it."""
     row = _TABLE.get(func)
     if row:
@@ -53,12 +62,12 @@ def array_function(self, func, types, args, kwargs):
     return materialised(func, args, kwargs)
 
 
-def materialised(func, args, kwargs):
+def materialised(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """NumPy's own function on the dense forms, under the memory rule."""
     return func(*(_dense(a) for a in args), **{k: _dense(v) for k, v in kwargs.items()})
 
 
-def _dense(x):
+def _dense(x: Any) -> Any:
     if isinstance(x, _core.Operator):
         return numpy_protocols.dense_form(x)
     if type(x) in (list, tuple):
@@ -68,15 +77,15 @@ def _dense(x):
     return x
 
 
-def _ours(x):
+def _ours(x: Any) -> bool:
     return isinstance(x, _core.Operator)
 
 
-def _op(x):
+def _op(x: Any) -> Any:
     return as_operator(x)
 
 
-def _into(result, out):
+def _into(result: Any, out: Any) -> Any:
     """``result``, or written into the caller's ``out``."""
     if out is None:
         return result
@@ -84,7 +93,7 @@ def _into(result, out):
     return out
 
 
-def _last_two(a, axis1, axis2):
+def _last_two(a: Any, axis1: int, axis2: int) -> int:
     """Are these the two dimensions of the matrix? 1 in order, -1 exchanged, 0 not."""
     axes = tuple(k + a.ndim if k < 0 else k for k in (axis1, axis2))
     if axes == (a.ndim - 2, a.ndim - 1):
@@ -97,17 +106,17 @@ def _last_two(a, axis1, axis2):
 
 
 @_row("structured", "shape")
-def _shape(a):
+def _shape(a: Any) -> Any:
     return a.shape
 
 
 @_row("structured", "ndim")
-def _ndim(a):
+def _ndim(a: Any) -> Any:
     return a.ndim
 
 
 @_row("structured", "size")
-def _size(a, axis=None):
+def _size(a: Any, axis: Any = None) -> Any:
     if axis is None:
         return a.size
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -118,32 +127,32 @@ def _size(a, axis=None):
 
 
 @_row("structured", "iscomplexobj")
-def _iscomplexobj(x):
+def _iscomplexobj(x: Any) -> Any:
     return x.dtype.kind == "c"
 
 
 @_row("structured", "isrealobj")
-def _isrealobj(x):
+def _isrealobj(x: Any) -> Any:
     return x.dtype.kind != "c"
 
 
 @_row("structured", "result_type")
-def _result_type(*args):
+def _result_type(*args: Any) -> np.dtype[Any]:
     return np.result_type(*(a.dtype if _ours(a) else a for a in args))
 
 
 @_row("structured", "can_cast")
-def _can_cast(from_, to, casting="safe"):
+def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     return np.can_cast(from_.dtype if _ours(from_) else from_, to, casting)
 
 
 @_row("structured", "common_type")
-def _common_type(*arrays):
+def _common_type(*arrays: Any) -> Any:
     return np.common_type(*(np.empty(0, a.dtype) if _ours(a) else a for a in arrays))
 
 
 @_row("structured", "may_share_memory", "shares_memory", note="the arrays it is made of")
-def _shares(a, b, max_work=None):
+def _shares(a: Any, b: Any, max_work: Any = None) -> bool:
     mine = arrays_of(a) if _ours(a) else [a]
     other = arrays_of(b) if _ours(b) else [b]
     return any(np.shares_memory(x, y) for x in mine for y in other)
@@ -153,7 +162,7 @@ def _shares(a, b, max_work=None):
 
 
 @_row("lazy", "transpose", "permute_dims", note="of the last two axes")
-def _transpose(a, axes=None):
+def _transpose(a: Any, axes: Any = None) -> Any:
     axes = tuple(axes) if axes is not None else tuple(range(a.ndim))[::-1]
     axes = tuple(k + a.ndim if k < 0 else k for k in axes)
     batch = tuple(range(a.ndim - 2))
@@ -163,60 +172,68 @@ def _transpose(a, axes=None):
 
 
 @_row("lazy", "matrix_transpose", "linalg.matrix_transpose")
-def _matrix_transpose(x, /):
+def _matrix_transpose(x: Any, /) -> Any:
     return x.T
 
 
 @_row("lazy", "swapaxes", note="of the last two axes")
-def _swapaxes(a, axis1, axis2):
+def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     if _last_two(a, axis1, axis2):
         return a.T
     return NotImplemented
 
 
 @_row("lazy", "moveaxis", note="of the last two axes")
-def _moveaxis(a, source, destination):
+def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     if isinstance(source, int) and isinstance(destination, int):
         return _swapaxes(a, source, destination)
     return NotImplemented
 
 
 @_row("lazy", "real")
-def _real(val):
+def _real(val: Any) -> Any:
     return val.real
 
 
 @_row("lazy", "imag")
-def _imag(val):
+def _imag(val: Any) -> Any:
     return val.imag
 
 
 @_row("lazy", "copy", note="the arrays are copied")
-def _copy(a, order="K", subok=False):
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     return a.copy()
 
 
 @_row("lazy", "astype")
-def _astype(x, dtype, /, *, copy=True, device=None):
+def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     return x.astype(dtype, copy)
 
 
 @_row("lazy", "zeros_like", note="`Zeros`")
-def _zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+def _zeros_like(
+    a: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     if not subok:
         return np.zeros(a.shape if shape is None else shape, dtype or a.dtype)
     return _core.Zeros(a.shape if shape is None else shape, np.dtype(dtype or a.dtype))
 
 
 @_row("lazy", "kron", note="of two matrices, no batches")
-def _kron(a, b):
+def _kron(a: Any, b: Any) -> Any:
     if np.ndim(a) != 2 or np.ndim(b) != 2:
         return NotImplemented
     return _core.Kron(a, b)
 
 
 @_row("lazy", "linalg.matrix_power", note="a negative power through `inv`")
-def _matrix_power(a, n):
+def _matrix_power(a: Any, n: Any) -> Any:
     n = _operator.index(n)
     if a.shape[-1] != a.shape[-2]:
         raise errors.LinAlgError("Last 2 dimensions of the array must be square")
@@ -225,10 +242,10 @@ def _matrix_power(a, n):
     return a**n
 
 
-def _join(f):
+def _join(f: Callable[[Any, list[Any]], Any]) -> Callable[..., Any]:
     """hstack, vstack and kin as `Block` operators, where each part has two dimensions."""
 
-    def run(parts, **more):
+    def run(parts: Any, **more: Any) -> Any:
         parts = list(parts)
         if any(v is not None and v != "same_kind" for v in more.values()):
             return NotImplemented
@@ -244,7 +261,9 @@ _row("lazy", "vstack", note="`Block`")(_join(lambda m, parts: m.vstack(parts)))
 
 
 @_row("lazy", "concatenate", "concat", note="`Block`; of two-dimensional parts along 0 or 1")
-def _concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+def _concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
     if out is not None or dtype is not None or axis not in (0, 1, -1, -2):
         return NotImplemented
     if any(np.ndim(p) != 2 for p in arrays):
@@ -255,7 +274,7 @@ def _concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"
 
 
 @_row("lazy", "block", note="`Block`; of a nested list of matrices")
-def _block(arrays):
+def _block(arrays: Any) -> Any:
     if not isinstance(arrays, list):
         return arrays
     rows = arrays if all(isinstance(r, list) for r in arrays) else [arrays]
@@ -268,7 +287,7 @@ def _block(arrays):
 
 
 @_row("structured", "dot", "linalg.matmul", note="lazy between operators; a number scales")
-def _dot(a, b, out=None):
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return _into(a * b, out)
     if out is not None:
@@ -281,26 +300,26 @@ def _dot(a, b, out=None):
     "linalg.multi_dot",
     note="in the planner's order; lazy between operators",
 )
-def _multi_dot(arrays, *, out=None):
+def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
     return multi_dot(arrays, out=out)
 
 
 @_row("structured", "inner", note="lazy between operators")
-def _inner(a, b, /):
+def _inner(a: Any, b: Any, /) -> Any:
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return a * b
     return a @ (b if np.ndim(b) == 1 else b.T)
 
 
 @_row("structured", "vdot", note="of two operators by the trace of A^H B")
-def _vdot(a, b, /):
+def _vdot(a: Any, b: Any, /) -> Any:
     if np.ndim(a) == 2 and np.ndim(b) == 2 and a.shape == b.shape:
         return (_op(a).H @ _op(b)).trace()
     return NotImplemented
 
 
 @_row("structured", "tensordot", "linalg.tensordot", note="matrix products; lazy between operators")
-def _tensordot(a, b, /, axes=2):
+def _tensordot(a: Any, b: Any, /, axes: Any = 2) -> Any:
     if np.ndim(a) > 2 or np.ndim(b) > 2:
         return NotImplemented
     if isinstance(axes, int):
@@ -323,7 +342,7 @@ def _tensordot(a, b, /, axes=2):
 
 
 @_row("structured", "einsum", note="the patterns of products, traces and diagonals of matrices")
-def _einsum(*operands, out=None, optimize=False, **kwargs):
+def _einsum(*operands: Any, out: Any = None, optimize: bool = False, **kwargs: Any) -> Any:
     if kwargs or not isinstance(operands[0], str):
         return NotImplemented
     result = patterns.run(operands[0], operands[1:])
@@ -334,7 +353,9 @@ def _einsum(*operands, out=None, optimize=False, **kwargs):
 
 
 @_row("structured", "trace", note="of the last two axes, without `dtype=`")
-def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+def _trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
     if dtype is not None or _last_two(a, axis1, axis2) == 0:
         return NotImplemented
     k = offset * _last_two(a, axis1, axis2)
@@ -342,27 +363,27 @@ def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
 
 
 @_row("structured", "linalg.trace")
-def _linalg_trace(x, /, *, offset=0, dtype=None):
+def _linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     return _trace(x, offset, -2, -1, dtype)
 
 
 @_row("structured", "diagonal", note="of the last two axes")
-def _diagonal(a, offset=0, axis1=0, axis2=1):
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     order = _last_two(a, axis1, axis2)
     return a.diagonal(offset * order) if order else NotImplemented
 
 
 @_row("structured", "linalg.diagonal")
-def _linalg_diagonal(x, /, *, offset=0):
+def _linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return x.diagonal(offset)
 
 
 @_row("structured", "diag", note="of a matrix: its diagonal")
-def _diag(v, k=0):
+def _diag(v: Any, k: int = 0) -> Any:
     return v.diagonal(k) if v.ndim == 2 else NotImplemented
 
 
-def _given(*values):
+def _given(*values: Any) -> bool:
     """Was any of these keywords given?"""
     return any(v is not None and v is not np._NoValue for v in values)
 
@@ -372,7 +393,15 @@ def _given(*values):
     "sum",
     note="a product with ones; no batches, without `dtype=`, `where=`, `initial=`",
 )
-def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+def _sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     if a.ndim != 2 or a.dtype is None or _given(dtype, initial, where):
         return NotImplemented
     if a.dtype.kind in "biu":  # as np.sum: small integers are added in the machine's
@@ -393,7 +422,15 @@ def _sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 
 
 @_row("structured", "mean", note="a product with ones; no batches, without `dtype=`, `where=`")
-def _mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+def _mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = None,
+) -> Any:
     if a.dtype is None:
         return NotImplemented
     if a.dtype.kind not in "fc":
@@ -406,34 +443,40 @@ def _mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
 
 
 @_row("structured", "array_equal", "array_equiv", note="the same object at once; else row by row")
-def _array_equal(a1, a2, equal_nan=False):
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     if np.shape(a1) != np.shape(a2):
         return False
     return all(np.array_equal(x, y, equal_nan=equal_nan) for x, y in zip(_strips(a1), _strips(a2)))
 
 
 @_row("structured", "allclose", note="row by row, in strips")
-def _allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def _allclose(
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
     if np.shape(a) != np.shape(b):
         return NotImplemented
     return all(np.allclose(x, y, rtol, atol, equal_nan) for x, y in zip(_strips(a), _strips(b)))
 
 
 @_row("structured", "any", note="in strips of rows; of all elements")
-def _any(a, axis=None, out=None, keepdims=False, *, where=None):
+def _any(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
+) -> Any:
     if _given(axis, out, where) or keepdims is True:
         return NotImplemented
     return np.bool_(any(x.any() for x in _strips(a)))
 
 
 @_row("structured", "all", note="in strips of rows; of all elements")
-def _all(a, axis=None, out=None, keepdims=False, *, where=None):
+def _all(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
+) -> Any:
     if _given(axis, out, where) or keepdims is True:
         return NotImplemented
     return np.bool_(all(x.all() for x in _strips(a)))
 
 
-def _strips(a):
+def _strips(a: Any) -> Iterator[Any]:
     """The rows of a matrix, some at a time, as arrays: memory for about 2^16 numbers."""
     if np.ndim(a) != 2:
         yield a.toarray() if _ours(a) else np.asarray(a)
@@ -449,8 +492,8 @@ def _strips(a):
 # -- numpy.linalg ----------------------------------------------------------------------------------
 
 
-def _from_linalg(name):
-    def run(*args, **kwargs):
+def _from_linalg(name: str) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
         return getattr(solve if name == "direct" else linalg, name)(*args, **kwargs)
 
     return run

@@ -1,5 +1,7 @@
 """``solve``: by factors, by closed forms, by iteration."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -31,7 +33,7 @@ class _How(TypedDict, total=False):
     maxiter: int | None
     M: Any
     x0: Any
-    callback: Callable[["NDArray[Any]"], Any] | None
+    callback: Callable[[NDArray[Any]], Any] | None
     progress: bool | Callable[[int, float], Any] | None
     precision: str | None
 
@@ -118,9 +120,9 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         return _iterative.instead(A, b, error, assume_a)
 
 
-def _in_precision(A, b, assume_a, how):
+def _in_precision(A: Any, b: Any, assume_a: str | None, how: _How) -> Any:
     """``solve`` with a given precision of the factor."""
-    precision = how.pop("precision")
+    precision: Any = how.pop("precision")
     if how:
         raise TypeError(f"precision= goes with factors, not with {', '.join(sorted(how))}=")
     if is_lazy(A) or is_lazy(b) or isinstance(b, _core.Operator):
@@ -132,7 +134,7 @@ def _in_precision(A, b, assume_a, how):
         return solve(A, b, assume_a)
 
 
-def promised(A, op, assume_a):
+def promised(A: Any, op: Any, assume_a: str | None) -> Any:
     """An array with the assumption about it, as an operator."""
     if isinstance(A, _core.Operator) and not (op._head == "dense" and op._init is not None):
         raise ValueError(
@@ -142,7 +144,7 @@ def promised(A, op, assume_a):
     return _core.Dense(dispatch.dense(op), assume_a)
 
 
-def direct(A, b, assume_a=None):
+def direct(A: Any, b: Any, assume_a: str | None = None) -> Any:
     """``solve`` by factors or a closed form."""
     if is_lazy(A) or is_lazy(b):
         return build.solve(A if assume_a is None else lazy(A, assume_a), b)
@@ -161,7 +163,7 @@ def direct(A, b, assume_a=None):
     return _core._build("solver", op) @ _inexact(op, x)
 
 
-def _inexact(op, x):
+def _inexact(op: Any, x: Any) -> Any:
     """Integers as float64 where op has no numbers of its own: its solution has x's dtype."""
     return x.astype(np.float64) if op._weak and x.dtype.kind in "iub" else x
 

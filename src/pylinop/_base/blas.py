@@ -24,7 +24,8 @@ def _numpy(core: Any, wide: bool) -> str | None:
     path = getattr(module, "__file__", None)
     if not path:
         return "NumPy's own module is not a file"
-    return core._blas_bind(True, path, wide)
+    why: str | None = core._blas_bind(True, path, wide)
+    return why
 
 
 def _wheel_file() -> str | None:
@@ -42,13 +43,15 @@ def _wheel(core: Any, wide: bool) -> str | None:
     path = _wheel_file()
     if path is None:
         return "it is not installed for this Python"
-    return core._blas_bind(False, path, wide)
+    why: str | None = core._blas_bind(False, path, wide)
+    return why
 
 
 def _system(core: Any, wide: bool) -> str | None:
     if not core._blas_linked():
         return "this build of pylinop was not linked with the system's library"
-    return core._blas_bind(True, core.__file__, wide)
+    why: str | None = core._blas_bind(True, core.__file__, wide)
+    return why
 
 
 _WAYS = {"numpy": _numpy, "wheel": _wheel, "system": _system}

@@ -1,12 +1,16 @@
 """Checks of arguments that many functions share."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from .. import _core
 from . import errors
 
 
-def square(op):
+def square(op: Any) -> Any:
     """The operator, which must be square."""
     if op.shape[-1] != op.shape[-2]:
         raise errors.make_error(
@@ -19,7 +23,7 @@ def square(op):
     return op
 
 
-def triangle(UPLO):
+def triangle(UPLO: Any) -> str:
     """ "L" or "U", as NumPy's keyword has it."""
     uplo = str(UPLO).upper()
     if uplo not in ("L", "U"):
@@ -27,11 +31,11 @@ def triangle(UPLO):
     return uplo
 
 
-def is_lazy(x):
+def is_lazy(x: Any) -> bool:
     """Is x a LazyArray? (isinstance asks operators for their __class__: slower than a solve.)"""
     return issubclass(type(x), _core.Lazy)
 
 
-def number(x):
+def number(x: Any) -> Any:
     """Returns a scalar in place of an array without dimensions."""
     return x[()] if isinstance(x, np.ndarray) else x

@@ -4,23 +4,26 @@ What a pointer cannot carry is refused by name: gradients and tangents would be 
 conjugate and negative bits would be ignored, a device might only pretend to be the CPU, and a
 tensor without memory would be read as whatever lies there."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any, NoReturn
 
 import numpy as np
 
 _CPU = (1, 3, 11)  # kDLCPU, and host memory pinned for CUDA and ROCm
 
 
-def given(x):
+def given(x: Any) -> bool:
     """Is x an array of a library other than NumPy?"""
     return not isinstance(x, (np.ndarray, np.generic)) and hasattr(type(x), "__dlpack__")
 
 
-def _refuse(x, why):
+def _refuse(x: Any, why: str) -> NoReturn:
     raise TypeError(f"a {type(x).__module__}.{type(x).__name__} {why}")
 
 
-def _has_tangent(x):
+def _has_tangent(x: Any) -> bool:
     """Is it a dual number of torch's forward mode? These exist only within its context."""
     forward = sys.modules.get("torch.autograd.forward_ad")
     if forward is None or getattr(forward, "_current_level", 0) < 0:
@@ -31,7 +34,7 @@ def _has_tangent(x):
         return False  # an array of a library other than NumPy
 
 
-def _elsewhere(x):
+def _elsewhere(x: Any) -> Any:
     """The device, if it is not a CPU by its own name: DLPack does not know some devices."""
     device = getattr(x, "device", None)
     if device is None or callable(device):
@@ -39,7 +42,7 @@ def _elsewhere(x):
     return None if "cpu" in str(device).lower() else device
 
 
-def as_array(x):
+def as_array(x: Any) -> Any:
     """An argument as an array: arrays of other libraries in place, or refused with the reason."""
     if isinstance(x, np.ndarray):
         return x if type(x) is np.ndarray else np.asarray(x)
@@ -51,7 +54,7 @@ def as_array(x):
     return a
 
 
-def taken(x):
+def taken(x: Any) -> Any:
     """The array in x's own memory (read-only where x says so)."""
     if _has_tangent(x):
         _refuse(x, "with a tangent would lose it here: unpack_dual() it")

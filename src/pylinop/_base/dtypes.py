@@ -1,5 +1,9 @@
 """The dtypes of results, and the modes of views."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 # How a view shows an operator: as it stands, transposed, conjugated, both. They are bits.
@@ -7,12 +11,12 @@ N, T, C, H = 0, 1, 2, 3
 TRANSPOSED, CONJUGATED = T, C
 
 
-def inexact(dtype):
+def inexact(dtype: Any) -> np.dtype[Any]:
     """The dtype that np.linalg computes in: integers become float64."""
     return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
 
 
-def real_of(dtype):
+def real_of(dtype: Any) -> Any:
     """The real dtype of the same precision, which norms have."""
     dtype = inexact(dtype)
     return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype

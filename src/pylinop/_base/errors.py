@@ -1,13 +1,19 @@
 """Exceptions, warnings, and the text that is added to an error of the core."""
 
+from __future__ import annotations
+
 import linecache
 import os
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from numpy.linalg import LinAlgError
 
 from . import config
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = [
     "ConvergenceError",
@@ -91,15 +97,16 @@ _CLASSES = {
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-def outside():
+def outside() -> int:
     """The ``stacklevel`` that names the first line outside this package."""
-    frame, level = sys._getframe(1), 1
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HOME):
         frame, level = frame.f_back, level + 1
     return level
 
 
-def where(op):
+def where(op: Any) -> str | None:
     """'file.py:12: source line' of the line that built ``op``, or None."""
     origin = op._origin
     if origin is None:
@@ -112,13 +119,13 @@ def where(op):
     )
 
 
-def built(x):
+def built(x: Any) -> str:
     """A line of text that says where x was built, with its type and shape; empty if not known."""
     line = where(x)
     return f"\n  {type(x).__name__} {x.shape} built at {line}" if line else ""
 
 
-def describe(op, depth=3):
+def describe(op: Any, depth: int = 3) -> str:
     """The expression with shapes, a few levels deep: 'Sum (3, 3) of [Diag (3, 3), Kron (3, 3)]'."""
     name = f"{type(op).__name__} {op.shape}"
     below = [o for o in op._operands if hasattr(o, "_operands")]
@@ -127,9 +134,9 @@ def describe(op, depth=3):
     return f"{name} of [{', '.join(describe(o, depth - 1) for o in below[:4])}]"
 
 
-def parts(op, limit=10000):
+def parts(op: Any, limit: int = 10000) -> Iterator[Any]:
     """The operators an expression is made of, itself first, each once."""
-    stack, seen = [op], set()
+    stack, seen = [op], set[int]()
     while stack and len(seen) < limit:
         o = stack.pop()
         if id(o) in seen:
@@ -139,7 +146,7 @@ def parts(op, limit=10000):
         stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
 
 
-def declared_positive(op):
+def declared_positive(op: Any) -> str:
     """Which operators of an expression were assumed positive definite: 'Dense (3, 3), built at ...,
     was'."""
     words = ("pos", "positive definite")
@@ -158,14 +165,14 @@ def declared_positive(op):
 _CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
 
 
-def culprits(name, op):
+def culprits(name: str, op: Any) -> list[Any]:
     """The parts of an expression that can raise this error: inverses, index-driven kinds."""
     heads = _CULPRITS.get(name, ())
     found = [o for o in parts(op) if o._head in heads or o._by in heads]
     return found[:4] or [op]
 
 
-def make_error(name, text, op, action, batch):
+def make_error(name: str, text: str, op: Any, action: str, batch: int) -> Exception:
     """The exception for a status of the core: what was wrong, where, in which expression."""
     if batch >= 0 and op is not None and len(op.shape) > 2:
         text += f" (batch element {batch})"
@@ -185,7 +192,7 @@ def make_error(name, text, op, action, batch):
     return _CLASSES.get(name, RuntimeError)(text)
 
 
-def shape_error(op, what, want, got):
+def shape_error(op: Any, what: str, want: Any, got: Any) -> Exception:
     """A ValueError in SciPy's words, with ours: shapes, expression, line."""
     text = f"Dimension mismatch: {what} of an operator of shape {op.shape} takes {want}, "
     text += f"got shape {got}"

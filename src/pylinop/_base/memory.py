@@ -1,12 +1,17 @@
 """The memory limit: what passes it is refused before it is made, and a large dense form that nobody
 asked for warns."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 from . import conditioning, config, errors
 
 
-def materialising(op, nbytes, asked, seconds=0.0, act=None):
+def materialising(
+    op: Any, nbytes: int, asked: bool, seconds: float = 0.0, act: int | None = None
+) -> None:
     """Called before a large dense form is made: warns when nobody asked for it, raises when memory
     is short. A plan passes the seconds that it is estimated to take, and the action's number."""
     limit = config.get("memory_limit")
@@ -35,7 +40,7 @@ def materialising(op, nbytes, asked, seconds=0.0, act=None):
         )
 
 
-def beyond(op, needed, of_it):
+def beyond(op: Any, needed: int, of_it: str) -> Exception:
     """The error for something that takes more than the memory limit."""
     return errors.make_error(
         "MaterializationError",
@@ -47,7 +52,7 @@ def beyond(op, needed, of_it):
     )
 
 
-def passes_limit(op, sizes):
+def passes_limit(op: Any, sizes: tuple[int, ...]) -> None:
     """Called for a plan that takes more than the memory limit."""
     needed, result, kept = sizes
     raise beyond(
@@ -55,7 +60,7 @@ def passes_limit(op, sizes):
     )
 
 
-def copies_pass_limit(op, sizes):
+def copies_pass_limit(op: Any, sizes: tuple[int, ...]) -> None:
     """Called for operands whose copies, made for each run, take more than the memory limit."""
     needed, copied = sizes
     raise beyond(
@@ -67,7 +72,7 @@ def copies_pass_limit(op, sizes):
     )
 
 
-def room(op, nbytes, what):
+def room(op: Any, nbytes: int, what: str) -> None:
     """Raises where that much memory would pass the limit, before any is taken."""
     limit = config.get("memory_limit")
     free = limit

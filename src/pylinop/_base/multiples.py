@@ -54,8 +54,8 @@ def product(a: Any, b: Any) -> Any:
     """a b for two coefficients, in double precision where they have less; otherwise the kind of
     number that NumPy gives."""
     single = any(getattr(x, "dtype", None) in _SINGLE for x in (a, b))
-    if not single:
-        return a * b
+    if not single:  # NumPy's first: Python's complex takes its float64 for a float of Python's
+        return b * a if isinstance(b, np.generic) else a * b
     c = complex(a) * complex(b)
     return c if isinstance(a * b, (complex, np.complexfloating)) else c.real
 

@@ -1,7 +1,10 @@
 """SciPy's sparse matrices, operators and isinstance. This module never imports SciPy itself."""
 
+from __future__ import annotations
+
 import sys
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -11,26 +14,26 @@ from . import sparse_arrays
 _FORMATS = {"csr": 0, "csc": 1, "coo": 2}
 
 
-def issparse(x):
+def issparse(x: Any) -> bool:
     """Is x a scipy.sparse matrix or array? (False as long as scipy.sparse is not loaded.)"""
     sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and hasattr(sparse, "issparse") and sparse.issparse(x)
+    return sparse is not None and hasattr(sparse, "issparse") and bool(sparse.issparse(x))
 
 
-def is_scipy_operator(x):
+def is_scipy_operator(x: Any) -> bool:
     base = _scipy_class()
     return base is not None and isinstance(x, base) and not isinstance(x, _core.Operator)
 
 
-def _scipy_class():
+def _scipy_class() -> Any:
     interface = sys.modules.get("scipy.sparse.linalg._interface")
     return getattr(interface, "LinearOperator", None)
 
 
-_shadows: dict = {}
+_shadows: dict[Any, Any] = {}
 
 
-def shadow(cls):
+def shadow(cls: Any) -> Any:
     """The class ``op.__class__`` answers with: ``cls``, and SciPy's too once that is loaded.
 
     It has our name and module, calling it builds our class, and each class has one."""
@@ -42,7 +45,7 @@ def shadow(cls):
         if issubclass(cls, base):
             return cls
 
-        def __new__(shadow_cls, *args, **kwargs):
+        def __new__(shadow_cls: Any, *args: Any, **kwargs: Any) -> Any:
             return cls(*args, **kwargs)
 
         found = type(cls.__name__, (cls, base), {"__new__": __new__, "__doc__": cls.__doc__})
@@ -52,7 +55,7 @@ def shadow(cls):
     return found
 
 
-def real_class(cls):
+def real_class(cls: Any) -> Any:
     """The class behind a shadow."""
     for real, made in _shadows.items():
         if made is cls:
@@ -60,7 +63,7 @@ def real_class(cls):
     return cls
 
 
-def cast(S, dtype):
+def cast(S: Any, dtype: Any) -> Any:
     """Casts a scipy.sparse array to a dtype; duplicate entries are added first."""
     if not getattr(S, "has_canonical_format", True):
         S = S.copy()
@@ -68,7 +71,7 @@ def cast(S, dtype):
     return S.astype(dtype)
 
 
-def parts_of_sparse(A):
+def parts_of_sparse(A: Any) -> Any:
     """Arrays and numbers of a scipy.sparse matrix: (data, indices, indptr) or (data, row, col)."""
     if not issparse(A):
         raise TypeError(
@@ -83,7 +86,7 @@ def parts_of_sparse(A):
     return tuple(np.asarray(v) for v in arrays), (_FORMATS[A.format], m, n)
 
 
-def sparse_ready():
+def sparse_ready() -> int:
     """Which sparse solvers there are: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Looked up once."""
     if find_spec("scipy") is None:
         return 0

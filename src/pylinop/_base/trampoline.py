@@ -1,7 +1,12 @@
 """Recursion without Python's stack: expressions may be deeper than it."""
 
+from __future__ import annotations
 
-def run(steps, *request):
+from collections.abc import Callable, Generator
+from typing import Any
+
+
+def run(steps: Callable[..., Generator[Any, Any, Any]], *request: Any) -> Any:
     """Runs generators ``steps(*request)`` that yield requests until the first is answered."""
     stack, value = [steps(*request)], None
     while stack:

@@ -73,10 +73,10 @@ def _count(op: Any, k: Any) -> int | None:
         raise ValueError(f"k= takes one matrix, not a batch: {op.shape}")
     if not hasattr(k, "__index__") or isinstance(k, bool):
         raise TypeError(f"k must be an integer, got {k!r}")
-    k = int(k.__index__())
-    if not 0 < k <= op.shape[-1]:
-        raise ValueError(f"k must be from 1 to {op.shape[-1]}, got {k}")
-    return k
+    count = int(k.__index__())
+    if not 0 < count <= op.shape[-1]:
+        raise ValueError(f"k must be from 1 to {op.shape[-1]}, got {count}")
+    return count
 
 
 def _picked(w: Any, k: int, how: dict[str, Any]) -> Any:

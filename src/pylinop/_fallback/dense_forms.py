@@ -1,6 +1,11 @@
 """Dense forms by plain NumPy, for kinds whose arrays have a dtype that C does not know (float16,
 longdouble). There is one function for each kind; a kind without one raises."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -8,17 +13,17 @@ from .._base import sparse_arrays
 from .._base.dtypes import C, T
 
 
-def conjugated(a):
+def conjugated(a: Any) -> Any:
     return np.conjugate(a) if np.iscomplexobj(a) else a
 
 
-def seen(a, mode):
+def seen(a: Any, mode: int) -> Any:
     """An array transposed and conjugated as the mode of a view says."""
     a = np.swapaxes(a, -1, -2) if mode & T else a
     return conjugated(a) if mode & C else a
 
 
-def _diag(op):
+def _diag(op: Any) -> Any:
     d, k = op._init[:2]
     out = np.zeros(op.shape, d.dtype)
     at = np.arange(d.shape[-1])
@@ -26,7 +31,7 @@ def _diag(op):
     return out
 
 
-def index_of(op):
+def index_of(op: Any) -> Any:
     """The index of a Permutation or Selection, counted from 0; checked as in their products, with
     the same messages."""
     given, n = np.asarray(op._init[0]), op.shape[-1]
@@ -52,24 +57,24 @@ def index_of(op):
     return index
 
 
-def _permutation(op):
+def _permutation(op: Any) -> Any:
     return np.eye(op.shape[-1], dtype=op._init[1])[index_of(op)]
 
 
-def _on(d, k, n):
+def _on(d: Any, k: int, n: int) -> Any:
     out = np.zeros((*d.shape[:-1], n, n), d.dtype)
     at = np.arange(n - abs(k))
     out[..., at + max(-k, 0), at + max(k, 0)] = d
     return out
 
 
-def _tridiagonal(op):
+def _tridiagonal(op: Any) -> Any:
     n = op.shape[-1]
     dl, d, du = op._init[:3]
     return (_on(dl, -1, n) + _on(du, 1, n) if n > 1 else 0) + _on(d, 0, n)
 
 
-def _banded(op):
+def _banded(op: Any) -> Any:
     (low, up), ab = op._init[:2]
     n = op.shape[-1]
     out = np.zeros(op.shape, ab.dtype)
@@ -78,7 +83,7 @@ def _banded(op):
     return out
 
 
-def _blocktridiagonal(op):
+def _blocktridiagonal(op: Any) -> Any:
     low, d, up = op._init[:3]
     up = np.conjugate(low).swapaxes(-1, -2) if up is None else up
     N, b = d.shape[-3], d.shape[-1]
@@ -92,7 +97,7 @@ def _blocktridiagonal(op):
     return out
 
 
-def _quasiseparable(op):
+def _quasiseparable(op: Any) -> Any:
     d, p, q, a = op._init[:4]
     n, J = d.shape[-1], p.shape[-1]
     batch = np.broadcast_shapes(d.shape[:-1], p.shape[:-2], q.shape[:-2], a.shape[:-2])
@@ -113,13 +118,13 @@ def _quasiseparable(op):
     return out
 
 
-def _triangular(op):
+def _triangular(op: Any) -> Any:
     a, lower, unit = op._init
     out = (np.tril if lower else np.triu)(a, (-1 if lower else 1) if unit else 0)
     return out + np.eye(a.shape[-1], dtype=a.dtype) if unit else out
 
 
-def _householder(op):
+def _householder(op: Any) -> Any:
     v, tau = op._init
     dtype = np.result_type(v, 1.0) if tau is None else np.result_type(v, tau)
     v = v.astype(dtype)
@@ -128,7 +133,7 @@ def _householder(op):
     return np.eye(v.shape[-1], dtype=dtype) - np.asarray(tau)[..., None, None] * both
 
 
-def _reflections(op):
+def _reflections(op: Any) -> Any:
     v, n = op._init
     v = v.astype(np.result_type(v, np.float32))
     out = np.broadcast_to(np.eye(n, dtype=v.dtype), (*v.shape[:-2], n, n)).copy()
@@ -141,13 +146,13 @@ def _reflections(op):
     return out.astype(np.result_type(op._init[0], np.float16))
 
 
-def _of_weights(op, at):
+def _of_weights(op: Any, at: int) -> Any:
     """The dense form of a kind without numbers of its own: in float64, then cast to its dtype."""
     made = type(op)(*op._init[:at], "float64")
     return made.toarray().astype(op._init[at])
 
 
-def _toeplitz(op):
+def _toeplitz(op: Any) -> Any:
     c, r = op._init if len(op._init) == 2 else (op._init[0], None)
     r = np.conjugate(c) if r is None else r
     m, n = c.shape[-1], r.shape[-1]
@@ -155,7 +160,7 @@ def _toeplitz(op):
     return both[..., (n - 1) + np.arange(m)[:, None] - np.arange(n)]
 
 
-def _circulant(op):
+def _circulant(op: Any) -> Any:
     c, levels = op._init[0], op._init[1] if len(op._init) == 2 else None
     n = c.shape[-(levels or 1) :]
     index = np.indices(n).reshape(len(n), -1)
@@ -163,18 +168,18 @@ def _circulant(op):
     return c[(..., *d)]
 
 
-def _hankel(op):
+def _hankel(op: Any) -> Any:
     c, r = op._init if len(op._init) == 2 else (op._init[0], None)
     r = np.zeros_like(c) if r is None else r
     both = np.concatenate([c, r[..., 1:]], axis=-1)
     return both[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
 
 
-def _selection(op):
+def _selection(op: Any) -> Any:
     return np.eye(op.shape[-1], dtype=op._init[2])[index_of(op)]
 
 
-_DENSE = {
+_DENSE: dict[str, Callable[[Any], Any]] = {
     "Dense": lambda op: op._init[0],
     "Diag": _diag,
     "Toeplitz": _toeplitz,
@@ -198,7 +203,7 @@ _DENSE = {
 }
 
 
-def dense(op):
+def dense(op: Any) -> Any:
     """The dense form of a leaf kind with foreign arrays."""
     for cls in type(op).__mro__:
         if cls.__name__ in _DENSE:

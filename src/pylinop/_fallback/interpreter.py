@@ -3,6 +3,11 @@
 Expressions with callables, user subclasses or foreign dtypes run as written: right to left, with
 NumPy's operators and no rules. The walk is a loop over generators, so there is no depth limit."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -15,16 +20,16 @@ from . import dense_forms, interpreter_composites
 # -- the walk --
 
 
-def run_plain(request):
+def run_plain(request: tuple[Any, ...]) -> Any:
     """Answers a request (op, x, mode, vec)."""
     return run(_steps, *request)
 
 
-def _swapped(mode):
+def _swapped(mode: int) -> int:
     return mode & T
 
 
-def _steps(op, x, mode, vec):
+def _steps(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """One node of the walk, applied to an array x: (..., n) when vec, else (..., n, k)."""
     if not op._opaque:
         y = op._apply(x, mode, False, vec, None)
@@ -74,7 +79,7 @@ def _steps(op, x, mode, vec):
     return _call(op, x, mode, vec)
 
 
-def _inverse(op, x, mode, vec):
+def _inverse(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """Solves by the user's _solve, also for factors and multiples; else by LU of the dense form."""
     if hasattr(type(op), "_solve") and not mode & T:
         y = np.asarray(op._solve(dense_forms.conjugated(x) if mode & C else x))
@@ -93,7 +98,7 @@ def _inverse(op, x, mode, vec):
     return np.linalg.solve(a, x[..., None])[..., 0] if vec else np.linalg.solve(a, x)
 
 
-def _identical(op, x, vec):
+def _identical(op: Any, x: Any, vec: bool) -> Any:
     """op^0 x: x in the dtype and with the batch dimensions that a product would give it."""
     dtype = x.dtype if op.dtype is None else np.result_type(op.dtype, x.dtype)
     core = 1 if vec else 2
@@ -101,7 +106,7 @@ def _identical(op, x, vec):
     return np.broadcast_to(x, (*batch, *x.shape[x.ndim - core :])).astype(dtype)
 
 
-def _broadcast(*shapes):
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
     """np.broadcast_shapes with the error message of np.matmul."""
     try:
         return np.broadcast_shapes(*shapes)
@@ -110,14 +115,14 @@ def _broadcast(*shapes):
         raise ValueError(f"batch dimensions could not be broadcast together: {words}") from None
 
 
-def _multiple(c, y):
+def _multiple(c: Any, y: Any) -> Any:
     """c y; a Python integer wraps in y's dtype, as the core's does."""
     if isinstance(c, int) and not isinstance(c, bool) and y.dtype.kind in "iu":
         c = np.array(c).astype(y.dtype)
     return c * y
 
 
-def _sliced(op, x, mode, vec):
+def _sliced(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """Scatters x to where it was taken from, applies the whole operator, takes the slice."""
     below, steps = op._operands
     if any(s[0] > 1 for s in steps):
@@ -126,7 +131,7 @@ def _sliced(op, x, mode, vec):
     take = {s[0]: s[1] if len(s) == 2 else as_slice(s) for s in steps}
     into, out = (0, 1) if mode & T else (1, 0)
     if into in take:
-        at = (..., take[into]) if vec else (..., take[into], slice(None))
+        at: Any = (..., take[into]) if vec else (..., take[into], slice(None))
         size = below.shape[-2 + into]
         full = np.zeros(
             (*x.shape[:-1], size) if vec else (*x.shape[:-2], size, x.shape[-1]), x.dtype
@@ -139,7 +144,7 @@ def _sliced(op, x, mode, vec):
     return y
 
 
-def _kron(op, x, mode, vec):
+def _kron(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """Applies each factor along its own axis of x."""
     x = x[..., None] if vec else x
     batch, k = x.shape[:-2], x.shape[-1]
@@ -159,7 +164,7 @@ def _kron(op, x, mode, vec):
     return x[..., 0] if vec else x
 
 
-def _lowrank(op, x, mode, vec):
+def _lowrank(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     u, v, c = op._init if len(op._init) == 3 else (*op._init, None)
     v = u if v is None else v
     if mode & T:
@@ -171,7 +176,7 @@ def _lowrank(op, x, mode, vec):
     return (yield u, x, conj, vec)
 
 
-def shaped(op, x, y, m=None, vec=True):
+def shaped(op: Any, x: Any, y: Any, m: int | None = None, vec: bool = True) -> Any:
     """The result of a callable as the expected array: reshaped if needed; sparse stays sparse."""
     m = op.shape[-2] if m is None else m
     if y is NotImplemented:
@@ -193,7 +198,7 @@ def shaped(op, x, y, m=None, vec=True):
     return y
 
 
-def _call(op, x, mode, vec):
+def _call(op: Any, x: Any, mode: int, vec: bool) -> Any:
     """Calls the hooks of a user's operator; transposes go through conjugates."""
     flip = mode in (T, C)
     x = dense_forms.conjugated(x) if flip else x
@@ -206,7 +211,7 @@ def _call(op, x, mode, vec):
     return dense_forms.conjugated(y) if flip else y
 
 
-def apply(op, x, mode=N, vec=False, out=None):
+def apply(op: Any, x: Any, mode: int = N, vec: bool = False, out: Any = None) -> Any:
     """mode(op) x for an array that fits: by C where possible, otherwise by the walk."""
     y = NotImplemented
     if not op._opaque:
@@ -222,7 +227,7 @@ def apply(op, x, mode=N, vec=False, out=None):
 # -- dense forms and diagonals of expressions that C cannot run --
 
 
-def toarray(op, out=None):
+def toarray(op: Any, out: Any = None) -> Any:
     if not op._opaque:
         return op.toarray() if out is None else op.toarray(out=out)
     dtype = op.dtype if op.dtype is not None else np.float64
@@ -237,14 +242,14 @@ def toarray(op, out=None):
     return y
 
 
-def diagonal(op, k):
+def diagonal(op: Any, k: int) -> Any:
     """The user's _diagonal if there is one; else by blocks of columns, never by the dense form."""
     if hasattr(type(op), "_diagonal"):
         return np.asarray(op._diagonal(k))
     return _by_columns(op, k, 1 << 25)
 
 
-def _by_columns(op, k, room):
+def _by_columns(op: Any, k: int, room: Any) -> Any:
     """Products with unit vectors, at a time as many as take about `room` bytes."""
     m, n = op.shape[-2:]
     i0, j0 = max(-k, 0), max(k, 0)
@@ -252,7 +257,7 @@ def _by_columns(op, k, room):
     dtype = np.dtype(op.dtype if op.dtype is not None else np.float64)
     block = min(max(room // (dtype.itemsize * max(m, n, 1)), 1), 256)
 
-    def piece(lo, hi):
+    def piece(lo: int, hi: int) -> Any:
         at = np.arange(hi - lo)
         unit = np.zeros((n, hi - lo), dtype=dtype)
         unit[j0 + lo + at, at] = 1
@@ -264,9 +269,10 @@ def _by_columns(op, k, room):
     return np.concatenate(pieces, axis=-1)
 
 
-def in_pieces(length, most, piece):
+def in_pieces(length: int, most: int, piece: Callable[[int, int], Any]) -> list[Any]:
     """Joins piece(lo, hi) over 0 to length, `most` at a time, or fewer under a memory limit."""
-    lo, found = 0, []
+    lo = 0
+    found: list[Any] = []
     while lo < length:
         hi = min(lo + most, length)
         try:
@@ -280,11 +286,11 @@ def in_pieces(length, most, piece):
     return found
 
 
-def trace(op):
+def trace(op: Any) -> Any:
     return diagonal(op, 0).sum(axis=-1)
 
 
-def in_blocks(op, k, error):
+def in_blocks(op: Any, k: int, error: Any) -> Any:
     """A diagonal (k None: the trace) from products in blocks, where the dense factors do not fit,
     as `error` says. None if the error is a different one, or the blocks need a dense form too."""
     if not isinstance(error, MemoryError):

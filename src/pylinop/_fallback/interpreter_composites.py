@@ -2,6 +2,11 @@
 
 Each function is a generator that yields requests (op, x, mode, vec) and returns the product."""
 
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 
 from .._base import memory
@@ -9,7 +14,7 @@ from .._base.dtypes import C, H, N, T
 from . import dense_forms
 
 
-def _joined(parts, vec):
+def _joined(parts: Any, vec: bool) -> Any:
     """Stacks the pieces of a result on top of each other; their batches broadcast."""
     axis = -1 if vec else -2
     batch = np.broadcast_shapes(*(p.shape[:axis] for p in parts))
@@ -17,11 +22,11 @@ def _joined(parts, vec):
     return np.concatenate(parts, axis=axis)
 
 
-def _piece(x, start, count, vec):
+def _piece(x: Any, start: Any, count: int, vec: bool) -> Any:
     return x[..., start : start + count] if vec else x[..., start : start + count, :]
 
 
-def _block_diag(op, x, mode, vec):
+def _block_diag(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     at, out = 0, []
     for block in op._init:
         count = block.shape[-2 if mode & T else -1]
@@ -30,7 +35,7 @@ def _block_diag(op, x, mode, vec):
     return _joined(out, vec)
 
 
-def _block(op, x, mode, vec):
+def _block(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     rows = op.blocks
     rows = [list(row) for row in zip(*rows)] if mode & T else rows
     out = []
@@ -45,7 +50,7 @@ def _block(op, x, mode, vec):
     return _joined(out, vec)
 
 
-def _low_rank_update(op, x, mode, vec):
+def _low_rank_update(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     base, u, v, c = (*op._init, None, None)[:4]
     v = u if v is None else v
     y = yield base, x, mode, vec
@@ -58,10 +63,11 @@ def _low_rank_update(op, x, mode, vec):
     return y + (yield u, x, conj, vec)
 
 
-def _kron_sum(op, x, mode, vec):
+def _kron_sum(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """Applies each operand along its own axis of x, and adds the results."""
     x = x[..., None] if vec else x
-    k, total = x.shape[-1], 0
+    k = x.shape[-1]
+    total: Any = 0
     sizes = [f.shape[-1] for f in op._init]
     for i, f in enumerate(op._init):
         lead = int(np.prod(sizes[:i], dtype=np.int64))
@@ -74,7 +80,7 @@ def _kron_sum(op, x, mode, vec):
     return total[..., 0] if vec else total
 
 
-def _sandwich(op, x, mode, vec):
+def _sandwich(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """Applies A B A^H; B may be missing (Root) or a vector (Eigen)."""
     a, b = (*op._init, None)[:2]
     conj = mode in (C, T)
@@ -87,7 +93,7 @@ def _sandwich(op, x, mode, vec):
     return (yield a, x, C if conj else N, vec)
 
 
-def _dense(op):
+def _dense(op: Any) -> Generator[Any, Any, Any]:
     """The dense form, by requests where the core cannot make it."""
     if not op._opaque:
         return op.toarray()
@@ -97,7 +103,7 @@ def _dense(op):
     return np.broadcast_to(y, (*op.shape[:-2], *y.shape[-2:]))
 
 
-def _elements(op, x, mode, vec):
+def _elements(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
     """Applies HadamardProduct and KhatriRao by their dense forms."""
     a, b = op._init or op._operands  # closed: its operands
     a = yield from _dense(a)

@@ -11,6 +11,7 @@ import numpy as np
 from .._base import errors
 from .._operators.linear_operator import MatVec
 from . import record, scipy_api
+from .loops import IN_PYTHON
 from .memory import RESTART, limit_of, memory_of
 from .problem import Problem, start_of
 
@@ -64,7 +65,7 @@ def problem_of(op: Any, b: Any, M: Any, method: str, own: Any, dtype: Any) -> An
     batch = np.broadcast_shapes(op.shape[:-2], side.shape[:-2])
     shape = (*batch, *side.shape[-2:])
     words = isinstance(own["x0"], str) or (isinstance(M, str) and M != "jacobi")
-    if words or op._opaque or method == "block_cg" or own["callback"] is not None:
+    if words or op._opaque or method in IN_PYTHON or own["callback"] is not None:
         return None
     if math.prod(batch) < 2 or not math.prod(shape):
         return None

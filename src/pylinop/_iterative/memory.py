@@ -7,6 +7,7 @@ from typing import Any
 
 from .._base import config
 from . import scipy_api
+from .loops import IN_PYTHON
 
 CYCLES = ("gmres", "fgmres")  # methods that keep a basis for each column
 CHECKS = 8  # vectors: b, x, the residual, the correction, and temporaries
@@ -19,8 +20,8 @@ def _vectors(name: str, p: Any) -> tuple[int, int]:
     M = p.M is not None
     k = width_of(name, p)
     wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
-    if name == "block_cg":
-        return 7 + M, k
+    if name in IN_PYTHON:
+        return IN_PYTHON[name].vectors + M, k
     count = sum(scipy_api.vectors("gmres" if name in CYCLES else name, M)) + scipy_api.parts(
         name, p.op
     )
@@ -44,7 +45,7 @@ def product_of(op: Any, b: Any) -> int:
         return 0
     plan = op._explain(0, b, 0, 0)
     result = op.shape[-2] * (b.size // max(op.shape[-1], 1))
-    return int(plan["memory"]) - int(result) * b.itemsize
+    return int(plan["memory"]) - int(result) * int(b.itemsize)
 
 
 def products_of(p: Any, name: str) -> int:
@@ -87,7 +88,7 @@ def width_of(name: str, p: Any) -> int:
     column has a basis of its own: as many as fit in memory, and one where the vectors take most of
     the time."""
     k = 1 if p.b.ndim == 1 else int(p.b.shape[1])
-    if k == 1 or p.batch or name == "block_cg" or p.options.get("callback") is not None:
+    if k == 1 or p.batch or name in IN_PYTHON or p.options.get("callback") is not None:
         return k
     line = 64 // p.dtype.itemsize
     if name in CYCLES:

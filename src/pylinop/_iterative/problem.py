@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._base.dlpack import as_array
+from .loops import IN_PYTHON
 
-ITERATIVE = ("cg", "block_cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", "lsmr")
+ITERATIVE = ("cg", "minres", "gmres", "fgmres", "bicgstab", "lsqr", "lsmr", *IN_PYTHON)
 METHODS = ("auto", "direct", "iterative", *ITERATIVE)
 _OPTIONS = ("rtol", "atol", "maxiter", "M", "x0", "callback", "progress")
 

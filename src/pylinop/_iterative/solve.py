@@ -23,7 +23,7 @@ from .._base.dlpack import as_array
 from .._base.memory import room
 from . import batches, record, scipy_api
 from .batches import columns_of
-from .block_cg import block_cg
+from .loops import IN_PYTHON
 from .memory import CHECKS, CYCLES, memory_of, products_of, restart_of, width_of
 from .problem import Problem, default_rtol, norms, options_of, power_of_two, start_of
 
@@ -88,11 +88,12 @@ class SolveRecord:
 
 
 def _pass(name: str, p: Problem, r: Any, goals: Any, left: int, call: Any) -> Any:
-    if name == "block_cg":
+    if name in IN_PYTHON:
         wide = r[:, None] if r.ndim == 1 else r
         d = np.zeros(wide.shape, p.dtype)
         tell = None if call is None else lambda v: call(v.reshape(r.shape))
-        answer = block_cg(p.op, p.M, wide, d, goals, left, tell, p.options["progress"])
+        loop = IN_PYTHON[name].run
+        answer = loop(p.op, p.M, wide, d, goals, left, tell, p.options["progress"])
         return d.reshape(r.shape), answer
     least = name in ("lsqr", "lsmr")
     more: dict[str, Any] = {"flags": scipy_api.STRICT}
@@ -103,8 +104,8 @@ def _pass(name: str, p: Problem, r: Any, goals: Any, left: int, call: Any) -> An
         flags = scipy_api.INNER | (scipy_api.FLEXIBLE if name == "fgmres" else 0)
         more = {"flags": flags, "restart": restart_of(p, name)}
     d = np.zeros(r.shape, r.dtype)
-    loop = "gmres" if name == "fgmres" else name
-    answer = scipy_api.run(loop, p.op, None if least else p.M, r, d, False, left, goals=goals,
+    in_c = "gmres" if name == "fgmres" else name
+    answer = scipy_api.run(in_c, p.op, None if least else p.M, r, d, False, left, goals=goals,
         callback=call, progress=p.options["progress"], **more)  # fmt: skip
     return d.astype(p.dtype, copy=False), answer
 

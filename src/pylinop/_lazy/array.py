@@ -7,7 +7,11 @@ planner as one expression. All other heads name a NumPy function that runs on th
 arguments. ``build.py`` makes the nodes that the core does not; ``evaluate.py`` helps to compute.
 """
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -47,109 +51,109 @@ class LazyArray(_core.Lazy):
     __slots__ = ()
     __array_priority__ = 30.0
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<LazyArray shape={self.shape} dtype={self.dtype}: {text.formula(self)}>"
 
     # -- values -----------------------------------------------------------------------------------
 
-    def item(self, *args):
+    def item(self, *args: Any) -> Any:
         """One element as a Python number."""
         return self._computed().item(*args)
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self._computed())
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self._computed())
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(self._computed())
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self._computed())
 
-    def __index__(self):
+    def __index__(self) -> int:
         return operator.index(self._computed()[()])
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(self.shape[0]))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return text.rebuild, (text.program(self),)
 
-    def explain(self, run=False):
+    def explain(self, run: bool = False) -> Any:
         """Explain how the value is computed: an Explanation, as text and data. Nothing is computed,
         except with ``run``: then a copy of the formula is computed, and the times are shown."""
         return _explain.of_lazy(self, run)
 
     # -- NumPy's functions ------------------------------------------------------------------------
 
-    def __array_function__(self, func, types, args, kwargs):
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return numpy_functions.call(func, args, kwargs)
 
-    def conj(self):
+    def conj(self) -> Any:
         """The complex conjugate."""
         return np.conjugate(self)
 
     conjugate = conj
 
     @property
-    def real(self):
+    def real(self) -> Any:
         """The real part."""
         return np.real(self)
 
     @property
-    def imag(self):
+    def imag(self) -> Any:
         """The imaginary part."""
         return np.imag(self)
 
-    def transpose(self, *axes):
+    def transpose(self, *axes: Any) -> Any:
         """The axes in a new order."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0]
+            return np.transpose(self, axes[0] or None)
         return np.transpose(self, axes or None)
 
-    def dot(self, other):
+    def dot(self, other: Any) -> Any:
         """``np.dot``."""
         return np.dot(self, other)
 
-    def trace(self, offset=0):
+    def trace(self, offset: int = 0) -> Any:
         """The sum of a diagonal; of a product without forming it."""
         return numpy_functions.trace(self, offset) if self.ndim == 2 else np.trace(self, offset)
 
-    def diagonal(self, offset=0):
+    def diagonal(self, offset: int = 0) -> Any:
         """A diagonal; of a product without forming it."""
         return (
             numpy_functions.diagonal(self, offset) if self.ndim == 2 else np.diagonal(self, offset)
         )
 
-    def sum(self, axis=None, dtype=None, keepdims=False):
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """The sum over axes."""
         return np.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
 
-    def mean(self, axis=None, dtype=None, keepdims=False):
+    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """The mean over axes."""
         return np.mean(self, axis=axis, dtype=dtype, keepdims=keepdims)
 
-    def max(self, axis=None, keepdims=False):
+    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The maximum over axes."""
         return np.max(self, axis=axis, keepdims=keepdims)
 
-    def min(self, axis=None, keepdims=False):
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The minimum over axes."""
         return np.min(self, axis=axis, keepdims=keepdims)
 
-    def reshape(self, *shape):
+    def reshape(self, *shape: Any) -> Any:
         """The same numbers in a new shape."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def astype(self, dtype, copy=True):
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
         """The same numbers in a new dtype."""
         return build.cast(self, np.dtype(dtype))
 
-    def copy(self):
+    def copy(self) -> Any:
         """The LazyArray itself, since its value cannot change."""
         return self
 

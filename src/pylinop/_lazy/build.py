@@ -2,6 +2,8 @@
 keywords, ufuncs without a row in py_lazy_arith.c, indices by arrays; and the messages of their
 errors."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ scaled = _core._lazy_scaled
 view = _core._lazy_view
 
 
-def node(x):
+def node(x: Any) -> Any:
     """x as a LazyArray; None if it cannot be one."""
     if is_lazy(x):
         return x
@@ -28,7 +30,7 @@ def node(x):
 _OURS = (_core.Operator, np.ndarray, np.generic, list, tuple, bool, int, float, complex)
 
 
-def from_elsewhere(x):
+def from_elsewhere(x: Any) -> Any:
     """A foreign array whose dtype NumPy does not know, as a NumPy array; otherwise x."""
     if is_lazy(x) or isinstance(x, _OURS):
         return x
@@ -37,12 +39,12 @@ def from_elsewhere(x):
     return np.asarray(x) if hasattr(x, "__array__") else x
 
 
-def _shape(x):
+def _shape(x: Any) -> Any:
     """The shape of a LazyArray or of what NumPy takes."""
     return x.shape if is_lazy(x) else np.shape(x)
 
 
-def _promoted(a, b):
+def _promoted(a: Any, b: Any) -> Any:
     for x, y in ((a, b), (b, a)):
         if x._adopts and not y._adopts and y.dtype.kind in "fc":
             return y.dtype
@@ -53,18 +55,18 @@ def _promoted(a, b):
 # -- products --------------------------------------------------------------------------------------
 
 
-def matmul(a, b):
+def matmul(a: Any, b: Any) -> Any:
     """``a @ b``, deferred."""
     a, b = node(a), node(b)
     return NotImplemented if a is None or b is None else a @ b
 
 
-def solve(a, b):
+def solve(a: Any, b: Any) -> Any:
     """``solve(a, b)``, deferred: a vector b only if it is 1-D."""
     return matmul(inverse(node(a)), b)
 
 
-def mismatch(a, b):
+def mismatch(a: Any, b: Any) -> None:
     """Raises the error of a product whose shapes do not fit; a hook."""
     left, right = a.shape, b.shape
     if not left or not right:
@@ -78,12 +80,12 @@ def mismatch(a, b):
     raise ValueError(text + "".join(errors.built(x) for x in (a, b)))
 
 
-def not_square(a):
+def not_square(a: Any) -> None:
     """Raises the error of an inverse that is not square; a hook."""
     raise errors.LinAlgError(f"inv needs a square matrix, got shape {a.shape}" + errors.built(a))
 
 
-def inverse_dtype(a):
+def inverse_dtype(a: Any) -> Any:
     """The dtype of an inverse of a matrix that is not float32, float64 or their complex
     counterparts; a hook."""
     dtype = a.dtype
@@ -95,12 +97,12 @@ def inverse_dtype(a):
 # -- multiples -------------------------------------------------------------------------------------
 
 
-def over(a, c):
+def over(a: Any, c: Any) -> Any:
     """``a / c`` for a matrix and a number: a multiple where 1 / c is in range."""
     return _core._LazyArray("over", (a, c), a.shape, ufunc_dtype(np.true_divide, a, c))
 
 
-def as_dtype(x):
+def as_dtype(x: Any) -> Any:
     """x as resolve_dtypes takes it: a dtype, or Python's type for a weak number."""
     if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
         return type(x) if not isinstance(x, bool) else np.dtype(bool)
@@ -111,7 +113,7 @@ _known: dict[Any, Any] = {}  # dtypes of ufuncs: NumPy takes 2 us to find one
 _MOST = 256
 
 
-def ufunc_dtype(ufunc, *args):
+def ufunc_dtype(ufunc: Any, *args: Any) -> Any:
     """The dtype of the result of a ufunc that has one result; also a hook."""
     key = (ufunc, *map(as_dtype, args))
     dtype = _known.get(key)
@@ -122,7 +124,7 @@ def ufunc_dtype(ufunc, *args):
     return dtype
 
 
-def _is_single(x, ndim):
+def _is_single(x: Any, ndim: int) -> bool:
     """Is x one number, of at most ndim dimensions?"""
     if isinstance(x, _core.Operator):
         return False
@@ -130,14 +132,14 @@ def _is_single(x, ndim):
     return len(shape) <= ndim and all(n == 1 for n in shape)
 
 
-def _as_number(x):
+def _as_number(x: Any) -> Any:
     """The number that x holds, of no dimensions."""
     if is_lazy(x):
         return x[(0,) * x.ndim] if x.ndim else x
     return np.asarray(x).reshape(())[()] if np.ndim(x) or isinstance(x, np.ndarray) else x
 
 
-def _is_matrix_form(x):
+def _is_matrix_form(x: Any) -> Any:
     """Is x a matrix or stack of floats that a formula makes, not one that exists already?"""
     made = is_lazy(x) and x._head not in ("leaf", "call", "operator")
     return made and x.ndim >= 2 and x.dtype.kind in "fc"
@@ -146,7 +148,7 @@ def _is_matrix_form(x):
 # -- ufuncs ----------------------------------------------------------------------------------------
 
 
-def _linear_ufunc(name, inputs):
+def _linear_ufunc(name: str, inputs: Any) -> Any:
     """The linear form of a ufunc on matrices; None where there is none."""
     if name == "matmul":
         return matmul(*inputs)
@@ -173,7 +175,7 @@ def _linear_ufunc(name, inputs):
     return None
 
 
-def apply_ufunc(ufunc, method, inputs, out=None, kwargs=None):
+def apply_ufunc(ufunc: Any, method: Any, inputs: Any, out: Any = None, kwargs: Any = None) -> Any:
     """A ufunc or one of its methods, deferred."""
     kwargs = {k: v for k, v in (kwargs or {}).items() if v is not None}
     inputs = tuple(map(from_elsewhere, inputs))
@@ -192,7 +194,7 @@ def apply_ufunc(ufunc, method, inputs, out=None, kwargs=None):
     return _elementwise(ufunc, method, inputs, kwargs)
 
 
-def _refuse_operators(a, b):
+def _refuse_operators(a: Any, b: Any) -> None:
     for x, other in ((a, b), (b, a)):
         if isinstance(x, _core.Operator) and (
             isinstance(other, _core.Operator) or _shape(other) != ()
@@ -203,28 +205,28 @@ def _refuse_operators(a, b):
             )
 
 
-def array_ufunc(ufunc, method, *inputs, out=None, **kwargs):
+def array_ufunc(ufunc: Any, method: Any, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
     """``__array_ufunc__`` for the cases that the core leaves; a hook."""
     if len(inputs) == 1 and method == "__call__" and out is None and not kwargs:
         return unary(ufunc, inputs[0])
     return apply_ufunc(ufunc, method, inputs, out, kwargs)
 
 
-def binary(ufunc, a, b):
+def binary(ufunc: Any, a: Any, b: Any) -> Any:
     """A binary operator of Python between a LazyArray and anything; a hook."""
     if node(a) is None or node(b) is None:
         return NotImplemented
     return apply_ufunc(ufunc, "__call__", (a, b))
 
 
-def unary(ufunc, a):
+def unary(ufunc: Any, a: Any) -> Any:
     """A ufunc of one LazyArray; a hook."""
     if ufunc.nout > 1 or ufunc.signature is not None or ufunc in (np.negative, np.conjugate):
         return apply_ufunc(ufunc, "__call__", (a,))
     return _core._LazyArray("call", (a,), a.shape, ufunc_dtype(ufunc, a), (ufunc, {}))
 
 
-def value_of(x):
+def value_of(x: Any) -> Any:
     if isinstance(x, _core.Lazy):
         return x._computed()
     if type(x) in (list, tuple):
@@ -232,12 +234,12 @@ def value_of(x):
     return x
 
 
-def by_value(func, args, kwargs):
+def by_value(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls NumPy's own function now, on the values."""
     return func(*(value_of(a) for a in args), **{k: value_of(v) for k, v in kwargs.items()})
 
 
-def _elementwise(ufunc, method, inputs, kwargs):
+def _elementwise(ufunc: Any, method: Any, inputs: Any, kwargs: dict[str, Any]) -> Any:
     args = tuple(lazy(x) if isinstance(x, _core.Operator) else x for x in inputs)
     plain = method == "__call__" and ufunc.nout == 1 and ufunc.signature is None
     if not plain or set(kwargs) - {"dtype", "casting"}:
@@ -246,7 +248,7 @@ def _elementwise(ufunc, method, inputs, kwargs):
     return _core._LazyArray("call", args, together(ufunc, args), dtype, (ufunc, kwargs))
 
 
-def together(ufunc, args):
+def together(ufunc: Any, args: tuple[Any, ...]) -> Any:
     """The shape that the arguments broadcast to."""
     shapes = [_shape(x) for x in args]
     widest = max(shapes, key=len)
@@ -260,21 +262,21 @@ def together(ufunc, args):
         raise ValueError(text + lines) from None
 
 
-def cast(a, dtype):
+def cast(a: Any, dtype: Any) -> Any:
     """``a.astype(dtype)``."""
     if a.dtype == dtype:
         return a
     return _core._LazyArray("call", (a,), a.shape, dtype, (_astype, {"dtype": dtype}))
 
 
-def _astype(x, dtype):
+def _astype(x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)
 
 
 # -- indices and numbers ---------------------------------------------------------------------------
 
 
-def index(a, key):
+def index(a: Any, key: Any) -> Any:
     """``a[key]``, deferred; the shape is NumPy's, found on an array without memory. A hook."""
     parts = key if isinstance(key, tuple) else (key,)
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
@@ -284,7 +286,7 @@ def index(a, key):
     return _core._LazyArray("index", (a,), np.shape(hollow[key]), a.dtype, key)
 
 
-def number_of(a, f):
+def number_of(a: Any, f: Any) -> Any:
     """``f`` of a square matrix, a number, deferred; of the operator form."""
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise errors.LinAlgError(
@@ -294,12 +296,12 @@ def number_of(a, f):
     return _core._LazyArray("of form", (a,), a.shape[:-2], dtype, (f, {}))
 
 
-def now(a, f):
+def now(a: Any, f: Any) -> Any:
     """``f``, a named tuple of numbers, computed now from the operator form, which keeps the
     assumptions."""
-    found = []
+    found: list[Any] = []
 
-    def of_form(op):
+    def of_form(op: Any) -> Any:
         found[:] = [f(op)]
         return found[0][-1]
 

@@ -2,6 +2,8 @@
 indexing, quotients of matrices, the text around an error, parts shared by several expressions,
 explanations."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -16,14 +18,14 @@ _VERIFY = Later("_verify.compare")
 _LEAST = 2.0**-100  # whose reciprocal is in range in float32 too
 
 
-def array_of(x):
+def array_of(x: Any) -> Any:
     """The value of an argument, for NumPy's functions."""
     if not isinstance(x, _core.Lazy):
         return x
     return x._args[0] if x._value is None and x._head == "leaf" else x._value
 
 
-def _part(form, key):
+def _part(form: Any, key: Any) -> Any:
     """``form[key]``, on the dense form where operators do not take the key."""
     try:
         return form[key]
@@ -31,13 +33,13 @@ def _part(form, key):
         return form.toarray()[key]
 
 
-def part_form(a):
+def part_form(a: Any) -> Any:
     """The form of an index into a form; a hook."""
     part = _part(a._args[0]._form, a._more)
     return part if isinstance(part, _core.Operator) else _core.Dense(part)
 
 
-def indexed(a):
+def indexed(a: Any) -> Any:
     """The value of an index, read from the argument's value where that is known; a hook."""
     x = a._args[0]
     array = array_of(x)
@@ -45,7 +47,7 @@ def indexed(a):
     return part.toarray() if isinstance(part, _core.Operator) else part
 
 
-def over_form(a):
+def over_form(a: Any) -> Any:
     """The form of a matrix over a number; a hook."""
     form, c = a._args[0]._form, a._args[1]
     c = array_of(c)[()] if isinstance(c, _core.Lazy) else c
@@ -54,7 +56,7 @@ def over_form(a):
     return _core.Dense(form.toarray() / c)
 
 
-def beyond(a):
+def beyond(a: Any) -> Any:
     """The value of a node of more dimensions than operators have, by NumPy; a hook."""
     x, *rest = (array_of(y) for y in a._args)
     if a._head == "of form":
@@ -69,7 +71,7 @@ def beyond(a):
     return _OF_ARRAYS[a._head](x, rest[0])
 
 
-def passes_limit(a, needed):
+def passes_limit(a: Any, needed: int) -> None:
     """Called for a value that, with its arguments, passes the memory limit; a hook."""
     raise errors.make_error(
         "MaterializationError",
@@ -90,17 +92,17 @@ _OF_ARRAYS = {
 }
 
 
-def trace(form, offset=0):
+def trace(form: Any, offset: int = 0) -> Any:
     """The trace of an operator."""
     return form.trace() if offset == 0 else np.trace(form, offset)
 
 
-def diagonal(form, offset=0):
+def diagonal(form: Any, offset: int = 0) -> Any:
     """A diagonal of an operator."""
     return form.diagonal(offset)
 
 
-def failed(a, error):
+def failed(a: Any, error: Any) -> None:
     """Adds to an error the line that built its node; a hook."""
     if isinstance(error, Exception) and "built at" not in str(error):
         error.add_note(f"in: {a!r}{errors.built(a)}")
@@ -109,9 +111,10 @@ def failed(a, error):
 _MOST = 8  # results of one plan
 
 
-def together(roots):
+def together(roots: Any) -> None:
     """Computes several LazyArrays, shared parts once. Linear ones of one dtype make one plan."""
-    linear, rest = {}, []
+    linear: dict[Any, list[Any]] = {}
+    rest: list[Any] = []
     for a in {id(a): a for a in roots}.values():
         if a._value is None:
             joins = a._head in _JOINS or _core._lazy_is_deep(a)
@@ -128,10 +131,10 @@ def together(roots):
 _JOINS = ("matmul", "add", "scale", "view", "inverse")
 
 
-def _compute_joint(group):
+def _compute_joint(group: Any) -> None:
     """Computes linear LazyArrays by one plan, where their forms allow it."""
-    forms = [(a, _core._lazy_operator(a)) for a in group]
-    forms = [(a, f) for a, f in forms if f is not None and _joins(a, f)]
+    found = [(a, _core._lazy_operator(a)) for a in group]
+    forms = [(a, f) for a, f in found if f is not None and _joins(a, f)]
     if len(forms) < 2:
         return
     column = forms[0][1]
@@ -155,7 +158,7 @@ def _compute_joint(group):
         _compare([a for a, _ in forms], held)
 
 
-def _compare(arrays, held):
+def _compare(arrays: Any, held: Any) -> None:
     """Verifies values; a wrong value is not cached."""
     try:
         _VERIFY.compared(arrays, held)
@@ -165,11 +168,11 @@ def _compare(arrays, held):
         raise
 
 
-def _joins(a, form):
+def _joins(a: Any, form: Any) -> Any:
     return form.ndim == 2 and form.dtype == a.dtype and not (form._opaque or form._weak)
 
 
-def _shared(rest, linear):
+def _shared(rest: Any, linear: Any) -> list[Any]:
     """Products, inverses and calls that one of `rest` shares with a second root; what only `linear`
     roots share is left to their plan."""
     first, found = set(), {}

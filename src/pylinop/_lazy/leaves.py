@@ -43,7 +43,8 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
         return plain
     if issubclass(type(x), _core.Lazy):  # isinstance asks operators for their __class__: slow
         if assume_a is None:
-            return x
+            made: LazyArray = x
+            return made
         x = x._computed()
     if isinstance(x, _core.Operator):
         if assume_a is not None:
@@ -62,7 +63,7 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
     return _core._LazyArray("leaf", (a,), a.shape, a.dtype)
 
 
-def _dtype_of_arrays(op):
+def _dtype_of_arrays(op: Any) -> np.dtype[Any]:
     """The dtype of an operator that does not say it: that of its arrays together."""
     arrays = arrays_of(op)
     if not arrays:

@@ -1,8 +1,11 @@
 """NumPy's functions on LazyArrays: ``__array_function__``. A function without a row computes the
 arguments and calls NumPy, which returns an array."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,13 +27,16 @@ from .build import (
 )
 from .leaves import lazy
 
+if TYPE_CHECKING:
+    from .._base.type_variables import Registered
+
 _TABLE: dict[Any, Any] = {}
 
 
-def _row(*functions):
-    def register(run):
+def _row(*functions: str) -> Callable[[Registered], Registered]:
+    def register(run: Registered) -> Registered:
         for name in functions:
-            f = np
+            f: Any = np
             for part in name.split("."):
                 f = getattr(f, part, None)
             if f is not None:
@@ -40,7 +46,7 @@ def _row(*functions):
     return register
 
 
-def call(func, args, kwargs):
+def call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``func(*args, **kwargs)`` with a LazyArray in it."""
     run = _TABLE.get(func)
     if run is not None:
@@ -50,7 +56,7 @@ def call(func, args, kwargs):
     return by_value(func, args, kwargs)
 
 
-def deferred(func, a, shape, dtype, kwargs=None):
+def deferred(func: Callable[..., Any], a: Any, shape: Any, dtype: Any, kwargs: Any = None) -> Any:
     """``func(a, **kwargs)``, deferred: computed from the operator form where a has two
     dimensions."""
     kwargs = kwargs or {}
@@ -64,21 +70,28 @@ def deferred(func, a, shape, dtype, kwargs=None):
 _OF_FORM = {evaluate.trace, evaluate.diagonal, np.sum, np.mean}
 
 
-def _axes(a, axis):
+def _axes(a: Any, axis: Any) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(a.ndim))
     return np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, "axis")
 
 
-def _reduced(a, axis, keepdims):
+def _reduced(a: Any, axis: Any, keepdims: Any) -> tuple[int, ...]:
     axes = _axes(a, axis)
     if keepdims:
         return tuple(1 if i in axes else d for i, d in enumerate(a.shape))
     return tuple(d for i, d in enumerate(a.shape) if i not in axes)
 
 
-def _reduction(func, dtype_of):
-    def run(a, axis=None, dtype=None, out=None, keepdims=np._NoValue, **more):
+def _reduction(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Callable[..., Any]:
+    def run(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = np._NoValue,
+        **more: Any,
+    ) -> Any:
         a = node(a)
         if a is None or out is not None or more:
             return NotImplemented
@@ -91,13 +104,13 @@ def _reduction(func, dtype_of):
     return run
 
 
-def _summed(dtype):
+def _summed(dtype: Any) -> Any:
     if dtype.char in "fdFD":
         return dtype
     return np.add.resolve_dtypes((None, dtype, None), reduction=True)[-1]
 
 
-def _averaged(dtype):
+def _averaged(dtype: Any) -> Any:
     return dtype.newbyteorder("=") if dtype.kind in "fc" else np.dtype(np.float64)
 
 
@@ -106,8 +119,10 @@ _TABLE[np.mean] = _reduction(np.mean, _averaged)
 _TABLE[np.prod] = _reduction(np.prod, _summed)
 
 
-def _extreme(func, dtype_of):
-    def run(a, axis=None, out=None, keepdims=np._NoValue, **more):
+def _extreme(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Callable[..., Any]:
+    def run(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = np._NoValue, **more: Any
+    ) -> Any:
         a = node(a)
         if a is None or out is not None or more:
             return NotImplemented
@@ -128,37 +143,37 @@ for _f, _dtype in (
 
 
 @_row("shape")
-def _shape_of(a):
+def _shape_of(a: Any) -> Any:
     return a.shape
 
 
 @_row("ndim")
-def _ndim(a):
+def _ndim(a: Any) -> Any:
     return a.ndim
 
 
 @_row("size")
-def _size(a, axis=None):
+def _size(a: Any, axis: Any = None) -> Any:
     return a.size if axis is None else a.shape[axis]
 
 
 @_row("iscomplexobj")
-def _iscomplexobj(x):
+def _iscomplexobj(x: Any) -> Any:
     return x.dtype.kind == "c"
 
 
 @_row("isrealobj")
-def _isrealobj(x):
+def _isrealobj(x: Any) -> Any:
     return x.dtype.kind != "c"
 
 
 @_row("result_type")
-def _result_type(*args):
+def _result_type(*args: Any) -> np.dtype[Any]:
     return np.result_type(*(a.dtype if isinstance(a, _core.Lazy) else a for a in args))
 
 
 @_row("transpose", "permute_dims")
-def _transpose(a, axes=None):
+def _transpose(a: Any, axes: Any = None) -> Any:
     axes = tuple(range(a.ndim))[::-1] if axes is None else _axes(a, tuple(axes))
     if axes == tuple(range(a.ndim)):
         return a
@@ -168,24 +183,24 @@ def _transpose(a, axes=None):
 
 
 @_row("matrix_transpose", "linalg.matrix_transpose")
-def _matrix_transpose(x, /):
+def _matrix_transpose(x: Any, /) -> Any:
     return x.mT
 
 
 @_row("real")
-def _real(a):
+def _real(a: Any) -> Any:
     return (
         a if a.dtype.kind != "c" else deferred(np.real, a, a.shape, np.empty(0, a.dtype).real.dtype)
     )
 
 
 @_row("imag")
-def _imag(a):
+def _imag(a: Any) -> Any:
     return deferred(np.imag, a, a.shape, np.empty(0, a.dtype).real.dtype)
 
 
 @_row("reshape")
-def _reshape(a, /, shape=None, order="C", **more):
+def _reshape(a: Any, /, shape: Any = None, order: str = "C", **more: Any) -> Any:
     if order != "C" or shape is None or more:
         return NotImplemented
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
@@ -194,42 +209,44 @@ def _reshape(a, /, shape=None, order="C", **more):
 
 
 @_row("ravel")
-def _ravel(a, order="C"):
+def _ravel(a: Any, order: str = "C") -> Any:
     return _reshape(a, (-1,), order)
 
 
 @_row("expand_dims")
-def _expand_dims(a, axis):
+def _expand_dims(a: Any, axis: Any) -> Any:
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     shape = np.expand_dims(hollow, axis).shape
     return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
 
 
 @_row("squeeze")
-def _squeeze(a, axis=None):
+def _squeeze(a: Any, axis: Any = None) -> Any:
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     shape = np.squeeze(hollow, axis).shape
     return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
 
 
-def trace(a, offset=0):
+def trace(a: Any, offset: int = 0) -> Any:
     """The trace of a matrix, deferred."""
     return deferred(evaluate.trace, a, (), _summed(a.dtype), {"offset": offset})
 
 
 @_row("trace")
-def _trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+def _trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
     if a.ndim != 2 or (axis1, axis2) != (0, 1) or dtype is not None or out is not None:
         return NotImplemented
     return trace(a, offset)
 
 
 @_row("linalg.trace")
-def _linalg_trace(x, /, *, offset=0, dtype=None):
+def _linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     return _trace(x, offset, dtype=dtype)
 
 
-def diagonal(a, offset=0):
+def diagonal(a: Any, offset: int = 0) -> Any:
     """A diagonal of a matrix, deferred."""
     m, n = a.shape
     length = max(0, min(m + min(offset, 0), n - max(offset, 0)))
@@ -237,22 +254,22 @@ def diagonal(a, offset=0):
 
 
 @_row("diagonal")
-def _diagonal(a, offset=0, axis1=0, axis2=1):
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return diagonal(a, offset) if a.ndim == 2 and (axis1, axis2) == (0, 1) else NotImplemented
 
 
 @_row("linalg.diagonal")
-def _linalg_diagonal(x, /, *, offset=0):
+def _linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return _diagonal(x, offset)
 
 
 @_row("diag")
-def _diag(v, k=0):
+def _diag(v: Any, k: int = 0) -> Any:
     return _diagonal(v, k) if v.ndim == 2 else NotImplemented
 
 
 @_row("dot")
-def _dot(a, b, out=None):
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
     a, b = node(a), node(b)
     if out is not None or a is None or b is None:
         return NotImplemented
@@ -262,7 +279,7 @@ def _dot(a, b, out=None):
 
 
 @_row("vdot")
-def _vdot(a, b, /):
+def _vdot(a: Any, b: Any, /) -> Any:
     a, b = node(a), node(b)
     if a.ndim == b.ndim == 1:
         return matmul(a.conj(), b)
@@ -272,7 +289,7 @@ def _vdot(a, b, /):
 
 
 @_row("inner")
-def _inner(a, b, /):
+def _inner(a: Any, b: Any, /) -> Any:
     a, b = node(a), node(b)
     if a.ndim == 0 or b.ndim == 0 or b.ndim > 2 or a.ndim > 2:
         return NotImplemented
@@ -280,7 +297,7 @@ def _inner(a, b, /):
 
 
 @_row("outer", "linalg.outer")
-def _outer(a, b, out=None):
+def _outer(a: Any, b: Any, out: Any = None) -> Any:
     a, b = node(a), node(b)
     if out is not None or a.ndim != 1 or b.ndim != 1:
         return NotImplemented
@@ -288,14 +305,14 @@ def _outer(a, b, out=None):
 
 
 @_row("round", "around")
-def _round(a, decimals=0, out=None):
+def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     if out is not None or a.dtype.kind not in "fc":
         return NotImplemented
     return _core._LazyArray("call", (a,), a.shape, a.dtype, (np.round, {"decimals": decimals}))
 
 
 @_row("clip")
-def _clip(a, a_min=None, a_max=None, out=None, **more):
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **more: Any) -> Any:
     if out is not None or more:
         return NotImplemented
     low = a if a_min is None else np.maximum(a, a_min)
@@ -303,7 +320,7 @@ def _clip(a, a_min=None, a_max=None, out=None, **more):
 
 
 @_row("where")
-def _where(condition, *choices):
+def _where(condition: Any, *choices: Any) -> Any:
     if len(choices) != 2:
         return NotImplemented
     shape = together(np.where, (condition, *choices))
@@ -312,12 +329,12 @@ def _where(condition, *choices):
 
 
 @_row("linalg.matmul")
-def _matmul(a, b, /):
+def _matmul(a: Any, b: Any, /) -> Any:
     return matmul(a, b)
 
 
 @_row("linalg.multi_dot")
-def _multi_dot(arrays, *, out=None):
+def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
     if out is not None or len(arrays) < 2:
         return NotImplemented
     result = node(arrays[0])
@@ -327,29 +344,30 @@ def _multi_dot(arrays, *, out=None):
 
 
 @_row("linalg.inv")
-def _inv(a):
+def _inv(a: Any) -> Any:
     return inverse(a)
 
 
 @_row("linalg.solve")
-def _solve(a, b):
+def _solve(a: Any, b: Any) -> Any:
     return solve(a, b)
 
 
 @_row("linalg.slogdet")
-def _slogdet(a):
+def _slogdet(a: Any) -> Any:
     return now(a, determinants.slogdet)
 
 
 @_row("linalg.det")
-def _det(a):
+def _det(a: Any) -> Any:
     return number_of(a, determinants.det)
 
 
 @_row("linalg.matrix_power")
-def _matrix_power(a, n):
+def _matrix_power(a: Any, n: Any) -> Any:
     n = operator.index(n)
-    base, result = (inverse(a), None) if n < 0 else (a, None)
+    result: Any = None
+    base = inverse(a) if n < 0 else a
     for _ in range(abs(n)):
         result = base if result is None else matmul(result, base)
     return lazy(_core.Identity(a.shape[-1], a.dtype)) if result is None else result

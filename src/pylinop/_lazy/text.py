@@ -1,6 +1,10 @@
 """LazyArrays as text and as flat programs; neither computes or recurses."""
 
+from __future__ import annotations
+
 import string
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +14,7 @@ _LIMIT = 80  # characters of a formula shown
 _INFIX = {"add": " + ", "subtract": " - ", "multiply": " * ", "divide": " / "}
 
 
-def postorder(root):
+def postorder(root: Any) -> list[Any]:
     """The nodes below root, arguments first, each once."""
     order, seen, stack = [], set(), [(root, False)]
     while stack:
@@ -24,9 +28,10 @@ def postorder(root):
     return order
 
 
-def formula(root):
+def formula(root: Any) -> Any:
     """The expression in NumPy's notation, leaves numbered; capitals are matrices."""
-    text, names = {}, {}
+    text: dict[int, str] = {}
+    names: dict[int, int] = {}
     for a in postorder(root):
         shown = _one(a, text, names)
         text[id(a)] = shown if len(shown) <= 4 * _LIMIT else "(...)"
@@ -35,7 +40,7 @@ def formula(root):
     return shown if len(shown) <= _LIMIT else shown[: _LIMIT - 3] + "..."
 
 
-def _wrapped(text):
+def _wrapped(text: str) -> bool:
     """Is the whole text in one pair of parentheses?"""
     if not text.startswith("("):
         return False
@@ -47,18 +52,18 @@ def _wrapped(text):
     return False
 
 
-def _bare(shown, head):
+def _bare(shown: Callable[[Any], str], head: str) -> Any:
     """``shown`` without outer parentheses round that head, which binds more tightly here."""
 
-    def bare(x):
+    def bare(x: Any) -> str:
         text = shown(x)
         return text[1:-1] if x._head == head and _wrapped(text) else text
 
     return bare
 
 
-def _one(a, text, names):
-    def shown(x):
+def _one(a: Any, text: dict[int, str], names: dict[int, int]) -> Any:
+    def shown(x: Any) -> str:
         if isinstance(x, _core.Lazy):
             return text[id(x)]
         if isinstance(x, np.ndarray):
@@ -99,13 +104,13 @@ def _one(a, text, names):
     return f"{name}({', '.join(map(shown, args))})"
 
 
-def _name(x, ndim, names):
+def _name(x: Any, ndim: int, names: dict[int, int]) -> str:
     letters = string.ascii_uppercase if ndim >= 2 else string.ascii_lowercase
     return f"{letters[0]}{names.setdefault(id(x), len(names))}"
 
 
-def _key(key):
-    def part(k):
+def _key(key: Any) -> str:
+    def part(k: Any) -> str:
         if isinstance(k, slice):
             ends = ["" if e is None else str(e) for e in (k.start, k.stop)]
             return ":".join(ends) + (f":{k.step}" if k.step not in (None, 1) else "")
@@ -117,9 +122,10 @@ def _key(key):
 # -- programs: pickling, and copies for explain ----------------------------------------------------
 
 
-def program(root):
+def program(root: Any) -> Any:
     """Rows (head, arguments, shape, dtype, more, value); arguments ("#", i) are earlier rows."""
-    rows, at = [], {}
+    rows: list[Any] = []
+    at: dict[int, int] = {}
     for a in postorder(root):
         args = tuple(("#", at[id(x)]) if isinstance(x, _core.Lazy) else x for x in a._args)
         at[id(a)] = len(rows)
@@ -127,9 +133,9 @@ def program(root):
     return rows
 
 
-def rebuild(rows):
+def rebuild(rows: Any) -> Any:
     """The expression of a program."""
-    made = []
+    made: list[Any] = []
     for head, args, shape, dtype, more, value in rows:
         known = tuple(made[x[1]] if type(x) is tuple and x[:1] == ("#",) else x for x in args)
         a = _core._LazyArray(head, known, shape, dtype, more)

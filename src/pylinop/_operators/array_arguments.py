@@ -1,7 +1,10 @@
 """What SciPy's methods, @, * and + accept beside an operator: vectors, columns, matrices, sparse
 matrices and numbers; and the errors for anything else."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +18,7 @@ from .sparse_products import product, rproduct
 # -- matvec and kin --
 
 
-def _plain_array(op, x):
+def _plain_array(op: Any, x: Any) -> Any:
     x = dlpack.as_array(x)
     if x.dtype == object and not op._opaque:
         raise TypeError("arrays of dtype object go only to operators of callables")
@@ -24,12 +27,12 @@ def _plain_array(op, x):
     return x
 
 
-def _refuse_masked(x):
+def _refuse_masked(x: Any) -> None:
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("masked arrays are not taken: fill them first")
 
 
-def _vector(op, x, out, mode, name):
+def _vector(op: Any, x: Any, out: Any, mode: int, name: str) -> Any:
     n = op.shape[-2] if mode & T else op.shape[-1]
     m = op.shape[-1] if mode & T else op.shape[-2]
     _refuse_masked(x)
@@ -57,7 +60,7 @@ def _vector(op, x, out, mode, name):
     return y
 
 
-def _matrix(op, X, out, mode, name):
+def _matrix(op: Any, X: Any, out: Any, mode: int, name: str) -> Any:
     n = op.shape[-2] if mode & T else op.shape[-1]
     if scipy_bridge.issparse(X):
         return product(op if mode == N else op.H, X)
@@ -72,37 +75,37 @@ def _matrix(op, X, out, mode, name):
     return np.asmatrix(y) if matrix else y
 
 
-def matvec(op, x, out):
+def matvec(op: Any, x: Any, out: Any) -> Any:
     return _vector(op, x, out, N, "matvec")
 
 
-def rmatvec(op, x, out):
+def rmatvec(op: Any, x: Any, out: Any) -> Any:
     return _vector(op, x, out, H, "rmatvec")
 
 
-def matmat(op, X, out):
+def matmat(op: Any, X: Any, out: Any) -> Any:
     return _matrix(op, X, out, N, "matmat")
 
 
-def rmatmat(op, X, out):
+def rmatmat(op: Any, X: Any, out: Any) -> Any:
     return _matrix(op, X, out, H, "rmatmat")
 
 
 # -- @ and * with what is not an operator --
 
 
-def _is_scalar(x):
+def _is_scalar(x: Any) -> Any:
     return np.isscalar(x) or (isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype != object)
 
 
-def _as_other(x):
+def _as_other(x: Any) -> Any:
     """An operator for sparse matrices and SciPy's operators; None for everything else."""
     if scipy_bridge.issparse(x) or scipy_bridge.is_scipy_operator(x):
         return convert.as_operator(x)
     return None
 
 
-def matmul(op, x, out=None):
+def matmul(op: Any, x: Any, out: Any = None) -> Any:
     if isinstance(x, _core.Operator):
         return op @ x
     if _is_scalar(x):
@@ -123,7 +126,7 @@ def matmul(op, x, out=None):
     return interpreter.apply(op, x, N, vec, out)
 
 
-def rmatmul(op, x, out=None):
+def rmatmul(op: Any, x: Any, out: Any = None) -> Any:
     if _is_scalar(x):
         raise ValueError("Scalar operands are not allowed, use '*' instead")
     if scipy_bridge.issparse(x):
@@ -151,7 +154,7 @@ def rmatmul(op, x, out=None):
     return y
 
 
-def _defers(x):
+def _defers(x: Any) -> bool:
     """Does x handle @ and + itself: is it no array, and has it a reflected method?"""
     return isinstance(x, _core.Lazy) or (
         not isinstance(x, (np.ndarray, list, tuple))
@@ -160,20 +163,20 @@ def _defers(x):
     )
 
 
-def multiply(op, x):
+def multiply(op: Any, x: Any) -> Any:
     if isinstance(x, _core.Lazy):
         return NotImplemented
     return _times(op, x) if _is_scalar(x) else matmul(op, x)
 
 
-def rmultiply(x, op):
+def rmultiply(x: Any, op: Any) -> Any:
     """x * op; the hook gets the operands in the order written."""
     if isinstance(x, _core.Lazy):
         return NotImplemented
     return _times(op, x) if _is_scalar(x) else rmatmul(op, x)
 
 
-def _times(op, x):
+def _times(op: Any, x: Any) -> Any:
     if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
         raise TypeError(
             f"an operator is scaled by numbers of Python and NumPy, got {type(x).__name__}"
@@ -181,7 +184,7 @@ def _times(op, x):
     return op * (x[()] if isinstance(x, np.ndarray) else x)
 
 
-def scale(op, number):
+def scale(op: Any, number: Any) -> Any:
     """c * op for numbers that C does not know: longdouble and float16 go through a Diag of that
     dtype."""
     if isinstance(number, (np.longdouble, np.clongdouble, np.float16)):
@@ -189,13 +192,13 @@ def scale(op, number):
     return NotImplemented
 
 
-def divide(op, number):
+def divide(op: Any, number: Any) -> Any:
     if not isinstance(op, _core.Operator) or not _is_scalar(number):
         raise ValueError("Can only divide a linear operator by a scalar.")
     return multiples.divide(op, number)
 
 
-def _addend(x, to):
+def _addend(x: Any, to: Any) -> Any:
     """The operator to add for x, or None: numbers and unknown objects are not added."""
     other = _as_other(x)
     if other is not None:
@@ -212,7 +215,7 @@ def _addend(x, to):
     return op
 
 
-def add(a, b):
+def add(a: Any, b: Any) -> Any:
     left = isinstance(a, _core.Operator)
     op = _addend(*((b, a) if left else (a, b)))
     if op is None:
@@ -220,7 +223,7 @@ def add(a, b):
     return a + op if left else op + b
 
 
-def subtract(a, b):
+def subtract(a: Any, b: Any) -> Any:
     left = isinstance(a, _core.Operator)
     op = _addend(*((b, a) if left else (a, b)))
     if op is None:

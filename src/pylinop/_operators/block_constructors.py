@@ -1,5 +1,7 @@
 """Operators made of blocks: the arguments of constructors, and functions with NumPy's names."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,11 @@ from .convert import as_operator
 __all__ = ["block", "block_diag", "block_tridiag", "hstack", "multiply", "vstack"]
 
 
-def grid_of(blocks, copy=False):
+def grid_of(blocks: Any, copy: bool = False) -> Any:
     """(operators row by row, rows, columns) of nested lists; None becomes a Zeros that fits."""
     if isinstance(blocks, (str, bytes, _core.Operator)) or not hasattr(blocks, "__len__"):
         raise TypeError(f"expected nested lists of blocks, got {type(blocks).__name__}")
-    rows = []
+    rows: list[Any] = []
     for row in blocks:
         here = isinstance(row, (list, tuple)) or (
             isinstance(row, np.ndarray) and row.dtype == object and row.ndim == 1
@@ -43,7 +45,7 @@ def grid_of(blocks, copy=False):
     return tuple(flat), r, c
 
 
-def _size(line, axis, name, what):
+def _size(line: Any, axis: Any, name: str, what: str) -> Any:
     """The size of a row or column of blocks; the node checks that all agree when it is made."""
     for b in line:
         if b is not None:

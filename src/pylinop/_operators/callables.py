@@ -1,5 +1,9 @@
 """Callables and user subclasses: what happens for the hooks of SciPy that a class leaves out."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -8,7 +12,7 @@ from .._fallback import interpreter
 from . import pickling
 
 
-def _of_kind(op):
+def _of_kind(op: Any) -> Any:
     """The operator without its class's overrides, for super()._matvec in a subclass of a kind."""
     if op._init is None and not op._operands:
         return None
@@ -20,7 +24,7 @@ def _of_kind(op):
     return None
 
 
-def default_matvec(op, x):
+def default_matvec(op: Any, x: Any) -> Any:
     kind = _of_kind(op)
     if kind is not None:
         return interpreter.apply(kind, np.asarray(x), N, True)
@@ -29,7 +33,7 @@ def default_matvec(op, x):
     return op._matmat(x[..., np.newaxis])[..., 0]
 
 
-def default_matmat(op, X):
+def default_matmat(op: Any, X: Any) -> Any:
     kind = _of_kind(op) if type(op)._matvec is _base()._matvec else None
     if kind is not None:
         return interpreter.apply(kind, np.asarray(X), N, False)
@@ -42,7 +46,7 @@ def default_matmat(op, X):
     return np.stack(columns, axis=-1)
 
 
-def default_rmatvec(op, x):
+def default_rmatvec(op: Any, x: Any) -> Any:
     kind = _of_kind(op)
     if kind is not None:
         return interpreter.apply(kind, np.asarray(x), H, True)
@@ -56,7 +60,7 @@ def default_rmatvec(op, x):
     return op._rmatmat(x[..., np.newaxis])[..., 0]
 
 
-def default_rmatmat(op, X):
+def default_rmatmat(op: Any, X: Any) -> Any:
     kind = _of_kind(op) if type(op)._rmatvec is _base()._rmatvec else None
     if kind is not None:
         return interpreter.apply(kind, np.asarray(X), H, False)
@@ -72,19 +76,19 @@ def default_rmatmat(op, X):
     )
 
 
-def _base():
+def _base() -> Any:
     return _core._LinearOperator
 
 
-def _is_core(op):
+def _is_core(op: Any) -> bool:
     return type(op).__module__ == "pylinop"
 
 
-def _is_matvec(op):
+def _is_matvec(op: Any) -> bool:
     return hasattr(op, "_callables")
 
 
-def user_view(op, mode):
+def user_view(op: Any, mode: int) -> Any:
     """Calls a user's own _adjoint or _transpose for .H and .T; None where there is none."""
     base = _base()
     kind = type(op)
@@ -95,7 +99,7 @@ def user_view(op, mode):
     return None
 
 
-def user_attribute(op, name):
+def user_attribute(op: Any, name: str) -> Any:
     """A shape or dtype that a user's class defines itself (a property); None where it does not."""
     for cls in type(op).__mro__:
         if name in vars(cls):
@@ -103,14 +107,14 @@ def user_attribute(op, name):
     return None
 
 
-def overrides_hooks(cls):
+def overrides_hooks(cls: Any) -> bool:
     """Does a subclass of a kind define products of its own?"""
     base = _base()
     names = ("_matvec", "_matmat", "_rmatvec", "_rmatmat", "_adjoint", "_transpose")
     return any(getattr(cls, name) is not getattr(base, name) for name in names)
 
 
-def infer_dtype(op):
+def infer_dtype(op: Any) -> np.dtype[Any]:
     """The dtype of a callable: that of its result on int8 zeros; called exactly once."""
     try:
         y = np.asarray(op._matvec(np.zeros(op.shape[-1], dtype=np.int8)))
@@ -122,7 +126,7 @@ def infer_dtype(op):
 _ROLES: dict[str, list[str]] = {}  # class name -> role of each parameter
 
 
-def _dtypes_of_kind(op):
+def _dtypes_of_kind(op: Any) -> list[Any]:
     """The dtypes that determine the dtype of a kind over arrays that C does not know."""
     if not _ROLES:
         _ROLES.update({row["name"]: [p["role"] for p in row["params"]] for row in _core.kinds()})
@@ -138,7 +142,7 @@ def _dtypes_of_kind(op):
     return found or [np.dtype(np.float64)]
 
 
-def foreign_dtype(op):
+def foreign_dtype(op: Any) -> Any:
     """The dtype of an expression with parts that C does not know; None if a callable has none."""
     found, stack, seen = [], [op], set()
     while stack:

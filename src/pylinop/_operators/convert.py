@@ -1,5 +1,7 @@
 """Conversions: operators from anything, shapes, real and imaginary parts, dtypes."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,20 +12,20 @@ from .._fallback import interpreter
 from . import pickling
 
 if TYPE_CHECKING:
-    from .linear_operator import LinearOperator, MatVec
+    from .linear_operator import LinearOperator
 
 
-def as_array(x):
+def as_array(x: Any) -> Any:
     if isinstance(x, _core.Operator):
         return _dense_parameter(x)
     return dlpack.as_array(x)
 
 
-def _dense_parameter(x):
+def _dense_parameter(x: Any) -> None:
     raise TypeError(f"an array is due here, not an operator ({type(x).__name__} {x.shape})")
 
 
-def as_shape(shape):
+def as_shape(shape: Any) -> Any:
     """A shape that a user sets: a tuple of at least two integers, with SciPy's errors."""
     try:
         shape = tuple(int(np.asarray(d).__index__()) for d in tuple(shape))
@@ -36,7 +38,7 @@ def as_shape(shape):
     return shape
 
 
-def kind_shape(shape, square):
+def kind_shape(shape: Any, square: bool) -> Any:
     """The shape of Identity(n), Identity((n, n)), Zeros((m, n)), Zeros(n).
 
     ``square`` is the name of a kind that must be square, or None."""
@@ -51,7 +53,7 @@ def kind_shape(shape, square):
     return shape
 
 
-def as_operator(A: Any) -> "LinearOperator":
+def as_operator(A: Any) -> LinearOperator:
     """``A`` as a pylinop operator: itself, or wrapped without copying."""
     if isinstance(A, _core.Operator):
         return A  # type: ignore[return-value]  # LinearOperator is its one child
@@ -69,7 +71,8 @@ def as_operator(A: Any) -> "LinearOperator":
         if isinstance(A, np.ma.MaskedArray):
             raise TypeError("masked arrays are not taken: fill them first")
         if getattr(A, "_head", None) == "leaf" and A._form is not None:
-            return A._form  # with its assumption
+            promised: LinearOperator = A._form
+            return promised
         a = np.asarray(A)
         return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
     if hasattr(A, "shape") and hasattr(A, "matvec"):
@@ -81,7 +84,7 @@ def as_operator(A: Any) -> "LinearOperator":
     )
 
 
-def inverse(A: Any) -> "LinearOperator":
+def inverse(A: Any) -> LinearOperator:
     """The inverse of a square operator, lazy."""
     return _core._build("inverse", as_operator(A))
 
@@ -110,7 +113,7 @@ def operands_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(only) if len(only) == 0 or _are_listed(only, 1) else args
 
 
-def operand(A: Any, kind: str, name: str, several: bool) -> "LinearOperator":
+def operand(A: Any, kind: str, name: str, several: bool) -> LinearOperator:
     """An operand of a kind. A vector is a column where the kind says so, and never a row."""
     if several and _are_listed(A, 2):
         raise ValueError(
@@ -130,7 +133,7 @@ def operand(A: Any, kind: str, name: str, several: bool) -> "LinearOperator":
     return as_operator(A)
 
 
-def make_matvec(A: Any) -> "MatVec":
+def make_matvec(A: Any) -> LinearOperator:
     """An operator around any object with ``shape`` and ``matvec``; its ``matmat`` is used too."""
     return _core._LinearOperator(  # makes a MatVec
         A.shape,
@@ -145,24 +148,26 @@ def make_matvec(A: Any) -> "MatVec":
 # -- small forms --
 
 
-def _is_real(op):
+def _is_real(op: Any) -> bool:
     return op.dtype is not None and op.dtype.kind != "c"
 
 
-def real_part(op):
+def real_part(op: Any) -> LinearOperator:
     return op if _is_real(op) else _core._build("part", op, None, 0)
 
 
-def imag_part(op):
+def imag_part(op: Any) -> LinearOperator:
     if _is_real(op):
         return _core.Zeros(op.shape, None if op._weak else op.dtype)
     return _core._build("part", op, None, 1)
 
 
-def astype(op, dtype, copy):
+def astype(op: Any, dtype: Any, copy: bool) -> LinearOperator:
+    made: LinearOperator
     dtype = np.dtype(dtype)
     if op.dtype == dtype and not op._weak:
-        return op.copy() if copy else op
+        made = op.copy() if copy else op
+        return made
     if op._init is not None and op._head == "sparse":
         return _core.Sparse(scipy_bridge.cast(sparse_arrays.matrix_of(op), dtype))
     if op._head == "view" and op._by == "view" and not op._opaque:
@@ -172,9 +177,11 @@ def astype(op, dtype, copy):
     if op._init is not None and op._head != "opaque" and _casts_in_place(op, dtype):
         if op._head == "dense" and op._init[1] == "orthogonal":  # to the precision it was given in
             return _core.Dense(op._init[0].astype(dtype))
-        return pickling.rebuilt(op, lambda a: a.astype(dtype), dtype)
+        made = pickling.rebuilt(op, lambda a: a.astype(dtype), dtype)
+        return made
     if np.can_cast(op.dtype, dtype, "same_kind") and np.result_type(op.dtype, dtype) == dtype:
-        return op @ _core.Identity(op.shape[-1], dtype)
+        made = op @ _core.Identity(op.shape[-1], dtype)
+        return made
     return _core.Dense(interpreter.toarray(op).astype(dtype))
 
 
@@ -186,13 +193,13 @@ _ENTRIES = frozenset(
 )
 
 
-def _casts_in_place(op, dtype):
+def _casts_in_place(op: Any, dtype: Any) -> bool:
     """Can a kind be cast by casting its parameters? Not where fractions or imaginary parts are cut
     off and entries are products of parameters."""
     return op._head in _ENTRIES or op.dtype is None or np.can_cast(op.dtype, dtype, "same_kind")
 
 
-def arrays_of(op):
+def arrays_of(op: Any) -> Any:
     found, stack, seen = [], [op], set()
     while stack:
         o = stack.pop()
@@ -212,11 +219,11 @@ def arrays_of(op):
     return found
 
 
-def nbytes(op):
+def nbytes(op: Any) -> int:
     return sum(a.nbytes for a in arrays_of(op))
 
 
-def bounded(op, i, j):
+def bounded(op: Any, i: Any, j: Any) -> tuple[Any, Any]:
     """The indices of one element, checked and counted from 0."""
     for at, size in ((i, op.shape[-2]), (j, op.shape[-1])):
         if not -size <= at < size:

@@ -1,5 +1,7 @@
 """Ways to look at operators: a small picture of the structure, spy, Graphviz, the dot test."""
 
+from __future__ import annotations
+
 import html as _html
 from typing import Any
 
@@ -15,53 +17,53 @@ _INK, _PALE = "#30618c", "#c9d9e8"
 # -- the small picture: drawn from kinds and shapes, nothing is computed ---------------------------
 
 
-def _rect(x, y, w, h, fill=_INK):
+def _rect(x: Any, y: Any, w: Any, h: Any, fill: Any = _INK) -> str:
     return f"<rect x='{x:.1f}' y='{y:.1f}' width='{w:.1f}' height='{h:.1f}' fill='{fill}'/>"
 
 
-def _line(x1, y1, x2, y2, width=1.5, color=_INK):
+def _line(x1: Any, y1: Any, x2: Any, y2: Any, width: float = 1.5, color: Any = _INK) -> Any:
     return (
         f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' "
         f"stroke='{color}' stroke-width='{width}'/>"
     )
 
 
-def _diagonal(op, w, h):
+def _diagonal(op: Any, w: Any, h: Any) -> Any:
     return _line(0, 0, w, h)
 
 
-def _stripes(op, w, h):
+def _stripes(op: Any, w: Any, h: Any) -> Any:
     shades = [_line(0, k * h / 4, w - k * w / 4, h, 1) for k in range(1, 4)]
     shades += [_line(k * w / 4, 0, w, h - k * h / 4, 1, "#8aa9c6") for k in range(1, 4)]
     return "".join(shades) + _line(0, 0, w, h, 2)
 
 
-def _band(op, w, h):
+def _band(op: Any, w: Any, h: Any) -> Any:
     return _line(0, 0, w, h, 5)
 
 
-def _lower(op, w, h):
+def _lower(op: Any, w: Any, h: Any) -> str:
     return f"<path d='M0 0 L{w} {h} L0 {h} Z' fill='{_INK}'/>"
 
 
-def _scattered(op, w, h):
+def _scattered(op: Any, w: Any, h: Any) -> str:
     spots = [(0.1, 0.2), (0.3, 0.1), (0.2, 0.6), (0.5, 0.45), (0.7, 0.2), (0.8, 0.7), (0.4, 0.85)]
     return "".join(_rect(x * w, y * h, 3, 3) for x, y in spots)
 
 
-def _low_rank(op, w, h):
+def _low_rank(op: Any, w: Any, h: Any) -> str:
     k = max(3, w / 8)
     return _rect(0, 0, k, h) + _rect(k + 3, 0, w - k - 3, k)
 
 
-def _blocks(op, w, h):
+def _blocks(op: Any, w: Any, h: Any) -> str:
     """The picture of a Kron: the first factor's grid, with the second factor's picture in each
     cell."""
     cells = [(i, j) for i in range(3) for j in range(3)]
     return "".join(_rect(j * w / 3 + 1, i * h / 3 + 1, w / 3 - 2, h / 3 - 2) for i, j in cells)
 
 
-def _diagonal_blocks(op, w, h):
+def _diagonal_blocks(op: Any, w: Any, h: Any) -> str:
     parts = _operands(op) or [op]
     m, n = (sum(p.shape[k] for p in parts) or 1 for k in (-2, -1))
     text, i, j = "", 0, 0
@@ -99,19 +101,19 @@ _PICTURES = {
 _SIGNS = {"Sum": "+", "Product": "·"}
 
 
-def _operands(op):
+def _operands(op: Any) -> Any:
     """The operators directly below."""
     below = [o for o in op._operands if isinstance(o, _core.Operator)]
     return below or [o for o in (op._init or ()) if isinstance(o, _core.Operator)]
 
 
-def _size(op, most):
+def _size(op: Any, most: float) -> tuple[Any, Any]:
     m, n = (max(1, d) for d in op.shape[-2:])
     longest = max(m, n)
     return max(8, most * n / longest), max(8, most * m / longest)
 
 
-def _drawn(op, most, depth):
+def _drawn(op: Any, most: float, depth: int) -> tuple[str, Any, Any]:
     """(text, width, height) of one operator's picture."""
     name = type(op).__name__
     parts = _operands(op)
@@ -135,7 +137,7 @@ def _drawn(op, most, depth):
     return frame + draw(op, w, h), w, h
 
 
-def picture(op, most=64):
+def picture(op: Any, most: int = 64) -> Any:
     """An SVG of the structure, drawn from kinds and shapes."""
     text, w, h = _drawn(op, most, 2)
     return (
@@ -147,7 +149,7 @@ def picture(op, most=64):
 # -- spy -------------------------------------------------------------------------------------------
 
 
-def spy(op, ax=None, precision=0, most=400, **kwargs):
+def spy(op: Any, ax: Any = None, precision: float = 0, most: int = 400, **kwargs: Any) -> Any:
     """Draw where the entries are (needs matplotlib); returns the axes."""
     try:
         import matplotlib.pyplot as plt
@@ -163,7 +165,7 @@ def spy(op, ax=None, precision=0, most=400, **kwargs):
     return ax
 
 
-def _thinned(op, precision, most):
+def _thinned(op: Any, precision: Any, most: int) -> Any:
     """(which points are marked, entries a point): a point is marked if any of its entries is."""
     m, n = op.shape
     step = (max(1, -(-m // most)), max(1, -(-n // most)))
@@ -178,10 +180,12 @@ def _thinned(op, precision, most):
 # -- Graphviz --------------------------------------------------------------------------------------
 
 
-def to_dot(op):
+def to_dot(op: Any) -> str:
     """The expression as Graphviz text, with a box for each operator and an arrow to each part;
     shared parts are drawn once."""
-    names, lines, stack = {}, [], [op]
+    names: dict[int, tuple[str, Any]] = {}
+    lines: list[str] = []
+    stack = [op]
     while stack:
         o = stack.pop()
         if id(o) in names:
@@ -267,14 +271,14 @@ relative difference 0.23
     return worst
 
 
-def _draw(rng, shape, dtype):
+def _draw(rng: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     a = rng.standard_normal(shape)
     if np.dtype(dtype).kind == "c":
         a = a + 1j * rng.standard_normal(shape)
     return a.astype(dtype)
 
 
-def html(op):
+def html(op: Any) -> str:
     """The notebook's view: the picture, then a small table."""
     rows = [("kind", type(op).__name__), ("shape", str(op.shape)), ("dtype", str(op.dtype))]
     below = _operands(op)

@@ -4,6 +4,10 @@ A key is read once into one entry for each axis: an int, a range (for a slice) o
 For keys that add or move axes, NumPy computes the result at once, from the part that the key is
 about (`_by_numpy`)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -21,7 +25,7 @@ _FEW = 8  # elements that are read one by one
 # -- reading a key --
 
 
-def _array(key):
+def _array(key: Any) -> Any:
     """A key's entry as an index array: booleans as they are, all else copied to int64."""
     given = isinstance(key, np.ndarray)
     a = np.asarray(key)
@@ -40,13 +44,13 @@ class _AddsAxes(Exception):
     """The result of a key has axes that are added or moved."""
 
 
-def _is_bool(key):
+def _is_bool(key: Any) -> Any:
     return isinstance(key, (bool, np.bool_)) or (
         isinstance(key, np.ndarray) and key.ndim == 0 and key.dtype == bool
     )
 
 
-def _entry(key):
+def _entry(key: Any) -> Any:
     if key is None or _is_bool(key):
         raise _AddsAxes
     if isinstance(key, slice) or key is Ellipsis:
@@ -62,7 +66,7 @@ def _entry(key):
     raise IndexError(_WORDS)
 
 
-def _spread(shape, key):
+def _spread(shape: tuple[int, ...], key: Any) -> Any:
     """One entry for each axis, masks as index arrays; and the axis of the ellipsis, or -1."""
     key = key if isinstance(key, tuple) else (key,)
     entries = [_entry(k) for k in key]
@@ -78,7 +82,8 @@ def _spread(shape, key):
     rest = [slice(None)] * (len(shape) - used)
     if not dots:
         entries += rest
-    spread, gap = [], -1
+    spread: list[Any] = []
+    gap = -1
     for e in entries:
         axis = len(spread)
         if e is Ellipsis:
@@ -97,11 +102,11 @@ def _spread(shape, key):
     return spread, gap
 
 
-def _is_mask(e):
+def _is_mask(e: Any) -> Any:
     return isinstance(e, np.ndarray) and e.dtype == bool
 
 
-def _inside(e, n, axis):
+def _inside(e: Any, n: Any, axis: Any) -> Any:
     """The entry for an axis of n: in bounds, none negative."""
     if isinstance(e, slice):
         return range(*e.indices(n))
@@ -113,14 +118,14 @@ def _inside(e, n, axis):
     return e + n if e < 0 else e
 
 
-def _is_array(e):
+def _is_array(e: Any) -> bool:
     return isinstance(e, np.ndarray)
 
 
 # -- what stays an operator --
 
 
-def _step(axis, e, n):
+def _step(axis: Any, e: Any, n: Any) -> Any:
     """One step for the core; None where all is taken."""
     if isinstance(e, int):
         return (axis, e, 1, -1)
@@ -131,7 +136,7 @@ def _step(axis, e, n):
     return (axis, e.start if len(e) else 0, e.step, len(e))
 
 
-def _merged(inner, outer):
+def _merged(inner: Any, outer: Any) -> tuple[Any, ...] | None:
     """Two keys of rows and columns as one; None where batches are concerned."""
     if any(s[0] > 1 for s in inner + outer):
         return None
@@ -150,7 +155,7 @@ def _merged(inner, outer):
     return tuple(steps[axis] for axis in sorted(steps))
 
 
-def _of_dense(op, steps):
+def _of_dense(op: Any, steps: Any) -> Any:
     """A Dense on a view of the same memory."""
     a = op._init[0]
     view = taken(a, steps)
@@ -160,7 +165,7 @@ def _of_dense(op, steps):
     return _core.Dense(view, word if principal and word != "orthogonal" else None)
 
 
-def sliced(op, steps):
+def sliced(op: Any, steps: Any) -> Any:
     """The operator of the part that the steps select: see py_index.c."""
     steps = tuple(s for s in steps if s is not None)
     if not steps:
@@ -179,7 +184,7 @@ def sliced(op, steps):
     return _core._sliced(op, steps)
 
 
-def _operator(op, batch, r, c):
+def _operator(op: Any, batch: Any, r: Any, c: Any) -> Any:
     m, n = op.shape[-2:]
     steps = [
         _step(len(batch) - i + 1, e, op.shape[i]) for i, e in enumerate(batch)
@@ -190,7 +195,7 @@ def _operator(op, batch, r, c):
 # -- what is computed now --
 
 
-def _element(op, i, j):
+def _element(op: Any, i: int, j: int) -> Any:
     y = op._element(i, j)
     if y is NotImplemented:
         unit = np.zeros(op.shape[-1], dtype=op.dtype)
@@ -199,7 +204,7 @@ def _element(op, i, j):
     return y
 
 
-def _opaque_row(op, i):
+def _opaque_row(op: Any, i: int) -> Any:
     """Row i by a product from the left; None where the operator has none."""
     unit = np.zeros(op.shape[-2], dtype=op.dtype)
     unit[i] = 1
@@ -209,7 +214,7 @@ def _opaque_row(op, i):
         return None
 
 
-def _line(op, batch, r, c):
+def _line(op: Any, batch: Any, r: Any, c: Any) -> Any:
     """A row or column (of each batch element), the other entry a range or a vector of indices."""
     if isinstance(r, int):
         if op._opaque and op._head == "opaque" and op._init is None and not batch:
@@ -220,18 +225,18 @@ def _line(op, batch, r, c):
     return _values(_operator(op, batch, r, range(c, c + 1)))[..., 0]
 
 
-def _values(op):
+def _values(op: Any) -> Any:
     """The dense form; that of a Dense is a copy, made without a plan."""
     if type(op) is _core.Dense and op._init is not None:
         return op._init[0].astype(op._init[0].dtype.newbyteorder("="))
     return interpreter.toarray(op)
 
 
-def _numbers(e):
+def _numbers(e: Any) -> tuple[int, Any, Any, int]:
     return (0, e.start, e.step, len(e))
 
 
-def _elements(op, batch, r, c):
+def _elements(op: Any, batch: Any, r: Any, c: Any) -> Any:
     """The elements (r[t], c[t]), read by blocks of the columns or rows that they lie in."""
     op = _operator(op, batch, range(op.shape[-2]), range(op.shape[-1]))
     if type(op) is _core.Dense and op._init is not None:
@@ -256,11 +261,11 @@ def _elements(op, batch, r, c):
 # -- op[key] --
 
 
-def _is_number(k):
+def _is_number(k: Any) -> bool:
     return type(k) is int or isinstance(k, np.integer)
 
 
-def getitem(op, key):
+def getitem(op: Any, key: Any) -> Any:
     """op[key]: docs/tutorial says which keys give a number, an array or an operator, at what
     cost."""
     shape = op.shape
@@ -274,7 +279,7 @@ def getitem(op, key):
         return _by_numpy(op, shape, key)
 
 
-def _taken_by(op, shape, key):
+def _taken_by(op: Any, shape: tuple[int, ...], key: Any) -> Any:
     spread, gap = _spread(shape, key)
     entries = [_inside(e, n, axis) for axis, (e, n) in enumerate(zip(spread, shape, strict=True))]
     _check_order(entries, gap, shape)
@@ -302,7 +307,7 @@ def _taken_by(op, shape, key):
     return _operator(op, batch, r, c)
 
 
-def _check_order(entries, gap, shape):
+def _check_order(entries: Any, gap: Any, shape: tuple[int, ...]) -> None:
     """Raises _AddsAxes where index arrays, and integers beside them, stand apart: NumPy then moves
     their axes to the front."""
     at = [i for i, e in enumerate(entries) if not isinstance(e, range)]
@@ -313,11 +318,11 @@ def _check_order(entries, gap, shape):
         raise _AddsAxes
 
 
-def _is_open_mesh(r, c):
+def _is_open_mesh(r: Any, c: Any) -> Any:
     return r.ndim == c.ndim == 2 and r.shape[1] == c.shape[0] == 1
 
 
-def _pointwise(op, batch, r, c):
+def _pointwise(op: Any, batch: Any, r: Any, c: Any) -> Any:
     try:
         r, c = np.broadcast_arrays(r, c)
     except ValueError:
@@ -332,14 +337,14 @@ def _pointwise(op, batch, r, c):
 # -- axes that are added or moved --
 
 
-def _by_numpy(op, shape, key):
+def _by_numpy(op: Any, shape: tuple[int, ...], key: Any) -> Any:
     """The result of NumPy's indexing on the rows and columns that the key is about, as an array."""
     key = key if isinstance(key, tuple) else (key,)
     adding = [k if k is None or _is_bool(k) else _entry(k) for k in key]
     rest = [k for k in adding if k is not None and not _is_bool(k)]
     spread, gap = _spread(shape, tuple(rest))
     entries = [_inside(e, n, axis) for axis, (e, n) in enumerate(zip(spread, shape, strict=True))]
-    steps, local = [], []
+    steps, local = list[Any](), list[Any]()
     for i, e in enumerate(entries):
         axis = i - len(shape) + 2 if i >= len(shape) - 2 else len(shape) - 1 - i
         if _is_array(e):
@@ -353,7 +358,7 @@ def _by_numpy(op, shape, key):
     return part[_with_added(adding, local, len(shape))]
 
 
-def _with_added(adding, local, ndim):
+def _with_added(adding: list[Any], local: Any, ndim: int) -> tuple[Any, ...]:
     """The entries put back between those that add axes, with the ellipsis spelled out."""
     used = sum(1 if not _is_mask(k) else k.ndim for k in adding if _takes_axis(k))
     spelled, at = [], 0
@@ -368,5 +373,5 @@ def _with_added(adding, local, ndim):
     return (*spelled, *local[at:])
 
 
-def _takes_axis(k):
+def _takes_axis(k: Any) -> bool:
     return k is not None and k is not Ellipsis and not _is_bool(k)

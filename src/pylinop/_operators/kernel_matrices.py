@@ -192,9 +192,7 @@ class CallableKernel(LinearOperator):
 
     def toarray(self, out: Any = None) -> Any:
         """The dense form, block by block."""
-        memory.materialising(  # type: ignore[no-untyped-call]
-            self, self.size * self.dtype.itemsize, True
-        )
+        memory.materialising(self, self.size * self.dtype.itemsize, True)
         y = np.empty(self.shape, self.dtype) if out is None else out
         for rows, columns in self._tiles():
             y[..., rows, columns] = self.block(rows, columns)

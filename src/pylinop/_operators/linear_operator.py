@@ -189,7 +189,8 @@ class LinearOperator(_core.Operator):
         return _copy.deepcopy(self)
 
     def __deepcopy__(self, memo: Any) -> Self:
-        return pickling.deepcopy(self, memo)
+        made: Self = pickling.deepcopy(self, memo)
+        return made
 
     def __copy__(self) -> Self:
         return self if type(self).__module__ == "pylinop" else pickling.shallow(self)
@@ -254,7 +255,8 @@ class LinearOperator(_core.Operator):
         written   (trace:... (diag (array:float64[3]#...)))
         ...
         """
-        return _explain.of_operator(self, action, args, kwargs, run)
+        found: explanation.Explanation = _explain.of_operator(self, action, args, kwargs, run)
+        return found
 
     def spy(self, ax: Any = None, precision: float = 0, **kwargs: Any) -> Any:
         """Draw where the entries are, with matplotlib; returns the axes.

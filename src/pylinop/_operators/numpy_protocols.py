@@ -1,7 +1,10 @@
 """NumPy's protocols: __array__, __array_ufunc__."""
 
+from __future__ import annotations
+
 import sys
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +15,11 @@ from .._base.memory import materialising
 from .._fallback import interpreter
 from .array_arguments import add, matmul, rmatmul, rmultiply, subtract
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-def as_dense(op, dtype=None, copy=None):
+
+def as_dense(op: Any, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
     """op.__array__: the dense form; but a 0-d object for scipy.sparse's dispatch, so that it
     defers."""
     if sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse._"):
@@ -28,18 +34,19 @@ def as_dense(op, dtype=None, copy=None):
     return a if dtype is None else a.astype(dtype, copy=False)
 
 
-def dense_form(op):
+def dense_form(op: Any) -> NDArray[Any]:
     """A dense form that nobody asked for by name: under the memory rule, with a warning if
     large."""
     materialising(op, op.size * (op.dtype.itemsize if op.dtype is not None else 8), False)
-    return op.toarray()
+    a: NDArray[Any] = op.toarray()
+    return a
 
 
-def _first_out(out):
+def _first_out(out: Any) -> Any:
     return out[0] if isinstance(out, tuple) else out
 
 
-def _linear(ufunc, a, b, out):
+def _linear(ufunc: str, a: Any, b: Any, out: Any) -> Any:
     """matmul, matvec, vecmat with an operator on either side."""
     ours = isinstance(a, _core.Operator)
     if ours and isinstance(b, _core.Operator):
@@ -77,7 +84,7 @@ _UNARY = {
 }
 
 
-def _reflected(name, a, b):
+def _reflected(name: str, a: Any, b: Any) -> Any:
     """a <op> b with at least one operator; for arrays our own slots are used."""
     if isinstance(a, _core.Operator):
         return _BINARY[name](a, b)
@@ -90,7 +97,9 @@ def _reflected(name, a, b):
     raise ValueError("Can only divide a linear operator by a scalar.")
 
 
-def array_ufunc(self, ufunc, method, *inputs, out=None, **kwargs):
+def array_ufunc(
+    self: Any, ufunc: Any, method: Any, *inputs: Any, out: Any = None, **kwargs: Any
+) -> Any:
     """NumPy's ufuncs on operators; a result without an operator form is dense, with a warning."""
     name = ufunc.__name__
     target = _first_out(out)
@@ -98,7 +107,8 @@ def array_ufunc(self, ufunc, method, *inputs, out=None, **kwargs):
         raise TypeError("an operator cannot be the out= of a ufunc")
     if method == "__call__" and not kwargs:
         if name in ("matmul", "matvec", "vecmat"):
-            return _linear(name, *inputs, target)
+            a, b = inputs
+            return _linear(name, a, b, target)
         if out is None and name in _BINARY:
             result = _reflected(name, *inputs)
             if result is NotImplemented and _is_number(inputs):
@@ -111,11 +121,11 @@ def array_ufunc(self, ufunc, method, *inputs, out=None, **kwargs):
     return _dense_call(ufunc, method, inputs, out, kwargs)
 
 
-def _is_number(inputs):
+def _is_number(inputs: Any) -> bool:
     return any(np.isscalar(x) or (isinstance(x, np.ndarray) and x.ndim == 0) for x in inputs)
 
 
-def _dense_call(ufunc, method, inputs, out, kwargs):
+def _dense_call(ufunc: Any, method: Any, inputs: Any, out: Any, kwargs: dict[str, Any]) -> Any:
     if out is not None:
         kwargs["out"] = out
     if ufunc.__name__ not in ("equal", "not_equal"):

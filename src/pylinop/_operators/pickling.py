@@ -3,8 +3,11 @@
 The root pickles a list in post-order, with one entry for each object; so chains of any length
 pickle without recursion, shared parts are stored once, and derived values are left out."""
 
+from __future__ import annotations
+
 import copy as _copy
 import copyreg
+from typing import Any
 
 import numpy as np
 
@@ -12,21 +15,21 @@ from .. import _core
 from .._base import scipy_bridge, sparse_arrays
 
 
-def _state(op):
+def _state(op: Any) -> dict[Any, Any]:
     """The attributes that a user's class keeps: __dict__ and slots."""
     state = dict(op.__dict__)
-    for name in copyreg._slotnames(type(op)):
+    for name in copyreg._slotnames(type(op)):  # type: ignore[attr-defined]  # typeshed leaves it out
         if hasattr(op, name):
             state[name] = getattr(op, name)
     return state
 
 
-def _set_state(op, state):
+def _set_state(op: Any, state: Any) -> None:
     for name, value in state.items():
         setattr(op, name, value)
 
 
-def _bare(cls, shape, dtype):
+def _bare(cls: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """An instance made without __init__; if its class defines shape or dtype, these are not set."""
     op = _core.Operator.__new__(cls)
     for name, value in (("shape", shape), ("dtype", dtype)):
@@ -35,9 +38,11 @@ def _bare(cls, shape, dtype):
     return op
 
 
-def program(op):
+def program(op: Any) -> list[Any]:
     """Entries (kind, ...) in post-order; operands are numbers of earlier entries."""
-    entries, number, stack = [], {}, [(op, False)]
+    entries: list[Any] = []
+    number: dict[int, int] = {}
+    stack = [(op, False)]
     while stack:
         o, done = stack.pop()
         if id(o) in number:
@@ -52,13 +57,13 @@ def program(op):
     return entries
 
 
-def _refs(values, number):
+def _refs(values: Any, number: dict[int, int]) -> tuple[Any, ...]:
     return tuple(
         ("op", number[id(v)]) if isinstance(v, _core.Operator) else ("is", v) for v in values
     )
 
 
-def _entry(o, number):
+def _entry(o: Any, number: dict[int, int]) -> Any:
     state = _state(o)
     if o._operands:
         return ("make", o._by, o._mode, _refs(o._operands, number), state)
@@ -69,9 +74,9 @@ def _entry(o, number):
     return ("user", cls, None, (("is", o.shape), ("is", o.dtype)), state)
 
 
-def build(entries):
+def build(entries: Any) -> Any:
     """Runs a program."""
-    made = []
+    made: list[Any] = []
     for kind, what, mode, refs, state in entries:
         args = [made[v] if tag == "op" else v for tag, v in refs]
         if kind == "make":
@@ -85,7 +90,7 @@ def build(entries):
     return made[-1]
 
 
-def _make(what, mode, args):
+def _make(what: str, mode: int, args: Any) -> Any:
     if what == "sum":
         return args[0] + args[1]
     if what == "prod":
@@ -99,7 +104,7 @@ def _make(what, mode, args):
     return _core._build(what, args[0], args[1] if len(args) > 1 else None, mode)
 
 
-def nested(args, rows):
+def nested(args: Any, rows: Any) -> Any:
     """A constructor's arguments from those that an operator keeps: a Block gets a list of rows."""
     if not rows:
         return args
@@ -109,17 +114,17 @@ def nested(args, rows):
     return [[list(args[i * columns : (i + 1) * columns]) for i in range(rows)]]
 
 
-def reduce(op, protocol):
+def reduce(op: Any, protocol: Any) -> Any:
     return build, (program(op),)
 
 
-def _copied(value, memo):
+def _copied(value: Any, memo: Any) -> Any:
     if scipy_bridge.issparse(value):
         return value.copy()
     return _copy.deepcopy(value, memo)
 
 
-def deepcopy(op, memo):
+def deepcopy(op: Any, memo: Any) -> Any:
     entries = [
         (
             kind,
@@ -135,7 +140,7 @@ def deepcopy(op, memo):
     return made
 
 
-def shallow(op):
+def shallow(op: Any) -> Any:
     if op._operands or op._init is not None:
         return op
     made = _bare(scipy_bridge.real_class(type(op)), op.shape, op.dtype)
@@ -143,7 +148,7 @@ def shallow(op):
     return made
 
 
-def rebuilt(op, change, dtype):
+def rebuilt(op: Any, change: Any, dtype: Any) -> Any:
     """The same leaf kind over changed arrays and factors; a dtype argument is replaced."""
     head = {"offdiag": "diag"}.get(op._head, op._head)  # one class for both
     params = [p for row in _core.kinds() if row["head"] == head for p in row["params"]]
@@ -157,7 +162,7 @@ def rebuilt(op, change, dtype):
         elif isinstance(value, np.ndarray) and name not in index:
             value = change(value)
         elif isinstance(value, _core.Operator):
-            value = value.astype(dtype)
+            value = value.astype(dtype)  # type: ignore[attr-defined]  # of LinearOperator
         elif name == "dtype":
             value = dtype
         args.append(value)

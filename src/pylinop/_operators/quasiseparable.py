@@ -1,8 +1,11 @@
 """Quasi-separable operators: covariances of state-space processes, their generators, and
 likelihoods from one sweep over the generators."""
 
+from __future__ import annotations
+
 import functools
 import math
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -24,7 +27,7 @@ _FLOAT, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 # -- generators of closed results --
 
 
-def _square(a, J):
+def _square(a: Any, J: Any) -> Any:
     """Transitions as matrices, (..., n, J, J)."""
     if a.shape[-1] != J:
         return a.reshape(*a.shape[:-1], J, J)
@@ -33,18 +36,18 @@ def _square(a, J):
     return out
 
 
-def _pairs(x, y):
+def _pairs(x: Any, y: Any) -> Any:
     both = x[..., :, None] * y[..., None, :]
     return both.reshape(*both.shape[:-2], x.shape[-1] * y.shape[-1])
 
 
-def _beside(parts):
+def _beside(parts: Any) -> Any:
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in parts))
     parts = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in parts]
     return np.concatenate(parts, axis=-1)
 
 
-def _summed(terms):
+def _summed(terms: Any) -> Any:
     """The generators of a sum: states beside each other; a diagonal term has d alone."""
     d = functools.reduce(np.add, (t[0] for t in terms))
     terms = [t for t in terms if len(t) > 1]
@@ -66,7 +69,7 @@ def _summed(terms):
     return d, p, q, a.reshape(*a.shape[:-2], J * J)
 
 
-def _multiplied(one, two):
+def _multiplied(one: Any, two: Any) -> tuple[Any, Any, Any, Any]:
     """The generators of an element-wise product: all pairs of states."""
     (d, p, q, a), (e, u, v, b) = one, two
     j, k = p.shape[-1], u.shape[-1]
@@ -78,7 +81,7 @@ def _multiplied(one, two):
     return (*first, full.reshape(*full.shape[:-4], (j * k) ** 2))
 
 
-def _terms(op):
+def _terms(op: Any) -> list[Any]:
     """The terms of a sum, in order."""
     found, stack = [], [op]
     while stack:
@@ -90,7 +93,7 @@ def _terms(op):
     return found
 
 
-def _steps(op):
+def _steps(op: Any) -> Generator[Any, Any, Any]:
     """The generators d, p, q, a of an operand; d alone for a diagonal one."""
     if op._head != "quasiseparable":
         return (op.diagonal(),)
@@ -108,7 +111,7 @@ def _steps(op):
     return _summed(parts) if op._by == "sum" else _multiplied(*parts)
 
 
-def _plain_sum(op):
+def _plain_sum(op: Any) -> tuple[Any, ...] | None:
     """The generators of a leaf, or of a leaf plus a diagonal, as likelihoods have it, found without
     a stack."""
     if op._init is not None:
@@ -123,7 +126,7 @@ def _plain_sum(op):
     return d + (other.diagonal() if noise is None or noise.dtype != d.dtype else noise), *rest
 
 
-def generators_of(op):
+def generators_of(op: Any) -> list[Any]:
     """The generators d, p, q, a of a QuasiSeparable, closed or not: C-contiguous, of one dtype, in
     double precision, each with the batch of the whole. If it is Hermitian, d is real in value."""
     found = _plain_sum(op) or run(_steps, op)
@@ -138,7 +141,7 @@ def generators_of(op):
     return out
 
 
-def is_triangular(op):
+def is_triangular(op: Any) -> bool:
     """Is op a lower triangle?"""
     while op._init is None:
         left, right = (*op._operands, None)[:2]
@@ -146,7 +149,7 @@ def is_triangular(op):
     return bool(op._init[4])
 
 
-def factor_of(op):
+def factor_of(op: Any) -> Any:
     """D, W, p, a of A = L D L^H, and which matrices of the batch are not positive definite."""
     d, p, q, a = generators_of(op)
     pivots, w = np.zeros(d.shape), np.zeros(q.shape, q.dtype)
@@ -157,25 +160,27 @@ def factor_of(op):
     return pivots, w, p, a, bad
 
 
-def ldl_of(op):
+def ldl_of(op: Any) -> Any:
     """Unit lower triangular L and D with A = L D L^H, in A's dtype, and where they are unusable."""
     pivots, w, p, a, bad = factor_of(op)
     dtype = inexact(op.dtype)
     parts = (np.ones(pivots.shape), p, w, a)
-    outer = _core.QuasiSeparable(*(g.astype(dtype, copy=False) for g in parts), True)
+    d, p, q, a = (g.astype(dtype, copy=False) for g in parts)
+    outer = _core.QuasiSeparable(d, p, q, a, True)
     return outer, pivots.astype(dtype, copy=False), bad
 
 
-def cholesky_of(op):
+def cholesky_of(op: Any) -> Any:
     """The lower Cholesky factor, and where there is none."""
     pivots, w, p, a, bad = factor_of(op)
     dtype = inexact(op.dtype)
     root = np.sqrt(np.maximum(pivots, 0))
     parts = (root, p, w * root[..., None], a)
-    return _core.QuasiSeparable(*(g.astype(dtype, copy=False) for g in parts), True), bad
+    d, p, q, a = (g.astype(dtype, copy=False) for g in parts)
+    return _core.QuasiSeparable(d, p, q, a, True), bad
 
 
-def likelihood_of(op, b):
+def likelihood_of(op: Any, b: Any) -> tuple[float, float] | None:
     """(b^H A^-1 b, log det A) of one matrix and vector, in one sweep that keeps nothing; None where
     a checked solve has to decide."""
     shape = op.shape
@@ -189,24 +194,25 @@ def likelihood_of(op, b):
         dtype = _COMPLEX
         found = [g.astype(dtype) for g in found]
     right = b if b.dtype is dtype and b.flags.c_contiguous else np.ascontiguousarray(b, dtype)
-    return _core._quasi_quad(dtype.char, found[1].shape[-1], *found, right)
+    d, p, q, a = found
+    return _core._quasi_quad(dtype.char, p.shape[-1], d, p, q, a, right)
 
 
 # -- covariances --
 
 
-def _matern(order, variance, length_scale):
+def _matern(order: Any, variance: Any, length_scale: Any) -> tuple[Any, Any, Any, float, float]:
     """Generators of exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan
     block."""
     return order, variance, math.sqrt(2 * order + 1) / length_scale, 0.0, 0.0
 
 
-def _celerite(a, b, c, d):
+def _celerite(a: Any, b: Any, c: Any, d: Any) -> tuple[int, Any, Any, Any, Any]:
     """exp(-c |t - s|) (a cos(d |t - s|) + b sin(d |t - s|)); the rotations are put into p and q."""
     return (3, a, b, c, d) if d != 0 else (0, a, c, 0.0, 0.0)
 
 
-def _oscillator(variance, frequency, quality):
+def _oscillator(variance: Any, frequency: Any, quality: Any) -> tuple[int, Any, Any, Any, Any]:
     """The covariance of a damped harmonic oscillator driven by white noise."""
     c = frequency / (2 * quality)
     if not math.isfinite(c):
@@ -221,23 +227,24 @@ def _oscillator(variance, frequency, quality):
     return 4, variance, f, math.sqrt(abs((1 - f) * (1 + f))), c
 
 
-def _rows(t, which, *numbers):
+def _rows(t: Any, which: int, c0: float, c1: float, c2: float, c3: float) -> Any:
     """d, p, q, a at the times t. None where they are not sorted."""
     n, J = t.size, which + 1 if which < 3 else 2
     moves = J if which == 3 else J * J
     room = np.empty(n * (1 + 2 * J + moves))  # one block: fewer page faults
-    shape, q, a = t.shape, n * (1 + J), n * (1 + 2 * J)
+    shape, q_at, a_at = t.shape, n * (1 + J), n * (1 + 2 * J)
     found = (
         room[:n].reshape(shape),
-        room[n:q].reshape(*shape, J),
-        room[q:a].reshape(*shape, J),
-        room[a:].reshape(*shape, moves),
+        room[n:q_at].reshape(*shape, J),
+        room[q_at:a_at].reshape(*shape, J),
+        room[a_at:].reshape(*shape, moves),
     )
     if t.ndim == 1:
-        return found if _core._quasi_covariance(which, *numbers, t, *found) == n else None
+        sorted_to = _core._quasi_covariance(which, c0, c1, c2, c3, t, *found)
+        return found if sorted_to == n else None
     for i in np.ndindex(*shape[:-1]):
-        part = (g[i] for g in found)
-        if _core._quasi_covariance(which, *numbers, t[i], *part) < shape[-1]:
+        d, p, q, a = (g[i] for g in found)
+        if _core._quasi_covariance(which, c0, c1, c2, c3, t[i], d, p, q, a) < shape[-1]:
             return None
     return found
 
@@ -252,7 +259,7 @@ _PARAMETERS = {
 _POSITIVE = ("length_scale", "frequency", "quality")
 
 
-def _values(kernel, given):
+def _values(kernel: Any, given: Any) -> dict[str, Any]:
     known = _PARAMETERS.get(kernel)
     if known is None:
         raise ValueError(
@@ -276,7 +283,7 @@ def _values(kernel, given):
     return {**known, **{name: float(value) for name, value in given.items()}}
 
 
-def _unsorted(t):
+def _unsorted(t: Any) -> Any:
     """The error that says where the times are not sorted."""
     at = tuple(int(i) for i in np.argwhere(~(np.diff(t) >= 0))[0])
     i = at[-1]
@@ -286,7 +293,7 @@ def _unsorted(t):
     )
 
 
-def _times(t, name):
+def _times(t: Any, name: str) -> Any:
     """t and the dtype of its covariance."""
     times = np.asarray(t)
     if times.ndim == 0 or times.dtype.kind not in "biuf":
@@ -298,7 +305,7 @@ def _times(t, name):
     return np.ascontiguousarray(times, np.float64), dtype
 
 
-def _between(kernel, t, x, parameters):
+def _between(kernel: Any, t: Any, x: Any, parameters: Any) -> Any:
     """The covariance between t and x: rows and columns of that at all times, sorted."""
     (t, one), (x, other) = _times(t, "t"), _times(x, "x")
     if t.ndim != 1 or x.ndim != 1 or not (np.isfinite(t).all() and np.isfinite(x).all()):
@@ -317,15 +324,13 @@ def _between(kernel, t, x, parameters):
 
 @overload
 def quasiseparable(
-    kernel: str, t: "ArrayLike", x: None = None, /, **parameters: Any
-) -> "QuasiSeparable": ...
+    kernel: str, t: ArrayLike, x: None = None, /, **parameters: Any
+) -> QuasiSeparable: ...
 @overload
+def quasiseparable(kernel: str, t: ArrayLike, x: ArrayLike, /, **parameters: Any) -> Product: ...
 def quasiseparable(
-    kernel: str, t: "ArrayLike", x: "ArrayLike", /, **parameters: Any
-) -> "Product": ...
-def quasiseparable(
-    kernel: str, t: "ArrayLike", x: "ArrayLike | None" = None, /, **parameters: Any
-) -> "QuasiSeparable | Product":
+    kernel: str, t: ArrayLike, x: ArrayLike | None = None, /, **parameters: Any
+) -> QuasiSeparable | Product:
     """The covariance of a Markov process at sorted times, a `QuasiSeparable`, or between times.
 
     One-dimensional Gaussian processes in O(n): products, solves, `logdet`, `cholesky`, `sample`,
@@ -382,7 +387,8 @@ def quasiseparable(
     array([0.9066474 , 0.42687563])
     """
     if x is not None:
-        return _between(kernel, t, x, parameters)
+        product: Product = _between(kernel, t, x, parameters)
+        return product
     values = _values(kernel, parameters)
     times, dtype = _times(t, "t")
     if times.ndim == 1:

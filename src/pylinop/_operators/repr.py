@@ -1,11 +1,15 @@
 """The text of an operator: one line, as in SciPy."""
 
+from __future__ import annotations
 
-def _size(shape):
+from typing import Any
+
+
+def _size(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape))
 
 
-def text(op):
+def text(op: Any) -> str:
     """<MxN Kind with dtype=...>; never computes."""
     try:
         dtype = op.dtype

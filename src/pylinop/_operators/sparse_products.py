@@ -1,5 +1,9 @@
 """Products of operators with scipy.sparse matrices."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from .. import _core
 from .._base import config, memory, sparse_arrays
 from .._base.lazy_import import Later
@@ -7,18 +11,18 @@ from .._base.lazy_import import Later
 _matmul_api = Later("_sparse.matmul_api")
 
 
-def _no_matmat(op):
+def _no_matmat(op: Any) -> bool:
     return hasattr(op, "_callables") and op._callables[2] is None
 
 
-def _refuse(op):
+def _refuse(op: Any) -> None:
     raise TypeError(
         "Unable to multiply a LinearOperator with a sparse matrix. "
         "Try wrapping the matrix with `aslinearoperator` first."
     )
 
 
-def _product_room(op, A, B):
+def _product_room(op: Any, A: Any, B: Any) -> None:
     """Checks the memory limit, where one is set, before two sparse matrices are multiplied."""
     if config.get("memory_limit") is None or A.ndim != 2 or B.ndim != 2:
         return
@@ -27,7 +31,7 @@ def _product_room(op, A, B):
         memory.room(op, size.nbytes, "the product with a sparse matrix")
 
 
-def product(op, S):
+def product(op: Any, S: Any) -> Any:
     """op @ S for scipy.sparse S: sparse when op is Sparse, else a lazy operator."""
     if op._head == "sparse":
         A, B = sparse_arrays.matrix_of(op), sparse_arrays.checked(S)
@@ -44,7 +48,7 @@ def product(op, S):
     return op @ _core.Sparse(S)
 
 
-def rproduct(op, S):
+def rproduct(op: Any, S: Any) -> Any:
     """S @ op."""
     if op._head == "sparse":
         A, B = sparse_arrays.checked(S), sparse_arrays.matrix_of(op)

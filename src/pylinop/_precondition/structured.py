@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -161,9 +162,10 @@ def _lags(op: Any) -> tuple[Any, tuple[int, ...]] | None:
         return np.concatenate([op[0, :][:0:-1], op[:, 0]]), (n,)
     if op._head == "multitoeplitz" and op._init is not None:
         t = np.asarray(op._init[0])
-        n = op._init[1]
-        sizes = tuple(n) if isinstance(n, tuple) else (n,)
-        return (t, sizes) if t.shape == tuple(2 * s - 1 for s in sizes) else None
+        sizes = tuple((s + 1) // 2 for s in t.shape)
+        odd = t.shape == tuple(2 * s - 1 for s in sizes)
+        # Levels m_i x n_i have m_i + n_i - 1 lags: the means multiply to the size where m_i is n_i.
+        return (t, sizes) if odd and op.shape == (math.prod(sizes),) * 2 else None
     return None
 
 

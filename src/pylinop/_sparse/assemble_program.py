@@ -3,26 +3,33 @@
 The core's sparse_solver.h defines the form: terms in post-order, eleven integers each, on the
 arrays that come with them. Everything is computed in float64 or complex128."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._base.type_variables import Registered
 
 _WORDS = 11
 _ROWS: dict[str, Any] = {}
 _HEADS: list[str] = []  # of the kinds, looked up once
 
 
-def _row(*heads):
-    def add(run):
+def _row(*heads: str) -> Callable[[Registered], Registered]:
+    def add(run: Registered) -> Registered:
         _ROWS.update(dict.fromkeys(heads, run))
         return run
 
     return add
 
 
-def _sp():
+def _sp() -> Any:
     import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
 
     return scipy.sparse
@@ -31,14 +38,14 @@ def _sp():
 class _Term:
     """One operator of a program: its integers, and its scalar where it has one."""
 
-    def __init__(self, words):
+    def __init__(self, words: Any) -> None:
         self.attr = [int(v) for v in words[2:6]]
         re, im = np.ascontiguousarray(words[6:8]).view(np.float64)
         self.number = complex(re, im) if im else float(re)
         self.shape = int(words[8]), int(words[9])
 
 
-def form_of(program, arrays):
+def form_of(program: Any, arrays: Any) -> Any:
     """The matrix as CSR or CSC of float64 or complex128, its indices checked."""
     if not _HEADS:
         _HEADS.extend(_core._heads())
@@ -59,28 +66,28 @@ def form_of(program, arrays):
 
 
 @_row("sum")
-def _(t, a, b):
+def _(t: Any, a: Any, b: Any) -> Any:
     return a + b
 
 
 @_row("prod")
-def _(t, a, b):
+def _(t: Any, a: Any, b: Any) -> Any:
     return _sp().csr_array(a) @ _sp().csr_array(b)
 
 
 @_row("scaled")
-def _(t, a):
+def _(t: Any, a: Any) -> Any:
     return a * t.number
 
 
 @_row("view")
-def _(t, a):
+def _(t: Any, a: Any) -> Any:
     a = a.T if t.attr[0] & 1 else a
     return a.conj() if t.attr[0] & 2 else a
 
 
 @_row("kron")
-def _(t, *factors):
+def _(t: Any, *factors: Any) -> Any:
     a = factors[0]
     for b in factors[1:]:
         a = _sp().kron(a, b, format="csr")
@@ -88,7 +95,7 @@ def _(t, *factors):
 
 
 @_row("kronsum")
-def _(t, *parts):
+def _(t: Any, *parts: Any) -> Any:
     total = parts[0]
     for b in parts[1:]:
         left, right = _eye(total.shape[0]), _eye(b.shape[0])
@@ -97,12 +104,12 @@ def _(t, *parts):
 
 
 @_row("blockdiag")
-def _(t, *blocks):
+def _(t: Any, *blocks: Any) -> Any:
     return _sp().block_diag([_sp().coo_array(b) for b in blocks], format="csr")
 
 
 @_row("block")
-def _(t, *blocks):
+def _(t: Any, *blocks: Any) -> Any:
     c = t.attr[1]
     rows = [[_sp().coo_array(b) for b in blocks[i : i + c]] for i in range(0, len(blocks), c)]
     return _sp().block_array(rows, format="csr")
@@ -111,11 +118,11 @@ def _(t, *blocks):
 # -- kinds -----------------------------------------------------------------------------------------
 
 
-def _eye(n):
+def _eye(n: int) -> Any:
     return _sp().eye_array(n, format="csr")
 
 
-def _checked(index, size, shape):
+def _checked(index: Any, size: int, shape: tuple[int, ...]) -> Any:
     index = index.ravel().astype(np.int64, copy=False)
     if index.size and (index.min() < 0 or index.max() >= size):
         raise IndexError(f"a sparse index is out of bounds for the {shape[0]} x {shape[1]} matrix")
@@ -123,7 +130,7 @@ def _checked(index, size, shape):
 
 
 @_row("sparse")
-def _(t, data, first, second):
+def _(t: Any, data: Any, first: Any, second: Any) -> Any:
     layout, m, n = t.attr[:3]
     data = data.ravel()
     if data.dtype.kind not in "fc":
@@ -144,48 +151,48 @@ def _(t, data, first, second):
 
 
 @_row("diag")
-def _(t, d):
+def _(t: Any, d: Any) -> Any:
     return _diagonals(t.shape, [d.ravel()], [0])
 
 
 @_row("offdiag")
-def _(t, d):
+def _(t: Any, d: Any) -> Any:
     return _diagonals(t.shape, [d.ravel()], [t.attr[0]])
 
 
-def _diagonals(shape, values, offsets):
+def _diagonals(shape: tuple[int, ...], values: Any, offsets: Any) -> Any:
     """scipy.sparse.diags_array, for any sizes."""
     row, col = [], []
     for v, k in zip(values, offsets):
         at = np.arange(len(v))
         row.append(at + max(-k, 0))
         col.append(at + max(k, 0))
-    at = np.concatenate(row), np.concatenate(col)
-    return _sp().coo_array((np.concatenate(values), at), shape=shape)
+    places = np.concatenate(row), np.concatenate(col)
+    return _sp().coo_array((np.concatenate(values), places), shape=shape)
 
 
 @_row("dense")
-def _(t, a):
+def _(t: Any, a: Any) -> Any:
     return _sp().coo_array(a)
 
 
 @_row("identity")
-def _(t):
+def _(t: Any) -> Any:
     return _eye(t.shape[0])
 
 
 @_row("zeros")
-def _(t):
+def _(t: Any) -> Any:
     return _sp().coo_array(t.shape)
 
 
 @_row("tridiagonal")
-def _(t, low, middle, up):
+def _(t: Any, low: Any, middle: Any, up: Any) -> Any:
     return _diagonals(t.shape, [low.ravel(), middle.ravel(), up.ravel()], [-1, 0, 1])
 
 
 @_row("banded")
-def _(t, ab):
+def _(t: Any, ab: Any) -> Any:
     up, n = t.attr[1], t.shape[0]
     offsets = [k for k in range(-t.attr[0], up + 1) if abs(k) < n]
     lines = [ab[up - k, max(k, 0) : n + min(k, 0)] for k in offsets]
@@ -193,7 +200,7 @@ def _(t, ab):
 
 
 @_row("blocktridiagonal")
-def _(t, low, diag, up=None):
+def _(t: Any, low: Any, diag: Any, up: Any = None) -> Any:
     b = t.attr[0]
     low, diag = low.reshape(-1, b, b), diag.reshape(-1, b, b)
     up = low.conj().swapaxes(-1, -2) if up is None else up.reshape(-1, b, b)
@@ -208,7 +215,7 @@ def _(t, low, diag, up=None):
 
 
 @_row("permutation", "selection")
-def _(t, index):
+def _(t: Any, index: Any) -> Any:
     m, n = t.shape
     index = index.ravel().astype(np.int64)
     index = _checked(np.where(index < 0, index + n, index), n, t.shape)
@@ -216,7 +223,7 @@ def _(t, index):
 
 
 @_row("laplacian")
-def _(t, *axes):
+def _(t: Any, *axes: Any) -> Any:
     sizes = [a.shape[0] for a in axes]
     total = _sp().csr_array(t.shape)
     for i, n in enumerate(sizes):
@@ -227,7 +234,7 @@ def _(t, *axes):
     return total
 
 
-def _second_difference(n, boundary):
+def _second_difference(n: int, boundary: int) -> Any:
     """A second difference with zeros beyond the ends (0), no flux (1), or a ring (2)."""
     ones = np.ones(max(n - 1, 0))
     line = _diagonals((n, n), [ones, np.full(n, -2.0), ones], [-1, 0, 1]).tolil()

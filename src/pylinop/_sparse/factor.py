@@ -5,6 +5,10 @@ A `Factor` is a derived value of the core: made when the arrays of the matrix ar
 backward error exceeds the bound after two refinements, the matrix is factored again with full
 pivoting; if that does not help, the core uses the dense form."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -16,13 +20,13 @@ _BAND = 16  # up to so many diagonals the solver of bands is quicker
 _DECLINED, _SINGULAR = False, True  # the core's codes for "no answer" and "there is none"
 
 
-def _sp():
+def _sp() -> Any:
     import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
 
     return scipy.sparse
 
 
-def _sla():
+def _sla() -> Any:
     import scipy.sparse.linalg  # type: ignore[import-untyped, unused-ignore]
 
     return scipy.sparse.linalg
@@ -31,20 +35,20 @@ def _sla():
 class Factor:
     """A square sparse matrix and the factor that solves with it, made when first needed."""
 
-    def __init__(self, A):
+    def __init__(self, A: Any) -> None:
         A = _sp().csc_array(A)
         A.sum_duplicates()
         self.A = A
         self.n = A.shape[0]
         self.finite = bool(np.isfinite(A.data).all())
-        self.op = None  # A as an operator, for residuals
-        self.lu = None  # SuperLU's, or cholmod.Cholesky with the same members
-        self.band = None
-        self.order = None  # for a band: the order of its rows and columns
+        self.op: Any = None  # A as an operator, for residuals
+        self.lu: Any = None  # SuperLU's, or cholmod.Cholesky with the same members
+        self.band: Any = None
+        self.order: Any = None  # for a band: the order of its rows and columns
         self.pivoted = False
         self.singular = False
-        self.trusted = None
-        self.rcond = {}
+        self.trusted: bool | None = None
+        self.rcond: dict[float, float] = {}
         self._looked_at()
         at = A.indices, np.repeat(np.arange(self.n), np.diff(A.indptr))
         size = np.abs(A.data)
@@ -53,7 +57,7 @@ class Factor:
             self._factor()
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         A = self.A
         kept = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes
         if self.lu is not None:
@@ -63,7 +67,7 @@ class Factor:
         return int(kept)
 
     @property
-    def how(self):
+    def how(self) -> Any:
         """The method of the solve, for explanations."""
         if self.band is not None:
             return "band"
@@ -71,7 +75,7 @@ class Factor:
 
     # -- making it
 
-    def _looked_at(self):
+    def _looked_at(self) -> None:
         """Is the pattern symmetric, and is the matrix its own adjoint? Found once."""
         A = self.A
         arrays = A.indptr, A.indices, A.data  # by columns: the transpose by rows
@@ -79,7 +83,7 @@ class Factor:
         self.alike = np.array_equal(A.indptr, ptr) and np.array_equal(A.indices, index)
         self.hermitian = self.alike and np.array_equal(A.data, data.conj())
 
-    def _as_band(self, row, col):
+    def _as_band(self, row: Any, col: Any) -> bool:
         """A matrix of few diagonals, as it stands or in reverse Cuthill-McKee order."""
         n, A = self.n, self.A
         if A.nnz > _BAND * n:
@@ -108,7 +112,7 @@ class Factor:
         self.band = _core.Banded((low, up), ab)
         return True
 
-    def _factor(self):
+    def _factor(self) -> None:
         """Factors by Cholesky where possible, else by LU; with diagonal pivots where the pattern is
         symmetric, which keeps the fill small."""
         A = self.A
@@ -142,7 +146,7 @@ class Factor:
             else:
                 self.singular = True
 
-    def _again(self):
+    def _again(self) -> bool:
         """Factors again, with full pivoting. Returns False if that was done before."""
         if self.pivoted:
             return False
@@ -154,7 +158,7 @@ class Factor:
 
     # -- solves
 
-    def near(self, eps):
+    def near(self, eps: Any) -> Any:
         """How near A is to a singular matrix, found once for each rounding unit: the reciprocal
         condition number by this factor, for a band by its pivots; 1.0 where it is far from eps."""
         made = self.lu is not None or (self.band is not None and eps > _EPS)
@@ -168,7 +172,7 @@ class Factor:
             )
         return self.rcond.get(eps, 1.0)
 
-    def _raw(self, b, mode):
+    def _raw(self, b: Any, mode: Any) -> Any:
         """mode(A)^-1 b without a check, for b of A's dtype."""
         if self.band is not None:
             b = b if self.order is None else b[self.order]
@@ -185,12 +189,12 @@ class Factor:
         x = self.lu.solve(np.asfortranarray(b.conj() if conj else b), ("N", "T", "N", "H")[mode])
         return x.conj() if conj else x
 
-    def _apply(self, x, mode):
+    def _apply(self, x: Any, mode: Any) -> Any:
         if self.op is None:
             self.op = _core.Sparse(self.A)
         return (_core._build("view", self.op, None, mode) if mode else self.op) @ x
 
-    def _solved(self, b, mode):
+    def _solved(self, b: Any, mode: Any) -> tuple[Any, float]:
         """The solution by this factor after at most two refinements, and its backward error."""
         norm = self.norms[mode & 1]
         x, top = self._raw(b, mode), _top(b)
@@ -203,8 +207,9 @@ class Factor:
             if worst <= 4 * _EPS * np.sqrt(self.n) or step == 2 or np.isnan(worst):
                 return x, worst
             x = x + self._raw(r, mode)
+        raise AssertionError("the third step gives its answer")
 
-    def solve(self, b, mode):
+    def solve(self, b: Any, mode: Any) -> Any:
         """mode(A)^-1 b for b of shape (n, k)."""
         if b.dtype.kind == "c" and self.A.dtype.kind != "c":
             k = b.shape[1]
@@ -225,7 +230,7 @@ class Factor:
             x[:, good] = part
         return x
 
-    def _accurate(self, b, mode):
+    def _accurate(self, b: Any, mode: Any) -> Any:
         best = None
         while not self.singular:
             try:
@@ -241,7 +246,7 @@ class Factor:
                 return best[0] if best[1] <= 5 * self.n * _EPS else self._decline()
         return _SINGULAR
 
-    def _decline(self):
+    def _decline(self) -> bool:
         """Declines, so that the dense form is used, if there is memory for it."""
         need = self.n * self.n * self.A.dtype.itemsize
         limit = config.get("memory_limit")
@@ -254,7 +259,7 @@ class Factor:
             )
         return _DECLINED
 
-    def believed(self):
+    def believed(self) -> bool:
         """Does a solve with this factor pass the check? Tested once; the factor may be made anew
         for it."""
         if self.trusted is None:
@@ -265,7 +270,7 @@ class Factor:
 
     # -- determinants
 
-    def det(self):
+    def det(self) -> Any:
         """The determinant as (re, im, exponent of 2)."""
         if not self.finite:
             return _DECLINED
@@ -285,13 +290,13 @@ class Factor:
 
     # -- parts of the inverse
 
-    def diagonal(self, k):
+    def diagonal(self, k: int) -> Any:
         """Diagonal k of the inverse."""
         n = self.n
         at = np.arange(max(n - abs(k), 0))
         return self.entries(at + max(-k, 0), at + max(k, 0))
 
-    def trace(self, program, arrays):
+    def trace(self, program: Any, arrays: Any) -> Any:
         """tr(A^-1 B)."""
         B = _sp().coo_array(assemble_program.form_of(program, arrays))
         B.sum_duplicates()
@@ -299,7 +304,7 @@ class Factor:
         x = self.entries(col, row)
         return x if isinstance(x, bool) else np.asarray(np.sum(x * B.data))
 
-    def entries(self, row, col):
+    def entries(self, row: Any, col: Any) -> Any:
         """Entries of the inverse."""
         if not self.finite:
             return _DECLINED
@@ -307,7 +312,7 @@ class Factor:
             return _SINGULAR if self.singular else _DECLINED
         return selected_inverse.entries(self, row, col)
 
-    def pivots(self):
+    def pivots(self) -> Any:
         """The factor; made now if the solves so far used a band."""
         if self.lu is None and not self.singular:
             self.pivoted = False
@@ -315,12 +320,12 @@ class Factor:
         return self.lu
 
 
-def _widths(row, col):
+def _widths(row: Any, col: Any) -> tuple[int, int]:
     gap = row.astype(np.int64) - col
     return int(gap.max(initial=0)), int((-gap).max(initial=0))
 
 
-def _small_indices(A):
+def _small_indices(A: Any) -> Any:
     if A.indices.dtype == np.int32:
         return A
     if A.nnz >= 2**31 - 1 or A.shape[0] >= 2**31 - 1:
@@ -329,13 +334,13 @@ def _small_indices(A):
     return _sp().csc_array(parts, shape=A.shape)
 
 
-def _top(x):
+def _top(x: Any) -> Any:
     """The largest modulus of each column."""
     size = np.abs(x)
     return size.max(initial=0) if x.shape[1] == 1 else size.max(axis=0, initial=0)
 
 
-def _product(v):
+def _product(v: Any) -> tuple[complex, int]:
     """The product as (mantissa, exponent of 2), so that nothing over- or underflows."""
     _, e = np.frexp(np.maximum(np.abs(v.real), np.abs(v.imag)))
     m, total = v * np.ldexp(1.0, -e), int(e.sum())
@@ -348,7 +353,7 @@ def _product(v):
     return (complex(m[0]) if len(m) else 1.0 + 0j), total
 
 
-def _parity(p):
+def _parity(p: Any) -> int:
     """The sign of a permutation: (-1)^(n - cycles)."""
     from scipy.sparse.csgraph import (  # type: ignore[import-untyped, unused-ignore]
         connected_components,
@@ -365,30 +370,36 @@ def _parity(p):
 # -- what the core asks for ------------------------------------------------------------------------
 
 
-def _made(program, arrays):
+def _made(program: Any, arrays: Any) -> Any:
     factor = Factor(assemble_program.form_of(program, arrays))
     return factor, factor.nbytes
 
 
-def _solve(factor, mode, b):
+def _solve(factor: Any, mode: Any, b: Any) -> Any:
     return factor.solve(b, mode)
 
 
-def _det(factor):
+def _det(factor: Any) -> Any:
     return factor.det()
 
 
-def _diagonal(factor, k):
+def _diagonal(factor: Any, k: int) -> Any:
     return factor.diagonal(k)
 
 
-def _trace(factor, program, arrays):
+def _trace(factor: Any, program: Any, arrays: Any) -> Any:
     return factor.trace(program, arrays)
 
 
-CALLS = {"factor": _made, "solve": _solve, "det": _det, "diagonal": _diagonal, "trace": _trace}
+CALLS: dict[str, Any] = {
+    "factor": _made,
+    "solve": _solve,
+    "det": _det,
+    "diagonal": _diagonal,
+    "trace": _trace,
+}
 
 
-def solver(what, *args):
+def solver(what: str, *args: Any) -> Any:
     """Answers what the core asks of the sparse solver; a hook."""
     return CALLS[what](*args)

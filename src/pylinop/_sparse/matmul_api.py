@@ -16,7 +16,7 @@ from .._base.lazy_import import Later
 
 if TYPE_CHECKING:
     from .._core import _OperatorLike
-    from .spgemm import ProductSize
+    from .spgemm import Product, ProductSize
 
 __all__ = ["load_sparse", "sparse_matmul", "sparse_product_size", "sparse_row_blocks"]
 _products = Later("_sparse.spgemm")
@@ -63,7 +63,10 @@ def sparse_product_size(A: _OperatorLike, B: _OperatorLike, *, exact: bool = Tru
     p = _products.Product(A, B)
     exact = exact or p.shape[0] <= 64
     nnz = int(_products.counted(p)[-1]) if exact else p.estimate()
-    return _products.ProductSize(p.shape, p.dtype, nnz, p.nbytes(nnz), p.products, exact)
+    size: ProductSize = _products.ProductSize(
+        p.shape, p.dtype, nnz, p.nbytes(nnz), p.products, exact
+    )
+    return size
 
 
 def sparse_row_blocks(
@@ -215,7 +218,7 @@ def sparse_matmul(
     return _products.as_scipy((at, index, data, *p.shape))
 
 
-def _within(p: _products.Product, nnz: int) -> None:
+def _within(p: Product, nnz: int) -> None:
     """Checks that the entries kept so far fit twice: they are joined at the end."""
     most = config.get("memory_limit")
     if most is not None and 2 * p.nbytes(nnz) > most:
@@ -263,7 +266,7 @@ class _Npy:
 
 
 def _write(
-    p: _products.Product, k: Any, folder: str, block_rows: int | None, callback: Any, progress: Any
+    p: Product, k: Any, folder: str, block_rows: int | None, callback: Any, progress: Any
 ) -> Any:
     os.makedirs(folder, exist_ok=True)
     header = os.path.join(folder, _HEADER)

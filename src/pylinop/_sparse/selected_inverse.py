@@ -5,6 +5,10 @@ the first (k_selected_inverse.c); a pattern that includes the requested places g
 Places far from the pattern would fill it in: then columns of the inverse are solved for, in
 blocks."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -14,7 +18,7 @@ _COLUMNS = 64  # columns of the inverse at once
 _GROWTH = 4  # the factor by which the pattern may grow for the requested places
 
 
-def entries(factor, row, col):
+def entries(factor: Any, row: Any, col: Any) -> Any:
     """A^-1[row, col] for arrays of places; or the core's code where there is no good answer."""
     if len(row) == 0:
         return np.zeros(0, factor.A.dtype)
@@ -30,7 +34,7 @@ def entries(factor, row, col):
     return _by_columns(factor, row, col)
 
 
-def _selected(factor, lu, row, col):
+def _selected(factor: Any, lu: Any, row: Any, col: Any) -> Any:
     """The entries by the recurrence; None where the pattern would grow too far or the check
     fails."""
     A, n = factor.A, factor.n
@@ -59,7 +63,7 @@ def _selected(factor, lu, row, col):
 class _Pattern:
     """The pattern of L + U, symmetric, with further places (i, j), closed under elimination."""
 
-    def __init__(self, lu, i, j):
+    def __init__(self, lu: Any, i: Any, j: Any) -> None:
         import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
         self.n = n = lu.shape[0]
@@ -74,7 +78,7 @@ class _Pattern:
         _core._select_counts(n, start, self.col, self.parent, self.at)
         self.start, self.n_rows = start, int(self.at[-1])
 
-    def inverse(self, i, j):
+    def inverse(self, i: Any, j: Any) -> Any:
         """Entries (i, j) of (L U)^-1."""
         n, at = self.n, self.at
         rows = np.empty(self.n_rows, np.int64)
@@ -103,7 +107,7 @@ class _Pattern:
         return found
 
 
-def _by_columns(factor, row, col):
+def _by_columns(factor: Any, row: Any, col: Any) -> Any:
     """Solves with unit vectors, a block at a time, for the requested columns."""
     asked, which = np.unique(col, return_inverse=True)
     order = np.argsort(which, kind="stable")

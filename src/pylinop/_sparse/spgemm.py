@@ -54,7 +54,7 @@ def _sp() -> Any:
 
 def sparse_form(X: Any) -> Any:
     """x as a scipy.sparse matrix, without a dense form if it is sparse by structure."""
-    if scipy_bridge.issparse(X):  # type: ignore[no-untyped-call]
+    if scipy_bridge.issparse(X):
         if X.ndim != 2:
             raise ValueError(f"a sparse product takes matrices, got shape {X.shape}")
         return sparse_arrays.checked(X)

@@ -4,7 +4,10 @@ Each head has one row. A row yields (operand, dtype) and gets the operand as a C
 dtype, so that no expression is too deep; a head without a row is made dense. Everything is computed
 in the dtype of the whole, as dense forms are."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,22 +21,27 @@ from .._fallback import interpreter
 from .._fallback.dense_forms import index_of
 from .._operators.convert import as_operator
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._base.type_variables import Registered
+
 _products = Later("_sparse.spgemm")
 
 _ROWS: dict[str, Any] = {}
 
 
-def _row(*heads):
+def _row(*heads: str) -> Callable[[Registered], Registered]:
     """Registers what it decorates: a function (op, dtype), or a generator."""
 
-    def add(run):
+    def add(run: Registered) -> Registered:
         _ROWS.update(dict.fromkeys(heads, run))
         return run
 
     return add
 
 
-def tosparse(op, format="csr"):
+def tosparse(op: Any, format: str = "csr") -> Any:
     """The operator as a scipy.sparse array of a format."""
     if op.ndim != 2:
         raise ValueError(f"scipy.sparse has no batches here; the operator has shape {op.shape}")
@@ -44,13 +52,13 @@ def tosparse(op, format="csr"):
     return run(_steps, op, op.dtype).asformat(format)
 
 
-def _sp():
+def _sp() -> Any:
     import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
 
     return scipy.sparse
 
 
-def _steps(op, dtype):
+def _steps(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     """One node, as a CSR array."""
     written = op._operands and op._by in _WRITTEN
     if written and not (op._head in ("diag", "identity", "zeros") and op.dtype == dtype):
@@ -71,45 +79,45 @@ _WRITTEN = ("sum", "prod", "scaled", "view", "part", "power", "sliced")
 
 
 @_row("sum")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     a = yield op._operands[0], dtype
     b = yield op._operands[1], dtype
     return a + b
 
 
 @_row("prod")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     a = yield op._operands[0], dtype
     b = yield op._operands[1], dtype
     return _product(a, b)
 
 
-def _product(a, b):
+def _product(a: Any, b: Any) -> Any:
     """Multiplies by our kernel where it knows the dtype (not float16, longdouble)."""
     return _products.product(a, b) if a.dtype.name in _products.DTYPES else a @ b
 
 
 @_row("scaled")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     a = yield op._operands[0], dtype
     return a * np.array(op._operands[1]).astype(dtype)[()]
 
 
 @_row("view")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     a = yield op._operands[0], dtype
     a = a.T if op._mode & 1 else a
     return a.conj() if op._mode & 2 else a
 
 
 @_row("part")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     a = yield op._operands[0], np.result_type(dtype, op._operands[0].dtype)
     return a.imag if op._mode else a.real
 
 
 @_row("power")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     a = yield op._operands[0], dtype
     b = _sp().eye_array(op.shape[0], dtype=dtype, format="csr")
     p = op._operands[1]
@@ -121,7 +129,7 @@ def _(op, dtype):
 
 
 @_row("sliced")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     below, steps = op._operands
     if below.ndim != 2:
         return _dense(op, dtype)
@@ -133,7 +141,7 @@ def _(op, dtype):
 
 
 @_row("kron")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     a = yield op._init[0], dtype
     a = a.copy() if len(op._init) == 1 else a  # not the memory of a Sparse
     for f in op._init[1:]:
@@ -143,14 +151,14 @@ def _(op, dtype):
     return a
 
 
-def _kron_room(op, count, dtype):
+def _kron_room(op: Any, count: int, dtype: Any) -> None:
     """Checks the memory of each entry's value and indices twice: in SciPy's coordinates, and as
     CSR."""
     memory.room(op, 2 * count * (np.dtype(dtype).itemsize + 8), "the sparse form")
 
 
 @_row("kronsum")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     total = yield op._init[0], dtype
     total = total.copy() if len(op._init) == 1 else total
     for f in op._init[1:]:
@@ -164,7 +172,7 @@ def _(op, dtype):
 
 
 @_row("blockdiag")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     blocks = []
     for f in op._init:
         blocks.append((yield f, dtype))
@@ -173,7 +181,7 @@ def _(op, dtype):
 
 
 @_row("block")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     blocks = []
     for f in op._init:
         blocks.append((yield f, dtype))
@@ -186,7 +194,7 @@ FEW = frozenset(  # heads that hold few entries
 )
 
 
-def _is_sparse(op):
+def _is_sparse(op: Any) -> bool:
     """Is op made only of kinds that hold few entries?"""
     stack = [op]
     while stack:
@@ -201,7 +209,7 @@ def _is_sparse(op):
 
 
 @_row("elementwise")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     """The product of the sparse factors, times the other factors' entries at its places."""
     factors, stack = [], [op]
     while stack:  # products of products
@@ -224,7 +232,7 @@ def _(op, dtype):
     return a
 
 
-def _entries(op, a, dtype):
+def _entries(op: Any, a: Any, dtype: Any) -> Any:
     """The entries of an operator at the places of a CSR array, from blocks of rows."""
     limit = config.get("memory_limit")
     room = 1 << 25 if limit is None else limit // 4
@@ -232,7 +240,7 @@ def _entries(op, a, dtype):
     block = min(max(room // (np.dtype(dtype).itemsize * max(m, n, 1)), 1), 256)
     found = np.empty(a.nnz, dtype)
 
-    def piece(lo, hi):
+    def piece(lo: int, hi: int) -> None:
         ptr = a.indptr[lo : hi + 1]
         if ptr[0] == ptr[-1]:
             return
@@ -244,7 +252,7 @@ def _entries(op, a, dtype):
     return found
 
 
-def _corners(rows):
+def _corners(rows: Any) -> list[tuple[int, int]]:
     """Row and column of each block's first element."""
     i, found = 0, []
     for row in rows:
@@ -256,7 +264,7 @@ def _corners(rows):
     return found
 
 
-def _at(blocks, corners, shape):
+def _at(blocks: Any, corners: Any, shape: tuple[int, ...]) -> Any:
     """Puts blocks at their corners; they may have any size, even 0."""
     parts = [_sp().coo_array(b) for b in blocks]
     row, col, data = [], [], []
@@ -270,7 +278,7 @@ def _at(blocks, corners, shape):
 
 
 @_row("congruence", "root", "eigen")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
     a, b = (*op._init, None)[:2]
     a = yield a, dtype
     right = a.conj().T
@@ -285,13 +293,13 @@ def _(op, dtype):
 # -- kinds -----------------------------------------------------------------------------------------
 
 
-def _dense(op, dtype):
+def _dense(op: Any, dtype: Any) -> Any:
     if dtype is not None and op.dtype is not None and op.dtype != dtype:
         op = op @ _core.Identity(op.shape[-1], dtype)
     return _sp().coo_array(op.toarray())
 
 
-def _diagonals(op, dtype, offsets):
+def _diagonals(op: Any, dtype: Any, offsets: Any) -> Any:
     """A matrix that is zero off these diagonals."""
     m, n = op.shape
     row, col, data = [], [], []
@@ -309,12 +317,12 @@ def _diagonals(op, dtype, offsets):
 
 
 @_row("sparse")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     return matrix_of(op)
 
 
 @_row("sparsetriangular")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     below, lower, unit = op._init
     part = _sp().tril if lower else _sp().triu
     found = part(matrix_of(below), (-1 if lower else 1) if unit else 0, format="csr")
@@ -323,53 +331,53 @@ def _(op, dtype):
 
 
 @_row("diag")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     d = op.diagonal()
     return _sp().dia_array((d[None, :], [0]), shape=op.shape)
 
 
 @_row("identity")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     return _sp().eye_array(op.shape[0], dtype=dtype)
 
 
 @_row("zeros")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     return _sp().coo_array(op.shape, dtype=dtype)
 
 
 @_row("offdiag")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     return _diagonals(op, dtype, [op._attrs[0]])
 
 
 @_row("tridiagonal")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     return _diagonals(op, dtype, (-1, 0, 1))
 
 
 @_row("banded")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     low, up = op._attrs[:2]
     n = op.shape[0]
     return _diagonals(op, dtype, range(-min(low, n), min(up, n) + 1))
 
 
 @_row("blocktridiagonal")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     w = min(2 * op._attrs[0], op.shape[0]) - 1
     return _diagonals(op, dtype, range(-w, w + 1))
 
 
 @_row("selection", "permutation")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     m = op.shape[0]
     at = (np.arange(m), index_of(op))
     return _sp().coo_array((np.ones(m, dtype), at), shape=op.shape)
 
 
 @_row("difference")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     n, reach = op.shape[1], op.order + 1
     near = range(-reach, reach + 1)
     round_again = [s * (n - j) for j in range(reach + 1) for s in (1, -1)]
@@ -377,7 +385,7 @@ def _(op, dtype):
 
 
 @_row("laplacian")
-def _(op, dtype):
+def _(op: Any, dtype: Any) -> Any:
     grid = op.grid_shape
     offsets, stride = [0], 1
     for g in reversed(grid if isinstance(grid, tuple) else (grid,)):

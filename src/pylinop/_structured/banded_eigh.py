@@ -27,8 +27,8 @@ def width_of(op: Any) -> int:
     if op._head == "banded":
         if op._init is None:
             return 0
-        return min(max(op._init[0]), op.shape[-1] - 1)
-    return min(2 * op._attrs[0], op.shape[-1]) - 1
+        return int(min(max(op._init[0]), op.shape[-1] - 1))
+    return int(min(2 * op._attrs[0], op.shape[-1])) - 1
 
 
 def price(op: Any, k: int, costs: dict[str, float]) -> tuple[float, float]:

@@ -4,10 +4,14 @@ updates of a given factor.
 As in NumPy, the factorisation trusts one triangle and does not read the other; answers are lower
 factors, whichever triangle was read."""
 
+from __future__ import annotations
+
 import functools
 import math
 import numbers
 import warnings
+from collections.abc import Callable, Generator
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +29,7 @@ class NotDefinite(np.linalg.LinAlgError):
     """There is no Cholesky factor; the public function adds which operator it was."""
 
 
-def element_text(bad):
+def element_text(bad: Any) -> str:
     """' (batch element 3)' for the first True of a batch, '' where there is none."""
     if np.ndim(bad) == 0:
         return ""
@@ -33,27 +37,27 @@ def element_text(bad):
     return f" (batch element {at[0] if len(at) == 1 else at})"
 
 
-def not_definite(bad, why="is not positive definite"):
+def not_definite(bad: Any, why: str = "is not positive definite") -> Any:
     return NotDefinite(f"The matrix {why}{element_text(bad)}")
 
 
-def rounding(op_or_array):
+def rounding(op_or_array: Any) -> Any:
     """How far two elements that should be equal may differ, relative to the largest."""
     a = op_or_array
     return 16 * max(a.shape[-1], 1) * np.finfo(inexact(a.dtype)).eps
 
 
-def _largest(a):
+def _largest(a: Any) -> Any:
     return np.abs(a).max(axis=(-2, -1), initial=0)
 
 
-def nearly(a, hermitian=True):
+def nearly(a: Any, hermitian: bool = True) -> bool:
     """Is the array its own adjoint, or its own transpose, up to rounding?"""
     other = adjoint(a) if hermitian else np.swapaxes(a, -1, -2)
     return bool((_largest(a - other) <= rounding(a) * _largest(a)).all())
 
 
-def is_hermitian(f):
+def is_hermitian(f: Any) -> Any:
     """Is a factor its own adjoint, up to rounding?"""
     if f._head == "dense" and f._init is not None:
         a = dense(f)
@@ -63,7 +67,7 @@ def is_hermitian(f):
     return f.size <= 1 << 24 and nearly(dense(f))
 
 
-def refuse_symmetric(a):
+def refuse_symmetric(a: Any) -> None:
     """Raises where a complex matrix is symmetric, not Hermitian: then neither triangle was
     meant."""
     if not np.iscomplexobj(a) or 0 in a.shape:
@@ -75,7 +79,7 @@ def refuse_symmetric(a):
         raise not_definite(bad, "is complex symmetric, not Hermitian")
 
 
-def real_diagonal(d):
+def real_diagonal(d: Any) -> Any:
     """The real part of a Hermitian operator's diagonal."""
     if np.iscomplexobj(d):
         size = 16 * np.finfo(d.dtype).eps * np.abs(d).max(axis=-1, initial=0)
@@ -85,7 +89,7 @@ def real_diagonal(d):
     return d.real
 
 
-def _lapack(a, uplo="L"):
+def _lapack(a: Any, uplo: str = "L") -> Any:
     """The lower factor of an array, by LAPACK."""
     refuse_symmetric(a)
     try:
@@ -104,7 +108,7 @@ def _lapack(a, uplo="L"):
     return adjoint(factor) if uplo == "U" else factor
 
 
-def _of_plans(op, uplo):
+def _of_plans(op: Any, uplo: str) -> Any:
     """The factor that solves keep, if they go by Cholesky: op is assumed or written to be its own
     adjoint, so that they choose the triangle (the upper one)."""
     if op.shape[-1] != op.shape[-2]:
@@ -137,7 +141,7 @@ cholesky = Question(
 
 
 @cholesky.row("diag", how="square roots, a Diag", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     d = diagonal_of(op)
     w = real_diagonal(d)
     bad = ~(w > 0).all(axis=-1)
@@ -147,11 +151,11 @@ def _(op, uplo):
 
 
 @cholesky.row("identity", how="itself", cost="O(1)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
-def times(c, factor):
+def times(c: Any, factor: Any) -> Any:
     """c times a factor, within its kind where c is an array."""
     if factor._init is not None and factor._head == "triangular" and not factor._init[2]:
         return _core.Triangular(c * factor._init[0], factor._init[1])
@@ -163,7 +167,7 @@ def times(c, factor):
     return c * factor
 
 
-def multiple_of(op):
+def multiple_of(op: Any) -> tuple[Any, Any]:
     """(c, A) for a multiple c A with a positive c; the sign of a negative c goes into the first
     factor of a Kron. None for anything else."""
     c, inner = complex(op._operands[1]), within(op)
@@ -176,7 +180,7 @@ def multiple_of(op):
 
 
 @cholesky.row("scaled", how="sqrt(c) times A's, for c > 0; of -c times a Kron too", cost="A's")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
     if c is None:  # -c times a negative definite operator
         return cholesky._keep(op, (uplo,), lambda: cholesky.rows["sparse"](op, uplo), lambda: None)
@@ -184,20 +188,20 @@ def _(op, uplo):
 
 
 @cholesky.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     other = {"L": "U", "U": "L"}[uplo] if op._mode & TRANSPOSED else uplo
     factor = yield op._operands[0], other
     return conjugate(factor) if op._mode in (TRANSPOSED, CONJUGATED) else factor
 
 
-def conjugate(factor):
+def conjugate(factor: Any) -> Any:
     """The conjugate of a factor; that of a Banded is a Banded."""
     if factor._head == "banded" and factor._init is not None:
         return _core.Banded(factor._init[0], np.conj(factor._init[1]))
     return factor.conj()
 
 
-def _first(f):
+def _first(f: Any) -> Any:
     """The first element of each matrix of a batch, real."""
     held = f._head == "dense" and f._init is not None
     return np.real(dense(f)[..., 0, 0] if held else f.diagonal()[..., 0])
@@ -208,7 +212,7 @@ def _first(f):
     how="a Kron of the factors', of Hermitian factors, all definite, an even number negative",
     cost="sum of the factors'",
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
         return NotImplemented  # (iA) (x) (-iB) may be definite
@@ -225,7 +229,7 @@ def _(op, uplo):
 
 
 @cholesky.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] for f in blocks):
         return NotImplemented
@@ -238,7 +242,7 @@ def _(op, uplo):
 # -- bands --
 
 
-def _lower_half(bands, op, uplo):
+def _lower_half(bands: Any, op: Any, uplo: str) -> Any:
     """The half that is read, as a lower one: element (j + t, j) at [..., j, t]."""
     n, sign = op.shape[-1], -1 if uplo == "L" else 1
     wanted = {sign * k: d for k, d in bands if sign * k >= 0}
@@ -248,7 +252,7 @@ def _lower_half(bands, op, uplo):
     return half
 
 
-def _adjoint(factor):
+def _adjoint(factor: Any) -> Any:
     """The adjoint of a Banded factor, as a Banded."""
     (low, up), ab = factor._init[:2]
     n, other = ab.shape[-1], np.zeros_like(ab)
@@ -259,7 +263,7 @@ def _adjoint(factor):
     return _core.Banded((up, low), other)
 
 
-def _band_factor(half):
+def _band_factor(half: Any) -> Any:
     """The Cholesky factor of bands, in place."""
     n, rows = half.shape[-2:]
     bad = np.zeros(half.shape[:-2], bool)
@@ -278,7 +282,7 @@ def _band_factor(half):
     cost="n w^2 with w diagonals below",
     kept=True,
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
     if bands is None or op.shape[-1] != op.shape[-2]:
         return NotImplemented
@@ -291,7 +295,7 @@ def _(op, uplo):
 
 
 @cholesky.row("quasiseparable", how="L D L^H in O(n), a QuasiSeparable", cost="O(n J^2)", kept=True)
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if quasiseparable.is_triangular(op):
         return NotImplemented
     factor, bad = quasiseparable.cholesky_of(op)
@@ -300,7 +304,7 @@ def _(op, uplo):
     return factor
 
 
-def upper_of(factor):
+def upper_of(factor: Any) -> Any:
     """The adjoint of a factor; that of a Banded is a Banded."""
     if factor._head == "banded" and factor._init is not None:
         return _adjoint(factor)
@@ -315,7 +319,7 @@ def upper_of(factor):
 # -- L L^H --
 
 
-def is_lower(op):
+def is_lower(op: Any) -> Any:
     """Is it a lower Triangular?"""
     if op._head != "triangular" or (op._init is None and op._by != "view"):
         return False
@@ -323,7 +327,7 @@ def is_lower(op):
     return lower if op._init is not None or not op._mode & TRANSPOSED else not lower
 
 
-def positive(factor):
+def positive(factor: Any) -> Any:
     """A lower triangular operator with its columns scaled so that its diagonal is real and
     positive; None where its kind is not known to be triangular, or its diagonal has zeros."""
     if factor._head in ("kron", "blockdiag"):
@@ -351,7 +355,7 @@ def positive(factor):
     how="L itself where it is lower triangular, else by QR of L^H, which nothing squares",
     cost="QR's",
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._init is None or op._init[0].shape[-1] < op.shape[-1]:
         return NotImplemented
     inner = op._init[0]
@@ -365,7 +369,7 @@ def _(op, uplo):
 # -- updates of a factor --
 
 
-def lower_array(factor):
+def lower_array(factor: Any) -> Any:
     """A factor as an array, whose lower triangle counts."""
     op = factor
     if op.shape[-1] != op.shape[-2]:
@@ -380,7 +384,7 @@ def lower_array(factor):
     return a
 
 
-def updated(factor, v, down):
+def updated(factor: Any, v: Any, down: bool) -> Any:
     """The factor of L L^H + V V^H, or with ``down`` of L L^H - V V^H, for V (..., n, k)."""
     a = lower_array(factor)
     dtype = inexact(np.result_type(a.dtype, v.dtype))
@@ -406,7 +410,7 @@ def updated(factor, v, down):
     return _core.Triangular(np.swapaxes(work, -1, -2))
 
 
-def appended(factor, b, c):
+def appended(factor: Any, b: Any, c: Any) -> Any:
     """The factor of [[L L^H, B], [B^H, C]]."""
     a = lower_array(factor)
     n, k = b.shape[-2:]
@@ -420,7 +424,7 @@ def appended(factor, b, c):
     return _core.Triangular(whole)
 
 
-def jittered(ask, op, side, jitter):
+def jittered(ask: Callable[..., Any], op: Any, side: str, jitter: Any) -> Any:
     """The factor of op; or, with a warning, that of op plus a multiple of the identity."""
     real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
     if jitter is not None and not real:

@@ -3,6 +3,8 @@
 SuperLU factors in the given order of the rows, without exchanges: L D L^H with D real and positive.
 There is no reordering, since a triangle in a different order is not a Cholesky factor of A."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -49,7 +51,7 @@ def _envelope(a: Any) -> int:
     first = np.arange(n)
     rows, columns = a.nonzero()
     np.minimum.at(first, rows, columns)
-    return int((np.arange(n) - first).sum()) + n
+    return int((np.arange(n) - first).sum()) + int(n)
 
 
 def _refuse_fill(op: Any, most: int) -> None:
@@ -112,6 +114,6 @@ def factor_of(op: Any, a: Any, uplo: str) -> Any:
     cost="its fill",
     kept=True,
 )
-def _of_sparse(op, uplo):
+def _of_sparse(op: Any, uplo: str) -> Any:
     a = matrix_of(op)
     return NotImplemented if a is None else factor_of(op, a, uplo)

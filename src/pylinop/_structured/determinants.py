@@ -1,7 +1,10 @@
 """Determinants of operators, from the core's m 2^e; by NumPy on the dense form where the core has
 none."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +16,7 @@ _SQRT_HALF, _LOG_2 = math.sqrt(0.5), math.log(2.0)
 _Slogdet = type(np.linalg.slogdet(np.ones((1, 1))))
 
 
-def _scaled(op):
+def _scaled(op: Any) -> tuple[Any, Any] | None:
     """(mantissa, exponent of 2) of the determinant: Python numbers, or arrays for batches."""
     pair = op._scaledet()
     if pair is NotImplemented:
@@ -24,7 +27,7 @@ def _scaled(op):
     return m, e.real
 
 
-def _ldexp(x, e):
+def _ldexp(x: Any, e: Any) -> float:
     """x 2^e for floats; inf where it is too large."""
     try:
         return math.ldexp(x, int(e))
@@ -32,7 +35,7 @@ def _ldexp(x, e):
         return math.copysign(math.inf, x)
 
 
-def _log(m, e):
+def _log(m: Any, e: Any) -> tuple[float, Any]:
     """Sign and logarithm of one m 2^e; accurate where the number is near 1."""
     size = abs(m)
     if size == 0:
@@ -43,7 +46,7 @@ def _log(m, e):
     return sign, math.log(size) + e * _LOG_2
 
 
-def _logs(m, e):
+def _logs(m: Any, e: Any) -> Any:
     """Signs and logarithms of arrays of m 2^e."""
     size = np.abs(m)
     low = size < _SQRT_HALF
@@ -52,7 +55,7 @@ def _logs(m, e):
         return sign, np.log(np.where(low, 2 * size, size)) + (e - low) * _LOG_2
 
 
-def det(op):
+def det(op: Any) -> Any:
     pair = _scaled(op)
     if pair is None:
         return np.linalg.det(dispatch.dense(op, 1.5))
@@ -71,7 +74,7 @@ def det(op):
     return value.astype(dtype, copy=False)
 
 
-def slogdet(op):
+def slogdet(op: Any) -> Any:
     pair = _scaled(op)
     if pair is None:
         return np.linalg.slogdet(dispatch.dense(op, 1.5))
@@ -83,9 +86,9 @@ def slogdet(op):
     return _Slogdet(dtype.type(sign), real_of(dtype).type(log))
 
 
-def logdet(op):
+def logdet(op: Any) -> Any:
     if hasattr(type(op), "_logdet"):
-        return op._logdet()  # type: ignore[attr-defined]
+        return op._logdet()
     sign, log = slogdet(op)
     with np.errstate(divide="ignore", invalid="ignore"):
         if np.iscomplexobj(sign):

@@ -7,8 +7,12 @@ expression is too deep. This module has the questions, with the rows of composit
 the rows of the other kinds are in singular_values.py, eigenvalues_hermitian.py, norms.py and
 pinv.py."""
 
+from __future__ import annotations
+
 import math
 import types
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +24,16 @@ from .._fallback import interpreter
 from .._operators import parameters
 from . import result_cache
 
+if TYPE_CHECKING:
+    from .._base.type_variables import Registered
+
 _LITTLE = 1 << 14  # entries up to which an answer joined from those of factors is cached too
 _SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look into the cache
 
 # -- operands --
 
 
-def tolerance_of(name, value):
+def tolerance_of(name: str, value: Any) -> Any:
     """A user's tolerance, which must be numbers, as an array."""
     a = np.asarray(value)
     if a.dtype.kind not in "biuf":
@@ -34,7 +41,7 @@ def tolerance_of(name, value):
     return a
 
 
-def keep_within(op, arrays, *args):
+def keep_within(op: Any, arrays: Any, *args: Any) -> None:
     """Raises where the dense form and so many arrays of op's size, as LAPACK needs them, would pass
     the memory limit, if one is set; NumPy computes in double precision. ``arrays`` may be a
     function of (m, n, *args)."""
@@ -55,7 +62,7 @@ def keep_within(op, arrays, *args):
         raise memory.beyond(op, needed, f"{own:,} of them for the dense form")
 
 
-def dense(op, arrays=0.0):
+def dense(op: Any, arrays: float = 0.0) -> Any:
     """The dense form for NumPy; integers become float64 at the leaves already, as in solves.
 
     Warns when it is large, and raises when there is not enough memory for it and for so many
@@ -75,7 +82,7 @@ def dense(op, arrays=0.0):
     return interpreter.toarray(op @ _core.Identity(op.shape[-1], np.float64))
 
 
-def small_dense(op):
+def small_dense(op: Any) -> Any:
     """The array of a Dense so small that its spectra are computed at once, without a look into the
     cache; None for all others."""
     if op._head != "dense" or op._init is None or not 0 < op.size <= _SMALL:
@@ -84,7 +91,7 @@ def small_dense(op):
     return a if declared is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
 
 
-def _is_put_together(op):
+def _is_put_together(op: Any) -> Any:
     """Are answers about it cached as a whole? They are for a Kron or BlockDiag so small that making
     the answer says nothing about dense forms, which an answer from the cache would not repeat."""
     if op._head not in ("kron", "blockdiag") or op.size > _LITTLE or op.dtype is None:
@@ -93,13 +100,13 @@ def _is_put_together(op):
     return config.get("memory_limit") is None and bytes_ <= config.get("warn_limit")
 
 
-def announce(op):
+def announce(op: Any) -> None:
     """Warns that the dense form is needed, where it is large."""
     if op._head != "dense" or op._init is None:
         memory.materialising(op, op.size * inexact(op.dtype).itemsize, False)
 
 
-def diagonal_of(op):
+def diagonal_of(op: Any) -> Any:
     """The main diagonal of a Diag or Identity, inexact."""
     if op.dtype.kind not in "biu":
         return op.diagonal()
@@ -108,12 +115,12 @@ def diagonal_of(op):
     return op.diagonal().astype(np.float64)
 
 
-def within(op):
+def within(op: Any) -> Any:
     """The operand of a multiple or a view, in the precision of the whole operator."""
     return _as_precise(op._operands[0], op)
 
 
-def _as_precise(f, op):
+def _as_precise(f: Any, op: Any) -> Any:
     real = real_of(op.dtype)
     if f.dtype is None or real_of(f.dtype).itemsize >= real.itemsize:
         return f
@@ -123,21 +130,21 @@ def _as_precise(f, op):
     return f.astype(dtype)
 
 
-def modulus(c):
+def modulus(c: Any) -> float:
     return abs(complex(c))
 
 
-def _view(op, mode):
+def _view(op: Any, mode: int) -> Any:
     return _core._build("view", op, None, mode)
 
 
-def factors_of(op):
+def factors_of(op: Any) -> list[Any]:
     """The factors of a Kron or the blocks of a BlockDiag, also of one that products, views,
     inverses or slices closed to."""
     return [_as_precise(f, op) for f in parameters.factors(op)]
 
 
-QUESTIONS: dict[str, "Question"] = {}  # those with a name, for docs/factorisations.md
+QUESTIONS: dict[str, Question] = {}  # those with a name, for docs/factorisations.md
 
 
 class Question:
@@ -155,19 +162,32 @@ class Question:
     from the factor that plans keep; it returns NotImplemented where they keep none."""
 
     def __init__(
-        self, dense, name="", how="", cost="", kept="", whole=False, plans=None, arrays=1.5
-    ):
-        self.rows, self.dense, self.kept_rows, self.arrays = {}, dense, set(), arrays
+        self,
+        dense: Callable[..., Any],
+        name: str = "",
+        how: str = "",
+        cost: str = "",
+        kept: Any = "",
+        whole: bool = False,
+        plans: Callable[..., Any] | None = None,
+        arrays: Any = 1.5,
+    ) -> None:
+        self.rows: dict[str, Callable[..., Any]] = {}
+        self.kept_rows: set[Callable[..., Any]] = set()
+        self.dense, self.arrays = dense, arrays
         self.kept, self.whole, self.plans = kept, whole, plans
-        self.texts, self.text = {}, (how, cost)
+        self.texts: dict[str, tuple[str, str]] = {}
+        self.text = (how, cost)
         if name:
             QUESTIONS[name] = self
 
-    def row(self, *heads, how="", cost="", kept=False):
+    def row(
+        self, *heads: str, how: str = "", cost: str = "", kept: bool = False
+    ) -> Callable[[Registered], Registered]:
         """Registers an answer: a function of (op, *args), or a generator that yields
         (operand, *args) and is sent its answer; NotImplemented sends op to the dense form."""
 
-        def add(answer):
+        def add(answer: Registered) -> Registered:
             if kept:  # of a function, not of a generator
                 self.kept_rows.add(answer)
             self.rows.update(dict.fromkeys(heads, answer))
@@ -176,7 +196,7 @@ class Question:
 
         return add
 
-    def _row_of(self, op):
+    def _row_of(self, op: Any) -> Any:
         """The row that answers. A view or multiple uses the row "view" or "scaled", whatever kind
         it closed to (but Diag, Identity, Zeros and Kron); a closed inverse uses the row
         "inverse"."""
@@ -187,7 +207,7 @@ class Question:
             return self.rows.get(by)
         return self.rows.get(op._head)
 
-    def _steps(self, op, *args):
+    def _steps(self, op: Any, *args: Any) -> Generator[Any, Any, Any]:
         row = self._row_of(op)
         if row is not None and 0 not in op.shape[-2:]:
             if row in self.kept_rows:
@@ -200,17 +220,19 @@ class Question:
                 return found
         return self.of_dense(op, *args)
 
-    def _keep(self, op, args, make, announce):
+    def _keep(
+        self, op: Any, args: tuple[Any, ...], make: Callable[[], Any], announce: Callable[[], None]
+    ) -> Any:
         name = self.kept(*args) if callable(self.kept) else self.kept
         word = result_cache.word_of(name, () if callable(self.kept) else args) if name else None
         if word is None or 0 in op.shape:
             return make()
         return result_cache.answer(word, op, make, announce)
 
-    def of_dense(self, op, *args, array=None):
+    def of_dense(self, op: Any, *args: Any, array: Any = None) -> Any:
         """The answer of the dense form, which may be cached."""
 
-        def make():
+        def make() -> Any:
             if self.plans and array is None:
                 found = self.plans(op, *args)
                 if found is not NotImplemented:
@@ -221,7 +243,7 @@ class Question:
 
         return self._keep(op, args, make, lambda: announce(op))
 
-    def __call__(self, op, *args):
+    def __call__(self, op: Any, *args: Any) -> Any:
         if config.get("check") == "full" and not op._opaque:
             op @ np.zeros(op.shape[-1], op.dtype)  # tests the assumptions about its parts
         if _is_put_together(op):
@@ -232,7 +254,7 @@ class Question:
 # -- singular values --
 
 
-def outer(a, b):
+def outer(a: Any, b: Any) -> Any:
     """All products of an element of a and an element of b, in a row."""
     both = a[..., :, None] * b[..., None, :]
     return both.reshape(*both.shape[:-2], a.shape[-1] * b.shape[-1])
@@ -248,27 +270,27 @@ svdvals = Question(
 
 
 @svdvals.row("diag", "identity", how="moduli, sorted", cost="O(n log n)")
-def _(op):
+def _(op: Any) -> Any:
     return np.sort(np.abs(diagonal_of(op)), axis=-1)[..., ::-1]
 
 
 @svdvals.row("zeros", how="zeros", cost="O(n)")
-def _(op):
+def _(op: Any) -> Any:
     return np.zeros((*op.shape[:-2], min(op.shape[-2:])), real_of(op.dtype))
 
 
 @svdvals.row("scaled", how="|c| times A's", cost="A's")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     return modulus(op._operands[1]) * (yield (within(op),))
 
 
 @svdvals.row("view", how="A's", cost="A's")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     return (yield (op._operands[0],))
 
 
 @svdvals.row("kron", how="all products of the factors', sorted", cost="the factors', n log n")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     k = min(op.shape[-2:])
     memory.materialising(op, k * real_of(op.dtype).itemsize, False)
     s = np.ones(1)
@@ -281,8 +303,22 @@ def _(op):
 # -- norms --
 
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+
+
+def _norm_of_array(a, ord):
+    """NumPy's norm; where only its squares leave the range, of the array scaled to one."""
+    with np.errstate(over="ignore", under="ignore"):
+        found = np.linalg.matrix_norm(a, ord=ord)
+    if ord != "fro" or not a.size or (np.isfinite(found) & (found > 0)).all():
+        return found
+    size = np.abs(a).max(axis=(-2, -1), keepdims=True)
+    scale = np.where(np.isfinite(size) & (size > 0), size, 1)
+    found = scale[..., 0, 0] * np.linalg.matrix_norm(a / scale, ord=ord)
+    return np.where(np.isposinf(size[..., 0, 0]), size[..., 0, 0], found)[()]
+
+
 norm = Question(
-    lambda a, ord: np.linalg.matrix_norm(a, ord=ord),
+    _norm_of_array,
     "matrix_norm",
     how="from all elements, 2, -2 and nuc by gesdd",
     cost="m n, or 4 m n^2",
@@ -290,13 +326,13 @@ norm = Question(
 )
 
 
-def _turned(ord, mode):
+def _turned(ord: Any, mode: int) -> Any:
     """The order of the transpose's norm that equals this one."""
     other = {1: np.inf, np.inf: 1, -1: -np.inf, -np.inf: -1}
     return other.get(ord, ord) if mode & TRANSPOSED else ord
 
 
-def norm_of_values(s, ord):
+def norm_of_values(s: Any, ord: Any) -> Any:
     """The norm of diag(s), s not negative."""
     if ord == "fro":
         return np.linalg.norm(s, axis=-1)
@@ -306,27 +342,27 @@ def norm_of_values(s, ord):
 
 
 @norm.row("diag", "identity", how="of the vector", cost="O(n)")
-def _(op, ord):
+def _(op: Any, ord: Any) -> Any:
     return norm_of_values(np.abs(diagonal_of(op)), ord)
 
 
 @norm.row("zeros", how="0", cost="O(1)")
-def _(op, ord):
+def _(op: Any, ord: Any) -> Any:
     return np.zeros(op.shape[:-2])
 
 
 @norm.row("scaled", how="|c| times A's", cost="A's")
-def _(op, ord):
+def _(op: Any, ord: Any) -> Generator[Any, Any, Any]:
     return modulus(op._operands[1]) * (yield within(op), ord)
 
 
 @norm.row("view", how="A's, 1 and inf exchanged for a transpose", cost="A's")
-def _(op, ord):
+def _(op: Any, ord: Any) -> Generator[Any, Any, Any]:
     return (yield op._operands[0], _turned(ord, op._mode))
 
 
 @norm.row("kron", how="product of the factors'", cost="sum of the factors'")
-def _(op, ord):
+def _(op: Any, ord: Any) -> Generator[Any, Any, Any]:
     if ord == -2 and not _full_rank_possible(op):
         return np.zeros(op.shape[:-2])
     whole = np.ones(())
@@ -335,7 +371,7 @@ def _(op, ord):
     return whole
 
 
-def _full_rank_possible(op):
+def _full_rank_possible(op: Any) -> bool:
     """Are all factors of a Kron tall, or all wide? If not, the least singular value is 0."""
     shapes = [f.shape[-2:] for f in factors_of(op)]
     return all(m >= n for m, n in shapes) or all(m <= n for m, n in shapes)
@@ -354,7 +390,7 @@ cond = Question(
 
 
 @cond.row("diag", "identity", how="of the vector", cost="O(n)")
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     s = np.abs(diagonal_of(op))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if p in (2, -2):
@@ -365,19 +401,19 @@ def _(op, p):
 
 
 @cond.row("zeros", how="inf", cost="O(1)")
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     return np.full(op.shape[:-2], np.inf)
 
 
 @cond.row("scaled", how="A's", cost="A's")
-def _(op, p):
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     if not 0 < modulus(op._operands[1]) < np.inf:
         return NotImplemented
     return (yield within(op), p)
 
 
 @cond.row("view", how="A's, 1 and inf exchanged for a transpose", cost="A's")
-def _(op, p):
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     return (yield op._operands[0], _turned(p, op._mode))
 
 
@@ -386,7 +422,7 @@ def _(op, p):
     how="product of the factors'; inf where some are tall, some wide",
     cost="sum of the factors'",
 )
-def _(op, p):
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     if not _full_rank_possible(op):
         return np.full(op.shape[:-2], 0.0 if p == -2 else np.inf)
     whole = np.ones(())
@@ -402,27 +438,27 @@ hermitian = Question(lambda a: bool(np.array_equal(a, np.swapaxes(a, -1, -2).con
 
 
 @hermitian.row("diag", "identity")
-def _(op):
+def _(op: Any) -> bool:
     return not np.iscomplexobj(d := diagonal_of(op)) or not d.imag.any()
 
 
 @hermitian.row("zeros")
-def _(op):
+def _(op: Any) -> Any:
     return op.shape[-1] == op.shape[-2]
 
 
 @hermitian.row("scaled")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     return complex(op._operands[1]).imag == 0 and (yield (op._operands[0],))
 
 
 @hermitian.row("view")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     return (yield (op._operands[0],))
 
 
 @hermitian.row("kron")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     for f in factors_of(op):
         if f.shape[-1] != f.shape[-2] or not (yield (f,)):
             return False
@@ -439,17 +475,17 @@ eigvalsh = Question(
 
 
 @eigvalsh.row("diag", "identity", how="sorted", cost="O(n log n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     return np.sort(diagonal_of(op).real, axis=-1)
 
 
 @eigvalsh.row("zeros", how="zeros", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     return np.zeros(op.shape[:-1], real_of(op.dtype))
 
 
 @eigvalsh.row("scaled", how="c times A's, c real", cost="A's")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c = complex(op._operands[1])
     if c.imag:
         return NotImplemented
@@ -457,14 +493,14 @@ def _(op, uplo):
 
 
 @eigvalsh.row("view", how="A's", cost="A's")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     return (yield op._operands[0], {"L": "U", "U": "L"}[uplo] if op._mode & TRANSPOSED else uplo)
 
 
 @eigvalsh.row(
     "kron", how="all products of the factors', Hermitian ones, sorted", cost="the factors', n log n"
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if not hermitian(op):  # (iA) (x) (-iB) may be Hermitian, its factors are not
         return NotImplemented
     w = np.ones(1)
@@ -486,7 +522,7 @@ pinv = Question(
 
 
 @pinv.row("diag", how="reciprocals, a Diag", cost="O(n)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     d = diagonal_of(op)
     s = np.abs(d)
     r = how.get("rtol", how.get("rcond"))
@@ -497,18 +533,18 @@ def _(op, how):
 
 
 @pinv.row("identity", how="itself", cost="O(1)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
 @pinv.row("zeros", how="Zeros", cost="O(1)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     dtype = None if op._weak else inexact(op.dtype)
     return _core.Zeros((*op.shape[:-2], op.shape[-1], op.shape[-2]), dtype)
 
 
 @pinv.row("scaled", how="1/c times A's", cost="A's")
-def _(op, how):
+def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
     c = op._operands[1]
     size = modulus(c)
     if not 0 < size < math.inf or math.isinf(1 / size):
@@ -517,12 +553,12 @@ def _(op, how):
 
 
 @pinv.row("view", how="A's, seen so", cost="A's")
-def _(op, how):
+def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
     return _view((yield op._operands[0], how), op._mode)
 
 
 @pinv.row("kron", how="a Kron of the factors', each with its own cut", cost="sum of the factors'")
-def _(op, how):
+def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
     found = []
     for f in factors_of(op):
         found.append((yield f, how))

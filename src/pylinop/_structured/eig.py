@@ -3,6 +3,11 @@
 An operator that is Hermitian in all its entries goes by eigh: then its vectors are orthonormal, and
 its values exactly real."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .. import _core
@@ -40,12 +45,15 @@ from .singular_values import (
 )
 from .unitary import complex_of, fourier, is_unitary, reflector
 
+if TYPE_CHECKING:
+    from .._base.type_variables import Registered
 
-def _is_adjoint(a):
+
+def _is_adjoint(a: Any) -> bool:
     return bool((a == np.swapaxes(a, -1, -2).conj()).all())
 
 
-def _dense_pairs(a, op):
+def _dense_pairs(a: Any, op: Any) -> Any:
     if _is_adjoint(a):
         small = small_dense(op) is not None
         return _dense_basis(a, "L") if small else eigenbasis.of_dense(op, "L", array=a)
@@ -53,7 +61,7 @@ def _dense_pairs(a, op):
     return w, _core.Dense(v)
 
 
-def _dense_values(a):
+def _dense_values(a: Any) -> Any:
     return np.linalg.eigvalsh(a) if _is_adjoint(a) else np.linalg.eigvals(a)
 
 
@@ -76,10 +84,10 @@ eigvals = Question(
 )
 
 
-def _both(*heads, how="", cost=""):
+def _both(*heads: str, how: str = "", cost: str = "") -> Callable[[Registered], Registered]:
     """Registers a row of both questions; ``vectors`` tells it which one is asked."""
 
-    def add(answer):
+    def add(answer: Registered) -> Registered:
         pairs.row(*heads, how=how, cost=cost)(lambda op: answer(op, True))
         eigvals.row(*heads, how=how, cost=cost)(lambda op: answer(op, False))
         return answer
@@ -87,16 +95,16 @@ def _both(*heads, how="", cost=""):
     return add
 
 
-def _pair(w, v, vectors):
+def _pair(w: Any, v: Any, vectors: bool) -> Any:
     """The answer that is asked for: (w, v()) or w alone."""
     return (w, v()) if vectors else w
 
 
-def _split(found, vectors):
+def _split(found: Any, vectors: bool) -> Any:
     return found if vectors else (found, None)
 
 
-def by_eigh(op, vectors):
+def by_eigh(op: Any, vectors: bool) -> Any:
     return eigenbasis(op, "L") if vectors else eigvalsh(op, "L")
 
 
@@ -104,23 +112,23 @@ def by_eigh(op, vectors):
 
 
 @_both("diag", "identity", how="the diagonal; V is the identity", cost="O(n)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     return _pair(diagonal_of(op), lambda: eye(op), vectors)
 
 
 @_both("zeros", how="zeros; V is the identity", cost="O(n)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     return _pair(np.zeros(op.shape[:-1], real_of(op.dtype)), lambda: eye(op), vectors)
 
 
 @_both("scaled", how="A's V, c times its values", cost="that of A")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     w, v = _split((yield (within(op),)), vectors)
     return _pair(op._operands[1] * w, lambda: v, vectors)
 
 
 @pairs.row("view", how="A's V, conjugated; of .T where V is known to be unitary", cost="that of A")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     w, v = yield (op._operands[0],)
     mode = op._mode
     if mode & TRANSPOSED and not is_unitary(v):
@@ -129,13 +137,13 @@ def _(op):
 
 
 @eigvals.row("view", how="A's, conjugated", cost="that of A")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     w = yield (op._operands[0],)
     return w.conj() if op._mode & CONJUGATED else w
 
 
 @_both("sum", how="of A + c I: A's V, c added to its values", cost="that of A")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     found = shift_of(op)
     if found is None:
         return NotImplemented
@@ -144,7 +152,7 @@ def _(op, vectors):
 
 
 @_both("inverse", how="A's V, 1 / w", cost="that of A")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     if op._init is not None or op._by != "inverse":
         return NotImplemented
     w, v = _split((yield (op._operands[0],)), vectors)
@@ -152,7 +160,7 @@ def _(op, vectors):
 
 
 @_both("power", how="A's V, w^p", cost="that of A")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     if op._operands[0].dtype.kind in "biu":
         return NotImplemented
     w, v = _split((yield (op._operands[0],)), vectors)
@@ -163,7 +171,7 @@ def _(op, vectors):
 
 
 @_both("kron", how="factor by factor, square ones; V is a Kron", cost="sum of the factors'")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] for f in factors):
         return NotImplemented
@@ -177,7 +185,7 @@ def _(op, vectors):
 
 
 @_both("kronsum", how="operand by operand; V is a Kron", cost="sum of the operands'")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     vector_room(op)
@@ -191,7 +199,7 @@ def _(op, vectors):
 
 
 @_both("blockdiag", how="block by block, square ones; V is a BlockDiag", cost="sum of the blocks'")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] for f in blocks):
         return NotImplemented
@@ -207,7 +215,7 @@ def _(op, vectors):
 
 
 @_both("circulant", how="one FFT; V by the DFT, of symmetric ones as eigh's", cost="O(n log n)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     if hermitian(op):
         return by_eigh(op, vectors)
     basis = lambda: fourier(_levels_of(op), inexact(op.dtype))
@@ -215,7 +223,7 @@ def _(op, vectors):
 
 
 @_both("permutation", how="roots of unity, a DFT a cycle length", cost="O(n)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     if op.ndim != 2:
         return NotImplemented
     check_permutation(op)
@@ -227,7 +235,7 @@ def _(op, vectors):
 
 
 @_both("householder", how="a Householder", cost="O(n)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     found = reflection_parts(op)
     if found is None:
         return NotImplemented
@@ -235,14 +243,14 @@ def _(op, vectors):
 
 
 @_both("eigen", how="its own, where Q is known to be unitary", cost="O(n)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     return _pair(floats(op._init[1]), lambda: op._init[0].copy(), vectors)
 
 
 @_both("congruence", how="A V of B's, where A is known to be unitary", cost="that of B")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     w, v = _split((yield (as_operator(op._init[1]),)), vectors)
@@ -257,17 +265,17 @@ def _(op, vectors):
     how="of Hermitian ones: eigh",
     cost="that of eigh",
 )
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     return by_eigh(op, vectors) if hermitian(op) else NotImplemented
 
 
 @eigvals.row("triangular", how="the diagonal", cost="O(n)")
-def _(op):
+def _(op: Any) -> Any:
     return floats(op.diagonal())
 
 
 @_both("full", how="one value, c n; V is a Householder", cost="O(n)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     if op._init is None or op.shape[-1] != op.shape[-2]:
         return NotImplemented
     c = np.asarray(op._init[1]).astype(inexact(op.dtype))
@@ -277,7 +285,7 @@ def _(op, vectors):
 
 
 @_both("lowrank", how="QR of the factors; Hermitian: eigh of k x k", cost="O(n k^2)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Any:
     if hermitian(op):
         return by_eigh(op, vectors)
     found = core_of(op)
@@ -291,10 +299,10 @@ def _(op, vectors):
 
 
 @_both("lowrankupdate", how="of c I + U C V^H: as U C V^H, c added", cost="O(n k^2)")
-def _(op, vectors):
+def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
     parts = update_parts(op)
     c = None if parts is None else constant_of(parts[0])
-    if c is None or parts[0].shape[-1] != parts[0].shape[-2]:
+    if parts is None or c is None or parts[0].shape[-1] != parts[0].shape[-2]:
         return NotImplemented
     w, v = _split((yield (parts[1],)), vectors)
     return _pair(w + c, lambda: v, vectors)
@@ -303,7 +311,7 @@ def _(op, vectors):
 # -- answers in NumPy's dtypes --
 
 
-def _typed(w, op, vectors=None):
+def _typed(w: Any, op: Any, vectors: Any = None) -> Any:
     """Casts to the dtype of NumPy's answer: complex where the operator, a value or the basis is."""
     dtype = real_of(op.dtype)
     complex_ = inexact(op.dtype).kind == "c" or (np.iscomplexobj(w) and w.imag.any())
@@ -312,7 +320,7 @@ def _typed(w, op, vectors=None):
     return dtype
 
 
-def values_of(op):
+def values_of(op: Any) -> Any:
     """The result of eigvals."""
     a = small_dense(op)
     w = _dense_values(a) if a is not None else np.asarray(eigvals(op))
@@ -321,7 +329,7 @@ def values_of(op):
     return np.broadcast_to(w, op.shape[:-1]).astype(dtype)
 
 
-def pairs_of(op):
+def pairs_of(op: Any) -> Any:
     """The result of eig."""
     a = small_dense(op)
     w, v = _dense_pairs(a, op) if a is not None else pairs(op)

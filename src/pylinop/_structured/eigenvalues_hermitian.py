@@ -3,6 +3,11 @@
 A + c I has the eigenvectors of A, and c I + U C U^H those of the thin part: the helpers here find
 them."""
 
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -20,7 +25,7 @@ from .unitary import is_unitary
 
 
 @hermitian.row("lowrank")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     u, v, c = (*op._init, None, None)[:3]
@@ -30,7 +35,7 @@ def _(op):
 
 
 @hermitian.row("lowrankupdate")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     parts = update_parts(op)
     if parts is None:
         return NotImplemented
@@ -41,28 +46,28 @@ def _(op):
 
 
 @hermitian.row("full")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     return complex(op._init[1]).imag == 0 and op.shape[-1] == op.shape[-2]
 
 
 @hermitian.row("congruence")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     return (yield (as_operator(op._init[1]),)) or NotImplemented
 
 
 @hermitian.row("inverse", "power")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     if op._operands[0].shape[-1] != op._operands[0].shape[-2]:
         return NotImplemented
     return (yield (op._operands[0],)) or NotImplemented
 
 
 @hermitian.row("sum")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     found = shift_of(op)
     if found is None or complex(found[1]).imag:
         return NotImplemented
@@ -72,7 +77,7 @@ def _(op):
 # -- shifts --
 
 
-def multiple_of_identity(op):
+def multiple_of_identity(op: Any) -> Any:
     """c if op is written as c I, else None."""
     c = 1
     while written(op, "scaled"):
@@ -80,7 +85,7 @@ def multiple_of_identity(op):
     return c if op._head == "identity" and not op._operands else None
 
 
-def shift_of(op):
+def shift_of(op: Any) -> tuple[Any, Any] | None:
     """(A, c) of a sum A + c I, else None."""
     if not written(op, "sum"):
         return None
@@ -91,19 +96,19 @@ def shift_of(op):
     return None
 
 
-def update_parts(op):
+def update_parts(op: Any) -> tuple[Any, Any] | None:
     """(base, U C V^H) of a LowRankUpdate, in the precision of the whole; None where they are not
     available."""
     if op._init is not None:
-        parts = op._init[0], _core.LowRank(*op._init[1:])
+        base, thin = op._init[0], _core.LowRank(*op._init[1:])
     elif op._by == "sum" and {p._head for p in op._operands} == {"diag", "lowrank"}:
-        parts = sorted(op._operands, key=lambda p: p._head)
+        base, thin = sorted(op._operands, key=lambda p: p._head)
     else:
         return None
-    return tuple(_as_precise(as_operator(p), op) for p in parts)
+    return _as_precise(as_operator(base), op), _as_precise(as_operator(thin), op)
 
 
-def constant_of(op):
+def constant_of(op: Any) -> Any:
     """c if op is c I, as written or by its values, else None."""
     c = multiple_of_identity(op)
     if c is not None:
@@ -114,7 +119,7 @@ def constant_of(op):
     return d[0] if d.size and (d == d[0]).all() else None
 
 
-def shifted_thin(op):
+def shifted_thin(op: Any) -> tuple[Any, Any] | None:
     """(U C U^H, c) of a Hermitian matrix c I + U C U^H, else None."""
     parts = update_parts(op)
     if parts is None or parts[0].shape[-1] != parts[0].shape[-2]:
@@ -127,7 +132,7 @@ def shifted_thin(op):
 
 
 @eigvalsh.row("sum", how="of A + c I: those of A, + c", cost="those of A")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shift_of(op)
     if found is None or complex(found[1]).imag:
         return NotImplemented
@@ -135,7 +140,7 @@ def _(op, uplo):
 
 
 @eigvalsh.row("banded", "blocktridiagonal", how="SciPy's eigvals_banded", cost="n^2 w")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     """The eigenvalues by LAPACK's sbevd within the band, where SciPy is installed."""
     bands = bands_of(op)
     if bands is None or not all(np.isfinite(d).all() for _, d in bands):
@@ -155,7 +160,7 @@ def _(op, uplo):
     return w
 
 
-def halves(op, question, found, uplo):
+def halves(op: Any, question: Any, found: Any, uplo: str) -> Any:
     """The answer of ``found`` for a Hermitian Toeplitz matrix, else the question's dense answer."""
     if op.shape[-1] < 2 or (op._head == "toeplitz" and not hermitian(op)):
         return NotImplemented
@@ -171,7 +176,7 @@ def halves(op, question, found, uplo):
     cost="n^3 / 3",
     kept=True,
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     return halves(op, eigvalsh, values, uplo)
 
 
@@ -182,7 +187,7 @@ def _(op, uplo):
     cost="4 n^3 / 3, n^3 / 3 Hermitian",
     kept=True,
 )
-def _(op):
+def _(op: Any) -> Any:
     if op.shape[-1] != op.shape[-2]:
         return NotImplemented
     if op._head == "toeplitz" and hermitian(op):
@@ -196,7 +201,7 @@ def _(op):
 
 
 @eigvalsh.row("lowrankupdate", how="of c I + U U^H: QR of U, + c", cost="n r^2")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
     if found is None:
         return NotImplemented
@@ -208,7 +213,7 @@ def _(op, uplo):
     how="of a Hermitian A: 1 / w, w^p; of Q A Q^H, Q unitary: those of A",
     cost="those of A",
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     """The values as `eigh` finds them, without the vectors."""
     if op._head == "congruence":
         if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
@@ -232,7 +237,7 @@ def _(op, uplo):
     cost="n^2 w",
     kept=True,
 )
-def _(op):
+def _(op: Any) -> Any:
     if hermitian(op):
         return descending(np.abs(eigvalsh(op, "L")))
     bands = bands_of(op)
@@ -246,14 +251,14 @@ def _(op):
     how="of a Hermitian A where `eigvalsh` knows it: moduli of those",
     cost="that of `eigvalsh`",
 )
-def _(op):
+def _(op: Any) -> Any:
     if op._by == "inverse" and undoes_transform(op):
         return 1 / svdvals(op._operands[0])[..., ::-1]
     known = op._head != "sum" or shift_of(op) is not None
     return descending(np.abs(eigvalsh(op, "L"))) if known and hermitian(op) else NotImplemented
 
 
-def reciprocal(w, op):
+def reciprocal(w: Any, op: Any) -> Any:
     """1 / w for the eigenvalues of op. A value that is zero to working precision may be so by
     rounding: the determinant says whether it is exactly zero, as for `inv`."""
     size = np.abs(w)

@@ -4,7 +4,11 @@ The question asks for a basis, A = Q diag(w) Q^H with a unitary Q, in the kind's
 joining factors or blocks needs no permutation, and functions of A need none at all. `eigh` sorts
 once, at the end."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +33,7 @@ from .singular_values import (
 from .unitary import completed, fourier, hartley, is_unitary, reflector, sine, unitary
 
 
-def _dense_basis(a, uplo):
+def _dense_basis(a: Any, uplo: Any) -> tuple[Any, Any]:
     w, q = np.linalg.eigh(a, uplo)
     return w, unitary(q)
 
@@ -39,7 +43,7 @@ eigenbasis = Question(
 )
 
 
-def eye(op):
+def eye(op: Any) -> Any:
     """The identity of op's size; weak where op is."""
     return _core.Identity(op.shape, None if op._weak else inexact(op.dtype))
 
@@ -48,17 +52,17 @@ def eye(op):
 
 
 @eigenbasis.row("diag", "identity", how="the diagonal; Q is the identity", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> tuple[Any, Any]:
     return diagonal_of(op).real, eye(op)
 
 
 @eigenbasis.row("zeros", how="zeros; Q is the identity", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     return np.zeros(op.shape[:-1], real_of(op.dtype)), eye(op)
 
 
 @eigenbasis.row("scaled", how="A's Q, c times its values, c real", cost="that of A")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c = complex(op._operands[1])
     if c.imag:
         return NotImplemented
@@ -67,7 +71,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("view", how="A's Q, conjugated where one of .T, .conj() stands", cost="that of A")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     mode = op._mode
     if mode & TRANSPOSED:
         uplo = {"L": "U", "U": "L"}[uplo]
@@ -76,7 +80,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("sum", how="of A + c I: A's Q, c added to its values", cost="that of A")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shift_of(op)
     if found is None or complex(found[1]).imag:
         return NotImplemented
@@ -85,7 +89,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("inverse", how="of a Hermitian A: its Q, 1 / w", cost="that of A")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._init is not None or op._by != "inverse" or not hermitian(op._operands[0]):
         return NotImplemented
     w, q = yield op._operands[0], uplo
@@ -93,7 +97,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("power", how="of a Hermitian A: its Q, w^p", cost="that of A")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._operands[0].dtype.kind in "biu" or not hermitian(op._operands[0]):
         return NotImplemented
     w, q = yield op._operands[0], uplo
@@ -103,7 +107,7 @@ def _(op, uplo):
 @eigenbasis.row(
     "kron", how="factor by factor, where each is Hermitian; Q is a Kron", cost="sum of the factors'"
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if not hermitian(op):  # (iA) (x) (-iB) may be Hermitian, its factors are not
         return NotImplemented
     vector_room(op)
@@ -118,7 +122,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("kronsum", how="operand by operand; Q is a Kron", cost="sum of the operands'")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     vector_room(op)
@@ -132,7 +136,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("blockdiag", how="block by block; Q is a BlockDiag", cost="sum of the blocks'")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     parts, vectors = [], []
     for block in factors_of(op):
         if block.shape[-1] != block.shape[-2]:
@@ -151,14 +155,14 @@ def _(op, uplo):
     how="one FFT; Q by the DFT, of a real matrix by the Hartley transform",
     cost="O(n log n)",
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if not hermitian(op):
         return NotImplemented
     basis = fourier if op.dtype.kind == "c" else hartley
     return eigenvalues_of(op).real, basis(_levels_of(op), inexact(op.dtype))
 
 
-def _axis_basis(n, bc, dtype):
+def _axis_basis(n: int, bc: Any, dtype: Any) -> Any:
     """Eigenvalues and eigenvectors of second differences on an axis, in the basis's order."""
     k = np.arange(n)
     if bc == "neumann":
@@ -171,7 +175,7 @@ def _axis_basis(n, bc, dtype):
 @eigenbasis.row(
     "laplacian", how="sums over the axes; Q is a Kron of sine, cosine or Hartley", cost="O(n)"
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None:
         return NotImplemented
     vector_room(op)
@@ -184,7 +188,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("hadamard", how="Kron of 2 x 2 rotations", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     n = op.shape[-1]
     if op._init is None or n == 1:
         return NotImplemented
@@ -201,13 +205,14 @@ def _(op, uplo):
 # -- rows exchanged, reflections --
 
 
-def cycles_of(op):
+def cycles_of(op: Any) -> Any:
     """(order, lengths, counts) of a Permutation: its rows in that order fall into cycles,
     ``counts`` of them of each length; None for batches."""
     if op.ndim != 2:
         return None
     p = np.rint((op @ np.arange(op.shape[-1], dtype=np.float64)).real).astype(np.int64)
-    seen, cycles = np.zeros(p.size, bool), {}
+    seen = np.zeros(p.size, bool)
+    cycles: dict[int, list[int]] = {}
     for start in range(p.size):
         cycle, at = [], start
         while not seen[at]:
@@ -221,21 +226,21 @@ def cycles_of(op):
     return order, lengths, [len(cycles[k]) // k for k in lengths]
 
 
-def by_cycles(op, one):
+def by_cycles(op: Any, one: Any) -> Any:
     """S^T diag(I (x) one(length)) S, the cycles of each length together."""
     order, lengths, counts = cycles_of(op)
     blocks = [_core.Kron(_core.Identity(m), one(k)) for k, m in zip(lengths, counts, strict=True)]
     return _core.Congruence(_core.Permutation(order).T, _core.BlockDiag(*blocks))
 
 
-def cycle_vectors(op, one):
+def cycle_vectors(op: Any, one: Any) -> Any:
     """S^T diag(I (x) one(length)): vectors of the cycles."""
     order, lengths, counts = cycles_of(op)
     blocks = [_core.Kron(_core.Identity(m), one(k)) for k, m in zip(lengths, counts, strict=True)]
     return _core.Permutation(order).T @ _core.BlockDiag(*blocks)
 
 
-def cycle_values(op):
+def cycle_values(op: Any) -> Any:
     """The eigenvalues in the order of `cycle_vectors`: roots of unity."""
     _, lengths, counts = cycles_of(op)
     return np.concatenate(
@@ -244,19 +249,19 @@ def cycle_values(op):
 
 
 @eigenbasis.row("permutation", how="of exchanges: 2 x 2 blocks", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op.ndim != 2 or not hermitian(op):
         return NotImplemented
     q = cycle_vectors(op, lambda k: hartley((k,), inexact(op.dtype)))
     return np.rint(cycle_values(op).real), q
 
 
-def _first(value, n):
+def _first(value: Any, n: int) -> Any:
     """The eigenvalue of the first column, then those of the others."""
     return np.concatenate([value, np.ones((*value.shape[:-1], n - 1))], axis=-1)
 
 
-def reflection_parts(op):
+def reflection_parts(op: Any) -> tuple[Any, Any] | None:
     """(the vector, the one eigenvalue that is not 1) of a Householder; None where there is no such
     vector."""
     if op._init is None:
@@ -268,7 +273,7 @@ def reflection_parts(op):
 
 
 @eigenbasis.row("householder", how="a Householder", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     found = reflection_parts(op)
     if found is None or not hermitian(op):
         return NotImplemented
@@ -277,7 +282,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("full", how="one value; Q is a Householder", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None or complex(op._init[1]).imag or op.shape[-1] != op.shape[-2]:
         return NotImplemented
     w = np.zeros(op.shape[:-1])
@@ -288,7 +293,7 @@ def _(op, uplo):
 # -- bands --
 
 
-def _phases(e):
+def _phases(e: Any) -> Any:
     """A diagonal unitary that makes the subdiagonal e (..., n - 1) positive."""
     size = np.abs(e)
     turn = np.where(size > 0, e, 1) / np.where(size > 0, size, 1)
@@ -304,7 +309,7 @@ def _phases(e):
     cost="O(n^2); O(n^2 w + n k w^2)",
     kept=True,
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
     if bands is None or op.shape[-1] < 2 or not all(np.isfinite(d).all() for _, d in bands):
         return NotImplemented
@@ -331,8 +336,8 @@ def _(op, uplo):
 @eigenbasis.row(
     *("toeplitz", "multitoeplitz"), how="Hermitian: heevd of halves", cost="O(n^3)", kept=True
 )
-def _(op, uplo):
-    def found(a):
+def _(op: Any, uplo: str) -> Any:
+    def found(a: Any) -> tuple[Any, Any]:
         w, q = centrohermitian.basis(a)
         return w, unitary(q)
 
@@ -342,7 +347,7 @@ def _(op, uplo):
 # -- low rank --
 
 
-def thin_hermitian(op):
+def thin_hermitian(op: Any) -> tuple[Any, Any] | None:
     """(q, m) with op = q m q^H, where q has r orthonormal columns and m is Hermitian; else None."""
     if op._head != "lowrank" or not hermitian(op):
         return None
@@ -356,7 +361,7 @@ def thin_hermitian(op):
 @eigenbasis.row(
     "lowrank", how="QR of U, eigh of k x k; Q by k reflections", cost="O(n k^2), Q in n k numbers"
 )
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     found = thin_hermitian(op)
     if found is None:
         return NotImplemented
@@ -371,7 +376,7 @@ def _(op, uplo):
 
 
 @eigenbasis.row("lowrankupdate", how="of c I + U C U^H: as U C U^H, c added", cost="O(n k^2)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     found = shifted_thin(op)
     if found is None:
         return NotImplemented
@@ -383,14 +388,14 @@ def _(op, uplo):
 
 
 @eigenbasis.row("eigen", how="its own, where Q is known to be unitary", cost="O(1)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
         return NotImplemented
     return floats(op._init[1]).real, op._init[0].copy()
 
 
 @eigenbasis.row("congruence", how="A Q of B's, where A is known to be unitary", cost="that of B")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     if not hermitian(as_operator(op._init[1])):
@@ -402,7 +407,7 @@ def _(op, uplo):
 # -- in ascending order --
 
 
-def in_order(q, order, shape, adjoint=False):
+def in_order(q: Any, order: Any, shape: tuple[int, ...], adjoint: bool = False) -> Any:
     """The columns of q in an order (..., k), or their adjoint: q itself times a Permutation or a
     Selection."""
     batch, size = shape[:-2], q.shape[-1]
@@ -411,14 +416,14 @@ def in_order(q, order, shape, adjoint=False):
         return q.H if adjoint else q
     order = np.ascontiguousarray(np.broadcast_to(order, (*batch, k)))
     dtype = None if q._weak else q.dtype
-    pick = _core.Permutation(order) if k == size else _core.Selection(order, size)
+    pick: Any = _core.Permutation(order) if k == size else _core.Selection(order, size)
     if q._head == "identity" and not q._operands:
         pick = pick if dtype is None else pick.astype(dtype)
         return pick if adjoint else pick.T
     return pick @ q.H if adjoint else q @ pick.T
 
 
-def ascending(op, uplo):
+def ascending(op: Any, uplo: str) -> Any:
     """The result of eigh: values in ascending order with their vectors."""
     a = small_dense(op)
     if a is not None:

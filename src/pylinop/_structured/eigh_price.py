@@ -13,7 +13,6 @@ from .._base.dtypes import inexact
 from .._base.trampoline import run
 from .._operators import parameters
 from .._operators.convert import as_operator
-from .._operators.parameters import written
 from . import banded_eigh
 from .eigenvalues_hermitian import shift_of
 
@@ -100,8 +99,9 @@ def _steps(op: Any, vectors: bool) -> Any:
         return _dense(op, vectors)
     if head in _CLOSED:
         return _vector(op, 5.0)
-    if by in _SEE_THROUGH or (written(op, "sum") and shift_of(op) is not None):
-        inner = op._operands[0] if by in _SEE_THROUGH else shift_of(op)[0]
+    seen = op._operands if by in _SEE_THROUGH else shift_of(op)  # None of all but a sum A + c I
+    if seen is not None:
+        inner = seen[0]
         found = yield inner, vectors
         return _joined(found.by, [found, _vector(op, 1.0)]) if found.by != "dense" else found
     if head in _LISTS:

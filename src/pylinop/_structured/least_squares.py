@@ -4,6 +4,9 @@ with orthonormal columns and s is in any order.
 The frames of a Kron are Krons, and its s are all the products, in one array: so the singular values
 of the whole matrix decide which of them count as zero, as in NumPy."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -28,26 +31,26 @@ from .singular_values import (
     core_of,
     eigenvalues_of,
     floats,
-    is_unitary,
     joined,
     vector_room,
 )
+from .unitary import is_unitary
 
 
-def _lapack(a, want):
+def _lapack(a: Any, want: str) -> Any:
     m, n = a.shape[-2:]
     u, s, vh = np.linalg.svd(a, full_matrices=want == "null" and m < n)
     v = orthonormal(np.swapaxes(vh, -1, -2).conj())
     return (None, _padded(s, n), v) if want == "null" else (orthonormal(u), s, v)
 
 
-def _padded(s, n):
+def _padded(s: Any, n: int) -> Any:
     """Pads with zeros to n values."""
     rest = np.zeros((*s.shape[:-1], n - s.shape[-1]), s.dtype)
     return np.concatenate([s, rest], axis=-1)
 
 
-def _arrays(m, n, want):
+def _arrays(m: int, n: int, want: str) -> float:
     return 8 + (2.5 * n / m if want == "null" and m < n else 0)
 
 
@@ -64,20 +67,20 @@ frames = Question(
 )
 
 
-def phases(d):
+def phases(d: Any) -> tuple[Any, Any]:
     size = np.abs(d)
     return np.divide(d, size, where=size != 0, out=np.ones_like(d)), size
 
 
 @frames.row("diag", "identity", how="element by element", cost="O(n)")
-def _(op, want):
+def _(op: Any, want: str) -> Any:
     d = diagonal_of(op)
     phase, size = phases(d)
     return _core.Diag(phase), size, eye(op, d.shape[-1], d.shape[-1])
 
 
 @frames.row("zeros", how="an Identity, no values", cost="O(n)")
-def _(op, want):
+def _(op: Any, want: str) -> Any:
     m, n = op.shape[-2:]
     vector_room(op)
     k = n if want == "null" else min(m, n)
@@ -89,7 +92,7 @@ def _(op, want):
     how="itself where it is unitary",
     cost="a product",
 )
-def _(op, want):
+def _(op: Any, want: str) -> Any:
     if not is_unitary(op):
         return NotImplemented
     if op._head == "permutation":
@@ -103,7 +106,7 @@ def _(op, want):
     how="a DFT and the spectrum, of one level; bases of real ones are dense",
     cost="O(n log n)",
 )
-def _(op, want):
+def _(op: Any, want: str) -> Any:
     if op._init is None or (op._init[1] or 1) != 1:
         return NotImplemented
     if want != "solve" and op.dtype.kind != "c":
@@ -114,7 +117,7 @@ def _(op, want):
 
 
 @frames.row("scaled", how="A's", cost="A's")
-def _(op, want):
+def _(op: Any, want: str) -> Generator[Any, Any, Any]:
     c = op._operands[1]
     size = modulus(c)
     if not 0 < size < np.inf:
@@ -126,7 +129,7 @@ def _(op, want):
 
 
 @frames.row("view", how="A's, exchanged for a transpose", cost="A's")
-def _(op, want):
+def _(op: Any, want: str) -> Generator[Any, Any, Any]:
     if want == "null" and op._mode & TRANSPOSED:
         return NotImplemented
     u, s, v = yield op._operands[0], want
@@ -136,14 +139,14 @@ def _(op, want):
     return u, s, v
 
 
-def _joined(join, found, want):
+def _joined(join: Callable[..., Any], found: Any, want: str) -> tuple[Any, Any]:
     """U and V of a Kron or BlockDiag from those of its parts."""
     u = None if want == "null" else join(*(one[0] for one in found))
     return u, join(*(one[2] for one in found))
 
 
 @frames.row("kron", how="Krons of the factors', of any rank", cost="sum of the factors'")
-def _(op, want):
+def _(op: Any, want: str) -> Generator[Any, Any, Any]:
     vector_room(op)
     found, s = [], np.ones(1, real_of(op.dtype))
     for f in factors_of(op):
@@ -154,7 +157,7 @@ def _(op, want):
 
 
 @frames.row("blockdiag", how="BlockDiags of the blocks', of any rank", cost="sum of the blocks'")
-def _(op, want):
+def _(op: Any, want: str) -> Generator[Any, Any, Any]:
     found = []
     for f in factors_of(op):
         found.append((yield f, want))
@@ -165,7 +168,7 @@ def _(op, want):
 @frames.row(
     "lowrank", how="QR of U and V, SVD of what is between; not null spaces", cost="O((m + n) k^2)"
 )
-def _(op, want):
+def _(op: Any, want: str) -> Any:
     found = None if want == "null" else core_of(op)
     if found is None:
         return NotImplemented
@@ -175,7 +178,7 @@ def _(op, want):
 
 
 @frames.row("eigen", how="Q and d where Q is known to be unitary", cost="two products")
-def _(op, want):
+def _(op: Any, want: str) -> Any:
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     phase, size = phases(floats(op._init[1]))
@@ -185,7 +188,7 @@ def _(op, want):
 # -- least squares --
 
 
-def cut_of(op, s, rcond):
+def cut_of(op: Any, s: Any, rcond: Any) -> Any:
     """The threshold that singular values must pass to count, as an array that fits s."""
     eps = np.finfo(s.dtype).eps
     rcond = tolerance_of("rcond", max(op.shape[-2:]) * eps if rcond is None else rcond)
@@ -193,7 +196,7 @@ def cut_of(op, s, rcond):
     return rcond * s.max(axis=-1, keepdims=True, initial=0)
 
 
-def _gelsd(a, b, rcond):
+def _gelsd(a: Any, b: Any, rcond: Any) -> tuple[Any, ...]:
     if b.ndim == 2:
         return np.linalg.lstsq(a, b, rcond=rcond)
     columns = np.moveaxis(b, -2, 0).reshape(b.shape[-2], -1)  # one factor for all
@@ -202,7 +205,7 @@ def _gelsd(a, b, rcond):
     return x, rest.reshape(*b.shape[:-2], b.shape[-1]) if rest.size else rest, rank, s
 
 
-def _structured(op):
+def _structured(op: Any) -> bool:
     """Has the operand, below views and multiples, frames of its own?"""
     while op._by in ("view", "scaled") and op._head in ("view", "scaled"):
         op = op._operands[0]
@@ -234,7 +237,7 @@ def _of_band(op: Any, b: Any, cut: Any) -> Any:
     return x, rest, rank, np.broadcast_to(s, (*op.shape[:-2], s.shape[-1])).copy()
 
 
-def lstsq(op, b, rcond):
+def lstsq(op: Any, b: Any, rcond: Any) -> Any:
     """The four results of numpy.linalg.lstsq, for a matrix b (..., m, k)."""
     if rcond is not None:
         tolerance_of("rcond", rcond)
@@ -261,7 +264,7 @@ def lstsq(op, b, rcond):
 # -- null space, range --
 
 
-def _columns(q, keep, what):
+def _columns(q: Any, keep: Any, what: str) -> Any:
     """The marked columns of an operator, the same number in each element of a batch."""
     count = keep.sum(axis=-1)
     if count.size and (count != count.flat[0]).any():
@@ -280,13 +283,13 @@ def _columns(q, keep, what):
     return q @ _core.Selection(at, n, inexact(q.dtype)).T
 
 
-def null_space(op, rcond):
+def null_space(op: Any, rcond: Any) -> Any:
     _, s, v = frames(op, "null")
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     return _columns(v, ~(s > cut_of(op, s, rcond)), "null space")
 
 
-def orth(op, rcond):
+def orth(op: Any, rcond: Any) -> Any:
     u, s, _ = frames(op, "range")
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     return _columns(u, s > cut_of(op, s, rcond), "range")

@@ -3,6 +3,11 @@
 The answers of LU are triples (P, L, U) with A = P L U, those of LDL are (L, D, perm) with A = L D
 L^H (or L^T), as in SciPy."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -17,7 +22,7 @@ from .singular_values import bands_of, check_permutation
 # -- LU --
 
 
-def _rows_of(pivots, m):
+def _rows_of(pivots: Any, m: int) -> Any:
     """The order of the rows after LAPACK's exchanges (1-based), in a batch."""
     order = np.empty((*pivots.shape[:-1], m), np.intp)
     for i in np.ndindex(*pivots.shape[:-1]):
@@ -28,11 +33,11 @@ def _rows_of(pivots, m):
     return order
 
 
-def inverse_order(order):
+def inverse_order(order: Any) -> Any:
     return np.argsort(order, axis=-1)
 
 
-def _of_plans(op):
+def _of_plans(op: Any) -> Any:
     """The factors of square matrices that solves keep."""
     found = op._factored(0) if op.shape[-1] == op.shape[-2] else NotImplemented
     if found is NotImplemented:
@@ -42,7 +47,7 @@ def _of_plans(op):
     return p, _core.Triangular(both, True, True), _core.Triangular(both, False)
 
 
-def _getrf(a):
+def _getrf(a: Any) -> Any:
     """The factors of an array by getrf, as operators."""
     a = np.asarray(a)
     dtype = inexact(a.dtype)
@@ -77,7 +82,7 @@ lu = Question(
 
 
 @lu.row("diag", "identity", how="U is itself", cost="O(1)")
-def _(op):
+def _(op: Any) -> Any:
     one = eye(op, op.shape[-1], op.shape[-1])
     if op._head == "identity":
         return one, one, one
@@ -85,7 +90,7 @@ def _(op):
 
 
 @lu.row("zeros", how="Identities and Zeros", cost="O(1)")
-def _(op):
+def _(op: Any) -> Any:
     m, n = op.shape[-2:]
     k = min(m, n)
     shape = (*op.shape[:-2], k, n)
@@ -93,31 +98,31 @@ def _(op):
 
 
 @lu.row("permutation", how="P is itself", cost="O(n), its indices are read")
-def _(op):
+def _(op: Any) -> tuple[Any, Any, Any]:
     check_permutation(op)
     one = eye(op, op.shape[-1], op.shape[-1])
     return op, one, one
 
 
 @lu.row("triangular", how="an upper one itself: P and L are Identities", cost="O(1)")
-def _(op):
+def _(op: Any) -> Any:
     lower = op._init is None or op._init[1]
     return NotImplemented if lower or op.dtype.kind not in "fc" else _itself(op)
 
 
-def _itself(op):
+def _itself(op: Any) -> tuple[Any, Any, Any]:
     one = eye(op, op.shape[-1], op.shape[-1])
     return one, one, op
 
 
 @lu.row("scaled", how="A's, U times c", cost="A's")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     p, low, up = yield (within(op),)
     return p, low, op._operands[1] * up
 
 
 @lu.row("view", how="of `.conj()` A's, conjugated; of a triangle turned upper, itself", cost="A's")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     if op._mode & TRANSPOSED:
         below = op._operands[0]
         if op._head == "permutation":
@@ -131,7 +136,7 @@ def _(op):
     return p, low.conj(), up.conj()
 
 
-def _joined(join, factors):
+def _joined(join: Callable[..., Any], factors: Any) -> Generator[Any, Any, Any]:
     found = []
     for f in factors:
         found.append((yield (f,)))
@@ -139,7 +144,7 @@ def _joined(join, factors):
 
 
 @lu.row("kron", how="Krons of the factors', all tall or all wide", cost="sum of the factors'")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
     if not alike(factors, "reduced"):
         return NotImplemented
@@ -149,7 +154,7 @@ def _(op):
 @lu.row(
     "blockdiag", how="BlockDiags of the blocks', all tall or all wide", cost="sum of the blocks'"
 )
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if not alike(blocks, "reduced"):
         return NotImplemented
@@ -164,7 +169,7 @@ BANDS = ("tridiagonal", "banded", "blocktridiagonal")
     how="gbtrf (SciPy); U a Banded, L one too or, where rows were exchanged, a SparseTriangular",
     cost="2 n l (l + u)",
 )
-def _(op):
+def _(op: Any) -> Any:
     bands = bands_of(op)
     if bands is None or op.ndim != 2 or not bands:
         return NotImplemented
@@ -178,7 +183,7 @@ def _(op):
 # -- L D L^H --
 
 
-def _scipy_ldl(a, lower, hermitian):
+def _scipy_ldl(a: Any, lower: bool, hermitian: bool) -> Any:
     try:
         import scipy.linalg  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
@@ -197,12 +202,12 @@ def _scipy_ldl(a, lower, hermitian):
     return _permuted(turned, order, lower), middle_of(middle), order
 
 
-def _permuted(turned, order, lower):
+def _permuted(turned: Any, order: Any, lower: bool) -> Any:
     """SciPy's outer factor: a unit triangle with its rows exchanged."""
     return _permuted_by(order, np.take_along_axis(turned, order[..., :, None], -2), lower)
 
 
-def _permuted_by(order, triangle, lower):
+def _permuted_by(order: Any, triangle: Any, lower: bool) -> Any:
     """The rows of a unit triangle in that order."""
     if (order == np.arange(order.shape[-1])).all():
         return _core.Triangular(triangle, lower, True)
@@ -210,7 +215,7 @@ def _permuted_by(order, triangle, lower):
     return rows @ _core.Triangular(triangle, lower, True)
 
 
-def middle_of(d):
+def middle_of(d: Any) -> Any:
     """The middle factor with blocks of 1 x 1 and 2 x 2: a Diag if none is 2 x 2."""
     low, main, up = (np.diagonal(d, k, axis1=-2, axis2=-1).copy() for k in (-1, 0, 1))
     if not low.any() and not up.any():
@@ -218,7 +223,7 @@ def middle_of(d):
     return _core.Tridiagonal(low, main, up)
 
 
-def _ldl_of_plans(op, lower, hermitian):
+def _ldl_of_plans(op: Any, lower: bool, hermitian: bool) -> Any:
     """The factor that solves keep of a Dense assumed symmetric or Hermitian, from its upper
     triangle seen as the lower one."""
     found = op._factored(3 if hermitian else 2) if lower else NotImplemented
@@ -229,7 +234,7 @@ def _ldl_of_plans(op, lower, hermitian):
     both, exchanges, beside = found[1]
     order = _rows_of(np.abs(exchanges), op.shape[-1])
     main, below = np.diagonal(both, axis1=-2, axis2=-1).copy(), beside[..., :-1].copy()
-    middle = _core.Diag(main)
+    middle: Any = _core.Diag(main)
     if below.any():
         middle = _core.Tridiagonal(below, main, below.conj() if hermitian else below)
     return _permuted_by(order, both, lower), middle, order
@@ -247,7 +252,7 @@ ldl = Question(
 
 
 @ldl.row(*BANDS, how="of definite ones within the band, L a Banded, D a Diag", cost="n w^2")
-def _(op, lower, hermitian):
+def _(op: Any, lower: bool, hermitian: bool) -> Any:
     if not lower or not (hermitian or op.dtype.kind != "c"):
         return NotImplemented
     try:
@@ -263,7 +268,7 @@ def _(op, lower, hermitian):
 @ldl.row(
     "quasiseparable", how="of definite ones in O(n), L a QuasiSeparable, D a Diag", cost="O(n J^2)"
 )
-def _(op, lower, hermitian):
+def _(op: Any, lower: bool, hermitian: bool) -> Any:
     if not lower or not (hermitian or op.dtype.kind != "c") or quasiseparable.is_triangular(op):
         return NotImplemented
     outer, d, bad = quasiseparable.ldl_of(op)
@@ -274,7 +279,7 @@ def _(op, lower, hermitian):
 
 
 @ldl.row("diag", "identity", how="D is itself", cost="O(1)")
-def _(op, lower, hermitian):
+def _(op: Any, lower: bool, hermitian: bool) -> Any:
     n = op.shape[-1]
     d = diagonal_of(op)
     order = np.broadcast_to(np.arange(n), (*op.shape[:-2], n)).copy()
@@ -283,7 +288,7 @@ def _(op, lower, hermitian):
 
 
 @ldl.row("scaled", how="A's, D times c; c real", cost="A's")
-def _(op, lower, hermitian):
+def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
     c = complex(op._operands[1])
     if hermitian and c.imag:
         return NotImplemented
@@ -292,7 +297,7 @@ def _(op, lower, hermitian):
 
 
 @ldl.row("view", how="of `.conj()` A's, conjugated", cost="A's")
-def _(op, lower, hermitian):
+def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
     if op._mode & TRANSPOSED:
         return NotImplemented
     outer, middle, order = yield op._operands[0], lower, hermitian
@@ -300,7 +305,7 @@ def _(op, lower, hermitian):
 
 
 @ldl.row("blockdiag", how="BlockDiags of the blocks'", cost="sum of the blocks'")
-def _(op, lower, hermitian):
+def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] for f in blocks):
         return NotImplemented
@@ -317,7 +322,7 @@ def _(op, lower, hermitian):
 @ldl.row(
     "kron", how="Krons of the factors', where each has a diagonal D", cost="sum of the factors'"
 )
-def _(op, lower, hermitian):
+def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] or not symmetric(f, hermitian) for f in factors):
         return NotImplemented
@@ -334,7 +339,7 @@ def _(op, lower, hermitian):
     return _core.Kron(*outer), _core.Kron(*middle), order
 
 
-def symmetric(f, hermitian):
+def symmetric(f: Any, hermitian: bool) -> Any:
     """Is a factor its own adjoint, or transpose, up to rounding?"""
     if hermitian or f.dtype.kind != "c":
         return is_hermitian(f)

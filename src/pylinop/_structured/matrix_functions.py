@@ -5,7 +5,11 @@ operator goes by its eigenvectors, and the result is an Eigen, whose products, p
 determinants are cheap; factors, blocks, circulants, triangles and thin matrices keep their kind.
 Logarithms and powers are the principal ones."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,56 +36,61 @@ from .matrix_functions_dense import general
 from .singular_values import circulant_of, floats, spectrum_of
 from .unitary import complex_of, is_unitary
 
+if TYPE_CHECKING:
+    from .._base.type_variables import Registered
+
 
 class Function:
     """A scalar function with its inner scale and shift: x -> f(scale x + shift)."""
 
     __slots__ = ("call", "name", "p", "scale", "shift")
 
-    def __init__(self, name, p=None, call=None, scale=1, shift=0):
+    def __init__(
+        self, name: str, p: Any = None, call: Any = None, scale: Any = 1, shift: Any = 0
+    ) -> None:
         self.name, self.p, self.call, self.scale, self.shift = name, p, call, scale, shift
 
     @property
-    def arrays(self):
+    def arrays(self) -> float:
         """How many arrays of n^2 entries the dense answer takes, by its method in
         matrix_functions_dense.py."""
         if self.name == "power":
             return 6.2 if self.p == 0.5 else 21
         return {"exp": 10, "log": 21}.get(self.name, 12)
 
-    def scaled(self, c):
+    def scaled(self, c: Any) -> Function:
         return Function(self.name, self.p, self.call, self.scale * c, self.shift)
 
-    def shifted(self, c):
+    def shifted(self, c: Any) -> Function:
         return Function(self.name, self.p, self.call, self.scale, self.shift + self.scale * c)
 
-    def conj(self):
+    def conj(self) -> Function:
         scale, shift = self.scale.conjugate(), self.shift.conjugate()
         return Function(self.name, self.p, self.call, scale, shift)
 
     @property
-    def word(self):
+    def word(self) -> str | None:
         """The function as text; None for a caller's own."""
         return None if self.call else f"{self.name} {self.p} {self.scale!r} {self.shift!r}"
 
     @property
-    def needs_inverse(self):
+    def needs_inverse(self) -> bool:
         return self.name == "log" or (self.name == "power" and self.p < 0)
 
     @property
-    def plain(self):
+    def plain(self) -> bool:
         """Is there no shift, and only a positive scale?"""
         c = complex(self.scale)
         return self.shift == 0 and c.imag == 0 and c.real > 0
 
-    def inner(self, x):
+    def inner(self, x: Any) -> Any:
         return self.scale * x + self.shift
 
-    def __call__(self, x):
+    def __call__(self, x: Any) -> Any:
         """f of exact numbers, those of a diagonal."""
         return self._of(self.inner(x))
 
-    def of_spectrum(self, w, terms=None):
+    def of_spectrum(self, w: Any, terms: Any = None) -> Any:
         """f of computed eigenvalues, which are accurate to about n u times the largest: values
         below that are zero where their sign or their inverse would count."""
         x = self.inner(w)
@@ -102,10 +111,10 @@ class Function:
         return self._of(x)
 
     @property
-    def words(self):
+    def words(self) -> str:
         return "the logarithm" if self.name == "log" else f"the power {self.p}"
 
-    def _of(self, x):
+    def _of(self, x: Any) -> Any:
         if self.name == "exp":
             return np.exp(x)
         if self.name == "any":
@@ -120,7 +129,7 @@ class Function:
             return np.log(x)
         return np.sqrt(x) if self.p == 0.5 else x**self.p
 
-    def _called(self, x):
+    def _called(self, x: Any) -> Any:
         """Calls the caller's function; if it returns NaN for real numbers, it is called with
         complex ones."""
         with np.errstate(invalid="ignore"):
@@ -132,7 +141,7 @@ class Function:
         return y
 
 
-def _is_adjoint(a):
+def _is_adjoint(a: Any) -> bool:
     """True if `a` is Hermitian up to the rounding of forming X^H X; otherwise rounding alone would
     decide on which side of a branch cut its tiny negative eigenvalues lie."""
     other = np.swapaxes(a, -1, -2).conj()
@@ -144,7 +153,7 @@ def _is_adjoint(a):
         return bool((np.abs(a - other) <= off * d[..., :, None] * d[..., None, :]).all())
 
 
-def _dense_function(a, f, op):
+def _dense_function(a: Any, f: Any, op: Any) -> Any:
     if _is_adjoint(a):
         w, q = eigenbasis.of_dense(op, "L", array=a)
         return _core.Eigen(q, f.of_spectrum(w))
@@ -152,7 +161,7 @@ def _dense_function(a, f, op):
     return _core.Dense(general(a, f))
 
 
-def _question(name, how, cost="O(n^3)"):
+def _question(name: str, how: str, cost: str = "O(n^3)") -> Question:
     return Question(
         _dense_function, name=name, how=how, cost=cost, kept="function", whole=True, arrays=5.1
     )
@@ -170,8 +179,10 @@ funm = _question(
 ALL = (expm, logm, power, funm)
 
 
-def _rows(*heads, of=ALL, how="", cost=""):
-    def add(answer):
+def _rows(
+    *heads: str, of: Any = ALL, how: str = "", cost: str = ""
+) -> Callable[[Registered], Registered]:
+    def add(answer: Registered) -> Registered:
         for question in of:
             question.row(*heads, how=how, cost=cost)(answer)
         return answer
@@ -179,19 +190,19 @@ def _rows(*heads, of=ALL, how="", cost=""):
     return add
 
 
-def _by_basis(op, f):
+def _by_basis(op: Any, f: Any) -> Any:
     """Makes f(A) from the eigenvectors of a Hermitian A."""
     w, q = eigenbasis(op, "L")
     return _core.Eigen(q, f.of_spectrum(w.astype(real_of(op.dtype), copy=False)))
 
 
-def _hermitian_only(op, f):
+def _hermitian_only(op: Any, f: Any) -> Any:
     """Takes operators that are Hermitian because of their parts as Hermitian, whatever rounding
     does to their entries: beside a branch cut rounding would decide."""
     return _by_basis(op, f) if hermitian(op) else NotImplemented
 
 
-def _identity_times(c, op):
+def _identity_times(c: Any, op: Any) -> Any:
     """c I in op's size and precision; c is a number, or an array over the batch."""
     c = np.asarray(c)
     precision = real_of(op.dtype)
@@ -203,29 +214,29 @@ def _identity_times(c, op):
 
 
 @_rows("diag", how="of the diagonal", cost="O(n)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     return _core.Diag(f(diagonal_of(op)))
 
 
 @_rows("identity", how="f(1) I", cost="O(1)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     one = _core.Identity(op.shape, None if op._weak else inexact(op.dtype))
     c = f(np.ones(1, None if op._weak else real_of(op.dtype))).tolist()[0]
     return one if c == 1 else c * one
 
 
 @_rows("zeros", how="f(0) I", cost="O(n)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     return _core.Diag(f(np.zeros(op.shape[:-1], real_of(op.dtype))))
 
 
 @_rows("scaled", how="of A, the multiple within the function", cost="that of A")
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     return (yield within(op), f.scaled(op._operands[1]))
 
 
 @_rows("sum", how="of A + c I: of A, the shift within the function", cost="that of A")
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     found = shift_of(op)
     if found is None:
         return NotImplemented
@@ -233,7 +244,7 @@ def _(op, f):
 
 
 @_rows("view", how="of A, seen so; .conj() beside a branch cut only of Hermitian A", cost="A's")
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     mode, below = op._mode, op._operands[0]
     if mode & CONJUGATED and f.name != "exp":
         if not hermitian(below):
@@ -246,7 +257,7 @@ def _(op, f):
 
 
 @_rows("inverse", "power", how="of a Hermitian A: by its eigenvectors", cost="that of eigh(A)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     if op._init is not None or op._by not in ("inverse", "power") or not hermitian(op):
         return NotImplemented
     return _by_basis(op, f)
@@ -256,7 +267,7 @@ def _(op, f):
 
 
 @_rows("blockdiag", how="block by block, square ones", cost="sum of the blocks'")
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     blocks, found = factors_of(op), []
     if any(b.shape[-1] != b.shape[-2] for b in blocks):
         return NotImplemented
@@ -265,7 +276,7 @@ def _(op, f):
     return _core.BlockDiag(*found)
 
 
-def _principal(factors):
+def _principal(factors: Any) -> bool:
     """Is the principal function of the product that of the factors? It is if the arguments of any
     choice of eigenvalues add up to less than pi, or if all factors but one have only positive
     eigenvalues."""
@@ -282,17 +293,17 @@ def _principal(factors):
     return others <= 1 or total < math.pi * (1 - 1e-8)
 
 
-def _square(factors):
+def _square(factors: Any) -> bool:
     return all(a.shape[-1] == a.shape[-2] for a in factors)
 
 
-def _kron_parts(op, f):
+def _kron_parts(op: Any, f: Any) -> list[Any] | None:
     """The factors, where f can be applied factor by factor; else None."""
     factors = factors_of(op)
     return factors if f.plain and _square(factors) and _principal(factors) else None
 
 
-def _kron_otherwise(op, f):
+def _kron_otherwise(op: Any, f: Any) -> Generator[Any, Any, Any]:
     """If all factors but one are identities, f of that one; if Hermitian, by the factors'
     vectors."""
     factors = factors_of(op)
@@ -312,11 +323,11 @@ def _kron_otherwise(op, f):
     how="factor by factor where the branches add up, or all but one are c I; Hermitian: by eigh",
     cost="sum of the factors'",
 )
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     factors = _kron_parts(op, f)
     if factors is None:
         return (yield from _kron_otherwise(op, f))
-    found = []
+    found: list[Any] = []
     for factor in factors:
         found.append((yield factor, f if not found else Function("power", f.p)))
     return _core.Kron(*found)
@@ -327,11 +338,11 @@ def _(op, f):
     how="KronSum of the factors' where the branches add up, else as `funm`",
     cost="sum of the factors'",
 )
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     factors = _kron_parts(op, f)
     if factors is None:
         return (yield from _kron_otherwise(op, f))
-    found = []
+    found: list[Any] = []
     for factor in factors:
         found.append((yield factor, f if not found else Function("log")))
     return _core.KronSum(*found)
@@ -343,15 +354,15 @@ def _(op, f):
     how="all factors but one are c I: of that one; Hermitian: by eigh, a Kron of vectors",
     cost="sum of the factors'",
 )
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     return _kron_otherwise(op, f)
 
 
 @expm.row("kronsum", how="Kron of the operands'", cost="sum of the operands'")
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
-    found = []
+    found: list[Any] = []
     for operand in factors_of(op):
         inside = f if not found else Function("exp", scale=f.scale)
         found.append((yield operand, inside))
@@ -361,20 +372,20 @@ def _(op, f):
 @_rows(
     "kronsum", of=(logm, power, funm), how="Hermitian: by eigh, a Kron of vectors", cost="eigh's"
 )
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     return _by_basis(op, f) if op._init is not None and hermitian(op) else NotImplemented
 
 
 # -- by spectra --
 
 
-def _mirrored(w, axes):
+def _mirrored(w: Any, axes: Any) -> Any:
     """conj(w[-k])"""
     return np.roll(np.flip(w, axes), 1, axes).conj()
 
 
 @_rows("circulant", how="of the spectrum, a Circulant", cost="O(n log n)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     own, w = hermitian(op), spectrum_of(op)
     levels = w.ndim - (op.ndim - 2)
     axes = tuple(range(-levels, 0))
@@ -400,7 +411,7 @@ def _(op, f):
 
 
 @_rows("permutation", how="a circulant a cycle length", cost="O(n log n)")
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     if op.ndim != 2:
         return NotImplemented
     op.diagonal()  # each index once
@@ -413,14 +424,14 @@ def _(op, f):
 
 
 @_rows("eigen", how="of d, where Q is known to be unitary", cost="O(n)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     if op._init is None or not is_unitary(as_operator(op._init[0])):
         return _hermitian_only(op, f)
     return _core.Eigen(op._init[0].copy(), f(floats(op._init[1])))
 
 
 @_rows("householder", how="f(1) I and one rank", cost="O(n)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     found = reflection_parts(op)
     if found is None or op.shape[-1] == 1:
         return _hermitian_only(op, f)
@@ -430,7 +441,7 @@ def _(op, f):
     return _one_apart(op, f, np.concatenate([np.ones_like(value), value], axis=-1), v)
 
 
-def _one_apart(op, f, w, v):
+def _one_apart(op: Any, f: Any, w: Any, v: Any) -> Any:
     """f of a matrix with the eigenvalue w_1 at the unit vector v, and w_0 everywhere else."""
     both = f.of_spectrum(w, op.shape[-1])
     more = both[..., 1:, None] - both[..., :1, None]
@@ -440,7 +451,7 @@ def _one_apart(op, f, w, v):
 
 
 @_rows("full", how="f(0) I and one rank", cost="O(n)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     n, dtype = op.shape[-1], inexact(op.dtype)
     if op._init is None or n == 1:
         return NotImplemented
@@ -450,12 +461,12 @@ def _(op, f):
 
 
 @_rows("laplacian", "hadamard", "tridiagonal", how="Hermitian: by eigh", cost="that of eigh")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     return _hermitian_only(op, f)
 
 
 @_rows("congruence", how="A f(B) A^H where A is known to be unitary", cost="that of B")
-def _(op, f):
+def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
     if op._init is None or not is_unitary(op._init[0]):
         return _hermitian_only(op, f)
     inner = yield _as_precise(as_operator(op._init[1]), op), f
@@ -465,7 +476,7 @@ def _(op, f):
 # -- thin matrices --
 
 
-def _thin(op, f, c=0):
+def _thin(op: Any, f: Any, c: Any = 0) -> Any:
     """f(c I + U C U^H) = f(c) I + Q (f(c + w) - f(c)) Q^H, where Q has k orthonormal columns."""
     found = thin_hermitian(op)
     if found is None:
@@ -482,12 +493,12 @@ def _thin(op, f, c=0):
 
 
 @_rows("lowrank", how="of k x k, QR of U", cost="O(n k^2)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     return _thin(op, f)
 
 
 @_rows("root", how="as the low rank it is, L thin; by the svd of L", cost="O(n k^2)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     if op._init is None:
         return NotImplemented
     root = _as_precise(as_operator(op._init[0]), op)
@@ -497,7 +508,7 @@ def _(op, f):
 
 
 @_rows("lowrankupdate", how="of c I + U C U^H: f(c) I and a low rank", cost="O(n k^2)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     found = shifted_thin(op)
     answer = NotImplemented if found is None else _thin(found[0], f, found[1])
     return _hermitian_only(op, f) if answer is NotImplemented else answer
@@ -510,7 +521,7 @@ SYMMETRIC = ("sym", "symmetric")
 
 
 @_rows("triangular", how="SciPy on the triangle; Triangular", cost="O(n^3)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     if op._init is None:
         return NotImplemented
     a, lower = dense(op, f.arrays), op._init[1]
@@ -521,7 +532,7 @@ def _(op, f):
 
 
 @_rows("dense", how="assumed Hermitian: heevd of its upper triangle, an Eigen", cost="O(n^3)")
-def _(op, f):
+def _(op: Any, f: Any) -> Any:
     word = op._init[1] if op._init is not None else None
     if word not in PROMISED and not (word in SYMMETRIC and op.dtype.kind != "c"):
         return NotImplemented
@@ -529,7 +540,7 @@ def _(op, f):
     return _core.Eigen(q, f.of_spectrum(w))
 
 
-def applied(question, A, f):
+def applied(question: Any, A: Any, f: Any) -> Any:
     """f(A) in the precision of A; complex where A or the result is."""
     op = square(as_operator(A))
     if 0 in op.shape[-2:]:
@@ -540,6 +551,6 @@ def applied(question, A, f):
     return found if found.dtype == dtype else found.astype(dtype)
 
 
-def exponential(op):
+def exponential(op: Any) -> Any:
     """exp(op), in the precision of op."""
     return applied(expm, op, Function("exp"))

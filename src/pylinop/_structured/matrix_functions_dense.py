@@ -1,8 +1,11 @@
 """Functions of dense matrices that are not Hermitian, by SciPy: each result is checked, or its
 error is estimated, and a wrong one is refused."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +15,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _HALF = 1e-8  # half the digits: the most that the caller's own function may lose
 
 
-def _scipy(what):
+def _scipy(what: str) -> Any:
     try:
         import scipy.linalg  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
@@ -23,7 +26,7 @@ def _scipy(what):
     return scipy.linalg
 
 
-def general(a, f):
+def general(a: Any, f: Any) -> Any:
     """f of each square matrix of a batch, computed in double precision, real where the function
     is."""
     linalg = _scipy({"exp": "expm", "log": "logm", "any": "funm"}.get(f.name, "a matrix power"))
@@ -41,7 +44,7 @@ def general(a, f):
     return out.astype(np.result_type(precision, np.complex64) if complex_ else precision)
 
 
-def _triangular(linalg, a):
+def _triangular(linalg: Any, a: Any) -> tuple[Any, Any, bool]:
     """(T, Z, real) with a = Z T Z^H; ``real`` says whether a primary function of it is real: a is
     real, without eigenvalues on the closed negative axis (0 is treated separately)."""
     if not np.isfinite(a).all():
@@ -66,26 +69,26 @@ def _triangular(linalg, a):
     return t, z, real
 
 
-def _back(f_of_t, z, real):
+def _back(f_of_t: Any, z: Any, real: Any) -> Any:
     whole = f_of_t if z is None else z @ f_of_t @ z.conj().T
     return np.ascontiguousarray(whole.real) if real else whole
 
 
-def _quiet(call, *args):
+def _quiet(call: Any, *args: Any) -> Any:
     """SciPy's answer without its warnings, since the answer is checked here."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return call(*args)
 
 
-def _refused(what, size, limit):
+def _refused(what: str, size: Any, limit: Any) -> None:
     raise np.linalg.LinAlgError(
         f"{what}: relative error {size:.1e} where {limit:.1e} is allowed; the matrix is too near "
         "one for which there is none"
     )
 
 
-def _log(linalg, a, f):
+def _log(linalg: Any, a: Any, f: Any) -> Any:
     t, z, real = _triangular(linalg, a)
     _regular(t, f)
     x = _back(_quiet(linalg.logm, t), z, real)
@@ -97,12 +100,12 @@ def _log(linalg, a, f):
     return x
 
 
-def _regular(t, f):
+def _regular(t: Any, f: Any) -> None:
     if (np.diagonal(t) == 0).any():
         raise np.linalg.LinAlgError(f"Singular matrix: {f.words} needs a regular one")
 
 
-def _power(linalg, a, f):
+def _power(linalg: Any, a: Any, f: Any) -> Any:
     if f.p == 0.5:
         return _root(linalg, a)
     t, z, real = _triangular(linalg, a)
@@ -118,7 +121,7 @@ def _power(linalg, a, f):
     return _back(x, z, real)
 
 
-def _root(linalg, a):
+def _root(linalg: Any, a: Any) -> Any:
     if not np.isfinite(a).all():
         raise np.linalg.LinAlgError("Array must not contain infs or NaNs")
     x = _quiet(linalg.sqrtm, a)
@@ -131,7 +134,7 @@ def _root(linalg, a):
     return x
 
 
-def _any(linalg, a, f):
+def _any(linalg: Any, a: Any, f: Any) -> Any:
     if not np.isfinite(a).all():
         raise np.linalg.LinAlgError("Array must not contain infs or NaNs")
     w, v = np.linalg.eig(a)
@@ -145,7 +148,7 @@ def _any(linalg, a, f):
     return x
 
 
-def _parlett(linalg, t, call):
+def _parlett(linalg: Any, t: Any, call: Any) -> Any:
     """f of an upper triangle, column by column from f(T) T = T f(T) (Parlett, 1976). The columns
     are solves with T - t_jj I, which lose digits where eigenvalues are close: the loss is estimated
     from their distance, as SciPy does, and refused if it is more than half the digits."""

@@ -2,9 +2,13 @@
 
 Two more questions serve them: the sums of moduli along rows or columns, and the Frobenius norm."""
 
+from __future__ import annotations
+
 import functools
 import math
 import operator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -45,27 +49,27 @@ sums = Question(lambda a, axis: np.abs(a).sum(axis=axis))
 
 
 @sums.row("diag", "identity")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     return np.abs(diagonal_of(op))
 
 
 @sums.row("zeros")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     return np.zeros((*op.shape[:-2], op.shape[-1 if axis == -2 else -2]))
 
 
 @sums.row("scaled")
-def _(op, axis):
+def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     return modulus(op._operands[1]) * (yield within(op), axis)
 
 
 @sums.row("view")
-def _(op, axis):
+def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     return (yield op._operands[0], -3 - axis if op._mode & TRANSPOSED else axis)
 
 
 @sums.row("kron")
-def _(op, axis):
+def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     memory.materialising(op, max(op.shape[-2:]) * real_of(op.dtype).itemsize, False)
     s = np.ones(1)
     for f in factors_of(op):
@@ -74,7 +78,7 @@ def _(op, axis):
 
 
 @sums.row("blockdiag")
-def _(op, axis):
+def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     parts = []
     for block in factors_of(op):
         parts.append((yield block, axis))
@@ -82,7 +86,7 @@ def _(op, axis):
 
 
 @sums.row("block")
-def _(op, axis):
+def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     rows = op.blocks if axis == -1 else list(zip(*op.blocks, strict=True))
@@ -96,13 +100,13 @@ def _(op, axis):
 
 
 @sums.row("permutation")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     check_permutation(op)
     return np.ones((*op.shape[:-2], op.shape[-1]))
 
 
 @sums.row("full")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     if op._init is None:
         return NotImplemented
     other, own = (-2, -1) if axis == -2 else (-1, -2)
@@ -110,17 +114,18 @@ def _(op, axis):
 
 
 @sums.row("inverse", "dft", "hadamard")
-def _(op, axis):
+def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     if op._init is None:
         if op._by != "inverse" or op._operands[0]._head not in ("dft", "hadamard"):
             return NotImplemented
         return op.shape[-1] / (yield op._operands[0], axis)  # moduli are all the same
-    n, norm = op.shape[-1], op._init[-2] if op._head == "dft" else None
+    n = op.shape[-1]
+    norm: Any = op._init[-2] if op._head == "dft" else None
     return np.full(n, {"ortho": math.sqrt(n), "forward": 1.0}.get(norm, float(n)))
 
 
 @sums.row("circulant")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     if op._init is None:
         return NotImplemented
     s = (
@@ -132,7 +137,7 @@ def _(op, axis):
 
 
 @sums.row("householder")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     if op._init is None:
         return NotImplemented
     v, tau = floats(op._init[0]), op._init[1]
@@ -149,7 +154,7 @@ def _(op, axis):
 
 
 @sums.row("tridiagonal", "banded", "blocktridiagonal")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     bands = bands_of(op)
     if bands is None:
         return NotImplemented
@@ -160,7 +165,7 @@ def _(op, axis):
     return total
 
 
-def _row_blocks(op):
+def _row_blocks(op: Any) -> Iterator[Any]:
     """Yields the triangle some rows at a time, as (first row, rows)."""
     a, lower, unit = op._init
     n = a.shape[-1]
@@ -175,7 +180,7 @@ def _row_blocks(op):
 
 
 @sums.row("triangular")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     if op._init is None:
         return NotImplemented
     total = np.zeros((*op.shape[:-2], op.shape[-1]), real_of(op.dtype))
@@ -187,7 +192,7 @@ def _(op, axis):
     return total
 
 
-def _entries(op):
+def _entries(op: Any) -> tuple[Any, Any, Any]:
     """Rows, columns and values of a Sparse, without duplicates."""
     a = sparse_arrays.matrix_of(op)
     parts = a.tocsr(copy=True) if a.format != "csr" else a.copy()
@@ -197,7 +202,7 @@ def _entries(op):
 
 
 @sums.row("sparse")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     if (
         op._init is None
         or not scipy_bridge.issparse(op._init[0])
@@ -209,7 +214,7 @@ def _(op, axis):
     return np.bincount(j if axis == -2 else i, weights=np.abs(v), minlength=op.shape[own])
 
 
-def _windows(line, width, count):
+def _windows(line: Any, width: Any, count: int) -> Any:
     """Sums of ``width`` neighbours, ``count`` of them, by sums from both sides of each multiple of
     the width: nothing is subtracted."""
     blocks = -(-(count + width - 1) // width)
@@ -223,7 +228,7 @@ def _windows(line, width, count):
 
 
 @sums.row("toeplitz")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     found = toeplitz_of(op)
     if found is None:
         return NotImplemented
@@ -237,7 +242,7 @@ def _(op, axis):
 
 
 @sums.row("laplacian")
-def _(op, axis):
+def _(op: Any, axis: int) -> Any:
     if op._init is None:
         return NotImplemented
     vector_room(op)
@@ -253,15 +258,15 @@ def _(op, axis):
 
 # -- Frobenius norms --
 
-frobenius = Question(lambda a: np.linalg.norm(a, axis=(-2, -1)))
+frobenius = Question(lambda a: norm.dense(a, "fro"))
 
 
-def _root_of_squares(parts):
+def _root_of_squares(parts: Any) -> Any:
     """sqrt of a sum of squares that neither over- nor underflows."""
     return functools.reduce(np.hypot, parts, np.zeros(()))
 
 
-def _length(v):
+def _length(v: Any) -> Any:
     """The 2-norm along the last axis, which neither over- nor underflows."""
     top = np.abs(v).max(axis=-1, keepdims=True, initial=0)
     scale = np.where((top > 0) & np.isfinite(top), top, 1)
@@ -269,27 +274,27 @@ def _length(v):
 
 
 @frobenius.row("diag", "identity")
-def _(op):
+def _(op: Any) -> Any:
     return _length(diagonal_of(op))
 
 
 @frobenius.row("zeros")
-def _(op):
+def _(op: Any) -> Any:
     return np.zeros(op.shape[:-2])
 
 
 @frobenius.row("scaled")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     return modulus(op._operands[1]) * (yield (within(op),))
 
 
 @frobenius.row("view")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     return (yield (op._operands[0],))
 
 
 @frobenius.row("kron")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     parts = []
     for f in factors_of(op):
         parts.append((yield (f,)))
@@ -297,7 +302,7 @@ def _(op):
 
 
 @frobenius.row("blockdiag")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     parts = []
     for block in factors_of(op):
         parts.append((yield (block,)))
@@ -305,7 +310,7 @@ def _(op):
 
 
 @frobenius.row("block")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     parts = []
@@ -316,7 +321,7 @@ def _(op):
 
 
 @frobenius.row("tridiagonal", "banded", "blocktridiagonal")
-def _(op):
+def _(op: Any) -> Any:
     bands = bands_of(op)
     if bands is None:
         return NotImplemented
@@ -324,14 +329,14 @@ def _(op):
 
 
 @frobenius.row("triangular")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     return _root_of_squares([_length(_length(rows)) for _, rows in _row_blocks(op)])
 
 
 @frobenius.row("sparse")
-def _(op):
+def _(op: Any) -> Any:
     if (
         op._init is None
         or not scipy_bridge.issparse(op._init[0])
@@ -342,7 +347,7 @@ def _(op):
 
 
 @frobenius.row("toeplitz")
-def _(op):
+def _(op: Any) -> Any:
     found = toeplitz_of(op)
     if found is None:
         return NotImplemented
@@ -353,7 +358,7 @@ def _(op):
 
 
 @frobenius.row("circulant")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return _length(eigenvalues_of(op))  # it is normal
     c = floats(op._init[0]).reshape(*op.shape[:-2], op.shape[-1])
@@ -361,7 +366,7 @@ def _(op):
 
 
 @frobenius.row("full")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     size = modulus(op._init[1]) * math.sqrt(op.shape[-1]) * math.sqrt(op.shape[-2])
@@ -369,14 +374,14 @@ def _(op):
 
 
 @frobenius.row("lowrank")
-def _(op):
+def _(op: Any) -> Any:
     found = core_of(op)
     return NotImplemented if found is None else np.linalg.norm(found[1], axis=(-2, -1))
 
 
 @frobenius.row("permutation", "householder", "inverse", "offdiag", "eigen", "root", *TRANSFORMS)
 @frobenius.row("kronsum", "laplacian", "reflections")
-def _(op):
+def _(op: Any) -> Any:
     known = op._head in ("permutation", "householder", "reflections") or undoes_transform(op)
     if op._init is None and not known:
         return NotImplemented
@@ -401,7 +406,7 @@ SUMMED = ("block", "triangular", "sparse", "toeplitz")
     how="from `svdvals` or by the parameters ([which](linalg.md))",
     cost="the parameters or `svdvals`",
 )
-def _(op, ord):
+def _(op: Any, ord: Any) -> Any:
     if ord == "fro":
         return frobenius(op)
     if ord in (1, -1, np.inf, -np.inf):
@@ -410,7 +415,7 @@ def _(op, ord):
     return NotImplemented if op._head in SUMMED else norm_of_values(svdvals(op), ord)
 
 
-def _of_inverse(op, p):
+def _of_inverse(op: Any, p: Any) -> Any:
     """The norm of a structured inverse; None where there is none, inf where op is singular."""
     if op._head == "circulant":
         w = spectrum_of(op)
@@ -430,7 +435,7 @@ def _of_inverse(op, p):
     how="from `svdvals` (2, -2), or by norms of it and of its inverse ([which](linalg.md))",
     cost="`svdvals`",
 )
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     if p in (2, -2):
         s = svdvals(op)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

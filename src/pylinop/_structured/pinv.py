@@ -1,6 +1,9 @@
 """Pseudo-inverses of the kinds."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -15,15 +18,15 @@ from .singular_values import (
     core_of,
     eigenvalues_of,
     floats,
-    is_unitary,
     reflection_of,
     spectrum_of,
 )
+from .unitary import is_unitary
 
 # -- pseudo-inverses --
 
 
-def _relative(how, op):
+def _relative(how: Any, op: Any) -> Any:
     """The relative cut-off that NumPy takes."""
     r = how.get("rtol", how.get("rcond"))
     if r is None and "rtol" in how:
@@ -31,35 +34,35 @@ def _relative(how, op):
     return 1e-15 if r is None else np.asarray(r)
 
 
-def _reciprocals(d, cut):
+def _reciprocals(d: Any, cut: Any) -> Any:
     return np.divide(1, d, where=np.abs(d) > cut, out=np.zeros_like(d))
 
 
 @pinv.row("permutation", how="the transpose", cost="O(n), its indices are read")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     check_permutation(op)
     return op.T
 
 
 @pinv.row("reflections", how="the adjoint", cost="O(1)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     return op.H
 
 
 @pinv.row("dft", "dct", "hadamard", how="the inverse", cost="O(1)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     return inverse(op)
 
 
 @pinv.row("householder", how="itself, with its own tau", cost="O(n)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     if op._init is None or op._init[1] is not None or np.isnan(reflection_of(op)).any():
         return NotImplemented
     return op
 
 
 @pinv.row("circulant", how="a Circulant, by the spectrum", cost="O(n log n)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     w = spectrum_of(op)
     top = np.abs(eigenvalues_of(op)).max(axis=-1)
     cut = np.asarray(_relative(how, op) * top)
@@ -68,7 +71,7 @@ def _(op, how):
 
 
 @pinv.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
-def _(op, how):
+def _(op: Any, how: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if any(f.shape[:-2] != op.shape[:-2] for f in blocks):  # each batch element has its own cut-off
         return NotImplemented
@@ -86,7 +89,7 @@ def _(op, how):
 
 
 @pinv.row("full", how="a Full", cost="O(1)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     if op._init is None:
         return NotImplemented
     c, (m, n) = op._init[1], op.shape[-2:]
@@ -95,7 +98,7 @@ def _(op, how):
 
 
 @pinv.row("lowrank", how="a LowRank, by QR of U and V", cost="O((m + n) k^2)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     found = core_of(op)
     if found is None:
         return NotImplemented
@@ -104,7 +107,7 @@ def _(op, how):
 
 
 @pinv.row("eigen", how="an Eigen where Q is known to be unitary", cost="O(n)")
-def _(op, how):
+def _(op: Any, how: Any) -> Any:
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     d = floats(op._init[1])

@@ -2,8 +2,12 @@
 
 Kinds without an immediate answer (NotImplemented) go by the dense form."""
 
+from __future__ import annotations
+
 import functools
 import math
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 
@@ -18,54 +22,54 @@ from .unitary import is_unitary
 # -- values --
 
 
-def floats(a):
+def floats(a: Any) -> Any:
     a = np.asarray(a)
     return a.astype(inexact(a.dtype), copy=False)
 
 
-def vector_room(op):
+def vector_room(op: Any) -> None:
     """Checks the memory of all eigenvalues at once: a vector, which the memory rule covers too."""
     memory.materialising(op, op.shape[-1] * real_of(op.dtype).itemsize, False)
 
 
-def descending(s):
+def descending(s: Any) -> Any:
     return np.sort(s, axis=-1)[..., ::-1]
 
 
-def _padded(s, op):
+def _padded(s: Any, op: Any) -> Any:
     """Pads with zeros to min(m, n) values."""
     rest = min(op.shape[-2:]) - s.shape[-1]
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     return np.concatenate([s, np.zeros((*s.shape[:-1], rest), s.dtype)], axis=-1)
 
 
-def joined(op, parts):
+def joined(op: Any, parts: Any) -> Any:
     """Joins the vectors of the blocks, over the whole batch."""
     batch = op.shape[:-2]
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
 
 
-def determinant(op):
+def determinant(op: Any) -> Any:
     return np.asarray(determinants.det(op))
 
 
-def reflection_of(op):
+def reflection_of(op: Any) -> Any:
     """The only eigenvalue of a Householder that is not 1, which is its determinant."""
     return determinant(op)[..., None]
 
 
-def _with_ones(value, op):
+def _with_ones(value: Any, op: Any) -> Any:
     return np.concatenate([value, np.ones((*value.shape[:-1], op.shape[-1] - 1))], axis=-1)
 
 
-def check_permutation(op):
+def check_permutation(op: Any) -> None:
     op.diagonal()  # reads the indices: each once, within bounds
 
 
 # -- circulants --
 
 
-def _levels_of(op):
+def _levels_of(op: Any) -> Any:
     """The sizes of a circulant's levels, also of one that sums or products closed to."""
     while op._init is None:
         op = next(f for f in op._operands if getattr(f, "_head", None) == "circulant")
@@ -73,7 +77,7 @@ def _levels_of(op):
     return c.shape[c.ndim - (levels or 1) :]
 
 
-def spectrum_of(op):
+def spectrum_of(op: Any) -> Any:
     """The eigenvalues of a circulant in the order of its frequencies, level by level."""
     sizes = _levels_of(op)
     if op._init is not None:
@@ -86,12 +90,12 @@ def spectrum_of(op):
     return np.fft.fftn(c, axes=tuple(range(-len(sizes), 0)))
 
 
-def eigenvalues_of(op):
+def eigenvalues_of(op: Any) -> Any:
     w = spectrum_of(op)
     return w.reshape(*op.shape[:-2], op.shape[-1])
 
 
-def circulant_of(spectrum, op):
+def circulant_of(spectrum: Any, op: Any) -> Any:
     """The circulant with those eigenvalues, real where ``op`` is."""
     axes = tuple(range(len(op.shape) - 2 - spectrum.ndim, 0))
     c = np.fft.ifftn(spectrum, axes=axes)
@@ -102,7 +106,7 @@ def circulant_of(spectrum, op):
 # -- transforms --
 
 
-def _level_values(head, n, type_, norm):
+def _level_values(head: str, n: int, type_: Any, norm: Any) -> Any:
     """Singular values of one level of a transform; None where they are not known."""
     if head == "dct":
         ends = {2: 2.0, 3: 0.5, 4: 1.0}.get(
@@ -123,14 +127,14 @@ def _level_values(head, n, type_, norm):
 TRANSFORMS = ("dft", "dct", "hadamard")
 
 
-def undoes_transform(op):
+def undoes_transform(op: Any) -> Any:
     return op._by == "inverse" and op._operands[0]._head in TRANSFORMS
 
 
 @svdvals.row(
     "inverse", *TRANSFORMS, how="closed forms; the inverse's reciprocals", cost="O(n log n)"
 )
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         if not undoes_transform(op):
             return NotImplemented
@@ -151,29 +155,29 @@ def _(op):
 
 
 @svdvals.row("permutation", how="ones; its indices are read", cost="O(n)")
-def _(op):
+def _(op: Any) -> Any:
     check_permutation(op)
     return np.ones((*op.shape[:-2], op.shape[-1]))
 
 
 @svdvals.row("reflections", how="ones", cost="O(n)")
-def _(op):
+def _(op: Any) -> Any:
     return np.ones((*op.shape[:-2], op.shape[-1]), real_of(op.dtype))
 
 
 @svdvals.row("householder", how="1 and its determinant", cost="O(n)")
-def _(op):
+def _(op: Any) -> Any:
     w = np.abs(reflection_of(op))
     return NotImplemented if np.isnan(w).any() else descending(_with_ones(w, op))
 
 
 @svdvals.row("circulant", how="moduli of the spectrum", cost="O(n log n)")
-def _(op):
+def _(op: Any) -> Any:
     return descending(np.abs(eigenvalues_of(op)))
 
 
 @svdvals.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     parts = []
     for block in factors_of(op):
         if 0 not in block.shape[-2:]:
@@ -184,14 +188,14 @@ def _(op):
 
 
 @svdvals.row("offdiag", how="moduli, sorted", cost="O(n log n)")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     return _padded(descending(np.abs(floats(op._init[0]))), op)
 
 
 @svdvals.row("full", how="one", cost="O(n)")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     one = np.full((*op.shape[:-2], 1), modulus(op._init[1]))
@@ -199,33 +203,33 @@ def _(op):
 
 
 @svdvals.row("eigen", how="moduli of d where Q is known to be unitary", cost="O(n log n)")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     return _padded(descending(np.abs(floats(op._init[1]))), op)
 
 
 @svdvals.row("root", how="squares of L's", cost="L's")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     return _padded((yield (op._init[0],)) ** 2, op)
 
 
 @svdvals.row("kronsum", how="moduli of its eigenvalues, Hermitian", cost="the factors', n log n")
-def _(op):
+def _(op: Any) -> Any:
     if not hermitian(op):  # else not normal
         return NotImplemented
     return descending(np.abs(eigvalsh(op, "L")))
 
 
 @svdvals.row("laplacian", how="moduli of its eigenvalues", cost="O(n log n)")
-def _(op):
+def _(op: Any) -> Any:
     return descending(np.abs(eigvalsh(op, "L")))
 
 
 @svdvals.row("lowrank", how="QR of U and V, SVD of what is between", cost="O((m + n) k^2)")
-def _(op):
+def _(op: Any) -> Any:
     found = core_of(op)
     if found is None:
         return NotImplemented
@@ -235,7 +239,7 @@ def _(op):
 # -- low rank: U C V^H by QR of U and V --
 
 
-def _low_rank(op):
+def _low_rank(op: Any) -> tuple[Any, Any, Any] | None:
     """U, C, V as arrays in the dtype of the whole; None for one that products closed to."""
     if op._init is None or op._head != "lowrank":
         return None
@@ -246,16 +250,19 @@ def _low_rank(op):
     return u, None if c is None else dense(c).astype(dtype, copy=False), v
 
 
-def adjoint(a):
+def adjoint(a: Any) -> Any:
     return np.swapaxes(a, -1, -2).conj()
 
 
-def core_of(op):
+def core_of(op: Any) -> Any:
     """(Q, M, P) with U C V^H = Q M P^H, where Q and P have orthonormal columns; None where that is
     not smaller."""
     if op._init is None or as_operator(op._init[0]).shape[-1] >= min(op.shape[-2:]):
         return None
-    u, c, v = _low_rank(op)
+    parts = _low_rank(op)
+    if parts is None:
+        return None
+    u, c, v = parts
     q, r = np.linalg.qr(u)
     p, s = (q, r) if v is u else np.linalg.qr(v)
     return q, (r if c is None else r @ c) @ adjoint(s), p
@@ -264,7 +271,7 @@ def core_of(op):
 # -- parameters --
 
 
-def bands_of(op):
+def bands_of(op: Any) -> list[Any] | None:
     """(offset, diagonal) of a band, as floats; None where they are not available."""
     if op._head == "tridiagonal":
         if op._init is None and op.dtype.kind in "biu":
@@ -285,7 +292,7 @@ def bands_of(op):
     ]
 
 
-def toeplitz_of(op):
+def toeplitz_of(op: Any) -> tuple[Any, Any] | None:
     """The first column and first row, as floats; None where they are not available."""
     if op._init is None:
         return None
@@ -298,25 +305,25 @@ def toeplitz_of(op):
 
 
 @hermitian.row("permutation")
-def _(op):
+def _(op: Any) -> bool:
     at = np.arange(op.shape[-1], dtype=float)[:, None]
     return bool((op @ (op @ at) == at).all())
 
 
 @hermitian.row("householder")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     return op._init[1] is None or not np.imag(op._init[1]).any()
 
 
 @hermitian.row("hadamard", "laplacian")
-def _(op):
+def _(op: Any) -> bool:
     return True
 
 
 @hermitian.row("circulant")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     sizes = _levels_of(op)
@@ -327,7 +334,7 @@ def _(op):
 
 
 @hermitian.row("blockdiag", "kronsum")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     if op._head == "kronsum" and op._init is None:
         return NotImplemented
     for f in factors_of(op):
@@ -337,7 +344,7 @@ def _(op):
 
 
 @hermitian.row("tridiagonal", "banded", "blocktridiagonal")
-def _(op):
+def _(op: Any) -> Any:
     bands = bands_of(op)
     if bands is None:
         return NotImplemented
@@ -346,7 +353,7 @@ def _(op):
 
 
 @hermitian.row("toeplitz")
-def _(op):
+def _(op: Any) -> Any:
     found = toeplitz_of(op)
     if found is None:
         return NotImplemented
@@ -356,19 +363,19 @@ def _(op):
 
 
 @hermitian.row("eigen")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     return not np.imag(op._init[1]).any() or NotImplemented
 
 
 @hermitian.row("root")
-def _(op):
+def _(op: Any) -> bool:
     return True
 
 
 @eigvalsh.row("permutation", how="-1 and 1, where it is its own inverse", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if not hermitian(op):
         return NotImplemented
     n = op.shape[-1]
@@ -377,7 +384,7 @@ def _(op, uplo):
 
 
 @eigvalsh.row("householder", how="1 and its determinant", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None or not hermitian(op):
         return NotImplemented
     w = reflection_of(op).real
@@ -385,7 +392,7 @@ def _(op, uplo):
 
 
 @eigvalsh.row("hadamard", how="half of them sqrt(n), half -sqrt(n)", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None:
         return NotImplemented
     n = op.shape[-1]
@@ -393,12 +400,12 @@ def _(op, uplo):
 
 
 @eigvalsh.row("circulant", how="the spectrum, Hermitian", cost="O(n log n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     return np.sort(eigenvalues_of(op).real, axis=-1) if hermitian(op) else NotImplemented
 
 
 @eigvalsh.row("blockdiag", how="the blocks', joined", cost="sum of the blocks'")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     parts = []
     for block in factors_of(op):
         if block.shape[-1] != block.shape[-2]:
@@ -409,7 +416,7 @@ def _(op, uplo):
 
 
 @eigvalsh.row("kronsum", how="all sums of the factors'", cost="the factors', n log n")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     vector_room(op)
@@ -421,14 +428,14 @@ def _(op, uplo):
     return np.sort(w, axis=-1)
 
 
-def axes_of(op):
+def axes_of(op: Any) -> list[Any]:
     """(size, boundary condition) of each axis of a Laplacian."""
     grid, bc = op._init[:2]
     sizes = tuple(grid) if np.iterable(grid) else (int(grid),)
     return [(n, "neumann" if bc is None else bc) for n in sizes]
 
 
-def _axis_values(n, bc):
+def _axis_values(n: int, bc: Any) -> Any:
     """Eigenvalues of second differences on an axis, as in scipy.sparse.linalg.LaplacianNd."""
     k = np.arange(n)
     if bc == "dirichlet":
@@ -441,7 +448,7 @@ def _axis_values(n, bc):
 
 
 @eigvalsh.row("laplacian", how="sums over the axes", cost="O(n log n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None:
         return NotImplemented
     vector_room(op)
@@ -452,7 +459,7 @@ def _(op, uplo):
 
 
 @eigvalsh.row("tridiagonal", how="LAPACK's sterf", cost="O(n^2)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     bands = bands_of(op)
     if bands is None or not all(np.isfinite(d).all() for _, d in bands):
         return NotImplemented
@@ -468,7 +475,7 @@ def _(op, uplo):
 
 
 @eigvalsh.row("eigen", how="d, sorted, where Q is known to be unitary", cost="O(n log n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None or not is_unitary(op._init[0]) or not hermitian(op):
         return NotImplemented
     w = np.sort(floats(op._init[1]).real, axis=-1)
@@ -476,12 +483,12 @@ def _(op, uplo):
 
 
 @eigvalsh.row("root", how="squares of L's singular values", cost="L's")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     return NotImplemented if op._init is None else svdvals(op)[..., ::-1]
 
 
 @eigvalsh.row("full", how="n c and zeros", cost="O(n)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None or complex(op._init[1]).imag:
         return NotImplemented
     c = complex(op._init[1]).real
@@ -491,7 +498,7 @@ def _(op, uplo):
 
 
 @eigvalsh.row("lowrank", how="QR of U, of what is between; V left out", cost="O(n k^2)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     found = None
     if op._init is not None and (len(op._init) < 2 or op._init[1] is None):
         found = core_of(op)

@@ -252,7 +252,7 @@ def _norm2(f: Any) -> float | None:
         rows, cols = (float(np.max(norms.sums(f, axis), initial=0)) for axis in (-1, -2))
     except (TypeError, NotImplementedError):
         return None
-    return float(rows * cols) * (1 + 4 * EPS * max(f.shape[-2:]))
+    return float(rows * cols) * float(1 + 4 * EPS * max(f.shape[-2:]))
 
 
 @_row("prod")

@@ -4,8 +4,12 @@ There are two questions. ``power`` gives the Hermitian A^p for p = 1/2 or -1/2, 
 ``root`` gives some R with R R^H = A, chosen by the kind and never by cost, so that a seed gives the
 same draws again."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +33,15 @@ from .cholesky import (
 from .dispatch import Question, dense, diagonal_of, factors_of, hermitian
 from .eigh import eigenbasis
 from .qr import orthonormal
-from .singular_values import adjoint, circulant_of, floats, is_unitary, spectrum_of, toeplitz_of
+from .singular_values import adjoint, circulant_of, floats, spectrum_of, toeplitz_of
+from .unitary import is_unitary
 
 # -- eigenvalues --
 
 
-def nonnegative(w, singular=True, axes=(-1,), exact=False):
+def nonnegative(
+    w: Any, singular: bool = True, axes: tuple[int, ...] = (-1,), exact: bool = False
+) -> Any:
     """Checks the eigenvalues of a positive (semi)definite matrix: those negative by no more than
     rounding are set to 0, with a warning that says how much; more negative ones raise. If the
     matrix may not be ``singular``, values no larger than rounding raise, unless w is ``exact``."""
@@ -62,7 +69,7 @@ def nonnegative(w, singular=True, axes=(-1,), exact=False):
     return w
 
 
-def require_hermitian(a):
+def require_hermitian(a: Any) -> None:
     if not nearly(a):
         gap = np.abs(a - adjoint(a)).max(axis=(-2, -1))
         raise not_definite(
@@ -71,14 +78,14 @@ def require_hermitian(a):
         )
 
 
-def _powers(w, p):
+def _powers(w: Any, p: Any) -> Any:
     return w**p if p > 0 else 1 / np.sqrt(w)
 
 
 # -- A^p --
 
 
-def _by_eigenvectors(a, p, op):
+def _by_eigenvectors(a: Any, p: Any, op: Any) -> Any:
     require_hermitian(a)
     w, q = eigenbasis.of_dense(op, "L", array=a)
     return _core.Eigen(q, _powers(nonnegative(w, p > 0), p))
@@ -95,29 +102,29 @@ power = Question(
 
 
 @power.row("diag", how="element by element", cost="O(n)")
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     d = diagonal_of(op)
     w = nonnegative(real_diagonal(d), p > 0, exact=True)
     return _core.Diag(_powers(w, p).astype(d.dtype, copy=False))
 
 
 @power.row("identity", how="itself", cost="O(1)")
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     return op if op._weak or op.dtype.kind in "fc" else _core.Identity(op.shape, np.float64)
 
 
 @power.row("scaled", how="c^-1/2 times A's, for c > 0; of -c times a Kron too", cost="A's")
-def _(op, p):
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
     return NotImplemented if c is None else c**p * (yield inner, p)
 
 
 @power.row("view", how="A's, seen so", cost="A's")
-def _(op, p):
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     return _core._build("view", (yield op._operands[0], p), None, op._mode)
 
 
-def _semidefinite_factors(op):
+def _semidefinite_factors(op: Any) -> list[Any] | None:
     """Hermitian factors, where those with a negative trace are negated; None where that does not
     make them semidefinite."""
     factors = factors_of(op)
@@ -130,7 +137,7 @@ def _semidefinite_factors(op):
 
 
 @power.row("kron", how="a Kron of the factors', Hermitian ones", cost="sum of the factors'")
-def _(op, p):
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     factors = _semidefinite_factors(op)
     if factors is None:
         return NotImplemented
@@ -141,7 +148,7 @@ def _(op, p):
 
 
 @power.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
-def _(op, p):
+def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] for f in blocks):
         return NotImplemented
@@ -152,7 +159,7 @@ def _(op, p):
 
 
 @power.row("circulant", how="a Circulant, by the spectrum", cost="O(n log n)")
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     w = spectrum_of(op)
     axes = tuple(range(len(op.shape) - 2 - w.ndim, 0))
     size = 16 * math.log2(2 * op.shape[-1]) * np.finfo(w.dtype).eps * np.abs(w).max(axis=axes)
@@ -163,7 +170,7 @@ def _(op, p):
 
 
 @power.row("eigen", how="Q f(d) Q^H where Q is known to be unitary", cost="O(n)")
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     w = nonnegative(real_diagonal(floats(op._init[1])), p > 0, exact=True)
@@ -171,7 +178,7 @@ def _(op, p):
 
 
 @power.row("root", how="SVD of L, which nothing squares", cost="SVD's")
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     if op._init is None:
         return NotImplemented
     n, k = op._init[0].shape[-2:]
@@ -183,7 +190,7 @@ def _(op, p):
 
 
 @power.row("kronsum", how="eigenvectors of the factors, a Kron", cost="sum of the factors'")
-def _(op, p):
+def _(op: Any, p: Any) -> Any:
     if op._init is None:
         return NotImplemented
     bases, w = [], np.zeros(1)
@@ -201,7 +208,7 @@ def _(op, p):
 # -- R with R R^H = A --
 
 
-def _lower_or_symmetric(a, op):
+def _lower_or_symmetric(a: Any, op: Any) -> Any:
     """The Cholesky factor if op is definite, else the symmetric root with negative values
     clipped."""
     require_hermitian(a)
@@ -223,30 +230,30 @@ root = Question(
 
 
 @root.row("diag", "identity", how="square roots", cost="O(n)")
-def _(op):
+def _(op: Any) -> Any:
     return power(op, 0.5)
 
 
 @root.row("zeros", how="itself", cost="O(1)")
-def _(op):
+def _(op: Any) -> Any:
     square = op.shape[-1] == op.shape[-2]
     return _core.Zeros(op.shape, inexact(op.dtype)) if square else NotImplemented
 
 
 @root.row("scaled", how="c^1/2 times A's, for c > 0; of -c times a Kron too", cost="A's")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
     return NotImplemented if c is None else math.sqrt(c) * (yield (inner,))
 
 
 @root.row("view", how="A's, conjugated for `.T` and `.conj()`", cost="A's")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     found = yield (op._operands[0],)
     return found.conj() if op._mode in (TRANSPOSED, 2) else found
 
 
 @root.row("kron", how="a Kron of the factors', Hermitian ones", cost="sum of the factors'")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     factors = _semidefinite_factors(op)
     if factors is None:
         return NotImplemented
@@ -257,7 +264,7 @@ def _(op):
 
 
 @root.row("blockdiag", how="a BlockDiag of the blocks'", cost="sum of the blocks'")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] for f in blocks):
         return NotImplemented
@@ -269,7 +276,7 @@ def _(op):
 
 @root.row("circulant", how="the Hermitian root, a Circulant", cost="O(n log n)")
 @root.row("kronsum", how="the Hermitian root, by eigenvectors of the factors", cost="the factors'")
-def _(op):
+def _(op: Any) -> Any:
     return power(op, 0.5)
 
 
@@ -280,7 +287,7 @@ def _(op):
     how="Cholesky within the band; where that fails as a dense one",
     cost="O(n w^2)",
 )
-def _(op):
+def _(op: Any) -> Any:
     if not hermitian(op):
         return NotImplemented
     try:
@@ -294,7 +301,7 @@ def _(op):
     how="Cholesky, a QuasiSeparable; where that fails as a dense one",
     cost="O(n J^2)",
 )
-def _(op):
+def _(op: Any) -> Any:
     if quasiseparable.is_triangular(op):
         return NotImplemented
     factor, bad = quasiseparable.cholesky_of(op)
@@ -302,12 +309,12 @@ def _(op):
 
 
 @root.row("root", how="L itself", cost="O(1)")
-def _(op):
+def _(op: Any) -> Any:
     return NotImplemented if op._init is None else op._init[0]
 
 
 @root.row("lowrank", how="U times C's, V left out", cost="O(k^3)")
-def _(op):
+def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     u, v, c = (*op._init, None, None)[:3]
@@ -320,7 +327,7 @@ def _(op):
 @root.row(
     "sparse", "laplacian", how="Cholesky, sparse; where that fails as a dense one", cost="its fill"
 )
-def _(op):
+def _(op: Any) -> Any:
     a = cholesky_sparse.matrix_of(op)
     if a is None or not cholesky_sparse.is_hermitian(a):
         return NotImplemented
@@ -330,7 +337,7 @@ def _(op):
         return NotImplemented
 
 
-def _beside(terms):
+def _beside(terms: Any) -> Any:
     """The roots of positive semidefinite terms side by side, which are a root of their sum;
     NotImplemented where a term is not semidefinite."""
     try:
@@ -340,7 +347,7 @@ def _beside(terms):
 
 
 @root.row("lowrankupdate", how="the base's beside U times C's, V left out", cost="both roots'")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return _beside(op._operands) if op._by == "sum" else NotImplemented
     base, u, v, c = (*op._init, None, None)[:4]
@@ -348,10 +355,11 @@ def _(op):
     return _beside((base, thin)) if v is None or v is u else NotImplemented
 
 
-def _terms(op):
+def _terms(op: Any) -> list[Any] | None:
     """The terms of a sum, if there are at most 16, all of kinds with a root of their own; else
     None."""
-    found, stack = [], [op]
+    found: list[Any] = []
+    stack = [op]
     while stack:
         o = stack.pop()
         if written(o, "sum") and len(found) + len(stack) < 16:
@@ -367,13 +375,13 @@ def _terms(op):
 
 
 @root.row("sum", how="roots beside each other, of semidefinite terms in this table", cost="theirs")
-def _(op):
+def _(op: Any) -> Any:
     terms = _terms(op)
     return NotImplemented if terms is None else _beside(terms)
 
 
 @root.row("congruence", how="A times B's", cost="B's")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     inner = _beside([op._init[1]])
@@ -381,7 +389,7 @@ def _(op):
 
 
 @root.row("eigen", how="Q d^1/2", cost="O(n)")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is None:
         return NotImplemented
     w = real_diagonal(floats(op._init[1]))
@@ -391,7 +399,7 @@ def _(op):
 
 
 @root.row("inverse", how="the inverse of L^H of A's Cholesky", cost="A's")
-def _(op):
+def _(op: Any) -> Any:
     if op._init is not None or op._by != "inverse":
         return NotImplemented
     inner = op._operands[0]
@@ -400,7 +408,7 @@ def _(op):
     return inverse(cholesky(inner, "L").H)
 
 
-def _embedding(c):
+def _embedding(c: Any) -> Any:
     """The spectrum of the smallest circulant around a Hermitian Toeplitz matrix with first column
     c: of size 2 n - 2, or 2 n - 1 if c is complex."""
     last = -1 if np.iscomplexobj(c) else -2
@@ -413,7 +421,7 @@ def _embedding(c):
     how="n rows of the root of the Circulant around it (size 2 n - 2) where that is semidefinite",
     cost="O(n log n)",
 )
-def _(op):
+def _(op: Any) -> Any:
     found = toeplitz_of(op)
     n = op.shape[-1]
     if found is None or not hermitian(op) or n < 3:
@@ -423,13 +431,13 @@ def _(op):
     least, top = w.min(axis=-1), w.max(axis=-1)
     if not (least >= -4 * math.log2(2 * n) * np.finfo(w.dtype).eps * top).all():
         return NotImplemented
-    half = np.fft.ifft(np.sqrt(np.maximum(w, 0)), axis=-1)
+    half: Any = np.fft.ifft(np.sqrt(np.maximum(w, 0)), axis=-1)
     half = half if np.iscomplexobj(c) else half.real
     rows = _core.Selection(np.arange(n), w.shape[-1], inexact(op.dtype))
     return rows @ _core.Circulant(np.ascontiguousarray(half.astype(c.dtype, copy=False)))
 
 
-def draws(op, count, rng):
+def draws(op: Any, count: int, rng: Any) -> Any:
     """``count`` draws from N(0, A): (count, ..., n)."""
     found = root(op)
     dtype, batch = inexact(op.dtype), op.shape[:-2]

@@ -5,6 +5,9 @@ U and V have orthonormal columns and the s_t are nonnegative, in the kind's own 
 columns belong to the value 0. So Kronecker factors of any shapes, and diagonals off the main one,
 need no completion, and `svd` sorts once, at the end."""
 
+from __future__ import annotations
+
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,16 +53,16 @@ class Matched(NamedTuple):
     cols: Any
 
 
-def _matched(u, s, v):
+def _matched(u: Any, s: Any, v: Any) -> Any:
     at = np.arange(s.shape[-1])
     return Matched(u, s, v, at, at)
 
 
-def _adjoint(a):
+def _adjoint(a: Any) -> Any:
     return np.ascontiguousarray(np.swapaxes(a, -1, -2).conj())
 
 
-def _dense_svd(a, full):
+def _dense_svd(a: Any, full: bool) -> Any:
     u, s, vh = np.linalg.svd(a, full_matrices=full)
     m, n = a.shape[-2:]
     v = _adjoint(vh)
@@ -80,14 +83,14 @@ singular = Question(
 )
 
 
-def phases(d):
+def phases(d: Any) -> Any:
     """d / |d|, one where d is zero."""
     size = np.abs(d)
     turned = np.where(size > 0, d, 1) / np.where(size > 0, size, 1)
     return turned.astype(d.dtype, copy=False)
 
 
-def _turned(q, d):
+def _turned(q: Any, d: Any) -> Any:
     """The columns of q times numbers d of modulus one."""
     if (d == 1).all():
         return q
@@ -99,13 +102,13 @@ def _turned(q, d):
 
 
 @singular.row("diag", "identity", how="moduli; U takes the signs", cost="O(n)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     d = diagonal_of(op)
     return _matched(_turned(eye(op), phases(d)), np.abs(d), eye(op))
 
 
 @singular.row("offdiag", how="moduli; U takes the signs", cost="O(n)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     if op._init is None:
         return NotImplemented
     d, k = floats(op._init[0]), int(op._init[1])
@@ -118,7 +121,7 @@ def _(op, full):
 
 
 @singular.row("zeros", how="identities", cost="O(1)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     m, n = op.shape[-2:]
     dtype = None if op._weak else inexact(op.dtype)
     none = np.zeros(0, np.int64)
@@ -127,7 +130,7 @@ def _(op, full):
 
 
 @singular.row("scaled", how="A's, |c| times; U takes c / |c|", cost="that of A")
-def _(op, full):
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     c, size = op._operands[1], modulus(op._operands[1])
     found = yield within(op), full
     if size in (0, complex(c)):
@@ -137,7 +140,7 @@ def _(op, full):
 
 
 @singular.row("view", how="A's, U and V exchanged or conjugated", cost="that of A")
-def _(op, full):
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     found, mode = (yield op._operands[0], full), op._mode
     u, v, rows, cols = found.u, found.v, found.rows, found.cols
     if mode & TRANSPOSED:
@@ -148,7 +151,7 @@ def _(op, full):
 
 
 @singular.row("inverse", how="A's, 1 / s, U and V exchanged", cost="that of A")
-def _(op, full):
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     if op._init is not None or op._by != "inverse":
         return NotImplemented
     u, s, v, rows, cols = yield op._operands[0], full
@@ -160,13 +163,13 @@ def _(op, full):
 # -- factors and blocks --
 
 
-def _same_side(shapes):
+def _same_side(shapes: Any) -> bool:
     """Are all parts tall, or all wide? Then their thin forms are enough."""
     return all(m >= n for m, n in shapes) or all(m <= n for m, n in shapes)
 
 
 @singular.row("kron", how="factor by factor; U and V are Krons", cost="sum of the factors'")
-def _(op, full):
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     factors = factors_of(op)
     full = full or not _same_side([f.shape[-2:] for f in factors])
     vector_room(op)
@@ -183,7 +186,7 @@ def _(op, full):
 
 
 @singular.row("blockdiag", how="block by block; U and V are BlockDiags", cost="sum of the blocks'")
-def _(op, full):
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     blocks = factors_of(op)
     full = full or not _same_side([f.shape[-2:] for f in blocks])
     us, vs, parts, rows, cols = [], [], [], [], []
@@ -202,7 +205,7 @@ def _(op, full):
 
 
 @singular.row("prod", how="of U A or A V with a U or V known to be unitary: A's", cost="that of A")
-def _(op, full):
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     if op._by != "prod" or op.dtype.kind in "biu":
         return NotImplemented
     a, b = (_as_precise(f, op) for f in op._operands)
@@ -220,24 +223,24 @@ def _(op, full):
 # -- unitary kinds, transforms --
 
 
-def _ones(op, u, size=1.0):
+def _ones(op: Any, u: Any, size: float = 1.0) -> Any:
     s = np.full((*op.shape[:-2], op.shape[-1]), size, real_of(op.dtype))
     return _matched(u, s, eye(op))
 
 
 @singular.row("permutation", how="itself; ones", cost="O(n)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     check_permutation(op)
     return _ones(op, op.copy())
 
 
 @singular.row("reflections", how="itself; ones", cost="O(n)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     return _ones(op, op.copy())
 
 
 @singular.row("dft", "hadamard", how="itself, scaled to be unitary; all one value", cost="O(n)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     if op._init is None:
         return NotImplemented
     vector_room(op)
@@ -250,7 +253,7 @@ def _(op, full):
 
 
 @singular.row("dct", how="the orthogonal DCT of its type; two values a level", cost="O(n)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     if op._init is None:
         return NotImplemented
     sizes, type_, norm = op._init[0], op._init[1] or 2, op._init[-2]
@@ -271,7 +274,7 @@ def _(op, full):
     how="one FFT; U the circulant of the phases times V, V by the DFT or Hartley",
     cost="O(n log n)",
 )
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     basis = fourier if op.dtype.kind == "c" else hartley
     v = basis(_levels_of(op), inexact(op.dtype))
     return _matched(circulant_of(phases(spectrum_of(op)), op) @ v, np.abs(eigenvalues_of(op)), v)
@@ -281,7 +284,7 @@ def _(op, full):
 
 
 @singular.row("lowrank", how="QR of U and V, svd of k x k; reflections", cost="O((m + n) k^2)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     found = core_of(op)
     if found is None or not np.isfinite(found[1]).all():
         return NotImplemented
@@ -290,7 +293,7 @@ def _(op, full):
     return _matched(_whole(q, x), s, _whole(p, _adjoint(yh)))
 
 
-def _whole(q, x):
+def _whole(q: Any, x: Any) -> Any:
     """A unitary operator whose first columns are q x; it holds n x k numbers."""
     whole, r = completed(q)
     turn = np.sign(np.diagonal(r, 0, -2, -1).real)[..., :, None]
@@ -299,7 +302,7 @@ def _whole(q, x):
 
 
 @singular.row("full", how="one value; Householder reflections", cost="O(m + n)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     if op._init is None:
         return NotImplemented
     m, n = op.shape[-2:]
@@ -315,20 +318,20 @@ def _(op, full):
 # -- by eigenvectors --
 
 
-def of_basis(w, q):
+def of_basis(w: Any, q: Any) -> Any:
     """The matched columns of A = Q diag(w) Q^H, for any w."""
     return _matched(_turned(q, phases(w)), np.abs(w), q)
 
 
 @singular.row("eigen", how="moduli of d, where Q is known to be unitary", cost="O(n)")
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     if op._init is None or not is_unitary(op._init[0]):
         return NotImplemented
     return of_basis(floats(op._init[1]), op._init[0].copy())
 
 
 @singular.row("root", how="squares of L's; U is L's", cost="that of L")
-def _(op, full):
+def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     found = yield _as_precise(as_operator(op._init[0]), op), True
@@ -339,7 +342,7 @@ def _(op, full):
     "kronsum", "laplacian", "tridiagonal", "householder", "congruence", "sum", "power",
     how="of Hermitian ones: eigh", cost="that of eigh",
 )  # fmt: skip
-def _(op, full):
+def _(op: Any, full: bool) -> Any:
     if op._head == "sum" and shift_of(op) is None:
         return NotImplemented
     if op._head == "congruence" and (op._init is None or not is_unitary(op._init[0])):
@@ -350,21 +353,22 @@ def _(op, full):
 # -- in descending order --
 
 
-def _small(a, full):
+def _small(a: Any, full: bool) -> Any:
     """The svd of an array."""
+    u: Any
     u, s, vh = np.linalg.svd(a, full_matrices=full)
     m, n = a.shape[-2:]
     u = unitary(u) if full or m <= n else _core.Dense(u)
     return u, s, unitary(vh) if full or n <= m else _core.Dense(vh)
 
 
-def _rest(size, taken):
+def _rest(size: int, taken: Any) -> Any:
     free = np.ones(size, bool)
     free[taken] = False
     return np.flatnonzero(free)
 
 
-def _in_order(op, found, full):
+def _in_order(op: Any, found: Any, full: bool) -> Any:
     """Are columns and values in svd's order, as LAPACK's are?"""
     s, k, batch, dtype = found.s, min(op.shape[-2:]), op.shape[:-2], inexact(op.dtype)
     return (
@@ -377,7 +381,7 @@ def _in_order(op, found, full):
     )
 
 
-def descending(op, full_matrices, hermitian):
+def descending(op: Any, full_matrices: bool, hermitian: bool) -> Any:
     """The result of svd: U, values in descending order, V^H."""
     m, n = op.shape[-2:]
     k = min(m, n)
@@ -411,7 +415,7 @@ def descending(op, full_matrices, hermitian):
 
 
 @eigenbasis.row("root", how="by the svd of L, all of its U", cost="that of svd(L)")
-def _(op, uplo):
+def _(op: Any, uplo: str) -> Any:
     if op._init is None:
         return NotImplemented
     found = singular(op._init[0], True)

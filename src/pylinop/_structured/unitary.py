@@ -1,7 +1,10 @@
 """Finds what is unitary by how it is written; and makes the unitary operators that spectra need and
 that are not kinds: Hartley's transform, the sine transform, products of reflections."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -9,11 +12,11 @@ from .. import _core
 from .._operators.parameters import written
 
 
-def complex_of(dtype):
+def complex_of(dtype: Any) -> np.dtype[Any]:
     return np.result_type(dtype, np.complex64)
 
 
-def is_unitary(Q):
+def is_unitary(Q: Any) -> bool:
     """Is Q known to be square and unitary?"""
     stack = [Q]
     while stack:
@@ -31,7 +34,7 @@ def is_unitary(Q):
     return True
 
 
-def _unitary_leaf(q):
+def _unitary_leaf(q: Any) -> Any:
     if q._init is None:
         return _is_hartley(q) or _is_sine(q)
     if q._head == "dense":
@@ -45,7 +48,7 @@ def _unitary_leaf(q):
     return q._head in ("dft", "dct") and q._init[-2] == "ortho"
 
 
-def unitary(q):
+def unitary(q: Any) -> Any:
     """An array with orthonormal columns and rows, as an operator assumed orthogonal."""
     return _core.Dense(q, "orthogonal")
 
@@ -53,24 +56,24 @@ def unitary(q):
 # -- transforms --
 
 
-def fourier(sizes, dtype):
+def fourier(sizes: Any, dtype: Any) -> Any:
     """The unitary matrix whose columns are the waves."""
     return _core.DFT(tuple(sizes), "ortho", complex_of(dtype)).H
 
 
-def hartley(sizes, dtype):
+def hartley(sizes: Any, dtype: Any) -> Any:
     """The orthogonal symmetric matrix of cos + sin over all levels together: a real basis in which
     real symmetric circulants are diagonal."""
     transform = _core.DFT(tuple(sizes), "ortho", complex_of(dtype))
     return transform.real - transform.imag
 
 
-def _part_of(q, which):
+def _part_of(q: Any, which: Any) -> Any:
     """The operator whose real (0) or imaginary (1) part q is; else None."""
     return q._operands[0] if written(q, "part") and q._mode == which else None
 
 
-def _is_hartley(q):
+def _is_hartley(q: Any) -> Any:
     if not written(q, "sum"):
         return False
     one, other = q._operands
@@ -80,13 +83,13 @@ def _is_hartley(q):
     return real is not None and real is imag and real._head == "dft" and is_unitary(real)
 
 
-def sine(n, dtype):
+def sine(n: int, dtype: Any) -> Any:
     """The orthogonal symmetric matrix of sin(pi (i + 1) (j + 1) / (n + 1)) sqrt(2 / (n + 1))."""
     waves = _core.DFT(2 * n + 2, None, complex_of(dtype))[1 : n + 1, 1 : n + 1].imag
     return -math.sqrt(2 / (n + 1)) * waves
 
 
-def _is_sine(q):
+def _is_sine(q: Any) -> Any:
     n = q.shape[-1]
     if not written(q, "scaled") or q._operands[1] != -math.sqrt(2 / (n + 1)):
         return False
@@ -106,7 +109,7 @@ def _is_sine(q):
 # -- products of reflections --
 
 
-def reflector(v):
+def reflector(v: Any) -> Any:
     """The Householder reflection whose first column is parallel to v; v (..., n) is not zero."""
     v = v / np.abs(v).max(axis=-1, keepdims=True)
     size, first = np.linalg.norm(v, axis=-1), v[..., 0]
@@ -117,7 +120,7 @@ def reflector(v):
     return _core.Householder(u)
 
 
-def completed(u):
+def completed(u: Any) -> Any:
     """(Q, R) with u = Q[:, :r] R and a unitary n x n Q, held as n x r numbers:
     I - Y T Y^H (Schreiber and Van Loan, 1989)."""
     h, tau = np.linalg.qr(u, mode="raw")
@@ -135,7 +138,7 @@ def completed(u):
     return _core.LowRankUpdate(base, y, y, -t), np.triu(h[..., :r, :])
 
 
-def _is_reflections(q):
+def _is_reflections(q: Any) -> bool:
     """Is I + Y C Y^H unitary? By C + C^H + C^H (Y^H Y) C = 0, to rounding."""
     base, u, v, c = (*q._init, None, None)[:4]
     parts = [p for p in (u, v, c) if p is not None]

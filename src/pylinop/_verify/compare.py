@@ -12,18 +12,21 @@ the docs (docs/verified.md): 10 u times the roundings on the way times |A| |x| a
 it. Draws come from a generator of their own with a fixed seed: the same result is judged alike each
 time."""
 
+from __future__ import annotations
+
 import collections
 import functools
 import threading
 import warnings
+from typing import Any
 
 import numpy as np
 
 from .._base import config, errors
 from .._lazy import text as _text
 from . import determinants, reference
-from .reference import NotVerified, Walk
-from .reference_leaf import sizes, thin, top, units
+from .reference import Walk
+from .reference_leaf import NotVerified, sizes, thin, top, units
 
 DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
 _DRAWS = 2
@@ -35,28 +38,30 @@ _COLUMNS = 256
 
 perturb = None  # for tests: a function of (action, result) that may change it in place
 strict = False  # for tests: is a failure of the other road itself an error?
-tally: collections.Counter = collections.Counter()  # how many of which kind, for tests
+tally: collections.Counter[Any] = collections.Counter()  # how many of which kind, for tests
 
 
 class Verdict:
     """What was found of one result: the largest error as a part of what is allowed."""
 
-    def __init__(self, how, ratio=0.0, error=0.0, allowed=0.0):
+    def __init__(
+        self, how: Any, ratio: float = 0.0, error: float = 0.0, allowed: float = 0.0
+    ) -> None:
         self.how, self.ratio, self.error, self.allowed = how, ratio, error, allowed
 
-    def worse(self, other):
+    def worse(self, other: Any) -> Any:
         return other if other.ratio > self.ratio or other.ratio != other.ratio else self
 
 
 # -- how errors are judged --
 
 
-def _unit(dtype):
+def _unit(dtype: Any) -> Any:
     """u of a dtype."""
     return np.finfo(dtype).eps / 2
 
 
-def _judged(how, found, wanted, size, steps, dtype):
+def _judged(how: Any, found: Any, wanted: Any, size: Any, steps: Any, dtype: Any) -> Any:
     """|found - wanted| against 10 u steps size, entry by entry."""
     if dtype.kind in "biu":
         found, wanted = np.broadcast_arrays(found, wanted)
@@ -85,7 +90,7 @@ def _judged(how, found, wanted, size, steps, dtype):
 # -- products and dense forms: mode(op) x = y --
 
 
-def _draws(count, columns, dtype):
+def _draws(count: int, columns: Any, dtype: Any) -> Any:
     rng = np.random.default_rng(20261122)
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
@@ -96,7 +101,7 @@ def _draws(count, columns, dtype):
     return r
 
 
-def _columns(x, y, n, solving):
+def _columns(x: Any, y: Any, n: int, solving: Any) -> tuple[Any, Any, Any, Any, str]:
     """(x, |x|, y, |y|, how) on the columns or projections that are compared; |y| where a residual
     is taken."""
     k, dtype = y.shape[-1], y.dtype
@@ -119,7 +124,7 @@ def _columns(x, y, n, solving):
         right = y @ r
         return (r if x is None else x.astype(dtype, copy=False) @ r), None, right, None, how
     right, left = _times(y, r, work), r if x is None else _times(x, r, wide)
-    good = slice(None)
+    good: Any = slice(None)
     if not (np.isfinite(right).all() and np.isfinite(left).all()):
         finite = np.isfinite(y).all(axis=tuple(range(y.ndim - 1)))
         if x is not None:
@@ -137,7 +142,7 @@ def _columns(x, y, n, solving):
     return left, size, right, sizes(y, np.abs(r)) if solving else None, how
 
 
-def _times(a, r, work):
+def _times(a: Any, r: Any, work: Any) -> Any:
     """a r in the working dtype, by blocks of rows where that takes a copy."""
     if a.ndim == 2 and a.dtype == work and a.size > 1 << 15:
         at = r[:, _DRAWS:].argmax(0)  # single columns are taken, not multiplied
@@ -148,7 +153,7 @@ def _times(a, r, work):
     return np.concatenate([a[lo : lo + step].astype(work) @ r for lo in range(0, a.shape[0], step)])
 
 
-def _compared(op, mode, x, y, named=False):
+def _compared(op: Any, mode: int, x: Any, y: Any, named: bool = False) -> Any:
     """The verdict on y = mode(op) x, x None for the identity; all of shape (..., rows, columns)."""
     dtype = y.dtype
     exact = dtype.kind in "biu"
@@ -184,7 +189,9 @@ def _compared(op, mode, x, y, named=False):
     return found
 
 
-def _by_residual(walk, left, right, c, arrays, count, dtype, how):
+def _by_residual(
+    walk: Any, left: Any, right: Any, c: Any, arrays: Any, count: int, dtype: Any, how: Any
+) -> Any:
     """A_p ... A_1 y against c B_1 ... B_q x, by |A| |y| + |B| |x| in the largest norm."""
     xs, ax, ys, ay = arrays
     for op, mode in reversed(right):
@@ -201,10 +208,28 @@ def _by_residual(walk, left, right, c, arrays, count, dtype, how):
         ay = top(walk.apply(op, top(ay), mode, True))
     with np.errstate(all="ignore"):
         size = ay + top(np.broadcast_to(ax, np.broadcast_shapes(ax.shape, ay.shape)))
-    return _judged(f"{how}, by the residual", ys, xs, size, count, dtype)
+    found = _judged(f"{how}, by the residual", ys, xs, size, count, dtype)
+    if found.ratio > 1 and len(left) == 1:
+        size = size + _growth(walk, *left[0], xs, count, dtype)
+        found = _judged(f"{how}, by the residual, beside LAPACK's LU", ys, xs, size, count, dtype)
+    return found
 
 
-def solved(walk, op):
+def _growth(walk, op, mode, x, count, dtype):
+    """What elements that grow in LU by partial pivoting add: 4 times the residual that LAPACK's
+    leaves of the dense form in that precision."""
+    if op.shape[-1] > reference.LARGEST_INVERSE or len(op.shape) > 2:
+        return 0.0
+    a = walk._seen(walk.dense(op), mode)
+    try:
+        y = np.linalg.solve(a.astype(dtype), x.astype(dtype))
+    except np.linalg.LinAlgError:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return 4 * top(np.abs(a @ y - x)) / (10 * _unit(dtype) * count)
+
+
+def solved(walk: Any, op: Any) -> Any:
     """The form of which a solve reads a triangle alone, or None."""
     if not walk.named or reference.declared(op) is None:
         return None
@@ -215,7 +240,7 @@ def solved(walk, op):
 # -- diagonals, traces, elements, determinants --
 
 
-def _diagonal(op, k, y, named=False):
+def _diagonal(op: Any, k: int, y: Any, named: bool = False) -> Any:
     m, n = op.shape[-2:]
     i0, j0, length = max(-k, 0), max(k, 0), y.shape[-1]
     dtype, exact = y.dtype, y.dtype.kind in "biu"
@@ -240,17 +265,18 @@ def _diagonal(op, k, y, named=False):
     return worst
 
 
-def _array(walk, op, mode, bound):
+def _array(walk: Any, op: Any, mode: int, bound: Any) -> Any:
     """The array that op is, seen as `mode` says, or None: nothing is computed."""
     while op._operands and op._by == "view":
         op, mode = op._operands[0], mode ^ op._mode
     return walk._seen(walk.dense(op, bound), mode) if reference.is_plain(op) else None
 
 
-def _short_diagonal(walk, op, bound):
+def _short_diagonal(walk: Any, op: Any, bound: bool) -> Any:
     """The main diagonal of a sum of arrays and of products of two arrays: by definition, in one
     pass over them; None for all else."""
-    stack, total = [(op, 1, 0)], 0
+    stack: list[tuple[Any, Any, int]] = [(op, 1, 0)]
+    total: Any = 0
     while stack:
         op, c, mode = stack.pop()
         head, parts = reference.written(op), op._operands
@@ -276,7 +302,7 @@ def _short_diagonal(walk, op, bound):
     return total
 
 
-def _short(op, y, named, trace):
+def _short(op: Any, y: Any, named: bool, trace: bool) -> Any:
     """The verdict on a trace or a main diagonal from `_short_diagonal`; None."""
     walk = Walk(complex if y.dtype.kind == "c" else float, None, named)
     diagonal = _short_diagonal(walk, op, False)
@@ -290,7 +316,7 @@ def _short(op, y, named, trace):
     return _judged("in full", y, diagonal, size, count, y.dtype)
 
 
-def _trace(op, y, named=False):
+def _trace(op: Any, y: Any, named: bool = False) -> Any:
     n, dtype = min(op.shape[-2:]), y.dtype
     exact = dtype.kind in "biu"
     found = None if exact else _short(op, y, named, True)
@@ -310,7 +336,7 @@ def _trace(op, y, named=False):
     return _judged("in full", y, total, size, reference.steps(op, dtype) + n, dtype)
 
 
-def _element(op, i, j, y, named=False):
+def _element(op: Any, i: Any, j: Any, y: Any, named: bool = False) -> Any:
     dtype, exact = y.dtype, y.dtype.kind in "biu"
     walk = Walk(dtype if exact else complex if dtype.kind == "c" else float, None, named)
     unit = units(op.shape[-1], [j], walk.work)
@@ -319,7 +345,7 @@ def _element(op, i, j, y, named=False):
     return _judged("in full", y, wanted, size, reference.steps(op, dtype), dtype)
 
 
-def _determinant(op, y, named=False):
+def _determinant(op: Any, y: Any, named: bool = False) -> Any:
     """Sign and logarithm of mantissa times 2^exponent."""
     with np.errstate(all="ignore"):
         how, error, allowed = determinants.compared(op, y, named)
@@ -334,7 +360,7 @@ def _determinant(op, y, named=False):
 # -- hooks of the core --
 
 
-def applied(op, x, mode, right, vec, made):
+def applied(op: Any, x: Any, mode: int, right: Any, vec: bool, made: Any) -> None:
     """y = mode(op) x, or x mode(op) from the right, has been computed."""
     x, y = (x[..., None], made[..., None]) if vec else (x, made)
     if right and not vec:
@@ -344,7 +370,7 @@ def applied(op, x, mode, right, vec, made):
     _asked(op, "apply", made, explained, lambda named: _compared(op, mode, x, y, named))
 
 
-def valued(op, act, i, j, made):
+def valued(op: Any, act: Any, i: Any, j: Any, made: Any) -> None:
     """A dense form, diagonal, trace, element or determinant has been computed."""
     name = {DENSE: "dense", DIAGONAL: "diagonal", TRACE: "trace", ELEMENT: "element", DET: "det"}
     ways = {
@@ -361,14 +387,14 @@ def valued(op, act, i, j, made):
 class _Held(threading.local):
     """Results of the plans that values of LazyArrays take, one list for each that is computed."""
 
-    def __init__(self):
-        self.lists = []
+    def __init__(self) -> None:
+        self.lists: list[list[Any]] = []
 
 
 _held = _Held()
 
 
-def evaluated(a):
+def evaluated(a: Any) -> None:
     """A LazyArray's value has been computed, by plans (not by NumPy on values). None: it will be;
     False: it could not be."""
     if a is None:
@@ -379,12 +405,12 @@ def evaluated(a):
         compared([a], held)
 
 
-def released():
+def released() -> Any:
     """What the plans made since `evaluated(None)`."""
     return _held.lists.pop()
 
 
-def compared(arrays, held):
+def compared(arrays: Any, held: Any) -> None:
     """LazyArrays with their formulas; where one of them is not verified, the plans' results by
     themselves."""
     whole = True
@@ -399,7 +425,7 @@ def compared(arrays, held):
         _judge(*asked)
 
 
-def _formula(a, y, named=False):
+def _formula(a: Any, y: Any, named: bool = False) -> Any:
     """The formula as written against its value."""
     if a.ndim >= 2:
         if a._head == "matmul" and min(x.ndim for x in a._args) < 2:
@@ -425,7 +451,7 @@ def _formula(a, y, named=False):
     return _judged("in full", found, wanted, walk.apply(a, None, 0, True), count, dtype)
 
 
-def _vector_solve(a):
+def _vector_solve(a: Any) -> tuple[Any, Any, int] | None:
     """(A, b, mode) of a vector inv(A) @ b or b @ inv(A); None."""
     if a._head != "matmul" or a.dtype.kind not in "fc":
         return None
@@ -438,7 +464,7 @@ def _vector_solve(a):
     return A._args[0], b, mode
 
 
-def _dense(op, y, named=False):
+def _dense(op: Any, y: Any, named: bool = False) -> Any:
     """Of several in one column each of them."""
     parts = []
     while op._by == "joint":
@@ -455,7 +481,7 @@ def _dense(op, y, named=False):
     return worst
 
 
-def _asked(op, action, made, explained, way):
+def _asked(op: Any, action: str, made: Any, explained: Any, way: Any) -> None:
     """Runs a verification, or keeps it until a LazyArray's value has been compared as a whole."""
     if perturb is not None:
         perturb(action, made)
@@ -465,7 +491,7 @@ def _asked(op, action, made, explained, way):
         _judge(op, action, explained, way)
 
 
-def _judge(op, action, explained, way):
+def _judge(op: Any, action: str, explained: Any, way: Any) -> bool:
     """Runs a verification, writes down what became of it, raises for a miss. Is it verified?"""
     try:
         with np.errstate(all="ignore"):
@@ -489,7 +515,7 @@ def _judge(op, action, explained, way):
     return True
 
 
-def _either(op, way):
+def _either(op: Any, way: Any) -> Any:
     """The verdict with declared matrices as they are; where that fails with their named triangles
     alone, which is what solves read."""
     try:
@@ -501,7 +527,7 @@ def _either(op, way):
     return way(True) if not verdict.ratio <= 1 and reference.has_named(op) else verdict
 
 
-def _note(action, text, ratio):
+def _note(action: str, text: str, ratio: float | None) -> None:
     """Into the record of a `pl.explaining` block, with the plan that was run last."""
     tally[action, text if ratio is None else "verified"] += 1
     local = config._local.get()
@@ -516,7 +542,7 @@ def _note(action, text, ratio):
         last["text"] = last["text"].rstrip("\n") + f"\nverified  {said}\n"
 
 
-def _miss(op, action, verdict, explained):
+def _miss(op: Any, action: str, verdict: Any, explained: Any) -> Any:
     try:
         plan = _plan(op, explained)
     except Exception as error:  # the miss is what is to be said
@@ -536,13 +562,13 @@ def _miss(op, action, verdict, explained):
     return missed
 
 
-def _described(op):
+def _described(op: Any) -> str:
     if not reference.is_lazy(op):
         return errors.describe(op)
     return f"{_text.formula(op)}  {op.shape} {op.dtype}"
 
 
-def _plan(op, explained):
+def _plan(op: Any, explained: Any) -> Any:
     """The plan of what was asked, as text."""
     if explained is None:  # of a LazyArray, whose value goes after this
         op._value = None

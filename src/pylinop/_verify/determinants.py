@@ -16,13 +16,16 @@ probability of at least 1 - `_MISSED` over the draw of the vectors:
   residual's polynomial is larger than 1 there;
 - the quadrature lies between Gauss's rule and Radau's at that least eigenvalue (Golub, Meurant)."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
 from . import reference
-from .reference import NotVerified, Walk
-from .reference_leaf import has_room
+from .reference import Walk
+from .reference_leaf import NotVerified, has_room
 
 _LU = 1024  # rows up to which it is by LU
 _PROBES = 32
@@ -35,7 +38,7 @@ _MOST_PRODUCTS = 1 << 34  # multiplications of all steps
 _MOST_NUMBERS = 1 << 26  # of the probes
 
 
-def compared(op, y, named=False):
+def compared(op: Any, y: Any, named: bool = False) -> Any:
     """(how, error, allowed) of mantissa times 2^exponent, for each matrix of a batch."""
     n = op.shape[-1]
     with np.errstate(all="ignore"):
@@ -56,7 +59,7 @@ def compared(op, y, named=False):
         return _by_lu(*asked)
 
 
-def _entries(op):
+def _entries(op: Any) -> int:
     """Of all matrices that a product multiplies by."""
     stack, total = [op], 0
     while stack and total < op.size:
@@ -68,16 +71,16 @@ def _entries(op):
     return total
 
 
-def _work(op):
+def _work(op: Any) -> Any:
     return complex if op.dtype is not None and op.dtype.kind == "c" else float
 
 
-def _off(found, log):
+def _off(found: Any, log: Any) -> Any:
     """|found - log|; nan is infinitely far."""
     return np.abs(np.where(np.isnan(found), np.inf, found) - log)
 
 
-def _by_lu(op, found, direction, unit, named):
+def _by_lu(op: Any, found: Any, direction: Any, unit: Any, named: bool) -> Any:
     n = op.shape[-1]
     walk = Walk(_work(op), None, named)
     base, mode = op, 0
@@ -102,11 +105,11 @@ def _by_lu(op, found, direction, unit, named):
     return "by NumPy's LU", np.where(known, error, 0), allowed
 
 
-def _is_triangular(a):
+def _is_triangular(a: Any) -> bool:
     return not (np.triu(a, 1).any() and np.tril(a, -1).any())
 
 
-def _slogdet(a):
+def _slogdet(a: Any) -> Any:
     """NumPy's; of triangular matrices from the diagonal, for LU with pivots is not accurate there
     where they are as ill-conditioned as random ones are."""
     if not _is_triangular(a):
@@ -117,7 +120,7 @@ def _slogdet(a):
         return (d / np.where(size == 0, 1, size)).prod(-1), np.log(size).sum(-1)
 
 
-def _change(a, size):
+def _change(a: Any, size: Any) -> Any:
     """By how much errors of `size` move the logarithm: |A^-1| |A| summed up, the diagonals' alone
     where that is all of the determinant."""
     if _is_triangular(a):
@@ -134,7 +137,7 @@ def _change(a, size):
 # -- by quadrature --
 
 
-def _by_quadrature(op, found, direction, unit, named):
+def _by_quadrature(op: Any, found: Any, direction: Any, unit: Any, named: bool) -> Any:
     n = op.shape[-1]
     try:
         low, high, steps, size = _interval(op, unit, named)
@@ -150,7 +153,7 @@ def _by_quadrature(op, found, direction, unit, named):
     return how, error, half
 
 
-def _probes(op, work):
+def _probes(op: Any, work: Any) -> Any:
     rng = np.random.default_rng(20261122)
     z = rng.standard_normal((op.shape[-1], _PROBES))
     if work is complex:
@@ -158,7 +161,7 @@ def _probes(op, work):
     return np.broadcast_to(z, (*op.shape[:-2], *z.shape))
 
 
-def _interval(op, unit, named):
+def _interval(op: Any, unit: Any, named: bool) -> tuple[Any, Any, Any, Any]:
     """(low, high) of the log-determinant, the steps that it took, and by how much the promised
     accuracy of a nearby matrix may move it in units of rounding."""
     n, work = op.shape[-1], _work(op)
@@ -168,7 +171,9 @@ def _interval(op, unit, named):
     walk.most = _MOST_PRODUCTS
     z = _probes(op, work)
     norm = np.linalg.norm(z, axis=-2)
-    alpha, beta, look = [], [], 8
+    alpha: list[Any] = []
+    beta: list[Any] = []
+    look = 8
     previous, v = 0, z / norm[..., None, :]
     while len(alpha) < _STEPS:
         x = walk.apply(op, v)
@@ -195,7 +200,7 @@ def _interval(op, unit, named):
     raise NotVerified(f"Lanczos has not settled within {len(alpha)} steps: it is ill-conditioned")
 
 
-def _is_hermitian(op, v, x, unit):
+def _is_hermitian(op: Any, v: Any, x: Any, unit: Any) -> None:
     """Raises where V^H A V is not, beyond what rounding does."""
     inner = np.swapaxes(v, -1, -2).conj() @ x
     off = np.abs(inner - np.swapaxes(inner, -1, -2).conj())
@@ -204,7 +209,7 @@ def _is_hermitian(op, v, x, unit):
         raise NotVerified("it is not symmetric as written")
 
 
-def _tridiagonal(alpha, beta):
+def _tridiagonal(alpha: Any, beta: Any) -> Any:
     """Eigenvalues, and the first and the last component of each eigenvector."""
     m = alpha.shape[-1]
     t = np.zeros((*alpha.shape, m))
@@ -217,7 +222,7 @@ def _tridiagonal(alpha, beta):
     return w, u[..., 0, :], u[..., -1, :]
 
 
-def _looked(alpha, beta, norm, n):
+def _looked(alpha: Any, beta: Any, norm: Any, n: int) -> tuple[Any, Any, Any, Any] | None:
     """The interval after these steps (along the last axis), or None: more are needed."""
     w, first, last = _tridiagonal(alpha, beta)
     if not (w > 0).all():
@@ -249,7 +254,7 @@ def _looked(alpha, beta, norm, n):
     return mean - gap - error, mean + error, alpha.shape[-1], size
 
 
-def _radau(alpha, beta, end, n):
+def _radau(alpha: Any, beta: Any, end: Any, n: int) -> Any:
     """Radau's rule of the logarithm, a node being at `end`: below the integral."""
     end = end[..., None, None]
     w, _, last = _tridiagonal(alpha - end, beta)
@@ -262,7 +267,7 @@ def _radau(alpha, beta, end, n):
     return n * (first**2 * np.log(np.maximum(w, end / 2))).sum(-1)
 
 
-def _deviation(square, norm, n):
+def _deviation(square: Any, norm: Any, n: int) -> Any:
     """What the mean may be off by, from the mean of the squares and the spectral norm."""
     t = _EACH + math.log(2)
     error = np.zeros_like(square)
@@ -272,7 +277,7 @@ def _deviation(square, norm, n):
     return error
 
 
-def _frobenius(mean, norm, n):
+def _frobenius(mean: Any, norm: Any, n: int) -> Any:
     """The largest F^2 of which a mean as small as this is seen with probability e^-t at least:
     N F^2 / (2 norm^2) (h - 1 - log h) = t, where h = mean / F^2; at most n norm^2."""
     low, high = np.maximum(mean, 1e-300), np.maximum(n * norm**2, mean) + 1e-300

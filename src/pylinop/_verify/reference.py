@@ -6,6 +6,11 @@ all differences become sums: this gives |A| |x|, by which rounding errors are ju
 product by |A| |B| |x|, of an inverse by |A^-1| |A| |A^-1|). A walk is a loop over generators, so
 there is no depth limit."""
 
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 
 from .. import _core
@@ -35,7 +40,7 @@ _OF_FEW = ("tridiagonal", "toeplitz", "circulant", "hankel", "difference", "lapl
 LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
 
 
-def is_lazy(x):
+def is_lazy(x: Any) -> bool:
     """Is x a LazyArray? (isinstance asks operators for their __class__.)"""
     return issubclass(type(x), _core.Lazy)
 
@@ -43,29 +48,29 @@ def is_lazy(x):
 _HEADS = {"matmul": "prod", "add": "sum", "scale": "scaled"}  # of LazyArrays, in operators' words
 
 
-def written(op):
+def written(op: Any) -> Any:
     """The head that a node was written with; a closed result goes by what it was closed from."""
     if is_lazy(op):
         return _HEADS.get(op._head, op._head)
     return op._by if op._operands else op._head
 
 
-def operands(op):
+def operands(op: Any) -> Any:
     """What a node was made of: operators, LazyArrays, numbers."""
     return op._args if is_lazy(op) else op._operands
 
 
-def mode_of(op):
+def mode_of(op: Any) -> Any:
     """Of a view."""
     return op._more if is_lazy(op) else op._mode
 
 
-def is_operand(x):
+def is_operand(x: Any) -> Any:
     """Is x to be walked, no array or number?"""
     return isinstance(x, _core.Operator) or (is_lazy(x) and x._value is None and x._head != "leaf")
 
 
-def below(op):
+def below(op: Any) -> list[Any]:
     """The operators, or LazyArrays without a value, that a node is made of."""
     if is_lazy(op):
         return [x for x in op._args if is_operand(x)]
@@ -73,7 +78,7 @@ def below(op):
     return [o for o in known if isinstance(o, _core.Operator)]
 
 
-def entries(leaf):
+def entries(leaf: Any) -> Any:
     """What a product with a vector multiplies by, about."""
     n = leaf.size // max(min(leaf.shape[-2:]), 1)
     if leaf._head in LEAN:
@@ -83,24 +88,25 @@ def entries(leaf):
     return min(leaf.size, _FEW * n) if leaf._head in _OF_FEW else leaf.size
 
 
-def _is_single(op, given):
+def _is_single(op: Any, given: Any) -> bool:
     """Is an array of the dtype `given` multiplied by this leaf in single precision?"""
     if given is None or op.dtype is None:
         return False
     return (given if op._weak else np.result_type(op.dtype, given)).char in "fF"
 
 
-def _is_single_part(x):
+def _is_single_part(x: Any) -> Any:
     """Has a LazyArray within another single precision, as NumPy's array would have? With a value
     too: it may be younger than the plan that is verified."""
     return is_lazy(x) and x._head != "leaf" and x.dtype is not None and x.dtype.char in "fF"
 
 
-def steps(root, dtype=None, given=None):
+def steps(root: Any, dtype: Any = None, given: Any = None) -> Any:
     """How many roundings a result of that dtype meets on its way, about: what a bound is multiplied
     by. An array of the dtype `given` goes through one operator after the other, each in the
     promotion of the two: what is wide in the end may have been single on its way."""
-    known, stack, coarse = {}, [root], 1.0
+    known: dict[int, int] = {}
+    stack, coarse = [root], 1.0
     while stack:
         op = stack[-1]
         if id(op) in known:
@@ -140,13 +146,14 @@ def steps(root, dtype=None, given=None):
 class Walk:
     """One expression's reference; dense forms of inverses are kept as long as it lives."""
 
-    def __init__(self, work, root=None, named=False):
+    def __init__(self, work: Any, root: Any = None, named: bool = False) -> None:
         self.work, self.bound, self.root = np.dtype(work), False, root
         self.named = named  # of what is declared the named triangle is read alone
         self.carry = False  # integers stay integers as far as they meet integers, and wrap
-        self.forms, self.nodes, self.entries, self.most = {}, 0, 0, _MOST_WORK
+        self.forms: dict[Any, Any] = {}
+        self.nodes, self.entries, self.most = 0, 0, _MOST_WORK
 
-    def apply(self, op, x, mode=N, bound=False):
+    def apply(self, op: Any, x: Any, mode: int = N, bound: bool = False) -> Any:
         """mode(op) x for x of shape (..., n, k); |op| x with ``bound``."""
         before, self.bound = self.bound, bound
         try:
@@ -155,7 +162,7 @@ class Walk:
         finally:
             self.bound = before
 
-    def dense(self, op, bound=False):
+    def dense(self, op: Any, bound: bool = False) -> Any:
         """The dense form of an expression."""
         if not has_room(int(np.prod(op.shape, dtype=np.int64))):
             raise NotVerified(f"the dense form of {type(op).__name__} {op.shape} is too large")
@@ -173,7 +180,7 @@ class Walk:
 
     # -- one node
 
-    def _steps(self, op, x, mode, vec):
+    def _steps(self, op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
         self.nodes += 1
         if self.nodes > _MOST_NODES:
             raise NotVerified("the expression as written has too many products")
@@ -231,7 +238,7 @@ class Walk:
             x = x.astype(work, copy=False)
         return apply(op, x, mode, work, self.bound)
 
-    def _number(self, c, mode, y):
+    def _number(self, c: Any, mode: int, y: Any) -> Any:
         c = np.asarray(c)
         if self.bound:
             return np.abs(c.astype(complex)).item() if c.ndim == 0 else np.abs(c)
@@ -240,7 +247,7 @@ class Walk:
             return c.astype(y.dtype)
         return c.astype(np.result_type(self.work, complex) if c.dtype.kind == "c" else self.work)
 
-    def _part(self, op, x, mode):
+    def _part(self, op: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         """The real or imaginary part, of a real x and of i times a real x."""
         y = yield op._operands[0], x, mode, False
         if self.bound:
@@ -252,7 +259,7 @@ class Walk:
         y = -y if mode & C and op._mode else y
         return y.imag if op._mode else y.real
 
-    def _sliced(self, op, x, mode):
+    def _sliced(self, op: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         """Put where it was taken from, apply the whole, take."""
         whole, steps = op._operands
         if any(s[0] > 1 for s in steps):
@@ -263,12 +270,13 @@ class Walk:
         if into in take:
             check_length(whole.shape[-2 + into], x.shape[-1])
             full = np.zeros((*x.shape[:-2], whole.shape[-2 + into], x.shape[-1]), x.dtype)
-            np.add.at(full, (..., take[into], slice(None)), x)
+            at: Any = (..., take[into], slice(None))
+            np.add.at(full, at, x)
             x = full
         y = yield whole, x, mode, False
         return y[..., take[out], :] if out in take else y
 
-    def _eigen(self, op, x, mode):
+    def _eigen(self, op: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         a, b = op._init
         flipped = mode in (C, T)
         x = yield a, x, T if flipped else H, False
@@ -277,7 +285,7 @@ class Walk:
         x = b.astype(dtype)[..., None] * x
         return (yield a, x, C if flipped else N, False)
 
-    def _elements(self, op, head, mode):
+    def _elements(self, op: Any, head: str, mode: int) -> Any:
         a, b = (self.dense(o, self.bound) for o in (op._init or op._operands))
         if head == "elementwise":
             return self._seen(a * b, mode)
@@ -285,13 +293,13 @@ class Walk:
         rows = a.shape[-2] * b.shape[-2]
         return self._seen(both.reshape(*both.shape[:-3], rows, both.shape[-1]), mode)
 
-    def _seen(self, a, mode):
+    def _seen(self, a: Any, mode: int) -> Any:
         a = np.swapaxes(a, -1, -2) if mode & T else a
         return np.conjugate(a) if mode & C and not self.bound else a
 
     # -- LazyArrays: a matrix is applied, a vector is a column, a number is one by one
 
-    def _lazily(self, a, x, mode):
+    def _lazily(self, a: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         if a is not self.root:
             array = a._value if a._value is not None else a._args[0] if a._head == "leaf" else None
             if array is not None:
@@ -300,7 +308,7 @@ class Walk:
             return self._array(a._args[0], x, mode)
         return (yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode))
 
-    def _array(self, array, x, mode, leaf=None):
+    def _array(self, array: Any, x: Any, mode: int, leaf: Any = None) -> Any:
         """What an array stands for: applied, or a column."""
         a = np.asarray(array)
         if a.dtype.char not in "?bBhHiIlLqQfdFD":
@@ -316,7 +324,7 @@ class Walk:
             return a.reshape(-1, 1)
         return thin(self._seen(a, mode), x)
 
-    def _matrix(self, a, x, mode):
+    def _matrix(self, a: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         head, args = a._head, a._args
         if head == "operator":
             return (yield args[0], x, mode, False)
@@ -343,13 +351,13 @@ class Walk:
             return self._seen(whole[a._more], mode) @ x
         raise NotVerified("a function of NumPy's within a formula")
 
-    def _scalar(self, c, mode, y):
+    def _scalar(self, c: Any, mode: int, y: Any) -> Generator[Any, Any, Any]:
         """A number of Python's, or the value of a LazyArray of no dimensions."""
         if is_lazy(c):
             c = (yield c, None, N, False).ravel()[0]
         return self._number(c, mode, y)
 
-    def _vector(self, a, x, mode):
+    def _vector(self, a: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         """The column of a vector, or the one entry of a number."""
         head, args = a._head, a._args
         if head == "matmul":
@@ -381,14 +389,14 @@ class Walk:
             return values[0] * values[1]
         raise NotVerified(f"NumPy's {name} within a formula")
 
-    def _argument(self, v):
+    def _argument(self, v: Any) -> Generator[Any, Any, Any]:
         if is_lazy(v):
             return (yield v, None, N, False)
         if isinstance(v, np.ndarray):
             return self._array(v, None, N)
         return self._number(v, N, None)
 
-    def _entry(self, a):
+    def _entry(self, a: Any) -> Generator[Any, Any, Any]:
         """One element of a matrix, or a row or column as a column."""
         whole, key = a._args[0], a._more
         if whole.ndim != 2:
@@ -400,17 +408,22 @@ class Walk:
 
     # -- inverses within an expression, whose result is not at hand
 
-    def _inverse(self, op, x, mode):
+    def _inverse(self, op: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         parts, head = operands(op), written(op)
         if head == "view":
             return (yield from self._inverse(parts[0], x, mode ^ mode_of(op)))
-        if head == "inverse":
-            return (yield parts[0], x, mode, False)
-        if op._head in ("diag", "identity") and not parts:
-            return self._over_diagonal(op, x, mode)
         n = op.shape[-1]
         batch = int(np.prod(op.shape[:-2], dtype=np.int64))
-        if n > LARGEST_INVERSE or n**3 * max(batch, 1) > LARGEST_INVERSE**3:
+        large = n > LARGEST_INVERSE or n**3 * max(batch, 1) > LARGEST_INVERSE**3
+        if head == "inverse":
+            y = yield parts[0], x, mode, False
+            if not self.bound or large:
+                return y
+            a, inverse = self._written_out(parts[0])  # twice inverted: what both lose
+            return y + self._seen(np.abs(a), mode) @ top(self._seen(np.abs(inverse), mode) @ y)
+        if op._head in ("diag", "identity") and not parts:
+            return self._over_diagonal(op, x, mode)
+        if large:
             return self._by_residual(op, x, mode)
         a, inverse = self._written_out(op)
         if not self.bound:
@@ -420,7 +433,7 @@ class Walk:
         y = inverse @ x  # what a solve promises: by the largest entries, for LU fills what is zero
         return y + inverse @ top(size @ y)
 
-    def _written_out(self, op):
+    def _written_out(self, op: Any) -> Any:
         """The dense form and its inverse."""
         key = id(op), "inverse"
         if key not in self.forms:
@@ -434,7 +447,7 @@ class Walk:
                 raise NotVerified("an inverse that NumPy's LU found singular") from None
         return self.forms[key][1]
 
-    def _by_residual(self, op, x, mode):
+    def _by_residual(self, op: Any, x: Any, mode: int) -> Any:
         key = id(op), "residual"
         if key not in self.forms:
             self.forms[key] = op, Inverse(self, op, steps(op, np.dtype(float)))
@@ -443,7 +456,7 @@ class Walk:
             return known.bound(x)
         return known.solved(x, mode)
 
-    def _over_diagonal(self, op, x, mode):
+    def _over_diagonal(self, op: Any, x: Any, mode: int) -> Any:
         if op._head == "identity":
             return x
         d = np.asarray(op._init[0]).astype(self.work if op.dtype.kind != "c" else complex)
@@ -451,7 +464,7 @@ class Walk:
         return d[..., None] * x
 
 
-def is_plain(op):
+def is_plain(op: Any) -> Any:
     """Is it a Dense as constructed?"""
     lazy = is_lazy(op)
     return not lazy and op._head == "dense" and not op._operands and op._init is not None
@@ -460,14 +473,14 @@ def is_plain(op):
 _LOWER, _UPPER = ("lower triangular", "lower"), ("upper triangular", "upper")
 
 
-def declared(op):
+def declared(op: Any) -> Any:
     """The word of a declared Dense, or of a LazyArray over an array; None."""
     if is_lazy(op):
         return op._more if op._head == "leaf" else None
     return op._init[1] if is_plain(op) else None
 
 
-def has_named(root):
+def has_named(root: Any) -> bool:
     """Is there a declared matrix of which the named triangle is not all of it?"""
     stack, seen = [root], set()
     while stack:
@@ -485,7 +498,7 @@ def has_named(root):
     return False
 
 
-def solved_form(op, a):
+def solved_form(op: Any, a: Any) -> Any:
     """The matrix that a solve sees: of a declared Dense the named triangle is read alone."""
     word = declared(op)
     if word is None:
@@ -505,7 +518,7 @@ def solved_form(op, a):
     return a
 
 
-def peeled(op, mode):
+def peeled(op: Any, mode: int) -> Any:
     """mode(op) = c A_1^-1 ... A_p^-1 B_1 ... B_q as ([A], [B], c), each with its mode: what a
     residual needs. A product of inverses in front is as far as it goes."""
     left, right, c = [], [(op, mode)], []

@@ -1,12 +1,16 @@
 """Applies the kinds whose products may go through an FFT as their definitions say
 (`reference_kinds.py`): by their dense forms, large ones of one level by NumPy's FFT."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from .reference_leaf import LARGEST, NotVerified, fits, zeros
 
 
-def _symbol(leaf, x, symbol, levels):
+def _symbol(leaf: Any, x: Any, symbol: Any, levels: Any) -> Any:
     """The bound of a convolution: the norm of the symbol times that of x, everywhere."""
     axes = tuple(range(-levels, 0))
     norm = np.sqrt((np.abs(symbol) ** 2).sum(axis=axes))[..., None, None]
@@ -15,7 +19,7 @@ def _symbol(leaf, x, symbol, levels):
     return y
 
 
-def _by_fft(leaf, x, table, shift):
+def _by_fft(leaf: Any, x: Any, table: Any, shift: Any) -> Any:
     """y[i] = sum_j table[i - j + shift] x[j], one level, by NumPy's FFT: for large ones."""
     m, n = leaf.op.shape[-2:]
     table = table if not leaf.turned else np.flip(table, -1)
@@ -27,7 +31,7 @@ def _by_fft(leaf, x, table, shift):
     return y if np.iscomplexobj(table) or np.iscomplexobj(x) else y.real
 
 
-def _shifted(leaf, x, table, shift, step=1):
+def _shifted(leaf: Any, x: Any, table: Any, shift: Any, step: int = 1) -> Any:
     """A[i, j] = table[i - step j + shift], of one level."""
     if leaf.op.size > LARGEST // 16 and leaf.work.kind in "fc":
         if step < 0:  # the columns the other way round
@@ -44,13 +48,13 @@ def _shifted(leaf, x, table, shift, step=1):
     return (np.swapaxes(a, -1, -2) if leaf.turned else a) @ x
 
 
-def _joined(a, b):
+def _joined(a: Any, b: Any) -> Any:
     """One behind the other, of batches that broadcast."""
     batch = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     return np.concatenate([np.broadcast_to(v, (*batch, v.shape[-1])) for v in (a, b)], axis=-1)
 
 
-def toeplitz(leaf, x):
+def toeplitz(leaf: Any, x: Any) -> Any:
     c, r = (leaf.init[0], None) if len(leaf.init) == 1 else leaf.init[:2]
     c, r = leaf.plain(c), np.conjugate(leaf.plain(c)) if r is None else leaf.plain(r)
     table = _joined(np.flip(r[..., 1:], -1), c)
@@ -60,7 +64,7 @@ def toeplitz(leaf, x):
     return _shifted(leaf, x, table, leaf.op.shape[-1] - 1)
 
 
-def hankel(leaf, x):
+def hankel(leaf: Any, x: Any) -> Any:
     c, r = (leaf.init[0], None) if len(leaf.init) == 1 else leaf.init[:2]
     c = leaf.get(c)
     r = np.zeros_like(c) if r is None else leaf.get(r)
@@ -72,11 +76,11 @@ def hankel(leaf, x):
     return _symbol(leaf, x, table, 1) if leaf.bound else _shifted(leaf, x, table, 0, -1)
 
 
-def _boxes(sizes):
+def _boxes(sizes: Any) -> Any:
     return np.indices(tuple(sizes)).reshape(len(sizes), -1)
 
 
-def circulant(leaf, x):
+def circulant(leaf: Any, x: Any) -> Any:
     c = leaf.get(leaf.init[0])
     levels = int(leaf.init[1]) if len(leaf.init) > 1 and leaf.init[1] is not None else 1
     if leaf.bound:
@@ -101,14 +105,14 @@ def circulant(leaf, x):
     return (np.swapaxes(a, -1, -2) if leaf.turned else a) @ x
 
 
-def _opposite(c, levels):
+def _opposite(c: Any, levels: Any) -> Any:
     """c at the negative places."""
     for axis in range(-levels, 0):
         c = np.roll(np.flip(c, axis), 1, axis)
     return c
 
 
-def _folded(table, n):
+def _folded(table: Any, n: Any) -> Any:
     """The table wrapped round a box of sizes n."""
     levels = len(n)
     folded = np.zeros((*table.shape[: table.ndim - levels], *n), table.dtype)
@@ -117,14 +121,16 @@ def _folded(table, n):
     return folded
 
 
-def _around(leaf, x, c):
+def _around(leaf: Any, x: Any, c: Any) -> Any:
     """A large circulant of one level, of first column c."""
     c = _opposite(c, 1) if leaf.turned else c
     y = np.fft.ifft(np.fft.fft(c)[..., None] * np.fft.fft(x, axis=-2), axis=-2)
     return y if np.iscomplexobj(c) or np.iscomplexobj(x) else y.real
 
 
-def _levels(leaf, x, table, m, n, shift, wrapped=False):
+def _levels(
+    leaf: Any, x: Any, table: Any, m: Any, n: Any, shift: Any, wrapped: bool = False
+) -> Any:
     """A[i, j] = table[i - j + shift] for multi-indices, zero outside of it or wrapped round."""
     levels = len(n)
     if leaf.bound:
@@ -150,7 +156,7 @@ def _levels(leaf, x, table, m, n, shift, wrapped=False):
     return (np.swapaxes(a, -1, -2) if leaf.turned else a) @ x
 
 
-def multitoeplitz(leaf, x):
+def multitoeplitz(leaf: Any, x: Any) -> Any:
     table = leaf.get(leaf.init[0])
     sizes = leaf.init[1]
     n = (np.array(table.shape) + 1) // 2 if sizes is None else sizes
@@ -159,7 +165,7 @@ def multitoeplitz(leaf, x):
     return _levels(leaf, x, table, m, n, n - 1)
 
 
-def convolution(leaf, x):
+def convolution(leaf: Any, x: Any) -> Any:
     kernel, mode = leaf.get(leaf.init[0]), leaf.init[2]
     n = np.atleast_1d(np.asarray(leaf.init[1], int))
     k = np.array(kernel.shape[kernel.ndim - len(n) :])
@@ -169,7 +175,7 @@ def convolution(leaf, x):
     return _levels(leaf, x, kernel, np.where(n, m, 0), n, shift, mode == "circular")
 
 
-def _transformed(leaf, x, one):
+def _transformed(leaf: Any, x: Any, one: Any) -> Any:
     """A transform as the product of those of its axes, `one(n)`."""
     sizes = tuple(int(v) for v in np.atleast_1d(np.asarray(leaf.init[0], int)))
     if max(sizes, default=0) > 2048:
@@ -187,8 +193,8 @@ def _transformed(leaf, x, one):
     return y.reshape(*x.shape[:-2], -1, k) if y.size else zeros(leaf, x, y)
 
 
-def dft(leaf, x):
-    def one(n):
+def dft(leaf: Any, x: Any) -> Any:
+    def one(n: int) -> Any:
         turn = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
         scale = {"ortho": max(n, 1) ** -0.5, "forward": 1 / max(n, 1)}.get(leaf.init[1], 1.0)
         return scale * np.exp(-2j * np.pi * turn / max(n, 1))
@@ -196,7 +202,7 @@ def dft(leaf, x):
     return _transformed(leaf, x, one)
 
 
-def _cosines(n, kind):
+def _cosines(n: int, kind: int) -> Any:
     k, j = np.arange(n)[:, None], np.arange(n)[None, :]
     if kind == 1:
         a = 2 * np.cos(np.pi * (k * j % (2 * (n - 1))) / (n - 1))
@@ -211,11 +217,11 @@ def _cosines(n, kind):
     return a
 
 
-def dct(leaf, x):
+def dct(leaf: Any, x: Any) -> Any:
     _, kind, norm = leaf.init[:3]
     kind = 2 if kind is None else int(kind)
 
-    def one(n):
+    def one(n: int) -> Any:
         if not n:
             return np.zeros((0, 0))
         a = _cosines(n, kind)
@@ -235,7 +241,7 @@ def dct(leaf, x):
     return _transformed(leaf, x, one)
 
 
-def hadamard(leaf, x):
+def hadamard(leaf: Any, x: Any) -> Any:
     n, half = leaf.op.shape[-1], 1
     y = x
     if x.dtype.kind == "b":  # -1 is True: each entry is

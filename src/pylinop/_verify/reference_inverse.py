@@ -6,7 +6,10 @@ comes from does not matter then, so the library computes it.
 |A^-1| |x|. Both norms are estimated by what A and A^-1 do to random vectors; their solutions are
 judged by their residuals too."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +25,13 @@ _WORST = 1e-3  # relative error that is allowed: beyond it a comparison says not
 _UNIT = np.finfo(float).eps / 2
 
 
-def _solve(op, mode, x):
+def _solve(op: Any, mode: int, x: Any) -> Any:
     """mode(A)^-1 x by the library, unseen: neither recorded nor verified."""
     if not isinstance(op, _core.Operator):
         op = _core._lazy_operator(op) or _core.Dense(np.asarray(op))
     op = op.T if mode & T else op
     op = op.conj() if mode & C else op
-    before = config._local.get() or {}
+    before: dict[str, Any] = config._local.get() or {}
     options = {k: v for k, v in before.items() if k != "_record"}
     token = config._local.set(config._Local({**options, "verify": False}))
     try:
@@ -41,22 +44,22 @@ def _solve(op, mode, x):
         config._local.reset(token)
 
 
-def _unknown(op, why):
+def _unknown(op: Any, why: str) -> NotVerified:
     return NotVerified(f"an inverse of {op.shape[-1]} rows within an expression: {why}")
 
 
-def _norm(x):
+def _norm(x: Any) -> Any:
     return np.linalg.norm(x, axis=-2, keepdims=True)
 
 
 class Inverse:
     """Of one operand, in one walk."""
 
-    def __init__(self, walk, op, steps):
+    def __init__(self, walk: Any, op: Any, steps: Any) -> None:
         self.walk, self.op, self.allowed = walk, op, 10 * _UNIT * steps
-        self.norms = None
+        self.norms: tuple[Any, Any] | None = None
 
-    def solved(self, x, mode):
+    def solved(self, x: Any, mode: int) -> Any:
         """y with |x - A y| at most what is promised of a solve."""
         walk, op = self.walk, self.op
         y = _solve(op, mode, x)
@@ -71,7 +74,7 @@ class Inverse:
                 y = y + _solve(op, mode, r)
         raise _unknown(op, "no solution has a residual as small as is promised")
 
-    def bound(self, x):
+    def bound(self, x: Any) -> Any:
         """|A^-1| |A| |A^-1| |x|, with the norms of them, spread over the rows: a single one may
         have all of it, but no 2 n roundings, by which this is multiplied, add up there."""
         if self.norms is None:
@@ -80,7 +83,7 @@ class Inverse:
         size = inverse * (1 + norm * inverse) * _norm(x) / np.sqrt(x.shape[-2])
         return np.broadcast_to(size, x.shape)
 
-    def _norms(self):
+    def _norms(self) -> tuple[Any, Any]:
         """Of A^-1 and A: of the largest of random vectors, and after a step of the power method,
         which is sharper, but may be too small."""
         op = self.op

@@ -6,6 +6,10 @@ numbers are replaced by their absolute values, so that the same function gives |
 Kinds that are convolutions are accurate normwise only: their bound is the norm of the symbol times
 that of x."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from . import reference_fft as by_fft
@@ -14,7 +18,7 @@ from .reference_leaf import Leaf, NotVerified, fits, sizes, thin, zeros
 # -- kinds of few entries --
 
 
-def _diagonals(leaf, x, diagonals):
+def _diagonals(leaf: Any, x: Any, diagonals: Any) -> Any:
     """Of pairs (offset, numbers)."""
     y = zeros(leaf, x, *(d for _, d in diagonals))
     for k, d in diagonals:
@@ -24,38 +28,38 @@ def _diagonals(leaf, x, diagonals):
     return y
 
 
-def _diag(leaf, x):
+def _diag(leaf: Any, x: Any) -> Any:
     return _diagonals(leaf, x, [(int(leaf.init[1]), leaf.get(leaf.init[0]))])
 
 
-def _tridiagonal(leaf, x):
+def _tridiagonal(leaf: Any, x: Any) -> Any:
     dl, d, du = (leaf.get(a) for a in leaf.init[:3])
     return _diagonals(leaf, x, [(-1, dl), (0, d), (1, du)] if d.shape[-1] > 1 else [(0, d)])
 
 
-def _banded(leaf, x):
+def _banded(leaf: Any, x: Any) -> Any:
     (low, up), n = leaf.init[0], leaf.op.shape[-1]
     ab = leaf.get(leaf.init[1])
     ks = range(-min(low, n - 1), min(up, n - 1) + 1)
     return _diagonals(leaf, x, [(k, ab[..., up - k, max(k, 0) : n + min(k, 0)]) for k in ks])
 
 
-def _identity(leaf, x):
+def _identity(leaf: Any, x: Any) -> Any:
     return x
 
 
-def _nothing(leaf, x):
+def _nothing(leaf: Any, x: Any) -> Any:
     return zeros(leaf, x)
 
 
-def _full(leaf, x):
+def _full(leaf: Any, x: Any) -> Any:
     c = leaf.get(leaf.init[1])
     y = zeros(leaf, x, c)
     y[...] = c * x.sum(-2, keepdims=True, dtype=y.dtype)
     return y
 
 
-def _picked(leaf, x):
+def _picked(leaf: Any, x: Any) -> Any:
     """Row i of the matrix has its one at index[i]."""
     index = np.asarray(leaf.init[0]).astype(np.int64)
     if index.ndim > 1:
@@ -63,11 +67,12 @@ def _picked(leaf, x):
     if not leaf.turned:
         return x[..., index, :]
     y = zeros(leaf, x)
-    np.add.at(y, (..., index, slice(None)), x)
+    at: Any = (..., index, slice(None))
+    np.add.at(y, at, x)
     return y
 
 
-def _entries(a):
+def _entries(a: Any) -> tuple[Any, ...]:
     """(rows, columns, numbers) of SciPy's sparse matrix; its arrays may have room at the ends."""
     if getattr(a, "format", "") == "coo" and hasattr(a, "row"):
         return a.row, a.col, a.data
@@ -79,7 +84,7 @@ def _entries(a):
     return *pair, a.data[used]
 
 
-def _sparse(leaf, x):
+def _sparse(leaf: Any, x: Any) -> Any:
     a = leaf.init[0]
     if getattr(a, "_head", "") == "sparse" and a._init is not None:
         a = a._init[0]
@@ -96,13 +101,14 @@ def _sparse(leaf, x):
     i, j, v = i[order], j[order], v[order]
     starts = np.flatnonzero(np.diff(i, prepend=-1))
     if len(i) and y.dtype.kind == "b":
-        np.logical_or.at(y, (..., i, slice(None)), v[:, None] & x[..., j, :])
+        at: Any = (..., i, slice(None))
+        np.logical_or.at(y, at, v[:, None] & x[..., j, :])
     elif len(i):
         y[..., i[starts], :] += np.add.reduceat(v[:, None] * x[..., j, :], starts, axis=-2)
     return y
 
 
-def _householder(leaf, x):
+def _householder(leaf: Any, x: Any) -> Any:
     """x - v tau (v^H x); with the absolute values of all parts their sum."""
     v = leaf.plain(leaf.init[0])
     if leaf.init[1] is None:
@@ -125,7 +131,7 @@ def _householder(leaf, x):
     return x + y if leaf.bound else x - y
 
 
-def _reflections(leaf, x):
+def _reflections(leaf: Any, x: Any) -> Any:
     """One reflection after the other, on the rows that are its own."""
     rows, n = leaf.plain(leaf.init[0]), leaf.op.shape[-1]
     rows = np.abs(rows) if leaf.bound else rows
@@ -146,7 +152,7 @@ def _reflections(leaf, x):
 # -- kinds of all entries: their rows lo to hi --
 
 
-def _rows(leaf, x, piece):
+def _rows(leaf: Any, x: Any, piece: Any) -> Any:
     """mode(A) x from blocks of rows of A, `piece(lo, hi)`, that stay in the cache."""
     m, n = leaf.op.shape[-2:]
     step = m if m * n <= 1 << 16 else max((1 << 17) // max(n, 1), 16)
@@ -163,7 +169,7 @@ def _rows(leaf, x, piece):
     return total if leaf.turned else np.concatenate(parts, axis=-2)
 
 
-def _dense(leaf, x):
+def _dense(leaf: Any, x: Any) -> Any:
     a = np.asarray(leaf.init[0])
     if leaf.bound and x.ndim == 2:
         return sizes(np.swapaxes(a, -1, -2) if leaf.turned else a, x)
@@ -172,11 +178,11 @@ def _dense(leaf, x):
     return _rows(leaf, x, lambda lo, hi: leaf.get(a[..., lo:hi, :]))
 
 
-def _triangular(leaf, x):
+def _triangular(leaf: Any, x: Any) -> Any:
     a, lower, unit = leaf.init
     a = np.asarray(a)
 
-    def piece(lo, hi):
+    def piece(lo: int, hi: int) -> Any:
         i, j = np.arange(lo, hi)[:, None], np.arange(a.shape[-1])
         b = leaf.get(a[..., lo:hi, :])
         inside = (j < i) if lower else (j > i)
@@ -186,8 +192,9 @@ def _triangular(leaf, x):
     return _rows(leaf, x, piece)
 
 
-def _blocktridiagonal(leaf, x):
-    low, d, up = (None if a is None else leaf.plain(a) for a in leaf.init[:3])
+def _blocktridiagonal(leaf: Any, x: Any) -> Any:
+    parts: Any = (None if a is None else leaf.plain(a) for a in leaf.init[:3])
+    low, d, up = parts
     up = np.conjugate(np.swapaxes(low, -1, -2)) if up is None else up
     size, b = d.shape[-3], d.shape[-1]
     y = zeros(leaf, x, low, d, up)
@@ -201,7 +208,7 @@ def _blocktridiagonal(leaf, x):
     return y
 
 
-def _quasiseparable(leaf, x):
+def _quasiseparable(leaf: Any, x: Any) -> Any:
     """The dense form below the diagonal column by column: d, p^T a ... a q."""
     d, p, q, a = (leaf.plain(v) for v in leaf.init[:4])
     triangular = leaf.init[4]
@@ -231,7 +238,7 @@ def _quasiseparable(leaf, x):
 # -- kernels --
 
 
-def _kernel_entries(leaf, lo, hi):
+def _kernel_entries(leaf: Any, lo: int, hi: int) -> tuple[Any, Any]:
     """Rows of k(x_i, y_j), and of a bound on the errors of the formula in units of rounding."""
     word, x, y, variance, length, alpha, period, degree, offset = leaf.init
     x = np.asarray(x, float)
@@ -272,7 +279,7 @@ def _kernel_entries(leaf, lo, hi):
     return variance * k, np.abs(variance) * k * (4 + 4 * slope)
 
 
-def _kernel(leaf, x):
+def _kernel(leaf: Any, x: Any) -> Any:
     at = 1 if leaf.bound else 0
     return _rows(leaf, x, lambda lo, hi: _kernel_entries(leaf, lo, hi)[at])
 
@@ -280,7 +287,7 @@ def _kernel(leaf, x):
 # -- differences on grids --
 
 
-def _weights(order, kind):
+def _weights(order: Any, kind: str) -> Any:
     """Weights of a difference, and where the first of them stands."""
     w = np.ones(1)
     for _ in range(order):
@@ -291,7 +298,7 @@ def _weights(order, kind):
     return w, first
 
 
-def _difference(leaf, x):
+def _difference(leaf: Any, x: Any) -> Any:
     n, order, kind, boundary = leaf.init[:4]
     n = int(n)
     w, first = _weights(int(order), kind)
@@ -309,11 +316,12 @@ def _difference(leaf, x):
         j = j % max(n, 1) if boundary == "periodic" else j
         i, j = rows[inside], j[inside]
         i, j = (j, i) if leaf.turned else (i, j)
-        np.add.at(y, (..., i, slice(None)), weight * x[..., j, :])
+        at: Any = (..., i, slice(None))
+        np.add.at(y, at, weight * x[..., j, :])
     return y
 
 
-def _laplacian(leaf, x):
+def _laplacian(leaf: Any, x: Any) -> Any:
     grid = tuple(int(v) for v in np.atleast_1d(np.asarray(leaf.init[0], int)))
     boundary, k = leaf.init[1], x.shape[-1]
     y = np.zeros_like(x) if x.size else zeros(leaf, x)
@@ -369,7 +377,7 @@ KINDS = {
 }
 
 
-def apply(op, x, mode, work, bound):
+def apply(op: Any, x: Any, mode: int, work: Any, bound: Any) -> Any:
     """mode(A) x, or |A| x with `bound`, of a kind as constructed; x of shape (..., n, k)."""
     kind = KINDS.get(op._head)
     if kind is None or op._init is None:

@@ -80,6 +80,7 @@ const lop_op lop_op_blockdiag = {
                      "again, without computing. Solves and determinants of 16 and more Dense of "
                      "one size, up to 64 x 64, take the blocks as one batch; the inverse of those "
                      "is an Inverse.",
+            .limits = "A product takes a step a block.",
             .example = ">>> B = pl.BlockDiag(np.array([[1., 2.], [3., 4.]]), pl.Diag([5.]))\n>>> B "
                        "@ np.ones(3)\narray([3., 7., 5.])"},
     .bands = bands,

@@ -51,6 +51,8 @@ const lop_op lop_op_eigen = {
                         "(unitary): then solves are products.",
             .cost = "Build: O(1). Product: those of Q^H and Q, n k flops.",
             .notes = "Nothing is assumed of Q by itself: it may also be rectangular.",
+            .limits = "What eigh gave is solved with as a product only where its vectors are "
+                      "dense, Kronecker or block diagonal ones.",
             .example = ">>> pl.Eigen(np.eye(2), np.array([2., 3.])) @ np.ones(2)\n"
                        "array([2., 3.])"},
     .infer = infer,

@@ -64,6 +64,9 @@ const lop_op lop_op_elementwise = {
                 "Build: O(1). Product with k columns: of two of one kind that kind's; of a LowRank "
                 "of rank r and A one of A with r k columns, where that is less; else the dense "
                 "form, computed when needed, and 2 m n k flops.",
+            .limits = "All other factors are multiplied with, and indexed, by the dense form of "
+                      "the product; of a Sparse S and K, pl.Sparse(pl.multiply(S, K).tosparse()) "
+                      "takes the entries of K where S has some.",
             .example = ">>> H = pl.HadamardProduct(pl.Toeplitz([1., 2.]), np.full((2, 2), 3.))\n"
                        ">>> H.toarray()\narray([[3., 6.],\n       [6., 3.]])"},
     .bands = bands,

@@ -139,6 +139,7 @@ const lop_op lop_op_khatrirao = {
             .cost =
                 "Build: O(1). Product with k columns: one of A with p k columns, 2 m p n k flops "
                 "where A is dense. Its dense form is not made on the way; B's is.",
+            .limits = "The second factor is made dense.",
             .example = ">>> pl.KhatriRao(np.array([[1., 2.]]), np.array([[3., 4.], [5., 6.]]))"
                        ".toarray()\narray([[ 3.,  8.],\n       [ 5., 12.]])"},
     .infer = infer_kind,

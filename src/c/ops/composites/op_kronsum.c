@@ -81,6 +81,8 @@ const lop_op lop_op_kronsum = {
                      "identity more, go by the operands' eigenvectors where those are Hermitian, "
                      "else of two by their Schur forms, which are kept; checked, else by the dense "
                      "form.",
+            .limits = "With three operands or more, solves need all of them Hermitian: else LU of "
+                      "the dense form.",
             .example = ">>> K = pl.KronSum(np.array([[1., 2.], [3., 4.]]), pl.Diag([10., 20.]))\n"
                        ">>> K @ np.ones(4)\narray([13., 23., 17., 27.])"},
     .bands = bands,

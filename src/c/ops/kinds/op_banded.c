@@ -179,6 +179,9 @@ const lop_op lop_op_banded = {
                     "about 2 l (l + u) n flops for the factor, which is kept, and 2 (2 l + u) n k.",
             .notes = "Solves by LAPACK's gbtrf, or pbtrf where assumed positive definite (LU "
                      "where that fails). Elements of ab outside the matrix are not used.",
+            .limits = "A sum with a Diag stays lazy. LU factors of stacks, and all eigenvectors of "
+                      "more than three diagonals, take the dense form (some of them, by eigh(k=), "
+                      "do not). A Cholesky factor that solves make is not kept.",
             .example = ">>> B = pl.Banded((1, 0), [[2., 2., 2.], [1., 1., 0.]])\n>>> "
                        "B.toarray()\narray([[2., 0., 0.],\n       [1., 2., 0.],\n       [0., 1., "
                        "2.]])"},

@@ -93,6 +93,8 @@ const lop_op lop_op_circulant = {
                      "and integer ones always have it. The kept spectrum is checked against the "
                      "content of c on each call. Solves are backward stable. An eigenvalue that is "
                      "exactly zero raises LinAlgError.",
+            .limits = "It has 5 levels at most. As a factor in a sum of Krons it counts as a "
+                      "dense one.",
             .example = ">>> pl.Circulant([1., 2., 3.]) @ np.array([1., 0., 0.])\n"
                        "array([1., 2., 3.])\n"
                        ">>> pl.Circulant([[4., 1.], [1., 0.]], levels=2).toarray()\n"

@@ -141,6 +141,8 @@ const lop_op lop_op_convolution = {
                      "pl.config(fft=False) gives direct loops with a componentwise bound; short "
                      "and integer ones always have it. 'same' is of the input's size also where "
                      "the kernel is longer.",
+            .limits = "It has 5 levels at most. A long convolution with a medium kernel is "
+                      "one long FFT, not many short ones (overlap-add).",
             .example = ">>> pl.Convolution([1, 2, 1], 4, mode=\"same\") @ np.array([0, 1, 0, 0])\n"
                        "array([1, 2, 1, 0])"},
     .infer = infer,

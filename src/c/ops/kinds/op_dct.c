@@ -283,6 +283,7 @@ const lop_op lop_op_dct = {
                     "twice that). Its tables are kept.",
             .notes = "Accurate normwise: C u log2(n) |x|. A complex dtype transforms real and "
                      "imaginary parts.",
+            .limits = "It has 5 levels at most.",
             .example = ">>> pl.DCT(3, type=1) @ np.array([1., 2., 3.])\narray([ 8., -2.,  0.])"},
     .infer = infer,
     .trait = trait,

@@ -158,6 +158,7 @@ const lop_op lop_op_dft = {
             .cost = "Build, storage: O(1). Product: one FFT a column, any n (large primes by "
                     "Bluestein's convolution). The FFT's tables are kept.",
             .notes = "Accurate normwise: C u log2(n) |x|.",
+            .limits = "It has 5 levels at most.",
             .example = ">>> (pl.DFT(4) @ np.array([1., 0., 0., 0.])).real\n"
                        "array([1., 1., 1., 1.])"},
     .infer = infer,

@@ -126,6 +126,8 @@ const lop_op lop_op_diag = {
             .cost = "Build: O(1), no copy. Product with k columns: n k flops. diagonal(), trace(), "
                     "element: O(n) or less.",
             .notes = "Applied to an array, a product of diagonals multiplies right to left.",
+            .limits = "Products and sums of one off the main diagonal with other diagonals stay "
+                      "lazy, as does any sum with a Banded.",
             .example = ">>> D = pl.Diag(np.array([1., 2., 3.]))\n>>> type(D @ D).__name__, (D @ "
                        "D).diagonal()\n('Diag', array([1., 4., 9.]))"},
     .bands = bands,

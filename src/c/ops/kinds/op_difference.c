@@ -205,6 +205,8 @@ const lop_op lop_op_difference = {
             .extended = "With the defaults ``D @ x`` is ``np.diff(x)``. Divide by the spacing to "
                         "the power of the order for a derivative.",
             .cost = "Build, storage: O(1). Product with k columns: 2 (order + 1) n k flops.",
+            .limits = "Its entries are negative: it takes no bool or unsigned data type of "
+                      "its own; beside bools it gives integers.",
             .example = ">>> pl.FiniteDifference(4) @ np.array([1., 4., 9., 16.])\narray([3., 5., "
                        "7.])\n>>> pl.FiniteDifference(4, 2, 'central', 'zero') @ np.array([1., "
                        "4., 9., 16.])\narray([  2.,   2.,   2., -23.])"},

@@ -99,6 +99,7 @@ const lop_op lop_op_hankel = {
             .notes = "Products by FFT are accurate normwise, C u log2(N) |spectrum| |x|; "
                      "pl.config(fft=False) gives direct loops with a componentwise bound; small "
                      "and integer ones always have it.",
+            .limits = "There is only one level. Solves have the limits of a Toeplitz matrix.",
             .example = ">>> pl.Hankel([1, 2, 3], [3, 4]).toarray()\n"
                        "array([[1, 2],\n       [2, 3],\n       [3, 4]])"},
     .infer = infer,

@@ -223,6 +223,7 @@ const lop_op lop_op_householder = {
             .cost = "Build: O(1), no copy. Product with k columns: 4 n k flops.",
             .notes = "A zero vector without a tau raises LinAlgError when used. With a tau of "
                      "yours nothing is assumed of it: solves take the dense form.",
+            .limits = "With a tau of your own solves take the dense form.",
             .example = ">>> pl.Householder(np.array([1., 1.])) @ np.array([3., 4.])\narray([-4., "
                        "-3.])"},
     .infer = infer,

@@ -199,6 +199,9 @@ const lop_op lop_op_laplacian = {
                     "column.",
             .notes = "The default data type is int8, as LaplacianNd's: a product with floats is "
                      "of floats. Of an axis of one point only 'dirichlet' leaves anything, -2.",
+            .limits = "Its entries are negative: it takes no bool or unsigned data type of "
+                      "its own; beside bools it gives integers. One of few points (fewer than "
+                      "400) is solved with by its dense form, unless it is a band.",
             .example = ">>> pl.Laplacian((2, 3)) @ np.array([1., 0., 0., 0., 0., 0.])\narray([-2., "
                        " 1.,  0.,  1.,  0.,  0.])"},
     .bands = bands,

@@ -112,6 +112,9 @@ const lop_op lop_op_multitoeplitz = {
             .notes = "Products by FFT are accurate normwise, C u log2(N) |spectrum| |x|; "
                      "pl.config(fft=False) gives direct loops with a componentwise bound; small "
                      "and integer ones always have it.",
+            .limits = "It has 5 levels at most. Solves and determinants take the dense form; "
+                      "pl.solve(A, b, method='cg') with pl.preconditioner(A) needs products "
+                      "alone.",
             .example = ">>> pl.MultilevelToeplitz([[0, 1, 0], [1, -4, 1], [0, 1, 0]]).toarray()\n"
                        "array([[-4,  1,  1,  0],\n       [ 1, -4,  0,  1],\n"
                        "       [ 1,  0, -4,  1],\n       [ 0,  1,  1, -4]])"},

@@ -198,6 +198,18 @@ const lop_op lop_op_quasiseparable = {
                   "errors are those of the generators: products are accurate "
                   "relative to abs(p) abs(a) ... abs(q). p[0], q[-1], a[0] and a[-1] are not "
                   "read.",
+         .limits = "It is Hermitian or lower triangular: with another upper part it is a "
+                   "sum, L + M.T, whose products are O(n) and whose solves are dense. A "
+                   "product of two is not multiplied out, nor is an inverse written as "
+                   "one. A slice is dense where it is solved with, also the covariance "
+                   "between two sets of times, which is two Selections of one. "
+                   "sqrt_inv_matmul, norms and eigenvalues take the dense form. The state "
+                   "of a sum is moved by one full matrix as soon as one term's transitions "
+                   "are full (Matern 3/2 and 5/2, oscillators of low quality). Complex "
+                   "ones have loops for up to two states of diagonal transitions only. The "
+                   "band's factor takes n (2 J + 1) (9 J + 1) numbers. The diagonal of the "
+                   "inverse of an indefinite one is held against three solves, not against "
+                   "all.",
          .example = ">>> t = np.array([0., 1., 3., 4.])\n>>> a = np.exp(-np.diff(t, prepend=0, "
                     "append=0))[:, None]\n>>> K = pl.QuasiSeparable(np.ones(4), a[:4], "
                     "np.ones((4, 1)), a[:4])\n>>> np.allclose(K.toarray(), np.exp(-abs(t[:, "

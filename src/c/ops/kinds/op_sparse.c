@@ -212,6 +212,13 @@ const lop_op lop_op_sparse = {
                     "columns: 2 nnz k flops. Solve: CHOLMOD (scikit-sparse) where definite, or "
                     "SciPy's SuperLU, kept; their flops depend on the fill, then 4 nnz(L) k.",
             .notes = "Sparse @ scipy.sparse is a scipy.sparse array, computed now.",
+            .limits = "It is the arrays that its matrix had when it was made, and their "
+                      "content now. What SciPy does by putting other arrays in their place "
+                      "(resize, new entries, eliminate_zeros) needs a new operator. There are "
+                      "no batches. Fewer than 400 rows, or more than a sixteenth of the "
+                      "entries not zero, are solved with by LU of the dense form. QR and LU "
+                      "factors, and singular values, take the dense form; a Cholesky factor "
+                      "takes the rows in the order they have.",
             .example = ">>> import scipy.sparse as sp\n>>> pl.Sparse(sp.csr_array(np.eye(2))) @ "
                        "np.ones(2)\narray([1., 1.])"},
     .infer = infer,

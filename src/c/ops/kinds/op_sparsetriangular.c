@@ -187,6 +187,7 @@ const lop_op lop_op_sparsetriangular = {
             .cost = "Build: O(1), no copy. Product and solve with k columns: 2 nnz k flops.",
             .notes = "Solves substitute; an exact zero on the diagonal, stored or not, raises "
                      "LinAlgError then.",
+            .limits = "Solves run on one thread, row by row. There are no batches.",
             .example = ">>> import scipy.sparse as sp\n>>> L = pl.SparseTriangular(sp.csr_array("
                        "[[2., 7.], [1., 4.]]))\n>>> L @ np.array([1., 1.]), pl.inv(L) @ "
                        "np.array([2., 5.])\n(array([2., 5.]), array([1., 1.]))"},

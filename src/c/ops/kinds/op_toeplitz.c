@@ -237,6 +237,11 @@ const lop_op lop_op_toeplitz = {
                      "in double precision whatever the dtype, by the columns of the inverse "
                      "(Gohberg and Semencul); backward errors above 1e-14 are not believed: then "
                      "by LU of the dense form, as for small sizes and with fft=False.",
+            .limits = "A solve that fails the check of its backward error (condition numbers "
+                      "near 1e16), and a singular matrix, go by LU of the dense form, and "
+                      "raise where the memory limit does not allow for that. There is no "
+                      "Cholesky factor by structure. Eigenvectors of matrices that are not "
+                      "Hermitian, and singular values of complex ones, take the dense form.",
             .example =
                 ">>> pl.Toeplitz([1., 2., 3.]) @ np.array([1., 0., 0.])\narray([1., 2., 3.])"},
     .infer = infer,

@@ -176,6 +176,7 @@ const lop_op lop_op_tridiagonal = {
             .notes = "Solves eliminate with exchanges of rows; assumed positive definite, without "
                      "(and with them after all where a pivot is not positive). Singular: "
                      "LinAlgError.",
+            .limits = "Eigenvalues take O(n^2) and cannot be interrupted.",
             .example = ">>> T = pl.Tridiagonal(np.ones(2), np.full(3, 2.0), np.ones(2))\n>>> T @ "
                        "np.ones(3), pl.inv(T) @ np.array([3., 4., 3.])\n(array([3., 4., 3.]), "
                        "array([1., 1., 1.]))"},

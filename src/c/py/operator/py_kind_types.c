@@ -51,7 +51,7 @@ static PyObject *get_param(PyObject *self, void *index) {
 }
 
 typedef struct text {
-    char at[4096];
+    char at[8192];
     size_t n;
 } text;
 static void say(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -117,6 +117,7 @@ static void docstring(text *t, const lop_op *op) {
         say(t, "\nRaises\n------\nValueError\n    Shapes do not fit.\nTypeError\n    Structured, "
                "masked or object arrays.\n");
     if (op->doc.cost) say(t, "\nCost\n----\n%s\n", op->doc.cost);
+    if (op->doc.limits) say(t, "\nLimits\n------\n%s\n", op->doc.limits);
     if (op->doc.notes) say(t, "\nNotes\n-----\n%s\n", op->doc.notes);
     if (op->doc.example)
         say(t, "\nExamples\n--------\n>>> import numpy as np, pylinop as pl\n%s\n",
