@@ -1,8 +1,8 @@
 """NumPy's ``numpy.linalg`` for operators: the same names, signatures and results.
 
-Matrices given in are operators (or arrays, which are wrapped); functions whose result is a matrix
-made of operators alone give an operator. What has no immediate form goes by NumPy on the dense
-form, under the memory rule.
+Matrices given in are operators (or arrays, which are wrapped); a function whose result is a matrix
+made of operators alone returns an operator. A function without a structured form runs in NumPy on
+the dense form, under the memory rule.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def matrix_transpose(A: Any, /) -> LinearOperator:
 
 
 def matrix_power(A: Any, n: Any) -> LinearOperator:
-    """The integer power of a square operator, lazy; negative powers are those of the inverse.
+    """The integer power of a square operator, lazy; a negative power is a power of the inverse.
 
     Parameters
     ----------
@@ -146,14 +146,14 @@ def matrix_power(A: Any, n: Any) -> LinearOperator:
     Raises
     ------
     LinAlgError
-        A is not square; when it is used, of a negative power of a singular A.
+        A is not square; or, when the power is used, A is singular and n negative.
     TypeError
-        The exponent is no integer (`fractional_matrix_power` takes others).
+        The exponent is not an integer (`fractional_matrix_power` takes real ones).
 
     Notes
     -----
-    Nothing is computed before it is used. A product with a vector is n products with A, of which
-    no power is formed where that would cost more.
+    Nothing is computed before the power is used. A product with a vector is n products with A; no
+    power of A is formed where that would cost more.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def test_refusals_name_what_refused(rng):
     refused = {r["name"]: r for r in e.rules if r["outcome"] == "refused"}
     row = refused["solve-positive"]
     assert row["by"] == "guard" and row["guard"] == "positive"
-    assert row["why"] == "?a is declared or known to be positive definite"
+    assert row["why"] == "?a is assumed or known to be positive definite"
     assert "solve-positive (guard positive)" in " ".join(e.split())
     e = pl.Dense(a @ a.T + np.eye(5), assume_a="pos").explain("solve", np.ones(5))
     assert "solve-positive" in {r["name"] for r in e.rules if r["outcome"] == "fired"}

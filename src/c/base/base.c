@@ -1,5 +1,4 @@
-/* base.c: status names, error text, the counted allocator, the test generator. Cost: nothing of
- * note. */
+/* base.c: status names, error text, the counted allocator, the test generator. Cost: negligible. */
 #if defined(__linux__)
 #define _DEFAULT_SOURCE 1 /* madvise */
 #endif

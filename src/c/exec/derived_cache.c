@@ -1,5 +1,5 @@
 /* derived_cache.c: the table of derived values: found by key, bounded in bytes, the least recently
- * used out first. Counts change under the caller's lock only. */
+ * used dropped first. Counts change under the caller's lock only. */
 #include "exec.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* rule_trial.h: a rule tried on random operands before it is believed. */
+/* rule_trial.h: tries a rule on random operands before it is accepted. */
 #ifndef LOP_TRIAL_H
 #define LOP_TRIAL_H
 

@@ -105,8 +105,8 @@ struct lop_step {
     /* A forward label: where run says SINGULAR, the mask `escape` is set for the whole batch and
      * the plan goes on at step `escape_to`. -1: none. */
     int escape, escape_to;
-    int late;    /* in a second arm: the mask it all hangs on; -1: none. See lop_op's check */
-    int later;   /* in a second arm within that: its mask; -1: none */
+    int late;    /* fallback steps: the mask that decides whether they run; -1 on the main path */
+    int later;   /* steps of a fallback within a fallback: its mask; -1: none */
     int derived; /* index of the derived value this step prepares; -1: a run step */
     uint64_t
         serves; /* derived values, one bit each, that alone need this step; 0: it always runs */

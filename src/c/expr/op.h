@@ -89,7 +89,7 @@ struct lop_op {
     /* Shape, dtype, weak, core from children and attributes (all set before). */
     lop_status (*infer)(lop_node *self, lop_err *err);
     lop_truth (*trait)(const lop_node *self, lop_trait trait);
-    /* Operators: the band, from those of the children that are operators; NULL: all. */
+    /* Band of an operator, from its operator children's bands; NULL means full. */
     lop_band (*bands)(const lop_node *self, const lop_band *child);
 
     /* Arrays and actions: steps that put this value into slot `out`. */

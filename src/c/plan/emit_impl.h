@@ -1,4 +1,4 @@
-/* emit_impl.h: the planner's own view of lop_emit; for the passes of plan/ alone. */
+/* emit_impl.h: the planner's own view of lop_emit; only for the passes of plan/. */
 #ifndef LOP_EMIT_IMPL_H
 #define LOP_EMIT_IMPL_H
 

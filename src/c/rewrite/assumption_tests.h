@@ -1,4 +1,4 @@
-/* assumption_tests.h: what was declared of matrices, put to the test before they are used
+/* assumption_tests.h: tests the assumptions about matrices before these are used
  * (pl.config(check="full")). */
 #ifndef LOP_DECLARED_H
 #define LOP_DECLARED_H

@@ -1,4 +1,4 @@
-/* costs.h: the cost table and what a step is thought to cost by it: max(flops / rate, bytes /
+/* costs.h: the cost table, and the price of a step by it: max(flops / rate, bytes /
  * bandwidth) and something for the call. No clocks: the same sizes cost the same everywhere. */
 #ifndef LOP_COSTS_H
 #define LOP_COSTS_H

@@ -1,4 +1,4 @@
-/* guards.c: guards look at shapes, dtypes, kinds and declared properties; never at values. */
+/* guards.c: guards look at shapes, dtypes, kinds and assumptions; never at values. */
 #include "guards.h"
 #include "ops/shared/sparse_solver.h"
 

@@ -28,8 +28,9 @@ lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, o
 lop_truth lop_when_positive(const lop_match *m); /* ?a is declared positive definite */
 lop_truth lop_when_definite(const lop_match *m); /* or a sum of that and what is semidefinite */
 lop_truth lop_when_shift(const lop_match *m); /* ?a has the root's shape and dtype, c is finite */
-lop_truth lop_when_own_conj(const lop_match *m); /* a conjugate of such */
-lop_truth lop_when_own_view(const lop_match *m); /* a transpose of what is declared symmetric */
+/* ?a is the conjugate, or the transpose, of a matrix declared symmetric or Hermitian. */
+lop_truth lop_when_own_conj(const lop_match *m);
+lop_truth lop_when_own_view(const lop_match *m);
 /* Is Cholesky worth a try in solves? An operator that is its own adjoint as it is written. */
 bool lop_is_tried(const lop_node *a);
 lop_truth lop_when_hermitian(const lop_match *m); /* ?a is its own adjoint by how it is written */

@@ -1,5 +1,5 @@
 /* block_tridiagonal.c: computed right sides for BlockTridiagonal: sums, multiples; solves,
- * determinants and parts of inverses (op_blocktridiagonal_solve.c), with its band as second arm. */
+ * determinants and parts of inverses (op_blocktridiagonal_solve.c), with its band as fallback. */
 #include "builds.h"
 
 /* Rows of a block from which sweeps by block are quicker than a band at once; measured 2026-11-22

@@ -1,5 +1,5 @@
-/* checked_solution.c: a solution that is checked before it is believed: with residual r = b - A x
- * the backward error must be small, else another arm runs (op_checked_or_fallback.c). */
+/* checked_solution.c: a solution that is checked before it is accepted: with residual r = b - A x
+ * the backward error must be small, else the fallback branch runs (op_checked_or_fallback.c). */
 #include "builds.h"
 
 /* a - b. */

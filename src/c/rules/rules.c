@@ -90,7 +90,7 @@ const lop_rule lop_rule_table[] = {
     {"view-real", LOP_PUSH, "(view@m ?a)", NULL, lop_when_real, lop_build_view_real,
      "conj of real is itself"},
     {"view-own", LOP_PUSH, "(view@m (dense@k ?a))", NULL, lop_when_own_view, lop_build_own_view,
-     "declared symmetric or Hermitian: one factor serves both"},
+     "assumed symmetric or Hermitian: one factor serves both"},
     {"view-sum", LOP_PUSH, "(view@m (sum ?a ?b))", "(sum (view@m ?a) (view@m ?b))", NULL, NULL,
      "(A + B)^T = A^T + B^T"},
     {"view-prod-conj", LOP_PUSH, "(view:2 (prod ?a ?b))", "(prod (view:2 ?a) (view:2 ?b))", NULL,

@@ -1,5 +1,5 @@
-/* solve_normal_equations.c: (R^H R)^-1 b for a Dense R: normal equations, whose second arm is QR of
- * R (op_normal_equations.c). Where b is written R^H w the arm solves the least-squares problem
+/* solve_normal_equations.c: (R^H R)^-1 b for a Dense R: normal equations, with fallback to QR of
+ * R (op_normal_equations.c). Where b is written R^H w the fallback solves the least-squares problem
  * itself. */
 #include "builds.h"
 #include "planner/chain.h"

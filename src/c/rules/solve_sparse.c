@@ -1,6 +1,6 @@
-/* solve_sparse.c: solves, determinants and parts of the inverse of what is sparse by how it is
- * written, by a factor made outside the core (ops/solves/op_sparse_factor_solve.c), with the dense
- * form as second arm. */
+/* solve_sparse.c: solves, determinants and parts of the inverse of expressions that are written
+ * with sparse matrices, by a factor made outside the core (ops/solves/op_sparse_factor_solve.c),
+ * with the dense form as fallback. */
 #include "builds.h"
 #include "ops/shared/sparse_solver.h"
 

@@ -1,5 +1,5 @@
-/* sparse_pairs.c: dense forms and diagonals of products of two sparse matrices, a diagonal
- * between them or not, by what is stored of them (op_sparse_pair.c). */
+/* sparse_pairs.c: dense forms and diagonals of products of two sparse matrices, with or without a
+ * diagonal between them, from their stored entries (op_sparse_pair.c). */
 #include "builds.h"
 #include "rewrite/guards.h"
 

@@ -1,5 +1,5 @@
-/* views_scalars_elements.c: computed right sides but for Kron's. Short chains of makes; every
- * intermediate is released. */
+/* views_scalars_elements.c: computed right sides for views, scalars and elements. Short chains of
+ * calls that make nodes; every intermediate is released. */
 #include "builds.h"
 #include "expr/properties.h"
 

@@ -1,4 +1,4 @@
-"""Functions at top level."""
+"""Functions that lie at the top level: `inv`, `trace`, `diagonal`, `freeze` and more."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def aslinearoperator(A: _OperatorLike) -> LinearOperator:
 def inv(A: _OperatorLike) -> LinearOperator:
     """The inverse of a square operator, lazy.
 
-    Nothing is computed before it is applied; then Diag, Identity and Kron of square factors in
-    closed form, everything else by LU of the dense form (kept while its content stays the same).
+    Nothing is computed before the inverse is applied. Then Diag, Identity and Kron of square
+    factors are solved in closed form, everything else by LU of the dense form; the factors are kept
+    while the content of A stays the same.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def inv(A: _OperatorLike) -> LinearOperator:
     Raises
     ------
     LinAlgError
-        When A is not square; when it is used and A is exactly singular.
+        When A is not square; or, when the inverse is used, A is exactly singular.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
         The last three give an `Estimate` from products with random vectors (`estimate_trace`).
         'auto' is 'direct', unless ``pl.config(accuracy="estimate")`` allows an estimate.
     **how
-        What `estimate_trace` takes: ``num_samples``, ``rtol``, ``rng`` and so on.
+        Passed to `estimate_trace`: ``num_samples``, ``rtol``, ``rng`` and so on.
 
     Returns
     -------
@@ -115,7 +116,7 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     Raises
     ------
     ValueError
-        For another method, and for a vector.
+        For an unknown method, and for a vector.
     TypeError
         For ``how`` without an estimate.
 
@@ -146,12 +147,12 @@ def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: 
     ----------
     A : operator or array_like, shape (..., m, n)
     offset : int
-        0 the main one, 1 the one above it, -1 below.
+        0 is the main diagonal, 1 the one above it, -1 the one below it.
     method : {'auto', 'direct', 'hutchinson', 'hutch++'}
-        The last two give an `Estimate` of the main one from products with random vectors
+        The last two give an `Estimate` of the main diagonal from products with random vectors
         (`estimate_diagonal`); 'auto' is 'direct'.
     **how
-        What `estimate_diagonal` takes: ``num_samples``, ``rtol``, ``rng`` and so on.
+        Passed to `estimate_diagonal`: ``num_samples``, ``rtol``, ``rng`` and so on.
 
     Returns
     -------
@@ -160,7 +161,7 @@ def diagonal(A: _OperatorLike, offset: int = 0, *, method: str = "auto", **how: 
     Raises
     ------
     ValueError
-        For another method, a vector, and an offset with an estimate.
+        For an unknown method, for a vector, and for an offset other than 0 with an estimate.
     TypeError
         For ``how`` without an estimate.
 

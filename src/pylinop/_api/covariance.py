@@ -1,5 +1,5 @@
-"""What is made of a covariance: quadratic forms with its determinant, its root's inverse applied,
-draws. The tables of kinds are in _roots and _factor_cholesky."""
+"""Functions of a covariance: quadratic forms with its determinant, products with its inverse root,
+draws. The tables of kinds are in _structured/square_roots.py and _structured/cholesky.py."""
 
 import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,14 +26,14 @@ __all__ = ["inv_quad_logdet", "sample", "sqrt_inv_matmul"]
 
 
 class InvQuadLogdet(NamedTuple):
-    """What `inv_quad_logdet` gives."""
+    """The named tuple that `inv_quad_logdet` returns."""
 
     inv_quad: Any
     logdet: Any
 
 
 def _is_vector_each(op: Any, b: Any) -> bool:
-    """Is b one vector for each matrix of a batch? ValueError where it may as well be columns."""
+    """Is b one vector for each matrix of a batch? ValueError where it could also be columns."""
     if op.ndim < 3 or b.shape != op.shape[:-1] or op.shape[-2] != op.shape[-1]:
         return False
     if b.shape[-2] == op.shape[-1]:
@@ -51,10 +51,10 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Give ``Dense(a, assume_a='pos')`` where it is positive definite.
+        Positive definite arrays are best given as ``Dense(a, assume_a='pos')``.
     b : array_like, shape (n,), (..., n) or (..., n, k), or operator
-        A vector where it has one dimension, and one vector for each matrix where A has batches and
-        b is of shape ``A.shape[:-1]``, as residuals are. Columns else.
+        A vector where it has one dimension; one vector for each matrix where A has batches and b
+        has the shape ``A.shape[:-1]``, as residuals have; columns otherwise.
 
     Returns
     -------
@@ -68,16 +68,15 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     LinAlgError
         A is not square, or singular.
     ValueError
-        The shapes do not fit; or b has two meanings: of shape ``A.shape[:-1]`` with as many
-        matrices in the last batch dimension as they have rows. Say ``b[..., None]`` for a vector
-        for each, ``b[None]`` for the same columns for all.
+        The shapes do not fit; or b is ambiguous: it has the shape ``A.shape[:-1]``, and the last
+        batch dimension equals the number of rows. Write ``b[..., None]`` for one vector a matrix,
+        ``b[None]`` for the same columns for all.
 
     Notes
     -----
-    The plans of `solve` and `logdet`, which share what they derive: one factor for both, kept for
-    later calls. A `QuasiSeparable` and one vector go in one sweep that keeps nothing, where all
-    pivots are well above rounding. The log-likelihood of a Gaussian y is
-    ``-(inv_quad + logdet + n log(2 pi)) / 2``.
+    The plans of `solve` and `logdet` run, and share one factor, which is cached for later calls. A
+    `QuasiSeparable` with one vector takes one sweep that keeps nothing, where all pivots are well
+    above rounding. The log-likelihood of a Gaussian y is ``-(inv_quad+logdet+n*log(2*pi))/2``.
 
     Examples
     --------
@@ -107,7 +106,7 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
 
 
 def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
-    """A^-1/2 b, of the Hermitian root of a positive definite operator.
+    """A^-1/2 b, by the Hermitian root of a positive definite operator.
 
     Parameters
     ----------
@@ -117,7 +116,7 @@ def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
     Returns
     -------
     ndarray
-        Whitened: where the columns of b are draws from N(0, A), these are from N(0, I).
+        Whitened columns: if the columns of b are draws from N(0, A), these are draws from N(0, I).
 
     Raises
     ------
@@ -126,8 +125,9 @@ def sqrt_inv_matmul(A: "_OperatorLike", b: "ArrayLike") -> "NDArray[Any]":
 
     Notes
     -----
-    By the eigenvalues of the parts where docs/factorisations.md says so, else by LAPACK's on the
-    dense form: 9 n^3 flops, and as accurate as the condition number's square root allows.
+    It is computed from the eigenvalues of the parts where docs/factorisations.md says so, otherwise
+    by LAPACK on the dense form: 9 n^3 flops, as accurate as the square root of the condition number
+    allows.
 
     Examples
     --------
@@ -158,11 +158,11 @@ def sample(
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Hermitian positive semidefinite. Complex A: circular draws, E[x x^H] = A.
+        Hermitian positive semidefinite. A complex A gives circular draws, E[x x^H] = A.
     size : int or tuple of int, optional
         How many; one when None.
     rng : numpy.random.Generator or int, optional
-        Where the numbers come from, or its seed; a new one from the system when None.
+        The source of random numbers, or its seed; a new one seeded by the system when None.
 
     Returns
     -------
@@ -176,15 +176,16 @@ def sample(
     Warns
     -----
     FallbackWarning
-        Eigenvalues negative by rounding were taken as 0; it says how many and how large they were.
+        Eigenvalues that were negative by rounding were set to 0; the warning says how many and how
+        large they were.
 
     Notes
     -----
-    R z with R R^H = A and standard normal z. Which R is fixed by the kind (the table of `sample`
-    in docs/factorisations.md), never by cost: a Kron of the factors', a Circulant's Hermitian
-    root, rows of one for a Toeplitz, L of a Root, Cholesky's factor where there is nothing better,
-    and where that fails the eigenvectors' root. ``sample(A, k)`` begins as ``sample(A, j)`` does
-    for j < k, with the same seed.
+    A draw is R z with R R^H = A and standard normal z. R is fixed by the kind (the table of
+    `sample` in docs/factorisations.md), never by cost: the Kron of the factors' roots for a Kron,
+    the Hermitian root for a Circulant, rows of a circulant's root for a Toeplitz, L for a Root,
+    otherwise the Cholesky factor, and where that fails a root made from the eigenvectors.
+    ``sample(A, k)`` begins as ``sample(A, j)`` does for j < k, with the same seed.
 
     Examples
     --------

@@ -23,8 +23,8 @@ def det(A: Any) -> Any:
     Returns
     -------
     number or ndarray, shape (...)
-        Of A's dtype; float64 for integers. Over- and underflows only where the determinant itself
-        does: see `slogdet`.
+        In A's dtype, or float64 for integers. It over- or underflows only where the determinant
+        itself does: see `slogdet`.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def slogdet(A: Any) -> Any:
     Notes
     -----
     Diagonals, Kronecker and other products, block diagonals, powers, inverses, multiples,
-    permutations, transforms and triangles exactly as far as rounding goes: with p factors met on
-    the way (np for A^p) the absolute error of ``logabsdet`` is at most (p + 2 |logabsdet|) u. By
-    LU or Cholesky (within the band where there is one), by a spectrum or the determinant lemma it
-    is that of a nearby matrix: about n u cond(A) more.
+    permutations, transforms and triangles are exact up to rounding: with p factors met on the way
+    (np for A^p) the absolute error of ``logabsdet`` is at most (p + 2 |logabsdet|) u. A result by
+    LU or Cholesky (within the band where there is one), by a spectrum or by the determinant lemma
+    is that of a nearby matrix, which adds about n u cond(A).
 
     Examples
     --------
@@ -87,11 +87,11 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     ----------
     A : operator or array_like, shape (..., n, n)
     method : {'auto', 'direct', 'slq'}
-        'direct' is by structure or a factor; 'slq' gives an `Estimate` by stochastic Lanczos
-        quadrature (`estimate_logdet`). 'auto' is direct, unless
+        'direct' goes by structure or a factor; 'slq' gives an `Estimate` by stochastic Lanczos
+        quadrature (`estimate_logdet`). 'auto' is 'direct', unless
         ``pl.config(accuracy="estimate")`` allows an estimate.
     **how
-        What `estimate_logdet` takes: ``num_samples``, ``rtol``, ``bounds``, ``rng`` and so on.
+        Passed to `estimate_logdet`: ``num_samples``, ``rtol``, ``bounds``, ``rng`` and so on.
 
     Returns
     -------
@@ -101,9 +101,9 @@ def logdet(A: Any, method: str = "auto", **how: Any) -> Any:
     Raises
     ------
     LinAlgError
-        When A is not square; with 'slq' when it is seen not to be positive definite.
+        When A is not square; with 'slq' also when A turns out not to be positive definite.
     ValueError
-        For another method.
+        For an unknown method.
     TypeError
         For ``how`` without an estimate.
 

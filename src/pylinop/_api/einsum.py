@@ -9,7 +9,7 @@ import numpy as np
 
 
 def parse(subscripts: str, operands: Sequence[Any]) -> tuple[list[str], str] | None:
-    """([labels of each operand], labels of the result); None where it is not ours."""
+    """([labels of each operand], labels of the result); None where NumPy is to handle it."""
     text = subscripts.replace(" ", "")
     if "." in text:
         return None
@@ -19,7 +19,7 @@ def parse(subscripts: str, operands: Sequence[Any]) -> tuple[list[str], str] | N
         return None
     if any(len(t) not in (1, 2) for t in terms) or len(out) > 2:
         return None
-    if not arrow:  # NumPy's rule: what occurs once, in alphabetical order
+    if not arrow:  # NumPy's rule: the labels that occur once, in alphabetical order
         joined = "".join(terms)
         out = "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
     if any(c not in left for c in out) or len(set(out)) < len(out):
@@ -54,7 +54,7 @@ def product(p: str, a: Any, q: str, b: Any, free: str) -> Any:
         right = b if p[1] == q[0] else b.T
         if len(gone) == 2:
             return "", np.trace(a @ right)
-        if len(gone) == 1:  # the other one stays: a diagonal
+        if len(gone) == 1:  # the other label stays: a diagonal
             x = a if gone[0] == p[1] else a.T
             y = right if gone[0] == p[1] else right.T
             return shared[1 - shared.index(gone[0])], np.diagonal(x @ y).copy()
@@ -80,7 +80,7 @@ def next_pair(terms: Any) -> tuple[int, int] | None:
 
 
 def run(subscripts: str, operands: Sequence[Any]) -> Any:
-    """The result, or NotImplemented where it is no pattern of linear algebra."""
+    """The result, or NotImplemented where the pattern is not one of linear algebra."""
     parsed = parse(subscripts, operands)
     if parsed is None:
         return NotImplemented

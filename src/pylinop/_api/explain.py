@@ -1,4 +1,4 @@
-"""``pl.explain`` and the methods of its name: how something is computed, without computing it."""
+"""``pl.explain`` and the methods of that name: they say how something would be computed."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _eigenpairs = Later("_eigen.choose_method")
 
 
 def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwargs: Any) -> Any:
-    """How ``x`` is computed: the plan, its estimates, what was refused and what else was priced.
+    """Say how ``x`` is computed: the plan, its estimates, what was refused, what else was priced.
 
     Parameters
     ----------
     x : LazyArray or operator
-        Of an operator an action is explained.
+        For an operator, one action is explained.
     action : str
-        Of an operator: ``explain(A, "apply", x)``, ``explain(A, "solve", b)``, ``"dense"``,
+        For an operator: ``explain(A, "apply", x)``, ``explain(A, "solve", b)``, ``"dense"``,
         ``"diagonal"``, ``"trace"``, ``"element"``, ``"det"``; see ``A.explain``.
     *args, **kwargs
-        What the action takes.
+        The arguments of the action.
     run : bool
-        Run it, once, and show the time that each step took beside the estimate. Else nothing is
-        computed.
+        Run the plan once, and show the time that each step took beside the estimate. Otherwise
+        nothing is computed.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def explain(x: Any, action: str = "apply", *args: Any, run: bool = False, **kwar
     Raises
     ------
     TypeError
-        For anything else: an array is there already.
+        For anything else: an array is computed already.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _words(how: Callable[..., Any]) -> str:
 def of_operator(
     op: Any, action: str, args: tuple[Any, ...], kwargs: dict[str, Any], run: bool = False
 ) -> Any:
-    """The plan of an action; ``run``: with the times it took."""
+    """The plan of an action; with ``run``, the times that its steps took too."""
     if action in ("trace", "logdet", "diagonal") and "method" in kwargs:
         return _estimates.explained(op, action, kwargs["method"], kwargs)
     if action in ("eigh", "eigvalsh"):
@@ -169,8 +169,8 @@ def of_operator(
 
 
 def of_lazy(root: Any, run: bool = False) -> Any:
-    """How the value of root is computed, on a copy whose values are arrays without memory; with
-    ``run`` on a copy that is computed."""
+    """Explains how the value of root is computed, on a copy whose values are arrays without memory;
+    with ``run`` on a copy that is computed."""
     parts = []
 
     def title(a: Any) -> str:
@@ -193,7 +193,7 @@ def of_lazy(root: Any, run: bool = False) -> Any:
 
 
 def _plan(a: Any) -> Any:
-    """How one linear part is computed; None where NumPy runs."""
+    """The plan of one linear part; None where NumPy computes it."""
     return _lazily.explained(a, _direct_plan(a))
 
 

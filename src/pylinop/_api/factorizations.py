@@ -1,5 +1,5 @@
-"""Matrix factorisations: the functions; their tables of kinds are in
-_factor_cholesky, _factor_qr, _factor_lu and _factor_svd."""
+"""Matrix factorisations: the public functions. Their tables of kinds are in _structured:
+cholesky.py, qr.py, lu.py and svd.py."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ _QR = type(np.linalg.qr(np.ones((1, 1))))
 
 
 def _asked(question: Callable[..., Any], op: Any, *args: Any) -> Any:
-    """A question's answer; what is not definite names the operator and the line that built it."""
+    """A question's answer; the error of a matrix that is not definite names the operator and the
+    line that built it."""
     try:
         return question(op, *args)
     except _cholesky.NotDefinite as error:
@@ -67,13 +68,13 @@ def cholesky(
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian: one triangle of it is read, the one that is asked for; of a Dense
-        declared positive definite the upper one, which solves read too.
+        Assumed to be Hermitian: only the triangle that is asked for is read; of a Dense assumed
+        positive definite the upper one, which solves read too.
     upper : bool, optional
-        The upper factor U with A = U^H U; else the lower one with A = L L^H.
+        True gives the upper factor U with A = U^H U, False the lower factor L with A = L L^H.
     jitter : float, optional
-        Where A is not positive definite, add this much of the mean of its diagonal to the diagonal
-        and try again, then ten and a hundred times as much. None: that is an error.
+        Where A is not positive definite, add this fraction of the mean of its diagonal to the
+        diagonal and try again, then ten and a hundred times as much. None: raise an error.
 
     Returns
     -------
@@ -84,22 +85,24 @@ def cholesky(
     Raises
     ------
     LinAlgError
-        Not square, or not positive definite (the element of a batch is named); complex and
+        A is not square, or not positive definite (the element of a batch is named), or complex and
         symmetric instead of Hermitian.
     MaterializationError
-        The dense form, or the fill of a sparse matrix in the order of its rows, might not fit.
+        The dense form, or the fill of a sparse matrix factored in the order of its rows, might not
+        fit.
 
     Warns
     -----
     FallbackWarning
-        Jitter was needed; it says how much was added.
+        Jitter was needed; the warning says how much was added.
 
     Notes
     -----
-    By structure where docs/factorisations.md says so, n^3 / 3 flops on the dense form else. The
-    factors of a Kron must be Hermitian themselves. The factor is kept, as those of all functions
-    here are, until the matrix changes (docs/linalg.md). Of what is declared positive definite, or
-    its own adjoint as it is written, it is the factor that `solve` and `logdet` keep.
+    A is factored by structure where docs/factorisations.md says so, otherwise with n^3 / 3 flops on
+    the dense form. The factors of a Kron must be Hermitian themselves. The factor is cached, as
+    those of all functions here are, until the matrix changes (docs/linalg.md). If A is assumed
+    positive definite, or is its own adjoint as it is written, the factor is the one that `solve`
+    and `logdet` keep.
 
     Examples
     --------
@@ -140,13 +143,13 @@ def cholesky_update(L: _OperatorLike, v: ArrayLike, downdate: bool = False) -> L
     LinAlgError
         L L^H - v v^H is not positive definite, as far as rounding lets one see.
     ValueError
-        An operator L that is not lower triangular; of an array the lower triangle is read.
+        L is an operator that is not lower triangular; of an array the lower triangle is read.
 
     Notes
     -----
-    4 n^2 flops a column up, 6 n^2 down, where a new factor takes n^3 / 3. Rotations (Gill, Golub,
-    Murray and Saunders 1974; LINPACK's chud and chdd). Going down is as accurate as the problem
-    allows: what was nearly all of the matrix leaves few digits behind.
+    An update takes 4 n^2 flops a column, a downdate 6 n^2, where a new factor takes n^3 / 3. Both
+    use rotations (Gill, Golub, Murray and Saunders 1974; LINPACK's chud and chdd). A downdate is as
+    accurate as the problem allows: taking away nearly all of the matrix leaves few correct digits.
 
     Examples
     --------
@@ -176,7 +179,7 @@ def cholesky_append(L: _OperatorLike, B: ArrayLike, C: ArrayLike) -> LinearOpera
     B : array_like, shape (n,) or (..., n, k)
         The new columns beside A.
     C : array_like, shape () or (..., k, k)
-        What they meet; of it the lower triangle is read.
+        The block in the corner, of which the lower triangle is read.
 
     Returns
     -------
@@ -190,7 +193,7 @@ def cholesky_append(L: _OperatorLike, B: ArrayLike, C: ArrayLike) -> LinearOpera
 
     Notes
     -----
-    n^2 k + n k^2 + k^3 / 3 flops and a copy of L.
+    It takes n^2 k + n k^2 + k^3 / 3 flops and a copy of L.
 
     Examples
     --------
@@ -220,23 +223,24 @@ def qr(A: _OperatorLike, mode: str = "reduced") -> Any:
     ----------
     A : operator or array_like, shape (..., m, n)
     mode : {'reduced', 'complete', 'r', 'raw'}, optional
-        As numpy.linalg.qr's: Q is m x k, k = min(m, n), or m x m; R alone; LAPACK's arrays.
+        As in numpy.linalg.qr: Q is m x k with k = min(m, n), or m x m; R alone; LAPACK's arrays.
 
     Returns
     -------
     QRResult, LinearOperator or (h, tau)
-        Q and R keep structure: Krons of a Kron, BlockDiags of a BlockDiag, an Identity beside what
-        is unitary or upper triangular, Reflections and a Banded of a band.
+        Q and R keep structure: those of a Kron are Krons, of a BlockDiag BlockDiags; a unitary or
+        upper triangular A has an Identity as its other factor; a band gives Reflections and a
+        Banded.
 
     Raises
     ------
     ValueError
-        No such mode.
+        The mode is unknown.
 
     Notes
     -----
-    By structure where docs/factorisations.md says so, else LAPACK on the dense form. As in NumPy
-    the signs of R's diagonal are not fixed.
+    A is factored by structure where docs/factorisations.md says so, otherwise by LAPACK on the
+    dense form. As in NumPy, the signs of R's diagonal are not fixed.
 
     Examples
     --------
@@ -261,22 +265,22 @@ def lu(A: _OperatorLike, permute_l: bool = False, *, p_indices: bool = False) ->
     ----------
     A : operator or array_like, shape (..., m, n)
     permute_l : bool, optional
-        Give (P L, U) instead.
+        Return (P L, U) instead.
     p_indices : bool, optional
-        Give P as indices, an array p with ``A = (L @ U)[p]``.
+        Return P as indices, an array p with ``A = (L @ U)[p]``.
 
     Returns
     -------
     (P, L, U)
-        As scipy.linalg.lu: P a Permutation, L unit lower triangular m x k, U upper triangular
-        k x n, k = min(m, n); Krons of a Kron, BlockDiags of a BlockDiag. Of a band U is a Banded,
-        L too or, where rows were exchanged, a SparseTriangular.
+        As in scipy.linalg.lu: P is a Permutation, L unit lower triangular m x k, U upper triangular
+        k x n, k = min(m, n). All are Krons for a Kron, BlockDiags for a BlockDiag. For a band, U is
+        a Banded, and L is a Banded or, where rows were exchanged, a SparseTriangular.
 
     Notes
     -----
-    By structure where docs/factorisations.md says so, else LAPACK's getrf on the dense form: the
-    factor that `solve` and `logdet` keep, where they go by LU. A singular A has factors too, with
-    zeros on U's diagonal.
+    A is factored by structure where docs/factorisations.md says so, otherwise by LAPACK's getrf on
+    the dense form, which gives the factor that `solve` and `logdet` keep where they go by LU. A
+    singular A has factors too, with zeros on U's diagonal.
 
     Examples
     --------
@@ -300,26 +304,26 @@ def ldl(A: _OperatorLike, lower: bool = True, hermitian: bool = True) -> Any:
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian, or symmetric; one triangle of a dense form is read, the upper one
-        of a Dense declared so, whose factor is the one that `solve` and `logdet` keep.
+        Assumed to be Hermitian, or symmetric; one triangle of a dense form is read: the upper one
+        of a Dense with that assumption, whose factor is the one that `solve` and `logdet` keep.
     lower : bool, optional
-        Which one; of the upper one A = U D U^H.
+        Which triangle; the upper one gives A = U D U^H.
     hermitian : bool, optional
-        Of a complex A: Hermitian, or complex symmetric.
+        Whether a complex A is Hermitian (True) or complex symmetric (False).
 
     Returns
     -------
     (L, D, perm)
-        As scipy.linalg.ldl: ``L[perm]`` is unit triangular; D is a Diag, or a Tridiagonal with
-        blocks of 2 x 2; perm an array of indices. BlockDiags of a BlockDiag; a Banded and a Diag
-        of a definite band, of its lower triangle.
+        As in scipy.linalg.ldl: ``L[perm]`` is unit triangular; D is a Diag, or a Tridiagonal with
+        blocks of 2 x 2; perm is an array of indices. A BlockDiag gives BlockDiags; a definite band
+        gives a Banded and a Diag, from its lower triangle.
 
     Raises
     ------
     LinAlgError
-        Not square; a diagonal that is not real, where ``hermitian``.
+        A is not square; or ``hermitian`` is True and the diagonal is not real.
     ImportError
-        A dense form is factored by SciPy, which is not installed.
+        A dense form needs SciPy, which is not installed.
 
     Notes
     -----
@@ -359,28 +363,31 @@ def lstsq(
     ----------
     A : operator or array_like, shape (..., m, n)
     b : array_like, shape (m,) or (..., m, k)
-        A vector only with one dimension. Operators are made dense; with a method scipy.sparse too.
+        It is a vector only if it has one dimension. Operators are made dense; with a ``method`` it
+        may also be a scipy.sparse matrix.
     rcond : float, optional
         Singular values up to ``rcond`` times the largest count as zero; max(m, n) eps when None.
     method : {None, 'lsmr', 'lsqr', 'block_kaczmarz', 'sgd'}, optional
-        None: by factors. Else iterative, without a dense form: by Krylov spaces, by projections
-        onto random blocks of rows, by stochastic gradients.
+        None solves by factors. The others iterate without a dense form: by Krylov spaces, by
+        projections onto random blocks of rows, by stochastic gradients.
     rtol : float, optional
-        |A^H r| <= rtol |A| |r| or |r| <= rtol |b|, r recomputed; 1e-6, in single precision 1e-4.
+        Converged when |A^H r| <= rtol |A| |r| or |r| <= rtol |b|, with r recomputed; by default
+        1e-6, in single precision 1e-4.
     maxiter : int, optional
-        Iterations, by default 4 min(m, n); of the random methods passes over A, 100.
+        Iterations, by default 4 min(m, n); for the random methods passes over A, by default 100.
     damp, x0 : optional
-        |b - A x|^2 + damp^2 |x|^2 is made least; where to begin, (n,) or (n, k), also sparse.
+        |b - A x|^2 + damp^2 |x|^2 is minimised; x0 is where to begin, (n,) or (n, k), also sparse.
     rng, block, extended : optional
-        Of the random ones: Generator or seed; rows in a block; of block_kaczmarz, whether to take
-        columns too, for the least squares (None: where it comes no nearer without).
+        For the random methods: a Generator or seed; the rows in a block; for block_kaczmarz,
+        whether to project onto columns too, as a least-squares problem needs (None: only when rows
+        alone make no more progress).
     callback, progress : optional
-        Called as callback(x), progress(iteration, error); True: a bar of tqdm's.
+        Called as callback(x) and progress(iteration, error); progress=True shows a bar of tqdm's.
 
     Returns
     -------
     (x, residuals, rank, s)
-        As numpy.linalg.lstsq: x of shape (n,) or (..., n, k); the squares |b - A x|^2 of the
+        As in numpy.linalg.lstsq: x of shape (n,) or (..., n, k); the squares |b - A x|^2 of the
         columns, empty where the rank is below n or m <= n; the rank; the singular values,
         descending. Batches give arrays of ranks. With a ``method`` rank and s are None, and the
         tuple has attributes: method, problem ("consistent" or "least squares"), error, residual,
@@ -389,17 +396,17 @@ def lstsq(
     Raises
     ------
     LinAlgError
-        b has another number of rows than A.
+        b and A have different numbers of rows.
     ConvergenceError
-        An iterative method did not come to rtol; its attribute ``x`` has the best iterate.
+        An iterative method did not reach rtol; the error's attribute ``x`` is the best iterate.
 
     Notes
     -----
-    Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds by the singular values of their
-    parts, of any rank: what counts as zero is decided on those of the whole. Bands of full rank,
-    also tall or wide parts of them (``A[:, :k]``), by QR within the band; their singular values
-    take O(n^2 w). All others by LAPACK's gelsd on the dense form. For the iterative methods see
-    docs/preconditioners.md.
+    Kron, BlockDiag, Diag, Circulant, LowRank and unitary kinds are solved by the singular values of
+    their parts, whatever their rank; which values count as zero is decided on those of the whole.
+    Bands of full rank, and tall or wide parts of them (``A[:, :k]``), are solved by QR within the
+    band; their singular values take O(n^2 w). All others are solved by LAPACK's gelsd on the dense
+    form. For the iterative methods see docs/preconditioners.md.
 
     Examples
     --------
@@ -448,7 +455,7 @@ def null_space(A: _OperatorLike, rcond: float | None = None) -> LinearOperator:
     Returns
     -------
     LinearOperator, shape (..., n, k)
-        Columns of a Kron of the factors' for a Kron, and so on.
+        For a Kron these are columns of the Kron of the factors' bases, and so on.
 
     Raises
     ------

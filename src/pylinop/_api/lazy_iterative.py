@@ -1,5 +1,6 @@
-"""Formulas with a solve whose dense form would pass the memory limit: ``inv(A) @ b`` is tried by
-iteration then, to working accuracy, as by ``pl.solve``'s "auto"; what stands around it follows."""
+"""Formulas with a solve whose dense form would pass the memory limit: ``inv(A) @ b`` is then solved
+by iteration, to working accuracy, as by ``pl.solve``'s "auto", and the rest of the formula is
+computed from its result."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _busy = threading.local()
 
 
 def sides(a: Any) -> Any:
-    """(A, b, does b stand on the left) of ``inv(A) @ b`` or ``b @ inv(A)``; None of all else."""
+    """(A, b, is b on the left?) of ``inv(A) @ b`` or ``b @ inv(A)``; None for anything else."""
     if a._head != "matmul":
         return None
     x, y = a._args
@@ -30,7 +31,7 @@ def sides(a: Any) -> Any:
 
 
 def _below(a: Any) -> list[Any]:
-    """Solves below a, and what stands between, each after what it is made of."""
+    """The solves below a and the nodes between, arguments before the nodes that use them."""
     holds: dict[int, bool] = {}
     stack, found = [(a, False)], []
     while stack:
@@ -73,14 +74,14 @@ def instead(a: Any, error: Any) -> Any:
     try:
         for x in parts:
             x._computed()
-        a._form = None  # it was made of what has values now
+        a._form = None  # made of nodes that have values now
         return a._computed()
     finally:
         busy.discard(id(a))
 
 
 def explained(a: Any, plan: Any) -> Any:
-    """What is said of a formula whose plan would pass the memory limit; else its plan."""
+    """The explanation of a formula whose plan would pass the memory limit; otherwise its plan."""
     if plan is None:
         return plan
     given = sides(a)

@@ -61,7 +61,8 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     ----------
     A : operator or array_like, shape (..., m, n)
     ord : {'fro', 'nuc', 1, -1, 2, -2, inf, -inf}, optional
-        Frobenius, sum of singular values, largest (least) column sum, singular value, row sum.
+        The Frobenius norm, the sum of singular values, the largest (least) column sum, singular
+        value or row sum.
     keepdims : bool, optional
         Keep the last two dimensions, as ones.
 
@@ -71,8 +72,8 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
 
     Notes
     -----
-    By the parameters, or from `svdvals`, where a kind has an immediate answer (docs/linalg.md has
-    the table); all others by NumPy on the dense form.
+    The norm comes from the parameters or from `svdvals` where a kind has an immediate answer
+    (docs/linalg.md has the table), otherwise from NumPy on the dense form.
 
     Examples
     --------
@@ -121,11 +122,11 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     ----------
     A : operator or array_like, shape (..., m, n)
     tol : array_like, optional
-        Absolute; when None ``rtol`` times the largest singular value.
+        The absolute tolerance; when None, ``rtol`` times the largest singular value.
     hermitian : bool, optional
-        Promises that A is Hermitian: eigenvalues are used.
+        Assume that A is Hermitian: eigenvalues are used.
     rtol : array_like, optional
-        Relative; max(m, n) eps when None.
+        The relative tolerance; max(m, n) eps when None.
 
     Returns
     -------
@@ -158,11 +159,11 @@ def eigvalsh(
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian; of a dense form one triangle is read.
+        Assumed to be Hermitian; one triangle of a dense form is read.
     UPLO : {'L', 'U'}, optional
         Which one.
     method, k, **how
-        As in `eigh`: all of them, or ``k`` of them, by a direct or an iterative way.
+        As in `eigh`: all eigenvalues, or ``k`` of them, by a direct or an iterative method.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def eigvalsh(
     LinAlgError
         When A is not square, or LAPACK does not converge.
     ValueError
-        For names that do not exist, and a k not from 1 to n.
+        For unknown names, and a k that is not from 1 to n.
 
     Examples
     --------
@@ -201,16 +202,16 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
     rcond : array_like, optional
         Singular values up to ``rcond`` times the largest count as zero; 1e-15 when None.
     hermitian : bool, optional
-        Promises that A is Hermitian (a dense form goes by eigenvalues).
+        Assume that A is Hermitian (a dense form goes by eigenvalues).
     rtol : array_like, optional
         Same as ``rcond``, with max(m, n) eps when None is given.
 
     Returns
     -------
     LinearOperator
-        Diag, Kron, Circulant, BlockDiag, LowRank, ... again where A is one (a Kron factor by
-        factor: what counts as zero is decided in each), their multiples and transposes; otherwise
-        a Dense, computed now.
+        A Diag, Kron, Circulant, BlockDiag, LowRank, ... where A is one, or a multiple or transpose
+        of one (a Kron goes factor by factor, and each factor decides which of its values count as
+        zero); otherwise a Dense, computed now.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """NumPy's functions on operators: ``__array_function__``.
 
-One table: the function, the route it takes, what runs. *structured*: a number or an array, computed
-from the structure. *lazy*: an operator, nothing computed. *operators*: computed, on the dense form
-where the note says nothing else, the matrices handed out as operators. Every other function
-materialises: the dense form is made, with a MaterializationWarning above a size, and NumPy runs on
-it."""
+One table has the function, the route it takes, and what runs. *structured* gives a number or an
+array, computed from the structure. *lazy* gives an operator and computes nothing. *operators*
+computes, on the dense form unless the note says otherwise, and returns the matrices as operators.
+Every other function materialises: the dense form is made, with a MaterializationWarning above a
+size, and NumPy runs on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TABLE: dict[Any, Any] = {}
 
 
 def _row(route: str, *functions: str, note: str = "") -> Callable[[Registered], Registered]:
-    """Registers what is decorated for NumPy's ``functions``; those a NumPy lacks are skipped."""
+    """Registers what it decorates for NumPy's ``functions``; those a NumPy lacks are skipped."""
 
     def register(run: Registered) -> Registered:
         for name in functions:
@@ -101,7 +101,8 @@ def _last_two(a: Any, axis1: int, axis2: int) -> int:
     return -1 if axes == (a.ndim - 1, a.ndim - 2) else 0
 
 
-# -- what is known without looking at values -------------------------------------------------------
+# -- answers that need no values, only shapes
+# -------------------------------------------------------
 
 
 @_row("structured", "shape")

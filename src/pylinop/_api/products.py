@@ -1,4 +1,4 @@
-"""Products of many at once, and pseudo-inverses that wait: `multi_dot`, `PseudoInverse`."""
+"""Products of several matrices, and lazy pseudo-inverses: `multi_dot`, `PseudoInverse`."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def multi_dot(arrays: Sequence[Any], *, out: NDArray[Any] | None = None) -> Any:
     Parameters
     ----------
     arrays : sequence of operators, LazyArrays and array_like
-        Matrices (..., m, n) whose sizes fit one after another. The first may be a vector, a row;
-        the last one, a column.
+        Matrices (..., m, n) whose sizes fit one after another. The first may be a vector, taken as
+        a row; the last may be one, taken as a column.
     out : ndarray, optional
-        Where the result goes, computed now whatever it is of.
+        Where the result goes; it is then computed now, whatever the operands are.
 
     Returns
     -------
     ndarray, LinearOperator or LazyArray
-        Of operators alone an operator, not yet computed; a LazyArray where one is given; else an
-        array, computed now. A number where both ends are vectors.
+        An operator, not yet computed, if all are operators; a LazyArray if one of them is;
+        otherwise an array, computed now. A number if both ends are vectors.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def multi_dot(arrays: Sequence[Any], *, out: NDArray[Any] | None = None) -> Any:
 
     Cost
     ----
-    That of the cheapest order, structure counted: the engine's dynamic program for chains decides,
-    as it does for ``A @ B @ C`` of operators or LazyArrays.
+    That of the cheapest order, with structure counted: the planner's dynamic program for chains
+    decides, as it does for ``A @ B @ C`` of operators or LazyArrays.
 
     Examples
     --------
@@ -101,12 +101,13 @@ class PseudoInverse(LinearOperator):
 
     Cost
     ----
-    Built in O(1). At each use that of `pinv`, of which what is derived is kept while A stays.
+    It is built in O(1). Each use costs what `pinv` costs; factors are cached while A stays the
+    same.
 
     Notes
     -----
-    It follows later writes to A, unlike what `pinv` gives, which is computed at once. Of the
-    structures that `pinv` knows (Diag, Kron, BlockDiag, ...) products run by these.
+    It follows later writes to A, unlike the result of `pinv`, which is computed at once. For the
+    structures that `pinv` knows (Diag, Kron, BlockDiag, ...), products use the structure.
 
     Examples
     --------

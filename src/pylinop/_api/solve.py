@@ -47,30 +47,31 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     b : array_like, shape (n,) or (..., n, k), or operator
         A vector only when it has one dimension, as in NumPy 2.
     assume_a : str, optional
-        What is promised of an array ``A``, in scipy.linalg.solve's words; as in `Dense`. With an
-        iterative method of an operator too: 'pos' or 'her' choose for 'iterative'.
+        What to assume of an array ``A``, in scipy.linalg.solve's words, as in `Dense`. With an
+        iterative method it may be said of an operator too: 'pos' and 'her' decide what 'iterative'
+        runs.
     method : str, optional
         'direct' factors, or uses a closed form; 'auto' does the same, and where the dense form
         would pass the memory limit tries an iterative method to working accuracy; 'iterative',
         'cg', 'block_cg', 'minres', 'gmres', 'fgmres', 'bicgstab', 'lsqr', 'lsmr' iterate, with
-        products alone (docs/iterative.md says when which), for several columns together.
+        products alone, for several columns together (docs/iterative.md says when to use which).
     rtol, atol : float, optional
-        Iterative: converged when |b - A x| <= max(rtol |b|, atol), recomputed at the end, or when
-        the backward error |b - A x| / (|A| |x| + |b|) is at working accuracy, 5 sqrt(n) eps. rtol
-        is 1e-10 by default, 1e-5 in float32; atol is 0.
+        For iterative methods: converged when |b - A x| <= max(rtol |b|, atol), recomputed at the
+        end, or when the backward error |b - A x| / (|A| |x| + |b|) is at working accuracy, 5
+        sqrt(n) eps. rtol is 1e-10 by default, 1e-5 in float32; atol is 0.
     maxiter : int, optional
-        Iterations of a method; max(10 n, 50) by default.
+        The most iterations of a method; max(10 n, 50) by default.
     M : operator, array_like, str or callable, optional
-        A preconditioner: about the inverse of A; Hermitian positive definite for cg and minres. A
-        callable v -> M v may change from call to call with fgmres.
+        A preconditioner, which approximates the inverse of A; Hermitian positive definite for cg
+        and minres. A callable v -> M v may change from call to call with fgmres.
     x0 : array_like or 'Mb', optional
         Where to begin; zeros by default.
     callback : callable, optional
         Called with a copy of x after each iteration (gmres: after each cycle).
     progress : bool or callable, optional
-        True shows a bar (tqdm where it is there); a callable gets (iteration, residual).
+        True shows a bar (tqdm's where it is installed); a callable gets (iteration, residual).
     precision : {'working', 'mixed'}, optional
-        As ``pl.config(precision=...)``, for this one solve, without ``method``.
+        As ``pl.config(precision=...)``, for this solve only; not with ``method``.
 
     Returns
     -------
@@ -81,18 +82,18 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     LinAlgError
         When A is not square, or exactly singular.
     ConvergenceError
-        When an iterative method does not get there; it carries the best iterate as ``best``, its
-        ``residual``, ``iterations`` and the ``record`` of the run.
+        When an iterative method does not converge; the error carries the best iterate as ``best``,
+        its ``residual``, ``iterations`` and the ``record`` of the run.
     MaterializationError
         When a dense form, or the vectors of an iterative method, would pass the memory limit.
 
     Notes
     -----
-    Diag, Identity and Kron of square factors in closed form, products and multiples factor by
-    factor, declared triangles by substitution, declared positive definite by Cholesky (LU, with a
-    FallbackWarning, where that fails), what is sparse and large by CHOLMOD (definite, with
-    scikit-sparse) or SciPy's SuperLU (checked), all others by LU of the dense form. Factors are
-    kept.
+    Diag, Identity and Kron of square factors are solved in closed form, products and multiples
+    factor by factor, matrices assumed triangular by substitution, matrices assumed positive
+    definite by Cholesky (by LU, with a FallbackWarning, where that fails), large sparse ones by
+    CHOLMOD (definite, with scikit-sparse) or SciPy's SuperLU (checked), all others by LU of the
+    dense form. Factors are cached.
 
     Examples
     --------
@@ -110,7 +111,7 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
     try:
         if assume_a is None and type(b) is np.ndarray and b.ndim and isinstance(A, _core.Operator):
             *_, m, n = A.shape
-            if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # what most calls are, at once
+            if m == n == b.shape[-1 if b.ndim == 1 else -2]:  # the short way for most calls
                 return _core._build("solver", A) @ _inexact(A, b)
         return direct(A, b, assume_a)
     except errors.MaterializationError as error:
@@ -120,7 +121,7 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
 
 
 def _in_precision(A: Any, b: Any, assume_a: str | None, how: _How) -> Any:
-    """``solve`` where its factor's precision was named."""
+    """``solve`` with a given precision of the factor."""
     precision: Any = how.pop("precision")
     if how:
         raise TypeError(f"precision= goes with factors, not with {', '.join(sorted(how))}=")
@@ -134,7 +135,7 @@ def _in_precision(A: Any, b: Any, assume_a: str | None, how: _How) -> Any:
 
 
 def promised(A: Any, op: Any, assume_a: str | None) -> Any:
-    """An array with what is promised of it, as an operator."""
+    """An array with the assumption about it, as an operator."""
     if isinstance(A, _core.Operator) and not (op._head == "dense" and op._init is not None):
         raise ValueError(
             "assume_a says something of an array; an operator knows its own structure, "
@@ -163,12 +164,12 @@ def direct(A: Any, b: Any, assume_a: str | None = None) -> Any:
 
 
 def _inexact(op: Any, x: Any) -> Any:
-    """A right side whose solution is no integer: kinds without numbers take x's dtype."""
+    """Integers as float64 where op has no numbers of its own: its solution has x's dtype."""
     return x.astype(np.float64) if op._weak and x.dtype.kind in "iub" else x
 
 
 def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any) -> Any:
-    """``solve`` where more was said than ``assume_a``."""
+    """``solve`` with more arguments than ``assume_a``."""
     options = _problem.options_of(how)
     if not isinstance(method, str) or method not in _problem.METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(_problem.METHODS)}")

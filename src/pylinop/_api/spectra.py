@@ -1,6 +1,6 @@
-"""Eigenvalues, singular values and their vectors; functions of operators: what users call.
+"""Eigenvalues, singular values and their vectors; functions of operators: the public functions.
 
-The rows of each kind are in _spectra_eigh, _spectra_eig, _spectra_svd and _functions_of."""
+The rows of each kind are in _structured: eigh.py, eig.py, svd.py and matrix_functions.py."""
 
 import operator
 from collections.abc import Callable
@@ -43,22 +43,24 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None,
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian; of a dense form one triangle is read.
+        Assumed to be Hermitian; one triangle of a dense form is read.
     UPLO : {'L', 'U'}, optional
-        Which one.
+        Which triangle.
     method : {'auto', 'direct', 'iterative'}
-        'direct' computes all pairs, by structure or the dense form; 'iterative' ``k`` of them by
-        Lanczos (`eigsh`); 'auto' the cheaper by estimate where ``k`` is given, all else direct.
+        'direct' computes all pairs, by structure or the dense form; 'iterative' computes ``k`` of
+        them by Lanczos (`eigsh`); 'auto' takes the one with the lower estimate where ``k`` is
+        given, and 'direct' otherwise.
     k : int, optional
-        So many pairs: the largest, unless ``how`` says others.
+        How many pairs: the largest ones, unless ``how`` names others.
     **how
-        With ``k``: ``which`` and ``sigma`` as in `eigsh`; of an iterative one all that it takes.
+        With ``k``: ``which`` and ``sigma`` as in `eigsh`; for an iterative method all of its
+        options.
 
     Returns
     -------
     EighResult
         NumPy's named tuple: ``eigenvalues``, an array (..., n), and ``eigenvectors``, an operator
-        (..., n, n) whose columns are orthonormal, real where A is. With ``k`` so many.
+        (..., n, n) whose columns are orthonormal, real where A is. With ``k``, that many of both.
 
     Raises
     ------
@@ -71,10 +73,10 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None,
 
     Notes
     -----
-    By structure where the kind has it (docs/factorisations.md has the table): the vectors of a Kron
-    are a Kron, of a BlockDiag a BlockDiag, of a circulant the Fourier or Hartley transform, of a
-    thin matrix k reflections, times a `Permutation` where the order asks for it. Else NumPy on the
-    dense form.
+    A is decomposed by structure where its kind allows (docs/factorisations.md has the table): the
+    vectors of a Kron are a Kron, of a BlockDiag a BlockDiag, of a circulant the Fourier or Hartley
+    transform, of a thin matrix k reflections, times a `Permutation` where the order needs it.
+    Otherwise NumPy runs on the dense form.
 
     Examples
     --------
@@ -101,7 +103,7 @@ def eig(A: Any) -> Any:
     -------
     EigResult
         NumPy's named tuple: ``eigenvalues``, an array (..., n), and ``eigenvectors``, an operator
-        (..., n, n) with columns of length 1. Both real where A, all values and the vectors are.
+        (..., n, n) with columns of length 1. Both are real where A, all values and the vectors are.
 
     Raises
     ------
@@ -110,8 +112,8 @@ def eig(A: Any) -> Any:
 
     Notes
     -----
-    By structure where the kind has it; what is Hermitian in all its entries as by `eigh`; else
-    NumPy on the dense form.
+    A is decomposed by structure where its kind allows, by `eigh` if it is Hermitian in all its
+    entries, and otherwise by NumPy on the dense form.
 
     Examples
     --------
@@ -158,11 +160,11 @@ def svd(
     ----------
     A : operator or array_like, shape (..., m, n)
     full_matrices : bool, optional
-        U and Vh square; else of min(m, n) columns and rows.
+        True: U and Vh are square. False: they have min(m, n) columns and rows.
     compute_uv : bool, optional
-        When False the values alone, as `svdvals`.
+        When False, return the values alone, as `svdvals` does.
     hermitian : bool, optional
-        Promises that A is Hermitian: by `eigh`.
+        Assume that A is Hermitian, and use `eigh`.
 
     Returns
     -------
@@ -177,9 +179,9 @@ def svd(
 
     Notes
     -----
-    By structure where the kind has it (docs/factorisations.md has the table), with a `Permutation`
-    or a `Selection` where the order asks for it. Full matrices of a low rank are reflections held
-    as m k and n k numbers. Else NumPy on the dense form.
+    A is decomposed by structure where its kind allows (docs/factorisations.md has the table), with
+    a `Permutation` or a `Selection` where the order needs it. Full U and Vh of a low-rank A are
+    reflections, held as m k and n k numbers. Otherwise NumPy runs on the dense form.
 
     Examples
     --------
@@ -199,13 +201,12 @@ def svd(
 
 
 def log_pdet(A: Any, *, rtol: Any = None) -> Any:
-    """The logarithm of the pseudo-determinant of a Hermitian operator: of the product of its
-    eigenvalues that are not zero.
+    """The logarithm of the product of a Hermitian operator's nonzero eigenvalues.
 
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Promised to be Hermitian; of a dense form the lower triangle is read.
+        Assumed to be Hermitian; the lower triangle of a dense form is read.
     rtol : array_like, optional
         Eigenvalues up to ``rtol`` times the largest in modulus count as zero; n eps when None, as
         in `matrix_rank`.
@@ -222,7 +223,7 @@ def log_pdet(A: Any, *, rtol: Any = None) -> Any:
 
     Notes
     -----
-    From `eigvalsh`. The name is that of scipy.stats.Covariance.
+    The eigenvalues are those of `eigvalsh`. The name is that of scipy.stats.Covariance.
 
     Examples
     --------
@@ -261,13 +262,14 @@ def expm(A: Any) -> Any:
     LinAlgError
         When A is not square.
     ImportError
-        When SciPy is needed and not there: A not Hermitian, of a kind without a way of its own.
+        When SciPy is needed and not installed: A is not Hermitian, and its kind has no route of its
+        own.
 
     Notes
     -----
-    Not element by element: that is ``np.exp(A)``. A multiple or a multiple of the identity beside A
-    stays within the function, so ``pl.expm(t * A)`` costs what ``pl.expm(A)`` does. Otherwise by
-    scipy.linalg.expm (Al-Mohy and Higham, 2009).
+    This is not the exponential of each element, which is ``np.exp(A)``. A factor c or a term c I
+    beside A is taken into the function, so ``pl.expm(t * A)`` costs what ``pl.expm(A)`` does. A
+    matrix without a structured route goes by scipy.linalg.expm (Al-Mohy and Higham, 2009).
 
     Examples
     --------
@@ -354,12 +356,12 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     A : operator or array_like, shape (..., n, n)
         Regular where ``t`` is negative.
     t : float
-        The exponent; of an integer one the result is ``pl.linalg.matrix_power(A, t)``, lazy.
+        The exponent; for an integer the result is ``pl.linalg.matrix_power(A, t)``, lazy.
 
     Returns
     -------
     LinearOperator
-        As by `sqrtm`.
+        As from `sqrtm`.
 
     Raises
     ------
@@ -372,7 +374,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
 
     Notes
     -----
-    ``A ** 0.5`` raises, as with numpy.matrix: it could be taken for that of an array's elements.
+    ``A ** 0.5`` raises, as with numpy.matrix: it could be mistaken for a power of the elements.
 
     Examples
     --------
@@ -401,8 +403,8 @@ def funm(A: Any, func: Callable[[Any], Any]) -> Any:
     ----------
     A : operator or array_like, shape (..., n, n)
     func : callable
-        Takes an array of eigenvalues, real ones where A is Hermitian, and gives as many values; one
-        that gives NaN for real ones is asked again with complex ones.
+        Takes an array of eigenvalues, real where A is Hermitian, and returns as many values. If it
+        returns NaN for real eigenvalues, it is called again with complex ones.
 
     Returns
     -------
@@ -413,17 +415,17 @@ def funm(A: Any, func: Callable[[Any], Any]) -> Any:
     Raises
     ------
     LinAlgError
-        When A is not square, or so near to a matrix with multiple eigenvalues, and not Hermitian,
-        that more than half the digits could be lost (no derivatives are known).
+        When A is not square; or when it is not Hermitian and so near to a matrix with multiple
+        eigenvalues that more than half the digits could be lost (no derivatives are known).
     ValueError
-        When ``func`` gives another number of values.
+        When ``func`` returns a different number of values.
     ImportError
         When SciPy is needed and not there.
 
     Notes
     -----
-    What is not Hermitian goes by Schur's form and Parlett's recurrence (as scipy.linalg.funm does,
-    which prints its doubts where this raises).
+    A matrix that is not Hermitian goes by the Schur form and Parlett's recurrence, as in
+    scipy.linalg.funm, which prints a warning where this function raises.
 
     Examples
     --------

@@ -21,35 +21,37 @@ def register_rule(
 
     The rule is tried at once: the left side is filled with random operands (rectangular, complex,
     of all kinds; invertible ones where it speaks of inverses), both sides are computed and
-    compared. Plans made before are not used again. Accuracy is the rule's affair: what it makes is
-    computed as if it had been written so, without a check.
+    compared. Plans made before are not used again. The rule is responsible for accuracy: its right
+    side is computed as if you had written it, without a check.
 
     Parameters
     ----------
     name : str
-        What explanations, ``pl.rules()`` and ``pl.config(disable_rules=...)`` call it.
+        The name of the rule in explanations, ``pl.rules()`` and ``pl.config(disable_rules=...)``.
     left, right : str
         Both sides in the notation of the table, ``"(prod (inverse ?a) ?a)"``: ``?a`` to ``?z`` are
-        any operators or arrays, the same letter the same one; ``@k`` behind a head stands for its
-        attributes; ``view:1`` is the transpose, ``view:2`` the conjugate, ``view:3`` the adjoint.
+        any operators or arrays, the same letter always the same one; ``@k`` behind a head stands
+        for its attributes; ``view:1`` is the transpose, ``view:2`` the conjugate, ``view:3`` the
+        adjoint.
     guard : str, optional
         A condition by name, such as ``"square"`` (of ``?a``). An unknown name lists them all.
     phase : {'explore', 'first', 'push'}
-        ``'explore'``: tried on the expression as written, at every node, each variant planned and
-        priced; at most 32 of them. ``'first'``: before an action is taken apart; ``'push'``: while
-        it is. Rules of these two act before those of the table, wherever they fit, and must come to
-        an end.
+        ``'explore'``: the rule is tried on the expression as written, at every node, and each
+        variant is planned and priced; at most 32 of them. ``'first'``: it acts before an action is
+        taken apart; ``'push'``: it acts while the action is taken apart. Rules of these two phases
+        act before those of the table, wherever they fit, and must terminate.
     cost : {'cheaper', 'always'}, optional
-        With ``'explore'``: taken where the plan is cheaper by it (the default), or wherever it
-        fits. The other phases know ``'always'`` only.
+        With ``'explore'``: the rule is used where it makes the plan cheaper (the default), or
+        wherever it fits. The other phases accept ``'always'`` only.
     source : str
         Where the identity is from.
 
     Raises
     ------
     ValueError
-        Where the texts cannot be read, a letter of the right side is not bound on the left, the
-        name is taken, or the trial finds a difference: of shape, dtype or value, with the numbers.
+        When the texts cannot be read, a letter of the right side is not bound on the left, the name
+        is taken, or the trial finds a difference of shape, dtype or value (the error shows the
+        numbers).
 
     Examples
     --------
@@ -84,18 +86,18 @@ def register_rule(
 
 
 def unregister_rule(name: str) -> None:
-    """Take a rule of your own out again.
+    """Remove a rule of your own.
 
     Parameters
     ----------
     name : str
-        As it was registered.
+        The name under which it was registered.
 
     Raises
     ------
     ValueError
-        Where there is no such rule, or it is one of the table's (``pl.config(disable_rules=...)``
-        switches those off).
+        When there is no such rule, or it belongs to the table (``pl.config(disable_rules=...)``
+        switches those rules off).
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What knows `_core` and NumPy only."""
+"""Errors, options, dtypes: modules that know `_core` and NumPy only."""

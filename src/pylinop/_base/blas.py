@@ -1,11 +1,12 @@
-"""Which BLAS library the core calls: NumPy's own where it can be, so that there is one a process.
+"""Which BLAS library the core calls: NumPy's own where possible, so that a process has only one.
 
 Two OpenBLAS libraries in one process have two sets of threads, which wait for work by spinning and
-keep each other off the CPUs. NumPy's wheels carry an OpenBLAS with 64-bit integers that has all we
-call; the core takes its functions from there. Else the wheel scipy-openblas64 is loaded by path,
-for the core alone: importing that package would put its symbols before SciPy's own. A package built
-for the system's library (PYLINOP_SYSTEM_BLAS=1) was linked with it. The environment's PYLINOP_BLAS
-says otherwise: ``numpy``, ``wheel``, ``system``, or the path of a library (several with ":")."""
+keep each other off the CPUs. NumPy's wheels carry an OpenBLAS with 64-bit integers that has every
+function we call; the core takes its functions from there. Otherwise the wheel scipy-openblas64 is
+loaded by path, for the core alone: importing that package would put its symbols before SciPy's own.
+A package built for the system's library (PYLINOP_SYSTEM_BLAS=1) is linked with it. The environment
+variable PYLINOP_BLAS overrides this: ``numpy``, ``wheel``, ``system``, or the path of a library
+(several with ":")."""
 
 import os
 import sys
@@ -18,7 +19,7 @@ way = ""  # how the library was found: numpy, wheel, system, path
 
 
 def _numpy(core: Any, wide: bool) -> str | None:
-    """Bind what NumPy calls; None, or why it cannot be."""
+    """Binds the library that NumPy calls; returns None, or the reason why it cannot."""
     module = sys.modules.get("numpy._core._multiarray_umath")
     path = getattr(module, "__file__", None)
     if not path:
@@ -62,7 +63,8 @@ _NAMES = {
 
 
 def _asked(core: Any, wish: str) -> str:
-    """Bind what PYLINOP_BLAS says, whatever its integers; gives how it was found."""
+    """Binds the library that PYLINOP_BLAS names, with integers of any size; says how it was
+    found."""
     if wish in _WAYS:
         why = _WAYS[wish](core, False)
         name = _NAMES[wish]
@@ -83,7 +85,7 @@ def _asked(core: Any, wish: str) -> str:
 
 
 def bind(core: Any) -> None:
-    """Find the library and fill the core's table; ImportError where there is none."""
+    """Finds the library and fills the core's table; ImportError where there is none."""
     global way
     wish = os.environ.get(VARIABLE, "")
     if wish:
@@ -106,7 +108,7 @@ def bind(core: Any) -> None:
 
 
 def lines(core: Any) -> list[str]:
-    """What `pylinop.show_config` says of it."""
+    """The lines of `pylinop.show_config` about the library."""
     info = core._blas()
     shown = {"numpy": "NumPy's own", "wheel": WHEEL, "system": "the system's", "path": VARIABLE}
     file = os.path.normpath(info["file"])

@@ -17,7 +17,7 @@ __all__ = ["calibrate"]
 
 
 def _seconds(run: Any, least: float = 0.02, tries: int = 5) -> float:
-    """The median time of a call, each try long enough to be read off."""
+    """The median time of a call; each try runs long enough to be measured."""
     run()
     count, spent = 1, 0.0
     while spent < least:
@@ -62,7 +62,7 @@ def _measured() -> dict[str, float]:
 
 
 def _chain(k: int) -> Any:
-    """k factors that stay k steps."""
+    """A product of k factors that no rule makes shorter."""
     made: Any = _core.Permutation([1, 0])
     for i in range(k - 1):
         made = made @ (_core.Circulant([1.0, 0.5]) if i % 2 == 0 else _core.Permutation([1, 0]))
@@ -75,12 +75,12 @@ def _folder() -> Path:
 
 
 def calibrate(path: str | os.PathLike[str] | None = None) -> str:
-    """Measure this machine's rates for the cost table and write them to a file; nothing else.
+    """Measure this machine's rates for the cost table and write them to a file, nothing else.
 
-    Plans are priced by the table that is shipped, so that the same expression gives the same plan
-    everywhere. A table of one's own is used only where it is asked for, by
-    ``pl.config(costs=path)``. It takes about two seconds; let the machine be idle, and set the
-    threads of OpenBLAS as they will be.
+    Plans are priced by the shipped table, so that the same expression gives the same plan
+    everywhere. Your own table is used only if you ask for it by ``pl.config(costs=path)``.
+    Measuring takes about two seconds; let the machine be idle, and set the threads of OpenBLAS to
+    the number that you will use.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Looks at arguments that many functions share."""
+"""Checks of arguments that many functions share."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def is_lazy(x: Any) -> bool:
 
 
 def number(x: Any) -> Any:
-    """A scalar instead of an array without dimensions."""
+    """Returns a scalar in place of an array without dimensions."""
     return x[()] if isinstance(x, np.ndarray) else x

@@ -1,5 +1,5 @@
-"""What a solve or a determinant says of its matrix: singular to working precision, declared
-positive definite and not so, made dense."""
+"""Warnings of solves and determinants about their matrix: it is singular to working precision, it
+was assumed positive definite and is not, it was made dense."""
 
 import contextlib
 import contextvars
@@ -11,9 +11,9 @@ import numpy as np
 
 from . import errors
 
-_FAR = 1e5, 1e2  # what a probe may fall short of the true growth, in double and single precision
+_FAR = 1e5, 1e2  # how far a probe may fall short of the true growth, in double and single precision
 
-# Where solves within another's factor leave their numbers, in place of a warning.
+# Where solves within a larger factor leave their numbers, in place of a warning.
 _collected: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar(
     "collected", default=None
 )
@@ -21,7 +21,7 @@ _collected: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def collecting() -> Iterator[list[float]]:
-    """The reciprocal condition numbers of the solves within, which do not warn."""
+    """Collects the reciprocal condition numbers of the solves within, which then do not warn."""
     found: list[float] = []
     token = _collected.set(found)
     try:
@@ -33,10 +33,10 @@ def collecting() -> Iterator[list[float]]:
 def by_solves(
     solve: Callable[[np.ndarray, bool], np.ndarray], n: int, dtype: Any, norm: float, eps: float
 ) -> float:
-    """The reciprocal condition number in the 1-norm, as far as it matters: by solve(b, adjoint)
+    """The reciprocal condition number in the 1-norm, as far as it matters, from solve(b, adjoint)
     with a factor of the matrix, whose 1-norm is `norm`. One solve with signs tells whether it can
-    be near eps: 1.0 where it is not. Else LAPACK's estimate (Hager 1984, Higham 1988) by some five
-    more."""
+    be near eps; if it cannot, the result is 1.0. Otherwise about five more solves give LAPACK's
+    estimate (Hager 1984, Higham 1988)."""
     signs = 1.0 - 2 * ((np.arange(n, dtype=np.uint64) * np.uint64(2654435761) >> np.uint64(16)) & 1)
     with np.errstate(all="ignore"):
         grown = float(np.abs(solve(signs.astype(dtype), False)).sum()) * norm
@@ -47,7 +47,7 @@ def by_solves(
 
 
 def _inverse_norm(solve: Callable[[np.ndarray, bool], np.ndarray], n: int, dtype: Any) -> float:
-    """|A^-1|_1 from below, by LAPACK's xLACN2."""
+    """A lower bound of |A^-1|_1, by LAPACK's xLACN2."""
     v = solve(np.full(n, 1 / n, dtype), False)
     found = float(np.abs(v).sum())
     for _ in range(4):
@@ -68,7 +68,7 @@ def _inverse_norm(solve: Callable[[np.ndarray, bool], np.ndarray], n: int, dtype
 
 
 def ill_conditioned(op: Any, rcond: float) -> None:
-    """Warns of the least reciprocal condition number of a call; a hook of the core's."""
+    """Warns about the least reciprocal condition number of a call; a hook of the core's."""
     within = _collected.get()
     if within is not None:
         within.append(rcond)
@@ -92,8 +92,9 @@ def ill_conditioned(op: Any, rcond: float) -> None:
 
 
 def fell_back(op: Any, count: int, determinant: bool = False) -> None:
-    """Tells that Cholesky has failed where a matrix was declared positive definite; a hook of the
-    core's. A solve goes on by LU, with a warning. A determinant would look as if it were meant."""
+    """Reports that Cholesky failed for a matrix assumed positive definite; a hook of the core's. A
+    solve goes on by LU, with a warning. For a determinant it is an error, since its value would
+    look as if it were meant."""
     text = f"{errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
     if determinant:
         raise errors.make_error(
@@ -113,7 +114,7 @@ def fell_back(op: Any, count: int, determinant: bool = False) -> None:
 
 
 def instead_of_dense(op: Any, seconds: float, act: int | None) -> str:
-    """What a warning about a dense form adds: the time it takes, and what would do without one."""
+    """What a warning about a dense form adds: the time it takes, and a method that needs none."""
     text = f", about {seconds:.2g} s for all" if seconds else ""
     inverse = any(o._head == "inverse" or o._by == "inverse" for o in errors.parts(op, 100))
     if inverse and act is not None and act < _DENSE:

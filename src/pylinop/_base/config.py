@@ -1,4 +1,4 @@
-"""``pl.config``: options, process-wide as a statement, for one context as ``with``."""
+"""``pl.config`` sets options: for the process as a statement, for one context in a ``with``."""
 
 import contextvars
 import difflib
@@ -59,13 +59,13 @@ _DOC = {
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
-    "check": "what is tested of declared properties: none, cheap (next to no cost), full",
+    "check": "what is tested of assumptions: none, cheap (next to no cost), full",
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
     "check_plans": "every plan is checked after each step of its making (for finding our bugs)",
     "verify": "results are compared with the expression as written, else VerificationError",
 }
-# What one context cannot have for itself, and why.
+# Options that one context cannot have for itself, and why.
 _PROCESS_ONLY = {
     "cache_limit": "the store of derived values is one for all threads",
     "threads": "OpenBLAS has one pool of threads for the process",
@@ -82,7 +82,7 @@ estimates = False  # was accuracy= ever set? Else nobody needs to look
 
 
 class _Local(dict[str, Any]):
-    """The options of a context. The core looks for them as long as one with its options lives."""
+    """The options of a context. The core looks for them as long as any such context lives."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__(options)
@@ -95,8 +95,8 @@ class _Local(dict[str, Any]):
             _core._watch(_local, -1)
 
 
-# What the core takes for these two: bytes that begin with a number, one number for each content,
-# since plans are kept by it. "_off" is a bit a rule, "_costs" a table.
+# The core takes these two as bytes that begin with a number, one number for each content, since #
+# cached plans are found by it. "_off" is a bit a rule, "_costs" a table.
 _numbers: dict[tuple[str, Any], bytes] = {}
 _MOST = {"_off": 2**20 - 1, "_costs": 2**12 - 1}
 
@@ -124,7 +124,7 @@ def _off(names: tuple[str, ...]) -> bytes | None:
 
 
 def _in_core(options: dict[str, Any]) -> dict[str, Any]:
-    """The options and what the core takes for them."""
+    """The options, with the values in the form that the core takes."""
     made = dict(options)
     if "disable_rules" in options:
         made["_off"] = _off(options["disable_rules"])
@@ -143,7 +143,7 @@ _local: contextvars.ContextVar[_Local | None] = contextvars.ContextVar(
 
 
 def recording() -> bool:
-    """Does pl.explaining() write down what is computed?"""
+    """Is pl.explaining() recording what is computed?"""
     local = _local.get()
     return local is not None and local.get("_record") is not None
 
@@ -187,7 +187,7 @@ def _number(name: str, value: Any, what: str, low: int, high: int) -> int:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence that says which names come close."""
+    """The end of an error message: the names that come close."""
     close = difflib.get_close_matches(name, list(names), 3, 0.5)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
@@ -242,7 +242,7 @@ _WITH = dis.opmap.get("BEFORE_WITH", -1)
 def _heads_with(frame: FrameType) -> bool:
     """Is the call that runs in ``frame`` the head of a ``with``?
 
-    Then nothing needs to be set for the process, where other threads would see it until the block
+    If so, nothing needs to be set for the process, where other threads would see it until the block
     is entered. (ExitStack and the like set it for that moment.)"""
     code, at = frame.f_code.co_code, frame.f_lasti + 2
     while at < len(code) and code[at] == _CACHE:
@@ -256,66 +256,70 @@ class config:
     Parameters
     ----------
     fft : bool
-        May products go through the FFT? False gives the direct loops with a componentwise bound.
+        Whether products may go through the FFT. False uses the direct loops, which have a
+        componentwise error bound.
     provenance : bool
-        Do operators remember the line that built them?
+        Whether operators remember the line that built them.
     cache_limit : int
-        Bytes kept of derived values (spectra, factors). Process-wide only.
+        Bytes of derived values (spectra, factors) that are kept. Process-wide only.
     warn_limit : int
-        Bytes from which a dense form that nobody asked for warns: any matrix on the way that is
-        larger than all operands and the result together, whoever makes it.
+        The size in bytes from which a dense form that nobody asked for warns: any intermediate
+        matrix that is larger than all operands and the result together, whoever makes it.
     memory_limit : int
         Bytes that one call may take beside its operands: dense forms, factors, workspace, results
-        that no ``out=`` is given for. What takes more raises `MaterializationError` beforehand,
-        with both numbers; "auto" takes another way where there is one; iterations and blocks of
-        rows are cut to fit. None: dense forms alone are held against the machine's free memory.
+        without an ``out=``. A call that needs more raises `MaterializationError` before it starts,
+        with both numbers; method "auto" takes a different route where there is one; iterations and
+        blocks of rows are cut to fit. None: only dense forms are compared with the machine's free
+        memory.
     threads : int
         Threads of OpenBLAS. Process-wide only.
     disable_rules : list of str
-        Rules that do not act, by the names that ``pl.rules()`` and explanations show. ``[]``: all
-        act. Without a row that nothing stands in for, what needs it raises.
+        Rules to switch off, by the names that ``pl.rules()`` and explanations show; ``[]`` switches
+        all on. An expression that cannot be computed without a rule raises when the rule is off.
     costs : path
         A file that ``pl.calibrate()`` wrote: plans are priced by it. None: the shipped table, the
-        same everywhere. A file of another version is a ValueError.
+        same everywhere. A file of a different version raises ValueError.
     check : {"none", "cheap", "full"}
-        What is tested of properties that were declared by ``assume_a``, before a solve or a
-        determinant relies on them. "cheap": a failed Cholesky (for a solve a FallbackWarning, and
-        LU; for a determinant, its logarithm and `inv_quad_logdet` a LinAlgError), and
-        that an orthogonal matrix keeps lengths (else a ValueError). "full": also, wherever a
-        declared matrix stands and whatever is asked, that the triangles of a symmetric, Hermitian
-        or positive definite `Dense`, `Banded` or `Tridiagonal` agree, the other side of a
-        triangular one is zero, Q^H Q is the identity; else a ValueError that shows an element.
-        "none": only what fails by itself; determinants too are then LU's, with a FallbackWarning.
+        What is tested of assumptions (``assume_a``) before a solve or a determinant relies on them.
+        "cheap" reports a failed Cholesky (a solve warns with FallbackWarning and uses LU; a
+        determinant, its logarithm and `inv_quad_logdet` raise LinAlgError), and tests that an
+        orthogonal matrix keeps lengths (otherwise ValueError). "full" also tests, wherever a matrix
+        with an assumption stands and whatever is asked, that the triangles of a symmetric,
+        Hermitian or positive definite `Dense`, `Banded` or `Tridiagonal` agree, that the other side
+        of a triangular one is zero, and that Q^H Q is the identity; otherwise it raises a
+        ValueError that shows an element. "none" notices only what fails by itself; determinants too
+        then use LU, with a FallbackWarning.
     precision : {"working", "mixed"}
-        "mixed": solves in double precision that go by LU or Cholesky of a dense form do so in
-        single precision and refine the solution to the same backward error; where that does not
-        converge, by a factor in double precision as ever.
+        "mixed": double-precision solves by LU or Cholesky of a dense form factor in single
+        precision and refine the solution to the same backward error; where that does not converge,
+        they factor in double precision as usual.
     accuracy : {'exact', 'estimate'}
-        May ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` give an `Estimate` where that is
-        estimated to be cheaper?
+        Whether ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` may return an `Estimate` where
+        that is priced lower.
     check_plans : bool
-        Is every plan checked after each pass that makes or changes it? That each value is written
-        before it is read, on every way through the plan, nothing is lost, memory is not shared by
-        what lives at once, kept values are found by all they rest on. A plan that is wrong is a
-        bug of this library: a RuntimeError then shows it, in place of a wrong result. Planning
-        takes some microseconds more (5 for a product of 10 operands), running none; plans that are
-        kept from before are made anew.
+        Whether every plan is checked after each pass that makes or changes it: each value is
+        written before it is read on every path through the plan, nothing is lost, values that live
+        at the same time share no memory, derived values are found by everything they depend on. A
+        wrong plan is a bug of this library: a RuntimeError then shows it, in place of a wrong
+        result. Planning takes some microseconds more (5 for a product of 10 operands), running
+        takes none; plans cached before are made anew.
     verify : bool
-        Is every result that a plan makes compared with the expression as written, by plain NumPy
-        and by none of the plan's rules or steps? One that is further off than the promised
-        accuracy raises `VerificationError`. What cannot be verified is said by
-        ``pl.explaining()``. Costs: docs/verified.md.
+        Whether every result of a plan is compared with the expression as written, computed by plain
+        NumPy and by none of the plan's rules or steps. A result that is further off than the
+        promised accuracy raises `VerificationError`. ``pl.explaining()`` says what could not be
+        verified. Costs: docs/verified.md.
 
     Raises
     ------
     TypeError, ValueError
-        For options that do not exist and values that do not fit; then nothing is changed. For
-        ``cache_limit`` and ``threads`` in a ``with``: they cannot be one block's.
+        For unknown options and values that do not fit; nothing is changed then. Also for
+        ``cache_limit`` and ``threads`` in a ``with``: they cannot hold for one block.
 
     Notes
     -----
     In a ``with`` block the options hold for its context (`contextvars`): other threads and other
-    asyncio tasks do not see them, tasks made in the block do. Inside, they win over a statement.
+    asyncio tasks do not see them, tasks made in the block do. Inside the block they override a
+    statement.
 
     Examples
     --------
@@ -403,7 +407,7 @@ def show_config() -> None:
 
 
 def free_memory() -> int | None:
-    """Bytes that can still be had, or None where the system does not say."""
+    """Bytes of free memory, or None where the system does not say."""
     try:
         with open("/proc/meminfo") as f:
             for line in f:

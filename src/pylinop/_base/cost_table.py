@@ -1,4 +1,5 @@
-"""The cost table: what plans are priced by. Shipped, or measured here and read from a file."""
+"""The cost table, which prices plans: the shipped one, or one measured here and read from a
+file."""
 
 import json
 import os
@@ -18,7 +19,7 @@ _FIGURES = {
 
 
 class Table:
-    """Figures and where they came from."""
+    """The figures of a table, and where they came from."""
 
     def __init__(self, figures: dict[str, float], version: int, source: str) -> None:
         self.figures, self.version, self.source = figures, version, source
@@ -29,7 +30,7 @@ class Table:
 
 
 def shipped() -> Table:
-    """The table of the library."""
+    """The table that the library ships."""
     row = _core._costs()
     return Table({name: row[name] for name in _FIGURES}, row["version"], "shipped")
 
@@ -47,7 +48,7 @@ def lines(own: Table | None) -> list[str]:
 
 
 def table(value: Any) -> Table | None:
-    """What ``pl.config(costs=value)`` is given."""
+    """The table that ``pl.config(costs=value)`` names."""
     if value is None or isinstance(value, Table):
         return value
     if not isinstance(value, str | os.PathLike):

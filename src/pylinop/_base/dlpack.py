@@ -1,8 +1,8 @@
-"""Arrays of other libraries, by DLPack: CPU memory is taken as it lies, never copied.
+"""Arrays of other libraries, by DLPack: CPU memory is used in place, never copied.
 
-What a pointer cannot say is refused by name: gradients and tangents would be lost without a word,
-conjugate and negative bits would be read as if they were not there, a device might only say that it
-is the CPU, and a tensor without memory would be whatever NumPy finds there."""
+What a pointer cannot carry is refused by name: gradients and tangents would be lost silently,
+conjugate and negative bits would be ignored, a device might only pretend to be the CPU, and a
+tensor without memory would be read as whatever lies there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CPU = (1, 3, 11)  # kDLCPU, and host memory pinned for CUDA and ROCm
 
 
 def given(x: Any) -> bool:
-    """Is x an array of another library?"""
+    """Is x an array of a library other than NumPy?"""
     return not isinstance(x, (np.ndarray, np.generic)) and hasattr(type(x), "__dlpack__")
 
 
@@ -24,18 +24,18 @@ def _refuse(x: Any, why: str) -> NoReturn:
 
 
 def _has_tangent(x: Any) -> bool:
-    """Is it a dual number of torch's forward mode? They live within its context alone."""
+    """Is it a dual number of torch's forward mode? These exist only within its context."""
     forward = sys.modules.get("torch.autograd.forward_ad")
     if forward is None or getattr(forward, "_current_level", 0) < 0:
         return False
     try:
         return forward.unpack_dual(x).tangent is not None
     except Exception:
-        return False  # another library's
+        return False  # an array of a library other than NumPy
 
 
 def _elsewhere(x: Any) -> Any:
-    """The device, where it does not call itself a CPU: DLPack knows nothing of some."""
+    """The device, if it is not a CPU by its own name: DLPack does not know some devices."""
     device = getattr(x, "device", None)
     if device is None or callable(device):
         return None
@@ -43,7 +43,7 @@ def _elsewhere(x: Any) -> Any:
 
 
 def as_array(x: Any) -> Any:
-    """An argument as an array: other libraries' as they lie, or refused with the reason."""
+    """An argument as an array: arrays of other libraries in place, or refused with the reason."""
     if isinstance(x, np.ndarray):
         return x if type(x) is np.ndarray else np.asarray(x)
     if given(x):

@@ -12,11 +12,11 @@ TRANSPOSED, CONJUGATED = T, C
 
 
 def inexact(dtype: Any) -> np.dtype[Any]:
-    """What np.linalg computes in: integers are float64."""
+    """The dtype that np.linalg computes in: integers become float64."""
     return np.dtype(np.float64 if dtype is None or dtype.kind in "biu" else dtype)
 
 
 def real_of(dtype: Any) -> Any:
-    """The dtype of norms."""
+    """The real dtype of the same precision, which norms have."""
     dtype = inexact(dtype)
     return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype

@@ -1,4 +1,4 @@
-"""Exceptions, warnings, and the words around an error of the core."""
+"""Exceptions, warnings, and the text that is added to an error of the core."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class MaterializationWarning(UserWarning):
 
 
 class MaterializationError(MemoryError):
-    """A call would take more than ``pl.config(memory_limit=...)`` allows, or a dense form more than
-    is free."""
+    """A call would take more memory than ``pl.config(memory_limit=...)`` allows, or a dense form
+    more than is free."""
 
 
 class VerificationError(ArithmeticError):
-    """A result is not that of the expression as written (``pl.config(verify=True)``).
+    """A result differs from the expression as written (``pl.config(verify=True)``).
 
     Attributes
     ----------
     error, allowed : float
-        How far off it is, and what the promised accuracy allows, where it is worst.
+        How far off the result is, and what the promised accuracy allows, at its worst entry.
     plan : str
         The plan that it was computed by.
     """
@@ -52,12 +52,12 @@ class VerificationError(ArithmeticError):
 
 
 class FallbackWarning(UserWarning):
-    """A declared property did not hold; the safer method was used instead."""
+    """An assumption did not hold; the safer method was used instead."""
 
 
 class IllConditionedWarning(RuntimeWarning):
-    """A matrix that was solved with is singular to working precision: its reciprocal condition
-    number is below the rounding unit, as scipy.linalg.LinAlgWarning says of one."""
+    """The matrix of a solve is singular to working precision: its reciprocal condition number is
+    below the rounding unit, as for scipy.linalg.LinAlgWarning."""
 
 
 class ConvergenceError(LinAlgError):
@@ -155,7 +155,8 @@ def _declared(op):
 
 
 def declared_positive(op: Any) -> str:
-    """Who was declared positive definite in an expression: 'Dense (3, 3), built at ..., was'."""
+    """Which operators of an expression were assumed positive definite: 'Dense (3, 3), built at ...,
+    was'."""
     words = ("pos", "positive definite")
     found = [o for o in parts(op) if _declared(o) in words]
     names = []
@@ -171,7 +172,7 @@ _CULPRITS = {"LinAlgError": ("inverse",), "IndexError": ("selection", "sparse")}
 
 
 def culprits(name: str, op: Any) -> list[Any]:
-    """The parts of an expression that can raise such an error: inverses, index-driven kinds."""
+    """The parts of an expression that can raise this error: inverses, index-driven kinds."""
     heads = _CULPRITS.get(name, ())
     found = [o for o in parts(op) if o._head in heads or o._by in heads]
     return found[:4] or [op]

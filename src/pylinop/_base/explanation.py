@@ -1,4 +1,4 @@
-"""Explanations: how something is computed, as text, as data and as a table in a notebook."""
+"""Explanations say how something is computed, as text, as data and as a table in a notebook."""
 
 import html
 import textwrap
@@ -24,7 +24,7 @@ def _wrapped(text: str, width: int = WIDTH) -> str:
 
 
 def _full(part: str) -> str:
-    """The text before it was wrapped."""
+    """The text before wrapping."""
     return str(part._data["text"]) if isinstance(part, Explanation) else part
 
 
@@ -38,19 +38,21 @@ class Explanation(str):
         ('guard', 'right side', 'cost', 'config'), guard, why, count. ``fired``: names alone.
     steps : list of dict
         The steps: name, writes, reads, flops, bytes, seconds (estimated), took (measured; None if
-        it did not run: a transpose by strides, a branch not taken, what serves a value kept).
+        it did not run: a transpose by strides, a branch not taken, a step for a value that was
+        cached).
     alternatives : list of dict
-        What else was priced and not taken: text or rule, and the estimated seconds.
+        Other ways that were priced and not taken: text or rule, and the estimated seconds.
     plans : list of Explanation
         The parts, where several plans are run; else the explanation itself.
     verified : list of dict
-        With ``pl.config(verify=True)``: text, and ratio, of the largest error to what is allowed.
+        With ``pl.config(verify=True)``: text, and the ratio of the largest error to what is
+        allowed.
     rcond : float or None
-        Of what was run: the least reciprocal condition number that its factors and spectra know of,
-        an estimate.
+        The least reciprocal condition number of what was run, an estimate from its factors and
+        spectra.
     flops, bytes, seconds, memory, took
-        Totals: estimated but for took, which is None where nothing was run. ``memory`` is the most
-        of it at one time, arrays of yours apart.
+        Totals, all estimated except took, which is None where nothing was run. ``memory`` is the
+        most bytes at one time, without your own arrays.
     """
 
     _data: dict[str, Any]
@@ -68,7 +70,7 @@ class Explanation(str):
 
     @classmethod
     def _joined(cls, parts: "list[tuple[str, Explanation | str]]") -> "Explanation":
-        """Several plans, or calls of NumPy's, each under a line of its own."""
+        """Several plans, or calls of NumPy, each under its own heading."""
         text = "".join(
             _wrapped(title) + textwrap.indent(_wrapped(_full(part), WIDTH - 2), "  ")
             for title, part in parts
@@ -148,15 +150,15 @@ class Explanation(str):
     @property
     def rcond(self) -> float | None:
         """The least reciprocal condition number that a factor or a spectrum has shown; None where
-        nothing was run, and where none is known: a look that finds it far from the rounding unit
-        ends there."""
+        nothing was run, or where none is known: a test that finds it far from the rounding unit
+        goes no further."""
         value = self._data.get("rcond")
         return None if value is None else float(value)
 
     @property
     def verified(self) -> list[dict[str, Any]]:
-        """What was verified, where ``pl.config(verify=True)`` was on: text, and ratio, the largest
-        error as a part of what is allowed (None: not verified, the text says why)."""
+        """What was verified with ``pl.config(verify=True)``: text, and the ratio of the largest
+        error to what is allowed (None: not verified, the text says why)."""
         said = self._data.get("verified") or []
         return [said] if isinstance(said, dict) else list(said)
 
@@ -212,12 +214,12 @@ def _table(plan: Explanation) -> str:
 
 
 class explaining:
-    """Write down how all is computed in a block: ``with pl.explaining() as e:``.
+    """Record how everything in a block is computed: ``with pl.explaining() as e:``.
 
-    After the block (and in it) ``e`` is what has been computed so far in its context, other threads
-    apart: text when printed, with the time that each step took; ``e.plans``, ``e.rules``,
-    ``e.steps``, ``e.alternatives`` as data. Every computation is planned once more for it, which
-    takes a while. What runs as callables or by NumPy alone is not written down.
+    After the block (and in it) ``e`` describes what has been computed so far in its context, not in
+    other threads: as text when printed, with the time that each step took; as data in ``e.plans``,
+    ``e.rules``, ``e.steps``, ``e.alternatives``. Every computation is planned a second time for
+    this, which costs time. Callables, and what NumPy computes alone, are not recorded.
 
     Examples
     --------
@@ -256,14 +258,14 @@ class explaining:
 
     @property
     def plans(self) -> list[Explanation]:
-        """One explanation a plan that was run, in order."""
+        """One explanation for each plan that was run, in order."""
         for data in self._record[len(self._made) :]:
             self._made.append(Explanation._of(data))
         return list(self._made)
 
     @property
     def explanation(self) -> Explanation:
-        """All of it as one."""
+        """All plans as one explanation."""
         plans = self.plans
         if len(plans) == 1:
             return plans[0]

@@ -1,6 +1,7 @@
 """Indices as the core keeps them: steps (axis, start, step, count) or (axis, array of indices).
 
-Axis 0 is that of the rows, 1 of the columns, those above of the batch, counted from the last."""
+Axis 0 has the rows, axis 1 the columns; higher axes are those of the batch, counted from the
+last."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def as_slice(step: Any) -> Any:
 
 
 def taken(a: Any, steps: Any) -> Any:
-    """The steps taken of the dense form."""
+    """Applies the steps to the dense form."""
     for s in steps:
         axis = a.ndim - 2 + s[0] if s[0] < 2 else a.ndim - 1 - s[0]
         what = s[1] if len(s) == 2 or s[3] < 0 else as_slice(s)

@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used: what is heavy does not slow the import."""
+"""Modules that are imported when they are first used, so that heavy ones do not slow the import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The memory limit: what is refused before it is made, and what warns as nobody asked for it."""
+"""The memory limit: what passes it is refused before it is made, and a large dense form that nobody
+asked for warns."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from . import conditioning, config, errors
 def materialising(
     op: Any, nbytes: int, asked: bool, seconds: float = 0.0, act: int | None = None
 ) -> None:
-    """Called before a large dense form: warns when nobody asked, raises beyond the memory. Of a
-    plan it gets the seconds that all of it is estimated to take, and the action's number."""
+    """Called before a large dense form is made: warns when nobody asked for it, raises when memory
+    is short. A plan passes the seconds that it is estimated to take, and the action's number."""
     limit = config.get("memory_limit")
     free = limit
-    if limit is None and nbytes > 1 << 20:  # asking the system costs more than most small ones
+    if limit is None and nbytes > 1 << 20:  # asking the system costs more than a small dense form
         free = config.free_memory()
     if free is not None and nbytes > free:
         raise errors.make_error(
@@ -40,7 +41,7 @@ def materialising(
 
 
 def beyond(op: Any, needed: int, of_it: str) -> Exception:
-    """The error of what takes more than the memory limit."""
+    """The error for something that takes more than the memory limit."""
     return errors.make_error(
         "MaterializationError",
         f"this needs {needed:,} bytes beside its operands, {of_it}; "
@@ -72,7 +73,7 @@ def copies_pass_limit(op: Any, sizes: tuple[int, ...]) -> None:
 
 
 def room(op: Any, nbytes: int, what: str) -> None:
-    """Raises where that much memory would pass the limit; the peak is stated beforehand."""
+    """Raises where that much memory would pass the limit, before any is taken."""
     limit = config.get("memory_limit")
     free = limit
     if limit is None and nbytes > 1 << 20:

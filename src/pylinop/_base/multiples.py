@@ -36,8 +36,8 @@ def divide(op: Any, number: Any) -> Any:
 
 
 def _times_reciprocal(op: Any, number: Any, char: str) -> Any:
-    """op times 1 / number, a number of Python. In two steps where the reciprocal has no normal
-    number of its own in that dtype, although the quotient may have one."""
+    """op times 1 / number, a number of Python. It takes two steps where the reciprocal is not a
+    normal number in that dtype, although the quotient may be one."""
     with np.errstate(over="ignore", under="ignore"):
         r = 1.0 / number
     r = r.item() if isinstance(r, np.generic) else r
@@ -51,8 +51,8 @@ def _times_reciprocal(op: Any, number: Any, char: str) -> Any:
 
 
 def product(a: Any, b: Any) -> Any:
-    """a b for two coefficients, with the digits of double precision where they have fewer; the
-    kind of number that NumPy gives for the rest."""
+    """a b for two coefficients, in double precision where they have less; otherwise the kind of
+    number that NumPy gives."""
     single = any(getattr(x, "dtype", None) in _SINGLE for x in (a, b))
     if not single:  # NumPy's first: Python's complex takes its float64 for a float of Python's
         return b * a if isinstance(b, np.generic) else a * b

@@ -1,4 +1,4 @@
-"""What ``progress=`` shows: a bar of tqdm where it is there, else a line now and then."""
+"""What ``progress=`` shows: a bar of tqdm if that is installed, otherwise a line now and then."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ __all__ = ["Meter", "shown"]
 
 
 class _Lines:
-    """A line a second on stderr."""
+    """Prints a line a second on stderr."""
 
     def __init__(self, name: str, what: str) -> None:
         self._name, self._what, self._last = name, what, time.monotonic()
@@ -24,7 +24,7 @@ class _Lines:
 
 
 class _Bar:
-    """A bar of tqdm's; without an end where it is not known how many iterations there may be."""
+    """A bar of tqdm's, without an end where the number of iterations is not known."""
 
     def __init__(self, name: str, what: str, tqdm: Any, total: int | None) -> None:
         self._what = what
@@ -41,8 +41,8 @@ class _Bar:
 def shown(
     progress: Any, name: str, what: str = "residual", total: int | None = None
 ) -> tuple[Callable[..., Any] | None, Any]:
-    """What the core calls as f(iteration, residual), ten times a second at most, and what is to be
-    closed at the end; two times None where nothing is to be shown. ``what``: the second number."""
+    """Returns (tell, bar): the core calls tell(iteration, value) at most ten times a second, and
+    bar is closed at the end; (None, None) if nothing is shown. ``what`` labels the value."""
     if progress is None or progress is False:
         return None, None
     if callable(progress):
@@ -59,8 +59,8 @@ def shown(
 
 
 class Meter:
-    """Whom a long run tells how far it is: the user's callback, and what shows progress. To be left
-    by ``with``: a bar is closed, whatever was raised."""
+    """Reports how far a long run is: to the user's callback and to the progress bar. Use it in a
+    ``with`` statement, which closes the bar whatever is raised."""
 
     def __init__(self, name: str, what: str, callback: Any, progress: Any) -> None:
         if callback is not None and not callable(callback):
@@ -81,6 +81,6 @@ class Meter:
         return self.callback is not None or self._show is not None
 
     def count(self, done: int, size: float) -> None:
-        """So much is done, and that is how far off it is."""
+        """Reports how much is done, and how large the error still is."""
         if self._show is not None:
             self._show(done, size)

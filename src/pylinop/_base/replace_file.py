@@ -1,7 +1,7 @@
 """Files that are written whole or not at all.
 
-What is written lies beside its place under a name of its own until it is whole: two writers share
-nothing, and who has the file that was there before mapped keeps what it was."""
+A new file lies beside its place, under a temporary name, until it is whole: two writers share
+nothing, and a process that has mapped the old file keeps the old content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _turn = itertools.count()
 
 
 def regular(path: str) -> bool:
-    """Is there a file? FileExistsError where something else is: a folder, a device, a pipe."""
+    """Is there a regular file? FileExistsError for anything else: a folder, a device, a pipe."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -32,7 +32,7 @@ def regular(path: str) -> bool:
 @contextlib.contextmanager
 def replacing(path: str, sync: bool = False) -> Iterator[IO[Any]]:
     """A new file, open for bytes, that takes the place of ``path`` when the block ends well;
-    ``sync``: on the disk by then."""
+    with ``sync`` it is on the disk by then."""
     regular(path)
     path = os.path.realpath(path)  # a link stays one
     partial = f"{path}.{os.getpid()}-{threading.get_ident():x}-{next(_turn)}.part"

@@ -1,4 +1,4 @@
-"""SciPy: its sparse matrices, its operators, its isinstance. Never imports SciPy by itself."""
+"""SciPy's sparse matrices, operators and isinstance. This module never imports SciPy itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _shadows: dict[Any, Any] = {}
 def shadow(cls: Any) -> Any:
     """The class ``op.__class__`` answers with: ``cls``, and SciPy's too once that is loaded.
 
-    Name and module are ours, calling it builds ours, and it is made once a class."""
+    It has our name and module, calling it builds our class, and each class has one."""
     base = _scipy_class()
     if base is None:
         return cls
@@ -64,7 +64,7 @@ def real_class(cls: Any) -> Any:
 
 
 def cast(S: Any, dtype: Any) -> Any:
-    """A scipy.sparse array in another dtype: entries that are there twice are added first."""
+    """Casts a scipy.sparse array to a dtype; duplicate entries are added first."""
     if not getattr(S, "has_canonical_format", True):
         S = S.copy()
         S.sum_duplicates()
@@ -87,7 +87,7 @@ def parts_of_sparse(A: Any) -> Any:
 
 
 def sparse_ready() -> int:
-    """Which solvers can be had: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Asked once."""
+    """Which sparse solvers there are: 0 none, 1 SciPy's SuperLU, 2 CHOLMOD too. Looked up once."""
     if find_spec("scipy") is None:
         return 0
     return 2 if find_spec("sksparse") is not None else 1

@@ -1,11 +1,12 @@
-"""scipy.sparse matrices, looked at before loops that trust their indices get them.
+"""Checks scipy.sparse matrices before loops that trust their indices get them.
 
 SciPy checks the arrays of a matrix when it is built, and never again: its loops, SuperLU's and
-csgraph's read and write wherever the indices say. So what was overwritten since ends the process.
-Every road by which a user's matrix comes to such loops goes through `checked` or `matrix_of`.
+csgraph's read and write wherever the indices say. So indices that were overwritten since may crash
+the process. Every path by which a user's matrix comes to these loops goes through `checked` or
+`matrix_of`.
 
-Cost: the pointers and the indices are read once; nothing is copied but what lies behind the last
-entry."""
+Cost: the pointers and the indices are read once; nothing is copied, except when arrays are longer
+than the entries in use."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def pointers(ptr: Any, major: int, room: int, shape: tuple[int, ...]) -> int:
 
 
 def _compressed(S: Any, block: tuple[int, int] = (1, 1)) -> Any:
-    """CSR, CSC and BSR: the matrix, or one less what lies behind its last entry."""
+    """CSR, CSC and BSR: the matrix, or a copy without what lies behind its last entry."""
     shape = tuple(S.shape)
     sizes = [n // b for n, b in zip(((1,) + shape)[-2:], block)]
     major, minor = sizes[::-1] if S.format == "csc" else sizes
@@ -141,7 +142,7 @@ _LOOKS: dict[str, Any] = {
 
 
 def checked(S: Any) -> Any:
-    """A scipy.sparse matrix whose arrays lead nowhere outside: S itself wherever it can be.
+    """A scipy.sparse matrix whose indices stay within it: S itself wherever possible.
 
     IndexError, with the numbers, where indices or pointers leave the matrix; ValueError where the
     arrays' lengths do not fit its shape."""
@@ -158,7 +159,7 @@ def parts_of(S: Any) -> tuple[Any, ...]:
 
 
 def made(layout: str, parts: tuple[Any, ...], shape: tuple[int, int]) -> Any:
-    """A scipy.sparse array of the very arrays; SciPy's constructor might copy indices."""
+    """A scipy.sparse array on these very arrays; SciPy's constructor might copy indices."""
     S = getattr(_sp(), layout + "_array")(shape)
     if layout == "coo":
         S.data, S.has_canonical_format = parts[0], False
@@ -172,7 +173,7 @@ def made(layout: str, parts: tuple[Any, ...], shape: tuple[int, int]) -> Any:
 
 
 def _is(a: Any, b: Any) -> bool:
-    """Are they the same elements of one memory?"""
+    """Are they the same elements of the same memory?"""
     return a is b or (
         a.__array_interface__["data"] == b.__array_interface__["data"]
         and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
@@ -180,10 +181,10 @@ def _is(a: Any, b: Any) -> bool:
 
 
 def matrix_of(op: Operator) -> Any:
-    """The matrix of a `Sparse`: of the arrays and the shape that its products have, checked.
+    """The matrix of a `Sparse`, on the arrays and the shape that its products use, checked.
 
-    That is the user's own matrix as long as it has these arrays; where others were put in their
-    place, or its shape was changed, the operator still is what it was made of."""
+    That is the user's own matrix as long as it has these arrays. If its arrays were replaced, or
+    its shape was changed, the operator still stands for what it was made of."""
     S, held, (m, n) = op._given("A"), op._arrays, op.shape
     shape = (m, n)
     layout = S.format if S.format in _LAYOUTS else "csr"
@@ -194,10 +195,10 @@ def matrix_of(op: Operator) -> Any:
 
 
 def renewed(S: Any) -> Any:
-    """A CSR or CSC of the same arrays that does not know yet whether they are sorted."""
+    """A CSR or CSC on the same arrays that has not looked yet whether they are sorted."""
     return made(S.format, parts_of(S), S.shape)
 
 
 def as_dense(x: Any) -> Any:
-    """The array of what may be a scipy.sparse matrix."""
+    """The dense array of x if it is a scipy.sparse matrix, else x."""
     return checked(x).toarray() if hasattr(x, "toarray") and hasattr(x, "nnz") else as_array(x)

@@ -1,1 +1,1 @@
-"""A few eigenpairs or singular triplets."""
+"""Solvers for a few eigenpairs or singular triplets."""

@@ -1,8 +1,8 @@
 """``method=`` and ``k=`` of eigh and eigvalsh: all pairs, or some of them by a dense form, by
 structure, or by Lanczos.
 
-"auto" compares what a dense form and what Lanczos is estimated to take, and to need of memory; both
-are exact. Where Lanczos does not converge, the dense form decides."""
+"auto" compares the estimated time and memory of a dense form and of Lanczos; both are exact. Where
+Lanczos does not converge, the dense form is used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from . import thick_restart_lanczos
 from .scipy_api import eigsh
 
 NAMES = ("auto", "direct", "iterative")
-_OPAQUE = 8  # rows over vectors of the basis from which a callable is not made dense
+_OPAQUE = 8  # from this ratio of rows to basis vectors on, a callable is not made dense
 _WORDS = ("which", "sigma")
 
 
@@ -80,7 +80,7 @@ def _count(op: Any, k: Any) -> int | None:
 
 
 def _picked(w: Any, k: int, how: dict[str, Any]) -> Any:
-    """Where the k wanted of ascending values are, ascending."""
+    """The positions of the k wanted among ascending values, ascending."""
     which, sigma = how.get("which", "LA"), how.get("sigma")
     if which not in _eigsh._WHICH:
         raise ValueError(f"which must be one of {' '.join(_eigsh._WHICH)}, got {which!r}")
@@ -95,7 +95,7 @@ def _picked(w: Any, k: int, how: dict[str, Any]) -> Any:
 
 
 def _some(op: Any, uplo: str, k: int, vectors: bool, how: dict[str, Any]) -> Any:
-    """k of all pairs."""
+    """Picks k of all pairs."""
     if not vectors:
         w = np.asarray(dispatch.eigvalsh(op, uplo))
         return w[_picked(w, k, how)], None
@@ -125,7 +125,7 @@ def _by_lanczos(op: Any, k: int, vectors: bool, how: dict[str, Any]) -> Any:
 
 
 def pairs(op: Any, uplo: str, method: str, k: Any, vectors: bool, how: dict[str, Any]) -> Any:
-    """(values, vectors) by a method; ``how``: what `eigsh` takes."""
+    """(values, vectors) by a method; ``how`` has the options of `eigsh`."""
     k = _count(op, k)
     if how and k is None:
         raise TypeError(f"{', '.join(how)}: that goes with k=, the number of eigenpairs")
@@ -157,6 +157,6 @@ def pairs(op: Any, uplo: str, method: str, k: Any, vectors: bool, how: dict[str,
 
 
 def explained(op: Any, action: str, method: str = "auto", k: Any = None, **how: Any) -> Any:
-    """What `explain` says of eigh and eigvalsh."""
+    """The explanation of eigh and eigvalsh."""
     _, why, rows = options(op, method, _count(op, k), action == "eigh", how)
     return explanation.Explanation._of(choose_method.data(op, action, why, rows, None))

@@ -1,9 +1,9 @@
 """Some eigenpairs and singular triplets: by structure, by our Lanczos, or by SciPy's ARPACK.
 
-By structure where all pairs come from small parts (Kron, circulants, thin matrices, ...); else by
-thick-restart Lanczos, with a shift on the inverse by the structure of A - sigma I; pencils and
-modes by ARPACK. Beside ARPACK ours takes some 0.6 to 1 of the products, and misses no eigenvalue 0
-of a diagonal matrix (SciPy 1.17's does)."""
+Structure is used where all pairs come from small parts (Kron, circulants, thin matrices, ...);
+otherwise thick-restart Lanczos, which with a shift runs on the inverse by the structure of A -
+sigma I; pencils and modes go to ARPACK. Our Lanczos takes some 0.6 to 1 of ARPACK's products, and
+misses no eigenvalue 0 of a diagonal matrix (that of SciPy 1.17 does)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from .._structured.eigh import eigenbasis
 from . import memory, thick_restart_lanczos
 
 _SMALL = 1000  # rows of a part up to which its dense form is decomposed
-_PLAIN = "fdFDbBhHiIlLqQ?"  # dtypes that ours computes in
+_PLAIN = "fdFDbBhHiIlLqQ?"  # dtypes that our Lanczos computes in
 _WHICH = ("LM", "LA", "SA", "SM", "BE")
 _CLOSED = ("diag", "identity", "zeros", "circulant", "laplacian", "hadamard", "full", "householder",
            "permutation", "eigen")  # fmt: skip
 
 
 class Found(tuple):  # type: ignore[type-arg]
-    """A tuple as SciPy's, with how it was found: ``record``, a dict (method, products, restarts,
-    residuals)."""
+    """A tuple like SciPy's, with ``record``, a dict that says how it was found (method, products,
+    restarts, residuals)."""
 
     record: dict[str, Any]
 
@@ -51,7 +51,7 @@ class Found(tuple):  # type: ignore[type-arg]
 
 
 def _small_parts(op: Any) -> Any:
-    """Does eigh of it come from closed forms and small dense parts?"""
+    """Does eigh of op come from closed forms and small dense parts?"""
     head, by = op._head, op._by if op._init is None else ""
     if op._opaque or op.ndim != 2 or op.shape[0] != op.shape[1]:
         return False
@@ -75,7 +75,7 @@ def _small_parts(op: Any) -> Any:
 
 
 def is_slower_than_lanczos(op: Any, price: Any, seconds: float, how: dict[str, Any]) -> bool:
-    """Is that price of all pairs by structure above what Lanczos is priced at for some? Not of the
+    """Is the price of all pairs by structure above that of some pairs by Lanczos? Never for the
     values nearest to 0 without ``sigma``, for which Lanczos takes many more restarts."""
     slow = how.get("which") == "SM" and how.get("sigma") is None
     return not slow and not op._opaque and bool(price.seconds > seconds)
@@ -86,7 +86,7 @@ def _by_parts(op: Any) -> bool:
 
 
 def _is_at_hand(op: Any, k: int, which: str, sigma: Any) -> bool:
-    """Are all pairs by structure the cheaper way to k of them?"""
+    """Is it cheaper to compute all pairs by structure than k of them by Lanczos?"""
     if op._opaque or op.shape[0] != op.shape[1] or 0 in op.shape:
         return False
     price = eigh_price.direct(op, True)
@@ -120,8 +120,8 @@ def _structured(op: Any, k: int, which: str, sigma: Any) -> tuple[Any, Any, dict
 
 
 def _basis_size(op: Any, k: int, ncv: Any, products: int = 1) -> int:
-    """Vectors of the basis: more, for fewer restarts, where products cost more than keeping a
-    vector orthogonal to them."""
+    """How many vectors the basis has: more, for fewer restarts, where a product costs more than
+    keeping a vector orthogonal to them."""
     n = op.shape[1]
     if ncv is not None:
         return int(ncv)
@@ -139,7 +139,7 @@ def _scipy() -> Any:
 
 
 def no_convergence(text: str, values: Any, vectors: Any) -> Exception:
-    """SciPy's exception where SciPy is there, else ours."""
+    """SciPy's exception where SciPy is installed, else ours."""
     sl = _scipy()
     if sl is None:
         return errors.ConvergenceError(text, vectors, {"eigenvalues": values})
@@ -170,14 +170,14 @@ def _lanczos(
 
 
 def _bound(op: Any, dtype: Any) -> Any:
-    """Products with vectors, bound once where that can be."""
+    """Products with vectors, bound once where possible."""
     if op._opaque or dtype.kind not in "fc" or op.ndim != 2:
         return lambda x: np.asarray(op @ x).reshape(op.shape[0], *x.shape[1:])
     return _core._Applied(op, dtype)
 
 
 def _watch(meter: Meter, method: str, each: int = 1) -> Any:
-    """What our Lanczos tells, each of its products being so many."""
+    """Reports the progress of our Lanczos, where each of its products counts as ``each`` of A's."""
     if not meter.watched:
         return None
 
@@ -219,8 +219,8 @@ def _ours(op: Any, k: int, sigma: Any, which: str, how: dict[str, Any], meter: M
 
 
 def _checked(op: Any, w: Any, v: Any, sigma: Any, tol: float, scale: float, M: Any = None) -> Any:
-    """|A v - w M v| of each pair; LinAlgError where that is more than rounding of |A|, which is
-    about ``scale`` where there is no sigma."""
+    """|A v - w M v| of each pair; LinAlgError where that is more than the rounding of |A|, which
+    without sigma is about ``scale``."""
     av, mv = op @ v, v if M is None else M @ v
     off = np.linalg.norm(av - mv * w, axis=0)
     eps = float(np.finfo(inexact(op.dtype)).eps)
@@ -243,7 +243,7 @@ def _checked(op: Any, w: Any, v: Any, sigma: Any, tol: float, scale: float, M: A
 
 
 def computable(op: Any, name: str) -> Any:
-    """Of a dtype that SciPy's solvers compute in: integers as float64."""
+    """A in a dtype that SciPy's solvers compute in: integers become float64."""
     if op.dtype is not None and op.dtype.kind in "biu":
         return op.astype(np.float64)
     if op.dtype is None or op.dtype.char not in "fdFD":
@@ -255,14 +255,15 @@ def computable(op: Any, name: str) -> Any:
 
 
 def shifted_inverse(op: Any, sigma: Any, M: Any) -> Any:
-    """(A - sigma M)^-1 by its structure; M None: I."""
+    """(A - sigma M)^-1 by its structure; if M is None, it is I."""
     real = op.dtype is None or op.dtype.kind != "c"
     sigma = complex(sigma).real if real else complex(sigma)
     return inverse(op - sigma * (_core.Identity(op.shape[0]) if M is None else M))
 
 
 def no_basis(op: Any, error: Any) -> Any:
-    """ARPACK's other errors in words of ours; that it did not converge is as it is."""
+    """ARPACK's errors in our own words, except that it did not converge, which is raised as it
+    is."""
     if isinstance(error, _scipy().ArpackNoConvergence):
         return error
     return LinAlgError(
@@ -272,7 +273,7 @@ def no_basis(op: Any, error: Any) -> Any:
 
 
 class Counted:
-    """Operators for SciPy's solvers whose products are counted and told."""
+    """Operators for SciPy's solvers whose products are counted and reported."""
 
     def __init__(self, meter: Meter, method: str) -> None:
         self._meter, self._method = meter, method
@@ -283,7 +284,7 @@ class Counted:
         return self._made(op, True) if op is not None and counts else op
 
     def watched(self, op: Any) -> Any:
-        """Not counted, but what it raises is kept."""
+        """An operator that is not counted, but keeps what its products raise."""
         return None if op is None else self._made(op, False)
 
     def _made(self, op: Any, counts: bool) -> Any:
@@ -305,7 +306,8 @@ class Counted:
             return y
 
         def once(product: Any) -> Any:
-            """PROPACK goes on with its callbacks after one has raised: they raise the same."""
+            """Makes callbacks raise the same error again: PROPACK goes on calling them after one
+            has raised."""
 
             def called(x: Any) -> Any:
                 if failed:
@@ -325,8 +327,8 @@ class Counted:
 
     @contextlib.contextmanager
     def first_failure(self) -> Iterator[None]:
-        """What a product raised comes out, whatever SciPy makes of it: PROPACK dresses it, lobpcg
-        goes on without the product."""
+        """Raises what a product raised, whatever SciPy makes of it: PROPACK wraps it, lobpcg goes
+        on without the product."""
         try:
             yield
         except BaseException as error:
@@ -339,7 +341,7 @@ class Counted:
 def _arpack(
     op: Any, k: int, sigma: Any, which: str, how: dict[str, Any], more: dict[str, Any], meter: Meter
 ) -> Any:
-    """Pencils, modes and inverses that the user gives, by SciPy's ARPACK."""
+    """SciPy's ARPACK, for pencils, modes and inverses that the user gives."""
     sl = _scipy()
     if sl is None:
         raise ImportError("eigsh with M, Minv, OPinv or mode needs SciPy: pip install scipy")
@@ -395,7 +397,7 @@ def eigsh(
     if special or more["mode"] != "normal":
         found = _arpack(op, k, sigma, which, how, more, meter)
     elif op.dtype is None or op.dtype.char not in _PLAIN:
-        computable(op, "eigsh")  # which says why not
+        computable(op, "eigsh")  # which says why it cannot
     elif k <= n:
         if structured and _is_at_hand(op, k, which, sigma):
             found = _structured(op, k, which, sigma)
@@ -412,7 +414,7 @@ def eigsh(
             words = ("ConvergenceError", "ArpackNoConvergence")
             if not structured or type(error).__name__ not in words or not _by_parts(op):
                 raise
-            found = _structured(op, k, which, sigma)  # the dearer way, but a sure one
+            found = _structured(op, k, which, sigma)  # dearer, but sure
             if found is None:
                 raise
     w, v, record = found
@@ -425,7 +427,7 @@ def eigsh(
 
 
 def _all_pairs(op: Any, k: int, which: str, sigma: Any) -> Any:
-    """Of an array with as many pairs as rows: SciPy takes eigh."""
+    """All pairs of an array, where k is the number of rows: SciPy takes eigh."""
     w, v = np.linalg.eigh(dispatch.dense(op, 4.6))
     at = np.sort(thick_restart_lanczos.picked(w, min(k, w.size), which))
     return w[at], v[:, at], {"method": "eigh", "products": 0, "restarts": 0}
@@ -435,7 +437,7 @@ def _all_pairs(op: Any, k: int, which: str, sigma: Any) -> Any:
 
 
 def _thin(op: Any) -> bool:
-    """Is its svd at hand: of low rank, diagonal, a Kron of small factors?"""
+    """Is its svd cheap, as of a low rank, a diagonal, a Kron of small factors?"""
     if op._opaque or op.ndim != 2:
         return False
     if op._head in ("lowrank",) and op._init is not None:
@@ -497,10 +499,10 @@ def _scipy_svds(op: Any, k: int, how: dict[str, Any], meter: Meter) -> Any:
 
 
 def _left(one: Any, u: Any, s: Any, v: Any) -> Any:
-    """(u, |A^H u - v s|): left vectors of a tall A of which A v = u s is known.
+    """(u, |A^H u - v s|): left vectors of a tall A for which A v = u s is known.
 
-    Where s is rounding they are any unit vectors so far, and A^H u is not v s: they are drawn
-    anew, what least squares fits of them by A taken away."""
+    Where s is only rounding, they are arbitrary unit vectors so far, and A^H u is not v s: they are
+    drawn anew, and their part in the range of A is removed by least squares."""
     eps = float(np.finfo(u.dtype).eps)
     norm = float(np.linalg.norm(one @ np.ones(one.shape[1], u.dtype))) / math.sqrt(one.shape[1])
     norm = max(float(s.max(initial=0)), norm)
@@ -528,7 +530,7 @@ def _left(one: Any, u: Any, s: Any, v: Any) -> Any:
 
 
 def _by_gram(op: Any, k: int, which: str, how: dict[str, Any], meter: Meter) -> Any:
-    """Eigenvectors V of the smaller of A^H A and A A^H; then the svd of A V, as SciPy's."""
+    """Eigenvectors V of the smaller of A^H A and A A^H, then the svd of A V, as SciPy does it."""
     wide = op.shape[0] < op.shape[1]
     one = op.H if wide else op  # tall
     dtype = inexact(op.dtype)

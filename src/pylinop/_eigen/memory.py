@@ -1,5 +1,5 @@
-"""What a few eigenpairs and their kin take of memory, against pl.config(memory_limit=...): asked
-before a solver runs."""
+"""The memory that solvers for a few eigenpairs and expm_multiply take, checked against
+pl.config(memory_limit=...) before they run."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .._base.dtypes import inexact
 from .._base.memory import room
 from .._iterative.memory import product_of
 
-_TERMS = 56  # vectors that SciPy's expm_multiply keeps for a grid of times, at the most
+_TERMS = 56  # the most vectors that SciPy's expm_multiply keeps for a grid of times
 _LOBPCG = 15  # blocks of SciPy's lobpcg; measured 2026-11 at 14
 
 
 def _lanczos(k: int, m: int) -> int:
-    """Vectors of thick_restart_lanczos.py: the basis, those it is turned into, the pairs and their
-    check."""
+    """How many vectors thick_restart_lanczos.py takes: the basis, those it is rotated into, the
+    pairs and their check."""
     turned = k + k // 2 + max((m - k) // 3, 0)
     return max(m + 4 + turned, 6 * k)
 
 
 def basis_within(op: Any, n: int, k: int, m: int, given: bool, inner: Any, more: int = 0) -> int:
     """How many vectors of n a basis for k pairs may have: m, or fewer where the limit says so and
-    the user has not ``given`` m. Raises where none would do. ``inner``: the operator whose products
-    are taken; ``more``: bytes beside all of that."""
+    the user has not ``given`` m. Raises where no basis fits. ``inner`` is the operator whose
+    products are taken; ``more`` counts bytes beside all of that."""
     limit = config.get("memory_limit")
     if limit is None:
         return m
@@ -44,8 +44,8 @@ def basis_within(op: Any, n: int, k: int, m: int, given: bool, inner: Any, more:
 
 
 def arpack(op: Any, k: int, ncv: Any, pairs: int = 1) -> None:
-    """ARPACK's basis, its work space and the vectors; ``pairs`` 2: real matrices with complex
-    vectors."""
+    """Raises where ARPACK's basis, workspace and vectors would not fit; ``pairs`` is 2 for real
+    matrices with complex vectors."""
     n = op.shape[-1]
     m = min(n, max(2 * k + 1, 20)) if ncv is None else int(ncv)
     vectors = m + 4 + pairs * (k + 2) + 3 * k
@@ -65,7 +65,8 @@ def lobpcg(op: Any, k: int) -> None:
 
 
 def expm_multiply(op: Any, x: Any, times: int | None) -> None:
-    """SciPy's expm_multiply; ``times``: how many of a grid; None: one."""
+    """Raises where SciPy's expm_multiply would not fit; ``times`` is the size of the grid of times,
+    None for a single time."""
     columns = 1 if x.ndim == 1 else x.shape[1]
     count = 8 if times is None else times + _TERMS + 8
     nbytes = count * columns * op.shape[-1] * inexact(op.dtype).itemsize

@@ -1,5 +1,5 @@
-"""SciPy's names for a few eigenpairs, singular triplets and exp(A) B; Lanczos' and Arnoldi's
-bases."""
+"""SciPy's names for a few eigenpairs, singular triplets and exp(A) B; bases by Lanczos and
+Arnoldi."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ def eigsh(
     k : int
         How many, fewer than n.
     sigma : float, optional
-        Those near sigma: ``which`` is of 1 / (w - sigma). A - sigma I is solved with by its
-        structure.
+        Find those near sigma: ``which`` then refers to 1 / (w - sigma). Solves with A - sigma I use
+        its structure.
     which : {'LM', 'SM', 'LA', 'SA', 'BE'}
-        Largest, smallest modulus; largest, smallest; from both ends.
+        Largest or smallest modulus; largest or smallest value; from both ends.
     v0 : array_like, shape (n,), optional
         Where to begin.
     ncv, maxiter : int, optional
-        Vectors kept: max(2 k + 1, 20) when None, 2 k + 20 where products cost more than keeping
-        vectors orthogonal; restarts: 10 n.
+        ncv is the number of vectors kept: when None, max(2 k + 1, 20), or 2 k + 20 where products
+        cost more than keeping vectors orthogonal. maxiter is the most restarts: 10 n when None.
     tol : float
         Relative to each value; 0: working precision.
     return_eigenvectors : bool
     M, Minv, OPinv, mode
-        As SciPy has them; these go to SciPy's ARPACK. The inverses that it asks for, of M or of
-        A - sigma M, are solved with by their structure.
+        As in SciPy; these go to SciPy's ARPACK. Where it needs the inverse of M or of A - sigma M,
+        solves use the structure.
     rng : numpy.random.Generator or int, optional
         Where v0 comes from: 0 when None, so that the same call gives the same bits.
     callback : callable, optional
@@ -210,7 +210,7 @@ def eigs(
     ----------
     A : operator, array_like or sparse, shape (n, n)
     k, M, which, v0, ncv, maxiter, tol, return_eigenvectors, Minv, OPinv, OPpart
-        As scipy.sparse.linalg.eigs has them.
+        As in scipy.sparse.linalg.eigs.
     sigma : complex, optional
         Those near sigma. Without M and OPinv, A - sigma I is solved with by its structure.
     rng : numpy.random.Generator or int, optional
@@ -368,7 +368,7 @@ def lanczos(A: Any, v: Any, k: int) -> tuple[Any, Any, Any]:
     Parameters
     ----------
     A : operator or array_like, shape (n, n)
-        Promised to be Hermitian.
+        Assumed to be Hermitian.
     v : array_like, shape (n,)
     k : int
         Steps.

@@ -1,19 +1,18 @@
 """Some eigenpairs of a Hermitian operator by Lanczos with thick restarts.
 
-m steps from a unit vector; the Ritz pairs that are wanted, and some beside them, are kept as the
-beginning of the next basis, in which the matrix is diagonal with one row and column more; so each
+A cycle takes m steps from a unit vector. The wanted Ritz pairs, and some more, are kept as the
+beginning of the next basis, in which the matrix is diagonal with one row and column more; so a
 restart loses nothing of what was wanted (Wu and Simon, 2000).
 
-One vector sees one copy of a multiple eigenvalue, and rounding alone brings others. So what has
-converged is put aside, and a fresh vector orthogonal to it is iterated on until the best Ritz value
-that it brings, residual added, stays behind the wanted ones that a copy could displace; what it
-finds better is taken in, and looked behind again. A copy of the last of the wanted displaces
-nothing: of k = 1 there is nothing to look for.
+One start vector sees one copy of a multiple eigenvalue; only rounding brings others. So converged
+vectors are deflated. To catch further copies, a fresh vector orthogonal to them is iterated on
+until its best Ritz value plus residual falls behind the wanted ones that a copy could displace. A
+better value that it finds is taken in, and the search is repeated. A copy of the last wanted value
+displaces nothing, so k = 1 needs no search.
 
-After the
-recurrence a pass of Gram-Schmidt against all that is kept, and another where that took much. Cost
-of a restart: m - l products, 2 m n (m - l) flops and more to stay orthogonal, 2 n m l to turn the
-basis. Memory: m + 1 vectors, and l while it is turned."""
+After the recurrence comes a pass of Gram-Schmidt against all vectors kept, and a second pass where
+the first took much away. Cost of a restart: m - l products, 2 m n (m - l) flops and more to stay
+orthogonal, 2 n m l to rotate the basis. Memory: m + 1 vectors, and l more while it is rotated."""
 
 from __future__ import annotations
 
@@ -202,7 +201,7 @@ def _extended(
         if not (math.isfinite(beta) and math.isfinite(t[j, j])):
             raise LinAlgError(f"a product with the operator of {n} rows is not finite")
         scale = max(scale, abs(t[j, j]) + beta)
-        if beta <= 4 * eps * math.sqrt(n) * scale:  # an invariant subspace: begin another
+        if beta <= 4 * eps * math.sqrt(n) * scale:  # an invariant subspace: begin a new one
             beta = 0.0
             if j + 1 < n:
                 w = _fresh(basis[: j + 1], n, dtype, rng)

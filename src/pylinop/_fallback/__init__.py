@@ -1,1 +1,1 @@
-"""Runs expressions that C cannot (callables, foreign dtypes), as they are written."""
+"""Runs expressions that C cannot run (callables, foreign dtypes), as they are written."""

@@ -1,5 +1,5 @@
-"""Dense forms by NumPy's own means, for kinds whose arrays have a dtype C does not know (float16,
-longdouble). One function a kind; a kind without one says so."""
+"""Dense forms by plain NumPy, for kinds whose arrays have a dtype that C does not know (float16,
+longdouble). There is one function for each kind; a kind without one raises."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def conjugated(a: Any) -> Any:
 
 
 def seen(a: Any, mode: int) -> Any:
-    """An array as a view of this mode shows it."""
+    """An array transposed and conjugated as the mode of a view says."""
     a = np.swapaxes(a, -1, -2) if mode & T else a
     return conjugated(a) if mode & C else a
 
@@ -32,8 +32,8 @@ def _diag(op: Any) -> Any:
 
 
 def index_of(op: Any) -> Any:
-    """The index of a Permutation or Selection, counted from 0; checked as their products check
-    it, in the same words."""
+    """The index of a Permutation or Selection, counted from 0; checked as in their products, with
+    the same messages."""
     name = "p" if isinstance(op, _core.Permutation) else "index"
     given, n = np.asarray(op._given(name)), op.shape[-1]
     wrong = (given < -n) | (given >= n)
@@ -148,7 +148,7 @@ def _reflections(op: Any) -> Any:
 
 
 def _of_weights(op: Any, *names: str) -> Any:
-    """A kind without numbers of its own: in float64, then in its dtype."""
+    """The dense form of a kind without numbers of its own: in float64, then cast to its dtype."""
     made = type(op)(*op._given(*names), "float64")
     return made.toarray().astype(op._given("dtype"))
 

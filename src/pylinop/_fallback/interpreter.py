@@ -1,7 +1,7 @@
-"""The plain walk.
+"""The plain walk runs an expression node by node, without a plan.
 
-Expressions with callables, user subclasses or foreign dtypes run as written: right to left, node
-by node, with NumPy's operators and no rules. The walk is a loop over generators: no depth limit."""
+Expressions with callables, user subclasses or foreign dtypes run as written: right to left, with
+NumPy's operators and no rules. The walk is a loop over generators, so there is no depth limit."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _steps(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
 
 
 def _inverse(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    """The solve: by a _solve, also of factors and multiples; else by LU of the dense form."""
+    """Solves by the user's _solve, also for factors and multiples; else by LU of the dense form."""
     if hasattr(type(op), "_solve") and not mode & T:
         y = np.asarray(op._solve(dense_forms.conjugated(x) if mode & C else x))
         return dense_forms.conjugated(y) if mode & C else y
@@ -107,7 +107,7 @@ def _identical(op: Any, x: Any, vec: bool) -> Any:
 
 
 def _broadcast(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
-    """np.broadcast_shapes with the words of np.matmul."""
+    """np.broadcast_shapes with the error message of np.matmul."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -123,7 +123,7 @@ def _multiple(c: Any, y: Any) -> Any:
 
 
 def _sliced(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    """Put back where it was taken from, apply the whole, take."""
+    """Scatters x to where it was taken from, applies the whole operator, takes the slice."""
     below, steps = op._operands
     if any(s[0] > 1 for s in steps):
         a = dense_forms.seen(taken(toarray(below), steps), mode)
@@ -145,7 +145,7 @@ def _sliced(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
 
 
 def _kron(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    """Factor by factor on the axis of x that is the factor's own."""
+    """Applies each factor along its own axis of x."""
     x = x[..., None] if vec else x
     batch, k = x.shape[:-2], x.shape[-1]
     factors = op._init if op._init is not None else op._operands
@@ -177,7 +177,7 @@ def _lowrank(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
 
 
 def shaped(op: Any, x: Any, y: Any, m: int | None = None, vec: bool = True) -> Any:
-    """What a callable gave, as the array that is due: reshaped if need be, sparse as it is."""
+    """The result of a callable as the expected array: reshaped if needed; sparse stays sparse."""
     m = op.shape[-2] if m is None else m
     if y is NotImplemented:
         raise NotImplementedError(f"{type(op).__name__} gave NotImplemented")
@@ -199,7 +199,7 @@ def shaped(op: Any, x: Any, y: Any, m: int | None = None, vec: bool = True) -> A
 
 
 def _call(op: Any, x: Any, mode: int, vec: bool) -> Any:
-    """A user's operator: by its hooks; transposes through conjugates."""
+    """Calls the hooks of a user's operator; transposes go through conjugates."""
     flip = mode in (T, C)
     x = dense_forms.conjugated(x) if flip else x
     m = op.shape[-1] if mode & T else op.shape[-2]
@@ -212,7 +212,7 @@ def _call(op: Any, x: Any, mode: int, vec: bool) -> Any:
 
 
 def apply(op: Any, x: Any, mode: int = N, vec: bool = False, out: Any = None) -> Any:
-    """mode(op) x for an array that fits; C when it can, the walk otherwise."""
+    """mode(op) x for an array that fits: by C where possible, otherwise by the walk."""
     y = NotImplemented
     if not op._opaque:
         y = op._apply(x, mode, False, vec, out)
@@ -224,7 +224,7 @@ def apply(op: Any, x: Any, mode: int = N, vec: bool = False, out: Any = None) ->
     return y
 
 
-# -- dense forms, diagonals of what C cannot --
+# -- dense forms and diagonals of expressions that C cannot run --
 
 
 def toarray(op: Any, out: Any = None) -> Any:
@@ -243,14 +243,14 @@ def toarray(op: Any, out: Any = None) -> Any:
 
 
 def diagonal(op: Any, k: int) -> Any:
-    """The user's _diagonal where there is one; else by blocks of columns, never the dense form."""
+    """The user's _diagonal if there is one; else by blocks of columns, never by the dense form."""
     if hasattr(type(op), "_diagonal"):
         return np.asarray(op._diagonal(k))
     return _by_columns(op, k, 1 << 25)
 
 
 def _by_columns(op: Any, k: int, room: Any) -> Any:
-    """Products with unit vectors, as many at a time as take about `room` bytes."""
+    """Products with unit vectors, at a time as many as take about `room` bytes."""
     m, n = op.shape[-2:]
     i0, j0 = max(-k, 0), max(k, 0)
     length = max(min(m - i0, n - j0), 0)
@@ -270,8 +270,7 @@ def _by_columns(op: Any, k: int, room: Any) -> Any:
 
 
 def in_pieces(length: int, most: int, piece: Callable[[int, int], Any]) -> list[Any]:
-    """What piece(lo, hi) gives for 0 to length, by `most` at a time, by fewer where these pass the
-    memory limit."""
+    """Joins piece(lo, hi) over 0 to length, `most` at a time, or fewer under a memory limit."""
     lo = 0
     found: list[Any] = []
     while lo < length:
@@ -292,8 +291,8 @@ def trace(op: Any) -> Any:
 
 
 def in_blocks(op: Any, k: int, error: Any) -> Any:
-    """A diagonal (k None: the trace) whose dense factors do not fit, as `error` says, from products
-    that do; None: another error, or these need a dense form too."""
+    """A diagonal (k None: the trace) from products in blocks, where the dense factors do not fit,
+    as `error` says. None if the error is a different one, or the blocks need a dense form too."""
     if not isinstance(error, MemoryError):
         return None
     limit = config.get("memory_limit")

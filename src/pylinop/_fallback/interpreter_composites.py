@@ -1,6 +1,6 @@
 """The plain walk through composites of several operands: as written, with NumPy's operators.
 
-Each is a generator that yields requests (op, x, mode, vec) and returns the product."""
+Each function is a generator that yields requests (op, x, mode, vec) and returns the product."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import dense_forms
 
 
 def _joined(parts: Any, vec: bool) -> Any:
-    """Pieces of a result on top of each other, their batches broadcast."""
+    """Stacks the pieces of a result on top of each other; their batches broadcast."""
     axis = -1 if vec else -2
     batch = np.broadcast_shapes(*(p.shape[:axis] for p in parts))
     parts = [np.broadcast_to(p, (*batch, *p.shape[axis:])) for p in parts]
@@ -64,7 +64,7 @@ def _low_rank_update(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, An
 
 
 def _kron_sum(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    """Each operand on the axis of x that is its own."""
+    """Applies each operand along its own axis of x, and adds the results."""
     x = x[..., None] if vec else x
     k = x.shape[-1]
     total: Any = 0
@@ -89,7 +89,7 @@ def sandwiched(op):
 
 
 def _sandwich(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    """A B A^H; B may be missing (Root) or a vector (Eigen)."""
+    """Applies A B A^H; B may be missing (Root) or a vector (Eigen)."""
     a, b = sandwiched(op)
     conj = mode in (C, T)
     x = yield a, x, T if conj else H, vec
@@ -112,7 +112,7 @@ def _dense(op: Any) -> Generator[Any, Any, Any]:
 
 
 def _elements(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]:
-    """HadamardProduct and KhatriRao by their dense forms."""
+    """Applies HadamardProduct and KhatriRao by their dense forms."""
     a, b = op._operands if op._init is None else op._given("A", "B")
     a = yield from _dense(a)
     b = yield from _dense(b)

@@ -1,5 +1,5 @@
-"""Batches of operators in one iterative solve: the systems of all elements are the columns of one,
-whose product with a block is the batch's own product."""
+"""Batches of operators in one iterative solve: the systems of all elements become the columns of
+one system, whose product with a block is the batch's own product."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .problem import Problem, start_of
 
 
 def columns_of(b: Any) -> Any:
-    """(..., n, k) as (n, all columns)."""
+    """Reshapes (..., n, k) to (n, all columns)."""
     return np.moveaxis(b, -2, 0).reshape(b.shape[-2], -1)
 
 
 def _joined(op: Any, shape: Any, dtype: Any) -> Any:
-    """op of a batch as one operator on (n, all columns), for x of that shape; one without a batch
+    """A batched op as one operator on (n, all columns), for x of that shape; an op without a batch
     takes all columns as it is."""
     if op is None or len(op.shape) == 2:
         return op
@@ -43,9 +43,10 @@ def _joined(op: Any, shape: Any, dtype: Any) -> Any:
     )
 
 
-# Bytes of an element's product below which all go together: beyond, it stays in the cache when they
-# go one by one. Dense batches of 20 to 300 rows, one column, AMD EPYC, 2026-11-22: 13 times as fast
-# at 1000 x 20, 2.5 at 400 x 50, 1.2 at 100 x 150, 0.7 at 20 x 300 (cg); lsmr 0.6 at 200 x 100.
+# Bytes of an element's product below which all elements go together: above, the product stays in #
+# the cache when they go one by one. Dense batches of 20 to 300 rows, one column, AMD EPYC,
+# 2026-11-22: 13 times as fast at 1000 x 20, 2.5 at 400 x 50, 1.2 at 100 x 150, 0.7 at 20 x 300
+# (cg); lsmr 0.6 at 200 x 100.
 _LIGHT, _LIGHT_BOTH = 3 << 16, 1 << 15
 
 
@@ -57,9 +58,9 @@ def _fits(problem: Any, method: str) -> bool:
 
 
 def problem_of(op: Any, b: Any, M: Any, method: str, own: Any, dtype: Any) -> Any:
-    """All systems as the columns of one; None where they go one by one: callables, callbacks,
-    block_cg, M by a name but "jacobi", x0 by a word, elements that fill the cache alone, and where
-    there is no memory for all."""
+    """All systems as the columns of one. None where they go one by one: for callables, callbacks,
+    block_cg, a named M other than "jacobi", a named x0, elements that fill the cache alone, and
+    where there is no memory for all."""
     side = b[:, None] if b.ndim == 1 else b
     batch = np.broadcast_shapes(op.shape[:-2], side.shape[:-2])
     shape = (*batch, *side.shape[-2:])
@@ -86,7 +87,7 @@ def problem_of(op: Any, b: Any, M: Any, method: str, own: Any, dtype: Any) -> An
 def solved(
     op: Any, b: Any, M: Any, method: str, own: Any, dtype: Any, records: list[Any], one: Any
 ) -> Any:
-    """x, all systems together by ``one(problem)``, or None."""
+    """x, with all systems solved together by ``one(problem)``; or None."""
     problem = problem_of(op, b, M, method, own, dtype)
     if problem is None:
         return None

@@ -1,9 +1,9 @@
-"""Block conjugate gradients: all right-hand sides search one Krylov space.
+"""Block conjugate gradients: all right-hand sides share one Krylov space.
 
 O'Leary 1980, in Dubrulle's form (2001): the residuals are kept as Q C with orthonormal Q, so that
-nothing breaks down where they become dependent; directions that no column needs any more leave
-the block (Ji and Li 2017 do that with the search directions). An iteration takes one product with
-the block and about 16 n k^2 flops."""
+nothing breaks down where they become dependent; directions that no column needs any more are
+dropped from the block (Ji and Li 2017 do that with the search directions). An iteration takes one
+product with the block and about 16 n k^2 flops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._base.progress import shown
 
 
 class _Broken(Exception):
-    """Why it cannot go on, and the number that says so."""
+    """Why the method cannot go on, and the number that shows it."""
 
 
 def orthonormal(V: Any) -> tuple[Any, Any]:
@@ -31,7 +31,8 @@ def orthonormal(V: Any) -> tuple[Any, Any]:
 
 
 def _by_cholesky(V: Any, least: float) -> Any:
-    """Likewise, if the columns are independent enough (one pass leaves an error of 1 / least^2)."""
+    """The same by Cholesky, if the columns are independent enough (one pass leaves an error of 1 /
+    least^2)."""
     G = V.conj().T @ V
     if not np.isfinite(G).all():
         raise _Broken("a product is not finite", float("nan"))
@@ -46,7 +47,7 @@ def _by_cholesky(V: Any, least: float) -> Any:
 
 
 def _solved(T: Any, B: Any, what: str) -> Any:
-    """T^-1 B of a positive definite T; directions in which it has no digits are left out."""
+    """T^-1 B of a positive definite T; directions in which T has no correct digits are left out."""
     T = (T + T.conj().T) / 2
     d = T.diagonal().real
     if not (d > 0).all():
@@ -70,7 +71,7 @@ class _Run:
         self.op, self.M, self.x, self.goals, self.dtype = op, M, d, goals, r.dtype
         self.bound: dict[Any, Any] = {}
         self.products = 0
-        self.dropped = np.zeros(r.shape[1])  # norms of what left the residuals
+        self.dropped = np.zeros(r.shape[1])  # norms of the parts dropped from the residuals
         self.done = -1
         Q, self.C = orthonormal(r)
         self.Q = self.narrowed(Q, np.eye(Q.shape[1], dtype=r.dtype))[0]
@@ -98,7 +99,7 @@ class _Run:
         """Q and S without the directions that the columns above their goals do not need."""
         u, s, vh = np.linalg.svd(self.C, full_matrices=False)
         parts = s[:, None].astype(np.float64) * np.abs(vh)
-        below = np.sqrt(np.cumsum(parts[::-1] ** 2, axis=0))[::-1]  # of row i and those after it
+        below = np.sqrt(np.cumsum(parts[::-1] ** 2, axis=0))[::-1]  # of row i and the rows after it
         free = (below + self.dropped <= 0.4 * self.goals).all(axis=1)
         free |= s <= np.finfo(s.dtype).eps * s.max(initial=0)
         keep = int(np.argmax(free)) if free.any() else len(s)
@@ -149,7 +150,7 @@ def block_cg(
     sizes = np.linalg.norm(r.astype(np.result_type(r.dtype, np.float64)), axis=0)
     size = np.exp2(
         np.floor(np.log2(np.where(sizes > 0, sizes, 1)))
-    )  # columns of like norms mix well
+    )  # columns of similar norms mix well
     goals, unit = goals / size, size.astype(r.real.dtype)
     history = [float(sizes.max())]
     told, run = begin, None

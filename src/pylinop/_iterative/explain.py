@@ -1,5 +1,5 @@
-"""What is said of iterative solves: before, by ``op.explain("solve", b, method=...)``, and in
-``with pl.explaining()``."""
+"""Explanations of iterative solves, by ``op.explain("solve", b, method=...)`` before they run and
+in ``with pl.explaining()``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def _said(method: str, dtype: Any, options: dict[str, Any]) -> str:
 
 
 def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options: Any) -> Any:
-    """How ``solve(op, b, method=method)`` goes; ``run``: with the record of the run."""
+    """Explains how ``solve(op, b, method=method)`` goes; with ``run``, from the record of the
+    run."""
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
     promise = options.pop("assume_a", None)
@@ -62,7 +63,7 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
         )
     parts = [(title, one)]
     M = options["M"]
-    if isinstance(M, str) and len(op.shape) == 2:  # which one "auto" takes is known once it is made
+    if isinstance(M, str) and len(op.shape) == 2:  # what "auto" takes is known once it is made
         M = options["M"] = scipy_api.preconditioner(M, op)
     if not isinstance(M, str):  # a name, of a batch
         M = scipy_api.operator_or_name(M, op)
@@ -79,7 +80,7 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
         _vectors_of(name, op, M, x) if whole is None else _memory.memory_of(name, whole)
         for name in names
     ]
-    limit = config.get("memory_limit")  # what would pass it is not tried
+    limit = config.get("memory_limit")  # a method that would pass the limit is not tried
     if limit is not None:
         limit -= _memory.product_of(op, x)
     vectors = max((n for n in needed if limit is None or n <= limit), default=min(needed))
@@ -94,7 +95,7 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
 
 
 def _vectors_of(name: str, op: Any, M: Any, x: Any) -> int:
-    """Bytes of the vectors of one run, as the limit counts them."""
+    """Bytes of the vectors of one run, as the memory limit counts them."""
     x = x if x.ndim < 3 or len(op.shape) > 2 else batches.columns_of(x)
     x = x.reshape(x.shape[-2:]) if x.ndim < 3 or not x.size else x[(0,) * (x.ndim - 2)]
     M = None if isinstance(M, str) else M
@@ -102,7 +103,7 @@ def _vectors_of(name: str, op: Any, M: Any, x: Any) -> int:
 
 
 def _with_other(parts: Any, text: str, plan: Explanation | None) -> Explanation:
-    """The parts, and what else there was, with its estimates."""
+    """The explanation of the parts, with the alternatives and their estimates."""
     if plan is None:
         return Explanation._joined(parts)
     line = f"{text}: estimated {plan.seconds:.3g} s, {plan.memory:,} bytes at most\n"
@@ -121,7 +122,7 @@ def too_large(op: Any, plan: Any) -> bool:
 
 
 def passes(size: int) -> bool:
-    """Is it more than the memory limit, or what is free?"""
+    """Is that more than the memory limit, or than the free memory?"""
     limit = config.get("memory_limit")
     free = config.free_memory() if limit is None else limit
     return free is not None and size > free

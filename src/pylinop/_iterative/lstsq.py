@@ -26,16 +26,16 @@ METHODS = ("lsmr", "lsqr", "block_kaczmarz", "sgd")
 
 
 class LeastSquares(tuple[Any, ...]):
-    """What ``lstsq(..., method=...)`` gives: NumPy's (x, residuals, rank, s), the last two None,
-    and the record of the run; of several columns lists.
+    """The result of ``lstsq(..., method=...)``: NumPy's (x, residuals, rank, s), the last two None,
+    and the record of the run, in lists for several columns.
 
     Attributes
     ----------
     method, problem : str
-        What ran, and whether it sought a solution ("consistent") or the least squares.
+        The method that ran, and whether it sought a solution ("consistent") or the least squares.
     error : float
-        |A^H r| / (|A| |r|) of the residual recomputed, or |r| / |b| where that is smaller; |A|
-        from below, by the power method.
+        |A^H r| / (|A| |r|) of the recomputed residual, or |r| / |b| where that is smaller; |A| is a
+        lower bound, by the power method.
     residual : float
         |b - A x|, recomputed.
     iterations : int
@@ -50,7 +50,7 @@ class LeastSquares(tuple[Any, ...]):
 
 
 class Watch:
-    """Decides on the recomputed residual when a method is done; tells who wants to know."""
+    """Decides by the recomputed residual when a method is done, and reports progress."""
 
     def __init__(self, rtol: float, most: int, norm: float, b: float, tell: Any) -> None:
         self.rtol, self.most, self.norm, self.b, self.tell = rtol, most, norm, b, tell
@@ -78,7 +78,7 @@ class Watch:
 
 
 def _teller(callback: Any, progress: Any, name: str) -> tuple[Any, Any]:
-    """What is called as f(x, iteration, error), and what is to be closed."""
+    """Returns (tell, bar): tell(x, iteration, error) each iteration; close bar at the end."""
     show: Any = progress if callable(progress) else None
     bar: Any = None
     if progress is True:
@@ -94,7 +94,8 @@ def _teller(callback: Any, progress: Any, name: str) -> tuple[Any, Any]:
 
 
 def _krylov(op: Any, b: Any, x: Any, watch: Watch, method: str, callback: Any) -> int:
-    """LSMR or LSQR, begun again from where it stopped as long as the recomputed residual asks."""
+    """LSMR or LSQR, restarted from where it stopped until the recomputed residual is small
+    enough."""
     spent, target = 0, watch.rtol
     while True:
         r = b - op @ x
@@ -115,7 +116,7 @@ def _krylov(op: Any, b: Any, x: Any, watch: Watch, method: str, callback: Any) -
 
 
 def _engine(op: Any, r: Any, method: str, tol: float, left: int, callback: Any, x: Any) -> Any:
-    """(correction, iterations) by this package's solvers, by SciPy's where they are not there."""
+    """(correction, iterations) by this package's solvers, or by SciPy's where these are missing."""
     import scipy.sparse.linalg as sl  # type: ignore[import-untyped, unused-ignore]
 
     limit = {"maxiter" if method == "lsmr" else "iter_lim": left}
@@ -130,7 +131,7 @@ def _engine(op: Any, r: Any, method: str, tol: float, left: int, callback: Any, 
 
 
 def _stacked(op: Any, columns: list[Any], damp: float) -> tuple[Any, list[Any]]:
-    """[A; damp I] and (b, 0): the damped problem as a plain one."""
+    """[A; damp I] and (b, 0): the damped problem as an undamped one."""
     n = op.shape[1]
     made = _core.Block([[op], [damp * _core.Identity(n, inexact(op.dtype))]])
 
@@ -230,7 +231,7 @@ def _groups(
     op: Any, rights: list[Right], x: Any, method: str, width: int, rtol: float, norm: float,
     maxiter: Any,
 ) -> list[tuple[Watch, int]]:  # fmt: skip
-    """LSMR or LSQR of all columns, `width` at a time; their watches and iterations."""
+    """Runs LSMR or LSQR on all columns, `width` at a time; returns their watches and iterations."""
     runs = []
     m, n = op.shape
     most = max(4 * min(m, n), 100) if maxiter is None else int(maxiter)
@@ -247,14 +248,14 @@ def _groups(
 
 
 def _plain_residual(A: Any, lines: Any, right: Right, x: Any) -> float:
-    """|b - A x| without the damping's rows."""
+    """|b - A x| without the rows that the damping adds."""
     if lines is None:
         return float(np.linalg.norm(right.whole(A.shape[0]) - A @ x))
     return measure(Lines(A, x.dtype, None, wide=True), right, np.ascontiguousarray(x))[0]
 
 
 def _peak(A: Any, method: str, dtype: Any, k: int) -> int:
-    """Bytes of the vectors that are had at most: of n, and of m for lsmr and lsqr."""
+    """The most bytes that the vectors take: of length n, and of length m for lsmr and lsqr."""
     m, n = A.shape
     krylov = method in ("lsmr", "lsqr")
     of_n = 2 * k + (8 + parts(method, A) if krylov else 14)
@@ -263,12 +264,12 @@ def _peak(A: Any, method: str, dtype: Any, k: int) -> int:
 
 
 def _double(dtype: Any) -> Any:
-    """What lsmr and lsqr run in."""
+    """The dtype that lsmr and lsqr run in."""
     return np.result_type(dtype, np.float64)
 
 
 def _of_products(A: Any, dtype: Any, width: int = 1) -> int:
-    """Bytes that the products both ways take beside their vectors, where a memory limit is set."""
+    """Bytes that products with A and A^H take beside their vectors, where a memory limit is set."""
     if config.get("memory_limit") is None:
         return 0
     v, u = (np.empty((n, width), _double(dtype)) for n in A.shape[::-1])  # for their shapes
@@ -289,8 +290,8 @@ def _of_right(columns: list[Any], damp: Any, n: int) -> int:
 
 
 def _lines(op: Any, dtype: Any, block: Any, need: int, method: str) -> tuple[Lines, Lines, int]:
-    """The blocks of rows that are projected onto or drawn, those that are only multiplied, and the
-    bytes of all, announced."""
+    """The blocks of rows to project onto or draw, those that are only multiplied, and the bytes of
+    all, which fit in memory."""
     small = Lines(op, dtype, block, held=need)
     wide = Lines(op, dtype, None, wide=True, like=small)
     kept = sum(piece.kept for piece in small.pieces)
@@ -300,7 +301,7 @@ def _lines(op: Any, dtype: Any, block: Any, need: int, method: str) -> tuple[Lin
 
 
 def _norm(op: Any, dtype: Any) -> float:
-    """|A| from below, by six steps of the power method."""
+    """A lower bound of |A|, by six steps of the power method."""
     v = np.random.default_rng(0).standard_normal(op.shape[1]).astype(dtype)
     norm = 0.0
     for _ in range(6):
@@ -314,7 +315,7 @@ def _norm(op: Any, dtype: Any) -> float:
 
 def _one(op: Any, lines: Any, right: Right, x: Any, watch: Watch, method: str, rng: Any,
          how: Any) -> int:  # fmt: skip
-    """One column; how many iterations or passes it took."""
+    """Solves for one column; returns how many iterations or passes it took."""
     maxiter, block, extended, callback = how
     watch.b = right.norm
     m, n = op.shape

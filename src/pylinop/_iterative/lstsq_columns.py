@@ -1,4 +1,5 @@
-"""LSMR and LSQR of several right-hand sides at once: one product each way an iteration."""
+"""LSMR and LSQR of several right-hand sides at once: each iteration takes one product with A and
+one with A^H."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from .krylov_run import Run, run
 
 
 def width_of(A: Any, method: str, dtype: Any, k: int) -> int:
-    """How many columns run together: as many as fill a cache line, one where memory is short."""
+    """How many columns run together: as many as fill a cache line, or one where memory is short."""
     width = min(k, 64 // dtype.itemsize)
     limit = config.get("memory_limit")
     if method not in ("lsmr", "lsqr") or width < 2:
@@ -20,15 +21,15 @@ def width_of(A: Any, method: str, dtype: Any, k: int) -> int:
 
 
 def peak(A: Any, dtype: Any, k: int, width: int) -> int:
-    """Bytes that are had at most, beside the operands, by so many columns at a time."""
+    """The most bytes, beside the operands, that so many columns at a time take."""
     m, n = A.shape
     double = max(dtype.itemsize, 16 if dtype.kind == "c" else 8)
     return int(dtype.itemsize * n * k + double * width * (8 * n + 6 * m))
 
 
 def together(op: Any, B: Any, X: Any, watches: list[Any], method: str) -> list[int]:
-    """Improves the columns of X, begun again where they stopped as long as their recomputed
-    residuals ask; the iterations of each. Who is done leaves."""
+    """Improves the columns of X, restarting from where they stopped until their recomputed
+    residuals are small enough; returns the iterations of each. Converged columns are dropped."""
     used = np.zeros(len(watches), np.int64)
     on, target = np.arange(len(watches)), watches[0].rtol
     while len(on):

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def adjoint(B: Any) -> Any:
-    """B^H; of a real block no copy."""
+    """B^H; for a real block without a copy."""
     return B.conj().T if B.dtype.kind == "c" else B.T
 
 
 def measure(lines: Lines, right: Right, x: Any) -> tuple[float, Any]:
-    """|b - A x| and A^H (b - A x), block by block: no vector of m elements."""
+    """|b - A x| and A^H (b - A x), block by block, without a vector of m elements."""
     total, g = 0.0, np.zeros_like(x)
     for i, j, B in lines:
         r = right.block(i, j) - B @ x
@@ -30,7 +30,7 @@ def measure(lines: Lines, right: Right, x: Any) -> tuple[float, Any]:
 
 
 def largest(lines: Lines, n: int, dtype: Any) -> float:
-    """A lower bound of |A|, which the power method brings near it."""
+    """A lower bound of |A| that the power method brings close to |A|."""
     rng = np.random.default_rng(0)
     v = rng.standard_normal(n).astype(dtype)
     norm = 0.0
@@ -54,8 +54,8 @@ def _gram(B: Any, H: Any) -> Any:
 
 
 def _onto(G: Any, r: Any) -> Any:
-    """G^+ r for a Gram matrix: with a trace of the identity, so that rows that depend on each other
-    do no harm. What is sought stays the same, as it is where r vanishes."""
+    """G^+ r for a Gram matrix, with a tiny multiple of the identity added so that dependent rows do
+    no harm. That does not change the solution, at which r vanishes."""
     top = float(np.diagonal(G).real.max(initial=0))
     if not 0 < top < np.inf:
         return np.zeros_like(r)
@@ -64,7 +64,7 @@ def _onto(G: Any, r: Any) -> Any:
 
 
 def _sweep(lines: Lines, right: Right, x: Any, rng: Any, z: Any) -> None:
-    """x is projected onto the solutions of each block, in random order (Needell and Tropp 2014)."""
+    """Projects x onto the solutions of each block, in random order (Needell and Tropp 2014)."""
     for k in rng.permutation(len(lines)).tolist():
         i, j, B = lines.at(k)
         r = right.block(i, j) - B @ x
@@ -75,7 +75,7 @@ def _sweep(lines: Lines, right: Right, x: Any, rng: Any, z: Any) -> None:
 
 
 def _columns_sweep(columns: Lines, z: Any, rng: Any) -> None:
-    """Takes from z what lies in the range of A, block by block of its columns."""
+    """Removes from z its part in the range of A, block by block of A's columns."""
     for k in rng.permutation(len(columns)).tolist():
         _, _, B = columns.at(k)
         H = adjoint(B)
@@ -86,8 +86,9 @@ def block_kaczmarz(
     op: Any, lines: Lines, right: Right, x: Any, watch: Watch, rng: Any, size: Any, extended: Any,
     wide: Lines, held: int,
 ) -> None:  # fmt: skip
-    """Projections onto blocks of rows; where the system has no solution, the extended method
-    (Zouzias and Freris 2013; Needell, Zhao and Zouzias 2015), with columns as well."""
+    """Block Kaczmarz: projections onto blocks of rows; where the system has no solution, onto
+    columns as well by the extended method (Zouzias and Freris 2013; Needell, Zhao and Zouzias
+    2015)."""
     m = op.shape[0]
     columns = z = None
     before = np.inf
@@ -106,7 +107,7 @@ def block_kaczmarz(
         if watch.done(x, *measure(wide, right, x)):
             return
         if extended is None and watch.passes > 1 and watch.error > 0.5 * before:
-            extended = True  # as near as it comes: there is no solution
+            extended = True  # it comes no nearer: there is no solution
         before = watch.error
 
 
@@ -130,7 +131,7 @@ def _scales(lines: Lines, n: int) -> tuple[Any, Any]:
 
 
 def _steepest(lines: Lines, d: Any, p: Any, rng: Any, n: int, dtype: Any) -> float:
-    """The largest eigenvalue of the blocks' D B^H B / p, of some of them."""
+    """The largest eigenvalue of D B^H B / p over some of the blocks."""
     worst = 0.0
     for k in rng.choice(len(lines), min(len(lines), 12), p=p):
         _, _, B = lines.at(int(k))
@@ -146,8 +147,8 @@ def _steepest(lines: Lines, d: Any, p: Any, rng: Any, n: int, dtype: Any) -> flo
 
 
 def sgd(lines: Lines, right: Right, x: Any, watch: Watch, rng: Any, wide: Lines) -> None:
-    """Gradients of blocks drawn by their norms, with the whole gradient once a pass to take out
-    their variance (Johnson and Zhang 2013), columns scaled, and momentum."""
+    """Stochastic gradients of blocks drawn by their norms, with the full gradient once a pass to
+    reduce their variance (Johnson and Zhang 2013), scaled columns, and momentum."""
     n, blocks = len(x), len(lines)
     d, p = _scales(lines, n)
     L = _steepest(lines, d, p, rng, n, x.dtype)

@@ -1,4 +1,5 @@
-"""How many columns an iterative solve takes at once, how long a cycle, and what memory that is."""
+"""How many columns an iterative solve takes at once, how long its cycles are, and how much memory
+that takes."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ from .._base import config
 from . import krylov_run
 from .loops import IN_PYTHON
 
-CYCLES = ("gmres", "fgmres")  # which keep a basis for each column
-CHECKS = 8  # vectors: b, x, the residual, the correction, and what is made on the way
-_BASES = 32  # columns at once, at most: more than that a product does not gain by
+CYCLES = ("gmres", "fgmres")  # methods that keep a basis for each column
+CHECKS = 8  # vectors: b, x, the residual, the correction, and temporaries
+_BASES = 32  # columns at once, at most: products gain nothing from more
 RESTART = 60
 
 
 def _vectors(name: str, p: Any) -> tuple[int, int]:
-    """How many columns of n a method keeps beside the checks' own, and how many at once."""
+    """How many vectors of n a method keeps beside those of the checks, and how many at once."""
     M = p.M is not None
     k = width_of(name, p)
     wide = 1 if p.eps < 1e-10 else 2  # lsqr and lsmr run in double precision
@@ -34,7 +35,7 @@ def memory_of(name: str, p: Any, restart: int | None = None) -> int:
         restart = restart_of(p, name) if restart is None else restart
         count += restart * (2 if name == "fgmres" and p.M is not None else 1)
     own = 1 if p.b.ndim == 1 else p.b.shape[1]
-    checks = CHECKS + 2 * p.batch  # a batch's product takes its columns apart
+    checks = CHECKS + 2 * p.batch  # a batch's product splits its columns
     return int((count * k + checks * own) * p.n * p.dtype.itemsize)
 
 
@@ -48,7 +49,7 @@ def product_of(op: Any, b: Any) -> int:
 
 
 def products_of(p: Any, name: str) -> int:
-    """The same of all products of a method."""
+    """The same for all products of a method."""
     if p.product is None:
         p.product = product_of(p.op, p.b)
     back = product_of(p.op.H, p.b) if name in ("lsqr", "lsmr") else 0
@@ -56,8 +57,8 @@ def products_of(p: Any, name: str) -> int:
 
 
 def limit_of(p: Any) -> int | None:
-    """Bytes that all vectors may take: those of the memory limit that a product leaves, half of
-    what is free."""
+    """Bytes that all vectors may take: what a product leaves of the memory limit, or half of the
+    free memory."""
     if p.room is ...:
         p.room = config.get("memory_limit")
         if p.room is not None:
@@ -70,7 +71,8 @@ def limit_of(p: Any) -> int | None:
 
 
 def restart_of(p: Any, name: str) -> int:
-    """As long a cycle as is usual, shorter where its vectors would pass the memory limit."""
+    """The length of a cycle: the usual one, or shorter where its vectors would pass the memory
+    limit."""
     limit = limit_of(p)
     most = min(RESTART, max(p.n, 1))
     if limit is None:
@@ -81,9 +83,10 @@ def restart_of(p: Any, name: str) -> int:
 
 
 def width_of(name: str, p: Any) -> int:
-    """How many columns run together: all, where the product is what takes the time; as many as
-    fill a cache line, where it is the vectors, which leave the cache then. By gmres as many as
-    there is memory for, and one where it is the vectors: each column has a basis of its own."""
+    """How many columns run together: all, where the product takes most of the time; as many as fill
+    a cache line, where the vectors do, since more would leave the cache. In gmres, where each
+    column has a basis of its own: as many as fit in memory, and one where the vectors take most of
+    the time."""
     k = 1 if p.b.ndim == 1 else int(p.b.shape[1])
     if k == 1 or p.batch or name in IN_PYTHON or p.options.get("callback") is not None:
         return k

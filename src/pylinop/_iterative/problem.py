@@ -1,4 +1,4 @@
-"""What an iterative solve is about: A, right sides, options; which methods there are."""
+"""The problem of an iterative solve: A, right sides, options; and the list of methods."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Problem:
         self.eps = float(np.finfo(b.dtype).eps)
         self.working = 5 * math.sqrt(max(self.n, 1)) * self.eps
         self.norm_a: Any = None
-        self.light: bool | None = None  # do vectors take longer than a product?
-        self.product: int | None = None  # bytes that one takes, once it was asked
+        self.light: bool | None = None  # do the vectors take longer than a product?
+        self.product: int | None = None  # bytes that a product takes, once it was asked
         self.room: Any = ...  # bytes for its vectors, once it was asked
         self.said, self.batch = (op, b), False  # what is written down; are columns of a batch's?
         self.products = 0
@@ -47,8 +47,8 @@ class Problem:
         return np.maximum(rtol * self.bnorm, atol)
 
     def norm(self) -> Any:
-        """A lower bound of |A|, the largest of |A v| / |v| over some steps of a power iteration; of
-        each column's A in a batch."""
+        """A lower bound of |A|: the largest |A v| / |v| over some steps of a power iteration. In a
+        batch, one for each column's A."""
         if self.norm_a is None:
             rng = np.random.default_rng(20)
             shape = self.b.shape if self.batch else (self.n,)
@@ -120,7 +120,7 @@ def refuse(method: str, given: dict[str, Any]) -> None:
 
 
 def start_of(x0: Any, shape: Any) -> Any:
-    """x0 of the solution's shape; a word or None as it is."""
+    """x0 in the shape of the solution; a word or None is returned as it is."""
     if x0 is None or isinstance(x0, str):
         return x0
     start = as_array(x0)

@@ -1,4 +1,4 @@
-"""An iterative solve within ``with pl.explaining()``, written down as one."""
+"""Records an iterative solve within ``with pl.explaining()`` as one computation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def product_plan(op: Any, x: Any) -> Explanation | None:
 
 @contextlib.contextmanager
 def noted(p: Any, records: list[Any]) -> Iterator[None]:
-    """Writes down a solve within ``with pl.explaining()``, as one, in place of its products."""
+    """Records a solve within ``with pl.explaining()`` as one computation, in place of its
+    products."""
     local = config._local.get()
     record = local.get("_record") if local else None
     if local is None or record is None:

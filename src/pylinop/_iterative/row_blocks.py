@@ -1,8 +1,8 @@
 """Matrices and right sides in blocks of rows or columns, read where they lie.
 
-A block of a CSR matrix is a scipy.sparse array on views of the same memory, one of an array a view
-(of a memmap: read from the disk when it is used), one of any other operator the dense form of those
-rows alone."""
+A block of a CSR matrix is a scipy.sparse array on views of the same memory; a block of an array is
+a view (a memmap is read from the disk when the block is used); a block of any other operator is the
+dense form of those rows alone."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .._operators.parameters import written
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LIMIT = 8 << 20  # bytes of a block that is made for the purpose
+_LIMIT = 8 << 20  # bytes of a block that has to be made
 
 
 def _bytes() -> int:
-    """Of a block: few enough for the memory limit, where one is set."""
+    """Bytes of a block, few enough for the memory limit, where one is set."""
     limit = config.get("memory_limit")
     return _LIMIT if limit is None else max(1024, min(_LIMIT, limit // 16))
 
 
 class _Csr:
-    """Blocks of lines of a CSR array (or, of a CSC array, its columns)."""
+    """Blocks of lines: the rows of a CSR array, or the columns of a CSC array."""
 
     def __init__(self, S: Any, dtype: Any) -> None:
         self.S, self.dtype, self.length = S, dtype, len(S.indptr) - 1
@@ -39,7 +39,7 @@ class _Csr:
         self.sorted = bool(sparse_arrays.renewed(S).has_canonical_format)
 
     def made(self, step: int) -> tuple[int, int]:
-        """Bytes that the arrays of a block of so many lines take, and its entries, at the most."""
+        """The most bytes that the arrays of a block of so many lines take, and the most entries."""
         ends = np.append(self.S.indptr[: self.length : max(step, 1)], self.S.indptr[-1])
         count = int(np.diff(ends).max(initial=0))
         cast = count * self.dtype.itemsize if self.S.dtype != self.dtype or not self.sorted else 0
@@ -56,7 +56,7 @@ class _Csr:
             B = sp.csc_array(parts, shape=(S.shape[0], j - i), copy=not self.sorted)
         else:
             B = sp.csr_array(parts, shape=(j - i, S.shape[1]), copy=not self.sorted)
-        if not self.sorted:  # as abs() and others of SciPy's would, in the user's own memory
+        if not self.sorted:  # as abs() and other functions of SciPy would, in the user's own memory
             B.sum_duplicates()
         return B
 
@@ -119,7 +119,7 @@ def _diagonal(op: Any, dtype: Any) -> Any:
 
 
 def _pieces(op: Any, dtype: Any, axis: int, held: int) -> list[Any]:
-    """What its lines lie in: those of stacked operators each for itself."""
+    """The operators that the lines lie in: stacked operators are taken one by one."""
     stacked = axis == 0 and op._head == "block" and op._init is not None
     rows = op._given("blocks") if stacked else [[op]]
     made = []
@@ -130,9 +130,9 @@ def _pieces(op: Any, dtype: Any, axis: int, held: int) -> list[Any]:
 
 
 class Lines:
-    """The rows (axis 0) or columns of an operator in blocks of `size`; None: of a size for Gram
-    matrices, or (wide) of what memory is good for. ``like``: others of the same axis, whose pieces
-    serve; ``held``: bytes that are taken already."""
+    """The rows (axis 0) or columns of an operator in blocks of `size`. None chooses a size that
+    suits Gram matrices, or (with ``wide``) that memory allows. ``like`` is a Lines of the same
+    axis, whose pieces are reused; ``held`` counts the bytes that are taken already."""
 
     def __init__(
         self, op: Any, dtype: Any, size: int | None, axis: int = 0, wide: bool = False,
@@ -148,8 +148,8 @@ class Lines:
             self.first.append(self.first[-1] - piece.length // -self.steps[-1])
 
     def memory(self, method: str = "") -> int:
-        """Bytes of one block with what a step makes of it: four vectors, a Gram matrix, for sgd's
-        scales the squares; and of an order of the blocks."""
+        """Bytes of one block and what a step makes from it (four vectors, a Gram matrix, the
+        squares for sgd's scales), and of an order of the blocks."""
         most, item = 0, self.dtype.itemsize
         for piece, step in zip(self.pieces, self.steps, strict=True):
             step = min(step, piece.length)
@@ -166,7 +166,7 @@ class Lines:
         return int(self.first[-1])
 
     def at(self, k: int) -> tuple[int, int, Any]:
-        """Block k: where it begins and ends, and what it is."""
+        """Block k: where it begins, where it ends, and the block."""
         at = bisect.bisect_right(self.first, k) - 1
         piece, step = self.pieces[at], self.steps[at]
         own = (k - self.first[at]) * step
@@ -179,7 +179,8 @@ class Lines:
 
 
 def _default_size(piece: Any, shape: Any, dtype: Any, wide: bool) -> int:
-    """Lines enough to be worth a step, few enough for their Gram matrix and for memory."""
+    """As many lines as make a step worthwhile, but few enough for their Gram matrix and for
+    memory."""
     room_for = max(1, int(_bytes() / dtype.itemsize / max(piece.per_line, 1)))
     gram = max(1, math.isqrt(_bytes() // dtype.itemsize))
     return room_for if wide else max(1, min(128, gram, room_for, min(shape)))
@@ -211,8 +212,8 @@ class Right:
 
 
 def right_sides(b: Any, m: int, op: Any) -> tuple[list[Any], bool, Any]:
-    """The columns of b (one column of a CSC array each, where it is sparse), whether it is one
-    vector, and its dtype."""
+    """The columns of b (each a column of a CSC array, if b is sparse), whether b is one vector, and
+    its dtype."""
     if scipy_bridge.issparse(b):
         import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 

@@ -1,6 +1,6 @@
 """The iterative solvers under SciPy's names: its signatures, defaults, tuples and numbers of info.
 
-The loops are in C (solvers/krylov.h); here are SciPy's manners about arguments."""
+The loops are in C (solvers/krylov.h); this module handles arguments as SciPy does."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _CHARS = "fdFD"
 
 
 class IterativeResult(tuple[Any, ...]):
-    """What an iterative solver gives: SciPy's tuple, and the record of the run.
+    """The result of an iterative solver: SciPy's tuple, and the record of the run.
 
     Attributes
     ----------
     iterations : int
     residuals : ndarray
         The recursive residual norms, before the first iteration and after each; the largest of the
-        columns. Of gmres and minres the preconditioned ones, of lsqr and lsmr those of the damped
-        problem.
+        columns. For gmres and minres these are preconditioned norms, for lsqr and lsmr those of the
+        damped problem.
     converged : bool
-        As the method's own stopping rule has it: the recursive residual. ``pl.solve`` looks at the
-        true one.
+        Whether the method's own stopping rule was met, which looks at the recursive residual.
+        ``pl.solve`` looks at the true one.
     matvecs : int
         Products with A and its adjoint, blocks counted once.
     time : float
         Seconds.
     reason : str or None
-        What broke down, with the number that did.
+        What broke down, with the number that shows it.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class IterativeResult(tuple[Any, ...]):
 
 
 def made(answer: Any, converged: bool, *items: Any) -> IterativeResult:
-    """The tuple of items, with the record of a run."""
+    """The result tuple of items, with the record of a run."""
     _, iterations, matvecs, seconds, residuals, why, at, _ = answer
     found = IterativeResult(items)
     found.__dict__ = {
@@ -78,7 +78,7 @@ def made(answer: Any, converged: bool, *items: Any) -> IterativeResult:
 
 
 def _nothing(*items: Any) -> IterativeResult:
-    """There was nothing to do."""
+    """The result where there was nothing to do."""
     return made((0, 0, 0, 0.0, np.zeros(1), None, 0.0, ()), True, *items)
 
 
@@ -110,7 +110,7 @@ def columns(b: Any, dtype: Any) -> NDArray[Any]:
 
 
 def first(x0: Any, shape: Any, dtype: Any, M: Any = None, b: Any = None) -> NDArray[Any]:
-    """The first iterate, an array of its own."""
+    """The first iterate, in an array of its own."""
     if x0 is None:
         return np.zeros(shape, dtype)
     if isinstance(x0, str):
@@ -126,7 +126,7 @@ def first(x0: Any, shape: Any, dtype: Any, M: Any = None, b: Any = None) -> NDAr
 
 
 def operator_or_name(M: Any, A: Any) -> Any:
-    """M as an operator, a name or None as it is; a function v -> M v becomes an operator."""
+    """M as an operator, which a function v -> M v becomes; a name or None as it is."""
     if M is None or isinstance(M, str):
         return M
     if callable(M) and not hasattr(M, "shape") and not hasattr(M, "__array__"):
@@ -135,7 +135,7 @@ def operator_or_name(M: Any, A: Any) -> Any:
 
 
 def preconditioner(M: Any, A: Any) -> LinearOperator | None:
-    """M as an operator of A's shape; a name goes to the preconditioners of that name."""
+    """M as an operator of A's shape; a name makes the preconditioner of that name."""
     op = operator_or_name(M, A)
     if op is None:
         return None
@@ -156,7 +156,7 @@ def numbers(b: Any) -> NDArray[Any]:
 
 
 def _system(A: Any, M: Any, x0: Any, b: Any) -> Any:
-    """(A, M, x, b, is there an x0) as SciPy's make_system has them."""
+    """(A, M, x, b, is there an x0?) as SciPy's make_system returns them."""
     if x0 is None and M is None and type(b) is np.ndarray and b.ndim == 1:  # most calls, at once
         if isinstance(A, _core.Operator) and A.dtype is b.dtype and A.shape == b.shape * 2:
             x = np.empty_like(b)
@@ -189,7 +189,7 @@ def _tolerance(name: str, atol: Any, rtol: Any) -> tuple[float, float]:
 
 
 def _info(answer: Any) -> int:
-    """0, or the number of iterations that were not enough."""
+    """0 if converged, else the number of iterations, which were not enough."""
     return max(1, int(answer[1])) if answer[0] == 1 else int(answer[0])
 
 
@@ -200,7 +200,7 @@ def _linear(
     name: str, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any, M: Any, callback: Any,
     progress: Any,
 ) -> IterativeResult:  # fmt: skip
-    """cg or bicgstab."""
+    """Runs cg or bicgstab."""
     if x0 is None and M is None and callback is None and progress is None:  # most calls, at once
         found = _core._krylov_plain(name, A, b, rtol, atol, maxiter)
         if found is not None:
@@ -240,7 +240,7 @@ def cg(
     ----------
     A : operator, array_like or sparse, shape (n, n)
     b : array_like, shape (n,), (n, 1) or (n, k)
-        With k columns one product with A serves all of them; each column converges alone.
+        With k columns, one product with A serves all of them; each column converges by itself.
     x0 : array_like or 'Mb', optional
         Where to begin; zeros by default.
     rtol, atol : float
@@ -248,7 +248,7 @@ def cg(
     maxiter : int, optional
         10 n by default.
     M : operator, array_like or str, optional
-        An approximate inverse of A, Hermitian positive definite, or the name of one.
+        An approximate inverse of A, Hermitian positive definite, or the name of a preconditioner.
     callback : callable, optional
         Called with a copy of x after each iteration.
     progress : bool or callable, optional
@@ -269,8 +269,8 @@ def cg(
 
     Notes
     -----
-    Hestenes and Stiefel 1952. A product with A, and one with M, an iteration, and 10 n flops;
-    memory 4 vectors. ``pl.solve(A, b, method="cg")`` looks at the true residual, and raises.
+    Hestenes and Stiefel 1952. Each iteration has a product with A, one with M, and 10 n flops;
+    memory: 4 vectors. ``pl.solve(A, b, method="cg")`` tests the true residual, and raises.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def bicgstab(
     Parameters
     ----------
     A, b, x0, rtol, atol, maxiter, M, callback, progress
-        As of `cg`, with any M.
+        As in `cg`, with any M.
 
     Returns
     -------
@@ -314,8 +314,8 @@ def bicgstab(
 
     Notes
     -----
-    van der Vorst 1992. Two products with A, and two with M, an iteration; memory 6 vectors. Its
-    residual jumps; where it stalls, `gmres` does not.
+    van der Vorst 1992. Each iteration has two products with A and two with M; memory: 6 vectors.
+    Its residual jumps; where it stalls, `gmres` does not.
 
     Examples
     --------
@@ -366,7 +366,7 @@ def minres(
     show : bool
         Print how it went.
     check : bool
-        Test whether A and M are Hermitian, with one vector, before.
+        Test first, with one vector, whether A and M are Hermitian.
 
     Returns
     -------
@@ -376,11 +376,11 @@ def minres(
     Raises
     ------
     ValueError
-        For shapes that do not fit, and where A or M is found not to be Hermitian, M not definite.
+        For shapes that do not fit; where A or M is found not to be Hermitian, or M not definite.
 
     Notes
     -----
-    Paige and Saunders 1975. A product with A, and one with M, an iteration; memory 8 vectors.
+    Paige and Saunders 1975. Each iteration has a product with A and one with M; memory: 8 vectors.
 
     Examples
     --------
@@ -412,7 +412,7 @@ def minres(
 
 
 def _check_hermitian(op: Any, M: Any, b: Any) -> None:
-    """SciPy's tests: <A y, A y> against <y, A A y>, with y = M b."""
+    """Makes SciPy's tests: compares <A y, A y> with <y, A A y>, where y = M b."""
     eps = np.finfo(b.dtype).eps
     y = b if M is None else M @ b
     for what, what_of in (("matrix", op), ("preconditioner", M)):
@@ -452,7 +452,7 @@ def gmres(
     Parameters
     ----------
     A, b, x0, rtol, atol, M, progress
-        As of `cg`, with any M, which stands on the left.
+        As of `cg`, with any M, applied from the left.
     restart : int, optional
         Iterations of a cycle: 20 by default, n at most.
     maxiter : int, optional
@@ -460,8 +460,8 @@ def gmres(
     callback : callable, optional
     callback_type : {'x', 'pr_norm', 'legacy'}, optional
         'x': called with a copy of x after each cycle; 'pr_norm': with the relative preconditioned
-        residual norm after each iteration, of k columns the largest over |b|; 'legacy': the same,
-        and it is what is meant by None.
+        residual norm after each iteration, the largest of the columns; 'legacy', which is also the
+        default: the same.
 
     Returns
     -------
@@ -475,9 +475,9 @@ def gmres(
 
     Notes
     -----
-    Saad and Schultz 1986; orthogonal to working accuracy by two passes of Gram-Schmidt. A product
-    with A, and one with M, an iteration, 8 n j flops at step j of a cycle; memory restart + 5
-    vectors a column. The end is judged by the true residual. Columns have cycles of their own.
+    Saad and Schultz 1986. Two passes of Gram-Schmidt keep the basis orthogonal. Step j of a cycle
+    has a product with A, one with M, and 8 n j flops; memory: restart + 5 vectors a column. The
+    true residual decides the end. Each column has cycles of its own.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def lsqr(
         Products with A and its adjoint are used.
     b : array_like, shape (m,)
     damp : float
-        Minimises ``|b - A x|^2 + damp^2 |x - x0|^2``.
+        The damping: ``|b - A x|^2 + damp^2 |x - x0|^2`` is minimised.
     atol, btol, conlim : float
         Stopping tolerances as in SciPy: relative errors of A and b, the largest condition.
     iter_lim : int, optional
@@ -119,8 +119,8 @@ def lsqr(
 
     Notes
     -----
-    Paige and Saunders 1982. A product each way an iteration; memory 2 m + 4 n numbers. Runs in
-    float64, as SciPy's.
+    Paige and Saunders 1982. An iteration takes a product with A and one with A^H; memory holds 2 m
+    + 4 n numbers. It runs in float64, as SciPy's does.
 
     Examples
     --------
@@ -169,8 +169,9 @@ def lsmr(
 
     Notes
     -----
-    Fong and Saunders 2011: |A^H r| falls with each iteration, so that it may be stopped early. A
-    product each way an iteration; memory 2 m + 5 n numbers. Runs in float64, as SciPy's.
+    Fong and Saunders 2011: |A^H r| falls with each iteration, so it may be stopped early. An
+    iteration takes a product with A and one with A^H; memory holds 2 m + 5 n numbers. It runs in
+    float64, as SciPy's does.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""``solve(A, b, method=...)``: iterative methods that are believed on the true residual alone.
+"""``solve(A, b, method=...)``: iterative methods, judged by the true residual alone.
 
     b - A x, recomputed --> a correction d with A d = r by the method --> x + d --> again
 
-A correction is asked for as long as it pays (iterative refinement): a recursive residual that has
-lost touch with the true one costs a restart, not a wrong answer. Converged is what has
-``|b - A x| <= max(rtol |b|, atol)``, or a backward error at working accuracy, which no method in
-that precision can better."""
+Corrections continue as long as they help (iterative refinement): a recursive residual that has
+drifted from the true one costs a restart, not a wrong answer. x has converged if |b - A x| <=
+max(rtol |b|, atol), or if its backward error is at working accuracy, which no method in that
+precision can improve on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PASSES = 12
 _POSITIVE = ("pos", "positive definite")
 _HERMITIAN = ("her", "hermitian")
 _SYMMETRIC = ("sym", "symmetric")
-_USELESS = 1e-3  # of |b|: x that leaves more solves nothing, however large it is
+_USELESS = 1e-3  # of |b|: an x that leaves more than that solves nothing, however large x is
 
 
 class SolveRecord:
@@ -41,7 +41,7 @@ class SolveRecord:
     Attributes
     ----------
     method : str
-        The one that gave x; ``tried`` names all, with what ended them.
+        The method that gave x; ``tried`` names all methods, with what ended them.
     iterations, matvecs : int
     time : float
         Seconds.
@@ -49,18 +49,18 @@ class SolveRecord:
         Recursive residual norms of all passes, one after the other.
     residual, backward_error : float
         |b - A x| / |b|, recomputed, and |b - A x| / (|A| |x| + |b|) with a lower bound of |A|
-        (so that it is rather too large); the largest of the columns. The latter is None where the
-        residual was enough.
+        (so the backward error is an upper estimate); the largest of the columns. The backward error
+        is None where the residual was enough.
     criterion : str
-        'residual' or 'backward error': by which x is accepted; '' where it is not.
+        'residual' or 'backward error', by which x was accepted; '' where it was not.
     tolerance, working_accuracy : float
-        What they are held against.
+        The bounds that they are compared with.
     passes : int
         Corrections.
     memory : int
-        Bytes of the vectors, of this method and of the checks: known beforehand.
+        Bytes of the vectors of this method and of the checks, known beforehand.
     why : str
-        What this method was chosen by.
+        Why this method was chosen.
     """
 
     def __init__(self, method: str, tolerance: float, working: float) -> None:
@@ -116,7 +116,7 @@ def _pass(name: str, p: Problem, r: Any, goals: Any, left: int, call: Any) -> An
 
 
 def _wrapped(call: Any, x: Any, scale: float, on: Any) -> Any:
-    """The user's callback with the whole iterate."""
+    """Calls the user's callback with the whole iterate."""
     if call is None:
         return None
 
@@ -132,7 +132,7 @@ def _wrapped(call: Any, x: Any, scale: float, on: Any) -> Any:
 
 
 def _iterate(name: str, p: Problem, record: SolveRecord) -> str:
-    """Improves p.x until it is accepted or the method is at its end; why it ended."""
+    """Improves p.x until it is accepted or the method can do no more; returns why it ended."""
     limit = p.options["maxiter"]
     limit = max(10 * p.n, 50) if limit is None else limit
     used, reason, x = 0, "", p.x
@@ -142,18 +142,18 @@ def _iterate(name: str, p: Problem, record: SolveRecord) -> str:
         goal = _goals(p, x)
         if _accepted(p, x, size, record, record.passes > 0) or used >= limit:
             break
-        open_ = ~(size <= goal)  # not a number is not solved
+        open_ = ~(size <= goal)  # NaN is not solved
         most = float(np.max(size[open_], initial=0.0))
         scale = power_of_two(most)
         if not open_.any() or not math.isfinite(most):
             reason = "the residual is not finite"
             break
-        on = None if open_.all() or p.batch else np.flatnonzero(open_)  # who is done leaves
+        on = None if open_.all() or p.batch else np.flatnonzero(open_)  # converged ones are dropped
         if on is not None:
             part = np.ascontiguousarray(r[:, on])
         else:
-            part = r if open_.all() else np.where(open_, r, 0)  # of a batch: each has its A
-        # What no pass can do the next one does.
+            part = r if open_.all() else np.where(open_, r, 0)  # a batch: each column has its A
+        # One pass gains no more than 1 / eps; the next pass does the rest.
         goals = scale * np.maximum(0.5 * goal, 2 * p.eps * size)
         goals = goals if on is None else goals[on]
         d, answer = _pass(name, p, part * p.dtype.type(scale), goals, limit - used,
@@ -189,14 +189,14 @@ def _iterate(name: str, p: Problem, record: SolveRecord) -> str:
 
 
 def _goals(p: Problem, x: Any) -> Any:
-    """What each column's residual norm is to come down to."""
+    """The goal for each column's residual norm."""
     if not p.options["working"]:
         return p.tolerances()
     return p.working * (p.norm() * norms(x) + p.bnorm)
 
 
 def _accepted(p: Problem, x: Any, size: Any, record: SolveRecord, deep: bool = True) -> bool:
-    """Is x good enough? Not `deep`: by the residual alone, which costs no product."""
+    """Is x good enough? Unless `deep`, only the residual is looked at, which costs no product."""
     with np.errstate(divide="ignore", invalid="ignore"):
         record.residual = float(np.max(np.where(size == 0, 0.0, size / p.bnorm), initial=0.0))
     record.backward_error = None
@@ -216,7 +216,8 @@ def _accepted(p: Problem, x: Any, size: Any, record: SolveRecord, deep: bool = T
 
 
 def _looks_hermitian(p: Problem) -> bool:
-    """<A v, w> against <v, A w> for two pairs of vectors: what is not, is found but by accident."""
+    """Compares <A v, w> with <v, A w> for two pairs of vectors: only by accident does an A that is
+    not Hermitian pass."""
     rng = np.random.default_rng(21)
     shape = p.b.shape if p.batch else (p.n,)
     for _ in range(2):
@@ -231,7 +232,7 @@ def _looks_hermitian(p: Problem) -> bool:
 
 
 def _order(method: str, p: Problem, promise: str | None) -> tuple[tuple[str, ...], str]:
-    """What to try, one after the other, and why."""
+    """The methods to try, one after the other, and why."""
     if method != "iterative":
         return (method,), "named"
     real = p.dtype.kind != "c"
@@ -247,7 +248,7 @@ def _order(method: str, p: Problem, promise: str | None) -> tuple[tuple[str, ...
 
 
 def _columns(name: str, p: Problem, record: SolveRecord) -> str:
-    """All right sides, some at a time; why it ended."""
+    """Solves for all right sides, some at a time; returns why it ended."""
     width = width_of(name, p)
     if p.b.ndim == 1 or width >= p.b.shape[1]:
         return _iterate(name, p, record)
@@ -351,8 +352,8 @@ def _checked(method: Any, op: Any, b: Any, options: dict[str, Any]) -> None:
 
 
 def _elements(op: Any, b: Any, x0: Any, fold: bool) -> Any:
-    """Of a batch: (the operator, right side, x0, place) of each element, and the shape of x. One
-    operator with many right sides is one element, if they `fold`: all of them are its columns."""
+    """(operator, right side, x0, place) of each element of a batch, and the shape of x. One
+    operator with many right sides is one element if `fold`: all of them become its columns."""
     vec = b.ndim == 1
     own = 1 if vec else 2
     batch = np.broadcast_shapes(op.shape[:-2], b.shape[: b.ndim - own])
@@ -376,7 +377,7 @@ def _elements(op: Any, b: Any, x0: Any, fold: bool) -> Any:
 def iterate(
     op: Any, b: Any, method: str, options: dict[str, Any], working: bool = False
 ) -> tuple[Any, list[SolveRecord]]:
-    """x, and a record for each element of the batch; ConvergenceError."""
+    """Returns x, and a record for each element of the batch; or raises ConvergenceError."""
     b = as_array(b)
     _checked(method, op, b, options)
     x0, M, promise = options["x0"], options["M"], options.get("assume_a")
@@ -415,7 +416,8 @@ def iterate(
 
 
 def instead(A: Any, b: Any, error: MemoryError, assume_a: str | None = None) -> Any:
-    """What ``auto`` does where the dense form is too large: x to working accuracy, or the error."""
+    """``auto`` where the dense form is too large: iterates to x at working accuracy, or raises the
+    error."""
     nothing = {**options_of({}), "assume_a": assume_a}
     op = scipy_api.operator_of(A)
     if isinstance(b, _core.Operator) or op.shape[-1] != op.shape[-2]:

@@ -4,7 +4,7 @@ A LazyArray is a head, its arguments, a shape and a dtype: a node of the core (p
 methods here that are NumPy's functions under another name. *Linear* heads (leaf, operator,
 matmul, add, scale, over, view, inverse) have an operator form: a formula of them goes to the
 planner as one expression. All other heads name a NumPy function that runs on the values of its
-arguments. ``_lazy_build`` makes the nodes that the core does not; ``_lazy_eval`` helps to compute.
+arguments. ``build.py`` makes the nodes that the core does not; ``evaluate.py`` helps to compute.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _explain = Later("_api.explain")  # a layer above
 class LazyArray(_core.Lazy):
     """An array computed when its value is needed; made by `lazy`.
 
-    Every operation that touches one gives another: arithmetic and NumPy's element-wise functions,
+    Every operation on a LazyArray gives a LazyArray: arithmetic and NumPy's element-wise functions,
     ``@``, ``.T``, reductions, indexing. ``np.asarray``, ``float``, ``bool``, ``.toarray()``
-    compute; the result is kept and handed out read-only. Printing does not compute.
+    compute; the result is cached and handed out read-only. Printing does not compute.
 
     Notes
     -----
@@ -84,8 +84,8 @@ class LazyArray(_core.Lazy):
         return text.rebuild, (text.program(self),)
 
     def explain(self, run: bool = False) -> Any:
-        """How the value is computed: an Explanation, text and data. Computes nothing; with ``run``
-        a copy of the formula is computed, and the times are shown."""
+        """Explain how the value is computed: an Explanation, as text and data. Nothing is computed,
+        except with ``run``: then a copy of the formula is computed, and the times are shown."""
         return _explain.of_lazy(self, run)
 
     # -- NumPy's functions ------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class LazyArray(_core.Lazy):
         return np.imag(self)
 
     def transpose(self, *axes: Any) -> Any:
-        """The axes in another order."""
+        """The axes in a new order."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             return np.transpose(self, axes[0] or None)
         return np.transpose(self, axes or None)
@@ -146,15 +146,15 @@ class LazyArray(_core.Lazy):
         return np.min(self, axis=axis, keepdims=keepdims)
 
     def reshape(self, *shape: Any) -> Any:
-        """Another shape of the same numbers."""
+        """The same numbers in a new shape."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """Another dtype."""
+        """The same numbers in a new dtype."""
         return build.cast(self, np.dtype(dtype))
 
     def copy(self) -> Any:
-        """Itself: a value that cannot change."""
+        """The LazyArray itself, since its value cannot change."""
         return self
 
 

@@ -1,5 +1,6 @@
-"""LazyArrays that the core does not make by itself: of integers, mixed dtypes, lists, keywords, of
-ufuncs without a row in py_lazy_arith.c, of indices by arrays; and the words of their errors."""
+"""Makes the LazyArrays that the core does not make by itself: from integers, mixed dtypes, lists,
+keywords, ufuncs without a row in py_lazy_arith.c, indices by arrays; and the messages of their
+errors."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ view = _core._lazy_view
 
 
 def node(x: Any) -> Any:
-    """x as a LazyArray; None for what cannot be one."""
+    """x as a LazyArray; None if it cannot be one."""
     if is_lazy(x):
         return x
     if isinstance(x, (_core.Operator, np.ndarray, list, tuple, np.generic)) or np.isscalar(x):
@@ -30,7 +31,7 @@ _OURS = (_core.Operator, np.ndarray, np.generic, list, tuple, bool, int, float, 
 
 
 def from_elsewhere(x: Any) -> Any:
-    """The NumPy array of another library's, in whose dtype NumPy finds no meaning; else x."""
+    """A foreign array whose dtype NumPy does not know, as a NumPy array; otherwise x."""
     if is_lazy(x) or isinstance(x, _OURS):
         return x
     if dlpack.given(x):
@@ -66,7 +67,7 @@ def solve(a: Any, b: Any) -> Any:
 
 
 def mismatch(a: Any, b: Any) -> None:
-    """Raises what is wrong with a product; a hook."""
+    """Raises the error of a product whose shapes do not fit; a hook."""
     left, right = a.shape, b.shape
     if not left or not right:
         text = "matmul: scalar operands are not allowed, use '*' instead"
@@ -80,12 +81,13 @@ def mismatch(a: Any, b: Any) -> None:
 
 
 def not_square(a: Any) -> None:
-    """Raises what is wrong with an inverse; a hook."""
+    """Raises the error of an inverse that is not square; a hook."""
     raise errors.LinAlgError(f"inv needs a square matrix, got shape {a.shape}" + errors.built(a))
 
 
 def inverse_dtype(a: Any) -> Any:
-    """The dtype of an inverse of other than float32, float64 and their complex kin; a hook."""
+    """The dtype of an inverse of a matrix that is not float32, float64 or their complex
+    counterparts; a hook."""
     dtype = a.dtype
     if dtype.char in "fdFD":
         return dtype
@@ -101,7 +103,7 @@ def over(a: Any, c: Any) -> Any:
 
 
 def as_dtype(x: Any) -> Any:
-    """What resolve_dtypes takes: a dtype, or Python's type for a weak number."""
+    """x as resolve_dtypes takes it: a dtype, or Python's type for a weak number."""
     if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
         return type(x) if not isinstance(x, bool) else np.dtype(bool)
     return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
@@ -112,7 +114,7 @@ _MOST = 256
 
 
 def ufunc_dtype(ufunc: Any, *args: Any) -> Any:
-    """The dtype of what a ufunc with one result gives; also a hook."""
+    """The dtype of the result of a ufunc that has one result; also a hook."""
     key = (ufunc, *map(as_dtype, args))
     dtype = _known.get(key)
     if dtype is None:
@@ -138,7 +140,7 @@ def _as_number(x: Any) -> Any:
 
 
 def _is_matrix_form(x: Any) -> Any:
-    """A matrix or stack of floats that a formula makes, not one that is there."""
+    """Is x a matrix or stack of floats that a formula makes, not one that exists already?"""
     made = is_lazy(x) and x._head not in ("leaf", "call", "operator")
     return made and x.ndim >= 2 and x.dtype.kind in "fc"
 
@@ -204,14 +206,14 @@ def _refuse_operators(a: Any, b: Any) -> None:
 
 
 def array_ufunc(ufunc: Any, method: Any, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-    """``__array_ufunc__`` of what the core leaves; a hook."""
+    """``__array_ufunc__`` for the cases that the core leaves; a hook."""
     if len(inputs) == 1 and method == "__call__" and out is None and not kwargs:
         return unary(ufunc, inputs[0])
     return apply_ufunc(ufunc, method, inputs, out, kwargs)
 
 
 def binary(ufunc: Any, a: Any, b: Any) -> Any:
-    """An operator of Python's between a LazyArray and anything; a hook."""
+    """A binary operator of Python between a LazyArray and anything; a hook."""
     if node(a) is None or node(b) is None:
         return NotImplemented
     return apply_ufunc(ufunc, "__call__", (a, b))
@@ -233,7 +235,7 @@ def value_of(x: Any) -> Any:
 
 
 def by_value(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """NumPy's own function, now, on the values."""
+    """Calls NumPy's own function now, on the values."""
     return func(*(value_of(a) for a in args), **{k: value_of(v) for k, v in kwargs.items()})
 
 
@@ -247,7 +249,7 @@ def _elementwise(ufunc: Any, method: Any, inputs: Any, kwargs: dict[str, Any]) -
 
 
 def together(ufunc: Any, args: tuple[Any, ...]) -> Any:
-    """The shape of arguments broadcast together."""
+    """The shape that the arguments broadcast to."""
     shapes = [_shape(x) for x in args]
     widest = max(shapes, key=len)
     if all(shape in (widest, ()) for shape in shapes):
@@ -295,7 +297,8 @@ def number_of(a: Any, f: Any) -> Any:
 
 
 def now(a: Any, f: Any) -> Any:
-    """``f``, a named tuple of numbers, of the operator form, which keeps what was promised."""
+    """``f``, a named tuple of numbers, computed now from the operator form, which keeps the
+    assumptions."""
     found: list[Any] = []
 
     def of_form(op: Any) -> Any:

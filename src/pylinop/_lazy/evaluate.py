@@ -1,5 +1,6 @@
-"""What the core's evaluator of LazyArrays (src/c/py/lazy/py_lazy_eval.c) leaves to Python: parts,
-divided matrices, the words around an error, what several expressions share, explanations."""
+"""What the core's evaluator of LazyArrays (src/c/py/lazy/py_lazy_eval.c) leaves to Python:
+indexing, quotients of matrices, the text around an error, parts shared by several expressions,
+explanations."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def array_of(x: Any) -> Any:
 
 
 def _part(form: Any, key: Any) -> Any:
-    """``form[key]``, of the dense form where operators do not take such a key."""
+    """``form[key]``, on the dense form where operators do not take the key."""
     try:
         return form[key]
     except NotImplementedError:
@@ -39,7 +40,7 @@ def part_form(a: Any) -> Any:
 
 
 def indexed(a: Any) -> Any:
-    """The value of an index, into the argument's value where it is at hand; a hook."""
+    """The value of an index, read from the argument's value where that is known; a hook."""
     x = a._args[0]
     array = array_of(x)
     part = _part(x._form, a._more) if array is None else array[a._more]
@@ -71,7 +72,7 @@ def beyond(a: Any) -> Any:
 
 
 def passes_limit(a: Any, needed: int) -> None:
-    """Called for a value that passes the memory limit with those that it is made of; a hook."""
+    """Called for a value that, with its arguments, passes the memory limit; a hook."""
     raise errors.make_error(
         "MaterializationError",
         f"the value of shape {a.shape} and those that it is made of need {needed:,} bytes; "
@@ -102,7 +103,7 @@ def diagonal(form: Any, offset: int = 0) -> Any:
 
 
 def failed(a: Any, error: Any) -> None:
-    """Adds to an error the line that built the node it is from; a hook."""
+    """Adds to an error the line that built its node; a hook."""
     if isinstance(error, Exception) and "built at" not in str(error):
         error.add_note(f"in: {a!r}{errors.built(a)}")
 
@@ -111,7 +112,7 @@ _MOST = 8  # results of one plan
 
 
 def together(roots: Any) -> None:
-    """Computes several LazyArrays, what they share once. Linear ones of one dtype are one plan."""
+    """Computes several LazyArrays, shared parts once. Linear ones of one dtype make one plan."""
     linear: dict[Any, list[Any]] = {}
     rest: list[Any] = []
     for a in {id(a): a for a in roots}.values():
@@ -131,7 +132,7 @@ _JOINS = ("matmul", "add", "scale", "view", "inverse")
 
 
 def _compute_joint(group: Any) -> None:
-    """Values of linear LazyArrays by one plan, of those whose forms allow it."""
+    """Computes linear LazyArrays by one plan, where their forms allow it."""
     found = [(a, _core._lazy_operator(a)) for a in group]
     forms = [(a, f) for a, f in found if f is not None and _joins(a, f)]
     if len(forms) < 2:
@@ -158,7 +159,7 @@ def _compute_joint(group: Any) -> None:
 
 
 def _compare(arrays: Any, held: Any) -> None:
-    """Verifies values; what is wrong is not kept."""
+    """Verifies values; a wrong value is not cached."""
     try:
         _VERIFY.compared(arrays, held)
     except Exception:
@@ -172,8 +173,8 @@ def _joins(a: Any, form: Any) -> Any:
 
 
 def _shared(rest: Any, linear: Any) -> list[Any]:
-    """Products, inverses and calls below one of `rest` and another root: what several of `linear`
-    alone share is for their plan."""
+    """Products, inverses and calls that one of `rest` shares with a second root; what only `linear`
+    roots share is left to their plan."""
     first, found = set(), {}
     for i, root in enumerate(rest + linear):
         stack, seen = [root], set()
@@ -201,12 +202,12 @@ def evaluate(*expressions: Any) -> Any:
     Returns
     -------
     ndarray or tuple of ndarray
-        One array for one expression, else a tuple. Read-only: they are what the expressions keep;
-        results of one plan lie in one block of memory, which lives as long as one of them.
+        One array for one expression, else a tuple. They are read-only, as the expressions cache
+        them; results of one plan lie in one block of memory, which lives as long as any of them.
 
     Notes
     -----
-    Linear expressions of one dtype are one plan, at most 8 of them: what they share is chosen by
+    Linear expressions of one dtype make one plan, at most 8 to a plan: what they share is chosen by
     cost for all together.
 
     Examples

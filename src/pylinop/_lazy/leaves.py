@@ -16,14 +16,14 @@ __all__ = ["lazy"]
 
 
 def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
-    """A `LazyArray` of an array or an operator: what is done with it is computed when needed.
+    """A `LazyArray` of an array or an operator: operations on it are computed when needed.
 
     Parameters
     ----------
     x : array_like or operator
         Borrowed, not copied.
     assume_a : str, optional
-        A promise about a square matrix in scipy.linalg.solve's words: 'sym', 'her', 'pos',
+        What to assume of a square matrix, in scipy.linalg.solve's words: 'sym', 'her', 'pos',
         'lower triangular', 'upper triangular'.
 
     Returns
@@ -56,7 +56,7 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
     if assume_a is not None and (a.ndim < 2 or a.shape[-1] != a.shape[-2]):
         raise ValueError(f"assume_a={assume_a!r} is for square matrices, got shape {a.shape}")
     if assume_a is not None:
-        form = _core.Dense(a, assume_a=assume_a)  # says now what is wrong with the word
+        form = _core.Dense(a, assume_a=assume_a)  # raises now if the word is unknown
         made = _core._LazyArray("leaf", (a,), a.shape, a.dtype, assume_a)
         made._form = form
         return made
@@ -64,7 +64,7 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
 
 
 def _dtype_of_arrays(op: Any) -> np.dtype[Any]:
-    """The dtype of an operator that does not say it: of its arrays together."""
+    """The dtype of an operator that does not say it: that of its arrays together."""
     arrays = arrays_of(op)
     if not arrays:
         raise TypeError(

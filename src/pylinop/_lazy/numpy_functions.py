@@ -1,5 +1,5 @@
-"""NumPy's functions on LazyArrays: ``__array_function__``. What has no row computes the arguments
-and calls NumPy: an array comes out."""
+"""NumPy's functions on LazyArrays: ``__array_function__``. A function without a row computes the
+arguments and calls NumPy, which returns an array."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def deferred(func: Callable[..., Any], a: Any, shape: Any, dtype: Any, kwargs: Any = None) -> Any:
-    """``func(a, **kwargs)`` later: of the operator form where a has two dimensions."""
+    """``func(a, **kwargs)``, deferred: computed from the operator form where a has two
+    dimensions."""
     kwargs = kwargs or {}
     form = 2 <= a.ndim <= 8 and func in _OF_FORM  # operators have at most 8 dimensions
     if func in (np.sum, np.mean) and a.dtype.kind in "biu":

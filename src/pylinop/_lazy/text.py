@@ -1,4 +1,4 @@
-"""LazyArrays as text and as flat programs: neither computes, neither recurses."""
+"""LazyArrays as text and as flat programs; neither computes or recurses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def formula(root: Any) -> Any:
 
 
 def _wrapped(text: str) -> bool:
-    """Is the whole of it in one pair of parentheses?"""
+    """Is the whole text in one pair of parentheses?"""
     if not text.startswith("("):
         return False
     depth = 0
@@ -53,7 +53,7 @@ def _wrapped(text: str) -> bool:
 
 
 def _bare(shown: Callable[[Any], str], head: str) -> Any:
-    """``shown`` without the parentheses round that head: it binds more tightly."""
+    """``shown`` without outer parentheses round that head, which binds more tightly here."""
 
     def bare(x: Any) -> str:
         text = shown(x)

@@ -1,1 +1,1 @@
-"""What a LinearOperator is in Python."""
+"""The Python side of LinearOperator."""

@@ -1,5 +1,5 @@
-"""What SciPy's methods, @, * and + take beside an operator: vectors, columns, matrices, sparse
-matrices and numbers; and the error that each other argument gets."""
+"""What SciPy's methods, @, * and + accept beside an operator: vectors, columns, matrices, sparse
+matrices and numbers; and the errors for anything else."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def rmatmul(op: Any, x: Any, out: Any = None) -> Any:
 
 
 def _defers(x: Any) -> bool:
-    """Objects that speak for themselves under @ and +: not arrays, with a reflected method."""
+    """Does x handle @ and + itself: is it no array, and has it a reflected method?"""
     return isinstance(x, _core.Lazy) or (
         not isinstance(x, (np.ndarray, list, tuple))
         and getattr(x, "__array_ufunc__", 0) is None
@@ -170,7 +170,7 @@ def multiply(op: Any, x: Any) -> Any:
 
 
 def rmultiply(x: Any, op: Any) -> Any:
-    """x * op; the hook gets the operands as they stood."""
+    """x * op; the hook gets the operands in the order written."""
     if isinstance(x, _core.Lazy):
         return NotImplemented
     return _times(op, x) if _is_scalar(x) else rmatmul(op, x)
@@ -185,7 +185,8 @@ def _times(op: Any, x: Any) -> Any:
 
 
 def scale(op: Any, number: Any) -> Any:
-    """c * op for numbers C does not know: longdouble and float16 through a Diag of that dtype."""
+    """c * op for numbers that C does not know: longdouble and float16 go through a Diag of that
+    dtype."""
     if isinstance(number, (np.longdouble, np.clongdouble, np.float16)):
         return op @ _core.Diag(np.full(op.shape[-1], number))
     return NotImplemented
@@ -198,7 +199,7 @@ def divide(op: Any, number: Any) -> Any:
 
 
 def _addend(x: Any, to: Any) -> Any:
-    """The operator to add for x, or None: numbers and strangers are not ours to add."""
+    """The operator to add for x, or None: numbers and unknown objects are not added."""
     other = _as_other(x)
     if other is not None:
         return other

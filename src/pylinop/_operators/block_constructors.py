@@ -1,4 +1,4 @@
-"""Operators put together of blocks: what constructors take, and functions with NumPy's names."""
+"""Operators made of blocks: the arguments of constructors, and functions with NumPy's names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["block", "block_diag", "block_tridiag", "hstack", "multiply", "vstack
 
 
 def grid_of(blocks: Any, copy: bool = False) -> Any:
-    """(operators row by row, rows, columns) of nested lists; None becomes Zeros that fit."""
+    """(operators row by row, rows, columns) of nested lists; None becomes a Zeros that fits."""
     if isinstance(blocks, (str, bytes, _core.Operator)) or not hasattr(blocks, "__len__"):
         raise TypeError(f"expected nested lists of blocks, got {type(blocks).__name__}")
     rows: list[Any] = []
@@ -46,7 +46,7 @@ def grid_of(blocks: Any, copy: bool = False) -> Any:
 
 
 def _size(line: Any, axis: Any, name: str, what: str) -> Any:
-    """The size of a row or column of blocks; that all agree is checked where the node is made."""
+    """The size of a row or column of blocks; the node checks that all agree when it is made."""
     for b in line:
         if b is not None:
             return b.shape[axis]
@@ -109,7 +109,7 @@ def vstack(ops: Any) -> Any:
 def block_diag(*ops: Any) -> Any:
     """Operators along the diagonal, as ``scipy.linalg.block_diag``: a `BlockDiag`.
 
-    One list of them will do. Vectors are errors: SciPy's are rows.
+    One list of operators is accepted too. Vectors are errors, since SciPy takes them as rows.
 
     Examples
     --------
@@ -126,10 +126,10 @@ def block_tridiag(lower: Any, diagonal: Any, upper: Any = None, assume_a: str | 
     Parameters
     ----------
     lower, diagonal, upper : array_like, shape (..., N - 1, b, b), of diagonal (..., N, b, b)
-        The blocks: block (k + 1, k) is ``lower[k]``, block (k, k + 1) is ``upper[k]``. None for
-        ``upper``: the adjoints of ``lower``. Borrowed.
+        The blocks: block (k + 1, k) is ``lower[k]``, block (k, k + 1) is ``upper[k]``. If ``upper``
+        is None, the adjoints of ``lower``. The arrays are borrowed.
     assume_a : str, optional
-        What is promised of the whole: 'pos', 'her', 'sym' or 'gen'.
+        What to assume of the whole matrix: 'pos', 'her', 'sym' or 'gen'.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def block_tridiag(lower: Any, diagonal: Any, upper: Any = None, assume_a: str | 
     Notes
     -----
     Nothing is computed or copied. Solves, determinants and the diagonal of the inverse sweep block
-    by block: 7/3 N b^3 flops for Cholesky's factor, 14/3 for LU's, where a band takes 4 and 16.
+    by block: 7/3 N b^3 flops for a Cholesky factor, 14/3 for LU, where a band takes 4 and 16.
 
     Examples
     --------

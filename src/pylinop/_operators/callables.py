@@ -1,4 +1,4 @@
-"""Callables and user subclasses: what SciPy's hooks mean when a class leaves them out."""
+"""Callables and user subclasses: what happens for the hooks of SciPy that a class leaves out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import pickling
 
 
 def _of_kind(op: Any) -> Any:
-    """The operator without its class's overrides: what super()._matvec means in a kind's child."""
+    """The operator without its class's overrides, for super()._matvec in a subclass of a kind."""
     if op._init is None and not op._operands:
         return None
     if not op._opaque or op._operands:
@@ -89,7 +89,7 @@ def _is_matvec(op: Any) -> bool:
 
 
 def user_view(op: Any, mode: int) -> Any:
-    """A user's own _adjoint or _transpose, called for .H and .T; None where there is none."""
+    """Calls a user's own _adjoint or _transpose for .H and .T; None where there is none."""
     base = _base()
     kind = type(op)
     if mode == H and kind._adjoint is not base._adjoint:
@@ -108,7 +108,7 @@ def user_attribute(op: Any, name: str) -> Any:
 
 
 def overrides_hooks(cls: Any) -> bool:
-    """Does a subclass of a kind bring products of its own?"""
+    """Does a subclass of a kind define products of its own?"""
     base = _base()
     names = ("_matvec", "_matmat", "_rmatvec", "_rmatmat", "_adjoint", "_transpose")
     return any(getattr(cls, name) is not getattr(base, name) for name in names)
@@ -127,7 +127,7 @@ _ROLES: dict[str, list[str]] = {}  # class name -> role of each parameter
 
 
 def _dtypes_of_kind(op: Any) -> list[Any]:
-    """What the dtype of a kind over arrays that C does not know comes from."""
+    """The dtypes that determine the dtype of a kind over arrays that C does not know."""
     if not _ROLES:
         _ROLES.update({row["name"]: [p["role"] for p in row["params"]] for row in _core.kinds()})
     roles = next((_ROLES[c.__name__] for c in type(op).__mro__ if c.__name__ in _ROLES), None)
@@ -143,7 +143,7 @@ def _dtypes_of_kind(op: Any) -> list[Any]:
 
 
 def foreign_dtype(op: Any) -> Any:
-    """The dtype of an expression with parts C does not know; None when a callable has none."""
+    """The dtype of an expression with parts that C does not know; None if a callable has none."""
     found, stack, seen = [], [op], set()
     while stack:
         o = stack.pop()

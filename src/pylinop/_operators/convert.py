@@ -1,4 +1,4 @@
-"""Taking things in, and small forms: operators from anything, shapes, parts, other dtypes."""
+"""Conversions: operators from anything, shapes, real and imaginary parts, dtypes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _dense_parameter(x: Any) -> None:
 
 
 def as_shape(shape: Any) -> Any:
-    """A shape a user sets: a tuple of at least two integers, as SciPy words it."""
+    """A shape that a user sets: a tuple of at least two integers, with SciPy's errors."""
     try:
         shape = tuple(int(np.asarray(d).__index__()) for d in tuple(shape))
     except (TypeError, ValueError):
@@ -54,7 +54,7 @@ def kind_shape(shape: Any, square: bool) -> Any:
 
 
 def as_operator(A: Any) -> LinearOperator:
-    """``A`` as an operator of ours: itself, or wrapped without copying."""
+    """``A`` as a pylinop operator: itself, or wrapped without copying."""
     if isinstance(A, _core.Operator):
         return A  # type: ignore[return-value]  # LinearOperator is its one child
     if scipy_bridge.issparse(A):
@@ -91,7 +91,7 @@ def inverse(A: Any) -> LinearOperator:
 
 # -- operands of constructors --
 
-_COLUMNS = {"U", "V", "L"}  # parameters of which a vector is a column
+_COLUMNS = {"U", "V", "L"}  # parameters that take a vector as a column
 
 
 def _is_matrix(x: Any, least: int) -> bool:
@@ -103,18 +103,18 @@ def _is_matrix(x: Any, least: int) -> bool:
 
 
 def _are_listed(x: Any, least: int) -> bool:
-    """Is x a list of matrices, not of the rows of one?"""
+    """Is x a list of matrices, rather than of the rows of one matrix?"""
     return isinstance(x, (list, tuple)) and any(_is_matrix(e, least) for e in x)
 
 
 def operands_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One list of matrices means these matrices."""
+    """The operands; a single list of matrices stands for the matrices in it."""
     (only,) = args
     return tuple(only) if len(only) == 0 or _are_listed(only, 1) else args
 
 
 def operand(A: Any, kind: str, name: str, several: bool) -> LinearOperator:
-    """An operand of a kind. A vector is a column where the kind says so, nowhere a row."""
+    """An operand of a kind. A vector is a column where the kind says so, and never a row."""
     if several and _are_listed(A, 2):
         raise ValueError(
             f"{kind}: {name} is a list of {len(A)} matrices: give them as operands of their own, "
@@ -177,7 +177,7 @@ def astype(op: Any, dtype: Any, copy: bool) -> LinearOperator:
     if op._init is not None and op._head != "opaque" and _casts_in_place(op, dtype):
         if (
             op._head == "dense" and op._given("assume_a") == "orthogonal"
-        ):  # to the rounding it was given in
+        ):  # to the precision it was given in
             return _core.Dense(op._given("a").astype(dtype))
         made = pickling.rebuilt(op, lambda a: a.astype(dtype), dtype)
         return made
@@ -196,8 +196,8 @@ _ENTRIES = frozenset(
 
 
 def _casts_in_place(op: Any, dtype: Any) -> bool:
-    """Is the cast of a kind that of its parameters? Where fractions or imaginary parts are cut off,
-    not of products of them."""
+    """Can a kind be cast by casting its parameters? Not where fractions or imaginary parts are cut
+    off and entries are products of parameters."""
     return op._head in _ENTRIES or op.dtype is None or np.can_cast(op.dtype, dtype, "same_kind")
 
 
@@ -226,7 +226,7 @@ def nbytes(op: Any) -> int:
 
 
 def bounded(op: Any, i: Any, j: Any) -> tuple[Any, Any]:
-    """Indices of one element, counted from 0."""
+    """The indices of one element, checked and counted from 0."""
     for at, size in ((i, op.shape[-2]), (j, op.shape[-1])):
         if not -size <= at < size:
             raise IndexError(

@@ -1,4 +1,4 @@
-"""Looking at operators: a small picture of the structure, spy, Graphviz, the dot test."""
+"""Ways to look at operators: a small picture of the structure, spy, Graphviz, the dot test."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _low_rank(op: Any, w: Any, h: Any) -> str:
 
 
 def _blocks(op: Any, w: Any, h: Any) -> str:
-    """Kron: the first factor's grid, each cell the picture of the second."""
+    """The picture of a Kron: the first factor's grid, with the second factor's picture in each
+    cell."""
     cells = [(i, j) for i in range(3) for j in range(3)]
     return "".join(_rect(j * w / 3 + 1, i * h / 3 + 1, w / 3 - 2, h / 3 - 2) for i, j in cells)
 
@@ -180,8 +181,8 @@ def _thinned(op: Any, precision: Any, most: int) -> Any:
 
 
 def to_dot(op: Any) -> str:
-    """The expression as Graphviz text: a box an operator, an arrow to each part; parts shared by
-    several are drawn once."""
+    """The expression as Graphviz text, with a box for each operator and an arrow to each part;
+    shared parts are drawn once."""
     names: dict[int, tuple[str, Any]] = {}
     lines: list[str] = []
     stack = [op]
@@ -206,7 +207,7 @@ def to_dot(op: Any) -> str:
 def check_adjoint(
     A: Any, trials: int = 3, rtol: float | None = None, rng: np.random.Generator | None = None
 ) -> float:
-    """The dot test: is ``A.H`` the adjoint of ``A``? For operators of your own.
+    """The dot test: is ``A.H`` the adjoint of ``A``? Use it for operators of your own.
 
     Draws x and y and compares y^H (A x) with (A^H y)^H x, for vectors and for matrices of two
     columns.

@@ -1,8 +1,8 @@
-"""op[...] as NumPy defines it: numbers and 1-D arrays are computed now, two dimensions stay lazy.
+"""op[...] as NumPy defines it: numbers and 1-D arrays are computed now, 2-D results stay lazy.
 
-A key is read once into one entry an axis: an int, a range (what a slice takes) or an int64 array.
-Of keys that add axes or move them, NumPy takes the result from the part that they are about, at
-once (`_by_numpy`)."""
+A key is read once into one entry for each axis: an int, a range (for a slice) or an int64 array.
+For keys that add or move axes, NumPy computes the result at once, from the part that the key is
+about (`_by_numpy`)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _WORDS = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
     "arrays are valid indices"
 )
-_BLOCK = 256  # columns (or rows) of which elements are read at a time
+_BLOCK = 256  # columns (or rows) whose elements are read at a time
 _FEW = 8  # elements that are read one by one
 
 # -- reading a key --
 
 
 def _array(key: Any) -> Any:
-    """An index array of a key's entry: booleans as they are, the rest a copy in int64."""
+    """A key's entry as an index array: booleans as they are, all else copied to int64."""
     given = isinstance(key, np.ndarray)
     a = np.asarray(key)
     if a.size == 0 and not given:
@@ -67,7 +67,7 @@ def _entry(key: Any) -> Any:
 
 
 def _spread(shape: tuple[int, ...], key: Any) -> Any:
-    """One entry an axis, masks as index arrays; and the axis where an ellipsis stood, or -1."""
+    """One entry for each axis, masks as index arrays; and the axis of the ellipsis, or -1."""
     key = key if isinstance(key, tuple) else (key,)
     entries = [_entry(k) for k in key]
     dots = [i for i, e in enumerate(entries) if e is Ellipsis]
@@ -91,7 +91,7 @@ def _spread(shape: tuple[int, ...], key: Any) -> Any:
             spread += rest
         elif _is_mask(e):
             for i, (n, size) in enumerate(zip(shape[axis:], e.shape, strict=False)):
-                if size and n != size:  # as NumPy, which passes over empty masks
+                if size and n != size:  # as NumPy does, which ignores empty masks
                     raise IndexError(
                         f"boolean index did not match indexed array along axis {axis + i}; size "
                         f"of axis is {n} but size of corresponding boolean axis is {size}"
@@ -156,7 +156,7 @@ def _merged(inner: Any, outer: Any) -> tuple[Any, ...] | None:
 
 
 def _of_dense(op: Any, steps: Any) -> Any:
-    """A Dense of a view of the same memory."""
+    """A Dense on a view of the same memory."""
     a, word = op._given("a", "assume_a")
     view = taken(a, steps)
     core = [s[1:] for s in steps if s[0] < 2]
@@ -165,7 +165,7 @@ def _of_dense(op: Any, steps: Any) -> Any:
 
 
 def sliced(op: Any, steps: Any) -> Any:
-    """The operator of what the steps take: see py_index.c."""
+    """The operator of the part that the steps select: see py_index.c."""
     steps = tuple(s for s in steps if s is not None)
     if not steps:
         return op
@@ -187,7 +187,7 @@ def _operator(op: Any, batch: Any, r: Any, c: Any) -> Any:
     m, n = op.shape[-2:]
     steps = [
         _step(len(batch) - i + 1, e, op.shape[i]) for i, e in enumerate(batch)
-    ]  # from the left: an axis that is dropped leaves the numbers to its right alone
+    ]  # from the left: dropping an axis does not renumber those to its right
     return sliced(op, [*steps, _step(0, r, m), _step(1, c, n)])
 
 
@@ -225,7 +225,7 @@ def _line(op: Any, batch: Any, r: Any, c: Any) -> Any:
 
 
 def _values(op: Any) -> Any:
-    """The dense form: of a Dense a copy, without a plan."""
+    """The dense form; that of a Dense is a copy, made without a plan."""
     if type(op) is _core.Dense and op._init is not None:
         a = op._given("a")
         return a.astype(a.dtype.newbyteorder("="))
@@ -237,7 +237,7 @@ def _numbers(e: Any) -> tuple[int, Any, Any, int]:
 
 
 def _elements(op: Any, batch: Any, r: Any, c: Any) -> Any:
-    """Elements (r[t], c[t]), blocks of the columns or rows that are asked for at a time."""
+    """The elements (r[t], c[t]), read by blocks of the columns or rows that they lie in."""
     op = _operator(op, batch, range(op.shape[-2]), range(op.shape[-1]))
     if type(op) is _core.Dense and op._init is not None:
         a = op._given("a")
@@ -267,7 +267,8 @@ def _is_number(k: Any) -> bool:
 
 
 def getitem(op: Any, key: Any) -> Any:
-    """op[key]: see docs/tutorial for what is a number, an array, an operator, and at what cost."""
+    """op[key]: docs/tutorial says which keys give a number, an array or an operator, at what
+    cost."""
     shape = op.shape
     if type(key) is tuple and len(key) == len(shape) == 2:
         i, j = key
@@ -308,7 +309,8 @@ def _taken_by(op: Any, shape: tuple[int, ...], key: Any) -> Any:
 
 
 def _check_order(entries: Any, gap: Any, shape: tuple[int, ...]) -> None:
-    """With index arrays integers count as such; apart from one another they move to the front."""
+    """Raises _AddsAxes where index arrays, and integers beside them, stand apart: NumPy then moves
+    their axes to the front."""
     at = [i for i, e in enumerate(entries) if not isinstance(e, range)]
     if not any(_is_array(e) for e in entries) or len(at) == len(entries):
         return
@@ -337,7 +339,7 @@ def _pointwise(op: Any, batch: Any, r: Any, c: Any) -> Any:
 
 
 def _by_numpy(op: Any, shape: tuple[int, ...], key: Any) -> Any:
-    """What NumPy takes of the rows and columns that the key is about, as an array."""
+    """The result of NumPy's indexing on the rows and columns that the key is about, as an array."""
     key = key if isinstance(key, tuple) else (key,)
     adding = [k if k is None or _is_bool(k) else _entry(k) for k in key]
     rest = [k for k in adding if k is not None and not _is_bool(k)]
@@ -358,14 +360,14 @@ def _by_numpy(op: Any, shape: tuple[int, ...], key: Any) -> Any:
 
 
 def _with_added(adding: list[Any], local: Any, ndim: int) -> tuple[Any, ...]:
-    """The entries again in their places between those that add axes, an ellipsis spelled out."""
+    """The entries put back between those that add axes, with the ellipsis spelled out."""
     used = sum(1 if not _is_mask(k) else k.ndim for k in adding if _takes_axis(k))
     spelled, at = [], 0
     for k in adding:
         count = ndim - used if k is Ellipsis else 0
         if _takes_axis(k):
             count = k.ndim if _is_mask(k) else 1
-        elif count == 0:  # an ellipsis of no axes parts index arrays too
+        elif count == 0:  # an ellipsis of no axes separates index arrays too
             spelled.append(k)
         spelled += local[at : at + count]
         at += count

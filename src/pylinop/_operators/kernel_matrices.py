@@ -1,4 +1,5 @@
-"""Kernel matrices beside the kind in C: of callables, structured, and approximated by name."""
+"""Kernel matrices beside the kind in C: of callables, with structure, and approximations of
+them."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ class CallableKernel(LinearOperator):
     y : array_like, shape (..., n, d), optional
         The points of the columns; those of the rows if None. Batches broadcast.
     dtype : dtype, optional
-        Of the blocks, which must cast to it within their kind; None: that of the points, float64
-        for integers.
+        The dtype of the blocks, which must cast to it within their kind; None takes that of the
+        points, or float64 for integers.
     copy : bool
         Copy the points.
 
@@ -54,15 +55,16 @@ class CallableKernel(LinearOperator):
     ------
     ValueError
         The points have fewer than two dimensions, not the same number of coordinates, or batches
-        that do not broadcast; when used: a block of another shape than (p, q).
+        that do not broadcast; when used: a block whose shape is not (p, q).
     TypeError
         `function` cannot be called; the points are masked; when used: a block of another
         kind of dtype.
 
     Cost
     ----
-    Product with k columns: all blocks once, of at most 2^20 entries (or one row's), and 2 m n k
-    flops. Diagonal: blocks of 64 x 64 along it. Solves take the dense form, by LU.
+    A product with k columns computes all blocks once, of at most 2^20 entries (or one row) each,
+    and takes 2 m n k flops. The diagonal computes blocks of 64 x 64 along it. Solves use LU of the
+    dense form.
 
     Notes
     -----
@@ -125,8 +127,8 @@ class CallableKernel(LinearOperator):
         return _core.Operator.__new__(cls)
 
     def block(self, rows: slice, columns: slice) -> _Array:
-        """The entries of these rows and columns: by one call of the function, or one for each
-        matrix of a batch."""
+        """The entries of these rows and columns, by one call of the function for each matrix of a
+        batch."""
         X, Y = self.x[..., rows, :], self.y[..., columns, :]
         batch = self.shape[:-2]
         if not batch:
@@ -212,11 +214,11 @@ def callable_kernel(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callabl
     return CallableKernel(*args, **own)
 
 
-# -- what was said of a kernel
+# -- the parameters of a kernel
 
 
 def _said(K: Any, what: str) -> dict[str, Any]:
-    """A Kernel's parameters as it was constructed."""
+    """The parameters that a Kernel was constructed with."""
     if not isinstance(K, _core.Operator) or K._head != "kernel" or K._init is None:
         raise TypeError(
             f"{what} takes a Kernel as constructed by name, got {type(K).__name__}"
@@ -239,16 +241,16 @@ def _square(said: dict[str, Any], what: str) -> _Array:
 def kernel_structure(K: Any) -> Any:
     """The same kernel matrix with the structure that its points give it, or K itself.
 
-    This reads the points, once; what comes out does not follow later writes to them. On a regular
+    This reads the points once; the result does not follow later writes to them. On a regular
     grid of one dimension a stationary kernel is a `Toeplitz`. On a product grid, the points in C
-    order (the last coordinate moves fastest), 'rbf' and 'periodic' are a `Kron` of an operator an
-    axis, a Toeplitz where that axis is regular; other stationary kernels are a
-    `MultilevelToeplitz` where all axes are.
+    order (the last coordinate moves fastest), 'rbf' and 'periodic' are a `Kron` with one operator
+    for each axis, a Toeplitz where that axis is regular; other stationary kernels are a
+    `MultilevelToeplitz` where all axes are regular.
 
     Parameters
     ----------
     K : Kernel
-        As constructed by name, one set of points.
+        Constructed by name, with one set of points.
 
     Returns
     -------
@@ -265,8 +267,8 @@ def kernel_structure(K: Any) -> Any:
     Notes
     -----
     A grid is regular where its points lie within 4 units in the last place of the largest from
-    equal steps; the entries are those of the first row. So they differ from K's by what such a
-    shift of the points makes of them. Products by FFT are accurate normwise.
+    equal steps; the entries are those of the first row. So they differ from K's entries by the
+    effect of such a shift of the points. Products by FFT are accurate normwise.
 
     Examples
     --------
@@ -293,7 +295,7 @@ def kernel_structure(K: Any) -> Any:
 
 
 def _axes(x: _Array) -> list[_Array] | None:
-    """The axes of a product grid in C order; None where x is none."""
+    """The axes of a product grid in C order; None where x is not such a grid."""
     if x.size == 0 or not np.isfinite(x).all():
         return None
     axes = []
@@ -343,7 +345,7 @@ def nystrom(
     K: Any, k: int, *, rng: Any = None, return_error: Literal[True]
 ) -> tuple[Any, float]: ...
 def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> Any:
-    """An approximation of a kernel matrix of low rank, by k of its columns (Nystrom).
+    """A low-rank approximation of a kernel matrix by k of its columns (Nystrom).
 
     K is replaced by C W^+ C^T, with C the columns of k points drawn without replacement, all
     equally likely, and W their rows.
@@ -355,7 +357,7 @@ def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> A
     k : int
         How many columns, 1 to n.
     rng : numpy.random.Generator or int, optional
-        Where the points are drawn from.
+        The generator, or a seed, that draws the points.
     return_error : bool
         Also return the trace of K minus the approximation.
 
@@ -364,13 +366,14 @@ def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> A
     LowRank
         U U^T of rank at most k, computed now. It does not follow later writes to the points.
     float
-        With `return_error`: the trace of the residual, which is positive semidefinite: its 2-norm
-        and Frobenius norm are at most that. Exact up to rounding, some n eps times the trace.
+        With `return_error`: the trace of the residual. The residual is positive semidefinite, so
+        its 2-norm and Frobenius norm are at most this trace, which is exact up to rounding, some n
+        eps times the trace of K.
 
     Raises
     ------
     TypeError
-        K is no Kernel; k is no integer.
+        K is not a Kernel; k is not an integer.
     ValueError
         K is not square, not symmetric or has batches, or k is out of range.
     LinAlgError
@@ -378,7 +381,8 @@ def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> A
 
     Cost
     ----
-    n k entries, 2 n k^2 flops for the eigenvectors' basis, n k numbers of memory.
+    It computes n k entries, takes 2 n k^2 flops for the basis of eigenvectors, and holds n k
+    numbers.
 
     Notes
     -----
@@ -423,7 +427,7 @@ def nystrom(K: Any, k: int, *, rng: Any = None, return_error: bool = False) -> A
 
 
 def _columns(K: Any, at: _Array) -> _Array:
-    """K[:, at] of a symmetric K; where it is not known to be, these rows are compared."""
+    """K[:, at] of a symmetric K; if K is not known to be symmetric, these rows are compared."""
     if isinstance(K, CallableKernel):
         C = CallableKernel(K.function, K.x, K.y[at], dtype=K.dtype).toarray()
         rows = CallableKernel(K.function, K.x[at], K.y, dtype=K.dtype).toarray()
@@ -439,11 +443,11 @@ def _columns(K: Any, at: _Array) -> _Array:
 
 
 def random_features(K: Any, k: int, *, rng: Any = None) -> Any:
-    """An approximation of a stationary kernel matrix of rank k, by random Fourier features.
+    """A rank-k approximation of a stationary kernel matrix, by random Fourier features.
 
     By Bochner's theorem a stationary kernel is the mean of cos(w . (x - y)) over its spectral
-    density; k / 2 frequencies w are drawn from that. Unlike `nystrom` it does not look at the
-    points, and is unbiased.
+    density; k / 2 frequencies w are drawn from that density. Unlike `nystrom`, the method does not
+    look at the points, and is unbiased.
 
     Parameters
     ----------
@@ -451,9 +455,9 @@ def random_features(K: Any, k: int, *, rng: Any = None) -> Any:
         'rbf', 'matern12', 'matern32', 'matern52' or 'rational_quadratic', as constructed by name,
         without batches.
     k : int
-        How many features: a cosine and a sine each, so an even number.
+        How many features: an even number, since each frequency gives a cosine and a sine.
     rng : numpy.random.Generator or int, optional
-        Where the frequencies are drawn from.
+        The generator, or a seed, that draws the frequencies.
 
     Returns
     -------
@@ -470,12 +474,12 @@ def random_features(K: Any, k: int, *, rng: Any = None) -> Any:
 
     Cost
     ----
-    (m + n) k d flops and k (m + n) cosines and sines.
+    It takes (m + n) k d flops and k (m + n) cosines and sines.
 
     Notes
     -----
-    The mean of each entry is K's; its standard deviation at most variance sqrt(2 / k), and
-    variance / sqrt(k) for 'rbf'. So errors fall with sqrt(k) alone.
+    The mean of each entry is that of K; its standard deviation is at most variance sqrt(2 / k), and
+    variance / sqrt(k) for 'rbf'. So errors fall only with sqrt(k).
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""LinearOperator: SciPy's class with our core beneath; and MatVec, the operator of callables.
+"""LinearOperator, SciPy's class on top of our core; and MatVec, the operator of callables.
 
 Fast paths live in C (py_operator.c, py_expressions.c). The hooks that a user's subclass may leave
-out are in callables.py, what the methods take in array_arguments.py."""
+out are in callables.py, the arguments of the methods in array_arguments.py."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class LinearOperator(_core.Operator):
     operator of callables (a `MatVec`). Subclasses define ``_matvec`` or ``_matmat`` and, if they
     can, ``_rmatvec``, ``_rmatmat`` or ``_adjoint``; they set ``shape`` and ``dtype`` or call
     ``super().__init__(dtype, shape)``. Optional ``_solve(b)``, ``_diagonal(k)`` and ``_logdet()``
-    are used where they are there.
+    are used where they are defined.
 
     Notes
     -----
     ``A @ x`` computes an array now; ``A @ B``, ``A + B``, ``c * A``, ``A.T``, ``A.H`` are operators
-    and compute nothing. Whatever an operator is made of, later writes to its arrays are seen.
+    and compute nothing. An operator always sees later writes to its arrays.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class LinearOperator(_core.Operator):
             )
         return self
 
-    # Of subclasses: super().__init__(dtype, shape); of the class itself: MatVec's.
+    # For subclasses: super().__init__(dtype, shape); for the class itself: the arguments of MatVec.
     @overload
     def __init__(
         self, dtype: DTypeLike | None, shape: Sequence[SupportsIndex], xp: Any = None
@@ -97,7 +97,7 @@ class LinearOperator(_core.Operator):
 
     @property  # type: ignore[misc]  # object's can be set
     def __class__(self) -> Any:
-        # What isinstance sees where the type alone does not answer: SciPy's class too, once loaded.
+        # What isinstance sees where the type alone does not match: SciPy's class too, once loaded.
         return scipy_bridge.shadow(type(self))
 
     # -- SciPy's hooks -----------------------------------------------------------------------------
@@ -123,13 +123,14 @@ class LinearOperator(_core.Operator):
     # -- products ----------------------------------------------------------------------------------
 
     def dot(self, x: Any, out: NDArray[Any] | None = None) -> Any:
-        """Product: with an operator, a number or an array, as ``@`` and ``*`` (SciPy's ``dot``)."""
+        """The product with an operator, a number or an array, as ``@`` and ``*`` (SciPy's
+        ``dot``)."""
         if np.isscalar(x):
             return self * x
         return self @ x if out is None else np.matmul(self, x, out=out)
 
     def rdot(self, x: Any) -> Any:
-        """Product from the right, ``x @ self``."""
+        """The product with the operator on the right, ``x @ self``."""
         if isinstance(x, _core.Operator):
             return x @ self
         return rmatmul(self, x)
@@ -144,7 +145,7 @@ class LinearOperator(_core.Operator):
         return self.toarray(out=out)
 
     def tosparse(self, format: str = "csr") -> Any:
-        """The operator as a scipy.sparse array; structure is used where it is sparse."""
+        """The operator as a scipy.sparse array; sparse structure is used where there is any."""
         return _tosparse.tosparse(self, format)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -175,15 +176,16 @@ class LinearOperator(_core.Operator):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays it is made of, each counted once."""
+        """Bytes of the arrays that the operator is made of, each counted once."""
         return convert.nbytes(self)
 
     def astype(self, dtype: DTypeLike, copy: bool = False) -> LinearOperator:
-        """The operator in another dtype; itself when it has that already and not ``copy``."""
+        """The operator cast to a dtype; the operator itself if it has that dtype and ``copy`` is
+        False."""
         return convert.astype(self, dtype, copy)
 
     def copy(self) -> Self:
-        """A deep copy: the arrays are copied, later writes to the originals are not seen."""
+        """A deep copy: the arrays are copied, so later writes to the originals are not seen."""
         return _copy.deepcopy(self)
 
     def __deepcopy__(self, memo: Any) -> Self:
@@ -197,13 +199,13 @@ class LinearOperator(_core.Operator):
         return pickling.reduce(self, protocol)
 
     def clear_cache(self) -> None:
-        """Forget what is kept of the operator: factors, spectra, functions of it.
+        """Forget what is cached of the operator: factors, spectra, functions of it.
 
         Notes
         -----
-        Only time is lost: what is asked for again is computed again, with the same bits. What is
-        kept of expressions that share an array with it goes too, and sometimes a little more.
-        ``pl.config(cache_limit=...)`` bounds what all operators keep together.
+        Only time is lost: a result that is asked for again is computed again, with the same bits.
+        Cached results of expressions that share an array with it are dropped too, and sometimes a
+        little more. ``pl.config(cache_limit=...)`` bounds the cache of all operators together.
 
         Examples
         --------
@@ -231,10 +233,10 @@ class LinearOperator(_core.Operator):
             ``explain("solve", b)``: ``pl.inv(self) @ b``; ``explain("diagonal", offset)``;
             ``explain("element", i, j)``.
         *args, **kwargs
-            What the action takes. ``x`` and ``b`` may be left out: a vector of the operator's
-            dtype then; only their shape and dtype are looked at.
+            The arguments of the action. ``x`` and ``b`` may be left out, and stand for a vector of
+            the operator's dtype then; only their shape and dtype matter.
         run : bool
-            Run it, once, and show the time that each step took. Else nothing is computed.
+            Run the plan once, and show the time that each step took. Otherwise nothing is computed.
 
         Returns
         -------
@@ -270,8 +272,8 @@ class LinearOperator(_core.Operator):
 
         Notes
         -----
-        Computes the entries, some rows at a time; of a matrix with more than 400 rows or columns
-        each point stands for several entries.
+        The entries are computed some rows at a time; for a matrix with more than 400 rows or
+        columns, each point stands for several entries.
         """
         return draw.spy(self, ax, precision, **kwargs)
 
@@ -298,11 +300,12 @@ class MatVec(LinearOperator):
     rmatvec, matmat, rmatmat : callable, optional
         A^H x, A X, A^H X.
     dtype : dtype, optional
-        When None, matvec is called once on zeros of int8 to find it.
+        When None, matvec is called once on int8 zeros to find the dtype.
 
     Notes
     -----
-    Never closes, never rewritten; the callables see what SciPy's would (columns as 1-D arrays).
+    It never closes and is never rewritten; the callables get what SciPy would pass (columns as 1-D
+    arrays).
 
     Examples
     --------

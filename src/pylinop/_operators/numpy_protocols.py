@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def as_dense(op: Any, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-    """op.__array__: the dense form; to scipy.sparse's dispatch a 0-d object, so that it defers."""
+    """op.__array__: the dense form; but a 0-d object for scipy.sparse's dispatch, so that it
+    defers."""
     if sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse._"):
         hidden = np.empty((), dtype=object)
         hidden[()] = op
@@ -34,7 +35,8 @@ def as_dense(op: Any, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
 
 
 def dense_form(op: Any) -> NDArray[Any]:
-    """The dense form that nobody asked for by name: under the memory rule, with a word if large."""
+    """A dense form that nobody asked for by name: under the memory rule, with a warning if
+    large."""
     materialising(op, op.size * (op.dtype.itemsize if op.dtype is not None else 8), False)
     a: NDArray[Any] = op.toarray()
     return a
@@ -83,7 +85,7 @@ _UNARY = {
 
 
 def _reflected(name: str, a: Any, b: Any) -> Any:
-    """a <op> b with at least one operator; arrays go through our own slots."""
+    """a <op> b with at least one operator; for arrays our own slots are used."""
     if isinstance(a, _core.Operator):
         return _BINARY[name](a, b)
     if name == "add":
@@ -98,7 +100,7 @@ def _reflected(name: str, a: Any, b: Any) -> Any:
 def array_ufunc(
     self: Any, ufunc: Any, method: Any, *inputs: Any, out: Any = None, **kwargs: Any
 ) -> Any:
-    """NumPy's operators on operators; what has no operator form is made dense, with a word."""
+    """NumPy's ufuncs on operators; a result without an operator form is dense, with a warning."""
     name = ufunc.__name__
     target = _first_out(out)
     if any(isinstance(o, _core.Operator) for o in (out if isinstance(out, tuple) else (out,))):

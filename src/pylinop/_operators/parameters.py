@@ -1,10 +1,10 @@
-"""A kind's own parameters, also of what an operation closed to.
+"""The parameters of a kind, also where an operation closed to it.
 
 What a constructor was given is asked for by name: ``op._given("l_and_u", "ab")``. ``_init`` holds
 all of it, for what treats all parameters alike (pickling, casts, `arrays_of`). A result that closed
 to a kind (a slice of a Kron, a product of two) has no parameters, and its ``_init`` is None: its
-``_operands`` are what was written, as SciPy's ``args``. Whoever needs a list of factors, or takes
-operands for those of the kind, asks here."""
+``_operands`` are what was written, as SciPy's ``args``. Code
+that needs the kind's list of factors asks here."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .._base.trampoline import run
 from .convert import as_operator, inverse
 from .indexing import sliced
 
-_LISTS = ("kron", "blockdiag", "kronsum")  # kinds with a list of operators, which close as such
+_LISTS = ("kron", "blockdiag", "kronsum")  # kinds with a list of operators
 
 
 def written(op: Any, *operations: str) -> bool:
-    """Is ``op`` one of these operations on its operands, and not what another one closed to? Of
-    what is, ``_operands`` are the operation's own; the inverse of a Hadamard is a multiple too, but
-    of none of its operands."""
+    """Is ``op`` one of these operations as written, and not a kind that a different operation
+    closed to? If it is, ``_operands`` are the operands of that operation. (The inverse of a
+    Hadamard is a multiple too, but not of one of its operands.)"""
     return op._by in operations and op._head == op._by
 
 
 def factors(op: Any) -> list[Any]:
     """The factors of a Kron or KronSum, or the blocks of a BlockDiag, whatever operation closed to
-    it: operators, each in its own precision."""
+    it, as operators, each in its own precision."""
     return list(run(_factor_steps, op))
 
 
@@ -46,7 +46,7 @@ def _factor_steps(op: Any) -> Any:
 
 
 def _sliced(op: Any, parts: list[Any]) -> list[Any]:
-    """Of a slice that is a Kron again: the core's own steps, one after the other."""
+    """The factors of a slice that is a Kron again, by the core's own steps, one after the other."""
     batch = list(op._operands[0].shape[:-2])
     for step in op._operands[1]:
         parts = _of_batch(step, batch, parts) if step[0] > 1 else _of_lines(step, parts)
@@ -54,7 +54,7 @@ def _sliced(op: Any, parts: list[Any]) -> list[Any]:
 
 
 def _of_lines(step: Any, parts: list[Any]) -> list[Any]:
-    """Whole blocks are blocks of the first factor, lines within one block lines of the others."""
+    """Takes lines: whole blocks from the first factor, lines within one block from the others."""
     axis, start, by, count = step
     first, rest = parts[0], parts[1:]
     joined = rest if len(rest) < 2 else [_core.Kron(*rest)]  # as the core leaves them
@@ -73,7 +73,8 @@ def _line(f: Any, axis: int, start: int, by: int, count: int) -> Any:
 
 
 def _of_batch(step: Any, batch: list[int], parts: list[Any]) -> list[Any]:
-    """Batches broadcast: each factor is taken from along the axis that it has, if it has it."""
+    """Takes elements of a batch. Batches broadcast: a factor that has the axis is indexed along
+    it."""
     at = step[0] - 1  # from the right
     drops = len(step) == 4 and step[3] < 0
     one = batch[-at] == 1

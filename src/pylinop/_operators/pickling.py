@@ -1,7 +1,7 @@
 """Pickling, copying, rebuilding: an operator as a flat program over its leaves.
 
-The root pickles a list in post-order, each entry one object; so chains of any length pickle without
-recursion, shared parts once, and nothing derived travels along."""
+The root pickles a list in post-order, with one entry for each object; so chains of any length
+pickle without recursion, shared parts are stored once, and derived values are left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._base import scipy_bridge, sparse_arrays
 
 
 def _state(op: Any) -> dict[Any, Any]:
-    """What the user's class keeps: __dict__ and slots."""
+    """The attributes that a user's class keeps: __dict__ and slots."""
     state = dict(op.__dict__)
     for name in copyreg._slotnames(type(op)):  # type: ignore[attr-defined]  # typeshed leaves it out
         if hasattr(op, name):
@@ -30,7 +30,7 @@ def _set_state(op: Any, state: Any) -> None:
 
 
 def _bare(cls: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """An instance without __init__; shape and dtype that its class defines are left to it."""
+    """An instance made without __init__; if its class defines shape or dtype, these are not set."""
     op = _core.Operator.__new__(cls)
     for name, value in (("shape", shape), ("dtype", dtype)):
         if not isinstance(getattr(cls, name), property):
@@ -105,7 +105,7 @@ def _make(what: str, mode: int, args: Any) -> Any:
 
 
 def nested(args: Any, rows: Any) -> Any:
-    """A constructor's arguments from those an operator keeps: Block's as a list of rows."""
+    """A constructor's arguments from those that an operator keeps: a Block gets a list of rows."""
     if not rows:
         return args
     columns, rest = divmod(len(args), rows) if rows > 0 else (0, 1)

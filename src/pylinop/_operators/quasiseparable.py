@@ -1,5 +1,5 @@
-"""Quasi-separable operators: covariances of state-space processes as such, their generators, and
-likelihoods from one sweep over those."""
+"""Quasi-separable operators: covariances of state-space processes, their generators, and
+likelihoods from one sweep over the generators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["quasiseparable"]
 _FLOAT, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 
 
-# -- generators of what was closed --
+# -- generators of closed results --
 
 
 def _square(a: Any, J: Any) -> Any:
@@ -48,7 +48,7 @@ def _beside(parts: Any) -> Any:
 
 
 def _summed(terms: Any) -> Any:
-    """Those of a sum: states beside each other; of a diagonal term d alone."""
+    """The generators of a sum: states beside each other; a diagonal term has d alone."""
     d = functools.reduce(np.add, (t[0] for t in terms))
     terms = [t for t in terms if len(t) > 1]
     if len(terms) == 1:
@@ -70,7 +70,7 @@ def _summed(terms: Any) -> Any:
 
 
 def _multiplied(one: Any, two: Any) -> tuple[Any, Any, Any, Any]:
-    """Those of an element-wise product: all pairs of states."""
+    """The generators of an element-wise product: all pairs of states."""
     (d, p, q, a), (e, u, v, b) = one, two
     j, k = p.shape[-1], u.shape[-1]
     first = (d * e, _pairs(p, u), _pairs(q, v))
@@ -98,7 +98,7 @@ def _generators(leaf):
 
 
 def _steps(op: Any) -> Generator[Any, Any, Any]:
-    """d, p, q, a; of a diagonal operand d alone."""
+    """The generators d, p, q, a of an operand; d alone for a diagonal one."""
     if op._head != "quasiseparable":
         return (op.diagonal(),)
     if op._init is not None:
@@ -116,7 +116,8 @@ def _steps(op: Any) -> Generator[Any, Any, Any]:
 
 
 def _plain_sum(op: Any) -> tuple[Any, ...] | None:
-    """Those of a leaf, or of a leaf plus a diagonal, as likelihoods have it, without a stack."""
+    """The generators of a leaf, or of a leaf plus a diagonal, as likelihoods have it, found without
+    a stack."""
     if op._init is not None:
         return _generators(op)
     if op._by != "sum":
@@ -130,8 +131,8 @@ def _plain_sum(op: Any) -> tuple[Any, ...] | None:
 
 
 def generators_of(op: Any) -> list[Any]:
-    """d, p, q, a of a QuasiSeparable, closed or not: C-contiguous, of one dtype, in double
-    precision, each with the batch of the whole; of a Hermitian one d is real in value."""
+    """The generators d, p, q, a of a QuasiSeparable, closed or not: C-contiguous, of one dtype, in
+    double precision, each with the batch of the whole. If it is Hermitian, d is real in value."""
     found = _plain_sum(op) or run(_steps, op)
     dtype = _COMPLEX if op.dtype.kind == "c" else _FLOAT
     batch = op.shape[:-2]
@@ -145,7 +146,7 @@ def generators_of(op: Any) -> list[Any]:
 
 
 def is_triangular(op: Any) -> bool:
-    """Is it the lower triangle alone?"""
+    """Is op a lower triangle?"""
     while op._init is None:
         left, right = (*op._operands, None)[:2]
         op = right if left._head != "quasiseparable" else left
@@ -164,7 +165,7 @@ def factor_of(op: Any) -> Any:
 
 
 def ldl_of(op: Any) -> Any:
-    """L, unit lower triangular, and D of A = L D L^H, of its dtype, and where they do not serve."""
+    """Unit lower triangular L and D with A = L D L^H, in A's dtype, and where they are unusable."""
     pivots, w, p, a, bad = factor_of(op)
     dtype = inexact(op.dtype)
     parts = (np.ones(pivots.shape), p, w, a)
@@ -174,7 +175,7 @@ def ldl_of(op: Any) -> Any:
 
 
 def cholesky_of(op: Any) -> Any:
-    """The lower factor, and where there is none."""
+    """The lower Cholesky factor, and where there is none."""
     pivots, w, p, a, bad = factor_of(op)
     dtype = inexact(op.dtype)
     root = np.sqrt(np.maximum(pivots, 0))
@@ -185,7 +186,7 @@ def cholesky_of(op: Any) -> Any:
 
 def likelihood_of(op: Any, b: Any) -> tuple[float, float] | None:
     """(b^H A^-1 b, log det A) of one matrix and vector, in one sweep that keeps nothing; None where
-    solves that are checked are to say."""
+    a checked solve has to decide."""
     shape = op.shape
     if len(shape) != 2 or b.shape != shape[1:] or not shape[0] or b.dtype.kind not in "biufc":
         return None
@@ -205,12 +206,13 @@ def likelihood_of(op: Any, b: Any) -> tuple[float, float] | None:
 
 
 def _matern(order: Any, variance: Any, length_scale: Any) -> tuple[Any, Any, Any, float, float]:
-    """exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan block."""
+    """Generators of exp(-x) times a polynomial of degree `order` in x = r |t - s|: one Jordan
+    block."""
     return order, variance, math.sqrt(2 * order + 1) / length_scale, 0.0, 0.0
 
 
 def _celerite(a: Any, b: Any, c: Any, d: Any) -> tuple[int, Any, Any, Any, Any]:
-    """exp(-c |t - s|) (a cos(d |t - s|) + b sin(d |t - s|)); rotations stand in p and q."""
+    """exp(-c |t - s|) (a cos(d |t - s|) + b sin(d |t - s|)); the rotations are put into p and q."""
     return (3, a, b, c, d) if d != 0 else (0, a, c, 0.0, 0.0)
 
 
@@ -286,7 +288,7 @@ def _values(kernel: Any, given: Any) -> dict[str, Any]:
 
 
 def _unsorted(t: Any) -> Any:
-    """The error that says where."""
+    """The error that says where the times are not sorted."""
     at = tuple(int(i) for i in np.argwhere(~(np.diff(t) >= 0))[0])
     i = at[-1]
     return ValueError(
@@ -308,7 +310,7 @@ def _times(t: Any, name: str) -> Any:
 
 
 def _between(kernel: Any, t: Any, x: Any, parameters: Any) -> Any:
-    """Rows and columns of the covariance at all times, sorted."""
+    """The covariance between t and x: rows and columns of that at all times, sorted."""
     (t, one), (x, other) = _times(t, "t"), _times(x, "x")
     if t.ndim != 1 or x.ndim != 1 or not (np.isfinite(t).all() and np.isfinite(x).all()):
         raise ValueError(
@@ -336,9 +338,9 @@ def quasiseparable(
     """The covariance of a Markov process at sorted times, a `QuasiSeparable`, or between times.
 
     One-dimensional Gaussian processes in O(n): products, solves, `logdet`, `cholesky`, `sample`,
-    ``inv(K).diagonal()``. Sums and element-wise products (`multiply`) of such, real multiples, and
-    sums with diagonals are `QuasiSeparable` again. For other kernels, or times of more dimensions,
-    take dense matrices.
+    ``inv(K).diagonal()``. Sums and element-wise products (`multiply`) of these operators, real
+    multiples of them, and sums with diagonals are `QuasiSeparable` again. For other kernels, or
+    times of more dimensions, take dense matrices.
 
     Parameters
     ----------
@@ -348,19 +350,20 @@ def quasiseparable(
         ``frequency`` in radians, ``quality``); ``exp(-c r) (a cos(d r) + b sin(d r))`` (``a``,
         ``b``, ``c``, ``d``), which is a covariance where ``|b d| <= a c``.
     t : array_like, shape (..., n)
-        Times in ascending order; equal ones may be. Read now: later writes are not seen.
+        Times in ascending order; equal times are allowed. They are read now: later writes are not
+        seen.
     x : array_like, shape (m,), optional
-        Other times: the covariance between t and x, both of one dimension and in any order, as
-        for predictions: with ``w = solve(K + noise, y)`` at x the mean at t is
+        Other times: the result is the covariance between t and x, both of one dimension and in any
+        order, as predictions need it: with ``w = solve(K + noise, y)`` at x the mean at t is
         ``quasiseparable(kernel, t, x) @ w``.
     **parameters : float
-        Those of the kernel; 1 where left out, but for ``b``, ``c`` and ``d``, which are 0.
+        The parameters of the kernel; the default is 1, but 0 for ``b``, ``c`` and ``d``.
 
     Returns
     -------
     QuasiSeparable
-        Shape (..., n, n), float32 for such times, else float64. States: 1 to 3 of the Matern
-        kernels, 2 of the others (1 where d is 0). With x an operator of shape (n, m), rows and
+        Shape (..., n, n); float32 for float32 times, else float64. The Matern kernels have 1 to 3
+        states, the others 2 (1 where d is 0). With x an operator of shape (n, m), rows and
         columns of the covariance at all times: its products are O(n + m).
 
     Raises
@@ -373,9 +376,9 @@ def quasiseparable(
 
     Notes
     -----
-    Transitions are exp(-c (t[i] - t[i-1])) of neighbours, so that nothing overflows, however long
-    the series. Cost: O(n). Hartikainen and Sarkka 2010, MLSP; Foreman-Mackey et al. 2017, Astron.
-    J. 154, and 2018, RNAAS 2 (the oscillator).
+    Transitions are exp(-c (t[i] - t[i-1])) between neighbours, so nothing overflows, however long
+    the series is. The cost is O(n). Hartikainen and Sarkka 2010, MLSP; Foreman-Mackey et al. 2017,
+    Astron. J. 154, and 2018, RNAAS 2 (the oscillator).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an operator looks like: SciPy's one line."""
+"""The text of an operator: one line, as in SciPy."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def _refuse(op: Any) -> None:
 
 
 def _product_room(op: Any, A: Any, B: Any) -> None:
-    """Looks at the memory limit, where one is set, before two sparse matrices are multiplied."""
+    """Checks the memory limit, where one is set, before two sparse matrices are multiplied."""
     if config.get("memory_limit") is None or A.ndim != 2 or B.ndim != 2:
         return
     if A.shape[1] == B.shape[0]:

@@ -1,4 +1,4 @@
-"""Preconditioners by name. What makes them is imported when it is asked for."""
+"""Preconditioners by name. The modules that make them are imported when they are needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _choose = Later("_precondition.choose")
 
 
 def make(A: Any, name: Any = "auto", **options: Any) -> Any:
-    """The preconditioner of that name for A; an operator as it is, None as it is."""
+    """The preconditioner of that name for A; an operator or None is returned as it is."""
     if name is None or not isinstance(name, str):
         if options:
             raise TypeError(f"options {sorted(options)} belong to a preconditioner named by a str")
@@ -58,21 +58,22 @@ def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> Line
     Parameters
     ----------
     A : operator or array_like, shape (n, n)
-        Read now: later writes to it are not followed. Batches by "jacobi" only.
+        It is read now: later writes to it are not followed. Batches are for "jacobi" only.
     kind : str, optional
-        "auto": what A's structure proposes. Or by name, with its options:
+        "auto" takes what A's structure proposes. Or a name, with its options:
 
         - "jacobi": 1 / diagonal;
         - "block_jacobi": the inverses of blocks on the diagonal (``block``: their size, 32, or a
-          list of sizes; of a Block, its own);
-        - "ssor": a sweep forward and one back (``omega``, 1), of Hermitian sparse matrices;
-        - "ic", "ict": incomplete Cholesky on A's pattern, or dropping what is small (``drop``,
-          1e-3, beside its column) and keeping ``fill``, 10, elements a column beyond A's;
-          ``shift`` to begin with;
+          list of sizes; for a Block its own blocks);
+        - "ssor": a sweep forward and one back (``omega``, 1), for Hermitian sparse matrices;
+        - "ic", "ict": incomplete Cholesky on A's pattern, or dropping small elements (relative to
+        their column: ``drop``, 1e-3) and keeping ``fill``, 10, elements a column beyond A's;
+        ``shift`` is the first one tried;
         - "circulant", "strang", "chan": circulants near a Toeplitz matrix, of several levels too;
         - "kronecker": the nearest Kronecker product, or Kron + Kron for Kron + Diag;
         - "pivoted_cholesky": of X + noise, from X's diagonal and ``rank`` of its columns, 100,
-          until ``rtol``, 1e-8, of the trace is left (``noise``: where the sum does not show it);
+          until ``rtol``, 1e-8, of the trace is left (``noise``: give it where the sum does not show
+          it);
         - "nystrom": of X + mu I, by ``rank`` products with random vectors (None: 16, doubled to at
           most 256 until the last eigenvalue is below 10 mu), ``mu``, ``rng``;
         - "exact": the inverse itself; "identity": none.
@@ -82,21 +83,21 @@ def preconditioner(A: _OperatorLike, kind: str = "auto", **options: Any) -> Line
     LinearOperator
         Structured where it can be (a Diag, a BlockDiag, a Circulant, a Kron, a LowRankUpdate, a
         product with triangular solves). Its attribute ``proposal`` says which kind it is and why,
-        whether it is positive definite by construction, and what it holds in bytes.
+        whether it is positive definite by construction, and how many bytes it holds.
 
     Raises
     ------
     LinAlgError
-        A is not square, or this kind cannot be made of it (not Hermitian, a zero on the diagonal,
-        no definite circulant). "auto" goes on to the next then, and says so.
+        A is not square, or this kind cannot be made from it (A is not Hermitian, has a zero on the
+        diagonal, has no definite circulant). "auto" then goes on to the next kind, and says so.
     ValueError, TypeError
-        No such kind; options of another.
+        The kind is unknown; or an option belongs to a different kind.
     MaterializationError
         It would hold more than ``pl.config(memory_limit=...)`` or the machine allows.
 
     Notes
     -----
-    docs/preconditioners.md has costs, memory and sources. "auto" proposes nothing stochastic, and
+    docs/preconditioners.md lists costs, memory and sources. "auto" proposes nothing stochastic, and
     nothing for callables.
 
     Examples

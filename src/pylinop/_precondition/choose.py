@@ -71,7 +71,7 @@ KINDS: dict[str, Callable[..., LinearOperator]] = {
     "nystrom": nystrom,
 }
 
-# Kinds whose inverse is had in about the time of a product.
+# Kinds whose inverse is applied in about the time of a product.
 _AT_ONCE = "diag identity permutation tridiagonal banded triangular sparsetriangular circulant dft"
 _AT_ONCE += " dct hadamard householder eigen blocktridiagonal"
 
@@ -90,7 +90,7 @@ def _at_once(op: Any) -> bool:
 
 
 def _low_rank_beside(op: Any) -> bool:
-    """Is it X + Diag with an X of which columns are cheap, and a positive semidefinite one?"""
+    """Is it X + Diag, where X is positive semidefinite and its columns are cheap?"""
     rest, d = split(op)
     if rest is None or d is None:
         return False
@@ -101,7 +101,7 @@ def _low_rank_beside(op: Any) -> bool:
 
 
 def _ways(op: Any) -> list[Callable[[Any], LinearOperator]]:
-    """What to try, best first."""
+    """The kinds to try, best first."""
     if len(op.shape) > 2:
         return [jacobi]
     if op._opaque:
@@ -123,7 +123,7 @@ def _ways(op: Any) -> list[Callable[[Any], LinearOperator]]:
 
 
 def auto(op: Any) -> LinearOperator:
-    """The first that can be made, with what spoke against those before it."""
+    """The first kind that can be made, with the reasons against those before it."""
     against = []
     for way in _ways(op):
         try:

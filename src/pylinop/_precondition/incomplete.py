@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _hermitian(op: Any, name: str) -> tuple[Any, Any]:
-    """The CSR array and its real positive diagonal; NotFit where it is not Hermitian so."""
+    """The CSR array and its diagonal; NotFit where it is not Hermitian with a positive diagonal."""
     S = sparse_of(op)
     if not is_hermitian(S):
         raise NotFit(f"{name}: the matrix is not Hermitian")
@@ -59,8 +59,8 @@ def incomplete_cholesky(
 ) -> LinearOperator:
     """L L^H near A: on A's own pattern, or (with drop or fill) by dual dropping.
 
-    Where a pivot is not positive, the diagonal is taken 1 + shift times, with shift from 1e-3 on
-    doubled until it goes through (Manteuffel 1980; Lin and More 1999)."""
+    Where a pivot is not positive, the diagonal is multiplied by 1 + shift, with shift starting at
+    1e-3 and doubled until the factorisation succeeds (Manteuffel 1980; Lin and More 1999)."""
     import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
     dual = drop is not None or fill is not None

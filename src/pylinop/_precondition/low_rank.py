@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _noise(op: Any, noise: Any, name: str) -> tuple[Any, Any]:
-    """X and d > 0 with op = X + Diag(d), d from the sum or as given."""
+    """X and d > 0 with op = X + Diag(d); d comes from the sum or is given."""
     rest, d = split(op)
     n = op.shape[-1]
     if noise is not None:
@@ -38,8 +38,8 @@ def _noise(op: Any, noise: Any, name: str) -> tuple[Any, Any]:
 
 
 def _pivots(X: Any, d: Any, rank: int, rtol: float, dtype: Any) -> tuple[Any, float]:
-    """L with X near L L^H, and the share of the trace that is left: Harbrecht, Peters and
-    Schneider 2012, On the low-rank approximation by the pivoted Cholesky decomposition."""
+    """L with X near L L^H, and the fraction of the trace that is left (Harbrecht, Peters and
+    Schneider 2012, On the low-rank approximation by the pivoted Cholesky decomposition)."""
     n, whole = len(d), float(d.sum())
     L, left = np.empty((n, rank), dtype, order="F"), 1.0
     slack = 1e3 * np.finfo(dtype).eps * float(d.max(initial=0))
@@ -64,7 +64,8 @@ def _pivots(X: Any, d: Any, rank: int, rtol: float, dtype: Any) -> tuple[Any, fl
 def pivoted_cholesky(
     op: Any, rank: int = 100, rtol: float = 1e-8, noise: Any = None, why: str = ""
 ) -> LinearOperator:
-    """(D + L L^H)^-1 for X + D, X near L L^H from its diagonal and `rank` of its columns."""
+    """(D + L L^H)^-1 for X + D, where L L^H is near X, from X's diagonal and `rank` of its
+    columns."""
     X, d = _noise(op, noise, "pivoted_cholesky")
     dtype = np.result_type(inexact(op.dtype), real_of(op.dtype))
     n = op.shape[-1]

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from .._operators.linear_operator import LinearOperator
 
-_MANY = 512  # blocks from which one sparse matrix beats a step a block (2026-11, an AMD EPYC)
+_MANY = 512  # blocks from which one sparse matrix beats a step for each (2026-11, an AMD EPYC)
 
 
 def identity(op: Any, why: str = "asked for") -> LinearOperator:
-    """None at all."""
+    """The identity, which does not precondition at all."""
     return told(_core.Identity(op.shape[-1], inexact(op.dtype)), op, "identity", why, True)
 
 
@@ -78,7 +78,7 @@ def _bounds(op: Any, block: int | Sequence[int] | None) -> tuple[Any, str]:
 
 
 def _blocks(op: Any, ends: Any) -> list[Any]:
-    """Those on the diagonal, as arrays."""
+    """The blocks on the diagonal, as arrays."""
     found = []
     if is_sparse(op):
         S = sparse_of(op)
@@ -120,7 +120,7 @@ def block_jacobi(op: Any, block: int | Sequence[int] | None = None) -> LinearOpe
 
 
 def _on_diagonal(blocks: list[Any], ends: Any) -> Any:
-    """Blocks as one CSR array."""
+    """The blocks on the diagonal as one CSR array."""
     import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
     width = np.diff(ends)
@@ -171,7 +171,8 @@ def _lags(op: Any) -> tuple[Any, tuple[int, ...]] | None:
 
 
 def toeplitz_parts(op: Any) -> tuple[Any, tuple[int, ...], Any] | None:
-    """Lags, sizes of the levels, and the mean of a diagonal beside it; None: it is no such sum."""
+    """Lags, sizes of the levels, and the mean of a diagonal beside it; None if it is not such a
+    sum."""
     rest, d = split(op)
     if rest is None or rest._head not in ("toeplitz", "multitoeplitz"):
         if op._head != "toeplitz":
@@ -262,7 +263,8 @@ def _nearest_diagonal(d: Any, sizes: tuple[int, ...]) -> list[Any]:
 
 
 def _by_pencils(op: Any, factors: list[Any], d: Any, sizes: tuple[int, ...]) -> LinearOperator:
-    """Kron + Diag: the Diag's nearest Kronecker product, then eigenvectors of each pencil."""
+    """For Kron + Diag: takes the Diag's nearest Kronecker product, then eigenvectors of each
+    pencil."""
     diagonal = positive_part(np.asarray(d))
     if diagonal is None:
         raise NotFit("kronecker: the diagonal beside the Kron is not positive")
@@ -289,7 +291,7 @@ def _by_pencils(op: Any, factors: list[Any], d: Any, sizes: tuple[int, ...]) -> 
 
 
 def kronecker(op: Any) -> LinearOperator:
-    """The inverse of a Kronecker product, or of one plus another, near a sum with Krons."""
+    """The inverse of a Kronecker product, or of a sum of two, near a sum with Krons."""
     krons, d, sizes = _kron_terms(op)
     itemsize = inexact(op.dtype).itemsize
     room(op, 3 * itemsize * sum(n * n for n in sizes) + 2 * itemsize * op.shape[-1], "kronecker")

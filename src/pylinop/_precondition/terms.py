@@ -1,4 +1,4 @@
-"""What preconditioners are made from: the terms of a sum, and the record of a proposal."""
+"""The terms of a sum, from which preconditioners are made, and the record of a proposal."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,15 +25,15 @@ class Proposal:
     Parameters
     ----------
     kind : str
-        Its name, as `preconditioner` takes it.
+        The name of the kind, as `preconditioner` takes it.
     reason : str
-        Why this one, with the numbers that decided.
+        Why this kind was chosen, with the numbers that decided.
     positive : bool
-        Is it Hermitian positive definite by construction, as cg and minres ask?
+        Whether it is Hermitian positive definite by construction, as cg and minres need.
     nbytes : int
         Memory that it holds beside A's.
     details : dict
-        What the kind reports: a shift, a rank, the trace that is left.
+        More that the kind reports: a shift, a rank, the trace that is left.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def told(
     nbytes: int = 0,
     **details: Any,
 ) -> "LinearOperator":
-    """M with its proposal; never one of the user's own operators."""
+    """M with its proposal attached; M is never one of the user's own operators."""
     if M is op or any(M is p for p in op._operands):
         M = 1 * M
     vars(M)["proposal"] = Proposal(kind, reason, positive, nbytes, details)
@@ -112,7 +112,7 @@ def split(op: Any) -> tuple[Any, Any]:
 
 
 def main_diagonal(op: Any) -> Any:
-    """The diagonal as floats; NotFit where it cannot be had."""
+    """The diagonal as floats; NotFit where it is not available."""
     try:
         d = np.asarray(op.diagonal())
     except errors.MaterializationError as error:
@@ -128,7 +128,8 @@ def positive_part(d: Any) -> Any:
 
 
 def sparse_of(op: Any) -> Any:
-    """The operator as a CSR array of floats, each place once; by its own memory where it can be."""
+    """The operator as a CSR array of floats without duplicates, on its own memory where
+    possible."""
     import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 
     written = op._head == "sparse" and op._init is not None
@@ -157,7 +158,7 @@ _WITHIN = "sum prod scaled view kron kronsum blockdiag power".split()
 
 
 def is_sparse(op: Any) -> bool:
-    """Does its dense form have few elements, by kind, all the way down?"""
+    """Do its kinds, all the way down, say that it has few nonzero elements?"""
     stack, some = [op], False
     while stack:
         a = stack.pop()

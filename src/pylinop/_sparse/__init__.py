@@ -1,1 +1,1 @@
-"""scipy.sparse in and out; sparse factors and products."""
+"""Conversions from and to scipy.sparse; sparse factors and products."""

@@ -1,7 +1,7 @@
-"""What the core writes down of a sparse expression, as one scipy.sparse matrix.
+"""Assembles a sparse expression, as the core writes it down, into one scipy.sparse matrix.
 
-The core's sparse_solver.h says how: terms in post-order, eleven integers each, on the arrays that
-come with them. All is computed in float64 or complex128."""
+The core's sparse_solver.h defines the form: terms in post-order, eleven integers each, on the
+arrays that come with them. Everything is computed in float64 or complex128."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WORDS = 11
 _ROWS: dict[str, Any] = {}
-_HEADS: list[str] = []  # of the kinds, asked for once
+_HEADS: list[str] = []  # of the kinds, looked up once
 
 
 def _row(*heads: str) -> Callable[[Registered], Registered]:
@@ -36,7 +36,7 @@ def _sp() -> Any:
 
 
 class _Term:
-    """One operator of a program: its integers, and its number where it has one."""
+    """One operator of a program: its integers, and its scalar where it has one."""
 
     def __init__(self, words: Any) -> None:
         self.attr = [int(v) for v in words[2:6]]
@@ -161,7 +161,7 @@ def _(t: Any, d: Any) -> Any:
 
 
 def _diagonals(shape: tuple[int, ...], values: Any, offsets: Any) -> Any:
-    """scipy.sparse.diags_array, of any sizes."""
+    """scipy.sparse.diags_array, for any sizes."""
     row, col = [], []
     for v, k in zip(values, offsets):
         at = np.arange(len(v))
@@ -235,7 +235,7 @@ def _(t: Any, *axes: Any) -> Any:
 
 
 def _second_difference(n: int, boundary: int) -> Any:
-    """Zeros beyond the ends (0), no flux (1), or a ring (2)."""
+    """A second difference with zeros beyond the ends (0), no flux (1), or a ring (2)."""
     ones = np.ones(max(n - 1, 0))
     line = _diagonals((n, n), [ones, np.full(n, -2.0), ones], [-1, 0, 1]).tolil()
     if boundary == 1 and n:

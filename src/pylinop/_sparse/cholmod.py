@@ -1,14 +1,15 @@
 """Cholesky factors of sparse matrices by CHOLMOD, where scikit-sparse is installed.
 
-Its releases 0.4 and 0.5 have different names for the same; both are taken. A `Cholesky` has what
-SciPy's SuperLU has, so that solves, determinants and entries of the inverse know one interface."""
+Its releases 0.4 and 0.5 have different names for the same functions; both work. A `Cholesky` has
+the members of SciPy's SuperLU, so that solves, determinants and entries of the inverse need one
+interface."""
 
 from typing import Any
 
 import numpy as np
 
 _EPS = np.finfo(np.float64).eps
-_module: Any = None  # False: it cannot be had
+_module: Any = None  # False: not installed
 
 
 def _cholmod() -> Any:
@@ -24,8 +25,9 @@ def _cholmod() -> Any:
 
 
 def factor(A: Any, sign: int) -> "Cholesky | None":
-    """Of sign A, a Hermitian CSC matrix with a positive diagonal; None: CHOLMOD is not there, or
-    the matrix is not positive definite, or so nearly singular that pivots are the better way."""
+    """The factor of sign A, a Hermitian CSC matrix with a positive diagonal. None if CHOLMOD is not
+    installed, or the matrix is not positive definite, or so nearly singular that pivoting is
+    better."""
     cholmod = _cholmod()
     if not cholmod:
         return None
@@ -50,7 +52,7 @@ class _Release5:
 
 
 class _Release4:
-    """An indefinite matrix is factored too, as L D L^H: its D tells."""
+    """Release 0.4 factors an indefinite matrix too, as L D L^H: its D shows that."""
 
     def __init__(self, cholmod: Any, A: Any) -> None:
         self.own = cholmod.cholesky(A)
@@ -65,7 +67,7 @@ class _Release4:
 
 
 class Cholesky:
-    """A[p][:, p] = sign L L^H, as SuperLU's L U with a unit triangle L."""
+    """A[p][:, p] = sign L L^H, given as SuperLU gives L U, with a unit triangle L."""
 
     def __init__(self, found: Any, shape: tuple[int, int], sign: int) -> None:
         self.shape, self.nnz = shape, found.nnz
@@ -73,13 +75,13 @@ class Cholesky:
         self.perm_r = self.perm_c = np.argsort(found.perm, kind="stable")
 
     def solve(self, b: np.ndarray, mode: str) -> np.ndarray:
-        """A is its own adjoint, A^T the conjugate."""
+        """Solves; A is its own adjoint, so A^T is the conjugate."""
         x: np.ndarray = self._found.solve(b.conj() if mode == "T" else b)
         x = x.conj() if mode == "T" else x
         return x if self._sign > 0 else -x
 
     def _parts(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """L with its own diagonal, and how often each entry of that stands in the columns."""
+        """L with its own diagonal, and how often each diagonal entry is repeated in the columns."""
         L = self._found.lower()
         return L, L.diagonal().real, np.diff(L.indptr)
 

@@ -1,9 +1,9 @@
 """Sparse direct solves for the core (sparse_solver.h): a narrow band, CHOLMOD or SciPy's SuperLU.
 
 A `Factor` is a derived value of the core: made when the arrays of the matrix are new, kept within
-`pl.config(cache_limit=...)`, dropped when they were written to. Its answers are checked: where the
-backward error is beyond the bound after two refinements the matrix is factored again with full
-pivoting, and where that does not help the core goes by the dense form."""
+`pl.config(cache_limit=...)`, dropped when they were written to. Its answers are checked: if the
+backward error exceeds the bound after two refinements, the matrix is factored again with full
+pivoting; if that does not help, the core uses the dense form."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .._base import conditioning, config, errors
 from . import assemble_program, cholmod, selected_inverse
 
 _EPS = float(np.finfo(np.float64).eps)
-_BAND = 16  # diagonals up to which the solver of bands is the quicker
-_DECLINED, _SINGULAR = False, True  # what the core takes for "no answer", "there is none"
+_BAND = 16  # up to so many diagonals the solver of bands is quicker
+_DECLINED, _SINGULAR = False, True  # the core's codes for "no answer" and "there is none"
 
 
 def _sp() -> Any:
@@ -33,7 +33,7 @@ def _sla() -> Any:
 
 
 class Factor:
-    """A square sparse matrix and what it is solved by, made at first need."""
+    """A square sparse matrix and the factor that solves with it, made when first needed."""
 
     def __init__(self, A: Any) -> None:
         A = _sp().csc_array(A)
@@ -42,9 +42,9 @@ class Factor:
         self.n = A.shape[0]
         self.finite = bool(np.isfinite(A.data).all())
         self.op: Any = None  # A as an operator, for residuals
-        self.lu: Any = None  # SuperLU's, or what has the same members (_sparse_cholmod.Cholesky)
+        self.lu: Any = None  # SuperLU's, or cholmod.Cholesky with the same members
         self.band: Any = None
-        self.order: Any = None  # of a band: the rows and columns taken in this order
+        self.order: Any = None  # for a band: the order of its rows and columns
         self.pivoted = False
         self.singular = False
         self.trusted: bool | None = None
@@ -68,7 +68,7 @@ class Factor:
 
     @property
     def how(self) -> Any:
-        """What it is solved by, for explanations."""
+        """The method of the solve, for explanations."""
         if self.band is not None:
             return "band"
         return "CHOLMOD" if isinstance(self.lu, cholmod.Cholesky) else "SuperLU"
@@ -76,9 +76,9 @@ class Factor:
     # -- making it
 
     def _looked_at(self) -> None:
-        """Is the pattern symmetric, and the matrix its own adjoint? Asked once."""
+        """Is the pattern symmetric, and is the matrix its own adjoint? Found once."""
         A = self.A
-        arrays = A.indptr, A.indices, A.data  # by columns: of the transpose by rows
+        arrays = A.indptr, A.indices, A.data  # by columns: the transpose by rows
         ptr, index, data = _core._csr_transpose((*arrays, self.n, self.n), False)
         self.alike = np.array_equal(A.indptr, ptr) and np.array_equal(A.indices, index)
         self.hermitian = self.alike and np.array_equal(A.data, data.conj())
@@ -113,8 +113,8 @@ class Factor:
         return True
 
     def _factor(self) -> None:
-        """Cholesky's where it can be, else LU; with diagonal pivots where the pattern is symmetric,
-        which keeps the fill small."""
+        """Factors by Cholesky where possible, else by LU; with diagonal pivots where the pattern is
+        symmetric, which keeps the fill small."""
         A = self.A
         d = A.diagonal()
         symmetric = not self.pivoted and self.alike and bool(np.all(d != 0))
@@ -147,7 +147,7 @@ class Factor:
                 self.singular = True
 
     def _again(self) -> bool:
-        """Once more, with full pivoting. False: that had been done."""
+        """Factors again, with full pivoting. Returns False if that was done before."""
         if self.pivoted:
             return False
         self.pivoted = True
@@ -159,8 +159,8 @@ class Factor:
     # -- solves
 
     def near(self, eps: Any) -> Any:
-        """How near A is to a singular matrix, by this factor, found once for each rounding unit:
-        the reciprocal condition number, of a band by its pivots; 1.0 where it is far from eps."""
+        """How near A is to a singular matrix, found once for each rounding unit: the reciprocal
+        condition number by this factor, for a band by its pivots; 1.0 where it is far from eps."""
         made = self.lu is not None or (self.band is not None and eps > _EPS)
         if eps not in self.rcond and made and self.n:
             self.rcond[eps] = conditioning.by_solves(
@@ -173,7 +173,7 @@ class Factor:
         return self.rcond.get(eps, 1.0)
 
     def _raw(self, b: Any, mode: Any) -> Any:
-        """mode(A)^-1 b without a check, b of A's dtype."""
+        """mode(A)^-1 b without a check, for b of A's dtype."""
         if self.band is not None:
             b = b if self.order is None else b[self.order]
             op = _core._build("view", self.band, None, mode) if mode else self.band
@@ -202,7 +202,7 @@ class Factor:
             with np.errstate(all="ignore"):
                 r = b - self._apply(x, mode)
                 size = norm * _top(x) + top
-                eta = _top(r) / np.where(size > 0, size, 1)  # r is 0 where all is
+                eta = _top(r) / np.where(size > 0, size, 1)  # r is 0 where all terms are
             worst = float(eta.max(initial=0))
             if worst <= 4 * _EPS * np.sqrt(self.n) or step == 2 or np.isnan(worst):
                 return x, worst
@@ -247,7 +247,7 @@ class Factor:
         return _SINGULAR
 
     def _decline(self) -> bool:
-        """The dense form is to serve, where there is room for it."""
+        """Declines, so that the dense form is used, if there is memory for it."""
         need = self.n * self.n * self.A.dtype.itemsize
         limit = config.get("memory_limit")
         free = config.free_memory() if limit is None else limit
@@ -260,7 +260,8 @@ class Factor:
         return _DECLINED
 
     def believed(self) -> bool:
-        """Does a solve with this factor pass the check? Asked once; it may be made anew for it."""
+        """Does a solve with this factor pass the check? Tested once; the factor may be made anew
+        for it."""
         if self.trusted is None:
             probe = 1 - 2 * (np.arange(self.n) * 7 // 5 % 2).astype(self.A.dtype)
             x = self._accurate(probe[:, None], 0)
@@ -270,7 +271,7 @@ class Factor:
     # -- determinants
 
     def det(self) -> Any:
-        """(re, im, exponent of 2)."""
+        """The determinant as (re, im, exponent of 2)."""
         if not self.finite:
             return _DECLINED
         if self.singular:
@@ -312,7 +313,7 @@ class Factor:
         return selected_inverse.entries(self, row, col)
 
     def pivots(self) -> Any:
-        """The factor, made now where a band was solved."""
+        """The factor; made now if the solves so far used a band."""
         if self.lu is None and not self.singular:
             self.pivoted = False
             self._factor()
@@ -340,7 +341,7 @@ def _top(x: Any) -> Any:
 
 
 def _product(v: Any) -> tuple[complex, int]:
-    """The product as (mantissa, exponent of 2): none over- or underflows."""
+    """The product as (mantissa, exponent of 2), so that nothing over- or underflows."""
     _, e = np.frexp(np.maximum(np.abs(v.real), np.abs(v.imag)))
     m, total = v * np.ldexp(1.0, -e), int(e.sum())
     m = m.astype(np.complex128)
@@ -400,5 +401,5 @@ CALLS: dict[str, Any] = {
 
 
 def solver(what: str, *args: Any) -> Any:
-    """What the core asks of the sparse solver; a hook."""
+    """Answers what the core asks of the sparse solver; a hook."""
     return CALLS[what](*args)

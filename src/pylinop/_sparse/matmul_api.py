@@ -1,4 +1,5 @@
-"""sparse_matmul and kin: products of sparse matrices whole, in part, in blocks, or on disk."""
+"""sparse_matmul and related functions: products of sparse matrices as a whole, in part, in blocks,
+or on disk."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ def sparse_product_size(A: _OperatorLike, B: _OperatorLike, *, exact: bool = Tru
     A, B : scipy.sparse matrix or operator
         As in `sparse_matmul`.
     exact : bool
-        Count the entries. False: from 64 rows that lie evenly, times what they stand for.
+        Count the entries. False: extrapolate from 64 evenly spaced rows.
 
     Returns
     -------
     ProductSize
         Named tuple: ``shape``, ``dtype``, ``nnz``, ``nbytes`` (as CSR), ``products`` (the
-        multiplications it takes), ``exact``. As text a sentence.
+        multiplications it takes), ``exact``. Its text is a sentence.
 
     Raises
     ------
@@ -47,8 +48,8 @@ def sparse_product_size(A: _OperatorLike, B: _OperatorLike, *, exact: bool = Tru
 
     Notes
     -----
-    Cost: the multiplications' indices are read once, about a third of the time of the product
-    itself; with ``exact=False`` next to nothing. Entries that cancel to zero count.
+    The indices of the multiplications are read once, which takes about a third of the time of the
+    product itself; ``exact=False`` costs next to nothing. Entries that cancel to zero count.
 
     Examples
     --------
@@ -79,15 +80,15 @@ def sparse_row_blocks(
     callback: Callable[[int, int], Any] | None = None,
     progress: bool = False,
 ) -> Iterator[tuple[int, Any]]:
-    """The product of two sparse matrices, block by block of rows, for what does not fit in memory.
+    """The product of two sparse matrices by blocks of rows, for products that do not fit in memory.
 
     Parameters
     ----------
     A, B, mask, threshold, topk, callback, progress
         As in `sparse_matmul`.
     block_rows : int, optional
-        Rows of a block. Not given: as many as take 64 MiB (or what ``pl.config(memory_limit=...)``
-        leaves for them) while they are computed.
+        Rows of a block. If not given, as many as take 64 MiB (or what
+        ``pl.config(memory_limit=...)`` leaves for them) while they are computed.
 
     Returns
     -------
@@ -133,25 +134,27 @@ def sparse_matmul(
     callback: Callable[[int, int], Any] | None = None,
     progress: bool = False,
 ) -> Any:
-    """The product of two sparse matrices, computed now: whole, or what is wanted of it.
+    """The product of two sparse matrices, computed now: all of it, or the wanted part.
 
-    ``A @ B`` of operators stays lazy, and products with arrays, diagonals and traces of it never
-    need the matrix; this is for the matrix itself.
+    ``A @ B`` of operators stays lazy, and its products with arrays, its diagonals and traces never
+    need the matrix; this function is for the matrix itself.
 
     Parameters
     ----------
     A, B : scipy.sparse matrix, array_like or operator, shapes (m, n) and (n, k)
-        Operators that are sparse by structure (`Sparse`, `Banded`, `Kron` of such, sums, products,
-        ...) are written out sparsely.
+        Operators that are sparse by structure (`Sparse`, `Banded`, a `Kron` of these, sums,
+        products, ...) are written out sparsely.
     mask : scipy.sparse matrix or operator, shape (m, k), optional
         Only entries where the mask has a nonzero are computed or kept.
     threshold : float, optional
         Entries of modulus below it are dropped.
     topk : int, optional
-        Of each row the entries of largest modulus, at most so many; of equals the first columns.
+        At most so many entries of each row are kept, those of largest modulus; of equal ones the
+        first columns.
     out : path, optional
         A folder to write to, one block of rows after the other: ``data.npy``, ``indices.npy``,
-        ``indptr.npy`` and ``sparse.json``. What comes back lies there; `load_sparse` opens it.
+        ``indptr.npy`` and ``sparse.json``. The arrays of the result are mapped from there;
+        `load_sparse` opens it again.
     block_rows : int, optional
         As in `sparse_row_blocks`; not for a whole product in memory.
     callback : callable, optional
@@ -162,25 +165,25 @@ def sparse_matmul(
     Returns
     -------
     scipy.sparse.csr_array
-        With sorted columns, in the promotion of the dtypes; integers wrap. Entries that cancel to
-        zero stay. Of A A^T and A A^H one triangle is computed where that pays.
+        It has sorted columns and the promotion of the dtypes; integers wrap. Entries that cancel to
+        zero stay. Only one triangle of A A^T and A A^H is computed where that pays off.
 
     Raises
     ------
     MaterializationError
-        When it would not fit in memory; the text says how large it is and what to do.
+        When it would not fit in memory; the message says how large it is and what to do.
     ValueError, TypeError
-        When shapes do not fit, an option is out of its range, or the dtype is not of the core.
+        When shapes do not fit, an option is out of its range, or the core does not know the dtype.
     IndexError
         When an index of A or B lies outside.
 
     Notes
     -----
-    Gustavson's algorithm, row by row, in two passes (the first counts); a row is collected in an
-    array as long as a row of the result, or in a hash table where it is short (Gustavson 1978;
-    Nagasaka, Matsuoka, Azad and Buluc 2018). With a mask of few entries each of them is a product
-    of a row and a column. Each entry is the sum that SciPy computes, in the same order, on any
-    number of threads.
+    Gustavson's algorithm goes row by row, in two passes (the first counts); a row is collected in
+    an array as long as a row of the result, or in a hash table if it is short (Gustavson 1978;
+    Nagasaka, Matsuoka, Azad and Buluc 2018). With a mask of few entries, each entry is computed as
+    a product of a row and a column. Each entry is the sum that SciPy computes, in the same order,
+    on any number of threads.
 
     Examples
     --------
@@ -216,7 +219,7 @@ def sparse_matmul(
 
 
 def _within(p: Product, nnz: int) -> None:
-    """What was kept so far, twice: it is put together in the end."""
+    """Checks that the entries kept so far fit twice: they are joined at the end."""
     most = config.get("memory_limit")
     if most is not None and 2 * p.nbytes(nnz) > most:
         raise errors.MaterializationError(
@@ -229,7 +232,7 @@ def _within(p: Product, nnz: int) -> None:
 
 
 class _Npy:
-    """A .npy file of one dimension that grows; its header has room for any length."""
+    """A one-dimensional .npy file that grows; its header has room for any length."""
 
     def __init__(self, path: str, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
@@ -268,7 +271,7 @@ def _write(
     os.makedirs(folder, exist_ok=True)
     header = os.path.join(folder, _HEADER)
     if os.path.exists(header):
-        os.remove(header)  # until all is written there is no matrix here
+        os.remove(header)  # until everything is written there is no matrix here
     most = p.most if k.most < 0 else min(p.most, p.shape[0] * k.most)
     ix = p.a[1].dtype if most <= _products._WIDE else np.int64  # SciPy wants one for both
     parts, nnz = (("data", p.dtype), ("indices", ix), ("indptr", np.int64)), 0
@@ -303,7 +306,7 @@ def load_sparse(path: str | os.PathLike[str], mmap_mode: Literal["r", "c"] | Non
     path : path
         The folder.
     mmap_mode : {None, 'r', 'c'}
-        As `numpy.load`: with 'r' the arrays stay on disk and are read where they are used.
+        As in `numpy.load`: with 'r' the arrays stay on disk and are read where they are used.
 
     Returns
     -------
@@ -312,7 +315,7 @@ def load_sparse(path: str | os.PathLike[str], mmap_mode: Literal["r", "c"] | Non
     Raises
     ------
     FileNotFoundError
-        When there is no such folder, or writing it did not come to an end.
+        When there is no such folder, or writing it was not finished.
     ValueError
         When the files do not fit together.
 

@@ -1,8 +1,9 @@
 """Entries of the inverse of a sparse matrix from its LU factor, without the inverse.
 
 With P A Q = L D U the entries of (L D U)^-1 on the pattern of L + U follow from the last column to
-the first (k_selected_inverse.c); a pattern that has the places asked for gives those too. Places
-far from it fill it in: then columns of the inverse are solved for, in blocks."""
+the first (k_selected_inverse.c); a pattern that includes the requested places gives those too.
+Places far from the pattern would fill it in: then columns of the inverse are solved for, in
+blocks."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ import numpy as np
 from .. import _core
 
 _EPS = np.finfo(np.float64).eps
-_COLUMNS = 64  # of the inverse at once
-_GROWTH = 4  # times its own size that the pattern may grow by the places asked for
+_COLUMNS = 64  # columns of the inverse at once
+_GROWTH = 4  # the factor by which the pattern may grow for the requested places
 
 
 def entries(factor: Any, row: Any, col: Any) -> Any:
-    """A^-1[row, col] for arrays of places; what the core takes where there is no good answer."""
+    """A^-1[row, col] for arrays of places; or the core's code where there is no good answer."""
     if len(row) == 0:
         return np.zeros(0, factor.A.dtype)
     for _ in range(2):
@@ -34,7 +35,8 @@ def entries(factor: Any, row: Any, col: Any) -> Any:
 
 
 def _selected(factor: Any, lu: Any, row: Any, col: Any) -> Any:
-    """By the recurrence; None where the pattern would grow too far or the check fails."""
+    """The entries by the recurrence; None where the pattern would grow too far or the check
+    fails."""
     A, n = factor.A, factor.n
     at_row, at_col = lu.perm_c.astype(np.int64), lu.perm_r.astype(np.int64)
     C = A.tocoo()  # A^-1 is needed where A^T has entries: for the check
@@ -59,7 +61,7 @@ def _selected(factor: Any, lu: Any, row: Any, col: Any) -> Any:
 
 
 class _Pattern:
-    """That of L + U, symmetric, with further places (i, j), closed under elimination."""
+    """The pattern of L + U, symmetric, with further places (i, j), closed under elimination."""
 
     def __init__(self, lu: Any, i: Any, j: Any) -> None:
         import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
@@ -106,7 +108,7 @@ class _Pattern:
 
 
 def _by_columns(factor: Any, row: Any, col: Any) -> Any:
-    """Solves with unit vectors, a block at a time, for the columns that are asked for."""
+    """Solves with unit vectors, a block at a time, for the requested columns."""
     asked, which = np.unique(col, return_inverse=True)
     order = np.argsort(which, kind="stable")
     ends = np.searchsorted(which[order], np.arange(0, len(asked) + _COLUMNS, _COLUMNS))

@@ -1,9 +1,9 @@
-"""Products of sparse matrices by the kernels of k_spgemm.c: whole, or in blocks of rows.
+"""Products of sparse matrices by the kernels of k_spgemm.c, as a whole or in blocks of rows.
 
-A matrix goes to the kernels as (indptr, indices, data, rows, columns), CSR. The whole product takes
+A matrix goes to the kernels as (indptr, indices, data, rows, columns), CSR. The whole product uses
 all threads in C, and ^C ends it; blocks are computed by Python threads side by side (the kernels
-release the GIL) and handed out in order. An entry is the same sum whatever the blocks and however
-many threads."""
+release the GIL) and handed out in order. An entry is the same sum for any blocks and any number of
+threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CSR = tuple[np.ndarray, np.ndarray, np.ndarray, int, int]
 
 
 class ProductSize(NamedTuple):
-    """What a product of two sparse matrices takes, before it is computed."""
+    """The size of a product of two sparse matrices, before it is computed."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
@@ -53,7 +53,7 @@ def _sp() -> Any:
 
 
 def sparse_form(X: Any) -> Any:
-    """Anything as a scipy.sparse matrix, without a dense form of what is sparse by structure."""
+    """x as a scipy.sparse matrix, without a dense form if it is sparse by structure."""
     if scipy_bridge.issparse(X):
         if X.ndim != 2:
             raise ValueError(f"a sparse product takes matrices, got shape {X.shape}")
@@ -65,7 +65,7 @@ def sparse_form(X: Any) -> Any:
 
 
 def _narrowed(a: np.ndarray, ix: Any) -> np.ndarray:
-    """Indices in another dtype; what does not fit is an error, never another index."""
+    """Casts indices to a dtype; one that does not fit is an error, and is never changed."""
     if a.dtype != ix and a.size and np.dtype(ix) == np.int32:
         low, high = int(a.min()), int(a.max())
         if low < 0 or high > _WIDE:
@@ -94,7 +94,7 @@ def as_scipy(a: CSR) -> Any:
     """A scipy.sparse array of the arrays themselves."""
     ptr, index, data, m, n = a
     if index.dtype == np.int32 and ptr[-1] > _WIDE:
-        index = index.astype(np.int64)  # as SciPy wants them: of one dtype
+        index = index.astype(np.int64)  # as SciPy needs them: of one dtype
     S = _sp().csr_array((m, n), dtype=data.dtype)
     S.indptr, S.indices, S.data = ptr.astype(index.dtype, copy=False), index, data
     S.has_sorted_indices = S.has_canonical_format = True
@@ -109,7 +109,7 @@ def _index_dtype(*sizes: int) -> Any:
 
 
 class Product:
-    """Two matrices that fit, and what their product's rows take at most."""
+    """Two matrices that fit, and the most that the rows of their product take."""
 
     def __init__(self, A: Any, B: Any, dtype: Any = None) -> None:
         A, B = sparse_form(A), sparse_form(B)
@@ -131,7 +131,7 @@ class Product:
 
     @property
     def most(self) -> int:
-        """No more entries than that."""
+        """An upper bound of the number of entries."""
         return int(self._before[-1])
 
     def room(self, lo: int, hi: int) -> int:
@@ -146,7 +146,7 @@ class Product:
         return _core._spgemm_count(self.a, self.b, upper, lo, hi, self.bound[lo:hi], threads)
 
     def estimate(self, rows: int = 64) -> int:
-        """About how many entries there are, from rows that lie evenly."""
+        """About how many entries there are, from evenly spaced rows."""
         m = self.shape[0]
         at = range(0, m, max(1, m // rows))
         seen = sum(self.room(i, i + 1) for i in at)
@@ -154,10 +154,10 @@ class Product:
         return round(self.most * (found / seen)) if seen else 0
 
     def symmetry(self) -> int:
-        """1 where it is A A^T, 2 where A A^H, and one triangle pays; else 0.
+        """1 for A A^T, 2 for A A^H, where computing one triangle pays off; else 0.
 
-        B's rows are then sorted, as the kernel of one triangle needs them; an entry stays the same
-        sum."""
+        B's rows are then sorted, as the kernel of one triangle needs them; each entry is still the
+        same sum."""
         m = self.shape[0]
         a = self.a
         if m != self.shape[1] or self.products < 8 * m * m or not m or a[2].size != self.b[2].size:
@@ -171,7 +171,7 @@ class Product:
         return how
 
     def blocks(self, block_rows: int | None, share: int) -> list[tuple[int, int]]:
-        """Blocks of rows: of a number each, or of at most so many bytes while computed."""
+        """Blocks of rows: of a fixed number, or of at most so many bytes while computed."""
         m = self.shape[0]
         if block_rows is not None:
             return [(lo, min(lo + block_rows, m)) for lo in range(0, m, block_rows)]
@@ -221,7 +221,8 @@ def limit() -> int | None:
 
 
 def refuse(p: Product, nnz: int, exact: bool) -> None:
-    """MaterializationError where so many entries do not fit, with the ways that need less."""
+    """Raises MaterializationError where so many entries do not fit; it names the ways that need
+    less."""
     nbytes, most = p.nbytes(nnz), limit()
     if most is None or nbytes <= most:
         return
@@ -240,7 +241,7 @@ def counted(p: Product, upper: bool = False) -> np.ndarray:
 
 
 def whole(p: Product) -> CSR:
-    """All of it. No count is needed where almost no products fall on one entry."""
+    """The whole product. No count is needed where almost no two products fall on the same entry."""
     m, n = p.shape
     symmetry = p.symmetry()
     most = limit()
@@ -272,7 +273,7 @@ def product(A: Any, B: Any, dtype: Any = None) -> Any:
 
 
 class Kept(NamedTuple):
-    """What stays of each row."""
+    """What is kept of each row."""
 
     mask: CSR | None = None
     right: CSR | None = None  # B^T, where the mask's entries are computed one by one
@@ -309,7 +310,7 @@ def kept(p: Product, mask: Any, threshold: float | None, topk: int | None) -> Ke
 
 
 def block(p: Product, k: Kept, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How long rows lo to hi - 1 are, their columns and entries."""
+    """Rows lo to hi - 1: their lengths, columns and entries."""
     if k.right is not None and k.mask is not None:
         ptr = k.mask[0]
         at = (ptr[lo : hi + 1] - ptr[lo]).astype(np.int64)
@@ -328,7 +329,7 @@ def block(p: Product, k: Kept, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray
     if k.least > 0 or k.most >= 0:
         count = _core._csr_keep(_starts(count), index, data, k.least, k.most)
     nnz = int(count.sum())
-    if nnz < 0.75 * index.size:  # do not hold what was room only
+    if nnz < 0.75 * index.size:  # do not hold memory that was spare room only
         return count, index[:nnz].copy(), data[:nnz].copy()
     return count, index[:nnz], data[:nnz]
 
@@ -344,7 +345,7 @@ def share() -> int:
 
 
 def streamed(p: Product, k: Kept, block_rows: int | None, callback: Any, progress: Any) -> Any:
-    """(start, counts, indices, data) of one block of rows after the other."""
+    """Yields (start, counts, indices, data) of one block of rows after the other."""
     if block_rows is not None:
         block_rows = config._number("block_rows", block_rows, "a number of rows", 1, 2**62)
     jobs = [(p, k, lo, hi) for lo, hi in p.blocks(block_rows, share())]

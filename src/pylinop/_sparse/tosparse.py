@@ -1,8 +1,8 @@
-"""Operators as scipy.sparse arrays: no dense form is made of what is sparse by structure.
+"""Operators as scipy.sparse arrays, without a dense form where they are sparse by structure.
 
-One row a head. A row yields (operand, dtype) and gets the operand as a CSR array of that dtype, so
-that no expression is too deep; what has no row is made dense. All is computed in the dtype of the
-whole, as dense forms are."""
+Each head has one row. A row yields (operand, dtype) and gets the operand as a CSR array of that
+dtype, so that no expression is too deep; a head without a row is made dense. Everything is computed
+in the dtype of the whole, as dense forms are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROWS: dict[str, Any] = {}
 
 
 def _row(*heads: str) -> Callable[[Registered], Registered]:
-    """Registers what is decorated: a function (op, dtype), or a generator."""
+    """Registers what it decorates: a function (op, dtype), or a generator."""
 
     def add(run: Registered) -> Registered:
         _ROWS.update(dict.fromkeys(heads, run))
@@ -94,7 +94,7 @@ def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """By our kernel where it knows the dtype (not float16, longdouble)."""
+    """Multiplies by our kernel where it knows the dtype (not float16, longdouble)."""
     return _products.product(a, b) if a.dtype.name in _products.DTYPES else a @ b
 
 
@@ -154,7 +154,8 @@ def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
 
 
 def _kron_room(op: Any, count: int, dtype: Any) -> None:
-    """Each entry's value and indices twice: in coordinates, as SciPy makes it, and as CSR."""
+    """Checks the memory of each entry's value and indices twice: in SciPy's coordinates, and as
+    CSR."""
     memory.room(op, 2 * count * (np.dtype(dtype).itemsize + 8), "the sparse form")
 
 
@@ -197,7 +198,7 @@ FEW = frozenset(  # heads that hold few entries
 
 
 def _is_sparse(op: Any) -> bool:
-    """Is it made of kinds alone that hold few entries?"""
+    """Is op made only of kinds that hold few entries?"""
     stack = [op]
     while stack:
         o = stack.pop()
@@ -212,7 +213,7 @@ def _is_sparse(op: Any) -> bool:
 
 @_row("elementwise")
 def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
-    """Of the factors that are sparse, times the others' entries at its places."""
+    """The product of the sparse factors, times the other factors' entries at its places."""
     factors, stack = [], [op]
     while stack:  # products of products
         f = as_operator(stack.pop())
@@ -235,7 +236,7 @@ def _(op: Any, dtype: Any) -> Generator[Any, Any, Any]:
 
 
 def _entries(op: Any, a: Any, dtype: Any) -> Any:
-    """Those of an operator at the places of a CSR array, from blocks of rows."""
+    """The entries of an operator at the places of a CSR array, from blocks of rows."""
     limit = config.get("memory_limit")
     room = 1 << 25 if limit is None else limit // 4
     m, n = op.shape
@@ -267,7 +268,7 @@ def _corners(rows: Any) -> list[tuple[int, int]]:
 
 
 def _at(blocks: Any, corners: Any, shape: tuple[int, ...]) -> Any:
-    """Blocks at their corners; of any size, 0 too."""
+    """Puts blocks at their corners; they may have any size, even 0."""
     parts = [_sp().coo_array(b) for b in blocks]
     row, col, data = [], [], []
     for p, (i, j) in zip(parts, corners):
@@ -302,7 +303,7 @@ def _dense(op: Any, dtype: Any) -> Any:
 
 
 def _diagonals(op: Any, dtype: Any, offsets: Any) -> Any:
-    """Of a matrix with nothing but zeros off these diagonals."""
+    """A matrix that is zero off these diagonals."""
     m, n = op.shape
     row, col, data = [], [], []
     for k in sorted({k for k in offsets if -m < k < n}):

@@ -1,8 +1,8 @@
-"""``method=`` of trace, logdet and diagonal: which way was asked for, which the accuracy that is
-allowed leaves open, and what each is estimated to take. (_eigen/choose_method.py has eigh's.)
+"""``method=`` of trace, logdet and diagonal: the way that was asked for, the ways that the allowed
+accuracy leaves open, and the price of each. (_eigen/choose_method.py does the same for eigh.)
 
-"auto" is the direct way. Only where the user says ``pl.config(accuracy="estimate")`` may it be an
-estimate, and then it is one where that is estimated to be cheaper."""
+"auto" is the direct way. Only under ``pl.config(accuracy="estimate")`` may it be an estimate, and
+then it is one where that is priced lower."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = {
     "logdet": ("auto", "direct", "slq"),
     "diagonal": ("auto", "direct", "hutchinson", "hutch++"),
 }
-_PROBES, _STEPS = 30, 20  # what an estimate is priced at
+_PROBES, _STEPS = 30, 20  # with which an estimate is priced
 
 
 def canonical(method: Any, names: tuple[str, ...]) -> str:
@@ -46,7 +46,7 @@ def _direct(op: Any, action: str) -> dict[str, Any]:
 
 
 def _estimated(op: Any, action: str, method: str, probes: int) -> dict[str, Any]:
-    """Of one that takes so many probes."""
+    """The price of an estimate that takes so many probes."""
     columns = {"hutch++": 1.5, "xtrace": 2.0, "slq": float(_STEPS)}.get(method, 1.0) * probes
     row = row_of(method)
     if op._opaque or 0 in op.shape:
@@ -60,8 +60,8 @@ def _estimated(op: Any, action: str, method: str, probes: int) -> dict[str, Any]
 
 
 def options(op: Any, action: str, method: str, probes: Any, price: bool) -> Any:
-    """(the way taken, why, all ways with their prices, that one first). What is named by the user
-    is taken; the others are priced then only where someone wants to see that."""
+    """(the way taken, why, all ways with their prices, that one first). A method that the user
+    names is taken; the others are then priced only where someone wants to see the prices."""
     names = NAMES[action]
     method = canonical(method, names)
     if not price and method != "auto":
@@ -106,7 +106,7 @@ def data(op: Any, action: str, why: str, rows: list[Any], took: float | None) ->
 
 
 def explained(op: Any, action: str, method: str, how: dict[str, Any]) -> Any:
-    """What `explain` says of an action with a method."""
+    """The explanation of an action with a method."""
     chosen, why, rows = options(op, action, method, how.get("num_samples"), True)
     if chosen == "direct":
         more = {"offset": how.get("offset", 0)} if action == "diagonal" else {}
@@ -119,7 +119,7 @@ def explained(op: Any, action: str, method: str, how: dict[str, Any]) -> Any:
 def number(
     A: Any, action: str, method: str, how: dict[str, Any], exact: Callable[[Any], Any]
 ) -> Any:
-    """Trace, log-determinant or diagonal by a method; ``how``: what the estimates take."""
+    """Trace, log-determinant or diagonal by a method; ``how`` has the options of the estimates."""
     op = as_operator(A)
     local = config._local.get()
     record = local.get("_record") if local else None

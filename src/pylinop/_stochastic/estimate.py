@@ -1,10 +1,9 @@
-"""What an estimate says: the value, its statistical error, a bound of its bias, the interval of
-both.
+"""An estimate has a value, a statistical error, a bound of its bias, and the interval of both.
 
-Samples x_1, ..., x_N that are independent and alike have the mean m and the standard error s /
-N^(1/2); within t s / N^(1/2) of m lies the expected value at the stated confidence, t being
-Student's quantile of N - 1 degrees of freedom. The bias is what more samples do not take away: of
-a quadrature its brackets, and rounding."""
+Independent, identically distributed samples x_1, ..., x_N have the mean m and the standard error s
+/ N^(1/2). At the stated confidence the expected value lies within t s / N^(1/2) of m, where t is
+Student's quantile with N - 1 degrees of freedom. The bias is the error that more samples do not
+remove: the brackets of a quadrature, and rounding."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from .._base import errors
 
-LEAST = 10  # probes: with fewer the quantile stands on too little
+LEAST = 10  # probes: with fewer the quantile means little
 
 
 def _student_cdf(t: float, df: int) -> float:
@@ -45,7 +44,7 @@ def quantile(confidence: float, df: int) -> float:
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     t = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
     t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * df**3)
-    if df > 2000:  # what is left out is below 1e-12 there
+    if df > 2000:  # the terms left out are below 1e-12 there
         return t
     log = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
     for _ in range(8):
@@ -58,8 +57,8 @@ def quantile(confidence: float, df: int) -> float:
 
 
 def spread(samples: Any) -> tuple[Any, Any]:
-    """Mean and standard error of samples along the last axis, of complex ones the larger of the two
-    parts' errors."""
+    """Mean and standard error of samples along the last axis; for complex ones the larger of the
+    errors of the two parts."""
     n = samples.shape[-1]
     mean = samples.mean(axis=-1)
     off = samples - mean[..., None]
@@ -77,9 +76,9 @@ def _figures(x: Any, digits: int) -> str:
 
 
 class Estimate:
-    """A number (or array of numbers) estimated from random probes, and how good it is.
+    """A number (or array of numbers) estimated from random probes, with its accuracy.
 
-    `pylinop.estimate_trace` and its kin return it. ``float(e)`` is the value.
+    `pylinop.estimate_trace` and similar functions return it. ``float(e)`` is the value.
 
     Attributes
     ----------
@@ -87,30 +86,30 @@ class Estimate:
         The estimate.
     error : float or ndarray
         The statistical error: the half-width of the interval that holds the mean of infinitely many
-        probes at the stated confidence. Of complex values that of either part.
+        probes at the stated confidence. For complex values, that of either part.
     confidence : float
-        Of each number for itself, where there are several.
+        The confidence of each number by itself, where there are several.
     error_kind : {'t', 'heuristic', 'exact'}
-        By Student's quantile from independent samples; of samples that are not independent
-        (XTrace); nothing was random.
+        Student's quantile of independent samples; a rule of thumb for samples that are not
+        independent (XTrace); nothing was random.
     bias : float, ndarray or None
-        A bound of what more probes would not take away; None: unknown.
+        A bound of the error that more probes would not remove; None: unknown.
     interval : tuple
-        (low, high): value, error and bias together. Where the bias is not known it is infinite on
-        the sides where nothing is known. Of complex values two corners of a rectangle.
+        (low, high), from value, error and bias together. It is infinite on a side where nothing is
+        known of the bias. For complex values these are two corners of a rectangle.
     samples, matvecs : int
-        Random probes, products with one vector.
+        The numbers of random probes, and of products with one vector.
     steps : int
         Steps of Lanczos a probe, at most; 0 where there are none.
     bounds : tuple or None
-        (low, high) of the spectrum that were used; None in it where not known.
+        The (low, high) bounds of the spectrum that were used; None for one that is not known.
     method : str
     met : bool or None
-        Was the tolerance that was asked for met? None: none was asked for.
+        Whether the tolerance was met; None where none was given.
     points : ndarray or None
-        Where values are those of a function (`spectral_density`).
+        Where the values belong, if they are those of a function (`spectral_density`).
     info : dict
-        What else there is to say: why a method was chosen, and the alternatives.
+        More about the estimate: why a method was chosen, and the alternatives.
     """
 
     def __init__(self, value: Any, error: Any, **more: Any) -> None:
@@ -168,7 +167,7 @@ class Estimate:
 
 
 def say_unmet(e: Estimate, wanted: Any) -> None:
-    """A warning where a tolerance was asked for and not met."""
+    """Warns where a tolerance was given and not met."""
     if e.met is not False:
         return
     why = "the bias is not known" if e.bias is None else f"bias at most {np.max(e.bias):.2g}"

@@ -1,6 +1,6 @@
-"""Estimates of traces, determinants and diagonals from random probes: what users call.
+"""Estimates of traces, determinants and diagonals from random probes: the public functions.
 
-Each gives an `Estimate`: value, statistical error, a bound of the bias, the interval of both."""
+Each returns an `Estimate`: value, statistical error, a bound of the bias, the interval of both."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Forms:
         self.ask, self.draw, self.more = ask, draw, more
         self.apply = _lanczos.Products(ask.op)
         self.products = more.pop("matvecs", 0)
-        self.size = 0.0  # of the sums, for rounding
+        self.size = 0.0  # size of the sums, for rounding
         self.values: list[Any] = []
 
     def take(self, count: int, goal: Any) -> Any:
@@ -78,12 +78,12 @@ def _range(ask: Ask, count: int) -> Any:
 
 
 def _times(op: Any, q: Any) -> Any:
-    """A q of columns: they lie one after the other in the product, which is what is fast."""
+    """A times the columns of q, which lie one after the other in the product: that is fast."""
     return np.swapaxes(_lanczos.Products(op)(np.swapaxes(q, -1, -2)), -1, -2)
 
 
 def _off(q: Any, x: Any) -> Any:
-    """(I - Q Q^H) x, of rows x (..., k, n)."""
+    """(I - Q Q^H) x for rows x (..., k, n)."""
     c = np.matmul(x, q.conj())
     return x - np.matmul(c, np.swapaxes(q, -1, -2))
 
@@ -113,7 +113,7 @@ def _hutchpp(ask: Ask) -> Estimate:
 
 
 def _by_columns(ask: Ask) -> Estimate:
-    """As many products as columns give it exactly."""
+    """The exact trace, from as many products as there are columns."""
     value = ask.op.trace()
     n = ask.op.shape[-1]
     size = np.abs(ask.op.diagonal()).sum(axis=-1)
@@ -179,7 +179,7 @@ def _leave_one_out(op: Any, omega: Any) -> Any:
 
 
 def _bounds_of(op: Any, bounds: Any) -> Any:
-    """The user's, or what the structure proves."""
+    """The user's bounds, or those that the structure proves."""
     if bounds is None:
         return _bounds.proven(op)
     try:
@@ -194,7 +194,7 @@ def _bounds_of(op: Any, bounds: Any) -> Any:
 
 
 class _Watch:
-    """Tells how far a quadrature is: what was sampled before, and what is being sampled."""
+    """Reports how far a quadrature is: the samples taken before, and those being taken."""
 
     def __init__(self, ask: Ask, seen: list[Any], method: str) -> None:
         self.ask, self.seen, self.method = ask, seen, method
@@ -209,7 +209,7 @@ class _Watch:
 
 
 def _of_function(ask: Ask, f: Any, bounds: Any, steps: Any, method: str) -> Estimate:
-    """tr f(A) by Lanczos quadrature (Ubaru, Chen and Saad, 2017), bracketed by Gauss and Radau."""
+    """tr f(A) by Lanczos quadrature (Ubaru, Chen and Saad, 2017), between Gauss and Radau rules."""
     f, op = _quadrature.function_of(f), ask.op
     steps = None if steps is None else count_of("steps", steps, 1)
     if 0 in op.shape:
@@ -263,27 +263,29 @@ def estimate_trace(
     A : operator or array_like, shape (..., n, n)
         Only products with it are used. Hermitian where ``function`` is given.
     function : {'log', 'inv', 'sqrt', 'entropy', 'exp'} or callable, optional
-        The trace of f(A), by Lanczos quadrature; 'entropy' is x log x. A callable takes an array of
-        eigenvalues and gives as many values.
+        Estimate the trace of f(A), by Lanczos quadrature; 'entropy' is x log x. A callable takes an
+        array of eigenvalues and returns as many values.
     bounds : (low, high), optional
-        Of the spectrum, either may be None: a promise. When not given, what the structure proves
-        (`spectral_bounds`).
+        Bounds of the spectrum, which are trusted; either may be None. When not given, those that
+        the structure proves (`spectral_bounds`).
     steps : int, optional
-        Of Lanczos; when None as many as the statistical error is worth, 100 at most.
+        Steps of Lanczos; when None, as many as the statistical error justifies, 100 at most.
     method : {'hutchinson', 'hutch++', 'xtrace'}
-        The mean of x^H A x over random signs x; with the trace on a sketched range taken out; each
-        probe judged by the range of the others. The last two pay where few eigenvalues dominate.
-        With ``function`` only the first.
+        'hutchinson' takes the mean of x^H A x over random signs x; 'hutch++' computes the trace on
+        a sketched range and samples the rest; 'xtrace' judges each probe by the range of the
+        others. The last two pay off where few eigenvalues dominate. With ``function`` only the
+        first is possible.
     num_samples : int, optional
-        Random vectors: 30 when None, 40 for 'hutch++', half of which sketch. At least 10 (20).
+        The number of random vectors, at least 10: 30 when None. For 'hutch++', which uses half of
+        them for the sketch, at least 20, and 40 when None.
     rtol, atol : float, optional
-        More probes until error and bias together are at most max(atol, rtol |value|); when it could
-        not be met, ``met`` is False and a RuntimeWarning says so.
+        Take more probes until error and bias together are at most max(atol, rtol |value|); if that
+        tolerance cannot be met, ``met`` is False and a RuntimeWarning says so.
     rng : numpy.random.Generator or int, optional
     confidence : float
-        Of the statistical error.
+        The confidence of the statistical error.
     max_samples : int, optional
-        At most as many for a tolerance: 10,000 when None.
+        The most probes to take for a tolerance: 10,000 when None.
     callback : callable, optional
         Called with the `Estimate` so far, as often as one can be made: after some steps of
         quadrature, some probes, a round of 'xtrace'.
@@ -293,23 +295,24 @@ def estimate_trace(
     Returns
     -------
     Estimate
-        Computed in double precision. Of batches arrays.
+        It is computed in double precision. Batches give arrays.
 
     Raises
     ------
     LinAlgError
-        When A is not square; with ``function`` when it is seen not to be Hermitian, or not to be
-        positive where the function needs it.
+        When A is not square; with ``function`` also when A turns out not to be Hermitian, or not to
+        be positive where the function needs it.
     ValueError
-        For fewer probes than 10, names that do not exist, and bounds that a Ritz value passes.
+        For fewer probes than 10, unknown names, and bounds that a Ritz value passes.
 
     Notes
     -----
-    Cost: 'hutchinson' one product a probe, 'hutch++' 1.5 and O(n m^2), 'xtrace' two and O(n m^2),
-    quadrature ``steps`` a probe and steps^2 n for reorthogonalisation, with steps n numbers of
-    memory a probe (up to 100 steps; beyond that none). Hutchinson (1989); Meyer, Musco, Musco,
-    Woodruff (2021); Epperly, Tropp, Webber (2024), whose error is a heuristic; Ubaru, Chen, Saad
-    (2017) with the brackets of Golub and Meurant (2010).
+    For each probe 'hutchinson' takes one product; 'hutch++' takes 1.5, 'xtrace' two, and both O(n
+    m^2) flops in all. Quadrature takes ``steps`` products a probe and steps^2 n flops for
+    reorthogonalisation, with steps n numbers of memory a probe (up to 100 steps; beyond that
+    neither). Hutchinson (1989); Meyer, Musco, Musco, Woodruff (2021); Epperly, Tropp, Webber
+    (2024), whose error is a heuristic; Ubaru, Chen, Saad (2017) with the brackets of Golub and
+    Meurant (2010).
 
     Examples
     --------
@@ -350,8 +353,8 @@ def estimate_logdet(
     A : operator or array_like, shape (..., n, n)
         Hermitian positive definite.
     bounds : (low, high), optional
-        Of the spectrum. A low bound > 0, given or proven from the structure, brackets the bias;
-        without one it is unknown, and no tolerance is met.
+        Bounds of the spectrum. A lower bound > 0, given or proven from the structure, brackets the
+        bias; without one the bias is unknown, and no tolerance is met.
     steps, num_samples, rtol, atol, rng, confidence, max_samples, callback, progress
         As in `estimate_trace`.
 
@@ -362,7 +365,7 @@ def estimate_logdet(
     Raises
     ------
     LinAlgError
-        When A is not square, or seen not to be positive definite or Hermitian.
+        When A is not square, or turns out not to be positive definite or Hermitian.
 
     Examples
     --------
@@ -391,16 +394,17 @@ def estimate_diagonal(
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Only products with it are used; with 'hutch++' with its adjoint too.
+        Only products with A are used, and with its adjoint for 'hutch++'.
     method : {'hutchinson', 'hutch++'}
-        The mean of x * (A x) over random signs x; with the diagonal on a sketched range taken out.
+        'hutchinson' takes the mean of x * (A x) over random signs x; 'hutch++' computes the
+        diagonal on a sketched range and samples the rest.
     num_samples, rtol, atol, rng, confidence, max_samples, callback, progress
-        As in `estimate_trace`; a tolerance is of each entry.
+        As in `estimate_trace`; a tolerance holds for each entry.
 
     Returns
     -------
     Estimate
-        Arrays (..., n); the confidence is that of each entry for itself.
+        Its arrays have shape (..., n); the confidence is that of each entry by itself.
 
     Raises
     ------
@@ -453,7 +457,7 @@ def _diagonal(ask: Ask, method: str) -> Estimate:
 
 
 class _Entries:
-    """Mean of x * (A x) and its error; no samples are kept."""
+    """The mean of x * (A x) and its error, without keeping samples."""
 
     def __init__(self, ask: Ask, q: Any, known: Any, method: str, used: int) -> None:
         self.ask, self.q, self.known, self.method, self.used = ask, q, known, method, used
@@ -498,7 +502,7 @@ class _Entries:
         return np.sqrt(np.maximum(self.square - np.abs(self.total) ** 2 / n, 0) / max(n - 1, 1))
 
     def taken_for(self, first: int) -> Any:
-        """The error, after `first` probes and as many more as the tolerance asks for."""
+        """The error after `first` probes and as many more as the tolerance needs."""
         self.run(first)
         error = estimate.quantile(self.ask.confidence, first - 1) * self.spread
         if self.ask.tolerant:

@@ -1,16 +1,16 @@
-"""Lanczos from many starting vectors at once, and the quadrature that it gives.
+"""Lanczos from many starting vectors at once, and the quadrature that follows from it.
 
-From v with A = A^H, k steps give T_k = V^H A V, tridiagonal; the Gauss rule v^H f(A) v = |v|^2
+For A = A^H, k steps from v give a tridiagonal T_k = V^H A V; the Gauss rule v^H f(A) v = |v|^2
 sum_i w_i f(theta_i), theta the eigenvalues of T_k, w the squared first entries of its vectors, is
 exact for polynomials of degree 2 k - 1. One more node prescribed at an end of the spectrum gives
 Radau's rule. Where the derivatives of f keep their signs the error of one is >= 0 and that of the
 other <= 0: a bracket (Golub and Meurant, 2010, section 6).
 
-All vectors advance together: a product with as many columns. Where their bases are kept, a
-recurrence estimates how far from orthogonal they came, and two steps in a row are made orthogonal
-to all before where that passes sqrt(eps) (Simon, 1984): few steps, where nothing has converged yet,
-take no pass at all. Memory: steps n numbers a vector where the bases are kept, four vectors each
-where not."""
+All vectors advance together, by products with as many columns. Where their bases are kept, a
+recurrence estimates the loss of orthogonality; where that passes sqrt(eps), two steps in a row are
+made orthogonal to all vectors before (Simon, 1984). Short runs, where nothing has converged yet,
+need no such pass. Memory: steps n numbers for each starting vector where the bases are kept, four
+vectors each where not."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .. import _core
 from .._base import config, memory
 from .._base.errors import LinAlgError
 
-_BLOCK = 16  # vectors of a basis that lie together
+_BLOCK = 16  # vectors of a basis that are allocated together
 KEPT = 100  # steps up to which bases are kept
 _ROOM = 1 << 30  # bytes of bases at once, at most
 EPS = 2.0**-52
-HALF = 2.0**-26  # what vectors may overlap
+HALF = 2.0**-26  # how much vectors may overlap
 
 
 def double(op: Any) -> np.dtype[Any]:
@@ -52,7 +52,7 @@ def together(op: Any, count: int, vectors: int) -> int:
 
 
 class Products:
-    """A times vectors that lie as rows (..., k, n), as rows again, in memory of their own."""
+    """A times vectors given as rows (..., k, n); the result has rows too, in memory of its own."""
 
     def __init__(self, op: Any) -> None:
         self.op = op
@@ -69,10 +69,10 @@ class Products:
 
 
 class Overlaps:
-    """How far Lanczos' vectors are from orthogonal, estimated without looking at them (Simon,
-    1984): v_i^H v_j obey the recurrence of the vectors, begun by rounding.
+    """How far Lanczos vectors are from orthogonal, estimated without looking at them (Simon, 1984):
+    the products v_i^H v_j obey the recurrence of the vectors, started by rounding.
 
-    Up to sqrt(eps) they do no harm: T is that of an orthonormal basis but for some eps."""
+    Up to sqrt(eps) they do no harm: T is that of an orthonormal basis up to some eps."""
 
     def __init__(self, shape: Any, noise: float) -> None:
         self._noise = noise  # of a step, relative to the norm
@@ -82,7 +82,7 @@ class Overlaps:
 
     def passed(self, alpha: list[Any], beta: list[Any], scale: Any) -> bool:
         """Does the next vector, whose coefficients stand last, need to be made orthogonal to all?
-        Where it does it is taken to be."""
+        If so, it is assumed to be made so."""
         j = len(alpha) - 1
         now, before, last = self._now, self._before, beta[-1]
         safe = np.where(last > 0, last, 1)[..., None]
@@ -111,7 +111,7 @@ class Run:
     ``alpha`` and ``beta`` are lists of arrays (..., k), one a step; ``size2`` the squared lengths
     of the starts; ``gram`` is V^H A V of the starts made unit vectors V, ``image`` the largest
     |A v|; ``passes`` counts the steps that were made orthogonal to all before. The memory of
-    ``after``, a run that is over, is taken over."""
+    ``after``, a finished run, is reused."""
 
     def __init__(self, op: Any, starts: Any, keep: bool, after: Run | None = None) -> None:
         shape = (*op.shape[:-2], *starts.shape[-2:])
@@ -124,7 +124,7 @@ class Run:
         self.beta: list[Any] = []
         self.scale = np.zeros(shape[:-1])
         self.blocks: list[Any] = []
-        # a run that is over leaves its memory: pages that are there already
+        # a finished run leaves its memory, whose pages are mapped already
         self._spare: list[Any] = after.blocks if after is not None else []
         self.before: Any = None
         self.now = self._place(shape, double(op))
@@ -137,7 +137,7 @@ class Run:
         self._room: Any = np.empty(shape, double(op))
 
     def _place(self, shape: Any, dtype: Any) -> Any:
-        """Where the next vectors go."""
+        """The memory for the next vectors."""
         if not self.keep:
             return np.empty(shape, dtype)
         at = len(self.alpha) % _BLOCK
@@ -148,12 +148,12 @@ class Run:
         return self.blocks[-1][..., at, :]
 
     def step(self) -> None:
-        """One product with all; what is not a number goes through."""
+        """Advances all by one product; NaN passes through."""
         with np.errstate(invalid="ignore", over="ignore"):
             self._step()
 
     def _take(self, w: Any, c: Any, v: Any) -> None:
-        """w -= c v, a factor a vector."""
+        """w -= c v, with one factor for each vector."""
         np.multiply(v, c[..., None], out=self._room)
         w -= self._room
 
@@ -194,7 +194,7 @@ class Run:
         self.now[beta == 0] = 0
 
     def _length(self, w: Any) -> Any:
-        """|w|, 0 in an invariant subspace: what remains there is rounding."""
+        """|w|, or 0 in an invariant subspace, where only rounding remains."""
         beta = np.sqrt(np.vecdot(w, w).real)
         self.scale = np.maximum(self.scale, np.abs(self.alpha[-1]) + beta)
         return np.where(beta <= 4 * EPS * math.sqrt(w.shape[-1]) * self.scale, 0.0, beta)
@@ -214,12 +214,13 @@ class Run:
         return t
 
     def gauss(self) -> tuple[Any, Any]:
-        """Nodes and weights (..., k, s), of the starts as they are; the nodes in no order."""
+        """Nodes and weights (..., k, s) for the starts as they are; the nodes are in no order."""
         return _rule(self.alpha, self.beta, self.size2)
 
     def radau(self, at: float) -> tuple[Any, Any]:
-        """Nodes and weights (..., k, s + 1), a node `at` an end of the spectrum or beyond it."""
-        pivot = self.alpha[0] - at  # T - at I = L D L^T, definite: its last pivot is what is asked
+        """Nodes and weights (..., k, s + 1), with one node `at` an end of the spectrum or beyond
+        it."""
+        pivot = self.alpha[0] - at  # T - at I = L D L^T, definite: the last pivot is needed
         for a, b in zip(self.alpha[1:], self.beta, strict=False):
             pivot = (a - at) - b * b / np.where(b > 0, pivot, 1)
         last = self.beta[-1]
@@ -228,7 +229,7 @@ class Run:
 
 
 def _rule(alpha: list[Any], beta: list[Any], size2: Any) -> tuple[Any, Any]:
-    """Of the matrix of diagonal alpha; of beta the last one is not read."""
+    """Nodes and weights of the matrix with diagonal alpha; the last of beta is not read."""
     w, e = np.stack(alpha, -1), np.stack(beta, -1)
     weights = np.empty(w.shape)
     if w.size and not _core._gauss(w.shape[-1], w, e, weights):

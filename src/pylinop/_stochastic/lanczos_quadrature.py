@@ -1,5 +1,5 @@
 """x^H f(A) x by Lanczos quadrature, bracketed where the signs of f's derivatives and an end of the
-spectrum are known; many x at once."""
+spectrum are known; for many x at once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .._base.errors import LinAlgError
 from . import lanczos_batch
 
 _CHECKED = 5  # steps between two looks at the brackets
-_LONG = 10_000  # rows from which it is 2
+_LONG = 10_000  # rows from which there are 2 steps
 
 
 class Function(NamedTuple):
     """A function of the eigenvalues.
 
-    ``gauss``: 1 where Gauss's rule is below the integral, -1 where above, 0 where nothing is known;
-    Radau's at ``end`` (0 the low, 1 the high one) is on the other side. ``positive``: it needs
-    eigenvalues > 0 (1), >= 0 (0), or any (None)."""
+    ``gauss`` is 1 where the Gauss rule is below the integral, -1 where it is above, 0 where nothing
+    is known; the Radau rule at ``end`` (0 the low end, 1 the high one) is on the other side.
+    ``positive`` says which eigenvalues the function needs: > 0 (1), >= 0 (0), or any (None)."""
 
     name: str
     call: Callable[[Any], Any]
@@ -44,7 +44,7 @@ FUNCTIONS = {
 
 
 def function_of(f: Any) -> Function:
-    """By name, or any callable."""
+    """The Function with a name, or of any callable."""
     if isinstance(f, str):
         if f not in FUNCTIONS:
             raise ValueError(f"no function {f!r}; there are {', '.join(FUNCTIONS)}, and callables")
@@ -55,8 +55,8 @@ def function_of(f: Any) -> Function:
 
 
 class Sampled(NamedTuple):
-    """What probes gave: ``low`` and ``high`` (..., k) around each x^H f(A) x. Where the bracket is
-    not known they are the same, and ``sided`` is 1 (a bound from below), -1 (from above) or 0."""
+    """The samples: ``low`` and ``high`` (..., k) around each x^H f(A) x. Where the bracket is not
+    known they are equal, and ``sided`` is 1 (a lower bound), -1 (an upper bound) or 0."""
 
     low: Any
     high: Any
@@ -76,12 +76,12 @@ class Sampled(NamedTuple):
 
 
 def slack(n: int, span: float) -> float:
-    """What rounding may do to Ritz values of a spectrum as wide as span."""
+    """How far rounding may move Ritz values of a spectrum as wide as span."""
     return 4 * lanczos_batch.EPS * max(16.0, float(np.sqrt(n))) * span
 
 
 def _node(end: float, nodes: Any, n: int, f: Function) -> float:
-    """Where Radau's node goes: a little beyond the end, and beyond the Ritz values."""
+    """The place of the Radau node: a little beyond the end, and beyond the Ritz values."""
     shift = max(1e-10 * abs(end), slack(n, float(np.abs(nodes).max(initial=0))))
     if f.end == 1:
         return max(end, float(nodes.max())) + shift
@@ -135,7 +135,7 @@ def _integral(rule: tuple[Any, Any], f: Function) -> Any:
 
 
 def _wobble(rule: tuple[Any, Any], f: Function, low: float | None, n: int) -> tuple[Any, bool]:
-    """What rounding of the Ritz values may do to the sums; False where that has no bound."""
+    """How far rounding of the Ritz values may move the sums; False where that has no bound."""
     w, weight = rule
     real = weight > 0
     off = slack(n, float(np.abs(w[real]).max(initial=0)))
@@ -150,7 +150,7 @@ def _wobble(rule: tuple[Any, Any], f: Function, low: float | None, n: int) -> tu
 
 
 def _bracket(run: Any, f: Function, bounds: Any, end: float | None) -> tuple[Any, Any, bool]:
-    """Bounds of each sum, and whether rounding left them so."""
+    """Bounds of each sum, and whether rounding leaves them valid."""
     if not np.isfinite(run.scale).all():
         nothing = np.full(run.scale.shape, np.nan)
         return nothing, nothing, True
@@ -168,7 +168,7 @@ def _bracket(run: Any, f: Function, bounds: Any, end: float | None) -> tuple[Any
 
 
 def check_hermitian(run: Any) -> None:
-    """V^H A V must be: the products are there."""
+    """Raises where A is not Hermitian, by V^H A V, whose products are at hand."""
     c = run.gram
     if not np.isfinite(c).all():
         return
@@ -184,11 +184,11 @@ def sampled(
     op: Any, draw: Any, count: int, f: Function, bounds: Any, steps: int | None, goal: Any = None,
     watch: Callable[[Sampled], None] | None = None,
 ) -> Sampled:  # fmt: skip
-    """x^H f(A) x of `count` probes, ``draw(k)`` giving the next k as rows; ``watch`` is told what
-    is known so far.
+    """x^H f(A) x of `count` probes, where ``draw(k)`` returns the next k as rows; ``watch`` is
+    called with what is known so far.
 
-    With ``steps`` None until the brackets (or, where there are none, the changes) are small beside
-    the statistical error and a quarter of the goal, `KEPT` steps at most."""
+    If ``steps`` is None, it goes on until the brackets (or, where there are none, the changes) are
+    small beside the statistical error and a quarter of the goal, for `KEPT` steps at most."""
     end, n = _usable(f, bounds), op.shape[-1]
     most = min(n, lanczos_batch.KEPT if steps is None else steps)
     width = lanczos_batch.together(op, count, most + 6)
@@ -201,7 +201,7 @@ def sampled(
         run = lanczos_batch.Run(op, draw(min(width, count - taken)), keep, run)
         last: Any = None
         while True:
-            # a look costs as much as a step of some thousand rows
+            # looking costs as much as a step with some thousand rows
             ahead = _CHECKED if n < _LONG or last is None else 2
             ahead = most if steps is not None and watch is None else len(run.alpha) + ahead
             run.steps(min(most, ahead))
@@ -231,7 +231,7 @@ def _joined(parts: list[Sampled]) -> Sampled:
 
 
 def _settled(low: Any, high: Any, last: Any, end: float | None, goal: Any) -> bool:
-    """Is the quadrature good enough beside what is random?"""
+    """Is the error of the quadrature small enough beside the statistical error?"""
     if end is not None:
         width = (high - low).mean(axis=-1) / 2
     elif last is None:

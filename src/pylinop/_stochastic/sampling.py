@@ -1,4 +1,5 @@
-"""What the estimates share: their arguments, checked; samples until they do; who is told."""
+"""What the estimates share: checking arguments, sampling until there are enough, reporting
+progress."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _MOST = 10_000  # probes that a tolerance may ask for, unless said
 
 
 class Sampling(TypedDict, total=False):
-    """What all estimates from random probes take."""
+    """The arguments that all estimates from random probes take."""
 
     num_samples: int | None
     rtol: float | None
@@ -33,7 +34,7 @@ class Sampling(TypedDict, total=False):
 
 
 def operand(A: Any, what: str) -> Any:
-    """A square operator of numbers that C computes with."""
+    """The argument as a square operator, of numbers that C computes with."""
     op = as_operator(A)
     if op.shape[-1] != op.shape[-2]:
         raise LinAlgError(f"Last 2 dimensions of the array must be square: {op.shape}")
@@ -46,7 +47,8 @@ def operand(A: Any, what: str) -> Any:
 
 
 class Ask(Meter):
-    """The arguments that all estimates share, checked. To be left by ``with``: a bar is closed."""
+    """The arguments that all estimates share, checked. Use it in a ``with``, which closes the
+    bar."""
 
     def __init__(
         self,
@@ -78,7 +80,7 @@ class Ask(Meter):
         super().__init__(name, "error", callback, progress)
 
     def tell(self, products: int, value: Any, error: Any, bias: Any, **more: Any) -> None:
-        """How far it is: to the user's callback, and to what shows progress."""
+        """Reports how far the estimate is, to the user's callback and to the progress bar."""
         self.count(products, float(np.max(error + (0.0 if bias is None else bias), initial=0)))
         if self.callback is not None:
             value, error, bias = (scalar(x) for x in (value, error, bias))
@@ -89,7 +91,7 @@ class Ask(Meter):
             )
 
     def tell_samples(self, products: int, mid: Any, half: Any, **more: Any) -> None:
-        """Likewise, of samples so far; ``known`` is what is added to their mean."""
+        """Reports the samples so far; ``known`` is added to their mean."""
         if not self.watched:
             return
         n = mid.shape[-1]
@@ -106,11 +108,11 @@ class Ask(Meter):
         return self.rtol is not None or self.atol is not None
 
     def goal(self, value: Any) -> Any:
-        """The error that is allowed, of each number."""
+        """The error that is allowed for each number."""
         return np.maximum(self.atol or 0.0, (self.rtol or 0.0) * np.abs(value))
 
     def probes(self, count: int) -> Any:
-        """Random signs, as rows; the same whatever the number drawn at once."""
+        """Random signs, as rows; the same however many are drawn at once."""
         n = self.op.shape[-1]
         words = self.rng.integers(0, 2**64, (count, -(-n // 64)), np.uint64)
         return np.unpackbits(words.view(np.uint8), axis=-1, count=n) * 2.0 - 1.0
@@ -129,7 +131,7 @@ def count_of(name: str, value: Any, least: int) -> int:
 
 
 def scalar(x: Any) -> Any:
-    """A Python number of what has no dimensions."""
+    """A Python number in place of an array without dimensions."""
     return x.item() if isinstance(x, np.generic | np.ndarray) and x.ndim == 0 else x
 
 
@@ -142,11 +144,11 @@ def exactly(ask: Ask, value: Any, method: str, matvecs: int, bias: Any = 0.0) ->
     )  # fmt: skip
 
 
-# -- samples until they do --
+# -- sampling until there are enough --
 
 
 def enough(ask: Ask, taken: int, mean: Any, error: Any, bias: Any) -> int:
-    """How many samples bring the error of these below the goal (Stein's second stage)."""
+    """How many samples in all bring the error below the goal (Stein's second stage)."""
     left = ask.goal(np.maximum(np.abs(mean) - error, 0)) - bias
     with np.errstate(divide="ignore", invalid="ignore"):
         need = np.where(error > 0, taken * (error / np.maximum(left, 0)) ** 2 * 1.05, 0)
@@ -155,9 +157,9 @@ def enough(ask: Ask, taken: int, mean: Any, error: Any, bias: Any) -> int:
 
 
 def in_two_stages(ask: Ask, count: int, take: Callable[[int, Any], Any]) -> Any:
-    """(samples (..., N), half-widths of their brackets, error): `count` samples, and as many more
-    as the tolerance needs, judged by the spread of the first ones with their quantile (Stein, 1945:
-    so the interval keeps its confidence). ``take(k, goal)`` gives k more."""
+    """(samples (..., N), half-widths of their brackets, error) of `count` samples and as many more
+    as the tolerance needs. The spread of the first ones, with their quantile, decides how many, so
+    that the interval keeps its confidence (Stein, 1945). ``take(k, goal)`` returns k more."""
     mid, half = take(count, None)
     t = estimate.quantile(ask.confidence, count - 1)
     mean, se = estimate.spread(mid)
@@ -175,13 +177,13 @@ def in_two_stages(ask: Ask, count: int, take: Callable[[int, Any], Any]) -> Any:
 
 
 def _root_mean(half: Any) -> Any:
-    """What the spread of the true samples may exceed that of the middles of their brackets by."""
+    """An upper bound on std(true samples) - std(bracket midpoints)."""
     n = half.shape[-1]
     return np.sqrt((half**2).sum(axis=-1) / max(n - 1, 1))
 
 
 def rounding(ask: Ask, size: Any) -> Any:
-    """An allowance for rounding, of sums of moduli `size`."""
+    """An allowance for rounding in sums whose moduli add up to `size`."""
     return 2 * math.sqrt(max(ask.op.shape[-1], 1)) * _lanczos.EPS * size
 
 

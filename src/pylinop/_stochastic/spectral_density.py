@@ -1,4 +1,4 @@
-"""Where a spectrum lies: bounds of it, and its density."""
+"""Where a spectrum lies: its bounds, and its density."""
 
 from __future__ import annotations
 
@@ -36,40 +36,41 @@ def spectral_bounds(
     callback: Callable[[SpectralBounds], Any] | None = None,
     progress: bool | Callable[[int, float], Any] | None = None,
 ) -> SpectralBounds:
-    """Bounds of the spectrum of a Hermitian operator, and which of them are proven.
+    """Bounds of the spectrum of a Hermitian operator, and whether each is proven.
 
     Parameters
     ----------
     A : operator or array_like, shape (..., n, n)
-        Hermitian. Of batches one interval for all.
+        Hermitian. A batch gets one interval for all its elements.
     method : {'auto', 'structure', 'lanczos'}
-        What the structure proves; Ritz values of a few Lanczos runs, moved out by their residuals,
-        which is no proof; the first, and the second where it says nothing.
+        'structure' gives what the structure proves; 'lanczos' gives Ritz values of a few Lanczos
+        runs, moved out by their residuals, which is no proof; 'auto' gives the first, or the second
+        for a bound that the structure does not prove.
     steps : int, optional
-        Of Lanczos.
+        Steps of Lanczos.
     rng : numpy.random.Generator or int, optional
-        Where Lanczos starts: 0 when not given.
+        Draws the start of Lanczos: the seed 0 when not given.
     callback : callable, optional
         Called with the bounds so far, every five steps of Lanczos.
     progress : bool or callable, optional
-        True shows a bar (tqdm where it is there); a callable gets (products, what the ends moved).
+        True shows a bar (tqdm's, if installed); a callable gets (products, how far the ends moved).
 
     Returns
     -------
     SpectralBounds
-        Named tuple: ``low``, ``high``, ``certified``, a bool for either. Infinite where nothing is
-        known ('structure').
+        A named tuple: ``low``, ``high``, and ``certified`` with a bool for each. A bound is
+        infinite where nothing is known ('structure').
 
     Raises
     ------
     LinAlgError
-        When A is not square, or seen not to be Hermitian.
+        When A is not square, or turns out not to be Hermitian.
 
     Notes
     -----
-    Proven: diagonals, spectra in closed form, Gershgorin's discs of arrays, bands and sparse
-    matrices, Toeplitz matrices as corners of circulants, X^H M X, and sums, multiples, Kronecker
-    products and sums, blocks, inverses and powers of these.
+    Bounds are proven for diagonals, spectra in closed form, arrays, bands and sparse matrices (by
+    Gershgorin's discs), Toeplitz matrices (as corners of circulants), X^H M X, and sums, multiples,
+    Kronecker products and sums, blocks, inverses and powers of these.
 
     Examples
     --------
@@ -124,8 +125,8 @@ def _by_ritz(ask: Ask, steps: int, low: Any, high: Any, callback: Any) -> Spectr
 
 
 def _ritz(ask: Ask, count: int, steps: int, tell: Callable[[Any, Any, int], None]) -> Any:
-    """Nodes and weights (count, steps), the weights of a probe adding up to one, and whether bases
-    were kept; ``tell`` is told what is known so far."""
+    """Nodes and weights (count, steps), where the weights of a probe add up to one, and whether
+    bases were kept; ``tell`` is called with what is known so far."""
     op = ask.op
     keep = _lanczos.together(op, count, steps + 6) > 0 and steps <= _lanczos.KEPT
     width = max(_lanczos.together(op, count, steps + 6 if keep else 8), 1)
@@ -165,14 +166,14 @@ def spectral_density(
     ----------
     A : operator or array_like, shape (n, n)
     points : array_like, optional
-        Where: 200 points over the Ritz values when None.
+        Where to evaluate the density: at 200 points over the Ritz values when None.
     num_samples, steps : int, optional
-        Random probes, at least 10; steps of Lanczos for each.
+        The number of random probes, at least 10, and of Lanczos steps for each.
     width : float, optional
-        A 40th of the spread of the Ritz values when None.
+        The standard deviation; a 40th of the spread of the Ritz values when None.
     rng : numpy.random.Generator or int, optional
     confidence : float
-        Of each point for itself.
+        The confidence at each point by itself.
     callback : callable, optional
         Called with the estimate so far, after each group of probes that fits into memory.
     progress : bool or callable, optional
@@ -182,18 +183,18 @@ def spectral_density(
     -------
     Estimate
         ``points``, and ``value`` and ``error`` of the smoothed density there. The bias is unknown:
-        what steps are too few to resolve within a width is not told apart.
+        it is not known which details the steps were too few to resolve within a width.
 
     Raises
     ------
     LinAlgError
-        When A is not one square matrix, or seen not to be Hermitian.
+        When A is not a single square matrix, or turns out not to be Hermitian.
     ValueError
         For fewer probes than 10, and a width that is not positive.
 
     Notes
     -----
-    num_samples * steps products (Lin, Saad, Yang, 2016).
+    It takes num_samples * steps products (Lin, Saad, Yang, 2016).
 
     Examples
     --------
@@ -222,7 +223,7 @@ def _density(ask: Ask, points: Any, steps: Any, width: float | None) -> Estimate
     info: dict[str, Any] = {}
 
     def made(w: Any, weight: Any, used: int) -> Any:
-        """(value, error, what else an `Estimate` says)."""
+        """(value, error, the other fields of an `Estimate`)."""
         t, wide = _points(w, weight, points, info.get("width", width))
         info["width"] = wide
         samples = np.empty((*t.shape, w.shape[0]))

@@ -1,11 +1,10 @@
-"""Some eigenvectors of a Hermitian band of more than three diagonals: its eigenvalues by LAPACK
-within the band, then inverse iteration on it, one LU of a band for each.
+"""Some eigenvectors of a Hermitian band of more than three diagonals: LAPACK computes the
+eigenvalues within the band, then inverse iteration takes one band LU for each vector.
 
 Vectors of eigenvalues closer than 1e-6 of the norm are made orthogonal to each other on the way, as
 LAPACK's stein does (Peters and Wilkinson 1979; Dhillon 1997 says where that is hard); the others by
-the Rayleigh-Ritz method in what they span, which also takes the rounding off the values. What is
-given back has been put to the test, residuals and orthogonality; else the caller takes the dense
-form."""
+the Rayleigh-Ritz method in their span, which also removes rounding from the values. Results are
+tested for their residuals and orthogonality; if they fail, the caller takes the dense form."""
 
 from typing import Any
 
@@ -17,12 +16,12 @@ from .singular_values import bands_of
 
 KINDS = ("banded", "blocktridiagonal")
 _SWEEPS = 2  # solves of each vector
-_NEAR = 1e-6  # of the norm: vectors of such values are kept apart; of others Rayleigh-Ritz does it
+_NEAR = 1e-6  # of the norm: vectors of closer values are made orthogonal on the way
 _SOUND = 64.0  # residuals in units of eps |A| sqrt(n)
 
 
 def width_of(op: Any) -> int:
-    """Diagonals below the main one of a band that is for `some`; 0 of others."""
+    """The number of diagonals below the main one, if op is a band that `some` takes; else 0."""
     if op._head not in KINDS or op.ndim != 2 or op.shape[-1] < 2:
         return 0
     if op._head == "banded":
@@ -33,8 +32,8 @@ def width_of(op: Any) -> int:
 
 
 def price(op: Any, k: int, costs: dict[str, float]) -> tuple[float, float]:
-    """(flops, seconds) of the values and k vectors. Per row 22 + 2.2 w ns a value and 350 + 30 w ns
-    a vector at 2 Gflop/s; measured 2026-11-22 on an AMD EPYC (Zen 3), n = 500 to 2000."""
+    """(flops, seconds) of the values and k vectors: for each row 22 + 2.2 w ns a value and 350 + 30
+    w ns a vector at 2 Gflop/s; measured 2026-11-22 on an AMD EPYC (Zen 3), n = 500 to 2000."""
     n, w = float(op.shape[-1]), width_of(op)
     loops = n * n * (44 + 4.4 * w) + n * k * (700 + 60 * w)
     gemms = 8.0 * n * k * k
@@ -43,7 +42,7 @@ def price(op: Any, k: int, costs: dict[str, float]) -> tuple[float, float]:
 
 
 def _hermitian_band(op: Any, uplo: str) -> Any:
-    """ab (2 w + 1, n) in double precision, of one triangle; None where there is none."""
+    """The band ab (2 w + 1, n) in double precision, from one triangle; None if op is not a band."""
     bands = bands_of(op)
     if not bands or not all(np.isfinite(d).all() for _, d in bands):
         return None
@@ -75,14 +74,14 @@ def _solves(ab: Any, w: int, shift: float) -> Any:
 
 
 def _clusters(values: Any, norm: float) -> list[slice]:
-    """Runs of ascending values that lie close."""
+    """Finds runs of ascending values that lie close together."""
     cuts = np.flatnonzero(np.diff(values) > _NEAR * norm) + 1
     edges = [0, *cuts.tolist(), values.size]
     return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
 
 
 def _apart(x: Any, before: Any) -> Any:
-    """x without what lies in the columns before it, twice, of length 1."""
+    """x made orthogonal to the columns before it, in two passes, and of length 1."""
     for _ in range(2 if before.shape[-1] else 0):
         x = x - before @ (before.conj().T @ x)
     return x / np.linalg.norm(x)
@@ -96,7 +95,7 @@ def _vectors(ab: Any, w: int, values: Any, norm: float) -> Any:
     for run in _clusters(values, norm):
         shift = -np.inf
         for j in range(run.start, run.stop):
-            shift = max(values[j], shift + least)  # equal ones: a little apart
+            shift = max(values[j], shift + least)  # equal values: a little apart
             solve = _solves(ab, w, shift) or _solves(ab, w, shift + least)
             if solve is None:
                 return None
@@ -112,8 +111,8 @@ def _vectors(ab: Any, w: int, values: Any, norm: float) -> Any:
 
 
 def some(op: Any, uplo: str, at: Any, values: Any) -> Any:
-    """(values, an array of vectors) of the eigenvalues number ``at``, ascending; None where the
-    dense form is to decide."""
+    """(values, an array of vectors) of the eigenvalues with the numbers ``at``, ascending; None
+    where the dense form has to be used."""
     ab = _hermitian_band(op, uplo)
     if ab is None:
         return None

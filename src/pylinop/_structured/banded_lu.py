@@ -1,8 +1,8 @@
 """LU and L D L^H of bands that stay bands.
 
-gbtrf (SciPy's) exchanges rows within the band: U gains as many diagonals as lie below, and the
-columns of L keep their few entries, in rows that later exchanges move. Where none was needed L is a
-band too. L D L^H is that of Cholesky, of definite ones."""
+SciPy's gbtrf exchanges rows within the band: U gains as many diagonals as lie below the main one,
+and the columns of L keep their few entries, in rows that later exchanges move. If no exchange was
+needed, L is a band too. L D L^H comes from Cholesky, for definite bands."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .._base.dtypes import inexact
 
 
 def _storage(bands: Any, n: int, low: int, up: int, dtype: Any) -> Any:
-    """gbtrf's: element (i, j) at [low + up + i - j, j]."""
+    """The storage of gbtrf: element (i, j) at [low + up + i - j, j]."""
     ab = np.zeros((2 * low + up + 1, n), dtype, order="F")
     for k, d in bands:
         ab[low + up - k, max(k, 0) : n + min(k, 0)] = d
@@ -31,7 +31,7 @@ def _places(pivots: Any, low: int) -> tuple[Any, Any]:
 
 
 def lu(op: Any, bands: Any) -> Any:
-    """(order of the rows, L, U) of one matrix; None where SciPy is not there."""
+    """(order of the rows, L, U) of one matrix; None where SciPy is not installed."""
     try:
         from scipy.linalg import get_lapack_funcs  # type: ignore[import-untyped, unused-ignore]
         from scipy.sparse import csc_array  # type: ignore[import-untyped, unused-ignore]

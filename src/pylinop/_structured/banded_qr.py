@@ -1,8 +1,8 @@
 """QR of bands within the band, and least squares by it.
 
-Column by column a Householder reflection of the rows that the column reaches: Q is a `Reflections`,
-R gains as many diagonals above as the matrix has below (k_band_qr.c). Bands are those of the
-kinds, also turned, and contiguous parts of them: so they may be tall or wide."""
+Each column gets a Householder reflection of the rows that it reaches: Q is a `Reflections`, and R
+gains as many diagonals above as the matrix has below (k_band_qr.c). Bands are the banded kinds,
+their transposes, and contiguous parts of them; so they may be tall or wide."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def _turned(bands: Bands, mode: int) -> Bands:
 
 
 def _part(bands: Bands, rows: tuple[int, int], columns: tuple[int, int]) -> Bands:
-    """Of the block of these rows and columns, (first, count) each."""
+    """The diagonals of the block of these rows and columns, each given as (first, count)."""
     (r, m), (c, n), found = rows, columns, []
     for k, d in bands:
         row, column = max(-k, 0), max(k, 0)  # of d's first element
@@ -36,8 +36,8 @@ def _part(bands: Bands, rows: tuple[int, int], columns: tuple[int, int]) -> Band
 
 
 def _taken(op: Any) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """(first, count) of the rows and columns that a Sliced keeps; None where those are none that
-    lie side by side."""
+    """(first, count) of the rows and columns that a Sliced keeps; None where they are not
+    contiguous."""
     whole, steps = op._operands
     found = {0: (0, whole.shape[-2]), 1: (0, whole.shape[-1])}
     for axis, *step in steps:
@@ -48,8 +48,8 @@ def _taken(op: Any) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 
 def bands_within(op: Any) -> Bands | None:
-    """(offset, diagonal) of a band, of one that is turned, of a contiguous part of one; None of
-    others, and of parts far off the diagonal."""
+    """(offset, diagonal) of a band, of a transposed band, or of a contiguous part of one; None for
+    anything else, and for parts far off the diagonal."""
     path, base = [], op
     while written(base, "view", "sliced"):
         path.append(base)
@@ -70,13 +70,14 @@ def bands_within(op: Any) -> Bands | None:
 
 
 def _reach(bands: Bands) -> tuple[int, int]:
-    """Diagonals below and above the main one."""
+    """The numbers of diagonals below and above the main one."""
     offsets = [k for k, _ in bands]
     return max(0, -min(offsets, default=0)), max(0, *offsets, 0)
 
 
 def _factored(bands: Bands, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any, int]:
-    """Vectors of the reflections, the diagonals of R by column, how many lie above the main one."""
+    """The vectors of the reflections, the diagonals of R by column, and how many lie above the main
+    one."""
     *batch, m, n = shape
     low, up = _reach(bands)
     width = 2 * low + up + 1
@@ -91,7 +92,7 @@ def _factored(bands: Bands, shape: tuple[int, ...], dtype: Any) -> tuple[Any, An
 
 
 def _upper(by_column: Any, above: int) -> Any:
-    """R of n rows: those beyond the matrix' hold nothing of it."""
+    """R with n rows; rows beyond those of the matrix are zero."""
     n = by_column.shape[-2]
     w = min(above, n - 1)
     rows = np.swapaxes(by_column[..., above - w : above + 1], -1, -2)
@@ -99,7 +100,7 @@ def _upper(by_column: Any, above: int) -> Any:
 
 
 def qr(op: Any, bands: Bands, mode: str) -> Any:
-    """(Q, R), or R: as NumPy's modes, of an operator of these bands."""
+    """(Q, R), or R, as in NumPy's modes, of an operator with these bands."""
     m, n = op.shape[-2:]
     dtype = inexact(op.dtype)
     v, by_column, above = _factored(bands, op.shape, dtype)

@@ -9,7 +9,8 @@ from .._base.dtypes import inexact, real_of
 
 
 def values(op: Any, bands: Any) -> Any:
-    """Of a square operator of these (offset, diagonal), finite; descending."""
+    """The singular values, descending, of a square operator with these finite (offset,
+    diagonal)."""
     batch, n = op.shape[:-2], op.shape[-1]
     dtype = inexact(op.dtype)
     low = max(0, -min(k for k, _ in bands))

@@ -1,6 +1,6 @@
-"""Hermitian matrices that the exchange of all rows and columns conjugates (centrohermitian), as
-Hermitian `Toeplitz` matrices of any number of levels: real ones fall into a symmetric and a skew
-half, complex ones are unitarily similar to a real matrix, each entry rounded once or twice.
+"""Hermitian matrices that reversing all rows and columns conjugates (centrohermitian), such as
+Hermitian `Toeplitz` matrices of any number of levels. Real ones split into a symmetric and a skew
+half; complex ones are unitarily similar to a real matrix. Each entry is rounded once or twice.
 
 Cantoni and Butler 1976, Eigenvalues and eigenvectors of symmetric centrosymmetric matrices; Lee
 1980, Centrohermitian and skew-centrohermitian matrices. A quarter of the flops."""
@@ -12,7 +12,8 @@ import numpy as np
 
 
 def is_centrohermitian(a: Any) -> bool:
-    """Is the array (..., n, n) its own adjoint, and its own conjugate turned round, exactly?"""
+    """Is the array (..., n, n) exactly its own adjoint, and its own conjugate with rows and columns
+    reversed?"""
     return bool(
         np.array_equal(a, np.swapaxes(a, -1, -2).conj())
         and np.array_equal(a, a[..., ::-1, ::-1].conj())
@@ -20,7 +21,8 @@ def is_centrohermitian(a: Any) -> bool:
 
 
 def _parts(a: Any) -> tuple[Any, Any, Any, Any]:
-    """A + B J and A - B J of the upper half [A x B], x and the element in the middle, of odd n."""
+    """A + B J and A - B J of the upper half [A x B]; for odd n also x and the element in the
+    middle."""
     n = a.shape[-1]
     m = n // 2
     first, last = a[..., :m, :m], a[..., :m, : n - m - 1 : -1]
@@ -40,8 +42,8 @@ def _bordered(inner: Any, x: Any, middle: Any) -> Any:
 
 
 def reduced(a: Any) -> tuple[Any, ...]:
-    """Real symmetric matrices that have the eigenvalues of the centrohermitian array: two of half
-    its size where it is real, else one of its size."""
+    """Real symmetric matrices with the eigenvalues of the centrohermitian array: two of half its
+    size if it is real, else one of its size."""
     plus, minus, x, middle = _parts(a)
     if not np.iscomplexobj(a):
         return (plus if x is None else _bordered(plus, x, middle)), minus

@@ -1,8 +1,8 @@
-"""Cholesky factors: of the kinds by their structure, of all others by NumPy on the dense form; and
-changes of a factor at hand.
+"""Cholesky factors, of the kinds by their structure, of all others by NumPy on the dense form; and
+updates of a given factor.
 
-As NumPy, the factorisation trusts one triangle and reads no other; answers are lower factors,
-whichever triangle was read."""
+As in NumPy, the factorisation trusts one triangle and does not read the other; answers are lower
+factors, whichever triangle was read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .singular_values import adjoint, bands_of
 
 
 class NotDefinite(np.linalg.LinAlgError):
-    """No Cholesky factor; the public function adds which operator it was."""
+    """There is no Cholesky factor; the public function adds which operator it was."""
 
 
 def element_text(bad: Any) -> str:
@@ -42,7 +42,7 @@ def not_definite(bad: Any, why: str = "is not positive definite") -> Any:
 
 
 def rounding(op_or_array: Any) -> Any:
-    """How far apart two elements may be that should be equal, relative to the largest."""
+    """How far two elements that should be equal may differ, relative to the largest."""
     a = op_or_array
     return 16 * max(a.shape[-1], 1) * np.finfo(inexact(a.dtype)).eps
 
@@ -52,13 +52,13 @@ def _largest(a: Any) -> Any:
 
 
 def nearly(a: Any, hermitian: bool = True) -> bool:
-    """Is the array its own adjoint, or its own transpose, but for rounding?"""
+    """Is the array its own adjoint, or its own transpose, up to rounding?"""
     other = adjoint(a) if hermitian else np.swapaxes(a, -1, -2)
     return bool((_largest(a - other) <= rounding(a) * _largest(a)).all())
 
 
 def is_hermitian(f: Any) -> Any:
-    """Likewise of a factor."""
+    """Is a factor its own adjoint, up to rounding?"""
     if f._head == "dense" and f._init is not None:
         a = dense(f)
         return np.array_equal(a, adjoint(a)) or nearly(a)
@@ -68,7 +68,8 @@ def is_hermitian(f: Any) -> Any:
 
 
 def refuse_symmetric(a: Any) -> None:
-    """Raises where a complex matrix is symmetric, not Hermitian: no triangle was meant then."""
+    """Raises where a complex matrix is symmetric, not Hermitian: then neither triangle was
+    meant."""
     if not np.iscomplexobj(a) or 0 in a.shape:
         return
     size = rounding(a) * _largest(a)
@@ -89,7 +90,7 @@ def real_diagonal(d: Any) -> Any:
 
 
 def _lapack(a: Any, uplo: str = "L") -> Any:
-    """The lower factor of an array."""
+    """The lower factor of an array, by LAPACK."""
     refuse_symmetric(a)
     try:
         factor = np.linalg.cholesky(a, upper=uplo == "U")
@@ -108,8 +109,8 @@ def _lapack(a: Any, uplo: str = "L") -> Any:
 
 
 def _of_plans(op: Any, uplo: str) -> Any:
-    """The factor that solves keep, where they go by Cholesky: declared or written to be its own
-    adjoint, so that the triangle is theirs (the upper one)."""
+    """The factor that solves keep, if they go by Cholesky: op is assumed or written to be its own
+    adjoint, so that they choose the triangle (the upper one)."""
     if op.shape[-1] != op.shape[-2]:
         return NotImplemented
     found = op._factored(1)
@@ -155,7 +156,7 @@ def _(op: Any, uplo: str) -> Any:
 
 
 def times(c: Any, factor: Any) -> Any:
-    """c factor, within the kind where that is an array."""
+    """c times a factor, within its kind where c is an array."""
     if factor._init is not None and factor._head == "triangular":
         a, lower, unit = factor._given("a", "lower", "unit_diagonal")
         if not unit:
@@ -170,8 +171,8 @@ def times(c: Any, factor: Any) -> Any:
 
 
 def multiple_of(op: Any) -> tuple[Any, Any]:
-    """(c, A) for a c A with a positive c; of a negative one the sign goes into a Kron's first
-    factor. None for others."""
+    """(c, A) for a multiple c A with a positive c; the sign of a negative c goes into the first
+    factor of a Kron. None for anything else."""
     c, inner = complex(op._operands[1]), within(op)
     if c.imag or not 0 < abs(c.real) < math.inf or (c.real < 0 and inner._head != "kron"):
         return None, inner
@@ -184,7 +185,7 @@ def multiple_of(op: Any) -> tuple[Any, Any]:
 @cholesky.row("scaled", how="sqrt(c) times A's, for c > 0; of -c times a Kron too", cost="A's")
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     c, inner = multiple_of(op)
-    if c is None:  # of -c times what is negative definite
+    if c is None:  # -c times a negative definite operator
         return cholesky._keep(op, (uplo,), lambda: cholesky.rows["sparse"](op, uplo), lambda: None)
     return times(math.sqrt(c), (yield inner, uplo))
 
@@ -197,7 +198,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 
 def conjugate(factor: Any) -> Any:
-    """The conjugate of a factor, a Banded for a Banded."""
+    """The conjugate of a factor; that of a Banded is a Banded."""
     if factor._head == "banded" and factor._init is not None:
         widths, ab = factor._given("l_and_u", "ab")
         return _core.Banded(widths, np.conj(ab))
@@ -246,7 +247,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 
 def _lower_half(bands: Any, op: Any, uplo: str) -> Any:
-    """The half that is read as the lower one: element (j + t, j) at [..., j, t]."""
+    """The half that is read, as a lower one: element (j + t, j) at [..., j, t]."""
     n, sign = op.shape[-1], -1 if uplo == "L" else 1
     wanted = {sign * k: d for k, d in bands if sign * k >= 0}
     half = np.zeros((*op.shape[:-2], n, max(wanted, default=0) + 1), inexact(op.dtype))
@@ -256,7 +257,7 @@ def _lower_half(bands: Any, op: Any, uplo: str) -> Any:
 
 
 def _adjoint(factor: Any) -> Any:
-    """Of a Banded, another."""
+    """The adjoint of a Banded factor, as a Banded."""
     (low, up), ab = factor._given("l_and_u", "ab")
     n, other = ab.shape[-1], np.zeros_like(ab)
     for k in range(-min(low, n - 1), min(up, n - 1) + 1):
@@ -267,7 +268,7 @@ def _adjoint(factor: Any) -> Any:
 
 
 def _band_factor(half: Any) -> Any:
-    """Cholesky of bands, in place."""
+    """The Cholesky factor of bands, in place."""
     n, rows = half.shape[-2:]
     bad = np.zeros(half.shape[:-2], bool)
     for i in np.ndindex(*half.shape[:-2]):
@@ -308,7 +309,7 @@ def _(op: Any, uplo: str) -> Any:
 
 
 def upper_of(factor: Any) -> Any:
-    """The adjoint of a factor, a Banded for a Banded."""
+    """The adjoint of a factor; that of a Banded is a Banded."""
     if factor._head == "banded" and factor._init is not None:
         return _adjoint(factor)
     if factor._head in ("kron", "blockdiag"):
@@ -323,7 +324,7 @@ def upper_of(factor: Any) -> Any:
 
 
 def is_lower(op: Any) -> Any:
-    """Is it a Triangular, and the lower one?"""
+    """Is it a lower Triangular?"""
     if op._head != "triangular" or (op._init is None and op._by != "view"):
         return False
     lower = (op if op._init is not None else op._operands[0])._given("lower")
@@ -331,8 +332,8 @@ def is_lower(op: Any) -> Any:
 
 
 def positive(factor: Any) -> Any:
-    """A lower triangular operator, its columns times what makes its diagonal real and positive;
-    None where it is of no kind known to be triangular, or its diagonal has zeros."""
+    """A lower triangular operator with its columns scaled so that its diagonal is real and
+    positive; None where its kind is not known to be triangular, or its diagonal has zeros."""
     if factor._head in ("kron", "blockdiag"):
         join = _core.Kron if factor._head == "kron" else _core.BlockDiag
         found = [positive(f) for f in factors_of(factor)]
@@ -371,11 +372,11 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     yield  # a row is a generator
 
 
-# -- changes of a factor --
+# -- updates of a factor --
 
 
 def lower_array(factor: Any) -> Any:
-    """A factor as an array of which the lower triangle counts."""
+    """A factor as an array, whose lower triangle counts."""
     op = factor
     if op.shape[-1] != op.shape[-2]:
         raise ValueError(f"a Cholesky factor is square, got shape {op.shape}")
@@ -390,7 +391,7 @@ def lower_array(factor: Any) -> Any:
 
 
 def updated(factor: Any, v: Any, down: bool) -> Any:
-    """The factor of L L^H + V V^H, or - where ``down``, for V of columns (..., n, k)."""
+    """The factor of L L^H + V V^H, or with ``down`` of L L^H - V V^H, for V (..., n, k)."""
     a = lower_array(factor)
     dtype = inexact(np.result_type(a.dtype, v.dtype))
     batch = np.broadcast_shapes(a.shape[:-2], v.shape[:-2])
@@ -430,7 +431,7 @@ def appended(factor: Any, b: Any, c: Any) -> Any:
 
 
 def jittered(ask: Callable[..., Any], op: Any, side: str, jitter: Any) -> Any:
-    """The factor of op, or with a warning of op plus a multiple of the identity."""
+    """The factor of op; or, with a warning, that of op plus a multiple of the identity."""
     real = isinstance(jitter, numbers.Real) and not isinstance(jitter, bool)
     if jitter is not None and not real:
         raise TypeError(f"jitter must be a positive number or None, got {jitter!r}")

@@ -1,7 +1,7 @@
 """Cholesky factors of sparse matrices that stay sparse.
 
-SuperLU in the order that the rows have, without exchanges: L D L^H with D real and positive. No
-reordering, since a triangle in another order is no Cholesky factor of A."""
+SuperLU factors in the given order of the rows, without exchanges: L D L^H with D real and positive.
+There is no reordering, since a triangle in a different order is not a Cholesky factor of A."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROWS, _SHARE, _PARTS = 400, 16, 96  # as where solves go by a sparse factor
 
 
 def _is_written_sparse(op: Any) -> bool:
-    """Do sums, multiples and views alone stand above sparse leaves?"""
+    """Is it made of sparse leaves by sums, multiples and views only?"""
     stack, seen = [op], 0
     while stack and seen < _PARTS:
         o = stack.pop()
@@ -45,7 +45,8 @@ def matrix_of(op: Any) -> Any:
 
 
 def _envelope(a: Any) -> int:
-    """How many elements lie from the first of each row to the diagonal: no fill lies outside."""
+    """How many elements lie between the first of each row and the diagonal: no fill lies
+    outside."""
     n = a.shape[0]
     first = np.arange(n)
     rows, columns = a.nonzero()
@@ -54,7 +55,7 @@ def _envelope(a: Any) -> int:
 
 
 def _refuse_fill(op: Any, most: int) -> None:
-    """Raises where the factor, and what SuperLU makes beside it, might not fit."""
+    """Raises where the factor, and SuperLU's memory beside it, might not fit."""
     limit = config.get("memory_limit")
     free = limit if limit is not None else config.free_memory()
     if free is not None and most > free:
@@ -70,7 +71,7 @@ def is_hermitian(a: Any) -> bool:
 
 
 def factor_of(op: Any, a: Any, uplo: str) -> Any:
-    """The lower factor of what one triangle of ``a`` stands for."""
+    """The lower factor of the Hermitian matrix that one triangle of ``a`` stands for."""
     import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
     from scipy.sparse.linalg import splu  # type: ignore[import-untyped, unused-ignore]
 

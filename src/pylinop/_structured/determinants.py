@@ -1,4 +1,4 @@
-"""Determinants of operators, from the core's m 2^e; by NumPy on the dense form where it has
+"""Determinants of operators, from the core's m 2^e; by NumPy on the dense form where the core has
 none."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _ldexp(x: Any, e: Any) -> float:
 
 
 def _log(m: Any, e: Any) -> tuple[float, Any]:
-    """Sign and logarithm of one m 2^e; small where that is near 1."""
+    """Sign and logarithm of one m 2^e; accurate where the number is near 1."""
     size = abs(m)
     if size == 0:
         return 0.0, -math.inf
@@ -47,7 +47,7 @@ def _log(m: Any, e: Any) -> tuple[float, Any]:
 
 
 def _logs(m: Any, e: Any) -> Any:
-    """Likewise of arrays."""
+    """Signs and logarithms of arrays of m 2^e."""
     size = np.abs(m)
     low = size < _SQRT_HALF
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,10 +1,11 @@
 """Questions about operators that have immediate answers: singular values, norms, condition numbers,
 Hermitian eigenvalues, pseudo-inverses.
 
-A question is a table: a row for each head that answers by structure, NumPy on the dense form for
-all others. Rows that ask the same of an operand yield the request, so that no expression is too
-deep. Here are the questions, with the rows of composites and diagonals; those of the other kinds
-are in _answers_values, _answers_norms and _answers_pinv."""
+A question is a table: it has a row for each head that answers by structure; all others go by NumPy
+on the dense form. A row that asks the same question of an operand yields the request, so that no
+expression is too deep. This module has the questions, with the rows of composites and diagonals;
+the rows of the other kinds are in singular_values.py, eigenvalues_hermitian.py, norms.py and
+pinv.py."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ from . import result_cache
 if TYPE_CHECKING:
     from .._base.type_variables import Registered
 
-_LITTLE = 1 << 14  # entries up to which an answer put together from those of factors is kept too
-_SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look at what is kept
+_LITTLE = 1 << 14  # entries up to which an answer joined from those of factors is cached too
+_SMALL = 144  # entries up to which LAPACK's spectra are as quick as a look into the cache
 
 # -- operands --
 
 
 def tolerance_of(name: str, value: Any) -> Any:
-    """What users give as a tolerance: numbers, as an array."""
+    """A user's tolerance, which must be numbers, as an array."""
     a = np.asarray(value)
     if a.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be a number or an array of such, got {value!r}")
@@ -41,8 +42,8 @@ def tolerance_of(name: str, value: Any) -> Any:
 
 
 def keep_within(op: Any, arrays: Any, *args: Any) -> None:
-    """Raises where the dense form and so many arrays of op's size, as LAPACK takes them, would
-    pass the memory limit that is set: NumPy computes in double precision. ``arrays`` may be a
+    """Raises where the dense form and so many arrays of op's size, as LAPACK needs them, would pass
+    the memory limit, if one is set; NumPy computes in double precision. ``arrays`` may be a
     function of (m, n, *args)."""
     limit = config.get("memory_limit")
     if limit is None or 0 in op.shape:
@@ -62,10 +63,10 @@ def keep_within(op: Any, arrays: Any, *args: Any) -> None:
 
 
 def dense(op: Any, arrays: float = 0.0) -> Any:
-    """The dense form for NumPy; integers are float64 from the leaves on, as in solves.
+    """The dense form for NumPy; integers become float64 at the leaves already, as in solves.
 
-    Warns when it is large, raises when memory would not do: for it, and for so many ``arrays`` more
-    as `keep_within` has them."""
+    Warns when it is large, and raises when there is not enough memory for it and for so many
+    ``arrays`` more, as in `keep_within`."""
     if arrays:
         keep_within(op, arrays)
     if op._head == "dense" and op._init is not None:
@@ -83,8 +84,8 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
 
 
 def small_dense(op: Any) -> Any:
-    """The array of a Dense whose spectra are had at once, without asking what is kept; None of all
-    others."""
+    """The array of a Dense so small that its spectra are computed at once, without a look into the
+    cache; None for all others."""
     if op._head != "dense" or op._init is None or not 0 < op.size <= _SMALL:
         return None
     a, declared = op._given("a", "assume_a")
@@ -92,8 +93,8 @@ def small_dense(op: Any) -> Any:
 
 
 def _is_put_together(op: Any) -> Any:
-    """Is what is answered about it kept as a whole? A Kron or BlockDiag so small that making the
-    answer says nothing about dense forms, which a look at what is kept would leave out."""
+    """Are answers about it cached as a whole? They are for a Kron or BlockDiag so small that making
+    the answer says nothing about dense forms, which an answer from the cache would not repeat."""
     if op._head not in ("kron", "blockdiag") or op.size > _LITTLE or op.dtype is None:
         return False
     bytes_ = op.size * inexact(op.dtype).itemsize
@@ -101,7 +102,7 @@ def _is_put_together(op: Any) -> Any:
 
 
 def announce(op: Any) -> None:
-    """Says that the dense form is needed, where it is large."""
+    """Warns that the dense form is needed, where it is large."""
     if op._head != "dense" or op._init is None:
         memory.materialising(op, op.size * inexact(op.dtype).itemsize, False)
 
@@ -116,7 +117,7 @@ def diagonal_of(op: Any) -> Any:
 
 
 def within(op: Any) -> Any:
-    """The operand of a multiple or a view, in the precision of the whole."""
+    """The operand of a multiple or a view, in the precision of the whole operator."""
     return _as_precise(op._operands[0], op)
 
 
@@ -139,8 +140,8 @@ def _view(op: Any, mode: int) -> Any:
 
 
 def factors_of(op: Any) -> list[Any]:
-    """The factors of a Kron or the blocks of a BlockDiag, of one that products, views, inverses or
-    slices closed to too."""
+    """The factors of a Kron or the blocks of a BlockDiag, also of one that products, views,
+    inverses or slices closed to."""
     return [_as_precise(f, op) for f in parameters.factors(op)]
 
 
@@ -148,18 +149,18 @@ QUESTIONS: dict[str, Question] = {}  # those with a name, for docs/factorisation
 
 
 class Question:
-    """One question of an operator: ``rows`` by head, ``dense`` for all others.
+    """One question about operators: ``rows`` by head, ``dense`` for all others.
 
-    One with a ``name``, that of its function, is in the printed table of algorithms and costs:
-    ``how`` and ``cost`` say what the dense form's answer is by, each row's own say its.
+    A question with a ``name``, that of its function, is in the printed table of algorithms and
+    costs: ``how`` and ``cost`` describe the dense form's answer, and each row has its own.
 
-    ``arrays``: as how many of m n entries the dense form's answer takes beside it at the most, its
-    result among them (measured 2026-11); or a function of (m, n, *args).
+    ``arrays`` says how many arrays of m n entries the dense form's answer takes at most beside the
+    dense form, including its result (measured 2026-11); it may be a function of (m, n, *args).
 
-    With ``kept``, a name or a function that makes one of the arguments, the dense form's answers
-    are kept between calls, and those of rows that say so. ``whole``: the dense form's answer is
-    that of (array, *args, op). ``plans``: a function of (op, *args) that answers from the factor
-    that plans keep; NotImplemented where they keep none."""
+    With ``kept``, a name or a function that makes a name from the arguments, the dense form's
+    answers are cached between calls, and so are those of rows that say so. With ``whole``,
+    ``dense`` is called with (array, *args, op). ``plans`` is a function of (op, *args) that answers
+    from the factor that plans keep; it returns NotImplemented where they keep none."""
 
     def __init__(
         self,
@@ -185,7 +186,7 @@ class Question:
         self, *heads: str, how: str = "", cost: str = "", kept: bool = False
     ) -> Callable[[Registered], Registered]:
         """Registers an answer: a function of (op, *args), or a generator that yields
-        (operand, *args) and gets its answer; NotImplemented sends op to the dense form."""
+        (operand, *args) and is sent its answer; NotImplemented sends op to the dense form."""
 
         def add(answer: Registered) -> Registered:
             if kept:  # of a function, not of a generator
@@ -197,8 +198,9 @@ class Question:
         return add
 
     def _row_of(self, op: Any) -> Any:
-        """A kind that is a view or multiple of another answers as those do; what an inverse closed
-        to, as an inverse."""
+        """The row that answers. A view or multiple uses the row "view" or "scaled", whatever kind
+        it closed to (but Diag, Identity, Zeros and Kron); a closed inverse uses the row
+        "inverse"."""
         by = op._by if op._init is None else ""
         if by in ("view", "scaled") and op._head not in ("diag", "identity", "zeros", "kron"):
             return self.rows.get(by)
@@ -229,7 +231,7 @@ class Question:
         return result_cache.answer(word, op, make, announce)
 
     def of_dense(self, op: Any, *args: Any, array: Any = None) -> Any:
-        """The answer of the dense form, which may be at hand."""
+        """The answer of the dense form, which may be cached."""
 
         def make() -> Any:
             if self.plans and array is None:
@@ -244,7 +246,7 @@ class Question:
 
     def __call__(self, op: Any, *args: Any) -> Any:
         if config.get("check") == "full" and not op._opaque:
-            op @ np.zeros(op.shape[-1], op.dtype)  # tests what is declared of its parts
+            op @ np.zeros(op.shape[-1], op.dtype)  # tests the assumptions about its parts
         if _is_put_together(op):
             return self._keep(op, args, lambda: run(self._steps, op, *args), lambda: None)
         return run(self._steps, op, *args)
@@ -254,7 +256,7 @@ class Question:
 
 
 def outer(a: Any, b: Any) -> Any:
-    """All products of an element of a and one of b, in a row."""
+    """All products of an element of a and an element of b, in a row."""
     both = a[..., :, None] * b[..., None, :]
     return both.reshape(*both.shape[:-2], a.shape[-1] * b.shape[-1])
 
@@ -326,7 +328,7 @@ norm = Question(
 
 
 def _turned(ord: Any, mode: int) -> Any:
-    """The order that the transpose has for this one."""
+    """The order of the transpose's norm that equals this one."""
     other = {1: np.inf, np.inf: 1, -1: -np.inf, -np.inf: -1}
     return other.get(ord, ord) if mode & TRANSPOSED else ord
 
@@ -371,7 +373,7 @@ def _(op: Any, ord: Any) -> Generator[Any, Any, Any]:
 
 
 def _full_rank_possible(op: Any) -> bool:
-    """Are all factors of a Kron tall, or all wide? Else the least singular value is 0."""
+    """Are all factors of a Kron tall, or all wide? If not, the least singular value is 0."""
     shapes = [f.shape[-2:] for f in factors_of(op)]
     return all(m >= n for m, n in shapes) or all(m <= n for m, n in shapes)
 

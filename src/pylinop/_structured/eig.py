@@ -1,7 +1,7 @@
 """Eigenvalues and eigenvectors of operators that need not be Hermitian, kind by kind.
 
-What is Hermitian in all its entries goes by eigh: its vectors are orthonormal then, and its values
-exactly real."""
+An operator that is Hermitian in all its entries goes by eigh: then its vectors are orthonormal, and
+its values exactly real."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ eigvals = Question(
 
 
 def _both(*heads: str, how: str = "", cost: str = "") -> Callable[[Registered], Registered]:
-    """Registers a row of both questions; it gets which one it is in ``vectors``."""
+    """Registers a row of both questions; ``vectors`` tells it which one is asked."""
 
     def add(answer: Registered) -> Registered:
         pairs.row(*heads, how=how, cost=cost)(lambda op: answer(op, True))
@@ -96,7 +96,7 @@ def _both(*heads: str, how: str = "", cost: str = "") -> Callable[[Registered], 
 
 
 def _pair(w: Any, v: Any, vectors: bool) -> Any:
-    """The answer due: (w, v()) or w alone."""
+    """The answer that is asked for: (w, v()) or w alone."""
     return (w, v()) if vectors else w
 
 
@@ -234,7 +234,7 @@ def _(op: Any, vectors: bool) -> Any:
     return _pair(cycle_values(op), basis, vectors)
 
 
-@_both("householder", how="another Householder", cost="O(n)")
+@_both("householder", how="a Householder", cost="O(n)")
 def _(op: Any, vectors: bool) -> Any:
     found = reflection_parts(op)
     if found is None:
@@ -312,7 +312,7 @@ def _(op: Any, vectors: bool) -> Generator[Any, Any, Any]:
 
 
 def _typed(w: Any, op: Any, vectors: Any = None) -> Any:
-    """The dtype of NumPy's answer: complex where the operator, a value or the basis is."""
+    """Casts to the dtype of NumPy's answer: complex where the operator, a value or the basis is."""
     dtype = real_of(op.dtype)
     complex_ = inexact(op.dtype).kind == "c" or (np.iscomplexobj(w) and w.imag.any())
     if complex_ or (vectors is not None and vectors.dtype.kind == "c"):
@@ -321,7 +321,7 @@ def _typed(w: Any, op: Any, vectors: Any = None) -> Any:
 
 
 def values_of(op: Any) -> Any:
-    """What eigvals gives."""
+    """The result of eigvals."""
     a = small_dense(op)
     w = _dense_values(a) if a is not None else np.asarray(eigvals(op))
     dtype = _typed(w, op)
@@ -330,7 +330,7 @@ def values_of(op: Any) -> Any:
 
 
 def pairs_of(op: Any) -> Any:
-    """What eig gives."""
+    """The result of eig."""
     a = small_dense(op)
     w, v = _dense_pairs(a, op) if a is not None else pairs(op)
     dtype = _typed(w, op, v)

@@ -1,6 +1,6 @@
-"""Shifts, thin updates, powers: what is Hermitian in them, their eigenvalues and singular values.
+"""Shifts, thin updates and powers: which are Hermitian, and their eigenvalues and singular values.
 
-A + c I has A's vectors, and so has c I + U C U^H those of the thin part: the helpers here find
+A + c I has the eigenvectors of A, and c I + U C U^H those of the thin part: the helpers here find
 them."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .centrohermitian import is_centrohermitian, values
 from .dispatch import _as_precise, dense, diagonal_of, eigvalsh, hermitian, svdvals
 from .singular_values import bands_of, descending, determinant, undoes_transform
 
-# -- Hermitian by what it is made of --
+# -- Hermitian because of its parts --
 from .unitary import is_unitary
 
 
@@ -78,7 +78,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 
 
 def multiple_of_identity(op: Any) -> Any:
-    """c where op is c I, by how it is written; None elsewhere."""
+    """c if op is written as c I, else None."""
     c = 1
     while written(op, "scaled"):
         c, op = product(c, op._operands[1]), op._operands[0]
@@ -86,7 +86,7 @@ def multiple_of_identity(op: Any) -> Any:
 
 
 def shift_of(op: Any) -> tuple[Any, Any] | None:
-    """(A, c) of a sum A + c I; None elsewhere."""
+    """(A, c) of a sum A + c I, else None."""
     if not written(op, "sum"):
         return None
     for one, other in (op._operands, op._operands[::-1]):
@@ -97,8 +97,8 @@ def shift_of(op: Any) -> tuple[Any, Any] | None:
 
 
 def update_parts(op: Any) -> tuple[Any, Any] | None:
-    """(base, U C V^H) of a LowRankUpdate, in the precision of the whole; None where they cannot be
-    had."""
+    """(base, U C V^H) of a LowRankUpdate, in the precision of the whole; None where they are not
+    available."""
     if op._init is not None:
         base, *given = op._given("base", "U", "V", "C")
         thin = _core.LowRank(*given)
@@ -110,7 +110,7 @@ def update_parts(op: Any) -> tuple[Any, Any] | None:
 
 
 def constant_of(op: Any) -> Any:
-    """c where op is c I by its values, too; None elsewhere."""
+    """c if op is c I, as written or by its values, else None."""
     c = multiple_of_identity(op)
     if c is not None:
         return c
@@ -121,7 +121,7 @@ def constant_of(op: Any) -> Any:
 
 
 def shifted_thin(op: Any) -> tuple[Any, Any] | None:
-    """(U C U^H, c) of a Hermitian matrix c I + U C U^H; None elsewhere."""
+    """(U C U^H, c) of a Hermitian matrix c I + U C U^H, else None."""
     parts = update_parts(op)
     if parts is None or parts[0].shape[-1] != parts[0].shape[-2]:
         return None
@@ -129,7 +129,7 @@ def shifted_thin(op: Any) -> tuple[Any, Any] | None:
     return None if c is None or complex(c).imag or not hermitian(parts[1]) else (parts[1], c)
 
 
-# -- values alone, of what eigvalsh and svdvals do not know yet --
+# -- values alone, for heads that eigvalsh and svdvals do not have yet --
 
 
 @eigvalsh.row("sum", how="of A + c I: those of A, + c", cost="those of A")
@@ -142,7 +142,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 @eigvalsh.row("banded", "blocktridiagonal", how="SciPy's eigvals_banded", cost="n^2 w")
 def _(op: Any, uplo: str) -> Any:
-    """By LAPACK's sbevd within the band, where SciPy is there."""
+    """The eigenvalues by LAPACK's sbevd within the band, where SciPy is installed."""
     bands = bands_of(op)
     if bands is None or not all(np.isfinite(d).all() for _, d in bands):
         return NotImplemented
@@ -162,7 +162,7 @@ def _(op: Any, uplo: str) -> Any:
 
 
 def halves(op: Any, question: Any, found: Any, uplo: str) -> Any:
-    """What ``found`` says of a Hermitian Toeplitz matrix, else the question's dense answer."""
+    """The answer of ``found`` for a Hermitian Toeplitz matrix, else the question's dense answer."""
     if op.shape[-1] < 2 or (op._head == "toeplitz" and not hermitian(op)):
         return NotImplemented
     a = dense(op)
@@ -215,7 +215,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
     cost="those of A",
 )
 def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
-    """As with the vectors, without them."""
+    """The values as `eigh` finds them, without the vectors."""
     if op._head == "congruence":
         if op._init is None or not is_unitary(op._given("A")) or not hermitian(op):
             return NotImplemented
@@ -260,8 +260,8 @@ def _(op: Any) -> Any:
 
 
 def reciprocal(w: Any, op: Any) -> Any:
-    """1 / w of the values of op. One that is zero to working precision may be so by rounding: the
-    determinant says whether it is zero indeed, as for `inv`."""
+    """1 / w for the eigenvalues of op. A value that is zero to working precision may be so by
+    rounding: the determinant says whether it is exactly zero, as for `inv`."""
     size = np.abs(w)
     cut = w.shape[-1] * np.finfo(w.dtype).eps * size.max(axis=-1, keepdims=True, initial=0)
     if (w == 0).any() or ((size <= cut).any() and (determinant(op) == 0).any()):

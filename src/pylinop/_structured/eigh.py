@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors of Hermitian operators, kind by kind.
 
-The question is of a basis, A = Q diag(w) Q^H with a unitary Q, in whatever order is the kind's own:
-what is put together (factors, blocks) needs no permutation then, and functions of A need none at
-all. `eigh` sorts once, at the end."""
+The question asks for a basis, A = Q diag(w) Q^H with a unitary Q, in the kind's own order: then
+joining factors or blocks needs no permutation, and functions of A need none at all. `eigh` sorts
+once, at the end."""
 
 from __future__ import annotations
 
@@ -206,8 +206,8 @@ def _(op: Any, uplo: str) -> Any:
 
 
 def cycles_of(op: Any) -> Any:
-    """(order, lengths, counts) of a Permutation: its rows in that order fall into cycles, as many
-    of each length; None for batches."""
+    """(order, lengths, counts) of a Permutation: its rows in that order fall into cycles,
+    ``counts`` of them of each length; None for batches."""
     if op.ndim != 2:
         return None
     p = np.rint((op @ np.arange(op.shape[-1], dtype=np.float64)).real).astype(np.int64)
@@ -257,7 +257,7 @@ def _(op: Any, uplo: str) -> Any:
 
 
 def _first(value: Any, n: int) -> Any:
-    """The eigenvalue of the first column, then the others'."""
+    """The eigenvalue of the first column, then those of the others."""
     return np.concatenate([value, np.ones((*value.shape[:-1], n - 1))], axis=-1)
 
 
@@ -272,7 +272,7 @@ def reflection_parts(op: Any) -> tuple[Any, Any] | None:
     return (v, value) if np.all(good) else None
 
 
-@eigenbasis.row("householder", how="another Householder", cost="O(n)")
+@eigenbasis.row("householder", how="a Householder", cost="O(n)")
 def _(op: Any, uplo: str) -> Any:
     found = reflection_parts(op)
     if found is None or not hermitian(op):
@@ -294,7 +294,7 @@ def _(op: Any, uplo: str) -> Any:
 
 
 def _phases(e: Any) -> Any:
-    """A diagonal unitary that makes the off-diagonal e (..., n - 1) below it positive."""
+    """A diagonal unitary that makes the subdiagonal e (..., n - 1) positive."""
     size = np.abs(e)
     turn = np.where(size > 0, e, 1) / np.where(size > 0, size, 1)
     ones = np.ones((*e.shape[:-1], 1), e.dtype)
@@ -348,7 +348,7 @@ def _(op: Any, uplo: str) -> Any:
 
 
 def thin_hermitian(op: Any) -> tuple[Any, Any] | None:
-    """(q, m) with op = q m q^H, q of r orthonormal columns and m Hermitian; None elsewhere."""
+    """(q, m) with op = q m q^H, where q has r orthonormal columns and m is Hermitian; else None."""
     if op._head != "lowrank" or not hermitian(op):
         return None
     found = core_of(op)
@@ -369,7 +369,7 @@ def _(op: Any, uplo: str) -> Any:
     values, vectors = np.linalg.eigh(m)
     whole, r = completed(q)
     k, n = m.shape[-1], op.shape[-1]
-    turn = np.sign(np.diagonal(r, 0, -2, -1).real)[..., :, None]  # q is whole's columns, turned
+    turn = np.sign(np.diagonal(r, 0, -2, -1).real)[..., :, None]  # q has whole's columns, rotated
     w = np.zeros((*values.shape[:-1], n), values.dtype)
     w[..., :k] = values
     return w, whole @ _core.BlockDiag(unitary(turn * vectors), _core.Identity(n - k))
@@ -408,7 +408,7 @@ def _(op: Any, uplo: str) -> Generator[Any, Any, Any]:
 
 
 def in_order(q: Any, order: Any, shape: tuple[int, ...], adjoint: bool = False) -> Any:
-    """The columns of q in an order (..., k), or their adjoint: q itself, with a Permutation or a
+    """The columns of q in an order (..., k), or their adjoint: q itself times a Permutation or a
     Selection."""
     batch, size = shape[:-2], q.shape[-1]
     k = order.shape[-1]
@@ -424,7 +424,7 @@ def in_order(q: Any, order: Any, shape: tuple[int, ...], adjoint: bool = False) 
 
 
 def ascending(op: Any, uplo: str) -> Any:
-    """What eigh gives: values in ascending order with their vectors."""
+    """The result of eigh: values in ascending order with their vectors."""
     a = small_dense(op)
     if a is not None:
         return _dense_basis(a, uplo)

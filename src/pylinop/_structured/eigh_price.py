@@ -1,5 +1,5 @@
-"""What eigenpairs of a Hermitian operator are estimated to take: by structure, part by part; by a
-band; by a dense form; by Lanczos. `eigh` and `eigsh` compare these."""
+"""Prices of eigenpairs of a Hermitian operator: by structure, part by part; by a band; by a dense
+form; by Lanczos. `eigh` and `eigsh` compare these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._operators.convert import as_operator
 from . import banded_eigh
 from .eigenvalues_hermitian import shift_of
 
-_RESTARTS = 8  # what Lanczos is priced at
+_RESTARTS = 8  # with which Lanczos is priced
 _SEE_THROUGH = ("scaled", "view", "power", "inverse")
 _CLOSED = frozenset(
     "diag identity zeros circulant laplacian hadamard full householder permutation eigen".split()
@@ -25,7 +25,7 @@ _LISTS = ("kron", "kronsum", "blockdiag")
 
 
 class Price(NamedTuple):
-    """An estimate; ``by``: "structure", "band", "dense" or "iterative"."""
+    """An estimate; ``by`` is "structure", "band", "dense" or "iterative"."""
 
     by: str
     flops: float
@@ -70,22 +70,22 @@ def _dense(op: Any, vectors: bool) -> Price:
 
 
 def _vector(op: Any, each: float) -> Price:
-    """Of a closed form, or a sort: so many flops a value."""
+    """The price of a closed form, or a sort: so many flops for each value."""
     n = math.prod(op.shape[:-1])
     item = inexact(op.dtype).itemsize
     return _of_flops("structure", each * n * math.log2(n + 2), 4.0 * n * item, 3 * n * item)
 
 
 def _thin(op: Any, k: int) -> Price:
-    """Of low rank: QR of n x k and an eigh of k x k."""
+    """The price of a low rank: QR of n x k and an eigh of k x k."""
     n, item = math.prod(op.shape[:-1]), inexact(op.dtype).itemsize
     flops = 8.0 * n * k * k + 9.0 * k**3
     return _of_flops("structure", flops, 4.0 * n * k * item, 3 * n * k * item)
 
 
 def _three(op: Any, vectors: bool) -> Price:
-    """Of three diagonals: 60 ns an entry of the vectors (stemr), 10 ns without (sterf), at
-    2 Gflop/s; measured 2026-11-22 on two cores of an AMD EPYC, n = 500 to 3000."""
+    """The price of three diagonals: 60 ns an entry of the vectors (stemr), 10 ns without (sterf),
+    at 2 Gflop/s; measured 2026-11-22 on two cores of an AMD EPYC, n = 500 to 3000."""
     n, item = op.shape[-1], inexact(op.dtype).itemsize
     count = math.prod(op.shape[:-2]) * n
     width = n if vectors else 4
@@ -117,14 +117,14 @@ def _steps(op: Any, vectors: bool) -> Any:
 
 
 def direct(op: Any, vectors: bool) -> Price:
-    """All pairs, as `eigh` goes about it."""
+    """The price of all pairs, as `eigh` computes them."""
     made: Price = run(_steps, op, vectors)
     return made
 
 
 def within_band(op: Any, k: int) -> Price | None:
-    """All values and k vectors by inverse iteration within a band of more than three diagonals;
-    None of others, and where the dense form is cheaper."""
+    """The price of all values and k vectors by inverse iteration within a band of more than three
+    diagonals; None for anything else, and where the dense form is cheaper."""
     w = banded_eigh.width_of(op)
     if w < 2:
         return None
@@ -137,8 +137,8 @@ def within_band(op: Any, k: int) -> Price | None:
 
 
 def iterative(op: Any, k: int, inner: Any) -> Price:
-    """k pairs by Lanczos, of products with ``inner``: op, or a shifted inverse of it. Without a
-    price for a callable."""
+    """The price of k pairs by Lanczos, with products of ``inner``: op, or a shifted inverse of it.
+    A callable has no price."""
     n, m = op.shape[-1], min(2 * k + 20, op.shape[-1])
     item = inexact(op.dtype).itemsize
     products, memory = m + _RESTARTS * (m - k), (2 * m + 4) * n * item

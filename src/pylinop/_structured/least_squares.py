@@ -1,8 +1,8 @@
-"""Least squares, null spaces and ranges from frames: A = U diag(s) V^H with U and V operators of
-orthonormal columns and s in any order.
+"""Least squares, null spaces and ranges from frames: A = U diag(s) V^H, where U and V are operators
+with orthonormal columns and s is in any order.
 
-The frames of a Kron are Krons, its s all products, in one row: so what counts as zero is decided on
-the whole matrix's singular values, as NumPy does."""
+The frames of a Kron are Krons, and its s are all the products, in one array: so the singular values
+of the whole matrix decide which of them count as zero, as in NumPy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _lapack(a: Any, want: str) -> Any:
 
 
 def _padded(s: Any, n: int) -> Any:
-    """With zeros up to n values."""
+    """Pads with zeros to n values."""
     rest = np.zeros((*s.shape[:-1], n - s.shape[-1]), s.dtype)
     return np.concatenate([s, rest], axis=-1)
 
@@ -54,8 +54,8 @@ def _arrays(m: int, n: int, want: str) -> float:
     return 8 + (2.5 * n / m if want == "null" and m < n else 0)
 
 
-# (op, want) -> (U, s, V), for a "solve", a "range" or a "null" space. What is not in s is zero. For
-# a null space V is square, s has a value for each of its columns, and U is not asked for. Bases of
+# (op, want) -> (U, s, V), for a "solve", a "range" or a "null" space. Values not in s are zero. For
+# a null space V is square, s has a value for each of its columns, and U is not needed. Bases of #
 # real spaces are real.
 frames = Question(
     _lapack,
@@ -140,7 +140,7 @@ def _(op: Any, want: str) -> Generator[Any, Any, Any]:
 
 
 def _joined(join: Callable[..., Any], found: Any, want: str) -> tuple[Any, Any]:
-    """U and V of a Kron or BlockDiag from its parts'."""
+    """U and V of a Kron or BlockDiag from those of its parts."""
     u = None if want == "null" else join(*(one[0] for one in found))
     return u, join(*(one[2] for one in found))
 
@@ -189,7 +189,7 @@ def _(op: Any, want: str) -> Any:
 
 
 def cut_of(op: Any, s: Any, rcond: Any) -> Any:
-    """What singular values must pass to count, as an array beside s."""
+    """The threshold that singular values must pass to count, as an array that fits s."""
     eps = np.finfo(s.dtype).eps
     rcond = tolerance_of("rcond", max(op.shape[-2:]) * eps if rcond is None else rcond)
     rcond = np.where(rcond < 0, eps, rcond)[..., None]
@@ -206,15 +206,15 @@ def _gelsd(a: Any, b: Any, rcond: Any) -> tuple[Any, ...]:
 
 
 def _structured(op: Any) -> bool:
-    """Has the operand below views and multiples frames of its own?"""
+    """Has the operand, below views and multiples, frames of its own?"""
     while op._by in ("view", "scaled") and op._head in ("view", "scaled"):
         op = op._operands[0]
     return op._head in frames.rows
 
 
 def _of_band(op: Any, b: Any, cut: Any) -> Any:
-    """numpy.linalg.lstsq's four for a band of full rank, b (..., m, k); None of others. ``cut``
-    says which singular values count."""
+    """The four results of numpy.linalg.lstsq for a band of full rank, b (..., m, k); None for
+    anything else. ``cut`` says which singular values count."""
     if op._head not in (*banded_qr.KINDS, "view", "sliced") or 0 in op.shape[-2:]:
         return None
     bands = banded_qr.bands_within(op)
@@ -238,7 +238,7 @@ def _of_band(op: Any, b: Any, cut: Any) -> Any:
 
 
 def lstsq(op: Any, b: Any, rcond: Any) -> Any:
-    """NumPy's four; b a matrix (..., m, k)."""
+    """The four results of numpy.linalg.lstsq, for a matrix b (..., m, k)."""
     if rcond is not None:
         tolerance_of("rcond", rcond)
     found = _of_band(op, b, lambda s: cut_of(op, s, rcond))
@@ -265,7 +265,7 @@ def lstsq(op: Any, b: Any, rcond: Any) -> Any:
 
 
 def _columns(q: Any, keep: Any, what: str) -> Any:
-    """The columns of an operator that are marked, as many in each element of a batch."""
+    """The marked columns of an operator, the same number in each element of a batch."""
     count = keep.sum(axis=-1)
     if count.size and (count != count.flat[0]).any():
         raise ValueError(

@@ -1,7 +1,7 @@
-"""LU and LDL factors: of the kinds by their structure, of all others by LAPACK on the dense form.
+"""LU and LDL factors, of the kinds by their structure, of all others by LAPACK on the dense form.
 
-LU answers are triples (P, L, U) with A = P L U, LDL's (L, D, perm) with A = L D L^H (or L^T), as
-SciPy has them."""
+The answers of LU are triples (P, L, U) with A = P L U, those of LDL are (L, D, perm) with A = L D
+L^H (or L^T), as in SciPy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def inverse_order(order: Any) -> Any:
 
 
 def _of_plans(op: Any) -> Any:
-    """The factors that solves keep of square matrices."""
+    """The factors of square matrices that solves keep."""
     found = op._factored(0) if op.shape[-1] == op.shape[-2] else NotImplemented
     if found is NotImplemented:
         return found
@@ -48,7 +48,7 @@ def _of_plans(op: Any) -> Any:
 
 
 def _getrf(a: Any) -> Any:
-    """Factors of an array, as operators."""
+    """The factors of an array by getrf, as operators."""
     a = np.asarray(a)
     dtype = inexact(a.dtype)
     if dtype.char not in "fdFD":
@@ -203,7 +203,7 @@ def _scipy_ldl(a: Any, lower: bool, hermitian: bool) -> Any:
 
 
 def _permuted(turned: Any, order: Any, lower: bool) -> Any:
-    """SciPy's outer factor: rows of a unit triangle, exchanged."""
+    """SciPy's outer factor: a unit triangle with its rows exchanged."""
     return _permuted_by(order, np.take_along_axis(turned, order[..., :, None], -2), lower)
 
 
@@ -216,7 +216,7 @@ def _permuted_by(order: Any, triangle: Any, lower: bool) -> Any:
 
 
 def middle_of(d: Any) -> Any:
-    """Blocks of 1 x 1 and 2 x 2 on the diagonal: a Diag where none is 2 x 2."""
+    """The middle factor with blocks of 1 x 1 and 2 x 2: a Diag if none is 2 x 2."""
     low, main, up = (np.diagonal(d, k, axis1=-2, axis2=-1).copy() for k in (-1, 0, 1))
     if not low.any() and not up.any():
         return _core.Diag(main)
@@ -224,10 +224,10 @@ def middle_of(d: Any) -> Any:
 
 
 def _ldl_of_plans(op: Any, lower: bool, hermitian: bool) -> Any:
-    """The factor that solves keep of a Dense declared symmetric or Hermitian, of its upper
+    """The factor that solves keep of a Dense assumed symmetric or Hermitian, from its upper
     triangle seen as the lower one."""
     found = op._factored(3 if hermitian else 2) if lower else NotImplemented
-    if found is NotImplemented or found[0].any():  # a pivot is 0, or nothing but NaN
+    if found is NotImplemented or found[0].any():  # a pivot is 0, or all are NaN
         return NotImplemented
     if hermitian and op.dtype.kind == "c":
         real_diagonal(op.diagonal())
@@ -340,7 +340,7 @@ def _(op: Any, lower: bool, hermitian: bool) -> Generator[Any, Any, Any]:
 
 
 def symmetric(f: Any, hermitian: bool) -> Any:
-    """Is a factor its own adjoint, or transpose, but for rounding?"""
+    """Is a factor its own adjoint, or transpose, up to rounding?"""
     if hermitian or f.dtype.kind != "c":
         return is_hermitian(f)
     return f._head in ("diag", "identity") or (f.size <= 1 << 24 and nearly(dense(f), False))

@@ -1,8 +1,8 @@
 """Functions of operators, f(c A + s I), kind by kind.
 
-Four questions share most rows: exp, log, powers, and functions of the caller's own. What is
-Hermitian goes by its eigenvectors and comes out as an Eigen, whose products, powers, solves and
-determinants are cheap; factors, blocks, circulants, triangles and thin matrices stay what they are.
+Four questions share most rows: exp, log, powers, and the caller's own functions. A Hermitian
+operator goes by its eigenvectors, and the result is an Eigen, whose products, powers, solves and
+determinants are cheap; factors, blocks, circulants, triangles and thin matrices keep their kind.
 Logarithms and powers are the principal ones."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Function:
-    """A scalar function with what stands within it: x -> f(scale x + shift)."""
+    """A scalar function with its inner scale and shift: x -> f(scale x + shift)."""
 
     __slots__ = ("call", "name", "p", "scale", "shift")
 
@@ -52,7 +52,8 @@ class Function:
 
     @property
     def arrays(self) -> float:
-        """As many of n^2 entries the dense answer takes, by what it goes by in _functions_dense."""
+        """How many arrays of n^2 entries the dense answer takes, by its method in
+        matrix_functions_dense.py."""
         if self.name == "power":
             return 6.2 if self.p == 0.5 else 21
         return {"exp": 10, "log": 21}.get(self.name, 12)
@@ -69,7 +70,7 @@ class Function:
 
     @property
     def word(self) -> str | None:
-        """The function written down; None of a caller's own."""
+        """The function as text; None for a caller's own."""
         return None if self.call else f"{self.name} {self.p} {self.scale!r} {self.shift!r}"
 
     @property
@@ -78,7 +79,7 @@ class Function:
 
     @property
     def plain(self) -> bool:
-        """Nothing but a positive factor stands within."""
+        """Is there no shift, and only a positive scale?"""
         c = complex(self.scale)
         return self.shift == 0 and c.imag == 0 and c.real > 0
 
@@ -86,12 +87,12 @@ class Function:
         return self.scale * x + self.shift
 
     def __call__(self, x: Any) -> Any:
-        """f of exact numbers: those of a diagonal."""
+        """f of exact numbers, those of a diagonal."""
         return self._of(self.inner(x))
 
     def of_spectrum(self, w: Any, terms: Any = None) -> Any:
-        """f of eigenvalues that were computed, each to about n u times the largest: what lies below
-        that is zero where its sign or its inverse would count."""
+        """f of computed eigenvalues, which are accurate to about n u times the largest: values
+        below that are zero where their sign or their inverse would count."""
         x = self.inner(w)
         if self.name not in ("log", "power") or not x.size:
             return self._of(x)
@@ -129,7 +130,8 @@ class Function:
         return np.sqrt(x) if self.p == 0.5 else x**self.p
 
     def _called(self, x: Any) -> Any:
-        """The caller's function; a real one that gives NaN is asked with complex numbers."""
+        """Calls the caller's function; if it returns NaN for real numbers, it is called with
+        complex ones."""
         with np.errstate(invalid="ignore"):
             y = floats(self.call(x))
         if y.shape != x.shape:
@@ -140,8 +142,8 @@ class Function:
 
 
 def _is_adjoint(a: Any) -> bool:
-    """Is a its own adjoint, but for what rounding did to a product that is? As far as that goes it
-    would decide on which side of a branch cut the negative eigenvalues lie."""
+    """True if `a` is Hermitian up to the rounding of forming X^H X; otherwise rounding alone would
+    decide on which side of a branch cut its tiny negative eigenvalues lie."""
     other = np.swapaxes(a, -1, -2).conj()
     if np.array_equal(a, other):
         return True
@@ -189,19 +191,19 @@ def _rows(
 
 
 def _by_basis(op: Any, f: Any) -> Any:
-    """f(A) from the eigenvectors of a Hermitian A."""
+    """Makes f(A) from the eigenvectors of a Hermitian A."""
     w, q = eigenbasis(op, "L")
     return _core.Eigen(q, f.of_spectrum(w.astype(real_of(op.dtype), copy=False)))
 
 
 def _hermitian_only(op: Any, f: Any) -> Any:
-    """What is Hermitian by what it is made of is taken so, whatever rounding does to its entries:
-    beside a branch cut it would decide."""
+    """Takes operators that are Hermitian because of their parts as Hermitian, whatever rounding
+    does to their entries: beside a branch cut rounding would decide."""
     return _by_basis(op, f) if hermitian(op) else NotImplemented
 
 
 def _identity_times(c: Any, op: Any) -> Any:
-    """c I in op's size and precision: c is a number, or an array over the batch."""
+    """c I in op's size and precision; c is a number, or an array over the batch."""
     c = np.asarray(c)
     precision = real_of(op.dtype)
     c = c.astype(complex_of(precision) if np.iscomplexobj(c) else precision)
@@ -275,8 +277,9 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 
 
 def _principal(factors: Any) -> bool:
-    """Do the principal functions of the factors make that of their product? So if the arguments
-    of any choice of eigenvalues add up to less than pi, or all but one have only positive ones."""
+    """Is the principal function of the product that of the factors? It is if the arguments of any
+    choice of eigenvalues add up to less than pi, or if all factors but one have only positive
+    eigenvalues."""
     total, others = 0.0, 0
     for factor in factors:
         if hermitian(factor):
@@ -295,13 +298,14 @@ def _square(factors: Any) -> bool:
 
 
 def _kron_parts(op: Any, f: Any) -> list[Any] | None:
-    """The factors, where f goes factor by factor; None elsewhere."""
+    """The factors, where f can be applied factor by factor; else None."""
     factors = factors_of(op)
     return factors if f.plain and _square(factors) and _principal(factors) else None
 
 
 def _kron_otherwise(op: Any, f: Any) -> Generator[Any, Any, Any]:
-    """Beside identities: f of the one other factor; Hermitian: by vectors of the factors."""
+    """If all factors but one are identities, f of that one; if Hermitian, by the factors'
+    vectors."""
     factors = factors_of(op)
     multiples = [multiple_of_identity(a) for a in factors]
     others = [i for i, c in enumerate(multiples) if c is None]
@@ -386,7 +390,7 @@ def _(op: Any, f: Any) -> Any:
     levels = w.ndim - (op.ndim - 2)
     axes = tuple(range(-levels, 0))
     if op.dtype.kind != "c":
-        w = (w + _mirrored(w, axes)) / 2  # what is its own mirror image is real
+        w = (w + _mirrored(w, axes)) / 2  # a spectrum that is its own mirror image is real
     flat = w.reshape(*op.shape[:-2], op.shape[-1])
     flat = flat.real if own else flat
     y = f.of_spectrum(flat, math.log2(op.shape[-1]) + 1)
@@ -438,7 +442,7 @@ def _(op: Any, f: Any) -> Any:
 
 
 def _one_apart(op: Any, f: Any, w: Any, v: Any) -> Any:
-    """f of a matrix with the eigenvalues w_0 everywhere but for w_1 at the unit vector v."""
+    """f of a matrix with the eigenvalue w_1 at the unit vector v, and w_0 everywhere else."""
     both = f.of_spectrum(w, op.shape[-1])
     more = both[..., 1:, None] - both[..., :1, None]
     if not both[..., 0].any():
@@ -473,7 +477,7 @@ def _(op: Any, f: Any) -> Generator[Any, Any, Any]:
 
 
 def _thin(op: Any, f: Any, c: Any = 0) -> Any:
-    """f(c I + U C U^H) = f(c) I + Q (f(c + w) - f(c)) Q^H, Q of k orthonormal columns."""
+    """f(c I + U C U^H) = f(c) I + Q (f(c + w) - f(c)) Q^H, where Q has k orthonormal columns."""
     found = thin_hermitian(op)
     if found is None:
         return NotImplemented if c else _hermitian_only(op, f)
@@ -510,7 +514,7 @@ def _(op: Any, f: Any) -> Any:
     return _hermitian_only(op, f) if answer is NotImplemented else answer
 
 
-# -- triangles, declared matrices --
+# -- triangles, matrices with assumptions --
 
 PROMISED = ("her", "hermitian", "pos", "positive definite")
 SYMMETRIC = ("sym", "symmetric")
@@ -527,7 +531,7 @@ def _(op: Any, f: Any) -> Any:
     return _core.Triangular(np.swapaxes(turned, -1, -2))
 
 
-@_rows("dense", how="declared Hermitian: heevd of its upper triangle, an Eigen", cost="O(n^3)")
+@_rows("dense", how="assumed Hermitian: heevd of its upper triangle, an Eigen", cost="O(n^3)")
 def _(op: Any, f: Any) -> Any:
     word = op._given("assume_a") if op._init is not None else None
     if word not in PROMISED and not (word in SYMMETRIC and op.dtype.kind != "c"):
@@ -537,7 +541,7 @@ def _(op: Any, f: Any) -> Any:
 
 
 def applied(question: Any, A: Any, f: Any) -> Any:
-    """f(A) in the precision of A, complex where A or the result is."""
+    """f(A) in the precision of A; complex where A or the result is."""
     op = square(as_operator(A))
     if 0 in op.shape[-2:]:
         return _core.Dense(np.zeros(op.shape, inexact(op.dtype)))

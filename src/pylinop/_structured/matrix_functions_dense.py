@@ -1,5 +1,5 @@
 """Functions of dense matrices that are not Hermitian, by SciPy: each result is checked, or its
-error estimated, and refused where it would not be what was asked for."""
+error is estimated, and a wrong one is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from .._base.dtypes import inexact, real_of
 
 _EPS = float(np.finfo(np.float64).eps)
-_HALF = 1e-8  # half the digits: what a function of the caller's own may lose
+_HALF = 1e-8  # half the digits: the most that the caller's own function may lose
 
 
 def _scipy(what: str) -> Any:
@@ -27,7 +27,8 @@ def _scipy(what: str) -> Any:
 
 
 def general(a: Any, f: Any) -> Any:
-    """f of each square matrix of a batch, in double inside, real where the function is."""
+    """f of each square matrix of a batch, computed in double precision, real where the function
+    is."""
     linalg = _scipy({"exp": "expm", "log": "logm", "any": "funm"}.get(f.name, "a matrix power"))
     n = a.shape[-1]
     a = f.scale * a + f.shift * np.eye(n, dtype=a.dtype) if f.shift or f.scale != 1 else a
@@ -44,8 +45,8 @@ def general(a: Any, f: Any) -> Any:
 
 
 def _triangular(linalg: Any, a: Any) -> tuple[Any, Any, bool]:
-    """(T, Z, real) with a = Z T Z^H: real where a primary function of a real matrix is, that has no
-    eigenvalue on the closed negative axis (0 is looked at by itself)."""
+    """(T, Z, real) with a = Z T Z^H; ``real`` says whether a primary function of it is real: a is
+    real, without eigenvalues on the closed negative axis (0 is treated separately)."""
     if not np.isfinite(a).all():
         raise np.linalg.LinAlgError("Array must not contain infs or NaNs")
     real = not np.iscomplexobj(a)
@@ -74,7 +75,7 @@ def _back(f_of_t: Any, z: Any, real: Any) -> Any:
 
 
 def _quiet(call: Any, *args: Any) -> Any:
-    """SciPy's answer without its warnings: what it gives is checked here."""
+    """SciPy's answer without its warnings, since the answer is checked here."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return call(*args)
@@ -149,15 +150,15 @@ def _any(linalg: Any, a: Any, f: Any) -> Any:
 
 def _parlett(linalg: Any, t: Any, call: Any) -> Any:
     """f of an upper triangle, column by column from f(T) T = T f(T) (Parlett, 1976). The columns
-    are solves with T - t_jj I, which lose what eigenvalues near each other cost: estimated from
-    their distance, as SciPy does, and refused where it is more than half the digits."""
+    are solves with T - t_jj I, which lose digits where eigenvalues are close: the loss is estimated
+    from their distance, as SciPy does, and refused if it is more than half the digits."""
     n = t.shape[-1]
     t = t.astype(complex)
     d = np.diagonal(t).copy()
     x = np.diag(np.asarray(call(d)).astype(complex))
     upper = np.abs(np.triu(t, 1)).sum(axis=0).max(initial=0)
     if upper <= n * _EPS * np.abs(d).max(initial=0):
-        return x  # normal: nothing but the diagonal
+        return x  # normal: only the diagonal counts
     gap = np.abs(d[:, None] - d[None, :])[np.triu_indices(n, 1)].min(initial=np.inf)
     estimate = _EPS * max(1.0, upper / gap) if gap > 0 else np.inf
     if not estimate <= _HALF:

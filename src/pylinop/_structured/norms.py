@@ -1,6 +1,6 @@
 """Norms and condition numbers of the kinds.
 
-Two questions more serve them: the sums of moduli along rows or columns, and the Frobenius norm."""
+Two more questions serve them: the sums of moduli along rows or columns, and the Frobenius norm."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _(op: Any, axis: int) -> Any:
 
 
 def _row_blocks(op: Any) -> Iterator[Any]:
-    """The triangle, some rows at a time: (first row, rows)."""
+    """Yields the triangle some rows at a time, as (first row, rows)."""
     a, lower, unit = op._given("a", "lower", "unit_diagonal")
     n = a.shape[-1]
     for at in range(0, n, 256):
@@ -195,7 +195,7 @@ def _(op: Any, axis: int) -> Any:
 
 
 def _entries(op: Any) -> tuple[Any, Any, Any]:
-    """Rows, columns and values of a Sparse, each place once."""
+    """Rows, columns and values of a Sparse, without duplicates."""
     a = sparse_arrays.matrix_of(op)
     parts = a.tocsr(copy=True) if a.format != "csr" else a.copy()
     parts.sum_duplicates()
@@ -269,7 +269,7 @@ def _root_of_squares(parts: Any) -> Any:
 
 
 def _length(v: Any) -> Any:
-    """The 2-norm along the last axis, likewise."""
+    """The 2-norm along the last axis, which neither over- nor underflows."""
     top = np.abs(v).max(axis=-1, keepdims=True, initial=0)
     scale = np.where((top > 0) & np.isfinite(top), top, 1)
     return scale[..., 0] * np.linalg.norm(v / scale, axis=-1)
@@ -354,7 +354,7 @@ def _(op: Any) -> Any:
     if found is None:
         return NotImplemented
     (c, r), (m, n) = found, op.shape[-2:]
-    down = np.minimum(m - np.arange(m), n)  # how often each stands there
+    down = np.minimum(m - np.arange(m), n)  # how often each occurs
     across = np.minimum(n - np.arange(1, n), m)
     return np.hypot(_length(c * np.sqrt(down)), _length(r[..., 1:] * np.sqrt(across)))
 
@@ -389,7 +389,7 @@ def _(op: Any) -> Any:
         return NotImplemented
     try:
         return _length(svdvals(op))
-    except np.linalg.LinAlgError:  # of entries that are not finite: their norm is what they make it
+    except np.linalg.LinAlgError:  # of entries that are not finite: so is their norm
         return NotImplemented
 
 

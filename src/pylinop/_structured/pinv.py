@@ -119,7 +119,7 @@ def _(op: Any, how: Any) -> Any:
 
 
 def pinv_words(rcond: Any, hermitian: bool, rtol: dict[str, Any]) -> dict[str, Any]:
-    """What `pinv` was told, as numpy.linalg.pinv takes it."""
+    """The options of `pinv`, as numpy.linalg.pinv takes them."""
     if set(rtol) - {"rtol"}:
         raise TypeError(f"pinv() got an unexpected keyword argument {sorted(rtol)[0]!r}")
     if rtol and rcond is not None:

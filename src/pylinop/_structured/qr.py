@@ -1,4 +1,4 @@
-"""QR factors: of the kinds by their structure, of all others by NumPy on the dense form.
+"""QR factors, of the kinds by their structure, of all others by NumPy on the dense form.
 
 Answers are pairs (Q, R) of operators, or R alone."""
 
@@ -19,7 +19,7 @@ from .unitary import is_unitary
 
 
 def upper(r: Any) -> Any:
-    """R of an array: Triangular where it is square."""
+    """R from an array: a Triangular where it is square."""
     return _core.Triangular(r, False) if r.shape[-1] == r.shape[-2] else _core.Dense(r)
 
 
@@ -157,8 +157,8 @@ def _(op: Any, mode: str) -> Any:
 
 
 def alike(factors: Any, mode: str) -> bool:
-    """Are all tall, or all wide? Then products and diagonals of the factors' factors have the
-    shapes that they should have. Complete ones only where they are the reduced ones."""
+    """Are all tall, or all wide? Then Krons and block diagonals of the parts' factors have the
+    right shapes. Complete factors only where they equal the reduced ones."""
     shapes = [f.shape[-2:] for f in factors]
     wide = all(m <= n for m, n in shapes)
     return wide or (mode != "complete" and all(m >= n for m, n in shapes))
@@ -192,5 +192,5 @@ def _(op: Any, mode: str) -> Generator[Any, Any, Any]:
 
 
 def raw(op: Any) -> Any:
-    """NumPy's mode 'raw': the arrays (h, tau)."""
+    """The arrays (h, tau) of NumPy's mode 'raw'."""
     return np.linalg.qr(dense(op, 3), mode="raw")

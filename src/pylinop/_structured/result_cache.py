@@ -1,8 +1,8 @@
-"""Answers that are kept between calls: factors, spectra, functions of matrices.
+"""Answers that are cached between calls: factors, spectra, functions of matrices.
 
-They lie in the store of derived values, beside those of plans (py_result_cache.c): found by what
-was asked and of which operator, used again only where the bytes of all its arrays are what they
-were, the least recently used out first."""
+They lie in the cache of derived values, beside those of plans (py_result_cache.c). An answer is
+found by the question and the operator, and is used again only if the bytes of all its arrays are
+unchanged; the least recently used is dropped first."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ _WRITABLE = (str, int, float, complex, tuple, type(None), np.generic)
 
 
 def word_of(name: str, args: tuple[Any, ...]) -> str | None:
-    """What is asked as text; None where an argument is none that can be written down."""
+    """The question as text; None if an argument cannot be written as text."""
     parts = [name]
     for arg in args:
         if isinstance(arg, dict):
@@ -44,7 +44,7 @@ def _arrays(value: Any, found: list[Any]) -> list[Any]:
 
 
 def _handed(value: Any) -> Any:
-    """What the caller gets: arrays of its own, the operators that are kept."""
+    """The answer for the caller: copies of arrays, but the cached operators themselves."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, tuple):
@@ -54,8 +54,8 @@ def _handed(value: Any) -> Any:
 
 
 def answer(word: str, op: Any, make: Callable[[], Any], announce: Callable[[], None]) -> Any:
-    """``make()``, or what it gave when this was asked of ``op`` with these numbers before; then
-    ``announce()`` says what making it would have said."""
+    """``make()``, or its cached result for ``op`` with the same numbers; in that case
+    ``announce()`` repeats the warnings that making it would have given."""
     found = _core._kept(op, word)
     if found is None:
         return make()
@@ -69,7 +69,7 @@ def answer(word: str, op: Any, make: Callable[[], Any], announce: Callable[[], N
     arrays = _arrays(value, [])
     own = arrays_of(op)
     if any(np.may_share_memory(a, b) for a in arrays for b in own):
-        return value  # it would change with the operand
+        return value  # the answer would change with the operand
     for a in arrays:
         a.setflags(write=False)
     _core._keep(token, value, sum(a.nbytes for a in arrays))

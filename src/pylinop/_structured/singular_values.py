@@ -1,6 +1,6 @@
-"""Singular values, and eigenvalues of Hermitian operators, of the kinds that know theirs.
+"""Singular values, and eigenvalues of Hermitian operators, for the kinds that know theirs.
 
-What is not immediate (NotImplemented) goes by the dense form."""
+Kinds without an immediate answer (NotImplemented) go by the dense form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def floats(a: Any) -> Any:
 
 
 def vector_room(op: Any) -> None:
-    """All eigenvalues at once: a vector, which the memory rule covers too."""
+    """Checks the memory of all eigenvalues at once: a vector, which the memory rule covers too."""
     memory.materialising(op, op.shape[-1] * real_of(op.dtype).itemsize, False)
 
 
@@ -37,14 +37,14 @@ def descending(s: Any) -> Any:
 
 
 def _padded(s: Any, op: Any) -> Any:
-    """With zeros up to min(m, n) values."""
+    """Pads with zeros to min(m, n) values."""
     rest = min(op.shape[-2:]) - s.shape[-1]
     s = np.broadcast_to(s, (*op.shape[:-2], s.shape[-1]))
     return np.concatenate([s, np.zeros((*s.shape[:-1], rest), s.dtype)], axis=-1)
 
 
 def joined(op: Any, parts: Any) -> Any:
-    """Vectors of the blocks one behind the other, over the whole batch."""
+    """Joins the vectors of the blocks, over the whole batch."""
     batch = op.shape[:-2]
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], axis=-1)
 
@@ -54,7 +54,7 @@ def determinant(op: Any) -> Any:
 
 
 def reflection_of(op: Any) -> Any:
-    """The one eigenvalue of a Householder that is not 1: its determinant."""
+    """The only eigenvalue of a Householder that is not 1, which is its determinant."""
     return determinant(op)[..., None]
 
 
@@ -70,7 +70,7 @@ def check_permutation(op: Any) -> None:
 
 
 def _levels_of(op: Any) -> Any:
-    """The sizes of a circulant's levels, of one that sums or products closed to too."""
+    """The sizes of a circulant's levels, also of one that sums or products closed to."""
     while op._init is None:
         op = next(f for f in op._operands if getattr(f, "_head", None) == "circulant")
     c, levels = op._given("c", "levels")
@@ -240,7 +240,7 @@ def _(op: Any) -> Any:
 
 
 def _low_rank(op: Any) -> tuple[Any, Any, Any] | None:
-    """U, C, V as arrays in the dtype of the whole; None where products closed to it."""
+    """U, C, V as arrays in the dtype of the whole; None for one that products closed to."""
     if op._init is None or op._head != "lowrank":
         return None
     u, v, c = op._given("U", "V", "C")
@@ -255,8 +255,8 @@ def adjoint(a: Any) -> Any:
 
 
 def core_of(op: Any) -> Any:
-    """(Q, M, P) with U C V^H = Q M P^H, Q and P of orthonormal columns; None where that is no
-    smaller."""
+    """(Q, M, P) with U C V^H = Q M P^H, where Q and P have orthonormal columns; None where that is
+    not smaller."""
     if op._init is None or as_operator(op._given("U")).shape[-1] >= min(op.shape[-2:]):
         return None
     parts = _low_rank(op)
@@ -272,7 +272,7 @@ def core_of(op: Any) -> Any:
 
 
 def bands_of(op: Any) -> list[Any] | None:
-    """(offset, diagonal) of a band, floats; None where they cannot be had."""
+    """(offset, diagonal) of a band, as floats; None where they are not available."""
     if op._head == "tridiagonal":
         if op._init is None and op.dtype.kind in "biu":
             return None  # may wrap
@@ -293,7 +293,7 @@ def bands_of(op: Any) -> list[Any] | None:
 
 
 def toeplitz_of(op: Any) -> tuple[Any, Any] | None:
-    """First column and first row, floats; None where they cannot be had."""
+    """The first column and first row, as floats; None where they are not available."""
     if op._init is None:
         return None
     c, r = op._given("c", "r")
@@ -436,7 +436,7 @@ def axes_of(op: Any) -> list[Any]:
 
 
 def _axis_values(n: int, bc: Any) -> Any:
-    """Eigenvalues of second differences on an axis, as scipy.sparse.linalg.LaplacianNd has them."""
+    """Eigenvalues of second differences on an axis, as in scipy.sparse.linalg.LaplacianNd."""
     k = np.arange(n)
     if bc == "dirichlet":
         angle = np.pi * (k + 1) / (2 * (n + 1))

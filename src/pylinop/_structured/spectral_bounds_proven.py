@@ -1,9 +1,9 @@
 """Bounds of the spectrum of Hermitian operators: proven ones from structure, else Ritz values.
 
-Proven ones hold for exact numbers; they are widened by what rounding did to their own computation.
+Proven bounds hold in exact arithmetic; they are widened by the rounding of their own computation.
 A sum is bounded by the sum of its terms' bounds (Weyl), a Hermitian Toeplitz matrix by the
-spectrum of a circulant that it is a corner of (Cauchy), entries by Gershgorin's discs. Nothing is
-said of an operand that is not seen to be Hermitian."""
+spectrum of a circulant that it is a corner of (Cauchy), entries by Gershgorin's discs. There are no
+bounds for an operand that is not known to be Hermitian."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _steps(op: Any) -> Any:
     found = row(op)
     if isinstance(found, types.GeneratorType):
         found = yield from found
-    if found == NOTHING and by == "sum" and head != "sum":  # closed, its parameters not at hand
+    if found == NOTHING and by == "sum" and head != "sum":  # closed, without its parameters
         found = yield from _ROWS["sum"](op)
     low, high = found
     good_low, good_high = (x is not None and bool(np.isfinite(x)) for x in (low, high))
@@ -66,7 +66,7 @@ def _steps(op: Any) -> Any:
 
 
 def proven(op: Any) -> Pair:
-    """(low, high) of the spectrum as far as the structure proves them; None where it does not."""
+    """(low, high) of the spectrum as far as the structure proves them; None for the rest."""
     if 0 in op.shape:
         return 0.0, 0.0
     found: Pair = run(_steps, op)
@@ -135,7 +135,7 @@ def _(op: Any) -> Any:
 
 
 def _operand_ends(f: Any) -> Any:
-    """Of a factor: its eigenvalues where it is small, else its bounds."""
+    """The ends of a factor's spectrum: from its eigenvalues if it is small, else its bounds."""
     if f.shape[-1] != f.shape[-2] or f._opaque:
         return NOTHING
     if f.shape[-1] <= _EXACT:
@@ -228,7 +228,7 @@ def _chain(op: Any) -> list[Any]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """One operator, or one array."""
+    """Are they the same operator, or the same array?"""
     return a is b or (
         a._head == b._head == "dense"
         and bool(a._init and b._init)
@@ -237,7 +237,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _adjoint_of(a: Any, b: Any) -> bool:
-    """Is one written as the other's adjoint?"""
+    """Is one of them written as the adjoint of the other?"""
     for x, y in ((a, b), (b, a)):
         if x._by == "view" and _same(x._operands[0], y):
             return bool(x._mode == 3 or (x._mode == 1 and y.dtype.kind != "c"))
@@ -245,7 +245,7 @@ def _adjoint_of(a: Any, b: Any) -> bool:
 
 
 def _norm2(f: Any) -> float | None:
-    """A bound of the square of the 2-norm, where the sums of moduli are at hand."""
+    """A bound of the square of the 2-norm, where the sums of moduli are available."""
     while f._by == "view":
         f = f._operands[0]
     if f._head not in norms.sums.rows and not (f._head == "dense" and f._init):

@@ -1,8 +1,8 @@
-"""Square roots of positive semidefinite operators, and what they are for: A^-1/2 b and draws from
-N(0, A).
+"""Square roots of positive semidefinite operators, for A^-1/2 b and draws from N(0, A).
 
-Two questions. ``power``: the Hermitian A^p, for p of +-1/2, an operator. ``root``: some R with
-R R^H = A, chosen by the kind and never by cost, so that a seed gives the same draws again."""
+There are two questions. ``power`` gives the Hermitian A^p for p = 1/2 or -1/2, as an operator.
+``root`` gives some R with R R^H = A, chosen by the kind and never by cost, so that a seed gives the
+same draws again."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from .unitary import is_unitary
 def nonnegative(
     w: Any, singular: bool = True, axes: tuple[int, ...] = (-1,), exact: bool = False
 ) -> Any:
-    """Eigenvalues of a positive (semi)definite matrix: what is negative by no more than rounding
-    is set to 0, with a warning that says how much; what is more negative raises. Where the matrix
-    may not be ``singular``, what is no more than rounding raises, unless w is ``exact``."""
+    """Checks the eigenvalues of a positive (semi)definite matrix: those negative by no more than
+    rounding are set to 0, with a warning that says how much; more negative ones raise. If the
+    matrix may not be ``singular``, values no larger than rounding raise, unless w is ``exact``."""
     n = math.prod(w.shape[k] for k in axes)
     top = np.abs(w).max(axis=axes, initial=0)
     least = w.min(axis=axes, initial=np.inf)
@@ -125,7 +125,8 @@ def _(op: Any, p: Any) -> Generator[Any, Any, Any]:
 
 
 def _semidefinite_factors(op: Any) -> list[Any] | None:
-    """Hermitian factors, those with a negative trace turned; None where that does not do."""
+    """Hermitian factors, where those with a negative trace are negated; None where that does not
+    make them semidefinite."""
     factors = factors_of(op)
     if any(f.shape[-1] != f.shape[-2] or not is_hermitian(f) for f in factors):
         return None
@@ -208,7 +209,8 @@ def _(op: Any, p: Any) -> Any:
 
 
 def _lower_or_symmetric(a: Any, op: Any) -> Any:
-    """Cholesky where it is definite, else the symmetric root with what is negative clipped."""
+    """The Cholesky factor if op is definite, else the symmetric root with negative values
+    clipped."""
     require_hermitian(a)
     try:
         return cholesky.of_dense(op, "L", array=a)
@@ -336,8 +338,8 @@ def _(op: Any) -> Any:
 
 
 def _beside(terms: Any) -> Any:
-    """Roots of positive semidefinite terms beside each other, a root of their sum; NotImplemented
-    where a term is not semidefinite."""
+    """The roots of positive semidefinite terms side by side, which are a root of their sum;
+    NotImplemented where a term is not semidefinite."""
     try:
         return _core.Block([[root(as_operator(t)) for t in terms]])
     except NotDefinite:
@@ -354,7 +356,8 @@ def _(op: Any) -> Any:
 
 
 def _terms(op: Any) -> list[Any] | None:
-    """The terms of a sum, at most 16 and all of kinds with a root of their own; else None."""
+    """The terms of a sum, if there are at most 16, all of kinds with a root of their own; else
+    None."""
     found: list[Any] = []
     stack = [op]
     while stack:
@@ -406,8 +409,8 @@ def _(op: Any) -> Any:
 
 
 def _embedding(c: Any) -> Any:
-    """The spectrum of the circulant around a Hermitian Toeplitz matrix with first column c; the
-    smallest: of size 2 n - 2, where c is complex 2 n - 1."""
+    """The spectrum of the smallest circulant around a Hermitian Toeplitz matrix with first column
+    c: of size 2 n - 2, or 2 n - 1 if c is complex."""
     last = -1 if np.iscomplexobj(c) else -2
     ring = np.concatenate([c, c[..., last:0:-1].conj()], axis=-1)
     return np.fft.fft(ring, axis=-1).real

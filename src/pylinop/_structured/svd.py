@@ -1,9 +1,9 @@
 """Singular values and vectors, kind by kind.
 
-The question is of matched columns: A is the sum over t of s_t U[:, rows_t] V[:, cols_t]^H, with U
-and V of orthonormal columns, the s_t not negative and in whatever order is the kind's own; what is
-not matched belongs to the value 0. So Kronecker factors of any shapes and diagonals beside the
-main one need no completion, and `svd` sorts once, at the end."""
+The question asks for matched columns: A is the sum over t of s_t U[:, rows_t] V[:, cols_t]^H, where
+U and V have orthonormal columns and the s_t are nonnegative, in the kind's own order; unmatched
+columns belong to the value 0. So Kronecker factors of any shapes, and diagonals off the main one,
+need no completion, and `svd` sorts once, at the end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from .unitary import completed, fourier, hartley, is_unitary, reflector, unitary
 
 
 class Matched(NamedTuple):
-    """U, s, V and which columns belong together."""
+    """U, s, V, and which columns belong together."""
 
     u: Any
     s: Any
@@ -91,7 +91,7 @@ def phases(d: Any) -> Any:
 
 
 def _turned(q: Any, d: Any) -> Any:
-    """The columns of q times d of modulus one."""
+    """The columns of q times numbers d of modulus one."""
     if (d == 1).all():
         return q
     turn = _core.Diag(d)
@@ -165,7 +165,7 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
 
 
 def _same_side(shapes: Any) -> bool:
-    """Are all of these tall, or all wide? Then their thin forms are enough."""
+    """Are all parts tall, or all wide? Then their thin forms are enough."""
     return all(m >= n for m, n in shapes) or all(m <= n for m, n in shapes)
 
 
@@ -211,7 +211,7 @@ def _(op: Any, full: bool) -> Generator[Any, Any, Any]:
         return NotImplemented
     a, b = (_as_precise(f, op) for f in op._operands)
     if b._head == "identity" and a._by == "prod" and a._operands[0] is op._operands[0]:
-        return NotImplemented  # op is what astype makes of its left factor: it would be asked again
+        return NotImplemented  # op equals its left factor after astype: it would be asked again
     if is_unitary(a):
         found = yield b, full
         return found._replace(u=a.copy() @ found.u)
@@ -296,7 +296,7 @@ def _(op: Any, full: bool) -> Any:
 
 
 def _whole(q: Any, x: Any) -> Any:
-    """A unitary operator whose first columns are q x, held as n x k numbers."""
+    """A unitary operator whose first columns are q x; it holds n x k numbers."""
     whole, r = completed(q)
     turn = np.sign(np.diagonal(r, 0, -2, -1).real)[..., :, None]
     n, k = q.shape[-2:]
@@ -321,7 +321,7 @@ def _(op: Any, full: bool) -> Any:
 
 
 def of_basis(w: Any, q: Any) -> Any:
-    """From A = Q diag(w) Q^H, for any w."""
+    """The matched columns of A = Q diag(w) Q^H, for any w."""
     return _matched(_turned(q, phases(w)), np.abs(w), q)
 
 
@@ -356,7 +356,7 @@ def _(op: Any, full: bool) -> Any:
 
 
 def _small(a: Any, full: bool) -> Any:
-    """What svd gives of an array."""
+    """The svd of an array."""
     u: Any
     u, s, vh = np.linalg.svd(a, full_matrices=full)
     m, n = a.shape[-2:]
@@ -371,7 +371,7 @@ def _rest(size: int, taken: Any) -> Any:
 
 
 def _in_order(op: Any, found: Any, full: bool) -> Any:
-    """Do columns and values stand as svd gives them, as LAPACK's do?"""
+    """Are columns and values in svd's order, as LAPACK's are?"""
     s, k, batch, dtype = found.s, min(op.shape[-2:]), op.shape[:-2], inexact(op.dtype)
     return (
         all(
@@ -384,7 +384,7 @@ def _in_order(op: Any, found: Any, full: bool) -> Any:
 
 
 def descending(op: Any, full_matrices: bool, hermitian: bool) -> Any:
-    """What svd gives: U, values in descending order, V^H."""
+    """The result of svd: U, values in descending order, V^H."""
     m, n = op.shape[-2:]
     k = min(m, n)
     a = None if hermitian else small_dense(op)

@@ -1,5 +1,5 @@
-"""What is known to be unitary, by how it is written; and the unitary operators that spectra need
-and that are no kinds: Hartley's transform, the sine transform, products of reflections."""
+"""Finds what is unitary by how it is written; and makes the unitary operators that spectra need and
+that are not kinds: Hartley's transform, the sine transform, products of reflections."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _unitary_leaf(q: Any) -> Any:
 
 
 def unitary(q: Any) -> Any:
-    """An array of orthonormal columns and rows, as what it is."""
+    """An array with orthonormal columns and rows, as an operator assumed orthogonal."""
     return _core.Dense(q, "orthogonal")
 
 
@@ -62,14 +62,14 @@ def fourier(sizes: Any, dtype: Any) -> Any:
 
 
 def hartley(sizes: Any, dtype: Any) -> Any:
-    """The orthogonal symmetric matrix of cos + sin, level by level together: a real basis in which
+    """The orthogonal symmetric matrix of cos + sin over all levels together: a real basis in which
     real symmetric circulants are diagonal."""
     transform = _core.DFT(tuple(sizes), "ortho", complex_of(dtype))
     return transform.real - transform.imag
 
 
 def _part_of(q: Any, which: Any) -> Any:
-    """What q is the real (0) or imaginary (1) part of; None elsewhere."""
+    """The operator whose real (0) or imaginary (1) part q is; else None."""
     return q._operands[0] if written(q, "part") and q._mode == which else None
 
 
@@ -112,7 +112,7 @@ def _is_sine(q: Any) -> Any:
 
 
 def reflector(v: Any) -> Any:
-    """The Householder reflection whose first column is along v; v (..., n) is not zero."""
+    """The Householder reflection whose first column is parallel to v; v (..., n) is not zero."""
     v = v / np.abs(v).max(axis=-1, keepdims=True)
     size, first = np.linalg.norm(v, axis=-1), v[..., 0]
     lead = np.abs(first)
@@ -123,7 +123,7 @@ def reflector(v: Any) -> Any:
 
 
 def completed(u: Any) -> Any:
-    """(Q, R) with u = Q[:, :r] R and a unitary Q of n x n, held as n x r numbers:
+    """(Q, R) with u = Q[:, :r] R and a unitary n x n Q, held as n x r numbers:
     I - Y T Y^H (Schreiber and Van Loan, 1989)."""
     h, tau = np.linalg.qr(u, mode="raw")
     h = np.swapaxes(h, -1, -2)

@@ -1,1 +1,1 @@
-"""Results compared with the expression as written."""
+"""Compares results with the expression as written."""

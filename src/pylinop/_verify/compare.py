@@ -1,15 +1,16 @@
-"""Verified answers, ``pl.config(verify=True)``: results of plans compared with the expression as
+"""Verified answers, ``pl.config(verify=True)``: compares results of plans with the expression as
 written.
 
-The road is another one: the written nodes, one by one, by NumPy (`_reference`). Matrices are
-compared on two Gaussian projections from the right (Freivalds 1977; Gaussian draws: Ji, Mascagni
-and Li 2017): an error whose norm in one row is t times what is allowed there is missed with
-probability at most (0.8 / t)^2. With them go the first and the last column and one that is drawn,
-entry by entry: faults like edges. Vectors and small matrices are compared in full, inverses in
-front by their residuals, determinants by a factorisation of their own or an estimate with error
-bars (`_verify_det`). What is allowed is the promise of the docs (docs/verified.md): 10 u times the
-roundings on the way times |A| |x| as the walk carries it. Draws come from a generator of their own
-with a fixed seed: the same result is judged alike each time."""
+The comparison takes a different road: it runs the written nodes, one by one, by NumPy
+(`reference.py`). Matrices are compared on two Gaussian projections from the right (Freivalds 1977;
+Gaussian draws: Ji, Mascagni and Li 2017): an error whose norm in one row is t times what is allowed
+there is missed with probability at most (0.8 / t)^2. In addition the first column, the last one and
+a random one are compared entry by entry, since faults like edges. Vectors and small matrices are
+compared in full, inverses at the front by their residuals, determinants with a factorisation or an
+estimate with error bars, made only for this (`determinants.py`). What is allowed is the promise of
+the docs (docs/verified.md): 10 u times the roundings on the way times |A| |x| as the walk carries
+it. Draws come from a generator of their own with a fixed seed: the same result is judged alike each
+time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Determinants of verified answers (`_verify`): by NumPy's LU of the dense form, and of more rows
-or few entries, where the expression as written is positive definite, by stochastic Lanczos
-quadrature.
+"""Determinants for verified answers (`compare.py`): by NumPy's LU of the dense form; for many rows
+or few entries, if the expression as written is positive definite, by stochastic Lanczos quadrature.
 
 log det A = tr log A is estimated by n v^H log(A) v over N vectors v, uniform on the sphere, with
 products by the written nodes alone. Nothing is taken from the structure; the error bars hold with a

@@ -1,9 +1,10 @@
-"""Expressions applied as they are written, node by node, by NumPy alone: what verified answers
-(`_verify`) are compared with. No plan, no rule, no kernel of ours.
+"""Applies expressions as they are written, node by node, by NumPy alone; verified answers
+(`compare.py`) are compared with the result. No plan, no rule and no kernel of ours takes part.
 
-`Walk.apply` gives mode(A) x. With ``bound`` all numbers are taken by their absolute values and all
-differences are sums: |A| |x|, by which rounding errors are judged (a product's by |A| |B| |x|, an
-inverse's by |A^-1| |A| |A^-1|). A walk is a loop over generators: no depth limit."""
+`Walk.apply` gives mode(A) x. With ``bound`` all numbers are replaced by their absolute values and
+all differences become sums: this gives |A| |x|, by which rounding errors are judged (those of a
+product by |A| |B| |x|, of an inverse by |A^-1| |A| |A^-1|). A walk is a loop over generators, so
+there is no depth limit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Kinds whose products may go through an FFT, as their definitions say (`_reference_kinds`): by
-their dense forms, large ones of one level by NumPy's FFT."""
+"""Applies the kinds whose products may go through an FFT as their definitions say
+(`reference_kinds.py`): by their dense forms, large ones of one level by NumPy's FFT."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Inverses within formulas of more rows than are written out (`_reference`): a solution whose
-residual, by products of the written nodes, is that of a backward stable solve is as good as any
-other one. Where it comes from does not matter then; the library is asked for it.
+"""Inverses within formulas that are too large to be written out (`reference.py`): any solution is
+good whose residual, by products of the written nodes, is that of a backward stable solve. Where it
+comes from does not matter then, so the library computes it.
 
 |y - A^-1 x| <= |A^-1| |x - A y| is a part of what an inverse in a formula is allowed, |A^-1| |A|
 |A^-1| |x|. Both norms are estimated by what A and A^-1 do to random vectors; their solutions are

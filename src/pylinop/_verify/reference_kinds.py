@@ -1,8 +1,8 @@
-"""The kinds applied as their definitions say: plain NumPy, for verified answers (`_verify`).
+"""Applies the kinds as their definitions say, in plain NumPy, for verified answers (`compare.py`).
 
-Nothing here is shared with the C kernels or with the plain walk: each kind is read from the
-arguments it was constructed of and applied by its formula, or made dense entry by entry. With
-``bound`` all numbers are taken by their absolute values, so that the same function gives |A| |x|.
+Nothing here is shared with the C kernels or with the plain walk: each kind is read from its
+constructor's arguments and applied by its formula, or made dense entry by entry. With ``bound`` all
+numbers are replaced by their absolute values, so that the same function gives |A| |x|.
 Kinds that are convolutions are accurate normwise only: their bound is the norm of the symbol times
 that of x."""
 

@@ -1,5 +1,5 @@
-"""What the independent forms of kinds share (`_reference_kinds`, `_reference_fft`): how a kind is
-looked at, and room for results."""
+"""What the independent forms of kinds share (`reference_kinds.py`, `reference_fft.py`): how a kind
+is read, and the memory for results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Operators larger than memory, and on several machines: blocks in files, fused iterations.
+"""Operators that are larger than memory or lie on several machines: blocks in files, fused
+iterations.
 
     A = pld.open_blocks("folder", memory_limit=2 << 30)   # threads; engine=client: a cluster
     x, istop, itn, *_ = pld.lsmr(A, "b.npy", checkpoint="run.npz")

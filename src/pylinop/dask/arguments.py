@@ -1,4 +1,4 @@
-"""What the solvers have in common about their arguments."""
+"""Checks of the arguments that the solvers share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run of LSMR over blocks: the bidiagonalization of Golub and Kahan, and its rotations."""
+"""Runs LSMR over blocks: the bidiagonalization of Golub and Kahan, and its rotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .operator import BlockOperator
 from .precondition import of_least_squares
 from .record import stored
 
-# What may be lost in a share of u that is had back; beyond it the iteration begins anew.
+# What may be lost in restoring a share of u; beyond it the iteration begins anew.
 _FAITHFUL = 1e-8
 _NEAR = 16384  # numbers: 128 kB of each vector
 

@@ -1,4 +1,4 @@
-"""Blocks of a large operator: where each lies, how large it is, and how it is read.
+"""Blocks of a large operator: each knows where it lies, how large it is, and how it is read.
 
 A block knows ``shape``, ``dtype`` and ``nbytes`` before it is read; ``load()`` reads it, as an
 ndarray or as `Csr`. Blocks are small descriptions: they are pickled to where the work is done."""

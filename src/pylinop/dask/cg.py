@@ -1,11 +1,11 @@
-"""Conjugate gradients over blocks: of a positive definite A by rows, and of normal equations.
+"""Conjugate gradients over blocks, for a positive definite A by rows, and for normal equations.
 
 Vectors live here; the parts keep nothing between iterations, so a lost worker costs what reading
 its blocks again costs, and the iterates do not change. Normal equations take one sweep an
 iteration: each part answers (|A p|^2, A^H A p). They square the condition number: `lsmr` does not.
 
-Hestenes and Stiefel 1952. The residual is carried by its recurrence and computed from x where
-that says it is done; where it is not, the iteration begins anew from x."""
+Hestenes and Stiefel 1952. The residual follows its recurrence, and is computed from x when the
+recurrence says that it is small enough; if it is not, the iteration begins anew from x."""
 
 from __future__ import annotations
 

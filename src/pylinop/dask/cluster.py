@@ -1,8 +1,8 @@
 """The parts as actors on the workers of a dask cluster.
 
 An actor keeps its part between calls, so that an iteration is one call a worker: the vector goes
-there, the sum of its rows comes back. dask gives a lost actor up for lost; here its part is made
-anew on a worker that lives."""
+there, the sum of its rows comes back. dask does not restore a lost actor; here its part is made
+anew on a living worker."""
 
 from __future__ import annotations
 

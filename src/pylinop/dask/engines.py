@@ -1,4 +1,4 @@
-"""Engines: where the parts of an operator lie, and how all of them are asked and summed.
+"""Engines know where the parts of an operator lie, ask all of them, and add up their answers.
 
     start(specs)                     place the parts
     gather(method, *common, each=)   one answer a part, in their order

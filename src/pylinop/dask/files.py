@@ -1,4 +1,4 @@
-"""Operators from files and collections, and matrices written as blocks."""
+"""Opens operators from files and collections, and writes matrices as blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gram matrices, tall QR and traces of block operators: each by one or two sweeps."""
+"""Gram matrices, tall QR and traces of block operators; each takes one or two sweeps."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""LSMR over blocks: one sweep and one exchange of vectors an iteration.
+"""LSMR over blocks: an iteration takes one sweep and one exchange of vectors.
 
 Fong and Saunders 2011, LSMR: An iterative algorithm for sparse least-squares problems, with the
-names and stopping rules of SciPy's function. What differs is where vectors live: those of the
-columns here, whole or a piece on each rank (held.py), those of the rows with the parts. With u not
-scaled to norm one, A^H of it is had in the same sweep that makes it:
+names and stopping rules of SciPy's function. The difference is where vectors live: those along the
+columns here, whole or a piece on each rank (held.py), those along the rows with the parts. Since u
+is not scaled to norm one, the sweep that makes u also gives A^H u:
 
     u' = A v - (alpha / beta) u,   beta' = |u'|,   w = A^H u',   alpha' v' = w / beta' - beta' v
 
 so a part gets v and gives (|u'|^2, w), and its share of u never moves.
 
-A lost share of u comes back from what is here: u = c b + A g, where c and g follow the same
+A lost share of u is restored from what is kept here: u = c b + A g, where c and g follow the same
 recurrence (c' = -(alpha / beta) c, g' = v - (alpha / beta) g). That loses about
 eps (|c| |b| + |A| |g|) / beta; where this passes 1e-8, the iteration begins anew from x."""
 

@@ -1,7 +1,7 @@
 """A part: some consecutive blocks on one worker, with what an iteration keeps there.
 
-What is asked of all parts gives one answer each; those are added in the order of the parts, so that
-the sum has the same bits whichever worker holds which part and whoever answers first."""
+A question to all parts gets one answer from each; these are added in the order of the parts, so
+that the sum has the same bits whichever worker holds which part and answers first."""
 
 from __future__ import annotations
 

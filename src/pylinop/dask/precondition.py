@@ -1,10 +1,10 @@
 """Preconditioners of block operators: Jacobi and block Jacobi, made in one sweep over the blocks.
 
-All are M = F F^H with F of blocks on the diagonal: M is near the inverse of A (`cg`), or of
-A^H A + damp^2 (`lsmr`, `cgls`). `lsmr` solves for y in x = F y, whose matrix A F has columns of
-norm one, or in each group orthonormal ones. F acts on what is here of a vector: no group of columns
-lies on two ranks. Groups begin anew with each block where vectors lie along the blocks; they depend
-on nothing but the blocks."""
+All have the form M = F F^H, where F has blocks on its diagonal: M is near the inverse of A (`cg`),
+or of A^H A + damp^2 (`lsmr`, `cgls`). `lsmr` solves for y in x = F y, whose matrix A F has columns
+of norm one, or in each group orthonormal ones. F acts on the local piece of a vector: no group of
+columns lies on two ranks. Where vectors lie along the blocks, groups begin anew with each block;
+they depend only on the blocks."""
 
 from __future__ import annotations
 

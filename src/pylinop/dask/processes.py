@@ -1,4 +1,5 @@
-"""The parts in processes that this one starts. No cluster, no scheduler; a death is survived."""
+"""The parts in processes that this one starts, without a cluster or a scheduler; the death of a
+process is survived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solver tells: its result with a record, progress, and checkpoints on disk."""
+"""What a solver reports: its result with a record, progress, and checkpoints on disk."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ has norm one, and a part that gets all of it and its own piece of v answers
     w = A^H u - beta v   (its piece),    t = A w   (its share of a sum),    v' = w / alpha = w / |w|
 
 so that A v' = t / alpha is there when the next u is made. Each block is loaded once an iteration
-and gone through twice, as all of its w comes before t. Parts keep nothing between iterations: a
-lost one costs what reading its blocks again costs, and the iterates do not change."""
+and used twice, since all of its w is needed before t. Parts keep nothing between iterations: a lost
+part costs as much as reading its blocks again, and the iterates do not change."""
 
 from __future__ import annotations
 

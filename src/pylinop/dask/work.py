@@ -1,4 +1,4 @@
-"""What is done with a block that has been read: products, the fused step, Gram matrices."""
+"""The work on a block that has been read: products, the fused step, Gram matrices."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 /* k_blas.c: products, factors and triangular solves by BLAS and LAPACK (blas_table.h).
  *
- * A matrix with one unit stride is column-major or the transpose of such; CBLAS's order and
- * transpose flags cover every mix, so nothing is copied. With y column-major, a's transpose flag is
- * that of its own layout; with y row-major likewise in CblasRowMajor. Conjugation without
- * transposition is OpenBLAS's CblasConjNoTrans. Costs: 2 m n k flops (8 when complex); potrf n^3 /
- * 3, getrf 2 n^3 / 3, a solve 2 n^2 a column. LAPACK comes by LAPACKE_*_work in column-major order,
- * which never copies or allocates. Where the library's integers have 32 bits, products of larger
- * sizes run own loops, LAPACK calls are refused (LOP_OVERFLOW). Thresholds measured 2026-11. */
+ * A matrix with one unit stride is column-major or the transpose of a column-major one; CBLAS's
+ * order and transpose flags cover every mix, so nothing is copied. With y column-major, a's
+ * transpose flag is that of its own layout; with y row-major likewise in CblasRowMajor. Conjugation
+ * without transposition is OpenBLAS's CblasConjNoTrans. Costs: 2 m n k flops (8 when complex);
+ * potrf n^3 / 3, getrf 2 n^3 / 3, a solve 2 n^2 a column. LAPACK comes by LAPACKE_*_work in
+ * column-major order, which never copies or allocates. Where the library's integers have 32 bits,
+ * products of larger sizes run own loops, LAPACK calls are refused (LOP_OVERFLOW). Thresholds
+ * measured 2026-11. */
 #include "blas_table.h"
 #include "k_blas.h"
 #include "k_small_gemm.h"

@@ -6,7 +6,7 @@
  * "Column-major" below: rs == 1 (or m <= 1) and cs >= max(1, m) (or n <= 1).
  * "Simple": column-major, or the transpose of that (cs == 1 or n <= 1, rs >= max(1, n) or m <= 1).
  * Where the library's integers have 32 bits, LAPACK's functions return LOP_OVERFLOW when a size or
- * stride is 2^31 or more; products of such take the own loop. */
+ * stride is 2^31 or more; products of these sizes take our own loop. */
 #ifndef LOPK_BLAS_H
 #define LOPK_BLAS_H
 

@@ -1,4 +1,4 @@
-/* k_cholesky_update.h: Cholesky factors of narrow bands, and changes of a factor of rank one. All
+/* k_cholesky_update.h: Cholesky factors of narrow bands, and rank-one updates of a factor. All
  * memory is *borrowed*; floats only. */
 #ifndef LOPK_CHOLESKY_H
 #define LOPK_CHOLESKY_H

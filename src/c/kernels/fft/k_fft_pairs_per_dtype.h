@@ -1,9 +1,12 @@
 /* k_fft_pairs_per_dtype.h: between a real transform of even length n = 2 M and the complex one of
- * length M it rides on, for one precision and vector length (macros of k_fft_per_dtype.h). With a =
- * Z[k], b = conj Z[M-k], w = exp(-2 pi i k / n): split: X[k] = (a + b) / 2 - i w (a - b) / 2,
- * X[M-k] likewise join:  Z[k] = (X[k] + b') + i conj(w) (X[k] - b'),  b' = conj X[M-k]; twice
- * split's inverse fused: split, times the spectrum, join, in place and in one pass. k and M - k are
- * done together, so in place is safe. Twiddles come from two small tables. */
+ * length M that computes it, for one precision and vector length (macros of k_fft_per_dtype.h).
+ * With a = Z[k], b = conj Z[M-k], w = exp(-2 pi i k / n):
+ *
+ *   split:  X[k] = (a + b) / 2 - i w (a - b) / 2,  X[M-k] likewise
+ *   join:   Z[k] = (X[k] + b') + i conj(w) (X[k] - b'),  b' = conj X[M-k]; twice split's inverse
+ *   fused:  split, times the spectrum, join, in place and in one pass
+ *
+ * k and M - k are done together, so in place is safe. Twiddles come from two small tables. */
 #define V X(V)
 #define U X(U)
 #define CV X(cv)

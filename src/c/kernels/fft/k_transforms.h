@@ -1,4 +1,4 @@
-/* k_transforms.h: discrete cosine transforms, Walsh-Hadamard transforms, and entries of such
+/* k_transforms.h: discrete cosine transforms, Walsh-Hadamard transforms, and entries of these
  * matrices. */
 #ifndef LOPK_TRIG_H
 #define LOPK_TRIG_H

@@ -1,8 +1,8 @@
 /* op_factor_of.c: the factor that solves and determinants keep, by itself, for cholesky, lu and
  * ldl.
  *
- * factorof  child a, a square matrix; attr.i[0]: what is asked for (LOP_FACTOR_*); attr.i[1]: of
- *           Cholesky, a is known to be Hermitian, not only declared.
+ * factorof  child a, a square matrix; attr.i[0]: which factor (LOP_FACTOR_*); attr.i[1]: for
+ *           Cholesky: a is known to be Hermitian, not only assumed.
  *
  * One number a matrix: 0, or 1 where there is no such factor. The factor is what the step reads,
  * the derived value of lu_solve, cholesky_solve or ldl_solve: made by whoever asks first. Of small

@@ -1,9 +1,10 @@
 /* op_joint.c: several results of one plan.
  *
- * several   children a, b, operators of one dtype (a may itself be several): a column that holds
- *           their elements one after the other, row by row. It has a dense form only: the parts are
- *           planned together, and what they share is computed once.
- * pack      the same of arrays: children that nobody else has placed are computed in place. */
+ *   joint        children a, b, operators of one dtype (a may itself be a joint): a column that
+ *                holds their elements one after the other, row by row. It has a dense form only:
+ *                the parts are planned together, and shared parts are computed once.
+ *   joint_array  the same for arrays: children are computed in place, unless something else has
+ *                placed them. */
 #include "expr/op.h"
 #include "kernels/common/kernels.h"
 

@@ -1,9 +1,10 @@
-/* op_array_blocks.c: arrays cut from and put together of blocks.
+/* op_array_blocks.c: arrays cut from blocks and joined from blocks.
  *
- * slice   attr.i = row, rows, column, columns: that block of a matrix; no copy where it can lie
- * there grid    attr.i = r, c: the r c children, row by row, side by side (vectors: c = 1);
- * children that nobody else has placed are computed in place blocks  the children along the
- * diagonal, zeros elsewhere */
+ *   slice   attr.i = row, rows, column, columns: that block of a matrix; without a copy where the
+ *           block can be read where it lies
+ *   grid    attr.i = r, c: the r c children, row by row, side by side (vectors: c = 1); children
+ *           that nobody else has placed are computed in place
+ *   blocks  the children along the diagonal, zeros elsewhere */
 #include "expr/op.h"
 #include "kernels/common/kernels.h"
 

@@ -1,8 +1,11 @@
 /* op_kron_reshape.c: a matrix of N = L * n * R rows seen along its middle axis, for Kron.
  *
- * kron_unfold (..., L n R, k) -> (..., L, n, R k)   no copy; the L dimension is left out when L ==
- * 1 kron_fold   the way back gather  (..., L n R, k) -> (..., n, L R k)    a copy, for factors that
- * have batches of their own spread  the way back attr.i = L, n, R, k. */
+ *   kron_unfold  (..., L n R, k) -> (..., L, n, R k), without a copy; L is left out when L == 1
+ *   kron_fold    the way back
+ *   gather       (..., L n R, k) -> (..., n, L R k), a copy, for factors with batches of their own
+ *   spread       the way back
+ *
+ * attr.i = L, n, R, k. */
 #include "expr/op.h"
 #include "kernels/common/kernels.h"
 

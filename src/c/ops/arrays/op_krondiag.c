@@ -1,10 +1,11 @@
 /* op_krondiag.c: a diagonal of A (x) B from the parts of A and B, for the rule diagonal-kron-off.
  *
- * kron_diag_scatter  B is n x n; with k = d n + r, 0 <= r < n, element (i, i + k) in row i = a n +
- * b is A[a, a + d] B[b, b + r] where b < n - r, A[a, a + d + 1] B[b, b + r - n] elsewhere: four
- *        diagonals (children, in this order). attr.i = k, n, length. Cost: length products.
- * comb   no factor square: element (x / s mod m, y / t mod n) of one dense factor, x and y running
- *        down diagonal k. attr.i = k, s, t, length. */
+ *   kron_diag_scatter  B is n x n; with k = d n + r, 0 <= r < n, element (i, i + k) in row
+ *                      i = a n + b is A[a, a + d] B[b, b + r] where b < n - r, and
+ *                      A[a, a + d + 1] B[b, b + r - n] elsewhere: four diagonals (children, in this
+ *                      order). attr.i = k, n, length. Cost: length products.
+ *   kron_diag_gather   no factor is square: element (x / s mod m, y / t mod n) of one dense factor,
+ *                      where x and y run down diagonal k. attr.i = k, s, t, length. */
 #include "expr/op.h"
 #include "kernels/common/kernels.h"
 

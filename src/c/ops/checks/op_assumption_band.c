@@ -1,15 +1,16 @@
-/* op_assumption_band.c: what was declared of bands, put to the test (pl.config(check="full")), as
+/* op_assumption_band.c: tests assumptions about bands (pl.config(check="full")), as
  * op_assumption_dense.c does for full matrices.
  *
- * assume_band  child ab, the diagonals of a Banded with l = u; attr.i: what was declared
- *               (LOP_ASSUME_*), l. The same array, where it holds; else a ValueError that shows an
- *               element.
- * assume_tridiagonal   children d, dl, du of a Tridiagonal; attr.i[0]: what was declared. d,
- * likewise. assume_blocks  children L, D, (U) of a BlockTridiagonal; attr.i: b, what was declared.
- * D, likewise.
+ *   assume_band         child ab, the diagonals of a Banded with l = u; attr.i: the assumption
+ *                       (LOP_ASSUME_*), l. The same array if it holds; else a ValueError that shows
+ *                       an element.
+ *   assume_tridiagonal  children d, dl, du of a Tridiagonal; attr.i[0]: the assumption. d,
+ *                       likewise.
+ *   assume_blocks       children L, D, (U) of a BlockTridiagonal; attr.i: b, the assumption. D,
+ *                       likewise.
  *
- * The halves agree to n u of the largest element (whether it is definite, Cholesky finds). NaN and
- * inf pass. Cost: what is stored is read. */
+ * The halves agree to n u of the largest element (Cholesky finds out whether it is definite). NaN
+ * and inf pass. Cost: the stored numbers are read once. */
 #include "ops/shared/blocktridiagonal.h"
 #include "expr/op.h"
 #include "kernels/common/kernels.h"

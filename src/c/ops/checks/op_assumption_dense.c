@@ -1,13 +1,14 @@
-/* op_assumption_dense.c: what was declared of a matrix, put to the test (pl.config(check=...)).
+/* op_assumption_dense.c: tests assumptions about a matrix (pl.config(check=...)).
  *
- * promised   child A, an array; attr.i[0]: what was declared (LOP_ASSUME_*). The same array, where
- *            it holds; else a ValueError that shows an element. Symmetric, Hermitian, positive: the
- *            triangles agree to n u of the largest element (whether it is definite, Cholesky
- *            finds). Triangular: exact zeros on the other side. Orthogonal: A^H A is I to 100 n u.
- * isometry   children y = Q^H x and x: y, where its columns are as long as those of x to 100 n u,
- *            else a ValueError: Q is not orthogonal. attr.i[0] 1: Q was given in single precision,
- *            so that u is that one's, whatever x and y are in. Finds most of what is false in O(n)
- *            a column.
+ *   assume          child A, an array; attr.i[0]: the assumption (LOP_ASSUME_*). The same array if
+ *                   it holds; else a ValueError that shows an element. Symmetric, Hermitian,
+ *                   positive: the triangles agree to n u of the largest element (Cholesky finds out
+ *                   whether it is definite). Triangular: exact zeros on the other side. Orthogonal:
+ *                   A^H A is I to 100 n u.
+ *   check_isometry  children y = Q^H x and x: y, if its columns are as long as those of x to 100 n
+ *                   u, else a ValueError: Q is not orthogonal. attr.i[0] 1: Q was given in single
+ *                   precision, whose u is then used, whatever x and y are in. Finds most false
+ *                   assumptions in O(n) a column.
  *
  * NaN and inf pass. Cost: n^2 reads; orthogonal 2 n^3 flops. */
 #include "expr/op.h"

@@ -1,34 +1,37 @@
 /* op_checked_or_fallback.c: a solution by a fast way, or by a safe one where the fast one is not
  * accurate.
  *
- * instead   children x, r, b, q, u, alt: x with residual r = b - A x, where
- *             eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt.
- *           q = A^H u bounds |A| >= |q| / |u| from below, so that eta is never underestimated, with
- *           u = A v near one, of a probe v; the bound is kept while A stays.
- *           alt is lowered as a second arm: its steps run, and its memory is had, only where
- *           needed; a singular matrix met on the way to x leads there too.
+ *   checked      children x, r, b, q, u, alt: x with residual r = b - A x, where
+ *                  eta = |r| / (|A| |x| + |b|) <= 10 n u   in every column (2-norms), else alt.
+ *                q = A^H u bounds |A| >= |q| / |u| from below, so that eta is never underestimated,
+ *                with u = A v near one, of a probe v; the bound is kept while A stays.
+ *                alt is lowered as a fallback branch: its steps run, and its memory is taken, only
+ *                where needed; a singular matrix met on the way to x leads there too.
  *
- *           attr.i[0] 1, children x, r, w, q, u, f, g, y, alt: A = Q^-1 + B, both
- *           semidefinite, q = B^H u, u = B v near one, x = (Q U) y, and w = U y stands for Q^-1 x
- * in r; f and g are Q and U applied to signs, as long as their Frobenius norms. |A| |x| is at least
- *           |w| and |B| |x|, and what rounding left of x - Q w counts too:
- *             |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
+ *                attr.i[0] 1, children x, r, w, q, u, f, g, y, alt: A = Q^-1 + B, both
+ *                semidefinite, q = B^H u, u = B v near one, x = (Q U) y, and w = U y stands for
+ *                Q^-1 x in r; f and g are Q and U applied to signs, as long as their Frobenius
+ *                norms. |A| |x| is at least |w| and |B| |x|, and the rounding of x - Q w counts
+ *                too:
+ *                  |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
  *
- * probe     v: n signs in an order of their own
- * nearone   child x: 2^k x, its largest element near one, so that A^H A v stays in range
+ *   probe        v: n signs in an order of their own
+ *   nearone      child x: 2^k x, its largest element near one, so that A^H A v stays in range
  *
- * checked_det  children det, x, r, b, q, u', w, u, alt: det = det B det(I + C V^H W), W = B^-1 U,
- * of A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and |w_j| / |u_j| <= 10
- * n |x| / |v|   for every column: B is not much nearer to a singular matrix than A, as far as U
- * sees, so that the errors of det B and W (some u cond(B)) are those that LU of A has. Else, or
- * where det is 0, alt.
+ *   checked_det  children det, x, r, b, q, u', w, u, alt: det = det B det(I + C V^H W), W = B^-1 U,
+ *                of A = B + U C V^H, where x = A^-1 v by the same W passes the same test, and
+ *                  |w_j| / |u_j| <= 10 n |x| / |v|   for every column:
+ *                B is not much nearer to a singular matrix than A, as far as U sees, so that the
+ *                errors of det B and W (some u cond(B)) are those that LU of A has. Else, or where
+ *                det is 0, alt.
  *
- * spectral  children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
- *           constant), where
- *             sum over t of max |t| <= g max |d|   and   min |d| > 8 u max |t|, |d|
- *           with g = attr.i[0]: the eigenvalues carry errors of some u |t|, so that none is lost
- *           beside the whole and none is a mere error; else alt, also where a spectrum could not
- *           be had. x is a matrix or a determinant; without d and t only the latter counts.
+ *   spectral     children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
+ *                constant), where
+ *                  sum over t of max |t| <= g max |d|   and   min |d| > 8 u max |t|, |d|
+ *                with g = attr.i[0]: the eigenvalues carry errors of some u |t|, so that none is
+ *                lost beside the whole and none is a mere error; else alt, also where a spectrum
+ *                was not found. x is a matrix or a determinant; without d and t only the latter
+ *                counts.
  *
  * Cost: one pass over x, r and b; over d and t. */
 #include "expr/op.h"

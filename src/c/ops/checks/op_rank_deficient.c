@@ -1,8 +1,8 @@
-/* op_rank_deficient.c: a solve with what is singular by how it is written. LU of it would divide by
- * rounding errors.
+/* op_rank_deficient.c: a solve with a matrix that is singular by how it is written. LU of it would
+ * divide by rounding errors.
  *
- * deficient  attr.i: the rank at most, the rows; no children, shape and dtype as given. Computing
- *            it is a LinAlgError. */
+ *   rank_deficient  attr.i: the largest possible rank, the rows; no children, shape and dtype as
+ *                   given. Computing it is a LinAlgError. */
 #include "expr/op.h"
 
 static lop_status infer_deficient(lop_node *n, lop_err *err) {

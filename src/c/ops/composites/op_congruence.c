@@ -47,7 +47,7 @@ const lop_op lop_op_congruence = {
     .param = {{"A", LOP_P_OPERATOR, 2, NULL, "Shape (..., m, n); an array or an operator."},
               {"B", LOP_P_OPERATOR, 2, NULL, "Shape (..., n, n); an array or an operator."}},
     .doc = {.brief = "A congruence, A B A^H.",
-            .extended = "Hermitian where B is known to be. Solves with square A go one by one.",
+            .extended = "It is Hermitian where B is. With a square A, solves go factor by factor.",
             .cost = "Build: O(1). Product: those of A^H, B and A.",
             .example = ">>> pl.Congruence(np.ones((2, 1)), pl.Diag([3.])) @ np.ones(2)\n"
                        "array([6., 6.])"},

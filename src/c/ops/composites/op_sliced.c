@@ -1,14 +1,16 @@
 /* op_sliced.c: rows, columns or batch elements of an operator, and the arrays that go with them.
  *
- * sliced    attr.i = axis, start, step, count: what A[start : : step] takes of an axis; with a
- * second child, a vector of int64, what A[index] takes (only attr.i[0] counts then). Axis 0 is the
- *           rows, 1 the columns, 2 the last batch dimension, 3 the one before. Of a batch axis
- * count -1 takes one element and drops the axis. cut       the same of an array scatter_slice   the
- * transpose of cut along rows: attr.i = rows of the result, start, step, count; what is not hit is
- * zero, what is hit twice adds diagrun   of a Toeplitz matrix's c and r the numbers of the
- * diagonals start, start + step, ...
+ *   sliced         attr.i = axis, start, step, count: what A[start : : step] takes of an axis; with
+ *                  a second child, a vector of int64, what A[index] takes (only attr.i[0] counts
+ *                  then). Axis 0 has the rows, 1 the columns, 2 is the last batch dimension, 3 the
+ *                  one before. On a batch axis, count -1 takes one element and drops the axis.
+ *   array_slice    the same of an array
+ *   scatter_slice  the transpose of array_slice along rows: attr.i = rows of the result, start,
+ *                  step, count; rows that are not hit are zero, rows that are hit twice are added
+ *   diagrun        from a Toeplitz matrix's c and r, the numbers of the diagonals start,
+ *                  start + step, ...
  *
- * Cost: one pass over what is taken. Indices are checked on each call. */
+ * Cost: one pass over the result. Indices are checked on each call. */
 #include "expr/random_instance.h"
 #include "kernels/common/kernels.h"
 

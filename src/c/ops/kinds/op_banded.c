@@ -2,8 +2,8 @@
  *
  * Storage: ab of l + u + 1 rows, as scipy.linalg.solve_banded's; entries outside the matrix are not
  * used. Products by own loops, 2 (l + u + 1) n k flops. Solves by LAPACK: gbtrf's factor is kept
- * while ab keeps its content, for determinants too; declared positive definite pbtrf and pbtrs, and
- * LU where that fails. attr.i: l, u, what is promised (LOP_ASSUME_*). */
+ * while ab keeps its content, for determinants too; assumed positive definite pbtrf and pbtrs, and
+ * LU where that fails. attr.i: l, u, the assumption (LOP_ASSUME_*). */
 #include "expr/random_instance.h"
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
@@ -177,7 +177,7 @@ const lop_op lop_op_banded = {
     .doc = {.brief = "A square matrix with few diagonals.",
             .cost = "Build: O(1), no copy. Product with k columns: 2 (l + u + 1) n k flops. Solve: "
                     "about 2 l (l + u) n flops for the factor, which is kept, and 2 (2 l + u) n k.",
-            .notes = "Solves by LAPACK's gbtrf, or pbtrf where declared positive definite (LU "
+            .notes = "Solves by LAPACK's gbtrf, or pbtrf where assumed positive definite (LU "
                      "where that fails). Elements of ab outside the matrix are not used.",
             .limits = "A sum with a Diag stays lazy. LU factors of stacks, and all eigenvectors of "
                       "more than three diagonals, take the dense form (some of them, by eigh(k=), "

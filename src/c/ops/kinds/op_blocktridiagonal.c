@@ -2,7 +2,7 @@
  * A[k, k] = D_k, A[k + 1, k] = L_k, A[k, k + 1] = U_k.
  *
  * Storage: the raveled blocks, children L ((N - 1) b b), D (N b b) and U; without U the adjoints of
- * L stand above the diagonal. attr.i: b, what is promised (LOP_ASSUME_*). Products by blocks, 2
+ * L stand above the diagonal. attr.i: b, the assumption (LOP_ASSUME_*). Products by blocks, 2
  * (3 N - 2) b^2 k flops. Solves: op_blocktridiagonal_solve.c.
  *
  * blockband  children L, D, (U): the matrix as Banded stores it, 2 b - 1 diagonals on either side
@@ -206,14 +206,14 @@ const lop_op lop_op_blocktridiagonal = {
             .cost =
                 "Build: O(1), no copy where the blocks lie in C order. Product with k columns: 2 "
                 "(3 N - 2) b^2 k flops. Solve: 14/3 N b^3 flops for the factor (7/3 where "
-                "declared positive definite), which is kept, and 6 N b^2 k (4); entries of the "
+                "assumed positive definite), which is kept, and 6 N b^2 k (4); entries of the "
                 "inverse within the blocks 12 N b^3.",
             .notes =
-                "Solves sweep block by block: Cholesky where declared positive definite (LU where "
+                "Solves sweep block by block: Cholesky where assumed positive definite (LU where "
                 "that fails), else LU with exchanges of rows within the diagonal blocks. "
                 "Where the growth of those factors could cost digits, each column's backward "
                 "error is checked and refined twice; what stays above 10 n u, and "
-                "determinants and entries of the inverse of such, go as those of a `Banded`. "
+                "determinants and entries of the inverse there, use the form of a `Banded`. "
                 "Blocks of fewer than 8 rows are solved as a band at once.",
             .limits = "The blocks are square and of one size. The Cholesky factor is a "
                       "Banded; LU and spectra are those of the band. A product of two stays "

@@ -2,7 +2,7 @@
  *
  * y = A x by BLAS (gemm, gemv), own loops below the measured size and for integers.
  * Storage: the user's array, borrowed, any strides. Cost: 2 m n k flops, m n elements read.
- * attr.i[0]: what the user declared (LOP_ASSUME_*). */
+ * attr.i[0]: the user's assumption (LOP_ASSUME_*). */
 #include "expr/random_instance.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"

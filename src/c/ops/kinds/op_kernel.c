@@ -1,5 +1,5 @@
 /* op_kernel.c: the kernel matrix k(x_i, y_j), evaluated tile by tile in every product, never
- * formed; a product of up to five such, each of its own points.
+ * formed; a product of up to five such kernels, each with its own points.
  *
  * Children, factor by factor: x (m x d), y (n x d; x itself where none was given), then those of
  * variance, length scale (a number or d of them) and shape (alpha, period or offset) that are

@@ -138,7 +138,7 @@ const lop_op lop_op_permutation = {
                "end. Borrowed."},
               {"dtype", LOP_P_DTYPE, 0, "None",
                "Data type; None adopts that of whatever it meets (float64 alone)."}},
-    .doc = {.brief = "Rows in another order: ``P @ x`` is ``x[p]``.",
+    .doc = {.brief = "Reorders rows: ``P @ x`` is ``x[p]``.",
             .extended = "Products of permutations, ``P.T`` and ``inv(P)`` are Permutation again, "
                         "without computing; a solve puts the rows back.",
             .cost = "Build: O(1). Product with k columns: n k copies, and n marks for the check.",

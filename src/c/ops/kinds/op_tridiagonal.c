@@ -1,9 +1,9 @@
 /* op_tridiagonal.c: three diagonals, A[i + 1, i] = dl[i], A[i, i] = d[i], A[i, i + 1] = du[i].
  *
  * Storage: three vectors of n - 1, n and n - 1 elements. Products by an own loop, 5 n k flops.
- * Solves: elimination with row exchanges, or L D L^H from both ends where declared positive
+ * Solves: elimination with row exchanges, or L D L^H from both ends where assumed positive
  * definite (falls back on the former where a pivot is not positive), some 10 n + 5 n k flops.
- * attr.i[0]: what is promised (LOP_ASSUME_*); i[1]: 1 where the promise names dl, not du (a
+ * attr.i[0]: the assumption (LOP_ASSUME_*); i[1]: 1 where it names dl, not du (a
  * transpose). Golub and Van Loan, Matrix Computations, 4.3. */
 #include "expr/random_instance.h"
 #include "ops/shared/scaled_pair.h"
@@ -173,7 +173,7 @@ const lop_op lop_op_tridiagonal = {
             .cost =
                 "Build: O(1), no copy. Product with k columns: 5 n k flops; solve: about 10 n + "
                 "5 n k.",
-            .notes = "Solves eliminate with exchanges of rows; declared positive definite, without "
+            .notes = "Solves eliminate with exchanges of rows; assumed positive definite, without "
                      "(and with them after all where a pivot is not positive). Singular: "
                      "LinAlgError.",
             .limits = "Eigenvalues take O(n^2) and cannot be interrupted.",

@@ -1,10 +1,10 @@
 /* op_batched_cholesky.c: Cholesky factors of many small matrices in one step: solves and
- * determinants of what is declared positive definite (factor.h; kernels/dense/k_batched_cholesky.c
+ * determinants of matrices assumed positive definite (factor.h; kernels/dense/k_batched_cholesky.c
  * does the work). One alone goes the same way, so that it has the bits it has in a batch.
  *
  * Derived value of the last batch dimension's P matrices: one stretch for every LOPK_STACK of them,
  * the factors, then a byte whose bits say which have none. Where one has none, LU of that matrix.
- * Arrays: pile puts p matrices of one shape behind each other, as a batch. */
+ * Arrays: cholesky_batch puts p matrices of one shape behind each other, as a batch. */
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/dense/k_batched_cholesky.h"

@@ -9,9 +9,9 @@
  * eigmetric the determinant of the positive definite one, a pair (scaled_pair.h)
  * attr.i[0] of all: what is known to be Hermitian, bit 0 for A and bit 1 for B; there one triangle
  * is read, else the entries are compared. Where that fails, or nothing is positive definite, or
- * LAPACK does not converge, the steps say SINGULAR: an arm of op_checked_or_fallback.c is where
- * they belong. Derived value, kept: V, alpha, beta, four numbers. 9 n^3 flops; Golub and Van
- * Loan, 8.3 and 8.7.
+ * LAPACK does not converge, the steps return SINGULAR: they belong into a checked solution
+ * (op_checked_or_fallback.c). Derived value, kept: V, alpha, beta, four numbers. 9 n^3 flops;
+ * Golub and Van Loan, 8.3 and 8.7.
  */
 #include "ops/shared/scaled_pair.h"
 #include "kernels/dense/k_blas.h"

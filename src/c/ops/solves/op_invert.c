@@ -1,5 +1,5 @@
-/* op_invert.c: the inverse itself, where it is what was asked for: from the factor that solves
- * share, in half the time of a solve with the identity.
+/* op_invert.c: the inverse itself, where an expression asks for it: from the factor that solves
+ share, in half the time of a solve with the identity.
  *
  * invert   child a. attr.i[0]: 0 by LU, 1 by Cholesky, 2 by Cholesky that is only tried.
  *

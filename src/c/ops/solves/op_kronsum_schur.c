@@ -5,14 +5,15 @@
  *
  * (Bartels and Stewart 1972; Golub and Van Loan, 7.6.3).
  *
- * schur_solve  children A, B, c. attr.i: 1 where A, where B stands for its adjoint; 1 where all is
- *             conjugated
- * schur_det    children A, B: the product of the sums of eigenvalues, a pair (scaled_pair.h).
- * attr.i: 1 where A's, where B's eigenvalues are conjugated A Hermitian matrix, entry by entry, has
- * its eigenvectors for P and a diagonal T; of two such ones Y is a division. Where A and -B share
- * an eigenvalue, or nearly, or a form could not be had, the steps say SINGULAR: an arm of
- * op_checked_or_fallback.c is where they belong. The forms are kept, 25 n^3 flops each; a solve
- * costs 5 m n (m + n) a column. */
+ *   schur_solve  children A, B, c. attr.i: 1 where A, where B stands for its adjoint; 1 where all
+ *                is conjugated
+ *   schur_det    children A, B: the product of the sums of eigenvalues, a pair (scaled_pair.h).
+ *                attr.i: 1 where A's, where B's eigenvalues are conjugated
+ *
+ * A matrix that is Hermitian in all its entries has its eigenvectors for P and a diagonal T; if
+ * both are, Y is a division. Where A and -B share an eigenvalue, or nearly, or LAPACK finds no
+ * form, the steps return SINGULAR: they belong into a checked solution (op_checked_or_fallback.c).
+ * The forms are kept and cost 25 n^3 flops each; a solve costs 5 m n (m + n) a column. */
 #include "ops/shared/scaled_pair.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/dense/k_eigen.h"

@@ -1,4 +1,4 @@
-/* op_ldl.c: solves with what is declared symmetric or Hermitian, and its determinant, by
+/* op_ldl.c: solves with matrices assumed symmetric or Hermitian, and their determinants, by
  * A = P L D L^H P^T, half the work of LU. The upper triangle alone is read, as SciPy does.
  *
  * ldl_solve  children A, b; attr.i[0]: Hermitian, else symmetric

@@ -1,12 +1,12 @@
 /* op_mixed_precision.c: solves by a factor in single precision, refined to double
- * (pl.config(precision= "mixed")).
+ * (pl.config(precision="mixed")).
  *
  * mixed_precision_solve   children a, b, alt: a^-1 b. attr.i[0]: the mode in which a is seen;
  * attr.i[1]: by Cholesky of the upper triangle, the other one is not read.
  *
  * x grows by what the single factor makes of the residual, until in every column
  *     |b - A x| <= 2 u sqrt(n) |A| |x|   (maximum norms)
- * as LAPACK's dsgesv has it: a backward error as small as that of LU in double. Where that does
+ * as in LAPACK's dsgesv: a backward error as small as that of LU in double. Where that does
  * not come within 30 steps, a step does not halve the residual, or the single factor breaks down,
  * alt runs: the factor in double. Condition numbers of some 1e6 and less converge.
  *

@@ -1,18 +1,21 @@
 /* op_quasiseparable_solve.c: solves, determinants and diagonals of inverses of quasi-separable
  * matrices.
  *
- * quasiseparable_solve  children d, p, q, a, b, alt: A^-1 b of the Hermitian A; attr.i[0]: 1 for
- * conj(A); attr.i[1]: 1: by the band, below. quasitri    children d, p, q, a, b: mode(A)^-1 b of
- * the triangular A; attr.i[0]: the mode. quasiseparable_det    children d, p, q, a, alt: det A as a
- * pair, of the Hermitian A; attr.i[0]: by the band. quasiinvdiag  children d, p, q, a, alt: the
- * diagonal of A^-1, of the Hermitian A; attr.i[0]: by the band.
+ *   quasiseparable_solve  children d, p, q, a, b, alt: A^-1 b of the Hermitian A; attr.i[0]: 1 for
+ *                         conj(A); attr.i[1]: 1: by the band, below.
+ *   quasitri              children d, p, q, a, b: mode(A)^-1 b of the triangular A; attr.i[0]: the
+ *                         mode.
+ *   quasiseparable_det    children d, p, q, a, alt: det A as a pair, of the Hermitian A; attr.i[0]:
+ *                         by the band.
+ *   quasiinvdiag          children d, p, q, a, alt: the diagonal of A^-1, of the Hermitian A;
+ *                         attr.i[0]: by the band.
  *
  * The factor, a derived value of O(n J) memory in double precision, is L D L^H (k_quasi.c): stable
  * where A is positive definite, tried where it is not. A solve is checked column by column; a
- * determinant is believed where all pivots are positive or a trial solve passes; the diagonal where
- * all pivots are positive. Else alt runs: of large ones (quasiseparable.c) LU with exchanges of a
- * band (k_quasi_lu.c), checked likewise; then, and of small ones at once, the dense form.
- */
+ * determinant is accepted where all pivots are positive or a trial solve passes; the diagonal where
+ * all pivots are positive. Else alt runs: for large ones (quasiseparable.c) LU with exchanges of a
+ * band (k_quasi_lu.c), checked in the same way, and then the dense form; for small ones the dense
+ * form at once. */
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"

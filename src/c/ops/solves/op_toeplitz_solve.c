@@ -1,17 +1,18 @@
 /* op_toeplitz_solve.c: solves and determinants of square Toeplitz and Hankel matrices in O(n^2) or
  * less.
  *
- * toeplitz_solve   children c, r, b, alt: T^-1 b for T of first column c and row r. attr.i[0]: the
- * mode of the view on T; attr.i[1]: a Hankel matrix' h stands for c and r, H = T J. toeplitz_det
- * children c, r, alt: det T as a pair; attr.i[0] as toeplitz_solve's attr.i[1], attr.i[1] the size.
- * tip         a vector with 1 before zeros: what an identity adds to c.
+ *   toeplitz_solve  children c, r, b, alt: T^-1 b for T of first column c and row r. attr.i[0]: the
+ *                   mode of the view on T; attr.i[1]: a Hankel matrix's h stands for c and r,
+ *                   H = T J.
+ *   toeplitz_det    children c, r, alt: det T as a pair; attr.i[0] as toeplitz_solve's attr.i[1],
+ *                   attr.i[1] the size.
+ *   first_unit      a vector with 1 before zeros: what an identity adds to c.
  *
- * The factor, a derived value of O(n) memory, is the inverse's generator: k_toeplitz_solve.c says
- * how it is found. Each column's backward error is checked; where it is above 1e-14 after two
+ * The factor, a derived value of O(n) memory, is the generator of the inverse: k_toeplitz_solve.c
+ * says how it is found. Each column's backward error is checked; where it is above 1e-14 after two
  * refinements, alt runs: the dense form. A determinant is the product of Durbin's pivots where T is
  * proven positive definite, else of those of an elimination whose own solution passes a check, else
- * alt.
- */
+ * alt. */
 #include "expr/op.h"
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"

@@ -1,6 +1,7 @@
 /* py_factor_of.c: the factor that the plans of solves and determinants keep, as arrays for
- * _factor_*.py: found by the same key and print, or made and kept there. The arrays are views of
- * its memory, read-only, which they hold: a factor that leaves the store lives on in them. */
+ * cholesky.py and lu.py in _structured: found by the same key and fingerprint, or made and kept
+ * there. The arrays are read-only views of its memory, which they hold: a factor that leaves the
+ * store lives on in them. */
 #include "rewrite/guards.h"
 #include "ops/shared/factor.h"
 #include "py/module/py.h"

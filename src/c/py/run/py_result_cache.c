@@ -1,9 +1,9 @@
 /* py_result_cache.c: derived values that Python makes (factors, spectra, functions of matrices) in
  * the same store as the plans' own, under the same fingerprints.
  *
- * The key says what was asked, how the operator is built, of which leaves (by serial) and with
- * which options; the print is of the leaves' bytes and layout. Reading them is all that a hit
- * costs. */
+ * The key says what was asked, how the operator is built, from which leaves (by serial) and with
+ * which options; the fingerprint is that of the leaves' bytes and layout. A hit costs no more than
+ * reading them. */
 #include "py/module/py.h"
 
 #include "kernels/dense/k_blas.h"
