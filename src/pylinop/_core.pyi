@@ -141,6 +141,7 @@ class Operator:
     def _apply(
         self, x: _Array, mode: int, right: bool, vec: bool, out: _Array | None, /
     ) -> Any: ...
+    def _given(self, /, *names: str) -> Any: ...
     def _element(self, i: int, j: int, /) -> Any: ...
     def _scaledet(self) -> Any: ...
     def _factored(self, what: int, /) -> Any: ...
@@ -971,23 +972,7 @@ def _band_qr(
 def _band_places(
     n: int, low: int, pivots: _Array, order: _Array, where: _Array, rows: _Array, /
 ) -> None: ...
-def _krylov(
-    name: str,
-    op: Operator,
-    M: Operator | None,
-    b: _Array,
-    x: _Array,
-    has_x0: bool,
-    numbers: tuple[float, float, int, int, float, float, float],
-    flags: int,
-    callback: Callable[..., Any] | None,
-    style: int,
-    progress: Callable[[int, float], Any] | None,
-    bnorm: float,
-    var: _Array | None,
-    goals: _Array | None = None,
-    /,
-) -> tuple[Any, ...]: ...
+def _krylov(fields: dict[str, Any], /) -> tuple[Any, ...]: ...  # of a Run
 def _krylov_plain(
     name: str, A: Any, b: Any, rtol: Any, atol: Any, maxiter: Any, /
 ) -> tuple[_Array, tuple[Any, ...]] | None: ...

@@ -146,7 +146,7 @@ def parts(op: Any, limit: int = 10000) -> Iterator[Any]:
         stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
 
 
-def _declared(op):
+def _declared(op: Any) -> Any:
     """The word that a matrix was declared by, None where there is none."""
     try:
         return op._given("assume_a")

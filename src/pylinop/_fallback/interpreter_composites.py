@@ -80,7 +80,7 @@ def _kron_sum(op: Any, x: Any, mode: int, vec: bool) -> Generator[Any, Any, Any]
     return total[..., 0] if vec else total
 
 
-def sandwiched(op):
+def sandwiched(op: Any) -> Any:
     """(A, B) of a kind that is A B A^H: a Congruence, a Root, which has no B, or an Eigen, whose B
     is the vector of a diagonal."""
     if op._head == "root":

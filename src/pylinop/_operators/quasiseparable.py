@@ -93,7 +93,7 @@ def _terms(op: Any) -> list[Any]:
     return found
 
 
-def _generators(leaf):
+def _generators(leaf: Any) -> tuple[Any, ...]:
     return tuple(map(np.asarray, leaf._given("d", "p", "q", "a")))
 
 

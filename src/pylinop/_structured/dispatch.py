@@ -306,7 +306,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
 
 
-def _norm_of_array(a, ord):
+def _norm_of_array(a: Any, ord: Any) -> Any:
     """NumPy's norm; where only its squares leave the range, of the array scaled to one."""
     with np.errstate(over="ignore", under="ignore"):
         found = np.linalg.matrix_norm(a, ord=ord)

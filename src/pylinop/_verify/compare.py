@@ -210,12 +210,13 @@ def _by_residual(
         size = ay + top(np.broadcast_to(ax, np.broadcast_shapes(ax.shape, ay.shape)))
     found = _judged(f"{how}, by the residual", ys, xs, size, count, dtype)
     if found.ratio > 1 and len(left) == 1:
-        size = size + _growth(walk, *left[0], xs, count, dtype)
+        op, mode = left[0]
+        size = size + _growth(walk, op, mode, xs, count, dtype)
         found = _judged(f"{how}, by the residual, beside LAPACK's LU", ys, xs, size, count, dtype)
     return found
 
 
-def _growth(walk, op, mode, x, count, dtype):
+def _growth(walk: Walk, op: Any, mode: int, x: Any, count: int, dtype: np.dtype[Any]) -> Any:
     """What elements that grow in LU by partial pivoting add: 4 times the residual that LAPACK's
     leaves of the dense form in that precision."""
     if op.shape[-1] > reference.LARGEST_INVERSE or len(op.shape) > 2:
