@@ -57,6 +57,7 @@ def test_solves_with_updates_of_any_size(scale, rng):
 SMALL = {"float64": -1040, "complex128": -1040, "float32": -140, "complex64": -140}
 
 
+@pytest.mark.no_verify("the steps as written leave the range, where these do not")
 @pytest.mark.parametrize("dtype", list(SMALL))
 @pytest.mark.parametrize("n", [5, 40, 150])
 def test_lu_of_subnormal_matrices(dtype, n, rng):
@@ -81,6 +82,7 @@ def test_lu_of_subnormal_matrices(dtype, n, rng):
     np.testing.assert_allclose(found.logabsdet, want, rtol=1e-5)
 
 
+@pytest.mark.no_verify("the steps as written leave the range, where these do not")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [1, 3, 40])
 @pytest.mark.parametrize("lower, upper", [(0, 0), (1, 1), (2, 3), (1, 0)])

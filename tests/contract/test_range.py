@@ -67,6 +67,7 @@ def test_triangles_with_pivots_below_the_normal_numbers(dtype, lower, view, n, k
     np.testing.assert_allclose(got, x, rtol=rtol, atol=rtol * 10 ** (n / 10))
 
 
+@pytest.mark.no_verify("the steps as written leave the range, where these do not")
 @pytest.mark.parametrize("head", [h for h in LEAVES if h != "diag"])  # that is a Diag again
 @pytest.mark.parametrize("first, second", [(1e200, 1e-200), (1e-200, 1e200), (1e305, -1e-307)])
 def test_krons_of_multiples_far_from_one(head, first, second):
