@@ -109,4 +109,18 @@ KEPT = [
             {},
         ),
     ),
+    (
+        "2026-11-22 the same with Python's complex in front",
+        Program(
+            {"b": 1},
+            [
+                ("leaf", (), ("Dense", "b", "b", "complex64", "C", (), 0, True)),
+                ("scale", (0,), (np.float64(1.5),)),
+                ("scale", (1,), ((1 - 2j),)),
+            ],
+            [("apply", (2,), (0, 2, "complex64", "C", -3, ""))],
+            False,
+            {},
+        ),
+    ),
 ]

@@ -142,3 +142,18 @@ def test_a_multiple_keeps_its_digits_through_pickle():
 
     q = pickle.loads(pickle.dumps(pl.Dense(np.eye(2)) / np.float32(3)))
     assert abs((q @ np.ones(2))[0] - 1 / 3) < 1e-16
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float64"])
+@pytest.mark.parametrize(
+    "first", [2, 2.0, 1 - 2j, np.float32(2), np.float64(1.5), np.complex64(1j)]
+)
+@pytest.mark.parametrize(
+    "second", [3, 0.5, 2 + 1j, np.float32(4), np.float64(0.5), np.complex128(2j)]
+)
+def test_two_coefficients_have_numpys_dtype(dtype, first, second):
+    a = np.ones((2, 2), dtype)
+    want = second * (first * a)
+    for got in (second * (first * pl.Dense(a)), (pl.Dense(a) * first) * second):
+        assert got.dtype == want.dtype and got.toarray().dtype == want.dtype
+        np.testing.assert_allclose(got.toarray(), want, rtol=1e-6)

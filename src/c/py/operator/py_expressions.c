@@ -175,7 +175,7 @@ static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
     if (node->op == &lop_op_scaled && self->a && self->b &&
         coefficients_merge(&node->attr, &c, node->dtype)) { /* (c2 c1) A, as in SciPy */
         /* NumPy's number first: Python's complex takes its float64 for a float of Python's */
-        const bool strong = PyArray_CheckAnyScalar(number);
+        const bool strong = PyArray_CheckScalar(number);
         PyObject *both =
             strong ? PyNumber_Multiply(number, self->b) : PyNumber_Multiply(self->b, number);
         PyObject *r = both ? scale(s, self->a, both) : NULL;
