@@ -95,6 +95,7 @@ def test_callables_in_threads(rng):
     assert all(np.array_equal(r, want) for r in at_once(lambda i: [A @ x for _ in range(100)][-1]))
 
 
+@pytest.mark.no_verify("the arrays change between the result and the comparison")
 def test_writing_while_reading_never_crashes(rng):
     """Values may mix; nothing else may happen."""
     index, c = np.arange(1000), values(rng, (1000,), "float64")

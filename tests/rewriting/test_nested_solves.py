@@ -77,7 +77,7 @@ def test_powers_of_an_inverse(p, rng):
     np.testing.assert_allclose(y, wanted([A] * p, x), rtol=1e-11)
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(4)), ids=str)
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
 def test_chains_of_several_kinds(order, rng):
     """Toeplitz, quasi-separable and bordered solves are checked too, each in its own way."""
     n = 100
