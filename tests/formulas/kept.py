@@ -123,4 +123,21 @@ KEPT = [
             {},
         ),
     ),
+    (
+        "2026-11-22 a number that widens the dtype scaled what single precision had rounded",
+        Program(
+            {"a": 1, "b": 1, "c": 1},
+            [
+                ("array", (), (("c", "b"), "complex64", "C", (), 0, False)),
+                ("lazy", (0,), ()),
+                ("array", (), (("a",), "float64", "C", (), 0, False)),
+                ("multiple", (1, 2), ()),
+                ("array", (), (("c",), "complex64", "C", (), 0, False)),
+                ("vecmat", (4, 3), ()),
+            ],
+            [("value", (5,), ())],
+            True,
+            {},
+        ),
+    ),
 ]

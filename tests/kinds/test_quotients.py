@@ -157,3 +157,30 @@ def test_two_coefficients_have_numpys_dtype(dtype, first, second):
     for got in (second * (first * pl.Dense(a)), (pl.Dense(a) * first) * second):
         assert got.dtype == want.dtype and got.toarray().dtype == want.dtype
         np.testing.assert_allclose(got.toarray(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("number", [np.int64(2), np.int16(3), np.float32(0.5), 0.5, 2j])
+@pytest.mark.parametrize("side", ["left", "right", "transposed", "columns"])
+def test_a_number_that_widens_small_integers_widens_them_before_the_product(number, side):
+    """int8 wraps at 127; (c A) x has the dtype of c A, and so have the products before c."""
+    a = np.array([[100, 50], [-3, 90]], np.int8)
+    x, op = np.array([100, -90], np.int8), number * pl.Dense(a)
+    got, want = {
+        "left": lambda: (op @ x, (number * a) @ x),
+        "right": lambda: (x @ op, x @ (number * a)),
+        "transposed": lambda: (op.T @ x, (number * a).T @ x),
+        "columns": lambda: (op @ np.outer(x, [1, 1]), (number * a) @ np.outer(x, [1, 1])),
+    }[side]()
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+
+
+def test_a_number_that_widens_single_precision_leaves_no_digits_of_it():
+    """The same with floats: s (A x), where A x is computed in double precision, for both faces."""
+    rng = np.random.default_rng(0)
+    a, x = rng.standard_normal((2, 5, 5)).astype(np.float32)
+    s = np.float64(1 / 3)
+    want = s * a.astype(np.float64) @ x
+    for got in ((s * pl.Dense(a)) @ x, np.asarray((s * pl.lazy(a)) @ x)):
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-14 * np.abs(want).max())
