@@ -10,6 +10,8 @@ Before each call all contenders change one element of each operand by its last b
 that was kept from the call before may be used again.
 """
 
+import functools
+
 import numpy as np
 from harness import Case, peer
 
@@ -389,9 +391,9 @@ ROWS = [
 ]
 
 
-def scope_of(operands, assume):
+def scope_of(operands, assume, more=None):
     """The lazy operands and what formulas call."""
-    names = {"inv": pl.inv, "logdet": pl.logdet, "solve": pl.solve}
+    names = {"inv": pl.inv, "logdet": pl.logdet, "solve": pl.solve, **(more or {})}
     for k, a in operands.items():
         how = assume.get(k)
         if how is pl.Identity:
@@ -404,20 +406,23 @@ def scope_of(operands, assume):
 
 
 def plain_scope(operands):
+    """The arrays and what is called by hand."""
     la = peer("scipy.linalg")
-    names = {
-        k: getattr(la, k)
-        for k in ("solve", "solve_triangular", "cholesky", "cho_factor", "cho_solve", "inv")
-    }
+    called = "solve solve_triangular cholesky cho_factor cho_solve inv eigh toeplitz solveh_banded"
+    names = {k: getattr(la, k) for k in called.split()}
     return {**names, **operands, "h": Hand(), "np": np}
 
 
-def numpy_scope(operands, assume):
-    names = {"inv": np.linalg.inv, "logdet": lambda a: np.linalg.slogdet(a)[1]}
-    return {
-        **names,
-        **{k: np.diag(a) if assume.get(k) is pl.Diag else a for k, a in operands.items()},
-    }
+def numpy_scope(operands, assume, more=None):
+    """The same formula over dense arrays."""
+    names = {"inv": np.linalg.inv, "logdet": lambda a: np.linalg.slogdet(a)[1], "kron": np.kron}
+    for k, a in (more or {}).items():
+        names.setdefault(k, a.toarray() if isinstance(a, pl.LinearOperator) else a)
+    for k, a in operands.items():
+        how = assume.get(k)
+        dense = callable(how) and how is not pl.Identity
+        names[k] = how(a).toarray() if dense else a
+    return names
 
 
 class Turn:
@@ -431,39 +436,43 @@ class Turn:
             w += 1
 
 
+def case_of(row, more):
+    """One formula with its contenders."""
+    _title, make, assume, written, careful, hand = row
+    operands = make(np.random.default_rng(7))
+    dense = numpy_scope(operands, assume, more)
+    case = Case("", "", np.asarray(eval(written, dense)), 1e-6)
+    turn = Turn(operands)
+
+    def add(role, name, code, names):
+        code = code if "_ = " in code else f"_ = {code}"
+        case.add(role, name, f"turn(); {code}", turn=turn, **names)
+
+    add(
+        "pylinop", "pylinop, as written", f"np.asarray({written})", scope_of(operands, assume, more)
+    )
+    if peer("scipy"):
+        plain = plain_scope(operands)
+        add("hand", "careful NumPy and SciPy", careful, plain)
+        add("floor", "LAPACK by hand", hand, plain)
+    add("peer", "NumPy, as written", written, numpy_scope(operands, assume, more))
+    return case.goal(
+        "pylinop, as written",
+        "LAPACK by hand",
+        1.3,
+        f"formula: {written}",
+        "1.3 x LAPACK by hand",
+    )
+
+
+def cases(rows, group, more=None):
+    """A benchmark for each row; the operands are made when it runs."""
+    for row in rows:
+        yield f"{group}/{row[0]}", functools.partial(case_of, row, more)
+
+
 def formulas():
-    for title, make, assume, written, careful, hand in ROWS:
-
-        def build(make=make, assume=assume, written=written, careful=careful, hand=hand):
-            operands = make(np.random.default_rng(7))
-            expected = np.asarray(eval(written, numpy_scope(operands, assume)))
-            case = Case("", "", expected, 1e-6)
-            turn = Turn(operands)
-
-            def add(role, name, code, names):
-                code = code if "_ = " in code else f"_ = {code}"
-                case.add(role, name, f"turn(); {code}", turn=turn, **names)
-
-            add(
-                "pylinop",
-                "pylinop, as written",
-                f"np.asarray({written})",
-                scope_of(operands, assume),
-            )
-            if peer("scipy"):
-                plain = plain_scope(operands)
-                add("hand", "careful NumPy and SciPy", careful, plain)
-                add("floor", "LAPACK by hand", hand, plain)
-            add("peer", "NumPy, as written", written, numpy_scope(operands, assume))
-            return case.goal(
-                "pylinop, as written",
-                "LAPACK by hand",
-                1.3,
-                f"formula: {written}",
-                "1.3 x LAPACK by hand",
-            )
-
-        yield f"formulas/{title}", build
+    yield from cases(ROWS, "formulas")
 
 
 MAKERS = [formulas]

@@ -37,6 +37,7 @@ def main():
     import estimates
     import factorisations
     import formulas
+    import formulas_elsewhere
     import harness
     import kernel_matrix
     import kind_solves
@@ -54,7 +55,8 @@ def main():
     harness.threads = args.threads
     harness.use_peers = not args.no_peers
     makers = [*overhead.MAKERS, *throughput.MAKERS, *kinds.MAKERS, *kind_solves.MAKERS]
-    makers += [*formulas.MAKERS, *laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
+    makers += [*formulas.MAKERS, *formulas_elsewhere.MAKERS]
+    makers += [*laab.MAKERS, *factorisations.MAKERS, *spectra.MAKERS]
     makers += krylov.MAKERS
     makers += precondition.MAKERS
     makers += estimates.MAKERS
