@@ -5,6 +5,7 @@
  * A scenario runs from the first allocation to the last release: rules, text, nodes, closing,
  * rewriting, planning, frames, prepare steps, the store. Leaves' and results' memory is the test's
  * own. */
+#include "plan/plan_cache.h"
 #include "rewrite/assumption_tests.h"
 #include "plan/plan_print.h"
 #include "gen.h"
@@ -53,9 +54,18 @@ static lop_status play(const scene *s, int layout) {
     const lop_node *root = NULL;
     lop_plan *plan = NULL;
     placed out = {.block = NULL};
+    static lop_sign sign;
+    lop_plans plans;
+    lop_plans_init(&plans, &w.ctx);
+    lop_sign_open(&sign);
+    sign.by_class = true;
     lop_status st = lop_read(&w.ctx, s->text, &root, &w.err);
     if (st == LOP_OK) st = close_all(root);
-    if (st == LOP_OK) st = lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err);
+    const bool known = st == LOP_OK && lop_sign_node(&sign, root);
+    if (st == LOP_OK && known)
+        st = lop_plans_make(&plans, &sign, w.rules, &w.options, root, &plan, &w.err);
+    else if (st == LOP_OK)
+        st = lop_plan_make(&w.ctx, w.rules, &w.options, root, &plan, &w.err);
     t_check((st == LOP_OK) == (plan != NULL), "no plan and no error, or both");
     if (st == LOP_OK) st = lop_plan_check(plan, LOP_PASS_PLACE, &w.err);
     if (st == LOP_OK) st = dump_all(root, plan);

@@ -85,7 +85,7 @@ static void run_as(const lop_shared *known, const lop_sign *sign, placed *out, u
         t_check(known->number[i] >= 0, "a leaf of the plan is not in the expression");
         serial[i] = leaf[i].serial = sign->serial[known->number[i] < 0 ? 0 : known->number[i]];
     }
-    t_check(lop_plan_keys(&as, serial, key) == LOP_OK, "no keys");
+    t_check(lop_plan_keys(&as, serial, NULL, key) == LOP_OK, "no keys");
     as.leaf = leaf;
     as.key = key;
     lop_status st = t_exec(&w, &as, 0, out, NULL);
@@ -107,7 +107,7 @@ static void exchanged(void) {
         if (lop_plan_make(&w.ctx, w.rules, &w.options, a, &pa, &w.err) != LOP_OK) goto next;
         if (lop_plan_make(&w.ctx, w.rules, &w.options, b, &pb, &w.err) != LOP_OK) goto next;
         lop_plans_put(&plans, &sa, pa);
-        const lop_shared *known = lop_plans_get(&plans, &sb);
+        const lop_shared *known = lop_plans_get(&plans, &sb, NULL);
         if (!t_check(known && known->plan == pa, "not found")) goto next;
         key = calloc((size_t)lop_plan_nkeys(pa) + 1, sizeof *key);
         if (!key) abort();
@@ -161,7 +161,8 @@ static void edges(void) {
         w.memory = (failing){.fail_at = i};
         lop_plans_put(&plans, &s, plan);
         w.memory.fail_at = -1;
-        t_check((lop_plans_get(&plans, &s) != NULL) == (i == 2), "allocation %lld", (long long)i);
+        t_check((lop_plans_get(&plans, &s, NULL) != NULL) == (i == 2), "allocation %lld",
+                (long long)i);
     }
     lop_plan_unref(plan);
     lop_node_unref(x);

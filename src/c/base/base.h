@@ -89,8 +89,9 @@ typedef struct lop_ctx {
     int64_t memory_limit;          /* bytes that a plan may take; INT64_MAX: as many as there are */
     int toeplitz; /* from which size on Toeplitz solves go their own way; 0: by price */
     const struct lop_sparse
-        *sparse; /* borrowed: the sparse solver outside; NULL: none (sparse_solver.h) */
-    int alike;   /* from how many on equal blocks go as a batch; 0: as measured (tests set few) */
+        *sparse;             /* borrowed: the sparse solver outside; NULL: none (sparse_solver.h) */
+    struct lop_coefs *coefs; /* while a plan is made for a class of coefficients; else NULL */
+    int alike; /* from how many on equal blocks go as a batch; 0: as measured (tests set few) */
 } lop_ctx;
 
 void lop_ctx_init(lop_ctx *ctx, const lop_hooks *hooks); /* hooks NULL: malloc */

@@ -19,6 +19,8 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
                           lop_err *err) {
     f->plan = plan;
     f->key = key ? key : plan->key;
+    f->number =
+        key && plan->coefs ? (const double *)(const void *)(key + lop_plan_nkeys(plan)) : NULL;
     f->store = store;
     f->block = NULL;
     for (int i = 0; i < 2; i++) f->reserve[i] = f->reserve_block[i] = NULL;
@@ -551,6 +553,12 @@ static double seconds(void) {
 }
 
 static lop_status do_step(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
+    lop_step own;
+    if (f->number && s->attr.num) {
+        own = *s;
+        own.attr.re = f->number[s->attr.num];
+        s = &own;
+    }
     return s->derived >= 0 ? prepare(f, s, scratch, err) : run_step(f, s, scratch, err);
 }
 

@@ -15,6 +15,7 @@ int64_t lop_diag_length(int64_t m, int64_t n, int64_t k) {
 bool lop_attr_equal(const lop_attr *a, const lop_attr *b) {
     for (int i = 0; i < 4; i++)
         if (a->i[i] != b->i[i]) return false;
+    if (a->num != b->num) return false;
     return memcmp(&a->re, &b->re, sizeof a->re) == 0 && memcmp(&a->im, &b->im, sizeof a->im) == 0;
 }
 

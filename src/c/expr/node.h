@@ -28,6 +28,7 @@ enum { LOP_STRONG = 0, LOP_WEAK = 1, LOP_WEAK_INT = 2, LOP_WEAK_FLOAT = 3, LOP_W
 typedef struct lop_attr {
     int64_t i[4];
     double re, im;
+    int num; /* of a coefficient that is an argument of the plan (coefficients.h); else 0 */
 } lop_attr;
 
 struct lop_node {

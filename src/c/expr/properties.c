@@ -1,5 +1,6 @@
 #include "properties.h"
 
+#include "coefficients.h"
 #include "op.h"
 
 #include <float.h>
@@ -26,7 +27,7 @@ typedef struct factor {
 typedef struct factors {
     factor f[LOP_INFER_FACTORS];
     int n;
-    double re, im; /* the coefficients' product */
+    lop_coef c; /* the coefficients' product */
 } factors;
 
 static bool flatten(factors *list, const lop_node *a, int mode, bool inverse, int depth) {
@@ -35,15 +36,9 @@ static bool flatten(factors *list, const lop_node *a, int mode, bool inverse, in
         return flatten(list, a->child[0], mode ^ (int)a->attr.i[0], inverse, depth - 1);
     if (a->op == &lop_op_inverse) return flatten(list, a->child[0], mode, !inverse, depth - 1);
     if (a->op == &lop_op_scaled) {
-        double re = a->attr.re, im = (mode & LOP_C) ? -a->attr.im : a->attr.im, size;
-        if (inverse) {
-            size = re * re + im * im;
-            re /= size;
-            im /= -size;
-        }
-        size = list->re * re - list->im * im;
-        list->im = list->re * im + list->im * re;
-        list->re = size;
+        lop_coef c = lop_coef_of(&a->attr);
+        if (mode & LOP_C) c = lop_coef_conj(c);
+        list->c = inverse ? lop_coef_over(a->ctx, list->c, c) : lop_coef_times(a->ctx, list->c, c);
         return flatten(list, a->child[0], mode, inverse, depth - 1);
     }
     if (a->op == &lop_op_prod &&
@@ -75,9 +70,12 @@ static bool mirrored(look *w, const factor *a, const factor *b, int depth) {
 }
 
 static bool palindrome(look *w, const lop_node *a, bool positive, int depth) {
-    factors list = {.re = 1};
+    factors list = {.c = {.re = 1}};
     if (!flatten(&list, a, 0, false, depth)) return false;
-    if (list.im != 0 || (positive && !(list.re >= 0))) return false;
+    if (list.c.im != 0) return false;
+    if (positive && !lop_coef_test(a->ctx, list.c, LOP_COEF_POSITIVE) &&
+        !lop_coef_test(a->ctx, list.c, LOP_COEF_ZERO))
+        return false;
     int i = 0, j = list.n - 1;
     for (; i < j; i++, j--)
         if (!mirrored(w, &list.f[i], &list.f[j], depth - 1)) return false;
@@ -89,9 +87,9 @@ static bool of_terms(look *w, const lop_node *a, bool positive, int depth) {
     const lop_node *x = a->child[0], *y = a->child[1];
     if (known(w, x, positive, depth - 1) && known(w, y, positive, depth - 1)) return true;
     if (positive) return false;
-    factors p = {.re = 1}, q = {.re = 1};
+    factors p = {.c = {.re = 1}}, q = {.c = {.re = 1}};
     if (!flatten(&p, x, 0, false, depth) || !flatten(&q, y, LOP_H, false, depth) || p.n != q.n ||
-        p.re != q.re || p.im != q.im)
+        !lop_coef_same(a->ctx, p.c, q.c))
         return false;
     for (int i = 0; i < p.n; i++)
         if (p.f[i].mode != q.f[i].mode || p.f[i].inverse != q.f[i].inverse ||
@@ -221,7 +219,8 @@ static bool definite(look *w, const lop_node *a, int depth) {
     if (op == &lop_op_view || op == &lop_op_inverse || op == &lop_op_power)
         return definite(w, a->child[0], depth - 1);
     if (op == &lop_op_scaled)
-        return a->attr.im == 0 && a->attr.re > 0 && a->attr.re <= DBL_MAX &&
+        return lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_POSITIVE) &&
+               lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_FINITE) &&
                definite(w, a->child[0], depth - 1);
     return (lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE ||
             lop_node_trait(a, LOP_IDENTITY) == LOP_TRUE) &&
@@ -231,7 +230,9 @@ static bool definite(look *w, const lop_node *a, int depth) {
 static bool regular(look *w, const lop_node *a, int depth) {
     const lop_op *op = a->op;
     if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
-    if (op == &lop_op_scaled && !(hypot(a->attr.re, a->attr.im) > 0)) return false;
+    if (op == &lop_op_scaled &&
+        (lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ZERO) || isnan(a->attr.re)))
+        return false;
     if (op == &lop_op_prod || op == &lop_op_kron || op == &lop_op_blockdiag || op == &lop_op_view ||
         op == &lop_op_inverse || op == &lop_op_power || op == &lop_op_scaled) {
         for (int i = 0; i < a->n; i++)

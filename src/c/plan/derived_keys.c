@@ -29,7 +29,8 @@ static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
 /* What each derived value is made of: step names, attributes, shapes, leaf serials. Then one a
  * leaf.
  */
-lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, uint64_t *key) {
+lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double *value,
+                         uint64_t *key) {
     enum { FEW = 64 };
     uint64_t few[FEW] = {0}, *line = few;
     if (p->nslot > FEW && !(line = lop_calloc(p->ctx, (size_t)p->nslot, sizeof *line)))
@@ -41,7 +42,8 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, uint64_t *ke
         for (const char *c = s->name; *c; c++) h = mix(h, (uint64_t)*c);
         for (int k = 0; k < 4; k++) h = mix(h, (uint64_t)s->attr.i[k]);
         uint64_t bits[2];
-        memcpy(bits, &s->attr.re, 8);
+        const double re = s->attr.num && value ? value[s->attr.num] : s->attr.re;
+        memcpy(bits, &re, 8);
         memcpy(bits + 1, &s->attr.im, 8);
         h = mix(mix(h, bits[0]), bits[1]);
         for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
@@ -61,7 +63,7 @@ static lop_status name_derived(lop_plan *p, lop_err *err) {
     p->key = lop_calloc(p->ctx, (size_t)lop_plan_nkeys(p), sizeof *p->key);
     uint64_t *serial = lop_calloc(p->ctx, (size_t)p->nleaf, sizeof *serial);
     for (int i = 0; serial && i < p->nleaf; i++) serial[i] = p->leaf[i].serial;
-    lop_status st = p->key && serial ? lop_plan_keys(p, serial, p->key) : LOP_NOMEM;
+    lop_status st = p->key && serial ? lop_plan_keys(p, serial, NULL, p->key) : LOP_NOMEM;
     lop_free(p->ctx, serial);
     return st == LOP_OK ? st : lop_fail(err, st, NULL);
 }

@@ -117,8 +117,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     then.run = product->adds;
     then.adds = NULL;
     then.adds_name = NULL;
-    then.attr.re = scale ? scale->attr.re : 1;
-    then.attr.im = scale ? scale->attr.im : 0;
+    lop_coef_put(&then.attr, scale ? lop_coef_of(&scale->attr) : lop_coef_const(1, 0));
     then.flags = (then.flags & ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH)) | LOP_STEP_ACCUMULATES;
     then.scratch = (size_t)p->slot[t].matbytes;
     then.bytes += (double)p->slot[out].matbytes;
@@ -160,10 +159,10 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
         scale = by;
         upright = !turned;
         by = made_for(f, scale->arg[1], &turned);
-        if (!isfinite(scale->attr.re) || !isfinite(scale->attr.im) ||
-            p->slot[scale->arg[1]].dt != out->dt)
+        const lop_coef c = lop_coef_of(&scale->attr);
+        if (!lop_coef_test(p->ctx, c, LOP_COEF_FINITE) || p->slot[scale->arg[1]].dt != out->dt)
             return false;
-        if (!(by && by->adds && large) && upright && scale->attr.re == -1 && scale->attr.im == 0) {
+        if (!(by && by->adds && large) && upright && lop_coef_test(p->ctx, c, LOP_COEF_MINUS_ONE)) {
             minus(f, place, sum, x, scale);
             return true;
         }

@@ -63,7 +63,8 @@ typedef struct lop_plan {
     lop_step *step;
     lop_leaf *leaf;
     lop_derive *derive;
-    uint64_t *key; /* lop_plan_keys, for the leaves the plan was made with */
+    uint64_t *key;    /* lop_plan_keys, for the leaves the plan was made with */
+    lop_coefs *coefs; /* what the numbers in its steps come from; NULL: they are constants */
     int nslot, nstep, nleaf, nderive;
     int out; /* the slot of the result */
     bool batched;
@@ -97,12 +98,13 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
                         const lop_node *root, lop_plan **out, lop_err *err) LOP_MUST_CHECK;
 void lop_plan_unref(lop_plan *plan); /* takes NULL */
 /* derived_keys.c; lop_keep_plan once the slots have places. The keys of the derived values and of
- * the leaves, lop_plan_nkeys of them, for other leaves: one serial a leaf of the plan. */
+ * the leaves, lop_plan_nkeys of them, for other leaves and numbers: one serial a leaf of the plan,
+ * one value an entry of coefs (NULL: those that it was made with). */
 static inline int lop_plan_nkeys(const lop_plan *p) {
     return p->nderive ? p->nderive + p->nleaf : 0;
 }
 lop_status lop_keep_plan(lop_plan *p, lop_err *err) LOP_MUST_CHECK;
-lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial,
+lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial, const double *value,
                          uint64_t *key) LOP_MUST_CHECK;
 uint64_t lop_leaf_key(uint64_t serial); /* of a leaf of that serial */
 static inline uint64_t lop_leaf_bit(uint64_t key) { return (uint64_t)1 << (key >> 58); }
@@ -115,6 +117,7 @@ int64_t lop_plan_memory(const lop_plan *plan);
 /* plan_check.c: is the plan sound, as that pass has left it? INTERNAL, with the pass, the step and
  * the steps around it as text, where it is not. Each pass is followed by it in debug builds and
  * where ctx->check_plans says so. */
+lop_status lop_plan_check_coefs(const lop_plan *plan, const lop_plan *other, lop_err *err);
 typedef enum lop_pass { LOP_PASS_LOWER, LOP_PASS_FUSE, LOP_PASS_KEEP, LOP_PASS_PLACE } lop_pass;
 lop_status lop_plan_check(const lop_plan *plan, lop_pass pass, lop_err *err);
 

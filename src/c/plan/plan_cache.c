@@ -1,6 +1,9 @@
 /* plan_cache.c: signatures of written nodes, and the table of plans by signature. */
 #include "plan_cache.h"
 
+#include "expr/coefficients.h"
+#include "plan_check.h"
+
 #include <string.h>
 
 bool lop_sign_word(lop_sign *s, uint64_t word) {
@@ -11,12 +14,23 @@ bool lop_sign_word(lop_sign *s, uint64_t word) {
     return true;
 }
 
-static bool sign_attr(lop_sign *s, const lop_attr *a) {
+/* A coefficient by its class: its sign, and which of those before it has the same value. */
+static bool sign_class(lop_sign *s, const lop_attr *c) {
+    int i = 0;
+    while (i < s->numbers && memcmp(&s->number[i], &c->re, 8) != 0) i++;
+    if (i == LOP_SOURCES) return false;
+    if (i == s->numbers) s->number[s->numbers++] = c->re;
+    return lop_sign_word(s, (uint64_t)(i + 1) << 1 | (uint64_t)(c->re < 0));
+}
+
+static bool sign_attr(lop_sign *s, const lop_node *n) {
+    const lop_attr *a = &n->attr;
+    const bool varies = s->by_class && lop_coef_may_vary(n);
     uint64_t re, im;
     memcpy(&re, &a->re, 8);
     memcpy(&im, &a->im, 8);
-    bool fits = lop_sign_word(s, re) && lop_sign_word(s, im);
-    for (int i = 0; i < 4; i++) fits = fits && lop_sign_word(s, (uint64_t)a->i[i]);
+    bool fits = varies ? sign_class(s, a) : lop_sign_word(s, re) && lop_sign_word(s, im);
+    for (int i = varies; i < 4; i++) fits = fits && lop_sign_word(s, (uint64_t)a->i[i]);
     return fits;
 }
 
@@ -42,8 +56,9 @@ static bool sign_one(lop_sign *s, const lop_node *n) {
     if (leaf < 0 || n->n > 255) return false;
     uint64_t head = (uint64_t)lop_op_id(n->op) | (uint64_t)n->n << 16 | (uint64_t)n->dtype << 24 |
                     (uint64_t)n->weak << 32 | (uint64_t)n->core << 40 | (uint64_t)plain << 44 |
-                    (uint64_t)n->shape.ndim << 45 | (uint64_t)leaf << 52;
-    return lop_sign_word(s, head) && (plain || sign_attr(s, &n->attr)) &&
+                    (uint64_t)n->shape.ndim << 45 | (uint64_t)leaf << 52 |
+                    (uint64_t)(s->by_class && lop_coef_may_vary(n)) << 63;
+    return lop_sign_word(s, head) && (plain || sign_attr(s, n)) &&
            (n->n > 0 || sign_shape(s, &n->shape));
 }
 
@@ -77,10 +92,11 @@ void lop_plans_clear(lop_plans *plans) {
     plans->slot = NULL;
 }
 
-const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *s) {
+const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *s, double *value) {
     const lop_shared *e = plans->slot ? &plans->slot[s->hash % LOP_PLANS] : NULL;
     bool fits = e && e->plan && e->hash == s->hash && e->n == s->n &&
                 memcmp(e->word, s->word, (size_t)s->n * sizeof *s->word) == 0;
+    if (fits && e->plan->coefs) fits = lop_coefs_for(e->plan->coefs, s->number, value);
     *(fits ? &plans->hits : &plans->misses) += 1;
     return fits ? e : NULL;
 }
@@ -100,4 +116,75 @@ void lop_plans_put(lop_plans *plans, const lop_sign *s, lop_plan *plan) {
     plan->refs++;
     drop(plans, &plans->slot[s->hash % LOP_PLANS]);
     plans->slot[s->hash % LOP_PLANS] = fresh;
+}
+
+static bool scales_integers(const lop_plan *p) {
+    bool does = false;
+    for (int i = 0; i < p->nstep; i++)
+        does |= p->step[i].attr.num && !lop_is_blas(p->slot[p->step[i].arg[0]].dt) &&
+                p->slot[p->step[i].arg[0]].kind != LOP_S_DERIVED;
+    return does;
+}
+
+/* The plan with the coefficients named; they stay with it. */
+static lop_status make_named(lop_ctx *ctx, const double *number, const double *other, int n,
+                             const lop_rules *rules, const lop_options *options,
+                             const lop_node *root, lop_plan **out, lop_err *err) {
+    const lop_node *named = NULL;
+    *out = NULL;
+    lop_coefs *coefs = ctx->coefs = lop_calloc(ctx, 1, sizeof *coefs);
+    lop_status st = coefs ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    if (st == LOP_OK) st = lop_coefs_name(ctx, number, other, n, root, &named, err);
+    if (st == LOP_OK) st = lop_plan_make(ctx, rules, options, named, out, err);
+    ctx->coefs = NULL;
+    lop_node_unref(named);
+    if (st == LOP_OK && scales_integers(*out)) { /* by attr.i[0], which has no name */
+        lop_plan_unref(*out);
+        coefs->full = true;
+        st = lop_plan_make(ctx, rules, options, root, out, err);
+    }
+    if (st == LOP_OK)
+        (*out)->coefs = coefs;
+    else
+        lop_free(ctx, coefs);
+    return st;
+}
+
+/* Would the same be planned for other values of the class? Tried with a few. */
+static lop_status check_named(const lop_plan *p, const lop_sign *s, const lop_rules *rules,
+                              const lop_options *options, const lop_node *root, lop_err *err) {
+    static const double by[] = {1.37, 0x1p-7, 93, -1};
+    const lop_coefs *c = p->coefs;
+    double other[LOP_SOURCES], value[LOP_ENTRIES];
+    lop_options quiet = *options;
+    quiet.trail = NULL;
+    for (size_t k = 0; k < sizeof by / sizeof by[0]; k++) {
+        for (int i = 0; i < c->sources; i++) other[i] = s->number[i] * by[k] * (1 + 0.31 * i);
+        if (!lop_coefs_for(c, other, value)) continue;
+        if (c->full) break;
+        lop_plan *q;
+        lop_status st =
+            make_named(p->ctx, s->number, other, s->numbers, rules, &quiet, root, &q, err);
+        if (st == LOP_OK) st = lop_plan_check_coefs(p, q, err);
+        lop_plan_unref(q);
+        if (st != LOP_OK) return st;
+    }
+    return LOP_OK;
+}
+
+lop_status lop_plans_make(const lop_plans *plans, const lop_sign *s, const lop_rules *rules,
+                          const lop_options *options, const lop_node *root, lop_plan **out,
+                          lop_err *err) {
+    lop_ctx *ctx = plans->ctx;
+    if (!s->numbers) return lop_plan_make(ctx, rules, options, root, out, err);
+    lop_status st = make_named(ctx, s->number, NULL, s->numbers, rules, options, root, out, err);
+#ifdef NDEBUG
+    if (!ctx->check_plans) return st;
+#endif
+    if (st == LOP_OK) st = check_named(*out, s, rules, options, root, err);
+    if (st != LOP_OK) {
+        lop_plan_unref(*out);
+        *out = NULL;
+    }
+    return st;
 }

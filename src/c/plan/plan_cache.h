@@ -1,7 +1,8 @@
 /* plan_cache.h: plans by structure: an expression built anew finds the plan of one built the same
  * way.
  *
- *   written node --sign--> words (kinds, sizes, dtypes, coefficients; leaves by first appearance)
+ *   written node --sign--> words (kinds, sizes, dtypes; leaves and coefficients by first
+ *                          appearance, coefficients by their class: expr/coefficients.h)
  *   words --get--> plan, and which leaf of the expression each leaf of the plan is
  *
  * Whole signatures are compared, not their hashes. An expression larger than a signature is planned
@@ -17,12 +18,16 @@ typedef struct lop_sign {
     uint64_t hash;
     int n, leaves;
     uint64_t serial[LOP_SIGN_LEAVES]; /* of the array leaves, by first appearance */
+    bool by_class; /* set by the caller: coefficients are not part of it but for their class */
+    int numbers;
+    double number[LOP_SOURCES]; /* those coefficients, by first appearance, each value once */
     uint64_t word[LOP_SIGN_WORDS];
 } lop_sign;
 
 static inline void lop_sign_open(lop_sign *s) {
     s->hash = 0x9e3779b97f4a7c15u;
-    s->n = s->leaves = 0;
+    s->n = s->leaves = s->numbers = 0;
+    s->by_class = false;
 }
 /* False: no room. Words that the caller adds (what is asked for, the config) come first. */
 bool lop_sign_word(lop_sign *s, uint64_t word);
@@ -45,7 +50,12 @@ typedef struct lop_plans {
 } lop_plans;
 void lop_plans_init(lop_plans *plans, lop_ctx *ctx);
 void lop_plans_clear(lop_plans *plans);
-const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *sign); /* borrowed; NULL: none */
+/* Borrowed; NULL: none. The plan's numbers for these coefficients into value[LOP_ENTRIES]. */
+const lop_shared *lop_plans_get(lop_plans *plans, const lop_sign *sign, double *value);
+/* Owned: a plan of `root` for all coefficients of the signature's class. */
+lop_status lop_plans_make(const lop_plans *plans, const lop_sign *sign, const lop_rules *rules,
+                          const lop_options *options, const lop_node *root, lop_plan **out,
+                          lop_err *err) LOP_MUST_CHECK;
 /* Retains the plan. What does not fit, or memory that could not be had, leaves the table as it is.
  */
 void lop_plans_put(lop_plans *plans, const lop_sign *sign, lop_plan *plan);

@@ -492,7 +492,7 @@ static lop_status check_keys(const lop_checker *k) {
     if (!again) return lop_fail(k->err, LOP_NOMEM, NULL);
     uint64_t *serial = again + n;
     for (int i = 0; i < p->nleaf; i++) serial[i] = p->leaf[i].serial;
-    lop_status st = lop_plan_keys(p, serial, again);
+    lop_status st = lop_plan_keys(p, serial, NULL, again);
     if (st != LOP_OK) (void)lop_fail(k->err, st, NULL);
     if (st == LOP_OK && memcmp(again, p->key, (size_t)n * sizeof *again) != 0)
         st = lop_check_fault(k, -1, "derived values are other ones than their keys name");

@@ -49,7 +49,7 @@ typedef struct lop_atom {
 } lop_atom;
 
 typedef struct lop_chterm {
-    double re, im;
+    lop_coef c;
     int n;
     lop_sym f[LOP_CH_FACTORS];
 } lop_chterm;

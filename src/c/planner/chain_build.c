@@ -99,9 +99,11 @@ static lop_status apply_to(lop_builder *b, const lop_op *op, const lop_node *a, 
 }
 lop_status lop_chmake_scaled(lop_builder *b, const lop_chterm *t, const lop_node *a,
                              const lop_node **out) {
-    lop_attr c = lop_attr_coef(t->re, t->im);
+    lop_attr c = lop_coef_attr(t->c);
     *out = a;
-    return t->re == 1 && t->im == 0 ? LOP_OK : lop_chmake_wrap(b, &lop_op_scale, &c, a, out);
+    return lop_coef_test(b->mk->ctx, t->c, LOP_COEF_ONE)
+               ? LOP_OK
+               : lop_chmake_wrap(b, &lop_op_scale, &c, a, out);
 }
 
 /* The operator a symbol stands for, its inverse apart. Owned. */
@@ -279,7 +281,7 @@ lop_status lop_chmake_terms(lop_builder *b, int g, int mode, const lop_node *x,
         lop_chterm t = b->ch->state.term[group->term[i]];
         const lop_node *one = NULL, *both = NULL;
         lop_chdp own, *d = &own;
-        if (mode & LOP_C) t.im = t.im != 0 ? -t.im : 0;
+        if (mode & LOP_C) t.c = lop_coef_conj(t.c);
         if (g == 0 && b->ch->known) {
             d = &b->ch->root;
         } else {

@@ -333,7 +333,7 @@ static double terms_cost(lop_chmemo *m, int g, int mode, int64_t k) {
         lop_chain_dp(m, d);
         total += d->cost[0][d->n - 1];
         if (i > 0) total += lop_price_pass(m->ch->costs, m->ch->dt, count, 2).seconds;
-        if (t->re != 1 || t->im != 0)
+        if (!lop_coef_test(m->ch->ctx, t->c, LOP_COEF_ONE))
             total += lop_price_pass(m->ch->costs, m->ch->dt, count, 1).seconds;
     }
     m->depth--;

@@ -162,28 +162,20 @@ static bool put(reader *r, lop_chterm *t, lop_sym s) {
 
 /* May the coefficient go to the end of the chain? Not where that could bring values out of range
  * that were in it as written. */
-static bool hoistable(double re, double im) {
-    double size = fabs(re) > fabs(im) ? fabs(re) : fabs(im);
-    return size > 0x1p-20 && size < 0x1p20;
-}
-
-static bool hoist(lop_chterm *t, const lop_attr *c, int mode, bool inverse) {
-    double re = c->re, im = (mode & LOP_C) ? -c->im : c->im;
-    if (re == 0 && im == 0 && !inverse) {
-        t->re = t->im = 0;
+static bool hoist(const reader *r, lop_chterm *t, const lop_attr *attr, int mode, bool inverse) {
+    lop_ctx *ctx = r->ch->ctx;
+    lop_coef c = lop_coef_of(attr);
+    if (mode & LOP_C) c = lop_coef_conj(c);
+    if (!inverse && lop_coef_test(ctx, c, LOP_COEF_ZERO)) {
+        t->c = lop_coef_const(0, 0);
         return true;
     }
-    if (!hoistable(re, im)) return false;
-    if (inverse) {
-        double size = re * re + im * im;
-        double a = im != 0 ? re / size : 1 / re;
-        im = im != 0 ? -im / size : 0;
-        re = a;
-    }
-    double a = t->re * re - t->im * im, b = t->re * im + t->im * re;
-    if ((t->re != 0 || t->im != 0) && !hoistable(a, b)) return false;
-    t->re = a;
-    t->im = t->im != 0 || im != 0 ? b : 0;
+    if (!lop_coef_test(ctx, c, LOP_COEF_MODEST)) return false;
+    if (inverse) c = lop_coef_over(ctx, lop_coef_const(1, 0), c);
+    c = lop_coef_times(ctx, t->c, c);
+    if (!lop_coef_test(ctx, t->c, LOP_COEF_ZERO) && !lop_coef_test(ctx, c, LOP_COEF_MODEST))
+        return false;
+    t->c = c;
     return true;
 }
 
@@ -199,7 +191,7 @@ static bool term_new(reader *r, lop_chgroup *g, int *at) {
 static bool group_is_real(const reader *r, const lop_chgroup *g) {
     for (int i = 0; i < g->n; i++) {
         const lop_chterm *t = &r->st->term[g->term[i]];
-        if (t->im != 0) return false;
+        if (t->c.im != 0) return false;
         for (int j = 0; j < t->n; j++) {
             lop_sym s = t->f[j];
             if (lop_sym_is_group(s) ? !r->st->group[lop_sym_group(s)].real
@@ -210,11 +202,12 @@ static bool group_is_real(const reader *r, const lop_chgroup *g) {
     return true;
 }
 
-static bool groups_equal(const lop_chstate *st, const lop_chgroup *a, const lop_chgroup *b) {
+static bool groups_equal(lop_ctx *ctx, const lop_chstate *st, const lop_chgroup *a,
+                         const lop_chgroup *b) {
     if (a->n != b->n) return false;
     for (int i = 0; i < a->n; i++) {
         const lop_chterm *s = &st->term[a->term[i]], *t = &st->term[b->term[i]];
-        if (s->n != t->n || s->re != t->re || s->im != t->im ||
+        if (s->n != t->n || !lop_coef_same(ctx, s->c, t->c) ||
             memcmp(s->f, t->f, (size_t)s->n * sizeof *s->f) != 0)
             return false;
     }
@@ -232,12 +225,12 @@ static bool read_group(reader *r, lop_chterm *t, const lop_node *node, int mode)
     r->group[at].terms = terms;
     r->group[at].uses = 0;
     r->nest++;
-    bool ok = read_sum(r, g, node, 0, (lop_chterm){.re = 1});
+    bool ok = read_sum(r, g, node, 0, (lop_chterm){.c = {.re = 1}});
     r->nest--;
     if (!ok) return false;
     g->real = group_is_real(r, g);
     for (int i = r->ch->nroot; i < at; i++)
-        if (groups_equal(st, &st->group[i], g) && at + 1 == st->ngroup) {
+        if (groups_equal(r->ch->ctx, st, &st->group[i], g) && at + 1 == st->ngroup) {
             st->ngroup--;
             st->nterm = terms;
             at = i;
@@ -271,7 +264,7 @@ static bool read_inside(reader *r, lop_chterm *t, const lop_node *node, int mode
         return read_several(r, t, 2, node->child, NULL, mode, inverse);
     if (op == &lop_op_scaled) {
         lop_chterm was = *t;
-        if (hoist(t, &node->attr, mode, inverse))
+        if (hoist(r, t, &node->attr, mode, inverse))
             return read_term(r, t, node->child[0], mode, inverse);
         *t = was;
     }
@@ -287,7 +280,7 @@ static bool read_inside(reader *r, lop_chterm *t, const lop_node *node, int mode
         return node->n == 3 ? read_several(r, t, 3, f, view, mode, false)
                             : read_several(r, t, 2, node->child, two, mode, false);
     }
-    if (op == &lop_op_zeros && !inverse) t->re = t->im = 0;
+    if (op == &lop_op_zeros && !inverse) t->c = lop_coef_const(0, 0);
     return read_atom(r, t, node, mode, inverse);
 }
 
@@ -310,7 +303,7 @@ static bool read_sum(reader *r, lop_chgroup *g, const lop_node *node, int mode, 
              read_sum(r, g, node->child[1], mode, seed);
     } else if (node->op == &lop_op_view) {
         ok = read_sum(r, g, node->child[0], mode ^ (int)node->attr.i[0], seed);
-    } else if (node->op == &lop_op_scaled && hoist(&more, &node->attr, mode, false)) {
+    } else if (node->op == &lop_op_scaled && hoist(r, &more, &node->attr, mode, false)) {
         ok = read_sum(r, g, node->child[0], mode, more);
     } else {
         int at;
@@ -332,7 +325,7 @@ static bool read_sum(reader *r, lop_chgroup *g, const lop_node *node, int mode, 
 static bool read_root(reader *r, lop_chgroup *g, const lop_node *op, const lop_node *x) {
     lop_sym s;
     int at;
-    lop_chterm t = {.re = 1};
+    lop_chterm t = {.c = {.re = 1}};
     if (!x) return read_sum(r, g, op, 0, t);
     if (!term_new(r, g, &at) || !read_term(r, &t, op, 0, false) || !atom_of(r->ch, x, &s) ||
         !put(r, &t, s))
@@ -385,7 +378,7 @@ int lop_chain_open(lop_chain *ch, lop_chstate *st, int atom) {
                        .cols = lop_cols(node),
                        .shared = true,
                        .opened = (int16_t)(atom + 1)};
-    if (!read_sum(&r, g, node, 0, (lop_chterm){.re = 1})) return -1;
+    if (!read_sum(&r, g, node, 0, (lop_chterm){.c = {.re = 1}})) return -1;
     g->real = group_is_real(&r, g);
     return at;
 }

@@ -100,7 +100,7 @@ static bool one_term(lop_chain *ch, const lop_match *m, const lop_maker *mk, lop
     if (!lop_chain_read(ch, mk->ctx, dt, m->root->child[0], NULL)) return false;
     const lop_chgroup *g = &ch->state.group[0];
     return g->n == 1 && ch->state.term[g->term[0]].n >= least &&
-           (ch->state.term[g->term[0]].re != 0 || ch->state.term[g->term[0]].im != 0);
+           !lop_coef_test(ch->ctx, ch->state.term[g->term[0]].c, LOP_COEF_ZERO);
 }
 
 static double pair_cost(const lop_chain *ch, int64_t m, int64_t n) {

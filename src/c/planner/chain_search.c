@@ -28,14 +28,13 @@ static bool merge(const lop_chain *ch, lop_chstate *st, lop_chgroup *g) {
         for (int j = i + 1; j < g->n; j++) {
             lop_chterm *a = &st->term[g->term[i]], *b = &st->term[g->term[j]];
             if (!same_factors(a, b)) continue;
-            a->re += b->re;
-            a->im += b->im;
+            a->c = lop_coef_plus(ch->ctx, a->c, b->c);
             drop(g, j--);
             changed = true;
         }
     for (int i = 0; i < g->n; i++) {
         lop_chterm *t = &st->term[g->term[i]];
-        bool zero = t->re == 0 && t->im == 0;
+        bool zero = lop_coef_test(ch->ctx, t->c, LOP_COEF_ZERO);
         for (int j = 0; j < t->n && !zero; j++)
             zero = lop_sym_is_group(t->f[j]) && !lop_sym_inverse(t->f[j]) &&
                    st->group[lop_sym_group(t->f[j])].n == 0;
@@ -51,10 +50,8 @@ static bool put_in(const lop_chain *ch, const lop_chstate *st, lop_chterm *out, 
                    const lop_chterm *in) {
     const lop_chterm t = *out;
     int mode = lop_sym_mode(t.f[j]);
-    double im = (mode & LOP_C) ? -in->im : in->im;
     if (t.n + in->n - 1 > LOP_CH_FACTORS) return false;
-    out->re = t.re * in->re - t.im * im;
-    out->im = t.im != 0 || im != 0 ? t.re * im + t.im * in->re : 0;
+    out->c = lop_coef_times(ch->ctx, t.c, (mode & LOP_C) ? lop_coef_conj(in->c) : in->c);
     out->n = t.n + in->n - 1;
     for (int i = 0; i < in->n; i++)
         out->f[j + i] = lop_chain_seen(ch, st, in->f[(mode & LOP_T) ? in->n - 1 - i : i], mode);
@@ -199,7 +196,7 @@ static void share(search *s, const lop_sym *span, int n) {
     g->n = 1;
     g->term[0] = (int16_t)st->nterm;
     lop_chterm *t = &st->term[st->nterm++];
-    *t = (lop_chterm){.re = 1, .n = n};
+    *t = (lop_chterm){.c = {.re = 1}, .n = n};
     memcpy(t->f, f, (size_t)n * sizeof *f);
     try_state(s, "with a shared product");
 }
@@ -256,12 +253,12 @@ static void factor_out(search *s, int g, int from, bool last) {
         if (!last) memmove(t->f, t->f + 1, (size_t)(t->n - 1) * sizeof *t->f);
         t->n--;
         in->term[in->n++] = was.term[i];
-        in->real = in->real && t->im == 0 && all_real(s->ch, st, t->f, t->n);
+        in->real = in->real && t->c.im == 0 && all_real(s->ch, st, t->f, t->n);
     }
     if (count < 2 || st->nterm == LOP_CH_TERMS) return;
     lop_sym inner = lop_sym_make(LOP_CH_ATOMS + number, false, 0);
     lop_chterm *t = &st->term[st->nterm++];
-    *t = (lop_chterm){.re = 1, .n = 2, .f = {common_one, inner}};
+    *t = (lop_chterm){.c = {.re = 1}, .n = 2, .f = {common_one, inner}};
     if (last) {
         t->f[0] = inner;
         t->f[1] = common_one;
@@ -290,7 +287,7 @@ static void try_factors(search *s) {
 
 /* Is b the adjoint of a? */
 static bool is_adjoint(const search *s, const lop_chterm *a, const lop_chterm *b) {
-    if (a->n != b->n || a->re != b->re || a->im != -b->im) return false;
+    if (a->n != b->n || !lop_coef_same(s->ch->ctx, a->c, lop_coef_conj(b->c))) return false;
     for (int i = 0; i < a->n; i++)
         if (lop_chain_seen(s->ch, &s->now, a->f[a->n - 1 - i], LOP_H) != b->f[i]) return false;
     return true;
@@ -311,7 +308,7 @@ static bool halves(const search *s, const lop_chgroup *g, lop_chterm *half, int 
         taken[j] = true;
         pairs += j != i;
         half[*n] = *t;
-        if (j == i) half[*n].re /= 2;
+        if (j == i) half[*n].c = lop_coef_over(s->ch->ctx, half[*n].c, lop_coef_const(2, 0));
         (*n)++;
     }
     return pairs > 0 && *n > 1;
@@ -336,7 +333,7 @@ static void halve(search *s, int g, bool last) {
     if (!(in = new_group(s->ch, st, half[0].f, half[0].n, &inner))) return;
     in->real = true;
     for (int i = 0; i < n; i++) {
-        in->real = in->real && half[i].im == 0 && all_real(s->ch, st, half[i].f, half[i].n);
+        in->real = in->real && half[i].c.im == 0 && all_real(s->ch, st, half[i].f, half[i].n);
         in->term[in->n++] = (int16_t)st->nterm;
         st->term[st->nterm++] = half[i];
     }
@@ -346,14 +343,14 @@ static void halve(search *s, int g, bool last) {
     whole->real = in->real && all_real(s->ch, st, &common_one, 1);
     whole->n = 1;
     whole->term[0] = (int16_t)st->nterm;
-    st->term[st->nterm++] =
-        (lop_chterm){.re = 1, .n = 2, .f = {last ? sum : common_one, last ? common_one : sum}};
+    st->term[st->nterm++] = (lop_chterm){
+        .c = {.re = 1}, .n = 2, .f = {last ? sum : common_one, last ? common_one : sum}};
     lop_chgroup *out = &st->group[g];
     out->n = 2;
     for (int i = 0; i < 2; i++) {
         out->term[i] = (int16_t)st->nterm;
-        st->term[st->nterm++] =
-            (lop_chterm){.re = 1, .n = 1, .f = {lop_chain_seen(s->ch, st, product, i * LOP_H)}};
+        st->term[st->nterm++] = (lop_chterm){
+            .c = {.re = 1}, .n = 1, .f = {lop_chain_seen(s->ch, st, product, i * LOP_H)}};
     }
     try_state(s, "with half of a Hermitian sum");
 }

@@ -228,7 +228,7 @@ lop_truth lop_when_shift(const lop_match *m) {
         !lop_shape_equal(&a->shape, &m->root->shape))
         return LOP_FALSE;
     if (x->op != &lop_op_scale) return LOP_TRUE;
-    return truth(x->attr.re - x->attr.re == 0 && x->attr.im - x->attr.im == 0 &&
+    return truth(lop_coef_test(a->ctx, lop_coef_of(&x->attr), LOP_COEF_FINITE) &&
                  (x->attr.im == 0 || lop_is_complex(a->dtype)));
 }
 lop_truth lop_when_own_view(const lop_match *m) {

@@ -15,7 +15,8 @@
 /* -- interning */
 
 static uint64_t node_hash(const lop_node *n) {
-    uint64_t h = (uint64_t)(uintptr_t)n->op ^ n->serial * 0x9e3779b97f4a7c15u;
+    uint64_t h = (uint64_t)(uintptr_t)n->op ^ n->serial * 0x9e3779b97f4a7c15u ^
+                 (uint64_t)(uint32_t)n->attr.num << 40;
     for (int i = 0; i < 4; i++) h = (h ^ (uint64_t)n->attr.i[i]) * 0xff51afd7ed558ccdu;
     uint64_t bits;
     memcpy(&bits, &n->attr.re, 8);
@@ -110,7 +111,11 @@ static bool match(const lop_text *t, int id, const lop_node *node, lop_match *m)
         if (term->op != node->op || term->op->max == term->op->min || term->n != 0)
             return false; /* (kron), (lowrank): any number */
     }
-    if (term->has_attr && !lop_attr_equal(&term->attr, &node->attr)) return false;
+    if (term->has_attr) {
+        lop_attr attr = node->attr;
+        lop_coef_put(&attr, lop_coef_fix(node->ctx, lop_coef_of(&attr)));
+        if (!lop_attr_equal(&term->attr, &attr)) return false;
+    }
     if (term->attr_hole >= 0) m->attr[term->attr_hole] = node->attr;
     for (int i = 0; i < term->n; i++)
         if (!match(t, t->index[term->first + i], node->child[i], m)) return false;

@@ -8,6 +8,7 @@
 #ifndef LOP_REWRITE_H
 #define LOP_REWRITE_H
 
+#include "expr/coefficients.h"
 #include "expr/op.h"
 
 typedef enum lop_phase { LOP_CLOSE, LOP_FIRST, LOP_PUSH, LOP_EXPLORE, LOP_NPHASE } lop_phase;

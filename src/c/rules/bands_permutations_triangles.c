@@ -92,9 +92,14 @@ static lop_attr promise(const lop_attr *a, bool real, bool positive) {
     return left;
 }
 
+/* Is the multiple one by a positive number? */
+static bool is_positive(const lop_node *multiple) {
+    return lop_coef_test(multiple->ctx, lop_coef_of(&multiple->attr), LOP_COEF_POSITIVE);
+}
+
 LOP_BUILD(scaled_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
-    const lop_attr *c = &m->root->attr, attr = promise(&a->attr, c->im == 0, c->re > 0);
+    const lop_attr *c = &m->root->attr, attr = promise(&a->attr, c->im == 0, is_positive(m->root));
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
@@ -118,7 +123,7 @@ LOP_BUILD(tridiagonal_plus) {
                    *v[3] = {lop_node_ref(a->child[0]), NULL, lop_node_ref(a->child[2])}, *d = NULL;
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
-    lop_attr attr = promise(&a->attr, real, known && (!multiple || o->attr.re > 0));
+    lop_attr attr = promise(&a->attr, real, known && (!multiple || is_positive(o)));
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st == LOP_OK)
         st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],
@@ -319,6 +324,7 @@ LOP_BUILD(view_full) {
  * is applied to. */
 LOP_BUILD(scaled_full) {
     const lop_attr *a = &m->root->child[0]->attr, *b = &m->root->attr;
+    (void)lop_coef_fix(mk->ctx, lop_coef_of(b));
     const lop_dtype dt = m->root->dtype;
     lop_attr c = {.i = {(int64_t)((uint64_t)a->i[0] * (uint64_t)b->i[0]), m->root->weak,
                         dt < LOP_NDTYPE ? (int64_t)dt : 0, 0}};

@@ -36,9 +36,14 @@ static lop_attr promise(const lop_node *a, bool real, bool positive) {
     return left;
 }
 
+/* Is the multiple one by a positive number? */
+static bool is_positive(const lop_node *multiple) {
+    return lop_coef_test(multiple->ctx, lop_coef_of(&multiple->attr), LOP_COEF_POSITIVE);
+}
+
 LOP_BUILD(blocktri_scaled) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL};
-    const lop_attr *c = &m->root->attr, attr = promise(a, c->im == 0, c->re > 0);
+    const lop_attr *c = &m->root->attr, attr = promise(a, c->im == 0, is_positive(m->root));
     lop_status st = LOP_OK;
     if (a->n == 2 && c->im != 0) return LOP_NOMATCH; /* what stands above would be conjugated */
     for (int i = 0; st == LOP_OK && i < a->n; i++)
@@ -53,7 +58,7 @@ LOP_BUILD(blocktri_plus) {
                    *v[3] = {NULL};
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
-    const lop_attr attr = promise(a, real, known && (!multiple || o->attr.re > 0)),
+    const lop_attr attr = promise(a, real, known && (!multiple || is_positive(o))),
                    size = {.i = {size_of(a), 0, 0, 0}};
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st != LOP_OK) return st;

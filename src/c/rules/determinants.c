@@ -248,7 +248,8 @@ static void gather_terms(declared *d, const lop_node *a) {
     if (a->op == &lop_op_sum) {
         gather_terms(d, a->child[0]);
         gather_terms(d, a->child[1]);
-    } else if (a->op == &lop_op_scaled && a->attr.im == 0 && a->attr.re < 0) {
+    } else if (a->op == &lop_op_scaled &&
+               lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_NEGATIVE)) {
         d->minus |= lop_infer_semidefinite(a->child[0]);
     } else if (lop_infer_semidefinite(a)) {
         gather(d, a);

@@ -114,8 +114,11 @@ static lop_status without_far_number(const lop_maker *mk, const lop_node *f, lop
         inverse ^= a->op == &lop_op_inverse;
         over[n++] = a;
     }
-    const double c = frexp(a->attr.re, &p);
     *out = lop_node_ref(f);
+    if (a->op == &lop_op_scaled && lop_coef_test(mk->ctx, lop_coef_of(&a->attr), LOP_COEF_NEAR))
+        return LOP_OK;
+    if (a->op == &lop_op_scaled) (void)lop_coef_fix(mk->ctx, lop_coef_of(&a->attr));
+    const double c = frexp(a->attr.re, &p);
     if (a->op != &lop_op_scaled || lop_dtype_real(dt) != LOP_f64 || a->attr.im != 0 || c == 0 ||
         !isfinite(c) || (p > -100 && p < 100))
         return LOP_OK;

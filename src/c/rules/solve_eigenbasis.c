@@ -23,7 +23,7 @@ typedef struct factor {
     int mode;
 } factor;
 typedef struct term {
-    double re, im;
+    lop_coef c;
     int n;
     factor f[PLACES];
     int64_t size[PLACES];
@@ -40,7 +40,7 @@ typedef struct spec {
     int n, nt;
     int64_t rows;
     term t[TERMS];
-    double re, im; /* the identity's */
+    lop_coef c; /* the identity's */
     bool eye, unitary;
     place at[PLACES];
     const lop_node *part[TERMS], *d; /* owned: c_t times the Kron of eigenvalues, their sum */
@@ -48,19 +48,15 @@ typedef struct spec {
 
 /* -- reading */
 
-static void times(double *re, double *im, const lop_attr *c, int mode) {
-    const double x = c->re, y = mode & LOP_C ? -c->im : c->im, old = *re;
-    *re = old * x - *im * y;
-    *im = old * y + *im * x;
-}
+static lop_coef seen(lop_coef c, int mode) { return mode & LOP_C ? lop_coef_conj(c) : c; }
 
 /* Views off, multiples to the coefficient. */
-static const lop_node *peel(const lop_node *a, int *mode, double *re, double *im) {
+static const lop_node *peel(const lop_node *a, int *mode, lop_coef *c) {
     for (;; a = a->child[0]) {
         if (a->op == &lop_op_view)
             *mode ^= (int)a->attr.i[0];
         else if (a->op == &lop_op_scaled)
-            times(re, im, &a->attr, *mode);
+            *c = lop_coef_times(a->ctx, *c, seen(lop_coef_of(&a->attr), *mode));
         else
             return a;
     }
@@ -76,7 +72,7 @@ static factor as_factor(const lop_node *a, int mode) {
 }
 
 static bool add_factor(term *t, const lop_node *a, int mode, int depth) {
-    a = peel(a, &mode, &t->re, &t->im);
+    a = peel(a, &mode, &t->c);
     if (a->op == &lop_op_kron) {
         bool all = depth > 0;
         for (int i = 0; all && i < a->n; i++) all = add_factor(t, a->child[i], mode, depth - 1);
@@ -88,20 +84,20 @@ static bool add_factor(term *t, const lop_node *a, int mode, int depth) {
     return true;
 }
 
-static term *new_term(spec *s, double re, double im) {
+static term *new_term(spec *s, lop_coef c) {
     if (s->nt == TERMS) return NULL;
-    s->t[s->nt] = (term){.re = re, .im = im};
+    s->t[s->nt] = (term){.c = c};
     return &s->t[s->nt++];
 }
 
-static bool add_kronsum(spec *s, const lop_node *k, int mode, double re, double im) {
+static bool add_kronsum(spec *s, const lop_node *k, int mode, lop_coef c) {
     for (int i = 0; i < k->n; i++) {
-        term *t = k->n <= PLACES ? new_term(s, re, im) : NULL;
+        term *t = k->n <= PLACES ? new_term(s, c) : NULL;
         if (!t) return false;
         for (int j = 0; j < k->n; j++) {
             int own = mode;
             const lop_node *a = k->child[j];
-            if (j == i) a = peel(a, &own, &t->re, &t->im);
+            if (j == i) a = peel(a, &own, &t->c);
             t->size[j] = lop_rows(a);
             t->f[j] = j == i ? as_factor(a, own) : (factor){NULL, 0};
         }
@@ -110,20 +106,19 @@ static bool add_kronsum(spec *s, const lop_node *k, int mode, double re, double 
     return true;
 }
 
-static bool read_sum(spec *s, const lop_node *a, int mode, double re, double im, int depth) {
-    a = peel(a, &mode, &re, &im);
+static bool read_sum(spec *s, const lop_node *a, int mode, lop_coef c, int depth) {
+    a = peel(a, &mode, &c);
     if (depth == 0) return false;
     if (a->op == &lop_op_sum)
-        return read_sum(s, a->child[0], mode, re, im, depth - 1) &&
-               read_sum(s, a->child[1], mode, re, im, depth - 1);
+        return read_sum(s, a->child[0], mode, c, depth - 1) &&
+               read_sum(s, a->child[1], mode, c, depth - 1);
     if (a->op == &lop_op_identity && lop_nbatch(a) == 0) {
-        s->re += re;
-        s->im += im;
+        s->c = lop_coef_plus(a->ctx, s->c, c);
         s->eye = true;
         return true;
     }
-    if (a->op == &lop_op_kronsum) return add_kronsum(s, a, mode, re, im);
-    term *t = a->op == &lop_op_kron ? new_term(s, re, im) : NULL;
+    if (a->op == &lop_op_kronsum) return add_kronsum(s, a, mode, c);
+    term *t = a->op == &lop_op_kron ? new_term(s, c) : NULL;
     return t && add_factor(t, a, mode, depth);
 }
 
@@ -185,7 +180,8 @@ static bool pays(const spec *s, double each) {
 /* S as such a sum; false: it is none, or of one place only. */
 static bool read_spec(spec *s, const lop_maker *mk, lop_dtype dt, const lop_node *sum) {
     *s = (spec){.mk = mk, .dt = dt, .sum = sum, .unitary = true, .rows = lop_rows(sum)};
-    if (!read_sum(s, sum, LOP_N, 1, 0, DEPTH) || s->nt == 0 || s->rows == 0) return false;
+    if (!read_sum(s, sum, LOP_N, lop_coef_const(1, 0), DEPTH) || s->nt == 0 || s->rows == 0)
+        return false;
     s->n = s->t[0].n;
     for (int t = 0; t < s->nt; t++) {
         if (s->t[t].n != s->n) return false;
@@ -279,11 +275,10 @@ static lop_status values_of(const spec *s, int t, int i, const lop_node **out) {
 }
 
 /* c a; takes over a. */
-static lop_status multiple(const spec *s, double re, double im, const lop_node *a,
-                           const lop_node **out) {
-    const lop_attr c = lop_attr_coef(re, im);
+static lop_status multiple(const spec *s, lop_coef by, const lop_node *a, const lop_node **out) {
+    const lop_attr c = lop_coef_attr(by);
     *out = a;
-    if (re == 1 && im == 0) return LOP_OK;
+    if (lop_coef_test(s->mk->ctx, by, LOP_COEF_ONE)) return LOP_OK;
     lop_status st = lop_make1(s->mk, &lop_op_scale, &c, a, out);
     lop_node_unref(a);
     return st;
@@ -314,13 +309,13 @@ static lop_status open_values(spec *s) {
             lop_node_unref(all);
             return st;
         }
-        st = multiple(s, s->t[t].re, s->t[t].im, all, &s->part[t]);
+        st = multiple(s, s->t[t].c, all, &s->part[t]);
         if (st == LOP_OK) st = join(s, &lop_op_add, &s->d, lop_node_ref(s->part[t]));
     }
     if (st == LOP_OK && s->eye) {
         const lop_node *one = NULL, *c = NULL;
         st = ones_of(s, s->rows, &one);
-        if (st == LOP_OK) st = multiple(s, s->re, s->im, one, &c);
+        if (st == LOP_OK) st = multiple(s, s->c, one, &c);
         if (st == LOP_OK) st = join(s, &lop_op_add, &s->d, c);
     }
     return st;
@@ -399,7 +394,7 @@ static lop_status directly(const spec *s, const lop_node *b, const lop_node **ou
 /* -- the sum of two, a A (x) I + b I (x) B + c I, with A or B not known to be Hermitian */
 
 typedef struct sylvester {
-    double re[2], im[2];
+    lop_coef c[2];
     factor f[2];
     int64_t turn[2];      /* 1: the adjoint of what is factored */
     bool flip;            /* all of it conjugated */
@@ -417,8 +412,7 @@ static bool read_sylvester(const spec *s, sylvester *y) {
         if (y->f[i].node && (!same(y->f[i].node, f[i].node) || y->f[i].mode != f[i].mode))
             return false;
         y->f[i] = f[i];
-        y->re[i] += s->t[t].re;
-        y->im[i] += s->t[t].im;
+        y->c[i] = lop_coef_plus(s->mk->ctx, y->c[i], s->t[t].c);
         known = known && (lop_infer_hermitian(f[i].node) || s->at[i].diagonal);
     }
     if (known || !y->f[0].node || !y->f[1].node) return false;
@@ -437,22 +431,21 @@ static bool read_sylvester(const spec *s, sylvester *y) {
 /* The dense form of a_i A_i (+ c I): factored as it is, before it is turned and conjugated. */
 static lop_status open_sylvester(const spec *s, sylvester *y, int i) {
     const bool conj = y->flip != (y->turn[i] != 0);
-    const double sign = conj ? -1 : 1;
     const lop_attr view = {.i = {y->f[i].mode, 0, 0, 0}}, d = value_attr(s),
-                   by = lop_attr_coef(y->re[i], sign * y->im[i]),
-                   c = lop_attr_coef(s->re, sign * s->im);
+                   by = lop_coef_attr(conj ? lop_coef_conj(y->c[i]) : y->c[i]),
+                   c = lop_coef_attr(conj ? lop_coef_conj(s->c) : s->c);
     const lop_node *a = NULL, *aa = NULL, *eye = NULL, *ce = NULL, *sum = NULL;
     const lop_node like = {.shape = {.ndim = 2, .dim = {s->t[0].size[0], s->t[0].size[0]}},
                            .dtype = LOP_f64,
                            .weak = LOP_WEAK,
                            .core = 2};
-    const bool shifted = i == 0 && s->eye && (s->re != 0 || s->im != 0);
+    const bool shifted = i == 0 && s->eye && !lop_coef_test(s->mk->ctx, s->c, LOP_COEF_ZERO);
     lop_status st = LOP_OK;
     if (y->f[i].mode)
         st = lop_make1(s->mk, &lop_op_view, &view, y->f[i].node, &a);
     else
         a = lop_node_ref(y->f[i].node);
-    if (st == LOP_OK && (y->re[i] != 1 || y->im[i] != 0)) {
+    if (st == LOP_OK && !lop_coef_test(s->mk->ctx, y->c[i], LOP_COEF_ONE)) {
         st = lop_make1(s->mk, &lop_op_scaled, &by, a, &aa);
     } else {
         aa = lop_node_ref(a);

@@ -7,12 +7,13 @@
 
 /* Is it c R^H R with one factor R, a Dense, and c > 0? Then the symbols, R^H first. */
 static bool read_gram(lop_chain *ch, const lop_maker *mk, lop_dtype dt, const lop_node *op,
-                      lop_sym *f, double *c) {
+                      lop_sym *f, lop_coef *c) {
     if (!lop_chain_read(ch, mk->ctx, dt, op, NULL)) return false;
     const lop_chstate *st = &ch->state;
     const lop_chterm *t = &st->term[st->group[0].term[0]];
-    if (st->group[0].n != 1 || t->n != 2 || !(t->re > 0) || t->im != 0) return false;
-    *c = t->re;
+    if (st->group[0].n != 1 || t->n != 2 || !lop_coef_test(mk->ctx, t->c, LOP_COEF_POSITIVE))
+        return false;
+    *c = t->c;
     for (int i = 0; i < 2; i++) {
         f[i] = t->f[i];
         if (lop_sym_is_group(f[i]) || lop_sym_inverse(f[i]) ||
@@ -23,16 +24,16 @@ static bool read_gram(lop_chain *ch, const lop_maker *mk, lop_dtype dt, const lo
 }
 
 /* w, borrowed, where x is *by times R^H w as the planner writes it. */
-static const lop_node *made_with(lop_chain *ch, lop_sym rh, const lop_node *x, double *by) {
-    lop_chterm t = {.re = 1};
-    *by = 1;
+static const lop_node *made_with(lop_chain *ch, lop_sym rh, const lop_node *x, lop_coef *by) {
+    lop_chterm t = {.c = {.re = 1}};
+    *by = lop_coef_const(1, 0);
     if (x->op == &lop_op_scale && x->attr.im == 0) {
-        *by = x->attr.re;
+        *by = lop_coef_of(&x->attr);
         x = x->child[0];
     }
     bool is = x->op == &lop_op_apply && lop_chain_term(ch, x->child[0], false, &t) && t.n == 1 &&
-              t.f[0] == rh && t.im == 0 && lop_cols(x->child[1]) == lop_cols(x);
-    *by *= t.re;
+              t.f[0] == rh && t.c.im == 0 && lop_cols(x->child[1]) == lop_cols(x);
+    if (is) *by = lop_coef_times(ch->ctx, *by, t.c);
     return is ? x->child[1] : NULL;
 }
 
@@ -61,13 +62,14 @@ LOP_BUILD(solve_normal) {
     lop_dtype dt = m->root->dtype;
     lop_chain ch;
     lop_sym f[2];
-    double c, by;
+    lop_coef c, by;
     /* small ones of a batch go all at once, by Cholesky or LU */
     if (lop_nbatch(m->root) > 0 && lop_stack_fits(lop_rows(a), dt)) return LOP_NOMATCH;
     if (!read_gram(&ch, mk, dt, a, f, &c)) return LOP_NOMATCH;
     const lop_node *w = made_with(&ch, f[0], b, &by), *base = ch.atom[lop_sym_number(f[1])].node;
-    lop_attr view = {.i = {lop_sym_mode(f[1]), 0, 0, 0}},
-             over = lop_attr_coef(w ? by / c : 1 / c, 0);
+    lop_attr view = {.i = {lop_sym_mode(f[1]), 0, 0, 0}}, over;
+    if (!w) by = lop_coef_const(1, 0);
+    over = lop_coef_attr(lop_coef_over(mk->ctx, by, c));
     lop_status st = LOP_OK;
     op = lop_node_ref(base);
     if (view.i[0]) {
@@ -77,7 +79,7 @@ LOP_BUILD(solve_normal) {
     if (st != LOP_OK) return st;
     st = solve_for(mk, op, dt, w ? NULL : b, w, out);
     lop_node_unref(op);
-    if (st != LOP_OK || over.re == 1) return st;
+    if (st != LOP_OK || lop_coef_test(mk->ctx, lop_coef_of(&over), LOP_COEF_ONE)) return st;
     x = *out;
     st = lop_make1(mk, &lop_op_scale, &over, x, out);
     lop_node_unref(x);

@@ -19,7 +19,7 @@ typedef struct update {
     lop_chain ch;
     const lop_node *sum; /* borrowed: S */
     lop_sym base;
-    double b, c;
+    lop_coef b, c;
     bool eye; /* B is the identity */
     lop_chterm term;
     int half; /* factors of U */
@@ -81,10 +81,11 @@ static lop_status product_of(const update *s, const lop_sym *f, int n, const lop
     return st;
 }
 
-static lop_status multiple(const lop_maker *mk, double c, const lop_node *a, const lop_node **out) {
-    lop_attr by = lop_attr_coef(c, 0);
+static lop_status multiple(const lop_maker *mk, lop_coef c, const lop_node *a,
+                           const lop_node **out) {
+    lop_attr by = lop_coef_attr(c);
     *out = lop_node_ref(a);
-    if (c == 1) return LOP_OK;
+    if (lop_coef_test(mk->ctx, c, LOP_COEF_ONE)) return LOP_OK;
     lop_node_unref(a);
     return lop_make1(mk, &lop_op_scaled, &by, a, out);
 }
@@ -100,10 +101,10 @@ static lop_status identity(const lop_maker *mk, int64_t n, const lop_node **out)
 
 static bool is_base(update *s, const lop_chterm *t) {
     const lop_node *a = t->n == 1 ? node_of(s, t->f[0]) : NULL;
-    if (!a || t->im != 0 || t->re == 0) return false;
+    if (!a || t->c.im != 0 || lop_coef_test(s->mk->ctx, t->c, LOP_COEF_ZERO)) return false;
     if (!lop_sym_inverse(t->f[0]) && !lop_cheap_to_solve(a)) return false;
     s->base = t->f[0];
-    s->b = t->re;
+    s->b = t->c;
     s->eye = a->op == &lop_op_identity;
     return true;
 }
@@ -117,11 +118,11 @@ static bool mirror(const update *s, lop_sym a, lop_sym b) {
 static bool split(update *s, const lop_chterm *t) {
     const lop_chstate *st = &s->ch.state;
     s->term = *t;
-    s->c = t->re;
+    s->c = t->c;
     s->mid = false;
     s->rank = -1;
     s->half = 0;
-    if (t->im != 0) return false;
+    if (t->c.im != 0) return false;
     if (t->n == 1 && node_of(s, t->f[0]) && lop_sym_inverse(t->f[0]) && lop_sym_inverse(s->base)) {
         s->rank = s->n; /* b B + c M, both inverses: U and V are the identity */
         s->mid = true;
@@ -197,10 +198,10 @@ static void close(update *s) {
 
 /* Is x = U (M) w, as the planner writes it? Then w, borrowed, and whether M was there. */
 static const lop_node *made_with_u(update *s, const lop_node *x, bool *with_mid) {
-    lop_chterm t = {.re = 1};
+    lop_chterm t = {.c = {.re = 1}};
     while (x->op == &lop_op_apply || x->op == &lop_op_solve) {
         if (!lop_chain_term(&s->ch, x->child[0], x->op == &lop_op_solve, &t) ||
-            t.n > s->half + s->mid || t.re != 1 || t.im != 0)
+            t.n > s->half + s->mid || !lop_coef_test(s->mk->ctx, t.c, LOP_COEF_ONE))
             return NULL;
         for (int i = 0; i < t.n; i++)
             if (t.f[i] != s->term.f[i]) return NULL;
@@ -227,7 +228,7 @@ static lop_status small_one(const update *s, const lop_node **out) {
 
 /* The same as an array, by the B^-1 U that is held. */
 static lop_status small_value(const update *s, const lop_node **out) {
-    lop_attr d = {.i = {0, 0, 0, (int64_t)s->dt + 1}}, c = lop_attr_coef(s->c, 0);
+    lop_attr d = {.i = {0, 0, 0, (int64_t)s->dt + 1}}, c = lop_coef_attr(s->c);
     const lop_node *eye = NULL, *first = NULL, *a = NULL, *p = NULL, *pc = NULL;
     lop_status st = s->minv ? LOP_OK : identity(s->mk, s->rank, &eye);
     if (st == LOP_OK) st = multiple(s->mk, s->b, s->minv ? s->minv : eye, &first);
@@ -288,7 +289,7 @@ static lop_status directly(const update *s, const lop_node *b, const lop_node **
 /* t = w - c (M) V x, M only where the right side was made without it. */
 static lop_status inner_residual(const update *s, const lop_node *x, const lop_node *w,
                                  bool with_mid, const lop_node **out) {
-    lop_attr c = lop_attr_coef(s->c, 0);
+    lop_attr c = lop_coef_attr(s->c);
     const lop_node *vx = NULL, *mvx = NULL, *cvx = NULL;
     bool mid = s->m && !with_mid;
     lop_status st = lop_make2(s->mk, &lop_op_apply, NULL, s->v, x, &vx);
@@ -305,7 +306,7 @@ static lop_status inner_residual(const update *s, const lop_node *x, const lop_n
  * not see what is lost beside a small M^-1. */
 static lop_status residual_of(const update *s, const lop_node *x, const lop_node *w, bool with_mid,
                               const lop_node *v, const lop_node **out) {
-    lop_attr b = lop_attr_coef(s->b, 0);
+    lop_attr b = lop_coef_attr(s->b);
     const lop_node *t = NULL, *mt = NULL, *umt = NULL, *base = NULL, *bx = NULL, *bbx = NULL;
     lop_status st = inner_residual(s, x, w, with_mid, &t);
     if (st == LOP_OK && s->m && with_mid) st = lop_make2(s->mk, &lop_op_apply, NULL, s->m, t, &mt);
@@ -372,7 +373,8 @@ static lop_status push_through(update *s, const lop_node *rhs, const lop_node *w
                                const lop_node **out) {
     lop_attr cast = {.i = {1, 0, 0, (int64_t)s->dt + 1}};
     const lop_node *b = NULL, *wide = NULL, *x = NULL, *y = NULL, *alt = NULL;
-    bool beside = lop_sym_inverse(s->base) && s->b == 1 && lop_infer_semidefinite(s->sum);
+    bool beside = lop_sym_inverse(s->base) && lop_coef_test(s->mk->ctx, s->b, LOP_COEF_ONE) &&
+                  lop_infer_semidefinite(s->sum);
     lop_status st = hold(s);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, rhs, &b);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_cast, &cast, w, &wide);
@@ -407,7 +409,8 @@ static lop_status as_update(const update *s, const lop_node **out) {
     for (int i = 0; same && i < s->half; i++)
         same = mirror(s, s->term.f[i], s->term.f[s->term.n - 1 - i]);
     if (st == LOP_OK && !same) st = make_view(s->mk, LOP_H, s->v, &vh);
-    if (st == LOP_OK && !s->m && s->c != 1) st = identity(s->mk, s->rank, &eye);
+    if (st == LOP_OK && !s->m && !lop_coef_test(s->mk->ctx, s->c, LOP_COEF_ONE))
+        st = identity(s->mk, s->rank, &eye);
     if (st == LOP_OK && (s->m || eye)) st = multiple(s->mk, s->c, s->m ? s->m : eye, &mid);
     if (st == LOP_OK) {
         const lop_node *child[4] = {base, s->u, same ? s->u : vh, mid};

@@ -153,10 +153,12 @@ LOP_BUILD(over_diag) {
 /* The root's operation on ?a and ?x, where ?x takes the dtype of the result: a number may have
  * widened it, and what is computed first then has all of its digits. */
 static lop_status of_inner(const lop_match *m, const lop_maker *mk, const lop_node **out) {
-    const lop_node *x = NULL;
-    lop_status st = lop_build_cast_x(m, mk, &x);
-    if (st == LOP_OK) st = lop_make2(mk, m->root->op, NULL, HOLE(m, 'a'), x, out);
-    lop_node_unref(x);
+    const lop_node *x = HOLE(m, 'x'), *wide = NULL;
+    if (x->dtype == m->root->dtype && !x->weak)
+        return lop_make2(mk, m->root->op, NULL, HOLE(m, 'a'), x, out);
+    lop_status st = lop_build_cast_x(m, mk, &wide);
+    if (st == LOP_OK) st = lop_make2(mk, m->root->op, NULL, HOLE(m, 'a'), wide, out);
+    lop_node_unref(wide);
     return st;
 }
 
@@ -171,15 +173,17 @@ LOP_BUILD(apply_scaled) {
 LOP_BUILD(solve_scaled) {
     lop_attr c = ATTR(m, 'c'), r = c, first;
     int k = 0;
-    if (!isfinite(c.re) || !isfinite(c.im)) return LOP_NOMATCH;
-    (void)frexp(fmax(fabs(c.re), fabs(c.im)), &k);
-    /* c = d 2^k: 1 / d is near 1, 2^-k in two steps where c is far from it */
-    const bool far = k > 100 || k < -100; /* of float32 too */
-    c.re = far ? ldexp(c.re, -k) : c.re;
-    c.im = far ? ldexp(c.im, -k) : c.im;
-    const double size = c.re * c.re + c.im * c.im;
-    r.re = c.im != 0 ? c.re / size : 1 / c.re;
-    r.im = c.im != 0 ? -c.im / size : 0;
+    const lop_coef by = lop_coef_of(&c);
+    if (!lop_coef_test(mk->ctx, by, LOP_COEF_FINITE)) return LOP_NOMATCH;
+    /* c = d 2^k: 1 / d is near 1, 2^-k in two steps where c is far from it, in float32 too */
+    const bool far = !lop_coef_test(mk->ctx, by, LOP_COEF_NEAR);
+    if (far) {
+        lop_coef_put(&c, lop_coef_fix(mk->ctx, by));
+        (void)frexp(fmax(fabs(c.re), fabs(c.im)), &k);
+        c.re = ldexp(c.re, -k);
+        c.im = ldexp(c.im, -k);
+    }
+    lop_coef_put(&r, lop_coef_over(mk->ctx, lop_coef_const(1, 0), lop_coef_of(&c)));
     if (r.i[1] > 0 && r.i[1] < LOP_WEAK_FLOAT) r.i[1] = LOP_WEAK_FLOAT;
     if (r.i[1] == 0) r.i[2] = (int64_t)lop_promote_weak(LOP_WEAK_FLOAT, (lop_dtype)r.i[2]);
     first = lop_attr_coef(ldexp(1, -(k / 2)), 0);
@@ -226,7 +230,7 @@ LOP_BUILD(shift) {
     const lop_node *a = HOLE(m, 'a'),
                    *x = m->root->child[0] == a ? m->root->child[1] : m->root->child[0];
     lop_attr by =
-        x->op == &lop_op_scale ? lop_attr_coef(x->attr.re, x->attr.im) : lop_attr_coef(1, 0);
+        x->op == &lop_op_scale ? lop_coef_attr(lop_coef_of(&x->attr)) : lop_attr_coef(1, 0);
     return lop_make1(mk, &lop_op_shift, &by, a, out);
 }
 

@@ -13,6 +13,7 @@
 
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
+#include "expr/coefficients.h"
 
 #include <string.h>
 
@@ -157,6 +158,8 @@ static bool write_term(lop_emit *e, const lop_node *a, program *p) {
         if (at == p->nin) p->in[p->nin++] = slot;
         w[1] = at;
     } else {
+        if (a->op == &lop_op_scaled) /* numbers of the program are its own */
+            (void)lop_coef_fix(a->ctx, lop_coef_of(&a->attr));
         const int64_t own[LOP_SPARSE_WORDS] = {
             a->op->id,    a->n,         a->attr.i[0],     a->attr.i[1],
             a->attr.i[2], a->attr.i[3], bits(a->attr.re), bits(a->attr.im),

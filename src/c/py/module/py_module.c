@@ -162,10 +162,12 @@ static PyObject *watch(PyObject *module, PyObject *args) {
 static PyObject *store_info(PyObject *module, PyObject *unused) {
     (void)unused;
     py_state *s = state(module);
-    return Py_BuildValue("{siszsLsLsKsK}", "entries", s->store.n, "unit", "bytes", "bytes",
+    return Py_BuildValue("{siszsLsLsKsKsKsK}", "entries", s->store.n, "unit", "bytes", "bytes",
                          (long long)s->store.bytes, "limit", (long long)s->store.limit, "hits",
                          (unsigned long long)s->store.hits, "misses",
-                         (unsigned long long)s->store.misses);
+                         (unsigned long long)s->store.misses, "plans_found",
+                         (unsigned long long)s->plans.hits, "plans_made",
+                         (unsigned long long)s->plans.misses);
 }
 
 static PyObject *clear_store(PyObject *module, PyObject *unused) {

@@ -151,6 +151,7 @@ bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array) {
 /* What is asked for and of which expression; false: too large to be looked up. */
 static bool sign(const lop_node *node, const py_plan *want, lop_sign *g) {
     lop_sign_open(g);
+    g->by_class = lop_is_blas(node->dtype) && (!want->nd || lop_is_blas((lop_dtype)want->dt));
     bool fits = lop_sign_word(g, (uint64_t)want->act | (uint64_t)want->dt << 8 |
                                      (uint64_t)want->nd << 16) &&
                 lop_sign_word(g, (uint64_t)want->i) && lop_sign_word(g, (uint64_t)want->j) &&
@@ -184,13 +185,15 @@ static PyObject *leaves_found(py_op *self, const lop_sign *g, const lop_plan *p,
 static int from_shared(py_state *s, py_op *self, py_plan *want, const lop_sign *g) {
     PyObject *array[LOP_SIGN_LEAVES];
     uint64_t serial[LOP_SIGN_LEAVES + 1];
-    const lop_shared *known = lop_plans_get(&s->plans, g);
+    double value[LOP_ENTRIES];
+    const lop_shared *known = lop_plans_get(&s->plans, g, value);
     if (!known || !py_find_arrays(self, g, array)) return 0;
     const lop_plan *p = known->plan;
     PyObject *leaves = PyTuple_New(p->nleaf);
+    const int nkeys = lop_plan_nkeys(p), numbers = p->coefs ? p->coefs->entries : 0;
     PyObject *keys =
-        p->nderive ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)lop_plan_nkeys(p) * 8) : NULL;
-    if (!leaves || (p->nderive && !keys)) goto fail;
+        nkeys + numbers ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(nkeys + numbers) * 8) : NULL;
+    if (!leaves || (nkeys + numbers && !keys)) goto fail;
     want->rhs = -1;
     for (int i = 0; i < p->nleaf; i++) {
         int k = known->number[i];
@@ -198,8 +201,9 @@ static int from_shared(py_state *s, py_op *self, py_plan *want, const lop_sign *
         serial[i] = k < 0 ? 0 : g->serial[k];
         PyTuple_SET_ITEM(leaves, i, Py_NewRef(k < 0 ? Py_None : array[k]));
     }
-    if (keys && lop_plan_keys(p, serial, (uint64_t *)(void *)PyBytes_AS_STRING(keys)) != LOP_OK)
-        goto fail;
+    uint64_t *key = keys ? (uint64_t *)(void *)PyBytes_AS_STRING(keys) : NULL;
+    if (numbers) memcpy(key + nkeys, value, (size_t)numbers * sizeof *value);
+    if (nkeys && lop_plan_keys(p, serial, numbers ? value : NULL, key) != LOP_OK) goto fail;
     want->plan = known->plan;
     want->plan->refs++;
     want->leaves = leaves;
@@ -308,7 +312,10 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
     if (found < 0) return NULL;
     if (found) goto done;
     lop_status st = py_action(s, node, want, x, &rhs, &root, &err);
-    if (st == LOP_OK) st = lop_plan_make(&s->ctx, s->rules, &s->options, root, &want->plan, &err);
+    if (st == LOP_OK && known)
+        st = lop_plans_make(&s->plans, &g, s->rules, &s->options, root, &want->plan, &err);
+    else if (st == LOP_OK)
+        st = lop_plan_make(&s->ctx, s->rules, &s->options, root, &want->plan, &err);
     lop_node_unref(root);
     if (st != LOP_OK) {
         py_raise(s, st, &err, (PyObject *)self, want->act >= ACT_DENSE ? "compute" : "apply");
@@ -323,7 +330,7 @@ static py_plan *make_plan(py_state *s, py_op *self, py_plan *want, const lop_sha
     }
     if (known) lop_plans_put(&s->plans, &g, want->plan);
 done:
-    want->direct = py_is_direct(want->plan);
+    want->direct = py_is_direct(want->plan) && !(want->keys && want->plan->coefs);
     return keep(s, self, want);
 }
 

@@ -1,0 +1,244 @@
+/* coefficients.c: the table of numbers that a plan computes from the coefficients of its
+ * expression, and the conditions under which it holds. A few dozen entries, found by a linear
+ * walk. */
+#include "coefficients.h"
+
+#include "node_map.h"
+#include "op.h"
+
+#include <math.h>
+#include <string.h>
+
+/* -- the table */
+
+static bool same_bits(double a, double b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+static int add_entry(lop_coefs *t, char how, int a, int b, double value) {
+    for (int i = 1; i < t->entries; i++) {
+        const lop_entry *e = &t->entry[i];
+        if (e->how == how && e->a == a && e->b == b && (how != 'c' || same_bits(e->value, value)))
+            return i;
+    }
+    if (t->entries == LOP_ENTRIES) {
+        t->full = true;
+        return 0;
+    }
+    t->entry[t->entries] = (lop_entry){how, (int16_t)a, (int16_t)b, value};
+    return t->entries++;
+}
+
+static void add_condition(lop_coefs *t, lop_coef_is what, int a, int b, bool holds) {
+    for (int i = 0; i < t->conditions; i++) {
+        const lop_condition *c = &t->condition[i];
+        if (c->what == what && c->a == a && c->b == b) return;
+    }
+    if (t->conditions == LOP_CONDITIONS)
+        t->full = true;
+    else
+        t->condition[t->conditions++] = (lop_condition){what, holds, (int16_t)a, (int16_t)b};
+}
+
+static double operate(char how, double a, double b) {
+    return how == '*' ? a * b : how == '+' ? a + b : a / b;
+}
+
+static bool is(lop_coef_is what, double re, double im, double other) {
+    const double size = fmax(fabs(re), fabs(im));
+    int power = 0;
+    switch (what) {
+    case LOP_COEF_FINITE: return isfinite(re) && isfinite(im);
+    case LOP_COEF_ONE: return re == 1 && im == 0;
+    case LOP_COEF_MINUS_ONE: return re == -1 && im == 0;
+    case LOP_COEF_ZERO: return re == 0 && im == 0;
+    case LOP_COEF_POSITIVE: return im == 0 && re > 0;
+    case LOP_COEF_NEGATIVE: return im == 0 && re < 0;
+    case LOP_COEF_MODEST: return size > 0x1p-20 && size < 0x1p20;
+    case LOP_COEF_NEAR: (void)frexp(size, &power); return power > -100 && power < 100;
+    case LOP_COEF_SAME: return re == other;
+    case LOP_COEF_FIXED: return same_bits(re, other);
+    }
+    return false;
+}
+
+bool lop_coefs_for(const lop_coefs *c, const double *source, double *value) {
+    value[0] = 0;
+    for (int i = 1; i < c->entries; i++) {
+        const lop_entry *e = &c->entry[i];
+        if (c->full && e->how == 's' && !same_bits(e->value, source[i - 1])) return false;
+        value[i] = e->how == 's'   ? source[i - 1]
+                   : e->how == 'c' ? e->value
+                                   : operate(e->how, value[e->a], value[e->b]);
+    }
+    for (int i = 0; i < c->conditions; i++) {
+        const lop_condition *d = &c->condition[i];
+        const double other = d->what == LOP_COEF_FIXED ? c->entry[d->a].value : value[d->b];
+        if (is(d->what, value[d->a], 0, other) != d->holds) return false;
+    }
+    return true;
+}
+
+/* -- what rules do */
+
+/* The entry of a coefficient that meets a named one. */
+static int entry_of(lop_coefs *t, lop_coef c) {
+    return c.num ? c.num : add_entry(t, 'c', 0, 0, c.re);
+}
+
+bool lop_coef_test(lop_ctx *ctx, lop_coef c, lop_coef_is what) {
+    const bool holds = is(what, c.re, c.im, 0);
+    if (c.num && ctx->coefs) add_condition(ctx->coefs, what, c.num, 0, holds);
+    return holds;
+}
+
+bool lop_coef_same(lop_ctx *ctx, lop_coef a, lop_coef b) {
+    const bool same = a.re == b.re && a.im == b.im;
+    if ((!a.num && !b.num) || a.num == b.num || !ctx->coefs || a.im != 0 || b.im != 0) return same;
+    const int i = entry_of(ctx->coefs, a), j = entry_of(ctx->coefs, b);
+    add_condition(ctx->coefs, LOP_COEF_SAME, i, j, same);
+    return same;
+}
+
+lop_coef lop_coef_fix(lop_ctx *ctx, lop_coef c) {
+    if (c.num && ctx->coefs) add_condition(ctx->coefs, LOP_COEF_FIXED, c.num, 0, true);
+    c.num = 0;
+    return c;
+}
+
+/* a `how` b, both real, as an entry. */
+static lop_coef made(lop_ctx *ctx, char how, lop_coef a, lop_coef b) {
+    lop_coef y = {operate(how, a.re, b.re), 0, 0};
+    if (!ctx->coefs || (!a.num && !b.num)) return y;
+    const int i = entry_of(ctx->coefs, a), j = entry_of(ctx->coefs, b);
+    y.num = add_entry(ctx->coefs, how, i, j, y.re);
+    return y;
+}
+
+lop_coef lop_coef_times(lop_ctx *ctx, lop_coef a, lop_coef b) {
+    if (a.im == 0 && b.im == 0) return made(ctx, '*', a, b);
+    a = lop_coef_fix(ctx, a);
+    b = lop_coef_fix(ctx, b);
+    return lop_coef_const(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
+}
+
+lop_coef lop_coef_plus(lop_ctx *ctx, lop_coef a, lop_coef b) {
+    if (a.im == 0 && b.im == 0) return made(ctx, '+', a, b);
+    a = lop_coef_fix(ctx, a);
+    b = lop_coef_fix(ctx, b);
+    return lop_coef_const(a.re + b.re, a.im + b.im);
+}
+
+lop_coef lop_coef_over(lop_ctx *ctx, lop_coef a, lop_coef b) {
+    if (a.im == 0 && b.im == 0) return made(ctx, '/', a, b);
+    a = lop_coef_fix(ctx, a);
+    b = lop_coef_fix(ctx, b);
+    const double size = b.re * b.re + b.im * b.im;
+    return lop_coef_times(ctx, a, lop_coef_const(b.re / size, -b.im / size));
+}
+
+lop_coef lop_coef_conj(lop_coef c) {
+    if (c.im != 0) c.im = -c.im;
+    return c;
+}
+
+lop_attr lop_coef_attr(lop_coef c) {
+    lop_attr a = lop_attr_coef(c.re, c.im);
+    a.num = c.num;
+    if (c.num) a.i[0] = 0; /* read for integers alone, which have no named ones */
+    return a;
+}
+
+void lop_coef_put(lop_attr *a, lop_coef c) {
+    a->re = c.re;
+    a->im = c.im;
+    a->num = c.num;
+    if (c.num) a->i[0] = 0;
+}
+
+/* -- naming */
+
+bool lop_coef_may_vary(const lop_node *node) {
+    const lop_attr *c = &node->attr;
+    return (node->op == &lop_op_scaled || node->op == &lop_op_scale) && lop_is_blas(node->dtype) &&
+           c->im == 0 && !signbit(c->im) && isfinite(c->re) && c->re != 0 && fabs(c->re) != 1;
+}
+
+typedef struct naming {
+    lop_ctx *ctx;
+    lop_err *err;
+    const double *source;
+    lop_map seen; /* a written node -> its place in `made` */
+    const lop_node **made;
+    int n, room;
+} naming;
+
+static lop_status keep(naming *w, const lop_node *node, const lop_node *named) {
+    if (w->n == w->room) {
+        const int room = w->room ? 2 * w->room : 32;
+        void *more = lop_realloc(w->ctx, (void *)w->made, (size_t)room * sizeof *w->made);
+        if (!more) {
+            lop_node_unref(named);
+            return LOP_NOMEM;
+        }
+        w->made = more;
+        w->room = room;
+    }
+    w->made[w->n] = named;
+    return lop_map_set(&w->seen, node, w->n++);
+}
+
+/* Recursion is as deep as a signature allows. */
+static lop_status name(naming *w, const lop_node *node, const lop_node **out) {
+    int at;
+    if (lop_map_get(&w->seen, node, &at)) {
+        *out = lop_node_ref(w->made[at]);
+        return LOP_OK;
+    }
+    const lop_node *few[8], **child = few, *named = NULL;
+    lop_attr attr = node->attr;
+    lop_status st = LOP_OK;
+    bool other = false;
+    if (lop_coef_may_vary(node)) {
+        const lop_coefs *t = w->ctx->coefs;
+        for (int i = 1; i <= t->sources; i++)
+            if (same_bits(w->source[i - 1], node->attr.re))
+                lop_coef_put(&attr, (lop_coef){t->entry[i].value, 0, i});
+        other = attr.num != 0;
+    }
+    if (node->n > 8 && !(child = lop_calloc(w->ctx, (size_t)node->n, sizeof *child)))
+        return LOP_NOMEM;
+    int n = 0;
+    for (; st == LOP_OK && n < node->n; n++) {
+        st = name(w, node->child[n], &child[n]);
+        if (st != LOP_OK) break;
+        other = other || child[n] != node->child[n];
+    }
+    if (st == LOP_OK && !other) named = lop_node_ref(node);
+    if (st == LOP_OK && other)
+        st = lop_node_make(w->ctx, node->op, &attr, node->n, child, NULL, &named, w->err);
+    while (n-- > 0) lop_node_unref(child[n]);
+    if (child != few) lop_free(w->ctx, (void *)child);
+    if (st == LOP_OK) st = keep(w, node, lop_node_ref(named));
+    if (st == LOP_OK)
+        *out = named;
+    else
+        lop_node_unref(named);
+    return st;
+}
+
+lop_status lop_coefs_name(lop_ctx *ctx, const double *source, const double *other, int n,
+                          const lop_node *root, const lop_node **out, lop_err *err) {
+    lop_coefs *t = ctx->coefs;
+    memset(t, 0, sizeof *t);
+    t->entries = 1;
+    for (int i = 0; i < n; i++) {
+        t->entry[t->entries++] = (lop_entry){'s', (int16_t)i, 0, (other ? other : source)[i]};
+        t->sources++;
+    }
+    naming w = {.ctx = ctx, .err = err, .source = source};
+    lop_status st = lop_map_init(&w.seen, ctx);
+    if (st == LOP_OK) st = name(&w, root, out);
+    for (int i = 0; i < w.n; i++) lop_node_unref(w.made[i]);
+    lop_free(ctx, (void *)w.made);
+    lop_map_clear(&w.seen, ctx);
+    return st == LOP_NOMEM ? lop_fail(err, st, NULL) : st;
+}

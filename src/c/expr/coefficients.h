@@ -1,0 +1,86 @@
+/* coefficients.h: coefficients as arguments of a plan.
+ *
+ *   written c A --sign--> the class of c, not its value --look up--> a plan made for another c
+ *               --bind--> the numbers in its steps, computed again from this c
+ *
+ * While such a plan is made, each real coefficient of the expression that is not 0, 1 or -1 is a
+ * *source*: its attribute carries the name (`num`) of an entry in a table, and what rules compute
+ * of it is an entry with the operation that made it. What rules decide by a value is a *condition*.
+ * The plan keeps both. For other values the entries are computed by the same operations, and where
+ * a condition comes out otherwise the plan does not fit: what is run is always what would be
+ * planned for these values. So rules compute and decide through the functions of this file; a rule
+ * that needs the value as such fixes it (lop_coef_fix).
+ *
+ * With `num` 0 a coefficient is a constant, and all of this costs a comparison. */
+#ifndef LOP_COEFFICIENTS_H
+#define LOP_COEFFICIENTS_H
+
+#include "node.h"
+
+/* A coefficient taken out of its attribute. Named ones are real. */
+typedef struct lop_coef {
+    double re, im;
+    int num;
+} lop_coef;
+
+typedef enum lop_coef_is {
+    LOP_COEF_FINITE,
+    LOP_COEF_ONE,
+    LOP_COEF_MINUS_ONE,
+    LOP_COEF_ZERO,
+    LOP_COEF_POSITIVE,
+    LOP_COEF_NEGATIVE,
+    LOP_COEF_MODEST, /* magnitude strictly between 2^-20 and 2^20 */
+    LOP_COEF_NEAR,   /* the power of two of its magnitude is between -100 and 100 */
+    LOP_COEF_SAME,   /* as another one */
+    LOP_COEF_FIXED,  /* as it was */
+} lop_coef_is;
+
+enum { LOP_SOURCES = 16, LOP_ENTRIES = 96, LOP_CONDITIONS = 96 };
+
+typedef struct lop_entry {
+    char how; /* 's'ource, 'c'onstant, or what was done with entries a and b: * + / */
+    int16_t a, b;
+    double value;
+} lop_entry;
+typedef struct lop_condition {
+    lop_coef_is what;
+    bool holds;
+    int16_t a, b;
+} lop_condition;
+
+/* Entry 0 is not used. Sources come first, from 1 on, in the order of their first appearance. */
+typedef struct lop_coefs {
+    int sources, entries, conditions;
+    bool full; /* no room was left: the plan holds for these values alone */
+    lop_entry entry[LOP_ENTRIES];
+    lop_condition condition[LOP_CONDITIONS];
+} lop_coefs;
+
+/* May this node's coefficient be a source? */
+bool lop_coef_may_vary(const lop_node *node);
+/* The expression with its coefficients of the `n` values in `source` named, in ctx->coefs; where
+ * `other` is not NULL they get these values instead. Owned. */
+lop_status lop_coefs_name(lop_ctx *ctx, const double *source, const double *other, int n,
+                          const lop_node *root, const lop_node **out, lop_err *err) LOP_MUST_CHECK;
+/* The entries' values for other sources, into value[entries]; false: they do not fit the plan. */
+bool lop_coefs_for(const lop_coefs *c, const double *source, double *value);
+
+static inline lop_coef lop_coef_const(double re, double im) { return (lop_coef){re, im, 0}; }
+static inline lop_coef lop_coef_of(const lop_attr *a) { return (lop_coef){a->re, a->im, a->num}; }
+/* A weak float or complex coefficient of that value. */
+lop_attr lop_coef_attr(lop_coef c);
+/* Puts another value into an attribute, whose dtype stays. */
+void lop_coef_put(lop_attr *a, lop_coef c);
+
+bool lop_coef_test(lop_ctx *ctx, lop_coef c, lop_coef_is what);
+/* Are both the same number? */
+bool lop_coef_same(lop_ctx *ctx, lop_coef a, lop_coef b);
+lop_coef lop_coef_times(lop_ctx *ctx, lop_coef a, lop_coef b);
+lop_coef lop_coef_plus(lop_ctx *ctx, lop_coef a, lop_coef b);
+lop_coef lop_coef_over(lop_ctx *ctx, lop_coef a, lop_coef b);
+lop_coef lop_coef_conj(lop_coef c);
+/* From here on a constant: the plan is for this value alone. */
+lop_coef lop_coef_fix(lop_ctx *ctx, lop_coef c);
+
+#endif

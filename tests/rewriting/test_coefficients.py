@@ -1,0 +1,150 @@
+"""A plan is made for a class of coefficients: with another number the steps are the same, the
+numbers in them are computed anew, and what is decided by a value is decided again."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import pylinop as pl
+from pylinop import _core
+
+rng = np.random.default_rng(5)
+N = 24
+A, B = rng.standard_normal((2, N, N))
+S = A @ A.T / N + np.eye(N)
+U, V = rng.standard_normal((2, N, 3))
+D = rng.random(N) + 1
+X = rng.standard_normal(N)
+C = 0.5 ** np.arange(N)
+K = [a @ a.T + np.eye(len(a)) for a in (rng.standard_normal((4, 4)), rng.standard_normal((6, 6)))]
+
+
+def identity():
+    return pl.Identity(N)
+
+
+FORMULAS = {
+    "product": lambda c, d: (c * pl.Dense(A) @ pl.Dense(B)) @ X,
+    "both factors": lambda c, d: ((c * pl.Dense(A)) @ (d * pl.Dense(B))) @ X,
+    "quotient": lambda c, d: (pl.Dense(A) / c) @ X,
+    "terms": lambda c, d: (c * pl.Dense(A) + d * pl.Dense(B) - c * pl.Dense(A)) @ X,
+    "like terms": lambda c, d: (c * pl.Dense(A) + d * pl.Dense(A)) @ X,
+    "common factor": lambda c, d: (c * pl.Dense(A) @ pl.Dense(B) + d * pl.Dense(A)).toarray(),
+    "fused sum": lambda c, d: (pl.Dense(A) @ pl.Dense(B) - c * pl.Dense(B)).toarray(),
+    "view": lambda c, d: (c * pl.Dense(A)).T @ X,
+    "complex": lambda c, d: (c * pl.Dense(A + 1j * B)).H @ X,
+    "nested": lambda c, d: (c * (d * pl.Dense(A) + identity()) + d * pl.Dense(B)) @ X,
+    "solve of a multiple": lambda c, d: pl.solve(c * pl.Dense(S, "pos"), X),
+    "shift": lambda c, d: pl.solve(pl.Dense(S) + c * identity(), X),
+    "positive or not": lambda c, d: pl.solve(pl.Dense(S, "pos") + c * pl.Dense(S, "pos"), X),
+    "normal equations": lambda c, d: pl.solve(c * (pl.Dense(A).T @ pl.Dense(A)), X),
+    "woodbury": lambda c, d: pl.solve(c * identity() + d * pl.LowRank(U), X),
+    "woodbury, general": lambda c, d: pl.solve(pl.Diag(D) + c * pl.LowRank(U, V), X),
+    "lemma": lambda c, d: pl.det(c * identity() + pl.LowRank(U)),
+    "determinant": lambda c, d: pl.det(c * pl.Dense(A)),
+    "spectra": lambda c, d: pl.solve(d * pl.Kron(*K) + c * identity(), X),
+    "two Krons": lambda c, d: pl.logdet(c * pl.Kron(*K) + d * pl.Kron(*K)),
+    "Sylvester": lambda c, d: pl.solve(
+        pl.KronSum(c * pl.Dense(A[:4, :4]), d * pl.Dense(B[:6, :6])), X
+    ),
+    "Toeplitz": lambda c, d: pl.solve(c * pl.Toeplitz(C) + d * identity(), X),
+    "bands": lambda c, d: pl.solve(
+        c * pl.Tridiagonal(-np.ones(N - 1), 3 * D, -np.ones(N - 1)) + d * identity(), X
+    ),
+    "sparse": lambda c, d: pl.solve(
+        c * pl.Sparse(scipy.sparse.diags_array(D).tocsr()) + d * identity(), X
+    ),
+    "Full": lambda c, d: (c * pl.Full((N, N), 2.0) + pl.Dense(A)) @ X,
+    "trace": lambda c, d: np.trace(c * pl.Dense(A) @ pl.Dense(B)),
+    "diagonal": lambda c, d: np.diagonal(c * pl.Dense(A) + d * pl.Dense(B)),
+    "element": lambda c, d: (c * pl.Dense(A) @ pl.Dense(B))[2, 3],
+    "single precision": lambda c, d: (c * pl.Dense(A.astype("f4"))) @ X.astype("f4"),
+    "lazy": lambda c, d: np.asarray(c * pl.lazy(A) @ X + pl.inv(pl.lazy(S) + d * identity()) @ X),
+    "joint": lambda c, d: np.hstack(pl.evaluate(*two(c, d))),
+}
+
+
+def two(c, d):
+    a = pl.lazy(A)
+    return c * a @ X, d * a.T @ X
+
+
+# both signs, sizes on both sides of every bound in the code, ones, twos and equal pairs
+NUMBERS = [
+    (0.3, 0.7),
+    (0.7, 0.3),
+    (0.7, 0.7),
+    (-0.3, 0.7),
+    (0.3, -0.7),
+    (1.0, 0.7),
+    (0.3, -1.0),
+    (2.0, 0.5),
+    (0.5, 2.0),
+    (3, 2),
+    (1e-7, 3.0),
+    (3e6, 0.25),
+    (1e-40, 2.0),
+    (1e40, 2.0),
+    (0.9, 0.0),
+    (np.float64(0.3), np.float64(0.9)),
+    (np.float32(0.3), 0.7),
+]
+
+
+def fresh(formula, c, d):
+    """The same, planned for these numbers alone: nothing is found by its structure."""
+    _core._clear_store()
+    try:
+        return formula(c, d)
+    except np.linalg.LinAlgError as e:
+        return type(e)
+
+
+@pytest.mark.filterwarnings("ignore::pylinop.IllConditionedWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_plan_for_another_number_gives_what_its_own_would(name):
+    formula = FORMULAS[name]
+    want = [fresh(formula, c, d) for c, d in NUMBERS]
+    _core._clear_store()
+    order = np.random.default_rng().permutation(2 * len(NUMBERS)) % len(NUMBERS)
+    for i in order:
+        try:
+            got = formula(*NUMBERS[i])
+        except np.linalg.LinAlgError as e:
+            assert want[i] is type(e), (NUMBERS[i], e)
+            continue
+        np.testing.assert_array_equal(got, want[i], err_msg=f"{NUMBERS[i]} in the order {order}")
+
+
+@pytest.mark.parametrize(
+    "name", ["product", "woodbury", "shift", "spectra", "Toeplitz", "bands", "lazy"]
+)
+def test_a_new_number_finds_the_plan(name):
+    _core._clear_store()
+    FORMULAS[name](0.31, 0.77)
+    before = _core._store()
+    for c in (0.4, 0.5, 0.6):
+        FORMULAS[name](c, 1.3 * c)
+    after = _core._store()
+    assert after["plans_made"] == before["plans_made"]
+    assert after["plans_found"] > before["plans_found"]
+
+
+def test_integers_keep_their_numbers():
+    a = np.arange(9, dtype=np.int8).reshape(3, 3)
+    for c in (2, 3, 5, 2):
+        np.testing.assert_array_equal((c * pl.Dense(a)) @ np.ones(3, "i1"), (c * a).sum(1))
+        closed = c * pl.LowRank(a, a)
+        x = np.ones(3, np.int8)
+        np.testing.assert_array_equal(closed @ x, np.int8(c) * (a @ (a.T @ x)))
+
+
+def test_an_operator_with_its_number_is_pickled():
+    op = 0.3 * pl.Dense(A) + 0.7 * identity()
+    other = 0.4 * pl.Dense(A) + 0.9 * identity()
+    want = op @ X, other @ X
+    again = pickle.loads(pickle.dumps((op, other)))
+    np.testing.assert_array_equal([o @ X for o in again], want)
+    np.testing.assert_array_equal([op @ X, other @ X], want)
