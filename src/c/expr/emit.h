@@ -57,7 +57,7 @@ typedef lop_status (*lop_run)(const lop_call *call);
 enum {
     LOP_STEP_COLUMNS = 1,  /* linear in argument 1: a batch of vectors may be run as one matrix */
     LOP_STEP_INPLACE = 2,  /* argument 1 may be argument 0 */
-    LOP_STEP_QUIET = 8,    /* its `fail` is no broken promise: not counted as a fallback */
+    LOP_STEP_QUIET = 8,    /* its `fail` contradicts no assumption: not counted as a fallback */
     LOP_STEP_GEMM = 16,    /* runs at gemm's rate */
     LOP_STEP_BATCH = 4,    /* run reads call->more: the last batch dimension may come as one call */
     LOP_STEP_SUM = 64,     /* argument 0 is the sum of the two others, of one dtype */

@@ -55,8 +55,8 @@ enum {
     LOP_ASSUME_TRIED /* of a band_solve: its own adjoint, so that a Cholesky is worth a try */
 };
 
-/* How many terms that were declared positive definite are put to the test where a sum is not. */
-enum { LOP_DECLARED = 4 };
+/* How many terms that were assumed positive definite are put to the test where a sum is not. */
+enum { LOP_ASSUMED_TERMS = 4 };
 
 /* What help(pl.Kind) and docs/kinds.md say; `limits` says what the kind cannot, or not yet, do. */
 typedef struct lop_doc {

@@ -257,7 +257,7 @@ LOP_BUILD(cholsolve_tried) {
     return by_factor(m, mk, &lop_op_cholesky_solve, &tried, out);
 }
 LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lu_solve, NULL, out); }
-/* What a Dense is declared to be; in a dtype that is complex a real one stays symmetric. */
+/* What a Dense is assumed to be; in a dtype that is complex a real one stays symmetric. */
 static lop_attr own_adjoint(const lop_node *a) {
     return (lop_attr){
         .i = {a->attr.i[0] == LOP_ASSUME_HERMITIAN && lop_is_complex(a->dtype), 0, 0, 0}};

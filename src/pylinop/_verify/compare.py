@@ -232,7 +232,7 @@ def _growth(walk: Walk, op: Any, mode: int, x: Any, count: int, dtype: np.dtype[
 
 def solved(walk: Any, op: Any) -> Any:
     """The form of which a solve reads a triangle alone, or None."""
-    if not walk.named or reference.declared(op) is None:
+    if not walk.named or reference.assumed(op) is None:
         return None
     a = op._args[0] if reference.is_lazy(op) else op._given("a")
     return reference.solved_form(op, np.asarray(a).astype(walk.work))
@@ -517,7 +517,7 @@ def _judge(op: Any, action: str, explained: Any, way: Any) -> bool:
 
 
 def _either(op: Any, way: Any) -> Any:
-    """The verdict with declared matrices as they are; where that fails with their named triangles
+    """The verdict with assumed matrices as they are; where that fails with their named triangles
     alone, which is what solves read."""
     try:
         verdict = way(False)
@@ -553,7 +553,7 @@ def _miss(op: Any, action: str, verdict: Any, explained: Any) -> Any:
         f"the result of {action!r} is not that of the expression as written: an error of "
         f"{verdict.error:.3g} where {verdict.allowed:.3g} is allowed (compared {verdict.how})"
         f"{made}\n  the plan:\n    " + plan.rstrip("\n").replace("\n", "\n    ") + "\n"
-        "  This is a fault of pylinop, or a property that was declared (assume_a=...) does not "
+        "  This is a fault of pylinop, or a property that was assumed (assume_a=...) does not "
         "hold.\n  Please report it with this text, pl.show_config() and the operands' shapes and "
         "dtypes;\n  pl.config(disable_rules=[...]) with the rules that the plan names may get you "
         "on."
