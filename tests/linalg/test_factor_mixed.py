@@ -1,4 +1,4 @@
-"""precision="mixed": factors in single precision, answers in double, the safer arm where that does
+"""precision="mixed": factors in single precision, answers in double, the fallback branch where that does
 not converge."""
 
 import numpy as np

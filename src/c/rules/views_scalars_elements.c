@@ -193,7 +193,7 @@ LOP_BUILD(solve_scaled) {
 
 enum { LEAST_INVERSE = 64 }; /* rows from which the inverse is made as such */
 
-/* The solve in *out as the safer arm of one in mixed precision. */
+/* The solve in *out as the fallback branch of one in mixed precision. */
 static lop_status mixed(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
                         const lop_node *dense, const lop_node *x, const lop_node **out) {
     const lop_node *safe = *out, *child[3] = {dense, x, safe};

@@ -158,10 +158,10 @@ static lop_status run_copy(const lop_call *c) {
     return LOP_OK;
 }
 lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
-    int arm[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
-    lop_emit_checked(e, &arm[0], &mask);
+    int branch[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
+    lop_emit_checked(e, &branch[0], &mask);
     for (int i = 0; i < 2; i++) {
-        lop_step *s = lop_emit_step(e, i ? "checked" : "accepted", run_copy, out, 1, &arm[i]);
+        lop_step *s = lop_emit_step(e, i ? "checked" : "accepted", run_copy, out, 1, &branch[i]);
         if (!s) return LOP_NOMEM;
         s->when = mask;
         s->when_set = i != 0;
