@@ -1,4 +1,4 @@
-"""Solves within solves: what both branches of a checked solve need is computed once, before them."""
+"""Solves within solves: what both branches of a checked solve need is computed once, before."""
 
 import itertools
 

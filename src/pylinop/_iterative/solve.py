@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
+from .._base.checks import square
 from .._base.dlpack import as_array
 from .._base.memory import room
 from . import batches, record, scipy_api
@@ -330,14 +331,7 @@ def _words(p: Problem, record: SolveRecord, method: str) -> str:
 def _checked(method: Any, op: Any, b: Any, options: dict[str, Any]) -> None:
     if b.dtype.kind not in "biufc":
         raise TypeError(f"b of dtype {b.dtype}: method={method!r} takes numbers")
-    if op.shape[-1] != op.shape[-2]:
-        raise errors.make_error(
-            "LinAlgError",
-            f"Last 2 dimensions of the array must be square: {op.shape}",
-            op,
-            "solve",
-            -1,
-        )
+    square(op, "solve")
     if b.ndim == 0 or b.shape[-1 if b.ndim == 1 else -2] != op.shape[-1]:
         n = op.shape[-1]
         raise errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", b.shape)

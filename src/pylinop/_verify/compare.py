@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._base import config, errors
+from .._base.checks import is_lazy
 from .._lazy import text as _text
 from . import determinants, reference
 from .reference import Walk
@@ -234,7 +235,7 @@ def solved(walk: Any, op: Any) -> Any:
     """The form of which a solve reads a triangle alone, or None."""
     if not walk.named or reference.assumed(op) is None:
         return None
-    a = op._args[0] if reference.is_lazy(op) else op._given("a")
+    a = op._args[0] if is_lazy(op) else op._given("a")
     return reference.solved_form(op, np.asarray(a).astype(walk.work))
 
 
@@ -564,7 +565,7 @@ def _miss(op: Any, action: str, verdict: Any, explained: Any) -> Any:
 
 
 def _described(op: Any) -> str:
-    if not reference.is_lazy(op):
+    if not is_lazy(op):
         return errors.describe(op)
     return f"{_text.formula(op)}  {op.shape} {op.dtype}"
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.checks import is_lazy
 from .._base.dtypes import C, H, N, T
 from .._base.index_steps import as_slice, taken
 from .._base.trampoline import run
@@ -38,11 +39,6 @@ _SHARED = {
 _FEW = 64  # what kinds of few numbers take of each row, FFT among them
 _OF_FEW = ("tridiagonal", "toeplitz", "circulant", "hankel", "difference", "laplacian")
 LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
-
-
-def is_lazy(x: Any) -> bool:
-    """Is x a LazyArray? (isinstance asks operators for their __class__.)"""
-    return issubclass(type(x), _core.Lazy)
 
 
 _HEADS = {"matmul": "prod", "add": "sum", "scale": "scaled"}  # of LazyArrays, in operators' words
