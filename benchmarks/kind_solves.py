@@ -306,7 +306,7 @@ def _(g, n):
 
 
 def squared(g, m):
-    """A Gaussian kernel over m points: symmetric, not declared."""
+    """A Gaussian kernel over m points: symmetric, not assumed."""
     t = np.sort(g.random(m))
     return np.exp(-((t[:, None] - t) ** 2) / 0.1)
 

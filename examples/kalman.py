@@ -28,7 +28,7 @@ multiplies the formula out sparsely, factors it within the band, in O(n), and ke
 ``pl.logdet(A)`` does. Multiplied out, small differences of large positions have lost digits
 (velocities come out to 1e-8); one step of refinement, whose residual b - A x is computed by the
 formula, brings them back. Here the band is also taken out by hand, with ``A.tosparse()`` and
-``pl.Banded``, declared positive definite: that is Cholesky's factor in place of LU, and both ways
+``pl.Banded``, assumed positive definite: that is Cholesky's factor in place of LU, and both ways
 must agree.
 
 Run ``python examples/kalman.py``; ``--quick`` takes a tenth. The exit status is 1 when a check

@@ -55,7 +55,7 @@ def callable_of(a):
 KINDS = {
     "Dense": lambda r, t: pl.Dense(her(r, 5, t)),
     "Dense batch": lambda r, t: pl.Dense(her(r, 4, t, (2, 3))),
-    "Dense declared": lambda r, t: pl.Dense(her(r, 5, t), "her"),
+    "Dense assumed": lambda r, t: pl.Dense(her(r, 5, t), "her"),
     "Identity": lambda r, t: pl.Identity(4, t),
     "Identity batch": lambda r, t: pl.Identity((2, 3, 3), t),
     "Zeros": lambda r, t: pl.Zeros((3, 3), t),

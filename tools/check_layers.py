@@ -282,32 +282,55 @@ def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def check_imports(root: Path) -> Iterator[Breach]:
-    package = root / "src" / "pylinop"
-    known = modules(package)
-    edges: dict[str, set[str]] = {}
+class Edge(NamedTuple):
+    module: str
+    path: Path
+    rank: int | None  # of the module among PYTHON_LAYERS; None: of no layer
+    what: Import
+    above: bool  # it lies in a layer above the module's
+
+
+def all_imports(package: Path, known: dict[str, Path]) -> Iterator[Edge]:
+    """The imports of all modules of the package."""
     for module, path in known.items():
-        name, where = path.relative_to(package).as_posix(), path.relative_to(root).as_posix()
-        rank = layer_of(name, PYTHON_LAYERS)
-        if rank is None and "/" in name:
-            yield Breach(where, 1, f"{name} has no layer: its folder is not in PYTHON_LAYERS")
-            continue
-        parts = ("pylinop", *name.split("/")[:-1])
+        name = path.relative_to(package).as_posix()
+        rank, parts = layer_of(name, PYTHON_LAYERS), ("pylinop", *name.split("/")[:-1])
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for i in imported(tree, parts, set(known), False):
             there = layer_of(i.target.replace(".", "/"), PYTHON_LAYERS)
             above = rank is not None and there is not None and there > rank
-            if i.late and i.target not in known:
-                yield Breach(where, i.line, f"Later({i.target!r}): there is no such module")
-            elif above and not (i.late and i.target in LATE):
-                text = f"layer {PYTHON_LAYERS[rank or 0]} imports {i.target}, which lies above it"
-                yield Breach(where, i.line, text)
-            elif i.inside and not i.late and (i.target or i.name not in HEAVY):
-                text = f"{i.target or i.name} is imported in a function: import it at the head"
-                yield Breach(where, i.line, text)
-            if module and i.target in known and i.target and not above:
-                edges.setdefault(module, set()).add(i.target)
-    for group in cycles(edges):
+            yield Edge(module, path, rank, i, above)
+
+
+def edges_of(found: list[Edge], known: dict[str, Path]) -> dict[str, set[str]]:
+    """Which modules each one imports, for `cycles`; what lies above arrives late."""
+    edges: dict[str, set[str]] = {}
+    for e in found:
+        if e.module and e.what.target and e.what.target in known and not e.above:
+            edges.setdefault(e.module, set()).add(e.what.target)
+    return edges
+
+
+def check_imports(root: Path) -> Iterator[Breach]:
+    package = root / "src" / "pylinop"
+    known = modules(package)
+    for path in known.values():
+        name = path.relative_to(package).as_posix()
+        if layer_of(name, PYTHON_LAYERS) is None and "/" in name:
+            where = path.relative_to(root).as_posix()
+            yield Breach(where, 1, f"{name} has no layer: its folder is not in PYTHON_LAYERS")
+    found = list(all_imports(package, known))
+    for e in found:
+        i, where = e.what, e.path.relative_to(root).as_posix()
+        if i.late and i.target not in known:
+            yield Breach(where, i.line, f"Later({i.target!r}): there is no such module")
+        elif e.above and not (i.late and i.target in LATE):
+            text = f"layer {PYTHON_LAYERS[e.rank or 0]} imports {i.target}, which lies above it"
+            yield Breach(where, i.line, text)
+        elif i.inside and not i.late and (i.target or i.name not in HEAVY):
+            text = f"{i.target or i.name} is imported in a function: import it at the head"
+            yield Breach(where, i.line, text)
+    for group in cycles(edges_of(found, known)):
         yield Breach("src/pylinop", 1, f"modules that import each other: {', '.join(group)}")
 
 

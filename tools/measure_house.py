@@ -21,21 +21,11 @@ PACKAGE = ROOT / "src" / "pylinop"
 
 def imports() -> None:
     known = check_layers.modules(PACKAGE)
-    edges: dict[str, set[str]] = {}
-    up = late = inside = 0
-    for module, path in known.items():
-        name = path.relative_to(PACKAGE).as_posix()
-        rank = check_layers.layer_of(name, check_layers.PYTHON_LAYERS)
-        parts = ("pylinop", *name.split("/")[:-1])
-        for i in check_layers.imported(ast.parse(path.read_text()), parts, set(known), False):
-            there = check_layers.layer_of(i.target.replace(".", "/"), check_layers.PYTHON_LAYERS)
-            above = rank is not None and there is not None and there > rank
-            up += above and not i.late
-            late += i.late
-            inside += i.inside and not i.late and bool(i.target)
-            if i.target and module and not above:
-                edges.setdefault(module, set()).add(i.target)
-    cycles = sum(len(group) for group in check_layers.cycles(edges))
+    found = list(check_layers.all_imports(PACKAGE, known))
+    up = sum(e.above and not e.what.late for e in found)
+    late = sum(e.what.late for e in found)
+    inside = sum(e.what.inside and not e.what.late and bool(e.what.target) for e in found)
+    cycles = sum(len(group) for group in check_layers.cycles(check_layers.edges_of(found, known)))
     print(f"Python: {len(known)} modules in {len(check_layers.PYTHON_LAYERS)} layers")
     print(f"  in a cycle of imports {cycles}, upward {up}, in functions {inside}, by Later {late}")
 

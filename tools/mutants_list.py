@@ -22,6 +22,7 @@ QUOTAS = {
     "plan/derived_keys": 8,
     "exec/exec": 12,
     "expr/properties": 8,
+    "expr/coefficients": 3,
     "plan/user_rule_search": 6,
     "exec/derived_cache": 4,
     "plan/compile": 3,

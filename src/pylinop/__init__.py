@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import _core
 from ._base import conditioning as _conditioning
 from ._base import errors as _errors
-from ._base import lazy_import as _lazy_import
 from ._base import memory as _memory
 from ._base import scipy_bridge as _scipy_bridge
 from ._base.calibration import calibrate
@@ -24,6 +23,7 @@ from ._base.errors import (
     MaterializationWarning,
     VerificationError,
 )
+from ._base.lazy_import import Later as _Later
 from ._fallback import interpreter as _interpreter
 from ._lazy import array as _array
 from ._lazy import build as _build
@@ -37,6 +37,8 @@ from ._operators import kernel_matrices as _kernel_matrices
 from ._operators import numpy_protocols as _numpy_protocols
 from ._operators.linear_operator import LinearOperator, MatVec
 
+_lazy_iterative, _factor = _Later("_api.lazy_iterative"), _Later("_sparse.factor")
+_compare = _Later("_verify.compare")
 _ARGUMENTS = "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract"
 _WALK = "toarray diagonal trace in_blocks shaped apply"
 _MEMORY = "materialising passes_limit copies_pass_limit"
@@ -54,7 +56,7 @@ _LAZY = {
     "beyond": _evaluate.beyond,
     "passes_limit": _evaluate.passes_limit,
     "failed": _evaluate.failed,
-    "instead": lambda *asked: _lazy_import.Later("_api.lazy_iterative").instead(*asked),
+    "instead": lambda *asked: _lazy_iterative.instead(*asked),
 }
 _core._setup(
     LinearOperator,
@@ -73,13 +75,13 @@ _core._setup(
         "rmultiply": _array_arguments.rmultiply,
         "make_error": _errors.make_error,
         "parts_of_sparse": _scipy_bridge.parts_of_sparse,
-        "sparse": lambda *asked: _lazy_import.Later("_sparse.factor").solver(*asked),
+        "sparse": lambda *asked: _factor.solver(*asked),
         "sparse_ready": _scipy_bridge.sparse_ready,
         "grid_of": _block_constructors.grid_of,
         "callable_kernel": _kernel_matrices.callable_kernel,
-        "verify_apply": lambda *asked: _lazy_import.Later("_verify.compare").applied(*asked),
-        "verify_lazy": lambda a: _lazy_import.Later("_verify.compare").evaluated(a),
-        "verify_value": lambda *asked: _lazy_import.Later("_verify.compare").valued(*asked),
+        "verify_apply": lambda *asked: _compare.applied(*asked),
+        "verify_lazy": lambda a: _compare.evaluated(a),
+        "verify_value": lambda *asked: _compare.valued(*asked),
         **{f"lazy_{name}": f for name, f in _LAZY.items()},
     },
     __file__.rsplit("__init__", 1)[0].encode(),

@@ -42,6 +42,7 @@ from ._api.spectra import (
     sqrtm,
     svd,
 )
+from ._base.checks import square
 from ._eigen.scipy_api import eigs, eigsh, expm_multiply, lobpcg, svds
 from ._iterative.scipy_api import bicgstab, cg, gmres, minres
 from ._iterative.scipy_api_least_squares import lsmr, lsqr
@@ -161,9 +162,7 @@ def matrix_power(A: Any, n: Any) -> LinearOperator:
     >>> pl.linalg.matrix_power(pl.Diag([1.0, 2.0]), -2) @ np.ones(2)
     array([1.  , 0.25])
     """
-    op = as_operator(A)
-    if op.shape[-1] != op.shape[-2]:
-        raise LinAlgError(f"Last 2 dimensions of the array must be square: {op.shape}")
+    op = square(as_operator(A))
     try:
         n = n.__index__()
     except AttributeError:

@@ -130,7 +130,7 @@ static void twice(const lop_node *a, lop_dtype dt, const char *who) {
 
 static long double off(val a, val b) { return hypotl(a.re - b.re, a.im - b.im); }
 
-/* Does the dense form have the property? Positive definiteness is left to declarations. */
+/* Does the dense form have the property? Positive definiteness is left to assumptions. */
 static bool holds(const tv *t, lop_trait trait) {
     bool square = t->m == t->n;
     val zero = {0}, one = {1, 1, 0, 1};

@@ -90,7 +90,7 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     if (parent == &lop_op_hankel && place == 1) return gen_pair(&d->g, m, n);
     if (d->kernels && parent == &lop_op_elementwise) return a_kernel(d);
     if (parent->cls == LOP_ACTION && place == 0 && m == n && !world_pick(&w, 0, 6))
-        return gen_declared(&d->g, n);
+        return gen_assumed(&d->g, n);
     if (parent->cls == LOP_ACTION)
         return place == 0 ? gen_operator(&d->g, m, n, (int)world_pick(&w, 0, 2))
                           : gen_array(&floats, 2, m, n);
@@ -131,7 +131,7 @@ static bool fits_together(const lop_op *op) {
 /* Fills the holes of `(kind@k ?a ...)` from one random instance; holes filled before stay. */
 static void bind_instance(draw *d, const lop_term *t) {
     int64_t m = a_size(d), n = world_pick(&w, 0, 3) ? m : a_size(d);
-    const lop_node *a = t->op == &lop_op_dense ? gen_declared(&d->g, m) : NULL;
+    const lop_node *a = t->op == &lop_op_dense ? gen_assumed(&d->g, m) : NULL;
     lop_status st = LOP_UNABLE;
     for (int i = 0; i < 20 && !(a && a->n == t->n); i++) {
         lop_node_unref(a);
@@ -163,8 +163,8 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
         }
         return a;
     }
-    bool declared = t->op == &lop_op_dense && t->attr_hole >= 0;
-    if (declared || fits_together(t->op)) bind_instance(d, t);
+    bool assumed = t->op == &lop_op_dense && t->attr_hole >= 0;
+    if (assumed || fits_together(t->op)) bind_instance(d, t);
     lop_attr attr = t->has_attr ? t->attr : an_attr(d, t->op);
     if (t->op == &lop_op_dense) attr = t_ints(0, 0, 0, 0);
     if (t->attr_hole >= 0) {

@@ -139,9 +139,9 @@ static void reflect(lop_dtype dt, void *p, int64_t n) {
             lop_set(dt, p, i * n + j, (i == j ? 1 : 0) - 2 * v[i] * conj(v[j]) / size);
 }
 
-/* A matrix that is what it is declared to be, well-conditioned: symmetric, Hermitian, positive
- * definite or triangular; the triangle that is promised to be zero is zero. */
-const lop_node *gen_declared(gen *g, int64_t n) {
+/* A matrix that is what it is assumed to be, well-conditioned: symmetric, Hermitian, positive
+ * definite or triangular; the triangle that is assumed to be zero is zero. */
+const lop_node *gen_assumed(gen *g, int64_t n) {
     int64_t how = 1 + pick(g, 9);
     if (how > LOP_ASSUME_ORTHOGONAL) how = LOP_ASSUME_ORTHOGONAL;
     lop_dtype dt = gen_dtype(g);
@@ -199,7 +199,7 @@ const lop_node *gen_kind(gen *g, int64_t m, int64_t n) {
         const lop_op *op = lop_op_at((int)pick(g, lop_nops()));
         const lop_node *out = NULL;
         if (!op->random) continue;
-        if (op == &lop_op_dense && m == n && !pick(g, 3)) return gen_declared(g, n);
+        if (op == &lop_op_dense && m == n && !pick(g, 3)) return gen_assumed(g, n);
         if (op == &lop_op_dense) return t_one_of(g->w, "dense", NULL, gen_array(g, 2, m, n));
         if (op == &lop_op_diag && m == n && g->solves && !pick(g, 4))
             return t_one_of(g->w, "diag", NULL,
@@ -264,7 +264,7 @@ static const lop_node *lowrank(gen *g, int64_t m, int64_t n, int depth) {
 /* Something of which an inverse can be taken, mostly: c I + A. */
 static const lop_node *regular(gen *g, int64_t n, int depth) {
     lop_attr c = lop_attr_coef(7 + (double)n, 0);
-    if (!pick(g, 3)) return gen_declared(g, n);
+    if (!pick(g, 3)) return gen_assumed(g, n);
     if (!pick(g, 3)) return gen_operator(g, n, n, depth);
     const lop_node *eye = t_one_of(g->w, "scaled", &c, plain(g, "identity", n, n));
     return t_two_of(g->w, "sum", gen_operator(g, n, n, depth), eye);

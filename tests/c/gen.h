@@ -28,8 +28,8 @@ const lop_node *gen_operator(gen *g, int64_t m, int64_t n, int depth);
 /* A kind alone, possibly with array expressions as parameters. */
 const lop_node *gen_kind(gen *g, int64_t m, int64_t n);
 const lop_node *gen_instance(gen *g, const lop_op *op, int64_t m, int64_t n, lop_status *st);
-/* A Dense that is what it is declared to be. */
-const lop_node *gen_declared(gen *g, int64_t n);
+/* A Dense that is what it is assumed to be. */
+const lop_node *gen_assumed(gen *g, int64_t n);
 /* An array of that core and those sizes: a leaf, or an expression of leaves. */
 const lop_node *gen_array(gen *g, int core, int64_t m, int64_t n);
 /* An action on a random operator, or arithmetic on such. */

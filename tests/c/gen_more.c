@@ -117,7 +117,7 @@ static const lop_node *keep(const lop_node *a) { return a ? lop_node_ref(a) : NU
 
 static const lop_node *positive(gen *g, int64_t n) {
     for (int i = 0; i < 40; i++) {
-        const lop_node *a = gen_declared(g, n);
+        const lop_node *a = gen_assumed(g, n);
         if (a && a->attr.i[0] == LOP_ASSUME_POSITIVE) return a;
         lop_node_unref(a);
     }
@@ -256,7 +256,7 @@ static const lop_node *hermitian(gen *g, int64_t n, bool sure) {
     const lop_node *a = NULL;
     for (int i = 0; i < 60; i++) {
         lop_node_unref(a);
-        a = gen_declared(g, n);
+        a = gen_assumed(g, n);
         if (a && (a->attr.i[0] == LOP_ASSUME_POSITIVE ||
                   (!sure && a->attr.i[0] == LOP_ASSUME_HERMITIAN)))
             break;

@@ -469,7 +469,7 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
     if (IS("scatter_slice")) return zip(p, node, a, b, 2, node->attr.i[0], a->n, do_putback);
     if (IS("diagrun")) return zip(p, node, a, b, 1, node->attr.i[2], 1, do_diagrun);
     if (IS("kronarray")) return zip(p, node, a, b, a->core, a->m * b->m, a->n * b->n, do_kron);
-    if (IS("mul_det") || IS("cholesky_det")) /* b of cholesky_det was declared, no more */
+    if (IS("mul_det") || IS("cholesky_det")) /* b of cholesky_det was assumed, no more */
         return zip(p, node, a, IS("mul_det") ? b : NULL, 1, 2, 1, do_det);
     if (IS("sparsepair")) return sparse_pair(p, node, a, b);
     if (IS("product_diagonal")) {

@@ -192,7 +192,7 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
 }
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
-    /* the first arm; of a wrong bound something else, that it does not go unseen */
+    /* the fast branch; of a wrong bound something else, that it does not go unseen */
     if (!strcmp(s, "checked") || !strcmp(s, "checked_det")) {
         const bool bound = s[0] == 'd' || node->attr.i[0] || bounds_norm(p, node->child[3]);
         return ip_eval(p, node->child[bound ? 0 : 1]);

@@ -164,7 +164,7 @@ static const lop_node *fixed(int which) {
         a = t_two_of(&w, "kronsum", square(LOP_f64, 3), square(LOP_f64, 2));
         return t_two_of(&w, "solve", a, operand(6));
     case 6:
-    case 7: /* a pencil at each place; what was promised does not hold: the second arm */
+    case 7: /* a pencil at each place; an assumption does not hold: the fallback branch */
         for (int i = 0; i < 3; i++)
             f[i] = t_one_of(&w, "dense", &pos, t_array(&w, LOP_f64, 2, 2, (int64_t[]){2, 2}));
         a = t_two_of(&w, "sum", t_two(&w, "kron", f[0], f[1]), t_two(&w, "kron", f[2], f[0]));
@@ -214,8 +214,8 @@ static void instances_alone(void) {
     t_group("random instances");
 }
 
-/* Bands and a matrix, declared symmetric, that are so; with a right-hand side. */
-static const lop_node *declared(void) {
+/* Bands and a matrix, assumed symmetric, that are so; with a right-hand side. */
+static const lop_node *assumed(void) {
     const lop_node *d = t_array(&w, LOP_f64, 1, 1, (int64_t[]){4}),
                    *e = t_array(&w, LOP_f64, 1, 1, (int64_t[]){3}), *three[3] = {e, d, e};
     const lop_attr word = t_ints(LOP_ASSUME_SYMMETRIC, 0, 0, 0),
@@ -233,20 +233,20 @@ static const lop_node *declared(void) {
     return t_two_of(&w, "solve", t_two_of(&w, "sum", t_two_of(&w, "sum", a, b), c), operand(4));
 }
 
-/* What is declared behind its tests: made where every allocation fails, then run. */
-static void tests_of_promises(void) {
-    const lop_node *plain = declared(), *tested = NULL, *again = NULL;
+/* What is assumed behind its tests: made where every allocation fails, then run. */
+static void tests_of_assumptions(void) {
+    const lop_node *plain = assumed(), *tested = NULL, *again = NULL;
     for (int64_t i = 0;; i++) {
         int64_t alive = w.ctx.live;
         w.memory = (failing){.fail_at = i};
-        lop_status st = lop_declared_tested(plain, &tested, &w.err);
+        lop_status st = lop_assumptions_tested(plain, &tested, &w.err);
         bool reached = w.memory.count > i;
         w.memory.fail_at = -1;
-        t_check(fine(st) && (st == LOP_OK) == (tested != NULL), "declared: %s", w.err.text);
+        t_check(fine(st) && (st == LOP_OK) == (tested != NULL), "assumed: %s", w.err.text);
         if (!reached) break;
         lop_node_unref(tested);
         tested = NULL;
-        t_check(w.ctx.live == alive, "declared, allocation %lld: %lld blocks lost", (long long)i,
+        t_check(w.ctx.live == alive, "assumed, allocation %lld: %lld blocks lost", (long long)i,
                 (long long)(w.ctx.live - alive));
     }
     char *text = lop_dump(tested, 0);
@@ -260,14 +260,14 @@ static void tests_of_promises(void) {
     (void)disturb(&s, 0);
     close_scene(&s);
     const lop_node *bare = square(LOP_f64, 3);
-    t_check(lop_declared_tested(bare, &again, &w.err) == LOP_OK && again == bare,
-            "a node without promises was made anew");
+    t_check(lop_assumptions_tested(bare, &again, &w.err) == LOP_OK && again == bare,
+            "a node without assumptions was made anew");
     lop_node_unref(again);
     lop_node_unref(bare);
     lop_node_unref(tested);
     lop_node_unref(plain);
     world_leaves(&w);
-    t_group("tests of promises");
+    t_group("tests of assumptions");
 }
 
 static int64_t fixed_scenes(int from, int to) {
@@ -294,7 +294,7 @@ int main(int argc, char **argv) {
     world_sparse(&w);
     rules_alone();
     instances_alone();
-    tests_of_promises();
+    tests_of_assumptions();
     places += fixed_scenes(0, 10);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);

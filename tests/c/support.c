@@ -83,7 +83,7 @@ void world_open(world *w, uint64_t seed) {
     lop_rand_init(&w->rand, &w->ctx, seed, &w->err);
 }
 
-/* A sparse solver that makes a factor and then declines: the second arm serves. */
+/* A sparse solver that makes a factor and then declines: the fallback branch serves. */
 static bool always(const lop_sparse *own) {
     (void)own;
     return true;

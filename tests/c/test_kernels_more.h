@@ -353,23 +353,23 @@ static void test_rest(void) {
             for (int64_t n = 1; n < 120; n += 7) {
                 lop_mat a = make(dt, n, 3, layout), d = make(dt, 2, 1, 0),
                         copy = make(dt, n, 3, layout);
-                const lop_print128 zero = {0, 0}, p = lopk_fingerprint(zero, &a);
+                const lop_fingerprint zero = {0, 0}, p = lopk_fingerprint(zero, &a);
                 lopk_copy(&copy, &a);
-                const lop_print128 same_p = lopk_fingerprint(zero, &copy);
+                const lop_fingerprint same_p = lopk_fingerprint(zero, &copy);
                 bool ok = p.lo == same_p.lo && p.hi == same_p.hi; /* gaps do not count */
                 for (int64_t i = 0; i < n; i++)
                     for (int64_t j = 0; j < 3; j++) {
                         char *byte =
                             (char *)a.p + (i * a.rs + j * a.cs) * size_of[dt] + i % size_of[dt];
                         *byte = (char)(*byte ^ (1 << (j + 3)));
-                        const lop_print128 other = lopk_fingerprint(zero, &a);
+                        const lop_fingerprint other = lopk_fingerprint(zero, &a);
                         ok = ok && other.lo != p.lo && other.hi != p.hi;
                         *byte = (char)(*byte ^ (1 << (j + 3)));
                     }
-                const lop_print128 seeded = lopk_fingerprint((lop_print128){1, 0}, &a);
+                const lop_fingerprint seeded = lopk_fingerprint((lop_fingerprint){1, 0}, &a);
                 lop_mat other = a;
                 other.m--;
-                const lop_print128 shorter = lopk_fingerprint(zero, &other);
+                const lop_fingerprint shorter = lopk_fingerprint(zero, &other);
                 check(ok && seeded.lo != p.lo && shorter.lo != p.lo, "fingerprint", dt, n, layout,
                       0);
                 if (n >= 3) { /* diagonals k = -1, 1 */

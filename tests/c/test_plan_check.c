@@ -24,7 +24,7 @@ static const char *const scenes[] = {
     "(add (mul (array:float64[5,4]#1) (array:float64[5,4]#2)) "
     "(scale:2,0,2,2,0 (mul (array:float64[5,4]#3) (array:float64[5,4]#4))))",
     "(apply (prod (prod " A(1) A(2) ") (prod " A(3) A(4) ")) " X(5) ")",
-    /* two ways of one solve; one in another arm; kept values */
+    /* two ways of one solve; one in another branch; kept values */
     "(solve (dense:3 (array:float64[20,20]#1)) " X(2) ")",
     "(solve (dense:3 (array:float64[3,20,20]#1)) (array:float64[3,20,2]#2))",
     "(solve (sum (prod (view:1 " B(1, "40,20") ") " B(

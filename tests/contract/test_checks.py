@@ -1,4 +1,4 @@
-"""pl.config(check=...): what is found of declared properties that do not hold, and when."""
+"""pl.config(check=...): what is found of assumed properties that do not hold, and when."""
 
 import numpy as np
 import pytest
@@ -39,21 +39,21 @@ def test_full_finds_what_is_false(word):
         )
         assert np.isfinite(pl.slogdet(good)[1])
         for view in (bad, bad.T, bad.H, 2 * bad):
-            with pytest.raises(ValueError, match="declared"):
+            with pytest.raises(ValueError, match="assumed"):
                 pl.solve(view, b)
-        with pytest.raises(ValueError, match="declared"):
+        with pytest.raises(ValueError, match="assumed"):
             np.asarray(pl.inv(pl.lazy(_matrix(word, True), word)) @ b)
         for f in (pl.logdet, pl.svdvals, pl.expm, pl.trace, lambda A: A @ b, lambda A: A.toarray()):
-            with pytest.raises(ValueError, match="declared"):
+            with pytest.raises(ValueError, match="assumed"):
                 f(bad)
     names = [s["name"] for s in good.explain("solve", b).steps]
-    assert "test-promise" not in names
+    assert "test-assumption" not in names
     with pl.config(check="full"):
-        assert "test-promise" in [s["name"] for s in good.explain("solve", b).steps]
+        assert "test-assumption" in [s["name"] for s in good.explain("solve", b).steps]
 
 
 def _bands(word, broken):
-    """Declared kinds that hold bands: none of them symmetric where ``broken``."""
+    """Kinds with an assumption that hold bands: none of them symmetric where ``broken``."""
     i = 1j if word == "her" else 0
     low, up = np.full(N - 1, 1.0 + i), np.full(N - 1, 1.0 - i)
     ab = np.zeros((5, N), complex if i else float)
@@ -75,21 +75,21 @@ def _bands(word, broken):
 
 
 @pytest.mark.parametrize("word", ["sym", "her", "pos"])
-def test_full_tests_every_kind_that_is_declared(word):
+def test_full_tests_every_kind_that_is_assumed(word):
     b = np.ones(N)
     with pl.config(check="full"):
         for A in _bands(word, False):
             np.testing.assert_allclose(pl.solve(A, b), np.linalg.solve(A.toarray(), b), rtol=1e-9)
-            assert np.isfinite(pl.logdet(A)) and "test-promise" in [
+            assert np.isfinite(pl.logdet(A)) and "test-assumption" in [
                 s["name"] for s in A.explain("solve", b).steps
             ]
         for A in _bands(word, True):
             for view in (A, A.T, A.H, A.conj()):
                 for f in (pl.logdet, pl.eigvalsh, pl.cholesky, lambda V: pl.solve(V, b)):
-                    with pytest.raises(ValueError, match=r"declared .*\(([89], 7|7, [89]|8, 9)\)"):
+                    with pytest.raises(ValueError, match=r"assumed .*\(([89], 7|7, [89]|8, 9)\)"):
                         f(view)
     for A in _bands(word, True):
-        assert "test-promise" not in [s["name"] for s in A.explain("solve", b).steps]
+        assert "test-assumption" not in [s["name"] for s in A.explain("solve", b).steps]
 
 
 @pytest.mark.parametrize("word", ["sym", "her", "pos", "orthogonal"])
@@ -105,17 +105,17 @@ def test_full_tests_what_stands_within_expressions(word):
         with pl.config(check="full"):
             for i, whole in enumerate(wholes):
                 for f in (pl.logdet, lambda W: pl.solve(W, np.ones(W.shape[0])), pl.svdvals):
-                    with pytest.raises(ValueError, match="declared"):
+                    with pytest.raises(ValueError, match="assumed"):
                         print(i, f(whole))
 
 
-def _kinds_that_take_a_promise():
+def _kinds_that_take_an_assumption():
     return {k["name"] for k in _core.kinds() if any(p["name"] == "assume_a" for p in k["params"])}
 
 
-def test_no_kind_that_is_declared_goes_untested():
+def test_no_kind_that_is_assumed_goes_untested():
     tested = {type(A).__name__ for A in _bands("sym", True)} | {"Dense"}
-    assert _kinds_that_take_a_promise() == tested
+    assert _kinds_that_take_an_assumption() == tested
 
 
 def test_blocks_are_compared_above_and_below():
@@ -126,13 +126,13 @@ def test_blocks_are_compared_above_and_below():
     with pl.config(check="full"):
         with pytest.raises(ValueError, match=r"\(5, 2\) is 1.*\(2, 5\) is 2"):
             pl.BlockTridiagonal(low, d, up, assume_a="pos") @ np.ones(6)
-        with pytest.raises(ValueError, match="declared symmetric"):  # the adjoints stand above
+        with pytest.raises(ValueError, match="assumed symmetric"):  # the adjoints stand above
             pl.BlockTridiagonal(low * 1j, d, assume_a="sym") @ np.ones(6)
         for blocks in (0, 1):
             A = pl.BlockTridiagonal(np.ones((0, 2, 2)), d[:blocks], assume_a="her")
             np.testing.assert_array_equal(A @ np.ones(2 * blocks), np.ones(2 * blocks))
         stacked = np.stack([low, low + np.eye(2)]), np.stack([d, d]), np.stack([low, low])
-        with pytest.raises(ValueError, match="declared"):
+        with pytest.raises(ValueError, match="assumed"):
             pl.BlockTridiagonal(*stacked, assume_a="sym") @ np.ones((6, 1))
         T = pl.Tridiagonal([2.0], [0.0, 0.0], [0.5], "orthogonal")  # nothing relies on it
         np.testing.assert_array_equal(T @ [1.0, 1.0], [0.5, 2.0])
@@ -152,7 +152,7 @@ def test_what_follows_from_single_nodes_is_not_hurt_by_testing():
         assert pl.solve(t, np.ones((3, 1))).shape == (4, 3, 1)
 
 
-@pytest.mark.no_verify("what was declared does not hold, so the answers are no solutions")
+@pytest.mark.no_verify("what was assumed does not hold, so the answers are no solutions")
 def test_cheap_finds_lengths_that_are_not_kept():
     b = np.random.default_rng(0).standard_normal((N, 2))
     good, bad = (pl.Dense(_matrix("orthogonal", broken), "orthogonal") for broken in (False, True))
@@ -190,7 +190,7 @@ def test_nan_passes_and_single_precision_is_not_taken_for_false():
 def test_stacks_are_tested_one_by_one():
     a = np.stack([np.eye(3), np.eye(3)])
     a[1, 0, 2] = 1
-    with pl.config(check="full"), pytest.raises(ValueError, match="declared"):
+    with pl.config(check="full"), pytest.raises(ValueError, match="assumed"):
         pl.solve(pl.Dense(a, "sym"), np.ones((3, 1)))
 
 

@@ -234,7 +234,7 @@ def test_bands_and_triangles_whose_pivots_hide_it(assume):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [3, 6, 50])
 def test_zeros_beside_the_diagonal_are_no_pivots(dtype, n):
-    """An identity declared definite was said to have rcond 0."""
+    """An identity assumed definite was said to have rcond 0."""
     off, one = np.zeros(n - 1, dtype), np.ones(n, dtype)
     assert warned(lambda: pl.solve(pl.Tridiagonal(off, one, off, "pos"), one)) == []
     assert warned(lambda: pl.solve(pl.Tridiagonal(off + 1e-20, one, off + 1e-20, "pos"), one)) == []

@@ -409,7 +409,7 @@ def test_views_with_wild_strides():
         pl.Dense(np.ones((1,) * 40)) @ np.ones(3)
 
 
-def test_assumptions_are_promises_with_scipys_meaning(rng):
+def test_assumptions_have_scipys_meaning(rng):
     a = values(rng, (5, 5), "float64")
     spd = a @ a.T + 5 * np.eye(5)
     x = np.ones(5)

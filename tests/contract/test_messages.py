@@ -35,25 +35,25 @@ def test_a_square_kind_is_named():
         lambda A: pl.inv(A) + pl.Identity(3),
     ],
 )
-def test_the_operand_with_the_promise_is_blamed(build):
+def test_the_operand_with_the_assumption_is_blamed(build):
     A = pl.Dense(np.diag([1.0, 1.0, -1.0]), assume_a="pos")
     B = build(A)
     with pytest.warns(pl.FallbackWarning) as seen:
         B @ np.ones(3)
     text = str(seen[0].message)
     assert text.startswith("Dense (3, 3), built at ") and "test_messages.py" in text
-    assert "was declared positive definite (assume_a='pos') and is not" in text
+    assert "was assumed positive definite (assume_a='pos') and is not" in text
     assert "Inverse" not in text and "Scaled" not in text
 
 
-def test_several_promises_in_one_expression():
+def test_several_assumptions_in_one_expression():
     A = pl.Dense(-np.eye(2), assume_a="pos")
     B = pl.Dense(-2 * np.eye(2), assume_a="positive definite")
     with pytest.warns(pl.FallbackWarning, match=r"one of Dense \(2, 2\).* and Dense \(2, 2\)"):
         pl.inv(pl.Kron(A, B)) @ np.ones(4)
     with pl.config(provenance=False):
         C = pl.inv(pl.Dense(-np.eye(2), assume_a="pos"))
-    with pytest.warns(pl.FallbackWarning, match=r"^Dense \(2, 2\) was declared"):
+    with pytest.warns(pl.FallbackWarning, match=r"^Dense \(2, 2\) was assumed"):
         C @ np.ones(2)
 
 
@@ -92,7 +92,7 @@ def test_explain_counts_solves_of_batches(word, names):
     assert all(flops > 0 for flops, _ in got.values())
 
 
-def test_no_warning_where_the_promise_holds():
+def test_no_warning_where_the_assumption_holds():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pl.inv(pl.Dense(np.eye(3), assume_a="pos")) @ np.ones(3)

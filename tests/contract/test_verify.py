@@ -471,7 +471,7 @@ def test_chains_of_any_length(rng):
     assert compare.tally["apply", "verified"] == 1
 
 
-def test_declared_matrices_are_read_by_their_triangle(rng):
+def test_assumed_matrices_are_read_by_their_triangle(rng):
     a = rng.standard_normal((30, 30))
     s = a @ a.T + 30 * np.eye(30)
     told = pl.Dense(np.triu(s) + np.tri(30, k=-1) * 7, assume_a="pos")

@@ -29,7 +29,7 @@ NOT_LEAVES = {
 def kinds():
     """Names of kinds that can be constructed; the offset diagonal is a kind of its own to `ref`."""
     names = [k["name"] for k in pl.kinds() if k["signature"] and k["name"] not in NOT_LEAVES]
-    return (*names, "MatVec", "OffDiag", "Declared")
+    return (*names, "MatVec", "OffDiag", "Assumed")
 
 
 @functools.cache
@@ -226,8 +226,8 @@ def blocktridiagonal(rng, m, n, dtype, batch, layout, invertible):
     return Own("BlockTridiagonal", lambda *x: pl.BlockTridiagonal(*x), entries, parts)
 
 
-def declared(rng, m, n, dtype, batch, layout, invertible):
-    """A dense matrix of which something is promised, and true."""
+def assumed(rng, m, n, dtype, batch, layout, invertible):
+    """A dense matrix of which something is assumed, and it is true."""
     if m != n or n == 0 or dtype.kind in "biu":
         return None
     a = samples.values(rng, (*batch, n, n), dtype)
@@ -245,7 +245,7 @@ def declared(rng, m, n, dtype, batch, layout, invertible):
         "diagonal": lambda: a * np.eye(n, dtype=dtype),
     }[word]()
     a = samples.arrange((a + shift).astype(dtype), layout)
-    return Own("Declared", lambda a: pl.Dense(a, word), lambda a: a, [a])
+    return Own("Assumed", lambda a: pl.Dense(a, word), lambda a: a, [a])
 
 
 def unknown(kind, rng, m, n, dtype):
@@ -286,5 +286,5 @@ OWN = {
     "QuasiSeparable": quasi,
     "Kernel": kernel,
     "BlockTridiagonal": blocktridiagonal,
-    "Declared": declared,
+    "Assumed": assumed,
 }

@@ -1,4 +1,4 @@
-"""Several right-hand sides in one run, block conjugate gradients, flexible GMRES, promises, the
+"""Several right-hand sides in one run, block conjugate gradients, flexible GMRES, assumptions, the
 memory limit, and what explaining() writes down."""
 
 import os
@@ -339,10 +339,10 @@ def test_fgmres_takes_a_preconditioner_that_changes():
         pl.solve(a, b, method="fgmres", M=np.eye(3))
 
 
-# -- promises, sparse and lazy operands --
+# -- assumptions, sparse and lazy operands --
 
 
-def test_a_promise_chooses_the_method():
+def test_an_assumption_chooses_the_method():
     a, b = hermitian(30, "float64"), rng().standard_normal(30)
 
     def methods(*args, **kwargs):
@@ -365,7 +365,7 @@ def test_a_promise_chooses_the_method():
     )
 
 
-def test_a_false_promise_is_told():
+def test_a_false_assumption_is_told():
     a = np.diag([1.0, -2.0, 3.0])
     with pytest.warns(pl.FallbackWarning, match="assume_a='pos', but"):
         x = pl.solve(pl.Sparse(sp.csr_array(a)), np.ones(3), assume_a="pos", method="iterative")

@@ -102,7 +102,7 @@ def test_what_does_not_get_there_is_an_error_with_both_texts():
     assert eta(hard, np.asarray(x), b) <= 1e-13  # and it is as it was before
 
 
-def test_a_promise_is_read_where_auto_iterates():
+def test_an_assumption_is_read_where_auto_iterates():
     a = sp.diags_array([-np.ones(N - 1), np.linspace(2, 5, N), -np.ones(N - 1)], offsets=[-1, 0, 1])
     b = rng().standard_normal(N)
     with pl.config(memory_limit=LIMIT), pl.explaining() as e:

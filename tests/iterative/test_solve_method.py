@@ -216,7 +216,7 @@ def test_nan_small_sizes_and_integers(method):
     assert not pl.solve(np.eye(3), np.zeros(3), method=method).any()
 
 
-def test_lazy_arrays_sparse_right_sides_and_promises():
+def test_lazy_arrays_sparse_right_sides_and_assumptions():
     a = np.diag([1.0, 2.0, 4.0])
     x = pl.solve(pl.lazy(a), np.ones(3), method="cg")
     assert isinstance(x, pl.LazyArray)

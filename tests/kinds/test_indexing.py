@@ -323,7 +323,7 @@ def test_args_and_copies():
     assert B[1:][:, 1:].args[0] is A  # a slice of a slice is one slice
 
 
-def test_promises_stay_with_principal_parts():
+def test_assumptions_stay_with_principal_parts():
     a = np.array([[4.0, 1, 0], [1, 5, 2], [0, 2, 6]])
     assert pl.Dense(a, "pos")[1:, 1:].assume_a == "pos"
     assert pl.Dense(a, "pos")[1:, :2].assume_a is None

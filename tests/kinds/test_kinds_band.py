@@ -1,5 +1,5 @@
 """Permutations, offset diagonals, bands, triangles and the other small kinds against NumPy and
-SciPy: solves, promises, limits, what closes to what."""
+SciPy: solves, assumptions, limits, what closes to what."""
 
 import numpy as np
 import pytest
@@ -164,19 +164,19 @@ def test_tridiagonal_exchanges_rows():
         pl.inv(pl.Tridiagonal([0.0], [0.0, 1.0], [1.0])) @ np.ones(2)
 
 
-def test_a_false_promise_falls_back():
+def test_a_false_assumption_falls_back():
     T = pl.Tridiagonal([5.0], [1.0, 1.0], [5.0], assume_a="pos")
     B = pl.Banded((1, 1), [[0.0, 5.0], [1.0, 1.0], [5.0, 0.0]], "pos")
     for A in (T, B):
         with pytest.warns(
-            pl.FallbackWarning, match=r"declared positive definite \(assume_a='pos'\) and is not"
+            pl.FallbackWarning, match=r"assumed positive definite \(assume_a='pos'\) and is not"
         ):
             x = pl.inv(A) @ np.array([6.0, 6.0])
         np.testing.assert_allclose(x, [1, 1], rtol=1e-14)
 
 
 @floats
-def test_promises_read_the_upper_half(dtype, rng):
+def test_assumptions_read_the_upper_half(dtype, rng):
     n = 6
     h = spd(rng, n, dtype)
     b = values(rng, (n, 2), dtype)

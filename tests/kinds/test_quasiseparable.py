@@ -228,7 +228,7 @@ def test_triangular_solves(dtype, rng):
 
 
 def test_indefinite(rng):
-    """Pivots of any sign, and some that vanish: the second arm."""
+    """Pivots of any sign, and some that vanish: the fallback branch."""
     for n, J, full in ((7, 1, False), (20, 2, True)):
         for zero in (False, True):
             d, p, q, a = generators(rng, n, J, "float64", full)

@@ -58,7 +58,7 @@ def test_each_lane_has_its_own_bits(rng):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_false_promises_fall_back_one_by_one(dtype, rng):
+def test_false_assumptions_fall_back_one_by_one(dtype, rng):
     s, b = definite(rng, (19, 5, 5), dtype), rng.normal(size=(19, 5, 1)).astype(dtype)
     s[[0, 8, 18]] -= 40 * np.eye(5, dtype=dtype)
     D = pl.Dense(s, assume_a="pos")

@@ -1,4 +1,4 @@
-"""Determinants by structure: huge sizes, closed forms, scales, singular and declared ones, and the
+"""Determinants by structure: huge sizes, closed forms, scales, singular and assumed ones, and the
 determinant lemma with its guard."""
 
 import decimal
@@ -138,8 +138,8 @@ def test_singular_and_empty():
         pl.det(pl.Permutation([0, 0]))
 
 
-def test_declared_bands(rng):
-    """Declared positive definite: the upper half alone is read, Cholesky; LU where that fails."""
+def test_assumed_bands(rng):
+    """Assumed positive definite: the upper half alone is read, Cholesky; LU where that fails."""
     n = 30
     upper = 0.3 * rng.standard_normal((2, n)) + 0.2j * rng.standard_normal((2, n))
     ab = np.concatenate([upper, np.full((1, n), 3.0), np.full((2, n), np.nan)])

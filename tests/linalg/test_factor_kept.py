@@ -188,8 +188,8 @@ def test_what_is_asked_for_is_part_of_the_key(rng):
         pl.fractional_matrix_power(pl.Dense(h @ h + np.eye(6)), 0.25).toarray() @ np.ones(6),
         pl.sqrtm(pl.sqrtm(pl.Dense(h @ h + np.eye(6)))) @ np.ones(6),
     )
-    declared = pl.Dense(a, assume_a="lower triangular")
-    np.testing.assert_allclose(pl.svdvals(declared), np.linalg.svdvals(np.tril(a)))
+    assumed = pl.Dense(a, assume_a="lower triangular")
+    np.testing.assert_allclose(pl.svdvals(assumed), np.linalg.svdvals(np.tril(a)))
     np.testing.assert_allclose(pl.svdvals(A), np.linalg.svdvals(a))
 
 
@@ -297,7 +297,7 @@ def test_threads_ask_at_once(rng):
     assert all(g == want[i % 3] for i, g in enumerate(got))
 
 
-def test_functions_of_declared_matrices_share_their_eigenvectors(rng):
+def test_functions_of_assumed_matrices_share_their_eigenvectors(rng):
     A = pl.Dense(definite(rng, 6), assume_a="pos")
     pl.expm(A)
     misses = counts()[1]

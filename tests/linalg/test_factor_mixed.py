@@ -1,5 +1,5 @@
-"""precision="mixed": factors in single precision, answers in double, the safer arm where that does
-not converge."""
+"""precision="mixed": factors in single precision, answers in double, the fallback
+branch where that does not converge."""
 
 import numpy as np
 import pytest

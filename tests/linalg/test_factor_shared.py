@@ -37,7 +37,7 @@ def close(got, want):
     np.testing.assert_allclose(got, want, rtol=0, atol=2000 * np.finfo(want.dtype).eps * size)
 
 
-def declared(rng, n, dtype, batch):
+def assumed(rng, n, dtype, batch):
     a = any_matrix(rng, n, dtype, batch)
     return pl.Dense(a @ adjoint(a) + np.eye(n).astype(dtype), "pos")
 
@@ -81,7 +81,7 @@ def plus_ones(rng, n, dtype, batch):
 
 
 CASES = {
-    "cholesky, declared": (declared, cholesky_parts),
+    "cholesky, assumed": (assumed, cholesky_parts),
     "cholesky, written": (written, cholesky_parts),
     "lu": (lambda *how: pl.Dense(any_matrix(*how)), lu_parts),
     "lu of a sum": (plus_ones, lu_parts),
@@ -125,7 +125,7 @@ def test_one_factor_serves_all(case, dtype, batch, rng):
 
 
 def test_views_and_krons_share_it_too(rng):
-    A, B = declared(rng, 40, "c16", ()), pl.Dense(any_matrix(rng, 6, "f8", ()))
+    A, B = assumed(rng, 40, "c16", ()), pl.Dense(any_matrix(rng, 6, "f8", ()))
     b = np.ones((240, 1), complex)
     pl.cholesky(A)
     pl.lu(B.astype(complex))
@@ -143,7 +143,7 @@ def test_views_and_krons_share_it_too(rng):
 
 def test_a_write_in_place_makes_both_anew(rng):
     for n in (20, 40):
-        a = np.asarray(declared(rng, n, "f8", ()).args[0]).copy()
+        a = np.asarray(assumed(rng, n, "f8", ()).args[0]).copy()
         A = pl.Dense(a, "pos")
         for _ in range(3):
             L, x = pl.cholesky(A).toarray(), pl.solve(A, np.ones(n))
@@ -154,14 +154,14 @@ def test_a_write_in_place_makes_both_anew(rng):
 
 def test_the_factor_outlives_the_store(rng):
     for n in (20, 40):
-        A = declared(rng, n, "f8", ())
+        A = assumed(rng, n, "f8", ())
         L = pl.cholesky(A)
         want = L.toarray()
         _core._clear_store()
         del A
         gc.collect()
         for k in range(20):  # other factors, perhaps in its place
-            pl.cholesky(declared(rng, n, "f8", ())) @ np.ones(n)
+            pl.cholesky(assumed(rng, n, "f8", ())) @ np.ones(n)
         np.testing.assert_array_equal(L.toarray(), want)
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(L)).toarray(), want)
         with pytest.raises(ValueError, match="read-only"):
@@ -204,9 +204,9 @@ def test_singular_and_not_finite(rng):
         pl.cholesky(pl.Dense(bad, "pos"))
 
 
-def test_the_declared_triangle_is_the_one_that_is_read(rng):
+def test_the_assumed_triangle_is_the_one_that_is_read(rng):
     for n in (6, 40):
-        whole = np.asarray(declared(rng, n, "f8", ()).args[0])
+        whole = np.asarray(assumed(rng, n, "f8", ()).args[0])
         A = pl.Dense(np.triu(whole), "pos")
         L = pl.cholesky(A).toarray()
         close(L @ L.T, whole)
@@ -230,7 +230,7 @@ def test_integers_and_what_solves_keep_no_factor_of(rng):
 
 
 @pytest.mark.parametrize("word", ["pos", "her", "sym"])
-def test_views_read_the_declared_triangle_alone(word, rng):
+def test_views_read_the_assumed_triangle_alone(word, rng):
     for n in (6, 40):
         a = any_matrix(rng, n, "c16", ())
         whole = {"pos": a @ adjoint(a), "her": a + adjoint(a), "sym": a + a.T}[word]

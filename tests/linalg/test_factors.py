@@ -55,7 +55,7 @@ def test_writes_are_seen(dtype, rng):
     np.testing.assert_allclose(a @ x, b, rtol=tolerance(dtype), atol=tolerance(dtype))
 
 
-def test_a_promise_broken_later_and_kept_again(rng):
+def test_an_assumption_broken_later_and_kept_again(rng):
     """The flag of the fallback is part of what is kept: warned at each call, warm or cold."""
     a, b = spd(rng, (6, 6), "f8"), np.ones(6)
     good = a.copy()
@@ -176,7 +176,7 @@ def test_kept_factors_do_not_outlive_a_change_of_threads(rng):
         pl.config(threads=before)
 
 
-def test_a_broken_promise_below_a_kept_factor_is_told_at_each_call(rng):
+def test_a_false_assumption_below_a_kept_factor_is_told_at_each_call(rng):
     k = np.diag(np.r_[-1.0, np.ones(299)])
     X, K = pl.Dense(rng.standard_normal((300, 120))), pl.Dense(k, assume_a="pos")
     A, b = pl.inv(X.T @ pl.inv(K) @ X), rng.standard_normal(120)

@@ -44,7 +44,7 @@ def diag(rng, n, dtype):
 SUMS = {
     "shifted": lambda g, t: pl.Kron(hermitian(g, M, t), hermitian(g, N, t)) + 0.5 * eye(),
     "multiple": lambda g, t: 2 * (pl.Kron(positive(g, M, t), positive(g, N, t)) - 0.3 * eye()),
-    "declared": lambda g, t: (
+    "assumed": lambda g, t: (
         eye() + pl.Kron(pl.Dense(positive(g, M, t), assume_a="pos"), hermitian(g, N, t))
     ),
     "three": lambda g, t: (
@@ -67,7 +67,7 @@ SUMS = {
     "kronsum of three": lambda g, t: (
         pl.KronSum(hermitian(g, M, t), hermitian(g, 2, t), hermitian(g, 4, t)) + 0.7 * eye()
     ),
-    "declared kronsum": lambda g, t: pl.KronSum(
+    "assumed kronsum": lambda g, t: pl.KronSum(
         pl.Dense(positive(g, M, t), assume_a="pos"), pl.Dense(hermitian(g, N, t), assume_a="her")
     ),
     "schur": lambda g, t: pl.KronSum(values(g, (M, M), t), values(g, (N, N), t)),
@@ -173,7 +173,7 @@ def test_layouts_and_sizes(rng):
     assert pl.solve(A, np.ones((16 * M, 0))).shape == (16 * M, 0)
 
 
-def test_declared_ones_are_read_as_declared(rng):
+def test_assumed_ones_are_read_as_assumed(rng):
     """The lower triangle holds anything: SciPy reads the upper one."""
     a, b = hermitian(rng, M, complex), positive(rng, N, complex)
     told = [pl.Dense(np.triu(a) + np.tri(M, k=-1), assume_a="her")]
@@ -197,7 +197,7 @@ def test_a_write_is_seen(rng):
             assert pl.slogdet(A)[1] == pytest.approx(np.linalg.slogdet(A.toarray())[1], rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["shifted", "two", "kronsum", "schur", "declared kronsum"])
+@pytest.mark.parametrize("name", ["shifted", "two", "kronsum", "schur", "assumed kronsum"])
 def test_same_bits_cold_and_warm(name):
     def once(before):
         g = np.random.default_rng(5)

@@ -195,7 +195,7 @@ def test_near_one():
         assert pl.slogdet(pl.Diag([0.5, x, 2.0])).logabsdet == math.log(x)
 
 
-def test_declared(rng):
+def test_assumed(rng):
     g = rng.standard_normal((2, 6, 6)) + 1j * rng.standard_normal((2, 6, 6))
     a = g @ ref.adj(g) + np.eye(6)
     np.testing.assert_allclose(pl.det(pl.Dense(a, "pos")), np.linalg.det(a), rtol=1e-12)

@@ -166,7 +166,7 @@ def test_eigh_arguments():
             f(pl.inv(pl.Dense([[1.0, 1.0], [1.0, 1.0]])))
     w = pl.eigvals(pl.inv(pl.Triangular(np.diag([1.0, 1e-20]))))  # not singular
     np.testing.assert_allclose(np.sort(w), [1, 1e20])
-    t = np.array([[2.0, 1.0], [np.nan, 3.0]])  # what is declared is read alone
+    t = np.array([[2.0, 1.0], [np.nan, 3.0]])  # what is assumed is read alone
     np.testing.assert_allclose(pl.svdvals(pl.Dense(t, "upper triangular")) @ [1, 0], 3.2566165)
     np.testing.assert_allclose(pl.eigvals(pl.Dense(t, "upper triangular")), [2, 3])
     w, Q = pl.eigh([[2, 1], [1, 2]])  # lists of integers

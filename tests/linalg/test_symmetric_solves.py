@@ -1,4 +1,4 @@
-"""Solves and determinants of what is declared symmetric or Hermitian, by L D L^H; one factor for a
+"""Solves and determinants of what is assumed symmetric or Hermitian, by L D L^H; one factor for a
 matrix and its views."""
 
 import mpmath

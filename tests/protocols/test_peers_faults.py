@@ -94,7 +94,7 @@ def test_complex_a_times_its_transpose_is_not_positive_definite(rng):
     np.testing.assert_allclose(pl.det(A), np.linalg.det(a) ** 2, rtol=1e-12)
 
 
-def test_a_false_promise_is_noticed(rng):
+def test_a_false_assumption_is_noticed(rng):
     # linear_operator: positive definiteness is assumed, never looked at
     a = np.diag([1.0, -2.0, 3.0])
     with pytest.warns(pl.FallbackWarning):
@@ -234,7 +234,7 @@ def test_largest_in_magnitude_is_by_magnitude():
 
 
 def test_transpose_of_a_complex_self_adjoint_operator_is_its_conjugate():
-    # CoLA: the transpose of what is declared self-adjoint is the operator itself
+    # CoLA: the transpose of what is assumed self-adjoint is the operator itself
     a = np.array([[1, 1j], [-1j, 2]])
     for A in (pl.Dense(a, "her"), pl.Root(a), pl.Congruence(a, pl.Identity(2))):
         np.testing.assert_array_equal(A.T.toarray(), A.toarray().T)

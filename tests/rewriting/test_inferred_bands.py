@@ -53,7 +53,7 @@ TRIANGLES = {
     "lower": lambda: _triangle(True) + pl.Diag(np.arange(1.0, N + 1)),
     "upper": lambda: 2 * _triangle(False) + pl.Identity(N),
     "turned": lambda: (_triangle(True) + pl.Identity(N)).T,
-    "declared": lambda: pl.Dense(np.tril(np.ones((N, N))), "lower triangular") + pl.Identity(N),
+    "assumed": lambda: pl.Dense(np.tril(np.ones((N, N))), "lower triangular") + pl.Identity(N),
 }
 
 

@@ -1,4 +1,4 @@
-"""Solves within solves: what both arms of a checked solve need is computed once, before them."""
+"""Solves within solves: what both branches of a checked solve need is computed once, before."""
 
 import itertools
 
@@ -24,7 +24,7 @@ def bad(rng):
 
 def singular(rng):
     """Regular, of a sparse base that is singular: the solve with the base fails on the way, within
-    an arm, and nothing outside of it may ask for it."""
+    a branch, and nothing outside of it may ask for it."""
     import scipy.sparse as sp
 
     d, u = 6 + rng.random(N), np.zeros((N, 1))

@@ -184,7 +184,7 @@ def test_diagonals_by_half_a_solve(rng, dtype):
         close(op.diagonal(3), np.diagonal(plain, 3))
 
 
-def test_diagonal_by_half_a_solve_where_the_promise_is_broken(rng):
+def test_diagonal_by_half_a_solve_where_the_assumption_is_false(rng):
     W, X = -positive(rng, 150, "f8"), rng.standard_normal((300, 150))
     op = pl.Dense(X) @ pl.inv(pl.Dense(W, "pos")) @ pl.Dense(X).T
     with pytest.warns(pl.FallbackWarning):

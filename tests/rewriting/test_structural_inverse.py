@@ -1,4 +1,4 @@
-"""What has an inverse by declaration or by how it is written cancels against it."""
+"""What has an inverse by assumption or by how it is written cancels against it."""
 
 import numpy as np
 import pytest
@@ -106,12 +106,12 @@ def test_batches_are_computed(rng):
     assert np.allclose(got, np.broadcast_to(b, (2, N, 1)))
 
 
-def test_false_promises_are_found_where_they_are_tested(rng):
+def test_false_assumptions_are_found_where_they_are_tested(rng):
     g, b = rng.normal(size=(N, N)), rng.normal(size=N)
     A, Q = pl.lazy(g, assume_a="pos"), pl.lazy(g, assume_a="orthogonal")
     with pl.config(check="full"):
         for e in (pl.inv(A) @ A @ b, Q.T @ Q @ b):
-            with pytest.raises(ValueError, match="declared"):
+            with pytest.raises(ValueError, match="assumed"):
                 np.asarray(e)
         true = pl.lazy(positive(rng), assume_a="pos")
         assert np.allclose(pl.inv(true) @ true @ b, b)

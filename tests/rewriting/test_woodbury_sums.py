@@ -228,7 +228,7 @@ def test_quadratic_forms_in_an_inverse(rng, dtype):
         close(Q.toarray(), x.T @ np.linalg.solve(k, x), np.dtype(dtype))
 
 
-def test_quadratic_form_where_the_promise_is_broken(rng):
+def test_quadratic_form_where_the_assumption_is_false(rng):
     k = np.diag(np.r_[-1.0, np.ones(9)])
     x = rng.standard_normal((10, 2))
     Q = pl.Dense(x).T @ pl.inv(pl.Dense(k, assume_a="pos")) @ pl.Dense(x)

@@ -83,7 +83,7 @@ typedef struct lop_ctx {
     _Atomic int64_t live;          /* blocks alive: tests require 0 at the end */
     uint64_t next_serial;          /* leaf serials, never used again; under the GIL */
     const struct lop_costs *costs; /* borrowed: prices; NULL: the shipped ones (costs.h) */
-    int check;                     /* of declared properties: LOP_CHECK_* */
+    int check;                     /* of assumed properties: LOP_CHECK_* */
     bool mixed;                    /* solves by factors of half the precision, refined */
     bool check_plans;              /* every plan is checked after every pass (plan_check.c) */
     int64_t memory_limit;          /* bytes that a plan may take; INT64_MAX: as many as there are */

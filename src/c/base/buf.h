@@ -82,8 +82,8 @@ double _Complex lop_get(lop_dtype dt, const void *p, int64_t i);
 void lop_set(lop_dtype dt, void *p, int64_t i, double _Complex v);
 
 /* 128 bits of content: every byte and the layout. */
-typedef struct lop_print128 {
+typedef struct lop_fingerprint {
     uint64_t lo, hi;
-} lop_print128;
+} lop_fingerprint;
 
 #endif

@@ -1,10 +1,10 @@
-/* exec.c: frames, the loop over steps. Derived values lie in derived_cache.c.
+/* exec.c: the loop over steps. Frames are in frame.c, derived values lie in derived_cache.c.
  *
  * A step runs once per batch element of its output; inputs broadcast (stride 0). A vector batch of
  * a step that is linear in columns runs as one matrix. Prepare steps first fingerprint their
  * inputs: the retained value serves again when 128 bits over all the bytes agree, else it is made
  * anew. */
-#include "exec.h"
+#include "frame.h"
 
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
@@ -12,190 +12,6 @@
 #include <math.h>
 #include <string.h>
 #include <time.h>
-
-/* -- frames */
-
-lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *key, lop_store *store,
-                          lop_err *err) {
-    f->plan = plan;
-    f->key = key ? key : plan->key;
-    f->number =
-        key && plan->coefs ? (const double *)(const void *)(key + lop_plan_nkeys(plan)) : NULL;
-    f->store = store;
-    f->block = NULL;
-    for (int i = 0; i < 2; i++) f->reserve[i] = f->reserve_block[i] = NULL;
-    f->limit = plan->ctx->memory_limit;
-    f->fallbacks = 0;
-    f->near = (lop_near){INFINITY, INFINITY};
-    f->times = NULL;
-    f->team = (lopk_team){.threads = lopk_threads()};
-    f->leaf = f->inline_leaf;
-    f->mat = f->inline_mat;
-    f->blob = f->inline_blob;
-    f->print = f->inline_print;
-    f->onto = f->inline_onto;
-    f->printed = f->hit = 0;
-    f->again = false;
-    f->work = f->inline_work;
-    size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf,
-           mats = (size_t)plan->nslot * sizeof *f->mat,
-           ontos = (size_t)plan->nderive * sizeof *f->onto;
-    size_t blobs = 2 * (size_t)plan->nderive * sizeof *f->blob,
-           prints = (size_t)lop_plan_nkeys(plan) * sizeof *f->print;
-    if ((uint64_t)plan->workspace > SIZE_MAX / 4 || plan->scratch > SIZE_MAX / 4)
-        return lop_fail(err, LOP_NOMEM, NULL);
-    size_t work = (size_t)plan->workspace + plan->scratch, all = 0;
-    bool small = plan->nleaf < 6 && plan->nslot <= LOP_FRAME_SLOTS && plan->nderive <= 4;
-    if (!small) all = leaves + mats + blobs + ontos + prints + 64;
-    if (work > LOP_FRAME_BYTES) all += work + 128;
-    if (all) {
-        unsigned char *p = f->block = lop_alloc(plan->ctx, all);
-        if (!p)
-            return lop_fail(err, LOP_NOMEM,
-                            "the workspace of %lld bytes that this needs could not be had",
-                            (long long)all);
-        if (!small) {
-            f->leaf = (lop_buf *)(void *)p;
-            f->mat = (lop_mat *)(void *)(p + leaves);
-            f->blob = (lop_blob **)(void *)(p + leaves + mats);
-            f->onto = (void **)(void *)(p + leaves + mats + blobs);
-            f->print = (lop_print128 *)(void *)(p + leaves + mats + blobs + ontos);
-            p += leaves + mats + blobs + ontos + prints;
-        }
-        if (work > LOP_FRAME_BYTES)
-            f->work = (unsigned char *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
-    }
-    f->stale = f->blob + plan->nderive;
-    for (int i = 0; i < plan->nderive; i++) f->stale[i] = f->onto[i] = NULL;
-    for (int i = 0; i < plan->nderive; i++)
-        f->blob[i] = store ? lop_store_get(store, f->key[i]) : NULL;
-    return LOP_OK;
-}
-
-static void mat_of_buf(lop_mat *m, const lop_slot *s, const lop_buf *b) {
-    int nd = b->shape.ndim;
-    m->p = b->p;
-    m->m = s->m;
-    m->n = s->n;
-    m->dt = s->dt;
-    m->cs = s->core == 2 ? b->stride[nd - 1] : 1;
-    m->rs = s->core == 2 ? b->stride[nd - 2] : s->core == 1 ? b->stride[nd - 1] : 1;
-}
-
-static bool in_c_order(const lop_buf *b) {
-    int64_t stride = 1;
-    bool fits = true, empty = false;
-    for (int i = b->shape.ndim - 1; i >= 0; i--) {
-        fits = fits && (b->shape.dim[i] <= 1 || b->stride[i] == stride);
-        empty = empty || b->shape.dim[i] == 0;
-        stride *= b->shape.dim[i];
-    }
-    return fits || empty;
-}
-
-lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err) {
-    const lop_plan *p = f->plan;
-    const lop_slot *s = &p->slot[i < p->nleaf ? p->leaf[i].slot : p->out];
-    if (buf->dt != s->dt)
-        return lop_fail(err, LOP_DTYPE,
-                        "the dtype of an operand changed from %s to %s after it was wrapped",
-                        lop_dtype_name(s->dt), lop_dtype_name(buf->dt));
-    if (!lop_shape_equal(&buf->shape, &s->shape)) {
-        char was[128], is[128];
-        return lop_fail(
-            err, LOP_DIM, "the shape of an operand changed from %s to %s after it was wrapped",
-            lop_shape_text(&s->shape, was, sizeof was), lop_shape_text(&buf->shape, is, sizeof is));
-    }
-    if (s->need_c && !in_c_order(buf))
-        return lop_fail(err, LOP_INTERNAL, "operand %d of the plan must be bound in C order", i);
-    f->leaf[i] = *buf;
-    mat_of_buf(&f->mat[s - p->slot], s, buf);
-    return LOP_OK;
-}
-
-void lop_frame_close(lop_frame *f) {
-    for (int i = 0; i < f->plan->nderive; i++) {
-        lop_blob *b = f->blob[i];
-        lop_free(f->plan->ctx, f->onto[i]);
-        lop_blob_unref(f->plan->ctx, f->stale[i]); /* counts change under the lock only */
-        if (!b) continue;
-        if (f->store && !b->published) {
-            f->store->misses++;
-            lop_store_put(f->store, b);
-        } else if (f->store) {
-            f->store->hits++;
-        }
-        lop_blob_unref(f->plan->ctx, b);
-    }
-    for (int i = 0; i < 2; i++) lop_free(f->plan->ctx, f->reserve_block[i]);
-    lop_free(f->plan->ctx, f->block);
-    f->block = NULL;
-}
-
-/* -- running */
-
-/* The slot whose block this is (itself where it is none), and where in it. */
-static int whole_of(const lop_plan *p, int slot, int64_t *row, int64_t *col) {
-    for (*row = *col = 0; p->slot[slot].part; slot = p->slot[slot].alias) {
-        *row += p->slot[slot].row;
-        *col += p->slot[slot].col;
-    }
-    return slot;
-}
-
-static lop_mat mat_of_temp(const lop_frame *f, int slot) {
-    const lop_plan *p = f->plan;
-    int64_t row, col;
-    int whole = whole_of(p, slot, &row, &col), base = whole;
-    const lop_slot *w = &p->slot[whole];
-    int64_t shift = 0;
-    for (; p->slot[base].alias >= 0; base = p->slot[base].alias) shift += p->slot[base].shift;
-    const lop_slot *b = &p->slot[base];
-    lop_mat m = {NULL, w->m, w->n, w->n, 1, w->dt};
-    if (b->kind != LOP_S_TEMP)
-        m.p = f->mat[base].p;
-    else if (b->onto >= 0)
-        m.p = f->onto[b->onto];
-    else if (b->offset >= 0 && (!b->late || f->reserve[b->late - 1]))
-        m.p = (b->late ? f->reserve[b->late - 1] : f->work) + b->offset;
-    if (base == whole && b->kind != LOP_S_TEMP) m = f->mat[base];
-    if (m.p) m.p = (char *)m.p + (shift + row * m.rs + col * m.cs) * (int64_t)lop_dtype_size(m.dt);
-    m.m = p->slot[slot].m;
-    m.n = p->slot[slot].n;
-    return m;
-}
-
-static void mats_of_temps(lop_frame *f) {
-    const lop_plan *p = f->plan;
-    for (int i = 0; i < p->nslot; i++) {
-        if (p->slot[i].flip) continue;
-        if (p->slot[i].alias >= 0 || p->slot[i].kind == LOP_S_TEMP) f->mat[i] = mat_of_temp(f, i);
-    }
-    for (int i = 0; i < p->nslot; i++) { /* all others are known: only flips see flips */
-        if (!p->slot[i].flip) continue;
-        int base = i, turns = 0;
-        for (; p->slot[base].flip; base = p->slot[base].alias) turns++;
-        const lop_mat b = f->mat[base];
-        f->mat[i] = turns & 1 ? (lop_mat){b.p, b.n, b.m, b.cs, b.rs, b.dt} : b;
-    }
-}
-
-/* Element stride of batch dimension `d` (of `nb` output dimensions) of a slot; 0 where it
- * broadcasts. */
-static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
-    int64_t row, col;
-    const lop_slot *s = &f->plan->slot[whole_of(f->plan, slot, &row, &col)];
-    int own = s->shape.ndim - s->core, at = d - (nb - own);
-    if (at < 0 || s->shape.dim[at] == 1) return 0;
-    for (; s->flip; s = &f->plan->slot[slot]) slot = s->alias;
-    if (s->alias < 0 && s->kind != LOP_S_TEMP && s->kind != LOP_S_DERIVED) {
-        const lop_buf *b = &f->leaf[s->kind == LOP_S_OUT ? f->plan->nleaf : s->leaf];
-        return b->stride[at];
-    }
-    int64_t stride = s->m * s->n;
-    for (int i = own - 1; i > at; i--) stride *= s->shape.dim[i];
-    return stride;
-}
 
 typedef struct sweep {
     int nb, nargs;
@@ -230,7 +46,8 @@ static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
     for (int d = 0; d < w->nb; d++) w->dim[d] = out->shape.dim[d];
     for (int j = 0; j < s->n; j++) {
         w->mat[j] = f->mat[s->arg[j]];
-        for (int d = 0; d < w->nb; d++) w->stride[j][d] = batch_stride(f, s->arg[j], d, w->nb);
+        for (int d = 0; d < w->nb; d++)
+            w->stride[j][d] = lop_frame_batch_stride(f, s->arg[j], d, w->nb);
     }
     merge_columns(s, w);
 }
@@ -356,22 +173,23 @@ static lop_status run_step(lop_frame *f, const lop_step *s, void *scratch, lop_e
     return s->run(&call);
 }
 
-static lop_print128 print_slot(const lop_frame *f, int number, lop_print128 print) {
+static lop_fingerprint fingerprint_slot(const lop_frame *f, int number,
+                                        lop_fingerprint fingerprint) {
     const lop_slot *slot = &f->plan->slot[number];
     int nb = slot->shape.ndim - slot->core;
     int64_t at[LOP_MAXDIM] = {0};
     for (int64_t e = 0; e < slot->batch; e++) {
         lop_mat m = f->mat[number];
         int64_t offset = 0;
-        for (int d = 0; d < nb; d++) offset += at[d] * batch_stride(f, number, d, nb);
+        for (int d = 0; d < nb; d++) offset += at[d] * lop_frame_batch_stride(f, number, d, nb);
         m.p = (char *)m.p + offset * (int64_t)lop_dtype_size(m.dt);
-        print = lopk_fingerprint(print, &m);
+        fingerprint = lopk_fingerprint(fingerprint, &m);
         for (int d = nb - 1; d >= 0 && ++at[d] == slot->shape.dim[d]; d--) at[d] = 0;
     }
-    return print;
+    return fingerprint;
 }
 
-static const lop_print128 first_print = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
+static const lop_fingerprint first_fingerprint = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
 
 static uint64_t scramble(uint64_t h) {
     h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
@@ -381,28 +199,29 @@ static uint64_t scramble(uint64_t h) {
 
 /* The content that derived value i rests on. Of leaves, in any order, each with its name; with
  * other threads the steps between may round otherwise. */
-static lop_print128 content(lop_frame *f, int i) {
+static lop_fingerprint content(lop_frame *f, int i) {
     const lop_plan *p = f->plan;
     const lop_step *s = &p->step[p->derive[i].step];
-    lop_print128 print = first_print, *of = f->print + p->nderive;
+    lop_fingerprint fingerprint = first_fingerprint, *of = f->fingerprint + p->nderive;
     if (!p->derive[i].leaves) {
-        for (int j = 1; j < s->n; j++) print = print_slot(f, s->arg[j], print);
-        return print;
+        for (int j = 1; j < s->n; j++) fingerprint = fingerprint_slot(f, s->arg[j], fingerprint);
+        return fingerprint;
     }
-    print.lo ^= (uint64_t)lopk_threads();
+    fingerprint.lo ^= (uint64_t)lopk_threads();
     for (int k = 0; k < p->nleaf && k < LOP_KEEP; k++) {
         uint64_t bit = (uint64_t)1 << k, name = f->key[p->nderive + k];
         if (!(p->derive[i].leaves & bit)) continue;
-        if (!(f->printed & bit)) of[k] = print_slot(f, p->leaf[k].slot, first_print);
-        f->printed |= bit;
-        print.lo += scramble(of[k].lo + name);
-        print.hi += scramble(of[k].hi ^ scramble(name));
+        if (!(f->fingerprinted & bit))
+            of[k] = fingerprint_slot(f, p->leaf[k].slot, first_fingerprint);
+        f->fingerprinted |= bit;
+        fingerprint.lo += scramble(of[k].lo + name);
+        fingerprint.hi += scramble(of[k].hi ^ scramble(name));
     }
-    return print;
+    return fingerprint;
 }
 
-static bool same_content(const lop_blob *b, lop_print128 print) {
-    return b && b->print.lo == print.lo && b->print.hi == print.hi;
+static bool same_content(const lop_blob *b, lop_fingerprint fingerprint) {
+    return b && b->fingerprint.lo == fingerprint.lo && b->fingerprint.hi == fingerprint.hi;
 }
 
 /* Which derived values are there, as far as the leaves tell: before anything runs. */
@@ -410,18 +229,18 @@ static void find_hits(lop_frame *f) {
     const lop_plan *p = f->plan;
     for (int i = 0; i < p->nderive && i < LOP_KEEP; i++) {
         if (!f->blob[i] || !p->derive[i].leaves) continue;
-        f->print[i] = content(f, i);
-        if (same_content(f->blob[i], f->print[i])) f->hit |= (uint64_t)1 << i;
+        f->fingerprint[i] = content(f, i);
+        if (same_content(f->blob[i], f->fingerprint[i])) f->hit |= (uint64_t)1 << i;
     }
 }
 
 /* One just made in this call by another step, of the same key and content: in this frame alone, so
  * that it may be counted here. */
-static lop_blob *made_before(const lop_frame *f, int derived, lop_print128 print) {
+static lop_blob *made_before(const lop_frame *f, int derived, lop_fingerprint fingerprint) {
     for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
         lop_blob *b = f->blob[i];
         if (i == derived || !b || b->published || b->key != f->key[derived]) continue;
-        if (!same_content(b, print)) continue;
+        if (!same_content(b, fingerprint)) continue;
         b->refs++;
         return b;
     }
@@ -454,14 +273,14 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     lop_mat *m = &f->mat[s->arg[0]];
     bool hit = s->derived < LOP_KEEP && (f->hit >> s->derived & 1) != 0;
     *m = (lop_mat){NULL, d->bytes, 1, 1, 1, LOP_u8};
-    lop_print128 print = {0, 0};
-    if (!hit) print = content(f, s->derived);
-    if (hit || same_content(*blob, print)) {
+    lop_fingerprint fingerprint = {0, 0};
+    if (!hit) fingerprint = content(f, s->derived);
+    if (hit || same_content(*blob, fingerprint)) {
         m->p = (*blob)->data;
         if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
         return LOP_OK;
     }
-    lop_blob *same = made_before(f, s->derived, print);
+    lop_blob *same = made_before(f, s->derived, fingerprint);
     if (same) {
         m->p = same->data;
         f->stale[s->derived] = *blob;
@@ -478,8 +297,11 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
         return no_room(s, bytes, err);
     }
     f->onto[s->derived] = NULL;
-    *fresh = (lop_blob){
-        .refs = 1, .bytes = bytes, .key = f->key[s->derived], .print = print, .data = data};
+    *fresh = (lop_blob){.refs = 1,
+                        .bytes = bytes,
+                        .key = f->key[s->derived],
+                        .fingerprint = fingerprint,
+                        .data = data};
     for (int i = 0; i < f->plan->nleaf; i++)
         fresh->mask |= lop_leaf_bit(f->key[f->plan->nderive + i]);
     m->p = data;
@@ -492,8 +314,9 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
         return st;
     }
     if (fresh->foreign) fresh->bytes += ((const lop_foreign *)data)->bytes;
-    /* A promise broken on the way here is to be told at each call: not found by leaves. */
-    if (d->leaves && f->fallbacks) fresh->print.lo = ~fresh->print.lo;
+    /* An assumption that failed on the way here must be told of at each call, so the value is not
+     * to be found by its leaves. */
+    if (d->leaves && f->fallbacks) fresh->fingerprint.lo = ~fresh->fingerprint.lo;
     if (f->stale[s->derived]) /* made anew by a frame that runs again: the one before is its own */
         lop_blob_unref(f->plan->ctx, *blob);
     else
@@ -509,6 +332,7 @@ static bool is_set(const lop_frame *f, int mask) {
         if (flag[i]) return true;
     return false;
 }
+
 /* May it take so many bytes more? */
 static bool fits(const lop_frame *f, size_t more) {
     int64_t sum = lop_plan_memory(f->plan);
@@ -517,7 +341,8 @@ static bool fits(const lop_frame *f, size_t more) {
     return more <= INT64_MAX && lop_add_ok(sum, (int64_t)more, &sum) && sum <= f->limit;
 }
 
-/* Is a second arm needed? Then its memory is had; of one within it likewise. */
+/* Is the fallback branch that the step belongs to needed? Then its memory is taken; likewise that
+ * of a fallback branch within it. */
 static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_err *err) {
     *skip = true;
     for (int i = 0; i < 2; i++) {
@@ -542,7 +367,7 @@ static lop_status enter_late(lop_frame *f, const lop_step *s, bool *skip, lop_er
                             "the safe way needs could not be had",
                             (long long)room);
         f->reserve[i] = (unsigned char *)(((uintptr_t)f->reserve_block[i] + 63) & ~(uintptr_t)63);
-        mats_of_temps(f);
+        lop_frame_place(f);
     }
     return LOP_OK;
 }
@@ -578,7 +403,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     f->near = (lop_near){INFINITY, INFINITY};
     lop_status room = p->nderive ? room_onto(f, err) : LOP_OK;
     if (room != LOP_OK) return room;
-    mats_of_temps(f);
+    lop_frame_place(f);
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *s = &p->step[i];
         if (!s->run) continue; /* a transpose by strides */

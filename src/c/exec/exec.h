@@ -15,7 +15,7 @@ typedef struct lop_blob {
     int64_t refs, bytes;
     uint64_t key, mask;      /* mask: lop_leaf_bit of the leaves in its plan */
     bool published, foreign; /* foreign: `data` begins with a lop_foreign */
-    lop_print128 print;
+    lop_fingerprint fingerprint;
     void *data;
     struct lop_blob *chain, *newer, *older; /* in the store: of one bucket; by last use */
 } lop_blob;
@@ -51,13 +51,13 @@ typedef struct lop_frame {
     lop_mat *mat;    /* nslot */
     lop_blob **blob; /* nderive in use, then nderive that were found stale */
     lop_blob **stale;
-    lop_print128 *print;       /* nderive of the derived values, nleaf of the leaves */
-    void **onto;               /* nderive: memory had before its derived value is made, or NULL */
-    uint64_t printed, hit;     /* leaves that are fingerprinted; derived values that are there */
+    lop_fingerprint *fingerprint; /* nderive of the derived values, nleaf of the leaves */
+    void **onto;                 /* nderive: memory had before its derived value is made, or NULL */
+    uint64_t fingerprinted, hit; /* leaves that are fingerprinted; derived values that are there */
     bool again;                /* it has run: what was derived then serves, nothing is read anew */
     unsigned char *work;       /* workspace then scratch */
     void *block;               /* what was allocated, NULL when the inline room sufficed */
-    unsigned char *reserve[2]; /* of second arms, and those within: had when one is entered */
+    unsigned char *reserve[2]; /* of fallback branches, of those within them: taken when entered */
     void *reserve_block[2];
     int64_t limit;     /* of the context's memory when it was opened */
     int64_t fallbacks; /* guarded branches taken */
@@ -68,7 +68,7 @@ typedef struct lop_frame {
     lop_buf inline_leaf[6];
     lop_blob *inline_blob[8];
     void *inline_onto[4];
-    lop_print128 inline_print[10];
+    lop_fingerprint inline_fingerprint[10];
     _Alignas(64) unsigned char inline_work[LOP_FRAME_BYTES];
 } lop_frame;
 

@@ -35,7 +35,7 @@ static int64_t a_size(draw *d) { return d->size[pick(d, 0, 3)]; }
 /* -- operands */
 
 /* A Dense that is what it says: the last leaf's content is made so. */
-static const lop_node *declared(draw *d, int64_t n) {
+static const lop_node *assumed(draw *d, int64_t n) {
     static const int words[] = {LOP_ASSUME_SYMMETRIC, LOP_ASSUME_HERMITIAN, LOP_ASSUME_POSITIVE,
                                 LOP_ASSUME_LOWER};
     const lop_node *a = NULL, *out = NULL;
@@ -75,7 +75,7 @@ static const lop_op *a_kind(draw *d) {
 static const lop_node *an_operator(draw *d) {
     int64_t m = a_size(d), n = pick(d, 0, 2) ? m : a_size(d), what = pick(d, 0, 8);
     const lop_node *out = NULL;
-    if (what < 2 && m == n) out = declared(d, n);
+    if (what < 2 && m == n) out = assumed(d, n);
     if (what == 2 && m == n) out = instance(d, lop_op_find("householder", 11), n, n);
     if (what > 4) out = instance(d, a_kind(d), m, n);
     if (!out && lop_rand_dense(&d->rand, m, n, d->dt, &out) != LOP_OK) return NULL;

@@ -228,7 +228,6 @@ static lop_status name(naming *w, const lop_node *node, const lop_node **out) {
 lop_status lop_coefs_name(lop_ctx *ctx, const double *source, const double *other, int n,
                           const lop_node *root, const lop_node **out, lop_err *err) {
     lop_coefs *t = ctx->coefs;
-    memset(t, 0, sizeof *t);
     t->entries = 1;
     for (int i = 0; i < n; i++) {
         t->entry[t->entries++] = (lop_entry){'s', (int16_t)i, 0, (other ? other : source)[i]};

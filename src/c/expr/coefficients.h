@@ -52,15 +52,16 @@ typedef struct lop_condition {
 /* Entry 0 is not used. Sources come first, from 1 on, in the order of their first appearance. */
 typedef struct lop_coefs {
     int sources, entries, conditions;
-    bool full; /* no room was left: the plan holds for these values alone */
+    bool full;  /* no room was left: the plan holds for these values alone */
+    bool again; /* of a plan that is made only to be compared: rules are not counted */
     lop_entry entry[LOP_ENTRIES];
     lop_condition condition[LOP_CONDITIONS];
 } lop_coefs;
 
 /* May this node's coefficient be a source? */
 bool lop_coef_may_vary(const lop_node *node);
-/* The expression with its coefficients of the `n` values in `source` named, in ctx->coefs; where
- * `other` is not NULL they get these values instead. Owned. */
+/* The expression with its coefficients of the `n` values in `source` named, in a zeroed ctx->coefs;
+ * where `other` is not NULL they get these values instead. Owned. */
 lop_status lop_coefs_name(lop_ctx *ctx, const double *source, const double *other, int n,
                           const lop_node *root, const lop_node **out, lop_err *err) LOP_MUST_CHECK;
 /* The entries' values for other sources, into value[entries]; false: they do not fit the plan. */

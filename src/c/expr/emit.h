@@ -57,13 +57,13 @@ typedef lop_status (*lop_run)(const lop_call *call);
 enum {
     LOP_STEP_COLUMNS = 1,  /* linear in argument 1: a batch of vectors may be run as one matrix */
     LOP_STEP_INPLACE = 2,  /* argument 1 may be argument 0 */
-    LOP_STEP_QUIET = 8,    /* its `fail` is no broken promise: not counted as a fallback */
+    LOP_STEP_QUIET = 8,    /* its `fail` contradicts no assumption: not counted as a fallback */
     LOP_STEP_GEMM = 16,    /* runs at gemm's rate */
     LOP_STEP_BATCH = 4,    /* run reads call->more: the last batch dimension may come as one call */
     LOP_STEP_SUM = 64,     /* argument 0 is the sum of the two others, of one dtype */
     LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
     LOP_STEP_FOREIGN = 256, /* a prepare step whose value begins with a lop_foreign */
-    LOP_STEP_HUSHED = 2048, /* of a first arm: what it solves with is not what was asked for */
+    LOP_STEP_HUSHED = 2048, /* of a fast branch: what it solves with is not what was asked for */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
     LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
     /* Writes a block of argument 0 alone: what argument 1 has, at row attr.i[0], column attr.i[1]

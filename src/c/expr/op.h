@@ -55,8 +55,8 @@ enum {
     LOP_ASSUME_TRIED /* of a band_solve: its own adjoint, so that a Cholesky is worth a try */
 };
 
-/* How many terms that were declared positive definite are put to the test where a sum is not. */
-enum { LOP_DECLARED = 4 };
+/* How many terms that were assumed positive definite are put to the test where a sum is not. */
+enum { LOP_ASSUMED_TERMS = 4 };
 
 /* What help(pl.Kind) and docs/kinds.md say; `limits` says what the kind cannot, or not yet, do. */
 typedef struct lop_doc {
@@ -94,8 +94,9 @@ struct lop_op {
 
     /* Arrays and actions: steps that put this value into slot `out`. */
     lop_status (*lower)(lop_emit *e, const lop_node *self, int out);
-    /* Arrays with two arms: the last child is the safer one, lowered and run only where the others
-     * said SINGULAR or this check of theirs does: it fills `value` and sets `mask` by `fail`. */
+    /* Arrays with two branches: the last child is the fallback, lowered and run only where the
+     * others said SINGULAR or this check of theirs does: it fills `value` and sets `mask` by
+     * `fail`. */
     lop_status (*check)(lop_emit *e, const lop_node *self, int value, int mask);
     /* Operators: y[out] = mode(self) x; dense form; diagonal from offset attr.i[0]; one element;
      * solution of mode(self) y = x. UNABLE sends the rewriter's generic rows to work. */

@@ -193,7 +193,7 @@ int64_t lop_infer_rank(const lop_node *a) {
 
 /* -- has it an inverse? */
 
-/* Declared, and the test of it is on its way (check="full"): it is to be met, not left out. */
+/* Assumed, and the test of it is on its way (check="full"): it is to be met, not left out. */
 static bool under_test(const lop_node *a) {
     for (int i = 0; i < a->n; i++) {
         const lop_op *op = a->child[i]->op;

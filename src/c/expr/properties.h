@@ -16,11 +16,11 @@ bool lop_infer_hermitian(const lop_node *a);
 bool lop_infer_semidefinite(const lop_node *a);
 /* Its rank is at most this. */
 int64_t lop_infer_rank(const lop_node *a);
-/* Square with orthonormal columns, as declared or by its kind. */
+/* Square with orthonormal columns, as assumed or by its kind. */
 bool lop_infer_unitary(const lop_node *a);
-/* Has it an inverse, whatever its numbers are? TRUE: unitary, declared positive definite, that plus
+/* Has it an inverse, whatever its numbers are? TRUE: unitary, assumed positive definite, that plus
  * what is semidefinite, and products, inverses, Krons of such. FALSE: its rank is below its size.
- * A declaration that is still to be tested (check="full") says nothing here. */
+ * An assumption that is still to be tested (check="full") says nothing here. */
 lop_truth lop_infer_regular(const lop_node *a);
 /* Outside this band are structural zeros. At most rows - 1 and columns - 1. */
 lop_band lop_infer_bands(const lop_node *a);

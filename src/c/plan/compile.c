@@ -51,7 +51,7 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
     LOP_TRY(checked(p, LOP_PASS_PLACE, err));
 done:
     p->trace.trail = NULL;
-    lop_free(ctx, e.arm);
+    lop_free(ctx, e.branch);
     lop_free(ctx, (void *)e.fresh);
     lop_map_clear(&e.map, ctx);
     lop_tab_clear(&tab);

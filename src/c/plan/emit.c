@@ -180,7 +180,7 @@ static int same_derived(const lop_plan *p, lop_run run, size_t bytes, int nin, c
     for (int i = p->nderive - 1; i >= 0 && i >= p->nderive - LOOK_BACK; i--) {
         const lop_step *s = &p->step[p->derive[i].step];
         bool same = s->run == run && s->n == nin + 1 && s->when < 0 && s->escape < 0 &&
-                    !p->derive[i].in_arm && p->derive[i].bytes >= (int64_t)bytes &&
+                    !p->derive[i].in_branch && p->derive[i].bytes >= (int64_t)bytes &&
                     lop_attr_equal(&s->attr, attr ? attr : &none) && s->ndata == ndata &&
                     (!ndata || !memcmp(s->data, data, (size_t)ndata * sizeof *data));
         for (int j = 0; same && j < nin; j++) same = s->arg[j + 1] == in[j];

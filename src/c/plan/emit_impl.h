@@ -11,19 +11,20 @@ struct lop_emit {
     const lop_options *options;
     lop_map map;
     int room_slot, room_step, room_leaf, room_derive;
-    /* Arms that are being lowered: what is lowered in one is known there only. */
-    struct lop_arm *arm;
-    int narm, room_arm, second; /* second: how many of them are in the second */
-    const lop_node **fresh;     /* borrowed: lowered in the open arms, in order */
+    /* Nodes with two branches that are being lowered: what is lowered in a branch is known there
+     * only. */
+    struct lop_branch *branch;
+    int nbranch, room_branch, second; /* second: how many of them are in their fallback */
+    const lop_node **fresh;           /* borrowed: lowered in open branches, in order */
     int nfresh, room_fresh;
-    int value, mask; /* of the arms just closed: see lop_emit_checked */
+    int value, mask; /* of the node just closed: see lop_emit_checked */
 };
 
-typedef struct lop_arm {
+typedef struct lop_branch {
     const lop_node *node;
-    int fresh, step; /* where the arm begins */
+    int fresh, step; /* where the branch begins */
     int value, mask;
-} lop_arm;
+} lop_branch;
 
 int lop_emit_slot(lop_emit *e, lop_slot_kind kind, lop_dtype dt, int core, const lop_shape *shape,
                   lop_status *st);

@@ -1,7 +1,7 @@
 /* lower.c: from the canonical DAG to steps, in post-order.
  *
  * The DAG is walked once with an explicit stack; each array or action node becomes a slot and the
- * steps its op emits. Nodes of a first arm that are met again in its fallback branch are lowered
+ * steps its op emits. Nodes of a fast branch that are met again in its fallback branch are lowered
  * anew. Cost O(nodes + steps). */
 #include "emit_impl.h"
 #include "passes.h"
@@ -13,12 +13,12 @@ typedef struct walk {
     int next;
 } walk;
 
-enum { FORGOTTEN = -2 }; /* in the map: lowered in an arm that is closed */
+enum { FORGOTTEN = -2 }; /* in the map: lowered in a branch that is closed */
 
 static bool is_value(const lop_node *n) { return n->op->cls != LOP_OPERATOR; }
 
 static lop_status note_fresh(lop_emit *e, const lop_node *node) {
-    if (e->narm == 0 || node->op == &lop_op_array) return LOP_OK;
+    if (e->nbranch == 0 || node->op == &lop_op_array) return LOP_OK;
     if (e->nfresh == e->room_fresh) {
         int room = e->room_fresh ? 2 * e->room_fresh : 64;
         const lop_node **more =
@@ -72,7 +72,7 @@ static lop_status lower_node(lop_emit *e, const lop_node *node) {
     return node->op == &lop_op_array ? LOP_OK : lop_map_set(&e->map, node, slot);
 }
 
-/* -- two arms */
+/* -- nodes with a fast branch and a fallback branch */
 
 /* What was lowered since `first` may not have been computed elsewhere. */
 static lop_status forget(lop_emit *e, int first) {
@@ -82,66 +82,66 @@ static lop_status forget(lop_emit *e, int first) {
     return st;
 }
 
-static lop_status open_arm(lop_emit *e, const lop_node *node) {
+static lop_status open_branch(lop_emit *e, const lop_node *node) {
     lop_status st;
     lop_shape batch = node->shape;
     batch.ndim -= node->core;
-    lop_arm arm = {.node = node, .fresh = e->nfresh, .step = e->plan->nstep};
-    arm.value = lop_emit_temp(e, node->dtype, node->core, &node->shape, &st);
-    if (arm.value >= 0) arm.mask = lop_emit_slot(e, LOP_S_TEMP, LOP_b8, 0, &batch, &st);
+    lop_branch branch = {.node = node, .fresh = e->nfresh, .step = e->plan->nstep};
+    branch.value = lop_emit_temp(e, node->dtype, node->core, &node->shape, &st);
+    if (branch.value >= 0) branch.mask = lop_emit_slot(e, LOP_S_TEMP, LOP_b8, 0, &batch, &st);
     if (st != LOP_OK) return st;
-    if (e->narm == e->room_arm) {
-        int room = e->room_arm ? 2 * e->room_arm : 4;
-        lop_arm *more = lop_realloc(e->plan->ctx, e->arm, (size_t)room * sizeof *more);
+    if (e->nbranch == e->room_branch) {
+        int room = e->room_branch ? 2 * e->room_branch : 4;
+        lop_branch *more = lop_realloc(e->plan->ctx, e->branch, (size_t)room * sizeof *more);
         if (!more) return LOP_NOMEM;
-        e->arm = more;
-        e->room_arm = room;
+        e->branch = more;
+        e->room_branch = room;
     }
-    e->arm[e->narm++] = arm;
+    e->branch[e->nbranch++] = branch;
     return LOP_OK;
 }
 
-/* The first arm ends in its check; its failures lead to the second, which begins here. */
-static lop_status turn_arm(lop_emit *e) {
-    lop_arm *arm = &e->arm[e->narm - 1];
+/* The fast branch ends in its check; its failures lead to the fallback, which begins here. */
+static lop_status turn_to_fallback(lop_emit *e) {
+    lop_branch *branch = &e->branch[e->nbranch - 1];
     lop_plan *p = e->plan;
     int first = p->nstep;
-    lop_status st = arm->node->op->check(e, arm->node, arm->value, arm->mask);
-    for (int i = first; st == LOP_OK && i < p->nstep; i++) p->step[i].origin = arm->node;
-    for (int i = arm->step; st == LOP_OK && i < p->nstep; i++) {
+    lop_status st = branch->node->op->check(e, branch->node, branch->value, branch->mask);
+    for (int i = first; st == LOP_OK && i < p->nstep; i++) p->step[i].origin = branch->node;
+    for (int i = branch->step; st == LOP_OK && i < p->nstep; i++) {
         lop_step *s = &p->step[i];
-        if (s->derived >= 0) p->derive[s->derived].in_arm = true;
+        if (s->derived >= 0) p->derive[s->derived].in_branch = true;
         if (i < first) s->flags |= LOP_STEP_HUSHED; /* the check itself knows of what was asked */
         if (s->fail >= 0 || s->escape >= 0) continue;
-        s->escape = arm->mask;
+        s->escape = branch->mask;
         s->escape_to = p->nstep;
     }
-    if (st == LOP_OK) st = forget(e, arm->fresh);
-    arm->step = p->nstep;
+    if (st == LOP_OK) st = forget(e, branch->fresh);
+    branch->step = p->nstep;
     e->second++;
     return st;
 }
 
-/* The second arm runs only where the first failed. */
-static lop_status close_arm(lop_emit *e) {
-    lop_arm arm = e->arm[--e->narm];
+/* The fallback branch runs only where the fast one failed. */
+static lop_status close_branch(lop_emit *e) {
+    lop_branch branch = e->branch[--e->nbranch];
     lop_plan *p = e->plan;
     e->second--;
-    for (int i = arm.step; i < p->nstep; i++) {
+    for (int i = branch.step; i < p->nstep; i++) {
         lop_step *s = &p->step[i];
-        s->late = arm.mask; /* the outermost one's stays, and the next one's */
-        if (e->second > 0) s->later = arm.mask;
+        s->late = branch.mask; /* the outermost one's stays, and the next one's */
+        if (e->second > 0) s->later = branch.mask;
         if (s->when >= 0) continue;
-        s->when = arm.mask;
+        s->when = branch.mask;
         s->when_set = true;
     }
-    e->value = arm.value;
-    e->mask = arm.mask;
-    lop_status st = lower_node(e, arm.node);
-    int mine = e->narm > 0 ? 1 : 0;
+    e->value = branch.value;
+    e->mask = branch.mask;
+    lop_status st = lower_node(e, branch.node);
+    int mine = e->nbranch > 0 ? 1 : 0;
     if (mine && st == LOP_OK) e->nfresh--;
-    if (st == LOP_OK) st = forget(e, arm.fresh);
-    if (mine && st == LOP_OK) st = note_fresh(e, arm.node);
+    if (st == LOP_OK) st = forget(e, branch.fresh);
+    if (mine && st == LOP_OK) st = note_fresh(e, branch.node);
     return st;
 }
 
@@ -170,7 +170,7 @@ static bool is_lowered(const lop_emit *e, const lop_node *node) {
     return lop_map_get(&e->map, node, &known) && known != FORGOTTEN;
 }
 
-/* Is `wanted` below `node`, with no other node with arms between? */
+/* Is `wanted` below `node`, with no other node with branches between? */
 static lop_status reaches(const lop_emit *e, const lop_node *node, const lop_node *wanted,
                           bool *yes) {
     lop_ctx *ctx = e->plan->ctx;
@@ -193,9 +193,9 @@ static lop_status reaches(const lop_emit *e, const lop_node *node, const lop_nod
 }
 
 /* Marks in `seen` what the nodes on the stack are sure to need and is not lowered: of a node with
- * arms the node itself, and which of its children with arms its fallback needs too; either arm may
- * be left early, or not be entered. Of nodes with arms that are in `both`, the first that is met
- * goes to *found. */
+ * branches the node itself, and which of its children with branches its fallback needs too; either
+ * branch may be left early, or not be entered. Of nodes with branches that are in `both`, the first
+ * that is met goes to *found. */
 static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_map *both,
                        const lop_node **found) {
     lop_status st = LOP_OK;
@@ -203,15 +203,15 @@ static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_
     while (st == LOP_OK && todo->n > 0) {
         const lop_node *node = todo->at[--todo->n].node;
         if (is_lowered(e, node) || lop_map_get(seen, node, &known)) continue;
-        const bool arms = node->op->check != NULL;
-        if (both && arms && lop_map_get(both, node, &known)) {
+        const bool branches = node->op->check != NULL;
+        if (both && branches && lop_map_get(both, node, &known)) {
             *found = node;
             return LOP_OK;
         }
         st = lop_map_set(seen, node, 1);
-        for (int i = 0; st == LOP_OK && i < node->n - (arms ? 1 : 0); i++) {
-            bool sure = !arms;
-            if (arms && node->child[i]->op->check)
+        for (int i = 0; st == LOP_OK && i < node->n - (branches ? 1 : 0); i++) {
+            bool sure = !branches;
+            if (branches && node->child[i]->op->check)
                 st = reaches(e, node->child[node->n - 1], node->child[i], &sure);
             if (st == LOP_OK && sure) st = push(todo, node->child[i]);
         }
@@ -219,9 +219,9 @@ static lop_status mark(const lop_emit *e, walks *todo, lop_map *seen, const lop_
     return st;
 }
 
-/* A node with arms of its own, not lowered yet, that both arms of `node` are sure to need; NULL:
- * none. Lowered in each of them it would be there twice, what it needs likewise four times, and so
- * on. */
+/* A node with branches of its own, not lowered yet, that both branches of `node` are sure to need;
+ * NULL: none. Lowered in each of them it would be there twice, what it needs likewise four times,
+ * and so on. */
 static lop_status common(const lop_emit *e, const lop_node *node, const lop_node **found) {
     lop_ctx *ctx = e->plan->ctx;
     walks todo = {.ctx = ctx};
@@ -249,22 +249,22 @@ lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
             stack.n--;
             continue;
         }
-        bool arms = node->op->check != NULL;
-        if (arms && w->next == 0) {
+        bool branches = node->op->check != NULL;
+        if (branches && w->next == 0) {
             st = common(e, node, &before);
             if (st == LOP_OK && before) {
                 st = push(&stack, before);
                 continue;
             }
-            if (st == LOP_OK) st = open_arm(e, node);
+            if (st == LOP_OK) st = open_branch(e, node);
         }
-        if (arms && st == LOP_OK && w->next == node->n - 1) st = turn_arm(e);
+        if (branches && st == LOP_OK && w->next == node->n - 1) st = turn_to_fallback(e);
         if (st != LOP_OK) break;
         if (w->next < node->n) {
             st = push(&stack, node->child[w->next++]);
             continue;
         }
-        st = arms ? close_arm(e) : lower_node(e, node);
+        st = branches ? close_branch(e) : lower_node(e, node);
         stack.n--;
     }
     lop_free(e->plan->ctx, stack.at);

@@ -51,7 +51,7 @@ typedef struct lop_derive {
     int step;
     int64_t bytes;   /* one batch element */
     uint64_t leaves; /* whose content is checked, one bit each; 0: that of the step's arguments */
-    bool in_arm;     /* of a first arm that is closed: a failure there may have led past it */
+    bool in_branch;  /* of a fast branch that is closed: a failure may have led past it */
 } lop_derive;
 enum { LOP_KEEP = 64 }; /* derived values and leaves with a bit of their own */
 
@@ -69,10 +69,10 @@ typedef struct lop_plan {
     int out; /* the slot of the result */
     bool batched;
     int64_t workspace;      /* bytes of temporaries and masks */
-    int64_t reserve[2];     /* of those in second arms, of those in second arms of these: had only
-                               when one is needed */
+    int64_t reserve[2];     /* of those in fallback branches, and in fallback branches within
+                               these: taken only when one is entered */
     size_t scratch;         /* largest scratch of a step */
-    size_t late_scratch[2]; /* of one in a second arm: behind its reserve */
+    size_t late_scratch[2]; /* of a step in a fallback branch: behind its reserve */
     int64_t dense;          /* bytes of the largest dense form on the way that nobody asked for */
     double flops, bytes, seconds;
     lop_trace trace; /* rules that fired, in order */
@@ -109,7 +109,7 @@ lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial, const dou
 uint64_t lop_leaf_key(uint64_t serial); /* of a leaf of that serial */
 static inline uint64_t lop_leaf_bit(uint64_t key) { return (uint64_t)1 << (key >> 58); }
 /* For explanations: what a step is thought to cost; bytes of the result, of the derived values, of
- * all together with the workspace, the second arms' reserve apart. */
+ * all together with the workspace, without the reserve of fallback branches. */
 double lop_step_seconds(const lop_plan *plan, int step);
 int64_t lop_plan_result(const lop_plan *plan);
 int64_t lop_plan_kept(const lop_plan *plan);

@@ -134,6 +134,7 @@ static lop_status make_named(lop_ctx *ctx, const double *number, const double *o
     *out = NULL;
     lop_coefs *coefs = ctx->coefs = lop_calloc(ctx, 1, sizeof *coefs);
     lop_status st = coefs ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
+    if (coefs) coefs->again = other != NULL;
     if (st == LOP_OK) st = lop_coefs_name(ctx, number, other, n, root, &named, err);
     if (st == LOP_OK) st = lop_plan_make(ctx, rules, options, named, out, err);
     ctx->coefs = NULL;

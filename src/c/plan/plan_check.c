@@ -245,7 +245,7 @@ static const char *guards_against(const lop_plan *p, const lop_step *s, int i) {
     if (s->fail >= 0 && (s->fail == s->when || s->fail == s->late || s->fail == s->later))
         return "it hangs on its own failure";
     if (s->when_set && s->when < 0) return "it hangs on a mask that is not there";
-    if (s->later >= 0 && s->late < 0) return "it lies in a second arm within none";
+    if (s->later >= 0 && s->late < 0) return "it lies in a fallback branch within none";
     if (s->escape >= 0 && (s->escape_to <= i || s->escape_to >= p->nstep))
         return "it does not escape forward";
     return NULL;

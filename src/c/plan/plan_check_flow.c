@@ -153,9 +153,9 @@ static lop_status left_out(const flow *f, int i, const state *v, bool mask) {
         f->k, f->at, "it may run where slot %d was left out for values found in the store", i);
 }
 
-/* A step names the masks of two arms around it and its own. In an arm within these it may run for
- * nothing where it is guarded by another mask (`accepted` is): what it copies has no meaning then,
- * and is read where that arm was needed alone. */
+/* A step names the masks of two fallback branches around it and its own. In a branch within these
+ * it may run for nothing where it is guarded by another mask (`accepted` is): what it copies has no
+ * meaning then, and is read only where that branch was entered. */
 static bool deep(const flow *f, int how) {
     const lop_step *s = &f->p->step[f->at];
     return how & SET && s->later >= 0 && s->when >= 0 && !s->when_set;

@@ -48,7 +48,7 @@ void lop_plan_price(lop_plan *p) {
         p->seconds += lop_step_seconds(p, i);
     }
     p->scratch = (p->scratch + 63) & ~(size_t)63;
-    /* the scratch of second arms lies behind it; at most INT64_MAX - 64, see place */
+    /* the scratch of fallback branches lies behind it; at most INT64_MAX - 64, see place */
     for (int i = 0; i < 2; i++) p->reserve[i] = (p->reserve[i] + 63) & ~(int64_t)63;
 }
 

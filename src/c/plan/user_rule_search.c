@@ -162,7 +162,7 @@ static void put_first(const explorer *x, lop_trace *t) {
     memmove(t->rule + n, t->rule, (size_t)keep * sizeof *t->rule);
     for (int i = 0; i < n; i++) {
         t->rule[i] = (int16_t)x->fired[i];
-        x->rules->row[x->fired[i]].fired++;
+        x->rules->row[x->fired[i]].fired += !(x->mk.ctx->coefs && x->mk.ctx->coefs->again);
         if (x->options->trail) lop_trail_note(x->options->trail, x->fired[i], LOP_WHY_FIRED);
     }
     t->count += n;

@@ -82,7 +82,7 @@ static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     return a->op == &lop_op_dense;
 }
 
-/* Is it its own adjoint, by what is declared or by how it is written? */
+/* Is it its own adjoint, by what is assumed or by how it is written? */
 static bool own_adjoint(const lop_node *a) {
     if (lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE) return true;
     return (a->op == &lop_op_sum || a->op == &lop_op_prod) && lop_infer_hermitian(a);
@@ -118,7 +118,7 @@ bool lop_chain_array(lop_chain *ch, const lop_node *x, lop_sym *out) { return at
 
 /* -- terms */
 
-/* Is a b the identity, by declaration or by how they are written? The same node, inverted or not,
+/* Is a b the identity, by assumption or by how they are written? The same node, inverted or not,
  * with an inverse; or unitary, beside its adjoint. */
 static bool undoes(const reader *r, lop_sym a, lop_sym b) {
     const int g = lop_sym_is_group(a)   ? lop_sym_group(a)

@@ -39,7 +39,7 @@ static int descend(walk *w, const lop_node *n) {
     return count;
 }
 
-/* What was declared of a node and may be used; of bands nothing relies on "orthogonal". */
+/* What was assumed of a node and may be used; of bands nothing relies on "orthogonal". */
 static int64_t word_of(const lop_node *n) {
     const bool dense = n->op == &lop_op_dense;
     const int64_t word = dense || n->op == &lop_op_tridiagonal ? n->attr.i[0]
@@ -50,7 +50,7 @@ static int64_t word_of(const lop_node *n) {
     return word > LOP_ASSUME_GENERAL && word < LOP_ASSUME_TRIED ? word : 0;
 }
 
-/* The child of a declared kind that stands for all of it, behind the test: owned. */
+/* The child that stands for all of it, behind the test: owned. */
 static lop_status tested(const lop_node *n, int64_t word, const lop_node *const *child,
                          const lop_node **out, lop_err *err) {
     const lop_attr full = {.i = {word, 0, 0, 0}}, band = {.i = {word, n->attr.i[0], 0, 0}};
@@ -105,7 +105,7 @@ static lop_status visit(walk *w, lop_err *err) {
     return lop_map_set(&w->known, n, w->nmade++);
 }
 
-lop_status lop_declared_tested(const lop_node *root, const lop_node **out, lop_err *err) {
+lop_status lop_assumptions_tested(const lop_node *root, const lop_node **out, lop_err *err) {
     walk w = {.ctx = root->ctx};
     lop_status st = lop_map_init(&w.known, w.ctx);
     if (st == LOP_OK) st = push(&w, root);

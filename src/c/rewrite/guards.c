@@ -210,7 +210,7 @@ lop_truth lop_when_triangular(const lop_match *m) {
                  (a->attr.i[0] == LOP_ASSUME_LOWER || a->attr.i[0] == LOP_ASSUME_UPPER));
 }
 lop_truth lop_when_positive(const lop_match *m) { return known(m, LOP_POSITIVE); }
-/* Or a sum of what was declared so and of semidefinite terms: where Cholesky fails, it is not. */
+/* Or a sum of what was assumed so and of semidefinite terms: where Cholesky fails, it is not. */
 lop_truth lop_when_definite(const lop_match *m) {
     const lop_node *a = HOLE(m, 'a');
     const bool part =
@@ -242,7 +242,7 @@ lop_truth lop_when_own_conj(const lop_match *m) {
     return truth(lop_is_blas(m->root->dtype) && (lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE ||
                                                  lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE));
 }
-/* Not of leaves: what a user declared is taken at its word elsewhere. */
+/* Not of leaves: what a user assumed is taken at its word elsewhere. */
 bool lop_is_tried(const lop_node *a) {
     const lop_node *k = a->op == &lop_op_view ? a->child[0] : a;
     return a->op->cls == LOP_OPERATOR && a->op->max != 0 && k->op != &lop_op_dense &&

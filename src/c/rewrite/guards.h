@@ -24,11 +24,11 @@ lop_truth lop_when_coef_nonzero(const lop_match *m);
 lop_truth lop_when_coef_zero(const lop_match *m);      /* @c is exactly 0 */
 lop_truth lop_when_coef_minus_one(const lop_match *m); /* @c is exactly -1 */
 lop_truth
-lop_when_triangular(const lop_match *m); /* ?a is a Dense declared triangular, or a view of one */
-lop_truth lop_when_positive(const lop_match *m); /* ?a is declared positive definite */
+lop_when_triangular(const lop_match *m); /* ?a is a Dense assumed triangular, or a view of one */
+lop_truth lop_when_positive(const lop_match *m); /* ?a is assumed positive definite */
 lop_truth lop_when_definite(const lop_match *m); /* or a sum of that and what is semidefinite */
 lop_truth lop_when_shift(const lop_match *m); /* ?a has the root's shape and dtype, c is finite */
-/* ?a is the conjugate, or the transpose, of a matrix declared symmetric or Hermitian. */
+/* ?a is the conjugate, or the transpose, of a matrix assumed symmetric or Hermitian. */
 lop_truth lop_when_own_conj(const lop_match *m);
 lop_truth lop_when_own_view(const lop_match *m);
 /* Is Cholesky worth a try in solves? An operator that is its own adjoint as it is written. */
@@ -57,7 +57,7 @@ lop_truth lop_when_cast_widens(const lop_match *m);  /* the inner cast loses not
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
 lop_truth lop_when_composed(const lop_match *m); /* a sum, a product or a stencil, a view of one */
-lop_truth lop_when_indefinite(const lop_match *m); /* a Dense declared symmetric or Hermitian */
+lop_truth lop_when_indefinite(const lop_match *m); /* a Dense assumed symmetric or Hermitian */
 lop_truth lop_when_no_rows(const lop_match *m);    /* of no rows, the result of ?x's shape */
 lop_truth lop_when_deficient(const lop_match *m);  /* of rank below its size, as it is written */
 lop_truth lop_when_same_sizes(const lop_match *m); /* the root's two children have the same sizes */
@@ -67,10 +67,10 @@ lop_truth lop_when_diagonals(const lop_match *m); /* all the root's operands are
 lop_truth
 lop_when_not_diagonals(const lop_match *m); /* those of the root's operator are not all Diag */
 lop_truth lop_when_orthogonal(
-    const lop_match *m); /* ?a, or what it is a view of, is declared or known to be unitary */
+    const lop_match *m); /* ?a, or what it is a view of, is assumed or known to be unitary */
 lop_truth lop_when_blocks_add(const lop_match *m);     /* two blockdiags of the same partition */
 lop_truth lop_when_blocks_alike(const lop_match *m);   /* a blockdiag of several dense square blocks
-                                                          of one size, promise and view */
+                                                          of one size, assumption and view */
 lop_truth lop_when_inverses_alike(const lop_match *m); /* a blockdiag of inverses of such */
 lop_truth lop_when_inverse_blocks(const lop_match *m); /* the inverse of one of square blocks */
 lop_truth lop_when_low_ranks(
@@ -86,7 +86,7 @@ lop_truth lop_when_block_triangle(
 lop_truth lop_when_bordered(const lop_match *m); /* a Block with such a pivot, of floats */
 bool lop_block_triangle(const lop_node *block, bool lower);
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
-/* For users' rules: ?a is an operator and square; declared or known to be so. */
+/* For users' rules: ?a is an operator and square; assumed or known to be so. */
 lop_truth lop_when_square(const lop_match *m);
 lop_truth lop_when_symmetric(const lop_match *m);
 lop_truth lop_when_self_adjoint(const lop_match *m);

@@ -236,7 +236,7 @@ static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_nod
         lop_status st = lop_rule_at(r, i, node, mk, out);
         if (st == LOP_NOMATCH) continue;
         if (st == LOP_OK) {
-            r->row[i].fired++;
+            r->row[i].fired += !(mk->ctx->coefs && mk->ctx->coefs->again);
             note(mk, i, LOP_WHY_FIRED);
         }
         *which = i;

@@ -83,8 +83,8 @@ LOP_BUILD(view_tridiagonal) {
     return tridiagonal(mk, &attr, v, st, out);
 }
 
-/* What is left of a promise when a real (or complex) number comes in; `positive`: it is > 0. */
-static lop_attr promise(const lop_attr *a, bool real, bool positive) {
+/* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
+static lop_attr assumption_left(const lop_attr *a, bool real, bool positive) {
     lop_attr left = *a;
     if (a->i[0] == LOP_ASSUME_POSITIVE && !positive) left.i[0] = LOP_ASSUME_HERMITIAN;
     if (a->i[0] != LOP_ASSUME_SYMMETRIC && !real) left.i[0] = LOP_ASSUME_GENERAL;
@@ -99,7 +99,8 @@ static bool is_positive(const lop_node *multiple) {
 
 LOP_BUILD(scaled_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
-    const lop_attr *c = &m->root->attr, attr = promise(&a->attr, c->im == 0, is_positive(m->root));
+    const lop_attr *c = &m->root->attr,
+                   attr = assumption_left(&a->attr, c->im == 0, is_positive(m->root));
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
@@ -123,7 +124,7 @@ LOP_BUILD(tridiagonal_plus) {
                    *v[3] = {lop_node_ref(a->child[0]), NULL, lop_node_ref(a->child[2])}, *d = NULL;
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
-    lop_attr attr = promise(&a->attr, real, known && (!multiple || is_positive(o)));
+    lop_attr attr = assumption_left(&a->attr, real, known && (!multiple || is_positive(o)));
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st == LOP_OK)
         st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],
@@ -183,7 +184,7 @@ static bool is_narrow(const lop_node *a, lop_band b) {
     return 2 * b.l + b.u + 1 <= lop_rows(a) / 2;
 }
 
-static lop_attr promised(const lop_node *a, lop_band b) {
+static lop_attr assumption_of(const lop_node *a, lop_band b) {
     const bool own = b.l == b.u && lop_infer_hermitian(a);
     return (lop_attr){.i = {b.l, b.u, own ? LOP_ASSUME_TRIED : LOP_ASSUME_GENERAL, 0}};
 }
@@ -199,7 +200,7 @@ LOP_BUILD(solve_inferred) {
         st = lop_make1(mk, &lop_op_diagonal, &d, a, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, x, in, out);
     } else if (is_narrow(a, b)) {
-        const lop_attr how = promised(a, b);
+        const lop_attr how = assumption_of(a, b);
         st = band_of(mk, a, b, dt, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_band_solve, &how, in, x, out);
     } else if (b.l == 0 || b.u == 0) {
@@ -223,7 +224,7 @@ LOP_BUILD(det_inferred) {
         return st == LOP_OK ? wrap(mk, &lop_op_vector_det, NULL, in, out) : st;
     }
     if (!is_narrow(a, b)) return LOP_NOMATCH;
-    const lop_attr how = promised(a, b);
+    const lop_attr how = assumption_of(a, b);
     lop_status st = band_of(mk, a, b, dt, &in);
     return st == LOP_OK ? wrap(mk, &lop_op_banded_det, &how, in, out) : st;
 }

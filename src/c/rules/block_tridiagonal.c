@@ -28,8 +28,8 @@ LOP_BUILD(blocktri_sum) {
     return kind(mk, &attr, a->n, v, st, out);
 }
 
-/* What is left of a promise when a real (or complex) number comes in; `positive`: it is > 0. */
-static lop_attr promise(const lop_node *a, bool real, bool positive) {
+/* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
+static lop_attr assumption_left(const lop_node *a, bool real, bool positive) {
     lop_attr left = a->attr;
     if (left.i[1] == LOP_ASSUME_POSITIVE && !positive) left.i[1] = LOP_ASSUME_HERMITIAN;
     if (left.i[1] != LOP_ASSUME_SYMMETRIC && !real) left.i[1] = LOP_ASSUME_GENERAL;
@@ -43,7 +43,7 @@ static bool is_positive(const lop_node *multiple) {
 
 LOP_BUILD(blocktri_scaled) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL};
-    const lop_attr *c = &m->root->attr, attr = promise(a, c->im == 0, is_positive(m->root));
+    const lop_attr *c = &m->root->attr, attr = assumption_left(a, c->im == 0, is_positive(m->root));
     lop_status st = LOP_OK;
     if (a->n == 2 && c->im != 0) return LOP_NOMATCH; /* what stands above would be conjugated */
     for (int i = 0; st == LOP_OK && i < a->n; i++)
@@ -58,7 +58,7 @@ LOP_BUILD(blocktri_plus) {
                    *v[3] = {NULL};
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
-    const lop_attr attr = promise(a, real, known && (!multiple || is_positive(o))),
+    const lop_attr attr = assumption_left(a, real, known && (!multiple || is_positive(o))),
                    size = {.i = {size_of(a), 0, 0, 0}};
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st != LOP_OK) return st;
@@ -77,12 +77,12 @@ static lop_status cast_to(const lop_maker *mk, const lop_node *a, lop_dtype dt,
         st = lop_make1(mk, &lop_op_cast, &d, a->child[i], &v[i]);
     return st;
 }
-/* The same matrix as a Banded; `promised`: with what is promised. Owned. */
+/* The same matrix as a Banded; `assumed`: with its assumption. Owned. */
 static lop_status banded(const lop_maker *mk, const lop_node *a, int n, const lop_node **v,
-                         bool promised, const lop_node **out) {
+                         bool assumed, const lop_node **out) {
     const int64_t b = size_of(a), w = b > 0 ? 2 * b - 1 : 0;
     const lop_attr size = {.i = {b, 0, 0, 0}},
-                   attr = {.i = {w, w, promised ? a->attr.i[1] : LOP_ASSUME_GENERAL, 0}};
+                   attr = {.i = {w, w, assumed ? a->attr.i[1] : LOP_ASSUME_GENERAL, 0}};
     const lop_node *ab;
     lop_status st = lop_make_op(mk, &lop_op_blockband, &size, n, v, NULL, &ab);
     if (st != LOP_OK) return st;

@@ -221,29 +221,29 @@ LOP_BUILD(det_difference) {
     return order == 2 ? closed(m, mk, n % 2 * 2, n + 1, 2, 0, out) : LOP_NOMATCH;
 }
 
-/* -- Cholesky, worth a try: what was declared positive definite among the terms of a sum goes with
+/* -- Cholesky, worth a try: what was assumed positive definite among the terms of a sum goes with
  * it. Where the sum is not definite, and no term is known to be negative, either another term took
- * that away or the promise is broken: the term says which, and there alone it is factored. */
+ * that away, or the assumption is false: the term says which, and there alone it is factored. */
 
-typedef struct declared {
-    const lop_node *at[LOP_DECLARED]; /* borrowed */
-    int n, left;                      /* left: nodes that may still be looked at */
-    bool minus;                       /* something semidefinite is taken away */
-} declared;
+typedef struct assumed {
+    const lop_node *at[LOP_ASSUMED_TERMS]; /* borrowed */
+    int n, left;                           /* left: nodes that may still be looked at */
+    bool minus;                            /* something semidefinite is taken away */
+} assumed;
 
-static void gather(declared *d, const lop_node *a) {
+static void gather(assumed *d, const lop_node *a) {
     if (--d->left < 0) return;
     if (a->op == &lop_op_dense && a->attr.i[0] == LOP_ASSUME_POSITIVE) {
         for (int i = 0; i < d->n; i++)
             if (d->at[i] == a) return;
-        if (d->n < LOP_DECLARED) d->at[d->n++] = a;
+        if (d->n < LOP_ASSUMED_TERMS) d->at[d->n++] = a;
         return;
     }
     for (int i = 0; i < a->n; i++)
         if (a->child[i]->op->cls == LOP_OPERATOR) gather(d, a->child[i]);
 }
 
-static void gather_terms(declared *d, const lop_node *a) {
+static void gather_terms(assumed *d, const lop_node *a) {
     if (--d->left < 0) return;
     if (a->op == &lop_op_sum) {
         gather_terms(d, a->child[0]);
@@ -257,9 +257,9 @@ static void gather_terms(declared *d, const lop_node *a) {
 }
 
 LOP_BUILD(det_tried) {
-    const lop_node *a = HOLE(m, 'a'), *child[1 + LOP_DECLARED] = {NULL};
+    const lop_node *a = HOLE(m, 'a'), *child[1 + LOP_ASSUMED_TERMS] = {NULL};
     const lop_attr tried = {.i = {1, 0, 0, 0}};
-    declared d = {.left = LOP_INFER_NODES};
+    assumed d = {.left = LOP_INFER_NODES};
     if (a->op == &lop_op_sum) gather_terms(&d, a);
     if (d.minus) d.n = 0;
     lop_status st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), a, &child[0]);

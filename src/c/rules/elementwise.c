@@ -72,13 +72,12 @@ static bool given_in_single(const lop_node *a) {
 LOP_BUILD(solve_orthogonal) {
     lop_attr h = {.i = {LOP_H, 0, 0, 0}};
     const lop_node *adjoint, *a = HOLE(m, 'a'), *y, *base = a->op == &lop_op_view ? a->child[0] : a;
-    const bool declared = base->op == &lop_op_dense;
+    const bool assumed = base->op == &lop_op_dense;
     lop_status st = lop_make1(mk, &lop_op_view, &h, HOLE(m, 'a'), &adjoint);
     if (st != LOP_OK) return st;
     st = lop_make2(mk, &lop_op_apply, NULL, adjoint, HOLE(m, 'x'), out);
     lop_node_unref(adjoint);
-    if (st != LOP_OK || !declared || mk->ctx->check == LOP_CHECK_NONE ||
-        !lop_is_blas((*out)->dtype))
+    if (st != LOP_OK || !assumed || mk->ctx->check == LOP_CHECK_NONE || !lop_is_blas((*out)->dtype))
         return st;
     y = *out;
     const lop_attr single = {.i = {given_in_single(base->child[0])}};

@@ -124,7 +124,7 @@ static bool by_band(const lop_node *a) {
     const int64_t n = lop_rows(a), J = states_of(a);
     return n / 32 > J && lopk_quasi_lu_fits(n, J);
 }
-/* v[last] becomes `name` of all v, of which itself is the second arm: the band between. */
+/* Puts `name` of v[0] to v[last] in the place of v[last], which becomes its fallback branch. */
 static lop_status between(const lop_maker *mk, const char *name, const lop_attr *how, int last,
                           const lop_node **v) {
     const lop_node *band;

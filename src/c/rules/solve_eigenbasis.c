@@ -468,13 +468,13 @@ static lop_status by_schur(const spec *s, sylvester *y, const lop_node *b, const
     lop_status st = open_sylvester(s, y, 0);
     if (st == LOP_OK) st = open_sylvester(s, y, 1);
     if (st == LOP_OK) st = directly(s, b, &alt);
-    const lop_node *child[3] = {y->a[0], y->a[1], b}, *arms[2] = {NULL, alt};
+    const lop_node *child[3] = {y->a[0], y->a[1], b}, *branch[2] = {NULL, alt};
     if (st == LOP_OK)
         st = lop_make_op(s->mk, b ? &lop_op_schur_solve : &lop_op_schur_det, b ? &how : &det,
                          b ? 3 : 2, child, NULL, &x);
-    arms[0] = x;
+    branch[0] = x;
     if (st == LOP_OK)
-        st = lop_make_op(s->mk, &lop_op_spectral, NULL, 2, arms, NULL, b ? &sound : out);
+        st = lop_make_op(s->mk, &lop_op_spectral, NULL, 2, branch, NULL, b ? &sound : out);
     if (st == LOP_OK && b) st = lop_check_open(&k, s->dt);
     if (st == LOP_OK && b) st = lop_check_instead(&k, sound, b, alt, out);
     const lop_node *gone[] = {x, sound, alt, y->a[0], y->a[1]};

@@ -197,7 +197,7 @@ LOP_BUILD(solve_scaled) {
 
 enum { LEAST_INVERSE = 64 }; /* rows from which the inverse is made as such */
 
-/* The solve in *out as the safer arm of one in mixed precision. */
+/* The solve in *out as the fallback branch of one in mixed precision. */
 static lop_status mixed(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
                         const lop_node *dense, const lop_node *x, const lop_node **out) {
     const lop_node *safe = *out, *child[3] = {dense, x, safe};
@@ -261,7 +261,7 @@ LOP_BUILD(cholsolve_tried) {
     return by_factor(m, mk, &lop_op_cholesky_solve, &tried, out);
 }
 LOP_BUILD(lusolve) { return by_factor(m, mk, &lop_op_lu_solve, NULL, out); }
-/* What a Dense is declared to be; in a dtype that is complex a real one stays symmetric. */
+/* What a Dense is assumed to be; in a dtype that is complex a real one stays symmetric. */
 static lop_attr own_adjoint(const lop_node *a) {
     return (lop_attr){
         .i = {a->attr.i[0] == LOP_ASSUME_HERMITIAN && lop_is_complex(a->dtype), 0, 0, 0}};

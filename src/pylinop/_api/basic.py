@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import _core
 from .._base import config, dlpack
+from .._base.checks import is_lazy
 from .._base.lazy_import import Later
-from .._lazy.array import LazyArray
 from .._operators.convert import as_operator
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def inv(A: _OperatorLike) -> LinearOperator:
     array([0.5 , 0.25])
     """
     form: Any = A
-    if issubclass(type(A), LazyArray):  # isinstance asks operators for their __class__: slow
+    if is_lazy(A):
         form = _core._lazy_inverse(form)
     else:
         form = _core._build("inverse", as_operator(A))
@@ -87,7 +87,7 @@ def inv(A: _OperatorLike) -> LinearOperator:
 
 def _matrix(A: Any, what: str) -> Any:
     """The operand of a function: a LazyArray itself, all else as an operator; never a vector."""
-    lazy = issubclass(type(A), LazyArray)
+    lazy = is_lazy(A)
     if lazy or not isinstance(A, _core.Operator):
         ndim = getattr(A, "ndim", None)
         if (np.ndim(A) if ndim is None and isinstance(A, (list, tuple)) else ndim) in (0, 1):
@@ -129,7 +129,7 @@ def trace(A: _OperatorLike, method: str = "auto", **how: Any) -> Any:
     >>> round(e.value, 6), e.samples, e.error_kind
     (100.0, 30, 'heuristic')
     """
-    lazy = issubclass(type(A), LazyArray)
+    lazy = is_lazy(A)
     form = _matrix(A, "trace")
     if method != "auto" or how or (config.estimates and not lazy):
         return _estimates.number(form, "trace", method, how, lambda op: op.trace())

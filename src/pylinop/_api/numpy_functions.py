@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core, linalg
-from .._base import errors
+from .._base.checks import square
 from .._operators import block_constructors, numpy_protocols
 from .._operators.convert import arrays_of, as_operator
 from . import einsum as patterns
@@ -235,8 +235,7 @@ def _kron(a: Any, b: Any) -> Any:
 @_row("lazy", "linalg.matrix_power", note="a negative power through `inv`")
 def _matrix_power(a: Any, n: Any) -> Any:
     n = _operator.index(n)
-    if a.shape[-1] != a.shape[-2]:
-        raise errors.LinAlgError("Last 2 dimensions of the array must be square")
+    square(a)
     if n < 0:
         return _core._build("inverse", a) ** -n
     return a**n

@@ -134,7 +134,7 @@ def _in_precision(A: Any, b: Any, assume_a: str | None, how: _How) -> Any:
         return solve(A, b, assume_a)
 
 
-def promised(A: Any, op: Any, assume_a: str | None) -> Any:
+def assuming(A: Any, op: Any, assume_a: str | None) -> Any:
     """An array with the assumption about it, as an operator."""
     if isinstance(A, _core.Operator) and not (op._head == "dense" and op._init is not None):
         raise ValueError(
@@ -150,7 +150,7 @@ def direct(A: Any, b: Any, assume_a: str | None = None) -> Any:
         return build.solve(A if assume_a is None else lazy(A, assume_a), b)
     op = as_operator(A)
     if assume_a is not None:
-        op = promised(A, op, assume_a)
+        op = assuming(A, op, assume_a)
     if isinstance(b, _core.Operator):
         return inverse(op) @ b
     square(op)
@@ -181,7 +181,7 @@ def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", *
     if assume_a is not None:
         _core.Dense(np.empty((0, 0)), assume_a)  # is it one of the words?
         if not isinstance(A, _core.Operator):
-            op = promised(A, op, assume_a)
+            op = assuming(A, op, assume_a)
         options["assume_a"] = assume_a
     if isinstance(b, _core.Operator):
         raise TypeError(f"method={method!r} takes an array b, got {type(b).__name__} {b.shape}")

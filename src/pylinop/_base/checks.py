@@ -10,21 +10,21 @@ from .. import _core
 from . import errors
 
 
-def square(op: Any) -> Any:
-    """The operator, which must be square."""
+def square(op: Any, action: str = "compute") -> Any:
+    """Returns the operator, which must be square; ``action`` is what the error says failed."""
     if op.shape[-1] != op.shape[-2]:
         raise errors.make_error(
             "LinAlgError",
             f"Last 2 dimensions of the array must be square: {op.shape}",
             op,
-            "compute",
+            action,
             -1,
         )
     return op
 
 
 def triangle(UPLO: Any) -> str:
-    """ "L" or "U", as NumPy's keyword has it."""
+    """Returns "L" or "U" from NumPy's keyword, in either case."""
     uplo = str(UPLO).upper()
     if uplo not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")

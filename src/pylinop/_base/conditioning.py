@@ -95,7 +95,7 @@ def fell_back(op: Any, count: int, determinant: bool = False) -> None:
     """Reports that Cholesky failed for a matrix assumed positive definite; a hook of the core's. A
     solve goes on by LU, with a warning. For a determinant it is an error, since its value would
     look as if it were meant."""
-    text = f"{errors.declared_positive(op)} declared positive definite (assume_a='pos') and is not"
+    text = f"{errors.assumed_positive(op)} assumed positive definite (assume_a='pos') and is not"
     if determinant:
         raise errors.make_error(
             "LinAlgError",

@@ -146,19 +146,19 @@ def parts(op: Any, limit: int = 10000) -> Iterator[Any]:
         stack += [p for p in (*o._operands, *(o._init or ())) if hasattr(p, "_operands")]
 
 
-def _declared(op: Any) -> Any:
-    """The word that a matrix was declared by, None where there is none."""
+def _assumed(op: Any) -> Any:
+    """The word that a matrix was assumed by, None where there is none."""
     try:
         return op._given("assume_a")
     except AttributeError:  # its kind has no such parameter, or it is an expression's result
         return None
 
 
-def declared_positive(op: Any) -> str:
+def assumed_positive(op: Any) -> str:
     """Which operators of an expression were assumed positive definite: 'Dense (3, 3), built at ...,
     was'."""
     words = ("pos", "positive definite")
-    found = [o for o in parts(op) if _declared(o) in words]
+    found = [o for o in parts(op) if _assumed(o) in words]
     names = []
     for o in found[:4]:
         built = where(o)

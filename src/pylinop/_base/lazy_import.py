@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import Any
 
 
 class Later:
-    """Stands for a module of this package."""
+    """Stands for a module of this package, which is imported when a name of it is first read."""
 
     def __init__(self, name: str) -> None:
         self._name = f"pylinop.{name}"
+        self._module: ModuleType | None = None
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self._name), name)
+        if self._module is None:
+            self._module = importlib.import_module(self._name)
+        return getattr(self._module, name)

@@ -38,8 +38,8 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
     run."""
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
-    promise = options.pop("assume_a", None)
-    options = {**options_of(options), "assume_a": promise}
+    assumed = options.pop("assume_a", None)
+    options = {**options_of(options), "assume_a": assumed}
     dtype = op.dtype or np.dtype(np.float64)
     side = np.zeros(op.shape[-2], dtype) if b is None else np.asarray(b)
     working = False

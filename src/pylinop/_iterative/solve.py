@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import _core
 from .._base import errors
+from .._base.checks import square
 from .._base.dlpack import as_array
 from .._base.memory import room
 from . import batches, record, scipy_api
@@ -231,17 +232,17 @@ def _looks_hermitian(p: Problem) -> bool:
     return True
 
 
-def _order(method: str, p: Problem, promise: str | None) -> tuple[tuple[str, ...], str]:
+def _order(method: str, p: Problem, assumed: str | None) -> tuple[tuple[str, ...], str]:
     """The methods to try, one after the other, and why."""
     if method != "iterative":
         return (method,), "named"
     real = p.dtype.kind != "c"
-    if promise in _POSITIVE:
-        return ("cg", "minres", "gmres"), f"A is said to be {promise!r}"
-    if promise in _HERMITIAN or (promise in _SYMMETRIC and real):
-        return ("minres", "gmres"), f"A is said to be {promise!r}"
-    if promise in _SYMMETRIC:
-        return ("gmres", "bicgstab"), f"A is said to be {promise!r}, and complex"
+    if assumed in _POSITIVE:
+        return ("cg", "minres", "gmres"), f"A is said to be {assumed!r}"
+    if assumed in _HERMITIAN or (assumed in _SYMMETRIC and real):
+        return ("minres", "gmres"), f"A is said to be {assumed!r}"
+    if assumed in _SYMMETRIC:
+        return ("gmres", "bicgstab"), f"A is said to be {assumed!r}, and complex"
     if _looks_hermitian(p):
         return ("cg", "minres", "gmres"), "A looks Hermitian, by two pairs of vectors"
     return ("gmres", "bicgstab"), "A is not Hermitian, by a pair of vectors"
@@ -275,13 +276,13 @@ def _columns(name: str, p: Problem, record: SolveRecord) -> str:
     return why
 
 
-def _solved(p: Problem, method: str, promise: str | None) -> SolveRecord:
+def _solved(p: Problem, method: str, assumed: str | None) -> SolveRecord:
     """Solves, or raises ConvergenceError."""
     begin = time.perf_counter()
     rtol = p.options["rtol"]
     record = SolveRecord(method, rtol, p.working)
     best, least, used = p.x, math.inf, 0
-    order, record.why = _order(method, p, promise)
+    order, record.why = _order(method, p, assumed)
     for name in order:
         record.method, p.x = name, best
         record.memory = memory_of(name, p)
@@ -301,8 +302,8 @@ def _solved(p: Problem, method: str, promise: str | None) -> SolveRecord:
             break
     record.matvecs, record.time = p.products, time.perf_counter() - begin
     if record.converged:
-        if promise in _POSITIVE and record.method == "minres":
-            text = f"assume_a={promise!r}, but {record.tried[0][1]}: solved by {record.method}"
+        if assumed in _POSITIVE and record.method == "minres":
+            text = f"assume_a={assumed!r}, but {record.tried[0][1]}: solved by {record.method}"
             warnings.warn(text, errors.FallbackWarning, stacklevel=errors.outside())
         return record
     p.x, record.residual = best, least
@@ -330,14 +331,7 @@ def _words(p: Problem, record: SolveRecord, method: str) -> str:
 def _checked(method: Any, op: Any, b: Any, options: dict[str, Any]) -> None:
     if b.dtype.kind not in "biufc":
         raise TypeError(f"b of dtype {b.dtype}: method={method!r} takes numbers")
-    if op.shape[-1] != op.shape[-2]:
-        raise errors.make_error(
-            "LinAlgError",
-            f"Last 2 dimensions of the array must be square: {op.shape}",
-            op,
-            "solve",
-            -1,
-        )
+    square(op, "solve")
     if b.ndim == 0 or b.shape[-1 if b.ndim == 1 else -2] != op.shape[-1]:
         n = op.shape[-1]
         raise errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", b.shape)
@@ -380,7 +374,7 @@ def iterate(
     """Returns x, and a record for each element of the batch; or raises ConvergenceError."""
     b = as_array(b)
     _checked(method, op, b, options)
-    x0, M, promise = options["x0"], options["M"], options.get("assume_a")
+    x0, M, assumed = options["x0"], options["M"], options.get("assume_a")
     M = scipy_api.operator_or_name(M, op)
     word = isinstance(M, str)
     several = M is not None and not word and len(M.shape) > 2
@@ -390,11 +384,11 @@ def iterate(
     dtype = scipy_api.work_dtype(op, b, extra, None if word else M)
     rtol = default_rtol(dtype) if options["rtol"] is None else float(options["rtol"])
     own = {**options, "rtol": rtol, "atol": float(options["atol"] or 0.0), "working": working}
-    promise = promise or getattr(op, "assume_a", None)
+    assumed = assumed or getattr(op, "assume_a", None)
     records: list[SolveRecord] = []
     if len(op.shape) > 2:
         together = batches.solved(
-            op, b, M, method, own, dtype, records, lambda p: _solved(p, method, promise)
+            op, b, M, method, own, dtype, records, lambda p: _solved(p, method, assumed)
         )
         if together is not None:
             return together, records
@@ -407,7 +401,7 @@ def iterate(
             continue
         problem = Problem(part, inverse, side, begin, own)
         with record.noted(problem, records):
-            records.append(_solved(problem, method, promise))
+            records.append(_solved(problem, method, assumed))
         if at is None:
             x[...] = np.moveaxis(problem.x.reshape(shape[-2], *shape[:-2], shape[-1]), 0, -2)
         else:

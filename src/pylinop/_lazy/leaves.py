@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._base.checks import is_lazy
 from .._operators.convert import arrays_of, as_array
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
     plain: LazyArray | None = _core._lazy_leaf(x) if assume_a is None else None
     if plain is not None:
         return plain
-    if issubclass(type(x), _core.Lazy):  # isinstance asks operators for their __class__: slow
+    if is_lazy(x):
         if assume_a is None:
             made: LazyArray = x
             return made

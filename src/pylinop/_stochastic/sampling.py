@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .._base.errors import LinAlgError
+from .._base.checks import square
 from .._base.lazy_import import Later
 from .._base.progress import Meter
 from .._operators.convert import as_operator
@@ -35,9 +35,7 @@ class Sampling(TypedDict, total=False):
 
 def operand(A: Any, what: str) -> Any:
     """The argument as a square operator, of numbers that C computes with."""
-    op = as_operator(A)
-    if op.shape[-1] != op.shape[-2]:
-        raise LinAlgError(f"Last 2 dimensions of the array must be square: {op.shape}")
+    op = square(as_operator(A))
     if op.dtype is None or op.dtype.kind not in "biufc":
         raise TypeError(
             f"{what} takes operators of integers, float32, float64, complex64 and complex128; "

@@ -70,8 +70,8 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
     if arrays:
         keep_within(op, arrays)
     if op._head == "dense" and op._init is not None:
-        a, declared = op._given("a", "assume_a")
-        triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(declared)
+        a, assumed = op._given("a", "assume_a")
+        triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(assumed)
         a = np.asarray(a)
         a = a.astype(np.float64) if a.dtype.kind in "biu" else a
         return triangle(a) if triangle else a
@@ -88,8 +88,8 @@ def small_dense(op: Any) -> Any:
     cache; None for all others."""
     if op._head != "dense" or op._init is None or not 0 < op.size <= _SMALL:
         return None
-    a, declared = op._given("a", "assume_a")
-    return a if declared is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
+    a, assumed = op._given("a", "assume_a")
+    return a if assumed is None and type(a) is np.ndarray and a.dtype.char in "fdFD" else None
 
 
 def _is_put_together(op: Any) -> Any:

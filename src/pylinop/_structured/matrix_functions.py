@@ -516,7 +516,7 @@ def _(op: Any, f: Any) -> Any:
 
 # -- triangles, matrices with assumptions --
 
-PROMISED = ("her", "hermitian", "pos", "positive definite")
+ASSUMED_HERMITIAN = ("her", "hermitian", "pos", "positive definite")
 SYMMETRIC = ("sym", "symmetric")
 
 
@@ -534,7 +534,7 @@ def _(op: Any, f: Any) -> Any:
 @_rows("dense", how="assumed Hermitian: heevd of its upper triangle, an Eigen", cost="O(n^3)")
 def _(op: Any, f: Any) -> Any:
     word = op._given("assume_a") if op._init is not None else None
-    if word not in PROMISED and not (word in SYMMETRIC and op.dtype.kind != "c"):
+    if word not in ASSUMED_HERMITIAN and not (word in SYMMETRIC and op.dtype.kind != "c"):
         return NotImplemented
     w, q = eigenbasis.of_dense(op, "U", array=floats(op._given("a")))
     return _core.Eigen(q, f.of_spectrum(w))

@@ -310,14 +310,14 @@ def _(op: Any) -> Pair:
 def _(op: Any) -> Pair:
     if op._init is None or not np.isfinite(op._given("a")).all():
         return NOTHING
-    a, declared = op._given("a", "assume_a")
+    a, assumed = op._given("a", "assume_a")
     a = np.asarray(a)
     if not np.array_equal(a, np.swapaxes(a, -1, -2).conj()):
-        return (0.0, None) if declared in _WORDS else NOTHING
+        return (0.0, None) if assumed in _WORDS else NOTHING
     if op.shape[-1] <= _EXACT and op.ndim == 2:
         return _ends(np.linalg.eigvalsh(floats(a)), 4 * op.shape[-1])
     low, high = _gershgorin(op)
-    return (max(low or 0.0, 0.0) if declared in _WORDS else low), high
+    return (max(low or 0.0, 0.0) if assumed in _WORDS else low), high
 
 
 @_row("toeplitz")

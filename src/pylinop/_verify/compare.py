@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._base import config, errors
+from .._base.checks import is_lazy
 from .._lazy import text as _text
 from . import determinants, reference
 from .reference import Walk
@@ -232,9 +233,9 @@ def _growth(walk: Walk, op: Any, mode: int, x: Any, count: int, dtype: np.dtype[
 
 def solved(walk: Any, op: Any) -> Any:
     """The form of which a solve reads a triangle alone, or None."""
-    if not walk.named or reference.declared(op) is None:
+    if not walk.named or reference.assumed(op) is None:
         return None
-    a = op._args[0] if reference.is_lazy(op) else op._given("a")
+    a = op._args[0] if is_lazy(op) else op._given("a")
     return reference.solved_form(op, np.asarray(a).astype(walk.work))
 
 
@@ -517,7 +518,7 @@ def _judge(op: Any, action: str, explained: Any, way: Any) -> bool:
 
 
 def _either(op: Any, way: Any) -> Any:
-    """The verdict with declared matrices as they are; where that fails with their named triangles
+    """The verdict with assumed matrices as they are; where that fails with their named triangles
     alone, which is what solves read."""
     try:
         verdict = way(False)
@@ -553,7 +554,7 @@ def _miss(op: Any, action: str, verdict: Any, explained: Any) -> Any:
         f"the result of {action!r} is not that of the expression as written: an error of "
         f"{verdict.error:.3g} where {verdict.allowed:.3g} is allowed (compared {verdict.how})"
         f"{made}\n  the plan:\n    " + plan.rstrip("\n").replace("\n", "\n    ") + "\n"
-        "  This is a fault of pylinop, or a property that was declared (assume_a=...) does not "
+        "  This is a fault of pylinop, or a property that was assumed (assume_a=...) does not "
         "hold.\n  Please report it with this text, pl.show_config() and the operands' shapes and "
         "dtypes;\n  pl.config(disable_rules=[...]) with the rules that the plan names may get you "
         "on."
@@ -564,7 +565,7 @@ def _miss(op: Any, action: str, verdict: Any, explained: Any) -> Any:
 
 
 def _described(op: Any) -> str:
-    if not reference.is_lazy(op):
+    if not is_lazy(op):
         return errors.describe(op)
     return f"{_text.formula(op)}  {op.shape} {op.dtype}"
 

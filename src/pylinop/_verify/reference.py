@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base.checks import is_lazy
 from .._base.dtypes import C, H, N, T
 from .._base.index_steps import as_slice, taken
 from .._base.trampoline import run
@@ -38,11 +39,6 @@ _SHARED = {
 _FEW = 64  # what kinds of few numbers take of each row, FFT among them
 _OF_FEW = ("tridiagonal", "toeplitz", "circulant", "hankel", "difference", "laplacian")
 LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
-
-
-def is_lazy(x: Any) -> bool:
-    """Is x a LazyArray? (isinstance asks operators for their __class__.)"""
-    return issubclass(type(x), _core.Lazy)
 
 
 _HEADS = {"matmul": "prod", "add": "sum", "scale": "scaled"}  # of LazyArrays, in operators' words
@@ -148,7 +144,7 @@ class Walk:
 
     def __init__(self, work: Any, root: Any = None, named: bool = False) -> None:
         self.work, self.bound, self.root = np.dtype(work), False, root
-        self.named = named  # of what is declared the named triangle is read alone
+        self.named = named  # of what is assumed the named triangle is read alone
         self.carry = False  # integers stay integers as far as they meet integers, and wrap
         self.forms: dict[Any, Any] = {}
         self.nodes, self.entries, self.most = 0, 0, _MOST_WORK
@@ -223,7 +219,7 @@ class Walk:
             return self._elements(op, head, mode) @ x
         if head in _SHARED:
             return (yield from _SHARED[head](op, x, mode, vec))
-        if self.named and declared(op) is not None:
+        if self.named and assumed(op) is not None:
             kind = complex if op.dtype.kind == "c" and self.work.kind == "f" else self.work
             key = id(op), kind
             if key not in self.forms:
@@ -316,7 +312,7 @@ class Walk:
         a = np.asarray(array)
         if a.dtype.char not in "?bBhHiIlLqQfdFD":
             raise NotVerified(f"an array of dtype {a.dtype}")
-        if self.named and leaf is not None and declared(leaf) is not None:
+        if self.named and leaf is not None and assumed(leaf) is not None:
             a = solved_form(leaf, a)
         if self.bound and a.ndim == 2 and x.ndim == 2:
             return sizes(np.swapaxes(a, -1, -2) if mode & T else a, x)
@@ -476,15 +472,15 @@ def is_plain(op: Any) -> Any:
 _LOWER, _UPPER = ("lower triangular", "lower"), ("upper triangular", "upper")
 
 
-def declared(op: Any) -> Any:
-    """The word of a declared Dense, or of a LazyArray over an array; None."""
+def assumed(op: Any) -> Any:
+    """The word of an assumed Dense, or of a LazyArray over an array; None."""
     if is_lazy(op):
         return op._more if op._head == "leaf" else None
     return op._given("assume_a") if is_plain(op) else None
 
 
 def has_named(root: Any) -> bool:
-    """Is there a declared matrix of which the named triangle is not all of it?"""
+    """Is there an assumed matrix of which the named triangle is not all of it?"""
     stack, seen = [root], set()
     while stack:
         op = stack.pop()
@@ -494,7 +490,7 @@ def has_named(root: Any) -> bool:
         stack += below(op)
         leaves = [op, *(x for x in op._args if is_lazy(x))] if is_lazy(op) else [op]
         for x in leaves:
-            if declared(x) is not None:
+            if assumed(x) is not None:
                 a = np.asarray(x._args[0] if is_lazy(x) else x._given("a"))
                 if not np.array_equal(solved_form(x, a), a):
                     return True
@@ -502,8 +498,8 @@ def has_named(root: Any) -> bool:
 
 
 def solved_form(op: Any, a: Any) -> Any:
-    """The matrix that a solve sees: of a declared Dense the named triangle is read alone."""
-    word = declared(op)
+    """The matrix that a solve sees: of an assumed Dense the named triangle is read alone."""
+    word = assumed(op)
     if word is None:
         return a
     upper = np.triu(a, 1)

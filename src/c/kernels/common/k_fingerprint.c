@@ -72,14 +72,14 @@ static void feed(state *st, const unsigned char *p, size_t bytes) {
     if (st->held > 0) memcpy(st->rest, p + (bytes - st->held), st->held);
 }
 
-static lop_print128 finish(state *st) {
+static lop_fingerprint finish(state *st) {
     memset(st->rest + st->held, 0, ROUND - st->held);
     rounds(st, st->rest, 1);
     uint64_t lo = st->total ^ secret[0], hi = secret[1];
     for (int l = 0; l < LANES; l++)
         step(&lo, &hi, st->s[2 * l] ^ secret[2 * l], st->s[2 * l + 1] ^ secret[2 * l + 1]);
     for (int l = 0; l < 3; l++) step(&lo, &hi, secret[2 * l + 2], secret[2 * l + 3]);
-    return (lop_print128){lo, hi};
+    return (lop_fingerprint){lo, hi};
 }
 
 /* n elements of `size` bytes, stride bytes apart. */
@@ -98,7 +98,7 @@ static void feed_line(state *st, const unsigned char *p, int64_t n, int64_t stri
     }
 }
 
-lop_print128 lopk_fingerprint(lop_print128 seed, const lop_mat *a) {
+lop_fingerprint lopk_fingerprint(lop_fingerprint seed, const lop_mat *a) {
     static const int64_t sizes[LOP_NDTYPE] = {
 #define LOP_DTYPE(name, ctype, npname, family, bytes, real) [LOP_##name] = (bytes),
 #include "base/dtype.def"

@@ -103,7 +103,7 @@ int64_t lopk_toeplitz_crossover(lop_dtype dt, int64_t m, int64_t n);
 
 /* ---- fingerprint (k_fingerprint.c) ----
  * 128 bits of every byte of the m x n elements, of m, n, rs, cs, dt, and of the seed, so that
- * prints chain. Not cryptographic. The bytes between strided elements do not count. */
-lop_print128 lopk_fingerprint(lop_print128 seed, const lop_mat *a);
+ * fingerprints chain. Not cryptographic. The bytes between strided elements do not count. */
+lop_fingerprint lopk_fingerprint(lop_fingerprint seed, const lop_mat *a);
 
 #endif

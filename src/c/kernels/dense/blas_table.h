@@ -1,7 +1,8 @@
 /* blas_table.h: the one BLAS of the process, as a table of functions that is filled when the module
  * is loaded.
  *
- *   library -- lop_blas_bind --> lop_blas.cblas_dgemm ... -- called --> k_blas.c and others
+ *   library -- lop_blas_bind --> lop_blas.cblas_dgemm ... -- called --> k_blas.c, k_lapack.c and
+ * others
  *
  * Nothing is linked: the library is NumPy's own where it can be, so that two of them do not fight
  * for the CPUs. This table (with blas_table.c and blas_narrow.c) is the only place that knows what

@@ -34,6 +34,12 @@ void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint);
  * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */
 void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b);
 
+/* Writes the lower triangle of the n x n matrix at p, whose strides are r and c, over the upper
+ * one, conjugated if `adjoint`; `swap`: conjugates the lower one and leaves the other as it was
+ * read. */
+void lopk_mirror_triangle(void *p, int64_t n, int64_t r, int64_t c, lop_dtype dt, bool adjoint,
+                          bool swap);
+
 /* Cholesky in place of the lower triangle (upper is not read, not written): a = L L^H. a n x n,
  * column-major. *info 0, or i > 0: the leading minor of order i is not positive (LOP_SINGULAR). */
 lop_status lopk_potrf(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;

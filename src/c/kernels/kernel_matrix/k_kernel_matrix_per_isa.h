@@ -1,6 +1,6 @@
 /* k_kernel_matrix_per_isa.h: both dtypes' loops for one instruction set; included once per set by
- * k_kernel_matrix.c, which defines ISA (a name), BYTES (of a vector) and, with X86, INTEL_ (the
- * intrinsics' prefix).
+ * k_kernel_matrix_loops.h, which defines ISA (a name), BYTES (of a vector) and, with X86, INTEL_
+ * (the intrinsics' prefix).
  */
 #define X_(name, tail) LOPK_CAT(LOPK_CAT(name, tail), ISA)
 

@@ -187,8 +187,8 @@ static void give_back(const lop_mat *f, const lop_mat *diag) {
     lopk_copy(&on, diag);
 }
 
-/* Declared positive definite: Cholesky; where it fails LU, and the flag is set. SciPy reads the
- * upper triangle of what is declared so: its adjoint is our lower one. A Hermitian temporary that
+/* Assumed positive definite: Cholesky; where it fails LU, and the flag is set. SciPy reads the
+ * upper triangle of what is assumed so: its adjoint is our lower one. A Hermitian temporary that
  * dies here lies in the factor's memory. */
 static lop_status run_potrf(const lop_call *c) {
     const lop_mat *a = c->a[1];
@@ -299,7 +299,7 @@ static lop_status lower_lu_solve(lop_emit *e, const lop_node *self, int out) {
 }
 
 /* Each batch element for itself: by Cholesky, or where that failed by LU. attr.i[0]: only tried, so
- * that a failure breaks no promise. */
+ * that a failure contradicts no assumption. */
 static lop_status lower_cholesky_solve(lop_emit *e, const lop_node *self, int out) {
     int in[2];
     lop_status st = emit_casts(e, self, in);

@@ -7,7 +7,7 @@
  *
  * scaledet is the action; the rules take it apart into products, powers and conjugates of pairs,
  * and what they cannot goes by LU of the dense form (2/3 n^3, the factor kept and shared with
- * solves) or Cholesky where declared (1/3 n^3). Relative error of a product of n factors: n u. */
+ * solves) or Cholesky where assumed (1/3 n^3). Relative error of a product of n factors: n u. */
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
@@ -105,7 +105,7 @@ const lop_op lop_op_pow_det = {
 static lop_status infer_detscale(lop_node *n, lop_err *err) {
     lop_status st = two_pairs(n, err);
     if (st != LOP_OK) return st;
-    if (n->attr.i[3] < 0) return lop_fail(err, LOP_DIM, "detscale of a negative size");
+    if (n->attr.i[3] < 0) return lop_fail(err, LOP_DIM, "scale_det of a negative size");
     bool whole =
         n->attr.i[1] ? n->attr.i[1] == LOP_WEAK_COMPLEX : lop_is_complex((lop_dtype)n->attr.i[2]);
     return lop_pair_infer(n, &n->child[0]->shape, 1, whole ? LOP_c128 : n->child[0]->dtype);
@@ -227,9 +227,9 @@ static lop_status run_detlu(const lop_call *c) {
     return LOP_OK;
 }
 
-/* cholesky_det: declared positive definite, or (attr.i[0]) worth a try, so Cholesky; where that
+/* cholesky_det: assumed positive definite, or (attr.i[0]) worth a try, so Cholesky; where that
  * fails, element by element, LU. The factor is the one that solves keep. Children after the first
- * are terms of it that were declared positive definite: they are put to the test where it fails. */
+ * are terms of it that were assumed positive definite: they are put to the test where it fails. */
 static lop_status run_detchol(const lop_call *c) {
     int64_t n = c->step->attr.i[0];
     lop_dtype dt = (lop_dtype)c->step->attr.i[1];
@@ -281,18 +281,18 @@ static lop_status run_detlu_direct(const lop_call *c) {
     lop_pair_store(c->a[0], of_lu(f.p, ipiv, a->m, a->dt));
     return LOP_OK;
 }
-/* Is what was declared positive definite so? SciPy reads the upper triangle, our lower one. */
-static lop_status keeps_promise(const lop_mat *a, void *scratch) {
+/* Is what was assumed positive definite so? SciPy reads the upper triangle, our lower one. */
+static lop_status assumption_holds(const lop_mat *a, void *scratch) {
     lop_mat f = {scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt},
             t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     int64_t info = 0;
     lopk_conj(&f, &t);
     return lopk_potrf(&f, &info);
 }
-/* LU's, unless what was declared does not hold. attr.i[2]: of the matrix itself. */
+/* LU's, unless what was assumed does not hold. attr.i[2]: of the matrix itself. */
 static lop_status run_detlu_tested(const lop_call *c) {
     lop_status st = LOP_OK;
-    for (int i = 2; st == LOP_OK && i < c->step->n; i++) st = keeps_promise(c->a[i], c->scratch);
+    for (int i = 2; st == LOP_OK && i < c->step->n; i++) st = assumption_holds(c->a[i], c->scratch);
     if (st != LOP_OK) return st;
     return c->step->attr.i[2] ? run_detlu_direct(c) : run_detlu(c);
 }
@@ -357,15 +357,16 @@ static lop_status lower_detchol(lop_emit *e, const lop_node *self, int out) {
     return emit_otherwise(e, self, false, in, mask, out);
 }
 const lop_op lop_op_cholesky_det = {
-    LOP_NAMED(cholesky_det), .cls = LOP_ARRAY,      .min = 1, .max = 1 + LOP_DECLARED, .ints = 1,
-    .infer = infer_of_array, .lower = lower_detchol};
+    LOP_NAMED(cholesky_det),      .cls = LOP_ARRAY, .min = 1,
+    .max = 1 + LOP_ASSUMED_TERMS, .ints = 1,        .infer = infer_of_array,
+    .lower = lower_detchol};
 
 /* joint_det: the product of the pairs along the last batch dimension. */
 static lop_status infer_detall(lop_node *n, lop_err *err) {
     lop_status st = two_pairs(n, err);
     lop_shape shape = n->child[0]->shape;
     if (st != LOP_OK) return st;
-    if (shape.ndim < 2) return lop_fail(err, LOP_DIM, "detall takes a batch of pairs");
+    if (shape.ndim < 2) return lop_fail(err, LOP_DIM, "joint_det takes a batch of pairs");
     shape.dim[--shape.ndim - 1] = 2;
     return lop_pair_infer(n, &shape, 1, n->child[0]->dtype);
 }

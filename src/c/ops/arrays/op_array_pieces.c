@@ -86,7 +86,7 @@ static lop_status emit1(lop_emit *e, const lop_node *self, int out, lop_run run)
     return LOP_OK;
 }
 
-/* pick: one element, attr.i[0], attr.i[1]. */
+/* array_element: one element, attr.i[0], attr.i[1]. */
 static lop_status infer_pick(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
     lop_status st = cut(n, a, 0, 0, err);
@@ -114,7 +114,7 @@ const lop_op lop_op_array_element = {
 /* array_diagonal: the diagonal of a matrix, offset attr.i[0]. */
 static lop_status infer_subdiag(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
-    if (a->core != 2) return lop_fail(err, LOP_DIM, "subdiag takes a matrix");
+    if (a->core != 2) return lop_fail(err, LOP_DIM, "array_diagonal takes a matrix");
     return cut(n, a, 1, lop_diag_length(lop_rows(a), lop_cols(a), n->attr.i[0]), err);
 }
 static lop_status run_subdiag(const lop_call *c) {
@@ -137,7 +137,7 @@ const lop_op lop_op_array_diagonal = {
 static lop_status infer_pairdiag(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     if (a->core != 2 || b->core != 2 || lop_cols(a) != lop_rows(b))
-        return lop_fail(err, LOP_DIM, "pairdiag takes A and B that multiply");
+        return lop_fail(err, LOP_DIM, "product_diagonal takes A and B that multiply");
     lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_diag_length(lop_rows(a), lop_cols(b), n->attr.i[0]);

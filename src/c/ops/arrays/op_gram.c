@@ -47,13 +47,13 @@ const lop_op lop_op_gram = {LOP_NAMED(gram), .cls = LOP_ARRAY,    .min = 1,     
 static lop_status infer_halfgemm(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     if (a->core != 2 || b->core != 2 || lop_rows(a) != lop_rows(b) || lop_cols(a) != lop_cols(b))
-        return lop_fail(err, LOP_DIM, "halfgemm takes two matrices of one shape");
+        return lop_fail(err, LOP_DIM, "gemm_triangle takes two matrices of one shape");
     lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_cols(a);
     n->shape.dim[n->shape.ndim++] = lop_cols(a);
     lop_node_promote(n, a, b);
-    return lop_is_blas(n->dtype) ? LOP_OK : lop_fail(err, LOP_DTYPE, "halfgemm takes floats");
+    return lop_is_blas(n->dtype) ? LOP_OK : lop_fail(err, LOP_DTYPE, "gemm_triangle takes floats");
 }
 static lop_status run_halfgemm(const lop_call *c) {
     lopk_gemm_half(c->a[0], c->a[1], true, c->a[2]);
@@ -79,12 +79,12 @@ const lop_op lop_op_gemm_triangle = {
     LOP_NAMED(gemm_triangle), .cls = LOP_ARRAY,       .min = 2, .max = 2,
     .infer = infer_halfgemm,  .lower = lower_halfgemm};
 
-/* line: row (attr.i[0] 0) or column (1) number attr.i[1] of a matrix, still a matrix. */
+/* matvec_row: row (attr.i[0] 0) or column (1) number attr.i[1] of a matrix, still a matrix. */
 static lop_status infer_line(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
     bool column = n->attr.i[0] != 0;
     if (a->core != 2 || n->attr.i[1] < 0 || n->attr.i[1] >= (column ? lop_cols(a) : lop_rows(a)))
-        return lop_fail(err, LOP_INDEX, "line takes a matrix and a line inside");
+        return lop_fail(err, LOP_INDEX, "matvec_row takes a matrix and a line inside");
     n->shape = a->shape;
     n->shape.dim[n->shape.ndim - (column ? 1 : 2)] = 1;
     n->dtype = a->dtype;

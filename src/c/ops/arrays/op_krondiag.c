@@ -31,8 +31,10 @@ static lop_status infer_weave(lop_node *self, lop_err *err) {
     lop_status st = LOP_OK;
     self->shape.ndim = 0;
     for (int i = 0; i < 4; i++)
-        if (self->child[i]->core != 1) return lop_fail(err, LOP_DIM, "weave takes vectors");
-    if (n < 1 || !fits(at, length)) return lop_fail(err, LOP_DIM, "weave: no such diagonal");
+        if (self->child[i]->core != 1)
+            return lop_fail(err, LOP_DIM, "kron_diag_scatter takes vectors");
+    if (n < 1 || !fits(at, length))
+        return lop_fail(err, LOP_DIM, "kron_diag_scatter: no such diagonal");
     int64_t r = (k % n + n) % n, d = (k - r) / n;
     int64_t a0 = low(k) / n, a1 = (low(k) + length - 1) / n, b0 = low(k) % n,
             b1 = (low(k) + length - 1) % n;
@@ -40,7 +42,7 @@ static lop_status infer_weave(lop_node *self, lop_err *err) {
     if (length > 0)
         ok = ok && has(b0 < n - r ? a0 : a0 + 1, a1, d, length_of(self->child[0])) &&
              has(a0, b1 >= n - r ? a1 : a1 - 1, d + 1, length_of(self->child[2]));
-    if (!ok) return lop_fail(err, LOP_DIM, "weave does not fit its operands");
+    if (!ok) return lop_fail(err, LOP_DIM, "kron_diag_scatter does not fit its operands");
     for (int i = 0; st == LOP_OK && i < 4; i++) {
         lop_shape both;
         st = lop_shape_batch(&self->shape, 0, &self->child[i]->shape, 1, &both, err);
@@ -95,10 +97,10 @@ const lop_op lop_op_kron_diag_scatter = {
 static lop_status infer_comb(lop_node *self, lop_err *err) {
     const lop_node *f = self->child[0];
     const int64_t *at = self->attr.i;
-    if (f->core != 2) return lop_fail(err, LOP_DIM, "comb takes a matrix");
+    if (f->core != 2) return lop_fail(err, LOP_DIM, "kron_diag_gather takes a matrix");
     if (at[1] < 1 || at[2] < 1 || !fits(&self->attr, at[3]) || at[0] > INT64_MAX - at[3] ||
         (at[3] > 0 && (lop_rows(f) < 1 || lop_cols(f) < 1)))
-        return lop_fail(err, LOP_DIM, "comb: no such diagonal");
+        return lop_fail(err, LOP_DIM, "kron_diag_gather: no such diagonal");
     self->shape = f->shape;
     self->shape.ndim = lop_nbatch(f);
     self->shape.dim[self->shape.ndim++] = at[3];

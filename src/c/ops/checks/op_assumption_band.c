@@ -38,7 +38,7 @@ static lop_status compare(const lop_call *c, int64_t row, int64_t col, double _C
     const bool symmetric = c->step->attr.i[0] == LOP_ASSUME_SYMMETRIC;
     if (!(cabs(x - (symmetric ? y : conj(y))) > bound)) return LOP_OK;
     return lop_fail(c->err, LOP_DOMAIN,
-                    "declared %s, but element (%lld, %lld) is %g%+gj and (%lld, %lld) is %g%+gj",
+                    "assumed %s, but element (%lld, %lld) is %g%+gj and (%lld, %lld) is %g%+gj",
                     symmetric ? "symmetric" : "Hermitian or positive definite", (long long)row,
                     (long long)col, creal(x), cimag(x), (long long)col, (long long)row, creal(y),
                     cimag(y));
@@ -112,7 +112,7 @@ static lop_status infer_band(lop_node *n, lop_err *err) {
     const lop_node *ab = n->child[0];
     if (ab->op->cls == LOP_OPERATOR || ab->core != 2 || n->attr.i[1] < 0 ||
         n->attr.i[1] > INT64_MAX / 4 || lop_rows(ab) != 2 * n->attr.i[1] + 1)
-        return lop_fail(err, LOP_DIM, "promisedband takes as many diagonals below as above");
+        return lop_fail(err, LOP_DIM, "assume_band takes as many diagonals below as above");
     n->shape = ab->shape;
     n->core = 2;
     n->dtype = ab->dtype;
@@ -122,10 +122,10 @@ static lop_status infer_three(lop_node *n, lop_err *err) {
     const lop_node *const *v = n->child;
     for (int i = 0; i < 3; i++)
         if (v[i]->op->cls == LOP_OPERATOR || v[i]->core != 1)
-            return lop_fail(err, LOP_DIM, "promisedtri takes three vectors");
+            return lop_fail(err, LOP_DIM, "assume_tridiagonal takes three vectors");
     if (lop_cols(v[1]) != lop_cols(v[2]) ||
         lop_cols(v[1]) != (lop_cols(v[0]) > 0 ? lop_cols(v[0]) - 1 : 0))
-        return lop_fail(err, LOP_DIM, "promisedtri takes diagonals that fit");
+        return lop_fail(err, LOP_DIM, "assume_tridiagonal takes diagonals that fit");
     lop_status st = lop_node_batches(n, 1, err);
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_cols(v[0]);
@@ -156,7 +156,7 @@ static lop_status lower(lop_emit *e, const lop_node *self, int out) {
         in[1] = in[0];
         in[0] = on;
     }
-    lop_step *s = lop_emit_step(e, "test-promise", run, out, self->n, in);
+    lop_step *s = lop_emit_step(e, "test-assumption", run, out, self->n, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     if (run == run_blocks) s->attr = (lop_attr){.i = {self->attr.i[1], self->attr.i[0], 0, 0}};

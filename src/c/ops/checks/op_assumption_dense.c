@@ -27,10 +27,10 @@ static double _Complex at(const lop_mat *a, int64_t i, int64_t j) {
     return lop_get(a->dt, a->p, i * a->rs + j * a->cs);
 }
 
-static lop_status infer_promised(lop_node *n, lop_err *err) {
+static lop_status infer_assume(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
     if (a->core != 2 || !lop_is_square(a))
-        return lop_fail(err, LOP_DIM, "promised takes a square matrix");
+        return lop_fail(err, LOP_DIM, "assume takes a square matrix");
     n->shape = a->shape;
     n->core = 2;
     n->dtype = a->dtype;
@@ -47,7 +47,7 @@ static lop_status own_adjoint(const lop_call *c, const lop_mat *a, bool conjugat
             const double _Complex x = at(a, i, j), y = at(a, j, i);
             if (cabs(x - (conjugated ? conj(y) : y)) > bound)
                 return lop_fail(c->err, LOP_DOMAIN,
-                                "declared %s, but element (%lld, %lld) is %g%+gj and (%lld, %lld) "
+                                "assumed %s, but element (%lld, %lld) is %g%+gj and (%lld, %lld) "
                                 "is %g%+gj",
                                 conjugated ? "Hermitian or positive definite" : "symmetric",
                                 (long long)i, (long long)j, creal(x), cimag(x), (long long)j,
@@ -60,10 +60,9 @@ static lop_status one_sided(const lop_call *c, const lop_mat *a, bool lower) {
         for (int64_t j = lower ? i + 1 : 0; j < (lower ? a->n : i); j++) {
             const double _Complex x = at(a, i, j);
             if (x != 0)
-                return lop_fail(c->err, LOP_DOMAIN,
-                                "declared %s triangular, but element (%lld, %lld) is %g%+gj",
-                                lower ? "lower" : "upper", (long long)i, (long long)j, creal(x),
-                                cimag(x));
+                return lop_fail(
+                    c->err, LOP_DOMAIN, "assumed %s triangular, but element (%lld, %lld) is %g%+gj",
+                    lower ? "lower" : "upper", (long long)i, (long long)j, creal(x), cimag(x));
         }
     return LOP_OK;
 }
@@ -78,12 +77,12 @@ static lop_status unitary(const lop_call *c, const lop_mat *a) {
             const double off = cabs(at(&g, i, j) - (i == j ? 1 : 0));
             if (off > bound)
                 return lop_fail(c->err, LOP_DOMAIN,
-                                "declared orthogonal, but element (%lld, %lld) of A^H A - I is %g",
+                                "assumed orthogonal, but element (%lld, %lld) of A^H A - I is %g",
                                 (long long)i, (long long)j, off);
         }
     return LOP_OK;
 }
-static lop_status run_promised(const lop_call *c) {
+static lop_status run_assume(const lop_call *c) {
     const lop_mat *a = c->a[1];
     const int64_t word = c->step->attr.i[0];
     lop_status st = LOP_OK;
@@ -95,10 +94,10 @@ static lop_status run_promised(const lop_call *c) {
     if (st == LOP_OK) lopk_copy(c->a[0], a);
     return st;
 }
-static lop_status lower_promised(lop_emit *e, const lop_node *self, int out) {
+static lop_status lower_assume(lop_emit *e, const lop_node *self, int out) {
     int in = lop_emit_value(e, self->child[0]);
     int64_t all;
-    lop_step *s = lop_emit_step(e, "test-promise", run_promised, out, 1, &in);
+    lop_step *s = lop_emit_step(e, "test-assumption", run_assume, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     if (self->attr.i[0] != LOP_ASSUME_ORTHOGONAL) return LOP_OK;
@@ -109,13 +108,13 @@ static lop_status lower_promised(lop_emit *e, const lop_node *self, int out) {
     return LOP_OK;
 }
 const lop_op lop_op_assume = {
-    LOP_NAMED(assume),       .cls = LOP_ARRAY,       .min = 1, .max = 1, .ints = 1,
-    .infer = infer_promised, .lower = lower_promised};
+    LOP_NAMED(assume),     .cls = LOP_ARRAY,     .min = 1, .max = 1, .ints = 1,
+    .infer = infer_assume, .lower = lower_assume};
 
 static lop_status infer_isometry(lop_node *n, lop_err *err) {
     const lop_node *y = n->child[0], *x = n->child[1];
     if (y->core != 2 || x->core != 2 || lop_rows(y) != lop_rows(x) || lop_cols(y) != lop_cols(x))
-        return lop_fail(err, LOP_DIM, "isometry takes two matrices of one shape");
+        return lop_fail(err, LOP_DIM, "check_isometry takes two matrices of one shape");
     lop_status st = lop_shape_batch(&y->shape, 2, &x->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(y);
@@ -156,7 +155,7 @@ static lop_status run_isometry(const lop_call *c) {
         for (int t = 0; t < count; t++)
             if (fabs(sqrt(after[t]) - sqrt(before[t])) > bound * sqrt(before[t]))
                 return lop_fail(c->err, LOP_DOMAIN,
-                                "declared orthogonal, but Q^H b has the length %g where b has %g",
+                                "assumed orthogonal, but Q^H b has the length %g where b has %g",
                                 sqrt(after[t]), sqrt(before[t]));
     }
     lopk_copy(c->a[0], y);

@@ -46,18 +46,18 @@
 
 static lop_status infer_instead(lop_node *n, lop_err *err) {
     const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
-    if (n->n != (n->attr.i[0] ? 9 : 6)) return lop_fail(err, LOP_DIM, "instead takes 6 or 9");
+    if (n->n != (n->attr.i[0] ? 9 : 6)) return lop_fail(err, LOP_DIM, "checked takes 6 or 9");
     for (int i = 0; i < n->n; i++)
         if (n->n == 9 && i == 7 ? lop_cols(n->child[i]) != lop_cols(x)
                                 : n->child[i]->core != 2 || n->child[i]->dtype != x->dtype ||
                                       n->child[i]->weak || lop_rows(n->child[i]) != lop_rows(x))
-            return lop_fail(err, LOP_DIM, "instead takes matrices of as many rows and one dtype");
+            return lop_fail(err, LOP_DIM, "checked takes matrices of as many rows and one dtype");
     for (int i = 0; i < n->n; i++)
         if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype)
-            return lop_fail(err, LOP_DIM, "instead takes matrices of one dtype");
+            return lop_fail(err, LOP_DIM, "checked takes matrices of one dtype");
     if (!lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) ||
         !lop_shape_equal(&x->shape, &n->child[1]->shape))
-        return lop_fail(err, LOP_DIM, "the arms of instead differ");
+        return lop_fail(err, LOP_DIM, "the branches of checked differ");
     n->shape = x->shape;
     n->dtype = x->dtype;
     return LOP_OK;
@@ -158,10 +158,10 @@ static lop_status run_copy(const lop_call *c) {
     return LOP_OK;
 }
 lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
-    int arm[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
-    lop_emit_checked(e, &arm[0], &mask);
+    int branch[2] = {-1, lop_emit_value(e, self->child[self->n - 1])}, mask;
+    lop_emit_checked(e, &branch[0], &mask);
     for (int i = 0; i < 2; i++) {
-        lop_step *s = lop_emit_step(e, i ? "checked" : "accepted", run_copy, out, 1, &arm[i]);
+        lop_step *s = lop_emit_step(e, i ? "checked" : "accepted", run_copy, out, 1, &branch[i]);
         if (!s) return LOP_NOMEM;
         s->when = mask;
         s->when_set = i != 0;
@@ -177,12 +177,13 @@ static lop_status infer_detcheck(lop_node *n, lop_err *err) {
     for (int i = 1; i < 8; i++)
         if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
             lop_rows(n->child[i]) != lop_rows(x))
-            return lop_fail(err, LOP_DIM, "detcheck takes matrices of as many rows and one dtype");
+            return lop_fail(err, LOP_DIM,
+                            "checked_det takes matrices of as many rows and one dtype");
     bool same = lop_nbatch(x) == lop_nbatch(det) && lop_cols(w) == lop_cols(n->child[7]);
     for (int i = 0; same && i < lop_nbatch(x); i++) same = x->shape.dim[i] == det->shape.dim[i];
     if (!same || !lop_is_blas(x->dtype) || !lop_node_is_pair(det) || !lop_node_is_pair(alt) ||
         det->dtype != alt->dtype || !lop_shape_equal(&det->shape, &alt->shape))
-        return lop_fail(err, LOP_DIM, "the arms of detcheck differ");
+        return lop_fail(err, LOP_DIM, "the branches of checked_det differ");
     return lop_pair_infer(n, &det->shape, 1, det->dtype);
 }
 
@@ -237,7 +238,7 @@ static lop_status infer_spectral(lop_node *n, lop_err *err) {
             return lop_fail(err, LOP_DIM, "spectral takes vectors of one length");
     if (x->core < 1 || x->core != alt->core || x->dtype != alt->dtype || x->weak || alt->weak ||
         !lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) || n->n > LOP_MAXARG)
-        return lop_fail(err, LOP_DIM, "the arms of spectral differ");
+        return lop_fail(err, LOP_DIM, "the branches of spectral differ");
     n->shape = x->shape;
     n->core = x->core;
     n->dtype = x->dtype;

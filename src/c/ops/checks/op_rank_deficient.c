@@ -9,7 +9,7 @@ static lop_status infer_deficient(lop_node *n, lop_err *err) {
     return n->core == 2 && n->shape.ndim >= 2 && !n->weak && n->attr.i[0] >= 0 &&
                    n->attr.i[0] < n->attr.i[1]
                ? LOP_OK
-               : lop_fail(err, LOP_DIM, "deficient is a matrix, its rank below its rows");
+               : lop_fail(err, LOP_DIM, "rank_deficient is a matrix, its rank below its rows");
 }
 static lop_status run_deficient(const lop_call *c) {
     const int64_t *at = c->step->attr.i;

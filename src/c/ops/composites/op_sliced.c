@@ -153,11 +153,13 @@ static lop_status lower_cut(lop_emit *e, const lop_node *self, int out) {
     int x = lop_emit_temp(e, a->dtype, 2, &tall, &st), y = -1;
     if (x >= 0) y = lop_emit_temp(e, a->dtype, 2, &few, &st);
     if (y < 0) return st;
-    if (!lop_emit_alias(e, x, in)) return lop_fail(lop_emit_err(e), LOP_INTERNAL, "cut of batches");
+    if (!lop_emit_alias(e, x, in))
+        return lop_fail(lop_emit_err(e), LOP_INTERNAL, "array_slice of batches");
     st = emit_cut(e, self, x, 0, y);
     if (st != LOP_OK) return st;
-    return lop_emit_alias(e, out, y) ? LOP_OK
-                                     : lop_fail(lop_emit_err(e), LOP_INTERNAL, "cut of batches");
+    return lop_emit_alias(e, out, y)
+               ? LOP_OK
+               : lop_fail(lop_emit_err(e), LOP_INTERNAL, "array_slice of batches");
 }
 
 /* -- scatter_slice */
@@ -170,7 +172,7 @@ static lop_status infer_putback(lop_node *n, lop_err *err) {
     int64_t count = n->n > 1 ? lop_cols(n->child[1]) : t[3];
     if (x->core != 2 || t[0] < 0 || lop_rows(x) != count ||
         (n->n == 1 && !within(t[0], t[1], t[2], count)))
-        return lop_fail(err, LOP_DIM, "putback does not fit its operand");
+        return lop_fail(err, LOP_DIM, "scatter_slice does not fit its operand");
     n->shape = x->shape;
     n->shape.dim[n->shape.ndim - 2] = t[0];
     n->dtype = x->dtype;

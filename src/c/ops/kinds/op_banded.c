@@ -32,7 +32,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
     if (st != LOP_OK) return st;
     if (a == LOP_ASSUME_LOWER || a == LOP_ASSUME_UPPER)
         return lop_fail(err, LOP_DIM,
-                        "a Banded is not declared triangular; give it no diagonals on one side");
+                        "a Banded cannot be assumed triangular; give it no diagonals on one side");
     if (a && n->attr.i[0] != n->attr.i[1])
         return lop_fail(err, LOP_DIM,
                         "a symmetric or Hermitian matrix has as many diagonals below as above, got "
@@ -172,7 +172,7 @@ const lop_op lop_op_banded = {
                "The diagonals, shape (..., l + u + 1, n): ``ab[u + i - j, j]`` is element (i, j), "
                "as in scipy.linalg.solve_banded. Borrowed."},
               {"assume_a", LOP_P_ASSUME, 2, "None",
-               "What is promised of it: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read the "
+               "What is assumed of it: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read the "
                "upper half alone."}},
     .doc = {.brief = "A square matrix with few diagonals.",
             .cost = "Build: O(1), no copy. Product with k columns: 2 (l + u + 1) n k flops. Solve: "
@@ -195,7 +195,7 @@ const lop_op lop_op_banded = {
     .flops = flops,
     .random = random_instance};
 
-/* -- band_solve: children ab, b; attr.i: l, u, promise, mode of the view on A */
+/* -- band_solve: children ab, b; attr.i: l, u, assumption, mode of the view on A */
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *ab = n->child[0], *b = n->child[1];

@@ -76,8 +76,9 @@ lopk_blocktri lop_blocktri_of(const lop_mat *const *a, int64_t count, int64_t b)
 static lop_status infer(lop_node *n, lop_err *err) {
     const int64_t a = n->attr.i[1];
     if (a == LOP_ASSUME_LOWER || a == LOP_ASSUME_UPPER)
-        return lop_fail(err, LOP_DIM,
-                        "a BlockTridiagonal is not declared triangular; give it zeros on one side");
+        return lop_fail(
+            err, LOP_DIM,
+            "a BlockTridiagonal cannot be assumed triangular; give it zeros on one side");
     return lop_blocktri_shape(n, n->n, err);
 }
 
@@ -196,7 +197,7 @@ const lop_op lop_op_blocktridiagonal = {
          {"upper", LOP_P_ARRAY, 3, "None",
           "Those above it: block (k, k + 1) is ``upper[k]``. None: the adjoints of ``lower``."},
          {"assume_a", LOP_P_ASSUME, 1, "None",
-          "What is promised of the whole: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read "
+          "What is assumed of the whole: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read "
           "one half alone."}},
     .doc = {.brief = "Square blocks of one size on the diagonal and next to it.",
             .extended =

@@ -175,7 +175,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     lop_status st = lop_conv_infer(n, c, n->child[1], err);
     if (st != LOP_OK) return st;
     if (b->core != 2 || lop_rows(b) != lop_cols(c) || n->attr.i[0] < 0 || n->attr.i[0] > 3)
-        return lop_fail(err, LOP_DIM, "circsolve: right-hand sides that fit are needed");
+        return lop_fail(err, LOP_DIM, "circulant_solve: right-hand sides that fit are needed");
     st = lop_shape_batch(&c->shape, 1, &b->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(b);
@@ -201,7 +201,7 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *c = n->child[0];
     lop_status st = lop_conv_infer(n, c, n->child[1], err);
     if (st == LOP_OK && !lop_is_blas(c->dtype))
-        st = lop_fail(err, LOP_DTYPE, "detcirc takes a vector of floats");
+        st = lop_fail(err, LOP_DTYPE, "circulant_det takes a vector of floats");
     return st == LOP_OK ? lop_pair_infer(n, &c->shape, 1, c->dtype) : st;
 }
 

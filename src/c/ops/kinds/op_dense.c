@@ -68,7 +68,7 @@ static lop_status run_gemm_add(const lop_call *c) {
     return LOP_OK;
 }
 
-/* A declared triangle: the other one is not read. attr.i[0] mode, attr.i[1] lower. */
+/* An assumed triangle: the other one is not read. attr.i[0] mode, attr.i[1] lower. */
 static lop_status run_trmm(const lop_call *c) {
     static const char trans[4] = {'N', 'T', 'N', 'C'};
     const lop_mat *y = c->a[0];
@@ -140,7 +140,7 @@ const lop_op lop_op_dense = {
         {{"a", LOP_P_ARRAY, 2, NULL,
           "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
          {"assume_a", LOP_P_ASSUME, 0, "None",
-          "What is promised of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
+          "What is assumed of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
           "'lower triangular', 'upper triangular', ... Solves read the named triangle alone."}},
     .doc =
         {.brief = "A matrix held as an array.",

@@ -114,7 +114,7 @@ const lop_op lop_op_hankel = {
 /* splice: a, then b without its first element. */
 static lop_status infer_splice(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
-    if (a->core != 1 || b->core != 1) return lop_fail(err, LOP_DIM, "splice takes two vectors");
+    if (a->core != 1 || b->core != 1) return lop_fail(err, LOP_DIM, "concat takes two vectors");
     lop_status st = lop_shape_batch(&a->shape, 1, &b->shape, 1, &n->shape, err);
     if (st != LOP_OK) return st;
     int64_t all;

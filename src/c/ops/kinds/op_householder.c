@@ -240,7 +240,7 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *v = n->child[0], *tau = n->n > 1 ? n->child[1] : NULL;
     if (v->core != 1 || !lop_is_blas(v->dtype) ||
         (tau && (tau->core != 0 || !lop_is_blas(tau->dtype))))
-        return lop_fail(err, LOP_DIM, "dethouse takes a vector and a number of floats");
+        return lop_fail(err, LOP_DIM, "householder_det takes a vector and a number of floats");
     lop_shape batch = v->shape;
     batch.ndim--;
     lop_dtype dt = v->dtype;

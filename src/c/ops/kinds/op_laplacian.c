@@ -220,7 +220,7 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_shape none = {0};
     int64_t points;
     if (n->child[0]->op != &lop_op_sizes || n->attr.i[0] < LOP_f32 || n->attr.i[0] > LOP_c128)
-        return lop_fail(err, LOP_DIM, "detgrid takes sizes");
+        return lop_fail(err, LOP_DIM, "grid_det takes sizes");
     lop_status st = lop_shape_count(&n->child[0]->shape, &points, err);
     return st == LOP_OK ? lop_pair_infer(n, &none, 0, (lop_dtype)n->attr.i[0]) : st;
 }

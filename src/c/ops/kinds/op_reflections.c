@@ -104,7 +104,7 @@ const lop_op lop_op_reflections = {
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *v = n->child[0];
     if (v->core != 2 || !lop_is_blas(v->dtype) || lop_rows(v) > n->attr.i[0])
-        return lop_fail(err, LOP_DIM, "detreflect takes a matrix of floats");
+        return lop_fail(err, LOP_DIM, "reflections_det takes a matrix of floats");
     return lop_pair_infer(n, &v->shape, 2, v->dtype);
 }
 static lop_status run_det(const lop_call *c) {

@@ -40,9 +40,10 @@ static lop_status infer(lop_node *n, lop_err *err) {
     lop_status st = three(n, err);
     if (st != LOP_OK) return st;
     if (n->attr.i[0] == LOP_ASSUME_LOWER || n->attr.i[0] == LOP_ASSUME_UPPER)
-        return lop_fail(err, LOP_DIM,
-                        "a Tridiagonal is not declared triangular; use Banded with no diagonals on "
-                        "the other side");
+        return lop_fail(
+            err, LOP_DIM,
+            "a Tridiagonal cannot be assumed triangular; use Banded with no diagonals on "
+            "the other side");
     n->shape.dim[n->shape.ndim++] = lop_cols(n->child[1]);
     n->shape.dim[n->shape.ndim++] = lop_cols(n->child[1]);
     return LOP_OK;
@@ -165,7 +166,7 @@ const lop_op lop_op_tridiagonal = {
               {"d", LOP_P_ARRAY, 1, NULL, "The diagonal, shape (..., n). Borrowed."},
               {"du", LOP_P_ARRAY, 1, NULL, "Above the diagonal, shape (..., n - 1). Borrowed."},
               {"assume_a", LOP_P_ASSUME, 0, "None",
-               "What is promised of it: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read d and "
+               "What is assumed of it: 'pos', 'her', 'sym' or 'gen'. With 'pos' solves read d and "
                "du alone."}},
     .doc = {.brief = "A matrix with three diagonals.",
             .extended = "Multiples, transposes and sums with other Tridiagonal, Diag and Identity "

@@ -37,7 +37,7 @@ void lop_note_pivots(const lop_call *c, const lop_mat *d, bool unit, const lop_m
                      const lop_mat *b);
 /* The slot of the factor of slot `a`, n x n of dtype dt; -1 with the status in *st. */
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st);
-/* hermitian: known to be, not only declared: then a temporary may be factored where it lies. */
+/* hermitian: known to be, not only assumed: then a temporary may be factored where it lies. */
 int lop_emit_cholesky(lop_emit *e, int64_t n, lop_dtype dt, int a, bool hermitian, lop_status *st);
 
 /* The same of A = P L D L^H P^T, or of ^T; sizes as in op_ldl.c. */
@@ -61,8 +61,8 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) LOP_MUST_C
 /* -- small Cholesky factors, many at once (op_batched_cholesky.c) */
 
 bool lop_stack_fits(int64_t n, lop_dtype dt); /* are matrices of n x n so small? */
-/* out <- a^-1 b, a declared positive definite: by Cholesky, by LU where that fails. n and dt
- * fit, here and below; `quiet`: a failure breaks no promise. */
+/* out <- a^-1 b, an assumed positive definite: by Cholesky, by LU where that fails. n and dt
+ * fit, here and below; `quiet`: a failure contradicts no assumption. */
 lop_status lop_emit_stack_solve(lop_emit *e, int64_t n, lop_dtype dt, int a, int b, int out,
                                 bool quiet) LOP_MUST_CHECK;
 /* The slot of vectors that hold the diagonals of a's Cholesky factors, where `mask` is not set; -1

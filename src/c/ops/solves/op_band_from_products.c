@@ -37,7 +37,7 @@ static lop_status infer_form(lop_node *n, lop_err *err) {
     const int64_t l = n->attr.i[0], u = n->attr.i[1];
     if (a->core != 2 || l < 0 || u < 0 || l > INT64_MAX / 4 || u > INT64_MAX / 4 ||
         lop_cols(a) != l + u + 1)
-        return lop_fail(err, LOP_DIM, "bandform takes l + u + 1 columns");
+        return lop_fail(err, LOP_DIM, "band_from_products takes l + u + 1 columns");
     n->shape = a->shape;
     n->shape.dim[n->shape.ndim - 2] = lop_cols(a);
     n->shape.dim[n->shape.ndim - 1] = lop_rows(a);
@@ -62,7 +62,7 @@ static lop_status run_form(const lop_call *c) {
     case LOP_f64: FORM(double) break;
     case LOP_c64: FORM(float _Complex) break;
     case LOP_c128: FORM(double _Complex) break;
-    default: return lop_fail(c->err, LOP_DTYPE, "bandform takes float32 to complex128");
+    default: return lop_fail(c->err, LOP_DTYPE, "band_from_products takes float32 to complex128");
     }
     return LOP_OK;
 }

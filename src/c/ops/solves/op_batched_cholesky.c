@@ -220,7 +220,7 @@ static lop_status infer_pile(lop_node *n, lop_err *err) {
         const lop_node *a = n->child[i];
         if (a->core != 2 || a->shape.ndim != 2 || a->dtype != first->dtype || a->weak ||
             !lop_shape_equal(&a->shape, &first->shape))
-            return lop_fail(err, LOP_DIM, "pile takes matrices of one shape and dtype");
+            return lop_fail(err, LOP_DIM, "cholesky_batch takes matrices of one shape and dtype");
     }
     n->shape = (lop_shape){.ndim = 3, .dim = {n->n, lop_rows(first), lop_cols(first)}};
     n->dtype = first->dtype;

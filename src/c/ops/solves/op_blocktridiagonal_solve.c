@@ -1,10 +1,11 @@
 /* op_blocktridiagonal_solve.c: solves, determinants and parts of inverses of block tridiagonal
  * matrices.
  *
- * block_tridiagonal_solve    children L, D, (U), x, alt: mode(A)^-1 x; attr.i: b, promise, mode
- * block_det      children L, D, (U), alt: det A as a pair; attr.i: b, promise
- * blockinvdiag  children L, D, (U), alt: the diagonal of A^-1; attr.i: b, promise
- * blockinvtrace children L, D, (U), L', D', (U'), alt: tr(A^-1 B); attr.i: b, promise, vectors of A
+ * block_tridiagonal_solve    children L, D, (U), x, alt: mode(A)^-1 x; attr.i: b, assumption, mode
+ * block_det      children L, D, (U), alt: det A as a pair; attr.i: b, assumption
+ * blockinvdiag  children L, D, (U), alt: the diagonal of A^-1; attr.i: b, assumption
+ * blockinvtrace children L, D, (U), L', D', (U'), alt: tr(A^-1 B); attr.i: b, assumption, vectors
+ * of A
  *
  * The factor (k_blocktri.c) is kept while the blocks keep their content, and is one for all modes.
  * A sound one is believed. Of one that has grown each column's backward error is checked, in the
@@ -85,7 +86,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     lop_node_promote_inverse(n, &a, x);
     if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "solves are in floats");
     if (alt->dtype != n->dtype || alt->core != 2 || !lop_shape_equal(&alt->shape, &n->shape))
-        return lop_fail(err, LOP_DIM, "the arms of blocksolve differ");
+        return lop_fail(err, LOP_DIM, "the branches of block_tridiagonal_solve differ");
     return LOP_OK;
 }
 
@@ -196,12 +197,12 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *alt = n->child[n->n - 1];
     lop_status st = lop_blocktri_shape(n, n->n - 1, err);
     if (st != LOP_OK) return st;
-    if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "blockdet takes floats");
+    if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "block_det takes floats");
     const lop_shape all = n->shape;
     st = lop_pair_infer(n, &all, 2, n->dtype);
     if (st == LOP_OK && (!lop_node_is_pair(alt) || alt->dtype != n->dtype ||
                          !lop_shape_equal(&alt->shape, &n->shape)))
-        st = lop_fail(err, LOP_DIM, "the arms of blockdet differ");
+        st = lop_fail(err, LOP_DIM, "the branches of block_det differ");
     return st;
 }
 /* The pivots of all blocks, one behind the other. */
@@ -263,7 +264,7 @@ static lop_status infer_invdiag(lop_node *n, lop_err *err) {
     n->weak = LOP_STRONG;
     if (!lop_is_blas(n->dtype) || alt->core != 1 || alt->dtype != n->dtype ||
         !lop_shape_equal(&alt->shape, &n->shape))
-        return lop_fail(err, LOP_DIM, "the arms of blockinvdiag differ");
+        return lop_fail(err, LOP_DIM, "the branches of blockinvdiag differ");
     return LOP_OK;
 }
 /* The blocks of the inverse, at the beginning of the scratch. */
@@ -340,7 +341,7 @@ static lop_status infer_invtrace(lop_node *n, lop_err *err) {
     n->weak = LOP_STRONG;
     if (!lop_is_blas(n->dtype) || alt->core != 0 || alt->dtype != n->dtype ||
         !lop_shape_equal(&alt->shape, &n->shape))
-        return lop_fail(err, LOP_DIM, "the arms of blockinvtrace differ");
+        return lop_fail(err, LOP_DIM, "the branches of blockinvtrace differ");
     return LOP_OK;
 }
 /* attr.i[3]: how many vectors of B follow those of A. */

@@ -1,8 +1,8 @@
 /* op_half_solve.c: R^H A^-1 R for positive definite A: with A = L L^H and Z = L^-1 R it is Z^H Z,
  * one substitution instead of two and half a product. Where Cholesky fails, by LU.
  *
- * half_solve   children a, r. attr.i[0]: only tried, a failure breaks no promise; attr.i[1]: of the
- *             result its diagonal alone, the columns of Z in squares.
+ * half_solve   children a, r. attr.i[0]: only tried, a failure contradicts no assumption;
+ * attr.i[1]: of the result its diagonal alone, the columns of Z in squares.
  *
  * Cost: n^3 / 3 once, then n^2 k + n k^2 flops for R of n x k. */
 #include "expr/op.h"
@@ -13,7 +13,7 @@
 static lop_status infer_halfsolve(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *r = n->child[1];
     if (a->core != 2 || r->core != 2 || lop_rows(a) != lop_cols(a) || lop_rows(a) != lop_rows(r))
-        return lop_fail(err, LOP_DIM, "halfsolve takes a square matrix and one of as many rows");
+        return lop_fail(err, LOP_DIM, "half_solve takes a square matrix and one of as many rows");
     lop_status st = lop_shape_batch(&a->shape, 2, &r->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_cols(r);

@@ -38,7 +38,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     int64_t rows;
     if (!takes(a, b) || !flags(&n->attr) || c->core != 2 || c->dtype != a->dtype ||
         !lop_mul_ok(lop_rows(a), lop_rows(b), &rows) || rows != lop_rows(c))
-        return lop_fail(err, LOP_DIM, "schursolve does not fit its operands");
+        return lop_fail(err, LOP_DIM, "schur_solve does not fit its operands");
     lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
     if (st == LOP_OK) st = lop_shape_batch(&both, 0, &c->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
@@ -53,7 +53,7 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
     lop_shape both;
     if (!takes(a, b) || !flags(&n->attr))
-        return lop_fail(err, LOP_DIM, "schurdet takes two square matrices of floats");
+        return lop_fail(err, LOP_DIM, "schur_det takes two square matrices of floats");
     lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &both, err);
     return st == LOP_OK ? lop_pair_infer(n, &both, 0, a->dtype) : st;
 }

@@ -29,7 +29,7 @@ lop_ldl lop_ldl_parts(void *p, int64_t n, lop_dtype dt) {
     return (lop_ldl){lop_factor_at(p, n, dt), beside, ipiv};
 }
 
-/* SciPy reads the upper triangle of what is declared so: its transpose is our lower one. */
+/* SciPy reads the upper triangle of what is assumed so: its transpose is our lower one. */
 static lop_status run_factor(const lop_call *c) {
     const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     const bool hermitian = c->step->attr.i[0] != 0;
@@ -127,7 +127,7 @@ const lop_op lop_op_ldl_solve = {
 static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
     if (a->core != 2 || !lop_is_blas(a->dtype) || !lop_is_square(a))
-        return lop_fail(err, LOP_DIM, "detldl takes a square matrix of floats");
+        return lop_fail(err, LOP_DIM, "ldl_det takes a square matrix of floats");
     return lop_pair_infer(n, &a->shape, 2, a->dtype);
 }
 /* |D_k| |e|^-2 as (d / |e|) (d' / |e|) - e e^* / |e|^2, so that nothing over- or underflows. */

@@ -35,7 +35,8 @@ static lop_status infer(lop_node *n, lop_err *err) {
     lop_node_promote_inverse(n, a, b);
     if ((n->dtype != LOP_f64 && n->dtype != LOP_c128) || alt->dtype != n->dtype || alt->core != 2 ||
         !lop_shape_equal(&alt->shape, &n->shape))
-        return lop_fail(err, LOP_DIM, "mixedsolve takes double precision, and arms that agree");
+        return lop_fail(err, LOP_DIM,
+                        "mixed_precision_solve takes double precision, and branches that agree");
     return LOP_OK;
 }
 

@@ -25,13 +25,15 @@ static lop_status infer_normalsolve(lop_node *n, lop_err *err) {
     bool fits = a->core == 2 && b->core == 2 && r->core == 2 && lop_is_square(a) &&
                 lop_rows(a) == lop_rows(b) && lop_rows(a) == lop_cols(r);
     if (fits && w) fits = w->core == 2 && lop_rows(w) == lop_rows(r) && lop_cols(w) == lop_cols(b);
-    if (!fits) return lop_fail(err, LOP_DIM, "normalsolve takes R^H R, b, R and w that fit");
+    if (!fits)
+        return lop_fail(err, LOP_DIM, "normal_equations_solve takes R^H R, b, R and w that fit");
     lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
     n->shape.dim[n->shape.ndim++] = lop_rows(b);
     n->shape.dim[n->shape.ndim++] = lop_cols(b);
     lop_node_promote_inverse(n, a, b);
-    if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "normalsolve takes floats");
+    if (!lop_is_blas(n->dtype))
+        return lop_fail(err, LOP_DTYPE, "normal_equations_solve takes floats");
     for (int i = 2; i < n->n; i++) { /* R and w bring no batch and no dtype of their own */
         lop_shape own = n->child[i]->shape, all = n->shape, both;
         own.ndim -= 2;
@@ -40,7 +42,8 @@ static lop_status infer_normalsolve(lop_node *n, lop_err *err) {
         if (st != LOP_OK) return st;
         if (!lop_shape_equal(&both, &all) || n->child[i]->weak ||
             lop_promote(n->dtype, n->child[i]->dtype) != n->dtype)
-            return lop_fail(err, LOP_DIM, "normalsolve: R and w have another batch or dtype");
+            return lop_fail(err, LOP_DIM,
+                            "normal_equations_solve: R and w have another batch or dtype");
     }
     return LOP_OK;
 }

@@ -87,7 +87,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     if (!lop_is_blas(n->dtype)) return lop_fail(err, LOP_DTYPE, "solves are in floats");
     if (n->n == 6 && (n->child[5]->dtype != n->dtype || n->child[5]->core != 2 ||
                       !lop_shape_equal(&n->child[5]->shape, &n->shape)))
-        return lop_fail(err, LOP_DIM, "the arms of quasisolve differ");
+        return lop_fail(err, LOP_DIM, "the branches of quasiseparable_solve differ");
     return LOP_OK;
 }
 
@@ -199,7 +199,7 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     st = lop_pair_infer(n, &all, 2, n->dtype);
     if (st == LOP_OK && (!lop_node_is_pair(alt) || alt->dtype != n->dtype ||
                          !lop_shape_equal(&alt->shape, &n->shape)))
-        st = lop_fail(err, LOP_DIM, "the arms of detquasi differ");
+        st = lop_fail(err, LOP_DIM, "the branches of quasiseparable_det differ");
     return st;
 }
 /* a: pair, factor; attr.i[0]: the size. */
@@ -267,7 +267,7 @@ static lop_status infer_invdiag(lop_node *n, lop_err *err) {
     n->core = 1;
     n->weak = LOP_STRONG;
     if (alt->core != 1 || alt->dtype != n->dtype || !lop_shape_equal(&alt->shape, &n->shape))
-        return lop_fail(err, LOP_DIM, "the arms of quasiinvdiag differ");
+        return lop_fail(err, LOP_DIM, "the branches of quasiinvdiag differ");
     return LOP_OK;
 }
 /* a: y, factor, d, p, q, a. */

@@ -233,7 +233,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     if (a->op->cls != LOP_OPERATOR || a->core != 2 || lop_nbatch(a) || !lop_is_square(a) ||
         b->core != 2 || lop_rows(b) != lop_rows(a) || !lop_is_blas(alt->dtype) ||
         !lop_shape_equal(&b->shape, &alt->shape))
-        return lop_fail(err, LOP_DIM, "sparsesolve takes a square operator and what it fits");
+        return lop_fail(err, LOP_DIM, "sparse_solve takes a square operator and what it fits");
     n->shape = alt->shape;
     n->dtype = alt->dtype;
     return LOP_OK;
@@ -265,7 +265,7 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *alt = n->child[1];
     if (a->op->cls != LOP_OPERATOR || a->core != 2 || lop_nbatch(a) || !lop_is_square(a) ||
         !lop_node_is_pair(alt) || lop_nbatch(alt))
-        return lop_fail(err, LOP_DIM, "detsparse takes a square operator and a pair");
+        return lop_fail(err, LOP_DIM, "sparse_det takes a square operator and a pair");
     n->shape = alt->shape;
     n->core = alt->core;
     n->dtype = alt->dtype;
@@ -294,7 +294,7 @@ static lop_status infer_part(lop_node *n, lop_err *err) {
     if (lop_nbatch(alt) || alt->core != 3 - n->n || !lop_is_blas(alt->dtype) ||
         (alt->core && lop_cols(alt) != lop_diag_length(lop_rows(n->child[0]), lop_cols(n->child[0]),
                                                        n->attr.i[0])))
-        return lop_fail(err, LOP_DIM, "the arms of %s differ", n->op->name);
+        return lop_fail(err, LOP_DIM, "the branches of %s differ", n->op->name);
     n->shape = alt->shape;
     n->core = alt->core;
     n->dtype = alt->dtype;

@@ -35,7 +35,8 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     const lop_node *c = n->child[0], *r = n->child[1], *b = n->child[2], *alt = n->child[3];
     if (b->core != 2 || n->attr.i[0] < 0 || n->attr.i[0] > 3 ||
         !vectors_fit(c, r, lop_rows(b), n->attr.i[1] != 0))
-        return lop_fail(err, LOP_DIM, "toepsolve takes two vectors and right-hand sides that fit");
+        return lop_fail(err, LOP_DIM,
+                        "toeplitz_solve takes two vectors and right-hand sides that fit");
     lop_shape both;
     lop_status st = lop_shape_batch(&c->shape, 1, &r->shape, 1, &both, err);
     if (st != LOP_OK) return st;
@@ -51,7 +52,7 @@ static lop_status infer_solve(lop_node *n, lop_err *err) {
     lop_node_promote_inverse(n, &wide, b);
     if (!lop_is_blas(n->dtype) || alt->dtype != n->dtype || alt->core != 2 ||
         !lop_shape_equal(&alt->shape, &n->shape))
-        return lop_fail(err, LOP_DIM, "the arms of toepsolve differ");
+        return lop_fail(err, LOP_DIM, "the branches of toeplitz_solve differ");
     return LOP_OK;
 }
 
@@ -151,13 +152,13 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     const lop_node *c = n->child[0], *r = n->child[1], *alt = n->child[2];
     lop_shape both;
     if (!vectors_fit(c, r, n->attr.i[1], n->attr.i[0] != 0) || !lop_node_is_pair(alt))
-        return lop_fail(err, LOP_DIM, "dettoep takes two vectors and a pair");
+        return lop_fail(err, LOP_DIM, "toeplitz_det takes two vectors and a pair");
     lop_status st = lop_shape_batch(&c->shape, 1, &r->shape, 1, &both, err);
     if (st != LOP_OK) return st;
     both.dim[both.ndim++] = 2;
     if (!lop_shape_equal(&both, &alt->shape) ||
         lop_is_complex(alt->dtype) != lop_is_complex(inner_dtype(c, r)))
-        return lop_fail(err, LOP_DIM, "the arms of dettoep differ");
+        return lop_fail(err, LOP_DIM, "the branches of toeplitz_det differ");
     return lop_pair_infer(n, &both, 1, alt->dtype);
 }
 
@@ -218,7 +219,7 @@ const lop_op lop_op_toeplitz_det = {
 /* -- tip */
 
 static lop_status infer_tip(lop_node *n, lop_err *err) {
-    return n->core == 1 ? LOP_OK : lop_fail(err, LOP_DIM, "tip is a vector");
+    return n->core == 1 ? LOP_OK : lop_fail(err, LOP_DIM, "first_unit is a vector");
 }
 static lop_status run_tip(const lop_call *c) {
     lopk_zero(c->a[0]);

@@ -176,6 +176,7 @@ static inline void py_stamp(py_state *s, py_op *self) { /* remembers it */
 }
 PyObject *py_origin(PyCodeObject *code, int lasti); /* (file, line) or None; new */
 extern PyType_Slot py_base_slots[];
+extern PyGetSetDef py_op_getset[]; /* py_operator_attributes.c */
 int py_op_traverse(py_op *self, visitproc visit, void *arg);
 int py_op_clear(py_op *self);
 void py_op_dealloc(py_op *self);
@@ -395,8 +396,6 @@ int py_find_levels(const lop_op *op, PyObject *const *arg, int *levels);
 int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out); /* owned */
 /* The leaf of an array becomes what a kind takes; takes the reference over. */
 int py_ravel(py_state *s, int levels, const lop_node **leaf);
-/* Is the array `a`, of three dimensions at least, one of square blocks, of *b rows as the others?
- * The `first` says how many. */
 /* Lets go of an object, which may run anyone's code, with the exception that is set kept: NULL. */
 void *py_drop(void *object);
 /* Arguments where a kind of several operands was given one list of them: new; `args` itself where
@@ -404,6 +403,8 @@ void *py_drop(void *object);
 PyObject *py_operands(py_state *s, const lop_op *op, PyObject *args);
 /* Operand `at` of a kind as an operator, or an error that names it: new. */
 PyObject *py_operand(py_state *s, const lop_op *op, Py_ssize_t at, PyObject *o);
+/* Is the array `a`, of three dimensions at least, one of square blocks, of *b rows as the others?
+ * The `first` says how many. */
 int py_take_blocks(const lop_op *op, const lop_param *param, PyObject *a, bool first, int64_t *b);
 /* After an array and its sizes: those of a square Toeplitz matrix with such diagonals. */
 lop_status py_square(py_state *s, const lop_node **child, int *n, lop_err *err);

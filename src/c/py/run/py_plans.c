@@ -249,7 +249,7 @@ lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, con
                      uint64_t *rhs, const lop_node **out, lop_err *err) {
     if (s->ctx.check != LOP_CHECK_FULL) return action(s, node, want, x, rhs, out, err);
     const lop_node *tested;
-    lop_status st = lop_declared_tested(node, &tested, err);
+    lop_status st = lop_assumptions_tested(node, &tested, err);
     if (st != LOP_OK) return st;
     st = action(s, tested, want, x, rhs, out, err);
     lop_node_unref(tested);

@@ -14,7 +14,7 @@
 /* What _kept gives and _keep takes back. */
 typedef struct token {
     uint64_t key, mask;
-    lop_print128 print;
+    lop_fingerprint fingerprint;
 } token;
 
 static void release(void *object) { Py_DECREF((PyObject *)object); }
@@ -25,31 +25,31 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 /* One array's matrices, each with all its bytes; the shape too. */
-static lop_print128 print_of(const lop_buf *b, lop_print128 print) {
+static lop_fingerprint fingerprint_of(const lop_buf *b, lop_fingerprint fingerprint) {
     int nd = b->shape.ndim, nb = nd > 2 ? nd - 2 : 0;
     int64_t at[LOP_MAXDIM] = {0}, size = (int64_t)lop_dtype_size(b->dt);
     lop_mat m = {b->p, 1, 1, 1, 1, b->dt};
     if (nd > 0) m.n = b->shape.dim[nd - 1], m.cs = b->stride[nd - 1];
     if (nd > 1) m.m = b->shape.dim[nd - 2], m.rs = b->stride[nd - 2];
-    print.lo = mix(print.lo, (uint64_t)nd);
-    for (int d = 0; d < nd; d++) print.lo = mix(print.lo, (uint64_t)b->shape.dim[d]);
+    fingerprint.lo = mix(fingerprint.lo, (uint64_t)nd);
+    for (int d = 0; d < nd; d++) fingerprint.lo = mix(fingerprint.lo, (uint64_t)b->shape.dim[d]);
     for (int d = 0; d < nd; d++)
-        if (b->shape.dim[d] == 0) return print;
+        if (b->shape.dim[d] == 0) return fingerprint;
     for (;;) {
         lop_mat one = m;
         int64_t offset = 0;
         for (int d = 0; d < nb; d++) offset += at[d] * b->stride[d];
         one.p = (char *)m.p + offset * size;
-        print = lopk_fingerprint(print, &one);
+        fingerprint = lopk_fingerprint(fingerprint, &one);
         int d = nb - 1;
         while (d >= 0 && ++at[d] == b->shape.dim[d]) at[d--] = 0;
-        if (d < 0) return print;
+        if (d < 0) return fingerprint;
     }
 }
 
-/* The print of all leaves; their arrays are held while the lock is not. 1, or 0: one of them
+/* The fingerprint of all leaves; their arrays are held while the lock is not. 1, or 0: one of them
  * cannot be read; -1 with an exception. */
-static int print_all(PyObject *const *array, int n, lop_print128 *print) {
+static int fingerprint_all(PyObject *const *array, int n, lop_fingerprint *fingerprint) {
     PyArrayObject *held[LOP_SIGN_LEAVES];
     lop_buf buf[LOP_SIGN_LEAVES];
     int count = 0, rc = 1;
@@ -66,7 +66,7 @@ static int print_all(PyObject *const *array, int n, lop_print128 *print) {
     }
     if (rc == 1) {
         Py_BEGIN_ALLOW_THREADS;
-        for (int i = 0; i < n; i++) *print = print_of(&buf[i], *print);
+        for (int i = 0; i < n; i++) *fingerprint = fingerprint_of(&buf[i], *fingerprint);
         Py_END_ALLOW_THREADS;
     }
     for (int i = 0; i < count; i++) Py_XDECREF(held[i]);
@@ -84,7 +84,7 @@ static bool name(py_state *s, py_op *op, const char *asked, lop_sign *g, token *
     if (!lop_sign_word(g, words) || !lop_sign_word(g, (uint64_t)s->options_version) ||
         !lop_sign_word(g, (uint64_t)lopk_threads()) || !lop_sign_node(g, node))
         return false;
-    *t = (token){.key = mix(g->hash, 2), .print = {mix(g->hash, 3), g->hash}};
+    *t = (token){.key = mix(g->hash, 2), .fingerprint = {mix(g->hash, 3), g->hash}};
     for (int i = 0; i < g->leaves; i++) {
         t->key = mix(t->key, g->serial[i]);
         t->mask |= lop_leaf_bit(lop_leaf_key(g->serial[i]));
@@ -103,12 +103,13 @@ PyObject *py_kept(py_state *s, PyObject *args) {
         if (PyErr_Occurred()) return NULL;
         Py_RETURN_NONE;
     }
-    const int rc = print_all(array, g.leaves, &t.print);
+    const int rc = fingerprint_all(array, g.leaves, &t.fingerprint);
     if (rc < 0) return NULL;
     if (rc == 0) Py_RETURN_NONE;
     lop_blob *b = lop_store_get(&s->store, t.key);
     PyObject *found = Py_None;
-    if (b && b->foreign && b->print.lo == t.print.lo && b->print.hi == t.print.hi) {
+    if (b && b->foreign && b->fingerprint.lo == t.fingerprint.lo &&
+        b->fingerprint.hi == t.fingerprint.hi) {
         const lop_foreign *f = b->data;
         if (f->release == release) found = f->object;
     }
@@ -141,7 +142,7 @@ PyObject *py_keep(py_state *s, PyObject *args) {
                     .key = t.key,
                     .mask = t.mask,
                     .foreign = true,
-                    .print = t.print,
+                    .fingerprint = t.fingerprint,
                     .data = f};
     s->store.misses++;
     lop_store_put(&s->store, b);

@@ -74,8 +74,8 @@ void py_run_close(run *r) {
     Py_XDECREF(r->keys);
 }
 
-/* What was declared positive definite is not: a determinant then is an error, unless the user
- * trusts what is declared. NaN passes through. */
+/* What was assumed positive definite is not: a determinant then is an error, unless the user
+ * trusts what is assumed. NaN passes through. */
 static int tell_fallbacks(run *r, int64_t fallbacks, const lop_buf *out) {
     const bool one = r->plan->slot[r->plan->out].batch == 1, nan = one && isnan(*(double *)out->p),
                det = r->plan->written->op == &lop_op_scaledet && !nan &&

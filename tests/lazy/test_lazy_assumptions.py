@@ -1,4 +1,4 @@
-"""What a LazyArray was promised to be (assume_a) reaches determinants and solves."""
+"""What a LazyArray is assumed to be (assume_a) reaches determinants and solves."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import pylinop as pl
 NOT_POSITIVE = np.diag([1.0, 2.0, -3.0, -4.0])
 
 
-def promised():
+def assumed():
     return pl.lazy(NOT_POSITIVE, assume_a="pos")
 
 
@@ -32,10 +32,10 @@ def value(x):
     ],
 )
 def test_determinants_of_what_is_not_positive(f):
-    with pytest.raises(np.linalg.LinAlgError, match="declared positive definite"):
-        value(f(promised()))
+    with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
+        value(f(assumed()))
     with pl.config(check="none"), pytest.warns(pl.FallbackWarning):
-        value(f(promised()))
+        value(f(assumed()))
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_determinants_of_what_is_not_positive(f):
     ],
 )
 def test_solves_with_what_is_not_positive(f):
-    with pytest.warns(pl.FallbackWarning, match="declared positive definite"):
-        x = value(f(promised(), np.ones(4)))
+    with pytest.warns(pl.FallbackWarning, match="assumed positive definite"):
+        x = value(f(assumed(), np.ones(4)))
     np.testing.assert_allclose(x, 1 / np.diagonal(NOT_POSITIVE))
 
 

@@ -1,4 +1,4 @@
-"""Sums of what was declared positive definite and of semidefinite terms: determinants."""
+"""Sums of what was assumed positive definite and of semidefinite terms: determinants."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ def test_sums_of_what_is_not_positive(n, rng):
     X = pl.Dense(rng.standard_normal((n - 1, n)))
     for A in (P + 0.5 * pl.Identity(n), P + P, P + 0.01 * (X.T @ X), 0.5 * pl.Identity(n) + P):
         for f in (pl.logdet, pl.slogdet, pl.det):
-            with pytest.raises(np.linalg.LinAlgError, match="declared positive definite"):
+            with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
                 f(A)
-    sign = pl.slogdet(P - 0.5 * pl.Identity(n)).sign  # nothing was promised of a difference
+    sign = pl.slogdet(P - 0.5 * pl.Identity(n)).sign  # nothing was assumed of a difference
     assert sign == (-1) ** (n // 2)
 
 
 def broken(n, dtype="float64"):
-    """Declared positive definite, and of n // 2 negative eigenvalues: its determinant is positive
+    """Assumed positive definite, and of n // 2 negative eigenvalues: its determinant is positive
     for the sizes used here."""
     return pl.Dense(np.diag(np.where(np.arange(n) % 2, -3.0, 2.0)).astype(dtype), assume_a="pos")
 
@@ -52,14 +52,14 @@ def test_beside_terms_of_unknown_signs(n, dtype, rng):
         pl.Diag(np.r_[d, 1]) + pl.Dense(F) @ P @ pl.Dense(F).T,
     ):
         for f in DETERMINANTS:
-            with pytest.raises(np.linalg.LinAlgError, match="declared positive definite"):
+            with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
                 f(A)
         with pl.config(check="none"), pytest.warns(pl.FallbackWarning):
             assert np.isfinite(pl.slogdet(A).logabsdet)
 
 
 @pytest.mark.parametrize("n", [4, 32, 120])
-def test_a_kept_promise_beside_what_is_negative(n, rng):
+def test_an_assumption_that_holds_beside_what_is_negative(n, rng):
     """Of a true P the sum's determinant is the number that it is."""
     a = rng.standard_normal((n, n))
     a = a @ a.T + n * np.eye(n)
@@ -81,11 +81,11 @@ def test_one_of_a_batch(n, rng):
     good = np.eye(n)
     bad = broken(n).toarray()
     d = 0.1 + rng.random((3, n))
-    with pytest.raises(np.linalg.LinAlgError, match="declared positive definite"):
+    with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
         pl.logdet(pl.Dense(np.stack([good, bad, good]), assume_a="pos") + pl.Diag(d))
-    with pytest.raises(np.linalg.LinAlgError, match="declared positive definite"):
+    with pytest.raises(np.linalg.LinAlgError, match="assumed positive definite"):
         pl.logdet(broken(n) + pl.Diag(d))
-    d[1] -= 2 + d[1]  # one sum is indefinite, and what is declared holds
+    d[1] -= 2 + d[1]  # one sum is indefinite, and what is assumed holds
     A = pl.Dense(np.stack([good, good, good]), assume_a="pos") + pl.Diag(d)
     want = np.linalg.slogdet(A.toarray())
     np.testing.assert_array_equal(pl.slogdet(A).sign, want[0])

@@ -1,4 +1,4 @@
-"""What is declared of a matrix is tested to the rounding of the precision that it was given in, not
+"""What is assumed of a matrix is tested to the rounding of the precision that it was given in, not
 of what it is applied to."""
 
 import numpy as np
@@ -45,14 +45,14 @@ def test_what_is_false_is_found(dtype, rng, check):
     """A matrix off by more than that is refused, in either precision, with either right side."""
     q = orthogonal(rng, 20, dtype) * np.dtype(dtype).type(1 + 1e-3)
     for to in ("float32", "float64"):
-        with pytest.raises(ValueError, match="declared orthogonal"):
+        with pytest.raises(ValueError, match="assumed orthogonal"):
             pl.solve(pl.Dense(q, "orthogonal"), np.ones(20, to))
 
 
 def test_double_precision_is_held_to_its_own(rng, check):
     """float64's rounding counts for what was given in float64."""
     q = orthogonal(rng, 20, "float64") * (1 + 1e-6)
-    with pytest.raises(ValueError, match="declared orthogonal"):
+    with pytest.raises(ValueError, match="assumed orthogonal"):
         pl.solve(pl.Dense(q, "orthogonal"), np.ones(20))
 
 
