@@ -120,7 +120,7 @@ static bool for_none(const lop_frame *f, const lop_step *s) {
     return true;
 }
 
-/* Between steps or batch elements: is the run to stop? Not asked at each of many small ones. */
+/* Is the run to stop? Asked between steps or batch elements, but not at each of many small ones. */
 static bool stops(const lop_frame *f, const lop_step *s, int64_t number) {
     const int64_t batch = f->plan->slot[s->arg[0]].batch;
     if (!f->team.stop || ((number & 63) && s->flops < 1e6 * (double)batch)) return false;
@@ -197,8 +197,9 @@ static uint64_t scramble(uint64_t h) {
     return h ^ (h >> 32);
 }
 
-/* The content that derived value i rests on. Of leaves, in any order, each with its name; with
- * other threads the steps between may round otherwise. */
+/* The content that derived value i rests on. Where it rests on leaves, these count in any order,
+ * each with its name, and so does the number of threads, by which the steps between may round
+ * otherwise. */
 static lop_fingerprint content(lop_frame *f, int i) {
     const lop_plan *p = f->plan;
     const lop_step *s = &p->step[p->derive[i].step];
@@ -224,7 +225,7 @@ static bool same_content(const lop_blob *b, lop_fingerprint fingerprint) {
     return b && b->fingerprint.lo == fingerprint.lo && b->fingerprint.hi == fingerprint.hi;
 }
 
-/* Which derived values are there, as far as the leaves tell: before anything runs. */
+/* Finds, before anything runs, the derived values whose leaves have the same content. */
 static void find_hits(lop_frame *f) {
     const lop_plan *p = f->plan;
     for (int i = 0; i < p->nderive && i < LOP_KEEP; i++) {
@@ -234,8 +235,8 @@ static void find_hits(lop_frame *f) {
     }
 }
 
-/* One just made in this call by another step, of the same key and content: in this frame alone, so
- * that it may be counted here. */
+/* A value of the same key and content that another step has just made in this call: it is in this
+ * frame alone, so that its references may be counted here. */
 static lop_blob *made_before(const lop_frame *f, int derived, lop_fingerprint fingerprint) {
     for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
         lop_blob *b = f->blob[i];
@@ -252,7 +253,7 @@ static lop_status no_room(const lop_step *s, int64_t bytes, lop_err *err) {
                     (long long)bytes, s->name);
 }
 
-/* Memory for what will be made where its input lies; once a frame. */
+/* Takes the memory of derived values that are made where their input lies; once a frame. */
 static lop_status room_onto(lop_frame *f, lop_err *err) {
     const lop_plan *p = f->plan;
     for (int i = 0; i < p->nslot; i++) {
@@ -317,7 +318,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     /* An assumption that failed on the way here must be told of at each call, so the value is not
      * to be found by its leaves. */
     if (d->leaves && f->fallbacks) fresh->fingerprint.lo = ~fresh->fingerprint.lo;
-    if (f->stale[s->derived]) /* made anew by a frame that runs again: the one before is its own */
+    if (f->stale[s->derived]) /* a frame that runs again made it before: that value was its own */
         lop_blob_unref(f->plan->ctx, *blob);
     else
         f->stale[s->derived] = *blob;

@@ -20,7 +20,8 @@ typedef struct lop_blob {
     struct lop_blob *chain, *newer, *older; /* in the store: of one bucket; by last use */
 } lop_blob;
 
-/* All derived values of a context by key, bounded in bytes, least recently used out first. */
+/* All derived values of a context by key. Their bytes are bounded; the least recently used go
+ * first. */
 typedef struct lop_store {
     lop_ctx *ctx;
     lop_blob **bucket; /* room of them, a power of two */
@@ -36,7 +37,7 @@ lop_blob *lop_store_get(lop_store *store, uint64_t key); /* retained; NULL: not 
 /* Publishes (retains) a value; an older one of the same key goes, then the least recently used
  * until the bound holds. */
 void lop_store_put(lop_store *store, lop_blob *b);
-/* Drops all whose mask meets this one: those of some leaves, and a few others. */
+/* Drops all values whose mask meets this one: those of certain leaves, and a few others. */
 void lop_store_drop(lop_store *store, uint64_t mask);
 void lop_blob_unref(lop_ctx *ctx, lop_blob *b); /* takes NULL */
 
@@ -52,17 +53,17 @@ typedef struct lop_frame {
     lop_blob **blob; /* nderive in use, then nderive that were found stale */
     lop_blob **stale;
     lop_fingerprint *fingerprint; /* nderive of the derived values, nleaf of the leaves */
-    void **onto;                 /* nderive: memory had before its derived value is made, or NULL */
-    uint64_t fingerprinted, hit; /* leaves that are fingerprinted; derived values that are there */
-    bool again;                /* it has run: what was derived then serves, nothing is read anew */
-    unsigned char *work;       /* workspace then scratch */
-    void *block;               /* what was allocated, NULL when the inline room sufficed */
+    void **onto; /* nderive: memory that was taken before its derived value is made, or NULL */
+    uint64_t fingerprinted, hit; /* bits of fingerprinted leaves, of derived values found */
+    bool again;          /* it has run: derived values serve again, and no leaf is read anew */
+    unsigned char *work; /* workspace then scratch */
+    void *block;         /* what was allocated, NULL when the inline room sufficed */
     unsigned char *reserve[2]; /* of fallback branches, of those within them: taken when entered */
     void *reserve_block[2];
     int64_t limit;     /* of the context's memory when it was opened */
     int64_t fallbacks; /* guarded branches taken */
     lop_near near;     /* of the last run */
-    lopk_team team;    /* that steps may use; `stop` is for the caller to set before a run */
+    lopk_team team;    /* the threads that steps may use; the caller sets `stop` before a run */
     double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
     lop_mat inline_mat[LOP_FRAME_SLOTS];
     lop_buf inline_leaf[6];

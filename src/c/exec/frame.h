@@ -4,8 +4,8 @@
 
 #include "exec.h"
 
-/* Finds the matrix of each slot that is no leaf; called again when the memory of a fallback branch
- * is had. */
+/* Finds the matrix of each slot that is no leaf. Called again when a fallback branch has taken its
+ * memory. */
 void lop_frame_place(lop_frame *f);
 /* The element stride of a slot along batch dimension `d` of the `nb` that the output has; 0 where
  * the slot broadcasts. */

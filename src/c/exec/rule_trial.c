@@ -34,7 +34,7 @@ static int64_t a_size(draw *d) { return d->size[pick(d, 0, 3)]; }
 
 /* -- operands */
 
-/* A Dense that is what it says: the last leaf's content is made so. */
+/* A Dense of which its assumption holds: the content of the last leaf is made so. */
 static const lop_node *assumed(draw *d, int64_t n) {
     static const int words[] = {LOP_ASSUME_SYMMETRIC, LOP_ASSUME_HERMITIAN, LOP_ASSUME_POSITIVE,
                                 LOP_ASSUME_LOWER};
@@ -63,8 +63,8 @@ static const lop_node *instance(draw *d, const lop_op *op, int64_t m, int64_t n)
     return op->random(&d->rand, m, n, d->dt, &out) == LOP_OK ? out : NULL;
 }
 
-/* Kinds whose random instances are invertible, as a rule's texts take for granted of what they
- * solve with. */
+/* Kinds whose random instances are invertible, which rules take for granted of what they solve
+ * with. */
 static const lop_op *a_kind(draw *d) {
     static const char *const names[] = {"diag",        "toeplitz", "circulant",   "householder",
                                         "tridiagonal", "banded",   "permutation", "identity"};

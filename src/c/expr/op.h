@@ -110,8 +110,8 @@ struct lop_op {
     lop_status (*random)(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out);
 };
 
-/* op_kron.c: are all factors plain matrices (or views of such), so that `apply` in dtype `dt` takes
- * them in one step? */
+/* op_kron.c: are all factors plain matrices, or views of plain matrices, so that `apply` in dtype
+ * `dt` takes them in one step? */
 bool lop_kron_is_plain(const lop_node *kron, lop_dtype dt);
 
 /* The dtype that an array parameter of `k` is widened to where the whole is computed in `wide`. */

@@ -10,17 +10,18 @@ enum { LOP_INFER_DEPTH = 24, LOP_INFER_FACTORS = 24, LOP_INFER_NODES = 1024 };
 /* Written nodes are not interned: do two say the same, as far as `depth` nodes down? */
 bool lop_node_alike(const lop_node *a, const lop_node *b, int depth);
 
-/* Its own adjoint: sums of such, products that read the same from both ends (X^H M X), ... */
+/* Is it its own adjoint? Sums of Hermitian terms are, products that read the same from both ends
+ * (X^H M X), and more. */
 bool lop_infer_hermitian(const lop_node *a);
-/* Hermitian without negative eigenvalues; a solve with it may try Cholesky. */
+/* Is it Hermitian without negative eigenvalues? A solve with it may try Cholesky. */
 bool lop_infer_semidefinite(const lop_node *a);
-/* Its rank is at most this. */
+/* A bound of its rank from above. */
 int64_t lop_infer_rank(const lop_node *a);
-/* Square with orthonormal columns, as assumed or by its kind. */
+/* Is it square with orthonormal columns, by assumption or by its kind? */
 bool lop_infer_unitary(const lop_node *a);
 /* Has it an inverse, whatever its numbers are? TRUE: unitary, assumed positive definite, that plus
- * what is semidefinite, and products, inverses, Krons of such. FALSE: its rank is below its size.
- * An assumption that is still to be tested (check="full") says nothing here. */
+ * what is semidefinite, and products, inverses and Krons of such operands. FALSE: its rank is
+ * below its size. An assumption that is still to be tested (check="full") says nothing here. */
 lop_truth lop_infer_regular(const lop_node *a);
 /* Outside this band are structural zeros. At most rows - 1 and columns - 1. */
 lop_band lop_infer_bands(const lop_node *a);

@@ -1,8 +1,8 @@
 /* compile.c: the page on which planning happens.
  *
  *   written root --rewrite--> canonical root --lower--> steps and slots --fuse--> fewer steps
- *                --keep--> keys of derived values --place--> one workspace --price--> seconds,
- * bytes
+ *                --keep--> keys of derived values --place--> one workspace
+ *                --price--> seconds, bytes
  *
  * No pass calls another; each is a file of this folder, declared in passes.h, and each that makes
  * or changes steps is followed by a check (plan_check.c). Users' rules of the phase `explore` are

@@ -26,9 +26,8 @@ static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
 }
 
-/* What each derived value is made of: step names, attributes, shapes, leaf serials. Then one a
- * leaf.
- */
+/* The key of each derived value is made of step names, attributes, shapes and serials of leaves.
+ * Behind these keys there is one for each leaf. */
 lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double *value,
                          uint64_t *key) {
     enum { FEW = 64 };
@@ -90,7 +89,8 @@ static void find_servants(lop_plan *p, use *of) {
         lop_step *s = &p->step[i];
         use out = of[lop_slot_base(p, s->arg[0])], in;
         if (s->fail >= 0) add(&out, of[s->fail]);
-        out.always = out.always || !out.serves; /* read by none (0 X is 0): run all the same */
+        out.always =
+            out.always || !out.serves; /* nothing reads it (0 X is 0): it runs all the same */
         in = out;
         if (s->derived >= 0) in = (use){s->derived >= LOP_KEEP, bit(s->derived)};
         s->serves = out.always ? 0 : out.serves;
@@ -103,8 +103,8 @@ static void find_servants(lop_plan *p, use *of) {
 
 static double bytes_of(const lop_slot *s) { return (double)s->matbytes * (double)s->batch; }
 
-/* The leaves that the derived value is made of, where they are what to fingerprint; else 0. Marks
- * what is read, backwards from its step. */
+/* The leaves that the derived value is made of, if they are what to fingerprint; else 0. Goes
+ * backwards from its step and marks what is read. */
 static uint64_t leaves_of(const lop_plan *p, const lop_derive *d, bool *read) {
     const lop_step *last = &p->step[d->step];
     double steps = 0, leaves = 0;

@@ -171,9 +171,11 @@ int lop_emit_cast(lop_emit *e, int slot, lop_dtype dt, lop_status *st) {
     return out;
 }
 
-enum { LOOK_BACK = 256 }; /* of values prepared already: long chains stay linear */
+enum {
+    LOOK_BACK = 256
+}; /* how many prepared values are looked at, so that long chains take linear time */
 
-/* The slot of a value that is prepared already, whatever failed before. */
+/* The slot of a value that is prepared already, if no failure before may have led past it. */
 static int same_derived(const lop_plan *p, lop_run run, size_t bytes, int nin, const int *in,
                         const lop_attr *attr, const int64_t *data, int ndata) {
     static const lop_attr none = {.re = 0};
@@ -268,7 +270,7 @@ static void uncouple(lop_plan *p, int slot) {
     }
 }
 
-/* The step appended last copies into the slot, and need not. */
+/* Notes that strides do what the step appended last would do by copying. */
 static void mere_strides(lop_plan *p, int slot, lop_run copy) {
     lop_step *s = &p->step[p->nstep - 1];
     p->slot[slot].copy_step = p->nstep - 1;

@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-    LEAST = 16, /* rows and columns of a product worth a call of its own */
-    MANY = 256, /* steps; longer plans stay as they are, so that they take linear time */
+    LEAST = 16, /* products with fewer rows or columns are not worth a call of their own */
+    MANY = 256, /* plans of more steps stay as they are, so that this takes linear time */
 };
 
 typedef struct fuse {
@@ -124,7 +124,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     if (turned) {
         p->slot[t].alias = out;
         p->slot[t].flip = true;
-        p->slot[t].copy_step = -1; /* no step sees it so: the product writes it so */
+        p->slot[t].copy_step = -1; /* no step sees it transposed: the product writes it so */
     } else {
         then.arg[0] = out;
     }
@@ -169,7 +169,7 @@ static bool try_one(fuse *f, int *place, int sum, int k) {
     }
     if (!by || !by->adds || !large) return false;
     for (int i = add->arg[0]; turned && i >= 0; i = p->slot[i].alias)
-        if (p->slot[i].part) return false; /* a block has no transpose of its own: its strides */
+        if (p->slot[i].part) return false; /* a block is transposed by its strides */
     onto(f, place, sum, x, by, scale, turned);
     return true;
 }

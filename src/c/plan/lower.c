@@ -74,7 +74,7 @@ static lop_status lower_node(lop_emit *e, const lop_node *node) {
 
 /* -- nodes with a fast branch and a fallback branch */
 
-/* What was lowered since `first` may not have been computed elsewhere. */
+/* Forgets the slots of nodes lowered since `first`: they may not have been computed elsewhere. */
 static lop_status forget(lop_emit *e, int first) {
     lop_status st = LOP_OK;
     while (st == LOP_OK && e->nfresh > first)
@@ -111,7 +111,9 @@ static lop_status turn_to_fallback(lop_emit *e) {
     for (int i = branch->step; st == LOP_OK && i < p->nstep; i++) {
         lop_step *s = &p->step[i];
         if (s->derived >= 0) p->derive[s->derived].in_branch = true;
-        if (i < first) s->flags |= LOP_STEP_HUSHED; /* the check itself knows of what was asked */
+        if (i < first)
+            s->flags |=
+                LOP_STEP_HUSHED; /* the check itself deals with the matrix that was asked about */
         if (s->fail >= 0 || s->escape >= 0) continue;
         s->escape = branch->mask;
         s->escape_to = p->nstep;
@@ -129,7 +131,9 @@ static lop_status close_branch(lop_emit *e) {
     e->second--;
     for (int i = branch.step; i < p->nstep; i++) {
         lop_step *s = &p->step[i];
-        s->late = branch.mask; /* the outermost one's stays, and the next one's */
+        s->late =
+            branch
+                .mask; /* in the end `late` names the outermost branch, `later` the one within it */
         if (e->second > 0) s->later = branch.mask;
         if (s->when >= 0) continue;
         s->when = branch.mask;

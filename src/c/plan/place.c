@@ -82,9 +82,10 @@ static bool may_take_over(const lop_plan *p, const lop_step *s, int i) {
            slot_bytes(&p->slot[lop_slot_base(p, s->arg[0])], &other) && bytes == other;
 }
 
-/* What dies where a derived value is made of it lies in that value's memory from the first, and so
- * does what was made over into it: then the matrix that is factored has no room of its own. Only
- * what nothing else needs: where the value is kept already, none of its makers runs. */
+/* A value that dies where a derived value is made of it lies in the memory of that one from the
+ * start, and so does what it was made over from: the matrix that is factored then takes no memory
+ * of its own. Only for values that nothing else needs, since none of their makers runs where the
+ * derived value is kept already. */
 static bool only_for(const lop_plan *p, int slot, int derived) {
     const uint64_t alone = (uint64_t)1 << derived;
     for (int i = 0; i < p->nstep; i++) {

@@ -24,16 +24,16 @@ typedef struct lop_slot {
     int leaf;            /* LEAF: index of the leaf; DERIVED: index of the derived value */
     int alias;           /* the slot whose memory this is; -1: own */
     int late;            /* TEMP: in the reserve of that level: 1, 2 or, 0, none */
-    bool part, window;   /* a block of that slot, at (row, col); some of its elements */
+    bool part, window;   /* it is a block of that slot, at (row, col), or some of its elements */
     bool shared;         /* other names lie on this one */
     int64_t row, col;
-    int64_t shift; /* window only: begins so many elements further on */
+    int64_t shift; /* of a window: how many elements further on it begins */
     bool flip;     /* alias only: transposed */
     int copy_step; /* a transpose or a part: the step that copies, were it a copy; -1: none */
     lop_run copy;
     bool need_c;     /* a kernel counts on C order: LEAF, OUT are bound so */
     int64_t offset;  /* TEMP: in the workspace */
-    int onto;        /* TEMP: lies where this derived value is to be; -1 */
+    int onto;        /* TEMP: it lies where this derived value will be; -1: it does not */
     int first, last; /* steps; -1: none */
 } lop_slot;
 
@@ -50,7 +50,7 @@ typedef struct lop_leaf {
 typedef struct lop_derive {
     int step;
     int64_t bytes;   /* one batch element */
-    uint64_t leaves; /* whose content is checked, one bit each; 0: that of the step's arguments */
+    uint64_t leaves; /* the leaves whose content is checked, a bit each; 0: the arguments are */
     bool in_branch;  /* of a fast branch that is closed: a failure may have led past it */
 } lop_derive;
 enum { LOP_KEEP = 64 }; /* derived values and leaves with a bit of their own */
@@ -84,7 +84,7 @@ typedef struct lop_options {
     lop_trail *trail; /* NULL, or where what happens is written down */
 } lop_options;
 
-/* The slot whose memory this one's is. */
+/* The slot whose memory this slot uses: itself, unless it is an alias. */
 static inline int lop_slot_base(const lop_plan *p, int slot) {
     while (p->slot[slot].alias >= 0) slot = p->slot[slot].alias;
     return slot;
@@ -108,8 +108,8 @@ lop_status lop_plan_keys(const lop_plan *plan, const uint64_t *serial, const dou
                          uint64_t *key) LOP_MUST_CHECK;
 uint64_t lop_leaf_key(uint64_t serial); /* of a leaf of that serial */
 static inline uint64_t lop_leaf_bit(uint64_t key) { return (uint64_t)1 << (key >> 58); }
-/* For explanations: what a step is thought to cost; bytes of the result, of the derived values, of
- * all together with the workspace, without the reserve of fallback branches. */
+/* For explanations: the estimated seconds of a step; the bytes of the result, of the derived
+ * values, and of both with the workspace but without the reserve of fallback branches. */
 double lop_step_seconds(const lop_plan *plan, int step);
 int64_t lop_plan_result(const lop_plan *plan);
 int64_t lop_plan_kept(const lop_plan *plan);

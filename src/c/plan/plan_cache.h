@@ -33,8 +33,8 @@ static inline void lop_sign_open(lop_sign *s) {
 bool lop_sign_word(lop_sign *s, uint64_t word);
 bool lop_sign_node(lop_sign *s, const lop_node *root);
 
-/* A plan and its leaves: number[i] is the leaf of the expression, -1 one that is not in it (the
- * right-hand side). */
+/* A plan and its leaves: number[i] says which leaf of the expression leaf i of the plan is; -1: it
+ * is not in the expression (the right-hand side). */
 typedef struct lop_shared {
     uint64_t hash;
     int n;

@@ -127,7 +127,7 @@ static lop_status check_alias(const lop_checker *k, int i) {
     return LOP_OK;
 }
 
-/* The memory of each slot; false: some lie on each other. */
+/* Finds the memory of each slot; false: aliases form a circle. */
 static bool find_bases(const lop_plan *p, int *base) {
     for (int i = 0; i < p->nslot; i++) base[i] = -1;
     for (int i = 0; i < p->nslot; i++) {
@@ -145,7 +145,7 @@ static bool find_bases(const lop_plan *p, int *base) {
     return true;
 }
 
-/* The step that would copy what a slot sees by strides. */
+/* The step that would copy what a slot sees by strides, were it a copy. */
 static bool may_copy(const lop_plan *p, int i) {
     const int step = p->slot[i].copy_step;
     if (step < 0) return true;
@@ -179,7 +179,7 @@ static lop_status check_slots(const lop_checker *k) {
 
 /* -- steps, each by itself */
 
-/* Of as many batch elements as `out`, or of one along some dimensions. */
+/* Has the slot as many batch elements as `out`, or one along some dimensions? */
 static bool broadcasts(const lop_slot *a, const lop_slot *out) {
     const int own = a->shape.ndim - a->core, nb = out->shape.ndim - out->core;
     if (own > nb) return false;
@@ -200,7 +200,7 @@ static bool one_dtype(const lop_plan *p, const lop_step *s) {
     return same;
 }
 
-/* NULL, or what its flags and functions contradict. */
+/* What the flags and functions of a step contradict; NULL: nothing. */
 static const char *flags_against(const lop_plan *p, const lop_step *s) {
     const int f = s->flags;
     const lop_slot *out = &p->slot[s->arg[0]];

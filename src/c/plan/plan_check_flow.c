@@ -83,7 +83,7 @@ typedef struct state {
     int64_t used;           /* it or a slot within it was read last; -1 */
     int64_t read;           /* it itself was */
     uint64_t tiles;         /* of the blocks written */
-    uint64_t serves;        /* of all its stores that may be left out: `serves` of each */
+    uint64_t serves;        /* the `serves` of those of its stores that may be left out */
     uint64_t leaves;        /* it is made of */
     bool any, many;         /* written somewhere; made of leaves beyond LOP_KEEP too */
 } state;
@@ -127,7 +127,7 @@ static bool is_whole(const flow *f, int i) {
     return f->slot[i].any && f->slot[i].filled >= size_of(&f->p->slot[i]);
 }
 
-/* Its blocks, as many as it has elements: all different ones? `rows` is how many it has. */
+/* Do the blocks of the slot differ from each other, and tile it? `rows` is how many it has. */
 static bool is_tiled(const state *v, const lop_slot *s, int64_t rows) {
     const int64_t size = size_of(s);
     return !size || (v->filled == size && v->tiles == measure(0, 0, rows, s->n));
@@ -224,7 +224,8 @@ static void merge(const flow *f, cube *holds, const cube *more) {
     *holds = both;
 }
 
-/* All of slot i is there now, for the first time: what it lies in has one block more. */
+/* Slot i has now been written completely for the first time: the slot that it is a block of has one
+ * more of its blocks. */
 static lop_status add_block(flow *f, int i) {
     for (; f->p->slot[i].alias >= 0; i = f->p->slot[i].alias) {
         const lop_slot *s = &f->p->slot[i], *w = &f->p->slot[s->alias];
@@ -246,7 +247,7 @@ static lop_status add_block(flow *f, int i) {
     return LOP_OK;
 }
 
-/* A block holds elsewhere than it did: so does what it lies in. */
+/* A block now holds under another condition, and so does the slot it is a block of. */
 static void carry_up(flow *f, int i, const cube *before) {
     cube was = *before, is = f->slot[i].holds;
     for (i = f->p->slot[i].alias; i >= 0; i = f->p->slot[i].alias) {
@@ -266,8 +267,8 @@ static void carry_up(flow *f, int i, const cube *before) {
     }
 }
 
-/* What lies there has not been read yet: neither the whole of it nor, unless a block alone is
- * written, a part. */
+/* Has nothing read what lies there yet: neither the whole nor, unless one block alone is written, a
+ * part? */
 static lop_status not_read(const flow *f, int i, bool block) {
     int64_t last = block ? f->slot[i].read : f->slot[i].used;
     for (int j = f->p->slot[i].alias; j >= 0; j = f->p->slot[j].alias)
@@ -277,7 +278,7 @@ static lop_status not_read(const flow *f, int i, bool block) {
                            (long long)(last / 2));
 }
 
-/* Blocks: what the arguments say of where they go. */
+/* Notes where blocks go, as the arguments say. */
 static lop_status places(flow *f, const lop_step *s) {
     const lop_slot *out = &f->p->slot[s->arg[0]];
     state *v = &f->slot[s->arg[0]];
@@ -482,7 +483,7 @@ static lop_status check_end(flow *f) {
     return LOP_OK;
 }
 
-/* What the keys of derived values were made of has not changed since. */
+/* Has what the keys of derived values were made of stayed the same since? */
 static lop_status check_keys(const lop_checker *k) {
     const lop_plan *p = k->p;
     const int n = lop_plan_nkeys(p);

@@ -53,7 +53,7 @@ static int longer(const memory *m, int a, int b) {
     return m->last[a] >= m->last[b] ? a : b;
 }
 
-/* Who lives longest between edges a and b; the node has lo to hi. */
+/* The slot that lives longest between edges a and b; the tree node spans lo to hi. */
 static int who(const memory *m, int node, int lo, int hi, int a, int b) {
     if (b <= lo || hi <= a) return -1;
     if (a <= lo && hi <= b) return m->claim[node];
@@ -174,7 +174,7 @@ static lop_status born(memory *m, int slot, int step) {
 
 /* -- rules of single steps */
 
-/* What lies in a reserve is written where that is had. */
+/* Values in a reserve are written only where that reserve has been taken. */
 static lop_status check_reserves(const memory *m, int i) {
     const lop_step *s = &m->p->step[i];
     const int out[3] = {s->arg[0], s->fail, s->escape};
@@ -192,7 +192,8 @@ static lop_status check_reserves(const memory *m, int i) {
     return LOP_OK;
 }
 
-/* What lies where a derived value is to be is there for it alone, and dies where it is made. */
+/* A value that lies where a derived value will be serves that one alone, and dies where it is made.
+ */
 static lop_status check_onto(const memory *m, int i) {
     const lop_plan *p = m->p;
     const lop_step *s = &p->step[i];

@@ -67,7 +67,7 @@ static void put_step(sheet *out, const lop_plan *p, const double *times, int i) 
         put(out, "     estimated %.3g s, took %.3g s\n", lop_step_seconds(p, i), times[i]);
 }
 
-/* A slot of a plan that may be wrong, and whose memory it is. */
+/* Prints a slot of a plan that may be wrong, and whose memory it uses. */
 static void put_slot(sheet *out, const lop_plan *p, const char *word, int slot) {
     char name[160];
     if (slot < 0 || slot >= p->nslot) {
@@ -112,7 +112,8 @@ const char *lop_why_text(const lop_rule *rule, lop_why why) {
     }
 }
 
-/* A line of rules that did not act: those of their guards, or those that are switched off. */
+/* Prints a line of rules that did not act: of those whose guards refused, or of those that are
+ * switched off. */
 static void put_refused(sheet *out, const lop_rules *rules, const lop_trail *trail, bool off) {
     enum { SHOWN = 12 };
     int shown = 0, all = 0;

@@ -63,11 +63,11 @@ static void note_dense(lop_plan *p, int64_t one, int64_t batch) {
     if (bytes > p->dense) p->dense = bytes;
 }
 
-/* The largest matrix on the way that is larger than all the operands with the result and a few
- * vectors: a dense form of what was not given dense, whoever makes it, or a factor of one. What an
- * operator is applied to may grow between two factors, in as many columns: that is as written. Of
- * derived values only the bytes are known: 32 an element leave room for plans and complex spectra.
- */
+/* The largest matrix on the way that is larger than all operands, the result and a few vectors
+ * together: a dense form of what was not given dense, or a factor of one, whichever step makes it.
+ * The array that an operator is applied to may grow between two factors while its number of columns
+ * stays: then the formula as written asks for it. Of derived values only the bytes are known: 32 a
+ * number leave room for plans and complex spectra. */
 void lop_plan_find_unasked(lop_plan *p) {
     enum { VECTORS = 4, BYTES = 32 };
     const lop_node *asked = p->written, *a = asked->n > 0 ? asked->child[0] : NULL;

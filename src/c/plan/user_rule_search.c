@@ -94,7 +94,7 @@ static void refuse(const explorer *x, int rule, const lop_plan *plan) {
     lop_trail_other(trail, rule, "", plan->seconds);
 }
 
-/* Plans the variant (taken over) that `rule` made. *taken: it goes at once. */
+/* Plans the variant (taken over) that `rule` made. *taken: it replaces the expression at once. */
 static lop_status consider(explorer *x, int rule, const lop_node *variant, bool *taken) {
     lop_plan *p = NULL;
     lop_options quiet = *x->options;
@@ -130,7 +130,8 @@ static lop_status try_row(explorer *x, const lop_map *map, int at, int rule, boo
     if (st != LOP_OK) return st == LOP_NOMATCH ? LOP_OK : st;
     st = rebuilt(x, map, at, by, &variant);
     lop_node_unref(by);
-    if (st != LOP_OK && st != LOP_NOMEM) { /* elsewhere the expression counts on what it was */
+    if (st != LOP_OK &&
+        st != LOP_NOMEM) { /* a change here would alter what the expression relies on elsewhere */
         lop_err_open(x->mk.err);
         return LOP_OK;
     }
@@ -207,7 +208,7 @@ lop_status lop_explore(const lop_rules *rules, const lop_options *options, const
         }
     }
     if (st == LOP_OK && x->nfired) {
-        if (options->trail) { /* once more, with all of it written down */
+        if (options->trail) { /* plans it once more, with everything written down */
             lop_plan_unref(x->best);
             x->best = NULL;
             st = compile(root->ctx, rules, options, x->now, &x->best, err);

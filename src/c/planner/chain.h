@@ -59,7 +59,8 @@ typedef struct lop_chgroup {
     int16_t n, term[LOP_CH_GROUP];
     bool shared; /* computed once as a dense array, wherever it stands */
     bool real;
-    /* Of an opened inverse: the atom of which this is the sum, plus one. It stands inverted. */
+    /* Of an inverse that was opened: one plus the atom whose sum this group is. It stands inverted.
+     */
     int16_t opened;
 } lop_chgroup;
 
@@ -96,7 +97,7 @@ typedef struct lop_chdp {
 typedef struct lop_chain {
     lop_ctx *ctx;
     const lop_costs *costs;
-    lop_trail *trail; /* NULL, or where the states that were not taken go */
+    lop_trail *trail; /* NULL, or the list that gets the states that were not taken */
     lop_dtype dt;     /* in which all is computed */
     bool batched;
     lop_shape batch; /* of the whole */
@@ -128,13 +129,13 @@ typedef struct lop_chmemo {
  * operator is applied to. */
 bool lop_chain_read(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, const lop_node *op,
                     const lop_node *x);
-/* Several operators, to be computed together. */
+/* Reads several operators that are computed together. */
 bool lop_chain_read_several(lop_chain *ch, lop_ctx *ctx, lop_dtype dt, int n,
                             const lop_node *const *op);
-/* The factors of one more operator, or of its inverse, at the end of a term. */
+/* Appends the factors of one more operator, or of its inverse, to a term. */
 bool lop_chain_term(lop_chain *ch, const lop_node *op, bool inverse, lop_chterm *t);
-/* The sum or product that an atom is, as a group of its own, shared; -1: no room, or nothing in it.
- * Atoms may be added. */
+/* Makes a shared group of the sum or product that an atom is; -1: there is no room, or nothing in
+ * it. May add atoms. */
 int lop_chain_open(lop_chain *ch, lop_chstate *st, int atom);
 /* The atom whose properties a symbol has; NULL for a sum. */
 static inline const lop_atom *lop_chain_atom(const lop_chain *ch, const lop_chstate *st,
@@ -154,15 +155,15 @@ bool lop_chain_array(lop_chain *ch, const lop_node *x, lop_sym *out);
 double lop_chain_written(lop_dtype dt, const lop_node *op, const lop_node *x);
 
 /* chain_cost.c */
-/* Would its dense form be a matrix that nobody asked for? Structured kinds, inverses, sums with
- * a term of such alone. */
+/* Would its dense form be a matrix that nobody asked for? True of structured kinds, of inverses,
+ * and of sums of one term for which it is true. */
 bool lop_chain_lean(const lop_chain *ch, const lop_chstate *st, lop_sym s);
 void lop_chmemo_open(lop_chmemo *m, const lop_chain *ch, const lop_chstate *st);
 /* Fills cost, how, at for m->st; `d` holds n and s. */
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d);
 /* The term's factors under a view, and a proxy of k columns where k >= 0. */
 void lop_chain_items(const lop_chmemo *m, const lop_chterm *t, int mode, int64_t k, lop_chdp *d);
-/* Seconds of the whole; `keep` NULL, or filled where the root is one chain. */
+/* Seconds of the whole state. `keep`, unless NULL, gets the program where the root is one chain. */
 double lop_chain_cost(const lop_chain *ch, const lop_chstate *st, lop_chdp *keep);
 /* Other orders of the same chain, cheapest first: one span of the tree split elsewhere, all below
  * it at its best. The cheapest of all other orders is among them. At most `room`; their number. */
@@ -171,7 +172,8 @@ typedef struct lop_chother {
     int i, j, at;
 } lop_chother;
 int lop_chain_others(lop_chmemo *m, const lop_chdp *d, lop_chother *out, int room);
-/* What the diagonal of the whole costs where it is R^H A^-1 R, A positive definite; else inf. */
+/* Seconds for the diagonal of the whole where it is R^H A^-1 R with a positive definite A; else
+ * inf. */
 double lop_chain_half(const lop_chmemo *m, const lop_chdp *d);
 /* What the step that joins span i..j costs by itself: for the tests. */
 lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j);

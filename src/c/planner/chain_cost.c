@@ -1,9 +1,10 @@
 /* chain_cost.c: the generalised matrix-chain dynamic program, and the price of a state.
  *
- *   cost(i, j) = min over  factor i applied to (i + 1, j)          a kind's own product, or a solve
- *                          (i, j - 1) times factor j              the same from the right,
- * transposed (i, k) times (k + 1, j)                gemm R^T R, R^H R of the right half syrk, herk:
- * where the span is its own transpose or adjoint
+ *   cost(i, j) = min over
+ *     factor i applied to (i + 1, j)   a kind's own product, or a solve
+ *     (i, j - 1) times factor j        the same from the right, transposed
+ *     (i, k) times (k + 1, j)          gemm
+ *     R^T R, R^H R of the right half   syrk, herk: where the span is its own transpose or adjoint
  *
  * O(n^3) prices for n factors; ties go to the form as written, right to left. A group within a
  * chain is applied term by term, or made dense and multiplied; a shared one is there. */
@@ -108,7 +109,7 @@ static bool reflected(const lop_chmemo *m, const lop_chdp *d, int i, int j, int 
             return false;
     return true;
 }
-/* Likewise, of an even number of factors. */
+/* The same question for an even number of factors, without one in the middle. */
 static bool mirrored(const lop_chmemo *m, const lop_chdp *d, int i, int j, int mode) {
     return (j - i) % 2 != 0 && reflected(m, d, i, j, mode);
 }
@@ -158,7 +159,7 @@ static void offer(choice *best, double cost, lop_chhow how, int at) {
 
 /* Are factors i..j all structured? */
 static bool lean(const lop_chdp *d, int i, int j) { return d->lean[j + 1] - d->lean[i] > j - i; }
-/* May they be one dense array on the way? Only where there is nothing else. */
+/* May factors i to j be formed as one dense array on the way? Only if there is no other way. */
 static bool barred(const lop_chdp *d, int i, int j) {
     return !d->loose && lean(d, i, j) && !lean(d, 0, d->n - 1);
 }

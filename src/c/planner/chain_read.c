@@ -12,7 +12,7 @@ typedef struct reader {
     lop_chain *ch;
     lop_chstate *st;
     int depth, nest;
-    bool keep; /* what undoes what stands before it is kept */
+    bool keep; /* a factor that undoes the one before it is kept */
     struct {
         const lop_node *sum; /* of which it was read */
         int terms;           /* before it was */
@@ -59,7 +59,7 @@ int64_t lop_chain_cols(const lop_chain *ch, const lop_chstate *st, lop_sym s) {
 
 /* -- atoms */
 
-/* X^H X as such, of a dense X: where it has no digits left, QR of X solves
+/* Is it X^H X of a dense X? Where that product has no digits left, QR of X solves
  * (solve_normal_equations.c). */
 static bool is_normal(const lop_node *a) {
     const lop_node *x = a->op == &lop_op_prod ? a->child[0] : NULL;
@@ -67,9 +67,9 @@ static bool is_normal(const lop_node *a) {
            a->child[1]->op == &lop_op_dense;
 }
 
-/* Is a solve with it one by Cholesky of a matrix that has no cheaper way? Not of small ones, whose
- * factor is another: of an ill-conditioned matrix two factors in one formula do not fit together.
- */
+/* Is a solve with it one by Cholesky of a matrix that has no cheaper way? Small matrices are left
+ * out, which have another factor: two different factors of an ill-conditioned matrix do not fit
+ * together in one formula */
 static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     if (lop_stack_fits(lop_rows(a), dt)) return false;
     if (a->op == &lop_op_dense) return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
@@ -310,7 +310,8 @@ static bool read_sum(reader *r, lop_chgroup *g, const lop_node *node, int mode, 
         ok = term_new(r, g, &at);
         lop_chterm t = seed;
         ok = ok && read_term(r, &t, node, mode, false);
-        if (ok && t.n == 0 && !r->keep) { /* the identity, which is no factor: as written */
+        if (ok && t.n == 0 &&
+            !r->keep) { /* the identity is no factor: the product stays as written */
             t = seed;
             r->keep = true;
             ok = read_term(r, &t, node, mode, false);

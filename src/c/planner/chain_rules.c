@@ -41,7 +41,7 @@ LOP_BUILD(chain_dense) { return planned(m, mk, NULL, out); }
 
 enum { SEVERAL = 8 };
 
-/* Of nested pairs the parts, in order; false: too many. */
+/* Lists the parts of nested pairs, in order; false: they are too many. */
 static bool parts_of(const lop_node *a, const lop_node **part, int *n) {
     *n = 0;
     for (; a->op == &lop_op_joint; a = a->child[0]) {
@@ -57,7 +57,7 @@ static bool parts_of(const lop_node *a, const lop_node **part, int *n) {
     return true;
 }
 
-/* All parts by one search; else each by itself. */
+/* Plans all parts by one search, or each by itself where that fails. */
 static lop_status make_parts(const lop_match *m, const lop_maker *mk, int n,
                              const lop_node *const *part, const lop_node **made) {
     lop_chain ch;
@@ -107,7 +107,7 @@ static double pair_cost(const lop_chain *ch, int64_t m, int64_t n) {
     return lop_price_pass(ch->costs, ch->dt, 2 * (double)m * (double)n, 1).seconds;
 }
 
-/* product_diagonal of the spans i..k and k + 1..j. */
+/* Makes product_diagonal of the spans i..k and k + 1..j. */
 static lop_status pair(lop_builder *b, const lop_chdp *d, int i, int k, int j, int64_t offset,
                        const lop_node **out) {
     const lop_node *left, *right;

@@ -85,7 +85,7 @@ void lop_chain_tidy(const lop_chain *ch, lop_chstate *st) {
     }
 }
 
-/* Terms and groups that nothing leads to any more, so that no move is tried on them. */
+/* Drops terms and groups that nothing uses any more, so that no move is tried on them. */
 static void sweep_dead(const lop_chain *ch, lop_chstate *st) {
     bool live[LOP_CH_GROUPS] = {false}, used[LOP_CH_TERMS] = {false}, more = true;
     for (int g = 0; g < ch->nroot; g++) live[g] = true;
@@ -114,7 +114,8 @@ typedef struct search {
     lop_chain *ch;
     lop_chstate now, trial, best;
     double cost, best_cost; /* of now; of the best trial */
-    bool found, moved;      /* a better trial; now is no longer what the search began with */
+    bool found,
+        moved; /* a trial was better: the state is no longer the one that the search began with */
     lop_chdp *keep;
 } search;
 
@@ -266,7 +267,7 @@ static void factor_out(search *s, int g, int from, bool last) {
     try_state(s, "with a common factor taken out");
 }
 
-/* Is there an earlier term with the same first (last) factor? Then it led already. */
+/* Did an earlier term with the same first (last) factor lead already? */
 static bool led(const lop_chstate *st, const lop_chgroup *g, int i, bool last) {
     const lop_chterm *t = &st->term[g->term[i]];
     for (int k = 0; k < i; k++) {
@@ -293,8 +294,9 @@ static bool is_adjoint(const search *s, const lop_chterm *a, const lop_chterm *b
     return true;
 }
 
-/* Of each term of group g that stands beside its adjoint one, of each that is its own the half,
- * into `half`. False: some stand alone, or there is nothing to gain. */
+/* Writes a Hermitian group g as half + half^H: of two terms that are each other's adjoints one goes
+ * into `half`, of a term that is its own adjoint the half. False: a term stands alone, or nothing
+ * is gained. */
 static bool halves(const search *s, const lop_chgroup *g, lop_chterm *half, int *n) {
     bool taken[LOP_CH_GROUP] = {false};
     int pairs = 0;
@@ -393,7 +395,7 @@ static void climb(search *s) {
     } while (s->ch->states < LOP_CH_STATES);
 }
 
-/* A sum within term `at` of a root, multiplied out. */
+/* Multiplies out a sum within term `at` of a root. */
 static bool spread_term(const lop_chain *ch, lop_chstate *st, lop_chgroup *root, int at) {
     const lop_chterm t = st->term[root->term[at]];
     int j = 0;
@@ -449,8 +451,8 @@ static bool has_thin(const lop_chain *ch, const lop_chstate *st, const lop_chgro
     return false;
 }
 
-/* b B + ..., B solved at once or an inverse, beside something thin: such a sum is better left whole
- * (solve_woodbury.c). */
+/* Is it b B + (something thin), with a B that is solved at once or is an inverse? Such a sum is
+ * better left whole (solve_woodbury.c). */
 static bool has_base(const lop_chain *ch, const lop_chstate *st, const lop_chgroup *g) {
     if (g->n > 0 && !has_thin(ch, st, g)) return false;
     for (int i = 0; i < g->n; i++) {

@@ -71,7 +71,7 @@ lop_truth lop_when_orthogonal(
 lop_truth lop_when_blocks_add(const lop_match *m);     /* two blockdiags of the same partition */
 lop_truth lop_when_blocks_alike(const lop_match *m);   /* a blockdiag of several dense square blocks
                                                           of one size, assumption and view */
-lop_truth lop_when_inverses_alike(const lop_match *m); /* a blockdiag of inverses of such */
+lop_truth lop_when_inverses_alike(const lop_match *m); /* a blockdiag of inverses of blocks alike */
 lop_truth lop_when_inverse_blocks(const lop_match *m); /* the inverse of one of square blocks */
 lop_truth lop_when_low_ranks(
     const lop_match *m); /* the ranks of both children of the root, multiplied, are small */

@@ -102,9 +102,9 @@ static lop_status upon(const lop_maker *mk, const lop_op *op, const lop_attr *at
     return st;
 }
 
-/* A multiple of a factor, or a view or the inverse of one, by a number far from one waits for those
- * of the others: x times one of them may leave the range that x times all is in. *out: the factor
- * without its number, which goes into *mantissa 2^*power. */
+/* Splits off a number far from one that multiplies a factor (or a view or the inverse of one): x
+ * times that number alone may leave the range although x times all numbers is in it. *out: the
+ * factor without its number, which goes into *mantissa 2^*power. */
 static lop_status without_far_number(const lop_maker *mk, const lop_node *f, lop_dtype dt,
                                      double *mantissa, int64_t *power, const lop_node **out) {
     const lop_node *over[4], *a = f;

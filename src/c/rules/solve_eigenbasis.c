@@ -138,7 +138,7 @@ static bool read_place(spec *s, int i) {
     }
     for (int t = 0; t < s->nt && !p->diagonal; t++) {
         const factor *f = &s->t[t].f[i];
-        /* of a Hermitian matrix T and conj are one, and so are H and nothing */
+        /* for a Hermitian matrix T and conj are the same view, and so are H and none */
         const bool turn =
             f->node && lop_is_complex(f->node->dtype) && (f->mode == LOP_T || f->mode == LOP_C);
         if (!f->node || (p->a && same(f->node, p->a) && turn == flip[0]) ||
@@ -358,8 +358,9 @@ static lop_status by_spectrum(const spec *s, const lop_node *b, const lop_node *
     return st;
 }
 
-/* x where the spectrum holds, else alt. With V unitary the eigenvalues may lose N / sum n_i of
- * their own bound beside each other: what is left is the promise's. */
+/* x where the spectrum is accurate enough, else alt. With a unitary V the eigenvalues may lose N /
+ * sum n_i of their own error bound beside each other; the bound that solves promise leaves room for
+ * that. */
 static lop_status if_sound(const spec *s, const lop_node *x, const lop_node *alt,
                            const lop_node **out) {
     const lop_node *child[TERMS + 3] = {x};

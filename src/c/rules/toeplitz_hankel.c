@@ -50,10 +50,10 @@ static bool hermitian(const lop_node *c, const lop_node *r) {
 /* Below these sizes LAPACK is as fast on arrays it has not seen, and faster on those it has. */
 enum { FEWEST = 40, FEWEST_GENERAL = 96 };
 
-/* Seconds, in the units of the cost table: a factor by recursion, n^2 / 4 ns, and k columns, 6 n
- * log2(2 n) ns each; the dense way is priced as all others. What is left out on both sides, some 15
- * us for plans here and for LAPACK there, is about the same. Measured 2026-11-21 on an AMD EPYC
- * (Zen 3), one thread, by benchmarks/kind_solves.py. */
+/* Seconds, in the units of the cost table: a factor by recursion takes n^2 / 4 ns, each of k
+ * columns 6 n log2(2 n) ns; the dense way has its usual price. Both leave out some 15 us that plans
+ * take here and LAPACK takes there. Measured 2026-11-21 on an AMD EPYC (Zen 3), one thread, by
+ * benchmarks/kind_solves.py. */
 static double fast_seconds(const lop_node *op, bool own, bool is_complex, int64_t k) {
     const double n = (double)lop_rows(op), by = is_complex ? 4 : 1;
     return 1e-9 * (n * n / (own ? 4 : 2) * by + 6 * n * log2(2 * n) * sqrt(by) * (double)k);

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NO_CALL, CALL_X, CALL_NORM = 0, 1, 2  # styles of a callback
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)  # made at import: the fewer methods the quicker
 class Run:
     """What one run is asked for; `_core._krylov` takes each field by its name.
 

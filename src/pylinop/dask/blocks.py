@@ -21,7 +21,7 @@ _INDEX = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 class Csr(NamedTuple):
-    """A sparse block as loaded: the arrays of compressed sparse rows."""
+    """A sparse block that was loaded, as the arrays of compressed sparse rows."""
 
     indptr: Any
     indices: Any
@@ -31,10 +31,10 @@ class Csr(NamedTuple):
 
 @runtime_checkable
 class Block(Protocol):
-    """What a block is: sizes known beforehand, and a way to read it.
+    """A block of a matrix: its sizes are known beforehand, and `load` reads it.
 
-    ``nbytes`` is what ``load()`` holds when done, or more. ``mapped`` says that these are pages of
-    a file, which the system can take back.
+    ``nbytes`` is at least what the result of ``load()`` takes. ``mapped`` says that these bytes
+    are pages of a file, which the system can take back.
     """
 
     shape: tuple[int, ...]
@@ -43,7 +43,7 @@ class Block(Protocol):
     mapped: bool
 
     def load(self) -> Any:
-        """The block, as an ndarray or a `Csr`."""
+        """Return the block, as an ndarray or a `Csr`."""
 
 
 def _size(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
@@ -92,7 +92,7 @@ class InMemory:
         self.shape: tuple[int, ...] = tuple(int(n) for n in self.value.shape)
 
     def load(self) -> Any:
-        """The array itself."""
+        """Return the array itself."""
         return self.value
 
 
@@ -179,9 +179,9 @@ def _headers(path: str) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
 
 
 class Npz:
-    """A ``.npz`` file: of ``scipy.sparse.save_npz``, or one array of ``numpy.savez`` by its name.
+    """A block in a ``.npz`` file of ``scipy.sparse.save_npz``, or a named array of ``numpy.savez``.
 
-    It is read into memory each time it is not kept; ``.npy`` files are mapped and cost less.
+    A block that is not kept is read again each time; ``.npy`` files are mapped and cost less.
     """
 
     mapped = False
@@ -210,7 +210,7 @@ class Npz:
         self.nbytes = _size(self.shape, self.dtype)
 
     def load(self) -> Any:
-        """The array, or the sparse block's arrays, read anew."""
+        """Read the array, or the sparse block's arrays, anew."""
         with np.load(self.path) as z:
             if not self.sparse:
                 return z[str(self.name)]
@@ -277,13 +277,13 @@ class Call:
         self.nbytes = _size(self.shape, self.dtype) if nbytes is None else int(nbytes)
 
     def load(self) -> Any:
-        """What the function returns."""
+        """Return what the function gives."""
         made = self.function(*self.args)
         return csr_of(made) if hasattr(made, "tocsr") else made
 
 
 def as_block(x: Any) -> Block:
-    """A block from what stands for one: a block, an array, a sparse matrix, a path."""
+    """Make a block of a block, an array, a sparse matrix or a path."""
     if isinstance(x, str | os.PathLike):
         name = os.fspath(x)
         if name.endswith(".npz"):

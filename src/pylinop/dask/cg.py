@@ -231,9 +231,10 @@ def cg(
     x0, rtol, atol, maxiter, callback
         As in `scipy.sparse.linalg.cg`: it ends at |b - A x| <= max(rtol |b|, atol).
     M : {'jacobi', 'block_jacobi'}, ('block_jacobi', k), array_like or operator, optional
-        A preconditioner near A^-1: of A's diagonal, or of k x k (8) blocks on it, read in one more
-        sweep, each beginning anew where a block of A does. Or its diagonal, shape (n,), or the
-        matrix itself or an operator, which acts here on whole vectors.
+        A preconditioner near A^-1. 'jacobi' is made of A's diagonal, 'block_jacobi' of k x k blocks
+        on it (k is 8 when not given), which are read in one more sweep; none reaches over the edge
+        of a block of A. An array of shape (n,) is its diagonal; a matrix or an operator is applied
+        to whole vectors in this process.
     progress, checkpoint, checkpoint_every, resume
         As in `lsmr`.
 
@@ -249,7 +250,7 @@ def cg(
     ValueError
         For shapes that do not fit, or a checkpoint of another problem.
     LinAlgError
-        Where numbers are not finite; where a number on A's diagonal is not positive, for M by name.
+        Where numbers are not finite; with M by name also where A's diagonal is not positive.
 
     Examples
     --------
@@ -296,19 +297,20 @@ def cgls(
     """Least squares by conjugate gradients on the normal equations (A^H A + damp^2) x = A^H b.
 
     No worker keeps anything between iterations, which makes it the cheapest to resume; the price
-    is that errors grow with the square of the condition number: prefer `lsmr` where A is not kind.
+    is that errors grow with the square of the condition number: for an ill-conditioned A prefer
+    `lsmr`.
 
     Parameters
     ----------
     A : BlockOperator
-        Of blocks of rows (``axis=0``).
+        An operator in blocks of rows (``axis=0``).
     b : array_like, shape (m,), or path of a ``.npy`` file
     damp : float
         The minimum is that of |b - A x|^2 + damp^2 |x|^2.
     x0 : array_like, optional
         Where to begin.
     rtol, atol : float
-        It ends at |A^H (b - A x) - damp^2 x| <= max(rtol |A^H b|, atol).
+        The iteration ends at |A^H (b - A x) - damp^2 x| <= max(rtol |A^H b|, atol).
     M
         As in `lsmr`.
     maxiter, callback

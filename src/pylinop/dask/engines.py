@@ -30,7 +30,7 @@ Each = Sequence[Any] | Mapping[int, Any] | None
 
 
 class WorkerLost(RuntimeError):
-    """Workers died more often than an engine tries again."""
+    """Raised when workers died more often than an engine tries again."""
 
 
 def add(total: Any, answer: Any) -> Any:
@@ -50,14 +50,14 @@ def own(answer: Any) -> Any:
 
 
 class Engine:
-    """The base of engines: what a communicator has to bring. A subclass defines `start`, `gather`.
+    """The base of engines, which run the parts. A subclass defines `start` and `gather`.
 
     Attributes
     ----------
     workers : int
         How many parts can be at work at once.
     split : int
-        Over how many of them one memory limit is shared (1: each worker has its own).
+        How many workers share one memory limit (1: each worker has its own).
     writes : bool
         Whether this process writes checkpoints and shows progress.
     losses : int
@@ -78,15 +78,15 @@ class Engine:
     recover: Callable[[int], list[tuple[str, tuple[Any, ...]]]] | None = None
 
     def start(self, specs: Sequence[Spec]) -> None:
-        """Place the parts; those of an earlier start are given up."""
+        """Place the parts; parts of an earlier start are given up."""
         raise NotImplementedError
 
     def gather(self, method: str, *common: Any, each: Each = None) -> list[Any]:
-        """Ask all parts ``method(*common)``, or ``method(*common, *each[i])``; their answers."""
+        """Call ``method(*common)``, or ``method(*common, *each[i])``, of all parts for answers."""
         raise NotImplementedError
 
     def total(self, method: str, *common: Any, each: Each = None) -> Any:
-        """The sum of the answers, part after part."""
+        """Return the sum of the answers, added part after part."""
         answers = self.gather(method, *common, each=each)
         total = own(answers[0])
         for answer in answers[1:]:
@@ -94,20 +94,20 @@ class Engine:
         return total
 
     def mine(self) -> range:
-        """The numbers of the parts that `here` asks."""
+        """Return the numbers of the parts that `here` asks."""
         return range(len(self.placed))
 
     def here(self, method: str, *common: Any, each: Each = None) -> list[Any]:
-        """As `gather`, the answers of this process's parts: all that there are, but with MPI."""
+        """Return the answers of this process's parts, which are all parts but with MPI."""
         return self.gather(method, *common, each=each)
 
     def held(self, n: int, edges: Sequence[int] | None = None, grain: int = 1) -> Held:
-        """How solvers hold vectors of n numbers: in pieces of the parts, whose ``edges`` they are,
+        """Say how solvers hold vectors of n numbers: in one piece for each part, between ``edges``,
         or in any, multiples of ``grain`` long."""
         return Held(self, n, edges)
 
     def any(self, flag: bool) -> bool:
-        """Does one of the processes that run the solver say so?"""
+        """Is ``flag`` true in one of the processes that run the solver?"""
         return flag
 
     def agree(self, error: Exception | None) -> None:
@@ -131,7 +131,7 @@ def arguments(i: int, common: tuple[Any, ...], each: Each) -> tuple[Any, ...]:
 
 
 class Serial(Engine):
-    """All parts in this thread, one after the other."""
+    """An engine that runs all parts in this thread, one after the other."""
 
     def __init__(self, workers: int = 1) -> None:
         self.workers = self.split = max(1, int(workers))
@@ -151,7 +151,7 @@ class Serial(Engine):
 
 
 class Threads(Serial):
-    """The parts in threads of this process; the kernels run without the interpreter's lock.
+    """An engine that runs the parts in threads of this process, without the interpreter's lock.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class Remote(Engine):
 
 
 class MPI(Engine):
-    """The parts on the ranks of an MPI communicator: every rank runs the same program.
+    """An engine with the parts on the ranks of an MPI communicator; each rank runs the program.
 
     Parameters
     ----------
@@ -303,11 +303,11 @@ class MPI(Engine):
         return -(-rank * self._count // self.workers)
 
     def mine(self) -> range:
-        """The numbers of this rank's parts."""
+        """Return the numbers of this rank's parts."""
         return range(self._first(self.rank), self._first(self.rank + 1))
 
     def held(self, n: int, edges: Sequence[int] | None = None, grain: int = 1) -> Held:
-        """In pieces: those of the parts, or else of about one length."""
+        """Vectors lie in pieces: those of the parts, or else pieces of about one length."""
         ranks = range(self.workers + 1)
         if edges is None:
             grains = -(-n // grain)
@@ -315,7 +315,7 @@ class MPI(Engine):
         return Split(self, n, [edges[self._first(r)] for r in ranks], edges)
 
     def any(self, flag: bool) -> bool:
-        """Does a rank say so?"""
+        """Is ``flag`` true on one of the ranks?"""
         return any(self.comm.allgather(bool(flag)))
 
     def agree(self, error: Exception | None) -> None:
@@ -325,7 +325,7 @@ class MPI(Engine):
                 raise error or RuntimeError(f"rank {rank} failed: {said}")
 
     def here(self, method: str, *common: Any, each: Each = None) -> list[Any]:
-        """This rank's answers."""
+        """Return the answers of this rank's parts."""
         answers, error = [], None
         try:
             for part in self._parts:

@@ -44,14 +44,14 @@ def write_blocks(A: Any, folder: str | os.PathLike[str], block_bytes: int = 64 <
         An iterable gives blocks of rows one after the other, each written as it comes; so the
         whole need not fit into memory.
     folder : path
-        Made where it is not there. An operator that it held is replaced.
+        The folder, which is made if it does not exist. An operator that it held is replaced.
     block_bytes : int
         About how large a block becomes; blocks of an iterable stay as they are.
 
     Raises
     ------
     ValueError
-        Where blocks differ in their number of columns, or there is none.
+        Where blocks differ in their number of columns, or there is no block.
 
     Notes
     -----
@@ -131,13 +131,13 @@ def _pieces(A: Any, block_bytes: int) -> Iterable[Any]:
 
 
 def open_blocks(folder: str | os.PathLike[str], **settings: Any) -> BlockOperator:
-    """The operator that `write_blocks` wrote, its files mapped, nothing read.
+    """Open the operator that `write_blocks` wrote: its files are mapped, nothing is read.
 
     Parameters
     ----------
     folder : path
     **settings
-        Those of `BlockOperator`: engine, workers, memory_limit, parts, dtype.
+        Arguments of `BlockOperator`: engine, workers, memory_limit, parts, dtype.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def open_blocks(folder: str | os.PathLike[str], **settings: Any) -> BlockOperato
     FileNotFoundError
         Where the folder holds no ``blocks.json``.
     ValueError
-        Where a file has not the shape said there.
+        Where a file does not have the shape that ``blocks.json`` says.
     """
     folder = os.fspath(folder)
     with open(os.path.join(folder, _INDEX_FILE), encoding="utf-8") as f:
@@ -171,7 +171,7 @@ def open_blocks(folder: str | os.PathLike[str], **settings: Any) -> BlockOperato
 
 
 def from_array(x: Any, block_bytes: int = 64 << 20, **settings: Any) -> BlockOperator:
-    """An operator of an array's rows: NumPy's, a memmap, scipy.sparse, zarr's, dask's.
+    """Make an operator of blocks of rows of an array of NumPy, scipy.sparse, zarr or dask.
 
     Parameters
     ----------
@@ -179,9 +179,9 @@ def from_array(x: Any, block_bytes: int = 64 << 20, **settings: Any) -> BlockOpe
         Of a dask array the chunks along the rows are the blocks; columns in several chunks are
         joined as a block is made.
     block_bytes : int
-        About how large a block is; of a dask array, as it is chunked.
+        About how large a block is; blocks of a dask array are its chunks.
     **settings
-        Those of `BlockOperator`.
+        Arguments of `BlockOperator`.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def from_array(x: Any, block_bytes: int = 64 << 20, **settings: Any) -> BlockOpe
     Raises
     ------
     ValueError
-        Where the array has not two dimensions, or a dask array does not know its chunks.
+        Where the array does not have two dimensions, or a dask array has unknown chunk sizes.
     """
     if not hasattr(x, "shape") or hasattr(x, "_computed"):  # lists, a LazyArray
         x = np.asarray(x)
@@ -227,22 +227,22 @@ def from_triplets(
     nbytes: int | None = None,
     **settings: Any,
 ) -> BlockOperator:
-    """An operator of a dask DataFrame of triplets, partitioned by row.
+    """Make an operator of a dask DataFrame of triplets that is partitioned by row.
 
     Parameters
     ----------
     frame : dask DataFrame
-        Each partition holds the triplets of a range of rows; triplets of one place add.
+        Each partition holds the triplets of a range of rows; values at one place are added.
     shape : (int, int)
     columns : three names
-        Those of row, column and value.
+        The names of the columns with row, column and value.
     rows : sequence of int, optional
         The first row of each partition and, last, ``shape[0]``. When not given they come from the
         frame's divisions if its index is the row; else from one pass over the row column.
     nbytes : int, optional
         Bytes of the largest partition as a block; found in the same pass when not given.
     **settings
-        Those of `BlockOperator`.
+        Arguments of `BlockOperator`.
 
     Returns
     -------

@@ -31,12 +31,12 @@ def room(m: int, n: int, itemsize: int, copies: int) -> None:
 
 
 def gram(A: BlockOperator) -> Any:
-    """A^H A, dense, in one sweep: each part sums over its blocks, then the parts are summed.
+    """Compute A^H A, dense, in one sweep: sums over the blocks of each part, then over the parts.
 
     Parameters
     ----------
     A : BlockOperator
-        Of blocks of rows, with columns few enough for an n x n matrix.
+        An operator in blocks of rows, with columns few enough for an n x n matrix.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def gram(A: BlockOperator) -> Any:
 
     Notes
     -----
-    2 m n^2 operations for dense blocks. The condition number is squared: for least squares rather
-    take `qr` or `lsmr`.
+    It takes 2 m n^2 operations for dense blocks. The condition number is squared: for least
+    squares rather take `qr` or `lsmr`.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def _positive(R: Any) -> Any:
 
 
 def qr(A: BlockOperator, method: str = "auto") -> tuple[BlockOperator, Any]:
-    """Q R of a tall operator in blocks of rows; Q is one too, of blocks made when they are read.
+    """Factor a tall operator in blocks of rows as Q R; Q's blocks are made when they are read.
 
     Parameters
     ----------
@@ -127,12 +127,12 @@ def qr(A: BlockOperator, method: str = "auto") -> tuple[BlockOperator, Any]:
     method : {'auto', 'cholesky', 'tsqr'}
         ``'cholesky'``: R of the Gram matrix, for a condition number up to about 1e7.
         ``'tsqr'``: R of the QR factorisations of the blocks, stacked and factored again.
-        ``'auto'``: the first, and where it does not do the second.
+        ``'auto'``: ``'cholesky'``, and ``'tsqr'`` where that is not accurate.
 
     Returns
     -------
     Q : BlockOperator
-        With orthonormal columns. On the engine's kind that A was given, or threads.
+        An operator with orthonormal columns, on an engine of the kind that A has, or on threads.
     R : ndarray, shape (n, n)
         Upper triangular, its diagonal positive.
 
@@ -146,10 +146,10 @@ def qr(A: BlockOperator, method: str = "auto") -> tuple[BlockOperator, Any]:
 
     Notes
     -----
-    Either R is applied, Q1 = A R1^-1, and mended once by the Gram matrix of Q1, which costs a
+    Both methods form Q1 = A R1^-1, and mend R1 once by the Gram matrix of Q1, which costs a
     second sweep: CholeskyQR2 (Yamamoto et al. 2015), and indirect TSQR with a refinement (Benson,
-    Gleich and Demmel 2013). That matrix also tells whether R1 was good enough: 0.5 away from the
-    identity, it was not.
+    Gleich and Demmel 2013). R1 was not good enough if that Gram matrix is 0.5 or more away from the
+    identity.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def qr(A: BlockOperator, method: str = "auto") -> tuple[BlockOperator, Any]:
 
 
 def norm_squared(A: BlockOperator) -> float:
-    """The trace of A^H A, which is the sum of the squared entries; exact, one sweep.
+    """Compute the trace of A^H A, the sum of the squared entries, exactly and in one sweep.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class Estimate(NamedTuple):
 def trace_estimate(
     A: Any, samples: int = 32, rng: Any = None, normal: bool = False, columns: int = 8
 ) -> Estimate:
-    """Hutchinson's estimate of trace(A), or of trace(A^H A A^H A) with ``normal``.
+    """Estimate trace(A) by Hutchinson's method, or trace(A^H A A^H A) with ``normal``.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def trace_estimate(
 
     Notes
     -----
-    The trace itself is had exactly by ``pl.trace(A)`` where blocks of rows are at hand.
+    ``pl.trace(A)`` gives the exact trace of blocks of rows.
 
     Examples
     --------

@@ -96,7 +96,7 @@ def lsmr(
     checkpoint_every: float = 300.0,
     resume: str | os.PathLike[str] | bool | None = None,
 ) -> Result:
-    """Least squares over blocks of rows or of columns: min |b - A x|^2 + damp^2 |x - x0|^2.
+    """Minimise |b - A x|^2 + damp^2 |x - x0|^2 over blocks of rows or of columns.
 
     Parameters
     ----------
@@ -108,14 +108,15 @@ def lsmr(
         As in `scipy.sparse.linalg.lsmr`.
     M : {'jacobi', 'block_jacobi'}, ('block_jacobi', k) or array_like, shape (n,), optional
         A preconditioner near (A^H A + damp^2)^-1, made in one more sweep: columns scaled to norm
-        one, or groups of k (8) columns next to each other made orthonormal. Or the diagonal of one.
+        one, or groups of k columns next to each other made orthonormal (k is 8 when not given).
+        An array of shape (n,) is the preconditioner's diagonal.
     callback : callable, optional
         ``callback(x)`` after each iteration; x is the iterate itself, not to be kept or changed.
     progress : bool or callable
         True: tqdm's bar, a line now and then without tqdm. A callable gets (iteration, |r|,
         |A^H r|).
     checkpoint : path, optional
-        An ``.npz`` with all that the iteration needs, written whole or not at all.
+        An ``.npz`` file for all that the iteration needs, which is written whole or not at all.
     checkpoint_every : int or float
         An int: iterations between checkpoints; a float: seconds.
     resume : path or True, optional
@@ -125,8 +126,8 @@ def lsmr(
     -------
     Result
         SciPy's (x, istop, itn, normr, normar, norma, conda, normx), with ``record``. normr and
-        normar are those of the true residual b - A x. istop is 7 too where that does not confirm
-        the rule that stopped the iteration, and beginning anew did not help.
+        normar are norms of the true residual b - A x and of A^H times it. istop is 7 also where
+        these do not confirm the rule that stopped the iteration, and beginning anew did not help.
 
     Raises
     ------

@@ -20,7 +20,7 @@ __all__ = ["BlockOperator", "Plan"]
 
 
 class Plan:
-    """What an operator needs where it works, stated before anything is read.
+    """What an operator needs of each worker, stated before anything is read.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Plan:
 
 
 class BlockOperator(LinearOperator):
-    """An operator of blocks, above each other or beside each other, that need not fit into memory.
+    """An operator whose blocks, above or beside each other, need not all fit into memory.
 
     Parameters
     ----------
@@ -87,19 +87,19 @@ class BlockOperator(LinearOperator):
     axis : {0, 1}
         0: blocks of rows, 1: blocks of columns.
     dtype : dtype, optional
-        That of the products; by promotion of the blocks' when not given, integers as float64.
+        The dtype of products. When not given, the blocks' dtypes are promoted, integers as float64.
     engine : str, Engine or distributed.Client
         ``"threads"`` of this process, ``"processes"`` that it starts, ``"serial"``, ``"dask"``,
         ``"mpi"``; or a dask client, or an `Engine`.
     workers : int, optional
         How many threads, processes or dask workers.
     memory_limit : int, optional
-        Bytes that a worker may use (of one process with threads: all together). Blocks beyond it
-        are read again in every sweep. None: that of ``pl.config(memory_limit=...)`` at first use;
+        Bytes that a worker may use (threads of one process share them). Blocks beyond them
+        are read again in every sweep. None: ``pl.config(memory_limit=...)`` at first use counts;
         without one, all blocks stay where half of this machine's free memory holds them.
     parts : int, optional
-        Into how many parts the blocks go, as many as workers when not given. Sums are made in the
-        order of the parts: the same parts give the same bits, whatever the engine.
+        How many parts the blocks are divided into; as many as workers when not given. Sums are
+        made in the order of the parts: the same parts give the same bits, whatever the engine.
 
     Raises
     ------
@@ -187,7 +187,7 @@ class BlockOperator(LinearOperator):
 
     @property
     def engine(self) -> Engine:
-        """The engine with the parts placed; started at first use."""
+        """The engine, which is started and gets its parts at first use."""
         if self._engine is None:
             made = engine_of(self._settings[0], self._settings[1])
             self._start(made)
@@ -270,7 +270,7 @@ class BlockOperator(LinearOperator):
             )
 
     def plan(self) -> Plan:
-        """What each part needs: bytes of blocks, of vectors, in all. Reads no block.
+        """Say how many bytes each part needs for blocks, for vectors and in all; reads no block.
 
         Returns
         -------

@@ -30,20 +30,20 @@ class Record:
     method : str
     iterations : int
     residuals : list of float
-        |r| an iteration, by the recurrence.
+        |r| at each iteration, by the recurrence.
     normal_residuals : list of float
-        |A^H r - damp^2 (x - x0)| an iteration, likewise; empty for `cg`.
+        |A^H r - damp^2 (x - x0)| at each iteration, by the recurrence; empty for `cg`.
     true_residual, true_normal_residual : float or None
         Computed from x at the end.
     restarts : int
-        How often the iteration began anew from x: the true residual did not confirm the estimate,
-        or what a dead worker held could not be had back accurately.
+        How often the iteration began anew from x, as the true residual did not confirm the estimate
+        or what a dead worker held could not be restored accurately.
     losses : int
         Parts made anew because their worker died.
     parts : int
         Parts that sums were made of; the same number gives the same bits.
     piece : (int, int)
-        Which numbers of x the result holds: all but where `MPI` says ``pieces``.
+        The range of x that the result holds: the whole, unless `MPI` has ``pieces=True``.
     resumed : int
         The iteration at which a checkpoint was taken up, or 0.
     seconds : float
@@ -64,7 +64,7 @@ class Record:
 
 
 class Result(tuple):  # type: ignore[type-arg]
-    """SciPy's tuple, with ``record``."""
+    """SciPy's tuple, which also has a ``record``."""
 
     record: Record
 

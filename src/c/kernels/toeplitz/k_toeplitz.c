@@ -6,7 +6,7 @@
  * (so transposition, conjugation and strides cost nothing further); then eight columns at a time,
  * y[i] += t[i + 7] x0 + ... + t[i] x7: overlapping loads of one run, everything in L1.
  * Cost: m n multiply-adds a column, about 4 (f64) or 8 (f32) a cycle with AVX2; memory: stack only.
- * Componentwise accurate, unlike the FFT's product (k_fft_conv.c). For integers the only way. */
+ * Componentwise accurate, unlike the FFT's product (k_convolution.c). For integers the only way. */
 #include "kernels/common/k_clones.h"
 #include "kernels/common/kernels.h"
 

@@ -1,7 +1,7 @@
-/* py_lapack.c: _getrf, _band_cholesky, _band_svd, _cholup: factors in place for _factor_*.py, which
- * says what they mean. Each takes NumPy's character of a float dtype, sizes, and C-contiguous
- * memory that holds the matrix column by column, and gives LAPACK's info. The GIL is released
- * around the work. */
+/* py_lapack.c: _getrf, _band_cholesky, _band_svd, _cholup: factors in place for cholesky.py, lu.py
+ * and the banded factors in _structured, which say what they mean. Each takes NumPy's character of
+ * a float dtype, sizes, and C-contiguous memory that holds the matrix column by column, and gives
+ * LAPACK's info. The GIL is released around the work. */
 #include "py/module/py.h"
 
 #include "kernels/band/k_band.h"
