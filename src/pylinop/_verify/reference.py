@@ -88,23 +88,16 @@ def entries(leaf: Any) -> Any:
     return min(leaf.size, _FEW * n) if leaf._head in _OF_FEW else leaf.size
 
 
-def _is_single(op: Any, given: Any) -> bool:
-    """Is an array of the dtype `given` multiplied by this leaf in single precision?"""
-    if given is None or op.dtype is None:
-        return False
-    return (given if op._weak else np.result_type(op.dtype, given)).char in "fF"
-
-
 def _is_single_part(x: Any) -> Any:
     """Has a LazyArray within another single precision, as NumPy's array would have? With a value
     too: it may be younger than the plan that is verified."""
     return is_lazy(x) and x._head != "leaf" and x.dtype is not None and x.dtype.char in "fF"
 
 
-def steps(root: Any, dtype: Any = None, given: Any = None) -> Any:
+def steps(root: Any, dtype: Any = None) -> Any:
     """How many roundings a result of that dtype meets on its way, about: what a bound is multiplied
-    by. An array of the dtype `given` goes through one operator after the other, each in the
-    promotion of the two: what is wide in the end may have been single on its way."""
+    by. Parts of LazyArrays are in their own dtypes, as NumPy's arrays would be: what is wide in the
+    end may have been single on its way."""
     known: dict[int, int] = {}
     stack, coarse = [root], 1.0
     while stack:
@@ -121,8 +114,6 @@ def steps(root: Any, dtype: Any = None, given: Any = None) -> Any:
         counts = [known[id(o)] for o in parts]
         head = written(op)
         if is_lazy(op) and any(_is_single_part(x) for x in op._args):
-            coarse = 2.0**29
-        if not parts and not is_lazy(op) and _is_single(op, given):
             coarse = 2.0**29
         if not parts:
             lean = head in LEAN and head not in ("full", "householder")
@@ -149,7 +140,6 @@ class Walk:
     def __init__(self, work: Any, root: Any = None, named: bool = False) -> None:
         self.work, self.bound, self.root = np.dtype(work), False, root
         self.named = named  # of what is declared the named triangle is read alone
-        self.carry = False  # integers stay integers as far as they meet integers, and wrap
         self.forms: dict[Any, Any] = {}
         self.nodes, self.entries, self.most = 0, 0, _MOST_WORK
 
@@ -204,7 +194,7 @@ class Walk:
             return (yield second, y, mode, vec)
         if head == "scaled":
             y = yield parts[0], x, mode, vec
-            return self._number(parts[1], mode, y) * y
+            return self._number(parts[1], mode) * y
         if head == "view":
             return (yield parts[0], x, mode ^ op._mode, vec)
         if head == "power":
@@ -233,20 +223,13 @@ class Walk:
         self.entries += entries(op) * x.shape[-1]
         if self.entries > self.most:
             raise NotVerified("the expression as written takes too long")
-        work = self.work
-        if self.carry and x.dtype.kind in "biu" and not self.bound:
-            work = x.dtype if op._weak else np.result_type(op.dtype, x.dtype)
-            work = work if work.kind in "biu" else self.work
-            x = x.astype(work, copy=False)
-        return apply(op, x, mode, work, self.bound)
+        return apply(op, x, mode, self.work, self.bound)
 
-    def _number(self, c: Any, mode: int, y: Any) -> Any:
+    def _number(self, c: Any, mode: int) -> Any:
         c = np.asarray(c)
         if self.bound:
             return np.abs(c.astype(complex)).item() if c.ndim == 0 else np.abs(c)
         c = np.conjugate(c) if mode & C else c
-        if self.carry and c.dtype.kind in "biu" and y.dtype.kind in "biu":
-            return c.astype(y.dtype)
         return c.astype(np.result_type(self.work, complex) if c.dtype.kind == "c" else self.work)
 
     def _part(self, op: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
@@ -343,7 +326,7 @@ class Walk:
             return left + right
         if head in ("scale", "over"):
             y = yield args[0], x, mode, False
-            c = yield from self._scalar(args[1], mode, y)
+            c = yield from self._scalar(args[1], mode)
             return c * y if head == "scale" else y / c
         if head == "view":
             return (yield args[0], x, mode ^ a._more, False)
@@ -354,11 +337,11 @@ class Walk:
             return self._seen(whole[a._more], mode) @ x
         raise NotVerified("a function of NumPy's within a formula")
 
-    def _scalar(self, c: Any, mode: int, y: Any) -> Generator[Any, Any, Any]:
+    def _scalar(self, c: Any, mode: int) -> Generator[Any, Any, Any]:
         """A number of Python's, or the value of a LazyArray of no dimensions."""
         if is_lazy(c):
             c = (yield c, None, N, False).ravel()[0]
-        return self._number(c, mode, y)
+        return self._number(c, mode)
 
     def _vector(self, a: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         """The column of a vector, or the one entry of a number."""
@@ -375,7 +358,7 @@ class Walk:
             return (yield from self._entry(a))
         if head in ("scale", "over"):
             y = yield args[0], None, N, False
-            c = yield from self._scalar(args[1], N, y)
+            c = yield from self._scalar(args[1], N)
             return c * y if head == "scale" else y / c
         if head != "call" or a._more[1]:
             raise NotVerified("a function of NumPy's within a formula")
@@ -397,7 +380,7 @@ class Walk:
             return (yield v, None, N, False)
         if isinstance(v, np.ndarray):
             return self._array(v, None, N)
-        return self._number(v, N, None)
+        return self._number(v, N)
 
     def _entry(self, a: Any) -> Generator[Any, Any, Any]:
         """One element of a matrix, or a row or column as a column."""
