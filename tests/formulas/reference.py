@@ -31,8 +31,12 @@ def width(types):
     return max(eps, default=np.finfo(float).eps)
 
 
+EITHER = object()  # among dtypes: what may be a weak float (an inverse of kinds without numbers)
+
+
 def dtype_of(types):
     """ref.dtype's rule: weak ones as Python scalars."""
+    types = [q for q in types if q is not EITHER]
     if not any(isinstance(q, np.dtype) for q in types):
         return np.dtype("complex128" if any(isinstance(q, complex) for q in types) else "float64")
     return np.result_type(*[q if isinstance(q, np.dtype) else type(q)(1) for q in types])
@@ -193,6 +197,8 @@ def combine(head, p, x, u, sizes):
     if head in ("inv", "solve"):
         X, bound, rows = inverse(x[0])
         sure(x[0], X, u)
+        if not any(map(is_inexact, types)):  # of integers in float64
+            types.append(1.0 if any(isinstance(q, np.dtype) for q in types) else EITHER)
         if head == "inv":
             return Node(X, bound, 8 * s, types)
         value = X @ V[1]
@@ -214,7 +220,8 @@ def combine(head, p, x, u, sizes):
         w = V[0].dtype
         number = w.type(p[0]) if w.kind in "biu" else p[0]
         if head == "divide":
-            return Node(V[0] / complex_or_real(p[0]), M[0] / abs(p[0]), s, [*types, weak(p[0])])
+            types += [weak(p[0]), 1.0]  # integers too are divided as floats
+            return Node(V[0] / complex_or_real(p[0]), M[0] / abs(p[0]), s, types)
         number = number if w.kind in "biu" else complex_or_real(number)
         return Node(number * V[0], M[0] * abs(p[0]), s, [*types, weak(p[0])])
     if head == "over":
@@ -233,11 +240,20 @@ def combine(head, p, x, u, sizes):
     if head in ALIKE:
         s += sum(V[0].shape[-2:]) if head in SUMMING else 0
         return Node(np.asarray(ALIKE[head](*V)), np.asarray(ALIKE[head](*M)), s, types)
+    if head in ("sub", "neg"):  # of truth values -1 times them, as SciPy says it
+        own = known(x[-1].types)
+        types = [*types, np.dtype(int) if own == [np.dtype(bool)] else 1]
     if head in ("real", "imag"):
+        of_zeros = head == "imag" and all(isinstance(q, int) for q in types)
         types = [np.finfo(q).dtype if is_complex(q) else parted(q) for q in types]
+        types = [True] if of_zeros else types  # weak zeros take any dtype
     bound = ENLARGED.get(head, lambda *m: m[0])(*M)
     s += V[0].size if head == "vnorm" else 4
     return Node(np.asarray(OTHERS[head](*V)), np.asarray(bound), s, types)
+
+
+def is_inexact(q):
+    return q.kind in "fc" if isinstance(q, np.dtype) else isinstance(q, (float, complex))
 
 
 def is_complex(q):
@@ -277,13 +293,21 @@ def complex_or_real(p):
     return complex(p) if isinstance(p, (complex, np.complexfloating)) else float(p)
 
 
+def known(types):
+    """The dtypes below a node as what the node has: one dtype, or weak ones."""
+    if not any(isinstance(q, np.dtype) for q in types):
+        return types
+    own = dtype_of(types)
+    return [own, EITHER] if EITHER in types and own.kind in "biu" else [own]
+
+
 def leaf(of, dt):
     V = of.dense(dt, False)
     M = of.dense(np.dtype(float) if dt is None or dt.kind in "fc" else dt, True)
     if getattr(of, "normwise", False) and M.size:
         M = np.zeros_like(M) + M.max() * 64
     M = np.abs(M).astype(float)
-    return Node(V, M, max(V.shape[-2:], default=0) + 4, of.types())
+    return Node(V, M, max(V.shape[-2:], default=0) + 4, known(of.types()))
 
 
 def evaluate(program, operands, dt=None):
@@ -323,6 +347,8 @@ def evaluate(program, operands, dt=None):
                 node = combine(head, p, below, u, program.sizes)
             except Unsure as e:
                 node = e
+        if isinstance(node, Node):
+            node.types = known(node.types)
         if isinstance(node, Node) and node.V.dtype.kind in "fc" and node.V.size:
             top = node.M.max()
             if not (np.isfinite(top) and top < (1e30 if u > 1e-10 else 1e150)):

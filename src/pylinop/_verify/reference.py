@@ -45,6 +45,8 @@ def is_lazy(x: Any) -> bool:
     return issubclass(type(x), _core.Lazy)
 
 
+_LINEAR = ("matmul", "add", "scale", "over", "view", "inverse")
+_SMALL = 256  # rows of parts whose sizes are found anew
 _HEADS = {"matmul": "prod", "add": "sum", "scale": "scaled"}  # of LazyArrays, in operators' words
 
 
@@ -132,6 +134,23 @@ def steps(root: Any, dtype: Any = None) -> Any:
                 known[id(op)] += max((s for x in op._args for s in np.shape(x)), default=1)
     double = dtype is not None and dtype.char in "dD"
     return known[id(root)] * (coarse if double else 1.0)
+
+
+def _has_sizes(a: Any) -> bool:
+    """Is what errors of a known part of a LazyArray are judged by to be had from how it is written?
+    The value may be younger than the plan, which computed the part anew: where the entries of
+    inv(A) @ A cancel, the value's say nothing of that. (Of small parts: of large ones it costs.)"""
+    stack = [a]
+    for _ in range(64):
+        if not stack:
+            return True
+        x = stack.pop()
+        if not is_lazy(x) or x._head == "leaf":
+            continue
+        if x.ndim < 2 or x.shape[-1] > _SMALL or x._head not in _LINEAR:
+            return False
+        stack += x._args
+    return False
 
 
 class Walk:
@@ -289,7 +308,11 @@ class Walk:
         if a is not self.root:
             array = a._value if a._value is not None else a._args[0] if a._head == "leaf" else None
             if array is not None:
-                return self._array(array, x, mode, a if a._value is None else None)
+                y = self._array(array, x, mode, a if a._value is None else None)
+                if not (self.bound and a._head in _LINEAR and _has_sizes(a)):
+                    return y
+                anew = yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode)
+                return y + anew  # whichever is larger: operands may have been written to
         elif a._head == "leaf":
             return self._array(a._args[0], x, mode)
         return (yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode))
