@@ -189,8 +189,9 @@ ENLARGED = {
 }
 
 
-def combine(head, p, x, u, sizes):
-    """The Node of an operation on Nodes."""
+def combine(head, p, x, u, sizes, wraps=False):
+    """The Node of an operation on Nodes. `wraps`: integers are in the dtypes that NumPy has for
+    each."""
     types = sum((a.types for a in x), [])
     s = 2 + sum(a.s for a in x)
     V, M = [a.V for a in x], [a.M for a in x]
@@ -218,15 +219,20 @@ def combine(head, p, x, u, sizes):
         return Node(np.asarray(V[0][at]), np.asarray(M[0][at]), s, types)
     if head in ("scale", "vscale", "divide"):
         w = V[0].dtype
-        number = w.type(p[0]) if w.kind in "biu" else p[0]
+        number = p[0]
         if head == "divide":
             types += [weak(p[0]), 1.0]  # integers too are divided as floats
             return Node(V[0] / complex_or_real(p[0]), M[0] / abs(p[0]), s, types)
-        number = number if w.kind in "biu" else complex_or_real(number)
+        if w.kind not in "biu" or isinstance(number, (float, complex, np.inexact)):
+            number = complex_or_real(number)
+        elif not wraps:  # all in the dtype of the result
+            number = w.type(int(number))
         return Node(number * V[0], M[0] * abs(p[0]), s, [*types, weak(p[0])])
     if head == "over":
-        below = 2 + np.abs(V[1])
-        return Node(V[0] / below, M[0] / below + np.abs(V[0]) / below**2 * M[1], s + 4, types)
+        value = V[0] / (2 + np.abs(V[1]))
+        below = np.abs((2 + np.abs(V[1])).astype(float))  # of small integers squares would wrap
+        bound = M[0] / below + np.abs(V[0]) / below**2 * M[1]
+        return Node(value, bound, s + 4, [*types, 1.0])
     if head == "power":
         n = V[0].shape[-1]
         value = np.broadcast_to(np.eye(n, dtype=V[0].dtype), V[0].shape)
@@ -338,17 +344,19 @@ def evaluate(program, operands, dt=None):
         elif head == "array":
             a = operands[i]
             own = [a.dtype.newbyteorder("=")]
-            V = a.astype(target)
+            V = a.astype(own[0] if program.lazy and own[0].kind in "iu" else target)
             node = Node(V, np.abs(a).astype(float), 1, own)
         elif head == "lazy":
             node = below[0]
         else:
             try:
-                node = combine(head, p, below, u, program.sizes)
+                node = combine(head, p, below, u, program.sizes, program.lazy)
             except Unsure as e:
                 node = e
         if isinstance(node, Node):
             node.types = known(node.types)
+            if program.lazy and node.V.dtype.kind in "biu":  # exact, and may have wrapped
+                node.M = np.abs(node.V.astype(float))
         if isinstance(node, Node) and node.V.dtype.kind in "fc" and node.V.size:
             top = node.M.max()
             if not (np.isfinite(top) and top < (1e30 if u > 1e-10 else 1e150)):
