@@ -195,6 +195,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (strstr(rule, "sparse-pair")) return gen_sparse_pair(g, rule);
     if (!strncmp(rule, "trace", 5) && strstr(rule, "blocktri")) return gen_blocktri_trace(g, rule);
     if (strstr(rule, "bordered")) return gen_bordered(g, rule);
+    if (strstr(rule, "-digits")) return gen_digits(g, rule);
     if (strstr(rule, "shift") || strstr(rule, "add-eye") || strstr(rule, "eye-add"))
         return gen_shift(g, rule);
     return NULL;

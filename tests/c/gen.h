@@ -54,6 +54,8 @@ const lop_node *gen_sparse_pair(gen *g, const char *rule);
 const lop_node *gen_blocktri_trace(gen *g, const char *rule);
 /* a + c I and the like, for the rows of that name. */
 const lop_node *gen_shift(gen *g, const char *rule);
+/* A composite on x of fewer digits, for the rows of that name. */
+const lop_node *gen_digits(gen *g, const char *rule);
 /* diag(A^-1, B^-1, ...) x, all of one size: what apply-inverses-alike is for. */
 const lop_node *gen_inverse_blocks(gen *g);
 /* Solves and determinants of Kron + c I and kin, for the rows named spectral-sum and kronsum. */

@@ -167,6 +167,17 @@ const lop_node *gen_shift(gen *g, const char *rule) {
     return t_two_of(g->w, "add", last ? a : eye, last ? eye : a);
 }
 
+const lop_node *gen_digits(gen *g, const char *rule) {
+    gen wide = *g, narrow = *g;
+    const bool solve = !strncmp(rule, "solve", 5), exact = !solve && !lop_is_blas(g->dtype);
+    const int64_t n = 1 + pick(g, 4), k = 1 + pick(g, 3);
+    wide.dtype = exact ? LOP_i64 : pick(g, 2) ? LOP_c128 : LOP_f64;
+    narrow.dtype = exact ? LOP_i8 : wide.dtype == LOP_c128 && pick(g, 2) ? LOP_c64 : LOP_f32;
+    narrow.exprs = 0;
+    const lop_node *a = gen_operator(&wide, n, n, 2);
+    return t_two_of(g->w, solve ? "solve" : "apply", a, gen_array(&narrow, 2, n, k));
+}
+
 const lop_node *gen_thin_solve(gen *g) {
     int64_t n = 3 + pick(g, 3), r = 1 + pick(g, 2), k = 1 + pick(g, 2), how = pick(g, 4);
     lop_attr adjoint = t_ints(LOP_H, 0, 0, 0), half = lop_attr_coef(0.5, 0);

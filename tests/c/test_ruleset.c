@@ -132,6 +132,39 @@ static void explored(void) {
     t_group("explored");
 }
 
+static lop_status unplanned = LOP_OK;
+
+static lop_status fails(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
+                        const lop_node *root, lop_plan **out, lop_err *err) {
+    (void)ctx, (void)rules, (void)options, (void)root;
+    *out = NULL;
+    return lop_fail(err, unplanned, "a variant without a plan");
+}
+
+/* A variant that cannot be planned is none; a plan that is not sound is told. */
+static void told(void) {
+    static const lop_status all[] = {LOP_INTERNAL, LOP_NOMEM, LOP_DOMAIN, LOP_SINGULAR};
+    lop_rule r = row_of("mine", cancel[0], cancel[1], "square");
+    int at = -1;
+    lop_plan *p = NULL;
+    const lop_node *root = solved();
+    lop_status st = lop_plan_make(&w.ctx, w.rules, &w.options, root, &p, &w.err);
+    t_check(st == LOP_OK, "%s", w.err.text);
+    t_check(lop_rules_add(w.rules, &r, true, &at, &w.err) == LOP_OK, "%s", w.err.text);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        unplanned = all[i];
+        st = lop_explore(w.rules, &w.options, root, fails, &p, &w.err);
+        t_check(st == (i < 2 ? unplanned : LOP_OK) && p, "%s gives %s", lop_status_name(unplanned),
+                lop_status_name(st));
+        lop_err_open(&w.err);
+    }
+    lop_plan_unref(p);
+    lop_rules_remove(w.rules, at);
+    lop_node_unref(root);
+    world_leaves(&w);
+    t_group("told");
+}
+
 /* Rows that make the expression larger for ever end by count. */
 static void bounded(void) {
     lop_rule grows = row_of("grows", "(dense ?a)", "(prod (dense ?a) (power:0 (dense ?a)))", NULL);
@@ -236,6 +269,7 @@ int main(int argc, char **argv) {
     added_and_removed();
     many();
     explored();
+    told();
     bounded();
     tried();
     without_memory();

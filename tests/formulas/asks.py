@@ -14,11 +14,14 @@ class Wrong(Exception):  # noqa: N818
 
 
 class Asked:
-    """One question: the operator A and its Node, a random generator for right-hand sides."""
+    """One question: the operator A and its Node, a random generator for right-hand sides. `u`: the
+    rounding unit that its parts have, where they are not in the dtype of the result."""
 
-    def __init__(self, A, node, u, rng, p, exact):
-        self.A, self.node, self.u, self.rng, self.p, self.exact = A, node, u, rng, p, exact
-        self.dtype = None if exact else reference.dtype_of(node.types)
+    def __init__(self, A, node, rng, p, exact, u=None):
+        self.A, self.node, self.rng, self.p, self.exact = A, node, rng, p, exact
+        self.loose = u is not None
+        self.dtype = node.V.dtype if exact else reference.dtype_of(node.types)
+        self.u = u if u is not None else reference.width([self.dtype])
         self.weak = not any(isinstance(x, np.dtype) for x in node.types)
 
     def vector(self, n, batch_free=True):
@@ -28,7 +31,11 @@ class Asked:
         return samples.arrange(samples.values(self.rng, shape, dtype), layout)
 
     def unit(self, x=None):
-        return max(self.u, reference.width([x.dtype.newbyteorder("=")]) if x is not None else 0)
+        """Of the dtype of the result: all is computed in it."""
+        if x is None or self.loose:
+            return self.u
+        own = [x.dtype.newbyteorder("=")]
+        return reference.width([reference.dtype_of([*self.node.types, *own])])
 
     def tolerance(self, bound, x=None, more=0):
         return 8 * (self.node.s + more) * (self.unit(x) * bound + tiny(self.unit(x)))
@@ -56,6 +63,8 @@ def agree(got, want, tol, what, dtype=None):
         if not np.array_equal(got, want):
             raise Wrong(f"{what}: integers differ")
         return
+    if tol is None:
+        raise Wrong(f"{what}: dtype {got.dtype} where integers are due")
     with np.errstate(all="ignore"):
         off = np.abs(got - want)
         bad = ~(off <= tol)
@@ -79,10 +88,10 @@ def ask_toarray(q):
 def product(q, call, V, M, rows):
     x = q.vector(rows)
     if x.ndim == 2 and q.p[4] == -3:  # a stack of right-hand sides
-        x = np.stack([x, 2 * x])
+        x = np.stack([x, x if x.dtype == bool else 2 * x])
     want = V @ (x.astype(V.dtype) if q.exact else x)
     tol = None if q.exact else q.tolerance(M @ np.abs(x), x)
-    dt = None if q.exact else reference.dtype_of([*q.node.types, x.dtype.newbyteorder("=")])
+    dt = q.dtype if q.exact else reference.dtype_of([*q.node.types, x.dtype.newbyteorder("=")])
     return lambda: call(x), lambda got: agree(got, want, tol, "product", dt)
 
 
@@ -279,8 +288,11 @@ def ask_part(q):
 
 def ask_sums(q):
     axis = (None, 0, 1)[q.p[4] % 3] if q.node.V.ndim == 2 else None
-    if q.node.V.ndim > 2 or q.exact:
+    if q.node.V.ndim > 2:
         raise Unsure("of one matrix")
+    if q.exact:
+        want = q.node.V.sum(axis)
+        return lambda: np.sum(q.A, axis), lambda got: agree(got, want, None, "sum", want.dtype)
     V, M = q.node.V.sum(axis), q.node.M.sum(axis)
     more = sum(q.node.V.shape)
     return lambda: np.sum(q.A, axis), lambda got: agree(got, V, q.tolerance(M, more=more), "sum")
@@ -494,5 +506,5 @@ def ask_inverse_product(q):
 
 
 ASKS = {name[4:]: f for name, f in list(globals().items()) if name.startswith("ask_")}
-VALUES = ("toarray", "trace", "diagonal", "part")
-EXACT = ("toarray", "apply", "left", "adjoint", "transpose", "trace", "diagonal", "part")
+VALUES = ("toarray", "trace", "diagonal", "part", "sums")
+EXACT = (*VALUES, "apply", "left", "adjoint", "transpose", "rmatmat")

@@ -17,6 +17,12 @@ from .run import ASKS, EXACT
 
 PLAIN = [k for k in samples.LAYOUTS if k != "swapped"]
 SCALARS = [2, -1, 0.5, 3, 1 - 2j, -0.25, np.float64(1.5)]
+# of programs of several dtypes: numbers of Python's, which are weak, and of NumPy's, which widen
+STRONG = [
+    *(2, 3, 0.5, -0.25, 1 - 2j, np.float32(1.5), np.float32(-0.3), np.float64(1 / 3)),
+    *(np.float64(-2), np.int16(-3), np.int64(7), np.uint8(3), np.int8(2), np.complex64(1 + 2j)),
+]
+WHOLE = ["int8", "int16", "int32", "int64", "uint8", "uint16", "bool"]
 MOST_ENTRIES = 640 * 640
 UNARY = ["real", "imag", "scale", "neg", "T", "H", "conj", "inv", "power", "divide", "turn"]
 BINARY = ["add", "sub", "matmul", "matmul", "add", "sub", "multiply"]
@@ -40,8 +46,8 @@ def sizes(rng):
 class Drawing(Lazily):
     """A program on its way."""
 
-    def __init__(self, rng, lazy=False, integer=None):
-        self.rng, self.lazy, self.integer = rng, lazy, integer
+    def __init__(self, rng, lazy=False, integer=None, several=False):
+        self.rng, self.lazy, self.integer, self.several = rng, lazy, integer, several
         self.sizes = sizes(rng)
         self.lines, self.dims = [], []
         self.names = list(self.sizes)
@@ -54,6 +60,10 @@ class Drawing(Lazily):
         self.dtypes = [main] if rng.random() < 0.7 else [main, str(rng.choice(ref.FLOATS))]
         if integer:
             self.dtypes = [integer]
+        if several:
+            pool = [WHOLE, [*WHOLE, *ref.FLOATS], ref.FLOATS][int(rng.integers(3))]
+            pool = [d for d in pool if d != "bool" or not lazy]  # whose differences NumPy refuses
+            self.dtypes = [str(d) for d in rng.choice(pool, int(rng.integers(1, 4)))]
         self.batches = [()]
         if not lazy and rng.random() < 0.1 and max(self.sizes.values()) <= 40:
             self.batches = [(), (2,), (3, 1)]
@@ -147,8 +157,7 @@ class Drawing(Lazily):
     def number(self):
         if self.integer:
             return int(self.rng.integers(0, 4))
-        x = self.pick(SCALARS)
-        return x if isinstance(x, np.generic) or isinstance(x, complex) else x
+        return self.pick(STRONG if self.several else SCALARS)
 
     def made(self, head, d, e, depth):
         """The operation `head` of operands drawn for it; None where it does not fit."""
@@ -165,7 +174,7 @@ class Drawing(Lazily):
                 return None
             p = self.number()
             if head == "divide" and isinstance(p, np.generic):
-                p = float(p)
+                p = p.item()
             return self.add(head, (op(d, e, depth),), (p,), (d, e))
         if head in ("real", "imag") and self.integer:
             return None
@@ -264,6 +273,8 @@ def questions(drawing, roots):
             continue
         head = str(rng.choice(names))
         dtype = drawing.integer or str(rng.choice([*drawing.dtypes, *drawing.dtypes, "float64"]))
+        if drawing.several and rng.random() < 0.3:
+            dtype = str(rng.choice([*WHOLE[:-1], *ref.FLOATS]))
         columns = [None, 1, 2, 3, 8, 17, 64, 65][int(rng.integers(8))]
         columns = columns if max(drawing.batches, key=len) == () or columns else 2
         again = ["", "", "", "again", "threads"][int(rng.integers(5))]
@@ -298,14 +309,14 @@ def program(seed):
     """The program of a seed."""
     rng = np.random.default_rng(seed)
     what = rng.random()
-    lazy, integer = what < 0.3, None
+    lazy, integer, several = what < 0.3, None, 0.78 < what < 0.92 or what < 0.08
     if what > 0.92:
         integer = str(rng.choice(["int8", "int64", "uint8", "int32"]))
-    drawing = Drawing(rng, lazy, integer)
+    drawing = Drawing(rng, lazy, integer, several)
     depth = int(rng.choice([1, 2, 3, 4, 5, 6], p=[0.1, 0.2, 0.3, 0.2, 0.12, 0.08]))
     if max(drawing.n(x) for x in drawing.names) > 130:
         depth = min(depth, 3)
-    if integer:
+    if integer or any(d in WHOLE for d in drawing.dtypes):
         drawing.sizes = {k: min(v, 40) for k, v in drawing.sizes.items()}
     options = {}
     if lazy:

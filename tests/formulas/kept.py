@@ -140,4 +140,100 @@ KEPT = [
             {},
         ),
     ),
+    (
+        "2026-11-22 verified: a part's value was younger than the plan that computed it anew",
+        Program(
+            {"a": 1, "b": 2},
+            [
+                ("array", (), (("b*a", "b*a"), "float32", "C", (), 0, True)),
+                ("lazy", (0,), ()),
+                ("solve", (1, 1), ()),
+                ("minimum", (2, 1), ()),
+                ("array", (), (("1", "1"), "float64", "C", (), 0, False)),
+                ("times", (4, 2), ()),
+                ("add", (5, 3), ()),
+            ],
+            [("value", (6,), ())],
+            True,
+            {},
+        ),
+    ),
+    (
+        "2026-11-22 an int16 and Python's 0.5 made single precision double",
+        Program(
+            {"a": 1},
+            [
+                ("leaf", (), ("Dense", "a", "a", "complex64", "C", (), 0, False)),
+                ("scale", (0,), (np.int16(-3),)),
+                ("divide", (1,), (2,)),
+            ],
+            [("apply", (2,), (0, 2, "complex64", "C", -3, ""))],
+        ),
+    ),
+    (
+        "2026-11-22 minus an unsigned number times a matrix overflowed",
+        Program(
+            {"a": 1},
+            [
+                ("leaf", (), ("Dense", "a", "a", "float64", "C", (), 0, True)),
+                ("scale", (0,), (np.uint8(3),)),
+                ("sub", (0, 1), ()),
+            ],
+            [("slogdet", (2,), (0, 2, "float64", "C", 0, ""))],
+        ),
+    ),
+    (
+        "2026-11-22 a solve with the inverse of integers was of integers",
+        Program(
+            {"a": 3},
+            [
+                ("leaf", (), ("Dense", "a", "a", "int32", "C", (), 0, False)),
+                ("inv", (0,), ()),
+            ],
+            [("solve", (1,), (0, 2, "int32", "C", 3, ""))],
+        ),
+    ),
+    (
+        "2026-11-22 the inverse of a sum of permutations cut its fractions off beside integers",
+        Program(
+            {"c": 1},
+            [
+                ("leaf", (), ("Permutation", "c", "c", "float64", "C", (), 0, False)),
+                ("add", (0, 0), ()),
+            ],
+            [("solve_left", (1,), (0, 2, "uint8", "C", -3, ""))],
+        ),
+    ),
+    (
+        "2026-11-22 sums of an element-wise product with a difference asked it for uint64",
+        Program(
+            {"a": 1},
+            [
+                ("leaf", (), ("FiniteDifference", "a", "a", "uint8", "C", (), 0, False)),
+                ("leaf", (), ("Dense", "a", "a", "uint8", "C", (), 0, False)),
+                ("multiply", (0, 1), ()),
+            ],
+            [("sums", (2,), (0, 2, "uint8", "C", 3, ""))],
+            False,
+            {"integer": "uint8"},
+        ),
+    ),
+    (
+        "2026-11-22 a product in the sum with a wider term wrapped in int8",
+        Program(
+            {"a": 12},
+            [
+                ("leaf", (), ("Dense", "a", "a", "int8", "C", (), 0, False)),
+                ("leaf", (), ("Diag", "a", "a", "int8", "C", (), 1, False)),
+                ("scale", (1,), (np.int64(7),)),
+                ("matmul", (0, 0), ()),
+                ("matmul", (3, 2), ()),
+                ("add", (4, 0), ()),
+            ],
+            [
+                ("apply", (5,), (0, 2, "int8", "C", 3, "")),
+                ("left", (5,), (1, None, "int8", "C", 3, "")),
+            ],
+        ),
+    ),
 ]

@@ -9,6 +9,10 @@ LAYOUTS = [*samples.LAYOUTS, "broadcast"]
 class Lazily:
     """Draws matrices, vectors and numbers that are LazyArrays."""
 
+    def with_operators(self):
+        """Do they meet an operator here? Not of integers: NumPy knows no kinds' dtypes."""
+        return not self.several and self.rng.random() < 0.25
+
     # -- LazyArrays: dimensions may be "1", which broadcasts
 
     def array(self, d, e, dominant=False):
@@ -29,7 +33,7 @@ class Lazily:
         for _ in range(30):
             stacks = ["hstack"] * ("+" in e) + ["vstack"] * ("+" in d)
             head = self.pick(stacks if stacks and rng.random() < 0.3 else LAZY)
-            if head in REAL and not real:
+            if head in REAL and not real or (self.several and head in HALVES):
                 continue
             if head in ("add", "sub", "times", "over", "maximum", "minimum", "hypot", "where"):
                 f, g = (d, e)
@@ -42,14 +46,13 @@ class Lazily:
             if head in ("matmul", "einsum"):
                 k = self.pick(self.names)
                 left = op(d, k, depth - 1)
-                if head == "matmul" and rng.random() < 0.2 and "1" not in (d, k):
+                if head == "matmul" and self.with_operators() and "1" not in (d, k):
                     left = self.leaf(d, k)
                     self.dims[left] = None
                 return self.add(head, (left, op(k, e, depth - 1)), (), (d, e))
             if head in ("scale", "divide"):
-                return self.add(
-                    head, (op(d, e, depth - 1),), (self.pick([2, -1, 0.5, 3.0]),), (d, e)
-                )
+                p = self.pick(STRONG if self.several else [2, -1, 0.5, 3.0])
+                return self.add(head, (op(d, e, depth - 1),), (p,), (d, e))
             if head in ("T", "H", "swap"):
                 return self.add(head, (op(e, d, depth - 1),), (), (d, e))
             if head in ("sum0", "mean0", "max0") and d == "1":
@@ -120,7 +123,7 @@ class Lazily:
                          + ["vsolve", "vscale", "vneg", "vconj", "vreverse", "row", "column",
                             "vdiagonal", "rowsums", "vtimes"])  # fmt: skip
         if head == "matvec":
-            if rng.random() < 0.3 and "1" not in (d, k):
+            if self.with_operators() and "1" not in (d, k):
                 left = self.leaf(d, k)
                 self.dims[left] = None
             else:
@@ -135,7 +138,8 @@ class Lazily:
         if head == "vsolve" and d != "1":
             return self.add(head, (self.array(d, d, True), vec(d, depth - 1)), (), (d,))
         if head == "vscale":
-            return self.add(head, (vec(d, depth - 1),), (self.pick([2, -1, 0.5]),), (d,))
+            p = self.pick(STRONG if self.several else [2, -1, 0.5])
+            return self.add(head, (vec(d, depth - 1),), (p,), (d,))
         if head == "row" and self.n(k):
             return self.add(head, (op(k, d, depth - 1),), (self.pick([0, -1]),), (d,))
         if head == "column" and self.n(k):
@@ -170,6 +174,9 @@ class Lazily:
         return self.add("vdot", (vec(k, depth - 1), vec(k, depth - 1)), (), ())
 
 
+# numbers that widen, or do not, what they meet
+STRONG = [2, 3, 0.5, -0.25, np.float32(1.5), np.float64(1 / 3), np.int16(3), np.int64(-7)]
+HALVES = ("sin", "cos", "tanh", "arctan", "hypot")  # of int8 in half precision
 VECTORS = ("upright", "flat", "single", "rowscale", "colscale", "multiple", "outer")
 REAL = ("sin", "cos", "tanh", "arctan", "maximum", "minimum", "hypot", "max0", "min1", "where")
 SINGLE = (

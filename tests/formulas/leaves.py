@@ -105,7 +105,7 @@ def draw(kind, rng, m, n, dtype, batch=(), layout="C", invertible=False):
     invertible = invertible and m > 0
     if kind in ref.KINDS or kind in ref.LEAVES:
         if np.dtype(dtype).kind in "biu":
-            if kind in FLOATING or invertible:
+            if kind in (*FLOATING, "MatVec") or invertible:  # callables go by their dense form
                 return None
         if kind == "FiniteDifference" and n - m > 50:
             return None

@@ -31,8 +31,12 @@ def width(types):
     return max(eps, default=np.finfo(float).eps)
 
 
+EITHER = object()  # among dtypes: what may be a weak float (an inverse of kinds without numbers)
+
+
 def dtype_of(types):
     """ref.dtype's rule: weak ones as Python scalars."""
+    types = [q for q in types if q is not EITHER]
     if not any(isinstance(q, np.dtype) for q in types):
         return np.dtype("complex128" if any(isinstance(q, complex) for q in types) else "float64")
     return np.result_type(*[q if isinstance(q, np.dtype) else type(q)(1) for q in types])
@@ -185,14 +189,17 @@ ENLARGED = {
 }
 
 
-def combine(head, p, x, u, sizes):
-    """The Node of an operation on Nodes."""
+def combine(head, p, x, u, sizes, wraps=False):
+    """The Node of an operation on Nodes. `wraps`: integers are in the dtypes that NumPy has for
+    each."""
     types = sum((a.types for a in x), [])
     s = 2 + sum(a.s for a in x)
     V, M = [a.V for a in x], [a.M for a in x]
     if head in ("inv", "solve"):
         X, bound, rows = inverse(x[0])
         sure(x[0], X, u)
+        if not any(map(is_inexact, types)):  # of integers in float64
+            types.append(1.0 if any(isinstance(q, np.dtype) for q in types) else EITHER)
         if head == "inv":
             return Node(X, bound, 8 * s, types)
         value = X @ V[1]
@@ -212,14 +219,20 @@ def combine(head, p, x, u, sizes):
         return Node(np.asarray(V[0][at]), np.asarray(M[0][at]), s, types)
     if head in ("scale", "vscale", "divide"):
         w = V[0].dtype
-        number = w.type(p[0]) if w.kind in "biu" else p[0]
+        number = p[0]
         if head == "divide":
-            return Node(V[0] / complex_or_real(p[0]), M[0] / abs(p[0]), s, [*types, weak(p[0])])
-        number = number if w.kind in "biu" else complex_or_real(number)
+            types += [weak(p[0]), 1.0]  # integers too are divided as floats
+            return Node(V[0] / complex_or_real(p[0]), M[0] / abs(p[0]), s, types)
+        if w.kind not in "biu" or isinstance(number, (float, complex, np.inexact)):
+            number = complex_or_real(number)
+        elif not wraps:  # all in the dtype of the result
+            number = w.type(int(number))
         return Node(number * V[0], M[0] * abs(p[0]), s, [*types, weak(p[0])])
     if head == "over":
-        below = 2 + np.abs(V[1])
-        return Node(V[0] / below, M[0] / below + np.abs(V[0]) / below**2 * M[1], s + 4, types)
+        value = V[0] / (2 + np.abs(V[1]))
+        below = np.abs((2 + np.abs(V[1])).astype(float))  # of small integers squares would wrap
+        bound = M[0] / below + np.abs(V[0]) / below**2 * M[1]
+        return Node(value, bound, s + 4, [*types, 1.0])
     if head == "power":
         n = V[0].shape[-1]
         value = np.broadcast_to(np.eye(n, dtype=V[0].dtype), V[0].shape)
@@ -233,11 +246,20 @@ def combine(head, p, x, u, sizes):
     if head in ALIKE:
         s += sum(V[0].shape[-2:]) if head in SUMMING else 0
         return Node(np.asarray(ALIKE[head](*V)), np.asarray(ALIKE[head](*M)), s, types)
+    if head in ("sub", "neg"):  # of truth values -1 times them, as SciPy says it
+        own = known(x[-1].types)
+        types = [*types, np.dtype(int) if own == [np.dtype(bool)] else 1]
     if head in ("real", "imag"):
+        of_zeros = head == "imag" and all(isinstance(q, int) for q in types)
         types = [np.finfo(q).dtype if is_complex(q) else parted(q) for q in types]
+        types = [True] if of_zeros else types  # weak zeros take any dtype
     bound = ENLARGED.get(head, lambda *m: m[0])(*M)
     s += V[0].size if head == "vnorm" else 4
     return Node(np.asarray(OTHERS[head](*V)), np.asarray(bound), s, types)
+
+
+def is_inexact(q):
+    return q.kind in "fc" if isinstance(q, np.dtype) else isinstance(q, (float, complex))
 
 
 def is_complex(q):
@@ -277,13 +299,21 @@ def complex_or_real(p):
     return complex(p) if isinstance(p, (complex, np.complexfloating)) else float(p)
 
 
+def known(types):
+    """The dtypes below a node as what the node has: one dtype, or weak ones."""
+    if not any(isinstance(q, np.dtype) for q in types):
+        return types
+    own = dtype_of(types)
+    return [own, EITHER] if EITHER in types and own.kind in "biu" else [own]
+
+
 def leaf(of, dt):
     V = of.dense(dt, False)
     M = of.dense(np.dtype(float) if dt is None or dt.kind in "fc" else dt, True)
     if getattr(of, "normwise", False) and M.size:
         M = np.zeros_like(M) + M.max() * 64
     M = np.abs(M).astype(float)
-    return Node(V, M, max(V.shape[-2:], default=0) + 4, of.types())
+    return Node(V, M, max(V.shape[-2:], default=0) + 4, known(of.types()))
 
 
 def evaluate(program, operands, dt=None):
@@ -314,15 +344,19 @@ def evaluate(program, operands, dt=None):
         elif head == "array":
             a = operands[i]
             own = [a.dtype.newbyteorder("=")]
-            V = a.astype(target)
+            V = a.astype(own[0] if program.lazy and own[0].kind in "iu" else target)
             node = Node(V, np.abs(a).astype(float), 1, own)
         elif head == "lazy":
             node = below[0]
         else:
             try:
-                node = combine(head, p, below, u, program.sizes)
+                node = combine(head, p, below, u, program.sizes, program.lazy)
             except Unsure as e:
                 node = e
+        if isinstance(node, Node):
+            node.types = known(node.types)
+            if program.lazy and node.V.dtype.kind in "biu":  # exact, and may have wrapped
+                node.M = np.abs(node.V.astype(float))
         if isinstance(node, Node) and node.V.dtype.kind in "fc" and node.V.size:
             top = node.M.max()
             if not (np.isfinite(top) and top < (1e30 if u > 1e-10 else 1e150)):

@@ -114,9 +114,8 @@ def checked(program):
 
 
 def check_operators(program, operands):
-    exact = np.dtype(program.options["integer"]) if "integer" in program.options else None
-    nodes, u = reference.evaluate(program, operands, exact)
-    made = built(program, operands, nodes)
+    nodes = Nodes(program, operands)
+    made = built(program, operands, nodes.of(None))
     if made is None:
         return 0
     if program.options.get("pickle"):
@@ -126,19 +125,17 @@ def check_operators(program, operands):
         (i,) = over
         if head == "write":
             write(operands[i])
-            nodes, u = reference.evaluate(program, operands, exact)
+            nodes = Nodes(program, operands)
             if program.options.get("pickle") or program.options.get("anew"):
-                made = built(program, operands, nodes)
+                made = built(program, operands, nodes.of(None))
                 if made is None:
                     return done
             continue
-        node = nodes[i]
+        node, exact = nodes.asked(i, head, p)
         if isinstance(node, Unsure):
             continue
         rng = np.random.default_rng(p[0])
-        q = Asked(made[i], node, u, rng, p, exact is not None)
-        if exact and head in VALUES and reference.dtype_of(node.types) != exact:
-            continue  # weak alone: floats
+        q = Asked(made[i], node, rng, p, exact, nodes.loose)
         try:
             call, compare = ASKS[head](q)
         except Unsure:
@@ -153,6 +150,34 @@ def check_operators(program, operands):
             attempt(lambda c=call, g=got, h=p[5], w=what: repeated(c, g, h, w), what)
         done += 1
     return done
+
+
+class Nodes:
+    """The program's Nodes, in floats and in each dtype of integers that a result has: all of an
+    expression is computed in that."""
+
+    def __init__(self, program, operands):
+        self.program, self.operands, self.known = program, operands, {}
+        calls = any(getattr(of, "kind", None) == "MatVec" for of in operands.values())
+        self.loose = reference.evaluate(program, operands)[1] if calls else None  # in their dtypes
+
+    def of(self, dtype):
+        if dtype not in self.known:
+            self.known[dtype] = reference.evaluate(self.program, self.operands, dtype)[0]
+        return self.known[dtype]
+
+    def asked(self, i, head, p):
+        """(Node, is it exact?) for a question about line i."""
+        node = self.of(None)[i]
+        if isinstance(node, Unsure) or head not in EXACT:
+            return node, False
+        given = [] if head in VALUES else [np.dtype(p[2])]
+        dtype = reference.dtype_of([*node.types, *given])
+        if head == "sums":  # a product with ones of that dtype
+            dtype = np.zeros(1, dtype).sum().dtype
+        if dtype.kind == "b" or (dtype.kind in "iu" and reference.EITHER in node.types):
+            return Unsure("of truth values, or of an inverse that may be of integers"), True
+        return (self.of(dtype)[i], True) if dtype.kind in "iu" else (node, False)
 
 
 def built(program, operands, nodes):

@@ -94,6 +94,9 @@ static void refuse(const explorer *x, int rule, const lop_plan *plan) {
     lop_trail_other(trail, rule, "", plan->seconds);
 }
 
+/* Is it no property of the variant? A plan that is not sound is a fault of ours, and is told. */
+static bool is_fault(lop_status st) { return st == LOP_NOMEM || st == LOP_INTERNAL; }
+
 /* Plans the variant (taken over) that `rule` made. *taken: it replaces the expression at once. */
 static lop_status consider(explorer *x, int rule, const lop_node *variant, bool *taken) {
     lop_plan *p = NULL;
@@ -102,7 +105,7 @@ static lop_status consider(explorer *x, int rule, const lop_node *variant, bool 
     x->seen[x->nseen++] = variant;
     *taken = false;
     lop_status st = x->compile(x->mk.ctx, x->rules, &quiet, variant, &p, x->mk.err);
-    if (st == LOP_NOMEM) return st;
+    if (is_fault(st)) return st;
     if (st != LOP_OK) { /* what cannot be planned is no variant */
         lop_err_open(x->mk.err);
         return LOP_OK;
@@ -131,7 +134,7 @@ static lop_status try_row(explorer *x, const lop_map *map, int at, int rule, boo
     st = rebuilt(x, map, at, by, &variant);
     lop_node_unref(by);
     if (st != LOP_OK &&
-        st != LOP_NOMEM) { /* a change here would alter what the expression relies on elsewhere */
+        !is_fault(st)) { /* a change here would alter what the expression relies on elsewhere */
         lop_err_open(x->mk.err);
         return LOP_OK;
     }

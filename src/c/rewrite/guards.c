@@ -312,6 +312,20 @@ lop_truth lop_when_narrow(const lop_match *m) {
         if (k->child[i]->n > 0 && widens(k->child[i]->dtype, wide)) return LOP_TRUE;
     return LOP_FALSE;
 }
+lop_dtype lop_digits_of(lop_dtype root, lop_dtype x) {
+    return lop_is_complex(root) && !lop_is_complex(x) ? lop_dtype_real(root) : root;
+}
+/* A kind of arrays alone casts them, and x, as it multiplies. */
+static bool has_parts(const lop_node *a) {
+    if (a->op == &lop_op_view) a = a->child[0];
+    for (int i = 0; i < a->n; i++)
+        if (a->child[i]->n > 0 || a->child[i]->op->cls == LOP_OPERATOR) return true;
+    return false;
+}
+lop_truth lop_when_fewer_digits(const lop_match *m) {
+    const lop_dtype from = m->root->child[1]->dtype;
+    return truth(widens(from, lop_digits_of(m->root->dtype, from)) && has_parts(m->root->child[0]));
+}
 lop_truth lop_when_same_sizes(const lop_match *m) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1];
     if (a->n != b->n) return LOP_FALSE;

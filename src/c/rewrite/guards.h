@@ -56,6 +56,11 @@ lop_truth lop_when_inner_widens(const lop_match *m); /* and what is cut is an ex
 lop_truth lop_when_cast_widens(const lop_match *m);  /* the inner cast loses nothing */
 lop_truth lop_when_narrow(
     const lop_match *m); /* the operator's parameters are expressions narrower than the root */
+/* The dtype of x in which `root` has its digits: its own, or the real one where x is real: what is
+ * multiplied by i has no more digits than before. */
+lop_dtype lop_digits_of(lop_dtype root, lop_dtype x);
+lop_truth lop_when_fewer_digits(
+    const lop_match *m); /* ?x has fewer digits than the root, whose operator has several parts */
 lop_truth lop_when_composed(const lop_match *m); /* a sum, a product or a stencil, a view of one */
 lop_truth lop_when_indefinite(const lop_match *m); /* a Dense assumed symmetric or Hermitian */
 lop_truth lop_when_no_rows(const lop_match *m);    /* of no rows, the result of ?x's shape */

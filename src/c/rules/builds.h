@@ -18,7 +18,7 @@ LOP_BUILD(zeros);
 LOP_BUILD(cast_x);
 LOP_BUILD(widen);
 LOP_BUILD(over_diag);
-LOP_BUILD(apply_scaled);
+LOP_BUILD(with_digits);
 LOP_BUILD(solve_scaled);
 LOP_BUILD(shift);
 LOP_BUILD(own_view);

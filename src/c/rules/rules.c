@@ -165,6 +165,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_view_circulant_conj, "likewise"},
 
     /* -- products with arrays: right to left */
+    {"apply-digits", LOP_PUSH, "(apply ?a ?x)", NULL, lop_when_fewer_digits, lop_build_with_digits,
+     "x in the dtype of the result first: what one part widens, all parts are computed in"},
     {"apply-widen", LOP_PUSH, "(apply ?a ?x)", NULL, lop_when_narrow, lop_build_widen,
      "each leaf in the dtype of the product, as written"},
     {"apply-chain", LOP_PUSH, "(apply (prod ?a ?b) ?x)", NULL, NULL, lop_build_chain_apply,
@@ -175,8 +177,8 @@ const lop_rule lop_rule_table[] = {
      NULL, "(A + B) x = A x + B x"},
     {"apply-prod", LOP_PUSH, "(apply (prod ?a ?b) ?x)", "(apply ?a (apply ?b ?x))", NULL, NULL,
      "(A B) x = A (B x)"},
-    {"apply-scaled", LOP_PUSH, "(apply (scaled@c ?a) ?x)", NULL, NULL, lop_build_apply_scaled,
-     "(c A) x = c (A x), in the dtype that c makes it"},
+    {"apply-scaled", LOP_PUSH, "(apply (scaled@c ?a) ?x)", "(scale@c (apply ?a ?x))", NULL, NULL,
+     "(c A) x = c (A x)"},
     {"apply-identity", LOP_PUSH, "(apply (identity) ?x)", NULL, lop_when_no_batch, lop_build_cast_x,
      "I x = x"},
     {"apply-inverse", LOP_PUSH, "(apply (inverse ?a) ?x)", "(solve ?a ?x)", NULL, NULL,

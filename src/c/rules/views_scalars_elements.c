@@ -2,6 +2,7 @@
  * calls that make nodes; every intermediate is released. */
 #include "builds.h"
 #include "expr/properties.h"
+#include "rewrite/guards.h"
 
 #include <math.h>
 
@@ -150,23 +151,14 @@ LOP_BUILD(over_diag) {
     return st;
 }
 
-/* The root's operation on ?a and ?x, where ?x takes the dtype of the result: a number may have
- * widened it, and what is computed first then has all of its digits. */
-static lop_status of_inner(const lop_match *m, const lop_maker *mk, const lop_node **out) {
-    const lop_node *x = HOLE(m, 'x'), *wide = NULL;
-    if (x->dtype == m->root->dtype && !x->weak)
-        return lop_make2(mk, m->root->op, NULL, HOLE(m, 'a'), x, out);
-    lop_status st = lop_build_cast_x(m, mk, &wide);
-    if (st == LOP_OK) st = lop_make2(mk, m->root->op, NULL, HOLE(m, 'a'), wide, out);
-    lop_node_unref(wide);
+/* The root's operation on ?a and a ?x that has all digits of the result. */
+LOP_BUILD(with_digits) {
+    lop_attr d = {.i = {1, 0, 0, (int64_t)lop_digits_of(m->root->dtype, HOLE(m, 'x')->dtype) + 1}};
+    const lop_node *x = NULL;
+    lop_status st = lop_make1(mk, &lop_op_cast, &d, HOLE(m, 'x'), &x);
+    if (st == LOP_OK) st = lop_make2(mk, m->root->op, &m->root->attr, HOLE(m, 'a'), x, out);
+    lop_node_unref(x);
     return st;
-}
-
-LOP_BUILD(apply_scaled) {
-    lop_attr c = ATTR(m, 'c');
-    const lop_node *y = NULL;
-    lop_status st = of_inner(m, mk, &y);
-    return st == LOP_OK ? wrap(mk, &lop_op_scale, &c, y, out) : st;
 }
 
 /* x / c, then A^-1: a power of two or not, one rounding. The coefficient keeps its dtype class. */
@@ -190,7 +182,7 @@ LOP_BUILD(solve_scaled) {
     r.re = far ? ldexp(r.re, -(k - k / 2)) : r.re;
     r.im = far ? ldexp(r.im, -(k - k / 2)) : r.im;
     const lop_node *x;
-    lop_status st = of_inner(m, mk, &x);
+    lop_status st = lop_make2(mk, &lop_op_solve, NULL, HOLE(m, 'a'), HOLE(m, 'x'), &x);
     if (st == LOP_OK && far) st = wrap(mk, &lop_op_scale, &first, x, &x);
     return st == LOP_OK ? wrap(mk, &lop_op_scale, &r, x, out) : st;
 }

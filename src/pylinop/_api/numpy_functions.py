@@ -403,16 +403,17 @@ def _sum(
 ) -> Any:
     if a.ndim != 2 or a.dtype is None or _given(dtype, initial, where):
         return NotImplemented
-    if a.dtype.kind in "biu":  # as np.sum: small integers are added in the machine's
-        a = a.astype(np.uint64 if a.dtype.kind == "u" else np.int64)
+    wide = a.dtype
+    if wide.kind in "biu":  # as np.sum: small integers are added in the machine's
+        wide = np.dtype(np.uint64 if wide.kind == "u" else np.int64)
     axes = (0, 1) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axes, 2, "axis")))
     if axes == (0,):
-        y = a.T @ np.ones(a.shape[0], a.dtype)
+        y = a.T @ np.ones(a.shape[0], wide)
     elif axes == (1,):
-        y = a @ np.ones(a.shape[1], a.dtype)
+        y = a @ np.ones(a.shape[1], wide)
     elif axes == (0, 1):
-        y = np.sum(a @ np.ones(a.shape[1], a.dtype))
+        y = np.sum(a @ np.ones(a.shape[1], wide))
     else:
         return NotImplemented
     if keepdims is True:

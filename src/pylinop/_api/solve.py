@@ -164,8 +164,11 @@ def direct(A: Any, b: Any, assume_a: str | None = None) -> Any:
 
 
 def _inexact(op: Any, x: Any) -> Any:
-    """Integers as float64 where op has no numbers of its own: its solution has x's dtype."""
-    return x.astype(np.float64) if op._weak and x.dtype.kind in "iub" else x
+    """Integers as float64, but where op is in single precision: it may have no numbers of its own,
+    or be the inverse of integers, and applied to integers it would give such."""
+    if x.dtype.kind not in "iub" or op.dtype is None:
+        return x
+    return x.astype(np.float64) if op._weak or op.dtype.char in "?bBhHiIlLqQdD" else x
 
 
 def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", **how: Any) -> Any:

@@ -62,8 +62,12 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def solve(a: Any, b: Any) -> Any:
-    """``solve(a, b)``, deferred: a vector b only if it is 1-D."""
-    return matmul(inverse(node(a)), b)
+    """``solve(a, b)``, deferred: a vector b only if it is 1-D. Integers in b count as float64, as
+    in NumPy, also beside a matrix in single precision."""
+    right = node(b)
+    if right is not None and right._head != "operator" and right.dtype.kind in "biu":
+        right = cast(right, np.dtype(float))
+    return matmul(inverse(node(a)), right)
 
 
 def mismatch(a: Any, b: Any) -> None:

@@ -41,6 +41,8 @@ _OF_FEW = ("tridiagonal", "toeplitz", "circulant", "hankel", "difference", "lapl
 LEAN = ("diag", "offdiag", "identity", "zeros", "selection", "permutation", "full", "householder")
 
 
+_LINEAR = ("matmul", "add", "scale", "over", "view", "inverse")
+_SMALL = 256  # rows of parts whose sizes are found anew
 _HEADS = {"matmul": "prod", "add": "sum", "scale": "scaled"}  # of LazyArrays, in operators' words
 
 
@@ -84,23 +86,16 @@ def entries(leaf: Any) -> Any:
     return min(leaf.size, _FEW * n) if leaf._head in _OF_FEW else leaf.size
 
 
-def _is_single(op: Any, given: Any) -> bool:
-    """Is an array of the dtype `given` multiplied by this leaf in single precision?"""
-    if given is None or op.dtype is None:
-        return False
-    return (given if op._weak else np.result_type(op.dtype, given)).char in "fF"
-
-
 def _is_single_part(x: Any) -> Any:
     """Has a LazyArray within another single precision, as NumPy's array would have? With a value
     too: it may be younger than the plan that is verified."""
     return is_lazy(x) and x._head != "leaf" and x.dtype is not None and x.dtype.char in "fF"
 
 
-def steps(root: Any, dtype: Any = None, given: Any = None) -> Any:
+def steps(root: Any, dtype: Any = None) -> Any:
     """How many roundings a result of that dtype meets on its way, about: what a bound is multiplied
-    by. An array of the dtype `given` goes through one operator after the other, each in the
-    promotion of the two: what is wide in the end may have been single on its way."""
+    by. Parts of LazyArrays are in their own dtypes, as NumPy's arrays would be: what is wide in the
+    end may have been single on its way."""
     known: dict[int, int] = {}
     stack, coarse = [root], 1.0
     while stack:
@@ -117,8 +112,6 @@ def steps(root: Any, dtype: Any = None, given: Any = None) -> Any:
         counts = [known[id(o)] for o in parts]
         head = written(op)
         if is_lazy(op) and any(_is_single_part(x) for x in op._args):
-            coarse = 2.0**29
-        if not parts and not is_lazy(op) and _is_single(op, given):
             coarse = 2.0**29
         if not parts:
             lean = head in LEAN and head not in ("full", "householder")
@@ -139,13 +132,29 @@ def steps(root: Any, dtype: Any = None, given: Any = None) -> Any:
     return known[id(root)] * (coarse if double else 1.0)
 
 
+def _has_sizes(a: Any) -> bool:
+    """Is what errors of a known part of a LazyArray are judged by to be had from how it is written?
+    The value may be younger than the plan, which computed the part anew: where the entries of
+    inv(A) @ A cancel, the value's say nothing of that. (Of small parts: of large ones it costs.)"""
+    stack = [a]
+    for _ in range(64):
+        if not stack:
+            return True
+        x = stack.pop()
+        if not is_lazy(x) or x._head == "leaf":
+            continue
+        if x.ndim < 2 or x.shape[-1] > _SMALL or x._head not in _LINEAR:
+            return False
+        stack += x._args
+    return False
+
+
 class Walk:
     """One expression's reference; dense forms of inverses are kept as long as it lives."""
 
     def __init__(self, work: Any, root: Any = None, named: bool = False) -> None:
         self.work, self.bound, self.root = np.dtype(work), False, root
         self.named = named  # of what is assumed the named triangle is read alone
-        self.carry = False  # integers stay integers as far as they meet integers, and wrap
         self.forms: dict[Any, Any] = {}
         self.nodes, self.entries, self.most = 0, 0, _MOST_WORK
 
@@ -200,7 +209,7 @@ class Walk:
             return (yield second, y, mode, vec)
         if head == "scaled":
             y = yield parts[0], x, mode, vec
-            return self._number(parts[1], mode, y) * y
+            return self._number(parts[1], mode) * y
         if head == "view":
             return (yield parts[0], x, mode ^ op._mode, vec)
         if head == "power":
@@ -229,20 +238,13 @@ class Walk:
         self.entries += entries(op) * x.shape[-1]
         if self.entries > self.most:
             raise NotVerified("the expression as written takes too long")
-        work = self.work
-        if self.carry and x.dtype.kind in "biu" and not self.bound:
-            work = x.dtype if op._weak else np.result_type(op.dtype, x.dtype)
-            work = work if work.kind in "biu" else self.work
-            x = x.astype(work, copy=False)
-        return apply(op, x, mode, work, self.bound)
+        return apply(op, x, mode, self.work, self.bound)
 
-    def _number(self, c: Any, mode: int, y: Any) -> Any:
+    def _number(self, c: Any, mode: int) -> Any:
         c = np.asarray(c)
         if self.bound:
             return np.abs(c.astype(complex)).item() if c.ndim == 0 else np.abs(c)
         c = np.conjugate(c) if mode & C else c
-        if self.carry and c.dtype.kind in "biu" and y.dtype.kind in "biu":
-            return c.astype(y.dtype)
         return c.astype(np.result_type(self.work, complex) if c.dtype.kind == "c" else self.work)
 
     def _part(self, op: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
@@ -302,7 +304,11 @@ class Walk:
         if a is not self.root:
             array = a._value if a._value is not None else a._args[0] if a._head == "leaf" else None
             if array is not None:
-                return self._array(array, x, mode, a if a._value is None else None)
+                y = self._array(array, x, mode, a if a._value is None else None)
+                if not (self.bound and a._head in _LINEAR and _has_sizes(a)):
+                    return y
+                anew = yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode)
+                return y + anew  # whichever is larger: operands may have been written to
         elif a._head == "leaf":
             return self._array(a._args[0], x, mode)
         return (yield from (self._matrix if a.ndim >= 2 else self._vector)(a, x, mode))
@@ -339,7 +345,7 @@ class Walk:
             return left + right
         if head in ("scale", "over"):
             y = yield args[0], x, mode, False
-            c = yield from self._scalar(args[1], mode, y)
+            c = yield from self._scalar(args[1], mode)
             return c * y if head == "scale" else y / c
         if head == "view":
             return (yield args[0], x, mode ^ a._more, False)
@@ -350,11 +356,11 @@ class Walk:
             return self._seen(whole[a._more], mode) @ x
         raise NotVerified("a function of NumPy's within a formula")
 
-    def _scalar(self, c: Any, mode: int, y: Any) -> Generator[Any, Any, Any]:
+    def _scalar(self, c: Any, mode: int) -> Generator[Any, Any, Any]:
         """A number of Python's, or the value of a LazyArray of no dimensions."""
         if is_lazy(c):
             c = (yield c, None, N, False).ravel()[0]
-        return self._number(c, mode, y)
+        return self._number(c, mode)
 
     def _vector(self, a: Any, x: Any, mode: int) -> Generator[Any, Any, Any]:
         """The column of a vector, or the one entry of a number."""
@@ -371,7 +377,7 @@ class Walk:
             return (yield from self._entry(a))
         if head in ("scale", "over"):
             y = yield args[0], None, N, False
-            c = yield from self._scalar(args[1], N, y)
+            c = yield from self._scalar(args[1], N)
             return c * y if head == "scale" else y / c
         if head != "call" or a._more[1]:
             raise NotVerified("a function of NumPy's within a formula")
@@ -393,7 +399,7 @@ class Walk:
             return (yield v, None, N, False)
         if isinstance(v, np.ndarray):
             return self._array(v, None, N)
-        return self._number(v, N, None)
+        return self._number(v, N)
 
     def _entry(self, a: Any) -> Generator[Any, Any, Any]:
         """One element of a matrix, or a row or column as a column."""

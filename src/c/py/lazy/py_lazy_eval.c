@@ -181,7 +181,7 @@ static int push_for_value(stack *st, py_lazy *a) {
     case PY_INVERSE: return push_form(st, a);
     case PY_SCALE:
     case PY_OVER: return a->nd >= 2 ? push_form(st, a) : push_values(st, a, 0);
-    case PY_OF_FORM: return push_form(st, py_lazy_arg(a, 0));
+    case PY_OF_FORM: return push_operand(st, a, py_lazy_arg(a, 0));
     case PY_INDEX: {
         py_lazy *x = py_lazy_arg(a, 0);
         return by_value(x) ? push_value(st, (PyObject *)x, a->s) : push_form(st, x);

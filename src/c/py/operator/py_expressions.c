@@ -60,7 +60,11 @@ PyObject *py_view(py_state *s, py_op *self, int mode) {
 PyObject *py_inverse(py_state *s, py_op *self, bool once) {
     const lop_node *node = py_node(s, self);
     if (!node) return NULL;
-    if (self->by == &lop_op_inverse) return Py_NewRef(self->a);
+    if (self->by == &lop_op_inverse) { /* of an integer matrix a float one: so is the inverse's */
+        const lop_node *a = py_node(s, (py_op *)self->a);
+        if (!a) return NULL;
+        if (a->weak || a->dtype == LOP_NO_DTYPE || lop_is_blas(a->dtype)) return Py_NewRef(self->a);
+    }
     /* closed it would be a new node for every block, at each call */
     bool open = once && node->op == &lop_op_blockdiag && !node->opaque;
     return build(s, &lop_op_inverse, NULL, (PyObject *)self, NULL, !open);
@@ -135,11 +139,16 @@ static bool is_whole(const lop_attr *c) {
 /* A part of the product: exact in single precision where it will be such. */
 static bool part_fits(double x, bool exact) { return !exact || x == 0 || lop_in_f32(x) == x; }
 
-/* Integers in no more bits than those have that they meet. */
+static bool is_unsigned(const lop_attr *c) {
+    return c->i[1] == LOP_STRONG && lop_dtype_family((lop_dtype)c->i[2]) == 'u';
+}
+
+/* Integers in no more bits than those have that they meet, and with the sign that they may have. */
 static bool wholes_merge(const lop_attr *a, const lop_attr *b, lop_dtype dt) {
     const bool weak = a->i[1] != LOP_STRONG && b->i[1] != LOP_STRONG,
                wide = lop_is_blas(dt) || lop_dtype_size(dt) == 8;
     const double most = weak && wide ? 0x1p53 : 127;
+    if ((is_unsigned(a) || is_unsigned(b)) && (a->re < 0 || b->re < 0)) return false;
     return fabs(a->re) <= most && fabs(b->re) <= most && fabs(a->re * b->re) <= most;
 }
 
@@ -160,6 +169,21 @@ static bool coefficients_merge(const lop_attr *a, const lop_attr *b, lop_dtype d
     return part_fits(re, exact) && part_fits(im, exact);
 }
 
+/* Has (c2 c1) A the dtype of c2 (c1 A)? Of NumPy's int16 and Python's 0.5 the product is a float64,
+ * which single precision would not meet as written. -1: an exception. */
+static int same_dtype(py_state *s, const lop_node *scaled, const lop_attr *c, py_op *inner,
+                      PyObject *both) {
+    const lop_node *a = py_node(s, inner);
+    lop_node two = {.dtype = scaled->dtype, .weak = scaled->weak, .attr = *c}, one = two;
+    const int known = a ? py_coefficient(both, &one.attr) : -1;
+    if (known <= 0) return known;
+    one.dtype = a->dtype;
+    one.weak = a->weak;
+    lop_node_scale(&two);
+    lop_node_scale(&one);
+    return one.dtype == two.dtype && one.weak == two.weak;
+}
+
 /* operator * number as written; a number of a foreign kind goes the slow way. */
 static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
     lop_attr c;
@@ -178,9 +202,10 @@ static PyObject *scale(py_state *s, PyObject *op, PyObject *number) {
         const bool strong = PyArray_CheckScalar(number);
         PyObject *both =
             strong ? PyNumber_Multiply(number, self->b) : PyNumber_Multiply(self->b, number);
-        PyObject *r = both ? scale(s, self->a, both) : NULL;
+        const int one = both ? same_dtype(s, node, &c, (py_op *)self->a, both) : -1;
+        PyObject *r = one > 0 ? scale(s, self->a, both) : NULL;
         Py_XDECREF(both);
-        return r;
+        if (one) return r;
     }
     return py_build(s, &lop_op_scaled, &c, op, number);
 }
