@@ -25,6 +25,10 @@
  *                errors of det B and W (some u cond(B)) are those that LU of A has. Else, or where
  *                det is 0, alt.
  *
+ *   checked_value  likewise where `det` is a vector or a number made of B^-1, W and the small
+ * matrix, such as the diagonal of A^-1: what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than
+ * the errors of an LU of A, some u |A^-1| cond(A).
+ *
  *   spectral     children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
  *                constant), where
  *                  sum over t of max |t| <= g max |d|   and   min |d| > 8 u max |t|, |d|
@@ -172,18 +176,27 @@ const lop_op lop_op_checked = {
     LOP_NAMED(checked),     .cls = LOP_ARRAY,        .min = 6,      .max = 9, .ints = 1,
     .infer = infer_instead, .lower = lop_lower_arms, .check = check};
 
-static lop_status infer_detcheck(lop_node *n, lop_err *err) {
-    const lop_node *det = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
+static lop_status infer_by_probe(lop_node *n, lop_err *err) {
+    const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
+    const bool det = n->op == &lop_op_checked_det;
     for (int i = 1; i < 8; i++)
         if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
             lop_rows(n->child[i]) != lop_rows(x))
-            return lop_fail(err, LOP_DIM, "detcheck takes matrices of as many rows and one dtype");
-    bool same = lop_nbatch(x) == lop_nbatch(det) && lop_cols(w) == lop_cols(n->child[7]);
-    for (int i = 0; same && i < lop_nbatch(x); i++) same = x->shape.dim[i] == det->shape.dim[i];
-    if (!same || !lop_is_blas(x->dtype) || !lop_node_is_pair(det) || !lop_node_is_pair(alt) ||
-        det->dtype != alt->dtype || !lop_shape_equal(&det->shape, &alt->shape))
-        return lop_fail(err, LOP_DIM, "the arms of detcheck differ");
-    return lop_pair_infer(n, &det->shape, 1, det->dtype);
+            return lop_fail(err, LOP_DIM, "%s takes matrices of as many rows and one dtype",
+                            n->op->name);
+    bool same = lop_nbatch(x) == lop_nbatch(value) && lop_cols(w) == lop_cols(n->child[7]);
+    for (int i = 0; same && i < lop_nbatch(x); i++) same = x->shape.dim[i] == value->shape.dim[i];
+    same = same && (det ? lop_node_is_pair(value) && lop_node_is_pair(alt)
+                        : value->core < 2 && value->core == alt->core && !value->weak &&
+                              !alt->weak && value->dtype == x->dtype);
+    if (!same || !lop_is_blas(x->dtype) || value->dtype != alt->dtype ||
+        !lop_shape_equal(&value->shape, &alt->shape))
+        return lop_fail(err, LOP_DIM, "the arms of %s differ", n->op->name);
+    if (det) return lop_pair_infer(n, &value->shape, 1, value->dtype);
+    n->shape = value->shape;
+    n->core = value->core;
+    n->dtype = value->dtype;
+    return LOP_OK;
 }
 
 /* The sum of squares of each column, row by row. */
@@ -197,35 +210,40 @@ static void squares(const lop_mat *a, double *sum) {
             sum[j] += creal(v) * creal(v) + cimag(v) * cimag(v);
         }
 }
-static lop_status run_accept_det(const lop_call *c) {
+/* attr.i[0]: 1 of a determinant, which is not 0. */
+static lop_status run_accept_by_probe(const lop_call *c) {
     const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double *grown = c->scratch, *from = grown + w->n;
     const double length = norm(v, 0),
                  most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
     lopk_copy(c->a[0], c->a[1]);
-    if (lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
+    if (c->step->attr.i[0] && lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
     squares(w, grown);
     squares(u, from);
     for (int64_t j = 0; j < w->n; j++)
         if (!(sqrt(grown[j]) <= most * sqrt(from[j])) || !isfinite(grown[j])) return LOP_SINGULAR;
     return small_enough(c->a + 2);
 }
-static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
+static lop_status check_by_probe(lop_emit *e, const lop_node *self, int value, int mask) {
     int in[8];
     lop_status st;
     for (int i = 0; i < 8; i++) in[i] = lop_emit_value(e, self->child[i]);
     in[4] = emit_bound(e, self->child[4], self->child[5], &st);
     if (in[4] < 0) return st;
-    lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 8, in);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_by_probe, value, 8, in);
     if (!s) return LOP_NOMEM;
+    s->attr.i[0] = self->op == &lop_op_checked_det;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     s->scratch = 2 * (size_t)lop_cols(self->child[6]) * sizeof(double);
     return LOP_OK;
 }
 const lop_op lop_op_checked_det = {
-    LOP_NAMED(checked_det),  .cls = LOP_ARRAY,        .min = 9,          .max = 9,
-    .infer = infer_detcheck, .lower = lop_lower_arms, .check = check_det};
+    LOP_NAMED(checked_det),  .cls = LOP_ARRAY,       .min = 9, .max = 9, .infer = infer_by_probe,
+    .lower = lop_lower_arms, .check = check_by_probe};
+const lop_op lop_op_checked_value = {
+    LOP_NAMED(checked_value), .cls = LOP_ARRAY,       .min = 9, .max = 9, .infer = infer_by_probe,
+    .lower = lop_lower_arms,  .check = check_by_probe};
 
 /* -- spectral */
 
