@@ -153,6 +153,7 @@ static bool is_composed(const char *s) {
                                         "checked",
                                         "checked_det",
                                         "checked_value",
+                                        "checked_difference",
                                         "lowrankupdate",
                                         "kronsum",
                                         "congruence",
@@ -200,6 +201,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         const bool bound = (q == 3 && node->attr.i[0]) || bounds_norm(p, node->child[q]);
         return ip_eval(p, node->child[bound ? 0 : 1]);
     }
+    if (!strcmp(s, "checked_difference")) return ip_eval(p, node->child[0]);
     /* eigenvectors are not known here: the second */
     if (!strcmp(s, "spectral")) return ip_eval(p, node->child[node->n - 1]);
     if (!strcmp(s, "normal_equations_solve")) {

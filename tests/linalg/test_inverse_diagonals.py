@@ -51,6 +51,8 @@ def kinds(dtype, n=N, seed=0):
     return {
         "diag + low rank": diag + low,
         "low rank + diag": low + diag,
+        "complex diag + low rank": 9.0 * turned + low,
+        "diag of both signs + low rank": pl.Diag(d * np.sign(d - 1.5)) + low,
         "c I + low rank": 2.0 * eye + low,
         "c I + U U^H": 2.0 * eye + pl.Dense(u) @ pl.Dense(u).H,
         "U C U^H + diag": diag + pl.Dense(u) @ pl.Dense(definite(rng, dtype, 3)) @ pl.Dense(u).H,

@@ -270,20 +270,35 @@ static lop_status from_the_right(const woodbury *s, const lop_node **out) {
     return st;
 }
 
-/* Diagonal k of B^-1 - W cap^-1 (C V^H B^-1): two thin arrays, row by row. */
-static lop_status woodbury_diagonal(const woodbury *s, const lop_attr *at, const lop_node **out) {
-    const lop_attr k = {.i = {at->i[0], 0, 0, 0}};
-    const lop_node *inverse = NULL, *own = NULL, *vb = NULL, *t = NULL, *y = NULL, *both = NULL;
-    lop_status st = lop_make1(s->mk, &lop_op_inverse, NULL, s->p.base, &inverse);
-    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diagonal, at, inverse, &own);
-    if (st == LOP_OK) st = from_the_right(s, &vb);
+/* Diagonal k of W cap^-1 C V^H B^-1: two thin arrays, row by row. `half`: of W cap^-1 W^H, by half
+ * a solve. */
+static lop_status thin_diagonal(const woodbury *s, int64_t k, bool half, const lop_node **out) {
+    const lop_attr at = {.i = {k, 0, 0, 0}}, tried = {.i = {1, 1, 0, 0}};
+    const lop_node *vb = NULL, *t = NULL, *y = NULL;
+    lop_status st = from_the_right(s, &vb);
+    if (st == LOP_OK && half) {
+        st = lop_make2(s->mk, &lop_op_half_solve, &tried, s->cap, vb, out);
+        lop_node_unref(vb);
+        return st;
+    }
     if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t ? t : vb, &y);
-    const lop_node *child[2] = {s->w ? s->w->child[0] : NULL, y};
-    if (st == LOP_OK) st = lop_make_op(s->mk, &lop_op_product_diagonal, &k, 2, child, NULL, &both);
-    if (st == LOP_OK) st = lop_build_minus(s->mk, own, both, out);
-    const lop_node *gone[] = {inverse, own, vb, t, y, both};
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &at, s->w->child[0], y, out);
+    const lop_node *gone[] = {vb, t, y};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Diagonal k of B^-1, in *own, and of B^-1 - W cap^-1 C V^H B^-1. */
+static lop_status woodbury_diagonal(const woodbury *s, const lop_attr *at, bool half,
+                                    const lop_node **own, const lop_node **out) {
+    const lop_node *inverse = NULL, *both = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_inverse, NULL, s->p.base, &inverse);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diagonal, at, inverse, own);
+    if (st == LOP_OK) st = thin_diagonal(s, at->i[0], half, &both);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, *own, both, out);
+    lop_node_unref(inverse);
+    lop_node_unref(both);
     return st;
 }
 
@@ -305,18 +320,31 @@ static lop_status woodbury_checked(const woodbury *s, const lop_op *op, const lo
     return st;
 }
 
-/* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. */
+static bool is_diagonal(const lop_node *a) {
+    while (a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_diag || a->op == &lop_op_identity;
+}
+
+/* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. Of a diagonal B + U U^H the result itself
+ * shows whether it lost anything. */
 LOP_BUILD(update_inverse_diagonal) {
-    const lop_node *a = m->root->child[0]->child[0], *value = NULL, *alt = NULL;
+    const lop_node *a = m->root->child[0]->child[0], *own = NULL, *value = NULL, *alt = NULL,
+                   *probed = NULL;
     woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+    const bool plain = is_diagonal(s.p.base) && lop_infer_hermitian(s.p.base) && s.p.u == s.p.v &&
+                       !s.p.c && m->root->attr.i[0] == 0;
     s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
     if (!lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
     lop_status st = woodbury_open(&s);
-    if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, &value);
+    if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
     if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
-    if (st == LOP_OK) st = woodbury_checked(&s, &lop_op_checked_value, value, alt, out);
-    lop_node_unref(value);
-    lop_node_unref(alt);
+    if (st == LOP_OK)
+        st = woodbury_checked(&s, &lop_op_checked_value, value, alt, plain ? &probed : out);
+    const lop_node *child[4] = {value, own, s.cap, probed};
+    if (st == LOP_OK && plain)
+        st = lop_make_op(mk, &lop_op_checked_difference, NULL, 4, child, NULL, out);
+    const lop_node *gone[] = {own, value, alt, probed};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     woodbury_close(&s);
     return st;
 }

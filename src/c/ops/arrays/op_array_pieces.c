@@ -173,15 +173,10 @@ static lop_status infer_pairdiag(lop_node *n, lop_err *err) {
 static lop_status run_pairdiag(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
     int64_t k = y->m ? c->step->attr.i[0] : 0, i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
-    for (int64_t i = 0; i < y->m; i++) {
-        lop_mat out = {at(y, i, 0), 1, 1, 1, 1, y->dt};
-        lop_mat row = {at(a, i0 + i, 0), a->n, 1, a->cs, 1, a->dt},
-                col = {at(b, 0, j0 + i), b->m, 1, b->rs, 1, b->dt};
-        if (a->n == 0)
-            lopk_zero(&out);
-        else
-            lopk_dot(&out, &row, &col);
-    }
+    if (y->m == 0) return LOP_OK;
+    const lop_mat rows = {at(a, i0, 0), y->m, a->n, a->rs, a->cs, a->dt},
+                  cols = {at(b, 0, j0), b->m, y->m, b->rs, b->cs, b->dt};
+    lopk_row_dots(y, &rows, &cols);
     return LOP_OK;
 }
 static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {

@@ -29,6 +29,14 @@
  * matrix, such as the diagonal of A^-1: what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than
  * the errors of an LU of A, some u |A^-1| cond(A).
  *
+ *   checked_difference  children x, d, s, alt: x = d - diag(W S^-1 W^H), the diagonals of
+ *                (B + U U^H)^-1 and B^-1, S = I + U^H W, W = B^-1 U, B diagonal, where
+ *                  d > 0,  x >= 0,  max d <= 10 max x  and  k u tr S <= 1 / 100:
+ *                then B is definite, S >= I has a condition of at most tr S, and each sum is at
+ * most d_i and off by some k u |S| d_i, so that max x is right to a few hundredths. As |A^-1| >=
+ * max x and |U|^2 <= |A|, |S| <= 1 + max d |U|^2 is at most some 1 + 10 cond(A): the errors are
+ * those of an inverse of A, some u |A^-1| cond(A). Else alt.
+ *
  *   spectral     children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
  *                constant), where
  *                  sum over t of max |t| <= g max |d|   and   min |d| > 8 u max |t|, |d|
@@ -244,6 +252,55 @@ const lop_op lop_op_checked_det = {
 const lop_op lop_op_checked_value = {
     LOP_NAMED(checked_value), .cls = LOP_ARRAY,       .min = 9, .max = 9, .infer = infer_by_probe,
     .lower = lop_lower_arms,  .check = check_by_probe};
+
+static lop_status infer_difference(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *small = n->child[2];
+    if (small->core != 2 || !lop_is_square(small) || small->dtype != x->dtype || small->weak)
+        return lop_fail(err, LOP_DIM, "%s takes a small matrix", n->op->name);
+    for (int i = 0; i < 4; i += 1 + (i == 1))
+        if (n->child[i]->core != 1 || !lop_is_blas(x->dtype) || n->child[i]->weak ||
+            n->child[i]->dtype != x->dtype ||
+            (i == 1 ? lop_cols(n->child[i]) != lop_cols(x)
+                    : !lop_shape_equal(&n->child[i]->shape, &x->shape)))
+            return lop_fail(err, LOP_DIM, "%s takes vectors alike", n->op->name);
+    n->shape = x->shape;
+    n->core = 1;
+    n->dtype = x->dtype;
+    return LOP_OK;
+}
+static lop_status run_accept_difference(const lop_call *c) {
+    const lop_mat *x = c->a[1], *d = c->a[2];
+    const lop_mat *small = c->a[3];
+    double most = 0, from = 0, trace = 0;
+    lopk_copy(c->a[0], x);
+    for (int64_t i = 0; i < small->m; i++)
+        trace += creal(lop_get(small->dt, small->p, i * (small->rs + small->cs)));
+    if (!(100 * rounding(x->dt) * (double)small->m * trace <= 1)) return LOP_SINGULAR;
+    for (int64_t i = 0; i < x->m; i++) {
+        const double _Complex a = lop_get(x->dt, x->p, i * x->rs),
+                              b = lop_get(d->dt, d->p, i * d->rs);
+        if (!(creal(a) >= 0 && creal(b) > 0 && cimag(b) == 0)) return LOP_SINGULAR;
+        if (creal(a) > most) most = creal(a);
+        if (creal(b) > from) from = creal(b);
+    }
+    return from <= 10 * most && isfinite(from) ? LOP_OK : LOP_SINGULAR;
+}
+static lop_status check_difference(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[3];
+    for (int i = 0; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_difference, value, 3, in);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+const lop_op lop_op_checked_difference = {LOP_NAMED(checked_difference),
+                                          .cls = LOP_ARRAY,
+                                          .min = 4,
+                                          .max = 4,
+                                          .infer = infer_difference,
+                                          .lower = lop_lower_arms,
+                                          .check = check_difference};
 
 /* -- spectral */
 
