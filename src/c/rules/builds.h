@@ -181,6 +181,9 @@ LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
 LOP_BUILD(det_update);
 LOP_BUILD(update_inverse_diagonal);
+/* product_values.c */
+LOP_BUILD(value_prod_krons);
+LOP_BUILD(value_prod_blocks);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
 LOP_BUILD(circulant_inverse_diagonal);
