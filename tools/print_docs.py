@@ -108,7 +108,14 @@ FUNCTION = """
 """
 
 # Of the rules that answer for an inverse without it: kinds, algorithm, cost.
+ONTO = (None, "", "")  # of another row: what it leads to stands there
 PARTS = {
+    "diagonal-inverse-opened": (
+        "views, `Kron`, products with what is solved at once, `inv(A)`",
+        "by diagonals of the inverses of the parts",
+        "theirs",
+    ),
+    "diagonal-inverse-scaled": ("multiples", "over the number", "O(n) more"),
     "diagonal-inverse-blockdiag": ("`BlockDiag` of square blocks", "block by block", "theirs"),
     "diagonal-inverse-quasi": (
         "`QuasiSeparable`, Hermitian, the main diagonal",
@@ -121,6 +128,26 @@ PARTS = {
         "blocks of the inverse from the last one back (Takahashi)",
         "O(n b^2), b rows a block",
     ),
+    "diagonal-inverse-update": (
+        "`LowRankUpdate` and sums with a thin term, as solves",
+        "Woodbury's formula, checked, else the dense form",
+        "O(n k^2), k the columns of U, and the diagonal of the base's inverse",
+    ),
+    "diagonal-inverse-sum-lowrank": ONTO,
+    "diagonal-inverse-lowrank-sum": ONTO,
+    "diagonal-inverse-thin-sum": ONTO,
+    "diagonal-inverse-circulant": ("`Circulant`", "one number", "O(n log n)"),
+    "diagonal-inverse-toeplitz": (
+        "`Toeplitz`",
+        "from the first and last columns of the inverse (Gohberg and Semencul), checked",
+        "three solves and O(n)",
+    ),
+    "diagonal-inverse-spectral-sum": (
+        "sums of `Kron`s that one basis makes diagonal, `Kron + c I`, `KronSum`; main diagonal",
+        "squares of the eigenvectors of the factors, as a Kron, times the reciprocals; checked",
+        "9 n_i^3 a factor, N sum n_i",
+    ),
+    "diagonal-inverse-kronsum": ONTO,
     "diagonal-inverse-sparse": (
         "`Sparse`, `Banded`, `Tridiagonal`, `Laplacian`, sums, products, ... of 400 rows or more",
         "entries of the inverse on the pattern of the factor (Takahashi)",
@@ -357,7 +384,7 @@ def parts_of_inverses() -> str:
         raise KeyError(f"PARTS and the rules of inverses differ: {rules_of ^ PARTS.keys()}")
     text = FUNCTION.format(name="diagonal(inv(A)), trace(inv(A))")
     for kinds_, how, cost in PARTS.values():
-        text += f"| {kinds_} | {how} | {cost} |\n"
+        text += f"| {kinds_} | {how} | {cost} |\n" if kinds_ else ""
     return (
         text
         + "| all others | solves with the unit vectors; `Diag` and `Kron` as such | n solves |\n"

@@ -152,6 +152,8 @@ static bool is_composed(const char *s) {
                                         "grid",
                                         "checked",
                                         "checked_det",
+                                        "checked_value",
+                                        "checked_difference",
                                         "lowrankupdate",
                                         "kronsum",
                                         "congruence",
@@ -168,6 +170,7 @@ static bool is_composed(const char *s) {
                                         "normal_equations_solve",
                                         "toeplitz_solve",
                                         "toeplitz_det",
+                                        "toeplitz_inverse_diagonal",
                                         "first_unit",
                                         "sparse_solve",
                                         "sparse_det",
@@ -193,10 +196,12 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
 
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
     /* the fast branch; of a wrong bound something else, that it does not go unseen */
-    if (!strcmp(s, "checked") || !strcmp(s, "checked_det")) {
-        const bool bound = s[0] == 'd' || node->attr.i[0] || bounds_norm(p, node->child[3]);
+    if (!strcmp(s, "checked") || !strcmp(s, "checked_det") || !strcmp(s, "checked_value")) {
+        const int q = strcmp(s, "checked") ? 4 : 3;
+        const bool bound = (q == 3 && node->attr.i[0]) || bounds_norm(p, node->child[q]);
         return ip_eval(p, node->child[bound ? 0 : 1]);
     }
+    if (!strcmp(s, "checked_difference")) return ip_eval(p, node->child[0]);
     /* eigenvectors are not known here: the second */
     if (!strcmp(s, "spectral")) return ip_eval(p, node->child[node->n - 1]);
     if (!strcmp(s, "normal_equations_solve")) {
@@ -207,7 +212,8 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? ip_solve(p, a, (lop_mode)node->attr.i[0], b) : NULL;
     }
-    if (!strcmp(s, "toeplitz_solve") || !strcmp(s, "toeplitz_det") || strstr(s, "sparse") ||
+    if (!strcmp(s, "toeplitz_solve") || !strcmp(s, "toeplitz_det") ||
+        !strcmp(s, "toeplitz_inverse_diagonal") || strstr(s, "sparse") ||
         !strcmp(s, "quasiseparable_solve") || !strcmp(s, "quasiseparable_det") ||
         !strcmp(s, "quasiinvdiag") || !strcmp(s, "block_tridiagonal_solve") ||
         !strcmp(s, "block_det") || strstr(s, "blockinv"))

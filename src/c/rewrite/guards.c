@@ -67,7 +67,9 @@ static bool floats_below(const lop_node *a, int depth) {
     return depth > 0;
 }
 lop_truth lop_when_low_update(const lop_match *m) {
-    const lop_node *a = m->root->child[0], *base = a->child[0], *u = a->child[1];
+    const lop_node *root = m->root->child[0],
+                   *a = root->op == &lop_op_inverse ? root->child[0] : root, *base = a->child[0],
+                   *u = a->child[1];
     if (a->op == &lop_op_sum) {
         bool last = a->child[1]->op == &lop_op_lowrank;
         base = a->child[last ? 0 : 1];

@@ -20,6 +20,7 @@ LOP_BUILD(widen);
 LOP_BUILD(over_diag);
 LOP_BUILD(with_digits);
 LOP_BUILD(solve_scaled);
+LOP_BUILD(inverse_scaled_value);
 LOP_BUILD(shift);
 LOP_BUILD(own_view);
 LOP_BUILD(solve_own_view);
@@ -138,6 +139,7 @@ LOP_BUILD(hankel_solve);
 LOP_BUILD(toeplitz_det);
 LOP_BUILD(hankel_det);
 LOP_BUILD(toeplitz_plus);
+LOP_BUILD(toeplitz_inverse_diagonal);
 /* quasiseparable.c */
 LOP_BUILD(quasi_sum);
 LOP_BUILD(quasi_elementwise);
@@ -178,6 +180,21 @@ LOP_BUILD(lowrank_plus);
 LOP_BUILD(plus_lowrank);
 LOP_BUILD(solve_update);
 LOP_BUILD(det_update);
+LOP_BUILD(update_inverse_diagonal);
+/* product_values.c */
+LOP_BUILD(value_prod_krons);
+LOP_BUILD(value_prod_blocks);
+/* inverse_diagonals.c */
+LOP_BUILD(diagonal_inverse_opened);
+LOP_BUILD(circulant_inverse_diagonal);
+/* Diagonal at->i[0] of the inverse of the dense form of `a`, by a factor: what the ways by
+ * structure fall back to. Owned in *out. */
+lop_status lop_inverse_diagonal(const lop_maker *mk, const lop_node *a, const lop_attr *at,
+                                lop_dtype dt, const lop_node **out) LOP_MUST_CHECK;
+/* diag(V diag(d)^-1 V^H) for V the Kron of n operators v. Owned in *out. */
+lop_status lop_diagonal_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
+                                    const lop_node *const *v, const lop_node *d,
+                                    const lop_node **out) LOP_MUST_CHECK;
 /* elementwise.c */
 LOP_BUILD(hadamard_diag);
 LOP_BUILD(apply_hadamard);
@@ -203,12 +220,14 @@ LOP_BUILD(solve_orthogonal);
 
 /* solve_woodbury.c */
 LOP_BUILD(solve_thin_sum);
+LOP_BUILD(inverse_diagonal_thin_sum);
 LOP_BUILD(solve_deficient);
 LOP_BUILD(det_thin_sum);
 /* solve_eigenbasis.c */
 enum { LOP_SPECTRAL_ROWS = 40 }; /* smaller sums are quicker by the dense form */
 LOP_BUILD(solve_spectral);
 LOP_BUILD(det_spectral);
+LOP_BUILD(inverse_diagonal_spectral);
 
 /* solve_schur_complement.c */
 LOP_BUILD(solve_bordered);

@@ -1,5 +1,6 @@
 /* low_rank.c: computed right sides for LowRank and LowRankUpdate. */
 #include "builds.h"
+#include "expr/properties.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 #define ATTR(m, c) ((m)->attr[(c) - 'a'])
@@ -133,14 +134,21 @@ LOP_BUILD(lowrank_plus) {
     return st;
 }
 
-/* base + lowrank, in either order: the sum is the root, or what the root acts on. */
+/* base + lowrank, in either order: the sum is the root, or what the root or its inverse acts on. */
 LOP_BUILD(plus_lowrank) {
-    bool acts = m->root->op != &lop_op_sum;
+    bool acts = m->root->op != &lop_op_sum,
+         inverse = acts && m->root->child[0]->op == &lop_op_inverse;
     const lop_node *sum = acts ? m->root->child[0] : m->root, *update = NULL, *child[2] = {NULL};
+    if (inverse) sum = sum->child[0];
     bool last = sum->child[1]->op == &lop_op_lowrank;
     parts p = parts_of(sum->child[last ? 1 : 0]);
     p.base = sum->child[last ? 0 : 1];
     lop_status st = from_parts(mk, &p, acts ? &update : out);
+    if (st == LOP_OK && inverse) {
+        const lop_node *a = update;
+        st = lop_make1(mk, &lop_op_inverse, NULL, a, &update);
+        lop_node_unref(a);
+    }
     if (st != LOP_OK || !acts) return st;
     child[0] = update;
     if (m->root->n > 1) child[1] = m->root->child[1];
@@ -229,30 +237,132 @@ LOP_BUILD(solve_update) {
     return st;
 }
 
-/* det(B + U C V^H) = det B det(I + C V^H B^-1 U), where B^-1 and the small matrix solve A x = v for
- * the probe v with a small residual, and B is not much worse than A; else LU of the dense form. */
+/* B^H: B where it is its own adjoint. */
+static lop_status base_adjoint(const woodbury *s, const lop_node **out) {
+    const lop_node *base = s->p.base, *conj;
+    if (lop_infer_hermitian(base)) {
+        *out = lop_node_ref(base);
+        return LOP_OK;
+    }
+    if (base->op != &lop_op_diag) return seen(s->mk, LOP_H, base, out);
+    lop_status st = lop_make1(s->mk, &lop_op_conjugate, NULL, base->child[0], &conj);
+    if (st != LOP_OK) return st;
+    st = lop_make1(s->mk, &lop_op_diag, NULL, conj, out);
+    lop_node_unref(conj);
+    return st;
+}
+
+/* V^H B^-1 as an array: W^H where B is its own adjoint and V is U, else by a solve with B^H. */
+static lop_status from_the_right(const woodbury *s, const lop_node **out) {
+    const lop_attr h = {.i = {LOP_H, 0, 0, 0}};
+    const lop_node *bh = NULL, *v = NULL, *z = NULL;
+    lop_status st = LOP_OK;
+    if (s->p.u == s->p.v && lop_infer_hermitian(s->p.base)) {
+        z = lop_node_ref(s->w->child[0]);
+    } else {
+        st = base_adjoint(s, &bh);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.v, &v);
+        if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, bh, v, &z);
+    }
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_swap, &h, z, out);
+    const lop_node *gone[] = {bh, v, z};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Diagonal k of W cap^-1 C V^H B^-1: two thin arrays, row by row. `half`: of W cap^-1 W^H, by half
+ * a solve. */
+static lop_status thin_diagonal(const woodbury *s, int64_t k, bool half, const lop_node **out) {
+    const lop_attr at = {.i = {k, 0, 0, 0}}, tried = {.i = {1, 1, 0, 0}};
+    const lop_node *vb = NULL, *t = NULL, *y = NULL;
+    lop_status st = from_the_right(s, &vb);
+    if (st == LOP_OK && half) {
+        st = lop_make2(s->mk, &lop_op_half_solve, &tried, s->cap, vb, out);
+        lop_node_unref(vb);
+        return st;
+    }
+    if (st == LOP_OK && s->p.c) st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, vb, &t);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t ? t : vb, &y);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_product_diagonal, &at, s->w->child[0], y, out);
+    const lop_node *gone[] = {vb, t, y};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Diagonal k of B^-1, in *own, and of B^-1 - W cap^-1 C V^H B^-1. */
+static lop_status woodbury_diagonal(const woodbury *s, const lop_attr *at, bool half,
+                                    const lop_node **own, const lop_node **out) {
+    const lop_node *inverse = NULL, *both = NULL;
+    lop_status st = lop_make1(s->mk, &lop_op_inverse, NULL, s->p.base, &inverse);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_diagonal, at, inverse, own);
+    if (st == LOP_OK) st = thin_diagonal(s, at->i[0], half, &both);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, *own, both, out);
+    lop_node_unref(inverse);
+    lop_node_unref(both);
+    return st;
+}
+
+/* `value`, a determinant or a part of the inverse, where B^-1 and the small matrix solve A x = v
+ * for the probe v with a small residual, and B is not much worse than A; else `alt`. */
+static lop_status woodbury_checked(const woodbury *s, const lop_op *op, const lop_node *value,
+                                   const lop_node *alt, const lop_node **out) {
+    lop_check k = {.mk = s->mk, .a = s->a};
+    const lop_node *x = NULL, *r = NULL, *u = NULL;
+    lop_status st = lop_check_open(&k, (lop_dtype)(s->dt.i[3] - 1));
+    if (st == LOP_OK) st = woodbury_solve(s, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &u);
+    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, s->w->child[0], u, alt};
+    if (st == LOP_OK) st = lop_make_op(s->mk, op, NULL, 9, child, NULL, out);
+    const lop_node *gone[] = {x, r, u};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    return st;
+}
+
+static bool is_diagonal(const lop_node *a) {
+    while (a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_diag || a->op == &lop_op_identity;
+}
+
+/* Diagonal k of (B + U C V^H)^-1; Hager 1989, eq. 2. Of a diagonal B + U U^H the result itself
+ * shows whether it lost anything. */
+LOP_BUILD(update_inverse_diagonal) {
+    const lop_node *a = m->root->child[0]->child[0], *own = NULL, *value = NULL, *alt = NULL,
+                   *probed = NULL;
+    woodbury s = {.mk = mk, .a = a, .p = parts_of(a)};
+    const bool plain = is_diagonal(s.p.base) && lop_infer_hermitian(s.p.base) && s.p.u == s.p.v &&
+                       !s.p.c && m->root->attr.i[0] == 0;
+    s.dt = (lop_attr){.i = {0, 0, 0, (int64_t)m->root->dtype + 1}};
+    if (!lop_is_blas(m->root->dtype)) return LOP_NOMATCH;
+    lop_status st = woodbury_open(&s);
+    if (st == LOP_OK) st = woodbury_diagonal(&s, &m->root->attr, plain, &own, &value);
+    if (st == LOP_OK) st = lop_inverse_diagonal(mk, a, &m->root->attr, m->root->dtype, &alt);
+    if (st == LOP_OK)
+        st = woodbury_checked(&s, &lop_op_checked_value, value, alt, plain ? &probed : out);
+    const lop_node *child[4] = {value, own, s.cap, probed};
+    if (st == LOP_OK && plain)
+        st = lop_make_op(mk, &lop_op_checked_difference, NULL, 4, child, NULL, out);
+    const lop_node *gone[] = {own, value, alt, probed};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    woodbury_close(&s);
+    return st;
+}
+
+/* det(B + U C V^H) = det B det(I + C V^H B^-1 U), else LU of the dense form. */
 LOP_BUILD(det_update) {
     woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
-    lop_check k = {.mk = mk, .a = s.a};
-    const lop_node *base = NULL, *small = NULL, *det = NULL, *x = NULL, *r = NULL, *dense = NULL,
-                   *alt = NULL, *u = NULL;
+    const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *alt = NULL;
     s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
     lop_status st = woodbury_open(&s);
-    if (st == LOP_OK) st = lop_check_open(&k, (lop_dtype)(s.dt.i[3] - 1));
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, s.cap, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
-    if (st == LOP_OK) st = woodbury_solve(&s, k.v, &x);
-    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.p.u, &u);
-    const lop_node *w = s.w ? s.w->child[0] : NULL,
-                   *child[9] = {det, x, r, k.v, k.q, k.u, w, u, alt};
-    if (st == LOP_OK) st = lop_make(mk, "checked_det", NULL, 9, child, NULL, out);
-    const lop_node *gone[] = {base, small, det, x, r, dense, alt, u};
+    if (st == LOP_OK) st = woodbury_checked(&s, &lop_op_checked_det, det, alt, out);
+    const lop_node *gone[] = {base, small, det, dense, alt};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    lop_check_close(&k);
     woodbury_close(&s);
     return st;
 }

@@ -530,29 +530,54 @@ static lop_status det_of(const spec *s, const lop_node **out) {
     return st;
 }
 
+/* `value` where the spectrum is sound and, with V not unitary, solves for a probe with a small
+ * residual; else `alt`. op: what checks it, of a determinant or of another value. */
+static lop_status sound_value(const spec *s, const lop_op *op, const lop_node *value,
+                              const lop_node *alt, const lop_node **out) {
+    lop_check k = {.mk = s->mk, .a = s->sum};
+    const lop_node *sound = NULL, *x = NULL, *r = NULL;
+    lop_status st = if_sound(s, value, alt, s->unitary ? out : &sound);
+    if (st != LOP_OK || s->unitary) return st;
+    st = lop_check_open(&k, s->dt);
+    if (st == LOP_OK) st = by_spectrum(s, k.v, &x);
+    if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
+    const lop_node *child[9] = {sound, x, r, k.v, k.q, k.u, x, k.v, alt};
+    if (st == LOP_OK) st = lop_make_op(s->mk, op, NULL, 9, child, NULL, out);
+    const lop_node *gone[] = {sound, x, r};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_check_close(&k);
+    return st;
+}
+
 LOP_BUILD(det_spectral) {
     spec s;
-    const lop_node *sum = m->root->child[0], *det = NULL, *alt = NULL, *sound = NULL, *x = NULL,
-                   *r = NULL;
+    const lop_node *sum = m->root->child[0], *det = NULL, *alt = NULL;
     const lop_dtype dt = (lop_dtype)(m->root->attr.i[3] - 1);
-    lop_check k = {.mk = mk, .a = sum};
     sylvester y;
     if (!read_spec(&s, mk, dt, sum)) return LOP_NOMATCH;
     if (read_sylvester(&s, &y)) return by_schur(&s, &y, NULL, out);
     lop_status st = open(&s);
     if (st == LOP_OK) st = det_of(&s, &det);
     if (st == LOP_OK) st = directly(&s, NULL, &alt);
-    if (st == LOP_OK) st = if_sound(&s, det, alt, s.unitary ? out : &sound);
-    if (st == LOP_OK && !s.unitary) { /* the same V solves for a probe with a small residual */
-        st = lop_check_open(&k, dt);
-        if (st == LOP_OK) st = by_spectrum(&s, k.v, &x);
-        if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
-        const lop_node *child[9] = {sound, x, r, k.v, k.q, k.u, x, k.v, alt};
-        if (st == LOP_OK) st = lop_make_op(mk, &lop_op_checked_det, NULL, 9, child, NULL, out);
-    }
-    const lop_node *gone[] = {det, alt, sound, x, r};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    lop_check_close(&k);
+    if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_det, det, alt, out);
+    lop_node_unref(det);
+    lop_node_unref(alt);
+    close(&s);
+    return st;
+}
+
+/* The diagonal of S^-1. What is not known to be Hermitian is tried: it costs one look at it. */
+LOP_BUILD(inverse_diagonal_spectral) {
+    spec s;
+    const lop_node *sum = m->root->child[0]->child[0], *v[PLACES], *value = NULL, *alt = NULL;
+    if (!lop_is_blas(m->root->dtype) || !read_spec(&s, mk, m->root->dtype, sum)) return LOP_NOMATCH;
+    lop_status st = open(&s);
+    for (int i = 0; i < s.n; i++) v[i] = s.at[i].v;
+    if (st == LOP_OK) st = lop_diagonal_of_spectrum(mk, s.dt, s.n, v, s.d, &value);
+    if (st == LOP_OK) st = lop_inverse_diagonal(mk, sum, &m->root->attr, s.dt, &alt);
+    if (st == LOP_OK) st = sound_value(&s, &lop_op_checked_value, value, alt, out);
+    lop_node_unref(value);
+    lop_node_unref(alt);
     close(&s);
     return st;
 }

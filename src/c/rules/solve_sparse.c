@@ -39,22 +39,12 @@ LOP_BUILD(det_sparse) {
 
 /* Diagonal k of A^-1. */
 LOP_BUILD(diagonal_sparse_inverse) {
-    const lop_node *a = m->root->child[0]->child[0], *dense = NULL, *unit = NULL, *inverse = NULL,
-                   *alt = NULL;
-    const lop_dtype dt = m->root->dtype;
-    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, at = {.i = {m->root->attr.i[0], 0, 0, 0}};
-    if (!lop_is_blas(dt) || !lop_sparse_selects(a)) return LOP_NOMATCH;
-    lop_status st = lop_make1(mk, &lop_op_todense, &d, a, &dense);
-    /* not `invert`, whose scratch would be had in any case */
-    const lop_node like = {.shape = a->shape, .dtype = dt, .core = 2};
-    if (st == LOP_OK) st = lop_make(mk, "eye", NULL, 0, NULL, &like, &unit);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, unit, &inverse);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &at, inverse, &alt);
+    const lop_node *a = m->root->child[0]->child[0], *alt = NULL;
+    const lop_attr at = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    if (!lop_is_blas(m->root->dtype) || !lop_sparse_selects(a)) return LOP_NOMATCH;
+    lop_status st = lop_inverse_diagonal(mk, a, &at, m->root->dtype, &alt);
     const lop_node *child[2] = {a, alt};
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_sparsediag, &at, 2, child, NULL, out);
-    lop_node_unref(dense);
-    lop_node_unref(unit);
-    lop_node_unref(inverse);
     lop_node_unref(alt);
     return st;
 }

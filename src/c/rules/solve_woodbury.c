@@ -477,3 +477,20 @@ LOP_BUILD(det_thin_sum) {
     close(&s);
     return st;
 }
+
+/* The diagonal of the inverse likewise. */
+LOP_BUILD(inverse_diagonal_thin_sum) {
+    update s;
+    const lop_node *all = NULL, *inverse = NULL, *sum = m->root->child[0]->child[0];
+    if (!read_update(&s, mk, m->root->dtype, sum) || !s.half || lop_sym_inverse(s.base) ||
+        !pays(&s, s.rank))
+        return LOP_NOMATCH;
+    lop_status st = open(&s);
+    if (st == LOP_OK) st = as_update(&s, &all);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_inverse, NULL, all, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, inverse, out);
+    lop_node_unref(all);
+    lop_node_unref(inverse);
+    close(&s);
+    return st;
+}

@@ -161,12 +161,12 @@ LOP_BUILD(with_digits) {
     return st;
 }
 
-/* x / c, then A^-1: a power of two or not, one rounding. The coefficient keeps its dtype class. */
-LOP_BUILD(solve_scaled) {
-    lop_attr c = ATTR(m, 'c'), r = c, first;
+/* x / c: a power of two or not, one rounding. The coefficient keeps its dtype class. Takes over x.
+ */
+static lop_status over(const lop_maker *mk, lop_attr c, const lop_node *x, const lop_node **out) {
+    lop_attr r = c, first;
     int k = 0;
     const lop_coef by = lop_coef_of(&c);
-    if (!lop_coef_test(mk->ctx, by, LOP_COEF_FINITE)) return LOP_NOMATCH;
     /* c = d 2^k: 1 / d is near 1, 2^-k in two steps where c is far from it, in float32 too */
     const bool far = !lop_coef_test(mk->ctx, by, LOP_COEF_NEAR);
     if (far) {
@@ -181,10 +181,28 @@ LOP_BUILD(solve_scaled) {
     first = lop_attr_coef(ldexp(1, -(k / 2)), 0);
     r.re = far ? ldexp(r.re, -(k - k / 2)) : r.re;
     r.im = far ? ldexp(r.im, -(k - k / 2)) : r.im;
-    const lop_node *x;
-    lop_status st = lop_make2(mk, &lop_op_solve, NULL, HOLE(m, 'a'), HOLE(m, 'x'), &x);
-    if (st == LOP_OK && far) st = wrap(mk, &lop_op_scale, &first, x, &x);
+    lop_status st = LOP_OK;
+    if (far) st = wrap(mk, &lop_op_scale, &first, x, &x);
     return st == LOP_OK ? wrap(mk, &lop_op_scale, &r, x, out) : st;
+}
+
+/* A^-1 x, then over c. */
+LOP_BUILD(solve_scaled) {
+    const lop_attr c = ATTR(m, 'c');
+    const lop_node *x;
+    if (!lop_coef_test(mk->ctx, lop_coef_of(&c), LOP_COEF_FINITE)) return LOP_NOMATCH;
+    lop_status st = lop_make2(mk, &lop_op_solve, NULL, HOLE(m, 'a'), HOLE(m, 'x'), &x);
+    return st == LOP_OK ? over(mk, c, x, out) : st;
+}
+/* Diagonal of (c A)^-1 likewise. */
+LOP_BUILD(inverse_scaled_value) {
+    const lop_attr c = ATTR(m, 'c');
+    const lop_node *inverse = NULL, *x = NULL;
+    if (!lop_coef_test(mk->ctx, lop_coef_of(&c), LOP_COEF_FINITE)) return LOP_NOMATCH;
+    lop_status st = lop_make1(mk, &lop_op_inverse, NULL, HOLE(m, 'a'), &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, inverse, &x);
+    lop_node_unref(inverse);
+    return st == LOP_OK ? over(mk, c, x, out) : st;
 }
 
 enum { LEAST_INVERSE = 64 }; /* rows from which the inverse is made as such */

@@ -277,7 +277,7 @@ def in_pieces(length: int, most: int, piece: Callable[[int, int], Any]) -> list[
         hi = min(lo + most, length)
         try:
             found.append(piece(lo, hi))
-        except errors.MaterializationError:
+        except MemoryError:
             if most == 1:
                 raise
             most = max(min(most, length - lo) // 4, 1)
@@ -298,6 +298,6 @@ def in_blocks(op: Any, k: int, error: Any) -> Any:
     limit = config.get("memory_limit")
     try:
         d = _by_columns(op, k or 0, 1 << 25 if limit is None else limit // 4)
-    except errors.MaterializationError:
+    except MemoryError:
         return None
     return d if k is not None else d.sum(axis=-1)

@@ -115,7 +115,7 @@ def main_diagonal(op: Any) -> Any:
     """The diagonal as floats; NotFit where it is not available."""
     try:
         d = np.asarray(op.diagonal())
-    except errors.MaterializationError as error:
+    except MemoryError as error:
         raise errors.NotFit(f"its diagonal takes a dense form: {error}") from None
     return d.astype(inexact(d.dtype), copy=False)
 

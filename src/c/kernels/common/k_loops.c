@@ -269,6 +269,36 @@ void lopk_dot(const lop_mat *out, const lop_mat *a, const lop_mat *b) {
     pairwise_finish(&s, out);
 }
 
+/* A few rows at a time, so that columns of b that lie side by side are read together; in blocks,
+ * and the sums of the blocks as pairs. */
+void lopk_row_dots(const lop_mat *y, const lop_mat *a, const lop_mat *b) {
+    enum { ROWS = 8 };
+    LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && a->n == b->m && y->m <= a->m && y->m <= b->n);
+    const int64_t size = size_table[y->dt], k = a->n;
+    const dot_fn dot = dot_table[y->dt];
+    const char *pa = a->p, *pb = b->p;
+    pairwise s[ROWS];
+    for (int64_t i = 0; i < y->m; i += ROWS) {
+        const int rows = y->m - i < ROWS ? (int)(y->m - i) : ROWS;
+        for (int r = 0; r < rows; r++) {
+            s[r].merge = merge_table[y->dt];
+            s[r].blocks = 0;
+            s[r].depth = 0;
+        }
+        for (int64_t t = 0; t < k; t += BLOCK)
+            for (int r = 0; r < rows; r++) {
+                dot(k - t < BLOCK ? k - t : BLOCK, &s[r].level[s[r].depth],
+                    pa + ((i + r) * a->rs + t * a->cs) * size, a->cs,
+                    pb + (t * b->rs + (i + r) * b->cs) * size, b->rs);
+                pairwise_pushed(&s[r]);
+            }
+        for (int r = 0; r < rows; r++) {
+            const lop_mat out = {(char *)y->p + (i + r) * y->rs * size, 1, 1, 1, 1, y->dt};
+            pairwise_finish(&s[r], &out);
+        }
+    }
+}
+
 void lopk_matmul_loop(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                       bool accumulate) {
     LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && y->m == a->m && a->n == b->m && y->n == b->n);

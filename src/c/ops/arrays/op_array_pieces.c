@@ -62,6 +62,31 @@ static lop_status lower_ones(lop_emit *e, const lop_node *self, int out) {
 const lop_op lop_op_ones = {LOP_NAMED(ones), .cls = LOP_ARRAY, .infer = infer_ones,
                             .lower = lower_ones};
 
+/* repeat: a number attr.i[0] times, as a vector. */
+static lop_status infer_repeat(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0];
+    if (a->core != 0 || a->op->cls == LOP_OPERATOR || n->attr.i[0] < 0)
+        return lop_fail(err, LOP_DIM, "repeat takes a number and how often");
+    n->shape = a->shape;
+    n->shape.dim[n->shape.ndim++] = n->attr.i[0];
+    n->core = 1;
+    n->dtype = a->dtype;
+    n->weak = a->weak;
+    return LOP_OK;
+}
+static lop_status run_repeat(const lop_call *c) {
+    const lop_mat from = {c->a[1]->p, c->a[0]->m, c->a[0]->n, 0, 0, c->a[1]->dt};
+    lopk_copy(c->a[0], &from);
+    return LOP_OK;
+}
+static lop_status lower_repeat(lop_emit *e, const lop_node *self, int out) {
+    const int in = lop_emit_value(e, self->child[0]);
+    return lop_emit_step(e, "repeat", run_repeat, out, 1, &in) ? LOP_OK : LOP_NOMEM;
+}
+const lop_op lop_op_repeat = {
+    LOP_NAMED(repeat),     .cls = LOP_ARRAY,     .min = 1, .max = 1, .ints = 1,
+    .infer = infer_repeat, .lower = lower_repeat};
+
 /* What is left of a matrix's shape when core dimensions go; batch stays. */
 static lop_status cut(lop_node *n, const lop_node *a, int core, int64_t length, lop_err *err) {
     if (a->core != 2) return lop_fail(err, LOP_DIM, "%s takes a matrix", n->op->name);
@@ -148,15 +173,10 @@ static lop_status infer_pairdiag(lop_node *n, lop_err *err) {
 static lop_status run_pairdiag(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
     int64_t k = y->m ? c->step->attr.i[0] : 0, i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
-    for (int64_t i = 0; i < y->m; i++) {
-        lop_mat out = {at(y, i, 0), 1, 1, 1, 1, y->dt};
-        lop_mat row = {at(a, i0 + i, 0), a->n, 1, a->cs, 1, a->dt},
-                col = {at(b, 0, j0 + i), b->m, 1, b->rs, 1, b->dt};
-        if (a->n == 0)
-            lopk_zero(&out);
-        else
-            lopk_dot(&out, &row, &col);
-    }
+    if (y->m == 0) return LOP_OK;
+    const lop_mat rows = {at(a, i0, 0), y->m, a->n, a->rs, a->cs, a->dt},
+                  cols = {at(b, 0, j0), b->m, y->m, b->rs, b->cs, b->dt};
+    lopk_row_dots(y, &rows, &cols);
     return LOP_OK;
 }
 static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {

@@ -1,7 +1,8 @@
 /* op_levels.c: parameters of several levels.
  *
  * sizes  the sizes of a kind's levels: a shape and nothing else; no memory, no steps
- * ravel  the last attr.i[0] dimensions of an array as one, in C order; no copy where it lies so
+ * ravel  the last attr.i[0] dimensions of an array as one, in C order; no copy where it lies so;
+ *        of a matrix both
  *
  * With them a parameter of any number of dimensions is a vector to rules and kernels. */
 #include "ops/shared/convolution.h"
@@ -24,7 +25,7 @@ const lop_op lop_op_sizes = {LOP_NAMED(sizes), .cls = LOP_ARRAY, .infer = infer_
 static lop_status infer_ravel(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
     int64_t levels = n->attr.i[0], all = 1;
-    if (a->core != 0 || levels < 1 || levels > a->shape.ndim)
+    if ((a->core != 0 && a->core != levels) || levels < 1 || levels > a->shape.ndim)
         return lop_fail(err, LOP_DIM, "an array of %d dimensions has no %lld levels", a->shape.ndim,
                         (long long)levels);
     n->shape = a->shape;

@@ -25,6 +25,18 @@
  *                errors of det B and W (some u cond(B)) are those that LU of A has. Else, or where
  *                det is 0, alt.
  *
+ *   checked_value  likewise where `det` is a vector or a number made of B^-1, W and the small
+ * matrix, such as the diagonal of A^-1: what cancels in B^-1 - W S^-1 V^H B^-1 is no larger than
+ * the errors of an LU of A, some u |A^-1| cond(A).
+ *
+ *   checked_difference  children x, d, s, alt: x = d - diag(W S^-1 W^H), the diagonals of
+ *                (B + U U^H)^-1 and B^-1, S = I + U^H W, W = B^-1 U, B diagonal, where
+ *                  d > 0,  x >= 0,  max d <= 10 max x  and  k u tr S <= 1 / 100:
+ *                then B is definite, S >= I has a condition of at most tr S, and each sum is at
+ * most d_i and off by some k u |S| d_i, so that max x is right to a few hundredths. As |A^-1| >=
+ * max x and |U|^2 <= |A|, |S| <= 1 + max d |U|^2 is at most some 1 + 10 cond(A): the errors are
+ * those of an inverse of A, some u |A^-1| cond(A). Else alt.
+ *
  *   spectral     children x, t..., d, alt: x made by a spectrum d = sum of the vectors t (and of a
  *                constant), where
  *                  sum over t of max |t| <= g max |d|   and   min |d| > 8 u max |t|, |d|
@@ -172,19 +184,27 @@ const lop_op lop_op_checked = {
     LOP_NAMED(checked),     .cls = LOP_ARRAY,        .min = 6,      .max = 9, .ints = 1,
     .infer = infer_instead, .lower = lop_lower_arms, .check = check};
 
-static lop_status infer_detcheck(lop_node *n, lop_err *err) {
-    const lop_node *det = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
+static lop_status infer_by_probe(lop_node *n, lop_err *err) {
+    const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
+    const bool det = n->op == &lop_op_checked_det;
     for (int i = 1; i < 8; i++)
         if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
             lop_rows(n->child[i]) != lop_rows(x))
-            return lop_fail(err, LOP_DIM,
-                            "checked_det takes matrices of as many rows and one dtype");
-    bool same = lop_nbatch(x) == lop_nbatch(det) && lop_cols(w) == lop_cols(n->child[7]);
-    for (int i = 0; same && i < lop_nbatch(x); i++) same = x->shape.dim[i] == det->shape.dim[i];
-    if (!same || !lop_is_blas(x->dtype) || !lop_node_is_pair(det) || !lop_node_is_pair(alt) ||
-        det->dtype != alt->dtype || !lop_shape_equal(&det->shape, &alt->shape))
-        return lop_fail(err, LOP_DIM, "the branches of checked_det differ");
-    return lop_pair_infer(n, &det->shape, 1, det->dtype);
+            return lop_fail(err, LOP_DIM, "%s takes matrices of as many rows and one dtype",
+                            n->op->name);
+    bool same = lop_nbatch(x) == lop_nbatch(value) && lop_cols(w) == lop_cols(n->child[7]);
+    for (int i = 0; same && i < lop_nbatch(x); i++) same = x->shape.dim[i] == value->shape.dim[i];
+    same = same && (det ? lop_node_is_pair(value) && lop_node_is_pair(alt)
+                        : value->core < 2 && value->core == alt->core && !value->weak &&
+                              !alt->weak && value->dtype == x->dtype);
+    if (!same || !lop_is_blas(x->dtype) || value->dtype != alt->dtype ||
+        !lop_shape_equal(&value->shape, &alt->shape))
+        return lop_fail(err, LOP_DIM, "the branches of %s differ", n->op->name);
+    if (det) return lop_pair_infer(n, &value->shape, 1, value->dtype);
+    n->shape = value->shape;
+    n->core = value->core;
+    n->dtype = value->dtype;
+    return LOP_OK;
 }
 
 /* The sum of squares of each column, row by row. */
@@ -198,35 +218,89 @@ static void squares(const lop_mat *a, double *sum) {
             sum[j] += creal(v) * creal(v) + cimag(v) * cimag(v);
         }
 }
-static lop_status run_accept_det(const lop_call *c) {
+/* attr.i[0]: 1 of a determinant, which is not 0. */
+static lop_status run_accept_by_probe(const lop_call *c) {
     const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double *grown = c->scratch, *from = grown + w->n;
     const double length = norm(v, 0),
                  most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
     lopk_copy(c->a[0], c->a[1]);
-    if (lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
+    if (c->step->attr.i[0] && lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
     squares(w, grown);
     squares(u, from);
     for (int64_t j = 0; j < w->n; j++)
         if (!(sqrt(grown[j]) <= most * sqrt(from[j])) || !isfinite(grown[j])) return LOP_SINGULAR;
     return small_enough(c->a + 2);
 }
-static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
+static lop_status check_by_probe(lop_emit *e, const lop_node *self, int value, int mask) {
     int in[8];
     lop_status st;
     for (int i = 0; i < 8; i++) in[i] = lop_emit_value(e, self->child[i]);
     in[4] = emit_bound(e, self->child[4], self->child[5], &st);
     if (in[4] < 0) return st;
-    lop_step *s = lop_emit_step(e, "accept", run_accept_det, value, 8, in);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_by_probe, value, 8, in);
     if (!s) return LOP_NOMEM;
+    s->attr.i[0] = self->op == &lop_op_checked_det;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     s->scratch = 2 * (size_t)lop_cols(self->child[6]) * sizeof(double);
     return LOP_OK;
 }
 const lop_op lop_op_checked_det = {
-    LOP_NAMED(checked_det),  .cls = LOP_ARRAY,        .min = 9,          .max = 9,
-    .infer = infer_detcheck, .lower = lop_lower_arms, .check = check_det};
+    LOP_NAMED(checked_det),  .cls = LOP_ARRAY,       .min = 9, .max = 9, .infer = infer_by_probe,
+    .lower = lop_lower_arms, .check = check_by_probe};
+const lop_op lop_op_checked_value = {
+    LOP_NAMED(checked_value), .cls = LOP_ARRAY,       .min = 9, .max = 9, .infer = infer_by_probe,
+    .lower = lop_lower_arms,  .check = check_by_probe};
+
+static lop_status infer_difference(lop_node *n, lop_err *err) {
+    const lop_node *x = n->child[0], *small = n->child[2];
+    if (small->core != 2 || !lop_is_square(small) || small->dtype != x->dtype || small->weak)
+        return lop_fail(err, LOP_DIM, "%s takes a small matrix", n->op->name);
+    for (int i = 0; i < 4; i += 1 + (i == 1))
+        if (n->child[i]->core != 1 || !lop_is_blas(x->dtype) || n->child[i]->weak ||
+            n->child[i]->dtype != x->dtype ||
+            (i == 1 ? lop_cols(n->child[i]) != lop_cols(x)
+                    : !lop_shape_equal(&n->child[i]->shape, &x->shape)))
+            return lop_fail(err, LOP_DIM, "%s takes vectors alike", n->op->name);
+    n->shape = x->shape;
+    n->core = 1;
+    n->dtype = x->dtype;
+    return LOP_OK;
+}
+static lop_status run_accept_difference(const lop_call *c) {
+    const lop_mat *x = c->a[1], *d = c->a[2];
+    const lop_mat *small = c->a[3];
+    double most = 0, from = 0, trace = 0;
+    lopk_copy(c->a[0], x);
+    for (int64_t i = 0; i < small->m; i++)
+        trace += creal(lop_get(small->dt, small->p, i * (small->rs + small->cs)));
+    if (!(100 * rounding(x->dt) * (double)small->m * trace <= 1)) return LOP_SINGULAR;
+    for (int64_t i = 0; i < x->m; i++) {
+        const double _Complex a = lop_get(x->dt, x->p, i * x->rs),
+                              b = lop_get(d->dt, d->p, i * d->rs);
+        if (!(creal(a) >= 0 && creal(b) > 0 && cimag(b) == 0)) return LOP_SINGULAR;
+        if (creal(a) > most) most = creal(a);
+        if (creal(b) > from) from = creal(b);
+    }
+    return from <= 10 * most && isfinite(from) ? LOP_OK : LOP_SINGULAR;
+}
+static lop_status check_difference(lop_emit *e, const lop_node *self, int value, int mask) {
+    int in[3];
+    for (int i = 0; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
+    lop_step *s = lop_emit_step(e, "accept", run_accept_difference, value, 3, in);
+    if (!s) return LOP_NOMEM;
+    s->fail = mask;
+    s->flags = LOP_STEP_QUIET;
+    return LOP_OK;
+}
+const lop_op lop_op_checked_difference = {LOP_NAMED(checked_difference),
+                                          .cls = LOP_ARRAY,
+                                          .min = 4,
+                                          .max = 4,
+                                          .infer = infer_difference,
+                                          .lower = lop_lower_arms,
+                                          .check = check_difference};
 
 /* -- spectral */
 

@@ -1,0 +1,179 @@
+/* inverse_diagonals.c: diagonals of inverses that no file of their kind has, and the way that all
+ * of them fall back to. */
+#include "builds.h"
+#include "expr/properties.h"
+#include "rewrite/guards.h"
+
+/* Diagonal attr.i[0] of the inverse of the dense form: the safer arm of those by structure. */
+lop_status lop_inverse_diagonal(const lop_maker *mk, const lop_node *a, const lop_attr *at,
+                                lop_dtype dt, const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}}, k = {.i = {at->i[0], 0, 0, 0}},
+                   tried = {.i = {1, 0, 0, 0}};
+    const lop_node like = {.shape = a->shape, .dtype = dt, .core = 2};
+    const lop_node *dense = NULL, *unit = NULL, *inverse = NULL;
+    const bool cholesky = lop_infer_hermitian(a);
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, a, &dense);
+    /* not `invert`, whose scratch would be had in any case */
+    if (st == LOP_OK) st = lop_make(mk, "eye", NULL, 0, NULL, &like, &unit);
+    if (st == LOP_OK)
+        st = lop_make2(mk, cholesky ? &lop_op_cholesky_solve : &lop_op_lu_solve,
+                       cholesky ? &tried : NULL, dense, unit, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_diagonal, &k, inverse, out);
+    const lop_node *gone[] = {dense, unit, inverse};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* -- what is opened first: the inverse of ... */
+
+/* Of a Diag a Diag, of an inverse what it is the inverse of. Owned. */
+static lop_status inverse_of(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *r;
+    if (a->op == &lop_op_inverse || a->op == &lop_op_identity) {
+        *out = lop_node_ref(a->op == &lop_op_inverse ? a->child[0] : a);
+        return LOP_OK;
+    }
+    if (a->op != &lop_op_diag) return lop_make1(mk, &lop_op_inverse, NULL, a, out);
+    lop_status st = lop_make1(mk, &lop_op_recip, NULL, a->child[0], &r);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_diag, NULL, r, out);
+    lop_node_unref(r);
+    return st;
+}
+
+static lop_status kron_of_inverses(const lop_maker *mk, const lop_node *k, const lop_node **out) {
+    const lop_node **f = lop_calloc(mk->ctx, (size_t)k->n, sizeof *f);
+    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < k->n; i++) st = inverse_of(mk, k->child[i], &f[i]);
+    if (st == LOP_OK) st = lop_make(mk, "kron", NULL, k->n, f, NULL, out);
+    for (int i = 0; i < k->n; i++) lop_node_unref(f[i]);
+    lop_free(mk->ctx, (void *)f);
+    return st;
+}
+
+/* (A B)^-1 = B^-1 A^-1 where one of them is solved with at once; else the product is formed. */
+static lop_status prod_of_inverses(const lop_maker *mk, const lop_node *p, const lop_node **out) {
+    const lop_node *a = NULL, *b = NULL;
+    if (!lop_is_square(p->child[0]) || !lop_is_square(p->child[1]) ||
+        !(lop_cheap_to_solve(p->child[0]) || lop_cheap_to_solve(p->child[1])))
+        return LOP_NOMATCH;
+    lop_status st = inverse_of(mk, p->child[0], &a);
+    if (st == LOP_OK) st = inverse_of(mk, p->child[1], &b);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, b, a, out);
+    lop_node_unref(a);
+    lop_node_unref(b);
+    return st;
+}
+
+static bool all_square(const lop_node *a) {
+    for (int i = 0; i < a->n; i++)
+        if (!lop_is_square(a->child[i])) return false;
+    return lop_rows(a) > 0; /* beside one of no rows a singular factor is none */
+}
+
+/* diag_k(A^-T) = diag_-k(A^-1). */
+static lop_status view_of_inverse(const lop_match *m, const lop_maker *mk, const lop_node *view,
+                                  const lop_node **out) {
+    const int64_t mode = view->attr.i[0];
+    lop_attr k = m->root->attr;
+    const lop_node *inverse = NULL, *d = NULL;
+    if (mode & LOP_T) k.i[0] = -k.i[0];
+    lop_status st = inverse_of(mk, view->child[0], &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &k, inverse, &d);
+    if (st == LOP_OK && !(mode & LOP_C)) *out = lop_node_ref(d);
+    if (st == LOP_OK && (mode & LOP_C)) st = lop_make1(mk, &lop_op_conjugate, NULL, d, out);
+    lop_node_unref(inverse);
+    lop_node_unref(d);
+    return st;
+}
+
+LOP_BUILD(diagonal_inverse_opened) {
+    const lop_node *a = m->root->child[0]->child[0], *inverse = NULL;
+    lop_status st = LOP_NOMATCH;
+    if (!lop_is_blas(m->root->dtype)) return st;
+    if (a->op == &lop_op_view) return view_of_inverse(m, mk, a, out);
+    if (a->op == &lop_op_diag || a->op == &lop_op_identity || a->op == &lop_op_inverse)
+        st = inverse_of(mk, a, &inverse);
+    if (a->op == &lop_op_kron && all_square(a)) st = kron_of_inverses(mk, a, &inverse);
+    if (a->op == &lop_op_prod) st = prod_of_inverses(mk, a, &inverse);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, inverse, out);
+    lop_node_unref(inverse);
+    return st;
+}
+
+/* -- Circulant: the inverse is one, every element of its diagonal k the first column's -k mod n */
+
+LOP_BUILD(circulant_inverse_diagonal) {
+    const lop_node *c = m->root->child[0]->child[0], *levels = c->child[1], *unit = NULL, *x = NULL,
+                   *one = NULL;
+    const int64_t n = lop_rows(c), k = m->root->attr.i[0];
+    const lop_attr first = {.i = {0, 0, 0, 0}}, at = {.i = {((-k) % n + n) % n, 0, 0, 0}},
+                   many = {.i = {lop_diag_length(n, n, k), 0, 0, 0}};
+    const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = m->root->dtype, .core = 2};
+    if (!lop_is_blas(m->root->dtype) || n == 0 || (k != 0 && levels->shape.ndim > 1))
+        return LOP_NOMATCH;
+    lop_status st = lop_make(mk, "unit", &first, 0, NULL, &like, &unit);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, c, unit, &x);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_element, &at, x, &one);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_repeat, &many, one, out);
+    const lop_node *gone[] = {unit, x, one};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* -- by eigenvectors */
+
+/* |V|^2 element by element, as an operator. Owned. */
+static lop_status squares_of(const lop_maker *mk, lop_dtype dt, const lop_node *v,
+                             const lop_node **out) {
+    const lop_attr d = {.i = {0, 0, 0, (int64_t)dt + 1}};
+    const lop_node *a = NULL, *conj = NULL, *square = NULL;
+    if (v->op == &lop_op_identity) {
+        *out = lop_node_ref(v);
+        return LOP_OK;
+    }
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, v, &a);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_conjugate, NULL, a, &conj);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, a, conj, &square);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_dense, NULL, square, out);
+    const lop_node *gone[] = {a, conj, square};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* A column of ones, over d. Owned. */
+static lop_status reciprocals(const lop_maker *mk, lop_dtype dt, const lop_node *d,
+                              const lop_node **out) {
+    const lop_attr to = {.i = {0, 0, 0, (int64_t)dt + 1}}, number = lop_attr_coef(1, 0);
+    const lop_node column = {.shape = {.ndim = 2, .dim = {lop_cols(d), 1}}, .dtype = dt, .core = 2};
+    const lop_node *cast = NULL, *full = NULL, *one = NULL;
+    lop_status st = lop_make1(mk, &lop_op_cast, &to, d, &cast);
+    if (st == LOP_OK) st = lop_make(mk, "full", &number, 0, NULL, &column, &full);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &to, full, &one);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, one, cast, out);
+    const lop_node *gone[] = {cast, full, one};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* The sums over j of |V_ij|^2 / d_j: a Kron times a vector. */
+lop_status lop_diagonal_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
+                                    const lop_node *const *v, const lop_node *d,
+                                    const lop_node **out) {
+    const lop_attr matrix = {.i = {2, 0, 0, 0}};
+    const lop_node **f = lop_calloc(mk->ctx, (size_t)n, sizeof *f), *squares = NULL, *w = NULL,
+                   *x = NULL;
+    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < n; i++) st = squares_of(mk, dt, v[i], &f[i]);
+    if (st == LOP_OK) st = lop_make(mk, "kron", NULL, n, f, NULL, &squares);
+    if (st == LOP_OK) st = reciprocals(mk, dt, d, &w);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, squares, w, &x);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, x, out);
+    for (int i = 0; i < n; i++) lop_node_unref(f[i]);
+    lop_free(mk->ctx, (void *)f);
+    const lop_node *gone[] = {squares, w, x};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}

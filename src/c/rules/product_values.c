@@ -1,0 +1,117 @@
+/* product_values.c: diagonals and traces of products whose parts fit: Kron by Kron, and a Block by
+ * a Block. The product is not formed, nor is a dense form of its factors. */
+#include "builds.h"
+
+enum { PARTS = 64 }; /* blocks of one row: more are left to the planner */
+
+/* (A (x) B) (C (x) D) = (A C) (x) (B D). */
+LOP_BUILD(value_prod_krons) {
+    const lop_node *p = m->root->child[0], *a = p->child[0], *b = p->child[1], *kron = NULL;
+    if (!lop_is_blas(m->root->dtype) || a->n != b->n) return LOP_NOMATCH;
+    for (int i = 0; i < a->n; i++)
+        if (lop_cols(a->child[i]) != lop_rows(b->child[i])) return LOP_NOMATCH;
+    const lop_node **f = lop_calloc(mk->ctx, (size_t)a->n, sizeof *f);
+    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < a->n; i++)
+        st = lop_make2(mk, &lop_op_prod, NULL, a->child[i], b->child[i], &f[i]);
+    if (st == LOP_OK) st = lop_make(mk, "kron", NULL, a->n, f, NULL, &kron);
+    if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, kron, out);
+    for (int i = 0; i < a->n; i++) lop_node_unref(f[i]);
+    lop_free(mk->ctx, (void *)f);
+    lop_node_unref(kron);
+    return st;
+}
+
+/* A view of a Kron as a Kron of views. Owned. */
+static lop_status kron_of_views(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    const lop_node *k = a->op == &lop_op_view ? a->child[0] : a;
+    if (k == a || k->op != &lop_op_kron) {
+        *out = lop_node_ref(a);
+        return LOP_OK;
+    }
+    const lop_node **f = lop_calloc(mk->ctx, (size_t)k->n, sizeof *f);
+    if (!f) return lop_fail(mk->err, LOP_NOMEM, NULL);
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < k->n; i++)
+        st = lop_make1(mk, &lop_op_view, &a->attr, k->child[i], &f[i]);
+    if (st == LOP_OK) st = lop_make(mk, "kron", NULL, k->n, f, NULL, out);
+    for (int i = 0; i < k->n; i++) lop_node_unref(f[i]);
+    lop_free(mk->ctx, (void *)f);
+    return st;
+}
+static lop_status product(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                          const lop_node **out) {
+    const lop_node *left = NULL, *right = NULL;
+    lop_status st = kron_of_views(mk, a, &left);
+    if (st == LOP_OK) st = kron_of_views(mk, b, &right);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_prod, NULL, left, right, out);
+    lop_node_unref(left);
+    lop_node_unref(right);
+    return st;
+}
+
+/* The sum over j of the values of A_ij B_ji. */
+static lop_status row_by_column(const lop_match *m, const lop_maker *mk, const lop_node *a,
+                                const lop_node *b, int64_t i, const lop_node **out) {
+    const int64_t inner = a->attr.i[1], outer = a->attr.i[0];
+    const lop_node *all = NULL;
+    lop_status st = LOP_OK;
+    for (int64_t j = 0; st == LOP_OK && j < inner; j++) {
+        const lop_node *both = NULL, *value = NULL, *sum = NULL;
+        st = product(mk, a->child[i * inner + j], b->child[j * outer + i], &both);
+        if (st == LOP_OK) st = lop_make1(mk, m->root->op, &m->root->attr, both, &value);
+        if (st == LOP_OK && all) st = lop_make2(mk, &lop_op_add, NULL, all, value, &sum);
+        if (st == LOP_OK && !all) sum = lop_node_ref(value);
+        const lop_node *gone[] = {both, value, all};
+        for (size_t k = 0; k < sizeof gone / sizeof gone[0]; k++) lop_node_unref(gone[k]);
+        all = sum;
+    }
+    *out = all;
+    return st;
+}
+
+/* Do the blocks of A and B multiply, with square ones on the main diagonal? */
+static bool blocks_fit(const lop_node *a, const lop_node *b, int64_t offset) {
+    const int64_t p = a->attr.i[0], q = a->attr.i[1];
+    if (b->attr.i[0] != q || b->attr.i[1] != p || p * q > PARTS || p < 1 || q < 1) return false;
+    for (int64_t j = 0; j < q; j++)
+        if (lop_cols(a->child[j]) != lop_rows(b->child[j * p])) return false;
+    for (int64_t i = 0; i < p; i++)
+        if (lop_rows(a->child[i * q]) != lop_cols(b->child[i])) return p == 1;
+    return p == 1 || offset == 0;
+}
+
+/* Block i of the result is the sum over j of the values of A_ij B_ji. Where the planner has dense
+ * factors alone, one product's diagonal is as cheap: this is for structured blocks. */
+LOP_BUILD(value_prod_blocks) {
+    const lop_node *p = m->root->child[0], *a = p->child[0], *b = p->child[1],
+                   *part[PARTS] = {NULL};
+    const bool trace = m->root->op == &lop_op_trace;
+    const int64_t rows = a->attr.i[0];
+    bool structured = false;
+    for (int i = 0; i < a->n; i++) structured = structured || a->child[i]->op != &lop_op_dense;
+    if (!lop_is_blas(m->root->dtype) || !structured ||
+        !blocks_fit(a, b, trace ? 0 : m->root->attr.i[0]))
+        return LOP_NOMATCH;
+    if (rows == 1) return row_by_column(m, mk, a, b, 0, out);
+    const lop_attr shape = {.i = {rows, 1, 0, 0}};
+    const lop_node *all = NULL;
+    lop_status st = LOP_OK;
+    for (int64_t i = 0; st == LOP_OK && i < rows; i++) {
+        st = row_by_column(m, mk, a, b, i, &part[i]);
+        if (st == LOP_OK && trace && i > 0) {
+            st = lop_make2(mk, &lop_op_add, NULL, all, part[i], out);
+            lop_node_unref(all);
+            all = st == LOP_OK ? *out : NULL;
+        } else if (st == LOP_OK && trace) {
+            all = lop_node_ref(part[i]);
+        }
+    }
+    if (st == LOP_OK && !trace)
+        st = lop_make_op(mk, &lop_op_grid, &shape, (int)rows, part, NULL, out);
+    if (st != LOP_OK && trace) lop_node_unref(all);
+    if (st == LOP_OK && trace) *out = all;
+    for (int64_t i = 0; i < rows; i++) lop_node_unref(part[i]);
+    return st;
+}
