@@ -61,7 +61,9 @@ bool lop_cheap_to_solve(const lop_node *a) {
 }
 /* No integers below, as far as one looks: those meet weak leaves in an order that views change. */
 static bool floats_below(const lop_node *a, int depth) {
-    if (a->n == 0 || a->op == &lop_op_sparse) return a->weak || lop_is_blas(a->dtype);
+    if (a->n == 0 || a->op == &lop_op_sparse || a->op == &lop_op_selection ||
+        a->op == &lop_op_permutation) /* indices are no numbers */
+        return a->weak || lop_is_blas(a->dtype);
     for (int i = 0; depth > 0 && i < a->n; i++)
         if (!floats_below(a->child[i], depth - 1)) return false;
     return depth > 0;

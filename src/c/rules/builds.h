@@ -201,6 +201,11 @@ LOP_BUILD(full_elementwise);
 LOP_BUILD(cast_value);
 LOP_BUILD(solve_orthogonal);
 
+LOP_BUILD(diagonal_single);
+/* bands_permutations_triangles.c: is the factor of that band at most half as large as that of the
+ * dense form, and is there none that keeps to what is stored? */
+bool lop_band_is_narrow(const lop_node *a, lop_band b);
+
 /* solve_woodbury.c */
 LOP_BUILD(solve_thin_sum);
 LOP_BUILD(solve_deficient);

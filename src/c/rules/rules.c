@@ -363,6 +363,8 @@ const lop_rule lop_rule_table[] = {
      "(mul (diagonal@k ?a) (diagonal@k ?b))", NULL, NULL, "element by element"},
     {"diagonal-sparse-pair", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, lop_when_sparse_pair,
      lop_build_sparse_pair, "rows of A with columns of B, of what is stored"},
+    {"diagonal-single", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, lop_when_main,
+     lop_build_diagonal_single, "A 1 of what is diagonal by how it is written, as S^T D S"},
     {"diagonal-chain", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL, lop_build_chain_diagonal,
      "sum_t A[i,t] B[t,j], the cut by cost"},
     {"diagonal-prod", LOP_PUSH, "(diagonal@k (prod ?a ?b))", NULL, NULL, lop_build_diagonal_prod,
