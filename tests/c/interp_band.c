@@ -383,6 +383,17 @@ static void diagpow(ip *p, const lop_node *node, mv y, const mv *c) {
         }
 }
 
+/* The band of A from A E, columns w apart in one: ab[u + i - j, j] = A[i, j]. */
+static void bandform(ip *p, const lop_node *node, mv y, const mv *c) {
+    const int64_t u = node->attr.i[1];
+    (void)p;
+    for (int64_t r = 0; r < y.m; r++)
+        for (int64_t j = 0; j < y.n; j++) {
+            const int64_t i = j + r - u;
+            y.v[r * y.n + j] = i < 0 || i >= y.n ? (val){0} : c[0].v[i * y.m + j % y.m];
+        }
+}
+
 static const struct {
     const char *name;
     filler fill;
@@ -396,6 +407,7 @@ static const struct {
     {"tridiagonal_solve", tridisolve},
     HEAD(banded),
     {"band_solve", bandsolve},
+    {"band_from_products", bandform},
     HEAD(triangular),
     HEAD(full),
     HEAD(householder),

@@ -206,6 +206,10 @@ LOP_BUILD(diagonal_single);
  * dense form, and is there none that keeps to what is stored? */
 bool lop_band_is_narrow(const lop_node *a, lop_band b);
 
+/* solve_grid.c */
+LOP_BUILD(solve_grid);
+LOP_BUILD(det_grid);
+
 /* solve_woodbury.c */
 LOP_BUILD(solve_thin_sum);
 LOP_BUILD(solve_deficient);

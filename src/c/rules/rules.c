@@ -507,6 +507,8 @@ const lop_rule lop_rule_table[] = {
      lop_build_det_difference, "triangular, or constants vanish"},
     {"scaledet-update", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, lop_when_low_update,
      lop_build_det_update, "det B det(I + C V^H B^-1 U); checked, else LU"},
+    {"scaledet-grid-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL, lop_build_det_grid,
+     "s L + c I: sums of the axes' eigenvalues, shifted"},
     {"scaledet-spectral-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL,
      lop_build_det_spectral, "products of sums of the factors' eigenvalues"},
     {"scaledet-kronsum", LOP_PUSH, "(scaledet@k (kronsum))", NULL, NULL, lop_build_det_spectral,
