@@ -28,6 +28,7 @@ typedef struct draw {
     int64_t size[3]; /* what dimensions are drawn from */
     bool kernels;    /* under an element-wise product */
     bool grids;      /* sums of a Laplacian and a multiple of the identity */
+    bool eyes;       /* a Kron begins with an identity */
 } draw;
 
 static int64_t a_size(draw *d) { return d->size[world_pick(&w, 0, 3)]; }
@@ -79,6 +80,17 @@ static const lop_node *of_grid(draw *d, int place) {
     if (!place) return one;
     out = t_node(&w, "scaled", &c, 1, &one);
     lop_node_unref(one);
+    return out;
+}
+
+/* I (x) a of one element, or NULL. */
+static const lop_node *eye_kron(draw *d) {
+    const lop_node *pair[2] = {NULL, gen_operator(&d->g, 1, 1, 0)}, *out = NULL;
+    const int64_t n = d->size[0];
+    if (lop_op_identity.random(&w.rand, n, n, LOP_c128, &pair[0]) == LOP_OK && pair[1])
+        out = t_node(&w, "kron", NULL, 2, pair);
+    lop_node_unref(pair[0]);
+    lop_node_unref(pair[1]);
     return out;
 }
 
@@ -169,6 +181,7 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
         if (!d->hole[t->hole]) d->hole[t->hole] = a_hole(d, parent, place);
         return lop_node_ref(d->hole[t->hole]);
     }
+    if (d->eyes && t->op == &lop_op_kron && world_pick(&w, 0, 2)) return eye_kron(d);
     if (t->n == 0 && t->op->random) { /* a kind named alone: (kron), (identity) */
         int64_t m = a_size(d), n = world_pick(&w, 0, 2) ? m : a_size(d);
         const lop_node *a = gen_composite(&d->g, t->op, m, n, 1);
@@ -221,7 +234,8 @@ static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool v
     static const lop_dtype exact[] = {LOP_i8, LOP_u8, LOP_b8, LOP_i64};
     draw d = {.text = text,
               .kernels = !strncmp(rule->name, "first-elementwise-kernel", 24),
-              .grids = strstr(rule->name, "grid-sum") != NULL};
+              .grids = strstr(rule->name, "grid-sum") != NULL,
+              .eyes = strstr(rule->name, "kron") && strstr(rule->name, "blockdiag")};
     int64_t what = world_pick(&w, 0, 10);
     lop_dtype dt = what < 5 ? LOP_c128 : what < 7 ? LOP_NO_DTYPE : exact[world_pick(&w, 0, 4)];
     d.g = (gen){

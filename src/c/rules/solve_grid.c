@@ -14,7 +14,7 @@ static bool pays(const lop_node *a, lop_grid *g) {
     const lop_ctx *ctx = a->ctx;
     if (!lop_grid_read(a, g)) return false;
     if (a->op == &lop_op_laplacian && a->attr.i[0] != 0) return false; /* singular */
-    if (ctx->alike) return true; /* tests set few */
+    if (ctx->alike) return true;                                       /* tests set few */
     return lop_rows(a) >= FEWEST && lop_infer_bands(a).l >= NARROW;
 }
 
