@@ -46,6 +46,7 @@ def main():
     import overhead
     import precondition
     import quasi
+    import recognised
     import sparse
     import sparse_products
     import spectra
@@ -61,6 +62,7 @@ def main():
     makers += [*sparse_products.MAKERS]
     makers += sparse.MAKERS
     makers += quasi.MAKERS
+    makers += recognised.MAKERS
     makers += kernel_matrix.MAKERS
     if args.list:
         for make in makers:
