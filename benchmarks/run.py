@@ -47,6 +47,7 @@ def main():
     import overhead
     import precondition
     import quasi
+    import recognised
     import sparse
     import sparse_products
     import spectra
@@ -63,6 +64,7 @@ def main():
     makers += [*sparse_products.MAKERS]
     makers += sparse.MAKERS
     makers += quasi.MAKERS
+    makers += recognised.MAKERS
     makers += kernel_matrix.MAKERS
     if args.list:
         for make in makers:

@@ -27,6 +27,8 @@ typedef struct draw {
     bool has_attr[LOP_HOLES];
     int64_t size[3]; /* what dimensions are drawn from */
     bool kernels;    /* under an element-wise product */
+    bool grids;      /* sums of a Laplacian and a multiple of the identity */
+    bool eyes;       /* a Kron begins with an identity */
 } draw;
 
 static int64_t a_size(draw *d) { return d->size[world_pick(&w, 0, 3)]; }
@@ -68,6 +70,30 @@ static const lop_node *a_kernel(draw *d) {
     return st == LOP_OK ? out : NULL;
 }
 
+/* A Laplacian, or a multiple of the identity that shifts it onto no eigenvalue; or NULL. */
+static const lop_node *of_grid(draw *d, int place) {
+    const lop_op *op = place ? &lop_op_identity : &lop_op_laplacian;
+    const lop_attr c = lop_attr_coef(0.37, 0.61);
+    const lop_node *one = NULL, *out = NULL;
+    lop_status st = op->random(&w.rand, d->size[0], d->size[0], LOP_c128, &one);
+    if (st != LOP_OK) return NULL;
+    if (!place) return one;
+    out = t_node(&w, "scaled", &c, 1, &one);
+    lop_node_unref(one);
+    return out;
+}
+
+/* I (x) a of one element, or NULL. */
+static const lop_node *eye_kron(draw *d) {
+    const lop_node *pair[2] = {NULL, gen_operator(&d->g, 1, 1, 0)}, *out = NULL;
+    const int64_t n = d->size[0];
+    if (lop_op_identity.random(&w.rand, n, n, LOP_c128, &pair[0]) == LOP_OK && pair[1])
+        out = t_node(&w, "kron", NULL, 2, pair);
+    lop_node_unref(pair[0]);
+    lop_node_unref(pair[1]);
+    return out;
+}
+
 /* What stands in a hole: its parent says whether operator or array, and of which core. */
 static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
     static const int cores[] = {1, 2, 2, 0};
@@ -89,6 +115,7 @@ static const lop_node *a_hole(draw *d, const lop_op *parent, int place) {
         return place ? gen_sizes(&d->g, m) : gen_array(&d->g, 1, m, 1);
     if (parent == &lop_op_hankel && place == 1) return gen_pair(&d->g, m, n);
     if (d->kernels && parent == &lop_op_elementwise) return a_kernel(d);
+    if (d->grids && parent == &lop_op_sum) return of_grid(d, place);
     if (parent->cls == LOP_ACTION && place == 0 && m == n && !world_pick(&w, 0, 6))
         return gen_assumed(&d->g, n);
     if (parent->cls == LOP_ACTION)
@@ -154,6 +181,7 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
         if (!d->hole[t->hole]) d->hole[t->hole] = a_hole(d, parent, place);
         return lop_node_ref(d->hole[t->hole]);
     }
+    if (d->eyes && t->op == &lop_op_kron && world_pick(&w, 0, 2)) return eye_kron(d);
     if (t->n == 0 && t->op->random) { /* a kind named alone: (kron), (identity) */
         int64_t m = a_size(d), n = world_pick(&w, 0, 2) ? m : a_size(d);
         const lop_node *a = gen_composite(&d->g, t->op, m, n, 1);
@@ -205,7 +233,10 @@ static const lop_node *by_name(gen *g, const char *rule) {
 static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool views) {
     static const int64_t pool[] = {1, 2, 3, 2, 4, 0};
     static const lop_dtype exact[] = {LOP_i8, LOP_u8, LOP_b8, LOP_i64};
-    draw d = {.text = text, .kernels = !strncmp(rule->name, "first-elementwise-kernel", 24)};
+    draw d = {.text = text,
+              .kernels = !strncmp(rule->name, "first-elementwise-kernel", 24),
+              .grids = strstr(rule->name, "grid-sum") != NULL,
+              .eyes = strstr(rule->name, "kron") && strstr(rule->name, "blockdiag")};
     int64_t what = world_pick(&w, 0, 10);
     lop_dtype dt = what < 5 ? LOP_c128 : what < 7 ? LOP_NO_DTYPE : exact[world_pick(&w, 0, 4)];
     d.g = (gen){
@@ -425,10 +456,10 @@ static bool notices(const lop_rule *rule, bool *made) {
     return seen;
 }
 
-/* Rows of kinds that are real whatever their dtype: .T is .H there. */
+/* Rows of kinds that are real whatever their dtype, and of products of such: .T is .H there. */
 static bool always_real(const lop_rule *rule) {
-    return strstr(rule->left, "(permutation") || strstr(rule->left, "(laplacian") ||
-           strstr(rule->left, "(difference");
+    return !strcmp(rule->name, "diagonal-single") || strstr(rule->left, "(permutation") ||
+           strstr(rule->left, "(laplacian") || strstr(rule->left, "(difference");
 }
 
 __attribute__((unused)) static void watch_itself(void) {

@@ -338,10 +338,11 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
     }
     for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
     if (!strcmp(what, "ones") || !strcmp(what, "zeros")) return t;
+    const bool probe = !strcmp(what, "bandprobe");
     for (int64_t e = 0; e < t->nb; e++)
         for (int64_t i = 0; i < t->m; i++)
             for (int64_t j = 0; j < t->n; j++)
-                if (!strcmp(what, "unit") ? i == node->attr.i[0] : i == j)
+                if (!strcmp(what, "unit") ? i == node->attr.i[0] : (probe ? i % t->n : i) == j)
                     t->v[(e * t->m + i) * t->n + j] = one();
     return t;
 }
@@ -547,7 +548,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     const char *s = node->op->name;
     if (node->op == &lop_op_array) return leaf(p, node);
     if (IS("identity") || IS("zeros") || IS("eye") || IS("unit") || IS("ones") || IS("const_det") ||
-        IS("closed_det"))
+        IS("closed_det") || IS("bandprobe"))
         return constant(p, node, s);
     if (IS("rank_deficient")) return p->singular = true, constant(p, node, "zeros");
     if (IS("sparse")) return sparse(p, node);

@@ -383,6 +383,26 @@ static void diagpow(ip *p, const lop_node *node, mv y, const mv *c) {
         }
 }
 
+/* Matrices one after the other, along the diagonal. */
+static void of_rows(ip *p, const lop_node *node, mv y, const mv *c) {
+    const int64_t g = node->attr.i[0], n = y.n / g, m = y.m / g;
+    (void)p;
+    for (int64_t i = 0; i < y.m; i++)
+        for (int64_t j = 0; j < y.n; j++)
+            y.v[i * y.n + j] = m > 0 && n > 0 && i / m == j / n ? c[0].v[i * n + j % n] : (val){0};
+}
+
+/* The band of A from A E, columns w apart in one: ab[u + i - j, j] = A[i, j]. */
+static void bandform(ip *p, const lop_node *node, mv y, const mv *c) {
+    const int64_t u = node->attr.i[1];
+    (void)p;
+    for (int64_t r = 0; r < y.m; r++)
+        for (int64_t j = 0; j < y.n; j++) {
+            const int64_t i = j + r - u;
+            y.v[r * y.n + j] = i < 0 || i >= y.n ? (val){0} : c[0].v[i * y.m + j % y.m];
+        }
+}
+
 static const struct {
     const char *name;
     filler fill;
@@ -396,6 +416,8 @@ static const struct {
     {"tridiagonal_solve", tridisolve},
     HEAD(banded),
     {"band_solve", bandsolve},
+    {"band_from_products", bandform},
+    {"blocks_of_rows", of_rows},
     HEAD(triangular),
     HEAD(full),
     HEAD(householder),

@@ -172,6 +172,7 @@ static bool is_composed(const char *s) {
                                         "toeplitz_det",
                                         "toeplitz_inverse_diagonal",
                                         "first_unit",
+                                        "grid_solve",
                                         "sparse_solve",
                                         "sparse_det",
                                         "sparsediag",
@@ -207,6 +208,10 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
     if (!strcmp(s, "normal_equations_solve")) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
         return a && b ? solve(p, a, b) : NULL;
+    }
+    if (!strcmp(s, "grid_solve")) {
+        const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);
+        return a && b ? ip_solve(p, a, LOP_N, b) : NULL;
     }
     if (!strcmp(s, "sparse_solve")) {
         const tv *a = ip_eval(p, node->child[0]), *b = ip_eval(p, node->child[1]);

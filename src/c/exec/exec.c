@@ -52,6 +52,12 @@ static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
     merge_columns(s, w);
 }
 
+/* Each step of a pile puts some of its matrices into their places of the batch: one call for all of
+ * it, also where it runs for the elements of a mask. */
+static bool takes_all(const lop_step *s) {
+    return (s->flags & LOP_STEP_BATCH) && (s->flags & LOP_STEP_PLACES);
+}
+
 /* Does the step's mask forbid this batch element? A mask of another batch counts as a whole. */
 static bool forbidden(const lop_frame *f, const lop_step *s, int64_t element) {
     if (s->when < 0) return false;
@@ -60,7 +66,7 @@ static bool forbidden(const lop_frame *f, const lop_step *s, int64_t element) {
     bool alike = mask->shape.ndim == out->shape.ndim - out->core;
     for (int i = 0; alike && i < mask->shape.ndim; i++)
         alike = mask->shape.dim[i] == out->shape.dim[i];
-    if (alike && s->derived < 0) return (flag[element] != 0) != s->when_set;
+    if (alike && s->derived < 0 && !takes_all(s)) return (flag[element] != 0) != s->when_set;
     for (int64_t i = 0; i < mask->batch; i++)
         if ((flag[i] != 0) == s->when_set) return false;
     return true;
@@ -100,7 +106,8 @@ static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call,
 static void merge_batch(const lop_step *s, sweep *w, lop_call *call) {
     int d = w->nb - 1;
     const bool group = (s->flags & LOP_STEP_GROUP) != 0;
-    if (!group && (!(s->flags & LOP_STEP_BATCH) || s->when >= 0 || s->fail >= 0)) return;
+    const bool masked = s->when >= 0 || s->fail >= 0;
+    if (!group && !takes_all(s) && (!(s->flags & LOP_STEP_BATCH) || masked)) return;
     if (d < 0) return;
     for (int j = 2; j < w->nargs && !group; j++)
         if (w->stride[j][d]) return;

@@ -120,11 +120,63 @@ bool lop_infer_semidefinite(const lop_node *a) {
 
 /* -- bands */
 
+static lop_band bands(look *w, const lop_node *a, int depth);
+
+/* Is Q^T D P diagonal for each diagonal D, going by Q^T and P: transposed and not, one selection,
+ * each of whose rows has a single entry, or one permutation? */
+static bool undoes(const factor *q, const factor *p, int depth) {
+    const lop_node *a = q->node, *b = p->node;
+    if (q->inverse || p->inverse || (p->mode & LOP_T)) return false;
+    if (a->op == &lop_op_permutation && b->op == a->op) {
+        const lop_node *i = a->child[0], *j = b->child[0];
+        if (q->mode & LOP_T) return lop_node_alike(i, j, depth);
+        return (i->op == &lop_op_inverse_permutation && lop_node_alike(i->child[0], j, depth)) ||
+               (j->op == &lop_op_inverse_permutation && lop_node_alike(j->child[0], i, depth));
+    }
+    return a->op == &lop_op_selection && (q->mode & LOP_T) && lop_node_alike(a, b, depth);
+}
+
+/* Widths add, but for what lies between a selection and its transpose, or inverse permutations. */
+static lop_band bands_of_factors(look *w, const factor *f, int n, int depth) {
+    const lop_band full = {INT64_MAX, INT64_MAX};
+    lop_band all = {0, 0};
+    for (int i = 0; i < n; i++) {
+        lop_band one = full;
+        int j = i + 1;
+        while (j < n && !undoes(&f[i], &f[j], depth)) j++;
+        if (depth == 0 || --w->left < 0) return full;
+        if (j < n) {
+            one = bands_of_factors(w, f + i + 1, j - i - 1, depth - 1);
+            if (one.l || one.u) return full;
+            i = j;
+        } else {
+            one = bands(w, f[i].node, depth - 1);
+            if (f[i].mode & LOP_T) one = (lop_band){one.u, one.l};
+            if (f[i].inverse) one = (lop_band){one.l ? INT64_MAX : 0, one.u ? INT64_MAX : 0};
+        }
+        if (!lop_add_ok(all.l, one.l, &all.l)) all.l = INT64_MAX;
+        if (!lop_add_ok(all.u, one.u, &all.u)) all.u = INT64_MAX;
+    }
+    return all;
+}
+
+static bool has_selection(const factors *list) {
+    for (int i = 0; i < list->n; i++)
+        if (list->f[i].node->op == &lop_op_selection || list->f[i].node->op == &lop_op_permutation)
+            return true;
+    return false;
+}
+
 static lop_band bands(look *w, const lop_node *a, int depth) {
     const int64_t last = lop_rows(a) > 0 ? lop_rows(a) - 1 : 0,
                   right = lop_cols(a) > 0 ? lop_cols(a) - 1 : 0;
     lop_band part[LOP_INFER_FACTORS], own = {last, right};
     if (!a->op->bands || depth == 0 || --w->left < 0 || a->n > LOP_INFER_FACTORS) return own;
+    factors list = {.c = {.re = 1}};
+    if (a->op == &lop_op_prod && flatten(&list, a, 0, false, depth) && has_selection(&list)) {
+        own = bands_of_factors(w, list.f, list.n, depth);
+        return (lop_band){own.l < last ? own.l : last, own.u < right ? own.u : right};
+    }
     for (int i = 0; i < a->n; i++)
         part[i] = a->child[i]->op->cls == LOP_OPERATOR ? bands(w, a->child[i], depth - 1)
                                                        : (lop_band){0, 0};

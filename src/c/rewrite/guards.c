@@ -61,7 +61,9 @@ bool lop_cheap_to_solve(const lop_node *a) {
 }
 /* No integers below, as far as one looks: those meet weak leaves in an order that views change. */
 static bool floats_below(const lop_node *a, int depth) {
-    if (a->n == 0 || a->op == &lop_op_sparse) return a->weak || lop_is_blas(a->dtype);
+    if (a->n == 0 || a->op == &lop_op_sparse || a->op == &lop_op_selection ||
+        a->op == &lop_op_permutation) /* indices are no numbers */
+        return a->weak || lop_is_blas(a->dtype);
     for (int i = 0; depth > 0 && i < a->n; i++)
         if (!floats_below(a->child[i], depth - 1)) return false;
     return depth > 0;
@@ -117,31 +119,86 @@ static const lop_node *block_at(const lop_node *a, int i, bool inverse) {
     if (!inverse) return b;
     return b->op == &lop_op_inverse ? b->child[0] : NULL;
 }
-static bool blocks_alike(const lop_node *a, bool inverse) {
-    const lop_node *first = block_at(a, 0, inverse);
-    if (!first) return false;
-    const bool view = first->op == &lop_op_view;
-    const lop_node *of = view ? first->child[0] : first;
-    if (a->n < (a->ctx->alike ? a->ctx->alike : ALIKE_BLOCKS) || lop_rows(first) > ALIKE_ROWS ||
-        lop_rows(first) == 0 || !lop_is_square(first) || first->weak)
+/* Do two blocks differ in the arrays of their Denses only? */
+static bool same_make(const lop_node *a, const lop_node *b, int depth) {
+    if (a == b) return depth > 0;
+    if (depth == 0 || a->op != b->op || a->n != b->n || a->dtype != b->dtype ||
+        a->weak != b->weak || !lop_shape_equal(&a->shape, &b->shape) ||
+        !lop_attr_equal(&a->attr, &b->attr))
         return false;
-    for (int i = 0; i < a->n; i++) {
+    if (a->op == &lop_op_dense) return a->child[0]->n == 0 && b->child[0]->n == 0;
+    for (int i = 0; i < a->n; i++)
+        if (!same_make(a->child[i], b->child[i], depth - 1)) return false;
+    return true;
+}
+/* Of Denses without a batch, seen through views or in sums and products? */
+static bool of_denses(const lop_node *a, int depth) {
+    if (depth == 0 || a->shape.ndim != 2) return false;
+    if (a->op == &lop_op_dense) return a->child[0]->n == 0;
+    if (a->op == &lop_op_identity) return true;
+    if (a->op != &lop_op_sum && a->op != &lop_op_prod && a->op != &lop_op_scaled &&
+        a->op != &lop_op_view)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!of_denses(a->child[i], depth - 1)) return false;
+    return true;
+}
+enum { ALIKE_DEPTH = 12 };
+
+static bool blocks_alike(const lop_node *a, bool inverse, int fewest) {
+    const lop_node *first = block_at(a, 0, inverse);
+    if (!first || a->n < (a->ctx->alike ? a->ctx->alike : fewest) || lop_rows(first) > ALIKE_ROWS ||
+        lop_cols(first) > ALIKE_ROWS || lop_rows(first) == 0 || lop_cols(first) == 0 ||
+        first->weak || !of_denses(first, ALIKE_DEPTH))
+        return false;
+    for (int i = 1; i < a->n; i++) {
         const lop_node *b = block_at(a, i, inverse);
-        if (!b || b->op != first->op) return false;
-        const lop_node *k = view ? b->child[0] : b;
-        if (k->op != &lop_op_dense || k->child[0]->n > 0 || b->dtype != first->dtype || b->weak ||
-            !lop_shape_equal(&b->shape, &first->shape) || b->shape.ndim != 2 ||
-            !lop_attr_equal(&b->attr, &first->attr) || !lop_attr_equal(&k->attr, &of->attr))
-            return false;
+        if (!b || !same_make(first, b, ALIKE_DEPTH)) return false;
     }
     return true;
 }
 lop_truth lop_when_blocks_alike(const lop_match *m) {
     const bool solve = m->root->op == &lop_op_solve; /* right-hand sides without a batch */
-    return truth(blocks_alike(m->root->child[0], false) && (!solve || m->root->shape.ndim == 2));
+    const lop_node *a = m->root->child[0];
+    return truth(blocks_alike(a, false, ALIKE_BLOCKS) && lop_is_square(a->child[0]) &&
+                 (!solve || m->root->shape.ndim == 2));
+}
+lop_truth lop_when_dense_alike(const lop_match *m) {
+    return truth(lop_is_blas(m->root->dtype) &&
+                 blocks_alike(m->root->child[0], false, ALIKE_BLOCKS));
 }
 lop_truth lop_when_inverses_alike(const lop_match *m) {
-    return truth(blocks_alike(m->root->child[0], true) && m->root->shape.ndim == 2);
+    const lop_node *a = m->root->child[0];
+    return truth(blocks_alike(a, true, ALIKE_BLOCKS) && m->root->shape.ndim == 2 &&
+                 lop_is_square(a->child[0]));
+}
+/* A product by a batch copies the blocks first; block by block it takes steps for each of them. */
+lop_truth lop_when_products_alike(const lop_match *m) {
+    enum { MANY_COLUMNS = 8, MANY_BLOCKS = 2048 };
+    const lop_node *a = m->root->child[0];
+    const bool plain = a->child[0]->op == &lop_op_dense, thin = lop_cols(m->root) < MANY_COLUMNS;
+    return truth(m->root->shape.ndim == 2 && lop_is_blas(m->root->dtype) &&
+                 blocks_alike(a, false, plain && thin ? MANY_BLOCKS : 4 * ALIKE_BLOCKS));
+}
+/* Of a sum of a BlockDiag with something: are all its blocks square? */
+lop_truth lop_when_square_blocks(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    return truth(square_factors(a->op == &lop_op_blockdiag ? a : b));
+}
+/* A BlockDiag between I (x) G on its right or left: are its blocks' sizes multiples of G's? */
+lop_truth lop_when_blocks_meet_kron(const lop_match *m) {
+    const lop_node *a = m->root->child[0], *b = m->root->child[1];
+    const bool first = a->op == &lop_op_blockdiag;
+    const lop_node *kind = first ? a : b, *kron = first ? b : a;
+    if (kron->n != 2 || kron->child[0]->op != &lop_op_identity || lop_nbatch(kron) ||
+        lop_nbatch(kind) || !lop_is_square(kron->child[1]))
+        return LOP_FALSE;
+    const int64_t q = lop_rows(kron->child[1]);
+    for (int i = 0; i < kind->n; i++) {
+        const int64_t size = first ? lop_cols(kind->child[i]) : lop_rows(kind->child[i]);
+        if (q == 0 || size == 0 || size % q) return LOP_FALSE;
+    }
+    return LOP_TRUE;
 }
 lop_truth lop_when_inverse_blocks(const lop_match *m) {
     return truth(square_factors(m->root->child[0]->child[0]));

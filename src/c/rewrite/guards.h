@@ -73,7 +73,14 @@ lop_truth
 lop_when_not_diagonals(const lop_match *m); /* those of the root's operator are not all Diag */
 lop_truth lop_when_orthogonal(
     const lop_match *m); /* ?a, or what it is a view of, is assumed or known to be unitary */
-lop_truth lop_when_blocks_add(const lop_match *m);     /* two blockdiags of the same partition */
+lop_truth lop_when_blocks_add(const lop_match *m); /* two blockdiags of the same partition */
+lop_truth
+lop_when_products_alike(const lop_match *m); /* likewise, where a product pays as a batch */
+lop_truth lop_when_square_blocks(const lop_match *m); /* a sum with a blockdiag of square blocks */
+lop_truth
+lop_when_blocks_meet_kron(const lop_match *m); /* a blockdiag times I (x) G, or G's times */
+lop_truth
+lop_when_dense_alike(const lop_match *m); /* a blockdiag of several dense blocks of one make */
 lop_truth lop_when_blocks_alike(const lop_match *m);   /* a blockdiag of several dense square blocks
                                                           of one size, assumption and view */
 lop_truth lop_when_inverses_alike(const lop_match *m); /* a blockdiag of inverses of blocks alike */

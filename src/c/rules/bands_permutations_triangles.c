@@ -174,12 +174,32 @@ static lop_status band_of(const lop_maker *mk, const lop_node *a, lop_band b, lo
     return st == LOP_OK ? wrap(mk, &lop_op_band_from_products, &how, few, out) : st;
 }
 
+/* The diagonal of a product that is diagonal by how it is written, H^T D H of a selection H: one
+ * product, A 1, since no row has another entry. */
+LOP_BUILD(diagonal_single) {
+    const lop_node *a = m->root->child[0], *probe = NULL, *few = NULL, *row = NULL;
+    const lop_dtype dt = (lop_dtype)(ATTR(m, 'k').i[3] - 1);
+    const lop_node like = {.shape = {.ndim = 2, .dim = {lop_cols(a), 1}}, .dtype = dt, .core = 2};
+    const lop_attr turn = {.i = {LOP_T, 0, 0, 0}}, main = {.i = {0, 0, 0, 0}};
+    const lop_band b = lop_infer_bands(a);
+    if (ATTR(m, 'k').i[0] != 0 || !lop_is_blas(dt) || !lop_is_square(a) || b.l || b.u ||
+        lop_rows(a) < 2)
+        return LOP_NOMATCH;
+    lop_status st = lop_make(mk, "bandprobe", NULL, 0, NULL, &like, &probe);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_apply, NULL, a, probe, &few);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_swap, &turn, probe, &row);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_product_diagonal, &main, few, row, out);
+    lop_node_unref(probe);
+    lop_node_unref(few);
+    lop_node_unref(row);
+    return st;
+}
+
 /* Diagonals up to which a band is better than a factor that keeps to what is stored; measured
  * 2026-11-22 with Laplacians of grids. */
 enum { BEST_AS_BAND = 128 };
 
-/* Is the factor of that band at most half as large as that of the dense form? */
-static bool is_narrow(const lop_node *a, lop_band b) {
+bool lop_band_is_narrow(const lop_node *a, lop_band b) {
     if (b.l + b.u > BEST_AS_BAND && lop_sparse_pays(a)) return false;
     return 2 * b.l + b.u + 1 <= lop_rows(a) / 2;
 }
@@ -199,7 +219,7 @@ LOP_BUILD(solve_inferred) {
     if (b.l == 0 && b.u == 0) {
         st = lop_make1(mk, &lop_op_diagonal, &d, a, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_div, NULL, x, in, out);
-    } else if (is_narrow(a, b)) {
+    } else if (lop_band_is_narrow(a, b)) {
         const lop_attr how = assumption_of(a, b);
         st = band_of(mk, a, b, dt, &in);
         if (st == LOP_OK) st = lop_make2(mk, &lop_op_band_solve, &how, in, x, out);
@@ -223,7 +243,7 @@ LOP_BUILD(det_inferred) {
         lop_status st = lop_make1(mk, &lop_op_diagonal, &m->root->attr, a, &in);
         return st == LOP_OK ? wrap(mk, &lop_op_vector_det, NULL, in, out) : st;
     }
-    if (!is_narrow(a, b)) return LOP_NOMATCH;
+    if (!lop_band_is_narrow(a, b)) return LOP_NOMATCH;
     const lop_attr how = assumption_of(a, b);
     lop_status st = band_of(mk, a, b, dt, &in);
     return st == LOP_OK ? wrap(mk, &lop_op_banded_det, &how, in, out) : st;

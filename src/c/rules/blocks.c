@@ -180,39 +180,6 @@ LOP_BUILD(inverse_blocks) {
     return st;
 }
 
-/* The blocks as one dense operator with a batch; the guard has looked at them. */
-static lop_status batch_of(const lop_maker *mk, const lop_node *kind, const lop_node **out) {
-    const lop_node *first = kind->child[0], *pile = NULL, *dense = NULL;
-    const bool view = first->op == &lop_op_view;
-    list l;
-    lop_status st = list_open(&l, mk, kind->n);
-    for (int i = 0; st == LOP_OK && i < kind->n; i++) {
-        const lop_node *a = view ? kind->child[i]->child[0] : kind->child[i];
-        st = list_add(&l, st, lop_node_ref(a->child[0]));
-    }
-    if (st == LOP_OK) st = list_make(&l, mk, &lop_op_cholesky_batch, NULL, &pile);
-    if (st == LOP_OK)
-        st = lop_make1(mk, &lop_op_dense, view ? &first->child[0]->attr : &first->attr, pile,
-                       &dense);
-    if (st == LOP_OK && view) st = lop_make1(mk, &lop_op_view, &first->attr, dense, out);
-    if (st == LOP_OK && !view) *out = lop_node_ref(dense);
-    lop_node_unref(pile);
-    lop_node_unref(dense);
-    list_close(&l);
-    return st;
-}
-LOP_BUILD(solve_alike) {
-    const lop_node *kind = m->root->child[0], *batch = NULL, *x = NULL, *folded = NULL, *y = NULL;
-    lop_attr shape = {.i = {kind->n, lop_rows(kind->child[0]), 1, lop_cols(HOLE(m, 'x'))}};
-    lop_status st = batch_of(mk, kind, &batch);
-    if (st == LOP_OK) st = cast_x(m, mk, &x);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_unfold, &shape, x, &folded);
-    if (st == LOP_OK) st = lop_make2(mk, &lop_op_solve, NULL, batch, folded, &y);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_kron_fold, &shape, y, out);
-    const lop_node *gone[] = {batch, x, folded, y};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
-    return st;
-}
 LOP_BUILD(apply_inverses_alike) {
     const lop_node *kind = m->root->child[0], *blocks = NULL;
     list l;
@@ -225,16 +192,6 @@ LOP_BUILD(apply_inverses_alike) {
     list_close(&l);
     return st;
 }
-LOP_BUILD(det_alike) {
-    const lop_node *batch = NULL, *pairs = NULL;
-    lop_status st = batch_of(mk, m->root->child[0], &batch);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, batch, &pairs);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_joint_det, NULL, pairs, out);
-    lop_node_unref(batch);
-    lop_node_unref(pairs);
-    return st;
-}
-
 /* -- both */
 
 LOP_BUILD(blocks_dense) {

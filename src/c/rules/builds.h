@@ -165,7 +165,10 @@ LOP_BUILD(blocks_dense);
 LOP_BUILD(blocks_diagonal);
 LOP_BUILD(blocks_element);
 LOP_BUILD(inverse_blocks);
-LOP_BUILD(solve_alike);
+LOP_BUILD(action_alike);
+LOP_BUILD(dense_alike);
+LOP_BUILD(blockdiag_with);
+LOP_BUILD(blocks_update_plus);
 LOP_BUILD(apply_inverses_alike);
 LOP_BUILD(det_alike);
 LOP_BUILD(apply_block);
@@ -217,6 +220,15 @@ LOP_BUILD(full_elementwise);
 /* elementwise.c */
 LOP_BUILD(cast_value);
 LOP_BUILD(solve_orthogonal);
+
+LOP_BUILD(diagonal_single);
+/* bands_permutations_triangles.c: is the factor of that band at most half as large as that of the
+ * dense form, and is there none that keeps to what is stored? */
+bool lop_band_is_narrow(const lop_node *a, lop_band b);
+
+/* solve_grid.c */
+LOP_BUILD(solve_grid);
+LOP_BUILD(det_grid);
 
 /* solve_woodbury.c */
 LOP_BUILD(solve_thin_sum);

@@ -10,6 +10,7 @@
 #include "planner/chain.h"
 #include "rewrite/guards.h"
 #include "expr/properties.h"
+#include "ops/shared/sparse_solver.h"
 
 #define HOLE(m, c) ((m)->node[(c) - 'a'])
 
@@ -400,6 +401,36 @@ static bool pays(const update *s, int64_t k) {
            small.seconds + thin.seconds + 40 * table->overhead < direct.seconds + factor.seconds;
 }
 
+/* B^-1 U and the factor that it takes. */
+static double price_of_base(const update *s) {
+    const lop_costs *table = lop_costs_of(s->mk->ctx);
+    const lop_node *base = node_of(s, s->base);
+    if (s->eye || !base) return 0;
+    if (!lop_sparse_pays(base)) return lop_price_apply(table, s->dt, base, s->rank, 1).seconds;
+    return lop_price_factor(table, s->dt, base, 1).seconds +
+           lop_price_solve(table, s->dt, base, s->rank, 1).seconds;
+}
+
+/* Is S, with its update written out, a narrow band or sparse, and sooner factored as that? */
+static bool better_whole(const update *s, int64_t k) {
+    const lop_costs *table = lop_costs_of(s->mk->ctx);
+    const lop_band b = lop_infer_bands(s->sum);
+    const lop_price small = lop_price_gemm(table, s->dt, s->rank, s->rank, s->n + s->rank / 3, 1),
+                    thin = lop_price_gemm(table, s->dt, s->n, k, s->rank, 5);
+    const double updated = small.seconds + thin.seconds + price_of_base(s);
+    double whole;
+    if (lop_band_is_narrow(s->sum, b)) {
+        const double diagonals = (double)(b.l + b.u + 1), n = (double)s->n;
+        whole = lop_price_pass(table, s->dt, n * diagonals * (double)(b.l + 1 + k), 1).seconds;
+    } else if (lop_sparse_pays(s->sum)) {
+        whole = lop_price_factor(table, s->dt, s->sum, 1).seconds +
+                lop_price_solve(table, s->dt, s->sum, k, 1).seconds;
+    } else {
+        return false;
+    }
+    return whole < updated + 40 * table->overhead;
+}
+
 /* S as a LowRankUpdate. */
 static lop_status as_update(const update *s, const lop_node **out) {
     const lop_node *base = NULL, *vh = NULL, *mid = NULL, *eye = NULL, *seen = NULL;
@@ -453,6 +484,7 @@ LOP_BUILD(solve_thin_sum) {
     const lop_node *x = m->root->child[1];
     bool with_mid = false;
     if (!read_update(&s, mk, m->root->dtype, m->root->child[0])) return LOP_NOMATCH;
+    if (s.half && !lop_sym_inverse(s.base) && better_whole(&s, lop_cols(x))) return LOP_NOMATCH;
     const lop_node *w = s.half && s.rank < s.n ? made_with_u(&s, x, &with_mid) : NULL;
     bool base_solved = !lop_sym_inverse(s.base);
     if (s.half && !w && !(base_solved && pays(&s, lop_cols(x)))) return LOP_NOMATCH;
@@ -468,7 +500,8 @@ LOP_BUILD(solve_thin_sum) {
 LOP_BUILD(det_thin_sum) {
     update s;
     const lop_node *all = NULL, *sum = m->root->child[0];
-    if (!read_update(&s, mk, sum->dtype, sum) || !s.half || lop_sym_inverse(s.base) || !pays(&s, 1))
+    if (!read_update(&s, mk, sum->dtype, sum) || !s.half || lop_sym_inverse(s.base) ||
+        !pays(&s, 1) || better_whole(&s, 1))
         return LOP_NOMATCH;
     lop_status st = open(&s);
     if (st == LOP_OK) st = as_update(&s, &all);

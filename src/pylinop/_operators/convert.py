@@ -108,8 +108,12 @@ def _are_listed(x: Any, least: int) -> bool:
 
 
 def operands_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands; a single list of matrices stands for the matrices in it."""
+    """The operands; a single list of matrices stands for the matrices in it, and so does one array
+    of three dimensions (of a BlockDiag: the core asks for no other kind)."""
     (only,) = args
+    if not isinstance(only, (list, tuple)):
+        stacked = isinstance(only, np.ndarray) and only.ndim == 3 and len(only) > 0
+        return tuple(only) if stacked else args
     return tuple(only) if len(only) == 0 or _are_listed(only, 1) else args
 
 

@@ -37,12 +37,29 @@ def _factor_steps(op: Any) -> Any:
         return [as_operator(f) for f in op._init]
     if op._head not in _LISTS or op._by not in _CLOSED:
         raise NotImplementedError(f"the factors of a {op._head} by {op._by or 'nothing'}")
+    if op._by in ("sum", "prod") and op._head == "blockdiag":
+        a, b = op._operands[:2]
+        first = (yield (a,)) if a._head == "blockdiag" else None
+        second = (yield (b,)) if b._head == "blockdiag" else _cut(b, [f.shape[-1] for f in first])
+        first = _cut(a, [f.shape[-2] for f in second]) if first is None else first
+        join = operator.add if op._by == "sum" else operator.matmul
+        return [join(f, g) for f, g in zip(first, second, strict=True)]
     first = yield (op._operands[0],)
     if op._by in ("sum", "prod"):
         second = yield (op._operands[1],)
         join = operator.add if op._by == "sum" else operator.matmul
         return [join(f, g) for f, g in zip(first, second, strict=True)]
     return _CLOSED[op._by](op, first)
+
+
+def _cut(op: Any, sizes: list[int]) -> list[Any]:
+    """A multiple of the identity, or I (x) G, as what it gives to blocks of these sizes."""
+    if op._head == "kron":
+        g = factors(op)[1]
+        return [_core.Kron(_core.Identity(n // g.shape[0]), g) for n in sizes]
+    if op._head == "scaled":
+        return [op._operands[1] * f for f in _cut(op._operands[0], sizes)]
+    return [_core.Identity(n, None if op._weak else op.dtype) for n in sizes]
 
 
 def _sliced(op: Any, parts: list[Any]) -> list[Any]:

@@ -5,6 +5,7 @@ arrays that come with them. Everything is computed in float64 or complex128."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def form_of(program: Any, arrays: Any) -> Any:
     stack = []
     for w in words:
         if w[0] < 0:
-            stack.append(arrays[w[1]])
+            stack.append(arrays[w[1]] if w[0] == -1 else tuple(int(n) for n in w[2 : 2 + w[1]]))
             continue
         n = int(w[1])
         below, stack = stack[len(stack) - n :], stack[: len(stack) - n]
@@ -84,6 +85,38 @@ def _(t: Any, a: Any) -> Any:
 def _(t: Any, a: Any) -> Any:
     a = a.T if t.attr[0] & 1 else a
     return a.conj() if t.attr[0] & 2 else a
+
+
+@_row("part")
+def _(t: Any, a: Any) -> Any:
+    return a.imag if t.attr[0] else a.real
+
+
+@_row("power")
+def _(t: Any, a: Any) -> Any:
+    a, b, p = _sp().csr_array(a), _eye(t.shape[0]), t.attr[0]
+    while p:
+        b = a @ b if p & 1 else b
+        p >>= 1
+        a = a @ a if p else a
+    return b
+
+
+@_row("sliced")
+def _(t: Any, a: Any, index: Any = None) -> Any:
+    axis, start, step, count = t.attr
+    index = start + step * np.arange(count) if index is None else index
+    index = _wrapped(index, a.shape[axis], a.shape)
+    return _sp().csr_array(a)[index] if axis == 0 else _sp().csc_array(a)[:, index]
+
+
+@_row("sparsetriangular")
+def _(t: Any, a: Any) -> Any:
+    lower, unit = t.attr[:2]
+    a = _sp().csr_array(a)
+    a.sum_duplicates()
+    a = (_sp().tril if lower else _sp().triu)(a, (-1 if lower else 1) if unit else 0, format="csr")
+    return a + _eye(t.shape[0]) if unit else a
 
 
 @_row("kron")
@@ -214,12 +247,60 @@ def _(t: Any, low: Any, diag: Any, up: Any = None) -> Any:
     return _sp().coo_array((data, (row, col)), shape=t.shape)
 
 
+def _wrapped(index: Any, size: int, shape: tuple[int, ...]) -> Any:
+    """Indices as NumPy reads them: negative ones count from the end."""
+    index = index.ravel().astype(np.int64)
+    return _checked(np.where(index < 0, index + size, index), size, shape)
+
+
 @_row("permutation", "selection")
 def _(t: Any, index: Any) -> Any:
     m, n = t.shape
-    index = index.ravel().astype(np.int64)
-    index = _checked(np.where(index < 0, index + n, index), n, t.shape)
+    index = _wrapped(index, n, t.shape)
     return _sp().coo_array((np.ones(m), (np.arange(m), index)), shape=t.shape)
+
+
+@_row("difference")
+def _(t: Any) -> Any:
+    """Row i has its weights from column i + `first` on."""
+    n, order, kind, boundary = t.attr
+    weights = np.array([(-1.0) ** (order - j) * math.comb(order, j) for j in range(order + 1)])
+    first = (0, -order, -(order // 2))[kind]
+    if kind == 2 and order % 2:  # central: the mean of the two half a step aside
+        weights = 0.5 * (np.append(weights, 0) + np.insert(weights, 0, 0))
+        first = -((order + 1) // 2)
+    row = np.arange(t.shape[0])[:, None]
+    col = row + (0 if boundary == 0 else first) + np.arange(len(weights))
+    row, weights = np.broadcast_arrays(row, col)[0], np.broadcast_to(weights, col.shape)
+    col = col % n if boundary == 2 and n else col
+    there = (col >= 0) & (col < n)
+    return _sp().coo_array((weights[there], (row[there], col[there])), shape=t.shape)
+
+
+@_row("convolution")
+def _(t: Any, taps: Any, sizes: tuple[int, ...], into: tuple[int, ...]) -> Any:
+    """Tap k of row i meets column i + shift - k, on each axis; SciPy's modes."""
+    row, col = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64)
+    there = np.ones((1, 1), bool)
+    for k, n in zip(sizes, into, strict=True):
+        full, same, valid = n + k - 1, (k - 1) // 2, min(k, n) - 1
+        out, shift = ((full, 0), (n, same), (abs(n - k) + 1, valid), (n, 0))[t.attr[0]]
+        out = out if n else 0
+        i = np.arange(out)
+        j = i + shift - np.arange(k)[:, None]
+        j = j % n if t.attr[0] == 3 and n else j
+        within = (j >= 0) & (j < n)
+        row = _outer(row * out, np.broadcast_to(i, j.shape), np.add)
+        col = _outer(col * n, j, np.add)
+        there = _outer(there, within, np.logical_and)
+    data = np.broadcast_to(taps.reshape(-1, 1), row.shape)
+    return _sp().coo_array((data[there], (row[there], col[there])), shape=t.shape)
+
+
+def _outer(a: Any, b: Any, join: Any) -> Any:
+    """All pairs, along both axes: those of `a` are the slower ones."""
+    both = join(a[:, None, :, None], b[None, :, None, :])
+    return both.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
 
 
 @_row("laplacian")

@@ -5,6 +5,7 @@ There is no reordering, since a triangle in a different order is not a Cholesky 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,32 +13,42 @@ import numpy as np
 from .. import _core
 from .._base import config, errors
 from .._base.dtypes import inexact
-from .._operators.parameters import written
+from .._operators.parameters import factors, written
 from .._sparse.tosparse import FEW
 from .cholesky import cholesky, not_definite, real_diagonal
 
 _ROWS, _SHARE, _PARTS = 400, 16, 96  # as where solves go by a sparse factor
 
 
-def _is_written_sparse(op: Any) -> bool:
-    """Is it made of sparse leaves by sums, multiples and views only?"""
-    stack, seen = [op], 0
-    while stack and seen < _PARTS:
-        o = stack.pop()
-        seen += 1
-        if written(o, "sum", "scaled", "view"):
-            stack += [p for p in o._operands if isinstance(p, _core.Operator)]
-        elif o._head not in FEW:
-            return False
-    return not stack
+def _entries(op: Any, left: list[int]) -> float:
+    """How many entries ``op`` has at most, going by how it is written: sums, products, multiples,
+    views, Krons and blocks of sparse leaves; inf for others, and for more than `_PARTS` parts. An
+    entry of a product's left factor meets a mean row of the right one."""
+    left[0] -= 1
+    if left[0] < 0 or op.ndim != 2:
+        return math.inf
+    if written(op, "sum", "scaled", "view"):
+        return sum(_entries(p, left) for p in op._operands if isinstance(p, _core.Operator))
+    if written(op, "prod"):
+        a, b = op._operands
+        both = _entries(a, left) * _entries(b, left)
+        return both / a.shape[1] if a.shape[1] else 0.0
+    if op._head in ("kron", "blockdiag") and (op._init is not None or op._by in ("prod", "view")):
+        parts = factors(op)
+        each = [_entries(p, left) for p in parts]
+        return math.prod(each) if op._head == "kron" else sum(each)
+    return float(op.tosparse().nnz) if op._head in FEW else math.inf
 
 
 def matrix_of(op: Any) -> Any:
     """A large square matrix with few entries, as CSC; None for others."""
     n = op.shape[-1]
-    if op.ndim != 2 or op.shape[-2] != n or n < _ROWS or not _is_written_sparse(op):
+    if op.ndim != 2 or op.shape[-2] != n or n < _ROWS:
         return None
     try:
+        most = _entries(op, [_PARTS])
+        if not most <= n * n:  # nor NaN
+            return None
         a = op.tosparse("csc")
     except ImportError:
         return None

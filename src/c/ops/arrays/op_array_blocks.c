@@ -138,3 +138,45 @@ const lop_op lop_op_grid = {LOP_NAMED(grid), .cls = LOP_ARRAY,    .min = 1,     
                             .ints = 2,       .infer = infer_grid, .lower = lower_all};
 const lop_op lop_op_blocks = {LOP_NAMED(blocks), .cls = LOP_ARRAY,      .min = 1,
                               .max = -1,         .infer = infer_blocks, .lower = lower_all};
+
+/* blocks_of_rows: child a, (g m) x n: its m rows each, one matrix after the other, along the
+ * diagonal of (g m) x (g n); attr.i[0] is g. */
+static lop_status infer_of_rows(lop_node *n, lop_err *err) {
+    const lop_node *a = n->child[0];
+    const int64_t g = n->attr.i[0];
+    int64_t columns;
+    if (a->core != 2 || g < 1 || lop_rows(a) % g)
+        return lop_fail(err, LOP_DIM, "blocks_of_rows takes matrices one after the other");
+    if (!lop_mul_ok(lop_cols(a), g, &columns)) return lop_fail(err, LOP_OVERFLOW, NULL);
+    n->shape = a->shape;
+    n->shape.dim[n->shape.ndim - 1] = columns;
+    n->core = 2;
+    n->dtype = a->dtype;
+    return LOP_OK;
+}
+static lop_status run_of_rows(const lop_call *c) {
+    const lop_mat *y = c->a[0], *a = c->a[1];
+    const int64_t g = c->step->attr.i[0], m = a->m / g, size = (int64_t)lop_dtype_size(y->dt);
+    lopk_zero(y);
+    for (int64_t i = 0; i < g && m > 0 && a->n > 0; i++) {
+        const lop_mat from = {(char *)a->p + i * m * a->rs * size, m, a->n, a->rs, a->cs, a->dt},
+                      to = {(char *)y->p + (i * m * y->rs + i * a->n * y->cs) * size,
+                            m,
+                            a->n,
+                            y->rs,
+                            y->cs,
+                            y->dt};
+        lopk_copy(&to, &from);
+    }
+    return LOP_OK;
+}
+static lop_status lower_of_rows(lop_emit *e, const lop_node *self, int out) {
+    const int in = lop_emit_value(e, self->child[0]);
+    lop_step *s = lop_emit_step(e, "blocks", run_of_rows, out, 1, &in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    return LOP_OK;
+}
+const lop_op lop_op_blocks_of_rows = {
+    LOP_NAMED(blocks_of_rows), .cls = LOP_ARRAY,      .min = 1, .max = 1, .ints = 1,
+    .infer = infer_of_rows,    .lower = lower_of_rows};

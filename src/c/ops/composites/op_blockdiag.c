@@ -69,7 +69,8 @@ const lop_op lop_op_blockdiag = {
     .min = 1,
     .max = -1,
     .param = {{"ops", LOP_P_OPERATORS, 0, NULL,
-               "The blocks, operators or arrays, of any shapes, also rectangular; or one list."}},
+               "The blocks, operators or arrays, of any shapes, also rectangular; or one list; or "
+               "one array of shape (g, m, n), whose g matrices are the blocks."}},
     .doc = {.brief = "Operators along the diagonal, zeros elsewhere.",
             .extended = "Products, solves, the diagonal and the dense form go block by block; each "
                         "block keeps its structure.",
@@ -77,10 +78,13 @@ const lop_op lop_op_blockdiag = {
                     "without copies.",
             .notes = "BlockDiag @ BlockDiag and BlockDiag + BlockDiag of blocks that fit, "
                      "multiples, the transpose and the inverse of square blocks are BlockDiag "
-                     "again, without computing. Solves and determinants of 16 and more Dense of "
-                     "one size, up to 64 x 64, take the blocks as one batch; the inverse of those "
-                     "is an Inverse.",
-            .limits = "A product takes a step a block.",
+                     "again, without computing. Sums with c I and products with I (x) G "
+                     "are BlockDiag, BlockDiag + LowRank is a LowRankUpdate. Solves, determinants "
+                     "and dense forms of 16 and more blocks of one size, up to 64 x 64, Dense or "
+                     "sums and products of such that are written alike, take the blocks as one "
+                     "batch, and so do products with 8 and more columns; the inverse of those is "
+                     "an Inverse.",
+            .limits = "A product with few columns takes a step a block, of up to 2047 of them.",
             .example = ">>> B = pl.BlockDiag(np.array([[1., 2.], [3., 4.]]), pl.Diag([5.]))\n>>> B "
                        "@ np.ones(3)\narray([3., 7., 5.])"},
     .bands = bands,

@@ -4,6 +4,7 @@
  * What is solved with goes outside as a program in post-order, LOP_SPARSE_WORDS integers a term, on
  * the arrays that are the step's inputs:
  *   an array      -1, its number, 0...
+ *   sizes         -2, how many, the sizes, 0...
  *   an operator   its op's id, number of operands, attr.i[0..3], re and im (bits of doubles), rows,
  *                 columns, dtype */
 #ifndef LOP_SPARSE_H

@@ -15,6 +15,7 @@
 #include "ops/shared/factor.h"
 #include "expr/coefficients.h"
 
+#include <math.h>
 #include <string.h>
 
 /* -- what is sparse */
@@ -40,16 +41,36 @@ static double product_of(const lop_node *a, double (*of)(const lop_node *, int *
 
 static double entries(const lop_node *a, int *terms);
 
+/* A^p by the same reckoning. */
+static double of_power(const lop_node *a, int *terms) {
+    const double one = entries(a->child[0], terms), n = (double)lop_rows(a);
+    if (one < 0 || n == 0) return one;
+    return a->attr.i[0] == 0 ? n : n * pow(one / n, (double)a->attr.i[0]);
+}
+/* Rows or columns of A, each with the mean number of entries. */
+static double of_slice(const lop_node *a, int *terms) {
+    const lop_node *of = a->child[0];
+    const double all = entries(of, terms);
+    if (all < 0 || a->attr.i[0] > 1) return -1;
+    const double before = a->attr.i[0] == 0 ? (double)lop_rows(of) : (double)lop_cols(of),
+                 taken = a->attr.i[0] == 0 ? (double)lop_rows(a) : (double)lop_cols(a);
+    return before > 0 ? all * (taken / before) : 0;
+}
+
 static double of_composite(const lop_node *a, int *terms) {
     const double n = (double)lop_rows(a);
     if (a->op == &lop_op_sum || a->op == &lop_op_blockdiag || a->op == &lop_op_block)
         return sum_of(a, entries, terms);
-    if (a->op == &lop_op_view || a->op == &lop_op_scaled) return entries(a->child[0], terms);
+    if (a->op == &lop_op_view || a->op == &lop_op_scaled || a->op == &lop_op_part ||
+        a->op == &lop_op_sparsetriangular)
+        return entries(a->child[0], terms);
     if (a->op == &lop_op_kron) return product_of(a, entries, terms);
     if (a->op == &lop_op_prod) { /* each entry meets the mean row */
         const double both = product_of(a, entries, terms), inner = (double)lop_cols(a->child[0]);
         return both < 0 || inner == 0 ? both : both / inner;
     }
+    if (a->op == &lop_op_power) return of_power(a, terms);
+    if (a->op == &lop_op_sliced) return of_slice(a, terms);
     if (a->op != &lop_op_kronsum) return -1;
     double all = 0;
     for (int i = 0; i < a->n; i++) {
@@ -63,14 +84,16 @@ static double of_composite(const lop_node *a, int *terms) {
 static bool is_composite(const lop_op *op) {
     return op == &lop_op_sum || op == &lop_op_blockdiag || op == &lop_op_block ||
            op == &lop_op_view || op == &lop_op_scaled || op == &lop_op_kron || op == &lop_op_prod ||
-           op == &lop_op_kronsum;
+           op == &lop_op_kronsum || op == &lop_op_part || op == &lop_op_power ||
+           op == &lop_op_sliced || op == &lop_op_sparsetriangular;
 }
 
 static double of_kind(const lop_node *a) {
     const double m = (double)lop_rows(a), n = (double)lop_cols(a);
     if (a->op == &lop_op_sparse) return (double)lop_cols(a->child[0]);
+    if (a->op == &lop_op_selection) return m;
     if (a->op == &lop_op_diag || a->op == &lop_op_identity || a->op == &lop_op_permutation ||
-        a->op == &lop_op_selection || a->op == &lop_op_offdiag)
+        a->op == &lop_op_offdiag)
         return m < n ? m : n;
     if (a->op == &lop_op_zeros) return 0;
     if (a->op == &lop_op_tridiagonal) return 3 * n;
@@ -79,6 +102,12 @@ static double of_kind(const lop_node *a) {
         return (double)lop_cols(a->child[1]) + 2 * (double)lop_cols(a->child[0]);
     if (a->op == &lop_op_dense && a->attr.i[0] == LOP_ASSUME_GENERAL) return m * n;
     if (a->op == &lop_op_laplacian) return (2 * (double)a->n + 1) * n;
+    if (a->op == &lop_op_difference) return ((double)a->attr.i[1] + 2) * m;
+    if (a->op == &lop_op_convolution) { /* each tap once a row, or a column */
+        double taps = 1;
+        for (int l = 0; l < a->child[1]->shape.ndim; l++) taps *= (double)a->child[1]->shape.dim[l];
+        return taps * (m < n ? m : n);
+    }
     return -1;
 }
 
@@ -101,18 +130,22 @@ enum { FEWEST = 400, ROOM = 16 };
 
 static bool only_diagonal(const lop_node *a) {
     while (a->op == &lop_op_view || a->op == &lop_op_scaled) a = a->child[0];
-    return a->op != &lop_op_sparse && a->op != &lop_op_laplacian && !is_composite(a->op);
+    return a->op != &lop_op_sparse && a->op != &lop_op_laplacian && a->op != &lop_op_difference &&
+           a->op != &lop_op_convolution && !is_composite(a->op);
 }
 /* Integers wrap where they stand: only one matrix of such is taken. */
 static bool floats(const lop_node *a) {
     if (is_composite(a->op) && !a->weak && !lop_is_blas(a->dtype)) return false;
     if (a->op == &lop_op_sparse || a->n == 0) return a->weak || lop_is_blas(a->dtype);
-    for (int i = 0; i < a->n; i++)
-        if (a->child[i]->op->cls == LOP_OPERATOR
-                ? !floats(a->child[i])
-                : !lop_is_blas(a->child[i]->dtype) && a->op != &lop_op_permutation &&
-                      a->op != &lop_op_selection)
+    const bool indexed =
+        a->op == &lop_op_permutation || a->op == &lop_op_selection || a->op == &lop_op_sliced;
+    for (int i = 0; i < a->n; i++) {
+        const lop_node *c = a->child[i];
+        if (c->op->cls == LOP_OPERATOR
+                ? !floats(c)
+                : !lop_is_blas(c->dtype) && c->op != &lop_op_sizes && !indexed)
             return false;
+    }
     return true;
 }
 static bool pays(const lop_node *a) {
@@ -150,7 +183,11 @@ static int64_t bits(double v) {
 /* False: it is none, or takes more inputs than a step has. */
 static bool write_term(lop_emit *e, const lop_node *a, program *p) {
     int64_t w[LOP_SPARSE_WORDS] = {-1, 0};
-    if (a->op->cls != LOP_OPERATOR) {
+    if (a->op == &lop_op_sizes) {
+        w[0] = -2;
+        w[1] = a->shape.ndim;
+        memcpy(w + 2, a->shape.dim, (size_t)a->shape.ndim * sizeof *w);
+    } else if (a->op->cls != LOP_OPERATOR) {
         const int slot = lop_emit_value(e, a);
         int at = 0;
         while (at < p->nin && p->in[at] != slot) at++;

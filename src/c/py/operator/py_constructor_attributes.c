@@ -181,8 +181,9 @@ static bool takes_several(const lop_op *op) {
 
 PyObject *py_operands(py_state *s, const lop_op *op, PyObject *args) {
     PyObject *one = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
-    if (!one || !takes_several(op) || (!PyList_Check(one) && !PyTuple_Check(one)))
-        return Py_NewRef(args);
+    const bool listed = one && (PyList_Check(one) || PyTuple_Check(one)),
+               stacked = one && op == &lop_op_blockdiag && !py_is_op(s, one);
+    if (!takes_several(op) || (!listed && !stacked)) return Py_NewRef(args);
     return py_call_hook(s, "operands_of", &args, 1);
 }
 
