@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import _core
 from ._base import conditioning as _conditioning
+from ._base import dlpack as _dlpack
 from ._base import errors as _errors
 from ._base import lazy_import as _lazy_import
 from ._base import memory as _memory
@@ -65,6 +66,8 @@ _core._setup(
         **{name: getattr(_memory, name) for name in _MEMORY.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_convert, name) for name in _TAKING.split()},
+        "immutable": _dlpack.Immutable,
+        "immutable_copy": _dlpack.immutable_copy,
         "ill_conditioned": _conditioning.ill_conditioned,
         "fell_back": _conditioning.fell_back,
         "array_ufunc": _numpy_protocols.array_ufunc,

@@ -2,9 +2,9 @@
  *
  * A step runs once per batch element of its output; inputs broadcast (stride 0). A vector batch of
  * a step that is linear in columns runs as one matrix. Prepare steps first fingerprint their
- * inputs: the retained value serves again when 128 bits over all the bytes agree, else it is made
- * anew. */
-#include "exec.h"
+ * inputs (derived_content.c): the retained value serves again when 128 bits over all the bytes
+ * agree, else it is made anew. */
+#include "exec_impl.h"
 
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
@@ -32,7 +32,7 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     f->blob = f->inline_blob;
     f->print = f->inline_print;
     f->onto = f->inline_onto;
-    f->printed = f->hit = 0;
+    f->printed = f->hit = f->frozen = f->owner = 0;
     f->again = false;
     f->work = f->inline_work;
     size_t leaves = (size_t)(plan->nleaf + 1) * sizeof *f->leaf,
@@ -178,9 +178,7 @@ static void mats_of_temps(lop_frame *f) {
     }
 }
 
-/* Element stride of batch dimension `d` (of `nb` output dimensions) of a slot; 0 where it
- * broadcasts. */
-static int64_t batch_stride(const lop_frame *f, int slot, int d, int nb) {
+int64_t lop_batch_stride(const lop_frame *f, int slot, int d, int nb) {
     int64_t row, col;
     const lop_slot *s = &f->plan->slot[whole_of(f->plan, slot, &row, &col)];
     int own = s->shape.ndim - s->core, at = d - (nb - own);
@@ -228,7 +226,7 @@ static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
     for (int d = 0; d < w->nb; d++) w->dim[d] = out->shape.dim[d];
     for (int j = 0; j < s->n; j++) {
         w->mat[j] = f->mat[s->arg[j]];
-        for (int d = 0; d < w->nb; d++) w->stride[j][d] = batch_stride(f, s->arg[j], d, w->nb);
+        for (int d = 0; d < w->nb; d++) w->stride[j][d] = lop_batch_stride(f, s->arg[j], d, w->nb);
     }
     merge_columns(s, w);
 }
@@ -354,72 +352,13 @@ static lop_status run_step(lop_frame *f, const lop_step *s, void *scratch, lop_e
     return s->run(&call);
 }
 
-static lop_print128 print_slot(const lop_frame *f, int number, lop_print128 print) {
-    const lop_slot *slot = &f->plan->slot[number];
-    int nb = slot->shape.ndim - slot->core;
-    int64_t at[LOP_MAXDIM] = {0};
-    for (int64_t e = 0; e < slot->batch; e++) {
-        lop_mat m = f->mat[number];
-        int64_t offset = 0;
-        for (int d = 0; d < nb; d++) offset += at[d] * batch_stride(f, number, d, nb);
-        m.p = (char *)m.p + offset * (int64_t)lop_dtype_size(m.dt);
-        print = lopk_fingerprint(print, &m);
-        for (int d = nb - 1; d >= 0 && ++at[d] == slot->shape.dim[d]; d--) at[d] = 0;
-    }
-    return print;
-}
-
-static const lop_print128 first_print = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
-
-static uint64_t scramble(uint64_t h) {
-    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
-    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
-    return h ^ (h >> 32);
-}
-
-/* The content that derived value i rests on. Of leaves, in any order, each with its name; with
- * other threads the steps between may round otherwise. */
-static lop_print128 content(lop_frame *f, int i) {
-    const lop_plan *p = f->plan;
-    const lop_step *s = &p->step[p->derive[i].step];
-    lop_print128 print = first_print, *of = f->print + p->nderive;
-    if (!p->derive[i].leaves) {
-        for (int j = 1; j < s->n; j++) print = print_slot(f, s->arg[j], print);
-        return print;
-    }
-    print.lo ^= (uint64_t)lopk_threads();
-    for (int k = 0; k < p->nleaf && k < LOP_KEEP; k++) {
-        uint64_t bit = (uint64_t)1 << k, name = f->key[p->nderive + k];
-        if (!(p->derive[i].leaves & bit)) continue;
-        if (!(f->printed & bit)) of[k] = print_slot(f, p->leaf[k].slot, first_print);
-        f->printed |= bit;
-        print.lo += scramble(of[k].lo + name);
-        print.hi += scramble(of[k].hi ^ scramble(name));
-    }
-    return print;
-}
-
-static bool same_content(const lop_blob *b, lop_print128 print) {
-    return b && b->print.lo == print.lo && b->print.hi == print.hi;
-}
-
-/* Which derived values are there, as far as the leaves tell: before anything runs. */
-static void find_hits(lop_frame *f) {
-    const lop_plan *p = f->plan;
-    for (int i = 0; i < p->nderive && i < LOP_KEEP; i++) {
-        if (!f->blob[i] || !p->derive[i].leaves) continue;
-        f->print[i] = content(f, i);
-        if (same_content(f->blob[i], f->print[i])) f->hit |= (uint64_t)1 << i;
-    }
-}
-
 /* One just made in this call by another step, of the same key and content: in this frame alone, so
  * that it may be counted here. */
 static lop_blob *made_before(const lop_frame *f, int derived, lop_print128 print) {
     for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
         lop_blob *b = f->blob[i];
         if (i == derived || !b || b->published || b->key != f->key[derived]) continue;
-        if (!same_content(b, print)) continue;
+        if (!lop_same_content(b, print)) continue;
         b->refs++;
         return b;
     }
@@ -453,8 +392,8 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     bool hit = s->derived < LOP_KEEP && (f->hit >> s->derived & 1) != 0;
     *m = (lop_mat){NULL, d->bytes, 1, 1, 1, LOP_u8};
     lop_print128 print = {0, 0};
-    if (!hit) print = content(f, s->derived);
-    if (hit || same_content(*blob, print)) {
+    if (!hit) print = lop_content(f, s->derived);
+    if (hit || lop_same_content(*blob, print)) {
         m->p = (*blob)->data;
         if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
         return LOP_OK;
@@ -478,6 +417,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     f->onto[s->derived] = NULL;
     *fresh = (lop_blob){
         .refs = 1, .bytes = bytes, .key = f->key[s->derived], .print = print, .data = data};
+    fresh->owner = f->owner;
     for (int i = 0; i < f->plan->nleaf; i++)
         fresh->mask |= lop_leaf_bit(f->key[f->plan->nderive + i]);
     m->p = data;
@@ -491,7 +431,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     }
     if (fresh->foreign) fresh->bytes += ((const lop_foreign *)data)->bytes;
     /* A promise broken on the way here is to be told at each call: not found by leaves. */
-    if (d->leaves && f->fallbacks) fresh->print.lo = ~fresh->print.lo;
+    if (lop_found_by(f, s->derived) && f->fallbacks) fresh->print.lo = ~fresh->print.lo;
     if (f->stale[s->derived]) /* made anew by a frame that runs again: the one before is its own */
         lop_blob_unref(f->plan->ctx, *blob);
     else
@@ -565,7 +505,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     const lop_plan *p = f->plan;
     void *scratch = f->work + p->workspace;
     for (int i = 0; f->times && i < p->nstep; i++) f->times[i] = -1;
-    if (p->nderive && !f->again) find_hits(f);
+    if (p->nderive && !f->again) lop_find_hits(f);
     f->again = true;
     f->near = (lop_near){INFINITY, INFINITY};
     lop_status room = p->nderive ? room_onto(f, err) : LOP_OK;

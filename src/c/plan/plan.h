@@ -51,6 +51,7 @@ typedef struct lop_derive {
     int step;
     int64_t bytes;   /* one batch element */
     uint64_t leaves; /* whose content is checked, one bit each; 0: that of the step's arguments */
+    uint64_t rests;  /* all that it is made of; 0: not all have a bit */
     bool in_arm;     /* of a first arm that is closed: a failure there may have led past it */
 } lop_derive;
 enum { LOP_KEEP = 64 }; /* derived values and leaves with a bit of their own */

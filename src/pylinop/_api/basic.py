@@ -186,6 +186,9 @@ def freeze(a: ArrayLike) -> NDArray[Any]: ...
 def freeze(a: ArrayLike) -> NDArray[Any]:
     """A read-only copy of an array that nobody can write to.
 
+    What operators derive of such an array (factors, spectra) is used again without a look at its
+    bytes; of any other array they are read at each call, since they might have changed.
+
     Examples
     --------
     >>> import numpy as np, pylinop as pl

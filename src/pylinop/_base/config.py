@@ -53,7 +53,7 @@ _CHECKS = ("cheap", "none", "full")  # by number in the core
 _DOC = {
     "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
     "provenance": "operators remember the line that built them (about 35 ns each)",
-    "cache_limit": "bytes kept of derived values (spectra, factors), all operators together",
+    "cache_limit": "bytes kept of derived values (spectra, factors), at the most",
     "warn_limit": "bytes from which an unasked dense form warns",
     "memory_limit": "bytes that a call may take; None: dense forms as the machine has free",
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
@@ -261,7 +261,9 @@ class config:
     provenance : bool
         Whether operators remember the line that built them.
     cache_limit : int
-        Bytes of derived values (spectra, factors) that are kept. Process-wide only.
+        Bytes of derived values (spectra, factors) that are kept, of all operators together; the
+        least recently used go first. What `pl.factorized` holds does not count. ``show_config()``
+        shows both. Process-wide only.
     warn_limit : int
         The size in bytes from which a dense form that nobody asked for warns: any intermediate
         matrix that is larger than all operands and the result together, whoever makes it.
@@ -400,6 +402,11 @@ def show_config() -> None:
         print(f"{name:14} {shown:>12}  {_DOC[name]}")
     own = [row["name"] for row in _core.rules() if row["origin"] == "user"]
     print(f"{'rules':14} {len(_core.rules()):>12}  of them users': {', '.join(own) or 'none'}")
+    kept = _core._store()
+    print(
+        f"{'derived':14} {kept['bytes']:>12}  bytes kept of derived values now, in "
+        f"{kept['entries']} of them; beside these {kept['held']:,} held by pl.factorized objects"
+    )
     for line in cost_table.lines(get("costs")):
         print(line)
     for line in blas.lines(_core):

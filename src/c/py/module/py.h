@@ -56,11 +56,13 @@ typedef struct py_state {
     PyTypeObject *type[PY_MAXKINDS]; /* by op id */
     PyTypeObject *view[4];           /* Transpose, Conj, Adjoint by mode */
     PyObject *hooks;                 /* dict: name -> Python function */
-    PyTypeObject *lazy;              /* LazyArray, the Python class over py_lazy.c's */
-    PyObject *ufunc[PY_UFUNCS];      /* NumPy's, by place in py_lazy_arith.c */
-    PyObject *call[PY_UFUNCS];       /* (ufunc, {}), what a call node holds */
-    bool placed;                     /* the line to remember is `code`, not the caller's */
-    PyCodeObject *code;              /* owned; may be NULL */
+    PyTypeObject *immutable;         /* whose arrays nobody can write to; its `owner` says whose */
+    PyObject *owner_name;
+    PyTypeObject *lazy;         /* LazyArray, the Python class over py_lazy.c's */
+    PyObject *ufunc[PY_UFUNCS]; /* NumPy's, by place in py_lazy_arith.c */
+    PyObject *call[PY_UFUNCS];  /* (ufunc, {}), what a call node holds */
+    bool placed;                /* the line to remember is `code`, not the caller's */
+    PyCodeObject *code;         /* owned; may be NULL */
     int lasti;
     PyObject *matmul;      /* np.matmul */
     PyObject *matvec_name; /* "_matvec", interned */
@@ -229,7 +231,11 @@ int py_typenum(lop_dtype dt);
  * copy. */
 PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order);
 bool py_is_normal(PyArrayObject *a, int core, bool c_order); /* would that be no copy? */
-void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf);   /* describes; borrowed */
+/* Is it memory that nobody can write to (pl.freeze, copy=, JAX's)? And whose; owner may be NULL. */
+bool py_frozen(const py_state *s, PyArrayObject *a, uint64_t *owner);
+/* A copy that nobody can write to, of other objects what their copy() gives: new. */
+PyObject *py_own_copy(py_state *s, PyObject *o);
+void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf); /* describes; borrowed */
 void py_buf_transpose(lop_buf *buf);
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt);
 bool py_overlap(PyArrayObject *a, PyArrayObject *b);
