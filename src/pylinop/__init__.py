@@ -145,6 +145,7 @@ from ._api.factorizations import (
     orth,
     qr,
 )
+from ._api.factorized import Factorized, factorized
 from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
 from ._api.products import PseudoInverse, multi_dot
 from ._api.solve import solve
@@ -191,6 +192,7 @@ __all__ = [
     "Diag",
     "Estimate",
     "Explanation",
+    "Factorized",
     "FallbackWarning",
     "IllConditionedWarning",
     "Hadamard",
@@ -250,6 +252,7 @@ __all__ = [
     "explaining",
     "expm",
     "expm_multiply",
+    "factorized",
     "fractional_matrix_power",
     "freeze",
     "funm",

@@ -15,16 +15,30 @@ import numpy as np
 _CPU = (1, 3, 11)  # kDLCPU, and host memory pinned for CUDA and ROCm
 
 
+class Owner:
+    """A factor object, as the core knows it: what is derived of its arrays is held under
+    ``number``, until that is 0."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
 class Immutable:
     """The base of arrays that nobody can write to: our own copies, and arrays of JAX.
 
-    NumPy does not let a view of it be made writeable. The core knows this class. ``owner`` is the
-    number of the factor object for which the copy was made, 0 for none."""
+    NumPy does not let a view of it be made writeable. The core knows this class, and asks it for
+    the number of its owner, 0 for none."""
 
-    __slots__ = ("_array", "owner")
+    __slots__ = ("_array", "_owner")
 
-    def __init__(self, array: Any, owner: int = 0) -> None:
-        self._array, self.owner = array, owner
+    def __init__(self, array: Any, owner: Owner | None = None) -> None:
+        self._array, self._owner = array, owner
+
+    @property
+    def owner(self) -> int:
+        return 0 if self._owner is None else self._owner.number
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -33,12 +47,20 @@ class Immutable:
         return {**made, "data": (address, True)}
 
 
-def immutable(array: Any, owner: int = 0) -> Any:
+def immutable(array: Any, owner: Owner | None = None) -> Any:
     """A view of an array of numbers that nobody else can write to."""
     return np.asarray(Immutable(array, owner))
 
 
-def immutable_copy(array: Any, owner: int = 0) -> Any:
+def is_immutable(array: Any) -> bool:
+    """Can nobody write to its memory?"""
+    root: Any = array
+    while isinstance(root, np.ndarray) and not root.flags.writeable:
+        root = root.base
+    return isinstance(root, (bytes, Immutable))
+
+
+def immutable_copy(array: Any, owner: Owner | None = None) -> Any:
     """A copy that nobody can write to, in the same order."""
     own = np.array(array, order="K")
     return immutable(own, owner) if own.dtype.kind in "biufc" else own
