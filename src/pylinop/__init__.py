@@ -66,6 +66,7 @@ _core._setup(
         **{name: getattr(_memory, name) for name in _MEMORY.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_convert, name) for name in _TAKING.split()},
+        "iterated": lambda *asked: _lazy_import.Later("_iterative.by_price").iterated(*asked),
         "immutable": _dlpack.Immutable,
         "immutable_copy": _dlpack.immutable_copy,
         "ill_conditioned": _conditioning.ill_conditioned,

@@ -144,6 +144,7 @@ class Factorized:
         self.shape: tuple[int, ...] = op.shape
         self.dtype: np.dtype[Any] = inexact(op.dtype or np.dtype(np.float64))
         self._inverse = _core._build("inverse", op)
+        vars(self._inverse)["_direct"] = True  # by the factor, whatever iterating would cost
         self._adjoint: Any = None
         self._known: dict[str, Any] = {}
         if 0 not in self.shape:
@@ -179,7 +180,7 @@ class Factorized:
         if not adjoint:
             return self._inverse @ b
         if self._adjoint is None:
-            self._adjoint = _core._build("inverse", self.A).H
+            self._adjoint = self._inverse.H
         return self._adjoint @ b
 
     @staticmethod

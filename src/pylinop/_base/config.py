@@ -30,6 +30,7 @@ class _Options(TypedDict, total=False):
     check: Literal["none", "cheap", "full"]
     precision: Literal["working", "mixed"]
     accuracy: Literal["exact", "estimate"]
+    iterate: bool
     check_plans: bool
     verify: bool
 
@@ -46,6 +47,7 @@ _DEFAULTS: dict[str, Any] = {
     "check": "cheap",
     "precision": "working",
     "accuracy": "exact",
+    "iterate": True,
     "check_plans": False,
     "verify": False,
 }
@@ -62,6 +64,7 @@ _DOC = {
     "check": "what is tested of assumptions: none, cheap (next to no cost), full",
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
+    "iterate": "solves go by iteration where that is cheaper, to working accuracy",
     "check_plans": "every plan is checked after each step of its making (for finding our bugs)",
     "verify": "results are compared with the expression as written, else VerificationError",
 }
@@ -224,7 +227,7 @@ def _checked(name: str, value: Any) -> Any:
         if value not in ("exact", "estimate"):
             raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
         return str(value)
-    if name in ("fft", "provenance", "check_plans", "verify"):
+    if name in ("fft", "provenance", "iterate", "check_plans", "verify"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
         return bool(value)
@@ -298,6 +301,10 @@ class config:
     accuracy : {'exact', 'estimate'}
         Whether ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` may return an `Estimate` where
         that is priced lower.
+    iterate : bool
+        Whether solves may go by iteration, in place of a factor of a dense form that nobody asked
+        for, where products are so much cheaper that a bounded number of them, a third of the
+        factor's price, reaches working accuracy (docs/iterative.md). False: always by the factor.
     check_plans : bool
         Whether every plan is checked after each pass that makes or changes it: each value is
         written before it is read on every path through the plan, nothing is lost, values that live

@@ -247,6 +247,13 @@ py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *
 lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
                      uint64_t *rhs, const lop_node **out, lop_err *err);
 void py_cache_clear(py_state *s, py_op *self);
+/* The plan, with no word said. Borrowed likewise; NULL with an exception. */
+py_plan *py_plan_of(py_state *s, py_op *self, py_plan *want, const lop_shape *x);
+/* py_by_price.c: a solve by iteration, where that is cheaper than the plan and reaches working
+ * accuracy (src/pylinop/_iterative/by_price.py). New; None: the plan is to be run; NULL with an
+ * exception. */
+PyObject *py_iterated(py_state *s, py_op *self, PyArrayObject *x, const py_plan *want,
+                      const lop_shape *shape);
 /* dict serial -> array of everything below self: 0, or -1 with an exception. */
 int py_collect(py_op *self, PyObject *found);
 /* The arrays of the expression's leaves, by number. False: not all of them within a bound.

@@ -327,7 +327,7 @@ done:
     return keep(s, self, want);
 }
 
-static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+py_plan *py_plan_of(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
     py_config_here(s);
     want->version = s->options_version;
     for (int i = 0; i < self->ncache; i++) {
@@ -344,7 +344,7 @@ static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_s
 
 /* Borrowed: the plan, after a word about dense forms on its way and a look at the memory limit. */
 py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x, bool given) {
-    py_plan *e = cached_plan(s, self, want, x);
+    py_plan *e = py_plan_of(s, self, want, x);
     const bool whole = want->act == ACT_DENSE || want->act == ACT_FACTOR;
     if (!e || (!whole && !e->plan->dense && !passes(s, e->plan, given))) return e;
     lop_plan *plan = e->plan;
@@ -352,7 +352,7 @@ py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *
     int rc = announce_all(s, self, plan, want);
     if (rc == 0 && passes(s, plan, given)) rc = refuse(s, self, plan, given);
     lop_plan_unref(plan);
-    return rc < 0 ? NULL : cached_plan(s, self, want, x);
+    return rc < 0 ? NULL : py_plan_of(s, self, want, x);
 }
 
 PyObject *py_in_blocks(PyObject *self, PyObject *offset) {

@@ -247,10 +247,13 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
     PyArrayObject *xn = py_normal(x, vec ? 1 : 2, false);
     if (!xn) return NULL;
     (void)rhs_buf(xn, dt, right, vec, &xbuf);
-    py_plan *e = py_find_plan(s, self, &want, &xbuf.shape, out != NULL);
+    PyObject *other = out ? Py_NewRef(Py_None) : py_iterated(s, self, x, &want, &xbuf.shape);
+    if (other == Py_None) Py_CLEAR(other);
+    py_plan *e =
+        other || PyErr_Occurred() ? NULL : py_find_plan(s, self, &want, &xbuf.shape, out != NULL);
     if (!e) {
         Py_DECREF(xn);
-        return NULL;
+        return other;
     }
     run r;
     const bool verify = s->verify; /* the user's out stays as it is until then: x may lie in it */
