@@ -23,6 +23,7 @@ from ._base.errors import (
     LinAlgError,
     MaterializationError,
     MaterializationWarning,
+    SlowComputationWarning,
     VerificationError,
 )
 from ._fallback import interpreter as _interpreter
@@ -40,7 +41,7 @@ from ._operators.linear_operator import LinearOperator, MatVec
 
 _ARGUMENTS = "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract"
 _WALK = "toarray diagonal trace in_blocks shaped apply"
-_MEMORY = "materialising passes_limit copies_pass_limit"
+_MEMORY = "materialising slow passes_limit copies_pass_limit"
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator operand operands_of"
 _LAZY = {
@@ -217,6 +218,7 @@ __all__ = [
     "Scaled",
     "Selection",
     "Sliced",
+    "SlowComputationWarning",
     "Sparse",
     "Sum",
     "Toeplitz",

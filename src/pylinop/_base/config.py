@@ -3,6 +3,7 @@
 import contextvars
 import difflib
 import dis
+import functools
 import operator
 import os
 import struct
@@ -23,6 +24,7 @@ class _Options(TypedDict, total=False):
     provenance: bool
     cache_limit: int
     warn_limit: int
+    slow_limit: float | None
     memory_limit: int | None
     threads: int | None
     disable_rules: Iterable[str]
@@ -40,6 +42,7 @@ _DEFAULTS: dict[str, Any] = {
     "provenance": True,
     "cache_limit": 256 << 20,
     "warn_limit": 64 << 20,
+    "slow_limit": 10.0,
     "memory_limit": None,
     "threads": None,
     "disable_rules": (),
@@ -57,7 +60,8 @@ _DOC = {
     "provenance": "operators remember the line that built them (about 35 ns each)",
     "cache_limit": "bytes kept of derived values (spectra, factors), at the most",
     "warn_limit": "bytes from which an unasked dense form warns",
-    "memory_limit": "bytes that a call may take; None: dense forms as the machine has free",
+    "slow_limit": "estimated seconds from which what begins warns; None: never",
+    "memory_limit": "bytes that a call may take; None: dense forms, half of the machine's memory",
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
@@ -189,6 +193,14 @@ def _number(name: str, value: Any, what: str, low: int, high: int) -> int:
     return number
 
 
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool | np.bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"slow_limit must be a number of seconds or None, got {value!r}")
+    if not value >= 0:
+        raise ValueError(f"slow_limit must be 0 seconds or more, got {value!r}")
+    return float(value)
+
+
 def near(name: str, names: Iterable[str]) -> str:
     """The end of an error message: the names that come close."""
     close = difflib.get_close_matches(name, list(names), 3, 0.5)
@@ -231,8 +243,10 @@ def _checked(name: str, value: Any) -> Any:
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
         return bool(value)
-    if value is None and _DEFAULTS[name] is None:
+    if value is None and (_DEFAULTS[name] is None or name == "slow_limit"):
         return None
+    if name == "slow_limit":
+        return _seconds(value)
     if name == "threads":
         return _number(name, value, "a number of threads", 1, 1024)
     return _number(name, value, "a number of bytes", 0, 2**63 - 1)
@@ -274,8 +288,12 @@ class config:
         Bytes that one call may take beside its operands: dense forms, factors, workspace, results
         without an ``out=``. A call that needs more raises `MaterializationError` before it starts,
         with both numbers; method "auto" takes a different route where there is one; iterations and
-        blocks of rows are cut to fit. None: only dense forms are compared with the machine's free
-        memory.
+        blocks of rows are cut to fit. None, the default: only dense forms of what was not given
+        dense are looked at: with all that is made of them they may take half of the machine's
+        memory (or of what its control group allows), and no more than is free.
+    slow_limit : float
+        Estimated seconds from which a product, solve, determinant or decomposition warns before it
+        begins, with `SlowComputationWarning`. None: never.
     threads : int
         Threads of OpenBLAS. Process-wide only.
     disable_rules : list of str
@@ -418,6 +436,34 @@ def show_config() -> None:
         print(line)
     for line in blas.lines(_core):
         print(line)
+
+
+@functools.cache
+def machine_memory() -> int | None:
+    """Bytes of memory of the machine, or of the control group that this process is in; None where
+    the system does not say."""
+    found = []
+    try:
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (ValueError, OSError, AttributeError):
+        pass
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            with open(f"/sys/fs/cgroup/{name}") as f:
+                text = f.read().strip()
+        except OSError:
+            continue
+        if text.isdigit():  # else it is "max"
+            found.append(int(text))
+    return min(found, default=None)
+
+
+def room_by_default() -> int | None:
+    """Bytes that dense forms may take where no limit is set: half of the machine's memory, and no
+    more than is free."""
+    whole, free = machine_memory(), free_memory()
+    known = [x for x in (whole and whole // 2, free) if x is not None]
+    return min(known, default=None)
 
 
 def free_memory() -> int | None:
