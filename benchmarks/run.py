@@ -38,6 +38,7 @@ def main():
     import factorisations
     import formulas
     import harness
+    import kept
     import kernel_matrix
     import kind_solves
     import kinds
@@ -62,6 +63,7 @@ def main():
     makers += sparse.MAKERS
     makers += quasi.MAKERS
     makers += kernel_matrix.MAKERS
+    makers += kept.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():
