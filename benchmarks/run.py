@@ -39,6 +39,7 @@ def main():
     import formulas
     import formulas_elsewhere
     import harness
+    import kept
     import kernel_matrix
     import kind_solves
     import kinds
@@ -66,6 +67,7 @@ def main():
     makers += quasi.MAKERS
     makers += recognised.MAKERS
     makers += kernel_matrix.MAKERS
+    makers += kept.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import _core
 from ._base import conditioning as _conditioning
+from ._base import dlpack as _dlpack
 from ._base import errors as _errors
 from ._base import memory as _memory
 from ._base import scipy_bridge as _scipy_bridge
@@ -21,6 +22,7 @@ from ._base.errors import (
     LinAlgError,
     MaterializationError,
     MaterializationWarning,
+    SlowComputationWarning,
     VerificationError,
 )
 from ._base.lazy_import import Later as _Later
@@ -41,7 +43,7 @@ _lazy_iterative, _factor = _Later("_api.lazy_iterative"), _Later("_sparse.factor
 _compare = _Later("_verify.compare")
 _ARGUMENTS = "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract"
 _WALK = "toarray diagonal trace in_blocks shaped apply"
-_MEMORY = "materialising passes_limit copies_pass_limit"
+_MEMORY = "materialising slow passes_limit copies_pass_limit"
 _USERS = "user_view foreign_dtype user_attribute overrides_hooks"
 _TAKING = "as_array as_shape kind_shape as_operator operand operands_of"
 _LAZY = {
@@ -67,6 +69,9 @@ _core._setup(
         **{name: getattr(_memory, name) for name in _MEMORY.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_convert, name) for name in _TAKING.split()},
+        "iterated": lambda *asked: _lazy_import.Later("_iterative.by_price").iterated(*asked),
+        "immutable": _dlpack.Immutable,
+        "immutable_copy": _dlpack.immutable_copy,
         "ill_conditioned": _conditioning.ill_conditioned,
         "fell_back": _conditioning.fell_back,
         "array_ufunc": _numpy_protocols.array_ufunc,
@@ -144,6 +149,7 @@ from ._api.factorizations import (
     orth,
     qr,
 )
+from ._api.factorized import Factorized, factorized
 from ._api.norms import cond, eigvalsh, matrix_norm, matrix_rank, pinv, svdvals
 from ._api.products import PseudoInverse, multi_dot
 from ._api.solve import solve
@@ -190,6 +196,7 @@ __all__ = [
     "Diag",
     "Estimate",
     "Explanation",
+    "Factorized",
     "FallbackWarning",
     "IllConditionedWarning",
     "Hadamard",
@@ -213,6 +220,7 @@ __all__ = [
     "Scaled",
     "Selection",
     "Sliced",
+    "SlowComputationWarning",
     "Sparse",
     "Sum",
     "Toeplitz",
@@ -249,6 +257,7 @@ __all__ = [
     "explaining",
     "expm",
     "expm_multiply",
+    "factorized",
     "fractional_matrix_power",
     "freeze",
     "funm",

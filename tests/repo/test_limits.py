@@ -55,6 +55,15 @@ def solves(op, **options):
     return np.linalg.norm(op @ x - b) <= 1e-9 * np.linalg.norm(b)
 
 
+@check("`logdet` and `diagonal(inv(A))` by iteration")
+def _():
+    T = [pl.Toeplitz(c ** np.arange(n)) for c, n in ((0.5, 40), (0.6, 33))]
+    A = pl.Kron(*T) + pl.Diag(np.linspace(1, 2, 1320))
+    assert {"getrf", "potrf"} & set(steps(A, "logdet"))
+    assert "are granted" in A.explain("solve", np.ones(1320))
+    assert abs(pl.logdet(A, method="slq", rng=0).value / pl.logdet(A) - 1) <= 0.1
+
+
 @check("gradients")
 def _():
     assert not hasattr(pl, "grad")

@@ -1,5 +1,6 @@
 /* derived_cache.c: the table of derived values: found by key, bounded in bytes, the least recently
- * used dropped first. Counts change under the caller's lock only. */
+ * used dropped first; those of an owner (a factor object) last as long as it. Counts change under
+ * the caller's lock only. */
 #include "exec.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ void lop_store_clear(lop_store *store) {
     store->bucket = NULL;
     store->newest = NULL;
     store->n = store->room = 0;
-    store->bytes = 0;
+    store->bytes = store->held = 0;
 }
 
 /* The link that points to the blob of that key, or to the end of its bucket. The room is not 0. */
@@ -63,14 +64,36 @@ lop_blob *lop_store_get(lop_store *store, uint64_t key) {
 static void drop(lop_store *store, lop_blob *b) {
     *link_of(store, b->key) = b->chain;
     unlink_age(store, b);
-    store->bytes -= b->bytes;
+    *(b->owner ? &store->held : &store->bytes) -= b->bytes;
     store->n--;
     lop_blob_unref(store->ctx, b);
 }
 
+/* Drops the least recently used of what has no owner, until so many bytes more fit. */
+static void make_room(lop_store *store, int64_t more) {
+    for (lop_blob *b = store->oldest, *next; b && store->bytes > store->limit - more; b = next) {
+        next = b->newer;
+        if (!b->owner) drop(store, b);
+    }
+}
+
 void lop_store_bound(lop_store *store, int64_t limit) {
     store->limit = limit;
-    while (store->oldest && store->bytes > limit) drop(store, store->oldest);
+    make_room(store, 0);
+}
+
+int64_t lop_store_owned(const lop_store *store, uint64_t owner) {
+    int64_t bytes = 0;
+    for (const lop_blob *b = store->oldest; b; b = b->newer)
+        if (owner && b->owner == owner) bytes += b->bytes;
+    return bytes;
+}
+
+void lop_store_release(lop_store *store, uint64_t owner) {
+    for (lop_blob *b = store->oldest, *next; b && owner; b = next) {
+        next = b->newer;
+        if (b->owner == owner) drop(store, b);
+    }
 }
 
 void lop_store_drop(lop_store *store, uint64_t mask) {
@@ -98,14 +121,14 @@ static bool store_grow(lop_store *store) {
 void lop_store_put(lop_store *store, lop_blob *b) {
     lop_blob *old = store->room ? *link_of(store, b->key) : NULL;
     if (old) drop(store, old);
-    if (b->bytes > store->limit) return;
-    while (store->oldest && store->bytes + b->bytes > store->limit) drop(store, store->oldest);
+    if (!b->owner && b->bytes > store->limit) return;
+    if (!b->owner) make_room(store, b->bytes);
     if (store->n >= store->room && !store_grow(store)) return;
     b->published = true;
     b->refs++;
     b->chain = NULL;
     *link_of(store, b->key) = b;
     link_newest(store, b);
-    store->bytes += b->bytes;
+    *(b->owner ? &store->held : &store->bytes) += b->bytes;
     store->n++;
 }

@@ -2,8 +2,8 @@
  *
  * A step runs once per batch element of its output; inputs broadcast (stride 0). A vector batch of
  * a step that is linear in columns runs as one matrix. Prepare steps first fingerprint their
- * inputs: the retained value serves again when 128 bits over all the bytes agree, else it is made
- * anew. */
+ * inputs (derived_content.c): the retained value serves again when 128 bits over all the bytes
+ * agree, else it is made anew. */
 #include "frame.h"
 
 #include "kernels/dense/k_blas.h"
@@ -180,75 +180,13 @@ static lop_status run_step(lop_frame *f, const lop_step *s, void *scratch, lop_e
     return s->run(&call);
 }
 
-static lop_fingerprint fingerprint_slot(const lop_frame *f, int number,
-                                        lop_fingerprint fingerprint) {
-    const lop_slot *slot = &f->plan->slot[number];
-    int nb = slot->shape.ndim - slot->core;
-    int64_t at[LOP_MAXDIM] = {0};
-    for (int64_t e = 0; e < slot->batch; e++) {
-        lop_mat m = f->mat[number];
-        int64_t offset = 0;
-        for (int d = 0; d < nb; d++) offset += at[d] * lop_frame_batch_stride(f, number, d, nb);
-        m.p = (char *)m.p + offset * (int64_t)lop_dtype_size(m.dt);
-        fingerprint = lopk_fingerprint(fingerprint, &m);
-        for (int d = nb - 1; d >= 0 && ++at[d] == slot->shape.dim[d]; d--) at[d] = 0;
-    }
-    return fingerprint;
-}
-
-static const lop_fingerprint first_fingerprint = {0x243f6a8885a308d3u, 0x13198a2e03707344u};
-
-static uint64_t scramble(uint64_t h) {
-    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
-    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
-    return h ^ (h >> 32);
-}
-
-/* The content that derived value i rests on. Where it rests on leaves, these count in any order,
- * each with its name, and so does the number of threads, by which the steps between may round
- * otherwise. */
-static lop_fingerprint content(lop_frame *f, int i) {
-    const lop_plan *p = f->plan;
-    const lop_step *s = &p->step[p->derive[i].step];
-    lop_fingerprint fingerprint = first_fingerprint, *of = f->fingerprint + p->nderive;
-    if (!p->derive[i].leaves) {
-        for (int j = 1; j < s->n; j++) fingerprint = fingerprint_slot(f, s->arg[j], fingerprint);
-        return fingerprint;
-    }
-    fingerprint.lo ^= (uint64_t)lopk_threads();
-    for (int k = 0; k < p->nleaf && k < LOP_KEEP; k++) {
-        uint64_t bit = (uint64_t)1 << k, name = f->key[p->nderive + k];
-        if (!(p->derive[i].leaves & bit)) continue;
-        if (!(f->fingerprinted & bit))
-            of[k] = fingerprint_slot(f, p->leaf[k].slot, first_fingerprint);
-        f->fingerprinted |= bit;
-        fingerprint.lo += scramble(of[k].lo + name);
-        fingerprint.hi += scramble(of[k].hi ^ scramble(name));
-    }
-    return fingerprint;
-}
-
-static bool same_content(const lop_blob *b, lop_fingerprint fingerprint) {
-    return b && b->fingerprint.lo == fingerprint.lo && b->fingerprint.hi == fingerprint.hi;
-}
-
-/* Finds, before anything runs, the derived values whose leaves have the same content. */
-static void find_hits(lop_frame *f) {
-    const lop_plan *p = f->plan;
-    for (int i = 0; i < p->nderive && i < LOP_KEEP; i++) {
-        if (!f->blob[i] || !p->derive[i].leaves) continue;
-        f->fingerprint[i] = content(f, i);
-        if (same_content(f->blob[i], f->fingerprint[i])) f->hit |= (uint64_t)1 << i;
-    }
-}
-
 /* A value of the same key and content that another step has just made in this call: it is in this
  * frame alone, so that its references may be counted here. */
 static lop_blob *made_before(const lop_frame *f, int derived, lop_fingerprint fingerprint) {
     for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
         lop_blob *b = f->blob[i];
         if (i == derived || !b || b->published || b->key != f->key[derived]) continue;
-        if (!same_content(b, fingerprint)) continue;
+        if (!lop_same_content(b, fingerprint)) continue;
         b->refs++;
         return b;
     }
@@ -282,8 +220,8 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     bool hit = s->derived < LOP_KEEP && (f->hit >> s->derived & 1) != 0;
     *m = (lop_mat){NULL, d->bytes, 1, 1, 1, LOP_u8};
     lop_fingerprint fingerprint = {0, 0};
-    if (!hit) fingerprint = content(f, s->derived);
-    if (hit || same_content(*blob, fingerprint)) {
+    if (!hit) fingerprint = lop_content(f, s->derived);
+    if (hit || lop_same_content(*blob, fingerprint)) {
         m->p = (*blob)->data;
         if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
         return LOP_OK;
@@ -310,6 +248,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
                         .key = f->key[s->derived],
                         .fingerprint = fingerprint,
                         .data = data};
+    fresh->owner = f->owner;
     for (int i = 0; i < f->plan->nleaf; i++)
         fresh->mask |= lop_leaf_bit(f->key[f->plan->nderive + i]);
     m->p = data;
@@ -324,7 +263,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     if (fresh->foreign) fresh->bytes += ((const lop_foreign *)data)->bytes;
     /* An assumption that failed on the way here must be told of at each call, so the value is not
      * to be found by its leaves. */
-    if (d->leaves && f->fallbacks) fresh->fingerprint.lo = ~fresh->fingerprint.lo;
+    if (lop_found_by(f, s->derived) && f->fallbacks) fresh->fingerprint.lo = ~fresh->fingerprint.lo;
     if (f->stale[s->derived]) /* a frame that runs again made it before: that value was its own */
         lop_blob_unref(f->plan->ctx, *blob);
     else
@@ -406,7 +345,7 @@ lop_status lop_exec(lop_frame *f, lop_err *err) {
     const lop_plan *p = f->plan;
     void *scratch = f->work + p->workspace;
     for (int i = 0; f->times && i < p->nstep; i++) f->times[i] = -1;
-    if (p->nderive && !f->again) find_hits(f);
+    if (p->nderive && !f->again) lop_find_hits(f);
     f->again = true;
     f->near = (lop_near){INFINITY, INFINITY};
     lop_status room = p->nderive ? room_onto(f, err) : LOP_OK;

@@ -14,6 +14,7 @@
 typedef struct lop_blob {
     int64_t refs, bytes;
     uint64_t key, mask;      /* mask: lop_leaf_bit of the leaves in its plan */
+    uint64_t owner;          /* whose it is (lop_store_release); 0: nobody's */
     bool published, foreign; /* foreign: `data` begins with a lop_foreign */
     lop_fingerprint fingerprint;
     void *data;
@@ -27,7 +28,8 @@ typedef struct lop_store {
     lop_blob **bucket; /* room of them, a power of two */
     lop_blob *newest, *oldest;
     int n, room;
-    int64_t bytes, limit;
+    int64_t bytes, limit; /* of what has no owner */
+    int64_t held;         /* bytes of what has one: it stays until that is released */
     uint64_t hits, misses;
 } lop_store;
 void lop_store_init(lop_store *store, lop_ctx *ctx, int64_t limit);
@@ -35,11 +37,13 @@ void lop_store_clear(lop_store *store);
 void lop_store_bound(lop_store *store, int64_t limit);   /* drops what is above it */
 lop_blob *lop_store_get(lop_store *store, uint64_t key); /* retained; NULL: not there */
 /* Publishes (retains) a value; an older one of the same key goes, then the least recently used
- * until the bound holds. */
+ * until the bound holds. What has an owner neither counts nor goes. */
 void lop_store_put(lop_store *store, lop_blob *b);
 /* Drops all values whose mask meets this one: those of certain leaves, and a few others. */
 void lop_store_drop(lop_store *store, uint64_t mask);
-void lop_blob_unref(lop_ctx *ctx, lop_blob *b); /* takes NULL */
+int64_t lop_store_owned(const lop_store *store, uint64_t owner); /* bytes held for this one */
+void lop_store_release(lop_store *store, uint64_t owner);        /* drops all of them */
+void lop_blob_unref(lop_ctx *ctx, lop_blob *b);                  /* takes NULL */
 
 enum { LOP_FRAME_SLOTS = 24, LOP_FRAME_BYTES = 4096 };
 
@@ -55,6 +59,8 @@ typedef struct lop_frame {
     lop_fingerprint *fingerprint; /* nderive of the derived values, nleaf of the leaves */
     void **onto; /* nderive: memory that was taken before its derived value is made, or NULL */
     uint64_t fingerprinted, hit; /* bits of fingerprinted leaves, of derived values found */
+    uint64_t frozen;             /* set by the caller: leaves whose memory cannot change */
+    uint64_t owner;              /* set by the caller: whose the derived values are; 0: nobody's */
     bool again;          /* it has run: derived values serve again, and no leaf is read anew */
     unsigned char *work; /* workspace then scratch */
     void *block;         /* what was allocated, NULL when the inline room sufficed */

@@ -152,6 +152,10 @@ int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t by
 void lop_emit_foreign(lop_emit *e, int slot);
 /* Its step may find its first input, in C order, at the start of the memory that it fills. */
 void lop_emit_onto(lop_emit *e, int slot);
+/* Its step is a blocked factorisation of n x n, which runs at gemm's rate where n is not small; the
+ * slot may be -1. */
+void lop_emit_blocked(lop_emit *e, int slot, int64_t n);
+enum { LOP_BLOCKED = 64 };                                /* rows from which LAPACK's blocks pay */
 int lop_emit_mask(lop_emit *e, int like, lop_status *st); /* one flag a batch element of `like` */
 /* Makes slot `out` another name for `in`'s memory (same number of elements, read in C order). False
  * when it cannot be (the caller then copies). */

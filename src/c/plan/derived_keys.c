@@ -4,7 +4,8 @@
  * A derived value is made of leaves by steps. Where reading the leaves' bytes costs no more than
  * running those steps, it is the leaves that are fingerprinted, and steps that serve nothing but
  * values found in the store are left out: inv(X^T X) b forms X^T X once. Else what goes into the
- * prepare step itself is. One forward pass, one backward; per derived value one more backward. */
+ * prepare step itself is; but leaves whose memory cannot change cost nothing to tell
+ * (exec/derived_content.c). One forward pass, one backward; per derived value one more backward. */
 #include "plan.h"
 
 #include <string.h>
@@ -103,9 +104,9 @@ static void find_servants(lop_plan *p, use *of) {
 
 static double bytes_of(const lop_slot *s) { return (double)s->matbytes * (double)s->batch; }
 
-/* The leaves that the derived value is made of, if they are what to fingerprint; else 0. Goes
+/* The leaves that the derived value is made of, and whether they are what to fingerprint. Goes
  * backwards from its step and marks what is read. */
-static uint64_t leaves_of(const lop_plan *p, const lop_derive *d, bool *read) {
+static void find_leaves(const lop_plan *p, lop_derive *d, bool *read) {
     const lop_step *last = &p->step[d->step];
     double steps = 0, leaves = 0;
     uint64_t found = 0;
@@ -127,11 +128,12 @@ static uint64_t leaves_of(const lop_plan *p, const lop_derive *d, bool *read) {
     }
     for (int i = 0; i < p->nleaf; i++) {
         if (!read[p->leaf[i].slot]) continue;
-        if (i >= LOP_KEEP) return 0;
+        if (i >= LOP_KEEP) return;
         found |= bit(i);
         leaves += bytes_of(&p->slot[p->leaf[i].slot]);
     }
-    return made && leaves <= steps ? found : 0;
+    d->rests = found;
+    if (made && leaves <= steps) d->leaves = found;
 }
 
 lop_status lop_keep_plan(lop_plan *p, lop_err *err) {
@@ -141,7 +143,7 @@ lop_status lop_keep_plan(lop_plan *p, lop_err *err) {
     lop_status st = of && read ? LOP_OK : lop_fail(err, LOP_NOMEM, NULL);
     if (st == LOP_OK) find_servants(p, of);
     for (int i = 0; st == LOP_OK && i < p->nderive && i < LOP_KEEP; i++)
-        p->derive[i].leaves = leaves_of(p, &p->derive[i], read);
+        find_leaves(p, &p->derive[i], read);
     lop_free(p->ctx, of);
     lop_free(p->ctx, read);
     return st == LOP_OK ? name_derived(p, err) : st;

@@ -250,6 +250,9 @@ static lop_step *maker_of(lop_plan *p, int derived) {
 }
 void lop_emit_foreign(lop_emit *e, int slot) { maker_of(e->plan, slot)->flags |= LOP_STEP_FOREIGN; }
 void lop_emit_onto(lop_emit *e, int slot) { maker_of(e->plan, slot)->flags |= LOP_STEP_INPLACE; }
+void lop_emit_blocked(lop_emit *e, int slot, int64_t n) {
+    if (slot >= 0 && n >= LOP_BLOCKED) maker_of(e->plan, slot)->flags |= LOP_STEP_GEMM;
+}
 
 lop_status lop_run_flip(const lop_call *c) {
     const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};

@@ -51,6 +51,7 @@ typedef struct lop_derive {
     int step;
     int64_t bytes;   /* one batch element */
     uint64_t leaves; /* the leaves whose content is checked, a bit each; 0: the arguments are */
+    uint64_t rests;  /* all that it is made of; 0: not all have a bit */
     bool in_branch;  /* of a fast branch that is closed: a failure may have led past it */
 } lop_derive;
 enum { LOP_KEEP = 64 }; /* derived values and leaves with a bit of their own */

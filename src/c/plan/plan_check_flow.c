@@ -428,7 +428,8 @@ static lop_status conditions(flow *f, const lop_step *s, cube *kept) {
 }
 
 static lop_status found_by_leaves(const flow *f, const lop_step *s) {
-    const uint64_t leaves = f->p->derive[s->derived].leaves;
+    const lop_derive *d = &f->p->derive[s->derived];
+    const uint64_t leaves = d->leaves ? d->leaves : d->rests;
     if (!leaves || (!f->many && !(f->leaves & ~leaves))) return LOP_OK;
     return lop_check_fault(f->k, f->at,
                            "its value is found by fewer leaves than it is made of (%llx of %llx)",

@@ -186,6 +186,9 @@ def freeze(a: ArrayLike) -> NDArray[Any]: ...
 def freeze(a: ArrayLike) -> NDArray[Any]:
     """A read-only copy of an array that nobody can write to.
 
+    What operators derive of such an array (factors, spectra) is used again without a look at its
+    bytes; of any other array they are read at each call, since they might have changed.
+
     Examples
     --------
     >>> import numpy as np, pylinop as pl
@@ -195,10 +198,7 @@ def freeze(a: ArrayLike) -> NDArray[Any]:
     array: NDArray[Any] = dlpack.as_array(a)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"freeze takes arrays of numbers, got dtype {array.dtype}")
-    root: Any = array
-    while isinstance(root, np.ndarray) and not root.flags.writeable:
-        root = root.base
-    if isinstance(root, bytes):
+    if dlpack.is_immutable(array):
         return array
     held = np.ascontiguousarray(array).tobytes()
     return np.frombuffer(held, dtype=array.dtype).reshape(array.shape)

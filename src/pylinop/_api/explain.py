@@ -156,7 +156,9 @@ def of_operator(
     op, *rest = how(op, *args, **kwargs)
     planned = explanation.Explanation._of(op._explain(*rest))
     if how is _solve:
-        if _iterative.too_large(asked, planned):
+        if _iterative.too_large(asked, planned) or _iterative.by_price.offered(
+            asked, rest[1], planned
+        ):
             return _iterative.explained(asked, run, *args, **kwargs)
     if not run:
         return planned

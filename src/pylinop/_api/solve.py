@@ -51,8 +51,10 @@ def solve(A: Any, b: Any, assume_a: str | None = None, **how: Unpack[_How]) -> A
         iterative method it may be said of an operator too: 'pos' and 'her' decide what 'iterative'
         runs.
     method : str, optional
-        'direct' factors, or uses a closed form; 'auto' does the same, and where the dense form
-        would pass the memory limit tries an iterative method to working accuracy; 'iterative',
+        'direct' factors, or uses a closed form; 'auto' does the same, but where that makes a dense
+        form it first tries an iterative method, if the planner's prices say that this is cheaper,
+        within a third of the factor's price and to working accuracy, and also where the dense form
+        would pass the memory limit, then without that bound; 'iterative',
         'cg', 'block_cg', 'minres', 'gmres', 'fgmres', 'bicgstab', 'lsqr', 'lsmr' iterate, with
         products alone, for several columns together (docs/iterative.md says when to use which).
     rtol, atol : float, optional
@@ -178,7 +180,10 @@ def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", *
         raise ValueError(f"no method {method!r}; there are {', '.join(_problem.METHODS)}")
     if method in ("auto", "direct"):
         _problem.refuse(method, options)
-        return (solve if method == "auto" else direct)(A, b, assume_a)
+        if method == "auto":
+            return solve(A, b, assume_a)
+        with config.config(iterate=False):
+            return direct(A, b, assume_a)
     deferred = is_lazy(A) or is_lazy(b)
     op = _krylov.operator_of(A)
     if assume_a is not None:

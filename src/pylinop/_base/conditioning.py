@@ -124,4 +124,20 @@ def instead_of_dense(op: Any, seconds: float, act: int | None) -> str:
     return text
 
 
+def instead_of_all(name: str) -> str:
+    """A way to less than a whole decomposition, which does not take as long."""
+    found = _FEWER.get(name)
+    return f"; {found} takes products alone" if found else ""
+
+
+_FEWER = {
+    "eigh": "pl.eigh(A, k=6)",
+    "eigvalsh": "pl.eigsh(A, k=6, return_eigenvectors=False)",
+    "svd": "pl.svds(A, k=6)",
+    "svdvals": "pl.svds(A, k=6, return_singular_vectors=False)",
+    "eig": "pl.eigs(A, k=6)",
+    "eigvals": "pl.eigs(A, k=6, return_eigenvectors=False)",
+    "lstsq": 'pl.lstsq(A, b, method="lsmr")',
+    "expm": "pl.expm_multiply(A, v)",
+}
 _DENSE, _DETERMINANT = 8, 12  # the core's numbers of actions; less: applied to an array

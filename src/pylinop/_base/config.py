@@ -3,6 +3,7 @@
 import contextvars
 import difflib
 import dis
+import functools
 import operator
 import os
 import struct
@@ -23,6 +24,7 @@ class _Options(TypedDict, total=False):
     provenance: bool
     cache_limit: int
     warn_limit: int
+    slow_limit: float | None
     memory_limit: int | None
     threads: int | None
     disable_rules: Iterable[str]
@@ -30,6 +32,7 @@ class _Options(TypedDict, total=False):
     check: Literal["none", "cheap", "full"]
     precision: Literal["working", "mixed"]
     accuracy: Literal["exact", "estimate"]
+    iterate: bool
     check_plans: bool
     verify: bool
 
@@ -39,6 +42,7 @@ _DEFAULTS: dict[str, Any] = {
     "provenance": True,
     "cache_limit": 256 << 20,
     "warn_limit": 64 << 20,
+    "slow_limit": 10.0,
     "memory_limit": None,
     "threads": None,
     "disable_rules": (),
@@ -46,6 +50,7 @@ _DEFAULTS: dict[str, Any] = {
     "check": "cheap",
     "precision": "working",
     "accuracy": "exact",
+    "iterate": True,
     "check_plans": False,
     "verify": False,
 }
@@ -53,15 +58,17 @@ _CHECKS = ("cheap", "none", "full")  # by number in the core
 _DOC = {
     "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
     "provenance": "operators remember the line that built them (about 35 ns each)",
-    "cache_limit": "bytes kept of derived values (spectra, factors), all operators together",
+    "cache_limit": "bytes kept of derived values (spectra, factors), at the most",
     "warn_limit": "bytes from which an unasked dense form warns",
-    "memory_limit": "bytes that a call may take; None: dense forms as the machine has free",
+    "slow_limit": "estimated seconds from which what begins warns; None: never",
+    "memory_limit": "bytes that a call may take; None: dense forms, half of the machine's memory",
     "threads": "threads of OpenBLAS; None: as OpenBLAS has them",
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
     "check": "what is tested of assumptions: none, cheap (next to no cost), full",
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
+    "iterate": "solves go by iteration where that is cheaper, to working accuracy",
     "check_plans": "every plan is checked after each step of its making (for finding our bugs)",
     "verify": "results are compared with the expression as written, else VerificationError",
 }
@@ -186,6 +193,14 @@ def _number(name: str, value: Any, what: str, low: int, high: int) -> int:
     return number
 
 
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool | np.bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"slow_limit must be a number of seconds or None, got {value!r}")
+    if not value >= 0:
+        raise ValueError(f"slow_limit must be 0 seconds or more, got {value!r}")
+    return float(value)
+
+
 def near(name: str, names: Iterable[str]) -> str:
     """The end of an error message: the names that come close."""
     close = difflib.get_close_matches(name, list(names), 3, 0.5)
@@ -224,12 +239,14 @@ def _checked(name: str, value: Any) -> Any:
         if value not in ("exact", "estimate"):
             raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
         return str(value)
-    if name in ("fft", "provenance", "check_plans", "verify"):
+    if name in ("fft", "provenance", "iterate", "check_plans", "verify"):
         if not isinstance(value, bool | np.bool):
             raise TypeError(f"{name} must be True or False, got {value!r}")
         return bool(value)
-    if value is None and _DEFAULTS[name] is None:
+    if value is None and (_DEFAULTS[name] is None or name == "slow_limit"):
         return None
+    if name == "slow_limit":
+        return _seconds(value)
     if name == "threads":
         return _number(name, value, "a number of threads", 1, 1024)
     return _number(name, value, "a number of bytes", 0, 2**63 - 1)
@@ -261,7 +278,9 @@ class config:
     provenance : bool
         Whether operators remember the line that built them.
     cache_limit : int
-        Bytes of derived values (spectra, factors) that are kept. Process-wide only.
+        Bytes of derived values (spectra, factors) that are kept, of all operators together; the
+        least recently used go first. What `pl.factorized` holds does not count. ``show_config()``
+        shows both. Process-wide only.
     warn_limit : int
         The size in bytes from which a dense form that nobody asked for warns: any intermediate
         matrix that is larger than all operands and the result together, whoever makes it.
@@ -269,8 +288,12 @@ class config:
         Bytes that one call may take beside its operands: dense forms, factors, workspace, results
         without an ``out=``. A call that needs more raises `MaterializationError` before it starts,
         with both numbers; method "auto" takes a different route where there is one; iterations and
-        blocks of rows are cut to fit. None: only dense forms are compared with the machine's free
-        memory.
+        blocks of rows are cut to fit. None, the default: only dense forms of what was not given
+        dense are looked at: with all that is made of them they may take half of the machine's
+        memory (or of what its control group allows), and no more than is free.
+    slow_limit : float
+        Estimated seconds from which a product, solve, determinant or decomposition warns before it
+        begins, with `SlowComputationWarning`. None: never.
     threads : int
         Threads of OpenBLAS. Process-wide only.
     disable_rules : list of str
@@ -296,6 +319,10 @@ class config:
     accuracy : {'exact', 'estimate'}
         Whether ``pl.trace`` and ``pl.logdet`` with ``method="auto"`` may return an `Estimate` where
         that is priced lower.
+    iterate : bool
+        Whether solves may go by iteration, in place of a factor of a dense form that nobody asked
+        for, where products are so much cheaper that a bounded number of them, a third of the
+        factor's price, reaches working accuracy (docs/iterative.md). False: always by the factor.
     check_plans : bool
         Whether every plan is checked after each pass that makes or changes it: each value is
         written before it is read on every path through the plan, nothing is lost, values that live
@@ -400,10 +427,43 @@ def show_config() -> None:
         print(f"{name:14} {shown:>12}  {_DOC[name]}")
     own = [row["name"] for row in _core.rules() if row["origin"] == "user"]
     print(f"{'rules':14} {len(_core.rules()):>12}  of them users': {', '.join(own) or 'none'}")
+    kept = _core._store()
+    print(
+        f"{'derived':14} {kept['bytes']:>12}  bytes kept of derived values now, in "
+        f"{kept['entries']} of them; beside these {kept['held']:,} held by pl.factorized objects"
+    )
     for line in cost_table.lines(get("costs")):
         print(line)
     for line in blas.lines(_core):
         print(line)
+
+
+@functools.cache
+def machine_memory() -> int | None:
+    """Bytes of memory of the machine, or of the control group that this process is in; None where
+    the system does not say."""
+    found = []
+    try:
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (ValueError, OSError, AttributeError):
+        pass
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            with open(f"/sys/fs/cgroup/{name}") as f:
+                text = f.read().strip()
+        except OSError:
+            continue
+        if text.isdigit():  # else it is "max"
+            found.append(int(text))
+    return min(found, default=None)
+
+
+def room_by_default() -> int | None:
+    """Bytes that dense forms may take where no limit is set: half of the machine's memory, and no
+    more than is free."""
+    whole, free = machine_memory(), free_memory()
+    known = [x for x in (whole and whole // 2, free) if x is not None]
+    return min(known, default=None)
 
 
 def free_memory() -> int | None:

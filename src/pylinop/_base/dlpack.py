@@ -1,4 +1,5 @@
-"""Arrays of other libraries, by DLPack: CPU memory is used in place, never copied.
+"""Arrays of other libraries, by DLPack: CPU memory is used in place, never copied; and memory that
+nobody can write to, of which what is derived needs no second look at its bytes.
 
 What a pointer cannot carry is refused by name: gradients and tangents would be lost silently,
 conjugate and negative bits would be ignored, a device might only pretend to be the CPU, and a
@@ -12,6 +13,57 @@ from typing import Any, NoReturn
 import numpy as np
 
 _CPU = (1, 3, 11)  # kDLCPU, and host memory pinned for CUDA and ROCm
+
+
+class Owner:
+    """A factor object, as the core knows it: what is derived of its arrays is held under
+    ``number``, until that is 0."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Immutable:
+    """The base of arrays that nobody can write to: our own copies, and arrays of JAX.
+
+    NumPy does not let a view of it be made writeable. The core knows this class, and asks it for
+    the number of its owner, 0 for none."""
+
+    __slots__ = ("_array", "_owner")
+
+    def __init__(self, array: Any, owner: Owner | None = None) -> None:
+        self._array, self._owner = array, owner
+
+    @property
+    def owner(self) -> int:
+        return 0 if self._owner is None else self._owner.number
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        made: dict[str, Any] = self._array.__array_interface__
+        address, _ = made["data"]
+        return {**made, "data": (address, True)}
+
+
+def immutable(array: Any, owner: Owner | None = None) -> Any:
+    """A view of an array of numbers that nobody else can write to."""
+    return np.asarray(Immutable(array, owner))
+
+
+def is_immutable(array: Any) -> bool:
+    """Can nobody write to its memory?"""
+    root: Any = array
+    while isinstance(root, np.ndarray) and not root.flags.writeable:
+        root = root.base
+    return isinstance(root, (bytes, Immutable))
+
+
+def immutable_copy(array: Any, owner: Owner | None = None) -> Any:
+    """A copy that nobody can write to, in the same order."""
+    own = np.array(array, order="K")
+    return immutable(own, owner) if own.dtype.kind in "biufc" else own
 
 
 def given(x: Any) -> bool:
@@ -81,4 +133,5 @@ def taken(x: Any) -> Any:
         ) from error
     if a.size and a.flags.owndata:  # NumPy's own memory: what was exported pointed nowhere
         _refuse(x, f"of shape {a.shape} has no memory behind it (is it a fake, or on 'meta'?)")
-    return a
+    own = type(x).__module__.split(".")[0] in ("jax", "jaxlib")  # its arrays never change
+    return immutable(a) if own and a.dtype.kind in "biufc" and not a.flags.writeable else a

@@ -22,6 +22,7 @@ __all__ = [
     "LinAlgError",
     "MaterializationError",
     "MaterializationWarning",
+    "SlowComputationWarning",
     "VerificationError",
 ]
 
@@ -32,7 +33,11 @@ class MaterializationWarning(UserWarning):
 
 class MaterializationError(MemoryError):
     """A call would take more memory than ``pl.config(memory_limit=...)`` allows, or a dense form
-    more than is free."""
+    more than half of the machine's memory, or than is free."""
+
+
+class SlowComputationWarning(UserWarning):
+    """What begins now is estimated to take longer than ``pl.config(slow_limit=...)``, 10 s."""
 
 
 class VerificationError(ArithmeticError):

@@ -10,23 +10,33 @@ from . import conditioning, config, errors
 
 
 def materialising(
-    op: Any, nbytes: int, asked: bool, seconds: float = 0.0, act: int | None = None
+    op: Any,
+    nbytes: int,
+    asked: bool,
+    seconds: float = 0.0,
+    act: int | None = None,
+    whole: int = 0,
 ) -> None:
     """Called before a large dense form is made: warns when nobody asked for it, raises when memory
-    is short. A plan passes the seconds that it is estimated to take, and the action's number."""
+    is short. A plan passes the seconds that it is estimated to take, the action's number, and the
+    bytes of all that it makes."""
     limit = config.get("memory_limit")
     free = limit
+    needed = nbytes
     if limit is None and nbytes > 1 << 20:  # asking the system costs more than a small dense form
-        free = config.free_memory()
-    if free is not None and nbytes > free:
+        free = config.room_by_default()
+        needed = max(nbytes, whole)
+    if free is not None and needed > free:
         raise errors.make_error(
             "MaterializationError",
-            f"the dense form of {op.shape} needs {nbytes:,} bytes; "
+            f"the dense form of {op.shape} needs {nbytes:,} bytes"
+            + (f", {needed:,} with all that is made of it" if needed > nbytes else "")
             + (
-                f"pl.config(memory_limit=...) allows {free:,}"
+                f"; pl.config(memory_limit=...) allows {free:,}"
                 if limit is not None
-                else f"{free:,} are free"
-            ),
+                else _allowed(free)
+            )
+            + conditioning.instead_of_dense(op, 0.0, act),
             op,
             "materialise",
             -1,
@@ -38,6 +48,61 @@ def materialising(
             errors.MaterializationWarning,
             stacklevel=errors.outside(),
         )
+
+
+def _allowed(room: int) -> str:
+    """What is allowed where no limit is set."""
+    whole = config.machine_memory()
+    if whole is not None and room == whole // 2:
+        return (
+            f"; {room:,} are allowed, half of this machine's memory, as no "
+            "pl.config(memory_limit=) says otherwise"
+        )
+    return f"; {room:,} are free"
+
+
+_ACTIONS = {8: "the dense form", 9: "the diagonal", 10: "the trace", 11: "an element"}
+
+
+# What decompositions take: m n^2 at gemm's rate (NumPy's, n = 1000, one thread, 2026-11).
+CUBES = {
+    "cholesky": 0.4,
+    "cond": 10,
+    "eig": 100,
+    "eigh": 12,
+    "eigvals": 60,
+    "eigvalsh": 4,
+    "expm": 25,
+    "ldl": 0.4,
+    "logm": 100,
+    "lstsq": 8,
+    "lu": 0.7,
+    "pinv": 30,
+    "qr": 5,
+    "sample": 0.4,
+    "sqrtm": 60,
+    "svd": 30,
+    "svdvals": 10,
+}
+
+
+def slow(op: Any, seconds: float, nbytes: int, act: int, name: str = "") -> None:
+    """Called before what is estimated to take long: warns. `act` is the action's number, of a
+    decomposition -1 and its name."""
+    limit = config.get("slow_limit")
+    if limit is None or not seconds > limit:
+        return
+    what = name or _ACTIONS.get(act, "the determinant" if act == 12 else "the product or solve")
+    warnings.warn(
+        f"{what} of {type(op).__name__} {op.shape} is estimated to take {seconds:,.0f} s and "
+        f"{nbytes:,} bytes"
+        + conditioning.instead_of_dense(op, 0.0, act)
+        + conditioning.instead_of_all(name)
+        + "; pl.config(slow_limit=None) switches this warning off\n"
+        f"  in: {errors.describe(op)}{errors.built(op)}",
+        errors.SlowComputationWarning,
+        stacklevel=errors.outside(),
+    )
 
 
 def beyond(op: Any, needed: int, of_it: str) -> Exception:
@@ -77,7 +142,7 @@ def room(op: Any, nbytes: int, what: str) -> None:
     limit = config.get("memory_limit")
     free = limit
     if limit is None and nbytes > 1 << 20:
-        free = config.free_memory()
+        free = config.room_by_default()
     if free is not None and nbytes > free:
         text = f"{what} of {op.shape} needs {nbytes:,} bytes; "
         text += "pl.config(memory_limit=...) allows" if limit is not None else "free are"

@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import _core
 from .._base import config
-from .._base.explanation import Explanation
-from . import batches, scipy_api, solve
+from .._base.explanation import Explanation, explaining
+from . import batches, by_price, scipy_api, solve
 from . import memory as _memory
 from .problem import METHODS, Problem, default_rtol, options_of, refuse
 from .record import product_plan
@@ -47,6 +47,9 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
         refuse(method, {k: v for k, v in options.items() if k != "assume_a"})
         plan = None if op._opaque else Explanation._of(_inverse_plan(op, side))
         working = method == "auto" and too_large(op, plan)
+        offered = method == "auto" and by_price.offered(op, side, plan)
+        if offered:
+            return _by_price(op, side, plan, offered, run, working)
         if not working:
             parts = [(f"solve directly, method={method!r}\n", plan or "by LU of the dense form\n")]
             return _with_other(
@@ -92,6 +95,29 @@ def explained(op: Any, run: bool, b: Any = None, method: Any = "auto", **options
     made = _with_other(parts, "directly", plan)
     made._data["memory"] += vectors
     return made
+
+
+def _by_price(op: Any, side: Any, plan: Any, offered: Any, run: bool, beyond: bool) -> Explanation:
+    """That a solve is tried by iteration first."""
+    title = (
+        f"method='auto': {offered.products:,} products at {offered.each:.3g} s, a third of the "
+        "factor's price, are granted to cg and minres where A looks Hermitian, else gmres, until "
+        "the backward error is at working accuracy, recomputed, for b and a vector of signs; "
+        "each iteration:\n"
+    )
+    parts: list[tuple[str, Explanation | str]] = [(title, product_plan(op, side) or "")]
+    if run:
+        with explaining() as seen:
+            _core._build("inverse", op) @ side
+        parts += [("it took\n", one) for one in seen.plans]
+    rest = "where that does not reach it, and with method='direct', the factor:\n"
+    if beyond:
+        rest = (
+            "where that does not reach it, more of them, as the dense form would pass the memory "
+            "limit; with method='direct' the factor:\n"
+        )
+    parts.append((rest, plan))
+    return Explanation._joined(parts)
 
 
 def _vectors_of(name: str, op: Any, M: Any, x: Any) -> int:

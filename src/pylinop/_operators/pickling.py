@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._base import scipy_bridge, sparse_arrays
+from .._base import dlpack, scipy_bridge, sparse_arrays
 
 
 def _state(op: Any) -> dict[Any, Any]:
@@ -138,6 +138,37 @@ def deepcopy(op: Any, memo: Any) -> Any:
     made = build(entries)
     memo[id(op)] = made
     return made
+
+
+def _frozen(value: Any, owner: dlpack.Owner, done: dict[int, Any]) -> Any:
+    if scipy_bridge.issparse(value):
+        S = value if value.format in ("csr", "csc", "coo") else value.tocsr()
+        parts = tuple(_frozen(a, owner, done) for a in sparse_arrays.parts_of(S))
+        return sparse_arrays.made(S.format, parts, S.shape)
+    if not isinstance(value, np.ndarray):
+        return value
+    if id(value) not in done:  # what is one array stays one: the value is held, so that ids last
+        same = dlpack.is_immutable(value)
+        made = (dlpack.immutable if same else dlpack.immutable_copy)(value, owner)
+        done[id(value)] = made, value
+    return done[id(value)][0]
+
+
+def snapshot(op: Any, owner: dlpack.Owner) -> Any:
+    """The operator as it is now, on arrays that nobody can write to; those that are such already
+    are shared, not copied. What is derived of them belongs to the owner."""
+    done: dict[int, Any] = {}
+    entries = [
+        (
+            kind,
+            what,
+            mode,
+            tuple((tag, v if tag == "op" else _frozen(v, owner, done)) for tag, v in refs),
+            state,
+        )
+        for kind, what, mode, refs, state in program(op)
+    ]
+    return build(entries)
 
 
 def shallow(op: Any) -> Any:

@@ -179,6 +179,7 @@ class Question:
         self.kept, self.whole, self.plans = kept, whole, plans
         self.texts: dict[str, tuple[str, str]] = {}
         self.text = (how, cost)
+        self.name = name
         if name:
             QUESTIONS[name] = self
 
@@ -239,10 +240,22 @@ class Question:
                 if found is not NotImplemented:
                     return found
             keep_within(op, self.arrays, *args)
+            self._tell_time(op)
             a = dense(op) if array is None else array
             return self.dense(a, *args, op) if self.whole else self.dense(a, *args)
 
         return self._keep(op, args, make, lambda: announce(op))
+
+    def _tell_time(self, op: Any) -> None:
+        """Warns of an answer that takes long."""
+        *batch, m, n = op.shape
+        cubes = memory.CUBES.get(self.name, 0) * max(m, n) * min(m, n) ** 2 * math.prod(batch)
+        if cubes < 1e10:
+            return
+        dtype = inexact(op.dtype)
+        seconds = cubes * (4 if dtype.kind == "c" else 1) / _core._costs()["gemm_rate"]
+        arrays = self.arrays if not callable(self.arrays) else 2
+        memory.slow(op, seconds, int((1 + arrays) * op.size * dtype.itemsize), -1, self.name)
 
     def __call__(self, op: Any, *args: Any) -> Any:
         if config.get("check") == "full" and not op._opaque:

@@ -249,6 +249,7 @@ static lop_step *emit_back(lop_emit *e, const lop_node *self, bool cholesky, con
     if (!s) return NULL;
     s->scratch = (size_t)m * (size_t)k * lop_dtype_size(self->dtype);
     s->flops = 2.0 * (double)m * (double)m * (double)k * (double)batch;
+    if (m >= LOP_BLOCKED && k >= LOP_BLOCKED / 4) s->flags |= LOP_STEP_GEMM;
     return s;
 }
 
@@ -264,9 +265,11 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, bool cholesky, int 
     double cube = (double)n * (double)n * (double)n;
     const size_t bytes = lop_factor_near_at(n, dt) + sizeof(double), work = lopk_near_bytes(n, dt),
                  diag = (size_t)n * lop_dtype_size(dt);
-    return lop_emit_derived(e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf,
-                            bytes, 1, &a, NULL, work > diag ? work : diag,
-                            cholesky ? cube / 3 : cube * 2 / 3, st);
+    const int f = lop_emit_derived(
+        e, cholesky ? "potrf" : "getrf", cholesky ? run_potrf : run_getrf, bytes, 1, &a, NULL,
+        work > diag ? work : diag, cholesky ? cube / 3 : cube * 2 / 3, st);
+    lop_emit_blocked(e, f, n);
+    return f;
 }
 int lop_emit_lu(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
     return emit_factor(e, n, dt, false, a, st);
@@ -366,6 +369,8 @@ static lop_status lower_trisolve(lop_emit *e, const lop_node *self, int out) {
     s->attr = self->attr;
     s->scratch = (size_t)lop_rows(self) * (size_t)lop_cols(self) * lop_dtype_size(self->dtype);
     s->flops = (double)lop_rows(self) * lop_slot_elements(e, out);
+    if (lop_rows(self) >= LOP_BLOCKED && lop_cols(self) >= LOP_BLOCKED / 4)
+        s->flags |= LOP_STEP_GEMM;
     return LOP_OK;
 }
 const lop_op lop_op_triangular_solve = {

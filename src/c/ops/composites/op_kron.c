@@ -83,7 +83,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_dtype dt = lop_slot_dtype(e, out);
     if (mode != LOP_N || !lop_kron_is_plain(self, dt)) return LOP_UNABLE;
     int in[LOP_MAXARG] = {x};
-    int64_t batch;
+    int64_t batch, least = INT64_MAX;
     lopk_kron g = {.n = self->n, .dt = dt};
     lop_attr t = {.re = 0};
     lop_slot_sizes(e, out, NULL, &g.k, &batch);
@@ -94,6 +94,8 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
         lop_mat a = {.dt = dt};
         lop_slot_sizes(e, in[i + 1], &a.m, &a.n, NULL);
         set_factor(&g, i, &a, m);
+        least = a.m < least ? a.m : least;
+        least = a.n < least ? a.n : least;
         t.i[2] |= (int64_t)m << (2 * i);
     }
     lopk_kron_order(&g);
@@ -109,6 +111,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     s->attr = t;
     s->scratch = (size_t)g.room;
     s->flops = g.flops * (double)batch;
+    if (least >= LOP_BLOCKED / 4) s->flags |= LOP_STEP_GEMM;
     if (g.moved * (double)batch > s->bytes) s->bytes = g.moved * (double)batch;
     return LOP_OK;
 }

@@ -121,6 +121,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     if (!s) return LOP_NOMEM;
     s->attr.i[0] = mode;
     s->flags = LOP_STEP_COLUMNS;
+    if (m >= LOP_BLOCKED / 4 && n >= LOP_BLOCKED / 4) s->flags |= LOP_STEP_GEMM; /* in registers */
     s->flops = 2.0 * (double)m * (double)n * (double)k * (double)batch;
     return LOP_OK;
 }

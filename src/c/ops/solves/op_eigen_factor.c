@@ -134,8 +134,10 @@ static int emit_spectrum(lop_emit *e, const lop_node *self, lop_status *st) {
     const size_t bytes = vectors(n, a->dtype) + (2 * (size_t)n + 4) * sizeof(double),
                  scratch = 2 * vectors(n, a->dtype) + (size_t)n * 8 + 64 + work;
     const double cube = (double)n * (double)n * (double)n;
-    return lop_emit_derived(e, self->n > 1 ? "hegvd" : "heevd", run_spectrum, bytes, self->n, in,
-                            &known, scratch, (self->n > 1 ? 14 : 9) * cube, st);
+    const int f = lop_emit_derived(e, self->n > 1 ? "hegvd" : "heevd", run_spectrum, bytes, self->n,
+                                   in, &known, scratch, (self->n > 1 ? 14 : 9) * cube, st);
+    lop_emit_blocked(e, f, n);
+    return f;
 }
 
 /* -- what is read from it; attr.i of the steps: n, dtype, which or mode */

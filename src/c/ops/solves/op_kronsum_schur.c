@@ -133,8 +133,10 @@ static int emit_form(lop_emit *e, const lop_node *a, lop_status *st) {
         return -1;
     }
     const size_t bytes = 2 * square(n, a->dtype) + (2 * (size_t)n + 2) * sizeof(double);
-    return lop_emit_derived(e, "gees", run_gees, bytes, 1, &in, NULL, (size_t)n * 16 + 64 + work,
-                            25 * cube, st);
+    const int f = lop_emit_derived(e, "gees", run_gees, bytes, 1, &in, NULL,
+                                   (size_t)n * 16 + 64 + work, 25 * cube, st);
+    lop_emit_blocked(e, f, n);
+    return f;
 }
 
 /* -- solves; attr.i of the step: the three flags, A's size */

@@ -54,9 +54,11 @@ int lop_emit_ldl(lop_emit *e, int64_t n, lop_dtype dt, bool hermitian, int a, lo
                      "the factor of a %lld x %lld matrix is too large", (long long)n, (long long)n);
         return -1;
     }
-    return lop_emit_derived(e, "sytrf", run_factor, bytes_of(n, dt), 1, &a, &how,
-                            (size_t)lopk_ldl_work(n) * lop_dtype_size(dt),
-                            (double)n * (double)n * (double)n / 3, st);
+    const int f = lop_emit_derived(e, "sytrf", run_factor, bytes_of(n, dt), 1, &a, &how,
+                                   (size_t)lopk_ldl_work(n) * lop_dtype_size(dt),
+                                   (double)n * (double)n * (double)n / 3, st);
+    lop_emit_blocked(e, f, n);
+    return f;
 }
 
 static lop_status infer_solve(lop_node *n, lop_err *err) {

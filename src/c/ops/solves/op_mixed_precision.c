@@ -226,6 +226,7 @@ static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) 
                              norms_at(n, low) + 2 * sizeof(double), 1, in + 1, &self->attr,
                              2 * (size_t)n * sizeof(double), cholesky ? cube / 6 : cube / 3, &st);
     if (in[0] < 0) return st;
+    lop_emit_blocked(e, in[0], n);
     lop_step *s = lop_emit_step(e, "refine", run_refined, value, 3, in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;

@@ -132,8 +132,10 @@ static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *
         return -1;
     }
     double cube = (double)n * (double)n * (double)n;
-    return lop_emit_derived(e, "potrf", run_potrf, lop_factor_bytes(n, dt) + 4, 1, &a, &normal,
-                            (size_t)n * 24, cube / 3, st);
+    const int f = lop_emit_derived(e, "potrf", run_potrf, lop_factor_bytes(n, dt) + 4, 1, &a,
+                                   &normal, (size_t)n * 24, cube / 3, st);
+    lop_emit_blocked(e, f, n);
+    return f;
 }
 
 static lop_status lower_normalsolve(lop_emit *e, const lop_node *self, int out) {

@@ -16,6 +16,7 @@
 #include "expr/sexpr.h"
 #include "ops/shared/sparse_solver.h"
 
+#define PY_SLOW 1.0 /* estimated seconds from which Python is asked whether to warn */
 enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 64 };
 enum py_option {
     PY_FFT,
@@ -56,11 +57,13 @@ typedef struct py_state {
     PyTypeObject *type[PY_MAXKINDS]; /* by op id */
     PyTypeObject *view[4];           /* Transpose, Conj, Adjoint by mode */
     PyObject *hooks;                 /* dict: name -> Python function */
-    PyTypeObject *lazy;              /* LazyArray, the Python class over py_lazy.c's */
-    PyObject *ufunc[PY_UFUNCS];      /* NumPy's, by place in py_lazy_arith.c */
-    PyObject *call[PY_UFUNCS];       /* (ufunc, {}), what a call node holds */
-    bool placed;                     /* the line to remember is `code`, not the caller's */
-    PyCodeObject *code;              /* owned; may be NULL */
+    PyTypeObject *immutable;         /* whose arrays nobody can write to; its `owner` says whose */
+    PyObject *owner_name;
+    PyTypeObject *lazy;         /* LazyArray, the Python class over py_lazy.c's */
+    PyObject *ufunc[PY_UFUNCS]; /* NumPy's, by place in py_lazy_arith.c */
+    PyObject *call[PY_UFUNCS];  /* (ufunc, {}), what a call node holds */
+    bool placed;                /* the line to remember is `code`, not the caller's */
+    PyCodeObject *code;         /* owned; may be NULL */
     int lasti;
     PyObject *matmul;      /* np.matmul */
     PyObject *matvec_name; /* "_matvec", interned */
@@ -230,7 +233,11 @@ int py_typenum(lop_dtype dt);
  * copy. */
 PyArrayObject *py_normal(PyArrayObject *a, int core, bool c_order);
 bool py_is_normal(PyArrayObject *a, int core, bool c_order); /* would that be no copy? */
-void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf);   /* describes; borrowed */
+/* Is it memory that nobody can write to (pl.freeze, copy=, JAX's)? And whose; owner may be NULL. */
+bool py_frozen(const py_state *s, PyArrayObject *a, uint64_t *owner);
+/* A copy that nobody can write to, of other objects what their copy() gives: new. */
+PyObject *py_own_copy(py_state *s, PyObject *o);
+void py_buf(PyArrayObject *a, lop_dtype dt, lop_buf *buf); /* describes; borrowed */
 void py_buf_transpose(lop_buf *buf);
 PyArrayObject *py_empty(const lop_shape *shape, lop_dtype dt);
 bool py_overlap(PyArrayObject *a, PyArrayObject *b);
@@ -242,6 +249,13 @@ py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *
 lop_status py_action(py_state *s, const lop_node *node, const py_plan *want, const lop_shape *x,
                      uint64_t *rhs, const lop_node **out, lop_err *err);
 void py_cache_clear(py_state *s, py_op *self);
+/* The plan, with no word said. Borrowed likewise; NULL with an exception. */
+py_plan *py_plan_of(py_state *s, py_op *self, py_plan *want, const lop_shape *x);
+/* py_by_price.c: a solve by iteration, where that is cheaper than the plan and reaches working
+ * accuracy (src/pylinop/_iterative/by_price.py). New; None: the plan is to be run; NULL with an
+ * exception. */
+PyObject *py_iterated(py_state *s, py_op *self, PyArrayObject *x, const py_plan *want,
+                      const lop_shape *shape);
 /* dict serial -> array of everything below self: 0, or -1 with an exception. */
 int py_collect(py_op *self, PyObject *found);
 /* The arrays of the expression's leaves, by number. False: not all of them within a bound.

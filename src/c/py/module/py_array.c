@@ -63,6 +63,31 @@ static bool legal(PyArrayObject *a, int core) {
     return unit;
 }
 
+bool py_frozen(const py_state *s, PyArrayObject *a, uint64_t *owner) {
+    PyObject *o = (PyObject *)a;
+    while (PyArray_CheckExact(o) && !PyArray_ISWRITEABLE((PyArrayObject *)o) &&
+           PyArray_BASE((PyArrayObject *)o))
+        o = PyArray_BASE((PyArrayObject *)o);
+    if (owner) *owner = 0;
+    if (!s->immutable || Py_TYPE(o) != s->immutable) return PyBytes_CheckExact(o);
+    PyObject *number = owner ? PyObject_GetAttr(o, s->owner_name) : NULL;
+    if (number) *owner = PyLong_AsUnsignedLongLong(number);
+    Py_XDECREF(number);
+    if (PyErr_Occurred()) PyErr_Clear(); /* nobody's */
+    return true;
+}
+
+PyObject *py_own_copy(py_state *s, PyObject *o) {
+    if (PyArray_CheckExact(o))
+        return py_frozen(s, (PyArrayObject *)o, NULL) ? Py_NewRef(o)
+                                                      : py_call_hook(s, "immutable_copy", &o, 1);
+    PyObject *copy = py_attribute(o, "copy"), *own = copy               ? PyObject_CallNoArgs(copy)
+                                                     : PyErr_Occurred() ? NULL
+                                                                        : Py_NewRef(o);
+    Py_XDECREF(copy);
+    return own;
+}
+
 bool py_is_normal(PyArrayObject *a, int core, bool c_order) {
     if (core > PyArray_NDIM(a)) core = PyArray_NDIM(a);
     return legal(a, core) && (!c_order || PyArray_IS_C_CONTIGUOUS(a));

@@ -105,12 +105,12 @@ static PyObject *dict_of(py_state *s, py_op *self, const lop_node *root, const d
     PyObject *order = PyUnicode_FromString(p->trace.order);
     PyObject *d =
         text && order
-            ? Py_BuildValue("{szszsNsNsNsOsdsdsdsLsLsN}", "text", text, "action", root->op->name,
+            ? Py_BuildValue("{szszsNsNsNsOsdsdsdsLsLsLsN}", "text", text, "action", root->op->name,
                             "rules", rules_of(s, trail), "steps", steps_of(p, times),
                             "alternatives", others_of(s, trail), "order", order, "flops", p->flops,
                             "bytes", p->bytes, "seconds", p->seconds, "memory",
                             (long long)lop_plan_memory(p), "reserve", (long long)p->reserve[0],
-                            "took", took(p, times))
+                            "unasked", (long long)p->dense, "took", took(p, times))
             : NULL;
     if (!d && !PyErr_Occurred()) PyErr_NoMemory();
     Py_XDECREF(order);

@@ -111,6 +111,10 @@ static PyObject *setup(PyObject *module, PyObject *args) {
     Py_XSETREF(s->lazy, (PyTypeObject *)Py_NewRef(lazy));
     Py_XSETREF(s->hooks, Py_NewRef(hooks));
     Py_XSETREF(s->home, Py_NewRef(home));
+    PyObject *immutable = PyDict_GetItemString(hooks, "immutable");
+    if (!immutable || !PyType_Check(immutable))
+        return PyErr_Format(PyExc_TypeError, "_setup: immutable is no class"), NULL;
+    Py_XSETREF(s->immutable, (PyTypeObject *)Py_NewRef(immutable));
     if (PyModule_AddObjectRef(module, "_LinearOperator", root) < 0 ||
         PyModule_AddObjectRef(module, "_LazyArray", lazy) < 0 || py_make_types(s, module, root) < 0)
         return NULL;
@@ -162,12 +166,25 @@ static PyObject *watch(PyObject *module, PyObject *args) {
 static PyObject *store_info(PyObject *module, PyObject *unused) {
     (void)unused;
     py_state *s = state(module);
-    return Py_BuildValue("{siszsLsLsKsKsKsK}", "entries", s->store.n, "unit", "bytes", "bytes",
-                         (long long)s->store.bytes, "limit", (long long)s->store.limit, "hits",
-                         (unsigned long long)s->store.hits, "misses",
-                         (unsigned long long)s->store.misses, "plans_found",
+    return Py_BuildValue("{siszsLsLsLsKsKsKsK}", "entries", s->store.n, "unit", "bytes", "bytes",
+                         (long long)s->store.bytes, "held", (long long)s->store.held, "limit",
+                         (long long)s->store.limit, "hits", (unsigned long long)s->store.hits,
+                         "misses", (unsigned long long)s->store.misses, "plans_found",
                          (unsigned long long)s->plans.hits, "plans_made",
                          (unsigned long long)s->plans.misses);
+}
+
+/* _owned(owner): bytes of what is derived for a factor object. _release(owner): drops it. */
+static PyObject *owned(PyObject *module, PyObject *owner) {
+    const uint64_t number = PyLong_AsUnsignedLongLong(owner);
+    if (PyErr_Occurred()) return NULL;
+    return PyLong_FromLongLong(lop_store_owned(&state(module)->store, number));
+}
+static PyObject *release(PyObject *module, PyObject *owner) {
+    const uint64_t number = PyLong_AsUnsignedLongLong(owner);
+    if (PyErr_Occurred()) return NULL;
+    lop_store_release(&state(module)->store, number);
+    Py_RETURN_NONE;
 }
 
 static PyObject *clear_store(PyObject *module, PyObject *unused) {
@@ -331,6 +348,8 @@ static PyMethodDef functions[] = {
     {"_remove_rule", remove_rule, METH_VARARGS, NULL},
     {"_store", store_info, METH_NOARGS, NULL},
     {"_clear_store", clear_store, METH_NOARGS, NULL},
+    {"_owned", owned, METH_O, NULL},
+    {"_release", release, METH_O, NULL},
     {"_kept", kept, METH_VARARGS, NULL},
     {"_keep", keep, METH_VARARGS, NULL},
     {"_forget", forget, METH_O, NULL},
@@ -397,10 +416,12 @@ static int exec_module(PyObject *module) {
     s->nogil_work = 200000;
     s->home = PyBytes_FromString("\1");
     s->matvec_name = PyUnicode_InternFromString("_matvec");
+    s->owner_name = PyUnicode_InternFromString("owner");
     PyObject *numpy = PyImport_ImportModule("numpy");
     s->matmul = numpy ? PyObject_GetAttrString(numpy, "matmul") : NULL;
     Py_XDECREF(numpy);
-    if (!s->home || !s->matvec_name || !s->matmul || py_lazy_import(s) < 0) return -1;
+    if (!s->home || !s->matvec_name || !s->owner_name || !s->matmul || py_lazy_import(s) < 0)
+        return -1;
     if (lop_kinds_check(&err) != LOP_OK ||
         lop_rules_new(&s->ctx, lop_rule_table, lop_rule_count, &s->rules, &err) != LOP_OK) {
         PyErr_Format(PyExc_ImportError, "pylinop: %s", err.text);
@@ -427,6 +448,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(s->record);
     Py_VISIT(s->matmul);
     Py_VISIT(s->lazy);
+    Py_VISIT(s->immutable);
     for (int i = 0; i < PY_UFUNCS; i++) {
         Py_VISIT(s->ufunc[i]);
         Py_VISIT(s->call[i]);
@@ -449,6 +471,8 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->config);
     Py_CLEAR(s->record);
     Py_CLEAR(s->lazy);
+    Py_CLEAR(s->immutable);
+    Py_CLEAR(s->owner_name);
     for (int i = 0; i < PY_UFUNCS; i++) {
         Py_CLEAR(s->ufunc[i]);
         Py_CLEAR(s->call[i]);

@@ -47,8 +47,7 @@ static PyArrayObject *take_array(py_parts *p, const lop_param *param, PyObject *
              PyArray_NDIM(a));
         a = py_drop(a);
     }
-    if (a && p->copy && (PyObject *)a == o)
-        Py_SETREF(a, (PyArrayObject *)PyArray_NewCopy(a, NPY_KEEPORDER));
+    if (a && p->copy) Py_SETREF(a, (PyArrayObject *)py_own_copy(p->s, (PyObject *)a));
     return a;
 }
 
@@ -178,9 +177,7 @@ static int read_shape(py_parts *p, PyObject *o, bool square) {
 
 /* Borrowed node of operand `at`, which is wrapped, and copied before if asked; NULL: failed. */
 static const lop_node *take_operator(py_parts *p, Py_ssize_t at, PyObject *o) {
-    PyObject *copy = p->copy ? py_attribute(o, "copy") : NULL;
-    PyObject *mine = copy ? PyObject_CallNoArgs(copy) : PyErr_Occurred() ? NULL : Py_NewRef(o);
-    Py_XDECREF(copy);
+    PyObject *mine = p->copy ? py_own_copy(p->s, o) : Py_NewRef(o);
     PyObject *op = mine ? py_operand(p->s, p->op, at, mine) : NULL;
     Py_XDECREF(mine);
     return set_init(p, at, op) < 0 ? NULL : py_node(p->s, (py_op *)op);

@@ -280,11 +280,28 @@ static int refuse(py_state *s, py_op *self, const lop_plan *plan, bool given) {
 static int announce(py_state *s, py_op *self, const lop_plan *plan, const py_plan *want,
                     int64_t bytes, bool asked) {
     if (bytes < (1 << 16) && (want->act != ACT_FACTOR || bytes == 0)) return 0; /* not worth it */
-    PyObject *all = Py_BuildValue("LOdi", (long long)bytes, asked ? Py_True : Py_False,
-                                  plan->seconds, want->act);
-    PyObject *args[5] = {(PyObject *)self}, *r = NULL;
-    for (int i = 0; all && i < 4; i++) args[i + 1] = PyTuple_GET_ITEM(all, i);
-    if (all) r = py_call_hook(s, "materialising", args, 5);
+    PyObject *all = Py_BuildValue("LOdiL", (long long)bytes, asked ? Py_True : Py_False,
+                                  plan->seconds, want->act, (long long)lop_plan_memory(plan));
+    PyObject *args[6] = {(PyObject *)self}, *r = NULL;
+    for (int i = 0; all && i < 5; i++) args[i + 1] = PyTuple_GET_ITEM(all, i);
+    if (all) r = py_call_hook(s, "materialising", args, 6);
+    Py_XDECREF(all);
+    Py_XDECREF(r);
+    return r ? 0 : -1;
+}
+
+/* A word about a plan that takes long; none where what it derives is there from a call before. */
+static int announce_slow(py_state *s, py_op *self, const lop_plan *plan, PyObject *keys, int act) {
+    const uint64_t *key =
+        keys ? (const uint64_t *)(const void *)PyBytes_AS_STRING(keys) : plan->key;
+    for (int i = 0; i < plan->nderive; i++) {
+        lop_blob *b = lop_store_get(&s->store, key[i]);
+        lop_blob_unref(&s->ctx, b);
+        if (b) return 0;
+    }
+    PyObject *all = Py_BuildValue("OdLi", (PyObject *)self, plan->seconds,
+                                  (long long)lop_plan_memory(plan), act);
+    PyObject *r = all ? py_call_hook(s, "slow", &PyTuple_GET_ITEM(all, 0), 4) : NULL;
     Py_XDECREF(all);
     Py_XDECREF(r);
     return r ? 0 : -1;
@@ -334,7 +351,7 @@ done:
     return keep(s, self, want);
 }
 
-static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
+py_plan *py_plan_of(py_state *s, py_op *self, py_plan *want, const lop_shape *x) {
     py_config_here(s);
     want->version = s->options_version;
     for (int i = 0; i < self->ncache; i++) {
@@ -351,15 +368,19 @@ static py_plan *cached_plan(py_state *s, py_op *self, py_plan *want, const lop_s
 
 /* Borrowed: the plan, after a word about dense forms on its way and a look at the memory limit. */
 py_plan *py_find_plan(py_state *s, py_op *self, py_plan *want, const lop_shape *x, bool given) {
-    py_plan *e = cached_plan(s, self, want, x);
+    py_plan *e = py_plan_of(s, self, want, x);
     const bool whole = want->act == ACT_DENSE || want->act == ACT_FACTOR;
-    if (!e || (!whole && !e->plan->dense && !passes(s, e->plan, given))) return e;
+    const bool slow = e && e->plan->seconds > PY_SLOW;
+    if (!e || (!whole && !slow && !e->plan->dense && !passes(s, e->plan, given))) return e;
     lop_plan *plan = e->plan;
+    PyObject *keys = Py_XNewRef(e->keys);
     plan->refs++; /* the hook may run anything, also this operator */
     int rc = announce_all(s, self, plan, want);
     if (rc == 0 && passes(s, plan, given)) rc = refuse(s, self, plan, given);
+    if (rc == 0 && slow) rc = announce_slow(s, self, plan, keys, want->act);
+    Py_XDECREF(keys);
     lop_plan_unref(plan);
-    return rc < 0 ? NULL : cached_plan(s, self, want, x);
+    return rc < 0 ? NULL : py_plan_of(s, self, want, x);
 }
 
 PyObject *py_in_blocks(PyObject *self, PyObject *offset) {

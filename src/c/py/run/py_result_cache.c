@@ -13,7 +13,7 @@
 
 /* What _kept gives and _keep takes back. */
 typedef struct token {
-    uint64_t key, mask;
+    uint64_t key, mask, owner;
     lop_fingerprint fingerprint;
 } token;
 
@@ -47,11 +47,23 @@ static lop_fingerprint fingerprint_of(const lop_buf *b, lop_fingerprint fingerpr
     }
 }
 
+/* Of memory that cannot change: where it lies, and how. */
+static lop_fingerprint fingerprint_layout(const lop_buf *b, lop_fingerprint print) {
+    print.hi = mix(print.hi, (uint64_t)(uintptr_t)b->p);
+    for (int d = 0; d < b->shape.ndim; d++) {
+        print.lo = mix(print.lo, (uint64_t)b->shape.dim[d]);
+        print.hi = mix(print.hi, (uint64_t)b->stride[d]);
+    }
+    return print;
+}
+
 /* The fingerprint of all leaves; their arrays are held while the lock is not. 1, or 0: one of them
  * cannot be read; -1 with an exception. */
-static int fingerprint_all(PyObject *const *array, int n, lop_fingerprint *fingerprint) {
+static int fingerprint_all(const py_state *s, PyObject *const *array, int n, token *t) {
     PyArrayObject *held[LOP_SIGN_LEAVES];
     lop_buf buf[LOP_SIGN_LEAVES];
+    bool frozen[LOP_SIGN_LEAVES];
+    uint64_t owner;
     int count = 0, rc = 1;
     for (; rc == 1 && count < n; count++) {
         PyArrayObject *a = (PyArrayObject *)array[count];
@@ -63,10 +75,14 @@ static int fingerprint_all(PyObject *const *array, int n, lop_fingerprint *finge
             rc = -1;
         else
             py_buf(held[count], dt, &buf[count]);
+        frozen[count] = py_frozen(s, a, &owner) && held[count] == a;
+        t->owner = count == 0 || t->owner == owner ? owner : 0;
     }
     if (rc == 1) {
         Py_BEGIN_ALLOW_THREADS;
-        for (int i = 0; i < n; i++) *fingerprint = fingerprint_of(&buf[i], *fingerprint);
+        for (int i = 0; i < n; i++)
+            t->fingerprint = frozen[i] ? fingerprint_layout(&buf[i], t->fingerprint)
+                                       : fingerprint_of(&buf[i], t->fingerprint);
         Py_END_ALLOW_THREADS;
     }
     for (int i = 0; i < count; i++) Py_XDECREF(held[i]);
@@ -103,7 +119,7 @@ PyObject *py_kept(py_state *s, PyObject *args) {
         if (PyErr_Occurred()) return NULL;
         Py_RETURN_NONE;
     }
-    const int rc = fingerprint_all(array, g.leaves, &t.fingerprint);
+    const int rc = fingerprint_all(s, array, g.leaves, &t);
     if (rc < 0) return NULL;
     if (rc == 0) Py_RETURN_NONE;
     lop_blob *b = lop_store_get(&s->store, t.key);
@@ -141,6 +157,7 @@ PyObject *py_keep(py_state *s, PyObject *args) {
                     .bytes = bytes > INT64_MAX - 256 ? bytes : bytes + 256,
                     .key = t.key,
                     .mask = t.mask,
+                    .owner = t.owner,
                     .foreign = true,
                     .fingerprint = t.fingerprint,
                     .data = f};

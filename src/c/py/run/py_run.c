@@ -39,6 +39,15 @@ static int room_for_copy(const run *r, PyArrayObject *a, const lop_slot *slot, i
     return done ? 0 : -1;
 }
 
+/* Leaf i: may its memory change? What is derived has an owner where all leaves have the same. */
+static void note_frozen(const run *r, lop_frame *f, int i, PyArrayObject *given,
+                        const PyArrayObject *bound) {
+    uint64_t owner;
+    const bool frozen = py_frozen(r->s, given, &owner);
+    if (frozen && given == bound && i < LOP_KEEP) f->frozen |= (uint64_t)1 << i;
+    f->owner = r->nheld == 0 || f->owner == owner ? owner : 0;
+}
+
 int py_run_bind(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
     const lop_plan *p = r->plan;
     if (p->nleaf > PY_HELD && !(r->held = PyMem_Calloc((size_t)p->nleaf, sizeof *r->held))) {
@@ -57,8 +66,10 @@ int py_run_bind(run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err) {
         if (PyArray_NDIM(a) > LOP_MAXDIM)
             return lop_fail(err, LOP_DIM, "an operand now has %d dimensions", PyArray_NDIM(a)), -2;
         if (room_for_copy(r, a, slot, &copied) < 0) return -1;
+        PyArrayObject *given = a;
         a = py_normal(a, slot->core, slot->need_c);
         if (!a) return -1;
+        if (p->nderive) note_frozen(r, f, i, given, a);
         r->held[r->nheld++] = a;
         py_buf(a, py_dtype(a), &buf);
         if (lop_frame_bind(f, i, &buf, err) != LOP_OK) return -2;
@@ -236,10 +247,13 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
     PyArrayObject *xn = py_normal(x, vec ? 1 : 2, false);
     if (!xn) return NULL;
     (void)rhs_buf(xn, dt, right, vec, &xbuf);
-    py_plan *e = py_find_plan(s, self, &want, &xbuf.shape, out != NULL);
+    PyObject *other = out ? Py_NewRef(Py_None) : py_iterated(s, self, x, &want, &xbuf.shape);
+    if (other == Py_None) Py_CLEAR(other);
+    py_plan *e =
+        other || PyErr_Occurred() ? NULL : py_find_plan(s, self, &want, &xbuf.shape, out != NULL);
     if (!e) {
         Py_DECREF(xn);
-        return NULL;
+        return other;
     }
     run r;
     const bool verify = s->verify; /* the user's out stays as it is until then: x may lie in it */

@@ -1,0 +1,242 @@
+"""Solves that go by iteration because that is the cheaper way at the same accuracy.
+
+    price of the factor's plan  >  3 x (products that are granted x price of one)
+                                        |
+         method on [b, a probe], bounded products --> true residual at working accuracy? --> x
+                                        | no
+                                  the plan as it is
+
+Everything is decided by the planner's prices and by counts of products, so that the same call goes
+the same way whatever ran before. The core asks where a plan makes a dense form that nobody asked
+for (py/run/py_by_price.c). A try that fails has cost a third of the factor at most, and an eighth
+of that where the first products show that all of them would not do.
+
+Beside the right sides a vector of signs is solved with. Where A is singular, or so near to it that
+a factor would warn, that solution does not come or is huge, and the factor's plan runs, which knows
+what to say: a consistent right side alone would not show it. (The growth of such a vector is the
+test of LINPACK's condition estimate: Cline, Moler, Stewart and Wilkinson, SIAM J. Numer. Anal. 16,
+1979, section 2.)"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base import config
+from . import record, solve
+from .memory import memory_of
+from .problem import Problem, norms, options_of, power_of_two
+
+_SHARE = 3  # a try costs one part in so many of the factor, at the most
+_LOOK = 8  # and one part in so many of that before the first look at how it goes
+_LEAST_DENSE, _LEAST_SECONDS = 1 << 20, 5e-3  # as in py_by_price.c
+_LEAST = 24  # products that are worth a try
+_COLUMNS = 64  # right sides at once, at the most
+_PASSES = 6
+_PROBE = 1e-5  # residual of the probe
+_GROWN = 1e-5  # of 1 / eps: how far the probe may grow
+_HOPE = 3  # how much better than its first products promise a method may do
+_busy = threading.local()
+
+
+class Offer(NamedTuple):
+    """What iterating is granted: products, each at that price, and what the factor costs."""
+
+    products: int
+    each: float
+    direct: float
+
+
+def _vectors(k: int, p: Any, hermitian: bool) -> float:
+    """Seconds that the vectors of an iteration take."""
+    passes = 12 if hermitian else 80
+    return float(passes * k * p.n * p.dtype.itemsize / _core._costs()["bandwidth"])
+
+
+def offer(op: Any, b: Any, direct: float) -> Offer:
+    """How many products with [b, a probe] may be tried in place of a plan of that price."""
+    wide = np.empty((b.shape[0], (1 if b.ndim == 1 else b.shape[1]) + 1), b.dtype)
+    steps = op._explain(0, wide, 0, 0)["steps"]  # what is kept (spectra) is made once
+    each = sum(s["seconds"] for s in steps if not (s["kept"] or s["conditional"]))
+    each += _vectors(wide.shape[1], _Size(b), True)
+    return Offer(int(direct / _SHARE / each), each, direct)
+
+
+def offered(op: Any, b: Any, plan: Any) -> Offer | None:
+    """The offer that a solve of that plan begins with; None where it does not."""
+    if not config.get("iterate") or plan is None or not fits(op, b):
+        return None
+    if plan._data["unasked"] < _LEAST_DENSE or plan.seconds < _LEAST_SECONDS:
+        return None
+    found = offer(op, b.astype(np.result_type(op.dtype, b.dtype), copy=False), plan.seconds)
+    return found if found.products >= _LEAST else None
+
+
+class _Size:
+    def __init__(self, b: Any) -> None:
+        self.n, self.dtype = b.shape[0], b.dtype
+
+
+def signs(n: int, dtype: Any) -> Any:
+    """Signs in an order that no structure has."""
+    bits = (np.arange(n, dtype=np.uint64) * np.uint64(2654435761) >> np.uint64(16)) & np.uint64(1)
+    return (1.0 - 2.0 * bits).astype(dtype)
+
+
+def fits(op: Any, b: Any) -> bool:
+    """Could this solve go by iteration at all?"""
+    kind = "" if op.dtype is None else op.dtype.kind
+    if kind not in "fc" or b.dtype.kind not in "fc" or op._opaque or op.ndim != 2:
+        return False
+    columns = 1 if b.ndim == 1 else b.shape[1]
+    return b.ndim in (1, 2) and 0 < columns <= _COLUMNS and op.shape[0] == b.shape[0]
+
+
+def iterated(inverse: Any, x: Any, act: int, seconds: float) -> Any:
+    """inverse @ x (or x @ inverse, and their views) by iteration; None: run the plan. A hook of
+    the core's: `act` is the mode of the view, plus 4 from the right."""
+    if not config.get("iterate") or getattr(_busy, "on", False) or "_direct" in vars(inverse):
+        return None
+    op, b = inverse._operands[0], x
+    right = bool(act & 4)
+    mode = (act & 3) ^ (1 if right else 0)
+    if right and b.ndim == 2:
+        b = b.T
+    op = (op, op.T, op.conj(), op.H)[mode]
+    if not fits(op, b):
+        return None
+    _busy.on = True
+    try:
+        found = _tried(op, b, seconds)
+    finally:
+        _busy.on = False
+    if found is None:
+        return None
+    return np.ascontiguousarray(found.T) if right and x.ndim == 2 else found
+
+
+def _tried(op: Any, b: Any, seconds: float) -> Any:
+    dtype = np.result_type(op.dtype, b.dtype)
+    given = offer(op, b.astype(dtype, copy=False), seconds)
+    if given.products < _LEAST:
+        return None
+    sides = b[:, None] if b.ndim == 1 else b
+    B = np.empty((sides.shape[0], sides.shape[1] + 1), dtype)
+    B[:, :-1] = sides
+    B[:, -1] = signs(len(B), dtype)
+    p = Problem(op, None, B, np.zeros_like(B), {**options_of({}), "working": True})
+    p.said = (op, b)
+    if not np.isfinite(p.bnorm).all():
+        return None
+    done = solve.SolveRecord("cg", 0.0, p.working)
+    records: list[Any] = []
+    with record.noted(p, records):
+        begin = time.perf_counter()
+        x = _solved(p, done, given)
+        done.matvecs, done.time = p.products, time.perf_counter() - begin
+        records.append(done)
+    if x is None:
+        return None
+    return np.ascontiguousarray(x[:, 0] if b.ndim == 1 else x[:, :-1])
+
+
+def _solved(p: Any, done: Any, given: Offer) -> Any:
+    """The solution; None where the methods, within what is granted, do not reach it."""
+    hermitian = solve._looks_hermitian(p)
+    what = "" if hermitian else "not "
+    done.why = (
+        f"{given.products:,} products at {given.each:.2g} s are less than the factor's "
+        f"{given.direct:.2g} s; A is {what}Hermitian, by two pairs of vectors"
+    )
+    if not hermitian:  # its vectors take longer
+        each = given.each + _vectors(p.b.shape[1], p, False)
+        given = given._replace(products=int(given.direct / _SHARE / each), each=each)
+        if given.products < _LEAST:
+            done.tried.append(("gmres", "its vectors cost too much"))
+            return None
+    limit = config.get("memory_limit")
+    for name in ("cg", "minres") if hermitian else ("gmres",):
+        done.method = name
+        done.memory = memory_of(name, p)
+        if limit is not None and done.memory > limit:
+            return None
+        why = _one(name, p, done, given)
+        done.tried.append((name, why))
+        if not why:
+            done.criterion = "backward error"
+            return p.x
+        if why in (_TOO_NEAR, _TOO_SLOW):
+            break
+    return None
+
+
+_TOO_NEAR = "A is near to singular"
+_TOO_SLOW = "the first products promise too little"
+
+
+def _one(name: str, p: Any, done: Any, given: Offer) -> str:
+    """Brings p.x to working accuracy by one method; '' where it is, otherwise what ended it."""
+    norm = p.norm()
+    aim = np.full(p.b.shape[1], 2 * p.eps)
+    accept = np.full(p.b.shape[1], min(p.working, np.sqrt(p.n) * p.eps))
+    x = p.x = np.zeros_like(p.b)
+    r, size = p.b.copy(), p.bnorm
+    first = True
+    for _ in range(_PASSES):
+        goal = aim * (norm * norms(x) + p.bnorm)
+        goal[-1] = _PROBE * p.bnorm[-1]
+        on = np.flatnonzero(~(size <= goal))
+        left = given.products - p.products
+        if not on.size or left <= 0:
+            break
+        most = max(int(left / _LOOK), _LEAST) if first else left
+        scale = power_of_two(float(size[on].max()))
+        goals = scale * np.maximum(0.5 * goal, 2 * p.eps * size)[on]
+        part = np.ascontiguousarray(r[:, on]) * p.dtype.type(scale)
+        d, answer = solve._pass(name, p, part, goals, min(most, left), None)
+        p.products += answer[2]
+        done.iterations += answer[1]
+        done.passes += 1
+        done.residuals = np.concatenate([done.residuals, answer[4] / scale])
+        y = x.copy()
+        y[:, on] += d / p.dtype.type(scale)
+        new_r = p.residual(y)
+        new = norms(new_r)
+        better = new < size
+        gained = new <= 0.5 * size
+        x, r = np.where(better, y, x), np.where(better, new_r, r)
+        before, size = size, np.where(better, new, size)
+        if answer[5] and not gained[on].any():
+            break  # it broke down: p^H A p was not positive
+        left = given.products - p.products
+        if first and _hopeless(before[on], size[on], goal[on], answer[1], left):
+            return _TOO_SLOW
+        if not gained[on].any():
+            break
+        first = False
+    below = norm * norms(x) + p.bnorm
+    with np.errstate(divide="ignore", invalid="ignore"):
+        eta = np.where(size == 0, 0.0, size / below)
+    done.backward_error = float(eta[:-1].max(initial=0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        done.residual = float(np.where(size == 0, 0.0, size / p.bnorm)[:-1].max(initial=0.0))
+    if not (size[-1] <= _PROBE * p.bnorm[-1]):
+        return "the vector of signs is not solved with"
+    if not norms(x)[-1] * norm <= _GROWN / p.eps * p.bnorm[-1]:
+        return _TOO_NEAR
+    if not (eta[:-1] <= accept[:-1]).all():
+        return f"the backward error is {done.backward_error:.2g}"
+    p.x = x
+    return ""
+
+
+def _hopeless(before: Any, after: Any, goal: Any, taken: int, left: int) -> bool:
+    """Will the columns not be there in what is left, at three times the pace so far?"""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pace = np.log(before / after) / max(taken, 1)
+        needed = np.where(after <= goal, 0.0, np.log(after / goal) / pace)
+    return not (needed <= _HOPE * left).all()

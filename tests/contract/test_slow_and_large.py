@@ -1,0 +1,121 @@
+"""What takes long says so before it begins, and dense forms have a bound where none was set."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+from pylinop._base import config
+
+N = 15_000
+T = pl.Toeplitz(0.5 ** np.arange(N)) + pl.Diag(np.linspace(-1, 2, N))  # no structured way
+
+QUESTIONS = {
+    "solve": (lambda A: pl.solve(A, np.ones(A.shape[0]), method="direct"), 'method="cg"'),
+    "columns": (lambda A: pl.inv(A) @ np.ones((A.shape[0], 100)), 'method="cg"'),
+    "logdet": (pl.logdet, 'method="slq"'),
+    "eigh": (pl.eigh, "pl.eigh(A, k=6)"),
+    "eigvalsh": (pl.eigvalsh, "pl.eigsh"),
+    "svd": (pl.svd, "pl.svds"),
+    "svdvals": (pl.svdvals, "pl.svds"),
+    "eigvals": (pl.eigvals, "pl.eigs"),
+    "cholesky": (pl.cholesky, "15000, 15000"),
+    "lu": (pl.lu, "15000, 15000"),
+    "qr": (pl.qr, "15000, 15000"),
+}
+
+
+@pytest.fixture
+def large_machine(monkeypatch):
+    """Memory is no matter: nothing is computed."""
+    monkeypatch.setattr(config, "machine_memory", lambda: 1 << 50)
+    monkeypatch.setattr(config, "free_memory", lambda: 1 << 49)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_it_warns_before_it_begins(name, large_machine):
+    """As an error, it ends what would take minutes: so nothing has begun."""
+    ask, instead = QUESTIONS[name]
+    with pl.config(warn_limit=1 << 50), warnings.catch_warnings():
+        warnings.simplefilter("error", pl.SlowComputationWarning)
+        with pytest.raises(pl.SlowComputationWarning) as caught:
+            ask(T)
+    text = str(caught.value)
+    assert instead in text and " s and " in text and " bytes" in text and "slow_limit" in text
+    assert "built at" in text and "test_slow_and_large.py" in text
+
+
+@pytest.mark.parametrize("limit, warns", [(None, False), (10.0, True), (1e9, False)])
+def test_it_is_an_option(limit, warns, large_machine):
+    class Begun(Exception):
+        pass
+
+    def ask():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pl.SlowComputationWarning)
+            warnings.simplefilter("error", pl.MaterializationWarning)
+            with pl.config(slow_limit=limit):
+                pl.eigvalsh(T)
+
+    # the dense form's warning comes next where this one does not
+    with pytest.raises(pl.SlowComputationWarning if warns else pl.MaterializationWarning):
+        ask()
+
+
+def test_what_is_wrong_of_the_option():
+    for value in ("10", True, [1]):
+        with pytest.raises(TypeError, match="slow_limit must be a number of seconds"):
+            pl.config(slow_limit=value)
+    for value in (-1, np.nan):
+        with pytest.raises(ValueError, match="slow_limit must be 0 seconds or more"):
+            pl.config(slow_limit=value)
+
+
+def test_small_ones_do_not_warn(recwarn):
+    A = pl.Toeplitz(0.5 ** np.arange(300)) + pl.Diag(np.linspace(-1, 2, 300))
+    for ask, _ in list(QUESTIONS.values())[:8]:
+        ask(A)
+    assert not [w for w in recwarn if w.category is pl.SlowComputationWarning]
+
+
+def test_half_of_the_machine_is_what_dense_forms_may_take(monkeypatch):
+    monkeypatch.setattr(config, "machine_memory", lambda: 40 << 20)
+    monkeypatch.setattr(config, "free_memory", lambda: 1 << 49)
+    A = pl.Toeplitz(0.5 ** np.arange(2000)) + pl.Diag(np.linspace(-1, 2, 2000))  # 32 MB
+    small = pl.Toeplitz(0.5 ** np.arange(600)) + pl.Diag(np.linspace(1, 2, 600))
+    words = "half of this machine's memory, as no pl.config"
+    for ask in (pl.cholesky, pl.eigvalsh, pl.logdet, lambda A: A.toarray()):
+        with pytest.raises(pl.MaterializationError, match=words):
+            ask(A)
+        ask(small)
+    with pl.config(memory_limit=1 << 40, warn_limit=1 << 40):
+        assert A.toarray().nbytes == 32_000_000
+
+
+def test_all_that_is_made_of_a_dense_form_counts(monkeypatch):
+    """The dense form alone would fit, and its factor beside it would not."""
+    monkeypatch.setattr(config, "machine_memory", lambda: 80 << 20)
+    monkeypatch.setattr(config, "free_memory", lambda: 1 << 49)
+    A = pl.Toeplitz(0.5 ** np.arange(2000)) + pl.Diag(np.linspace(-1, 2, 2000))
+    with pytest.raises(pl.MaterializationError, match="with all that is made of it"):
+        pl.logdet(A)
+
+
+def test_free_memory_bounds_too(monkeypatch):
+    monkeypatch.setattr(config, "machine_memory", lambda: 1 << 50)
+    monkeypatch.setattr(config, "free_memory", lambda: 1 << 20)
+    A = pl.Toeplitz(0.5 ** np.arange(1000)) + pl.Diag(np.linspace(-1, 2, 1000))
+    with pytest.raises(pl.MaterializationError, match="are free"):
+        pl.logdet(A)
+
+
+def test_what_was_given_dense_is_the_users(monkeypatch):
+    monkeypatch.setattr(config, "machine_memory", lambda: 1 << 20)
+    a = np.random.default_rng(0).standard_normal((600, 600))
+    assert np.isfinite(pl.solve(a, np.ones(600))).all()
+
+
+def test_what_the_machine_has():
+    assert config.machine_memory() is None or config.machine_memory() > 1 << 28
+    assert config.room_by_default() is None or config.room_by_default() > 0

@@ -1,0 +1,212 @@
+"""Solves go by iteration where that is cheaper and as accurate, by the planner's prices alone."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+from pylinop import _core
+from pylinop._iterative import by_price
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+M, N = 40, 33
+SIZE = M * N
+T1, T2 = pl.Toeplitz(0.5 ** np.arange(M)), pl.Toeplitz(0.6 ** np.arange(N))
+D = rng(1).uniform(0.5, 2, SIZE)
+SUM = pl.Kron(T1, T2) + pl.Diag(D)
+
+
+def single(op):
+    """By its parts in single precision."""
+    return pl.Kron(T1.astype(op), T2.astype(op)) + pl.Diag(D.astype(op))
+
+
+def went(op, b, **how):
+    """The solution, and whether it came by iteration."""
+    with pl.explaining() as e:
+        x = pl.solve(op, b, **how)
+    names = [step["name"] for plan in e.plans for step in plan.steps]
+    by = {"cg", "minres", "gmres"} & set(names)
+    return x, bool(by) and not {"getrf", "potrf", "sytrf"} & set(names)
+
+
+def eta(op, x, b):
+    """The largest backward error of the columns, with a lower bound of |A|."""
+    v = np.ones(SIZE) / np.sqrt(SIZE)
+    below = np.linalg.norm(op @ v) * np.linalg.norm(x, axis=0) + np.linalg.norm(b, axis=0)
+    return np.max(np.linalg.norm(b - op @ x, axis=0) / below)
+
+
+CASES = {
+    "definite": (SUM, float),
+    "shifted": (SUM + 3 * pl.Identity(SIZE), float),
+    "complex b": (SUM, complex),
+    "single": (single(np.float32), np.float32),
+    "not Hermitian": (
+        pl.Kron(pl.Toeplitz(0.4 ** np.arange(M), 0.1 ** np.arange(M)), T2) + pl.Diag(5 + D),
+        float,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name, columns", [(name, None) for name in CASES] + [("definite", 1), ("single", 3)]
+)
+def test_the_cheaper_way_is_taken_at_working_accuracy(name, columns):
+    op, dtype = CASES[name]
+    b = rng(2).standard_normal(SIZE if columns is None else (SIZE, columns)).astype(dtype)
+    if dtype is complex:
+        b = b * (1 + 0.5j)
+    with pl.config(warn_limit=1 << 40):
+        x, iterated = went(op, b)
+        direct, by_factor = went(op, b, method="direct")
+    assert iterated and not by_factor
+    assert x.dtype == direct.dtype and x.shape == direct.shape and x.flags.c_contiguous
+    assert eta(op, x, b) <= 5 * SIZE * np.finfo(x.dtype).eps  # 10 n u
+    cond = 40  # their eigenvalues lie within 0.5 and 20
+    assert np.abs(x - direct).max() <= 1e3 * cond * np.finfo(x.dtype).eps * np.abs(direct).max()
+
+
+def test_no_warning_where_nothing_is_made_dense(recwarn):
+    with pl.config(warn_limit=1 << 20):
+        pl.solve(SUM, np.ones(SIZE))
+    assert not [w for w in recwarn if w.category is pl.MaterializationWarning]
+
+
+def test_every_side_and_view():
+    b = rng(3).standard_normal(SIZE) + 1j * rng(4).standard_normal(SIZE)
+    op = pl.Kron(pl.Toeplitz(0.4 ** np.arange(M), 0.1 ** np.arange(M)), T2) + pl.Diag(5 + D + 0.5j)
+    a = op.toarray()
+    B = np.stack([b, 2 * b.real], 1)
+    inverse = pl.inv(op)
+    for made, want in [
+        (pl.solve(op.T, b), np.linalg.solve(a.T, b)),
+        (pl.solve(op.H, b), np.linalg.solve(a.conj().T, b)),
+        (pl.solve(op.conj(), b), np.linalg.solve(a.conj(), b)),
+        (inverse @ B, np.linalg.solve(a, B)),
+        (b @ inverse, np.linalg.solve(a.T, b)),
+        (B.T @ inverse, np.linalg.solve(a.T, B).T),
+        (inverse.rmatvec(b), np.linalg.solve(a.conj().T, b)),
+        (np.linalg.solve(op, b), np.linalg.solve(a, b)),
+    ]:
+        assert made.shape == want.shape and np.allclose(made, want, rtol=1e-11, atol=1e-11)
+
+
+def test_the_same_bits_again():
+    b = rng(5).standard_normal(SIZE)
+    first = pl.solve(SUM, b)
+    pl.solve(SUM, b, method="direct")  # its factor is there now
+    assert pl.solve(SUM, b).tobytes() == first.tobytes()
+    _core._clear_store()
+    assert pl.solve(SUM, b).tobytes() == first.tobytes()
+    again = pl.Kron(pl.Toeplitz(0.5 ** np.arange(M)), pl.Toeplitz(0.6 ** np.arange(N))) + pl.Diag(D)
+    assert pl.solve(again, b).tobytes() == first.tobytes()
+    assert (pl.inv(SUM) @ b).tobytes() == first.tobytes()
+
+
+def test_writes_in_between_are_seen():
+    d = D.copy()
+    op = pl.Kron(T1, T2) + pl.Diag(d)
+    b = rng(6).standard_normal(SIZE)
+    pl.solve(op, b)
+    d *= 2
+    assert eta(pl.Kron(T1, T2) + pl.Diag(2 * D), pl.solve(op, b), b) <= 1e-12
+
+
+def singular():
+    """A sum of Krons that all annul the same vectors."""
+    P = np.eye(M) - 1 / M
+    Q = P @ np.diag(rng(7).uniform(1, 2, M)) @ P
+    return pl.Kron(P, T2) + pl.Kron(Q, pl.Toeplitz(0.3 ** np.arange(N)))
+
+
+def test_a_singular_matrix_goes_by_the_factor_though_b_is_consistent():
+    op = singular()
+    b = op @ rng(8).standard_normal(SIZE)
+    with pl.config(warn_limit=1 << 40):
+        with pl.explaining() as e:
+            _core._build("inverse", op) @ b
+    assert "getrf" in [s["name"] for p in e.plans for s in p.steps]
+
+
+@pytest.mark.parametrize("shift", [1e-13, 1e-15])
+def test_a_matrix_near_to_singular_is_seen(shift):
+    """The vector of signs grows as 1 / shift, where b does not show it."""
+    op = singular() + shift * pl.Identity(SIZE)
+    b = singular() @ rng(9).standard_normal(SIZE)
+    with pl.config(warn_limit=1 << 40):
+        x, iterated = went(op, b)
+    assert not iterated and eta(op, x, b) <= 1e-12
+
+
+def test_what_does_not_converge_costs_a_third_at_most():
+    """An indefinite matrix; the products are counted."""
+    op = pl.Kron(T1, T2) - pl.Diag(1.5 * D)
+    b = rng(10).standard_normal(SIZE)
+    with pl.config(warn_limit=1 << 40), pl.explaining() as e:
+        x = pl.solve(op, b)
+    tries = [p for p in e.plans if {"cg", "minres", "gmres"} & {s["name"] for s in p.steps}]
+    plan = _core._build("inverse", op)._explain(0, b, 0, 0)
+    granted = by_price.offer(op, b, plan["seconds"])
+    assert len(tries) == 1 and "not converged" in tries[0]
+    assert granted.products * granted.each <= plan["seconds"] / 3
+    spent = int(str(tries[0]).split(" products, ")[0].split()[-1])
+    assert 0 < spent <= granted.products + 3  # residuals beside
+    assert eta(op, x, b) <= 1e-13
+
+
+def test_the_first_products_tell_what_is_hopeless():
+    op = pl.Kron(T1, T2) + pl.Diag(np.geomspace(1e-7, 1e3, SIZE))
+    b = rng(11).standard_normal(SIZE)
+    with pl.config(warn_limit=1 << 40), pl.explaining() as e:
+        pl.solve(op, b)
+    tried = next(p for p in e.plans if "not converged" in p)
+    plan = _core._build("inverse", op)._explain(0, b, 0, 0)
+    granted = by_price.offer(op, b, plan["seconds"]).products
+    spent = int(str(tried).split(" products, ")[0].split()[-1])
+    assert spent <= granted / 3
+
+
+@pytest.mark.parametrize("b", [np.zeros(SIZE), np.full(SIZE, np.nan), np.full(SIZE, np.inf)])
+def test_odd_right_sides(b):
+    with pl.config(warn_limit=1 << 40), np.errstate(all="ignore"):
+        x = pl.solve(SUM, b)
+    assert (x == 0).all() if not b[0] else not np.isfinite(x).all()
+
+
+def test_it_can_be_switched_off():
+    b = np.ones(SIZE)
+    with pl.config(warn_limit=1 << 40):
+        with pl.config(iterate=False):
+            assert not went(SUM, b)[1]
+        assert went(SUM, b)[1]
+        assert not went(SUM, b, method="direct")[1]
+        with pl.explaining() as e:
+            pl.factorized(SUM).solve(b)
+        assert not {"cg"} & {s["name"] for p in e.plans for s in p.steps}
+
+
+def test_explain_says_so():
+    b = np.ones(SIZE)
+    for said in (SUM.explain("solve", b), SUM.explain("solve", b, method="auto")):
+        assert "are granted to cg" in said and "method='direct'" in said
+    assert "are granted" not in SUM.explain("solve", b, method="direct")
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        pl.Dense(rng(12).standard_normal((500, 500))),
+        pl.Toeplitz(0.5 ** np.arange(500)),
+        pl.Kron(T1, T2),
+        pl.Kron(T1, T2) + pl.Identity(SIZE),
+        pl.LowRank(rng(13).standard_normal((500, 3))) + pl.Diag(np.ones(500)),
+        pl.Kron(pl.Toeplitz(0.5 ** np.arange(10)), T2) + pl.Diag(D[: 10 * N]),
+    ],
+    ids=["dense", "toeplitz", "kron", "kron + c", "woodbury", "small"],
+)
+def test_what_has_a_structured_way_or_was_given_dense_is_not_tried(op):
+    assert not went(op, np.ones(op.shape[0]))[1]
