@@ -219,6 +219,16 @@ def _():
     assert pl.estimate_diagonal(T @ T, rng=0).value.shape == (40,)
 
 
+@check("the diagonal or trace of the inverse")
+def _():
+    T, d = pl.Toeplitz(0.5 ** np.arange(120)), pl.Diag(np.linspace(1, 2, 120))
+    for A in (pl.Hankel(0.5 ** np.arange(120), np.eye(1, 120)[0]), T + d):
+        assert {"getrf", "potrf", "eye"} & set(steps(pl.inv(A), "diagonal"))
+    e = pl.estimate_trace(pl.inv(T + d), rng=0)
+    assert e.interval[0] <= float(pl.trace(pl.inv(T + d))) <= e.interval[1]
+    assert pl.estimate_diagonal(pl.inv(T + d), rng=0).value.shape == (120,)
+
+
 @check("`pl.multiply(S, K)`")
 def _():
     S, K = sp.random_array((40, 40), density=0.1, rng=0), pl.Toeplitz(0.5 ** np.arange(40))

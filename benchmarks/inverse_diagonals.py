@@ -1,0 +1,90 @@
+"""Diagonals of inverses beside NumPy and SciPy by hand, interleaved in one process.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/inverse_diagonals.py [rounds]
+
+Before each call the last bits of an operand change, so that nothing kept is used again. Each line:
+the least and the median of pylinop, of the way by hand, and the ratio of the least."""
+
+import statistics
+import sys
+import time
+
+import numpy as np
+
+import pylinop as pl
+
+
+def low_rank(g, n, k):
+    u, d = g.standard_normal((n, k)), g.uniform(1, 2, n)
+
+    def by_hand():
+        w = u / d[:, None]
+        return 1 / d - np.einsum("ij,ji->i", w, np.linalg.solve(np.eye(k) + u.T @ w, w.T))
+
+    return u, lambda: pl.inv(pl.LowRank(u) + pl.Diag(d)).diagonal(), by_hand
+
+
+def circulant(g, n):
+    c = np.r_[4.0, g.uniform(-1, 1, n - 1) / n]
+    return (
+        c,
+        lambda: pl.inv(pl.Circulant(c)).diagonal(),
+        lambda: np.full(n, np.mean(1 / np.fft.fft(c)).real),
+    )
+
+
+def kron_shift(g, p):
+    a, b = (x @ x.T / p + np.eye(p) for x in g.standard_normal((2, p, p)))
+    n = p * p
+
+    def by_hand():
+        s, v = np.linalg.eigh(a)
+        t, w = np.linalg.eigh(b)
+        return ((v * v) @ (1 / (np.multiply.outer(s, t) + 0.3)) @ (w * w).T).ravel()
+
+    def ours():
+        kron = pl.Kron(pl.Dense(a, assume_a="her"), pl.Dense(b, assume_a="her"))
+        return pl.inv(kron + 0.3 * pl.Identity(n)).diagonal()
+
+    return a, ours, by_hand
+
+
+def toeplitz(g, n):
+    from scipy.linalg import solve_toeplitz
+
+    c = np.exp(-np.arange(n) / 20) + 0.1 * np.eye(1, n)[0]
+
+    def by_hand():
+        x = solve_toeplitz(c, np.eye(1, n)[0])
+        y = x[::-1]
+        steps = np.r_[x[0], (x[1:] * x[1:] - y[:-1] * y[:-1]) / x[0]]
+        return np.cumsum(steps)
+
+    return c, lambda: pl.inv(pl.Toeplitz(c)).diagonal(), by_hand
+
+
+def main(rounds):
+    g = np.random.default_rng(0)
+    for name, make in (
+        ("LowRank + Diag, 5,000 x 10", lambda: low_rank(g, 5000, 10)),
+        ("LowRank + Diag, 5,000 x 50", lambda: low_rank(g, 5000, 50)),
+        ("LowRank + Diag, 50,000 x 10", lambda: low_rank(g, 50_000, 10)),
+        ("Circulant, 10,000", lambda: circulant(g, 10_000)),
+        ("Kron + c I, 60 x 60", lambda: kron_shift(g, 60)),
+        ("Toeplitz, 2,000", lambda: toeplitz(g, 2000)),
+    ):
+        leaf, *ways = make()
+        np.testing.assert_allclose(ways[0](), ways[1](), rtol=1e-8)
+        times = [[], []]
+        for _ in range(rounds):
+            for way, t in zip(ways, times, strict=True):
+                leaf.flat[0] = np.nextafter(leaf.flat[0], 9)
+                begin = time.perf_counter()
+                way()
+                t.append(1e3 * (time.perf_counter() - begin))
+        line = "  ".join(f"{min(t):8.3f} {statistics.median(t):8.3f}" for t in times)
+        print(f"{name:28s} {line}  {min(times[0]) / min(times[1]):5.2f}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
