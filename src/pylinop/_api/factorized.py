@@ -34,7 +34,7 @@ from .._operators import pickling
 from .._operators.block_constructors import block
 from .._structured import determinants, dispatch
 from .covariance import sample
-from .solve import promised
+from .solve import assuming
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -90,7 +90,7 @@ def factorized(A: _OperatorLike, assume_a: str | None = None) -> Factorized:
     """
     op = operator_of(A)
     if assume_a is not None:
-        op = promised(A, op, assume_a)
+        op = assuming(A, op, assume_a)
     return Factorized(square(op))
 
 
@@ -316,7 +316,7 @@ def _norms(x: Any) -> Any:
     return np.linalg.norm(x, axis=-1 if x.ndim == 1 else -2)
 
 
-def _declared(op: Any) -> str | None:
+def _assumed(op: Any) -> str | None:
     """'pos' where the matrix is one that was assumed positive definite."""
     positive = op._head == "dense" and op._init is not None and op._given("assume_a") in _POSITIVE
     return "pos" if positive else None
@@ -453,7 +453,7 @@ class _Appended(_Changed):
             base, block([[base.A, _core.Dense(B)], [_core.Dense(low), _core.Dense(D)]])
         )
         self._W = base._solved(B, False)
-        positive = _declared(base.A) if C is None else None
+        positive = _assumed(base.A) if C is None else None
         self._S = Factorized(_core.Dense(D - low @ self._W, positive))
         self._Z: Any = None
 
@@ -532,10 +532,10 @@ def _updated(F: Any, U: Any, V: Any) -> Factorized:
     V = None if V is None else _columns("V", V, n)
     if V is not None and V.shape != U.shape:
         raise ValueError(f"U has shape {U.shape}, V {V.shape}: they must be alike")
-    base, pos = F, V is None and _declared(F.A) is not None
+    base, pos = F, V is None and _assumed(F.A) is not None
     if isinstance(F, _Updated):
         base = F._base
-        pos = V is None and F._V is None and _declared(base.A) is not None
+        pos = V is None and F._V is None and _assumed(base.A) is not None
         right = None if V is None and F._V is None else [_other(F._U, F._V), _other(U, V)]
         U = dlpack.immutable(np.hstack([F._U, U]))
         V = None if right is None else dlpack.immutable(np.hstack(right))
