@@ -231,16 +231,15 @@ lop_truth lop_when_shift(const lop_match *m) {
     return truth(x->attr.re - x->attr.re == 0 && x->attr.im - x->attr.im == 0 &&
                  (x->attr.im == 0 || lop_is_complex(a->dtype)));
 }
+static bool own(const lop_node *a) {
+    return lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE || lop_infer_hermitian(a);
+}
 lop_truth lop_when_own_view(const lop_match *m) {
     const lop_node *v = m->root->op == &lop_op_view ? m->root : m->root->child[0], *a = v->child[0];
-    return truth((v->attr.i[0] & LOP_T) != 0 && lop_is_blas(m->root->dtype) &&
-                 (lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE ||
-                  lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE));
+    return truth((v->attr.i[0] & LOP_T) != 0 && lop_is_blas(m->root->dtype) && own(a));
 }
 lop_truth lop_when_own_conj(const lop_match *m) {
-    const lop_node *a = m->root->child[0]->child[0];
-    return truth(lop_is_blas(m->root->dtype) && (lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE ||
-                                                 lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE));
+    return truth(lop_is_blas(m->root->dtype) && own(m->root->child[0]->child[0]));
 }
 /* Not of leaves: what a user declared is taken at its word elsewhere. */
 bool lop_is_tried(const lop_node *a) {
