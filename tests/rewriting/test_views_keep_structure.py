@@ -25,9 +25,9 @@ class Make:
     def d(self, n=N):
         """A diagonal far from zero."""
         x = self.a(n)
-        return (x + 4 * np.exp(1j * np.angle(x)) if self.dt.kind == "c" else x + 4 * np.sign(x)).astype(
-            self.dt
-        )
+        return (
+            x + 4 * np.exp(1j * np.angle(x)) if self.dt.kind == "c" else x + 4 * np.sign(x)
+        ).astype(self.dt)
 
     def positive(self, n=N):
         return (np.abs(self.a(n)) + 1).astype(self.dt)
@@ -169,7 +169,8 @@ CASES = {
     ),
     "Diag + LowRank": lambda m: pl.Diag(m.d()) + lowrank(m),
     "Diag + LowRank(U)": lambda m: pl.Diag(m.positive()) + gram(m),
-    "Diag + LowRank(U, C)": lambda m: pl.Diag(m.positive()) + pl.LowRank(m.a(N, 3), C=m.definite(3)),
+    "Diag + LowRank(U, C)": lambda m: pl.Diag(m.positive())
+    + pl.LowRank(m.a(N, 3), C=m.definite(3)),
     "c I + LowRank": lambda m: 0.5 * pl.Identity(N, dtype=m.dt) + lowrank(m),
     "LowRankUpdate": lambda m: pl.LowRankUpdate(tridiagonal(m), m.a(N, 3), m.a(N, 3), m.square(3)),
     "Toeplitz + LowRank": lambda m: toeplitz(m, 200) + lowrank(m, 200),

@@ -352,6 +352,12 @@ lop_truth lop_when_low_elementwise(const lop_match *m) {
     const double mixed = a->op->flops(a, columns) + 3 * (rows + cols) * (double)columns;
     return truth(mixed < 2 * rows * cols * (1 + (double)lop_cols(x)));
 }
+lop_truth lop_when_lowrank_square(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    bool all = lop_rows(a) > 0;
+    for (int i = 0; i < a->n; i++) all = all && lop_is_square(a->child[i]);
+    return truth(all);
+}
 lop_truth lop_when_full_plain(const lop_match *m) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1];
     const lop_node *full = a->op == &lop_op_full ? a : b;

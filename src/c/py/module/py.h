@@ -16,7 +16,7 @@
 #include "expr/sexpr.h"
 #include "ops/shared/sparse_solver.h"
 
-enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 64 };
+enum { PY_MAXKINDS = 256, PY_CACHE = 6, PY_UFUNCS = 24, PY_MATRICES = 512 };
 enum py_option {
     PY_FFT,
     PY_PROVENANCE,
@@ -395,8 +395,10 @@ int py_find_levels(const lop_op *op, PyObject *const *arg, int *levels);
 int py_sizes(py_state *s, int levels, const int64_t *n, const lop_node **out); /* owned */
 /* The leaf of an array becomes what a kind takes; takes the reference over. */
 int py_ravel(py_state *s, int levels, const lop_node **leaf);
-/* Is the array `a`, of three dimensions at least, one of square blocks, of *b rows as the others?
- * The `first` says how many. */
+/* The leaf of a matrix: that of a Dense made of the same array before, where it is still known.
+ * Owned; NULL with the status in *st. */
+const lop_node *py_matrix_leaf(py_state *s, PyArrayObject *a, lop_dtype dt, const lop_shape *shape,
+                               lop_status *st, lop_err *err);
 /* Lets go of an object, which may run anyone's code, with the exception that is set kept: NULL. */
 void *py_drop(void *object);
 /* Arguments where a kind of several operands was given one list of them: new; `args` itself where
@@ -404,6 +406,8 @@ void *py_drop(void *object);
 PyObject *py_operands(py_state *s, const lop_op *op, PyObject *args);
 /* Operand `at` of a kind as an operator, or an error that names it: new. */
 PyObject *py_operand(py_state *s, const lop_op *op, Py_ssize_t at, PyObject *o);
+/* Is the array `a`, of three dimensions at least, one of square blocks, of *b rows as the others?
+ * The `first` says how many. */
 int py_take_blocks(const lop_op *op, const lop_param *param, PyObject *a, bool first, int64_t *b);
 /* After an array and its sizes: those of a square Toeplitz matrix with such diagonals. */
 lop_status py_square(py_state *s, const lop_node **child, int *n, lop_err *err);
