@@ -61,6 +61,7 @@ LOP_BUILD(apply_power_squared);
 LOP_BUILD(power_squared);
 LOP_BUILD(power_itself);
 LOP_BUILD(power_each);
+LOP_BUILD(solve_power);
 /* bands_permutations_triangles.c */
 LOP_BUILD(view_tridiagonal);
 LOP_BUILD(scaled_tridiagonal);
