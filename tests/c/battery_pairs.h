@@ -48,7 +48,7 @@ static bool same_end(lop_tab *tab, const lop_node *a, const lop_node *b) {
 /* `right` is what row i made of `left`; `fits`: can it be run and compared? */
 static void pairs_of(int i, const lop_node *left, const lop_node *right, lop_tab *tab, bool fits) {
     const lop_rule *rule = &lop_rule_table[i];
-    lop_maker mk = {&w.ctx, tab, &w.err, NULL};
+    lop_maker mk = {.ctx = &w.ctx, .tab = tab, .err = &w.err, .rules = w.rules};
     if (!found.tried) found.tried = calloc((size_t)lop_rule_count * (size_t)lop_rule_count, 2);
     for (int j = 0; j < 2 * lop_rule_count && found.tried; j++) {
         int row = j / 2;

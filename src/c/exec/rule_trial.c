@@ -276,7 +276,7 @@ static lop_status compare(draw *d, const lop_rule *rule, const lop_node *left, c
 static lop_status both(draw *d, const lop_rules *table, const lop_compiled *row,
                        const lop_node *left, lop_err *err) {
     lop_match m;
-    lop_maker mk = {d->ctx, NULL, &d->err, NULL};
+    lop_maker mk = {.ctx = d->ctx, .err = &d->err};
     const lop_node *right = NULL;
     value a = {.p = NULL}, b = {.p = NULL};
     char what[200], is[64], has[64];

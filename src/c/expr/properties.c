@@ -98,6 +98,21 @@ static bool of_terms(look *w, const lop_node *a, bool positive, int depth) {
     return true;
 }
 
+/* The same rows as columns of what is so. */
+static bool on_both_axes(look *w, const lop_node *a, bool positive, int depth) {
+    const lop_node *in = a->child[0];
+    const bool turned = in->op == &lop_op_view && (in->attr.i[0] & LOP_T) != 0;
+    if (in->op == &lop_op_view) in = in->child[0]; /* a view of what is so is so too */
+    if (in->op != &lop_op_sliced || a->n != in->n || a->attr.i[0] > 1 || in->attr.i[0] > 1 ||
+        (a->attr.i[0] == in->attr.i[0]) != turned)
+        return false;
+    if (a->n > 1 ? !lop_node_alike(a->child[1], in->child[1], depth)
+                 : a->attr.i[1] != in->attr.i[1] || a->attr.i[2] != in->attr.i[2] ||
+                       a->attr.i[3] != in->attr.i[3])
+        return false;
+    return known(w, in->child[0], positive, depth - 1);
+}
+
 static bool known(look *w, const lop_node *a, bool positive, int depth) {
     if (depth == 0 || --w->left < 0 || !lop_is_square(a)) return false;
     if (lop_node_trait(a, positive ? LOP_POSITIVE : LOP_HERMITIAN) == LOP_TRUE) return true;
@@ -106,6 +121,7 @@ static bool known(look *w, const lop_node *a, bool positive, int depth) {
     if (op == &lop_op_sum) return of_terms(w, a, positive, depth);
     if (op == &lop_op_prod || op == &lop_op_scaled || op == &lop_op_view || op == &lop_op_inverse)
         return palindrome(w, a, positive, depth);
+    if (op == &lop_op_sliced) return on_both_axes(w, a, positive, depth);
     if (op == &lop_op_power) return known(w, a->child[0], positive, depth - 1);
     if (op == &lop_op_lowrank) return a->n == 2 && lop_node_alike(a->child[0], a->child[1], depth);
     return !positive && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;

@@ -201,7 +201,7 @@ lop_status lop_explore(const lop_rules *rules, const lop_options *options, const
     x->compile = compile;
     x->best = *best;
     lop_tab_init(&x->tab, root->ctx);
-    x->mk = (lop_maker){root->ctx, &x->tab, err, &trace};
+    x->mk = (lop_maker){.ctx = root->ctx, .tab = &x->tab, .err = err, .trace = &trace};
     lop_status st = lop_map_init(&map, root->ctx);
     if (st == LOP_OK && list_nodes(x, root, &map)) {
         st = rebuilt(x, &map, -1, NULL, &x->now);

@@ -290,16 +290,15 @@ lop_truth lop_when_shift(const lop_match *m) {
     return truth(lop_coef_test(a->ctx, lop_coef_of(&x->attr), LOP_COEF_FINITE) &&
                  (x->attr.im == 0 || lop_is_complex(a->dtype)));
 }
+static bool own(const lop_node *a) {
+    return lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE || lop_infer_hermitian(a);
+}
 lop_truth lop_when_own_view(const lop_match *m) {
     const lop_node *v = m->root->op == &lop_op_view ? m->root : m->root->child[0], *a = v->child[0];
-    return truth((v->attr.i[0] & LOP_T) != 0 && lop_is_blas(m->root->dtype) &&
-                 (lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE ||
-                  lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE));
+    return truth((v->attr.i[0] & LOP_T) != 0 && lop_is_blas(m->root->dtype) && own(a));
 }
 lop_truth lop_when_own_conj(const lop_match *m) {
-    const lop_node *a = m->root->child[0]->child[0];
-    return truth(lop_is_blas(m->root->dtype) && (lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE ||
-                                                 lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE));
+    return truth(lop_is_blas(m->root->dtype) && own(m->root->child[0]->child[0]));
 }
 /* Not of leaves: what a user assumed is taken at its word elsewhere. */
 bool lop_is_tried(const lop_node *a) {
@@ -425,6 +424,12 @@ lop_truth lop_when_low_elementwise(const lop_match *m) {
     const double rows = (double)lop_rows(h), cols = (double)lop_cols(h);
     const double mixed = a->op->flops(a, columns) + 3 * (rows + cols) * (double)columns;
     return truth(mixed < 2 * rows * cols * (1 + (double)lop_cols(x)));
+}
+lop_truth lop_when_lowrank_square(const lop_match *m) {
+    const lop_node *a = m->root->child[0];
+    bool all = lop_rows(a) > 0;
+    for (int i = 0; i < a->n; i++) all = all && lop_is_square(a->child[i]);
+    return truth(all);
 }
 lop_truth lop_when_full_plain(const lop_match *m) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1];

@@ -89,6 +89,7 @@ lop_truth lop_when_low_ranks(
     const lop_match *m); /* the ranks of both children of the root, multiplied, are small */
 lop_truth lop_when_low_elementwise(
     const lop_match *m); /* a lowrank without middle times what is cheaper than the dense form */
+lop_truth lop_when_lowrank_square(const lop_match *m); /* the operand's children are square */
 lop_truth lop_when_full_plain(const lop_match *m); /* a child of the root is a full without batch */
 lop_truth lop_when_block_triangle_alone(
     const lop_match *m); /* and no other block has a batch that the result would miss */

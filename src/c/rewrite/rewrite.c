@@ -228,10 +228,12 @@ lop_status lop_rule_at(const lop_rules *r, int i, const lop_node *node, const lo
     return st;
 }
 
-/* The first rule of the phase that fits `node` at its root. Owned in *out; NOMATCH. */
-static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_node *node,
+/* The first rule of the phase that fits `node` at its root; `named`: that names its first child's
+ * head. Owned in *out; NOMATCH. */
+static lop_status apply_rules(const lop_rules *r, lop_phase phase, bool named, const lop_node *node,
                               const lop_maker *mk, const lop_node **out, int *which) {
     for (int i = r->first[phase][lop_op_id(node->op)]; i >= 0; i = r->quick[i].next) {
+        if (named && !r->quick[i].head) continue;
         if (!lop_may_match(r->quick[i].head, node)) continue;
         lop_status st = lop_rule_at(r, i, node, mk, out);
         if (st == LOP_NOMATCH) continue;
@@ -245,6 +247,13 @@ static lop_status apply_rules(const lop_rules *r, lop_phase phase, const lop_nod
     return LOP_NOMATCH;
 }
 
+lop_status lop_push_once(const lop_maker *mk, const lop_node *node, bool named,
+                         const lop_node **out) {
+    int which;
+    if (!mk->rules) return LOP_NOMATCH;
+    return apply_rules(mk->rules, LOP_PUSH, named, node, mk, out, &which);
+}
+
 lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, const lop_attr *attr,
                      int n, const lop_node *const *child, const lop_node **out, int *rule,
                      lop_err *err) {
@@ -252,11 +261,11 @@ lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, con
         return LOP_NOMATCH;
     for (int i = 0; i < n; i++)
         if (child[i]->opaque) return LOP_NOMATCH;
-    lop_maker mk = {ctx, NULL, err, NULL};
+    lop_maker mk = {.ctx = ctx, .err = err};
     const lop_node *written;
     lop_status st = lop_node_make(ctx, op, attr, n, child, NULL, &written, err);
     if (st != LOP_OK) return st;
-    st = apply_rules(rules, LOP_CLOSE, written, &mk, out, rule);
+    st = apply_rules(rules, LOP_CLOSE, false, written, &mk, out, rule);
     lop_node_unref(written);
     return st;
 }
@@ -298,7 +307,7 @@ static bool grow(lop_ctx *ctx, void **block, int *room, int n, size_t size) {
 
 static lop_status fire(driver *d, lop_phase phase, const lop_node *node, const lop_node **out) {
     int which = -1;
-    lop_status st = apply_rules(d->rules, phase, node, &d->mk, out, &which);
+    lop_status st = apply_rules(d->rules, phase, false, node, &d->mk, out, &which);
     if (st != LOP_OK) return st;
     LOP_ASSERT((*out)->refs > 1); /* interned, or written: the memo may have it as a key */
     if (d->trace->count < LOP_TRACE) d->trace->rule[d->trace->count] = (int16_t)which;
@@ -458,7 +467,7 @@ static lop_status drive(driver *d, const lop_node *root) {
 lop_status lop_rewrite(const lop_rules *rules, lop_tab *tab, const lop_node *root,
                        const lop_node **out, lop_trace *trace, lop_err *err) {
     driver d = {.rules = rules,
-                .mk = {root->ctx, tab, err, trace},
+                .mk = {root->ctx, tab, err, trace, rules},
                 .trace = trace,
                 .budget = BUDGET,
                 .own = OWN_BUDGET};

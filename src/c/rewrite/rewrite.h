@@ -24,14 +24,20 @@ typedef struct lop_match {
 
 typedef struct lop_tab lop_tab;
 typedef struct lop_trace lop_trace;
+typedef struct lop_rules lop_rules;
 
 /* Where new nodes are made: interned when `tab` is there, plain otherwise. */
 typedef struct lop_maker {
     lop_ctx *ctx;
     lop_tab *tab;
     lop_err *err;
-    lop_trace *trace; /* NULL, or where what the planner chose is written down */
+    lop_trace *trace;       /* NULL, or where what the planner chose is written down */
+    const lop_rules *rules; /* NULL, or those at work: what lop_push_once asks */
 } lop_maker;
+/* One step on `node` by the first row of the phase `push` that fits it at its root; `named`: by one
+ * that names the head of its first child. Owned in *out; NOMATCH also where mk->rules is NULL. */
+lop_status lop_push_once(const lop_maker *mk, const lop_node *node, bool named,
+                         const lop_node **out) LOP_MUST_CHECK;
 /* Owned. As lop_node_make. */
 lop_status lop_make_op(const lop_maker *mk, const lop_op *op, const lop_attr *attr, int n,
                        const lop_node *const *child, const lop_node *like,
@@ -58,7 +64,6 @@ typedef struct lop_rule {
 extern const lop_rule lop_rule_table[];
 extern const int lop_rule_count;
 
-typedef struct lop_rules lop_rules;
 /* Compiles `table` (borrowed); extra rows may be added by tests and users before use. Owned. */
 lop_status lop_rules_new(lop_ctx *ctx, const lop_rule *table, int count, lop_rules **out,
                          lop_err *err);

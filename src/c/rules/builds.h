@@ -52,12 +52,17 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
                     const lop_node *b, const lop_node **out) LOP_MUST_CHECK;
 /* The vector on the diagonal of diag, identity or a multiple of that. Owned. */
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
+/* solve_views.c */
+LOP_BUILD(solve_view);
+LOP_BUILD(settle_views);
+LOP_BUILD(solve_inverse);
 /* powers.c */
 LOP_BUILD(apply_power);
 LOP_BUILD(apply_power_squared);
 LOP_BUILD(power_squared);
 LOP_BUILD(power_itself);
 LOP_BUILD(power_each);
+LOP_BUILD(solve_power);
 /* bands_permutations_triangles.c */
 LOP_BUILD(view_tridiagonal);
 LOP_BUILD(scaled_tridiagonal);

@@ -165,7 +165,22 @@ typedef struct woodbury {
     parts p;                      /* borrowed */
     lop_attr dt;                  /* the dtype, as an attribute */
     const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
+    bool own;                     /* the small matrix is Hermitian: B is, V is U, C is c I */
 } woodbury;
+
+enum { TRIANGLE = 16 }; /* columns from which half a product pays */
+
+/* C is c I with a real c, or is not there. */
+static bool plain_middle(const lop_node *c, lop_coef *by) {
+    *by = lop_coef_const(1, 0);
+    if (!c) return true;
+    if (c->op == &lop_op_scaled) {
+        *by = lop_coef_of(&c->attr);
+        if (by->im != 0) return false;
+        c = c->child[0];
+    }
+    return c->op == &lop_op_identity && lop_nbatch(c) == 0;
+}
 
 /* C V^H x (C left out where there is none). */
 static lop_status through(const woodbury *s, const lop_node *x, const lop_node **out) {
@@ -177,6 +192,36 @@ static lop_status through(const woodbury *s, const lop_node *x, const lop_node *
     return st;
 }
 
+/* C V^H W, W = B^-1 U: in one triangle where that is known to be Hermitian. Sets s->own. */
+static lop_status inner_matrix(woodbury *s, const lop_node *u, const lop_node *w,
+                               const lop_node **out) {
+    lop_coef c;
+    s->own = lop_node_alike(s->p.u, s->p.v, LOP_INFER_DEPTH) && plain_middle(s->p.c, &c) &&
+             lop_infer_hermitian(s->p.base);
+    if (!s->own || lop_cols(u) < TRIANGLE) return through(s, w, out);
+    const lop_attr by = lop_coef_attr(c);
+    const bool one = lop_coef_test(s->mk->ctx, c, LOP_COEF_ONE);
+    const lop_node *g = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_gemm_triangle, NULL, u, w, &g);
+    if (st == LOP_OK && one) *out = lop_node_ref(g);
+    if (st == LOP_OK && !one) st = lop_make1(s->mk, &lop_op_scale, &by, g, out);
+    lop_node_unref(g);
+    return st;
+}
+
+/* By Cholesky where the small matrix is Hermitian, and by LU where that fails. */
+static lop_status solve_inner(const woodbury *s, const lop_node *t, const lop_node **out) {
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    return s->own ? lop_make2(s->mk, &lop_op_cholesky_solve, &tried, s->cap, t, out)
+                  : lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t, out);
+}
+
+static lop_status det_inner(const woodbury *s, const lop_node **out) {
+    const lop_attr tried = {.i = {1, 0, 0, 0}};
+    return s->own ? lop_make1(s->mk, &lop_op_cholesky_det, &tried, s->cap, out)
+                  : lop_make1(s->mk, &lop_op_lu_det, NULL, s->cap, out);
+}
+
 static lop_status woodbury_open(woodbury *s) {
     const lop_node *u = NULL, *w = NULL, *t = NULL, *eye = NULL;
     lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
@@ -186,7 +231,7 @@ static lop_status woodbury_open(woodbury *s) {
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &u);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, u, &w);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, w, &s->w);
-    if (st == LOP_OK) st = through(s, w, &t);
+    if (st == LOP_OK) st = inner_matrix(s, u, w, &t);
     if (st == LOP_OK) st = lop_make(s->mk, "eye", NULL, 0, NULL, &square, &eye);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_add, NULL, eye, t, &s->cap);
     const lop_node *gone[] = {u, w, t, eye};
@@ -204,7 +249,7 @@ static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop
     const lop_node *z = NULL, *t = NULL, *y = NULL, *wy = NULL;
     lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
     if (st == LOP_OK) st = through(s, z, &t);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_lu_solve, NULL, s->cap, t, &y);
+    if (st == LOP_OK) st = solve_inner(s, t, &y);
     if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, s->w, y, &wy);
     if (st == LOP_OK) st = lop_build_minus(s->mk, z, wy, out);
     const lop_node *gone[] = {z, t, y, wy};
@@ -356,7 +401,7 @@ LOP_BUILD(det_update) {
     s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
     lop_status st = woodbury_open(&s);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
-    if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, s.cap, &small);
+    if (st == LOP_OK) st = det_inner(&s, &small);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);

@@ -100,3 +100,21 @@ LOP_BUILD(apply_power) {
     lop_node_unref(inner);
     return st;
 }
+
+enum { MOST_SOLVES = 8 };
+
+/* A^-p x by p solves with one factor. */
+LOP_BUILD(solve_power) {
+    const int64_t p = ATTR(m, 'p').i[0];
+    const lop_node *x = NULL;
+    if (p < 1 || p > MOST_SOLVES) return LOP_NOMATCH;
+    lop_status st = lop_build_cast_x(m, mk, &x);
+    for (int64_t i = 0; st == LOP_OK && i < p; i++) {
+        const lop_node *next = NULL;
+        st = lop_make2(mk, &lop_op_solve, NULL, HOLE(m, 'a'), x, &next);
+        lop_node_unref(x);
+        x = next;
+    }
+    *out = x;
+    return st;
+}

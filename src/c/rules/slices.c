@@ -363,9 +363,10 @@ static bool whole_is_cheap(const lop_node *a, const taking *t) {
     int64_t count = count_of(t);
     if (count >= (axis_of(t) == ROWS ? lop_rows(a) : lop_cols(a))) return true;
     const lop_node *k = a->op == &lop_op_view ? a->child[0] : a;
-    if (k->op == &lop_op_sliced && k->attr.i[0] < BATCH) { /* the shorter side first */
+    if (k->op == &lop_op_sliced &&
+        k->attr.i[0] < BATCH) { /* the shorter side first, of equal ones the inner */
         taking in = root_taking(k);
-        return count_of(&in) < count;
+        return count_of(&in) <= count;
     }
     if (!k->op->dense) return false;
     double size = (double)lop_rows(k) * (double)lop_cols(k);

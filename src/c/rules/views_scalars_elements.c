@@ -113,6 +113,11 @@ LOP_BUILD(solve_deficient) {
 
 LOP_BUILD(cast_x) {
     lop_attr a = {.i = {1, 0, 0, (int64_t)m->root->dtype + 1}};
+    const lop_node *x = HOLE(m, 'x');
+    if (!x->weak && x->dtype == m->root->dtype) { /* not wrapped again at each level of a chain */
+        *out = lop_node_ref(x);
+        return LOP_OK;
+    }
     return lop_make1(mk, &lop_op_cast, &a, HOLE(m, 'x'), out);
 }
 

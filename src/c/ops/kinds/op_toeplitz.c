@@ -5,6 +5,7 @@
  * else by a circulant embedding and our FFT: the plan and the spectrum are derived values, kept
  * while c and r keep their content. Error then C u log2(N) |spectrum| |x|, normwise. Cost: 5 N log2
  * N a column. */
+#include "expr/properties.h"
 #include "expr/random_instance.h"
 #include "kernels/fft/k_fft.h"
 #include "kernels/common/kernels.h"
@@ -24,6 +25,48 @@ static lop_status infer(lop_node *n, lop_err *err) {
     n->shape.dim[n->shape.ndim++] = lop_cols(r);
     lop_node_promote(n, c, r);
     return LOP_OK;
+}
+
+/* x without a number added to its first entry, as T + c I is made. */
+static const lop_node *but_first(const lop_node *x) {
+    while (x->op == &lop_op_add) {
+        const lop_node *y = x->child[1], *first = y->op == &lop_op_scale ? y->child[0] : y;
+        if (!strcmp(first->op->name, "first_unit")) {
+            x = x->child[0];
+            continue;
+        }
+        y = x->child[0];
+        first = y->op == &lop_op_scale ? y->child[0] : y;
+        if (strcmp(first->op->name, "first_unit") != 0) break;
+        x = x->child[1];
+    }
+    return x;
+}
+
+/* Are the first column and row the same numbers by how they are written, apart from the first? */
+static bool mirrored(const lop_node *c, const lop_node *r, int depth) {
+    c = but_first(c);
+    r = but_first(r);
+    if (lop_node_alike(c, r, depth)) return true;
+    if (depth == 0 || c->op != r->op || c->n != r->n || c->n == 0) return false;
+    if (!strcmp(c->op->name, "diagrun")) /* of a slice: from the main diagonal down, and up */
+        return c->attr.i[0] == 0 && r->attr.i[0] == 0 && c->attr.i[1] == -r->attr.i[1] &&
+               c->attr.i[2] == r->attr.i[2] && lop_node_alike(c->child[0], r->child[0], depth) &&
+               lop_node_alike(c->child[1], r->child[1], depth) &&
+               mirrored(c->child[0], c->child[1], depth - 1);
+    if (c->op != &lop_op_add && c->op != &lop_op_scale && c->op != &lop_op_cast &&
+        c->op != &lop_op_mul)
+        return false;
+    for (int i = 0; i < c->n; i++)
+        if (!mirrored(c->child[i], r->child[i], depth - 1)) return false;
+    return lop_attr_equal(&c->attr, &r->attr);
+}
+
+/* r = conj(c) is not enough of complex numbers: c[0] may have an imaginary part. */
+static lop_truth trait(const lop_node *n, lop_trait t) {
+    const bool real = !lop_is_complex(n->dtype);
+    if (t != LOP_SYMMETRIC && (t != LOP_HERMITIAN || !real)) return LOP_UNKNOWN;
+    return lop_is_square(n) && mirrored(n->child[0], n->child[1], 8) ? LOP_TRUE : LOP_UNKNOWN;
 }
 
 static lop_status run_direct(const lop_call *c) {
@@ -246,6 +289,7 @@ const lop_op lop_op_toeplitz = {
             .example =
                 ">>> pl.Toeplitz([1., 2., 3.]) @ np.array([1., 0., 0.])\narray([1., 2., 3.])"},
     .infer = infer,
+    .trait = trait,
     .apply = apply,
     .dense = dense,
     .diagonal = fill,

@@ -51,43 +51,22 @@ static PyArrayObject *take_array(py_parts *p, const lop_param *param, PyObject *
     return a;
 }
 
-static bool is_of(PyObject *weak, PyArrayObject *a) {
-#if PY_VERSION_HEX >= 0x030d0000
-    PyObject *o = NULL;
-    const bool same = PyWeakref_GetRef(weak, &o) == 1 && o == (PyObject *)a;
-    Py_XDECREF(o);
-    return same;
-#else
-    return PyWeakref_GetObject(weak) == (PyObject *)a;
-#endif
-}
-
-/* The leaf of a matrix: that of a Dense made of the same array before, where it is still known.
- * Owned; NULL with the status in *st. */
-const lop_node *py_matrix_leaf(py_state *s, PyArrayObject *a, lop_dtype dt, const lop_shape *shape,
-                               lop_status *st, lop_err *err) {
-    const size_t at = ((uintptr_t)a >> 4) % PY_MATRICES;
-    const lop_node *leaf = s->matrix[at].leaf;
-    *st = LOP_OK;
-    if (leaf && is_of(s->matrix[at].weak, a) && leaf->dtype == dt &&
-        lop_shape_equal(&leaf->shape, shape))
-        return lop_node_ref(leaf);
-    *st = lop_node_leaf(&s->ctx, dt, 2, shape, &leaf, err);
-    if (*st != LOP_OK) return NULL;
-    PyObject *weak = PyWeakref_NewRef((PyObject *)a, NULL);
-    if (!weak) { /* of no consequence: it is another operand then */
-        PyErr_Clear();
-        return leaf;
+/* The leaf of an array that was given for a parameter before: retained; NULL: it was not. */
+static const lop_node *given_before(const py_parts *p, const PyArrayObject *a, int core) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(p->arrays); i++) {
+        const uint64_t serial = p->serial + (uint64_t)i;
+        for (int k = 0; PyList_GET_ITEM(p->arrays, i) == (PyObject *)a && k < p->n; k++) {
+            const lop_node *leaf = p->child[k];
+            if (leaf && leaf->op == &lop_op_array && leaf->serial == serial && leaf->core == core)
+                return lop_node_ref(leaf);
+        }
     }
-    const lop_node *was = s->matrix[at].leaf;
-    s->matrix[at].leaf = lop_node_ref(leaf);
-    lop_node_unref(was);
-    Py_XSETREF(s->matrix[at].weak, weak);
-    return leaf;
+    return NULL;
 }
 
 static int leaf_of(py_parts *p, PyArrayObject *a, int core, const lop_node **out) {
     lop_err err;
+    if ((*out = given_before(p, a, core))) return 0;
     lop_err_open(&err);
     lop_shape shape = {.ndim = PyArray_NDIM(a)};
     for (int i = 0; i < shape.ndim; i++) shape.dim[i] = PyArray_DIM(a, i);

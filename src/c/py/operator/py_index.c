@@ -48,6 +48,18 @@ static lop_status chain(py_state *s, const lop_node *node, int n, const lop_attr
     return st;
 }
 
+/* Nobody writes to these arrays: equal numbers are one leaf, so that A[np.ix_(i, i)] is known to
+ * have the same rows as columns. The place of the earlier one; i: there is none. */
+static Py_ssize_t first_alike(PyArrayObject *const *index, Py_ssize_t i) {
+    const size_t bytes = (size_t)PyArray_NBYTES(index[i]);
+    for (Py_ssize_t j = 0; j < i; j++)
+        if (index[j] && (size_t)PyArray_NBYTES(index[j]) == bytes &&
+            PyArray_IS_C_CONTIGUOUS(index[i]) && PyArray_IS_C_CONTIGUOUS(index[j]) &&
+            !memcmp(PyArray_DATA(index[i]), PyArray_DATA(index[j]), bytes))
+            return j;
+    return i;
+}
+
 PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key) {
     lop_err err;
     lop_err_open(&err);
@@ -65,6 +77,11 @@ PyObject *py_sliced(py_state *s, PyObject *op, PyObject *key) {
     lop_status st = LOP_OK;
     for (Py_ssize_t i = 0; st == LOP_OK && i < n; i++) {
         if (!index[i]) continue;
+        const Py_ssize_t alike = first_alike(index, i);
+        if (alike < i) {
+            leaf[i] = lop_node_ref(leaf[alike]);
+            continue;
+        }
         lop_shape shape = {.ndim = 1, .dim = {PyArray_DIM(index[i], 0)}};
         st = lop_node_leaf(&s->ctx, LOP_i64, 1, &shape, &leaf[i], &err);
         if (st == LOP_OK && PyList_GET_SIZE(arrays) == 0) serial = leaf[i]->serial;
