@@ -328,21 +328,18 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
     batch.ndim -= node->core;
     tv *t = blank(p, &batch, node->core, batch.dim[batch.ndim],
                   node->core == 2 ? batch.dim[batch.ndim + 1] : 1);
-    if (!strcmp(what, "closed_det")) {
-        t->v[0] = ip_detclosed(node);
-        return t;
-    }
+    if (!strcmp(what, "closed_det")) return t->v[0] = ip_detclosed(node), t;
     if (!strcmp(what, "const_det")) {
         for (int64_t e = 0; e < t->nb; e++) t->v[2 * e] = node->attr.i[0] ? one() : (val){0};
         return t;
     }
+    const int64_t wrap = !strcmp(what, "bandprobe") ? t->n : INT64_MAX;
     for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
     if (!strcmp(what, "ones") || !strcmp(what, "zeros")) return t;
-    const bool probe = !strcmp(what, "bandprobe");
     for (int64_t e = 0; e < t->nb; e++)
         for (int64_t i = 0; i < t->m; i++)
             for (int64_t j = 0; j < t->n; j++)
-                if (!strcmp(what, "unit") ? i == node->attr.i[0] : (probe ? i % t->n : i) == j)
+                if (!strcmp(what, "unit") ? i == node->attr.i[0] : i % wrap == j)
                     t->v[(e * t->m + i) * t->n + j] = one();
     return t;
 }

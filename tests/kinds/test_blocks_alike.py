@@ -1,5 +1,5 @@
-"""A BlockDiag of many small blocks of one make: products, solves, determinants and dense forms as one
-batch, also as the base of an update and where the blocks are formulas, against dense NumPy."""
+"""A BlockDiag of many small blocks of one make: products, solves, determinants and dense forms as
+one batch, also as the base of an update and of blocks that are formulas, against dense NumPy."""
 
 import numpy as np
 import pytest

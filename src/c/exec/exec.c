@@ -23,7 +23,7 @@ typedef struct sweep {
 static void merge_columns(const lop_step *s, sweep *w) {
     int d = w->nb - 1;
     if (!(s->flags & LOP_STEP_COLUMNS) || d < 0 || s->when >= 0 || s->fail >= 0) return;
-    int64_t len = w->dim[d];
+    const int64_t len = w->dim[d];
     if (len < 2 || w->mat[0].n != 1 || w->mat[1].n != 1) return;
     for (int j = 2; j < w->nargs; j++)
         if (w->stride[j][d]) return;
@@ -52,21 +52,19 @@ static void sweep_open(const lop_frame *f, const lop_step *s, sweep *w) {
     merge_columns(s, w);
 }
 
-/* Each step of a pile puts some of its matrices into their places of the batch: one call for all of
- * it, also where it runs for the elements of a mask. */
+/* A pile puts matrices into their places of the batch: one call for all, under a mask too. */
 static bool takes_all(const lop_step *s) {
     return (s->flags & LOP_STEP_BATCH) && (s->flags & LOP_STEP_PLACES);
 }
-
 /* Does the step's mask forbid this batch element? A mask of another batch counts as a whole. */
 static bool forbidden(const lop_frame *f, const lop_step *s, int64_t element) {
     if (s->when < 0) return false;
     const lop_slot *mask = &f->plan->slot[s->when], *out = &f->plan->slot[s->arg[0]];
     const unsigned char *flag = f->mat[s->when].p;
-    bool alike = mask->shape.ndim == out->shape.ndim - out->core;
+    bool alike = mask->shape.ndim == out->shape.ndim - out->core && !takes_all(s);
     for (int i = 0; alike && i < mask->shape.ndim; i++)
         alike = mask->shape.dim[i] == out->shape.dim[i];
-    if (alike && s->derived < 0 && !takes_all(s)) return (flag[element] != 0) != s->when_set;
+    if (alike && s->derived < 0) return (flag[element] != 0) != s->when_set;
     for (int64_t i = 0; i < mask->batch; i++)
         if ((flag[i] != 0) == s->when_set) return false;
     return true;
@@ -85,12 +83,10 @@ static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call,
         return LOP_OK;
     }
     unsigned char *flag = s->fail >= 0 ? f->mat[s->fail].p : NULL;
-    int64_t some = 1;
-    if (s->flags & LOP_STEP_GROUP) {
-        some = call->more + 1;
-        element *= some;
-        call->failed = flag ? flag + element : NULL;
-    }
+    const bool group = (s->flags & LOP_STEP_GROUP) != 0;
+    const int64_t some = group ? call->more + 1 : 1;
+    element *= some;
+    if (group) call->failed = flag ? flag + element : NULL;
     lop_status st = s->run(call);
     if (flag) {
         if (!call->failed) flag[element] = st == LOP_SINGULAR;
@@ -105,10 +101,8 @@ static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call,
  * asked for it. */
 static void merge_batch(const lop_step *s, sweep *w, lop_call *call) {
     int d = w->nb - 1;
-    const bool group = (s->flags & LOP_STEP_GROUP) != 0;
-    const bool masked = s->when >= 0 || s->fail >= 0;
-    if (!group && !takes_all(s) && (!(s->flags & LOP_STEP_BATCH) || masked)) return;
-    if (d < 0) return;
+    const bool group = (s->flags & LOP_STEP_GROUP) != 0, masked = s->when >= 0 || s->fail >= 0;
+    if (d < 0 || (!group && !takes_all(s) && (!(s->flags & LOP_STEP_BATCH) || masked))) return;
     for (int j = 2; j < w->nargs && !group; j++)
         if (w->stride[j][d]) return;
     call->z_step = group && w->nargs > 2 ? w->stride[2][d] : 0;
@@ -136,13 +130,13 @@ static bool stops(const lop_frame *f, const lop_step *s, int64_t number) {
 
 static lop_status run_batch(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     sweep w;
+    lop_mat mat[LOP_MAXARG];
+    lop_call call;
     if (for_none(f, s)) return LOP_OK;
     sweep_open(f, s, &w);
     int64_t at[LOP_MAXDIM] = {0}, element = 0;
     for (int d = 0; d < w.nb; d++)
         if (w.dim[d] == 0) return LOP_OK;
-    lop_mat mat[LOP_MAXARG];
-    lop_call call;
     lop_call_open(&call, s, scratch, err);
     call.near = s->flags & LOP_STEP_HUSHED ? NULL : &f->near;
     for (int j = 0; j < s->n; j++) {

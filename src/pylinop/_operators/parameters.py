@@ -39,9 +39,9 @@ def _factor_steps(op: Any) -> Any:
         raise NotImplementedError(f"the factors of a {op._head} by {op._by or 'nothing'}")
     if op._by in ("sum", "prod") and op._head == "blockdiag":
         a, b = op._operands[:2]
-        first = (yield (a,)) if a._head == "blockdiag" else None
+        first = (yield (a,)) if a._head == "blockdiag" else []
         second = (yield (b,)) if b._head == "blockdiag" else _cut(b, [f.shape[-1] for f in first])
-        first = _cut(a, [f.shape[-2] for f in second]) if first is None else first
+        first = first or _cut(a, [f.shape[-2] for f in second])
         join = operator.add if op._by == "sum" else operator.matmul
         return [join(f, g) for f, g in zip(first, second, strict=True)]
     first = yield (op._operands[0],)

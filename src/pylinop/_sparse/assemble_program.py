@@ -51,7 +51,7 @@ def form_of(program: Any, arrays: Any) -> Any:
     if not _HEADS:
         _HEADS.extend(_core._heads())
     words = np.frombuffer(program, dtype=np.int64).reshape(-1, _WORDS)
-    stack = []
+    stack: list[Any] = []
     for w in words:
         if w[0] < 0:
             stack.append(arrays[w[1]] if w[0] == -1 else tuple(int(n) for n in w[2 : 2 + w[1]]))
