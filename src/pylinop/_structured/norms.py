@@ -90,7 +90,7 @@ def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
 def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
-    rows = blocks_of(op)
+    rows: Any = blocks_of(op)
     rows = rows if axis == -1 else list(zip(*rows, strict=True))
     parts = []
     for line in rows:
