@@ -236,4 +236,16 @@ KEPT = [
             ],
         ),
     ),
+    (
+        "2026-11-23 the norm of a Block of single and double precision",
+        Program(
+            {"a": 1, "b": 2},
+            [
+                ("leaf", (), ("Dense", "b", "b", "float32", "C", (), 0, False)),
+                ("leaf", (), ("Dense", "b", "b", "float64", "C", (), 0, False)),
+                ("vstack", (0, 1), ()),
+            ],
+            [("norm", (2,), (0, 2, "float64", "C", -3, ""))],
+        ),
+    ),
 ]

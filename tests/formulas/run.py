@@ -169,6 +169,8 @@ class Nodes:
     def asked(self, i, head, p):
         """(Node, is it exact?) for a question about line i."""
         node = self.of(None)[i]
+        if self.loose is not None and np.dtype(p[2]).kind in "biu":
+            return Unsure("callables are applied as written"), False
         if isinstance(node, Unsure) or head not in EXACT:
             return node, False
         given = [] if head in VALUES else [np.dtype(p[2])]

@@ -145,6 +145,11 @@ def factors_of(op: Any) -> list[Any]:
     return [_as_precise(f, op) for f in parameters.factors(op)]
 
 
+def blocks_of(op: Any) -> list[list[Any]]:
+    """The rows of a Block, likewise."""
+    return [[_as_precise(block, op) for block in row] for row in op._given("blocks")]
+
+
 QUESTIONS: dict[str, Question] = {}  # those with a name, for docs/factorisations.md
 
 

@@ -17,6 +17,7 @@ from .._base.dtypes import TRANSPOSED, real_of
 from .._operators.convert import inverse
 from .dispatch import (
     Question,
+    blocks_of,
     cond,
     diagonal_of,
     factors_of,
@@ -89,7 +90,7 @@ def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
 def _(op: Any, axis: int) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
-    rows = op._given("blocks")
+    rows: Any = blocks_of(op)
     rows = rows if axis == -1 else list(zip(*rows, strict=True))
     parts = []
     for line in rows:
@@ -316,7 +317,7 @@ def _(op: Any) -> Generator[Any, Any, Any]:
     if op._init is None:
         return NotImplemented
     parts = []
-    for line in op._given("blocks"):
+    for line in blocks_of(op):
         for block in line:
             parts.append((yield (block,)))
     return _root_of_squares(parts) + np.zeros(op.shape[:-2])
