@@ -66,8 +66,8 @@ bool lop_grid_read(const lop_node *a, lop_grid *g) {
     enum { DEPTH = 16 };
     *g = (lop_grid){0};
     const bool is = read(a, 1, 0, g, DEPTH) && g->laplacian && g->laplacian->n <= LOPK_LEVELS &&
-           lop_rows(a) > 0 && isfinite(g->s_re) && isfinite(g->s_im) && isfinite(g->c_re) &&
-           isfinite(g->c_im) && (g->s_re != 0 || g->s_im != 0);
+                    lop_rows(a) > 0 && isfinite(g->s_re) && isfinite(g->s_im) &&
+                    isfinite(g->c_re) && isfinite(g->c_im) && (g->s_re != 0 || g->s_im != 0);
     if (is) fix_coefficients(a);
     return is;
 }
