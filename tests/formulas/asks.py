@@ -31,10 +31,12 @@ class Asked:
         return samples.arrange(samples.values(self.rng, shape, dtype), layout)
 
     def unit(self, x=None):
-        """Of the dtype of the result: all is computed in it."""
-        if x is None or self.loose:
+        """Of the dtype of the result: all is computed in it, but beside callables."""
+        if x is None:
             return self.u
         own = [x.dtype.newbyteorder("=")]
+        if self.loose:
+            return max(self.u, reference.width(own))
         return reference.width([reference.dtype_of([*self.node.types, *own])])
 
     def tolerance(self, bound, x=None, more=0):
