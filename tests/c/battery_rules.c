@@ -216,7 +216,8 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-thin-sum")) return gen_thin_solve(g);
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);
-    if (!strcmp(rule, "scaledet-thin-sum")) return gen_thin_det(g);
+    if (!strcmp(rule, "scaledet-thin-sum") || !strcmp(rule, "diagonal-inverse-thin-sum"))
+        return gen_thin_det(g, rule);
     if (!strcmp(rule, "apply-inverses-alike")) return gen_inverse_blocks(g);
     if (strstr(rule, "spectral-sum") || !strcmp(rule, "solve-kronsum") ||
         !strcmp(rule, "scaledet-kronsum"))

@@ -141,7 +141,16 @@ static const lop_node *base(gen *g, int64_t n) {
 }
 
 /* A sum that is large enough for the lemma to pay. */
-const lop_node *gen_thin_det(gen *g) {
+/* What the rule asks of the matrix s, which it takes over: the determinant, or the diagonal of the
+ * inverse. */
+static const lop_node *of_matrix(gen *g, const char *rule, const lop_node *s) {
+    world *w = g->w;
+    if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, s);
+    const lop_attr all = t_ints(0, 0, 0, 0);
+    return t_one_of(w, "diagonal", &all, t_one_of(w, "inverse", NULL, s));
+}
+
+const lop_node *gen_thin_det(gen *g, const char *rule) {
     int64_t n = 90 + pick(g, 3), r = 1 + pick(g, 2);
     lop_attr adjoint = t_ints(LOP_H, 0, 0, 0);
     world *w = g->w;
@@ -151,7 +160,7 @@ const lop_node *gen_thin_det(gen *g) {
     const lop_node *u = t_one_of(w, "dense", NULL, gen_array(&one, 2, n, r)),
                    *v = pick(g, 2) ? keep(u) : t_one_of(w, "dense", NULL, gen_array(&one, 2, n, r)),
                    *low = t_two_of(w, "prod", u, t_one_of(w, "view", &adjoint, v));
-    return t_one_of(w, "scaledet", NULL, t_two_of(w, "sum", diagonal(&one, n), low));
+    return of_matrix(g, rule, t_two_of(w, "sum", diagonal(&one, n), low));
 }
 
 const lop_node *gen_shift(gen *g, const char *rule) {
@@ -303,7 +312,7 @@ const lop_node *gen_spectral(gen *g, const char *rule) {
             eye = NULL;
         s = t_two_of(w, "sum", s, t_one_of(w, "scaled", &c, eye));
     }
-    if (!strncmp(rule, "scaledet", 8)) return t_one_of(w, "scaledet", NULL, s);
+    if (strncmp(rule, "solve", 5) != 0) return of_matrix(g, rule, s);
     return t_two_of(w, "solve", s, gen_array(g, 2, n[0] * n[1], 1 + pick(g, 2)));
 }
 

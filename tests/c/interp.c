@@ -488,6 +488,7 @@ static const tv *only(ip *p, const lop_node *node, const char *s, const tv *a) {
         return zip(p, node, a, NULL, a->core, a->m, a->n, do_copy);
     if (IS("scale") || IS("scaled")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_scale);
     if (IS("slice")) return zip(p, node, a, NULL, 2, node->attr.i[1], node->attr.i[3], do_slice);
+    if (IS("repeat")) return zip(p, node, a, NULL, 1, node->attr.i[0], 1, do_repeat);
     if (IS("recip")) return zip(p, node, a, NULL, 1, a->m, 1, do_recip);
     if (IS("conjugate")) return zip(p, node, a, NULL, a->core, a->m, a->n, do_conj);
     if (IS("view") || IS("swap"))

@@ -1,4 +1,11 @@
 /* interp_more.h: the part of interp.c with foldings and what Kron needs; included there alone. */
+static void do_repeat(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)node;
+    (void)b;
+    for (int64_t i = 0; i < y.m; i++) y.v[i] = a.v[0];
+}
+
 static void do_gather(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;
     (void)b;

@@ -291,3 +291,10 @@ def test_written_between_calls():
             leaf[0] += 1
             expected = np.diag(np.linalg.inv(A.toarray()))
             np.testing.assert_allclose(inverse.diagonal(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("k", [0, 1, -2])
+def test_a_circulant_of_no_rows_has_an_inverse_without_a_diagonal(k):
+    op = pl.inv(pl.Circulant(np.zeros(0)))
+    assert op.diagonal(k).shape == (0,)
+    assert op.trace() == 0

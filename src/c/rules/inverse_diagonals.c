@@ -108,7 +108,7 @@ LOP_BUILD(circulant_inverse_diagonal) {
     const lop_node *c = m->root->child[0]->child[0], *levels = c->child[1], *unit = NULL, *x = NULL,
                    *one = NULL;
     const int64_t n = lop_rows(c), k = m->root->attr.i[0];
-    const lop_attr first = {.i = {0, 0, 0, 0}}, at = {.i = {((-k) % n + n) % n, 0, 0, 0}},
+    const lop_attr first = {.i = {0, 0, 0, 0}}, at = {.i = {n ? ((-k) % n + n) % n : 0, 0, 0, 0}},
                    many = {.i = {lop_diag_length(n, n, k), 0, 0, 0}};
     const lop_node like = {.shape = {.ndim = 2, .dim = {n, 1}}, .dtype = m->root->dtype, .core = 2};
     if (!lop_is_blas(m->root->dtype) || n == 0 || (k != 0 && levels->shape.ndim > 1))
