@@ -40,7 +40,7 @@ from ._operators import numpy_protocols as _numpy_protocols
 from ._operators.linear_operator import LinearOperator, MatVec
 
 _lazy_iterative, _factor = _Later("_api.lazy_iterative"), _Later("_sparse.factor")
-_compare = _Later("_verify.compare")
+_compare, _by_price = _Later("_verify.compare"), _Later("_iterative.by_price")
 _ARGUMENTS = "matvec rmatvec matmat rmatmat matmul rmatmul multiply scale divide add subtract"
 _WALK = "toarray diagonal trace in_blocks shaped apply"
 _MEMORY = "materialising slow passes_limit copies_pass_limit"
@@ -69,7 +69,7 @@ _core._setup(
         **{name: getattr(_memory, name) for name in _MEMORY.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_convert, name) for name in _TAKING.split()},
-        "iterated": lambda *asked: _lazy_import.Later("_iterative.by_price").iterated(*asked),
+        "iterated": lambda *asked: _by_price.iterated(*asked),
         "immutable": _dlpack.Immutable,
         "immutable_copy": _dlpack.immutable_copy,
         "ill_conditioned": _conditioning.ill_conditioned,

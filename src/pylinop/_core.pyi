@@ -112,6 +112,7 @@ class Operator:
     def __pos__(self) -> Self: ...
     def __pow__(self, value: SupportsIndex, mod: None = None, /) -> LinearOperator: ...
     def __rpow__(self, value: Never, mod: None = None, /) -> NoReturn: ...
+
     def __array_ufunc__(self, ufunc: Any, method: Any, /, *inputs: Any, **kwargs: Any) -> Any: ...
 
     # For the package alone.
@@ -495,16 +496,16 @@ class FiniteDifference(LinearOperator):
         cls,
         n: SupportsIndex,
         order: SupportsIndex = 1,
-        kind: str = "forward",
-        boundary: str = "valid",
+        kind: str = 'forward',
+        boundary: str = 'valid',
         dtype: DTypeLike | None = None,
     ) -> Self: ...
     def __init__(
         self,
         n: SupportsIndex,
         order: SupportsIndex = 1,
-        kind: str = "forward",
-        boundary: str = "valid",
+        kind: str = 'forward',
+        boundary: str = 'valid',
         dtype: DTypeLike | None = None,
     ) -> None: ...
     @property
@@ -520,14 +521,14 @@ class Laplacian(LinearOperator):
     def __new__(
         cls,
         grid_shape: _Shape,
-        boundary_conditions: str = "neumann",
-        dtype: DTypeLike = "int8",
+        boundary_conditions: str = 'neumann',
+        dtype: DTypeLike = 'int8',
     ) -> Self: ...
     def __init__(
         self,
         grid_shape: _Shape,
-        boundary_conditions: str = "neumann",
-        dtype: DTypeLike = "int8",
+        boundary_conditions: str = 'neumann',
+        dtype: DTypeLike = 'int8',
     ) -> None: ...
     @property
     def grid_shape(self) -> _Shape: ...
@@ -581,7 +582,7 @@ class Convolution(LinearOperator):
         cls,
         kernel: ArrayLike,
         n: SupportsIndex | Sequence[SupportsIndex],
-        mode: str = "full",
+        mode: str = 'full',
         *,
         copy: bool = False,
     ) -> Self: ...
@@ -589,7 +590,7 @@ class Convolution(LinearOperator):
         self,
         kernel: ArrayLike,
         n: SupportsIndex | Sequence[SupportsIndex],
-        mode: str = "full",
+        mode: str = 'full',
         *,
         copy: bool = False,
     ) -> None: ...
@@ -967,7 +968,9 @@ def _lazy_operator(a: LazyArray, /) -> LinearOperator | None: ...
 def _getrf(letter: str, m: int, n: int, a: _Array, ipiv: _Array, /) -> int: ...
 def _band_cholesky(letter: str, rows: int, n: int, ab: _Array, /) -> int: ...
 def _band_svd(letter: str, l: int, u: int, n: int, ab: _Array, d: _Array, /) -> int: ...
-def _band_qr(letter: str, m: int, n: int, l: int, u: int, ab: _Array, v: _Array, /) -> None: ...
+def _band_qr(
+    letter: str, m: int, n: int, l: int, u: int, ab: _Array, v: _Array, /
+) -> None: ...
 def _band_places(
     n: int, low: int, pivots: _Array, order: _Array, where: _Array, rows: _Array, /
 ) -> None: ...
@@ -1016,7 +1019,6 @@ class _Applied:
     def runs(self) -> int: ...
     @property
     def dtype(self) -> Any: ...
-
 def _ichol(
     letter: str,
     n: int,
@@ -1060,12 +1062,18 @@ def _spgemm_sampled(
     /,
 ) -> _Array: ...
 def _csr_transpose(a: _CSR, conj: bool, /) -> tuple[_Array, _Array, _Array]: ...
-def _csr_keep(at: _Array, index: _Array, data: _Array, least: float, most: int, /) -> _Array: ...
-def _csr_meet(at: _Array, index: _Array, data: _Array, mask: _CSR, lo: int, /) -> _Array: ...
+def _csr_keep(
+    at: _Array, index: _Array, data: _Array, least: float, most: int, /
+) -> _Array: ...
+def _csr_meet(
+    at: _Array, index: _Array, data: _Array, mask: _CSR, lo: int, /
+) -> _Array: ...
 def _csr_mirror(
     conj: bool, at: _Array, index: _Array, data: _Array, /
 ) -> tuple[_Array, _Array, _Array]: ...
-def _select_counts(n: int, start: _Array, col: _Array, parent: _Array, at: _Array, /) -> None: ...
+def _select_counts(
+    n: int, start: _Array, col: _Array, parent: _Array, at: _Array, /
+) -> None: ...
 def _select_rows(
     n: int, start: _Array, col: _Array, parent: _Array, at: _Array, row: _Array, /
 ) -> None: ...

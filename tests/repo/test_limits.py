@@ -91,10 +91,6 @@ def _():
 def _():
     A = pl.Kron(H20, H20) + pl.Diag(1 + RNG.random(400))
     assert goes_dense(A) and solves(A, method="cg", M="kronecker")
-
-
-@check("solves with `MultilevelToeplitz`")
-def _():
     A = pl.MultilevelToeplitz(LEVELS)
     assert goes_dense(A) and solves(A, method="cg", M="auto")
 

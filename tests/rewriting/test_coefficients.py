@@ -33,6 +33,9 @@ FORMULAS = {
     "like terms": lambda c, d: (c * pl.Dense(A) + d * pl.Dense(A)) @ X,
     "common factor": lambda c, d: (c * pl.Dense(A) @ pl.Dense(B) + d * pl.Dense(A)).toarray(),
     "fused sum": lambda c, d: (pl.Dense(A) @ pl.Dense(B) - c * pl.Dense(B)).toarray(),
+    "fused sum under views": lambda c, d: (
+        c * pl.Dense(A + 1j * B).H @ pl.Dense(B) + d * pl.Dense(A).T @ pl.Dense(B).T + pl.Dense(S)
+    ).toarray(),
     "view": lambda c, d: (c * pl.Dense(A)).T @ X,
     "complex": lambda c, d: (c * pl.Dense(A + 1j * B)).H @ X,
     "nested": lambda c, d: (c * (d * pl.Dense(A) + identity()) + d * pl.Dense(B)) @ X,
@@ -130,6 +133,14 @@ def test_a_new_number_finds_the_plan(name):
     after = _core._store()
     assert after["plans_made"] == before["plans_made"]
     assert after["plans_found"] > before["plans_found"]
+
+
+def test_a_fused_product_keeps_its_view():
+    """What says how a product's operand is seen lies beside the number in its step."""
+    a, b = A + 1j * B, B - 1j * A
+    for c in (0.3, 0.7, -2.5):
+        got = (c * pl.Dense(a).H @ pl.Dense(b) + pl.Dense(S)).toarray()
+        np.testing.assert_allclose(got, c * a.conj().T @ b + S, atol=1e-12)
 
 
 def test_integers_keep_their_numbers():

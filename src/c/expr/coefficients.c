@@ -143,7 +143,7 @@ lop_coef lop_coef_conj(lop_coef c) {
 lop_attr lop_coef_attr(lop_coef c) {
     lop_attr a = lop_attr_coef(c.re, c.im);
     a.num = c.num;
-    if (c.num) a.i[0] = 0; /* read for integers alone, which have no named ones */
+    if (c.num) a.i[0] = 0; /* read for integers alone */
     return a;
 }
 
@@ -151,7 +151,6 @@ void lop_coef_put(lop_attr *a, lop_coef c) {
     a->re = c.re;
     a->im = c.im;
     a->num = c.num;
-    if (c.num) a->i[0] = 0;
 }
 
 /* -- naming */
@@ -203,6 +202,7 @@ static lop_status name(naming *w, const lop_node *node, const lop_node **out) {
             if (same_bits(w->source[i - 1], node->attr.re))
                 lop_coef_put(&attr, (lop_coef){t->entry[i].value, 0, i});
         other = attr.num != 0;
+        if (other) attr.i[0] = 0; /* read for integers alone */
     }
     if (node->n > 8 && !(child = lop_calloc(w->ctx, (size_t)node->n, sizeof *child)))
         return LOP_NOMEM;

@@ -71,7 +71,7 @@ static inline lop_coef lop_coef_const(double re, double im) { return (lop_coef){
 static inline lop_coef lop_coef_of(const lop_attr *a) { return (lop_coef){a->re, a->im, a->num}; }
 /* A weak float or complex coefficient of that value. */
 lop_attr lop_coef_attr(lop_coef c);
-/* Puts another value into an attribute, whose dtype stays. */
+/* Puts another value into an attribute; its integers stay, which may be a step's mode. */
 void lop_coef_put(lop_attr *a, lop_coef c);
 
 bool lop_coef_test(lop_ctx *ctx, lop_coef c, lop_coef_is what);

@@ -293,9 +293,12 @@ lop_truth lop_when_shift(const lop_match *m) {
 static bool own(const lop_node *a) {
     return lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE || lop_infer_hermitian(a);
 }
+/* By transposes; conjugates too of what is its own transpose and its own adjoint, hence real. */
 lop_truth lop_when_own_view(const lop_match *m) {
     const lop_node *v = m->root->op == &lop_op_view ? m->root : m->root->child[0], *a = v->child[0];
-    return truth((v->attr.i[0] & LOP_T) != 0 && lop_is_blas(m->root->dtype) && own(a));
+    const bool real = lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE &&
+                      lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE;
+    return truth(lop_is_blas(m->root->dtype) && (real || ((v->attr.i[0] & LOP_T) && own(a))));
 }
 lop_truth lop_when_own_conj(const lop_match *m) {
     return truth(lop_is_blas(m->root->dtype) && own(m->root->child[0]->child[0]));

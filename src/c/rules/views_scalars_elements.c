@@ -255,6 +255,7 @@ static lop_status less_of_view(const lop_maker *mk, const lop_node *view, const 
     int64_t mode = view->attr.i[0];
     bool symmetric = lop_node_trait(a, LOP_SYMMETRIC) == LOP_TRUE;
     if (mode & LOP_T) mode ^= symmetric ? LOP_T : LOP_H;
+    if (symmetric && lop_node_trait(a, LOP_HERMITIAN) == LOP_TRUE) mode = 0; /* it is real */
     lop_attr less = {.i = {lop_is_complex(a->dtype) ? mode : 0, 0, 0, 0}};
     if (less.i[0]) return lop_make1(mk, &lop_op_view, &less, a, out);
     *out = lop_node_ref(a);
