@@ -398,6 +398,8 @@ def scope_of(operands, assume, more=None):
         how = assume.get(k)
         if how is pl.Identity:
             names[k] = pl.lazy(pl.Identity(len(a)))
+        elif how is pl.Toeplitz:
+            names[k] = how(a)  # an operator: as an operand of Kron a LazyArray is evaluated, once
         elif callable(how):
             names[k] = pl.lazy(how(a))
         else:

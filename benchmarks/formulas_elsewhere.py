@@ -306,8 +306,8 @@ ROWS = [
             "I": np.ones(1),
         },
         {
-            "s": lambda a: pl.Toeplitz(a),
-            "t": lambda a: pl.Toeplitz(a),
+            "s": pl.Toeplitz,
+            "t": pl.Toeplitz,
             "I": lambda _a: pl.Identity(3000),
         },
         "kron(s, t) @ inv(kron(s, t) + 0.5 * I) @ y",
