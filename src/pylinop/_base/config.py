@@ -3,7 +3,6 @@
 import contextvars
 import difflib
 import dis
-import functools
 import operator
 import os
 import struct
@@ -438,7 +437,6 @@ def show_config() -> None:
         print(line)
 
 
-@functools.cache
 def machine_memory() -> int | None:
     """Bytes of memory of the machine, or of the control group that this process is in; None where
     the system does not say."""
