@@ -37,6 +37,7 @@ PYTEST = (
     "tests/contract/test_accuracy.py tests/rewriting/test_structural_inverse.py "
     "tests/contract/test_freshness.py tests/rewriting/test_rules.py "
     "tests/rewriting/test_shared_inverses.py tests/kinds/test_indexing_axes.py "
+    "tests/rewriting/test_coefficients.py tests/linalg/test_inverse_diagonals.py "
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute
 UNKNOWN = 90.0  # seconds of a stage, where that was not looked at

@@ -248,4 +248,18 @@ KEPT = [
             [("norm", (2,), (0, 2, "float64", "C", -3, ""))],
         ),
     ),
+    (
+        "2026-11-23 singular values of a product of single precision beside double",
+        Program(
+            {"a": 2, "b": 1},
+            [
+                ("leaf", (), ("KhatriRao", "a", "b", "float32", "C", (), 0, False)),
+                ("leaf", (), ("Dense", "a", "b", "float64", "C", (), 0, False)),
+                ("lowrank", (0, 1), ()),
+            ],
+            [("svdvals", (2,), (0, 2, "float64", "C", -1, ""))],
+            False,
+            {},
+        ),
+    ),
 ]

@@ -327,3 +327,18 @@ def test_repr_says_how_large_it_is():
     F = pl.factorized(P)
     assert repr(F) == f"<{N}x{N} Factorized of Dense, {F.nbytes:,} bytes>"
     assert F.update(H[:, 0]).nbytes > F.nbytes
+
+
+def test_what_an_object_holds_stays_where_the_bound_drops_the_rest():
+    rng = np.random.default_rng(3)
+    a, other = (x @ x.T + 60 * np.eye(60) for x in rng.standard_normal((2, 60, 60)))
+    F = pl.factorized(a, assume_a="pos")
+    F.solve(np.ones(60))
+    held = F.nbytes
+    pl.solve(pl.Dense(other, "pos"), np.ones(60))
+    limit = _core._store()["limit"]
+    try:
+        pl.config(cache_limit=1)
+        assert F.nbytes == held
+    finally:
+        pl.config(cache_limit=limit)

@@ -245,9 +245,15 @@ def _low_rank(op: Any) -> tuple[Any, Any, Any] | None:
         return None
     u, v, c = op._given("U", "V", "C")
     dtype = inexact(op.dtype)
-    u = dense(u).astype(dtype, copy=False)
-    v = u if v is None else dense(v).astype(dtype, copy=False)
-    return u, None if c is None else dense(c).astype(dtype, copy=False), v
+    u = _in_dtype(u, dtype)
+    v = u if v is None else _in_dtype(v, dtype)
+    return u, None if c is None else _in_dtype(c, dtype), v
+
+
+def _in_dtype(part: Any, dtype: Any) -> Any:
+    """The dense form of a part, computed in the dtype of the whole from its leaves on."""
+    op = as_operator(part)
+    return dense(op if op.dtype == dtype else op.astype(dtype)).astype(dtype, copy=False)
 
 
 def adjoint(a: Any) -> Any:
