@@ -556,6 +556,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (ip_is_conv(node)) return ip_conv(p, node);
     if (IS("kernel")) return ip_kernel(p, node);
     if (is_composed(s)) return composed(p, node, s);
+    if (in_bytes(node)) return results(p, node);
     if (IS("probe")) return constant(p, node, "ones"); /* any numbers do */
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside;
@@ -589,7 +590,7 @@ const tv *ip_eval(ip *p, const lop_node *node) {
     p->bools = bools;
     p->inside = inside;
     if (!t) return NULL;
-    if (own && !lop_is_blas(node->dtype)) narrow(t, node->dtype);
+    if (own && !lop_is_blas(node->dtype) && !of_bytes(node)) narrow(t, node->dtype);
     lop_shape shape = t->batch;
     if (t->core > 0) shape.dim[shape.ndim++] = t->m;
     if (t->core > 1) shape.dim[shape.ndim++] = t->n;

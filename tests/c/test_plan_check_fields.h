@@ -8,7 +8,8 @@ SLOT(leaf_s_slot, "has no slot|is not what it says", s->kind == LOP_S_LEAF,
 SLOT(result, "there is no result", i == p->out, s->kind = LOP_S_TEMP)
 SLOT(second_result, "is not what it says", is_temp(p, i), s->kind = LOP_S_OUT)
 SLOT(part_and_transpose, "cannot be a name for", s->alias >= 0 && s->flip, s->part = true)
-SLOT(name_of_another_dtype, "cannot be a name for", s->alias >= 0 && s->dt == LOP_f64,
+SLOT(name_of_another_dtype, "cannot be a name for",
+     s->alias >= 0 && s->dt == LOP_f64 && p->slot[s->alias].dt != LOP_u8,
      s->dt = LOP_c64) /* as many bytes */
 SLOT(no_transpose, "is no transpose of",
      s->alias >= 0 && !s->flip && !s->part && !s->window &&

@@ -167,8 +167,11 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col);
 /* The same of the step just appended, which copies that block: it becomes a mere change of strides
  * where that can be. */
 void lop_emit_seen(lop_emit *e, int part, int whole, int64_t row, int64_t col);
-/* Makes a temporary the elements of `whole` (in C order) from `at` on, row by row. False when it
- * cannot be (the caller then copies). */
+/* Appends a copy of `in`, which has the same shape and dtype. */
+lop_step *lop_emit_copy(lop_emit *e, int out, int in);
+/* Makes a temporary the elements of `whole` (in C order) from `at` on, row by row, one batch
+ * element after the other; of a whole of bytes `at` counts elements of the temporary's own. False
+ * when it cannot be (the caller then copies). */
 bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at);
 /* Makes the step just appended, which transposes `in` into `out`, a mere change of strides where
  * that can be: `out` (or, where `out` is the result, `in`) becomes the other's memory, transposed.

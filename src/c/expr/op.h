@@ -126,6 +126,14 @@ enum { LOP_KERNELS = 5 };
 int lop_kernel_points(const lop_node *kernel, int *at);
 lop_attr lop_kernel_join(const lop_attr *a, const lop_attr *b);
 
+/* op_results.c: the action that a program's last result asks for, owned. */
+lop_status lop_results_asked(const lop_node *results, const lop_node **out,
+                             lop_err *err) LOP_MUST_CHECK;
+/* Those before it; NULL: it is the first. */
+static inline const lop_node *lop_results_before(const lop_node *results) {
+    const lop_node *before = results->n > 1 ? results->child[1] : NULL;
+    return before && before->op->id == results->op->id ? before : NULL;
+}
 /* op_difference.c: the shape that its attributes ask for; none where they are wrong. */
 lop_shape lop_difference_shape(const lop_attr *a);
 /* kinds.c */

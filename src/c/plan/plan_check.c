@@ -94,7 +94,9 @@ static lop_status check_alias(const lop_checker *k, int i) {
     const lop_plan *p = k->p;
     const lop_slot *s = &p->slot[i], *w = &p->slot[s->alias];
     int64_t count, all, end;
-    if (s->kind != LOP_S_TEMP || w->kind == LOP_S_DERIVED || s->dt != w->dt ||
+    const int64_t size = (int64_t)lop_dtype_size(s->dt), unit = (int64_t)lop_dtype_size(w->dt);
+    const bool bytes = s->window && w->dt == LOP_u8;
+    if (s->kind != LOP_S_TEMP || w->kind == LOP_S_DERIVED || (s->dt != w->dt && !bytes) ||
         s->part + s->window + s->flip > 1)
         return lop_check_fault(k, -1, "slot %d cannot be a name for slot %d", i, s->alias);
     if (s->flip) /* of a window too: that has a C order of its own */
@@ -113,8 +115,9 @@ static lop_status check_alias(const lop_checker *k, int i) {
     count = s->m * s->n * s->batch; /* these fit: see check_sizes */
     all = w->m * w->n * w->batch;
     if (s->window)
-        return s->batch == 1 && w->batch == 1 && w->n == 1 && w->alias < 0 && w->need_c &&
-                       s->shift >= 0 && lop_add_ok(s->shift, count, &end) && end <= all
+        return w->batch == 1 && w->n == 1 && (w->alias < 0 || w->window) && w->need_c &&
+                       s->shift >= 0 && lop_add_ok(s->shift, count, &end) &&
+                       lop_mul_ok(end, size, &end) && end <= all * unit
                    ? LOP_OK
                    : lop_check_fault(k, -1,
                                      "slot %d, %lld elements from %lld on, lies outside slot %d", i,

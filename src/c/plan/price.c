@@ -63,6 +63,8 @@ static void note_dense(lop_plan *p, int64_t one, int64_t batch) {
     if (bytes > p->dense) p->dense = bytes;
 }
 
+static double sides(const lop_node *a) { return (double)lop_rows(a) + (double)lop_cols(a); }
+
 /* The largest matrix on the way that is larger than all operands, the result and a few vectors
  * together: a dense form of what was not given dense, or a factor of one, whichever step makes it.
  * The array that an operator is applied to may grow between two factors while its number of columns
@@ -72,11 +74,13 @@ void lop_plan_find_unasked(lop_plan *p) {
     enum { VECTORS = 4, BYTES = 32 };
     const lop_node *asked = p->written, *a = asked->n > 0 ? asked->child[0] : NULL;
     const int64_t k = asked->op == &lop_op_apply ? lop_cols(asked->child[1]) : 1;
-    double given = elements_of(&p->slot[p->out]);
+    const bool program = a && a->op == &lop_op_results;
+    double given = elements_of(&p->slot[p->out]) / (program ? 8 : 1); /* of bytes */
     for (int i = 0; i < p->nleaf; i++) given += elements_of(&p->slot[p->leaf[i].slot]);
-    if (a && a->shape.ndim >= 2)
-        given +=
-            VECTORS * ((double)lop_rows(a) + (double)lop_cols(a)) * (double)p->slot[p->out].batch;
+    if (program)
+        for (; a; a = lop_results_before(a)) given += VECTORS * sides(a->child[0]);
+    else if (a && a->shape.ndim >= 2)
+        given += VECTORS * sides(a) * (double)p->slot[p->out].batch;
     for (int i = 0; i < p->nstep; i++) /* a band, found by products with as many columns */
         if (p->step[i].origin && p->step[i].origin->op == &lop_op_bandprobe)
             given += 2 * elements_of(&p->slot[p->step[i].arg[0]]);

@@ -8,6 +8,7 @@
 /* views_scalars_elements.c */
 LOP_BUILD(view_view);
 LOP_BUILD(sparse_pair);
+LOP_BUILD(dense_results);
 LOP_BUILD(swap_swap);
 LOP_BUILD(view_real);
 LOP_BUILD(view_diag);

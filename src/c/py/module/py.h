@@ -291,6 +291,9 @@ int py_run_bind(py_run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err
 void py_run_close(py_run *r);
 /* Executes with everything bound but the result; 0, or -1 with an exception. */
 int py_run_exec(py_run *r, int rhs, const lop_buf *x, const lop_buf *out);
+/* py_program.c: the values of several actions by one plan: a list of read-only arrays in one block.
+ * `asked` is a list of tuples (operator, action, i, j), the action's number less ACT_DENSE. */
+PyObject *py_results(py_state *s, PyObject *asked);
 PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* The same, of no dimensions a number. */
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
