@@ -40,9 +40,11 @@ def of_one(hook: Callable[..., Any]) -> Callable[..., Any]:
     themselves. The dense form of one is what was asked for."""
 
     def run(op: Any, *rest: Any) -> Any:
-        if op._head == "results" and not (hook is memory.materialising and rest[1]):
+        if op._head != "results":
+            return hook(op, *rest)
+        if hook is not memory.materialising or (not rest[1] and memory.warns(rest[0])):
             raise errors.Apart
-        return hook(op, *rest)
+        return hook(op, rest[0], True, *rest[2:])
 
     return run
 
