@@ -104,13 +104,6 @@ static void find_servants(lop_plan *p, use *of) {
 
 static double bytes_of(const lop_slot *s) { return (double)s->matbytes * (double)s->batch; }
 
-/* Has step s run wherever the prepare step runs? A flag that both wait for tells nothing of what is
- * made then. (Of a batch it says for which elements.) */
-static bool runs_with(const lop_plan *p, const lop_step *s, const lop_step *prepare) {
-    return s->when == prepare->when && s->when_set == prepare->when_set &&
-           p->slot[s->when].batch == 1;
-}
-
 /* The leaves that the derived value is made of, and whether they are what to fingerprint. Goes
  * backwards from its step and marks what is read. */
 static void find_leaves(const lop_plan *p, lop_derive *d, bool *read) {
@@ -129,7 +122,7 @@ static void find_leaves(const lop_plan *p, lop_derive *d, bool *read) {
             !(s->escape >= 0 && read[s->escape]))
             continue;
         for (int j = 1; j < s->n; j++) read[lop_slot_base(p, s->arg[j])] = true;
-        if (s->when >= 0 && !runs_with(p, s, last)) read[s->when] = true;
+        if (s->when >= 0) read[s->when] = true;
         steps += 2 * bytes_of(&p->slot[s->arg[0]]) + s->flops / 4;
         made = made || s->run;
     }
