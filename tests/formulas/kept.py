@@ -277,7 +277,7 @@ KEPT = [
     (
         "2026-11-23 the transpose of an update of which integers, a DFT and complex64 are parts",
         Program(
-            {"a": 3},
+            {"a": 0},
             [
                 ("leaf", (), ("Dense", "a", "a", "int16", "C", (), 0, True)),
                 ("leaf", (), ("DFT", "a", "a", "float64", "C", (), 0, True)),
