@@ -81,6 +81,12 @@ bool lopk_diag_is_tiny(const lop_mat *a);
 double lopk_top(const lop_mat *a);                  /* the largest |part| of an element; no NaN */
 void lopk_shift_range(const lop_mat *a, int power); /* all elements times 2^power */
 void lopk_substitute(const lop_mat *a, bool lower, char trans, const lop_mat *x);
+/* Likewise with gbtrf's factor, of `l` diagonals below and l + u above, and x <- D^-1 x of
+ * lopk_ldl's blocks. */
+void lopk_substitute_band(const lop_mat *ab, int64_t l, int64_t u, const int64_t *ipiv, char trans,
+                          const lop_mat *x);
+void lopk_substitute_blocks(const lop_mat *d, bool hermitian, const void *beside,
+                            const int64_t *ipiv, const lop_mat *x);
 
 /* Reciprocal condition number (1-norm) from getrf's or potrf's factor. anorm: the 1-norm of the
  * matrix before (lopk_norm1). work: lopk_gecon_bytes(n, dt) bytes, aligned to 16. */

@@ -98,7 +98,10 @@ lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv, const lop_
                            x->dt};
         st = lopk_trsm(&l, true, true, 'N', &y);
     }
-    if (st == LOP_OK) st = lopk_trsm(lu, false, false, 'N', x);
+    if (st == LOP_OK && lopk_diag_is_tiny(lu))
+        lopk_substitute(lu, false, 'N', x);
+    else if (st == LOP_OK)
+        st = lopk_trsm(lu, false, false, 'N', x);
     for (int64_t j = n - 1; st == LOP_OK && j >= 0; j--)
         if (ipiv[j] - 1 != j)
             exchange(p + (size_t)j * column, p + (size_t)(ipiv[j] - 1) * column, (size_t)n * size);
