@@ -83,24 +83,26 @@ LOP_BUILD(view_tridiagonal) {
     return tridiagonal(mk, &attr, v, st, out);
 }
 
-/* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
-static lop_attr assumption_left(const lop_attr *a, bool real, bool positive) {
-    lop_attr left = *a;
-    if (a->i[0] == LOP_ASSUME_POSITIVE && !positive) left.i[0] = LOP_ASSUME_HERMITIAN;
-    if (a->i[0] != LOP_ASSUME_SYMMETRIC && !real) left.i[0] = LOP_ASSUME_GENERAL;
-    if (left.i[0] == LOP_ASSUME_GENERAL) left.i[1] = 0;
-    return left;
+int64_t lop_assumption_left(int64_t assumed, bool real, bool positive) {
+    if (assumed != LOP_ASSUME_SYMMETRIC && !real) return LOP_ASSUME_GENERAL;
+    return assumed == LOP_ASSUME_POSITIVE && !positive ? LOP_ASSUME_HERMITIAN : assumed;
 }
 
-/* Is the multiple one by a positive number? */
-static bool is_positive(const lop_node *multiple) {
+bool lop_is_positive_multiple(const lop_node *multiple) {
     return lop_coef_test(multiple->ctx, lop_coef_of(&multiple->attr), LOP_COEF_POSITIVE);
+}
+
+static lop_attr tridiagonal_left(const lop_attr *a, bool real, bool positive) {
+    lop_attr left = *a;
+    left.i[0] = lop_assumption_left(a->i[0], real, positive);
+    if (left.i[0] == LOP_ASSUME_GENERAL) left.i[1] = 0;
+    return left;
 }
 
 LOP_BUILD(scaled_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
     const lop_attr *c = &m->root->attr,
-                   attr = assumption_left(&a->attr, c->im == 0, is_positive(m->root));
+                   attr = tridiagonal_left(&a->attr, c->im == 0, lop_is_positive_multiple(m->root));
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
@@ -124,7 +126,8 @@ LOP_BUILD(tridiagonal_plus) {
                    *v[3] = {lop_node_ref(a->child[0]), NULL, lop_node_ref(a->child[2])}, *d = NULL;
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
-    lop_attr attr = assumption_left(&a->attr, real, known && (!multiple || is_positive(o)));
+    lop_attr attr =
+        tridiagonal_left(&a->attr, real, known && (!multiple || lop_is_positive_multiple(o)));
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st == LOP_OK)
         st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],

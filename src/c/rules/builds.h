@@ -65,6 +65,10 @@ LOP_BUILD(power_itself);
 LOP_BUILD(power_each);
 LOP_BUILD(solve_power);
 /* bands_permutations_triangles.c */
+/* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
+int64_t lop_assumption_left(int64_t assumed, bool real, bool positive);
+/* Is the multiple one by a positive number? */
+bool lop_is_positive_multiple(const lop_node *multiple);
 LOP_BUILD(view_tridiagonal);
 LOP_BUILD(scaled_tridiagonal);
 LOP_BUILD(sum_tridiagonal);

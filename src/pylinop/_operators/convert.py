@@ -71,8 +71,8 @@ def as_operator(A: Any) -> LinearOperator:
         if isinstance(A, np.ma.MaskedArray):
             raise TypeError("masked arrays are not taken: fill them first")
         if getattr(A, "_head", None) == "leaf" and A._form is not None:
-            assuming: LinearOperator = A._form
-            return assuming
+            as_assumed: LinearOperator = A._form  # with what lazy() was told of the array
+            return as_assumed
         a = np.asarray(A)
         return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
     if hasattr(A, "shape") and hasattr(A, "matvec"):

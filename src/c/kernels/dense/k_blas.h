@@ -59,9 +59,9 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
 /* LU with row exchanges in place, a m x n column-major; ipiv min(m, n), 1-based as LAPACK's. *info
  * i > 0: U[i-1, i-1] is exactly 0 (LOP_SINGULAR; the factors are complete all the same). */
 lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) LOP_MUST_CHECK;
-/* a <- its inverse from getrf's factor; work has `size` elements, a->n at least. */
-lop_status lopk_getri(const lop_mat *a, const int64_t *ipiv, void *work, int64_t size,
-                      int64_t *info) LOP_MUST_CHECK;
+/* x <- the inverse from getrf's factor; both column-major and apart. */
+lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv,
+                              const lop_mat *x) LOP_MUST_CHECK;
 /* b <- op(A)^-1 b, trans 'N', 'T' or 'C'; b n x k, column-major. */
 lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans,
                       const lop_mat *b) LOP_MUST_CHECK;
@@ -81,6 +81,12 @@ bool lopk_diag_is_tiny(const lop_mat *a);
 double lopk_top(const lop_mat *a);                  /* the largest |part| of an element; no NaN */
 void lopk_shift_range(const lop_mat *a, int power); /* all elements times 2^power */
 void lopk_substitute(const lop_mat *a, bool lower, char trans, const lop_mat *x);
+/* Likewise with gbtrf's factor, of `l` diagonals below and l + u above, and x <- D^-1 x of
+ * lopk_ldl's blocks. */
+void lopk_substitute_band(const lop_mat *ab, int64_t l, int64_t u, const int64_t *ipiv, char trans,
+                          const lop_mat *x);
+void lopk_substitute_blocks(const lop_mat *d, bool hermitian, const void *beside,
+                            const int64_t *ipiv, const lop_mat *x);
 
 /* Reciprocal condition number (1-norm) from getrf's or potrf's factor. anorm: the 1-norm of the
  * matrix before (lopk_norm1). work: lopk_gecon_bytes(n, dt) bytes, aligned to 16. */
