@@ -23,7 +23,7 @@ static bool turned_operand(const lop_node *x, const lop_node *y, int depth) {
                below = x->op == &lop_op_view && x->attr.i[0] == LOP_T;
     if (above && lop_node_alike(x, y->child[0], depth)) return true;
     if (below && lop_node_alike(x->child[0], y, depth)) return true;
-    return lop_node_turned(x, y, depth) ||
+    return lop_node_turned(x, y, depth) == LOP_T ||
            (lop_node_trait(x, LOP_SYMMETRIC) == LOP_TRUE && lop_node_alike(x, y, depth));
 }
 /* The points of the rows of the one are those of the columns of the other. */
@@ -39,23 +39,26 @@ static bool turned_kernels(const lop_node *a, const lop_node *b, int depth) {
     }
     return true;
 }
-/* One array, turned, and its other triangle. */
-static bool turned_triangles(const lop_node *a, const lop_node *b, int depth) {
+/* One array as it is and turned, and its other triangle. */
+static int turned_triangles(const lop_node *a, const lop_node *b, int depth) {
     const lop_node *x = a->child[0], *y = b->child[0];
-    if (!a->attr.i[0] == !b->attr.i[0] || !a->attr.i[1] != !b->attr.i[1]) return false;
-    return (y->op == &lop_op_swap && lop_node_alike(x, y->child[0], depth)) ||
-           (x->op == &lop_op_swap && lop_node_alike(x->child[0], y, depth));
+    int mode = 0;
+    if (y->op == &lop_op_swap && lop_node_alike(x, y->child[0], depth))
+        mode = (int)y->attr.i[0];
+    else if (x->op == &lop_op_swap && lop_node_alike(x->child[0], y, depth))
+        mode = (int)x->attr.i[0];
+    const bool other = !a->attr.i[0] != !b->attr.i[0];
+    return other == ((mode & LOP_T) != 0) && !a->attr.i[1] == !b->attr.i[1] ? mode : 0;
 }
-bool lop_node_turned(const lop_node *a, const lop_node *b, int depth) {
-    if (depth == 0 || a->op != b->op || a->n != b->n || lop_is_complex(a->dtype) ||
-        lop_is_complex(b->dtype))
-        return false;
-    if (a->op == &lop_op_kernel) return turned_kernels(a, b, depth - 1);
+int lop_node_turned(const lop_node *a, const lop_node *b, int depth) {
+    if (depth == 0 || a->op != b->op || a->n != b->n || a->dtype != b->dtype) return 0;
     if (a->op == &lop_op_triangular) return turned_triangles(a, b, depth - 1);
-    if (a->op != &lop_op_kron && a->op != &lop_op_blockdiag) return false;
+    if (lop_is_complex(a->dtype)) return 0;
+    if (a->op == &lop_op_kernel) return turned_kernels(a, b, depth - 1) ? LOP_T : 0;
+    if (a->op != &lop_op_kron && a->op != &lop_op_blockdiag) return 0;
     for (int i = 0; i < a->n; i++)
-        if (!turned_operand(a->child[i], b->child[i], depth - 1)) return false;
-    return true;
+        if (!turned_operand(a->child[i], b->child[i], depth - 1)) return 0;
+    return LOP_T;
 }
 
 /* -- a product as a list of factors */
@@ -106,9 +109,9 @@ static bool known(look *w, const lop_node *a, bool positive, int depth);
 /* b is the adjoint of a. */
 static bool mirrored(look *w, const factor *a, const factor *b, int depth) {
     if (a->inverse != b->inverse) return false;
-    if (!lop_node_alike(a->node, b->node, depth))
-        return a->mode == b->mode && lop_node_turned(a->node, b->node, depth);
     int turn = a->mode ^ b->mode, adjoint = lop_is_complex(a->node->dtype) ? LOP_H : LOP_T;
+    if (!lop_node_alike(a->node, b->node, depth))
+        return (turn ^ lop_node_turned(a->node, b->node, depth)) == adjoint && turn != adjoint;
     return turn == adjoint || (turn == 0 && known(w, a->node, false, depth));
 }
 

@@ -95,15 +95,22 @@ static bool own_adjoint(const lop_node *a) {
     return (a->op == &lop_op_sum || a->op == &lop_op_prod) && lop_infer_hermitian(a);
 }
 
+static uint8_t triangle_of(const lop_node *a) {
+    if (a->op == &lop_op_triangular) return a->attr.i[0] ? 2 : 1;
+    if (a->op != &lop_op_dense) return 0;
+    return a->attr.i[0] == LOP_ASSUME_LOWER ? 2 : a->attr.i[0] == LOP_ASSUME_UPPER ? 1 : 0;
+}
+
 static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
     int i = 0;
     if (!node->weak && !lop_is_blas(node->dtype)) return false; /* integers wrap as written */
     while (i < ch->natom && !lop_node_alike(ch->atom[i].node, node, 4)) i++;
-    for (int j = 0; i == ch->natom && j < ch->natom; j++)
-        if (lop_node_turned(ch->atom[j].node, node, 4)) {
-            *out = lop_sym_make(j, false, LOP_T);
-            return true;
-        }
+    for (int j = 0; i == ch->natom && j < ch->natom; j++) {
+        const int mode = lop_node_turned(ch->atom[j].node, node, 4);
+        if (!mode) continue;
+        *out = lop_sym_make(j, false, mode);
+        return true;
+    }
     if (i == LOP_CH_ATOMS) return false;
     if (i == ch->natom) {
         bool array = node->op->cls != LOP_OPERATOR, real = !lop_is_complex(node->dtype),
@@ -114,7 +121,8 @@ static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
             real,
             (real && hermitian) || (!array && lop_node_trait(node, LOP_SYMMETRIC) == LOP_TRUE),
             hermitian,
-            !array && by_cholesky(node, ch->dt)};
+            !array && by_cholesky(node, ch->dt),
+            triangle_of(node)};
         lop_shape both;
         if (lop_nbatch(node) > 0) {
             ch->batched = true;
