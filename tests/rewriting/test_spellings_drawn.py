@@ -1,5 +1,5 @@
-"""Spellings of one matrix, drawn: a formula of structured parts and another way to write it cost the
-same, within 1.3, by explain's own figures."""
+"""Spellings of one matrix, drawn: a formula of structured parts and another way to write it cost
+the same, within 1.3, by explain's own figures."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ class Drawn:
         c = float(self.r.integers(2, 5))
         eye = pl.Identity(N)
         return {
-            "D": (self.D, self.pick([d, d.T, self.D.T, self.D @ eye, -(-self.D)])),
+            "D": (self.D, self.pick([d, d.T, self.D.T, self.D @ eye, -1 * (-self.D)])),
             "B": (self.B, self.pick([b, b.T.T, self.B.T.T, eye @ self.B, 2 * (0.5 * b)])),
             "S": (self.S, self.pick([self.S.T, self.S.T.T, self.S.H])),
             "G": (self.G, self.pick([self.G.T.T, (2 * self.G) * 0.5, self.G.H.H])),
