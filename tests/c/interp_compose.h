@@ -183,6 +183,8 @@ static bool is_composed(const char *s) {
                                         "block_tridiagonal_solve",
                                         "block_det",
                                         "blockinvdiag",
+                                        "bandinvdiag",
+                                        "triinvdiag",
                                         "blockinvtrace"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
@@ -221,7 +223,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         !strcmp(s, "toeplitz_inverse_diagonal") || strstr(s, "sparse") ||
         !strcmp(s, "quasiseparable_solve") || !strcmp(s, "quasiseparable_det") ||
         !strcmp(s, "quasiinvdiag") || !strcmp(s, "block_tridiagonal_solve") ||
-        !strcmp(s, "block_det") || strstr(s, "blockinv"))
+        !strcmp(s, "block_det") || strstr(s, "blockinv") || strstr(s, "invdiag"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
     if (!strcmp(s, "first_unit")) {
         lop_shape batch = node->shape;

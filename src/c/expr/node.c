@@ -135,6 +135,7 @@ lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, i
     self->refs = 1;
     self->serial = 0;
     self->opaque = false;
+    self->declared = false;
     self->weak = LOP_STRONG;
     self->core = 2;
     self->n = n;
@@ -156,6 +157,7 @@ lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, i
     for (int i = 0; i < n; i++) {
         self->child[i] = lop_node_ref(child[i]);
         self->opaque |= child[i]->opaque;
+        self->declared |= child[i]->declared;
     }
     lop_status st = op->infer ? op->infer(self, err) : LOP_OK;
     if (st != LOP_OK) {

@@ -52,8 +52,15 @@ enum {
     LOP_ASSUME_LOWER,
     LOP_ASSUME_UPPER,
     LOP_ASSUME_ORTHOGONAL,
+    LOP_ASSUME_DIAGONAL,
+    LOP_ASSUME_TRIDIAGONAL,
     LOP_ASSUME_TRIED /* of a band_solve: its own adjoint, so that a Cholesky is worth a try */
 };
+
+/* Is a Dense, by its word, one of the kinds? Plans read it as that (rewrite/assumptions.c). */
+static inline bool lop_is_declared_kind(const lop_node *dense) {
+    return dense->attr.i[0] == LOP_ASSUME_DIAGONAL || dense->attr.i[0] == LOP_ASSUME_TRIDIAGONAL;
+}
 
 /* How many terms that were assumed positive definite are put to the test where a sum is not. */
 enum { LOP_ASSUMED_TERMS = 4 };

@@ -262,6 +262,7 @@ LOP_BUILD(solve_normal);
 LOP_BUILD(solve_sparse);
 LOP_BUILD(det_sparse);
 LOP_BUILD(diagonal_sparse_inverse);
+LOP_BUILD(band_inverse_diagonal);
 LOP_BUILD(trace_sparse_inverse);
 
 /* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */

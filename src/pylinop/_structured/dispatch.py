@@ -69,6 +69,7 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
     ``arrays`` more, as in `keep_within`."""
     if arrays:
         keep_within(op, arrays)
+    op = parameters.declared(op)
     if op._head == "dense" and op._init is not None:
         a, assumed = op._given("a", "assume_a")
         triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(assumed)
@@ -215,6 +216,7 @@ class Question:
         return self.rows.get(op._head)
 
     def _steps(self, op: Any, *args: Any) -> Generator[Any, Any, Any]:
+        op = parameters.declared(op)
         row = self._row_of(op)
         if row is not None and 0 not in op.shape[-2:]:
             if row in self.kept_rows:

@@ -230,6 +230,42 @@ void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint) {
                          adjoint && col != ycol);
 }
 
+/* Panel by panel: rows of the result by what of the panel is not zero. */
+void lopk_gram_triangle(const lop_mat *y, const lop_mat *a, bool adjoint, bool lower) {
+    const int64_t n = y->n, size = (int64_t)lop_dtype_size(y->dt), eighth = (n + 7) / 8,
+                  many = n < 64        ? n
+                         : eighth < 48 ? 48
+                                       : eighth;
+    LOP_ASSERT(y->m == n && a->m == n && a->n == n && y->dt == a->dt && lop_is_blas(y->dt));
+    adjoint = adjoint && lop_is_complex(y->dt);
+    for (int64_t i = 0; i < n; i += many) {
+        const int64_t to = min_of(n, i + many), first = lower ? i : 0, past = lower ? n : to,
+                      left = lower ? 0 : i, right = lower ? to : n;
+        const lop_mat own = {(char *)a->p + (first * a->rs + i * a->cs) * size,
+                             to - i,
+                             past - first,
+                             a->cs,
+                             a->rs,
+                             a->dt},
+                      all = {(char *)a->p + (first * a->rs + left * a->cs) * size,
+                             past - first,
+                             right - left,
+                             a->rs,
+                             a->cs,
+                             a->dt},
+                      to_y = {(char *)y->p + (i * y->rs + left * y->cs) * size,
+                              to - i,
+                              right - left,
+                              y->rs,
+                              y->cs,
+                              y->dt};
+        lopk_gemm(&to_y, &own, adjoint, &all, false);
+    }
+    if (many < n)
+        lopk_mirror_triangle(y->p, n, lower ? y->rs : y->cs, lower ? y->cs : y->rs, y->dt, adjoint,
+                             false);
+}
+
 void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b) {
     LOP_ASSERT(y->m == y->n && y->n == a->n && a->m == b->m && b->n == a->n && y->dt == a->dt);
     const int64_t n = y->n, size = (int64_t)lop_dtype_size(y->dt), eighth = (n + 7) / 8,

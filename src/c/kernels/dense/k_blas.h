@@ -29,6 +29,9 @@ void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
  * (Hermitian-)symmetric. y overlaps not a. Small sizes and layouts that are not simple run
  * lopk_gemm. */
 void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint);
+/* The same of a square triangle, zeros standing in the other one: in panels, n^3 / 3 flops and a
+ * little more. */
+void lopk_gram_triangle(const lop_mat *y, const lop_mat *a, bool adjoint, bool lower);
 
 /* y = a^T b, or a^H b (`adjoint`), known to be (Hermitian-)symmetric: one triangle in panels, then
  * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */

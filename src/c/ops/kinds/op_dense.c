@@ -13,6 +13,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "dense takes a matrix");
     n->shape = a->shape;
     n->dtype = a->dtype;
+    n->declared |= lop_is_declared_kind(n);
     if (n->attr.i[0] && !lop_is_square(n)) {
         char t[128];
         return lop_fail(err, LOP_DIM, "assume_a needs a square matrix, got shape %s",
@@ -25,6 +26,10 @@ static lop_truth trait(const lop_node *n, lop_trait t) {
     int64_t a = n->attr.i[0];
     bool real = !lop_is_complex(n->dtype),
          adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE;
+    if (a == LOP_ASSUME_DIAGONAL)
+        return t == LOP_DIAGONAL || t == LOP_SYMMETRIC || (t == LOP_HERMITIAN && real)
+                   ? LOP_TRUE
+                   : LOP_UNKNOWN;
     if (t == LOP_ORTHOGONAL) return a == LOP_ASSUME_ORTHOGONAL ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_POSITIVE) return a == LOP_ASSUME_POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_HERMITIAN)
@@ -126,6 +131,8 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 static lop_band bands(const lop_node *self, const lop_band *child) {
     (void)child;
     const int64_t a = self->attr.i[0];
+    if (lop_is_declared_kind(self))
+        return (lop_band){a == LOP_ASSUME_TRIDIAGONAL, a == LOP_ASSUME_TRIDIAGONAL};
     return (lop_band){a == LOP_ASSUME_UPPER ? 0 : INT64_MAX, a == LOP_ASSUME_LOWER ? 0 : INT64_MAX};
 }
 
@@ -141,7 +148,9 @@ const lop_op lop_op_dense = {
           "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
          {"assume_a", LOP_P_ASSUME, 0, "None",
           "What is assumed of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
-          "'lower triangular', 'upper triangular', ... Solves read the named triangle alone."}},
+          "'lower triangular', 'upper triangular', ... Solves read the named triangle alone. With "
+          "'diagonal' or 'tridiagonal' all is computed as of a Diag or Tridiagonal of these "
+          "diagonals, and nothing else is read."}},
     .doc =
         {.brief = "A matrix held as an array.",
          .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap "

@@ -5,7 +5,7 @@
  * finds the plan of one built the same way (plan/plan_cache.h), and only looks up its arrays. */
 #include "py/module/py.h"
 
-#include "rewrite/assumption_tests.h"
+#include "rewrite/assumptions.h"
 
 /* -- leaves */
 
