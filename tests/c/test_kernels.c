@@ -395,6 +395,7 @@ int main(int argc, char **argv) {
                 }
     group("products");
     test_small_all();
+    test_thin_all();
     test_kron_all();
     test_kernel_all();
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++) {

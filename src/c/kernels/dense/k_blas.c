@@ -111,6 +111,7 @@ static bool try_gemm(const lop_mat *y, double _Complex alpha, const lop_mat *a, 
 
 static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                     bool accumulate) {
+    if (lopk_thin_suits(y, a, b, NULL) && lopk_thin_gemm(y, a, conj_a, b, accumulate, NULL)) return;
     if (lopk_small_suits(y, a, b, 1)) {
         lopk_small_gemm(y, 0, a, conj_a, b, 0, 1, accumulate);
         return;
@@ -128,6 +129,13 @@ static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_m
         if (try_gemm(y, 1, a, conj_a, b, accumulate)) return;
     }
     lopk_matmul_loop(y, a, conj_a, b, accumulate);
+}
+
+bool lopk_gemm_parts(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                     bool accumulate, const lopk_team *team) {
+    if (lopk_thin_suits(y, a, b, team)) return lopk_thin_gemm(y, a, conj_a, b, accumulate, team);
+    lopk_gemm(y, a, conj_a, b, accumulate);
+    return true;
 }
 
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate) {

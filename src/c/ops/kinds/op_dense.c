@@ -38,6 +38,10 @@ static lop_status run_gemm(const lop_call *c) {
     lop_mat a = *c->a[2];
     int64_t mode = c->step->attr.i[0];
     if (mode & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (lop_is_blas(a.dt) && c->more == 0)
+        return lopk_gemm_parts(c->a[0], &a, (mode & LOP_C) != 0, c->a[1], false, c->team)
+                   ? LOP_OK
+                   : LOP_CALLBACK;
     if (lop_is_blas(a.dt)) {
         lopk_gemm_batch(c->a[0], c->y_step, &a, (mode & LOP_C) != 0, c->a[1], c->x_step,
                         c->more + 1);
@@ -61,6 +65,8 @@ static lop_status run_gemm_add(const lop_call *c) {
     lop_mat a = *c->a[2], t = {c->scratch, y->m, y->n, y->n, 1, y->dt};
     bool conj = (attr->i[0] & LOP_C) != 0;
     if (attr->i[0] & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (attr->re == 1 && attr->im == 0) /* by our own loops as well */
+        return lopk_gemm_parts(y, &a, conj, c->a[1], true, c->team) ? LOP_OK : LOP_CALLBACK;
     if (lopk_gemm_add(y, alpha, &a, conj, c->a[1])) return LOP_OK;
     lopk_gemm(&t, &a, conj, c->a[1], false);
     lopk_scale(&t, alpha, 0, &t);

@@ -1,0 +1,46 @@
+"""Thin products, the trace of a product and tiny products in batches, beside BLAS and NumPy."""
+
+import numpy as np
+from harness import Case
+from overhead import rng
+from throughput import add_dgemm
+
+import pylinop as pl
+
+
+def thin():
+    """A matrix times few columns: the rate beside dgemm's own on a square product."""
+    for n in (2, 4, 8, 12, 16, 24, 32):
+        for way in ("", "-transposed", "-columns", "-f32"):
+
+            def build(n=n, way=way):
+                g = rng()
+                dtype = np.float32 if way == "-f32" else np.float64
+                a = g.standard_normal((1600, 1600)).astype(dtype)
+                x = g.standard_normal((1600, n)).astype(dtype)
+                if way == "-columns":
+                    x = np.asfortranarray(x)
+                m = a.T if way == "-transposed" else a
+                y = np.empty_like(x)
+                want = m @ x
+                case = Case("", "", want, flops=2.0 * a.size * n, rtol=1e-3 if way else 1e-9)
+                A = pl.Dense(a).T if way == "-transposed" else pl.Dense(a)
+                case.add("pylinop", "pylinop A @ x", "A.matmat(x, out=y)", A=A, x=x, y=y)
+                case.add("hand", "numpy matmul", "np.matmul(m, x, out=y)", m=m, x=x, y=y)
+                if not way:
+                    add_dgemm(case)
+                    to = {8: 0.55, 16: 0.82}.get(n)
+                    if to:
+                        case.goal(
+                            "pylinop A @ x",
+                            "dgemm, 1024 x 1024",
+                            1 / to,
+                            f"Dense 1600 x 1600 times {n} columns",
+                            f"{to} of dgemm's rate",
+                        )
+                return case
+
+            yield f"thin/{n}{way}", build
+
+
+MAKERS = [thin]
