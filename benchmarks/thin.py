@@ -43,4 +43,32 @@ def thin():
             yield f"thin/{n}{way}", build
 
 
-MAKERS = [thin]
+def traces():
+    """trace(A @ B) of matrices in C order, beside one pass over both (np.vdot of the two)."""
+    for n in (2000, 2048):
+        for what, code, text in (
+            ("", "trace(A @ B)", "ij,ji->"),
+            ("-transposed", "trace(A.T @ B)", "ij,ij->"),
+            ("-adjoint-c128", "trace(A.H @ B)", "ij,ij->"),
+        ):
+
+            def build(n=n, what=what, code=code, text=text):
+                g = rng()
+                a, b = g.standard_normal((n, n)), g.standard_normal((n, n))
+                if "c128" in what:
+                    a, b = a + 1j * b, b - 0.5j * a
+                left = a.conj() if "c128" in what else a
+                want = np.einsum(text, left, b)
+                case = Case("", "", np.asarray(want), rtol=1e-9)
+                names = {"trace": pl.trace, "A": pl.Dense(a), "B": pl.Dense(b)}
+                case.add("pylinop", f"pylinop {code}", code, **names)
+                hand = f"einsum({text!r}, {'a.conj()' if 'c128' in what else 'a'}, b)"
+                case.add("hand", "numpy einsum", hand, einsum=np.einsum, a=a, b=b)
+                flat = {"x": a.ravel(), "y": b.ravel(), "want": want}
+                case.add("floor", "np.vdot", "np.vdot(x, y)", "want", **flat)
+                return case
+
+            yield f"trace/{n}{what}", build
+
+
+MAKERS = [thin, traces]
