@@ -193,8 +193,7 @@ static const tv *transposed(ip *p, const tv *a, lop_mode mode) {
     return zip(p, &how, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
 }
 static const tv *matmul(ip *p, const tv *a, const tv *b) {
-    if (!a || !b || a->core != 2 || b->core != 2 || a->n != b->m)
-        return fail(p, "a product does not fit");
+    if (!a || !b || a->core != 2 || b->core != 2 || a->n != b->m) return fail(p, "no product");
     return zip(p, NULL, a, b, 2, a->m, b->n, do_matmul);
 }
 
