@@ -71,4 +71,27 @@ def traces():
             yield f"trace/{n}{what}", build
 
 
-MAKERS = [thin, traces]
+def tiny():
+    """15,000 products of small matrices, both operands moving."""
+    for k in range(2, 9):
+
+        def build(k=k):
+            g = rng()
+            a, b = g.standard_normal((15_000, k, k)), g.standard_normal((15_000, k, k))
+            case = Case("", "", a @ b, flops=2.0 * 15_000 * k**3)
+            case.add("pylinop", "pylinop A @ b", "A @ b", A=pl.Dense(a), b=b)
+            case.add("hand", "numpy a @ b", "a @ b", a=a, b=b)
+            if k == 3:
+                case.goal(
+                    "pylinop A @ b",
+                    "numpy a @ b",
+                    0.15,
+                    "15,000 products of 3 x 3",
+                    "6 ns each where np.matmul takes 40",
+                )
+            return case
+
+        yield f"tiny/{k}", build
+
+
+MAKERS = [thin, traces, tiny]

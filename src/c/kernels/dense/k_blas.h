@@ -28,6 +28,10 @@ bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bo
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count);
 
+/* y[e] = op(a[e]) b[e], all three moving. */
+void lopk_gemm_each(const lop_mat *y, int64_t y_step, const lop_mat *a, int64_t a_step, bool conj_a,
+                    const lop_mat *b, int64_t b_step, int64_t count);
+
 /* y = a^T a, or a^H a (`adjoint`), n x n for a k x n: half the flops of a product, and exactly
  * (Hermitian-)symmetric. y overlaps not a. Small sizes and layouts that are not simple run
  * lopk_gemm. */
