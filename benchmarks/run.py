@@ -52,6 +52,7 @@ def main():
     import sparse
     import sparse_products
     import spectra
+    import thin
     import throughput
 
     harness.threads = args.threads
@@ -68,6 +69,7 @@ def main():
     makers += recognised.MAKERS
     makers += kernel_matrix.MAKERS
     makers += kept.MAKERS
+    makers += thin.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

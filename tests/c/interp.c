@@ -193,7 +193,7 @@ static const tv *transposed(ip *p, const tv *a, lop_mode mode) {
     return zip(p, &how, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
 }
 static const tv *matmul(ip *p, const tv *a, const tv *b) {
-    if (a->core != 2 || b->core != 2 || a->n != b->m) return fail(p, "a product does not fit");
+    if (!a || !b || a->core != 2 || b->core != 2 || a->n != b->m) return fail(p, "no product");
     return zip(p, NULL, a, b, 2, a->m, b->n, do_matmul);
 }
 
@@ -471,7 +471,8 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
         return zip(p, node, a, IS("mul_det") ? b : NULL, 1, 2, 1, do_det);
     if (IS("sparsepair")) return sparse_pair(p, node, a, b);
     if (IS("product_diagonal")) {
-        const tv *ab = matmul(p, a, b);
+        const tv *as = transposed(p, a, (lop_mode)node->attr.i[1]),
+                 *ab = matmul(p, as, transposed(p, b, (lop_mode)node->attr.i[2]));
         return ab ? diagonal(p, node, ab) : NULL;
     }
     if (IS("lowrank")) {

@@ -56,6 +56,7 @@ STEP(accumulates_without_scratch, "what accumulates is", (s->flags & LOP_STEP_AC
 STEP(columns_of_nothing, "linear in its argument", s->n <= 1, s->flags |= LOP_STEP_COLUMNS)
 STEP(in_place_of_nothing, "run in place has", s->n <= 1, s->flags |= LOP_STEP_INPLACE)
 STEP(a_batch_of_nothing, "takes a batch has", s->n <= 1, s->flags |= LOP_STEP_BATCH)
+STEP(a_pair_of_nothing, "each pair of a batch", s->n != 3, s->flags |= LOP_STEP_EACH)
 STEP(a_group_of_nothing, "a group has", s->n <= 1, s->flags |= LOP_STEP_GROUP)
 STEP(a_group_and_columns, "a group is no other", (s->flags & LOP_STEP_GROUP),
      s->flags |= LOP_STEP_COLUMNS)

@@ -97,15 +97,16 @@ static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call,
     return st;
 }
 
-/* The last batch dimension as one call, where only arguments 0 and 1 move along it, or the step has
- * asked for it. */
+/* The last batch dimension as one call, where only arguments 0 and 1 (or 2, of LOP_STEP_EACH) move
+ * along it, or the step has asked for it. */
 static void merge_batch(const lop_step *s, sweep *w, lop_call *call) {
     int d = w->nb - 1;
     const bool group = (s->flags & LOP_STEP_GROUP) != 0, masked = s->when >= 0 || s->fail >= 0;
     if (d < 0 || (!group && !takes_all(s) && (!(s->flags & LOP_STEP_BATCH) || masked))) return;
-    for (int j = 2; j < w->nargs && !group; j++)
+    const int still = s->flags & LOP_STEP_EACH ? 3 : 2; /* from here on arguments stay */
+    for (int j = still; j < w->nargs && !group; j++)
         if (w->stride[j][d]) return;
-    call->z_step = group && w->nargs > 2 ? w->stride[2][d] : 0;
+    call->z_step = (group || still == 3) && w->nargs > 2 ? w->stride[2][d] : 0;
     call->more = w->dim[d] - 1;
     call->y_step = w->stride[0][d];
     call->x_step = w->stride[1][d];

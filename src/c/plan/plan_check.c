@@ -227,6 +227,8 @@ static const char *flags_against(const lop_plan *p, const lop_step *s) {
     if ((f & LOP_STEP_COLUMNS) && s->n < 2) return "what is linear in its argument has one";
     if ((f & LOP_STEP_INPLACE) && s->n < 2) return "what may run in place has an argument";
     if ((f & LOP_STEP_BATCH) && s->n < 2) return "what takes a batch has an argument";
+    if ((f & LOP_STEP_EACH) && (s->n != 3 || !(f & LOP_STEP_BATCH)))
+        return "what takes each pair of a batch has two arguments";
     if ((f & LOP_STEP_GROUP) && (s->n < 2 || s->n > 3)) return "a group has one or two arguments";
     if ((f & LOP_STEP_GROUP) && (f & (LOP_STEP_BATCH | LOP_STEP_COLUMNS)))
         return "a group is no other batch";

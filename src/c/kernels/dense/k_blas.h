@@ -10,13 +10,16 @@
 #ifndef LOPK_BLAS_H
 #define LOPK_BLAS_H
 
-#include "base/buf.h"
+#include "kernels/common/k_threads.h"
 
 /* y (+)= op(a) b, op conjugates when conj_a; y m x n, a m x k, b k x n. Any mix of simple layouts
  * without copies; anything else runs lopk_matmul_loop. y overlaps neither. accumulate false never
  * reads y (NaN there is harmless). n == 1, m == 1 or k == 1 run gemv; small sizes own loops
  * (k_small_gemm.h), which may take any strides of a and b. */
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate);
+/* The same; what BLAS does not run goes to the threads of the team. False: stopped. */
+bool lopk_gemm_parts(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                     bool accumulate, const lopk_team *team) LOP_MUST_CHECK;
 /* y <- y + alpha op(a) b by BLAS; false where its layouts or sizes are not BLAS's, y is then as it
  * was. alpha is real where y is. */
 bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
@@ -24,6 +27,10 @@ bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bo
 /* y[e] = op(a) b[e] for e < count, y and b moving on by y_step and b_step elements. */
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count);
+
+/* y[e] = op(a[e]) b[e], all three moving. */
+void lopk_gemm_each(const lop_mat *y, int64_t y_step, const lop_mat *a, int64_t a_step, bool conj_a,
+                    const lop_mat *b, int64_t b_step, int64_t count);
 
 /* y = a^T a, or a^H a (`adjoint`), n x n for a k x n: half the flops of a product, and exactly
  * (Hermitian-)symmetric. y overlaps not a. Small sizes and layouts that are not simple run

@@ -43,6 +43,15 @@ static lop_status run_gemm(const lop_call *c) {
     lop_mat a = *c->a[2];
     int64_t mode = c->step->attr.i[0];
     if (mode & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (lop_is_blas(a.dt) && c->more == 0)
+        return lopk_gemm_parts(c->a[0], &a, (mode & LOP_C) != 0, c->a[1], false, c->team)
+                   ? LOP_OK
+                   : LOP_CALLBACK;
+    if (lop_is_blas(a.dt) && c->z_step != 0) {
+        lopk_gemm_each(c->a[0], c->y_step, &a, c->z_step, (mode & LOP_C) != 0, c->a[1], c->x_step,
+                       c->more + 1);
+        return LOP_OK;
+    }
     if (lop_is_blas(a.dt)) {
         lopk_gemm_batch(c->a[0], c->y_step, &a, (mode & LOP_C) != 0, c->a[1], c->x_step,
                         c->more + 1);
@@ -54,6 +63,7 @@ static lop_status run_gemm(const lop_call *c) {
         lopk_matmul_loop(&y, &a, false, &x, false);
         y.p = (char *)y.p + c->y_step * size;
         x.p = (char *)x.p + c->x_step * size;
+        a.p = (char *)a.p + c->z_step * size;
     }
     return LOP_OK;
 }
@@ -66,6 +76,8 @@ static lop_status run_gemm_add(const lop_call *c) {
     lop_mat a = *c->a[2], t = {c->scratch, y->m, y->n, y->n, 1, y->dt};
     bool conj = (attr->i[0] & LOP_C) != 0;
     if (attr->i[0] & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (attr->re == 1 && attr->im == 0) /* by our own loops as well */
+        return lopk_gemm_parts(y, &a, conj, c->a[1], true, c->team) ? LOP_OK : LOP_CALLBACK;
     if (lopk_gemm_add(y, alpha, &a, conj, c->a[1])) return LOP_OK;
     lopk_gemm(&t, &a, conj, c->a[1], false);
     lopk_scale(&t, alpha, 0, &t);
@@ -118,7 +130,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
         s->adds = run_gemm_add;
         s->adds_name = "gemm-add";
     }
-    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_GEMM;
+    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_EACH | LOP_STEP_GEMM;
     s->flops = 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k * (double)batch;
     return LOP_OK;
 }
