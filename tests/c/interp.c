@@ -560,11 +560,9 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (in_bytes(node)) return results(p, node);
     if (IS("probe")) return constant(p, node, "ones"); /* any numbers do */
     if (node->n == 0) return fail(p, s);
-    bool bools = p->bools, inside = p->inside;
-    if (node->op->cls == LOP_ACTION) {
-        p->bools = working(node) == LOP_b8;
-        p->inside = true;
-    }
+    bool bools = p->bools, inside = p->inside, action = node->op->cls == LOP_ACTION;
+    if (action) p->bools = working(node) == LOP_b8;
+    p->inside = p->inside || action;
     if (node->op == &lop_op_cast) { /* 1: of a value; 0: down to the leaves */
         p->inside = node->attr.i[0] == 0;
         p->bools = node->dtype == LOP_b8;
