@@ -140,6 +140,7 @@ static bool bounds_norm(ip *p, const lop_node *q_node) {
     for (int64_t e = 0; q && e < q->nb; e++) {
         val sum = {0};
         for (int64_t i = 0; i < q->m; i++) sum = ip_add(p, sum, tv_at(q, e, i, 0));
+        if (!isfinite(sum.mag)) continue; /* 1 / 0 in a draw */
         if (!(fabsl(sum.im) <= 1e-6L * sum.mag) || sum.re < -1e-6L * sum.mag) return false;
     }
     return q != NULL;
