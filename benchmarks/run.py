@@ -47,6 +47,7 @@ def main():
     import laab
     import overhead
     import precondition
+    import programs
     import quasi
     import recognised
     import sparse
@@ -69,6 +70,7 @@ def main():
     makers += recognised.MAKERS
     makers += kernel_matrix.MAKERS
     makers += kept.MAKERS
+    makers += programs.MAKERS
     makers += thin.MAKERS
     if args.list:
         for make in makers:
