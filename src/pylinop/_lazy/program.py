@@ -135,7 +135,7 @@ def _value(a: Any, found: Any) -> Any:
     """A piece's value of the result of its action."""
     finish = _NUMBERS.get(a._more[0]) if a._head == "of form" else None
     if finish is None:
-        return found if found.shape == a.shape else found.reshape(a.shape)
+        return found.astype(a.dtype, copy=False).reshape(a.shape)
     value = np.asarray(finish(*determinants.split(found), a.dtype))
     value.setflags(write=False)
     return value
