@@ -356,7 +356,8 @@ lop_truth lop_when_cast_widens(const lop_match *m) {
     const lop_node *inner = m->root->child[0];
     lop_dtype from = inner->child[0]->dtype;
     bool same = inner->attr.i[0] == m->root->attr.i[0] || lop_is_blas(from),
-         weak = inner->child[0]->weak && lop_is_blas(inner->dtype); /* of no digits of its own */
+         weak = inner->child[0]->weak && /* of no digits of its own */
+                (lop_is_blas(inner->dtype) || !m->root->attr.i[0]);
     return truth(same && (weak || lop_promote(from, inner->dtype) == inner->dtype) &&
                  lop_promote(inner->dtype, m->root->dtype) == m->root->dtype);
 }

@@ -162,7 +162,9 @@ def real_part(op: Any) -> LinearOperator:
 
 def imag_part(op: Any) -> LinearOperator:
     if _is_real(op):
-        return _core.Zeros(op.shape, None if op._weak else op.dtype)
+        zeros = _core.Zeros(op.shape, None if op._weak else op.dtype)
+        made: LinearOperator = zeros * 1.0 if op._weak > 2 else zeros  # of floats: floats at least
+        return made
     return _core._build("part", op, None, 1)
 
 
