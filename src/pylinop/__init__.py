@@ -30,6 +30,7 @@ from ._fallback import interpreter as _interpreter
 from ._lazy import array as _array
 from ._lazy import build as _build
 from ._lazy import evaluate as _evaluate
+from ._lazy import kinds as _kinds
 from ._lazy import program as _program
 from ._operators import array_arguments as _array_arguments
 from ._operators import block_constructors as _block_constructors
@@ -59,6 +60,7 @@ _LAZY = {
     "beyond": _evaluate.beyond,
     "passes_limit": _evaluate.passes_limit,
     "failed": _evaluate.failed,
+    "kind": _kinds.kind,
     "instead": lambda *asked: _lazy_iterative.instead(*asked),
 }
 _core._setup(
@@ -169,6 +171,18 @@ from ._api.spectra import (
 from ._api.user_rules import register_rule, unregister_rule
 from ._base.explanation import Explanation, explaining
 from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobpcg, svds
+from ._gradients.sweep import gradients
+from ._gradients.transforms import (
+    custom_vjp,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
 from ._iterative.scipy_api import IterativeResult, bicgstab, cg, gmres, minres
 from ._iterative.scipy_api_least_squares import lsmr, lsqr
 from ._lazy.array import LazyArray
@@ -242,6 +256,7 @@ __all__ = [
     "cholesky_update",
     "cond",
     "config",
+    "custom_vjp",
     "det",
     "diagonal",
     "eig",
@@ -263,17 +278,23 @@ __all__ = [
     "freeze",
     "funm",
     "gmres",
+    "grad",
+    "gradients",
+    "hessian",
     "hstack",
+    "hvp",
     "inv",
     "inv_quad_logdet",
+    "jacobian",
+    "jvp",
     "kernel_structure",
     "kinds",
     "lanczos",
     "lazy",
     "ldl",
     "linalg",
-    "lobpcg",
     "load_sparse",
+    "lobpcg",
     "log_pdet",
     "logdet",
     "logm",
@@ -301,18 +322,21 @@ __all__ = [
     "show_config",
     "slogdet",
     "solve",
-    "spectral_bounds",
-    "spectral_density",
     "sparse_matmul",
     "sparse_product_size",
     "sparse_row_blocks",
+    "spectral_bounds",
+    "spectral_density",
     "sqrt_inv_matmul",
     "sqrtm",
+    "stop_gradient",
     "svd",
     "svds",
     "svdvals",
     "trace",
     "unregister_rule",
+    "value_and_grad",
+    "vjp",
     "vstack",
 ]
 

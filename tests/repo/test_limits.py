@@ -66,7 +66,11 @@ def _():
 
 @check("gradients")
 def _():
-    assert not hasattr(pl, "grad")
+    with pytest.raises(NotImplementedError, match="QuasiSeparable has no derivatives"):
+        p, d = np.ones((3, 1)), np.full(3, 4.0)
+        pl.grad(lambda p: np.sum(pl.QuasiSeparable(d, p, p, np.ones((3, 1))) @ d))(p)
+    with pytest.raises(NotImplementedError):
+        pl.grad(lambda d: np.sum(pl.Diag(d) @ np.ones((2, 3, 1))))(np.ones((2, 3)))
     t, h = 0.3, 1e-5
     A, dA = pl.Dense(H20 + t * np.eye(20)), pl.Diag(np.ones(20))
     at = [float(pl.logdet(H20 + (t + s) * np.eye(20))) for s in (-h, h)]

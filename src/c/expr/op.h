@@ -78,6 +78,8 @@ typedef struct lop_band {
 
 /* A random instance for the batteries: a node, and the memory of its leaves by serial. */
 typedef struct lop_rand lop_rand;
+/* A cotangent that is being built: vjp.h. */
+typedef struct lop_vjp lop_vjp;
 
 struct lop_op {
     int id;            /* LOP_ID(name): its place in kinds.def */
@@ -113,6 +115,9 @@ struct lop_op {
     lop_status (*element)(lop_emit *e, const lop_node *self, int64_t i, int64_t j, int out);
     /* Flops of one product with k columns. */
     double (*flops)(const lop_node *self, int64_t k);
+
+    /* Operators: the cotangent of a child, borrowed from `v`; NULL: see vjp.h. */
+    const lop_node *(*vjp)(lop_vjp *v, const lop_node *self, int child, const lop_node *g);
 
     lop_status (*random)(lop_rand *r, int64_t m, int64_t n, lop_dtype dt, const lop_node **out);
 };

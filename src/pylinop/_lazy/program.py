@@ -26,7 +26,7 @@ from .leaves import lazy
 _VERIFY = Later("_verify.compare")
 
 _MOST = 8  # dense forms that are searched together
-_LINEAR = ("add", "scale", "over", "view", "inverse")
+_LINEAR = ("add", "scale", "over", "view", "inverse", "made")
 _DENSE, _DIAGONAL, _TRACE, _DET = 0, 1, 2, 4  # as in op_results.c
 _NUMBERS = {
     determinants.pair: None,

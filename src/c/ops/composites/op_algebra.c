@@ -1,7 +1,7 @@
 /* op_algebra.c: the closed set: sums, products, scalar multiples, powers, views, inverses of
  * operators, and the opaque leaf (callables, foreign dtypes). None computes here: rules take them
  * apart. */
-#include "expr/op.h"
+#include "expr/vjp.h"
 
 static lop_status two_operators(const lop_node *n, lop_err *err) {
     for (int i = 0; i < n->n; i++)
@@ -145,6 +145,51 @@ static lop_band bands_inverse(const lop_node *n, const lop_band *c) {
     return (lop_band){c->l ? INT64_MAX : 0, c->u ? INT64_MAX : 0};
 }
 
+/* -- cotangents */
+
+static const lop_node *vjp_sum(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)v;
+    (void)self;
+    (void)child;
+    return g;
+}
+static const lop_node *vjp_prod(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *other = lop_vjp_view(v, self->child[1 - child], LOP_H);
+    return child ? lop_vjp_prod(v, other, g) : lop_vjp_prod(v, g, other);
+}
+static const lop_node *vjp_scaled(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)child;
+    lop_attr by = self->attr;
+    by.im = -by.im;
+    return lop_vjp_make(v, &lop_op_scaled, &by, g, NULL);
+}
+/* The sum over k of (A^H)^k G (A^H)^(p-1-k). */
+static const lop_node *vjp_power(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    enum { MOST = 12 };
+    const int64_t p = self->attr.i[0];
+    const lop_node *a = lop_vjp_view(v, self->child[child], LOP_H), *sum = NULL, *last = g;
+    if (p < 1 || p > MOST) return lop_vjp_unable(v);
+    for (int64_t k = 0; k < p; k++) { /* Horner: ((G A + A G) A + A^2 G) A + ... */
+        if (k) last = lop_vjp_prod(v, a, last);
+        sum = k ? lop_vjp_sum(v, lop_vjp_prod(v, sum, a), last) : g;
+    }
+    return sum;
+}
+static const lop_node *vjp_view(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)child;
+    return lop_vjp_view(v, g, (lop_mode)self->attr.i[0]);
+}
+/* -A^-H G A^-H. */
+static const lop_node *vjp_inverse(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)child;
+    const lop_node *b = lop_vjp_view(v, self, LOP_H);
+    return lop_vjp_times(v, -1, 0, lop_vjp_prod(v, lop_vjp_prod(v, b, g), b));
+}
+static const lop_node *vjp_part(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)child;
+    return self->attr.i[0] ? lop_vjp_times(v, 0, 1, g) : g;
+}
+
 const lop_op lop_op_sum = {
     LOP_NAMED(sum),
     .title = "Sum",
@@ -153,6 +198,7 @@ const lop_op lop_op_sum = {
     .max = 2,
     .bands = bands_sum,
     .infer = infer_sum,
+    .vjp = vjp_sum,
     .doc = {.brief = "Sum of two operators, as written; ``args`` are the two."}};
 const lop_op lop_op_prod = {
     LOP_NAMED(prod),
@@ -162,6 +208,7 @@ const lop_op lop_op_prod = {
     .max = 2,
     .bands = bands_prod,
     .infer = infer_prod,
+    .vjp = vjp_prod,
     .doc = {.brief = "Product of two operators, as written; ``args`` are the two."}};
 const lop_op lop_op_scaled = {
     LOP_NAMED(scaled),
@@ -172,6 +219,7 @@ const lop_op lop_op_scaled = {
     .coef = true,
     .bands = bands_same,
     .infer = infer_scaled,
+    .vjp = vjp_scaled,
     .doc = {.brief = "An operator times a number; ``args`` are the operator and the number."}};
 const lop_op lop_op_power = {
     LOP_NAMED(power),
@@ -182,11 +230,13 @@ const lop_op lop_op_power = {
     .ints = 1,
     .bands = bands_power,
     .infer = infer_power,
+    .vjp = vjp_power,
     .doc = {
         .brief =
             "Non-negative integer power of a square operator; ``args`` are the operator and p."}};
-const lop_op lop_op_view = {LOP_NAMED(view), .cls = LOP_OPERATOR, .min = 1,           .max = 1,
-                            .ints = 1,       .bands = bands_view, .infer = infer_view};
+const lop_op lop_op_view = {
+    LOP_NAMED(view),     .cls = LOP_OPERATOR, .min = 1,       .max = 1, .ints = 1,
+    .bands = bands_view, .infer = infer_view, .vjp = vjp_view};
 const lop_op lop_op_inverse = {
     LOP_NAMED(inverse),
     .title = "Inverse",
@@ -195,6 +245,7 @@ const lop_op lop_op_inverse = {
     .max = 1,
     .bands = bands_inverse,
     .infer = infer_inverse,
+    .vjp = vjp_inverse,
     .doc = {.brief = "Inverse of a square operator, computed when applied; singular raises then."}};
 const lop_op lop_op_part = {
     LOP_NAMED(part),
@@ -205,5 +256,6 @@ const lop_op lop_op_part = {
     .ints = 1,
     .bands = bands_same,
     .infer = infer_part,
+    .vjp = vjp_part,
     .doc = {.brief = "Real or imaginary part of an operator, lazy; from ``.real`` and ``.imag``."}};
 const lop_op lop_op_opaque = {LOP_NAMED(opaque), .cls = LOP_OPERATOR, .infer = infer_opaque};

@@ -4,6 +4,7 @@
  * (rules: rules/blocks.c). Cost: that of the blocks and one addition for each beyond a row's
  * first. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 static lop_status wrong_size(const lop_node *n, int64_t at, int64_t with, const char *what,
                              lop_err *err) {
@@ -98,6 +99,16 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* The block of G in its place. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *a = self->child[child];
+    const int64_t c = self->attr.i[1];
+    int64_t row = 0, col = 0;
+    for (int64_t i = 0; i < child / c; i++) row += lop_rows(self->child[i * c]);
+    for (int64_t j = 0; j < child % c; j++) col += lop_cols(self->child[j]);
+    return lop_vjp_cut(v, lop_vjp_cut(v, g, 0, row, lop_rows(a)), 1, col, lop_cols(a));
+}
+
 const lop_op lop_op_block = {
     LOP_NAMED(block),
     .title = "Block",
@@ -121,6 +132,7 @@ const lop_op lop_op_block = {
             .example = ">>> A = pl.Diag([1., 2.])\n>>> B = pl.Block([[A, None], [np.ones((1, 2)), "
                        "[[4.]]]])\n>>> B @ np.ones(3)\narray([1., 2., 6.])"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

@@ -4,6 +4,7 @@
  * op_array_blocks.c). Everything goes block by block; rules (rules/blocks.c) do the work. Cost:
  * that of the blocks. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     int64_t rows = 0, cols = 0;
@@ -62,6 +63,17 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return all;
 }
 
+/* The block of G in its place. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *a = self->child[child];
+    int64_t row = 0, col = 0;
+    for (int i = 0; i < child; i++) {
+        row += lop_rows(self->child[i]);
+        col += lop_cols(self->child[i]);
+    }
+    return lop_vjp_cut(v, lop_vjp_cut(v, g, 0, row, lop_rows(a)), 1, col, lop_cols(a));
+}
+
 const lop_op lop_op_blockdiag = {
     LOP_NAMED(blockdiag),
     .title = "BlockDiag",
@@ -89,6 +101,7 @@ const lop_op lop_op_blockdiag = {
                        "@ np.ones(3)\narray([3., 7., 5.])"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

@@ -3,6 +3,7 @@
  * Everything goes as for the product of the three (rules); what is added is that it is Hermitian
  * where B is. Cost: that of A, B and A^H. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
@@ -38,6 +39,15 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* Of A B A^H: G A B^H + G^H A B, and A^H G A for B. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *a = self->child[0], *b = self->child[1];
+    if (child == 1) return lop_vjp_prod(v, lop_vjp_view(v, a, LOP_H), lop_vjp_prod(v, g, a));
+    const lop_node *left = lop_vjp_prod(v, lop_vjp_prod(v, g, a), lop_vjp_view(v, b, LOP_H)),
+                   *right = lop_vjp_prod(v, lop_vjp_prod(v, lop_vjp_view(v, g, LOP_H), a), b);
+    return lop_vjp_sum(v, left, right);
+}
+
 const lop_op lop_op_congruence = {
     LOP_NAMED(congruence),
     .title = "Congruence",
@@ -52,6 +62,7 @@ const lop_op lop_op_congruence = {
             .example = ">>> pl.Congruence(np.ones((2, 1)), pl.Diag([3.])) @ np.ones(2)\n"
                        "array([6., 6.])"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

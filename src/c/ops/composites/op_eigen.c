@@ -3,6 +3,7 @@
  * Everything goes as for the product of the three (rules); solves with a Q that is known to be
  * unitary by Q^H. Cost: that of Q and Q^H, n k. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *q = n->child[0], *d = n->child[1];
@@ -38,6 +39,15 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* Of Q D Q^H: G Q D^H + G^H Q D, and the diagonal of Q^H G Q for d. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *q = self->child[0], *gq = lop_vjp_prod(v, g, q);
+    if (child == 1) return lop_vjp_diagonal(v, lop_vjp_prod(v, lop_vjp_view(v, q, LOP_H), gq), 0);
+    const lop_node *d = lop_vjp_make(v, &lop_op_diag, NULL, self->child[1], NULL),
+                   *back = lop_vjp_prod(v, lop_vjp_prod(v, lop_vjp_view(v, g, LOP_H), q), d);
+    return lop_vjp_sum(v, lop_vjp_prod(v, gq, lop_vjp_view(v, d, LOP_H)), back);
+}
+
 const lop_op lop_op_eigen = {
     LOP_NAMED(eigen),
     .title = "Eigen",
@@ -56,6 +66,7 @@ const lop_op lop_op_eigen = {
             .example = ">>> pl.Eigen(np.eye(2), np.array([2., 3.])) @ np.ones(2)\n"
                        "array([2., 3.])"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

@@ -5,6 +5,7 @@
  * multiplies fast goes column by column (rules/khatri_rao.c); all else by the dense form: 2 m n k
  * flops, m n elements of memory. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
@@ -47,6 +48,12 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
                       child[0].u < child[1].u ? child[0].u : child[1].u};
 }
 
+/* G times the conjugate of the other, element by element. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *other = lop_vjp_view(v, self->child[1 - child], LOP_C);
+    return lop_vjp_make(v, &lop_op_elementwise, NULL, g, other);
+}
+
 const lop_op lop_op_elementwise = {
     LOP_NAMED(elementwise),
     .title = "HadamardProduct",
@@ -71,6 +78,7 @@ const lop_op lop_op_elementwise = {
                        ">>> H.toarray()\narray([[3., 6.],\n       [6., 3.]])"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

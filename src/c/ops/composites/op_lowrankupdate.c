@@ -8,6 +8,7 @@
  * inaccurate), checked by the residual, refined once, and else by LU of the dense form: see
  * op_checked_or_fallback.c and rules/low_rank.c. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *b = n->child[0], *u = n->child[1], *v = n->child[2],
@@ -58,6 +59,22 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* Of B + U C V^H: G, and as for a LowRank. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *u = self->child[1], *w = self->child[2],
+                   *c = self->n > 3 ? self->child[3] : NULL;
+    if (child == 0) return g;
+    if (child == 1) {
+        const lop_node *gv = lop_vjp_prod(v, g, w);
+        return c ? lop_vjp_prod(v, gv, lop_vjp_view(v, c, LOP_H)) : gv;
+    }
+    if (child == 2) {
+        const lop_node *gu = lop_vjp_prod(v, lop_vjp_view(v, g, LOP_H), u);
+        return c ? lop_vjp_prod(v, gu, c) : gu;
+    }
+    return lop_vjp_prod(v, lop_vjp_view(v, u, LOP_H), lop_vjp_prod(v, g, w));
+}
+
 const lop_op lop_op_lowrankupdate = {
     LOP_NAMED(lowrankupdate),
     .title = "LowRankUpdate",
@@ -84,6 +101,7 @@ const lop_op lop_op_lowrankupdate = {
                        "np.ones(3)\narray([4., 4., 4.])\n>>> pl.inv(A) @ np.ones(3)\narray([0.25, "
                        "0.25, 0.25])"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

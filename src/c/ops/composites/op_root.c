@@ -2,6 +2,7 @@
  *
  * Everything goes as for the product of the two (rules). Cost: that of L and L^H. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *l = n->child[0];
@@ -34,6 +35,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* Of L L^H: (G + G^H) L. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *both = lop_vjp_sum(v, g, lop_vjp_view(v, g, LOP_H));
+    return lop_vjp_prod(v, both, self->child[child]);
+}
+
 const lop_op lop_op_root = {
     LOP_NAMED(root),
     .title = "Root",
@@ -48,6 +55,7 @@ const lop_op lop_op_root = {
             .example = ">>> pl.Root(np.array([[1., 0.], [2., 1.]])).toarray()\n"
                        "array([[1., 2.],\n       [2., 5.]])"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

@@ -4,6 +4,7 @@
  * Storage: the user's array, borrowed, any strides. Cost: 2 m n k flops, m n elements read.
  * attr.i[0]: the user's assumption (LOP_ASSUME_*). */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
@@ -148,6 +149,20 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return (lop_band){a == LOP_ASSUME_UPPER ? 0 : INT64_MAX, a == LOP_ASSUME_LOWER ? 0 : INT64_MAX};
 }
 
+/* Of a matrix that is assumed to be Hermitian what is so. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)child;
+    const int64_t word = self->attr.i[0];
+    if (word == LOP_ASSUME_DIAGONAL || word == LOP_ASSUME_TRIDIAGONAL || word == LOP_ASSUME_LOWER ||
+        word == LOP_ASSUME_UPPER)
+        return lop_vjp_unable(v);
+    if (word != LOP_ASSUME_GENERAL && word != LOP_ASSUME_ORTHOGONAL) {
+        const lop_mode mode = word == LOP_ASSUME_SYMMETRIC ? LOP_T : LOP_H;
+        g = lop_vjp_times(v, 0.5, 0, lop_vjp_sum(v, g, lop_vjp_view(v, g, mode)));
+    }
+    return lop_vjp_dense(v, g);
+}
+
 const lop_op lop_op_dense = {
     LOP_NAMED(dense),
     .title = "Dense",
@@ -173,6 +188,7 @@ const lop_op lop_op_dense = {
              ">>> pl.Dense(np.array([[1., 2.], [3., 4.]])) @ np.array([1., 1.])\narray([3., 7.])"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .apply = apply,
     .flops = flops,

@@ -3,6 +3,7 @@
  * Storage: the vector d (an array expression: products and sums of diagonals stay diagonals).
  * Cost: n k flops, bound by memory. Batches: d of shape (..., n). */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 #include "kernels/common/kernels.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -106,6 +107,12 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return (lop_band){0, 0};
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)self;
+    (void)child;
+    return lop_vjp_diagonal(v, g, 0);
+}
+
 const lop_op lop_op_diag = {
     LOP_NAMED(diag),
     .title = "Diag",
@@ -132,6 +139,7 @@ const lop_op lop_op_diag = {
                        "D).diagonal()\n('Diag', array([1., 4., 9.]))"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .apply = apply,
     .dense = dense,

@@ -3,6 +3,7 @@
  * Children: the operators U (m x r), V (n x r) and, when given, C (r x r). Every action is a row of
  * the rule table: products go through r. Cost: 2 (m + n + r) r k flops. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
     const lop_node *u = n->child[0], *v = n->child[1], *c = n->n > 2 ? n->child[2] : NULL;
@@ -43,6 +44,22 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* Of U C V^H: G V C^H, G^H U C, and U^H G V for C. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *u = self->child[0], *w = self->child[1],
+                   *c = self->n > 2 ? self->child[2] : NULL;
+    const lop_node *gh = lop_vjp_view(v, g, LOP_H);
+    if (child == 0) {
+        const lop_node *gv = lop_vjp_prod(v, g, w);
+        return c ? lop_vjp_prod(v, gv, lop_vjp_view(v, c, LOP_H)) : gv;
+    }
+    if (child == 1) {
+        const lop_node *gu = lop_vjp_prod(v, gh, u);
+        return c ? lop_vjp_prod(v, gu, c) : gu;
+    }
+    return lop_vjp_prod(v, lop_vjp_view(v, u, LOP_H), lop_vjp_prod(v, g, w));
+}
+
 const lop_op lop_op_lowrank = {
     LOP_NAMED(lowrank),
     .title = "LowRank",
@@ -61,6 +78,7 @@ const lop_op lop_op_lowrank = {
             .example =
                 ">>> pl.LowRank(np.ones((3, 1))) @ np.array([1., 2., 3.])\narray([6., 6., 6.])"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

@@ -4,6 +4,7 @@
  * that the rules of `diag` never meet it. Storage: the vector d, whose length is that of the
  * diagonal. Cost: n k flops. attr.i: offset k, m, n. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 #include "kernels/common/kernels.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -132,6 +133,11 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return (lop_band){k < 0 ? -k : 0, k > 0 ? k : 0};
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)child;
+    return lop_vjp_diagonal(v, g, self->attr.i[0]);
+}
+
 const lop_op lop_op_offdiag = {LOP_NAMED(offdiag),
                                .cls = LOP_OPERATOR,
                                .min = 1,
@@ -140,6 +146,7 @@ const lop_op lop_op_offdiag = {LOP_NAMED(offdiag),
                                .param = {{"d", LOP_P_ARRAY, 1, NULL, "The diagonal."}},
                                .bands = bands,
                                .infer = infer,
+                               .vjp = vjp,
                                .trait = trait,
                                .apply = apply,
                                .dense = dense,

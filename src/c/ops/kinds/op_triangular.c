@@ -5,6 +5,7 @@
  * array. Cost: n^2 k flops each. attr.i[0]: lower; i[1]: ones on the diagonal, which is not read
  * then. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
@@ -182,6 +183,18 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return (lop_band){lower ? INT64_MAX : 0, lower ? 0 : INT64_MAX};
 }
 
+/* The triangle of G, without its diagonal where that is ones. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)child;
+    lop_attr attr = self->attr;
+    const lop_node *dense = lop_vjp_dense(v, g);
+    attr.i[1] = 0;
+    const lop_node *half = lop_vjp_make(v, &lop_op_triangular, &attr, dense, NULL);
+    if (!self->attr.i[1]) return half;
+    const lop_node *diag = lop_vjp_make(v, &lop_op_diag, NULL, lop_vjp_diagonal(v, g, 0), NULL);
+    return lop_vjp_sum(v, half, lop_vjp_times(v, -1, 0, diag));
+}
+
 const lop_op lop_op_triangular = {
     LOP_NAMED(triangular),
     .title = "Triangular",
@@ -203,6 +216,7 @@ const lop_op lop_op_triangular = {
                        "array([1., 1.]))"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .apply = apply,
     .dense = dense,
     .diagonal = diagonal,

@@ -6,6 +6,7 @@
  * attr.i[0]: the assumption (LOP_ASSUME_*); i[1]: 1 where it names dl, not du (a
  * transpose). Golub and Van Loan, Matrix Computations, 4.3. */
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 #include "ops/shared/scaled_pair.h"
 #include "kernels/band/k_band.h"
 #include "kernels/dense/k_blas.h"
@@ -155,6 +156,11 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return (lop_band){1, 1};
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)self;
+    return lop_vjp_diagonal(v, g, child - 1);
+}
+
 const lop_op lop_op_tridiagonal = {
     LOP_NAMED(tridiagonal),
     .title = "Tridiagonal",
@@ -183,6 +189,7 @@ const lop_op lop_op_tridiagonal = {
                        "array([1., 1., 1.]))"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .apply = apply,
     .dense = dense,

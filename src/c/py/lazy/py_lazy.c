@@ -11,7 +11,8 @@ static const char *const heads[] = {
     [PY_LEAF] = "leaf", [PY_OPERATOR] = "operator", [PY_MATMUL] = "matmul",
     [PY_ADD] = "add",   [PY_SCALE] = "scale",       [PY_OVER] = "over",
     [PY_VIEW] = "view", [PY_INVERSE] = "inverse",   [PY_INDEX] = "index",
-    [PY_CALL] = "call", [PY_OF_FORM] = "of form",   [PY_GONE] = "gone"};
+    [PY_MADE] = "made", [PY_CALL] = "call",         [PY_OF_FORM] = "of form",
+    [PY_GONE] = "gone"};
 
 /* -- life */
 
@@ -165,6 +166,10 @@ static bool fits(py_state *s, py_head head, PyObject *args, PyObject *more, int 
         return head == PY_CALL || (n == 1 && py_is_lazy(s, PyTuple_GET_ITEM(args, 0)) &&
                                    ((py_lazy *)PyTuple_GET_ITEM(args, 0))->nd >= 2);
     }
+    if (head == PY_MADE)
+        return n >= 1 && nd >= 2 && PyTuple_Check(more) && PyTuple_GET_SIZE(more) == 2 &&
+               PyBytes_Check(PyTuple_GET_ITEM(more, 1)) &&
+               PyBytes_GET_SIZE(PyTuple_GET_ITEM(more, 1)) == n;
     bool pair = head == PY_MATMUL || head == PY_ADD || head == PY_SCALE || head == PY_OVER;
     if (n != (pair ? 2 : 1)) return false;
     PyObject *a = PyTuple_GET_ITEM(args, 0), *b = pair ? PyTuple_GET_ITEM(args, 1) : NULL;

@@ -7,8 +7,9 @@
 
 #include "py/module/py.h"
 
-/* LEAF to INVERSE are *linear*: a matrix made by them has an operator form. GONE: the garbage
- * collector took its arguments. */
+/* LEAF to INVERSE are *linear*: a matrix made by them has an operator form. So has MADE, the
+ * operator that a function makes of forms, columns and values. GONE: the garbage collector took its
+ * arguments. */
 typedef enum py_head {
     PY_LEAF,
     PY_OPERATOR,
@@ -18,6 +19,7 @@ typedef enum py_head {
     PY_OVER,
     PY_VIEW,
     PY_INVERSE,
+    PY_MADE,
     PY_INDEX,
     PY_CALL,
     PY_OF_FORM,
@@ -49,13 +51,17 @@ enum py_ufunc {
     U_COUNT
 };
 
+/* What the function of a MADE takes of an argument. */
+enum { PY_TAKES_VALUE, PY_TAKES_FORM, PY_TAKES_COLUMN };
+
 typedef struct py_lazy {
     PyObject_VAR_HEAD py_state *s; /* counted */
     uint8_t head, mode;            /* mode: of a view */
     bool adopts;                   /* made of kinds without a dtype of their own: takes others' */
     int nd, nargs;
     PyObject *a, *b; /* the arguments; from three on `a` is a tuple of them */
-    PyObject *more;  /* assume_a of a leaf, key of an index, (function, kwargs) of a call */
+    PyObject *more; /* assume_a of a leaf, key of an index, (function, kwargs) of a call, (function,
+                       what it takes of each argument: bytes of PY_TAKES) of what is made */
     PyArray_Descr *dtype;
     PyObject *value, *form; /* array, operator; NULL: not yet found */
     PyObject *weak;

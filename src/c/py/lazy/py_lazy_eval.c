@@ -20,7 +20,7 @@ static bool is_product(const py_lazy *a) { /* of two matrices, or stacks of them
 
 /* Has it an operator form of its own, not only one made of its value? */
 static bool has_form(const py_lazy *a) {
-    if (a->nd < 2 || a->nd > LOP_MAXDIM || a->head > PY_INVERSE || py_lazy_beyond(a)) return false;
+    if (a->nd < 2 || a->nd > LOP_MAXDIM || a->head > PY_MADE || py_lazy_beyond(a)) return false;
     return a->head == PY_MATMUL ? is_product(a) : true;
 }
 
@@ -54,84 +54,18 @@ static int push_operand(stack *st, const py_lazy *a, py_lazy *x) {
     return wraps(a, x) ? push(st, x, false, false) : 0;
 }
 
-/* -- vectors as columns */
-
-typedef enum role { NOT_LINEAR, GIVEN, APPLIED, FROM_LEFT, DOT, PLUS, MINUS, TIMES, NEGATIVE } role;
-
-enum { DEEPEST = 40 }; /* products and sums in one expression of vectors */
-
-static bool is_vector(const py_state *s, PyObject *o, npy_intp n) {
-    if (py_is_lazy(s, o)) {
-        const py_lazy *a = (py_lazy *)o;
-        return a->nd == 1 && a->dim[0] == n && py_is_plain(a->dtype);
-    }
-    return PyArray_CheckExact(o) && PyArray_NDIM((PyArrayObject *)o) == 1 &&
-           PyArray_DIM((PyArrayObject *)o, 0) == n &&
-           py_is_plain(PyArray_DESCR((PyArrayObject *)o));
-}
-
-static bool is_number(const py_state *s, PyObject *o) {
-    if (py_is_lazy(s, o)) return ((py_lazy *)o)->nd == 0 && py_is_plain(((py_lazy *)o)->dtype);
-    return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o);
-}
-
-/* What a vector (or the product of two) is to an expression of columns. */
-static role role_of(const py_lazy *a) {
-    if (a->nd > 1 || !py_is_plain(a->dtype)) return NOT_LINEAR;
-    if (a->value || a->head == PY_LEAF) return a->nd == 1 ? GIVEN : NOT_LINEAR;
-    if (a->head == PY_MATMUL) {
-        const py_lazy *x = py_lazy_arg(a, 0), *y = py_lazy_arg(a, 1);
-        if (x->nd > 2 || y->nd > 2 || !py_is_plain(x->dtype) || !py_is_plain(y->dtype))
-            return NOT_LINEAR;
-        return x->nd == 2 ? APPLIED : y->nd == 2 ? FROM_LEFT : DOT;
-    }
-    if (a->head != PY_CALL || a->nd != 1) return NOT_LINEAR;
-    PyObject *const *arg = py_lazy_args(a);
-    const py_state *s = a->s;
-    const bool one = is_vector(s, arg[0], a->dim[0]);
-    if (a->more == s->call[U_NEG]) return one ? NEGATIVE : NOT_LINEAR;
-    const bool two = a->nargs == 2 && is_vector(s, arg[1], a->dim[0]);
-    if (a->more == s->call[U_ADD]) return one && two ? PLUS : NOT_LINEAR;
-    if (a->more == s->call[U_SUB]) return one && two ? MINUS : NOT_LINEAR;
-    const bool times = a->more == s->call[U_MUL] &&
-                       ((one && is_number(s, arg[1])) || (two && is_number(s, arg[0])));
-    return times ? TIMES : NOT_LINEAR;
-}
-
-/* Products above each other in an expression of vectors; -1: too long to be one. */
-static int products(const py_state *s, PyObject *o, int *room) {
-    if (!py_is_lazy(s, o) || ((py_lazy *)o)->nd > 1) return 0;
-    const py_lazy *a = (py_lazy *)o;
-    const role r = role_of(a);
-    if (r == NOT_LINEAR || r == GIVEN) return 0;
-    if (--*room < 0) return -1;
-    int x = products(s, py_lazy_args(a)[0], room),
-        y = a->nargs > 1 ? products(s, py_lazy_args(a)[1], room) : 0;
-    if (x < 0 || y < 0) return -1;
-    return (x > y ? x : y) + (r == APPLIED || r == FROM_LEFT);
-}
-
-/* Is it to be computed as one expression of columns? */
-bool py_lazy_is_deep(const py_lazy *a) {
-    int room = DEEPEST;
-    const role r = a->nd < 2 && a->head != PY_LEAF ? role_of(a) : NOT_LINEAR;
-    if (r < APPLIED || r >= TIMES) return false;
-    const int x = products(a->s, py_lazy_args(a)[0], &room),
-              y = products(a->s, py_lazy_args(a)[1], &room), most = x > y ? x : y;
-    if (x < 0 || y < 0) return false;
-    return r <= DOT ? most > 0 : most > 1 || (x > 0 && y > 0);
-}
+/* -- vectors as columns: py_lazy_vectors.c says what is one */
 
 /* Forms of the matrices, values of what is not linear. */
 static int push_for_column(stack *st, py_state *s, PyObject *o) {
     if (!py_is_lazy(s, o)) return 0;
     py_lazy *a = (py_lazy *)o;
     if (a->nd == 2) return push_form(st, a);
-    const role r = a->nd < 2 ? role_of(a) : NOT_LINEAR;
+    const role r = a->nd < 2 ? py_lazy_role(a) : NOT_LINEAR;
     if (r == NOT_LINEAR || r == GIVEN) return push_value(st, o, s);
     for (int i = a->nargs - 1; i >= 0; i--) {
         PyObject *arg = py_lazy_args(a)[i];
-        const bool number = r == TIMES && is_number(s, arg);
+        const bool number = r == TIMES && py_lazy_is_number(s, arg);
         if ((number ? push_value(st, arg, s) : push_for_column(st, s, arg)) < 0) return -1;
     }
     return 0;
@@ -145,6 +79,22 @@ static int push_values(stack *st, const py_lazy *a, int first) {
     return rc;
 }
 
+/* What the function of a MADE takes of argument i. */
+static int taken(const py_lazy *a, int i) {
+    return PyBytes_AS_STRING(PyTuple_GET_ITEM(a->more, 1))[i];
+}
+static int push_for_made(stack *st, const py_lazy *a) {
+    int rc = 0;
+    for (int i = a->nargs - 1; rc == 0 && i >= 0; i--) {
+        PyObject *arg = py_lazy_args(a)[i];
+        if (!py_is_lazy(a->s, arg)) continue;
+        rc = taken(a, i) == PY_TAKES_FORM     ? push_form(st, (py_lazy *)arg)
+             : taken(a, i) == PY_TAKES_COLUMN ? push_for_column(st, a->s, arg)
+                                              : push_value(st, arg, a->s);
+    }
+    return rc;
+}
+
 /* What a's form needs; the first argument's comes last on the stack. */
 static int push_for_form(stack *st, py_lazy *a) {
     if (!has_form(a)) {
@@ -152,6 +102,7 @@ static int push_for_form(stack *st, py_lazy *a) {
         if (part) return push_form(st, py_lazy_arg(a, 0));
         return a->value ? 0 : push(st, a, false, false);
     }
+    if (a->head == PY_MADE) return push_for_made(st, a); /* the structure, also beside the value */
     if (a->value || a->head == PY_LEAF || a->head == PY_OPERATOR) return 0;
     if (a->head == PY_SCALE || a->head == PY_OVER) {
         if (push_values(st, a, 1) < 0) return -1;
@@ -178,6 +129,7 @@ static int push_for_value(stack *st, py_lazy *a) {
         return 0;
     case PY_ADD:
     case PY_VIEW:
+    case PY_MADE:
     case PY_INVERSE: return push_form(st, a);
     case PY_SCALE:
     case PY_OVER: return a->nd >= 2 ? push_form(st, a) : push_values(st, a, 0);
@@ -244,9 +196,11 @@ static PyObject *one_form(const py_lazy *a) {
     return r;
 }
 
+static PyObject *made_form(const py_lazy *a);
+
 static PyObject *make_form(py_lazy *a) {
     if (a->head == PY_GONE) return PyErr_Format(PyExc_RuntimeError, "a LazyArray that was freed");
-    if (!has_form(a) || a->value) {
+    if (!has_form(a) || (a->value && a->head != PY_MADE)) {
         bool part = a->head == PY_INDEX && !a->value;
         return part ? hook_of(a, "lazy_part") : dense_of(a->s, a->value);
     }
@@ -257,6 +211,7 @@ static PyObject *make_form(py_lazy *a) {
     case PY_ADD: return pair_form(a, PyNumber_Add);
     case PY_SCALE: return scaled_form(a);
     case PY_OVER: return over_form(a);
+    case PY_MADE: return made_form(a);
     default: return one_form(a);
     }
 }
@@ -300,7 +255,7 @@ static PyObject *number_of(const py_state *s, PyObject *o) {
 static PyObject *make_column(py_lazy *a) {
     py_state *s = a->s;
     PyObject *const *arg = py_lazy_args(a), *x, *y = NULL, *r = NULL;
-    const role how = role_of(a);
+    const role how = py_lazy_role(a);
     if (how == APPLIED || how == FROM_LEFT) {
         const int m = how == APPLIED ? 0 : 1;
         x = form_of((py_lazy *)arg[m]);
@@ -308,7 +263,7 @@ static PyObject *make_column(py_lazy *a) {
         y = x ? column_of(s, arg[1 - m]) : NULL;
         r = y ? PyNumber_MatrixMultiply(x, y) : NULL;
     } else if (how == TIMES) {
-        const int v = is_number(s, arg[1]) ? 0 : 1;
+        const int v = py_lazy_is_number(s, arg[1]) ? 0 : 1;
         x = column_of(s, arg[v]);
         y = x ? number_of(s, arg[1 - v]) : NULL;
         r = y ? PyNumber_Multiply(x, y) : NULL;
@@ -333,7 +288,7 @@ static PyObject *column_of(py_state *s, PyObject *o) {
     if (!py_is_lazy(s, o)) return dense_column(s, o);
     py_lazy *a = (py_lazy *)o;
     if (a->form) return Py_NewRef(a->form);
-    const role r = role_of(a);
+    const role r = py_lazy_role(a);
     if (r == NOT_LINEAR && !a->value) return NULL;
     if (r != NOT_LINEAR && r != GIVEN) return placed(a, make_column);
     PyObject *vector = array_of(s, o), *form = dense_column(s, vector);
@@ -386,6 +341,27 @@ static PyObject *call_value(const py_lazy *a) {
                                     PyTuple_GET_ITEM(a->more, 1));
     for (int i = 0; i < have; i++) Py_DECREF(args[i]);
     if (args != few) PyMem_Free(args);
+    return r;
+}
+
+static PyObject *taken_of(const py_lazy *a, int i) {
+    PyObject *arg = py_lazy_args(a)[i];
+    if (taken(a, i) == PY_TAKES_COLUMN) return column_of(a->s, arg);
+    const bool form = taken(a, i) == PY_TAKES_FORM && py_is_lazy(a->s, arg);
+    return form ? form_of((py_lazy *)arg) : array_of(a->s, arg);
+}
+static PyObject *made_form(const py_lazy *a) {
+    PyObject *args = PyTuple_New(a->nargs), *r = NULL;
+    for (int i = 0; args && i < a->nargs; i++) {
+        PyObject *arg = taken_of(a, i);
+        if (!arg) {
+            Py_DECREF(args);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(args, i, arg);
+    }
+    if (args) r = PyObject_CallObject(PyTuple_GET_ITEM(a->more, 0), args);
+    Py_XDECREF(args);
     return r;
 }
 
@@ -530,7 +506,7 @@ static int step(stack *st, PyObject *give) {
     if (rc == 0) return push(st, a, w.form, false);
     if (rc < 0) {
         py_lazy_failed(a);
-    } else if (!w.form && a->head != PY_LEAF && a->head != PY_OPERATOR) {
+    } else if (!w.form && a->head != PY_LEAF && a->head != PY_OPERATOR && a->head != PY_MADE) {
         Py_CLEAR(a->form); /* a later use takes the value */
     }
     return rc < 0 ? -1 : 0;
@@ -549,7 +525,7 @@ static int run(py_lazy *root, PyObject *give) {
 
 PyObject *py_lazy_operator(py_lazy *self) {
     enum { TRIES = 8 };
-    const bool matrix = has_form(self), linear = matrix || role_of(self) > GIVEN;
+    const bool matrix = has_form(self), linear = matrix || py_lazy_role(self) > GIVEN;
     PyObject *form = NULL;
     if (!linear || self->value) Py_RETURN_NONE;
     for (int i = 0; i < TRIES && !form && !PyErr_Occurred(); i++) {

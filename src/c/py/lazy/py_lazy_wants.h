@@ -38,4 +38,9 @@ static inline int push(stack *st, py_lazy *a, bool form, bool ready) {
     return 0;
 }
 
+/* py_lazy_vectors.c: what a vector (or the product of two) is to an expression of columns. */
+typedef enum role { NOT_LINEAR, GIVEN, APPLIED, FROM_LEFT, DOT, PLUS, MINUS, TIMES, NEGATIVE } role;
+role py_lazy_role(const py_lazy *a);
+bool py_lazy_is_number(const py_state *s, PyObject *o);
+
 #endif

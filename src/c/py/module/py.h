@@ -294,6 +294,10 @@ int py_run_exec(py_run *r, int rhs, const lop_buf *x, const lop_buf *out);
 /* py_program.c: the values of several actions by one plan: a list of read-only arrays in one block.
  * `asked` is a list of tuples (operator, action, i, j), the action's number less ACT_DENSE. */
 PyObject *py_results(py_state *s, PyObject *asked);
+/* py_cotangent.c: _cotangent(op, g, child): the cotangent of a child of op's node, whose own is g,
+ * as an operator: that of a matrix by its dense form, of a vector by its diagonal. New;
+ * Py_NotImplemented: there is none. */
+PyObject *py_cotangent(py_state *s, PyObject *args);
 PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* The same, of no dimensions a number. */
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);

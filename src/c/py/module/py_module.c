@@ -192,6 +192,11 @@ static PyObject *results(PyObject *module, PyObject *asked) {
     return py_results(state(module), asked);
 }
 
+/* _cotangent(op, g, child): see py_cotangent. */
+static PyObject *cotangent(PyObject *module, PyObject *args) {
+    return py_cotangent(state(module), args);
+}
+
 static void forget_matrices(py_state *s) {
     for (int i = 0; i < PY_MATRICES; i++) {
         lop_node_unref(s->matrix[i].leaf);
@@ -380,6 +385,7 @@ static PyMethodDef functions[] = {
     {"_lazy_view", lazy_view, METH_VARARGS, NULL},
     {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
     {"_results", results, METH_O, NULL},
+    {"_cotangent", cotangent, METH_VARARGS, NULL},
     {"_lazy_run", lazy_run, METH_VARARGS, NULL},
     {"_lazy_value", lazy_value, METH_O, NULL},
     {"_lazy_operator", lazy_operator, METH_O, NULL},

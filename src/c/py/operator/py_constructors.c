@@ -120,9 +120,42 @@ const lop_op *py_op_of_type(py_state *s, PyTypeObject *type) {
     return NULL;
 }
 
+/* Is it a LazyArray, or a list or tuple (of lists) with one in it? */
+static bool is_deferred(const py_state *s, PyObject *o, int depth) {
+    if (s->lazy && PyObject_TypeCheck(o, s->lazy)) return true;
+    if (depth == 0 || !(PyList_CheckExact(o) || PyTuple_CheckExact(o))) return false;
+    const bool list = PyList_CheckExact(o);
+    const Py_ssize_t n = list ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
+        if (!PyLong_CheckExact(item) && !PyFloat_CheckExact(item) &&
+            is_deferred(s, item, depth - 1))
+            return true;
+    }
+    return false;
+}
+/* A kind of LazyArrays, itself one: new. Py_NotImplemented (new): no argument is one, or it is made
+ * of their values. */
+static PyObject *deferred(py_state *s, PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    enum { DEEP = 3 };
+    bool any = is_deferred(s, args, DEEP);
+    PyObject *value, *keys;
+    for (Py_ssize_t at = 0; kwargs && !any && PyDict_Next(kwargs, &at, NULL, &value);)
+        any = is_deferred(s, value, DEEP);
+    if (!any) Py_RETURN_NOTIMPLEMENTED;
+    keys = kwargs ? Py_NewRef(kwargs) : PyDict_New();
+    PyObject *all[3] = {(PyObject *)type, args, keys},
+             *made = keys ? py_call_hook(s, "lazy_kind", all, 3) : NULL;
+    Py_XDECREF(keys);
+    return made;
+}
+
 PyObject *py_construct(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     py_parts p = {.s = py_state_of_type(type)};
     if (!p.s) return NULL;
+    PyObject *later = deferred(p.s, type, args, kwargs);
+    if (later != Py_NotImplemented) return later;
+    Py_DECREF(later);
     p.op = py_op_of_type(p.s, type);
     if (!p.op || !p.op->param[0].name) {
         PyErr_Format(PyExc_TypeError,

@@ -242,9 +242,10 @@ PyObject *py_kinds(py_state *s) {
             Py_XDECREF(row);
         }
         PyObject *row =
-            params ? Py_BuildValue("{szszszszsNsN}", "name", op->title, "head", op->name, "doc",
+            params ? Py_BuildValue("{szszszszsNsNsN}", "name", op->title, "head", op->name, "doc",
                                    doc.at, "signature", op->param[0].name ? sig.at : NULL, "params",
-                                   params, "own", own_methods(op))
+                                   params, "own", own_methods(op), "differentiable",
+                                   PyBool_FromLong(op->vjp != NULL))
                    : NULL;
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);

@@ -1,0 +1,94 @@
+/* vjp.c: builds cotangents, nodes over nodes; see vjp.h. */
+#include "vjp.h"
+
+/* Takes over a node that was made. */
+static const lop_node *take(lop_vjp *v, lop_status st, const lop_node *made) {
+    if (st == LOP_OK && v->n == LOP_VJP_NODES) {
+        lop_node_unref(made);
+        st = lop_fail(v->err, LOP_INTERNAL, "a cotangent of more than %d nodes", LOP_VJP_NODES);
+    }
+    if (st != LOP_OK) {
+        v->st = st;
+        return NULL;
+    }
+    return v->made[v->n++] = made;
+}
+
+const lop_node *lop_vjp_make(lop_vjp *v, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                             const lop_node *b) {
+    const lop_node *child[2] = {a, b}, *made = NULL;
+    const lop_attr none = {.i = {0, 0, 0, 0}};
+    if (v->st != LOP_OK) return NULL;
+    lop_status st =
+        lop_node_make(v->ctx, op, attr ? attr : &none, b ? 2 : 1, child, NULL, &made, v->err);
+    return take(v, st, made);
+}
+
+const lop_node *lop_vjp_unable(lop_vjp *v) {
+    if (v->st == LOP_OK) v->st = LOP_UNABLE;
+    return NULL;
+}
+
+const lop_node *lop_vjp_sum(lop_vjp *v, const lop_node *a, const lop_node *b) {
+    if (v->st != LOP_OK) return NULL;
+    return !a ? b : !b ? a : lop_vjp_make(v, &lop_op_sum, NULL, a, b);
+}
+const lop_node *lop_vjp_prod(lop_vjp *v, const lop_node *a, const lop_node *b) {
+    return lop_vjp_make(v, &lop_op_prod, NULL, a, b);
+}
+const lop_node *lop_vjp_view(lop_vjp *v, const lop_node *a, lop_mode mode) {
+    if (v->st != LOP_OK || mode == LOP_N) return v->st == LOP_OK ? a : NULL;
+    if (mode == LOP_C && !lop_is_complex(a->dtype)) return a;
+    if (a->op == &lop_op_view && (lop_mode)a->attr.i[0] == mode) return a->child[0];
+    const lop_attr attr = {.i = {(int64_t)mode, 0, 0, 0}};
+    return lop_vjp_make(v, &lop_op_view, &attr, a, NULL);
+}
+const lop_node *lop_vjp_inverse(lop_vjp *v, const lop_node *a) {
+    return lop_vjp_make(v, &lop_op_inverse, NULL, a, NULL);
+}
+const lop_node *lop_vjp_times(lop_vjp *v, double re, double im, const lop_node *a) {
+    const lop_attr attr = lop_attr_coef(re, im);
+    if (v->st != LOP_OK || (re == 1 && im == 0)) return v->st == LOP_OK ? a : NULL;
+    return lop_vjp_make(v, &lop_op_scaled, &attr, a, NULL);
+}
+/* The real part, where that is due and more than `a`. */
+static const lop_node *real_of(lop_vjp *v, const lop_node *a) {
+    if (v->st != LOP_OK || !v->real || !lop_is_complex(a->dtype)) return v->st == LOP_OK ? a : NULL;
+    return lop_vjp_make(v, &lop_op_part, NULL, a, NULL);
+}
+const lop_node *lop_vjp_diagonal(lop_vjp *v, const lop_node *a, int64_t k) {
+    if (!(a = real_of(v, a))) return NULL;
+    const lop_attr attr = {.i = {k, 0, 0, (int64_t)a->dtype + 1}};
+    return lop_vjp_make(v, &lop_op_diagonal, &attr, a, NULL);
+}
+const lop_node *lop_vjp_dense(lop_vjp *v, const lop_node *a) {
+    if (!(a = real_of(v, a))) return NULL;
+    const lop_attr attr = {.i = {0, 0, 0, (int64_t)a->dtype + 1}};
+    return lop_vjp_make(v, &lop_op_todense, &attr, a, NULL);
+}
+const lop_node *lop_vjp_cut(lop_vjp *v, const lop_node *a, int axis, int64_t start, int64_t count) {
+    if (v->st != LOP_OK) return NULL;
+    if (start == 0 && count == (axis == 0 ? lop_rows(a) : lop_cols(a))) return a;
+    const lop_attr attr = {.i = {axis, start, 1, count}};
+    return lop_vjp_make(v, &lop_op_sliced, &attr, a, NULL);
+}
+
+lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lop_node *g,
+                         const lop_node **out, lop_err *err) {
+    *out = NULL;
+    if (child < 0 || child >= self->n)
+        return lop_fail(err, LOP_INDEX, "%s has no child %d", self->op->name, child);
+    if (g->op->cls != LOP_OPERATOR || lop_rows(g) != lop_rows(self) ||
+        lop_cols(g) != lop_cols(self))
+        return lop_fail(err, LOP_DIM, "a cotangent has the shape of its operator");
+    lop_vjp v = {
+        .ctx = ctx, .err = err, .st = LOP_OK, .real = !lop_is_complex(self->child[child]->dtype)};
+    const bool one = !lop_nbatch(self) && !lop_nbatch(g);
+    const lop_node *made =
+        self->op->vjp && one ? self->op->vjp(&v, self, child, g) : lop_vjp_unable(&v);
+    if (v.st == LOP_OK && made->op->cls == LOP_OPERATOR) made = real_of(&v, made);
+    if (v.st == LOP_OK && v.real && lop_is_complex(made->dtype)) v.st = LOP_UNABLE;
+    if (v.st == LOP_OK) *out = lop_node_ref(made);
+    for (int i = 0; i < v.n; i++) lop_node_unref(v.made[i]);
+    return v.st;
+}

@@ -1,0 +1,49 @@
+/* vjp.h: how the entries of a kind's matrix follow from its children: gradients.
+ *
+ * Where L is a number made of the matrix A of `self`, its *cotangent* G, an operator of A's shape,
+ * says dL = Re sum(conj(G) dA). A kind's slot `vjp` makes the cotangent of one of its children: an
+ * operator for an operator child, an array expression of the child's shape for an array. Nothing is
+ * computed; the rules take the expression apart by the form of G. The convention is PyTorch's; JAX
+ * has the conjugate.
+ *
+ * The helpers return borrowed nodes that the build owns; NULL after a failure, and then NULL is
+ * passed through, so that a slot is one expression. */
+#ifndef LOP_VJP_H
+#define LOP_VJP_H
+
+#include "op.h"
+
+enum { LOP_VJP_NODES = 64 };
+
+struct lop_vjp {
+    lop_ctx *ctx;
+    lop_err *err;
+    lop_status st;
+    bool real; /* the child is: of what is complex the real part is meant */
+    int n;
+    const lop_node *made[LOP_VJP_NODES];
+};
+
+/* The cotangent of child `child` of `self`, whose own is `g`: owned. UNABLE: the kind has none. */
+lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lop_node *g,
+                         const lop_node **out, lop_err *err) LOP_MUST_CHECK;
+
+/* Any node over one or two children. */
+const lop_node *lop_vjp_make(lop_vjp *v, const lop_op *op, const lop_attr *attr, const lop_node *a,
+                             const lop_node *b);
+/* The sum of terms of which NULL is none; the product of operators. */
+const lop_node *lop_vjp_sum(lop_vjp *v, const lop_node *a, const lop_node *b);
+const lop_node *lop_vjp_prod(lop_vjp *v, const lop_node *a, const lop_node *b);
+const lop_node *lop_vjp_view(lop_vjp *v, const lop_node *a, lop_mode mode);
+const lop_node *lop_vjp_inverse(lop_vjp *v, const lop_node *a);
+/* (re + i im) a, of an operator. */
+const lop_node *lop_vjp_times(lop_vjp *v, double re, double im, const lop_node *a);
+/* Of an operator, as an array that a child is made of: diagonal k, the dense form. */
+const lop_node *lop_vjp_diagonal(lop_vjp *v, const lop_node *a, int64_t k);
+const lop_node *lop_vjp_dense(lop_vjp *v, const lop_node *a);
+/* Rows (axis 0) or columns (axis 1) start, ..., start + count - 1 of an operator. */
+const lop_node *lop_vjp_cut(lop_vjp *v, const lop_node *a, int axis, int64_t start, int64_t count);
+/* No way for this child, or this form of the kind. */
+const lop_node *lop_vjp_unable(lop_vjp *v);
+
+#endif

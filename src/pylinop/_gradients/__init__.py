@@ -1,0 +1,15 @@
+"""Derivatives of LazyArrays, as LazyArrays: one sweep back through the graph of an expression.
+
+    transforms.py   grad, value_and_grad, vjp, jvp, hvp, jacobian, hessian: of functions
+    sweep.py        gradients: of expressions; the order, and what is added up
+    rules.py        the cotangents of the arguments of one LazyArray, by its head
+    functions.py    those of NumPy's element-wise functions, sums and shapes
+    matrices.py     those of an operator's parameters and operands
+    decompositions.py  those of the matrix of a Cholesky factor, of eigenvalues, ...
+    pieces.py, trees.py  what the others are written with: pairs, nested arguments
+    watched.py      arguments whose values must not be asked for while a function is traced
+
+The cotangent of an operator is an operator: a product ``A @ x`` gives the pair ``g x^H`` as a
+product of a column and a row, a solve one with ``inv(A)``, a determinant ``inv(A).H``. What it
+means for a kind's parameters the core makes of it (src/c/expr/vjp.h), in the kind's structure.
+"""

@@ -1,0 +1,297 @@
+"""Cotangents of an operator's parameters and operands, made by the core from the operator's own
+cotangent when it is needed."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .._lazy.build import inverse, scaled, view
+from .._lazy.kinds import FORM, Kind, filled, lazily, parameters
+from .._lazy.leaves import lazy
+from .._lazy.numpy_functions import diagonal
+from .pieces import stopped
+
+_COMPOSITES = ("sum", "prod", "scaled", "view", "inverse", "power", "part")
+
+
+class Slot(NamedTuple):
+    """Where a parameter stands among the children of a kind's node."""
+
+    children: tuple[int, ...]
+    start: int = 0  # of a parameter that is a part of its child
+    size: int | None = None  # and of that child
+
+
+class Cotangent:
+    """The cotangent of one child of an operator, of the operator and its own cotangent. `key` says
+    which parameter that is: its number in the kind's table, and in a list of operators."""
+
+    def __init__(self, child: int, key: Any) -> None:
+        self.child, self.key = child, key
+        self.__name__ = "cotangent"
+
+    def __call__(self, op: Any, g: Any) -> Any:
+        found = _core._cotangent(op, g, self.child)
+        if found is NotImplemented:
+            raise NotImplementedError(
+                f"{type(op).__name__} {op.shape} has no derivative by its operand {self.child} yet"
+            )
+        return found
+
+    def __reduce__(self) -> Any:
+        return Cotangent, (self.child, self.key)
+
+
+@functools.cache
+def _differentiable() -> frozenset[str]:
+    return frozenset(row["head"] for row in _core.kinds() if row["differentiable"])
+
+
+@functools.cache
+def _head_of(cls: Any) -> str:
+    rows: dict[str, str] = {row["name"]: row["head"] for row in _core.kinds()}
+    return next(rows[c.__name__] for c in cls.__mro__ if c.__name__ in rows)
+
+
+def slot_of(cls: Any, number: int, place: int, given: dict[int, Any]) -> Slot:
+    """The slot of a parameter; `given` holds the parameters by number, None where there is none."""
+    head, rows = _head_of(cls), parameters(cls)
+    if head not in _differentiable():
+        raise NotImplementedError(f"{cls.__name__} has no derivatives by its parameters yet")
+    role = rows[number][1]
+    if role in ("operators", "blocks"):
+        return Slot((place,))
+    at = sum(given.get(k) is not None for k in range(number) if rows[k][1] in ("array", "operator"))
+    if head == "lowrank":
+        return Slot((0, 1) if number == 0 and given.get(1) is None else (number,))
+    if head == "lowrankupdate":
+        return Slot((1, 2) if number == 1 and given.get(2) is None else (number,))
+    return Slot((at,))
+
+
+def _cotangent_dtype(like: Any, g: Any) -> Any:
+    """That of the cotangent of a part: real where the part is."""
+    own = like.dtype
+    if own is None:
+        return g.dtype
+    part = np.empty(0, g.dtype).real.dtype if own.kind != "c" else g.dtype
+    return np.result_type(own, part)
+
+
+def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any) -> Any:
+    """The cotangent of a parameter or operand of `op`, an operator or a LazyArray of a kind, of the
+    shape of `like`."""
+    shape, total = tuple(like.shape), None
+    dtype = _cotangent_dtype(like, g)
+    matrix = isinstance(like, _core.Operator) or len(shape) == 2
+    size = math.prod(shape) if slot.size is None else slot.size
+    for child in slot.children:
+        made = shape if matrix else (size, size)
+        part = lazily(Cotangent(child, key), (op, g), bytes((FORM, FORM)), made, dtype)
+        if not matrix:
+            part = diagonal(part)
+            part = part if slot.size is None else part[slot.start : slot.start + math.prod(shape)]
+            part = part if part.shape == shape else part.reshape(shape)
+        total = part if total is None else total + part
+    return total
+
+
+# -- kinds of LazyArrays ---------------------------------------------------------------------------
+
+
+def _given(made: Kind) -> dict[int, Any]:
+    names = [name for name, _ in parameters(made.cls)]
+    given = dict(enumerate(made.args))
+    given.update({names.index(k): v for k, v in made.kwargs.items() if k in names})
+    return given
+
+
+def of_kind(a: Any, g: Any, position: int) -> Any:
+    """The cotangent of argument `position` of a kind of LazyArrays."""
+    made = a._more[0]
+    number, place = made.holes[position]
+    slot = slot_of(made.cls, number, place, _given(made))
+    return cotangent(a, g, (number, place), slot, a._args[position])
+
+
+# -- operators -------------------------------------------------------------------------------------
+
+
+def parts(op: Any) -> list[tuple[Any, Any]]:
+    """(key, part) of each array and operator that an operator was made of: as written, or the
+    parameters of its kind."""
+    if op._init is None:
+        return [(k, x) for k, x in enumerate(op._operands) if isinstance(x, _core.Operator)]
+    listed = _is_list(type(op))
+    found = []
+    for k, x in enumerate(op._init):
+        if isinstance(x, _core.Operator) or (isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
+            found.append(((0, k) if listed else (k, 0), x))
+    return found
+
+
+def _is_list(cls: Any) -> bool:
+    rows = parameters(cls)
+    return bool(rows) and rows[0][1] in ("operators", "blocks")
+
+
+def of_part(op: Any, g: Any, key: Any, part: Any) -> Any:
+    """The cotangent of a part of an operator."""
+    if op._init is None:
+        if op._by not in _COMPOSITES:
+            raise NotImplementedError(
+                f"{type(op).__name__} {op.shape} made by '{op._by}' has no derivative by its "
+                "operands yet"
+            )
+        return cotangent(op, g, (key, 0), Slot((key,)), part)
+    held = {} if _is_list(type(op)) else dict(enumerate(op._init))
+    number, place = key
+    return cotangent(op, g, key, slot_of(type(op), number, place, held), part)
+
+
+# -- cotangents of cotangents: <h, C(K, G)> = Re sum(conj(G) T), where T is the tangent of K, what
+#    it grows by when the parameter grows by h
+
+
+_JOINTLY = frozenset(
+    "dense diag offdiag tridiagonal banded triangular toeplitz circulant hankel blockdiag block "
+    "convolution multitoeplitz blocktridiagonal kronsum".split()
+)  # linear in all parameters together: the others are zero in a tangent
+_EACH = frozenset("lowrank kron elementwise khatrirao".split())  # linear in each
+
+
+def _grown(op: Any, k: int, h: Any) -> Any:
+    """Likewise of an operator that an operation made."""
+    held = [lazy(x) if isinstance(x, _core.Operator) else x for x in op._operands]
+    if op._by == "sum":
+        return h
+    if op._by == "prod":
+        return held[0] @ h if k else h @ held[1]
+    if op._by == "scaled":
+        return h * held[1]
+    if op._by == "view":
+        return view(h, op._mode)
+    if op._by == "inverse":
+        y = inverse(held[0])
+        return scaled(y @ h @ y, -1)
+    raise NotImplementedError(
+        f"second derivatives through a {type(op).__name__} {op.shape} that '{op._by}' made are not "
+        "there yet: write the operations on LazyArrays"
+    )
+
+
+def _arguments(op: Any) -> tuple[Any, list[Any], dict[str, Any]]:
+    """Class, positional and keyword arguments of an operator or a LazyArray of a kind."""
+    if is_lazy(op):
+        made = op._more[0]
+        args, kwargs = filled((made.args, made.kwargs), op._args)
+        return made.cls, list(args), dict(kwargs)
+    return type(op), given(op), {}
+
+
+def given(op: Any) -> list[Any]:
+    """The positional arguments that make an operator of a kind."""
+    if op._head != "block":
+        return list(op._init)
+    columns = op._attrs[1]
+    return [[list(row) for row in zip(*[iter(op._init)] * columns, strict=True)]]
+
+
+def _zero(x: Any) -> Any:
+    """Nothing, in place of a parameter."""
+    if x is None or not hasattr(x, "shape") or x.dtype is None or x.dtype.kind not in "fc":
+        return x
+    if isinstance(x, _core.Operator):
+        return _core.Zeros(tuple(x.shape), x.dtype)
+    return np.zeros(x.shape, x.dtype)
+
+
+def tangent(op: Any, key: Any, h: Any) -> Any:
+    """What an operator grows by where the parameter at `key` grows by h, to first order."""
+    number, place = key
+    if not is_lazy(op) and op._init is None:
+        return _grown(op, number, h)
+    cls, args, kwargs = _arguments(op)
+    head = _head_of(cls)
+    names = [name for name, _ in parameters(cls)]
+    values = dict(zip(names, args, strict=False)) | kwargs
+    if head == "block":
+        rows = args[0]
+        return cls(
+            [
+                [h if r * len(row) + c == place else _zero(x) for c, x in enumerate(row)]
+                for r, row in enumerate(rows)
+            ]
+        )
+    if _is_list(cls):
+        rest = [_zero(x) for x in args] if head in _JOINTLY else list(args)
+        rest[place] = h
+        return cls(*rest, **kwargs)
+    name = names[number]
+    if head == "triangular" and values.get("unit_diagonal"):
+        return cls(**{**values, name: h}) - _core.Identity(h.shape[0])
+    if head in _JOINTLY:
+        return cls(**{**{k: _zero(v) for k, v in values.items()}, name: h})
+    if head in _EACH:
+        return cls(**{**values, name: h})
+    if head == "lowrankupdate":
+        if name == "base":
+            return h
+        del values["base"]
+        return _core.LowRank(**{**values, name: h})
+    made = {k: v if is_lazy(v) else lazy(v) for k, v in values.items() if v is not None}
+    if head == "root":
+        return h @ made["L"].H + made["L"] @ h.H
+    if head == "congruence":
+        A, B = made["A"], made["B"]
+        return A @ h @ A.H if name == "B" else h @ B @ A.H + A @ B @ h.H
+    if head == "eigen" and name == "d":
+        return _core.Eigen(made["Q"], h)
+    if head == "eigen":
+        D = _core.Diag(made["d"])
+        return h @ D @ made["Q"].H + made["Q"] @ D @ h.H
+    raise NotImplementedError(f"{cls.__name__} has no second derivatives by its parameters yet")
+
+
+def _as_parameter(y: Any, h: Any) -> Any:
+    """The cotangent h of a cotangent, in the shape of the parameter."""
+    op, (number, _) = y._args[0], y._more[0].key
+    if not is_lazy(op) and op._init is None:
+        return h
+    cls, args, kwargs = _arguments(op)
+    if _is_list(cls):
+        return h
+    name = parameters(cls)[number][0]
+    x = kwargs[name] if name in kwargs else args[number]
+    if isinstance(x, _core.Operator) or x.ndim == 2:
+        return h
+    v = diagonal(h)
+    return v if v.shape == tuple(x.shape) else v.reshape(x.shape)
+
+
+def sources(y: Any) -> list[tuple[Any, Any]]:
+    """(key, argument): of a cotangent the operator's own, and the parameters."""
+    op = y._args[0]
+    held = [x for _, x in parts(op)] if isinstance(op, _core.Operator) else list(op._args)
+    unique = {id(x): x for x in held if hasattr(x, "shape")}
+    return [(-1, y._args[1]), *enumerate(unique.values())]
+
+
+class Through(NamedTuple):
+    """The cotangent of a part is what a sweep through this expression finds for it."""
+
+    expression: Any
+    cotangent: Any
+
+
+def of_cotangent(y: Any, h: Any, key: int) -> Any:
+    """The cotangent of one of those."""
+    h = _as_parameter(y, h)
+    grown = tangent(y._args[0], y._more[0].key, h if key < 0 else stopped(h))
+    return lazy(grown) if key < 0 else Through(lazy(grown), y._args[1])

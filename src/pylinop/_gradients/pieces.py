@@ -1,0 +1,73 @@
+"""What derivatives are written with: columns, pairs, multiples, calls, stops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .._lazy.build import scaled
+from .._lazy.kinds import COLUMN, FORM, lazily
+
+
+def call(function: Any, args: tuple[Any, ...], shape: Any, dtype: Any, /, **kwargs: Any) -> Any:
+    """A function of values, deferred."""
+    return _core._LazyArray("call", args, tuple(shape), np.dtype(dtype), (function, kwargs))
+
+
+def dtype_of(x: Any) -> Any:
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+
+
+def conj(x: Any) -> Any:
+    """The conjugate, of what is complex."""
+    return np.conjugate(x) if dtype_of(x).kind == "c" else x
+
+
+def column_form(form: Any) -> Any:
+    return form
+
+
+def column(v: Any) -> Any:
+    """A vector as a matrix of one column, which keeps how it is made."""
+    return lazily(column_form, (v,), bytes((COLUMN,)), (v.shape[0], 1), v.dtype)
+
+
+def pair(u: Any, v: Any) -> Any:
+    """u v^H, of vectors."""
+    return column(u) @ column(v).H
+
+
+def real_form(form: Any) -> Any:
+    return form.real if form.dtype.kind == "c" else form
+
+
+def real_of(g: Any) -> Any:
+    """The real part; of a matrix by its form."""
+    if g.dtype.kind != "c":
+        return g
+    if g.ndim < 2:
+        return np.real(g)
+    dtype = np.empty(0, g.dtype).real.dtype
+    return lazily(real_form, (g,), bytes((FORM,)), g.shape, dtype)
+
+
+def times(a: Any, c: Any) -> Any:
+    """A matrix times a number, which may be a LazyArray of no dimensions."""
+    if not is_lazy(c) and np.ndim(c) == 0 and complex(c) == 1:
+        return a
+    return scaled(a, c if is_lazy(c) else c.item() if isinstance(c, np.generic) else c)
+
+
+def stop(x: Any) -> Any:
+    """What has no derivative: x itself."""
+    return x
+
+
+def stopped(x: Any) -> Any:
+    """x as a constant: no cotangent passes."""
+    if x.ndim >= 2:
+        return lazily(stop, (x,), bytes((FORM,)), x.shape, x.dtype)
+    return call(stop, (x,), x.shape, x.dtype)

@@ -1,0 +1,283 @@
+"""Cotangents of the arguments of a LazyArray, by its head: dL = Re sum(conj(g) dy), as in PyTorch.
+
+A matrix has a matrix for its cotangent, a LazyArray with an operator form: what the planner sees is
+``g x^H``, ``inv(A).H``, their sums, never their dense forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base import errors
+from .._lazy import evaluate
+from .._lazy.build import inverse, scaled, view
+from .._lazy.decompositions import Function
+from .._lazy.kinds import Kind
+from .._lazy.leaves import lazy
+from .._structured import determinants
+from . import decompositions, matrices
+from .functions import row_of, scattered, unbroadcast
+from .pieces import call, column_form, conj, pair, real_form, stop, times
+
+
+def refuse(y: Any, what: str) -> Any:
+    """Raises: there is no derivative of that."""
+    raise NotImplementedError(f"{what} has no derivative here" + errors.built(y))
+
+
+# -- pieces ----------------------------------------------------------------------------------------
+
+
+def _identity(g: Any, shape: Any) -> Any:
+    m, n = shape
+    one = _core.Identity(n) if m == n else _core.Diag(np.ones(min(m, n)), shape=(m, n))
+    return times(lazy(one), g)
+
+
+def _inner(a: Any, g: Any) -> Any:
+    """sum(conj(a) g), of matrices as a trace."""
+    if a.ndim == 2:
+        return np.trace(view(a, 3) @ g)
+    return np.sum(conj(a) * g)
+
+
+# -- linear heads ----------------------------------------------------------------------------------
+
+
+def _matmul(y: Any, g: Any, k: int) -> Any:
+    a, b = y._args
+    if a.ndim > 2 or b.ndim > 2:
+        return _stacked(y, g, k)
+    if a.ndim == b.ndim == 1:
+        return g * conj(y._args[1 - k])
+    if b.ndim == 1:
+        return pair(g, b) if k == 0 else view(a, 3) @ g
+    if a.ndim == 1:
+        return b.conj() @ g if k == 0 else pair(conj(a), conj(g))
+    return g @ view(b, 3) if k == 0 else view(a, 3) @ g
+
+
+def _stacked(y: Any, g: Any, k: int) -> Any:
+    a, b = y._args
+    if min(a.ndim, b.ndim) < 2:
+        refuse(y, "a stack of matrices times a vector: give it a last dimension of 1, which")
+    full = g @ b.conj().mT if k == 0 else a.conj().mT @ g
+    return unbroadcast(full, y._args[k])
+
+
+def _scale(y: Any, g: Any, k: int) -> Any:
+    a, c = y._args
+    if k == 0:
+        return times(g, conj(c)) if a.ndim >= 2 else g * conj(c)
+    return _inner(a, g)
+
+
+def _over(y: Any, g: Any, k: int) -> Any:
+    a, c = y._args
+    if k == 0:
+        return g / conj(c)
+    return -_inner(a, g) / conj(c * c)
+
+
+def _inverse(y: Any, g: Any, k: int) -> Any:
+    h = view(y, 3)
+    return scaled(h @ g @ h, -1)
+
+
+def _index(y: Any, g: Any, k: int) -> Any:
+    x, key = y._args[0], y._more
+    if x.ndim == 2 and type(key) is tuple and len(key) == 2 and y.ndim == 0:
+        return _unit_pair(x.shape, key, g)
+    return call(scattered, (g,), x.shape, g.dtype, key=key, shape=tuple(x.shape))
+
+
+def _unit_pair(shape: Any, key: Any, g: Any) -> Any:
+    units = [np.zeros(n) for n in shape]
+    for unit, k in zip(units, key, strict=True):
+        unit[k] = 1.0
+    return times(pair(lazy(units[0]), lazy(units[1])), g)
+
+
+# -- functions of forms ----------------------------------------------------------------------------
+
+
+def _determinant(y: Any, g: Any, k: int) -> Any:
+    f, a = y._more[0], y._args[0]
+    if a.ndim != 2:
+        refuse(y, "the determinant of a stack of matrices")
+    by = g if f is determinants.logdet else g * conj(y)
+    return times(view(inverse(a), 3), by)
+
+
+def _trace(y: Any, g: Any, k: int) -> Any:
+    a, offset = y._args[0], y._more[1].get("offset", 0)
+    if offset == 0:
+        return _identity(g, a.shape)
+    length = max(0, min(a.shape[0] + min(offset, 0), a.shape[1] - max(offset, 0)))
+    return times(lazy(_core.Diag(np.ones(length), offset, tuple(a.shape))), g)
+
+
+def _diagonal(y: Any, g: Any, k: int) -> Any:
+    a, offset = y._args[0], y._more[1].get("offset", 0)
+    return _core.Diag(g, offset, tuple(a.shape))
+
+
+def _sum(y: Any, g: Any, k: int) -> Any:
+    a, kwargs = y._args[0], y._more[1]
+    if a.ndim != 2 or kwargs.get("keepdims") or kwargs.get("dtype") is not None:
+        row = row_of(y._more[0])
+        return row(y, g, k) if row else refuse(y, "this sum")
+    m, n = a.shape
+    c = g / (a.size / max(1, y.size)) if y._more[0] is np.mean else g
+    axis = kwargs.get("axis")
+    if type(axis) is tuple and len(axis) == 1:
+        axis = axis[0]
+    if axis is None or type(axis) is tuple:
+        return times(pair(lazy(np.ones(m)), lazy(np.ones(n))), c)
+    if axis % 2 == 0:
+        return pair(lazy(np.ones(m)), conj(c))
+    return pair(c, lazy(np.ones(n)))
+
+
+def _frobenius(y: Any, g: Any, k: int) -> Any:
+    if y._more[1].get("ord") not in (None, "fro"):
+        refuse(y, f"np.linalg.norm(ord={y._more[1]['ord']!r})")
+    return times(y._args[0], g / np.where(y == 0, 1.0, y))
+
+
+_OF_FORM: dict[Any, Callable[[Any, Any, int], Any]] = {
+    determinants.det: _determinant,
+    determinants.logdet: _determinant,
+    evaluate.trace: _trace,
+    evaluate.diagonal: _diagonal,
+    np.sum: _sum,
+    np.mean: _sum,
+}
+
+
+def _of_form(y: Any, g: Any, k: int) -> Any:
+    f = y._more[0]
+    row = _OF_FORM.get(f)
+    if row is None and isinstance(f, Function):
+        if f.name == "norm":
+            row = _frobenius
+        elif f.name in decompositions.WHOLE:
+            return decompositions.WHOLE[f.name](y, g)
+    if row is None:
+        name = getattr(f, "__name__", type(f).__name__).lstrip("_")
+        return refuse(y, name if "." not in name else f"np.{name}")
+    return row(y, g, k)
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def sources(y: Any) -> list[tuple[Any, Any]]:
+    """(key, argument) of each argument that may have a cotangent. The sign and logarithm of one
+    determinant are functions of its matrix."""
+    if y._head in ("call", "made"):
+        f = y._more[0]
+        if f is stop:
+            return []
+        if isinstance(f, Formula):
+            return list(enumerate(y._args))[1:]
+        if decompositions.is_part(y):
+            return [(0, y._args[0]._args[0])]
+        if f in (determinants.sign_of, determinants.logabs_of):
+            return [(0, y._args[0]._args[0])]
+        if isinstance(f, matrices.Cotangent):
+            return matrices.sources(y)
+    return list(enumerate(y._args))
+
+
+def _call(y: Any, g: Any, k: int) -> Any:
+    f = y._more[0]
+    if f is determinants.logabs_of:
+        return times(view(inverse(y._args[0]._args[0]), 3), g)
+    if f is determinants.sign_of:
+        a = y._args[0]._args[0]
+        if y.dtype.kind != "c":
+            return times(lazy(_core.Zeros(tuple(a.shape), a.dtype)), 1)
+        phase = np.imag(g * np.conjugate(y)) * 1j
+        return times(view(inverse(a), 3), phase)
+    if decompositions.is_part(y):
+        return decompositions.part(y, g)
+    if isinstance(f, Differentiated):
+        return f.cotangent(y, g, k)
+    row = row_of(f)
+    if row is None:
+        name = getattr(f, "__name__", type(f).__name__).lstrip("_")
+        return refuse(y, f"{name} of a LazyArray")
+    like = y._args[k]
+    return unbroadcast(row(y, g, k), like)
+
+
+class Differentiated:
+    """A function of values with a rule of its own: (value, arguments, cotangent) -> cotangents."""
+
+    skip = 0  # arguments that the rule says nothing of, the first ones
+
+    def __init__(self, function: Any, rule: Any) -> None:
+        self.function, self.rule = function, rule
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+    def cotangent(self, y: Any, g: Any, k: int) -> Any:
+        args = y._args[self.skip :]
+        found = self.rule(y, args, g)
+        found = found if isinstance(found, tuple) else (found,)
+        if len(found) != len(args):
+            raise ValueError(
+                f"the rule of {self.__name__} gave {len(found)} cotangents for "
+                f"{len(args)} arguments"
+            )
+        if found[k - self.skip] is None:
+            return None
+        got, shape = lazy(found[k - self.skip]), tuple(y._args[k].shape)
+        if tuple(got.shape) != shape:
+            raise ValueError(
+                f"the rule of {self.__name__} gave a cotangent of shape {got.shape} for an "
+                f"argument of shape {shape}"
+            )
+        return got
+
+
+class Formula(Differentiated):
+    """Likewise of a formula, which is the first argument."""
+
+    skip = 1
+
+    def __call__(self, *args: Any) -> Any:
+        return args[0]
+
+
+def _made(y: Any, g: Any, k: int) -> Any:
+    f = y._more[0]
+    if isinstance(f, Kind):
+        return matrices.of_kind(y, g, k)
+    if isinstance(f, matrices.Cotangent):
+        return matrices.of_cotangent(y, g, k)
+    if f is column_form:
+        return np.reshape(g, y._args[0].shape)
+    if f is real_form:
+        return g
+    return refuse(y, getattr(f, "__name__", "this"))
+
+
+RULES: dict[str, Callable[[Any, Any, int], Any]] = {
+    "matmul": _matmul,
+    "add": lambda y, g, k: g,
+    "scale": _scale,
+    "over": _over,
+    "view": lambda y, g, k: view(g, y._more),
+    "inverse": _inverse,
+    "made": _made,
+    "index": _index,
+    "of form": _of_form,
+    "call": _call,
+}

@@ -1,0 +1,217 @@
+"""`gradients`: derivatives of an expression, as expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .._base import errors
+from .._base.checks import is_lazy
+from .._lazy.leaves import lazy
+from . import matrices
+from .pieces import real_of
+from .rules import RULES, sources
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["gradients"]
+
+
+def _parts(x: Any, deep: bool) -> list[tuple[Any, Any]]:
+    """(key, part) of what x is made of; `deep`: arrays and operators count."""
+    if not isinstance(x, _core.Lazy):
+        return [] if isinstance(x, np.ndarray) else matrices.parts(x)
+    if x._head in ("leaf", "operator"):
+        return [(0, x._args[0])] if deep else []
+    kinds = (_core.Lazy, _core.Operator, np.ndarray) if deep else _core.Lazy
+    return [(k, p) for k, p in sources(x) if isinstance(p, kinds) and _is_smooth(p)]
+
+
+def _is_smooth(x: Any) -> bool:
+    """Has it a derivative at all? Not integers and truth values."""
+    return x.dtype is None or x.dtype.kind in "fc"
+
+
+def _order(root: Any, wanted: dict[int, Any]) -> list[tuple[Any, list[tuple[Any, Any]]]]:
+    """What depends on what is wanted, arguments first, with those of its parts that do."""
+    order: list[tuple[Any, list[tuple[Any, Any]]]] = []
+    live: dict[int, bool] = {}
+    deep = any(not isinstance(x, _core.Lazy) for x in wanted.values())
+    stack: list[Any] = [(root, None)]
+    while stack:
+        x, parts = stack.pop()
+        at = id(x)
+        if parts is not None:
+            parts = [kp for kp in parts if live[id(kp[1])]]
+            if parts or at in wanted:
+                live[at] = True
+                order.append((x, parts))
+        elif at not in live:
+            live[at] = False
+            parts = _parts(x, deep)
+            stack.append((x, parts))
+            stack += [(p, None) for _, p in parts if id(p) not in live]
+    return order
+
+
+def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
+    """That of one part, real where the part is."""
+    if isinstance(x, _core.Operator):
+        found = matrices.of_part(x, g, key, part)
+    elif x._head in ("leaf", "operator"):
+        found = g
+    else:
+        found = RULES[x._head](x, g, key)
+        if isinstance(found, matrices.Through):
+            found = sweep(found.expression, {id(part): part}, found.cotangent).get(id(part))
+    if found is None:
+        return None
+    dtype = part.dtype
+    if dtype is not None and dtype.kind != "c" and is_lazy(found) and found.dtype.kind == "c":
+        found = real_of(found)
+    return found
+
+
+def _assumed(g: Any, leaf: Any) -> Any:
+    """A matrix that is assumed to be Hermitian or a triangle has a gradient that is."""
+    word = leaf._more
+    if word is None or leaf.ndim < 2:
+        return g
+    if word in ("sym", "symmetric"):
+        return (g + g.T) / 2
+    if word in ("her", "hermitian", "pos", "positive definite"):
+        return (g + g.H) / 2
+    raise NotImplementedError(
+        f"a matrix that is assumed {word!r} has no gradient yet: give pl.Triangular, pl.Diag or "
+        "pl.Tridiagonal its parameters as LazyArrays" + errors.built(leaf)
+    )
+
+
+def sweep(value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
+    """The cotangents of what is wanted, by its id."""
+    found: dict[int, Any] = {}
+    gathered: dict[int, Any] = {id(value): cotangent}
+    for x, parts in reversed(_order(value, wanted)):
+        g = gathered.pop(id(x), None)
+        if g is None:
+            continue
+        if is_lazy(x) and x._head == "leaf":
+            g = _assumed(g, x)
+        if id(x) in wanted:
+            found[id(x)] = g
+        for key, part in parts:
+            more = _cotangent(x, g, key, part)
+            if more is None:
+                continue
+            before = gathered.get(id(part))
+            gathered[id(part)] = more if before is None else before + more
+    return found
+
+
+def _checked(x: Any) -> Any:
+    """What a derivative is wanted by, or an error."""
+    if not (is_lazy(x) or isinstance(x, (_core.Operator, np.ndarray))):
+        raise TypeError(
+            f"gradients by a {type(x).__name__}: give LazyArrays, or arrays and operators that the "
+            "expression holds"
+        )
+    if x.dtype is None or x.dtype.kind not in "fc":
+        raise TypeError(f"gradients by an array of dtype {x.dtype}: it has to be real or complex")
+    return x
+
+
+def _start(value: Any, cotangent: Any) -> Any:
+    """The cotangent of the value."""
+    if value.dtype.kind not in "fc":
+        raise TypeError(f"a value of dtype {value.dtype} has no gradient" + errors.built(value))
+    if cotangent is None:
+        if value.shape != ():
+            raise ValueError(
+                f"a value of shape {value.shape} has a gradient for a cotangent of that shape: "
+                "give cotangent=, or sum it up" + errors.built(value)
+            )
+        return lazy(np.ones((), value.dtype))
+    given = cotangent if is_lazy(cotangent) else lazy(np.asarray(cotangent, value.dtype))
+    if given.shape != value.shape:
+        raise ValueError(f"a cotangent of shape {given.shape} for a value of shape {value.shape}")
+    return given
+
+
+def gradients(value: Any, wrt: Any, cotangent: Any = None, allow_unused: bool = False) -> Any:
+    """Gradients of an expression by what it is made of, as expressions.
+
+    Parameters
+    ----------
+    value : LazyArray
+        Of no dimensions, unless ``cotangent`` is given.
+    wrt : LazyArray, ndarray, operator, or a list or tuple of them
+        Leaves and other parts of the expression, arrays by identity.
+    cotangent : array_like or LazyArray, optional
+        Of the shape of ``value``; 1 where it has no dimensions.
+    allow_unused : bool, optional
+        Zeros for what the value does not depend on; else that is an error.
+
+    Returns
+    -------
+    LazyArray or list of LazyArray
+        One for each of ``wrt``, of its shape, not yet computed: ``pl.evaluate(value, *found)``
+        computes value and gradients by one plan.
+
+    Raises
+    ------
+    TypeError
+        ``wrt`` is not real or complex, or ``value`` is not a LazyArray.
+    ValueError
+        The value has dimensions and no cotangent is given, or does not depend on one of ``wrt``.
+    NotImplementedError
+        A function on the way has no derivative here; the message names it.
+
+    Notes
+    -----
+    Lazy: nothing is computed. The gradient G of a real number L says dL = Re sum(conj(G) dp), as
+    PyTorch's does; JAX's is the conjugate. Gradients of an operator's parameters are made in its
+    structure: of ``Diag(d)`` a vector, of ``LowRank(U)`` thin products, without an m x n array.
+    Arrays that are assumed symmetric or positive definite (``pl.lazy(a, assume_a='pos')``) have a
+    gradient that is Hermitian.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> d = pl.lazy(np.array([1.0, 2.0, 4.0]))
+    >>> value = pl.logdet(pl.Diag(d)) + (d * d).sum()
+    >>> g = pl.gradients(value, d)
+    >>> g.toarray()
+    array([3.  , 4.5 , 8.25])
+    """
+    if not is_lazy(value):
+        raise TypeError(
+            f"gradients of a {type(value).__name__}: give a LazyArray, which is made by operations "
+            "on pl.lazy(...)"
+        )
+    several = isinstance(wrt, (list, tuple))
+    asked = [_checked(x) for x in (wrt if several else (wrt,))]
+    found = sweep(value, {id(x): x for x in asked}, _start(value, cotangent))
+    made = []
+    for x in asked:
+        g = found.get(id(x))
+        if g is None and not allow_unused:
+            raise ValueError(
+                f"the value does not depend on {_named(x)}: give allow_unused=True for zeros"
+            )
+        if g is None:
+            g = lazy(_zeros(x))
+        made.append(g)
+    return made if several else made[0]
+
+
+def _named(x: Any) -> str:
+    return f"the {type(x).__name__} of shape {tuple(x.shape)}" + errors.built(x)
+
+
+def _zeros(x: Any) -> Any:
+    if isinstance(x, _core.Operator):
+        return _core.Zeros(tuple(x.shape), x.dtype)
+    return np.zeros(x.shape, x.dtype)

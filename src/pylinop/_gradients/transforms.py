@@ -1,0 +1,463 @@
+"""Derivatives of functions of arrays and operators: `grad`, `value_and_grad`, `vjp`, `jvp`, `hvp`,
+`jacobian`, `hessian`; `stop_gradient`, `custom_vjp`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .._lazy.build import value_of
+from .._lazy.leaves import lazy
+from .._lazy.program import evaluate
+from . import trees
+from .pieces import stopped
+from .rules import Differentiated, Formula
+from .sweep import sweep
+from .trace import OfOperator, Trace, finished
+
+__all__ = [
+    "custom_vjp",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+]
+
+_Function = Callable[..., Any]
+
+
+def value_and_grad(
+    f: _Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> _Function:
+    """The function that computes the value of ``f`` and its gradient, by one plan.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays and operators (also in nested tuples, lists and dicts), which it gets
+        as LazyArrays, to one real number: a LazyArray.
+    argnums : int or tuple of int, optional
+        Which arguments the gradient is by.
+    has_aux : bool, optional
+        ``f`` returns (value, aux); aux is handed out beside it, LazyArrays computed.
+
+    Returns
+    -------
+    callable
+        With the arguments of ``f``, giving (value, gradient) or ((value, aux), gradient): floats
+        and arrays of the shapes, dtypes and nesting of the arguments; an operator for an operator,
+        of its kind.
+
+    Raises
+    ------
+    TypeError
+        ``f`` asks for the value of an argument (``float(x)``, ``if x > 0``, ``np.asarray(x)``), or
+        returns what is not a LazyArray, or an argument holds integers.
+    ValueError
+        ``f`` returns an array.
+    NotImplementedError
+        A function on the way has no derivative here; the message names it and the line.
+
+    Notes
+    -----
+    ``f`` runs at each call; what it builds is planned once for each structure. The convention is
+    `gradients`'.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> def f(d):
+    ...     return pl.logdet(pl.Diag(d)) + np.sum(d * d)
+    >>> value, g = pl.value_and_grad(f)(np.array([1.0, 2.0]))
+    >>> round(float(value), 6), g
+    (5.693147, array([3. , 4.5]))
+    """
+
+    @functools.wraps(f)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        trace = Trace(f, argnums, has_aux, args, kwargs)
+        value = trace.number()
+        found = sweep(value, trace.wanted(), lazy(np.ones((), value.dtype)))
+        (number,), made = finished(trace, [value], trace.gathered(found))
+        shown = (number[()], value_of_aux(trace.aux)) if has_aux else number[()]
+        return shown, trace.shaped(made)
+
+    return computed
+
+
+def value_of_aux(aux: Any) -> Any:
+    """What was returned beside the value, computed."""
+    found: list[Any] = []
+    structure = trees.flatten(aux, found)
+    return trees.filled(structure, [value_of(x) for x in found])
+
+
+def grad(f: _Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> _Function:
+    """The function that computes the gradient of ``f``.
+
+    Parameters
+    ----------
+    f : callable
+        As `value_and_grad` takes it.
+    argnums : int or tuple of int, optional
+        Which arguments the gradient is by.
+    has_aux : bool, optional
+        ``f`` returns (value, aux); the new function returns (gradient, aux).
+
+    Returns
+    -------
+    callable
+        With the arguments of ``f``.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.grad(lambda x: np.sum(np.exp(x)))(np.array([0.0, 1.0])).round(4)
+    array([1.    , 2.7183])
+    """
+
+    @functools.wraps(f)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        value, made = value_and_grad(f, argnums, has_aux)(*args, **kwargs)
+        return (made, value[1]) if has_aux else made
+
+    return computed
+
+
+def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``f`` and the function that takes a cotangent of it to those of the arguments.
+
+    Parameters
+    ----------
+    f : callable
+        To a LazyArray of any shape.
+    *primals : array_like, operator, or nested tuples, lists and dicts of them
+        The arguments.
+    has_aux : bool, optional
+        ``f`` returns (value, aux).
+
+    Returns
+    -------
+    value : ndarray
+    pullback : callable
+        Of an array of the value's shape; gives a tuple with one gradient an argument.
+    aux : optional
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> y, pullback = pl.vjp(lambda x: np.sin(x), np.array([0.0, 1.0]))
+    >>> pullback(np.array([1.0, 0.0]))[0]
+    array([1., 0.])
+    """
+    trace = Trace(f, tuple(range(len(primals))), has_aux, primals, {})
+    value = trace.lazy_value()
+
+    def pullback(cotangent: Any) -> Any:
+        g = np.asarray(cotangent)
+        if g.shape != value.shape:
+            raise ValueError(f"a cotangent of shape {g.shape} for a value of shape {value.shape}")
+        start = lazy(np.ascontiguousarray(g, np.result_type(g.dtype, value.dtype)))
+        found = sweep(value, trace.wanted(), start)
+        return trace.shaped(finished(trace, [], trace.gathered(found))[1])
+
+    shown = evaluate(value)[()]
+    return (shown, pullback, value_of_aux(trace.aux)) if has_aux else (shown, pullback)
+
+
+def _tangents(trace: Trace, tangents: Any) -> list[Any]:
+    """Of each parameter an array of its shape."""
+    if len(tangents) != len(trace.structures):
+        raise ValueError(
+            f"{len(trace.structures)} arguments, but {len(tangents)} tangents: one each is due"
+        )
+    flat: list[Any] = []
+    for t in tangents:
+        trees.flatten(t, flat)
+    for p, t in zip(trace.parameters, flat, strict=True):
+        if isinstance(p, OfOperator):
+            raise NotImplementedError(
+                "tangents of operators: make them of arrays within the function"
+            )
+        if np.shape(t) != p.array.shape:
+            raise ValueError(f"a tangent of shape {np.shape(t)} for an array of {p.array.shape}")
+    return [np.asarray(t) for t in flat]
+
+
+def _pushed(value: Any, trace: Trace, tangents: list[Any]) -> Any:
+    """The tangent of the value: the adjoint of the pullback, which is linear."""
+    u = lazy(np.zeros(value.shape, value.dtype))
+    found = sweep(value, trace.wanted(), u)
+    total = None
+    for p, t in zip(trace.parameters, tangents, strict=True):
+        g = found.get(id(p.lazy))
+        if g is None:
+            continue
+        term = np.sum(np.conjugate(g) * t) if g.dtype.kind == "c" else np.sum(g * np.real(t))
+        total = term if total is None else total + term
+    if total is None:
+        return u
+    got = sweep(total, {id(u): u}, lazy(np.ones((), total.dtype))).get(id(u))
+    return u if got is None else got
+
+
+def jvp(f: _Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The value of ``f`` and its derivative along a direction.
+
+    Parameters
+    ----------
+    f : callable
+        To a LazyArray of any shape.
+    primals, tangents : tuple or list
+        The arguments, arrays or nested tuples, lists and dicts of them, and a direction for each.
+    has_aux : bool, optional
+        ``f`` returns (value, aux).
+
+    Returns
+    -------
+    value, derivative : ndarray
+    aux : optional
+
+    Notes
+    -----
+    The pullback of `vjp` is linear in its cotangent; its own pullback is this derivative. So there
+    is one set of rules.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> y, dy = pl.jvp(lambda x: np.exp(x), (np.array([0.0, 1.0]),), (np.array([1.0, 0.0]),))
+    >>> dy
+    array([1., 0.])
+    """
+    trace = Trace(f, tuple(range(len(primals))), has_aux, tuple(primals), {})
+    value = trace.lazy_value()
+    made = _pushed(value, trace, _tangents(trace, tangents))
+    y, dy = (x[()] for x in evaluate(value, made))
+    return (y, dy, value_of_aux(trace.aux)) if has_aux else (y, dy)
+
+
+def _along(trace: Trace, value: Any, vectors: Any) -> list[list[Any]]:
+    """The gradient of <gradient, vectors>."""
+    found = sweep(value, trace.wanted(), lazy(np.ones((), value.dtype)))
+    total = None
+    for p, v in zip(trace.parameters, _tangents(trace, vectors), strict=True):
+        g = found.get(id(p.lazy))
+        if g is None:
+            continue
+        term = np.sum(np.real(np.conjugate(g) * v))
+        total = term if total is None else total + term
+    if total is None:
+        return trace.gathered({})
+    return trace.gathered(sweep(total, trace.wanted(), lazy(np.ones((), total.dtype))))
+
+
+def hvp(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
+    """The function that multiplies the Hessian of ``f`` with a vector.
+
+    Parameters
+    ----------
+    f : callable
+        To one real number.
+    argnums : int or tuple of int, optional
+        Which arguments the Hessian is by.
+
+    Returns
+    -------
+    callable
+        ``(*args, vector)``, the vector nested as the argument (a tuple of them where ``argnums`` is
+        one), giving what has the same nesting.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.hvp(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([ 6., 12.])
+    """
+
+    @functools.wraps(f)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        *rest, vector = args
+        trace = Trace(f, argnums, False, tuple(rest), kwargs)
+        groups = _along(trace, trace.number(), vector if trace.several else (vector,))
+        return trace.shaped(finished(trace, [], groups)[1])
+
+    return computed
+
+
+def _rows(trace: Trace, value: Any) -> list[Any]:
+    """Of each parameter the array of derivatives, (*value.shape, *parameter.shape)."""
+    size = int(np.prod(value.shape))
+    whole: list[Any] = [[] for _ in trace.parameters]
+    for k in range(size):
+        unit = np.zeros(size, value.dtype)
+        unit[k] = 1
+        found = sweep(value, trace.wanted(), lazy(unit.reshape(value.shape)))
+        _, made = finished(trace, [], trace.gathered(found))
+        for rows, row in zip(whole, made, strict=True):
+            if isinstance(row, _core.Operator):
+                raise NotImplementedError("jacobian by an operator: give its arrays as arguments")
+            rows.append(np.conjugate(row))
+    return [
+        np.reshape(rows, (*value.shape, *p.lazy.shape))
+        if rows
+        else np.zeros((*value.shape, *p.lazy.shape), p.lazy.dtype)
+        for rows, p in zip(whole, trace.parameters, strict=True)
+    ]
+
+
+def jacobian(f: _Function, argnums: int | tuple[int, ...] = 0) -> _Function:
+    """The function that computes all derivatives of ``f``, an array for each argument.
+
+    Parameters
+    ----------
+    f : callable
+        To a LazyArray of any shape.
+    argnums : int or tuple of int, optional
+        Which arguments the derivatives are by.
+
+    Returns
+    -------
+    callable
+        With the arguments of ``f``, giving arrays of shape ``(*value.shape, *argument.shape)``,
+        nested as the arguments are. Of complex arguments the derivative of a holomorphic function.
+
+    Notes
+    -----
+    One sweep back for each element of the value.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+
+    @functools.wraps(f)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        trace = Trace(f, argnums, False, args, kwargs)
+        return trace.shaped(_rows(trace, trace.lazy_value()))
+
+    return computed
+
+
+def hessian(f: _Function, argnums: int = 0) -> _Function:
+    """The function that computes the second derivatives of ``f`` by one array.
+
+    Parameters
+    ----------
+    f : callable
+        To one real number.
+    argnums : int, optional
+        Which argument they are by, a real array.
+
+    Returns
+    -------
+    callable
+        With the arguments of ``f``, giving an array of shape
+        ``(*argument.shape, *argument.shape)``.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
+    array([[6., 2.],
+           [2., 0.]])
+    """
+
+    @functools.wraps(f)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        trace = Trace(f, argnums, False, args, kwargs)
+        if len(trace.parameters) != 1 or isinstance(trace.parameters[0], OfOperator):
+            raise TypeError("hessian is by one array: for more use pl.hvp")
+        x = trace.parameters[0].array
+        if x.dtype.kind == "c":
+            raise TypeError("hessian is by a real array, got a complex one")
+        value = trace.number()
+        rows = []
+        for k in range(x.size):
+            unit = np.zeros(x.size, x.dtype)
+            unit[k] = 1
+            groups = _along(trace, value, (unit.reshape(x.shape),))
+            rows.append(finished(trace, [], groups)[1][0])
+        return np.reshape(rows, (*x.shape, *x.shape)) if rows else np.zeros(x.shape * 2, x.dtype)
+
+    return computed
+
+
+def stop_gradient(x: Any) -> Any:
+    """x as a constant: no derivative passes through it.
+
+    Parameters
+    ----------
+    x : LazyArray, array_like or operator
+
+    Returns
+    -------
+    LazyArray
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> pl.grad(lambda x: np.sum(x * pl.stop_gradient(x)))(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
+    return stopped(lazy(x))
+
+
+def custom_vjp(f: _Function, rule: _Function, shape: Any = None, dtype: Any = None) -> _Function:
+    """A function with a derivative of its own.
+
+    Parameters
+    ----------
+    f : callable
+        A formula of LazyArrays. With ``shape``, any function of NumPy arrays to an array of that
+        shape, run when its value is needed.
+    rule : callable
+        ``rule(value, args, g)``: a tuple with the cotangent of each argument (None: it has none),
+        for the cotangent ``g`` of the value; LazyArrays all.
+    shape : tuple of int, optional
+    dtype : dtype, optional
+        Of the value, with ``shape``; float64.
+
+    Returns
+    -------
+    callable
+        Of arrays and LazyArrays, to a LazyArray.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> clipped = pl.custom_vjp(lambda x: x * x, lambda y, args, g: (np.clip(g, -1, 1),))
+    >>> pl.grad(lambda x: np.sum(5 * clipped(x)))(np.array([1.0, 2.0]))
+    array([1., 1.])
+    """
+    if not callable(f) or not callable(rule):
+        raise TypeError("custom_vjp takes a function and its rule, both callable")
+
+    @functools.wraps(f)
+    def made(*args: Any) -> Any:
+        held = tuple(lazy(x) for x in args)
+        if shape is not None:
+            more: tuple[Any, dict[str, Any]] = (Differentiated(f, rule), {})
+            return _core._LazyArray("call", held, tuple(shape), np.dtype(dtype or float), more)
+        value = f(*held)
+        if not is_lazy(value):
+            raise TypeError(
+                f"{getattr(f, '__name__', 'the function')} gave a {type(value).__name__}, not a "
+                "LazyArray: for a function of values say shape="
+            )
+        more = (Formula(f, rule), {})
+        return _core._LazyArray("call", (value, *held), value.shape, value.dtype, more)
+
+    return made

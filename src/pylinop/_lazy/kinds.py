@@ -1,0 +1,135 @@
+"""Kinds whose parameters are LazyArrays: themselves LazyArrays, whose form is made of the values of
+the parameters when it is needed."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.checks import is_lazy
+from .build import value_of
+
+VALUE, FORM, COLUMN = 0, 1, 2  # what a function takes of an argument: PY_TAKES_* of py_lazy.h
+
+
+class Hole:
+    """The place of a LazyArray among the arguments of a constructor."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+class Kind:
+    """A constructor with all arguments but the LazyArrays, which it is called with.
+
+    `holes` says of each of them to which parameter it belongs: its number in the table of the kind,
+    and its number in a list of operators."""
+
+    def __init__(
+        self, cls: Any, args: Any, kwargs: Any, holes: tuple[tuple[int, int], ...]
+    ) -> None:
+        self.cls, self.args, self.kwargs, self.holes = cls, args, kwargs, holes
+        self.__name__ = cls.__name__
+
+    def __call__(self, *values: Any) -> Any:
+        args, kwargs = filled((self.args, self.kwargs), values)
+        return self.cls(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return Kind, (self.cls, self.args, self.kwargs, self.holes)
+
+
+def filled(x: Any, values: Any) -> Any:
+    """Arguments with the LazyArrays' places taken by `values`."""
+    if type(x) is Hole:
+        return values[x.at]
+    if type(x) in (list, tuple):
+        return type(x)(filled(y, values) for y in x)
+    if type(x) is dict:
+        return {k: filled(v, values) for k, v in x.items()}
+    return x
+
+
+@functools.lru_cache(maxsize=256)
+def parameters(cls: Any) -> tuple[tuple[str, str], ...]:
+    """(name, role) of each parameter of a class of the table; () of a class that is not in it."""
+    rows = {row["name"]: row for row in _core.kinds()}
+    row = next((rows[c.__name__] for c in cls.__mro__ if c.__name__ in rows), None)
+    return tuple((p["name"], p["role"]) for p in row["params"]) if row else ()
+
+
+class _Reader:
+    """Takes the LazyArrays out of the arguments of a constructor."""
+
+    def __init__(self, cls: Any) -> None:
+        self.rows = parameters(cls)
+        self.found: list[Any] = []
+        self.takes: list[int] = []
+        self.holes: list[tuple[int, int]] = []
+
+    def read(self, x: Any, number: int, place: int) -> Any:
+        if is_lazy(x):
+            role = self.rows[number][1] if 0 <= number < len(self.rows) else ""
+            if role not in ("array", "operator", "operators", "blocks"):
+                return x._computed()
+            operand = role != "array"
+            self.found.append(x)
+            self.takes.append(FORM if operand and x.ndim >= 2 else VALUE)
+            self.holes.append((number, place))
+            return Hole(len(self.found) - 1)
+        if type(x) not in (list, tuple):
+            return x
+        held = []
+        for y in x:  # rows of blocks are counted through
+            held.append(self.read(y, number, place))
+            place += len(y) if type(y) in (list, tuple) else 1
+        return type(x)(held)
+
+
+def _hollow(x: Any, takes: int) -> Any:
+    """Something of the shape and dtype of x, without memory."""
+    array = np.broadcast_to(np.ones((), x.dtype), x.shape)
+    return _core.Dense(array) if takes == FORM else array
+
+
+def _both(rows: Any, args: Any, kwargs: Any) -> Any:
+    """The V of a low rank is its U where none is given: the same LazyArray twice."""
+    names = [name for name, _ in rows]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    if given.get("V") is None and is_lazy(given.get("U")) and len(args) <= names.index("V"):
+        return {**kwargs, "V": given["U"]}
+    return kwargs
+
+
+def kind(cls: Any, args: Any, kwargs: Any) -> Any:
+    """A kind of LazyArrays, deferred; NotImplemented where it is made of their values. A hook."""
+    reader = _Reader(cls)
+    rows = reader.rows
+    listed = len(rows) == 1 and rows[0][1] == "operators"
+    if len(rows) > 1 and rows[0][0] in ("U", "base"):
+        kwargs = _both(rows, args, kwargs)
+    held = tuple(reader.read(x, 0 if listed else k, k if listed else 0) for k, x in enumerate(args))
+    names = [name for name, _ in rows]
+    more = {k: reader.read(x, names.index(k) if k in names else -1, 0) for k, x in kwargs.items()}
+    if not reader.found:
+        return cls(*held, **more)
+    if (
+        names[0] == "a"
+        and len(names) == 2
+        and not more.get("assume_a")
+        and reader.found[0].ndim >= 2
+    ):
+        return reader.found[0]  # a Dense with no assumption is the LazyArray itself
+    made = Kind(cls, held, more, tuple(reader.holes))
+    hollow = made(*(_hollow(x, t) for x, t in zip(reader.found, reader.takes, strict=True)))
+    if hollow._opaque or hollow.dtype is None or hollow.ndim > 8:
+        return made(*(value_of(x) for x in reader.found))
+    return lazily(made, tuple(reader.found), bytes(reader.takes), hollow.shape, hollow.dtype)
+
+
+def lazily(function: Any, args: tuple[Any, ...], takes: bytes, shape: Any, dtype: Any) -> Any:
+    """The operator that a function makes of its arguments, deferred."""
+    return _core._LazyArray("made", args, tuple(shape), np.dtype(dtype), (function, takes))

@@ -1,0 +1,159 @@
+"""Gradients of NumPy's functions, of sums and shapes, of what is asked of a matrix."""
+
+import numpy as np
+import pytest
+from gradients.differences import check, check_second
+
+import pylinop as pl
+from pylinop._gradients.functions import ELEMENTWISE
+
+RNG = np.random.default_rng(2)
+X, Y = RNG.uniform(0.2, 0.8, 5), RNG.uniform(0.2, 0.8, 5)
+Z, W = X + 1j * RNG.uniform(0.2, 0.8, 5), Y - 1j * RNG.uniform(0.2, 0.8, 5)
+_PAIRS = "add subtract multiply divide power float_power maximum minimum fmax fmin logaddexp hypot"
+PAIRS = [*_PAIRS.split(), "arctan2"]
+_REAL = {"cbrt", "fabs", "maximum", "minimum", "fmax", "fmin", "logaddexp", "hypot", "arctan2"}
+
+
+def _ufunc(name):
+    if name.startswith("erf"):
+        return getattr(pytest.importorskip("scipy.special"), name)
+    return getattr(np, name)
+
+
+@pytest.mark.parametrize("name", sorted(ELEMENTWISE))
+def test_elementwise(name):
+    f, w = _ufunc(name), RNG.standard_normal(5)
+    if name in PAIRS:
+        check(lambda x, y: np.sum(w * f(x, y)), X, Y)
+        check(lambda x: np.sum(w * f(x, 0.5)), X)
+        check(lambda x: np.sum(w * f(0.5, x)), X)
+    else:
+        check(lambda x: np.sum(w * f(x)), X)
+
+
+@pytest.mark.parametrize("name", sorted(set(ELEMENTWISE) - _REAL - {"sign", "erf", "erfc"}))
+def test_elementwise_complex(name):
+    f, w = _ufunc(name), RNG.standard_normal(5) + 1j * RNG.standard_normal(5)
+    if name in PAIRS:
+        check(lambda x, y: np.sum(np.real(w * f(x, y))), Z, W)
+        check(lambda x, y: np.sum(np.real(w * f(x, y))), X, W)
+        check(lambda x, y: np.sum(np.real(w * f(x, y))), Z, Y)
+    else:
+        check(lambda x: np.sum(np.real(w * f(x))), Z)
+
+
+@pytest.mark.parametrize("name", sorted(set(ELEMENTWISE) - {"sign", "maximum", "minimum"}))
+def test_elementwise_second(name):
+    f, w = _ufunc(name), RNG.standard_normal(5)
+    if name in PAIRS:
+        check_second(lambda x, y: np.sum(w * f(x, y) ** 2), X, Y)
+    else:
+        check_second(lambda x: np.sum(w * f(x) ** 2), X)
+
+
+SHAPES = {
+    "sum": lambda a, v: np.sum(a * a) * np.sum(v),
+    "sum 0": lambda a, v: np.sum(np.sum(a * a, axis=0) * v),
+    "sum -1": lambda a, v: np.sum(np.sum(a * a, axis=-1) * v[:3]),
+    "sum kept": lambda a, v: np.sum(np.sum(a, axis=1, keepdims=True) * a * v),
+    "sum of all axes": lambda a, v: np.sum(a * a, axis=(0, 1)) * v[0],
+    "mean": lambda a, v: np.mean(a * a) * np.mean(v),
+    "mean 1": lambda a, v: np.sum(np.mean(a, axis=1) * v[:3]),
+    "mean of 3-D": lambda a, v: np.sum(np.mean(np.reshape(a, (3, 2, 2)), axis=(0, 2)) * v[:2]),
+    "prod": lambda a, v: np.prod(a) + np.prod(v),
+    "max": lambda a, v: np.max(a) * np.min(v),
+    "max 0": lambda a, v: np.sum(np.max(a, axis=0) * v),
+    "broadcast": lambda a, v: np.sum((a + v) ** 2),
+    "broadcast a number": lambda a, v: np.sum(a * v[1] + v[2]),
+    "transpose": lambda a, v: np.sum(a.T @ a @ v),
+    "transpose 3-D": lambda a, v: np.sum(
+        np.transpose(np.reshape(a, (3, 2, 2)), (1, 2, 0)) * np.reshape(a, (2, 2, 3)) * v[0]
+    ),
+    "reshape": lambda a, v: np.sum(np.reshape(a, (4, 3)) @ v[:3] * v),
+    "ravel": lambda a, v: np.sum(np.ravel(a)[2:6] * v),
+    "expand": lambda a, v: np.sum(np.expand_dims(v, 0) * a),
+    "squeeze": lambda a, v: np.sum(np.squeeze(a[:1]) * v),
+    "where": lambda a, v: np.sum(np.where(a > 0.5, a * a, v)),
+    "clip": lambda a, v: np.sum(np.clip(a, 0.3, 0.6) * v),
+    "outer": lambda a, v: np.sum(np.outer(v, v) @ v) + np.sum(a),
+    "dot": lambda a, v: np.dot(v, v) + np.vdot(v, a[0]) + np.inner(a[1], v),
+    "vdot of matrices": lambda a, v: np.vdot(a, a) * v[0],
+    "index": lambda a, v: a[1, 2] * v[3] + np.sum(a[1:, ::2]) + np.sum(a[:, 0] * v[:3]),
+    "index twice": lambda a, v: np.sum(v[np.array([0, 0, 2])] * a[0, :3]),
+    "new axis": lambda a, v: np.sum((v[:, None] * v[None, :]) ** 2) + np.sum(a),
+    "trace": lambda a, v: pl.trace(a.T @ a) + np.trace(a @ a.T, 1) * v[0],
+    "diagonal": lambda a, v: np.sum(np.diagonal(a.T @ a) * v) + np.sum(pl.diagonal(a, 1)),
+    "norm": lambda a, v: np.linalg.norm(a) * v[0],
+    "stack of matrices": lambda a, v: np.sum(
+        np.reshape(a, (3, 2, 2)) @ np.reshape(a, (3, 2, 2)) * v[0]
+    ),
+    "stack by one": lambda a, v: np.sum((np.reshape(a, (3, 2, 2)) @ np.reshape(v, (2, 2))) ** 2),
+    "numbers": lambda a, v: np.sum((2 * a - 3) / (1 - a / 4) ** 2) - v[0] ** 3 / v[1],
+    "same twice": lambda a, v: np.sum((a @ a.T) @ (a @ a.T)) + np.sum((v + v) * v),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes(name):
+    a, v = RNG.uniform(0.2, 0.8, (3, 4)), RNG.uniform(0.2, 0.8, 4)
+    check(SHAPES[name], a, v)
+
+
+@pytest.mark.parametrize("name", [n for n in SHAPES if not n.startswith(("max", "clip", "where"))])
+def test_shapes_second(name):
+    a, v = RNG.uniform(0.2, 0.8, (3, 4)), RNG.uniform(0.2, 0.8, 4)
+    check_second(lambda a, v: SHAPES[name](a, v) ** 2, a, v)
+
+
+def test_what_is_complex():
+    a = RNG.standard_normal((4, 4)) + 1j * RNG.standard_normal((4, 4))
+    b = RNG.standard_normal(4)
+    check(lambda a, b: np.sum(np.imag(a @ b)) + np.sum(np.real(a)[0]), a, b)
+    check(lambda a, b: np.sum(np.abs(a.conj() @ b) ** 2), a, b)
+    check(lambda a: np.real(pl.det(a)) + np.imag(pl.det(a)), a)
+    check(lambda a: np.imag(np.linalg.slogdet(a)[0]), a)
+    check(lambda a, b: np.real(np.vdot(b, a.H @ (a.T @ (a.conj() @ b)))), a, b)
+    # PyTorch's convention: of |z|^2 / 2 it is z, of Re(z (3 + 4j)) it is 3 - 4j
+    z = np.array([1 + 2j])
+    assert pl.grad(lambda z: np.sum(np.abs(z) ** 2) / 2)(z)[0] == 1 + 2j
+    assert pl.grad(lambda z: np.sum(np.real(z * (3 + 4j))))(z)[0] == 3 - 4j
+
+
+def test_where_there_is_none():
+    """What documentation says of points without a derivative."""
+    zero = np.zeros(2)
+    assert (pl.grad(lambda x: np.sum(np.abs(x)))(zero) == 0).all()
+    assert (pl.grad(lambda x: np.sum(np.abs(x)))(zero.astype(complex)) == 0).all()
+    assert (pl.grad(lambda x: np.sum(np.maximum(x, 0.0)))(zero) == 0.5).all()
+    assert (pl.grad(lambda x: np.sum(np.hypot(x, x)))(zero) == 0).all()
+    assert (pl.grad(lambda x: np.linalg.norm(np.reshape(x, (1, 2))))(zero) == 0).all()
+    assert (pl.grad(lambda x: np.sum(x**2))(zero) == 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_single_precision(dtype):
+    d = np.arange(1, 5).astype(dtype)
+    g = pl.grad(lambda d: np.real(pl.slogdet(pl.Diag(d))[1]) + np.sum(np.real(d * d)))(d)
+    assert g.dtype == d.dtype
+    assert np.allclose(g, 1 / d.conj() + 2 * d.conj(), rtol=1e-6)
+
+
+def test_shared_nodes_are_counted_once():
+    A = RNG.standard_normal((4, 4))
+    w = RNG.standard_normal((4, 4))
+    assert np.allclose(pl.grad(lambda A: np.sum((A + A) * w))(A), 2 * w)
+    g = pl.grad(lambda A: np.sum((A @ A) * w))(A)
+    assert np.allclose(g, w @ A.T + A.T @ w)
+
+
+def test_a_long_chain():
+    x = np.array([1.0, 2.0])
+
+    def f(x):
+        y = x
+        for _ in range(20_000):
+            y = y + x
+        return np.sum(y)
+
+    assert pl.grad(f)(x).tolist() == [20_001.0, 20_001.0]

@@ -1,0 +1,217 @@
+"""`grad`, `value_and_grad`, `vjp`, `jvp`, `hvp`, `jacobian`, `hessian`, `stop_gradient`,
+`custom_vjp`, and `gradients` itself."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+RNG = np.random.default_rng(3)
+N = 6
+D, U, B = RNG.random(N) + 1, RNG.standard_normal((N, 2)), RNG.standard_normal(N)
+
+
+def nll(d, U):
+    q, log = pl.inv_quad_logdet(pl.Diag(d) + pl.LowRank(U), B)
+    return 0.5 * (q + log)
+
+
+def by_hand(d, U):
+    K = np.diag(d) + U @ U.T
+    a, P = np.linalg.solve(K, B), np.linalg.inv(K)
+    G = 0.5 * (P - np.outer(a, a))
+    return 0.5 * (B @ a + np.linalg.slogdet(K)[1]), np.diag(G), 2 * G @ U
+
+
+def test_value_and_grad():
+    value, (gd, gU) = pl.value_and_grad(nll, (0, 1))(D, U)
+    v, hd, hU = by_hand(D, U)
+    assert isinstance(value, np.float64)
+    assert type(gd) is np.ndarray
+    assert np.isclose(value, v, rtol=1e-13)
+    assert np.allclose(gd, hd, rtol=1e-12)
+    assert np.allclose(gU, hU, rtol=1e-12)
+    gd[0] = 0  # the caller's own
+    assert np.allclose(pl.grad(nll)(D, U), hd, rtol=1e-12)
+
+
+def test_nested_arguments():
+    def f(p, scale=1.0):
+        return scale * nll(p["d"], p["more"][0]) + p["more"][1] ** 2
+
+    g = pl.grad(f)({"d": D, "more": (U, 3.0)}, scale=2.0)
+    _, hd, hU = by_hand(D, U)
+    assert set(g) == {"d", "more"}
+    assert np.allclose(g["d"], 2 * hd)
+    assert np.allclose(g["more"][0], 2 * hU)
+    assert g["more"][1] == 6.0
+    assert isinstance(g["more"][1], np.float64)
+
+
+def test_aux():
+    def f(d):
+        x = pl.solve(pl.Diag(d), B)
+        return np.sum(x), {"x": x, "n": 3}
+
+    (value, aux), g = pl.value_and_grad(f, has_aux=True)(D)
+    assert np.isclose(value, np.sum(B / D))
+    assert np.allclose(aux["x"], B / D)
+    assert aux["n"] == 3
+    assert np.allclose(g, -B / D**2)
+    g, aux = pl.grad(f, has_aux=True)(D)
+    assert np.allclose(aux["x"], B / D)
+
+
+def test_operators_as_arguments():
+    g = pl.grad(lambda K: pl.logdet(K))(pl.Diag(D))
+    assert type(g) is pl.Diag
+    assert np.allclose(g.diagonal(), 1 / D)
+    base, thin = pl.Diag(D), pl.LowRank(U)
+    gb, gt = pl.grad(lambda a, b: pl.logdet(a + b), (0, 1))(base, thin)
+    K = np.linalg.inv(np.diag(D) + U @ U.T)
+    assert type(gt) is pl.LowRank
+    assert np.allclose(gb.diagonal(), np.diag(K))
+    assert np.allclose(gt._given("U").toarray(), 2 * K @ U)
+
+
+def test_vjp_and_jvp():
+    f = lambda d, U: pl.solve(pl.Diag(d) + pl.LowRank(U), B)
+    y, pullback = pl.vjp(f, D, U)
+    K = np.diag(D) + U @ U.T
+    assert np.allclose(y, np.linalg.solve(K, B))
+    w = RNG.standard_normal(N)
+    gd, gU = pullback(w)
+    gd2, _ = pullback(2 * w)
+    assert np.allclose(gd2, 2 * gd)
+    td, tU = RNG.standard_normal(D.shape), RNG.standard_normal(U.shape)
+    y2, dy = pl.jvp(f, (D, U), (td, tU))
+    dK = np.diag(td) + tU @ U.T + U @ tU.T
+    assert np.allclose(y2, y)
+    assert np.allclose(dy, -np.linalg.solve(K, dK @ y))
+    assert np.isclose(w @ dy, np.sum(gd * td) + np.sum(gU * tU))
+
+
+def test_jvp_of_complex():
+    z = RNG.standard_normal(4) + 1j * RNG.standard_normal(4)
+    t = RNG.standard_normal(4) + 1j * RNG.standard_normal(4)
+    _, dy = pl.jvp(lambda z: np.exp(z) * z.conj(), (z,), (t,))
+    assert np.allclose(dy, np.exp(z) * t * z.conj() + np.exp(z) * t.conj())
+
+
+def test_hvp_hessian_jacobian():
+    H = pl.hessian(lambda d: nll(d, U))(D)
+    v = RNG.standard_normal(N)
+    K = np.linalg.inv(np.diag(D) + U @ U.T)
+    a = K @ B
+    assert np.allclose(H, np.outer(a, a) * K - 0.5 * K * K)
+    assert np.allclose(pl.hvp(lambda d: nll(d, U))(D, v), H @ v)
+    J = pl.jacobian(lambda d: pl.solve(pl.Diag(d) + pl.LowRank(U), B))(D)
+    assert np.allclose(J, -K * a)
+    J0, J1 = pl.jacobian(lambda x, y: np.outer(x, y), (0, 1))(D[:2], D[:3])
+    assert J0.shape == (2, 3, 2)
+    assert J1.shape == (2, 3, 3)
+    z = np.array([1 + 2j, 3.0])
+    assert np.allclose(pl.jacobian(lambda z: z * z)(z), np.diag(2 * z))
+
+
+def test_third_order_of_arrays():
+    x = np.array([0.5, 1.5])
+    f = lambda x: np.sum(np.exp(x) * x)
+    v = np.ones(2)
+    h = 1e-4
+    third = (pl.hvp(f)(x + h, v) - pl.hvp(f)(x - h, v)) / (2 * h)
+    lazily = pl.lazy(x)
+    g = pl.gradients(f(lazily), lazily)
+    gg = pl.gradients(np.sum(g), lazily)
+    ggg = pl.gradients(np.sum(gg), lazily)
+    assert np.allclose(ggg.toarray(), third, rtol=1e-6)
+
+
+def test_stop_gradient():
+    g = pl.grad(lambda d: np.sum(d * pl.stop_gradient(d * d)))(D)
+    assert np.allclose(g, D * D)
+    K = lambda d: pl.stop_gradient(pl.Diag(d))
+    assert np.allclose(pl.grad(lambda d: pl.solve(K(d), d) @ B)(D), B / D)
+
+
+def test_custom_vjp_of_a_formula():
+    f = pl.custom_vjp(lambda x, y: x * y, lambda value, args, g: (g * 10, None))
+    gx, gy = pl.grad(lambda x, y: np.sum(f(x, y)), (0, 1))(D, D)
+    assert (gx == 10).all()
+    assert (gy == 0).all()
+
+
+def test_custom_vjp_of_values():
+    calls = []
+
+    def black_box(x):
+        calls.append(type(x))
+        return np.sort(x)[::-1]
+
+    def rule(value, args, g):
+        order = np.argsort(-D)
+        return (pl.lazy(np.eye(N)[order]).T @ g,)
+
+    f = pl.custom_vjp(black_box, rule, shape=(N,))
+    w = np.arange(N, dtype=float)
+    value, g = pl.value_and_grad(lambda x: np.sum(f(x) * w))(D)
+    assert calls == [np.ndarray]
+    assert np.isclose(value, np.sort(D)[::-1] @ w)
+    assert np.allclose(g, np.eye(N)[np.argsort(-D)].T @ w)
+
+
+def test_gradients_of_expressions():
+    d = pl.lazy(D)
+    K = pl.Diag(d) + pl.LowRank(U)
+    value = pl.logdet(K)
+    g = pl.gradients(value, d)
+    assert "LazyArray" in repr(g)
+    both = pl.gradients(value, [d, K])
+    P = np.linalg.inv(np.diag(D) + U @ U.T)
+    assert np.allclose(g.toarray(), np.diag(P))
+    assert np.allclose(both[1].toarray(), P)  # of what lies between: a matrix
+    cot = RNG.standard_normal(N)
+    x = pl.solve(K, B)
+    assert np.allclose(pl.gradients(x, d, cotangent=cot).toarray(), -(P @ cot) * np.asarray(x))
+
+
+def test_arrays_and_operators_by_identity():
+    op = pl.Diag(D) + pl.LowRank(U)
+    x = pl.lazy(B)
+    value = (op @ x) @ x
+    gD, gU = pl.gradients(value, [D, U])
+    assert np.allclose(gD.toarray(), B * B)
+    assert np.allclose(gU.toarray(), 2 * np.outer(B, B) @ U)
+    gx = pl.gradients(value, B)
+    assert np.allclose(gx.toarray(), 2 * (np.diag(D) + U @ U.T) @ B)
+
+
+def test_unused():
+    d, e = pl.lazy(D), pl.lazy(B)
+    with pytest.raises(ValueError, match="does not depend on the LazyArray of shape"):
+        pl.gradients(np.sum(d), e)
+    zero = pl.gradients(np.sum(d), e, allow_unused=True)
+    assert (zero.toarray() == 0).all()
+    gd, ge = pl.grad(lambda d, e: np.sum(d), (0, 1))(D, B)
+    assert (ge == 0).all()
+
+
+def test_assumed_matrices_have_gradients_of_their_kind():
+    A = RNG.standard_normal((N, N))
+    A = A @ A.T + N * np.eye(N)
+    a = pl.lazy(A, assume_a="pos")
+    G = pl.gradients(pl.solve(a, B) @ np.arange(N), a).toarray()
+    P = np.linalg.inv(A)
+    full = -np.outer(P @ np.arange(N), P @ B)
+    assert np.allclose(G, (full + full.T) / 2)
+
+
+def test_what_is_returned_pickles_and_prints():
+    d = pl.lazy(D)
+    g = pl.gradients(pl.logdet(pl.Diag(d) + pl.LowRank(U)), d)
+    again = pickle.loads(pickle.dumps(g))
+    assert np.allclose(again.toarray(), g.toarray())
+    assert inspect.signature(pl.grad).parameters["argnums"].default == 0

@@ -1,0 +1,133 @@
+"""No path gives a detached, zero or stale gradient without an error."""
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+D = np.array([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda d: float(np.sum(d)),
+        lambda d: np.asarray(d).sum(),
+        lambda d: np.sum(d) if d[0] > 0 else d[0],
+        lambda d: sum(x for x in np.array(d)),
+        lambda d: np.sum(d).item(),
+        lambda d: np.linalg.eig(pl.Diag(d))[0].sum(),
+        lambda d: np.sum(np.add(d, 1.0, out=np.empty(3))),
+        lambda d: pl.cholesky(pl.Diag(d)).trace(),
+        lambda d: np.cumsum(d)[-1],
+    ],
+)
+def test_values_are_not_to_be_asked_for(f):
+    with pytest.raises(TypeError, match="value of a LazyArray was asked for"):
+        pl.grad(f)(D)
+
+
+def test_what_does_not_depend():
+    with pytest.raises(TypeError, match="gave a float64, which does not depend"):
+        pl.grad(lambda d: np.sum(D))(D)
+
+
+def test_shapes_and_dtypes():
+    with pytest.raises(ValueError, match=r"gave an array of shape \(3,\)"):
+        pl.grad(lambda d: d * 2)(D)
+    with pytest.raises(TypeError, match="complex number"):
+        pl.grad(lambda d: np.sum(d))(D + 1j)
+    with pytest.raises(TypeError, match="dtype int64"):
+        pl.grad(lambda d: np.sum(d))(np.arange(3))
+    with pytest.raises(TypeError, match="dtype bool"):
+        pl.grad(lambda d: np.sum(d))(np.ones(3, bool))
+    with pytest.raises(TypeError, match="not defined"):
+        pl.grad(lambda d: d)(1)
+    with pytest.raises(ValueError, match="argnums=2"):
+        pl.grad(lambda d: np.sum(d), 2)(D)
+    with pytest.raises(ValueError, match=r"shape \(2,\) for a value of shape \(3,\)"):
+        pl.vjp(lambda d: d * 2, D)[1](np.ones(2))
+    with pytest.raises(ValueError, match="tangent of shape"):
+        pl.jvp(lambda d: d * 2, (D,), (np.ones(2),))
+    with pytest.raises(ValueError, match="1 arguments, but 2 tangents"):
+        pl.jvp(lambda d: d * 2, (D,), (D, D))
+    with pytest.raises(TypeError, match="by one array"):
+        pl.hessian(lambda p: np.sum(p[0]) + np.sum(p[1]))((D, D))
+    with pytest.raises(TypeError, match="give a LazyArray"):
+        pl.gradients(D, D)
+    d = pl.lazy(D)
+    with pytest.raises(ValueError, match="give cotangent="):
+        pl.gradients(d * 2, d)
+    with pytest.raises(ValueError, match="cotangent of shape"):
+        pl.gradients(d * 2, d, cotangent=np.ones(2))
+    with pytest.raises(TypeError, match="gradients by a str"):
+        pl.gradients(np.sum(d), "d")
+    with pytest.raises(TypeError, match="has to be real or complex"):
+        pl.gradients(np.sum(d), np.arange(3))
+
+
+def test_functions_without_a_derivative_are_named():
+    for f, name in (
+        (lambda d: np.sum(np.floor(d)), "floor"),
+        (lambda d: np.linalg.cond(pl.Diag(d)), "cond"),
+        (lambda d: np.linalg.norm(pl.Diag(d), 2), "norm"),
+        (lambda d: np.sum(np.prod(np.reshape(d, (3, 1)), axis=1)), "prod"),
+    ):
+        with pytest.raises((NotImplementedError, TypeError), match=name):
+            pl.grad(f)(D)
+    with pytest.raises(NotImplementedError, match=r"test_wrong_use.py:\d+"):
+        pl.grad(lambda d: np.sum(np.rint(d)))(D)
+
+
+def test_kinds_without_a_derivative_are_named():
+    p = np.array([[1.0], [2.0], [3.0]])
+    for f in (
+        lambda v: pl.Householder(v) @ D,
+        lambda v: pl.Reflections(np.ones((1, 1)) * v[:1, None], 3) @ D,
+    ):
+        with pytest.raises((NotImplementedError, TypeError, ValueError)):
+            pl.grad(lambda v: np.sum(f(v)))(D)
+    with pytest.raises(NotImplementedError, match="KhatriRao"):
+        pl.grad(lambda a: np.sum(pl.KhatriRao(a, a) @ np.ones(1)))(p)
+
+
+def test_batches_of_parameters_raise():
+    d = np.ones((2, 3))
+    with pytest.raises(NotImplementedError):
+        pl.grad(lambda d: np.sum(pl.Diag(d) @ np.ones((2, 3, 1))))(d)
+
+
+def test_a_leaf_is_as_it_was_when_the_value_was_computed():
+    d = np.array(D)
+    x = pl.lazy(d)
+    value = np.sum(np.exp(x))
+    g = pl.gradients(value, x)
+    first = g.toarray().copy()
+    d[:] = 0
+    assert (g.toarray() == first).all()
+
+
+def test_an_error_leaves_the_argument_usable():
+    seen = []
+
+    def f(d):
+        seen.append(d)
+        raise RuntimeError("by the user")
+
+    with pytest.raises(RuntimeError, match="by the user"):
+        pl.grad(f)(D)
+    assert seen[0].toarray().tolist() == D.tolist()
+
+
+def test_rules_that_are_wrong():
+    for rule in (
+        lambda y, args, g: (g, g),
+        lambda y, args, g: (np.sum(g),),
+    ):
+        f = pl.custom_vjp(lambda x: x * x, rule)
+        with pytest.raises(ValueError, match="the rule of"):
+            pl.grad(lambda x: np.sum(f(x)))(D)
+    with pytest.raises(TypeError, match="both callable"):
+        pl.custom_vjp(1, 2)
+    with pytest.raises(TypeError, match="say shape="):
+        pl.custom_vjp(lambda x: 1.0, lambda *a: None)(D)
