@@ -21,6 +21,9 @@ class Make:
     def big(self, *shape):
         return self.a(*shape) * 0.3 + 4
 
+    def first(self, n):
+        return self.a(n) + 4 * n * (np.arange(n) == 0)
+
     def square(self, n):
         return self.a(n, n) + 3 * n * np.eye(n)
 
@@ -35,6 +38,16 @@ KINDS = {
     "triangular, upper unit": lambda m: (
         lambda a: pl.Triangular(a, lower=False, unit_diagonal=True),
         [m.a(N, N)],
+    ),
+    "toeplitz": lambda m: (pl.Toeplitz, [m.a(N), m.a(N + 2)]),
+    "toeplitz, square": lambda m: (pl.Toeplitz, [m.first(N), m.first(N)]),
+    "toeplitz, c": lambda m: (pl.Toeplitz, [m.first(N)]),
+    "circulant": lambda m: (pl.Circulant, [m.first(N)]),
+    "hankel": lambda m: (pl.Hankel, [m.a(N), m.a(N - 2)]),
+    "hankel, c": lambda m: (pl.Hankel, [m.a(N)]),
+    "banded": lambda m: (
+        lambda ab: pl.Banded((1, 2), ab),
+        [m.a(4, N) + 9 * (np.arange(4) == 2)[:, None]],
     ),
     "lowrank": lambda m: (pl.LowRank, [m.a(N, 2), m.a(N + 1, 3), m.a(2, 3)]),
     "lowrank, U": lambda m: (pl.LowRank, [m.a(N, 2)]),
@@ -59,6 +72,17 @@ KINDS = {
         [m.square(3), m.a(3, 4), m.a(4, 3), m.square(4)],
     ),
 }
+POINTS = np.random.default_rng(6).standard_normal((2, N, 3))
+FAMILIES = {
+    "rbf": {},
+    "matern12": {},
+    "matern32": {},
+    "matern52": {},
+    "rational_quadratic": {"alpha": np.array(1.3)},
+    "periodic": {"period": np.array(2.3)},
+    "polynomial": {"offset": np.array(0.7)},
+    "linear": {},
+}
 _ALGEBRA = {"sum", "prod", "scaled", "power", "view", "inverse", "part"}
 
 
@@ -68,7 +92,8 @@ def _real(x):
 
 def test_every_differentiable_kind_is_here():
     heads = {row["head"] for row in pl.kinds() if row["differentiable"]}
-    assert {name.split(",")[0] for name in KINDS} - {"offdiag"} == heads - _ALGEBRA - {"offdiag"}
+    named = {name.split(",")[0] for name in KINDS} | {"kernel"}
+    assert named - {"offdiag"} == heads - _ALGEBRA - {"offdiag"}
 
 
 @pytest.mark.parametrize("dtype", ["f", "c"])
@@ -114,6 +139,47 @@ def test_solved_and_determinant(name, dtype):
     check(f, b, *arrays)
     check(lambda *p: _real(pl.trace(pl.inv(make(*p)) @ np.diag(w))), *arrays)
     check(lambda *p: np.sum(np.abs(pl.diagonal(pl.inv(make(*p)))) ** 2), *arrays)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("lengths", [np.array(1.4), np.array([1.4, 0.9, 2.0])])
+@pytest.mark.parametrize("n", [(N, N), (17, 515), (600, 16)])
+def test_kernel(family, lengths, n):
+    """Sizes on both sides of the blocks of 16 rows and 512 columns."""
+    rng = np.random.default_rng(8)
+    x, y = rng.standard_normal((n[0], 3)), rng.standard_normal((n[1], 3))
+    w = rng.standard_normal(n)
+    own = FAMILIES[family]
+
+    def f(x, y, v, length, *more):
+        given = dict(zip(own, more, strict=True))
+        K = pl.Kernel(family, x, y, variance=v, length_scale=length, **given)
+        return np.sum(w * K) + (K @ w[0]) @ w[:, 0]
+
+    check(f, x, y, np.array(0.8), lengths, *own.values())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernel_of_one_set_of_points(family):
+    x, own, b = POINTS[0], FAMILIES[family], POINTS[1, :, 0]
+
+    def f(x, v, length, *more):
+        given = dict(zip(own, more, strict=True))
+        K = pl.Kernel(family, x, variance=v, length_scale=length, **given) + 0.3 * pl.Identity(N)
+        quad, log = pl.inv_quad_logdet(K, b)
+        return quad + log
+
+    check(f, x, np.array(0.8), np.array(1.4), *own.values())
+
+
+def test_kernel_without_a_variance_and_with_equal_points():
+    x = np.repeat(POINTS[0][:3], 2, axis=0)
+    w = np.random.default_rng(1).standard_normal((6, 6))
+    g = pl.grad(lambda v: np.sum(w * pl.Kernel("rbf", x, variance=v)))(0.0)
+    assert np.isclose(g, np.sum(w * pl.Kernel("rbf", x).toarray()))
+    for family in ("matern12", "matern32"):
+        g = pl.grad(lambda x, f=family: np.sum(w * pl.Kernel(f, x)))(x)
+        assert np.isfinite(g).all()
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -14,14 +14,26 @@ static const lop_node *take(lop_vjp *v, lop_status st, const lop_node *made) {
     return v->made[v->n++] = made;
 }
 
+const lop_node *lop_vjp_over(lop_vjp *v, const lop_op *op, const lop_attr *attr, int n,
+                             const lop_node *const *child) {
+    const lop_attr none = {.i = {0, 0, 0, 0}};
+    const lop_node *made = NULL;
+    if (v->st != LOP_OK) return NULL;
+    const lop_status st =
+        lop_node_make(v->ctx, op, attr ? attr : &none, n, child, NULL, &made, v->err);
+    return take(v, st, made);
+}
+const lop_node *lop_vjp_like(lop_vjp *v, const lop_op *op, const lop_node *like) {
+    const lop_attr none = {.i = {0, 0, 0, 0}};
+    const lop_node *made = NULL;
+    if (v->st != LOP_OK) return NULL;
+    const lop_status st = lop_node_make(v->ctx, op, &none, 0, NULL, like, &made, v->err);
+    return take(v, st, made);
+}
 const lop_node *lop_vjp_make(lop_vjp *v, const lop_op *op, const lop_attr *attr, const lop_node *a,
                              const lop_node *b) {
-    const lop_node *child[2] = {a, b}, *made = NULL;
-    const lop_attr none = {.i = {0, 0, 0, 0}};
-    if (v->st != LOP_OK) return NULL;
-    lop_status st =
-        lop_node_make(v->ctx, op, attr ? attr : &none, b ? 2 : 1, child, NULL, &made, v->err);
-    return take(v, st, made);
+    const lop_node *child[2] = {a, b};
+    return lop_vjp_over(v, op, attr, b ? 2 : 1, child);
 }
 
 const lop_node *lop_vjp_unable(lop_vjp *v) {

@@ -13,7 +13,7 @@
 
 #include "op.h"
 
-enum { LOP_VJP_NODES = 64 };
+enum { LOP_VJP_NODES = 1024 };
 
 struct lop_vjp {
     lop_ctx *ctx;
@@ -31,6 +31,11 @@ lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lo
 /* Any node over one or two children. */
 const lop_node *lop_vjp_make(lop_vjp *v, const lop_op *op, const lop_attr *attr, const lop_node *a,
                              const lop_node *b);
+/* Likewise over n. */
+const lop_node *lop_vjp_over(lop_vjp *v, const lop_op *op, const lop_attr *attr, int n,
+                             const lop_node *const *child);
+/* Without children, by shape and dtype. */
+const lop_node *lop_vjp_like(lop_vjp *v, const lop_op *op, const lop_node *like);
 /* The sum of terms of which NULL is none; the product of operators. */
 const lop_node *lop_vjp_sum(lop_vjp *v, const lop_node *a, const lop_node *b);
 const lop_node *lop_vjp_prod(lop_vjp *v, const lop_node *a, const lop_node *b);

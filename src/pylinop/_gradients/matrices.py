@@ -26,6 +26,8 @@ class Slot(NamedTuple):
     children: tuple[int, ...]
     start: int = 0  # of a parameter that is a part of its child
     size: int | None = None  # and of that child
+    mirrored: bool = False  # the second child is the parameter's conjugate
+    first: bool = True  # is the first number read?
 
 
 class Cotangent:
@@ -70,9 +72,32 @@ def slot_of(cls: Any, number: int, place: int, given: dict[int, Any]) -> Slot:
     at = sum(given.get(k) is not None for k in range(number) if rows[k][1] in ("array", "operator"))
     if head == "lowrank":
         return Slot((0, 1) if number == 0 and given.get(1) is None else (number,))
+    if head == "toeplitz":
+        return (
+            Slot((0, 1), mirrored=True)
+            if given.get(1) is None
+            else Slot((number,), first=not number)
+        )
+    if head == "hankel":
+        c, r = given[0], given.get(1)
+        all_of_them = c.shape[0] + (c if r is None else r).shape[0] - 1
+        return Slot((0,), (c.shape[0] - 1) * number, all_of_them, first=not number)
+    if head == "kernel":
+        return _kernel_slot(number, given)
     if head == "lowrankupdate":
         return Slot((1, 2) if number == 1 and given.get(2) is None else (number,))
     return Slot((at,))
+
+
+def _kernel_slot(number: int, given: dict[int, Any]) -> Slot:
+    """Of a Kernel(function, x, y, variance, length_scale, alpha, period, degree, offset): points, or
+    a part of the vector of variance, lengths and the one more."""
+    if number < 3:
+        return Slot((0, 1) if number == 1 and given.get(2) is None else (number - 1,))
+    length = given.get(4)
+    lengths = 1 if length is None or np.ndim(length) == 0 else length.shape[0]
+    start = {3: 0, 4: 1}.get(number, 1 + lengths)
+    return Slot((2,), start, 2 + lengths)
 
 
 def _cotangent_dtype(like: Any, g: Any) -> Any:
@@ -98,6 +123,10 @@ def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any) -> Any:
             part = diagonal(part)
             part = part if slot.size is None else part[slot.start : slot.start + math.prod(shape)]
             part = part if part.shape == shape else part.reshape(shape)
+            if not slot.first or (slot.mirrored and child):
+                part = part * (np.arange(size if slot.size is None else math.prod(shape)) > 0)
+            if slot.mirrored and child and part.dtype.kind == "c":
+                part = np.conjugate(part)
         total = part if total is None else total + part
     return total
 
@@ -105,18 +134,21 @@ def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any) -> Any:
 # -- kinds of LazyArrays ---------------------------------------------------------------------------
 
 
-def _given(made: Kind) -> dict[int, Any]:
+def _given(a: Any) -> dict[int, Any]:
+    """The parameters of a kind of LazyArrays, by number."""
+    made = a._more[0]
     names = [name for name, _ in parameters(made.cls)]
-    given = dict(enumerate(made.args))
-    given.update({names.index(k): v for k, v in made.kwargs.items() if k in names})
-    return given
+    args, kwargs = filled((made.args, made.kwargs), a._args)
+    found = dict(enumerate(args))
+    found.update({names.index(k): v for k, v in kwargs.items() if k in names})
+    return found
 
 
 def of_kind(a: Any, g: Any, position: int) -> Any:
     """The cotangent of argument `position` of a kind of LazyArrays."""
     made = a._more[0]
     number, place = made.holes[position]
-    slot = slot_of(made.cls, number, place, _given(made))
+    slot = slot_of(made.cls, number, place, _given(a))
     return cotangent(a, g, (number, place), slot, a._args[position])
 
 
@@ -234,6 +266,12 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
         rest[place] = h
         return cls(*rest, **kwargs)
     name = names[number]
+    if head == "toeplitz" and values.get("r") is None:
+        raise NotImplementedError("second derivatives by the one column of a complex Toeplitz")
+    if head == "hankel":
+        m = values["c"].shape[0]
+        n = m if values.get("r") is None else values["r"].shape[0]
+        return cls(h[:m], h[m - 1 : m + n - 1])
     if head == "triangular" and values.get("unit_diagonal"):
         return cls(**{**values, name: h}) - _core.Identity(h.shape[0])
     if head in _JOINTLY:
@@ -272,7 +310,7 @@ def _as_parameter(y: Any, h: Any) -> Any:
     if isinstance(x, _core.Operator) or x.ndim == 2:
         return h
     v = diagonal(h)
-    return v if v.shape == tuple(x.shape) else v.reshape(x.shape)
+    return v.reshape(x.shape) if x.ndim != 1 and v.size == math.prod(x.shape) else v
 
 
 def sources(y: Any) -> list[tuple[Any, Any]]:

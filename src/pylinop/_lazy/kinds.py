@@ -95,12 +95,21 @@ def _hollow(x: Any, takes: int) -> Any:
     return _core.Dense(array) if takes == FORM else array
 
 
-def _both(rows: Any, args: Any, kwargs: Any) -> Any:
-    """The V of a low rank is its U where none is given: the same LazyArray twice."""
+_TWICE = {("U", "V"), ("c", "r")}
+
+
+def _both(cls: Any, rows: Any, args: Any, kwargs: Any) -> Any:
+    """The V of a low rank is its U where none is given, the row of a real Toeplitz matrix its
+    column: the same LazyArray twice."""
     names = [name for name, _ in rows]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
-    if given.get("V") is None and is_lazy(given.get("U")) and len(args) <= names.index("V"):
-        return {**kwargs, "V": given["U"]}
+    for one, other in _TWICE:
+        x = given.get(one)
+        if other in names and given.get(other) is None and is_lazy(x):
+            if one == "c" and (x.dtype.kind == "c" or not issubclass(cls, _core.Toeplitz)):
+                continue
+            if len(args) <= names.index(other):
+                return {**kwargs, other: x}
     return kwargs
 
 
@@ -109,8 +118,8 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     reader = _Reader(cls)
     rows = reader.rows
     listed = len(rows) == 1 and rows[0][1] == "operators"
-    if len(rows) > 1 and rows[0][0] in ("U", "base"):
-        kwargs = _both(rows, args, kwargs)
+    if len(rows) > 1:
+        kwargs = _both(cls, rows, args, kwargs)
     held = tuple(reader.read(x, 0 if listed else k, k if listed else 0) for k, x in enumerate(args))
     names = [name for name, _ in rows]
     more = {k: reader.read(x, names.index(k) if k in names else -1, 0) for k, x in kwargs.items()}

@@ -4,6 +4,7 @@
  * used. Products by own loops, 2 (l + u + 1) n k flops. Solves by LAPACK: gbtrf's factor is kept
  * while ab keeps its content, for determinants too; assumed positive definite pbtrf and pbtrs, and
  * LU where that fails. attr.i: l, u, the assumption (LOP_ASSUME_*). */
+#include "ops/projections/projections.h"
 #include "expr/random_instance.h"
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
@@ -159,6 +160,11 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return (lop_band){self->attr.i[0], self->attr.i[1]};
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)child;
+    return lop_vjp_band(v, g, self->attr.i[0], self->attr.i[1]);
+}
+
 const lop_op lop_op_banded = {
     LOP_NAMED(banded),
     .title = "Banded",
@@ -187,6 +193,7 @@ const lop_op lop_op_banded = {
                        "2.]])"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .apply = apply,
     .dense = dense,

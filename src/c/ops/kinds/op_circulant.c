@@ -6,6 +6,7 @@
  * eigenvalues (kept): the matrix is normal, so the computed x solves a matrix within C u log2(n)
  * |C| of this one for a right-hand side as near: backward stable at any condition, no check is
  * needed. */
+#include "ops/projections/projections.h"
 #include "ops/shared/convolution.h"
 #include "ops/shared/scaled_pair.h"
 
@@ -69,6 +70,10 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    return child ? lop_vjp_unable(v) : lop_vjp_sums(v, g, &(lop_sums){LOP_ROUND, self->child[1]});
+}
+
 const lop_op lop_op_circulant = {
     LOP_NAMED(circulant),
     .title = "Circulant",
@@ -101,6 +106,7 @@ const lop_op lop_op_circulant = {
                        "array([[4., 1., 1., 0.],\n       [1., 4., 0., 1.],\n       "
                        "[1., 0., 4., 1.],\n       [0., 1., 1., 4.]])"},
     .infer = infer,
+    .vjp = vjp,
     .apply = apply,
     .dense = dense,
     .diagonal = diagonal,

@@ -3,6 +3,7 @@
  * Storage: h, all antidiagonals from the corner on, and the sizes (m, n); what lies beyond h is 0.
  * H is a Toeplitz matrix after the columns are turned round, so products are convolutions of h with
  * the reversed x: convolution.c. */
+#include "ops/projections/projections.h"
 #include "ops/shared/convolution.h"
 
 #include <string.h>
@@ -78,6 +79,12 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+/* Of all m + n - 1 antidiagonals, however many numbers there are. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)self;
+    return child ? lop_vjp_unable(v) : lop_vjp_sums(v, g, &(lop_sums){LOP_ANTI, NULL});
+}
+
 const lop_op lop_op_hankel = {
     LOP_NAMED(hankel),
     .title = "Hankel",
@@ -103,6 +110,7 @@ const lop_op lop_op_hankel = {
             .example = ">>> pl.Hankel([1, 2, 3], [3, 4]).toarray()\n"
                        "array([[1, 2],\n       [2, 3],\n       [3, 4]])"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .apply = apply,
     .dense = dense,

@@ -6,8 +6,10 @@
  * there. attr.i[0]: seven bits a factor, the function and which are there; attr.i[1]: eight bits a
  * factor, the degree; attr.i[2]: how many factors. Cost: m n (about 20 + 2 d + 2 k) flops in
  * kernels/kernel_matrix/k_kernel_matrix.c; half the exponentials where y is x. Memory: tiles. */
-#include "kernels/kernel_matrix/k_kernel_matrix.h"
+#include "kernels/kernel_matrix/k_kernel_gradient.h"
+#include "kernels/common/kernels.h"
 #include "expr/random_instance.h"
+#include "expr/vjp.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,8 +23,8 @@ typedef struct factor {
     const lop_node *x, *y, *variance, *length, *shape; /* NULL: not there */
 } factor;
 
-/* False where attributes and children do not fit. */
-static bool read_factors(const lop_node *self, factor *f, int *count) {
+/* Of the first `children`. False where attributes and children do not fit. */
+static bool read_some(const lop_node *self, int children, factor *f, int *count) {
     const int64_t words = self->attr.i[0], degrees = self->attr.i[1], n = self->attr.i[2];
     int c = 0;
     if (n < 1 || n > LOPK_KERNELS || words < 0 || degrees < 0) return false;
@@ -31,7 +33,7 @@ static bool read_factors(const lop_node *self, factor *f, int *count) {
         const int need = 2 + !!(there & VARIANCE) + !!(there & LENGTH) + !!(there & SHAPE);
         f[i] = (factor){.word = (int)(bits & 15),
                         .degree = (int)(degrees >> (PER_DEGREE * i) & ((1 << PER_DEGREE) - 1))};
-        if (f[i].word >= LOPK_NKERNEL || c + need > self->n) return false;
+        if (f[i].word >= LOPK_NKERNEL || c + need > children) return false;
         f[i].x = self->child[c++];
         f[i].y = self->child[c++];
         if (there & VARIANCE) f[i].variance = self->child[c++];
@@ -39,7 +41,10 @@ static bool read_factors(const lop_node *self, factor *f, int *count) {
         if (there & SHAPE) f[i].shape = self->child[c++];
     }
     *count = (int)n;
-    return c == self->n && words >> (PER_FACTOR * n) == 0 && degrees >> (PER_DEGREE * n) == 0;
+    return c == children && words >> (PER_FACTOR * n) == 0 && degrees >> (PER_DEGREE * n) == 0;
+}
+static bool read_factors(const lop_node *self, factor *f, int *count) {
+    return read_some(self, self->n, f, count);
 }
 
 /* One value by how it is written: the same node, or cut alike from one. */
@@ -226,14 +231,14 @@ static lop_status run_diagonal(const lop_call *c) {
 }
 
 /* Appends the step; x: a slot before the points, or -1. */
-static lop_step *emit(lop_emit *e, const lop_node *self, const char *name, lop_run run, int out,
-                      int x, int64_t columns, lop_status *st) {
+static lop_step *emit(lop_emit *e, const lop_node *self, int children, const char *name,
+                      lop_run run, int out, int x, int64_t columns, lop_status *st) {
     factor f[LOPK_KERNELS];
     int count, in[LOP_MAXARG], n = 0;
     int64_t coordinates = 0, flags;
     const lop_dtype dt = lop_dtype_real(lop_slot_dtype(e, out));
     *st = LOP_INTERNAL;
-    if (!read_factors(self, f, &count)) return NULL;
+    if (!read_some(self, children, f, &count)) return NULL;
     flags = count | (is_same(f, count) ? SAME : 0);
     if (x >= 0) in[n++] = x;
     for (int i = 0; i < count; i++) {
@@ -275,7 +280,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
     lop_slot_sizes(e, out, NULL, &k, &batch);
     if (!lop_mul_ok(2 * k, batch > 0 ? batch : 1, &all))
         return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "too many columns");
-    lop_step *s = emit(e, self, "kernel", run_apply, out, x, all, &st);
+    lop_step *s = emit(e, self, self->n, "kernel", run_apply, out, x, all, &st);
     if (!s) return st;
     s->attr.re = mode & LOP_T ? 1 : 0;
     s->flags = LOP_STEP_COLUMNS;
@@ -284,13 +289,13 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
 }
 static lop_status dense(lop_emit *e, const lop_node *self, int out) {
     lop_status st;
-    lop_step *s = emit(e, self, "kernel-dense", run_dense, out, -1, 0, &st);
+    lop_step *s = emit(e, self, self->n, "kernel-dense", run_dense, out, -1, 0, &st);
     if (s) s->flops = lop_slot_elements(e, out) * entry_flops(self);
     return st;
 }
 static lop_status pairs(lop_emit *e, const lop_node *self, int64_t row, int64_t column, int out) {
     lop_status st;
-    lop_step *s = emit(e, self, "kernel-diagonal", run_diagonal, out, -1, 0, &st);
+    lop_step *s = emit(e, self, self->n, "kernel-diagonal", run_diagonal, out, -1, 0, &st);
     if (!s) return st;
     s->attr.re = (double)row;
     s->attr.im = (double)column;
@@ -302,6 +307,82 @@ static lop_status diagonal(lop_emit *e, const lop_node *self, int64_t k, int out
 }
 static lop_status element(lop_emit *e, const lop_node *self, int64_t i, int64_t j, int out) {
     return pairs(e, self, i, j, out);
+}
+
+/* -- gradients: kernel_number_sums and kernel_point_sums, arrays over the children of a kernel of
+ * one factor and, last, the cotangent's dense form. attr.i[0..2] as the kernel's; i[3]: of points,
+ * 0 x, 1 y. The numbers: a vector of variance, lengths and shape, those that are there or not. */
+
+static lop_status infer_sums(lop_node *n, lop_err *err) {
+    factor f[LOPK_KERNELS];
+    int count;
+    const lop_node *g = n->child[n->n - 1];
+    if (!read_some(n, n->n - 1, f, &count) || count != 1 || g->core != 2 ||
+        lop_rows(g) != lop_rows(f[0].x) || lop_cols(g) != lop_rows(f[0].y))
+        return lop_fail(err, LOP_DIM, "%s: attributes and children do not fit", n->op->name);
+    for (int i = 0; i < n->n; i++)
+        if (lop_nbatch(n->child[i]) || lop_is_complex(n->child[i]->dtype))
+            return lop_fail(err, LOP_DIM, "%s takes no batches, nothing complex", n->op->name);
+    n->dtype = LOP_f64;
+    n->core = 1;
+    n->shape.ndim = 1;
+    n->shape.dim[0] = 2 + (f[0].length ? lop_cols(f[0].length) : 1);
+    if (n->op == &lop_op_kernel_number_sums) return LOP_OK;
+    n->core = 2;
+    n->shape.ndim = 2;
+    n->shape.dim[0] = lop_rows(n->attr.i[3] ? f[0].y : f[0].x);
+    n->shape.dim[1] = lop_cols(f[0].x);
+    return LOP_OK;
+}
+
+static lop_status run_number_sums(const lop_call *c) {
+    lopk_kernel k[LOPK_KERNELS];
+    (void)read_call(c, 2, false, k);
+    double *out = c->scratch;
+    const int64_t n = c->a[0]->m;
+    lopk_kernel_number_sums(k, c->a[1], n - 2, out, out + n);
+    const lop_mat made = {out, n, 1, 1, 1, LOP_f64};
+    lopk_copy(c->a[0], &made);
+    return LOP_OK;
+}
+static lop_status run_point_sums(const lop_call *c) {
+    lopk_kernel k[LOPK_KERNELS];
+    (void)read_call(c, 2, false, k);
+    lopk_kernel_point_sums(k, c->a[1], c->step->attr.im != 0, c->a[0], c->scratch);
+    return LOP_OK;
+}
+
+static lop_status lower_sums(lop_emit *e, const lop_node *self, int out) {
+    const bool points = self->op == &lop_op_kernel_point_sums;
+    lop_status st;
+    const int g = lop_emit_cast(e, lop_emit_value(e, self->child[self->n - 1]), LOP_f64, &st);
+    if (g < 0) return st;
+    lop_step *s = emit(e, self, self->n - 1, points ? "kernel-point-sums" : "kernel-number-sums",
+                       points ? run_point_sums : run_number_sums, out, g, 0, &st);
+    if (!s) return st;
+    const int64_t d = lop_cols(self->child[0]);
+    s->attr.im = (double)self->attr.i[3];
+    s->scratch = lopk_kernel_gradient_scratch(d) + (size_t)(d + 3) * sizeof(double);
+    s->flops =
+        (double)lop_rows(self->child[0]) * (double)lop_rows(self->child[1]) * (60 + 10 * (double)d);
+    return LOP_OK;
+}
+#define SUMS(head)                                                                                 \
+    const lop_op lop_op_##head = {LOP_NAMED(head),    .cls = LOP_ARRAY, .min = 3,                  \
+                                  .max = 6,           .ints = 4,        .infer = infer_sums,       \
+                                  .lower = lower_sums}
+SUMS(kernel_number_sums);
+SUMS(kernel_point_sums);
+
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *held[6];
+    lop_attr attr = self->attr;
+    if (attr.i[2] != 1 || self->n > 5) return lop_vjp_unable(v);
+    for (int i = 0; i < self->n; i++) held[i] = self->child[i];
+    held[self->n] = lop_vjp_dense(v, g);
+    attr.i[3] = child == 1;
+    return lop_vjp_over(v, child < 2 ? &lop_op_kernel_point_sums : &lop_op_kernel_number_sums,
+                        &attr, self->n + 1, held);
 }
 
 /* -- random instances */
@@ -400,6 +481,7 @@ const lop_op lop_op_kernel = {
                     ">>> K.shape, np.round(K @ np.ones(5), 3)\n"
                     "((5, 5), array([2.949, 3.696, 3.978, 3.696, 2.949]))"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .apply = apply,
     .dense = dense,

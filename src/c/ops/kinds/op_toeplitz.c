@@ -5,6 +5,7 @@
  * else by a circulant embedding and our FFT: the plan and the spectrum are derived values, kept
  * while c and r keep their content. Error then C u log2(N) |spectrum| |x|, normwise. Cost: 5 N log2
  * N a column. */
+#include "ops/projections/projections.h"
 #include "expr/properties.h"
 #include "expr/random_instance.h"
 #include "kernels/fft/k_fft.h"
@@ -257,6 +258,11 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
     return st;
 }
 
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    (void)self;
+    return lop_vjp_sums(v, g, &(lop_sums){child ? LOP_UP : LOP_DOWN, NULL});
+}
+
 const lop_op lop_op_toeplitz = {
     LOP_NAMED(toeplitz),
     .title = "Toeplitz",
@@ -289,6 +295,7 @@ const lop_op lop_op_toeplitz = {
             .example =
                 ">>> pl.Toeplitz([1., 2., 3.]) @ np.array([1., 0., 0.])\narray([1., 2., 3.])"},
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .apply = apply,
     .dense = dense,
