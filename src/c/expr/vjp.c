@@ -85,6 +85,24 @@ const lop_node *lop_vjp_cut(lop_vjp *v, const lop_node *a, int axis, int64_t sta
     return lop_vjp_make(v, &lop_op_sliced, &attr, a, NULL);
 }
 
+const lop_node *lop_vjp_eye(lop_vjp *v, int64_t n, lop_dtype dt) {
+    const lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = dt, .core = 2};
+    return lop_vjp_like(v, &lop_op_identity, &like);
+}
+bool lop_vjp_thin(lop_vjp *v, const lop_node *g, int64_t most, const lop_node **a,
+                  const lop_node **b) {
+    if (g->op == &lop_op_prod) {
+        *a = g->child[0];
+        *b = g->child[1];
+    } else if (g->op == &lop_op_lowrank && g->n == 2) {
+        *a = g->child[0];
+        *b = lop_vjp_view(v, g->child[1], LOP_H);
+    } else {
+        return false;
+    }
+    return *b && lop_cols(*a) <= most;
+}
+
 lop_status lop_cotangent(lop_ctx *ctx, const lop_node *self, int child, const lop_node *g,
                          const lop_node **out, lop_err *err) {
     *out = NULL;

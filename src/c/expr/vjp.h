@@ -48,6 +48,11 @@ const lop_node *lop_vjp_diagonal(lop_vjp *v, const lop_node *a, int64_t k);
 const lop_node *lop_vjp_dense(lop_vjp *v, const lop_node *a);
 /* Rows (axis 0) or columns (axis 1) start, ..., start + count - 1 of an operator. */
 const lop_node *lop_vjp_cut(lop_vjp *v, const lop_node *a, int axis, int64_t start, int64_t count);
+/* The identity. */
+const lop_node *lop_vjp_eye(lop_vjp *v, int64_t n, lop_dtype dt);
+/* Is it a product through at most so many columns? Its factors. */
+bool lop_vjp_thin(lop_vjp *v, const lop_node *g, int64_t most, const lop_node **a,
+                  const lop_node **b);
 /* No way for this child, or this form of the kind. */
 const lop_node *lop_vjp_unable(lop_vjp *v);
 

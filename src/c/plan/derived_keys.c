@@ -27,7 +27,7 @@ static uint64_t mix_slot(uint64_t h, const lop_slot *s) {
     return s->part ? mix(mix(h, (uint64_t)s->row), (uint64_t)s->col) : h;
 }
 
-/* The key of each derived value is made of step names, attributes, shapes and serials of leaves.
+/* The key of each derived value is made of step names, attributes, slots and serials of leaves.
  * Behind these keys there is one for each leaf. */
 lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double *value,
                          uint64_t *key) {
@@ -49,8 +49,9 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double
         for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
         for (int j = 1; j < s->n; j++)
             h = mix_slot(mix(h, line[lop_slot_base(p, s->arg[j])]), &p->slot[s->arg[j]]);
+        /* where it goes too: a product may write a transpose, or a block, of what is derived from */
         int out = lop_slot_base(p, s->arg[0]);
-        line[out] = mix(line[out], h);
+        line[out] = mix(line[out], mix_slot(h, &p->slot[s->arg[0]]));
         if (s->derived >= 0)
             key[s->derived] = mix(line[out], (uint64_t)p->derive[s->derived].bytes);
     }

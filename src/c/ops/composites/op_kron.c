@@ -6,6 +6,7 @@
  * Cost: sum over factors of (product with L_i R_i k columns). Plain dense factors are one step
  * here, in cache-sized blocks (kernels/kron/k_kron.c); otherwise rules (rules/kron.c) take the
  * factors one by one, each by its own way. */
+#include "ops/projections/projections.h"
 #include "expr/random_instance.h"
 #include "kernels/kron/k_kron.h"
 
@@ -144,6 +145,26 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return all;
 }
 
+/* G without the other factors' places, each contracted with its own. Of the inverse's adjoint, the
+ * cotangent of log|det|, that is the factor's own inverse. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    const lop_node *own = g->op == &lop_op_view && g->attr.i[0] == LOP_H ? g->child[0] : NULL;
+    if (own && own->op == &lop_op_inverse && own->child[0] == self) {
+        double others = 1;
+        for (int i = 0; i < self->n; i++)
+            if (!lop_is_square(self->child[i])) own = NULL;
+        for (int i = 0; i < self->n; i++)
+            if (i != child) others *= (double)lop_rows(self->child[i]);
+        if (own)
+            return lop_vjp_times(v, others, 0,
+                                 lop_vjp_view(v, lop_vjp_inverse(v, self->child[child]), LOP_H));
+    }
+    for (int i = self->n - 1; g && i > child; i--)
+        g = lop_vjp_contracted(v, g, self->child[i], true);
+    for (int i = 0; g && i < child; i++) g = lop_vjp_contracted(v, g, self->child[i], false);
+    return g;
+}
+
 const lop_op lop_op_kron = {
     LOP_NAMED(kron),
     .title = "Kron",
@@ -170,6 +191,7 @@ const lop_op lop_op_kron = {
                        "np.ones(4)\narray([3., 7., 3., 7.])"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .apply = apply,
     .flops = flops,

@@ -2,6 +2,7 @@
  *
  * y = sum over the operands of (I (x) ... A_i ... (x) I) x, each on x seen along its own axis, as
  * for Kron (rules/kron.c). Cost: one product an operand with N / n_i columns. */
+#include "ops/projections/projections.h"
 #include "expr/random_instance.h"
 
 static lop_status infer(lop_node *n, lop_err *err) {
@@ -62,6 +63,15 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return all;
 }
 
+/* Partial traces of G. */
+static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
+    for (int i = self->n - 1; g && i > child; i--)
+        g = lop_vjp_contracted(v, g, lop_vjp_eye(v, lop_rows(self->child[i]), g->dtype), true);
+    for (int i = 0; g && i < child; i++)
+        g = lop_vjp_contracted(v, g, lop_vjp_eye(v, lop_rows(self->child[i]), g->dtype), false);
+    return g;
+}
+
 const lop_op lop_op_kronsum = {
     LOP_NAMED(kronsum),
     .title = "KronSum",
@@ -87,6 +97,7 @@ const lop_op lop_op_kronsum = {
                        ">>> K @ np.ones(4)\narray([13., 23., 17., 27.])"},
     .bands = bands,
     .infer = infer,
+    .vjp = vjp,
     .trait = trait,
     .flops = flops,
     .random = random_instance};

@@ -131,20 +131,6 @@ const lop_op lop_op_band_join = {
 
 enum { THIN = 8, DEEPEST = 24 };
 
-/* The two factors of a product through few columns. */
-static bool thin(lop_vjp *v, const lop_node *g, const lop_node **a, const lop_node **b) {
-    if (g->op == &lop_op_prod) {
-        *a = g->child[0];
-        *b = g->child[1];
-    } else if (g->op == &lop_op_lowrank && g->n == 2) {
-        *a = g->child[0];
-        *b = lop_vjp_view(v, g->child[1], LOP_H);
-    } else {
-        return false;
-    }
-    return *b && lop_cols(*a) <= THIN;
-}
-
 static const lop_node *sizes(lop_vjp *v, int64_t rows, int64_t cols) {
     const lop_node like = {
         .shape = {.ndim = 2, .dim = {rows, cols}}, .dtype = LOP_f64, .weak = LOP_WEAK};
@@ -179,7 +165,7 @@ static const lop_node *correlated(lop_vjp *v, const lop_node *column, const lop_
 static const lop_node *term(lop_vjp *v, const lop_node *g, const lop_sums *how) {
     const lop_node *a, *b, *sum = NULL;
     if (v->st != LOP_OK) return NULL;
-    if (how->way == LOP_ANTI || !thin(v, g, &a, &b)) {
+    if (how->way == LOP_ANTI || !lop_vjp_thin(v, g, THIN, &a, &b)) {
         const lop_attr attr = {.i = {how->way, 0, 0, 0}};
         if (how->levels && how->levels->shape.ndim > 1) return lop_vjp_unable(v);
         return lop_vjp_make(v, &lop_op_diagonal_sums, &attr, lop_vjp_dense(v, g), NULL);

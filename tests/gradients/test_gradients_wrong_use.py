@@ -75,7 +75,7 @@ def test_functions_without_a_derivative_are_named():
     ):
         with pytest.raises((NotImplementedError, TypeError), match=name):
             pl.grad(f)(D)
-    with pytest.raises(NotImplementedError, match=r"test_wrong_use.py:\d+"):
+    with pytest.raises(NotImplementedError, match=r"test_gradients_wrong_use.py:\d+"):
         pl.grad(lambda d: np.sum(np.rint(d)))(D)
 
 

@@ -59,6 +59,11 @@ KINDS = {
         lambda d, U: pl.LowRankUpdate(pl.Diag(d), U),
         [m.big(N), m.a(N, 2)],
     ),
+    "kron": lambda m: (pl.Kron, [m.square(1), m.square(N)]),
+    "kron, rectangles": lambda m: (pl.Kron, [m.a(2, 3), m.a(4, 2), m.a(2, 2)]),
+    "kron, three": lambda m: (pl.Kron, [m.square(7), m.square(1), m.square(1)]),
+    "kronsum": lambda m: (pl.KronSum, [m.square(1), m.square(N)]),
+    "kronsum, two": lambda m: (pl.KronSum, [m.square(3), m.square(2), m.square(2)]),
     "congruence": lambda m: (pl.Congruence, [m.square(N), m.square(N)]),
     "root": lambda m: (pl.Root, [m.square(N)]),
     "eigen": lambda m: (pl.Eigen, [m.square(N), m.big(N)]),
@@ -130,7 +135,8 @@ def _square(name, m):
 def test_solved_and_determinant(name, dtype):
     m = Make("float64" if dtype == "f" else "complex128")
     make, arrays = _square(name, m)
-    b, w = m.a(N), m.a(N)
+    n = pl.evaluate(make(*map(pl.lazy, arrays))).shape[0]
+    b, w = m.a(n), m.a(n)
 
     def f(b, *p):
         K = make(*p)
@@ -139,6 +145,14 @@ def test_solved_and_determinant(name, dtype):
     check(f, b, *arrays)
     check(lambda *p: _real(pl.trace(pl.inv(make(*p)) @ np.diag(w))), *arrays)
     check(lambda *p: np.sum(np.abs(pl.diagonal(pl.inv(make(*p)))) ** 2), *arrays)
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+def test_determinant_of_a_kron_alone(dtype):
+    m = Make("float64" if dtype == "f" else "complex128")
+    arrays = [m.square(3), m.square(2), m.square(4)]
+    found = check(lambda *p: pl.slogdet(pl.Kron(*p))[1], *arrays)
+    assert np.allclose(found[1], 8 * np.linalg.inv(arrays[0]).conj().T)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

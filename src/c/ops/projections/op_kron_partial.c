@@ -1,0 +1,127 @@
+/* op_kron_partial.c: what a cotangent means for one factor of a Kron.
+ *
+ *   kron_partial  of a matrix G of the shape of A (x) X (attr.i[0]: of X (x) A) and a matrix X: the
+ *                 sum over the place of X of G times conj(X), of the shape of A
+ *
+ * Of a product of a column and a row it is a product of both, reshaped, with conj(X) between. Van
+ * Loan and Pitsianis, Approximation with Kronecker products (1993). */
+#include "projections.h"
+#include "kernels/common/kernels.h"
+
+static lop_status infer_partial(lop_node *n, lop_err *err) {
+    const lop_node *g = n->child[0], *x = n->child[1];
+    if (g->op->cls == LOP_OPERATOR || x->op->cls == LOP_OPERATOR || g->core != 2 || x->core != 2 ||
+        lop_nbatch(g) || lop_nbatch(x) || lop_rows(x) < 1 || lop_cols(x) < 1 ||
+        lop_rows(g) % lop_rows(x) || lop_cols(g) % lop_cols(x))
+        return lop_fail(err, LOP_DIM, "kron_partial takes a matrix and a factor");
+    n->core = 2;
+    n->shape.ndim = 2;
+    n->shape.dim[0] = lop_rows(g) / lop_rows(x);
+    n->shape.dim[1] = lop_cols(g) / lop_cols(x);
+    lop_node_promote(n, g, x);
+    return LOP_OK;
+}
+
+static lop_mat part_of(const lop_mat *a, int64_t i, int64_t j, int64_t m, int64_t n, int64_t rs,
+                       int64_t cs) {
+    const int64_t at = i * a->rs + j * a->cs;
+    return (lop_mat){(char *)a->p + at * (int64_t)lop_dtype_size(a->dt), m, n, rs, cs, a->dt};
+}
+
+/* Term by term of X: out += conj(X[p, q]) G[p of each, q of each]. */
+static lop_status run_partial(const lop_call *c) {
+    const lop_mat *out = c->a[0], *g = c->a[1], *x = c->a[2];
+    const bool first = c->step->attr.i[0] != 0;
+    const int64_t m = out->m, n = out->n, rs = first ? g->rs : g->rs * x->m,
+                  cs = first ? g->cs : g->cs * x->n;
+    const lop_mat term = {c->scratch, m, n, n, 1, out->dt};
+    lopk_zero(out);
+    for (int64_t p = 0; p < x->m; p++)
+        for (int64_t q = 0; q < x->n; q++) {
+            const lop_mat block = part_of(g, first ? p * m : p, first ? q * n : q, m, n, rs, cs);
+            const double _Complex by = conj(lop_get(x->dt, x->p, p * x->rs + q * x->cs));
+            lopk_scale(&term, by, 0, &block);
+            lopk_add(out, out, &term);
+        }
+    return LOP_OK;
+}
+static lop_status lower_partial(lop_emit *e, const lop_node *self, int out) {
+    lop_status st;
+    int in[2];
+    int64_t all;
+    for (int i = 0; i < 2; i++) {
+        in[i] = lop_emit_cast(e, lop_emit_value(e, self->child[i]), self->dtype, &st);
+        if (in[i] < 0) return st;
+    }
+    if (!lop_mul_ok(lop_rows(self), lop_cols(self), &all) || !lop_mul_ok(all, 16, &all))
+        return lop_fail(lop_emit_err(e), LOP_OVERFLOW, NULL);
+    lop_step *s = lop_emit_step(e, "kron-partial", run_partial, out, 2, in);
+    if (!s) return LOP_NOMEM;
+    s->attr = self->attr;
+    s->scratch = (size_t)all;
+    s->flops = 2 * lop_slot_elements(e, in[0]);
+    return LOP_OK;
+}
+const lop_op lop_op_kron_partial = {
+    LOP_NAMED(kron_partial), .cls = LOP_ARRAY,      .min = 2, .max = 2, .ints = 1,
+    .infer = infer_partial,  .lower = lower_partial};
+
+/* -- by the form of the cotangent */
+
+/* A column of the rows of A (x) X as a matrix, one row for each of A's (or of X's, which comes
+ * first). */
+static const lop_node *folded(lop_vjp *v, const lop_node *column, int64_t rows) {
+    const lop_node *u = lop_vjp_dense(v, column);
+    if (!u) return NULL;
+    const lop_attr attr = {.i = {1, rows, lop_rows(u) / rows, 1}};
+    return lop_vjp_make(v, &lop_op_dense, NULL,
+                        lop_vjp_make(v, &lop_op_kron_unfold, &attr, u, NULL), NULL);
+}
+
+/* Of column @ row^T: U conj(X) W^T, or where X comes first U^T conj(X) W. */
+static const lop_node *pair(lop_vjp *v, const lop_node *column, const lop_node *row,
+                            const lop_node *x, bool after) {
+    if (v->st != LOP_OK) return NULL;
+    const int64_t m = lop_rows(column), n = lop_rows(row);
+    const lop_node *u = folded(v, column, after ? m / lop_rows(x) : lop_rows(x)),
+                   *w = folded(v, row, after ? n / lop_cols(x) : lop_cols(x)),
+                   *mid = lop_vjp_view(v, x, LOP_C);
+    if (after) return lop_vjp_prod(v, lop_vjp_prod(v, u, mid), lop_vjp_view(v, w, LOP_T));
+    return lop_vjp_prod(v, lop_vjp_prod(v, lop_vjp_view(v, u, LOP_T), mid), w);
+}
+
+static const lop_node *by_form(lop_vjp *v, const lop_node *g, const lop_node *x, bool after,
+                               int depth) {
+    enum { FEW = 8 };
+    const lop_node *a, *b, *sum = NULL;
+    if (v->st != LOP_OK) return NULL;
+    if (depth > 0 && g->op == &lop_op_sum)
+        return lop_vjp_sum(v, by_form(v, g->child[0], x, after, depth - 1),
+                           by_form(v, g->child[1], x, after, depth - 1));
+    if (depth > 0 && g->op == &lop_op_scaled)
+        return lop_vjp_make(v, &lop_op_scaled, &g->attr,
+                            by_form(v, g->child[0], x, after, depth - 1), NULL);
+    if (lop_vjp_thin(v, g, FEW, &a, &b)) {
+        for (int64_t c = 0; c < lop_cols(a); c++)
+            sum = lop_vjp_sum(v, sum,
+                              pair(v, lop_vjp_cut(v, a, 1, c, 1),
+                                   lop_vjp_view(v, lop_vjp_cut(v, b, 0, c, 1), LOP_T), x, after));
+        return sum;
+    }
+    const lop_attr attr = {.i = {!after, 0, 0, 0}};
+    const bool real = v->real;
+    v->real = false;
+    const lop_node *whole = lop_vjp_dense(v, g), *factor = lop_vjp_dense(v, x);
+    v->real = real;
+    return lop_vjp_make(v, &lop_op_dense, NULL,
+                        lop_vjp_make(v, &lop_op_kron_partial, &attr, whole, factor), NULL);
+}
+
+const lop_node *lop_vjp_contracted(lop_vjp *v, const lop_node *g, const lop_node *x, bool after) {
+    enum { DEEPEST = 24 };
+    const bool real = v->real;
+    v->real = false; /* the real part is that of the result */
+    const lop_node *made = by_form(v, g, x, after, DEEPEST);
+    v->real = real;
+    return made;
+}
