@@ -59,3 +59,18 @@ def test_multiples_by_numbers_of_numpy(c, n):
             np.testing.assert_allclose(
                 pl.svdvals(whole), np.linalg.svd(want)[1], rtol=0, atol=1e-13 * size
             )
+
+
+@pytest.mark.parametrize(
+    "A",
+    [pl.Hadamard(2), pl.Permutation([1, 0]) + 2 * pl.Identity(2), pl.Hadamard(4) @ pl.Hadamard(4)],
+    ids=["Hadamard", "sum", "product"],
+)
+def test_inverses_of_inverses_of_weak_integers(A):
+    """An inverse is of floats, so its inverse is too, though the matrix itself is not."""
+    b = np.full((A.shape[0], 3), 200, np.uint8)
+    B = pl.inv(pl.inv(A))
+    want = A.toarray().astype(float) @ b
+    for got in (B @ b, (b.T @ B.T).T, pl.solve(pl.inv(A), b)):
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(got, want, rtol=1e-14)
