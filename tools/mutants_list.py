@@ -28,7 +28,7 @@ QUOTAS = {
     "plan/compile": 3,
     "plan/lower": 4,
     "plan/place": 3,
-    "plan/price": 2,
+    "plan/price": 8,
     "plan/plan_check": 6,
     "plan/plan_check_flow": 8,
     "plan/plan_check_memory": 8,
@@ -54,6 +54,8 @@ QUOTAS = {
     "rules/circulant_transforms": 2,
     "rules/khatri_rao": 2,
     "rules/solve_normal_equations": 2,
+    "rules/results": 3,
+    "ops/actions/op_results": 12,
 }
 TURNS = [
     ("a comparison off by one", r" < ", " <= "),

@@ -26,7 +26,8 @@ ASKED = os.environ.get("PYLINOP_BLAS", "")  # the whole suite may run on another
 def python(code, *, wish=None, path=(), environment=None):
     """A fresh interpreter; `path` goes before all other folders of modules."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYLINOP_", "OPENBLAS_"))}
-    before = [*map(str, path), str(Path(pl.__file__).resolve().parent.parent)]
+    # not resolved: the package of a debug build is of links to the sources, the core beside them
+    before = [*map(str, path), str(Path(pl.__file__).absolute().parent.parent)]
     before += [p for p in (os.environ.get("PYTHONPATH"),) if p]
     env["PYTHONPATH"] = os.pathsep.join(before)
     env |= {"PYLINOP_BLAS": wish} if wish is not None else {}

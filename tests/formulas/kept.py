@@ -287,4 +287,25 @@ KEPT = [
             [("rmatmat", (3,), (0, 2, "float64", "C", 3, ""))],
         ),
     ),
+    (
+        "2026-11-23 singular values of a difference with a multiple by an unsigned number",
+        Program(
+            {"b": 1},
+            [
+                ("leaf", (), ("Dense", "b", "b", "float64", "C", (), 0, False)),
+                ("leaf", (), ("Dense", "b", "b", "float64", "C", (), 0, True)),
+                ("scale", (1,), (np.uint8(3),)),
+                ("sub", (0, 2), ()),
+            ],
+            [("svdvals", (3,), (0, 2, "float64", "C", -3, ""))],
+        ),
+    ),
+    (
+        "2026-11-23 the inverse of the inverse of a weak kind of integers wrapped beside uint8",
+        Program(
+            {"a": 2},
+            [("leaf", (), ("Hadamard", "a", "a", "float64", "C", (), 0, True)), ("inv", (0,), ())],
+            [("solve_left", (1,), (0, 2, "uint8", "C", 2, ""))],
+        ),
+    ),
 ]

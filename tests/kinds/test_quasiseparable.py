@@ -432,3 +432,25 @@ def test_likelihood_falls_back_to_checked_solves(rng):
     assert log == pl.logdet(K)
     many = rng.standard_normal((20, 3))
     close(pl.inv_quad_logdet(K, many).inv_quad, (many * pl.solve(K, many)).sum(0))
+
+
+@pytest.mark.parametrize("scaled", ["the sum", "the noise", "the covariance"])
+def test_wider_multiples_of_single_precision(scaled, rng):
+    """The digits are those of the multiple's dtype, in factors too, not those of its operand."""
+    n, J, c = 9, 2, np.float64(1.5)
+    d, p, q, a = (rng.random(s).astype("f4") for s in ((n,), (n, J), (n, J), (n, J)))
+    A, noise = pl.QuasiSeparable(d + 20, p, q, a), pl.Identity(n, dtype="f4") * np.float32(0.1)
+    whole = {
+        "the sum": lambda: c * (A + noise),
+        "the noise": lambda: A + c * noise,
+        "the covariance": lambda: c * A + noise,
+    }[scaled]()
+    one, two = (c if scaled in ("the sum", x) else 1 for x in ("the covariance", "the noise"))
+    wide = pl.QuasiSeparable(*(g.astype(float) for g in (d + 20, p, q, a))).toarray()
+    want = one * wide + two * float(np.float32(0.1)) * np.eye(n)
+    low = pl.cholesky(whole).toarray()
+    np.testing.assert_allclose(low @ low.T, want, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(pl.logdet(whole), np.linalg.slogdet(want)[1], rtol=1e-14)
+    b = np.ones(n)
+    found = pl.inv_quad_logdet(whole, b)[0]
+    np.testing.assert_allclose(found, b @ np.linalg.solve(want, b), rtol=1e-13)

@@ -17,6 +17,7 @@ typedef struct reader {
         const lop_node *sum; /* of which it was read */
         int terms;           /* before it was */
         int uses;
+        bool open; /* being read: its last term is not there yet */
     } group[LOP_CH_GROUPS];
 } reader;
 
@@ -244,13 +245,16 @@ static bool read_group(reader *r, lop_chterm *t, const lop_node *node, int mode)
     r->group[at].sum = node;
     r->group[at].terms = terms;
     r->group[at].uses = 0;
+    r->group[at].open = true;
     r->nest++;
     bool ok = read_sum(r, g, node, 0, (lop_chterm){.c = {.re = 1}});
     r->nest--;
+    r->group[at].open = false;
     if (!ok) return false;
     g->real = group_is_real(r, g);
     for (int i = r->ch->nroot; i < at; i++)
-        if (groups_equal(r->ch->ctx, st, &st->group[i], g) && at + 1 == st->ngroup) {
+        if (at + 1 == st->ngroup && !r->group[i].open &&
+            groups_equal(r->ch->ctx, st, &st->group[i], g)) {
             st->ngroup--;
             st->nterm = terms;
             at = i;

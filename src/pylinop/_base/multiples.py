@@ -52,7 +52,9 @@ def _times_reciprocal(op: Any, number: Any, char: str) -> Any:
 
 def product(a: Any, b: Any) -> Any:
     """a b for two coefficients, in double precision where they have less; otherwise the kind of
-    number that NumPy gives."""
+    number that NumPy gives, but integers are Python's: what asks computes in the dtype of its
+    answer, where a product does not wrap as theirs would."""
+    a, b = (int(x) if isinstance(x, np.integer) else x for x in (a, b))
     single = any(getattr(x, "dtype", None) in _SINGLE for x in (a, b))
     if not single:  # NumPy's first: Python's complex takes its float64 for a float of Python's
         return b * a if isinstance(b, np.generic) else a * b

@@ -93,14 +93,21 @@ def _terms(op: Any) -> list[Any]:
     return found
 
 
+def _in_double(x: Any) -> Any:
+    """An array or operator in double precision: sums and products of single precision would be
+    rounded to it before they are anything's generators."""
+    dtype = _COMPLEX if x.dtype.kind == "c" else _FLOAT
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
 def _generators(leaf: Any) -> tuple[Any, ...]:
-    return tuple(map(np.asarray, leaf._given("d", "p", "q", "a")))
+    return tuple(_in_double(np.asarray(g)) for g in leaf._given("d", "p", "q", "a"))
 
 
 def _steps(op: Any) -> Generator[Any, Any, Any]:
     """The generators d, p, q, a of an operand; d alone for a diagonal one."""
     if op._head != "quasiseparable":
-        return (op.diagonal(),)
+        return (_in_double(op).diagonal(),)
     if op._init is not None:
         return _generators(op)
     if op._by == "view":
@@ -127,7 +134,9 @@ def _plain_sum(op: Any) -> tuple[Any, ...] | None:
         return None
     d, *rest = _generators(leaf)
     noise = other._given("d") if other._head == "diag" and other._init is not None else None
-    return d + (other.diagonal() if noise is None or noise.dtype != d.dtype else noise), *rest
+    if noise is None or noise.dtype != d.dtype:
+        noise = _in_double(other).diagonal()
+    return d + noise, *rest
 
 
 def generators_of(op: Any) -> list[Any]:

@@ -11,6 +11,7 @@
 #include "k_blocktri.h"
 
 #include "kernels/dense/k_blas.h"
+#include "kernels/dense/k_by_divisions.h"
 #include "kernels/common/k_clones.h"
 #include "kernels/common/kernels.h"
 
@@ -290,7 +291,8 @@ static bool factor_general(void *factor, const lopk_blocktri *A, head *h, sizes 
             sums_of(&low, sum, &most->low, &h->norm_t);
         }
         sums_of(&S, sum, &most->other, &most->S);
-        if (lopk_getrf(&S, exchanges(factor, A, k), &info) != LOP_OK) return false;
+        if (lopk_getrf(&S, exchanges(factor, A, k), &info) != LOP_OK || lopk_lu_is_spoilt(&S))
+            return false;
         if (k + 1 < A->N) {
             const lop_mat W = W_of(factor, A, k);
             lop_mat up;

@@ -286,9 +286,10 @@ void lopk_gram_triangle(const lop_mat *y, const lop_mat *a, bool adjoint, bool l
                               y->dt};
         lopk_gemm(&to_y, &own, adjoint, &all, false);
     }
-    if (many < n)
-        lopk_mirror_triangle(y->p, n, lower ? y->rs : y->cs, lower ? y->cs : y->rs, y->dt, adjoint,
-                             false);
+    lopk_mirror_triangle(y->p, n, lower ? y->rs : y->cs, lower ? y->cs : y->rs, y->dt, adjoint,
+                         false);
+    for (int64_t i = 0; adjoint && i < n; i++)
+        lop_set(y->dt, y->p, i * (y->rs + y->cs), creal(lop_get(y->dt, y->p, i * (y->rs + y->cs))));
 }
 
 void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b) {
@@ -387,9 +388,13 @@ TRIANGULAR(static, trsm, cblas_strsm, cblas_dtrsm, cblas_ctrsm, cblas_ztrsm)
 TRIANGULAR(static, trmm, cblas_strmm, cblas_dtrmm, cblas_ctrmm, cblas_ztrmm)
 #undef TRIANGULAR
 
+typedef lop_status triangular(const lop_mat *a, bool lower, bool unit, char trans,
+                              const lop_mat *b);
+
 /* By so many columns at a time that OpenBLAS takes one thread (0.3.31: fewer than 8), where waking
  * others costs more than there is to do. */
-lop_status lopk_trsm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
+static lop_status by_columns(triangular *run, const lop_mat *a, bool lower, bool unit, char trans,
+                             const lop_mat *b) {
     const double work = (double)a->n * (double)a->n * (double)b->n;
     const int64_t many = a->n >= 8 && work <= ALONE ? 7 : at_least_1(b->n);
     lop_status st = LOP_OK;
@@ -400,9 +405,13 @@ lop_status lopk_trsm(const lop_mat *a, bool lower, bool unit, char trans, const 
                               b->rs,
                               b->cs,
                               b->dt};
-        st = trsm(a, lower, unit, trans, &some);
+        st = run(a, lower, unit, trans, &some);
     }
     return st;
+}
+
+lop_status lopk_trsm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
+    return by_columns(trsm, a, lower, unit, trans, b);
 }
 
 /* One column: trmv, a third of trmm's time (n = 1000, 2026-11). */
@@ -428,7 +437,8 @@ static bool try_trmv(const lop_mat *a, bool lower, bool unit, char trans, const 
 
 lop_status lopk_trmm(const lop_mat *a, bool lower, bool unit, char trans, const lop_mat *b) {
     if (b->n == 1 && b->m > 0 && try_trmv(a, lower, unit, trans, b)) return LOP_OK;
-    return trmm(a, lower, unit, trans, b);
+    return lopk_threads() > 1 ? by_columns(trmm, a, lower, unit, trans, b)
+                              : trmm(a, lower, unit, trans, b);
 }
 
 int lopk_threads(void) { return BLAS(openblas_get_num_threads)(); }

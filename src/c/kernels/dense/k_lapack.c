@@ -21,7 +21,7 @@ static lop_status status_of(int64_t info, int64_t *out) {
 #define BY_DTYPE(dt, S, D, C, Z)                                                                   \
     ((dt) == LOP_f32 ? (S) : (dt) == LOP_f64 ? (D) : (dt) == LOP_c64 ? (C) : (Z))
 
-enum { PANELS = 8, LEAST_PANEL = 64 };
+enum { PANELS = 8, LEAST_PANEL = 64, NARROW = 7 };
 
 static void exchange(char *a, char *b, size_t size) {
     char t[256];
@@ -46,6 +46,14 @@ lop_status lopk_potrf_whole(const lop_mat *a, int64_t *info) {
                      info);
 }
 
+/* OpenBLAS 0.3.31 wakes the others for potrf from 48 (complex) and 112 rows on, for getrf from 64
+ * and 144 on, ten times and more a call. Two threads, minima in us (2026-11, 2 CPUs with other work
+ * to do): complex128 potrf of 64 and 100 rows 58 and 135, in blocks 26 and 85. */
+bool lopk_goes_alone(const lop_mat *a) {
+    const int64_t from = lop_is_complex(a->dt) ? 48 : 112;
+    return a->m == a->n && a->n > from && a->n <= 144 && lopk_threads() > 1;
+}
+
 lop_status lopk_potrs(const lop_mat *a, const lop_mat *b) {
     const lop_status st = lopk_trsm(a, true, false, 'N', b);
     return st == LOP_OK ? lopk_trsm(a, true, false, 'C', b) : st;
@@ -67,37 +75,53 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) {
     return st;
 }
 
-/* By blocks of columns, of which those of L^-1 begin where the diagonal does: 4/3 n^3 flops and
- * some more, as by getri. That has X A near to I, row by row; here each column of X is a solution.
- */
-lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv, const lop_mat *x) {
-    LOP_ASSERT(lu->m == lu->n && x->m == lu->n && x->n == lu->n && x->dt == lu->dt);
-    const int64_t n = lu->n, panel = n / PANELS > LEAST_PANEL ? n / PANELS : LEAST_PANEL;
+/* x <- L^-1, zeros above, by blocks of columns, which begin where the diagonal does. */
+static lop_status inverse_of_lower(const lop_mat *low, bool unit, int64_t panel, const lop_mat *x) {
     const size_t size = lop_dtype_size(x->dt), column = (size_t)x->cs * size;
+    const int64_t n = low->n;
     char *p = x->p;
     lop_status st = LOP_OK;
-    if (!is_col(lu) || !is_col(x)) return LOP_INTERNAL;
-    if (lopk_diag_has_zero(lu) >= 0) return LOP_SINGULAR;
     for (int64_t j = 0; j < n; j++) {
         memset(p + (size_t)j * column, 0, (size_t)n * size);
         lop_set(x->dt, x->p, j * (x->rs + x->cs), 1);
     }
     for (int64_t j = 0; st == LOP_OK && j < n; j += panel) {
         const int64_t more = n - j < panel ? n - j : panel;
-        const lop_mat l = {(char *)lu->p + (size_t)(j * (lu->rs + lu->cs)) * size,
+        const lop_mat l = {(char *)low->p + (size_t)(j * (low->rs + low->cs)) * size,
                            n - j,
                            n - j,
-                           lu->rs,
-                           lu->cs,
-                           lu->dt},
-                      y = {(char *)x->p + (size_t)(j * (x->rs + x->cs)) * size,
+                           low->rs,
+                           low->cs,
+                           low->dt},
+                      y = {p + (size_t)(j * (x->rs + x->cs)) * size,
                            n - j,
                            more,
                            x->rs,
                            x->cs,
                            x->dt};
-        st = lopk_trsm(&l, true, true, 'N', &y);
+        st = lopk_trsm(&l, true, unit, 'N', &y);
     }
+    return st;
+}
+
+lop_status lopk_inverse_of_cholesky(const lop_mat *low, const lop_mat *x, const lop_mat *y) {
+    LOP_ASSERT(low->m == low->n && x->m == low->n && x->n == low->n && x->dt == low->dt);
+    if (!is_col(low) || !is_col(x)) return LOP_INTERNAL;
+    const lop_status st = inverse_of_lower(low, false, NARROW, x);
+    if (st == LOP_OK) lopk_gram_triangle(y, x, true, true);
+    return st;
+}
+
+/* 4/3 n^3 flops and some more, as by getri. That has X A near to I, row by row; here each column of
+ * X is a solution. */
+lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv, const lop_mat *x) {
+    LOP_ASSERT(lu->m == lu->n && x->m == lu->n && x->n == lu->n && x->dt == lu->dt);
+    const int64_t n = lu->n, panel = n / PANELS > LEAST_PANEL ? n / PANELS : LEAST_PANEL;
+    const size_t size = lop_dtype_size(x->dt), column = (size_t)x->cs * size;
+    char *p = x->p;
+    if (!is_col(lu) || !is_col(x)) return LOP_INTERNAL;
+    if (lopk_diag_has_zero(lu) >= 0) return LOP_SINGULAR;
+    lop_status st = inverse_of_lower(lu, true, panel, x);
     if (st == LOP_OK && lopk_diag_is_tiny(lu))
         lopk_substitute(lu, false, 'N', x);
     else if (st == LOP_OK)
@@ -108,7 +132,7 @@ lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv, const lop_
     return st;
 }
 
-lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
+static lop_status getrf_whole(const lop_mat *a, int64_t *ipiv, int64_t *info) {
     *info = 0;
     if (!fits(a) || !is_col(a)) return fits(a) ? LOP_INTERNAL : LOP_OVERFLOW;
     if (a->m == 0 || a->n == 0) return LOP_OK;
@@ -121,19 +145,19 @@ lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
                      info);
 }
 
-/* Rows i and ipiv[i] of column-major b exchanged, one after the other or, `back`, the last first.
- */
+/* The first `n` rows i of column-major b exchanged with ipiv[i], one after the other or, `back`,
+ * the last first. */
 #define EXCHANGE(T)                                                                                \
     for (int64_t j = 0; j < b->n; j++) {                                                           \
         T *x = (T *)b->p + j * b->cs;                                                              \
-        for (int64_t t = 0; t < b->m; t++) {                                                       \
-            const int64_t i = back ? b->m - 1 - t : t, to = ipiv[i] - 1;                           \
+        for (int64_t t = 0; t < n; t++) {                                                          \
+            const int64_t i = back ? n - 1 - t : t, to = ipiv[i] - 1;                              \
             const T v = x[i];                                                                      \
             x[i] = x[to];                                                                          \
             x[to] = v;                                                                             \
         }                                                                                          \
     }
-static void exchange_rows(const lop_mat *b, const int64_t *ipiv, bool back) {
+static void exchange_rows(const lop_mat *b, const int64_t *ipiv, int64_t n, bool back) {
     switch (b->dt) {
     case LOP_f32: EXCHANGE(float) break;
     case LOP_f64: EXCHANGE(double) break;
@@ -143,13 +167,48 @@ static void exchange_rows(const lop_mat *b, const int64_t *ipiv, bool back) {
 }
 #undef EXCHANGE
 
+static lop_mat block(const lop_mat *a, int64_t i, int64_t j, int64_t m, int64_t n) {
+    char *p = (char *)a->p + (i * a->rs + j * a->cs) * (int64_t)lop_dtype_size(a->dt);
+    return (lop_mat){p, m, n, a->rs, a->cs, a->dt};
+}
+
+/* Block columns of a square matrix, one after the other. */
+static lop_status getrf_alone(const lop_mat *a, int64_t *ipiv, int64_t *info) {
+    const int64_t n = a->n;
+    for (int64_t j = 0; j < n; j += lopk_lone_block) {
+        const int64_t w = n - j < lopk_lone_block ? n - j : lopk_lone_block, rest = n - j - w;
+        const lop_mat panel = block(a, j, j, n - j, w), corner = block(a, j, j, w, w),
+                      left = block(a, j, 0, n - j, j), right = block(a, j, j + w, n - j, rest),
+                      top = block(a, j, j + w, w, rest), low = block(a, j + w, j, rest, w),
+                      next = block(a, j + w, j + w, rest, rest);
+        int64_t where = 0;
+        lop_status st = getrf_whole(&panel, ipiv + j, &where);
+        if (st != LOP_OK && st != LOP_SINGULAR) return st;
+        if (where && !*info) *info = j + where;
+        exchange_rows(&left, ipiv + j, w, false);
+        exchange_rows(&right, ipiv + j, w, false);
+        for (int64_t i = j; i < j + w; i++) ipiv[i] += j;
+        if (rest == 0) break;
+        st = lopk_trsm(&corner, true, true, 'N', &top);
+        if (st != LOP_OK) return st;
+        if (!lopk_gemm_add(&next, -1, &low, false, &top)) return LOP_INTERNAL;
+    }
+    return *info ? LOP_SINGULAR : LOP_OK;
+}
+
+lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) {
+    *info = 0;
+    if (lopk_goes_alone(a) && is_col(a)) return getrf_alone(a, ipiv, info);
+    return getrf_whole(a, ipiv, info);
+}
+
 /* Of several columns by trsm: OpenBLAS's getrs wakes all threads for 16 rows and 4 columns too
  * (0.3.31), which costs more than a thousand such solves where the CPUs are busy. */
 static lop_status getrs_columns(const lop_mat *a, const int64_t *ipiv, char trans,
                                 const lop_mat *b) {
     const bool plain = trans == 'N', tiny = lopk_diag_is_tiny(a); /* U's pivots */
     lop_status st = LOP_OK;
-    if (plain) exchange_rows(b, ipiv, false);
+    if (plain) exchange_rows(b, ipiv, b->m, false);
     for (int i = 0; st == LOP_OK && i < 2; i++) {
         const bool lower = plain == (i == 0);
         if (tiny && !lower)
@@ -157,7 +216,7 @@ static lop_status getrs_columns(const lop_mat *a, const int64_t *ipiv, char tran
         else
             st = lopk_trsm(a, lower, lower, trans, b);
     }
-    if (st == LOP_OK && !plain) exchange_rows(b, ipiv, true);
+    if (st == LOP_OK && !plain) exchange_rows(b, ipiv, b->m, true);
     return st;
 }
 

@@ -43,7 +43,8 @@ static lop_status apart(const lop_mat *a, void *e, int64_t *ipiv) {
     return info == 0 ? LOP_OK : lop_blas_status(info);
 }
 
-bool lopk_ldl_is_tiny(const lop_mat *a, const void *e, const int64_t *ipiv) {
+/* Is there a pivot below the normal numbers, whose reciprocal may be inf? */
+static bool is_tiny(const lop_mat *a, const void *e, const int64_t *ipiv) {
     if (!lopk_diag_is_tiny(a)) return false;
     for (int64_t k = 0; k < a->n; k++) { /* a zero on the diagonal of a block of two is none */
         const bool two = ipiv[k] < 0 && k + 1 < a->n;
@@ -55,6 +56,7 @@ bool lopk_ldl_is_tiny(const lop_mat *a, const void *e, const int64_t *ipiv) {
     }
     return false;
 }
+
 static void exchange_rows(const lop_mat *b, int64_t i, int64_t j) {
     for (int64_t c = 0; i != j && c < b->n; c++) {
         const double _Complex v = lop_get(b->dt, b->p, i + c * b->cs);
@@ -72,7 +74,8 @@ lop_status lopk_ldl(const lop_mat *a, bool hermitian, void *e, int64_t *ipiv, vo
     const int64_t n = a->n, ld = a->cs, lwork = lopk_ldl_work(a->n);
     const int64_t found = BY_DTYPE(trf, n, a->p, ld, ipiv, work, lwork);
     if (found < 0) return LOP_INTERNAL;
-    if (found == 0) return apart(a, e, ipiv);
+    lop_status st = apart(a, e, ipiv);
+    if (found == 0 || st != LOP_OK) return st;
     const double _Complex pivot = lop_get(a->dt, a->p, (found - 1) * (ld + 1));
     double bad = creal(pivot) + cimag(pivot);
     if (bad == bad) {
@@ -101,7 +104,7 @@ lop_status lopk_ldl_solve(const lop_mat *a, bool hermitian, const void *e, const
     LOP_ASSERT(a->m == a->n && a->n == b->m && a->dt == b->dt && b->rs == 1);
     if (b->m == 0 || b->n == 0) return LOP_OK;
     if (!fits(a) || !fits(b)) return LOP_OVERFLOW;
-    if (lopk_ldl_is_tiny(a, e, ipiv)) return by_divisions(a, hermitian, e, ipiv, b);
+    if (is_tiny(a, e, ipiv)) return by_divisions(a, hermitian, e, ipiv, b);
     const int64_t n = a->n, k = b->n, ld = a->cs, ldb = b->cs;
     const int64_t info = BY_DTYPE(trs_3, n, k, a->p, ld, e, ipiv, b->p, ldb);
     return info == 0 ? LOP_OK : lop_blas_status(info);

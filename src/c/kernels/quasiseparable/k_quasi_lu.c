@@ -15,6 +15,7 @@
 #include "k_quasi.h"
 
 #include "kernels/dense/blas_table.h"
+#include "kernels/dense/k_by_divisions.h"
 #include "kernels/band/k_band.h"
 #include "kernels/common/kernels.h"
 
@@ -174,10 +175,14 @@ lop_status lopk_quasi_lu_factor(void *lu, const lopk_quasi *g, void *scratch) {
     if (most > 0) beta = ilogb(most) / 2;
     h->beta = beta;
     const lop_mat ab = band(lu, g);
+    const int64_t wide = width(J, g->full);
     fill(g, &ab, e, beta);
-    lop_status st =
-        lopk_gbtrf(&ab, width(J, g->full), width(J, g->full), exchanges(lu), &h->singular);
+    lop_status st = lopk_gbtrf(&ab, wide, wide, exchanges(lu), &h->singular);
     if (st != LOP_OK && st != LOP_SINGULAR) return st;
+    if (lopk_band_lu_is_spoilt(&ab, wide, wide)) {
+        fill(g, &ab, e, beta);
+        lopk_band_lu_by_divisions(&ab, wide, wide, exchanges(lu), &h->singular);
+    }
     h->size = lopk_quasi_size(g, rest);
     h->finite = 1;
     return LOP_OK;

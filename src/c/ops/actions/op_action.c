@@ -5,6 +5,7 @@
  */
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
+#include "kernels/dense/k_by_divisions.h"
 #include "kernels/common/kernels.h"
 
 #include <math.h>
@@ -140,31 +141,29 @@ static lop_status infer_factored(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-/* LAPACK multiplies by the pivots' reciprocals, which are inf below the normal numbers: f is the
- * factor of a brought near one, and the rows of U are brought back. */
-static lop_status factor_near_one(const lop_mat *f, const lop_mat *a, int up, void *work) {
+/* Where pivots have no reciprocals: near one, and the rows of U are brought back. */
+static lop_status factor_by_divisions(const lop_mat *f, void *work) {
     int64_t info = 0;
-    lopk_copy(f, a);
-    lopk_shift_range(f, up);
+    const int up = lopk_below_one(f);
+    if (up) lopk_shift_range(f, up);
     const double norm = lopk_norm1('G', f);
-    lop_status st = lopk_getrf(f, lop_factor_pivots(f), &info);
-    if (st != LOP_OK) return st == LOP_SINGULAR ? LOP_OK : st;
+    lop_status st = lopk_lu_by_divisions(f, lop_factor_pivots(f), &info);
+    if (st != LOP_OK && st != LOP_SINGULAR) return st;
     *lop_factor_near(f) = lopk_near(f, false, NULL, norm, work);
-    for (int64_t j = 0; j < f->n; j++) {
-        char *at = (char *)f->p + j * f->cs * (int64_t)lop_dtype_size(f->dt);
-        lopk_shift_range(&(lop_mat){at, j + 1, 1, 1, f->cs, f->dt}, -up);
-    }
+    lopk_shift_upper(f, -up);
     return LOP_OK;
 }
 
 /* `a`: what f is a copy of; NULL: it is the only one, of that 1-norm. */
 static lop_status factor_in_place(const lop_mat *f, const lop_mat *a, double norm, void *work) {
     int64_t info = 0;
-    int power = 0;
+    if (!a && lopk_has_faint(f)) return factor_by_divisions(f, work);
     lop_status st = lopk_getrf(f, lop_factor_pivots(f), &info);
     if (st != LOP_OK && st != LOP_SINGULAR) return st;
-    if (a && st == LOP_OK && lopk_diag_is_tiny(f)) (void)frexp(lopk_top(a), &power);
-    if (power < 0) return factor_near_one(f, a, -power, work);
+    if (a && lopk_lu_is_spoilt(f)) {
+        lopk_copy(f, a);
+        return factor_by_divisions(f, work);
+    }
     *lop_factor_near(f) = lopk_near(f, false, a, norm, work);
     return LOP_OK; /* singular: found when something is divided by it */
 }

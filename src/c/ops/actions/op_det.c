@@ -11,6 +11,7 @@
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
+#include "kernels/dense/k_by_divisions.h"
 #include "kernels/common/kernels.h"
 
 #include <math.h>
@@ -275,8 +276,7 @@ static lop_status run_detlu_direct(const lop_call *c) {
     lop_mat f = {c->scratch, a->m, a->m, 1, a->m > 0 ? a->m : 1, a->dt};
     int64_t *ipiv = (int64_t *)(void *)((char *)c->scratch + lop_factor_bytes(a->m, a->dt));
     int64_t info = 0;
-    lopk_copy(&f, a);
-    lop_status st = lopk_getrf(&f, ipiv, &info);
+    lop_status st = lopk_lu_of(&f, a, ipiv, &info);
     if (st != LOP_OK && st != LOP_SINGULAR) return st;
     lop_pair_store(c->a[0], of_lu(f.p, ipiv, a->m, a->dt));
     return LOP_OK;

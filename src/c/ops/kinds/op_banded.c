@@ -10,6 +10,7 @@
 #include "ops/shared/factor.h"
 #include "kernels/band/k_band.h"
 #include "kernels/dense/k_blas.h"
+#include "kernels/dense/k_by_divisions.h"
 #include "kernels/common/kernels.h"
 
 #include <math.h>
@@ -261,22 +262,18 @@ static int below_one(const lop_mat *ab, int64_t u) {
     return power < 0 ? -power : 0;
 }
 
-/* f <- the factor of 2^up times ab, ipiv behind it. */
-static lop_status factor_band(const lop_mat *f, const lop_mat *ab, const lop_attr *a, const room *r,
-                              int up, int64_t *info) {
+/* f <- the band, with room for what fills in. */
+static void copy_band(const lop_mat *f, const lop_mat *ab, const lop_attr *a, const room *r) {
     lop_mat to = *f, from = *ab;
     lopk_zero(f);
     to.p = (char *)f->p + r->l * (int64_t)lop_dtype_size(f->dt);
     from.p = (char *)ab->p + (a->i[1] - r->u) * ab->rs * (int64_t)lop_dtype_size(f->dt);
     to.m = from.m = r->l + r->u + 1;
     lopk_copy(&to, &from);
-    if (up) lopk_shift_range(&to, up);
-    return lopk_gbtrf(f, r->l, r->u, (int64_t *)(void *)((char *)f->p + r->factor), info);
 }
 
-/* A zero pivot is no failure here: whoever divides by it looks. LAPACK multiplies by the pivots'
- * reciprocals, which are inf below the normal numbers: there it is given the band near one, and
- * the rows of U are brought back. */
+/* A zero pivot is no failure here: whoever divides by it looks. Where pivots have no reciprocals
+ * the band is factored by divisions, near one, and the rows of U are brought back. */
 static lop_status run_gbtrf(const lop_call *c) {
     const lop_mat *ab = c->a[1];
     const lop_attr *a = &c->step->attr;
@@ -284,14 +281,18 @@ static lop_status run_gbtrf(const lop_call *c) {
     int64_t n = ab->n, info = 0;
     lop_status st = room_of(a, n, ab->dt, &r, c->err);
     if (st != LOP_OK) return st;
-    lop_mat f = {c->a[0]->p, r.rows, n, 1, r.rows, ab->dt}, upper = f,
-            d = pivots_of(f.p, &r, n, f.dt);
-    st = factor_band(&f, ab, a, &r, 0, &info);
-    const int up = st == LOP_OK && lopk_diag_is_tiny(&d) ? below_one(ab, a->i[1]) : 0;
-    if (up > 0) {
-        st = factor_band(&f, ab, a, &r, up, &info);
+    lop_mat f = {c->a[0]->p, r.rows, n, 1, r.rows, ab->dt}, upper = f;
+    int64_t *ipiv = (int64_t *)(void *)((char *)f.p + r.factor);
+    copy_band(&f, ab, a, &r);
+    st = lopk_gbtrf(&f, r.l, r.u, ipiv, &info);
+    if ((st == LOP_OK || st == LOP_SINGULAR) && lopk_band_lu_is_spoilt(&f, r.l, r.u)) {
+        const int up = below_one(ab, a->i[1]);
+        copy_band(&f, ab, a, &r);
+        if (up) lopk_shift_range(&f, up);
+        lopk_band_lu_by_divisions(&f, r.l, r.u, ipiv, &info);
         upper.m = r.l + r.u + 1;
-        lopk_shift_range(&upper, -up);
+        if (up) lopk_shift_range(&upper, -up);
+        return LOP_OK;
     }
     if (st == LOP_SINGULAR) return LOP_OK;
     return st == LOP_OVERFLOW

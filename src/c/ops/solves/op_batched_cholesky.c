@@ -7,6 +7,7 @@
  * Arrays: cholesky_batch puts p matrices of one shape behind each other, as a batch. */
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
+#include "kernels/dense/k_by_divisions.h"
 #include "kernels/dense/k_batched_cholesky.h"
 #include "kernels/common/kernels.h"
 
@@ -94,9 +95,8 @@ static lop_status run_gesv(const lop_call *c) {
     lop_mat x = {
         (char *)c->scratch + at + lop_factor_bytes(a->m, LOP_i64), y->m, y->n, 1, y->m, y->dt};
     int64_t info = 0;
-    lopk_copy(&f, a);
     lopk_copy(&x, c->a[2]);
-    lop_status st = lopk_getrf(&f, ipiv, &info);
+    lop_status st = lopk_lu_of(&f, a, ipiv, &info);
     if (st == LOP_SINGULAR)
         return lop_fail(c->err, st, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)info, (long long)a->m);

@@ -3,15 +3,19 @@
  *
  * invert   child a. attr.i[0]: 0 by LU, 1 by Cholesky, 2 by Cholesky that is only tried.
  *
- * Cost: 2/3 n^3 flops after Cholesky, by LAPACK's potri, 4/3 n^3 after LU, by substitutions: as
- * accurate column by column as a solve, |A x - e| <= c n u |A| |x|, which LAPACK's getri is only
- * row by row, for X A (Du Croz and Higham, IMA J. Numer. Anal. 12, 1992, section 3). */
+ * Cost: 2/3 n^3 flops after Cholesky, X^H X with X = L^-1, of large ones by LAPACK's potri; 4/3 n^3
+ * after LU, by substitutions: as accurate column by column as a solve, |A x - e| <= c n u |A| |x|,
+ * which LAPACK's getri is only row by row, for X A (Du Croz and Higham, IMA J. Numer. Anal. 12,
+ * 1992, section 3). */
 #include "expr/op.h"
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
 #include <string.h>
+
+/* Up to so many rows BLAS's threads are left asleep. */
+enum { SMALL = 256 };
 
 static lop_status infer_invert(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
@@ -29,6 +33,7 @@ static lop_status run_potri(const lop_call *c) {
     if (lop_factor_pivots(&f)[y->m]) return LOP_SINGULAR;
     lop_call_near(c, *lop_factor_near(&f), lopk_eps(f.dt));
     const lop_mat x = lop_factor_at(c->scratch, y->m, y->dt);
+    if (y->m <= SMALL) return lopk_inverse_of_cholesky(&f, &x, y);
     lopk_copy(&x, &f);
     lop_status st = lopk_potri(&x, &info);
     if (st == LOP_OK) lopk_copy(y, &x);

@@ -16,6 +16,7 @@
 #include "expr/op.h"
 #include "ops/shared/factor.h"
 #include "kernels/dense/k_blas.h"
+#include "kernels/dense/k_by_divisions.h"
 #include "kernels/common/kernels.h"
 
 #include <float.h>
@@ -85,7 +86,7 @@ static lop_status run_factor(const lop_call *c) {
     lopk_copy(&f, upper ? &t : a);
     if (upper) lopk_conj(&f, &f);
     lop_status st = upper ? lopk_potrf(&f, &info) : lopk_getrf(&f, pivots, &info);
-    pivots[a->m] = st == LOP_SINGULAR;
+    pivots[a->m] = st == LOP_SINGULAR || (!upper && lopk_lu_is_spoilt(&f));
     return st == LOP_SINGULAR ? LOP_OK : st; /* found when something is divided by it */
 }
 

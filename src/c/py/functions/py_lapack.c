@@ -6,6 +6,7 @@
 
 #include "kernels/band/k_band.h"
 #include "kernels/dense/k_blas.h"
+#include "kernels/dense/k_by_divisions.h"
 #include "kernels/dense/k_cholesky_update.h"
 
 bool py_float_of(int letter, lop_dtype *dt) {
@@ -50,7 +51,9 @@ PyObject *py_getrf(PyObject *module, PyObject *args) {
     const int64_t pivots = m < n ? m : n;
     bool fits = matrix_of(&a, letter, m, n, &mat) && p.len / (Py_ssize_t)sizeof(int64_t) == pivots;
     Py_BEGIN_ALLOW_THREADS;
-    if (fits) st = lopk_getrf(&mat, p.buf, &info);
+    if (fits)
+        st = lopk_has_faint(&mat) ? lopk_lu_by_divisions(&mat, p.buf, &info)
+                                  : lopk_getrf(&mat, p.buf, &info);
     Py_END_ALLOW_THREADS;
     PyBuffer_Release(&a);
     PyBuffer_Release(&p);

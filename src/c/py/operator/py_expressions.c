@@ -63,7 +63,8 @@ PyObject *py_inverse(py_state *s, py_op *self, bool once) {
     if (self->by == &lop_op_inverse) { /* of an integer matrix a float one: so is the inverse's */
         const lop_node *a = py_node(s, (py_op *)self->a);
         if (!a) return NULL;
-        if (a->weak || a->dtype == LOP_NO_DTYPE || lop_is_blas(a->dtype)) return Py_NewRef(self->a);
+        if (a->weak ? a->weak == node->weak : a->dtype == LOP_NO_DTYPE || lop_is_blas(a->dtype))
+            return Py_NewRef(self->a);
     }
     /* closed it would be a new node for every block, at each call */
     bool open = once && node->op == &lop_op_blockdiag && !node->opaque;
