@@ -34,6 +34,13 @@ void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint);
  * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */
 void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b);
 
+/* k_weighted_gram.c: the first k rows of y (k + 1 x k, simple) = u^H diag(d)^-1 u, exactly
+ * Hermitian; in the last one the sums of squares of u's columns. u m x k, d m real numbers of u's
+ * precision, any strides. SINGULAR where one is 0. scratch aligned to 64. y overlaps neither. */
+lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat *d,
+                              void *scratch) LOP_MUST_CHECK;
+size_t lopk_weighted_gram_scratch(int64_t k, lop_dtype dt);
+
 /* Writes the lower triangle of the n x n matrix at p, whose strides are r and c, over the upper
  * one, conjugated if `adjoint`; `swap`: conjugates the lower one and leaves the other as it was
  * read. */

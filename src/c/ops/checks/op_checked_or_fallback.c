@@ -47,13 +47,13 @@
  *
  * Cost: one pass over x, r and b; over d and t. */
 #include "expr/op.h"
-#include "ops/shared/scaled_pair.h"
+#include "ops/shared/column_norm.h"
 #include "ops/shared/factor.h"
+#include "ops/shared/scaled_pair.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
 #include <complex.h>
-#include <float.h>
 #include <math.h>
 
 static lop_status infer_instead(lop_node *n, lop_err *err) {
@@ -75,41 +75,10 @@ static lop_status infer_instead(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-/* The 2-norm of column j, scaled so that it neither over- nor underflows; NaN stays. */
-static double scaled_norm(const lop_mat *a, int64_t j) {
-    double top = 0, sum = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (int64_t i = 0; i < a->m; i++) {
-            double _Complex v = lop_get(a->dt, a->p, i * a->rs + j * a->cs);
-            double re = fabs(creal(v)), im = fabs(cimag(v)), big = re > im ? re : im;
-            if (isnan(re) || isnan(im)) return NAN;
-            if (pass == 0 && big > top) top = big;
-            if (pass == 1 && top > 0) sum += re / top * (re / top) + im / top * (im / top);
-        }
-    return top * sqrt(sum);
-}
-
-/* Likewise by plain squares where those are in range. */
-static double norm(const lop_mat *a, int64_t j) {
-    double sum = 0;
-    if (a->dt == LOP_f64) {
-        const double *p = (const double *)a->p + j * a->cs;
-        for (int64_t i = 0; i < a->m; i++) sum += p[i * a->rs] * p[i * a->rs];
-    } else if (a->dt == LOP_f32) {
-        const float *p = (const float *)a->p + j * a->cs;
-        for (int64_t i = 0; i < a->m; i++) sum += (double)p[i * a->rs] * (double)p[i * a->rs];
-    }
-    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
-}
-
-static double rounding(lop_dtype dt) {
-    return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
-}
-
 /* The lower bound of |A|, kept: one number. */
 static lop_status run_bound(const lop_call *c) {
-    const double length = norm(c->a[2], 0);
-    *(double *)c->a[0]->p = length > 0 ? norm(c->a[1], 0) / length : 0;
+    const double length = lop_column_norm(c->a[2], 0);
+    *(double *)c->a[0]->p = length > 0 ? lop_column_norm(c->a[1], 0) / length : 0;
     return LOP_OK;
 }
 static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_status *st) {
@@ -121,9 +90,10 @@ static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_sta
 /* in: x, r, b, the bound. */
 static lop_status small_enough(const lop_mat *const *in) {
     const lop_mat *x = in[0], *r = in[1], *b = in[2];
-    const double u = rounding(x->dt), a = *(const double *)in[3]->p;
+    const double u = lop_rounding(x->dt), a = *(const double *)in[3]->p;
     for (int64_t j = 0; j < x->n; j++) {
-        double left = norm(r, j), size = a * norm(x, j) + norm(b, j < b->n ? j : 0);
+        double left = lop_column_norm(r, j),
+               size = a * lop_column_norm(x, j) + lop_column_norm(b, j < b->n ? j : 0);
         if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
     }
     return LOP_OK;
@@ -131,11 +101,13 @@ static lop_status small_enough(const lop_mat *const *in) {
 /* in: x, r, w, the bound of |B|, f, g, y. */
 static lop_status small_enough_beside(const lop_mat *const *in) {
     const lop_mat *x = in[0];
-    const double u = rounding(x->dt), both = norm(in[4], 0) * norm(in[5], 0),
+    const double u = lop_rounding(x->dt),
+                 both = lop_column_norm(in[4], 0) * lop_column_norm(in[5], 0),
                  b = *(const double *)in[3]->p;
     for (int64_t j = 0; j < x->n; j++) {
-        double left = norm(in[1], j), size = norm(x, j), w = norm(in[2], j);
-        double ax = b * size > w ? b * size : w, lost = 3 * u * both * norm(in[6], j);
+        double left = lop_column_norm(in[1], j), size = lop_column_norm(x, j),
+               w = lop_column_norm(in[2], j);
+        double ax = b * size > w ? b * size : w, lost = 3 * u * both * lop_column_norm(in[6], j);
         if (!(left * size + lost * ax <= 10 * (double)x->m * u * ax * size)) return LOP_SINGULAR;
     }
     return LOP_OK;
@@ -222,8 +194,8 @@ static void squares(const lop_mat *a, double *sum) {
 static lop_status run_accept_by_probe(const lop_call *c) {
     const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double *grown = c->scratch, *from = grown + w->n;
-    const double length = norm(v, 0),
-                 most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
+    const double length = lop_column_norm(v, 0),
+                 most = length > 0 ? 10 * (double)x->m * lop_column_norm(x, 0) / length : 0;
     lopk_copy(c->a[0], c->a[1]);
     if (c->step->attr.i[0] && lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
     squares(w, grown);
@@ -275,7 +247,7 @@ static lop_status run_accept_difference(const lop_call *c) {
     lopk_copy(c->a[0], x);
     for (int64_t i = 0; i < small->m; i++)
         trace += creal(lop_get(small->dt, small->p, i * (small->rs + small->cs)));
-    if (!(100 * rounding(x->dt) * (double)small->m * trace <= 1)) return LOP_SINGULAR;
+    if (!(100 * lop_rounding(x->dt) * (double)small->m * trace <= 1)) return LOP_SINGULAR;
     for (int64_t i = 0; i < x->m; i++) {
         const double _Complex a = lop_get(x->dt, x->p, i * x->rs),
                               b = lop_get(d->dt, d->p, i * d->rs);
@@ -344,7 +316,7 @@ static lop_status run_accept_spectrum(const lop_call *c) {
     lopk_copy(c->a[0], c->a[1]);
     if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
     const lop_mat *d = c->a[n - 1];
-    const double u = d->dt == LOP_f32 || d->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    const double u = lop_rounding(d->dt);
     double least, most, low, high, all = 0;
     range_of(d, &least, &most);
     for (int i = 2; i < n - 1; i++) {
@@ -404,7 +376,7 @@ static lop_status infer_nearone(lop_node *n, lop_err *err) {
 }
 static lop_status run_nearone(const lop_call *c) {
     const lop_mat *y = c->a[0];
-    const double size = norm(c->a[1], 0);
+    const double size = lop_column_norm(c->a[1], 0);
     int k = 0;
     lopk_copy(y, c->a[1]);
     if (!(size > 0 && isfinite(size))) return LOP_OK;
