@@ -168,8 +168,8 @@ typedef struct woodbury {
     const lop_node *u, *inner;    /* owned: U as an array; C V^H W */
     bool own;                     /* the small matrix is Hermitian: B is, V is U, C is c I */
     lop_coef c;
-    /* owned, where B is a real diagonal as well, else NULL: that as a vector, and U^H B^-1 U with
-     * the squares of U's columns */
+    /* owned, where B is a real diagonal, V is U and C c I or a real diagonal, else NULL: that as a
+     * vector, and U^H B^-1 U with the squares of U's columns */
     const lop_node *d, *gram;
 } woodbury;
 
@@ -229,14 +229,25 @@ static lop_status real_diagonal(const lop_maker *mk, const lop_node *a, lop_dtyp
     return st == LOP_OK ? times(mk, c, d, out) : st;
 }
 
-/* C V^H W, W = B^-1 U: in one triangle where that is known to be Hermitian, without W where B is a
+/* C is a real diagonal. */
+static bool weighted_middle(const lop_node *c) {
+    if (c && c->op == &lop_op_scaled) {
+        if (lop_coef_of(&c->attr).im != 0) return false;
+        c = c->child[0];
+    }
+    return c && c->op == &lop_op_diag && !lop_is_complex(c->dtype);
+}
+
+/* C V^H W, W = B^-1 U: in one triangle where V^H W is known to be Hermitian, without W where B is a
  * real diagonal. Sets what `s` says of it. */
 static lop_status inner_matrix(woodbury *s, const lop_node *w, const lop_node **out) {
     const lop_node *g = NULL;
-    s->own = lop_node_alike(s->p.u, s->p.v, LOP_INFER_DEPTH) && plain_middle(s->p.c, &s->c) &&
-             lop_infer_hermitian(s->p.base);
-    lop_status st =
-        s->own ? real_diagonal(s->mk, s->p.base, (lop_dtype)(s->dt.i[3] - 1), &s->d) : LOP_OK;
+    const bool mirrored =
+        lop_node_alike(s->p.u, s->p.v, LOP_INFER_DEPTH) && lop_infer_hermitian(s->p.base);
+    s->own = mirrored && plain_middle(s->p.c, &s->c);
+    lop_status st = LOP_OK;
+    if (s->own || (mirrored && weighted_middle(s->p.c)))
+        st = real_diagonal(s->mk, s->p.base, (lop_dtype)(s->dt.i[3] - 1), &s->d);
     if (st == LOP_OK && s->d) {
         st = lop_make2(s->mk, &lop_op_weighted_gram, NULL, s->u, s->d, &s->gram);
         if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_top_square, NULL, s->gram, &g);
@@ -245,7 +256,11 @@ static lop_status inner_matrix(woodbury *s, const lop_node *w, const lop_node **
     } else if (st == LOP_OK) {
         return through(s, w, out);
     }
-    return st == LOP_OK ? times(s->mk, s->c, g, out) : st;
+    if (st != LOP_OK) return st;
+    if (s->own) return times(s->mk, s->c, g, out);
+    st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, g, out);
+    lop_node_unref(g);
+    return st;
 }
 
 /* By Cholesky where the small matrix is Hermitian, and by LU where that fails. */
@@ -296,8 +311,8 @@ static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop
     return st;
 }
 
-/* Of a diagonal B + c U U^H: x = B^-1 (b - U y), y = cap^-1 (c U^H B^-1 b), accepted by the k
- * numbers e = y - c U^H x, else `alt`. */
+/* Of a diagonal B + U C U^H: x = B^-1 (b - U y), y = cap^-1 (C U^H B^-1 b), accepted by the k
+ * numbers e = y - C U^H x, else `alt`. */
 static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop_node *alt,
                                  const lop_node **out) {
     const lop_node *z = NULL, *t = NULL, *y = NULL, *u = NULL, *uy = NULL, *rest = NULL, *x = NULL,
@@ -470,9 +485,9 @@ LOP_BUILD(det_update) {
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
     if (st == LOP_OK)
-        st = woodbury_checked(&s, &lop_op_checked_det, det, alt, s.gram ? &probed : out);
+        st = woodbury_checked(&s, &lop_op_checked_det, det, alt, s.own && s.gram ? &probed : out);
     const lop_node *child[5] = {det, s.gram, s.inner, s.d, probed};
-    if (st == LOP_OK && s.gram)
+    if (st == LOP_OK && s.own && s.gram)
         st = lop_make_op(mk, &lop_op_checked_update_det, NULL, 5, child, NULL, out);
     const lop_node *gone[] = {base, small, det, dense, alt, probed};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);

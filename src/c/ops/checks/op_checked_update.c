@@ -1,15 +1,16 @@
 /* op_checked_update.c: what a diagonal with a positive update of low rank shows by itself, so that
  * no probe is sent through it: A = D + c U U^H, D > 0 real, c > 0.
  *
- *   checked_update      children x, b, y, e, g, t, d, alt. x = D^-1 (b - U y), e = y - c U^H x; g
- *                holds U^H D^-1 U and the squares of U's columns (weighted_gram), t = c U^H D^-1 U.
+ *   checked_update      children x, b, y, e, g, t, d, alt. x = D^-1 (b - U y), e = y - C U^H x; g
+ *                holds U^H D^-1 U and the squares of U's columns (weighted_gram), t = C U^H D^-1 U.
  *                As x is made, b - D x = U y but for rounding, so that
  *                  b - A x = U e + rounding:
  *                the residual is not formed, and the k numbers e tell its size. Accepted where
  *                  |U|_F (|e| + 4 sqrt(k) u |y|) + 4 u a |x| <= 10 n u (a |x| + |b|),
- *                a = max(max d, c max_j |u_j|^2), in every column. It never accepts what the check
- *                by the residual itself would not, but for probability one in 10^3 or so:
- *                - A >= D and A >= c U U^H, so a <= |A|: eta is not underestimated on the right;
+ *                a = max(max d, max_j c_j |u_j|^2), in every column. It never accepts what the
+ * check by the residual itself would not, but for probability one in 10^3 or so:
+ *                - A >= D and A >= c_j u_j u_j^H, so a <= |A|: eta is not underestimated on the
+ * right;
  *                - |U e| <= |U|_F |e|, and |U|_F is the exact one, from the columns: nothing that
  *                  is graded is lost in a bound by max d or min d;
  *                - the rounding is that of U y, at most 4 sqrt(k) u |U|_F |y| with probability
@@ -18,7 +19,8 @@
  *                So it is no looser than `checked`; too large by sqrt(k) at most where the columns
  *                are orthogonal, and by k in a where they are parallel. Else alt.
  *
- *   checked_update_det  children det, g, t, d, alt: det = det D det S, S = I + t, accepted where
+ *   checked_update_det  children det, g, t, d, alt: det = det D det S, C = c I, S = I + t, accepted
+ *                where
  *                  D > 0,  100 k u tr S <= 1  and  more than k of the d_i are <= 10 min d.
  *                S >= I has a condition of at most tr S, so that its error, some n u tr S, moves
  *                log det S by no more than some k n u tr S, and det D is a product. A differs from
@@ -39,25 +41,27 @@
 #include <float.h>
 #include <math.h>
 
-/* What is kept: |U|_F; c max_j |u_j|^2; tr S. NaN of a c that is not positive. */
+/* What is kept: |U|_F; max_j c_j |u_j|^2; tr S. NaN of a c_j that is not positive. */
 enum { FROBENIUS, LARGEST, TRACE, FACTS };
 
 static lop_status run_facts(const lop_call *c) {
     const lop_mat *g = c->a[1], *t = c->a[2];
     const int64_t k = t->m;
     const bool single = g->dt == LOP_f32 || g->dt == LOP_c64;
-    double *fact = c->a[0]->p, sum = 0, most = 0, own = 0, scaled = 0;
+    double *fact = c->a[0]->p, sum = 0, most = 0, trace = (double)k;
     for (int64_t j = 0; j < k; j++) {
-        const double v = creal(lop_get(g->dt, g->p, k * g->rs + j * g->cs));
-        own += creal(lop_get(g->dt, g->p, j * (g->rs + g->cs)));
-        scaled += creal(lop_get(t->dt, t->p, j * (t->rs + t->cs)));
-        most = v > most ? v : most;
+        const double v = creal(lop_get(g->dt, g->p, k * g->rs + j * g->cs)),
+                     own = creal(lop_get(g->dt, g->p, j * (g->rs + g->cs))),
+                     scaled = creal(lop_get(t->dt, t->p, j * (t->rs + t->cs))),
+                     by = own > 0 ? scaled / own : 0; /* c_j, to some u */
+        if (!(by >= 0)) trace = NAN;
+        most = by * v > most ? by * v : most;
+        trace += scaled;
         sum += v + (single ? FLT_MIN : DBL_MIN); /* what may have gone below the range */
     }
-    const double by = own > 0 ? scaled / own : 0; /* c, to some u */
-    fact[FROBENIUS] = by >= 0 ? sqrt(sum) : NAN;
-    fact[LARGEST] = 0.99 * by * most;
-    fact[TRACE] = by >= 0 ? (double)k + scaled : NAN;
+    fact[FROBENIUS] = trace >= 0 ? sqrt(sum) : NAN;
+    fact[LARGEST] = 0.99 * most;
+    fact[TRACE] = trace;
     return LOP_OK;
 }
 static int emit_facts(lop_emit *e, const lop_node *g, const lop_node *t, lop_status *st) {
