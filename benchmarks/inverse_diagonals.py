@@ -63,6 +63,24 @@ def toeplitz(g, n):
     return c, lambda: pl.inv(pl.Toeplitz(c)).diagonal(), by_hand
 
 
+def tridiagonal(g, n):
+    """By hand the two recurrences of pivots, from either end, in Python's floats."""
+    e, d = g.uniform(-1, 1, n - 1), g.uniform(3, 4, n)
+
+    def pivots(d, squares):
+        p = [d[0]]
+        for x, s in zip(d[1:], squares, strict=True):
+            p.append(x - s / p[-1])
+        return np.array(p)
+
+    def by_hand():
+        s = e * e
+        down, up = pivots(d.tolist(), s.tolist()), pivots(d[::-1].tolist(), s[::-1].tolist())
+        return 1 / (down + up[::-1] - d)
+
+    return d, lambda: pl.inv(pl.Tridiagonal(e, d, e)).diagonal(), by_hand
+
+
 def main(rounds):
     g = np.random.default_rng(0)
     for name, make in (
@@ -72,6 +90,7 @@ def main(rounds):
         ("Circulant, 10,000", lambda: circulant(g, 10_000)),
         ("Kron + c I, 60 x 60", lambda: kron_shift(g, 60)),
         ("Toeplitz, 2,000", lambda: toeplitz(g, 2000)),
+        ("Tridiagonal, 1,500", lambda: tridiagonal(g, 1500)),
     ):
         leaf, *ways = make()
         np.testing.assert_allclose(ways[0](), ways[1](), rtol=1e-8)

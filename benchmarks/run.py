@@ -47,11 +47,13 @@ def main():
     import laab
     import overhead
     import precondition
+    import programs
     import quasi
     import recognised
     import sparse
     import sparse_products
     import spectra
+    import thin
     import throughput
 
     harness.threads = args.threads
@@ -68,6 +70,8 @@ def main():
     makers += recognised.MAKERS
     makers += kernel_matrix.MAKERS
     makers += kept.MAKERS
+    makers += programs.MAKERS
+    makers += thin.MAKERS
     if args.list:
         for make in makers:
             for title, _ in make():

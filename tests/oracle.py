@@ -369,7 +369,7 @@ def price_of_plan(explanation):
             total += factor(round((1.5 * s["flops"]) ** (1 / 3)))
         elif s["name"] == "getrs":
             total += solve(m, n)
-        elif s["name"] == "getri":
+        elif s["name"] == "lu-inverse":
             total += inverted(n)
         else:
             raise ValueError(f"a step without a price here: {s['name']}")

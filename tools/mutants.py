@@ -38,6 +38,7 @@ PYTEST = (
     "tests/contract/test_freshness.py tests/rewriting/test_rules.py "
     "tests/rewriting/test_shared_inverses.py tests/kinds/test_indexing_axes.py "
     "tests/rewriting/test_coefficients.py tests/linalg/test_inverse_diagonals.py "
+    "tests/linalg/test_factorized.py "
 ).split()
 HANGS = 10  # times what a stage takes without a fault, and a minute
 UNKNOWN = 90.0  # seconds of a stage, where that was not looked at

@@ -148,8 +148,13 @@ PARTS = {
         "9 n_i^3 a factor, N sum n_i",
     ),
     "diagonal-inverse-kronsum": ONTO,
+    "diagonal-inverse-band": (
+        "`Tridiagonal`, `Banded`, narrow bands by how they are written; diagonals on the band",
+        "on the band of L D U, from the last row back (Takahashi), checked, else as below",
+        "O(n l u)",
+    ),
     "diagonal-inverse-sparse": (
-        "`Sparse`, `Banded`, `Tridiagonal`, `Laplacian`, sums, products, ... of 400 rows or more",
+        "`Sparse`, `Laplacian`, sums, products, ... of 400 rows or more",
         "entries of the inverse on the pattern of the factor (Takahashi)",
         r"4 sum of \|J\|^2, J the rows of a column of L; O(n w^2) of a band of w diagonals",
     ),

@@ -30,6 +30,7 @@ from ._fallback import interpreter as _interpreter
 from ._lazy import array as _array
 from ._lazy import build as _build
 from ._lazy import evaluate as _evaluate
+from ._lazy import program as _program
 from ._operators import array_arguments as _array_arguments
 from ._operators import block_constructors as _block_constructors
 from ._operators import callables as _callables
@@ -66,14 +67,14 @@ _core._setup(
     {
         **{name: getattr(_array_arguments, name) for name in _ARGUMENTS.split()},
         **{name: getattr(_interpreter, name) for name in _WALK.split()},
-        **{name: getattr(_memory, name) for name in _MEMORY.split()},
+        **{name: _program.of_one(getattr(_memory, name)) for name in _MEMORY.split()},
         **{name: getattr(_callables, name) for name in _USERS.split()},
         **{name: getattr(_convert, name) for name in _TAKING.split()},
         "iterated": lambda *asked: _by_price.iterated(*asked),
         "immutable": _dlpack.Immutable,
         "immutable_copy": _dlpack.immutable_copy,
-        "ill_conditioned": _conditioning.ill_conditioned,
-        "fell_back": _conditioning.fell_back,
+        "ill_conditioned": _program.of_one(_conditioning.ill_conditioned),
+        "fell_back": _program.of_one(_conditioning.fell_back),
         "array_ufunc": _numpy_protocols.array_ufunc,
         "getitem": _indexing.getitem,
         "rmatmul": lambda x, op: _array_arguments.rmatmul(op, x),
@@ -171,8 +172,8 @@ from ._eigen.scipy_api import arnoldi, eigs, eigsh, expm_multiply, lanczos, lobp
 from ._iterative.scipy_api import IterativeResult, bicgstab, cg, gmres, minres
 from ._iterative.scipy_api_least_squares import lsmr, lsqr
 from ._lazy.array import LazyArray
-from ._lazy.evaluate import evaluate
 from ._lazy.leaves import lazy
+from ._lazy.program import evaluate
 from ._operators.draw import check_adjoint
 from ._operators.kernel_matrices import CallableKernel, kernel_structure, nystrom, random_features
 from ._operators.quasiseparable import quasiseparable

@@ -215,6 +215,7 @@ static const lop_node *fill(draw *d, int id, const lop_op *parent, int place) {
 /* Left sides that random filling would hardly ever make. */
 static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "solve-thin-sum")) return gen_thin_solve(g);
+    if (!strcmp(rule, "dense-results")) return gen_results(g);
     if (!strcmp(rule, "solve-normal")) return gen_normal(g);
     if (!strcmp(rule, "scaledet-thin-sum") || !strcmp(rule, "diagonal-inverse-thin-sum"))
         return gen_thin_det(g, rule);

@@ -51,6 +51,8 @@ const lop_node *gen_thin_det(gen *g, const char *rule);
 const lop_node *gen_normal(gen *g);
 /* An action on A B or A D B of sparse matrices, for the rows named sparse-pair. */
 const lop_node *gen_sparse_pair(gen *g, const char *rule);
+/* The results of a program, as one column. */
+const lop_node *gen_results(gen *g);
 const lop_node *gen_blocktri_trace(gen *g, const char *rule);
 /* a + c I and the like, for the rows of that name. */
 const lop_node *gen_shift(gen *g, const char *rule);

@@ -368,3 +368,21 @@ const lop_node *gen_blocktri_trace(gen *g, const char *rule) {
                                  : t_two_of(w, "prod", f[1], inverse);
     return t_one_of(w, "trace", NULL, both);
 }
+
+/* Up to four results of a program, of square operators of one size. */
+const lop_node *gen_results(gen *g) {
+    const int64_t n = 1 + pick(g, 3), count = 1 + pick(g, 4);
+    const lop_node *program = NULL;
+    world *w = g->w;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t what = pick(g, 5);
+        const lop_attr how = t_ints(what, what == 1 ? pick(g, 3) - 1 : 0, 0, 0);
+        const lop_node *of[2] = {gen_operator(g, n, n, 1), program},
+                       *more = of[0] ? t_node(w, "results", &how, program ? 2 : 1, of) : NULL;
+        lop_node_unref(of[0]);
+        if (!more) continue; /* it would not begin at a multiple of its element's size */
+        lop_node_unref(program);
+        program = more;
+    }
+    return program ? t_one_of(w, "todense", NULL, program) : NULL;
+}

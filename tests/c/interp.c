@@ -193,7 +193,7 @@ static const tv *transposed(ip *p, const tv *a, lop_mode mode) {
     return zip(p, &how, a, NULL, 2, t ? a->n : a->m, t ? a->m : a->n, do_mode);
 }
 static const tv *matmul(ip *p, const tv *a, const tv *b) {
-    if (a->core != 2 || b->core != 2 || a->n != b->m) return fail(p, "a product does not fit");
+    if (!a || !b || a->core != 2 || b->core != 2 || a->n != b->m) return fail(p, "no product");
     return zip(p, NULL, a, b, 2, a->m, b->n, do_matmul);
 }
 
@@ -471,7 +471,8 @@ static const tv *two(ip *p, const lop_node *node, const char *s, const tv *a, co
         return zip(p, node, a, IS("mul_det") ? b : NULL, 1, 2, 1, do_det);
     if (IS("sparsepair")) return sparse_pair(p, node, a, b);
     if (IS("product_diagonal")) {
-        const tv *ab = matmul(p, a, b);
+        const tv *as = transposed(p, a, (lop_mode)node->attr.i[1]),
+                 *ab = matmul(p, as, transposed(p, b, (lop_mode)node->attr.i[2]));
         return ab ? diagonal(p, node, ab) : NULL;
     }
     if (IS("lowrank")) {
@@ -556,13 +557,12 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (ip_is_conv(node)) return ip_conv(p, node);
     if (IS("kernel")) return ip_kernel(p, node);
     if (is_composed(s)) return composed(p, node, s);
+    if (in_bytes(node)) return results(p, node);
     if (IS("probe")) return constant(p, node, "ones"); /* any numbers do */
     if (node->n == 0) return fail(p, s);
-    bool bools = p->bools, inside = p->inside;
-    if (node->op->cls == LOP_ACTION) {
-        p->bools = working(node) == LOP_b8;
-        p->inside = true;
-    }
+    bool bools = p->bools, inside = p->inside, action = node->op->cls == LOP_ACTION;
+    if (action) p->bools = working(node) == LOP_b8;
+    p->inside = p->inside || action;
     if (node->op == &lop_op_cast) { /* 1: of a value; 0: down to the leaves */
         p->inside = node->attr.i[0] == 0;
         p->bools = node->dtype == LOP_b8;
@@ -589,7 +589,7 @@ const tv *ip_eval(ip *p, const lop_node *node) {
     p->bools = bools;
     p->inside = inside;
     if (!t) return NULL;
-    if (own && !lop_is_blas(node->dtype)) narrow(t, node->dtype);
+    if (own && !lop_is_blas(node->dtype) && !of_bytes(node)) narrow(t, node->dtype);
     lop_shape shape = t->batch;
     if (t->core > 0) shape.dim[shape.ndim++] = t->m;
     if (t->core > 1) shape.dim[shape.ndim++] = t->n;

@@ -140,6 +140,7 @@ static bool bounds_norm(ip *p, const lop_node *q_node) {
     for (int64_t e = 0; q && e < q->nb; e++) {
         val sum = {0};
         for (int64_t i = 0; i < q->m; i++) sum = ip_add(p, sum, tv_at(q, e, i, 0));
+        if (!isfinite(sum.mag)) continue; /* 1 / 0 in a draw */
         if (!(fabsl(sum.im) <= 1e-6L * sum.mag) || sum.re < -1e-6L * sum.mag) return false;
     }
     return q != NULL;
@@ -187,6 +188,8 @@ static bool is_composed(const char *s) {
                                         "block_tridiagonal_solve",
                                         "block_det",
                                         "blockinvdiag",
+                                        "bandinvdiag",
+                                        "triinvdiag",
                                         "blockinvtrace"};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (!strcmp(s, heads[i])) return true;
@@ -250,7 +253,7 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         !strcmp(s, "toeplitz_inverse_diagonal") || strstr(s, "sparse") ||
         !strcmp(s, "quasiseparable_solve") || !strcmp(s, "quasiseparable_det") ||
         !strcmp(s, "quasiinvdiag") || !strcmp(s, "block_tridiagonal_solve") ||
-        !strcmp(s, "block_det") || strstr(s, "blockinv"))
+        !strcmp(s, "block_det") || strstr(s, "blockinv") || strstr(s, "invdiag"))
         return ip_eval(p, node->child[node->n - 1]); /* the second: by definition */
     if (!strcmp(s, "first_unit")) {
         lop_shape batch = node->shape;

@@ -119,6 +119,44 @@ static const tv *in_a_row(ip *p, const lop_node *node) {
     return y;
 }
 
+static bool in_bytes(const lop_node *node) {
+    return node->op == &lop_op_results || node->op == &lop_op_results_array;
+}
+
+static bool of_bytes(const lop_node *node) {
+    return in_bytes(node) || (node->n > 0 && in_bytes(node->child[0]));
+}
+
+/* Writes an array's elements from byte `at` on, each at its first byte. */
+static bool in_place(ip *p, const lop_node *a, tv *y, int64_t *at) {
+    const tv *t = ip_eval(p, a);
+    const int64_t size = (int64_t)lop_dtype_size(a->dtype);
+    for (int64_t k = 0; t && k < t->nb * t->m * t->n; k++, *at += size) y->v[*at] = t->v[k];
+    return t != NULL;
+}
+
+/* The results of a program: a column of bytes. */
+static const tv *results(ip *p, const lop_node *node) {
+    const lop_shape none = {0};
+    tv *y = blank(p, &none, 2, lop_rows(node), 1);
+    int64_t at = 0;
+    bool all = true;
+    if (node->op == &lop_op_results_array)
+        for (int i = 0; all && i < node->n; i++) all = in_place(p, node->child[i], y, &at);
+    else
+        for (const lop_node *a = node, *asked; all && a; a = lop_results_before(a)) {
+            const lop_node *before = lop_results_before(a);
+            const bool inside = p->inside;
+            at = before ? lop_rows(before) : 0;
+            if (lop_results_asked(a, &asked, NULL) != LOP_OK) return fail(p, "results");
+            p->inside = false; /* actions in dtypes of their own */
+            all = in_place(p, asked, y, &at);
+            p->inside = inside;
+            lop_node_unref(asked);
+        }
+    return all ? y : NULL;
+}
+
 /* The upper triangle, mirrored (attr.i[0]: conjugated). */
 static void do_mirror(ip *p, const lop_node *node, mv y, mv a, mv b) {
     (void)p;

@@ -6,7 +6,7 @@
  * rewriting, planning, frames, prepare steps, the store. Leaves' and results' memory is the test's
  * own. */
 #include "plan/plan_cache.h"
-#include "rewrite/assumption_tests.h"
+#include "rewrite/assumptions.h"
 #include "plan/plan_print.h"
 #include "gen.h"
 
@@ -270,6 +270,40 @@ static void tests_of_assumptions(void) {
     t_group("tests of assumptions");
 }
 
+/* A matrix assumed diagonal, and one assumed tridiagonal and transposed: read as these kinds. */
+static void kinds_as_declared(void) {
+    const lop_attr one = t_ints(LOP_ASSUME_DIAGONAL, 0, 0, 0),
+                   three = t_ints(LOP_ASSUME_TRIDIAGONAL, 0, 0, 0), turn = t_ints(LOP_T, 0, 0, 0);
+    const lop_node *a = t_one_of(&w, "dense", &one, t_array(&w, LOP_f64, 2, 2, (int64_t[]){4, 4})),
+                   *b =
+                       t_one_of(&w, "dense", &three, t_array(&w, LOP_f64, 2, 2, (int64_t[]){4, 4})),
+                   *plain =
+                       t_two_of(&w, "solve", t_two_of(&w, "sum", a, t_one_of(&w, "view", &turn, b)),
+                                operand(4)),
+                   *read = NULL;
+    for (int64_t i = 0;; i++) {
+        int64_t alive = w.ctx.live;
+        w.memory = (failing){.fail_at = i};
+        lop_status st = lop_declared_kinds(w.rules, plain, &read, &w.err);
+        bool reached = w.memory.count > i;
+        w.memory.fail_at = -1;
+        t_check(fine(st) && (st == LOP_OK) == (read != NULL), "declared: %s", w.err.text);
+        if (!reached) break;
+        lop_node_unref(read);
+        read = NULL;
+        t_check(w.ctx.live == alive, "declared, allocation %lld: %lld blocks lost", (long long)i,
+                (long long)(w.ctx.live - alive));
+    }
+    char *text = lop_dump(read, 0);
+    t_check(text && strstr(text, "(solve (tridiagonal:0,0 ") && !strstr(text, "dense:"),
+            "not read as declared, or not closed: %s", text ? text : "");
+    lop_free(&w.ctx, text);
+    lop_node_unref(read);
+    lop_node_unref(plain);
+    world_leaves(&w);
+    t_group("kinds as declared");
+}
+
 static int64_t fixed_scenes(int from, int to) {
     int64_t places = 0;
     for (int which = from; which < to; which++) {
@@ -295,6 +329,7 @@ int main(int argc, char **argv) {
     rules_alone();
     instances_alone();
     tests_of_assumptions();
+    kinds_as_declared();
     places += fixed_scenes(0, 10);
     w.ctx.mixed = true; /* solves by a factor, and a batch in which it fails */
     places += fixed_scenes(1, 3);

@@ -369,7 +369,9 @@ static void test_toeplitz(lop_dtype dt, int64_t m, int64_t n, int layout) {
 #include "test_kernels_more.h"
 #include "test_kernels_kron.h"
 #include "test_kernels_kernel.h"
+#include "test_kernels_dots.h"
 #include "test_kernels_small.h"
+#include "test_kernels_tiny.h"
 #include "test_kernels_cholesky.h"
 
 int main(int argc, char **argv) {
@@ -395,6 +397,9 @@ int main(int argc, char **argv) {
                 }
     group("products");
     test_small_all();
+    test_thin_all();
+    test_row_dots_all();
+    test_each_all();
     test_kron_all();
     test_kernel_all();
     for (lop_dtype dt = 0; dt < LOP_NDTYPE; dt++) {

@@ -97,12 +97,100 @@ static void test_small_care(lop_dtype dt) {
         }
 }
 
+/* Thin products: of any layouts, added to and not, on one thread and several: the bits of the small
+ * product, padding and NaN in their places. */
+static void test_thin(lop_dtype dt, int64_t m, int64_t k, int64_t n, int q) {
+    const bool conj = q & 1, add_to = q & 2;
+    lop_mat a = make(dt, m, k, q / 48 % 4), b = make(dt, k, n, q / 12 % 4),
+            y = make(dt, m, n, q / 4 % 3), z = make(dt, m, n, n < m ? 0 : 1),
+            w = make(dt, m, n, q / 192 % 3);
+    const int64_t bad = k > 0 && q % 5 == 0 ? (int64_t)(random_bits() % (uint64_t)n) : -1;
+    if (bad >= 0) /* a NaN in one column of b stays in that column of y */
+        memset((char *)b.p + bad * b.cs * size_of[dt], 0xff, (size_t)size_of[dt]);
+    lopk_copy(&z, &y);
+    lopk_copy(&w, &y);
+    if (!add_to) {
+        poison(&y);
+        poison(&w);
+    }
+    const lopk_team team = {.threads = 3};
+    bool ok = lopk_thin_gemm(&y, &a, conj, &b, add_to, NULL), alike = true,
+         exact = lopk_thin_gemm(&w, &a, conj, &b, add_to, &team);
+    if (k > 0) lopk_small_gemm(&z, 0, &a, conj, &b, 0, 1, add_to);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            const void *p = (char *)y.p + (i * y.rs + j * y.cs) * size_of[dt];
+            const val v = at(&y, i, j);
+            exact = exact && !memcmp(p, (char *)w.p + (i * w.rs + j * w.cs) * size_of[dt],
+                                     (size_t)size_of[dt]);
+            ok = ok && (v.re != v.re) == (j == bad);
+            if (k == 0 || j == bad) continue;
+            if (dt <= LOP_f64)
+                alike = alike && !memcmp(p, (char *)z.p + (i * z.rs + j * z.cs) * size_of[dt],
+                                         (size_t)size_of[dt]);
+            val s = at(&z, i, j);
+            s.mag = (long double)(2 * k + 2);
+            ok = ok && same(dt, v, s, (double)(2 * k + 8));
+        }
+    check(ok, "thin product", dt, m, k, n);
+    check(alike, "thin product, bits of the small one", dt, m, k, n);
+    check(exact, "thin product, threads", dt, m, k, n);
+    free(a.p), free(b.p), free(y.p), free(z.p), free(w.p);
+}
+
+/* The choice: both sides of each bound. */
+static void test_thin_choice(void) {
+    static const struct {
+        int64_t m, n, k;
+        bool never;
+    } at_bounds[] = {{1600, 1, 1600, true},  {1600, 33, 1600, true},  {1600, 32, 31, true},
+                     {2000, 16, 16, true},   {2048, 16, 16, false},   {63, 32, 1600, true},
+                     {64, 32, 1600, false},  {16, 1600, 1600, false}, {33, 1600, 1600, true},
+                     {1600, 16, 1600, false}};
+    for (size_t i = 0; i < sizeof at_bounds / sizeof *at_bounds; i++) {
+        const int64_t m = at_bounds[i].m, n = at_bounds[i].n, k = at_bounds[i].k;
+        for (lop_dtype dt = LOP_f64; dt <= LOP_c64; dt++) {
+            char one;
+            const lop_mat y = {NULL, m, n, n, 1, dt}, a = {NULL, m, k, k, 1, dt},
+                          b = {&one, k, n, n, 1, dt};
+            const lopk_team all = {.threads = lopk_threads()};
+            const bool yes = lopk_thin_suits(&y, &a, &b, &all);
+            check(!yes || !(at_bounds[i].never || dt == LOP_c64), "thin choice", dt, m, n, k);
+            if (!at_bounds[i].never && dt == LOP_f64) /* ours are ahead on each instruction set */
+                check(yes, "thin choice", dt, m, n, k);
+        }
+    }
+}
+
+static void test_thin_all(void) {
+    static const int64_t longs[] = {0, 1, 5, 6, 7, 8, 13, 47, 48, 49, 64, 130, 255, 256, 257, 520};
+    enum { NLONGS = sizeof longs / sizeof *longs };
+    for (int isa = 0; isa < 3; isa++) {
+        lopk_small_force = isa;
+        for (lop_dtype dt = LOP_f32; dt <= LOP_c128; dt++) {
+            for (int64_t n = 1; n <= 32; n++)
+                for (int t = 0; t < (thorough ? 12 : 2); t++) {
+                    const int64_t m = longs[1 + random_bits() % (NLONGS - 1)],
+                                  k = longs[random_bits() % NLONGS];
+                    const int q = (int)(random_bits() % 576);
+                    if (m >= n) test_thin(dt, m, k, n, q);
+                    if (m >= n) test_thin(dt, n, k, m, q - q % 5 + 1);
+                }
+            test_thin(dt, 1100, 257, 9, 0); /* more rows than a tile has */
+            test_thin(dt, 2600, 300, 16, 1 + (int)(random_bits() % 575)); /* parts */
+        }
+    }
+    lopk_small_force = 0;
+    test_thin_choice();
+    group("thin products");
+}
+
 static void test_small_all(void) {
     static const int64_t size[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,
                                    12, 15, 16, 17, 24, 31, 33, 64, 65, 97, 130, 300};
     enum { NSMALL = sizeof size / sizeof *size };
-    for (int plain = 0; plain < 2; plain++) {
-        lopk_small_force_plain = plain;
+    for (int plain = 0; plain < 3; plain++) {
+        lopk_small_force = plain;
         for (lop_dtype dt = LOP_f32; dt <= LOP_c128; dt++) {
             for (int t = 0; t < (thorough ? 1500 : 300); t++) {
                 const int64_t m = size[random_bits() % NSMALL], k = size[random_bits() % NSMALL],
@@ -117,6 +205,6 @@ static void test_small_all(void) {
             test_small_care(dt);
         }
     }
-    lopk_small_force_plain = 0;
+    lopk_small_force = 0;
     group("small products");
 }

@@ -53,6 +53,8 @@ static const char *const scenes[] = {
     "(todense:0,0,0,0 (block:2,1 (elementwise " A(1) A(2) ") (inverse (elementwise " A(1)
         A(2) "))))",
     "(todense:0,0,0,0 (joint (joint (prod " A(1) A(2) ") (prod " A(2) A(1) ")) " B(3, "20,7") "))",
+    "(todense:0,0,0,0 (results:0,0,0 " B(4, "20,7") " (results:4,0,0 " A(
+        3) " (results:0,0,0 (prod " A(1) A(2) ")))))",
     "(apply (kron " B(1, "3,4") B(2, "5,2") B(3, "2,2") ") (array:float64[16,3]#4))",
     "(apply (view:1 (prod " B(1, "20,7")
         B(2, "7,9") ")) (apply (view:1 (part:0 " B(3, "9,20") ")) (array:float64[9,4]#4)))",

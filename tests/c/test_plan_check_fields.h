@@ -8,7 +8,8 @@ SLOT(leaf_s_slot, "has no slot|is not what it says", s->kind == LOP_S_LEAF,
 SLOT(result, "there is no result", i == p->out, s->kind = LOP_S_TEMP)
 SLOT(second_result, "is not what it says", is_temp(p, i), s->kind = LOP_S_OUT)
 SLOT(part_and_transpose, "cannot be a name for", s->alias >= 0 && s->flip, s->part = true)
-SLOT(name_of_another_dtype, "cannot be a name for", s->alias >= 0 && s->dt == LOP_f64,
+SLOT(name_of_another_dtype, "cannot be a name for",
+     s->alias >= 0 && s->dt == LOP_f64 && p->slot[s->alias].dt != LOP_u8,
      s->dt = LOP_c64) /* as many bytes */
 SLOT(no_transpose, "is no transpose of",
      s->alias >= 0 && !s->flip && !s->part && !s->window &&
@@ -55,6 +56,7 @@ STEP(accumulates_without_scratch, "what accumulates is", (s->flags & LOP_STEP_AC
 STEP(columns_of_nothing, "linear in its argument", s->n <= 1, s->flags |= LOP_STEP_COLUMNS)
 STEP(in_place_of_nothing, "run in place has", s->n <= 1, s->flags |= LOP_STEP_INPLACE)
 STEP(a_batch_of_nothing, "takes a batch has", s->n <= 1, s->flags |= LOP_STEP_BATCH)
+STEP(a_pair_of_nothing, "each pair of a batch", s->n != 3, s->flags |= LOP_STEP_EACH)
 STEP(a_group_of_nothing, "a group has", s->n <= 1, s->flags |= LOP_STEP_GROUP)
 STEP(a_group_and_columns, "a group is no other", (s->flags & LOP_STEP_GROUP),
      s->flags |= LOP_STEP_COLUMNS)

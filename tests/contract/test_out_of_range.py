@@ -83,13 +83,45 @@ def test_lu_of_subnormal_matrices(dtype, n, rng):
 
 
 @pytest.mark.no_verify("the steps as written leave the range, where these do not")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", list(SMALL))
+@pytest.mark.parametrize("assume_a", ["sym", "her"])
+@pytest.mark.parametrize("zeros", [False, True], ids=["full", "saddle"])
+@pytest.mark.parametrize("n", [1, 2, 5, 40, 150])
+def test_symmetric_matrices_of_subnormal_numbers(n, zeros, assume_a, dtype, rng):
+    """By L D L^H: pivots of order one and two, without reciprocals of them."""
+    small = np.dtype(dtype).type(2.0 ** SMALL[dtype])
+    a = rng.integers(-8, 9, (n, n)).astype(complex)
+    if np.dtype(dtype).kind == "c":
+        a += 1j * rng.integers(-8, 9, (n, n))
+    a = a + (a.conj().T if assume_a == "her" else a.T) + 40 * n * np.diag((-1.0) ** np.arange(n))
+    if zeros and n > 1:
+        k = n // 2
+        a = np.zeros((n, n), complex)
+        a[:k, n - k :] = 40 * n * np.eye(k) + rng.integers(-8, 9, (k, k))
+        a += a.conj().T if assume_a == "her" else a.T
+        a[k : n - k, k : n - k] = 100
+    a = (a if np.dtype(dtype).kind == "c" else a.real).astype(dtype)
+    A = pl.Dense(a * small, assume_a=assume_a)
+    for shape in ((n,), (n, 1), (n, 5)):
+        x = rng.integers(-3, 4, shape).astype(dtype)
+        got = pl.solve(A, (a @ x).astype(dtype) * small)
+        np.testing.assert_allclose(got, x, rtol=0, atol=1e-7 if SMALL[dtype] < -500 else 0.03)
+    want = np.linalg.slogdet(a.astype(complex))
+    found = pl.slogdet(A)
+    np.testing.assert_allclose(found.logabsdet, want[1] + n * SMALL[dtype] * np.log(2), rtol=1e-5)
+    np.testing.assert_allclose(found.sign, want[0], atol=1e-3)
+
+
+@pytest.mark.no_verify("the steps as written leave the range, where these do not")
+@pytest.mark.parametrize("dtype", list(SMALL))
 @pytest.mark.parametrize("n", [1, 3, 40])
 @pytest.mark.parametrize("lower, upper", [(0, 0), (1, 1), (2, 3), (1, 0)])
 def test_bands_of_subnormal_numbers(dtype, n, lower, upper, rng):
     """What lies outside the matrix may be anything; solves, views and determinants."""
     small = np.dtype(dtype).type(2.0 ** SMALL[dtype])
     ab = rng.integers(-8, 9, (lower + upper + 1, n)).astype(dtype)
+    if ab.dtype.kind == "c":
+        ab += 1j * rng.integers(-8, 9, ab.shape)
     ab[upper] += 100
     a = pl.Banded((lower, upper), ab).toarray()
     with np.errstate(over="ignore"):
@@ -97,12 +129,12 @@ def test_bands_of_subnormal_numbers(dtype, n, lower, upper, rng):
     for k in range(1, upper + 1):
         ab[upper - k, :k] = np.nan
     A = pl.Banded((lower, upper), ab)
-    for B, b in ((A, a), (A.T, a.T)):
+    for B, b in ((A, a), (A.T, a.T), (A.H, a.conj().T), (A.conj(), a.conj())):
         for shape in ((n,), (n, 4)):
             x = rng.integers(-3, 4, shape).astype(dtype)
             got = pl.solve(B, (b @ x).astype(dtype) * small)
             np.testing.assert_allclose(got, x, rtol=0, atol=1e-7 if SMALL[dtype] < -500 else 0.03)
-    want = np.linalg.slogdet(a.astype(float))[1] + n * SMALL[dtype] * np.log(2)
+    want = np.linalg.slogdet(a.astype(complex))[1] + n * SMALL[dtype] * np.log(2)
     np.testing.assert_allclose(pl.slogdet(A).logabsdet, want, rtol=1e-5)
 
 

@@ -50,6 +50,7 @@ class Drawing(Lazily):
         self.rng, self.lazy, self.integer, self.several = rng, lazy, integer, several
         self.sizes = sizes(rng)
         self.lines, self.dims = [], []
+        self.regulars = {}  # of lazy programs: matrices with an inverse, by dimension
         self.names = list(self.sizes)
         small = [n for n in self.names if self.sizes[n] <= 24]
         if small and rng.random() < 0.3:

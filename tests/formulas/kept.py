@@ -262,4 +262,29 @@ KEPT = [
             {},
         ),
     ),
+    (
+        "2026-11-23 columns of an inverse by getri, far less accurate than solutions",
+        Program(
+            {"c": 100},
+            [
+                ("leaf", (), ("Root", "c", "c", "float64", "C", (), 0, False)),
+                ("leaf", (), ("Triangular", "c", "c", "float64", "C", (), 0, False)),
+                ("sub", (0, 1), ()),
+            ],
+            [("inv", (2,), (0, 2, "float64", "C", 2, ""))],
+        ),
+    ),
+    (
+        "2026-11-23 the transpose of an update of which integers, a DFT and complex64 are parts",
+        Program(
+            {"a": 0},
+            [
+                ("leaf", (), ("Dense", "a", "a", "int16", "C", (), 0, True)),
+                ("leaf", (), ("DFT", "a", "a", "float64", "C", (), 0, True)),
+                ("leaf", (), ("Dense", "a", "a", "complex64", "C", (), 0, True)),
+                ("update", (0, 1, 2), ()),
+            ],
+            [("rmatmat", (3,), (0, 2, "float64", "C", 3, ""))],
+        ),
+    ),
 ]

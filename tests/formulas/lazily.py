@@ -22,6 +22,13 @@ class Lazily:
         i = self.add("array", (), ((d, e), dtype, layout, (), seed, dominant), None)
         return self.add("lazy", (i,), (), (d, e))
 
+    def regular(self, d):
+        """A matrix with an inverse: often one that the program has inverted already."""
+        known = self.regulars.setdefault(d, [])
+        if not known or self.rng.random() < 0.4:
+            known.append(self.array(d, d, True))
+        return self.pick(known)
+
     def lazily(self, d, e, depth):
         rng, op = self.rng, self.lazily
         same = [i for i, x in enumerate(self.dims) if x == (d, e)]
@@ -76,9 +83,9 @@ class Lazily:
             if head in SINGLE:
                 return self.add(head, (op(d, e, depth - 1),), (), (d, e))
             if head == "inv" and d == e != "1":
-                return self.add(head, (self.array(d, d, True),), (), (d, e))
+                return self.add(head, (self.regular(d),), (), (d, e))
             if head == "solve" and d != "1":
-                a = self.array(d, d, True)
+                a = self.regular(d)
                 if rng.random() < 0.3:
                     a = self.add("add", (a, op(d, d, 0)), (), (d, d))
                 return self.add(head, (a, op(d, e, depth - 1)), (), (d, e))
@@ -136,7 +143,7 @@ class Lazily:
         if head == "multiple":
             return self.add(head, (vec(d, depth - 1), self.scalar(depth - 1)), (), (d,))
         if head == "vsolve" and d != "1":
-            return self.add(head, (self.array(d, d, True), vec(d, depth - 1)), (), (d,))
+            return self.add(head, (self.regular(d), vec(d, depth - 1)), (), (d,))
         if head == "vscale":
             p = self.pick(STRONG if self.several else [2, -1, 0.5])
             return self.add(head, (vec(d, depth - 1),), (p,), (d,))
@@ -156,7 +163,7 @@ class Lazily:
         op, vec = self.lazily, self.vector
         k, j = self.pick(self.names), self.pick(self.names)
         head = self.pick(["vdot", "quad", "entry", "ventry", "vsum", "ntrace", "vnorm", "nadd",
-                          "ntimes"])  # fmt: skip
+                          "ntimes", "nlogdet"])  # fmt: skip
         some = self.n(k) > 0
         if head == "quad":
             return self.add(
@@ -167,6 +174,8 @@ class Lazily:
             return self.add(head, (what,), (self.pick([0, -1]),), ())
         if head == "ntrace":
             return self.add(head, (op(k, k, depth - 1),), (), ())
+        if head == "nlogdet":
+            return self.add(head, (self.regular(k),), (), ())
         if head in ("vsum", "vnorm"):
             return self.add(head, (vec(k, depth - 1),), (), ())
         if head in ("nadd", "ntimes") and depth > 0:

@@ -106,6 +106,7 @@ ARRAYS = {
     "ventry": "{0}[{i}]",
     "vsum": "{0}.sum()",
     "ntrace": "np.trace({0})",
+    "nlogdet": "np.linalg.slogdet({0})[1]",
     "vnorm": "np.linalg.norm({0})",
     "nadd": "{0} + {1}",
     "ntimes": "{0} * {1}",

@@ -212,6 +212,15 @@ def combine(head, p, x, u, sizes, wraps=False):
         value = X @ V[1]
         bound = rows[:, 0] * (norm(M[0])[0, 0] * np.linalg.norm(value) + np.linalg.norm(M[1]))
         return Node(value, bound, 8 * s, types)
+    if head == "nlogdet":
+        X, _, _ = inverse(x[0])
+        sure(x[0], X, u)
+        value = np.linalg.slogdet(V[0].astype(complex if V[0].dtype.kind == "c" else float))[1]
+        bound = abs(value) + len(X) * (norm(M[0]) * norm(X))[0, 0]
+        if not any(map(is_inexact, types)):
+            types.append(1.0 if any(isinstance(q, np.dtype) for q in types) else EITHER)
+        types = [np.finfo(q).dtype if is_complex(q) else parted(q) for q in types]
+        return Node(np.asarray(value), np.asarray(bound), 8 * s, types)
     if head in ("row", "ventry"):
         return Node(np.asarray(V[0][p[0]]), np.asarray(M[0][p[0]]), s, types)
     if head in ("column", "entry"):

@@ -304,14 +304,14 @@ def test_what_has_no_lazy_form_runs_in_numpy(rng):
     A = pl.lazy(a)
     for f in (
         lambda a: np.sort(a, axis=0),
-        lambda a: np.linalg.svd(a, compute_uv=False),
+        lambda a: np.linalg.eigvals(a @ a.T),
         lambda a: np.concatenate([a, a]),
         lambda a: np.add.reduce(a, axis=1),
         lambda a: np.add.outer(a[0], a[1]),
         lambda a: np.modf(a)[1],
         lambda a: np.std(a),
         lambda a: np.kron(a, a),
-        lambda a: np.linalg.norm(a),
+        lambda a: np.linalg.norm(a, axis=0),
         lambda a: np.cov(a),
     ):
         got, want = f(A), f(a)

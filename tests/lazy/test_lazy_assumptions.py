@@ -13,6 +13,8 @@ def assumed():
 
 
 def value(x):
+    if isinstance(x, tuple):
+        return pl.evaluate(*x)
     return x.toarray() if isinstance(x, pl.LazyArray) else x
 
 

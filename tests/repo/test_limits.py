@@ -338,7 +338,9 @@ def _():
     X = pl.lazy(H20)
     for made in (pl.solve(X, np.ones(20)), pl.inv(X), pl.det(X), pl.logdet(X), pl.trace(X)):
         assert type(made) is pl.LazyArray
-    for made in (pl.matrix_norm(X), pl.eigvalsh(X), pl.expm(X)):
+    for made in (*pl.slogdet(X), pl.matrix_norm(X), pl.eigvalsh(X), *np.linalg.eigh(X)):
+        assert type(made) is pl.LazyArray
+    for made in (pl.expm(X), pl.cholesky(X), pl.eigh(X)[1], pl.lstsq(X, np.ones(20))[0]):
         assert type(made) is not pl.LazyArray
 
 

@@ -125,7 +125,7 @@ def test_rules_are_placed():
     placed = {name for name, _ in patterns.rules()}
     for row in pl.rules():
         text = row["left"]
-        arrays = re.match(r"\((cast|swap|add|conjugate|\w+@d \(joint)\b", text)
+        arrays = re.match(r"\((cast|swap|add|conjugate|\w+@d \((joint|results))\b", text)
         letter = re.fullmatch(r"\(\w+(@\w+)? \?a( \?x)?\)", text)
         if not arrays and not letter:
             assert row["name"] in placed, text

@@ -97,15 +97,16 @@ static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call,
     return st;
 }
 
-/* The last batch dimension as one call, where only arguments 0 and 1 move along it, or the step has
- * asked for it. */
+/* The last batch dimension as one call, where only arguments 0 and 1 (or 2, of LOP_STEP_EACH) move
+ * along it, or the step has asked for it. */
 static void merge_batch(const lop_step *s, sweep *w, lop_call *call) {
     int d = w->nb - 1;
     const bool group = (s->flags & LOP_STEP_GROUP) != 0, masked = s->when >= 0 || s->fail >= 0;
     if (d < 0 || (!group && !takes_all(s) && (!(s->flags & LOP_STEP_BATCH) || masked))) return;
-    for (int j = 2; j < w->nargs && !group; j++)
+    const int still = s->flags & LOP_STEP_EACH ? 3 : 2; /* from here on arguments stay */
+    for (int j = still; j < w->nargs && !group; j++)
         if (w->stride[j][d]) return;
-    call->z_step = group && w->nargs > 2 ? w->stride[2][d] : 0;
+    call->z_step = (group || still == 3) && w->nargs > 2 ? w->stride[2][d] : 0;
     call->more = w->dim[d] - 1;
     call->y_step = w->stride[0][d];
     call->x_step = w->stride[1][d];
@@ -180,11 +181,31 @@ static lop_blob *made_before(const lop_frame *f, int derived, lop_fingerprint fi
     for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
         lop_blob *b = f->blob[i];
         if (i == derived || !b || b->published || b->key != f->key[derived]) continue;
-        if (!lop_same_content(b, fingerprint)) continue;
+        const lop_fingerprint untold = {~fingerprint.lo, fingerprint.hi}; /* see prepare */
+        if (!lop_same_content(b, fingerprint) && !lop_same_content(b, untold)) continue;
         b->refs++;
         return b;
     }
     return NULL;
+}
+
+/* A value that has just been made, or found, serves the prepare steps of the same key behind it
+ * that go by the content of the same leaves: what they alone need is not run. */
+static void serve_others(lop_frame *f, int derived) {
+    const lop_plan *p = f->plan;
+    lop_blob *b = f->blob[derived];
+    const uint64_t leaves = lop_found_by(f, derived);
+    for (int i = derived + 1; leaves && i < p->nderive && i < LOP_KEEP; i++) {
+        if (f->key[i] != f->key[derived] || (f->hit >> i & 1) || lop_found_by(f, i) != leaves)
+            continue;
+        if (f->blob[i] != b) {
+            if (f->stale[i]) continue; /* a frame that runs again */
+            f->stale[i] = f->blob[i];
+            f->blob[i] = b;
+            b->refs++;
+        }
+        f->hit |= (uint64_t)1 << i;
+    }
 }
 
 static lop_status no_room(const lop_step *s, int64_t bytes, lop_err *err) {
@@ -215,13 +236,15 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
     *m = (lop_mat){NULL, d->bytes, 1, 1, 1, LOP_u8};
     lop_fingerprint fingerprint = {0, 0};
     if (!hit) fingerprint = lop_content(f, s->derived);
-    if (hit || lop_same_content(*blob, fingerprint)) {
+    f->found = hit || lop_same_content(*blob, fingerprint);
+    if (f->found) {
         m->p = (*blob)->data;
         if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
         return LOP_OK;
     }
     lop_blob *same = made_before(f, s->derived, fingerprint);
     if (same) {
+        f->found = true;
         m->p = same->data;
         f->stale[s->derived] = *blob;
         *blob = same;
@@ -264,6 +287,7 @@ static lop_status prepare(lop_frame *f, const lop_step *s, void *scratch, lop_er
         f->stale[s->derived] = *blob;
     *blob = fresh;
     if (s->derived < LOP_KEEP) f->hit |= (uint64_t)1 << s->derived;
+    serve_others(f, s->derived);
     return st;
 }
 
@@ -330,8 +354,9 @@ static lop_status do_step(lop_frame *f, const lop_step *s, void *scratch, lop_er
 
 static lop_status timed(lop_frame *f, const lop_step *s, void *scratch, lop_err *err) {
     double start = seconds();
+    f->found = false;
     lop_status st = do_step(f, s, scratch, err);
-    f->times[s - f->plan->step] = seconds() - start;
+    if (!f->found) f->times[s - f->plan->step] = seconds() - start;
     return st;
 }
 

@@ -71,6 +71,7 @@ typedef struct lop_frame {
     lop_near near;     /* of the last run */
     lopk_team team;    /* the threads that steps may use; the caller sets `stop` before a run */
     double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
+    bool found;        /* the last prepare step has found its value */
     lop_mat inline_mat[LOP_FRAME_SLOTS];
     lop_buf inline_leaf[6];
     lop_blob *inline_blob[8];

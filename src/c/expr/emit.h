@@ -27,7 +27,7 @@ typedef struct lop_call {
     void *scratch;
     lop_err *err;
     /* LOP_STEP_BATCH, LOP_STEP_GROUP: how many further batch elements, and the element strides of
-     * a[0], a[1], a[2]. */
+     * a[0], a[1] and, of groups and LOP_STEP_EACH, a[2]. */
     int64_t more, y_step, x_step, z_step;
     lop_near
         *near; /* where solves note how near their matrix is to a singular one; NULL: nowhere */
@@ -64,6 +64,7 @@ enum {
     LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
     LOP_STEP_FOREIGN = 256, /* a prepare step whose value begins with a lop_foreign */
     LOP_STEP_HUSHED = 2048, /* of a fast branch: what it solves with is not what was asked for */
+    LOP_STEP_EACH = 4096,   /* with LOP_STEP_BATCH: argument 2 may move along it too, by z_step */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
     LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
     /* Writes a block of argument 0 alone: what argument 1 has, at row attr.i[0], column attr.i[1]
@@ -167,8 +168,11 @@ bool lop_emit_part(lop_emit *e, int part, int whole, int64_t row, int64_t col);
 /* The same of the step just appended, which copies that block: it becomes a mere change of strides
  * where that can be. */
 void lop_emit_seen(lop_emit *e, int part, int whole, int64_t row, int64_t col);
-/* Makes a temporary the elements of `whole` (in C order) from `at` on, row by row. False when it
- * cannot be (the caller then copies). */
+/* Appends a copy of `in`, which has the same shape and dtype. */
+lop_step *lop_emit_copy(lop_emit *e, int out, int in);
+/* Makes a temporary the elements of `whole` (in C order) from `at` on, row by row, one batch
+ * element after the other; of a whole of bytes `at` counts elements of the temporary's own. False
+ * when it cannot be (the caller then copies). */
 bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at);
 /* Makes the step just appended, which transposes `in` into `out`, a mere change of strides where
  * that can be: `out` (or, where `out` is the result, `in`) becomes the other's memory, transposed.

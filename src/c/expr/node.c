@@ -51,18 +51,29 @@ void lop_node_promote(lop_node *n, const lop_node *a, const lop_node *b) {
         n->dtype = lop_promote(a->dtype, b->dtype);
     }
 }
+/* Floats first, then integers, what is weak last, as np.result_type does: a view has its children
+ * in another order, and int16 beside uint16 is int32, which makes float64 of a float32. */
+static void promote_children(lop_node *n) {
+    bool any = false;
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = 0; i < n->n; i++) {
+            const lop_node *a = n->child[i], so_far = {.dtype = n->dtype, .weak = n->weak};
+            if ((a->weak ? 2 : lop_is_blas(a->dtype) ? 0 : 1) != turn) continue;
+            n->dtype = a->dtype;
+            n->weak = a->weak;
+            if (any) lop_node_promote(n, &so_far, a);
+            any = true;
+        }
+}
 lop_status lop_node_batches(lop_node *n, int own, lop_err *err) {
     lop_shape batch = {0}, both;
-    n->dtype = n->child[0]->dtype;
-    n->weak = n->child[0]->weak;
     for (int i = 0; i < n->n; i++) {
         const lop_node *a = n->child[i];
         lop_status st = lop_shape_batch(&batch, 0, &a->shape, a->core, &both, err);
         if (st != LOP_OK) return st;
         batch = both;
-        const lop_node so_far = {.dtype = n->dtype, .weak = n->weak};
-        if (i) lop_node_promote(n, &so_far, a);
     }
+    promote_children(n);
     if (batch.ndim + own > LOP_MAXDIM)
         return lop_fail(err, LOP_DIM, "more than %d dimensions", LOP_MAXDIM);
     n->shape = batch;
@@ -124,6 +135,7 @@ lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, i
     self->refs = 1;
     self->serial = 0;
     self->opaque = false;
+    self->declared = false;
     self->weak = LOP_STRONG;
     self->core = 2;
     self->n = n;
@@ -145,6 +157,7 @@ lop_status lop_node_make(lop_ctx *ctx, const lop_op *op, const lop_attr *attr, i
     for (int i = 0; i < n; i++) {
         self->child[i] = lop_node_ref(child[i]);
         self->opaque |= child[i]->opaque;
+        self->declared |= child[i]->declared;
     }
     lop_status st = op->infer ? op->infer(self, err) : LOP_OK;
     if (st != LOP_OK) {

@@ -41,6 +41,7 @@ struct lop_node {
     lop_dtype dtype;
     uint8_t weak, core; /* core: how many trailing dimensions are not batch (arrays: 0, 1, 2) */
     bool opaque;        /* holds a callable or a foreign dtype: cannot run in C */
+    bool declared;      /* holds a Dense that is assumed to be of another kind */
     int n;
     const lop_node *child[];
 };

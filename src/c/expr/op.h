@@ -52,8 +52,15 @@ enum {
     LOP_ASSUME_LOWER,
     LOP_ASSUME_UPPER,
     LOP_ASSUME_ORTHOGONAL,
+    LOP_ASSUME_DIAGONAL,
+    LOP_ASSUME_TRIDIAGONAL,
     LOP_ASSUME_TRIED /* of a band_solve: its own adjoint, so that a Cholesky is worth a try */
 };
+
+/* Is a Dense, by its word, one of the kinds? Plans read it as that (rewrite/assumptions.c). */
+static inline bool lop_is_declared_kind(const lop_node *dense) {
+    return dense->attr.i[0] == LOP_ASSUME_DIAGONAL || dense->attr.i[0] == LOP_ASSUME_TRIDIAGONAL;
+}
 
 /* How many terms that were assumed positive definite are put to the test where a sum is not. */
 enum { LOP_ASSUMED_TERMS = 4 };
@@ -126,6 +133,14 @@ enum { LOP_KERNELS = 5 };
 int lop_kernel_points(const lop_node *kernel, int *at);
 lop_attr lop_kernel_join(const lop_attr *a, const lop_attr *b);
 
+/* op_results.c: the action that a program's last result asks for, owned. */
+lop_status lop_results_asked(const lop_node *results, const lop_node **out,
+                             lop_err *err) LOP_MUST_CHECK;
+/* Those before it; NULL: it is the first. */
+static inline const lop_node *lop_results_before(const lop_node *results) {
+    const lop_node *before = results->n > 1 ? results->child[1] : NULL;
+    return before && before->op->id == results->op->id ? before : NULL;
+}
 /* op_difference.c: the shape that its attributes ask for; none where they are wrong. */
 lop_shape lop_difference_shape(const lop_attr *a);
 /* kinds.c */

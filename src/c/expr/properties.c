@@ -17,6 +17,50 @@ bool lop_node_alike(const lop_node *a, const lop_node *b, int depth) {
                         lop_shape_equal(&a->shape, &b->shape));
 }
 
+/* Is y the transpose of x, as a view or by its kind? */
+static bool turned_operand(const lop_node *x, const lop_node *y, int depth) {
+    const bool above = y->op == &lop_op_view && y->attr.i[0] == LOP_T,
+               below = x->op == &lop_op_view && x->attr.i[0] == LOP_T;
+    if (above && lop_node_alike(x, y->child[0], depth)) return true;
+    if (below && lop_node_alike(x->child[0], y, depth)) return true;
+    return lop_node_turned(x, y, depth) == LOP_T ||
+           (lop_node_trait(x, LOP_SYMMETRIC) == LOP_TRUE && lop_node_alike(x, y, depth));
+}
+/* The points of the rows of the one are those of the columns of the other. */
+static bool turned_kernels(const lop_node *a, const lop_node *b, int depth) {
+    int at[LOP_KERNELS];
+    const int n = lop_kernel_points(a, at);
+    if (!n || !lop_attr_equal(&a->attr, &b->attr)) return false;
+    for (int i = 0; i < a->n; i++) {
+        int other = i;
+        for (int f = 0; f < n; f++)
+            if (i == at[f] || i == at[f] + 1) other = 2 * at[f] + 1 - i;
+        if (!lop_node_alike(a->child[i], b->child[other], depth)) return false;
+    }
+    return true;
+}
+/* One array as it is and turned, and its other triangle. */
+static int turned_triangles(const lop_node *a, const lop_node *b, int depth) {
+    const lop_node *x = a->child[0], *y = b->child[0];
+    int mode = 0;
+    if (y->op == &lop_op_swap && lop_node_alike(x, y->child[0], depth))
+        mode = (int)y->attr.i[0];
+    else if (x->op == &lop_op_swap && lop_node_alike(x->child[0], y, depth))
+        mode = (int)x->attr.i[0];
+    const bool other = !a->attr.i[0] != !b->attr.i[0];
+    return other == ((mode & LOP_T) != 0) && !a->attr.i[1] == !b->attr.i[1] ? mode : 0;
+}
+int lop_node_turned(const lop_node *a, const lop_node *b, int depth) {
+    if (depth == 0 || a->op != b->op || a->n != b->n || a->dtype != b->dtype) return 0;
+    if (a->op == &lop_op_triangular) return turned_triangles(a, b, depth - 1);
+    if (lop_is_complex(a->dtype)) return 0;
+    if (a->op == &lop_op_kernel) return turned_kernels(a, b, depth - 1) ? LOP_T : 0;
+    if (a->op != &lop_op_kron && a->op != &lop_op_blockdiag) return 0;
+    for (int i = 0; i < a->n; i++)
+        if (!turned_operand(a->child[i], b->child[i], depth - 1)) return 0;
+    return LOP_T;
+}
+
 /* -- a product as a list of factors */
 
 typedef struct factor {
@@ -64,8 +108,10 @@ static bool known(look *w, const lop_node *a, bool positive, int depth);
 
 /* b is the adjoint of a. */
 static bool mirrored(look *w, const factor *a, const factor *b, int depth) {
-    if (a->inverse != b->inverse || !lop_node_alike(a->node, b->node, depth)) return false;
+    if (a->inverse != b->inverse) return false;
     int turn = a->mode ^ b->mode, adjoint = lop_is_complex(a->node->dtype) ? LOP_H : LOP_T;
+    if (!lop_node_alike(a->node, b->node, depth))
+        return (turn ^ lop_node_turned(a->node, b->node, depth)) == adjoint && turn != adjoint;
     return turn == adjoint || (turn == 0 && known(w, a->node, false, depth));
 }
 
@@ -123,7 +169,15 @@ static bool known(look *w, const lop_node *a, bool positive, int depth) {
         return palindrome(w, a, positive, depth);
     if (op == &lop_op_sliced) return on_both_axes(w, a, positive, depth);
     if (op == &lop_op_power) return known(w, a->child[0], positive, depth - 1);
-    if (op == &lop_op_lowrank) return a->n == 2 && lop_node_alike(a->child[0], a->child[1], depth);
+    if (op == &lop_op_lowrank)
+        return lop_node_alike(a->child[0], a->child[1], depth) &&
+               (a->n == 2 || known(w, a->child[2], positive, depth - 1));
+    if (op == &lop_op_kron || op == &lop_op_blockdiag || op == &lop_op_kronsum ||
+        op == &lop_op_elementwise) {
+        int i = 0;
+        while (i < a->n && known(w, a->child[i], positive, depth - 1)) i++;
+        if (i == a->n) return true;
+    }
     return !positive && lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
 }
 

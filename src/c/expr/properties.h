@@ -10,6 +10,10 @@ enum { LOP_INFER_DEPTH = 24, LOP_INFER_FACTORS = 24, LOP_INFER_NODES = 1024 };
 /* Written nodes are not interned: do two say the same, as far as `depth` nodes down? */
 bool lop_node_alike(const lop_node *a, const lop_node *b, int depth);
 
+/* As which view of a does b stand, as another of its kind: the transpose (a Kernel of the points
+ * exchanged, a real Kron or BlockDiag of transposes), of a Triangular any; 0: it does not. */
+int lop_node_turned(const lop_node *a, const lop_node *b, int depth);
+
 /* Is it its own adjoint? Sums of Hermitian terms are, products that read the same from both ends
  * (X^H M X), and more. */
 bool lop_infer_hermitian(const lop_node *a);

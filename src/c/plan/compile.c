@@ -11,6 +11,7 @@
 #include "passes.h"
 
 #include "plan_check.h"
+#include "rewrite/assumptions.h"
 #include "user_rule_search.h"
 
 static lop_status checked(const lop_plan *p, lop_pass pass, lop_err *err) {
@@ -22,6 +23,7 @@ static lop_status checked(const lop_plan *p, lop_pass pass, lop_err *err) {
 
 lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options *options,
                         const lop_node *root, lop_plan **out, lop_err *err) {
+    const lop_node *kinds = NULL;
     lop_status st;
     *out = NULL;
     if (root->opaque)
@@ -35,7 +37,8 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
     lop_tab_init(&tab, ctx);
     lop_emit e = {.plan = p, .err = err, .options = options};
     p->trace.trail = options->trail;
-    LOP_TRY(lop_rewrite(rules, &tab, root, &p->root, &p->trace, err));
+    LOP_TRY(lop_declared_kinds(rules, root, &kinds, err));
+    LOP_TRY(lop_rewrite(rules, &tab, kinds, &p->root, &p->trace, err));
     if (p->root->dtype != root->dtype || !lop_shape_equal(&p->root->shape, &root->shape))
         LOP_TRY(lop_fail(err, LOP_INTERNAL, "the rules changed the shape or dtype of the result"));
     LOP_TRY(lop_map_init(&e.map, ctx));
@@ -51,6 +54,7 @@ lop_status lop_plan_one(lop_ctx *ctx, const lop_rules *rules, const lop_options 
     LOP_TRY(checked(p, LOP_PASS_PLACE, err));
 done:
     p->trace.trail = NULL;
+    lop_node_unref(kinds);
     lop_free(ctx, e.branch);
     lop_free(ctx, (void *)e.fresh);
     lop_map_clear(&e.map, ctx);

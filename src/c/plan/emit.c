@@ -343,11 +343,15 @@ void lop_emit_seen(lop_emit *e, int part, int whole, int64_t row, int64_t col) {
     if (lop_emit_part(e, part, whole, row, col)) mere_strides(e->plan, part, copy);
 }
 
+lop_step *lop_emit_copy(lop_emit *e, int out, int in) {
+    return lop_emit_step(e, "copy", lop_run_copy, out, 1, &in);
+}
+
 bool lop_emit_window(lop_emit *e, int slot, int whole, int64_t at) {
     lop_slot *s = &e->plan->slot[slot];
     const lop_slot *w = &e->plan->slot[whole];
     if (s->kind != LOP_S_TEMP || s->alias >= 0 || s->late || w->late || w->alias >= 0 ||
-        s->dt != w->dt || s->batch != 1 || w->batch != 1)
+        (s->dt != w->dt && w->dt != LOP_u8) || w->batch != 1)
         return false;
     s->alias = whole;
     s->window = true;

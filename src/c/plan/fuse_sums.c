@@ -118,7 +118,8 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     then.adds = NULL;
     then.adds_name = NULL;
     lop_coef_put(&then.attr, scale ? lop_coef_of(&scale->attr) : lop_coef_const(1, 0));
-    then.flags = (then.flags & ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH)) | LOP_STEP_ACCUMULATES;
+    then.flags =
+        (then.flags & ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_EACH)) | LOP_STEP_ACCUMULATES;
     then.scratch = (size_t)p->slot[t].matbytes;
     then.bytes += (double)p->slot[out].matbytes;
     if (turned) {

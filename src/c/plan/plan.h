@@ -27,7 +27,7 @@ typedef struct lop_slot {
     bool part, window;   /* it is a block of that slot, at (row, col), or some of its elements */
     bool shared;         /* other names lie on this one */
     int64_t row, col;
-    int64_t shift; /* of a window: how many elements further on it begins */
+    int64_t shift; /* of a window: how many of its elements further on it begins */
     bool flip;     /* alias only: transposed */
     int copy_step; /* a transpose or a part: the step that copies, were it a copy; -1: none */
     lop_run copy;

@@ -94,7 +94,9 @@ static lop_status check_alias(const lop_checker *k, int i) {
     const lop_plan *p = k->p;
     const lop_slot *s = &p->slot[i], *w = &p->slot[s->alias];
     int64_t count, all, end;
-    if (s->kind != LOP_S_TEMP || w->kind == LOP_S_DERIVED || s->dt != w->dt ||
+    const int64_t size = (int64_t)lop_dtype_size(s->dt), unit = (int64_t)lop_dtype_size(w->dt);
+    const bool bytes = s->window && w->dt == LOP_u8;
+    if (s->kind != LOP_S_TEMP || w->kind == LOP_S_DERIVED || (s->dt != w->dt && !bytes) ||
         s->part + s->window + s->flip > 1)
         return lop_check_fault(k, -1, "slot %d cannot be a name for slot %d", i, s->alias);
     if (s->flip) /* of a window too: that has a C order of its own */
@@ -113,8 +115,9 @@ static lop_status check_alias(const lop_checker *k, int i) {
     count = s->m * s->n * s->batch; /* these fit: see check_sizes */
     all = w->m * w->n * w->batch;
     if (s->window)
-        return s->batch == 1 && w->batch == 1 && w->n == 1 && w->alias < 0 && w->need_c &&
-                       s->shift >= 0 && lop_add_ok(s->shift, count, &end) && end <= all
+        return w->batch == 1 && w->n == 1 && (w->alias < 0 || w->window) && w->need_c &&
+                       s->shift >= 0 && lop_add_ok(s->shift, count, &end) &&
+                       lop_mul_ok(end, size, &end) && end <= all * unit
                    ? LOP_OK
                    : lop_check_fault(k, -1,
                                      "slot %d, %lld elements from %lld on, lies outside slot %d", i,
@@ -224,6 +227,8 @@ static const char *flags_against(const lop_plan *p, const lop_step *s) {
     if ((f & LOP_STEP_COLUMNS) && s->n < 2) return "what is linear in its argument has one";
     if ((f & LOP_STEP_INPLACE) && s->n < 2) return "what may run in place has an argument";
     if ((f & LOP_STEP_BATCH) && s->n < 2) return "what takes a batch has an argument";
+    if ((f & LOP_STEP_EACH) && (s->n != 3 || !(f & LOP_STEP_BATCH)))
+        return "what takes each pair of a batch has two arguments";
     if ((f & LOP_STEP_GROUP) && (s->n < 2 || s->n > 3)) return "a group has one or two arguments";
     if ((f & LOP_STEP_GROUP) && (f & (LOP_STEP_BATCH | LOP_STEP_COLUMNS)))
         return "a group is no other batch";

@@ -234,9 +234,10 @@ static lop_status add_block(flow *f, int i) {
         v->any = true;
         join(&v->holds, &f->slot[i].holds);
         if (s->part || s->window) {
-            v->filled += size_of(s);
+            const int64_t wide = (int64_t)(lop_dtype_size(s->dt) / lop_dtype_size(w->dt));
+            v->filled += size_of(s) * wide;
             v->tiles += s->part ? measure(s->row, s->col, s->m, s->n)
-                                : measure(s->shift, 0, s->m * s->n, 1);
+                                : measure(s->shift * wide, 0, size_of(s) * wide, 1);
             if (!is_whole(f, s->alias)) return LOP_OK;
             if (!is_tiled(v, w, w->m))
                 return lop_check_fault(f->k, f->at, "the blocks of slot %d overlap", s->alias);

@@ -15,11 +15,20 @@ int64_t lop_plan_result(const lop_plan *p) {
     return lop_mul_ok(o->matbytes, o->batch, &bytes) ? bytes : INT64_MAX;
 }
 
+/* Is the same value made by a prepare step before it? It is then found, not made again. */
+static bool made_before(const lop_plan *p, int derived) {
+    const bool late = p->step[p->derive[derived].step].late >= 0;
+    for (int i = 0; p->key && i < derived; i++)
+        if (p->key[i] == p->key[derived] && (late || p->step[p->derive[i].step].late < 0))
+            return true;
+    return false;
+}
+
 int64_t lop_plan_kept(const lop_plan *p) {
     int64_t sum = 0, bytes;
     for (int i = 0; i < p->nderive; i++) {
         const lop_step *s = &p->step[p->derive[i].step];
-        if (s->late >= 0) continue; /* after a failure only */
+        if (s->late >= 0 || made_before(p, i)) continue; /* late: after a failure only */
         if (!lop_mul_ok(p->derive[i].bytes, p->slot[s->arg[0]].batch, &bytes) ||
             !lop_add_ok(sum, bytes, &sum))
             return INT64_MAX;
@@ -43,6 +52,7 @@ void lop_plan_price(lop_plan *p) {
         size_t *most = s->late >= 0 ? &p->late_scratch[s->later >= 0] : &p->scratch;
         if (s->scratch > *most) *most = s->scratch;
         if (s->late >= 0 || (s->when >= 0 && s->when_set)) continue; /* after a failure only */
+        if (s->derived >= 0 && made_before(p, s->derived)) continue;
         p->flops += s->flops;
         p->bytes += s->bytes;
         p->seconds += lop_step_seconds(p, i);
@@ -63,6 +73,8 @@ static void note_dense(lop_plan *p, int64_t one, int64_t batch) {
     if (bytes > p->dense) p->dense = bytes;
 }
 
+static double sides(const lop_node *a) { return (double)lop_rows(a) + (double)lop_cols(a); }
+
 /* The largest matrix on the way that is larger than all operands, the result and a few vectors
  * together: a dense form of what was not given dense, or a factor of one, whichever step makes it.
  * The array that an operator is applied to may grow between two factors while its number of columns
@@ -72,11 +84,13 @@ void lop_plan_find_unasked(lop_plan *p) {
     enum { VECTORS = 4, BYTES = 32 };
     const lop_node *asked = p->written, *a = asked->n > 0 ? asked->child[0] : NULL;
     const int64_t k = asked->op == &lop_op_apply ? lop_cols(asked->child[1]) : 1;
-    double given = elements_of(&p->slot[p->out]);
+    const bool program = a && a->op == &lop_op_results;
+    double given = elements_of(&p->slot[p->out]) / (program ? 8 : 1); /* of bytes */
     for (int i = 0; i < p->nleaf; i++) given += elements_of(&p->slot[p->leaf[i].slot]);
-    if (a && a->shape.ndim >= 2)
-        given +=
-            VECTORS * ((double)lop_rows(a) + (double)lop_cols(a)) * (double)p->slot[p->out].batch;
+    if (program)
+        for (; a; a = lop_results_before(a)) given += VECTORS * sides(a->child[0]);
+    else if (a && a->shape.ndim >= 2)
+        given += VECTORS * sides(a) * (double)p->slot[p->out].batch;
     for (int i = 0; i < p->nstep; i++) /* a band, found by products with as many columns */
         if (p->step[i].origin && p->step[i].origin->op == &lop_op_bandprobe)
             given += 2 * elements_of(&p->slot[p->step[i].arg[0]]);

@@ -46,6 +46,7 @@ static inline int lop_sym_group(lop_sym s) { return lop_sym_number(s) - LOP_CH_A
 typedef struct lop_atom {
     const lop_node *node; /* borrowed: an operator, or an array (x) */
     bool array, real, symmetric, hermitian, positive;
+    uint8_t triangle; /* 1 upper, 2 lower, of a Triangular, or a Dense that is assumed to be one */
 } lop_atom;
 
 typedef struct lop_chterm {
@@ -160,6 +161,8 @@ double lop_chain_written(lop_dtype dt, const lop_node *op, const lop_node *x);
 bool lop_chain_lean(const lop_chain *ch, const lop_chstate *st, lop_sym s);
 void lop_chmemo_open(lop_chmemo *m, const lop_chain *ch, const lop_chstate *st);
 /* Fills cost, how, at for m->st; `d` holds n and s. */
+/* Is the span one triangle: 1 upper, 2 lower as it is seen; 0: no. */
+int lop_chain_triangle(const lop_chain *ch, const lop_chdp *d, int i, int j);
 void lop_chain_dp(lop_chmemo *m, lop_chdp *d);
 /* The term's factors under a view, and a proxy of k columns where k >= 0. */
 void lop_chain_items(const lop_chmemo *m, const lop_chterm *t, int mode, int64_t k, lop_chdp *d);

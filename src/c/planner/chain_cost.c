@@ -114,6 +114,23 @@ static bool mirrored(const lop_chmemo *m, const lop_chdp *d, int i, int j, int m
     return (j - i) % 2 != 0 && reflected(m, d, i, j, mode);
 }
 
+int lop_chain_triangle(const lop_chain *ch, const lop_chdp *d, int i, int j) {
+    const lop_sym s = d->s[i];
+    if (i != j || s == LOP_CH_PROXY || lop_sym_is_group(s) || lop_sym_inverse(s)) return 0;
+    const int side = ch->atom[lop_sym_number(s)].triangle;
+    return side && (lop_sym_mode(s) & LOP_T) ? 3 - side : side;
+}
+/* R^H R of the span from k to j: a third of the product where R is a triangle, beside the copy that
+ * puts zeros into the other one. */
+static lop_price gram_price(const lop_chmemo *m, const lop_chdp *d, int k, int j, double batch) {
+    const lop_chain *ch = m->ch;
+    const int64_t n = d->p[j + 1];
+    if (!lop_chain_triangle(ch, d, k, j))
+        return lop_price_gram(ch->costs, ch->dt, n, d->p[k], batch);
+    return lop_price_add(lop_price_gram(ch->costs, ch->dt, n, d->p[k], batch * 0.45),
+                         lop_price_pass(ch->costs, ch->dt, (double)n * (double)n * batch, 1));
+}
+
 /* R^H A^-1 R with A positive definite. */
 static bool halved(const lop_chmemo *m, const lop_chdp *d, int i, int j) {
     lop_sym s = d->s[(i + j) / 2];
@@ -175,9 +192,7 @@ static choice cell(lop_chmemo *m, const lop_chdp *d, int i, int j) {
     int mid = (i + j - 1) / 2;
     for (int mode = LOP_T; mode <= LOP_H && j > i; mode += 2)
         if (mirrored(m, d, i, j, mode) && (mode == LOP_T || lop_is_complex(ch->dt)))
-            offer(&best,
-                  d->cost[mid + 1][j] +
-                      lop_price_gram(ch->costs, ch->dt, cols, d->p[mid + 1], batch).seconds,
+            offer(&best, d->cost[mid + 1][j] + gram_price(m, d, mid + 1, j, batch).seconds,
                   mode == LOP_T ? LOP_CH_GRAM_T : LOP_CH_GRAM_H, mid);
     mid = (i + j) / 2;
     if (halved(m, d, i, j))
@@ -293,7 +308,7 @@ lop_price lop_chain_step(lop_chmemo *m, const lop_chdp *d, int i, int j) {
             lop_price_gemm(m->ch->costs, m->ch->dt, d->p[d->at[i][j] + 1], cols,
                            d->p[d->at[i][j] + 1], batch / 2),
             lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch));
-    default: return lop_price_gram(m->ch->costs, m->ch->dt, cols, d->p[d->at[i][j] + 1], batch);
+    default: return gram_price(m, d, d->at[i][j] + 1, j, batch);
     }
 }
 

@@ -67,19 +67,26 @@ static bool is_normal(const lop_node *a) {
            a->child[1]->op == &lop_op_dense;
 }
 
-/* Is a solve with it one by Cholesky of a matrix that has no cheaper way? Small matrices are left
+/* Is there no way to solve with it but by its dense form? */
+static bool is_formed(const lop_node *a) {
+    while (a->op == &lop_op_scaled) a = a->child[0];
+    return a->op == &lop_op_dense || a->op == &lop_op_kernel;
+}
+
+/* Is a solve with it one by Cholesky, which is tried of all that is its own adjoint as it is
+ * written, and is there no cheaper way? Small matrices are left
  * out, which have another factor: two different factors of an ill-conditioned matrix do not fit
  * together in one formula */
 static bool by_cholesky(const lop_node *a, lop_dtype dt) {
     if (lop_stack_fits(lop_rows(a), dt)) return false;
     if (a->op == &lop_op_dense) return lop_node_trait(a, LOP_POSITIVE) == LOP_TRUE;
-    if ((a->op != &lop_op_sum && a->op != &lop_op_prod) || !lop_infer_semidefinite(a)) return false;
-    if (a->op == &lop_op_prod) return !is_normal(a);
+    if (a->op == &lop_op_prod) return lop_infer_semidefinite(a) && !is_normal(a);
+    if ((a->op != &lop_op_sum && a->op != &lop_op_kernel) || !lop_infer_hermitian(a)) return false;
     while (a->op == &lop_op_sum) {
-        if (a->child[1]->op == &lop_op_dense) return true;
+        if (is_formed(a->child[1])) return true;
         a = a->child[0];
     }
-    return a->op == &lop_op_dense;
+    return is_formed(a);
 }
 
 /* Is it its own adjoint, by what is assumed or by how it is written? */
@@ -88,10 +95,22 @@ static bool own_adjoint(const lop_node *a) {
     return (a->op == &lop_op_sum || a->op == &lop_op_prod) && lop_infer_hermitian(a);
 }
 
+static uint8_t triangle_of(const lop_node *a) {
+    if (a->op == &lop_op_triangular) return a->attr.i[0] ? 2 : 1;
+    if (a->op != &lop_op_dense) return 0;
+    return a->attr.i[0] == LOP_ASSUME_LOWER ? 2 : a->attr.i[0] == LOP_ASSUME_UPPER ? 1 : 0;
+}
+
 static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
     int i = 0;
     if (!node->weak && !lop_is_blas(node->dtype)) return false; /* integers wrap as written */
     while (i < ch->natom && !lop_node_alike(ch->atom[i].node, node, 4)) i++;
+    for (int j = 0; i == ch->natom && j < ch->natom; j++) {
+        const int mode = lop_node_turned(ch->atom[j].node, node, 4);
+        if (!mode) continue;
+        *out = lop_sym_make(j, false, mode);
+        return true;
+    }
     if (i == LOP_CH_ATOMS) return false;
     if (i == ch->natom) {
         bool array = node->op->cls != LOP_OPERATOR, real = !lop_is_complex(node->dtype),
@@ -102,7 +121,8 @@ static bool atom_of(lop_chain *ch, const lop_node *node, lop_sym *out) {
             real,
             (real && hermitian) || (!array && lop_node_trait(node, LOP_SYMMETRIC) == LOP_TRUE),
             hermitian,
-            !array && by_cholesky(node, ch->dt)};
+            !array && by_cholesky(node, ch->dt),
+            triangle_of(node)};
         lop_shape both;
         if (lop_nbatch(node) > 0) {
             ch->batched = true;
@@ -251,7 +271,8 @@ static bool read_several(reader *r, lop_chterm *t, int n, const lop_node *const 
 
 static bool read_atom(reader *r, lop_chterm *t, const lop_node *node, int mode, bool inverse) {
     lop_sym s;
-    return atom_of(r->ch, node, &s) && put(r, t, lop_sym_make(lop_sym_number(s), inverse, mode));
+    return atom_of(r->ch, node, &s) &&
+           put(r, t, lop_sym_make(lop_sym_number(s), inverse, mode ^ lop_sym_mode(s)));
 }
 
 static bool read_inside(reader *r, lop_chterm *t, const lop_node *node, int mode, bool inverse) {

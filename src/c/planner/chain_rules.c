@@ -107,6 +107,15 @@ static double pair_cost(const lop_chain *ch, int64_t m, int64_t n) {
     return lop_price_pass(ch->costs, ch->dt, 2 * (double)m * (double)n, 1).seconds;
 }
 
+/* Takes over `a`; of a view what it shows, its mode added to *mode. */
+static const lop_node *unswapped(const lop_node *a, int64_t *mode) {
+    if (a->op != &lop_op_swap) return a;
+    *mode ^= a->attr.i[0];
+    const lop_node *inner = lop_node_ref(a->child[0]);
+    lop_node_unref(a);
+    return inner;
+}
+
 /* Makes product_diagonal of the spans i..k and k + 1..j. */
 static lop_status pair(lop_builder *b, const lop_chdp *d, int i, int k, int j, int64_t offset,
                        const lop_node **out) {
@@ -117,8 +126,10 @@ static lop_status pair(lop_builder *b, const lop_chdp *d, int i, int k, int j, i
     lop_chmake_say_span(b, d, k + 1, j);
     lop_status st = lop_chmake_span(b, d, i, k, NULL, &left);
     if (st != LOP_OK) return st;
+    left = unswapped(left, &at.i[1]);
     st = lop_chmake_span(b, d, k + 1, j, NULL, &right);
     if (st == LOP_OK) {
+        right = unswapped(right, &at.i[2]);
         const lop_node *child[2] = {left, right};
         st = lop_make(b->mk, "product_diagonal", &at, 2, child, NULL, out);
         lop_node_unref(right);

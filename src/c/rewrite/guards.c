@@ -248,12 +248,14 @@ lop_truth lop_when_indefinite(const lop_match *m) {
     return truth(a->op == &lop_op_dense && lop_is_blas(m->root->dtype) &&
                  (a->attr.i[0] == LOP_ASSUME_SYMMETRIC || a->attr.i[0] == LOP_ASSUME_HERMITIAN));
 }
-lop_truth lop_when_composed(const lop_match *m) {
-    const lop_node *a = m->root->child[0];
+bool lop_is_composed(const lop_node *a) {
     const lop_op *op = a->op == &lop_op_view ? a->child[0]->op : a->op;
-    return truth(op == &lop_op_sum || op == &lop_op_prod || op == &lop_op_power ||
-                 op == &lop_op_part || op == &lop_op_elementwise || op == &lop_op_laplacian ||
-                 op == &lop_op_difference || op == &lop_op_kronsum);
+    return op == &lop_op_sum || op == &lop_op_prod || op == &lop_op_power || op == &lop_op_part ||
+           op == &lop_op_elementwise || op == &lop_op_laplacian || op == &lop_op_difference ||
+           op == &lop_op_kronsum;
+}
+lop_truth lop_when_composed(const lop_match *m) {
+    return truth(lop_is_composed(m->root->child[0]));
 }
 lop_truth lop_when_coef_nonzero(const lop_match *m) {
     return truth(ATTR(m, 'c').re != 0 || ATTR(m, 'c').im != 0);
@@ -354,7 +356,8 @@ lop_truth lop_when_cast_widens(const lop_match *m) {
     const lop_node *inner = m->root->child[0];
     lop_dtype from = inner->child[0]->dtype;
     bool same = inner->attr.i[0] == m->root->attr.i[0] || lop_is_blas(from),
-         weak = inner->child[0]->weak && lop_is_blas(inner->dtype); /* of no digits of its own */
+         weak = inner->child[0]->weak && /* of no digits of its own */
+                (lop_is_blas(inner->dtype) || !m->root->attr.i[0]);
     return truth(same && (weak || lop_promote(from, inner->dtype) == inner->dtype) &&
                  lop_promote(inner->dtype, m->root->dtype) == m->root->dtype);
 }

@@ -2,6 +2,7 @@
  * bands, triangles and the other small kinds. */
 #include "builds.h"
 #include "expr/properties.h"
+#include "rewrite/guards.h"
 #include "ops/shared/sparse_solver.h"
 
 #include <float.h>
@@ -83,24 +84,26 @@ LOP_BUILD(view_tridiagonal) {
     return tridiagonal(mk, &attr, v, st, out);
 }
 
-/* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
-static lop_attr assumption_left(const lop_attr *a, bool real, bool positive) {
-    lop_attr left = *a;
-    if (a->i[0] == LOP_ASSUME_POSITIVE && !positive) left.i[0] = LOP_ASSUME_HERMITIAN;
-    if (a->i[0] != LOP_ASSUME_SYMMETRIC && !real) left.i[0] = LOP_ASSUME_GENERAL;
-    if (left.i[0] == LOP_ASSUME_GENERAL) left.i[1] = 0;
-    return left;
+int64_t lop_assumption_left(int64_t assumed, bool real, bool positive) {
+    if (assumed != LOP_ASSUME_SYMMETRIC && !real) return LOP_ASSUME_GENERAL;
+    return assumed == LOP_ASSUME_POSITIVE && !positive ? LOP_ASSUME_HERMITIAN : assumed;
 }
 
-/* Is the multiple one by a positive number? */
-static bool is_positive(const lop_node *multiple) {
+bool lop_is_positive_multiple(const lop_node *multiple) {
     return lop_coef_test(multiple->ctx, lop_coef_of(&multiple->attr), LOP_COEF_POSITIVE);
+}
+
+static lop_attr tridiagonal_left(const lop_attr *a, bool real, bool positive) {
+    lop_attr left = *a;
+    left.i[0] = lop_assumption_left(a->i[0], real, positive);
+    if (left.i[0] == LOP_ASSUME_GENERAL) left.i[1] = 0;
+    return left;
 }
 
 LOP_BUILD(scaled_tridiagonal) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL, NULL, NULL};
     const lop_attr *c = &m->root->attr,
-                   attr = assumption_left(&a->attr, c->im == 0, is_positive(m->root));
+                   attr = tridiagonal_left(&a->attr, c->im == 0, lop_is_positive_multiple(m->root));
     lop_status st = LOP_OK;
     for (int i = 0; st == LOP_OK && i < 3; i++)
         st = lop_join(mk, &lop_op_scale, c, a->child[i], NULL, &v[i]);
@@ -124,7 +127,8 @@ LOP_BUILD(tridiagonal_plus) {
                    *v[3] = {lop_node_ref(a->child[0]), NULL, lop_node_ref(a->child[2])}, *d = NULL;
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
-    lop_attr attr = assumption_left(&a->attr, real, known && (!multiple || is_positive(o)));
+    lop_attr attr =
+        tridiagonal_left(&a->attr, real, known && (!multiple || lop_is_positive_multiple(o)));
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st == LOP_OK)
         st = lop_join(mk, &lop_op_add, NULL, first ? a->child[1] : d, first ? d : a->child[1],
@@ -247,6 +251,43 @@ LOP_BUILD(det_inferred) {
     const lop_attr how = assumption_of(a, b);
     lop_status st = band_of(mk, a, b, dt, &in);
     return st == LOP_OK ? wrap(mk, &lop_op_banded_det, &how, in, out) : st;
+}
+
+/* The band of `a` in dtype dt: three vectors of a Tridiagonal, else `ab`; how many. Owned. */
+static lop_status lines_of(const lop_maker *mk, const lop_node *a, lop_band b, lop_dtype dt,
+                           const lop_node **v, int *count) {
+    const lop_attr d = {.i = {1, 0, 0, (int64_t)dt + 1}};
+    const bool given = a->op == &lop_op_tridiagonal || a->op == &lop_op_banded;
+    lop_status st = LOP_OK;
+    *count = given ? a->n : 1;
+    if (!given) return band_of(mk, a, b, dt, &v[0]);
+    for (int i = 0; st == LOP_OK && i < a->n; i++)
+        st = lop_make1(mk, &lop_op_cast, &d, a->child[i], &v[i]);
+    return st;
+}
+
+/* Of Tridiagonal and Banded, and of what is a band by how it is written. */
+LOP_BUILD(band_inverse_diagonal) {
+    const lop_node *a = m->root->child[0]->child[0], *v[4] = {NULL};
+    const lop_dtype dt = m->root->dtype;
+    const lop_attr at = {.i = {m->root->attr.i[0], 0, 0, 0}};
+    const bool three = a->op == &lop_op_tridiagonal, given = three || a->op == &lop_op_banded;
+    const lop_band b = lop_infer_bands(a);
+    lop_attr how = given ? a->attr : assumption_of(a, b);
+    int n = 0;
+    how.i[3] = at.i[0];
+    if (!lop_is_blas(dt) || !lop_is_square(a) || lop_rows(a) < 2 || b.l >= lop_rows(a) ||
+        b.u >= lop_rows(a) || !(three || lop_band_is_narrow(a, b)) || at.i[0] > b.l ||
+        -at.i[0] > b.u)
+        return LOP_NOMATCH;
+    lop_status st = lines_of(mk, a, b, dt, v, &n);
+    if (st == LOP_OK) st = lop_build_diagonal_sparse_inverse(m, mk, &v[n]);
+    if (st == LOP_NOMATCH) st = lop_inverse_diagonal(mk, a, &at, dt, &v[n]);
+    if (st == LOP_OK)
+        st = lop_make_op(mk, three ? &lop_op_triinvdiag : &lop_op_bandinvdiag, &how, n + 1, v, NULL,
+                         out);
+    for (int i = 0; i < 4; i++) lop_node_unref(v[i]);
+    return st;
 }
 
 /* -- triangular: the transpose is the same array, turned */

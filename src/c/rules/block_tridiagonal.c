@@ -28,22 +28,16 @@ LOP_BUILD(blocktri_sum) {
     return kind(mk, &attr, a->n, v, st, out);
 }
 
-/* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
-static lop_attr assumption_left(const lop_node *a, bool real, bool positive) {
+static lop_attr blocktri_left(const lop_node *a, bool real, bool positive) {
     lop_attr left = a->attr;
-    if (left.i[1] == LOP_ASSUME_POSITIVE && !positive) left.i[1] = LOP_ASSUME_HERMITIAN;
-    if (left.i[1] != LOP_ASSUME_SYMMETRIC && !real) left.i[1] = LOP_ASSUME_GENERAL;
+    left.i[1] = lop_assumption_left(a->attr.i[1], real, positive);
     return left;
-}
-
-/* Is the multiple one by a positive number? */
-static bool is_positive(const lop_node *multiple) {
-    return lop_coef_test(multiple->ctx, lop_coef_of(&multiple->attr), LOP_COEF_POSITIVE);
 }
 
 LOP_BUILD(blocktri_scaled) {
     const lop_node *a = m->root->child[0], *v[3] = {NULL};
-    const lop_attr *c = &m->root->attr, attr = assumption_left(a, c->im == 0, is_positive(m->root));
+    const lop_attr *c = &m->root->attr,
+                   attr = blocktri_left(a, c->im == 0, lop_is_positive_multiple(m->root));
     lop_status st = LOP_OK;
     if (a->n == 2 && c->im != 0) return LOP_NOMATCH; /* what stands above would be conjugated */
     for (int i = 0; st == LOP_OK && i < a->n; i++)
@@ -58,7 +52,8 @@ LOP_BUILD(blocktri_plus) {
                    *v[3] = {NULL};
     const bool multiple = o->op == &lop_op_scaled, known = multiple || o->op == &lop_op_identity,
                real = multiple ? o->attr.im == 0 : !lop_is_complex(o->dtype) || known;
-    const lop_attr attr = assumption_left(a, real, known && (!multiple || is_positive(o))),
+    const lop_attr attr =
+                       blocktri_left(a, real, known && (!multiple || lop_is_positive_multiple(o))),
                    size = {.i = {size_of(a), 0, 0, 0}};
     lop_status st = lop_make_diagonal(mk, o, &d);
     if (st != LOP_OK) return st;

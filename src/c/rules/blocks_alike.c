@@ -161,13 +161,28 @@ LOP_BUILD(blockdiag_with) {
     return cut(mk, m->root->op, m->root->child[0], m->root->child[1], out);
 }
 
-/* BlockDiag + U C V^H + c I: the shift goes to the blocks. */
+/* D + c I of a Diag. Owned. */
+static lop_status shifted_diag(const lop_maker *mk, const lop_node *d, const lop_node *shift,
+                               const lop_node **out) {
+    const lop_node *sum;
+    lop_status st = lop_make2(mk, &lop_op_sum, NULL, d, shift, &sum);
+    if (st != LOP_OK) return st;
+    lop_match m = {.root = sum, .node = {d->child[0]}};
+    st = lop_build_diag_plus_identity(&m, mk, out);
+    lop_node_unref(sum);
+    return st;
+}
+
+/* BlockDiag + U C V^H + c I: the shift goes to the blocks; Diag + U C V^H + c I likewise. */
 LOP_BUILD(blocks_update_plus) {
     const lop_node *a = m->root->child[0], *b = m->root->child[1], *base = NULL;
     const bool first = a->op == &lop_op_lowrankupdate;
     const lop_node *update = first ? a : b, *shift = first ? b : a, *child[4] = {NULL};
-    if (update->child[0]->op != &lop_op_blockdiag || lop_nbatch(update)) return LOP_NOMATCH;
-    lop_status st = cut(mk, &lop_op_sum, update->child[0], shift, &base);
+    const bool diag = update->child[0]->op == &lop_op_diag;
+    if ((!diag && update->child[0]->op != &lop_op_blockdiag) || lop_nbatch(update))
+        return LOP_NOMATCH;
+    lop_status st = diag ? shifted_diag(mk, update->child[0], shift, &base)
+                         : cut(mk, &lop_op_sum, update->child[0], shift, &base);
     if (st != LOP_OK) return st;
     child[0] = base;
     for (int i = 1; i < update->n; i++) child[i] = update->child[i];

@@ -8,6 +8,7 @@
 /* views_scalars_elements.c */
 LOP_BUILD(view_view);
 LOP_BUILD(sparse_pair);
+LOP_BUILD(dense_results);
 LOP_BUILD(swap_swap);
 LOP_BUILD(view_real);
 LOP_BUILD(view_diag);
@@ -64,6 +65,10 @@ LOP_BUILD(power_itself);
 LOP_BUILD(power_each);
 LOP_BUILD(solve_power);
 /* bands_permutations_triangles.c */
+/* What is left of an assumption when a real (or complex) number comes in; `positive`: it is > 0. */
+int64_t lop_assumption_left(int64_t assumed, bool real, bool positive);
+/* Is the multiple one by a positive number? */
+bool lop_is_positive_multiple(const lop_node *multiple);
 LOP_BUILD(view_tridiagonal);
 LOP_BUILD(scaled_tridiagonal);
 LOP_BUILD(sum_tridiagonal);
@@ -257,6 +262,7 @@ LOP_BUILD(solve_normal);
 LOP_BUILD(solve_sparse);
 LOP_BUILD(det_sparse);
 LOP_BUILD(diagonal_sparse_inverse);
+LOP_BUILD(band_inverse_diagonal);
 LOP_BUILD(trace_sparse_inverse);
 
 /* checked_solution.c. `a` is borrowed, the others are made by open and given up by close. */

@@ -263,8 +263,9 @@ LOP_BUILD(det_tried) {
     if (a->op == &lop_op_sum) gather_terms(&d, a);
     if (d.minus) d.n = 0;
     lop_status st = lop_make1(mk, &lop_op_todense, &ATTR(m, 'k'), a, &child[0]);
-    for (int i = 0; st == LOP_OK && i < d.n; i++)
-        st = lop_make1(mk, &lop_op_todense, NULL, d.at[i], &child[i + 1]);
+    for (int i = 0; st == LOP_OK && i < d.n; i++) /* integers as the sum's floats */
+        st = lop_make1(mk, &lop_op_todense, lop_is_blas(d.at[i]->dtype) ? NULL : &ATTR(m, 'k'),
+                       d.at[i], &child[i + 1]);
     if (st == LOP_OK) st = lop_make_op(mk, &lop_op_cholesky_det, &tried, 1 + d.n, child, NULL, out);
     for (int i = 0; i <= d.n; i++) lop_node_unref(child[i]);
     return st;

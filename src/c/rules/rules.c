@@ -255,6 +255,8 @@ const lop_rule lop_rule_table[] = {
 #include "solve.def"
 
     /* -- dense forms */
+    {"dense-results", LOP_PUSH, "(todense@d (results))", NULL, NULL, lop_build_dense_results,
+     "planned: all results of a program"},
     {"dense-widen", LOP_PUSH, "(todense@d ?a)", NULL, lop_when_narrow, lop_build_widen,
      "each leaf in the dtype of the whole"},
     {"dense-dense", LOP_PUSH, "(todense@d (dense ?a))", "(cast@d ?a)", NULL, NULL,

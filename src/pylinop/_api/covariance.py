@@ -8,8 +8,9 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack
-from .._base.checks import number, square
+from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
+from .._lazy import build
 from .._operators.convert import as_operator
 from .._operators.quasiseparable import likelihood_of
 from .._structured import square_roots
@@ -43,6 +44,21 @@ def _is_vector_each(op: Any, b: Any) -> bool:
             "b[..., None] for the first, b[None] for the second"
         )
     return True
+
+
+def _later(A: Any, b: Any) -> InvQuadLogdet:
+    """Of LazyArrays, deferred."""
+    A, b = build.node(A), build.node(b)
+    if b._head == "operator":
+        quad = np.diagonal(build.matmul(b.conj().mT, solve(A, b)))
+    elif b.ndim == 1 and A.ndim == 2:
+        quad = b.conj() @ solve(A, b)
+    else:
+        one = b.ndim == 1 or _is_vector_each(A, b)
+        columns = b[..., None] if one else b
+        quad = (columns.conj() * solve(A, columns)).sum(axis=-2)
+        quad = quad[..., 0] if one else quad
+    return InvQuadLogdet(quad, logdet(A))
 
 
 def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
@@ -85,6 +101,8 @@ def inv_quad_logdet(A: "_OperatorLike", b: Any) -> InvQuadLogdet:
     >>> float(q), round(float(log), 3)
     (10.0, 1.386)
     """
+    if is_lazy(A) or is_lazy(b):
+        return _later(A, b)
     op = as_operator(A)
     if isinstance(b, _core.Operator):
         return InvQuadLogdet((b.H @ solve(op, b)).diagonal(), logdet(op))

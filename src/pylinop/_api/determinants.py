@@ -76,7 +76,7 @@ def slogdet(A: Any) -> Any:
     (1.0, -6907.755)
     """
     if is_lazy(A):
-        return build.now(A, determinants.slogdet)
+        return build.slogdet(A)
     return determinants.slogdet(as_operator(A))
 
 

@@ -15,7 +15,9 @@ Woodbury's identity and the Schur complement are not backward stable where A is 
 conditioned than the new matrix (Yip, SIAM J. Sci. Stat. Comput. 7, 1986, section 3; Higham,
 Accuracy and Stability of Numerical Algorithms, section 13.2). So each solution's backward error is
 computed, with the new matrix as an operator; corrections are made at most twice, then the new
-matrix is factored by itself."""
+matrix is factored by itself. Determinants and diagonals of inverses show no residual. A solution
+for random signs does, and how much longer its part A^-1 b is than x says what cancels in them
+(`_Changed._trusted`). What is decided does not depend on what was asked before."""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._base import dlpack, errors
+from .._base import dlpack
 from .._base.checks import number, square
 from .._base.dtypes import inexact
 from .._iterative.scipy_api import operator_of
@@ -34,6 +36,19 @@ from .._operators import pickling
 from .._operators.block_constructors import block
 from .._structured import determinants, dispatch
 from .covariance import sample
+from .factor_parts import (
+    adjoint_of,
+    columns,
+    either,
+    finer,
+    norm_below,
+    normal,
+    norms,
+    plain,
+    product,
+    sides,
+    size_of,
+)
 from .solve import assuming
 
 if TYPE_CHECKING:
@@ -45,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Factorized", "factorized"]
 _numbers = itertools.count(1)
 _REFINED = 2  # corrections of a solution, at the most
+_LOST = 10  # digits that may be lost beside an LU of the new matrix, in units of n u, as in solves
 _POSITIVE = ("pos", "positive definite")
 
 
@@ -97,24 +113,6 @@ def factorized(A: _OperatorLike, assume_a: str | None = None) -> Factorized:
 def _let_go(owner: dlpack.Owner) -> None:
     held, owner.number = owner.number, 0
     _core._release(held)
-
-
-def sides(op: Any, b: Any) -> Any:
-    """A right side as an array that fits."""
-    x = dlpack.as_array(b)
-    n = op.shape[-1]
-    if x.ndim == 0 or x.shape[-1 if x.ndim == 1 else -2] != n:
-        raise errors.shape_error(op, "solve", f"({n},) or (..., {n}, k)", x.shape)
-    return x.astype(np.float64) if x.dtype.kind in "iub" else x
-
-
-def size_of(op: Any) -> int:
-    """Bytes of the arrays of an expression, each once."""
-    found: dict[int, int] = {}
-    for part in errors.parts(op):
-        for a in part._arrays or ():
-            found[a.__array_interface__["data"][0]] = a.nbytes
-    return sum(found.values())
 
 
 class Factorized:
@@ -252,7 +250,8 @@ class Factorized:
         By Woodbury's identity, on this factor: k solves now, two thin products more in each solve
         later. Each solution is checked by its backward error, refined at most twice, and where that
         does not reach rounding the new matrix is factored by itself: at once, if all updates have
-        more columns than a quarter of the rows of a dense matrix.
+        more columns than a quarter of the rows of a dense matrix. Determinants and diagonals come
+        from this factor where A is not much nearer to a singular matrix than the new matrix is.
         """
         return _updated(self, U, V)
 
@@ -269,7 +268,7 @@ class Factorized:
         Notes
         -----
         By the Schur complement D - C A^-1 B, on this factor: k solves now, and a solve with the
-        complement in each solve later. Solutions are checked as those of `update` are.
+        complement in each solve later. All is checked as after `update`.
         """
         return _appended(self, B, D, C)
 
@@ -298,24 +297,6 @@ class Factorized:
 # -- factors by way of others --
 
 
-def _h(a: Any) -> Any:
-    return np.conj(np.swapaxes(a, -1, -2))
-
-
-def _columns(name: str, x: Any, n: int) -> Any:
-    a = dlpack.as_array(x)
-    a = a[:, None] if a.ndim == 1 else a
-    if a.ndim != 2 or a.shape[0] != n:
-        raise ValueError(f"{name} must have shape ({n},) or ({n}, k), got {np.shape(x)}")
-    if a.dtype.kind not in "biufc":
-        raise TypeError(f"{name} of dtype {a.dtype}: numbers are taken")
-    return dlpack.immutable_copy(a.astype(inexact(a.dtype), copy=False))
-
-
-def _norms(x: Any) -> Any:
-    return np.linalg.norm(x, axis=-1 if x.ndim == 1 else -2)
-
-
 def _assumed(op: Any) -> str | None:
     """'pos' where the matrix is one that was assumed positive definite."""
     positive = op._head == "dense" and op._init is not None and op._given("assume_a") in _POSITIVE
@@ -337,20 +318,17 @@ class _Changed(Factorized):
         self.shape = form.shape
         self.dtype = inexact(form.dtype)
         self._known = {}
-        self._norm = self._norm_below()
+        self._norm = norm_below(form, self.dtype)
+        self._ways: tuple[bool, bool, bool] | None = None
 
-    def _norm_below(self) -> float:
-        """A lower bound of |A|, by steps of a power iteration."""
-        v = np.random.default_rng(20).standard_normal(self.shape[-1]).astype(self.dtype)
-        best = 0.0
-        for _ in range(4):
-            size = float(np.linalg.norm(v))
-            if not 0 < size < np.inf:
-                break
-            v = (self.A @ (v / v.real.dtype.type(size))).astype(self.dtype, copy=False)
-            found = float(np.linalg.norm(v))
-            best = found if found > best else best
-        return best
+    def _small(self, S: Any, assume_a: str | None) -> Factorized:
+        """A factor of the small matrix. Where rounding has made it singular, or indefinite, the new
+        matrix says itself whether it is that."""
+        try:
+            return Factorized(_core.Dense(S, assume_a))
+        except np.linalg.LinAlgError:
+            self._ways = False, False, False
+            return self._own()
 
     def _through(self, b: Any, adjoint: bool) -> Any:
         raise NotImplementedError
@@ -364,19 +342,64 @@ class _Changed(Factorized):
     def _solved(self, b: Any, adjoint: bool) -> Any:
         if b.ndim == 0 or b.shape[-1 if b.ndim == 1 else -2] != self.shape[-1]:
             sides(self.A, b)
-        if self._by_itself is not None:
-            return self._by_itself._solved(b, adjoint)
+        x = self._refined(b, adjoint)[0] if self._trusted()[0] else None
+        return self._own()._solved(b, adjoint) if x is None else x
+
+    def _refined(self, b: Any, adjoint: bool) -> tuple[Any, int]:
+        """The solution and how often it was corrected; None where that is not enough."""
         op: Any = self.A.H if adjoint else self.A
         x = self._through(b, adjoint)
         most = 5 * self.shape[-1] * float(np.finfo(x.dtype).eps)
-        for _ in range(_REFINED + 1):
+        size = norms(b)
+        for done in range(_REFINED + 1):
             r = b - op @ x
             with np.errstate(invalid="ignore"):
-                bad = _norms(r) > most * (self._norm * _norms(x) + _norms(b))
-            if not np.any(bad):
-                return x
+                good = norms(r) <= most * (self._norm * norms(x) + size)
+            if np.all(good | ~np.isfinite(size)):
+                return x, done
             x = x + self._through(r, adjoint).astype(x.dtype, copy=False)
-        return self._own()._solved(b, adjoint)
+        return None, _REFINED
+
+    def _trusted(self) -> tuple[bool, bool, bool]:
+        """Whether solutions, determinants and diagonals are taken by way of the base.
+
+        With b of random signs, x = M^-1 b and y = A^-1 b, of the new matrix M and the base A, are
+        as long as the Frobenius norms of the inverses, in the mean. The errors of det A det S are
+        some u |A| |A^-1|, where an LU of M has u |M| |M^-1|; those of the diagonals, from which the
+        result is subtracted, are longer by |A^-1| again. Both may be _LOST n times an LU's."""
+        if self._ways is None:
+            self._ways = self._probed()
+        return self._ways
+
+    def _probed(self) -> tuple[bool, bool, bool]:
+        n, m = self._base.shape[-1], self.shape[-1]
+        if m == 0:
+            return True, True, True
+        b = np.random.default_rng(17).choice([-1.0, 1.0], m).astype(self.dtype)
+        with np.errstate(all="ignore"):
+            x, corrected = self._refined(b, False)
+            if x is None or corrected or finer(self.dtype, self._base.dtype):
+                return x is not None, False, False
+            longer = float(norms(self._base._solved(b[:n], False)) / norms(x))
+            norm = norm_below(self._base.A, self._base.dtype)
+            lost = norm * longer
+            most = _LOST * m * self._norm
+            return True, lost <= most, lost * max(1.0, longer) <= most
+
+    def slogdet(self) -> Any:
+        return self._once("slogdet", self._slogdet if self._trusted()[1] else self._own().slogdet)
+
+    def logdet(self) -> Any:
+        return _logarithm(self)
+
+    def _inverse_diagonal(self) -> Any:
+        return self._diagonal() if self._trusted()[2] else self._own()._inverse_diagonal()
+
+    def _slogdet(self) -> Any:
+        raise NotImplementedError
+
+    def _diagonal(self) -> Any:
+        raise NotImplementedError
 
     def inv(self) -> Any:
         return self._own().inv()
@@ -402,8 +425,8 @@ class _Updated(_Changed):
         low = _core.LowRank(U) if V is None else _core.LowRank(U, V)
         super().__init__(base, base.A + low)
         self._W = base._solved(U, False)
-        S = np.eye(U.shape[1]) + _h(right) @ self._W
-        self._S = Factorized(_core.Dense(S))
+        S = np.eye(U.shape[1]) + adjoint_of(right) @ self._W
+        self._S = self._small(S, None)
         self._Z: Any = None
 
     def _adjoint_columns(self) -> Any:
@@ -415,17 +438,14 @@ class _Updated(_Changed):
         V = self._U if self._V is None else self._V
         x = self._base._solved(b, adjoint)
         if adjoint:
-            return x - self._adjoint_columns() @ self._S._solved(_h(self._U) @ x, True)
-        return x - self._W @ self._S._solved(_h(V) @ x, False)
+            return x - self._adjoint_columns() @ self._S._solved(adjoint_of(self._U) @ x, True)
+        return x - self._W @ self._S._solved(adjoint_of(V) @ x, False)
 
-    def slogdet(self) -> Any:
-        return self._once("slogdet", lambda: _product(self._base.slogdet(), self._S.slogdet()))
+    def _slogdet(self) -> Any:
+        return product(self._base.slogdet(), self._S.slogdet())
 
-    def logdet(self) -> Any:
-        return _logarithm(self)
-
-    def _inverse_diagonal(self) -> Any:
-        thin = self._S._solved(_h(self._adjoint_columns()), False)
+    def _diagonal(self) -> Any:
+        thin = self._S._solved(adjoint_of(self._adjoint_columns()), False)
         return self._base._inverse_diagonal() - (self._W * thin.T).sum(axis=-1)
 
     def sample(self, size: Any = None, rng: Any = None) -> Any:
@@ -433,7 +453,7 @@ class _Updated(_Changed):
             return super().sample(size, rng)
         generator = np.random.default_rng(rng)
         x = self._base.sample(size, generator)
-        return x + _normal(self._U, x.shape[:-1], generator) @ self._U.T
+        return x + normal(self._U, x.shape[:-1], generator) @ self._U.T
 
     def _more(self) -> int:
         own = [self._U, self._V, self._W, self._Z]
@@ -448,39 +468,36 @@ class _Appended(_Changed):
 
     def __init__(self, base: Factorized, B: Any, D: Any, C: Any) -> None:
         self._B, self._D, self._C = B, D, C
-        low = _h(B) if C is None else C
+        low = adjoint_of(B) if C is None else C
         super().__init__(
             base, block([[base.A, _core.Dense(B)], [_core.Dense(low), _core.Dense(D)]])
         )
         self._W = base._solved(B, False)
         positive = _assumed(base.A) if C is None else None
-        self._S = Factorized(_core.Dense(D - low @ self._W, positive))
+        self._S = self._small(D - low @ self._W, positive)
         self._Z: Any = None
 
     def _adjoint_columns(self) -> Any:
         if self._Z is None:
-            self._Z = self._base._solved(self._B if self._C is None else _h(self._C), True)
+            self._Z = self._base._solved(self._B if self._C is None else adjoint_of(self._C), True)
         return self._Z
 
     def _through(self, b: Any, adjoint: bool) -> Any:
         n = self._base.shape[-1]
         wide = b[:, None] if b.ndim == 1 else b
         first, last = wide[..., :n, :], wide[..., n:, :]
-        C = _h(self._B) if self._C is None else self._C
-        W, C = (self._adjoint_columns(), _h(self._B)) if adjoint else (self._W, C)
+        C = adjoint_of(self._B) if self._C is None else self._C
+        W, C = (self._adjoint_columns(), adjoint_of(self._B)) if adjoint else (self._W, C)
         y = self._base._solved(np.ascontiguousarray(first), adjoint)
         z = self._S._solved(last - C @ y, adjoint)
         x = np.concatenate([y - W @ z, z], axis=-2)
         return x[:, 0] if b.ndim == 1 else x
 
-    def slogdet(self) -> Any:
-        return self._once("slogdet", lambda: _product(self._base.slogdet(), self._S.slogdet()))
+    def _slogdet(self) -> Any:
+        return product(self._base.slogdet(), self._S.slogdet())
 
-    def logdet(self) -> Any:
-        return _logarithm(self)
-
-    def _inverse_diagonal(self) -> Any:
-        thin = self._S._solved(_h(self._adjoint_columns()), False)
+    def _diagonal(self) -> Any:
+        thin = self._S._solved(adjoint_of(self._adjoint_columns()), False)
         first = self._base._inverse_diagonal() + (self._W * thin.T).sum(axis=-1)
         return np.concatenate([first, self._S._inverse_diagonal()], axis=-1)
 
@@ -497,24 +514,7 @@ class _Appended(_Changed):
         return self._S.nbytes + sum(int(a.nbytes) for a in own if a is not None)
 
     def __reduce__(self) -> Any:
-        return _appended, (self._base, *map(_plain, (self._B, self._D, self._C)))
-
-
-def _plain(a: Any) -> Any:
-    return None if a is None else np.array(a)
-
-
-def _normal(like: Any, shape: Any, generator: Any) -> Any:
-    """Standard normal numbers for each column; complex ones are circular."""
-    size = (*shape, like.shape[1])
-    w = generator.standard_normal(size)
-    if like.dtype.kind == "c":
-        w = (w + 1j * generator.standard_normal(size)) / np.sqrt(2)
-    return w.astype(like.dtype, copy=False)
-
-
-def _product(a: Any, b: Any) -> Any:
-    return type(a)(a.sign * b.sign, a.logabsdet + b.logabsdet)
+        return _appended, (self._base, *map(plain, (self._B, self._D, self._C)))
 
 
 def _logarithm(F: Factorized) -> Any:
@@ -528,32 +528,28 @@ def _updated(F: Any, U: Any, V: Any) -> Factorized:
     """`Factorized.update`."""
     _one_matrix(F, "update")
     n = F.shape[-1]
-    U = _columns("U", U, n)
-    V = None if V is None else _columns("V", V, n)
+    U = columns("U", U, n)
+    V = None if V is None else columns("V", V, n)
     if V is not None and V.shape != U.shape:
         raise ValueError(f"U has shape {U.shape}, V {V.shape}: they must be alike")
     base, pos = F, V is None and _assumed(F.A) is not None
     if isinstance(F, _Updated):
         base = F._base
         pos = V is None and F._V is None and _assumed(base.A) is not None
-        right = None if V is None and F._V is None else [_other(F._U, F._V), _other(U, V)]
+        right = None if V is None and F._V is None else [either(F._U, F._V), either(U, V)]
         U = dlpack.immutable(np.hstack([F._U, U]))
         V = None if right is None else dlpack.immutable(np.hstack(right))
     if base.A._head == "dense" and 4 * U.shape[1] > n:
-        made = base.A.toarray() + U @ _h(U if V is None else V)
+        made = base.A.toarray() + U @ adjoint_of(U if V is None else V)
         return Factorized(_core.Dense(made, "pos" if pos else None))
     return _Updated(base, U, V)
-
-
-def _other(U: Any, V: Any) -> Any:
-    return U if V is None else V
 
 
 def _appended(F: Any, B: Any, D: Any, C: Any) -> Factorized:
     """`Factorized.append`."""
     _one_matrix(F, "append")
     n = F.shape[-1]
-    B = _columns("B", B, n)
+    B = columns("B", B, n)
     k = B.shape[1]
     corner = dlpack.as_array(D)
     corner = corner.reshape(1, 1) if corner.size == 1 and corner.ndim < 2 else corner
@@ -561,7 +557,7 @@ def _appended(F: Any, B: Any, D: Any, C: Any) -> Factorized:
         raise ValueError(
             f"D must have shape ({k}, {k}) beside B of shape {B.shape}, got {np.shape(D)}"
         )
-    corner = _columns("D", corner, k)
+    corner = columns("D", corner, k)
     if C is not None:
         rows = dlpack.as_array(C)
         rows = rows[None, :] if rows.ndim == 1 else rows
@@ -569,5 +565,5 @@ def _appended(F: Any, B: Any, D: Any, C: Any) -> Factorized:
             raise ValueError(
                 f"C must have shape ({k}, {n}) below A of shape {F.shape}, got {np.shape(C)}"
             )
-        C = _columns("C", rows, k)
+        C = columns("C", rows, k)
     return _Appended(F, B, corner, C)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._base import config
-from .._base.checks import number, square, triangle
+from .._base.checks import is_lazy, number, square, triangle
 from .._base.dtypes import real_of
 from .._base.lazy_import import Later
+from .._lazy import decompositions
 from .._operators.convert import as_operator
 from .._structured import dispatch, norms
 from .._structured import pinv as _pinv
@@ -40,6 +41,8 @@ def svdvals(A: Any) -> Any:
     >>> pl.svdvals(pl.Kron(pl.Diag([1.0, -3.0]), pl.Diag([2.0, 5.0])))
     array([15.,  6.,  5.,  2.])
     """
+    if is_lazy(A) and (later := decompositions.later("svdvals", A)) is not None:
+        return later
     op = as_operator(A)
     if (a := dispatch.small_dense(op)) is not None:
         return np.asarray(dispatch.svdvals.dense(a))
@@ -81,6 +84,11 @@ def matrix_norm(A: Any, /, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     >>> float(pl.matrix_norm(pl.Kron(np.ones((2, 2)), pl.Diag([3.0, -4.0])), 2))
     8.0
     """
+    if (
+        is_lazy(A)
+        and (later := decompositions.norm(A, _order(ord), None, keepdims)) is not NotImplemented
+    ):
+        return later
     op = as_operator(A)
     value = np.asarray(dispatch.norm(op, _order(ord))).astype(real_of(op.dtype), copy=False)
     return value[..., None, None] if keepdims else number(value)
@@ -106,6 +114,11 @@ def cond(A: Any, p: Any = None) -> Any:
     >>> float(pl.cond(pl.Kron(pl.Diag([1.0, 2.0]), pl.Diag([5.0, 1.0]))))
     10.0
     """
+    if (
+        is_lazy(A)
+        and (later := decompositions.cond(A, 2 if p is None else _order(p))) is not NotImplemented
+    ):
+        return later
     op = as_operator(A)
     p = 2 if p is None else _order(p)
     if 0 in op.shape[-2:]:
@@ -140,6 +153,10 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     """
     if tol is not None and rtol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
+    if is_lazy(A) and rtol is None:
+        later = decompositions.later("matrix_rank", A, tol, hermitian)
+        if later is not None:
+            return later
     op = as_operator(A)
     s = np.abs(eigvalsh(op)) if hermitian else svdvals(op)
     if tol is None:
@@ -182,6 +199,10 @@ def eigvalsh(
     >>> pl.eigvalsh(-2 * pl.Kron(pl.Diag([1.0, 3.0]), pl.Identity(2)))
     array([-6., -6., -2., -2.])
     """
+    if is_lazy(A) and method == "auto" and k is None and not how:
+        later = decompositions.later("eigvalsh", A, triangle(UPLO))
+        if later is not None:
+            return later
     op = as_operator(A)
     uplo = triangle(UPLO)
     square(op)

@@ -17,8 +17,8 @@ import numpy as np
 from .. import _core, linalg
 from .._base.checks import square
 from .._operators import block_constructors, numpy_protocols
+from .._operators import einsum as patterns
 from .._operators.convert import arrays_of, as_operator
-from . import einsum as patterns
 from . import solve
 from .products import multi_dot
 

@@ -308,7 +308,8 @@ class config:
         orthogonal matrix keeps lengths (otherwise ValueError). "full" also tests, wherever a matrix
         with an assumption stands and whatever is asked, that the triangles of a symmetric,
         Hermitian or positive definite `Dense`, `Banded` or `Tridiagonal` agree, that the other side
-        of a triangular one is zero, and that Q^H Q is the identity; otherwise it raises a
+        of a triangular one is zero, as is what lies beside a diagonal or tridiagonal one, and that
+        Q^H Q is the identity; otherwise it raises a
         ValueError that shows an element. "none" notices only what fails by itself; determinants too
         then use LU, with a FallbackWarning.
     precision : {"working", "mixed"}

@@ -56,6 +56,11 @@ class VerificationError(ArithmeticError):
     plan: str
 
 
+class Apart(Exception):
+    """A program of several results has something to say of one of its operators: each result is to
+    be computed by itself. Never raised to users."""
+
+
 class FallbackWarning(UserWarning):
     """An assumption did not hold; the safer method was used instead."""
 

@@ -40,6 +40,24 @@ class Explanation(str):
         The steps: name, writes, reads, flops, bytes, seconds (estimated), took (measured; None if
         it did not run: a transpose by strides, a branch not taken, a step for a value that was
         cached).
+        As data for other programs: arguments (numbers of slots, the output first), integers and
+        number (parameters of the kernel), by_strides (nothing is moved), accumulates (adds to its
+        output), places (writes a block of it); when, late: (mask, value), the slot of flags that
+        say whether it runs, None: always; fails_into: the mask that a failure sets instead of
+        being an error; escapes: (mask, step) where a failure goes on; derived: which one it makes.
+    slots : list of dict
+        The arrays that steps read and write: kind ('leaf', 'temporary', 'result', 'derived'),
+        dtype, shape, core (how many trailing dimensions are not batch), number (of the leaf or
+        derived value), alias (None, or of which slot it is another name: of, as ('transpose',
+        'block', 'window', 'whole'), row, column, from).
+    derived : list of dict
+        What is kept for later calls: step, bytes (of one batch element), leaves (on whose content
+        it rests; None: too many to tell).
+    leaves : list of ndarray or None
+        The operands' arrays, by number, as long as they live; None for a right-hand side, and of a
+        plan that was made for other operands of the same structure.
+    result : int or None
+        The slot of the result; None where several plans are run.
     alternatives : list of dict
         Other ways that were priced and not taken: text or rule, and the estimated seconds.
     plans : list of Explanation
@@ -98,7 +116,8 @@ class Explanation(str):
         return str.__str__(self)
 
     def __reduce__(self) -> Any:
-        return _rebuild, (str.__str__(self), self._data, [] if self.plans == [self] else self.plans)
+        data = {k: v for k, v in self._data.items() if k != "leaves"}
+        return _rebuild, (str.__str__(self), data, [] if self.plans == [self] else self.plans)
 
     @property
     def rules(self) -> list[dict[str, Any]]:
@@ -115,6 +134,27 @@ class Explanation(str):
     def steps(self) -> list[dict[str, Any]]:
         """The steps."""
         return list(self._data["steps"])
+
+    @property
+    def slots(self) -> list[dict[str, Any]]:
+        """The arrays of the plan."""
+        return list(self._data.get("slots", ()))
+
+    @property
+    def derived(self) -> list[dict[str, Any]]:
+        """The values that are kept for later calls."""
+        return list(self._data.get("derived", ()))
+
+    @property
+    def leaves(self) -> list[Any]:
+        """The operands' arrays."""
+        return [a and a() for a in self._data.get("leaves", ())]
+
+    @property
+    def result(self) -> int | None:
+        """The slot of the result."""
+        value = self._data.get("result")
+        return None if value is None else int(value)
 
     @property
     def alternatives(self) -> list[dict[str, Any]]:

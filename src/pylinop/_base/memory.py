@@ -9,6 +9,11 @@ from typing import Any
 from . import conditioning, config, errors
 
 
+def warns(nbytes: int) -> bool:
+    """Is a dense form of so many bytes, which nobody asked for, worth a warning?"""
+    return nbytes > int(config.get("warn_limit"))
+
+
 def materialising(
     op: Any,
     nbytes: int,
@@ -41,7 +46,7 @@ def materialising(
             "materialise",
             -1,
         )
-    if not asked and nbytes > config.get("warn_limit"):
+    if not asked and warns(nbytes):
         warnings.warn(
             f"{type(op).__name__} {op.shape} has no structured way here and is made dense: "
             f"{nbytes:,} bytes" + conditioning.instead_of_dense(op, seconds, act),

@@ -11,6 +11,8 @@ import numpy as np
 from .. import _core
 from .._base import dlpack, errors
 from .._base.checks import is_lazy
+from .._base.dtypes import real_of
+from .._structured import determinants
 from .leaves import lazy
 
 inverse = _core._lazy_inverse
@@ -290,25 +292,27 @@ def index(a: Any, key: Any) -> Any:
     return _core._LazyArray("index", (a,), np.shape(hollow[key]), a.dtype, key)
 
 
-def number_of(a: Any, f: Any) -> Any:
-    """``f`` of a square matrix, a number, deferred; of the operator form."""
+def _square(a: Any) -> None:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise errors.LinAlgError(
             f"Last 2 dimensions of the array must be square: {a.shape}" + errors.built(a)
         )
+
+
+def number_of(a: Any, f: Any) -> Any:
+    """``f`` of a square matrix, a number, deferred; of the operator form."""
+    _square(a)
     dtype = a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
     return _core._LazyArray("of form", (a,), a.shape[:-2], dtype, (f, {}))
 
 
-def now(a: Any, f: Any) -> Any:
-    """``f``, a named tuple of numbers, computed now from the operator form, which keeps the
-    assumptions."""
-    found: list[Any] = []
-
-    def of_form(op: Any) -> Any:
-        found[:] = [f(op)]
-        return found[0][-1]
-
-    number_of(a, of_form)._computed()
-    shape = a.shape[:-2]
-    return type(found[0])(*(x.reshape(shape) if shape else x for x in found[0]))
+def slogdet(a: Any) -> Any:
+    """Sign and logarithm of the determinant, deferred: both are made of one determinant."""
+    _square(a)
+    dtype, shape = inverse_dtype(a), a.shape[:-2]
+    whole = np.result_type(dtype, np.float64)
+    pair = _core._LazyArray("of form", (a,), (*shape, 2), whole, (determinants.pair, {}))
+    return determinants.SlogdetResult(
+        _core._LazyArray("call", (pair,), shape, dtype, (determinants.sign_of, {})),
+        _core._LazyArray("call", (pair,), shape, real_of(dtype), (determinants.logabs_of, {})),
+    )

@@ -25,7 +25,8 @@ def lazy(x: Any, assume_a: str | None = None) -> LazyArray:
         Borrowed, not copied.
     assume_a : str, optional
         What to assume of a square matrix, in scipy.linalg.solve's words: 'sym', 'her', 'pos',
-        'lower triangular', 'upper triangular'.
+        'lower triangular', 'upper triangular', 'diagonal', 'tridiagonal'. As 'diagonal' or
+        'tridiagonal' it is taken for a `Diag` or `Tridiagonal` wherever it stands as a matrix.
 
     Returns
     -------

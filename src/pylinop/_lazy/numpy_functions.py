@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._operators import einsum
 from .._structured import determinants
-from . import evaluate
+from . import decompositions, evaluate
 from .build import (
     apply_ufunc,
     by_value,
     inverse,
     matmul,
     node,
-    now,
     number_of,
+    slogdet,
     solve,
     together,
     ufunc_dtype,
@@ -355,7 +356,7 @@ def _solve(a: Any, b: Any) -> Any:
 
 @_row("linalg.slogdet")
 def _slogdet(a: Any) -> Any:
-    return now(a, determinants.slogdet)
+    return slogdet(a)
 
 
 @_row("linalg.det")
@@ -373,4 +374,18 @@ def _matrix_power(a: Any, n: Any) -> Any:
     return lazy(_core.Identity(a.shape[-1], a.dtype)) if result is None else result
 
 
-del _f, _dtype
+@_row("einsum")
+def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **more: Any) -> Any:
+    if out is not None or more or not isinstance(operands[0], str):
+        return NotImplemented
+    nodes = [node(a) for a in operands[1:]]
+    if any(a is None for a in nodes):
+        return NotImplemented
+    return einsum.run(operands[0], nodes)
+
+
+for _decomposition in decompositions.TABLE:
+    if hasattr(np.linalg, _decomposition.__name__):
+        _TABLE[getattr(np.linalg, _decomposition.__name__)] = _decomposition
+
+del _f, _dtype, _decomposition

@@ -71,8 +71,8 @@ def as_operator(A: Any) -> LinearOperator:
         if isinstance(A, np.ma.MaskedArray):
             raise TypeError("masked arrays are not taken: fill them first")
         if getattr(A, "_head", None) == "leaf" and A._form is not None:
-            assuming: LinearOperator = A._form
-            return assuming
+            as_assumed: LinearOperator = A._form  # with what lazy() was told of the array
+            return as_assumed
         a = np.asarray(A)
         return _core.Dense(a if a.ndim >= 2 else np.atleast_2d(a))
     if hasattr(A, "shape") and hasattr(A, "matvec"):
@@ -162,7 +162,9 @@ def real_part(op: Any) -> LinearOperator:
 
 def imag_part(op: Any) -> LinearOperator:
     if _is_real(op):
-        return _core.Zeros(op.shape, None if op._weak else op.dtype)
+        zeros = _core.Zeros(op.shape, None if op._weak else op.dtype)
+        made: LinearOperator = zeros * 1.0 if op._weak > 2 else zeros  # of floats: floats at least
+        return made
     return _core._build("part", op, None, 1)
 
 

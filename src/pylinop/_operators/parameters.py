@@ -11,6 +11,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from .._base.trampoline import run
 from .convert import as_operator, inverse
@@ -24,6 +26,18 @@ def written(op: Any, *operations: str) -> bool:
     closed to? If it is, ``_operands`` are the operands of that operation. (The inverse of a
     Hadamard is a multiple too, but not of one of its operands.)"""
     return op._by in operations and op._head == op._by
+
+
+def declared(op: Any) -> Any:
+    """A Dense that is assumed diagonal or tridiagonal as that kind, of views of its array, as plans
+    read it; all others as they are."""
+    if op._head != "dense" or op._init is None:
+        return op
+    a, word = op._given("a", "assume_a")
+    if word not in ("diagonal", "tridiagonal"):
+        return op
+    below, middle, above = (np.diagonal(np.asarray(a), k, -2, -1) for k in (-1, 0, 1))
+    return _core.Diag(middle) if word == "diagonal" else _core.Tridiagonal(below, middle, above)
 
 
 def factors(op: Any) -> list[Any]:

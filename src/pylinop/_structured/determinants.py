@@ -13,18 +13,43 @@ from .._base.dtypes import inexact, real_of
 from . import dispatch
 
 _SQRT_HALF, _LOG_2 = math.sqrt(0.5), math.log(2.0)
-_Slogdet = type(np.linalg.slogdet(np.ones((1, 1))))
+SlogdetResult = type(np.linalg.slogdet(np.ones((1, 1))))
 
 
 def _scaled(op: Any) -> tuple[Any, Any] | None:
-    """(mantissa, exponent of 2) of the determinant: Python numbers, or arrays for batches."""
-    pair = op._scaledet()
-    if pair is NotImplemented:
-        return None
-    if pair.ndim > 1:
-        return pair[..., 0], pair[..., 1].real
-    m, e = pair.tolist()
+    found = op._scaledet()
+    return None if found is NotImplemented else split(found)
+
+
+def split(found: Any) -> tuple[Any, Any]:
+    """(mantissa, exponent of 2) of the core's determinants: Python numbers, or arrays for
+    batches."""
+    if found.ndim > 1:
+        return found[..., 0], found[..., 1].real
+    m, e = found.tolist()
     return m, e.real
+
+
+def pair(op: Any) -> Any:
+    """The core's determinant: an array of mantissa and exponent of 2."""
+    found = op._scaledet()
+    if found is not NotImplemented:
+        return found
+    sign, log = np.linalg.slogdet(dispatch.dense(op, 1.5))
+    e = np.where(np.isfinite(log), np.ceil(log / _LOG_2), 0.0)
+    m = np.where(np.isneginf(log), 0.0, sign * np.exp(log - e * _LOG_2))
+    dtype = np.result_type(m.dtype, np.float64)
+    return np.stack([m.astype(dtype), e.astype(dtype)], axis=-1)
+
+
+def sign_of(found: Any) -> Any:
+    """The sign of a determinant, or its phase."""
+    return slogdet_of(*split(found), found.dtype).sign
+
+
+def logabs_of(found: Any) -> Any:
+    """The logarithm of the modulus of a determinant."""
+    return slogdet_of(*split(found), found.dtype).logabsdet
 
 
 def _ldexp(x: Any, e: Any) -> float:
@@ -56,11 +81,14 @@ def _logs(m: Any, e: Any) -> Any:
 
 
 def det(op: Any) -> Any:
-    pair = _scaled(op)
-    if pair is None:
+    found = _scaled(op)
+    if found is None:
         return np.linalg.det(dispatch.dense(op, 1.5))
-    m, e = pair
-    dtype = inexact(op.dtype)
+    return det_of(*found, inexact(op.dtype))
+
+
+def det_of(m: Any, e: Any, dtype: Any) -> Any:
+    """m 2^e in a dtype."""
     if isinstance(m, float):
         return dtype.type(_ldexp(m, e))
     if isinstance(m, complex):
@@ -75,21 +103,33 @@ def det(op: Any) -> Any:
 
 
 def slogdet(op: Any) -> Any:
-    pair = _scaled(op)
-    if pair is None:
+    found = _scaled(op)
+    if found is None:
         return np.linalg.slogdet(dispatch.dense(op, 1.5))
-    dtype = inexact(op.dtype)
-    if isinstance(pair[0], np.ndarray):
-        sign, log = _logs(*pair)
-        return _Slogdet(sign.astype(dtype), log.astype(real_of(dtype)))
-    sign, log = _log(*pair)
-    return _Slogdet(dtype.type(sign), real_of(dtype).type(log))
+    return slogdet_of(*found, inexact(op.dtype))
+
+
+def slogdet_of(m: Any, e: Any, dtype: Any) -> Any:
+    """NumPy's named tuple, of m 2^e."""
+    if isinstance(m, np.ndarray):
+        sign, log = _logs(m, e)
+        return SlogdetResult(sign.astype(dtype), log.astype(real_of(dtype)))
+    sign, log = _log(m, e)
+    return SlogdetResult(dtype.type(sign), real_of(dtype).type(log))
 
 
 def logdet(op: Any) -> Any:
     if hasattr(type(op), "_logdet"):
         return op._logdet()
-    sign, log = slogdet(op)
+    return _logdet(*slogdet(op))
+
+
+def logdet_of(m: Any, e: Any, dtype: Any) -> Any:
+    """The logarithm of m 2^e."""
+    return _logdet(*slogdet_of(m, e, dtype))
+
+
+def _logdet(sign: Any, log: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         if np.iscomplexobj(sign):
             return number(np.log(sign) + log)

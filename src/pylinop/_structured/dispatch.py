@@ -69,6 +69,7 @@ def dense(op: Any, arrays: float = 0.0) -> Any:
     ``arrays`` more, as in `keep_within`."""
     if arrays:
         keep_within(op, arrays)
+    op = parameters.declared(op)
     if op._head == "dense" and op._init is not None:
         a, assumed = op._given("a", "assume_a")
         triangle = {"lower triangular": np.tril, "upper triangular": np.triu}.get(assumed)
@@ -215,6 +216,7 @@ class Question:
         return self.rows.get(op._head)
 
     def _steps(self, op: Any, *args: Any) -> Generator[Any, Any, Any]:
+        op = parameters.declared(op)
         row = self._row_of(op)
         if row is not None and 0 not in op.shape[-2:]:
             if row in self.kept_rows:
@@ -327,10 +329,18 @@ ORDERS = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
 def _norm_of_array(a: Any, ord: Any) -> Any:
     """NumPy's norm; where only its squares leave the range, of the array scaled to one."""
     with np.errstate(over="ignore", under="ignore"):
-        found = np.linalg.matrix_norm(a, ord=ord)
+        if ord == "fro" and a.ndim == 2:
+            found = np.linalg.norm(a)  # without an array of squares
+        else:
+            found = np.linalg.matrix_norm(a, ord=ord)
     if ord != "fro" or not a.size or (np.isfinite(found) & (found > 0)).all():
         return found
-    size = np.abs(a).max(axis=(-2, -1), keepdims=True)
+    if a.dtype.kind == "c":
+        size = np.abs(a).max(axis=(-2, -1), keepdims=True)
+    else:  # without another array
+        size = np.maximum(a.max((-2, -1), keepdims=True), -a.min((-2, -1), keepdims=True))
+    if not size.any():
+        return found
     scale = np.where(np.isfinite(size) & (size > 0), size, 1)
     found = scale[..., 0, 0] * np.linalg.matrix_norm(a / scale, ord=ord)
     return np.where(np.isposinf(size[..., 0, 0]), size[..., 0, 0], found)[()]

@@ -16,7 +16,16 @@ from .._base import memory
 from .._base.dtypes import inexact, real_of
 from .._operators.convert import as_operator
 from . import determinants
-from .dispatch import dense, eigvalsh, factors_of, hermitian, modulus, outer, svdvals
+from .dispatch import (
+    _as_precise,
+    dense,
+    eigvalsh,
+    factors_of,
+    hermitian,
+    modulus,
+    outer,
+    svdvals,
+)
 from .unitary import is_unitary
 
 # -- values --
@@ -245,15 +254,12 @@ def _low_rank(op: Any) -> tuple[Any, Any, Any] | None:
         return None
     u, v, c = op._given("U", "V", "C")
     dtype = inexact(op.dtype)
-    u = _in_dtype(u, dtype)
-    v = u if v is None else _in_dtype(v, dtype)
-    return u, None if c is None else _in_dtype(c, dtype), v
 
+    def part(x: Any) -> Any:
+        return dense(_as_precise(as_operator(x), op)).astype(dtype, copy=False)
 
-def _in_dtype(part: Any, dtype: Any) -> Any:
-    """The dense form of a part, computed in the dtype of the whole from its leaves on."""
-    op = as_operator(part)
-    return dense(op if op.dtype == dtype else op.astype(dtype)).astype(dtype, copy=False)
+    u = part(u)
+    return u, None if c is None else part(c), u if v is None else part(v)
 
 
 def adjoint(a: Any) -> Any:

@@ -25,11 +25,11 @@ import numpy as np
 from .._base import config, errors
 from .._base.checks import is_lazy
 from .._lazy import text as _text
-from . import determinants, reference
+from . import determinants, programs, reference
+from .programs import DENSE, DET, DIAGONAL, ELEMENT, TRACE
 from .reference import Walk
 from .reference_leaf import NotVerified, sizes, thin, top, units
 
-DENSE, DIAGONAL, TRACE, ELEMENT, DET = 8, 9, 10, 11, 12
 _DRAWS = 2
 _EDGES = 3  # columns that are compared entry by entry beside the projections
 _FULL = 1 << 20  # multiplications up to which all columns are compared
@@ -365,17 +365,20 @@ def applied(op: Any, x: Any, mode: int, right: Any, vec: bool, made: Any) -> Non
 
 
 def valued(op: Any, act: Any, i: Any, j: Any, made: Any) -> None:
-    """A dense form, diagonal, trace, element or determinant has been computed."""
+    """A dense form, diagonal, trace, element or determinant has been computed, or the results of a
+    program."""
+    if op._head == "results":
+        for part, its, k, l, found in programs.apart(op, made):
+            _valued(part, its, k, l, found, (DENSE, None, 0, 0, op))
+    else:
+        _valued(op, act, i, j, made, (act, None, i, j))
+
+
+def _valued(op: Any, act: Any, i: Any, j: Any, made: Any, explained: Any) -> None:
     name = {DENSE: "dense", DIAGONAL: "diagonal", TRACE: "trace", ELEMENT: "element", DET: "det"}
-    ways = {
-        DENSE: lambda named: _dense(op, made, named),
-        DIAGONAL: lambda named: _diagonal(op, i, made, named),
-        TRACE: lambda named: _trace(op, made, named),
-        ELEMENT: lambda named: _element(op, i, j, made, named),
-        DET: lambda named: _determinant(op, made, named),
-    }
-    if act in ways:
-        _asked(op, name[act], made, (act, None, i, j), ways[act])
+    if act in name:
+        way = _WAYS[act]
+        _asked(op, name[act], made, explained, lambda named: way(op, i, j, made, named))
 
 
 class _Held(threading.local):
@@ -475,6 +478,15 @@ def _dense(op: Any, y: Any, named: bool = False) -> Any:
     return worst
 
 
+_WAYS: dict[int, Any] = {
+    DENSE: lambda op, i, j, y, named: _dense(op, y, named),
+    DIAGONAL: lambda op, i, j, y, named: _diagonal(op, i, y, named),
+    TRACE: lambda op, i, j, y, named: _trace(op, y, named),
+    ELEMENT: lambda op, i, j, y, named: _element(op, i, j, y, named),
+    DET: lambda op, i, j, y, named: _determinant(op, y, named),
+}
+
+
 def _asked(op: Any, action: str, made: Any, explained: Any, way: Any) -> None:
     """Runs a verification, or keeps it until a LazyArray's value has been compared as a whole."""
     if perturb is not None:
@@ -567,7 +579,8 @@ def _plan(op: Any, explained: Any) -> Any:
     if explained is None:  # of a LazyArray, whose value goes after this
         op._value = None
         return str(op.explain())
-    act, x, i, j = explained
+    act, x, i, j, *program = explained
+    op = program[0] if program else op
     if x is not None and x.ndim > 1 and act < DENSE:
         x = np.ascontiguousarray(x)
     return op._explain(act, x, i, j)["text"]

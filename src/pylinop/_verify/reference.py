@@ -508,6 +508,9 @@ def solved_form(op: Any, a: Any) -> Any:
     word = assumed(op)
     if word is None:
         return a
+    if word in ("diagonal", "tridiagonal"):
+        k = int(word == "tridiagonal")
+        return np.triu(np.tril(a, k), -k)
     upper = np.triu(a, 1)
     if word in _LOWER:
         return np.tril(a)

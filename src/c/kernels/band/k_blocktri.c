@@ -422,11 +422,10 @@ static lop_status terms(const void *factor, const lopk_blocktri *A, bool positiv
             st = lopk_getrs(&S, exchanges(factor, A, k), 'T', Gt);
         }
     }
-    lopk_copy(T, &S);
     if (st != LOP_OK) return st;
-    void *room = (char *)T->p + blocks_bytes(1, A->b, A->dt);
-    return positive ? lopk_potri(T, &info)
-                    : lopk_getri(T, exchanges(factor, A, k), room, A->b, &info);
+    if (!positive) return lopk_inverse_of_lu(&S, exchanges(factor, A, k), T);
+    lopk_copy(T, &S);
+    return lopk_potri(T, &info);
 }
 
 /* sum[r] += a[r, :] x[:, r], size[r] likewise of moduli. */

@@ -13,6 +13,7 @@
 #include "k_clones.h"
 #include "kernels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { LANES = 16, BLOCK = 256, TILE = 32, SHORT = 8 };
@@ -269,32 +270,159 @@ void lopk_dot(const lop_mat *out, const lop_mat *a, const lop_mat *b) {
     pairwise_finish(&s, out);
 }
 
-/* A few rows at a time, so that columns of b that lie side by side are read together; in blocks,
- * and the sums of the blocks as pairs. */
-void lopk_row_dots(const lop_mat *y, const lop_mat *a, const lop_mat *b) {
-    enum { ROWS = 8 };
+/* ---- the diagonal of a product ---- */
+/* LINE: bytes read side by side; TOGETHER: rows whose sums are open. */
+enum { PITCH = BLOCK + 8, LINE = 64, WIDEST = 16, TOGETHER = 32 };
+
+/* Four by four of 4 bytes, two by two of 8: `to` has PITCH elements a row, `from` is ts bytes a
+ * line.
+ */
+typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint64_t two __attribute__((vector_size(16), aligned(8), may_alias));
+static inline void turn_4(char *to, const char *from, int64_t ts) {
+    const four a = *(const four *)from, b = *(const four *)(from + ts),
+               c = *(const four *)(from + 2 * ts), d = *(const four *)(from + 3 * ts),
+               e = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+               f = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+               g = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+               h = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(four *)to = __builtin_shufflevector(e, f, 0, 1, 4, 5);
+    *(four *)(to + 4 * PITCH) = __builtin_shufflevector(e, f, 2, 3, 6, 7);
+    *(four *)(to + 8 * PITCH) = __builtin_shufflevector(g, h, 0, 1, 4, 5);
+    *(four *)(to + 12 * PITCH) = __builtin_shufflevector(g, h, 2, 3, 6, 7);
+}
+static inline void turn_8(char *to, const char *from, int64_t ts) {
+    const two a = *(const two *)from, b = *(const two *)(from + ts);
+    *(two *)to = __builtin_shufflevector(a, b, 0, 2);
+    *(two *)(to + 8 * PITCH) = __builtin_shufflevector(a, b, 1, 3);
+}
+/* Rows of n elements, one after another in `to`, from where element t of row r lies at r rs + t ts
+ * bytes. */
+static inline __attribute__((always_inline)) void
+turn(int64_t size, char *to, const char *from, int64_t rs, int64_t ts, int rows, int64_t n) {
+    const int side = rs == size && size == 4 ? 4 : rs == size && size == 8 ? 2 : 1;
+    const int64_t whole = n / side * side, wide = rows / side * side;
+    for (int64_t t = 0; t < whole; t += side) {
+        for (int64_t j = 0; j < side; j++) /* the rows after these; they may lie behind the end */
+            __builtin_prefetch(
+                (const void *)((uintptr_t)from + (size_t)((t + j) * ts + rows * rs)));
+        for (int64_t r = 0; r < wide; r += side) {
+            char *o = to + (r * PITCH + t) * size;
+            const char *i = from + t * ts + r * rs;
+            if (side == 4)
+                turn_4(o, i, ts);
+            else if (side == 2)
+                turn_8(o, i, ts);
+            else
+                memcpy(o, i, (size_t)size);
+        }
+    }
+    for (int64_t t = 0; side > 1 && t < n; t++)
+        for (int64_t r = t < whole ? wide : 0; r < rows; r++)
+            memcpy(to + (r * PITCH + t) * size, from + t * ts + r * rs, (size_t)size);
+}
+
+/* One operand's lines: where they lie, or turned (and conjugated) in a place of their own. */
+typedef struct lines {
+    const char *p;
+    int64_t rs, ts; /* bytes from row to row, from term to term */
+    bool conj, turned;
+    char *own;
+} lines;
+static lines lines_of(const lop_mat *a, bool conj, char *own) {
+    const int64_t size = size_table[a->dt];
+    conj = conj && lop_is_complex(a->dt);
+    const int64_t rs = a->rs * size, ts = a->cs * size;
+    return (lines){a->p, rs, ts, conj, conj || (llabs(ts) > llabs(rs) && ts != size), own};
+}
+static const char *ready(const lines *l, lop_dtype dt, int64_t i, int rows, int64_t t, int64_t n) {
+    const char *from = l->p + i * l->rs + t * l->ts;
+    if (!l->turned) return from;
+    switch (size_table[dt]) { /* constants, for the loops within */
+    case 4: turn(4, l->own, from, l->rs, l->ts, rows, n); break;
+    case 8: turn(8, l->own, from, l->rs, l->ts, rows, n); break;
+    case 16: turn(16, l->own, from, l->rs, l->ts, rows, n); break;
+    default: turn(size_table[dt], l->own, from, l->rs, l->ts, rows, n);
+    }
+    const lop_mat all = {l->own, rows, n, PITCH, 1, dt};
+    if (l->conj) lopk_conj(&all, &all);
+    return l->own;
+}
+
+/* Both lie row beside row: sums of whole lines, in blocks of terms. */
+static void beside(const lop_mat *y, const lines *a, const lines *b, int64_t k) {
+    enum { MANY = 512 };
+    char rooms[4][MANY * 16] __attribute__((aligned(64)));
+    const lop_dtype dt = y->dt;
+    const int64_t size = size_table[dt];
+    const lines *l[2] = {a, b};
+    for (int64_t i = 0; i < y->m; i += MANY) {
+        const int64_t n = y->m - i < MANY ? y->m - i : MANY;
+        const lop_mat all = {rooms[0], n, 1, 1, 1, dt}, part = {rooms[1], n, 1, 1, 1, dt},
+                      to = {(char *)y->p + i * y->rs * size, n, 1, y->rs, 1, dt};
+        lopk_zero(&all);
+        for (int64_t t = 0; t < k; t += BLOCK) {
+            lopk_zero(&part);
+            for (int64_t u = t; u < k && u < t + BLOCK; u++) {
+                const char *in[2];
+                for (int j = 0; j < 2; j++) {
+                    in[j] = l[j]->p + i * size + u * l[j]->ts;
+                    if (!l[j]->conj) continue;
+                    const lop_mat from = {(char *)(uintptr_t)in[j], n, 1, 1, 1, dt},
+                                  own = {rooms[2 + j], n, 1, 1, 1, dt};
+                    lopk_conj(&own, &from);
+                    in[j] = own.p;
+                }
+                mul_table[dt](n, rooms[3], 1, in[0], 1, in[1], 1);
+                add_table[dt](n, rooms[1], 1, rooms[1], 1, rooms[3], 1);
+            }
+            lopk_add(&all, &all, &part);
+        }
+        lopk_copy(&to, &all);
+    }
+}
+
+/* As many rows at a time as elements share a line of memory, so that each is read once, and a few
+ * times that one after another, whose lines are fetched ahead; in blocks, and the sums of the
+ * blocks as pairs. */
+void lopk_row_dots(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool conj_b) {
     LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && a->n == b->m && y->m <= a->m && y->m <= b->n);
-    const int64_t size = size_table[y->dt], k = a->n;
+    char rooms[2][PITCH * LINE] __attribute__((aligned(64)));
+    const int64_t size = size_table[y->dt], k = a->n,
+                  most = LINE / size < WIDEST ? LINE / size : WIDEST;
     const dot_fn dot = dot_table[y->dt];
-    const char *pa = a->p, *pb = b->p;
-    pairwise s[ROWS];
-    for (int64_t i = 0; i < y->m; i += ROWS) {
-        const int rows = y->m - i < ROWS ? (int)(y->m - i) : ROWS;
-        for (int r = 0; r < rows; r++) {
-            s[r].merge = merge_table[y->dt];
-            s[r].blocks = 0;
-            s[r].depth = 0;
+    const lop_mat bt = {b->p, b->n, b->m, b->cs, b->rs, b->dt};
+    const lines la = lines_of(a, conj_a, rooms[0]), lb = lines_of(&bt, conj_b, rooms[1]);
+    const int64_t as = la.turned ? 1 : a->cs, bs = lb.turned ? 1 : b->rs,
+                  ar = la.turned ? PITCH * size : la.rs, br = lb.turned ? PITCH * size : lb.rs;
+    if (la.rs == size && lb.rs == size && la.ts != size && lb.ts != size && y->m >= TOGETHER) {
+        beside(y, &la, &lb, k);
+        return;
+    }
+    const int64_t together = la.turned || lb.turned ? TOGETHER : 1;
+    pairwise s[TOGETHER];
+    for (int64_t from = 0; from < y->m; from += together) {
+        const int64_t end = y->m - from < together ? y->m : from + together;
+        for (int64_t i = from; i < end; i++) {
+            s[i - from].merge = merge_table[y->dt];
+            s[i - from].blocks = 0;
+            s[i - from].depth = 0;
         }
         for (int64_t t = 0; t < k; t += BLOCK)
-            for (int r = 0; r < rows; r++) {
-                dot(k - t < BLOCK ? k - t : BLOCK, &s[r].level[s[r].depth],
-                    pa + ((i + r) * a->rs + t * a->cs) * size, a->cs,
-                    pb + (t * b->rs + (i + r) * b->cs) * size, b->rs);
-                pairwise_pushed(&s[r]);
+            for (int64_t i = from; i < end; i += most) {
+                const int64_t n = k - t < BLOCK ? k - t : BLOCK;
+                const int rows = (int)(end - i < most ? end - i : most);
+                const char *pa = ready(&la, y->dt, i, rows, t, n),
+                           *pb = ready(&lb, y->dt, i, rows, t, n);
+                for (int r = 0; r < rows; r++) {
+                    pairwise *sum = &s[i + r - from];
+                    dot(n, &sum->level[sum->depth], pa + r * ar, as, pb + r * br, bs);
+                    pairwise_pushed(sum);
+                }
             }
-        for (int r = 0; r < rows; r++) {
-            const lop_mat out = {(char *)y->p + (i + r) * y->rs * size, 1, 1, 1, 1, y->dt};
-            pairwise_finish(&s[r], &out);
+        for (int64_t i = from; i < end; i++) {
+            const lop_mat out = {(char *)y->p + i * y->rs * size, 1, 1, 1, 1, y->dt};
+            pairwise_finish(&s[i - from], &out);
         }
     }
 }

@@ -48,8 +48,9 @@ void lopk_sum(const lop_mat *out, const lop_mat *x);
 /* out (1 x 1) <- sum of a * b over all elements, no conjugation; a and b of one shape. */
 void lopk_dot(const lop_mat *out, const lop_mat *a, const lop_mat *b);
 
-/* y[i] <- sum over t of a[i, t] b[t, i], for the m of the vector y; pairwise, no conjugation. */
-void lopk_row_dots(const lop_mat *y, const lop_mat *a, const lop_mat *b);
+/* y[i] <- sum over t of a[i, t] b[t, i], for the m of the vector y; pairwise; a and b
+ * conjugated where asked. One pass over both, whatever their orders. */
+void lopk_row_dots(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool conj_b);
 
 /* y[m,n] (+)= op(a)[m,k] b[k,n]; op conjugates when conj_a. Transpose by swapping strides. y may
  * not overlap a or b. Exact for integers; meant for those, for tiny sizes, and for odd strides. */

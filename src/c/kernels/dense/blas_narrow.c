@@ -54,7 +54,6 @@ static struct {
 #define ON_POTRF(P) (order, uplo, cut(n), a, cut(lda))
 #define ON_GETRF(P) (order, cut(m), cut(n), a, cut(lda), P)
 #define ON_GETRS(P) (order, trans, cut(n), cut(k), a, cut(lda), P, b, cut(ldb))
-#define ON_GETRI(P) (order, cut(n), a, cut(lda), P, work, cut(lwork))
 #define ON_CON(P) (order, which, cut(n), a, cut(lda), anorm, rcond, work, second)
 #define ON_GBTRF(P) (order, cut(m), cut(n), cut(kl), cut(ku), ab, cut(ldab), P)
 #define ON_GBTRS(P) (order, trans, cut(n), cut(kl), cut(ku), cut(k), ab, cut(ldab), P, b, cut(ldb))
@@ -93,7 +92,6 @@ static struct {
     (order, opa, opb, cut(isgn), cut(m), cut(n), a, cut(lda), b, cut(ldb), c, cut(ldc), scale)
 #define PIVOTS_GETRF least(m, n)
 #define PIVOTS_GETRS n
-#define PIVOTS_GETRI n
 #define PIVOTS_GBTRF least(m, n)
 #define PIVOTS_GBTRS n
 #define PIVOTS_GEQP3 n

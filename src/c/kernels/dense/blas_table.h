@@ -47,7 +47,6 @@ enum { LAPACK_ROW_MAJOR = 101, LAPACK_COL_MAJOR = 102 };
 #define LOP_GETRF(I, T) (int order, I m, I n, void *a, I lda, I *ipiv)
 #define LOP_GETRS(I, T)                                                                            \
     (int order, char trans, I n, I k, const void *a, I lda, const I *ipiv, void *b, I ldb)
-#define LOP_GETRI(I, T) (int order, I n, void *a, I lda, const I *ipiv, void *work, I lwork)
 #define LOP_CON(I, T)                                                                              \
     (int order, char which, I n, const void *a, I lda, T anorm, void *rcond, void *work,           \
      void *second)

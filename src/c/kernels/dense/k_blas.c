@@ -10,12 +10,13 @@
 #include "blas_table.h"
 #include "k_blas.h"
 #include "k_small_gemm.h"
+#include "k_tiny_gemm.h"
 #include "kernels/common/kernels.h"
 
 #include <complex.h>
 #include <math.h>
 
-enum { TINY = 12, ALONE = 1 << 18 };
+enum { TINY = 12, ALONE = 1 << 18, EACH = 7 * 7 * 7 };
 
 static const float one_f = 1, zero_f = 0;
 static const double one_d = 1, zero_d = 0;
@@ -111,6 +112,7 @@ static bool try_gemm(const lop_mat *y, double _Complex alpha, const lop_mat *a, 
 
 static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
                     bool accumulate) {
+    if (lopk_thin_suits(y, a, b, NULL) && lopk_thin_gemm(y, a, conj_a, b, accumulate, NULL)) return;
     if (lopk_small_suits(y, a, b, 1)) {
         lopk_small_gemm(y, 0, a, conj_a, b, 0, 1, accumulate);
         return;
@@ -128,6 +130,13 @@ static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_m
         if (try_gemm(y, 1, a, conj_a, b, accumulate)) return;
     }
     lopk_matmul_loop(y, a, conj_a, b, accumulate);
+}
+
+bool lopk_gemm_parts(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                     bool accumulate, const lopk_team *team) {
+    if (lopk_thin_suits(y, a, b, team)) return lopk_thin_gemm(y, a, conj_a, b, accumulate, team);
+    lopk_gemm(y, a, conj_a, b, accumulate);
+    return true;
 }
 
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate) {
@@ -161,6 +170,22 @@ void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool co
     for (int64_t e = 0; e < count; e++) {
         lopk_gemm(&yy, a, conj_a, &bb, false);
         yy.p = (char *)yy.p + y_step * size_of(y->dt);
+        bb.p = (char *)bb.p + b_step * size_of(b->dt);
+    }
+}
+
+void lopk_gemm_each(const lop_mat *y, int64_t y_step, const lop_mat *a, int64_t a_step, bool conj_a,
+                    const lop_mat *b, int64_t b_step, int64_t count) {
+    const int64_t m = y->m, n = y->n, k = a->n;
+    if (m <= LOPK_TINY && n <= LOPK_TINY && k <= LOPK_TINY && k > 0 && m * n * k <= EACH) {
+        lopk_tiny_gemm(y, y_step, a, a_step, conj_a, b, b_step, count);
+        return;
+    }
+    lop_mat yy = *y, aa = *a, bb = *b;
+    for (int64_t e = 0; e < count; e++) {
+        lopk_gemm(&yy, &aa, conj_a, &bb, false);
+        yy.p = (char *)yy.p + y_step * size_of(y->dt);
+        aa.p = (char *)aa.p + a_step * size_of(a->dt);
         bb.p = (char *)bb.p + b_step * size_of(b->dt);
     }
 }
@@ -228,6 +253,42 @@ void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint) {
     call_syrk(col ? CblasColMajor : CblasRowMajor, adjoint, y, ldy, a, col ? ld_col(a) : ld_row(a));
     lopk_mirror_triangle(y->p, y->n, col ? 1 : ldy, col ? ldy : 1, y->dt, adjoint,
                          adjoint && col != ycol);
+}
+
+/* Panel by panel: rows of the result by what of the panel is not zero. */
+void lopk_gram_triangle(const lop_mat *y, const lop_mat *a, bool adjoint, bool lower) {
+    const int64_t n = y->n, size = (int64_t)lop_dtype_size(y->dt), eighth = (n + 7) / 8,
+                  many = n < 64        ? n
+                         : eighth < 48 ? 48
+                                       : eighth;
+    LOP_ASSERT(y->m == n && a->m == n && a->n == n && y->dt == a->dt && lop_is_blas(y->dt));
+    adjoint = adjoint && lop_is_complex(y->dt);
+    for (int64_t i = 0; i < n; i += many) {
+        const int64_t to = min_of(n, i + many), first = lower ? i : 0, past = lower ? n : to,
+                      left = lower ? 0 : i, right = lower ? to : n;
+        const lop_mat own = {(char *)a->p + (first * a->rs + i * a->cs) * size,
+                             to - i,
+                             past - first,
+                             a->cs,
+                             a->rs,
+                             a->dt},
+                      all = {(char *)a->p + (first * a->rs + left * a->cs) * size,
+                             past - first,
+                             right - left,
+                             a->rs,
+                             a->cs,
+                             a->dt},
+                      to_y = {(char *)y->p + (i * y->rs + left * y->cs) * size,
+                              to - i,
+                              right - left,
+                              y->rs,
+                              y->cs,
+                              y->dt};
+        lopk_gemm(&to_y, &own, adjoint, &all, false);
+    }
+    if (many < n)
+        lopk_mirror_triangle(y->p, n, lower ? y->rs : y->cs, lower ? y->cs : y->rs, y->dt, adjoint,
+                             false);
 }
 
 void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b) {

@@ -10,13 +10,16 @@
 #ifndef LOPK_BLAS_H
 #define LOPK_BLAS_H
 
-#include "base/buf.h"
+#include "kernels/common/k_threads.h"
 
 /* y (+)= op(a) b, op conjugates when conj_a; y m x n, a m x k, b k x n. Any mix of simple layouts
  * without copies; anything else runs lopk_matmul_loop. y overlaps neither. accumulate false never
  * reads y (NaN there is harmless). n == 1, m == 1 or k == 1 run gemv; small sizes own loops
  * (k_small_gemm.h), which may take any strides of a and b. */
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate);
+/* The same; what BLAS does not run goes to the threads of the team. False: stopped. */
+bool lopk_gemm_parts(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                     bool accumulate, const lopk_team *team) LOP_MUST_CHECK;
 /* y <- y + alpha op(a) b by BLAS; false where its layouts or sizes are not BLAS's, y is then as it
  * was. alpha is real where y is. */
 bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
@@ -25,10 +28,17 @@ bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bo
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count);
 
+/* y[e] = op(a[e]) b[e], all three moving. */
+void lopk_gemm_each(const lop_mat *y, int64_t y_step, const lop_mat *a, int64_t a_step, bool conj_a,
+                    const lop_mat *b, int64_t b_step, int64_t count);
+
 /* y = a^T a, or a^H a (`adjoint`), n x n for a k x n: half the flops of a product, and exactly
  * (Hermitian-)symmetric. y overlaps not a. Small sizes and layouts that are not simple run
  * lopk_gemm. */
 void lopk_gram(const lop_mat *y, const lop_mat *a, bool adjoint);
+/* The same of a square triangle, zeros standing in the other one: in panels, n^3 / 3 flops and a
+ * little more. */
+void lopk_gram_triangle(const lop_mat *y, const lop_mat *a, bool adjoint, bool lower);
 
 /* y = a^T b, or a^H b (`adjoint`), known to be (Hermitian-)symmetric: one triangle in panels, then
  * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */
@@ -66,9 +76,9 @@ lop_status lopk_potri(const lop_mat *a, int64_t *info) LOP_MUST_CHECK;
 /* LU with row exchanges in place, a m x n column-major; ipiv min(m, n), 1-based as LAPACK's. *info
  * i > 0: U[i-1, i-1] is exactly 0 (LOP_SINGULAR; the factors are complete all the same). */
 lop_status lopk_getrf(const lop_mat *a, int64_t *ipiv, int64_t *info) LOP_MUST_CHECK;
-/* a <- its inverse from getrf's factor; work has `size` elements, a->n at least. */
-lop_status lopk_getri(const lop_mat *a, const int64_t *ipiv, void *work, int64_t size,
-                      int64_t *info) LOP_MUST_CHECK;
+/* x <- the inverse from getrf's factor; both column-major and apart. */
+lop_status lopk_inverse_of_lu(const lop_mat *lu, const int64_t *ipiv,
+                              const lop_mat *x) LOP_MUST_CHECK;
 /* b <- op(A)^-1 b, trans 'N', 'T' or 'C'; b n x k, column-major. */
 lop_status lopk_getrs(const lop_mat *a, const int64_t *ipiv, char trans,
                       const lop_mat *b) LOP_MUST_CHECK;
@@ -88,6 +98,12 @@ bool lopk_diag_is_tiny(const lop_mat *a);
 double lopk_top(const lop_mat *a);                  /* the largest |part| of an element; no NaN */
 void lopk_shift_range(const lop_mat *a, int power); /* all elements times 2^power */
 void lopk_substitute(const lop_mat *a, bool lower, char trans, const lop_mat *x);
+/* Likewise with gbtrf's factor, of `l` diagonals below and l + u above, and x <- D^-1 x of
+ * lopk_ldl's blocks. */
+void lopk_substitute_band(const lop_mat *ab, int64_t l, int64_t u, const int64_t *ipiv, char trans,
+                          const lop_mat *x);
+void lopk_substitute_blocks(const lop_mat *d, bool hermitian, const void *beside,
+                            const int64_t *ipiv, const lop_mat *x);
 
 /* Reciprocal condition number (1-norm) from getrf's or potrf's factor. anorm: the 1-norm of the
  * matrix before (lopk_norm1). work: lopk_gecon_bytes(n, dt) bytes, aligned to 16. */

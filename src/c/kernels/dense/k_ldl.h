@@ -12,6 +12,8 @@
 lop_status lopk_ldl(const lop_mat *a, bool hermitian, void *e, int64_t *ipiv, void *work,
                     int64_t *info) LOP_MUST_CHECK;
 int64_t lopk_ldl_work(int64_t n);
+/* Is there a pivot below the normal numbers, whose reciprocal may be inf? */
+bool lopk_ldl_is_tiny(const lop_mat *a, const void *e, const int64_t *ipiv);
 /* b <- A^-1 b by that factor; b n x k, column-major. */
 lop_status lopk_ldl_solve(const lop_mat *a, bool hermitian, const void *e, const int64_t *ipiv,
                           const lop_mat *b) LOP_MUST_CHECK;

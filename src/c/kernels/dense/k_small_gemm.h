@@ -7,7 +7,7 @@
 #ifndef LOPK_SMALL_H
 #define LOPK_SMALL_H
 
-#include "base/buf.h"
+#include "kernels/common/k_threads.h"
 
 /* y[l] (+)= op(a) b[l] for l < count, y and b moving by y_step and b_step elements; the four BLAS
  * dtypes. y has a unit stride (or one row, or one column); a and b any strides. y overlaps neither
@@ -16,10 +16,19 @@
 void lopk_small_gemm(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count, bool accumulate);
 
-/* Whether that is the faster way; measured. */
+/* y (+)= op(a) b with 1 to 32 columns or rows of y, of any layouts; y overlaps neither. The same
+ * bits on any number of threads of the team (NULL: the caller's), in real dtypes those of
+ * lopk_small_gemm. 128 KiB of stack. False: stopped. */
+bool lopk_thin_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b,
+                    bool accumulate, const lopk_team *team) LOP_MUST_CHECK;
+/* Whether that is the faster way, by a table of measured rates: thin and real products whose larger
+ * matrix does not stay in the nearest cache. */
+bool lopk_thin_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b, const lopk_team *team);
+
+/* Whether lopk_small_gemm is the faster way; measured. */
 bool lopk_small_suits(const lop_mat *y, const lop_mat *a, const lop_mat *b, int64_t count);
 
-/* Tests: baseline loops whatever the CPU has. */
-extern int lopk_small_force_plain;
+/* Tests: 1 baseline loops, 2 AVX2's whatever the CPU has besides; 0 the widest. */
+extern int lopk_small_force;
 
 #endif

@@ -9,8 +9,8 @@ typedef T X(mem) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alia
 #define V X(vec)
 #define M X(mem)
 
-static INLINE void X(tile)(const int mr, const int nv, const small_job *g, const T *a, const T *b,
-                           int64_t brs, T *y, int64_t yrs) {
+static INLINE void X(tile)(const int mr, const int nv, const bool far, const small_job *g,
+                           const T *a, const T *b, int64_t brs, T *y, int64_t yrs) {
     V s[6][2] = {{{0}}};
 #if CPLX
     V t[6][2] = {{{0}}};
@@ -18,6 +18,10 @@ static INLINE void X(tile)(const int mr, const int nv, const small_job *g, const
     const int64_t ars = g->ars, acs = g->acs;
     for (int64_t l = g->k; l > 0; l--) {
         V c[2];
+        if (far) /* by number: it may lie behind the matrix */
+            __builtin_prefetch(
+                (const void *)((uintptr_t)a +
+                               sizeof(T) * (size_t)(ars * (acs == E_ ? mr + (l & 7) : 2 * mr))));
         UNROLL for (int v = 0; v < nv; v++) c[v] = *(const M *)(b + v * W * E_);
         UNROLL for (int r = 0; r < mr; r++) {
             UNROLL for (int v = 0; v < nv; v++) s[r][v] += a[r * ars] * c[v];
@@ -52,7 +56,7 @@ static INLINE void X(edge)(const int mr, const small_job *g, const T *a, const T
         for (int r = 0; r < mr; r++)
             for (int64_t c = 0; c < W * E_; c++)
                 own[r * W * E_ + c] = c < n ? y[r * g->yrs + c] : 0;
-    X(tile)(mr, 1, g, a, b, g->ers, own, W * E_);
+    X(tile)(mr, 1, false, g, a, b, g->ers, own, W * E_);
     for (int r = 0; r < mr; r++)
         for (int64_t c = 0; c < n; c++) y[r * g->yrs + c] = own[r * W * E_ + c];
 }
@@ -62,17 +66,25 @@ static INLINE void X(strip)(const int mr, const small_job *g, const T *a, const 
                             const char *ahead) {
     const int64_t brs = g->brs, step = g->panel;
     int64_t n = g->n;
+    bool far = g->far;
     for (; n >= 2 * W * E_; n -= 2 * W * E_) {
         if (ahead) {
             UNROLL for (int r = 0; r < mr; r++) __builtin_prefetch(ahead + r * g->ahead_rs);
             ahead += 2 * BYTES;
         }
-        X(tile)(mr, 2, g, a, b, brs, y, g->yrs);
+        if (far)
+            X(tile)(mr, 2, true, g, a, b, brs, y, g->yrs);
+        else
+            X(tile)(mr, 2, false, g, a, b, brs, y, g->yrs);
+        far = false;
         b += step;
         y += 2 * W * E_;
     }
     if (n >= W * E_) {
-        X(tile)(mr, 1, g, a, b, brs, y, g->yrs);
+        if (far)
+            X(tile)(mr, 1, true, g, a, b, brs, y, g->yrs);
+        else
+            X(tile)(mr, 1, false, g, a, b, brs, y, g->yrs);
         y += W * E_;
         n -= W * E_;
     }

@@ -158,25 +158,33 @@ const lop_op lop_op_array_diagonal = {
     .infer = infer_subdiag,    .lower = lower_subdiag};
 
 /* product_diagonal: the diagonal of A B without the product, offset attr.i[0]: sum_t A[i, t] B[t,
- * j]. */
+ * j]. attr.i[1], attr.i[2]: views of A and B (LOP_T, LOP_C), which are read where they lie. */
 static lop_status infer_pairdiag(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0], *b = n->child[1];
-    if (a->core != 2 || b->core != 2 || lop_cols(a) != lop_rows(b))
+    if (a->core != 2 || b->core != 2)
+        return lop_fail(err, LOP_DIM, "product_diagonal takes two matrices");
+    const bool ta = (n->attr.i[1] & LOP_T) != 0, tb = (n->attr.i[2] & LOP_T) != 0;
+    if ((ta ? lop_rows(a) : lop_cols(a)) != (tb ? lop_cols(b) : lop_rows(b)))
         return lop_fail(err, LOP_DIM, "product_diagonal takes A and B that multiply");
     lop_status st = lop_shape_batch(&a->shape, 2, &b->shape, 2, &n->shape, err);
     if (st != LOP_OK) return st;
-    n->shape.dim[n->shape.ndim++] = lop_diag_length(lop_rows(a), lop_cols(b), n->attr.i[0]);
+    n->shape.dim[n->shape.ndim++] = lop_diag_length(ta ? lop_cols(a) : lop_rows(a),
+                                                    tb ? lop_rows(b) : lop_cols(b), n->attr.i[0]);
     n->core = 1;
     lop_node_promote(n, a, b);
     return LOP_OK;
 }
+static lop_mat seen(const lop_mat *a, int64_t mode) {
+    return mode & LOP_T ? (lop_mat){a->p, a->n, a->m, a->cs, a->rs, a->dt} : *a;
+}
 static lop_status run_pairdiag(const lop_call *c) {
-    const lop_mat *y = c->a[0], *a = c->a[1], *b = c->a[2];
-    int64_t k = y->m ? c->step->attr.i[0] : 0, i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
+    const int64_t *how = c->step->attr.i;
+    const lop_mat *y = c->a[0], a = seen(c->a[1], how[1]), b = seen(c->a[2], how[2]);
+    int64_t k = y->m ? how[0] : 0, i0 = k < 0 ? -k : 0, j0 = k > 0 ? k : 0;
     if (y->m == 0) return LOP_OK;
-    const lop_mat rows = {at(a, i0, 0), y->m, a->n, a->rs, a->cs, a->dt},
-                  cols = {at(b, 0, j0), b->m, y->m, b->rs, b->cs, b->dt};
-    lopk_row_dots(y, &rows, &cols);
+    const lop_mat rows = {at(&a, i0, 0), y->m, a.n, a.rs, a.cs, a.dt},
+                  cols = {at(&b, 0, j0), b.m, y->m, b.rs, b.cs, b.dt};
+    lopk_row_dots(y, &rows, (how[1] & LOP_C) != 0, &cols, (how[2] & LOP_C) != 0);
     return LOP_OK;
 }
 static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {
@@ -188,14 +196,17 @@ static lop_status lower_pairdiag(lop_emit *e, const lop_node *self, int out) {
     }
     lop_step *s = lop_emit_step(e, "product_diagonal", run_pairdiag, out, 2, in);
     if (!s) return LOP_NOMEM;
-    double inner = (double)lop_cols(self->child[0]); /* a row and a column for each element */
+    const lop_node *a = self->child[0];
+    double inner =
+        (double)(self->attr.i[1] & LOP_T ? lop_rows(a)
+                                         : lop_cols(a)); /* a row and a column for each element */
     s->flops = 2 * inner * lop_slot_elements(e, out);
     s->bytes = (2 * inner + 1) * lop_slot_elements(e, out) * (double)lop_dtype_size(self->dtype);
     s->attr = self->attr;
     return LOP_OK;
 }
 const lop_op lop_op_product_diagonal = {
-    LOP_NAMED(product_diagonal), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 1,
+    LOP_NAMED(product_diagonal), .cls = LOP_ARRAY,       .min = 2, .max = 2, .ints = 3,
     .infer = infer_pairdiag,     .lower = lower_pairdiag};
 
 /* sumall: the sum over the core. */

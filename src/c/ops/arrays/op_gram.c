@@ -6,10 +6,12 @@
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
-/* gram: attr.i[0] is the view of the left factor, 1 or 3. */
+/* gram: attr.i[0] is the view of the left factor, 1 or 3; i[1]: R is an upper (1) or lower (2)
+ * triangle, with zeros elsewhere: n^3 / 3 flops. */
 static lop_status infer_gram(lop_node *n, lop_err *err) {
     const lop_node *a = n->child[0];
-    if (a->core != 2 || (n->attr.i[0] != LOP_T && n->attr.i[0] != LOP_H))
+    if (a->core != 2 || (n->attr.i[0] != LOP_T && n->attr.i[0] != LOP_H) || n->attr.i[1] < 0 ||
+        n->attr.i[1] > 2 || (n->attr.i[1] && lop_rows(a) != lop_cols(a)))
         return lop_fail(err, LOP_DIM, "gram takes a matrix and a transposing view");
     n->shape = a->shape;
     n->shape.dim[n->shape.ndim - 2] = lop_cols(a);
@@ -21,7 +23,10 @@ static lop_status run_gram(const lop_call *c) {
     const lop_mat *y = c->a[0], *a = c->a[1];
     bool adjoint = c->step->attr.i[0] == LOP_H;
     if (lop_is_blas(a->dt)) {
-        lopk_gram(y, a, adjoint);
+        if (c->step->attr.i[1])
+            lopk_gram_triangle(y, a, adjoint, c->step->attr.i[1] == 2);
+        else
+            lopk_gram(y, a, adjoint);
         return LOP_OK;
     }
     const lop_mat t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
@@ -33,16 +38,20 @@ static lop_status lower_gram(lop_emit *e, const lop_node *self, int out) {
     int64_t k, n, batch;
     lop_slot_sizes(e, in, &k, &n, NULL);
     lop_slot_sizes(e, out, NULL, NULL, &batch);
-    lop_step *s =
-        lop_emit_step(e, self->attr.i[0] == LOP_H ? "herk" : "syrk", run_gram, out, 1, &in);
+    lop_step *s = lop_emit_step(e,
+                                self->attr.i[1]            ? "triangle-gram"
+                                : self->attr.i[0] == LOP_H ? "herk"
+                                                           : "syrk",
+                                run_gram, out, 1, &in);
     if (!s) return LOP_NOMEM;
     s->attr = self->attr;
     s->flags = LOP_STEP_GEMM;
     s->flops = (double)n * (double)(n + 1) * (double)k * (double)batch;
+    if (self->attr.i[1]) s->flops *= 0.45; /* in panels: more than a third */
     return LOP_OK;
 }
 const lop_op lop_op_gram = {LOP_NAMED(gram), .cls = LOP_ARRAY,    .min = 1,           .max = 1,
-                            .ints = 1,       .infer = infer_gram, .lower = lower_gram};
+                            .ints = 2,       .infer = infer_gram, .lower = lower_gram};
 
 /* weighted_gram: R^H diag(d)^-1 R for a real d, and below it the squares of R's columns, added up:
  * what bounds |R| (k_weighted_gram.c). top_square: the first rows of such a matrix. */

@@ -3,12 +3,11 @@
  *   assume          child A, an array; attr.i[0]: the assumption (LOP_ASSUME_*). The same array if
  *                   it holds; else a ValueError that shows an element. Symmetric, Hermitian,
  *                   positive: the triangles agree to n u of the largest element (Cholesky finds out
- *                   whether it is definite). Triangular: exact zeros on the other side. Orthogonal:
- *                   A^H A is I to 100 n u.
- *   check_isometry  children y = Q^H x and x: y, if its columns are as long as those of x to 100 n
- *                   u, else a ValueError: Q is not orthogonal. attr.i[0] 1: Q was given in single
- *                   precision, whose u is then used, whatever x and y are in. Finds most false
- *                   assumptions in O(n) a column.
+ *                   whether it is definite). Triangular, diagonal, tridiagonal: exact zeros
+ * elsewhere. Orthogonal: A^H A is I to 100 n u. check_isometry  children y = Q^H x and x: y, if its
+ * columns are as long as those of x to 100 n u, else a ValueError: Q is not orthogonal. attr.i[0]
+ * 1: Q was given in single precision, whose u is then used, whatever x and y are in. Finds most
+ * false assumptions in O(n) a column.
  *
  * NaN and inf pass. Cost: n^2 reads; orthogonal 2 n^3 flops. */
 #include "expr/op.h"
@@ -66,6 +65,17 @@ static lop_status one_sided(const lop_call *c, const lop_mat *a, bool lower) {
         }
     return LOP_OK;
 }
+/* Zeros outside of 2 k + 1 diagonals. */
+static lop_status narrow(const lop_call *c, const lop_mat *a, int64_t k) {
+    for (int64_t i = 0; i < a->m; i++)
+        for (int64_t j = 0; j < a->n; j++)
+            if ((j < i - k || j > i + k) && at(a, i, j) != 0)
+                return lop_fail(c->err, LOP_DOMAIN,
+                                "assumed %s, but element (%lld, %lld) is %g%+gj",
+                                k ? "tridiagonal" : "diagonal", (long long)i, (long long)j,
+                                creal(at(a, i, j)), cimag(at(a, i, j)));
+    return LOP_OK;
+}
 /* A^H A in scratch. */
 static lop_status unitary(const lop_call *c, const lop_mat *a) {
     const lop_mat g = {c->scratch, a->n, a->n, a->n, 1, a->dt},
@@ -90,6 +100,8 @@ static lop_status run_assume(const lop_call *c) {
     if (word == LOP_ASSUME_HERMITIAN || word == LOP_ASSUME_POSITIVE) st = own_adjoint(c, a, true);
     if (word == LOP_ASSUME_LOWER || word == LOP_ASSUME_UPPER)
         st = one_sided(c, a, word == LOP_ASSUME_LOWER);
+    if (word == LOP_ASSUME_DIAGONAL || word == LOP_ASSUME_TRIDIAGONAL)
+        st = narrow(c, a, word == LOP_ASSUME_TRIDIAGONAL);
     if (word == LOP_ASSUME_ORTHOGONAL && lop_is_blas(a->dt)) st = unitary(c, a);
     if (st == LOP_OK) lopk_copy(c->a[0], a);
     return st;

@@ -323,8 +323,11 @@ static lop_status run_gbtrs(const lop_call *c) {
         return lop_fail(c->err, LOP_SINGULAR, "Singular matrix: pivot %lld of %lld is exactly zero",
                         (long long)zero + 1, (long long)y->m);
     const lop_mat x = copy_in(c, 0, c->a[2], mode == LOP_C);
-    st = lopk_gbtrs(&f, r.l, r.u, (const int64_t *)(void *)((char *)f.p + r.factor), trans[mode],
-                    &x);
+    const int64_t *ipiv = (const int64_t *)(void *)((char *)f.p + r.factor);
+    if (lop_is_complex(f.dt) && lopk_diag_is_tiny(&d)) /* by reciprocals; real ones divide */
+        lopk_substitute_band(&f, r.l, r.u, ipiv, trans[mode], &x);
+    else
+        st = lopk_gbtrs(&f, r.l, r.u, ipiv, trans[mode], &x);
     if (st != LOP_OK) return st;
     copy_out(y, &x, mode == LOP_C);
     lop_note_pivots(c, &d, false, y, c->a[2]);

@@ -13,6 +13,7 @@ static lop_status infer(lop_node *n, lop_err *err) {
         return lop_fail(err, LOP_DIM, "dense takes a matrix");
     n->shape = a->shape;
     n->dtype = a->dtype;
+    n->declared |= lop_is_declared_kind(n);
     if (n->attr.i[0] && !lop_is_square(n)) {
         char t[128];
         return lop_fail(err, LOP_DIM, "assume_a needs a square matrix, got shape %s",
@@ -25,6 +26,10 @@ static lop_truth trait(const lop_node *n, lop_trait t) {
     int64_t a = n->attr.i[0];
     bool real = !lop_is_complex(n->dtype),
          adjoint = a == LOP_ASSUME_HERMITIAN || a == LOP_ASSUME_POSITIVE;
+    if (a == LOP_ASSUME_DIAGONAL)
+        return t == LOP_DIAGONAL || t == LOP_SYMMETRIC || (t == LOP_HERMITIAN && real)
+                   ? LOP_TRUE
+                   : LOP_UNKNOWN;
     if (t == LOP_ORTHOGONAL) return a == LOP_ASSUME_ORTHOGONAL ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_POSITIVE) return a == LOP_ASSUME_POSITIVE ? LOP_TRUE : LOP_UNKNOWN;
     if (t == LOP_HERMITIAN)
@@ -38,6 +43,15 @@ static lop_status run_gemm(const lop_call *c) {
     lop_mat a = *c->a[2];
     int64_t mode = c->step->attr.i[0];
     if (mode & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (lop_is_blas(a.dt) && c->more == 0)
+        return lopk_gemm_parts(c->a[0], &a, (mode & LOP_C) != 0, c->a[1], false, c->team)
+                   ? LOP_OK
+                   : LOP_CALLBACK;
+    if (lop_is_blas(a.dt) && c->z_step != 0) {
+        lopk_gemm_each(c->a[0], c->y_step, &a, c->z_step, (mode & LOP_C) != 0, c->a[1], c->x_step,
+                       c->more + 1);
+        return LOP_OK;
+    }
     if (lop_is_blas(a.dt)) {
         lopk_gemm_batch(c->a[0], c->y_step, &a, (mode & LOP_C) != 0, c->a[1], c->x_step,
                         c->more + 1);
@@ -49,6 +63,7 @@ static lop_status run_gemm(const lop_call *c) {
         lopk_matmul_loop(&y, &a, false, &x, false);
         y.p = (char *)y.p + c->y_step * size;
         x.p = (char *)x.p + c->x_step * size;
+        a.p = (char *)a.p + c->z_step * size;
     }
     return LOP_OK;
 }
@@ -61,6 +76,8 @@ static lop_status run_gemm_add(const lop_call *c) {
     lop_mat a = *c->a[2], t = {c->scratch, y->m, y->n, y->n, 1, y->dt};
     bool conj = (attr->i[0] & LOP_C) != 0;
     if (attr->i[0] & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (attr->re == 1 && attr->im == 0) /* by our own loops as well */
+        return lopk_gemm_parts(y, &a, conj, c->a[1], true, c->team) ? LOP_OK : LOP_CALLBACK;
     if (lopk_gemm_add(y, alpha, &a, conj, c->a[1])) return LOP_OK;
     lopk_gemm(&t, &a, conj, c->a[1], false);
     lopk_scale(&t, alpha, 0, &t);
@@ -113,7 +130,7 @@ static lop_status apply(lop_emit *e, const lop_node *self, lop_mode mode, int x,
         s->adds = run_gemm_add;
         s->adds_name = "gemm-add";
     }
-    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_GEMM;
+    s->flags = LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_EACH | LOP_STEP_GEMM;
     s->flops = 2.0 * (double)lop_rows(self) * (double)lop_cols(self) * (double)k * (double)batch;
     return LOP_OK;
 }
@@ -126,6 +143,8 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 static lop_band bands(const lop_node *self, const lop_band *child) {
     (void)child;
     const int64_t a = self->attr.i[0];
+    if (lop_is_declared_kind(self))
+        return (lop_band){a == LOP_ASSUME_TRIDIAGONAL, a == LOP_ASSUME_TRIDIAGONAL};
     return (lop_band){a == LOP_ASSUME_UPPER ? 0 : INT64_MAX, a == LOP_ASSUME_LOWER ? 0 : INT64_MAX};
 }
 
@@ -141,7 +160,9 @@ const lop_op lop_op_dense = {
           "The matrix, shape (..., m, n). Borrowed: later writes to it are seen."},
          {"assume_a", LOP_P_ASSUME, 0, "None",
           "What is assumed of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
-          "'lower triangular', 'upper triangular', ... Solves read the named triangle alone."}},
+          "'lower triangular', 'upper triangular', ... Solves read the named triangle alone. With "
+          "'diagonal' or 'tridiagonal' all is computed as of a Diag or Tridiagonal of these "
+          "diagonals, and nothing else is read."}},
     .doc =
         {.brief = "A matrix held as an array.",
          .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap "

@@ -27,18 +27,8 @@ static lop_status infer_halfsolve(lop_node *n, lop_err *err) {
 
 /* y_j = a_j^H b_j, column by column. */
 static void columns(const lop_mat *y, const lop_mat *a, const lop_mat *b) {
-    const int64_t size = (int64_t)lop_dtype_size(y->dt);
-    if (!lop_is_complex(y->dt)) {
-        const lop_mat rows = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
-        lopk_row_dots(y, &rows, b);
-        return;
-    }
-    for (int64_t j = 0; j < y->m; j++) {
-        const lop_mat out = {(char *)y->p + j * y->rs * size, 1, 1, 1, 1, y->dt},
-                      row = {(char *)a->p + j * a->cs * size, 1, a->m, a->rs, a->rs, a->dt},
-                      column = {(char *)b->p + j * b->cs * size, b->m, 1, b->rs, b->rs, b->dt};
-        lopk_gemm(&out, &row, lop_is_complex(a->dt), &column, false);
-    }
+    const lop_mat rows = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
+    lopk_row_dots(y, &rows, true, b, false);
 }
 
 /* Arguments: the result, the factor, R. */

@@ -30,17 +30,52 @@ lop_ldl lop_ldl_parts(void *p, int64_t n, lop_dtype dt) {
 }
 
 /* SciPy reads the upper triangle of what is assumed so: its transpose is our lower one. */
-static lop_status run_factor(const lop_call *c) {
+static lop_status factor_shifted(const lop_call *c, const lop_ldl *p, int up) {
     const lop_mat *a = c->a[1], t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
     const bool hermitian = c->step->attr.i[0] != 0;
-    lop_ldl p = lop_ldl_parts(c->a[0]->p, a->m, a->dt);
-    int64_t info = 0;
     if (hermitian)
-        lopk_conj(&p.f, &t);
+        lopk_conj(&p->f, &t);
     else
-        lopk_copy(&p.f, &t);
-    lop_status st = lopk_ldl(&p.f, hermitian, p.beside, p.ipiv, c->scratch, &info);
-    p.ipiv[a->m] = info;
+        lopk_copy(&p->f, &t);
+    if (up) lopk_shift_range(&p->f, up);
+    return lopk_ldl(&p->f, hermitian, p->beside, p->ipiv, c->scratch, &p->ipiv[a->m]);
+}
+static lop_mat diagonal_of(const lop_mat *f) {
+    return (lop_mat){f->p, f->n, 1, f->rs + f->cs, 0, f->dt};
+}
+/* Does LAPACK's factor have pivots below the normal numbers, or NaN for their reciprocals? */
+static bool is_tiny(const lop_ldl *p) {
+    bool tiny = lopk_ldl_is_tiny(&p->f, p->beside, p->ipiv);
+    for (int64_t k = 0; !tiny && k < p->f.n; k++)
+        tiny = isnan(creal(lop_get(p->f.dt, p->f.p, k * (p->f.cs + 1))));
+    return tiny && p->ipiv[p->f.n] == 0;
+}
+/* The power of two that brings the largest element of the triangle near one; 0: it is no less. */
+static int below_one(const lop_mat *a) {
+    const size_t size = lop_dtype_size(a->dt);
+    double top = 0;
+    int power = 0;
+    for (int64_t j = 0; j < a->n; j++) {
+        const lop_mat part = {
+            (char *)a->p + j * a->cs * (int64_t)size, j + 1, 1, a->rs, a->cs, a->dt};
+        top = fmax(top, lopk_top(&part));
+    }
+    (void)frexp(top, &power);
+    return power < 0 ? -power : 0;
+}
+/* As in LU: where pivots have no reciprocals the matrix is factored near one, and D brought back.
+ */
+static lop_status run_factor(const lop_call *c) {
+    const lop_mat *a = c->a[1];
+    lop_ldl p = lop_ldl_parts(c->a[0]->p, a->m, a->dt);
+    lop_status st = factor_shifted(c, &p, 0);
+    const int up = st == LOP_OK && a->n > 0 && is_tiny(&p) ? below_one(a) : 0;
+    if (up > 0) {
+        const lop_mat d = diagonal_of(&p.f), beside = {p.beside, a->n, 1, 1, a->n, a->dt};
+        st = factor_shifted(c, &p, up);
+        lopk_shift_range(&d, -up);
+        lopk_shift_range(&beside, -up);
+    }
     return st == LOP_OVERFLOW
                ? lop_fail(c->err, st, "LAPACK takes no matrix of %lld rows", (long long)a->m)
                : st;

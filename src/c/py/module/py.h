@@ -291,6 +291,9 @@ int py_run_bind(py_run *r, lop_frame *f, int rhs, const lop_buf *x, lop_err *err
 void py_run_close(py_run *r);
 /* Executes with everything bound but the result; 0, or -1 with an exception. */
 int py_run_exec(py_run *r, int rhs, const lop_buf *x, const lop_buf *out);
+/* py_program.c: the values of several actions by one plan: a list of read-only arrays in one block.
+ * `asked` is a list of tuples (operator, action, i, j), the action's number less ACT_DENSE. */
+PyObject *py_results(py_state *s, PyObject *asked);
 PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
 /* The same, of no dimensions a number. */
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out);
@@ -307,6 +310,10 @@ int py_verify_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyA
  * compared by themselves; then with the array, or the drop, which keeps the exception. */
 int py_verify_lazy(py_state *s, PyObject *a);
 void py_verify_drop(py_state *s);
+/* py_plan_data.c: a step as a dict; slots, derived values, weak references to the arrays of
+ * the leaves, and the result's slot as one. New. */
+PyObject *py_step_data(const lop_plan *plan, int step);
+PyObject *py_plan_data(py_op *self, const lop_plan *plan);
 /* py_explain.c */
 PyObject *py_explain(py_state *s, py_op *self, PyArrayObject *x, int act, int64_t i, int64_t j);
 /* What was run, into s->record; times: seconds of each step; makers: a dict of other names that

@@ -48,13 +48,17 @@ static PyObject *step_of(const lop_plan *p, int i, const double *times) {
     }
     if (!reads) return NULL;
     PyObject *took = times && times[i] >= 0 ? PyFloat_FromDouble(times[i]) : Py_NewRef(Py_None);
-    return Py_BuildValue("{szszsNsdsdsdsNsNsNsN}", "name", step->name, "writes",
-                         lop_slot_text(p, step->arg[0], name, sizeof name), "reads", reads, "flops",
-                         step->flops, "bytes", step->bytes, "seconds",
-                         step->run ? lop_step_seconds(p, i) : 0.0, "took", took, "kept",
-                         PyBool_FromLong(step->derived >= 0), "guarded",
-                         PyBool_FromLong(step->fail >= 0 || step->escape >= 0), "conditional",
-                         PyBool_FromLong(step->when >= 0 || step->late >= 0));
+    PyObject *row = Py_BuildValue(
+        "{szszsNsdsdsdsNsNsNsN}", "name", step->name, "writes",
+        lop_slot_text(p, step->arg[0], name, sizeof name), "reads", reads, "flops", step->flops,
+        "bytes", step->bytes, "seconds", step->run ? lop_step_seconds(p, i) : 0.0, "took", took,
+        "kept", PyBool_FromLong(step->derived >= 0), "guarded",
+        PyBool_FromLong(step->fail >= 0 || step->escape >= 0), "conditional",
+        PyBool_FromLong(step->when >= 0 || step->late >= 0));
+    PyObject *data = row ? py_step_data(p, i) : NULL;
+    if (!data || PyDict_Update(row, data) < 0) Py_CLEAR(row);
+    Py_XDECREF(data);
+    return row;
 }
 
 static PyObject *steps_of(const lop_plan *p, const double *times) {
@@ -112,6 +116,9 @@ static PyObject *dict_of(py_state *s, py_op *self, const lop_node *root, const d
                             (long long)lop_plan_memory(p), "reserve", (long long)p->reserve[0],
                             "unasked", (long long)p->dense, "took", took(p, times))
             : NULL;
+    PyObject *data = d ? py_plan_data(self, p) : NULL;
+    if (d && (!data || PyDict_Update(d, data) < 0)) Py_CLEAR(d);
+    Py_XDECREF(data);
     if (!d && !PyErr_Occurred()) PyErr_NoMemory();
     Py_XDECREF(order);
     lop_free(&s->ctx, text);

@@ -187,8 +187,22 @@ static PyObject *release(PyObject *module, PyObject *owner) {
     Py_RETURN_NONE;
 }
 
+/* _results(asked): see py_results. */
+static PyObject *results(PyObject *module, PyObject *asked) {
+    return py_results(state(module), asked);
+}
+
+static void forget_matrices(py_state *s) {
+    for (int i = 0; i < PY_MATRICES; i++) {
+        lop_node_unref(s->matrix[i].leaf);
+        s->matrix[i].leaf = NULL;
+        Py_CLEAR(s->matrix[i].weak);
+    }
+}
+
 static PyObject *clear_store(PyObject *module, PyObject *unused) {
     (void)unused;
+    forget_matrices(state(module));
     lop_store_clear(&state(module)->store);
     lop_plans_clear(&state(module)->plans);
     Py_RETURN_NONE;
@@ -365,6 +379,7 @@ static PyMethodDef functions[] = {
     {"_lazy_inverse", lazy_inverse, METH_O, NULL},
     {"_lazy_view", lazy_view, METH_VARARGS, NULL},
     {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
+    {"_results", results, METH_O, NULL},
     {"_lazy_run", lazy_run, METH_VARARGS, NULL},
     {"_lazy_value", lazy_value, METH_O, NULL},
     {"_lazy_operator", lazy_operator, METH_O, NULL},
@@ -487,11 +502,7 @@ static int clear_module(PyObject *module) {
     Py_CLEAR(s->costs);
     for (int i = 0; i < PY_MAXKINDS; i++) Py_CLEAR(s->type[i]);
     for (int i = 0; i < 4; i++) Py_CLEAR(s->view[i]);
-    for (int i = 0; i < PY_MATRICES; i++) {
-        lop_node_unref(s->matrix[i].leaf);
-        s->matrix[i].leaf = NULL;
-        Py_CLEAR(s->matrix[i].weak);
-    }
+    forget_matrices(s);
     return 0;
 }
 

@@ -123,14 +123,15 @@ static int read_assume(py_parts *p, int slot, PyObject *o) {
                  {"positive definite", LOP_ASSUME_POSITIVE},
                  {"lower triangular", LOP_ASSUME_LOWER},
                  {"upper triangular", LOP_ASSUME_UPPER},
-                 {"diagonal", LOP_ASSUME_GENERAL},
-                 {"tridiagonal", LOP_ASSUME_GENERAL},
+                 {"diagonal", LOP_ASSUME_DIAGONAL},
+                 {"tridiagonal", LOP_ASSUME_TRIDIAGONAL},
                  {"banded", LOP_ASSUME_GENERAL},
                  {"orthogonal", LOP_ASSUME_ORTHOGONAL}};
     if (!o || o == Py_None) return 0;
     for (size_t i = 0; PyUnicode_Check(o) && i < sizeof words / sizeof words[0]; i++)
         if (PyUnicode_CompareWithASCIIString(o, words[i].word) == 0) {
-            p->attr.i[slot] = words[i].value;
+            const bool kind = words[i].value > LOP_ASSUME_ORTHOGONAL;
+            p->attr.i[slot] = kind && p->op != &lop_op_dense ? LOP_ASSUME_GENERAL : words[i].value;
             return 0;
         }
     return fail(PyExc_ValueError,

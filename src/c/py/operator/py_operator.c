@@ -11,7 +11,8 @@ PyObject *py_wrap(py_state *s, const lop_node *node, const lop_op *by, int mode,
                   PyObject *b) {
     PyTypeObject *type =
         node->op == &lop_op_view ? s->view[node->attr.i[0]] : s->type[lop_op_id(node->op)];
-    if (!type && node->op == &lop_op_joint) type = s->type[lop_op_id(&lop_op_prod)]; /* unseen */
+    const bool unseen = node->op == &lop_op_joint || node->op == &lop_op_results;
+    if (!type && unseen) type = s->type[lop_op_id(&lop_op_prod)];
     py_op *self = type ? PyObject_GC_New(py_op, type) : NULL;
     if (!self) {
         lop_node_unref(node);

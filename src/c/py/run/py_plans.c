@@ -5,7 +5,7 @@
  * finds the plan of one built the same way (plan/plan_cache.h), and only looks up its arrays. */
 #include "py/module/py.h"
 
-#include "rewrite/assumption_tests.h"
+#include "rewrite/assumptions.h"
 
 /* -- leaves */
 
@@ -151,7 +151,10 @@ bool py_find_arrays(py_op *self, const lop_sign *sign, PyObject **array) {
 /* What is asked for and of which expression; false: too large to be looked up. */
 static bool sign(const lop_node *node, const py_plan *want, lop_sign *g) {
     lop_sign_open(g);
-    g->by_class = lop_is_blas(node->dtype) && (!want->nd || lop_is_blas((lop_dtype)want->dt));
+    const lop_node *a = node->op == &lop_op_results ? node : NULL;
+    bool floats = a || lop_is_blas(node->dtype);
+    for (; floats && a; a = lop_results_before(a)) floats = lop_is_blas(a->child[0]->dtype);
+    g->by_class = floats && (!want->nd || lop_is_blas((lop_dtype)want->dt));
     bool fits = lop_sign_word(g, (uint64_t)want->act | (uint64_t)want->dt << 8 |
                                      (uint64_t)want->nd << 16) &&
                 lop_sign_word(g, (uint64_t)want->i) && lop_sign_word(g, (uint64_t)want->j) &&

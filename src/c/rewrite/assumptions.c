@@ -1,11 +1,12 @@
-/* assumption_tests.c: one walk in post-order with a stack, each node once. Linear in nodes and
+/* assumptions.c: one walk in post-order with a stack, each node once. Linear in nodes and
  * links. */
-#include "assumption_tests.h"
+#include "assumptions.h"
 
 #include "expr/node_map.h"
 
 typedef struct walk {
     lop_ctx *ctx;
+    const lop_rules *rules; /* borrowed: what is declared is read as its kind; NULL: tested */
     lop_map known;          /* node -> its place in made */
     const lop_node **made;  /* owned */
     const lop_node **stack; /* borrowed */
@@ -64,10 +65,38 @@ static lop_status tested(const lop_node *n, int64_t word, const lop_node *const 
     return lop_node_make(n->ctx, &lop_op_assume_tridiagonal, &full, 3, three, NULL, out, err);
 }
 
+/* Diagonals -k to k of a Dense of this array, as the kind of so many: owned. */
+static lop_status of_diagonals(const lop_node *array, int k, const lop_node **out, lop_err *err) {
+    const lop_node *v[3] = {NULL, NULL, NULL};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < 2 * k + 1; i++) {
+        const lop_attr at = {.i = {i - k, 0, 0, 0}};
+        st = lop_node_make(array->ctx, &lop_op_array_diagonal, &at, 1, &array, NULL, &v[i], err);
+    }
+    if (st == LOP_OK)
+        st = lop_node_make(array->ctx, k ? &lop_op_tridiagonal : &lop_op_diag, NULL, 2 * k + 1, v,
+                           NULL, out, err);
+    for (int i = 0; i < 3; i++) lop_node_unref(v[i]);
+    return st;
+}
+
+/* A node over children of which one is of another kind now: closed where it closes. Owned. */
+static lop_status closed(const walk *w, const lop_node *n, const lop_node *const *child,
+                         const lop_node **out, lop_err *err) {
+    int rule;
+    lop_status st = lop_close(w->rules, w->ctx, n->op, &n->attr, n->n, child, out, &rule, err);
+    if (st == LOP_OK && (*out)->dtype == n->dtype && (*out)->weak == n->weak &&
+        lop_shape_equal(&(*out)->shape, &n->shape))
+        return LOP_OK;
+    if (st == LOP_OK) lop_node_unref(*out);
+    if (st != LOP_OK && st != LOP_NOMATCH) return st;
+    return lop_node_make(w->ctx, n->op, &n->attr, n->n, child, NULL, out, err);
+}
+
 /* The node over what its children became: owned. */
 static lop_status rebuilt(walk *w, const lop_node *n, const lop_node **out, lop_err *err) {
     const lop_node *few[8], **child = few, *test = NULL;
-    const int64_t word = word_of(n);
+    const int64_t word = w->rules ? 0 : word_of(n);
     lop_status st = LOP_OK;
     bool same = word == 0;
     if (n->n > 8 && !(child = lop_calloc(w->ctx, (size_t)n->n, sizeof *child))) return LOP_NOMEM;
@@ -82,8 +111,12 @@ static lop_status rebuilt(walk *w, const lop_node *n, const lop_node **out, lop_
         st = tested(n, word, child, &test, err);
         if (st == LOP_OK) child[place] = test;
     }
-    if (st == LOP_OK && same)
+    if (w->rules && n->op == &lop_op_dense && lop_is_declared_kind(n))
+        st = of_diagonals(child[0], n->attr.i[0] == LOP_ASSUME_TRIDIAGONAL, out, err);
+    else if (st == LOP_OK && same)
         *out = lop_node_ref(n);
+    else if (st == LOP_OK && w->rules)
+        st = closed(w, n, child, out, err);
     else if (st == LOP_OK)
         st = lop_node_make(w->ctx, n->op, &n->attr, n->n, child, NULL, out, err);
     lop_node_unref(test);
@@ -105,8 +138,9 @@ static lop_status visit(walk *w, lop_err *err) {
     return lop_map_set(&w->known, n, w->nmade++);
 }
 
-lop_status lop_assumptions_tested(const lop_node *root, const lop_node **out, lop_err *err) {
-    walk w = {.ctx = root->ctx};
+static lop_status walked(const lop_rules *rules, const lop_node *root, const lop_node **out,
+                         lop_err *err) {
+    walk w = {.ctx = root->ctx, .rules = rules};
     lop_status st = lop_map_init(&w.known, w.ctx);
     if (st == LOP_OK) st = push(&w, root);
     while (st == LOP_OK && w.top > 0) st = visit(&w, err);
@@ -117,4 +151,14 @@ lop_status lop_assumptions_tested(const lop_node *root, const lop_node **out, lo
     lop_free(w.ctx, (void *)w.stack);
     lop_map_clear(&w.known, w.ctx);
     return st;
+}
+
+lop_status lop_assumptions_tested(const lop_node *root, const lop_node **out, lop_err *err) {
+    return walked(NULL, root, out, err);
+}
+lop_status lop_declared_kinds(const lop_rules *rules, const lop_node *root, const lop_node **out,
+                              lop_err *err) {
+    if (root->declared) return walked(rules, root, out, err);
+    *out = lop_node_ref(root);
+    return LOP_OK;
 }

@@ -1,0 +1,26 @@
+/* k_band_inverse.h: diagonals of the inverse of a band. All memory is *borrowed*. */
+#ifndef LOPK_BAND_INVERSE_H
+#define LOPK_BAND_INVERSE_H
+
+#include "base/buf.h"
+
+/* A of n x n, l diagonals below the main one and u above; at[l + k] is diagonal k as a column, of
+ * any stride. `half`: A is Hermitian, and the diagonals above (UPPER) or below (LOWER) are read
+ * alone. `adjoint`: it is Hermitian as it lies. */
+enum { LOPK_WHOLE, LOPK_UPPER, LOPK_LOWER };
+typedef struct lopk_lines {
+    int64_t n, l, u;
+    lop_dtype dt;
+    const lop_mat *at;
+    int half;
+    bool adjoint;
+} lopk_lines;
+
+size_t lopk_band_inverse_bytes(int64_t n, int64_t l, int64_t u, lop_dtype dt); /* of work */
+/* y <- diagonal k of A^-1, -u <= k <= l. LOP_SINGULAR: it is not known to be accurate, or, where
+ * one half is read, A is not positive definite; y holds anything then. *rcond: no less than the
+ * reciprocal condition number. */
+lop_status lopk_band_inverse_diagonal(const lop_mat *y, int64_t k, const lopk_lines *A, void *work,
+                                      double *rcond) LOP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,175 @@
+"""NumPy's decompositions of LazyArrays, deferred: computed from the operator form, so that its
+structure counts, once for all of a function's results.
+
+A function of several results is one node, whose value holds them one after the other, as bytes;
+each result is a node that takes its own from there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base import errors
+from .._base.dtypes import inexact, real_of
+
+_ONE = np.ones((1, 1))
+_Eigh, _Svd, _Qr = (type(f(_ONE)) for f in (np.linalg.eigh, np.linalg.svd, np.linalg.qr))
+_Part = tuple[tuple[int, ...], np.dtype[Any]]  # shape, dtype
+_MOST = 8  # dimensions of an operator
+
+
+class Function:
+    """``np.linalg.<name>`` of an operator form, its results in one array of bytes if `parts` says
+    what they are."""
+
+    def __init__(self, name: str, parts: tuple[_Part, ...] | None = None) -> None:
+        self.name, self.parts = name, parts
+        self.__name__ = f"linalg.{name}"
+
+    def __call__(self, form: Any, **kwargs: Any) -> Any:
+        found = getattr(np.linalg, self.name)(form, **kwargs)
+        if self.parts is None:
+            return np.asarray(found)
+        made = [
+            np.ascontiguousarray(np.broadcast_to(np.asarray(x), shape), dtype)
+            for x, (shape, dtype) in zip(found, self.parts, strict=True)
+        ]
+        return np.concatenate([x.reshape(-1).view(np.uint8) for x in made])
+
+
+class Result:
+    """One of the results that a `Function` has packed."""
+
+    def __init__(self, name: str, part: _Part, start: int) -> None:
+        self.__name__, self.part, self.start = name, part, start
+
+    def __call__(self, packed: Any) -> Any:
+        shape, dtype = self.part
+        stop = self.start + math.prod(shape) * dtype.itemsize
+        return packed[self.start : stop].copy().view(dtype).reshape(shape)
+
+
+def _is_deferred(a: Any) -> bool:
+    return 2 <= a.ndim <= _MOST and a.dtype.char != "e" and a.dtype.kind in "biufc"
+
+
+def _square(a: Any) -> None:
+    if a.shape[-1] != a.shape[-2]:
+        raise errors.LinAlgError(
+            f"Last 2 dimensions of the array must be square: {a.shape}" + errors.built(a)
+        )
+
+
+def _one(name: str, a: Any, shape: Any, dtype: Any, kwargs: dict[str, Any]) -> Any:
+    return _core._LazyArray("of form", (a,), shape, dtype, (Function(name), kwargs))
+
+
+def _several(
+    name: str, a: Any, parts: dict[str, _Part], kwargs: dict[str, Any], named: Callable[..., Any]
+) -> Any:
+    specs = tuple(parts.values())
+    sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in specs]
+    whole = Function(name, specs)
+    packed = _core._LazyArray("of form", (a,), (sum(sizes),), np.dtype(np.uint8), (whole, kwargs))
+    made = []
+    for k, (part, spec) in enumerate(parts.items()):
+        f = Result(part, spec, sum(sizes[:k]))
+        made.append(_core._LazyArray("call", (packed,), *spec, (f, {})))
+    return named(*made)
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    if not _is_deferred(a):
+        return NotImplemented
+    _square(a)
+    return _one("cholesky", a, a.shape, inexact(a.dtype), {"upper": True} if upper else {})
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, **more: Any) -> Any:
+    if not _is_deferred(a) or rcond is not None or more:
+        return NotImplemented
+    shape = (*a.shape[:-2], a.shape[-1], a.shape[-2])
+    return _one("pinv", a, shape, inexact(a.dtype), {"hermitian": True} if hermitian else {})
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    if not _is_deferred(a):
+        return NotImplemented
+    _square(a)
+    return _one("eigvalsh", a, a.shape[:-1], real_of(inexact(a.dtype)), {"UPLO": UPLO})
+
+
+def svdvals(x: Any, /) -> Any:
+    if not _is_deferred(x):
+        return NotImplemented
+    shape = (*x.shape[:-2], min(x.shape[-2:]))
+    return _one("svdvals", x, shape, real_of(inexact(x.dtype)), {})
+
+
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    if not _is_deferred(a):
+        return NotImplemented
+    _square(a)
+    dtype = inexact(a.dtype)
+    parts = {"eigenvalues": (a.shape[:-1], real_of(dtype)), "eigenvectors": (a.shape, dtype)}
+    return _several("eigh", a, parts, {"UPLO": UPLO}, _Eigh)
+
+
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    if not _is_deferred(a) or hermitian:
+        return NotImplemented
+    if not compute_uv:
+        return svdvals(a)
+    *batch, m, n = a.shape
+    k, dtype = min(m, n), inexact(a.dtype)
+    parts: dict[str, _Part] = {
+        "U": ((*batch, m, m if full_matrices else k), dtype),
+        "S": ((*batch, k), real_of(dtype)),
+        "Vh": ((*batch, n if full_matrices else k, n), dtype),
+    }
+    return _several("svd", a, parts, {"full_matrices": full_matrices}, _Svd)
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    if not _is_deferred(a) or mode not in ("reduced", "complete", "r"):
+        return NotImplemented
+    *batch, m, n = a.shape
+    k, dtype = min(m, n), inexact(a.dtype)
+    if mode == "r":
+        return _one("qr", a, (*batch, k, n), dtype, {"mode": "r"})
+    inner = m if mode == "complete" else k
+    parts: dict[str, _Part] = {"Q": ((*batch, m, inner), dtype), "R": ((*batch, inner, n), dtype)}
+    return _several("qr", a, parts, {"mode": mode}, _Qr)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    if x.ndim != 2 or not _is_deferred(x) or axis is not None or keepdims:
+        return NotImplemented
+    return _one("norm", x, (), real_of(inexact(x.dtype)), {} if ord is None else {"ord": ord})
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    if x.ndim != 2 or not _is_deferred(x):
+        return NotImplemented
+    return _one("cond", x, (), real_of(inexact(x.dtype)), {} if p is None else {"p": p})
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, **more: Any) -> Any:
+    if not _is_deferred(A) or tol is not None or hermitian or more:
+        return NotImplemented
+    return _one("matrix_rank", A, A.shape[:-2], np.dtype(np.int64), {})
+
+
+TABLE = (cholesky, pinv, eigvalsh, svdvals, eigh, svd, qr, norm, cond, matrix_rank)
+
+
+def later(name: str, a: Any, *args: Any) -> Any:
+    """A row by its name, for `pl`'s own functions; None where it computes now."""
+    found = {f.__name__: f for f in TABLE}[name](a, *args)
+    return None if found is NotImplemented else found

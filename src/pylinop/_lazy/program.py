@@ -1,0 +1,240 @@
+"""Several LazyArrays computed by one plan: `pl.evaluate`.
+
+    roots --> pieces: what a plan can compute, at the roots or as arguments of NumPy's functions
+          --> asked: an action of an operator each; dense forms of one dtype as one joint column,
+              so that what they share is chosen by price
+          --> results: one column of bytes with all values, one plan
+          --> NumPy's functions on the values
+
+Where one plan will not do (it has no memory, a matrix is singular, a word is due about one of its
+operators), each piece is computed by itself, and says so by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base import config, errors, memory
+from .._base.lazy_import import Later
+from .._structured import determinants
+from . import evaluate as _evaluate
+from .leaves import lazy
+
+_VERIFY = Later("_verify.compare")
+
+_MOST = 8  # dense forms that are searched together
+_LINEAR = ("add", "scale", "over", "view", "inverse")
+_DENSE, _DIAGONAL, _TRACE, _DET = 0, 1, 2, 4  # as in op_results.c
+_NUMBERS = {
+    determinants.pair: None,
+    determinants.det: determinants.det_of,
+    determinants.logdet: determinants.logdet_of,
+}
+
+
+def of_one(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook that speaks of an operator: not of a program, whose results are then computed by
+    themselves. The dense form of one is what was asked for."""
+
+    def run(op: Any, *rest: Any) -> Any:
+        if op._head != "results":
+            return hook(op, *rest)
+        if hook is not memory.materialising or (not rest[1] and memory.warns(rest[0])):
+            raise errors.Apart
+        return hook(op, rest[0], True, *rest[2:])
+
+    return run
+
+
+class Asked(NamedTuple):
+    """An action of an operator, and the LazyArrays whose values are made of its result."""
+
+    op: Any
+    action: int
+    offset: int
+    width: int  # bytes of an element of the result
+    nodes: Any
+
+
+def _asks(a: Any) -> int | None:
+    """The action that a node asks of its argument's form, or of its own; None: it is for no
+    plan."""
+    head = a._head
+    if head == "of form":
+        f, kwargs = a._more
+        if f in _NUMBERS:
+            return _DET
+        if f is _evaluate.diagonal:
+            return _DIAGONAL
+        return _TRACE if f is _evaluate.trace and not kwargs.get("offset") else None
+    if head == "matmul" or (head in _LINEAR and a.ndim >= 2) or _core._lazy_is_deep(a):
+        return _DENSE
+    return None
+
+
+def _pieces(roots: Any) -> list[tuple[Any, int]]:
+    """What a plan may compute, outermost first, with its action."""
+    stack, seen, found = list(roots)[::-1], set(), []
+    while stack:
+        a = stack.pop()
+        if a._value is not None or id(a) in seen:
+            continue
+        seen.add(id(a))
+        action = _asks(a)
+        if action is not None:
+            found.append((a, action))
+        elif a._head in ("call", "scale", "over"):
+            stack += [x for x in a._args[::-1] if isinstance(x, _core.Lazy)]
+    return found
+
+
+def _form(a: Any, action: int) -> Any:
+    """The operator whose action a piece is; None where it is for no plan."""
+    if a._head == "of form":
+        form = _core._lazy_operator(a._args[0])
+        if action == _DET and hasattr(type(form), "_logdet"):
+            return None
+    else:
+        form = _core._lazy_operator(a)
+        if form is not None and form.dtype != a.dtype:
+            return None
+    plain = form is not None and form.dtype.char in "fdFD" and not (form._opaque or form._weak)
+    return form if plain else None
+
+
+def _questions(pieces: list[tuple[Any, int]]) -> list[Asked]:
+    """What is asked of which operators, wide elements first."""
+    asked: list[Asked] = []
+    dense: dict[Any, Any] = {}
+    for a, action in pieces:
+        form = _form(a, action)
+        if form is None:
+            continue
+        width = form.dtype.itemsize
+        if action == _DENSE and form.ndim == 2:
+            dense.setdefault(form.dtype, []).append((form, a))
+        elif action == _DET:
+            asked.append(Asked(form, _DET, 0, 8 if form.dtype.kind == "f" else 16, (a,)))
+        else:
+            offset = a._more[1].get("offset", 0) if action == _DIAGONAL else 0
+            asked.append(Asked(form, action, offset, width, (a,)))
+    for found in dense.values():
+        for i in range(0, len(found), _MOST):
+            forms, nodes = zip(*found[i : i + _MOST], strict=True)
+            column = forms[0]
+            for form in forms[1:]:
+                column = _core._build("joint", column, form)
+            asked.append(Asked(column, _DENSE, 0, column.dtype.itemsize, nodes))
+    return sorted(asked, key=lambda q: -q.width)
+
+
+def _value(a: Any, found: Any) -> Any:
+    """A piece's value of the result of its action."""
+    finish = _NUMBERS.get(a._more[0]) if a._head == "of form" else None
+    if finish is None:
+        return found.astype(a.dtype, copy=False).reshape(a.shape)
+    value = np.asarray(finish(*determinants.split(found), a.dtype))
+    value.setflags(write=False)
+    return value
+
+
+def _run(asked: list[Asked]) -> None:
+    """One plan for all."""
+    values = _core._results([(q.op, q.action, q.offset, 0) for q in asked])
+    for q, found in zip(asked, values, strict=True):
+        if len(q.nodes) == 1:
+            q.nodes[0]._value = _value(q.nodes[0], found)
+            continue
+        start = 0
+        for a in q.nodes:
+            stop = start + a.size
+            a._value = found[start:stop].reshape(a.shape)
+            start = stop
+
+
+def _verified(asked: list[Asked]) -> None:
+    """One plan for all; a value that is wrong is not kept."""
+    nodes = [a for q in asked for a in q.nodes]
+    _VERIFY.evaluated(None)
+    try:
+        _run(asked)
+    finally:
+        held = _VERIFY.released()
+    try:
+        _VERIFY.compared(nodes, held)
+    except Exception:
+        for a in nodes:
+            a._value = None
+        raise
+
+
+def together(roots: Any) -> None:
+    """Computes several LazyArrays; what they have to do with each other is found by one plan."""
+    unique = list({id(a): a for a in roots if a._value is None}.values())
+    asked = _questions(_pieces(unique))
+    if sum(len(q.nodes) for q in asked) > 1:
+        try:
+            (_verified if config.get("verify") else _run)(asked)
+        except (errors.Apart, errors.LinAlgError, MemoryError):
+            pass  # each by itself, below
+    _core._lazy_run(_shared([a for a in unique if a._value is None]), None)
+    for a in unique:
+        a._computed()
+
+
+def _shared(roots: list[Any]) -> list[Any]:
+    """Products, inverses and calls that two roots share."""
+    first: set[int] = set()
+    found: dict[int, Any] = {}
+    for root in roots:
+        stack, seen = [root], set()
+        while stack:
+            a = stack.pop()
+            if id(a) in seen or id(a) in found:
+                continue
+            seen.add(id(a))
+            if id(a) in first and a._head in ("matmul", "call", "of form"):
+                found[id(a)] = a
+            else:
+                stack += [x for x in a._args if isinstance(x, _core.Lazy)]
+        first |= seen
+    return list(found.values())
+
+
+def evaluate(*expressions: Any) -> Any:
+    """Compute several expressions together; parts they share are computed once.
+
+    Parameters
+    ----------
+    *expressions : LazyArray
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+        One array for one expression, else a tuple. They are read-only, as the expressions cache
+        them; results of one plan lie in one block of memory, which lives as long as any of them.
+
+    Notes
+    -----
+    One plan computes all that is linear, diagonals, traces and determinants, of any shapes and
+    dtypes, also where they are arguments of NumPy's functions: ``y @ s``, ``logdet(K)`` and
+    ``inv(K)`` take one factor of K. Dense results of one dtype are planned together, up to 8 at a
+    time: what they share is chosen by cost for all. Where one plan will not do (it passes the
+    memory limit, a matrix is singular), each is computed by itself.
+
+    Examples
+    --------
+    >>> import numpy as np, pylinop as pl
+    >>> A = pl.lazy(np.eye(2))
+    >>> S = A @ A.T
+    >>> pl.evaluate(S, S.trace())[1]
+    array(2.)
+    """
+    roots = [lazy(e) for e in expressions]
+    if len(roots) > 1:
+        together(roots)
+    values = tuple(r._computed() for r in roots)
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,98 @@
+"""What is evaluated together is not dearer than apart, and one operator is factored once: all uses
+of an inverse, over all kinds and composites, by explain's own figures of the steps that ran. Checks
+of solutions, which apart find their norms kept, may add a quarter."""
+
+import numpy as np
+import pytest
+from composites import BATCHES, CASES, Make
+
+import pylinop as pl
+from pylinop import _core
+
+DENSE, DIAGONAL, TRACE, DET = 0, 1, 2, 4
+
+
+def asked(a):
+    n, rng = a.shape[-1], np.random.default_rng(2)
+    b, c = (pl.Dense(rng.standard_normal((n, k)).astype(a.dtype)) for k in (1, 5))
+    inverse = pl.inv(a)
+    return {
+        "determinant": (a, DET, 0, 0),
+        "solution": (inverse @ b, DENSE, 0, 0),
+        "from the left": (b.H @ inverse, DENSE, 0, 0),
+        "quadratic form": (b.H @ inverse @ b, DENSE, 0, 0),
+        "columns": (inverse @ c, DENSE, 0, 0),
+        "diagonal of the inverse": (inverse, DIAGONAL, 0, 0),
+        "trace of the inverse": (inverse, TRACE, 0, 0),
+        "inverse": (inverse, DENSE, 0, 0),
+    }
+
+
+PARTS = {
+    "a likelihood": ["determinant", "solution"],
+    "and its quadratic form": ["determinant", "solution", "quadratic form", "from the left"],
+    "with variances": ["determinant", "solution", "diagonal of the inverse"],
+    "with a gradient": ["determinant", "solution", "trace of the inverse", "columns"],
+    "all": None,
+}
+
+
+# Where an operator is factored more than once, and why: how many times as much is allowed.
+KNOWN = {
+    "X^H X": 2.1,  # solves by normal equations check their factor, and keep it apart
+    "Toeplitz(c)": 2.1,  # the determinant by a recursion of its own
+    "Kron + c I": 5.1,  # no eigenvectors: the fallbacks of the inverse factor the dense form anew
+    "Kron + Kron": 5.1,  # likewise
+    "Sliced by indices": 2.1,  # from the left by the factor of the transpose
+    "Sliced block": 2.1,  # likewise
+    "BlockDiag + LowRank": 2.1,  # the inverse goes by a factor of its own
+    "Toeplitz + LowRank": 2.1,  # likewise
+}
+
+
+def ran(ask):
+    """(values, flops of the steps that ran, those of factors among them)."""
+    with pl.explaining() as e:
+        values = _core._results(ask)
+    steps = [s for p in e.plans for s in p.steps if s["took"] is not None]
+    return (
+        values,
+        sum(s["flops"] for s in steps),
+        sum(s["flops"] for s in steps if s["kept"]),
+    )
+
+
+def check(a, parts, known=1.3):
+    n = a.shape[-1]
+    ask = [q for name, q in asked(a).items() if parts is None or name in parts]
+    _core._clear_store()
+    apart = [ran([q]) for q in ask]  # each finds what those before it have kept
+    _core._clear_store()
+    values, flops, factors = ran(ask)
+    for got, (want, _, _) in zip(values, apart, strict=True):
+        size = np.abs(want[0]).max(initial=0)
+        assert np.abs(got - want[0]).max(initial=0) <= 1e-8 * size
+    _core._clear_store()
+    alone = []
+    for q in ask:
+        alone.append(ran([q])[2])
+        _core._clear_store()
+    bad = []
+    if flops > 1.25 * sum(x[1] for x in apart) + 200 * n:
+        bad.append(f"{flops:.4g} flops together, {sum(x[1] for x in apart):.4g} apart")
+    if factors > known * max(alone) + 200 * n:
+        bad.append(f"factors of {factors:.4g} flops, {max(alone):.4g} where one is asked alone")
+    return bad
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize("case", CASES)
+def test_together_is_not_dearer(case, parts, dtype):
+    assert check(CASES[case](Make(dtype)), PARTS[parts], KNOWN.get(case, 1.3)) == []
+
+
+@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize("case", BATCHES)
+def test_batches_together_are_not_dearer(case, parts):
+    assert check(CASES[case](Make("float64", (2,))), PARTS[parts]) == []
