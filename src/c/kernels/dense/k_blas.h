@@ -14,7 +14,7 @@
 
 /* y (+)= op(a) b, op conjugates when conj_a; y m x n, a m x k, b k x n. Any mix of simple layouts
  * without copies; anything else runs lopk_matmul_loop. y overlaps neither. accumulate false never
- * reads y (NaN there is harmless). n == 1, m == 1 or k == 1 run gemv; small sizes own loops
+ * reads y (NaN there is harmless). n == 1 or m == 1 run gemv, k == 1 a loop; small sizes own loops
  * (k_small_gemm.h), which may take any strides of a and b. */
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate);
 /* The same; what BLAS does not run goes to the threads of the team. False: stopped. */
@@ -24,6 +24,10 @@ bool lopk_gemm_parts(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_
  * was. alpha is real where y is. */
 bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
                    const lop_mat *b);
+/* k_rank_one.c: y = a b, or y += alpha a b, for a column and a row of real numbers; false where
+ * their layouts are not made for it, y is then as it was. lopk_gemm and lopk_gemm_add call it. */
+bool lopk_rank_one(const lop_mat *y, double alpha, const lop_mat *a, const lop_mat *b,
+                   bool accumulate);
 /* y[e] = op(a) b[e] for e < count, y and b moving on by y_step and b_step elements. */
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count);
