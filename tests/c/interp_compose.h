@@ -157,6 +157,8 @@ static bool is_composed(const char *s) {
                                         "checked_difference",
                                         "checked_update",
                                         "checked_update_det",
+                                        "checked_beside",
+                                        "checked_parallel",
                                         "weighted_gram",
                                         "top_square",
                                         "lowrankupdate",
@@ -230,10 +232,10 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
     /* the fast branch; of a wrong bound something else, that it does not go unseen */
     if (!strcmp(s, "checked") || !strcmp(s, "checked_det") || !strcmp(s, "checked_value")) {
         const int q = strcmp(s, "checked") ? 4 : 3;
-        const bool bound = (q == 3 && node->attr.i[0]) || bounds_norm(p, node->child[q]);
-        return ip_eval(p, node->child[bound ? 0 : 1]);
+        return ip_eval(p, node->child[bounds_norm(p, node->child[q]) ? 0 : 1]);
     }
-    if (!strcmp(s, "checked_difference") || !strncmp(s, "checked_update", 14))
+    if (!strcmp(s, "checked_difference") || !strncmp(s, "checked_update", 14) ||
+        !strcmp(s, "checked_beside") || !strcmp(s, "checked_parallel"))
         return ip_eval(p, node->child[0]);
     /* eigenvectors are not known here: the second */
     if (!strcmp(s, "spectral")) return ip_eval(p, node->child[node->n - 1]);

@@ -8,13 +8,6 @@
  *                alt is lowered as a fallback branch: its steps run, and its memory is taken, only
  *                where needed; a singular matrix met on the way to x leads there too.
  *
- *                attr.i[0] 1, children x, r, w, q, u, f, g, y, alt: A = Q^-1 + B, both
- *                semidefinite, q = B^H u, u = B v near one, x = (Q U) y, and w = U y stands for
- *                Q^-1 x in r; f and g are Q and U applied to signs, as long as their Frobenius
- *                norms. |A| |x| is at least |w| and |B| |x|, and the rounding of x - Q w counts
- *                too:
- *                  |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
- *
  *   probe        v: n signs in an order of their own
  *   nearone      child x: 2^k x, its largest element near one, so that A^H A v stays in range
  *
@@ -58,15 +51,10 @@
 
 static lop_status infer_instead(lop_node *n, lop_err *err) {
     const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
-    if (n->n != (n->attr.i[0] ? 9 : 6)) return lop_fail(err, LOP_DIM, "checked takes 6 or 9");
     for (int i = 0; i < n->n; i++)
-        if (n->n == 9 && i == 7 ? lop_cols(n->child[i]) != lop_cols(x)
-                                : n->child[i]->core != 2 || n->child[i]->dtype != x->dtype ||
-                                      n->child[i]->weak || lop_rows(n->child[i]) != lop_rows(x))
+        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
+            lop_rows(n->child[i]) != lop_rows(x))
             return lop_fail(err, LOP_DIM, "checked takes matrices of as many rows and one dtype");
-    for (int i = 0; i < n->n; i++)
-        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype)
-            return lop_fail(err, LOP_DIM, "checked takes matrices of one dtype");
     if (!lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) ||
         !lop_shape_equal(&x->shape, &n->child[1]->shape))
         return lop_fail(err, LOP_DIM, "the branches of checked differ");
@@ -98,25 +86,10 @@ static lop_status small_enough(const lop_mat *const *in) {
     }
     return LOP_OK;
 }
-/* in: x, r, w, the bound of |B|, f, g, y. */
-static lop_status small_enough_beside(const lop_mat *const *in) {
-    const lop_mat *x = in[0];
-    const double u = lop_rounding(x->dt),
-                 both = lop_column_norm(in[4], 0) * lop_column_norm(in[5], 0),
-                 b = *(const double *)in[3]->p;
-    for (int64_t j = 0; j < x->n; j++) {
-        double left = lop_column_norm(in[1], j), size = lop_column_norm(x, j),
-               w = lop_column_norm(in[2], j);
-        double ax = b * size > w ? b * size : w, lost = 3 * u * both * lop_column_norm(in[6], j);
-        if (!(left * size + lost * ax <= 10 * (double)x->m * u * ax * size)) return LOP_SINGULAR;
-    }
-    return LOP_OK;
-}
 /* What is accepted says of A itself how near it is to a singular matrix, where b is had. */
 static lop_status run_accept(const lop_call *c) {
     const lop_mat *x = c->a[1], *b = c->a[3];
     lopk_copy(c->a[0], x);
-    if (c->step->attr.i[0]) return small_enough_beside(c->a + 1);
     lop_status st = small_enough(c->a + 1);
     if (st == LOP_OK && b->p != c->a[2]->p && b->n == x->n)
         lop_call_near(c, lopk_outgrown(x, b, *(const double *)c->a[4]->p), lopk_eps(x->dt));
@@ -124,14 +97,13 @@ static lop_status run_accept(const lop_call *c) {
 }
 
 static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
-    int in[7], n = self->n - 2; /* two of the children make the bound */
+    int in[4];
     lop_status st;
-    for (int i = 0; i < n; i++) in[i] = lop_emit_value(e, self->child[i < 3 ? i : i + 1]);
+    for (int i = 0; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
     in[3] = emit_bound(e, self->child[3], self->child[4], &st);
     if (in[3] < 0) return st;
-    lop_step *s = lop_emit_step(e, "accept", run_accept, value, n, in);
+    lop_step *s = lop_emit_step(e, "accept", run_accept, value, 4, in);
     if (!s) return LOP_NOMEM;
-    s->attr = self->attr;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
@@ -152,9 +124,9 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
     }
     return LOP_OK;
 }
-const lop_op lop_op_checked = {
-    LOP_NAMED(checked),     .cls = LOP_ARRAY,        .min = 6,      .max = 9, .ints = 1,
-    .infer = infer_instead, .lower = lop_lower_arms, .check = check};
+const lop_op lop_op_checked = {LOP_NAMED(checked), .cls = LOP_ARRAY,       .min = 6,
+                               .max = 6,           .infer = infer_instead, .lower = lop_lower_arms,
+                               .check = check};
 
 static lop_status infer_by_probe(lop_node *n, lop_err *err) {
     const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
