@@ -155,6 +155,12 @@ static bool is_composed(const char *s) {
                                         "checked_det",
                                         "checked_value",
                                         "checked_difference",
+                                        "checked_update",
+                                        "checked_update_det",
+                                        "checked_beside",
+                                        "checked_parallel",
+                                        "weighted_gram",
+                                        "top_square",
                                         "lowrankupdate",
                                         "kronsum",
                                         "congruence",
@@ -198,14 +204,39 @@ static void do_shift(ip *p, const lop_node *node, mv y, mv a, mv b) {
     for (int64_t i = 0; i < y.m; i++) y.v[i * y.n + i] = add(p, y.v[i * y.n + i], c);
 }
 
+/* R^H diag(d)^-1 R, and below it the columns' squares. */
+static void do_weighted(ip *p, const lop_node *node, mv y, mv a, mv d) {
+    (void)node;
+    for (int64_t j = 0; j < a.n; j++)
+        for (int64_t i = 0; i <= a.n; i++)
+            for (int64_t r = 0; r < a.m; r++) {
+                const val v = a.v[r * a.n + j];
+                const val by = i < a.n ? quotient(v, d.v[r]) : v;
+                val *to = &y.v[i * y.n + j];
+                *to = add(p, *to, mul(p, conj_of(a.v[r * a.n + (i < a.n ? i : j)]), by));
+            }
+}
+/* The rows of a that y has. */
+static void do_top(ip *p, const lop_node *node, mv y, mv a, mv b) {
+    (void)p;
+    (void)node;
+    (void)b;
+    memcpy(y.v, a.v, (size_t)(y.m * y.n) * sizeof *y.v);
+}
+static const tv *weighted_gram(ip *p, const lop_node *node) {
+    const tv *a = ip_eval(p, node->child[0]), *d = ip_eval(p, node->child[1]);
+    return a && d ? zip(p, node, a, d, 2, a->n + 1, a->n, do_weighted) : NULL;
+}
+
 static const tv *composed(ip *p, const lop_node *node, const char *s) {
     /* the fast branch; of a wrong bound something else, that it does not go unseen */
     if (!strcmp(s, "checked") || !strcmp(s, "checked_det") || !strcmp(s, "checked_value")) {
         const int q = strcmp(s, "checked") ? 4 : 3;
-        const bool bound = (q == 3 && node->attr.i[0]) || bounds_norm(p, node->child[q]);
-        return ip_eval(p, node->child[bound ? 0 : 1]);
+        return ip_eval(p, node->child[bounds_norm(p, node->child[q]) ? 0 : 1]);
     }
-    if (!strcmp(s, "checked_difference")) return ip_eval(p, node->child[0]);
+    if (!strcmp(s, "checked_difference") || !strncmp(s, "checked_update", 14) ||
+        !strcmp(s, "checked_beside") || !strcmp(s, "checked_parallel"))
+        return ip_eval(p, node->child[0]);
     /* eigenvectors are not known here: the second */
     if (!strcmp(s, "spectral")) return ip_eval(p, node->child[node->n - 1]);
     if (!strcmp(s, "normal_equations_solve")) {
@@ -247,6 +278,11 @@ static const tv *composed(ip *p, const lop_node *node, const char *s) {
         const tv *r = ip_eval(p, node->child[0]), *t = ip_eval(p, node->child[1]);
         const tv *rh = r ? zip(p, &adjoint, r, NULL, 2, r->n, r->m, do_mode) : NULL;
         return rh && t ? matmul(p, rh, t) : NULL;
+    }
+    if (!strcmp(s, "weighted_gram")) return weighted_gram(p, node);
+    if (!strcmp(s, "top_square")) {
+        const tv *a = ip_eval(p, node->child[0]);
+        return a ? zip(p, node, a, NULL, 2, a->n, a->n, do_top) : NULL;
     }
     if (!strcmp(s, "shift")) {
         const tv *a = ip_eval(p, node->child[0]);

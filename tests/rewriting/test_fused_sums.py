@@ -73,3 +73,52 @@ def test_a_transposed_product_in_a_sum_that_is_a_block(n, batch, rng):
         if want is None:
             got, want = got[..., :n, :n], e + 2 * A @ e
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+
+
+def rank_ones(rng, dtype, m, n, count):
+    columns = rng.standard_normal((count, m, 1)).astype(dtype)
+    rows = rng.standard_normal((count, 1, n)).astype(dtype)
+    return columns, rows
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("m, n", [(15, 16), (16, 15), (16, 16), (40, 70), (200, 33)])
+def test_products_of_a_column_and_a_row_are_added_where_the_sum_is(rng, m, n, order, dtype):
+    """The matrix is copied once, however many products follow."""
+    base = np.asarray(rng.standard_normal((m, n)), dtype, order=order)
+    columns, rows = rank_ones(rng, dtype, m, n, 3)
+    sum_, want = pl.lazy(base), base.astype("c16")
+    for c, u, v in zip((1.0, -0.5, 2.0), columns, rows, strict=True):
+        sum_ = sum_ + c * (pl.lazy(u) @ pl.lazy(v))
+        want = want + c * (u.astype("c16") @ v.astype("c16"))
+    with pl.explaining() as e:
+        got = sum_.toarray()
+    tol = 1e-5 if dtype == "f4" else 1e-13
+    np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
+    names = [s["name"] for p in e.plans for s in p.steps]
+    if min(m, n) >= 16:
+        assert names.count("start") == 1 and names.count("gemm-add") == 3
+    np.testing.assert_array_equal(base, np.asarray(base, order=order))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_product_of_a_column_and_a_row_in_any_layout(rng, stride, turned):
+    u, v = rng.standard_normal((60, 2))[:, :1], rng.standard_normal((1, 80))[:, ::stride]
+    a = pl.Dense(u) @ pl.Dense(v)
+    want = np.outer(u[:, 0], v[0])
+    np.testing.assert_allclose((a.T if turned else a).toarray(), want.T if turned else want)
+    y = np.full(want.shape, np.nan)
+    np.matmul(pl.Dense(u), np.ascontiguousarray(v), out=y)
+    np.testing.assert_allclose(y, want)
+
+
+def test_a_sum_that_is_read_twice_is_not_built_over(rng):
+    a, b = rng.standard_normal((2, 40, 40))
+    u, v = rng.standard_normal((40, 1)), rng.standard_normal((1, 40))
+    A, U, V, B = (pl.lazy(x) for x in (a, u, v, b))
+    first = A + B @ B
+    got = pl.evaluate(first, first + U @ V)
+    np.testing.assert_allclose(got[0], a + b @ b)
+    np.testing.assert_allclose(got[1], a + b @ b + u @ v)

@@ -1,5 +1,5 @@
 """Woodbury's small matrix where the update is its own adjoint: half a product and Cholesky, LU
-where that fails; else a product and LU."""
+where that fails, of a real diagonal in one pass over the update; else a product and LU."""
 
 import numpy as np
 import pytest
@@ -37,12 +37,24 @@ def test_the_small_matrix_goes_by_cholesky(rng, form, k, dtype):
     a = forms(1 + rng.random(N), drawn(rng, dtype, N, k))[form]
     b = drawn(rng, dtype, N, 2)
     x, used = names(lambda: pl.solve(a, b))
-    assert "potrf" in used
-    assert ("gemm-half" in used) == (k >= 16)
+    assert "potrf" in used and "weighted-gram" in used
     np.testing.assert_allclose(x, np.linalg.solve(a.toarray(), b), rtol=1e-8, atol=1e-10)
     got, used = names(lambda: pl.slogdet(a))
     assert "potrf" in used
     np.testing.assert_allclose(got, np.linalg.slogdet(a.toarray()), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("k", [3, 15, 16, 40])
+def test_half_a_product_beside_what_is_no_diagonal(rng, k, dtype):
+    low, c = drawn(rng, dtype, N - 1), np.full(N, 5.0, dtype)
+    base = pl.Banded((1, 1), np.stack([np.r_[0, low.conj()], c, np.r_[low, 0]]), assume_a="her")
+    a = base + pl.LowRank(drawn(rng, dtype, N, k))
+    b = drawn(rng, dtype, N, 2)
+    x, used = names(lambda: pl.solve(a, b))
+    assert "potrf" in used
+    assert ("gemm-half" in used) == (k >= 16)
+    np.testing.assert_allclose(x, np.linalg.solve(a.toarray(), b), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("k", [3, 40])

@@ -2,6 +2,7 @@
  *
  *   t = A B, u = c t, out = x + u    becomes    out = x (nothing where x dies here), out += c A B
  *   u = -t, out = x + u              becomes    out = x - t
+ *   and where x is such a sum that is read there alone, it is made in `out` from the start
  *
  * where t and u are read there alone, whatever transposes (changes of strides) stand between. Steps
  * of guarded branches and batches stay as they are, plans of more than MANY steps too. */
@@ -95,12 +96,40 @@ static void drop_with_views(fuse *f, const lop_step *maker) {
     }
 }
 
+/* May the sum be built where `x` is, a sum itself that nothing else reads? Then it is made in `out`
+ * from the start, and no step moves it. */
+static bool built_in_place(const fuse *f, int x, int out) {
+    const lop_plan *p = f->p;
+    const lop_slot *s = &p->slot[x];
+    if (s->kind != LOP_S_TEMP || s->alias >= 0 || p->slot[out].alias >= 0 || s->part || s->need_c ||
+        s->copy_step >= 0 || f->reads[x] != 1 || f->writes[out] != 1)
+        return false;
+    for (int i = 0; i < p->nslot; i++)
+        if (i != x && p->slot[i].alias == x && p->slot[i].part) return false;
+    for (int i = 0; i < p->nstep; i++) {
+        const lop_step *by = &p->step[i];
+        const bool mine = lop_slot_base(p, by->arg[0]) == x;
+        if (mine &&
+            (!plain(p, by) || !(by->run == lop_run_start || by->flags & LOP_STEP_ACCUMULATES)))
+            return false;
+    }
+    return f->writes[x] > 0;
+}
+static void build_in(lop_plan *p, int x, int out) {
+    for (int i = 0; i < p->nslot; i++)
+        if (p->slot[i].alias == x) p->slot[i].alias = out;
+    for (int i = 0; i < p->nstep; i++)
+        for (int j = 0; j < p->step[i].n; j++)
+            if (p->step[i].arg[j] == x) p->step[i].arg[j] = out;
+}
+
 static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
                  const lop_step *scale, bool turned) {
     lop_plan *p = f->p;
     const lop_step *add = &p->step[sum];
     int out = add->arg[0], t = product->arg[0];
     lop_step start = *add, then = *product;
+    const bool there = built_in_place(f, x, out);
     memset(f->drop, 0, (size_t)p->nstep * sizeof *f->drop);
     drop_with_views(f, product);
     if (scale) drop_with_views(f, scale);
@@ -129,7 +158,8 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     } else {
         then.arg[0] = out;
     }
-    rebuild(f, place, sum, &start, &then);
+    rebuild(f, place, sum, there ? NULL : &start, &then);
+    if (there) build_in(p, x, out);
 }
 
 static void minus(fuse *f, int *place, int sum, int x, const lop_step *scale) {

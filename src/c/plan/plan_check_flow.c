@@ -329,8 +329,8 @@ static lop_status writes(flow *f, const lop_step *s) {
     base->leaves |= f->leaves;
     base->many = base->many || f->many;
     if (s->flags & (LOP_STEP_PLACES | LOP_STEP_ACCUMULATES)) {
-        join(&v->holds, &holds);
-        v->stored = -1;
+        join(&v->holds, &holds); /* a sum is a store again, which nobody has read */
+        v->stored = s->flags & LOP_STEP_PLACES ? -1 : f->now;
         if (s->flags & LOP_STEP_PLACES) st = places(f, s);
     } else {
         const int covered = covers(f, i, &holds);

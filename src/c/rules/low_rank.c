@@ -165,7 +165,12 @@ typedef struct woodbury {
     parts p;                      /* borrowed */
     lop_attr dt;                  /* the dtype, as an attribute */
     const lop_node *w, *cap, *vh; /* owned: B^-1 U as an operator; I + C V^H W; V^H */
+    const lop_node *u, *inner;    /* owned: U as an array; C V^H W */
     bool own;                     /* the small matrix is Hermitian: B is, V is U, C is c I */
+    lop_coef c;
+    /* owned, where B is a real diagonal, V is U and C c I or a real diagonal, else NULL: that as a
+     * vector, and U^H B^-1 U with the squares of U's columns */
+    const lop_node *d, *gram;
 } woodbury;
 
 enum { TRIANGLE = 16 }; /* columns from which half a product pays */
@@ -192,19 +197,68 @@ static lop_status through(const woodbury *s, const lop_node *x, const lop_node *
     return st;
 }
 
-/* C V^H W, W = B^-1 U: in one triangle where that is known to be Hermitian. Sets s->own. */
-static lop_status inner_matrix(woodbury *s, const lop_node *u, const lop_node *w,
-                               const lop_node **out) {
-    lop_coef c;
-    s->own = lop_node_alike(s->p.u, s->p.v, LOP_INFER_DEPTH) && plain_middle(s->p.c, &c) &&
-             lop_infer_hermitian(s->p.base);
-    if (!s->own || lop_cols(u) < TRIANGLE) return through(s, w, out);
+/* c A; A itself where c is 1. Takes over a. */
+static lop_status times(const lop_maker *mk, lop_coef c, const lop_node *a, const lop_node **out) {
     const lop_attr by = lop_coef_attr(c);
-    const bool one = lop_coef_test(s->mk->ctx, c, LOP_COEF_ONE);
+    *out = a;
+    if (lop_coef_test(mk->ctx, c, LOP_COEF_ONE)) return LOP_OK;
+    lop_status st = lop_make1(mk, &lop_op_scale, &by, a, out);
+    lop_node_unref(a);
+    return st;
+}
+
+/* The diagonal of a real multiple of a real Diag or of the identity, in the precision of dt; NULL
+ * of anything else. */
+static lop_status real_diagonal(const lop_maker *mk, const lop_node *a, lop_dtype dt,
+                                const lop_node **out) {
+    const lop_dtype real = lop_dtype_real(dt);
+    const lop_attr cast = {.i = {1, 0, 0, (int64_t)real + 1}};
+    const lop_node like = {.shape = {.ndim = 1, .dim = {lop_rows(a)}}, .dtype = real, .core = 1};
+    lop_coef c = lop_coef_const(1, 0);
+    const lop_node *d = NULL;
+    *out = NULL;
+    if (a->op == &lop_op_scaled) {
+        c = lop_coef_of(&a->attr);
+        a = a->child[0];
+    }
+    if (c.im != 0 || (a->op == &lop_op_identity ? lop_nbatch(a) > 0 : a->op != &lop_op_diag) ||
+        (a->op == &lop_op_diag && lop_is_complex(a->child[0]->dtype)))
+        return LOP_OK;
+    lop_status st = a->op == &lop_op_diag ? lop_make1(mk, &lop_op_cast, &cast, a->child[0], &d)
+                                          : lop_make_op(mk, &lop_op_ones, NULL, 0, NULL, &like, &d);
+    return st == LOP_OK ? times(mk, c, d, out) : st;
+}
+
+/* C is a real diagonal. */
+static bool weighted_middle(const lop_node *c) {
+    if (c && c->op == &lop_op_scaled) {
+        if (lop_coef_of(&c->attr).im != 0) return false;
+        c = c->child[0];
+    }
+    return c && c->op == &lop_op_diag && !lop_is_complex(c->dtype);
+}
+
+/* C V^H W, W = B^-1 U: in one triangle where V^H W is known to be Hermitian, without W where B is a
+ * real diagonal. Sets what `s` says of it. */
+static lop_status inner_matrix(woodbury *s, const lop_node *w, const lop_node **out) {
     const lop_node *g = NULL;
-    lop_status st = lop_make2(s->mk, &lop_op_gemm_triangle, NULL, u, w, &g);
-    if (st == LOP_OK && one) *out = lop_node_ref(g);
-    if (st == LOP_OK && !one) st = lop_make1(s->mk, &lop_op_scale, &by, g, out);
+    const bool mirrored =
+        lop_node_alike(s->p.u, s->p.v, LOP_INFER_DEPTH) && lop_infer_hermitian(s->p.base);
+    s->own = mirrored && plain_middle(s->p.c, &s->c);
+    lop_status st = LOP_OK;
+    if (s->own || (mirrored && weighted_middle(s->p.c)))
+        st = real_diagonal(s->mk, s->p.base, (lop_dtype)(s->dt.i[3] - 1), &s->d);
+    if (st == LOP_OK && s->d) {
+        st = lop_make2(s->mk, &lop_op_weighted_gram, NULL, s->u, s->d, &s->gram);
+        if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_top_square, NULL, s->gram, &g);
+    } else if (st == LOP_OK && s->own && lop_cols(s->u) >= TRIANGLE) {
+        st = lop_make2(s->mk, &lop_op_gemm_triangle, NULL, s->u, w, &g);
+    } else if (st == LOP_OK) {
+        return through(s, w, out);
+    }
+    if (st != LOP_OK) return st;
+    if (s->own) return times(s->mk, s->c, g, out);
+    st = lop_make2(s->mk, &lop_op_apply, NULL, s->p.c, g, out);
     lop_node_unref(g);
     return st;
 }
@@ -223,24 +277,24 @@ static lop_status det_inner(const woodbury *s, const lop_node **out) {
 }
 
 static lop_status woodbury_open(woodbury *s) {
-    const lop_node *u = NULL, *w = NULL, *t = NULL, *eye = NULL;
+    const lop_node *w = NULL, *eye = NULL;
     lop_dtype dt = (lop_dtype)(s->dt.i[3] - 1);
     int64_t r = lop_cols(s->p.u);
     lop_node square = {.shape = {.ndim = 2, .dim = {r, r}}, .dtype = dt, .core = 2};
     lop_status st = seen(s->mk, LOP_H, s->p.v, &s->vh);
-    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &u);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, u, &w);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &s->u);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, s->u, &w);
     if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, w, &s->w);
-    if (st == LOP_OK) st = inner_matrix(s, u, w, &t);
+    if (st == LOP_OK) st = inner_matrix(s, w, &s->inner);
     if (st == LOP_OK) st = lop_make(s->mk, "eye", NULL, 0, NULL, &square, &eye);
-    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_add, NULL, eye, t, &s->cap);
-    const lop_node *gone[] = {u, w, t, eye};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_add, NULL, eye, s->inner, &s->cap);
+    lop_node_unref(w);
+    lop_node_unref(eye);
     return st;
 }
 
 static void woodbury_close(woodbury *s) {
-    const lop_node *gone[] = {s->w, s->cap, s->vh};
+    const lop_node *gone[] = {s->w, s->cap, s->vh, s->u, s->inner, s->d, s->gram};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
 }
 
@@ -257,6 +311,30 @@ static lop_status woodbury_solve(const woodbury *s, const lop_node *b, const lop
     return st;
 }
 
+/* Of a diagonal B + U C U^H: x = B^-1 (b - U y), y = cap^-1 (C U^H B^-1 b), accepted by the k
+ * numbers e = y - C U^H x, else `alt`. */
+static lop_status diagonal_solve(const woodbury *s, const lop_node *b, const lop_node *alt,
+                                 const lop_node **out) {
+    const lop_node *z = NULL, *t = NULL, *y = NULL, *u = NULL, *uy = NULL, *rest = NULL, *x = NULL,
+                   *again = NULL, *e = NULL;
+    lop_status st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, b, &z);
+    if (st == LOP_OK) st = through(s, z, &t);
+    if (st == LOP_OK) st = solve_inner(s, t, &y);
+    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_dense, NULL, s->u, &u);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_apply, NULL, u, y, &uy);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, b, uy, &rest);
+    if (st == LOP_OK) st = lop_make2(s->mk, &lop_op_solve, NULL, s->p.base, rest, &x);
+    if (st == LOP_OK) st = through(s, x, &again);
+    if (st == LOP_OK) st = lop_build_minus(s->mk, y, again, &e);
+    const lop_node *child[8] = {x, b, y, e, s->gram, s->inner, s->d, alt};
+    if (st == LOP_OK) st = lop_make_op(s->mk, &lop_op_checked_update, NULL, 8, child, NULL, out);
+    const lop_node *gone[] = {z, t, y, u, uy, rest, x, again, e};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+
+/* Refined once, checked by a probe, else by LU of the dense form. Where the first solution was not
+ * looked at by its own check it is here. */
 LOP_BUILD(solve_update) {
     woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
     lop_check k = {.mk = mk, .a = s.a};
@@ -274,7 +352,8 @@ LOP_BUILD(solve_update) {
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_lu_solve, NULL, dense, b, &alt);
     if (st == LOP_OK) st = lop_check_instead(&k, x2, b, alt, &second);
-    if (st == LOP_OK) st = lop_check_instead(&k, x, b, second, out);
+    if (st == LOP_OK)
+        st = s.gram ? diagonal_solve(&s, b, second, out) : lop_check_instead(&k, x, b, second, out);
     const lop_node *gone[] = {b, x, r, dx, x2, dense, alt, second};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     lop_check_close(&k);
@@ -352,15 +431,14 @@ static lop_status woodbury_diagonal(const woodbury *s, const lop_attr *at, bool 
 static lop_status woodbury_checked(const woodbury *s, const lop_op *op, const lop_node *value,
                                    const lop_node *alt, const lop_node **out) {
     lop_check k = {.mk = s->mk, .a = s->a};
-    const lop_node *x = NULL, *r = NULL, *u = NULL;
+    const lop_node *x = NULL, *r = NULL;
     lop_status st = lop_check_open(&k, (lop_dtype)(s->dt.i[3] - 1));
     if (st == LOP_OK) st = woodbury_solve(s, k.v, &x);
     if (st == LOP_OK) st = lop_check_residual(&k, x, k.v, &r);
-    if (st == LOP_OK) st = lop_make1(s->mk, &lop_op_todense, &s->dt, s->p.u, &u);
-    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, s->w->child[0], u, alt};
+    const lop_node *child[9] = {value, x, r, k.v, k.q, k.u, s->w->child[0], s->u, alt};
     if (st == LOP_OK) st = lop_make_op(s->mk, op, NULL, 9, child, NULL, out);
-    const lop_node *gone[] = {x, r, u};
-    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    lop_node_unref(x);
+    lop_node_unref(r);
     lop_check_close(&k);
     return st;
 }
@@ -397,7 +475,8 @@ LOP_BUILD(update_inverse_diagonal) {
 /* det(B + U C V^H) = det B det(I + C V^H B^-1 U), else LU of the dense form. */
 LOP_BUILD(det_update) {
     woodbury s = {.mk = mk, .a = m->root->child[0], .p = parts_of(m->root->child[0])};
-    const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *alt = NULL;
+    const lop_node *base = NULL, *small = NULL, *det = NULL, *dense = NULL, *alt = NULL,
+                   *probed = NULL;
     s.dt = (lop_attr){.i = {0, 0, 0, m->root->attr.i[3]}};
     lop_status st = woodbury_open(&s);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_scaledet, &m->root->attr, s.p.base, &base);
@@ -405,8 +484,12 @@ LOP_BUILD(det_update) {
     if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul_det, NULL, base, small, &det);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_todense, &s.dt, s.a, &dense);
     if (st == LOP_OK) st = lop_make1(mk, &lop_op_lu_det, NULL, dense, &alt);
-    if (st == LOP_OK) st = woodbury_checked(&s, &lop_op_checked_det, det, alt, out);
-    const lop_node *gone[] = {base, small, det, dense, alt};
+    if (st == LOP_OK)
+        st = woodbury_checked(&s, &lop_op_checked_det, det, alt, s.own && s.gram ? &probed : out);
+    const lop_node *child[5] = {det, s.gram, s.inner, s.d, probed};
+    if (st == LOP_OK && s.own && s.gram)
+        st = lop_make_op(mk, &lop_op_checked_update_det, NULL, 5, child, NULL, out);
+    const lop_node *gone[] = {base, small, det, dense, alt, probed};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     woodbury_close(&s);
     return st;

@@ -520,7 +520,9 @@ const lop_rule lop_rule_table[] = {
     {"scaledet-sum-views", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL, lop_build_settle_views,
      "views of terms go to their parts"},
     {"scaledet-update", LOP_PUSH, "(scaledet@k (lowrankupdate))", NULL, lop_when_low_update,
-     lop_build_det_update, "det B det(I + C V^H B^-1 U); checked, else LU"},
+     lop_build_det_update,
+     "det B det(I + C V^H B^-1 U); checked (a positive diagonal by d alone: op_checked_update.c), "
+     "else LU"},
     {"scaledet-grid-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL, lop_build_det_grid,
      "s L + c I: sums of the axes' eigenvalues, shifted"},
     {"scaledet-spectral-sum", LOP_PUSH, "(scaledet@k (sum ?a ?b))", NULL, NULL,

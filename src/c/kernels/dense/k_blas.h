@@ -14,7 +14,7 @@
 
 /* y (+)= op(a) b, op conjugates when conj_a; y m x n, a m x k, b k x n. Any mix of simple layouts
  * without copies; anything else runs lopk_matmul_loop. y overlaps neither. accumulate false never
- * reads y (NaN there is harmless). n == 1, m == 1 or k == 1 run gemv; small sizes own loops
+ * reads y (NaN there is harmless). n == 1 or m == 1 run gemv, k == 1 a loop; small sizes own loops
  * (k_small_gemm.h), which may take any strides of a and b. */
 void lopk_gemm(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_mat *b, bool accumulate);
 /* The same; what BLAS does not run goes to the threads of the team. False: stopped. */
@@ -24,6 +24,10 @@ bool lopk_gemm_parts(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_
  * was. alpha is real where y is. */
 bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
                    const lop_mat *b);
+/* k_rank_one.c: y = a b, or y += alpha a b, for a column and a row of real numbers; false where
+ * their layouts are not made for it, y is then as it was. lopk_gemm and lopk_gemm_add call it. */
+bool lopk_rank_one(const lop_mat *y, double alpha, const lop_mat *a, const lop_mat *b,
+                   bool accumulate);
 /* y[e] = op(a) b[e] for e < count, y and b moving on by y_step and b_step elements. */
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count);
@@ -43,6 +47,13 @@ void lopk_gram_triangle(const lop_mat *y, const lop_mat *a, bool adjoint, bool l
 /* y = a^T b, or a^H b (`adjoint`), known to be (Hermitian-)symmetric: one triangle in panels, then
  * mirrored. a and b k x n; y overlaps neither. Small sizes run lopk_gemm. */
 void lopk_gemm_half(const lop_mat *y, const lop_mat *a, bool adjoint, const lop_mat *b);
+
+/* k_weighted_gram.c: the first k rows of y (k + 1 x k, simple) = u^H diag(d)^-1 u, exactly
+ * Hermitian; in the last one the sums of squares of u's columns. u m x k, d m real numbers of u's
+ * precision, any strides. SINGULAR where one is 0. scratch aligned to 64. y overlaps neither. */
+lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat *d,
+                              void *scratch) LOP_MUST_CHECK;
+size_t lopk_weighted_gram_scratch(int64_t k, lop_dtype dt);
 
 /* Writes the lower triangle of the n x n matrix at p, whose strides are r and c, over the upper
  * one, conjugated if `adjoint`; `swap`: conjugates the lower one and leaves the other as it was

@@ -8,13 +8,6 @@
  *                alt is lowered as a fallback branch: its steps run, and its memory is taken, only
  *                where needed; a singular matrix met on the way to x leads there too.
  *
- *                attr.i[0] 1, children x, r, w, q, u, f, g, y, alt: A = Q^-1 + B, both
- *                semidefinite, q = B^H u, u = B v near one, x = (Q U) y, and w = U y stands for
- *                Q^-1 x in r; f and g are Q and U applied to signs, as long as their Frobenius
- *                norms. |A| |x| is at least |w| and |B| |x|, and the rounding of x - Q w counts
- *                too:
- *                  |r| / (|A| |x|) + 3 u |f| |g| |y| / |x| <= 10 n u.
- *
  *   probe        v: n signs in an order of their own
  *   nearone      child x: 2^k x, its largest element near one, so that A^H A v stays in range
  *
@@ -47,26 +40,21 @@
  *
  * Cost: one pass over x, r and b; over d and t. */
 #include "expr/op.h"
-#include "ops/shared/scaled_pair.h"
+#include "ops/shared/column_norm.h"
 #include "ops/shared/factor.h"
+#include "ops/shared/scaled_pair.h"
 #include "kernels/dense/k_blas.h"
 #include "kernels/common/kernels.h"
 
 #include <complex.h>
-#include <float.h>
 #include <math.h>
 
 static lop_status infer_instead(lop_node *n, lop_err *err) {
     const lop_node *x = n->child[0], *alt = n->child[n->n - 1];
-    if (n->n != (n->attr.i[0] ? 9 : 6)) return lop_fail(err, LOP_DIM, "checked takes 6 or 9");
     for (int i = 0; i < n->n; i++)
-        if (n->n == 9 && i == 7 ? lop_cols(n->child[i]) != lop_cols(x)
-                                : n->child[i]->core != 2 || n->child[i]->dtype != x->dtype ||
-                                      n->child[i]->weak || lop_rows(n->child[i]) != lop_rows(x))
+        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype || n->child[i]->weak ||
+            lop_rows(n->child[i]) != lop_rows(x))
             return lop_fail(err, LOP_DIM, "checked takes matrices of as many rows and one dtype");
-    for (int i = 0; i < n->n; i++)
-        if (n->child[i]->core != 2 || n->child[i]->dtype != x->dtype)
-            return lop_fail(err, LOP_DIM, "checked takes matrices of one dtype");
     if (!lop_is_blas(x->dtype) || !lop_shape_equal(&x->shape, &alt->shape) ||
         !lop_shape_equal(&x->shape, &n->child[1]->shape))
         return lop_fail(err, LOP_DIM, "the branches of checked differ");
@@ -75,41 +63,10 @@ static lop_status infer_instead(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-/* The 2-norm of column j, scaled so that it neither over- nor underflows; NaN stays. */
-static double scaled_norm(const lop_mat *a, int64_t j) {
-    double top = 0, sum = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (int64_t i = 0; i < a->m; i++) {
-            double _Complex v = lop_get(a->dt, a->p, i * a->rs + j * a->cs);
-            double re = fabs(creal(v)), im = fabs(cimag(v)), big = re > im ? re : im;
-            if (isnan(re) || isnan(im)) return NAN;
-            if (pass == 0 && big > top) top = big;
-            if (pass == 1 && top > 0) sum += re / top * (re / top) + im / top * (im / top);
-        }
-    return top * sqrt(sum);
-}
-
-/* Likewise by plain squares where those are in range. */
-static double norm(const lop_mat *a, int64_t j) {
-    double sum = 0;
-    if (a->dt == LOP_f64) {
-        const double *p = (const double *)a->p + j * a->cs;
-        for (int64_t i = 0; i < a->m; i++) sum += p[i * a->rs] * p[i * a->rs];
-    } else if (a->dt == LOP_f32) {
-        const float *p = (const float *)a->p + j * a->cs;
-        for (int64_t i = 0; i < a->m; i++) sum += (double)p[i * a->rs] * (double)p[i * a->rs];
-    }
-    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : scaled_norm(a, j);
-}
-
-static double rounding(lop_dtype dt) {
-    return dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
-}
-
 /* The lower bound of |A|, kept: one number. */
 static lop_status run_bound(const lop_call *c) {
-    const double length = norm(c->a[2], 0);
-    *(double *)c->a[0]->p = length > 0 ? norm(c->a[1], 0) / length : 0;
+    const double length = lop_column_norm(c->a[2], 0);
+    *(double *)c->a[0]->p = length > 0 ? lop_column_norm(c->a[1], 0) / length : 0;
     return LOP_OK;
 }
 static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_status *st) {
@@ -121,22 +78,11 @@ static int emit_bound(lop_emit *e, const lop_node *q, const lop_node *v, lop_sta
 /* in: x, r, b, the bound. */
 static lop_status small_enough(const lop_mat *const *in) {
     const lop_mat *x = in[0], *r = in[1], *b = in[2];
-    const double u = rounding(x->dt), a = *(const double *)in[3]->p;
+    const double u = lop_rounding(x->dt), a = *(const double *)in[3]->p;
     for (int64_t j = 0; j < x->n; j++) {
-        double left = norm(r, j), size = a * norm(x, j) + norm(b, j < b->n ? j : 0);
+        double left = lop_column_norm(r, j),
+               size = a * lop_column_norm(x, j) + lop_column_norm(b, j < b->n ? j : 0);
         if (!(left <= 10 * (double)x->m * u * size)) return LOP_SINGULAR;
-    }
-    return LOP_OK;
-}
-/* in: x, r, w, the bound of |B|, f, g, y. */
-static lop_status small_enough_beside(const lop_mat *const *in) {
-    const lop_mat *x = in[0];
-    const double u = rounding(x->dt), both = norm(in[4], 0) * norm(in[5], 0),
-                 b = *(const double *)in[3]->p;
-    for (int64_t j = 0; j < x->n; j++) {
-        double left = norm(in[1], j), size = norm(x, j), w = norm(in[2], j);
-        double ax = b * size > w ? b * size : w, lost = 3 * u * both * norm(in[6], j);
-        if (!(left * size + lost * ax <= 10 * (double)x->m * u * ax * size)) return LOP_SINGULAR;
     }
     return LOP_OK;
 }
@@ -144,7 +90,6 @@ static lop_status small_enough_beside(const lop_mat *const *in) {
 static lop_status run_accept(const lop_call *c) {
     const lop_mat *x = c->a[1], *b = c->a[3];
     lopk_copy(c->a[0], x);
-    if (c->step->attr.i[0]) return small_enough_beside(c->a + 1);
     lop_status st = small_enough(c->a + 1);
     if (st == LOP_OK && b->p != c->a[2]->p && b->n == x->n)
         lop_call_near(c, lopk_outgrown(x, b, *(const double *)c->a[4]->p), lopk_eps(x->dt));
@@ -152,14 +97,13 @@ static lop_status run_accept(const lop_call *c) {
 }
 
 static lop_status check(lop_emit *e, const lop_node *self, int value, int mask) {
-    int in[7], n = self->n - 2; /* two of the children make the bound */
+    int in[4];
     lop_status st;
-    for (int i = 0; i < n; i++) in[i] = lop_emit_value(e, self->child[i < 3 ? i : i + 1]);
+    for (int i = 0; i < 3; i++) in[i] = lop_emit_value(e, self->child[i]);
     in[3] = emit_bound(e, self->child[3], self->child[4], &st);
     if (in[3] < 0) return st;
-    lop_step *s = lop_emit_step(e, "accept", run_accept, value, n, in);
+    lop_step *s = lop_emit_step(e, "accept", run_accept, value, 4, in);
     if (!s) return LOP_NOMEM;
-    s->attr = self->attr;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
@@ -180,9 +124,9 @@ lop_status lop_lower_arms(lop_emit *e, const lop_node *self, int out) {
     }
     return LOP_OK;
 }
-const lop_op lop_op_checked = {
-    LOP_NAMED(checked),     .cls = LOP_ARRAY,        .min = 6,      .max = 9, .ints = 1,
-    .infer = infer_instead, .lower = lop_lower_arms, .check = check};
+const lop_op lop_op_checked = {LOP_NAMED(checked), .cls = LOP_ARRAY,       .min = 6,
+                               .max = 6,           .infer = infer_instead, .lower = lop_lower_arms,
+                               .check = check};
 
 static lop_status infer_by_probe(lop_node *n, lop_err *err) {
     const lop_node *value = n->child[0], *x = n->child[1], *w = n->child[6], *alt = n->child[8];
@@ -222,8 +166,8 @@ static void squares(const lop_mat *a, double *sum) {
 static lop_status run_accept_by_probe(const lop_call *c) {
     const lop_mat *x = c->a[2], *v = c->a[4], *w = c->a[7], *u = c->a[8]; /* a[5]: the bound */
     double *grown = c->scratch, *from = grown + w->n;
-    const double length = norm(v, 0),
-                 most = length > 0 ? 10 * (double)x->m * norm(x, 0) / length : 0;
+    const double length = lop_column_norm(v, 0),
+                 most = length > 0 ? 10 * (double)x->m * lop_column_norm(x, 0) / length : 0;
     lopk_copy(c->a[0], c->a[1]);
     if (c->step->attr.i[0] && lop_pair_is_zero(lop_pair_load(c->a[1]))) return LOP_SINGULAR;
     squares(w, grown);
@@ -275,7 +219,7 @@ static lop_status run_accept_difference(const lop_call *c) {
     lopk_copy(c->a[0], x);
     for (int64_t i = 0; i < small->m; i++)
         trace += creal(lop_get(small->dt, small->p, i * (small->rs + small->cs)));
-    if (!(100 * rounding(x->dt) * (double)small->m * trace <= 1)) return LOP_SINGULAR;
+    if (!(100 * lop_rounding(x->dt) * (double)small->m * trace <= 1)) return LOP_SINGULAR;
     for (int64_t i = 0; i < x->m; i++) {
         const double _Complex a = lop_get(x->dt, x->p, i * x->rs),
                               b = lop_get(d->dt, d->p, i * d->rs);
@@ -344,7 +288,7 @@ static lop_status run_accept_spectrum(const lop_call *c) {
     lopk_copy(c->a[0], c->a[1]);
     if (n < 4 || c->a[n - 1]->m == 0) return LOP_OK;
     const lop_mat *d = c->a[n - 1];
-    const double u = d->dt == LOP_f32 || d->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    const double u = lop_rounding(d->dt);
     double least, most, low, high, all = 0;
     range_of(d, &least, &most);
     for (int i = 2; i < n - 1; i++) {
@@ -404,7 +348,7 @@ static lop_status infer_nearone(lop_node *n, lop_err *err) {
 }
 static lop_status run_nearone(const lop_call *c) {
     const lop_mat *y = c->a[0];
-    const double size = norm(c->a[1], 0);
+    const double size = lop_column_norm(c->a[1], 0);
     int k = 0;
     lopk_copy(y, c->a[1]);
     if (!(size > 0 && isfinite(size))) return LOP_OK;

@@ -1,0 +1,173 @@
+/* k_weighted_gram.c: U^H diag(d)^-1 U for a tall U and a real d of any signs, and the squares of
+ * U's columns, in one pass over U.
+ *
+ * Rows are taken in panels that stay in the cache. Each row is divided by sqrt |d_i| on its way
+ * into the panel, those of negative d_i to its other end: then the panel adds to one triangle by
+ * syrk (herk) what the former have and takes away what the latter have. So 1 / d_i need not be in
+ * range, each term is as accurate as one of a product, and what comes out is exactly Hermitian.
+ * Cost: n k^2 flops and one reading of U; nothing of U's size is written. */
+#include "blas_layout.h"
+#include "blas_table.h"
+#include "k_blas.h"
+#include "kernels/common/k_clones.h"
+#include "kernels/common/kernels.h"
+
+#include <complex.h>
+#include <math.h>
+
+enum { PANEL = 1 << 18 }; /* bytes: half of a core's second cache (2026-11, EPYC) */
+
+static int64_t panel_rows(int64_t k, lop_dtype dt) {
+    const int64_t rows = PANEL / (at_least_1(k) * size_of(dt));
+    return rows < 32 ? 32 : rows > 4096 ? 4096 : rows;
+}
+static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+/* The panel; the squares of columns; of each row its factor and where it goes. */
+size_t lopk_weighted_gram_scratch(int64_t k, lop_dtype dt) {
+    const size_t rows = (size_t)panel_rows(k, dt), width = (size_t)at_least_1(k);
+    return rounded(rows * width * (size_t)size_of(dt)) + rounded(2 * width * sizeof(double)) +
+           rows * (sizeof(double) + sizeof(int64_t));
+}
+
+/* A row of n numbers, scaled; and m elements of `parts` numbers of a column, each scaled and put in
+ * its place, `from_step` and `to_step` elements apart. Their squares are added up. */
+#define SCALED(T)                                                                                  \
+    LOPK_CLONES static void row_##T(T *restrict to, const T *restrict from, double by,             \
+                                    double *restrict squares, int64_t n) {                         \
+        for (int64_t j = 0; j < n; j++) {                                                          \
+            const double v = (double)from[j];                                                      \
+            to[j] = (T)(v * by);                                                                   \
+            squares[j] += v * v;                                                                   \
+        }                                                                                          \
+    }                                                                                              \
+    static void column_##T(T *restrict to, const T *restrict from, const int64_t *place,           \
+                           const double *by, double *squares, int64_t parts, int64_t m,            \
+                           int64_t from_step, int64_t to_step) {                                   \
+        for (int64_t q = 0; q < parts; q++)                                                        \
+            for (int64_t i = 0; i < m; i++) {                                                      \
+                const double v = (double)from[i * from_step * parts + q];                          \
+                to[place[i] * to_step * parts + q] = (T)(v * by[i]);                               \
+                squares[q] += v * v;                                                               \
+            }                                                                                      \
+    }
+SCALED(float)
+SCALED(double)
+#undef SCALED
+
+typedef struct panel {
+    char *p;                  /* rows x k, in U's order */
+    double *squares, *factor; /* 2 k; rows */
+    int64_t *to, rows;
+    bool col;
+} panel;
+
+/* Factors and places of the rows from i on: `over` ones of d > 0 first, the others at the end. */
+static lop_status place_rows(const panel *w, const lop_mat *d, int64_t i, int64_t m, int64_t *over,
+                             int64_t *under) {
+    *over = *under = 0;
+    for (int64_t r = 0; r < m; r++) {
+        const int64_t at = (i + r) * d->rs;
+        const double v =
+            d->dt == LOP_f32 ? (double)((const float *)d->p)[at] : ((const double *)d->p)[at];
+        if (v == 0) return LOP_SINGULAR;
+        w->factor[r] = 1 / sqrt(fabs(v));
+        w->to[r] = v < 0 ? w->rows - ++*under : (*over)++;
+    }
+    return LOP_OK;
+}
+
+static void fill_rows(const panel *w, const lop_mat *u, int64_t i, int64_t m) {
+    const int64_t n = u->n * (lop_is_complex(u->dt) ? 2 : 1), size = size_of(u->dt);
+    const bool single = u->dt == LOP_f32 || u->dt == LOP_c64;
+    for (int64_t r = 0; r < m; r++) {
+        void *to = w->p + w->to[r] * u->n * size;
+        const void *from = (const char *)u->p + (i + r) * u->rs * size;
+        if (single)
+            row_float(to, from, w->factor[r], w->squares, n);
+        else
+            row_double(to, from, w->factor[r], w->squares, n);
+    }
+}
+static void fill_columns(const panel *w, const lop_mat *u, int64_t i, int64_t m) {
+    const int64_t parts = lop_is_complex(u->dt) ? 2 : 1, size = size_of(u->dt),
+                  step = w->col ? 1 : u->n;
+    const bool single = u->dt == LOP_f32 || u->dt == LOP_c64;
+    for (int64_t j = 0; j < u->n; j++) {
+        void *to = w->p + j * (w->col ? w->rows : 1) * size;
+        const void *from = (const char *)u->p + (i * u->rs + j * u->cs) * size;
+        if (single)
+            column_float(to, from, w->to, w->factor, w->squares + j * parts, parts, m, u->rs, step);
+        else
+            column_double(to, from, w->to, w->factor, w->squares + j * parts, parts, m, u->rs,
+                          step);
+    }
+}
+
+/* The lower triangle of y (+)= sign a^H a. */
+static void add_triangle(const panel *w, const lop_mat *y, const lop_mat *a, double sign,
+                         bool add) {
+    const enum CBLAS_ORDER order = w->col ? CblasColMajor : CblasRowMajor;
+    const int64_t n = y->n, k = a->m, lda = w->col ? w->rows : at_least_1(n),
+                  ldy = is_row(y) ? ld_row(y) : ld_col(y);
+    const enum CBLAS_UPLO lo = CblasLower;
+    const double keep = add ? 1 : 0;
+    switch (y->dt) {
+    case LOP_f32:
+        BLAS(cblas_ssyrk)(order, lo, CblasTrans, n, k, (float)sign, a->p, lda, (float)keep, y->p,
+                          ldy);
+        break;
+    case LOP_f64:
+        BLAS(cblas_dsyrk)(order, lo, CblasTrans, n, k, sign, a->p, lda, keep, y->p, ldy);
+        break;
+    case LOP_c64:
+        BLAS(cblas_cherk)(order, lo, CblasConjTrans, n, k, (float)sign, a->p, lda, (float)keep,
+                          y->p, ldy);
+        break;
+    default: BLAS(cblas_zherk)(order, lo, CblasConjTrans, n, k, sign, a->p, lda, keep, y->p, ldy);
+    }
+}
+
+static void store_squares(const panel *w, const lop_mat *y, int64_t k) {
+    const int64_t parts = lop_is_complex(y->dt) ? 2 : 1;
+    for (int64_t j = 0; j < k; j++) {
+        const double sum = w->squares[j * parts] + (parts > 1 ? w->squares[j * parts + 1] : 0);
+        lop_set(y->dt, y->p, k * y->rs + j * y->cs, sum);
+    }
+}
+
+lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat *d, void *scratch) {
+    LOP_ASSERT(y->m == u->n + 1 && y->n == u->n && d->m == u->m && y->dt == u->dt);
+    LOP_ASSERT((is_row(y) || is_col(y)) && lop_is_blas(y->dt));
+    const int64_t k = u->n, size = size_of(u->dt);
+    panel w = {.p = scratch, .rows = panel_rows(k, u->dt), .col = u->rs == 1 && u->cs != 1};
+    w.squares = (double *)(void *)(w.p + rounded((size_t)(w.rows * at_least_1(k) * size)));
+    w.factor =
+        (double *)(void *)((char *)w.squares + rounded(2 * (size_t)at_least_1(k) * sizeof(double)));
+    w.to = (int64_t *)(void *)(w.factor + w.rows);
+    const lop_mat top = {y->p, k, k, y->rs, y->cs, y->dt};
+    const int64_t step = (w.col ? 1 : k) * size;
+    bool any = false;
+    lopk_zero(y);
+    for (int64_t j = 0; j < 2 * k; j++) w.squares[j] = 0;
+    for (int64_t i = 0; k > 0 && i < u->m; i += w.rows) {
+        const int64_t m = min_of(w.rows, u->m - i);
+        int64_t over, under;
+        lop_status st = place_rows(&w, d, i, m, &over, &under);
+        if (st != LOP_OK) return st;
+        if (u->cs == 1 && !w.col)
+            fill_rows(&w, u, i, m);
+        else
+            fill_columns(&w, u, i, m);
+        const lop_mat first = {w.p, over, k, 0, 0, u->dt},
+                      last = {w.p + (w.rows - under) * step, under, k, 0, 0, u->dt};
+        if (over) add_triangle(&w, &top, &first, 1, any);
+        if (under) add_triangle(&w, &top, &last, -1, any || over);
+        any = true;
+    }
+    const bool adjoint = lop_is_complex(y->dt), other = w.col == is_row(y) && k > 1;
+    const int64_t ld = is_row(y) ? ld_row(y) : ld_col(y);
+    lopk_mirror_triangle(y->p, k, w.col ? 1 : ld, w.col ? ld : 1, y->dt, adjoint, adjoint && other);
+    store_squares(&w, y, k);
+    return LOP_OK;
+}

@@ -1,0 +1,64 @@
+/* thin_sum.h: S = b B + c U M V with a thin U, as solve_woodbury.c reads it, and its solution where
+ * the right side is made with B and U (solve_push_through.c). */
+#ifndef LOP_THIN_SUM_H
+#define LOP_THIN_SUM_H
+
+#include "builds.h"
+#include "planner/chain.h"
+
+typedef struct lop_thin {
+    const lop_maker *mk;
+    lop_dtype dt;
+    lop_chain ch;
+    const lop_node *sum; /* borrowed: S */
+    lop_sym base;
+    lop_coef b, c;
+    bool eye; /* B is the identity */
+    lop_chterm term;
+    int half; /* factors of U */
+    bool mid; /* the next one is M */
+    int64_t n, rank;
+    const lop_node *u, *v, *m, *minv; /* owned; m and minv NULL where there is no M */
+    const lop_node *binv_u;           /* owned: B^-1 U, as it is written */
+    const lop_node *binv;             /* owned: B^-1; NULL: the identity */
+    const lop_node *w, *held;         /* owned: B^-1 U as an array, and as an operator (U for I) */
+} lop_thin;
+
+/* A right side read as b B p + U (M) w: what stands behind B, and behind U (M), term by term. */
+enum { LOP_THIN_TERMS = 6 };
+typedef struct lop_thin_right {
+    int n;
+    struct {
+        const lop_node *rest; /* borrowed */
+        lop_coef c;
+        bool base, with_mid;
+    } term[LOP_THIN_TERMS];
+    bool with_mid;         /* M is in all that stand behind U, or, where there are none, in S */
+    const lop_node *p, *w; /* owned, NULL where there is none */
+    const lop_node *left;  /* owned: w - c (M) V p, what remains when p is taken off */
+} lop_thin_right;
+
+/* solve_woodbury.c: what f stands for, borrowed, NULL for a group; */
+const lop_node *lop_thin_node(const lop_thin *s, lop_sym f);
+/* the factor f, or its inverse; the product of n factors; c a; I; B^-1 U computed
+ * once, for all that uses it. Owned in *out, or in s. */
+lop_status lop_thin_factor(const lop_thin *s, lop_sym f, bool inverse, const lop_node **out);
+lop_status lop_thin_product(const lop_thin *s, const lop_sym *f, int n, const lop_node **out);
+lop_status lop_thin_multiple(const lop_maker *mk, lop_coef c, const lop_node *a,
+                             const lop_node **out);
+lop_status lop_thin_identity(const lop_maker *mk, int64_t n, const lop_node **out);
+lop_status lop_thin_hold(lop_thin *s);
+
+/* solve_push_through.c. Is the right side x such a sum? */
+bool lop_thin_read_right(lop_thin *s, const lop_node *x, lop_thin_right *r);
+void lop_thin_drop_right(lop_thin_right *r);
+/* Is neither part of S negative, and B an inverse, so that neither need be factored? */
+bool lop_thin_beside(const lop_thin *s);
+lop_status lop_thin_push_through(lop_thin *s, const lop_node *rhs, lop_thin_right *m,
+                                 const lop_node **out);
+/* B and M both inverses (s->half is 0): of any right side; of one made of them. */
+lop_status lop_thin_parallel(lop_thin *s, const lop_node *rhs, const lop_node **out);
+lop_status lop_thin_parallel_parts(lop_thin *s, const lop_node *rhs, lop_thin_right *m,
+                                   const lop_node **out);
+
+#endif
