@@ -225,6 +225,8 @@ static const lop_node *by_name(gen *g, const char *rule) {
         return gen_spectral(g, rule);
     if (strstr(rule, "sparse-pair")) return gen_sparse_pair(g, rule);
     if (!strncmp(rule, "trace", 5) && strstr(rule, "blocktri")) return gen_blocktri_trace(g, rule);
+    if (!strcmp(rule, "diagonal-band") || !strcmp(rule, "trace-band"))
+        return gen_band_product(g, rule);
     if (strstr(rule, "bordered") || strstr(rule, "block-views")) return gen_bordered(g, rule);
     if (strstr(rule, "-digits")) return gen_digits(g, rule);
     if (strstr(rule, "shift") || strstr(rule, "add-eye") || strstr(rule, "eye-add"))

@@ -54,6 +54,7 @@ const lop_node *gen_sparse_pair(gen *g, const char *rule);
 /* The results of a program, as one column. */
 const lop_node *gen_results(gen *g);
 const lop_node *gen_blocktri_trace(gen *g, const char *rule);
+const lop_node *gen_band_product(gen *g, const char *rule);
 /* a + c I and the like, for the rows of that name. */
 const lop_node *gen_shift(gen *g, const char *rule);
 /* A composite on x of fewer digits, for the rows of that name. */

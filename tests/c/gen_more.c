@@ -369,6 +369,19 @@ const lop_node *gen_blocktri_trace(gen *g, const char *rule) {
     return t_one_of(w, "trace", NULL, both);
 }
 
+/* The diagonal or trace of a product of two bands that is far narrower than it is long. */
+const lop_node *gen_band_product(gen *g, const char *rule) {
+    const int64_t n = 10 + pick(g, 3);
+    const lop_node *f[2] = {0};
+    lop_status st = LOP_OK;
+    world *w = g->w;
+    for (int i = 0; i < 2; i++) f[i] = gen_instance(g, &lop_op_tridiagonal, n, n, &st);
+    const lop_node *both = t_two_of(w, "prod", f[0], f[1]);
+    const lop_attr at = t_ints(strncmp(rule, "trace", 5) ? pick(g, 5) - 2 : 0, 0, 0,
+                               both ? (int64_t)both->dtype + 1 : 0);
+    return t_one_of(w, strncmp(rule, "trace", 5) ? "diagonal" : "trace", &at, both);
+}
+
 /* Up to four results of a program, of square operators of one size. */
 const lop_node *gen_results(gen *g) {
     const int64_t n = 1 + pick(g, 3), count = 1 + pick(g, 4);

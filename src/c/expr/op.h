@@ -58,8 +58,12 @@ enum {
 };
 
 /* Is a Dense, by its word, one of the kinds? Plans read it as that (rewrite/assumptions.c). */
+static inline bool lop_is_declared_triangle(const lop_node *dense) {
+    return dense->attr.i[0] == LOP_ASSUME_LOWER || dense->attr.i[0] == LOP_ASSUME_UPPER;
+}
 static inline bool lop_is_declared_kind(const lop_node *dense) {
-    return dense->attr.i[0] == LOP_ASSUME_DIAGONAL || dense->attr.i[0] == LOP_ASSUME_TRIDIAGONAL;
+    return dense->attr.i[0] == LOP_ASSUME_DIAGONAL || dense->attr.i[0] == LOP_ASSUME_TRIDIAGONAL ||
+           lop_is_declared_triangle(dense);
 }
 
 /* How many terms that were assumed positive definite are put to the test where a sum is not. */

@@ -80,10 +80,29 @@ static lop_status of_diagonals(const lop_node *array, int k, const lop_node **ou
     return st;
 }
 
+/* A Dense of this array as the kind that it is declared to be: owned. */
+static lop_status as_declared(const lop_node *dense, const lop_node *array, const lop_node **out,
+                              lop_err *err) {
+    if (!lop_is_declared_triangle(dense))
+        return of_diagonals(array, dense->attr.i[0] == LOP_ASSUME_TRIDIAGONAL, out, err);
+    const lop_attr side = {.i = {dense->attr.i[0] == LOP_ASSUME_LOWER, 0, 0, 0}};
+    return lop_node_make(dense->ctx, &lop_op_triangular, &side, 1, &array, NULL, out, err);
+}
+
+/* Is it a multiple by one that changes nothing else? */
+static bool is_nothing(const lop_node *n, const lop_node *of) {
+    return n->op == &lop_op_scaled && n->dtype == of->dtype && n->weak == of->weak &&
+           lop_coef_test(n->ctx, lop_coef_of(&n->attr), LOP_COEF_ONE);
+}
+
 /* A node over children of which one is of another kind now: closed where it closes. Owned. */
 static lop_status closed(const walk *w, const lop_node *n, const lop_node *const *child,
                          const lop_node **out, lop_err *err) {
     int rule;
+    if (is_nothing(n, child[0])) { /* what it was a multiple of closes with others */
+        *out = lop_node_ref(child[0]);
+        return LOP_OK;
+    }
     lop_status st = lop_close(w->rules, w->ctx, n->op, &n->attr, n->n, child, out, &rule, err);
     if (st == LOP_OK && (*out)->dtype == n->dtype && (*out)->weak == n->weak &&
         lop_shape_equal(&(*out)->shape, &n->shape))
@@ -112,7 +131,7 @@ static lop_status rebuilt(walk *w, const lop_node *n, const lop_node **out, lop_
         if (st == LOP_OK) child[place] = test;
     }
     if (w->rules && n->op == &lop_op_dense && lop_is_declared_kind(n))
-        st = of_diagonals(child[0], n->attr.i[0] == LOP_ASSUME_TRIDIAGONAL, out, err);
+        st = as_declared(n, child[0], out, err);
     else if (st == LOP_OK && same)
         *out = lop_node_ref(n);
     else if (st == LOP_OK && w->rules)

@@ -404,6 +404,36 @@ lop_truth lop_when_array_real(const lop_match *m) {
     return truth(!lop_is_complex(HOLE(m, 'a')->dtype));
 }
 
+/* Is there something in `a` that tidy.c may take out or bring together: unit factors, multiples by
+ * one, three terms, two of one kind, or views of terms? */
+static bool untidy(const lop_node *a, int depth) {
+    if (depth == 0) return false;
+    if (a->op == &lop_op_scaled || a->op == &lop_op_view)
+        return untidy(a->child[0], depth - 1) ||
+               (a->op == &lop_op_scaled &&
+                lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ONE));
+    const bool sum = a->op == &lop_op_sum && (lop_is_blas(a->dtype) || a->weak); /* no wrapping */
+    if (!sum && a->op != &lop_op_prod) return false;
+    const lop_op *kind[2];
+    for (int i = 0; i < 2; i++) {
+        const lop_node *c = a->child[i];
+        kind[i] = c->op == &lop_op_scaled ? c->child[0]->op : c->op;
+        if (sum ? kind[i] == &lop_op_sum || kind[i] == &lop_op_view : kind[i] == &lop_op_identity)
+            return true;
+    }
+    return (sum && kind[0] == kind[1]) || untidy(a->child[0], depth - 1) ||
+           untidy(a->child[1], depth - 1);
+}
+lop_truth lop_when_untidy(const lop_match *m) {
+    enum { LEVELS = 8 };
+    const lop_node *root = m->root;
+    return truth(untidy(root->op == &lop_op_inverse ? root->child[0] : root, LEVELS));
+}
+lop_truth lop_when_scale_one(const lop_match *m) {
+    const lop_node *root = m->root, *a = root->child[0];
+    return truth(root->dtype == a->dtype && root->weak == a->weak &&
+                 lop_coef_test(root->ctx, lop_coef_of(&root->attr), LOP_COEF_ONE));
+}
 lop_truth lop_when_inexact(const lop_match *m) { return truth(lop_is_blas(m->root->dtype)); }
 lop_truth lop_when_inexact_square_factors(const lop_match *m) {
     return truth(lop_is_blas(m->root->dtype) && square_factors(m->root->child[0]));

@@ -101,6 +101,8 @@ lop_truth lop_when_block_triangle(
 lop_truth lop_when_bordered(const lop_match *m); /* a Block with such a pivot, of floats */
 bool lop_block_triangle(const lop_node *block, bool lower);
 lop_truth lop_when_array_real(const lop_match *m); /* ?a is real */
+lop_truth lop_when_untidy(const lop_match *m);     /* rules/tidy.c has something to do */
+lop_truth lop_when_scale_one(const lop_match *m);  /* by one, of the same dtype */
 /* For users' rules: ?a is an operator and square; assumed or known to be so. */
 lop_truth lop_when_square(const lop_match *m);
 lop_truth lop_when_symmetric(const lop_match *m);

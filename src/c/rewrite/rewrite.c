@@ -270,6 +270,15 @@ lop_status lop_close(const lop_rules *rules, lop_ctx *ctx, const lop_op *op, con
     return st;
 }
 
+lop_status lop_close_once(const lop_maker *mk, const lop_node *node, const lop_node **out) {
+    int which;
+    if (!mk->rules || node->n < 1 ||
+        !lop_may_close(mk->rules, node->op, node->child[0]->op,
+                       node->n > 1 ? node->child[1]->op : NULL))
+        return LOP_NOMATCH;
+    return apply_rules(mk->rules, LOP_CLOSE, false, node, mk, out, &which);
+}
+
 /* -- the driver */
 
 typedef struct spot {

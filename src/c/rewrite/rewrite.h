@@ -38,6 +38,10 @@ typedef struct lop_maker {
  * that names the head of its first child. Owned in *out; NOMATCH also where mk->rules is NULL. */
 lop_status lop_push_once(const lop_maker *mk, const lop_node *node, bool named,
                          const lop_node **out) LOP_MUST_CHECK;
+/* Closes `node` as lop_close does when it is written: for what becomes one kind within a plan.
+ * Owned in *out; NOMATCH also where mk->rules is NULL. */
+lop_status lop_close_once(const lop_maker *mk, const lop_node *node,
+                          const lop_node **out) LOP_MUST_CHECK;
 /* Owned. As lop_node_make. */
 lop_status lop_make_op(const lop_maker *mk, const lop_op *op, const lop_attr *attr, int n,
                        const lop_node *const *child, const lop_node *like,

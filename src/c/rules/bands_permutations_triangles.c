@@ -199,6 +199,38 @@ LOP_BUILD(diagonal_single) {
     return st;
 }
 
+/* Is a product a band so narrow that it is read off few products? A sum of products of entries of
+ * two dense forms takes 2 n of them for each number. */
+static bool read_off(const lop_node *a, lop_dtype dt, lop_band *b) {
+    *b = lop_infer_bands(a);
+    const int64_t most = lop_rows(a) / 2 - 1;
+    return lop_is_blas(dt) && lop_is_square(a) && b->l <= most && b->u <= most - b->l;
+}
+
+/* A row of the band that it is by how it is written. */
+LOP_BUILD(diagonal_band) {
+    const lop_node *a = m->root->child[0], *band = NULL, *row = NULL, *part = NULL;
+    const lop_dtype dt = m->root->dtype;
+    const int64_t n = lop_rows(a), k = ATTR(m, 'k').i[0];
+    const lop_attr matrix = {.i = {2, 0, 0, 0}};
+    lop_band b;
+    if (!read_off(a, dt, &b) || -k > b.l || k > b.u) return LOP_NOMATCH;
+    const lop_attr line = {.i = {0, b.u - k, 1, 1}},
+                   run = {.i = {1, k > 0 ? k : 0, 1, lop_diag_length(n, n, k)}};
+    lop_status st = band_of(mk, a, b, dt, &band);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &line, band, &row);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_array_slice, &run, row, &part);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_ravel, &matrix, part, out);
+    const lop_node *gone[] = {band, row, part};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    return st;
+}
+LOP_BUILD(trace_band) {
+    lop_band b;
+    return read_off(m->root->child[0], m->root->dtype, &b) ? lop_build_trace_diagonal(m, mk, out)
+                                                           : LOP_NOMATCH;
+}
+
 /* Diagonals up to which a band is better than a factor that keeps to what is stored; measured
  * 2026-11-22 with Laplacians of grids. */
 enum { BEST_AS_BAND = 128 };

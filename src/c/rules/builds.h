@@ -5,6 +5,9 @@
 
 #include "planner/chain_rules.h"
 
+/* tidy.c */
+LOP_BUILD(tidy);
+LOP_BUILD(tidy_inverse);
 /* views_scalars_elements.c */
 LOP_BUILD(view_view);
 LOP_BUILD(sparse_pair);
@@ -197,6 +200,8 @@ LOP_BUILD(update_inverse_diagonal);
 /* product_values.c */
 LOP_BUILD(value_prod_krons);
 LOP_BUILD(value_prod_blocks);
+LOP_BUILD(diagonal_ends);
+LOP_BUILD(trace_ends);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
 LOP_BUILD(circulant_inverse_diagonal);
@@ -232,6 +237,8 @@ LOP_BUILD(cast_value);
 LOP_BUILD(solve_orthogonal);
 
 LOP_BUILD(diagonal_single);
+LOP_BUILD(diagonal_band);
+LOP_BUILD(trace_band);
 /* bands_permutations_triangles.c: is the factor of that band at most half as large as that of the
  * dense form, and is there none that keeps to what is stored? */
 bool lop_band_is_narrow(const lop_node *a, lop_band b);

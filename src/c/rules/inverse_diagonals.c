@@ -52,13 +52,21 @@ static lop_status kron_of_inverses(const lop_maker *mk, const lop_node *k, const
     return st;
 }
 
+/* Is one of its factors solved with at once? */
+static bool has_cheap_factor(const lop_node *a, int depth) {
+    if (a->op == &lop_op_prod && depth > 0)
+        return lop_is_square(a->child[0]) && lop_is_square(a->child[1]) &&
+               (has_cheap_factor(a->child[0], depth - 1) ||
+                has_cheap_factor(a->child[1], depth - 1));
+    return lop_cheap_to_solve(a);
+}
+
 /* (A B)^-1 = B^-1 A^-1 where one of them is solved with at once; else the product is formed, as is
  * one that is a narrow band. */
 static lop_status prod_of_inverses(const lop_maker *mk, const lop_node *p, const lop_node **out) {
     const lop_node *a = NULL, *b = NULL;
     if (!lop_is_square(p->child[0]) || !lop_is_square(p->child[1]) ||
-        !(lop_cheap_to_solve(p->child[0]) || lop_cheap_to_solve(p->child[1])) ||
-        lop_band_is_narrow(p, lop_infer_bands(p)))
+        !has_cheap_factor(p, LOP_INFER_FACTORS) || lop_band_is_narrow(p, lop_infer_bands(p)))
         return LOP_NOMATCH;
     lop_status st = inverse_of(mk, p->child[0], &a);
     if (st == LOP_OK) st = inverse_of(mk, p->child[1], &b);

@@ -80,6 +80,30 @@ static lop_status join(const lop_maker *mk, const lop_op *op, const lop_attr *at
     return st;
 }
 
+/* c a; of an a that is a multiple itself c d a', as of operators, and a' where c d is one. */
+static lop_status multiple(const lop_maker *mk, const lop_attr *c, const lop_node *a,
+                           const lop_node **out) {
+    if (a->op == &lop_op_scale && lop_is_blas(a->child[0]->dtype) &&
+        a->dtype == a->child[0]->dtype && a->weak == a->child[0]->weak) {
+        const lop_coef d = lop_coef_of(&a->attr), by = lop_coef_of(c);
+        if (lop_coef_test(mk->ctx, d, LOP_COEF_MODEST) &&
+            lop_coef_test(mk->ctx, by, LOP_COEF_MODEST)) {
+            const lop_attr both = lop_coef_attr(lop_coef_times(mk->ctx, by, d));
+            lop_status st = join(mk, &lop_op_scale, &both, a->child[0], NULL, out);
+            if (st != LOP_OK || (*out)->dtype == a->dtype) {
+                if (st == LOP_OK && lop_coef_test(mk->ctx, lop_coef_of(&both), LOP_COEF_ONE)) {
+                    lop_node_unref(*out);
+                    *out = lop_node_ref(a->child[0]);
+                }
+                return st;
+            }
+            lop_node_unref(*out);
+            *out = NULL;
+        }
+    }
+    return join(mk, &lop_op_scale, c, a, NULL, out);
+}
+
 /* One kind again: each parameter is the product, sum, multiple or reciprocal of the operands' own.
  */
 LOP_BUILD(closed) {
@@ -95,7 +119,8 @@ LOP_BUILD(closed) {
         if (a->child[i]->op == &lop_op_sizes)
             p[i] = lop_node_ref(a->child[i]);
         else
-            st = join(mk, op, attr, a->child[i], b ? b->child[i] : NULL, &p[i]);
+            st = attr ? multiple(mk, attr, a->child[i], &p[i])
+                      : join(mk, op, NULL, a->child[i], b ? b->child[i] : NULL, &p[i]);
     if (st == LOP_OK) st = lop_make(mk, a->op->name, &a->attr, a->n, p, NULL, out);
     for (int i = 0; i < 3; i++) lop_node_unref(p[i]);
     return st;

@@ -144,7 +144,7 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 static lop_band bands(const lop_node *self, const lop_band *child) {
     (void)child;
     const int64_t a = self->attr.i[0];
-    if (lop_is_declared_kind(self))
+    if (a == LOP_ASSUME_DIAGONAL || a == LOP_ASSUME_TRIDIAGONAL)
         return (lop_band){a == LOP_ASSUME_TRIDIAGONAL, a == LOP_ASSUME_TRIDIAGONAL};
     return (lop_band){a == LOP_ASSUME_UPPER ? 0 : INT64_MAX, a == LOP_ASSUME_LOWER ? 0 : INT64_MAX};
 }
@@ -176,8 +176,9 @@ const lop_op lop_op_dense = {
          {"assume_a", LOP_P_ASSUME, 0, "None",
           "What is assumed of it, in scipy.linalg.solve's words: 'gen', 'sym', 'her', 'pos', "
           "'lower triangular', 'upper triangular', ... Solves read the named triangle alone. With "
-          "'diagonal' or 'tridiagonal' all is computed as of a Diag or Tridiagonal of these "
-          "diagonals, and nothing else is read."}},
+          "'diagonal', 'tridiagonal' or a triangle all is computed as of a Diag, Tridiagonal or "
+          "Triangular of these "
+          "entries, and nothing else is read."}},
     .doc =
         {.brief = "A matrix held as an array.",
          .extended = "Use it to mix plain arrays with structured operators; ``@`` and ``+`` wrap "

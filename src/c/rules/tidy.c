@@ -1,0 +1,226 @@
+/* tidy.c: what an expression is, whatever the order and the nesting it was written in.
+ *
+ *     (T + A) + c I        ->  (T + c I) + A        two terms that close to one kind do, where they
+ * stand (c - 1) I + I        ->  c I                  like terms I B, c (I B)         ->  B, c B
+ * unit matrices as factors
+ *
+ * When an expression is built, a closing rule sees two neighbours. Here, before an action is taken
+ * apart, the terms of a sum are tried in pairs, in order of first appearance. At most MOST_TERMS
+ * terms and so many levels: what is longer stays as written. Integers stay as written: they wrap
+ * where they stand. */
+#include "builds.h"
+#include "expr/properties.h"
+
+enum { MOST_TERMS = 12, LEVELS = 8, ALIKE = 8 };
+
+typedef struct terms {
+    const lop_node *term[MOST_TERMS]; /* owned */
+    int n;
+    bool changed;
+} terms;
+
+static lop_status tidy(const lop_maker *mk, const lop_node *a, int depth, const lop_node **out);
+
+/* After an error nothing is handed out. */
+static lop_status given_up(lop_status st, const lop_node **out) {
+    if (st == LOP_OK) return st;
+    lop_node_unref(*out);
+    *out = NULL;
+    return st;
+}
+
+/* The node closed, where a rule does so; takes over *a. */
+static lop_status closed(const lop_maker *mk, const lop_node **a) {
+    const lop_node *better = NULL;
+    lop_status st = lop_close_once(mk, *a, &better);
+    if (st == LOP_NOMATCH) return LOP_OK;
+    if (st != LOP_OK) return st;
+    if (better->dtype != (*a)->dtype || better->weak != (*a)->weak ||
+        !lop_shape_equal(&better->shape, &(*a)->shape)) {
+        lop_node_unref(better);
+        return LOP_OK;
+    }
+    lop_node_unref(*a);
+    *a = better;
+    return LOP_OK;
+}
+
+static bool adds_nothing(const lop_node *whole, const lop_node *unit, const lop_node *stays) {
+    return unit->op == &lop_op_identity && whole->dtype == stays->dtype &&
+           whole->weak == stays->weak && lop_shape_equal(&whole->shape, &stays->shape);
+}
+
+/* A multiple by one, 2 (A / 2). */
+static bool is_one(const lop_node *a) {
+    return a->dtype == a->child[0]->dtype && a->weak == a->child[0]->weak &&
+           lop_coef_test(a->ctx, lop_coef_of(&a->attr), LOP_COEF_ONE);
+}
+
+/* The node over tidy children. */
+static lop_status over_children(const lop_maker *mk, const lop_node *a, int depth,
+                                const lop_node **out) {
+    const lop_node *child[2] = {NULL, NULL};
+    lop_status st = LOP_OK;
+    for (int i = 0; st == LOP_OK && i < a->n; i++) st = tidy(mk, a->child[i], depth - 1, &child[i]);
+    const bool same =
+        st == LOP_OK && child[0] == a->child[0] && (a->n < 2 || child[1] == a->child[1]);
+    if (same) *out = lop_node_ref(a);
+    if (st == LOP_OK && !same) {
+        st = lop_make_op(mk, a->op, &a->attr, a->n, child, NULL, out);
+        if (st == LOP_OK) st = closed(mk, out);
+    }
+    lop_node_unref(child[0]);
+    lop_node_unref(child[1]);
+    return given_up(st, out);
+}
+
+/* A view moved down at its root, as the table's rows do: T^T of a symmetric T is T. Takes over *a.
+ */
+static lop_status moved(const lop_maker *mk, const lop_node **a) {
+    lop_status st = LOP_OK;
+    for (int left = LEVELS; st == LOP_OK && (*a)->op == &lop_op_view && left > 0; left--) {
+        const lop_node *next = NULL;
+        st = lop_push_once(mk, *a, false, &next);
+        if (st != LOP_OK) break;
+        lop_node_unref(*a);
+        *a = next;
+    }
+    return st == LOP_NOMATCH ? LOP_OK : st;
+}
+
+/* Terms of a sum of the dtype `dt`, each tidy. NOMATCH: there are too many. */
+static lop_status collect(const lop_maker *mk, terms *t, const lop_node *a, lop_dtype dt,
+                          int depth) {
+    if (depth > 0 && a->op == &lop_op_sum && a->dtype == dt) {
+        lop_status st = collect(mk, t, a->child[0], dt, depth - 1);
+        return st == LOP_OK ? collect(mk, t, a->child[1], dt, depth - 1) : st;
+    }
+    if (t->n == MOST_TERMS) return LOP_NOMATCH;
+    lop_status st = tidy(mk, a, depth - 1, &t->term[t->n]);
+    if (st == LOP_OK) st = moved(mk, &t->term[t->n]);
+    if (given_up(st, &t->term[t->n]) != LOP_OK) return st;
+    t->changed = t->changed || t->term[t->n] != a;
+    t->n++;
+    return LOP_OK;
+}
+
+/* c A + d A, of one A. NOMATCH: they are not that, or leave nothing. */
+static lop_status like_terms(const lop_maker *mk, const lop_node *a, const lop_node *b,
+                             const lop_node *sum, const lop_node **out) {
+    const bool x = a->op == &lop_op_scaled, y = b->op == &lop_op_scaled;
+    const lop_node *of = x ? a->child[0] : a;
+    const lop_coef one = lop_coef_const(1, 0);
+    if (!lop_node_alike(of, y ? b->child[0] : b, ALIKE)) return LOP_NOMATCH;
+    const lop_coef c = x ? lop_coef_of(&a->attr) : one, d = y ? lop_coef_of(&b->attr) : one,
+                   all = lop_coef_plus(mk->ctx, c, d);
+    if (!lop_coef_test(mk->ctx, all, LOP_COEF_FINITE) || lop_coef_test(mk->ctx, all, LOP_COEF_ZERO))
+        return LOP_NOMATCH;
+    const lop_attr attr = lop_coef_attr(all);
+    lop_status st = lop_make1(mk, &lop_op_scaled, &attr, of, out);
+    if (st == LOP_OK && ((*out)->dtype != sum->dtype || (*out)->weak != sum->weak)) {
+        lop_node_unref(*out);
+        *out = NULL;
+        return LOP_NOMATCH;
+    }
+    return st;
+}
+
+/* Terms i and j as one, in *out; NOMATCH: they stay two. */
+static lop_status pair(const lop_maker *mk, const terms *t, int i, int j, const lop_node **out) {
+    const lop_node *sum = NULL;
+    for (int k = 0; k < 2; k++) {
+        const lop_node *a = t->term[k ? j : i];
+        if (!lop_is_blas(a->dtype) && !a->weak) return LOP_NOMATCH;
+    }
+    lop_status st = lop_make2(mk, &lop_op_sum, NULL, t->term[i], t->term[j], &sum);
+    if (st != LOP_OK) return st;
+    st = lop_close_once(mk, sum, out);
+    if (st == LOP_OK && ((*out)->dtype != sum->dtype || (*out)->weak != sum->weak)) {
+        lop_node_unref(*out);
+        *out = NULL;
+        st = LOP_NOMATCH;
+    }
+    if (st == LOP_NOMATCH) st = like_terms(mk, t->term[i], t->term[j], sum, out);
+    lop_node_unref(sum);
+    return st;
+}
+
+/* Each term with each before it, until none of them meet. */
+static lop_status merge(const lop_maker *mk, terms *t) {
+    for (int j = 1; j < t->n; j++)
+        for (int i = 0; i < j; i++) {
+            const lop_node *one = NULL;
+            lop_status st = pair(mk, t, i, j, &one);
+            if (st == LOP_NOMATCH) continue;
+            if (st != LOP_OK) return st;
+            lop_node_unref(t->term[i]);
+            lop_node_unref(t->term[j]);
+            t->term[i] = one;
+            for (int k = j + 1; k < t->n; k++) t->term[k - 1] = t->term[k];
+            t->n--;
+            t->changed = true;
+            j = 0; /* what they became may meet others */
+            break;
+        }
+    return LOP_OK;
+}
+
+static lop_status tidy_sum(const lop_maker *mk, const lop_node *a, int depth,
+                           const lop_node **out) {
+    terms t = {.n = 0};
+    lop_status st = collect(mk, &t, a, a->dtype, depth);
+    if (st == LOP_OK) st = merge(mk, &t);
+    if (st == LOP_NOMATCH || (st == LOP_OK && !t.changed)) {
+        *out = lop_node_ref(a);
+        st = LOP_OK;
+    } else if (st == LOP_OK) {
+        const lop_node *sum = lop_node_ref(t.term[0]);
+        for (int i = 1; st == LOP_OK && i < t.n; i++) {
+            const lop_node *more = NULL;
+            st = lop_make2(mk, &lop_op_sum, NULL, sum, t.term[i], &more);
+            lop_node_unref(sum);
+            sum = more;
+        }
+        *out = sum;
+    }
+    for (int i = 0; i < t.n; i++) lop_node_unref(t.term[i]);
+    return st;
+}
+
+/* `a` itself, retained, where there is nothing to do. */
+static lop_status tidy(const lop_maker *mk, const lop_node *a, int depth, const lop_node **out) {
+    *out = NULL;
+    if (depth > 0 && a->op == &lop_op_prod) {
+        if (adds_nothing(a, a->child[0], a->child[1])) return tidy(mk, a->child[1], depth - 1, out);
+        if (adds_nothing(a, a->child[1], a->child[0])) return tidy(mk, a->child[0], depth - 1, out);
+        return over_children(mk, a, depth, out);
+    }
+    if (depth > 0 && a->op == &lop_op_scaled && is_one(a))
+        return tidy(mk, a->child[0], depth - 1, out);
+    if (depth > 0 && (a->op == &lop_op_scaled || a->op == &lop_op_view))
+        return over_children(mk, a, depth, out);
+    if (depth > 0 && a->op == &lop_op_sum && (lop_is_blas(a->dtype) || a->weak))
+        return tidy_sum(mk, a, depth, out);
+    *out = lop_node_ref(a);
+    return LOP_OK;
+}
+
+/* Of `a`; NOMATCH where nothing changes. */
+static lop_status tidied(const lop_maker *mk, const lop_node *a, const lop_node **out) {
+    lop_status st = tidy(mk, a, LEVELS, out);
+    if (st != LOP_OK || *out != a) return st;
+    lop_node_unref(*out);
+    *out = NULL;
+    return LOP_NOMATCH;
+}
+
+LOP_BUILD(tidy) { return tidied(mk, m->root, out); }
+
+LOP_BUILD(tidy_inverse) {
+    const lop_node *a = NULL;
+    lop_status st = tidied(mk, m->root->child[0], &a);
+    if (st != LOP_OK) return st;
+    st = lop_make1(mk, &lop_op_inverse, NULL, a, out);
+    lop_node_unref(a);
+    return st;
+}
