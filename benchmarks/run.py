@@ -38,6 +38,7 @@ def main():
     import factorisations
     import formulas
     import formulas_elsewhere
+    import gradients
     import harness
     import kept
     import kernel_matrix
@@ -71,6 +72,7 @@ def main():
     makers += kernel_matrix.MAKERS
     makers += kept.MAKERS
     makers += programs.MAKERS
+    makers += gradients.MAKERS
     makers += thin.MAKERS
     if args.list:
         for make in makers:

@@ -517,7 +517,7 @@ __attribute__((unused)) static void watch_itself(void) {
 static bool acts(int i) {
     lop_text text;
     if (lop_text_parse(&w.ctx, lop_rule_table[i].left, &text, &w.err) != LOP_OK) return false;
-    for (int k = 0; k < 8000 && !lop_rules_fired(w.rules, i); k++) {
+    for (int k = 0; k < 60000 && !lop_rules_fired(w.rules, i); k++) {
         const lop_node *root = a_left(&lop_rule_table[i], &text, true), *out = NULL;
         lop_trace trace = {.count = 0};
         lop_tab tab;

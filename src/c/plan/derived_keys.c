@@ -49,7 +49,7 @@ lop_status lop_plan_keys(const lop_plan *p, const uint64_t *serial, const double
         for (int k = 0; k < s->ndata; k++) h = mix(h, (uint64_t)s->data[k]);
         for (int j = 1; j < s->n; j++)
             h = mix_slot(mix(h, line[lop_slot_base(p, s->arg[j])]), &p->slot[s->arg[j]]);
-        /* where it goes too: a product may write a transpose, or a block, of what is derived from */
+        /* where it goes too: a product may write a transpose, or a block, of what is read */
         int out = lop_slot_base(p, s->arg[0]);
         line[out] = mix(line[out], mix_slot(h, &p->slot[s->arg[0]]));
         if (s->derived >= 0)

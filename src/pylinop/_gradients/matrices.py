@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._base.checks import is_lazy
 from .._lazy.build import inverse, scaled, view
-from .._lazy.kinds import FORM, Kind, filled, lazily, parameters
+from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
 from .pieces import stopped
@@ -90,8 +90,8 @@ def slot_of(cls: Any, number: int, place: int, given: dict[int, Any]) -> Slot:
 
 
 def _kernel_slot(number: int, given: dict[int, Any]) -> Slot:
-    """Of a Kernel(function, x, y, variance, length_scale, alpha, period, degree, offset): points, or
-    a part of the vector of variance, lengths and the one more."""
+    """Of a Kernel(function, x, y, variance, length_scale, alpha, period, degree, offset): points,
+    or a part of the vector of variance, lengths and the one more."""
     if number < 3:
         return Slot((0, 1) if number == 1 and given.get(2) is None else (number - 1,))
     length = given.get(4)

@@ -166,6 +166,8 @@ def _linear_ufunc(name: str, inputs: Any) -> Any:
         a, b = inputs
         if _is_single(a, 0 if isinstance(b, _core.Operator) else len(_shape(b))):
             a, b = b, a
+        if isinstance(a, _core.Operator):
+            a = lazy(a)
         if is_lazy(a) and a.ndim >= 2 and _is_single(b, a.ndim):
             return scaled(a, _as_number(b))
     if name == "divide" and _is_matrix_form(inputs[0]) and _is_single(inputs[1], inputs[0].ndim):

@@ -104,7 +104,7 @@ def _both(cls: Any, rows: Any, args: Any, kwargs: Any) -> Any:
     names = [name for name, _ in rows]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     for one, other in _TWICE:
-        x = given.get(one)
+        x: Any = given.get(one)
         if other in names and given.get(other) is None and is_lazy(x):
             if one == "c" and (x.dtype.kind == "c" or not issubclass(cls, _core.Toeplitz)):
                 continue

@@ -86,7 +86,7 @@ def _pieces(roots: Any) -> list[tuple[Any, int]]:
         action = _asks(a)
         if action is not None:
             found.append((a, action))
-        elif a._head in ("call", "scale", "over"):
+        elif a._head in ("call", "scale", "over") or (a._head == "index" and a._args[0].ndim < 2):
             stack += [x for x in a._args[::-1] if isinstance(x, _core.Lazy)]
     return found
 
@@ -193,7 +193,7 @@ def _shared(roots: list[Any]) -> list[Any]:
         stack, seen = [root], set()
         while stack:
             a = stack.pop()
-            if id(a) in seen or id(a) in found:
+            if id(a) in seen or id(a) in found or a._value is not None:
                 continue
             seen.add(id(a))
             if id(a) in first and a._head in ("matmul", "call", "of form"):

@@ -1,0 +1,123 @@
+"""Values with gradients: a Gaussian process likelihood by its parameters, by `pl.value_and_grad`
+and by hand in NumPy and LAPACK. Parameters change between calls, so that nothing is kept."""
+
+import numpy as np
+from harness import Case, peer
+from overhead import rng
+
+import pylinop as pl
+
+
+def flat(value, grads):
+    return np.concatenate([np.ravel(value), *map(np.ravel, grads)])
+
+
+def case_of(f, parameters, hand, name, rtol=1e-8):
+    """`parameters()` gives a tuple of arrays, new ones each time."""
+    every = tuple(range(len(parameters())))
+    both = pl.value_and_grad(f, every)
+    case = Case("", "", flat(*both(*parameters())), rtol=rtol)
+    case.add(
+        "pylinop", "pylinop value and gradient", "flat(*g(*p()))", g=both, p=parameters, flat=flat
+    )
+    case.add("hand", name, "h(*p())", h=hand, p=parameters)
+    return case
+
+
+def dense():
+    linalg = peer("scipy.linalg")
+    if not linalg:
+        return
+
+    def build():
+        g = rng()
+        X, y = g.standard_normal((1000, 3)), g.standard_normal(1000)
+        theta = np.array([1.2, 0.9, 0.3])
+
+        def parameters():
+            theta[0] += 1e-13
+            return (theta,)
+
+        def nll(p):
+            K = pl.Kernel("rbf", X, variance=p[0], length_scale=p[1]) + p[2] * pl.Identity(1000)
+            quad, log = pl.inv_quad_logdet(K, y)
+            return 0.5 * (quad + log)
+
+        S = ((X[:, None] - X[None]) ** 2).sum(-1)
+
+        def hand(p):
+            F = p[0] * np.exp(-0.5 * S / p[1] ** 2)
+            K = F + p[2] * np.eye(1000)
+            L = linalg.lapack.dpotrf(K, lower=1)[0]
+            a = linalg.cho_solve((L, True), y)
+            P = linalg.lapack.dpotri(L, lower=1)[0]
+            G = 0.5 * (P + np.tril(P, -1).T - np.outer(a, a))
+            value = 0.5 * y @ a + np.log(L.diagonal()).sum()
+            GF = G * F
+            return np.r_[value, GF.sum() / p[0], (GF * S).sum() / p[1] ** 3, np.trace(G)]
+
+        return case_of(nll, parameters, hand, "numpy, potrf, potri")
+
+    yield "gradients/gp-1000x3", build
+
+
+def low_rank(n, k):
+    def build():
+        g = rng()
+        d, U, y = g.uniform(1, 2, n), g.standard_normal((n, k)), g.standard_normal(n)
+
+        def parameters():
+            d[0] += 1e-13
+            return d, U
+
+        def nll(d, U):
+            quad, log = pl.inv_quad_logdet(pl.Diag(d) + pl.LowRank(U), y)
+            return 0.5 * (quad + log)
+
+        def hand(d, U):
+            W = U / d[:, None]
+            S = np.eye(k) + U.T @ W
+            L = np.linalg.cholesky(S)
+            P = np.linalg.inv(S)
+            a = y / d - W @ (P @ (W.T @ y))
+            B = W @ P
+            value = 0.5 * (y @ a + np.log(d).sum()) + np.log(L.diagonal()).sum()
+            by_d, by_U = 0.5 * (1 / d - (B * W).sum(1) - a * a), B - np.outer(a, a @ U)
+            return np.r_[value, by_d, by_U.ravel()]
+
+        return case_of(nll, parameters, hand, "numpy by Woodbury")
+
+    return build
+
+
+def structured():
+    for n, k in ((100, 10), (10_000, 10), (100_000, 50)):
+        yield f"gradients/lowrank-{n}x{k}", low_rank(n, k)
+
+    def toeplitz():
+        g = rng()
+        t, y, w = np.exp(-np.arange(2000) / 3.0), g.standard_normal(2000), g.standard_normal(2000)
+        t[0] += 0.5
+
+        def parameters():
+            t[0] += 1e-13
+            return (t,)
+
+        def f(t):
+            return pl.solve(pl.Toeplitz(t), y) @ w
+
+        linalg, fft = peer("scipy.linalg"), peer("scipy.fft")
+
+        def hand(t):
+            x, z = linalg.solve_toeplitz(t, np.c_[y, w]).T
+            fx, fz = (fft.rfft(v, 4096) for v in (x, z))
+            c = -fft.irfft(fz * fx.conj() + fz.conj() * fx, 4096)[:2000]
+            c[0] /= 2
+            return np.r_[x @ w, c]
+
+        return case_of(f, parameters, hand, "scipy Levinson, FFT")
+
+    yield "gradients/toeplitz-2000", toeplitz
+
+
+MAKERS = [dense, structured]

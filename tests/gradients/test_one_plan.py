@@ -1,0 +1,72 @@
+"""Value and gradient are one plan: every factor is made once, kernels are passed over once."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+RNG = np.random.default_rng(9)
+N = 400
+X, Y = RNG.standard_normal((N, 2)), RNG.standard_normal(N)
+
+
+def likelihood(K):
+    quad, log = pl.inv_quad_logdet(K, Y)
+    return 0.5 * (quad + log)
+
+
+def steps(f, *args):
+    """How often each step of the plans of value and gradient is run, but fallbacks."""
+    made = pl.value_and_grad(f, tuple(range(len(args))))
+    with pl.explaining() as record:
+        made(*args)
+    run = [s for plan in record.plans for s in plan.steps if not s["conditional"]]
+    return len(record.plans), Counter(s["name"] for s in run)
+
+
+@pytest.mark.no_verify  # whose own plans would be counted
+def test_a_gaussian_process():
+    def nll(theta):
+        v, length, s = theta[0], theta[1], theta[2]
+        K = pl.Kernel("rbf", X, variance=v, length_scale=length)
+        return likelihood(K + s * pl.Identity(N))
+
+    plans, count = steps(nll, np.array([1.2, 0.9, 0.3]))
+    assert plans == 1
+    for name in ("potrf", "potri", "kernel-dense", "kernel-number-sums"):
+        assert count[name] == 1, count
+
+
+@pytest.mark.no_verify
+def test_a_matrix_of_parameters():
+    a = RNG.standard_normal((N, N))
+    plans, count = steps(lambda a: likelihood(a @ a.T + 3 * pl.Identity(N)), a)
+    assert plans == 1
+    assert count["potrf"] == 1, count
+
+
+@pytest.mark.no_verify
+def test_low_rank_and_diagonal_make_no_square():
+    n = 3000
+    U, d, b = RNG.standard_normal((n, 3)), RNG.random(n) + 1, RNG.standard_normal(n)
+
+    def nll(d, U):
+        quad, log = pl.inv_quad_logdet(pl.Diag(d) + pl.LowRank(U), b)
+        return quad + log
+
+    f = pl.value_and_grad(nll, (0, 1))
+    with pl.explaining() as record:
+        f(d, U)
+    assert len(record.plans) == 1
+    run = [s for p in record.plans for s in p.steps if not s["conditional"]]
+    assert not [s for s in run if f"({n}, {n})" in s["writes"]]
+
+
+@pytest.mark.no_verify
+def test_a_multiple_of_the_identity_by_a_lazy_number_keeps_its_structure():
+    s = pl.lazy(np.array(0.5))
+    for K in (s * pl.Identity(N), pl.Identity(N) * s):
+        assert K._head == "scale"
+        assert np.allclose(pl.solve(K, Y), 2 * Y)
