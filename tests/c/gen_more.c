@@ -376,7 +376,8 @@ const lop_node *gen_results(gen *g) {
     world *w = g->w;
     for (int64_t k = 0; k < count; k++) {
         const int64_t what = pick(g, 5);
-        const lop_attr how = t_ints(what, what == 1 ? pick(g, 3) - 1 : 0, 0, 0);
+        const lop_attr how = what == 3 ? t_ints(what, pick(g, n), pick(g, n), 0)
+                                       : t_ints(what, what == 1 ? pick(g, 3) - 1 : 0, 0, 0);
         const lop_node *of[2] = {gen_operator(g, n, n, 1), program},
                        *more = of[0] ? t_node(w, "results", &how, program ? 2 : 1, of) : NULL;
         lop_node_unref(of[0]);
