@@ -391,7 +391,8 @@ const lop_node *gen_results(gen *g) {
         const lop_node *of[2] = {gen_operator(g, n, n, 1), program};
         /* integers' determinants are floats, whose bytes nobody compares */
         const int64_t what = pick(g, of[0] && lop_is_blas(of[0]->dtype) ? 5 : 4);
-        const lop_attr how = t_ints(what, what == 1 ? pick(g, 3) - 1 : 0, 0, 0);
+        const lop_attr how = what == 3 ? t_ints(what, pick(g, n), pick(g, n), 0)
+                                       : t_ints(what, what == 1 ? pick(g, 3) - 1 : 0, 0, 0);
         const lop_node *more = of[0] ? t_node(w, "results", &how, program ? 2 : 1, of) : NULL;
         lop_node_unref(of[0]);
         if (!more) continue; /* it would not begin at a multiple of its element's size */

@@ -203,6 +203,12 @@ static void nodes(void) {
     refuses("(todense:0,0,0,10 (dense:0 (array:complex128[2,2]#2)))", LOP_DTYPE);
     refuses("(todense:0,0,0,99 " A33 ")", LOP_DTYPE);
     refuses("(cast:0,0,0,0 " V3 ")", LOP_DTYPE);
+    refuses("(results:-1,0,0 " A33 ")", LOP_DOMAIN);
+    refuses("(results:5,0,0 " A33 ")", LOP_DOMAIN);
+    refuses("(results:0,0,0 " A33 " " A33 ")", LOP_DIM);
+    refuses("(results:0,0,0 " V3 ")", LOP_DIM);
+    refuses("(results:2,0,0 " A33 " (results:0,0,0 (dense:0 (array:float32[3,3]#1))))", LOP_DOMAIN);
+    refuses("(results_array (array:float32[3]#3/1) (array:float64[3]#3/1))", LOP_DOMAIN);
     refuses("(selection:3,0,10 " V3 ")", LOP_DTYPE);
     refuses("(selection:-3,0,10 (array:int64[3]#3/1))", LOP_DIM);
     refuses("(sparse:0,3,3 " V3 " (array:int64[3]#4/1) (array:int64[3]#5/1))", LOP_DIM);

@@ -118,3 +118,15 @@ def test_inverses_whose_zeros_are_filled_in(rng):
     D = pl.DCT(8)  # of the second kind, which is left out
     D.toarray(), D.T @ np.ones(8)
     assert not [k for k in compare.tally if k[1] != "verified"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("n", [1, 40, 420])
+def test_products_of_parts_that_have_values(n, dtype, rng):
+    """Their length counts though nothing of them is walked: rows that are alike round alike."""
+    a = np.broadcast_to(samples.values(rng, (n,), dtype), (n, n))
+    v = pl.lazy(a) @ pl.lazy(samples.values(rng, (n,), dtype))
+    other = np.linalg.slogdet(pl.lazy(np.eye(3, dtype=dtype)))[1]
+    pl.evaluate(other, v.conj() @ v)
+    kept = np.asarray(v)
+    np.testing.assert_allclose(np.asarray(v.conj() @ v), np.vdot(kept, kept), rtol=1e-4)

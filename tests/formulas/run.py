@@ -228,7 +228,7 @@ def check_lazy(program, operands):
             raise e from None
     if program.options.get("again"):
         other = attempt(lambda: build(program, operands), "building")
-        anew = pl.evaluate(*[other[i] for i in wanted])
+        anew = attempt(lambda: pl.evaluate(*[other[i] for i in wanted]), "evaluate anew")
         anew = anew if isinstance(anew, (tuple, list)) else (anew,)
         if program.options.get("together") and not all(map(same_bits, got, anew)):
             raise Wrong("other bits when built anew")

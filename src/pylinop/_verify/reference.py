@@ -115,7 +115,10 @@ def steps(root: Any, dtype: Any = None) -> Any:
             coarse = 2.0**29
         if not parts:
             lean = head in LEAN and head not in ("full", "householder")
-            known[id(op)] = 4 if lean else max(op.shape[-2:], default=1) + 4
+            met = op.shape[-2:]
+            if is_lazy(op):  # what its arguments have is known: the product counts
+                met = [s for x in op._args for s in np.shape(x)]
+            known[id(op)] = 4 if lean else max(met, default=1) + 4
         elif head in ("sum", "joint"):
             known[id(op)] = max(counts) + 1
         elif head in ("view", "scaled", "over", "part", "sliced", "blockdiag", "operator", "index"):
