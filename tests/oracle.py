@@ -358,9 +358,9 @@ def price_of_plan(explanation):
         m, n = [int(v) for v in re.search(r"\((\d+), (\d+)\)", s["writes"] + "(1, 1)").groups()]
         if s["name"] in ("swap", "scale", "copy", "eye", "start"):
             continue
-        if s["name"] in ("gemm", "gemm-add"):
+        if s["name"] in ("gemm", "gemm-add", "rank-one"):
             total += gemm(m, n, round(s["flops"] / (2 * m * n)))
-            total += onepass(m * n, 2) if s["name"] == "gemm-add" else 0
+            total += onepass(m * n, 2) if s["name"] != "gemm" else 0
         elif s["name"] in ("syrk", "herk"):
             total += gram(n, round(s["flops"] / (n * (n + 1))))
         elif s["name"] in ("add", "sub"):

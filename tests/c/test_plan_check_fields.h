@@ -53,6 +53,8 @@ STEP(w1_what_accumulates_can_again, "what accumulates is", (s->flags & LOP_STEP_
      s->adds = s->run, s->adds_name = s->name)
 STEP(accumulates_without_scratch, "what accumulates is", (s->flags & LOP_STEP_ACCUMULATES),
      s->scratch = 0)
+STEP(a_start_in_a_block, "what starts a sum", (s->flags & LOP_STEP_STARTS),
+     s->flags |= LOP_STEP_PLACES)
 STEP(columns_of_nothing, "linear in its argument", s->n <= 1, s->flags |= LOP_STEP_COLUMNS)
 STEP(in_place_of_nothing, "run in place has", s->n <= 1, s->flags |= LOP_STEP_INPLACE)
 STEP(a_batch_of_nothing, "takes a batch has", s->n <= 1, s->flags |= LOP_STEP_BATCH)

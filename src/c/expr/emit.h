@@ -64,6 +64,7 @@ enum {
     LOP_STEP_SCALES = 128, /* argument 0 is argument 1 times attr.re + i attr.im */
     LOP_STEP_FOREIGN = 256, /* a prepare step whose value begins with a lop_foreign */
     LOP_STEP_HUSHED = 2048, /* of a fast branch: what it solves with is not what was asked for */
+    LOP_STEP_STARTS = 8192, /* all of argument 0, from its last one on: a sum may go on there */
     LOP_STEP_EACH = 4096,   /* with LOP_STEP_BATCH: argument 2 may move along it too, by z_step */
     LOP_STEP_GROUP = 32, /* it always comes so, of arguments 0 to 2; run sets call->failed itself */
     LOP_STEP_ACCUMULATES = 512, /* adds to argument 0, which something has written: see `adds` */
@@ -89,8 +90,9 @@ struct lop_step {
     lop_attr attr;
     int flags;
     /* Of a product: NULL, or what instead adds attr.re + i attr.im times it to argument 0, with
-     * scratch for it (such a step then ACCUMULATES); of a SUM alone: what subtracts. Their names.
-     * See fuse_sums.c. */
+     * scratch for one of its rows (such a step then ACCUMULATES); of a SUM alone: what subtracts.
+     * With an argument more it STARTS: argument 0 is that one (seen transposed where attr.i[1] is
+     * 1) and the product. Their names. See fuse_sums.c. */
     lop_run adds, subs;
     const char *adds_name, *subs_name;
     const int64_t *data; /* what attr has no room for: ndata numbers, the plan's own */

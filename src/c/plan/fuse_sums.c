@@ -1,6 +1,7 @@
 /* fuse_sums.c: sums without the passes over memory between their parts, once all steps are there.
  *
  *   t = A B, u = c t, out = x + u    becomes    out = x (nothing where x dies here), out += c A B
+ *                                    or         out = x + c A B, of a column A and a row B
  *   u = -t, out = x + u              becomes    out = x - t
  *   and where x is such a sum that is read there alone, it is made in `out` from the start
  *
@@ -13,8 +14,9 @@
 #include <string.h>
 
 enum {
-    LEAST = 16, /* products with fewer rows or columns are not worth a call of their own */
-    MANY = 256, /* plans of more steps stay as they are, so that this takes linear time */
+    LEAST = 16,     /* products with fewer rows or columns are not worth a call of their own */
+    MANY = 256,     /* plans of more steps stay as they are, so that this takes linear time */
+    ROWS = 1 << 16, /* bytes of rows that a product which BLAS cannot add is made in, or one row */
 };
 
 typedef struct fuse {
@@ -109,8 +111,7 @@ static bool built_in_place(const fuse *f, int x, int out) {
     for (int i = 0; i < p->nstep; i++) {
         const lop_step *by = &p->step[i];
         const bool mine = lop_slot_base(p, by->arg[0]) == x;
-        if (mine &&
-            (!plain(p, by) || !(by->run == lop_run_start || by->flags & LOP_STEP_ACCUMULATES)))
+        if (mine && (!plain(p, by) || !(by->flags & (LOP_STEP_STARTS | LOP_STEP_ACCUMULATES))))
             return false;
     }
     return f->writes[x] > 0;
@@ -121,6 +122,18 @@ static void build_in(lop_plan *p, int x, int out) {
     for (int i = 0; i < p->nstep; i++)
         for (int j = 0; j < p->step[i].n; j++)
             if (p->step[i].arg[j] == x) p->step[i].arg[j] = out;
+}
+
+static size_t scratch_of(const lop_slot *out) {
+    const size_t row = (size_t)out->n * lop_dtype_size(out->dt), all = (size_t)out->matbytes;
+    return all <= ROWS ? all : row > ROWS ? row : (size_t)ROWS;
+}
+
+/* Is the product one of a real column and a row, and x not to be written over? Then one pass over
+ * the sum makes it. */
+static bool one_pass(const lop_plan *p, const lop_step *product, int x) {
+    return p->slot[product->arg[1]].m == 1 && p->slot[lop_slot_base(p, x)].kind != LOP_S_TEMP &&
+           !lop_is_complex(p->slot[x].dt);
 }
 
 static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
@@ -139,7 +152,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     start.subs_name = NULL;
     start.n = 2;
     start.arg[1] = x;
-    start.flags = LOP_STEP_INPLACE;
+    start.flags = LOP_STEP_INPLACE | LOP_STEP_STARTS;
     start.flops = 0;
     start.bytes = 2 * (double)p->slot[out].matbytes;
     then.name = product->adds_name;
@@ -149,7 +162,7 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     lop_coef_put(&then.attr, scale ? lop_coef_of(&scale->attr) : lop_coef_const(1, 0));
     then.flags =
         (then.flags & ~(LOP_STEP_COLUMNS | LOP_STEP_BATCH | LOP_STEP_EACH)) | LOP_STEP_ACCUMULATES;
-    then.scratch = (size_t)p->slot[t].matbytes;
+    then.scratch = scratch_of(&p->slot[out]);
     then.bytes += (double)p->slot[out].matbytes;
     if (turned) {
         p->slot[t].alias = out;
@@ -158,7 +171,14 @@ static void onto(fuse *f, int *place, int sum, int x, const lop_step *product,
     } else {
         then.arg[0] = out;
     }
-    rebuild(f, place, sum, there ? NULL : &start, &then);
+    const bool one = !there && one_pass(p, &then, x);
+    if (one) {
+        then.name = "rank-one";
+        then.flags = (then.flags & ~LOP_STEP_ACCUMULATES) | LOP_STEP_STARTS;
+        then.arg[then.n++] = x;
+        then.attr.i[1] = turned;
+    }
+    rebuild(f, place, sum, there || one ? NULL : &start, &then);
     if (there) build_in(p, x, out);
 }
 

@@ -220,10 +220,15 @@ static const char *flags_against(const lop_plan *p, const lop_step *s) {
         return "a product alone can accumulate";
     if ((f & LOP_STEP_ACCUMULATES) &&
         (s->n != 3 || !one_dtype(p, s) || !isfinite(s->attr.re) || !isfinite(s->attr.im) ||
-         s->adds || s->derived >= 0 || out->batch != 1 || s->scratch < (size_t)out->matbytes ||
+         s->adds || s->derived >= 0 || out->batch != 1 ||
+         s->scratch < (size_t)out->n * lop_dtype_size(out->dt) ||
          (f & (LOP_STEP_SUM | LOP_STEP_SCALES | LOP_STEP_INPLACE | LOP_STEP_COLUMNS |
                LOP_STEP_BATCH | LOP_STEP_GROUP | LOP_STEP_PLACES))))
         return "what accumulates is one product of one dtype by a finite number";
+    if ((f & LOP_STEP_STARTS) &&
+        (s->n < 2 || !one_dtype(p, s) || s->adds || s->derived >= 0 || out->batch != 1 ||
+         (f & (LOP_STEP_ACCUMULATES | LOP_STEP_PLACES))))
+        return "what starts a sum takes what it starts from";
     if ((f & LOP_STEP_COLUMNS) && s->n < 2) return "what is linear in its argument has one";
     if ((f & LOP_STEP_INPLACE) && s->n < 2) return "what may run in place has an argument";
     if ((f & LOP_STEP_BATCH) && s->n < 2) return "what takes a batch has an argument";

@@ -117,7 +117,7 @@ static void product(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_m
         lopk_small_gemm(y, 0, a, conj_a, b, 0, 1, accumulate);
         return;
     }
-    if (a->n == 1 && lopk_rank_one(y, 1, a, b, accumulate)) return;
+    if (a->n == 1 && lopk_rank_one(y, 1, a, b, accumulate ? y : NULL)) return;
     if (!fits(a) || !fits(y)) {
         lopk_matmul_loop(y, a, conj_a, b, accumulate);
         return;
@@ -157,7 +157,7 @@ bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bo
     LOP_ASSERT(y->dt == a->dt && y->dt == b->dt && y->m == a->m && a->n == b->m && y->n == b->n);
     LOP_ASSERT(lop_is_blas(y->dt) && (lop_is_complex(y->dt) || cimag(alpha) == 0));
     if (y->m == 0 || y->n == 0 || a->n == 0) return true;
-    if (a->n == 1 && lopk_rank_one(y, creal(alpha), a, b, true)) return true;
+    if (a->n == 1 && lopk_rank_one(y, creal(alpha), a, b, y)) return true;
     if (!fits(a) || !fits(y)) return false;
     return try_gemm(y, alpha, a, conj_a && lop_is_complex(a->dt), b, true);
 }

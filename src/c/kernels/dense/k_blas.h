@@ -24,10 +24,11 @@ bool lopk_gemm_parts(const lop_mat *y, const lop_mat *a, bool conj_a, const lop_
  * was. alpha is real where y is. */
 bool lopk_gemm_add(const lop_mat *y, double _Complex alpha, const lop_mat *a, bool conj_a,
                    const lop_mat *b);
-/* k_rank_one.c: y = a b, or y += alpha a b, for a column and a row of real numbers; false where
- * their layouts are not made for it, y is then as it was. lopk_gemm and lopk_gemm_add call it. */
+/* k_rank_one.c: y = alpha a b (from is NULL), or from + alpha a b (y itself, or another), for a
+ * column and a row of real numbers; false where the layouts are not made for it, y is then as it
+ * was. lopk_gemm and lopk_gemm_add call it. */
 bool lopk_rank_one(const lop_mat *y, double alpha, const lop_mat *a, const lop_mat *b,
-                   bool accumulate);
+                   const lop_mat *from);
 /* y[e] = op(a) b[e] for e < count, y and b moving on by y_step and b_step elements. */
 void lopk_gemm_batch(const lop_mat *y, int64_t y_step, const lop_mat *a, bool conj_a,
                      const lop_mat *b, int64_t b_step, int64_t count);

@@ -69,20 +69,39 @@ static lop_status run_gemm(const lop_call *c) {
     return LOP_OK;
 }
 
-/* y += c A x. */
+/* y += c A x by what is in the scratch, some rows at a time: of layouts that BLAS does not take. */
+static void add_by_rows(const lop_call *c, const lop_mat *a, bool conj, double _Complex alpha) {
+    const lop_mat *y = c->a[0];
+    const int64_t size = (int64_t)lop_dtype_size(y->dt),
+                  most = (int64_t)c->step->scratch / (y->n * size);
+    for (int64_t i = 0; i < y->m; i += most) {
+        const int64_t m = most < y->m - i ? most : y->m - i;
+        const lop_mat t = {c->scratch, m, y->n, y->n, 1, y->dt},
+                      to = {(char *)y->p + i * y->rs * size, m, y->n, y->rs, y->cs, y->dt},
+                      of = {(char *)a->p + i * a->rs * size, m, a->n, a->rs, a->cs, a->dt};
+        lopk_gemm(&t, &of, conj, c->a[1], false);
+        lopk_scale(&t, alpha, 0, &t);
+        lopk_add(&to, &to, &t);
+    }
+}
+
+/* y += c A x, or y = z + c A x. */
 static lop_status run_gemm_add(const lop_call *c) {
     const lop_mat *y = c->a[0];
     const lop_attr *attr = &c->step->attr;
     double _Complex alpha = attr->re + attr->im * I;
-    lop_mat a = *c->a[2], t = {c->scratch, y->m, y->n, y->n, 1, y->dt};
+    lop_mat a = *c->a[2];
     bool conj = (attr->i[0] & LOP_C) != 0;
     if (attr->i[0] & LOP_T) a = (lop_mat){a.p, a.n, a.m, a.cs, a.rs, a.dt};
+    if (c->step->n == 4) {
+        lop_mat z = *c->a[3];
+        if (attr->i[1]) z = (lop_mat){z.p, z.n, z.m, z.cs, z.rs, z.dt};
+        if (a.n == 1 && lopk_rank_one(y, attr->re, &a, c->a[1], &z)) return LOP_OK;
+        lopk_copy(y, &z);
+    }
     if (attr->re == 1 && attr->im == 0) /* by our own loops as well */
         return lopk_gemm_parts(y, &a, conj, c->a[1], true, c->team) ? LOP_OK : LOP_CALLBACK;
-    if (lopk_gemm_add(y, alpha, &a, conj, c->a[1])) return LOP_OK;
-    lopk_gemm(&t, &a, conj, c->a[1], false);
-    lopk_scale(&t, alpha, 0, &t);
-    lopk_add(y, y, &t);
+    if (!lopk_gemm_add(y, alpha, &a, conj, c->a[1])) add_by_rows(c, &a, conj, alpha);
     return LOP_OK;
 }
 
