@@ -123,6 +123,7 @@ LOP_BUILD(det_difference);
 LOP_BUILD(slice_close);
 LOP_BUILD(slice_in);
 LOP_BUILD(view_slice);
+LOP_BUILD(view_slice_out);
 LOP_BUILD(apply_slice);
 LOP_BUILD(dense_slice);
 LOP_BUILD(element_slice);
