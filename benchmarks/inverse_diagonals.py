@@ -81,6 +81,30 @@ def tridiagonal(g, n):
     return d, lambda: pl.inv(pl.Tridiagonal(e, d, e)).diagonal(), by_hand
 
 
+def trace_of_bands(g, n):
+    """tr(A^-1 B) of symmetric tridiagonals; by hand as above, with the diagonals beside."""
+    e, d = g.uniform(-1, 1, n - 1), g.uniform(3, 4, n)
+    below, b = g.uniform(-1, 1, n - 1), g.uniform(3, 4, n)
+
+    def pivots(d, squares):
+        p = [d[0]]
+        for x, s in zip(d[1:], squares, strict=True):
+            p.append(x - s / p[-1])
+        return np.array(p)
+
+    def by_hand():
+        s = e * e
+        down, up = pivots(d.tolist(), s.tolist()), pivots(d[::-1].tolist(), s[::-1].tolist())
+        x = 1 / (down + up[::-1] - d)
+        return x @ b - 2 * np.sum(e / down[:-1] * x[1:] * below)
+
+    def ours():
+        inverse = pl.inv(pl.Tridiagonal(e, d, e))
+        return pl.trace(inverse @ pl.Tridiagonal(below, b, below))
+
+    return d, ours, by_hand
+
+
 def main(rounds):
     g = np.random.default_rng(0)
     for name, make in (
@@ -91,6 +115,7 @@ def main(rounds):
         ("Kron + c I, 60 x 60", lambda: kron_shift(g, 60)),
         ("Toeplitz, 2,000", lambda: toeplitz(g, 2000)),
         ("Tridiagonal, 1,500", lambda: tridiagonal(g, 1500)),
+        ("tr(inv(A) B), 1,500", lambda: trace_of_bands(g, 1500)),
     ):
         leaf, *ways = make()
         np.testing.assert_allclose(ways[0](), ways[1](), rtol=1e-8)

@@ -153,6 +153,11 @@ PARTS = {
         "on the band of L D U, from the last row back (Takahashi), checked, else as below",
         "O(n l u)",
     ),
+    "trace-inverse-band": (
+        "`trace(inv(A) @ B)` and `trace(B @ inv(A))` of bands, B's no wider than A's",
+        "diagonals of the inverse within the band with those of B",
+        "O(n l u) for each of B's diagonals",
+    ),
     "diagonal-inverse-sparse": (
         "`Sparse`, `Laplacian`, sums, products, ... of 400 rows or more",
         "entries of the inverse on the pattern of the factor (Takahashi)",

@@ -39,13 +39,10 @@ PARTS = {
 
 # Where an operator is factored more than once, and why: how many times as much is allowed.
 KNOWN = {
-    "X^H X": 2.1,  # solves by normal equations check their factor, and keep it apart
-    "Toeplitz(c)": 2.1,  # the determinant by a recursion of its own
-    "Kron + c I": 5.1,  # no eigenvectors: the fallbacks of the inverse factor the dense form anew
-    "Kron + Kron": 5.1,  # likewise
-    "Sliced by indices": 2.1,  # from the left by the factor of the transpose
-    "Sliced block": 2.1,  # likewise
-    "BlockDiag + LowRank": 2.1,  # the inverse goes by a factor of its own
+    # no eigenvectors: what a fallback factors is named by its right-hand side too, which led to it
+    "Kron + c I": 5.1,
+    "Kron + Kron": 5.1,
+    "BlockDiag + LowRank": 2.1,  # with all eight results
     "Toeplitz + LowRank": 2.1,  # likewise
 }
 

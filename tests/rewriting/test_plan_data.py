@@ -114,7 +114,11 @@ def test_what_each_part_says(rng):
         assert step["derived"] == k and x.slots[step["arguments"][0]]["number"] == k
         assert x.slots[step["arguments"][0]]["kind"] == "derived"
         assert set(made["leaves"]) <= set(range(len(x.leaves)))
-    escapes = [s["escapes"] for s in x.steps if s["escapes"]]
+    update = pl.explain(
+        pl.Diag(np.ones(100)) + pl.LowRank(np.ones((100, 2))), "solve", np.ones(100)
+    )
+    escapes = [s["escapes"] for s in update.steps if s["escapes"]]
+    masks = {s["when"][0] for s in update.steps if s["when"]}
     assert escapes and all(mask in masks and step > 0 for mask, step in escapes)
     assert x.slots[x.result]["kind"] == "result" and x.slots[x.result]["shape"] == (100, 1)
     assert sum(a is None for a in x.leaves) == 1  # the right-hand side

@@ -175,12 +175,16 @@ static lop_status run_step(lop_frame *f, const lop_step *s, void *scratch, lop_e
     return s->run(&call);
 }
 
+enum {
+    MANY = 1024
+}; /* prepared values before it are looked at, so that plans run in linear time */
+
 /* A value of the same key and content that another step has just made in this call: it is in this
  * frame alone, so that its references may be counted here. */
 static lop_blob *made_before(const lop_frame *f, int derived, lop_fingerprint fingerprint) {
-    for (int i = 0; i < f->plan->nderive && i < LOP_KEEP; i++) {
+    for (int i = derived < MANY ? 0 : derived - MANY; i < f->plan->nderive && i < derived; i++) {
         lop_blob *b = f->blob[i];
-        if (i == derived || !b || b->published || b->key != f->key[derived]) continue;
+        if (!b || b->published || b->key != f->key[derived]) continue;
         const lop_fingerprint untold = {~fingerprint.lo, fingerprint.hi}; /* see prepare */
         if (!lop_same_content(b, fingerprint) && !lop_same_content(b, untold)) continue;
         b->refs++;

@@ -118,6 +118,7 @@ struct lop_step {
 
 /* The slot that holds an array node's value (lowered before its users). */
 int lop_emit_value(lop_emit *e, const lop_node *array);
+bool lop_emit_knows(const lop_emit *e, const lop_node *array); /* has it a slot now? */
 lop_dtype lop_slot_dtype(const lop_emit *e, int slot);
 /* Rows, columns, batch elements of a slot. */
 void lop_slot_sizes(const lop_emit *e, int slot, int64_t *m, int64_t *n, int64_t *batch);
@@ -148,6 +149,16 @@ int lop_emit_derived(lop_emit *e, const char *name, lop_run run, size_t bytes, i
 int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t bytes, int nin,
                           const int *in, const lop_attr *attr, const int64_t *data, int ndata,
                           size_t scratch, double flops, lop_status *st);
+/* The same of a value of several parts, of which attr.i[3] names those asked for, a bit each: a
+ * step that is there makes these too. `bytes`, scratch and flops are those of all the parts that it
+ * then makes together, by `size`. */
+typedef struct lop_parts {
+    size_t bytes, scratch;
+    double flops;
+} lop_parts;
+int lop_emit_derived_parts(lop_emit *e, const char *name, lop_run run, int nin, const int *in,
+                           const lop_attr *attr, lop_parts (*size)(const lop_attr *attr),
+                           lop_status *st);
 /* The same of one input, made for the whole last batch dimension at once (LOP_STEP_GROUP). */
 int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t bytes, int in,
                            double flops, lop_status *st);

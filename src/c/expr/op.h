@@ -111,6 +111,9 @@ struct lop_op {
      * others said SINGULAR or this check of theirs does: it fills `value` and sets `mask` by
      * `fail`. */
     lop_status (*check)(lop_emit *e, const lop_node *self, int value, int mask);
+    /* Of those: steps that never fail, before the branches open, so that others may share what they
+     * prepare. Vectors among the first children that are made of leaves are known by then. */
+    lop_status (*ready)(lop_emit *e, const lop_node *self);
     /* Operators: y[out] = mode(self) x; dense form; diagonal from offset attr.i[0]; one element;
      * solution of mode(self) y = x. UNABLE sends the rewriter's generic rows to work. */
     lop_status (*apply)(lop_emit *e, const lop_node *self, lop_mode mode, int x, int out);

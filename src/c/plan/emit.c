@@ -79,6 +79,11 @@ int lop_emit_value(lop_emit *e, const lop_node *array) {
     return slot;
 }
 
+bool lop_emit_knows(const lop_emit *e, const lop_node *array) {
+    int slot;
+    return lop_map_get(&e->map, array, &slot) && slot >= 0;
+}
+
 lop_dtype lop_slot_dtype(const lop_emit *e, int slot) { return e->plan->slot[slot].dt; }
 
 void lop_slot_sizes(const lop_emit *e, int slot, int64_t *m, int64_t *n, int64_t *batch) {
@@ -235,6 +240,44 @@ int lop_emit_derived_data(lop_emit *e, const char *name, lop_run run, size_t byt
     p->derive[p->nderive++] = (lop_derive){.step = p->nstep - 1, .bytes = size};
     if (ndata) *st = lop_emit_data(e, data, ndata);
     return *st == LOP_OK ? out : -1;
+}
+
+/* The blob of a value that is prepared in more bytes from now on. */
+static void widen(lop_plan *p, int slot, int64_t bytes) {
+    lop_slot *s = &p->slot[slot];
+    lop_derive *d = &p->derive[s->leaf];
+    if (bytes <= d->bytes) return;
+    p->step[d->step].bytes += (double)(bytes - d->bytes) * (double)s->batch;
+    s->shape.dim[s->shape.ndim - 1] = s->m = s->matbytes = d->bytes = bytes;
+}
+
+int lop_emit_derived_parts(lop_emit *e, const char *name, lop_run run, int nin, const int *in,
+                           const lop_attr *attr, lop_parts (*size)(const lop_attr *attr),
+                           lop_status *st) {
+    lop_plan *p = e->plan;
+    lop_attr all = *attr;
+    int found = -1;
+    lop_parts need = size(&all);
+    *st = LOP_OK;
+    /* one in a branch is not seen from here, but makes the same parts: a run finds it by its key */
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = p->nderive - 1; i >= 0 && i >= p->nderive - LOOK_BACK; i--) {
+            lop_step *s = &p->step[p->derive[i].step];
+            bool same = s->run == run && s->n == nin + 1;
+            for (int j = 0; same && j < 3; j++) same = s->attr.i[j] == attr->i[j];
+            for (int j = 0; same && j < nin; j++) same = s->arg[j + 1] == in[j];
+            if (!same) continue;
+            all.i[3] |= s->attr.i[3];
+            need = size(&all);
+            if (turn == 0) continue;
+            s->attr = all;
+            s->scratch = need.scratch;
+            s->flops = need.flops * (double)p->slot[s->arg[0]].batch;
+            widen(p, s->arg[0], ((int64_t)need.bytes + 63) & ~(int64_t)63);
+            if (s->when < 0 && s->escape < 0 && !p->derive[i].in_branch) found = s->arg[0];
+        }
+    if (found >= 0) return found;
+    return lop_emit_derived(e, name, run, need.bytes, nin, in, &all, need.scratch, need.flops, st);
 }
 
 int lop_emit_derived_group(lop_emit *e, const char *name, lop_run run, size_t bytes, int in,

@@ -243,6 +243,31 @@ static lop_status common(const lop_emit *e, const lop_node *node, const lop_node
     return st;
 }
 
+/* A vector that is made of leaves by steps that never fail. */
+static bool is_plain(const lop_node *a, int depth) {
+    static const lop_op *const by[] = {&lop_op_cast,  &lop_op_conjugate, &lop_op_scale,
+                                       &lop_op_add,   &lop_op_mul,       &lop_op_first_unit,
+                                       &lop_op_ones,  &lop_op_diagrun,   &lop_op_array_slice,
+                                       &lop_op_concat};
+    if (a->op == &lop_op_array) return true;
+    bool one = false;
+    for (size_t i = 0; i < sizeof by / sizeof by[0]; i++) one = one || a->op == by[i];
+    if (!one || a->core != 1 || depth == 0) return false;
+    for (int i = 0; i < a->n; i++)
+        if (!is_plain(a->child[i], depth - 1)) return false;
+    return true;
+}
+
+/* The next child that `ready` of a node with branches has to find: NULL when all are there. */
+static const lop_node *wanted_first(const lop_emit *e, const lop_node *node) {
+    enum { DEPTH = 8 };
+    for (int i = 0; node->op->ready && i < node->n - 1; i++)
+        if (node->child[i]->core == 1 && !is_lowered(e, node->child[i]) &&
+            is_plain(node->child[i], DEPTH))
+            return node->child[i];
+    return NULL;
+}
+
 lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
     walks stack = {.ctx = e->plan->ctx};
     lop_status st = push(&stack, root);
@@ -255,11 +280,13 @@ lop_status lop_plan_lower(lop_emit *e, const lop_node *root) {
         }
         bool branches = node->op->check != NULL;
         if (branches && w->next == 0) {
-            st = common(e, node, &before);
+            before = wanted_first(e, node);
+            if (!before) st = common(e, node, &before);
             if (st == LOP_OK && before) {
                 st = push(&stack, before);
                 continue;
             }
+            if (st == LOP_OK && node->op->ready) st = node->op->ready(e, node);
             if (st == LOP_OK) st = open_branch(e, node);
         }
         if (branches && st == LOP_OK && w->next == node->n - 1) st = turn_to_fallback(e);

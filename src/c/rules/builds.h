@@ -123,6 +123,7 @@ LOP_BUILD(det_difference);
 LOP_BUILD(slice_close);
 LOP_BUILD(slice_in);
 LOP_BUILD(view_slice);
+LOP_BUILD(view_slice_out);
 LOP_BUILD(apply_slice);
 LOP_BUILD(dense_slice);
 LOP_BUILD(element_slice);
@@ -204,6 +205,7 @@ LOP_BUILD(diagonal_ends);
 LOP_BUILD(trace_ends);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
+LOP_BUILD(trace_inverse_bands);
 LOP_BUILD(circulant_inverse_diagonal);
 /* Diagonal at->i[0] of the inverse of the dense form of `a`, by a factor: what the ways by
  * structure fall back to. Owned in *out. */

@@ -187,3 +187,46 @@ lop_status lop_diagonal_of_spectrum(const lop_maker *mk, lop_dtype dt, int n,
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
     return st;
 }
+
+/* -- tr(A^-1 B) of bands: what stands in B's diagonals meets those of A^-1 within A's band */
+
+enum { MOST_DIAGONALS = 9 };
+
+/* The sum over diagonal k of A^-1 times diagonal -k of B, added to *sum (NULL: none yet). */
+static lop_status add_diagonal(const lop_maker *mk, const lop_node *inverse, const lop_node *b,
+                               int64_t k, int64_t type, const lop_node **sum) {
+    const lop_attr at[2] = {{.i = {k, 0, 0, type}}, {.i = {-k, 0, 0, type}}};
+    const lop_node *d[2] = {NULL, NULL}, *both = NULL, *one = NULL, *more = NULL;
+    lop_status st = lop_make1(mk, &lop_op_diagonal, &at[0], inverse, &d[0]);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_diagonal, &at[1], b, &d[1]);
+    if (st == LOP_OK) st = lop_make2(mk, &lop_op_mul, NULL, d[0], d[1], &both);
+    if (st == LOP_OK) st = lop_make1(mk, &lop_op_sumall, NULL, both, &one);
+    if (st == LOP_OK && *sum) st = lop_make2(mk, &lop_op_add, NULL, *sum, one, &more);
+    const lop_node *gone[] = {d[0], d[1], both, more ? one : NULL, more ? *sum : NULL};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) lop_node_unref(gone[i]);
+    if (st == LOP_OK) *sum = more ? more : one;
+    if (st != LOP_OK) lop_node_unref(one);
+    return st;
+}
+
+LOP_BUILD(trace_inverse_bands) {
+    const lop_node *p = m->root->child[0], *x = p->child[0], *y = p->child[1];
+    const bool first = x->op == &lop_op_inverse;
+    const lop_node *inverse = first ? x : y, *b = first ? y : x, *a = inverse->child[0];
+    const int64_t n = lop_rows(a), type = (int64_t)m->root->dtype + 1;
+    if (!lop_is_blas(a->dtype) || !lop_is_blas(b->dtype) || !lop_is_square(a) ||
+        !lop_is_square(b) || n < 2 || b->op == &lop_op_inverse)
+        return LOP_NOMATCH;
+    const lop_band of = lop_infer_bands(a), in = lop_infer_bands(b);
+    if (in.l > of.l || in.u > of.u || of.l >= n || of.u >= n || in.l + in.u >= MOST_DIAGONALS ||
+        !(a->op == &lop_op_tridiagonal || lop_band_is_narrow(a, of)))
+        return LOP_NOMATCH;
+    lop_status st = LOP_OK;
+    *out = NULL;
+    for (int64_t k = -in.u; st == LOP_OK && k <= in.l; k++)
+        st = add_diagonal(mk, inverse, b, k, type, out);
+    if (st == LOP_OK) return st;
+    lop_node_unref(*out);
+    *out = NULL;
+    return st;
+}

@@ -312,14 +312,19 @@ LOP_BUILD(slice_in) {
     return down(mk, &t, m->root->child[0], DEPTH, out);
 }
 
-/* A view of a slice: both go down, or the slice comes out of the view. */
+/* A view of a slice: both go down. */
 LOP_BUILD(view_slice) {
-    const lop_node *s = m->root->child[0], *seen;
+    const lop_node *s = m->root->child[0];
     taking t = root_taking(s);
     lop_status st = down(mk, &t, s->child[0], DEPTH, out);
-    if (st == LOP_OK) return wrap(mk, &lop_op_view, &m->root->attr, out);
-    if (st != LOP_NOMATCH) return st;
-    st = lop_make1(mk, &lop_op_view, &m->root->attr, s->child[0], &seen);
+    return st == LOP_OK ? wrap(mk, &lop_op_view, &m->root->attr, out) : st;
+}
+
+/* Where it is stuck it comes out of the view, but for solves, whose factor serves both. */
+LOP_BUILD(view_slice_out) {
+    const lop_node *s = m->root->child[0], *seen;
+    const taking t = root_taking(s);
+    lop_status st = lop_make1(mk, &lop_op_view, &m->root->attr, s->child[0], &seen);
     if (st != LOP_OK) return st;
     bool turn = (m->root->attr.i[0] & LOP_T) != 0;
     taking u = along(&t, turn && axis_of(&t) < BATCH ? 1 - axis_of(&t) : axis_of(&t));

@@ -233,15 +233,17 @@ static bool bring(const toep *t, const lop_mat *c, const lop_mat *r, void *to_c,
 }
 
 void lopk_toep_factor(void *factor, lop_dtype dt, const lop_mat *c, const lop_mat *r,
-                      void *scratch) {
+                      lopk_toep_pivots *det, void *scratch) {
     toep t;
     head *h = factor;
+    if (det) det->known = false;
     open_at(&t, c->m, dt, factor, scratch);
     *h = (head){.n = t.n, .N = t.N, .way = BY_NOTHING, .dt = dt};
     if (lopk_fft_plan_init(t.plan, t.N, dt) != LOP_OK ||
         !bring(&t, c, r, t.vector[FIRST_C], t.vector[FIRST_R], &t.exponent))
         return;
-    h->way = BY_DTYPE(dt, factor, &t, t.vector[FIRST_C], t.vector[FIRST_R]);
+    if (det) det->exponent = t.exponent;
+    h->way = BY_DTYPE(dt, factor, &t, t.vector[FIRST_C], t.vector[FIRST_R], det);
     h->exponent = t.exponent;
     h->norm = t.norm;
     h->near = t.near;
@@ -275,18 +277,18 @@ lop_status lopk_toep_solve(const lop_mat *y, const void *factor, bool trans, boo
     return LOP_OK;
 }
 
-lop_status lopk_toep_det(void *out, int64_t *exponent, lop_dtype dt, const lop_mat *c,
-                         const lop_mat *r, void *scratch) {
+void lopk_toep_det(lopk_toep_pivots *det, lop_dtype dt, const lop_mat *c, const lop_mat *r,
+                   void *scratch) {
     toep t;
     char *base = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    det->known = false;
     open_at(&t, c->m, dt, base, base + lopk_toep_bytes(c->m, dt));
     if (lopk_fft_plan_init(t.plan, t.N, dt) != LOP_OK ||
         !bring(&t, c, r, t.vector[FIRST_C], t.vector[FIRST_R], &t.exponent))
-        return LOP_SINGULAR;
+        return;
     t.norm = 0;
-    *exponent = t.exponent;
-    return BY_DTYPE(dt, pivots, &t, t.vector[FIRST_C], t.vector[FIRST_R], out) ? LOP_OK
-                                                                               : LOP_SINGULAR;
+    det->exponent = t.exponent;
+    det->known = BY_DTYPE(dt, pivots, &t, t.vector[FIRST_C], t.vector[FIRST_R], det->pivot);
 }
 
 double lopk_toep_factor_flops(int64_t n, lop_dtype dt) {

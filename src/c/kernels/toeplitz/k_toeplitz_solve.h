@@ -12,10 +12,18 @@ size_t lopk_toep_bytes(int64_t n, lop_dtype dt);
 size_t lopk_toep_factor_scratch(int64_t n, lop_dtype dt);
 size_t lopk_toep_solve_scratch(int64_t n, lop_dtype dt);
 size_t lopk_toep_det_scratch(int64_t n, lop_dtype dt);
+/* What det T is made of: 2^(n exponent) times the product of n + 1 numbers of type dt, at `pivot`.
+ */
+typedef struct lopk_toep_pivots {
+    void *pivot;
+    int64_t exponent;
+    bool known; /* well enough */
+} lopk_toep_pivots;
 /* c, r: vectors of n numbers of any float dtype, complex only where dt is. Where no way was found
- * the factor says so, and solves with it are LOP_SINGULAR. */
+ * the factor says so, and solves with it are LOP_SINGULAR. `det` NULL, or filled by the same
+ * recursion, which then is not spared by a few steps of conjugate gradients. */
 void lopk_toep_factor(void *factor, lop_dtype dt, const lop_mat *c, const lop_mat *r,
-                      void *scratch);
+                      lopk_toep_pivots *det, void *scratch);
 /* No less than the reciprocal condition number of T, by the two columns of T^-1 that are known. */
 double lopk_toep_near(const void *factor);
 double lopk_toep_norm(const void *factor); /* |T|_2 from below */
@@ -24,10 +32,8 @@ double lopk_toep_norm(const void *factor); /* |T|_2 from below */
  * LOP_SINGULAR where a column's backward error is not small: y then holds anything. */
 lop_status lopk_toep_solve(const lop_mat *y, const void *factor, bool trans, bool conj, bool flip,
                            const lop_mat *b, void *scratch) LOP_MUST_CHECK;
-/* det T = 2^(n exponent) times the product of n + 1 numbers of type dt, at `out`. LOP_SINGULAR
- * where they are not known well enough. */
-lop_status lopk_toep_det(void *out, int64_t *exponent, lop_dtype dt, const lop_mat *c,
-                         const lop_mat *r, void *scratch) LOP_MUST_CHECK;
+void lopk_toep_det(lopk_toep_pivots *det, lop_dtype dt, const lop_mat *c, const lop_mat *r,
+                   void *scratch);
 
 /* Flops, about: of the factor by recursion, of a solve for one column. */
 double lopk_toep_factor_flops(int64_t n, lop_dtype dt);

@@ -360,62 +360,23 @@ static double N_(near)(int64_t n, double norm, const EL *a, const EL *b, EL s) {
     return N_(modulus)(s) / (norm * longest);
 }
 
-/* Fills the spectra; by which way. c, r in range, and their room for what else is made. */
-static int N_(factor)(toep *t, const EL *c, const EL *r) {
-    EL *turned = t->vector[5], *a = t->vector[6], *b = t->vector[7], *line = t->line, s;
+/* The spectrum and the norm of T, by which solutions are judged. */
+static void N_(whole)(toep *t, const EL *c, const EL *r) {
+    EL *line = t->line;
     const int64_t n = t->n;
     memset(line, 0, (size_t)t->N * sizeof(EL));
     memcpy(line, c, (size_t)n * sizeof(EL));
     for (int64_t j = 1; j < n; j++) line[t->N - j] = r[j];
     N_(forward)(t, line, t->N, t->spectrum[WHOLE]);
     t->norm = N_(norm_of)(t, c);
-    const double norm = N_(columns)(n, c, r);
-    const bool own = N_(hermitian)(n, c, r);
-    const int steps = own ? most_steps(n, t->dt) : 0;
-    bool definite = false, tame = false;
-    double real_s = 0;
-    if (steps > 0 && N_(gradients)(t, c, steps, a, &real_s, &tame)) {
-        N_(turn)(n, b, a, true);
-        N_(triangles)(t, a, b, N_(real)(real_s), true);
-        t->near = N_(near)(n, norm, a, b, N_(real)(real_s));
-        if (tame || N_(goes_well)(t)) return BY_GRADIENTS;
-    }
-    N_(turn)(n, turned, c, false);
-    bool found = own ? N_(durbin)(n, turned, a, &real_s, &definite, NULL)
-                     : N_(levinson)(n, turned, r, a, b, &s, NULL);
-    if (found && own) {
-        N_(turn)(n, b, a, true);
-        s = N_(real)(real_s);
-    }
-    if (found) {
-        N_(triangles)(t, a, b, s, own);
-        t->near = N_(near)(n, norm, a, b, s);
-        if (definite || N_(goes_well)(t)) return BY_RECURSION;
-    }
-    if (!N_(by_gko)(t, c, r, a, b, &s)) return BY_NOTHING;
-    N_(triangles)(t, a, b, s, false);
-    t->near = N_(near)(n, norm, a, b, s);
-    return N_(goes_well)(t) ? BY_ELIMINATION : BY_NOTHING;
 }
 
-/* det T as pivots: Durbin's where T is definite, gko's where its solution is a good one as it is.
- */
-static bool N_(pivots)(toep *t, const EL *c, const EL *r, EL *out) {
+/* The pivots of the elimination that has just found a and s, where these are a good solution of
+ * T a = s e_0 as they are. */
+static bool N_(eliminated)(const toep *t, const EL *a, EL s, EL *out) {
     const int64_t n = t->n;
-    EL *turned = t->vector[5], *a = t->vector[6], *b = t->vector[7], *line = t->line, s;
-    bool definite = false;
-    double real_s;
-    out[n] = N_(real)(1);
-    N_(turn)(n, turned, c, false);
-    if (N_(hermitian)(n, c, r) && N_(durbin)(n, turned, a, &real_s, &definite, out) && definite)
-        return true;
-    if (!N_(by_gko)(t, c, r, a, b, &s)) return false;
-    memset(line, 0, (size_t)t->N * sizeof(EL));
-    memcpy(line, c, (size_t)n * sizeof(EL));
-    for (int64_t j = 1; j < n; j++) line[t->N - j] = r[j];
-    N_(forward)(t, line, t->N, t->spectrum[WHOLE]);
-    t->norm = N_(norm_of)(t, c);
-    N_(product)(t, b, a); /* T a = s e_0 */
+    EL *b = t->vector[3];
+    N_(product)(t, b, a);
     b[0] = N_(sub)(b[0], s);
     const double left = N_(norm)(n, b);
     if (!(left <= 10 * (double)n * UNIT * (t->norm * N_(norm)(n, a) + sqrt(SQUARE(s)))))
@@ -425,6 +386,7 @@ static bool N_(pivots)(toep *t, const EL *c, const EL *r, EL *out) {
     for (int64_t j = 0; j <= n; j++) out[j] = (EL){creal(d[j]), cimag(d[j])};
 #else
     double _Complex two = 1; /* det is real; the phases are gathered, the sizes not */
+    out[n] = 1;
     for (int64_t j = 0; j <= n; j++) {
         const double size = cabs(d[j]);
         two *= d[j] / size;
@@ -435,6 +397,81 @@ static bool N_(pivots)(toep *t, const EL *c, const EL *r, EL *out) {
     if (creal(two) < 0) out[n] = -out[n];
 #endif
     return true;
+}
+
+/* The way of the elimination: a good one, or none. */
+static int N_(factor_by_gko)(toep *t, const EL *c, const EL *r, double norm,
+                             lopk_toep_pivots *det) {
+    EL *a = t->vector[6], *b = t->vector[7], s;
+    if (!N_(by_gko)(t, c, r, a, b, &s)) return BY_NOTHING;
+    if (det && !det->known) det->known = N_(eliminated)(t, a, s, det->pivot);
+    N_(triangles)(t, a, b, s, false);
+    t->near = N_(near)(t->n, norm, a, b, s);
+    return N_(goes_well)(t) ? BY_ELIMINATION : BY_NOTHING;
+}
+
+/* Fills the spectra; by which way. c, r in range, and their room for what else is made. Pivots of
+ * what is not definite are those of the elimination, which then serves solves as well. */
+static int N_(factor)(toep *t, const EL *c, const EL *r, lopk_toep_pivots *det) {
+    EL *turned = t->vector[5], *a = t->vector[6], *b = t->vector[7], s;
+    const int64_t n = t->n;
+    N_(whole)(t, c, r);
+    const double norm = N_(columns)(n, c, r);
+    const bool own = N_(hermitian)(n, c, r);
+    const int steps = own && !det ? most_steps(n, t->dt) : 0;
+    bool definite = false, tame = false;
+    double real_s = 0;
+    if (steps > 0 && N_(gradients)(t, c, steps, a, &real_s, &tame)) {
+        N_(turn)(n, b, a, true);
+        N_(triangles)(t, a, b, N_(real)(real_s), true);
+        t->near = N_(near)(n, norm, a, b, N_(real)(real_s));
+        if (tame || N_(goes_well)(t)) return BY_GRADIENTS;
+    }
+    N_(turn)(n, turned, c, false);
+    EL *all = det ? det->pivot : NULL;
+    bool found = own    ? N_(durbin)(n, turned, a, &real_s, &definite, all)
+                 : !det ? N_(levinson)(n, turned, r, a, b, &s, NULL)
+                        : false;
+    if (found && own) {
+        N_(turn)(n, b, a, true);
+        s = N_(real)(real_s);
+    }
+    if (det && found && definite) {
+        all[n] = N_(real)(1);
+        det->known = true;
+    }
+    if (det && !det->known) {
+        const int way = N_(factor_by_gko)(t, c, r, norm, det);
+        if (way != BY_NOTHING) return way;
+        if (!own) found = N_(levinson)(n, turned, r, a, b, &s, NULL);
+        if (own && found) {
+            found = N_(durbin)(n, turned, a, &real_s, &definite, NULL);
+            N_(turn)(n, b, a, true);
+            s = N_(real)(real_s);
+        }
+    }
+    if (found) {
+        N_(triangles)(t, a, b, s, own);
+        t->near = N_(near)(n, norm, a, b, s);
+        if (definite || N_(goes_well)(t)) return BY_RECURSION;
+    }
+    return det ? BY_NOTHING : N_(factor_by_gko)(t, c, r, norm, NULL);
+}
+
+/* det T as pivots: Durbin's where T is definite, gko's where its solution is a good one as it is.
+ */
+static bool N_(pivots)(toep *t, const EL *c, const EL *r, EL *out) {
+    const int64_t n = t->n;
+    EL *turned = t->vector[5], *a = t->vector[6], *b = t->vector[7], s;
+    bool definite = false;
+    double real_s;
+    out[n] = N_(real)(1);
+    N_(turn)(n, turned, c, false);
+    if (N_(hermitian)(n, c, r) && N_(durbin)(n, turned, a, &real_s, &definite, out) && definite)
+        return true;
+    if (!N_(by_gko)(t, c, r, a, b, &s)) return false;
+    N_(whole)(t, c, r);
+    return N_(eliminated)(t, a, s, out);
 }
 
 /* y <- op(T)^-1 b for one column; T is the transpose of itself with rows and columns turned round:

@@ -16,6 +16,7 @@
 #include "kernels/dense/k_qr.h"
 #include "kernels/common/kernels.h"
 
+#include <complex.h>
 #include <float.h>
 #include <math.h>
 
@@ -48,29 +49,43 @@ static lop_status infer_normalsolve(lop_node *n, lop_err *err) {
     return LOP_OK;
 }
 
-/* The derived value: the column-major factor, then a number: not 0 where it is of no use. */
-static int32_t *useless(const lop_mat *f) {
-    return (int32_t *)(void *)((char *)f->p + lop_factor_bytes(f->m, f->dt));
-}
-static lop_mat factor_at(void *p, int64_t n, lop_dtype dt) {
-    return (lop_mat){p, n, n, 1, n > 0 ? n : 1, dt};
-}
+/* Two derived values: the factor that determinants share, and a number: not 0 where it is of no use
+ * for solves. */
+static int64_t *useless(const lop_mat *verdict) { return (int64_t *)(void *)verdict->p; }
 
 static void scale_by(const lop_mat *x, const double *d, double c) {
     for (int64_t i = 0; i < x->m; i++) lop_set(x->dt, x->p, i, c * d[i] * lop_get(x->dt, x->p, i));
 }
 
-/* The norm of D (L L^H)^-1 D by two steps of its power from signs, never too large; D^2 is
- * the diagonal of a = L L^H. `work`: n elements, then n doubles. */
-static lop_status inverse_at_least(const lop_mat *a, const lop_mat *f, void *work, double *out) {
+/* The square roots of the diagonal of L L^H. */
+#define ROOTS(T, SQUARE)                                                                           \
+    for (int64_t k = 0; k < n; k++) {                                                              \
+        const T *column = (const T *)f->p + k * f->cs;                                             \
+        for (int64_t i = k; i < n; i++) d[i] += SQUARE(column[i]);                                 \
+    }
+#define REAL(a) ((double)(a) * (double)(a))
+#define WHOLE(a) (creal(a) * creal(a) + cimag(a) * cimag(a))
+static void roots_of(const lop_mat *f, double *d) {
+    const int64_t n = f->n;
+    for (int64_t i = 0; i < n; i++) d[i] = 0;
+    switch (f->dt) {
+    case LOP_f32: ROOTS(float, REAL) break;
+    case LOP_c64: ROOTS(float _Complex, WHOLE) break;
+    case LOP_c128: ROOTS(double _Complex, WHOLE) break;
+    default: ROOTS(double, REAL) break;
+    }
+    for (int64_t i = 0; i < n; i++) d[i] = sqrt(d[i]);
+}
+
+/* The norm of D (L L^H)^-1 D by two steps of its power from signs, never too large; D^2 is the
+ * diagonal of L L^H. `work`: n elements, then n doubles. */
+static lop_status inverse_at_least(const lop_mat *f, void *work, double *out) {
     const int64_t n = f->n;
     lop_mat x = {work, n, 1, 1, n > 0 ? n : 1, f->dt};
     double *d = (double *)(void *)((char *)work + (size_t)n * 16);
     lop_rng rng = {.state = 17};
-    for (int64_t i = 0; i < n; i++) {
-        d[i] = sqrt(creal(lop_get(a->dt, a->p, i * (a->rs + a->cs))));
-        lop_set(x.dt, x.p, i, lop_rng_next(&rng) & 1 ? 1 : -1);
-    }
+    roots_of(f, d);
+    for (int64_t i = 0; i < n; i++) lop_set(x.dt, x.p, i, lop_rng_next(&rng) & 1 ? 1 : -1);
     *out = sqrt((double)n);
     for (int turn = 0; turn < 2; turn++) {
         const double was = *out;
@@ -85,27 +100,26 @@ static lop_status inverse_at_least(const lop_mat *a, const lop_mat *f, void *wor
     return LOP_OK;
 }
 
-static lop_status run_potrf(const lop_call *c) {
-    const lop_mat *a = c->a[1];
-    const double u = a->dt == LOP_f32 || a->dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
-    lop_mat f = factor_at(c->a[0]->p, a->m, a->dt), t = {a->p, a->n, a->m, a->cs, a->rs, a->dt};
-    int64_t info = 0;
+/* attr.i: n, dtype. */
+static lop_status run_verdict(const lop_call *c) {
+    const int64_t n = c->step->attr.i[0];
+    const lop_dtype dt = (lop_dtype)c->step->attr.i[1];
+    const double u = dt == LOP_f32 || dt == LOP_c64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    const lop_mat f = lop_factor_at(c->a[1]->p, n, dt);
     double grown = 0;
-    lopk_conj(&f, &t);
-    lop_status st = lopk_potrf(&f, &info);
-    *useless(&f) = st == LOP_SINGULAR;
-    if (st != LOP_OK) return st == LOP_SINGULAR ? LOP_OK : st;
-    st = inverse_at_least(a, &f, c->scratch, &grown);
-    *useless(&f) = !(grown < 1e-3 / u);
+    *useless(c->a[0]) = 1;
+    if (lop_factor_pivots(&f)[n]) return LOP_OK; /* LU's stands there */
+    lop_status st = inverse_at_least(&f, c->scratch, &grown);
+    *useless(c->a[0]) = !(grown < 1e-3 / u);
     return st;
 }
 
-/* Arguments: the result, the factor, b. */
+/* Arguments: the result, the factor, the verdict, b. */
 static lop_status run_potrs(const lop_call *c) {
-    const lop_mat *y = c->a[0];
-    lop_mat f = factor_at(c->a[1]->p, y->m, y->dt), x = {c->scratch, y->m, y->n, 1, f.cs, y->dt};
-    if (*useless(&f)) return LOP_SINGULAR;
-    lopk_copy(&x, c->a[2]);
+    const lop_mat *y = c->a[0], f = lop_factor_at(c->a[1]->p, y->m, y->dt);
+    lop_mat x = {c->scratch, y->m, y->n, 1, f.cs, y->dt};
+    if (*useless(c->a[2])) return LOP_SINGULAR;
+    lopk_copy(&x, c->a[3]);
     lop_status st = lopk_potrs(&f, &x);
     if (st == LOP_OK) lopk_copy(y, &x);
     return st;
@@ -122,22 +136,6 @@ static lop_status run_qr(const lop_call *c) {
                     (long long)r->m, (long long)rank, (long long)r->n);
 }
 
-static int emit_factor(lop_emit *e, int64_t n, lop_dtype dt, int a, lop_status *st) {
-    int64_t all;
-    const lop_attr normal = {.i = {1, 0, 0, 0}};
-    if (!lop_mul_ok(n, n, &all) || !lop_mul_ok(all, 16, &all)) {
-        *st =
-            lop_fail(lop_emit_err(e), LOP_OVERFLOW,
-                     "the factor of a %lld x %lld matrix is too large", (long long)n, (long long)n);
-        return -1;
-    }
-    double cube = (double)n * (double)n * (double)n;
-    const int f = lop_emit_derived(e, "potrf", run_potrf, lop_factor_bytes(n, dt) + 4, 1, &a,
-                                   &normal, (size_t)n * 24, cube / 3, st);
-    lop_emit_blocked(e, f, n);
-    return f;
-}
-
 static lop_status lower_normalsolve(lop_emit *e, const lop_node *self, int out) {
     int in[4], with_w = self->n == 4;
     int64_t n, k, batch, m = lop_rows(self->child[2]);
@@ -151,10 +149,14 @@ static lop_status lower_normalsolve(lop_emit *e, const lop_node *self, int out) 
     if (!bytes)
         return lop_fail(lop_emit_err(e), LOP_OVERFLOW, "least squares of %lld x %lld are too large",
                         (long long)m, (long long)n);
-    in[0] = emit_factor(e, n, self->dtype, in[0], &st);
-    int mask = in[0] >= 0 ? lop_emit_mask(e, out, &st) : -1;
+    int parts[3] = {lop_emit_cholesky(e, n, self->dtype, in[0], true, &st), -1, in[1]};
+    const lop_attr attr = {.i = {n, self->dtype, 0, 0}};
+    if (parts[0] >= 0)
+        parts[1] = lop_emit_derived(e, "verdict", run_verdict, sizeof(int64_t), 1, parts, &attr,
+                                    (size_t)n * 24, 5 * (double)n * (double)n, &st);
+    int mask = parts[1] >= 0 ? lop_emit_mask(e, out, &st) : -1;
     if (mask < 0) return st;
-    lop_step *s = lop_emit_step(e, "potrs", run_potrs, out, 2, in);
+    lop_step *s = lop_emit_step(e, "potrs", run_potrs, out, 3, parts);
     if (!s) return LOP_NOMEM;
     s->fail = mask;
     s->flags = LOP_STEP_QUIET;

@@ -9,10 +9,11 @@
  *   first_unit      a vector with 1 before zeros: what an identity adds to c.
  *
  * The factor, a derived value of O(n) memory, is the generator of the inverse: k_toeplitz_solve.c
- * says how it is found. Each column's backward error is checked; where it is above 1e-14 after two
- * refinements, alt runs: the dense form. A determinant is the product of Durbin's pivots where T is
- * proven positive definite, else of those of an elimination whose own solution passes a check, else
- * alt. */
+ * says how it is found. Where a determinant of the same matrix is asked for in one plan, one
+ * recursion gives both, its pivots beside the generator. Each column's backward error is checked;
+ * where it is above 1e-14 after two refinements, alt runs: the dense form. A determinant is the
+ * product of Durbin's pivots where T is proven positive definite, else of those of an elimination
+ * whose own solution passes a check, else alt. */
 #include "expr/op.h"
 #include "ops/shared/scaled_pair.h"
 #include "ops/shared/factor.h"
@@ -71,26 +72,79 @@ static void unfold(const lop_mat *h, int64_t n, char *at, lop_mat *c, lop_mat *r
 }
 static size_t unfolded(int64_t n) { return 2 * (((size_t)n * 16 + 63) & ~(size_t)63); }
 
-/* attr.i of the prepare steps: the inner dtype, Hankel or not, the size. */
+/* The prepare step's attr.i: the inner dtype, Hankel or not, the size, and what is asked for. Its
+ * blob: the determinant (re, im, exponent, whether it is believed), then the factor. */
+enum { SOLVES = 1, DETERMINANT = 2, BEFORE = 64 };
+
+static lop_parts size_of(const lop_attr *attr) {
+    const int64_t n = attr->i[2], what = attr->i[3];
+    const lop_dtype dt = (lop_dtype)attr->i[0];
+    lop_parts p = {BEFORE, attr->i[1] ? unfolded(n) : 0, lopk_toep_factor_flops(n, dt)};
+    if (what & SOLVES) p.bytes += lopk_toep_bytes(n, dt);
+    p.scratch += what & SOLVES ? lopk_toep_factor_scratch(n, dt) : lopk_toep_det_scratch(n, dt);
+    if (what & DETERMINANT) p.scratch += ((size_t)n + 8) * 16;
+    return p;
+}
+static void put_det(const lopk_toep_pivots *det, lop_dtype dt, int64_t n, bool odd, double *out) {
+    memset(out, 0, 4 * sizeof *out);
+    if (!det->known) return;
+    const lop_mat all = {det->pivot, n + 1, 1, 1, 1, dt};
+    const lop_pair pair = lop_pair_product(&all);
+    if (lop_pair_is_zero(pair)) return;
+    out[0] = odd ? -pair.re : pair.re;
+    out[1] = odd ? -pair.im : pair.im;
+    out[2] = pair.e + (double)det->exponent * (double)n;
+    out[3] = 1;
+}
 static lop_status run_factor(const lop_call *call) {
-    const int64_t *i = call->step->attr.i;
+    const int64_t *i = call->step->attr.i, n = i[2];
+    const lop_dtype dt = (lop_dtype)i[0];
+    char *out = call->a[0]->p, *rest = call->scratch;
     lop_mat c = *call->a[1], r = *call->a[2];
-    char *rest = call->scratch;
+    lopk_toep_pivots det = {.pivot = rest};
+    if (i[3] & DETERMINANT) rest += (((size_t)n + 1) * lop_dtype_size(dt) + 63) & ~(size_t)63;
     if (i[1]) {
-        unfold(call->a[1], i[2], rest, &c, &r);
-        rest += unfolded(i[2]);
+        unfold(call->a[1], n, rest, &c, &r);
+        rest += unfolded(n);
     }
-    lopk_toep_factor(call->a[0]->p, (lop_dtype)i[0], &c, &r, rest);
+    if (i[3] & SOLVES)
+        lopk_toep_factor(out + BEFORE, dt, &c, &r, i[3] & DETERMINANT ? &det : NULL, rest);
+    else
+        lopk_toep_det(&det, dt, &c, &r, rest);
+    put_det(&det, dt, n, i[1] && n / 2 % 2, (double *)(void *)out); /* odd: the rows turned round */
     return LOP_OK;
 }
+/* The slot of the prepared value for `what` of T of these vectors; -1. */
+static int prepared(lop_emit *e, const lop_node *const *cr, int64_t n, int64_t hankel, int64_t what,
+                    lop_status *st) {
+    const lop_dtype dt = inner_dtype(cr[0], cr[1]);
+    const int in[2] = {lop_emit_value(e, cr[0]), lop_emit_value(e, cr[1])};
+    const lop_attr attr = {.i = {dt, hankel, n, what}};
+    if (lopk_toep_bytes(n, dt))
+        return lop_emit_derived_parts(e, "toeplitz-factor", run_factor, 2, in, &attr, size_of, st);
+    *st = lop_fail(lop_emit_err(e), LOP_OVERFLOW,
+                   "no FFT is as long as a Toeplitz solve of size %lld needs", (long long)n);
+    return -1;
+}
+/* Both before the branches open, where the vectors are known by then. */
+static lop_status ready(lop_emit *e, const lop_node *self) {
+    const bool solve = self->op == &lop_op_toeplitz_solve;
+    lop_status st = LOP_OK;
+    if (lop_emit_fft(e) && lop_emit_knows(e, self->child[0]) && lop_emit_knows(e, self->child[1]))
+        (void)prepared(e, self->child, solve ? lop_rows(self) : self->attr.i[1],
+                       self->attr.i[solve ? 1 : 0], solve ? SOLVES : DETERMINANT, &st);
+    return st;
+}
+
 static lop_status run_solve(const lop_call *c) {
     const int64_t mode = c->step->attr.i[0], hankel = c->step->attr.i[1];
-    lop_status st = lopk_toep_solve(c->a[0], c->a[1]->p, (mode & LOP_T) && !hankel,
-                                    (mode & LOP_C) != 0, hankel != 0, c->a[2], c->scratch);
+    const char *factor = (const char *)c->a[1]->p + BEFORE;
+    lop_status st = lopk_toep_solve(c->a[0], factor, (mode & LOP_T) && !hankel, (mode & LOP_C) != 0,
+                                    hankel != 0, c->a[2], c->scratch);
     if (st != LOP_OK) return st;
     const lop_mat *y = c->a[0];
-    lop_call_near(c, lopk_toep_near(c->a[1]->p), lopk_eps(y->dt));
-    lop_call_near(c, lopk_outgrown(y, c->a[2], lopk_toep_norm(c->a[1]->p)), lopk_eps(y->dt));
+    lop_call_near(c, lopk_toep_near(factor), lopk_eps(y->dt));
+    lop_call_near(c, lopk_outgrown(y, c->a[2], lopk_toep_norm(factor)), lopk_eps(y->dt));
     return LOP_OK;
 }
 /* Without the FFT there is no fast way. */
@@ -105,26 +159,14 @@ static lop_status refuse(lop_emit *e, int value, int mask) {
     s->flags = LOP_STEP_QUIET;
     return LOP_OK;
 }
-static lop_status too_long(lop_emit *e, int64_t n) {
-    return lop_fail(lop_emit_err(e), LOP_OVERFLOW,
-                    "no FFT is as long as a Toeplitz solve of size %lld needs", (long long)n);
-}
-
 static lop_status check_solve(lop_emit *e, const lop_node *self, int value, int mask) {
     lop_status st;
-    const int64_t n = lop_rows(self), hankel = self->attr.i[1];
+    const int64_t n = lop_rows(self);
     const lop_dtype dt = inner_dtype(self->child[0], self->child[1]);
-    const int cr[2] = {lop_emit_value(e, self->child[0]), lop_emit_value(e, self->child[1])};
     int64_t k, batch;
     if (!lop_emit_fft(e)) return refuse(e, value, mask);
     int in[2] = {-1, lop_emit_cast(e, lop_emit_value(e, self->child[2]), self->dtype, &st)};
-    if (in[1] < 0) return st;
-    const size_t bytes = lopk_toep_bytes(n, dt);
-    if (!bytes) return too_long(e, n);
-    const lop_attr attr = {.i = {dt, hankel, n, 0}};
-    in[0] = lop_emit_derived(e, "toeplitz-factor", run_factor, bytes, 2, cr, &attr,
-                             lopk_toep_factor_scratch(n, dt) + (hankel ? unfolded(n) : 0),
-                             lopk_toep_factor_flops(n, dt), &st);
+    if (in[1] >= 0) in[0] = prepared(e, self->child, n, self->attr.i[1], SOLVES, &st);
     if (in[0] < 0) return st;
     lop_slot_sizes(e, value, NULL, &k, &batch);
     lop_step *s = lop_emit_step(e, "toeplitz-solve", run_solve, value, 2, in);
@@ -144,7 +186,8 @@ const lop_op lop_op_toeplitz_solve = {LOP_NAMED(toeplitz_solve),
                                       .ints = 2,
                                       .infer = infer_solve,
                                       .lower = lop_lower_arms,
-                                      .check = check_solve};
+                                      .check = check_solve,
+                                      .ready = ready};
 
 /* -- toeplitz_det */
 
@@ -162,31 +205,6 @@ static lop_status infer_det(lop_node *n, lop_err *err) {
     return lop_pair_infer(n, &both, 1, alt->dtype);
 }
 
-/* The derived value: re, im, exponent, and whether they are believed. */
-static lop_status run_pair(const lop_call *call) {
-    const int64_t *i = call->step->attr.i, n = i[2];
-    const lop_dtype dt = (lop_dtype)i[0];
-    const size_t size = lop_dtype_size(dt);
-    double *out = call->a[0]->p;
-    lop_mat c = *call->a[1], r = *call->a[2];
-    char *pivots = call->scratch, *rest = pivots + ((((size_t)n + 1) * size + 63) & ~(size_t)63);
-    int64_t exponent = 0;
-    memset(out, 0, 4 * sizeof *out);
-    if (i[1]) {
-        unfold(call->a[1], n, rest, &c, &r);
-        rest += unfolded(n);
-    }
-    if (lopk_toep_det(pivots, &exponent, dt, &c, &r, rest) != LOP_OK) return LOP_OK;
-    const lop_mat all = {pivots, n + 1, 1, 1, 1, dt};
-    const lop_pair det = lop_pair_product(&all);
-    const bool odd = i[1] && n / 2 % 2; /* the rows turned round */
-    if (lop_pair_is_zero(det)) return LOP_OK;
-    out[0] = odd ? -det.re : det.re;
-    out[1] = odd ? -det.im : det.im;
-    out[2] = det.e + (double)exponent * (double)n;
-    out[3] = 1;
-    return LOP_OK;
-}
 static lop_status run_det(const lop_call *c) {
     const double *d = c->a[1]->p;
     lop_pair_store(c->a[0], (lop_pair){d[0], d[1], d[2]});
@@ -194,17 +212,8 @@ static lop_status run_det(const lop_call *c) {
 }
 static lop_status check_det(lop_emit *e, const lop_node *self, int value, int mask) {
     lop_status st;
-    const lop_node *c = self->child[0], *r = self->child[1];
-    const int64_t n = self->attr.i[1], hankel = self->attr.i[0];
-    const lop_dtype dt = inner_dtype(c, r);
-    const int cr[2] = {lop_emit_value(e, c), lop_emit_value(e, r)};
     if (!lop_emit_fft(e)) return refuse(e, value, mask);
-    const size_t bytes = lopk_toep_det_scratch(n, dt);
-    if (!bytes) return too_long(e, n);
-    const lop_attr attr = {.i = {dt, hankel, n, 0}};
-    int in = lop_emit_derived(e, "toeplitz-pivots", run_pair, 4 * sizeof(double), 2, cr, &attr,
-                              bytes + ((size_t)n + 8) * 16 + (hankel ? unfolded(n) : 0),
-                              lopk_toep_factor_flops(n, dt), &st);
+    const int in = prepared(e, self->child, self->attr.i[1], self->attr.i[0], DETERMINANT, &st);
     if (in < 0) return st;
     lop_step *s = lop_emit_step(e, "toeplitz_det", run_det, value, 1, &in);
     if (!s) return LOP_NOMEM;
@@ -213,8 +222,8 @@ static lop_status check_det(lop_emit *e, const lop_node *self, int value, int ma
     return LOP_OK;
 }
 const lop_op lop_op_toeplitz_det = {
-    LOP_NAMED(toeplitz_det), .cls = LOP_ARRAY,        .min = 3,          .max = 3, .ints = 2,
-    .infer = infer_det,      .lower = lop_lower_arms, .check = check_det};
+    LOP_NAMED(toeplitz_det), .cls = LOP_ARRAY,        .min = 3,           .max = 3,      .ints = 2,
+    .infer = infer_det,      .lower = lop_lower_arms, .check = check_det, .ready = ready};
 
 /* -- tip */
 
