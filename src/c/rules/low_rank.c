@@ -175,10 +175,11 @@ typedef struct woodbury {
 
 enum { TRIANGLE = 16 }; /* columns from which half a product pays */
 
-/* C is c I with a real c, or is not there. */
+/* C is c I with a real c (under any view), or is not there. */
 static bool plain_middle(const lop_node *c, lop_coef *by) {
     *by = lop_coef_const(1, 0);
     if (!c) return true;
+    if (c->op == &lop_op_view) c = c->child[0];
     if (c->op == &lop_op_scaled) {
         *by = lop_coef_of(&c->attr);
         if (by->im != 0) return false;
@@ -207,8 +208,8 @@ static lop_status times(const lop_maker *mk, lop_coef c, const lop_node *a, cons
     return st;
 }
 
-/* The diagonal of a real multiple of a real Diag or of the identity, in the precision of dt; NULL
- * of anything else. */
+/* The diagonal of a real multiple of a real Diag (under any view) or of the identity, in the
+ * precision of dt; NULL of anything else. */
 static lop_status real_diagonal(const lop_maker *mk, const lop_node *a, lop_dtype dt,
                                 const lop_node **out) {
     const lop_dtype real = lop_dtype_real(dt);
@@ -217,10 +218,12 @@ static lop_status real_diagonal(const lop_maker *mk, const lop_node *a, lop_dtyp
     lop_coef c = lop_coef_const(1, 0);
     const lop_node *d = NULL;
     *out = NULL;
+    if (a->op == &lop_op_view) a = a->child[0];
     if (a->op == &lop_op_scaled) {
         c = lop_coef_of(&a->attr);
         a = a->child[0];
     }
+    if (a->op == &lop_op_view) a = a->child[0];
     if (c.im != 0 || (a->op == &lop_op_identity ? lop_nbatch(a) > 0 : a->op != &lop_op_diag) ||
         (a->op == &lop_op_diag && lop_is_complex(a->child[0]->dtype)))
         return LOP_OK;
@@ -231,10 +234,12 @@ static lop_status real_diagonal(const lop_maker *mk, const lop_node *a, lop_dtyp
 
 /* C is a real diagonal. */
 static bool weighted_middle(const lop_node *c) {
+    if (c && c->op == &lop_op_view) c = c->child[0];
     if (c && c->op == &lop_op_scaled) {
         if (lop_coef_of(&c->attr).im != 0) return false;
         c = c->child[0];
     }
+    if (c && c->op == &lop_op_view) c = c->child[0];
     return c && c->op == &lop_op_diag && !lop_is_complex(c->dtype);
 }
 

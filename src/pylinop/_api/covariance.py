@@ -203,7 +203,8 @@ def sample(
     `sample` in docs/factorisations.md), never by cost: the Kron of the factors' roots for a Kron,
     the Hermitian root for a Circulant, rows of a circulant's root for a Toeplitz, L for a Root,
     otherwise the Cholesky factor, and where that fails a root made from the eigenvectors.
-    ``sample(A, k)`` begins as ``sample(A, j)`` does for j < k, with the same seed.
+    ``sample(A, k)`` begins as ``sample(A, j)`` does for j < k, with the same seed, but for the
+    rounding of sums.
 
     Examples
     --------

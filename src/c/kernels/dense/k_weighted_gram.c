@@ -17,15 +17,15 @@
 
 enum { PANEL = 1 << 18 }; /* bytes: half of a core's second cache (2026-11, EPYC) */
 
-static int64_t panel_rows(int64_t k, lop_dtype dt) {
+static int64_t panel_rows(int64_t m, int64_t k, lop_dtype dt) {
     const int64_t rows = PANEL / (at_least_1(k) * size_of(dt));
-    return rows < 32 ? 32 : rows > 4096 ? 4096 : rows;
+    return min_of(at_least_1(m), rows < 32 ? 32 : rows > 4096 ? 4096 : rows);
 }
 static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 /* The panel; the squares of columns; of each row its factor and where it goes. */
-size_t lopk_weighted_gram_scratch(int64_t k, lop_dtype dt) {
-    const size_t rows = (size_t)panel_rows(k, dt), width = (size_t)at_least_1(k);
+size_t lopk_weighted_gram_scratch(int64_t m, int64_t k, lop_dtype dt) {
+    const size_t rows = (size_t)panel_rows(m, k, dt), width = (size_t)at_least_1(k);
     return rounded(rows * width * (size_t)size_of(dt)) + rounded(2 * width * sizeof(double)) +
            rows * (sizeof(double) + sizeof(int64_t));
 }
@@ -140,7 +140,7 @@ lop_status lopk_weighted_gram(const lop_mat *y, const lop_mat *u, const lop_mat 
     LOP_ASSERT(y->m == u->n + 1 && y->n == u->n && d->m == u->m && y->dt == u->dt);
     LOP_ASSERT((is_row(y) || is_col(y)) && lop_is_blas(y->dt));
     const int64_t k = u->n, size = size_of(u->dt);
-    panel w = {.p = scratch, .rows = panel_rows(k, u->dt), .col = u->rs == 1 && u->cs != 1};
+    panel w = {.p = scratch, .rows = panel_rows(u->m, k, u->dt), .col = u->rs == 1 && u->cs != 1};
     w.squares = (double *)(void *)(w.p + rounded((size_t)(w.rows * at_least_1(k) * size)));
     w.factor =
         (double *)(void *)((char *)w.squares + rounded(2 * (size_t)at_least_1(k) * sizeof(double)));

@@ -82,7 +82,7 @@ static lop_status lower_weighted(lop_emit *e, const lop_node *self, int out) {
     lop_step *s = lop_emit_step(e, "weighted-gram", run_weighted, out, 2, in);
     if (!s) return LOP_NOMEM;
     s->flags = LOP_STEP_GEMM;
-    s->scratch = lopk_weighted_gram_scratch(n, self->dtype);
+    s->scratch = lopk_weighted_gram_scratch(k, n, self->dtype);
     s->flops = (double)n * (double)(n + 3) * (double)k * (double)batch;
     return LOP_OK;
 }
