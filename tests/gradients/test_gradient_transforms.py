@@ -199,6 +199,49 @@ def test_unused():
     assert (ge == 0).all()
 
 
+LOWER, NEAR = np.tri(5), np.abs(np.subtract.outer(np.arange(5), np.arange(5))) <= 1
+ASSUMED = {
+    "gen": lambda g: g,
+    "sym": lambda g: (g + g.T) / 2,
+    "her": lambda g: (g + g.T) / 2,
+    "pos": lambda g: (g + g.T) / 2,
+    "lower triangular": lambda g: g * LOWER,
+    "upper triangular": lambda g: g * LOWER.T,
+    "diagonal": lambda g: g * np.eye(5),
+    "tridiagonal": lambda g: g * NEAR,
+}
+
+
+@pytest.mark.parametrize("word", ASSUMED)
+@pytest.mark.parametrize("n", [1, 5])
+def test_a_gradient_keeps_to_what_is_assumed(word, n, rng):
+    """Of arrays, of LazyArrays, of a Dense made of them, by place and by keyword."""
+    full, b, c = rng.standard_normal((5, 5))[:n, :n], rng.standard_normal(5)[:n], np.ones(n)
+    A = ASSUMED[word]
+    a = (A(np.pad(full, (0, 5 - n))))[:n, :n] + 5 * np.eye(n)
+    x, z = np.linalg.solve(a, c), np.linalg.solve(a.T, b)
+    product, solve = (A(np.pad(g, (0, 5 - n)))[:n, :n] for g in (np.outer(b, c), -np.outer(z, x)))
+    held = pl.lazy(a, assume_a=word)
+    np.testing.assert_allclose(np.asarray(pl.gradients(b @ (held @ c), held)), product, atol=1e-14)
+    np.testing.assert_allclose(
+        np.asarray(pl.gradients(b @ pl.solve(held, c), held)), solve, rtol=1e-10, atol=1e-13
+    )
+    for made in (lambda a: pl.Dense(a, word), lambda a: pl.Dense(a, assume_a=word)):
+        got = pl.grad(lambda a, made=made: b @ (made(a) @ c))(a)
+        np.testing.assert_allclose(got, product, atol=1e-14)
+        got = pl.grad(lambda a, made=made: b @ pl.solve(made(a), c))(a)
+        np.testing.assert_allclose(got, solve, rtol=1e-10, atol=1e-13)
+
+
+def test_an_orthogonal_matrix_has_no_gradient(rng):
+    q = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    with pytest.raises(NotImplementedError):
+        pl.grad(lambda q: np.sum(pl.Dense(q, "orthogonal") @ np.ones(4)))(q)
+    held = pl.lazy(q, assume_a="orthogonal")
+    with pytest.raises(NotImplementedError, match="orthogonal"):
+        pl.gradients(np.sum(held @ np.ones(4)), held)
+
+
 def test_assumed_matrices_have_gradients_of_their_kind():
     A = RNG.standard_normal((N, N))
     A = A @ A.T + N * np.eye(N)

@@ -70,13 +70,16 @@ static bool forbidden(const lop_frame *f, const lop_step *s, int64_t element) {
     return true;
 }
 
-static void count_fallbacks(const lop_frame *f, const lop_step *s, const unsigned char *flag,
-                            int64_t n) {
-    for (int64_t i = 0; i < n && !(s->flags & LOP_STEP_QUIET); i++)
-        ((lop_frame *)(uintptr_t)f)->fallbacks += flag[i] != 0;
+static void count_fallbacks(lop_frame *f, const lop_step *s, const unsigned char *flag,
+                            int64_t first, int64_t n) {
+    for (int64_t i = 0; i < n && !(s->flags & LOP_STEP_QUIET); i++) {
+        if (!flag[first + i]) continue;
+        f->fallbacks++;
+        lop_frame_note_failed(f, s->fail, first + i);
+    }
 }
 
-static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call, int64_t element,
+static lop_status guarded(lop_frame *f, const lop_step *s, lop_call *call, int64_t element,
                           lop_err *err) {
     if (forbidden(f, s, element)) { /* its own mask is read all the same */
         if (s->fail >= 0) ((unsigned char *)f->mat[s->fail].p)[element] = 0;
@@ -90,7 +93,7 @@ static lop_status guarded(const lop_frame *f, const lop_step *s, lop_call *call,
     lop_status st = s->run(call);
     if (flag) {
         if (!call->failed) flag[element] = st == LOP_SINGULAR;
-        count_fallbacks(f, s, flag + element, some);
+        count_fallbacks(f, s, flag, element, some);
         if (st == LOP_SINGULAR) st = LOP_OK;
     }
     if (st < 0 && err) err->batch = element;

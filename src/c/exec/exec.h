@@ -68,10 +68,14 @@ typedef struct lop_frame {
     void *reserve_block[2];
     int64_t limit;     /* of the context's memory when it was opened */
     int64_t fallbacks; /* guarded branches taken */
-    lop_near near;     /* of the last run */
-    lopk_team team;    /* the threads that steps may use; the caller sets `stop` before a run */
-    double *times;     /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
-    bool found;        /* the last prepare step has found its value */
+    /* NULL, or a byte an element of the result: did an assumption fail on its way? Of all, where
+     * the element cannot be told. */
+    unsigned char *failed;
+    bool all_failed;
+    lop_near near;  /* of the last run */
+    lopk_team team; /* the threads that steps may use; the caller sets `stop` before a run */
+    double *times;  /* NULL, or borrowed: seconds of each step, -1 of those that did not run */
+    bool found;     /* the last prepare step has found its value */
     lop_mat inline_mat[LOP_FRAME_SLOTS];
     lop_buf inline_leaf[6];
     lop_blob *inline_blob[8];
@@ -95,6 +99,8 @@ static inline void lop_frame_point(lop_frame *f, int i, void *p) {
     f->leaf[i].p = p;
     f->mat[i < plan->nleaf ? plan->leaf[i].slot : plan->out].p = p;
 }
+/* Writes NaN over the elements of the result on whose way an assumption failed. */
+void lop_frame_spoil(lop_frame *f);
 void lop_frame_close(lop_frame *f);
 
 #endif

@@ -8,6 +8,7 @@
 #include "kernels/dense/k_blas.h"
 
 #include <math.h>
+#include <string.h>
 
 lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *key, lop_store *store,
                           lop_err *err) {
@@ -20,6 +21,8 @@ lop_status lop_frame_open(lop_frame *f, const lop_plan *plan, const uint64_t *ke
     for (int i = 0; i < 2; i++) f->reserve[i] = f->reserve_block[i] = NULL;
     f->limit = plan->ctx->memory_limit;
     f->fallbacks = 0;
+    f->failed = NULL;
+    f->all_failed = false;
     f->near = (lop_near){INFINITY, INFINITY};
     f->times = NULL;
     f->team = (lopk_team){.threads = lopk_threads()};
@@ -107,7 +110,42 @@ lop_status lop_frame_bind(lop_frame *f, int i, const lop_buf *buf, lop_err *err)
     return LOP_OK;
 }
 
+void lop_frame_note_failed(lop_frame *f, int mask, int64_t element) {
+    const lop_slot *of = &f->plan->slot[mask], *out = &f->plan->slot[f->plan->out];
+    bool alike = of->shape.ndim == out->shape.ndim - out->core;
+    for (int i = 0; alike && i < of->shape.ndim; i++) alike = of->shape.dim[i] == out->shape.dim[i];
+    if (alike && !f->failed) f->failed = lop_calloc(f->plan->ctx, 1, (size_t)out->batch);
+    if (alike && f->failed)
+        f->failed[element] = 1;
+    else
+        f->all_failed = true;
+}
+
+/* Bytes of which each is 255 are a NaN in every precision. */
+static void spoil_matrix(char *p, const lop_mat *m) {
+    const int64_t size = (int64_t)lop_dtype_size(m->dt);
+    for (int64_t i = 0; i < m->m; i++)
+        for (int64_t j = 0; j < m->n; j++)
+            memset(p + (i * m->rs + j * m->cs) * size, 0xff, (size_t)size);
+}
+
+void lop_frame_spoil(lop_frame *f) {
+    const lop_slot *out = &f->plan->slot[f->plan->out];
+    const lop_mat *m = &f->mat[f->plan->out];
+    const int nb = out->shape.ndim - out->core;
+    for (int64_t e = 0; e < out->batch; e++) {
+        if (!f->all_failed && !(f->failed && f->failed[e])) continue;
+        int64_t offset = 0, rest = e;
+        for (int d = nb - 1; d >= 0; d--) {
+            offset += rest % out->shape.dim[d] * lop_frame_batch_stride(f, f->plan->out, d, nb);
+            rest /= out->shape.dim[d];
+        }
+        spoil_matrix((char *)m->p + offset * (int64_t)lop_dtype_size(m->dt), m);
+    }
+}
+
 void lop_frame_close(lop_frame *f) {
+    lop_free(f->plan->ctx, f->failed);
     for (int i = 0; i < f->plan->nderive; i++) {
         lop_blob *b = f->blob[i];
         lop_free(f->plan->ctx, f->onto[i]);

@@ -11,6 +11,9 @@ void lop_frame_place(lop_frame *f);
  * the slot broadcasts. */
 int64_t lop_frame_batch_stride(const lop_frame *f, int slot, int d, int nb);
 
+/* An assumption has failed, of this element of that mask. */
+void lop_frame_note_failed(lop_frame *f, int mask, int64_t element);
+
 /* derived_content.c: the content that a derived value rests on. */
 lop_fingerprint lop_content(lop_frame *f, int derived);
 bool lop_same_content(const lop_blob *b, lop_fingerprint print);

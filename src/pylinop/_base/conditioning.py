@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import errors
+from . import config, errors
 
 _FAR = 1e5, 1e2  # how far a probe may fall short of the true growth, in double and single precision
 
@@ -91,17 +91,24 @@ def ill_conditioned(op: Any, rcond: float) -> None:
     )
 
 
-def fell_back(op: Any, count: int, determinant: bool = False) -> None:
-    """Reports that Cholesky failed for a matrix assumed positive definite; a hook of the core's. A
-    solve goes on by LU, with a warning. For a determinant it is an error, since its value would
-    look as if it were meant."""
+def fell_back(op: Any, count: int, determinant: bool = False) -> bool:
+    """Reports that Cholesky failed for a matrix assumed positive definite; a hook of the core's.
+    True: the result is to be NaN. A solve goes on by LU, with a warning. For a determinant it is an
+    error, since its value would look as if it were meant."""
+    then = config.get("not_definite")
+    if then == "nan":
+        return True
     text = f"{errors.assumed_positive(op)} assumed positive definite (assume_a='pos') and is not"
+    if then == "raise":
+        raise errors.make_error(
+            "LinAlgError", text + "; pl.config(not_definite='raise') is set", op, "compute", -1
+        )
     if determinant:
         raise errors.make_error(
             "LinAlgError",
             text
             + ": it has no log-determinant to rely on. Leave assume_a out, or take LU's number "
-            "under pl.config(check='none')",
+            "under pl.config(check='none'), or nan under pl.config(not_definite='nan')",
             op,
             "compute",
             -1,
@@ -111,6 +118,7 @@ def fell_back(op: Any, count: int, determinant: bool = False) -> None:
         errors.FallbackWarning,
         stacklevel=errors.outside(),
     )
+    return False
 
 
 def instead_of_dense(op: Any, seconds: float, act: int | None) -> str:

@@ -29,6 +29,7 @@ class _Options(TypedDict, total=False):
     disable_rules: Iterable[str]
     costs: str | os.PathLike[str] | None
     check: Literal["none", "cheap", "full"]
+    not_definite: Literal["fallback", "raise", "nan"]
     precision: Literal["working", "mixed"]
     accuracy: Literal["exact", "estimate"]
     iterate: bool
@@ -47,6 +48,7 @@ _DEFAULTS: dict[str, Any] = {
     "disable_rules": (),
     "costs": None,
     "check": "cheap",
+    "not_definite": "fallback",
     "precision": "working",
     "accuracy": "exact",
     "iterate": True,
@@ -54,6 +56,11 @@ _DEFAULTS: dict[str, Any] = {
     "verify": False,
 }
 _CHECKS = ("cheap", "none", "full")  # by number in the core
+_WORDS = {
+    "not_definite": ("fallback", "raise", "nan"),
+    "precision": ("working", "mixed"),
+    "accuracy": ("exact", "estimate"),
+}
 _DOC = {
     "fft": "products may go through the FFT (normwise accuracy); False: componentwise",
     "provenance": "operators remember the line that built them (about 35 ns each)",
@@ -65,6 +72,7 @@ _DOC = {
     "disable_rules": "names of rules that do not act",
     "costs": "file of pl.calibrate() that plans are priced by; None: the shipped table",
     "check": "what is tested of assumptions: none, cheap (next to no cost), full",
+    "not_definite": "where one assumed positive definite is not: fallback (LU), raise, nan",
     "precision": "of the factors that solves go by; mixed: half of it, refined",
     "accuracy": "exact; estimate: trace and logdet may be estimates where these are cheaper",
     "iterate": "solves go by iteration where that is cheaper, to working accuracy",
@@ -230,13 +238,10 @@ def _checked(name: str, value: Any) -> Any:
         if value not in _CHECKS:
             raise ValueError(f"check must be one of 'none', 'cheap', 'full', got {value!r}")
         return value
-    if name == "precision":
-        if value not in ("working", "mixed"):
-            raise ValueError(f"precision must be 'working' or 'mixed', got {value!r}")
-        return str(value)
-    if name == "accuracy":
-        if value not in ("exact", "estimate"):
-            raise ValueError(f"accuracy must be 'exact' or 'estimate', got {value!r}")
+    if name in _WORDS:
+        if value not in _WORDS[name]:
+            words = ", ".join(map(repr, _WORDS[name][:-1])) + f" or {_WORDS[name][-1]!r}"
+            raise ValueError(f"{name} must be {words}, got {value!r}")
         return str(value)
     if name in ("fft", "provenance", "iterate", "check_plans", "verify"):
         if not isinstance(value, bool | np.bool):
@@ -312,6 +317,12 @@ class config:
         Q^H Q is the identity; otherwise it raises a
         ValueError that shows an element. "none" notices only what fails by itself; determinants too
         then use LU, with a FallbackWarning.
+    not_definite : {"fallback", "raise", "nan"}
+        What comes where Cholesky fails for a matrix that is assumed positive definite. "fallback":
+        a solve goes on by LU, with a FallbackWarning, and a determinant raises LinAlgError (see
+        ``check``). "raise": both raise LinAlgError. "nan": the results are NaN, without a word; of
+        a batch those of the elements that fail. That is for samplers and line searches, which take
+        NaN for "not here".
     precision : {"working", "mixed"}
         "mixed": double-precision solves by LU or Cholesky of a dense form factor in single
         precision and refine the solution to the same backward error; where that does not converge,

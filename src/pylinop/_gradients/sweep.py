@@ -80,17 +80,22 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
 
 
 def _assumed(g: Any, leaf: Any) -> Any:
-    """A matrix that is assumed to be Hermitian or a triangle has a gradient that is."""
-    word = leaf._more
-    if word is None or leaf.ndim < 2:
+    """What is assumed of a matrix its gradient keeps to: Hermitian, a triangle, diagonals."""
+    word, made = leaf._more, _core
+    if word in (None, "gen", "general") or leaf.ndim < 2:
         return g
     if word in ("sym", "symmetric"):
         return (g + g.T) / 2
     if word in ("her", "hermitian", "pos", "positive definite"):
         return (g + g.H) / 2
+    if word in ("lower triangular", "upper triangular"):
+        return made.Triangular(g, word.startswith("lower"))
+    if word == "diagonal":
+        return made.Diag(g.diagonal())
+    if word == "tridiagonal":
+        return made.Tridiagonal(*(g.diagonal(k) for k in (-1, 0, 1)))
     raise NotImplementedError(
-        f"a matrix that is assumed {word!r} has no gradient yet: give pl.Triangular, pl.Diag or "
-        "pl.Tridiagonal its parameters as LazyArrays" + errors.built(leaf)
+        f"a matrix that is assumed {word!r} has no gradient yet" + errors.built(leaf)
     )
 
 

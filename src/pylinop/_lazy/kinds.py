@@ -128,6 +128,7 @@ def kind(cls: Any, args: Any, kwargs: Any) -> Any:
     if (
         names[0] == "a"
         and len(names) == 2
+        and not any(held[1:])
         and not more.get("assume_a")
         and reader.found[0].ndim >= 2
     ):

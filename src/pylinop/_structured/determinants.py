@@ -53,7 +53,9 @@ def logabs_of(found: Any) -> Any:
 
 
 def _ldexp(x: Any, e: Any) -> float:
-    """x 2^e for floats; inf where it is too large."""
+    """x 2^e for floats; inf where it is too large, nan where there is no e."""
+    if e != e:
+        return math.nan
     try:
         return math.ldexp(x, int(e))
     except OverflowError:

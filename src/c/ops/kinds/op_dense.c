@@ -168,14 +168,24 @@ static lop_band bands(const lop_node *self, const lop_band *child) {
     return (lop_band){a == LOP_ASSUME_UPPER ? 0 : INT64_MAX, a == LOP_ASSUME_LOWER ? 0 : INT64_MAX};
 }
 
-/* Of a matrix that is assumed to be Hermitian what is so. */
+/* What an assumption leaves of the cotangent: its Hermitian part, its triangle, its diagonals. */
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
     (void)child;
     const int64_t word = self->attr.i[0];
-    if (word == LOP_ASSUME_DIAGONAL || word == LOP_ASSUME_TRIDIAGONAL || word == LOP_ASSUME_LOWER ||
-        word == LOP_ASSUME_UPPER)
-        return lop_vjp_unable(v);
-    if (word != LOP_ASSUME_GENERAL && word != LOP_ASSUME_ORTHOGONAL) {
+    if (word == LOP_ASSUME_DIAGONAL)
+        return lop_vjp_make(v, &lop_op_diag, NULL, lop_vjp_diagonal(v, g, 0), NULL);
+    if (word == LOP_ASSUME_TRIDIAGONAL) {
+        const lop_node *d[3];
+        for (int i = 0; i < 3; i++) d[i] = lop_vjp_diagonal(v, g, i - 1);
+        return lop_vjp_over(v, &lop_op_tridiagonal, NULL, 3, d);
+    }
+    if (word == LOP_ASSUME_LOWER || word == LOP_ASSUME_UPPER) {
+        const lop_attr half = {.i = {word == LOP_ASSUME_LOWER, 0, 0, 0}};
+        return lop_vjp_make(v, &lop_op_triangular, &half, lop_vjp_dense(v, g), NULL);
+    }
+    if (word == LOP_ASSUME_ORTHOGONAL)
+        return lop_vjp_unable(v); /* what it moves along is not said */
+    if (word != LOP_ASSUME_GENERAL) {
         const lop_mode mode = word == LOP_ASSUME_SYMMETRIC ? LOP_T : LOP_H;
         g = lop_vjp_times(v, 0.5, 0, lop_vjp_sum(v, g, lop_vjp_view(v, g, mode)));
     }

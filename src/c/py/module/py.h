@@ -283,6 +283,7 @@ typedef struct py_run {
     PyArrayObject *held_few[PY_HELD], **held; /* normalised arrays, alive during the run */
     int nheld;
     int take;       /* a derived value wanted, by its number; -1: none */
+    bool spoilt;    /* the result has become NaN: an assumption failed */
     lop_blob *blob; /* that one, after a run: retained */
 } py_run;
 void py_run_open(py_run *r, py_state *s, py_op *self, const py_plan *e);

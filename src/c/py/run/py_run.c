@@ -21,6 +21,7 @@ void py_run_open(run *r, py_state *s, py_op *self, const py_plan *e) {
     r->nheld = 0;
     r->take = -1;
     r->blob = NULL;
+    r->spoilt = false;
 }
 
 /* Raises where copies of operands that kernels do not take as they lie would, beside what the plan
@@ -86,18 +87,19 @@ void py_run_close(run *r) {
 }
 
 /* What was assumed positive definite is not: a determinant then is an error, unless the user
- * trusts what is assumed. NaN passes through. */
+ * trusts what is assumed. NaN passes through. The result becomes NaN where the hook says so: 1. */
 static int tell_fallbacks(run *r, int64_t fallbacks, const lop_buf *out) {
     const bool one = r->plan->slot[r->plan->out].batch == 1, nan = one && isnan(*(double *)out->p),
                det = r->plan->written->op == &lop_op_scaledet && !nan &&
                      r->s->ctx.check != LOP_CHECK_NONE;
     PyObject *count = PyLong_FromLongLong(fallbacks), *asked = PyBool_FromLong(det),
              *args[3] = {(PyObject *)r->self, count, asked};
-    PyObject *ok = count ? py_call_hook(r->s, "fell_back", args, 3) : NULL;
+    PyObject *spoil = count ? py_call_hook(r->s, "fell_back", args, 3) : NULL;
+    const int rc = spoil ? spoil == Py_True : -1;
     Py_XDECREF(count);
     Py_XDECREF(asked);
-    Py_XDECREF(ok);
-    return ok ? 0 : -1;
+    Py_XDECREF(spoil);
+    return rc;
 }
 
 /* A matrix that was solved with is singular to working precision. */
@@ -143,7 +145,12 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
         r->blob = frame.blob[r->take];
         r->blob->refs++;
     }
-    const int64_t fallbacks = frame.fallbacks;
+    int spoil = rc == 0 && frame.fallbacks ? tell_fallbacks(r, frame.fallbacks, out) : 0;
+    if (spoil < 0) rc = -1;
+    if (spoil > 0) {
+        lop_frame_spoil(&frame);
+        r->spoilt = true;
+    }
     const lop_near near = frame.near;
     double *times = frame.times;
     PyObject *makers = rc == 0 && times ? py_sparse_makers(&frame) : NULL;
@@ -155,8 +162,7 @@ int py_run_exec(run *r, int rhs, const lop_buf *x, const lop_buf *out) {
     Py_XDECREF(makers);
     PyMem_Free(times);
     if (rc == -2) py_raise(r->s, err.status, &err, (PyObject *)r->self, "apply");
-    if (rc == 0 && fallbacks) rc = tell_fallbacks(r, fallbacks, out);
-    if (rc == 0 && near.told < 1) rc = warn_near(r, near.told);
+    if (rc == 0 && near.told < 1 && !r->spoilt) rc = warn_near(r, near.told);
     return rc ? -1 : 0;
 }
 
@@ -304,8 +310,10 @@ PyObject *py_apply(py_state *s, py_op *self, PyArrayObject *x, int mode, bool ri
         made = back;
     }
     Py_DECREF(xn);
+    const bool spoilt = r.spoilt;
     py_run_close(&r);
-    if (made && verify && py_verify_apply(s, self, x, mode, right, vec, made) < 0) Py_CLEAR(made);
+    if (made && verify && !spoilt && py_verify_apply(s, self, x, mode, right, vec, made) < 0)
+        Py_CLEAR(made);
     return made ? deliver(made, out) : NULL;
 }
 
@@ -328,8 +336,9 @@ PyObject *py_value_array(py_state *s, py_op *self, int act, int64_t i, int64_t j
         py_buf(made, o->dt, &obuf);
         if (py_run_exec(&r, -1, NULL, &obuf) < 0) Py_CLEAR(made);
     }
+    const bool spoilt = r.spoilt;
     py_run_close(&r);
-    if (made && verify && py_verify_value(s, self, act, i, j, made) < 0) Py_CLEAR(made);
+    if (made && verify && !spoilt && py_verify_value(s, self, act, i, j, made) < 0) Py_CLEAR(made);
     return made ? deliver(made, out) : NULL;
 }
 PyObject *py_value(py_state *s, py_op *self, int act, int64_t i, int64_t j, PyObject *out) {

@@ -1,0 +1,137 @@
+"""pl.config(not_definite=...): what comes of a matrix that is not positive definite as assumed."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pylinop as pl
+
+GOOD = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]])
+BAD = GOOD - 4 * np.eye(3)
+B = np.ones((3, 2))
+
+
+def large(n):
+    """Positive definite but for one eigenvalue."""
+    a = np.random.default_rng(0).standard_normal((n, n))
+    a = a @ a.T / n + np.eye(n)
+    a[-1, -1] = -1
+    return a
+
+
+@pytest.fixture(autouse=True)
+def _no_word():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+ASKED = {
+    "solve": lambda A: pl.solve(A, B),
+    "solve one": lambda A: pl.solve(A, B[:, 0]),
+    "from the right": lambda A: B.T @ pl.inv(A),
+    "logdet": pl.logdet,
+    "logabsdet": lambda A: pl.slogdet(A)[1],
+    "det": pl.det,
+    "inverse": lambda A: pl.inv(A).toarray(),
+    "diagonal": lambda A: pl.inv(A).diagonal(),
+    "trace": lambda A: pl.inv(A).trace(),
+    "quad": lambda A: pl.inv_quad_logdet(A, B[:, 0])[0],
+    "quad's logdet": lambda A: pl.inv_quad_logdet(A, B[:, 0])[1],
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("name", ASKED)
+def test_nan(name, dtype):
+    with pl.config(not_definite="nan"):
+        got = np.asarray(ASKED[name](pl.Dense(BAD.astype(dtype), "pos")))
+        assert np.isnan(got).all()
+        good = np.asarray(ASKED[name](pl.Dense(GOOD.astype(dtype), "pos")))
+        assert np.isfinite(good).all()
+    wanted = np.asarray(ASKED[name](pl.Dense(GOOD)))
+    np.testing.assert_allclose(good, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [15, 16, 17, 100, 300])
+def test_nan_at_several_sizes(n):
+    with pl.config(not_definite="nan"):
+        for made in (pl.Dense(large(n), "pos"), pl.Kron(pl.Dense(large(n), "pos"), np.eye(2))):
+            assert np.isnan(pl.logdet(made))
+            assert np.isnan(pl.solve(made, np.ones(made.shape[0]))).all()
+
+
+@pytest.mark.parametrize("name", ["solve", "logdet", "inverse", "diagonal"])
+def test_only_the_elements_of_a_batch_that_fail(name):
+    stack = np.stack([GOOD, BAD, 2 * GOOD, BAD])
+    with pl.config(not_definite="nan"):
+        got = ASKED[name](pl.Dense(stack, "pos"))
+        grid = ASKED[name](pl.Dense(stack.reshape(2, 2, 3, 3), "pos"))
+    np.testing.assert_array_equal(grid.reshape(got.shape), got)
+    assert [bool(np.isnan(x).all()) for x in got] == [False, True, False, True]
+    for k in (0, 2):
+        np.testing.assert_allclose(got[k], ASKED[name](pl.Dense(stack[k])), rtol=1e-12, atol=1e-15)
+
+
+def test_formulas():
+    with pl.config(not_definite="nan"):
+        K = pl.lazy(BAD, assume_a="pos")
+        x, det, other = pl.evaluate(pl.solve(K, B), pl.logdet(K), pl.lazy(GOOD) @ B)
+    assert np.isnan(x).all() and np.isnan(det)
+    np.testing.assert_array_equal(other, GOOD @ B)
+
+
+def test_gradients():
+    def nll(a):
+        quad, log = pl.inv_quad_logdet(pl.Dense(a, "pos"), B[:, 0])
+        return quad + log
+
+    f = pl.value_and_grad(nll)
+    with pl.config(not_definite="nan"):
+        value, g = f(BAD)
+        assert np.isnan(value) and np.isnan(g).all()
+        value, g = f(GOOD)
+    x = np.linalg.solve(GOOD, B[:, 0])
+    np.testing.assert_allclose(g, np.linalg.inv(GOOD) - np.outer(x, x), atol=1e-14)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+            f(BAD)
+
+
+def test_out_and_verified_answers():
+    A = pl.Dense(BAD, "pos")
+    with pl.config(not_definite="nan", verify=True):
+        assert np.isnan(pl.solve(A, B)).all()
+        assert np.isnan(pl.logdet(A))
+    with pl.config(not_definite="nan"):
+        out = np.zeros((4, 3))[::2].T  # 3 x 2, with strides
+        (pl.inv(A)).matmul(B, out=out) if hasattr(A, "matmul") else np.copyto(out, pl.inv(A) @ B)
+        assert np.isnan(out).all()
+        assert (out.base[1::2] == 0).all()
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_an_error(name):
+    A = pl.Dense(BAD, "pos")
+    with pl.config(not_definite="raise"):
+        with pytest.raises(np.linalg.LinAlgError, match=r"Dense \(3, 3\).*positive definite"):
+            ASKED[name](A)
+        assert np.isfinite(ASKED[name](pl.Dense(GOOD, "pos"))).all()
+
+
+def test_without_it_a_solve_goes_on_by_lu():
+    A = pl.Dense(BAD, "pos")
+    with pl.config(not_definite="nan"):
+        assert np.isnan(pl.solve(A, B)).all()
+    with pytest.warns(pl.FallbackWarning):
+        x = pl.solve(A, B)
+    np.testing.assert_allclose(x, np.linalg.solve(BAD, B), rtol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError, match="not_definite='nan'"):
+        pl.logdet(A)
+
+
+def test_words():
+    with pytest.raises(ValueError, match="'fallback', 'raise' or 'nan', got 'NaN'"):
+        pl.config(not_definite="NaN")
