@@ -10,8 +10,8 @@ RNG = np.random.default_rng(0)
 
 @pytest.mark.parametrize("dtype", [">f8", ">c16", "int64", "float16", "longdouble"])
 def test_pairs_with_given_vectors(dtype):
-    """Such a vector is a leaf that no expression of columns takes by itself: the walk looked for its
-    column again and again, for ever."""
+    """Such a vector is a leaf that no expression of columns takes by itself: the walk looked for
+    its column for ever."""
     A, x = RNG.standard_normal((4, 4)), RNG.standard_normal(4)
     y = (4 * RNG.standard_normal(4)).astype(dtype)
     M, v = pl.lazy(A), pl.lazy(x)
