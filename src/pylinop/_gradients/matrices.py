@@ -322,14 +322,18 @@ def sources(y: Any) -> list[tuple[Any, Any]]:
 
 
 class Through(NamedTuple):
-    """The cotangent of a part is what a sweep through this expression finds for it."""
+    """The cotangent of a part is what a sweep through this expression finds for it, where what the
+    `ends` are made of does not count: each of them has a cotangent of its own."""
 
     expression: Any
     cotangent: Any
+    ends: tuple[Any, ...]
 
 
 def of_cotangent(y: Any, h: Any, key: int) -> Any:
     """The cotangent of one of those."""
     h = _as_parameter(y, h)
     grown = tangent(y._args[0], y._more[0].key, h if key < 0 else stopped(h))
-    return lazy(grown) if key < 0 else Through(lazy(grown), y._args[1])
+    if key < 0:
+        return lazy(grown)
+    return Through(lazy(grown), y._args[1], tuple(x for k, x in sources(y) if k >= 0))
