@@ -38,7 +38,7 @@ class Lazily:
             return self.array(d, e)
         real = all(np.dtype(x).kind == "f" for x in self.dtypes)
         for _ in range(30):
-            stacks = ["hstack"] * ("+" in e) + ["vstack"] * ("+" in d)
+            stacks = ["hstack"] * ("+" in e) + ["vstack"] * ("+" in d) + ["kronof"] * ("*" in d)
             head = self.pick(stacks if stacks and rng.random() < 0.3 else LAZY)
             if head in REAL and not real or (self.several and head in HALVES):
                 continue
