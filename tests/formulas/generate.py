@@ -332,6 +332,8 @@ def program(seed):
         options["together"] = bool(rng.random() < 0.6)
         options["again"] = bool(rng.random() < 0.3)
         asks = [("value", (i,), ()) for i in dict.fromkeys(roots)]
+        if not several and rng.random() < 0.5:
+            asks.append(("gradient", (drawing.pick(roots),), (int(rng.integers(1 << 30)),)))
         return Program(drawing.sizes, drawing.lines, asks, True, options)
     d = drawing.pick(drawing.names)
     e = d if rng.random() < 0.7 else drawing.pick(drawing.names)

@@ -38,7 +38,7 @@ class Lazily:
             return self.array(d, e)
         real = all(np.dtype(x).kind == "f" for x in self.dtypes)
         for _ in range(30):
-            stacks = ["hstack"] * ("+" in e) + ["vstack"] * ("+" in d)
+            stacks = ["hstack"] * ("+" in e) + ["vstack"] * ("+" in d) + ["kronof"] * ("*" in d)
             head = self.pick(stacks if stacks and rng.random() < 0.3 else LAZY)
             if head in REAL and not real or (self.several and head in HALVES):
                 continue
@@ -78,6 +78,11 @@ class Lazily:
                 if made is None:
                     continue
                 return made
+            if head in KINDS:
+                made = self.of_kinds(head, d, e, depth - 1)
+                if made is None:
+                    continue
+                return made
             if head in VECTORS:
                 return self.of_vectors(head, d, e, depth - 1)
             if head in SINGLE:
@@ -113,6 +118,34 @@ class Lazily:
         if head == "multiple":
             return self.add(head, (self.lazily(d, e, depth), self.scalar(depth)), (), (d, e))
         return self.add("outer", (vec(d, depth), vec(e, depth)), (), (d, e))
+
+    def of_kinds(self, head, d, e, depth):
+        """What a kind whose parameters are lazy makes of a matrix; None where it does not fit."""
+        op, vec, k = self.lazily, self.vector, self.pick(self.names)
+        if self.several or "1" in (d, e) or not self.n(d) or not self.n(k):
+            return None
+        if head in ("diagof", "circof"):
+            return self.add(head, (vec(d, depth), op(d, e, depth)), (), (d, e))
+        if head == "toepof":
+            return self.add(head, (vec(d, depth), vec(k, depth), op(k, e, depth)), (), (d, e))
+        if head == "thinof":
+            j = self.pick(self.names)
+            over = (op(d, k, depth), op(j, k, depth), op(j, e, depth))
+            return self.add(head, over, (), (d, e))
+        if head == "kronof":
+            if "*" not in d or "+" in d:
+                return None
+            x, y = d.split("*", 1)
+            over = (op(x, x, depth), op(y, k, depth), op(f"{x}*{k}", e, depth))
+            return self.add(head, over, (), (d, e))
+        if head == "updated":
+            return self.add(head, (vec(d, depth), op(d, k, depth), op(d, e, depth)), (), (d, e))
+        if head == "noisy":
+            over = (self.scalar(depth), op(d, k, depth), op(d, e, depth))
+            return self.add(head, over, (d,), (d, e))
+        if not all(np.dtype(x).kind == "f" for x in self.dtypes) or self.n(d) > 150:
+            return None
+        return self.add(head, (self.scalar(depth), op(d, e, depth)), (d,), (d, e))
 
     def vector(self, d, depth):
         """The line of a lazy vector of dimension d."""
@@ -163,7 +196,7 @@ class Lazily:
         op, vec = self.lazily, self.vector
         k, j = self.pick(self.names), self.pick(self.names)
         head = self.pick(["vdot", "quad", "entry", "ventry", "vsum", "ntrace", "vnorm", "nadd",
-                          "ntimes", "nlogdet"])  # fmt: skip
+                          "ntimes", "nlogdet", "loglike", "quadof"])  # fmt: skip
         some = self.n(k) > 0
         if head == "quad":
             return self.add(
@@ -176,6 +209,10 @@ class Lazily:
             return self.add(head, (op(k, k, depth - 1),), (), ())
         if head == "nlogdet":
             return self.add(head, (self.regular(k),), (), ())
+        if head in ("loglike", "quadof") and not self.several and some and self.n(j):
+            over = (vec(k, depth - 1), op(k, j, depth - 1))
+            over += (vec(k, depth - 1),) if head == "quadof" else ()
+            return self.add(head, over, (), ())
         if head in ("vsum", "vnorm"):
             return self.add(head, (vec(k, depth - 1),), (), ())
         if head in ("nadd", "ntimes") and depth > 0:
@@ -187,6 +224,7 @@ class Lazily:
 STRONG = [2, 3, 0.5, -0.25, np.float32(1.5), np.float64(1 / 3), np.int16(3), np.int64(-7)]
 HALVES = ("sin", "cos", "tanh", "arctan", "hypot")  # of int8 in half precision
 VECTORS = ("upright", "flat", "single", "rowscale", "colscale", "multiple", "outer")
+KINDS = ("diagof", "circof", "toepof", "thinof", "kronof", "updated", "noisy", "kernelof")
 REAL = ("sin", "cos", "tanh", "arctan", "maximum", "minimum", "hypot", "max0", "min1", "where")
 SINGLE = (
     "neg",
@@ -205,5 +243,5 @@ SINGLE = (
 LAZY = ["add", "sub", "times", "matmul"] * 6 + [
     "over", "matmul", "scale", "divide", "T", "H", "swap", "sum0", "mean0", "max0", "sum1", "mean1",
     "min1", "sum", "inv", "solve", "solve", "cut", "einsum", "maximum", "minimum",
-    "hypot", "where", *SINGLE, *VECTORS, *VECTORS,
+    "hypot", "where", *SINGLE, *VECTORS, *VECTORS, *KINDS,
 ]  # fmt: skip

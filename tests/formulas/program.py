@@ -14,6 +14,8 @@ import numpy as np
 import samples
 
 from . import leaves
+from .parameters import WRITTEN
+from .sizes import size
 
 # How each operation is written: with pylinop on operators, and on LazyArrays.
 OPERATORS = {
@@ -116,6 +118,7 @@ ARRAYS = {
     "single": "{0}[None, None]",
     "rowscale": "{0}[:, None] * {1}",
     "colscale": "{0} * {1}",
+    **WRITTEN,
 }
 
 
@@ -126,17 +129,6 @@ class Program:
     asks: list
     lazy: bool = False
     options: dict = field(default_factory=dict)
-
-
-def size(dim, sizes):
-    """Of a dimension: a sum of products of names."""
-    total = 0
-    for term in dim.split("+"):
-        product = 1
-        for name in term.split("*"):
-            product *= sizes[name] if name in sizes else int(name)
-        total += product
-    return total
 
 
 def operand(line, sizes):
@@ -187,6 +179,8 @@ def text(line, names, sizes, lazy=False):
         return f"pl.lazy({names[0]})"
     form = (ARRAYS if lazy else OPERATORS)[head]
     values = {"p": repr(p[0]) if p else "", "i": repr(p[0]) if p else ""}
+    if head in WRITTEN and p:
+        values["n"] = size(p[0], sizes)
     if head == "cut":
         for key, part in zip("rc", p, strict=True):
             dim, last = part
@@ -200,6 +194,8 @@ def written(program, note=""):
     lines = ["import numpy as np", "import pylinop as pl", "from formulas.leaves import draw"]
     if any(line[0] == "array" for line in program.lines):
         lines += ["from formulas.program import operand"]
+    if any(line[0] == "kernelof" for line in program.lines):
+        lines += ["from formulas.parameters import points"]
     for i, line in enumerate(program.lines):
         names = [f"v{j}" for j in line[1]]
         lines.append(f"v{i} = {text(line, names, program.sizes, program.lazy)}")

@@ -9,6 +9,7 @@ Integers are exact: they wrap as NumPy's do."""
 import numpy as np
 import ref
 
+from . import parameters
 from .program import operand, size
 
 
@@ -192,9 +193,14 @@ ENLARGED = {
 def combine(head, p, x, u, sizes, wraps=False):
     """The Node of an operation on Nodes. `wraps`: integers are in the dtypes that NumPy has for
     each."""
+    if head in parameters.COMPOSED:
+        step = lambda h, *y, p=(): combine(h, p, list(y), u, sizes)  # noqa: E731
+        return parameters.COMPOSED[head](step, p, *x)
     types = sum((a.types for a in x), [])
     s = 2 + sum(a.s for a in x)
     V, M = [a.V for a in x], [a.M for a in x]
+    if head in parameters.PRIMITIVE:
+        return Node(*map(np.asarray, parameters.primitive(head, p, V, M, sizes)), s + 4, types)
     if head in ("inv", "solve"):
         X, bound, rows = inverse(x[0])
         sure(x[0], X, u)

@@ -10,7 +10,7 @@ import numpy as np
 
 import pylinop as pl
 
-from . import reference
+from . import parameters, reference, tangents
 from .asks import ASKS, EXACT, VALUES, Asked, Wrong, agree, tiny
 from .program import Program, text
 from .reference import Node, Unsure
@@ -39,7 +39,7 @@ def build(program, operands):
     return made
 
 
-NUMBERS = {"inf": np.inf, "nan": np.nan}
+NUMBERS = {"inf": np.inf, "nan": np.nan, "points": parameters.points}
 
 
 def same_bits(a, b):
@@ -232,7 +232,48 @@ def check_lazy(program, operands):
         anew = anew if isinstance(anew, (tuple, list)) else (anew,)
         if program.options.get("together") and not all(map(same_bits, got, anew)):
             raise Wrong("other bits when built anew")
-    return len(wanted)
+    return len(wanted) + sum(
+        check_gradient(program, operands, made, nodes, u, over[0], *p)
+        for head, over, p in program.asks
+        if head == "gradient"
+    )
+
+
+def check_gradient(program, operands, made, nodes, u, i, seed):
+    """Gradients of the value of line i, paired with random numbers, by all lazy arrays, against its
+    tangent in a random direction."""
+    rng = np.random.default_rng(seed)
+    away = tangents.directions(program, operands, rng)
+    at_once = [j for j, v in enumerate(made) if not isinstance(v, pl.LazyArray)]
+    tangent = tangents.evaluate(program, nodes, away, u, at_once)[i]
+    leaves = [j for j, line in enumerate(program.lines) if line[0] == "lazy"]
+    if isinstance(tangent, Unsure) or not leaves or not tangent.V.size:
+        return 0
+    pair = rng.standard_normal(tangent.V.shape)
+    what = f"gradient of v{i}"
+
+    def call():
+        found = pl.gradients(made[i], [made[j] for j in leaves], pair, allow_unused=True)
+        return pl.evaluate(made[i], *found)[1:]
+
+    try:
+        found = attempt(call, what)
+    except Wrong as e:
+        if "NotImplementedError" in str(e):
+            return 0
+        raise
+    got = size = 0.0
+    for j, g in zip(leaves, found, strict=True):
+        of = operands[program.lines[j][1][0]]
+        if g.shape != of.shape or (g.dtype.kind == "c") > (of.dtype.kind == "c"):
+            raise Wrong(f"{what}: shape {g.shape}, {g.dtype} for {of.shape}, {of.dtype}")
+        got += float(np.sum(np.conj(g) * away[j]).real)
+        size += float(np.sum(np.abs(g) * np.abs(away[j])))
+    want = float(np.sum(pair * tangent.V).real)
+    bound = float(np.sum(np.abs(pair) * tangent.M)) + size
+    tol = 64 * (nodes[i].s + sum(d.size for d in away.values())) * (u * bound + tiny(u))
+    agree(np.asarray(got), np.asarray(want), tol, what)
+    return 1
 
 
 def native(program, operands):
@@ -254,6 +295,6 @@ def native(program, operands):
                 code = text(line, [f"v{j}" for j in line[1]], program.sizes, True)
                 values[i] = eval(code, {"np": np, **names, **NUMBERS})
             out[i] = np.asarray(values[i]).dtype
-        except (KeyError, np.linalg.LinAlgError):
+        except (KeyError, NameError, np.linalg.LinAlgError):  # beside operators
             continue
     return out

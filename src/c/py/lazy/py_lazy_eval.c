@@ -289,7 +289,7 @@ static PyObject *column_of(py_state *s, PyObject *o) {
     py_lazy *a = (py_lazy *)o;
     if (a->form) return Py_NewRef(a->form);
     const role r = py_lazy_role(a);
-    if (r == NOT_LINEAR && !a->value) return NULL;
+    if (r == NOT_LINEAR && !a->value && a->head != PY_LEAF) return NULL;
     if (r != NOT_LINEAR && r != GIVEN) return placed(a, make_column);
     PyObject *vector = array_of(s, o), *form = dense_column(s, vector);
     Py_XDECREF(vector);
