@@ -15,7 +15,6 @@ from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
-from .pieces import stopped
 
 _COMPOSITES = ("sum", "prod", "scaled", "view", "inverse", "power", "part")
 
@@ -322,14 +321,20 @@ def sources(y: Any) -> list[tuple[Any, Any]]:
 
 
 class Through(NamedTuple):
-    """The cotangent of a part is what a sweep through this expression finds for it."""
+    """The cotangent of a part is what a sweep through this expression finds for it, with what is in
+    `still` (by id) as constants: the other parts, which have their own turn, though they may depend
+    on this one. They are not stopped for good, since the result depends on them too."""
 
     expression: Any
     cotangent: Any
+    still: frozenset[int]
 
 
 def of_cotangent(y: Any, h: Any, key: int) -> Any:
     """The cotangent of one of those."""
     h = _as_parameter(y, h)
-    grown = tangent(y._args[0], y._more[0].key, h if key < 0 else stopped(h))
-    return lazy(grown) if key < 0 else Through(lazy(grown), y._args[1])
+    grown = tangent(y._args[0], y._more[0].key, h)
+    if key < 0:
+        return lazy(grown)
+    still = frozenset({id(h), *(id(x) for k, x in sources(y) if k != key)})
+    return Through(lazy(grown), y._args[1], still)

@@ -35,8 +35,11 @@ def _is_smooth(x: Any) -> bool:
     return x.dtype is None or x.dtype.kind in "fc"
 
 
-def _order(root: Any, wanted: dict[int, Any]) -> list[tuple[Any, list[tuple[Any, Any]]]]:
-    """What depends on what is wanted, arguments first, with those of its parts that do."""
+def _order(
+    root: Any, wanted: dict[int, Any], still: frozenset[int]
+) -> list[tuple[Any, list[tuple[Any, Any]]]]:
+    """What depends on what is wanted, arguments first, with those of its parts that do. What is in
+    `still`, by id, counts as a constant."""
     order: list[tuple[Any, list[tuple[Any, Any]]]] = []
     live: dict[int, bool] = {}
     deep = any(not isinstance(x, _core.Lazy) for x in wanted.values())
@@ -51,7 +54,7 @@ def _order(root: Any, wanted: dict[int, Any]) -> list[tuple[Any, list[tuple[Any,
                 order.append((x, parts))
         elif at not in live:
             live[at] = False
-            parts = _parts(x, deep)
+            parts = [] if at in still else _parts(x, deep)
             stack.append((x, parts))
             stack += [(p, None) for _, p in parts if id(p) not in live]
     return order
@@ -66,7 +69,8 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
     else:
         found = RULES[x._head](x, g, key)
         if isinstance(found, matrices.Through):
-            found = sweep(found.expression, {id(part): part}, found.cotangent).get(id(part))
+            wanted = {id(part): part}
+            found = sweep(found.expression, wanted, found.cotangent, found.still).get(id(part))
     if found is None:
         return None
     dtype = part.dtype
@@ -90,11 +94,14 @@ def _assumed(g: Any, leaf: Any) -> Any:
     )
 
 
-def sweep(value: Any, wanted: dict[int, Any], cotangent: Any) -> dict[int, Any]:
-    """The cotangents of what is wanted, by its id."""
+def sweep(
+    value: Any, wanted: dict[int, Any], cotangent: Any, still: frozenset[int] = frozenset()
+) -> dict[int, Any]:
+    """The cotangents of what is wanted, by its id. Parts of the value in `still`, by id, count as
+    constants in this sweep; what is found depends on them as on any other part."""
     found: dict[int, Any] = {}
     gathered: dict[int, Any] = {id(value): cotangent}
-    for x, parts in reversed(_order(value, wanted)):
+    for x, parts in reversed(_order(value, wanted, still)):
         g = gathered.pop(id(x), None)
         if g is None:
             continue
