@@ -303,15 +303,13 @@ def test_what_has_no_lazy_form_runs_in_numpy(rng):
     a = values(rng, (4, 4), "float64")
     A = pl.lazy(a)
     for f in (
-        lambda a: np.sort(a, axis=0),
+        lambda a: np.partition(a, 1, axis=0),
         lambda a: np.linalg.eigvals(a @ a.T),
-        lambda a: np.concatenate([a, a]),
         lambda a: np.add.reduce(a, axis=1),
         lambda a: np.add.outer(a[0], a[1]),
         lambda a: np.modf(a)[1],
-        lambda a: np.std(a),
-        lambda a: np.kron(a, a),
-        lambda a: np.linalg.norm(a, axis=0),
+        lambda a: np.median(a),
+        lambda a: np.cumprod(a),
         lambda a: np.cov(a),
     ):
         got, want = f(A), f(a)

@@ -344,7 +344,9 @@ def _():
         assert type(made) is pl.LazyArray
     for made in (*pl.slogdet(X), pl.matrix_norm(X), pl.eigvalsh(X), *np.linalg.eigh(X)):
         assert type(made) is pl.LazyArray
-    for made in (pl.expm(X), pl.cholesky(X), pl.eigh(X)[1], pl.lstsq(X, np.ones(20))[0]):
+    for made in (pl.expm(X), pl.cholesky(X), *pl.eigh(X), pl.solve(X, np.ones(20), method="cg")):
+        assert type(made) is pl.LazyArray
+    for made in (*pl.eig(X), pl.lu(X)[1], pl.ldl(X)[0], pl.sample(X), *pl.cg(X, np.ones(20))):
         assert type(made) is not pl.LazyArray
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from .. import _core
 from .._base import dlpack, errors
-from .._base.checks import number, square
+from .._base.checks import is_lazy, number, square
 from .._base.dtypes import inexact, real_of
 from .._base.lazy_import import Later
+from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import cholesky as _cholesky
 from .._structured import least_squares
@@ -114,6 +115,12 @@ def cholesky(
     >>> L.diagonal()
     array([2., 6., 2., 6.])
     """
+    if is_lazy(A):
+        later: Any = _deferred.square(A, "cholesky")
+        later = _deferred.made(
+            "cholesky", cholesky, later, later.shape, upper=bool(upper), jitter=jitter
+        )
+        return later  # type: ignore[no-any-return]
     op = as_operator(A)
     square(op)
     ask = functools.partial(_asked, _cholesky.cholesky)
@@ -251,11 +258,23 @@ def qr(A: _OperatorLike, mode: str = "reduced") -> Any:
     """
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"Unrecognized mode '{mode}'")
+    if is_lazy(A) and mode != "raw":
+        return _qr_later(A, mode)
     op = as_operator(A)
     if mode == "raw":
         return _qr.raw(op)
     found = _qr.qr(op, mode)
     return found if mode == "r" else _QR(*found)
+
+
+def _qr_later(A: Any, mode: str) -> Any:
+    *batch, m, n = A.shape
+    k, dtype = min(m, n), inexact(A.dtype)
+    if mode == "r":
+        return _deferred.made("r of qr", qr, A, (*batch, k, n), mode="r")
+    inner = m if mode == "complete" else k
+    parts = (((*batch, m, inner), dtype), ((*batch, inner, n), dtype))
+    return _QR(*_deferred.several("qr", qr, A, parts, mode=mode))
 
 
 def lu(A: _OperatorLike, permute_l: bool = False, *, p_indices: bool = False) -> Any:
@@ -418,6 +437,11 @@ def lstsq(
     >>> pl.lstsq(A, np.ones(3000), method="lsmr").problem
     'consistent'
     """
+    plain = method is None and not damp and x0 is None
+    if plain and (is_lazy(A) or is_lazy(b)):
+        later = _deferred.lstsq(A, b, rcond)
+        if later is not NotImplemented:
+            return later
     op = as_operator(A)
     how = {"rtol": rtol, "maxiter": maxiter, "damp": damp, "x0": x0, "rng": rng, "block": block}
     how |= {"extended": extended, "callback": callback, "progress": progress}

@@ -13,6 +13,7 @@ from .._base.checks import is_lazy, number, square, triangle
 from .._base.dtypes import real_of
 from .._base.lazy_import import Later
 from .._lazy import decompositions
+from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import dispatch, norms
 from .._structured import pinv as _pinv
@@ -240,4 +241,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, **rtol: Any) -> Any
     >>> pl.pinv(pl.Diag([2.0, 0.0])).diagonal()
     array([0.5, 0. ])
     """
+    if is_lazy(A):
+        shape = (*A.shape[:-2], A.shape[-1], A.shape[-2])
+        return _deferred.made("pinv", pinv, A, shape, rcond=rcond, hermitian=hermitian, **rtol)
     return dispatch.pinv(as_operator(A), pinv_words(rcond, hermitian, rtol))

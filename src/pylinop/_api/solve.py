@@ -13,6 +13,7 @@ from .._base.checks import is_lazy, square
 from .._base.dlpack import as_array
 from .._base.lazy_import import Later
 from .._lazy import build
+from .._lazy import matrix_functions as _deferred
 from .._lazy.leaves import lazy
 from .._operators.convert import as_operator, inverse
 from .._structured import dispatch
@@ -184,6 +185,13 @@ def _with_keywords(A: Any, b: Any, assume_a: str | None, method: Any = "auto", *
             return solve(A, b, assume_a)
         with config.config(iterate=False):
             return direct(A, b, assume_a)
+    if is_lazy(A) or is_lazy(b):
+        right = build.node(b)
+        if right is not None and 1 <= right.ndim <= 2 and right._head != "operator":
+            more = {k: v for k, v in how.items() if v is not None}
+            more |= {} if assume_a is None else {"assume_a": assume_a}
+            A = lazy(A)
+            return _deferred.solved("solve", solve, A, right, A.shape[-1], method=method, **more)
     deferred = is_lazy(A) or is_lazy(b)
     op = _krylov.operator_of(A)
     if assume_a is not None:

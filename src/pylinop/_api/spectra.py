@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._base import config
-from .._base.checks import square, triangle
+from .._base.checks import is_lazy, square, triangle
+from .._base.dtypes import inexact, real_of
 from .._base.lazy_import import Later
+from .._lazy import matrix_functions as _deferred
 from .._operators.convert import as_operator
 from .._structured import dispatch, matrix_functions
 from .._structured import eig as _eig
@@ -85,6 +87,11 @@ def eigh(A: Any, UPLO: str = "L", *, method: str = "auto", k: int | None = None,
     >>> w[[0, -1]], Q.shape
     (array([1., 3.]), (2000, 2000))
     """
+    if is_lazy(A) and method == "auto" and k is None and not how:
+        _deferred.square(A, "eigh")
+        dtype = inexact(A.dtype)
+        parts = ((tuple(A.shape[:-1]), real_of(dtype)), (tuple(A.shape), dtype))
+        return _Eigh(*_deferred.several("eigh", eigh, A, parts, UPLO=triangle(UPLO)))
     if method != "auto" or k is not None or how or config.recording():
         return _Eigh(
             *_eigenpairs.pairs(square(as_operator(A)), triangle(UPLO), method, k, True, how)
@@ -190,6 +197,8 @@ def svd(
     >>> S.round(3), U.shape
     (array([126.491,   0.   ,   0.   ,   0.   ]), (1000, 1000))
     """
+    if is_lazy(A) and compute_uv and not hermitian:
+        return _svd_later(A, full_matrices)
     op = as_operator(A)
     if hermitian:
         square(op)
@@ -198,6 +207,17 @@ def svd(
             return np.sort(np.abs(dispatch.eigvalsh(op, "L")), axis=-1)[..., ::-1]
         return svdvals(op)
     return _Svd(*_svd.descending(op, full_matrices, hermitian))
+
+
+def _svd_later(A: Any, full_matrices: bool) -> Any:
+    *batch, m, n = A.shape
+    k, dtype = min(m, n), inexact(A.dtype)
+    parts = (
+        ((*batch, m, m if full_matrices else k), dtype),
+        ((*batch, k), real_of(dtype)),
+        ((*batch, n if full_matrices else k, n), dtype),
+    )
+    return _Svd(*_deferred.several("svd", svd, A, parts, full_matrices=bool(full_matrices)))
 
 
 def log_pdet(A: Any, *, rtol: Any = None) -> Any:
@@ -278,6 +298,8 @@ def expm(A: Any) -> Any:
     >>> type(pl.expm(L)).__name__, pl.expm(-L).diagonal().round(4)
     ('Kron', array([1.    , 0.1353, 0.3679, 0.0498]))
     """
+    if is_lazy(A):
+        return _deferred.made("expm", expm, _deferred.square(A, "expm"), A.shape)
     return matrix_functions.exponential(A)
 
 
@@ -311,6 +333,8 @@ def logm(A: Any) -> Any:
     >>> type(K).__name__, round(float(K.trace()), 6), round(float(np.log(9 * 16)), 6)
     ('KronSum', 4.969813, 4.969813)
     """
+    if is_lazy(A):
+        return _deferred.made("logm", logm, _deferred.square(A, "logm"), A.shape)
     return matrix_functions.applied(matrix_functions.logm, A, matrix_functions.Function("log"))
 
 
@@ -343,6 +367,8 @@ def sqrtm(A: Any) -> Any:
     >>> type(R).__name__, (R @ (R @ np.ones(4))).round(6)
     ('Kron', array([ 3., 12.,  3., 12.]))
     """
+    if is_lazy(A):
+        return _deferred.made("sqrtm", sqrtm, _deferred.square(A, "sqrtm"), A.shape)
     return matrix_functions.applied(
         matrix_functions.power, A, matrix_functions.Function("power", 0.5)
     )

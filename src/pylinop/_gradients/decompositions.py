@@ -1,12 +1,14 @@
 """Cotangents of the matrix of a decomposition: Cholesky, eigenvalues and eigenvectors, singular
-values, the pseudo-inverse.
+values and vectors, QR, the pseudo-inverse.
 
 Formulas: Giles, An extended collection of matrix derivative results (2008), sections 2 and 3;
 Smith, Differentiation of the Cholesky algorithm (1995); Golub and Pereyra, The differentiation of
-pseudo-inverses (1973)."""
+pseudo-inverses (1973); Townsend, Differentiating the singular value decomposition (2016); Walter
+and Lehmann, Algorithmic differentiation of linear algebra functions (2012), section 4 (QR)."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,9 @@ from .. import _core
 from .._base import errors
 from .._lazy.build import inverse, view
 from .._lazy.decompositions import Result
-from .pieces import call
+from .._lazy.matrix_functions import Piece
+from .matrices import Through
+from .pieces import call, times
 
 
 def _inverse_of_triangle(L: Any) -> Any:
@@ -27,11 +31,10 @@ def _hermitian(g: Any) -> Any:
     return (g + view(g, 3)) / 2
 
 
-def cholesky(y: Any, g: Any) -> Any:
+def cholesky(y: Any, g: Any, upper: Any = False) -> Any:
     """L^-H phi(L^H G) L^-1, phi the lower triangle with half the diagonal."""
     if y.ndim != 2:
-        raise NotImplementedError("np.linalg.cholesky of a stack has no derivative here")
-    upper = y._more[1].get("upper")
+        raise NotImplementedError("the Cholesky factor of a stack has no derivative here")
     L, g = (view(y, 3), view(g, 3)) if upper else (y, g)
     n = y.shape[0]
     phi = np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
@@ -91,31 +94,160 @@ def eigenvectors(w: Any, Q: Any, g: Any) -> Any:
     return Q @ (over * np.where(gap == 0, 0.0, 1.0 / safe)) @ view(Q, 3)
 
 
-WHOLE = {"cholesky": cholesky, "eigvalsh": eigvalsh, "svdvals": svdvals, "pinv": pinv}
+# -- singular vectors, QR --------------------------------------------------------------------------
+
+
+def _skew_over(S: Any, W: Any) -> Any:
+    """(W - W^H)_ij / (s_j^2 - s_i^2), 0 on the diagonal."""
+    W = W - view(W, 3)
+    square = S * S
+    gap = square[None, :] - square[:, None]
+    W = call(_no_repeated, (W, gap, np.max(square)), W.shape, W.dtype)
+    return W * np.where(gap == 0, 0.0, 1.0 / np.where(gap == 0, 1.0, gap))
+
+
+def _phases(W: Any, S: Any) -> Any:
+    """What the phases of complex vectors add: nothing for results that do not depend on them."""
+    turn = np.imag(np.diagonal(W)) / (2 * S)
+    D: Any = _core.Diag(turn * 1j)
+    return D
+
+
+def singular_vectors(left: bool, U: Any, S: Any, Vh: Any, g: Any) -> Any:
+    """Of U, or of Vh, in the reduced decomposition."""
+    if U.shape[1] != S.shape[0] or Vh.shape[0] != S.shape[0]:
+        raise NotImplementedError(
+            "the vectors beyond min(m, n) have no derivative: say full_matrices=False"
+        )
+    k = S.shape[0]
+    if left:
+        W = view(U, 3) @ g
+        inner, sign = _skew_over(S, W) * S[None, :], 1
+    else:
+        g = view(g, 3)
+        W = Vh @ g
+        inner, sign = S[:, None] * _skew_over(S, W), -1
+    if g.dtype.kind == "c":
+        inner = inner + sign * _phases(W, S)
+    made = U @ inner @ Vh
+    over = g / S[None, :]
+    if left and U.shape[0] > k:
+        made = made + (over - U @ (view(U, 3) @ over)) @ Vh
+    if not left and Vh.shape[1] > k:
+        made = made + U @ view(over - view(Vh, 3) @ (Vh @ over), 3)
+    return made
+
+
+def _triangular_half(N: Any) -> Any:
+    """The Hermitian matrix whose upper triangle is N's."""
+    T: Any = np.triu(N)
+    D: Any = _core.Diag(np.real(np.diagonal(N)))
+    strict = T - _core.Diag(np.diagonal(N))
+    return strict + view(strict, 3) + D
+
+
+def qr(of_q: bool, Q: Any, R: Any, g: Any) -> Any:
+    """(gQ + Q copyltu(...)) R^-H, of the reduced factors of a tall matrix of full rank."""
+    if Q.ndim != 2 or R.shape[0] != R.shape[1] or Q.shape[1] != R.shape[0]:
+        raise NotImplementedError(
+            "QR has a derivative here for one matrix with m >= n, mode='reduced' or 'r'"
+        )
+    triangle: Any = _core.Triangular(R, False)
+    back = view(inverse(triangle), 3)
+    if of_q:
+        return (g - Q @ _triangular_half(view(Q, 3) @ g)) @ back
+    g = np.triu(g)
+    return Q @ _triangular_half(g @ view(R, 3)) @ back
+
+
+# -- which rule ------------------------------------------------------------------------------------
+
+
+def _cholesky_of_numpy(y: Any, g: Any) -> Any:
+    return cholesky(y, g, y._more[1].get("upper"))
+
+
+def _r_alone(y: Any, g: Any) -> Any:
+    if y._more[1].get("mode") != "r":
+        raise NotImplementedError("this mode of np.linalg.qr has no derivative here")
+    found: Any = np.linalg.qr(y._args[0])
+    # the R of another call: LAPACK makes the same one
+    return qr(False, found[0], found[1], g)
+
+
+def _norm(y: Any, g: Any) -> Any:
+    """A matrix norm, by the sums and singular values that make it."""
+    A, order = y._args[0], y._more[1].get("ord")
+    if order in (None, "fro"):
+        return times(A, g / np.where(y == 0, 1.0, y))
+    if order in ("nuc", 2, -2):
+        s: Any = np.linalg.svdvals(A)
+        picked = np.sum(s) if order == "nuc" else s[0] if order == 2 else s[-1]
+        return Through(picked, g, (A,))
+    sums = np.sum(np.abs(A), axis=0 if abs(order) == 1 else 1)
+    return Through(np.max(sums) if order > 0 else np.min(sums), g, (A,))
+
+
+def _cond(y: Any, g: Any) -> Any:
+    A, p = y._args[0], y._more[1].get("p", 2)
+    if p in (2, -2):
+        s: Any = np.linalg.svdvals(A)
+        return Through(s[0] / s[-1] if p == 2 else s[-1] / s[0], g, (A,))
+    norm: Any = np.linalg.norm
+    return Through(norm(A, p) * norm(inverse(A), p), g, (A,))
+
+
+WHOLE = {
+    "cholesky": _cholesky_of_numpy,
+    "eigvalsh": eigvalsh,
+    "svdvals": svdvals,
+    "pinv": pinv,
+    "qr": _r_alone,
+    "norm": _norm,
+    "cond": _cond,
+}
+
+
+def _siblings(y: Any) -> tuple[Any, str, int, list[Any]]:
+    """Of one of several results: the matrix, the decomposition's name, which it is, all of them."""
+    if isinstance(y._more[0], Piece):
+        piece, A = y._more[0], y._args[0]
+        return A, piece.joint.name, piece.at, [piece.node(A, k) for k in range(len(piece.parts))]
+    packed = y._args[0]
+    function = packed._more[0]
+    start, made, at = 0, [], 0
+    for k, spec in enumerate(function.parts):
+        if start == y._more[0].start:
+            at = k
+        f = Result(f"{function.name}[{k}]", spec, start)
+        made.append(call(f, (packed,), *spec))
+        start += math.prod(spec[0]) * spec[1].itemsize
+    return packed._args[0], function.name, at, made
 
 
 def part(y: Any, g: Any) -> Any:
     """The cotangent of the matrix whose decomposition `y` is one of the results of."""
-    packed = y._args[0]
-    function, kwargs = packed._more
-    name = y._more[0].__name__
-    if function.name == "eigh" and packed._args[0].ndim == 2:
-        starts, made = 0, []
-        for at, spec in enumerate(function.parts):
-            f = Result(("eigenvalues", "eigenvectors")[at], spec, starts)
-            made.append(call(f, (packed,), *spec))
-            starts += int(np.prod(spec[0])) * spec[1].itemsize
-        w, Q = made
-        if name == "eigenvalues":
-            return Q @ _core.Diag(g) @ view(Q, 3)
-        return eigenvectors(w, Q, g)
-    if function.name == "svd" and name == "S" and packed._args[0].ndim == 2:
-        return svdvals(packed, g)
+    A, name, at, found = _siblings(y)
+    if A.ndim == 2 and name == "eigh":
+        w, Q = found
+        D: Any = _core.Diag(g) if at == 0 else None
+        return Q @ D @ view(Q, 3) if at == 0 else eigenvectors(w, Q, g)
+    if A.ndim == 2 and name == "svd":
+        U, S, Vh = found
+        if at != 1:
+            return singular_vectors(at == 0, U, S, Vh, g)
+        k = S.shape[0]
+        D = _core.Diag(g)
+        return U[:, :k] @ D @ Vh[:k] if max(U.shape[1], Vh.shape[0]) > k else U @ D @ Vh
+    if A.ndim == 2 and name == "qr":
+        return qr(at == 0, found[0], found[1], g)
     raise NotImplementedError(
-        f"{name} of np.linalg.{function.name} has no derivative here" + errors.built(y)
+        f"result {at} of {name} of a stack has no derivative here" + errors.built(y)
     )
 
 
 def is_part(y: Any) -> bool:
     """Is it one of several results of a decomposition?"""
-    return y._head == "call" and isinstance(y._more[0], Result)
+    if y._head == "call":
+        return isinstance(y._more[0], Result)
+    return y._head in ("made", "of form") and isinstance(y._more[0], Piece)

@@ -321,13 +321,13 @@ def sources(y: Any) -> list[tuple[Any, Any]]:
 
 
 class Through(NamedTuple):
-    """The cotangent of a part is what a sweep through this expression finds for it, with what is in
-    `still` (by id) as constants: the other parts, which have their own turn, though they may depend
-    on this one. They are not stopped for good, since the result depends on them too."""
+    """The cotangent of a part is what a sweep through this expression finds for it, where what the
+    `ends` are made of does not count: each of them has a cotangent of its own. They are not stopped
+    for good, since what is found depends on them."""
 
     expression: Any
     cotangent: Any
-    still: frozenset[int]
+    ends: tuple[Any, ...]
 
 
 def of_cotangent(y: Any, h: Any, key: int) -> Any:
@@ -336,5 +336,4 @@ def of_cotangent(y: Any, h: Any, key: int) -> Any:
     grown = tangent(y._args[0], y._more[0].key, h)
     if key < 0:
         return lazy(grown)
-    still = frozenset({id(h), *(id(x) for k, x in sources(y) if k != key)})
-    return Through(lazy(grown), y._args[1], still)
+    return Through(lazy(grown), y._args[1], (h, *(x for k, x in sources(y) if k >= 0)))

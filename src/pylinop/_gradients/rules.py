@@ -17,10 +17,11 @@ from .._lazy.build import inverse, scaled, view
 from .._lazy.decompositions import Function
 from .._lazy.kinds import Kind
 from .._lazy.leaves import lazy
+from .._lazy.matrix_functions import OfForm
 from .._structured import determinants
-from . import decompositions, matrices
-from .functions import row_of, scattered, unbroadcast
+from . import decompositions, matrices, matrix_functions
 from .pieces import call, column_form, conj, pair, real_form, stop, times
+from .shapes import row_of, scattered, unbroadcast
 
 
 def refuse(y: Any, what: str) -> Any:
@@ -142,12 +143,6 @@ def _sum(y: Any, g: Any, k: int) -> Any:
     return pair(c, lazy(np.ones(n)))
 
 
-def _frobenius(y: Any, g: Any, k: int) -> Any:
-    if y._more[1].get("ord") not in (None, "fro"):
-        refuse(y, f"np.linalg.norm(ord={y._more[1]['ord']!r})")
-    return times(y._args[0], g / np.where(y == 0, 1.0, y))
-
-
 _OF_FORM: dict[Any, Callable[[Any, Any, int], Any]] = {
     determinants.det: _determinant,
     determinants.logdet: _determinant,
@@ -160,12 +155,11 @@ _OF_FORM: dict[Any, Callable[[Any, Any, int], Any]] = {
 
 def _of_form(y: Any, g: Any, k: int) -> Any:
     f = y._more[0]
+    if decompositions.is_part(y):
+        return decompositions.part(y, g)
     row = _OF_FORM.get(f)
-    if row is None and isinstance(f, Function):
-        if f.name == "norm":
-            row = _frobenius
-        elif f.name in decompositions.WHOLE:
-            return decompositions.WHOLE[f.name](y, g)
+    if row is None and isinstance(f, Function) and f.name in decompositions.WHOLE:
+        return decompositions.WHOLE[f.name](y, g)
     if row is None:
         name = getattr(f, "__name__", type(f).__name__).lstrip("_")
         return refuse(y, name if "." not in name else f"np.{name}")
@@ -184,7 +178,7 @@ def sources(y: Any) -> list[tuple[Any, Any]]:
             return []
         if isinstance(f, Formula):
             return list(enumerate(y._args))[1:]
-        if decompositions.is_part(y):
+        if y._head == "call" and decompositions.is_part(y):
             return [(0, y._args[0]._args[0])]
         if f in (determinants.sign_of, determinants.logabs_of):
             return [(0, y._args[0]._args[0])]
@@ -262,6 +256,10 @@ def _made(y: Any, g: Any, k: int) -> Any:
         return matrices.of_kind(y, g, k)
     if isinstance(f, matrices.Cotangent):
         return matrices.of_cotangent(y, g, k)
+    if isinstance(f, OfForm):
+        return matrix_functions.of_form(y, g, k)
+    if decompositions.is_part(y):
+        return decompositions.part(y, g)
     if f is column_form:
         return np.reshape(g, y._args[0].shape)
     if f is real_form:

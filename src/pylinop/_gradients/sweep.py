@@ -36,10 +36,10 @@ def _is_smooth(x: Any) -> bool:
 
 
 def _order(
-    root: Any, wanted: dict[int, Any], still: frozenset[int]
+    root: Any, wanted: dict[int, Any], ends: frozenset[int]
 ) -> list[tuple[Any, list[tuple[Any, Any]]]]:
-    """What depends on what is wanted, arguments first, with those of its parts that do. What is in
-    `still`, by id, counts as a constant."""
+    """What depends on what is wanted, arguments first, with those of its parts that do; what is
+    behind `ends` does not count."""
     order: list[tuple[Any, list[tuple[Any, Any]]]] = []
     live: dict[int, bool] = {}
     deep = any(not isinstance(x, _core.Lazy) for x in wanted.values())
@@ -54,7 +54,7 @@ def _order(
                 order.append((x, parts))
         elif at not in live:
             live[at] = False
-            parts = [] if at in still else _parts(x, deep)
+            parts = [] if at in ends else _parts(x, deep)
             stack.append((x, parts))
             stack += [(p, None) for _, p in parts if id(p) not in live]
     return order
@@ -69,8 +69,8 @@ def _cotangent(x: Any, g: Any, key: Any, part: Any) -> Any:
     else:
         found = RULES[x._head](x, g, key)
         if isinstance(found, matrices.Through):
-            wanted = {id(part): part}
-            found = sweep(found.expression, wanted, found.cotangent, found.still).get(id(part))
+            wanted, ends = {id(part): part}, frozenset(map(id, found.ends))
+            found = sweep(found.expression, wanted, found.cotangent, ends).get(id(part))
     if found is None:
         return None
     dtype = part.dtype
@@ -95,13 +95,12 @@ def _assumed(g: Any, leaf: Any) -> Any:
 
 
 def sweep(
-    value: Any, wanted: dict[int, Any], cotangent: Any, still: frozenset[int] = frozenset()
+    value: Any, wanted: dict[int, Any], cotangent: Any, ends: frozenset[int] = frozenset()
 ) -> dict[int, Any]:
-    """The cotangents of what is wanted, by its id. Parts of the value in `still`, by id, count as
-    constants in this sweep; what is found depends on them as on any other part."""
+    """The cotangents of what is wanted, by its id."""
     found: dict[int, Any] = {}
     gathered: dict[int, Any] = {id(value): cotangent}
-    for x, parts in reversed(_order(value, wanted, still)):
+    for x, parts in reversed(_order(value, wanted, ends)):
         g = gathered.pop(id(x), None)
         if g is None:
             continue

@@ -18,6 +18,7 @@ import numpy as np
 from .. import _core
 from .._base.lazy_import import Later
 from . import build, numpy_functions, text
+from .numpy_shapes import call
 
 __all__ = ["LazyArray"]
 
@@ -91,7 +92,7 @@ class LazyArray(_core.Lazy):
     # -- NumPy's functions ------------------------------------------------------------------------
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        return numpy_functions.call(func, args, kwargs)
+        return call(func, args, kwargs)
 
     def conj(self) -> Any:
         """The complex conjugate."""
@@ -136,6 +137,72 @@ class LazyArray(_core.Lazy):
     def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """The mean over axes."""
         return np.mean(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+        """The product over axes."""
+        return np.prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The variance over axes."""
+        return np.var(self, axis=axis, ddof=ddof, keepdims=keepdims)
+
+    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The standard deviation over axes."""
+        return np.std(self, axis=axis, ddof=ddof, keepdims=keepdims)
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Is any element true?"""
+        return np.any(self, axis=axis, keepdims=keepdims)
+
+    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Are all elements true?"""
+        return np.all(self, axis=axis, keepdims=keepdims)
+
+    def argmax(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Where the maximum is."""
+        return np.argmax(self, axis=axis, keepdims=keepdims)
+
+    def argmin(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Where the minimum is."""
+        return np.argmin(self, axis=axis, keepdims=keepdims)
+
+    def argsort(self, axis: Any = -1) -> Any:
+        """The indices that sort along an axis."""
+        return np.argsort(self, axis=axis)
+
+    def sort(self, axis: Any = -1) -> Any:
+        """Sorted along an axis: a new LazyArray, since the value of this one cannot change."""
+        return np.sort(self, axis=axis)
+
+    def cumsum(self, axis: Any = None) -> Any:
+        """The sums up to each element."""
+        return np.cumsum(self, axis=axis)
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Limited to an interval."""
+        return np.clip(self, min, max)
+
+    def round(self, decimals: int = 0) -> Any:
+        """Rounded to decimals."""
+        return np.round(self, decimals)
+
+    def ravel(self) -> Any:
+        """In one dimension."""
+        return np.reshape(self, (-1,))
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without axes of length 1."""
+        return np.squeeze(self, axis)
+
+    def repeat(self, repeats: Any, axis: Any = None) -> Any:
+        """Elements repeated."""
+        return np.repeat(self, repeats, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """Two axes exchanged."""
+        return np.swapaxes(self, axis1, axis2)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The maximum over axes."""

@@ -289,9 +289,41 @@ def index(a: Any, key: Any) -> Any:
     parts = key if isinstance(key, tuple) else (key,)
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     if any(is_lazy(k) for k in parts):
+        if all(k.dtype.kind in "iu" for k in parts if is_lazy(k)):
+            return _index_later(a, parts, hollow)
         parts = tuple(k._computed() if is_lazy(k) else k for k in parts)
         key = parts if isinstance(key, tuple) else parts[0]
     return _core._LazyArray("index", (a,), np.shape(hollow[key]), a.dtype, key)
+
+
+class LATER:
+    """The place of a LazyArray of integers in an index."""
+
+
+def _index_later(a: Any, parts: tuple[Any, ...], hollow: Any) -> Any:
+    """``a[parts]`` where some of them are LazyArrays of integers: computed when the value is."""
+    held = tuple(k for k in parts if is_lazy(k))
+    key = tuple(LATER if is_lazy(k) else k for k in parts)
+    places = tuple(np.zeros(k.shape, np.intp) if is_lazy(k) else k for k in parts)
+    shape = np.shape(np.broadcast_to(hollow, np.maximum(a.shape, 1))[places] if a.size else ())
+    return _core._LazyArray("call", (a, *held), shape, a.dtype, (picked, {"key": key}))
+
+
+def _filled_key(key: Any, places: Any) -> Any:
+    found = iter(places)
+    return tuple(next(found) if k is LATER else k for k in key)
+
+
+def picked(x: Any, *places: Any, key: Any) -> Any:
+    """``x[key]``, the places put in."""
+    return np.asarray(x[_filled_key(key, places)])
+
+
+def put(g: Any, *places: Any, key: Any, shape: Any) -> Any:
+    """Zeros with g added where the key says."""
+    made = np.zeros(shape, g.dtype)
+    np.add.at(made, _filled_key(key, places), g)
+    return made
 
 
 def _square(a: Any) -> None:

@@ -148,8 +148,27 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return _several("qr", a, parts, {"mode": mode}, _Qr)
 
 
+def _vector_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    """Of vectors along one axis, or of all elements."""
+    if axis is None and ord is None:
+        shape = (1,) * x.ndim if keepdims else ()
+    else:
+        at = np.lib.array_utils.normalize_axis_tuple(0 if axis is None else axis, x.ndim)
+        if len(at) != 1 or (axis is None and x.ndim != 1) or isinstance(ord, str):
+            return NotImplemented
+        axis, kept = at[0], list(x.shape)
+        kept[axis] = 1
+        shape = tuple(kept) if keepdims else x.shape[:axis] + x.shape[axis + 1 :]
+    more = {"ord": ord, "axis": axis, "keepdims": True if keepdims else None}
+    kwargs = {k: v for k, v in more.items() if v is not None}
+    dtype = real_of(inexact(x.dtype))
+    return _core._LazyArray("call", (x,), shape, dtype, (np.linalg.norm, kwargs))
+
+
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    if x.ndim != 2 or not _is_deferred(x) or axis is not None or keepdims:
+    if x.ndim != 2 or axis is not None:
+        return NotImplemented if x.dtype.char == "e" else _vector_norm(x, ord, axis, keepdims)
+    if not _is_deferred(x) or keepdims:
         return NotImplemented
     return _one("norm", x, (), real_of(inexact(x.dtype)), {} if ord is None else {"ord": ord})
 

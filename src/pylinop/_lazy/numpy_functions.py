@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._operators import einsum
 from .._structured import determinants
-from . import decompositions, evaluate
+from . import decompositions, evaluate, matrix_functions
 from .build import (
     apply_ufunc,
     by_value,
@@ -31,17 +31,17 @@ from .leaves import lazy
 if TYPE_CHECKING:
     from .._base.type_variables import Registered
 
-_TABLE: dict[Any, Any] = {}
+TABLE: dict[Any, Any] = {}
 
 
-def _row(*functions: str) -> Callable[[Registered], Registered]:
+def row(*functions: str) -> Callable[[Registered], Registered]:
     def register(run: Registered) -> Registered:
         for name in functions:
             f: Any = np
             for part in name.split("."):
                 f = getattr(f, part, None)
             if f is not None:
-                _TABLE[f] = run
+                TABLE[f] = run
         return run
 
     return register
@@ -49,7 +49,7 @@ def _row(*functions: str) -> Callable[[Registered], Registered]:
 
 def call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``func(*args, **kwargs)`` with a LazyArray in it."""
-    run = _TABLE.get(func)
+    run = TABLE.get(func)
     if run is not None:
         result = run(*args, **kwargs)
         if result is not NotImplemented:
@@ -77,7 +77,7 @@ def _axes(a: Any, axis: Any) -> tuple[int, ...]:
     return np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, "axis")
 
 
-def _reduced(a: Any, axis: Any, keepdims: Any) -> tuple[int, ...]:
+def reduced(a: Any, axis: Any, keepdims: Any) -> tuple[int, ...]:
     axes = _axes(a, axis)
     if keepdims:
         return tuple(1 if i in axes else d for i, d in enumerate(a.shape))
@@ -100,12 +100,12 @@ def _reduction(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Call
         given = {"dtype": np.dtype(dtype)} if dtype is not None else {}
         kwargs = {"axis": axis, **given, **({"keepdims": True} if kept else {})}
         made = given.get("dtype") or dtype_of(a.dtype)
-        return deferred(func, a, _reduced(a, axis, kept), made, kwargs)
+        return deferred(func, a, reduced(a, axis, kept), made, kwargs)
 
     return run
 
 
-def _summed(dtype: Any) -> Any:
+def summed(dtype: Any) -> Any:
     if dtype.char in "fdFD":
         return dtype
     return np.add.resolve_dtypes((None, dtype, None), reduction=True)[-1]
@@ -115,9 +115,9 @@ def _averaged(dtype: Any) -> Any:
     return dtype.newbyteorder("=") if dtype.kind in "fc" else np.dtype(np.float64)
 
 
-_TABLE[np.sum] = _reduction(np.sum, _summed)
-_TABLE[np.mean] = _reduction(np.mean, _averaged)
-_TABLE[np.prod] = _reduction(np.prod, _summed)
+TABLE[np.sum] = _reduction(np.sum, summed)
+TABLE[np.mean] = _reduction(np.mean, _averaged)
+TABLE[np.prod] = _reduction(np.prod, summed)
 
 
 def _extreme(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -129,7 +129,7 @@ def _extreme(func: Callable[..., Any], dtype_of: Callable[[Any], Any]) -> Callab
             return NotImplemented
         kept = keepdims is True
         kwargs = {"axis": axis, **({"keepdims": True} if kept else {})}
-        return deferred(func, a, _reduced(a, axis, kept), dtype_of(a.dtype), kwargs)
+        return deferred(func, a, reduced(a, axis, kept), dtype_of(a.dtype), kwargs)
 
     return run
 
@@ -140,40 +140,40 @@ for _f, _dtype in (
     (np.any, lambda d: np.dtype(bool)),
     (np.all, lambda d: np.dtype(bool)),
 ):
-    _TABLE[_f] = _extreme(_f, _dtype)
+    TABLE[_f] = _extreme(_f, _dtype)
 
 
-@_row("shape")
+@row("shape")
 def _shape_of(a: Any) -> Any:
     return a.shape
 
 
-@_row("ndim")
+@row("ndim")
 def _ndim(a: Any) -> Any:
     return a.ndim
 
 
-@_row("size")
+@row("size")
 def _size(a: Any, axis: Any = None) -> Any:
     return a.size if axis is None else a.shape[axis]
 
 
-@_row("iscomplexobj")
+@row("iscomplexobj")
 def _iscomplexobj(x: Any) -> Any:
     return x.dtype.kind == "c"
 
 
-@_row("isrealobj")
+@row("isrealobj")
 def _isrealobj(x: Any) -> Any:
     return x.dtype.kind != "c"
 
 
-@_row("result_type")
+@row("result_type")
 def _result_type(*args: Any) -> np.dtype[Any]:
     return np.result_type(*(a.dtype if isinstance(a, _core.Lazy) else a for a in args))
 
 
-@_row("transpose", "permute_dims")
+@row("transpose", "permute_dims")
 def _transpose(a: Any, axes: Any = None) -> Any:
     axes = tuple(range(a.ndim))[::-1] if axes is None else _axes(a, tuple(axes))
     if axes == tuple(range(a.ndim)):
@@ -183,24 +183,24 @@ def _transpose(a: Any, axes: Any = None) -> Any:
     return deferred(np.transpose, a, tuple(a.shape[k] for k in axes), a.dtype, {"axes": axes})
 
 
-@_row("matrix_transpose", "linalg.matrix_transpose")
+@row("matrix_transpose", "linalg.matrix_transpose")
 def _matrix_transpose(x: Any, /) -> Any:
     return x.mT
 
 
-@_row("real")
+@row("real")
 def _real(a: Any) -> Any:
     return (
         a if a.dtype.kind != "c" else deferred(np.real, a, a.shape, np.empty(0, a.dtype).real.dtype)
     )
 
 
-@_row("imag")
+@row("imag")
 def _imag(a: Any) -> Any:
     return deferred(np.imag, a, a.shape, np.empty(0, a.dtype).real.dtype)
 
 
-@_row("reshape")
+@row("reshape")
 def _reshape(a: Any, /, shape: Any = None, order: str = "C", **more: Any) -> Any:
     if order != "C" or shape is None or more:
         return NotImplemented
@@ -209,19 +209,19 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", **more: Any) -> Any
     return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
 
 
-@_row("ravel")
+@row("ravel")
 def _ravel(a: Any, order: str = "C") -> Any:
     return _reshape(a, (-1,), order)
 
 
-@_row("expand_dims")
+@row("expand_dims")
 def _expand_dims(a: Any, axis: Any) -> Any:
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     shape = np.expand_dims(hollow, axis).shape
     return deferred(np.reshape, a, shape, a.dtype, {"shape": shape})
 
 
-@_row("squeeze")
+@row("squeeze")
 def _squeeze(a: Any, axis: Any = None) -> Any:
     hollow = np.broadcast_to(np.zeros((), bool), a.shape)
     shape = np.squeeze(hollow, axis).shape
@@ -230,10 +230,10 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 
 def trace(a: Any, offset: int = 0) -> Any:
     """The trace of a matrix, deferred."""
-    return deferred(evaluate.trace, a, (), _summed(a.dtype), {"offset": offset})
+    return deferred(evaluate.trace, a, (), summed(a.dtype), {"offset": offset})
 
 
-@_row("trace")
+@row("trace")
 def _trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
@@ -242,7 +242,7 @@ def _trace(
     return trace(a, offset)
 
 
-@_row("linalg.trace")
+@row("linalg.trace")
 def _linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     return _trace(x, offset, dtype=dtype)
 
@@ -254,22 +254,22 @@ def diagonal(a: Any, offset: int = 0) -> Any:
     return deferred(evaluate.diagonal, a, (length,), a.dtype, {"offset": offset})
 
 
-@_row("diagonal")
+@row("diagonal")
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return diagonal(a, offset) if a.ndim == 2 and (axis1, axis2) == (0, 1) else NotImplemented
 
 
-@_row("linalg.diagonal")
+@row("linalg.diagonal")
 def _linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return _diagonal(x, offset)
 
 
-@_row("diag")
+@row("diag")
 def _diag(v: Any, k: int = 0) -> Any:
     return _diagonal(v, k) if v.ndim == 2 else NotImplemented
 
 
-@_row("dot")
+@row("dot")
 def _dot(a: Any, b: Any, out: Any = None) -> Any:
     a, b = node(a), node(b)
     if out is not None or a is None or b is None:
@@ -279,7 +279,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     return matmul(a, b) if b.ndim <= 2 and a.ndim <= 2 else NotImplemented
 
 
-@_row("vdot")
+@row("vdot")
 def _vdot(a: Any, b: Any, /) -> Any:
     a, b = node(a), node(b)
     if a.ndim == b.ndim == 1:
@@ -289,7 +289,7 @@ def _vdot(a: Any, b: Any, /) -> Any:
     return NotImplemented
 
 
-@_row("inner")
+@row("inner")
 def _inner(a: Any, b: Any, /) -> Any:
     a, b = node(a), node(b)
     if a.ndim == 0 or b.ndim == 0 or b.ndim > 2 or a.ndim > 2:
@@ -297,7 +297,7 @@ def _inner(a: Any, b: Any, /) -> Any:
     return matmul(a, b if b.ndim == 1 else b.T)
 
 
-@_row("outer", "linalg.outer")
+@row("outer", "linalg.outer")
 def _outer(a: Any, b: Any, out: Any = None) -> Any:
     a, b = node(a), node(b)
     if out is not None or a.ndim != 1 or b.ndim != 1:
@@ -305,14 +305,14 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
     return matmul(_reshape(a, (-1, 1)), _reshape(b, (1, -1)))
 
 
-@_row("round", "around")
+@row("round", "around")
 def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     if out is not None or a.dtype.kind not in "fc":
         return NotImplemented
     return _core._LazyArray("call", (a,), a.shape, a.dtype, (np.round, {"decimals": decimals}))
 
 
-@_row("clip")
+@row("clip")
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **more: Any) -> Any:
     if out is not None or more:
         return NotImplemented
@@ -320,7 +320,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **more:
     return low if a_max is None else np.minimum(low, a_max)
 
 
-@_row("where")
+@row("where")
 def _where(condition: Any, *choices: Any) -> Any:
     if len(choices) != 2:
         return NotImplemented
@@ -329,12 +329,12 @@ def _where(condition: Any, *choices: Any) -> Any:
     return _core._LazyArray("call", (condition, *choices), shape, dtype, (np.where, {}))
 
 
-@_row("linalg.matmul")
+@row("linalg.matmul")
 def _matmul(a: Any, b: Any, /) -> Any:
     return matmul(a, b)
 
 
-@_row("linalg.multi_dot")
+@row("linalg.multi_dot")
 def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
     if out is not None or len(arrays) < 2:
         return NotImplemented
@@ -344,27 +344,27 @@ def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
     return result
 
 
-@_row("linalg.inv")
+@row("linalg.inv")
 def _inv(a: Any) -> Any:
     return inverse(a)
 
 
-@_row("linalg.solve")
+@row("linalg.solve")
 def _solve(a: Any, b: Any) -> Any:
     return solve(a, b)
 
 
-@_row("linalg.slogdet")
+@row("linalg.slogdet")
 def _slogdet(a: Any) -> Any:
     return slogdet(a)
 
 
-@_row("linalg.det")
+@row("linalg.det")
 def _det(a: Any) -> Any:
     return number_of(a, determinants.det)
 
 
-@_row("linalg.matrix_power")
+@row("linalg.matrix_power")
 def _matrix_power(a: Any, n: Any) -> Any:
     n = operator.index(n)
     result: Any = None
@@ -374,7 +374,7 @@ def _matrix_power(a: Any, n: Any) -> Any:
     return lazy(_core.Identity(a.shape[-1], a.dtype)) if result is None else result
 
 
-@_row("einsum")
+@row("einsum")
 def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **more: Any) -> Any:
     if out is not None or more or not isinstance(operands[0], str):
         return NotImplemented
@@ -384,8 +384,13 @@ def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **more: Any)
     return einsum.run(operands[0], nodes)
 
 
+@row("linalg.lstsq")
+def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    return matrix_functions.lstsq(a, b, rcond)
+
+
 for _decomposition in decompositions.TABLE:
     if hasattr(np.linalg, _decomposition.__name__):
-        _TABLE[getattr(np.linalg, _decomposition.__name__)] = _decomposition
+        TABLE[getattr(np.linalg, _decomposition.__name__)] = _decomposition
 
 del _f, _dtype, _decomposition

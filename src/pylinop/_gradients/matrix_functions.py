@@ -1,0 +1,104 @@
+"""Cotangents of the arguments of pylinop's functions from matrices to matrices: exponential,
+logarithm, square root, factors, least squares, iterative solves.
+
+Formulas: Higham, Functions of matrices (2008), section 3.2: the derivative of f at X along E stands
+at the top right of f([[X, E], [0, X]]); Golub and Pereyra (1973) for least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._base import errors
+from .._lazy.build import scaled, view
+from .._lazy.matrix_functions import OfForm, of_full_rank, solved
+from . import decompositions
+from .pieces import pair
+
+
+def _frechet(y: Any, g: Any, k: int) -> Any:
+    """The adjoint of a function's derivative at A is its derivative at A^H."""
+    if y.ndim != 2:
+        raise NotImplementedError(f"{y._more[0].name} of a stack has no derivative here")
+    f, n = y._more[0], y.shape[0]
+    X = view(y._args[0], 3)
+    size: Any = np.linalg.norm(g)
+    size = np.where(size == 0, 1.0, size)  # f of a block that is not too large is accurate
+    whole = np.block([[X, g / size], [np.zeros((n, n)), X]])
+    return f.function(whole, **f.kwargs)[:n, n:] * size
+
+
+def _cholesky(y: Any, g: Any, k: int) -> Any:
+    return decompositions.cholesky(y, g, y._more[0].kwargs["upper"])
+
+
+def _pinv(y: Any, g: Any, k: int) -> Any:
+    return decompositions.pinv(y, g)
+
+
+def _r_of_qr(y: Any, g: Any, k: int) -> Any:
+    Q, R = y._more[0].function(y._args[0])
+    return decompositions.qr(False, Q, R, g)
+
+
+def _least(f: Any, A: Any, b: Any) -> Any:
+    """Solutions within derivatives: of matrices of full rank."""
+    return solved("lstsq", of_full_rank, A, b, A.shape[1], **f.kwargs)
+
+
+def _lstsq(y: Any, g: Any, k: int) -> Any:
+    f, (A, b) = y._more[0], y._args
+    back = view(A, 3)
+    z = _least(f, back, g)
+    if k == 1:
+        return z
+    m, n = A.shape
+    if m >= n:
+        r = b - A @ y
+        return _outer(r, _least(f, A, z)) - _outer(z, y)
+    return _outer(_least(f, back, y), g - back @ z) - _outer(z, y)
+
+
+def _outer(u: Any, v: Any) -> Any:
+    return pair(u[:, 0], v[:, 0]) if u.shape[1] == 1 else u @ view(v, 3)
+
+
+def _solve(y: Any, g: Any, k: int) -> Any:
+    """The adjoint system by the same method, to the same tolerances."""
+    f, A = y._more[0], y._args[0]
+    if A.ndim != 2 or y.ndim != 2:
+        raise NotImplementedError("an iterative solve of a stack has no derivative here")
+    more = {k: v for k, v in f.kwargs.items() if k not in ("x0", "callback", "progress")}
+    M = more.get("M")
+    if M is not None and not isinstance(M, str):
+        if not hasattr(M, "H"):
+            raise NotImplementedError(
+                "a solve with a callable for M has no derivative: the adjoint system needs M^H; "
+                "give an operator" + errors.built(y)
+            )
+        more["M"] = M.H
+    z = solved(f.name, f.function, view(A, 3), g, A.shape[0], **more)
+    return z if k == 1 else scaled(_outer(z, y), -1)
+
+
+ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
+    "expm": _frechet,
+    "logm": _frechet,
+    "sqrtm": _frechet,
+    "cholesky": _cholesky,
+    "pinv": _pinv,
+    "r of qr": _r_of_qr,
+    "lstsq": _lstsq,
+    "solve": _solve,
+}
+
+
+def of_form(y: Any, g: Any, k: int) -> Any:
+    """The cotangent of argument k of such a function."""
+    f: OfForm = y._more[0]
+    row = ROWS.get(f.name)
+    if row is None:
+        raise NotImplementedError(f"{f.name} has no derivative here" + errors.built(y))
+    return row(y, g, k)

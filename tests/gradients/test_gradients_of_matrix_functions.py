@@ -1,0 +1,238 @@
+"""Gradients through pylinop's functions from matrices to matrices, singular vectors, QR, norms,
+least squares and iterative solves."""
+
+import numpy as np
+import pytest
+from gradients.differences import check, check_second
+
+import pylinop as pl
+
+N = 5
+
+
+def matrix(rng, dtype, m=N, n=N):
+    a = rng.standard_normal((m, n))
+    return a + 1j * rng.standard_normal((m, n)) if dtype == "c" else a
+
+
+def definite(a):
+    return a @ a.H / 4 + 3 * pl.Identity(a.shape[0])
+
+
+FUNCTIONS = {
+    "expm": lambda a: pl.expm(a / 3),
+    "logm": lambda a: pl.logm(definite(a)),
+    "sqrtm": lambda a: pl.sqrtm(definite(a)),
+    "cholesky": lambda a: pl.cholesky(definite(a)),
+    "upper": lambda a: pl.cholesky(definite(a), upper=True),
+    "pinv": lambda a: pl.pinv(a[:, :3]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_matrices(name, dtype, rng):
+    a, f = matrix(rng, dtype), FUNCTIONS[name]
+    w = matrix(rng, dtype, *f(pl.lazy(a)).shape)
+    check(lambda a: np.sum(np.real(w * f(a))), a)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_second_derivatives(name, rng):
+    a, f = matrix(rng, "f"), FUNCTIONS[name]
+    x = rng.standard_normal(f(pl.lazy(a)).shape[1])
+    check_second(lambda a: np.sum((f(a) @ x) ** 2), a, rtol=1e-6)
+
+
+def test_a_function_that_is_not_symmetric(rng):
+    """Of a matrix far from normal, along which the adjoint is not the derivative itself."""
+    a, w = np.triu(matrix(rng, "f")) + np.diag(np.arange(1.0, 6)), matrix(rng, "f")
+    check(lambda a: np.sum(w * pl.expm(a / 4)), a)
+    check(lambda a: np.sum(w * pl.logm(a @ a + pl.Identity(N) * 9)), a)
+    check(lambda a: np.sum(w * pl.sqrtm(a @ a + pl.Identity(N) * 9)), a)
+
+
+@pytest.mark.parametrize("dtype", ["f", "c"])
+def test_eigenvalues_and_vectors(dtype, rng):
+    a, w = matrix(rng, dtype), matrix(rng, dtype)
+
+    def f(a):
+        values, Q = pl.eigh(definite(a))
+        return np.sum(np.abs(w @ Q) ** 2 * values)
+
+    check(f, a)
+
+
+@pytest.mark.parametrize("svd", [pl.svd, np.linalg.svd])
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (4, 4), (5, 1)])
+def test_singular_vectors_up_to_their_phase(svd, dtype, shape, rng):
+    a = matrix(rng, dtype, *shape)
+    k = min(shape)
+    w, v, s = (
+        matrix(rng, dtype, 3, shape[0]),
+        matrix(rng, dtype, shape[1], 3),
+        np.arange(1.0, k + 1),
+    )
+
+    def of_u(a):
+        return np.sum(np.abs(w @ svd(a, full_matrices=False)[0]) ** 2 * s)
+
+    def of_v(a):
+        return np.sum(np.abs(svd(a, full_matrices=False)[2] @ v) ** 2 * s[:, None])
+
+    def of_both(a):
+        U, S, Vh = svd(a, full_matrices=False)
+        return np.sum(np.real((w @ (U * np.sqrt(S)) @ Vh) * np.conjugate(v.T)))
+
+    for f in (of_u, of_v, of_both):
+        check(f, a, rtol=1e-7)
+    check(lambda a: np.sum(s * svd(a)[1]), a)
+
+
+def test_singular_vectors_without_a_derivative(rng):
+    a = rng.standard_normal((5, 3))
+    with pytest.raises(NotImplementedError, match="full_matrices=False"):
+        pl.grad(lambda a: np.sum(np.linalg.svd(a)[0] ** 3))(a)
+    w = rng.standard_normal((3, 3))
+    with pytest.raises(np.linalg.LinAlgError, match="repeated"):
+        pl.grad(lambda a: np.sum(w * pl.svd(a)[0]))(np.eye(3))
+
+
+@pytest.mark.parametrize("qr", [pl.qr, np.linalg.qr])
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 4), (5, 1)])
+def test_qr(qr, dtype, shape, rng):
+    a = matrix(rng, dtype, *shape)
+    w, v = matrix(rng, dtype, *shape), matrix(rng, dtype, shape[1], shape[1])
+    check(lambda a: np.sum(np.real(w * qr(a)[0])), a)
+    check(lambda a: np.sum(np.real(v * qr(a)[1])), a)
+    check(lambda a: np.sum(np.real(v * qr(a, mode="r"))), a)
+    if shape[0] > shape[1]:
+        with pytest.raises(NotImplementedError, match="reduced"):
+            pl.grad(lambda a: np.sum(np.real(qr(a, mode="complete")[0])))(a)
+        with pytest.raises(NotImplementedError, match="m >= n"):
+            pl.grad(lambda a: np.sum(np.real(qr(a)[0])))(a.T)
+
+
+@pytest.mark.parametrize("order", [None, "fro", "nuc", 2, -2, 1, -1, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(5, 4), (4, 5), (4, 4)])
+def test_norms_of_matrices(order, shape, rng):
+    a = matrix(rng, "f", *shape)
+    check(lambda a: np.linalg.norm(a, order), a)
+    check(lambda a: pl.matrix_norm(a, "fro" if order is None else order), a)
+    if shape[0] == shape[1] and order != "nuc":
+        check(lambda a: np.linalg.cond(a, order), a, rtol=1e-7)
+
+
+@pytest.mark.parametrize("order", [None, 2, 1, 3, 0.5, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", ["f", "c"])
+def test_norms_of_vectors(order, dtype, rng):
+    x, w = matrix(rng, dtype)[0], rng.standard_normal(N)
+    check(lambda x: np.linalg.norm(x, order), x)
+    a = matrix(rng, dtype)
+    check(lambda a: np.sum(w * np.linalg.norm(a, order, axis=1)), a)
+    check(lambda a: np.sum(w[:, None] * np.linalg.norm(a, order, axis=1, keepdims=True) ** 2), a)
+    check_second(lambda x: np.linalg.norm(x, order) ** 2, x.real, rtol=1e-6)
+
+
+def test_a_norm_at_zero_has_the_gradient_zero():
+    for order in (None, 1, 2, 3, np.inf):
+        g = pl.grad(lambda x, order=order: np.linalg.norm(x, order))(np.zeros(3))
+        assert np.array_equal(g, np.zeros(3))
+
+
+@pytest.mark.parametrize("lstsq", [pl.lstsq, np.linalg.lstsq])
+@pytest.mark.parametrize("dtype", ["f", "c"])
+@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (4, 4)])
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_least_squares(lstsq, dtype, shape, columns, rng):
+    a = matrix(rng, dtype, *shape)
+    b = (
+        matrix(rng, dtype, shape[0], 3)[:, : columns[0]]
+        if columns
+        else matrix(rng, dtype, shape[0])[:, 0]
+    )
+    x, rest, rank, s = lstsq(pl.lazy(a), pl.lazy(b))
+    want = np.linalg.lstsq(a, b)
+    for got, wanted in zip((x, rest, rank, s), want, strict=True):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=0, atol=1e-12 * 30)
+        assert got.shape == np.shape(wanted)
+    w = matrix(rng, dtype, shape[1], *(columns or (1,))).reshape(want[0].shape)
+    check(lambda a, b: np.sum(np.real(w * lstsq(a, b)[0])), a, b)
+    if shape[0] > shape[1]:
+        check(lambda a, b: np.sum(lstsq(a, b)[1]), a, b)
+
+
+def test_least_squares_of_lower_rank(rng):
+    """Has a value, as in NumPy, and no derivative."""
+    a, b = np.outer(np.arange(1.0, 5), [1.0, 2.0]), rng.standard_normal(4)
+    np.testing.assert_allclose(np.asarray(pl.lstsq(pl.lazy(a), b)[0]), np.linalg.lstsq(a, b)[0])
+    with pytest.raises(np.linalg.LinAlgError, match="rank 1, not 2"):
+        pl.grad(lambda a: np.sum(pl.lstsq(a, b)[0]))(a)
+
+
+@pytest.mark.parametrize("method", ["cg", "minres", "gmres", "bicgstab"])
+def test_iterative_solves(method, rng):
+    """The adjoint system by the same method, to the same tolerance."""
+    a, b, w = matrix(rng, "f"), rng.standard_normal(N), rng.standard_normal(N)
+    made = definite if method in ("cg", "minres") else lambda a: a + 5 * pl.Identity(N)
+    check(lambda a, b: w @ pl.solve(made(a), b, method=method, rtol=1e-13), a, b)
+
+
+def test_the_adjoint_system_is_solved_to_the_same_tolerance():
+    """Where the iteration does not reach it, the gradient says so."""
+
+    def f(A, b, maxiter):
+        return np.sum(pl.solve(A, b, method="gmres", rtol=1e-12, maxiter=maxiter) * b)
+
+    A = np.eye(30) + np.diag(np.ones(29), -1)  # b = the last unit vector takes one step, b^H 30
+    last = np.eye(30)[-1]
+    assert float(f(pl.lazy(A), last, 3)) == 1.0
+    with pytest.raises(pl.ConvergenceError):
+        pl.grad(lambda A: f(A, last, 3))(A)
+    assert np.isfinite(pl.grad(lambda A: f(A, last, 200))(A)).all()
+
+
+def test_an_iterative_solve_by_a_callable_preconditioner(rng):
+    a, b = matrix(rng, "f"), rng.standard_normal(N)
+
+    def f(a):
+        return np.sum(pl.solve(definite(a), b, method="cg", M=lambda v: v / 3))
+
+    np.testing.assert_allclose(
+        float(f(pl.lazy(a))), np.sum(np.linalg.solve(a @ a.T / 4 + 3 * np.eye(N), b)), rtol=1e-8
+    )
+    with pytest.raises(NotImplementedError, match="callable for M"):
+        pl.grad(f)(a)
+
+
+def test_structure_is_kept(rng):
+    """Factors of a Kron are Krons, also of LazyArrays; nothing of 1,600 x 1,600 is made."""
+    a, b = (matrix(rng, "f", 40, 40) for _ in range(2))
+
+    def f(a, b):
+        K = pl.Kron(a @ a.T + 40 * pl.Identity(40), b @ b.T + 40 * pl.Identity(40))
+        L = pl.cholesky(K)
+        w, Q = pl.eigh(K)
+        return np.sum((L @ np.ones(1600)) ** 2) + np.sum(np.log(w))
+
+    with pl.config(memory_limit=8_000_000):  # a dense form has 20,480,000 bytes
+        value = float(f(pl.lazy(a), pl.lazy(b)))
+    A, B = a @ a.T + 40 * np.eye(40), b @ b.T + 40 * np.eye(40)
+    L = np.kron(np.linalg.cholesky(A), np.linalg.cholesky(B))
+    wanted = np.sum(L.sum(1) ** 2) + 40 * (np.linalg.slogdet(A)[1] + np.linalg.slogdet(B)[1])
+    assert abs(value - wanted) < 1e-9 * abs(wanted)
+
+
+def test_complex_results_of_real_matrices_are_refused():
+    a = pl.lazy(np.diag([1.0, -4.0]))
+    with pytest.raises(np.linalg.LinAlgError, match="astype"):
+        np.asarray(pl.sqrtm(a))
+    np.testing.assert_allclose(np.asarray(pl.sqrtm(a.astype(complex))), np.diag([1, 2j]))
+
+
+@pytest.mark.parametrize("f", [pl.cholesky, pl.eigh, pl.expm, pl.logm, pl.sqrtm])
+def test_matrices_that_are_not_square(f):
+    with pytest.raises(np.linalg.LinAlgError, match=r"square matrix, got shape \(2, 3\)"):
+        f(pl.lazy(np.ones((2, 3))))
