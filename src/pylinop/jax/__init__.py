@@ -35,6 +35,7 @@ from .functions import (
 )
 from .operators import Operator
 from .operators import kind as _kind
+from .program import program
 
 __all__ = [
     "InvQuadLogdet",
@@ -52,6 +53,7 @@ __all__ = [
     "multi_dot",
     "multiply",
     "pinv",
+    "program",
     "slogdet",
     "solve",
     "svdvals",

@@ -20,7 +20,7 @@ def is_array(x: Any) -> bool:
 
 def narrow() -> bool:
     """Are JAX's arrays of 32 bits?"""
-    return not jax.config.jax_enable_x64  # type: ignore[no-any-return, unused-ignore]
+    return bool(not jax.config.jax_enable_x64)
 
 
 def as_leaf(x: Any) -> Any:

@@ -66,15 +66,17 @@ def _executed(program: Program, sizes: Any, flags: Any, *arrays: Any) -> tuple[A
     return tuple(made)
 
 
-@_run.def_impl
 def _at_once(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
     return [jnp.asarray(x) for x in _executed(program, sizes, flags, *arrays)]
 
 
-@_run.def_abstract_eval
 def _abstract(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
     kinds = program.kinds(_avals(arrays, flags))
     return [ShapedArray((*sizes, *shape), out_dtype(dtype)) for shape, dtype in kinds]
+
+
+_run.def_impl(_at_once)
+_run.def_abstract_eval(_abstract)
 
 
 def _called_back(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
@@ -104,7 +106,7 @@ def _zeros(values: Any) -> list[Any]:
 
 def _is_number(kind: Any) -> bool:
     shape, dtype = kind
-    return shape == () and dtype.kind == "f"
+    return bool(shape == () and dtype.kind == "f")
 
 
 def _jvp(primals: Any, tangents: Any, *, program: Program, sizes: Any, flags: Any) -> Any:

@@ -41,9 +41,10 @@ class Program:
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            type(other) is type(self)
-            and other._hash == self._hash  # type: ignore[attr-defined]
-            and other.parts == self.parts  # type: ignore[attr-defined]
+            isinstance(other, Program)
+            and type(other) is type(self)
+            and other._hash == self._hash
+            and other.parts == self.parts
         )
 
     def __hash__(self) -> int:
@@ -71,7 +72,8 @@ class Program:
 
     def kinds(self, avals: tuple[Any, ...]) -> list[tuple[tuple[int, ...], Any]]:
         """(shape, dtype) of the values, of those of the arrays; nothing is computed."""
-        return _kinds(self, avals)
+        found: list[tuple[tuple[int, ...], Any]] = _kinds(self, avals)
+        return found
 
     def __call__(self, arrays: Any) -> list[Any]:
         """The values of arrays of NumPy."""

@@ -1,4 +1,4 @@
-"""The kinds of tests/gradients, made by another module: a kind that is added there is tested here."""
+"""The kinds of tests/gradients, made by another module: one that is added there is tested here."""
 
 import importlib.util
 from pathlib import Path
