@@ -86,6 +86,12 @@ def _has_tangent(x: Any) -> bool:
         return False  # an array of a library other than NumPy
 
 
+def _is_traced(x: Any) -> bool:
+    """Is it one of JAX's stand-ins for an array, in jit, grad or vmap?"""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.core.Tracer)
+
+
 def _elsewhere(x: Any) -> Any:
     """The device, if it is not a CPU by its own name: DLPack does not know some devices."""
     device = getattr(x, "device", None)
@@ -108,6 +114,12 @@ def as_array(x: Any) -> Any:
 
 def taken(x: Any) -> Any:
     """The array in x's own memory (read-only where x says so)."""
+    if _is_traced(x):
+        _refuse(
+            x,
+            f"of shape {x.shape} stands for an array that JAX traces (jit, grad, vmap), which has "
+            "no values here: pylinop.jax has the same names for these",
+        )
     if _has_tangent(x):
         _refuse(x, "with a tangent would lose it here: unpack_dual() it")
     if getattr(x, "requires_grad", False):

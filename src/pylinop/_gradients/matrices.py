@@ -15,7 +15,6 @@ from .._lazy.build import inverse, scaled, view
 from .._lazy.kinds import FORM, filled, lazily, parameters
 from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
-from .pieces import stopped
 
 _COMPOSITES = ("sum", "prod", "scaled", "view", "inverse", "power", "part")
 
@@ -323,7 +322,8 @@ def sources(y: Any) -> list[tuple[Any, Any]]:
 
 class Through(NamedTuple):
     """The cotangent of a part is what a sweep through this expression finds for it, where what the
-    `ends` are made of does not count: each of them has a cotangent of its own."""
+    `ends` are made of does not count: each of them has a cotangent of its own. They are not stopped
+    for good, since what is found depends on them."""
 
     expression: Any
     cotangent: Any
@@ -333,7 +333,7 @@ class Through(NamedTuple):
 def of_cotangent(y: Any, h: Any, key: int) -> Any:
     """The cotangent of one of those."""
     h = _as_parameter(y, h)
-    grown = tangent(y._args[0], y._more[0].key, h if key < 0 else stopped(h))
+    grown = tangent(y._args[0], y._more[0].key, h)
     if key < 0:
         return lazy(grown)
-    return Through(lazy(grown), y._args[1], tuple(x for k, x in sources(y) if k >= 0))
+    return Through(lazy(grown), y._args[1], (h, *(x for k, x in sources(y) if k >= 0)))

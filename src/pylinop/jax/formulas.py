@@ -1,0 +1,197 @@
+"""Formulas over arrays that are not there yet: nodes, and their flat form, which is hashable and so
+can be the static part of a pytree and the parameter of a primitive.
+
+A node is a function by name and its arguments, with nodes and arrays in their places. The flat form
+is the nodes in the order in which they are computed, each a (name, arguments) where `Ref(i)` stands
+for node i and `Slot(k)` for array k. It is run on LazyArrays: what comes out is a formula that
+pylinop plans as a whole."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .. import _core
+from .._lazy.leaves import lazy
+from . import table
+from .arrays import as_leaf, is_array
+
+__all__ = ["Node", "Parts", "flat", "leaf", "nodes_of", "operation", "run"]
+
+
+class Ref(NamedTuple):
+    """The place of a node."""
+
+    at: int
+
+
+class Slot(NamedTuple):
+    """The place of an array."""
+
+    at: int
+
+
+class Number(NamedTuple):
+    """A Python number or word: equal to another one only with its type and sign."""
+
+    type: type
+    shown: str
+    value: Any
+
+
+class Several(NamedTuple):
+    """A list, tuple, dict or slice of arguments."""
+
+    type: type
+    parts: tuple[Any, ...]
+
+
+class Held:
+    """An object that is what it is: an operator of the plain face, a callable."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and other.held is self.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
+
+
+class Node:
+    """A function of nodes, arrays and constants; or, without a name, an array."""
+
+    __slots__ = ("name", "args")
+
+    def __init__(self, name: str, args: Any) -> None:
+        self.name, self.args = name, args
+
+
+def leaf(array: Any) -> Node:
+    """The node of an array."""
+    return Node("", array)
+
+
+def _argument(x: Any) -> Any:
+    if isinstance(x, Node):
+        return x
+    node = getattr(x, "_node", None)
+    if isinstance(node, Node):
+        return node
+    if is_array(x):
+        return leaf(as_leaf(x))
+    if type(x) in (list, tuple):
+        return Several(type(x), tuple(_argument(y) for y in x))
+    if type(x) is dict:
+        return Several(dict, tuple((k, _argument(v)) for k, v in sorted(x.items())))
+    if type(x) is slice:
+        return Several(slice, tuple(_argument(y) for y in (x.start, x.stop, x.step)))
+    if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str)):
+        return Number(type(x), repr(x), x)
+    return Held(x)
+
+
+def operation(name: str, *args: Any, **kwargs: Any) -> Node:
+    """A function of `table`, or a kind, of its arguments."""
+    return Node(name, (_argument(args), _argument(kwargs)))
+
+
+def _children(x: Any, found: list[Node]) -> None:
+    if isinstance(x, Node):
+        found.append(x)
+    elif isinstance(x, Several):
+        for y in x.parts:
+            _children(y[1] if x.type is dict else y, found)
+
+
+def _below(node: Node) -> list[Node]:
+    found: list[Node] = []
+    if node.name:
+        for x in node.args:
+            _children(x, found)
+    return found
+
+
+def _placed(x: Any, places: dict[int, Any]) -> Any:
+    if isinstance(x, Node):
+        return places[id(x)]
+    if isinstance(x, Several):
+        if x.type is dict:
+            return Several(dict, tuple((k, _placed(v, places)) for k, v in x.parts))
+        return Several(x.type, tuple(_placed(y, places) for y in x.parts))
+    return x
+
+
+class Parts(NamedTuple):
+    """The flat form: nodes, which of them are asked for, and how many arrays they are of."""
+
+    code: tuple[Any, ...]
+    asked: tuple[Any, ...]
+    arrays: int
+
+
+def flat(roots: list[Node]) -> tuple[Parts, list[Any]]:
+    """The flat form of some nodes, and their arrays, each once."""
+    places: dict[int, Any] = {}
+    arrays: dict[int, Slot] = {}
+    held: list[Any] = []
+    code: list[Any] = []
+    stack: list[tuple[Node, bool]] = [(r, False) for r in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in places:
+            continue
+        if not node.name:
+            if id(node.args) not in arrays:
+                arrays[id(node.args)] = Slot(len(held))
+                held.append(node.args)
+            places[id(node)] = arrays[id(node.args)]
+        elif ready:
+            code.append((node.name, *(_placed(x, places) for x in node.args)))
+            places[id(node)] = Ref(len(code) - 1)
+        else:
+            stack.append((node, True))
+            stack += [(x, False) for x in reversed(_below(node))]
+    asked = tuple(places[id(r)] for r in roots)
+    return Parts(tuple(code), asked, len(held)), held
+
+
+def _filled(x: Any, nodes: list[Any], arrays: Any, made: bool) -> Any:
+    """An argument with values, or with nodes (`made` is false), in the places."""
+    if type(x) is Ref:
+        return nodes[x.at]
+    if type(x) is Slot:
+        return arrays[x.at]
+    if type(x) is Several:
+        if x.type is dict:
+            parts: Any = tuple((k, _filled(v, nodes, arrays, made)) for k, v in x.parts)
+            return dict(parts) if made else Several(dict, parts)
+        parts = tuple(_filled(y, nodes, arrays, made) for y in x.parts)
+        if not made:
+            return Several(x.type, parts)
+        return slice(*parts) if x.type is slice else x.type(parts)
+    if made and type(x) is Number:
+        return x.value
+    return x.held if made and type(x) is Held else x
+
+
+def nodes_of(parts: Parts, arrays: Any) -> list[Node]:
+    """The nodes of a flat form."""
+    leaves = [leaf(a) for a in arrays]
+    made: list[Any] = []
+    for name, args, kwargs in parts.code:
+        made.append(
+            Node(name, (_filled(args, made, leaves, False), _filled(kwargs, made, leaves, False)))
+        )
+    return [_filled(x, made, leaves, False) for x in parts.asked]
+
+
+def run(parts: Parts, arrays: Any) -> list[Any]:
+    """The LazyArrays that a flat form makes of LazyArrays."""
+    made: list[Any] = []
+    for name, args, kwargs in parts.code:
+        found = table.FUNCTIONS[name](
+            *_filled(args, made, arrays, True), **_filled(kwargs, made, arrays, True)
+        )
+        made.append(lazy(found) if isinstance(found, _core.Operator) else found)
+    return [_filled(x, made, arrays, True) for x in parts.asked]

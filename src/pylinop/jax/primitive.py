@@ -1,0 +1,210 @@
+"""The primitive that runs a program: one call, whatever the program does.
+
+Its rules are the derivatives (programs again), the transpose of what is linear, and batches. Under
+`jax.jit` the call goes through `jax.pure_callback`; outside it is made at once, so that errors are
+pylinop's own.
+
+A batch is a loop over programs without it: `sizes` are the batch dimensions, `flags` say of each
+array which of them it has, in front."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from .arrays import out_dtype
+from .programs import Program, Pullback, Pushforward, WithGradients, as_results
+
+__all__ = ["run"]
+
+_run: Any = Primitive("pylinop")
+_run.multiple_results = True
+
+
+def run(program: Program, arrays: Any) -> list[Any]:
+    """The values of a program, of arrays of JAX."""
+    found: list[Any] = _bound(program, arrays, (), ((),) * len(arrays))
+    return found
+
+
+def _bound(program: Program, arrays: Any, sizes: Any, flags: Any) -> Any:
+    return _run.bind(*arrays, program=program, sizes=tuple(sizes), flags=tuple(flags))
+
+
+def _avals(arrays: Any, flags: Any) -> tuple[Any, ...]:
+    """(shape, dtype) of each array without its batches."""
+    return tuple(
+        (tuple(a.shape)[sum(f) :], np.dtype(a.dtype)) for a, f in zip(arrays, flags, strict=True)
+    )
+
+
+# -- running ---------------------------------------------------------------------------------------
+
+
+def _executed(program: Program, sizes: Any, flags: Any, *arrays: Any) -> tuple[Any, ...]:
+    """The values, as arrays of NumPy."""
+    held = [np.asarray(a) for a in arrays]
+    kinds = program.kinds(_avals(held, flags))
+    if not sizes:
+        return tuple(as_results(program(held), kinds))
+    made = [np.empty((*sizes, *shape), out_dtype(dtype)) for shape, dtype in kinds]
+    for at in itertools.product(*map(range, sizes)):
+        one = [
+            a[tuple(k for k, on in zip(at, f, strict=True) if on)]
+            for a, f in zip(held, flags, strict=True)
+        ]
+        for whole, value in zip(made, as_results(program(one), kinds), strict=True):
+            whole[at] = value
+    return tuple(made)
+
+
+def _at_once(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
+    return [jnp.asarray(x) for x in _executed(program, sizes, flags, *arrays)]
+
+
+def _abstract(*arrays: Any, program: Program, sizes: Any, flags: Any) -> list[Any]:
+    kinds = program.kinds(_avals(arrays, flags))
+    return [ShapedArray((*sizes, *shape), out_dtype(dtype)) for shape, dtype in kinds]
+
+
+_run.def_impl(_at_once)
+_run.def_abstract_eval(_abstract)
+
+
+def _called_back(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
+    avals = _avals(arrays, flags)
+    Program._kinds(program, avals)  # what has no derivative says so here, not at run time
+    results = [
+        jax.ShapeDtypeStruct((*sizes, *shape), out_dtype(dtype))
+        for shape, dtype in program.kinds(avals)
+    ]
+    called = functools.partial(_executed, program, sizes, flags)
+    return jax.pure_callback(called, tuple(results), *arrays)
+
+
+mlir.register_lowering(_run, mlir.lower_fun(_called_back, multiple_results=True))
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+def _is_zero(t: Any) -> bool:
+    return type(t) is ad.Zero
+
+
+def _zeros(values: Any) -> list[Any]:
+    return [ad.Zero(jax.typeof(v).to_tangent_aval()) for v in values]
+
+
+def _is_number(kind: Any) -> bool:
+    shape, dtype = kind
+    return bool(shape == () and dtype.kind == "f")
+
+
+def _jvp(primals: Any, tangents: Any, *, program: Program, sizes: Any, flags: Any) -> Any:
+    live = [k for k, t in enumerate(tangents) if not _is_zero(t)]
+    if not live:
+        values = _bound(program, primals, sizes, flags)
+        return values, _zeros(values)
+    if set(live) <= program.linear():
+        values = _bound(program, primals, sizes, flags)
+        moved = [
+            (jnp.zeros_like(p) if _is_zero(t) else t) if k in program.linear() else p
+            for k, (p, t) in enumerate(zip(primals, tangents, strict=True))
+        ]
+        return values, _bound(program, moved, sizes, flags)
+    kinds = program.kinds(_avals(primals, flags))
+    if all(map(_is_number, kinds)):
+        return _by_gradients(primals, tangents, live, program, sizes, flags, len(kinds))
+    values = _bound(program, primals, sizes, flags)
+    given = [*primals, *(tangents[k] for k in live)]
+    more = (*flags, *(flags[k] for k in live))
+    return values, _bound(Pushforward(program, tuple(live)), given, sizes, more)
+
+
+def _by_gradients(
+    primals: Any, tangents: Any, live: list[int], program: Program, sizes: Any, flags: Any, n: int
+) -> Any:
+    """Of real numbers value and gradient come by one plan; the tangent is the inner product."""
+    found = _bound(WithGradients(program, tuple(live)), primals, sizes, flags)
+    values, rest = found[:n], found[n:]
+    made = []
+    for i in range(n):
+        total = jnp.zeros_like(values[i])
+        for g, k in zip(rest[i * len(live) :], live, strict=False):
+            t = tangents[k]
+            behind = np.ndim(primals[k]) - sum(flags[k])
+            shown = _in_front(t, sizes, flags[k])
+            terms = jnp.real(jnp.conj(g) * shown) if jnp.iscomplexobj(g) else g * shown
+            axes = tuple(range(len(sizes), len(sizes) + behind))
+            total = total + jnp.sum(terms, axis=axes).astype(total.dtype)
+        made.append(total)
+    return values, made
+
+
+def _in_front(t: Any, sizes: Any, flag: Any) -> Any:
+    """t with a dimension of 1 for each batch that it does not have."""
+    own = iter(np.shape(t))
+    front = [next(own) if on else 1 for on in flag] if sizes else []
+    return jnp.reshape(t, (*front, *own))
+
+
+def _transposed(cts: Any, *arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
+    asked = [k for k, a in enumerate(arrays) if ad.is_undefined_primal(a)]
+    if not isinstance(program, (Pullback, Pushforward)) or not set(asked) <= program.linear():
+        raise NotImplementedError(f"a program of {program!r} is not linear: it has no transpose")
+    base = program.base
+    own = list(arrays[: base.arrays])
+    whole = (True,) * len(sizes)
+    kinds = program.kinds(
+        tuple(
+            (tuple(a.aval.shape)[sum(f) :], np.dtype(a.aval.dtype))
+            if ad.is_undefined_primal(a)
+            else (tuple(a.shape)[sum(f) :], np.dtype(a.dtype))
+            for a, f in zip(arrays, flags, strict=True)
+        )
+    )
+    given = [
+        jnp.zeros((*sizes, *shape), out_dtype(dtype)) if _is_zero(ct) else ct
+        for ct, (shape, dtype) in zip(cts, kinds, strict=True)
+    ]
+    numbers = [k - base.arrays for k in asked]
+    more = (*flags[: base.arrays], *(whole for _ in given))
+    if isinstance(program, Pushforward):
+        by = tuple(program.by[j] for j in numbers)
+        found = _bound(Pullback(base, by, len(given)), [*own, *given], sizes, more)
+    else:
+        values = _bound(Pushforward(base, program.by), [*own, *given], sizes, more)
+        found = [values[j] for j in numbers]
+    made: list[Any] = [None] * len(arrays)
+    for k, value in zip(asked, found, strict=True):
+        axes = tuple(i for i, on in enumerate(flags[k]) if not on)
+        total = jnp.sum(value, axis=axes) if axes else value
+        made[k] = total.astype(arrays[k].aval.dtype)
+    return made
+
+
+ad.primitive_jvps[_run] = _jvp
+ad.primitive_transposes[_run] = _transposed
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _batched(arrays: Any, dims: Any, *, program: Program, sizes: Any, flags: Any) -> Any:
+    size = next(a.shape[d] for a, d in zip(arrays, dims, strict=True) if d is not None)
+    moved = [a if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(arrays, dims, strict=True)]
+    more = [(d is not None, *f) for d, f in zip(dims, flags, strict=True)]
+    values = _bound(program, moved, (size, *sizes), more)
+    return values, [0] * len(values)
+
+
+batching.primitive_batchers[_run] = _batched

@@ -1,0 +1,265 @@
+"""Programs: what one call computes, from arrays to arrays, as a recipe of LazyArrays.
+
+    Formula       the flat form of operators and functions of them
+    Written       a function of LazyArrays that somebody wrote (`program`)
+    WithGradients values that are real numbers, and the gradient of each by some of the arrays
+    Pushforward   the tangents of the values, linear in the tangents of some of the arrays
+    Pullback      the cotangents of some of the arrays, linear in those of the values
+
+The last three are made of another program, of any of the five: so there are derivatives of any
+order, and all of them are pylinop's. Pushforward and Pullback are each other's transpose. They
+speak JAX's convention, in which <ct, t> is Re sum(ct t): conjugate to pylinop's."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._gradients.pieces import call
+from .._gradients.rules import Differentiated
+from .._gradients.sweep import sweep
+from .._gradients.watched import watched
+from .._lazy import program as together
+from .._lazy.leaves import lazy
+from . import formulas
+from .arrays import out_dtype
+
+__all__ = ["Formula", "Program", "Pullback", "Pushforward", "WithGradients", "Written"]
+
+
+class Program:
+    """A recipe; equal to another one with the same parts."""
+
+    arrays: int  # how many it takes
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+        self._hash = hash((type(self), parts))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Program)
+            and type(other) is type(self)
+            and other._hash == self._hash
+            and other.parts == self.parts
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+    def linear(self) -> frozenset[int]:
+        """The arrays in which the program is linear, together."""
+        return frozenset()
+
+    def watched(self) -> frozenset[int]:
+        """The arrays by which something is differentiated: their values must not be asked for
+        while the formula is built."""
+        return frozenset()
+
+    def build(self, leaves: Any) -> list[Any]:
+        """The values, as LazyArrays of LazyArrays."""
+        raise NotImplementedError
+
+    def _kinds(self, avals: Any) -> list[tuple[tuple[int, ...], Any]]:
+        leaves = [hollow(a, k in self.watched()) for k, a in enumerate(avals)]
+        return [(tuple(x.shape), np.dtype(x.dtype)) for x in map(lazy, self.build(leaves))]
+
+    def kinds(self, avals: tuple[Any, ...]) -> list[tuple[tuple[int, ...], Any]]:
+        """(shape, dtype) of the values, of those of the arrays; nothing is computed."""
+        found: list[tuple[tuple[int, ...], Any]] = _kinds(self, avals)
+        return found
+
+    def __call__(self, arrays: Any) -> list[Any]:
+        """The values of arrays of NumPy."""
+        guarded = self.watched()
+        leaves = [watched(a) if k in guarded else lazy(a) for k, a in enumerate(arrays)]
+        found = [lazy(x) for x in self.build(leaves)]
+        for k in guarded:
+            leaves[k]._value = arrays[k]
+        unique = list({id(x): x for x in found}.values())
+        if len(unique) > 1:
+            together.evaluate(*unique)
+        return [x._computed() for x in found]
+
+
+@functools.lru_cache(maxsize=2048)
+def _kinds(program: Program, avals: Any) -> Any:
+    return program._kinds(avals)
+
+
+def hollow(aval: Any, guarded: bool) -> Any:
+    """A LazyArray of a shape and dtype, without memory."""
+    shape, dtype = aval
+    array = np.broadcast_to(np.zeros((), dtype), shape)
+    return watched(array) if guarded else lazy(array)
+
+
+class Formula(Program):
+    """Nodes in their flat form."""
+
+    def __init__(self, parts: formulas.Parts) -> None:
+        super().__init__(parts)
+        self.flat, self.arrays = parts, parts.arrays
+
+    def build(self, leaves: Any) -> list[Any]:
+        return formulas.run(self.flat, leaves)
+
+    def __repr__(self) -> str:
+        return ", ".join(name for name, *_ in self.flat.code)
+
+
+class Written(Program):
+    """A function of `arrays` LazyArrays to a list of LazyArrays. `structure` tells functions apart
+    that are made of the same one."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any, arrays: int) -> None:
+        super().__init__(function, structure)
+        self.function, self.arrays = function, arrays
+
+    def build(self, leaves: Any) -> list[Any]:
+        found: list[Any] = self.function(leaves)
+        return found
+
+    def __repr__(self) -> str:
+        return getattr(self.parts[1], "__name__", "function")
+
+
+class _Derived(Program):
+    """Of a program, by the arrays in `by`."""
+
+    def __init__(self, base: Program, by: tuple[int, ...]) -> None:
+        super().__init__(base, by)
+        self.base, self.by = base, by
+
+    def watched(self) -> frozenset[int]:
+        return self.base.watched() | frozenset(self.by)
+
+    def wanted(self, leaves: Any) -> dict[int, Any]:
+        return {id(leaves[k]): leaves[k] for k in self.by}
+
+
+class WithGradients(_Derived):
+    """The values and, after them, of each value the gradient by each array in `by`. Values that
+    are not single real numbers have none."""
+
+    def __init__(self, base: Program, by: tuple[int, ...]) -> None:
+        super().__init__(base, by)
+        self.arrays = base.arrays
+
+    def _kinds(self, avals: Any) -> Any:
+        own = self.base.kinds(avals)
+        super()._kinds(avals)
+        return own + [avals[k] for _ in own for k in self.by]
+
+    def build(self, leaves: Any) -> list[Any]:
+        values = [lazy(x) for x in self.base.build(leaves)]
+        made = list(values)
+        for value in values:
+            found = sweep(value, self.wanted(leaves), lazy(np.ones((), value.dtype)))
+            made += [_gradient(found, leaves[k]) for k in self.by]
+        return made
+
+
+class Pullback(_Derived):
+    """Takes the arrays, and a cotangent of each value."""
+
+    def __init__(self, base: Program, by: tuple[int, ...], values: int) -> None:
+        super().__init__(base, by)
+        self.arrays = base.arrays + values
+
+    def linear(self) -> frozenset[int]:
+        return frozenset(range(self.base.arrays, self.arrays))
+
+    def _kinds(self, avals: Any) -> Any:
+        super()._kinds(avals)
+        return [avals[k] for k in self.by]
+
+    def build(self, leaves: Any) -> list[Any]:
+        own, given = leaves[: self.base.arrays], leaves[self.base.arrays :]
+        values = [lazy(x) for x in self.base.build(own)]
+        found = pulled(values, [_conj(g) for g in given], self.wanted(own))
+        return [_conj(_gradient(found, own[k])) for k in self.by]
+
+
+class Pushforward(_Derived):
+    """Takes the arrays, and a tangent of each array in `by`."""
+
+    def __init__(self, base: Program, by: tuple[int, ...]) -> None:
+        super().__init__(base, by)
+        self.arrays = base.arrays + len(by)
+
+    def linear(self) -> frozenset[int]:
+        return frozenset(range(self.base.arrays, self.arrays))
+
+    def _kinds(self, avals: Any) -> Any:
+        return self.base.kinds(avals[: self.base.arrays])
+
+    def build(self, leaves: Any) -> list[Any]:
+        own, tangents = leaves[: self.base.arrays], leaves[self.base.arrays :]
+        values = [lazy(x) for x in self.base.build(own)]
+        units = [lazy(np.zeros(v.shape, v.dtype)) for v in values]
+        found = pulled(values, units, self.wanted(own))
+        total = None
+        for k, t in zip(self.by, tangents, strict=True):
+            g = found.get(id(own[k]))
+            if g is None:
+                continue
+            term = _real_inner(g, t)
+            total = term if total is None else total + term
+        if total is None:
+            return units
+        one = lazy(np.ones((), total.dtype))
+        back = sweep(total, {id(u): u for u in units}, one)
+        return [back.get(id(u), u) for u in units]
+
+
+def _conj(x: Any) -> Any:
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+def _real_inner(g: Any, t: Any) -> Any:
+    """sum(conj(g) t), of which the real part counts."""
+    if g.dtype.kind == "c":
+        return np.sum(np.conjugate(g) * t)
+    return np.sum(g * (np.real(t) if t.dtype.kind == "c" else t))
+
+
+def _gradient(found: dict[int, Any], like: Any) -> Any:
+    """The gradient by a leaf, of its shape."""
+    g = found.get(id(like))
+    return lazy(np.zeros(like.shape, like.dtype)) if g is None else g
+
+
+def _never(*values: Any) -> Any:
+    raise AssertionError("a root of several values has none of its own")
+
+
+def pulled(values: list[Any], cotangents: list[Any], wanted: dict[int, Any]) -> dict[int, Any]:
+    """The cotangents of what is wanted, by its id: one sweep back from several values."""
+    pairs = [(v, g) for v, g in zip(values, cotangents, strict=True) if v.dtype.kind in "fc"]
+    if not pairs:
+        return {}
+    if len(pairs) == 1:
+        return sweep(*pairs[0][:1], wanted, pairs[0][1])
+    heads, back = zip(*pairs, strict=True)
+    joint = Differentiated(_never, lambda y, args, g: tuple(back))
+    root = call(joint, tuple(heads), (), np.dtype(np.float64))
+    return sweep(root, wanted, lazy(np.ones(())))
+
+
+def as_results(values: list[Any], kinds: Any) -> list[Any]:
+    """The values in the dtypes that were promised."""
+    made = []
+    for value, (shape, dtype) in zip(values, kinds, strict=True):
+        a = np.asarray(value)
+        due = out_dtype(dtype)
+        if a.dtype.kind == "c" and due.kind != "c":
+            a = a.real
+        made.append(np.ascontiguousarray(a, due).reshape(shape))
+    return made

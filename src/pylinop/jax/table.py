@@ -1,0 +1,65 @@
+"""What nodes compute, by name: each function takes and gives LazyArrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._api import basic, covariance, determinants, products, solve
+from .._lazy.build import inverse, view
+from .._lazy.leaves import lazy
+from .._operators import block_constructors
+
+__all__ = ["FUNCTIONS", "KINDS"]
+
+
+def _over(a: Any, c: Any) -> Any:
+    return a / c
+
+
+def _index(a: Any, key: Any) -> Any:
+    return a[key]
+
+
+def _norm(a: Any) -> Any:
+    return np.linalg.norm(a)
+
+
+KINDS: dict[str, Any] = {
+    row["name"]: getattr(_core, row["name"])
+    for row in _core.kinds()
+    if row["name"] not in ("MatVec", "Part")
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **KINDS,
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "negative": lambda a: -1 * a,
+    "scale": lambda a, c: c * a,
+    "over": _over,
+    "matmul": lambda a, b: a @ b,
+    "view": view,
+    "index": _index,
+    "inv": inverse,
+    "solve": solve.solve,
+    "trace": basic.trace,
+    "diagonal": basic.diagonal,
+    "det": determinants.det,
+    "logdet": determinants.logdet,
+    "slogdet": determinants.slogdet,
+    "inv_quad_logdet": covariance.inv_quad_logdet,
+    "multi_dot": products.multi_dot,
+    "matrix_power": np.linalg.matrix_power,
+    "multiply": block_constructors.multiply,
+    "cholesky": np.linalg.cholesky,
+    "eigvalsh": np.linalg.eigvalsh,
+    "svdvals": np.linalg.svdvals,
+    "pinv": np.linalg.pinv,
+    "norm": _norm,
+    "lazy": lazy,
+    "item": lambda values, k: values[k],
+}
