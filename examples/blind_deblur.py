@@ -1,4 +1,4 @@
-"""A blurred record made sharp where nobody knows the blur: its width by the gradient of a likelihood.
+"""A blurred record made sharp where nobody knows the blur: its width by a likelihood's gradient.
 
 The record is statsmodels' yearly sunspot numbers, 309 years from 1700 on (square roots, mean taken
 off). The older half is as it was; of the later half only running means y = T x + noise are left,
