@@ -1,5 +1,7 @@
 """No path gives a detached, zero or stale gradient without an error."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -130,3 +132,57 @@ def test_rules_that_are_wrong():
         pl.custom_vjp(1, 2)
     with pytest.raises(TypeError, match="say shape="):
         pl.custom_vjp(lambda x: 1.0, lambda *a: None)(D)
+
+
+def test_a_change_between_the_halves_is_found():
+    """Of an array that the formula holds, in any place; arguments are copied."""
+    y, U, t = np.arange(3.0), np.ones((3, 1)), np.array([4.0, 1.0, 0.5])
+    T = pl.Toeplitz(t)
+
+    def f(d):
+        return pl.solve(pl.Diag(d) + pl.LowRank(U) + T, y)
+
+    d = np.array([1.0, 2.0, 4.0])
+    wanted = pl.vjp(f, d)[1](np.ones(3))[0]
+    for held in (y, U, t):
+        value, pullback = pl.vjp(f, d)
+        np.testing.assert_array_equal(pullback(np.ones(3))[0], wanted)
+        held += 1
+        with pytest.raises(RuntimeError, match=r"shape .* has been written to.*\n.*built at"):
+            pullback(np.ones(3))
+        held -= 1
+        np.testing.assert_array_equal(pullback(np.ones(3))[0], wanted)
+    value, pullback = pl.vjp(f, d)
+    d[:] = 0
+    np.testing.assert_array_equal(pullback(np.ones(3))[0], wanted)
+
+
+def test_long_chains():
+    x = pl.lazy(np.ones(3))
+    y = x
+    for k in range(100_000):
+        y = y + 0.5 if k % 2 else y * 1.00001
+    g = pl.gradients(np.sum(y), x)
+    np.testing.assert_allclose(np.asarray(g), 1.00001**50_000, rtol=1e-10)
+    A = pl.lazy(2 * np.eye(3))
+    S = A
+    for _ in range(3000):
+        S = S + A
+    assert np.asarray(pl.gradients(np.trace(S @ S), A))[0, 0] == 2 * 2 * 3001**2
+
+
+def test_threads_get_the_same_bits():
+    rng = np.random.default_rng(3)
+    d, U, y = rng.uniform(1, 2, 50), rng.standard_normal((50, 3)), rng.standard_normal(50)
+
+    def nll(d, U):
+        quad, log = pl.inv_quad_logdet(pl.Diag(d) + pl.LowRank(U), y)
+        return quad + log
+
+    f = pl.value_and_grad(nll, (0, 1))
+    value, (by_d, by_U) = f(d, U)
+    with ThreadPoolExecutor(4) as pool:
+        for got, (one, other) in pool.map(lambda _: f(d.copy(), U.copy()), range(60)):
+            assert got == value
+            np.testing.assert_array_equal(one, by_d)
+            np.testing.assert_array_equal(other, by_U)

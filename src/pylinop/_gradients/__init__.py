@@ -7,6 +7,7 @@
     matrices.py     those of an operator's parameters and operands
     decompositions.py  those of the matrix of a Cholesky factor, of eigenvalues, ...
     pieces.py, trees.py  what the others are written with: pairs, nested arguments
+    contents.py     arrays must not change between a value and its pullback
     watched.py      arguments whose values must not be asked for while a function is traced
 
 The cotangent of an operator is an operator: a product ``A @ x`` gives the pair ``g x^H`` as a

@@ -15,6 +15,7 @@ from .._lazy.build import value_of
 from .._lazy.leaves import lazy
 from .._lazy.program import evaluate
 from . import trees
+from .contents import Contents
 from .pieces import stopped
 from .rules import Differentiated, Formula
 from .sweep import sweep
@@ -152,6 +153,12 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
         Of an array of the value's shape; gives a tuple with one gradient an argument.
     aux : optional
 
+    Raises
+    ------
+    RuntimeError
+        By the pullback, where an array that ``f`` holds beside its arguments has been written to
+        since. (The arguments are copied.)
+
     Examples
     --------
     >>> import numpy as np, pylinop as pl
@@ -163,6 +170,7 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
     value = trace.lazy_value()
 
     def pullback(cotangent: Any) -> Any:
+        contents.check()
         g = np.asarray(cotangent)
         if g.shape != value.shape:
             raise ValueError(f"a cotangent of shape {g.shape} for a value of shape {value.shape}")
@@ -171,6 +179,7 @@ def vjp(f: _Function, *primals: Any, has_aux: bool = False) -> Any:
         return trace.shaped(finished(trace, [], trace.gathered(found))[1])
 
     shown = evaluate(value)[()]
+    contents = Contents(value)
     return (shown, pullback, value_of_aux(trace.aux)) if has_aux else (shown, pullback)
 
 
