@@ -32,7 +32,7 @@ def _inside(x: Any) -> list[Any]:
 
 
 def _print(a: Any) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(a).view(np.uint8), digest_size=16).digest()
+    return hashlib.blake2b(np.ascontiguousarray(a).view(np.uint8).data, digest_size=16).digest()
 
 
 class Contents:
