@@ -130,8 +130,10 @@ class Parts(NamedTuple):
     arrays: int
 
 
-def flat(roots: list[Node]) -> tuple[Parts, list[Any]]:
-    """The flat form of some nodes, and their arrays, each once."""
+def flat(roots: list[Node], merged: bool) -> tuple[Parts, list[Any]]:
+    """The flat form of some nodes, and their arrays: one for each node of an array, or with
+    `merged` one for each array. (In a pytree the arrays may be replaced by anything, also by one
+    object for all: what is one leaf must not depend on that.)"""
     places: dict[int, Any] = {}
     arrays: dict[int, Slot] = {}
     held: list[Any] = []
@@ -142,10 +144,11 @@ def flat(roots: list[Node]) -> tuple[Parts, list[Any]]:
         if id(node) in places:
             continue
         if not node.name:
-            if id(node.args) not in arrays:
-                arrays[id(node.args)] = Slot(len(held))
+            key = id(node.args) if merged else id(node)
+            if key not in arrays:
+                arrays[key] = Slot(len(held))
                 held.append(node.args)
-            places[id(node)] = arrays[id(node.args)]
+            places[id(node)] = arrays[key]
         elif ready:
             code.append((node.name, *(_placed(x, places) for x in node.args)))
             places[id(node)] = Ref(len(code) - 1)

@@ -18,7 +18,7 @@ __all__ = ["Operator", "computed", "kind", "made"]
 
 def computed(*nodes: Node) -> list[Any]:
     """The values of nodes, by one program."""
-    parts, arrays = formulas.flat(list(nodes))
+    parts, arrays = formulas.flat(list(nodes), True)
     return run(Formula(parts), arrays)
 
 
@@ -49,7 +49,7 @@ class Operator:
 
     def tree_flatten(self) -> tuple[Any, Any]:
         """The arrays, and the formula of them."""
-        parts, arrays = formulas.flat([self._node])
+        parts, arrays = formulas.flat([self._node], False)
         return tuple(arrays), parts
 
     @classmethod
@@ -59,7 +59,7 @@ class Operator:
 
     def _kind(self) -> Any:
         if self._aval is None:
-            parts, arrays = formulas.flat([self._node])
+            parts, arrays = formulas.flat([self._node], False)
             avals = tuple((tuple(a.shape), np.dtype(a.dtype)) for a in arrays)
             self._aval = Formula(parts).kinds(avals)[0]
         return self._aval

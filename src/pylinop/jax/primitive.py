@@ -1,8 +1,8 @@
 """The primitive that runs a program: one call, whatever the program does.
 
 Its rules are the derivatives (programs again), the transpose of what is linear, and batches. Under
-`jax.jit` the call goes through `jax.pure_callback`; outside it is made at once, so that errors are
-pylinop's own.
+`jax.jit` the call goes to a handler in C on the CPU, through `jax.pure_callback` elsewhere; outside
+of `jit` it is made at once, so that errors are pylinop's own.
 
 A batch is a loop over programs without it: `sizes` are the batch dimensions, `flags` say of each
 array which of them it has, in front."""
@@ -20,6 +20,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from . import handler
 from .arrays import out_dtype
 from .programs import Program, Pullback, Pushforward, WithGradients, as_results
 
@@ -49,6 +50,22 @@ def _avals(arrays: Any, flags: Any) -> tuple[Any, ...]:
 # -- running ---------------------------------------------------------------------------------------
 
 
+def _filled(program: Program, sizes: Any, flags: Any, held: Any, out: Any) -> None:
+    """Writes the values into arrays of NumPy; of batches one after the other."""
+    kinds = program.kinds(_avals(held, flags))
+    if not sizes:
+        for whole, value in zip(out, as_results(program(held), kinds), strict=True):
+            whole[...] = value
+        return
+    for at in itertools.product(*map(range, sizes)):
+        one = [
+            a[tuple(k for k, on in zip(at, f, strict=True) if on)]
+            for a, f in zip(held, flags, strict=True)
+        ]
+        for whole, value in zip(out, as_results(program(one), kinds), strict=True):
+            whole[at] = value
+
+
 def _executed(program: Program, sizes: Any, flags: Any, *arrays: Any) -> tuple[Any, ...]:
     """The values, as arrays of NumPy."""
     held = [np.asarray(a) for a in arrays]
@@ -56,13 +73,7 @@ def _executed(program: Program, sizes: Any, flags: Any, *arrays: Any) -> tuple[A
     if not sizes:
         return tuple(as_results(program(held), kinds))
     made = [np.empty((*sizes, *shape), out_dtype(dtype)) for shape, dtype in kinds]
-    for at in itertools.product(*map(range, sizes)):
-        one = [
-            a[tuple(k for k, on in zip(at, f, strict=True) if on)]
-            for a, f in zip(held, flags, strict=True)
-        ]
-        for whole, value in zip(made, as_results(program(one), kinds), strict=True):
-            whole[at] = value
+    _filled(program, sizes, flags, held, made)
     return tuple(made)
 
 
@@ -79,18 +90,34 @@ _run.def_impl(_at_once)
 _run.def_abstract_eval(_abstract)
 
 
-def _called_back(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
+def _promised(program: Program, sizes: Any, flags: Any, arrays: Any) -> tuple[Any, ...]:
+    """Shapes and dtypes of the results. The formula is built: what has no derivative says so here,
+    not at run time."""
     avals = _avals(arrays, flags)
-    Program._kinds(program, avals)  # what has no derivative says so here, not at run time
-    results = [
+    Program._kinds(program, avals)
+    return tuple(
         jax.ShapeDtypeStruct((*sizes, *shape), out_dtype(dtype))
         for shape, dtype in program.kinds(avals)
-    ]
+    )
+
+
+def _called_back(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
+    """Through Python: wherever XLA runs."""
     called = functools.partial(_executed, program, sizes, flags)
-    return jax.pure_callback(called, tuple(results), *arrays)
+    return jax.pure_callback(called, _promised(program, sizes, flags, arrays), *arrays)
+
+
+def _called(*arrays: Any, program: Program, sizes: Any, flags: Any) -> Any:
+    """By our handler, on XLA's memory."""
+    results = _promised(program, sizes, flags, arrays)
+    run = functools.partial(_filled, program, sizes, flags)
+    a, b = handler.registered(handler.digest(program, sizes, flags), run)
+    return jax.ffi.ffi_call(handler.NAME, results)(*arrays, a=a, b=b)
 
 
 mlir.register_lowering(_run, mlir.lower_fun(_called_back, multiple_results=True))
+if handler.there():
+    mlir.register_lowering(_run, mlir.lower_fun(_called, multiple_results=True), platform="cpu")
 
 
 # -- derivatives -----------------------------------------------------------------------------------

@@ -26,12 +26,13 @@ from .._lazy import program as together
 from .._lazy.leaves import lazy
 from . import formulas
 from .arrays import out_dtype
+from .replay import Recipe, recorded, replayed
 
 __all__ = ["Formula", "Program", "Pullback", "Pushforward", "WithGradients", "Written"]
 
 
 class Program:
-    """A recipe; equal to another one with the same parts."""
+    """What is computed; equal to another one with the same parts."""
 
     arrays: int  # how many it takes
 
@@ -75,17 +76,34 @@ class Program:
         found: list[tuple[tuple[int, ...], Any]] = _kinds(self, avals)
         return found
 
-    def __call__(self, arrays: Any) -> list[Any]:
-        """The values of arrays of NumPy."""
+    def _built(self, arrays: Any) -> list[Any]:
+        """The formula of arrays whose values are looked at, but for those by which something is
+        differentiated."""
         guarded = self.watched()
         leaves = [watched(a) if k in guarded else lazy(a) for k, a in enumerate(arrays)]
         found = [lazy(x) for x in self.build(leaves)]
         for k in guarded:
             leaves[k]._value = arrays[k]
+        return found
+
+    def __call__(self, arrays: Any) -> list[Any]:
+        """The values of arrays of NumPy."""
+        recipe = _recipe(self, tuple((a.shape, a.dtype) for a in arrays))
+        found = self._built(arrays) if recipe is None else replayed(recipe, arrays)
         unique = list({id(x): x for x in found}.values())
         if len(unique) > 1:
             together.evaluate(*unique)
         return [x._computed() for x in found]
+
+
+@functools.lru_cache(maxsize=512)
+def _recipe(program: Program, avals: Any) -> Recipe | None:
+    """How the formula is made of any arrays of these shapes; None where values are looked at."""
+    leaves = [hollow(a, True) for a in avals]
+    try:
+        return recorded([lazy(x) for x in program.build(leaves)], leaves)
+    except TypeError:  # a value was asked for
+        return None
 
 
 @functools.lru_cache(maxsize=2048)

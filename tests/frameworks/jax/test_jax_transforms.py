@@ -195,10 +195,16 @@ def test_operators_are_pytrees():
     assert jax.jvp(pj.logdet, (K,), (step,))[1].shape == ()
 
 
-def test_an_array_used_twice_is_one_leaf():
+def test_leaves_do_not_depend_on_what_they_are():
+    """Filters and masks put one object in the place of all arrays."""
     d, U, y = arrays()
-    K = pj.Diag(d) @ pj.LowRank(U) @ pj.Diag(d)
-    assert len(jax.tree.leaves(K)) == 2
+    D = pj.Diag(d)
+    K = D @ pj.LowRank(U) @ D + pj.Diag(d)
+    assert len(jax.tree.leaves(K)) == 3
+    mask = jax.tree.map(lambda a: True, K)
+    same = jax.tree.map(lambda a, on: a if on else None, K, mask)
+    close(same.toarray(), K.toarray())
+    assert jax.tree.structure(same) == jax.tree.structure(K) == jax.tree.structure(mask)
     close(
         jax.grad(lambda d: jnp.sum((pj.Diag(d) @ pj.LowRank(U) @ pj.Diag(d)) @ y))(d),
         jax.grad(lambda d: jnp.sum(jnp.diag(d) @ U @ U.T @ jnp.diag(d) @ y))(d),

@@ -295,6 +295,10 @@ int py_run_exec(py_run *r, int rhs, const lop_buf *x, const lop_buf *out);
 /* py_program.c: the values of several actions by one plan: a list of read-only arrays in one block.
  * `asked` is a list of tuples (operator, action, i, j), the action's number less ACT_DENSE. */
 PyObject *py_results(py_state *s, PyObject *asked);
+/* py_xla.c: from now on the handler that XLA calls calls f(a, b, arguments, results), with the two
+ * numbers of a program and tuples of arrays on XLA's memory, that of the arguments read-only. A
+ * capsule with the handler: new. */
+PyObject *py_xla_target(PyObject *f);
 /* py_cotangent.c: _cotangent(op, g, child): the cotangent of a child of op's node, whose own is g,
  * as an operator: that of a matrix by its dense form, of a vector by its diagonal. New;
  * Py_NotImplemented: there is none. */

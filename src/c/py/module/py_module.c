@@ -192,6 +192,12 @@ static PyObject *results(PyObject *module, PyObject *asked) {
     return py_results(state(module), asked);
 }
 
+/* _xla_target(function): see py_xla_target. */
+static PyObject *xla_target(PyObject *module, PyObject *f) {
+    (void)module;
+    return py_xla_target(f);
+}
+
 /* _cotangent(op, g, child): see py_cotangent. */
 static PyObject *cotangent(PyObject *module, PyObject *args) {
     return py_cotangent(state(module), args);
@@ -385,6 +391,7 @@ static PyMethodDef functions[] = {
     {"_lazy_view", lazy_view, METH_VARARGS, NULL},
     {"_lazy_scaled", lazy_scaled, METH_VARARGS, NULL},
     {"_results", results, METH_O, NULL},
+    {"_xla_target", xla_target, METH_O, NULL},
     {"_cotangent", cotangent, METH_VARARGS, NULL},
     {"_lazy_run", lazy_run, METH_VARARGS, NULL},
     {"_lazy_value", lazy_value, METH_O, NULL},
