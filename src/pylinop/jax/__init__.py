@@ -12,27 +12,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from . import table as _table
-from .functions import (
-    InvQuadLogdet,
-    SlogdetResult,
-    cholesky,
-    det,
-    diagonal,
-    eigvalsh,
-    inv,
-    inv_quad_logdet,
-    logdet,
-    matrix_norm,
-    matrix_power,
-    multi_dot,
-    multiply,
-    pinv,
-    slogdet,
-    solve,
-    svdvals,
-    trace,
-)
+from .._programs import table as _table
+from .._programs.functions import InvQuadLogdet, SlogdetResult
+from .operators import FUNCTIONS as _F
 from .operators import Operator
 from .operators import kind as _kind
 from .program import program
@@ -59,6 +41,23 @@ __all__ = [
     "svdvals",
     "trace",
 ]
+
+cholesky = _F.cholesky
+det = _F.det
+diagonal = _F.diagonal
+eigvalsh = _F.eigvalsh
+inv = _F.inv
+inv_quad_logdet = _F.inv_quad_logdet
+logdet = _F.logdet
+matrix_norm = _F.matrix_norm
+matrix_power = _F.matrix_power
+multi_dot = _F.multi_dot
+multiply = _F.multiply
+pinv = _F.pinv
+slogdet = _F.slogdet
+solve = _F.solve
+svdvals = _F.svdvals
+trace = _F.trace
 
 
 def _constructor(name: str) -> Any:

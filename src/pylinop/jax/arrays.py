@@ -8,7 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["as_leaf", "is_array", "narrow", "out_dtype"]
+from .._programs.formulas import operations
+
+__all__ = ["as_leaf", "is_array", "narrow", "operation", "out_dtype"]
 
 _WIDE = ("float64", "complex128")
 
@@ -43,3 +45,6 @@ def as_leaf(x: Any) -> Any:
 def out_dtype(dtype: Any) -> Any:
     """The dtype of a result: in JAX without x64 all numbers have 32 bits."""
     return jax.dtypes.canonicalize_dtype(dtype)
+
+
+operation = operations(lambda x: as_leaf(x) if is_array(x) else None)

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from .. import _core
-from .formulas import Held, Number, Parts, Ref, Several, Slot
+from .._programs.formulas import Held, Number, Parts, Ref, Several, Slot
 
 __all__ = ["NAME", "digest", "registered", "there"]
 

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from . import functions
+from .operators import FUNCTIONS as functions
 from .operators import Operator, kind
 
 __all__ = ["LinearOperator", "Structured", "as_operator"]

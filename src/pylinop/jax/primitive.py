@@ -20,9 +20,9 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .._programs.programs import Program, Pullback, Pushforward, WithGradients, as_results
 from . import handler
 from .arrays import out_dtype
-from .programs import Program, Pullback, Pushforward, WithGradients, as_results
 
 __all__ = ["run"]
 
@@ -51,10 +51,11 @@ def _avals(arrays: Any, flags: Any) -> tuple[Any, ...]:
 
 
 def _filled(program: Program, sizes: Any, flags: Any, held: Any, out: Any) -> None:
-    """Writes the values into arrays of NumPy; of batches one after the other."""
+    """Writes the values into arrays of NumPy, in their dtypes (a thread of XLA does not know how
+    many bits JAX has here); of batches one after the other."""
     kinds = program.kinds(_avals(held, flags))
     if not sizes:
-        for whole, value in zip(out, as_results(program(held), kinds), strict=True):
+        for whole, value in zip(out, as_results(program(held), kinds, np.dtype), strict=True):
             whole[...] = value
         return
     for at in itertools.product(*map(range, sizes)):
@@ -62,7 +63,7 @@ def _filled(program: Program, sizes: Any, flags: Any, held: Any, out: Any) -> No
             a[tuple(k for k, on in zip(at, f, strict=True) if on)]
             for a, f in zip(held, flags, strict=True)
         ]
-        for whole, value in zip(out, as_results(program(one), kinds), strict=True):
+        for whole, value in zip(out, as_results(program(one), kinds, np.dtype), strict=True):
             whole[at] = value
 
 
@@ -71,7 +72,7 @@ def _executed(program: Program, sizes: Any, flags: Any, *arrays: Any) -> tuple[A
     held = [np.asarray(a) for a in arrays]
     kinds = program.kinds(_avals(held, flags))
     if not sizes:
-        return tuple(as_results(program(held), kinds))
+        return tuple(as_results(program(held), kinds, out_dtype))
     made = [np.empty((*sizes, *shape), out_dtype(dtype)) for shape, dtype in kinds]
     _filled(program, sizes, flags, held, made)
     return tuple(made)

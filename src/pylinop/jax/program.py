@@ -11,9 +11,9 @@ import numpy as np
 
 from .._base.checks import is_lazy
 from .._lazy.leaves import lazy
+from .._programs.programs import Written
 from .arrays import as_leaf, is_array
 from .primitive import run
-from .programs import Written
 
 __all__ = ["program"]
 

@@ -8,8 +8,8 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp
+from frameworks.framework_kinds import tables
 from jax.test_util import check_grads
-from jax_kinds import tables
 
 import pylinop as pl
 import pylinop.jax as pj

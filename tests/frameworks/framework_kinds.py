@@ -3,7 +3,7 @@
 import importlib.util
 from pathlib import Path
 
-_SOURCE = Path(__file__).parents[2] / "gradients" / "test_gradients_of_kinds.py"
+_SOURCE = Path(__file__).parents[1] / "gradients" / "test_gradients_of_kinds.py"
 
 
 def tables(kinds):

@@ -8,14 +8,14 @@ pylinop plans as a whole."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import _core
 from .._lazy.leaves import lazy
 from . import table
-from .arrays import as_leaf, is_array
 
-__all__ = ["Node", "Parts", "flat", "leaf", "nodes_of", "operation", "run"]
+__all__ = ["Node", "Parts", "flat", "leaf", "nodes_of", "operations", "run"]
 
 
 class Ref(NamedTuple):
@@ -72,28 +72,35 @@ def leaf(array: Any) -> Node:
     return Node("", array)
 
 
-def _argument(x: Any) -> Any:
+def _argument(x: Any, taken: Callable[[Any], Any]) -> Any:
     if isinstance(x, Node):
         return x
     node = getattr(x, "_node", None)
     if isinstance(node, Node):
         return node
-    if is_array(x):
-        return leaf(as_leaf(x))
+    array = taken(x)
+    if array is not None:
+        return leaf(array)
     if type(x) in (list, tuple):
-        return Several(type(x), tuple(_argument(y) for y in x))
+        return Several(type(x), tuple(_argument(y, taken) for y in x))
     if type(x) is dict:
-        return Several(dict, tuple((k, _argument(v)) for k, v in sorted(x.items())))
+        return Several(dict, tuple((k, _argument(v, taken)) for k, v in sorted(x.items())))
     if type(x) is slice:
-        return Several(slice, tuple(_argument(y) for y in (x.start, x.stop, x.step)))
+        return Several(slice, tuple(_argument(y, taken) for y in (x.start, x.stop, x.step)))
     if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str)):
         return Number(type(x), repr(x), x)
     return Held(x)
 
 
-def operation(name: str, *args: Any, **kwargs: Any) -> Node:
-    """A function of `table`, or a kind, of its arguments."""
-    return Node(name, (_argument(args), _argument(kwargs)))
+def operations(taken: Callable[[Any], Any]) -> Callable[..., Node]:
+    """The function that makes nodes of a library's arrays: `taken` gives what an array is as a
+    leaf, None of what is no array."""
+
+    def operation(name: str, *args: Any, **kwargs: Any) -> Node:
+        """A function of `table`, or a kind, of its arguments."""
+        return Node(name, (_argument(args, taken), _argument(kwargs, taken)))
+
+    return operation
 
 
 def _children(x: Any, found: list[Node]) -> None:

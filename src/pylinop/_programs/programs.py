@@ -25,7 +25,6 @@ from .._gradients.watched import watched
 from .._lazy import program as together
 from .._lazy.leaves import lazy
 from . import formulas
-from .arrays import out_dtype
 from .replay import Recipe, recorded, replayed
 
 __all__ = ["Formula", "Program", "Pullback", "Pushforward", "WithGradients", "Written"]
@@ -271,8 +270,8 @@ def pulled(values: list[Any], cotangents: list[Any], wanted: dict[int, Any]) -> 
     return sweep(root, wanted, lazy(np.ones(())))
 
 
-def as_results(values: list[Any], kinds: Any) -> list[Any]:
-    """The values in the dtypes that were promised."""
+def as_results(values: list[Any], kinds: Any, out_dtype: Callable[[Any], Any]) -> list[Any]:
+    """The values in the dtypes that were promised; `out_dtype` is the library's for one of ours."""
     made = []
     for value, (shape, dtype) in zip(values, kinds, strict=True):
         a = np.asarray(value)

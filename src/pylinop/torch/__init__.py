@@ -1,0 +1,74 @@
+"""The same operators on tensors of PyTorch.
+
+    import pylinop.torch as pt
+    K = pt.Diag(noise) + pt.LowRank(U)          # tensors, parameters of modules
+    pt.solve(K, y), pt.logdet(K)                # tensors; derivatives of any order
+
+Names are pylinop's. Operators are formulas; each result is one call of a pylinop program, an
+autograd Function with pylinop's derivatives, which `torch.func` maps and differentiates too."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .._programs import table as _table
+from .._programs.functions import InvQuadLogdet, SlogdetResult
+from .operators import FUNCTIONS as _F
+from .operators import Operator
+from .operators import kind as _kind
+from .program import program
+
+__all__ = [
+    "InvQuadLogdet",
+    "Operator",
+    "SlogdetResult",
+    "cholesky",
+    "det",
+    "diagonal",
+    "eigvalsh",
+    "inv",
+    "inv_quad_logdet",
+    "logdet",
+    "matrix_norm",
+    "matrix_power",
+    "multi_dot",
+    "multiply",
+    "pinv",
+    "program",
+    "slogdet",
+    "solve",
+    "svdvals",
+    "trace",
+]
+
+cholesky = _F.cholesky
+det = _F.det
+diagonal = _F.diagonal
+eigvalsh = _F.eigvalsh
+inv = _F.inv
+inv_quad_logdet = _F.inv_quad_logdet
+logdet = _F.logdet
+matrix_norm = _F.matrix_norm
+matrix_power = _F.matrix_power
+multi_dot = _F.multi_dot
+multiply = _F.multiply
+pinv = _F.pinv
+slogdet = _F.slogdet
+solve = _F.solve
+svdvals = _F.svdvals
+trace = _F.trace
+
+
+def _constructor(name: str) -> Any:
+    @functools.wraps(_table.KINDS[name], assigned=("__name__", "__doc__"), updated=())
+    def made(*args: Any, **kwargs: Any) -> Operator:
+        return _kind(name, *args, **kwargs)
+
+    return made
+
+
+for _name in _table.KINDS:  # a kind added to the table is here without another line
+    globals()[_name] = _constructor(_name)
+    __all__.append(_name)
+del _name

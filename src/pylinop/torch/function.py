@@ -1,0 +1,143 @@
+"""The autograd Function that runs a program: one call, whatever the program does.
+
+Its backward is a program again, run by the same Function, so that there are derivatives of any
+order; so is its forward-mode derivative. Of real numbers (logdet, ...) value and gradient come by
+one plan. Batches of `torch.func.vmap` are a loop over programs without them.
+
+PyTorch's convention is ours; programs speak JAX's, in which cotangents are conjugate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._programs.programs import Program, Pullback, Pushforward, WithGradients, as_results
+from .arrays import as_array, dtype_of, out_dtype
+
+__all__ = ["run"]
+
+
+def _avals(tensors: Any) -> tuple[Any, ...]:
+    return tuple((tuple(x.shape), dtype_of(x)) for x in tensors)
+
+
+def _values(program: Program, tensors: Any) -> list[Any]:
+    """Of plain tensors."""
+    held = [as_array(x) for x in tensors]
+    kinds = program.kinds(_avals(tensors))
+    found = as_results(program(held), kinds, np.dtype)
+    return [torch.from_numpy(a if a.flags.writeable else a.copy()) for a in found]
+
+
+def _is_number(kind: Any) -> bool:
+    shape, dtype = kind
+    return bool(shape == () and dtype.kind == "f")
+
+
+def _conj(x: Any) -> Any:
+    return x.conj().resolve_conj() if x.is_complex() else x
+
+
+def _like(x: Any, tensor: Any) -> Any:
+    """A cotangent in the dtype of what it is the cotangent of."""
+    if x.is_complex() and not tensor.is_complex():
+        x = x.real
+    return x if x.dtype == tensor.dtype else x.to(tensor.dtype)
+
+
+_Function: Any = torch.autograd.Function
+
+
+class _Run(_Function):  # type: ignore[misc]
+    """(program, gradients asked for, tensors) -> (values, gradients of the values)."""
+
+    @staticmethod
+    def forward(program: Program, by: Any, *tensors: Any) -> Any:
+        return tuple(_values(WithGradients(program, by) if by else program, tensors))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        program, by, *tensors = inputs
+        ctx.program, ctx.by, ctx.count = program, by, len(tensors)
+        ctx.values = len(output) // (1 + len(by))
+        ctx.save_for_backward(*tensors, *output[ctx.values :])
+        ctx.save_for_forward(*tensors)
+        ctx.mark_non_differentiable(*output[ctx.values :])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        saved = ctx.saved_tensors
+        tensors, gradients = saved[: ctx.count], saved[ctx.count :]
+        given = cotangents[: ctx.values]
+        live = tuple(k for k in range(ctx.count) if ctx.needs_input_grad[2 + k])
+        made: list[Any] = [None] * ctx.count
+        if not live or all(g is None for g in given):
+            return (None, None, *made)
+        if ctx.by and not torch.is_grad_enabled():
+            for j, k in enumerate(ctx.by):
+                terms = [
+                    g * gradients[i * len(ctx.by) + j] for i, g in enumerate(given) if g is not None
+                ]
+                made[k] = _like(sum(terms[1:], terms[0]), tensors[k])
+            return (None, None, *made)
+        kinds = ctx.program.kinds(_avals(tensors))
+        whole = [
+            torch.zeros(shape, dtype=out_dtype(dtype)) if g is None else _conj(g)
+            for g, (shape, dtype) in zip(given, kinds, strict=True)
+        ]
+        found = _bound(Pullback(ctx.program, live, len(whole)), [*tensors, *whole])
+        for k, x in zip(live, found, strict=True):
+            made[k] = _like(_conj(x), tensors[k])
+        return (None, None, *made)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        given = tangents[2:]
+        live = tuple(k for k, t in enumerate(given) if t is not None)
+        found = _bound(
+            Pushforward(ctx.program, live), [*ctx.saved_tensors, *(given[k] for k in live)]
+        )
+        return (*found, *(None for _ in range(ctx.values * len(ctx.by))))
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, program: Program, by: Any, *tensors: Any) -> Any:
+        made = []
+        for at in range(info.batch_size):
+            one = [
+                x if d is None else x.select(d, at)
+                for x, d in zip(tensors, in_dims[2:], strict=True)
+            ]
+            made.append(_Run.apply(program, by, *one))
+        values = tuple(torch.stack(x) for x in zip(*made, strict=True))
+        return values, (0,) * len(values)
+
+
+def _bound(program: Program, tensors: Any) -> list[Any]:
+    """The values, with derivatives."""
+    by: tuple[int, ...] = ()
+    if torch.is_grad_enabled() and not isinstance(program, (Pullback, Pushforward)):
+        asked = tuple(k for k, x in enumerate(tensors) if x.requires_grad)
+        if asked and all(map(_is_number, program.kinds(_avals(tensors)))):
+            by = asked
+    found: Any = _Run.apply(program, by, *tensors)
+    return list(found[: len(found) // (1 + len(by))])
+
+
+def _plain(x: Any) -> bool:
+    """Has x numbers of its own? Those of FakeTensors and kin have none."""
+    return type(x) in (torch.Tensor, torch.nn.Parameter)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def run(program: Program, tensors: Any) -> list[Any]:
+    """The values of a program, of tensors."""
+    for x in tensors:
+        if not _plain(x):
+            raise TypeError(
+                f"pylinop.torch takes plain tensors, not a {type(x).__name__} of shape "
+                f"{tuple(x.shape)}"
+            )
+    return _bound(program, list(tensors))
