@@ -136,6 +136,8 @@ class Lazily:
             if "*" not in d or "+" in d:
                 return None
             x, y = d.split("*", 1)
+            if not k.isalpha() or self.n(f"{x}*{k}") > 600:
+                return None
             over = (op(x, x, depth), op(y, k, depth), op(f"{x}*{k}", e, depth))
             return self.add(head, over, (), (d, e))
         if head == "updated":
