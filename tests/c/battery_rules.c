@@ -49,6 +49,7 @@ static lop_attr an_attr(draw *d, const lop_op *op) {
     if (op == &lop_op_part) a.i[0] = world_pick(&w, 0, 2);
     if (op == &lop_op_diagonal && world_pick(&w, 0, 2)) a.i[0] = world_pick(&w, -3, 4);
     if (op == &lop_op_element) a = t_ints(world_pick(&w, 0, 3), world_pick(&w, 0, 3), 0, 0);
+    if (op == &lop_op_diagonal_sums) a = gen_lines(&d->g);
     if (op->cls == LOP_ACTION && world_pick(&w, 0, 2))
         a.i[3] = (world_pick(&w, 0, 2) ? dt : LOP_c128) + 1;
     if (op == &lop_op_sliced ||

@@ -401,3 +401,8 @@ const lop_node *gen_results(gen *g) {
     }
     return program ? t_one_of(w, "todense", NULL, program) : NULL;
 }
+
+lop_attr gen_lines(gen *g) {
+    const int64_t anti = world_pick(g->w, 0, 3) == 0, circular = world_pick(g->w, 0, 3) == 0;
+    return t_ints(anti, circular, !anti && world_pick(g->w, 0, 3) == 0, 0);
+}

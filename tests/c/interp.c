@@ -559,6 +559,7 @@ static const tv *dispatch(ip *p, const lop_node *node) {
     if (is_composed(s)) return composed(p, node, s);
     if (in_bytes(node)) return results(p, node);
     if (IS("probe")) return constant(p, node, "ones"); /* any numbers do */
+    if (ip_is_projection(s)) return ip_projection(p, node);
     if (node->n == 0) return fail(p, s);
     bool bools = p->bools, inside = p->inside, action = node->op->cls == LOP_ACTION;
     if (action) p->bools = working(node) == LOP_b8;

@@ -71,7 +71,9 @@ static lop_status random_instance(lop_rand *r, int64_t m, int64_t n, lop_dtype d
 }
 
 static const lop_node *vjp(lop_vjp *v, const lop_node *self, int child, const lop_node *g) {
-    return child ? lop_vjp_unable(v) : lop_vjp_sums(v, g, &(lop_sums){LOP_ROUND, self->child[1]});
+    return child || self->child[1]->shape.ndim > 1
+               ? lop_vjp_unable(v)
+               : lop_vjp_sums(v, g, (lopk_lines){.circular = true});
 }
 
 const lop_op lop_op_circulant = {
