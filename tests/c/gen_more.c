@@ -402,6 +402,26 @@ const lop_node *gen_results(gen *g) {
     return program ? t_one_of(w, "todense", NULL, program) : NULL;
 }
 
+const lop_node *gen_entries(gen *g, const char *rule) {
+    const int64_t n = 8 + pick(g, 3);
+    const lop_attr at = t_ints(2, pick(g, 5), 0, 0); /* LOP_AT_COO */
+    lop_status st = LOP_OK;
+    world *w = g->w;
+    const lop_node *child[3] = {gen_instance(g, &lop_op_tridiagonal, n, n, &st)}, *out = NULL;
+    if (!strcmp(rule, "entries-view")) {
+        const lop_attr mode = t_ints(pick(g, 2) ? LOP_T : LOP_H, 0, 0, 0);
+        const lop_node *u = t_one_of(w, "dense", NULL, gen_array(g, 2, n, 2)),
+                       *v = t_one_of(w, "dense", NULL, gen_array(g, 2, 2, n));
+        lop_node_unref(child[0]);
+        child[0] = t_one_of(w, "view", &mode, t_two_of(w, "prod", u, v));
+    }
+    for (int i = 1; i < 3; i++)
+        if (lop_rand_index(&w->rand, 6, 0, n, &child[i]) != LOP_OK) child[i] = NULL;
+    if (child[0] && child[1] && child[2]) out = t_node(w, "entry_sums", &at, 3, child);
+    for (int i = 0; i < 3; i++) lop_node_unref(child[i]);
+    return out;
+}
+
 lop_attr gen_lines(gen *g) {
     const int64_t anti = world_pick(g->w, 0, 3) == 0, circular = world_pick(g->w, 0, 3) == 0;
     return t_ints(anti, circular, !anti && world_pick(g->w, 0, 3) == 0, 0);

@@ -3,6 +3,9 @@
  * changes with the size. */
 #include "gen.h"
 
+#include "ops/projections/projections.h"
+#include "ops/shared/convolution.h"
+
 #include <string.h>
 
 static world w;
@@ -108,10 +111,88 @@ static void circulant_sums(void) {
     t_group("sums of circulant inverses");
 }
 
+/* -- sums of entries at places: those of a random matrix of some kind */
+
+static const lop_op *const with_places[] = {&lop_op_sparse, &lop_op_blocktridiagonal,
+                                            &lop_op_convolution, &lop_op_multitoeplitz,
+                                            &lop_op_circulant};
+
+static const lop_node *of_kind(gen *g, const lop_op *op, int64_t m, int64_t n) {
+    lop_status st = LOP_OK;
+    if (op != &lop_op_sparse) return gen_instance(g, op, m, n, &st);
+    for (int i = 0; i < 400; i++) { /* by rows and by columns too */
+        const lop_node *a = gen_kind(g, m, n);
+        if (a && a->op == op) return a;
+        lop_node_unref(a);
+    }
+    return NULL;
+}
+static void agree_entries(const lop_node *a, const lop_node *kind, int64_t how, int layout,
+                          const char *who) {
+    const lop_node *child[3] = {a, NULL, NULL}, *root = NULL;
+    lop_attr attr = t_ints(LOP_AT_BOXES, 0, 0, 0);
+    if (kind && kind->op == &lop_op_sparse) {
+        attr.i[0] = kind->attr.i[0];
+        attr.i[1] = how % 5;
+        child[1] = kind->child[1], child[2] = kind->child[2];
+    } else if (kind && kind->op == &lop_op_blocktridiagonal) {
+        const lop_node like = {.shape = {.ndim = 1, .dim = {kind->attr.i[0]}}, .dtype = LOP_f64};
+        attr = t_ints(LOP_AT_BLOCKS, how % 3 - 1, 0, 0);
+        if (lop_node_make(&w.ctx, t_op("sizes"), NULL, 0, NULL, &like, &child[1], &w.err) != LOP_OK)
+            child[1] = NULL;
+        child[2] = child[1];
+    } else if (kind) {
+        const bool own = kind->op == &lop_op_circulant;
+        attr.i[1] = own                               ? LOP_CONV_CIRCULAR
+                    : kind->op == &lop_op_convolution ? kind->attr.i[0]
+                                                      : LOP_CONV_DIAGONALS;
+        child[1] = kind->child[1], child[2] = kind->child[own ? 1 : 2];
+    }
+    if (a && child[1]) root = t_node(&w, "entry_sums", &attr, 3, child);
+    if (root) t_agrees(&w, root, layout, 400 * gen_slack(a), who);
+    if (kind && kind->op == &lop_op_blocktridiagonal) lop_node_unref(child[1]);
+    lop_node_unref(root);
+    lop_node_unref(kind);
+    lop_node_unref(a);
+    world_leaves(&w);
+}
+static void random_entries(int draws) {
+    static const int64_t size[][2] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {1, 4},
+                                      {4, 1}, {6, 6}, {3, 5}, {5, 3}, {8, 8}};
+    for (int t = 0; t < draws; t++) {
+        gen g = of_dtype(dtypes[t % 4]);
+        const int64_t *s = size[world_pick(&w, 0, 10)];
+        const lop_op *op = with_places[world_pick(&w, 0, 5)];
+        const lop_node *kind = of_kind(&g, op, s[0], s[1]);
+        if (!world_pick(&w, 0, 4)) g.batch = (lop_shape){.ndim = 1, .dim = {2}};
+        agree_entries(gen_operator(&g, s[0], s[1], t % 3), kind, t / 7, t % LAYOUTS, "entries");
+    }
+    t_group("entries of random operators");
+}
+/* Thin products and narrow bands, at the places of larger matrices. */
+static void entries_by_form(void) {
+    for (int t = 0; t < 120; t++) {
+        gen g = of_dtype(dtypes[t % 4]);
+        const int64_t n = 30 + t % 3 * 10, k = 1 + t % 3;
+        const lop_node *kind = of_kind(&g, with_places[t % 5], n, n), *a = NULL;
+        g.exprs = 0;
+        if (t % 2)
+            a = t_two_of(&w, "lowrank", t_one_of(&w, "dense", NULL, gen_array(&g, 2, n, k)),
+                         t_one_of(&w, "dense", NULL, gen_array(&g, 2, n, k)));
+        else
+            a = t % 4 ? of_kind(&g, &lop_op_tridiagonal, n, n)
+                      : t_one_of(&w, "diag", NULL, gen_array(&g, 1, n, 1));
+        agree_entries(a, kind, t, t % LAYOUTS, "entries by form");
+    }
+    t_group("entries of pairs and bands");
+}
+
 int main(int argc, char **argv) {
     const int draws = (int)t_number(argc, argv, 2, 600);
     world_open(&w, (uint64_t)t_number(argc, argv, 1, 7));
     random_sums(draws);
+    random_entries(draws);
+    entries_by_form();
     pair_sums();
     inverse_sums();
     circulant_sums();

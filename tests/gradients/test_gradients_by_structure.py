@@ -67,6 +67,20 @@ def test_sums_of_a_wide_pair_go_by_fft():
     assert not {"toeplitz-dense", "diagonal-sums"} & set(names), names
 
 
+@pytest.mark.no_verify
+def test_numbers_at_places_make_no_square():
+    n = 1200
+    k, X, W = RNG.standard_normal(5), RNG.standard_normal((n, 3)), RNG.standard_normal((n, 3))
+    names = run(lambda k: np.sum((pl.Convolution(k, n, mode="same") @ X) * W), k)
+    assert "entry-sums-pair" in names and "entry-sums" not in names, names
+    names = run(lambda k: pl.trace(pl.Convolution(k, n, mode="same")), k)
+    assert "entry-sums-band" in names and "entry-sums" not in names, names
+    D, L = RNG.standard_normal((n // 4, 4, 4)), RNG.standard_normal((n // 4 - 1, 4, 4))
+    D += 20 * np.eye(4)
+    names = run(lambda L, D: W[:, 0] @ pl.solve(pl.BlockTridiagonal(L, D), X[:, 0]), L, D)
+    assert "entry-sums-pair" in names and "entry-sums" not in names, names
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 90])
 def test_circulant_and_hankel_determinants(n):
     c = first(n, "f")

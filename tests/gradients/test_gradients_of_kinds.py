@@ -71,6 +71,44 @@ KINDS = {
         pl.HadamardProduct,
         [m.square(N), m.square(N)],
     ),
+    "circulant, two levels": lambda m: (
+        lambda c: pl.Circulant(c, levels=2),
+        [m.first(6).reshape(2, 3)],
+    ),
+    "convolution": lambda m: (lambda k: pl.Convolution(k, N), [m.a(3)]),
+    "convolution, same": lambda m: (
+        lambda k: pl.Convolution(k, N, mode="same"),
+        [m.a(3) + 9 * (np.arange(3) == 1)],
+    ),
+    "convolution, valid": lambda m: (lambda k: pl.Convolution(k, N, mode="valid"), [m.a(3)]),
+    "convolution, long and valid": lambda m: (
+        lambda k: pl.Convolution(k, 3, mode="valid"),
+        [m.a(N)],
+    ),
+    "convolution, wrapped twice": lambda m: (
+        lambda k: pl.Convolution(k, 4, mode="circular"),
+        [m.first(N)],
+    ),
+    "convolution, image": lambda m: (
+        lambda k: pl.Convolution(k, (3, 4), mode="same"),
+        [m.a(3, 2) + 20 * (np.arange(6) == 2).reshape(3, 2)],
+    ),
+    "multitoeplitz": lambda m: (
+        pl.MultilevelToeplitz,
+        [m.a(3, 5) + 30 * (np.arange(15) == 7).reshape(3, 5)],
+    ),
+    "multitoeplitz, rectangles": lambda m: (
+        lambda t: pl.MultilevelToeplitz(t, (2, 2)),
+        [m.a(4, 3)],
+    ),
+    "blocktridiagonal": lambda m: (
+        pl.BlockTridiagonal,
+        [m.a(2, 3, 3), m.a(3, 3, 3) + 9 * np.eye(3), m.a(2, 3, 3)],
+    ),
+    "blocktridiagonal, adjoint": lambda m: (
+        pl.BlockTridiagonal,
+        [m.a(2, 2, 2), m.a(3, 2, 2) + 9 * np.eye(2)],
+    ),
     "blockdiag": lambda m: (pl.BlockDiag, [m.square(3), m.square(4)]),
     "block": lambda m: (
         lambda a, b, c, d: pl.Block([[a, b], [c, d]]),

@@ -46,6 +46,7 @@ MEASURE = {
     "diagonal": lambda a: 2 ** (3 * a),
     "element": lambda a: 2 ** (3 * a),
     "diagonal_sums": lambda a: 2 ** (3 * a),
+    "entry_sums": lambda a, p, q: 2 ** (3 * a) * (p + q),
     "trace": lambda a: 2 ** (4 * a),
     "scaledet": lambda a: 2 ** (4 * a),
 }

@@ -58,6 +58,7 @@ lop_status lop_join(const lop_maker *mk, const lop_op *op, const lop_attr *attr,
 lop_status lop_make_diagonal(const lop_maker *mk, const lop_node *a, const lop_node **out);
 /* solve_views.c */
 LOP_BUILD(solve_view);
+LOP_BUILD(settle_view);
 LOP_BUILD(settle_views);
 LOP_BUILD(solve_inverse);
 /* powers.c */
@@ -218,6 +219,9 @@ LOP_BUILD(sums_inverse_toeplitz);
 LOP_BUILD(sums_toeplitz);
 LOP_BUILD(sums_product);
 LOP_BUILD(sums_dense);
+LOP_BUILD(entries_band);
+LOP_BUILD(entries_product);
+LOP_BUILD(entries_dense);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);
 LOP_BUILD(trace_inverse_bands);

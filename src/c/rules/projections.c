@@ -1,5 +1,5 @@
-/* projections.c: what gradients read off an operator: sums along its diagonals. Rows take the
- * operator apart by its form, as they do for `diagonal`; the dense form comes last.
+/* projections.c: what gradients read off an operator: sums along its diagonals, entries. Rows take
+ * the operator apart by its form, as they do for `diagonal`; the dense form comes last.
  *
  * A projection is linear: of an operator it takes child 0, and the other children are where it
  * looks. */
@@ -181,4 +181,69 @@ LOP_BUILD(sums_dense) {
     how.i[3] = 0;
     lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
     return st == LOP_OK ? wrapped(mk, &lop_op_array_diagonal_sums, &how, dense, out) : st;
+}
+
+/* -- sums of entries at places */
+
+/* The root's places, with `attr` for its own attributes. */
+static lop_status of_array(const lop_match *m, const lop_maker *mk, const lop_op *op,
+                           const lop_attr *attr, const lop_node *a, const lop_node *b,
+                           const lop_node **out) {
+    const lop_node *child[4] = {a, m->root->child[1], m->root->child[2], b};
+    return lop_make_op(mk, op, attr, b ? 4 : 3, child, NULL, out);
+}
+
+LOP_BUILD(entries_band) {
+    enum { MOST = 5 };
+    const lop_node *a = m->root->child[0], *d[MOST] = {NULL}, *join = NULL;
+    const lop_band b = lop_infer_bands(a);
+    lop_attr how = m->root->attr;
+    const lop_attr at = {.i = {b.l, b.u, lop_rows(a), lop_cols(a)}};
+    if (b.l < 0 || b.u < 0 || b.l >= MOST || b.u >= MOST || b.l + b.u + 1 > MOST || lop_nbatch(a) ||
+        lop_rows(a) <= MOST || lop_cols(a) <= MOST)
+        return LOP_NOMATCH;
+    lop_status st = LOP_OK;
+    for (int64_t k = 0; st == LOP_OK && k <= b.l + b.u; k++) {
+        const lop_attr one = {.i = {b.u - k, 0, 0, how.i[3]}};
+        st = lop_make1(mk, &lop_op_diagonal, &one, a, &d[k]);
+    }
+    if (st == LOP_OK)
+        st = lop_make_op(mk, &lop_op_band_join, &at, (int)(b.l + b.u + 1), d, NULL, &join);
+    how.i[2] = lop_rows(a);
+    how.i[3] = lop_band_pack(b.l, b.u);
+    if (st == LOP_OK) st = of_array(m, mk, &lop_op_band_entry_sums, &how, join, NULL, out);
+    for (int k = 0; k < MOST; k++) lop_node_unref(d[k]);
+    lop_node_unref(join);
+    return st;
+}
+
+static double entries_seconds(const lop_match *m, const lop_costs *c, int64_t k) {
+    const double by = lop_is_complex(m->root->dtype) ? 8 : 2;
+    return c->overhead + by * lop_entry_sums_count(m->root) * (double)k / c->flop_rate;
+}
+static lop_status make_entries(const lop_match *m, const lop_maker *mk, const lop_node *left,
+                               const lop_node *right, const lop_node **out) {
+    lop_attr how = m->root->attr;
+    how.i[3] = 0;
+    return of_array(m, mk, &lop_op_pair_entry_sums, &how, left, right, out);
+}
+LOP_BUILD(entries_product) {
+    const lop_pair_reader r = {
+        entries_seconds,
+        lop_price_pass(lop_costs_of(mk->ctx), m->root->dtype, lop_entry_sums_count(m->root), 1)
+            .seconds,
+        make_entries};
+    return lop_chain_pair(m, mk, &r, out);
+}
+
+LOP_BUILD(entries_dense) {
+    const lop_attr d = {.i = {0, 0, 0, m->root->attr.i[3]}};
+    lop_attr how = m->root->attr;
+    const lop_node *dense;
+    how.i[3] = 0;
+    lop_status st = lop_make1(mk, &lop_op_todense, &d, HOLE(m, 'a'), &dense);
+    if (st != LOP_OK) return st;
+    st = of_array(m, mk, &lop_op_array_entry_sums, &how, dense, NULL, out);
+    lop_node_unref(dense);
+    return st;
 }

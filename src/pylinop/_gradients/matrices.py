@@ -17,6 +17,7 @@ from .._lazy.leaves import lazy
 from .._lazy.numpy_functions import diagonal
 from .pieces import stopped
 
+_RAVELED = frozenset("circulant convolution multitoeplitz blocktridiagonal".split())
 _COMPOSITES = ("sum", "prod", "scaled", "view", "inverse", "power", "part")
 
 
@@ -28,6 +29,7 @@ class Slot(NamedTuple):
     size: int | None = None  # and of that child
     mirrored: bool = False  # the second child is the parameter's conjugate
     first: bool = True  # is the first number read?
+    raveled: bool = False  # the child is a vector, whatever the parameter's shape
 
 
 class Cotangent:
@@ -86,7 +88,7 @@ def slot_of(cls: Any, number: int, place: int, given: dict[int, Any]) -> Slot:
         return _kernel_slot(number, given)
     if head == "lowrankupdate":
         return Slot((1, 2) if number == 1 and given.get(2) is None else (number,))
-    return Slot((at,))
+    return Slot((at,), raveled=head in _RAVELED)
 
 
 def _kernel_slot(number: int, given: dict[int, Any]) -> Slot:
@@ -114,7 +116,7 @@ def cotangent(op: Any, g: Any, key: Any, slot: Slot, like: Any) -> Any:
     shape of `like`."""
     shape, total = tuple(like.shape), None
     dtype = _cotangent_dtype(like, g)
-    matrix = isinstance(like, _core.Operator) or len(shape) == 2
+    matrix = isinstance(like, _core.Operator) or (len(shape) == 2 and not slot.raveled)
     size = math.prod(shape) if slot.size is None else slot.size
     for child in slot.children:
         made = shape if matrix else (size, size)
@@ -307,7 +309,7 @@ def _as_parameter(y: Any, h: Any) -> Any:
         return h
     name = parameters(cls)[number][0]
     x = kwargs[name] if name in kwargs else args[number]
-    if isinstance(x, _core.Operator) or x.ndim == 2:
+    if isinstance(x, _core.Operator) or (x.ndim == 2 and _head_of(cls) not in _RAVELED):
         return h
     v = diagonal(h)
     return v.reshape(x.shape) if x.ndim != 1 and v.size == math.prod(x.shape) else v
