@@ -242,7 +242,9 @@ static const lop_node *by_name(gen *g, const char *rule) {
     if (!strcmp(rule, "diagonal-band") || !strcmp(rule, "trace-band"))
         return gen_band_product(g, rule);
     if (strstr(rule, "bordered") || strstr(rule, "block-views")) return gen_bordered(g, rule);
-    if (!strcmp(rule, "entries-band") || !strcmp(rule, "entries-view")) return gen_entries(g, rule);
+    if (!strcmp(rule, "entries-band") || !strcmp(rule, "entries-view") ||
+        !strcmp(rule, "entries-triangle"))
+        return gen_entries(g, rule);
     if (strstr(rule, "-digits")) return gen_digits(g, rule);
     if (strstr(rule, "shift") || strstr(rule, "add-eye") || strstr(rule, "eye-add"))
         return gen_shift(g, rule);

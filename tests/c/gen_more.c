@@ -404,7 +404,8 @@ const lop_node *gen_results(gen *g) {
 
 const lop_node *gen_entries(gen *g, const char *rule) {
     const int64_t n = 8 + pick(g, 3);
-    const lop_attr at = t_ints(2, pick(g, 5), 0, 0); /* LOP_AT_COO */
+    const bool half = !strcmp(rule, "entries-triangle");
+    const lop_attr at = t_ints(2, half ? 0 : pick(g, 5), 0, 0); /* LOP_AT_COO */
     lop_status st = LOP_OK;
     world *w = g->w;
     const lop_node *child[3] = {gen_instance(g, &lop_op_tridiagonal, n, n, &st)}, *out = NULL;
@@ -414,6 +415,14 @@ const lop_node *gen_entries(gen *g, const char *rule) {
                        *v = t_one_of(w, "dense", NULL, gen_array(g, 2, 2, n));
         lop_node_unref(child[0]);
         child[0] = t_one_of(w, "view", &mode, t_two_of(w, "prod", u, v));
+    }
+    if (half) {
+        const lop_attr lower = t_ints(pick(g, 2), 0, 0, 0);
+        const lop_node like = {.shape = {.ndim = 2, .dim = {n, n}}, .dtype = LOP_f64, .core = 2};
+        const lop_node *ones = NULL;
+        if (lop_node_make(&w->ctx, &lop_op_ones, NULL, 0, NULL, &like, &ones, &w->err) == LOP_OK)
+            child[0] =
+                t_two_of(w, "elementwise", child[0], t_one_of(w, "triangular", &lower, ones));
     }
     for (int i = 1; i < 3; i++)
         if (lop_rand_index(&w->rand, 6, 0, n, &child[i]) != LOP_OK) child[i] = NULL;

@@ -334,7 +334,7 @@ static const tv *constant(ip *p, const lop_node *node, const char *what) {
         return t;
     }
     const int64_t wrap = !strcmp(what, "bandprobe") ? t->n : INT64_MAX;
-    for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m; i++) t->v[i] = one();
+    for (int64_t i = 0; !strcmp(what, "ones") && i < t->nb * t->m * t->n; i++) t->v[i] = one();
     if (!strcmp(what, "ones") || !strcmp(what, "zeros")) return t;
     for (int64_t e = 0; e < t->nb; e++)
         for (int64_t i = 0; i < t->m; i++)

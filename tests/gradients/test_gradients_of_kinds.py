@@ -3,6 +3,7 @@ a dense cotangent."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from gradients.differences import check, check_second
 
 import pylinop as pl
@@ -26,6 +27,23 @@ class Make:
 
     def square(self, n):
         return self.a(n, n) + 3 * n * np.eye(n)
+
+
+def csr():
+    """A pattern of twelve entries, the diagonal among them."""
+    rows, cols = [*range(N), 0, 2, 2, 5, 6], [*range(N), 3, 0, 5, 1, 4]
+    return sp.coo_array((np.ones(12), (rows, cols)), shape=(N, N)).tocsr()
+
+
+def coo():
+    """Some entries twice."""
+    rows, cols = [*range(N), 0, 2, 2, 4], [*range(N), 3, 0, 0, 4]
+    return sp.coo_array((np.ones(N + 4), (rows, cols)), shape=(N, N))
+
+
+def on_diagonal(S):
+    S = S.tocoo()
+    return S.row == S.col
 
 
 # name -> (make, arrays): the operator made of LazyArrays, and its parameters' values
@@ -108,6 +126,18 @@ KINDS = {
     "blocktridiagonal, adjoint": lambda m: (
         pl.BlockTridiagonal,
         [m.a(2, 2, 2), m.a(3, 2, 2) + 9 * np.eye(2)],
+    ),
+    "sparse": lambda m: (lambda x: pl.Sparse(csr(), x), [m.a(12) + 9 * on_diagonal(csr())]),
+    "sparse, columns": lambda m: (lambda x: pl.Sparse(csr().tocsc(), x), [m.a(12)]),
+    "sparse, twice": lambda m: (lambda x: pl.Sparse(coo(), x), [m.big(N + 4)]),
+    "sparse, rectangle": lambda m: (lambda x: pl.Sparse(csr()[:3], x), [m.a(csr()[:3].nnz)]),
+    "sparsetriangular": lambda m: (
+        lambda x: pl.SparseTriangular(pl.Sparse(csr(), x)),
+        [m.a(12) + 9 * on_diagonal(csr())],
+    ),
+    "sparsetriangular, upper unit": lambda m: (
+        lambda x: pl.SparseTriangular(pl.Sparse(csr(), x), lower=False, unit_diagonal=True),
+        [m.a(12)],
     ),
     "blockdiag": lambda m: (pl.BlockDiag, [m.square(3), m.square(4)]),
     "block": lambda m: (

@@ -221,6 +221,7 @@ LOP_BUILD(sums_product);
 LOP_BUILD(sums_dense);
 LOP_BUILD(entries_band);
 LOP_BUILD(entries_product);
+LOP_BUILD(entries_triangle);
 LOP_BUILD(entries_dense);
 /* inverse_diagonals.c */
 LOP_BUILD(diagonal_inverse_opened);

@@ -236,6 +236,15 @@ LOP_BUILD(entries_product) {
     return lop_chain_pair(m, mk, &r, out);
 }
 
+LOP_BUILD(entries_triangle) {
+    const lop_attr half = ATTR(m, 't');
+    lop_attr how = m->root->attr;
+    if (HOLE(m, 'o')->op != &lop_op_ones || how.i[0] > LOP_AT_COO || how.i[1] || half.i[1])
+        return LOP_NOMATCH;
+    how.i[1] = half.i[0] ? 1 : 3;
+    return projected(m, mk, &how, HOLE(m, 'a'), out);
+}
+
 LOP_BUILD(entries_dense) {
     const lop_attr d = {.i = {0, 0, 0, m->root->attr.i[3]}};
     lop_attr how = m->root->attr;

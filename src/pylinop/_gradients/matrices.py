@@ -84,6 +84,8 @@ def slot_of(cls: Any, number: int, place: int, given: dict[int, Any]) -> Slot:
         c, r = given[0], given.get(1)
         all_of_them = c.shape[0] + (c if r is None else r).shape[0] - 1
         return Slot((0,), (c.shape[0] - 1) * number, all_of_them, first=not number)
+    if head == "sparse":
+        return Slot((0,))
     if head == "kernel":
         return _kernel_slot(number, given)
     if head == "lowrankupdate":
@@ -163,7 +165,9 @@ def parts(op: Any) -> list[tuple[Any, Any]]:
     if op._init is None:
         return [(k, x) for k, x in enumerate(op._operands) if isinstance(x, _core.Operator)]
     listed = _is_list(type(op))
-    found = []
+    found: list[tuple[Any, Any]] = []
+    if op._head == "sparse":
+        return [((1, 0), op._arrays[0])] if op._arrays[0].dtype.kind in "fc" else []
     for k, x in enumerate(op._init):
         if isinstance(x, _core.Operator) or (isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
             found.append(((0, k) if listed else (k, 0), x))
@@ -231,6 +235,8 @@ def _arguments(op: Any) -> tuple[Any, list[Any], dict[str, Any]]:
 
 def given(op: Any) -> list[Any]:
     """The positional arguments that make an operator of a kind."""
+    if op._head == "sparse":
+        return [op._given("A"), op._arrays[0]]
     if op._head != "block":
         return list(op._init)
     columns = op._attrs[1]
@@ -274,6 +280,14 @@ def tangent(op: Any, key: Any, h: Any) -> Any:
         m = values["c"].shape[0]
         n = m if values.get("r") is None else values["r"].shape[0]
         return cls(h[:m], h[m - 1 : m + n - 1])
+    if head == "sparse":
+        return cls(values["A"], h)
+    if head == "sparsetriangular":
+        n = h.shape[0]
+        half = _core.Triangular(np.broadcast_to(1.0, (n, n)), lower=values.get("lower", True))
+        inside = _core.HadamardProduct(h, half)
+        unit = values.get("unit_diagonal")
+        return inside - _core.Diag(diagonal(h)) if unit else inside
     if head == "triangular" and values.get("unit_diagonal"):
         return cls(**{**values, name: h}) - _core.Identity(h.shape[0])
     if head in _JOINTLY:
