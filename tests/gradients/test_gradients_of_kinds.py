@@ -139,6 +139,9 @@ KINDS = {
         lambda x: pl.SparseTriangular(pl.Sparse(csr(), x), lower=False, unit_diagonal=True),
         [m.a(12)],
     ),
+    "khatrirao": lambda m: (pl.KhatriRao, [m.a(3, 4), m.a(2, 4)]),
+    "khatrirao, square": lambda m: (pl.KhatriRao, [m.a(3, 6), m.a(2, 6)]),
+    "khatrirao, one row": lambda m: (pl.KhatriRao, [m.square(N), m.big(1, N)]),
     "blockdiag": lambda m: (pl.BlockDiag, [m.square(3), m.square(4)]),
     "block": lambda m: (
         lambda a, b, c, d: pl.Block([[a, b], [c, d]]),
